@@ -1,0 +1,123 @@
+# Coracle - plain make.  `make help` lists the targets; V=1 shows commands; config.mk holds private settings.
+.DEFAULT_GOAL := all
+-include config.mk
+
+CC      ?= gcc
+ifeq ($(origin CC),default)
+CC      := gcc
+endif
+SAN     ?=
+WERROR  ?= -Werror
+PREFIX  ?= /usr
+DESTDIR ?=
+V       ?=
+O       ?= build
+VERSION := $(shell cat VERSION)
+
+compiler := $(notdir $(firstword $(CC)))
+comma    := ,
+variant  := $(compiler)$(if $(SAN),-$(subst $(comma),-,$(SAN)))
+B        := $(O)/$(variant)
+
+warnings  := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2 \
+             -Wwrite-strings -Wpointer-arith -Wundef -Wno-missing-field-initializers -fno-common $(WERROR)
+hardening := -fstack-protector-strong -fstack-clash-protection -fPIE
+ifeq ($(SAN),)
+hardening += -D_FORTIFY_SOURCE=3
+ifneq (,$(findstring gcc,$(compiler)))
+hardening += -ftrivial-auto-var-init=zero
+endif
+endif
+# GNU modes define `linux` and `unix` as 1, which breaks any field of that name (OCI spec).
+CPPFLAGS_ALL := -I. -D_GNU_SOURCE -DCORACLE_VERSION='"$(VERSION)"' $(CPPFLAGS)
+CFLAGS_ALL   := -std=gnu17 -Ulinux -Uunix -O2 -g $(warnings) $(hardening) \
+                $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer) $(CFLAGS)
+LDFLAGS_ALL  := -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(if $(SAN),-fsanitize=$(SAN)) $(LDFLAGS)
+LIBS_CORE    := -luv -ljansson -lmnl -lyaml
+LIBS_UNPACK  := -larchive -lcrypto -ljansson -luv
+
+Q := $(if $(V),,@)
+say = $(if $(V),,@printf '  %-7s %s\n' '$(1)' '$(2)')
+
+# Low layers first; a folder may use itself and what stands before it (tests/check-layers has the exact table).
+modules := base cgroups cni volumes agent/api agent/source agent/runtime agent/status agent/pod agent/cli agent
+include $(patsubst %,%/module.mk,$(modules))
+
+libname  = $(B)/lib$(subst /,-,$(1)).a
+reverse  = $(if $(1),$(call reverse,$(wordlist 2,$(words $(1)),$(1))) $(firstword $(1)))
+all_libs := $(foreach m,$(call reverse,$(modules)),$(call libname,$(m)))
+
+define module_rules
+$(call libname,$(1)): $(patsubst %.c,$(B)/$(1)/%.o,$($(subst /,_,$(1))_SRCS))
+	$$(call say,AR,$$@)
+	$(Q)rm -f $$@ && ar rcs $$@ $$^
+endef
+$(foreach m,$(modules),$(eval $(call module_rules,$(m))))
+
+programs := $(B)/coracle $(B)/coracle-unpack $(B)/coracle-pause
+
+.PHONY: all
+all: $(programs) ## build the programs (default)
+
+$(B)/coracle: $(B)/agent/main.o $(all_libs) $(B)/llhttp/llhttp.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $< -Wl,--start-group $(all_libs) -Wl,--end-group $(B)/llhttp/llhttp.a $(LIBS_CORE)
+
+$(B)/coracle-unpack: $(patsubst %.c,$(B)/agent/runtime/%.o,$(unpack_SRCS)) $(call libname,base)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS_UNPACK)
+
+$(B)/coracle-pause: agent/runtime/pause.c | $(B)/.flags
+	$(call say,LD,$@)
+	$(Q)$(CC) -std=gnu17 -Os $(warnings) -static -D_GNU_SOURCE -o $@ $<
+
+# The HTTP parser comes as C sources in Debian's node-llhttp.
+LLHTTP := /usr/share/llhttp
+$(B)/llhttp/llhttp.a: $(B)/.flags
+	$(call say,CC,llhttp)
+	$(Q)mkdir -p $(B)/llhttp && cd $(B)/llhttp && $(CC) -O2 -g -fPIE -I/usr/share/include/llhttp \
+	    -c $(LLHTTP)/llhttp.c $(LLHTTP)/api.c $(LLHTTP)/http.c && rm -f llhttp.a && ar rcs llhttp.a llhttp.o api.o http.o
+CPPFLAGS_ALL += -isystem /usr/share/include/llhttp
+
+$(B)/%.o: %.c $(B)/.flags
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
+
+# Rebuilds everything of this variant when compiler or flags change.
+flags_text := $(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(LDFLAGS_ALL)
+$(B)/.flags: FORCE
+	@mkdir -p $(B); printf '%s\n' '$(subst ','\'',$(flags_text))' | cmp -s - $@ || printf '%s\n' '$(subst ','\'',$(flags_text))' > $@
+FORCE:
+
+-include $(shell find $(B) -name '*.d' 2>/dev/null)
+
+include tests/module.mk
+include systemd/module.mk
+
+.PHONY: deps run format format-check analyze clean help compile_commands
+deps: ## install what is missing from Debian's packages, saying what and why
+	@tests/tools/deps $(if $(DEPS),$(DEPS),build run)
+
+run: ## install what is missing, build, make an image, run examples/ (Ctrl-C takes everything down)
+	@tests/tools/deps build run
+	@$(MAKE) --no-print-directory all
+	@examples/run $(abspath $(B))
+
+format: ## clang-format the sources in place
+	$(Q)git ls-files '*.c' '*.h' | xargs clang-format -i
+
+format-check: ## fail when clang-format would change something
+	$(Q)git ls-files '*.c' '*.h' | xargs clang-format --dry-run -Werror
+
+analyze: ## gcc -fanalyzer, cppcheck and clang-tidy
+	$(Q)tests/tools/analyze $(abspath $(O))
+
+compile_commands: ## write compile_commands.json
+	$(Q)rm -rf $(O)/cc-db && bear --output compile_commands.json -- $(MAKE) --no-print-directory O=$(O)/cc-db all
+
+clean: ## remove the build folder
+	$(Q)rm -rf $(O)
+
+help: ## this text
+	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo "variables: V=1  SAN=address,undefined  CC=clang  WERROR=  O=build  DESTDIR=  PREFIX=/usr  (config.mk for private ones)"

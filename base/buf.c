@@ -1,0 +1,188 @@
+#include "base/buf.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+char buf_empty[1];
+
+void buf_init(struct buf *b, size_t max)
+{
+    *b = (struct buf)BUF_INIT(max);
+}
+
+void buf_done(struct buf *b)
+{
+    if (b->cap > 0)
+        free(b->p);
+    buf_init(b, b->max);
+}
+
+void buf_reset(struct buf *b)
+{
+    if (b->cap == 0) {
+        buf_init(b, b->max);
+        return;
+    }
+    b->n = 0;
+    b->p[0] = '\0';
+    b->failed = false;
+}
+
+void buf_wipe(struct buf *b)
+{
+    if (b->cap > 0)
+        explicit_bzero(b->p, b->cap);
+    buf_done(b);
+}
+
+char *buf_room(struct buf *b, size_t n)
+{
+    size_t need, cap;
+    char *p;
+
+    if (b->failed)
+        return NULL;
+    if (n > b->max || b->n > b->max - n || b->n + n == SIZE_MAX)
+        goto fail;
+    need = b->n + n + 1;
+    if (need <= b->cap)
+        return b->p + b->n;
+
+    /* Doubling, but never more than the maximum can use. */
+    cap = b->cap < 32 ? 64 : b->cap > SIZE_MAX / 2 ? need : b->cap * 2;
+    if (cap < need)
+        cap = need;
+    if (b->max < SIZE_MAX && cap > b->max + 1)
+        cap = b->max + 1;
+
+    p = b->cap > 0 ? realloc(b->p, cap) : malloc(cap);
+    if (p == NULL)
+        goto fail;
+    if (b->cap == 0) { /* the shared empty string, or memory that is only lent: begin with a copy */
+        memcpy(p, b->p, b->n);
+        p[b->n] = '\0';
+    }
+    b->p = p;
+    b->cap = cap;
+    return b->p + b->n;
+fail:
+    b->failed = true;
+    return NULL;
+}
+
+void buf_add(struct buf *b, const void *data, size_t n)
+{
+    char *room = buf_room(b, n);
+
+    if (room == NULL || n == 0)
+        return;
+    memcpy(room, data, n);
+    b->n += n;
+    b->p[b->n] = '\0';
+}
+
+void buf_adds(struct buf *b, const char *s)
+{
+    buf_add(b, s, strlen(s));
+}
+
+void buf_addc(struct buf *b, char c)
+{
+    buf_add(b, &c, 1);
+}
+
+void buf_addv(struct buf *b, const char *fmt, va_list ap)
+{
+    va_list again;
+    char *room;
+    int n;
+
+    if (b->failed)
+        return;
+    va_copy(again, ap);
+    n = vsnprintf(NULL, 0, fmt, ap);
+    if (n < 0)
+        b->failed = true;
+    else if ((room = buf_room(b, (size_t)n)) != NULL) {
+        vsnprintf(room, (size_t)n + 1, fmt, again);
+        b->n += (size_t)n;
+    }
+    va_end(again);
+}
+
+void buf_addf(struct buf *b, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    buf_addv(b, fmt, ap);
+    va_end(ap);
+}
+
+void buf_remove_front(struct buf *b, size_t n)
+{
+    if (n == 0)
+        return;
+    if (n >= b->n) {
+        bool failed = b->failed;
+
+        buf_reset(b);
+        b->failed = failed;
+        return;
+    }
+    if (b->cap == 0) { /* lent memory is not ours to move about in */
+        b->p += n;
+        b->n -= n;
+        return;
+    }
+    memmove(b->p, b->p + n, b->n - n + 1);
+    b->n -= n;
+}
+
+enum err_code buf_check(const struct buf *b, struct err *e)
+{
+    if (!b->failed)
+        return ERR_OK;
+    return err_set(e, ERR_EXHAUSTED, "out of memory or over the limit of %zu bytes", b->max);
+}
+
+char *buf_detach(struct buf *b)
+{
+    char *p = b->p;
+
+    if (b->cap == 0) {
+        p = malloc(b->n + 1);
+        if (p == NULL)
+            return NULL;
+        memcpy(p, b->p, b->n);
+        p[b->n] = '\0';
+    }
+    buf_init(b, b->max);
+    return p;
+}
+
+char *str_printf(const char *fmt, ...)
+{
+    char *text;
+    va_list ap;
+    int n;
+
+    va_start(ap, fmt);
+    n = vasprintf(&text, fmt, ap);
+    va_end(ap);
+    return n < 0 ? NULL : text;
+}
+
+bool str_starts(const char *s, const char *prefix)
+{
+    return strncmp(s, prefix, strlen(prefix)) == 0;
+}
+
+bool str_ends(const char *s, const char *suffix)
+{
+    size_t n = strlen(s), m = strlen(suffix);
+
+    return n >= m && memcmp(s + n - m, suffix, m) == 0;
+}

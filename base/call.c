@@ -1,0 +1,281 @@
+#include "base/internal.h"
+
+#include "base/scope.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+enum call_step {
+    CALL_FORK = 0,
+    CALL_RUN,
+    CALL_KILL, /* killed; left behind if it does not die */
+    CALL_OVER,
+};
+
+/* ---- in the child ------------------------------------------------------------------------------ */
+
+static void write_all(int fd, const void *data, size_t n)
+{
+    const char *p = data;
+
+    while (n > 0) {
+        ssize_t done = write(fd, p, n);
+
+        if (done < 0 && errno != EINTR)
+            _exit(126);
+        if (done > 0) {
+            p += done;
+            n -= (size_t)done;
+        }
+    }
+}
+
+/* Leaves 0 to 2 and the wire, which becomes number 3. */
+static void child_close_fds(int wire)
+{
+    int null = open("/dev/null", O_RDONLY | O_CLOEXEC), fd;
+
+    if (null >= 0)
+        dup2(null, STDIN_FILENO);
+    if (wire != 3)
+        dup3(wire, 3, O_CLOEXEC);
+    if (close_range(4, ~0U, 0) != 0)
+        for (fd = 4; fd < 1024; fd++) /* kernels before 5.9: what the daemon may plausibly have open */
+            close(fd);
+}
+
+__attribute__((noreturn)) static void child_run(const struct proc_call_spec *spec, int wire)
+{
+    struct buf out = BUF_INIT(spec->out_max);
+    struct err e = {0};
+    int sys;
+
+    child_reset_signals();
+    setpgid(0, 0);
+    sys = child_join_cgroup(spec->cgroup_fd, spec->cgroup_procs);
+    child_close_fds(wire);
+    wire = 3;
+    if (sys != 0) {
+        err_sys(&e, sys, "join its cgroup");
+        if (e.code == ERR_NOT_FOUND)
+            e.code = ERR_PRECONDITION;
+    } else if (spec->fn(spec->arg, &out, &e) != ERR_OK) {
+        if (e.code == ERR_OK)
+            err_set(&e, ERR_INTERNAL, "failed without saying why");
+    } else {
+        e = (struct err){0};
+        if (buf_check(&out, &e) != ERR_OK)
+            err_wrap(&e, "its output");
+    }
+    write_all(wire, &e, sizeof(e));
+    write_all(wire, out.p, out.n);
+    _exit(0); /* no atexit handlers, no leak checkers: those are the parent's */
+}
+
+/* ---- in the parent ------------------------------------------------------------------------------- */
+
+static void close_poll(struct proc_call *c, uv_poll_t *poll, int *fd)
+{
+    if (*fd < 0)
+        return;
+    op_close_handle(&c->op, (uv_handle_t *)poll);
+    close(take_fd(fd));
+}
+
+static void on_op_done(struct op *op, const struct err *result) /* as in process.c: output is lent */
+{
+    struct proc_call *c = container_of(op, struct proc_call, op);
+    char *out = c->out.cap > 0 ? c->out.p : NULL;
+
+    c->out.cap = 0;
+    c->user_done(op, result);
+    free(out);
+}
+
+static void end(struct proc_call *c, const struct err *e)
+{
+    c->step = CALL_OVER;
+    close_poll(c, &c->wire_poll, &c->wire_fd);
+    close_poll(c, &c->exit_poll, &c->pidfd);
+    buf_done(&c->wire);
+    op_close_handle(&c->op, (uv_handle_t *)&c->kill_timer);
+    op_finish(&c->op, e);
+}
+
+static bool read_wire(struct proc_call *c)
+{
+    char chunk[4096];
+    ssize_t n = read(c->wire_fd, chunk, sizeof(chunk));
+
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return errno == EINTR;
+    if (n <= 0) {
+        close_poll(c, &c->wire_poll, &c->wire_fd);
+        return false;
+    }
+    buf_add(&c->wire, chunk, (size_t)n);
+    return true;
+}
+
+static void on_wire(uv_poll_t *poll, int status, int events)
+{
+    (void)status;
+    (void)events;
+    read_wire(poll->data);
+}
+
+static void on_kill_timer(uv_timer_t *timer)
+{
+    struct proc_call *c = timer->data;
+    struct err e = {0};
+
+    err_set(&e, ERR_DEADLINE, "%s: killed but does not die", c->name);
+    op_close_handle(&c->op, (uv_handle_t *)&c->exit_poll);
+    reaper_adopt(c->op.loop, c->pid, take_fd(&c->pidfd), c->name, c->op.subject);
+    end(c, &e);
+}
+
+static void kill_group(struct proc_call *c)
+{
+    if (kill(-c->pid, SIGKILL) != 0) /* no group yet: it has just begun */
+        syscall(SYS_pidfd_send_signal, c->pidfd, SIGKILL, NULL, 0);
+}
+
+static void abort_call(struct op *op)
+{
+    struct proc_call *c = container_of(op, struct proc_call, op);
+
+    if (c->step != CALL_RUN)
+        return;
+    c->step = CALL_KILL;
+    kill_group(c);
+    uv_timer_start(&c->kill_timer, on_kill_timer, KILL_GRACE_MS, 0);
+}
+
+/* What came over the wire is the child's word: taken only when it is whole and well formed. */
+static void result_of(struct proc_call *c, const siginfo_t *info, struct err *e)
+{
+    struct err told;
+
+    if (c->wire.failed) {
+        err_set(e, ERR_EXHAUSTED, "%s: no memory for its result", c->name);
+        return;
+    }
+    if (info->si_code != CLD_EXITED || info->si_status != 0 || c->wire.n < sizeof(told)) {
+        const char *sig = info->si_code == CLD_EXITED ? NULL : sigabbrev_np(info->si_status);
+
+        if (sig != NULL)
+            err_set(e, ERR_INTERNAL, "%s: killed by SIG%s", c->name, sig);
+        else
+            err_set(e, ERR_INTERNAL, "%s: ended without a result, status %d", c->name, info->si_status);
+        return;
+    }
+    memcpy(&told, c->wire.p, sizeof(told));
+    told.text[sizeof(told.text) - 1] = '\0';
+    if ((unsigned)told.code > ERR_UNAUTHENTICATED)
+        told.code = ERR_INTERNAL;
+    buf_remove_front(&c->wire, sizeof(told));
+    c->out = c->wire;
+    c->out.max -= sizeof(told);
+    buf_init(&c->wire, 0);
+    if (told.code != ERR_OK) {
+        *e = told;
+        err_wrap(e, "%s", c->name);
+    }
+}
+
+static void on_exit_event(uv_poll_t *poll, int status, int events)
+{
+    struct proc_call *c = poll->data;
+    siginfo_t info = {0};
+    struct err e = {0};
+
+    (void)status;
+    (void)events;
+    if (c->step == CALL_KILL)
+        kill_group(c); /* who is left of the group, while the zombie holds its number */
+    if (waitid(P_PIDFD, (id_t)c->pidfd, &info, WEXITED | WNOHANG) == 0 && info.si_pid == 0)
+        return;
+    /* The child wrote all before it ended; a grandchild that holds the pipe does not matter. */
+    while (c->wire_fd >= 0 && !c->wire.failed && read_wire(c))
+        ;
+    result_of(c, &info, &e);
+    end(c, e.code == ERR_OK ? NULL : &e);
+}
+
+static enum err_code start(struct proc_call *c, const struct proc_call_spec *spec, struct err *e)
+{
+    int fds[2], status, sys;
+    sigset_t all, before;
+    fd_auto wire = -1;
+
+    if (pipe2(fds, O_CLOEXEC) != 0)
+        return err_sys(e, errno, "make a pipe");
+    wire = fds[1];
+    status = uv_poll_init(c->op.loop, &c->wire_poll, fds[0]);
+    if (status != 0) {
+        close(fds[0]);
+        return err_sys(e, -status, "watch a pipe");
+    }
+    c->wire_poll.data = c;
+    c->wire_fd = fds[0];
+    uv_poll_start(&c->wire_poll, UV_READABLE, on_wire);
+
+    /* glibc's fork(), not clone3: it makes malloc usable in the child of a process with threads. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    c->pid = fork();
+    if (c->pid == 0)
+        child_run(spec, wire);
+    sys = errno;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (c->pid < 0)
+        return err_sys(e, sys, "fork");
+
+    c->pidfd = open_pidfd(c->pid);
+    sys = c->pidfd < 0 ? errno : -uv_poll_init(c->op.loop, &c->exit_poll, c->pidfd);
+    if (sys != 0) {
+        kill(c->pid, SIGKILL);
+        waitpid(c->pid, NULL, 0);
+        if (c->pidfd >= 0)
+            close(take_fd(&c->pidfd));
+        return err_sys(e, sys, "watch the child");
+    }
+    c->step = CALL_RUN;
+    c->exit_poll.data = c;
+    uv_poll_start(&c->exit_poll, UV_READABLE, on_exit_event);
+    return ERR_OK;
+}
+
+void proc_call_start(struct proc_call *c, const struct proc_call_spec *spec, uv_loop_t *loop, op_done_fn done,
+                     void *owner)
+{
+    struct err e = {0};
+
+    *c = (struct proc_call){
+        .user_done = done,
+        .pid = -1,
+        .pidfd = -1,
+        .wire_fd = -1,
+        .out = BUF_INIT(spec->out_max),
+        .wire = BUF_INIT(spec->out_max + sizeof(struct err)),
+    };
+    snprintf(c->name, sizeof(c->name), "%s", spec->name);
+    proc_defaults_capture();
+    op_init(&c->op, loop, c->name, spec->deadline_ms, abort_call, on_op_done, owner);
+    if (spec->subject != NULL)
+        op_set_subject(&c->op, spec->subject);
+    uv_timer_init(loop, &c->kill_timer);
+    c->kill_timer.data = c;
+
+    if (start(c, spec, &e) != ERR_OK) {
+        err_wrap(&e, "%s", c->name);
+        end(c, &e);
+    }
+}

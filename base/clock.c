@@ -1,0 +1,157 @@
+#include "base/clock.h"
+
+#include "base/internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { NS = 1000000000 };
+
+uint64_t clock_mono_ms(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+int64_t clock_wall_ns(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_REALTIME, &ts);
+    return (int64_t)ts.tv_sec * NS + ts.tv_nsec;
+}
+
+/* Writes the date and time without fraction and zone; returns the nanoseconds left over. */
+static int seconds(int64_t wall_ns, char ret[CLOCK_RFC3339_SIZE])
+{
+    time_t s = (time_t)(wall_ns / NS);
+    int ns = (int)(wall_ns % NS);
+    struct tm tm;
+
+    if (ns < 0) { /* before 1970: round down */
+        ns += NS;
+        s--;
+    }
+    gmtime_r(&s, &tm);
+    strftime(ret, CLOCK_RFC3339_SIZE, "%Y-%m-%dT%H:%M:%S", &tm);
+    return ns;
+}
+
+void clock_format_s(int64_t wall_ns, char ret[CLOCK_RFC3339_SIZE])
+{
+    seconds(wall_ns, ret);
+    strcat(ret, "Z");
+}
+
+void clock_format_us(int64_t wall_ns, char ret[CLOCK_RFC3339_SIZE])
+{
+    int ns = seconds(wall_ns, ret);
+    size_t n = strlen(ret);
+
+    snprintf(ret + n, CLOCK_RFC3339_SIZE - n, ".%06dZ", ns / 1000);
+}
+
+void clock_format_nano(int64_t wall_ns, char ret[CLOCK_RFC3339_SIZE])
+{
+    int ns = seconds(wall_ns, ret);
+    size_t n = strlen(ret);
+
+    if (ns != 0) {
+        snprintf(ret + n, CLOCK_RFC3339_SIZE - n, ".%09d", ns);
+        n += 10;
+        while (ret[n - 1] == '0')
+            n--;
+    }
+    ret[n] = 'Z';
+    ret[n + 1] = '\0';
+}
+
+/* Exactly n digits; -1 when there are fewer. */
+static int number(const char **p, int n)
+{
+    int v = 0;
+
+    while (n-- > 0) {
+        if (**p < '0' || **p > '9')
+            return -1;
+        v = v * 10 + (*(*p)++ - '0');
+    }
+    return v;
+}
+
+static bool literal(const char **p, char c)
+{
+    if (**p != c)
+        return false;
+    (*p)++;
+    return true;
+}
+
+static int days_in(int year, int month)
+{
+    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
+
+    return month == 2 && leap ? 29 : days[month - 1];
+}
+
+/* RFC 3339 as Go's time.Parse takes it: capital T and Z, no leap second, any number of fraction
+ * digits (those past nanoseconds are dropped). */
+static bool parse_text(const char *p, struct tm *tm, int *ns, int *offset_s)
+{
+    int sign, hours, minutes, scale = NS / 10;
+
+    *tm = (struct tm){0};
+    *ns = 0;
+    *offset_s = 0;
+
+    if ((tm->tm_year = number(&p, 4)) < 0 || !literal(&p, '-') || (tm->tm_mon = number(&p, 2)) < 1 ||
+        tm->tm_mon > 12 || !literal(&p, '-') || (tm->tm_mday = number(&p, 2)) < 1 ||
+        tm->tm_mday > days_in(tm->tm_year, tm->tm_mon) || !literal(&p, 'T') ||
+        (tm->tm_hour = number(&p, 2)) < 0 || tm->tm_hour > 23 || !literal(&p, ':') ||
+        (tm->tm_min = number(&p, 2)) < 0 || tm->tm_min > 59 || !literal(&p, ':') ||
+        (tm->tm_sec = number(&p, 2)) < 0 || tm->tm_sec > 59)
+        return false;
+    tm->tm_year -= 1900;
+    tm->tm_mon -= 1;
+
+    if (literal(&p, '.')) {
+        if (*p < '0' || *p > '9')
+            return false;
+        for (; *p >= '0' && *p <= '9'; p++, scale /= 10)
+            *ns += (*p - '0') * scale;
+    }
+    if (literal(&p, 'Z'))
+        return *p == '\0';
+
+    sign = *p == '+' ? 1 : *p == '-' ? -1 : 0;
+    if (sign == 0)
+        return false;
+    p++;
+    if ((hours = number(&p, 2)) < 0 || hours > 23 || !literal(&p, ':') || (minutes = number(&p, 2)) < 0 ||
+        minutes > 59)
+        return false;
+    *offset_s = sign * (hours * 3600 + minutes * 60);
+    return *p == '\0';
+}
+
+enum err_code clock_parse(const char *rfc3339, int64_t *ret_wall_ns, struct err *e)
+{
+    char quoted[CLOCK_RFC3339_SIZE + 1];
+    int ns, offset_s;
+    struct tm tm;
+    int64_t wall;
+
+    snprintf(quoted, sizeof(quoted), "%.40s", rfc3339);
+    text_printable(quoted);
+    if (!parse_text(rfc3339, &tm, &ns, &offset_s))
+        return err_set(e, ERR_INVALID, "\"%s\" is not an RFC 3339 time", quoted);
+    if (__builtin_mul_overflow((int64_t)timegm(&tm) - offset_s, (int64_t)NS, &wall) ||
+        __builtin_add_overflow(wall, (int64_t)ns, &wall))
+        return err_set(e, ERR_RANGE, "time \"%s\" is outside the years 1678 to 2261", quoted);
+    *ret_wall_ns = wall;
+    return ERR_OK;
+}

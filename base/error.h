@@ -1,0 +1,62 @@
+/*
+ * error - the one way a failure travels: a value, no allocation, nothing to free.
+ *
+ * Rules.  A function that can fail returns enum err_code and takes `struct err *e` last; the returned
+ * code equals e->code.  `e` is never NULL; callers start it as { 0 }; callees touch it only on
+ * failure, and change outputs only on success.  The codes are gRPC's canonical ones in gRPC's order,
+ * so a device plugin's status maps one to one.  Text grows from the inside out by err_wrap():
+ * "sync pod a/web: mount volume cfg: rename ..data: No space left on device".
+ *
+ * Library code returns errors and never logs them above debug; whoever handles one logs it, once.
+ */
+#ifndef BASE_ERROR_H
+#define BASE_ERROR_H
+
+#define MUST_CHECK __attribute__((warn_unused_result))
+#define PRINTF_LIKE(fmt, args) __attribute__((format(printf, fmt, args)))
+
+enum err_code {
+    ERR_OK = 0,
+    ERR_CANCELLED, /* the caller asked for it */
+    ERR_UNKNOWN,   /* a peer failed and did not say how */
+    ERR_INVALID,   /* INVALID_ARGUMENT: bad input; trying again cannot help */
+    ERR_DEADLINE,  /* DEADLINE_EXCEEDED */
+    ERR_NOT_FOUND,
+    ERR_EXISTS,       /* ALREADY_EXISTS */
+    ERR_PERMISSION,   /* PERMISSION_DENIED */
+    ERR_EXHAUSTED,    /* RESOURCE_EXHAUSTED: memory, disk, a limit of ours */
+    ERR_PRECONDITION, /* FAILED_PRECONDITION: not in this state; something else must happen first */
+    ERR_ABORTED,
+    ERR_RANGE, /* OUT_OF_RANGE */
+    ERR_UNIMPLEMENTED,
+    ERR_INTERNAL,    /* a mistake of ours, or a peer's broken promise */
+    ERR_UNAVAILABLE, /* may work when tried again */
+    ERR_DATA_LOSS,
+    ERR_UNAUTHENTICATED,
+};
+
+struct err {
+    enum err_code code; /* what callers branch on */
+    int sys;            /* the errno it began with, or 0 */
+    char text[504];     /* always NUL-terminated; cut at the end when too long */
+};
+
+/* Sets *e; returns `code` (which must not be ERR_OK). */
+enum err_code err_set(struct err *e, enum err_code code, const char *fmt, ...) PRINTF_LIKE(3, 4);
+
+/* Sets *e from an errno: the text becomes "<fmt>: <strerror(sys)>", the code err_from_errno(sys). */
+enum err_code err_sys(struct err *e, int sys, const char *fmt, ...) PRINTF_LIKE(3, 4);
+
+/* Puts "<fmt>: " in front of the text of a failed *e; returns e->code. */
+enum err_code err_wrap(struct err *e, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* Allocation failed: ERR_EXHAUSTED "out of memory". */
+enum err_code err_nomem(struct err *e);
+
+/* ENOENT -> ERR_NOT_FOUND, EACCES -> ERR_PERMISSION, ENOSPC -> ERR_EXHAUSTED, ...; never ERR_OK. */
+enum err_code err_from_errno(int sys);
+
+/* "NOT_FOUND", "INVALID", ...: for logs and JSON. */
+const char *err_code_name(enum err_code code);
+
+#endif

@@ -1,0 +1,72 @@
+/*
+ * fs - files and paths, on directory descriptors; O_CLOEXEC always.
+ *
+ * Where somebody outside influences a path, the *_beneath functions resolve it with openat2
+ * (RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS); without openat2 (old kernel, seccomp) an element-wise
+ * walk with O_NOFOLLOW, which refuses symlinks, stands in.  Blocking: loop thread only for our own
+ * tmpfs and state folder, else the pool or a proc_call.
+ */
+#ifndef BASE_FS_H
+#define BASE_FS_H
+#include "base/buf.h"
+#include "base/scope.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+
+#define FS_SMALL_MAX (64 * 1024) /* status and control files of ours, the kernel and conmon */
+
+/* Whole content of a regular, /proc or cgroup file; ERR_EXHAUSTED past `max`; *ret is malloc'ed and
+ * NUL-terminated. */
+enum err_code fs_read_at(int dirfd, const char *path, size_t max, char **ret, size_t *ret_n /* may be NULL */,
+                         struct err *e) MUST_CHECK;
+enum err_code fs_read_fd(int fd, size_t max, char **ret, size_t *ret_n, struct err *e) MUST_CHECK;
+
+/* One write() to an existing control file (cgroup, /proc/sys): "write <path>: ...". */
+enum err_code fs_write_control(int dirfd, const char *path, const char *text, struct err *e) MUST_CHECK;
+
+/* The one atomic replacement: temporary file in the same folder, mode exact, rename.  `sync`: fsync file and
+ * folder. */
+enum err_code fs_replace_at(int dirfd, const char *path, const void *data, size_t n, mode_t mode, bool sync,
+                            struct err *e) MUST_CHECK;
+
+/* mkdir -p; new folders get `mode` exactly (no umask); existing ones stay as they are. */
+enum err_code fs_mkdirs(const char *path, mode_t mode, struct err *e) MUST_CHECK;
+enum err_code fs_mkdirs_beneath(int root, const char *path, mode_t mode, struct err *e) MUST_CHECK;
+
+/* Opens `path` below `root` without leaving it.  The result is O_CLOEXEC. */
+int fs_open_beneath(int root, const char *path, int flags, mode_t mode, struct err *e) MUST_CHECK;
+/* As in a chroot: absolute symlinks and ".." resolve inside (container root file systems). */
+int fs_open_in_root(int root, const char *path, int flags, mode_t mode, struct err *e) MUST_CHECK;
+void fs_force_no_openat2(bool on); /* tests: exercise the fall-back */
+
+/* Removes a tree; missing is success; refuses to enter or delete a mount point (ERR_PRECONDITION). */
+enum err_code fs_remove_tree(int dirfd, const char *path, struct err *e) MUST_CHECK;
+void fs_remove_quietly(int dirfd, const char *path); /* unlink/rmdir; failure other than ENOENT at debug */
+
+/* "a/b/c" with no empty, "." or ".." element, relative, no element over 255, whole at most 4096 bytes. */
+bool fs_path_is_safe(const char *path);
+
+/* ---- mounts --------------------------------------------------------------------------------- */
+/* Calls fn for each line of /proc/self/mountinfo whose mount point is `prefix` or below it (NULL: all), in
+ * file order. */
+struct fs_mount {
+    const char *point, *fstype, *source, *root, *options, *super_options; /* borrowed during fn */
+    bool shared;
+};
+enum err_code fs_each_mount(const char *prefix, bool (*fn)(const struct fs_mount *m, void *arg), void *arg,
+                            struct err *e) MUST_CHECK;
+/* The parser itself, on text (fuzzed): returns false when fn stopped it. */
+bool fs_parse_mountinfo(char *text, const char *prefix, bool (*fn)(const struct fs_mount *m, void *arg),
+                        void *arg);
+bool fs_is_mountpoint(const char *path);
+/* Unmounts (MNT_DETACH) everything at or below prefix, deepest first.  May hang: in a proc_call for foreign
+ * paths. */
+enum err_code fs_unmount_below(const char *prefix, struct err *e) MUST_CHECK;
+
+/* ---- ids ------------------------------------------------------------------------------------ */
+void id_random_hex(char *ret, size_t digits); /* writes digits + NUL */
+void id_random_uuid(char ret[37]);
+#endif

@@ -1,0 +1,53 @@
+/* internal - what the files of base/ share among themselves. */
+#ifndef BASE_INTERNAL_H
+#define BASE_INTERNAL_H
+#include "base/process.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* ---- utf8.c --------------------------------------------------------------------------------- */
+size_t utf8_char(const char *text, size_t n); /* bytes of the valid character at text, 0: none */
+/* The greatest length <= max at which text (readable up to text[max]) ends with a whole character. */
+size_t utf8_cut(const char *text, size_t max);
+/* In place: control characters and bytes that are not UTF-8 become '?'. */
+void text_printable(char *text);
+
+/* ---- spawn.c: from clone3 to execve ----------------------------------------------------------- */
+enum { SPAWN_FDS_MAX = 32, SPAWN_FD_NUMBER_MAX = 255 }; /* a handful is used: far below any rlimit */
+
+enum spawn_step { SPAWN_GROUP = 1, SPAWN_CGROUP, SPAWN_CWD, SPAWN_FDS, SPAWN_EXEC };
+
+struct spawn_report { /* what a child that could not exec says on its report pipe */
+    int step;         /* enum spawn_step */
+    int sys;          /* errno */
+};
+
+struct spawn_plan {
+    const char *const *argv, *const *env;
+    const char *cwd;
+    int std[3]; /* become 0, 1 and 2 */
+    const struct proc_fd *fds;
+    size_t n_fds;
+    int cgroup_fd;            /* -1: none */
+    const char *cgroup_procs; /* NULL: none */
+    int report_fd;            /* write end, O_CLOEXEC */
+    bool new_session;
+};
+
+enum err_code spawn_child(const struct spawn_plan *plan, pid_t *ret_pid, int *ret_pidfd,
+                          struct err *e) MUST_CHECK;
+
+/* For children of ours after fork: default dispositions, nothing blocked.  Async-signal-safe. */
+void child_reset_signals(void);
+/* Write "0" to <cgroup_fd>/cgroup.procs and to the file cgroup_procs, where given; 0 or an errno. */
+int child_join_cgroup(int cgroup_fd, const char *cgroup_procs);
+int open_pidfd(pid_t pid); /* -1: errno */
+
+/* ---- reaper.c: children that do not even die from SIGKILL ------------------------------------- */
+/* Takes the pidfd; the child is reaped whenever it dies.  Neither the operation nor uv_run() waits. */
+void reaper_adopt(uv_loop_t *loop, pid_t pid, int pidfd, const char *name, const char *subject);
+
+/* How long a killed child may take to die before it is left behind. */
+#define KILL_GRACE_MS 2000
+#endif

@@ -1,0 +1,21 @@
+/*
+ * json - small conveniences over jansson: typed member access with defaults, and text out.
+ * Borrowed results live as long as the object.
+ */
+#ifndef BASE_JSON_H
+#define BASE_JSON_H
+#include "base/error.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+
+const char *json_str(const json_t *obj, const char *key); /* NULL if absent or not a string */
+json_int_t json_int(const json_t *obj, const char *key, json_int_t otherwise);
+bool json_flag(const json_t *obj, const char *key); /* false if absent */
+/* Sets obj[key]; NULL or empty value: the member is left out.  False only when out of memory. */
+bool json_put_str(json_t *obj, const char *key, const char *value);
+/* Parses one value of at most `max` bytes, duplicates refused, nothing after it; `what` for messages. */
+enum err_code json_parse(const char *text, size_t n, size_t max, json_t **ret, const char *what,
+                         struct err *e) MUST_CHECK;
+char *json_text(const json_t *v); /* compact, malloc'ed; NULL: no memory */
+#endif

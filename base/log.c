@@ -1,0 +1,236 @@
+#include "base/log.h"
+
+#include "base/clock.h"
+#include "base/internal.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/*
+ * A line is built on the stack and written with one write(), so that lines of several threads do not
+ * mix and logging works when memory is short.  What does not fit is cut, and the line stays well
+ * formed: TAIL bytes are kept back for closing quotes and braces.
+ */
+enum { LINE_MAX_BYTES = 8192, TAIL = 32 };
+
+struct line {
+    char p[LINE_MAX_BYTES];
+    size_t n;
+    bool full; /* something was cut: only closing text may follow */
+};
+
+static enum log_level min_level = LOG_LVL_INFO;
+static enum log_format format = LOG_FMT_TEXT;
+
+void log_init(enum log_level level, enum log_format f)
+{
+    min_level = level;
+    format = f;
+}
+
+enum log_format log_format_default(void)
+{
+    const char *stream = getenv("JOURNAL_STREAM");
+    unsigned long long dev, ino;
+    struct stat st;
+
+    /* "device:inode" of the socket to the journal: an inherited variable alone says nothing. */
+    if (stream == NULL || sscanf(stream, "%llu:%llu", &dev, &ino) != 2 || fstat(STDERR_FILENO, &st) != 0)
+        return LOG_FMT_TEXT;
+    return st.st_dev == dev && st.st_ino == ino ? LOG_FMT_JOURNAL : LOG_FMT_TEXT;
+}
+
+bool log_enabled(enum log_level level)
+{
+    return level <= min_level;
+}
+
+/* All or nothing, so that an escape is never cut in two. */
+static void put(struct line *l, const char *p, size_t n)
+{
+    if (l->full || l->n + n > sizeof(l->p) - TAIL) {
+        l->full = true;
+        return;
+    }
+    memcpy(l->p + l->n, p, n);
+    l->n += n;
+}
+
+static void puts_(struct line *l, const char *s)
+{
+    put(l, s, strlen(s));
+}
+
+static void close_with(struct line *l, const char *s) /* from the reserve */
+{
+    size_t n = strlen(s);
+
+    memcpy(l->p + l->n, s, n);
+    l->n += n;
+}
+
+/* Control characters (C1 too: they drive terminals) and bytes that are not UTF-8 are escaped. */
+static void put_escaped(struct line *l, const char *s, bool json)
+{
+    size_t n = strlen(s), i = 0;
+    char esc[8];
+
+    while (i < n && !l->full) {
+        size_t len = utf8_char(s + i, n - i);
+        unsigned char c = (unsigned char)s[i];
+
+        if (len == 0) {
+            if (json) {
+                puts_(l, "\\ufffd");
+            } else {
+                snprintf(esc, sizeof(esc), "\\x%02x", c);
+                puts_(l, esc);
+            }
+            i++;
+            continue;
+        }
+        if (c == '"' || c == '\\') {
+            put(l, (char[]){'\\', (char)c}, 2);
+        } else if (c == '\n') {
+            puts_(l, "\\n");
+        } else if (c == '\t') {
+            puts_(l, "\\t");
+        } else if (c < 0x20 || c == 0x7f) {
+            snprintf(esc, sizeof(esc), json ? "\\u%04x" : "\\x%02x", c);
+            puts_(l, esc);
+        } else if (len == 2 && c == 0xc2 && (unsigned char)s[i + 1] < 0xa0) {
+            snprintf(esc, sizeof(esc), "\\u%04x", (unsigned char)s[i + 1]);
+            puts_(l, esc);
+        } else {
+            put(l, s + i, len);
+        }
+        i += len;
+    }
+}
+
+static bool plain(const char *s)
+{
+    if (*s == '\0' || strlen(s) > 1024) /* only a quoted one can be cut */
+        return false;
+    for (; *s != '\0'; s++)
+        if (*s <= ' ' || *s == '"' || *s == '=' || *s == '\\' || *s == 0x7f) /* also all of UTF-8 */
+            return false;
+    return true;
+}
+
+static void put_value(struct line *l, const struct log_field *f, bool json)
+{
+    const char *s = f->v.s == NULL ? "" : f->v.s;
+    char number[24];
+
+    switch (f->type) {
+    case LOG_T_I64:
+        snprintf(number, sizeof(number), "%" PRId64, f->v.i);
+        puts_(l, number);
+        return;
+    case LOG_T_U64:
+        snprintf(number, sizeof(number), "%" PRIu64, f->v.u);
+        puts_(l, number);
+        return;
+    case LOG_T_STR:
+        if (!json && plain(s)) {
+            puts_(l, s);
+            return;
+        }
+        puts_(l, "\"");
+        if (l->full)
+            return;
+        put_escaped(l, s, json);
+        close_with(l, l->full ? "...\"" : "\"");
+        return;
+    }
+}
+
+/* Keys are constants of ours and need no escaping.  A field that does not fit is left out whole, except that
+ * a long string is cut. */
+static void put_field(struct line *l, const struct log_field *f, bool json)
+{
+    size_t before = l->n;
+    bool string = f->type == LOG_T_STR;
+
+    puts_(l, json ? ",\"" : " ");
+    puts_(l, f->key);
+    puts_(l, json ? "\":" : "=");
+    if (!l->full) {
+        size_t start = l->n;
+
+        put_value(l, f, json);
+        if (!l->full || (string && l->n > start))
+            return;
+    }
+    l->n = before;
+}
+
+static const char *level_name(enum log_level level, bool json)
+{
+    switch (level) {
+    case LOG_LVL_ERROR:
+        return json ? "error" : "ERROR";
+    case LOG_LVL_WARN:
+        return json ? "warn" : "WARN ";
+    case LOG_LVL_INFO:
+        return json ? "info" : "INFO ";
+    case LOG_LVL_DEBUG:
+        return json ? "debug" : "DEBUG";
+    }
+    return "?";
+}
+
+void log_write(enum log_level level, const char *message, const struct log_field *fields, size_t n)
+{
+    bool json = format == LOG_FMT_JSON;
+    char now[CLOCK_RFC3339_SIZE];
+    int saved = errno;
+    struct line l;
+    size_t i, done = 0;
+
+    l.n = 0;
+    l.full = false;
+    clock_format_us(clock_wall_ns(), now);
+    switch (format) {
+    case LOG_FMT_JSON:
+        puts_(&l, "{\"ts\":\"");
+        puts_(&l, now);
+        puts_(&l, "\",\"level\":\"");
+        puts_(&l, level_name(level, true));
+        puts_(&l, "\",\"msg\":\"");
+        put_escaped(&l, message, true);
+        close_with(&l, "\"");
+        break;
+    case LOG_FMT_TEXT:
+        puts_(&l, now);
+        puts_(&l, " ");
+        puts_(&l, level_name(level, false));
+        puts_(&l, " ");
+        put_escaped(&l, message, false);
+        break;
+    case LOG_FMT_JOURNAL:
+        put(&l, (char[]){'<', (char)('0' + (int)level), '>'}, 3);
+        put_escaped(&l, message, false);
+        break;
+    }
+    for (i = 0; i < n && !l.full; i++)
+        put_field(&l, &fields[i], json);
+    close_with(&l, json ? "}\n" : "\n");
+
+    /* A full non-blocking pipe loses the line: the daemon does not wait for who reads its log. */
+    while (done < l.n) {
+        ssize_t got = write(STDERR_FILENO, l.p + done, l.n - done);
+
+        if (got > 0)
+            done += (size_t)got;
+        else if (got == 0 || errno != EINTR)
+            break;
+    }
+    errno = saved;
+}

@@ -1,0 +1,54 @@
+/*
+ * log - structured lines on standard error: a constant, searchable message and typed fields.
+ *
+ *     log_info("volume published", F_STR("pod", key), F_STR("volume", name), F_U64("bytes", n));
+ *
+ * Formats: "text" (time level message key=value ...), "json" (one object a line), "journal" (text
+ * without time, with systemd's <N> level prefix; chosen by itself when JOURNAL_STREAM names our
+ * standard error).  Field names are Kubernetes': pod, podUID, containerName, err.
+ * Secrets and environment values are never fields.  Callable from any thread.
+ */
+#ifndef BASE_LOG_H
+#define BASE_LOG_H
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum log_level { LOG_LVL_ERROR = 3, LOG_LVL_WARN = 4, LOG_LVL_INFO = 6, LOG_LVL_DEBUG = 7 };
+enum log_format { LOG_FMT_TEXT, LOG_FMT_JSON, LOG_FMT_JOURNAL };
+
+struct log_field {
+    const char *key;
+    enum { LOG_T_STR, LOG_T_I64, LOG_T_U64 } type;
+    union {
+        const char *s; /* NULL prints as "" */
+        int64_t i;
+        uint64_t u;
+    } v;
+};
+
+#define F_STR(k, x) ((struct log_field){.key = (k), .type = LOG_T_STR, .v.s = (x)})
+#define F_I64(k, x) ((struct log_field){.key = (k), .type = LOG_T_I64, .v.i = (x)})
+#define F_U64(k, x) ((struct log_field){.key = (k), .type = LOG_T_U64, .v.u = (x)})
+#define F_ERR(e) F_STR("err", (e)->text)
+
+/* The level is about the only global worth having; set before threads start. */
+void log_init(enum log_level level, enum log_format format);
+enum log_format log_format_default(void); /* journal under systemd, else text */
+bool log_enabled(enum log_level level);
+void log_write(enum log_level level, const char *message, const struct log_field *fields, size_t n);
+
+#define log_at(level, message, ...)                                                                          \
+    do {                                                                                                     \
+        if (log_enabled(level)) {                                                                            \
+            const struct log_field fields_[] = {{0}, ##__VA_ARGS__};                                         \
+            log_write(level, message, fields_ + 1, sizeof(fields_) / sizeof(fields_[0]) - 1);                \
+        }                                                                                                    \
+    } while (0)
+#define log_error(message, ...) log_at(LOG_LVL_ERROR, message, ##__VA_ARGS__)
+#define log_warn(message, ...) log_at(LOG_LVL_WARN, message, ##__VA_ARGS__)
+#define log_info(message, ...) log_at(LOG_LVL_INFO, message, ##__VA_ARGS__)
+#define log_debug(message, ...) log_at(LOG_LVL_DEBUG, message, ##__VA_ARGS__)
+#endif

@@ -1,0 +1,136 @@
+#include "base/op.h"
+
+#include "base/clock.h"
+#include "base/internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+TAILQ_HEAD(op_list, op);
+
+/* Loop thread only.  The second global worth having: a stuck node explains itself from it. */
+static struct op_list live_ops = TAILQ_HEAD_INITIALIZER(live_ops);
+static size_t live_count;
+
+/* Over, and every handle (the deadline's last) is closed: the memory goes back to the caller. */
+static void complete(struct op *op)
+{
+    struct err result = op->result; /* apart from *op, which done may free or start anew */
+    op_done_fn done = op->done;
+
+    TAILQ_REMOVE(&live_ops, op, live);
+    live_count--;
+    op->loop = NULL;
+    done(op, &result);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct op *op = handle->data;
+
+    op->open_handles--;
+    if (op->finished && op->open_handles == 0 && uv_is_closing((uv_handle_t *)&op->deadline))
+        complete(op);
+}
+
+void op_close_handle(struct op *op, uv_handle_t *handle)
+{
+    handle->data = op;
+    op->open_handles++;
+    uv_close(handle, on_closed);
+}
+
+/* The later turn that op_finish() asked for. */
+static void on_finished_turn(uv_timer_t *timer)
+{
+    op_close_handle(timer->data, (uv_handle_t *)timer);
+}
+
+static void stop(struct op *op)
+{
+    if (op->abort != NULL)
+        op->abort(op);
+}
+
+static void on_deadline(uv_timer_t *timer)
+{
+    struct op *op = timer->data;
+    uint64_t ms = clock_mono_ms() - op->started_ms;
+
+    if (op->why.code != ERR_OK)
+        return;
+    err_set(&op->why, ERR_DEADLINE, "%s: not finished after %llu.%llu s", op->name,
+            (unsigned long long)(ms / 1000), (unsigned long long)(ms % 1000 / 100));
+    stop(op);
+}
+
+void op_init(struct op *op, uv_loop_t *loop, const char *name, uint64_t deadline_ms, op_abort_fn abort,
+             op_done_fn done, void *owner)
+{
+    *op = (struct op){
+        .loop = loop,
+        .done = done,
+        .abort = abort,
+        .owner = owner,
+        .name = name,
+        .started_ms = clock_mono_ms(),
+    };
+    uv_timer_init(loop, &op->deadline); /* cannot fail, like uv_timer_start() with a callback */
+    op->deadline.data = op;
+    if (deadline_ms > 0) {
+        uv_update_time(loop); /* a long callback must not eat into the deadline */
+        uv_timer_start(&op->deadline, on_deadline, deadline_ms, 0);
+    }
+    TAILQ_INSERT_TAIL(&live_ops, op, live);
+    live_count++;
+}
+
+void op_set_subject(struct op *op, const char *subject)
+{
+    size_t n = strnlen(subject, sizeof(op->subject));
+
+    if (n == sizeof(op->subject))
+        n = utf8_cut(subject, sizeof(op->subject) - 1);
+    memcpy(op->subject, subject, n);
+    op->subject[n] = '\0';
+    text_printable(op->subject);
+}
+
+void op_finish(struct op *op, const struct err *result)
+{
+    if (!op_live(op) || op->finished)
+        return;
+    op->finished = true;
+    if (op->why.code != ERR_OK)
+        op->result = op->why;
+    else if (result != NULL)
+        op->result = *result;
+    uv_timer_stop(&op->deadline);
+    uv_timer_start(&op->deadline, on_finished_turn, 0, 0);
+}
+
+void op_cancel(struct op *op)
+{
+    if (!op_live(op) || op->finished || op->why.code != ERR_OK)
+        return;
+    err_set(&op->why, ERR_CANCELLED, "%s: cancelled", op->name);
+    stop(op);
+}
+
+bool op_live(const struct op *op)
+{
+    return op->loop != NULL;
+}
+
+void op_each(void (*fn)(const struct op *op, void *arg), void *arg)
+{
+    const struct op *op;
+
+    TAILQ_FOREACH (op, &live_ops, live)
+        fn(op, arg);
+}
+
+size_t op_count(void)
+{
+    return live_count;
+}

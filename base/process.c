@@ -1,0 +1,529 @@
+#include "base/internal.h"
+
+#include "base/scope.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+/* Where a grandchild keeps a pipe open, the result waits this long after the exit. */
+#define DRAIN_MS 200
+
+enum { CHUNK = 16 * 1024, ERR_TAIL = 4096, ERR_TAIL_SHOWN = 360 };
+
+enum proc_step {
+    PROC_SPAWN = 0, /* nothing runs yet */
+    PROC_RUN,
+    PROC_TERM,  /* asked to end; SIGKILL follows */
+    PROC_KILL,  /* killed; left behind if it does not die */
+    PROC_DRAIN, /* exited; somebody still holds its pipes */
+    PROC_OVER,
+};
+
+static void close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(take_fd(fd));
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
+/*
+ * The output belongs to the caller only during done, who may take it (buf_detach), leave it, start the
+ * same struct again or free it.  So the buffers are lent (cap 0: detaching copies) and the memory is
+ * freed here without another look at *p.
+ */
+static void on_op_done(struct op *op, const struct err *result)
+{
+    struct proc *p = container_of(op, struct proc, op);
+    char *out = p->out.cap > 0 ? p->out.p : NULL, *err_out = p->err_out.cap > 0 ? p->err_out.p : NULL;
+
+    p->out.cap = 0;
+    p->err_out.cap = 0;
+    free(p->prog);
+    p->prog = NULL;
+    p->user_done(op, result);
+    free(out);
+    free(err_out);
+}
+
+static void close_poll(struct proc *p, uv_poll_t *poll, int *fd)
+{
+    if (*fd < 0)
+        return;
+    op_close_handle(&p->op, (uv_handle_t *)poll);
+    close_fd(fd); /* libuv has forgotten it */
+}
+
+static void end(struct proc *p, const struct err *e)
+{
+    p->step = PROC_OVER;
+    close_poll(p, &p->out_poll, &p->out_fd);
+    close_poll(p, &p->err_poll, &p->err_fd);
+    close_poll(p, &p->exit_poll, &p->pidfd);
+    close_fd(&p->report_fd);
+    op_close_handle(&p->op, (uv_handle_t *)&p->kill_timer);
+    op_finish(&p->op, e);
+}
+
+/* The end of standard error as part of a one-line message: ": a; b". */
+static void add_tail(struct proc *p, struct err *e)
+{
+    char shown[ERR_TAIL_SHOWN + 1], line[2 * ERR_TAIL_SHOWN + 1];
+    const char *text = p->err_out.p;
+    size_t n = p->err_out.n, i, out = 0;
+    char before[sizeof(e->text)];
+    enum err_code code = e->code;
+
+    while (n > 0 && strchr(" \t\r\n", text[n - 1]) != NULL)
+        n--;
+    if (n > ERR_TAIL_SHOWN) { /* from the start of a line if one is near */
+        const char *start = text + n - ERR_TAIL_SHOWN, *newline = memchr(start, '\n', ERR_TAIL_SHOWN / 2);
+
+        if (newline != NULL)
+            start = newline + 1;
+        n -= (size_t)(start - text);
+        text = start;
+    }
+    if (n == 0)
+        return;
+    memcpy(shown, text, n);
+    shown[n] = '\0';
+    for (i = 0; i < n; i++) {
+        if (shown[i] == '\n') {
+            if (out > 0 && line[out - 1] != ' ')
+                line[out++] = ';';
+            line[out++] = ' ';
+        } else if (shown[i] != '\r') {
+            line[out++] = shown[i] == '\0' || shown[i] == '\t' ? ' ' : shown[i];
+        }
+    }
+    line[out] = '\0';
+    text_printable(line);
+    memcpy(before, e->text, sizeof(before));
+    err_set(e, code, "%s: %s", before, line);
+}
+
+/* The child could not exec: say what stood in the way. */
+static void report_text(struct proc *p, const struct spawn_report *r, struct err *e)
+{
+    switch ((enum spawn_step)r->step) {
+    case SPAWN_EXEC:
+        err_sys(e, r->sys, "%s: %s", p->name, p->prog);
+        return;
+    case SPAWN_CWD:
+        err_sys(e, r->sys, "%s: enter its working folder", p->name);
+        break;
+    case SPAWN_CGROUP:
+        err_sys(e, r->sys, "%s: join its cgroup", p->name);
+        break;
+    case SPAWN_FDS:
+        err_sys(e, r->sys, "%s: arrange descriptors", p->name);
+        break;
+    case SPAWN_GROUP:
+        err_sys(e, r->sys, "%s: make its process group", p->name);
+        break;
+    }
+    if (e->code == ERR_NOT_FOUND) /* which says that the program is missing */
+        e->code = ERR_PRECONDITION;
+}
+
+static void result_text(struct proc *p, struct err *e)
+{
+    struct spawn_report report;
+    const char *sig;
+
+    if (read(p->report_fd, &report, sizeof(report)) == sizeof(report)) {
+        report_text(p, &report, e);
+        return;
+    }
+    if (p->overflow) {
+        err_set(e, ERR_EXHAUSTED, "%s: more than %zu bytes of output", p->name, p->out.max);
+        return;
+    }
+    if (!p->exited) {
+        err_set(e, ERR_INTERNAL, "%s: its exit status is lost", p->name);
+        return;
+    }
+    if (WIFSIGNALED(p->status)) {
+        sig = sigabbrev_np(WTERMSIG(p->status));
+        if (sig != NULL)
+            err_set(e, ERR_UNKNOWN, "%s: killed by SIG%s", p->name, sig);
+        else
+            err_set(e, ERR_UNKNOWN, "%s: killed by signal %d", p->name, WTERMSIG(p->status));
+    } else if (WEXITSTATUS(p->status) != 0) {
+        err_set(e, ERR_UNKNOWN, "%s: exit status %d", p->name, WEXITSTATUS(p->status));
+    } else if (p->out.failed) {
+        err_nomem(e);
+        err_wrap(e, "%s", p->name);
+        return;
+    } else {
+        return;
+    }
+    add_tail(p, e);
+}
+
+static void end_with_status(struct proc *p)
+{
+    struct err e = {0};
+
+    result_text(p, &e);
+    end(p, e.code == ERR_OK ? NULL : &e);
+}
+
+/* ---- killing ----------------------------------------------------------------------------------- */
+
+/* Until it is reaped the leader's pid cannot be another group's.  No group yet: the child is a few
+ * instructions old. */
+static void signal_group(struct proc *p, int sig)
+{
+    if (kill(-p->pid, sig) != 0)
+        syscall(SYS_pidfd_send_signal, p->pidfd, sig, NULL, 0);
+}
+
+static void on_kill_timer(uv_timer_t *timer);
+
+static void terminate(struct proc *p)
+{
+    p->step = PROC_TERM;
+    signal_group(p, SIGTERM);
+    uv_timer_start(&p->kill_timer, on_kill_timer, KILL_GRACE_MS, 0);
+}
+
+static void abort_proc(struct op *op)
+{
+    struct proc *p = container_of(op, struct proc, op);
+
+    switch ((enum proc_step)p->step) {
+    case PROC_RUN:
+        terminate(p);
+        return;
+    case PROC_DRAIN: /* the exit came first */
+        op->why = (struct err){0};
+        end_with_status(p);
+        return;
+    case PROC_SPAWN:
+    case PROC_TERM:
+    case PROC_KILL:
+    case PROC_OVER:
+        return;
+    }
+}
+
+/* ---- output -------------------------------------------------------------------------------------- */
+
+/* Takes what is there, at most a chunk.  False: nothing more now. */
+static bool read_out(struct proc *p)
+{
+    size_t left = p->out.max - p->out.n, want = left < CHUNK ? left : CHUNK;
+    char beyond, *room = want == 0 ? &beyond : buf_room(&p->out, want);
+    ssize_t n;
+
+    if (room == NULL) { /* no memory: let the child fail on its closed output */
+        close_poll(p, &p->out_poll, &p->out_fd);
+        return false;
+    }
+    n = read(p->out_fd, room, want == 0 ? 1 : want);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return errno == EINTR;
+    if (n > 0 && want > 0) {
+        p->out.n += (size_t)n;
+        p->out.p[p->out.n] = '\0';
+        return true;
+    }
+    close_poll(p, &p->out_poll, &p->out_fd);
+    if (n > 0) {
+        p->overflow = true;
+        if (p->step == PROC_RUN)
+            terminate(p);
+    }
+    return false;
+}
+
+static bool read_err(struct proc *p)
+{
+    char chunk[ERR_TAIL];
+    ssize_t n = read(p->err_fd, chunk, sizeof(chunk));
+
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return errno == EINTR;
+    if (n <= 0) {
+        close_poll(p, &p->err_poll, &p->err_fd);
+        return false;
+    }
+    buf_add(&p->err_out, chunk, (size_t)n);
+    if (p->err_out.n > ERR_TAIL)
+        buf_remove_front(&p->err_out, p->err_out.n - ERR_TAIL);
+    return true;
+}
+
+/* All that the dead child wrote is in the pipes; a grandchild that keeps writing is not followed for ever. */
+static void drain(struct proc *p)
+{
+    int i;
+
+    for (i = 0; i < 64 && p->err_fd >= 0 && read_err(p); i++)
+        ;
+    while (p->out_fd >= 0 && read_out(p)) /* ends at the limit */
+        ;
+}
+
+static void maybe_drained(struct proc *p)
+{
+    if (p->step == PROC_DRAIN && p->out_fd < 0 && p->err_fd < 0)
+        end_with_status(p);
+}
+
+static void on_out(uv_poll_t *poll, int status, int events)
+{
+    struct proc *p = poll->data;
+
+    (void)status; /* an error shows in read() as well */
+    (void)events;
+    read_out(p);
+    maybe_drained(p);
+}
+
+static void on_err(uv_poll_t *poll, int status, int events)
+{
+    struct proc *p = poll->data;
+
+    (void)status;
+    (void)events;
+    read_err(p);
+    maybe_drained(p);
+}
+
+/* ---- exit ------------------------------------------------------------------------------------- */
+
+static void on_kill_timer(uv_timer_t *timer)
+{
+    struct proc *p = timer->data;
+    struct err e = {0};
+
+    switch ((enum proc_step)p->step) {
+    case PROC_TERM:
+        p->step = PROC_KILL;
+        signal_group(p, SIGKILL);
+        uv_timer_start(&p->kill_timer, on_kill_timer, KILL_GRACE_MS, 0);
+        return;
+    case PROC_KILL:
+        err_set(&e, ERR_DEADLINE, "%s: killed but does not die", p->name);
+        op_close_handle(&p->op, (uv_handle_t *)&p->exit_poll);
+        reaper_adopt(p->op.loop, p->pid, take_fd(&p->pidfd), p->name, p->op.subject);
+        end(p, &e);
+        return;
+    case PROC_DRAIN:
+        drain(p); /* the loop may have been busy all that time */
+        end_with_status(p);
+        return;
+    case PROC_SPAWN:
+    case PROC_RUN:
+    case PROC_OVER:
+        return;
+    }
+}
+
+static void on_exit_event(uv_poll_t *poll, int status, int events)
+{
+    struct proc *p = poll->data;
+    bool killed = p->step == PROC_TERM || p->step == PROC_KILL;
+    siginfo_t info = {0};
+
+    (void)status;
+    (void)events;
+    if (killed)
+        signal_group(p, SIGKILL); /* who is left of the group, while the zombie still holds its number */
+    if (waitid(P_PIDFD, (id_t)p->pidfd, &info, WEXITED | WNOHANG) == 0) {
+        if (info.si_pid == 0)
+            return;
+        p->exited = true;
+        p->status = info.si_code == CLD_EXITED ? W_EXITCODE(info.si_status, 0)
+                                               : info.si_status | (info.si_code == CLD_DUMPED ? 0x80 : 0);
+    }
+    close_poll(p, &p->exit_poll, &p->pidfd);
+    p->step = PROC_DRAIN;
+    drain(p);
+    if (killed || (p->out_fd < 0 && p->err_fd < 0))
+        end_with_status(p);
+    else
+        uv_timer_start(&p->kill_timer, on_kill_timer, DRAIN_MS, 0);
+}
+
+/* ---- the start ---------------------------------------------------------------------------------- */
+
+static enum err_code check_spec(const struct proc_spec *spec, struct err *e)
+{
+    size_t i, k;
+
+    if (spec->argv == NULL || spec->argv[0] == NULL || spec->argv[0][0] != '/')
+        return err_set(e, ERR_INVALID, "program is not an absolute path");
+    if (spec->n_fds > SPAWN_FDS_MAX)
+        return err_set(e, ERR_INVALID, "more than %d descriptors", SPAWN_FDS_MAX);
+    for (i = 0; i < spec->n_fds; i++) {
+        if (spec->fds[i].child_fd < 3 || spec->fds[i].child_fd > SPAWN_FD_NUMBER_MAX)
+            return err_set(e, ERR_INVALID, "descriptor number %d is not between 3 and %d",
+                           spec->fds[i].child_fd, SPAWN_FD_NUMBER_MAX);
+        for (k = 0; k < i; k++)
+            if (spec->fds[k].child_fd == spec->fds[i].child_fd)
+                return err_set(e, ERR_INVALID, "descriptor number %d is given twice", spec->fds[i].child_fd);
+    }
+    return ERR_OK;
+}
+
+/* Standard input as a file in memory: no pipe to feed, and a child that never reads it is no trouble. */
+static int stdin_file(const struct proc_spec *spec, struct err *e)
+{
+    fd_auto fd = -1;
+    size_t done = 0;
+
+    if (spec->stdin_data == NULL) {
+        fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        if (fd < 0)
+            err_sys(e, errno, "open /dev/null");
+        return take_fd(&fd);
+    }
+    fd = memfd_create("stdin", MFD_CLOEXEC);
+    if (fd < 0) {
+        err_sys(e, errno, "create a file in memory");
+        return -1;
+    }
+    while (done < spec->stdin_size) {
+        ssize_t n = write(fd, (const char *)spec->stdin_data + done, spec->stdin_size - done);
+
+        if (n < 0 && errno != EINTR) {
+            err_sys(e, errno, "write its standard input");
+            return -1;
+        }
+        done += n > 0 ? (size_t)n : 0;
+    }
+    if (lseek(fd, 0, SEEK_SET) < 0) {
+        err_sys(e, errno, "rewind its standard input");
+        return -1;
+    }
+    return take_fd(&fd);
+}
+
+/* A pipe whose read end the loop watches; the write end goes to the child and stays blocking. */
+static enum err_code watched_pipe(struct proc *p, uv_poll_t *poll, int *ret_read, int *ret_write,
+                                  uv_poll_cb cb, struct err *e)
+{
+    int fds[2], status;
+
+    if (pipe2(fds, O_CLOEXEC) != 0)
+        return err_sys(e, errno, "make a pipe");
+    status = uv_poll_init(p->op.loop, poll, fds[0]); /* sets O_NONBLOCK on this end */
+    if (status == 0) {
+        poll->data = p;
+        *ret_read = fds[0];
+        *ret_write = fds[1];
+        status = uv_poll_start(poll, UV_READABLE, cb);
+        if (status == 0)
+            return ERR_OK;
+    } else {
+        close(fds[0]);
+        close(fds[1]);
+    }
+    return err_sys(e, -status, "watch a pipe");
+}
+
+static enum err_code start(struct proc *p, const struct proc_spec *spec, struct err *e)
+{
+    static const char *const default_env[] = {
+        "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", NULL};
+    fd_auto in = -1;
+    fd_auto out = -1;
+    fd_auto err = -1;
+    fd_auto report = -1;
+    struct spawn_plan plan;
+    int fds[2], status;
+
+    if (check_spec(spec, e) != ERR_OK)
+        return e->code;
+    p->prog = strdup(spec->argv[0]);
+    if (p->prog == NULL)
+        return err_nomem(e);
+    in = stdin_file(spec, e);
+    if (in < 0)
+        return e->code;
+    if (spec->stdout_max == 0) {
+        out = open("/dev/null", O_WRONLY | O_CLOEXEC);
+        if (out < 0)
+            return err_sys(e, errno, "open /dev/null");
+    } else if (watched_pipe(p, &p->out_poll, &p->out_fd, &out, on_out, e) != ERR_OK) {
+        return e->code;
+    }
+    if (watched_pipe(p, &p->err_poll, &p->err_fd, &err, on_err, e) != ERR_OK)
+        return e->code;
+    if (pipe2(fds, O_CLOEXEC) != 0)
+        return err_sys(e, errno, "make a pipe");
+    p->report_fd = fds[0];
+    report = fds[1];
+    if (fcntl(p->report_fd, F_SETFL, O_NONBLOCK) != 0)
+        return err_sys(e, errno, "make a pipe");
+
+    plan = (struct spawn_plan){
+        .argv = spec->argv,
+        .env = spec->env == NULL ? default_env : spec->env,
+        .cwd = spec->cwd == NULL ? "/" : spec->cwd,
+        .std = {in, out, err},
+        .fds = spec->fds,
+        .n_fds = spec->n_fds,
+        .cgroup_fd = spec->cgroup_fd,
+        .cgroup_procs = spec->cgroup_procs,
+        .report_fd = report,
+        .new_session = spec->new_session,
+    };
+    if (spawn_child(&plan, &p->pid, &p->pidfd, e) != ERR_OK)
+        return e->code;
+
+    p->step = PROC_RUN;
+    status = uv_poll_init(p->op.loop, &p->exit_poll, p->pidfd);
+    if (status != 0) { /* no memory: take it back; it is too young to be stuck */
+        signal_group(p, SIGKILL);
+        waitid(P_PIDFD, (id_t)p->pidfd, &(siginfo_t){0}, WEXITED);
+        close_fd(&p->pidfd);
+        return err_sys(e, -status, "watch the child");
+    }
+    p->exit_poll.data = p;
+    uv_poll_start(&p->exit_poll, UV_READABLE, on_exit_event);
+    return ERR_OK;
+}
+
+void proc_start(struct proc *p, const struct proc_spec *spec, uv_loop_t *loop, op_done_fn done, void *owner)
+{
+    struct err e = {0};
+
+    *p = (struct proc){
+        .user_done = done,
+        .pid = -1,
+        .pidfd = -1,
+        .out_fd = -1,
+        .err_fd = -1,
+        .report_fd = -1,
+        .out = BUF_INIT(spec->stdout_max),
+        .err_out = BUF_INIT(2 * ERR_TAIL),
+    };
+    snprintf(p->name, sizeof(p->name), "%s", spec->name);
+    proc_defaults_capture();
+    op_init(&p->op, loop, p->name, spec->deadline_ms, abort_proc, on_op_done, owner);
+    if (spec->subject != NULL)
+        op_set_subject(&p->op, spec->subject);
+    uv_timer_init(loop, &p->kill_timer);
+    p->kill_timer.data = p;
+
+    if (start(p, spec, &e) != ERR_OK) {
+        err_wrap(&e, "%s", p->name);
+        end(p, &e);
+    }
+}
+
+void proc_cancel(struct proc *p)
+{
+    op_cancel(&p->op);
+}

@@ -1,0 +1,123 @@
+/*
+ * process - children that are owned: started with clone3 (pidfd; straight into a cgroup on v2), a
+ * built environment, closed descriptors, default signals and umask 022, the daemon's own rlimits and
+ * oom_score_adj undone, a deadline, an output limit.
+ *
+ *     struct proc p;                              embedded in the caller's operation
+ *     proc_start(&p, &spec, loop, done, owner);   done(&p.op, result) exactly once
+ *
+ * Result: ERR_OK when the child exited with 0; ERR_UNKNOWN "<name>: exit status N: <tail of
+ * stderr>" or "... killed by SIGX" otherwise; ERR_DEADLINE / ERR_CANCELLED after TERM to the process
+ * group, 2 s later KILL; ERR_NOT_FOUND when the program is missing.  The result does not wait for
+ * a grandchild that holds the pipes: 200 ms after the exit they are closed.  Loop thread only.
+ */
+#ifndef BASE_PROCESS_H
+#define BASE_PROCESS_H
+#include "base/buf.h"
+#include "base/op.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct proc_fd {   /* an extra descriptor for the child */
+    int parent_fd; /* borrowed, stays open in the parent */
+    int child_fd;  /* number in the child, 3 and up */
+};
+
+struct proc_spec {           /* everything borrowed only during proc_start() */
+    const char *name;        /* for messages and op_each: "crun create" */
+    const char *subject;     /* what it is for, may be NULL */
+    const char *const *argv; /* argv[0] is an absolute path; NULL-terminated */
+    const char *const *env;  /* "K=V"; NULL: PATH=/usr/local/sbin:...:/bin only */
+    const char *cwd;         /* NULL: "/" */
+    const void *stdin_data;  /* copied; NULL: /dev/null */
+    size_t stdin_size;
+    size_t stdout_max; /* ERR_EXHAUSTED past it; 0: standard output is discarded */
+    const struct proc_fd *fds;
+    size_t n_fds;
+    int cgroup_fd;            /* directory to start in (v2); -1: none */
+    const char *cgroup_procs; /* or a cgroup.procs file that the child joins first (v1); NULL: none */
+    uint64_t deadline_ms;
+    bool new_session; /* setsid(): for conmon; otherwise only a process group of its own */
+};
+
+struct proc {
+    struct op op;
+    pid_t pid;
+    int pidfd;
+    int status; /* wait status, valid in done when `exited` */
+    bool exited;
+    struct buf out;     /* standard output; freed after done returns unless detached */
+    struct buf err_out; /* the last 4 KiB of standard error */
+    /* private */
+    op_done_fn user_done;
+    char name[64]; /* op.name: the specification's is only borrowed */
+    char *prog;
+    uv_poll_t exit_poll;
+    uv_poll_t out_poll, err_poll;
+    uv_timer_t kill_timer;
+    int out_fd, err_fd, report_fd;
+    int step;
+    bool overflow;
+};
+
+void proc_start(struct proc *p, const struct proc_spec *spec, uv_loop_t *loop, op_done_fn done, void *owner);
+void proc_cancel(struct proc *p);
+
+/*
+ * Remembers the rlimits and the oom_score_adj that children get back, and ignores SIGPIPE where it has
+ * its default action.  main() calls it before it changes either; else the first proc_start() does.
+ */
+void proc_defaults_capture(void);
+
+/* Children that SIGKILL did not end within 2 s (stuck in the kernel), of processes and calls alike. */
+size_t proc_left_behind(void);
+/* Before uv_loop_close(): stops watching those of this loop; a turn of the loop must follow. */
+void proc_left_behind_forget(uv_loop_t *loop);
+
+void proc_force_no_clone3(bool on); /* tests: exercise fork and pidfd_open instead */
+
+/*
+ * call - run a C function in a forked child: for work on paths that may hang (mount, umount, hostPath,
+ * foreign file systems) or that needs other namespaces.  The function may allocate, must not touch
+ * the loop or take locks, and reports through *e and up to `out` bytes.  Of the daemon's descriptors it
+ * has only 0 to 2 (0 is /dev/null): it opens what it needs by path.  The child is killed at the
+ * deadline; a child stuck in the kernel (D state) is left behind, counted and logged: the operation
+ * ends all the same.
+ */
+typedef enum err_code (*proc_call_fn)(const void *arg, struct buf *out, struct err *e);
+
+struct proc_call {
+    struct op op;
+    struct buf out; /* what the function wrote; freed after done returns unless detached */
+    /* private */
+    op_done_fn user_done;
+    char name[64];
+    pid_t pid;
+    int pidfd;
+    uv_poll_t exit_poll;
+    uv_poll_t wire_poll;
+    uv_timer_t kill_timer;
+    int wire_fd;
+    struct buf wire;
+    int step;
+};
+
+struct proc_call_spec {
+    const char *name, *subject;
+    proc_call_fn fn;
+    const void *arg; /* seen by the child through fork: no copy needed, valid during start */
+    size_t out_max;
+    uint64_t deadline_ms;
+    int cgroup_fd;            /* as above; -1: none */
+    const char *cgroup_procs; /* as above; NULL: none */
+};
+
+void proc_call_start(struct proc_call *c, const struct proc_call_spec *spec, uv_loop_t *loop, op_done_fn done,
+                     void *owner);
+
+/* pid + start time identify a process over a restart; 0 when there is none. */
+uint64_t proc_start_time(pid_t pid);
+/* pidfd of `pid` if it still has that start time, else -1 with ERR_NOT_FOUND. */
+int proc_open(pid_t pid, uint64_t start_time, struct err *e);
+#endif

@@ -1,0 +1,79 @@
+#include "base/internal.h"
+
+#include "base/list.h"
+#include "base/log.h"
+
+#include <stdlib.h>
+#include <sys/wait.h>
+
+struct stray {
+    uv_poll_t poll;
+    pid_t pid;
+    int pidfd;
+    TAILQ_ENTRY(stray) next;
+};
+
+TAILQ_HEAD(stray_list, stray);
+
+static struct stray_list strays = TAILQ_HEAD_INITIALIZER(strays); /* loop thread only */
+static size_t stray_count;
+
+static void on_closed(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+static void drop(struct stray *s)
+{
+    TAILQ_REMOVE(&strays, s, next);
+    stray_count--;
+    uv_close((uv_handle_t *)&s->poll, on_closed);
+    close(s->pidfd);
+}
+
+static void on_died(uv_poll_t *poll, int status, int events)
+{
+    struct stray *s = poll->data;
+    siginfo_t info = {0};
+
+    (void)status;
+    (void)events;
+    if (waitid(P_PIDFD, (id_t)s->pidfd, &info, WEXITED | WNOHANG) == 0 && info.si_pid == 0)
+        return;
+    log_debug("stuck child died at last", F_I64("pid", s->pid));
+    drop(s);
+}
+
+void reaper_adopt(uv_loop_t *loop, pid_t pid, int pidfd, const char *name, const char *subject)
+{
+    struct stray *s = calloc(1, sizeof(*s));
+
+    log_warn("child does not die from SIGKILL, left behind", F_STR("name", name), F_STR("subject", subject),
+             F_I64("pid", pid), F_U64("leftBehind", stray_count + 1));
+    if (s == NULL || uv_poll_init(loop, &s->poll, pidfd) != 0) {
+        free(s); /* nobody reaps it then until the daemon ends: one zombie */
+        close(pidfd);
+        return;
+    }
+    s->poll.data = s;
+    s->pid = pid;
+    s->pidfd = pidfd;
+    TAILQ_INSERT_TAIL(&strays, s, next);
+    stray_count++;
+    uv_poll_start(&s->poll, UV_READABLE, on_died);
+    uv_unref((uv_handle_t *)&s->poll); /* the loop may end without it */
+}
+
+size_t proc_left_behind(void)
+{
+    return stray_count;
+}
+
+void proc_left_behind_forget(uv_loop_t *loop)
+{
+    struct stray *s, *tmp;
+
+    TAILQ_FOREACH_SAFE (s, &strays, next, tmp)
+        if (s->poll.loop == loop)
+            drop(s);
+}

@@ -1,0 +1,308 @@
+#include "base/internal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <linux/sched.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+/* What the process was given at its start and its children get back. */
+static struct {
+    bool captured;
+    struct rlimit limits[RLIM_NLIMITS];
+    int oom_score_adj;
+} defaults;
+
+static atomic_bool no_clone3; /* tests, or found missing */
+
+void proc_force_no_clone3(bool on)
+{
+    atomic_store(&no_clone3, on);
+}
+
+/* Reads a small decimal file; async-signal-safe. */
+static int read_int(const char *path)
+{
+    char text[16];
+    int fd = open(path, O_RDONLY | O_CLOEXEC), v = 0, i;
+    ssize_t n;
+
+    if (fd < 0)
+        return 0;
+    n = read(fd, text, sizeof(text));
+    close(fd);
+    for (i = n > 0 && text[0] == '-' ? 1 : 0; i < n && text[i] >= '0' && text[i] <= '9'; i++)
+        v = v * 10 + (text[i] - '0');
+    return n > 0 && text[0] == '-' ? -v : v;
+}
+
+void proc_defaults_capture(void)
+{
+    struct sigaction sa;
+    int i;
+
+    if (defaults.captured)
+        return;
+    for (i = 0; i < RLIM_NLIMITS; i++)
+        getrlimit((__rlimit_resource_t)i, &defaults.limits[i]);
+    defaults.oom_score_adj = read_int("/proc/self/oom_score_adj");
+    defaults.captured = true;
+
+    /* A peer that closes early must be an error, not the end of the process. */
+    if (sigaction(SIGPIPE, NULL, &sa) == 0 && sa.sa_handler == SIG_DFL) {
+        sa.sa_handler = SIG_IGN;
+        sigaction(SIGPIPE, &sa, NULL);
+    }
+}
+
+/* ---- in the child: async-signal-safe calls only --------------------------------------------- */
+
+void child_reset_signals(void)
+{
+    struct sigaction sa = {.sa_handler = SIG_DFL};
+    sigset_t none;
+    int i;
+
+    for (i = 1; i < NSIG; i++)
+        sigaction(i, &sa, NULL); /* refused for KILL, STOP and glibc's own two */
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+static int write_zero(int fd)
+{
+    int sys = fd < 0 || write(fd, "0", 1) < 0 ? errno : 0;
+
+    if (fd >= 0)
+        close(fd);
+    return sys;
+}
+
+int child_join_cgroup(int cgroup_fd, const char *cgroup_procs)
+{
+    int sys = 0;
+
+    if (cgroup_fd >= 0)
+        sys = write_zero(openat(cgroup_fd, "cgroup.procs", O_WRONLY | O_CLOEXEC));
+    if (sys == 0 && cgroup_procs != NULL)
+        sys = write_zero(open(cgroup_procs, O_WRONLY | O_CLOEXEC));
+    return sys;
+}
+
+/* A negative score of the daemon, or one it set after its start, is not for its children. */
+static void reset_oom_score(void)
+{
+    int now = read_int("/proc/self/oom_score_adj");
+
+    if (now < 0 || now != defaults.oom_score_adj)
+        write_zero(open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC)); /* may lack the right */
+}
+
+static void restore_limits(void)
+{
+    struct rlimit now;
+    int i;
+
+    for (i = 0; i < RLIM_NLIMITS; i++)
+        if (getrlimit((__rlimit_resource_t)i, &now) == 0 &&
+            (now.rlim_cur != defaults.limits[i].rlim_cur || now.rlim_max != defaults.limits[i].rlim_max))
+            setrlimit((__rlimit_resource_t)i, &defaults.limits[i]);
+}
+
+/* Before Linux 5.11, or under a seccomp filter that does not know the call. */
+static void cloexec_by_listing(void)
+{
+    _Alignas(struct dirent64) char space[4096];
+    int dir = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    ssize_t n, at;
+
+    if (dir < 0)
+        return; /* all descriptors of ours are O_CLOEXEC anyway: this is the second belt */
+    while ((n = syscall(SYS_getdents64, dir, space, sizeof(space))) > 0) {
+        for (at = 0; at < n;) {
+            const struct dirent64 *d = (const struct dirent64 *)(space + at);
+            int fd = 0;
+            const char *p;
+
+            for (p = d->d_name; *p >= '0' && *p <= '9'; p++)
+                fd = fd * 10 + (*p - '0');
+            if (p > d->d_name && fd > 2)
+                fcntl(fd, F_SETFD, FD_CLOEXEC);
+            at += d->d_reclen;
+        }
+    }
+    close(dir);
+}
+
+/*
+ * Puts each source on its number.  A source may itself sit on a number that another one is to get, so
+ * all move out of the way first.  Everything else closes at exec.
+ */
+static int arrange_fds(const struct spawn_plan *plan, int *report_fd)
+{
+    int moved[3 + SPAWN_FDS_MAX], above = 3;
+    size_t i, n = 3 + plan->n_fds;
+
+    for (i = 0; i < plan->n_fds; i++)
+        if (plan->fds[i].child_fd >= above)
+            above = plan->fds[i].child_fd + 1;
+
+    moved[0] = fcntl(*report_fd, F_DUPFD_CLOEXEC, above);
+    if (moved[0] < 0)
+        return errno;
+    *report_fd = moved[0];
+    for (i = 0; i < n; i++) {
+        moved[i] = fcntl(i < 3 ? plan->std[i] : plan->fds[i - 3].parent_fd, F_DUPFD_CLOEXEC, above);
+        if (moved[i] < 0)
+            return errno;
+    }
+    if (close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) != 0)
+        cloexec_by_listing();
+    for (i = 0; i < n; i++) /* dup2() leaves out O_CLOEXEC */
+        if (dup2(moved[i], i < 3 ? (int)i : plan->fds[i - 3].child_fd) < 0)
+            return errno;
+    return 0;
+}
+
+__attribute__((noreturn)) static void child_run(const struct spawn_plan *plan, bool join)
+{
+    struct spawn_report report = {0};
+    int report_fd = plan->report_fd;
+    ssize_t ignored;
+
+    child_reset_signals();
+    umask(022);
+    report.step = SPAWN_GROUP;
+    if ((plan->new_session ? setsid() : setpgid(0, 0)) < 0) {
+        report.sys = errno;
+        goto fail;
+    }
+    report.step = SPAWN_CGROUP;
+    report.sys = child_join_cgroup(join ? plan->cgroup_fd : -1, plan->cgroup_procs);
+    if (report.sys != 0)
+        goto fail;
+    report.step = SPAWN_CWD;
+    if (chdir(plan->cwd) != 0) {
+        report.sys = errno;
+        goto fail;
+    }
+    reset_oom_score();
+    report.step = SPAWN_FDS;
+    report.sys = arrange_fds(plan, &report_fd);
+    if (report.sys != 0)
+        goto fail;
+    restore_limits(); /* last: a low limit would refuse the numbers used on the way */
+
+    report.step = SPAWN_EXEC;
+    execve(plan->argv[0], (char *const *)plan->argv, (char *const *)plan->env);
+    report.sys = errno;
+fail:
+    ignored = write(report_fd, &report, sizeof(report));
+    (void)ignored;
+    _exit(127);
+}
+
+/* ---- in the parent ---------------------------------------------------------------------------- */
+
+/* The system call itself: glibc has no wrapper.  No CLONE_VM, so the child works on a copy. */
+static pid_t clone_child(int cgroup_fd, int *ret_pidfd)
+{
+    struct clone_args args = {
+        .flags = CLONE_PIDFD | (cgroup_fd >= 0 ? CLONE_INTO_CGROUP : 0),
+        .pidfd = (uint64_t)(uintptr_t)ret_pidfd,
+        .exit_signal = SIGCHLD,
+        .cgroup = cgroup_fd >= 0 ? (uint64_t)cgroup_fd : 0,
+    };
+
+    return (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+}
+
+static enum err_code clone_failed(int sys, bool cgroup, struct err *e)
+{
+    const char *hint = "";
+
+    if (!cgroup)
+        return err_sys(e, sys, "clone3");
+    switch (sys) {
+    case EBUSY:
+        hint = ": it has controllers enabled for its children";
+        break;
+    case EOPNOTSUPP:
+        hint = ": it is in the domain invalid state";
+        break;
+    case ENODEV: /* documented */
+    case ENOENT: /* seen, Linux 6.18 */
+        hint = ": it was removed";
+        break;
+    case EBADF:
+        hint = ": not a cgroup v2 folder";
+        break;
+    }
+    err_sys(e, sys, "start in its cgroup%s", hint);
+    if (e->code == ERR_NOT_FOUND) /* which says that the program is missing */
+        e->code = ERR_PRECONDITION;
+    return e->code;
+}
+
+/* fork + pidfd_open.  No race: the pid stays ours until we reap it. */
+static pid_t fork_child(int *ret_pidfd)
+{
+    pid_t pid = fork();
+
+    if (pid <= 0)
+        return pid;
+    *ret_pidfd = open_pidfd(pid);
+    if (*ret_pidfd < 0) {
+        int saved = errno;
+
+        kill(pid, SIGKILL);
+        waitpid(pid, NULL, 0);
+        errno = saved;
+        return -1;
+    }
+    return pid;
+}
+
+enum err_code spawn_child(const struct spawn_plan *plan, pid_t *ret_pid, int *ret_pidfd, struct err *e)
+{
+    bool plain = atomic_load(&no_clone3), join = false;
+    sigset_t all, before;
+    int pidfd = -1, sys;
+    pid_t pid = -1;
+
+    /* Until the child has default dispositions no handler of ours may run in it. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+
+    if (!plain) {
+        pid = clone_child(plan->cgroup_fd, &pidfd);
+        if (pid < 0 && plan->cgroup_fd >= 0 && (errno == EINVAL || errno == E2BIG)) {
+            join = true; /* Linux 5.3 to 5.6: clone3 without CLONE_INTO_CGROUP */
+            pid = clone_child(-1, &pidfd);
+        }
+        plain = pid < 0 && errno == ENOSYS;
+    }
+    if (plain) {
+        join = true;
+        pid = fork_child(&pidfd);
+    }
+    if (pid == 0)
+        child_run(plan, join);
+    sys = errno;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+
+    if (pid < 0)
+        return plain ? err_sys(e, sys, "fork") : clone_failed(sys, plan->cgroup_fd >= 0 && !join, e);
+    *ret_pid = pid;
+    *ret_pidfd = pidfd;
+    return ERR_OK;
+}

@@ -1,0 +1,71 @@
+#include "base/internal.h"
+
+/* Length of the well-formed UTF-8 character at p (RFC 3629: no overlong form, no surrogate, at most
+ * U+10FFFF), 0 when there is none. */
+size_t utf8_char(const char *text, size_t n)
+{
+    const unsigned char *p = (const unsigned char *)text;
+    unsigned char low = 0x80, high = 0xbf;
+    size_t len, i;
+
+    if (n == 0)
+        return 0;
+    if (p[0] < 0x80)
+        return 1;
+    if (p[0] >= 0xc2 && p[0] <= 0xdf)
+        len = 2;
+    else if (p[0] >= 0xe0 && p[0] <= 0xef)
+        len = 3;
+    else if (p[0] >= 0xf0 && p[0] <= 0xf4)
+        len = 4;
+    else
+        return 0;
+
+    if (p[0] == 0xe0)
+        low = 0xa0;
+    else if (p[0] == 0xed)
+        high = 0x9f;
+    else if (p[0] == 0xf0)
+        low = 0x90;
+    else if (p[0] == 0xf4)
+        high = 0x8f;
+
+    if (n < len || p[1] < low || p[1] > high)
+        return 0;
+    for (i = 2; i < len; i++)
+        if (p[i] < 0x80 || p[i] > 0xbf)
+            return 0;
+    return len;
+}
+
+size_t utf8_cut(const char *text, size_t max)
+{
+    size_t n = max;
+
+    /* Back over at most three continuation bytes to the start of the last character. */
+    while (n > 0 && max - n < 3 && ((unsigned char)text[n] & 0xc0) == 0x80)
+        n--;
+    if (((unsigned char)text[n] & 0xc0) == 0x80)
+        return max; /* not UTF-8 anyway */
+    return n;
+}
+
+void text_printable(char *text)
+{
+    size_t n = __builtin_strlen(text), i = 0, out = 0;
+
+    while (i < n) {
+        size_t len = utf8_char(text + i, n - i);
+        unsigned char c = (unsigned char)text[i];
+        bool c1 = len == 2 && c == 0xc2 && (unsigned char)text[i + 1] < 0xa0;
+
+        if (len == 0 || c < 0x20 || c == 0x7f || c1) {
+            text[out++] = '?';
+            i += len == 0 ? 1 : len;
+            continue;
+        }
+        while (len-- > 0)
+            text[out++] = text[i++];
+    }
+    text[out] = '\0';
+}
