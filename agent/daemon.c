@@ -1,0 +1,410 @@
+#include "agent/daemon.h"
+#include "agent/config.h"
+#include "agent/notify.h"
+#include "agent/pod/node.h"
+#include "agent/preflight.h"
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/netlink.h"
+#include "base/process.h"
+#include "cni/undo.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#define VOLUMES_TMPFS_DIVISOR 4 /* payloads of all pods together: at most a quarter of the memory */
+
+struct agent { /* the parts, in the order in which they are opened */
+    struct agent_config config;
+    struct preflight pre;
+    struct notify notify;
+    uv_loop_t loop;
+    uv_signal_t on_int, on_term;
+    struct cg_tree *cgroups;
+    struct vol_node *volumes;
+    struct cni *cni;
+    struct img_store *images;
+    struct src_store *store;
+    struct node *node;
+    struct rt *rt;
+    struct status_server *server;
+    struct src_folder *folder;
+    struct cni_undo undo;
+    char node_name[256], node_ip[46];
+    char *cni_cache, *cni_data, *images_dir, *cgroup_scratch, *volumes_dir, *pods_dir, *auth_dir;
+    bool stopping, failed;
+};
+
+/* ---- stopping -------------------------------------------------------------------------------------------- */
+
+static void on_closed(uv_handle_t *handle)
+{
+    (void)handle;
+}
+
+static void close_parts(struct agent *a)
+{
+    bool remove = a->config.ephemeral && !a->failed;
+
+    if (a->node != NULL)
+        node_free(a->node);
+    rt_close(a->rt);
+    img_store_close(a->images);
+    if (a->cni != NULL)
+        cni_close(a->cni);
+    src_store_free(a->store);
+    if (a->volumes != NULL)
+        vol_node_close(a->volumes, remove);
+    if (a->cgroups != NULL)
+        cg_close(a->cgroups, remove);
+    notify_close(&a->notify);
+    uv_close((uv_handle_t *)&a->on_int, on_closed);
+    uv_close((uv_handle_t *)&a->on_term, on_closed);
+    proc_left_behind_forget(&a->loop);
+}
+
+static void on_undone(struct op *op, const struct err *result)
+{
+    if (result->code != ERR_OK)
+        log_warn("what network plugins left on the host cannot all be undone", F_ERR(result));
+    close_parts(op->owner);
+}
+
+static void on_idle(void *arg) /* no operation is under way any more */
+{
+    struct agent *a = arg;
+
+    if (!a->config.ephemeral || a->failed) {
+        close_parts(a);
+        return;
+    }
+    cni_remove_bridges(a->cni);
+    cni_undo_start(&a->undo, a->cni, on_undone, a);
+}
+
+static void on_drained(void *arg)
+{
+    struct agent *a = arg;
+
+    log_info("all pods are gone");
+    status_server_close(a->server);
+    node_set_server(a->node, NULL);
+    a->server = NULL;
+    node_close(a->node, on_idle, a);
+}
+
+static void stop(struct agent *a, const char *why)
+{
+    if (a->stopping) {
+        if (a->config.ephemeral && a->server != NULL) { /* asked twice: no more grace */
+            log_info("ending pods at once", F_STR("why", why));
+            node_drain(a->node, on_drained, a);
+        }
+        return;
+    }
+    a->stopping = true;
+    notify_send(&a->notify, "STOPPING=1");
+    if (a->folder != NULL) {
+        node_set_folder(a->node, NULL);
+        src_folder_close(a->folder);
+        a->folder = NULL;
+    }
+    if (a->config.ephemeral && !a->failed) {
+        log_info("stopping; all pods are taken down", F_STR("why", why));
+        node_drain(a->node, on_drained, a);
+        return;
+    }
+    log_info("stopping; pods go on", F_STR("why", why));
+    if (a->server != NULL) {
+        status_server_close(a->server);
+        node_set_server(a->node, NULL);
+        a->server = NULL;
+    }
+    node_close(a->node, on_idle, a);
+}
+
+static void on_signal(uv_signal_t *handle, int signo)
+{
+    stop(handle->data, signo == SIGINT ? "SIGINT" : "SIGTERM");
+}
+
+/* ---- starting --------------------------------------------------------------------------------------------- */
+
+static enum err_code make_paths(struct agent *a, struct err *e)
+{
+    const struct agent_config *c = &a->config;
+
+    a->cni_cache = str_printf("%s/cni/results", c->state_dir);
+    a->cni_data = str_printf("%s/cni/networks", c->state_dir);
+    a->images_dir = str_printf("%s/images", c->state_dir);
+    a->cgroup_scratch = str_printf("%s/cgroup", c->run_dir);
+    a->volumes_dir = str_printf("%s/volumes", c->run_dir);
+    a->pods_dir = str_printf("%s/pods", c->root_dir);
+    a->auth_dir = str_printf("%s/auth", c->run_dir);
+    if (a->cni_cache == NULL || a->cni_data == NULL || a->images_dir == NULL || a->cgroup_scratch == NULL ||
+        a->volumes_dir == NULL || a->pods_dir == NULL || a->auth_dir == NULL)
+        return err_nomem(e);
+    return ERR_OK;
+}
+
+static void free_paths(struct agent *a)
+{
+    free(a->cni_cache);
+    free(a->cni_data);
+    free(a->images_dir);
+    free(a->cgroup_scratch);
+    free(a->volumes_dir);
+    free(a->pods_dir);
+    free(a->auth_dir);
+}
+
+static void identify(struct agent *a)
+{
+    struct err e = { 0 };
+    char ipv6[46] = "", ipv4[16] = "";
+
+    if (a->config.node_name[0] != '\0') {
+        snprintf(a->node_name, sizeof(a->node_name), "%s", a->config.node_name);
+    } else {
+        gethostname(a->node_name, sizeof(a->node_name) - 1);
+        for (char *c = a->node_name; *c != '\0'; c++) /* node names are lower case */
+            *c = (char)(*c >= 'A' && *c <= 'Z' ? *c + 32 : *c);
+    }
+    if (a->config.node_ip[0] != '\0') {
+        snprintf(a->node_ip, sizeof(a->node_ip), "%s", a->config.node_ip);
+        return;
+    }
+    if (nl_default_addresses(ipv4, ipv6, &e) != ERR_OK)
+        log_warn("this node's address is not known; pods show none", F_ERR(&e));
+    snprintf(a->node_ip, sizeof(a->node_ip), "%s", ipv4[0] != '\0' ? ipv4 : ipv6);
+}
+
+static enum err_code open_parts(struct agent *a, struct err *e)
+{
+    const struct agent_config *c = &a->config;
+    struct cg_options cg = { .root = c->cgroup_root, .scratch_dir = a->cgroup_scratch };
+    struct vol_node_options vol = { .tmpfs_dir = a->volumes_dir, .pods_dir = a->pods_dir };
+    struct cni_options cni = { .loop = &a->loop, .conf_dir = c->cni_conf_dir,
+                               .bin_dirs = (const char *const *)c->cni_bin_dirs.v, .cache_dir = a->cni_cache,
+                               .data_dir = a->cni_data };
+    struct img_store_options img = { .loop = &a->loop, .dir = a->images_dir, .unpack_path = a->pre.unpack,
+                                     .skopeo_path = a->pre.skopeo[0] != '\0' ? a->pre.skopeo : NULL, .tmpfs_dir = a->auth_dir };
+    struct rt_options rt = { .loop = &a->loop, .run_dir = c->run_dir, .state_dir = c->state_dir,
+                             .conmon_path = a->pre.conmon, .runtime_path = a->pre.runtime,
+                             .seccomp_profile = a->pre.seccomp_profile, .on_event = node_on_container_event };
+    struct node_options node = {
+        .loop = &a->loop, .node_name = a->node_name, .node_ip = a->node_ip, .root_dir = c->root_dir,
+        .state_dir = c->state_dir, .run_dir = c->run_dir, .pod_logs_dir = c->pod_logs_dir,
+        .container_logs_dir = c->container_logs_dir, .cluster_domain = c->cluster_domain,
+        .cluster_dns = (const char *const *)c->cluster_dns.v, .resolv_conf = c->resolv_conf, .max_pods = c->max_pods_n,
+        .cpu_milli = a->pre.cpu_milli, .memory_bytes = a->pre.memory_bytes, .seccomp_default = c->seccomp_default,
+    };
+    bool swap_warning = false;
+
+    if (cg_open(&a->cgroups, &cg, e) != ERR_OK || cg_ops_sweep(a->cgroups, e) != ERR_OK)
+        return err_wrap(e, "cgroups");
+    vol.tmpfs_bytes = a->pre.memory_bytes / VOLUMES_TMPFS_DIVISOR;
+    if (vol_node_open(&a->volumes, &vol, &swap_warning, e) != ERR_OK)
+        return err_wrap(e, "volumes");
+    if (swap_warning)
+        log_warn("swap is on and this kernel's tmpfs knows no noswap: Secrets may be written to swap");
+    cni.ops_cgroup_fd = img.ops_cgroup_fd = cg_leaf_fd(a->cgroups, CG_LEAF_OPS);
+    cni.ops_cgroup_procs = img.ops_cgroup_procs = cg_leaf_procs(a->cgroups, CG_LEAF_OPS);
+    if (fs_mkdirs(a->cni_cache, 0700, e) != ERR_OK || cni_open(&a->cni, &cni, e) != ERR_OK)
+        return err_wrap(e, "network");
+    if (fs_mkdirs(a->images_dir, 0700, e) != ERR_OK || img_store_open(&a->images, &img, e) != ERR_OK)
+        return err_wrap(e, "images");
+    a->store = src_store_new();
+    if (a->store == NULL)
+        return err_nomem(e);
+    node.store = a->store;
+    node.cgroups = rt.cgroups = a->cgroups;
+    node.cni = a->cni;
+    node.volumes = a->volumes;
+    node.images = a->images;
+    if (node_open(&a->node, &node, e) != ERR_OK)
+        return err_wrap(e, "pods");
+    rt.arg = a->node;
+    if (rt_open(&a->rt, &rt, e) != ERR_OK)
+        return err_wrap(e, "runtime");
+    node_set_runtime(a->node, a->rt);
+    return ERR_OK;
+}
+
+static void report_start(struct agent *a)
+{
+    const struct rt_features *f = rt_features(a->rt);
+    static const char *const layouts[] = { "v2", "v1", "hybrid" };
+    const char *why = NULL, *network = cni_default_network(a->cni, &why);
+
+    log_info("coracle starts", F_STR("version", CORACLE_VERSION), F_STR("node", a->node_name), F_STR("runtime", f->runtime_name),
+             F_STR("runtimeVersion", f->runtime_version), F_STR("cgroups", layouts[cg_layout(a->cgroups)]),
+             F_STR("manifests", a->config.manifests), F_STR("socket", a->config.socket));
+    if (!f->lower_oom_score)
+        log_warn("oom_score_adj cannot be lowered here (no CAP_SYS_RESOURCE): containers keep at least the agent's own value",
+                 F_I64("own", f->own_oom_score_adj));
+    for (const char *const *m = cni_missing_plugins(a->cni); *m != NULL; m++)
+        log_error("network plugin is missing: install Debian's package containernetworking-plugins, or the network's own",
+                  F_STR("plugin", *m), F_STR("package", "containernetworking-plugins"));
+    if (network == NULL)
+        log_warn("no network yet: pods without hostNetwork wait for it", F_STR("why", why));
+    if (rt_seccomp_problem(a->rt) != NULL)
+        log_warn("seccomp RuntimeDefault is not available", F_STR("why", rt_seccomp_problem(a->rt)));
+}
+
+static void on_first_set(void *arg)
+{
+    struct agent *a = arg;
+
+    node_sources_ready(a->node);
+    notify_send(&a->notify, "READY=1");
+    log_info("ready");
+}
+
+static void open_folder(struct agent *a)
+{
+    struct err e = { 0 };
+
+    /* on_file's argument is the folder's arg: the agent; node_on_manifest only logs. */
+    if (src_folder_open(&a->folder, &a->loop, a->config.manifests, a->store, node_on_manifest, on_first_set, a, &e) != ERR_OK) {
+        log_error("manifest folder cannot be watched", F_STR("folder", a->config.manifests), F_ERR(&e));
+        a->failed = true;
+        stop(a, "manifest folder");
+        return;
+    }
+    node_set_folder(a->node, a->folder);
+}
+
+static void on_recorded(struct op *op, const struct err *result)
+{
+    struct agent *a = op->owner;
+
+    if (result->code != ERR_OK)
+        log_warn("the host's network state cannot be recorded; less of it will be put back at the end", F_ERR(result));
+    if (!a->stopping)
+        open_folder(a);
+}
+
+static enum err_code start(struct agent *a, struct err *e)
+{
+    struct status_options status = { .loop = &a->loop, .path = a->config.socket,
+                                     .group = a->config.socket_group[0] != '\0' ? a->config.socket_group : NULL };
+
+    if (open_parts(a, e) != ERR_OK)
+        return e->code;
+    status.provider = node_provider(a->node);
+    if (status_server_open(&a->server, &status, e) != ERR_OK)
+        return err_wrap(e, "status socket");
+    node_set_server(a->node, a->server);
+    report_start(a);
+    notify_watchdog_start(&a->notify, &a->loop);
+    if (a->config.ephemeral)
+        cni_undo_record_start(&a->undo, a->cni, on_recorded, a);
+    else
+        open_folder(a);
+    return ERR_OK;
+}
+
+/* ---- main --------------------------------------------------------------------------------------------------- */
+
+static void init_log(const struct agent_config *c)
+{
+    enum log_level level = LOG_LVL_INFO;
+    enum log_format format = log_format_default();
+
+    if (strcmp(c->log_level, "debug") == 0)
+        level = LOG_LVL_DEBUG;
+    else if (strcmp(c->log_level, "warn") == 0)
+        level = LOG_LVL_WARN;
+    else if (strcmp(c->log_level, "error") == 0)
+        level = LOG_LVL_ERROR;
+    if (strcmp(c->log_format, "text") == 0)
+        format = LOG_FMT_TEXT;
+    else if (strcmp(c->log_format, "json") == 0)
+        format = LOG_FMT_JSON;
+    else if (strcmp(c->log_format, "journal") == 0)
+        format = LOG_FMT_JOURNAL;
+    log_init(level, format);
+}
+
+static void raise_file_limit(void)
+{
+    struct rlimit l;
+
+    /* A pidfd and an inotify watch for each container; children get the old limit back. */
+    if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < l.rlim_max) {
+        l.rlim_cur = l.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &l);
+    }
+}
+
+static int run(struct agent *a)
+{
+    struct err e = { 0 };
+
+    if (preflight_programs(&a->pre, &a->config, &e) != ERR_OK || preflight_folders(&a->pre, &a->config, &e) != ERR_OK ||
+        make_paths(a, &e) != ERR_OK) {
+        log_error("coracle cannot start", F_ERR(&e));
+        return 1;
+    }
+    identify(a);
+    uv_loop_init(&a->loop);
+    uv_signal_init(&a->loop, &a->on_int);
+    uv_signal_init(&a->loop, &a->on_term);
+    a->on_int.data = a->on_term.data = a;
+    uv_signal_start(&a->on_int, on_signal, SIGINT);
+    uv_signal_start(&a->on_term, on_signal, SIGTERM);
+    if (start(a, &e) != ERR_OK) {
+        log_error("coracle cannot start", F_ERR(&e));
+        a->failed = true;
+        if (a->node != NULL)
+            stop(a, "it cannot start");
+        else
+            close_parts(a);
+    }
+    uv_run(&a->loop, UV_RUN_DEFAULT);
+    if (uv_loop_close(&a->loop) != 0)
+        log_error("the loop ended with handles open: a mistake in the agent");
+    if (a->config.ephemeral && !a->failed)
+        preflight_undo(&a->pre, &a->config);
+    log_info("coracle ended");
+    return a->failed ? 1 : 0;
+}
+
+int daemon_main(int argc, char **argv)
+{
+    struct agent a = { .pre.lock_fd = -1 };
+    struct err e = { 0 };
+    bool help = false;
+    int code;
+
+    signal(SIGPIPE, SIG_IGN);
+    umask(022);
+    proc_defaults_capture();
+    notify_open(&a.notify);
+    if (config_parse(&a.config, argc, argv, &help, &e) != ERR_OK) {
+        fprintf(stderr, "coracle run: %s\n", e.text);
+        config_done(&a.config);
+        return 2;
+    }
+    if (help) {
+        config_help();
+        config_done(&a.config);
+        return 0;
+    }
+    init_log(&a.config);
+    if (geteuid() != 0) {
+        log_error("coracle cannot start", F_STR("err", "it must run as root"));
+        config_done(&a.config);
+        return 1;
+    }
+    raise_file_limit();
+    code = run(&a);
+    if (a.pre.lock_fd >= 0)
+        close(a.pre.lock_fd);
+    free_paths(&a);
+    config_done(&a.config);
+    return code;
+}

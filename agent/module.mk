@@ -1,0 +1,1 @@
+agent_SRCS := daemon.c config.c preflight.c notify.c

@@ -1,0 +1,174 @@
+/* Admission on the node: kubelet's general predicates that mean something without a scheduler, in its order and words. */
+#include "agent/pod/pod.h"
+
+#include <string.h>
+#include <sys/utsname.h>
+
+static bool active(const struct pod *other, const struct pod *p)
+{
+    return other != p && other->admitted && !other->rejected && other->state != POD_TERMINATED;
+}
+
+static enum err_code refuse(char reason[64], const char *why, struct err *e, const char *fmt, ...) PRINTF_LIKE(4, 5);
+static enum err_code refuse(char reason[64], const char *why, struct err *e, const char *fmt, ...)
+{
+    va_list ap;
+
+    snprintf(reason, 64, "%s", why);
+    e->code = ERR_PRECONDITION;
+    e->sys = 0;
+    va_start(ap, fmt);
+    vsnprintf(e->text, sizeof(e->text), fmt, ap);
+    va_end(ap);
+    return e->code;
+}
+
+/* ---- sysctls (pkg/kubelet/sysctl/allowlist.go) ------------------------------------------------------- */
+
+static const char *const safe_sysctls[] = {
+    "kernel.shm_rmid_forced",        "net.ipv4.ip_local_port_range",   "net.ipv4.tcp_syncookies",
+    "net.ipv4.ping_group_range",     "net.ipv4.ip_unprivileged_port_start", "net.ipv4.ip_local_reserved_ports",
+    "net.ipv4.tcp_keepalive_time",   "net.ipv4.tcp_fin_timeout",       "net.ipv4.tcp_keepalive_intvl",
+    "net.ipv4.tcp_keepalive_probes", "net.ipv4.tcp_rmem",              "net.ipv4.tcp_wmem",
+};
+
+static enum err_code check_sysctls(const struct pod *p, char reason[64], struct err *e)
+{
+    const struct api_pod_spec *s = &p->api->spec;
+
+    for (size_t i = 0; i < s->security.n_sysctls; i++) {
+        char name[256];
+        bool safe = false;
+
+        snprintf(name, sizeof(name), "%s", s->security.sysctls[i].name);
+        for (char *c = name; *c != '\0'; c++)
+            if (*c == '/')
+                *c = '.';
+        for (size_t k = 0; k < ARRAY_LEN(safe_sysctls); k++)
+            safe = safe || strcmp(name, safe_sysctls[k]) == 0;
+        if (!safe)
+            return refuse(reason, "SysctlForbidden", e, "forbidden sysctl: \"%s\" not allowlisted", s->security.sysctls[i].name);
+        if (s->host_network && str_starts(name, "net."))
+            return refuse(reason, "SysctlForbidden", e, "forbidden sysctl: \"%s\" not allowed with host net enabled",
+                          s->security.sysctls[i].name);
+        if (s->host_ipc && str_starts(name, "kernel."))
+            return refuse(reason, "SysctlForbidden", e, "forbidden sysctl: \"%s\" not allowed with host ipc enabled",
+                          s->security.sysctls[i].name);
+    }
+    return ERR_OK;
+}
+
+/* ---- resources --------------------------------------------------------------------------------------- */
+
+static enum err_code check_resources(const struct pod *p, char reason[64], struct err *e)
+{
+    struct node *n = p->node;
+    struct quantity cpu = resources_pod_request(p->api, "cpu"), memory = resources_pod_request(p->api, "memory");
+    int64_t want_cpu = quantity_milli(&cpu), want_memory = quantity_value(&memory), used_cpu = 0, used_memory = 0;
+    size_t pods = 0, going = 0;
+    struct pod *o, *tmp;
+
+    HASH_ITER(hh, n->pods, o, tmp) {
+        struct quantity q;
+        if (!active(o, p))
+            continue;
+        pods++;
+        going += o->state == POD_TERMINATING;
+        q = resources_pod_request(o->api, "cpu");
+        used_cpu += quantity_milli(&q);
+        q = resources_pod_request(o->api, "memory");
+        used_memory += quantity_value(&q);
+    }
+    if (pods + 1 > n->o.max_pods) {
+        if (going > 0)
+            return err_set(e, ERR_UNAVAILABLE, "waits for a place: %zu pods are ending", going);
+        return refuse(reason, "OutOfpods", e, "Node didn't have enough resource: pods, requested: 1, used: %zu, capacity: %u", pods,
+                      n->o.max_pods);
+    }
+    if (want_cpu > 0 && want_cpu > (int64_t)n->o.cpu_milli - used_cpu) {
+        if (going > 0 && want_cpu <= (int64_t)n->o.cpu_milli)
+            return err_set(e, ERR_UNAVAILABLE, "waits for cpu: %zu pods are ending", going);
+        return refuse(reason, "OutOfcpu", e, "Node didn't have enough resource: cpu, requested: %lld, used: %lld, capacity: %llu",
+                      (long long)want_cpu, (long long)used_cpu, (unsigned long long)n->o.cpu_milli);
+    }
+    if (want_memory > 0 && want_memory > (int64_t)n->o.memory_bytes - used_memory) {
+        if (going > 0 && want_memory <= (int64_t)n->o.memory_bytes)
+            return err_set(e, ERR_UNAVAILABLE, "waits for memory: %zu pods are ending", going);
+        return refuse(reason, "OutOfmemory", e,
+                      "Node didn't have enough resource: memory, requested: %lld, used: %lld, capacity: %llu",
+                      (long long)want_memory, (long long)used_memory, (unsigned long long)n->o.memory_bytes);
+    }
+    return ERR_OK;
+}
+
+/* ---- node selector, name, ports ------------------------------------------------------------------------ */
+
+static const char *node_label(const struct node *n, const char *key)
+{
+    static const struct {
+        const char *machine, *arch;
+    } archs[] = { { "x86_64", "amd64" }, { "aarch64", "arm64" }, { "armv7l", "arm" }, { "ppc64le", "ppc64le" },
+                  { "riscv64", "riscv64" }, { "s390x", "s390x" } };
+    struct utsname u;
+
+    if (strcmp(key, "kubernetes.io/hostname") == 0)
+        return n->o.node_name;
+    if (strcmp(key, "kubernetes.io/os") == 0 || strcmp(key, "beta.kubernetes.io/os") == 0)
+        return "linux";
+    if ((strcmp(key, "kubernetes.io/arch") == 0 || strcmp(key, "beta.kubernetes.io/arch") == 0) && uname(&u) == 0)
+        for (size_t i = 0; i < ARRAY_LEN(archs); i++)
+            if (strcmp(archs[i].machine, u.machine) == 0)
+                return archs[i].arch;
+    return NULL;
+}
+
+static bool same_address(const char *a, const char *b)
+{
+    bool any_a = a == NULL || a[0] == '\0' || strcmp(a, "0.0.0.0") == 0;
+    bool any_b = b == NULL || b[0] == '\0' || strcmp(b, "0.0.0.0") == 0;
+
+    return any_a || any_b || strcmp(a, b) == 0;
+}
+
+static bool ports_clash(const struct api_pod *a, const struct api_pod *b)
+{
+    for (size_t i = 0; i < a->spec.n_containers; i++)
+        for (size_t j = 0; j < a->spec.containers[i].n_ports; j++) {
+            const struct api_port *x = &a->spec.containers[i].ports[j];
+            if (x->host_port == 0)
+                continue;
+            for (size_t k = 0; k < b->spec.n_containers; k++)
+                for (size_t l = 0; l < b->spec.containers[k].n_ports; l++) {
+                    const struct api_port *y = &b->spec.containers[k].ports[l];
+                    if (x->host_port == y->host_port && strcmp(x->protocol, y->protocol) == 0 &&
+                        same_address(x->host_ip, y->host_ip))
+                        return true;
+                }
+        }
+    return false;
+}
+
+enum err_code admit_pod(struct pod *p, char reason[64], struct err *e)
+{
+    struct node *n = p->node;
+    const struct api_pod_spec *s = &p->api->spec;
+    struct pod *o, *tmp;
+
+    if (check_sysctls(p, reason, e) != ERR_OK || check_resources(p, reason, e) != ERR_OK)
+        return e->code;
+    for (size_t i = 0; i < s->node_selector.n; i++)
+        if (!str_eq(node_label(n, s->node_selector.v[i].key), s->node_selector.v[i].value))
+            return refuse(reason, "NodeAffinity", e,
+                          "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector");
+    if (s->node_name != NULL && s->node_name[0] != '\0' && strcmp(s->node_name, n->o.node_name) != 0)
+        return refuse(reason, "NodeName", e, "Predicate NodeName failed: node(s) didn't match the requested node name");
+    HASH_ITER(hh, n->pods, o, tmp) {
+        if (!active(o, p) || !ports_clash(p->api, o->api))
+            continue;
+        if (o->state == POD_TERMINATING)
+            return err_set(e, ERR_UNAVAILABLE, "waits for a host port: pod %s is ending", o->key);
+        return refuse(reason, "NodePorts", e,
+                      "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports");
+    }
+    return ERR_OK;
+}

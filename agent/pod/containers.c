@@ -1,0 +1,356 @@
+/* Bringing a container up: when it may start, its back-off, create and start. */
+#include "agent/pod/pod.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <string.h>
+
+#define BACKOFF_FIRST_MS 10000  /* kubelet: 10 s, doubling to 300 s, forgotten after 600 s without a crash */
+#define BACKOFF_MAX_MS 300000
+#define BACKOFF_RESET_NS (600 * INT64_C(1000000000))
+#define CONFIG_RETRY_NS (10 * INT64_C(1000000000))
+
+void ctr_waiting(struct ctr *c, const char *reason, const char *fmt, ...)
+{
+    va_list ap;
+    struct buf b = BUF_INIT(4096);
+
+    snprintf(c->waiting_reason, sizeof(c->waiting_reason), "%s", reason);
+    va_start(ap, fmt);
+    buf_addv(&b, fmt, ap);
+    va_end(ap);
+    free(c->waiting_message);
+    c->waiting_message = b.n > 0 ? buf_detach(&b) : NULL;
+    buf_done(&b);
+}
+
+bool ctr_alive(const struct ctr *c)
+{
+    return c->state != CTR_NONE && c->state != CTR_MOUNTING && c->state != CTR_CREATING;
+}
+
+bool ctr_restart_wanted(const struct ctr *c)
+{
+    if (c->cur.id[0] == '\0' || !c->cur.ended || c->replace)
+        return true;
+    if (c->kind == CTR_SIDECAR)
+        return true;
+    switch (c->pod->api->spec.restart_policy) {
+    case API_RESTART_NEVER:
+        return false;
+    case API_RESTART_ON_FAILURE:
+        return c->cur.exit_code != 0 || str_eq(c->cur.reason, "OOMKilled");
+    case API_RESTART_ALWAYS:
+    case API_RESTART_UNSET:
+        break;
+    }
+    return c->kind == CTR_REGULAR || c->cur.exit_code != 0 || str_eq(c->cur.reason, "OOMKilled");
+}
+
+int64_t ctr_backoff_until(const struct ctr *c)
+{
+    if (c->backoff_ms == 0 || !c->cur.ended || c->cur.finished_ns - c->backoff_at_ns > BACKOFF_RESET_NS)
+        return 0;
+    return c->cur.finished_ns + (int64_t)c->backoff_ms * 1000000;
+}
+
+static void backoff_next(struct ctr *c)
+{
+    if (c->backoff_ms == 0 || c->cur.finished_ns - c->backoff_at_ns > BACKOFF_RESET_NS)
+        c->backoff_ms = BACKOFF_FIRST_MS;
+    else
+        c->backoff_ms = c->backoff_ms * 2 > BACKOFF_MAX_MS ? BACKOFF_MAX_MS : c->backoff_ms * 2;
+    c->backoff_at_ns = clock_wall_ns();
+}
+
+/* ---- a place among those that create at the same time ------------------------------------------ */
+
+static bool gate_take(struct ctr *c)
+{
+    struct node *n = c->pod->node;
+
+    if (c->gate_held)
+        return true;
+    if (n->gate_used < n->gate_max) {
+        n->gate_used++;
+        c->gate_held = true;
+        return true;
+    }
+    if (!c->gate_waiting) {
+        c->gate_waiting = true;
+        TAILQ_INSERT_TAIL(&n->gate_queue, c, gate_link);
+    }
+    return false;
+}
+
+void ctr_gate_release(struct ctr *c)
+{
+    struct node *n = c->pod->node;
+    struct ctr *next;
+
+    if (c->gate_waiting) {
+        TAILQ_REMOVE(&n->gate_queue, c, gate_link);
+        c->gate_waiting = false;
+    }
+    if (!c->gate_held)
+        return;
+    c->gate_held = false;
+    n->gate_used--;
+    next = TAILQ_FIRST(&n->gate_queue);
+    if (next != NULL) {
+        TAILQ_REMOVE(&n->gate_queue, next, gate_link);
+        next->gate_waiting = false;
+        pod_wake(next->pod);
+    }
+}
+
+/* ---- start --------------------------------------------------------------------------------------- */
+
+static void link_log(const struct ctr *c)
+{
+    /* /var/log/containers/<pod>_<ns>_<container>-<id>.log, for log shippers; the name part is cut to fit 255. */
+    const struct pod *p = c->pod;
+    char target[1024], path[1024], name[512];
+
+    snprintf(name, sizeof(name), "%s_%s_%s", p->api->meta.name, p->api->meta.namespace, c->spec->name);
+    if (strlen(name) > 255 - 69)
+        name[255 - 69] = '\0';
+    snprintf(target, sizeof(target), "%s/%s_%s_%s/%s/%u.log", p->node->o.pod_logs_dir, p->api->meta.namespace,
+             p->api->meta.name, p->uid, c->spec->name, c->cur.attempt);
+    snprintf(path, sizeof(path), "%s/%s-%s.log", p->node->o.container_logs_dir, name, c->cur.id);
+    if (symlink(target, path) != 0 && errno != EEXIST)
+        log_debug("log link cannot be made", F_STR("path", path), F_STR("err", strerror(errno)));
+}
+
+static void on_started(struct op *op, const struct err *result)
+{
+    struct ctr *c = op->owner;
+    struct pod *p = c->pod;
+    struct rt_state s;
+
+    rt_state(p->node->rt, c->cur.id, &s);
+    if (result->code != ERR_OK && s.phase != RT_RUNNING && s.phase != RT_EXITED) {
+        if (result->code == ERR_CANCELLED && p->node->closing) {
+            ctr_set_state(c, CTR_CREATED);
+            return;
+        }
+        log_warn("container cannot be started", F_STR("pod", p->key), F_STR("containerName", c->spec->name), F_ERR(result));
+        pod_event(p, c, true, "Failed", "Error: %s", result->text);
+        ctr_ended(c, 128, "StartError", result->text, clock_wall_ns());
+        pod_wake(p);
+        return;
+    }
+    c->cur.started_ns = s.started_ns != 0 ? s.started_ns : clock_wall_ns();
+    ctr_set_state(c, CTR_RUNNING);
+    c->waiting_reason[0] = '\0';
+    free(take_ptr(&c->waiting_message));
+    if (c->kind == CTR_REGULAR)
+        p->initialized = true;
+    link_log(c);
+    pod_event(p, c, false, "Started", "Container started");
+    log_info("container started", F_STR("pod", p->key), F_STR("containerName", c->spec->name),
+             F_STR("containerID", c->cur.id), F_U64("restartCount", c->restarts));
+    pod_wake(p);
+}
+
+void ctr_start_now(struct ctr *c)
+{
+    ctr_set_state(c, CTR_STARTING);
+    rt_start_start(&c->action, c->pod->node->rt, c->cur.id, on_started, c);
+}
+
+/* ---- create -------------------------------------------------------------------------------------- */
+
+/* The new instance counts from here: it is the newest, the one before becomes the last. */
+static void adopt_new_instance(struct ctr *c, const struct rt_config *config, const char *message_file)
+{
+    bool remake = c->cur.id[0] != '\0' && !c->cur.ended; /* it was created but never started: same attempt, new id */
+
+    if (!remake && c->cur.id[0] != '\0') {
+        instance_clear(&c->last);
+        c->last = c->cur;
+    } else {
+        instance_clear(&c->cur);
+    }
+    c->cur = (struct instance){ .attempt = config->attempt, .created_ns = clock_wall_ns() };
+    snprintf(c->cur.id, sizeof(c->cur.id), "%s", config->id);
+    snprintf(c->cur.message_file, sizeof(c->cur.message_file), "%s", message_file);
+    c->cur.image_id = strdup(config->image->id);
+    c->restarts = config->attempt;
+    c->replace = false;
+    c->pod->record_dirty = true;
+}
+
+static void on_created(struct op *op, const struct err *result)
+{
+    struct ctr *c = op->owner;
+    struct pod *p = c->pod;
+    struct ctr_run *run = take_ptr(&c->run);
+    const struct rt_config *config = ctr_run_config(run);
+
+    ctr_gate_release(c);
+    if (result->code == ERR_OK) {
+        adopt_new_instance(c, config, ctr_run_message_file(run));
+        ctr_set_state(c, CTR_CREATED);
+        pod_event(p, c, false, "Created", "Container created");
+    } else {
+        ctr_set_state(c, CTR_NONE);
+        ctr_reap(p, config->id, config->cgroup_path);
+        if (result->code == ERR_CANCELLED || p->node->closing) {
+            /* terminating or closing: nothing to say */
+        } else if (result->code == ERR_UNKNOWN) { /* the runtime's own words: it counts as a run that failed to start */
+            int64_t now = clock_wall_ns();
+            adopt_new_instance(c, config, "");
+            c->cur.started_ns = now;
+            pod_event(p, c, false, "Created", "Container created");
+            pod_event(p, c, true, "Failed", "Error: %s", result->text);
+            log_warn("container cannot be created", F_STR("pod", p->key), F_STR("containerName", c->spec->name),
+                     F_ERR(result));
+            c->cur.ended = true;
+            c->cur.exit_code = 128;
+            c->cur.finished_ns = now;
+            snprintf(c->cur.reason, sizeof(c->cur.reason), "StartError");
+            c->cur.message = strdup(result->text);
+        } else {
+            bool config_error = result->code == ERR_INVALID || result->code == ERR_PRECONDITION;
+            const char *reason = config_error ? "CreateContainerConfigError" : "CreateContainerError";
+            if (!str_eq(c->waiting_message, result->text)) {
+                pod_event(p, c, true, "Failed", "Error: %s", result->text);
+                log_warn("container cannot be created", F_STR("pod", p->key), F_STR("containerName", c->spec->name),
+                         F_STR("reason", reason), F_ERR(result));
+            }
+            ctr_waiting(c, reason, "%s", result->text);
+            c->retry_at_ns = clock_wall_ns() + CONFIG_RETRY_NS;
+        }
+    }
+    ctr_run_free(run);
+    pod_wake(p);
+}
+
+static void create(struct ctr *c)
+{
+    ctr_set_state(c, CTR_CREATING);
+    rt_create_start(&c->create, c->pod->node->rt, ctr_run_config(c->run), on_created, c);
+}
+
+static void on_subpaths(struct op *op, const struct err *result)
+{
+    struct ctr *c = op->owner;
+
+    if (result->code == ERR_OK && c->pod->state != POD_TERMINATING && !c->pod->node->closing) {
+        create(c);
+        return;
+    }
+    ctr_gate_release(c);
+    ctr_run_free(take_ptr(&c->run));
+    ctr_set_state(c, CTR_NONE);
+    if (result->code != ERR_OK && result->code != ERR_CANCELLED) {
+        if (!str_eq(c->waiting_message, result->text))
+            pod_event(c->pod, c, true, "Failed", "Error: %s", result->text);
+        ctr_waiting(c, "CreateContainerConfigError", "%s", result->text);
+        c->retry_at_ns = clock_wall_ns() + CONFIG_RETRY_NS;
+    }
+    pod_wake(c->pod);
+}
+
+static void begin(struct ctr *c, struct pod_image *image)
+{
+    struct pod *p = c->pod;
+    struct proc_call_spec call = { .name = "bind sub paths", .subject = p->key, .deadline_ms = 60000 };
+    struct err e = { 0 };
+
+    if (!gate_take(c))
+        return;
+    if (ctr_run_build(c, &c->run, &e) != ERR_OK) {
+        ctr_gate_release(c);
+        if (!str_eq(c->waiting_message, e.text)) {
+            pod_event(p, c, true, "Failed", "Error: %s", e.text);
+            log_warn("container cannot be configured", F_STR("pod", p->key), F_STR("containerName", c->spec->name), F_ERR(&e));
+        }
+        ctr_waiting(c, "CreateContainerConfigError", "%s", e.text);
+        c->retry_at_ns = clock_wall_ns() + CONFIG_RETRY_NS;
+        pod_wake_at(p, c->retry_at_ns);
+        return;
+    }
+    if (c->cur.ended)
+        backoff_next(c);
+    if (!image->pulled)
+        pod_event(p, c, false, "Pulled", "Container image \"%s\" already present on machine and can be accessed by the pod",
+                  c->spec->image);
+    image->pulled = false;
+    call.cgroup_fd = cg_leaf_fd(p->node->o.cgroups, CG_LEAF_OPS);
+    call.cgroup_procs = cg_leaf_procs(p->node->o.cgroups, CG_LEAF_OPS);
+    if (ctr_run_subpaths(c->run, &call)) {
+        ctr_set_state(c, CTR_MOUNTING);
+        proc_call_start(&c->subpaths, &call, p->node->o.loop, on_subpaths, c);
+        return;
+    }
+    create(c);
+}
+
+static bool env_needs_pod_ip(const struct api_container *spec)
+{
+    for (size_t i = 0; i < spec->n_env; i++)
+        if (spec->env[i].field_ref != NULL && str_starts(spec->env[i].field_ref->field_path, "status.podIP"))
+            return true;
+    return false;
+}
+
+static void try_create(struct ctr *c)
+{
+    struct pod *p = c->pod;
+    int64_t now = clock_wall_ns(), until = ctr_backoff_until(c);
+    struct pod_image *image;
+
+    if (!ctr_restart_wanted(c))
+        return;
+    if (until > now) {
+        if (!str_eq(c->waiting_reason, "CrashLoopBackOff"))
+            pod_event(p, c, true, "BackOff", "Back-off restarting failed container %s in pod %s_%s(%s)", c->spec->name,
+                      p->api->meta.name, p->api->meta.namespace, p->uid);
+        ctr_waiting(c, "CrashLoopBackOff", "back-off %s restarting failed container=%s pod=%s_%s(%s)",
+                    ctr_backoff_text(c->backoff_ms), c->spec->name, p->api->meta.name, p->api->meta.namespace, p->uid);
+        pod_wake_at(p, until);
+        return;
+    }
+    if (c->retry_at_ns > now) {
+        pod_wake_at(p, c->retry_at_ns);
+        return;
+    }
+    if (p->vols != VOLS_READY || !sandbox_pinned(p) || (p->net != NET_READY && env_needs_pod_ip(c->spec)))
+        return; /* each of them wakes the pod */
+    image = images_find(p, c->spec->image);
+    if (image == NULL || image->image == NULL) {
+        if (image != NULL && image->reason[0] != '\0')
+            ctr_waiting(c, image->reason, "%s", image->message != NULL ? image->message : "");
+        return;
+    }
+    begin(c, image);
+}
+
+void ctr_step(struct ctr *c)
+{
+    struct pod *p = c->pod;
+
+    switch (c->state) {
+    case CTR_NONE:
+        try_create(c);
+        return;
+    case CTR_CREATED:
+        if (p->net == NET_READY && p->files_written)
+            ctr_start_now(c);
+        return;
+    case CTR_RUNNING:
+        if (c->replace)
+            ctr_stop(c, p->api->spec.termination_grace_seconds * INT64_C(1000000000));
+        return;
+    case CTR_STOPPING:
+    case CTR_KILLING:
+        ctr_stop_step(c);
+        return;
+    case CTR_MOUNTING:
+    case CTR_CREATING:
+    case CTR_STARTING:
+        return;
+    }
+}

@@ -1,0 +1,357 @@
+/* What a container is made of: everything an rt_config borrows, resolved from the pod, the store and the node. */
+#include "agent/pod/env.h"
+#include "agent/pod/files.h"
+#include "agent/pod/pod.h"
+#include "base/fs.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#define PATH_SIZE 1024
+
+struct sub_bind { /* one volumeMount with a subPath: bound by a child before the container is created */
+    struct vol_sub_path request;
+    char target[PATH_SIZE];
+};
+
+struct ctr_run {
+    struct arena arena;
+    struct rt_config config;
+    struct env env;
+    struct vol_node *volumes;
+    struct sub_bind *binds;
+    size_t n_binds;
+    char message_file[128];
+    struct img_image *image;
+};
+
+const struct rt_config *ctr_run_config(const struct ctr_run *r)
+{
+    return &r->config;
+}
+
+const char *ctr_run_message_file(const struct ctr_run *r)
+{
+    return r->message_file;
+}
+
+void ctr_run_free(struct ctr_run *r)
+{
+    if (r == NULL)
+        return;
+    env_wipe(&r->env);
+    for (const char *const *v = r->config.env; v != NULL && *v != NULL; v++)
+        explicit_bzero((char *)*v, strlen(*v));
+    img_unref(r->image);
+    arena_done(&r->arena);
+    free(r);
+}
+
+/* ---- mounts ---------------------------------------------------------------------------------------- */
+
+static const char *propagation(const char *mode)
+{
+    if (str_eq(mode, "HostToContainer"))
+        return "rslave";
+    if (str_eq(mode, "Bidirectional"))
+        return "rshared";
+    return "rprivate";
+}
+
+static const struct api_volume *volume_of(const struct pod *p, const char *name)
+{
+    for (size_t i = 0; i < p->api->spec.n_volumes; i++)
+        if (strcmp(p->api->spec.volumes[i].name, name) == 0)
+            return &p->api->spec.volumes[i];
+    return NULL;
+}
+
+static enum err_code add_sub_path(struct ctr_run *r, const struct ctr *c, size_t index, const char *volume_path, const char *sub,
+                                  const char **ret_source, struct err *e)
+{
+    const struct pod *p = c->pod;
+    struct sub_bind *b = &r->binds[r->n_binds];
+    int n = snprintf(b->target, sizeof(b->target), "%s/pods/%s/volume-subpaths/%s/%s/%zu", p->node->o.root_dir, p->uid,
+                     c->spec->mounts[index].name, c->spec->name, index);
+
+    if (n < 0 || (size_t)n >= sizeof(b->target))
+        return err_set(e, ERR_INVALID, "failed to prepare subPath for volumeMount \"%s\" of container \"%s\"",
+                       c->spec->mounts[index].name, c->spec->name);
+    b->request = (struct vol_sub_path){
+        .uid = p->uid,
+        .volume = c->spec->mounts[index].name,
+        .container = c->spec->name,
+        .index = (unsigned)index,
+        .volume_path = volume_path,
+        .sub = sub,
+    };
+    r->n_binds++;
+    *ret_source = b->target;
+    return ERR_OK;
+}
+
+static enum err_code add_mounts(struct ctr_run *r, const struct ctr *c, struct err *e)
+{
+    const struct pod *p = c->pod;
+    const struct api_container *s = c->spec;
+    struct rt_mount *m = arena_alloc(&r->arena, (s->n_mounts + 4) * sizeof(*m));
+    bool own_hosts = false, own_resolv = false, own_hostname = false, own_shm = false;
+    char path[PATH_SIZE];
+    size_t n = 0;
+
+    r->binds = arena_alloc(&r->arena, (s->n_mounts + 1) * sizeof(*r->binds));
+    if (m == NULL || r->binds == NULL)
+        return err_nomem(e);
+    for (size_t i = 0; i < s->n_mounts; i++) {
+        const struct api_volume_mount *vm = &s->mounts[i];
+        const struct api_volume *v = volume_of(p, vm->name);
+        const char *sub = vm->sub_path, *missing = NULL;
+        const char *source;
+
+        if (v == NULL)
+            return err_set(e, ERR_INVALID, "volume \"%s\" of container \"%s\" does not exist", vm->name, s->name);
+        if (volumes_host_path(p, v, path, sizeof(path), e) != ERR_OK)
+            return e->code;
+        source = arena_strdup(&r->arena, path);
+        if (vm->sub_path_expr != NULL) {
+            sub = env_expand(vm->sub_path_expr, &r->env, &r->arena, &missing);
+            if (missing != NULL)
+                return err_set(e, ERR_PRECONDITION, "failed to expand subPath for volumeMount \"%s\" of container \"%s\": missing "
+                                                    "value for \"%s\"", vm->name, s->name, missing);
+            if (sub == NULL)
+                return err_nomem(e);
+        }
+        if (source == NULL)
+            return err_nomem(e);
+        if (sub != NULL && sub[0] != '\0' && add_sub_path(r, c, i, source, sub, &source, e) != ERR_OK)
+            return e->code;
+        m[n++] = (struct rt_mount){
+            .source = source,
+            .destination = vm->mount_path[0] == '/' ? vm->mount_path : arena_printf(&r->arena, "/%s", vm->mount_path),
+            .read_only = vm->read_only || v->kind == API_VOL_PAYLOAD,
+            .recursive_read_only =
+                str_eq(vm->recursive_read_only, "Enabled") ||
+                (str_eq(vm->recursive_read_only, "IfPossible") && rt_features(p->node->rt)->recursive_read_only),
+            .propagation = propagation(vm->mount_propagation),
+        };
+        if (m[n - 1].destination == NULL)
+            return err_nomem(e);
+        if (str_eq(vm->recursive_read_only, "Enabled") && !rt_features(p->node->rt)->recursive_read_only)
+            return err_set(e, ERR_PRECONDITION, "volumeMount \"%s\": the runtime does not support recursive read-only mounts",
+                           vm->name);
+        own_hosts = own_hosts || strcmp(vm->mount_path, "/etc/hosts") == 0;
+        own_resolv = own_resolv || strcmp(vm->mount_path, "/etc/resolv.conf") == 0;
+        own_hostname = own_hostname || strcmp(vm->mount_path, "/etc/hostname") == 0;
+        own_shm = own_shm || strcmp(vm->mount_path, "/dev/shm") == 0;
+    }
+    if (!own_hosts) {
+        if (files_hosts_path(p, path, sizeof(path), e) != ERR_OK)
+            return e->code;
+        m[n++] = (struct rt_mount){ .source = arena_strdup(&r->arena, path), .destination = "/etc/hosts", .propagation = "rprivate" };
+    }
+    for (int k = 0; k < 2; k++) {
+        static const struct {
+            const char *name, *destination;
+        } file[] = { { "resolv.conf", "/etc/resolv.conf" }, { "hostname", "/etc/hostname" } };
+        if (k == 0 ? own_resolv : own_hostname)
+            continue;
+        if (files_run_path(p, file[k].name, path, sizeof(path), e) != ERR_OK)
+            return e->code;
+        m[n++] = (struct rt_mount){
+            .source = arena_strdup(&r->arena, path),
+            .destination = file[k].destination,
+            .read_only = c->spec->security.has_read_only_root_filesystem && c->spec->security.read_only_root_filesystem,
+            .propagation = "rprivate",
+        };
+    }
+    m[n++] = (struct rt_mount){
+        .source = arena_printf(&r->arena, "%s/pods/%s/%s", p->node->o.root_dir, p->uid, r->message_file),
+        .destination = s->termination_message_path,
+        .propagation = "rprivate",
+    };
+    for (size_t i = 0; i < n; i++)
+        if (m[i].source == NULL)
+            return err_nomem(e);
+    r->config.shm_path = p->api->spec.host_ipc || own_shm ? NULL : p->shm_path;
+    r->config.mounts = m;
+    r->config.n_mounts = n;
+    return ERR_OK;
+}
+
+/* The file behind terminationMessagePath: new for each run, writable by whatever user the container has. */
+static enum err_code make_message_file(struct ctr_run *r, const struct ctr *c, struct err *e)
+{
+    const struct pod *p = c->pod;
+    char dir[PATH_SIZE], random[9];
+    int n = snprintf(dir, sizeof(dir), "%s/pods/%s/containers/%s", p->node->o.root_dir, p->uid, c->spec->name);
+
+    if (n < 0 || (size_t)n >= sizeof(dir))
+        return err_set(e, ERR_INVALID, "path of the termination message is too long");
+    if (fs_mkdirs(dir, 0750, e) != ERR_OK)
+        return e->code;
+    id_random_hex(random, 8);
+    snprintf(r->message_file, sizeof(r->message_file), "containers/%s/%s", c->spec->name, random);
+    {
+        fd_auto root = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+        fd_auto fd = root >= 0 ? openat(root, random, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666) : -1;
+        if (fd < 0 || fchmod(fd, 0666) != 0)
+            return err_sys(e, errno, "create termination message file in %s", dir);
+        if (c->cur.message_file[0] != '\0' && c->last.message_file[0] != '\0') /* of the run before the last: no longer read */
+            fs_remove_quietly(root, strrchr(c->last.message_file, '/') + 1);
+    }
+    return ERR_OK;
+}
+
+/* ---- environment, command ---------------------------------------------------------------------------- */
+
+static enum err_code add_environment(struct ctr_run *r, const struct ctr *c, struct err *e)
+{
+    const char **v;
+
+    if (env_build(c->pod, c->spec, &r->arena, &r->env, e) != ERR_OK)
+        return e->code;
+    v = arena_alloc(&r->arena, (r->env.n + 1) * sizeof(*v));
+    if (v == NULL)
+        return err_nomem(e);
+    for (size_t i = 0; i < r->env.n; i++) {
+        v[i] = arena_printf(&r->arena, "%s=%s", r->env.v[i].name, r->env.v[i].value);
+        if (v[i] == NULL) {
+            return err_nomem(e);
+        }
+    }
+    r->config.env = v;
+    return ERR_OK;
+}
+
+static const struct api_strs *expand(struct ctr_run *r, const struct api_strs *in)
+{
+    struct api_strs *out = arena_alloc(&r->arena, sizeof(*out));
+
+    if (out == NULL || (out->v = arena_alloc(&r->arena, (in->n + 1) * sizeof(*out->v))) == NULL)
+        return NULL;
+    for (; out->n < in->n; out->n++)
+        if ((out->v[out->n] = env_expand(in->v[out->n], &r->env, &r->arena, NULL)) == NULL)
+            return NULL;
+    return out;
+}
+
+static int64_t amount(const struct pod *p, const struct api_container *s, const char *name, bool *ret_given)
+{
+    const struct quantity *q = api_resource_get(&s->resources.limits, name);
+
+    if (q == NULL && p->api->spec.has_resources)
+        q = api_resource_get(&p->api->spec.resources.limits, name);
+    *ret_given = q != NULL && !quantity_is_zero(q);
+    if (!*ret_given)
+        return 0;
+    return strcmp(name, "cpu") == 0 ? quantity_milli(q) : quantity_value(q);
+}
+
+static void add_resources(struct ctr_run *r, const struct ctr *c)
+{
+    const struct quantity *request = api_resource_get(&c->spec->resources.requests, "cpu");
+    bool given;
+    int64_t limit = amount(c->pod, c->spec, "cpu", &given);
+
+    r->config.cpu_shares = (int64_t)cg_shares_from_milli(request != NULL ? quantity_milli(request) : limit);
+    r->config.cpu_quota_us = given ? cg_quota_from_milli(limit, CG_CPU_PERIOD_US) : -1;
+    limit = amount(c->pod, c->spec, "memory", &given);
+    r->config.memory_limit = given ? limit : -1;
+    r->config.oom_score_adj = resources_oom_score(c->pod, c);
+}
+
+static enum err_code add_log(struct ctr_run *r, const struct ctr *c, struct err *e)
+{
+    const struct pod *p = c->pod;
+    char path[PATH_SIZE];
+    int n = snprintf(path, sizeof(path), "%s/%s_%s_%s/%s", p->node->o.pod_logs_dir, p->api->meta.namespace, p->api->meta.name,
+                     p->uid, c->spec->name);
+
+    if (n < 0 || (size_t)n + 16 >= sizeof(path))
+        return err_set(e, ERR_INVALID, "path of the log is too long");
+    if (fs_mkdirs(path, 0755, e) != ERR_OK)
+        return e->code;
+    if (r->config.attempt >= 2) { /* only the run before is readable (logs -p): the ones before it go */
+        char old[PATH_SIZE + 32];
+        snprintf(old, sizeof(old), "%s/%u.log", path, r->config.attempt - 2);
+        fs_remove_quietly(AT_FDCWD, old);
+    }
+    r->config.log_path = arena_printf(&r->arena, "%s/%u.log", path, r->config.attempt);
+    return r->config.log_path != NULL ? ERR_OK : err_nomem(e);
+}
+
+static enum err_code fill(struct ctr_run *r, struct ctr *c, struct err *e)
+{
+    struct pod *p = c->pod;
+    const struct api_pod_spec *s = &p->api->spec;
+    struct pod_image *image = images_find(p, c->spec->image);
+    char id[65], cgroup[512];
+
+    id_random_hex(id, 64);
+    r->image = img_ref(image->image);
+    r->config = (struct rt_config){
+        .id = arena_strdup(&r->arena, id),
+        .pod_uid = p->uid,
+        .pod_namespace = p->api->meta.namespace,
+        .pod_name = p->api->meta.name,
+        .container_name = c->spec->name,
+        .attempt = c->cur.id[0] == '\0' ? 0 : c->cur.ended ? c->cur.attempt + 1 : c->cur.attempt,
+        .image = r->image,
+        .working_dir = c->spec->working_dir,
+        .security = &c->spec->security,
+        .pod_security = &s->security,
+        .seccomp_default = p->node->o.seccomp_default,
+        .hostname = p->hostname,
+        .netns = s->host_network ? NULL : arena_printf(&r->arena, "%s/net", p->netns_dir),
+        .utsns = s->host_network ? NULL : arena_printf(&r->arena, "%s/uts", p->netns_dir),
+        .ipcns = s->host_ipc ? NULL : arena_printf(&r->arena, "%s/ipc", p->netns_dir),
+        .host_pid = s->host_pid,
+    };
+    if (add_environment(r, c, e) != ERR_OK || resources_cgroup_path(p, cgroup, sizeof(cgroup), e) != ERR_OK ||
+        make_message_file(r, c, e) != ERR_OK || add_mounts(r, c, e) != ERR_OK || add_log(r, c, e) != ERR_OK)
+        return e->code;
+    add_resources(r, c);
+    r->config.cgroup_path = arena_printf(&r->arena, "%s/%s", cgroup, id);
+    r->config.command = expand(r, &c->spec->command);
+    r->config.args = expand(r, &c->spec->args);
+    if (r->config.id == NULL || r->config.cgroup_path == NULL || r->config.command == NULL || r->config.args == NULL)
+        return err_nomem(e);
+    return ERR_OK;
+}
+
+enum err_code ctr_run_build(struct ctr *c, struct ctr_run **ret, struct err *e)
+{
+    struct ctr_run *r = calloc(1, sizeof(*r));
+
+    if (r == NULL)
+        return err_nomem(e);
+    r->volumes = c->pod->node->o.volumes;
+    if (fill(r, c, e) != ERR_OK) {
+        ctr_run_free(r);
+        return e->code;
+    }
+    *ret = r;
+    return ERR_OK;
+}
+
+/* ---- sub paths, in a child: the volume may be a hostPath that hangs -------------------------------------- */
+
+static enum err_code bind_sub_paths(const void *arg, struct buf *out, struct err *e)
+{
+    const struct ctr_run *r = arg;
+    char target[PATH_SIZE];
+
+    (void)out;
+    for (size_t i = 0; i < r->n_binds; i++)
+        if (vol_sub_path_bind(r->volumes, &r->binds[i].request, target, sizeof(target), e) != ERR_OK)
+            return err_wrap(e, "failed to prepare subPath for volumeMount \"%s\" of container \"%s\"", r->binds[i].request.volume,
+                            r->binds[i].request.container);
+    return ERR_OK;
+}
+
+bool ctr_run_subpaths(struct ctr_run *r, struct proc_call_spec *call)
+{
+    call->fn = bind_sub_paths;
+    call->arg = r;
+    return r->n_binds > 0;
+}

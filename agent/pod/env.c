@@ -1,0 +1,314 @@
+#include "agent/pod/env.h"
+
+#include <string.h>
+
+const char *env_get(const struct env *env, const char *name)
+{
+    for (size_t i = env->n; i-- > 0;)
+        if (strcmp(env->v[i].name, name) == 0)
+            return env->v[i].value;
+    return NULL;
+}
+
+static enum err_code set(struct env *env, struct arena *a, char *name, char *value, struct err *e)
+{
+    if (name == NULL || value == NULL)
+        return err_nomem(e);
+    for (size_t i = 0; i < env->n; i++) {
+        if (strcmp(env->v[i].name, name) == 0) {
+            env->v[i].value = value;
+            return ERR_OK;
+        }
+    }
+    if (env->n >= ENV_MAX || a->used > ENV_BYTES_MAX)
+        return err_set(e, ERR_INVALID, "the environment is too large, allowed are %d variables and %d bytes", ENV_MAX,
+                       ENV_BYTES_MAX);
+    if (env->n == env->cap) {
+        size_t cap = env->cap == 0 ? 16 : env->cap * 2;
+        struct env_var *v = arena_alloc(a, cap * sizeof(*v));
+        if (v == NULL)
+            return err_nomem(e);
+        if (env->n > 0)
+            memcpy(v, env->v, env->n * sizeof(*v));
+        env->v = v;
+        env->cap = cap;
+    }
+    env->v[env->n++] = (struct env_var){ name, value };
+    return ERR_OK;
+}
+
+void env_wipe(struct env *env)
+{
+    for (size_t i = 0; i < env->n; i++)
+        explicit_bzero(env->v[i].value, strlen(env->v[i].value));
+}
+
+/* ---- expansion ------------------------------------------------------------------------------------- */
+
+char *env_expand(const char *text, const struct env *env, struct arena *a, const char **ret_missing)
+{
+    buf_auto out = BUF_INIT(ENV_BYTES_MAX);
+    char *ret;
+
+    if (ret_missing != NULL)
+        *ret_missing = NULL;
+    for (const char *p = text; *p != '\0'; p++) {
+        const char *end, *value;
+        char *name;
+
+        if (p[0] != '$' || (p[1] != '$' && p[1] != '(')) {
+            buf_addc(&out, *p);
+            continue;
+        }
+        if (p[1] == '$') { /* $$ is one $; what follows it is plain text */
+            buf_addc(&out, '$');
+            p++;
+            continue;
+        }
+        end = strchr(p + 2, ')');
+        if (end == NULL) { /* unterminated: stays */
+            buf_adds(&out, "$(");
+            p++;
+            continue;
+        }
+        name = arena_strndup(a, p + 2, (size_t)(end - p - 2));
+        if (name == NULL)
+            return NULL;
+        value = env_get(env, name);
+        if (ret_missing != NULL && *ret_missing == NULL && (value == NULL || value[0] == '\0'))
+            *ret_missing = name;
+        if (value != NULL)
+            buf_adds(&out, value);
+        else
+            buf_add(&out, p, (size_t)(end - p + 1));
+        p = end;
+    }
+    ret = out.failed ? NULL : arena_strndup(a, out.p, out.n);
+    if (out.cap > 0)
+        explicit_bzero(out.p, out.n);
+    return ret;
+}
+
+/* ---- the downward API ------------------------------------------------------------------------------ */
+
+static bool subscript(const char *path, const char *prefix, struct arena *a, char **ret_key)
+{
+    size_t n = strlen(prefix), len = strlen(path);
+
+    if (strncmp(path, prefix, n) != 0 || len < n + 4 || path[n] != '[' || path[n + 1] != '\'' ||
+        strcmp(path + len - 2, "']") != 0)
+        return false;
+    *ret_key = arena_strndup(a, path + n + 2, len - n - 4);
+    return true;
+}
+
+/* Go's strconv.Quote, for the values of whole maps. */
+static void add_quoted(struct buf *b, const char *s)
+{
+    buf_addc(b, '"');
+    for (; *s != '\0'; s++) {
+        unsigned char c = (unsigned char)*s;
+        if (c == '"' || c == '\\')
+            buf_addf(b, "\\%c", c);
+        else if (c == '\n')
+            buf_adds(b, "\\n");
+        else if (c == '\t')
+            buf_adds(b, "\\t");
+        else if (c == '\r')
+            buf_adds(b, "\\r");
+        else if (c < 0x20 || c == 0x7f)
+            buf_addf(b, "\\x%02x", c);
+        else
+            buf_addc(b, (char)c);
+    }
+    buf_addc(b, '"');
+}
+
+static char *format_map(const struct api_kvs *m, struct arena *a)
+{
+    buf_auto b = BUF_INIT(2 * 1024 * 1024);
+
+    for (size_t i = 0; i < m->n; i++) {
+        buf_addf(&b, "%s%s=", i > 0 ? "\n" : "", m->v[i].key);
+        add_quoted(&b, m->v[i].value);
+    }
+    return b.failed ? NULL : arena_strndup(a, b.p, b.n);
+}
+
+static enum err_code pod_ips(const struct pod *p, bool all, struct arena *a, char **ret, struct err *e)
+{
+    buf_auto b = BUF_INIT(1024);
+
+    if (p->api->spec.host_network) {
+        *ret = arena_strdup(a, p->node->o.node_ip);
+        return *ret != NULL ? ERR_OK : err_nomem(e);
+    }
+    if (p->net_result.n_ips == 0)
+        return err_set(e, ERR_UNAVAILABLE, "the pod has no IP address yet");
+    for (size_t i = 0; i < (all ? p->net_result.n_ips : 1); i++)
+        buf_addf(&b, "%s%s", i > 0 ? "," : "", p->net_result.ips[i]);
+    *ret = arena_strndup(a, b.p, b.n);
+    return *ret != NULL ? ERR_OK : err_nomem(e);
+}
+
+enum err_code env_field(const struct pod *p, const char *path, struct arena *a, char **ret, struct err *e)
+{
+    const struct api_meta *m = &p->api->meta;
+    char *key = NULL;
+    const char *text = NULL;
+
+    if (strcmp(path, "metadata.name") == 0)
+        text = m->name;
+    else if (strcmp(path, "metadata.namespace") == 0)
+        text = m->namespace;
+    else if (strcmp(path, "metadata.uid") == 0)
+        text = p->uid;
+    else if (strcmp(path, "spec.nodeName") == 0)
+        text = p->node->o.node_name;
+    else if (strcmp(path, "spec.serviceAccountName") == 0)
+        text = p->api->spec.service_account_name != NULL ? p->api->spec.service_account_name : "";
+    else if (strcmp(path, "status.hostIP") == 0 || strcmp(path, "status.hostIPs") == 0)
+        text = p->node->o.node_ip;
+    else if (strcmp(path, "status.podIP") == 0)
+        return pod_ips(p, false, a, ret, e);
+    else if (strcmp(path, "status.podIPs") == 0)
+        return pod_ips(p, true, a, ret, e);
+    else if (strcmp(path, "metadata.labels") == 0 || strcmp(path, "metadata.annotations") == 0) {
+        *ret = format_map(path[9] == 'l' ? &m->labels : &m->annotations, a);
+        return *ret != NULL ? ERR_OK : err_nomem(e);
+    } else if (subscript(path, "metadata.labels", a, &key) || subscript(path, "metadata.annotations", a, &key)) {
+        if (key == NULL)
+            return err_nomem(e);
+        text = api_kvs_get(path[9] == 'l' ? &m->labels : &m->annotations, key);
+        if (text == NULL)
+            text = "";
+    } else {
+        return err_set(e, ERR_INVALID, "unsupported fieldPath: %s", path);
+    }
+    *ret = arena_strdup(a, text);
+    return *ret != NULL ? ERR_OK : err_nomem(e);
+}
+
+enum err_code env_resource(const struct pod *p, const struct api_container *c, const struct api_resource_field_ref *ref,
+                           struct arena *a, char **ret, struct err *e)
+{
+    const struct api_pod_spec *s = &p->api->spec;
+    const struct api_resources *r = c != NULL ? &c->resources : NULL;
+    bool limit = str_starts(ref->resource, "limits.");
+    const char *name = strchr(ref->resource, '.');
+    struct quantity q = { 0 };
+    const struct quantity *found;
+    __int128 divisor, value;
+
+    if (ref->container_name != NULL) {
+        r = NULL;
+        for (size_t i = 0; i < s->n_containers; i++)
+            if (strcmp(s->containers[i].name, ref->container_name) == 0)
+                r = &s->containers[i].resources;
+        for (size_t i = 0; i < s->n_init_containers; i++)
+            if (strcmp(s->init_containers[i].name, ref->container_name) == 0)
+                r = &s->init_containers[i].resources;
+        if (r == NULL)
+            return err_set(e, ERR_INVALID, "container %s not found", ref->container_name);
+    }
+    if (name == NULL || r == NULL)
+        return err_set(e, ERR_INVALID, "unsupported container resource: %s", ref->resource);
+    name++;
+    found = api_resource_get(limit ? &r->limits : &r->requests, name);
+    if (found == NULL && limit && s->has_resources)
+        found = api_resource_get(&s->resources.limits, name);
+    if (found != NULL)
+        q = *found;
+    else if (limit && strcmp(name, "cpu") == 0) /* no limit: what the node has */
+        q.nano = (__int128)p->node->o.cpu_milli * 1000000;
+    else if (limit && strcmp(name, "memory") == 0)
+        q.nano = (__int128)p->node->o.memory_bytes * 1000000000;
+    divisor = ref->divisor.nano != 0 ? ref->divisor.nano : 1000000000;
+    value = (q.nano + divisor - 1) / divisor;
+    *ret = arena_printf(a, "%lld", (long long)value);
+    return *ret != NULL ? ERR_OK : err_nomem(e);
+}
+
+/* ---- sources ----------------------------------------------------------------------------------------- */
+
+static const struct api_config *config(const struct pod *p, enum api_config_kind kind, const char *name)
+{
+    return src_store_config(p->node->o.store, kind, p->api->meta.namespace, name);
+}
+
+static enum err_code missing_object(enum api_config_kind kind, const char *name, struct err *e)
+{
+    return err_set(e, ERR_PRECONDITION, "%s \"%s\" not found", kind == API_SECRET ? "secret" : "configmap", name);
+}
+
+static enum err_code add_from(const struct pod *p, const struct api_env_from *f, struct arena *a, struct env *env, struct err *e)
+{
+    enum api_config_kind kind = f->secret_ref != NULL ? API_SECRET : API_CONFIG_MAP;
+    const char *name = f->secret_ref != NULL ? f->secret_ref : f->config_map_ref;
+    const struct api_config *c = config(p, kind, name);
+
+    if (c == NULL)
+        return f->optional ? ERR_OK : missing_object(kind, name, e);
+    for (size_t i = 0; i < c->n_data; i++) {
+        const struct api_datum *d = &c->data[i];
+        if (d->binary || memchr(d->data, '\0', d->size) != NULL) /* no environment can hold a NUL byte */
+            continue;
+        if (set(env, a, arena_printf(a, "%s%s", f->prefix != NULL ? f->prefix : "", d->key),
+                arena_strndup(a, d->data, d->size), e) != ERR_OK)
+            return e->code;
+    }
+    return ERR_OK;
+}
+
+/* *ret stays NULL for an optional reference to something missing. */
+static enum err_code key_value(const struct pod *p, enum api_config_kind kind, const struct api_key_ref *ref, struct arena *a,
+                               char **ret, struct err *e)
+{
+    const struct api_config *c = config(p, kind, ref->name);
+    const struct api_datum *d = c != NULL ? api_config_get(c, ref->key) : NULL;
+
+    if (c == NULL)
+        return ref->optional ? ERR_OK : missing_object(kind, ref->name, e);
+    if (d == NULL || d->binary) {
+        if (ref->optional)
+            return ERR_OK;
+        return err_set(e, ERR_PRECONDITION, "couldn't find key %s in %s %s/%s", ref->key,
+                       kind == API_SECRET ? "Secret" : "ConfigMap", p->api->meta.namespace, ref->name);
+    }
+    if (memchr(d->data, '\0', d->size) != NULL)
+        return err_set(e, ERR_PRECONDITION, "key %s of %s \"%s\" holds a NUL byte and cannot be an environment variable", ref->key,
+                       kind == API_SECRET ? "secret" : "configmap", ref->name);
+    *ret = arena_strndup(a, d->data, d->size);
+    return *ret != NULL ? ERR_OK : err_nomem(e);
+}
+
+enum err_code env_build(const struct pod *p, const struct api_container *c, struct arena *a, struct env *ret, struct err *e)
+{
+    struct env env = { 0 };
+
+    for (size_t i = 0; i < c->n_env_from; i++)
+        if (add_from(p, &c->env_from[i], a, &env, e) != ERR_OK)
+            return e->code;
+    for (size_t i = 0; i < c->n_env; i++) {
+        const struct api_env *v = &c->env[i];
+        char *value = NULL;
+        enum err_code code = ERR_OK;
+
+        if (v->config_map_key_ref != NULL)
+            code = key_value(p, API_CONFIG_MAP, v->config_map_key_ref, a, &value, e);
+        else if (v->secret_key_ref != NULL)
+            code = key_value(p, API_SECRET, v->secret_key_ref, a, &value, e);
+        else if (v->field_ref != NULL)
+            code = env_field(p, v->field_ref->field_path, a, &value, e);
+        else if (v->resource_field_ref != NULL)
+            code = env_resource(p, c, v->resource_field_ref, a, &value, e);
+        else if ((value = env_expand(v->value != NULL ? v->value : "", &env, a, NULL)) == NULL)
+            code = err_nomem(e);
+        if (code != ERR_OK)
+            return code;
+        if (value != NULL && set(&env, a, v->name, value, e) != ERR_OK)
+            return e->code;
+    }
+    *ret = env;
+    return ERR_OK;
+}

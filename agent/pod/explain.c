@@ -1,0 +1,178 @@
+/* Which step a pod is in, since when, what it waits for, when it tries again. */
+#include "agent/pod/pod.h"
+#include "base/clock.h"
+#include "base/json.h"
+
+#include <string.h>
+
+static void put_ns(json_t *o, const char *key, int64_t ns)
+{
+    char text[CLOCK_RFC3339_SIZE];
+
+    if (ns == 0)
+        return;
+    clock_format_us(ns, text);
+    json_put_str(o, key, text);
+}
+
+static void add(json_t *steps, const char *name, const char *state, int64_t since_ns, const char *detail, int64_t next_ns)
+{
+    json_t *o = json_object();
+
+    json_put_str(o, "name", name);
+    json_put_str(o, "state", state);
+    put_ns(o, "since", since_ns);
+    json_put_str(o, "detail", detail);
+    if (next_ns > clock_wall_ns())
+        put_ns(o, "nextTry", next_ns);
+    json_array_append_new(steps, o);
+}
+
+static void add_network(const struct pod *p, json_t *steps)
+{
+    bool bad = p->net_error[0] != '\0';
+    const char *state = bad ? "failed" : p->net == NET_READY || p->net == NET_DELETED ? "done" : p->net == NET_NONE ? "waiting" : "running";
+
+    add(steps, "network", state, p->net_since_ns, bad ? p->net_error : net_state_name(p->net), p->net_retry_ns);
+}
+
+static void add_volumes(const struct pod *p, json_t *steps)
+{
+    static const char *const names[] = { "waiting", "checking host paths", "ready", "removing", "removed" };
+    bool bad = p->vols_error[0] != '\0';
+    bool done = p->vols == VOLS_READY || p->vols == VOLS_REMOVED;
+
+    add(steps, "volumes", bad ? "failed" : done ? "done" : p->vols == VOLS_NONE ? "waiting" : "running", p->vols_since_ns,
+        bad ? p->vols_error : names[p->vols], p->vols_retry_ns);
+}
+
+static void add_images(const struct pod *p, json_t *steps)
+{
+    for (size_t i = 0; i < p->n_images; i++) {
+        const struct pod_image *img = &p->images[i];
+        str_auto name = str_printf("image %s", img->reference);
+        if (name == NULL)
+            continue;
+        if (img->image != NULL)
+            add(steps, name, "done", 0, "present", 0);
+        else if (img->bringing)
+            add(steps, name, "running", img->pull_started_ns, "pulling", 0);
+        else
+            add(steps, name, img->reason[0] != '\0' ? "failed" : "waiting", 0, img->message, img->retry_at_ns);
+    }
+}
+
+static void add_container(const struct ctr *c, json_t *steps)
+{
+    const struct pod *p = c->pod;
+    str_auto name = str_printf("%s %s", c->kind == CTR_REGULAR ? "container" : c->kind == CTR_INIT ? "init container" : "sidecar",
+                               c->spec->name);
+    const char *state = "running", *detail = ctr_state_name(c->state);
+    int64_t next = 0;
+    char text[160];
+
+    if (name == NULL)
+        return;
+    switch (c->state) {
+    case CTR_RUNNING:
+        state = "done";
+        break;
+    case CTR_NONE:
+        if (c->cur.ended && !ctr_restart_wanted(c)) {
+            state = "done";
+            snprintf(text, sizeof(text), "ended: %s, exit code %d", c->cur.reason, c->cur.exit_code);
+            detail = text;
+            break;
+        }
+        state = c->waiting_reason[0] != '\0' ? "failed" : "waiting";
+        next = ctr_backoff_until(c) > c->retry_at_ns ? ctr_backoff_until(c) : c->retry_at_ns;
+        if (c->waiting_reason[0] != '\0')
+            detail = c->waiting_message != NULL ? c->waiting_message : c->waiting_reason;
+        else if (p->state == POD_TERMINATING || p->state == POD_TERMINATED)
+            detail = "not started: the pod is ending";
+        else if (c->gate_waiting)
+            detail = "waits for a place: other containers are being created";
+        else if (p->vols != VOLS_READY)
+            detail = "waits for the pod's volumes";
+        else if (!sandbox_pinned(p))
+            detail = "waits for the pod's namespaces";
+        else if (p->net != NET_READY)
+            detail = "waits for the pod's network";
+        else
+            detail = "waits for its turn or its image";
+        break;
+    case CTR_CREATED:
+        state = "waiting";
+        detail = p->net != NET_READY ? "created; waits for the pod's network" : "created";
+        break;
+    case CTR_STOPPING:
+        next = c->stop_deadline_ns;
+        detail = "stop signal sent; SIGKILL follows at nextTry";
+        break;
+    case CTR_KILLING:
+        next = c->kill_again_ns;
+        detail = "killed; waiting for the kernel to end it";
+        break;
+    case CTR_MOUNTING:
+    case CTR_CREATING:
+    case CTR_STARTING:
+        break;
+    }
+    add(steps, name, state, c->state_since_ns, detail, next);
+}
+
+struct op_filter {
+    const struct pod *p;
+    json_t *list;
+};
+
+static void add_operation(const struct op *op, void *arg)
+{
+    struct op_filter *f = arg;
+    json_t *o;
+
+    if (strstr(op->subject, f->p->key) == NULL && strstr(op->subject, f->p->uid) == NULL &&
+        (f->p->sandbox_id[0] == '\0' || strstr(op->subject, f->p->sandbox_id) == NULL)) {
+        bool mine = false;
+        for (size_t i = 0; i < f->p->n_ctrs; i++)
+            mine = mine || (f->p->ctrs[i].cur.id[0] != '\0' && strstr(op->subject, f->p->ctrs[i].cur.id) != NULL);
+        if (!mine)
+            return;
+    }
+    o = json_object();
+    json_put_str(o, "name", op->name);
+    json_put_str(o, "subject", op->subject);
+    json_object_set_new(o, "ageMs", json_integer((json_int_t)(clock_mono_ms() - op->started_ms)));
+    json_array_append_new(f->list, o);
+}
+
+json_t *explain_json(struct pod *p)
+{
+    json_t *o = json_object(), *steps = json_array(), *operations = json_array();
+    struct op_filter f = { p, operations };
+
+    json_put_str(o, "pod", p->key);
+    json_put_str(o, "uid", p->uid);
+    json_put_str(o, "state", pod_state_name(p->state));
+    put_ns(o, "since", p->state_since_ns);
+    if (p->rejected)
+        add(steps, "admission", "failed", p->state_since_ns, p->message, 0);
+    else
+        add(steps, "admission", p->admitted ? "done" : "waiting", p->admitted ? p->start_time_ns : p->state_since_ns,
+            p->admitted ? "admitted" : p->message != NULL ? p->message : "waits for the sources", 0);
+    if (!p->rejected) {
+        add_network(p, steps);
+        add_volumes(p, steps);
+        add_images(p, steps);
+        for (size_t i = 0; i < p->n_ctrs; i++)
+            add_container(&p->ctrs[i], steps);
+        if (p->state == POD_TERMINATING && !TAILQ_EMPTY(&p->reaps))
+            add(steps, "clean-up", "running", p->state_since_ns, "removing what containers left", 0);
+    }
+    if (p->successor != NULL)
+        add(steps, "successor", "waiting", p->state_since_ns, "the edited manifest starts as a new pod when this one is gone", 0);
+    json_object_set_new(o, "steps", steps);
+    op_each(add_operation, &f);
+    json_object_set_new(o, "operations", operations);
+    return o;
+}

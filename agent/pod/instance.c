@@ -1,0 +1,271 @@
+/* How a container's run ends: noticing, stopping, the termination message, removing what is left. */
+#include "agent/pod/pod.h"
+#include "agent/runtime/cri_log.h"
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/log.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+
+#define SECOND INT64_C(1000000000)
+#define GRACE_MIN_NS (2 * SECOND)        /* kubelet: even grace 0 means TERM, 2 s, KILL */
+#define KILL_AGAIN_NS (10 * SECOND)      /* a killed container that does not go is killed again */
+#define MESSAGE_MAX 4096                 /* last bytes of the termination message file */
+#define MESSAGE_LOG_LINES 80
+#define MESSAGE_LOG_MAX 2048
+
+const char *ctr_backoff_text(uint64_t ms)
+{
+    switch (ms / 1000) { /* Go's duration text, for the few values there are */
+    case 10:
+        return "10s";
+    case 20:
+        return "20s";
+    case 40:
+        return "40s";
+    case 80:
+        return "1m20s";
+    case 160:
+        return "2m40s";
+    default:
+        return "5m0s";
+    }
+}
+
+void instance_clear(struct instance *i)
+{
+    free(i->message);
+    free(i->image_id);
+    *i = (struct instance){ 0 };
+}
+
+/* Last MESSAGE_MAX bytes of the file; NULL when empty or absent. */
+static char *read_message(const struct ctr *c, int exit_code)
+{
+    const struct pod *p = c->pod;
+    struct err e = { 0 };
+    char *text = NULL;
+
+    if (c->cur.message_file[0] != '\0') {
+        str_auto dir = str_printf("%s/pods/%s", p->node->o.root_dir, p->uid);
+        fd_auto root = dir != NULL ? open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+        /* The container can write the file but not replace it; it is opened without following links all the same. */
+        fd_auto fd = root >= 0 ? fs_open_beneath(root, c->cur.message_file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0, &e) : -1;
+        struct stat st;
+
+        if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0) {
+            off_t from = st.st_size > MESSAGE_MAX ? st.st_size - MESSAGE_MAX : 0;
+            char buffer[MESSAGE_MAX + 1];
+            ssize_t n = pread(fd, buffer, MESSAGE_MAX, from);
+            if (n > 0) {
+                buffer[n] = '\0';
+                text = strdup(buffer);
+            }
+        }
+    }
+    if (text == NULL && exit_code != 0 && c->spec->message_fallback_to_logs) {
+        str_auto path = str_printf("%s/%s_%s_%s/%s/%u.log", p->node->o.pod_logs_dir, p->api->meta.namespace,
+                                   p->api->meta.name, p->uid, c->spec->name, c->cur.attempt);
+        if (path != NULL && cri_log_tail(path, MESSAGE_LOG_LINES, MESSAGE_LOG_MAX, &text, &e) != ERR_OK)
+            log_debug("log cannot be read for the termination message", F_STR("path", path), F_ERR(&e));
+    }
+    if (text != NULL) {
+        /* kubelet shares 12 KiB among the containers of a pod and keeps the beginning */
+        size_t budget = 12288 / (p->n_ctrs > 0 ? p->n_ctrs : 1);
+        if (strlen(text) > budget)
+            text[budget] = '\0';
+        if (text[0] == '\0')
+            free(take_ptr(&text));
+    }
+    return text;
+}
+
+static void on_reaped(struct op *op, const struct err *result)
+{
+    struct reap *r = op->owner;
+    struct pod *p = r->pod;
+
+    if (result->code != ERR_OK && result->code != ERR_CANCELLED)
+        log_warn("remains of a container cannot be removed; the next start tries again", F_STR("pod", p->key),
+                 F_STR("containerID", r->id), F_ERR(result));
+    TAILQ_REMOVE(&p->reaps, r, link);
+    free(r);
+    pod_wake(p);
+}
+
+void ctr_reap(struct pod *p, const char *id, const char *cgroup_path)
+{
+    struct reap *r = calloc(1, sizeof(*r));
+
+    if (r == NULL) {
+        log_error("no memory to remove a container; the next start does it", F_STR("containerID", id));
+        return;
+    }
+    r->pod = p;
+    snprintf(r->id, sizeof(r->id), "%s", id);
+    TAILQ_INSERT_TAIL(&p->reaps, r, link);
+    rt_delete_start(&r->action, p->node->rt, r->id, cgroup_path, on_reaped, r);
+}
+
+void ctr_ended(struct ctr *c, int exit_code, const char *reason, const char *message, int64_t finished_ns)
+{
+    struct pod *p = c->pod;
+
+    c->cur.ended = true;
+    c->cur.exit_code = exit_code;
+    c->cur.finished_ns = finished_ns != 0 ? finished_ns : clock_wall_ns();
+    snprintf(c->cur.reason, sizeof(c->cur.reason), "%s", reason);
+    free(c->cur.message);
+    c->cur.message = message != NULL ? strdup(message) : read_message(c, exit_code);
+    c->stop_deadline_ns = 0;
+    c->waiting_reason[0] = '\0';
+    free(take_ptr(&c->waiting_message));
+    ctr_set_state(c, CTR_NONE);
+    p->record_dirty = true;
+    log_info("container ended", F_STR("pod", p->key), F_STR("containerName", c->spec->name), F_STR("containerID", c->cur.id),
+             F_I64("exitCode", exit_code), F_STR("reason", reason));
+    ctr_reap(p, c->cur.id, NULL);
+    if (p->node->server != NULL)
+        status_server_log_event(p->node->server, p->api->meta.namespace, p->api->meta.name);
+}
+
+void ctr_refresh(struct ctr *c)
+{
+    struct rt_state s;
+
+    if (!ctr_alive(c) || c->state == CTR_STARTING || op_live(&c->action.op))
+        return;
+    rt_state(c->pod->node->rt, c->cur.id, &s);
+    switch (s.phase) {
+    case RT_RUNNING:
+        if (c->state == CTR_CREATED) { /* a restart of the agent came between the start and its record */
+            c->cur.started_ns = s.started_ns;
+            ctr_set_state(c, CTR_RUNNING);
+            if (c->kind == CTR_REGULAR)
+                c->pod->initialized = true;
+        }
+        return;
+    case RT_CREATED:
+        return;
+    case RT_EXITED:
+        if (s.started_ns != 0)
+            c->cur.started_ns = s.started_ns;
+        if (c->cur.started_ns == 0 && c->state == CTR_CREATED)
+            break; /* its init died before the start */
+        if (c->kind == CTR_REGULAR)
+            c->pod->initialized = true;
+        ctr_ended(c, s.exit_code, s.oom_killed ? "OOMKilled" : s.exit_code == 0 ? "Completed" : "Error", NULL, s.finished_ns);
+        return;
+    case RT_ABSENT:
+    case RT_PARTIAL:
+    case RT_LOST:
+        if (c->cur.started_ns == 0 && c->state == CTR_CREATED)
+            break;
+        log_warn("container lost: its supervisor is gone and left no exit code", F_STR("pod", c->pod->key),
+                 F_STR("containerName", c->spec->name), F_STR("containerID", c->cur.id));
+        ctr_ended(c, 137, "ContainerStatusUnknown",
+                  "The container could not be located when the pod was terminated", clock_wall_ns());
+        return;
+    }
+    /* Created but never started: removed and made anew, as the same attempt. */
+    ctr_reap(c->pod, c->cur.id, NULL);
+    ctr_set_state(c, CTR_NONE);
+}
+
+/* ---- stopping ------------------------------------------------------------------------------------ */
+
+static int stop_signal(const struct ctr *c)
+{
+    const struct pod_image *image = images_find(c->pod, c->spec->image);
+    int signo = 0;
+
+    if (c->spec->stop_signal != NULL)
+        signo = rt_signal_number(c->spec->stop_signal);
+    if (signo == 0 && c->cur.image_id != NULL) {
+        scoped(img_unref) struct img_image *i = image != NULL && image->image != NULL
+                                                    ? img_ref(image->image)
+                                                    : img_lookup(c->pod->node->o.images, c->cur.image_id);
+        if (i != NULL && i->stop_signal != NULL)
+            signo = rt_signal_number(i->stop_signal);
+    }
+    return signo != 0 ? signo : SIGTERM;
+}
+
+static void kill_all(struct ctr *c)
+{
+    struct err e = { 0 };
+    struct rt_identity identity;
+
+    /* The whole cgroup, so that nothing with the host's PID namespace or stuck behind init is left. */
+    if (rt_identity(c->pod->node->rt, c->cur.id, &identity) && identity.cgroup_path[0] != '\0') {
+        if (cg_kill(c->pod->node->o.cgroups, identity.cgroup_path, &e) != ERR_OK)
+            log_warn("container cgroup cannot be killed", F_STR("pod", c->pod->key), F_STR("containerName", c->spec->name),
+                     F_ERR(&e));
+    } else if (rt_signal(c->pod->node->rt, c->cur.id, SIGKILL, &e) != ERR_OK && e.code != ERR_NOT_FOUND) {
+        log_warn("container cannot be killed", F_STR("pod", c->pod->key), F_STR("containerName", c->spec->name), F_ERR(&e));
+    }
+    if (c->state == CTR_KILLING)
+        log_warn("container does not go; killed again", F_STR("pod", c->pod->key), F_STR("containerName", c->spec->name));
+    ctr_set_state(c, CTR_KILLING);
+    c->kill_again_ns = clock_wall_ns() + KILL_AGAIN_NS;
+    pod_wake_at(c->pod, c->kill_again_ns);
+}
+
+void ctr_stop_step(struct ctr *c)
+{
+    int64_t now = clock_wall_ns();
+
+    if (c->state == CTR_STOPPING) {
+        if (now >= c->stop_deadline_ns)
+            kill_all(c);
+        else
+            pod_wake_at(c->pod, c->stop_deadline_ns);
+    } else if (c->state == CTR_KILLING) {
+        if (now >= c->kill_again_ns)
+            kill_all(c);
+        else
+            pod_wake_at(c->pod, c->kill_again_ns);
+    }
+}
+
+void ctr_stop(struct ctr *c, int64_t grace_ns)
+{
+    struct err e = { 0 };
+    int64_t deadline = clock_wall_ns() + (grace_ns < GRACE_MIN_NS ? GRACE_MIN_NS : grace_ns);
+
+    switch (c->state) {
+    case CTR_NONE:
+    case CTR_STARTING: /* short; its end wakes the pod */
+        return;
+    case CTR_MOUNTING:
+        op_cancel(&c->subpaths.op);
+        return;
+    case CTR_CREATING:
+        op_cancel(&c->create.op);
+        return;
+    case CTR_CREATED: /* never ran: nobody to ask */
+        ctr_reap(c->pod, c->cur.id, NULL);
+        ctr_set_state(c, CTR_NONE);
+        return;
+    case CTR_RUNNING:
+        pod_event(c->pod, c, false, "Killing",
+                  c->replace ? "Container %s definition changed, will be restarted" : "Stopping container %s", c->spec->name);
+        if (rt_signal(c->pod->node->rt, c->cur.id, stop_signal(c), &e) != ERR_OK && e.code != ERR_NOT_FOUND)
+            log_warn("container cannot be signalled", F_STR("pod", c->pod->key), F_STR("containerName", c->spec->name),
+                     F_ERR(&e));
+        c->stop_deadline_ns = deadline;
+        ctr_set_state(c, CTR_STOPPING);
+        pod_wake_at(c->pod, deadline);
+        return;
+    case CTR_STOPPING:
+        if (deadline < c->stop_deadline_ns && c->pod->state == POD_TERMINATING && grace_ns == 0)
+            c->stop_deadline_ns = deadline; /* the grace was shortened */
+        ctr_stop_step(c);
+        return;
+    case CTR_KILLING:
+        ctr_stop_step(c);
+        return;
+    }
+}

@@ -1,0 +1,288 @@
+/* Opening and closing the node; taking over what an earlier run left; the store's and the runtime's events. */
+#include "agent/pod/pod.h"
+#include "agent/pod/provider.h"
+#include "agent/pod/sweep.h"
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/log.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+static void on_store(enum src_change change, const struct api_object *o, void *arg)
+{
+    struct node *n = arg;
+    struct pod *p, *tmp;
+
+    switch (o->kind) {
+    case API_KIND_POD:
+        if (change == SRC_REMOVED)
+            pods_unwant(n, o->pod->meta.namespace, o->pod->meta.name);
+        else
+            pods_want(n, o->pod);
+        return;
+    case API_KIND_CONFIG_MAP:
+    case API_KIND_SECRET:
+        pods_config_changed(n, o->config);
+        return;
+    case API_KIND_PRIORITY_CLASS: /* decided when a pod is taken on, as the API does */
+        HASH_ITER(hh, n->pods, p, tmp)
+            if (p->state == POD_PENDING)
+                pod_wake(p);
+        return;
+    }
+}
+
+static void on_image(const char *name, void *arg)
+{
+    struct node *n = arg;
+    struct pod *p, *tmp;
+
+    (void)name;
+    HASH_ITER(hh, n->pods, p, tmp)
+        for (size_t i = 0; i < p->n_images; i++)
+            if (p->images[i].image == NULL) {
+                if (p->images[i].policy != API_PULL_ALWAYS)
+                    p->images[i].retry_at_ns = 0;
+                pod_wake(p);
+            }
+}
+
+static void on_network(void *arg)
+{
+    struct node *n = arg;
+    struct pod *p, *tmp;
+
+    HASH_ITER(hh, n->pods, p, tmp)
+        if (p->net == NET_PINNED || p->net == NET_NONE)
+            pod_wake(p);
+}
+
+enum err_code node_open(struct node **ret, const struct node_options *o, struct err *e)
+{
+    struct node *n = calloc(1, sizeof(*n));
+    str_auto boot = NULL;
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+    if (n == NULL)
+        return err_nomem(e);
+    n->o = *o;
+    TAILQ_INIT(&n->dirty);
+    TAILQ_INIT(&n->gate_queue);
+    TAILQ_INIT(&n->events);
+    n->gate_max = cpus > 2 ? (unsigned)cpus * 2 : 4; /* pods start side by side, bounded by the processors */
+    uv_idle_init(o->loop, &n->runner);
+    n->runner.data = n;
+    uv_timer_init(o->loop, &n->idle_timer);
+    n->idle_timer.data = n;
+    provider_init(n);
+    if (fs_read_at(AT_FDCWD, "/proc/sys/kernel/random/boot_id", sizeof(n->boot_id), &boot, NULL, e) == ERR_OK)
+        snprintf(n->boot_id, sizeof(n->boot_id), "%.36s", boot);
+    *e = (struct err){ 0 };
+    if (record_load_all(n, e) != ERR_OK) {
+        node_close(n, NULL, NULL);
+        return e->code;
+    }
+    src_store_watch(o->store, on_store, n);
+    img_on_added(o->images, on_image, n);
+    cni_on_change(o->cni, on_network, n);
+    *ret = n;
+    return ERR_OK;
+}
+
+void node_set_server(struct node *n, struct status_server *s)
+{
+    n->server = s;
+}
+
+void node_set_folder(struct node *n, struct src_folder *f)
+{
+    n->folder = f;
+}
+
+void node_on_container_event(const char *id, void *arg)
+{
+    struct node *n = arg;
+    struct ctr *c = pods_by_container(n, id);
+
+    if (c != NULL)
+        pod_wake(c->pod);
+}
+
+/* ---- taking over ------------------------------------------------------------------------------------------ */
+
+/* From the record's view to the facts: each instance that had not ended is looked at. */
+static void recover_pod(struct pod *p)
+{
+    sandbox_recover(p);
+    if (p->state == POD_STARTING || p->state == POD_RUNNING || p->state == POD_TERMINATING) {
+        p->cgroup_made = true;
+        if (!p->api->spec.host_ipc)
+            snprintf(p->shm_path, sizeof(p->shm_path), "%s/volumes/%s/.shm", p->node->o.run_dir, p->uid);
+    }
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        struct ctr *c = &p->ctrs[i];
+        if (c->state == CTR_NONE)
+            continue;
+        rt_adopt(p->node->rt, c->cur.id);
+        if (c->state == CTR_CREATED) {
+            struct rt_state s;
+            rt_state(p->node->rt, c->cur.id, &s);
+            if (s.phase == RT_CREATED) { /* created but never started: made anew, what led to it may be stale */
+                ctr_reap(p, c->cur.id, NULL);
+                ctr_set_state(c, CTR_NONE);
+                continue;
+            }
+        }
+        ctr_refresh(c);
+    }
+    if (p->net_lost) { /* its namespaces are gone: whatever still runs has no network; it starts again in a new sandbox */
+        struct err e = { 0 };
+        for (size_t i = 0; i < p->n_ctrs; i++)
+            if (p->ctrs[i].state == CTR_RUNNING)
+                (void)!rt_signal(p->node->rt, p->ctrs[i].cur.id, 9, &e);
+        p->initialized = false;
+        p->net_undo = true; /* DEL of the old attachment frees its address */
+    }
+    pod_wake(p);
+}
+
+void node_set_runtime(struct node *n, struct rt *rt)
+{
+    struct pod *p, *tmp;
+
+    n->rt = rt;
+    HASH_ITER(hh, n->pods, p, tmp)
+        recover_pod(p);
+}
+
+void node_sources_ready(struct node *n)
+{
+    struct pod *p, *tmp;
+
+    n->sources_ready = true;
+    HASH_ITER(hh, n->pods, p, tmp) {
+        if (p->recovered) {
+            p->recovered = false;
+            p->wanted = false;
+        }
+        pod_wake(p);
+    }
+    sweep_start(n);
+}
+
+void node_on_manifest(const struct src_file *f, void *arg)
+{
+    (void)arg;
+    if (f->ok) {
+        log_info("manifest read", F_STR("file", f->name), F_U64("objects", f->n_objects));
+        return;
+    }
+    for (size_t i = 0; i < f->n_problems; i++)
+        log_error(f->stale ? "manifest refused; what it held before stays in force" : "manifest refused",
+                  F_STR("file", f->name), F_STR("where", f->problems[i].where), F_STR("err", f->problems[i].what));
+}
+
+/* ---- ending ---------------------------------------------------------------------------------------------------- */
+
+void node_drain(struct node *n, void (*done)(void *arg), void *arg)
+{
+    struct pod *p, *tmp;
+    bool again = n->draining;
+
+    n->draining = true;
+    n->sources_ready = true;
+    n->drained = done;
+    n->drained_arg = arg;
+    HASH_ITER(hh, n->pods, p, tmp) {
+        p->wanted = false;
+        api_pod_unref(take_ptr(&p->successor));
+        if (again)
+            pod_begin_termination(p, 0, false, "asked again to end at once");
+        pod_wake(p);
+    }
+    node_check_idle(n);
+}
+
+static bool operations_live(const struct node *n)
+{
+    struct pod *p, *tmp;
+
+    HASH_ITER(hh, n->pods, p, tmp)
+        if (!pod_idle(p))
+            return true;
+    return n->sweeps > 0 || provider_busy(n);
+}
+
+static void on_idle_timer(uv_timer_t *timer)
+{
+    struct node *n = timer->data;
+
+    if (n->closing && n->idle != NULL && !operations_live(n)) {
+        void (*idle)(void *) = n->idle;
+        n->idle = NULL;
+        uv_timer_stop(timer);
+        idle(n->idle_arg);
+    }
+}
+
+void node_check_idle(struct node *n)
+{
+    if (n->draining && n->drained != NULL && n->n_pods == 0 && n->sweeps == 0) {
+        void (*done)(void *) = n->drained;
+        n->drained = NULL;
+        done(n->drained_arg);
+    }
+}
+
+void node_close(struct node *n, void (*idle)(void *arg), void *arg)
+{
+    struct pod *p, *tmp;
+
+    n->closing = true;
+    n->idle = idle;
+    n->idle_arg = arg;
+    HASH_ITER(hh, n->pods, p, tmp) {
+        struct reap *r;
+        for (size_t i = 0; i < p->n_ctrs; i++) {
+            /* A create that is under way is cut off (it is made anew); a start is short and ends by itself. */
+            if (op_live(&p->ctrs[i].create.op))
+                op_cancel(&p->ctrs[i].create.op);
+            if (op_live(&p->ctrs[i].subpaths.op))
+                op_cancel(&p->ctrs[i].subpaths.op);
+        }
+        for (size_t i = 0; i < p->n_images; i++)
+            if (p->images[i].bringing)
+                op_cancel(&p->images[i].bring.op);
+        if (op_live(&p->netns_call.op))
+            op_cancel(&p->netns_call.op);
+        if (op_live(&p->cni_op.op))
+            op_cancel(&p->cni_op.op);
+        if (op_live(&p->vols_call.op))
+            op_cancel(&p->vols_call.op);
+        TAILQ_FOREACH(r, &p->reaps, link)
+            op_cancel(&r->action.op);
+    }
+    if (idle != NULL)
+        uv_timer_start(&n->idle_timer, on_idle_timer, 1, 5); /* only while closing: until the last operation is back */
+}
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+    struct node *n = handle->data;
+
+    if (++n->sweeps == 2) /* both handles: nothing refers to the node any more */
+        free(n);
+}
+
+void node_free(struct node *n)
+{
+    struct pod *p, *tmp;
+
+    HASH_ITER(hh, n->pods, p, tmp)
+        pods_free(p);
+    events_free(n);
+    n->sweeps = 0;
+    uv_close((uv_handle_t *)&n->runner, on_handle_closed);
+    uv_close((uv_handle_t *)&n->idle_timer, on_handle_closed);
+}

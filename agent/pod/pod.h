@@ -1,0 +1,313 @@
+/*
+ * pod - one pod of this node and its worker's state.  Private to agent/pod.
+ *
+ *            admitted          sandbox, volumes, images ready       finished / removed        all gone
+ *   PENDING ----------> STARTING ----------------------> RUNNING ----------> TERMINATING ----------> TERMINATED
+ *      |                    \_____________________________________________________^                      |
+ *      | rejected: phase Failed                                                                          | manifest gone:
+ *      +-------------------------------------------------------------------------------------------->    freed
+ *
+ * Works by level: events only call pod_wake(); pod_reconcile() re-reads the facts, compares them with what the manifest asks for and
+ * starts the operations that are missing.  Every operation reports back through its done callback, which records the outcome and wakes.
+ */
+#ifndef AGENT_POD_POD_H
+#define AGENT_POD_POD_H
+#include "agent/pod/node.h"
+#include "base/list.h"
+
+enum pod_state { POD_PENDING, POD_STARTING, POD_RUNNING, POD_TERMINATING, POD_TERMINATED };
+const char *pod_state_name(enum pod_state s);
+
+/* One run of a container.  Kept in the pod's record. */
+struct instance {
+    char id[65]; /* "" : there is none */
+    unsigned attempt;
+    int64_t created_ns, started_ns, finished_ns; /* wall clock; 0: not yet */
+    bool ended;
+    int exit_code;
+    char reason[32];        /* terminated: Completed, Error, OOMKilled, StartError, ContainerStatusUnknown */
+    char *message;          /* termination message; NULL: none */
+    char *image_id;         /* sha256:...; NULL while unknown */
+    char message_file[128]; /* host file behind terminationMessagePath, below the pod's folder */
+};
+
+enum ctr_kind { CTR_INIT, CTR_SIDECAR, CTR_REGULAR };
+
+/* What the worker is doing with the newest instance. */
+enum ctr_state {
+    CTR_NONE,     /* no instance, or the newest one ended */
+    CTR_MOUNTING, /* sub paths are being bound */
+    CTR_CREATING, /* rt_create under way */
+    CTR_CREATED,
+    CTR_STARTING, /* rt_start under way */
+    CTR_RUNNING,
+    CTR_STOPPING, /* signal sent, waiting for the exit */
+    CTR_KILLING,  /* its cgroup was killed */
+};
+const char *ctr_state_name(enum ctr_state s);
+
+struct ctr {
+    struct pod *pod;
+    const struct api_container *spec; /* into pod->api */
+    enum ctr_kind kind;
+    enum ctr_state state;
+    int64_t state_since_ns;
+    struct instance cur, last;
+    unsigned restarts;
+    bool replace;               /* image changed: end it and start anew whatever the policy */
+
+    /* crash back-off (kubelet 5.6): delay_ms 0 means no entry */
+    uint64_t backoff_ms;
+    int64_t backoff_at_ns;
+
+    /* why it waits; "" while nothing is wrong */
+    char waiting_reason[40];
+    char *waiting_message;
+    int64_t retry_at_ns; /* after a failed try that is not a crash: not before */
+
+    int64_t stop_deadline_ns; /* CTR_STOPPING: SIGKILL then */
+    int64_t kill_again_ns;
+
+    struct ctr_run *run; /* what a create under way borrows */
+    struct rt_create create;
+    struct rt_action action;
+    struct proc_call subpaths;
+    bool gate_held, gate_waiting;
+    TAILQ_ENTRY(ctr) gate_link;
+};
+
+/* One distinct image of the pod. */
+struct pod_image {
+    struct pod *pod;
+    const char *reference; /* into pod->api */
+    enum api_pull_policy policy;
+    struct img_image *image; /* NULL until present */
+    struct img_bring bring;
+    bool bringing, pulled, error_final;
+    char reason[32]; /* ErrImagePull, ... */
+    char *message;
+    uint64_t backoff_ms;
+    int64_t retry_at_ns;
+    int64_t pull_started_ns;
+};
+
+enum net_state { NET_NONE, NET_CREATING, NET_PINNED /* namespaces are there */, NET_ADDING, NET_READY, NET_DELETING, NET_DELETED };
+const char *net_state_name(enum net_state s);
+
+/* An instance whose remains are being removed. */
+struct reap {
+    struct pod *pod;
+    struct rt_action action;
+    char id[65];
+    TAILQ_ENTRY(reap) link;
+};
+
+#define POD_KEY_SIZE 320
+
+struct pod {
+    struct node *node;
+    char key[POD_KEY_SIZE]; /* "namespace/name" */
+    char uid[132];
+    struct api_pod *api;       /* the accepted manifest */
+    struct api_pod *successor; /* an edit that needs a new pod: starts when this one is gone */
+    bool wanted;               /* the store still has it (or confirmed not yet after a restart) */
+    bool recovered;            /* taken over from an earlier run and not yet compared with the store */
+
+    enum pod_state state;
+    int64_t created_ns, state_since_ns, start_time_ns;
+    bool admitted, rejected;
+    char phase[16];        /* final phase once terminal: "Succeeded", "Failed"; else "" */
+    char reason[64];
+    char *message;
+    int32_t priority;
+    int64_t deletion_ns;   /* when it was asked to go; 0 */
+    int64_t grace_seconds; /* in force while terminating */
+    bool finishing;        /* terminating because all its containers are done; not because it was removed */
+
+    struct ctr *ctrs; /* init containers first, then regular ones, in spec order */
+    size_t n_ctrs;
+    struct pod_image *images;
+    size_t n_images;
+
+    /* sandbox */
+    enum net_state net;
+    int64_t net_since_ns;
+    char sandbox_id[65];
+    char netns_dir[256];
+    struct proc_call netns_call;
+    struct netns_spec *netns_spec;
+    struct cni_op cni_op;
+    struct cni_attachment cni_att;
+    struct cni_port_mapping *cni_ports;
+    struct cni_result net_result;
+    char net_error[512];
+    int64_t net_retry_ns;
+    uint64_t net_backoff_ms;
+    char netns_path[300];
+    char hostname[65];
+    bool net_undo;      /* an ADD failed or was cut off: DEL before the next one */
+    bool net_detached;  /* DEL is done (terminating) */
+    bool net_lost;      /* recovered without its namespaces: begins anew */
+    bool files_written; /* hosts with the pod's IP */
+
+    /* volumes */
+    enum { VOLS_NONE, VOLS_CHECKING, VOLS_READY, VOLS_REMOVING, VOLS_REMOVED } vols;
+    int64_t vols_since_ns;
+    char vols_error[512];
+    char vols_event[512]; /* last FailedMount text, so that the event is not repeated at each try */
+    int64_t vols_retry_ns;
+    uint64_t vols_backoff_ms;
+    struct proc_call vols_call;
+    char shm_path[512];
+    bool cgroup_made;
+    bool payload_stale; /* a ConfigMap or Secret it uses changed */
+
+    bool initialized;       /* some regular container has started */
+    struct { char type[40]; char status[8]; int64_t since_ns; } conditions[5];
+
+    TAILQ_HEAD(, reap) reaps;
+    bool dirty_queued, record_dirty, freed;
+    char shown_hash[17];    /* of the status last told to watchers */
+    uv_timer_t timer;
+    bool timer_open;
+    TAILQ_ENTRY(pod) dirty_link;
+    UT_hash_handle hh;
+};
+
+/* ---- worker.c ---- */
+void pod_wake(struct pod *p);      /* reconcile soon, on a later step of the loop */
+void pod_reconcile(struct pod *p);
+void pod_set_state(struct pod *p, enum pod_state s);
+void ctr_set_state(struct ctr *c, enum ctr_state s);
+void pod_set_net(struct pod *p, enum net_state s);
+/* Wake again at this wall-clock time (ns), unless something earlier is due; called during reconcile only. */
+void pod_wake_at(struct pod *p, int64_t at_ns);
+void pod_begin_termination(struct pod *p, int64_t grace_seconds, bool finishing, const char *why);
+/* True when no operation of the pod is under way. */
+bool pod_idle(const struct pod *p);
+
+/* ---- sandbox.c ---- network namespace, CNI, hosts, resolv.conf */
+void sandbox_step(struct pod *p);          /* towards NET_READY */
+bool sandbox_teardown_step(struct pod *p); /* towards NET_DELETED; true when there */
+void sandbox_recover(struct pod *p);       /* after a restart of the agent: from the facts */
+bool sandbox_pinned(const struct pod *p);  /* containers can be created in it */
+
+/* ---- pod_volumes.c ---- */
+void volumes_step(struct pod *p);
+bool volumes_teardown_step(struct pod *p);
+void volumes_refresh(struct pod *p); /* publish payloads again; errors become events */
+enum err_code volumes_host_path(const struct pod *p, const struct api_volume *v, char *ret, size_t size, struct err *e) MUST_CHECK;
+bool volumes_use_config(const struct api_pod *p, enum api_config_kind kind, const char *name);
+
+/* ---- pod_images.c ---- */
+void images_step(struct pod *p);
+struct pod_image *images_find(struct pod *p, const char *reference);
+
+/* ---- containers.c ---- create, start; instance.c ---- ends, stops, removes */
+void ctr_step(struct ctr *c);                  /* towards running, if it should */
+void ctr_start_now(struct ctr *c);             /* CREATED and everything ready: start */
+bool ctr_restart_wanted(const struct ctr *c);  /* by policy, after it ended (or never ran) */
+void ctr_refresh(struct ctr *c);               /* read the facts of its newest instance */
+void ctr_stop(struct ctr *c, int64_t grace_ns); /* signal now, kill at the deadline */
+void ctr_stop_step(struct ctr *c);             /* time passed or facts changed */
+void ctr_ended(struct ctr *c, int exit_code, const char *reason, const char *message, int64_t finished_ns);
+void ctr_reap(struct pod *p, const char *id, const char *cgroup_path);
+void ctr_gate_release(struct ctr *c);
+void instance_clear(struct instance *i);
+bool ctr_alive(const struct ctr *c); /* an instance exists that has not ended */
+void ctr_waiting(struct ctr *c, const char *reason, const char *fmt, ...) PRINTF_LIKE(3, 4);
+int64_t ctr_backoff_until(const struct ctr *c); /* wall ns; 0: none */
+const char *ctr_backoff_text(uint64_t ms);      /* "1m20s" */
+
+/* ---- ctr_config.c ---- what a container is made of */
+struct ctr_run; /* owns everything an rt_config borrows */
+enum err_code ctr_run_build(struct ctr *c, struct ctr_run **ret, struct err *e) MUST_CHECK;
+const struct rt_config *ctr_run_config(const struct ctr_run *r);
+const char *ctr_run_message_file(const struct ctr_run *r);
+/* Fills in fn and arg of a call that binds the container's sub paths; false when it has none. */
+bool ctr_run_subpaths(struct ctr_run *r, struct proc_call_spec *call);
+void ctr_run_free(struct ctr_run *r); /* NULL is fine */
+
+/* ---- record.c ---- */
+enum err_code record_save(struct pod *p, struct err *e) MUST_CHECK;
+void record_remove(struct pod *p);
+/* Calls fn for each record; damaged ones are set aside (renamed) and logged. */
+enum err_code record_load_all(struct node *n, struct err *e) MUST_CHECK;
+
+/* ---- pods.c ---- the table */
+struct pod *pods_new(struct node *n, struct api_pod *api, const char *uid);
+struct pod *pods_find(struct node *n, const char *namespace_, const char *name);
+struct pod *pods_by_uid(struct node *n, const char *uid);
+struct ctr *pods_by_container(struct node *n, const char *id);
+void pods_gone(struct pod *p); /* terminated and not wanted: free, start the successor */
+void pods_free(struct pod *p); /* out of the table; its memory goes when its timer has closed */
+void pods_want(struct node *n, struct api_pod *api);
+void pods_unwant(struct node *n, const char *namespace_, const char *name);
+bool pods_uid_taken(struct node *n, const struct pod *but);
+void pods_config_changed(struct node *n, const struct api_config *c);
+enum err_code pods_build(struct pod *p, struct err *e) MUST_CHECK; /* ctrs and images from p->api */
+
+/* ---- pod_status.c, events.c, explain.c ---- */
+json_t *pod_status_json(struct pod *p); /* the whole Pod object */
+const char *pod_phase(const struct pod *p);
+bool ctr_ready(const struct ctr *c);
+void pod_show(struct pod *p, const char *type); /* tell watchers, if anything visible changed */
+void pod_event(struct pod *p, const struct ctr *c, bool warning, const char *reason, const char *fmt, ...) PRINTF_LIKE(5, 6);
+json_t *events_json(struct node *n);
+json_t *explain_json(struct pod *p);
+void events_free(struct node *n);
+
+/* ---- admission.c ---- */
+/* ERR_OK: admitted.  ERR_UNAVAILABLE: wait (a terminating pod holds what it needs).  Else reason and message are set. */
+enum err_code admit_pod(struct pod *p, char reason[64], struct err *e) MUST_CHECK;
+
+/* ---- resources.c ---- */
+enum err_code resources_pod_cgroup(struct pod *p, struct err *e) MUST_CHECK; /* creates or updates */
+void resources_qos_update(struct node *n);
+enum err_code resources_cgroup_path(const struct pod *p, char *ret, size_t size, struct err *e) MUST_CHECK;
+int resources_oom_score(const struct pod *p, const struct ctr *c);
+struct quantity resources_pod_request(const struct api_pod *p, const char *resource);
+struct quantity resources_pod_limit(const struct api_pod *p, const char *resource, bool *ret_all_declare);
+
+/* ---- the node ---- */
+#define NODE_PODS_MAX 1024 /* entries in the table, also finished ones: memory stays bounded whatever the folder holds */
+
+struct event {
+    char *namespace_, *pod, *uid, *field_path, *reason, *message;
+    bool warning;
+    unsigned count;
+    int64_t first_ns, last_ns;
+    uint64_t serial;
+    TAILQ_ENTRY(event) link;
+};
+
+struct node {
+    struct node_options o;
+    struct rt *rt;
+    struct status_server *server;
+    struct src_folder *folder;
+    struct status_provider provider;
+    struct pod *pods;
+    size_t n_pods;
+    TAILQ_HEAD(, pod) dirty;
+    uv_idle_t runner;
+    bool runner_active, sources_ready, closing, draining;
+    void (*drained)(void *arg);
+    void *drained_arg;
+    void (*idle)(void *arg);
+    void *idle_arg;
+    uv_timer_t idle_timer;
+    /* at most gate_max containers are being created at a time */
+    unsigned gate_max, gate_used;
+    TAILQ_HEAD(, ctr) gate_queue;
+    /* clean-up of left-overs */
+    unsigned sweeps;
+    unsigned imports; /* images being brought for the status socket */
+    TAILQ_HEAD(, event) events;
+    size_t n_events;
+    uint64_t event_serial;
+    char boot_id[40];
+};
+
+void node_check_idle(struct node *n);
+#endif

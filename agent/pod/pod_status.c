@@ -1,0 +1,377 @@
+/* The pod as the API shows it: phase, conditions, container statuses (pkg/kubelet/kubelet_pods.go, status/generate.go). */
+#include "agent/pod/pod.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/log.h"
+
+#include <string.h>
+
+/* Conditions in the order in which kubelet emits them. */
+enum { C_READY_TO_START, C_INITIALIZED, C_READY, C_CONTAINERS_READY, C_SCHEDULED };
+
+static void put_time(json_t *o, const char *key, int64_t ns)
+{
+    char text[CLOCK_RFC3339_SIZE];
+
+    clock_format_s(ns, text);
+    json_object_set_new(o, key, json_string(text));
+}
+
+bool ctr_ready(const struct ctr *c)
+{
+    if (c->kind == CTR_INIT)
+        return c->cur.ended && c->cur.exit_code == 0;
+    return c->state == CTR_RUNNING || c->state == CTR_STOPPING || c->state == CTR_KILLING;
+}
+
+static bool is_running(const struct ctr *c)
+{
+    return c->state == CTR_RUNNING || c->state == CTR_STOPPING || c->state == CTR_KILLING;
+}
+
+const char *pod_phase(const struct pod *p)
+{
+    bool any_running = false, any_waiting = false;
+
+    if (p->phase[0] != '\0' && (p->state == POD_TERMINATED || p->rejected))
+        return p->phase;
+    if (p->state == POD_PENDING)
+        return "Pending";
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        const struct ctr *c = &p->ctrs[i];
+        if (c->kind == CTR_INIT && !p->initialized && !(c->cur.ended && c->cur.exit_code == 0))
+            return "Pending";
+        if (c->kind != CTR_REGULAR)
+            continue;
+        if (is_running(c) || c->cur.ended)
+            any_running = true;
+        else if (c->last.id[0] == '\0' || !c->last.ended)
+            any_waiting = true;
+    }
+    return any_waiting || !any_running ? "Pending" : "Running";
+}
+
+/* ---- containers ------------------------------------------------------------------------------------------ */
+
+static json_t *terminated(const struct pod *p, const struct instance *i)
+{
+    json_t *o = json_object(), *state = json_object();
+    str_auto id = str_printf("coracle://%s", i->id);
+
+    (void)p;
+    json_object_set_new(o, "exitCode", json_integer(i->exit_code));
+    json_put_str(o, "reason", i->reason);
+    if (i->message != NULL && i->message[0] != '\0') {
+        json_t *text = json_string(i->message);
+        json_object_set_new(o, "message", text != NULL ? text : json_string("(the termination message is not UTF-8)"));
+    }
+    put_time(o, "startedAt", i->started_ns != 0 ? i->started_ns : i->created_ns);
+    put_time(o, "finishedAt", i->finished_ns);
+    json_put_str(o, "containerID", id);
+    json_object_set_new(state, "terminated", o);
+    return state;
+}
+
+static json_t *waiting(const char *reason, const char *message)
+{
+    json_t *o = json_object(), *state = json_object();
+
+    json_put_str(o, "reason", reason);
+    json_put_str(o, "message", message);
+    json_object_set_new(state, "waiting", o);
+    return state;
+}
+
+static json_t *running(const struct instance *i)
+{
+    json_t *o = json_object(), *state = json_object();
+
+    put_time(o, "startedAt", i->started_ns);
+    json_object_set_new(state, "running", o);
+    return state;
+}
+
+static json_t *resource_list(const struct api_resource_list *l)
+{
+    json_t *o = json_object();
+
+    for (size_t i = 0; i < l->n; i++) {
+        char text[QUANTITY_TEXT_SIZE];
+        quantity_format(&l->v[i].amount, text);
+        json_put_str(o, l->v[i].name, text);
+    }
+    return o;
+}
+
+static json_t *resources_json(const struct api_resources *r)
+{
+    json_t *o = json_object();
+
+    if (r->limits.n > 0)
+        json_object_set_new(o, "limits", resource_list(&r->limits));
+    if (r->requests.n > 0)
+        json_object_set_new(o, "requests", resource_list(&r->requests));
+    return o;
+}
+
+static json_t *mounts_json(const struct api_container *s)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < s->n_mounts; i++) {
+        const struct api_volume_mount *m = &s->mounts[i];
+        json_t *o = json_object();
+        json_put_str(o, "name", m->name);
+        json_put_str(o, "mountPath", m->mount_path);
+        if (m->read_only) {
+            json_object_set_new(o, "readOnly", json_true());
+            json_put_str(o, "recursiveReadOnly", m->recursive_read_only != NULL ? m->recursive_read_only : "Disabled");
+        }
+        json_array_append_new(list, o);
+    }
+    return list;
+}
+
+static json_t *container_json(const struct ctr *c)
+{
+    const struct pod *p = c->pod;
+    json_t *o = json_object(), *state, *last = NULL;
+    const struct instance *shown = c->cur.id[0] != '\0' ? &c->cur : NULL;
+    str_auto id = shown != NULL ? str_printf("coracle://%s", shown->id) : NULL;
+    bool over = p->state == POD_TERMINATED || p->state == POD_TERMINATING;
+
+    if (is_running(c)) {
+        state = running(&c->cur);
+    } else if (c->cur.ended && (over || c->waiting_reason[0] == '\0')) {
+        state = terminated(p, &c->cur);
+    } else if (c->cur.ended) { /* due to restart: what ended moves to lastState */
+        state = waiting(c->waiting_reason, c->waiting_message);
+        last = terminated(p, &c->cur);
+    } else if (p->state == POD_TERMINATED && c->cur.id[0] == '\0' && !p->rejected &&
+               (c->kind == CTR_REGULAR || p->initialized)) {
+        json_t *t = json_object();
+        state = json_object();
+        json_object_set_new(t, "exitCode", json_integer(137));
+        json_put_str(t, "reason", "ContainerStatusUnknown");
+        json_put_str(t, "message", "The container could not be located when the pod was terminated");
+        json_object_set_new(t, "startedAt", json_null());
+        json_object_set_new(t, "finishedAt", json_null());
+        json_object_set_new(state, "terminated", t);
+    } else if (c->waiting_reason[0] != '\0') {
+        state = waiting(c->waiting_reason, c->waiting_message);
+    } else {
+        state = waiting(p->api->spec.n_init_containers > 0 ? "PodInitializing" : "ContainerCreating", NULL);
+    }
+    if (last == NULL)
+        last = c->last.id[0] != '\0' && c->last.ended ? terminated(p, &c->last) : json_object();
+
+    json_put_str(o, "name", c->spec->name);
+    json_object_set_new(o, "state", state);
+    json_object_set_new(o, "lastState", last);
+    json_object_set_new(o, "ready", json_boolean(ctr_ready(c)));
+    json_object_set_new(o, "restartCount", json_integer(c->restarts));
+    json_put_str(o, "image", c->spec->image);
+    json_object_set_new(o, "imageID", json_string(shown != NULL && shown->image_id != NULL ? shown->image_id : ""));
+    json_put_str(o, "containerID", id);
+    json_object_set_new(o, "started", json_boolean(is_running(c)));
+    if (shown != NULL)
+        json_object_set_new(o, "resources", resources_json(&c->spec->resources));
+    if (shown != NULL && c->spec->resources.requests.n > 0)
+        json_object_set_new(o, "allocatedResources", resource_list(&c->spec->resources.requests));
+    if (c->spec->n_mounts > 0)
+        json_object_set_new(o, "volumeMounts", mounts_json(c->spec));
+    return o;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp((*(const struct ctr *const *)a)->spec->name, (*(const struct ctr *const *)b)->spec->name);
+}
+
+static void put_containers(struct pod *p, json_t *status)
+{
+    json_t *init = json_array(), *regular = json_array();
+    const struct ctr **sorted = calloc(p->n_ctrs + 1, sizeof(*sorted));
+    size_t n = 0;
+
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        if (p->ctrs[i].kind != CTR_REGULAR)
+            json_array_append_new(init, container_json(&p->ctrs[i])); /* in spec order */
+        else if (sorted != NULL)
+            sorted[n++] = &p->ctrs[i];
+    }
+    if (sorted != NULL)
+        qsort(sorted, n, sizeof(*sorted), by_name);
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(regular, container_json(sorted[i]));
+    free(sorted);
+    if (json_array_size(init) > 0)
+        json_object_set(status, "initContainerStatuses", init);
+    json_decref(init);
+    json_object_set_new(status, "containerStatuses", regular);
+}
+
+/* ---- conditions ------------------------------------------------------------------------------------------- */
+
+static void put_condition(struct pod *p, json_t *list, int index, const char *type, bool is_true, const char *reason,
+                          const char *message)
+{
+    json_t *o = json_object();
+    const char *status = is_true ? "True" : "False";
+
+    if (strcmp(p->conditions[index].status, status) != 0) { /* the time changes only with the status */
+        snprintf(p->conditions[index].status, sizeof(p->conditions[index].status), "%s", status);
+        p->conditions[index].since_ns = clock_wall_ns();
+    }
+    json_put_str(o, "type", type);
+    json_object_set_new(o, "observedGeneration", json_integer(p->api->meta.generation));
+    json_put_str(o, "status", status);
+    json_object_set_new(o, "lastProbeTime", json_null());
+    put_time(o, "lastTransitionTime", p->conditions[index].since_ns);
+    json_put_str(o, "reason", reason);
+    json_put_str(o, "message", message);
+    json_array_append_new(list, o);
+}
+
+/* "containers with unready status: [a b]"; NULL when all are fine. */
+static char *unfinished(const struct pod *p, bool ready)
+{
+    buf_auto b = BUF_INIT(64 * 1024);
+    size_t n = 0;
+
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        const struct ctr *c = &p->ctrs[i];
+        bool bad = ready ? c->kind != CTR_INIT && !ctr_ready(c)
+                         : (c->kind == CTR_INIT && !ctr_ready(c)) || (c->kind == CTR_SIDECAR && !is_running(c));
+        if (bad)
+            buf_addf(&b, "%s%s", n++ > 0 ? " " : "", c->spec->name);
+    }
+    return n == 0 ? NULL
+                  : str_printf("containers with %s status: [%s]", ready ? "unready" : "incomplete", b.p);
+}
+
+static json_t *conditions_json(struct pod *p)
+{
+    json_t *list = json_array();
+    const char *phase = pod_phase(p);
+    bool over = strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0;
+    str_auto unready = unfinished(p, true);
+    str_auto incomplete = p->initialized ? NULL : unfinished(p, false);
+    const char *why = over ? (phase[0] == 'S' ? "PodCompleted" : "PodFailed") : unready != NULL ? "ContainersNotReady" : NULL;
+    const char *message = over ? NULL : unready;
+
+    put_condition(p, list, C_READY_TO_START, "PodReadyToStartContainers", p->net == NET_READY, NULL, NULL);
+    put_condition(p, list, C_INITIALIZED, "Initialized", incomplete == NULL,
+                  incomplete != NULL ? "ContainersNotInitialized" : phase[0] == 'S' ? "PodCompleted" : NULL, incomplete);
+    put_condition(p, list, C_READY, "Ready", why == NULL, why, message);
+    put_condition(p, list, C_CONTAINERS_READY, "ContainersReady", why == NULL, why, message);
+    put_condition(p, list, C_SCHEDULED, "PodScheduled", true, NULL, NULL);
+    if (p->api->ignored.n > 0) { /* no silent subset: what of the manifest is not acted on stands in the status */
+        buf_auto b = BUF_INIT(64 * 1024);
+        json_t *o = json_object();
+        for (size_t i = 0; i < p->api->ignored.n; i++)
+            buf_addf(&b, "%s%s", i > 0 ? "; " : "", p->api->ignored.v[i]);
+        json_put_str(o, "type", "coracle.dev/FieldsIgnored");
+        json_put_str(o, "status", "True");
+        put_time(o, "lastTransitionTime", p->start_time_ns != 0 ? p->start_time_ns : p->state_since_ns);
+        json_put_str(o, "reason", "NotActedOn");
+        json_put_str(o, "message", b.p);
+        json_array_append_new(list, o);
+    }
+    return list;
+}
+
+/* ---- the whole --------------------------------------------------------------------------------------------- */
+
+static void put_ips(json_t *status, const char *one, const char *many, const char (*ips)[46], size_t n)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < n; i++) {
+        json_t *o = json_object();
+        json_put_str(o, "ip", ips[i]);
+        json_array_append_new(list, o);
+    }
+    if (n > 0) {
+        json_put_str(status, one, ips[0]);
+        json_object_set(status, many, list);
+    }
+    json_decref(list);
+}
+
+static json_t *status_json(struct pod *p)
+{
+    json_t *s = json_object();
+    char host[1][46];
+
+    json_object_set_new(s, "observedGeneration", json_integer(p->api->meta.generation));
+    json_put_str(s, "phase", pod_phase(p));
+    if (!p->rejected)
+        json_object_set_new(s, "conditions", conditions_json(p));
+    json_put_str(s, "message", p->message);
+    json_put_str(s, "reason", p->reason);
+    if (p->admitted && p->node->o.node_ip[0] != '\0') {
+        snprintf(host[0], sizeof(host[0]), "%s", p->node->o.node_ip);
+        put_ips(s, "hostIP", "hostIPs", (const char(*)[46])host, 1);
+        if (p->api->spec.host_network && p->net == NET_READY)
+            put_ips(s, "podIP", "podIPs", (const char(*)[46])host, 1);
+    }
+    if (!p->api->spec.host_network)
+        put_ips(s, "podIP", "podIPs", (const char(*)[46])p->net_result.ips, p->net_result.n_ips);
+    if (p->start_time_ns != 0)
+        put_time(s, "startTime", p->start_time_ns);
+    if (!p->rejected && p->admitted)
+        put_containers(p, s);
+    json_put_str(s, "qosClass", api_qos_name(p->api->qos));
+    return s;
+}
+
+json_t *pod_status_json(struct pod *p)
+{
+    json_t *o = NULL, *meta, *spec;
+    struct err e = { 0 };
+
+    if (json_parse(p->api->json, strlen(p->api->json), SIZE_MAX, &o, "manifest", &e) != ERR_OK)
+        return NULL;
+    meta = json_object_get(o, "metadata");
+    spec = json_object_get(o, "spec");
+    json_put_str(meta, "uid", p->uid);
+    put_time(meta, "creationTimestamp", p->created_ns);
+    if (p->deletion_ns != 0) {
+        put_time(meta, "deletionTimestamp", p->deletion_ns + p->grace_seconds * INT64_C(1000000000));
+        json_object_set_new(meta, "deletionGracePeriodSeconds", json_integer(p->grace_seconds));
+    }
+    json_put_str(spec, "nodeName", p->node->o.node_name);
+    if (p->priority != 0 || p->api->spec.priority_class_name != NULL)
+        json_object_set_new(spec, "priority", json_integer(p->priority));
+    json_object_set_new(o, "status", status_json(p));
+    return o;
+}
+
+void pod_show(struct pod *p, const char *type)
+{
+    struct node *n = p->node;
+    json_t *o;
+
+    if (n->server == NULL || !status_server_has_watchers(n->server))
+        return;
+    o = pod_status_json(p);
+    if (o == NULL)
+        return;
+    if (strcmp(type, "MODIFIED") == 0) { /* nothing new to see: nothing is sent */
+        str_auto text = json_text(json_object_get(o, "status"));
+        uint64_t h = 14695981039346656037ULL;
+        char shown[sizeof(p->shown_hash)];
+        for (const char *c = text; c != NULL && *c != '\0'; c++)
+            h = (h ^ (unsigned char)*c) * 1099511628211ULL;
+        h = (h ^ (uint64_t)p->deletion_ns) * 1099511628211ULL;
+        snprintf(shown, sizeof(shown), "%016llx", (unsigned long long)h);
+        if (strcmp(shown, p->shown_hash) == 0) {
+            json_decref(o);
+            return;
+        }
+        memcpy(p->shown_hash, shown, sizeof(shown));
+    }
+    status_server_pod_event(n->server, type, o);
+    json_decref(o);
+}

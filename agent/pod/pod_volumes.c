@@ -1,0 +1,300 @@
+/* The pod's volumes: set up side by side with network and images, refreshed when a ConfigMap or Secret changes, removed at the end. */
+#include "agent/pod/payload.h"
+#include "agent/pod/pod.h"
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/log.h"
+
+#include <string.h>
+
+#define RETRY_FIRST_MS 500 /* kubelet's back-off of volume operations: 500 ms doubling to 2 m 2 s */
+#define RETRY_MAX_MS 122000
+#define HOST_PATH_DEADLINE_MS 30000
+#define TEARDOWN_DEADLINE_MS 120000
+#define SHM_BYTES (64 * 1024 * 1024) /* the size every engine gives /dev/shm */
+#define MS INT64_C(1000000)
+
+static void set_vols(struct pod *p, int state)
+{
+    p->vols = (__typeof__(p->vols))state;
+    p->vols_since_ns = clock_wall_ns();
+}
+
+static bool is_mounted(const struct pod *p, const char *volume) /* kubelet sets up only what some container mounts */
+{
+    for (size_t i = 0; i < p->n_ctrs; i++)
+        for (size_t j = 0; j < p->ctrs[i].spec->n_mounts; j++)
+            if (strcmp(p->ctrs[i].spec->mounts[j].name, volume) == 0)
+                return true;
+    return false;
+}
+
+bool volumes_use_config(const struct api_pod *api, enum api_config_kind kind, const char *name)
+{
+    for (size_t i = 0; i < api->spec.n_volumes; i++)
+        for (size_t j = 0; j < api->spec.volumes[i].n_sources; j++) {
+            const struct api_payload_source *s = &api->spec.volumes[i].sources[j];
+            if (s->kind == (kind == API_SECRET ? API_SRC_SECRET : API_SRC_CONFIG_MAP) && strcmp(s->name, name) == 0)
+                return true;
+        }
+    return false;
+}
+
+static void failed(struct pod *p, const char *volume, const struct err *e)
+{
+    snprintf(p->vols_error, sizeof(p->vols_error), "MountVolume.SetUp failed for volume \"%s\" : %.400s", volume, e->text);
+    p->vols_backoff_ms = p->vols_backoff_ms == 0 ? RETRY_FIRST_MS : p->vols_backoff_ms * 2;
+    if (p->vols_backoff_ms > RETRY_MAX_MS)
+        p->vols_backoff_ms = RETRY_MAX_MS;
+    p->vols_retry_ns = clock_wall_ns() + (int64_t)p->vols_backoff_ms * MS;
+    set_vols(p, VOLS_NONE);
+    if (strcmp(p->vols_event, p->vols_error) != 0)
+        log_warn("volume cannot be set up", F_STR("pod", p->key), F_STR("volume", volume), F_ERR(e));
+    snprintf(p->vols_event, sizeof(p->vols_event), "%s", p->vols_error);
+    pod_event(p, NULL, true, "FailedMount", "%s", p->vols_error);
+}
+
+static enum err_code publish(struct pod *p, const struct api_volume *v, bool *ret_changed, struct err *e)
+{
+    struct arena a = { 0 };
+    struct vol_payload payload = { .uid = p->uid, .name = v->name, .fs_group = -1 };
+    struct vol_file *files;
+    enum err_code code;
+
+    if (p->api->spec.security.has_fs_group)
+        payload.fs_group = p->api->spec.security.fs_group;
+    code = payload_build(p, v, &a, &files, &payload.n_files, e);
+    if (code == ERR_OK) {
+        payload.files = files;
+        code = vol_payload_publish(p->node->o.volumes, &payload, ret_changed, e);
+    }
+    arena_done(&a);
+    return code;
+}
+
+static enum err_code set_up_one(struct pod *p, const struct api_volume *v, struct err *e)
+{
+    const struct api_pod_security *s = &p->api->spec.security;
+    char path[1024];
+    bool changed;
+
+    switch (v->kind) {
+    case API_VOL_PAYLOAD:
+        return publish(p, v, &changed, e);
+    case API_VOL_EMPTY_DIR: {
+        struct vol_empty_dir d = { .uid = p->uid, .name = v->name, .memory = str_eq(v->medium, "Memory"), .fs_group = -1 };
+        if (s->has_fs_group)
+            d.fs_group = s->fs_group;
+        if (d.memory) {
+            bool all_declare = false;
+            struct quantity limit = resources_pod_limit(p->api, "memory", &all_declare);
+            d.size_bytes = p->node->o.memory_bytes;
+            if (all_declare && quantity_value(&limit) > 0 && (uint64_t)quantity_value(&limit) < d.size_bytes)
+                d.size_bytes = (uint64_t)quantity_value(&limit);
+            if (v->has_size_limit && quantity_value(&v->size_limit) > 0 &&
+                (uint64_t)quantity_value(&v->size_limit) < d.size_bytes)
+                d.size_bytes = (uint64_t)quantity_value(&v->size_limit);
+        }
+        return vol_empty_dir_setup(p->node->o.volumes, &d, path, sizeof(path), e);
+    }
+    case API_VOL_HOST_PATH: /* checked by the child before */
+    case API_VOL_IMAGE:
+        return ERR_OK;
+    }
+    return ERR_OK;
+}
+
+static void set_up(struct pod *p)
+{
+    struct err e = { 0 };
+
+    for (size_t i = 0; i < p->api->spec.n_volumes; i++) {
+        const struct api_volume *v = &p->api->spec.volumes[i];
+        if (is_mounted(p, v->name) && set_up_one(p, v, &e) != ERR_OK) {
+            if (e.code == ERR_UNAVAILABLE && p->net != NET_READY) { /* a downward API file shows the pod's IP */
+                set_vols(p, VOLS_NONE);
+                return;
+            }
+            failed(p, v->name, &e);
+            return;
+        }
+    }
+    if (!p->api->spec.host_ipc &&
+        vol_shm_setup(p->node->o.volumes, p->uid, SHM_BYTES, p->shm_path, sizeof(p->shm_path), &e) != ERR_OK) {
+        failed(p, "dev-shm", &e);
+        return;
+    }
+    p->vols_error[0] = p->vols_event[0] = '\0';
+    p->vols_backoff_ms = 0;
+    set_vols(p, VOLS_READY);
+}
+
+/* ---- host paths, in a child: they may hang ----------------------------------------------------------- */
+
+static enum err_code check_host_paths(const void *arg, struct buf *out, struct err *e)
+{
+    const struct pod *p = arg;
+
+    for (size_t i = 0; i < p->api->spec.n_volumes; i++) {
+        const struct api_volume *v = &p->api->spec.volumes[i];
+        if (v->kind != API_VOL_HOST_PATH || !is_mounted(p, v->name))
+            continue;
+        if (vol_host_path_check(v->host_path, v->host_path_type, e) != ERR_OK) {
+            buf_adds(out, v->name);
+            return e->code;
+        }
+    }
+    return ERR_OK;
+}
+
+static void on_checked(struct op *op, const struct err *result)
+{
+    struct pod *p = op->owner;
+
+    if (result->code == ERR_OK)
+        set_up(p);
+    else if (result->code == ERR_CANCELLED)
+        set_vols(p, VOLS_NONE);
+    else
+        failed(p, p->vols_call.out.n > 0 ? p->vols_call.out.p : "host path", result);
+    pod_wake(p);
+}
+
+void volumes_step(struct pod *p)
+{
+    bool host_paths = false;
+
+    if (p->vols == VOLS_READY && p->payload_stale)
+        volumes_refresh(p);
+    if (p->vols != VOLS_NONE)
+        return;
+    if (p->vols_retry_ns > clock_wall_ns()) {
+        pod_wake_at(p, p->vols_retry_ns);
+        return;
+    }
+    p->payload_stale = false;
+    for (size_t i = 0; i < p->api->spec.n_volumes; i++)
+        host_paths = host_paths || (p->api->spec.volumes[i].kind == API_VOL_HOST_PATH && is_mounted(p, p->api->spec.volumes[i].name));
+    if (host_paths) {
+        struct proc_call_spec call = {
+            .name = "check host paths",
+            .subject = p->key,
+            .fn = check_host_paths,
+            .arg = p,
+            .out_max = 256,
+            .deadline_ms = HOST_PATH_DEADLINE_MS,
+            .cgroup_fd = cg_leaf_fd(p->node->o.cgroups, CG_LEAF_OPS),
+            .cgroup_procs = cg_leaf_procs(p->node->o.cgroups, CG_LEAF_OPS),
+        };
+        set_vols(p, VOLS_CHECKING);
+        proc_call_start(&p->vols_call, &call, p->node->o.loop, on_checked, p);
+        return;
+    }
+    set_up(p);
+    if (p->vols == VOLS_NONE && p->vols_retry_ns > clock_wall_ns())
+        pod_wake_at(p, p->vols_retry_ns);
+}
+
+void volumes_refresh(struct pod *p)
+{
+    p->payload_stale = false;
+    for (size_t i = 0; i < p->api->spec.n_volumes; i++) {
+        const struct api_volume *v = &p->api->spec.volumes[i];
+        struct err e = { 0 };
+        bool changed = false;
+
+        if (v->kind != API_VOL_PAYLOAD || !is_mounted(p, v->name))
+            continue;
+        if (publish(p, v, &changed, &e) != ERR_OK) {
+            /* A deleted object or key leaves the files as they were; anything else is worth an event. */
+            if (e.code == ERR_PRECONDITION) {
+                log_info("volume keeps its content", F_STR("pod", p->key), F_STR("volume", v->name), F_ERR(&e));
+                continue;
+            }
+            log_warn("volume cannot be refreshed", F_STR("pod", p->key), F_STR("volume", v->name), F_ERR(&e));
+            pod_event(p, NULL, true, "FailedMount", "MountVolume.SetUp failed for volume \"%s\" : %s", v->name, e.text);
+        } else if (changed) {
+            log_info("volume published", F_STR("pod", p->key), F_STR("volume", v->name));
+        }
+    }
+}
+
+enum err_code volumes_host_path(const struct pod *p, const struct api_volume *v, char *ret, size_t size, struct err *e)
+{
+    int n;
+
+    switch (v->kind) {
+    case API_VOL_PAYLOAD:
+        return vol_payload_path(p->node->o.volumes, p->uid, v->name, ret, size, e);
+    case API_VOL_EMPTY_DIR:
+        n = snprintf(ret, size, "%s/pods/%s/volumes/kubernetes.io~empty-dir/%s", p->node->o.root_dir, p->uid, v->name);
+        break;
+    case API_VOL_HOST_PATH:
+        n = snprintf(ret, size, "%s", v->host_path);
+        break;
+    case API_VOL_IMAGE:
+    default:
+        return err_set(e, ERR_UNIMPLEMENTED, "volume \"%s\": image volumes are not supported", v->name);
+    }
+    return n > 0 && (size_t)n < size ? ERR_OK : err_set(e, ERR_INVALID, "volume \"%s\": its path is too long", v->name);
+}
+
+/* ---- teardown ------------------------------------------------------------------------------------------ */
+
+static enum err_code remove_all(const void *arg, struct buf *out, struct err *e)
+{
+    const struct pod *p = arg;
+
+    (void)out;
+    return vol_pod_teardown(p->node->o.volumes, p->uid, e);
+}
+
+static void on_removed(struct op *op, const struct err *result)
+{
+    struct pod *p = op->owner;
+
+    if (result->code == ERR_OK) {
+        set_vols(p, VOLS_REMOVED);
+    } else {
+        set_vols(p, VOLS_READY);
+        if (result->code != ERR_CANCELLED) {
+            log_warn("volumes of a pod cannot be removed; trying again", F_STR("pod", p->key), F_ERR(result));
+            snprintf(p->vols_error, sizeof(p->vols_error), "%s", result->text);
+            p->vols_retry_ns = clock_wall_ns() + 5000 * MS;
+        }
+    }
+    pod_wake(p);
+}
+
+bool volumes_teardown_step(struct pod *p)
+{
+    struct proc_call_spec call = {
+        .name = "remove volumes",
+        .subject = p->key,
+        .fn = remove_all,
+        .arg = p,
+        .deadline_ms = TEARDOWN_DEADLINE_MS,
+        .cgroup_fd = cg_leaf_fd(p->node->o.cgroups, CG_LEAF_OPS),
+        .cgroup_procs = cg_leaf_procs(p->node->o.cgroups, CG_LEAF_OPS),
+    };
+
+    switch (p->vols) {
+    case VOLS_REMOVED:
+        return true;
+    case VOLS_CHECKING:
+        op_cancel(&p->vols_call.op);
+        return false;
+    case VOLS_REMOVING:
+        return false;
+    case VOLS_NONE:
+    case VOLS_READY:
+        break;
+    }
+    if (p->vols_retry_ns > clock_wall_ns() && p->vols == VOLS_READY) {
+        pod_wake_at(p, p->vols_retry_ns);
+        return false;
+    }
+    set_vols(p, VOLS_REMOVING);
+    proc_call_start(&p->vols_call, &call, p->node->o.loop, on_removed, p);
+    return false;
+}

@@ -1,0 +1,391 @@
+/* The table of pods, and how the store's wishes become pods: new ones, edits in place, edits that need a new pod, removals. */
+#include "agent/pod/pod.h"
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/log.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <string.h>
+
+static void make_key(char ret[POD_KEY_SIZE], const char *namespace_, const char *name)
+{
+    snprintf(ret, POD_KEY_SIZE, "%s/%s", namespace_, name);
+}
+
+struct pod *pods_find(struct node *n, const char *namespace_, const char *name)
+{
+    char key[POD_KEY_SIZE];
+    struct pod *p;
+
+    make_key(key, namespace_, name);
+    HASH_FIND_STR(n->pods, key, p);
+    return p;
+}
+
+struct pod *pods_by_uid(struct node *n, const char *uid)
+{
+    struct pod *p, *tmp;
+
+    HASH_ITER(hh, n->pods, p, tmp)
+        if (strcmp(p->uid, uid) == 0)
+            return p;
+    return NULL;
+}
+
+struct ctr *pods_by_container(struct node *n, const char *id)
+{
+    struct pod *p, *tmp;
+
+    HASH_ITER(hh, n->pods, p, tmp)
+        for (size_t i = 0; i < p->n_ctrs; i++)
+            if (strcmp(p->ctrs[i].cur.id, id) == 0)
+                return &p->ctrs[i];
+    return NULL;
+}
+
+/* ---- building -------------------------------------------------------------------------------------------- */
+
+static enum ctr_kind kind_of(const struct api_container *c, bool init)
+{
+    if (!init)
+        return CTR_REGULAR;
+    return c->restart_policy == API_RESTART_ALWAYS ? CTR_SIDECAR : CTR_INIT;
+}
+
+static void add_image(struct pod *p, const struct api_container *c)
+{
+    struct pod_image *i = images_find(p, c->image);
+
+    if (i == NULL) {
+        i = &p->images[p->n_images++];
+        *i = (struct pod_image){ .pod = p, .reference = c->image, .policy = c->pull_policy };
+    } else if (c->pull_policy < i->policy) {
+        i->policy = c->pull_policy; /* Always before IfNotPresent before Never */
+    }
+}
+
+enum err_code pods_build(struct pod *p, struct err *e)
+{
+    const struct api_pod_spec *s = &p->api->spec;
+
+    p->n_ctrs = s->n_init_containers + s->n_containers;
+    p->ctrs = calloc(p->n_ctrs, sizeof(*p->ctrs));
+    p->images = calloc(p->n_ctrs, sizeof(*p->images));
+    if (p->ctrs == NULL || p->images == NULL)
+        return err_nomem(e);
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        bool init = i < s->n_init_containers;
+        struct ctr *c = &p->ctrs[i];
+        c->pod = p;
+        c->spec = init ? &s->init_containers[i] : &s->containers[i - s->n_init_containers];
+        c->kind = kind_of(c->spec, init);
+        c->state_since_ns = clock_wall_ns();
+        add_image(p, c->spec);
+    }
+    return ERR_OK;
+}
+
+static void clear_images(struct pod *p)
+{
+    for (size_t i = 0; i < p->n_images; i++) {
+        img_unref(p->images[i].image);
+        free(p->images[i].message);
+        p->images[i] = (struct pod_image){ 0 };
+    }
+    p->n_images = 0;
+}
+
+static int32_t priority_of(const struct node *n, const struct api_pod *api)
+{
+    const struct api_priority_class *c;
+
+    if (api->spec.has_priority)
+        return api->spec.priority;
+    if (api->spec.priority_class_name == NULL) {
+        c = src_store_default_priority(n->o.store);
+        return c != NULL ? c->value : 0;
+    }
+    if (strcmp(api->spec.priority_class_name, "system-cluster-critical") == 0)
+        return 2000000000;
+    if (strcmp(api->spec.priority_class_name, "system-node-critical") == 0)
+        return 2000001000;
+    c = src_store_priority_class(n->o.store, api->spec.priority_class_name);
+    return c != NULL ? c->value : 0;
+}
+
+static void pod_free(struct pod *p);
+
+struct pod *pods_new(struct node *n, struct api_pod *api, const char *uid)
+{
+    struct pod *p;
+    struct err e = { 0 };
+
+    if (n->n_pods >= NODE_PODS_MAX) {
+        log_error("too many pods in the manifests: left out", F_STR("namespace", api->meta.namespace), F_STR("pod", api->meta.name),
+                  F_U64("allowed", NODE_PODS_MAX));
+        return NULL;
+    }
+    p = calloc(1, sizeof(*p));
+    if (p == NULL)
+        return NULL;
+    p->node = n;
+    p->api = api_pod_ref(api);
+    make_key(p->key, api->meta.namespace, api->meta.name);
+    if (uid != NULL)
+        snprintf(p->uid, sizeof(p->uid), "%s", uid);
+    else
+        id_random_uuid(p->uid);
+    TAILQ_INIT(&p->reaps);
+    uv_timer_init(n->o.loop, &p->timer);
+    p->timer.data = p;
+    snprintf(p->netns_dir, sizeof(p->netns_dir), "%s/ns/%s", n->o.run_dir, p->uid);
+    p->created_ns = p->state_since_ns = p->net_since_ns = p->vols_since_ns = clock_wall_ns();
+    p->priority = priority_of(n, api);
+    if (pods_build(p, &e) == ERR_OK)
+        HASH_ADD_STR(n->pods, key, p);
+    if (e.code != ERR_OK || p->hh.tbl == NULL) {
+        log_error("pod cannot be taken on", F_STR("pod", p->key), F_STR("err", "out of memory"));
+        pod_free(p);
+        return NULL;
+    }
+    n->n_pods++;
+    return p;
+}
+
+/* ---- going ------------------------------------------------------------------------------------------------ */
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct pod *p = handle->data;
+
+    free(p);
+}
+
+static void pod_free(struct pod *p)
+{
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        ctr_gate_release(&p->ctrs[i]);
+        instance_clear(&p->ctrs[i].cur);
+        instance_clear(&p->ctrs[i].last);
+        free(p->ctrs[i].waiting_message);
+    }
+    clear_images(p);
+    free(p->ctrs);
+    free(p->images);
+    free(p->cni_ports);
+    free(p->netns_spec);
+    free(p->message);
+    api_pod_unref(p->api);
+    api_pod_unref(p->successor);
+    if (p->dirty_queued)
+        TAILQ_REMOVE(&p->node->dirty, p, dirty_link);
+    p->freed = true;
+    p->n_ctrs = 0;
+    uv_close((uv_handle_t *)&p->timer, on_closed);
+}
+
+void pods_free(struct pod *p)
+{
+    HASH_DEL(p->node->pods, p);
+    p->node->n_pods--;
+    pod_free(p);
+}
+
+static void remove_logs(const struct pod *p)
+{
+    const struct node_options *o = &p->node->o;
+    char path[1024], prefix[512];
+    struct err e = { 0 };
+    struct dirent *entry;
+    DIR *d;
+
+    snprintf(path, sizeof(path), "%s/%s_%s_%s", o->pod_logs_dir, p->api->meta.namespace, p->api->meta.name, p->uid);
+    if (fs_remove_tree(AT_FDCWD, path, &e) != ERR_OK)
+        log_warn("logs of a pod cannot be removed", F_STR("pod", p->key), F_ERR(&e));
+    /* Links that now dangle: those of this pod, told by their target. */
+    d = opendir(o->container_logs_dir);
+    if (d == NULL)
+        return;
+    snprintf(prefix, sizeof(prefix), "%s_%s_", p->api->meta.name, p->api->meta.namespace);
+    while ((entry = readdir(d)) != NULL) {
+        char target[1024];
+        ssize_t k;
+        if (!str_starts(entry->d_name, prefix))
+            continue;
+        k = readlinkat(dirfd(d), entry->d_name, target, sizeof(target) - 1);
+        if (k <= 0)
+            continue;
+        target[k] = '\0';
+        if (str_starts(target, path))
+            unlinkat(dirfd(d), entry->d_name, 0);
+    }
+    closedir(d);
+}
+
+void pods_gone(struct pod *p)
+{
+    struct node *n = p->node;
+    struct api_pod *next = take_ptr(&p->successor);
+    struct pod *o, *tmp;
+
+    log_info("pod gone", F_STR("pod", p->key), F_STR("podUID", p->uid));
+    remove_logs(p);
+    record_remove(p);
+    pod_show(p, "DELETED");
+    pods_free(p);
+    if (next != NULL) {
+        o = pods_new(n, next, next->meta.uid);
+        if (o != NULL) {
+            o->wanted = true;
+            o->record_dirty = true;
+            pod_show(o, "ADDED");
+            pod_wake(o);
+        }
+        api_pod_unref(next);
+    }
+    HASH_ITER(hh, n->pods, o, tmp) /* what it held may be what another waits for */
+        if (o->state == POD_PENDING)
+            pod_wake(o);
+    node_check_idle(n);
+}
+
+/* ---- the store's wishes ------------------------------------------------------------------------------------ */
+
+/* Takes the new manifest over in place. */
+static void apply_edit(struct pod *p, struct api_pod *api)
+{
+    struct api_pod *old = p->api;
+    struct err e = { 0 };
+
+    p->api = api_pod_ref(api);
+    clear_images(p);
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        struct ctr *c = &p->ctrs[i];
+        const struct api_container *was = c->spec;
+        size_t inits = api->spec.n_init_containers;
+        c->spec = i < inits ? &api->spec.init_containers[i] : &api->spec.containers[i - inits];
+        if (strcmp(was->image, c->spec->image) != 0) {
+            c->replace = ctr_alive(c);
+            c->backoff_ms = 0; /* kubelet: the image is part of the back-off's key */
+            c->retry_at_ns = 0;
+        }
+    }
+    for (size_t i = 0; i < p->n_ctrs; i++)
+        add_image(p, p->ctrs[i].spec);
+    p->priority = priority_of(p->node, api);
+    p->payload_stale = true; /* labels and annotations show in downward API volumes */
+    p->record_dirty = true;
+    if (p->cgroup_made && resources_pod_cgroup(p, &e) != ERR_OK)
+        log_warn("pod cgroup cannot be updated", F_STR("pod", p->key), F_ERR(&e));
+    resources_qos_update(p->node);
+    api_pod_unref(old);
+    log_info("manifest edit applied in place", F_STR("pod", p->key), F_STR("podUID", p->uid));
+}
+
+static bool images_busy(const struct pod *p)
+{
+    for (size_t i = 0; i < p->n_images; i++)
+        if (p->images[i].bringing)
+            return true;
+    return false;
+}
+
+/* The store has this pod now. */
+void pods_want(struct node *n, struct api_pod *api)
+{
+    struct pod *p = pods_find(n, api->meta.namespace, api->meta.name);
+    char why[256] = "";
+
+    if (p == NULL) {
+        p = pods_new(n, api, api->meta.uid);
+        if (p == NULL)
+            return;
+        if (pods_uid_taken(n, p)) {
+            log_error("two pods have the same metadata.uid; the first one stays", F_STR("pod", p->key), F_STR("podUID", p->uid));
+            pods_free(p);
+            return;
+        }
+        p->wanted = true;
+        p->record_dirty = true;
+        log_info("pod added", F_STR("pod", p->key), F_STR("podUID", p->uid));
+        pod_show(p, "ADDED");
+        pod_wake(p);
+        return;
+    }
+    if (p->state == POD_TERMINATING && !p->finishing) { /* on its way out: the new one follows */
+        api_pod_unref(p->successor);
+        p->successor = api_pod_ref(api);
+        p->wanted = true;
+        pod_wake(p);
+        return;
+    }
+    p->recovered = false;
+    p->wanted = true;
+    if (str_eq(p->api->json, api->json)) {
+        api_pod_unref(take_ptr(&p->successor));
+        pod_wake(p);
+        return;
+    }
+    if (api->meta.uid != NULL && strcmp(api->meta.uid, p->uid) != 0)
+        snprintf(why, sizeof(why), "metadata.uid");
+    if (p->rejected && why[0] == '\0')
+        snprintf(why, sizeof(why), "it was rejected");
+    if (why[0] != '\0' || api_pod_edit_needs_restart(p->api, api, why, sizeof(why)) || images_busy(p)) {
+        log_info("manifest edit needs a new pod", F_STR("pod", p->key), F_STR("fields", why));
+        api_pod_unref(p->successor);
+        p->successor = api_pod_ref(api);
+    } else if (p->state == POD_TERMINATING || p->state == POD_TERMINATED) {
+        struct api_pod *old = p->api; /* it is over: only what is shown changes */
+        size_t inits = api->spec.n_init_containers;
+        p->api = api_pod_ref(api);
+        for (size_t i = 0; i < p->n_ctrs; i++)
+            p->ctrs[i].spec = i < inits ? &api->spec.init_containers[i] : &api->spec.containers[i - inits];
+        clear_images(p);
+        p->record_dirty = true;
+        api_pod_unref(old);
+    } else {
+        apply_edit(p, api);
+    }
+    pod_wake(p);
+}
+
+bool pods_uid_taken(struct node *n, const struct pod *but)
+{
+    struct pod *p, *tmp;
+
+    HASH_ITER(hh, n->pods, p, tmp)
+        if (p != but && strcmp(p->uid, but->uid) == 0)
+            return true;
+    return false;
+}
+
+void pods_unwant(struct node *n, const char *namespace_, const char *name)
+{
+    struct pod *p = pods_find(n, namespace_, name);
+
+    if (p == NULL)
+        return;
+    p->wanted = false;
+    api_pod_unref(take_ptr(&p->successor));
+    pod_wake(p);
+}
+
+/* A ConfigMap or Secret changed: volumes follow at once, containers that wait for it try again. */
+void pods_config_changed(struct node *n, const struct api_config *c)
+{
+    struct pod *p, *tmp;
+
+    HASH_ITER(hh, n->pods, p, tmp) {
+        if (strcmp(p->api->meta.namespace, c->meta.namespace) != 0 || p->state == POD_TERMINATED)
+            continue;
+        if (volumes_use_config(p->api, c->kind, c->meta.name)) {
+            p->payload_stale = true;
+            p->vols_retry_ns = 0;
+        }
+        for (size_t i = 0; i < p->n_ctrs; i++)
+            if (str_eq(p->ctrs[i].waiting_reason, "CreateContainerConfigError"))
+                p->ctrs[i].retry_at_ns = 0;
+        pod_wake(p);
+    }
+}

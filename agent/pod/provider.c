@@ -1,0 +1,287 @@
+#include "agent/pod/provider.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/log.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+static json_t *pods(void *arg, struct err *e)
+{
+    struct node *n = arg;
+    json_t *list = json_array();
+    struct pod *p, *tmp;
+
+    if (list == NULL) {
+        err_nomem(e);
+        return NULL;
+    }
+    HASH_ITER(hh, n->pods, p, tmp) {
+        json_t *o = pod_status_json(p);
+        if (o != NULL)
+            json_array_append_new(list, o);
+    }
+    return list;
+}
+
+static json_t *pod(void *arg, const char *namespace_, const char *name, struct err *e)
+{
+    struct pod *p = pods_find(arg, namespace_, name);
+    json_t *o = p != NULL ? pod_status_json(p) : NULL;
+
+    if (p == NULL)
+        err_set(e, ERR_NOT_FOUND, "pods \"%s\" not found", name);
+    else if (o == NULL)
+        err_nomem(e);
+    return o;
+}
+
+static json_t *events(void *arg, struct err *e)
+{
+    (void)e;
+    return events_json(arg);
+}
+
+static json_t *explain(void *arg, const char *namespace_, const char *name, struct err *e)
+{
+    struct pod *p = pods_find(arg, namespace_, name);
+
+    if (p == NULL) {
+        err_set(e, ERR_NOT_FOUND, "pods \"%s\" not found", name);
+        return NULL;
+    }
+    return explain_json(p);
+}
+
+/* ---- manifests --------------------------------------------------------------------------------------------- */
+
+static void add_file(const struct src_file *f, void *arg)
+{
+    json_t *o = json_object(), *problems = json_array();
+    char text[CLOCK_RFC3339_SIZE];
+
+    clock_format_s(f->read_ns, text);
+    json_put_str(o, "name", f->name);
+    json_object_set_new(o, "ok", json_boolean(f->ok));
+    json_object_set_new(o, "stale", json_boolean(f->stale));
+    json_object_set_new(o, "objects", json_integer((json_int_t)f->n_objects));
+    json_put_str(o, "read", text);
+    for (size_t i = 0; i < f->n_problems; i++) {
+        json_t *p = json_object();
+        json_put_str(p, "where", f->problems[i].where);
+        json_put_str(p, "what", f->problems[i].what);
+        json_array_append_new(problems, p);
+    }
+    json_object_set_new(o, "problems", problems);
+    json_array_append_new(arg, o);
+}
+
+static json_t *manifests(void *arg, struct err *e)
+{
+    struct node *n = arg;
+    json_t *list = json_array();
+
+    (void)e;
+    if (n->folder != NULL && list != NULL)
+        src_folder_each(n->folder, add_file, list);
+    return list;
+}
+
+/* ---- images -------------------------------------------------------------------------------------------------- */
+
+struct import {
+    struct node *node;
+    struct img_bring bring;
+    struct status_reply *reply;
+};
+
+static json_t *images(void *arg, struct err *e)
+{
+    struct node *n = arg;
+
+    (void)e;
+    return img_list(n->o.images);
+}
+
+static void on_imported(struct op *op, const struct err *result)
+{
+    struct import *i = op->owner;
+
+    if (result->code == ERR_OK) {
+        json_t *o = json_object();
+        json_object_set(o, "names", i->bring.names);
+        json_put_str(o, "id", i->bring.image != NULL ? i->bring.image->id : NULL);
+        status_reply_json(i->reply, 200, o);
+    } else {
+        status_reply_err(i->reply, result);
+    }
+    i->node->imports--;
+    free(i);
+}
+
+static void image_add(void *arg, const char *source, const char *name, struct status_reply *r)
+{
+    struct node *n = arg;
+    struct import *i = n->closing ? NULL : calloc(1, sizeof(*i));
+    struct err e = { 0 };
+
+    if (i == NULL) {
+        err_set(&e, ERR_UNAVAILABLE, n->closing ? "the agent is ending" : "out of memory");
+        status_reply_err(r, &e);
+        return;
+    }
+    i->node = n;
+    i->reply = r;
+    n->imports++;
+    img_bring_start(&i->bring, n->o.images, source, name, on_imported, i);
+}
+
+static bool image_in_use(const char *id, void *arg)
+{
+    struct node *n = arg;
+    struct pod *p, *tmp;
+
+    HASH_ITER(hh, n->pods, p, tmp) {
+        for (size_t i = 0; i < p->n_ctrs; i++)
+            if (p->ctrs[i].cur.id[0] != '\0' && !p->ctrs[i].cur.ended && str_eq(p->ctrs[i].cur.image_id, id))
+                return true;
+        for (size_t i = 0; i < p->n_images; i++)
+            if (p->images[i].image != NULL && str_eq(p->images[i].image->id, id) && p->state != POD_TERMINATED)
+                return true;
+    }
+    return false;
+}
+
+static enum err_code image_remove(void *arg, const char *name, struct err *e)
+{
+    struct node *n = arg;
+
+    return img_remove(n->o.images, name, image_in_use, n, e);
+}
+
+bool provider_busy(const struct node *n)
+{
+    return n->imports > 0;
+}
+
+/* ---- logs, readiness, metrics ---------------------------------------------------------------------------------- */
+
+static struct ctr *find_container(struct pod *p, const char *name, struct err *e)
+{
+    if (name == NULL) {
+        if (p->api->spec.n_containers == 1 || api_kvs_get(&p->api->meta.annotations, "kubectl.kubernetes.io/default-container") == NULL) {
+            if (p->api->spec.n_containers > 1) {
+                buf_auto b = BUF_INIT(16 * 1024);
+                for (size_t i = 0; i < p->n_ctrs; i++)
+                    buf_addf(&b, "%s%s", i > 0 ? " " : "", p->ctrs[i].spec->name);
+                err_set(e, ERR_INVALID, "a container name must be specified for pod %s, choose one of: [%s]", p->api->meta.name, b.p);
+                return NULL;
+            }
+            return &p->ctrs[p->n_ctrs - 1];
+        }
+        name = api_kvs_get(&p->api->meta.annotations, "kubectl.kubernetes.io/default-container");
+    }
+    for (size_t i = 0; i < p->n_ctrs; i++)
+        if (strcmp(p->ctrs[i].spec->name, name) == 0)
+            return &p->ctrs[i];
+    err_set(e, ERR_INVALID, "container %s is not valid for pod %s", name, p->api->meta.name);
+    return NULL;
+}
+
+static enum err_code log_path(void *arg, const char *namespace_, const char *name, const char *container, bool previous, char *ret,
+                              size_t size, bool *ret_running, struct err *e)
+{
+    struct pod *p = pods_find(arg, namespace_, name);
+    const struct instance *i;
+    struct ctr *c;
+
+    if (p == NULL)
+        return err_set(e, ERR_NOT_FOUND, "pods \"%s\" not found", name);
+    c = find_container(p, container, e);
+    if (c == NULL)
+        return e->code;
+    if (previous && (c->last.id[0] == '\0' && !(c->cur.ended && ctr_restart_wanted(c) && p->state < POD_TERMINATING)))
+        return err_set(e, ERR_PRECONDITION, "previous terminated container \"%s\" in pod \"%s\" not found", c->spec->name, name);
+    i = previous && c->last.id[0] != '\0' && !(c->cur.ended && str_eq(c->waiting_reason, "CrashLoopBackOff")) ? &c->last : &c->cur;
+    if (i->id[0] == '\0')
+        return err_set(e, ERR_PRECONDITION, "container \"%s\" in pod \"%s\" is waiting to start: %s", c->spec->name, name,
+                       c->waiting_reason[0] != '\0' ? c->waiting_reason
+                       : p->api->spec.n_init_containers > 0 ? "PodInitializing"
+                                                            : "ContainerCreating");
+    if ((size_t)snprintf(ret, size, "%s/%s_%s_%s/%s/%u.log", p->node->o.pod_logs_dir, namespace_, name, p->uid, c->spec->name,
+                         i->attempt) >= size)
+        return err_set(e, ERR_INVALID, "path of the log is too long");
+    *ret_running = i == &c->cur && !i->ended;
+    return ERR_OK;
+}
+
+static void check(json_t *list, const char *name, bool ok, const char *message)
+{
+    json_t *o = json_object();
+
+    json_put_str(o, "name", name);
+    json_object_set_new(o, "ok", json_boolean(ok));
+    json_put_str(o, "message", message);
+    json_array_append_new(list, o);
+}
+
+static json_t *ready(void *arg, bool *ret_ready)
+{
+    struct node *n = arg;
+    json_t *o = json_object(), *list = json_array();
+    const char *why = NULL;
+    bool network = cni_default_network(n->o.cni, &why) != NULL;
+
+    check(list, "sources", n->sources_ready, n->sources_ready ? NULL : "the manifests have not been read yet");
+    check(list, "network", network, network ? NULL : why);
+    json_object_set_new(o, "checks", list);
+    *ret_ready = n->sources_ready && network;
+    return o;
+}
+
+static void metrics(void *arg, struct buf *out)
+{
+    struct node *n = arg;
+    unsigned states[POD_TERMINATED + 1] = { 0 }, running = 0, restarts = 0;
+    struct pod *p, *tmp;
+
+    HASH_ITER(hh, n->pods, p, tmp) {
+        states[p->state]++;
+        for (size_t i = 0; i < p->n_ctrs; i++) {
+            running += p->ctrs[i].state == CTR_RUNNING;
+            restarts += p->ctrs[i].restarts;
+        }
+    }
+    buf_adds(out, "# HELP coracle_pods Pods by worker state.\n# TYPE coracle_pods gauge\n");
+    for (int s = POD_PENDING; s <= POD_TERMINATED; s++)
+        buf_addf(out, "coracle_pods{state=\"%s\"} %u\n", pod_state_name((enum pod_state)s), states[s]);
+    buf_addf(out, "# HELP coracle_containers_running Containers that run.\n# TYPE coracle_containers_running gauge\n"
+                  "coracle_containers_running %u\n", running);
+    buf_addf(out, "# HELP coracle_container_restarts Restarts of the containers that are known.\n"
+                  "# TYPE coracle_container_restarts gauge\ncoracle_container_restarts %u\n", restarts);
+    buf_addf(out, "# HELP coracle_operations Operations under way.\n# TYPE coracle_operations gauge\ncoracle_operations %zu\n",
+             op_count());
+}
+
+void provider_init(struct node *n)
+{
+    n->provider = (struct status_provider){
+        .arg = n,
+        .pods = pods,
+        .pod = pod,
+        .events = events,
+        .explain = explain,
+        .manifests = manifests,
+        .images = images,
+        .ready = ready,
+        .log_path = log_path,
+        .image_add = image_add,
+        .image_remove = image_remove,
+        .metrics = metrics,
+    };
+}
+
+const struct status_provider *node_provider(struct node *n)
+{
+    return &n->provider;
+}

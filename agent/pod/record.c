@@ -1,0 +1,250 @@
+/*
+ * The pod's record: what cannot be read back from the kernel or the runtime after the agent was killed.
+ *
+ *     <state>/pods/<uid>.json   {"version":1, "uid", "bootID", "manifest":{...}, "state", "startTime", ...
+ *                                "sandboxID", "containers":{name:{...}}}
+ *
+ * Written by atomic rename whenever something of it changed.  A damaged one is set aside as *.damaged and reported; its remains are
+ * then left-overs of nobody, which node_sources_ready() clears away.  No Secret ever stands in it: environments are not kept.
+ */
+#include "agent/pod/pod.h"
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/log.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <string.h>
+
+#define RECORD_VERSION 1
+#define RECORD_MAX (12 * 1024 * 1024)
+
+static json_t *instance_json(const struct instance *i)
+{
+    json_t *o = json_object();
+
+    json_put_str(o, "id", i->id);
+    json_object_set_new(o, "attempt", json_integer(i->attempt));
+    json_object_set_new(o, "created", json_integer(i->created_ns));
+    json_object_set_new(o, "started", json_integer(i->started_ns));
+    json_put_str(o, "imageID", i->image_id);
+    json_put_str(o, "messageFile", i->message_file);
+    if (i->ended) {
+        json_object_set_new(o, "finished", json_integer(i->finished_ns));
+        json_object_set_new(o, "exitCode", json_integer(i->exit_code));
+        json_put_str(o, "reason", i->reason);
+        json_put_str(o, "message", i->message);
+    }
+    return o;
+}
+
+static json_t *to_json(const struct pod *p)
+{
+    json_t *o = json_object(), *ctrs = json_object();
+
+    json_object_set_new(o, "version", json_integer(RECORD_VERSION));
+    json_put_str(o, "uid", p->uid);
+    json_put_str(o, "bootID", p->node->boot_id);
+    json_put_str(o, "state", pod_state_name(p->state));
+    json_object_set_new(o, "stateSince", json_integer(p->state_since_ns));
+    json_object_set_new(o, "created", json_integer(p->created_ns));
+    json_object_set_new(o, "startTime", json_integer(p->start_time_ns));
+    json_object_set_new(o, "admitted", json_boolean(p->admitted));
+    json_object_set_new(o, "rejected", json_boolean(p->rejected));
+    json_object_set_new(o, "finishing", json_boolean(p->finishing));
+    json_object_set_new(o, "initialized", json_boolean(p->initialized));
+    json_put_str(o, "phase", p->phase);
+    json_put_str(o, "reason", p->reason);
+    json_put_str(o, "message", p->message);
+    json_object_set_new(o, "deletion", json_integer(p->deletion_ns));
+    json_object_set_new(o, "graceSeconds", json_integer(p->grace_seconds));
+    json_put_str(o, "sandboxID", p->sandbox_id);
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        const struct ctr *c = &p->ctrs[i];
+        json_t *j = json_object();
+        json_object_set_new(j, "restarts", json_integer(c->restarts));
+        json_object_set_new(j, "backoffMs", json_integer((json_int_t)c->backoff_ms));
+        json_object_set_new(j, "backoffAt", json_integer(c->backoff_at_ns));
+        if (c->cur.id[0] != '\0')
+            json_object_set_new(j, "current", instance_json(&c->cur));
+        if (c->last.id[0] != '\0')
+            json_object_set_new(j, "last", instance_json(&c->last));
+        json_object_set_new(ctrs, c->spec->name, j);
+    }
+    json_object_set_new(o, "containers", ctrs);
+    return o;
+}
+
+enum err_code record_save(struct pod *p, struct err *e)
+{
+    json_auto_t *o = to_json(p);
+    str_auto head = o != NULL ? json_text(o) : NULL;
+    buf_auto text = BUF_INIT(RECORD_MAX);
+    char path[512];
+
+    if (head == NULL)
+        return err_nomem(e);
+    /* The manifest is kept as text already: spliced in, not parsed again. */
+    buf_add(&text, head, strlen(head) - 1);
+    buf_adds(&text, ",\"manifest\":");
+    buf_adds(&text, p->api->json);
+    buf_addc(&text, '}');
+    snprintf(path, sizeof(path), "%s/pods/%s.json", p->node->o.state_dir, p->uid);
+    if (buf_check(&text, e) != ERR_OK)
+        return e->code;
+    return fs_replace_at(AT_FDCWD, path, text.p, text.n, 0600, false, e);
+}
+
+void record_remove(struct pod *p)
+{
+    char path[512];
+
+    snprintf(path, sizeof(path), "%s/pods/%s.json", p->node->o.state_dir, p->uid);
+    fs_remove_quietly(AT_FDCWD, path);
+}
+
+/* ---- reading back -------------------------------------------------------------------------------------- */
+
+static void copy(char *to, size_t size, const char *from)
+{
+    snprintf(to, size, "%s", from != NULL ? from : "");
+}
+
+static bool id_is_sane(const char *id) /* becomes part of paths */
+{
+    return id == NULL || (strlen(id) == 64 && strspn(id, "0123456789abcdef") == 64);
+}
+
+static bool instance_read(const json_t *o, struct instance *i)
+{
+    const char *id = json_str(o, "id"), *message = json_str(o, "message"), *image = json_str(o, "imageID");
+    const char *file = json_str(o, "messageFile");
+
+    if (o == NULL || id == NULL)
+        return true;
+    if (!id_is_sane(id) || (file != NULL && !fs_path_is_safe(file)))
+        return false;
+    copy(i->id, sizeof(i->id), id);
+    i->attempt = (unsigned)json_int(o, "attempt", 0);
+    i->created_ns = json_int(o, "created", 0);
+    i->started_ns = json_int(o, "started", 0);
+    i->image_id = image != NULL ? strdup(image) : NULL;
+    copy(i->message_file, sizeof(i->message_file), file);
+    if (json_object_get(o, "finished") != NULL) {
+        i->ended = true;
+        i->finished_ns = json_int(o, "finished", 0);
+        i->exit_code = (int)json_int(o, "exitCode", 0);
+        copy(i->reason, sizeof(i->reason), json_str(o, "reason"));
+        i->message = message != NULL ? strdup(message) : NULL;
+    }
+    return true;
+}
+
+static enum pod_state state_of(const char *name)
+{
+    for (int s = POD_PENDING; s <= POD_TERMINATED; s++)
+        if (str_eq(pod_state_name((enum pod_state)s), name))
+            return (enum pod_state)s;
+    return POD_PENDING;
+}
+
+static enum err_code read_one(struct node *n, const char *name, const char *text, size_t size, struct err *e)
+{
+    json_auto_t *o = NULL;
+    struct api_problems problems = { 0 };
+    scoped(api_pod_unref) struct api_pod *api = NULL;
+    const char *uid, *sandbox;
+    const json_t *ctrs;
+    struct pod *p;
+
+    if (json_parse(text, size, RECORD_MAX, &o, "pod record", e) != ERR_OK)
+        return e->code;
+    uid = json_str(o, "uid");
+    sandbox = json_str(o, "sandboxID");
+    if (json_int(o, "version", 0) != RECORD_VERSION)
+        return err_set(e, ERR_INVALID, "version %lld is not %d", (long long)json_int(o, "version", 0), RECORD_VERSION);
+    if (uid == NULL || strlen(uid) + 5 != strlen(name) || strncmp(name, uid, strlen(uid)) != 0 || !id_is_sane(sandbox))
+        return err_set(e, ERR_INVALID, "uid or sandbox id is not sane");
+    if (api_decode_pod(json_object_get(o, "manifest"), &api, &problems, e) != ERR_OK || api == NULL) {
+        if (e->code == ERR_OK)
+            err_set(e, ERR_INVALID, "manifest: %s: %s", problems.n > 0 ? problems.v[0].where : "?",
+                    problems.n > 0 ? problems.v[0].what : "?");
+        api_problems_done(&problems);
+        return e->code;
+    }
+    api_problems_done(&problems);
+    if (pods_find(n, api->meta.namespace, api->meta.name) != NULL)
+        return err_set(e, ERR_EXISTS, "another record names the same pod %s/%s", api->meta.namespace, api->meta.name);
+    p = pods_new(n, api, uid);
+    if (p == NULL)
+        return err_nomem(e);
+    p->recovered = true;
+    p->wanted = true; /* until the sources have spoken */
+    p->state = state_of(json_str(o, "state"));
+    p->state_since_ns = json_int(o, "stateSince", 0);
+    p->created_ns = json_int(o, "created", p->created_ns);
+    p->start_time_ns = json_int(o, "startTime", 0);
+    p->admitted = json_flag(o, "admitted");
+    p->rejected = json_flag(o, "rejected");
+    p->finishing = json_flag(o, "finishing");
+    p->initialized = json_flag(o, "initialized");
+    copy(p->phase, sizeof(p->phase), json_str(o, "phase"));
+    copy(p->reason, sizeof(p->reason), json_str(o, "reason"));
+    p->message = json_str(o, "message") != NULL ? strdup(json_str(o, "message")) : NULL;
+    p->deletion_ns = json_int(o, "deletion", 0);
+    p->grace_seconds = json_int(o, "graceSeconds", 0);
+    copy(p->sandbox_id, sizeof(p->sandbox_id), sandbox);
+    ctrs = json_object_get(o, "containers");
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        struct ctr *c = &p->ctrs[i];
+        const json_t *j = json_object_get(ctrs, c->spec->name);
+        c->restarts = (unsigned)json_int(j, "restarts", 0);
+        c->backoff_ms = (uint64_t)json_int(j, "backoffMs", 0);
+        c->backoff_at_ns = json_int(j, "backoffAt", 0);
+        if (!instance_read(json_object_get(j, "current"), &c->cur) || !instance_read(json_object_get(j, "last"), &c->last))
+            log_warn("pod record: an instance is not sane and was left out", F_STR("record", name), F_STR("containerName", c->spec->name));
+        /* Until the runtime was asked (pods_recover): alive as far as the record knows. */
+        if (c->cur.id[0] != '\0' && !c->cur.ended)
+            c->state = c->cur.started_ns != 0 ? CTR_RUNNING : CTR_CREATED;
+        c->state_since_ns = c->cur.started_ns;
+    }
+    return ERR_OK;
+}
+
+enum err_code record_load_all(struct node *n, struct err *e)
+{
+    str_auto dir = str_printf("%s/pods", n->o.state_dir);
+    struct dirent *entry;
+    DIR *d;
+
+    if (dir == NULL)
+        return err_nomem(e);
+    if (fs_mkdirs(dir, 0700, e) != ERR_OK)
+        return e->code;
+    d = opendir(dir);
+    if (d == NULL)
+        return err_sys(e, errno, "open %s", dir);
+    while ((entry = readdir(d)) != NULL) {
+        str_auto text = NULL;
+        struct err why = { 0 };
+        size_t size = 0;
+
+        if (entry->d_name[0] == '.') {
+            if (str_starts(entry->d_name, ".") && strlen(entry->d_name) > 2 && strcmp(entry->d_name, "..") != 0)
+                unlinkat(dirfd(d), entry->d_name, 0); /* a write that was cut off */
+            continue;
+        }
+        if (!str_ends(entry->d_name, ".json"))
+            continue;
+        if (fs_read_at(dirfd(d), entry->d_name, RECORD_MAX, &text, &size, &why) == ERR_OK &&
+            read_one(n, entry->d_name, text, size, &why) == ERR_OK)
+            continue;
+        log_error("pod record is damaged: set aside; its pod starts anew if its manifest is there", F_STR("record", entry->d_name),
+                  F_ERR(&why));
+        str_auto aside = str_printf("%s.damaged", entry->d_name);
+        if (aside == NULL || renameat(dirfd(d), entry->d_name, dirfd(d), aside) != 0)
+            log_error("damaged record cannot be set aside", F_STR("record", entry->d_name), F_STR("err", strerror(errno)));
+    }
+    closedir(d);
+    return ERR_OK;
+}

@@ -1,0 +1,407 @@
+/*
+ * The pod's sandbox without a pause process: pinned namespaces, the network attachment, hosts and resolv.conf.
+ * Everything it needs to undo is in the kernel and in the CNI cache: a restart re-reads both.
+ */
+#include "agent/pod/files.h"
+#include "agent/pod/pod.h"
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/log.h"
+#include "cni/netns.h"
+
+#include <string.h>
+
+#define RETRY_FIRST_MS 500 /* after a failed ADD; doubling */
+#define RETRY_MAX_MS 30000
+#define IFNAME "eth0"
+#define MS INT64_C(1000000)
+
+const char *net_state_name(enum net_state s)
+{
+    switch (s) {
+    case NET_NONE:
+        return "none";
+    case NET_CREATING:
+        return "creating namespaces";
+    case NET_PINNED:
+        return "namespaces ready";
+    case NET_ADDING:
+        return "attaching";
+    case NET_READY:
+        return "ready";
+    case NET_DELETING:
+        return "detaching";
+    case NET_DELETED:
+        return "deleted";
+    }
+    return "?";
+}
+
+void pod_set_net(struct pod *p, enum net_state s)
+{
+    if (p->net == s)
+        return;
+    log_debug("pod network state", F_STR("pod", p->key), F_STR("from", net_state_name(p->net)), F_STR("to", net_state_name(s)));
+    p->net = s;
+    p->net_since_ns = clock_wall_ns();
+}
+
+bool sandbox_pinned(const struct pod *p)
+{
+    return p->net >= NET_PINNED && p->net <= NET_READY;
+}
+
+static bool wants_netns(const struct pod *p)
+{
+    return !p->api->spec.host_network;
+}
+
+static void failed(struct pod *p, const struct err *e, const char *what)
+{
+    bool again = strncmp(p->net_error, e->text, sizeof(p->net_error) - 1) == 0;
+
+    snprintf(p->net_error, sizeof(p->net_error), "%s", e->text);
+    p->net_backoff_ms = p->net_backoff_ms == 0 ? RETRY_FIRST_MS : p->net_backoff_ms * 2;
+    if (p->net_backoff_ms > RETRY_MAX_MS)
+        p->net_backoff_ms = RETRY_MAX_MS;
+    p->net_retry_ns = clock_wall_ns() + (int64_t)p->net_backoff_ms * MS;
+    if (!again) {
+        log_warn(what, F_STR("pod", p->key), F_U64("retryMs", p->net_backoff_ms), F_ERR(e));
+        pod_event(p, NULL, true, "FailedCreatePodSandBox", "Failed to create pod sandbox: %s", e->text);
+    }
+}
+
+/* ---- files --------------------------------------------------------------------------------------- */
+
+static enum err_code write_files(struct pod *p, struct err *e)
+{
+    const char *ips[CNI_IPS_MAX];
+    size_t n = 0;
+
+    for (size_t i = 0; i < p->net_result.n_ips; i++)
+        ips[n++] = p->net_result.ips[i];
+    return files_write_hosts(p, ips, n, e);
+}
+
+/* ---- namespaces ---------------------------------------------------------------------------------- */
+
+static void on_namespaces(struct op *op, const struct err *result)
+{
+    struct pod *p = op->owner;
+
+    free(take_ptr(&p->netns_spec));
+    if (result->code == ERR_OK) {
+        pod_set_net(p, NET_PINNED);
+    } else {
+        pod_set_net(p, NET_NONE);
+        if (result->code != ERR_CANCELLED)
+            failed(p, result, "namespaces of a pod cannot be made");
+    }
+    pod_wake(p);
+}
+
+static void create_namespaces(struct pod *p)
+{
+    const struct api_pod_spec *spec = &p->api->spec;
+    struct netns_spec *s;
+    struct netns_sysctl *sysctls;
+    struct err e = { 0 };
+
+    if (p->sandbox_id[0] == '\0') {
+        id_random_hex(p->sandbox_id, 64);
+        p->record_dirty = true;
+    }
+    if (files_write_static(p, &e) != ERR_OK) {
+        failed(p, &e, "files of a pod cannot be written");
+        return;
+    }
+    if (!wants_netns(p) && spec->host_ipc) {
+        pod_set_net(p, NET_PINNED);
+        return;
+    }
+    if (fs_mkdirs(p->netns_dir, 0700, &e) != ERR_OK) {
+        failed(p, &e, "namespaces of a pod cannot be made");
+        return;
+    }
+    s = calloc(1, sizeof(*s) + spec->security.n_sysctls * sizeof(*sysctls));
+    if (s == NULL) {
+        err_nomem(&e);
+        failed(p, &e, "namespaces of a pod cannot be made");
+        return;
+    }
+    sysctls = (struct netns_sysctl *)(s + 1);
+    for (size_t i = 0; i < spec->security.n_sysctls; i++)
+        sysctls[i] = (struct netns_sysctl){ spec->security.sysctls[i].name, spec->security.sysctls[i].value };
+    *s = (struct netns_spec){
+        .dir = p->netns_dir,
+        .net = wants_netns(p),
+        .ipc = !spec->host_ipc,
+        .uts = wants_netns(p), /* with the host's network a pod has the host's name, too */
+        .hostname = files_hostname(p),
+        .sysctls = sysctls,
+        .n_sysctls = spec->security.n_sysctls,
+    };
+    p->netns_spec = s;
+    pod_set_net(p, NET_CREATING);
+    netns_create_start(&p->netns_call, s, cg_leaf_fd(p->node->o.cgroups, CG_LEAF_OPS),
+                       cg_leaf_procs(p->node->o.cgroups, CG_LEAF_OPS), p->node->o.loop, on_namespaces, p);
+}
+
+/* ---- network --------------------------------------------------------------------------------------- */
+
+static int64_t bandwidth(const struct pod *p, const char *annotation)
+{
+    const char *text = api_kvs_get(&p->api->meta.annotations, annotation);
+    struct quantity q;
+    struct err e = { 0 };
+
+    if (text == NULL)
+        return 0;
+    if (quantity_parse(text, &q, &e) != ERR_OK || quantity_value(&q) < 1000 || quantity_value(&q) > INT64_C(1000000000000000)) {
+        log_warn("bandwidth annotation ignored: allowed are quantities from 1k to 1P bits a second", F_STR("pod", p->key),
+                 F_STR("annotation", annotation), F_STR("value", text));
+        return 0;
+    }
+    return quantity_value(&q);
+}
+
+/* Fills in who is attached; the ports belong to the pod until the operation ends. */
+static enum err_code attachment(struct pod *p, bool with_netns, char *netns_path, size_t size, struct err *e)
+{
+    const struct api_pod_spec *spec = &p->api->spec;
+    size_t n = 0, max = 0;
+
+    snprintf(netns_path, size, "%s/net", p->netns_dir);
+    for (size_t i = 0; i < spec->n_containers; i++)
+        max += spec->containers[i].n_ports;
+    free(take_ptr(&p->cni_ports));
+    p->cni_ports = calloc(max + 1, sizeof(*p->cni_ports));
+    if (p->cni_ports == NULL)
+        return err_nomem(e);
+    for (size_t i = 0; i < spec->n_containers; i++) { /* only regular containers' ports are mapped, as in kubelet */
+        for (size_t j = 0; j < spec->containers[i].n_ports; j++) {
+            const struct api_port *port = &spec->containers[i].ports[j];
+            if (port->host_port <= 0)
+                continue;
+            p->cni_ports[n++] = (struct cni_port_mapping){
+                .host_port = port->host_port,
+                .container_port = port->container_port,
+                .protocol = str_eq(port->protocol, "UDP") ? "udp" : str_eq(port->protocol, "SCTP") ? "sctp" : "tcp",
+                .host_ip = port->host_ip,
+            };
+        }
+    }
+    p->cni_att = (struct cni_attachment){
+        .container_id = p->sandbox_id,
+        .netns = with_netns ? netns_path : "",
+        .ifname = IFNAME,
+        .pod_namespace = p->api->meta.namespace,
+        .pod_name = p->api->meta.name,
+        .pod_uid = p->uid,
+        .ports = p->cni_ports,
+        .n_ports = n,
+        .ingress_bits = bandwidth(p, "kubernetes.io/ingress-bandwidth"),
+        .egress_bits = bandwidth(p, "kubernetes.io/egress-bandwidth"),
+    };
+    return ERR_OK;
+}
+
+static void on_deleted_for_retry(struct op *op, const struct err *result)
+{
+    struct pod *p = op->owner;
+
+    if (result->code != ERR_OK && result->code != ERR_CANCELLED)
+        log_warn("a failed network attachment cannot be undone; trying again", F_STR("pod", p->key), F_ERR(result));
+    pod_set_net(p, NET_PINNED);
+    if (result->code != ERR_OK)
+        p->net_undo = true;
+    pod_wake(p);
+}
+
+/* A failed ADD must be followed by DEL before the next one. */
+static void undo_add(struct pod *p)
+{
+    p->net_undo = false;
+    pod_set_net(p, NET_DELETING);
+    cni_del_start(&p->cni_op, p->node->o.cni, &p->cni_att, on_deleted_for_retry, p);
+}
+
+static void on_added(struct op *op, const struct err *result)
+{
+    struct pod *p = op->owner;
+    struct err e = *result;
+
+    if (e.code == ERR_OK) {
+        p->net_result = p->cni_op.result;
+        if (p->net_result.n_ips == 0)
+            err_set(&e, ERR_INTERNAL, "the network plugin gave the pod no IP address");
+        else if (write_files(p, &e) == ERR_OK)
+            p->files_written = true;
+    }
+    if (e.code == ERR_OK) {
+        p->net_error[0] = '\0';
+        p->net_backoff_ms = 0;
+        pod_set_net(p, NET_READY);
+        pod_wake(p);
+        return;
+    }
+    pod_set_net(p, NET_PINNED);
+    p->net_undo = true;
+    p->net_result.n_ips = 0;
+    if (e.code != ERR_CANCELLED)
+        failed(p, &e, "pod cannot be attached to the network");
+    pod_wake(p);
+}
+
+static void add_network(struct pod *p)
+{
+    const char *why = NULL;
+    struct err e = { 0 };
+
+    if (!wants_netns(p)) {
+        if (write_files(p, &e) != ERR_OK) {
+            failed(p, &e, "files of a pod cannot be written");
+            return;
+        }
+        p->files_written = true;
+        pod_set_net(p, NET_READY);
+        return;
+    }
+    if (cni_default_network(p->node->o.cni, &why) == NULL) {
+        if (!str_eq(p->net_error, why)) {
+            snprintf(p->net_error, sizeof(p->net_error), "%s", why);
+            pod_event(p, NULL, true, "NetworkNotReady",
+                      "network is not ready: container runtime network not ready: NetworkReady=false "
+                      "reason:NetworkPluginNotReady message:Network plugin returns error: %s",
+                      why);
+            log_warn("network is not ready; the pod waits for it", F_STR("pod", p->key), F_STR("why", why));
+        }
+        return; /* woken when the configuration folder changes */
+    }
+    if (attachment(p, true, p->netns_path, sizeof(p->netns_path), &e) != ERR_OK) {
+        failed(p, &e, "pod cannot be attached to the network");
+        return;
+    }
+    if (p->net_undo) {
+        undo_add(p);
+        return;
+    }
+    pod_set_net(p, NET_ADDING);
+    cni_add_start(&p->cni_op, p->node->o.cni, &p->cni_att, on_added, p);
+}
+
+void sandbox_step(struct pod *p)
+{
+    if ((p->net == NET_NONE || p->net == NET_PINNED) && p->net_retry_ns > clock_wall_ns()) {
+        pod_wake_at(p, p->net_retry_ns);
+        return;
+    }
+    if (p->net == NET_NONE)
+        create_namespaces(p);
+    if (p->net == NET_PINNED)
+        add_network(p);
+    if ((p->net == NET_NONE || p->net == NET_PINNED) && p->net_retry_ns > clock_wall_ns())
+        pod_wake_at(p, p->net_retry_ns);
+}
+
+/* ---- teardown -------------------------------------------------------------------------------------- */
+
+static void on_detached(struct op *op, const struct err *result)
+{
+    struct pod *p = op->owner;
+
+    if (result->code == ERR_OK) {
+        p->net_detached = true;
+        p->net_error[0] = '\0';
+    } else if (result->code != ERR_CANCELLED) {
+        p->net_backoff_ms = p->net_backoff_ms == 0 ? RETRY_FIRST_MS : p->net_backoff_ms * 2;
+        if (p->net_backoff_ms > RETRY_MAX_MS)
+            p->net_backoff_ms = RETRY_MAX_MS;
+        p->net_retry_ns = clock_wall_ns() + (int64_t)p->net_backoff_ms * MS;
+        if (strncmp(p->net_error, result->text, sizeof(p->net_error) - 1) != 0) {
+            log_warn("pod cannot be detached from the network; trying again", F_STR("pod", p->key), F_ERR(result));
+            pod_event(p, NULL, true, "FailedKillPod", "error killing pod: failed to detach from network: %s", result->text);
+        }
+        snprintf(p->net_error, sizeof(p->net_error), "%s", result->text);
+    }
+    pod_set_net(p, NET_PINNED);
+    pod_wake(p);
+}
+
+bool sandbox_teardown_step(struct pod *p)
+{
+    struct err e = { 0 };
+
+    switch (p->net) {
+    case NET_DELETED:
+        return true;
+    case NET_CREATING:
+        op_cancel(&p->netns_call.op);
+        return false;
+    case NET_ADDING:
+        op_cancel(&p->cni_op.op);
+        return false;
+    case NET_DELETING:
+        return false;
+    case NET_NONE:
+    case NET_PINNED:
+    case NET_READY:
+        break;
+    }
+    if (p->net_retry_ns > clock_wall_ns() && !p->net_detached && p->net_error[0] != '\0') {
+        pod_wake_at(p, p->net_retry_ns);
+        return false;
+    }
+    if (wants_netns(p) && !p->net_detached && p->sandbox_id[0] != '\0') {
+        bool there = netns_pinned(p->netns_dir, "net"); /* gone after a reboot: DEL without it frees the address */
+        if (attachment(p, there, p->netns_path, sizeof(p->netns_path), &e) != ERR_OK) {
+            log_warn("pod cannot be detached from the network; trying again", F_STR("pod", p->key), F_ERR(&e));
+            pod_wake_at(p, clock_wall_ns() + 1000 * MS);
+            return false;
+        }
+        pod_set_net(p, NET_DELETING);
+        cni_del_start(&p->cni_op, p->node->o.cni, &p->cni_att, on_detached, p);
+        return false;
+    }
+    if (netns_remove(p->netns_dir, &e) != ERR_OK) {
+        log_warn("namespaces of a pod cannot be unpinned; trying again", F_STR("pod", p->key), F_ERR(&e));
+        pod_wake_at(p, clock_wall_ns() + 1000 * MS);
+        return false;
+    }
+    files_remove(p);
+    p->sandbox_id[0] = '\0';
+    p->record_dirty = true;
+    p->net_result.n_ips = 0;
+    p->files_written = false;
+    pod_set_net(p, NET_DELETED);
+    return true;
+}
+
+/* ---- after a restart of the agent ------------------------------------------------------------------- */
+
+void sandbox_recover(struct pod *p)
+{
+    const struct api_pod_spec *spec = &p->api->spec;
+    struct err e = { 0 };
+    bool pinned = (!wants_netns(p) || (netns_pinned(p->netns_dir, "net") && netns_pinned(p->netns_dir, "uts"))) &&
+                  (spec->host_ipc || netns_pinned(p->netns_dir, "ipc"));
+
+    if (p->sandbox_id[0] == '\0' || !pinned) {
+        p->net_lost = p->sandbox_id[0] != '\0';
+        return;
+    }
+    pod_set_net(p, NET_PINNED);
+    if (!wants_netns(p)) {
+        p->files_written = true;
+        pod_set_net(p, NET_READY);
+    } else if (cni_cached_result(p->node->o.cni, p->sandbox_id, IFNAME, &p->net_result, &e) == ERR_OK &&
+               p->net_result.n_ips > 0) {
+        /* Written again: the agent may have been killed between the plugin's answer and the file. */
+        if (write_files(p, &e) == ERR_OK) {
+            p->files_written = true;
+            pod_set_net(p, NET_READY);
+        }
+    } else {
+        p->net_undo = true; /* killed in the midst of ADD */
+    }
+}

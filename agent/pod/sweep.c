@@ -1,0 +1,281 @@
+#include "agent/pod/sweep.h"
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/log.h"
+#include "cni/netns.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <string.h>
+
+/* One thing being removed. */
+struct job {
+    struct node *node;
+    char id[512]; /* container id, uid or cgroup path */
+    struct rt_action action;
+    struct cni_op cni;
+    struct cni_attachment attachment;
+    struct proc_call call;
+    uv_timer_t retry;
+    unsigned tries;
+};
+
+static void finished(struct job *j)
+{
+    struct node *n = j->node;
+
+    free(j);
+    n->sweeps--;
+    node_check_idle(n);
+}
+
+static struct job *new_job(struct node *n, const char *id, const char *what)
+{
+    struct job *j = calloc(1, sizeof(*j));
+
+    if (j == NULL) {
+        log_error("no memory to remove a left-over; the next start does it", F_STR("id", id));
+        return NULL;
+    }
+    log_info("left-over removed", F_STR("what", what), F_STR("id", id));
+    j->node = n;
+    snprintf(j->id, sizeof(j->id), "%s", id);
+    n->sweeps++;
+    return j;
+}
+
+static void on_done(struct op *op, const struct err *result)
+{
+    struct job *j = op->owner;
+
+    if (result->code != ERR_OK && result->code != ERR_CANCELLED)
+        log_warn("left-over cannot be removed; the next start tries again", F_STR("id", j->id), F_ERR(result));
+    finished(j);
+}
+
+static bool knows_container(struct node *n, const char *id)
+{
+    struct pod *p, *tmp;
+
+    HASH_ITER(hh, n->pods, p, tmp) {
+        struct reap *r;
+        TAILQ_FOREACH(r, &p->reaps, link)
+            if (strcmp(r->id, id) == 0)
+                return true; /* being removed already */
+    }
+    return pods_by_container(n, id) != NULL;
+}
+
+static bool knows_sandbox(struct node *n, const char *id)
+{
+    struct pod *p, *tmp;
+
+    HASH_ITER(hh, n->pods, p, tmp)
+        if (strcmp(p->sandbox_id, id) == 0)
+            return true;
+    return false;
+}
+
+static void sweep_containers(struct node *n)
+{
+    char **ids = NULL;
+    struct err e = { 0 };
+
+    if (rt_list(n->rt, &ids, &e) != ERR_OK) {
+        log_warn("left-over containers cannot be listed", F_ERR(&e));
+        return;
+    }
+    for (char **id = ids; *id != NULL; id++) {
+        struct job *j = knows_container(n, *id) ? NULL : new_job(n, *id, "container");
+        if (j != NULL)
+            rt_delete_start(&j->action, n->rt, j->id, NULL, on_done, j);
+    }
+    cg_free_list(ids);
+}
+
+static void sweep_network(struct node *n)
+{
+    char **ids = NULL;
+    struct err e = { 0 };
+
+    if (cni_cached_ids(n->o.cni, &ids, &e) != ERR_OK) {
+        log_warn("left-over network attachments cannot be listed", F_ERR(&e));
+        return;
+    }
+    for (char **id = ids; *id != NULL; id++) {
+        struct job *j = knows_sandbox(n, *id) ? NULL : new_job(n, *id, "network attachment");
+        if (j == NULL)
+            continue;
+        j->attachment = (struct cni_attachment){ .container_id = j->id, .netns = "", .ifname = "eth0",
+                                                 .pod_namespace = "", .pod_name = "", .pod_uid = "" };
+        cni_del_start(&j->cni, n->o.cni, &j->attachment, on_done, j);
+    }
+    cg_free_list(ids);
+}
+
+static enum err_code remove_volumes(const void *arg, struct buf *out, struct err *e)
+{
+    const struct job *j = arg;
+
+    (void)out;
+    return vol_pod_teardown(j->node->o.volumes, j->id, e);
+}
+
+static void sweep_volumes(struct node *n)
+{
+    char **uids = NULL;
+    struct err e = { 0 };
+
+    if (vol_list_owners(n->o.volumes, &uids, &e) != ERR_OK) {
+        log_warn("left-over volumes cannot be listed", F_ERR(&e));
+        return;
+    }
+    for (char **uid = uids; *uid != NULL; uid++) {
+        struct job *j = pods_by_uid(n, *uid) != NULL ? NULL : new_job(n, *uid, "volumes");
+        struct proc_call_spec call = {
+            .name = "remove left-over volumes",
+            .subject = *uid,
+            .fn = remove_volumes,
+            .arg = j,
+            .deadline_ms = 120000,
+            .cgroup_fd = cg_leaf_fd(n->o.cgroups, CG_LEAF_OPS),
+            .cgroup_procs = cg_leaf_procs(n->o.cgroups, CG_LEAF_OPS),
+        };
+        if (j != NULL)
+            proc_call_start(&j->call, &call, n->o.loop, on_done, j);
+    }
+    cg_free_list(uids);
+}
+
+/* Calls fn(path) for each folder in `dir` that is not the uid of a pod. */
+static void each_unknown(struct node *n, const char *dir, void (*fn)(const char *path))
+{
+    struct dirent *entry;
+    DIR *d = opendir(dir);
+
+    if (d == NULL)
+        return;
+    while ((entry = readdir(d)) != NULL) {
+        if (entry->d_name[0] != '.' && pods_by_uid(n, entry->d_name) == NULL) {
+            str_auto path = str_printf("%s/%s", dir, entry->d_name);
+            if (path != NULL)
+                fn(path);
+        }
+    }
+    closedir(d);
+}
+
+static void remove_ns(const char *path)
+{
+    struct err e = { 0 };
+
+    if (netns_remove(path, &e) != ERR_OK)
+        log_warn("left-over namespaces cannot be removed", F_STR("path", path), F_ERR(&e));
+}
+
+static void remove_dir(const char *path)
+{
+    struct err e = { 0 };
+
+    if (fs_remove_tree(AT_FDCWD, path, &e) != ERR_OK)
+        log_warn("left-over folder cannot be removed", F_STR("path", path), F_ERR(&e));
+}
+
+/* Logs: "<namespace>_<name>_<uid>" whose uid is nobody's. */
+static void sweep_logs(struct node *n)
+{
+    struct dirent *entry;
+    DIR *d = opendir(n->o.pod_logs_dir);
+
+    if (d == NULL)
+        return;
+    while ((entry = readdir(d)) != NULL) {
+        const char *uid = strrchr(entry->d_name, '_');
+        if (entry->d_name[0] == '.' || uid == NULL || strchr(entry->d_name, '_') == uid || pods_by_uid(n, uid + 1) != NULL)
+            continue;
+        str_auto path = str_printf("%s/%s", n->o.pod_logs_dir, entry->d_name);
+        if (path != NULL)
+            remove_dir(path);
+    }
+    closedir(d);
+    d = opendir(n->o.container_logs_dir);
+    if (d == NULL)
+        return;
+    while ((entry = readdir(d)) != NULL) {
+        struct stat st;
+        if (str_ends(entry->d_name, ".log") && fstatat(dirfd(d), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+            S_ISLNK(st.st_mode) && fstatat(dirfd(d), entry->d_name, &st, 0) != 0 && errno == ENOENT)
+            unlinkat(dirfd(d), entry->d_name, 0); /* dangling */
+    }
+    closedir(d);
+}
+
+/* A cgroup may need a moment after its processes were killed. */
+static void remove_cgroup(struct job *j);
+
+static void on_retry_closed(uv_handle_t *handle)
+{
+    finished(handle->data);
+}
+
+static void on_retry(uv_timer_t *timer)
+{
+    remove_cgroup(timer->data);
+}
+
+static void remove_cgroup(struct job *j)
+{
+    struct err e = { 0 };
+    struct cg_tree *t = j->node->o.cgroups;
+
+    if (cg_kill(t, j->id, &e) == ERR_OK && cg_remove(t, j->id, &e) == ERR_OK) {
+        uv_close((uv_handle_t *)&j->retry, on_retry_closed);
+        return;
+    }
+    if (++j->tries >= 100) {
+        log_warn("left-over cgroup cannot be removed; the next start tries again", F_STR("cgroup", j->id), F_ERR(&e));
+        uv_close((uv_handle_t *)&j->retry, on_retry_closed);
+        return;
+    }
+    uv_timer_start(&j->retry, on_retry, 50, 0);
+}
+
+static void sweep_cgroups(struct node *n)
+{
+    char **paths = NULL;
+    struct err e = { 0 };
+
+    if (cg_list_pods(n->o.cgroups, &paths, &e) != ERR_OK) {
+        log_warn("left-over cgroups cannot be listed", F_ERR(&e));
+        return;
+    }
+    for (char **path = paths; *path != NULL; path++) {
+        const char *leaf = strrchr(*path, '/');
+        struct job *j;
+        if (leaf == NULL || !str_starts(leaf, "/pod") || pods_by_uid(n, leaf + 4) != NULL || strlen(*path) >= sizeof(j->id))
+            continue;
+        j = new_job(n, *path, "cgroup");
+        if (j == NULL)
+            continue;
+        uv_timer_init(n->o.loop, &j->retry);
+        j->retry.data = j;
+        remove_cgroup(j);
+    }
+    cg_free_list(paths);
+}
+
+void sweep_start(struct node *n)
+{
+    str_auto ns = str_printf("%s/ns", n->o.run_dir);
+    str_auto files = str_printf("%s/pods", n->o.run_dir);
+
+    sweep_containers(n);
+    sweep_network(n);
+    sweep_volumes(n);
+    sweep_cgroups(n);
+    sweep_logs(n);
+    if (ns != NULL)
+        each_unknown(n, ns, remove_ns);
+    if (files != NULL)
+        each_unknown(n, files, remove_dir);
+}

@@ -1,0 +1,417 @@
+/*
+ * The worker: what a pod's next step is.  Nothing here waits; every branch either starts an operation that will wake the pod, arms
+ * the pod's timer, or finds that all is as it should be.
+ */
+#include "agent/pod/pod.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <string.h>
+
+const char *pod_state_name(enum pod_state s)
+{
+    switch (s) {
+    case POD_PENDING:
+        return "pending";
+    case POD_STARTING:
+        return "starting";
+    case POD_RUNNING:
+        return "running";
+    case POD_TERMINATING:
+        return "terminating";
+    case POD_TERMINATED:
+        return "terminated";
+    }
+    return "?";
+}
+
+const char *ctr_state_name(enum ctr_state s)
+{
+    switch (s) {
+    case CTR_NONE:
+        return "none";
+    case CTR_MOUNTING:
+        return "mounting";
+    case CTR_CREATING:
+        return "creating";
+    case CTR_CREATED:
+        return "created";
+    case CTR_STARTING:
+        return "starting";
+    case CTR_RUNNING:
+        return "running";
+    case CTR_STOPPING:
+        return "stopping";
+    case CTR_KILLING:
+        return "killing";
+    }
+    return "?";
+}
+
+/* ---- waking ----------------------------------------------------------------------------------- */
+
+/* Creates that waited for a place: told to try again, as many as there are places. */
+static void gate_pump(struct node *n)
+{
+    unsigned free_places = n->gate_max > n->gate_used ? n->gate_max - n->gate_used : 0;
+    struct ctr *c;
+
+    while (free_places-- > 0 && (c = TAILQ_FIRST(&n->gate_queue)) != NULL) {
+        TAILQ_REMOVE(&n->gate_queue, c, gate_link);
+        c->gate_waiting = false;
+        pod_wake(c->pod);
+    }
+}
+
+static void on_run(uv_idle_t *handle)
+{
+    struct node *n = handle->data;
+    struct pod *p;
+    size_t bound = n->n_pods + 1; /* a pod that wakes itself runs again on the next step, not in this one */
+
+    while (bound-- > 0 && (p = TAILQ_FIRST(&n->dirty)) != NULL) {
+        TAILQ_REMOVE(&n->dirty, p, dirty_link);
+        p->dirty_queued = false;
+        pod_reconcile(p);
+    }
+    gate_pump(n);
+    if (TAILQ_EMPTY(&n->dirty)) {
+        uv_idle_stop(&n->runner);
+        n->runner_active = false;
+        node_check_idle(n);
+    }
+}
+
+void pod_wake(struct pod *p)
+{
+    struct node *n = p->node;
+
+    if (p->freed || p->dirty_queued)
+        return;
+    p->dirty_queued = true;
+    TAILQ_INSERT_TAIL(&n->dirty, p, dirty_link);
+    if (!n->runner_active) {
+        n->runner_active = true;
+        uv_idle_start(&n->runner, on_run);
+    }
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct pod *p = timer->data;
+
+    pod_wake(p);
+}
+
+void pod_wake_at(struct pod *p, int64_t at_ns)
+{
+    int64_t in_ms = (at_ns - clock_wall_ns()) / 1000000 + 1;
+    uint64_t ms = in_ms > 0 ? (uint64_t)in_ms : 0;
+
+    if (ms > 24 * 3600 * 1000)
+        ms = 24 * 3600 * 1000; /* a clock that was set back must not strand the pod: look again once a day */
+    if (uv_is_active((uv_handle_t *)&p->timer) && uv_timer_get_due_in(&p->timer) <= ms)
+        return;
+    uv_timer_start(&p->timer, on_timer, ms, 0);
+}
+
+/* ---- states ----------------------------------------------------------------------------------- */
+
+void pod_set_state(struct pod *p, enum pod_state s)
+{
+    if (p->state == s)
+        return;
+    log_debug("pod state", F_STR("pod", p->key), F_STR("podUID", p->uid), F_STR("from", pod_state_name(p->state)),
+              F_STR("to", pod_state_name(s)));
+    p->state = s;
+    p->state_since_ns = clock_wall_ns();
+    p->record_dirty = true;
+    uv_timer_stop(&p->timer); /* each state arms what it needs */
+}
+
+void ctr_set_state(struct ctr *c, enum ctr_state s)
+{
+    if (c->state == s)
+        return;
+    log_debug("container state", F_STR("pod", c->pod->key), F_STR("containerName", c->spec->name),
+              F_STR("from", ctr_state_name(c->state)), F_STR("to", ctr_state_name(s)));
+    c->state = s;
+    c->state_since_ns = clock_wall_ns();
+    c->pod->record_dirty = true;
+}
+
+static bool is_done(const struct ctr *c) /* ended for good with success */
+{
+    return c->cur.ended && c->state == CTR_NONE && c->cur.exit_code == 0 && !str_eq(c->cur.reason, "OOMKilled");
+}
+
+/* Phase of a pod whose containers all ended for good; NULL while it is not over. */
+static const char *final_phase(const struct pod *p)
+{
+    bool failed = false;
+
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        const struct ctr *c = &p->ctrs[i];
+        if (c->kind == CTR_INIT && !p->initialized && c->cur.ended && c->state == CTR_NONE && !is_done(c) &&
+            !ctr_restart_wanted(c))
+            return "Failed"; /* an init container failed and may not run again */
+    }
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        const struct ctr *c = &p->ctrs[i];
+        if (c->kind != CTR_REGULAR)
+            continue;
+        if (!c->cur.ended || c->state != CTR_NONE || ctr_restart_wanted(c))
+            return NULL;
+        failed = failed || c->cur.exit_code != 0;
+    }
+    return failed ? "Failed" : "Succeeded";
+}
+
+/* ---- the steps of each state ------------------------------------------------------------------ */
+
+static void pending_step(struct pod *p)
+{
+    struct node *n = p->node;
+    struct err e = { 0 };
+    char reason[64] = "";
+
+    if (!n->sources_ready || n->closing)
+        return;
+    if (!p->wanted) {
+        pod_begin_termination(p, 0, false, "its manifest is gone");
+        return;
+    }
+    switch (admit_pod(p, reason, &e)) {
+    case ERR_OK:
+        break;
+    case ERR_UNAVAILABLE: /* woken when a pod goes */
+        free(p->message);
+        p->message = strdup(e.text);
+        return;
+    default:
+        log_warn("pod rejected", F_STR("pod", p->key), F_STR("reason", reason), F_ERR(&e));
+        pod_event(p, NULL, true, reason, "%s", e.text);
+        snprintf(p->reason, sizeof(p->reason), "%s", reason);
+        snprintf(p->phase, sizeof(p->phase), "Failed");
+        free(p->message);
+        p->message = str_printf("Pod was rejected: %s", e.text);
+        p->rejected = true;
+        p->start_time_ns = clock_wall_ns();
+        pod_set_state(p, POD_TERMINATED);
+        return;
+    }
+    free(take_ptr(&p->message));
+    p->admitted = true;
+    if (p->start_time_ns == 0)
+        p->start_time_ns = clock_wall_ns();
+    pod_set_state(p, POD_STARTING);
+}
+
+/* Lets containers run in their order: init ones one after the other, sidecars stay, regular ones together. */
+static void containers_step(struct pod *p)
+{
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        struct ctr *c = &p->ctrs[i];
+
+        switch (c->kind) {
+        case CTR_INIT:
+            if (p->initialized || is_done(c))
+                continue;
+            ctr_step(c);
+            return;
+        case CTR_SIDECAR:
+            ctr_step(c);
+            if (!p->initialized && c->state != CTR_RUNNING)
+                return;
+            continue;
+        case CTR_REGULAR:
+            ctr_step(c);
+            continue;
+        }
+    }
+}
+
+static void active_step(struct pod *p)
+{
+    struct node *n = p->node;
+    const char *phase;
+
+    for (size_t i = 0; i < p->n_ctrs; i++)
+        ctr_refresh(&p->ctrs[i]);
+    if (!n->sources_ready || n->closing)
+        return;
+    if (!p->wanted || p->successor != NULL) {
+        pod_begin_termination(p, p->api->spec.termination_grace_seconds, false,
+                              p->wanted ? "its manifest changed" : "its manifest is gone");
+        return;
+    }
+    phase = final_phase(p);
+    if (phase != NULL) {
+        snprintf(p->phase, sizeof(p->phase), "%s", phase);
+        pod_begin_termination(p, p->api->spec.termination_grace_seconds, true, "all its containers are done");
+        return;
+    }
+    if (!p->cgroup_made) {
+        struct err e = { 0 };
+        if (resources_pod_cgroup(p, &e) != ERR_OK) {
+            log_warn("pod cgroup cannot be made; trying again", F_STR("pod", p->key), F_ERR(&e));
+            pod_event(p, NULL, true, "FailedCreatePodContainer", "unable to ensure pod container exists: %s", e.text);
+            pod_wake_at(p, clock_wall_ns() + 10 * INT64_C(1000000000));
+            return;
+        }
+        p->cgroup_made = true;
+        resources_qos_update(n);
+    }
+    /* Side by side: none of the three waits for another. */
+    sandbox_step(p);
+    volumes_step(p);
+    images_step(p);
+    containers_step(p);
+
+    if (p->state == POD_STARTING && p->initialized)
+        pod_set_state(p, POD_RUNNING);
+}
+
+/* Stops what runs: regular containers together, then sidecars from the last to the first.  True when nothing is alive. */
+static bool stop_containers(struct pod *p)
+{
+    int64_t grace_ns = p->grace_seconds * INT64_C(1000000000);
+    bool alive = false;
+
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        struct ctr *c = &p->ctrs[i];
+        ctr_refresh(c);
+        if (c->state == CTR_NONE)
+            continue;
+        if (c->kind == CTR_SIDECAR)
+            continue;
+        ctr_stop(c, grace_ns);
+        alive = alive || c->state != CTR_NONE;
+    }
+    for (size_t i = p->n_ctrs; i-- > 0;) {
+        struct ctr *c = &p->ctrs[i];
+        int64_t left_ns = p->deletion_ns != 0 || p->finishing ? p->state_since_ns + grace_ns - clock_wall_ns() : grace_ns;
+        if (c->kind != CTR_SIDECAR || c->state == CTR_NONE)
+            continue;
+        if (!alive)
+            ctr_stop(c, left_ns > 0 ? left_ns : 0); /* the wait is charged to its grace; ctr_stop keeps kubelet's 2 s */
+        else if (left_ns <= 0)
+            ctr_stop(c, 0);
+        else
+            pod_wake_at(p, clock_wall_ns() + left_ns);
+        alive = alive || c->state != CTR_NONE;
+    }
+    return !alive;
+}
+
+static void terminating_step(struct pod *p)
+{
+    struct node *n = p->node;
+    char path[512];
+    struct err e = { 0 };
+
+    if (n->closing)
+        return;
+    for (size_t i = 0; i < p->n_images; i++)
+        if (p->images[i].bringing)
+            op_cancel(&p->images[i].bring.op);
+    if (!stop_containers(p) || !TAILQ_EMPTY(&p->reaps))
+        return;
+    if (!sandbox_teardown_step(p) || !volumes_teardown_step(p))
+        return;
+    for (size_t i = 0; i < p->n_images; i++)
+        if (p->images[i].bringing)
+            return;
+    if (resources_cgroup_path(p, path, sizeof(path), &e) == ERR_OK) {
+        if (cg_populated(n->o.cgroups, path) && cg_kill(n->o.cgroups, path, &e) != ERR_OK)
+            log_warn("pod cgroup cannot be killed; trying again", F_STR("pod", p->key), F_ERR(&e));
+        if (cg_remove(n->o.cgroups, path, &e) != ERR_OK) {
+            log_debug("pod cgroup cannot be removed yet", F_STR("pod", p->key), F_ERR(&e));
+            pod_wake_at(p, clock_wall_ns() + 20 * INT64_C(1000000));
+            return;
+        }
+    }
+    p->cgroup_made = false;
+    if (p->phase[0] == '\0')
+        snprintf(p->phase, sizeof(p->phase), "Failed");
+    pod_set_state(p, POD_TERMINATED);
+    resources_qos_update(n);
+    log_info("pod ended", F_STR("pod", p->key), F_STR("podUID", p->uid), F_STR("phase", p->phase));
+}
+
+void pod_begin_termination(struct pod *p, int64_t grace_seconds, bool finishing, const char *why)
+{
+    if (grace_seconds < 0)
+        grace_seconds = 1; /* the API's rule for negative values */
+    if (p->state == POD_TERMINATING || p->state == POD_TERMINATED) {
+        if (!finishing && p->deletion_ns == 0)
+            p->deletion_ns = clock_wall_ns();
+        if (grace_seconds < p->grace_seconds) { /* grace only ever shrinks */
+            p->grace_seconds = grace_seconds;
+            p->record_dirty = true;
+        }
+        return;
+    }
+    log_info("pod ending", F_STR("pod", p->key), F_STR("podUID", p->uid), F_STR("why", why),
+             F_I64("graceSeconds", grace_seconds));
+    p->finishing = finishing;
+    p->grace_seconds = grace_seconds;
+    if (!finishing)
+        p->deletion_ns = clock_wall_ns();
+    pod_set_state(p, POD_TERMINATING);
+}
+
+void pod_reconcile(struct pod *p)
+{
+    struct node *n = p->node;
+    enum pod_state before;
+
+    do {
+        before = p->state;
+        switch (p->state) {
+        case POD_PENDING:
+            pending_step(p);
+            break;
+        case POD_STARTING:
+        case POD_RUNNING:
+            active_step(p);
+            break;
+        case POD_TERMINATING:
+            if (!p->wanted && p->deletion_ns == 0)
+                p->deletion_ns = clock_wall_ns();
+            terminating_step(p);
+            break;
+        case POD_TERMINATED:
+            break;
+        }
+    } while (p->state != before);
+
+    if (p->state == POD_TERMINATED && n->sources_ready && !n->closing && (!p->wanted || p->successor != NULL) && pod_idle(p)) {
+        pods_gone(p); /* frees p */
+        return;
+    }
+    if (p->record_dirty) {
+        struct err e = { 0 };
+        p->record_dirty = false;
+        if (record_save(p, &e) != ERR_OK) {
+            /* Running pods go on; what would be lost is only what a restart of the agent would want to know. */
+            log_error("pod record cannot be written; trying again", F_STR("pod", p->key), F_ERR(&e));
+            p->record_dirty = true;
+            pod_wake_at(p, clock_wall_ns() + 5 * INT64_C(1000000000));
+        }
+    }
+    pod_show(p, "MODIFIED");
+}
+
+bool pod_idle(const struct pod *p)
+{
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        const struct ctr *c = &p->ctrs[i];
+        if (op_live(&c->create.op) || op_live(&c->action.op) || op_live(&c->subpaths.op))
+            return false;
+    }
+    for (size_t i = 0; i < p->n_images; i++)
+        if (p->images[i].bringing)
+            return false;
+    return TAILQ_EMPTY(&p->reaps) && !op_live(&p->netns_call.op) && !op_live(&p->cni_op.op) && !op_live(&p->vols_call.op);
+}

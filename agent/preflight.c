@@ -1,0 +1,181 @@
+#include "agent/preflight.h"
+#include "base/fs.h"
+#include "base/log.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mount.h>
+#include <sys/vfs.h>
+#include <linux/magic.h>
+
+#define SEARCH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+#define RUN_TMPFS "size=512m,mode=0711" /* bundles and small files; volumes have a tmpfs of their own */
+
+static bool find(const char *name, char ret[PREFLIGHT_PATH_SIZE])
+{
+    const char *env = getenv("PATH");
+    str_auto path = strdup(env != NULL && env[0] != '\0' ? env : SEARCH);
+    char *rest = path, *dir;
+
+    while (path != NULL && (dir = strsep(&rest, ":")) != NULL)
+        if (dir[0] == '/' && snprintf(ret, PREFLIGHT_PATH_SIZE, "%s/%s", dir, name) < PREFLIGHT_PATH_SIZE && access(ret, X_OK) == 0)
+            return true;
+    ret[0] = '\0';
+    return false;
+}
+
+static bool given(const char *path, const char *flag, char ret[PREFLIGHT_PATH_SIZE])
+{
+    snprintf(ret, PREFLIGHT_PATH_SIZE, "%s", path);
+    if (path[0] == '/' && strlen(path) < PREFLIGHT_PATH_SIZE && access(path, X_OK) == 0)
+        return true;
+    log_error("program is missing", F_STR("program", path), F_STR("flag", flag), F_STR("err", "not an executable file"));
+    return false;
+}
+
+static bool find_unpack(const struct agent_config *c, char ret[PREFLIGHT_PATH_SIZE])
+{
+    char self[PREFLIGHT_PATH_SIZE - 16];
+    ssize_t n;
+
+    if (c->libexec_dir[0] != '\0')
+        return snprintf(ret, PREFLIGHT_PATH_SIZE, "%s/coracle-unpack", c->libexec_dir) < PREFLIGHT_PATH_SIZE && access(ret, X_OK) == 0;
+    n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    if (n > 0) {
+        self[n] = '\0';
+        *strrchr(self, '/') = '\0';
+        if (snprintf(ret, PREFLIGHT_PATH_SIZE, "%s/coracle-unpack", self) < PREFLIGHT_PATH_SIZE && access(ret, X_OK) == 0)
+            return true;
+    }
+    snprintf(ret, PREFLIGHT_PATH_SIZE, "/usr/libexec/coracle/coracle-unpack");
+    return access(ret, X_OK) == 0;
+}
+
+enum err_code preflight_programs(struct preflight *p, const struct agent_config *c, struct err *e)
+{
+    bool ok = true;
+
+    if (c->runtime[0] != '\0') {
+        ok = given(c->runtime, "--runtime", p->runtime);
+    } else if (!find("crun", p->runtime) && !find("runc", p->runtime)) {
+        log_error("no OCI runtime on PATH: install Debian's package crun", F_STR("program", "crun"), F_STR("package", "crun"));
+        ok = false;
+    }
+    if (c->conmon[0] != '\0') {
+        ok = given(c->conmon, "--conmon", p->conmon) && ok;
+    } else if (!find("conmon", p->conmon)) {
+        log_error("no container supervisor on PATH: install Debian's package conmon", F_STR("program", "conmon"),
+                  F_STR("package", "conmon"));
+        ok = false;
+    }
+    if (!find_unpack(c, p->unpack)) {
+        log_error("coracle-unpack is missing: images cannot be unpacked", F_STR("program", p->unpack), F_STR("package", "coracle"));
+        ok = false;
+    }
+    if (!find("skopeo", p->skopeo))
+        log_warn("skopeo is missing: images cannot be pulled; install Debian's package skopeo", F_STR("program", "skopeo"),
+                 F_STR("package", "skopeo"));
+    if (!find("iptables", (char[PREFLIGHT_PATH_SIZE]){ 0 }))
+        log_warn("iptables is missing: network plugins that map ports or masquerade will fail; install Debian's package iptables",
+                 F_STR("program", "iptables"), F_STR("package", "iptables"));
+    snprintf(p->seccomp_profile, sizeof(p->seccomp_profile), "/usr/share/containers/seccomp.json");
+    return ok ? ERR_OK : err_set(e, ERR_PRECONDITION, "programs are missing (named above)");
+}
+
+static bool on_tmpfs(const char *path)
+{
+    struct statfs s;
+
+    return statfs(path, &s) == 0 && s.f_type == TMPFS_MAGIC;
+}
+
+static enum err_code make_run_dir(struct preflight *p, const struct agent_config *c, struct err *e)
+{
+    static const char *const private[] = { "containers", "exits", "oci", "ns", "pods", "volumes", "cgroup", "auth" };
+
+    if (fs_mkdirs(c->run_dir, 0711, e) != ERR_OK)
+        return e->code;
+    if (!on_tmpfs(c->run_dir)) {
+        if (mount("coracle", c->run_dir, "tmpfs", MS_NOSUID | MS_NODEV, RUN_TMPFS) != 0)
+            return err_sys(e, errno, "mount a tmpfs on %s", c->run_dir);
+        p->run_mounted = true;
+    } else if (fs_is_mountpoint(c->run_dir)) {
+        p->run_mounted = true; /* by an earlier run */
+    }
+    if (p->run_mounted && mount(NULL, c->run_dir, NULL, MS_SHARED, NULL) != 0)
+        return err_sys(e, errno, "make %s a shared mount", c->run_dir);
+    if (chmod(c->run_dir, 0711) != 0)
+        return err_sys(e, errno, "chmod %s", c->run_dir);
+    for (size_t i = 0; i < ARRAY_LEN(private); i++) {
+        str_auto path = str_printf("%s/%s", c->run_dir, private[i]);
+        if (path == NULL)
+            return err_nomem(e);
+        if (fs_mkdirs(path, 0700, e) != ERR_OK)
+            return e->code;
+        if (!fs_is_mountpoint(path) && chmod(path, 0700) != 0)
+            return err_sys(e, errno, "chmod %s", path);
+    }
+    return ERR_OK;
+}
+
+static enum err_code take_lock(struct preflight *p, const struct agent_config *c, struct err *e)
+{
+    str_auto path = str_printf("%s/lock", c->state_dir);
+
+    if (path == NULL)
+        return err_nomem(e);
+    p->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (p->lock_fd < 0)
+        return err_sys(e, errno, "open %s", path);
+    if (flock(p->lock_fd, LOCK_EX | LOCK_NB) != 0) {
+        if (errno == EWOULDBLOCK)
+            return err_set(e, ERR_EXISTS, "another coracle runs on the state folder %s", c->state_dir);
+        return err_sys(e, errno, "lock %s", path);
+    }
+    return ERR_OK;
+}
+
+static enum err_code read_capacity(struct preflight *p, struct err *e)
+{
+    str_auto text = NULL;
+    const char *at;
+    unsigned long long kib;
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+    if (fs_read_at(AT_FDCWD, "/proc/meminfo", FS_SMALL_MAX, &text, NULL, e) != ERR_OK)
+        return e->code;
+    at = strstr(text, "MemTotal:");
+    if (at == NULL || sscanf(at, "MemTotal: %llu kB", &kib) != 1)
+        return err_set(e, ERR_INTERNAL, "/proc/meminfo has no MemTotal");
+    p->memory_bytes = kib * 1024;
+    p->cpu_milli = (unsigned long)(cpus > 0 ? cpus : 1) * 1000;
+    return ERR_OK;
+}
+
+enum err_code preflight_folders(struct preflight *p, const struct agent_config *c, struct err *e)
+{
+    p->lock_fd = -1;
+    if (fs_mkdirs(c->state_dir, 0700, e) != ERR_OK)
+        return e->code;
+    if (chmod(c->state_dir, 0700) != 0)
+        return err_sys(e, errno, "chmod %s", c->state_dir);
+    if (take_lock(p, c, e) != ERR_OK || make_run_dir(p, c, e) != ERR_OK || read_capacity(p, e) != ERR_OK)
+        return e->code;
+    if (fs_mkdirs(c->root_dir, 0755, e) != ERR_OK || fs_mkdirs(c->pod_logs_dir, 0755, e) != ERR_OK ||
+        fs_mkdirs(c->container_logs_dir, 0755, e) != ERR_OK)
+        return e->code;
+    return ERR_OK;
+}
+
+void preflight_undo(struct preflight *p, const struct agent_config *c)
+{
+    struct err e = { 0 };
+
+    if (fs_unmount_below(c->run_dir, &e) != ERR_OK)
+        log_warn("run folder cannot be unmounted", F_STR("path", c->run_dir), F_ERR(&e));
+    if (fs_remove_tree(AT_FDCWD, c->run_dir, &e) != ERR_OK)
+        log_warn("run folder cannot be removed", F_STR("path", c->run_dir), F_ERR(&e));
+    p->run_mounted = false;
+}

@@ -1,0 +1,26 @@
+/*
+ * preflight - what must be there before the first pod: programs (with the Debian package that has them), folders, the run folder's
+ * tmpfs, the lock that keeps two agents from sharing one state folder.
+ */
+#ifndef AGENT_PREFLIGHT_H
+#define AGENT_PREFLIGHT_H
+#include "agent/config.h"
+
+#define PREFLIGHT_PATH_SIZE 256
+
+struct preflight {
+    char runtime[PREFLIGHT_PATH_SIZE], conmon[PREFLIGHT_PATH_SIZE], skopeo[PREFLIGHT_PATH_SIZE], unpack[PREFLIGHT_PATH_SIZE];
+    char seccomp_profile[PREFLIGHT_PATH_SIZE];
+    int lock_fd;
+    bool run_mounted; /* the run folder's tmpfs is ours */
+    unsigned long cpu_milli;
+    unsigned long long memory_bytes;
+};
+
+/* Logs every missing program with its package; ERR_PRECONDITION when one of them cannot be done without. */
+enum err_code preflight_programs(struct preflight *p, const struct agent_config *c, struct err *e) MUST_CHECK;
+/* Makes folders, mounts the tmpfs, takes the lock. ERR_EXISTS: another agent runs on this state folder. */
+enum err_code preflight_folders(struct preflight *p, const struct agent_config *c, struct err *e) MUST_CHECK;
+/* --ephemeral: unmounts and removes the run folder. */
+void preflight_undo(struct preflight *p, const struct agent_config *c);
+#endif
