@@ -13,7 +13,7 @@
 enum err_code fs_read_fd(int fd, size_t max, char **ret, size_t *ret_n, struct err *e)
 {
     buf_auto b = BUF_INIT(max);
-    char beyond, *text;
+    char beyond = 0, *text, *tight;
     ssize_t n;
 
     for (;;) {
@@ -42,7 +42,8 @@ enum err_code fs_read_fd(int fd, size_t max, char **ret, size_t *ret_n, struct e
     text = buf_detach(&b);
     if (text == NULL)
         return err_nomem(e);
-    *ret = text;
+    tight = realloc(text, (size_t)n + 1); /* most files are far smaller than a page, and some are kept */
+    *ret = tight != NULL ? tight : text;
     if (ret_n != NULL)
         *ret_n = (size_t)n;
     return ERR_OK;
@@ -305,6 +306,17 @@ static bool have_openat2(void)
     return state == OPENAT2_THERE;
 }
 
+/* ENOTDIR is also what O_DIRECTORY | O_NOFOLLOW makes of a symlink: ELOOP says it better. */
+static void explain_symlink(int at, const char *name)
+{
+    int saved = errno;
+    struct stat st;
+
+    if (errno == ENOTDIR && fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode))
+        saved = ELOOP;
+    errno = saved;
+}
+
 /* Element by element without following any symlink; an errno in errno. */
 static int walk(int root, const char *path, int flags, mode_t mode)
 {
@@ -339,8 +351,7 @@ static int walk(int root, const char *path, int flags, mode_t mode)
         }
         fd = openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (fd < 0) {
-            if (errno == ENOTDIR && fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode))
-                errno = ELOOP;
+            explain_symlink(at, name);
             return -1;
         }
         close(at);
@@ -348,6 +359,8 @@ static int walk(int root, const char *path, int flags, mode_t mode)
         memcpy(name, next, sizeof(name));
     }
     fd = openat(at, name, flags | O_NOFOLLOW | O_CLOEXEC, mode);
+    if (fd < 0 && (flags & O_NOFOLLOW) == 0)
+        explain_symlink(at, name);
     /* O_PATH opens a symlink itself: right only for who asked not to follow. */
     if (fd >= 0 && (flags & O_PATH) != 0 && (flags & O_NOFOLLOW) == 0 && fstat(fd, &st) == 0 &&
         S_ISLNK(st.st_mode)) {

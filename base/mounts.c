@@ -147,6 +147,7 @@ static bool collect(const struct fs_mount *m, void *arg)
 {
     struct points *l = arg;
     size_t n = strlen(m->point), k = strlen("//deleted");
+    char *copy;
 
     /* The mount point's folder is gone: no path leads there any more. */
     if (n >= k && strcmp(m->point + n - k, "//deleted") == 0)
@@ -162,12 +163,12 @@ static bool collect(const struct fs_mount *m, void *arg)
         l->p = grown;
         l->cap = cap;
     }
-    l->p[l->n] = strdup(m->point);
-    if (l->p[l->n] == NULL) {
+    copy = strdup(m->point);
+    if (copy == NULL) {
         l->no_memory = true;
         return false;
     }
-    l->n++;
+    l->p[l->n++] = copy;
     return true;
 }
 
@@ -190,7 +191,7 @@ static int deepest_first(const void *a, const void *b)
 /* One pass over what is mounted now.  *ret_gone counts successes; the first failure is reported. */
 static enum err_code unmount_pass(const char *prefix, size_t *ret_gone, size_t *ret_seen, struct err *e)
 {
-    struct points l = { 0 };
+    struct points l = {0};
     enum err_code code;
     size_t i;
 

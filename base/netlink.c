@@ -159,6 +159,7 @@ static enum err_code dump(uint16_t type, int family, mnl_cb_t cb, void *data, st
 {
     _Alignas(struct nlmsghdr) char space[256];
     struct nlmsghdr *h = mnl_nlmsg_put_header(space);
+    int tries = 0;
     struct rtmsg *m; /* longer than struct ifaddrmsg and as long as the kernel wants for either */
     size_t size = type == RTM_GETROUTE  ? sizeof(struct rtmsg)
                   : type == RTM_GETLINK ? sizeof(struct ifinfomsg)
@@ -168,7 +169,14 @@ static enum err_code dump(uint16_t type, int family, mnl_cb_t cb, void *data, st
     h->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
     m = mnl_nlmsg_put_extra_header(h, size);
     m->rtm_family = (unsigned char)family; /* the first byte of all three */
-    return talk(h, cb, data, e);
+    do {                                   /* EINTR: the kernel's list changed during the dump */
+        struct err why = {0};
+
+        if (talk(h, cb, data, &why) == ERR_OK)
+            return ERR_OK;
+        *e = why;
+    } while (e->sys == EINTR && ++tries < 5);
+    return e->code;
 }
 
 enum { LINKS_MAX = 4096 }; /* interfaces looked at; a node with 110 pods has some 250 */

@@ -11,6 +11,10 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U
+#endif
+
 /* Where a grandchild keeps a pipe open, the result waits this long after the exit. */
 #define DRAIN_MS 200
 
@@ -146,6 +150,11 @@ static void result_text(struct proc *p, struct err *e)
         err_set(e, ERR_EXHAUSTED, "%s: more than %zu bytes of output", p->name, p->out.max);
         return;
     }
+    if (p->out.failed) {
+        err_nomem(e);
+        err_wrap(e, "%s: output", p->name);
+        return;
+    }
     if (!p->exited) {
         err_set(e, ERR_INTERNAL, "%s: its exit status is lost", p->name);
         return;
@@ -158,10 +167,6 @@ static void result_text(struct proc *p, struct err *e)
             err_set(e, ERR_UNKNOWN, "%s: killed by signal %d", p->name, WTERMSIG(p->status));
     } else if (WEXITSTATUS(p->status) != 0) {
         err_set(e, ERR_UNKNOWN, "%s: exit status %d", p->name, WEXITSTATUS(p->status));
-    } else if (p->out.failed) {
-        err_nomem(e);
-        err_wrap(e, "%s", p->name);
-        return;
     } else {
         return;
     }
@@ -221,7 +226,7 @@ static void abort_proc(struct op *op)
 static bool read_out(struct proc *p)
 {
     size_t left = p->out.max - p->out.n, want = left < CHUNK ? left : CHUNK;
-    char beyond, *room = want == 0 ? &beyond : buf_room(&p->out, want);
+    char beyond = 0, *room = want == 0 ? &beyond : buf_room(&p->out, want);
     ssize_t n;
 
     if (room == NULL) { /* no memory: let the child fail on its closed output */
@@ -388,7 +393,9 @@ static int stdin_file(const struct proc_spec *spec, struct err *e)
             err_sys(e, errno, "open /dev/null");
         return take_fd(&fd);
     }
-    fd = memfd_create("stdin", MFD_CLOEXEC);
+    fd = memfd_create("stdin", MFD_CLOEXEC | MFD_NOEXEC_SEAL); /* vm.memfd_noexec=2 demands it */
+    if (fd < 0 && errno == EINVAL)                             /* before Linux 6.3 */
+        fd = memfd_create("stdin", MFD_CLOEXEC);
     if (fd < 0) {
         err_sys(e, errno, "create a file in memory");
         return -1;

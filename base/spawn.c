@@ -22,7 +22,7 @@ static struct {
     int oom_score_adj;
 } defaults;
 
-static atomic_bool no_clone3; /* tests, or found missing */
+static atomic_bool no_clone3; /* found missing, or so wanted by a test */
 
 void proc_force_no_clone3(bool on)
 {
@@ -289,7 +289,9 @@ enum err_code spawn_child(const struct spawn_plan *plan, pid_t *ret_pid, int *re
             join = true; /* Linux 5.3 to 5.6: clone3 without CLONE_INTO_CGROUP */
             pid = clone_child(-1, &pidfd);
         }
-        plain = pid < 0 && errno == ENOSYS;
+        plain = pid < 0 && errno == ENOSYS; /* before Linux 5.3, or a seccomp filter */
+        if (plain)
+            atomic_store(&no_clone3, true);
     }
     if (plain) {
         join = true;

@@ -3,6 +3,7 @@
 #include "base/internal.h"
 #include "base/log.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -154,6 +155,7 @@ static enum err_code sweep(struct remover *r, bool *ret_empty, size_t *ret_remov
     struct dirent *d;
     int fd, sys;
 
+    assert(r->dir != NULL && r->depth > 0);
     *ret_empty = false;
     for (;;) {
         int at = dirfd(r->dir);
@@ -220,6 +222,7 @@ static enum err_code remove_levels(struct remover *r, struct err *e)
         sys = up(r, &name);
         if (sys != 0)
             return fail(r, sys, NULL, e);
+        assert(name != NULL); /* only the top has none */
         if (unlinkat(dirfd(r->dir), name, AT_REMOVEDIR) != 0 && errno != ENOENT)
             return fail(r, errno, name, e);
         removed++;

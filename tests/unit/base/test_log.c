@@ -39,12 +39,12 @@ static void capture_end(void)
 
 static void a_text_line_has_time_level_message_and_fields(void **state)
 {
-    struct err e = { .text = "open /x: No such file or directory" };
+    struct err e = {.text = "open /x: No such file or directory"};
 
     (void)state;
     log_init(LOG_LVL_INFO, LOG_FMT_TEXT);
-    CAPTURE(log_warn("volume published", F_STR("pod", "a/web"), F_U64("bytes", 12), F_I64("delta", -3), F_ERR(&e),
-                     F_STR("none", NULL)));
+    CAPTURE(log_warn("volume published", F_STR("pod", "a/web"), F_U64("bytes", 12), F_I64("delta", -3),
+                     F_ERR(&e), F_STR("none", NULL)));
     assert_int_equal(strspn(captured, "0123456789-T:.Z"), 27);
     assert_string_equal(captured + 27, " WARN  volume published pod=a/web bytes=12 delta=-3 "
                                        "err=\"open /x: No such file or directory\" none=\"\"\n");
@@ -79,7 +79,8 @@ static void hostile_values_stay_on_one_line_and_harmless(void **state)
     (void)state;
     log_init(LOG_LVL_INFO, LOG_FMT_JOURNAL);
     CAPTURE(log_info("m", F_STR("v", "a\n<3>forged x=\"1\"\t\033[2J\x80\xc2\x9b\xc3\xa4\\")));
-    assert_string_equal(captured, "<6>m v=\"a\\n<3>forged x=\\\"1\\\"\\t\\x1b[2J\\x80\\u009b\xc3\xa4\\\\\"\n");
+    assert_string_equal(captured,
+                        "<6>m v=\"a\\n<3>forged x=\\\"1\\\"\\t\\x1b[2J\\x80\\u009b\xc3\xa4\\\\\"\n");
 }
 
 static void json_lines_are_json(void **state)
@@ -88,8 +89,8 @@ static void json_lines_are_json(void **state)
 
     (void)state;
     log_init(LOG_LVL_INFO, LOG_FMT_JSON);
-    CAPTURE(log_error("pod \"x\" failed", F_STR("pod", "a\n\x01\"\\\xff\xc3\xa4"), F_U64("n", UINT64_C(1) << 53),
-                      F_I64("i", -1)));
+    CAPTURE(log_error("pod \"x\" failed", F_STR("pod", "a\n\x01\"\\\xff\xc3\xa4"),
+                      F_U64("n", UINT64_C(1) << 53), F_I64("i", -1)));
     assert_int_equal(strchr(captured, '\n') - captured, strlen(captured) - 1);
     v = json_loads(captured, JSON_REJECT_DUPLICATES, NULL);
     assert_non_null(v);
@@ -103,7 +104,7 @@ static void json_lines_are_json(void **state)
 
 static void a_line_that_is_too_long_is_cut_but_well_formed(void **state)
 {
-    static const char *const pieces[] = { "x", "\n", "\xff", "\xe2\x82\xac", "\"" };
+    static const char *const pieces[] = {"x", "\n", "\xff", "\xe2\x82\xac", "\""};
     char value[12000];
     size_t i, k, pad;
 
@@ -154,7 +155,8 @@ static void the_journal_is_recognised_by_its_socket(void **state)
     unsetenv("JOURNAL_STREAM");
     assert_int_equal(log_format_default(), LOG_FMT_TEXT);
     assert_int_equal(fstat(2, &st), 0);
-    snprintf(stream, sizeof(stream), "%llu:%llu", (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
+    snprintf(stream, sizeof(stream), "%llu:%llu", (unsigned long long)st.st_dev,
+             (unsigned long long)st.st_ino);
     setenv("JOURNAL_STREAM", stream, 1);
     assert_int_equal(log_format_default(), LOG_FMT_JOURNAL);
     setenv("JOURNAL_STREAM", "1:2", 1);

@@ -21,9 +21,9 @@ static void well_formed_characters_are_measured(void **state)
 static void malformed_ones_are_not(void **state)
 {
     static const char *const bad[] = {
-        "\x80",         "\xff",         "\xc0\x80",         "\xc1\xbf",         "\xe0\x80\x80", "\xed\xa0\x80",
-        "\xf0\x80\x80", "\xf4\x90\x80", "\xf5\x80\x80\x80", "\xf0\x80\x80\x80", "\xc3",         "\xc3x",
-        "\xe2\x82",     "\xe2\x82x",    "\xf0\x9f\x90",
+        "\x80",         "\xff",         "\xc0\x80",     "\xc1\xbf",         "\xe0\x80\x80",
+        "\xed\xa0\x80", "\xf0\x80\x80", "\xf4\x90\x80", "\xf5\x80\x80\x80", "\xf0\x80\x80\x80",
+        "\xc3",         "\xc3x",        "\xe2\x82",     "\xe2\x82x",        "\xf0\x9f\x90",
     };
     size_t i;
 
