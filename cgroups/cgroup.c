@@ -1,0 +1,413 @@
+/* cgroup - opening the tree, pods' and classes' limits; the other files of this folder do the rest of
+ * cgroup.h. */
+#include "cgroups/cgroup.h"
+
+#include "base/buf.h"
+#include "base/fs.h"
+#include "base/log.h"
+#include "cgroups/internal.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PROC_FILE_MAX (4u * 1024 * 1024) /* mountinfo of a node with thousands of mounts */
+#define CLOSE_TIMEOUT_MS 2000            /* for killed processes to die when everything is taken down */
+#define UID_MAX_LENGTH 128               /* UUIDs have 36; static pods 32 */
+#define PODS_MAX 16384
+
+static const char *const class_paths[] = {
+    [CG_GUARANTEED] = "/kubepods",
+    [CG_BURSTABLE] = "/kubepods/burstable",
+    [CG_BEST_EFFORT] = "/kubepods/besteffort",
+};
+
+static enum err_code set_root(struct cg_tree *t, const char *root, struct err *e)
+{
+    if (strcmp(root, "/") == 0)
+        return ERR_OK;
+    /* Half of what a path may have is left for what stands below. */
+    if (root[0] != '/' || !fs_path_is_safe(root + 1) || strlen(root) >= sizeof(t->root))
+        return err_set(
+            e, ERR_INVALID,
+            "cgroup root \"%.200s\": must be / or an absolute path without empty, . or .. elements", root);
+    snprintf(t->root, sizeof(t->root), "%s", root);
+    return ERR_OK;
+}
+
+/* Killing "our" cgroups must never be suicide. */
+static enum err_code refuse_living_in_it(const struct cg_tree *t, const struct cg_found *f, struct err *e)
+{
+    for (size_t i = 0; i < f->n; i++)
+        if (cg_path_is_ours(t, f->hiers[i].own))
+            return err_set(e, ERR_PRECONDITION,
+                           "the agent itself runs in cgroup %.200s (%s), which is where it would put pods: "
+                           "start it elsewhere or "
+                           "set another cgroup root",
+                           f->hiers[i].own, f->hiers[i].name);
+    return ERR_OK;
+}
+
+static int hier_rank(const struct cg_found_hier *h)
+{
+    return h->v2 ? 0 : h->controllers & CG_CTL_FREEZER ? 1 : h->controllers & CG_CTL_PIDS ? 2 : 3;
+}
+
+static enum err_code open_hiers(struct cg_tree *t, const struct cg_found *f, int root_fd, struct err *e)
+{
+    for (int rank = 0; rank <= 3; rank++) {
+        for (size_t i = 0; i < f->n; i++) {
+            const struct cg_found_hier *from = &f->hiers[i];
+            if (hier_rank(from) != rank)
+                continue;
+            struct cg_hier *h = &t->hiers[t->n_hiers];
+            h->backend = from->v2 ? &cg_backend_v2 : &cg_backend_v1;
+            h->controllers = from->controllers;
+            memcpy(h->name, from->name, sizeof(h->name));
+            h->point = strdup(from->point);
+            h->fd = openat(root_fd, from->point + 1, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+            t->n_hiers++; /* from here cg_free() knows it */
+            if (h->point == NULL)
+                return err_nomem(e);
+            if (h->fd < 0)
+                return err_sys(e, errno, "open cgroup %s", from->point);
+        }
+    }
+    return ERR_OK;
+}
+
+static enum err_code make_skeleton(struct cg_tree *t, struct err *e)
+{
+    static const struct {
+        const char *sub;
+        bool inner;
+    } parts[] = {
+        {"/kubepods/burstable", true},
+        {"/kubepods/besteffort", true},
+        {"/coracle/ops", false},
+        {"/coracle/conmon", false},
+    };
+    bool fresh = false;
+
+    for (size_t i = 0; i < t->n_hiers; i++) {
+        if (cg_make_root(t, &t->hiers[i], e) != ERR_OK)
+            return e->code;
+        for (size_t k = 0; k < ARRAY_LEN(parts); k++)
+            if (cg_make(t, &t->hiers[i], parts[k].sub, parts[k].inner, &fresh, NULL, e) != ERR_OK)
+                return e->code;
+    }
+    return ERR_OK;
+}
+
+static enum err_code require_controllers(const struct cg_tree *t, unsigned required, struct err *e)
+{
+    char missing[128];
+    unsigned have = 0;
+
+    for (size_t i = 0; i < t->n_hiers; i++)
+        have |= t->hiers[i].controllers;
+    if ((required & ~have) == 0)
+        return ERR_OK;
+    cg_controllers_format(required & ~have, '\0', missing, sizeof(missing));
+    return err_set(
+        e, ERR_PRECONDITION,
+        "cgroup controllers missing in %s: %s (see cgroup.controllers there and the kernel command line: "
+        "cgroup_enable=memory, no cgroup_disable=)",
+        t->root[0] != '\0' ? t->root : "/", missing);
+}
+
+static enum err_code open_leaves(struct cg_tree *t, struct err *e)
+{
+    static const char *const subs[] = {[CG_LEAF_OPS] = "coracle/ops", [CG_LEAF_CONMON] = "coracle/conmon"};
+    const struct cg_hier *h = &t->hiers[0]; /* v2 or freezer, where it is easiest to kill in */
+
+    for (size_t i = 0; i < ARRAY_LEN(subs); i++) {
+        char path[CG_PATH_MAX + 32];
+        if (t->layout != CG_V2) {
+            t->leaf_procs[i] = str_printf("%s%s/%s/cgroup.procs", h->point, t->root, subs[i]);
+            if (t->leaf_procs[i] == NULL)
+                return err_nomem(e);
+            continue;
+        }
+        snprintf(path, sizeof(path), "%s/%s", t->root, subs[i]);
+        t->leaf_fd[i] = cg_open_dir(h, path);
+        if (t->leaf_fd[i] < 0)
+            return err_sys(e, errno, "open cgroup %s%s", h->point, path);
+    }
+    return ERR_OK;
+}
+
+static void cg_free(struct cg_tree *t)
+{
+    for (size_t i = 0; i < t->n_hiers; i++) {
+        scope_close_p(&t->hiers[i].fd);
+        free(t->hiers[i].point);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(t->leaf_fd); i++) {
+        scope_close_p(&t->leaf_fd[i]);
+        free(t->leaf_procs[i]);
+    }
+    free(t->scratch_dir);
+    free(t);
+}
+SCOPE_DEFINE(struct cg_tree, cg_free)
+
+enum err_code cg_open_env(struct cg_tree **ret, const struct cg_options *o, const struct cg_env *env,
+                          struct err *e)
+{
+    scoped(cg_free) struct cg_tree *t = calloc(1, sizeof(*t));
+    mem_auto struct cg_found *found = calloc(1, sizeof(*found));
+
+    if (t == NULL || found == NULL)
+        return err_nomem(e);
+    t->leaf_fd[0] = t->leaf_fd[1] = -1;
+    if (o->scratch_dir != NULL && (t->scratch_dir = strdup(o->scratch_dir)) == NULL)
+        return err_nomem(e);
+    if (set_root(t, o->root, e) != ERR_OK ||
+        cg_discover(found, env->mountinfo, env->proc_cgroup, e) != ERR_OK ||
+        refuse_living_in_it(t, found, e) != ERR_OK)
+        return e->code;
+    t->layout = found->layout;
+    if (open_hiers(t, found, env->root_fd, e) != ERR_OK || cg_pin_controllers(t, found, e) != ERR_OK ||
+        make_skeleton(t, e) != ERR_OK || require_controllers(t, env->required, e) != ERR_OK ||
+        open_leaves(t, e) != ERR_OK)
+        return e->code;
+    *ret = take_ptr(&t);
+    return ERR_OK;
+}
+
+enum err_code cg_open(struct cg_tree **ret, const struct cg_options *o, struct err *e)
+{
+    str_auto mountinfo = NULL;
+    str_auto proc_cgroup = NULL;
+    fd_auto root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+    if (root_fd < 0)
+        return err_sys(e, errno, "open /");
+    if (fs_read_at(AT_FDCWD, "/proc/self/mountinfo", PROC_FILE_MAX, &mountinfo, NULL, e) != ERR_OK ||
+        fs_read_at(AT_FDCWD, "/proc/self/cgroup", PROC_FILE_MAX, &proc_cgroup, NULL, e) != ERR_OK)
+        return e->code;
+    struct cg_env env = {
+        .mountinfo = mountinfo, .proc_cgroup = proc_cgroup, .root_fd = root_fd, .required = CG_REQUIRED};
+    return cg_open_env(ret, o, &env, e);
+}
+
+/* Takes one subtree out of all hierarchies, processes first. */
+static void take_down(struct cg_tree *t, const char *sub)
+{
+    char path[CG_PATH_MAX];
+
+    snprintf(path, sizeof(path), "%s%s", t->root, sub);
+    cg_kill_below(t, path);
+    if (!cg_wait_empty(t, path, CLOSE_TIMEOUT_MS))
+        log_debug("processes outlive SIGKILL", F_STR("cgroup", path));
+    for (size_t i = 0; i < t->n_hiers; i++) {
+        struct err e = {0};
+        if (cg_remove_below(&t->hiers[i], path, &e) != ERR_OK)
+            log_debug("cgroup not removed", F_ERR(&e));
+    }
+}
+
+/* Those elements of <root> that we made, the last one first. */
+static void remove_made_root(const struct cg_tree *t, const struct cg_hier *h)
+{
+    char path[CG_PATH_MAX];
+
+    snprintf(path, sizeof(path), "%s", t->root);
+    while (strlen(path) > h->root_existing) {
+        if (unlinkat(h->fd, path + 1, AT_REMOVEDIR) != 0)
+            return; /* somebody else uses it by now */
+        *strrchr(path, '/') = '\0';
+    }
+}
+
+void cg_close(struct cg_tree *t, bool remove)
+{
+    if (t == NULL)
+        return;
+    if (remove) {
+        take_down(t, "/kubepods");
+        take_down(t, "/coracle");
+        for (size_t i = 0; i < t->n_hiers; i++)
+            remove_made_root(t, &t->hiers[i]);
+        cg_unpin_controllers(t);
+    }
+    cg_free(t);
+}
+
+enum cg_layout cg_layout(const struct cg_tree *t)
+{
+    return t->layout;
+}
+
+enum err_code cg_pod_path(const struct cg_tree *t, enum cg_class class_, const char *uid, char *ret,
+                          size_t size, struct err *e)
+{
+    size_t n = strlen(uid);
+
+    /* A uid is a UUID or a hash; whatever else comes must at least be one harmless path element. */
+    if (n == 0 || n > UID_MAX_LENGTH)
+        return err_set(e, ERR_INVALID, "pod uid: must have 1 to %d characters", UID_MAX_LENGTH);
+    for (size_t i = 0; i < n; i++)
+        if (!isalnum((unsigned char)uid[i]) && strchr("-_.", uid[i]) == NULL)
+            return err_set(e, ERR_INVALID, "pod uid \"%s\": only letters, digits, -, _ and . are allowed",
+                           uid);
+    int put = snprintf(ret, size, "%s%s/pod%s", t->root, class_paths[class_], uid);
+    if (put < 0 || (size_t)put >= size)
+        return err_set(e, ERR_RANGE, "cgroup path of pod %s: longer than %zu bytes", uid, size);
+    return ERR_OK;
+}
+
+/* Makes <root><sub> in all hierarchies and writes the limits, each where its controller is. */
+static enum err_code apply(struct cg_tree *t, const char *sub, const struct cg_limits *l, struct err *e)
+{
+    for (size_t i = 0; i < t->n_hiers; i++) {
+        struct cg_hier *h = &t->hiers[i];
+        int made = -1;
+        bool fresh = false;
+        if (cg_make(t, h, sub, true, &fresh, &made, e) != ERR_OK)
+            return e->code;
+        fd_auto dir = made;
+        if (h->backend->limit(h, dir, l, fresh, e) != ERR_OK)
+            return err_wrap(e, "cgroup %s%s%s", h->point, t->root, sub);
+    }
+    return ERR_OK;
+}
+
+enum err_code cg_pod_apply(struct cg_tree *t, enum cg_class class_, const char *uid,
+                           const struct cg_limits *l, struct err *e)
+{
+    char path[CG_PATH_MAX];
+
+    if (cg_pod_path(t, class_, uid, path, sizeof(path), e) != ERR_OK)
+        return e->code;
+    return apply(t, path + strlen(t->root), l, e);
+}
+
+enum err_code cg_qos_apply(struct cg_tree *t, enum cg_class class_, uint64_t cpu_shares, struct err *e)
+{
+    struct cg_limits l = CG_LIMITS_NONE;
+
+    if (class_ == CG_GUARANTEED)
+        return err_set(e, ERR_INVALID, "the Guaranteed class has no cgroup of its own");
+    l.cpu_shares = cpu_shares > 262144 ? 262144 : (int64_t)cpu_shares;
+    return apply(t, class_paths[class_], &l, e);
+}
+
+enum err_code cg_node_apply(struct cg_tree *t, const struct cg_limits *l, struct err *e)
+{
+    return apply(t, "/kubepods", l, e);
+}
+
+enum err_code cg_remove(struct cg_tree *t, const char *path, struct err *e)
+{
+    if (!cg_path_is_ours(t, path))
+        return err_set(e, ERR_INVALID, "remove cgroup \"%.200s\": not below %s/kubepods or %s/coracle", path,
+                       t->root, t->root);
+    for (size_t i = 0; i < t->n_hiers; i++)
+        if (cg_remove_below(&t->hiers[i], path, e) != ERR_OK)
+            return e->code;
+    return ERR_OK;
+}
+
+/* ---- listing ---------------------------------------------------------------------------------- */
+struct names {
+    char **v; /* always room for one NULL more */
+    size_t n, cap;
+};
+
+static enum err_code add_name(struct names *s, char *name, struct err *e)
+{
+    if (name == NULL)
+        return err_nomem(e);
+    if (s->n + 1 >= s->cap) {
+        size_t cap = s->cap != 0 ? 2 * s->cap : 64;
+        char **v = reallocarray(s->v, cap, sizeof(*v));
+        if (v == NULL) {
+            free(name);
+            return err_nomem(e);
+        }
+        s->v = v;
+        s->cap = cap;
+    }
+    s->v[s->n++] = name;
+    s->v[s->n] = NULL;
+    return ERR_OK;
+}
+
+static enum err_code list_class(const struct cg_tree *t, const struct cg_hier *h, const char *sub,
+                                struct names *ret, struct err *e)
+{
+    char path[CG_PATH_MAX];
+
+    snprintf(path, sizeof(path), "%s%s", t->root, sub);
+    int fd = cg_open_dir(h, path);
+    if (fd < 0)
+        return errno == ENOENT ? ERR_OK : err_sys(e, errno, "list cgroup %s%s", h->point, path);
+    DIR *list = fdopendir(fd);
+    if (list == NULL) {
+        err_sys(e, errno, "list cgroup %s%s", h->point, path);
+        close(fd);
+        return e->code;
+    }
+    enum err_code code = ERR_OK;
+    for (struct dirent *d = readdir(list); d != NULL && code == ERR_OK; d = readdir(list)) {
+        if (d->d_type != DT_DIR || !str_starts(d->d_name, "pod"))
+            continue;
+        if (ret->n >= (size_t)PODS_MAX * CG_HIERS_MAX)
+            code = err_set(e, ERR_EXHAUSTED, "list cgroup %s%s: more than %d pods", h->point, path, PODS_MAX);
+        else
+            code = add_name(ret, str_printf("%s/%s", path, d->d_name), e);
+    }
+    closedir(list);
+    return code;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static void drop_duplicates(struct names *s)
+{
+    size_t kept = 0;
+
+    qsort(s->v, s->n, sizeof(*s->v), compare_names);
+    for (size_t i = 0; i < s->n; i++) {
+        if (kept > 0 && strcmp(s->v[kept - 1], s->v[i]) == 0)
+            free(s->v[i]);
+        else
+            s->v[kept++] = s->v[i];
+    }
+    s->n = kept;
+    s->v[kept] = NULL;
+}
+
+enum err_code cg_list_pods(struct cg_tree *t, char ***ret_paths, struct err *e)
+{
+    struct names s = {.v = calloc(64, sizeof(char *)), .cap = 64};
+
+    if (s.v == NULL)
+        return err_nomem(e);
+    for (size_t i = 0; i < t->n_hiers; i++) {
+        for (size_t k = 0; k < ARRAY_LEN(class_paths); k++) {
+            if (list_class(t, &t->hiers[i], class_paths[k], &s, e) != ERR_OK) {
+                cg_free_list(s.v);
+                return e->code;
+            }
+        }
+    }
+    drop_duplicates(&s);
+    *ret_paths = s.v;
+    return ERR_OK;
+}
+
+void cg_free_list(char **list)
+{
+    for (size_t i = 0; list != NULL && list[i] != NULL; i++)
+        free(list[i]);
+    free(list);
+}

@@ -1,0 +1,134 @@
+/* cgroup_v1 - one v1 hierarchy: it has one or a few controllers, and each controller its own files. */
+#include "base/fs.h"
+#include "cgroups/internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static enum err_code copy_from_parent(int dir, int parent, const char *file, struct err *e)
+{
+    str_auto own = NULL;
+    str_auto above = NULL;
+
+    if (fs_read_at(dir, file, FS_SMALL_MAX, &own, NULL, e) != ERR_OK)
+        return e->code;
+    if (own[strspn(own, " \n")] != '\0')
+        return ERR_OK;
+    if (fs_read_at(parent, file, FS_SMALL_MAX, &above, NULL, e) != ERR_OK)
+        return e->code;
+    return fs_write_control(dir, file, above, e);
+}
+
+/* A fresh cpuset is empty and takes no process until it has processors and memory nodes (see cpusets(7)). */
+static enum err_code v1_prepare(const struct cg_hier *h, int dir, int parent, struct err *e)
+{
+    if (h->controllers & CG_CTL_CPUSET) {
+        if (copy_from_parent(dir, parent, "cpuset.cpus", e) != ERR_OK ||
+            copy_from_parent(dir, parent, "cpuset.mems", e) != ERR_OK)
+            return e->code;
+    }
+    if (h->controllers & CG_CTL_MEMORY) {
+        /* Kernels before 5.11 count children only when told so; there a pod's limit would bind nobody. */
+        uint64_t hierarchical = 1;
+        if (cg_read_u64(dir, "memory.use_hierarchy", &hierarchical) && hierarchical == 0)
+            return fs_write_control(dir, "memory.use_hierarchy", "1", e);
+    }
+    return ERR_OK;
+}
+
+static enum err_code v1_prepare_root(struct cg_hier *h, const char *root, struct err *e)
+{
+    (void)h;
+    (void)root;
+    (void)e;
+    return ERR_OK;
+}
+
+static enum err_code write_number(int dir, const char *file, int64_t value, struct err *e)
+{
+    char text[24];
+
+    snprintf(text, sizeof(text), "%" PRId64, value);
+    return fs_write_control(dir, file, text, e);
+}
+
+static enum err_code v1_limit(const struct cg_hier *h, int dir, const struct cg_limits *l, bool fresh,
+                              struct err *e)
+{
+    if (h->controllers & CG_CTL_CPU) {
+        if (l->cpu_shares >= 0 && write_number(dir, "cpu.shares", l->cpu_shares, e) != ERR_OK)
+            return e->code;
+        if (l->cpu_quota_us >= 0 && (write_number(dir, "cpu.cfs_period_us", CG_CPU_PERIOD_US, e) != ERR_OK ||
+                                     write_number(dir, "cpu.cfs_quota_us", l->cpu_quota_us, e) != ERR_OK))
+            return e->code;
+        /* Kernels without CFS bandwidth lack the file; then there is no limit to take away. */
+        if (l->cpu_quota_us < 0 && !fresh && write_number(dir, "cpu.cfs_quota_us", -1, e) != ERR_OK) {
+            if (e->code != ERR_NOT_FOUND)
+                return e->code;
+            *e = (struct err){0};
+        }
+    }
+    if ((h->controllers & CG_CTL_MEMORY) && (l->memory_max >= 0 || !fresh) &&
+        write_number(dir, "memory.limit_in_bytes", l->memory_max >= 0 ? l->memory_max : -1, e) != ERR_OK)
+        return e->code;
+    if ((h->controllers & CG_CTL_PIDS) && l->pids_max >= 0)
+        return write_number(dir, "pids.max", l->pids_max, e);
+    if ((h->controllers & CG_CTL_PIDS) && !fresh)
+        return fs_write_control(dir, "pids.max", "max", e);
+    return ERR_OK;
+}
+
+static void v1_usage(const struct cg_hier *h, int dir, struct cg_usage *ret)
+{
+    uint64_t inactive = 0;
+
+    if (h->controllers & CG_CTL_CPUACCT)
+        cg_read_u64(dir, "cpuacct.usage", &ret->cpu_ns);
+    if (h->controllers & CG_CTL_PIDS)
+        cg_read_u64(dir, "pids.current", &ret->pids);
+    if ((h->controllers & CG_CTL_MEMORY) && cg_read_u64(dir, "memory.usage_in_bytes", &ret->memory_bytes)) {
+        cg_read_key(dir, "memory.stat", "total_inactive_file", &inactive);
+        ret->working_set_bytes = ret->memory_bytes > inactive ? ret->memory_bytes - inactive : 0;
+        cg_read_key(dir, "memory.oom_control", "oom_kill", &ret->oom_kills);
+    }
+}
+
+static bool v1_kill(int dir)
+{
+    (void)dir;
+    return false;
+}
+
+/* Failure shows in v1_frozen() and in what is left alive; other hierarchies than freezer's have no such file.
+ */
+static void v1_freeze(int dir, bool on)
+{
+    struct err ignored = {0};
+
+    if (fs_write_control(dir, "freezer.state", on ? "FROZEN" : "THAWED", &ignored) != ERR_OK)
+        return;
+}
+
+static bool v1_frozen(int dir)
+{
+    struct err e = {0};
+    str_auto state = NULL;
+
+    return fs_read_at(dir, "freezer.state", FS_SMALL_MAX, &state, NULL, &e) == ERR_OK &&
+           str_starts(state, "FROZEN");
+}
+
+const struct cg_backend cg_backend_v1 = {
+    .v2 = false,
+    .prepare_root = v1_prepare_root,
+    .prepare = v1_prepare,
+    .limit = v1_limit,
+    .usage = v1_usage,
+    .kill = v1_kill,
+    .freeze = v1_freeze,
+    .frozen = v1_frozen,
+    .populated = cg_any_process,
+};

@@ -1,0 +1,210 @@
+/*
+ * cgroup_v2 - the unified hierarchy.  A controller works in a cgroup only when every cgroup above it lists it
+ * in cgroup.subtree_control, and a cgroup that lists any (other than the root of all) must hold no process
+ * itself.
+ */
+#include "base/fs.h"
+#include "cgroups/internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What kubelet asks of a pod's cgroup, plus io. */
+#define WANTED (CG_CTL_CPU | CG_CTL_CPUSET | CG_CTL_MEMORY | CG_CTL_PIDS | CG_CTL_HUGETLB | CG_CTL_IO)
+
+static enum err_code read_controllers(int dir, const char *file, unsigned *ret, struct err *e)
+{
+    str_auto text = NULL;
+
+    if (fs_read_at(dir, file, FS_SMALL_MAX, &text, NULL, e) != ERR_OK)
+        return e->code;
+    *ret = cg_controllers_parse(text);
+    return ERR_OK;
+}
+
+/*
+ * Hands `wanted` down to the children of dir.  All in one write; when the kernel refuses that, one by one, so
+ * that a controller that cannot be had (cpu while realtime processes exist) does not take the others with it.
+ */
+static enum err_code enable(int dir, unsigned wanted, unsigned required, struct err *e)
+{
+    unsigned available = 0, enabled = 0;
+    char text[128];
+
+    if (read_controllers(dir, "cgroup.controllers", &available, e) != ERR_OK ||
+        read_controllers(dir, "cgroup.subtree_control", &enabled, e) != ERR_OK)
+        return e->code;
+    wanted &= available & ~enabled;
+    if (wanted == 0)
+        return ERR_OK;
+    cg_controllers_format(wanted, '+', text, sizeof(text));
+    if (fs_write_control(dir, "cgroup.subtree_control", text, e) == ERR_OK)
+        return ERR_OK;
+    *e = (struct err){0};
+    for (unsigned bit = 1; bit <= CG_CTL_IO; bit <<= 1) {
+        if ((wanted & bit) == 0)
+            continue;
+        cg_controllers_format(bit, '+', text, sizeof(text));
+        if (fs_write_control(dir, "cgroup.subtree_control", text, e) != ERR_OK) {
+            if ((required & bit) && e->sys == EBUSY)
+                return err_set(
+                    e, ERR_PRECONDITION,
+                    "controllers cannot be handed to children while processes are in the cgroup itself: move "
+                    "them into a child of it");
+            if (required & bit)
+                return e->code;
+            *e = (struct err){0};
+        }
+    }
+    return ERR_OK;
+}
+
+/* Best effort, on cgroups that are not ours: what could not be had shows in <root>'s cgroup.controllers. */
+static void enable_quietly(int dir, unsigned wanted)
+{
+    struct err ignored = {0};
+
+    if (enable(dir, wanted, 0, &ignored) != ERR_OK)
+        return;
+}
+
+/*
+ * <root> of a unit with Delegate=yes has its controllers already.  Those it lacks are asked for in the
+ * cgroups above, as kubelet does: an enabled controller takes nothing from anybody (systemd leaves hugetlb
+ * alone, which it does not know, and keeps the rest as its units say).
+ */
+static enum err_code v2_prepare_root(struct cg_hier *h, const char *root, struct err *e)
+{
+    unsigned all = 0, here = 0;
+    char path[CG_PATH_MAX];
+    fd_auto top = cg_open_dir(h, "/");
+    fd_auto dir = cg_open_dir(h, root);
+
+    if (top < 0 || dir < 0)
+        return err_sys(e, errno, "open");
+    if (read_controllers(top, "cgroup.controllers", &all, e) != ERR_OK ||
+        read_controllers(dir, "cgroup.controllers", &here, e) != ERR_OK)
+        return e->code;
+    if ((WANTED & all & ~here) != 0) {
+        size_t n = strlen(root);
+        for (size_t i = 0; i < n; i++) {
+            if (root[i] != '/')
+                continue;
+            snprintf(path, sizeof(path), "%.*s", (int)i, root);
+            fd_auto above = cg_open_dir(h, path);
+            if (above >= 0)
+                enable_quietly(above, WANTED & all & ~here);
+        }
+        if (read_controllers(dir, "cgroup.controllers", &here, e) != ERR_OK)
+            return e->code;
+    }
+    h->controllers = here;
+    return enable(dir, WANTED & here, CG_REQUIRED & here, e);
+}
+
+static enum err_code v2_prepare(const struct cg_hier *h, int dir, int parent, struct err *e)
+{
+    (void)parent;
+    return enable(dir, WANTED & h->controllers, CG_REQUIRED & h->controllers, e);
+}
+
+static enum err_code write_limit(int dir, const char *file, int64_t value, struct err *e)
+{
+    char text[24] = "max";
+
+    if (value >= 0)
+        snprintf(text, sizeof(text), "%" PRId64, value);
+    return fs_write_control(dir, file, text, e);
+}
+
+static enum err_code v2_limit(const struct cg_hier *h, int dir, const struct cg_limits *l, bool fresh,
+                              struct err *e)
+{
+    char text[64];
+
+    if (h->controllers & CG_CTL_CPU) {
+        if (l->cpu_shares >= 0 &&
+            write_limit(dir, "cpu.weight", (int64_t)cg_weight_from_shares((uint64_t)l->cpu_shares), e) !=
+                ERR_OK)
+            return e->code;
+        if (l->cpu_quota_us >= 0)
+            snprintf(text, sizeof(text), "%" PRId64 " %d", l->cpu_quota_us, CG_CPU_PERIOD_US);
+        else
+            snprintf(text, sizeof(text), "max %d", CG_CPU_PERIOD_US);
+        if ((l->cpu_quota_us >= 0 || !fresh) && fs_write_control(dir, "cpu.max", text, e) != ERR_OK)
+            return e->code;
+    }
+    if ((h->controllers & CG_CTL_MEMORY) && (l->memory_max >= 0 || !fresh) &&
+        write_limit(dir, "memory.max", l->memory_max, e) != ERR_OK)
+        return e->code;
+    if ((h->controllers & CG_CTL_PIDS) && (l->pids_max >= 0 || !fresh))
+        return write_limit(dir, "pids.max", l->pids_max, e);
+    return ERR_OK;
+}
+
+static void v2_usage(const struct cg_hier *h, int dir, struct cg_usage *ret)
+{
+    uint64_t usec = 0, inactive = 0, anon = 0, file = 0;
+
+    /* cpu.stat has times even without the cpu controller; on a hybrid cpuacct has counted already. */
+    if (ret->cpu_ns == 0 && cg_read_key(dir, "cpu.stat", "usage_usec", &usec))
+        ret->cpu_ns = usec * 1000;
+    if (h->controllers & CG_CTL_PIDS)
+        cg_read_u64(dir, "pids.current", &ret->pids);
+    if ((h->controllers & CG_CTL_MEMORY) == 0)
+        return;
+    /* The root of all has no memory.current. */
+    if (!cg_read_u64(dir, "memory.current", &ret->memory_bytes) &&
+        cg_read_key(dir, "memory.stat", "anon", &anon) && cg_read_key(dir, "memory.stat", "file", &file))
+        ret->memory_bytes = anon + file;
+    cg_read_key(dir, "memory.stat", "inactive_file", &inactive);
+    ret->working_set_bytes = ret->memory_bytes > inactive ? ret->memory_bytes - inactive : 0;
+    /* Local: kills in this very cgroup.  Before 5.2 there is only the sum with its children. */
+    if (!cg_read_key(dir, "memory.events.local", "oom_kill", &ret->oom_kills))
+        cg_read_key(dir, "memory.events", "oom_kill", &ret->oom_kills);
+}
+
+static bool v2_kill(int dir)
+{
+    struct err e = {0};
+
+    return fs_write_control(dir, "cgroup.kill", "1", &e) == ERR_OK; /* since 5.14 */
+}
+
+static void v2_freeze(int dir, bool on)
+{
+    struct err ignored = {0};
+
+    if (fs_write_control(dir, "cgroup.freeze", on ? "1" : "0", &ignored) != ERR_OK)
+        return;
+}
+
+static bool v2_frozen(int dir)
+{
+    uint64_t frozen = 0;
+
+    return cg_read_key(dir, "cgroup.events", "frozen", &frozen) && frozen != 0;
+}
+
+static bool v2_populated(int dir)
+{
+    uint64_t populated = 0;
+
+    /* The root of all has no cgroup.events; it is never ours to ask about. */
+    return cg_read_key(dir, "cgroup.events", "populated", &populated) && populated != 0;
+}
+
+const struct cg_backend cg_backend_v2 = {
+    .v2 = true,
+    .prepare_root = v2_prepare_root,
+    .prepare = v2_prepare,
+    .limit = v2_limit,
+    .usage = v2_usage,
+    .kill = v2_kill,
+    .freeze = v2_freeze,
+    .frozen = v2_frozen,
+    .populated = v2_populated,
+};

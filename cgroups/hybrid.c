@@ -1,0 +1,111 @@
+/*
+ * hybrid - keeping the v2 side of a hybrid free of controllers.
+ *
+ * crun refuses to start containers where v1 hierarchies are mounted and the v2 tree still has a controller
+ * ("cgroups in hybrid mode not supported, drop all controllers from cgroupv2"); in practice that is hugetlb,
+ * which nobody mounted.  A controller leaves the v2 tree for as long as it is mounted as v1, no matter where:
+ * so it is mounted below a folder of ours.  No cgroup is made there.
+ */
+#include "base/fs.h"
+#include "base/log.h"
+#include "cgroups/internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+
+static enum err_code pin_one(struct cg_tree *t, const char *name, struct err *e)
+{
+    char point[CG_PATH_MAX];
+
+    if (t->scratch_dir == NULL)
+        return err_set(e, ERR_PRECONDITION,
+                       "cgroup v1 and v2 are mixed and controller \"%s\" is left on v2, which OCI runtimes "
+                       "refuse: mount it as v1 "
+                       "(mount -t cgroup -o %s none <folder>)",
+                       name, name);
+    snprintf(point, sizeof(point), "%s/%s", t->scratch_dir, name);
+    if (!fs_is_mountpoint(point)) {
+        if (fs_mkdirs(point, 0700, e) != ERR_OK)
+            return e->code;
+        if (mount("none", point, "cgroup", MS_NOSUID | MS_NODEV | MS_NOEXEC, name) != 0) {
+            int sys = errno;
+            fs_remove_quietly(AT_FDCWD, point);
+            return err_set(e, ERR_PRECONDITION,
+                           "cgroup v1 and v2 are mixed and controller \"%s\" is left on v2, which OCI "
+                           "runtimes refuse; mounting it as "
+                           "v1 at %s failed: %s.  Mount it as v1 elsewhere, or boot with v2 alone "
+                           "(systemd.unified_cgroup_hierarchy=1)",
+                           name, point, strerror(sys));
+        }
+    }
+    snprintf(t->pinned[t->n_pinned++], CG_NAME_MAX, "%s", name);
+    return ERR_OK;
+}
+
+/* The kernel takes a controller from v2 children without asking them: so ask here. */
+static enum err_code refuse_if_in_use(int v2_fd, const char *point, const char *name, struct err *e)
+{
+    str_auto used = NULL;
+
+    if (fs_read_at(v2_fd, "cgroup.subtree_control", FS_SMALL_MAX, &used, NULL, e) != ERR_OK)
+        return err_wrap(e, "cgroup %s", point);
+    char *saved = NULL;
+    for (char *word = strtok_r(used, " \n", &saved); word != NULL; word = strtok_r(NULL, " \n", &saved))
+        if (strcmp(word, name) == 0)
+            return err_set(e, ERR_PRECONDITION,
+                           "cgroup v1 and v2 are mixed and controller \"%s\" is used below %s, so OCI "
+                           "runtimes refuse to start "
+                           "containers: write -%s to %s/cgroup.subtree_control, or boot with v2 alone "
+                           "(systemd.unified_cgroup_hierarchy=1)",
+                           name, point, name, point);
+    return ERR_OK;
+}
+
+enum err_code cg_pin_controllers(struct cg_tree *t, const struct cg_found *found, struct err *e)
+{
+    str_auto list = NULL;
+    const struct cg_hier *v2 = NULL;
+
+    if (t->layout != CG_HYBRID)
+        return ERR_OK;
+    for (size_t i = 0; i < t->n_hiers; i++)
+        if (t->hiers[i].backend->v2)
+            v2 = &t->hiers[i];
+    if (v2 == NULL)
+        return ERR_OK;
+    if (fs_read_at(v2->fd, "cgroup.controllers", FS_SMALL_MAX, &list, NULL, e) != ERR_OK)
+        return err_wrap(e, "cgroup %s", v2->point);
+    char *saved = NULL;
+    for (char *name = strtok_r(list, " \n", &saved); name != NULL; name = strtok_r(NULL, " \n", &saved)) {
+        if (strlen(name) >= CG_NAME_MAX || strchr(name, '/') != NULL || t->n_pinned == CG_HIERS_MAX)
+            continue;
+        if (refuse_if_in_use(v2->fd, v2->point, name, e) != ERR_OK || pin_one(t, name, e) != ERR_OK)
+            return e->code;
+    }
+    /*
+     * A v1 hierarchy that is mounted in no usual place is held by somebody's mount that may end any moment
+     * (another agent, or an earlier run of this one): hold it, too.  Nice to have, so failure is no error.
+     */
+    for (size_t i = 0; i < found->n_unmounted && t->scratch_dir != NULL && t->n_pinned < CG_HIERS_MAX; i++) {
+        struct err ignored = {0};
+        if (pin_one(t, found->unmounted[i], &ignored) != ERR_OK)
+            log_debug("cgroup v1 hierarchy not held", F_STR("hierarchy", found->unmounted[i]),
+                      F_ERR(&ignored));
+    }
+    return ERR_OK;
+}
+
+void cg_unpin_controllers(struct cg_tree *t)
+{
+    for (size_t i = 0; i < t->n_pinned; i++) {
+        char point[CG_PATH_MAX];
+        snprintf(point, sizeof(point), "%s/%s", t->scratch_dir, t->pinned[i]);
+        if (umount2(point, MNT_DETACH | UMOUNT_NOFOLLOW) != 0)
+            log_debug("cgroup mount not removed", F_STR("path", point), F_STR("err", strerror(errno)));
+        fs_remove_quietly(AT_FDCWD, point);
+    }
+    t->n_pinned = 0;
+}

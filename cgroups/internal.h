@@ -1,0 +1,136 @@
+/*
+ * cgroups, private: one struct for each hierarchy that is mounted, and the function table that hides whether
+ * it is a v1 or the v2 one.  A v2 host has one hierarchy, a v1 host one for each controller, a hybrid both
+ * kinds; every operation of cgroup.h is a loop over the hierarchies, so a hybrid needs no code of its own but
+ * hybrid.c.
+ *
+ * Paths: `path` is absolute below the mount point ("/kubepods/burstable/pod1"); it is opened relative to
+ * the hierarchy's descriptor, so a scratch directory can stand in for the cgroup file system.
+ */
+#ifndef CGROUPS_INTERNAL_H
+#define CGROUPS_INTERNAL_H
+#include "cgroups/cgroup.h"
+
+#include <stddef.h>
+
+#define CG_MOUNTS "/sys/fs/cgroup" /* where OCI runtimes look, and therefore we */
+#define CG_HIERS_MAX 24            /* the kernel has about 15 controllers; named hierarchies come on top */
+#define CG_NAME_MAX 128            /* all controllers in one v1 hierarchy are about 90 characters */
+#define CG_PATH_MAX 1024
+#define CG_DEPTH_MAX 64 /* levels below a pod that are walked on v1; nested engines use about ten */
+
+enum cg_controller { /* bits */
+                     CG_CTL_CPU = 1 << 0,
+                     CG_CTL_CPUACCT = 1 << 1,
+                     CG_CTL_CPUSET = 1 << 2,
+                     CG_CTL_MEMORY = 1 << 3,
+                     CG_CTL_PIDS = 1 << 4,
+                     CG_CTL_FREEZER = 1 << 5,
+                     CG_CTL_HUGETLB = 1 << 6,
+                     CG_CTL_IO = 1 << 7, /* blkio on v1 */
+};
+/* Without these no limit of a pod can be kept. */
+#define CG_REQUIRED (CG_CTL_CPU | CG_CTL_MEMORY | CG_CTL_PIDS)
+
+unsigned
+cg_controllers_parse(const char *list); /* names separated by blanks or commas; unknown ones are skipped */
+/* "cpu memory"; with prefix '+': "+cpu +memory". */
+void cg_controllers_format(unsigned controllers, char prefix, char *ret, size_t size);
+
+/* ---- discover.c: what is mounted, from text --------------------------------------------------- */
+struct cg_found_hier {
+    bool v2;
+    unsigned controllers;   /* v1 only; v2's stand in its cgroup.controllers */
+    char name[CG_NAME_MAX]; /* as in /proc/self/cgroup: "memory", "cpu,cpuacct", "name=systemd"; "unified" */
+    char point[256];        /* where it is mounted */
+    char own[CG_PATH_MAX];  /* the cgroup of the caller in it */
+};
+
+struct cg_found {
+    enum cg_layout layout;
+    struct cg_found_hier hiers[CG_HIERS_MAX];
+    size_t n;
+    char unmounted[CG_HIERS_MAX][CG_NAME_MAX]; /* v1 hierarchies with controllers that exist but are not
+                                                  mounted below CG_MOUNTS */
+    size_t n_unmounted;
+};
+
+/* ERR_PRECONDITION: no cgroup file system.  ERR_INVALID: text that no kernel writes. */
+enum err_code cg_discover(struct cg_found *ret, const char *mountinfo, const char *proc_cgroup,
+                          struct err *e) MUST_CHECK;
+
+/* ---- hierarchies ------------------------------------------------------------------------------ */
+struct cg_hier {
+    const struct cg_backend *backend;
+    unsigned controllers; /* v2: those that <root> has */
+    char name[CG_NAME_MAX];
+    char *point;
+    int fd;               /* the mount point */
+    size_t root_existing; /* length of that part of <root> that was there before us */
+};
+
+struct cg_backend {
+    bool v2;
+    /* After <root> exists, before anything below it: find and hand down the controllers. */
+    enum err_code (*prepare_root)(struct cg_hier *h, const char *root, struct err *e);
+    /* `dir` (a cgroup below `parent`) shall have children: v1 cpuset inheritance, v2 subtree_control. */
+    enum err_code (*prepare)(const struct cg_hier *h, int dir, int parent, struct err *e);
+    /* Writes what this hierarchy controls.  `fresh`: made a moment ago, so "no limit" needs no write. */
+    enum err_code (*limit)(const struct cg_hier *h, int dir, const struct cg_limits *l, bool fresh,
+                           struct err *e);
+    void (*usage)(const struct cg_hier *h, int dir,
+                  struct cg_usage *ret); /* adds what this hierarchy counts */
+    bool (*kill)(int dir);               /* cgroup.kill; false: the kernel has none */
+    void (*freeze)(int dir, bool on);    /* one cgroup; asynchronous; no freezer here: nothing */
+    bool (*frozen)(int dir);
+    bool (*populated)(int dir); /* at or below */
+};
+extern const struct cg_backend cg_backend_v1;
+extern const struct cg_backend cg_backend_v2;
+
+struct cg_tree {
+    enum cg_layout layout;
+    struct cg_hier hiers[CG_HIERS_MAX]; /* v2 first, then freezer: what kills best comes first */
+    size_t n_hiers;
+    char root[CG_PATH_MAX / 2]; /* "" for "/", else without a "/" at the end: a prefix for paths */
+    char *scratch_dir;
+    char pinned[CG_HIERS_MAX][CG_NAME_MAX]; /* mounted as v1 below scratch_dir */
+    size_t n_pinned;
+    int leaf_fd[2];
+    char *leaf_procs[2];
+};
+
+/* What cg_open() looks at; tests give their own. */
+struct cg_env {
+    const char *mountinfo, *proc_cgroup;
+    int root_fd;       /* "/" */
+    unsigned required; /* CG_REQUIRED */
+};
+enum err_code cg_open_env(struct cg_tree **ret, const struct cg_options *o, const struct cg_env *env,
+                          struct err *e) MUST_CHECK;
+
+/* ---- hybrid.c --------------------------------------------------------------------------------- */
+enum err_code cg_pin_controllers(struct cg_tree *t, const struct cg_found *found, struct err *e) MUST_CHECK;
+void cg_unpin_controllers(struct cg_tree *t);
+
+/* ---- tree.c ----------------------------------------------------------------------------------- */
+bool cg_path_is_ours(const struct cg_tree *t,
+                     const char *path); /* at or below <root>/kubepods or <root>/coracle */
+int cg_open_dir(const struct cg_hier *h, const char *path); /* -1 with errno; O_DIRECTORY, readable */
+/* Makes <root><sub> in one hierarchy, prepares new levels and, `inner`, the last one.  The descriptor may be
+ * NULL. */
+enum err_code cg_make(const struct cg_tree *t, struct cg_hier *h, const char *sub, bool inner,
+                      bool *ret_fresh, int *ret_dir, struct err *e) MUST_CHECK;
+enum err_code cg_make_root(const struct cg_tree *t, struct cg_hier *h, struct err *e) MUST_CHECK;
+enum err_code cg_remove_below(const struct cg_hier *h, const char *path, struct err *e) MUST_CHECK;
+
+/* ---- kill.c ----------------------------------------------------------------------------------- */
+void cg_kill_below(struct cg_tree *t, const char *path); /* cg_kill() without its check */
+bool cg_procs_left(struct cg_tree *t, const char *path);
+bool cg_wait_empty(struct cg_tree *t, const char *path, unsigned timeout_ms);
+bool cg_any_process(int dir); /* by reading cgroup.procs at and below: v1 */
+
+/* ---- usage.c: numbers in files; false when the file or the key is missing ---------------------- */
+bool cg_read_u64(int dir, const char *file, uint64_t *ret);
+bool cg_read_key(int dir, const char *file, const char *key, uint64_t *ret);
+#endif

@@ -1,0 +1,285 @@
+/*
+ * kill - ending every process at or below a cgroup, without waiting for their death.
+ *
+ * v2 does it in the kernel (cgroup.kill).  Elsewhere a process may fork between our reading of cgroup.procs
+ * and our signal, so the cgroup is frozen first: frozen processes cannot fork, and a process that is thawed
+ * with SIGKILL pending dies before it runs another instruction of its own.
+ */
+#include "base/clock.h"
+#include "base/fs.h"
+#include "cgroups/internal.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <time.h>
+
+#define FREEZE_ROUNDS 12
+#define FREEZE_PAUSE_US                                                                                      \
+    500 /* between rounds: at most 6 ms in all, for processes that sleep in the kernel                       \
+         */
+
+struct pids {
+    pid_t *v;
+    size_t n, cap;
+    bool failed; /* no memory: the set is not complete */
+};
+
+static void pids_add(struct pids *s, pid_t pid)
+{
+    if (s->n == s->cap) {
+        size_t cap = s->cap != 0 ? 2 * s->cap : 64;
+        pid_t *v = reallocarray(s->v, cap, sizeof(*v));
+        if (v == NULL) {
+            s->failed = true;
+            return;
+        }
+        s->v = v;
+        s->cap = cap;
+    }
+    s->v[s->n++] = pid;
+}
+
+static int compare_pids(const void *a, const void *b)
+{
+    pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+static bool pids_have(const struct pids *s, pid_t pid)
+{
+    return s->n > 0 && bsearch(&pid, s->v, s->n, sizeof(pid), compare_pids) != NULL;
+}
+
+typedef bool (*pid_fn)(pid_t pid, void *arg); /* false stops */
+
+static bool each_line(int fd, pid_fn fn, void *arg)
+{
+    char chunk[4096];
+    uint64_t pid = 0;
+
+    for (;;) {
+        ssize_t n = read(fd, chunk, sizeof(chunk));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <=
+            0) /* ENODEV: removed meanwhile; EOPNOTSUPP: a threaded child, its processes show further up */
+            return true;
+        for (ssize_t i = 0; i < n; i++) {
+            if (chunk[i] >= '0' && chunk[i] <= '9') {
+                pid = pid < INT32_MAX / 10 ? 10 * pid + (uint64_t)(chunk[i] - '0') : INT32_MAX;
+                continue;
+            }
+            /* 0 is a process outside our pid namespace; it, init and ourselves are never a pod's. */
+            if (pid > 1 && pid < INT32_MAX && (pid_t)pid != getpid() && !fn((pid_t)pid, arg))
+                return false;
+            pid = 0;
+        }
+    }
+}
+
+static bool each_pid_in(int dir, pid_fn fn, void *arg)
+{
+    fd_auto fd = openat(dir, "cgroup.procs", O_RDONLY | O_CLOEXEC);
+
+    return fd < 0 || each_line(fd, fn, arg);
+}
+
+/* Calls fn for dir and each cgroup below it, parents first; false when fn stopped it. */
+static bool each_cgroup(int dir, unsigned depth, bool (*fn)(int dir, void *arg), void *arg)
+{
+    if (!fn(dir, arg))
+        return false;
+    if (depth >= CG_DEPTH_MAX)
+        return true;
+    int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *list = copy >= 0 ? fdopendir(copy) : NULL;
+    bool go_on = true;
+    if (list == NULL) {
+        scope_close_p(&copy);
+        return true;
+    }
+    for (struct dirent *d = readdir(list); d != NULL && go_on; d = readdir(list)) {
+        if (d->d_type != DT_DIR || strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0)
+            continue;
+        fd_auto child = openat(dir, d->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+        if (child >= 0)
+            go_on = each_cgroup(child, depth + 1, fn, arg);
+    }
+    closedir(list);
+    return go_on;
+}
+
+struct visit {
+    pid_fn fn;
+    void *arg;
+};
+
+static bool visit_pids(int dir, void *arg)
+{
+    const struct visit *v = arg;
+
+    return each_pid_in(dir, v->fn, v->arg);
+}
+
+static bool each_pid_below(int dir, pid_fn fn, void *arg)
+{
+    struct visit v = {.fn = fn, .arg = arg};
+
+    return each_cgroup(dir, 0, visit_pids, &v);
+}
+
+static bool collect(pid_t pid, void *arg)
+{
+    pids_add(arg, pid);
+    return true;
+}
+
+static bool stop_at_once(pid_t pid, void *arg)
+{
+    (void)pid;
+    (void)arg;
+    return false;
+}
+
+bool cg_any_process(int dir)
+{
+    return !each_pid_below(dir, stop_at_once, NULL);
+}
+
+struct strike {
+    const struct pids *dying; /* killed by the kernel already */
+    size_t hits;
+};
+
+static bool strike_one(pid_t pid, void *arg)
+{
+    struct strike *s = arg;
+
+    if (pids_have(s->dying, pid))
+        return true;
+    kill(pid, SIGKILL); /* ESRCH: gone by itself */
+    s->hits++;
+    return true;
+}
+
+struct opened {
+    const struct cg_backend *backend;
+    int dir;
+    bool freezer; /* this hierarchy can freeze */
+};
+
+static size_t strike_all(const struct opened *o, size_t n, const struct pids *dying)
+{
+    struct strike s = {.dying = dying};
+
+    for (size_t i = 0; i < n; i++)
+        each_pid_below(o[i].dir, strike_one, &s);
+    return s.hits;
+}
+
+static bool thaw_one(int dir, void *arg)
+{
+    const struct opened *o = arg;
+
+    o->backend->freeze(dir, false); /* children too: a container may have been paused */
+    return true;
+}
+
+static void freeze_and_strike(const struct opened *o, size_t n)
+{
+    const struct timespec pause = {.tv_nsec = FREEZE_PAUSE_US * 1000};
+    const struct pids nobody = {0};
+    bool was_frozen = false;
+
+    for (size_t i = 0; i < n; i++)
+        if (o[i].freezer)
+            o[i].backend->freeze(o[i].dir, true);
+    for (unsigned round = 0; round < FREEZE_ROUNDS; round++) {
+        bool frozen = false;
+        for (size_t i = 0; i < n && !frozen; i++)
+            frozen = o[i].freezer && o[i].backend->frozen(o[i].dir);
+        if (strike_all(o, n, &nobody) == 0 || was_frozen)
+            break; /* all that could still fork were frozen before this round began */
+        was_frozen = frozen;
+        if (!frozen)
+            nanosleep(&pause, NULL);
+    }
+}
+
+void cg_kill_below(struct cg_tree *t, const char *path)
+{
+    struct opened o[CG_HIERS_MAX];
+    struct pids dying = {0};
+    size_t n = 0;
+
+    for (size_t i = 0; i < t->n_hiers; i++) {
+        int dir = cg_open_dir(&t->hiers[i], path);
+        if (dir < 0)
+            continue;
+        const struct cg_backend *b = t->hiers[i].backend;
+        if (b->v2) {
+            /* On a hybrid: who is listed here needs no second signal, only who is found in v1 alone does. */
+            if (t->layout == CG_HYBRID)
+                each_pid_below(dir, collect, &dying);
+            if (b->kill(dir)) {
+                close(dir);
+                continue;
+            }
+            dying.n = 0;
+        }
+        bool freezer = b->v2 || (t->hiers[i].controllers & CG_CTL_FREEZER) != 0;
+        o[n++] = (struct opened){.backend = b, .dir = dir, .freezer = freezer};
+    }
+    if (dying.n > 0)
+        qsort(dying.v, dying.n, sizeof(*dying.v), compare_pids);
+    if (n > 0 && (strike_all(o, n, &dying) > 0))
+        freeze_and_strike(o, n);
+    for (size_t i = 0; i < n; i++) {
+        /* Also when we froze nothing: v1's frozen processes, of a paused container say, do not even die. */
+        if (o[i].freezer)
+            each_cgroup(o[i].dir, 0, thaw_one, &o[i]);
+        close(o[i].dir);
+    }
+    free(dying.v);
+}
+
+enum err_code cg_kill(struct cg_tree *t, const char *path, struct err *e)
+{
+    if (!cg_path_is_ours(t, path))
+        return err_set(e, ERR_INVALID, "kill cgroup \"%.200s\": not below %s/kubepods or %s/coracle", path,
+                       t->root, t->root);
+    cg_kill_below(t, path);
+    return ERR_OK;
+}
+
+bool cg_procs_left(struct cg_tree *t, const char *path)
+{
+    for (size_t i = 0; i < t->n_hiers; i++) {
+        fd_auto dir = cg_open_dir(&t->hiers[i], path);
+        if (dir >= 0 && t->hiers[i].backend->populated(dir))
+            return true;
+    }
+    return false;
+}
+
+bool cg_populated(struct cg_tree *t, const char *path)
+{
+    return cg_path_is_ours(t, path) && cg_procs_left(t, path);
+}
+
+bool cg_wait_empty(struct cg_tree *t, const char *path, unsigned timeout_ms)
+{
+    const struct timespec pause = {.tv_nsec = 2 * 1000 * 1000};
+    uint64_t end = clock_mono_ms() + timeout_ms;
+
+    while (cg_procs_left(t, path)) {
+        if (clock_mono_ms() >= end)
+            return false;
+        nanosleep(&pause, NULL);
+    }
+    return true;
+}

@@ -1,0 +1,66 @@
+/*
+ * leaf - the two cgroups for processes of our own: short-lived children (ops) and the supervisors (conmon).
+ * They are not the agent's: ending or limiting the agent must not reach them, and an old child must be found
+ * after a restart.
+ */
+#include "base/buf.h"
+#include "base/fs.h"
+#include "cgroups/internal.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#define SWEEP_TIMEOUT_MS 5000
+
+static const char *const leaf_names[] = {
+    [CG_LEAF_OPS] = "/coracle/ops", [CG_LEAF_CONMON] = "/coracle/conmon"};
+
+int cg_leaf_fd(struct cg_tree *t, enum cg_leaf leaf)
+{
+    return t->leaf_fd[leaf];
+}
+
+const char *cg_leaf_procs(struct cg_tree *t, enum cg_leaf leaf)
+{
+    return t->leaf_procs[leaf];
+}
+
+enum err_code cg_leaf_attach(struct cg_tree *t, enum cg_leaf leaf, pid_t pid, struct err *e)
+{
+    char text[16], path[CG_PATH_MAX];
+
+    if (pid <= 0)
+        return err_set(e, ERR_INVALID, "attach process %d to a cgroup: not a process", (int)pid);
+    snprintf(path, sizeof(path), "%s%s", t->root, leaf_names[leaf]);
+    snprintf(text, sizeof(text), "%d", (int)pid);
+    for (size_t i = 0; i < t->n_hiers; i++) {
+        fd_auto dir = cg_open_dir(&t->hiers[i], path);
+        if (dir < 0)
+            return err_sys(e, errno, "attach process %d: open cgroup %s%s", (int)pid, t->hiers[i].point,
+                           path);
+        if (fs_write_control(dir, "cgroup.procs", text, e) != ERR_OK) {
+            if (e->sys == ESRCH)
+                return err_set(e, ERR_NOT_FOUND, "attach process %d to cgroup %s: it is gone", (int)pid,
+                               path);
+            return err_wrap(e, "attach process %d to cgroup %s%s", (int)pid, t->hiers[i].point, path);
+        }
+    }
+    return ERR_OK;
+}
+
+enum err_code cg_ops_sweep(struct cg_tree *t, struct err *e)
+{
+    char path[CG_PATH_MAX];
+
+    snprintf(path, sizeof(path), "%s%s", t->root, leaf_names[CG_LEAF_OPS]);
+    if (!cg_procs_left(t, path))
+        return ERR_OK;
+    cg_kill_below(t, path);
+    if (!cg_wait_empty(t, path, SWEEP_TIMEOUT_MS))
+        return err_set(
+            e, ERR_UNAVAILABLE,
+            "cgroup %s: children of an earlier run are still there %d ms after SIGKILL (a path that hangs?)",
+            path, SWEEP_TIMEOUT_MS);
+    return ERR_OK;
+}

@@ -1,0 +1,111 @@
+#include "cni/attachment.h"
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/scope.h"
+#include "cni/names.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+
+static bool is_ip(const char *text)
+{
+    unsigned char raw[16];
+
+    return inet_pton(AF_INET, text, raw) == 1 || inet_pton(AF_INET6, text, raw) == 1;
+}
+
+static enum err_code check_port(const struct cni_port_mapping *p, size_t i, struct err *e)
+{
+    if (p->host_port > 65535 || p->container_port < 1 || p->container_port > 65535)
+        return err_set(e, ERR_INVALID, "port mapping %zu: %d to %d is out of range", i, p->host_port,
+                       p->container_port);
+    if (!str_eq(p->protocol, "tcp") && !str_eq(p->protocol, "udp") && !str_eq(p->protocol, "sctp"))
+        return err_set(e, ERR_INVALID, "port mapping %zu: protocol \"%.20s\" is not tcp, udp or sctp", i,
+                       p->protocol != NULL ? p->protocol : "");
+    if (p->host_ip != NULL && p->host_ip[0] != '\0' && !is_ip(p->host_ip))
+        return err_set(e, ERR_INVALID, "port mapping %zu: host IP \"%.60s\" is not an address", i,
+                       p->host_ip);
+    return ERR_OK;
+}
+
+enum err_code cni_attachment_check(const struct cni_attachment *a, bool add, struct err *e)
+{
+    const char *args[] = { a->pod_namespace, a->pod_name, a->pod_uid };
+
+    if (!cni_name_ok(a->container_id))
+        return err_set(e, ERR_INVALID,
+                       "container id \"%.120s\": must begin with a letter or digit, then letters, digits, "
+                       "\"_\", \".\", \"-\", at most %d",
+                       a->container_id != NULL ? a->container_id : "", CNI_NAME_MAX);
+    if (!cni_ifname_ok(a->ifname))
+        return err_set(e, ERR_INVALID,
+                       "interface name \"%.40s\": 1 to 15 bytes without \"/\", \":\" and blanks",
+                       a->ifname != NULL ? a->ifname : "");
+    if (add && (a->netns == NULL || a->netns[0] != '/'))
+        return err_set(e, ERR_INVALID, "network namespace \"%.120s\" is not an absolute path",
+                       a->netns != NULL ? a->netns : "");
+    for (size_t i = 0; i < ARRAY_LEN(args); i++) {
+        if (args[i] != NULL && !cni_arg_ok(args[i]))
+            return err_set(e, ERR_INVALID, "\"%.120s\" cannot stand in CNI_ARGS", args[i]);
+    }
+    if (a->n_ports > CNI_PORTS_MAX)
+        return err_set(e, ERR_INVALID, "%zu port mappings are more than the %d allowed", a->n_ports,
+                       CNI_PORTS_MAX);
+    for (size_t i = 0; i < a->n_ports; i++) {
+        if (check_port(&a->ports[i], i, e) != ERR_OK)
+            return e->code;
+    }
+    if (a->ingress_bits < 0 || a->egress_bits < 0)
+        return err_set(e, ERR_INVALID, "bandwidth is negative");
+    return ERR_OK;
+}
+
+char *cni_attachment_args(const struct cni_attachment *a)
+{
+    /* Without IgnoreUnknown=1 many plugins fail on keys that they do not know. */
+    return str_printf(
+        "IgnoreUnknown=1;K8S_POD_NAMESPACE=%s;K8S_POD_NAME=%s;K8S_POD_INFRA_CONTAINER_ID=%s;K8S_POD_UID=%s",
+        a->pod_namespace != NULL ? a->pod_namespace : "", a->pod_name != NULL ? a->pod_name : "",
+        a->container_id, a->pod_uid != NULL ? a->pod_uid : "");
+}
+
+/* Containers without a host port (0) need nothing from the network. */
+static json_t *port_mappings(const struct cni_attachment *a)
+{
+    json_auto_t *list = json_array();
+
+    for (size_t i = 0; i < a->n_ports && list != NULL; i++) {
+        const struct cni_port_mapping *p = &a->ports[i];
+        json_t *v;
+
+        if (p->host_port <= 0)
+            continue;
+        v = json_pack("{s:i, s:i, s:s}", "hostPort", p->host_port, "containerPort", p->container_port,
+                      "protocol", p->protocol);
+        if (json_array_append_new(list, v) < 0 || !json_put_str(v, "hostIP", p->host_ip))
+            return NULL;
+    }
+    return take_ptr(&list);
+}
+
+/* The plugin refuses a rate without a burst and the reverse. */
+static bool put_rate(json_t *obj, const char *rate, const char *burst, int64_t bits)
+{
+    return bits <= 0 || (json_object_set_new(obj, rate, json_integer(bits)) == 0 &&
+                         json_object_set_new(obj, burst, json_integer(CNI_BANDWIDTH_BURST)) == 0);
+}
+
+json_t *cni_attachment_capability_args(const struct cni_attachment *a)
+{
+    json_auto_t *all = json_object(), *ports = port_mappings(a), *bandwidth = json_object();
+
+    if (all == NULL || ports == NULL || bandwidth == NULL ||
+        !put_rate(bandwidth, "ingressRate", "ingressBurst", a->ingress_bits) ||
+        !put_rate(bandwidth, "egressRate", "egressBurst", a->egress_bits))
+        return NULL;
+    if ((json_array_size(ports) > 0 && json_object_set(all, "portMappings", ports) < 0) ||
+        (json_object_size(bandwidth) > 0 && json_object_set(all, "bandwidth", bandwidth) < 0))
+        return NULL;
+    return take_ptr(&all);
+}

@@ -1,0 +1,243 @@
+#include "cni/cache.h"
+
+#include "base/buf.h"
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/scope.h"
+#include "cni/names.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <string.h>
+
+#define KIND "cniAttachment"
+
+static char *file_name(const struct cni_entry *entry)
+{
+    return str_printf("%s-%s-%s.json", entry->list.name, entry->container_id, entry->ifname);
+}
+
+enum err_code cni_cache_write(int dirfd, const struct cni_entry *entry, struct err *e)
+{
+    str_auto name = file_name(entry);
+    str_auto text = NULL;
+    json_auto_t *doc = json_pack("{s:s, s:b, s:s, s:s, s:s, s:s, s:s, s:O}", "kind", KIND, "complete",
+                                 entry->complete, "containerId", entry->container_id, "ifName", entry->ifname,
+                                 "networkName", entry->list.name, "netns", entry->netns, "cniArgs",
+                                 entry->args, "config", entry->list.conf);
+
+    if (name == NULL || doc == NULL)
+        return err_nomem(e);
+    if ((entry->capability_args != NULL &&
+         json_object_set(doc, "capabilityArgs", entry->capability_args) < 0) ||
+        (entry->result != NULL && json_object_set(doc, "result", entry->result) < 0))
+        return err_nomem(e);
+    text = json_text(doc);
+    if (text == NULL)
+        return err_nomem(e);
+    if (fs_replace_at(dirfd, name, text, strlen(text), 0600, false, e) != ERR_OK)
+        return err_wrap(e, "CNI result cache");
+    return ERR_OK;
+}
+
+void cni_cache_remove(int dirfd, const struct cni_entry *entry)
+{
+    str_auto name = file_name(entry);
+
+    if (name != NULL)
+        fs_remove_quietly(dirfd, name);
+}
+
+static enum err_code decode(struct cni_entry *ret, json_t *doc, struct err *e)
+{
+    struct cni_entry entry = {
+        .container_id = json_str(doc, "containerId"),
+        .ifname = json_str(doc, "ifName"),
+        .netns = json_str(doc, "netns"),
+        .args = json_str(doc, "cniArgs"),
+        .capability_args = json_object_get(doc, "capabilityArgs"),
+        .result = json_object_get(doc, "result"),
+        .complete = json_flag(doc, "complete"),
+    };
+
+    if (!str_eq(json_str(doc, "kind"), KIND) || !cni_name_ok(entry.container_id) ||
+        !cni_ifname_ok(entry.ifname) || entry.netns == NULL || entry.args == NULL ||
+        (entry.complete && !json_is_object(entry.result)))
+        return err_set(e, ERR_DATA_LOSS, "not a cached attachment");
+    if (cni_list_from_json(&entry.list, json_object_get(doc, "config"), e) != ERR_OK)
+        return e->code;
+    entry.doc = json_incref(doc);
+    *ret = entry;
+    return ERR_OK;
+}
+
+/* One file; drops it when it is no entry.  A failure to read it (no memory) leaves it alone. */
+static enum err_code read_entry(int dirfd, const char *name, struct cni_entry *ret, struct err *e)
+{
+    json_auto_t *doc = NULL;
+    str_auto text = NULL;
+    str_auto expected = NULL;
+    size_t n;
+
+    if (fs_read_at(dirfd, name, CNI_CACHE_ENTRY_MAX, &text, &n, e) != ERR_OK)
+        return e->code;
+    if (json_parse(text, n, CNI_CACHE_ENTRY_MAX, &doc, name, e) == ERR_OK && decode(ret, doc, e) == ERR_OK) {
+        expected = file_name(ret);
+        if (expected != NULL && strcmp(expected, name) == 0)
+            return ERR_OK;
+        cni_entry_done(ret);
+        if (expected == NULL)
+            return err_nomem(e);
+        err_set(e, ERR_DATA_LOSS, "belongs to another file name");
+    }
+    if (e->code != ERR_EXHAUSTED) {
+        log_debug("unreadable CNI cache entry dropped", F_STR("file", name), F_ERR(e));
+        fs_remove_quietly(dirfd, name);
+    }
+    return e->code;
+}
+
+/* Two dashes: other files of the folder have none. */
+static bool is_entry_name(const char *name)
+{
+    const char *dash = strchr(name, '-');
+
+    return name[0] != '.' && str_ends(name, ".json") && dash != NULL && strchr(dash + 1, '-') != NULL;
+}
+
+/* What an agent leaves that is killed between writing and renaming: ".<name>.json.<random>". */
+static bool is_temporary(const char *name)
+{
+    return name[0] == '.' && strstr(name, ".json.") != NULL;
+}
+
+/* Calls fn for each wanted file name until it returns false. */
+static enum err_code each_name(int dirfd, bool (*wanted)(const char *name),
+                               bool (*fn)(const char *name, void *arg), void *arg, struct err *e)
+{
+    int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    struct dirent *d;
+
+    if (dir == NULL) {
+        err_sys(e, errno, "read the CNI result cache");
+        if (fd >= 0)
+            close(fd);
+        return e->code;
+    }
+    while ((d = readdir(dir)) != NULL) {
+        if (wanted(d->d_name) && !fn(d->d_name, arg))
+            break;
+    }
+    closedir(dir);
+    return ERR_OK;
+}
+
+static bool remove_temporary(const char *name, void *arg)
+{
+    fs_remove_quietly(*(int *)arg, name);
+    return true;
+}
+
+int cni_cache_open(const char *path, struct err *e)
+{
+    fd_auto fd = -1;
+
+    if (fs_mkdirs(path, 0700, e) != ERR_OK)
+        return -1;
+    fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) {
+        err_sys(e, errno, "open %s", path);
+        return -1;
+    }
+    if (each_name(fd, is_temporary, remove_temporary, &fd, e) != ERR_OK)
+        return -1;
+    return take_fd(&fd);
+}
+
+struct find {
+    int dirfd;
+    const char *suffix, *container_id, *ifname;
+    struct cni_entry *ret;
+    bool found;
+    struct err failed;
+};
+
+static bool find_one(const char *name, void *arg)
+{
+    struct find *f = arg;
+    struct cni_entry entry;
+    struct err e = { 0 };
+
+    if (!str_ends(name, f->suffix))
+        return true;
+    if (read_entry(f->dirfd, name, &entry, &e) != ERR_OK) {
+        if (e.code == ERR_EXHAUSTED)
+            f->failed = e;
+        return f->failed.code == ERR_OK;
+    }
+    if (strcmp(entry.container_id, f->container_id) == 0 && strcmp(entry.ifname, f->ifname) == 0) {
+        *f->ret = entry;
+        f->found = true;
+        return false;
+    }
+    cni_entry_done(&entry);
+    return true;
+}
+
+enum err_code cni_cache_find(int dirfd, const char *container_id, const char *ifname, struct cni_entry *ret,
+                             struct err *e)
+{
+    str_auto suffix = str_printf("-%s-%s.json", container_id, ifname);
+    struct find f = {
+        .dirfd = dirfd, .suffix = suffix, .container_id = container_id, .ifname = ifname, .ret = ret
+    };
+
+    if (suffix == NULL)
+        return err_nomem(e);
+    if (each_name(dirfd, is_entry_name, find_one, &f, e) != ERR_OK)
+        return e->code;
+    if (f.failed.code != ERR_OK) {
+        *e = f.failed;
+        return e->code;
+    }
+    if (!f.found)
+        return err_set(e, ERR_NOT_FOUND, "container %s: no cached attachment for %s", container_id, ifname);
+    return ERR_OK;
+}
+
+struct each {
+    int dirfd;
+    bool (*fn)(const struct cni_entry *entry, void *arg);
+    void *arg;
+};
+
+static bool visit(const char *name, void *arg)
+{
+    const struct each *v = arg;
+    struct cni_entry entry;
+    struct err e = { 0 };
+    bool more;
+
+    if (read_entry(v->dirfd, name, &entry, &e) != ERR_OK)
+        return true; /* dropped and said at debug */
+    more = v->fn(&entry, v->arg);
+    cni_entry_done(&entry);
+    return more;
+}
+
+enum err_code cni_cache_each(int dirfd, bool (*fn)(const struct cni_entry *entry, void *arg), void *arg,
+                             struct err *e)
+{
+    struct each v = { .dirfd = dirfd, .fn = fn, .arg = arg };
+
+    return each_name(dirfd, is_entry_name, visit, &v, e);
+}
+
+void cni_entry_done(struct cni_entry *entry)
+{
+    cni_list_done(&entry->list);
+    json_decref(entry->doc);
+    *entry = (struct cni_entry){ 0 };
+}

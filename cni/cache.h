@@ -1,0 +1,43 @@
+/*
+ * cache - what must be known to DEL an attachment, kept on disk, 0600, one file for each attachment:
+ * <folder>/<network>-<container id>-<ifname>.json
+ *
+ *     {"kind": "cniAttachment", "complete": true, "containerId": "...", "ifName": "...",
+ *      "networkName": "...", "netns": "...", "cniArgs": "K=V;K=V", "capabilityArgs": {...},
+ *      "config": {the whole list in its normal form}, "result": {of the last plugin so far}}
+ *
+ * An entry is written before the first plugin of an ADD runs (complete: false), after each plugin (its result
+ * is the prevResult of a DEL that has to clean up half an ADD) and at the end (complete: true), always by
+ * atomic replacement, so an agent killed at any instruction finds a usable entry.  Not synced: after a power
+ * failure there are no namespaces either.  An entry that cannot be read as such is dropped.  Loop thread
+ * only.
+ */
+#ifndef CNI_CACHE_H
+#define CNI_CACHE_H
+#include "cni/conf.h"
+
+/* A list and a result, 1 MiB each at most, and what JSON adds. */
+#define CNI_CACHE_ENTRY_MAX (4 * 1024 * 1024)
+
+struct cni_entry { /* strings and capability_args borrowed: from the caller (write) or from doc (read) */
+    struct cni_list list;
+    const char *container_id, *ifname, *netns, *args;
+    json_t *capability_args; /* NULL: none */
+    json_t *result;          /* in the list's version; NULL: none */
+    bool complete;
+    json_t *doc; /* owned; NULL when the entry was not read from disk */
+};
+
+int cni_cache_open(const char *path, struct err *e) MUST_CHECK; /* folder, made when missing; -1: failed */
+enum err_code cni_cache_write(int dirfd, const struct cni_entry *entry, struct err *e) MUST_CHECK;
+void cni_cache_remove(int dirfd, const struct cni_entry *entry);
+
+/* First entry of this attachment, whatever its network; ERR_NOT_FOUND: none.  cni_entry_done(). */
+enum err_code cni_cache_find(int dirfd, const char *container_id, const char *ifname, struct cni_entry *ret,
+                             struct err *e) MUST_CHECK;
+/* Calls fn for each readable entry, in no order; `entry` is borrowed.  fn returns false to stop. */
+enum err_code cni_cache_each(int dirfd, bool (*fn)(const struct cni_entry *entry, void *arg), void *arg,
+                             struct err *e) MUST_CHECK;
+/* Releases an entry that was read; { 0 } is fine. */
+void cni_entry_done(struct cni_entry *entry);
+#endif

@@ -1,0 +1,300 @@
+#include "cni/internal.h"
+
+#include "base/buf.h"
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/netlink.h"
+#include "base/scope.h"
+#include "cni/result.h"
+#include "cni/undo.h"
+
+#include <fcntl.h>
+#include <linux/ethtool.h>
+#include <linux/sockios.h>
+#include <net/if.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+
+/* New plugin folders of lists may have to be watched before they are read; they do not come without end. */
+#define WATCH_ROUNDS 3
+
+/* ---- loading ---------------------------------------------------------------------------------- */
+
+static bool same(const struct strs *a, const struct strs *b)
+{
+    for (size_t i = 0; i < a->n; i++) {
+        if (!strs_has(b, a->v[i]))
+            return false;
+    }
+    return a->n == b->n;
+}
+
+static void watch_all(struct cni *c)
+{
+    struct strs dirs = { 0 };
+    struct err e = { 0 };
+    bool ok = strs_add(&dirs, c->conf_dir);
+
+    for (size_t i = 0; i < c->bin_dirs.n; i++)
+        ok = ok && strs_add(&dirs, c->bin_dirs.v[i]);
+    for (size_t i = 0; i < c->networks.folders.n; i++)
+        ok = ok && strs_add(&dirs, c->networks.folders.v[i]);
+    if (!ok)
+        err_nomem(&e);
+    else if (cni_watch_set(c->watch, strs_list(&dirs), &e) == ERR_OK)
+        e = (struct err){ 0 };
+    c->watch_problem = e;
+    strs_done(&dirs);
+}
+
+void cni_reload(struct cni *c)
+{
+    for (int round = 0; round < WATCH_ROUNDS; round++) {
+        struct cni_networks fresh;
+        struct err e = { 0 };
+        bool done;
+
+        watch_all(c); /* before reading: no change is missed */
+        if (cni_networks_load(&fresh, c->conf_dir, strs_list(&c->bin_dirs), c->data_dir, &e) != ERR_OK) {
+            c->load_problem = e; /* the networks stay as they were */
+            return;
+        }
+        c->load_problem = e;
+        done = same(&fresh.folders, &c->networks.folders);
+        cni_networks_done(&c->networks);
+        c->networks = fresh;
+        if (done)
+            return;
+    }
+}
+
+static void on_folder_event(void *arg)
+{
+    struct cni *c = arg;
+
+    cni_reload(c);
+    if (c->changed != NULL)
+        c->changed(c->changed_arg);
+}
+
+const char *cni_default_network(const struct cni *c, const char **ret_why)
+{
+    if (c->networks.n > 0)
+        return c->networks.lists[0].name;
+    if (ret_why != NULL) /* without `why` even the first load failed */
+        *ret_why = c->networks.why != NULL ? c->networks.why : c->load_problem.text;
+    return NULL;
+}
+
+const char *const *cni_missing_plugins(const struct cni *c)
+{
+    return strs_list(&c->networks.missing);
+}
+
+const char *cni_problem(const struct cni *c, size_t i)
+{
+    const struct err *more[] = { &c->load_problem, &c->watch_problem };
+
+    if (i < c->networks.problems.n)
+        return c->networks.problems.v[i];
+    i -= c->networks.problems.n;
+    for (size_t k = 0; k < ARRAY_LEN(more); k++) {
+        if (more[k]->code != ERR_OK && i-- == 0)
+            return more[k]->text;
+    }
+    return NULL;
+}
+
+void cni_on_change(struct cni *c, void (*fn)(void *arg), void *arg)
+{
+    c->changed = fn;
+    c->changed_arg = arg;
+}
+
+/* ---- life ------------------------------------------------------------------------------------- */
+
+static bool copy(char **to, const char *from)
+{
+    *to = from != NULL ? strdup(from) : NULL;
+    return from == NULL || *to != NULL;
+}
+
+static enum err_code fill(struct cni *c, const struct cni_options *o, struct err *e)
+{
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+
+    c->loop = o->loop;
+    c->cgroup_fd = o->ops_cgroup_fd;
+    c->max_running = processors > 2 ? 2 * (size_t)processors : 4;
+    if (o->conf_dir == NULL || o->conf_dir[0] != '/')
+        return err_set(e, ERR_INVALID, "CNI configuration folder is not an absolute path");
+    if (!copy(&c->conf_dir, o->conf_dir) || !copy(&c->cache_dir, o->cache_dir) ||
+        !copy(&c->data_dir, o->data_dir) || !copy(&c->cgroup_procs, o->ops_cgroup_procs))
+        return err_nomem(e);
+    for (size_t i = 0; o->bin_dirs[i] != NULL; i++) {
+        if (o->bin_dirs[i][0] != '/' || strchr(o->bin_dirs[i], ':') != NULL)
+            return err_set(e, ERR_INVALID, "CNI plugin folder \"%s\": not an absolute path without \":\"",
+                           o->bin_dirs[i]);
+        if (!strs_add(&c->bin_dirs, o->bin_dirs[i]))
+            return err_nomem(e);
+    }
+    return ERR_OK;
+}
+
+enum err_code cni_open(struct cni **ret, const struct cni_options *o, struct err *e)
+{
+    scoped(cni_close) struct cni *c = calloc(1, sizeof(*c));
+
+    if (c == NULL)
+        return err_nomem(e);
+    TAILQ_INIT(&c->waiting);
+    c->cache_fd = -1;
+    if (fill(c, o, e) != ERR_OK)
+        return e->code;
+    c->cache_fd = cni_cache_open(c->cache_dir, e);
+    if (c->cache_fd < 0 || cni_watch_open(&c->watch, c->loop, on_folder_event, c, e) != ERR_OK)
+        return e->code;
+    cni_reload(c);
+    *ret = take_ptr(&c);
+    return ERR_OK;
+}
+
+void cni_close(struct cni *c)
+{
+    if (c == NULL)
+        return;
+    cni_watch_close(c->watch);
+    if (c->cache_fd >= 0)
+        close(c->cache_fd);
+    cni_networks_done(&c->networks);
+    strs_done(&c->bin_dirs);
+    strs_done(&c->used_bridges);
+    strs_done(&c->used_networks);
+    free(c->conf_dir);
+    free(c->cache_dir);
+    free(c->data_dir);
+    free(c->cgroup_procs);
+    free(c);
+}
+
+/* ---- removing what plugins leave ---------------------------------------------------------------- */
+
+/* By name alone a list could make us delete any link; asked in our own namespace, not in that of /sys. */
+static bool is_bridge(const char *name)
+{
+    fd_auto s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    struct ethtool_drvinfo info = { .cmd = ETHTOOL_GDRVINFO };
+    struct ifreq req = { .ifr_data = (char *)&info };
+
+    if (s < 0 || strlen(name) >= sizeof(req.ifr_name))
+        return false;
+    strcpy(req.ifr_name, name);
+    return ioctl(s, SIOCETHTOOL, &req) == 0 && strncmp(info.driver, "bridge", sizeof(info.driver)) == 0;
+}
+
+struct remove {
+    struct strs bridges, networks;
+    bool ok;
+};
+
+static void remove_add(struct remove *r, const struct cni_list *list)
+{
+    r->ok = r->ok && strs_add_once(&r->networks, list->name);
+    for (size_t i = 0; i < cni_list_size(list); i++) {
+        const char *bridge = cni_plugin_bridge(cni_list_plugin(list, i));
+
+        r->ok = r->ok && (bridge == NULL || strs_add_once(&r->bridges, bridge));
+    }
+}
+
+static bool add_cached(const struct cni_entry *entry, void *arg)
+{
+    struct remove *r = arg;
+
+    remove_add(r, &entry->list);
+    return r->ok;
+}
+
+void cni_remove_bridges(struct cni *c)
+{
+    struct remove r = { .ok = true };
+    fd_auto data = c->data_dir != NULL ? open(c->data_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    struct err e = { 0 };
+
+    for (size_t i = 0; i < c->networks.n; i++)
+        remove_add(&r, &c->networks.lists[i]);
+    for (size_t i = 0; i < c->used_networks.n; i++)
+        r.ok = r.ok && strs_add_once(&r.networks, c->used_networks.v[i]);
+    for (size_t i = 0; i < c->used_bridges.n; i++)
+        r.ok = r.ok && strs_add_once(&r.bridges, c->used_bridges.v[i]);
+    for (size_t i = 0; i < c->networks.bridges.n; i++)
+        r.ok = r.ok && strs_add_once(&r.bridges, c->networks.bridges.v[i]);
+    if (!r.ok || cni_cache_each(c->cache_fd, add_cached, &r, &e) != ERR_OK)
+        log_debug("not all CNI bridges are known", F_ERR(&e));
+
+    for (size_t i = 0; i < r.bridges.n; i++) {
+        e = (struct err){ 0 };
+        if (is_bridge(r.bridges.v[i]) && !cni_undo_link_existed(c, r.bridges.v[i]) &&
+            nl_link_delete(r.bridges.v[i], &e) != ERR_OK)
+            log_debug("CNI bridge not removed", F_STR("link", r.bridges.v[i]), F_ERR(&e));
+    }
+    for (size_t i = 0; i < r.networks.n && data >= 0; i++) {
+        e = (struct err){ 0 };
+        if (fs_remove_tree(data, r.networks.v[i], &e) != ERR_OK)
+            log_debug("CNI plugin state not removed", F_STR("network", r.networks.v[i]), F_ERR(&e));
+    }
+    strs_done(&r.bridges);
+    strs_done(&r.networks);
+}
+
+/* ---- the cache, for the agent -------------------------------------------------------------------- */
+
+enum err_code cni_cached_result(struct cni *c, const char *container_id, const char *ifname,
+                                struct cni_result *ret, struct err *e)
+{
+    struct cni_entry entry;
+    enum err_code code;
+
+    if (cni_cache_find(c->cache_fd, container_id, ifname, &entry, e) != ERR_OK)
+        return e->code;
+    if (entry.complete)
+        code = cni_result_addresses(ret, entry.result, entry.list.version, ifname, e);
+    else
+        code = err_set(e, ERR_NOT_FOUND, "container %s: its ADD for %s did not finish", container_id, ifname);
+    cni_entry_done(&entry);
+    return code;
+}
+
+struct ids {
+    struct strs list;
+    bool ok;
+};
+
+static bool add_id(const struct cni_entry *entry, void *arg)
+{
+    struct ids *ids = arg;
+
+    ids->ok = strs_add_once(&ids->list, entry->container_id);
+    return ids->ok;
+}
+
+enum err_code cni_cached_ids(struct cni *c, char ***ret, struct err *e)
+{
+    struct ids ids = { .ok = true };
+
+    enum err_code code = cni_cache_each(c->cache_fd, add_id, &ids, e);
+
+    if (code == ERR_OK && ids.list.v == NULL) {
+        ids.list.v = calloc(1, sizeof(char *)); /* an empty list is a list too */
+        ids.ok = ids.ok && ids.list.v != NULL;
+    }
+    if (code == ERR_OK && !ids.ok)
+        code = err_nomem(e);
+    if (code != ERR_OK) {
+        strs_done(&ids.list);
+        return code;
+    }
+    *ret = ids.list.v;
+    return ERR_OK;
+}

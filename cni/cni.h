@@ -1,0 +1,112 @@
+/*
+ * cni - the CNI runtime: network lists, plugin execution, result cache.
+ * Rules: containernetworking/cni SPEC.md 1.1, libcni; reference values in ARCHITECTURE.md.
+ *
+ * A configuration folder is loaded into networks; the first good list (plain sort by file name) is the
+ * default network.  One attachment = (network, container id, interface).  The caller serialises operations on
+ * one attachment; different attachments run in parallel.  Plugins are children with a built environment, a
+ * deadline and an output limit. After a successful ADD the result and the exact configuration are cached on
+ * disk; DEL uses the cached configuration, so editing or removing a list does not strand pods.  Loop thread
+ * only.
+ */
+#ifndef CNI_CNI_H
+#define CNI_CNI_H
+#include "base/op.h"
+#include "base/scope.h"
+
+#include <jansson.h>
+#include <stdint.h>
+
+struct cni;
+
+struct cni_options {
+    uv_loop_t *loop;
+    const char *conf_dir;        /* /etc/cni/net.d */
+    const char *const *bin_dirs; /* NULL-terminated; first hit wins */
+    const char *cache_dir;       /* ours, 0700: <network>-<container id>-<ifname>.json */
+    const char *data_dir; /* plugins' state (host-local dataDir) when set: passed as-is to plugins that have
+                             ipam.type host-local and no dataDir of their own; NULL: leave alone */
+    int ops_cgroup_fd;    /* children start here; -1: none */
+    const char *ops_cgroup_procs;
+};
+
+enum err_code cni_open(struct cni **ret, const struct cni_options *o, struct err *e) MUST_CHECK;
+void cni_close(struct cni *c); /* no operation may be live; the loop frees what is left on a later turn */
+SCOPE_DEFINE(struct cni, cni_close)
+
+/* Reloads the folder (also done by itself on inotify events); problems of files are in cni_problem(). */
+void cni_reload(struct cni *c);
+/*
+ * Name of the default network; NULL while there is none, then *ret_why says why ("no CNI configuration
+ * file in ...").  A list whose plugins are not all installed is not used, as in CRI-O.
+ */
+const char *cni_default_network(const struct cni *c, const char **ret_why);
+/* Plugins (types) that lists name but no bin_dir has; NULL-terminated, borrowed; empty when all are there. */
+const char *const *cni_missing_plugins(const struct cni *c);
+/* What is wrong with single files or with watching the folders, since the last load; NULL past the last. */
+const char *cni_problem(const struct cni *c, size_t i);
+/* Called on the loop after the folder changed and was reloaded. */
+void cni_on_change(struct cni *c, void (*fn)(void *arg), void *arg);
+
+struct cni_port_mapping {
+    int host_port, container_port;
+    const char *protocol; /* "tcp", "udp", "sctp" */
+    const char *host_ip;  /* NULL or "": any */
+};
+
+#define CNI_IPS_MAX 4
+
+struct cni_attachment {                             /* who; strings borrowed until done */
+    const char *container_id;                       /* sandbox id */
+    const char *netns;                              /* path; "" on DEL when it is gone */
+    const char *ifname;                             /* "eth0" */
+    const char *pod_namespace, *pod_name, *pod_uid; /* CNI_ARGS */
+    const struct cni_port_mapping *ports;
+    size_t n_ports;
+    int64_t ingress_bits, egress_bits; /* bandwidth, bits a second; 0: none */
+};
+
+struct cni_result {
+    /* Addresses of the sandbox's interface, in the plugin's order, without prefix length. */
+    char ips[CNI_IPS_MAX][46];
+    size_t n_ips;
+};
+
+struct cni_op {
+    struct op op;
+    struct cni_result result; /* ADD; valid in done on success */
+    struct cni_run *run;      /* private */
+};
+
+/*
+ * For the whole list, from the moment its first plugin starts: at most 2 x processors (at least 4) operations
+ * run at once and the others wait in order of arrival, as long as it takes; op_cancel() works while they
+ * wait.
+ */
+#define CNI_ADD_DEADLINE_MS 120000
+#define CNI_DEL_DEADLINE_MS 60000
+
+/*
+ * ADD on the default network.  On failure the caller must run DEL before it may ADD again (ERR_PRECONDITION
+ * otherwise).  ERR_UNAVAILABLE: no default network; ERR_INVALID: the attachment cannot be passed on, nothing
+ * ran.  What else plugins come to: plugin.h.
+ */
+void cni_add_start(struct cni_op *o, struct cni *c, const struct cni_attachment *a, op_done_fn done,
+                   void *owner);
+/* DEL in reverse order with cached list and result; nothing cached: the default network.  Idempotent. */
+void cni_del_start(struct cni_op *o, struct cni *c, const struct cni_attachment *a, op_done_fn done,
+                   void *owner);
+
+/* The cached result of an attachment (after a restart of the agent); ERR_NOT_FOUND if none. */
+enum err_code cni_cached_result(struct cni *c, const char *container_id, const char *ifname,
+                                struct cni_result *ret, struct err *e) MUST_CHECK;
+/* Container ids of all cached attachments (NULL-terminated, all malloc'ed): DEL those that nobody owns. */
+enum err_code cni_cached_ids(struct cni *c, char ***ret, struct err *e) MUST_CHECK;
+
+/*
+ * --ephemeral: links named as `bridge` in cached, used or loaded lists are deleted (not those that an undo
+ * record says were there before), and the networks' state below data_dir; best effort.  Before
+ * cni_undo_start().
+ */
+void cni_remove_bridges(struct cni *c);
+#endif

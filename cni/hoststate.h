@@ -1,0 +1,23 @@
+/*
+ * hoststate - links, and the network sysctls that CNI plugins change for the whole host, as JSON.
+ *
+ * bridge with isGateway sets ip_forward (and IPv6 forwarding), with which the kernel also changes
+ * accept_redirects and the forwarding of every interface; portmap sets route_localnet of an interface.
+ * Network namespace of the calling thread; synchronous.
+ */
+#ifndef CNI_HOSTSTATE_H
+#define CNI_HOSTSTATE_H
+#include "base/error.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+
+/* ["lo", "eth0", ...] */
+json_t *cni_hoststate_links(struct err *e) MUST_CHECK;
+bool cni_hoststate_link_exists(const char *name);
+/* {"net/ipv4/ip_forward": "0", ...}: only those that this kernel has. */
+json_t *cni_hoststate_sysctls(struct err *e) MUST_CHECK;
+/* Writes those back that differ; what vanished with its interface is no error.  Tries all, tells the first
+ * failure. */
+enum err_code cni_hoststate_restore(const json_t *sysctls, struct err *e) MUST_CHECK;
+#endif

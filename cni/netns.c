@@ -1,0 +1,305 @@
+#include "cni/netns.h"
+
+#include "base/fs.h"
+#include "base/netlink.h"
+#include "base/scope.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+/* Takes half a millisecond; only a kernel in trouble needs longer. */
+#define CREATE_DEADLINE_MS 10000
+
+static const struct {
+    const char *name;
+    int flag;
+} kinds[] = { { "net", CLONE_NEWNET }, { "ipc", CLONE_NEWIPC }, { "uts", CLONE_NEWUTS } };
+
+static bool wanted(const struct netns_spec *spec, size_t kind)
+{
+    return kinds[kind].flag == CLONE_NEWNET   ? spec->net
+           : kinds[kind].flag == CLONE_NEWIPC ? spec->ipc
+                                              : spec->uts;
+}
+
+bool netns_pinned(const char *dir, const char *which)
+{
+    str_auto path = str_printf("%s/%s", dir, which);
+    struct statfs fs;
+
+    return path != NULL && statfs(path, &fs) == 0 && fs.f_type == NSFS_MAGIC;
+}
+
+/* ---- sysctls ---------------------------------------------------------------------------------- */
+
+/*
+ * As sysctl(8) and Kubernetes read a name: the first separator decides.  With "." first, dots separate and a
+ * "/" stands for a dot inside an element ("net.ipv4.conf.eth0/100.forwarding"); with "/" first, it is a path
+ * already.
+ */
+static enum err_code sysctl_path(const char *name, char **ret, struct err *e)
+{
+    const char *first = strpbrk(name, "./");
+    char *path = strdup(name);
+
+    if (path == NULL)
+        return err_nomem(e);
+    for (char *c = path; *c != '\0' && first != NULL && *first == '.'; c++)
+        *c = *c == '.' ? '/' : *c == '/' ? '.' : *c;
+    if (!fs_path_is_safe(path)) {
+        free(path);
+        return err_set(e, ERR_INVALID, "sysctl \"%.200s\": not a name", name);
+    }
+    *ret = path;
+    return ERR_OK;
+}
+
+/* Kubernetes' list of namespaced sysctls: any other name would change the host. */
+static bool is_ipc_sysctl(const char *path)
+{
+    return strcmp(path, "kernel/sem") == 0 || str_starts(path, "kernel/shm") ||
+           str_starts(path, "kernel/msg") || str_starts(path, "fs/mqueue/");
+}
+
+/* net/<family>/{conf,neigh}/<interface>/...: exists only once the interface does. */
+static bool is_interface_path(const char *path)
+{
+    static const char *const folders[] = { "net/ipv4/conf/", "net/ipv6/conf/", "net/ipv4/neigh/",
+                                           "net/ipv6/neigh/", "net/mpls/conf/" };
+    static const char *const always[] = { "all/", "default/", "lo/" };
+
+    for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
+        const char *interface;
+
+        if (!str_starts(path, folders[i]))
+            continue;
+        interface = path + strlen(folders[i]);
+        for (size_t k = 0; k < ARRAY_LEN(always); k++) {
+            if (str_starts(interface, always[k]))
+                return false;
+        }
+        return true;
+    }
+    return false;
+}
+
+/* Only what belongs to a namespace that is the pod's own. */
+static enum err_code check_sysctl(const struct netns_spec *spec, const char *name, const char *path,
+                                  struct err *e)
+{
+    bool net = str_starts(path, "net/"), ipc = is_ipc_sysctl(path);
+
+    if (!net && !ipc)
+        return err_set(e, ERR_INVALID, "sysctl \"%.200s\": not namespaced, it would change the host", name);
+    if ((net && !spec->net) || (ipc && !spec->ipc))
+        return err_set(e, ERR_INVALID, "sysctl \"%.200s\": the pod has no %s namespace of its own", name,
+                       net ? "network" : "IPC");
+    return ERR_OK;
+}
+
+static enum err_code write_sysctls(const struct netns_spec *spec, bool interface_ones, struct err *e)
+{
+    fd_auto proc = open("/proc/sys", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (proc < 0)
+        return err_sys(e, errno, "open /proc/sys");
+    for (size_t i = 0; i < spec->n_sysctls; i++) {
+        const struct netns_sysctl *s = &spec->sysctls[i];
+        str_auto path = NULL;
+
+        if (sysctl_path(s->name, &path, e) != ERR_OK || check_sysctl(spec, s->name, path, e) != ERR_OK)
+            return e->code;
+        if (is_interface_path(path) != interface_ones)
+            continue;
+        if (fs_write_control(proc, path, s->value, e) != ERR_OK)
+            return err_wrap(e, "sysctl %.200s", s->name);
+    }
+    return ERR_OK;
+}
+
+bool netns_has_interface_sysctls(const struct netns_spec *spec)
+{
+    for (size_t i = 0; i < spec->n_sysctls; i++) {
+        struct err ignored = { 0 };
+        str_auto path = NULL;
+
+        if (sysctl_path(spec->sysctls[i].name, &path, &ignored) == ERR_OK && is_interface_path(path))
+            return true;
+    }
+    return false;
+}
+
+/* ---- creating, in the child ------------------------------------------------------------------- */
+
+static enum err_code pin(const char *dir, const char *which, struct err *e)
+{
+    str_auto path = str_printf("%s/%s", dir, which);
+    str_auto ns = str_printf("/proc/self/ns/%s", which);
+    fd_auto fd = -1;
+
+    if (path == NULL || ns == NULL)
+        return err_nomem(e);
+    fd = open(path, O_RDONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0400);
+    if (fd < 0)
+        return err_sys(e, errno, "create %s", path);
+    if (mount(ns, path, NULL, MS_BIND, NULL) != 0)
+        return err_sys(e, errno, "bind %s on %s", ns, path);
+    return ERR_OK;
+}
+
+static enum err_code unpin(int dirfd, const char *dir, const char *name, struct err *e)
+{
+    str_auto path = str_printf("%s/%s", dir, name);
+
+    if (path == NULL)
+        return err_nomem(e);
+    while (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) == 0) /* one over the other, if two were at work */
+        ;
+    if (errno != EINVAL && errno != ENOENT)
+        return err_sys(e, errno, "unmount %s", path);
+    if (unlinkat(dirfd, name, 0) != 0 && errno != ENOENT)
+        return err_sys(e, errno, "remove %s", path);
+    return ERR_OK;
+}
+
+static enum err_code unpin_all(const char *dir, struct err *e)
+{
+    enum err_code code = ERR_OK;
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
+    struct dirent *entry;
+
+    if (d == NULL) {
+        int sys = errno;
+
+        if (fd >= 0)
+            close(fd);
+        return sys == ENOENT ? ERR_OK : err_sys(e, sys, "open %s", dir);
+    }
+    while (code == ERR_OK && (entry = readdir(d)) != NULL) {
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            code = unpin(fd, dir, entry->d_name, e);
+    }
+    closedir(d);
+    return code;
+}
+
+static enum err_code make(const struct netns_spec *spec, int flags, struct err *e)
+{
+    /* Checked before anything exists: also those that are written later, once the interface is there. */
+    for (size_t i = 0; i < spec->n_sysctls; i++) {
+        str_auto path = NULL;
+
+        if (sysctl_path(spec->sysctls[i].name, &path, e) != ERR_OK ||
+            check_sysctl(spec, spec->sysctls[i].name, path, e) != ERR_OK)
+            return e->code;
+    }
+    /* Not CLONE_NEWNS: the pins must show in the host's mount namespace. */
+    if (unshare(flags) != 0)
+        return err_sys(e, errno, "create namespaces");
+    if (spec->net && nl_link_up("lo", e) != ERR_OK)
+        return e->code;
+    if (spec->uts && spec->hostname != NULL && spec->hostname[0] != '\0' &&
+        sethostname(spec->hostname, strlen(spec->hostname)) != 0)
+        return err_sys(e, errno, "set host name \"%.100s\"", spec->hostname);
+    if (write_sysctls(spec, false, e) != ERR_OK)
+        return e->code;
+    /* Last: what is pinned is set up. */
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        if (wanted(spec, i) && pin(spec->dir, kinds[i].name, e) != ERR_OK)
+            return e->code;
+    }
+    return ERR_OK;
+}
+
+static enum err_code create_in_child(const void *arg, struct buf *out, struct err *e)
+{
+    const struct netns_spec *spec = arg;
+    struct err ignored = { 0 };
+    bool all_pinned = true;
+    int flags = 0;
+
+    (void)out;
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        if (!wanted(spec, i))
+            continue;
+        flags |= kinds[i].flag;
+        all_pinned = all_pinned && netns_pinned(spec->dir, kinds[i].name);
+    }
+    if (all_pinned)
+        return ERR_OK;
+    if (mkdir(spec->dir, 0700) != 0 && errno != EEXIST)
+        return err_sys(e, errno, "create %s", spec->dir);
+    /* Some of them, of a start that was killed, are worth nothing: nobody lives there yet. */
+    if (unpin_all(spec->dir, e) != ERR_OK)
+        return e->code;
+    if (make(spec, flags, e) != ERR_OK) {
+        unpin_all(spec->dir, &ignored);
+        return e->code;
+    }
+    return ERR_OK;
+}
+
+void netns_create_start(struct proc_call *c, const struct netns_spec *spec, int ops_cgroup_fd,
+                        const char *ops_procs, uv_loop_t *loop, op_done_fn done, void *owner)
+{
+    struct proc_call_spec call = {
+        .name = "create pod namespaces",
+        .subject = spec->dir,
+        .fn = create_in_child,
+        .arg = spec,
+        .deadline_ms = CREATE_DEADLINE_MS,
+        .cgroup_fd = ops_cgroup_fd,
+        .cgroup_procs = ops_procs,
+    };
+
+    proc_call_start(c, &call, loop, done, owner);
+}
+
+static enum err_code interface_sysctls_in_child(const void *arg, struct buf *out, struct err *e)
+{
+    const struct netns_spec *spec = arg;
+    str_auto path = str_printf("%s/net", spec->dir);
+    fd_auto ns = -1;
+
+    (void)out;
+    if (path == NULL)
+        return err_nomem(e);
+    ns = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (ns < 0)
+        return err_sys(e, errno, "open %s", path);
+    if (setns(ns, CLONE_NEWNET) != 0) /* also refuses what is no network namespace */
+        return err_sys(e, errno, "enter %s", path);
+    return write_sysctls(spec, true, e);
+}
+
+void netns_interface_sysctls_start(struct proc_call *c, const struct netns_spec *spec, int ops_cgroup_fd,
+                                   const char *ops_procs, uv_loop_t *loop, op_done_fn done, void *owner)
+{
+    struct proc_call_spec call = {
+        .name = "write interface sysctls",
+        .subject = spec->dir,
+        .fn = interface_sysctls_in_child,
+        .arg = spec,
+        .deadline_ms = CREATE_DEADLINE_MS,
+        .cgroup_fd = ops_cgroup_fd,
+        .cgroup_procs = ops_procs,
+    };
+
+    proc_call_start(c, &call, loop, done, owner);
+}
+
+enum err_code netns_remove(const char *dir, struct err *e)
+{
+    if (unpin_all(dir, e) != ERR_OK)
+        return e->code;
+    if (rmdir(dir) != 0 && errno != ENOENT)
+        return err_sys(e, errno, "remove %s", dir);
+    return ERR_OK;
+}

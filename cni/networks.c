@@ -1,0 +1,256 @@
+#include "cni/networks.h"
+
+#include "base/buf.h"
+#include "base/fs.h"
+#include "base/scope.h"
+#include "cni/plugin.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <string.h>
+
+struct load {
+    struct cni_networks *out;
+    const char *conf_dir;
+    const char *const *bin_dirs;
+    const char *data_dir;
+    int dirfd;
+};
+
+static bool is_config_name(const char *name)
+{
+    return str_ends(name, ".conf") || str_ends(name, ".conflist") || str_ends(name, ".json");
+}
+
+static bool is_conf_name(const char *name)
+{
+    return str_ends(name, ".conf");
+}
+
+/* Sorted names of what is no folder; a missing folder has none. */
+static enum err_code list_files(int dirfd, const char *path, bool (*wanted)(const char *name),
+                                struct strs *ret, struct err *e)
+{
+    int fd = openat(dirfd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    struct dirent *d;
+    struct stat st;
+
+    if (dir == NULL) {
+        int sys = errno;
+
+        if (fd >= 0)
+            close(fd);
+        return sys == ENOENT || sys == ENOTDIR ? ERR_OK : err_sys(e, sys, "read the folder");
+    }
+    while ((d = readdir(dir)) != NULL) {
+        if (!wanted(d->d_name) || (fstatat(fd, d->d_name, &st, 0) == 0 && S_ISDIR(st.st_mode)))
+            continue;
+        if (ret->n == CNI_FILES_MAX) {
+            err_set(e, ERR_RANGE, "more than %d files", CNI_FILES_MAX);
+            break;
+        }
+        if (!strs_add(ret, d->d_name)) {
+            err_nomem(e);
+            break;
+        }
+    }
+    closedir(dir);
+    strs_sort(ret);
+    return e->code;
+}
+
+/* <folder>/<list name>/<any>.conf: further plugins of a list. */
+static enum err_code append_folder(const struct load *l, struct cni_list *list, struct err *e)
+{
+    struct strs files = { 0 };
+    struct stat st;
+
+    if (fstatat(l->dirfd, list->name, &st, 0) != 0 || !S_ISDIR(st.st_mode))
+        return ERR_OK;
+    if (!strs_take(&l->out->folders, str_printf("%s/%s", l->conf_dir, list->name)))
+        return err_nomem(e);
+    if (list_files(l->dirfd, list->name, is_conf_name, &files, e) != ERR_OK)
+        err_wrap(e, "folder %s", list->name);
+    for (size_t i = 0; i < files.n && e->code == ERR_OK; i++) {
+        str_auto path = str_printf("%s/%s", list->name, files.v[i]);
+        str_auto text = NULL;
+        size_t n;
+
+        if (path == NULL)
+            err_nomem(e);
+        else if (fs_read_at(l->dirfd, path, CNI_CONF_MAX, &text, &n, e) != ERR_OK ||
+                 cni_list_append(list, text, n, e) != ERR_OK)
+            err_wrap(e, "%s", path);
+    }
+    strs_done(&files);
+    return e->code;
+}
+
+static enum err_code load_file(const struct load *l, const char *name, struct cni_list *ret, struct err *e)
+{
+    struct cni_list list = { 0 };
+    str_auto text = NULL;
+    bool more = false;
+    size_t n;
+
+    if (fs_read_at(l->dirfd, name, CNI_CONF_MAX, &text, &n, e) != ERR_OK)
+        return e->code;
+    if ((str_ends(name, ".conflist") ? cni_list_parse(&list, name, text, n, &more, e)
+                                     : cni_list_parse_single(&list, name, text, n, e)) != ERR_OK)
+        return e->code;
+    if ((more && append_folder(l, &list, e) != ERR_OK) || cni_list_check(&list, l->data_dir, e) != ERR_OK) {
+        cni_list_done(&list);
+        return e->code;
+    }
+    *ret = list;
+    return ERR_OK;
+}
+
+static enum err_code note_missing(const struct load *l, const char *type, struct strs *here, struct err *e)
+{
+    str_auto path = NULL;
+
+    if (type == NULL)
+        return ERR_OK;
+    path = cni_plugin_find(l->bin_dirs, type);
+    if (path != NULL)
+        return ERR_OK;
+    return strs_add_once(here, type) && strs_add_once(&l->out->missing, type) ? ERR_OK : err_nomem(e);
+}
+
+/* All its plugins must be installed (CRI-O's rule), also those for addresses, which plugins call. */
+static enum err_code check_installed(const struct load *l, const struct cni_list *list, struct err *e)
+{
+    struct strs here = { 0 };
+    struct buf text = BUF_INIT(8192);
+
+    for (size_t i = 0; i < cni_list_size(list) && e->code == ERR_OK; i++) {
+        const json_t *plugin = cni_list_plugin(list, i);
+        const char *bridge = cni_plugin_bridge(plugin);
+
+        if (bridge != NULL && !strs_add_once(&l->out->bridges, bridge))
+            err_nomem(e);
+        else if (note_missing(l, cni_plugin_type(plugin), &here, e) == ERR_OK)
+            note_missing(l, cni_plugin_ipam_type(plugin), &here, e);
+    }
+    if (e->code == ERR_OK && here.n > 0) {
+        for (size_t i = 0; i < here.n; i++)
+            buf_addf(&text, "%s\"%.60s\"", i > 0 ? ", " : "", here.v[i]);
+        buf_adds(&text, " in path [");
+        for (size_t i = 0; l->bin_dirs[i] != NULL; i++)
+            buf_addf(&text, "%s%s", i > 0 ? ":" : "", l->bin_dirs[i]);
+        err_set(e, ERR_NOT_FOUND, "network \"%s\": failed to find plugin %s]", list->name, text.p);
+    }
+    buf_done(&text);
+    strs_done(&here);
+    return e->code;
+}
+
+static enum err_code check_name_is_new(const struct load *l, const struct cni_list *list, struct err *e)
+{
+    for (size_t i = 0; i < l->out->n; i++) {
+        if (strcmp(l->out->lists[i].name, list->name) == 0)
+            return err_set(e, ERR_EXISTS, "network \"%s\" is defined by an earlier file already", list->name);
+    }
+    return ERR_OK;
+}
+
+/* Takes *list. */
+static enum err_code keep(struct cni_networks *out, struct cni_list *list, struct err *e)
+{
+    struct cni_list *v = reallocarray(out->lists, out->n + 1, sizeof(*v));
+
+    if (v == NULL) {
+        cni_list_done(list);
+        return err_nomem(e);
+    }
+    out->lists = v;
+    v[out->n++] = *list;
+    return ERR_OK;
+}
+
+static bool no_memory(const struct err *e)
+{
+    return e->sys == ENOMEM; /* and not the other limits that ERR_EXHAUSTED stands for */
+}
+
+static enum err_code load_all(const struct load *l, const struct strs *files, struct err *e)
+{
+    for (size_t i = 0; i < files->n; i++) {
+        struct cni_list list = { 0 };
+        struct err bad = { 0 };
+
+        if (load_file(l, files->v[i], &list, &bad) == ERR_OK && check_name_is_new(l, &list, &bad) == ERR_OK &&
+            check_installed(l, &list, &bad) == ERR_OK) {
+            if (keep(l->out, &list, e) != ERR_OK)
+                return e->code;
+            continue;
+        }
+        cni_list_done(&list);
+        if (no_memory(&bad)) {
+            *e = bad;
+            return e->code;
+        }
+        if (!strs_take(&l->out->problems, str_printf("%s: %s", files->v[i], bad.text)))
+            return err_nomem(e);
+    }
+    return ERR_OK;
+}
+
+static enum err_code say_why(struct cni_networks *out, const char *conf_dir, struct err *e)
+{
+    if (out->n > 0)
+        return ERR_OK;
+    if (out->problems.n > 0)
+        out->why = str_printf("no usable CNI configuration in %s: %s%s", conf_dir, out->problems.v[0],
+                              out->problems.n > 1 ? " (and more)" : "");
+    else /* CRI-O's words, which people search for */
+        out->why =
+            str_printf("no CNI configuration file in %s. Has your network provider started?", conf_dir);
+    return out->why != NULL ? ERR_OK : err_nomem(e);
+}
+
+enum err_code cni_networks_load(struct cni_networks *ret, const char *conf_dir, const char *const *bin_dirs,
+                                const char *data_dir, struct err *e)
+{
+    struct cni_networks out = { 0 };
+    fd_auto dirfd = open(conf_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct load l = {
+        .out = &out, .conf_dir = conf_dir, .bin_dirs = bin_dirs, .data_dir = data_dir, .dirfd = dirfd
+    };
+    struct strs files = { 0 };
+    struct err bad = { 0 };
+    enum err_code code = ERR_OK;
+
+    if (dirfd < 0 && errno != ENOENT)
+        err_sys(&bad, errno, "open %s", conf_dir);
+    else if (dirfd >= 0)
+        list_files(dirfd, ".", is_config_name, &files, &bad);
+    if (bad.code != ERR_OK && !strs_add(&out.problems, bad.text))
+        code = err_nomem(e);
+    if (code == ERR_OK)
+        code = load_all(&l, &files, e);
+    if (code == ERR_OK)
+        code = say_why(&out, conf_dir, e);
+    strs_done(&files);
+    if (code != ERR_OK) {
+        cni_networks_done(&out);
+        return code;
+    }
+    *ret = out;
+    return ERR_OK;
+}
+
+void cni_networks_done(struct cni_networks *n)
+{
+    for (size_t i = 0; i < n->n; i++)
+        cni_list_done(&n->lists[i]);
+    free(n->lists);
+    free(n->why);
+    strs_done(&n->problems);
+    strs_done(&n->missing);
+    strs_done(&n->folders);
+    strs_done(&n->bridges);
+    *n = (struct cni_networks){ 0 };
+}

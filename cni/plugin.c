@@ -1,0 +1,270 @@
+#include "cni/plugin.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/scope.h"
+#include "cni/result.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+/* libcni's numbers. */
+#define TRIES_MAX 6
+#define RETRY_MS 1000
+
+/* Bytes of foreign text in one of our messages. */
+#define QUOTE_MAX 300
+
+static const char *verb_upper(enum cni_verb verb)
+{
+    return verb == CNI_ADD ? "ADD" : "DEL";
+}
+
+static const char *verb_lower(enum cni_verb verb)
+{
+    return verb == CNI_ADD ? "add" : "del";
+}
+
+char *cni_plugin_find(const char *const *bin_dirs, const char *type)
+{
+    for (size_t i = 0; bin_dirs[i] != NULL; i++) {
+        str_auto path = str_printf("%s/%s", bin_dirs[i], type);
+        struct stat st;
+
+        if (path == NULL)
+            return NULL;
+        if (stat(path, &st) == 0 && S_ISREG(st.st_mode))
+            return take_ptr(&path);
+    }
+    return NULL;
+}
+
+/* ---- errors ---------------------------------------------------------------------------------- */
+
+/* At most QUOTE_MAX bytes of foreign text as one line, trimmed. */
+static void one_line(const char *text, size_t n, char ret[QUOTE_MAX + 1])
+{
+    while (n > 0 && (unsigned char)text[n - 1] <= ' ')
+        n--;
+    while (n > 0 && (unsigned char)text[0] <= ' ') {
+        text++;
+        n--;
+    }
+    if (n > QUOTE_MAX) {
+        n = QUOTE_MAX;
+        while (n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80) /* not in the middle of a character */
+            n--;
+    }
+    for (size_t i = 0; i < n; i++)
+        ret[i] = (unsigned char)text[i] < ' ' || text[i] == 0x7f ? ' ' : text[i];
+    ret[n] = '\0';
+}
+
+static enum err_code code_of(int cni_code)
+{
+    switch (cni_code) {
+    case 1: /* incompatible cniVersion */
+    case 2: /* unsupported field */
+    case 7: /* invalid network configuration */
+        return ERR_PRECONDITION;
+    case 11: /* try again later */
+        return ERR_UNAVAILABLE;
+    default:
+        return ERR_UNKNOWN;
+    }
+}
+
+static void exit_text(int wait_status, char ret[32])
+{
+    if (WIFSIGNALED(wait_status))
+        snprintf(ret, 32, "killed by signal %d", WTERMSIG(wait_status));
+    else
+        snprintf(ret, 32, "exit status %d", WEXITSTATUS(wait_status));
+}
+
+enum err_code cni_plugin_error(const char *out, size_t out_n, const char *err_out, int wait_status,
+                               int *ret_cni_code, struct err *e)
+{
+    char said[QUOTE_MAX + 1], details[QUOTE_MAX + 1], how[32];
+    json_auto_t *v = NULL;
+    struct err bad = { 0 };
+    const char *msg;
+
+    *ret_cni_code = 0;
+    exit_text(wait_status, how);
+    if (out_n == 0) {
+        one_line(err_out, strlen(err_out), said);
+        if (said[0] == '\0')
+            return err_set(e, ERR_UNKNOWN, "netplugin failed with no error message: %s", how);
+        return err_set(e, ERR_UNKNOWN, "netplugin failed: \"%s\": %s", said, how);
+    }
+    one_line(out, out_n, said);
+    if (json_parse(out, out_n, CNI_RESULT_MAX, &v, "JSON", &bad) != ERR_OK)
+        return err_set(e, ERR_UNKNOWN,
+                       "netplugin failed but error parsing its diagnostic message \"%s\": %.100s: %s", said,
+                       bad.text, how);
+    msg = json_str(v, "msg");
+    if (msg == NULL)
+        return err_set(e, ERR_UNKNOWN, "netplugin failed and its diagnostic message \"%s\" has no msg: %s",
+                       said, how);
+    *ret_cni_code = (int)json_int(v, "code", 0);
+    one_line(msg, strlen(msg), said);
+    msg = json_str(v, "details");
+    one_line(msg != NULL ? msg : "", msg != NULL ? strlen(msg) : 0, details);
+    return err_set(e, code_of(*ret_cni_code), "%s%s%s", said, details[0] != '\0' ? ": " : "", details);
+}
+
+/* ---- the run --------------------------------------------------------------------------------- */
+
+static void run(struct cni_plugin *p);
+
+static void end(struct cni_plugin *p, struct err *e)
+{
+    if (e->code != ERR_OK)
+        err_wrap(e, "plugin type=\"%s\" failed (%s)", p->call.type, verb_lower(p->call.verb));
+    for (size_t i = 0; i < ARRAY_LEN(p->env); i++)
+        free(p->env[i]);
+    free(p->program);
+    free(p->input);
+    if (e->code != ERR_OK || p->op.why.code != ERR_OK) { /* cancelled while it was succeeding: no success */
+        json_decref(p->result);
+        p->result = NULL;
+    }
+    op_close_handle(&p->op, (uv_handle_t *)&p->retry);
+    op_finish(&p->op, e->code != ERR_OK ? e : NULL);
+}
+
+static void abort_plugin(struct op *op)
+{
+    struct cni_plugin *p = container_of(op, struct cni_plugin, op);
+    struct err e = { 0 };
+
+    if (p->waiting) {
+        p->waiting = false;
+        err_set(&e, ERR_CANCELLED, "cancelled");
+        end(p, &e);
+    } else {
+        proc_cancel(&p->proc);
+    }
+}
+
+static void on_retry(uv_timer_t *timer)
+{
+    struct cni_plugin *p = timer->data;
+
+    p->waiting = false;
+    run(p);
+}
+
+/* The child is still being replaced by its installer; e says ETXTBSY. */
+static bool try_again(struct cni_plugin *p)
+{
+    if (p->op.why.code != ERR_OK || p->tries >= TRIES_MAX ||
+        clock_mono_ms() + RETRY_MS >= p->call.deadline_at_ms)
+        return false;
+    p->waiting = true;
+    uv_timer_start(&p->retry, on_retry, RETRY_MS, 0);
+    return true;
+}
+
+static void on_proc_done(struct op *op, const struct err *result)
+{
+    struct cni_plugin *p = op->owner;
+    const struct proc *proc = &p->proc;
+    struct err e = *result;
+
+    if (e.sys == ETXTBSY && try_again(p))
+        return;
+    if (e.code == ERR_UNKNOWN && e.sys == 0 && proc->exited) {
+        e = (struct err){ 0 };
+        cni_plugin_error(proc->out.p, proc->out.n, proc->err_out.p, proc->status, &p->cni_code, &e);
+    } else if (e.code == ERR_OK && p->call.verb == CNI_ADD) {
+        /* The result is checked here so that its author is named; DEL has none. */
+        if (cni_result_parse(&p->result, proc->out.p, proc->out.n, p->call.config_version, &e) != ERR_OK)
+            p->result = NULL;
+    }
+    end(p, &e);
+}
+
+static void run(struct cni_plugin *p)
+{
+    const char *const argv[] = { p->program, NULL };
+    uint64_t now = clock_mono_ms();
+    struct proc_spec spec = {
+        .name = "CNI plugin",
+        .subject = p->op.subject,
+        .argv = argv,
+        .env = (const char *const *)p->env,
+        .stdin_data = p->input,
+        .stdin_size = strlen(p->input),
+        .stdout_max = CNI_RESULT_MAX,
+        .cgroup_fd = p->call.cgroup_fd,
+        .cgroup_procs = p->call.cgroup_procs,
+        .deadline_ms = now < p->call.deadline_at_ms ? p->call.deadline_at_ms - now : 1,
+    };
+
+    p->tries++;
+    proc_start(&p->proc, &spec, p->op.loop, on_proc_done, p);
+}
+
+static char *join_dirs(const char *const *dirs)
+{
+    struct buf b = BUF_INIT(64 * 1024);
+
+    buf_adds(&b, "CNI_PATH=");
+    for (size_t i = 0; dirs[i] != NULL; i++)
+        buf_addf(&b, "%s%s", i > 0 ? ":" : "", dirs[i]);
+    if (b.failed) {
+        buf_done(&b);
+        return NULL;
+    }
+    return buf_detach(&b);
+}
+
+static enum err_code prepare(struct cni_plugin *p, struct err *e)
+{
+    const struct cni_plugin_call *c = &p->call;
+
+    p->program = cni_plugin_find(c->bin_dirs, c->type);
+    p->env[5] = join_dirs(c->bin_dirs);
+    if (p->env[5] == NULL)
+        return err_nomem(e);
+    if (p->program == NULL) /* not ERR_NOT_FOUND: for a DEL that would sound like done */
+        return err_set(e, ERR_UNAVAILABLE, "failed to find plugin \"%s\" in path [%s]", c->type,
+                       strchr(p->env[5], '=') + 1);
+    p->input = json_text(c->input);
+    p->env[0] = str_printf("CNI_COMMAND=%s", verb_upper(c->verb));
+    p->env[1] = str_printf("CNI_CONTAINERID=%s", c->container_id);
+    p->env[2] = str_printf("CNI_NETNS=%s", c->netns);
+    p->env[3] = str_printf("CNI_IFNAME=%s", c->ifname);
+    p->env[4] = str_printf("CNI_ARGS=%s", c->args);
+    p->env[6] = str_printf("PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+    for (size_t i = 0; i < 7; i++) {
+        if (p->env[i] == NULL || p->input == NULL)
+            return err_nomem(e);
+    }
+    return ERR_OK;
+}
+
+void cni_plugin_start(struct cni_plugin *p, const struct cni_plugin_call *call, uv_loop_t *loop,
+                      op_done_fn done, void *owner)
+{
+    struct err e = { 0 };
+
+    *p = (struct cni_plugin){ .call = *call };
+    /* No deadline of its own: the child's covers it, and the message comes from there. */
+    op_init(&p->op, loop, call->verb == CNI_ADD ? "cni add plugin" : "cni del plugin", 0, abort_plugin, done,
+            owner);
+    op_set_subject(&p->op, call->container_id);
+    uv_timer_init(loop, &p->retry);
+    p->retry.data = p;
+    if (prepare(p, &e) != ERR_OK) {
+        end(p, &e);
+        return;
+    }
+    run(p);
+}

@@ -1,0 +1,58 @@
+/*
+ * plugin - one run of one CNI plugin: environment, standard input, answer, errors.
+ *
+ * The child gets CNI_COMMAND CNI_CONTAINERID CNI_NETNS CNI_IFNAME CNI_ARGS CNI_PATH and PATH (plugins call
+ * iptables), nothing else.  Failures read as with libcni: plugin type="bridge" failed (add): <what it said>.
+ * Codes: ERR_PRECONDITION  its configuration must change first (CNI codes 1, 2, 7) ERR_UNAVAILABLE   it asks
+ * to be tried again (11), or no bin_dir has it (yet) ERR_DEADLINE, ERR_CANCELLED, ERR_EXHAUSTED (more than
+ * CNI_RESULT_MAX bytes of output) ERR_INVALID       it succeeded but its result cannot be used ERR_UNKNOWN
+ * everything else that it reported A program that is being written (ETXTBSY: its installer is at work) is
+ * tried up to 6 times, 1 s apart.
+ */
+#ifndef CNI_PLUGIN_H
+#define CNI_PLUGIN_H
+#include "base/process.h"
+
+#include <jansson.h>
+
+enum cni_verb { CNI_ADD, CNI_DEL };
+
+/* CNI error code 3: the container is unknown and nothing needs cleaning up. */
+#define CNI_CODE_UNKNOWN_CONTAINER 3
+
+struct cni_plugin_call { /* strings borrowed until done; input only during start */
+    enum cni_verb verb;
+    const char *type;
+    const char *container_id, *netns, *ifname, *args;
+    const char *const *bin_dirs;
+    const json_t *input; /* from cni_plugin_stdin() */
+    int config_version;  /* of a result without cniVersion */
+    int cgroup_fd;
+    const char *cgroup_procs;
+    uint64_t deadline_at_ms; /* clock_mono_ms() by which it must have ended */
+};
+
+struct cni_plugin {
+    struct op op;
+    json_t *result; /* ADD that succeeded: owned by the caller in done */
+    int cni_code;   /* the error's `code`; 0: none was given */
+    /* private */
+    struct cni_plugin_call call;
+    struct proc proc;
+    uv_timer_t retry;
+    char *program, *input;
+    char *env[8];
+    int tries;
+    bool waiting;
+};
+
+void cni_plugin_start(struct cni_plugin *p, const struct cni_plugin_call *call, uv_loop_t *loop,
+                      op_done_fn done, void *owner);
+
+/* Path of a plugin, malloc'ed; the first regular file wins.  NULL: none (or no memory). */
+char *cni_plugin_find(const char *const *bin_dirs, const char *type) MUST_CHECK;
+
+/* What a failed plugin said, as one line (for tests): `out` standard output, `err_out` standard error. */
+enum err_code cni_plugin_error(const char *out, size_t out_n, const char *err_out, int wait_status,
+                               int *ret_cni_code, struct err *e);
+#endif

@@ -1,0 +1,38 @@
+/*
+ * result - what plugins answer to ADD, in all the shapes that CNI ever had.
+ *
+ *     0.1.0 0.2.0           {"ip4": {"ip", "gateway", "routes"}, "ip6": {...}, "dns"}
+ *     0.3.0 0.3.1 0.4.0     {"interfaces", "routes", "dns",
+ *                            "ips": [{"version": "4", "address", "gateway", "interface"}]}
+ *     1.0.0                 the same without ips[].version
+ *     1.1.0                 and with interfaces[].{mtu,socketPath,pciID},
+ *                           routes[].{mtu,advmss,priority,table,scope}
+ *
+ * A plugin may answer in another version than its configuration's; the next plugin must be given prevResult
+ * in the configuration's version, hence the conversion.  Plugins are programs of others: everything is
+ * checked and bounded.
+ */
+#ifndef CNI_RESULT_H
+#define CNI_RESULT_H
+#include "cni/cni.h"
+
+#include <jansson.h>
+
+#define CNI_RESULT_MAX (1024 * 1024) /* bytes of standard output; a real result has about one kilobyte */
+#define CNI_RESULT_ITEMS_MAX 256     /* interfaces, ips, routes: each */
+
+/* Decodes and checks one answer; without cniVersion it has `config_version`.  *ret is as it was written. */
+enum err_code cni_result_parse(json_t **ret, const char *text, size_t n, int config_version,
+                               struct err *e) MUST_CHECK;
+
+/* The same result in another version; if it has that version, the same object with one more reference. */
+enum err_code cni_result_convert(json_t **ret, json_t *result, int config_version, int to,
+                                 struct err *e) MUST_CHECK;
+
+/*
+ * The pod's addresses: those of `ifname` inside the sandbox, or that name no interface; all if there is no
+ * such one.  At most CNI_IPS_MAX (a pod has two at most); further ones are left out.
+ */
+enum err_code cni_result_addresses(struct cni_result *ret, json_t *result, int config_version,
+                                   const char *ifname, struct err *e) MUST_CHECK;
+#endif

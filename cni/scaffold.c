@@ -1,0 +1,252 @@
+#include "cni/scaffold.h"
+
+#include "base/scope.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define GROUP_CHAINS 3
+
+struct chain {
+    const char *name;
+    const char *targets[3]; /* of the rules that belong to the scaffold itself */
+};
+
+static const struct group {
+    const char *table;
+    struct chain chains[GROUP_CHAINS];
+} groups[] = {
+    { "nat",
+      { { "CNI-HOSTPORT-DNAT", { NULL } },
+        { "CNI-HOSTPORT-SETMARK", { "MARK" } },
+        { "CNI-HOSTPORT-MASQ", { "MASQUERADE" } } } },
+    { "filter", { { "CNI-FORWARD", { "CNI-ADMIN" } }, { "CNI-ADMIN", { NULL } } } },
+    { "filter",
+      { { "CNI-ISOLATION-STAGE-1", { "CNI-ISOLATION-STAGE-2", "RETURN" } },
+        { "CNI-ISOLATION-STAGE-2", { "DROP", "RETURN" } } } },
+};
+
+static const char *const built_in[] = { "PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING" };
+
+static bool is_built_in(const char *chain)
+{
+    for (size_t i = 0; i < ARRAY_LEN(built_in); i++) {
+        if (strcmp(chain, built_in[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+static const struct chain *find_chain(const struct group *g, const char *name)
+{
+    for (size_t i = 0; i < GROUP_CHAINS && g->chains[i].name != NULL; i++) {
+        if (strcmp(g->chains[i].name, name) == 0)
+            return &g->chains[i];
+    }
+    return NULL;
+}
+
+/* ---- the text ---------------------------------------------------------------------------------- */
+
+/* One word of a rule without its quotes and their backslashes, cut when longer; false: end of line. */
+static bool next_word(const char **at, char *ret, size_t max)
+{
+    const char *p = *at;
+    bool quoted = false;
+    size_t n = 0;
+
+    while (*p == ' ')
+        p++;
+    if (*p == '\0' || *p == '\n')
+        return false;
+    for (; *p != '\0' && *p != '\n' && (quoted || *p != ' '); p++) {
+        if (*p == '"') {
+            quoted = !quoted;
+            continue;
+        }
+        if (quoted && *p == '\\' && p[1] != '\0' && p[1] != '\n')
+            p++;
+        if (n + 1 < max)
+            ret[n++] = *p;
+    }
+    ret[n] = '\0';
+    *at = p;
+    return true;
+}
+
+#define WORD 64 /* chain names have at most 28 bytes, link names 15 */
+
+struct rule {
+    char chain[WORD];         /* that it stands in */
+    char target[WORD];        /* of -j or -g; "" for none */
+    char in[WORD], out[WORD]; /* of -i and -o; "" for none */
+};
+
+static bool parse_rule(const char *line, struct rule *ret)
+{
+    char word[WORD];
+
+    *ret = (struct rule){ 0 };
+    if (strncmp(line, "-A ", 3) != 0)
+        return false;
+    line += 3;
+    if (!next_word(&line, ret->chain, sizeof(ret->chain)))
+        return false;
+    while (next_word(&line, word, sizeof(word))) {
+        char *value = strcmp(word, "-j") == 0 || strcmp(word, "-g") == 0 ? ret->target
+                      : strcmp(word, "-i") == 0                          ? ret->in
+                      : strcmp(word, "-o") == 0                          ? ret->out
+                                                                         : NULL;
+
+        if (value != NULL)
+            next_word(&line, value, WORD);
+        else if (strcmp(word, "--comment") == 0) /* whose text may look like an option */
+            next_word(&line, word, sizeof(word));
+    }
+    return true;
+}
+
+/* Calls fn for each line with the table it stands in; fn returns false to stop. */
+static void each_line(const char *save, bool (*fn)(const char *table, const char *line, void *arg), void *arg)
+{
+    char table[WORD] = "";
+
+    for (const char *line = save; *line != '\0';) {
+        const char *end = strchrnul(line, '\n');
+
+        if (line[0] == '*') {
+            const char *name = line + 1;
+
+            if (!next_word(&name, table, sizeof(table)))
+                table[0] = '\0';
+        } else if (!fn(table, line, arg)) {
+            return;
+        }
+        line = *end == '\n' ? end + 1 : end;
+    }
+}
+
+/* ":CHAIN policy [0:0]" */
+static bool parse_chain(const char *line, char ret[WORD])
+{
+    return line[0] == ':' && (line++, next_word(&line, ret, WORD));
+}
+
+/* ---- finding ------------------------------------------------------------------------------------- */
+
+struct find {
+    struct strs *ret;
+    bool ok;
+};
+
+static bool find_line(const char *table, const char *line, void *arg)
+{
+    struct find *f = arg;
+    char name[WORD];
+
+    if (!parse_chain(line, name))
+        return true;
+    for (size_t i = 0; i < ARRAY_LEN(groups) && f->ok; i++) {
+        if (strcmp(groups[i].table, table) == 0 && find_chain(&groups[i], name) != NULL)
+            f->ok = strs_take(f->ret, str_printf("%s %s", table, name));
+    }
+    return f->ok;
+}
+
+enum err_code cni_scaffold_find(const char *save, struct strs *ret, struct err *e)
+{
+    struct find f = { .ret = ret, .ok = true };
+
+    each_line(save, find_line, &f);
+    return f.ok ? ERR_OK : err_nomem(e);
+}
+
+/* ---- removing -------------------------------------------------------------------------------------- */
+
+struct removal {
+    const struct group *group;
+    bool (*link_exists)(const char *name);
+    bool present, used;
+    struct buf *out;
+};
+
+static bool own_rule(const struct chain *c, const struct rule *r, bool (*link_exists)(const char *name))
+{
+    bool known = false;
+
+    for (size_t i = 0; i < ARRAY_LEN(c->targets); i++)
+        known = known || str_eq(c->targets[i], r->target);
+    return known && (r->in[0] == '\0' || !link_exists(r->in)) && (r->out[0] == '\0' || !link_exists(r->out));
+}
+
+static bool look(const char *table, const char *line, void *arg)
+{
+    struct removal *v = arg;
+    char name[WORD];
+    struct rule r;
+
+    if (strcmp(table, v->group->table) != 0)
+        return true;
+    if (parse_chain(line, name)) {
+        v->present = v->present || find_chain(v->group, name) != NULL;
+    } else if (parse_rule(line, &r)) {
+        const struct chain *in = find_chain(v->group, r.chain);
+
+        if (in != NULL ? !own_rule(in, &r, v->link_exists)
+                       : find_chain(v->group, r.target) != NULL && !is_built_in(r.chain))
+            v->used = true;
+    }
+    return !v->used;
+}
+
+static bool remove_rule(const char *table, const char *line, void *arg)
+{
+    struct removal *v = arg;
+    struct rule r;
+
+    if (strcmp(table, v->group->table) == 0 && parse_rule(line, &r) &&
+        (find_chain(v->group, r.chain) != NULL || find_chain(v->group, r.target) != NULL))
+        buf_addf(v->out, "-D %.*s\n", (int)(strchrnul(line, '\n') - line - 3), line + 3);
+    return true;
+}
+
+static bool remove_chain(const char *table, const char *line, void *arg)
+{
+    struct removal *v = arg;
+    char name[WORD];
+
+    if (strcmp(table, v->group->table) == 0 && parse_chain(line, name) && find_chain(v->group, name) != NULL)
+        buf_addf(v->out, "-X %s\n", name);
+    return true;
+}
+
+static bool was_there(const struct group *g, const struct strs *before)
+{
+    for (size_t i = 0; i < GROUP_CHAINS && g->chains[i].name != NULL; i++) {
+        char name[2 * WORD];
+
+        snprintf(name, sizeof(name), "%s %s", g->table, g->chains[i].name);
+        if (strs_has(before, name))
+            return true;
+    }
+    return false;
+}
+
+enum err_code cni_scaffold_removal(const char *save, const struct strs *before,
+                                   bool (*link_exists)(const char *name), struct buf *ret, struct err *e)
+{
+    for (size_t i = 0; i < ARRAY_LEN(groups); i++) {
+        struct removal v = { .group = &groups[i], .link_exists = link_exists, .out = ret };
+
+        if (was_there(v.group, before))
+            continue;
+        each_line(save, look, &v);
+        if (!v.present || v.used)
+            continue;
+        buf_addf(ret, "*%s\n", v.group->table);
+        each_line(save, remove_rule, &v);
+        each_line(save, remove_chain, &v);
+        buf_adds(ret, "COMMIT\n");
+    }
+    return buf_check(ret, e);
+}

@@ -1,0 +1,357 @@
+#include "cni/undo.h"
+
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/scope.h"
+#include "cni/hoststate.h"
+#include "cni/internal.h"
+#include "cni/nft.h"
+#include "cni/scaffold.h"
+
+#include <string.h>
+
+#define FILE_NAME "undo.json"
+#define FILE_MAX (1024 * 1024) /* a host with thousands of links and chains */
+#define KIND "cniUndo"
+
+enum undo_state { UNDO_SAVE_4, UNDO_RESTORE_4, UNDO_SAVE_6, UNDO_RESTORE_6, UNDO_REST, UNDO_OVER };
+
+static void step(struct cni_undo *u);
+
+/* ---- the record ---------------------------------------------------------------------------------- */
+
+static enum err_code read_boot_id(char **ret, struct err *e)
+{
+    if (fs_read_at(AT_FDCWD, "/proc/sys/kernel/random/boot_id", 64, ret, NULL, e) != ERR_OK)
+        return e->code;
+    (*ret)[strcspn(*ret, "\n")] = '\0';
+    return ERR_OK;
+}
+
+/* The record of this boot; *ret NULL: none, or one that is damaged or of an earlier boot. */
+static enum err_code load(const struct cni *c, json_t **ret, struct err *e)
+{
+    json_auto_t *record = NULL;
+    str_auto text = NULL;
+    str_auto boot = NULL;
+    struct err bad = { 0 };
+    size_t n;
+
+    *ret = NULL;
+    if (fs_read_at(c->cache_fd, FILE_NAME, FILE_MAX, &text, &n, &bad) != ERR_OK) {
+        if (bad.code == ERR_NOT_FOUND)
+            return ERR_OK;
+        *e = bad;
+        return err_wrap(e, "CNI undo record");
+    }
+    if (read_boot_id(&boot, e) != ERR_OK)
+        return e->code;
+    if (json_parse(text, n, FILE_MAX, &record, FILE_NAME, &bad) == ERR_OK &&
+        str_eq(json_str(record, "kind"), KIND) && str_eq(json_str(record, "bootId"), boot))
+        *ret = take_ptr(&record);
+    return ERR_OK;
+}
+
+static enum err_code to_json(const struct strs *list, json_t *record, const char *key, struct err *e)
+{
+    json_auto_t *v = json_array();
+
+    for (size_t i = 0; i < list->n && v != NULL; i++) {
+        if (json_array_append_new(v, json_string(list->v[i])) < 0)
+            return err_nomem(e);
+    }
+    return v == NULL || json_object_set(record, key, v) < 0 ? err_nomem(e) : ERR_OK;
+}
+
+static enum err_code from_json(const json_t *record, const char *key, struct strs *ret, struct err *e)
+{
+    const json_t *v;
+    size_t i;
+
+    json_array_foreach (json_object_get(record, key), i, v) {
+        if (json_is_string(v) && !strs_add(ret, json_string_value(v)))
+            return err_nomem(e);
+    }
+    return ERR_OK;
+}
+
+bool cni_undo_link_existed(const struct cni *c, const char *name)
+{
+    json_auto_t *record = NULL;
+    struct err e = { 0 };
+    const json_t *v;
+    size_t i;
+
+    if (load(c, &record, &e) != ERR_OK) {
+        log_debug("CNI undo record not readable", F_ERR(&e));
+        return true; /* rather leave a link than remove a foreign one */
+    }
+    json_array_foreach (json_object_get(record, "links"), i, v) {
+        if (str_eq(json_string_value(v), name))
+            return true;
+    }
+    return false;
+}
+
+/* What needs no child; then the file. */
+static enum err_code record_rest(struct cni_undo *u, struct err *e)
+{
+    json_auto_t *links = cni_hoststate_links(e);
+    json_auto_t *sysctls = links != NULL ? cni_hoststate_sysctls(e) : NULL;
+    struct strs nft = { 0 };
+    str_auto text = NULL;
+    str_auto boot = NULL;
+
+    if (sysctls == NULL)
+        return e->code;
+    if (cni_nft_list(&nft, e) == ERR_OK && to_json(&nft, u->record, "nft", e) == ERR_OK &&
+        read_boot_id(&boot, e) == ERR_OK &&
+        (!json_put_str(u->record, "kind", KIND) || !json_put_str(u->record, "bootId", boot) ||
+         json_object_set(u->record, "links", links) < 0 ||
+         json_object_set(u->record, "sysctls", sysctls) < 0 || (text = json_text(u->record)) == NULL))
+        err_nomem(e);
+    strs_done(&nft);
+    if (e->code != ERR_OK)
+        return e->code;
+    return fs_replace_at(u->c->cache_fd, FILE_NAME, text, strlen(text), 0600, true, e);
+}
+
+/* ---- iptables ------------------------------------------------------------------------------------- */
+
+static const char *chains_key(const struct cni_undo *u)
+{
+    return u->op.state == UNDO_SAVE_4 || u->op.state == UNDO_RESTORE_4 ? "iptables" : "ip6tables";
+}
+
+static char *find_program(const char *name)
+{
+    static const char *const dirs[] = { "/usr/local/sbin", "/usr/local/bin", "/usr/sbin",
+                                        "/usr/bin",        "/sbin",          "/bin" };
+
+    for (size_t i = 0; i < ARRAY_LEN(dirs); i++) { /* the plugins' PATH */
+        str_auto path = str_printf("%s/%s", dirs[i], name);
+
+        if (path == NULL || access(path, X_OK) == 0)
+            return take_ptr(&path);
+    }
+    return NULL;
+}
+
+/* For undoing, one failure does not stop the rest; for recording it does. */
+static void note(struct cni_undo *u, const struct err *e)
+{
+    if (u->first.code == ERR_OK)
+        u->first = *e;
+}
+
+static void end(struct cni_undo *u)
+{
+    u->op.state = UNDO_OVER;
+    json_decref(u->record);
+    u->record = NULL;
+    if (u->first.code != ERR_OK)
+        err_wrap(&u->first, u->undoing ? "undo what CNI plugins left" : "record the network's state");
+    op_finish(&u->op, u->first.code != ERR_OK ? &u->first : NULL);
+}
+
+static void on_proc_done(struct op *op, const struct err *result);
+
+/* False: the program is not installed (then its rules are not there either), or there is no memory. */
+static bool run(struct cni_undo *u, const char *suffix, const char *const *args, const char *input)
+{
+    str_auto name = str_printf("%s-%s", chains_key(u), suffix);
+    str_auto program = name != NULL ? find_program(name) : NULL;
+    const char *argv[6] = { program };
+    struct proc_spec spec = {
+        .name = name,
+        .argv = argv,
+        .stdin_data = input,
+        .stdin_size = input != NULL ? strlen(input) : 0,
+        .stdout_max = CNI_IPTABLES_MAX,
+        .cgroup_fd = u->c->cgroup_fd,
+        .cgroup_procs = u->c->cgroup_procs,
+        .deadline_ms = CNI_UNDO_DEADLINE_MS,
+    };
+
+    if (program == NULL)
+        return false;
+    for (size_t i = 0; args[i] != NULL; i++)
+        argv[i + 1] = args[i];
+    proc_start(&u->proc, &spec, u->op.loop, on_proc_done, u);
+    return true;
+}
+
+static enum err_code record_chains(struct cni_undo *u, const char *save, struct err *e)
+{
+    struct strs found = { 0 };
+
+    enum err_code code = cni_scaffold_find(save, &found, e);
+
+    if (code == ERR_OK)
+        code = to_json(&found, u->record, chains_key(u), e);
+    strs_done(&found);
+    return code;
+}
+
+static enum err_code removal(struct cni_undo *u, const char *save, struct buf *ret, struct err *e)
+{
+    struct strs before = { 0 };
+    enum err_code code = from_json(u->record, chains_key(u), &before, e);
+
+    if (code == ERR_OK)
+        code = cni_scaffold_removal(save, &before, cni_hoststate_link_exists, ret, e);
+    strs_done(&before);
+    return code;
+}
+
+static void on_saved(struct cni_undo *u, const char *save)
+{
+    /* Legacy iptables has a lock that others may hold. */
+    static const char *const noflush[] = { "--noflush", "--wait", "20", NULL };
+    struct buf script = BUF_INIT(1024 * 1024); /* a dozen rules */
+    struct err e = { 0 };
+    bool started = false;
+
+    if (!u->undoing)
+        record_chains(u, save, &e);
+    else if (removal(u, save, &script, &e) == ERR_OK && script.n > 0)
+        started = run(u, "restore", noflush, script.p);
+    buf_done(&script);
+    if (e.code != ERR_OK)
+        note(u, &e);
+    u->op.state++; /* UNDO_RESTORE_x */
+    if (!started) {
+        u->op.state++;
+        step(u);
+    }
+}
+
+static void on_proc_done(struct op *op, const struct err *result)
+{
+    struct cni_undo *u = op->owner;
+
+    if (u->op.why.code != ERR_OK) {
+        end(u);
+        return;
+    }
+    switch ((enum undo_state)u->op.state) {
+    case UNDO_SAVE_4:
+    case UNDO_SAVE_6:
+        if (result->code == ERR_OK) {
+            on_saved(u, u->proc.out.p);
+            return;
+        }
+        /* A kernel without this family: plugins can do nothing with it either. */
+        if (result->code != ERR_UNKNOWN)
+            note(u, result);
+        log_debug("rules not listed", F_ERR(result));
+        u->op.state += 2;
+        break;
+    case UNDO_RESTORE_4:
+    case UNDO_RESTORE_6:
+        if (result->code != ERR_OK)
+            note(u, result);
+        u->op.state++;
+        break;
+    case UNDO_REST:
+    case UNDO_OVER:
+        return;
+    }
+    step(u);
+}
+
+/* ---- the operation ---------------------------------------------------------------------------------- */
+
+static void undo_rest(struct cni_undo *u)
+{
+    struct strs nft = { 0 };
+    struct err e = { 0 };
+
+    if (from_json(u->record, "nft", &nft, &e) != ERR_OK || cni_nft_remove_empty(&nft, &e) != ERR_OK)
+        note(u, &e);
+    strs_done(&nft);
+    e = (struct err){ 0 };
+    if (cni_hoststate_restore(json_object_get(u->record, "sysctls"), &e) != ERR_OK)
+        note(u, &e);
+    if (u->first.code == ERR_OK)
+        fs_remove_quietly(u->c->cache_fd, FILE_NAME);
+}
+
+static void step(struct cni_undo *u)
+{
+    static const char *const no_args[] = { NULL };
+    struct err e = { 0 };
+
+    if (!u->undoing && u->first.code != ERR_OK) {
+        end(u);
+        return;
+    }
+    switch ((enum undo_state)u->op.state) {
+    case UNDO_SAVE_4:
+        if (run(u, "save", no_args, NULL))
+            return;
+        u->op.state = UNDO_SAVE_6;
+        /* fall through */
+    case UNDO_SAVE_6:
+        if (run(u, "save", no_args, NULL))
+            return;
+        u->op.state = UNDO_REST;
+        /* fall through */
+    case UNDO_REST:
+        if (u->undoing)
+            undo_rest(u);
+        else if (record_rest(u, &e) != ERR_OK)
+            note(u, &e);
+        end(u);
+        return;
+    case UNDO_RESTORE_4:
+    case UNDO_RESTORE_6:
+    case UNDO_OVER:
+        return;
+    }
+}
+
+static void abort_undo(struct op *op)
+{
+    struct cni_undo *u = container_of(op, struct cni_undo, op);
+
+    if (u->op.state < UNDO_REST)
+        proc_cancel(&u->proc);
+}
+
+static void start(struct cni_undo *u, struct cni *c, bool undoing, op_done_fn done, void *owner)
+{
+    json_auto_t *record = NULL;
+    struct err e = { 0 };
+
+    *u = (struct cni_undo){ .c = c, .undoing = undoing };
+    op_init(&u->op, c->loop, undoing ? "cni undo" : "cni undo record", 0, abort_undo, done, owner);
+    if (load(c, &record, &e) != ERR_OK)
+        note(u, &e);
+    if (e.code != ERR_OK || undoing == (record == NULL)) {
+        if (e.code == ERR_OK && undoing) /* one of an earlier boot */
+            fs_remove_quietly(c->cache_fd, FILE_NAME);
+        end(u);
+        return;
+    }
+    u->record = undoing ? take_ptr(&record) : json_object();
+    if (u->record == NULL) {
+        err_nomem(&e);
+        note(u, &e);
+        end(u);
+        return;
+    }
+    u->op.state = UNDO_SAVE_4;
+    step(u);
+}
+
+void cni_undo_record_start(struct cni_undo *u, struct cni *c, op_done_fn done, void *owner)
+{
+    start(u, c, false, done, owner);
+}
+
+void cni_undo_start(struct cni_undo *u, struct cni *c, op_done_fn done, void *owner)
+{
+    start(u, c, true, done, owner);
+}

@@ -1,0 +1,236 @@
+#include "cni/watch.h"
+
+#include "base/buf.h"
+#include "base/scope.h"
+
+#include <limits.h>
+#include <string.h>
+#include <sys/inotify.h>
+
+#define MASK                                                                                                 \
+    (IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ATTRIB | IN_DELETE_SELF |     \
+     IN_MOVE_SELF | IN_ONLYDIR)
+
+/* Two places (the folder, its parent) for each of a few folders. */
+#define PLACES_MAX 64
+
+/* Folders may come and go while we look; after so many rounds the parent's event brings us back. */
+#define ROUNDS_MAX 8
+
+struct place {
+    int wd;
+    char *only; /* events of this name alone; NULL: all */
+};
+
+struct cni_watch {
+    uv_poll_t poll;
+    uv_timer_t settle;
+    int open_handles;
+    int fd;
+    struct place places[PLACES_MAX];
+    size_t n_places;
+    void (*fn)(void *arg);
+    void *arg;
+};
+
+static bool concerns(const struct cni_watch *w, const struct inotify_event *ev)
+{
+    if ((ev->mask & IN_Q_OVERFLOW) != 0)
+        return true;
+    if ((ev->mask & IN_IGNORED) != 0)
+        return false;
+    for (size_t i = 0; i < w->n_places; i++) {
+        const struct place *p = &w->places[i];
+
+        if (p->wd == ev->wd && (p->only == NULL || ev->len == 0 || strcmp(p->only, ev->name) == 0))
+            return true;
+    }
+    return false;
+}
+
+static void on_settled(uv_timer_t *timer)
+{
+    struct cni_watch *w = timer->data;
+
+    w->fn(w->arg);
+}
+
+static void on_events(uv_poll_t *poll, int status, int events)
+{
+    struct cni_watch *w = poll->data;
+    char raw[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
+    bool changed = false;
+    ssize_t n;
+
+    (void)status;
+    (void)events;
+    while ((n = read(w->fd, raw, sizeof(raw))) > 0) {
+        for (char *at = raw; at < raw + n;) {
+            const struct inotify_event *ev = (const struct inotify_event *)at;
+
+            changed = concerns(w, ev) || changed;
+            at += sizeof(*ev) + ev->len;
+        }
+    }
+    if (changed && !uv_is_active((uv_handle_t *)&w->settle))
+        uv_timer_start(&w->settle, on_settled, CNI_WATCH_SETTLE_MS, 0);
+}
+
+enum err_code cni_watch_open(struct cni_watch **ret, uv_loop_t *loop, void (*fn)(void *arg), void *arg,
+                             struct err *e)
+{
+    mem_auto struct cni_watch *w = calloc(1, sizeof(*w));
+    int status;
+
+    if (w == NULL)
+        return err_nomem(e);
+    w->fn = fn;
+    w->arg = arg;
+    w->fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    if (w->fd < 0)
+        return err_sys(e, errno, "inotify");
+    status = uv_poll_init(loop, &w->poll, w->fd);
+    if (status != 0) {
+        close(w->fd);
+        return err_sys(e, -status, "watch inotify");
+    }
+    uv_timer_init(loop, &w->settle);
+    w->poll.data = w;
+    w->settle.data = w;
+    w->open_handles = 2;
+    uv_poll_start(&w->poll, UV_READABLE, on_events);
+    *ret = take_ptr(&w);
+    return ERR_OK;
+}
+
+/* Adds a place to the new set; takes `only`. */
+static enum err_code add(struct cni_watch *w, struct place *set, size_t *n, const char *path, char *only,
+                         struct err *e)
+{
+    str_auto name = only;
+    int wd;
+
+    if (*n == PLACES_MAX)
+        return err_set(e, ERR_EXHAUSTED, "watch %s: more than %d folders", path, PLACES_MAX);
+    wd = inotify_add_watch(w->fd, path, MASK);
+    if (wd < 0)
+        return err_sys(e, errno, "watch %s", path);
+    set[(*n)++] = (struct place){ .wd = wd, .only = take_ptr(&name) };
+    return ERR_OK;
+}
+
+/* "/a/b" -> "/a", *ret_last = "b" (malloc'ed); false: there is no parent (or no memory). */
+static bool split_last(char *path, char **ret_last)
+{
+    size_t n = strlen(path);
+    char *slash;
+
+    while (n > 1 && path[n - 1] == '/')
+        path[--n] = '\0';
+    slash = strrchr(path, '/');
+    if (slash == NULL || slash[1] == '\0')
+        return false;
+    *ret_last = strdup(slash + 1);
+    slash[slash == path ? 1 : 0] = '\0';
+    return *ret_last != NULL;
+}
+
+/* The folder itself, and the nearest existing parent for the name that leads to it (maybe a symlink). */
+static enum err_code add_folder(struct cni_watch *w, struct place *set, size_t *n, const char *dir,
+                                struct err *e)
+{
+    size_t before = *n;
+
+    for (int round = 0; round < ROUNDS_MAX; round++) {
+        str_auto path = strdup(dir);
+        str_auto full = NULL;
+        struct err missing = { 0 };
+        char *last = NULL;
+        bool exists;
+
+        if (path == NULL)
+            return err_nomem(e);
+        while (*n > before)
+            free(set[--*n].only);
+        exists = add(w, set, n, path, NULL, &missing) == ERR_OK;
+        if (!exists && missing.sys != ENOENT && missing.sys != ENOTDIR) {
+            *e = missing;
+            return e->code;
+        }
+        for (;;) { /* up to a parent that can be watched */
+            if (!split_last(path, &last))
+                return exists ? ERR_OK : err_set(e, ERR_NOT_FOUND, "watch %s: no parent folder", dir);
+            free(full);
+            full = str_printf("%s/%s", path, last);
+            if (full == NULL) {
+                free(last);
+                return err_nomem(e);
+            }
+            missing = (struct err){ 0 };
+            if (add(w, set, n, path, last, &missing) == ERR_OK)
+                break;
+            if (missing.sys != ENOENT && missing.sys != ENOTDIR) {
+                *e = missing;
+                return e->code;
+            }
+        }
+        if (exists || access(full, F_OK) != 0)
+            return ERR_OK;
+        /* It appeared between the two looks: again, to watch it itself. */
+    }
+    return ERR_OK;
+}
+
+static bool in_set(const struct place *set, size_t n, int wd)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (set[i].wd == wd)
+            return true;
+    }
+    return false;
+}
+
+enum err_code cni_watch_set(struct cni_watch *w, const char *const *dirs, struct err *e)
+{
+    struct place set[PLACES_MAX];
+    size_t n = 0;
+    struct err first = { 0 };
+
+    for (size_t i = 0; dirs[i] != NULL; i++) {
+        struct err one = { 0 };
+
+        if (add_folder(w, set, &n, dirs[i], &one) != ERR_OK && first.code == ERR_OK)
+            first = one;
+    }
+    /* The kernel gives an inode that is watched already its old number, so what stays has no gap. */
+    for (size_t i = 0; i < w->n_places; i++) {
+        if (!in_set(set, n, w->places[i].wd) && !in_set(w->places, i, w->places[i].wd))
+            inotify_rm_watch(w->fd, w->places[i].wd);
+        free(w->places[i].only);
+    }
+    memcpy(w->places, set, n * sizeof(set[0]));
+    w->n_places = n;
+    if (first.code != ERR_OK)
+        *e = first;
+    return first.code;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct cni_watch *w = handle->data;
+
+    if (--w->open_handles > 0)
+        return;
+    for (size_t i = 0; i < w->n_places; i++)
+        free(w->places[i].only);
+    free(w);
+}
+
+void cni_watch_close(struct cni_watch *w)
+{
+    if (w == NULL)
+        return;
+    uv_close((uv_handle_t *)&w->poll, on_closed);
+    uv_close((uv_handle_t *)&w->settle, on_closed);
+    close(w->fd);
+}

@@ -1,0 +1,486 @@
+#include "volumes/atomic_writer.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/log.h"
+#include "volumes/internal.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+
+/*
+ * All names are relative to the volume's descriptor.  Each system call that changes something is announced to
+ * the probe, so that tests can fail it or end the process there.
+ */
+#define DATA "..data"
+#define DATA_TMP "..data_tmp"
+#define LINK_TMP "..link_tmp"
+#define NAME_TRIES 16
+
+struct vol_writer {
+    int fd;
+    char *target; /* for messages */
+    vol_probe_fn probe;
+    void *probe_arg;
+};
+
+/* Ownership and mode of what is written: kubelet's fsGroup rule for read-only volumes. */
+struct group_rule {
+    bool applies;
+    gid_t gid;
+    mode_t file_bits, dir_bits; /* added, never removed */
+};
+
+static bool group_differs(const struct group_rule *rule, const struct stat *st)
+{
+    return rule->applies && st->st_gid != rule->gid;
+}
+
+#define DIR_MODE 0755
+
+static struct group_rule rule_for(int64_t fs_group)
+{
+    if (fs_group < 0)
+        return (struct group_rule){ 0 };
+    return (
+        struct group_rule){ .gid = (gid_t)fs_group, .applies = true, .file_bits = 0440, .dir_bits = 02550 };
+}
+
+enum err_code vol_writer_open(struct vol_writer **ret, const char *target, struct err *e)
+{
+    scoped(vol_writer_free) struct vol_writer *w = calloc(1, sizeof(*w));
+
+    if (w == NULL)
+        return err_nomem(e);
+    w->fd = open(target, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (w->fd < 0)
+        return err_sys(e, errno, "open volume %s", target);
+    w->target = strdup(target);
+    if (w->target == NULL)
+        return err_nomem(e);
+    *ret = take_ptr(&w);
+    return ERR_OK;
+}
+
+void vol_writer_free(struct vol_writer *w)
+{
+    if (w == NULL)
+        return;
+    scope_close_p(&w->fd);
+    free(w->target);
+    free(w);
+}
+
+void vol_writer_set_probe(struct vol_writer *w, vol_probe_fn fn, void *arg)
+{
+    w->probe = fn;
+    w->probe_arg = arg;
+}
+
+static int probe(const struct vol_writer *w, const char *step)
+{
+    return w->probe != NULL ? w->probe(step, w->probe_arg) : 0;
+}
+
+/* ---- is it there already? ---------------------------------------------------------------------- */
+
+/* Does the open file hold exactly these bytes? */
+static bool same_bytes(int fd, const char *data, size_t size)
+{
+    char chunk[16384];
+    size_t at = 0;
+
+    for (;;) {
+        ssize_t n = read(fd, chunk, sizeof(chunk));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n == 0 && at == size;
+        if ((size_t)n > size - at || memcmp(data + at, chunk, (size_t)n) != 0)
+            return false;
+        at += (size_t)n;
+    }
+}
+
+static bool same_file(int gen, const struct vol_entry *entry, const struct group_rule *rule)
+{
+    struct stat st;
+    fd_auto fd = openat(gen, entry->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+    return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && !group_differs(rule, &st) &&
+           (st.st_mode & 07777) == (entry->file->mode | rule->file_bits) &&
+           (size_t)st.st_size == entry->file->size && same_bytes(fd, entry->file->data, entry->file->size);
+}
+
+struct dir_look {
+    int gen;
+    const struct group_rule *rule;
+};
+
+static int dir_differs(const char *dir, void *arg)
+{
+    const struct dir_look *l = arg;
+    struct stat st;
+
+    return fstatat(l->gen, dir, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISDIR(st.st_mode) ||
+           group_differs(l->rule, &st) || (st.st_mode & 07777) != (DIR_MODE | l->rule->dir_bits);
+}
+
+/* Entries below dir, up to `limit`; a payload's depth is bounded by the length of its paths. */
+static size_t count_entries(int dir, size_t limit)
+{
+    int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *list = copy >= 0 ? fdopendir(copy) : NULL;
+    size_t n = 0;
+
+    if (list == NULL) {
+        scope_close_p(&copy);
+        return limit;
+    }
+    for (struct dirent *d = readdir(list); d != NULL && n < limit; d = readdir(list)) {
+        if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0)
+            continue;
+        n++;
+        fd_auto below = openat(dir, d->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (below >= 0)
+            n += count_entries(below, limit - n);
+    }
+    closedir(list);
+    return n;
+}
+
+static bool same_payload(const struct vol_writer *w, const char *generation, const struct vol_plan *plan,
+                         const struct group_rule *rule)
+{
+    fd_auto gen = openat(w->fd, generation, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    struct dir_look look = { .gen = gen, .rule = rule };
+    struct stat root;
+
+    if (gen < 0 || dir_differs(".", &look) || fstat(w->fd, &root) != 0)
+        return false;
+    if (group_differs(rule, &root) || (root.st_mode & rule->dir_bits) != rule->dir_bits)
+        return false;
+    for (size_t i = 0; i < plan->n; i++)
+        if (vol_plan_each_new_dir(plan, i, dir_differs, &look) != 0 || !same_file(gen, &plan->v[i], rule))
+            return false;
+    size_t expected = plan->n + plan->n_dirs;
+    return count_entries(gen, expected + 1) == expected;
+}
+
+/* ---- writing a generation ------------------------------------------------------------------------ */
+
+/* "..2026_03_01_10_00_00.4711" */
+static void name_generation(char ret[64])
+{
+    time_t now = (time_t)(clock_wall_ns() / 1000000000);
+    unsigned number = 0;
+    struct tm tm;
+
+    if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != sizeof(number))
+        number = (unsigned)clock_mono_ms();
+    gmtime_r(&now, &tm);
+    size_t n = strftime(ret, 64, "..%Y_%m_%d_%H_%M_%S.", &tm);
+    snprintf(ret + n, 64 - n, "%u", number);
+}
+
+static bool is_generation(const char *name)
+{
+    static const char shape[] = "..dddd_dd_dd_dd_dd_dd.";
+    size_t n = sizeof(shape) - 1;
+
+    for (size_t i = 0; i < n; i++)
+        if (shape[i] == 'd' ? !isdigit((unsigned char)name[i]) : name[i] != shape[i])
+            return false;
+    return name[n] != '\0' && strspn(name + n, "0123456789") == strlen(name + n);
+}
+
+struct fill {
+    const struct vol_writer *w;
+    int gen;
+    const struct group_rule *rule;
+    const char *step; /* what failed */
+};
+
+static int make_dir(const char *dir, void *arg)
+{
+    struct fill *f = arg;
+    int sys;
+
+    f->step = "mkdir";
+    if ((sys = probe(f->w, f->step)) != 0)
+        return sys;
+    if (mkdirat(f->gen, dir, 0700) != 0)
+        return errno;
+    f->step = "chown";
+    if (f->rule->applies && fchownat(f->gen, dir, (uid_t)-1, f->rule->gid, AT_SYMLINK_NOFOLLOW) != 0)
+        return errno;
+    f->step = "chmod";
+    if ((sys = probe(f->w, f->step)) != 0)
+        return sys;
+    return fchmodat(f->gen, dir, DIR_MODE | f->rule->dir_bits, 0) != 0 ? errno : 0;
+}
+
+static int write_all(int fd, const char *data, size_t size)
+{
+    while (size > 0) {
+        ssize_t n = write(fd, data, size);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return errno;
+        data += n;
+        size -= (size_t)n;
+    }
+    return 0;
+}
+
+static int make_file(struct fill *f, const struct vol_entry *entry)
+{
+    int sys;
+
+    f->step = "create";
+    if ((sys = probe(f->w, f->step)) != 0)
+        return sys;
+    fd_auto fd = openat(f->gen, entry->path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return errno;
+    f->step = "write";
+    if ((sys = probe(f->w, f->step)) != 0 || (sys = write_all(fd, entry->file->data, entry->file->size)) != 0)
+        return sys;
+    f->step = "chown";
+    if (f->rule->applies && fchown(fd, (uid_t)-1, f->rule->gid) != 0)
+        return errno;
+    f->step = "chmod";
+    if ((sys = probe(f->w, f->step)) != 0)
+        return sys;
+    return fchmod(fd, entry->file->mode | f->rule->file_bits) != 0 ? errno : 0;
+}
+
+static enum err_code fill_generation(const struct vol_writer *w, int gen, const struct vol_plan *plan,
+                                     const struct group_rule *rule, struct err *e)
+{
+    struct fill f = { .w = w, .gen = gen, .rule = rule };
+
+    for (size_t i = 0; i < plan->n; i++) {
+        int sys = vol_plan_each_new_dir(plan, i, make_dir, &f);
+        if (sys == 0)
+            sys = make_file(&f, &plan->v[i]);
+        if (sys != 0)
+            return err_sys(e, sys, "%s %.256s", f.step, plan->v[i].path);
+    }
+    return ERR_OK;
+}
+
+/* Makes, owns and opens the folder of a new generation. */
+static enum err_code make_generation(const struct vol_writer *w, const struct group_rule *rule, char name[64],
+                                     int *ret, struct err *e)
+{
+    int sys = EEXIST;
+
+    for (unsigned i = 0; i < NAME_TRIES && sys == EEXIST; i++) {
+        name_generation(name);
+        sys = probe(w, "mkdir");
+        if (sys == 0)
+            sys = mkdirat(w->fd, name, 0700) != 0 ? errno : 0;
+    }
+    if (sys != 0)
+        return err_sys(e, sys, "mkdir %s", name);
+    fd_auto gen = openat(w->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (gen < 0)
+        return err_sys(e, errno, "open %s", name);
+    if (rule->applies && fchown(gen, (uid_t)-1, rule->gid) != 0)
+        return err_sys(e, errno, "chown %s", name);
+    sys = probe(w, "chmod");
+    if (sys == 0 && fchmod(gen, DIR_MODE | rule->dir_bits) != 0)
+        sys = errno;
+    if (sys != 0)
+        return err_sys(e, sys, "chmod %s", name);
+    *ret = take_fd(&gen);
+    return ERR_OK;
+}
+
+/* ---- links --------------------------------------------------------------------------------------- */
+
+/* A symlink that appears whole or not at all, over whatever symlink has the name. */
+static enum err_code put_link(const struct vol_writer *w, const char *to, const char *tmp, const char *name,
+                              const struct group_rule *rule, struct err *e)
+{
+    int sys = probe(w, "symlink");
+
+    if (sys == 0 && unlinkat(w->fd, tmp, 0) != 0 && errno != ENOENT)
+        sys = errno;
+    if (sys == 0 && symlinkat(to, w->fd, tmp) != 0)
+        sys = errno;
+    if (sys != 0)
+        return err_sys(e, sys, "symlink %s", tmp);
+    if (rule->applies && fchownat(w->fd, tmp, (uid_t)-1, rule->gid, AT_SYMLINK_NOFOLLOW) != 0)
+        sys = errno;
+    if (sys == 0)
+        sys = probe(w, "rename");
+    if (sys == 0 && renameat(w->fd, tmp, w->fd, name) != 0)
+        sys = errno;
+    if (sys != 0) {
+        unlinkat(w->fd, tmp, 0);
+        return err_sys(e, sys, "rename %s", name);
+    }
+    return ERR_OK;
+}
+
+/* <file> -> ..data/<file> for each first path element. */
+static enum err_code put_file_links(const struct vol_writer *w, const struct vol_plan *plan,
+                                    const struct group_rule *rule, bool *changed, struct err *e)
+{
+    for (size_t i = 0; i < plan->n; i++) {
+        char name[256], to[300], is[300];
+        if (!vol_plan_top(plan, i, name))
+            continue;
+        int n = snprintf(to, sizeof(to), DATA "/%s", name);
+        ssize_t k = readlinkat(w->fd, name, is, sizeof(is));
+        if (k == n && memcmp(is, to, (size_t)k) == 0)
+            continue;
+        if (k < 0 && errno == EINVAL) {
+            struct stat st;
+            /* A folder is another volume's mount point inside this one; that mount covers the file. */
+            if (fstatat(w->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode))
+                continue;
+            return err_set(e, ERR_EXISTS,
+                           "volume file \"%s\": the name is taken by something that is no link of ours",
+                           name);
+        }
+        if (k < 0 && errno != ENOENT)
+            return err_sys(e, errno, "readlink %s", name);
+        if (put_link(w, to, LINK_TMP, name, rule, e) != ERR_OK)
+            return e->code;
+        *changed = true;
+    }
+    return ERR_OK;
+}
+
+/* ---- clean-up ------------------------------------------------------------------------------------ */
+
+static void remove_entry(const struct vol_writer *w, const char *name, bool is_tree)
+{
+    struct err e = { 0 };
+    int sys = probe(w, "remove");
+
+    if (sys != 0)
+        err_sys(&e, sys, "remove %s", name);
+    else if (is_tree && fs_remove_tree(w->fd, name, &e) == ERR_OK)
+        return;
+    else if (!is_tree && (unlinkat(w->fd, name, 0) == 0 || errno == ENOENT))
+        return;
+    else if (!is_tree)
+        err_sys(&e, errno, "remove %s", name);
+    log_debug("left in a volume until its next publish", F_STR("path", w->target), F_ERR(&e));
+}
+
+static bool is_file_link(const struct vol_writer *w, const char *name)
+{
+    char to[300], is[300];
+    int n = snprintf(to, sizeof(to), DATA "/%.255s", name);
+    ssize_t k = readlinkat(w->fd, name, is, sizeof(is));
+
+    return k == n && memcmp(is, to, (size_t)k) == 0;
+}
+
+/*
+ * Removes generations other than `current`, temporary links and, with a plan, links to files that are no
+ * longer listed. What cannot be removed now is found again by the next publish.
+ */
+static void tidy(const struct vol_writer *w, const char *current, const struct vol_plan *plan)
+{
+    int copy = openat(w->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *list = copy >= 0 ? fdopendir(copy) : NULL;
+
+    if (list == NULL) {
+        scope_close_p(&copy);
+        return;
+    }
+    for (struct dirent *d = readdir(list); d != NULL; d = readdir(list)) {
+        const char *name = d->d_name;
+        if (strcmp(name, DATA_TMP) == 0 || strcmp(name, LINK_TMP) == 0)
+            remove_entry(w, name, false);
+        else if (is_generation(name) && strcmp(name, current) != 0)
+            remove_entry(w, name, true);
+        else if (plan != NULL && strncmp(name, "..", 2) != 0 && !vol_plan_has_top(plan, name) &&
+                 is_file_link(w, name))
+            remove_entry(w, name, false);
+    }
+    closedir(list);
+}
+
+/* ---- publish ------------------------------------------------------------------------------------- */
+
+/* The name that ..data shows; "" when there is none, or none of ours. */
+static enum err_code read_current(const struct vol_writer *w, char ret[64], struct err *e)
+{
+    ssize_t n = readlinkat(w->fd, DATA, ret, 63);
+
+    if (n < 0 && errno != ENOENT)
+        return err_sys(e, errno, "readlink " DATA);
+    ret[n < 0 ? 0 : n] = '\0';
+    if (!is_generation(ret))
+        ret[0] = '\0';
+    return ERR_OK;
+}
+
+static enum err_code own_root(const struct vol_writer *w, const struct group_rule *rule, struct err *e)
+{
+    struct stat st;
+
+    if (!rule->applies)
+        return ERR_OK;
+    if (fstat(w->fd, &st) != 0)
+        return err_sys(e, errno, "stat");
+    if (fchown(w->fd, (uid_t)-1, rule->gid) != 0 || fchmod(w->fd, (st.st_mode & 07777) | rule->dir_bits) != 0)
+        return err_sys(e, errno, "set group %u", (unsigned)rule->gid);
+    return ERR_OK;
+}
+
+static enum err_code write_and_switch(const struct vol_writer *w, const struct vol_plan *plan,
+                                      const struct group_rule *rule, char name[64], struct err *e)
+{
+    fd_auto gen = -1;
+
+    if (make_generation(w, rule, name, &gen, e) != ERR_OK)
+        return e->code; /* at most an empty folder is left: the next publish removes it */
+    if (fill_generation(w, gen, plan, rule, e) == ERR_OK && own_root(w, rule, e) == ERR_OK &&
+        put_link(w, name, DATA_TMP, DATA, rule, e) == ERR_OK)
+        return ERR_OK;
+    remove_entry(w, name, true);
+    return e->code;
+}
+
+enum err_code vol_writer_publish(struct vol_writer *w, const struct vol_file *files, size_t n_files,
+                                 int64_t fs_group, bool *ret_changed, struct err *e)
+{
+    struct group_rule rule = rule_for(fs_group);
+    struct vol_plan plan = { 0 };
+    char current[64] = "";
+    bool changed = false;
+
+    if (fs_group > UINT32_MAX - 1)
+        return err_set(e, ERR_INVALID, "fsGroup %lld is not a group id", (long long)fs_group);
+    if (vol_plan_make(&plan, files, n_files, e) != ERR_OK)
+        return e->code;
+    if (read_current(w, current, e) == ERR_OK) {
+        tidy(w, current, NULL); /* first, so that a killed run's left-overs do not fill the disk */
+        if (current[0] == '\0' || !same_payload(w, current, &plan, &rule))
+            changed = write_and_switch(w, &plan, &rule, current, e) == ERR_OK;
+    }
+    if (e->code == ERR_OK && put_file_links(w, &plan, &rule, &changed, e) == ERR_OK)
+        tidy(w, current, &plan);
+    vol_plan_done(&plan);
+    if (e->code != ERR_OK)
+        return err_wrap(e, "publish to %s", w->target);
+    *ret_changed = changed;
+    return ERR_OK;
+}

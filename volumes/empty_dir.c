@@ -1,0 +1,71 @@
+/*
+ * empty_dir - emptyDir volumes: a folder on the node's disk, or a tmpfs mounted on one.
+ *
+ * The folder is prepared under another name and renamed: whoever finds it under its own name, after a crash
+ * too, knows that it is ready, and never has to touch what a container has put there since.
+ */
+#include "base/fs.h"
+#include "volumes/internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#define RW_DIR_BITS 02770 /* fsGroup on writable volumes; files 0660, but there are none yet */
+
+static enum err_code make_folder(int parent, const char *name, int64_t fs_group, struct err *e)
+{
+    char tmp[300];
+    struct stat st;
+
+    if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+        return S_ISDIR(st.st_mode) ? ERR_OK
+                                   : err_set(e, ERR_PRECONDITION, "%s is in the way and no folder", name);
+    if (errno != ENOENT)
+        return err_sys(e, errno, "stat %s", name);
+    snprintf(tmp, sizeof(tmp), ".%s.new", name); /* no volume's name starts with a dot */
+    if (mkdirat(parent, tmp, 0700) != 0 && errno != EEXIST)
+        return err_sys(e, errno, "mkdir %s", tmp);
+    fd_auto dir = openat(parent, tmp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (dir < 0)
+        return err_sys(e, errno, "open %s", tmp);
+    if (fs_group >= 0 && fchown(dir, (uid_t)-1, (gid_t)fs_group) != 0)
+        return err_sys(e, errno, "set group of %s", tmp);
+    if (fchmod(dir, 0777 | (fs_group >= 0 ? RW_DIR_BITS : 0)) != 0)
+        return err_sys(e, errno, "chmod %s", tmp);
+    if (renameat(parent, tmp, parent, name) != 0)
+        return err_sys(e, errno, "rename %s", name);
+    return ERR_OK;
+}
+
+enum err_code vol_empty_dir_setup(struct vol_node *n, const struct vol_empty_dir *v, char *ret_path,
+                                  size_t size, struct err *e)
+{
+    char parent[512], path[VOL_PATH_MAX];
+
+    if (vol_check_name("pod uid", v->uid, e) != ERR_OK || vol_check_name("volume", v->name, e) != ERR_OK)
+        return e->code;
+    if (v->fs_group > UINT32_MAX - 1)
+        return err_set(e, ERR_INVALID, "volume %s: fsGroup %lld is not a group id", v->name,
+                       (long long)v->fs_group);
+    if (vol_join(parent, sizeof(parent), e, "%s/volumes/kubernetes.io~empty-dir", v->uid) != ERR_OK ||
+        vol_join(path, sizeof(path), e, "%s/%s/%s", n->pods, parent, v->name) != ERR_OK ||
+        fs_mkdirs_beneath(n->pods_fd, parent, 0750, e) != ERR_OK)
+        return err_wrap(e, "volume %s", v->name);
+    fd_auto dir = openat(n->pods_fd, parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0)
+        return err_sys(e, errno, "volume %s: open %s", v->name, parent);
+    if (make_folder(dir, v->name, v->fs_group, e) != ERR_OK)
+        return err_wrap(e, "volume %s", v->name);
+    if (v->memory && !vol_tmpfs_is_mounted(path, NULL)) {
+        const struct vol_tmpfs t = {
+            .size_bytes = v->size_bytes,
+            .mode = 01777 | (v->fs_group >= 0 ? RW_DIR_BITS : 0),
+            .gid = v->fs_group,
+        };
+        if (vol_tmpfs_mount(path, &t, NULL, e) != ERR_OK)
+            return err_wrap(e, "volume %s", v->name);
+    }
+    return vol_join(ret_path, size, e, "%s", path);
+}

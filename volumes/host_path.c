@@ -1,0 +1,80 @@
+/* host_path - kubelet's hostPath types; the texts are kubelet's, people search for them. */
+#include "base/fs.h"
+#include "volumes/internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum create { CREATE_NOTHING, CREATE_FOLDER, CREATE_FILE };
+
+static const struct host_path_type {
+    const char *name;
+    enum create create;
+    mode_t kind; /* 0: anything */
+    const char *what;
+} types[] = {
+    { "", CREATE_FOLDER, 0, "" },
+    { "DirectoryOrCreate", CREATE_FOLDER, S_IFDIR, "a directory" },
+    { "Directory", CREATE_NOTHING, S_IFDIR, "a directory" },
+    { "FileOrCreate", CREATE_FILE, S_IFREG, "a file" },
+    { "File", CREATE_NOTHING, S_IFREG, "a file" },
+    { "Socket", CREATE_NOTHING, S_IFSOCK, "a socket file" },
+    { "CharDevice", CREATE_NOTHING, S_IFCHR, "a character device" },
+    { "BlockDevice", CREATE_NOTHING, S_IFBLK, "a block device" },
+};
+
+static bool has_dotdot(const char *path)
+{
+    for (const char *p = path; *p != '\0';) {
+        size_t n = strcspn(p, "/");
+        if (n == 2 && p[0] == '.' && p[1] == '.')
+            return true;
+        p += n;
+        p += strspn(p, "/");
+    }
+    return false;
+}
+
+static enum err_code create_missing(const char *path, enum create create, struct err *e)
+{
+    if (create == CREATE_FOLDER)
+        return fs_mkdirs(path, 0755, e);
+    fd_auto fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644); /* parents are not made */
+    if (fd < 0)
+        return errno == EEXIST ? ERR_OK : err_sys(e, errno, "open %s", path);
+    if (fchmod(fd, 0644) != 0) /* past our umask */
+        return err_sys(e, errno, "chmod %s", path);
+    return ERR_OK;
+}
+
+enum err_code vol_host_path_check(const char *path, const char *type, struct err *e)
+{
+    const struct host_path_type *t = NULL;
+    struct stat st;
+
+    for (size_t i = 0; i < ARRAY_LEN(types); i++)
+        if (strcmp(types[i].name, type) == 0)
+            t = &types[i];
+    if (t == NULL)
+        return err_set(e, ERR_INVALID, "hostPath type check failed: \"%.64s\" is an invalid volume type",
+                       type);
+    if (path[0] != '/' || strlen(path) >= VOL_PATH_MAX)
+        return err_set(e, ERR_INVALID, "hostPath type check failed: %.300s is not an absolute path", path);
+    if (has_dotdot(path))
+        return err_set(e, ERR_INVALID, "hostPath type check failed: %.300s must not contain '..'", path);
+
+    bool there = stat(path, &st) == 0; /* symlinks are followed */
+    if (!there && errno != ENOENT && errno != ENOTDIR)
+        return err_sys(e, errno, "hostPath type check failed: stat %.300s", path);
+    if (!there && t->create != CREATE_NOTHING) {
+        if (create_missing(path, t->create, e) != ERR_OK)
+            return err_wrap(e, "hostPath type check failed");
+        there = stat(path, &st) == 0;
+    }
+    if (!there || (t->kind != 0 && (st.st_mode & S_IFMT) != t->kind))
+        return err_set(e, ERR_PRECONDITION, "hostPath type check failed: %.400s is not %s", path,
+                       t->kind != 0 ? t->what : "there");
+    return ERR_OK;
+}

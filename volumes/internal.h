@@ -1,0 +1,64 @@
+/* volumes, private. */
+#ifndef VOLUMES_INTERNAL_H
+#define VOLUMES_INTERNAL_H
+#include "volumes/atomic_writer.h"
+#include "volumes/volumes.h"
+
+#include <stddef.h>
+
+#define VOL_PATH_MAX 4096
+
+struct vol_node {
+    char *tmpfs, *pods; /* canonical paths: as mountinfo spells them */
+    int tmpfs_fd, pods_fd;
+};
+
+/* uid, volume or container name: one harmless path element that does not start with a dot. */
+enum err_code vol_check_name(const char *what, const char *name, struct err *e) MUST_CHECK;
+
+/* "<dir>/<a>[/<b>]" with snprintf's limits as an error. */
+enum err_code vol_join(char *ret, size_t size, struct err *e, const char *fmt, ...)
+    PRINTF_LIKE(4, 5) MUST_CHECK;
+
+/* ---- tmpfs.c ---------------------------------------------------------------------------------- */
+struct vol_tmpfs {
+    uint64_t size_bytes; /* 0: the kernel's default, half of the memory */
+    unsigned mode;       /* of its root, all at once with the mount */
+    int64_t gid;         /* -1: root's */
+    unsigned long flags; /* MS_NOSUID ... */
+};
+/* Mounts a tmpfs without swap where the kernel can (6.4); *ret_noswap may be NULL. */
+enum err_code vol_tmpfs_mount(const char *path, const struct vol_tmpfs *t, bool *ret_noswap,
+                              struct err *e) MUST_CHECK;
+bool vol_tmpfs_is_mounted(const char *path, bool *ret_noswap /* may be NULL */);
+bool vol_swap_is_on(void);
+
+/* ---- payload.c: what a writer shall show, sorted and checked ----------------------------------- */
+struct vol_entry {
+    const struct vol_file *file;
+    char *path; /* normalised: no empty or "." elements */
+    size_t seq; /* position in the input: later ones win */
+};
+
+struct vol_plan {
+    struct vol_entry *v; /* by path, each path once */
+    size_t n;
+    size_t n_dirs; /* folders that the paths need */
+};
+
+enum err_code vol_plan_make(struct vol_plan *ret, const struct vol_file *files, size_t n,
+                            struct err *e) MUST_CHECK;
+void vol_plan_done(struct vol_plan *p);
+/* Calls fn for each folder that entry `i` needs and the entries before it do not, outer ones first; stops at
+ * non-zero. */
+int vol_plan_each_new_dir(const struct vol_plan *p, size_t i, int (*fn)(const char *dir, void *arg),
+                          void *arg);
+/* First path element of entry `i`, in *ret; false when entry i - 1 has the same. */
+bool vol_plan_top(const struct vol_plan *p, size_t i, char ret[256]);
+bool vol_plan_has_top(const struct vol_plan *p, const char *name);
+
+/* ---- atomic_writer.c --------------------------------------------------------------------------- */
+/* Tests: called before each system call that changes something; an errno makes that call fail. */
+typedef int (*vol_probe_fn)(const char *step, void *arg);
+void vol_writer_set_probe(struct vol_writer *w, vol_probe_fn fn, void *arg);
+#endif

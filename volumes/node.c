@@ -1,0 +1,282 @@
+/* node - the tmpfs that all payload volumes of the node share, and who owns something on it or below
+ * pods_dir. */
+#include "base/fs.h"
+#include "base/log.h"
+#include "volumes/internal.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/statvfs.h>
+
+#define NAME_LIMIT 253 /* a DNS subdomain: the longest name Kubernetes gives to volumes and containers */
+#define OWNERS_MAX 65536
+
+enum err_code vol_check_name(const char *what, const char *name, struct err *e)
+{
+    size_t n = strlen(name);
+
+    if (n == 0 || n > NAME_LIMIT || name[0] == '.')
+        return err_set(e, ERR_INVALID, "%s \"%.80s\": must have 1 to %d characters and not start with a dot",
+                       what, name, NAME_LIMIT);
+    for (size_t i = 0; i < n; i++)
+        if (!isalnum((unsigned char)name[i]) && strchr("-_.", name[i]) == NULL)
+            return err_set(e, ERR_INVALID, "%s \"%.253s\": only letters, digits, -, _ and . are allowed",
+                           what, name);
+    return ERR_OK;
+}
+
+enum err_code vol_join(char *ret, size_t size, struct err *e, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    int n = vsnprintf(ret, size, fmt, ap);
+    va_end(ap);
+    if (n < 0 || (size_t)n >= size)
+        return err_set(e, ERR_RANGE, "path %.200s...: longer than %zu bytes", ret, size);
+    return ERR_OK;
+}
+
+static void vol_node_free(struct vol_node *n)
+{
+    scope_close_p(&n->tmpfs_fd);
+    scope_close_p(&n->pods_fd);
+    free(n->tmpfs);
+    free(n->pods);
+    free(n);
+}
+SCOPE_DEFINE(struct vol_node, vol_node_free)
+
+static enum err_code make_canonical(const char *path, mode_t mode, char **ret, struct err *e)
+{
+    if (fs_mkdirs(path, mode, e) != ERR_OK)
+        return e->code;
+    *ret = realpath(path, NULL); /* mounts are found by the path that mountinfo shows */
+    return *ret != NULL ? ERR_OK : err_sys(e, errno, "resolve %s", path);
+}
+
+/* A restart with another size: the mounted one follows, as long as its content fits. */
+static void resize(const struct vol_node *n, uint64_t bytes, bool noswap)
+{
+    struct statvfs st;
+    char options[64];
+
+    if (bytes == 0 || statvfs(n->tmpfs, &st) != 0 || st.f_frsize == 0 ||
+        (uint64_t)st.f_blocks == (bytes + st.f_frsize - 1) / st.f_frsize)
+        return;
+    snprintf(options, sizeof(options), "size=%llu%s", (unsigned long long)bytes, noswap ? ",noswap" : "");
+    if (mount(NULL, n->tmpfs, NULL, MS_REMOUNT | MS_NOSUID | MS_NODEV, options) != 0)
+        log_debug("volumes' tmpfs keeps its size", F_STR("path", n->tmpfs), F_STR("err", strerror(errno)));
+}
+
+enum err_code vol_node_open(struct vol_node **ret, const struct vol_node_options *o, bool *ret_swap_warning,
+                            struct err *e)
+{
+    scoped(vol_node_free) struct vol_node *n = calloc(1, sizeof(*n));
+    const struct vol_tmpfs t = {
+        .size_bytes = o->tmpfs_bytes, .mode = 0700, .gid = -1, .flags = MS_NOSUID | MS_NODEV
+    };
+    bool noswap = false;
+
+    if (n == NULL)
+        return err_nomem(e);
+    n->tmpfs_fd = n->pods_fd = -1;
+    if (make_canonical(o->tmpfs_dir, 0700, &n->tmpfs, e) != ERR_OK ||
+        make_canonical(o->pods_dir, 0750, &n->pods, e) != ERR_OK)
+        return err_wrap(e, "volumes");
+    if (vol_tmpfs_is_mounted(n->tmpfs, &noswap))
+        resize(n, o->tmpfs_bytes, noswap);
+    else if (vol_tmpfs_mount(n->tmpfs, &t, &noswap, e) != ERR_OK)
+        return err_wrap(e, "volumes");
+    n->tmpfs_fd = open(n->tmpfs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (n->tmpfs_fd < 0)
+        return err_sys(e, errno, "volumes: open %s", n->tmpfs);
+    n->pods_fd = open(n->pods, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (n->pods_fd < 0)
+        return err_sys(e, errno, "volumes: open %s", n->pods);
+    *ret_swap_warning = !noswap && vol_swap_is_on();
+    *ret = take_ptr(&n);
+    return ERR_OK;
+}
+
+void vol_node_close(struct vol_node *n, bool remove)
+{
+    struct err e = { 0 };
+
+    if (n == NULL)
+        return;
+    if (remove) {
+        scope_close_p(&n->tmpfs_fd);
+        n->tmpfs_fd = -1;
+        if (fs_unmount_below(n->tmpfs, &e) != ERR_OK)
+            log_debug("volumes' tmpfs stays mounted", F_ERR(&e));
+        else
+            fs_remove_quietly(AT_FDCWD, n->tmpfs);
+    }
+    vol_node_free(n);
+}
+
+/* ---- payload volumes ----------------------------------------------------------------------------- */
+
+enum err_code vol_payload_path(const struct vol_node *n, const char *uid, const char *name, char *ret,
+                               size_t size, struct err *e)
+{
+    if (vol_check_name("pod uid", uid, e) != ERR_OK || vol_check_name("volume", name, e) != ERR_OK)
+        return e->code;
+    return vol_join(ret, size, e, "%s/%s/%s", n->tmpfs, uid, name);
+}
+
+static enum err_code check_size(const struct vol_payload *p, struct err *e)
+{
+    size_t total = 0;
+
+    for (size_t i = 0; i < p->n_files; i++)
+        if (__builtin_add_overflow(total, p->files[i].size, &total) || total > VOL_PAYLOAD_MAX)
+            return err_set(e, ERR_EXHAUSTED, "volume %s: its files have more than %u bytes together", p->name,
+                           VOL_PAYLOAD_MAX);
+    return ERR_OK;
+}
+
+enum err_code vol_payload_publish(struct vol_node *n, const struct vol_payload *p, bool *ret_changed,
+                                  struct err *e)
+{
+    scoped(vol_writer_free) struct vol_writer *w = NULL;
+    char path[VOL_PATH_MAX];
+
+    if (vol_payload_path(n, p->uid, p->name, path, sizeof(path), e) != ERR_OK || check_size(p, e) != ERR_OK)
+        return e->code;
+    /* Everybody may read below the tmpfs' root, which nobody but root may enter: a container's user sees its
+     * bind mount. */
+    if (fs_mkdirs_beneath(n->tmpfs_fd, path + strlen(n->tmpfs) + 1, 0755, e) != ERR_OK ||
+        vol_writer_open(&w, path, e) != ERR_OK ||
+        vol_writer_publish(w, p->files, p->n_files, p->fs_group, ret_changed, e) != ERR_OK)
+        return err_wrap(e, "volume %s", p->name);
+    return ERR_OK;
+}
+
+enum err_code vol_payload_mount_point(struct vol_node *n, const char *uid, const char *name, const char *sub,
+                                      struct err *e)
+{
+    char path[VOL_PATH_MAX];
+
+    if (vol_payload_path(n, uid, name, path, sizeof(path), e) != ERR_OK)
+        return e->code;
+    if (!fs_path_is_safe(sub) || strncmp(sub, "..", 2) == 0)
+        return err_set(e, ERR_INVALID, "volume %s: mount point \"%.256s\" is not a path inside it", name,
+                       sub);
+    if (fs_mkdirs_beneath(n->tmpfs_fd, path + strlen(n->tmpfs) + 1, 0755, e) != ERR_OK)
+        return err_wrap(e, "volume %s", name);
+    fd_auto fd = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return err_sys(e, errno, "volume %s: open %s", name, path);
+    if (fs_mkdirs_beneath(fd, sub, 0755, e) != ERR_OK)
+        return err_wrap(e, "volume %s", name);
+    return ERR_OK;
+}
+
+enum err_code vol_shm_setup(struct vol_node *n, const char *uid, uint64_t size_bytes, char *ret_path,
+                            size_t size, struct err *e)
+{
+    /* As on any Linux host: /dev/shm is for everybody, and nothing in it is a device or a privileged program.
+     */
+    const struct vol_tmpfs t = {
+        .size_bytes = size_bytes, .mode = 01777, .gid = -1, .flags = MS_NOSUID | MS_NODEV | MS_NOEXEC
+    };
+    char path[VOL_PATH_MAX];
+
+    if (vol_check_name("pod uid", uid, e) != ERR_OK ||
+        vol_join(path, sizeof(path), e, "%s/%s/.shm", n->tmpfs, uid) != ERR_OK)
+        return e->code;
+    if (fs_mkdirs_beneath(n->tmpfs_fd, path + strlen(n->tmpfs) + 1, 0755, e) != ERR_OK)
+        return err_wrap(e, "shared memory");
+    if (!fs_is_mountpoint(path) && vol_tmpfs_mount(path, &t, NULL, e) != ERR_OK)
+        return err_wrap(e, "shared memory");
+    return vol_join(ret_path, size, e, "%s", path);
+}
+
+/* ---- owners -------------------------------------------------------------------------------------- */
+
+struct owners {
+    char **v; /* NULL-terminated */
+    size_t n, cap;
+};
+
+static enum err_code add_owner(struct owners *o, const char *name, struct err *e)
+{
+    if (o->n == OWNERS_MAX)
+        return err_set(e, ERR_EXHAUSTED, "more than %d pod folders", OWNERS_MAX);
+    if (o->n + 1 >= o->cap) {
+        size_t cap = o->cap != 0 ? 2 * o->cap : 64;
+        char **v = reallocarray(o->v, cap, sizeof(*v));
+        if (v == NULL)
+            return err_nomem(e);
+        o->v = v;
+        o->cap = cap;
+        o->v[o->n] = NULL;
+    }
+    o->v[o->n] = strdup(name);
+    if (o->v[o->n] == NULL)
+        return err_nomem(e);
+    o->v[++o->n] = NULL;
+    return ERR_OK;
+}
+
+static enum err_code add_folders(struct owners *o, int dir, const char *path, struct err *e)
+{
+    int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *list = copy >= 0 ? fdopendir(copy) : NULL;
+
+    if (list == NULL) {
+        err_sys(e, errno, "list %s", path);
+        scope_close_p(&copy);
+        return e->code;
+    }
+    for (struct dirent *d = readdir(list); d != NULL && e->code == ERR_OK; d = readdir(list)) {
+        struct err not_ours = { 0 };
+        struct stat st;
+        if (vol_check_name("pod uid", d->d_name, &not_ours) != ERR_OK ||
+            fstatat(dir, d->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISDIR(st.st_mode))
+            continue;
+        if (add_owner(o, d->d_name, e) != ERR_OK)
+            err_wrap(e, "list %s", path);
+    }
+    closedir(list);
+    return e->code;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+enum err_code vol_list_owners(struct vol_node *n, char ***ret, struct err *e)
+{
+    struct owners o = { .v = calloc(1, sizeof(char *)), .cap = 1 };
+    size_t kept = 0;
+
+    if (o.v == NULL)
+        return err_nomem(e);
+    if (add_folders(&o, n->tmpfs_fd, n->tmpfs, e) != ERR_OK ||
+        add_folders(&o, n->pods_fd, n->pods, e) != ERR_OK) {
+        for (size_t i = 0; i < o.n; i++)
+            free(o.v[i]);
+        free(o.v);
+        return e->code;
+    }
+    qsort(o.v, o.n, sizeof(*o.v), compare_names);
+    for (size_t i = 0; i < o.n; i++) {
+        if (kept > 0 && strcmp(o.v[kept - 1], o.v[i]) == 0)
+            free(o.v[i]);
+        else
+            o.v[kept++] = o.v[i];
+    }
+    o.v[kept] = NULL;
+    *ret = o.v;
+    return ERR_OK;
+}

@@ -1,0 +1,192 @@
+/* payload - the list of files that a writer gets, checked before anything is written and put in order. */
+#include "volumes/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PATH_LIMIT 4096 /* kubelet's; the kernel's PATH_MAX */
+#define NAME_LIMIT 255
+
+static enum err_code refuse(const char *path, const char *why, struct err *e)
+{
+    return err_set(e, ERR_INVALID, "volume file \"%.256s\": %s", path, why);
+}
+
+/* Copies path without empty and "." elements. */
+static enum err_code normalise(const char *path, char **ret, struct err *e)
+{
+    size_t n = strlen(path), out = 0;
+
+    if (n == 0)
+        return refuse(path, "path is empty", e);
+    if (path[0] == '/')
+        return refuse(path, "path is absolute", e);
+    if (n > PATH_LIMIT)
+        return refuse(path, "path is longer than 4096 bytes", e);
+    str_auto clean = malloc(n + 1);
+    if (clean == NULL)
+        return err_nomem(e);
+    for (const char *p = path; *p != '\0';) {
+        size_t k = strcspn(p, "/");
+        if (k > NAME_LIMIT)
+            return refuse(path, "a name in it is longer than 255 bytes", e);
+        if (k == 2 && p[0] == '.' && p[1] == '.')
+            return refuse(path, "path leaves the volume", e);
+        if (k > 0 && !(k == 1 && p[0] == '.')) {
+            /* "..data" and the generations are ours. */
+            if (out == 0 && k > 2 && p[0] == '.' && p[1] == '.')
+                return refuse(path, "must not start with \"..\"", e);
+            if (out > 0)
+                clean[out++] = '/';
+            memcpy(clean + out, p, k);
+            out += k;
+        }
+        p += k;
+        p += strspn(p, "/");
+    }
+    if (out == 0)
+        return refuse(path, "path is the volume itself", e);
+    clean[out] = '\0';
+    *ret = take_ptr(&clean);
+    return ERR_OK;
+}
+
+static int by_path_then_newest(const void *a, const void *b)
+{
+    const struct vol_entry *x = a, *y = b;
+    int c = strcmp(x->path, y->path);
+
+    return c != 0 ? c : (x->seq < y->seq) - (x->seq > y->seq);
+}
+
+static int find_path(const void *key, const void *entry)
+{
+    return strcmp(key, ((const struct vol_entry *)entry)->path);
+}
+
+static void drop_overwritten(struct vol_plan *p)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < p->n; i++) {
+        if (kept > 0 && strcmp(p->v[kept - 1].path, p->v[i].path) == 0)
+            free(p->v[i].path);
+        else
+            p->v[kept++] = p->v[i];
+    }
+    p->n = kept;
+}
+
+struct dir_check {
+    struct vol_plan *plan;
+    const struct vol_entry *entry;
+    struct err *e;
+};
+
+static int count_dir(const char *dir, void *arg)
+{
+    struct dir_check *c = arg;
+
+    if (bsearch(dir, c->plan->v, c->plan->n, sizeof(*c->plan->v), find_path) != NULL) {
+        err_set(c->e, ERR_INVALID,
+                "volume file \"%.160s\": \"%.160s\" is a file of the same volume, not a folder",
+                c->entry->path, dir);
+        return -1;
+    }
+    c->plan->n_dirs++;
+    return 0;
+}
+
+enum err_code vol_plan_make(struct vol_plan *ret, const struct vol_file *files, size_t n, struct err *e)
+{
+    struct vol_plan p = { 0 };
+
+    if (n > 0 && (p.v = calloc(n, sizeof(*p.v))) == NULL)
+        return err_nomem(e);
+    for (; p.n < n; p.n++) {
+        const struct vol_file *f = &files[p.n];
+        p.v[p.n] = (struct vol_entry){ .file = f, .seq = p.n };
+        if (normalise(f->path, &p.v[p.n].path, e) != ERR_OK)
+            break;
+        if ((f->mode & ~(mode_t)0777) != 0) {
+            /* A set-user-ID file that a pod names could be run by anybody who sees the volume. */
+            p.n++;
+            err_set(e, ERR_INVALID, "volume file \"%.256s\": mode %#o is not between 0 and 0777", f->path,
+                    (unsigned)f->mode);
+            break;
+        }
+    }
+    if (e->code == ERR_OK && p.n > 0) {
+        qsort(p.v, p.n, sizeof(*p.v), by_path_then_newest);
+        drop_overwritten(&p);
+        for (size_t i = 0; i < p.n; i++) {
+            struct dir_check c = { .plan = &p, .entry = &p.v[i], .e = e };
+            if (vol_plan_each_new_dir(&p, i, count_dir, &c) != 0)
+                break;
+        }
+    }
+    if (e->code != ERR_OK) {
+        vol_plan_done(&p);
+        return e->code;
+    }
+    *ret = p;
+    return ERR_OK;
+}
+
+void vol_plan_done(struct vol_plan *p)
+{
+    for (size_t i = 0; i < p->n; i++)
+        free(p->v[i].path);
+    free(p->v);
+    *p = (struct vol_plan){ 0 };
+}
+
+/* Paths below one folder stand next to each other in the order, so only the neighbour needs to be looked at.
+ */
+int vol_plan_each_new_dir(const struct vol_plan *p, size_t i, int (*fn)(const char *dir, void *arg),
+                          void *arg)
+{
+    const char *path = p->v[i].path;
+    const char *before = i > 0 ? p->v[i - 1].path : "";
+    char dir[PATH_LIMIT + 1];
+
+    for (const char *slash = strchr(path, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+        size_t n = (size_t)(slash - path);
+        if (strncmp(before, path, n + 1) == 0)
+            continue;
+        memcpy(dir, path, n);
+        dir[n] = '\0';
+        int rc = fn(dir, arg);
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}
+
+bool vol_plan_top(const struct vol_plan *p, size_t i, char ret[256])
+{
+    const char *path = p->v[i].path;
+    size_t n = strcspn(path, "/");
+
+    memcpy(ret, path, n);
+    ret[n] = '\0';
+    return i == 0 || strncmp(p->v[i - 1].path, path, n) != 0 || strcspn(p->v[i - 1].path, "/") != n;
+}
+
+bool vol_plan_has_top(const struct vol_plan *p, const char *name)
+{
+    size_t low = 0, high = p->n, n = strlen(name);
+
+    while (low < high) { /* the first path that is not before `name` */
+        size_t middle = (low + high) / 2;
+        if (strcmp(p->v[middle].path, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    /* Between "a" and "a/b" may stand "a-c". */
+    for (; low < p->n && strncmp(p->v[low].path, name, n) == 0; low++)
+        if (p->v[low].path[n] == '\0' || p->v[low].path[n] == '/')
+            return true;
+    return false;
+}

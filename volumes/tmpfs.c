@@ -1,0 +1,70 @@
+/* tmpfs - mounting one, without swap where the kernel can do that. */
+#include "base/fs.h"
+#include "volumes/internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+
+enum err_code vol_tmpfs_mount(const char *path, const struct vol_tmpfs *t, bool *ret_noswap, struct err *e)
+{
+    char options[128];
+    int n = snprintf(options, sizeof(options), "mode=%o", t->mode);
+
+    if (t->size_bytes > 0)
+        n += snprintf(options + n, sizeof(options) - (size_t)n, ",size=%" PRIu64, t->size_bytes);
+    if (t->gid >= 0)
+        n += snprintf(options + n, sizeof(options) - (size_t)n, ",gid=%" PRId64, t->gid);
+    snprintf(options + n, sizeof(options) - (size_t)n, ",noswap"); /* since 6.4; EINVAL before */
+    bool noswap = mount("tmpfs", path, "tmpfs", t->flags, options) == 0;
+    if (!noswap) {
+        options[n] = '\0';
+        if (errno != EINVAL || mount("tmpfs", path, "tmpfs", t->flags, options) != 0)
+            return err_sys(e, errno, "mount tmpfs on %s (%s)", path, options);
+    }
+    if (ret_noswap != NULL)
+        *ret_noswap = noswap;
+    return ERR_OK;
+}
+
+struct look {
+    const char *path;
+    bool found, noswap;
+};
+
+static bool is_it(const struct fs_mount *m, void *arg)
+{
+    struct look *l = arg;
+
+    if (strcmp(m->point, l->path) == 0) { /* the last line is the one on top */
+        l->found = strcmp(m->fstype, "tmpfs") == 0;
+        l->noswap = l->found && strstr(m->super_options, "noswap") != NULL;
+    }
+    return true;
+}
+
+bool vol_tmpfs_is_mounted(const char *path, bool *ret_noswap)
+{
+    struct look l = { .path = path };
+    struct err e = { 0 };
+
+    if (!fs_is_mountpoint(path) || fs_each_mount(path, is_it, &l, &e) != ERR_OK || !l.found)
+        return false;
+    if (ret_noswap != NULL)
+        *ret_noswap = l.noswap;
+    return true;
+}
+
+bool vol_swap_is_on(void)
+{
+    struct err e = { 0 };
+    str_auto text = NULL;
+
+    if (fs_read_at(AT_FDCWD, "/proc/swaps", FS_SMALL_MAX, &text, NULL, &e) != ERR_OK)
+        return false;
+    const char *second = strchr(text, '\n'); /* the first line is a heading */
+    return second != NULL && second[1] != '\0';
+}
