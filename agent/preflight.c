@@ -11,6 +11,8 @@
 #include <linux/magic.h>
 
 #define SEARCH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+#define LOCK_TRIES 50
+#define LOCK_PAUSE_US 20000
 #define RUN_TMPFS "size=512m,mode=0711" /* bundles and small files; volumes have a tmpfs of their own */
 
 static bool find(const char *name, char ret[PREFLIGHT_PATH_SIZE])
@@ -129,7 +131,12 @@ static enum err_code take_lock(struct preflight *p, const struct agent_config *c
     p->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (p->lock_fd < 0)
         return err_sys(e, errno, "open %s", path);
-    if (flock(p->lock_fd, LOCK_EX | LOCK_NB) != 0) {
+    /* One that was just killed may still be on its way out of the kernel: its lock goes with it. */
+    for (int tries = 0; flock(p->lock_fd, LOCK_EX | LOCK_NB) != 0; tries++) {
+        if (errno == EWOULDBLOCK && tries < LOCK_TRIES) {
+            usleep(LOCK_PAUSE_US);
+            continue;
+        }
         if (errno == EWOULDBLOCK)
             return err_set(e, ERR_EXISTS, "another coracle runs on the state folder %s", c->state_dir);
         return err_sys(e, errno, "lock %s", path);

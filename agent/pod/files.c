@@ -151,7 +151,7 @@ static void parse_resolv(const char *text, struct resolv *r)
     }
 }
 
-void files_resolv_text(const struct api_pod *pod, const struct files_dns *dns, struct buf *out, bool *ret_missing, bool *ret_cut)
+void files_resolv_text(const struct api_pod *pod, const struct files_dns *dns, struct buf *out, bool *ret_cut)
 {
     const struct api_pod_spec *s = &pod->spec;
     bool cluster = str_eq(s->dns_policy, "ClusterFirstWithHostNet") ||
@@ -159,7 +159,7 @@ void files_resolv_text(const struct api_pod *pod, const struct files_dns *dns, s
     struct resolv *host = calloc(1, sizeof(*host)), *r = calloc(1, sizeof(*r));
     size_t joined = 0, kept = 0;
 
-    *ret_missing = *ret_cut = false;
+    *ret_cut = false;
     if (host == NULL || r == NULL) {
         out->failed = true;
         goto done;
@@ -182,8 +182,7 @@ void files_resolv_text(const struct api_pod *pod, const struct files_dns *dns, s
             add_word(&r->searches, host->searches.v[i], strlen(host->searches.v[i]));
         add_word(&r->options, "ndots:5", 7);
     } else {
-        *ret_missing = cluster;
-        *r = *host;
+        *r = *host; /* also ClusterFirst where no cluster DNS is configured: the usual case without a cluster */
     }
     for (size_t i = 0; i < s->dns_nameservers.n; i++)
         add_word(&r->servers, s->dns_nameservers.v[i], strlen(s->dns_nameservers.v[i]));
@@ -271,7 +270,7 @@ enum err_code files_write_static(struct pod *p, struct err *e)
     buf_auto text = BUF_INIT(HOSTS_MAX);
     str_auto host = NULL;
     char path[512];
-    bool missing, cut;
+    bool cut;
 
     files_hostname_text(p->api, p->hostname);
     if (p->api->spec.hostname_as_fqdn && p->api->spec.subdomain != NULL && p->api->spec.hostname_override == NULL) {
@@ -309,14 +308,9 @@ enum err_code files_write_static(struct pod *p, struct err *e)
         *e = (struct err){ 0 };
     }
     dns.host_resolv = host != NULL ? host : "";
-    files_resolv_text(p->api, &dns, &text, &missing, &cut);
+    files_resolv_text(p->api, &dns, &text, &cut);
     if (cut)
         pod_event(p, NULL, true, "DNSConfigForming", "Nameserver or search limits were exceeded, some entries have been omitted");
-    if (missing)
-        pod_event(p, NULL, true, "MissingClusterDNS",
-                  "pod: \"%s_%s(%s)\". kubelet does not have ClusterDNS IP configured and cannot create Pod using \"%s\" policy. "
-                  "Falling back to \"Default\" policy.",
-                  p->api->meta.name, p->api->meta.namespace, p->uid, p->api->spec.dns_policy);
     if (replace(p, "resolv.conf", &text, e) != ERR_OK)
         return e->code;
 

@@ -26,8 +26,7 @@ struct files_dns {
     const char *host_resolv;        /* content of the node's file; "" when it has none */
 };
 /* *ret_cut: limits cut something (event DNSConfigForming). */
-void files_resolv_text(const struct api_pod *pod, const struct files_dns *dns, struct buf *out, bool *ret_missing_cluster_dns,
-                       bool *ret_cut);
+void files_resolv_text(const struct api_pod *pod, const struct files_dns *dns, struct buf *out, bool *ret_cut);
 /* Hostname by kubelet's rule: spec.hostnameOverride, spec.hostname or the pod's name, cut to 63. */
 void files_hostname_text(const struct api_pod *pod, char ret[65]);
 #endif

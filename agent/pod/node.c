@@ -191,6 +191,7 @@ void node_drain(struct node *n, void (*done)(void *arg), void *arg)
     bool again = n->draining;
 
     n->draining = true;
+    n->forced = again;
     n->sources_ready = true;
     n->drained = done;
     n->drained_arg = arg;

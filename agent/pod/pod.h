@@ -291,7 +291,7 @@ struct node {
     size_t n_pods;
     TAILQ_HEAD(, pod) dirty;
     uv_idle_t runner;
-    bool runner_active, sources_ready, closing, draining;
+    bool runner_active, sources_ready, closing, draining, forced /* drained a second time: at once */;
     void (*drained)(void *arg);
     void *drained_arg;
     void (*idle)(void *arg);

@@ -56,7 +56,8 @@ static bool wants_netns(const struct pod *p)
     return !p->api->spec.host_network;
 }
 
-static void failed(struct pod *p, const struct err *e, const char *what)
+/* Sets when to try again; true the first time that this error is seen: then it is worth a log line and an event. */
+static bool back_off(struct pod *p, const struct err *e)
 {
     bool again = strncmp(p->net_error, e->text, sizeof(p->net_error) - 1) == 0;
 
@@ -65,7 +66,12 @@ static void failed(struct pod *p, const struct err *e, const char *what)
     if (p->net_backoff_ms > RETRY_MAX_MS)
         p->net_backoff_ms = RETRY_MAX_MS;
     p->net_retry_ns = clock_wall_ns() + (int64_t)p->net_backoff_ms * MS;
-    if (!again) {
+    return !again;
+}
+
+static void failed(struct pod *p, const struct err *e, const char *what)
+{
+    if (back_off(p, e)) {
         log_warn(what, F_STR("pod", p->key), F_U64("retryMs", p->net_backoff_ms), F_ERR(e));
         pod_event(p, NULL, true, "FailedCreatePodSandBox", "Failed to create pod sandbox: %s", e->text);
     }
@@ -210,11 +216,13 @@ static void on_deleted_for_retry(struct op *op, const struct err *result)
 {
     struct pod *p = op->owner;
 
-    if (result->code != ERR_OK && result->code != ERR_CANCELLED)
-        log_warn("a failed network attachment cannot be undone; trying again", F_STR("pod", p->key), F_ERR(result));
     pod_set_net(p, NET_PINNED);
-    if (result->code != ERR_OK)
+    if (result->code != ERR_OK) {
         p->net_undo = true;
+        if (result->code != ERR_CANCELLED && back_off(p, result))
+            log_warn("a failed network attachment cannot be undone; trying again", F_STR("pod", p->key),
+                     F_U64("retryMs", p->net_backoff_ms), F_ERR(result));
+    }
     pod_wake(p);
 }
 
@@ -313,16 +321,9 @@ static void on_detached(struct op *op, const struct err *result)
     if (result->code == ERR_OK) {
         p->net_detached = true;
         p->net_error[0] = '\0';
-    } else if (result->code != ERR_CANCELLED) {
-        p->net_backoff_ms = p->net_backoff_ms == 0 ? RETRY_FIRST_MS : p->net_backoff_ms * 2;
-        if (p->net_backoff_ms > RETRY_MAX_MS)
-            p->net_backoff_ms = RETRY_MAX_MS;
-        p->net_retry_ns = clock_wall_ns() + (int64_t)p->net_backoff_ms * MS;
-        if (strncmp(p->net_error, result->text, sizeof(p->net_error) - 1) != 0) {
-            log_warn("pod cannot be detached from the network; trying again", F_STR("pod", p->key), F_ERR(result));
-            pod_event(p, NULL, true, "FailedKillPod", "error killing pod: failed to detach from network: %s", result->text);
-        }
-        snprintf(p->net_error, sizeof(p->net_error), "%s", result->text);
+    } else if (result->code != ERR_CANCELLED && back_off(p, result)) {
+        log_warn("pod cannot be detached from the network; trying again", F_STR("pod", p->key), F_ERR(result));
+        pod_event(p, NULL, true, "FailedKillPod", "error killing pod: failed to detach from network: %s", result->text);
     }
     pod_set_net(p, NET_PINNED);
     pod_wake(p);
@@ -348,6 +349,8 @@ bool sandbox_teardown_step(struct pod *p)
     case NET_READY:
         break;
     }
+    if (p->node->forced && p->net_error[0] != '\0')
+        p->net_detached = true; /* asked to end at once: what a plugin cannot undo stays behind, and was said */
     if (p->net_retry_ns > clock_wall_ns() && !p->net_detached && p->net_error[0] != '\0') {
         pod_wake_at(p, p->net_retry_ns);
         return false;

@@ -1,0 +1,214 @@
+/* The check context: where the walk is, and the problems and warnings it has met. */
+#include "agent/api/internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define IGNORED_MAX 500 /* warnings kept for one pod: 100 containers with five probes and hooks each */
+
+void api_problems_add(struct api_problems *p, const char *where, const char *fmt, ...)
+{
+    char text[700];
+    va_list ap;
+    char *kept, *place;
+
+    if (p->v == NULL) {
+        p->v = arena_alloc(&p->arena, API_PROBLEMS_MAX * sizeof(*p->v));
+        if (p->v == NULL) {
+            p->dropped++;
+            return;
+        }
+    }
+    if (p->n >= API_PROBLEMS_MAX - 1) {
+        struct api_problem *last = &p->v[API_PROBLEMS_MAX - 1];
+        p->dropped++;
+        if (p->n < API_PROBLEMS_MAX) {
+            last->where = arena_strdup(&p->arena, where);
+            last->what = arena_alloc(&p->arena, 64);
+            if (last->where == NULL || last->what == NULL)
+                return;
+            p->n = API_PROBLEMS_MAX;
+        }
+        snprintf(last->what, 64, "and %zu more problems, not shown", p->dropped);
+        return;
+    }
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    place = arena_strdup(&p->arena, where);
+    kept = arena_strdup(&p->arena, text);
+    if (place == NULL || kept == NULL) {
+        p->dropped++;
+        return;
+    }
+    p->v[p->n++] = (struct api_problem){ .where = place, .what = kept };
+}
+
+void api_problems_done(struct api_problems *p)
+{
+    arena_done(&p->arena);
+    *p = (struct api_problems){ 0 };
+}
+
+/* ---- paths ---------------------------------------------------------------------------------- */
+/* Names in a path may come from the file: control bytes become '?', long ones are cut. */
+static void append(struct api_check *c, const char *text)
+{
+    size_t room = sizeof(c->path) - 1 - c->path_n;
+    size_t n = strnlen(text, 130);
+
+    for (size_t i = 0; i < n && i < room; i++) {
+        unsigned char ch = (unsigned char)text[i];
+        c->path[c->path_n++] = ch < 0x20 || ch == 0x7f ? '?' : (char)ch;
+    }
+    c->path[c->path_n] = '\0';
+}
+
+size_t api_enter(struct api_check *c, const char *name)
+{
+    size_t mark = c->path_n;
+
+    if (c->path_n > 0)
+        append(c, ".");
+    append(c, name);
+    return mark;
+}
+
+size_t api_enter_index(struct api_check *c, size_t index)
+{
+    size_t mark = c->path_n;
+    char text[32];
+
+    snprintf(text, sizeof(text), "[%zu]", index);
+    append(c, text);
+    return mark;
+}
+
+size_t api_enter_key(struct api_check *c, const char *key)
+{
+    size_t mark = c->path_n;
+
+    append(c, "[");
+    append(c, key);
+    append(c, "]");
+    return mark;
+}
+
+void api_leave(struct api_check *c, size_t mark)
+{
+    c->path_n = mark;
+    c->path[mark] = '\0';
+}
+
+/* ---- problems ------------------------------------------------------------------------------- */
+static void report(struct api_check *c, const char *fmt, va_list ap)
+{
+    char where[API_PATH_MAX + 512], what[600];
+
+    c->faults++;
+    vsnprintf(what, sizeof(what), fmt, ap);
+    if (c->file == NULL)
+        snprintf(where, sizeof(where), "%s", c->path);
+    else if (c->path_n == 0)
+        snprintf(where, sizeof(where), "%.400s:%d", c->file, c->document);
+    else
+        snprintf(where, sizeof(where), "%.400s:%d:%s", c->file, c->document, c->path);
+    api_problems_add(c->problems, where, "%s", what);
+}
+
+void api_fault(struct api_check *c, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    report(c, fmt, ap);
+    va_end(ap);
+}
+
+void api_fault_at(struct api_check *c, const char *child, const char *fmt, ...)
+{
+    size_t mark = api_enter(c, child);
+    va_list ap;
+
+    va_start(ap, fmt);
+    report(c, fmt, ap);
+    va_end(ap);
+    api_leave(c, mark);
+}
+
+void api_ignore(struct api_check *c, const char *why)
+{
+    char *text, **grown;
+
+    if (c->n_ignored >= IGNORED_MAX)
+        return;
+    grown = realloc(c->ignored, (c->n_ignored + 1) * sizeof(*grown));
+    if (grown == NULL) {
+        c->no_memory = true;
+        return;
+    }
+    c->ignored = grown;
+    text = arena_printf(c->arena, "%s: %s", c->path, why);
+    if (text == NULL) {
+        c->no_memory = true;
+        return;
+    }
+    c->ignored[c->n_ignored++] = text;
+}
+
+void api_ignore_at(struct api_check *c, const char *child, const char *why)
+{
+    size_t mark = api_enter(c, child);
+
+    api_ignore(c, why);
+    api_leave(c, mark);
+}
+
+void api_check_done(struct api_check *c)
+{
+    free(c->ignored);
+    c->ignored = NULL;
+    c->n_ignored = 0;
+}
+
+void *api_alloc(struct api_check *c, size_t n)
+{
+    void *p = arena_alloc(c->arena, n);
+
+    if (p == NULL)
+        c->no_memory = true;
+    return p;
+}
+
+char *api_strdup(struct api_check *c, const char *s)
+{
+    char *copy = arena_strdup(c->arena, s);
+
+    if (copy == NULL)
+        c->no_memory = true;
+    return copy;
+}
+
+struct api_quoted api_quote(const char *text)
+{
+    struct api_quoted q;
+    size_t n = 0, max = sizeof(q.s) - 6;
+
+    q.s[n++] = '"';
+    for (; *text != '\0' && n < max; text++) {
+        unsigned char ch = (unsigned char)*text;
+        q.s[n++] = ch < 0x20 || ch == 0x7f ? '?' : (char)ch;
+    }
+    if (*text != '\0') {
+        while (n > 1 && ((unsigned char)q.s[n - 1] & 0xc0) == 0x80) /* no half UTF-8 character */
+            n--;
+        if (((unsigned char)q.s[n - 1] & 0xc0) == 0xc0)
+            n--;
+        memcpy(q.s + n, "...", 3);
+        n += 3;
+    }
+    q.s[n++] = '"';
+    q.s[n] = '\0';
+    return q;
+}

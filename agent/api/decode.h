@@ -1,0 +1,82 @@
+/*
+ * decode - bytes of a manifest in, objects and problems out.
+ *
+ * YAML (1.1 typing, as Kubernetes reads it) or JSON; several documents; `kind: List` (and PodList,
+ * ConfigMapList, ...).  Steps: text -> json_t (yaml.h) -> schema check and defaults -> structs ->
+ * validation.  All problems of a file are reported together; documents without problems are usable
+ * even when another document of the file is not (the manifest folder decides what to do with that).
+ * Problem text: "file:document:field.path: what is wrong, what is allowed", e.g.
+ *   web.yaml:2:spec.containers[0].ports[1].hostPort: 70000 is out of range, allowed are 1 to 65535
+ * Documents count from 1.  Items of a List are "file:1:items[3].spec...".
+ *
+ * Unknown fields are problems ("unknown field").  Fields that are known but cannot be honoured on a node
+ * without a control plane are refused with the reason; fields that do not matter for a node are accepted
+ * silently (e.g. affinity is the scheduler's); fields that are not acted on go to api_pod.ignored.
+ */
+#ifndef AGENT_API_DECODE_H
+#define AGENT_API_DECODE_H
+#include "agent/api/types.h"
+
+#include <jansson.h>
+
+#define API_FILE_MAX (10 * 1024 * 1024) /* bytes of one manifest, kubelet's limit for static pods */
+#define API_PROBLEMS_MAX 200            /* kept a file; the last one then says how many were left out */
+
+struct api_problem {
+    char *where; /* "web.yaml:2:spec.containers[0].image" */
+    char *what;
+};
+
+struct api_problems {
+    struct arena arena;
+    struct api_problem *v;
+    size_t n;
+    size_t dropped;
+};
+
+void api_problems_add(struct api_problems *p, const char *where, const char *fmt, ...) PRINTF_LIKE(3, 4);
+void api_problems_done(struct api_problems *p);
+
+enum api_kind { API_KIND_POD, API_KIND_CONFIG_MAP, API_KIND_SECRET, API_KIND_PRIORITY_CLASS };
+const char *api_kind_name(enum api_kind kind); /* "Pod", ... */
+
+struct api_object {
+    enum api_kind kind;
+    int document; /* 1.. */
+    union { /* one reference each */
+        struct api_pod *pod;
+        struct api_config *config;
+        struct api_priority_class *priority_class;
+    };
+};
+
+struct api_objects {
+    struct api_object *v; /* malloc'ed */
+    size_t n;
+};
+
+void api_objects_done(struct api_objects *o); /* drops the references */
+
+/*
+ * Decodes the content of one file.  Fails only when nothing could be done at all (out of memory);
+ * everything that is wrong with the content is in *problems.  `file` is used in messages only.
+ * Pure computation (no I/O, no globals): callable on any thread.
+ */
+enum err_code api_decode_file(const char *file, const char *text, size_t size, struct api_objects *ret,
+                              struct api_problems *problems, struct err *e) MUST_CHECK;
+
+/* One Pod from JSON that the agent wrote itself (a record): same path, same checks. */
+enum err_code api_decode_pod(const json_t *object, struct api_pod **ret, struct api_problems *problems,
+                             struct err *e) MUST_CHECK;
+
+/*
+ * What an edit means for a running pod (the API's rule for what may change): the names of the
+ * fields that force a new pod, joined by ", ", in `why`; false if the edit can be applied in place (labels,
+ * annotations, containers[*].image, activeDeadlineSeconds shortened, tolerations added, terminationGracePeriodSeconds
+ * from negative to 1; resources are in place too).
+ */
+bool api_pod_edit_needs_restart(const struct api_pod *old_pod, const struct api_pod *new_pod, char *why, size_t why_size);
+
+/* The support table of every Pod field as Markdown (docs/pod-fields.md), from the schema tables. malloc'ed. */
+char *api_support_table(void);
+#endif

@@ -1,0 +1,359 @@
+/*
+ * types - the object model: what of a Pod, ConfigMap, Secret and PriorityClass the agent works with.
+ *
+ * Objects come out of api_decode_*() (decode.h) defaulted and validated, live in one arena, are
+ * immutable and shared by reference count.  Strings are NUL-terminated, owned by the object; an
+ * optional field that was not given is NULL (pointers) or has its has_ flag false.  Field names follow
+ * the API (snake_case).  The full manifest, as JSON with defaults filled in, is kept as text for
+ * people and for edits; every field that is not in these structs is either refused or named in
+ * `ignored` (see the schema tables and docs/pod-fields.md).
+ */
+#ifndef AGENT_API_TYPES_H
+#define AGENT_API_TYPES_H
+#include "agent/api/quantity.h"
+#include "base/arena.h"
+#include "base/scope.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct api_strs {
+    char **v;
+    size_t n;
+};
+
+struct api_kv {
+    char *key;
+    char *value;
+};
+
+struct api_kvs { /* sorted by key, keys unique */
+    struct api_kv *v;
+    size_t n;
+};
+
+const char *api_kvs_get(const struct api_kvs *m, const char *key); /* NULL if absent */
+
+struct api_meta {
+    char *name;
+    char *namespace; /* "default" when not given; NULL for cluster-scoped kinds */
+    char *uid;       /* as given; NULL otherwise */
+    struct api_kvs labels;
+    struct api_kvs annotations;
+    int64_t generation;
+};
+
+/* ---- resources ------------------------------------------------------------------------------ */
+struct api_resource {
+    char *name; /* cpu, memory, ephemeral-storage, hugepages-2Mi, example.com/thing */
+    struct quantity amount;
+};
+
+struct api_resource_list {
+    struct api_resource *v;
+    size_t n;
+};
+
+const struct quantity *api_resource_get(const struct api_resource_list *l, const char *name); /* NULL: none */
+
+struct api_resources {
+    struct api_resource_list limits;
+    struct api_resource_list requests; /* defaulted from limits */
+};
+
+/* ---- environment ---------------------------------------------------------------------------- */
+struct api_key_ref { /* configMapKeyRef, secretKeyRef */
+    char *name;
+    char *key;
+    bool optional;
+};
+
+struct api_field_ref {
+    char *api_version;
+    char *field_path;
+};
+
+struct api_resource_field_ref {
+    char *container_name; /* NULL: the container itself */
+    char *resource;       /* limits.cpu, requests.memory, ... */
+    struct quantity divisor; /* 0 means 1 */
+};
+
+struct api_env {
+    char *name;
+    char *value; /* "" when not given */
+    struct api_key_ref *config_map_key_ref; /* at most one of these four */
+    struct api_key_ref *secret_key_ref;
+    struct api_field_ref *field_ref;
+    struct api_resource_field_ref *resource_field_ref;
+};
+
+struct api_env_from {
+    char *prefix;         /* NULL: none */
+    char *config_map_ref; /* object name; exactly one of the two */
+    char *secret_ref;
+    bool optional;
+};
+
+/* ---- security ------------------------------------------------------------------------------- */
+enum api_seccomp_type { API_SECCOMP_UNSET, API_SECCOMP_UNCONFINED, API_SECCOMP_RUNTIME_DEFAULT, API_SECCOMP_LOCALHOST };
+
+struct api_seccomp {
+    enum api_seccomp_type type;
+    char *localhost_profile;
+};
+
+struct api_security { /* container level; pod level uses the fields it shares */
+    bool has_run_as_user, has_run_as_group, has_run_as_non_root, has_privileged, has_allow_privilege_escalation,
+        has_read_only_root_filesystem;
+    int64_t run_as_user, run_as_group;
+    bool run_as_non_root, privileged, allow_privilege_escalation, read_only_root_filesystem;
+    struct api_seccomp seccomp;
+    struct api_strs caps_add, caps_drop; /* as written: "NET_ADMIN", "ALL" */
+    char *proc_mount;                    /* NULL, "Default", "Unmasked" */
+};
+
+struct api_sysctl {
+    char *name;
+    char *value;
+};
+
+struct api_pod_security {
+    bool has_run_as_user, has_run_as_group, has_run_as_non_root, has_fs_group;
+    int64_t run_as_user, run_as_group, fs_group;
+    bool run_as_non_root;
+    struct api_seccomp seccomp;
+    int64_t *supplemental_groups;
+    size_t n_supplemental_groups;
+    char *supplemental_groups_policy; /* NULL, "Merge", "Strict" */
+    char *fs_group_change_policy;     /* NULL, "Always", "OnRootMismatch" */
+    struct api_sysctl *sysctls;
+    size_t n_sysctls;
+};
+
+/* ---- probes and hooks ----------------------------------------------------------------------- */
+enum api_handler_kind { API_HANDLER_NONE, API_HANDLER_EXEC, API_HANDLER_HTTP, API_HANDLER_TCP, API_HANDLER_GRPC, API_HANDLER_SLEEP };
+
+struct api_handler {
+    enum api_handler_kind kind;
+    struct api_strs command; /* exec */
+    char *host, *path, *scheme;
+    char *port; /* number or port name, as text */
+    struct api_kv *headers;
+    size_t n_headers;
+    char *grpc_service;
+    int64_t sleep_seconds;
+};
+
+struct api_probe {
+    struct api_handler handler;
+    int32_t initial_delay_seconds, timeout_seconds, period_seconds, success_threshold, failure_threshold;
+    bool has_termination_grace;
+    int64_t termination_grace_seconds;
+};
+
+/* ---- containers ----------------------------------------------------------------------------- */
+struct api_port {
+    char *name; /* NULL: none */
+    int32_t container_port;
+    int32_t host_port; /* 0: none */
+    char *protocol;    /* TCP, UDP, SCTP */
+    char *host_ip;     /* NULL: any */
+};
+
+struct api_volume_mount {
+    char *name;
+    char *mount_path;
+    char *sub_path;      /* NULL: none */
+    char *sub_path_expr; /* NULL: none */
+    bool read_only;
+    char *mount_propagation;   /* NULL = None, "HostToContainer", "Bidirectional" */
+    char *recursive_read_only; /* NULL = Disabled, "IfPossible", "Enabled" */
+};
+
+enum api_restart_policy { API_RESTART_UNSET, API_RESTART_ALWAYS, API_RESTART_ON_FAILURE, API_RESTART_NEVER };
+enum api_pull_policy { API_PULL_ALWAYS, API_PULL_IF_NOT_PRESENT, API_PULL_NEVER };
+
+struct api_container {
+    char *name;
+    char *image;
+    enum api_pull_policy pull_policy;
+    struct api_strs command, args;
+    bool has_command, has_args; /* given and not empty */
+    char *working_dir;          /* NULL: the image's */
+    struct api_port *ports;
+    size_t n_ports;
+    struct api_env_from *env_from;
+    size_t n_env_from;
+    struct api_env *env;
+    size_t n_env;
+    struct api_resources resources;
+    struct api_volume_mount *mounts;
+    size_t n_mounts;
+    struct api_security security;
+    enum api_restart_policy restart_policy; /* UNSET, or ALWAYS on an init container: a sidecar */
+    char *termination_message_path;
+    bool message_fallback_to_logs; /* terminationMessagePolicy: FallbackToLogsOnError */
+    bool stdin_open, stdin_once, tty;
+    struct api_probe *liveness, *readiness, *startup; /* NULL: none */
+    struct api_handler *post_start, *pre_stop;        /* NULL: none */
+    char *stop_signal;                                /* lifecycle.stopSignal, NULL: the image's */
+};
+
+/* ---- volumes -------------------------------------------------------------------------------- */
+struct api_item { /* items[] of configMap, secret, projected */
+    char *key;
+    char *path;
+    int32_t mode; /* -1: the volume's default */
+};
+
+struct api_downward_item {
+    char *path;
+    int32_t mode; /* -1: default */
+    struct api_field_ref *field_ref;
+    struct api_resource_field_ref *resource_field_ref;
+};
+
+enum api_source_kind { API_SRC_CONFIG_MAP, API_SRC_SECRET, API_SRC_DOWNWARD, API_SRC_TOKEN };
+
+struct api_payload_source { /* one source of a projected volume, or the only one of the three simple kinds */
+    enum api_source_kind kind;
+    char *name; /* object name */
+    bool optional;
+    struct api_item *items;
+    size_t n_items;
+    struct api_downward_item *downward;
+    size_t n_downward;
+    char *token_path, *token_audience;
+    int64_t token_expiration_seconds;
+};
+
+enum api_volume_kind {
+    API_VOL_EMPTY_DIR,
+    API_VOL_HOST_PATH,
+    API_VOL_PAYLOAD, /* configMap, secret, downwardAPI, projected: sources[] */
+    API_VOL_IMAGE,
+};
+
+struct api_volume {
+    char *name;
+    enum api_volume_kind kind;
+    /* emptyDir */
+    char *medium; /* "", "Memory", "HugePages", "HugePages-2Mi" */
+    bool has_size_limit;
+    struct quantity size_limit;
+    /* hostPath */
+    char *host_path;
+    char *host_path_type; /* "" when not given */
+    /* payload */
+    struct api_payload_source *sources;
+    size_t n_sources;
+    int32_t default_mode;
+    bool projected; /* came as projected, not as a single source */
+    /* image */
+    char *image_reference;
+    enum api_pull_policy image_pull_policy;
+};
+
+/* ---- pod ------------------------------------------------------------------------------------ */
+struct api_host_alias {
+    char *ip;
+    struct api_strs hostnames;
+};
+
+struct api_dns_option {
+    char *name;
+    char *value; /* NULL: none */
+};
+
+struct api_pod_spec {
+    struct api_container *containers; /* regular ones */
+    size_t n_containers;
+    struct api_container *init_containers;
+    size_t n_init_containers;
+    struct api_volume *volumes;
+    size_t n_volumes;
+    enum api_restart_policy restart_policy;
+    int64_t termination_grace_seconds;
+    bool has_active_deadline;
+    int64_t active_deadline_seconds;
+    char *dns_policy;
+    struct api_strs dns_nameservers, dns_searches;
+    struct api_dns_option *dns_options;
+    size_t n_dns_options;
+    char *service_account_name; /* NULL: none */
+    char *node_name;            /* NULL: not given */
+    bool host_network, host_pid, host_ipc, share_process_namespace;
+    bool has_host_users, host_users;
+    char *hostname, *subdomain, *hostname_override; /* NULL: none */
+    bool hostname_as_fqdn;
+    struct api_host_alias *host_aliases;
+    size_t n_host_aliases;
+    struct api_pod_security security;
+    char *priority_class_name; /* NULL: none */
+    bool has_priority;
+    int32_t priority;
+    bool enable_service_links;
+    bool has_resources;
+    struct api_resources resources; /* pod level */
+    struct api_resource_list overhead;
+    struct api_kvs node_selector;
+};
+
+enum api_qos { API_QOS_GUARANTEED, API_QOS_BURSTABLE, API_QOS_BEST_EFFORT };
+const char *api_qos_name(enum api_qos qos); /* "Guaranteed", ... */
+
+struct api_pod {
+    struct arena arena; /* holds everything below, and the pod itself is a separate allocation */
+    int refs;
+    struct api_meta meta;
+    struct api_pod_spec spec;
+    enum api_qos qos;
+    char *json;              /* {"apiVersion","kind","metadata","spec"} with defaults, compact */
+    struct api_strs ignored; /* "spec.containers[0].livenessProbe: not acted on yet" */
+};
+
+struct api_pod *api_pod_ref(struct api_pod *p);
+void api_pod_unref(struct api_pod *p); /* NULL is fine */
+SCOPE_DEFINE(struct api_pod, api_pod_unref)
+
+/* ConfigMap and Secret: the same shape.  A Secret's memory is wiped when the last reference goes. */
+struct api_datum {
+    char *key;
+    void *data;
+    size_t size;
+    bool binary; /* ConfigMap binaryData: not for environments */
+};
+
+enum api_config_kind { API_CONFIG_MAP, API_SECRET };
+
+struct api_config {
+    struct arena arena;
+    int refs;
+    enum api_config_kind kind;
+    struct api_meta meta;
+    char *type; /* Secret type; NULL for a ConfigMap */
+    bool immutable;
+    struct api_datum *data; /* sorted by key */
+    size_t n_data;
+};
+
+const struct api_datum *api_config_get(const struct api_config *c, const char *key); /* NULL if absent */
+struct api_config *api_config_ref(struct api_config *c);
+void api_config_unref(struct api_config *c);
+SCOPE_DEFINE(struct api_config, api_config_unref)
+
+struct api_priority_class {
+    struct arena arena;
+    int refs;
+    struct api_meta meta; /* cluster-scoped */
+    int32_t value;
+    bool global_default;
+    char *preemption_policy, *description; /* NULL: not given */
+};
+
+struct api_priority_class *api_priority_class_ref(struct api_priority_class *c);
+void api_priority_class_unref(struct api_priority_class *c);
+#endif

@@ -1,0 +1,124 @@
+/* Security contexts: what two fields together must not say. */
+#include "agent/api/internal.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#define PROFILE_NAME_MAX 4095 /* PATH_MAX - 1 */
+
+static void check_seccomp(struct api_check *c, const struct api_seccomp *s)
+{
+    size_t mark = api_enter(c, "seccompProfile");
+
+    if (s->type == API_SECCOMP_LOCALHOST && s->localhost_profile == NULL)
+        api_fault_at(c, "localhostProfile", "required with type Localhost");
+    if (s->type != API_SECCOMP_LOCALHOST && s->type != API_SECCOMP_UNSET && s->localhost_profile != NULL)
+        api_fault_at(c, "localhostProfile", "only allowed with type Localhost");
+    api_leave(c, mark);
+}
+
+static void check_apparmor(struct api_check *c, const json_t *profile)
+{
+    const char *type = json_string_value(json_object_get(profile, "type"));
+    const char *name = json_string_value(json_object_get(profile, "localhostProfile"));
+    size_t mark = api_enter(c, "appArmorProfile"), n = name != NULL ? strlen(name) : 0;
+
+    if (str_eq(type, "Localhost")) {
+        if (n == 0)
+            api_fault_at(c, "localhostProfile", "required with type Localhost");
+        else if (isspace((unsigned char)name[0]) || isspace((unsigned char)name[n - 1]))
+            api_fault_at(c, "localhostProfile", "must not begin or end with white space");
+        else if (n > PROFILE_NAME_MAX)
+            api_fault_at(c, "localhostProfile", "%zu characters are too many, at most %d are allowed", n,
+                         PROFILE_NAME_MAX);
+    } else if (type != NULL && name != NULL) {
+        api_fault_at(c, "localhostProfile", "only allowed with type Localhost");
+    }
+    api_leave(c, mark);
+}
+
+/* ---- sysctls -------------------------------------------------------------------------------- */
+/* The name with dots; "net/ipv4/conf/eth0.1/x" uses '/' as separator and keeps its dots as '/'. */
+static void normalise(const char *name, char *ret, size_t size)
+{
+    const char *first = strpbrk(name, "./");
+    bool slashes = first != NULL && *first == '/';
+    size_t n = 0;
+
+    for (; name[n] != '\0' && n + 1 < size; n++) {
+        ret[n] = name[n];
+        if (slashes && name[n] == '/')
+            ret[n] = '.';
+        else if (slashes && name[n] == '.')
+            ret[n] = '/';
+    }
+    ret[n] = '\0';
+}
+
+static void check_sysctls(struct api_check *c, const struct api_pod_spec *spec)
+{
+    size_t outer = api_enter(c, "sysctls");
+
+    for (size_t i = 0; i < spec->security.n_sysctls; i++) {
+        char name[260], earlier[260];
+        size_t mark = api_enter_index(c, i);
+        if (spec->security.sysctls[i].name == NULL) {
+            api_leave(c, mark);
+            continue;
+        }
+        normalise(spec->security.sysctls[i].name, name, sizeof(name));
+        for (size_t k = 0; k < i; k++) {
+            if (spec->security.sysctls[k].name == NULL)
+                continue;
+            normalise(spec->security.sysctls[k].name, earlier, sizeof(earlier));
+            if (strcmp(name, earlier) == 0) {
+                api_fault_at(c, "name", "%s is given twice", QUOTE(name));
+                break;
+            }
+        }
+        if (spec->host_network && str_starts(name, "net."))
+            api_fault_at(c, "name", "%s may not be specified when 'hostNetwork' is true", QUOTE(name));
+        if (spec->host_ipc && (str_starts(name, "kernel.shm") || str_starts(name, "kernel.msg") ||
+                               strcmp(name, "kernel.sem") == 0 || str_starts(name, "fs.mqueue.")))
+            api_fault_at(c, "name", "%s may not be specified when 'hostIPC' is true", QUOTE(name));
+        api_leave(c, mark);
+    }
+    api_leave(c, outer);
+}
+
+void api_validate_pod_security(struct api_check *c, const struct api_pod_spec *spec, const json_t *security)
+{
+    size_t mark = api_enter(c, "securityContext");
+
+    check_seccomp(c, &spec->security.seccomp);
+    check_apparmor(c, json_object_get(security, "appArmorProfile"));
+    check_sysctls(c, spec);
+    api_leave(c, mark);
+}
+
+/* ---- container ------------------------------------------------------------------------------ */
+void api_validate_security(struct api_check *c, const struct api_container *container, const json_t *security,
+                           const struct api_pod_spec *spec)
+{
+    const struct api_security *s = &container->security;
+    bool host_users = !spec->has_host_users || spec->host_users;
+    size_t mark = api_enter(c, "securityContext");
+
+    check_seccomp(c, &s->seccomp);
+    check_apparmor(c, json_object_get(security, "appArmorProfile"));
+    if (str_eq(s->proc_mount, "Unmasked")) {
+        if (host_users)
+            api_fault_at(c, "procMount", "\"Unmasked\" needs hostUsers to be false");
+        else
+            api_fault_at(c, "procMount", "not supported: it needs user namespaces, which are not supported yet");
+    }
+    if (s->has_allow_privilege_escalation && !s->allow_privilege_escalation) {
+        if (s->privileged)
+            api_fault(c, "allowPrivilegeEscalation cannot be false when privileged is true");
+        for (size_t i = 0; i < s->caps_add.n; i++) {
+            if (strcmp(s->caps_add.v[i], "CAP_SYS_ADMIN") == 0)
+                api_fault(c, "allowPrivilegeEscalation cannot be false when capabilities.add has CAP_SYS_ADMIN");
+        }
+    }
+    api_leave(c, mark);
+}

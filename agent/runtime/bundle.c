@@ -1,0 +1,189 @@
+/*
+ * The bundle: folders, root file system, configuration; made and removed in a child of its own, since
+ * mounting, unmounting and large trees take time and can hang.
+ */
+#include "agent/runtime/container_internal.h"
+
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/scope.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum {
+    LAYERS_MAX = 500, /* the kernel's OVL_MAX_STACK */
+};
+
+/* ---- root file system -------------------------------------------------------------------------------- */
+
+static int open_layer(const char *path, struct err *e)
+{
+    int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+    if (fd < 0)
+        err_sys(e, errno, "open layer %s", path);
+    return fd;
+}
+
+/* The root of the merged tree shows the upper folder's owner: that of the image's top layer, as containerd
+ * does. */
+static enum err_code make_upper(const char *layer_dir, int top_layer, int *ret_upper, int *ret_work,
+                                struct err *e)
+{
+    char path[600];
+    struct stat st;
+
+    snprintf(path, sizeof(path), "%s/work", layer_dir); /* first, so that what is above gets 0700, too */
+    if (fs_mkdirs(path, 0700, e) != ERR_OK || (*ret_work = open_layer(path, e)) < 0)
+        return e->code;
+    snprintf(path, sizeof(path), "%s/upper", layer_dir);
+    if (fs_mkdirs(path, 0755, e) != ERR_OK || (*ret_upper = open_layer(path, e)) < 0)
+        return e->code;
+    if (fstat(top_layer, &st) != 0 || fchownat(*ret_upper, "", st.st_uid, st.st_gid, AT_EMPTY_PATH) != 0)
+        return err_sys(e, errno, "owner of %s", path);
+    return ERR_OK;
+}
+
+/*
+ * The options name descriptors, seen from /proc/self/fd: mount(2) takes no more than a page of options, which
+ * 127 layers with their long names would exceed, and no path needs escaping.
+ *
+ * "volatile" (Linux 5.10): an upper folder is never mounted a second time, so nothing is gained from the sync
+ * of the whole file system below it that each unmount would else bring.
+ */
+static enum err_code mount_overlay(const struct img_strs *layers, const char *layer_dir, const char *target,
+                                   struct err *e)
+{
+    buf_auto options = BUF_INIT(4000); /* a page, less the kernel's share */
+    int top = -1, upper = -1, work = -1;
+    size_t i;
+    int status;
+
+    buf_adds(&options, "lowerdir=");
+    for (i = layers->n; i > 0; i--) { /* the top one first */
+        int fd = open_layer(layers->v[i - 1], e);
+
+        if (fd < 0)
+            return e->code;
+        buf_addf(&options, "%s%d", i < layers->n ? ":" : "", fd);
+        if (top < 0)
+            top = fd;
+    }
+    if (make_upper(layer_dir, top, &upper, &work, e) != ERR_OK)
+        return e->code;
+    buf_addf(&options, ",upperdir=%d,workdir=%d", upper, work);
+    if (chdir("/proc/self/fd") != 0)
+        return err_sys(e, errno, "chdir /proc/self/fd");
+    buf_adds(&options, ",volatile");
+    if (buf_check(&options, e) != ERR_OK)
+        return e->code;
+    status = mount("overlay", target, "overlay", 0, options.p);
+    if (status != 0 && errno == EINVAL) {
+        options.p[options.n - strlen(",volatile")] = '\0';
+        status = mount("overlay", target, "overlay", 0, options.p);
+    }
+    if (status != 0)
+        return err_sys(e, errno, "mount overlay with %zu layers", layers->n);
+    return ERR_OK;
+}
+
+/* ---- files ------------------------------------------------------------------------------------------- */
+
+static enum err_code write_json(const struct rt_path *path, const json_t *v, struct err *e)
+{
+    str_auto text = json_text(v);
+
+    if (text == NULL)
+        return err_nomem(e);
+    return fs_replace_at(AT_FDCWD, path->s, text, strlen(text), 0600, false, e);
+}
+
+static enum err_code write_meta(const struct rt *rt, const struct rt_config *c, struct err *e)
+{
+    struct rt_path path = rt_container_file(rt, c->id, "meta.json");
+    json_auto_t *meta =
+        json_pack("{s:s,s:s,s:s,s:s,s:I,s:s,s:s}", "podUID", c->pod_uid, "podNamespace", c->pod_namespace,
+                  "podName", c->pod_name, "containerName", c->container_name, "attempt",
+                  (json_int_t)c->attempt, "cgroupPath", c->cgroup_path, "imageID", c->image->id);
+
+    if (meta == NULL)
+        return err_nomem(e);
+    return write_json(&path, meta, e);
+}
+
+static enum err_code write_config(const struct rt *rt, const struct rt_config *c, const char *rootfs,
+                                  struct err *e)
+{
+    struct rt_path path = rt_container_file(rt, c->id, "config.json");
+    json_auto_t *spec = NULL;
+    fd_auto rootfs_fd = open(rootfs, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+    if (rootfs_fd < 0)
+        return err_sys(e, errno, "open %s", rootfs);
+    if (rt_spec_build(rt, c, rootfs_fd, &spec, e) != ERR_OK)
+        return e->code;
+    return write_json(&path, spec, e);
+}
+
+static enum err_code make(const struct rt *rt, const struct rt_config *c, struct err *e)
+{
+    struct rt_path dir = rt_container_dir(rt, c->id), layer = rt_layer_dir(rt, c->id);
+    struct rt_path rootfs = rt_container_file(rt, c->id, "rootfs");
+    struct rt_path supervised = rt_container_file(rt, c->id, RT_SUPERVISED);
+
+    /* The cheapest questions first: a pod whose configuration is wrong is asked about again and again. */
+    if (rt_user_check_non_root(c, e) != ERR_OK)
+        return e->code;
+    if (c->image->layer_dirs.n == 0 || c->image->layer_dirs.n > LAYERS_MAX)
+        return err_set(e, ERR_NOT_FOUND, "image %s has %zu layers, not 1 to %d", c->image->id,
+                       c->image->layer_dirs.n, LAYERS_MAX);
+    if (mkdir(dir.s, 0700) != 0)
+        return err_sys(e, errno, "make bundle %s", dir.s);
+    if (write_meta(rt, c, e) != ERR_OK || fs_mkdirs(rootfs.s, 0700, e) != ERR_OK ||
+        mount_overlay(&c->image->layer_dirs, layer.s, rootfs.s, e) != ERR_OK)
+        return e->code;
+    if (write_config(rt, c, rootfs.s, e) != ERR_OK)
+        return e->code;
+    return fs_replace_at(AT_FDCWD, supervised.s, "", 0, 0600, false, e);
+}
+
+enum err_code rt_bundle_make(const void *arg, struct buf *out, struct err *e)
+{
+    const struct rt_bundle_job *job = arg;
+    struct err outcome = { 0 };
+
+    (void)make(job->rt, job->config, &outcome);
+    buf_add(out, &outcome, sizeof(outcome));
+    return buf_check(out, e);
+}
+
+/* ---- removal ------------------------------------------------------------------------------------------ */
+
+/* The bundle last: as long as it stands, so does the record of what the container was. */
+enum err_code rt_bundle_remove(const void *arg, struct buf *out, struct err *e)
+{
+    const struct rt_bundle_removal *r = arg;
+
+    (void)out;
+    /* The one mount that belongs there; only when that fails for another reason than that it is gone, all are
+     * looked for. */
+    if (umount2(r->rootfs.s, MNT_DETACH | UMOUNT_NOFOLLOW) != 0 && errno != EINVAL && errno != ENOENT &&
+        fs_unmount_below(r->bundle.s, e) != ERR_OK)
+        return e->code;
+    if (fs_remove_tree(AT_FDCWD, r->layer.s, e) != ERR_OK || fs_remove_tree(AT_FDCWD, r->oci.s, e) != ERR_OK)
+        return e->code;
+    fs_remove_quietly(AT_FDCWD, r->exit_file.s);
+    if (fs_remove_tree(AT_FDCWD, r->bundle.s, e) ==
+        ERR_PRECONDITION) { /* something is mounted there all the same */
+        *e = (struct err){ 0 };
+        if (fs_unmount_below(r->bundle.s, e) == ERR_OK)
+            (void)(fs_remove_tree(AT_FDCWD, r->bundle.s, e) == ERR_OK);
+    }
+    return e->code;
+}

@@ -1,0 +1,219 @@
+/* The runtime object: where things lie, and its opening and closing. */
+#include "agent/runtime/container_internal.h"
+
+#include "base/fs.h"
+#include "base/json.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { WORDS_LOG_MAX = 64 * 1024 }; /* a runtime that fails writes a line or two */
+
+/* ---- names and places ----------------------------------------------------------------------------- */
+
+bool rt_id_valid(const char *id)
+{
+    return id != NULL && strlen(id) == RT_ID_SIZE - 1 && strspn(id, "0123456789abcdef") == RT_ID_SIZE - 1;
+}
+
+PRINTF_LIKE(1, 2) static struct rt_path make_path(const char *fmt, ...)
+{
+    struct rt_path p;
+    va_list ap;
+
+    /* Fits: rt_open() bounds the roots, ids have 64 digits, the rest is ours. */
+    va_start(ap, fmt);
+    vsnprintf(p.s, sizeof(p.s), fmt, ap);
+    va_end(ap);
+    return p;
+}
+
+struct rt_path rt_container_dir(const struct rt *rt, const char *id)
+{
+    return make_path("%s/containers/%s", rt->run_dir, id);
+}
+
+struct rt_path rt_container_file(const struct rt *rt, const char *id, const char *name)
+{
+    return make_path("%s/containers/%s/%s", rt->run_dir, id, name);
+}
+
+struct rt_path rt_exit_file(const struct rt *rt, const char *id)
+{
+    return make_path("%s/exits/%s", rt->run_dir, id);
+}
+
+struct rt_path rt_oci_dir(const struct rt *rt, const char *id)
+{
+    return make_path("%s/oci/%s", rt->run_dir, id);
+}
+
+struct rt_path rt_layer_dir(const struct rt *rt, const char *id)
+{
+    return make_path("%s/containers/%s", rt->state_dir, id);
+}
+
+bool rt_cgroup_path_valid(const char *path, const char *id)
+{
+    size_t n = path != NULL ? strlen(path) : 0;
+
+    return n > RT_ID_SIZE && n < RT_CGROUP_PATH_MAX && path[0] == '/' && path[n - RT_ID_SIZE] == '/' &&
+           str_ends(path, id) && fs_path_is_safe(path + 1);
+}
+
+/* ---- the OCI runtime's command line ------------------------------------------------------------- */
+
+void rt_runtime_args(const struct rt *rt, const char *id, struct rt_runtime_args *ret)
+{
+    ret->root = make_path("--root=%s/oci", rt->run_dir);
+    ret->n = 0;
+    ret->v[ret->n++] = ret->root.s;
+    if (id != NULL) {
+        ret->log = make_path("--log=%s/containers/%s/log", rt->run_dir, id);
+        ret->v[ret->n++] = ret->log.s;
+        ret->v[ret->n++] = "--log-format=json";
+    }
+    if (strcmp(rt->features.runtime_name, "crun") == 0) /* its default may be systemd's; runc's is this one */
+        ret->v[ret->n++] = "--cgroup-manager=cgroupfs";
+    ret->v[ret->n] = NULL;
+}
+
+char *rt_runtime_words(const struct rt *rt, const char *id)
+{
+    struct rt_path path = rt_container_file(rt, id, "log");
+    struct err e = { 0 };
+    str_auto text = NULL;
+    char *words = NULL, *cursor, *line;
+
+    if (fs_read_at(AT_FDCWD, path.s, WORDS_LOG_MAX, &text, NULL, &e) != ERR_OK)
+        return NULL;
+    cursor = text;
+    while ((line = strsep(&cursor, "\n")) != NULL) {
+        json_auto_t *entry = NULL;
+        const char *level, *message;
+
+        if (*line == '\0' || json_parse(line, strlen(line), WORDS_LOG_MAX, &entry, "log line", &e) != ERR_OK)
+            continue;
+        level = json_str(entry, "level");
+        message = json_str(entry, "msg");
+        if (message != NULL && str_eq(level, "error")) {
+            free(words);
+            words = strdup(message);
+        }
+    }
+    return words;
+}
+
+const char *rt_seccomp_problem(const struct rt *rt)
+{
+    return access(rt->seccomp_profile, R_OK) == 0 ? NULL : rt->seccomp_problem;
+}
+
+const struct rt_features *rt_features(const struct rt *rt)
+{
+    return &rt->features;
+}
+
+/* ---- opening and closing ------------------------------------------------------------------------- */
+
+static enum err_code check_options(const struct rt_options *o, struct err *e)
+{
+    const char *dirs[] = { o->run_dir, o->state_dir }, *programs[] = { o->conmon_path, o->runtime_path };
+    size_t i;
+
+    for (i = 0; i < ARRAY_LEN(dirs); i++) {
+        if (dirs[i][0] != '/' || strlen(dirs[i]) >= RT_ROOT_MAX)
+            return err_set(e, ERR_INVALID, "folder \"%s\": not an absolute path of less than %d bytes",
+                           dirs[i], RT_ROOT_MAX);
+        if (strchr(dirs[i], ':') != NULL) /* conmon cuts its log option there */
+            return err_set(e, ERR_INVALID, "folder \"%s\": its path must not hold a colon", dirs[i]);
+    }
+    for (i = 0; i < ARRAY_LEN(programs); i++) {
+        if (programs[i][0] != '/' || strlen(programs[i]) >= PATH_MAX)
+            return err_set(e, ERR_INVALID, "program \"%s\": not an absolute path", programs[i]);
+        if (access(programs[i], X_OK) != 0)
+            return err_sys(e, errno, "program %s", programs[i]);
+    }
+    return ERR_OK;
+}
+
+static enum err_code make_folders(const struct rt *rt, struct err *e)
+{
+    const struct rt_path folders[] = {
+        make_path("%s/containers", rt->run_dir),   make_path("%s/exits", rt->run_dir),
+        make_path("%s/oci", rt->run_dir),          make_path("%s/tty", rt->run_dir),
+        make_path("%s/containers", rt->state_dir),
+    };
+    size_t i;
+
+    for (i = 0; i < ARRAY_LEN(folders); i++)
+        if (fs_mkdirs(folders[i].s, 0700, e) != ERR_OK)
+            return e->code;
+    return ERR_OK;
+}
+
+void rt_free(struct rt *rt)
+{
+    free(rt->run_dir);
+    free(rt->state_dir);
+    free(rt->conmon_path);
+    free(rt->runtime_path);
+    free(rt->seccomp_profile);
+    free(rt->localhost_seccomp_dir);
+    free(rt);
+}
+
+static bool copy_options(struct rt *rt, const struct rt_options *o)
+{
+    rt->loop = o->loop;
+    rt->cgroups = o->cgroups;
+    rt->on_event = o->on_event;
+    rt->arg = o->arg;
+    rt->run_dir = strdup(o->run_dir);
+    rt->state_dir = strdup(o->state_dir);
+    rt->conmon_path = strdup(o->conmon_path);
+    rt->runtime_path = strdup(o->runtime_path);
+    rt->seccomp_profile = strdup(o->seccomp_profile);
+    rt->localhost_seccomp_dir = o->localhost_seccomp_dir != NULL ? strdup(o->localhost_seccomp_dir) : NULL;
+    snprintf(rt->seccomp_problem, sizeof(rt->seccomp_problem),
+             "seccomp profile RuntimeDefault: %.80s is missing; it comes with the package "
+             "golang-github-containers-common (Debian, Ubuntu) or containers-common (others)",
+             o->seccomp_profile);
+    return rt->run_dir != NULL && rt->state_dir != NULL && rt->conmon_path != NULL &&
+           rt->runtime_path != NULL && rt->seccomp_profile != NULL &&
+           (o->localhost_seccomp_dir == NULL || rt->localhost_seccomp_dir != NULL);
+}
+
+enum err_code rt_open(struct rt **ret, const struct rt_options *o, struct err *e)
+{
+    struct rt *rt;
+
+    if (check_options(o, e) != ERR_OK)
+        return e->code;
+    rt = calloc(1, sizeof(*rt));
+    if (rt == NULL)
+        return err_nomem(e);
+    rt->exits_fd = -1;
+    if (!copy_options(rt, o)) {
+        rt_free(rt);
+        return err_nomem(e);
+    }
+    rt->cgroup_v2 = cg_layout(rt->cgroups) == CG_V2;
+    if (make_folders(rt, e) != ERR_OK || rt_features_probe(rt, e) != ERR_OK ||
+        rt_exits_open(rt, e) != ERR_OK) {
+        rt_free(rt);
+        return e->code;
+    }
+    *ret = rt;
+    return ERR_OK;
+}
+
+void rt_close(struct rt *rt)
+{
+    if (rt != NULL)
+        rt_exits_close(rt);
+}

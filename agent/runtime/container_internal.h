@@ -1,0 +1,189 @@
+/*
+ * container_internal - what the files of the container half share among themselves.
+ *
+ * Everything is named by paths, not by descriptors: a bundle is made and removed in forked children, which
+ * begin with all descriptors closed.
+ */
+#ifndef AGENT_RUNTIME_CONTAINER_INTERNAL_H
+#define AGENT_RUNTIME_CONTAINER_INTERNAL_H
+#include "agent/runtime/container.h"
+#include "base/buf.h"
+#include "base/list.h"
+#include "base/process.h"
+
+#include <jansson.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <uv.h>
+
+enum {
+    RT_ID_SIZE = 65,   /* 64 hex digits and NUL */
+    RT_ROOT_MAX = 256, /* of run_dir and state_dir, so that every path below them fits struct rt_path */
+    RT_CGROUP_PATH_MAX = 512,
+};
+
+/* ---- container.c: the object ----------------------------------------------------------------- */
+
+struct rt_watch { /* a conmon whose end is waited for */
+    char id[RT_ID_SIZE];
+    struct rt *rt;
+    int pidfd;
+    uv_poll_t poll; /* last user of the memory: freed in its close callback */
+    UT_hash_handle hh;
+};
+
+struct rt {
+    uv_loop_t *loop;
+    char *run_dir, *state_dir, *conmon_path, *runtime_path;
+    char *seccomp_profile;
+    char *localhost_seccomp_dir; /* NULL: none */
+    struct cg_tree *cgroups;
+    rt_event_fn on_event;
+    void *arg;
+    struct rt_features features;
+    bool cgroup_v2;
+    bool swap_accounting; /* memory.swap can be set */
+    uint64_t own_caps;    /* our effective set: what ALL and privileged can mean */
+    char seccomp_problem[256];
+    struct rt_watch *watches; /* by id */
+    int exits_fd;             /* inotify */
+    uv_poll_t exits_poll;
+    size_t open_handles; /* uv_close() calls still to come back; the memory goes with the last */
+    bool closing;
+};
+
+struct rt_path {
+    char s[512];
+};
+
+void rt_free(struct rt *rt); /* after its handles are closed */
+bool rt_id_valid(const char *id);
+struct rt_path rt_container_dir(const struct rt *rt, const char *id);
+struct rt_path rt_container_file(const struct rt *rt, const char *id, const char *name);
+struct rt_path rt_exit_file(const struct rt *rt, const char *id);
+struct rt_path rt_oci_dir(const struct rt *rt, const char *id);
+struct rt_path rt_layer_dir(const struct rt *rt, const char *id); /* <state>/containers/<id> */
+/* An absolute path whose last element is the id: everything in it may be killed. */
+bool rt_cgroup_path_valid(const char *path, const char *id);
+
+/*
+ * Arguments of the OCI runtime before its command.  With an id it writes its messages into that bundle's log,
+ * which also makes those on standard error plain text; NULL where there may be no bundle.
+ */
+enum { RT_GLOBAL_ARGS = 4 };
+struct rt_runtime_args {
+    struct rt_path root, log;
+    const char *v[RT_GLOBAL_ARGS + 1];
+    size_t n;
+};
+void rt_runtime_args(const struct rt *rt, const char *id, struct rt_runtime_args *ret);
+/* The runtime's last words in the bundle's log (its JSON lines), malloc'ed; NULL: none. */
+char *rt_runtime_words(const struct rt *rt, const char *id);
+
+/* ---- features.c -------------------------------------------------------------------------------- */
+enum err_code rt_features_probe(struct rt *rt, struct err *e) MUST_CHECK;
+/* "crun version 1.8.1\n..." -> name and version; false when it is not such a text. */
+bool rt_features_parse_version(const char *text, struct rt_features *ret);
+/* What the versions before `features` existed can do. */
+bool rt_features_known_rro(const struct rt_features *f);
+
+/* ---- exits.c ----------------------------------------------------------------------------------- */
+enum err_code rt_exits_open(struct rt *rt, struct err *e) MUST_CHECK;
+void rt_exits_close(struct rt *rt);
+/* Takes the pidfd, also on failure. */
+enum err_code rt_watch_add(struct rt *rt, const char *id, int pidfd, struct err *e) MUST_CHECK;
+void rt_watch_remove(struct rt *rt, const char *id);
+struct rt_watch *rt_watch_find(struct rt *rt, const char *id);
+bool rt_pidfd_ended(int pidfd);
+
+/* ---- conmon.c ---------------------------------------------------------------------------------- */
+/*
+ * A pidfd of the container's conmon, by conmon.pid and checked against its command line; -1: not running (or
+ * nobody knows it).  *ret_pid may be NULL.
+ */
+int rt_conmon_open(const struct rt *rt, const char *id, pid_t *ret_pid);
+/* The same by looking at every process, for a conmon that was started but had not written conmon.pid. */
+int rt_conmon_search(const struct rt *rt, const char *id);
+struct rt_conmon_args {
+    const char *v[48];
+    char runtime_args[RT_GLOBAL_ARGS][640];
+    struct rt_runtime_args runtime;
+    struct rt_path bundle, pid_file, conmon_pid_file, exits;
+    char log[4200];
+};
+void rt_conmon_args(const struct rt *rt, const struct rt_config *c, struct rt_conmon_args *ret);
+/* One line from the sync pipe: the pid, or ERR_UNKNOWN with the runtime's words. */
+enum err_code rt_conmon_parse_sync(const char *line, size_t n, pid_t *ret, struct err *e) MUST_CHECK;
+/* The text without what crun and runc put before it when they log to a terminal or in logfmt; in place. */
+void rt_words_tidy(char *text);
+
+/* ---- bundle.c ---------------------------------------------------------------------------------- */
+#define RT_SUPERVISED "supervised" /* file of a bundle: complete, a conmon may have been started */
+#define RT_STARTED "started"       /* file of a bundle: when, in nanoseconds */
+struct rt_bundle_job {
+    const struct rt *rt;
+    const struct rt_config *config;
+};
+/* proc_call function: arg is a rt_bundle_job.  Succeeds always; the outcome is the struct err in `out`, so
+ * that nothing is put in front of texts that people compare. */
+enum err_code rt_bundle_make(const void *arg, struct buf *out, struct err *e);
+struct rt_bundle_removal {
+    struct rt_path bundle, rootfs, layer, exit_file, oci;
+};
+/* proc_call function: unmounts and removes; arg is a rt_bundle_removal. */
+enum err_code rt_bundle_remove(const void *arg, struct buf *out, struct err *e);
+
+/* ---- state.c ----------------------------------------------------------------------------------- */
+/* The moment the runtime let the container's init go: its exec.fifo vanished from the folder.  0: not yet, or
+ * unknown. */
+int64_t rt_started_by_runtime(const struct rt *rt, const char *id);
+void rt_record_start(const struct rt *rt, const char *id);
+
+/* ---- spec_*.c ---------------------------------------------------------------------------------- */
+struct rt_user {
+    uint32_t uid, gid;
+    uint32_t *gids; /* sorted, unique, with gid; free() */
+    size_t n_gids;
+    char *home; /* of the image's /etc/passwd, else "/"; free() */
+};
+void rt_user_done(struct rt_user *u);
+enum err_code rt_user_check_non_root(const struct rt_config *c, struct err *e) MUST_CHECK;
+/* From the texts of the image's /etc/passwd and /etc/group, which are cut up (and fuzzed). */
+enum err_code rt_user_choose(const struct rt_config *c, char *passwd, char *group, struct rt_user *ret,
+                             struct err *e) MUST_CHECK;
+enum err_code rt_user_resolve(const struct rt_config *c, int rootfs_fd, struct rt_user *ret,
+                              struct err *e) MUST_CHECK;
+
+#define RT_CAP_BIT(n) (UINT64_C(1) << (n))
+uint64_t rt_caps_default(void);
+enum err_code rt_caps_resolve(const struct rt *rt, const struct api_security *s, uint64_t *ret,
+                              struct err *e) MUST_CHECK;
+json_t *rt_caps_names(uint64_t caps); /* ["CAP_CHOWN", ...]; NULL: no memory */
+int rt_cap_number(const char *name);  /* with or without CAP_, any case; -1: unknown */
+
+/* OCI linux.seccomp for the container; *ret NULL: unconfined. */
+enum err_code rt_seccomp_resolve(const struct rt *rt, const struct rt_config *c, uint64_t caps, json_t **ret,
+                                 struct err *e) MUST_CHECK;
+struct rt_seccomp_host { /* what conditions in a profile are compared with */
+    const char *machine; /* uname -m */
+    unsigned kernel_major, kernel_minor;
+    uint64_t caps;
+};
+/* A profile in the form of the containers package or of Docker, or OCI's own, made into OCI's own. */
+enum err_code rt_seccomp_convert(const json_t *profile, const struct rt_seccomp_host *host, json_t **ret,
+                                 struct err *e) MUST_CHECK;
+
+enum err_code rt_mounts_build(const struct rt *rt, const struct rt_config *c, json_t *ret_mounts,
+                              const char **ret_root_propagation, struct err *e) MUST_CHECK;
+/* linux.devices and linux.resources.devices. */
+enum err_code rt_devices_build(const struct rt_config *c, json_t *ret_devices, json_t *ret_rules,
+                               struct err *e) MUST_CHECK;
+enum err_code rt_env_build(const struct rt_config *c, const char *home, json_t *ret_list,
+                           struct err *e) MUST_CHECK;
+enum err_code rt_args_build(const struct rt_config *c, json_t *ret_list, struct err *e) MUST_CHECK;
+static inline bool rt_privileged(const struct rt_config *c)
+{
+    return c->security != NULL && c->security->has_privileged && c->security->privileged;
+}
+#endif

@@ -1,0 +1,360 @@
+/*
+ * Creating a container: the bundle in a child, then conmon, then its answer on the sync pipe.
+ *
+ *     CREATE_BUNDLE -> CREATE_CONMON (its first process ends, and it answers; in any order) -> CREATE_OVER
+ */
+#include "agent/runtime/container_internal.h"
+
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum create_state { CREATE_BUNDLE, CREATE_CONMON, CREATE_OVER };
+
+enum {
+    SYNC_MAX = 64 * 1024, /* conmon's one line: at most 8 KiB of the runtime's words, escaped */
+    START_PIPE = 3,       /* descriptor numbers in conmon */
+    SYNC_PIPE = 4,
+};
+
+struct rt_create_run {
+    struct rt *rt;
+    const struct rt_config *config;
+    op_done_fn done;
+    struct proc_call bundle;
+    struct proc conmon;
+    int start_fd, sync_fd; /* our ends; -1: closed */
+    uv_poll_t sync_poll;
+    struct buf sync;
+    bool conmon_over, answered;
+    struct err e; /* the first failure */
+};
+
+static void fail(struct rt_create_run *run, const struct err *e)
+{
+    if (run->e.code == ERR_OK)
+        run->e = *e;
+}
+
+/* ---- the end ------------------------------------------------------------------------------------------- */
+
+static void close_sync(struct rt_create *c)
+{
+    if (c->run->sync_fd < 0)
+        return;
+    op_close_handle(&c->op, (uv_handle_t *)&c->run->sync_poll);
+    close(take_fd(&c->run->sync_fd));
+}
+
+/* Only hastens what rt_delete would do: a conmon that still works at it. */
+static void kill_conmon(const struct rt_create_run *run)
+{
+    fd_auto pidfd = rt_conmon_open(run->rt, run->config->id, NULL);
+
+    if (pidfd >= 0)
+        syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+}
+
+static void watch(struct rt_create_run *run)
+{
+    struct err e = { 0 };
+    int pidfd = rt_conmon_open(run->rt, run->config->id, NULL);
+
+    /* Gone already: the exit file, or its absence, says what happened; the creator of the container looks at
+     * it next. */
+    if (pidfd >= 0 && rt_watch_add(run->rt, run->config->id, pidfd, &e) != ERR_OK)
+        fail(run, &e);
+}
+
+static void finish(struct rt_create *c)
+{
+    struct rt_create_run *run = c->run;
+
+    c->op.state = CREATE_OVER;
+    close_sync(c);
+    if (run->start_fd >= 0)
+        close(take_fd(&run->start_fd));
+    if (run->e.code == ERR_OK && c->op.why.code == ERR_OK)
+        watch(run);
+    else if (run->conmon_over)
+        kill_conmon(run);
+    op_finish(&c->op, run->e.code == ERR_OK ? NULL : &run->e);
+}
+
+static void on_over(struct op *op, const struct err *result)
+{
+    struct rt_create *c = container_of(op, struct rt_create, op);
+    struct rt_create_run *run = take_ptr(&c->run);
+    op_done_fn done = run->done;
+
+    buf_done(&run->sync);
+    free(run);
+    done(op, result);
+}
+
+/* ---- conmon ---------------------------------------------------------------------------------------------
+ */
+
+static void conmon_step(struct rt_create *c)
+{
+    struct rt_create_run *run = c->run;
+
+    if (!run->conmon_over || c->op.state == CREATE_OVER)
+        return;
+    if (run->answered || run->e.code != ERR_OK || c->op.why.code != ERR_OK)
+        finish(c);
+}
+
+/* conmon forks before it does anything that could fail; so its own failures are about its options. */
+static void on_conmon(struct op *op, const struct err *result)
+{
+    struct rt_create *c = op->owner;
+    struct err e = *result;
+
+    c->run->conmon_over = true;
+    if (e.code == ERR_UNKNOWN) /* not the runtime's words */
+        e.code = ERR_INTERNAL;
+    if (e.code != ERR_OK)
+        fail(c->run, &e);
+    conmon_step(c);
+}
+
+static void no_answer(struct rt_create_run *run)
+{
+    str_auto words = rt_runtime_words(run->rt, run->config->id);
+    struct err e = { 0 };
+
+    if (words != NULL)
+        err_set(&e, ERR_UNKNOWN, "%s", words);
+    else
+        err_set(&e, ERR_UNAVAILABLE, "conmon ended without an answer");
+    fail(run, &e);
+}
+
+static void on_sync(uv_poll_t *poll, int status, int events)
+{
+    struct rt_create *c = poll->data;
+    struct rt_create_run *run = c->run;
+    struct err e = { 0 };
+    char chunk[4096];
+    const char *newline;
+    pid_t pid;
+    ssize_t n;
+
+    (void)events;
+    n = status < 0 ? 0 : read(run->sync_fd, chunk, sizeof(chunk));
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n > 0) {
+        buf_add(&run->sync, chunk, (size_t)n);
+        newline = memchr(run->sync.p, '\n', run->sync.n);
+        if (run->sync.failed) {
+            err_set(&e, ERR_UNAVAILABLE, "conmon's answer is longer than %d bytes", SYNC_MAX);
+            fail(run, &e);
+        } else if (newline == NULL) {
+            return;
+        } else if (rt_conmon_parse_sync(run->sync.p, (size_t)(newline - run->sync.p), &pid, &e) != ERR_OK) {
+            fail(run, &e);
+        }
+    } else if (run->e.code == ERR_OK) {
+        no_answer(run);
+    }
+    run->answered = true;
+    close_sync(c);
+    conmon_step(c);
+}
+
+/* On v1 conmon waits for a byte until it stands in its cgroups; on v2 it is born there. */
+static void let_go(struct rt_create *c)
+{
+    struct rt_create_run *run = c->run;
+    struct err e = { 0 };
+
+    if (run->start_fd < 0 || run->conmon.pid <= 0)
+        return;
+    if (cg_leaf_attach(run->rt->cgroups, CG_LEAF_CONMON, run->conmon.pid, &e) != ERR_OK) {
+        err_wrap(&e, "place conmon");
+        if (e.code == ERR_UNKNOWN || e.code == ERR_INVALID || e.code == ERR_PRECONDITION)
+            e.code = ERR_UNAVAILABLE;
+        fail(run, &e);
+        proc_cancel(&run->conmon);
+        return;
+    }
+    if (write(run->start_fd, "1", 1) != 1)
+        log_debug("conmon does not read its start pipe", F_STR("containerID", run->config->id));
+    close(take_fd(&run->start_fd));
+}
+
+static enum err_code open_sync(struct rt_create *c, int *ret_child, struct err *e)
+{
+    struct rt_create_run *run = c->run;
+    int fds[2], status;
+
+    if (pipe2(fds, O_CLOEXEC) != 0)
+        return err_sys(e, errno, "make a pipe");
+    status = uv_poll_init(run->rt->loop, &run->sync_poll, fds[0]); /* makes it non-blocking */
+    if (status != 0) {
+        close(fds[0]);
+        close(fds[1]);
+        return err_sys(e, -status, "watch a pipe");
+    }
+    run->sync_fd = fds[0];
+    run->sync_poll.data = c;
+    uv_poll_start(&run->sync_poll, UV_READABLE, on_sync);
+    *ret_child = fds[1];
+    return ERR_OK;
+}
+
+static enum err_code start_conmon(struct rt_create *c, struct err *e)
+{
+    struct rt_create_run *run = c->run;
+    struct cg_tree *cgroups = run->rt->cgroups;
+    bool born_there = cg_leaf_fd(cgroups, CG_LEAF_CONMON) >= 0;
+    fd_auto sync_child = -1;
+    fd_auto start_child = -1;
+    struct rt_conmon_args args;
+    char tmpdir[RT_ROOT_MAX + 16];
+    int fds[2];
+
+    if (open_sync(c, &sync_child, e) != ERR_OK)
+        return e->code;
+    if (!born_there) {
+        if (pipe2(fds, O_CLOEXEC) != 0)
+            return err_sys(e, errno, "make a pipe");
+        start_child = fds[0];
+        run->start_fd = fds[1];
+    }
+    rt_conmon_args(run->rt, run->config, &args);
+    /* For the socket that a terminal comes over: in the bundle its path would be longer than a socket's may
+     * be. */
+    snprintf(tmpdir, sizeof(tmpdir), "TMPDIR=%s/tty", run->rt->run_dir);
+    const char *const env[] = {
+        "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        tmpdir,
+        "_OCI_SYNCPIPE=4",
+        born_there ? NULL : "_OCI_STARTPIPE=3",
+        NULL,
+    };
+    const struct proc_fd pass[] = {
+        { .parent_fd = sync_child, .child_fd = SYNC_PIPE },
+        { .parent_fd = start_child, .child_fd = START_PIPE },
+    };
+    const struct proc_spec spec = {
+        .name = "conmon",
+        .subject = run->config->container_name,
+        .argv = args.v,
+        .env = env,
+        .cwd = args.bundle.s, /* it writes its file `oom` there */
+        .fds = pass,
+        .n_fds = born_there ? 1 : 2,
+        .cgroup_fd = cg_leaf_fd(cgroups, CG_LEAF_CONMON),
+        .deadline_ms = RT_CREATE_DEADLINE_MS,
+        .new_session = true,
+    };
+    proc_start(&run->conmon, &spec, run->rt->loop, on_conmon, c);
+    let_go(c);
+    return ERR_OK;
+}
+
+/* ---- bundle ----------------------------------------------------------------------------------------------
+ */
+
+static void on_bundle(struct op *op, const struct err *result)
+{
+    struct rt_create *c = op->owner;
+    struct rt_create_run *run = c->run;
+    struct err e = *result, outcome;
+
+    if (e.code == ERR_OK && run->bundle.out.n == sizeof(outcome)) {
+        memcpy(&outcome, run->bundle.out.p, sizeof(outcome));
+        outcome.text[sizeof(outcome.text) - 1] = '\0';
+        e = outcome;
+    } else if (e.code == ERR_OK) {
+        err_set(&e, ERR_INTERNAL, "bundle: no outcome");
+    }
+    if (c->op.why.code == ERR_OK && e.code == ERR_OK) {
+        c->op.state = CREATE_CONMON;
+        if (start_conmon(c, &e) == ERR_OK)
+            return;
+    }
+    fail(run, &e);
+    finish(c);
+}
+
+static void on_abort(struct op *op)
+{
+    struct rt_create *c = container_of(op, struct rt_create, op);
+    struct rt_create_run *run = c->run;
+
+    switch ((enum create_state)op->state) {
+    case CREATE_BUNDLE:
+        op_cancel(&run->bundle.op);
+        return;
+    case CREATE_CONMON:
+        if (!run->conmon_over)
+            proc_cancel(&run->conmon);
+        else
+            conmon_step(c);
+        return;
+    case CREATE_OVER:
+        return;
+    }
+}
+
+static enum err_code check_config(const struct rt_config *c, struct err *e)
+{
+    if (!rt_id_valid(c->id))
+        return err_set(e, ERR_INTERNAL, "container id is not 64 hex digits");
+    if (!rt_cgroup_path_valid(c->cgroup_path, c->id))
+        return err_set(e, ERR_INTERNAL, "cgroup path \"%s\" does not end in the container's id",
+                       c->cgroup_path != NULL ? c->cgroup_path : "");
+    if (strlen(c->log_path) >= PATH_MAX || strchr(c->log_path, ':') != NULL)
+        return err_set(e, ERR_INTERNAL, "log path %s: too long, or with a colon, where conmon would cut it",
+                       c->log_path);
+    return ERR_OK;
+}
+
+void rt_create_start(struct rt_create *c, struct rt *rt, const struct rt_config *config, op_done_fn done,
+                     void *owner)
+{
+    struct rt_create_run *run = calloc(1, sizeof(*run));
+    struct err e = { 0 };
+
+    c->run = run;
+    op_init(&c->op, rt->loop, "container create", RT_CREATE_DEADLINE_MS, on_abort,
+            run != NULL ? on_over : done, owner);
+    op_set_subject(&c->op, config->container_name);
+    if (run == NULL) {
+        c->op.state = CREATE_OVER;
+        err_nomem(&e);
+        op_finish(&c->op, &e);
+        return;
+    }
+    *run = (struct rt_create_run){
+        .rt = rt, .config = config, .done = done, .start_fd = -1, .sync_fd = -1, .sync = BUF_INIT(SYNC_MAX)
+    };
+    if (check_config(config, &e) != ERR_OK) {
+        fail(run, &e);
+        finish(c);
+        return;
+    }
+    c->op.state = CREATE_BUNDLE;
+    const struct rt_bundle_job job = { .rt = rt, .config = config };
+    const struct proc_call_spec spec = {
+        .name = "container bundle",
+        .subject = config->container_name,
+        .fn = rt_bundle_make,
+        .arg = &job,
+        .out_max = sizeof(struct err),
+        .deadline_ms = RT_CREATE_DEADLINE_MS,
+        .cgroup_fd = cg_leaf_fd(rt->cgroups, CG_LEAF_OPS),
+        .cgroup_procs = cg_leaf_procs(rt->cgroups, CG_LEAF_OPS),
+    };
+    proc_call_start(&run->bundle, &spec, rt->loop, on_bundle, c);
+}

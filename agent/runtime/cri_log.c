@@ -1,0 +1,324 @@
+#include "agent/runtime/cri_log.h"
+
+#include "base/clock.h"
+#include "base/scope.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum {
+    CHUNK = 64 * 1024,   /* read backwards in pieces of this size */
+    HEAD = 64,           /* "<35 of time> stderr F " is shorter */
+    TIMESTAMP_MIN = 20,  /* 2026-01-02T03:04:05Z */
+    TIMESTAMP_MAX = 35,  /* ...05.123456789+00:00 */
+    FALLBACK_FACTOR = 64 /* a line of one byte text stands in the file as 46 bytes */
+};
+
+/* Cuts the word before the next blank off `rest`. */
+static bool next_word(struct str *rest, struct str *ret)
+{
+    const char *blank = memchr(rest->p, ' ', rest->n);
+
+    if (blank == NULL)
+        return false;
+    *ret = (struct str){ rest->p, (size_t)(blank - rest->p) };
+    rest->n -= ret->n + 1;
+    rest->p = blank + 1;
+    return true;
+}
+
+static bool is_word(struct str s, const char *word)
+{
+    return s.n == strlen(word) && memcmp(s.p, word, s.n) == 0;
+}
+
+static bool looks_like_time(struct str s)
+{
+    if (s.n < TIMESTAMP_MIN || s.n > TIMESTAMP_MAX)
+        return false;
+    for (size_t i = 0; i < s.n; i++)
+        if ((s.p[i] < '0' || s.p[i] > '9') && strchr("-:.TZ+", s.p[i]) == NULL)
+            return false;
+    return true;
+}
+
+bool cri_log_parse(struct str line, struct cri_log_line *ret)
+{
+    struct str timestamp, stream, tag;
+    bool is_stderr;
+
+    if (!next_word(&line, &timestamp) || !looks_like_time(timestamp) || !next_word(&line, &stream) ||
+        !next_word(&line, &tag))
+        return false;
+    is_stderr = is_word(stream, "stderr");
+    if (!is_stderr && !is_word(stream, "stdout"))
+        return false;
+    /* More tags may follow the first after a colon; nobody writes any so far. */
+    if (tag.n == 0 || (tag.p[0] != 'P' && tag.p[0] != 'F') || (tag.n > 1 && tag.p[1] != ':'))
+        return false;
+    *ret = (struct cri_log_line){
+        .timestamp = timestamp,
+        .is_stderr = is_stderr,
+        .partial = tag.p[0] == 'P',
+        .text = line,
+    };
+    return true;
+}
+
+/* ---- backwards ------------------------------------------------------------------------------ */
+
+/* A window on the file that moves towards its beginning. */
+struct window {
+    int fd;
+    char *bytes; /* CHUNK of them */
+    uint64_t at; /* offset of bytes[0] */
+    size_t n;
+};
+
+static enum err_code read_at(int fd, void *bytes, size_t n, uint64_t at, size_t *ret, struct err *e)
+{
+    size_t got = 0;
+
+    while (got < n) {
+        ssize_t r = pread(fd, (char *)bytes + got, n - got, (off_t)(at + got));
+
+        if (r < 0 && errno == EINTR)
+            continue;
+        if (r < 0)
+            return err_sys(e, errno, "read the log");
+        if (r == 0) /* cut short meanwhile */
+            break;
+        got += (size_t)r;
+    }
+    *ret = got;
+    return ERR_OK;
+}
+
+/* Offset after the last newline before `end`; 0 when there is none. */
+static enum err_code line_start(struct window *w, uint64_t end, uint64_t *ret, struct err *e)
+{
+    while (end > 0) {
+        const char *newline;
+
+        if (end <= w->at || end > w->at + w->n) {
+            size_t want = end < CHUNK ? (size_t)end : CHUNK;
+
+            if (read_at(w->fd, w->bytes, want, end - want, &w->n, e) != ERR_OK)
+                return e->code;
+            w->at = end - want;
+            if (w->n < want)
+                return err_set(e, ERR_ABORTED, "read the log: it became shorter");
+        }
+        newline = memrchr(w->bytes, '\n', (size_t)(end - w->at));
+        if (newline != NULL) {
+            *ret = w->at + (uint64_t)(newline - w->bytes) + 1;
+            return ERR_OK;
+        }
+        end = w->at;
+    }
+    *ret = 0;
+    return ERR_OK;
+}
+
+/* The beginning of the line at [start, end): enough to know its stream and tag. */
+static enum err_code parse_head(struct window *w, uint64_t start, uint64_t end, struct cri_log_line *ret,
+                                bool *ret_is_line, struct err *e)
+{
+    size_t n = end - start < HEAD ? (size_t)(end - start) : HEAD;
+    char head[HEAD];
+
+    if (start >= w->at && start + n <= w->at + w->n)
+        memcpy(head, w->bytes + (start - w->at), n);
+    else if (read_at(w->fd, head, n, start, &n, e) != ERR_OK)
+        return e->code;
+    *ret_is_line = cri_log_parse((struct str){ head, n }, ret);
+    return ERR_OK;
+}
+
+enum err_code cri_log_tail_offset(int fd, uint64_t lines, uint64_t *ret, struct err *e)
+{
+    bool seen[2] = { false, false };
+    mem_auto char *bytes = NULL;
+    struct window w = { .fd = fd };
+    struct stat st;
+    uint64_t end, count = 0;
+
+    if (fstat(fd, &st) < 0)
+        return err_sys(e, errno, "read the log");
+    w.bytes = bytes = malloc(CHUNK);
+    if (bytes == NULL)
+        return err_nomem(e);
+
+    /* What stands after the last newline is still being written: behind the offset in any case. */
+    if (line_start(&w, (uint64_t)st.st_size, &end, e) != ERR_OK)
+        return e->code;
+    while (end > 0) {
+        struct cri_log_line line;
+        bool is_line;
+        uint64_t start;
+
+        if (line_start(&w, end - 1, &start, e) != ERR_OK ||
+            parse_head(&w, start, end - 1, &line, &is_line, e) != ERR_OK)
+            return e->code;
+        if (is_line) {
+            if ((!line.partial || !seen[line.is_stderr]) && ++count > lines)
+                break;
+            seen[line.is_stderr] = true;
+        }
+        end = start;
+    }
+    *ret = end;
+    return ERR_OK;
+}
+
+enum err_code cri_log_tail(const char *path, unsigned lines, size_t max, char **ret, struct err *e)
+{
+    struct cri_log_reader reader;
+    mem_auto char *bytes = NULL;
+    buf_auto text = BUF_INIT(SIZE_MAX - 1);
+    struct stat st;
+    uint64_t from, window;
+    size_t n, skip = 0;
+    fd_auto fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+    if (fd < 0)
+        return err_sys(e, errno, "open log %s", path);
+    if (fstat(fd, &st) < 0)
+        return err_sys(e, errno, "read log %s", path);
+    if (!S_ISREG(st.st_mode))
+        return err_set(e, ERR_INVALID, "log %s is not a regular file", path);
+    if (cri_log_tail_offset(fd, lines, &from, e) != ERR_OK)
+        return err_wrap(e, "log %s", path);
+
+    /* A line may be of any length: read only what can end up in the last `max` bytes. */
+    window = (uint64_t)max * FALLBACK_FACTOR + (uint64_t)lines * FALLBACK_FACTOR + CRI_LOG_LINE_MAX;
+    if ((uint64_t)st.st_size > from && (uint64_t)st.st_size - from > window)
+        from = (uint64_t)st.st_size - window;
+    else
+        window = (uint64_t)st.st_size > from ? (uint64_t)st.st_size - from : 0;
+
+    bytes = malloc(window + 1);
+    if (bytes == NULL)
+        return err_nomem(e);
+    if (read_at(fd, bytes, window, from, &n, e) != ERR_OK)
+        return err_wrap(e, "log %s", path);
+    cri_log_reader_init(&reader);
+    cri_log_reader_feed(&reader, bytes, n, &text);
+    cri_log_reader_finish(&reader, &text);
+    cri_log_reader_done(&reader);
+    if (buf_check(&text, e) != ERR_OK)
+        return e->code;
+
+    if (text.n > max)
+        skip = text.n - max;
+    for (size_t i = skip; i < text.n; i++)
+        if (text.p[i] == '\0') /* would end the string */
+            text.p[i] = ' ';
+    *ret = strndup(text.p + skip, text.n - skip);
+    return *ret == NULL ? err_nomem(e) : ERR_OK;
+}
+
+/* ---- forwards ------------------------------------------------------------------------------- */
+
+void cri_log_reader_init(struct cri_log_reader *r)
+{
+    *r = (struct cri_log_reader){ 0 };
+    buf_init(&r->rest, CRI_LOG_LINE_MAX);
+}
+
+void cri_log_reader_done(struct cri_log_reader *r)
+{
+    buf_done(&r->rest);
+}
+
+/* Appends as much as the limit allows; false when it is reached. */
+static bool give(struct cri_log_reader *r, const char *p, size_t n, struct buf *out)
+{
+    if (r->limit_bytes != 0 && n > r->limit_bytes - r->given)
+        n = (size_t)(r->limit_bytes - r->given);
+    buf_add(out, p, n);
+    r->given += n;
+    return r->limit_bytes == 0 || r->given < r->limit_bytes;
+}
+
+/* Nine digits always, so that columns stay columns; the time as written when it is not a valid one. */
+static bool give_timestamp(struct cri_log_reader *r, struct str written, int64_t ns, bool valid, struct buf *out)
+{
+    char fixed[CLOCK_RFC3339_SIZE], text[CLOCK_RFC3339_SIZE + 16];
+    int n;
+
+    if (!valid)
+        return give(r, written.p, written.n, out) && give(r, " ", 1, out);
+    clock_format_s(ns, fixed);
+    fixed[strlen(fixed) - 1] = '\0'; /* the Z */
+    n = snprintf(text, sizeof(text), "%s.%09dZ ", fixed, (int)(ns % 1000000000));
+    return give(r, text, (size_t)n, out);
+}
+
+static bool give_line(struct cri_log_reader *r, struct str raw, struct buf *out)
+{
+    struct cri_log_line line;
+    char written[TIMESTAMP_MAX + 1];
+    struct err ignored = { 0 };
+    bool valid = false;
+    int64_t ns = 0;
+
+    if (!cri_log_parse(raw, &line))
+        return true;
+    if (r->timestamps || r->since_ns > 0) {
+        memcpy(written, line.timestamp.p, line.timestamp.n);
+        written[line.timestamp.n] = '\0';
+        valid = clock_parse(written, &ns, &ignored) == ERR_OK && ns >= 0;
+    }
+    if (r->since_ns > 0 && valid && ns < r->since_ns)
+        return true;
+    if (r->timestamps && !r->in_line && !give_timestamp(r, line.timestamp, ns, valid, out))
+        return false;
+    r->in_line = line.partial;
+    return give(r, line.text.p, line.text.n, out) && (line.partial || give(r, "\n", 1, out));
+}
+
+bool cri_log_reader_feed(struct cri_log_reader *r, const void *data, size_t n, struct buf *out)
+{
+    const char *p = data;
+
+    if (r->limit_bytes != 0 && r->given >= r->limit_bytes)
+        return false;
+    while (n > 0) {
+        const char *newline = memchr(p, '\n', n);
+        size_t line = newline != NULL ? (size_t)(newline - p) : n;
+        bool more = true;
+
+        if (newline != NULL && r->rest.n == 0 && !r->skipping) {
+            more = give_line(r, (struct str){ p, line }, out); /* the usual case: no copy */
+        } else {
+            if (!r->skipping)
+                buf_add(&r->rest, p, line);
+            if (r->rest.failed)
+                r->skipping = true;
+            if (newline != NULL) {
+                if (!r->skipping)
+                    more = give_line(r, (struct str){ r->rest.p, r->rest.n }, out);
+                r->skipping = false;
+                buf_reset(&r->rest);
+            }
+        }
+        if (!more)
+            return false;
+        if (newline == NULL)
+            break;
+        p += line + 1;
+        n -= line + 1;
+    }
+    return true;
+}
+
+void cri_log_reader_finish(struct cri_log_reader *r, struct buf *out)
+{
+    if (r->rest.n > 0 && !r->skipping)
+        give_line(r, (struct str){ r->rest.p, r->rest.n }, out);
+    buf_reset(&r->rest);
+    r->skipping = false;
+}

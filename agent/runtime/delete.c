@@ -1,0 +1,245 @@
+/*
+ * Removing a container in whatever state it is.
+ *
+ *     DELETE_STOP     kill conmon and everything in the cgroup, until both are gone
+ *     DELETE_RUNTIME  `<runtime> delete --force`, where the runtime knows it; a failure does not matter, for
+ * what it would remove is removed next DELETE_CGROUP   remove the cgroup in all hierarchies DELETE_FILES
+ * mount, writable layer, exit file, bundle: in a child
+ *
+ * A container that ended by itself, the common case, passes the first state without waiting.
+ */
+#include "agent/runtime/action.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum delete_state { DELETE_STOP, DELETE_RUNTIME, DELETE_CGROUP, DELETE_FILES, DELETE_OVER };
+
+enum {
+    DEADLINE_MS = 10 * 60 * 1000, /* millions of files in a writable layer */
+    RUNTIME_DEADLINE_MS = 30000,
+    PAUSE_MAX_MS = 50,
+    CONMON_GRACE_MS = 500, /* for it to reap and to write the exit code; usually 1 ms */
+};
+
+static void step(struct rt_action *a);
+
+static void finish(struct rt_action *a, const struct err *e)
+{
+    a->op.state = DELETE_OVER;
+    if (a->run->has_timer)
+        op_close_handle(&a->op, (uv_handle_t *)&a->run->timer);
+    op_finish(&a->op, e);
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    step(timer->data);
+}
+
+/* 1, 2, 4, ... 50 ms */
+static void step_later(struct rt_action *a)
+{
+    struct rt_action_run *run = a->run;
+
+    run->pause_ms = run->pause_ms == 0 ? 1 : run->pause_ms * 2;
+    if (run->pause_ms > PAUSE_MAX_MS)
+        run->pause_ms = PAUSE_MAX_MS;
+    uv_timer_start(&run->timer, on_timer, run->pause_ms, 0);
+}
+
+/* ---- processes
+ * ------------------------------------------------------------------------------------------------ */
+
+static bool conmon_is_gone(struct rt_action_run *run)
+{
+    bool overdue = run->conmon_first || clock_mono_ms() - run->started_ms > CONMON_GRACE_MS;
+
+    if (run->conmon_fd >= 0 && rt_pidfd_ended(run->conmon_fd))
+        close(take_fd(&run->conmon_fd));
+    if (run->conmon_fd >= 0 && overdue)
+        syscall(SYS_pidfd_send_signal, run->conmon_fd, SIGKILL, NULL, 0);
+    return run->conmon_fd < 0;
+}
+
+static bool cgroup_is_empty(struct rt_action_run *run)
+{
+    struct err e = { 0 };
+
+    if (run->cgroup_path[0] == '\0' || !cg_populated(run->rt->cgroups, run->cgroup_path))
+        return true;
+    if (cg_kill(run->rt->cgroups, run->cgroup_path, &e) != ERR_OK)
+        log_debug("container cgroup cannot be killed", F_STR("containerID", run->id), F_ERR(&e));
+    return false;
+}
+
+static bool all_gone(struct rt_action_run *run)
+{
+    /* Both are asked in each round; a conmon that may be creating the container goes first. */
+    bool conmon_gone = conmon_is_gone(run);
+
+    if (!conmon_gone && run->conmon_first)
+        return false;
+    return cgroup_is_empty(run) && conmon_gone;
+}
+
+static void find_conmon(struct rt_action_run *run)
+{
+    struct rt_path pid = rt_container_file(run->rt, run->id, "pid");
+    struct rt_path conmon_pid = rt_container_file(run->rt, run->id, "conmon.pid");
+    struct rt_path supervised = rt_container_file(run->rt, run->id, RT_SUPERVISED);
+
+    run->conmon_first = access(pid.s, F_OK) != 0;
+    run->conmon_fd = rt_conmon_open(run->rt, run->id, NULL);
+    /* The agent was killed, or its create was, in the instant between the start of conmon and the first thing
+     * it writes. */
+    if (run->conmon_fd < 0 && access(conmon_pid.s, F_OK) != 0 && access(supervised.s, F_OK) == 0)
+        run->conmon_fd = rt_conmon_search(run->rt, run->id);
+}
+
+/* ---- files
+ * ------------------------------------------------------------------------------------------------------ */
+
+static void on_removed(struct op *op, const struct err *result)
+{
+    struct rt_action *a = op->owner;
+
+    finish(a, result->code == ERR_OK ? NULL : result);
+}
+
+static void remove_files(struct rt_action *a)
+{
+    struct rt_action_run *run = a->run;
+    const struct rt_bundle_removal removal = {
+        .bundle = rt_container_dir(run->rt, run->id),
+        .rootfs = rt_container_file(run->rt, run->id, "rootfs"),
+        .layer = rt_layer_dir(run->rt, run->id),
+        .exit_file = rt_exit_file(run->rt, run->id),
+        .oci = rt_oci_dir(run->rt, run->id),
+    };
+    const struct proc_call_spec spec = {
+        .name = "remove container",
+        .subject = run->id,
+        .fn = rt_bundle_remove,
+        .arg = &removal,
+        .deadline_ms = DEADLINE_MS,
+        .cgroup_fd = cg_leaf_fd(run->rt->cgroups, CG_LEAF_OPS),
+        .cgroup_procs = cg_leaf_procs(run->rt->cgroups, CG_LEAF_OPS),
+    };
+
+    a->op.state = DELETE_FILES;
+    proc_call_start(&run->files, &spec, run->rt->loop, on_removed, a);
+}
+
+/* ---- steps
+ * ------------------------------------------------------------------------------------------------------ */
+
+static void on_runtime(struct op *op, const struct err *result)
+{
+    struct rt_action *a = op->owner;
+
+    if (result->code != ERR_OK)
+        log_debug("runtime does not delete; going on without it", F_STR("containerID", a->run->id),
+                  F_ERR(result));
+    a->op.state = DELETE_CGROUP;
+    a->run->pause_ms = 0;
+    if (a->op.why.code != ERR_OK)
+        finish(a, &a->op.why);
+    else
+        step(a);
+}
+
+static void step(struct rt_action *a)
+{
+    struct rt_action_run *run = a->run;
+    struct rt_path oci = rt_oci_dir(run->rt, run->id);
+    struct err e = { 0 };
+
+    switch ((enum delete_state)a->op.state) {
+    case DELETE_STOP:
+        if (!all_gone(run)) {
+            step_later(a);
+            return;
+        }
+        if (access(oci.s, F_OK) == 0) {
+            a->op.state = DELETE_RUNTIME;
+            rt_action_call_runtime(a, "runtime delete", "delete", "--force", RUNTIME_DEADLINE_MS, on_runtime);
+            return;
+        }
+        a->op.state = DELETE_CGROUP;
+        run->pause_ms = 0;
+        /* fall through */
+    case DELETE_CGROUP:
+        if (run->cgroup_path[0] != '\0' && cg_remove(run->rt->cgroups, run->cgroup_path, &e) != ERR_OK &&
+            e.code != ERR_NOT_FOUND) {
+            if (e.code != ERR_UNAVAILABLE)
+                finish(a, &e);
+            else /* the kernel lets go of the last process a little after it is gone */
+                step_later(a);
+            return;
+        }
+        remove_files(a);
+        return;
+    case DELETE_RUNTIME:
+    case DELETE_FILES:
+    case DELETE_OVER:
+        return;
+    }
+}
+
+static void on_abort(struct op *op)
+{
+    struct rt_action *a = container_of(op, struct rt_action, op);
+    struct err e = { 0 };
+
+    switch ((enum delete_state)op->state) {
+    case DELETE_STOP:
+    case DELETE_CGROUP:
+        err_set(&e, ERR_UNAVAILABLE, "container %.12s: its processes do not go", a->run->id);
+        finish(a, &e);
+        return;
+    case DELETE_RUNTIME:
+        proc_cancel(&a->run->proc);
+        return;
+    case DELETE_FILES:
+        op_cancel(&a->run->files.op);
+        return;
+    case DELETE_OVER:
+        return;
+    }
+}
+
+void rt_delete_start(struct rt_action *a, struct rt *rt, const char *id, const char *cgroup_path,
+                     op_done_fn done, void *owner)
+{
+    struct rt_identity identity;
+    struct rt_action_run *run;
+
+    if (!rt_action_begin(a, rt, id, "container delete", DEADLINE_MS, on_abort, done, owner)) {
+        a->op.state = DELETE_OVER;
+        return;
+    }
+    run = a->run;
+    if (cgroup_path == NULL && rt_identity(rt, id, &identity))
+        cgroup_path = identity.cgroup_path;
+    /* Whatever is in there is killed: nothing but a cgroup of this container's own. */
+    if (rt_cgroup_path_valid(cgroup_path, id))
+        snprintf(run->cgroup_path, sizeof(run->cgroup_path), "%s", cgroup_path);
+    else if (cgroup_path != NULL)
+        log_warn("cgroup is not the container's and left alone", F_STR("containerID", id),
+                 F_STR("cgroup", cgroup_path));
+    rt_watch_remove(rt, id);
+    find_conmon(run);
+    run->started_ms = clock_mono_ms();
+    uv_timer_init(rt->loop, &run->timer);
+    run->timer.data = a;
+    run->has_timer = true;
+    a->op.state = DELETE_STOP;
+    step(a);
+}

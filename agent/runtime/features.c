@@ -1,0 +1,174 @@
+/* What the OCI runtime and the kernel can do here; asked once. */
+#include "agent/runtime/container_internal.h"
+
+#include "base/fs.h"
+#include "base/json.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/capability.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum {
+    PROBE_DEADLINE_MS = 10000,
+    PROBE_OUTPUT_MAX = 64 * 1024, /* runc's features have 8 KiB */
+};
+
+/* ---- asking the runtime ---------------------------------------------------------------------------- */
+
+struct probe {
+    struct proc proc;
+    struct err result;
+    char *out;
+};
+
+static void on_probed(struct op *op, const struct err *result)
+{
+    struct probe *p = op->owner;
+
+    p->result = *result;
+    if (result->code == ERR_OK)
+        p->out = buf_detach(&p->proc.out);
+}
+
+/* Runs to the end on a loop of its own: this happens once, before there is anything else to do. */
+static enum err_code ask(const struct rt *rt, const char *question, char **ret, struct err *e)
+{
+    const char *const argv[] = { rt->runtime_path, question, NULL };
+    const struct proc_spec spec = {
+        .name = "runtime probe",
+        .subject = question,
+        .argv = argv,
+        .stdout_max = PROBE_OUTPUT_MAX,
+        .cgroup_fd = -1,
+        .deadline_ms = PROBE_DEADLINE_MS,
+    };
+    struct probe p = { 0 };
+    uv_loop_t loop;
+    int status = uv_loop_init(&loop);
+
+    if (status != 0)
+        return err_sys(e, -status, "make a loop");
+    proc_start(&p.proc, &spec, &loop, on_probed, &p);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    uv_loop_close(&loop);
+    if (p.result.code != ERR_OK) {
+        *e = p.result;
+        return err_wrap(e, "%s %s", rt->runtime_path, question);
+    }
+    if (p.out == NULL)
+        return err_nomem(e);
+    *ret = p.out;
+    return ERR_OK;
+}
+
+bool rt_features_parse_version(const char *text, struct rt_features *ret)
+{
+    char name[sizeof(ret->runtime_name)], version[sizeof(ret->runtime_version)];
+
+    if (sscanf(text, "%15s version %31s", name, version) != 2 || !isdigit((unsigned char)version[0]))
+        return false;
+    memcpy(ret->runtime_name, name, sizeof(name));
+    memcpy(ret->runtime_version, version, sizeof(version));
+    return true;
+}
+
+/* crun has had rro since 1.4 (its `features` command came with 1.10), runc since 1.1. */
+bool rt_features_known_rro(const struct rt_features *f)
+{
+    unsigned major = 0, minor = 0;
+
+    if (sscanf(f->runtime_version, "%u.%u", &major, &minor) < 1)
+        return false;
+    if (strcmp(f->runtime_name, "crun") == 0)
+        return major > 1 || (major == 1 && minor >= 4);
+    if (strcmp(f->runtime_name, "runc") == 0)
+        return major > 1 || (major == 1 && minor >= 1);
+    return false;
+}
+
+static bool runtime_has_rro(const struct rt *rt)
+{
+    struct err e = { 0 };
+    str_auto text = NULL;
+    json_auto_t *features = NULL;
+    const json_t *v;
+    size_t i;
+
+    if (rt_features_known_rro(&rt->features))
+        return true;
+    if (ask(rt, "features", &text, &e) != ERR_OK ||
+        json_parse(text, strlen(text), PROBE_OUTPUT_MAX, &features, "runtime features", &e) != ERR_OK)
+        return false;
+    json_array_foreach (json_object_get(features, "mountOptions"), i, v)
+        if (json_is_string(v) && strcmp(json_string_value(v), "rro") == 0)
+            return true;
+    return false;
+}
+
+/* ---- asking the kernel ----------------------------------------------------------------------------- */
+
+/* mount_setattr, Linux 5.12. */
+static bool kernel_has_rro(void)
+{
+    return syscall(SYS_mount_setattr, -1, "", 0, NULL, 0) == 0 || errno != ENOSYS;
+}
+
+static enum err_code read_own_caps(uint64_t *ret, struct err *e)
+{
+    str_auto text = NULL;
+    const char *line;
+    unsigned long long caps;
+
+    if (fs_read_at(AT_FDCWD, "/proc/self/status", FS_SMALL_MAX, &text, NULL, e) != ERR_OK)
+        return e->code;
+    line = strstr(text, "\nCapEff:");
+    if (line == NULL || sscanf(line, "\nCapEff: %llx", &caps) != 1)
+        return err_set(e, ERR_INTERNAL, "/proc/self/status has no CapEff");
+    *ret = caps;
+    return ERR_OK;
+}
+
+/* kubelet's test (pkg/kubelet/kuberuntime, isSwapControllerAvailable): on v2 the root cgroup itself has no
+ * such file. */
+static bool has_swap_accounting(const struct rt *rt)
+{
+    struct err e = { 0 };
+    str_auto text = NULL;
+    char path[PATH_MAX];
+    char *own;
+
+    if (!rt->cgroup_v2)
+        return access("/sys/fs/cgroup/memory/memory.memsw.limit_in_bytes", F_OK) == 0;
+    if (fs_read_at(AT_FDCWD, "/proc/self/cgroup", FS_SMALL_MAX, &text, NULL, &e) != ERR_OK ||
+        !str_starts(text, "0::/"))
+        return false;
+    own = text + strlen("0::");
+    own[strcspn(own, "\n")] = '\0';
+    return snprintf(path, sizeof(path), "/sys/fs/cgroup%s/memory.swap.max", own) < (int)sizeof(path) &&
+           access(path, F_OK) == 0;
+}
+
+enum err_code rt_features_probe(struct rt *rt, struct err *e)
+{
+    str_auto version = NULL;
+    str_auto score = NULL;
+
+    if (ask(rt, "--version", &version, e) != ERR_OK)
+        return e->code;
+    if (!rt_features_parse_version(version, &rt->features))
+        return err_set(e, ERR_INVALID, "%s --version: not an OCI runtime's answer: %.80s", rt->runtime_path,
+                       version);
+    rt->features.recursive_read_only = kernel_has_rro() && runtime_has_rro(rt);
+    if (read_own_caps(&rt->own_caps, e) != ERR_OK ||
+        fs_read_at(AT_FDCWD, "/proc/self/oom_score_adj", FS_SMALL_MAX, &score, NULL, e) != ERR_OK)
+        return e->code;
+    rt->features.lower_oom_score = (rt->own_caps & RT_CAP_BIT(CAP_SYS_RESOURCE)) != 0;
+    rt->features.own_oom_score_adj = atoi(score);
+    rt->swap_accounting = has_swap_accounting(rt);
+    return ERR_OK;
+}

@@ -1,0 +1,124 @@
+/*
+ * image - the content-addressed image store, and bringing images into it.
+ *
+ *     <dir>/refs/<sha256 of name>.json   one file a name: {"name","id",...}; written atomically
+ *     <dir>/images/<hex>.json            one record an image id (config digest): config, layers, size
+ *     <dir>/layers/<hex>/                one unpacked layer (diff id), complete once the name is there;
+ * read-only for all <dir>/tmp/                         what is under way; emptied by img_store_open()
+ *
+ * Images are brought by `skopeo` into a temporary OCI layout and unpacked by `coracle-unpack` (hostile input:
+ * a process of its own), one source at a time a name, several names in parallel.  Loop thread only.
+ *
+ * One process owns a store.  Records are read once and kept in memory (about 2 KiB an image).  The store is
+ * 0700, so that no other user of the host reaches setuid files in layers.  Archives are never opened by the
+ * daemon: unpack.h has what is checked there.
+ */
+#ifndef AGENT_RUNTIME_IMAGE_H
+#define AGENT_RUNTIME_IMAGE_H
+#include "base/op.h"
+#include "base/process.h"
+#include "base/scope.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct img_strs {
+    char **v;
+    size_t n;
+};
+
+struct img_image { /* immutable, shared by reference count */
+    int refs;
+    char *id;                   /* "sha256:<hex>" of the image's configuration */
+    char *digest;               /* "sha256:<hex>" of its manifest; may equal what was asked for */
+    struct img_strs layer_dirs; /* absolute paths, lowest first */
+    struct img_strs env, entrypoint, cmd;
+    char *user, *working_dir, *stop_signal; /* NULL when not set */
+    uint64_t size_bytes;                    /* unpacked */
+    char *created;                          /* RFC 3339 or NULL */
+};
+struct img_image *img_ref(struct img_image *i);
+void img_unref(struct img_image *i); /* NULL is fine */
+SCOPE_DEFINE(struct img_image, img_unref)
+
+struct img_store;
+struct img_store_options {
+    uv_loop_t *loop;
+    const char *dir;         /* /var/lib/coracle/images */
+    const char *unpack_path; /* coracle-unpack */
+    const char *skopeo_path; /* NULL when not installed: only what is there can be used */
+    const char *tmpfs_dir;   /* for auth files, 0700 */
+    int ops_cgroup_fd;
+    const char *ops_cgroup_procs;
+    uint64_t max_bytes; /* of one image, downloaded and unpacked each; 0: 16 GiB */
+    unsigned
+        max_parallel; /* brings at once, the others wait; 0: 3 as containerd: a skopeo takes 30 to 60 MB */
+};
+/*
+ * Reads the records; what cannot be read is renamed to *.damaged and logged, layers that no image has and
+ * everything in tmp/ is removed in the background.  All strings are copied.
+ */
+enum err_code img_store_open(struct img_store **ret, const struct img_store_options *o,
+                             struct err *e) MUST_CHECK;
+/* Brings still under way are cancelled (their done runs); the memory goes with the last of them. NULL is
+ * fine. */
+void img_store_close(struct img_store *s);
+
+/*
+ * "busybox" -> "docker.io/library/busybox:latest" as Docker and kubelet do; "localhost/busybox:1",
+ * "host:5000/a/b@sha256:..." stay. ERR_INVALID: does not parse.  ret: at least IMG_NAME_MAX bytes.
+ */
+#define IMG_NAME_MAX 512
+enum err_code img_normalise(const char *reference, char ret[IMG_NAME_MAX], struct err *e) MUST_CHECK;
+
+/*
+ * A reference to a present image, NULL when absent; the caller unrefs.  By name (normalised first),
+ * name@digest, id with or without "sha256:", or a part of the id, 12 digits or more, that begins only one.  A
+ * name comes before an id.
+ */
+struct img_image *img_lookup(struct img_store *s, const char *reference);
+/* [{"id","names":[],"digest","sizeBytes","created"}], new. */
+json_t *img_list(struct img_store *s);
+/*
+ * Removes the name (for an id or name@digest: all its names); with its last name the image goes, too, and
+ * layers that nothing refers to follow in the background.  `in_use` (may be NULL) answers for an image id.
+ * ERR_NOT_FOUND; ERR_PRECONDITION: a container uses the image, or somebody holds it by img_ref(), and this is
+ * its last name; ERR_UNAVAILABLE: it is just being brought.
+ */
+enum err_code img_remove(struct img_store *s, const char *reference,
+                         bool (*in_use)(const char *id, void *arg), void *arg, struct err *e) MUST_CHECK;
+/* Called on the loop after a name was added: pods waiting for it wake up. */
+void img_on_added(struct img_store *s, void (*fn)(const char *name, void *arg), void *arg);
+
+struct img_bring { /* one pull or import; { 0 } before */
+    struct op op;
+    struct img_image *image; /* in done on success; the first one; unref'ed by the store after done returns */
+    json_t *names;           /* what was added, likewise */
+    struct img_bring_run *run; /* private */
+};
+#define IMG_BRING_DEADLINE_MS (30 * 60 * 1000)
+
+/*
+ * `source`: "docker://name" (registry) or a path to an OCI layout folder, an OCI archive or a docker archive
+ * (told apart by content). `name`: what to call it; NULL: the names the archive holds (ERR_INVALID when it
+ * has none), the registry's name.
+ *
+ * A registry needs skopeo; folders and archives are read by coracle-unpack alone.  A pull first asks the
+ * registry for the name's digest and fetches nothing when that image is here.  The same source under the same
+ * name twice: the second joins the first; another source under the same name waits for it.
+ *
+ * ERR_INVALID: name, source or content is wrong; ERR_PRECONDITION: skopeo is not installed; ERR_NOT_FOUND: no
+ * such file, no such image in the registry or none for this machine; ERR_UNAUTHENTICATED: the registry wants
+ * (other) credentials; ERR_UNAVAILABLE: it does not answer; ERR_EXHAUSTED: a limit or the disk is full;
+ * ERR_DATA_LOSS: a digest is wrong.  Nothing half done stays.
+ */
+void img_bring_start(struct img_bring *b, struct img_store *s, const char *source, const char *name,
+                     op_done_fn done, void *owner);
+/*
+ * The same with credentials: the content of a Docker config.json ({"auths":{...}}, as in a Secret of type
+ * kubernetes.io/dockerconfigjson); copied, kept in a file of its own on tmpfs while skopeo runs.  NULL: none.
+ */
+void img_bring_start_auth(struct img_bring *b, struct img_store *s, const char *source, const char *name,
+                          const char *auth_json, op_done_fn done, void *owner);
+#endif

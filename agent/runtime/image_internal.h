@@ -1,0 +1,176 @@
+/* image_internal - what the image_*.c files share; image.h is the manual. */
+#ifndef AGENT_RUNTIME_IMAGE_INTERNAL_H
+#define AGENT_RUNTIME_IMAGE_INTERNAL_H
+#include "agent/runtime/image.h"
+
+#include "base/list.h"
+#include "base/work.h"
+
+#define IMG_MAX_IMAGES 10000 /* as many as a store may hold; a node has tens */
+#define IMG_MAX_NAMES 20000
+#define IMG_MAX_LAYERS 128        /* as coracle-unpack's */
+#define IMG_RECORD_MAX (8u << 20) /* a configuration may have 4 MiB, JSON escapes some of it */
+#define IMG_AUTH_MAX (1u << 20)   /* a Secret's limit */
+#define IMG_DEFAULT_BYTES (16ull << 30)
+#define IMG_DEFAULT_PARALLEL 3
+#define IMG_RESERVE_BYTES (64u << 20) /* must stay free on the store's file system */
+#define IMG_USAGE_PERIOD_MS 1000      /* how often a download's size is looked at */
+
+struct img_entry { /* one image of the store */
+    struct img_image *image;
+    UT_hash_handle hh; /* by image->id */
+};
+
+struct img_name { /* one name */
+    char *name;
+    char file[65]; /* refs/<file>.json */
+    char *digest;  /* what the registry said when it was pulled; NULL: imported */
+    struct img_entry *entry;
+    UT_hash_handle hh; /* by name */
+};
+
+TAILQ_HEAD(img_jobs, img_job);
+
+struct img_store {
+    uv_loop_t *loop;
+    char *dir, *unpack_path, *skopeo_path, *tmpfs_dir, *ops_cgroup_procs;
+    int ops_cgroup_fd;
+    uint64_t max_bytes;
+    unsigned max_parallel;
+
+    int refs_fd, images_fd, layers_fd, tmp_fd;
+    struct img_entry *images;
+    struct img_name *names;
+    void (*on_added)(const char *name, void *arg);
+    void *on_added_arg;
+
+    struct img_jobs jobs; /* waiting and running, oldest first */
+    unsigned running, copying;
+    bool have_blobs, closing;
+    uv_timer_t usage; /* while something is being copied */
+};
+
+/* ---- image_record.c
+ * ---------------------------------------------------------------------------------------------------------
+ */
+/* "sha256:" + 64 lower-case hex digits. */
+bool img_digest_is_valid(const char *digest);
+/* From a record of ours or of coracle-unpack; everything is checked. ERR_INVALID, ERR_EXHAUSTED (memory). */
+enum err_code img_record_decode(const json_t *record, const char *store_dir, struct img_image **ret,
+                                struct err *e) MUST_CHECK;
+/* The record as written to images/<hex>.json; NULL: no memory. */
+json_t *img_record_encode(const struct img_image *i);
+/* Name of a layer's folder: the last element of layer_dirs[n]. */
+const char *img_layer_name(const struct img_image *i, size_t n);
+
+/* ---- image_store.c
+ * ------------------------------------------------------------------------------------------------------------
+ */
+struct img_entry *img_find(struct img_store *s, const char *id);
+/* Adds the image or finds the one that is there (whose record a manifest's digest may complete); NULL and *e:
+ * full. */
+struct img_entry *img_keep(struct img_store *s, struct img_image *image, struct err *e) MUST_CHECK;
+/* Points a name to an entry. */
+enum err_code img_keep_name(struct img_store *s, const char *name, const char *file, const char *digest,
+                            struct img_entry *entry, struct err *e) MUST_CHECK;
+void img_drop_name(struct img_store *s, struct img_name *n);
+void img_drop(struct img_store *s, struct img_entry *entry);
+/* Removes layers that no image has: at once, or when the last bring is over. */
+void img_collect(struct img_store *s);
+/* tmp/<name> goes, in the background. */
+void img_trash(struct img_store *s, const char *name);
+/* Frees a closed store once nothing is under way. */
+void img_store_settle(struct img_store *s);
+
+/* ---- image_job.c: one source being brought, for one or several that wait for it
+ * --------------------------------------------------- */
+struct img_named { /* what a job found: a name and the file for it */
+    char *name;
+    char file[65];
+};
+
+struct img_found {
+    struct img_image *image;
+    struct img_named *names;
+    size_t n_names;
+};
+
+enum img_job_state {
+    JOB_WAIT,   /* for its turn */
+    JOB_ASK,    /* skopeo inspect: which digest has the name now? */
+    JOB_NAME,   /* the image is here under another name: coracle-unpack --hash-name */
+    JOB_COPY,   /* skopeo copy */
+    JOB_UNPACK, /* coracle-unpack */
+    JOB_COMMIT, /* records are written on the pool */
+};
+
+TAILQ_HEAD(img_waiters, img_bring_run);
+
+struct img_bring_run { /* one img_bring */
+    struct img_bring *bring;
+    op_done_fn done;     /* the caller's */
+    struct img_job *job; /* NULL: detached or over */
+    struct img_image *image;
+    json_t *names;
+    TAILQ_ENTRY(img_bring_run) more;
+};
+
+struct img_job {
+    struct img_store *store;
+    enum img_job_state state;
+    char *source, *name, *auth; /* as asked for; name normalised or NULL; auth NULL */
+    char *key;                  /* what must not be brought twice at once: the name, else the source */
+    bool is_registry, cancelled, over_limit;
+    char tmp[33];    /* folder below tmp/; "" before it is made */
+    char *auth_path; /* on tmpfs; NULL: none */
+    char *digest;    /* the registry's answer */
+    struct img_found *found;
+    size_t n_found;
+    struct img_waiters waiters;
+    struct proc proc;
+    struct work work;
+    struct err limit; /* why it was stopped, when over_limit */
+    struct img_write *writes;
+    size_t n_writes;
+    TAILQ_ENTRY(img_job) more;
+};
+
+/* Joins a job that does the same, or makes one. */
+enum err_code img_job_join(struct img_store *s, struct img_bring_run *run, const char *source,
+                           const char *name, const char *auth, struct err *e) MUST_CHECK;
+/* The run does not want it any more. */
+void img_job_leave(struct img_bring_run *run);
+/* Starts what may start. */
+void img_jobs_start(struct img_store *s);
+/* A running job has found this image. */
+bool img_job_holds(const struct img_store *s, const char *id);
+
+/* ---- image_skopeo.c
+ * --------------------------------------------------------------------------------------------------------------
+ */
+/* "docker://" source of a job -> what skopeo takes; NULL: no memory. `digest` (may be NULL) replaces tag and
+ * digest. */
+char *img_skopeo_source(const char *reference, const char *digest);
+enum err_code img_skopeo_ask(struct img_job *j, op_done_fn done, struct err *e) MUST_CHECK;
+enum err_code img_skopeo_copy(struct img_job *j, op_done_fn done, struct err *e) MUST_CHECK;
+/* Makes the reason out of what skopeo wrote: its last fatal message, and a code that fits. */
+void img_skopeo_error(const char *err_out, const char *name, struct err *e);
+/* Sizes of all downloads; stops what is over the limit. */
+void img_usage_tick(uv_timer_t *timer);
+
+/* ---- image_commit.c
+ * ---------------------------------------------------------------------------------------------------------------
+ */
+/* What coracle-unpack printed -> j->found. */
+enum err_code img_take_result(struct img_job *j, const char *text, size_t n, struct err *e) MUST_CHECK;
+/* Its failure record -> *e; false: it is none. */
+bool img_take_failure(const char *text, size_t n, struct err *e);
+/* {"names":[{"name","ref"}]} -> the one found image's names. */
+enum err_code img_take_names(struct img_job *j, const char *text, size_t n, struct err *e) MUST_CHECK;
+/* Writes the records of j->found on the pool. */
+enum err_code img_commit_start(struct img_job *j, op_done_fn done, struct err *e) MUST_CHECK;
+/* They are on the disk: the tables follow. */
+enum err_code img_commit_finish(struct img_job *j, struct err *e) MUST_CHECK;
+void img_found_free(struct img_job *j);
+void img_writes_free(struct img_job *j);
+#endif

@@ -1,0 +1,192 @@
+#include "agent/runtime/image_internal.h"
+
+#include "base/fs.h"
+#include "base/json.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* As docker and crictl show them; shorter ones are too likely to begin two ids, now or tomorrow. */
+enum { ID_DIGITS_MIN = 12 };
+
+static struct img_name *find_name(struct img_store *s, const char *name)
+{
+    struct img_name *n;
+
+    HASH_FIND_STR(s->names, name, n);
+    return n;
+}
+
+/* Length of the repository in a normalised name: no tag, no digest. */
+static size_t repository(const char *name)
+{
+    size_t n = strcspn(name, "@");
+    const char *colon = memrchr(name, ':', n), *slash = memrchr(name, '/', n);
+
+    return colon != NULL && (slash == NULL || colon > slash) ? (size_t)(colon - name) : n;
+}
+
+/* "repo@digest" where the image is here as "repo:tag". */
+static struct img_entry *find_digest(struct img_store *s, const char *name)
+{
+    const char *at = strchr(name, '@');
+    size_t n = repository(name);
+
+    if (at == NULL)
+        return NULL;
+    for (const struct img_name *i = s->names; i != NULL; i = i->hh.next)
+        if (repository(i->name) == n && memcmp(i->name, name, n) == 0 &&
+            (str_eq(i->digest, at + 1) || strcmp(i->entry->image->digest, at + 1) == 0))
+            return i->entry;
+    return NULL;
+}
+
+static struct img_entry *find_id(struct img_store *s, const char *reference)
+{
+    struct img_entry *found = NULL;
+    size_t n;
+
+    if (str_starts(reference, "sha256:"))
+        reference += 7;
+    n = strlen(reference);
+    if (n < ID_DIGITS_MIN || n > 64 || strspn(reference, "0123456789abcdef") != n)
+        return NULL;
+    for (struct img_entry *entry = s->images; entry != NULL; entry = entry->hh.next) {
+        if (memcmp(entry->image->id + 7, reference, n) != 0)
+            continue;
+        if (found != NULL)
+            return NULL; /* two of them: neither */
+        found = entry;
+    }
+    return found;
+}
+
+/* *ret_name: what was named, NULL when found by digest or id. */
+static struct img_entry *find(struct img_store *s, const char *reference, struct img_name **ret_name)
+{
+    char full[IMG_NAME_MAX];
+    struct err ignored = {0};
+    struct img_entry *entry;
+
+    *ret_name = NULL;
+    if (img_normalise(reference, full, &ignored) == ERR_OK) {
+        *ret_name = find_name(s, full);
+        if (*ret_name != NULL)
+            return (*ret_name)->entry;
+        entry = find_digest(s, full);
+        if (entry != NULL)
+            return entry;
+    }
+    return find_id(s, reference);
+}
+
+struct img_image *img_lookup(struct img_store *s, const char *reference)
+{
+    struct img_name *name;
+    struct img_entry *entry = find(s, reference, &name);
+
+    return entry == NULL ? NULL : img_ref(entry->image);
+}
+
+/* ---- the list
+ * ---------------------------------------------------------------------------------------------------------------
+ */
+
+static int by_name(const struct img_name *a, const struct img_name *b)
+{
+    return strcmp(a->name, b->name);
+}
+
+static json_t *describe(const struct img_store *s, const struct img_entry *entry)
+{
+    const struct img_image *i = entry->image;
+    json_t *item = json_pack("{s:s, s:[], s:s, s:I}", "id", i->id, "names", "digest", i->digest, "sizeBytes",
+                             (json_int_t)i->size_bytes);
+
+    if (item == NULL)
+        return NULL;
+    for (const struct img_name *n = s->names; n != NULL; n = n->hh.next)
+        if (n->entry == entry &&
+            json_array_append_new(json_object_get(item, "names"), json_string(n->name)) != 0)
+            break;
+    if (json_put_str(item, "created", i->created))
+        return item;
+    json_decref(item);
+    return NULL;
+}
+
+json_t *img_list(struct img_store *s)
+{
+    json_t *list = json_array();
+
+    HASH_SORT(s->names, by_name);
+    for (const struct img_entry *entry = s->images; entry != NULL && list != NULL; entry = entry->hh.next)
+        if (json_array_append_new(list, describe(s, entry)) != 0) {
+            json_decref(list);
+            list = NULL;
+        }
+    return list;
+}
+
+/* ---- removal
+ * -----------------------------------------------------------------------------------------------------------------
+ */
+
+static enum err_code unlink_record(int dir, const char *hex, struct err *e)
+{
+    char file[80];
+
+    snprintf(file, sizeof(file), "%s.json", hex);
+    if (unlinkat(dir, file, 0) != 0 && errno != ENOENT)
+        return err_sys(e, errno, "remove record %s", file);
+    return ERR_OK;
+}
+
+static size_t count_names(const struct img_store *s, const struct img_entry *entry)
+{
+    size_t n = 0;
+
+    for (const struct img_name *i = s->names; i != NULL; i = i->hh.next)
+        n += i->entry == entry;
+    return n;
+}
+
+static enum err_code remove_name(struct img_store *s, struct img_name *name, struct err *e)
+{
+    if (unlink_record(s->refs_fd, name->file, e) != ERR_OK)
+        return e->code;
+    img_drop_name(s, name);
+    return ERR_OK;
+}
+
+/* Names first, then the record, then layers: whatever a crash leaves is whole, or nobody's and collected. */
+static enum err_code remove_image(struct img_store *s, struct img_entry *entry, struct err *e)
+{
+    struct img_name *name, *next;
+
+    HASH_ITER (hh, s->names, name, next)
+        if (name->entry == entry && remove_name(s, name, e) != ERR_OK)
+            return e->code;
+    if (unlink_record(s->images_fd, entry->image->id + 7, e) != ERR_OK)
+        return e->code;
+    img_drop(s, entry);
+    img_collect(s);
+    return ERR_OK;
+}
+
+enum err_code img_remove(struct img_store *s, const char *reference,
+                         bool (*in_use)(const char *id, void *arg), void *arg, struct err *e)
+{
+    struct img_name *name;
+    struct img_entry *entry = find(s, reference, &name);
+
+    if (entry == NULL)
+        return err_set(e, ERR_NOT_FOUND, "no such image: \"%.300s\"", reference);
+    if (name != NULL && count_names(s, entry) > 1)
+        return remove_name(s, name, e);
+    if (img_job_holds(s, entry->image->id))
+        return err_set(e, ERR_UNAVAILABLE, "image \"%.300s\" is just being brought", reference);
+    if ((in_use != NULL && in_use(entry->image->id, arg)) || entry->image->refs > 1)
+        return err_set(e, ERR_PRECONDITION, "image \"%.300s\" is in use by a container", reference);
+    return remove_image(s, entry, e);
+}

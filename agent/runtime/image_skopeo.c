@@ -1,0 +1,309 @@
+#include "agent/runtime/image_internal.h"
+
+#include "base/fs.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+/* Used when it is there: who signs images says so in it.  Without the file skopeo refuses everything. */
+#define SYSTEM_POLICY "/etc/containers/policy.json"
+static const char open_policy[] = "{\"default\":[{\"type\":\"insecureAcceptAnything\"}]}";
+
+enum { DIGEST_LINE_MAX = 256, FATAL_MAX = 400, ARGS_MAX = 24, ENV_MAX = 16 };
+
+/* ---- command lines
+ * ----------------------------------------------------------------------------------------------------------
+ */
+
+char *img_skopeo_source(const char *reference, const char *digest)
+{
+    const size_t n = strcspn(reference, "@");
+    const char *colon = memrchr(reference, ':', n), *slash = memrchr(reference, '/', n);
+    const size_t repository =
+        colon != NULL && (slash == NULL || colon > slash) ? (size_t)(colon - reference) : n;
+
+    /* skopeo refuses a tag beside a digest; the digest decides. */
+    if (digest != NULL)
+        return str_printf("docker://%.*s@%s", (int)repository, reference, digest);
+    if (reference[n] == '@')
+        return str_printf("docker://%.*s%s", (int)repository, reference, reference + n);
+    return str_printf("docker://%s", reference);
+}
+
+struct command {
+    const char *argv[ARGS_MAX], *env[ENV_MAX];
+    size_t n_argv, n_env;
+    char *owned[ARGS_MAX + ENV_MAX];
+    size_t n_owned;
+    bool failed;
+};
+
+static const char *own(struct command *c, char *text)
+{
+    c->failed = c->failed || text == NULL;
+    if (text != NULL)
+        c->owned[c->n_owned++] = text;
+    return text;
+}
+
+static void arg(struct command *c, const char *text)
+{
+    c->argv[c->n_argv++] = text;
+}
+
+static void command_done(struct command *c)
+{
+    for (size_t i = 0; i < c->n_owned; i++)
+        free(c->owned[i]);
+}
+
+/*
+ * Nothing of the daemon's own environment but how to reach the network and which registries the host trusts.
+ * The home folder is the temporary one: no credentials of root's are used by accident.
+ */
+static void set_environment(struct command *c, const char *work)
+{
+    static const char *const passed[] = {"HTTP_PROXY",    "HTTPS_PROXY",  "NO_PROXY",
+                                         "http_proxy",    "https_proxy",  "no_proxy",
+                                         "SSL_CERT_FILE", "SSL_CERT_DIR", "CONTAINERS_REGISTRIES_CONF"};
+
+    c->env[c->n_env++] = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+    c->env[c->n_env++] = own(c, str_printf("HOME=%s", work));
+    c->env[c->n_env++] = own(c, str_printf("XDG_RUNTIME_DIR=%s", work));
+    c->env[c->n_env++] = own(c, str_printf("TMPDIR=%s", work));
+    for (size_t i = 0; i < ARRAY_LEN(passed); i++)
+        if (getenv(passed[i]) != NULL)
+            c->env[c->n_env++] = own(c, str_printf("%s=%s", passed[i], getenv(passed[i])));
+}
+
+static void begin_command(struct command *c, struct img_job *j, const char *verb)
+{
+    const struct img_store *s = j->store;
+    const char *work = own(c, str_printf("%s/tmp/%s", s->dir, j->tmp));
+    struct err ignored = {0};
+
+    set_environment(c, work);
+    arg(c, s->skopeo_path);
+    arg(c, "--tmpdir");
+    arg(c, work);
+    if (access(SYSTEM_POLICY, R_OK) != 0) {
+        const char *policy = own(c, str_printf("%s/policy.json", work));
+
+        /* Fails only with the disk, and then skopeo says it. */
+        if (policy != NULL && fs_replace_at(AT_FDCWD, policy, open_policy, strlen(open_policy), 0600, false,
+                                            &ignored) == ERR_OK) {
+            arg(c, "--policy");
+            arg(c, policy);
+        }
+    }
+    arg(c, verb);
+}
+
+static enum err_code run_command(struct command *c, struct img_job *j, const char *name, size_t out_max,
+                                 op_done_fn done, struct err *e)
+{
+    const struct img_store *s = j->store;
+
+    if (c->failed) {
+        command_done(c);
+        return err_nomem(e);
+    }
+    proc_start(&j->proc,
+               &(struct proc_spec){.name = name,
+                                   .subject = j->key,
+                                   .argv = c->argv,
+                                   .env = c->env,
+                                   .stdout_max = out_max,
+                                   .cgroup_fd = s->ops_cgroup_fd,
+                                   .cgroup_procs = s->ops_cgroup_procs,
+                                   .deadline_ms = IMG_BRING_DEADLINE_MS},
+               s->loop, done, j);
+    command_done(c);
+    return ERR_OK;
+}
+
+/* What is asked of the registry: the source's own name, which --name may have covered. */
+static const char *reference_of(const struct img_job *j, char full[IMG_NAME_MAX])
+{
+    struct err ignored = {0};
+    const char *given = j->source + strlen("docker://");
+
+    return img_normalise(given, full, &ignored) == ERR_OK ? full
+                                                          : given; /* skopeo refuses it with its own words */
+}
+
+enum err_code img_skopeo_ask(struct img_job *j, op_done_fn done, struct err *e)
+{
+    struct command c = {0};
+    char full[IMG_NAME_MAX];
+
+    begin_command(&c, j, "inspect");
+    arg(&c, "--no-tags");
+    arg(&c, "--format");
+    arg(&c, "{{.Digest}}");
+    if (j->auth_path != NULL) {
+        arg(&c, "--authfile");
+        arg(&c, j->auth_path);
+    }
+    arg(&c, own(&c, img_skopeo_source(reference_of(j, full), NULL)));
+    return run_command(&c, j, "skopeo inspect", DIGEST_LINE_MAX, done, e);
+}
+
+enum err_code img_skopeo_copy(struct img_job *j, op_done_fn done, struct err *e)
+{
+    struct command c = {0};
+    char full[IMG_NAME_MAX];
+
+    begin_command(&c, j, "copy");
+    arg(&c, "--quiet");
+    arg(&c, "--preserve-digests");  /* without it Docker manifests become OCI ones with other digests */
+    arg(&c, "--remove-signatures"); /* they were checked by the policy; a layout cannot hold them */
+    arg(&c, "--dest-oci-accept-uncompressed-layers");
+    arg(&c, "--dest-shared-blob-dir");
+    arg(&c, own(&c, str_printf("%s/tmp/blobs", j->store->dir)));
+    if (j->auth_path != NULL) {
+        arg(&c, "--src-authfile");
+        arg(&c, j->auth_path);
+    }
+    /* The digest that was just read: what is fetched is what was asked for, even when the tag moves
+     * meanwhile. */
+    arg(&c, own(&c, img_skopeo_source(reference_of(j, full), j->digest)));
+    arg(&c, own(&c, str_printf("oci:%s/tmp/%s/layout:image", j->store->dir, j->tmp)));
+    return run_command(&c, j, "skopeo copy", 4096, done, e);
+}
+
+/* ---- what went wrong
+ * ----------------------------------------------------------------------------------------------------------
+ */
+
+/* time="..." level=fatal msg="Error parsing ...: \"quoted\"" -> the message, unquoted. */
+static bool fatal_message(const char *text, char ret[FATAL_MAX + 1])
+{
+    static const char mark[] = "level=fatal msg=\"";
+    const char *at = NULL, *next = text;
+    size_t n = 0;
+
+    while ((next = strstr(next, mark)) != NULL) {
+        next += sizeof(mark) - 1;
+        at = next;
+    }
+    if (at == NULL)
+        return false;
+    for (; *at != '\0' && *at != '"' && n < FATAL_MAX; at++) {
+        if (*at == '\\' && at[1] != '\0')
+            at++;
+        ret[n++] = (unsigned char)*at < ' ' ? ' ' : *at;
+    }
+    ret[n] = '\0';
+    return n > 0;
+}
+
+void img_skopeo_error(const char *err_out, const char *name, struct err *e)
+{
+    static const struct {
+        const char *words;
+        enum err_code code;
+    } known[] = {
+        {"unauthorized", ERR_UNAUTHENTICATED},
+        {"authentication required", ERR_UNAUTHENTICATED},
+        {"requested access to the resource is denied", ERR_UNAUTHENTICATED},
+        {"invalid username/password", ERR_UNAUTHENTICATED},
+        {"manifest unknown", ERR_NOT_FOUND},
+        {"name unknown", ERR_NOT_FOUND},
+        {"repository name not known", ERR_NOT_FOUND},
+        {"no image found", ERR_NOT_FOUND},
+        {"no space left on device", ERR_EXHAUSTED},
+        {"is rejected by policy", ERR_PERMISSION},
+        {"rejected by policy", ERR_PERMISSION},
+    };
+    char message[FATAL_MAX + 1];
+    enum err_code code = ERR_UNAVAILABLE; /* networks and registries come back */
+
+    if (e->code == ERR_NOT_FOUND) { /* of the program itself */
+        err_set(e, ERR_PRECONDITION, "cannot pull %.300s: skopeo is not installed (Debian package skopeo)",
+                name);
+        return;
+    }
+    if (e->code != ERR_UNKNOWN || !fatal_message(err_out, message)) {
+        err_wrap(e, "pull %.300s", name);
+        return;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(known); i++)
+        if (strcasestr(message, known[i].words) != NULL) {
+            code = known[i].code;
+            break;
+        }
+    err_set(e, code, "pull %.200s: %s", name, message);
+}
+
+/* ---- how much has come
+ * ---------------------------------------------------------------------------------------------------------
+ */
+
+/* Bytes of the files below; folders three deep (a pull's, its layout, blobs/sha256), so an end is certain. */
+static uint64_t bytes_below(int dir, const char *name, int depth)
+{
+    int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    struct dirent *entry;
+    uint64_t sum = 0;
+    struct stat st;
+
+    if (d == NULL) {
+        if (fd >= 0)
+            close(fd);
+        return 0;
+    }
+    while ((entry = readdir(d)) != NULL) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+            fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+            continue;
+        if (S_ISREG(st.st_mode))
+            sum += (uint64_t)st.st_size;
+        else if (S_ISDIR(st.st_mode) && depth > 1)
+            sum += bytes_below(fd, entry->d_name, depth - 1);
+    }
+    closedir(d);
+    return sum;
+}
+
+static void stop(struct img_job *j, const struct err *why)
+{
+    if (j->over_limit)
+        return;
+    j->over_limit = true;
+    j->limit = *why;
+    err_wrap(&j->limit, "pull %.200s", j->key);
+    proc_cancel(&j->proc);
+}
+
+void img_usage_tick(uv_timer_t *timer)
+{
+    struct img_store *s = timer->data;
+    const uint64_t shared = bytes_below(s->tmp_fd, "blobs", 2);
+    struct err full = {0}, large = {0};
+    struct img_job *j, *next;
+    struct statvfs fs;
+
+    if (fstatvfs(s->tmp_fd, &fs) == 0 && (uint64_t)fs.f_bavail * fs.f_frsize < IMG_RESERVE_BYTES)
+        err_set(&full, ERR_EXHAUSTED,
+                "no space left for images: less than %u MiB are free on the store's file system",
+                IMG_RESERVE_BYTES >> 20);
+    err_set(&large, ERR_EXHAUSTED, "the image is larger than the limit of %llu bytes",
+            (unsigned long long)s->max_bytes);
+
+    TAILQ_FOREACH_SAFE (j, &s->jobs, more, next) {
+        if (j->state != JOB_COPY)
+            continue;
+        if (full.code != ERR_OK)
+            stop(j, &full);
+        else if (bytes_below(s->tmp_fd, j->tmp, 3) > s->max_bytes || shared > s->max_bytes * s->copying)
+            stop(
+                j,
+                &large); /* whole blobs are shared: when all together have too many, none can be told apart */
+    }
+}

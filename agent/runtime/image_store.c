@@ -1,0 +1,437 @@
+#include "agent/runtime/image_internal.h"
+
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/log.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* ---- rubbish
+ * ------------------------------------------------------------------------------------------------------------------
+ */
+
+struct trash { /* belongs to itself: the store may be gone before it is */
+    struct work work;
+    int dir;
+    char name[256];
+};
+
+static enum err_code remove_trash(void *arg, struct err *e)
+{
+    const struct trash *t = arg;
+
+    return fs_remove_tree(t->dir, t->name, e);
+}
+
+static void on_trash_removed(struct op *op, const struct err *result)
+{
+    struct trash *t = op->owner;
+
+    if (result->code != ERR_OK)
+        log_warn("images: temporary folder not removed", F_STR("folder", t->name), F_ERR(result));
+    close(t->dir);
+    free(t);
+}
+
+void img_trash(struct img_store *s, const char *name)
+{
+    struct trash *t = calloc(1, sizeof(*t));
+
+    if (t == NULL || strlen(name) >= sizeof(t->name)) {
+        free(t); /* the next start finds it */
+        return;
+    }
+    memcpy(t->name, name, strlen(name) + 1);
+    t->dir = fcntl(s->tmp_fd, F_DUPFD_CLOEXEC, 3);
+    if (t->dir < 0) {
+        free(t);
+        return;
+    }
+    work_start(&t->work, "image clean-up", name, remove_trash, t, s->loop, on_trash_removed, t);
+}
+
+/* What an earlier run left; a name of its own at once, for the old one may be used again before it is gone.
+ */
+static void trash_leftover(struct img_store *s, const char *name)
+{
+    char away[33];
+
+    id_random_hex(away, sizeof(away) - 1);
+    if (renameat(s->tmp_fd, name, s->tmp_fd, away) == 0)
+        img_trash(s, away);
+}
+
+/* Calls fn for each entry of an open folder but "." and "..". */
+static void each_entry(struct img_store *s, int dir, void (*fn)(struct img_store *s, const char *name))
+{
+    int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    struct dirent *entry;
+
+    if (d == NULL) {
+        if (fd >= 0)
+            close(fd);
+        return;
+    }
+    while ((entry = readdir(d)) != NULL)
+        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+            fn(s, entry->d_name);
+    closedir(d);
+}
+
+static bool layer_is_used(const struct img_store *s, const char *name)
+{
+    for (const struct img_entry *entry = s->images; entry != NULL; entry = entry->hh.next)
+        for (size_t i = 0; i < entry->image->layer_dirs.n; i++)
+            if (strcmp(img_layer_name(entry->image, i), name) == 0)
+                return true;
+    return false;
+}
+
+static void collect_layer(struct img_store *s, const char *name)
+{
+    char away[33];
+
+    if (layer_is_used(s, name))
+        return;
+    id_random_hex(away, sizeof(away) - 1);
+    /* One rename: the layer is there as a whole or not at all. */
+    if (renameat(s->layers_fd, name, s->tmp_fd, away) == 0)
+        img_trash(s, away);
+    else
+        log_warn("images: layer not removed", F_STR("layer", name), F_STR("err", strerrordesc_np(errno)));
+}
+
+void img_collect(struct img_store *s)
+{
+    /* A bring under way relies on layers that are there, and adds some before their image is. */
+    if (s->running == 0) /* the last one collects */
+        each_entry(s, s->layers_fd, collect_layer);
+}
+
+/* ---- the tables
+ * -----------------------------------------------------------------------------------------------------------------
+ */
+
+struct img_entry *img_find(struct img_store *s, const char *id)
+{
+    struct img_entry *entry;
+
+    HASH_FIND_STR(s->images, id, entry);
+    return entry;
+}
+
+struct img_entry *img_keep(struct img_store *s, struct img_image *image, struct err *e)
+{
+    struct img_entry *entry = img_find(s, image->id);
+
+    if (entry != NULL) {
+        /* Came as a docker archive first, which knows no manifest, and now from elsewhere. */
+        if (strcmp(entry->image->digest, entry->image->id) == 0 && strcmp(image->digest, image->id) != 0) {
+            struct img_image *old = entry->image;
+
+            HASH_DEL(s->images, entry); /* the key belongs to the image */
+            entry->image = img_ref(image);
+            img_unref(old);
+            HASH_ADD_KEYPTR(hh, s->images, entry->image->id, strlen(entry->image->id), entry);
+        }
+        return entry;
+    }
+    if (HASH_COUNT(s->images) >= IMG_MAX_IMAGES) {
+        err_set(e, ERR_EXHAUSTED, "the store holds %d images already", IMG_MAX_IMAGES);
+        return NULL;
+    }
+    entry = calloc(1, sizeof(*entry));
+    if (entry != NULL) {
+        entry->image = img_ref(image);
+        HASH_ADD_KEYPTR(hh, s->images, entry->image->id, strlen(entry->image->id), entry);
+    }
+    if (entry == NULL || entry->hh.tbl == NULL) {
+        if (entry != NULL)
+            img_unref(entry->image);
+        free(entry);
+        err_nomem(e);
+        return NULL;
+    }
+    return entry;
+}
+
+void img_drop(struct img_store *s, struct img_entry *entry)
+{
+    HASH_DEL(s->images, entry);
+    img_unref(entry->image);
+    free(entry);
+}
+
+static void name_free(struct img_name *n)
+{
+    free(n->name);
+    free(n->digest);
+    free(n);
+}
+
+void img_drop_name(struct img_store *s, struct img_name *n)
+{
+    HASH_DEL(s->names, n);
+    name_free(n);
+}
+
+enum err_code img_keep_name(struct img_store *s, const char *name, const char *file, const char *digest,
+                            struct img_entry *entry, struct err *e)
+{
+    struct img_name *n = calloc(1, sizeof(*n)), *old;
+
+    if (n == NULL)
+        return err_nomem(e);
+    n->entry = entry;
+    snprintf(n->file, sizeof(n->file), "%s", file);
+    n->name = strdup(name);
+    n->digest = digest == NULL ? NULL : strdup(digest);
+    if (n->name == NULL || (digest != NULL && n->digest == NULL)) {
+        name_free(n);
+        return err_nomem(e);
+    }
+    HASH_FIND_STR(s->names, name, old);
+    if (old == NULL && HASH_COUNT(s->names) >= IMG_MAX_NAMES) {
+        name_free(n);
+        return err_set(e, ERR_EXHAUSTED, "the store holds %d names already", IMG_MAX_NAMES);
+    }
+    if (old != NULL)
+        img_drop_name(s, old);
+    HASH_ADD_KEYPTR(hh, s->names, n->name, strlen(n->name), n);
+    if (n->hh.tbl == NULL) {
+        name_free(n);
+        return err_nomem(e);
+    }
+    return ERR_OK;
+}
+
+/* ---- reading the records
+ * ----------------------------------------------------------------------------------------------------------
+ */
+
+/* A record that cannot be used is kept for people to look at, out of the way; the next start does not see it.
+ */
+static void set_aside(int dir, const char *file, const struct err *why)
+{
+    char away[300];
+
+    snprintf(away, sizeof(away), "%s.damaged", file);
+    log_warn("images: damaged record set aside", F_STR("file", away), F_ERR(why));
+    if (renameat(dir, file, dir, away) != 0)
+        fs_remove_quietly(dir, file);
+}
+
+/* "<64 hex>.json" -> the hex part; false for anything else. */
+static bool record_name(const char *file, char hex[65])
+{
+    if (strlen(file) != 64 + 5 || strspn(file, "0123456789abcdef") != 64 || strcmp(file + 64, ".json") != 0)
+        return false;
+    memcpy(hex, file, 64);
+    hex[64] = '\0';
+    return true;
+}
+
+static enum err_code read_record(int dir, const char *file, json_t **ret, struct err *e)
+{
+    str_auto text = NULL;
+    size_t n = 0;
+
+    if (fs_read_at(dir, file, IMG_RECORD_MAX, &text, &n, e) != ERR_OK)
+        return e->code;
+    return json_parse(text, n, IMG_RECORD_MAX, ret, file, e);
+}
+
+static enum err_code check_layers(const struct img_store *s, const struct img_image *i, struct err *e)
+{
+    struct stat st;
+
+    for (size_t n = 0; n < i->layer_dirs.n; n++)
+        if (fstatat(s->layers_fd, img_layer_name(i, n), &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+            !S_ISDIR(st.st_mode))
+            return err_set(e, ERR_DATA_LOSS, "its layer %s is missing", img_layer_name(i, n));
+    return ERR_OK;
+}
+
+static void load_image(struct img_store *s, const char *file)
+{
+    scoped(img_unref) struct img_image *image = NULL;
+    json_auto_t *record = NULL;
+    struct err e = {0};
+    char hex[65];
+
+    if (!record_name(file, hex)) {
+        if (file[0] == '.') /* a write that a crash cut off */
+            fs_remove_quietly(s->images_fd, file);
+        return;
+    }
+    if (read_record(s->images_fd, file, &record, &e) == ERR_OK &&
+        img_record_decode(record, s->dir, &image, &e) == ERR_OK && strcmp(image->id + 7, hex) != 0)
+        err_set(&e, ERR_INVALID, "image record: it is for %s", image->id);
+    if (e.code == ERR_OK && check_layers(s, image, &e) == ERR_OK && img_keep(s, image, &e) != NULL)
+        return;
+    set_aside(s->images_fd, file, &e);
+}
+
+static void load_name(struct img_store *s, const char *file)
+{
+    struct img_entry *entry = NULL;
+    json_auto_t *record = NULL;
+    const char *name, *id, *digest;
+    char hex[65], full[IMG_NAME_MAX];
+    struct err e = {0};
+
+    if (!record_name(file, hex)) {
+        if (file[0] == '.')
+            fs_remove_quietly(s->refs_fd, file);
+        return;
+    }
+    if (read_record(s->refs_fd, file, &record, &e) == ERR_OK) {
+        name = json_str(record, "name");
+        id = json_str(record, "id");
+        digest = json_str(record, "digest");
+        if (name == NULL || img_normalise(name, full, &e) != ERR_OK || strcmp(full, name) != 0 ||
+            !img_digest_is_valid(id) || (digest != NULL && !img_digest_is_valid(digest)))
+            err_set(&e, ERR_INVALID, "name record: name or id is not valid");
+        else if ((entry = img_find(s, id)) == NULL)
+            err_set(&e, ERR_DATA_LOSS, "name record: there is no image %s", id);
+        else if (img_keep_name(s, name, hex, digest, entry, &e) == ERR_OK)
+            return;
+    }
+    set_aside(s->refs_fd, file, &e);
+}
+
+/* ---- open and close
+ * ----------------------------------------------------------------------------------------------------------------
+ */
+
+static int open_part(int dir, const char *name, struct err *e)
+{
+    int fd;
+
+    if (mkdirat(dir, name, 0700) != 0 && errno != EEXIST) {
+        err_sys(e, errno, "make folder %s", name);
+        return -1;
+    }
+    fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        err_sys(e, errno, "open folder %s", name);
+    return fd;
+}
+
+static enum err_code open_folders(struct img_store *s, struct err *e)
+{
+    fd_auto dir = -1;
+
+    if (fs_mkdirs(s->dir, 0700, e) != ERR_OK)
+        return e->code;
+    dir = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (dir < 0)
+        return err_sys(e, errno, "open %s", s->dir);
+    if (fchmod(dir, 0700) != 0) /* setuid files in layers: no other user of the host may come near */
+        return err_sys(e, errno, "close %s to others", s->dir);
+    if ((s->refs_fd = open_part(dir, "refs", e)) < 0 || (s->images_fd = open_part(dir, "images", e)) < 0 ||
+        (s->layers_fd = open_part(dir, "layers", e)) < 0 || (s->tmp_fd = open_part(dir, "tmp", e)) < 0)
+        return e->code;
+    return ERR_OK;
+}
+
+static char *copy(const char *text, bool *failed)
+{
+    char *mine = text == NULL ? NULL : strdup(text);
+
+    *failed = *failed || (text != NULL && mine == NULL);
+    return mine;
+}
+
+static void store_free(struct img_store *s)
+{
+    struct img_entry *entry, *next_entry;
+    struct img_name *name, *next_name;
+    const int fds[] = {s->refs_fd, s->images_fd, s->layers_fd, s->tmp_fd};
+
+    HASH_ITER (hh, s->names, name, next_name)
+        img_drop_name(s, name);
+    HASH_ITER (hh, s->images, entry, next_entry)
+        img_drop(s, entry);
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++)
+        if (fds[i] >= 0)
+            close(fds[i]);
+    free(s->dir);
+    free(s->unpack_path);
+    free(s->skopeo_path);
+    free(s->tmpfs_dir);
+    free(s->ops_cgroup_procs);
+    free(s);
+}
+
+enum err_code img_store_open(struct img_store **ret, const struct img_store_options *o, struct err *e)
+{
+    struct img_store *s = calloc(1, sizeof(*s));
+    bool failed = false;
+
+    if (s == NULL)
+        return err_nomem(e);
+    s->loop = o->loop;
+    s->dir = copy(o->dir, &failed);
+    s->unpack_path = copy(o->unpack_path, &failed);
+    s->skopeo_path = copy(o->skopeo_path, &failed);
+    s->tmpfs_dir = copy(o->tmpfs_dir, &failed);
+    s->ops_cgroup_procs = copy(o->ops_cgroup_procs, &failed);
+    s->ops_cgroup_fd = o->ops_cgroup_fd;
+    s->max_bytes = o->max_bytes > 0 ? o->max_bytes : IMG_DEFAULT_BYTES;
+    s->max_parallel = o->max_parallel > 0 ? o->max_parallel : IMG_DEFAULT_PARALLEL;
+    s->refs_fd = s->images_fd = s->layers_fd = s->tmp_fd = -1;
+    TAILQ_INIT(&s->jobs);
+    if (failed || open_folders(s, e) != ERR_OK) {
+        store_free(s);
+        return failed ? err_nomem(e) : err_wrap(e, "image store %s", o->dir);
+    }
+    uv_timer_init(s->loop, &s->usage);
+    s->usage.data = s;
+
+    each_entry(s, s->tmp_fd, trash_leftover);
+    each_entry(s, s->images_fd, load_image);
+    each_entry(s, s->refs_fd, load_name);
+    img_collect(s);
+    *ret = s;
+    return ERR_OK;
+}
+
+static void on_timer_closed(uv_handle_t *handle)
+{
+    store_free(handle->data);
+}
+
+void img_store_settle(struct img_store *s)
+{
+    if (s->closing && TAILQ_EMPTY(&s->jobs) && !uv_is_closing((uv_handle_t *)&s->usage))
+        uv_close((uv_handle_t *)&s->usage, on_timer_closed);
+}
+
+void img_store_close(struct img_store *s)
+{
+    struct img_job *job, *next_job;
+
+    if (s == NULL)
+        return;
+    s->closing = true;
+    s->on_added = NULL;
+    TAILQ_FOREACH_SAFE (job, &s->jobs, more, next_job) {
+        struct img_bring_run *run, *next_run;
+
+        TAILQ_FOREACH_SAFE (run, &job->waiters, more, next_run)
+            op_cancel(&run->bring->op); /* the last one takes the job with it */
+    }
+    img_store_settle(s);
+}
+
+void img_on_added(struct img_store *s, void (*fn)(const char *name, void *arg), void *arg)
+{
+    s->on_added = fn;
+    s->on_added_arg = arg;
+}

@@ -1,0 +1,90 @@
+/* Signals to a container's init, and their names as in STOPSIGNAL and lifecycle.stopSignal. */
+#include "agent/runtime/container_internal.h"
+
+#include "base/fs.h"
+#include "base/parse.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static int real_time_number(const char *name)
+{
+    static const struct {
+        const char *prefix;
+        int sign;
+    } bases[] = { { "RTMIN", 1 }, { "RTMAX", -1 } };
+    struct err e = { 0 };
+    int64_t offset = 0;
+    size_t i;
+
+    for (i = 0; i < ARRAY_LEN(bases); i++) {
+        const char *rest = name + strlen(bases[i].prefix);
+        int base = bases[i].sign > 0 ? SIGRTMIN : SIGRTMAX;
+
+        if (strncasecmp(name, bases[i].prefix, strlen(bases[i].prefix)) != 0)
+            continue;
+        if (*rest != '\0' && (*rest != (bases[i].sign > 0 ? '+' : '-') ||
+                              parse_i64(rest + 1, 0, SIGRTMAX - SIGRTMIN, &offset, "signal", &e) != ERR_OK))
+            return 0;
+        return base + bases[i].sign * (int)offset;
+    }
+    return 0;
+}
+
+int rt_signal_number(const char *name)
+{
+    struct err e = { 0 };
+    int64_t number;
+    int n;
+
+    if (name == NULL)
+        return 0;
+    if (parse_i64(name, 1, SIGRTMAX, &number, "signal", &e) == ERR_OK)
+        return (int)number;
+    if (strncasecmp(name, "SIG", 3) == 0)
+        name += 3;
+    for (n = 1; n < SIGRTMIN; n++) {
+        const char *known = sigabbrev_np(n);
+
+        if (known != NULL && strcasecmp(known, name) == 0)
+            return n;
+    }
+    return real_time_number(name);
+}
+
+/*
+ * The recorded pid is the container's as long as its conmon, the parent that would reap it, has not seen it
+ * end; to be sure of a reused number, the process must stand in the container's cgroup.
+ */
+static bool is_in_cgroup(pid_t pid, const char *id)
+{
+    struct err e = { 0 };
+    str_auto text = NULL;
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
+    return fs_read_at(AT_FDCWD, path, FS_SMALL_MAX, &text, NULL, &e) == ERR_OK && strstr(text, id) != NULL;
+}
+
+enum err_code rt_signal(struct rt *rt, const char *id, int signo, struct err *e)
+{
+    struct rt_state s;
+    fd_auto pidfd = -1;
+
+    rt_state(rt, id, &s);
+    if (s.phase == RT_CREATED || s.phase == RT_RUNNING)
+        pidfd = (int)syscall(SYS_pidfd_open, s.pid, 0);
+    /* The order matters: what was asked about the number then holds for the descriptor. */
+    if (pidfd < 0 || !is_in_cgroup(s.pid, id) || rt_pidfd_ended(pidfd))
+        return err_set(e, ERR_NOT_FOUND, "container %.12s is not running", id);
+    if (syscall(SYS_pidfd_send_signal, pidfd, signo, NULL, 0) != 0)
+        return errno == ESRCH ? err_set(e, ERR_NOT_FOUND, "container %.12s is not running", id)
+                              : err_sys(e, errno, "send signal %d to container %.12s", signo, id);
+    return ERR_OK;
+}

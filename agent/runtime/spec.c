@@ -1,0 +1,263 @@
+/* The OCI runtime specification of one container, in the shape containerd and CRI-O give it under Kubernetes.
+ */
+#include "agent/runtime/container_internal.h"
+
+#include "base/json.h"
+
+#include <glob.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define OCI_VERSION "1.0.2"
+
+/* kubelet's defaults for procMount Default, pkg/securitycontext/util.go; thermal_throttle beside these. */
+static const char *const masked_paths[] = {
+    "/proc/asound",      "/proc/acpi",          "/proc/interrupts", "/proc/kcore",
+    "/proc/keys",        "/proc/latency_stats", "/proc/timer_list", "/proc/timer_stats",
+    "/proc/sched_debug", "/proc/scsi",          "/sys/firmware",    "/sys/devices/virtual/powercap",
+};
+static const char *const readonly_paths[] = { "/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys",
+                                              "/proc/sysrq-trigger" };
+#define THERMAL_THROTTLE "/sys/devices/system/cpu/cpu*/thermal_throttle"
+
+/* Sets obj[key], taking the value; NULL value: no memory. */
+static bool put(json_t *obj, const char *key, json_t *value)
+{
+    return json_object_set_new(obj, key, value) == 0;
+}
+
+static json_t *string_array(const char *const *v, size_t n)
+{
+    json_t *list = json_array();
+    size_t i;
+
+    for (i = 0; list != NULL && i < n; i++)
+        if (json_array_append_new(list, json_string(v[i])) != 0) {
+            json_decref(list);
+            return NULL;
+        }
+    return list;
+}
+
+/* ---- process ---------------------------------------------------------------------------------------- */
+
+static int oom_score_adj(const struct rt *rt, const struct rt_config *c)
+{
+    /* Without CAP_SYS_RESOURCE the kernel refuses to go below our own value: better that than no container.
+     */
+    if (!rt->features.lower_oom_score && c->oom_score_adj < rt->features.own_oom_score_adj)
+        return rt->features.own_oom_score_adj;
+    return c->oom_score_adj;
+}
+
+static bool put_user(const struct rt_user *u, json_t *process)
+{
+    json_t *gids = json_array();
+    bool ok = put(process, "user",
+                  json_pack("{s:I,s:I,s:o}", "uid", (json_int_t)u->uid, "gid", (json_int_t)u->gid,
+                            "additionalGids", gids));
+    size_t i;
+
+    for (i = 0; ok && i < u->n_gids; i++)
+        ok = json_array_append_new(gids, json_integer(u->gids[i])) == 0;
+    return ok;
+}
+
+/*
+ * The same set as bounding, effective and permitted; none inheritable or ambient.  A user other than root
+ * loses the latter two at execve, as under containerd.
+ */
+static enum err_code put_caps(uint64_t caps, json_t *process, struct err *e)
+{
+    json_auto_t *names = rt_caps_names(caps);
+
+    return names != NULL &&
+                   put(process, "capabilities",
+                       json_pack("{s:O,s:O,s:O}", "bounding", names, "effective", names, "permitted", names))
+               ? ERR_OK
+               : err_nomem(e);
+}
+
+static enum err_code put_cwd(const struct rt_config *c, json_t *process, struct err *e)
+{
+    const char *cwd = c->working_dir;
+
+    if (cwd == NULL || *cwd == '\0')
+        cwd = c->image->working_dir;
+    if (cwd == NULL || *cwd == '\0')
+        cwd = "/";
+    /* runc's own words and so a StartError; crun would quietly begin at the root. */
+    if (*cwd != '/')
+        return err_set(e, ERR_UNKNOWN, "Cwd must be an absolute path");
+    if (!put(process, "cwd", json_string(cwd)))
+        return err_set(e, ERR_DATA_LOSS, "working directory: not UTF-8");
+    return ERR_OK;
+}
+
+static enum err_code build_process(const struct rt *rt, const struct rt_config *c, int rootfs_fd,
+                                   uint64_t caps, json_t *spec, struct err *e)
+{
+    const struct api_security *s = c->security;
+    bool no_new_privs = s != NULL && s->has_allow_privilege_escalation && !s->allow_privilege_escalation;
+    struct rt_user user = { 0 };
+    enum err_code code;
+    json_t *args = json_array(), *env = json_array();
+    json_t *process =
+        json_pack("{s:b,s:b,s:i,s:o,s:o}", "terminal", (int)c->tty, "noNewPrivileges", (int)no_new_privs,
+                  "oomScoreAdj", oom_score_adj(rt, c), "args", args, "env", env);
+
+    if (process == NULL || !put(spec, "process", process))
+        return err_nomem(e);
+    if (rt_args_build(c, args, e) != ERR_OK || put_cwd(c, process, e) != ERR_OK ||
+        put_caps(caps, process, e) != ERR_OK || rt_user_resolve(c, rootfs_fd, &user, e) != ERR_OK)
+        return e->code;
+    if (put_user(&user, process))
+        code = rt_env_build(c, user.home, env, e);
+    else
+        code = err_nomem(e);
+    rt_user_done(&user);
+    return code;
+}
+
+/* ---- linux ------------------------------------------------------------------------------------------ */
+
+static bool add_namespace(json_t *list, const char *type, const char *path)
+{
+    json_t *n =
+        path != NULL ? json_pack("{s:s,s:s}", "type", type, "path", path) : json_pack("{s:s}", "type", type);
+
+    return json_array_append_new(list, n) == 0;
+}
+
+/* The pod's namespaces by path; what has none is the host's, but mount and (unless asked otherwise) PID are
+ * its own. */
+static bool put_namespaces(const struct rt *rt, const struct rt_config *c, json_t *linux_section)
+{
+    json_t *list = json_array();
+
+    return put(linux_section, "namespaces", list) && add_namespace(list, "mount", NULL) &&
+           (c->host_pid || add_namespace(list, "pid", c->pidns)) &&
+           (c->netns == NULL || add_namespace(list, "network", c->netns)) &&
+           (c->ipcns == NULL || add_namespace(list, "ipc", c->ipcns)) &&
+           (c->utsns == NULL || add_namespace(list, "uts", c->utsns)) &&
+           (!rt->cgroup_v2 || rt_privileged(c) || add_namespace(list, "cgroup", NULL));
+}
+
+/*
+ * CPU weight on v2 goes in as the kernel's own number, since runtimes differ in how they convert shares.
+ * A memory limit means no swap beside it, as kubelet has it without swap configured.
+ */
+static bool put_limits(const struct rt *rt, const struct rt_config *c, json_t *resources)
+{
+    json_t *cpu = json_object(), *memory = json_object(), *unified = json_object();
+    bool ok = put(resources, "cpu", cpu);
+    char weight[24];
+
+    ok = put(resources, "memory", memory) && ok; /* in this order: it takes the value in any case */
+    ok = unified != NULL && ok;
+    if (ok && c->cpu_shares >= 0) {
+        snprintf(weight, sizeof(weight), "%" PRIu64, cg_weight_from_shares((uint64_t)c->cpu_shares));
+        ok = rt->cgroup_v2 ? put(unified, "cpu.weight", json_string(weight))
+                           : put(cpu, "shares", json_integer(c->cpu_shares));
+    }
+    if (ok && c->cpu_quota_us >= 0)
+        ok = put(cpu, "quota", json_integer(c->cpu_quota_us)) &&
+             put(cpu, "period", json_integer(CG_CPU_PERIOD_US));
+    if (ok && c->memory_limit >= 0)
+        ok = put(memory, "limit", json_integer(c->memory_limit)) &&
+             (!rt->swap_accounting || put(memory, "swap", json_integer(c->memory_limit)));
+    if (ok && rt->cgroup_v2) /* an OOM kill takes the whole container, pkg/kubelet/kuberuntime, since 1.28 */
+        ok = put(unified, "memory.oom.group", json_string("1"));
+    if (ok && json_object_size(unified) > 0) /* crun refuses the section on v1, even an empty one */
+        return put(resources, "unified", unified);
+    json_decref(unified);
+    return ok;
+}
+
+static bool put_hugepages(const struct rt_config *c, json_t *resources)
+{
+    json_t *list;
+    size_t i;
+
+    if (c->n_hugepages == 0)
+        return true;
+    list = json_array();
+    if (!put(resources, "hugepageLimits", list))
+        return false;
+    for (i = 0; i < c->n_hugepages; i++)
+        if (json_array_append_new(list, json_pack("{s:s,s:I}", "pageSize", c->hugepages[i].size, "limit",
+                                                  (json_int_t)c->hugepages[i].limit)) != 0)
+            return false;
+    return true;
+}
+
+/* Masking a path costs the runtime a mount: only the CPUs that have the folder. */
+static bool add_thermal_throttle(json_t *list)
+{
+    glob_t found = { 0 };
+    bool ok = true;
+    size_t i;
+
+    if (glob(THERMAL_THROTTLE, GLOB_NOSORT, NULL, &found) == 0)
+        for (i = 0; ok && i < found.gl_pathc; i++)
+            ok = json_array_append_new(list, json_string(found.gl_pathv[i])) == 0;
+    globfree(&found);
+    return ok;
+}
+
+static bool put_masks(const struct rt_config *c, json_t *linux_section)
+{
+    bool unmasked = rt_privileged(c) || (c->security != NULL && str_eq(c->security->proc_mount, "Unmasked"));
+    json_t *masked = string_array(masked_paths, unmasked ? 0 : ARRAY_LEN(masked_paths));
+
+    return put(linux_section, "maskedPaths", masked) && (unmasked || add_thermal_throttle(masked)) &&
+           put(linux_section, "readonlyPaths",
+               string_array(readonly_paths, unmasked ? 0 : ARRAY_LEN(readonly_paths)));
+}
+
+static enum err_code build_linux(const struct rt *rt, const struct rt_config *c, uint64_t caps,
+                                 const char *root_propagation, json_t *spec, struct err *e)
+{
+    json_t *linux_section = json_object(), *resources = json_object(), *devices = json_array(),
+           *rules = json_array();
+    bool ok = put(spec, "linux", linux_section);
+    json_t *seccomp = NULL;
+
+    /* One by one and not in one expression: each call takes its value, also when another failed. */
+    ok = put(linux_section, "resources", resources) && ok;
+    ok = put(linux_section, "devices", devices) && ok;
+    ok = put(resources, "devices", rules) && ok;
+    if (!ok || !put(linux_section, "cgroupsPath", json_string(c->cgroup_path)) ||
+        !put_namespaces(rt, c, linux_section) || !put_limits(rt, c, resources) ||
+        !put_hugepages(c, resources) || !put_masks(c, linux_section) ||
+        (root_propagation != NULL && !put(linux_section, "rootfsPropagation", json_string(root_propagation))))
+        return err_nomem(e);
+    if (rt_devices_build(c, devices, rules, e) != ERR_OK ||
+        rt_seccomp_resolve(rt, c, caps, &seccomp, e) != ERR_OK)
+        return e->code;
+    return seccomp == NULL || put(linux_section, "seccomp", seccomp) ? ERR_OK : err_nomem(e);
+}
+
+enum err_code rt_spec_build(const struct rt *rt, const struct rt_config *c, int rootfs_fd, json_t **ret,
+                            struct err *e)
+{
+    bool readonly = c->security != NULL && c->security->has_read_only_root_filesystem &&
+                    c->security->read_only_root_filesystem;
+    json_t *mounts = json_array();
+    json_auto_t *spec = json_pack("{s:s,s:{s:s,s:b},s:o}", "ociVersion", OCI_VERSION, "root", "path",
+                                  "rootfs", "readonly", (int)readonly, "mounts", mounts);
+    const char *root_propagation = NULL;
+    uint64_t caps = 0;
+
+    if (spec == NULL)
+        return err_nomem(e);
+    if (rt_user_check_non_root(c, e) != ERR_OK || rt_caps_resolve(rt, c->security, &caps, e) != ERR_OK ||
+        build_process(rt, c, rootfs_fd, caps, spec, e) != ERR_OK ||
+        rt_mounts_build(rt, c, mounts, &root_propagation, e) != ERR_OK ||
+        build_linux(rt, c, caps, root_propagation, spec, e) != ERR_OK)
+        return e->code;
+    *ret = json_incref(spec);
+    return ERR_OK;
+}

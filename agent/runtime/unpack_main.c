@@ -1,0 +1,263 @@
+#include "agent/runtime/image.h"
+#include "agent/runtime/unpack.h"
+
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/parse.h"
+
+#include <fcntl.h>
+#include <getopt.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* 2^50 bytes: sums of limits stay far from overflowing. */
+#define LIMIT_MAX (1ull << 50)
+
+struct options {
+    const char *source, *work, *layers, *blobs, *name, *hash_name;
+    struct unpack_platform platform;
+    uint64_t max_bytes, max_entries, reserve;
+};
+
+struct folders {
+    int source, work, layers, blobs;
+};
+
+static enum err_code parse_options(int argc, char **argv, struct options *o, struct err *e)
+{
+    static const struct option known[] = {
+        {"source", required_argument, NULL, 's'},
+        {"work", required_argument, NULL, 'w'},
+        {"layers", required_argument, NULL, 'l'},
+        {"blobs", required_argument, NULL, 'b'},
+        {"name", required_argument, NULL, 'n'},
+        {"platform", required_argument, NULL, 'p'},
+        {"max-bytes", required_argument, NULL, 'B'},
+        {"max-entries", required_argument, NULL, 'E'},
+        {"reserve-bytes", required_argument, NULL, 'R'},
+        {"hash-name", required_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
+    };
+    int c;
+
+    *o = (struct options){
+        .max_bytes = UNPACK_MAX_BYTES, .max_entries = UNPACK_MAX_ENTRIES, .reserve = UNPACK_RESERVE_BYTES};
+    unpack_platform_host(&o->platform);
+    opterr = 0;
+    while ((c = getopt_long(argc, argv, "", known, NULL)) != -1) {
+        enum err_code code = ERR_OK;
+
+        switch (c) {
+        case 's':
+            o->source = optarg;
+            break;
+        case 'w':
+            o->work = optarg;
+            break;
+        case 'l':
+            o->layers = optarg;
+            break;
+        case 'b':
+            o->blobs = optarg;
+            break;
+        case 'n':
+            o->name = optarg;
+            break;
+        case 'h':
+            o->hash_name = optarg;
+            break;
+        case 'p':
+            code = unpack_platform_parse(optarg, &o->platform, e);
+            break;
+        case 'B':
+            code = parse_u64(optarg, 1, LIMIT_MAX, &o->max_bytes, "--max-bytes", e);
+            break;
+        case 'E':
+            code = parse_u64(optarg, 1, 1u << 30, &o->max_entries, "--max-entries", e);
+            break;
+        case 'R':
+            code = parse_u64(optarg, 0, LIMIT_MAX, &o->reserve, "--reserve-bytes", e);
+            break;
+        default:
+            code = err_set(e, ERR_INVALID, "option %s is not known or lacks its value", argv[optind - 1]);
+        }
+        if (code != ERR_OK)
+            return code;
+    }
+    if (optind < argc)
+        return err_set(e, ERR_INVALID, "argument \"%.100s\" is not expected", argv[optind]);
+    if (o->hash_name == NULL && (o->source == NULL || o->work == NULL || o->layers == NULL))
+        return err_set(e, ERR_INVALID, "--source, --work and --layers are needed");
+    return ERR_OK;
+}
+
+/* ---- the record
+ * -----------------------------------------------------------------------------------------------------------------
+ */
+
+static enum err_code add_name(json_t *names, const char *name, struct err *e)
+{
+    char digest[UNPACK_DIGEST_SIZE];
+    json_t *item;
+
+    if (unpack_hash_text(name, strlen(name), digest, e) != ERR_OK)
+        return e->code;
+    item = json_pack("{s:s, s:s}", "name", name, "ref", unpack_digest_hex(digest));
+    return json_array_append_new(names, item) == 0 ? ERR_OK : err_nomem(e);
+}
+
+static enum err_code hash_name(const char *name, json_t *record, struct err *e)
+{
+    char full[IMG_NAME_MAX];
+    json_t *names = json_array();
+
+    if (names == NULL || json_object_set_new(record, "names", names) != 0)
+        return err_nomem(e);
+    return img_normalise(name, full, e) == ERR_OK ? add_name(names, full, e) : e->code;
+}
+
+static enum err_code add_image(json_t *images, struct unpack_image *image, struct err *e)
+{
+    json_t *names = json_array();
+
+    if (names == NULL || json_object_set_new(image->record, "names", names) != 0 ||
+        !json_put_str(image->record, "id", image->id) ||
+        !json_put_str(image->record, "digest", image->digest))
+        return err_nomem(e);
+    for (size_t i = 0; i < image->n_names; i++)
+        if (add_name(names, image->names[i], e) != ERR_OK)
+            return e->code;
+    return json_array_append(images, image->record) == 0 ? ERR_OK : err_nomem(e);
+}
+
+/* ---- the run
+ * ----------------------------------------------------------------------------------------------------------------------
+ */
+
+static enum err_code open_folder(const char *path, const char *option, int *ret, struct err *e)
+{
+    *ret = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*ret < 0)
+        return err_sys(e, errno, "%s %s", option, path);
+    return ERR_OK;
+}
+
+static enum err_code open_folders(const struct options *o, struct folders *f, struct err *e)
+{
+    f->source = open(o->source, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (f->source < 0)
+        return err_sys(e, errno, "open %s", o->source);
+    if (open_folder(o->work, "--work", &f->work, e) != ERR_OK ||
+        open_folder(o->layers, "--layers", &f->layers, e) != ERR_OK)
+        return e->code;
+    return o->blobs == NULL ? ERR_OK : open_folder(o->blobs, "--blobs", &f->blobs, e);
+}
+
+/* Names are settled before the first layer is touched. */
+static enum err_code settle_names(const struct options *o, struct unpack_images *images, struct err *e)
+{
+    if (o->name != NULL) {
+        struct unpack_image *image = &images->v[0];
+
+        if (images->n != 1)
+            return err_set(e, ERR_INVALID, "it holds %zu images, which cannot all be called \"%s\"",
+                           images->n, o->name);
+        for (size_t i = 0; i < image->n_names; i++)
+            free(image->names[i]);
+        image->n_names = 0;
+        return unpack_image_add_name(image, o->name, e);
+    }
+    for (size_t i = 0; i < images->n; i++)
+        if (images->v[i].n_names == 0)
+            return err_set(e, ERR_INVALID, "it holds an image without a name: say how to call it");
+    return ERR_OK;
+}
+
+static enum err_code bring(const struct options *o, const struct folders *f, struct unpack_source *source,
+                           struct unpack_images *images, json_t *record, struct err *e)
+{
+    const struct unpack_confine confine = {.source = f->source,
+                                           .blobs = f->blobs,
+                                           .work = f->work,
+                                           .layers = f->layers,
+                                           .max_bytes = o->max_bytes};
+    struct unpack_budget budget = {.bytes = o->max_bytes, .entries = o->max_entries, .reserve = o->reserve};
+    struct unpack_store store = {.work = f->work, .layers = f->layers};
+    json_t *list = json_array();
+
+    if (list == NULL || json_object_set_new(record, "images", list) != 0)
+        return err_nomem(e);
+    if (unpack_confine(&confine, e) != ERR_OK)
+        return e->code;
+    if (unpack_source_open(source, f->source, f->work, f->blobs, &budget, e) != ERR_OK ||
+        unpack_images_read(source, &o->platform, images, e) != ERR_OK || settle_names(o, images, e) != ERR_OK)
+        return e->code;
+    for (size_t i = 0; i < images->n; i++)
+        if (unpack_store_image(&store, source, &images->v[i], &budget, e) != ERR_OK ||
+            add_image(list, &images->v[i], e) != ERR_OK)
+            return e->code;
+    if (json_object_set_new(record, "skippedDevices", json_integer((json_int_t)store.skipped_devices)) != 0)
+        return err_nomem(e);
+    return ERR_OK;
+}
+
+static enum err_code run(const struct options *o, json_t *record, struct err *e)
+{
+    struct folders f = {-1, -1, -1, -1};
+    struct unpack_source source = {-1, -1, false};
+    struct unpack_images images = {0};
+
+    if (o->hash_name != NULL)
+        return hash_name(o->hash_name, record, e);
+    if (open_folders(o, &f, e) == ERR_OK)
+        bring(o, &f, &source, &images, record, e);
+    unpack_images_done(&images);
+    unpack_source_close(&source);
+    return e->code; /* the descriptors end with the process */
+}
+
+/* Names in a tar may hold anything; the text goes to logs and terminals. */
+static void make_printable(char *text)
+{
+    for (; *text != '\0'; text++)
+        if ((unsigned char)*text < ' ' || *text == 0x7f)
+            *text = '?';
+}
+
+static bool print_line(const json_t *record)
+{
+    str_auto text = json_text(record);
+
+    return text != NULL && printf("%s\n", text) >= 0 && fflush(stdout) == 0;
+}
+
+int main(int argc, char **argv)
+{
+    json_auto_t *record = json_object(), *failure = NULL;
+    struct options o;
+    struct err e = {0};
+
+    umask(0);                       /* modes are set exactly */
+    signal(SIGXFSZ, SIG_IGN);       /* RLIMIT_FSIZE: an error of write() that gets our text */
+    setlocale(LC_CTYPE, "C.UTF-8"); /* pax names are UTF-8; libarchive converts from that to the locale's */
+
+    if (record == NULL)
+        err_nomem(&e);
+    else if (parse_options(argc, argv, &o, &e) == ERR_OK)
+        run(&o, record, &e);
+    if (e.code == ERR_OK && print_line(record))
+        return 0;
+    if (e.code == ERR_OK)
+        err_set(&e, ERR_UNAVAILABLE, "cannot write the result");
+
+    make_printable(e.text);
+    failure = json_object();
+    if (failure == NULL || !json_put_str(failure, "error", e.text) ||
+        !json_put_str(failure, "code", err_code_name(e.code)) || !print_line(failure))
+        fprintf(stderr, "coracle-unpack: no result could be written\n");
+    fprintf(stderr, "coracle-unpack: %s\n", e.text);
+    return 1;
+}

@@ -1,0 +1,206 @@
+/*
+ * claims - which file of the folder holds which object.  The first file stays; another one that names the same object waits as
+ * a whole (a file counts entirely or not at all) until the first lets go.  An object that is let go stays in the store until
+ * the files that changed at the same time are read: one of them may hold it now (a rename, a document moved to another file),
+ * and then nothing changes for who uses it.
+ */
+#include "agent/source/internal.h"
+
+#include <string.h>
+
+struct claim {
+    UT_hash_handle hh;
+    struct holder *owner; /* NULL: released */
+    uint64_t released;    /* seq of the newest read that was asked for at that time */
+    uint64_t generation;  /* of the claims_adopt() that named it last */
+    bool in_store;        /* by us: what another source put there is not ours to remove */
+    struct api_object object;
+    char key[];
+};
+
+static void key_of(const struct api_object *o, char ret[SRC_KEY_SIZE])
+{
+    const struct api_meta *meta = src_object_meta(o);
+
+    src_key(ret, o->kind, meta->namespace, meta->name);
+}
+
+static struct claim *find(const struct claims *c, const struct api_object *o)
+{
+    char key[SRC_KEY_SIZE];
+    struct claim *claim;
+
+    key_of(o, key);
+    HASH_FIND_STR(c->table, key, claim);
+    return claim;
+}
+
+static struct claim *find_or_add(struct claims *c, const struct api_object *o)
+{
+    struct claim *claim = find(c, o);
+    char key[SRC_KEY_SIZE];
+
+    if (claim != NULL)
+        return claim;
+    key_of(o, key);
+    claim = calloc(1, sizeof(*claim) + strlen(key) + 1);
+    if (claim == NULL)
+        return NULL;
+    strcpy(claim->key, key);
+    HASH_ADD_STR(c->table, key, claim);
+    if (claim->hh.tbl == NULL) {
+        free(claim);
+        return NULL;
+    }
+    claim->object = src_object_ref(o);
+    c->n_released++; /* nobody's, so far; a claim that stays nobody's is swept by claims_flush() */
+    return claim;
+}
+
+static void say_taken(struct holder *h, const struct api_object *o, const char *by, int document)
+{
+    const struct api_meta *meta = src_object_meta(o);
+    char where[512], at[32] = "";
+
+    snprintf(where, sizeof(where), "%s:%d:metadata.name", h->name, o->document);
+    if (document > 0)
+        snprintf(at, sizeof(at), ", document %d", document);
+    api_problems_add(&h->problems, where, "%s %s%s%s is defined in %s%s already; the first one stays",
+                     api_kind_name(o->kind), meta->namespace != NULL ? meta->namespace : "",
+                     meta->namespace != NULL ? "/" : "", meta->name, by, at);
+}
+
+/* Marks all of *objects with this generation; false, with h->problems, when one is taken. */
+static bool all_free(struct claims *c, struct holder *h, const struct api_objects *objects, bool take_over)
+{
+    bool ok = true;
+
+    for (size_t i = 0; i < objects->n; i++) {
+        const struct api_object *o = &objects->v[i];
+        struct claim *claim = find_or_add(c, o);
+
+        if (claim == NULL) {
+            api_problems_add(&h->problems, h->name, "out of memory");
+            return false;
+        }
+        if (claim->generation == c->generation) {
+            say_taken(h, o, h->name, claim->object.document);
+            ok = false;
+            continue;
+        }
+        if (claim->owner != NULL && claim->owner != h && !(take_over && claim->owner->leaving)) {
+            say_taken(h, o, claim->owner->name, 0);
+            ok = false;
+            continue;
+        }
+        claim->generation = c->generation;
+        src_object_unref(&claim->object);
+        claim->object = src_object_ref(o); /* of which the key and the document count; the store gets its own */
+    }
+    return ok;
+}
+
+static void release(struct claims *c, struct claim *claim, uint64_t seq)
+{
+    claim->owner = NULL;
+    claim->released = seq;
+    c->n_released++;
+    c->releases++;
+}
+
+/* Config first: a pod that is told of before its ConfigMap would wait for it for no reason. */
+static enum err_code put_all(struct claims *c, struct holder *h, const struct api_objects *objects, struct err *e)
+{
+    for (int pods = 0; pods < 2; pods++)
+        for (size_t i = 0; i < objects->n; i++) {
+            const struct api_object *o = &objects->v[i];
+            struct claim *claim = find(c, o);
+
+            if ((o->kind == API_KIND_POD) != (pods == 1))
+                continue;
+            if (claim->owner == NULL)
+                c->n_released--;
+            claim->owner = h;
+            claim->in_store = true;
+            if (src_store_put(c->store, o, e) != ERR_OK)
+                return e->code;
+        }
+    return ERR_OK;
+}
+
+bool claims_adopt(struct claims *c, struct holder *h, struct api_objects *objects, bool take_over, uint64_t seq)
+{
+    struct api_objects next = *objects;
+    struct err e = { 0 };
+
+    *objects = (struct api_objects){ 0 };
+    c->generation++;
+    api_problems_done(&h->problems);
+    h->blocked = !all_free(c, h, &next, take_over);
+    if (!h->blocked && put_all(c, h, &next, &e) != ERR_OK) {
+        api_problems_add(&h->problems, h->name, "%s", e.text);
+        h->blocked = true;
+    }
+    if (h->blocked) {
+        api_objects_done(&h->waiting);
+        h->waiting = next;
+        return false;
+    }
+
+    for (size_t i = 0; i < h->in_force.n; i++) {
+        struct claim *claim = find(c, &h->in_force.v[i]);
+
+        if (claim != NULL && claim->owner == h && claim->generation != c->generation)
+            release(c, claim, seq);
+    }
+    api_objects_done(&h->in_force);
+    api_objects_done(&h->waiting);
+    h->in_force = next;
+    h->waiting = (struct api_objects){ 0 };
+    return true;
+}
+
+void claims_release(struct claims *c, struct holder *h, uint64_t seq)
+{
+    for (size_t i = 0; i < h->in_force.n; i++) {
+        struct claim *claim = find(c, &h->in_force.v[i]);
+
+        if (claim != NULL && claim->owner == h)
+            release(c, claim, seq);
+    }
+    api_objects_done(&h->in_force);
+    api_objects_done(&h->waiting);
+    h->in_force = h->waiting = (struct api_objects){ 0 };
+    h->blocked = false;
+}
+
+void claims_flush(struct claims *c, uint64_t before)
+{
+    struct claim *claim, *tmp;
+
+    if (c->n_released == 0)
+        return;
+    HASH_ITER (hh, c->table, claim, tmp) {
+        const struct api_meta *meta = src_object_meta(&claim->object);
+
+        if (claim->owner != NULL || claim->released >= before)
+            continue;
+        HASH_DEL(c->table, claim);
+        c->n_released--;
+        if (claim->in_store)
+            src_store_remove(c->store, claim->object.kind, meta->namespace, meta->name);
+        src_object_unref(&claim->object);
+        free(claim);
+    }
+}
+
+void claims_done(struct claims *c)
+{
+    struct claim *claim, *tmp;
+
+    HASH_ITER (hh, c->table, claim, tmp) {
+        HASH_DEL(c->table, claim);
+        src_object_unref(&claim->object);
+        free(claim);
+    }
+}

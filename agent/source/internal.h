@@ -1,0 +1,138 @@
+/* internal - what the files of agent/source/ share among themselves.  Loop thread only but for manifest_read(). */
+#ifndef AGENT_SOURCE_INTERNAL_H
+#define AGENT_SOURCE_INTERNAL_H
+#include "agent/source/folder.h"
+#include "base/list.h"
+#include "base/work.h"
+
+/* ---- store.c: objects of any kind ------------------------------------------------------------ */
+#define SRC_KEY_SIZE 400 /* "PriorityClass/" + namespace (63) + "/" + name (253) */
+
+const struct api_meta *src_object_meta(const struct api_object *o);
+struct api_object src_object_ref(const struct api_object *o);
+void src_object_unref(struct api_object *o);
+void src_key(char ret[SRC_KEY_SIZE], enum api_kind kind, const char *namespace_, const char *name);
+
+/* ---- manifest.c: one file, on the worker pool ------------------------------------------------ */
+struct manifest { /* what one read of a file gave */
+    char *dir, *name; /* in */
+    struct api_objects objects;
+    struct api_problems problems;
+    bool missing;       /* there is no such name in the folder */
+    bool torn;          /* written to while it was read: read again */
+    char *target_dir;   /* of a symlink: the folder and the name of what it leads to; NULL otherwise */
+    char *target_name;
+    int64_t read_ns;
+};
+
+bool manifest_ignored(const char *name); /* editors' and packagers' left-overs, hidden files */
+/* A work_fn on a struct manifest.  Fails only without memory; everything else is in the result. */
+enum err_code manifest_read(void *arg, struct err *e);
+void manifest_done(struct manifest *m);
+
+/* ---- claims.c: which file holds which object -------------------------------------------------- */
+struct claim; /* one object and the file that it comes from */
+
+struct claims {
+    struct claim *table;
+    struct src_store *store;
+    size_t n_released;
+    uint64_t releases; /* ever: a file that waits may try again */
+    uint64_t generation;
+};
+
+struct holder { /* the part of a file that claims.c works with */
+    const char *name;
+    struct api_objects in_force; /* put into the store from this file */
+    struct api_objects waiting;  /* good, but another file holds one of them */
+    bool blocked;                /* `waiting` waits */
+    bool leaving;                /* the file is gone; what it holds may be taken over by another */
+    struct api_problems problems;
+};
+
+/*
+ * Tries to make *objects (moved out) the ones that `h` holds.  False: another file holds one of them (h->problems says which),
+ * or there is no memory; what was in force stays.  `take_over`: from files that are leaving.
+ * Objects that h held and holds no more are released as claims_release() does.
+ */
+bool claims_adopt(struct claims *c, struct holder *h, struct api_objects *objects, bool take_over, uint64_t seq);
+/* h holds nothing any more.  The objects go from the store with claims_flush(), if nobody took them by then. */
+void claims_release(struct claims *c, struct holder *h, uint64_t seq);
+/* Removes from the store what was released with a seq below `before`. */
+void claims_flush(struct claims *c, uint64_t before);
+void claims_done(struct claims *c); /* the store stays as it is */
+
+/* ---- folder.c, watch.c ------------------------------------------------------------------------ */
+struct file {
+    UT_hash_handle hh;
+    struct src_folder *folder;
+    struct holder holder;
+    uint64_t seen;       /* order of arrival, for files that wait for an object */
+    uint64_t gone_ms;    /* when its absence counts, 0: it is there */
+    uint64_t retry_ms;   /* when to read it again, 0: not */
+    unsigned torn;       /* reads in a row that a writer spoiled */
+    bool queued, reading, again;
+    bool read;           /* the worker is done, the result waits for its turn; `reading` until it is applied */
+    struct err result;
+    uint64_t seq;        /* of the read that is pending */
+    uint64_t report_seq; /* to be told when the reads up to this one are done, 0: not: another file may let go by then */
+    uint64_t scan;       /* the last folder_rescan() that saw it */
+    TAILQ_ENTRY(file) pending;
+    struct work work;
+    struct manifest manifest;
+    int target_wd;       /* watch on the folder that a symlink leads to; -1: none */
+    char *target_name;
+    int64_t read_ns;     /* 0: not read yet */
+    char name[];
+};
+
+enum watch_state {
+    WATCH_FOLDER,  /* the folder is there and watched */
+    WATCH_PARENTS, /* it is not: its nearest existing parent is watched */
+    WATCH_BARE,    /* it was unmounted: what the mount had covered is not the folder, unless somebody writes to it */
+};
+
+struct src_folder {
+    uv_loop_t *loop;
+    char *dir;
+    struct src_store *store;
+    src_file_fn on_file;
+    void (*first_set)(void *arg);
+    void *arg;
+
+    struct file *files; /* by name */
+    size_t n_files;
+    struct claims claims;
+    TAILQ_HEAD(, file) pending; /* queued or being read, by seq */
+    uint64_t last_seq, first_seq;
+    uint64_t arrivals, scans, retried;
+    size_t n_reading;
+    bool first_done, full;
+
+    enum watch_state state;
+    int inotify_fd, folder_wd, parent_wd;
+    dev_t dev; /* of the folder that is (or was) watched; in WATCH_BARE of the bare one */
+    ino_t ino;
+    uint64_t mount_id; /* that the folder is on; 0: not known */
+    int mounts_fd;
+    uv_poll_t inotify_poll, mounts_poll;
+    uv_timer_t timer; /* for gone_ms, retry_ms and the first set */
+    int open_handles;
+    bool closing;
+};
+
+/* folder.c */
+void folder_touched(struct src_folder *f, const char *name);  /* complete (again): read it */
+void folder_retouched(struct src_folder *f, const char *name); /* permissions, times, links: may mend a file with problems */
+void folder_missing(struct src_folder *f, const char *name);  /* moved away or deleted: counts after SRC_FOLDER_SETTLE_MS */
+void folder_rescan(struct src_folder *f);
+void folder_lost(struct src_folder *f); /* the folder itself is gone: nothing that is missing counts */
+
+/* watch.c */
+enum err_code watch_open(struct src_folder *f, struct err *e) MUST_CHECK;
+void watch_close(struct src_folder *f); /* its handles are counted in open_handles; folder_handle_closed() follows */
+void watch_check(struct src_folder *f); /* is the path still the folder that is watched? */
+/* The folder that a symlink leads to; NULL: none.  True: it is another one than so far, what happened in it before is not known. */
+bool watch_target(struct src_folder *f, struct file *file, const char *dir);
+void folder_handle_closed(uv_handle_t *handle);
+#endif

@@ -1,0 +1,341 @@
+/*
+ * watch - knows when the folder, the files in it and what its symlinks lead to may have changed.  One inotify descriptor, and one on
+ * /proc/self/mountinfo (which reports, but shows no events to inotify): the folder may be a mount point.
+ */
+#include "agent/source/internal.h"
+
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/scope.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+
+enum { READS_A_TURN = 16, EVENTS_SIZE = 16 * 1024, MOUNTINFO_MAX = 64 * 1024 * 1024 };
+
+/* Two uses of one folder share a watch, hence IN_MASK_ADD. */
+static const uint32_t content_mask = IN_CREATE | IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_ATTRIB |
+                                     IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR | IN_MASK_ADD;
+static const uint32_t parent_mask =
+    IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR | IN_MASK_ADD;
+
+/* ---- the folder ------------------------------------------------------------------------------ */
+
+/* Ends a watch that its last user has let go of. */
+static void release_wd(struct src_folder *f, int wd)
+{
+    struct file *file, *tmp;
+
+    if (wd < 0 || wd == f->folder_wd || wd == f->parent_wd)
+        return;
+    HASH_ITER (hh, f->files, file, tmp) {
+        if (file->target_wd == wd)
+            return;
+    }
+    inotify_rm_watch(f->inotify_fd, wd);
+}
+
+static void set_wd(struct src_folder *f, int *slot, int wd)
+{
+    int old = *slot;
+
+    *slot = wd;
+    if (old != wd)
+        release_wd(f, old);
+}
+
+/* The nearest parent that exists: a change there comes before the folder appears, or is replaced with all that holds it. */
+static void watch_parent(struct src_folder *f)
+{
+    char path[PATH_MAX];
+    char *slash;
+    int wd = -1;
+
+    strcpy(path, f->dir);
+    while (wd < 0 && (slash = strrchr(path, '/')) != NULL && path[1] != '\0') {
+        slash[slash == path ? 1 : 0] = '\0';
+        wd = inotify_add_watch(f->inotify_fd, path, parent_mask);
+    }
+    set_wd(f, &f->parent_wd, wd);
+}
+
+static uint64_t mount_of(const char *path)
+{
+#ifdef STATX_MNT_ID
+    struct statx stx;
+
+    if (statx(AT_FDCWD, path, 0, STATX_MNT_ID, &stx) == 0 && (stx.stx_mask & STATX_MNT_ID)) /* Linux 5.8 */
+        return stx.stx_mnt_id;
+#endif
+    (void)path;
+    return 0;
+}
+
+/* A line of mountinfo begins with the mount's id. */
+static bool is_mounted(uint64_t id)
+{
+    struct err ignored = { 0 };
+    str_auto text = NULL;
+
+    if (id == 0 || fs_read_at(AT_FDCWD, "/proc/self/mountinfo", MOUNTINFO_MAX, &text, NULL, &ignored) != ERR_OK)
+        return true;
+    for (const char *line = text; line != NULL && *line != '\0';) {
+        if (strtoull(line, NULL, 10) == id)
+            return true;
+        line = strchr(line, '\n');
+        if (line != NULL)
+            line++;
+    }
+    return false;
+}
+
+/* True: the folder is there and watched. */
+static bool take_folder(struct src_folder *f)
+{
+    struct stat st;
+    int wd;
+
+    if (stat(f->dir, &st) < 0 || !S_ISDIR(st.st_mode))
+        return false;
+    if (f->state == WATCH_BARE && st.st_dev == f->dev && st.st_ino == f->ino)
+        return false;
+    wd = inotify_add_watch(f->inotify_fd, f->dir, content_mask);
+    if (wd < 0) {
+        if (errno != ENOENT)
+            log_error("the manifest folder cannot be watched", F_STR("path", f->dir), F_STR("err", strerror(errno)));
+        return false;
+    }
+    set_wd(f, &f->folder_wd, wd);
+    f->dev = st.st_dev;
+    f->ino = st.st_ino;
+    f->mount_id = mount_of(f->dir);
+    f->state = WATCH_FOLDER;
+    watch_parent(f);
+    return true;
+}
+
+static void await_folder(struct src_folder *f)
+{
+    for (int i = 0; i < 2; i++) { /* it may have appeared before its parent was watched */
+        if (take_folder(f)) {
+            log_info("the manifest folder is there", F_STR("path", f->dir));
+            folder_rescan(f);
+            return;
+        }
+        watch_parent(f);
+    }
+}
+
+static void lose_folder(struct src_folder *f, bool unmounted)
+{
+    struct stat st;
+
+    log_warn("the manifest folder is gone; what it held stays in force until it is back", F_STR("path", f->dir));
+    folder_lost(f);
+    set_wd(f, &f->folder_wd, -1);
+    f->state = WATCH_PARENTS;
+    if (unmounted && stat(f->dir, &st) == 0 && S_ISDIR(st.st_mode)) {
+        f->state = WATCH_BARE;
+        f->dev = st.st_dev;
+        f->ino = st.st_ino;
+        f->folder_wd = inotify_add_watch(f->inotify_fd, f->dir, content_mask);
+    }
+    await_folder(f);
+}
+
+/* Something was mounted, unmounted, moved or linked anew: is the path still the folder that is watched? */
+void watch_check(struct src_folder *f)
+{
+    struct stat st;
+
+    if (f->state != WATCH_FOLDER) {
+        await_folder(f);
+        return;
+    }
+    if (stat(f->dir, &st) < 0) {
+        lose_folder(f, false);
+    } else if (st.st_dev == f->dev && st.st_ino == f->ino) {
+        return;
+    } else if (!is_mounted(f->mount_id)) {
+        lose_folder(f, true); /* seen before inotify tells */
+    } else {
+        log_info("another manifest folder is in its place", F_STR("path", f->dir));
+        if (take_folder(f))
+            folder_rescan(f);
+    }
+}
+
+/* ---- symlinks -------------------------------------------------------------------------------- */
+
+bool watch_target(struct src_folder *f, struct file *file, const char *dir)
+{
+    int old = file->target_wd;
+
+    if (f->closing)
+        return false;
+    set_wd(f, &file->target_wd, dir != NULL ? inotify_add_watch(f->inotify_fd, dir, content_mask) : -1);
+    return file->target_wd >= 0 && file->target_wd != old;
+}
+
+static void target_event(struct src_folder *f, const struct inotify_event *event, const char *name)
+{
+    struct file *file, *tmp;
+
+    HASH_ITER (hh, f->files, file, tmp) {
+        if (file->target_wd != event->wd)
+            continue;
+        if (event->mask & IN_IGNORED)
+            file->target_wd = -1;
+        if (name[0] == '\0' || (file->target_name != NULL && strcmp(name, file->target_name) == 0))
+            folder_touched(f, file->name);
+    }
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+/* A file that is just created will be written and closed; links and what is no file are complete at once. */
+static bool complete_when_created(const struct src_folder *f, const char *name)
+{
+    char path[PATH_MAX];
+    struct stat st;
+
+    if (snprintf(path, sizeof(path), "%s/%s", f->dir, name) >= (int)sizeof(path) || lstat(path, &st) < 0)
+        return false;
+    return !S_ISREG(st.st_mode) || st.st_nlink > 1;
+}
+
+static void folder_event(struct src_folder *f, const struct inotify_event *event, const char *name)
+{
+    if (event->mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT | IN_IGNORED)) {
+        if (f->state == WATCH_FOLDER)
+            lose_folder(f, (event->mask & IN_UNMOUNT) != 0);
+        else if (event->mask & IN_IGNORED)
+            f->folder_wd = -1;
+        return;
+    }
+    if (f->state == WATCH_BARE) {
+        if (event->mask & (IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE)) {
+            f->state = WATCH_PARENTS;
+            await_folder(f);
+        }
+        return;
+    }
+    if (name[0] == '\0') { /* something about the folder itself: removed while somebody is in it? */
+        watch_check(f);
+        return;
+    }
+    if (strcmp(name, "..data") == 0) { /* a mounted ConfigMap got a new generation */
+        if (event->mask & IN_MOVED_TO)
+            folder_rescan(f);
+    } else if (event->mask & (IN_DELETE | IN_MOVED_FROM)) {
+        folder_missing(f, name);
+    } else if ((event->mask & (IN_CLOSE_WRITE | IN_MOVED_TO)) ||
+               ((event->mask & (IN_CREATE | IN_ATTRIB)) && complete_when_created(f, name))) {
+        folder_touched(f, name);
+    } else if (event->mask & IN_ATTRIB) {
+        folder_retouched(f, name);
+    }
+}
+
+static void dispatch(struct src_folder *f, const struct inotify_event *event)
+{
+    const char *name = event->len > 0 ? event->name : "";
+
+    if (event->mask & IN_Q_OVERFLOW) {
+        log_debug("manifest events were lost, reading all", F_STR("path", f->dir));
+        watch_check(f);
+        if (f->state == WATCH_FOLDER)
+            folder_rescan(f);
+        return;
+    }
+    target_event(f, event, name);
+    if (event->wd == f->folder_wd) {
+        folder_event(f, event, name);
+    } else if (event->wd == f->parent_wd) {
+        if (event->mask & IN_IGNORED)
+            f->parent_wd = -1;
+        watch_check(f);
+    }
+}
+
+static void on_inotify(uv_poll_t *poll, int status, int events)
+{
+    char bytes[EVENTS_SIZE] __attribute__((aligned(__alignof__(struct inotify_event))));
+    struct src_folder *f = poll->data;
+
+    (void)events;
+    if (status < 0)
+        return;
+    for (int i = 0; i < READS_A_TURN && !f->closing; i++) {
+        ssize_t n = read(f->inotify_fd, bytes, sizeof(bytes));
+        const struct inotify_event *event;
+
+        if (n <= 0)
+            return;
+        for (char *p = bytes; p < bytes + n; p += sizeof(*event) + event->len) {
+            event = (const struct inotify_event *)p;
+            dispatch(f, event);
+        }
+    }
+}
+
+static void on_mounts(uv_poll_t *poll, int status, int events)
+{
+    (void)events;
+    if (status == 0)
+        watch_check(poll->data);
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+enum err_code watch_open(struct src_folder *f, struct err *e)
+{
+    int status;
+
+    f->folder_wd = f->parent_wd = -1;
+    f->state = WATCH_PARENTS;
+    f->inotify_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+    if (f->inotify_fd < 0)
+        return err_sys(e, errno, "inotify");
+    status = uv_poll_init(f->loop, &f->inotify_poll, f->inotify_fd);
+    if (status != 0) {
+        close(f->inotify_fd);
+        return err_sys(e, -status, "watch inotify");
+    }
+    f->inotify_poll.data = f;
+    f->open_handles++;
+    uv_poll_start(&f->inotify_poll, UV_READABLE, on_inotify);
+
+    /* Without /proc only a mount that is laid over the folder goes unnoticed. */
+    f->mounts_fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+    if (f->mounts_fd >= 0 && uv_poll_init(f->loop, &f->mounts_poll, f->mounts_fd) == 0) {
+        f->mounts_poll.data = f;
+        f->open_handles++;
+        uv_poll_start(&f->mounts_poll, UV_PRIORITIZED, on_mounts);
+    } else if (f->mounts_fd >= 0) {
+        close(f->mounts_fd);
+        f->mounts_fd = -1;
+    }
+
+    if (!take_folder(f)) {
+        watch_parent(f);
+        if (take_folder(f)) /* it appeared just now */
+            return ERR_OK;
+        log_warn("the manifest folder is missing; it counts when it appears", F_STR("path", f->dir));
+    }
+    return ERR_OK;
+}
+
+void watch_close(struct src_folder *f)
+{
+    uv_close((uv_handle_t *)&f->inotify_poll, folder_handle_closed);
+    close(f->inotify_fd);
+    if (f->mounts_fd >= 0) {
+        uv_close((uv_handle_t *)&f->mounts_poll, folder_handle_closed);
+        close(f->mounts_fd);
+    }
+}

@@ -1,0 +1,398 @@
+/*
+ * conn - one connection of the status socket: reads requests one by one (what a client pipelines waits), writes answers and streams.
+ * One timer: while a request comes in, between requests, and while an answer is taken.
+ */
+#include "agent/status/internal.h"
+
+#include <string.h>
+#include <sys/socket.h>
+
+/* Unparsed input that may wait behind a request: as much as one request can be. */
+#define PIPELINE_MAX (STATUS_HEAD_MAX + STATUS_BODY_MAX)
+
+static void on_timer(uv_timer_t *timer);
+static void next_request(struct conn *c);
+
+struct write {
+    uv_write_t req;
+    struct conn *conn;
+    char *data;
+};
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct conn *c = handle->data;
+    struct status_server *s = c->server;
+
+    if (--c->open_handles > 0)
+        return;
+    LIST_REMOVE(c, all);
+    s->n_conns--;
+    if (c->role != PEER_ROOT)
+        s->n_others--;
+    status_parser_done(&c->parser);
+    buf_done(&c->in);
+    free(c);
+    if (s->unaccepted && !s->closing)
+        conn_accept(s);
+    server_maybe_free(s);
+}
+
+void conn_close(struct conn *c)
+{
+    if (c->state == CONN_CLOSING)
+        return;
+    c->state = CONN_CLOSING;
+    if (c->watch != NULL)
+        watch_gone(c);
+    if (c->log != NULL)
+        logs_gone(c);
+    if (c->reply != NULL)
+        status_reply_orphan(c->reply);
+    uv_close((uv_handle_t *)&c->pipe, on_closed);
+    uv_close((uv_handle_t *)&c->timer, on_closed);
+}
+
+/* ---- writing --------------------------------------------------------------------------------- */
+
+size_t conn_backlog(const struct conn *c)
+{
+    return uv_stream_get_write_queue_size((const uv_stream_t *)&c->pipe);
+}
+
+static void arm(struct conn *c, uint64_t ms)
+{
+    c->progress = conn_backlog(c);
+    uv_timer_start(&c->timer, on_timer, ms, 0);
+}
+
+static void on_written(uv_write_t *req, int status)
+{
+    struct write *w = (struct write *)req;
+    struct conn *c = w->conn;
+
+    free(w->data);
+    free(w);
+    c->writes--;
+    if (c->state == CONN_CLOSING)
+        return;
+    if (status < 0) {
+        conn_close(c);
+    } else if (c->writes == 0) {
+        if (c->state == CONN_STREAMING && c->log != NULL)
+            logs_drained(c);
+        else if (c->state == CONN_ANSWERING && c->reply == NULL)
+            next_request(c);
+    }
+}
+
+/* Takes `data` (malloc'ed). */
+static void send_data(struct conn *c, char *data, size_t n)
+{
+    struct write *w = calloc(1, sizeof(*w));
+    uv_buf_t piece = uv_buf_init(data, (unsigned)n);
+
+    if (w == NULL || c->state == CONN_CLOSING) {
+        free(w);
+        free(data);
+        conn_close(c);
+        return;
+    }
+    w->conn = c;
+    w->data = data;
+    c->writes++;
+    if (uv_write(&w->req, (uv_stream_t *)&c->pipe, &piece, 1, on_written) != 0) {
+        c->writes--;
+        free(w);
+        free(data);
+        conn_close(c);
+    }
+}
+
+static void send_buf(struct conn *c, struct buf *b)
+{
+    size_t n = b->n;
+    char *data;
+
+    if (b->failed || (data = buf_detach(b)) == NULL) {
+        buf_done(b);
+        conn_close(c);
+        return;
+    }
+    send_data(c, data, n);
+}
+
+/* ---- answers --------------------------------------------------------------------------------- */
+
+static void add_head(struct conn *c, struct buf *b, int http_code, const char *type, const char *extra_head)
+{
+    buf_addf(b, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\n%s%s", http_code, status_phrase(http_code), type,
+             extra_head != NULL ? extra_head : "", c->last ? "Connection: close\r\n" : "");
+}
+
+void conn_answer(struct conn *c, int http_code, const char *type, const char *extra_head, const void *body, size_t n)
+{
+    struct buf b = BUF_INIT(SIZE_MAX - 1);
+
+    if (!c->parser.request.keep_alive)
+        c->last = true;
+    add_head(c, &b, http_code, type, extra_head);
+    buf_addf(&b, "Content-Length: %zu\r\n\r\n", n);
+    if (c->parser.request.method != METHOD_HEAD)
+        buf_add(&b, body, n);
+    c->state = CONN_ANSWERING;
+    send_buf(c, &b);
+    if (c->state == CONN_ANSWERING)
+        arm(c, c->server->write_ms);
+}
+
+void conn_json(struct conn *c, int http_code, json_t *body)
+{
+    char *text = body != NULL ? json_dumps(body, c->pretty ? JSON_INDENT(2) : JSON_COMPACT) : NULL;
+    size_t n = text != NULL ? strlen(text) : 0;
+
+    json_decref(body);
+    if (text == NULL) {
+        conn_answer(c, 500, "text/plain; charset=utf-8", NULL, "out of memory\n", strlen("out of memory\n"));
+        return;
+    }
+    text[n] = '\n'; /* for terminals; the zero byte is not sent */
+    conn_answer(c, http_code, "application/json", NULL, text, n + 1);
+    free(text);
+}
+
+void conn_status(struct conn *c, int http_code, const char *reason, const char *kind, const char *name,
+                 const char *message)
+{
+    conn_json(c, http_code, status_object(http_code, reason, kind, name, message));
+}
+
+void conn_err(struct conn *c, const struct err *e)
+{
+    int http_code = status_http_code(e->code);
+
+    conn_status(c, http_code, status_reason(http_code), NULL, NULL, e->text);
+}
+
+/* ---- streams --------------------------------------------------------------------------------- */
+
+void conn_stream_begin(struct conn *c, const char *type)
+{
+    struct buf b = BUF_INIT(STATUS_HEAD_MAX);
+
+    c->chunked = !c->parser.request.http10;
+    if (!c->parser.request.keep_alive)
+        c->last = true;
+    add_head(c, &b, 200, type, c->chunked ? "Transfer-Encoding: chunked\r\n" : NULL);
+    buf_adds(&b, "\r\n");
+    c->state = CONN_STREAMING;
+    uv_timer_stop(&c->timer);
+    send_buf(c, &b);
+}
+
+void conn_stream(struct conn *c, const void *data, size_t n)
+{
+    struct buf b = BUF_INIT(SIZE_MAX - 1);
+
+    if (n == 0 || c->state != CONN_STREAMING)
+        return;
+    if (c->chunked)
+        buf_addf(&b, "%zx\r\n", n);
+    buf_add(&b, data, n);
+    if (c->chunked)
+        buf_adds(&b, "\r\n");
+    send_buf(c, &b);
+}
+
+void conn_stream_end(struct conn *c)
+{
+    char *end;
+
+    if (c->state != CONN_STREAMING)
+        return;
+    c->state = CONN_ANSWERING;
+    arm(c, c->server->write_ms);
+    end = strdup(c->chunked && c->parser.request.method != METHOD_HEAD ? "0\r\n\r\n" : "");
+    if (end == NULL)
+        conn_close(c);
+    else
+        send_data(c, end, strlen(end));
+}
+
+/* ---- requests -------------------------------------------------------------------------------- */
+
+static void refuse(struct conn *c)
+{
+    int http_code = c->parser.http_code;
+
+    c->last = true;
+    conn_status(c, http_code, status_reason(http_code), NULL, NULL, c->parser.error);
+}
+
+/* Parses what is there until a request is complete. */
+static void parse(struct conn *c)
+{
+    while (c->state == CONN_READING && c->in.n > 0) {
+        size_t used = status_parser_feed(&c->parser, c->in.p, c->in.n);
+
+        buf_remove_front(&c->in, used);
+        if (c->parser.state == PARSE_MORE)
+            continue;
+        uv_timer_stop(&c->timer);
+        c->server->count.requests++;
+        c->state = CONN_ANSWERING;
+        if (c->parser.state == PARSE_FAILED)
+            refuse(c);
+        else
+            route_request(c);
+    }
+    if (c->state == CONN_READING && c->eof)
+        conn_close(c);
+}
+
+static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret)
+{
+    struct conn *c = handle->data;
+
+    (void)suggested;
+    *ret = uv_buf_init(c->server->read_buffer, sizeof(c->server->read_buffer));
+}
+
+static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *piece)
+{
+    struct conn *c = stream->data;
+
+    if (n == UV_EOF) {
+        /* A client may stop sending and still want its answer; but an endless one has no other way to see that nobody listens. */
+        c->eof = c->last = true;
+        if (c->state == CONN_READING || (c->state == CONN_STREAMING && (c->log == NULL || logs_endless(c))))
+            conn_close(c);
+        return;
+    }
+    if (n < 0) {
+        conn_close(c);
+        return;
+    }
+    if (n == 0 || c->state == CONN_CLOSING)
+        return;
+    if (c->idle) {
+        c->idle = false;
+        arm(c, c->server->head_ms);
+    }
+    buf_add(&c->in, piece->base, (size_t)n);
+    if (c->in.failed) {
+        conn_close(c);
+        return;
+    }
+    parse(c);
+    if (c->in.n > PIPELINE_MAX) {
+        if (c->state == CONN_STREAMING)
+            conn_close(c);
+        else if (c->state == CONN_ANSWERING) {
+            uv_read_stop(stream);
+            c->stopped = true;
+        }
+    }
+}
+
+static void next_request(struct conn *c)
+{
+    if (c->last) {
+        conn_close(c);
+        return;
+    }
+    c->state = CONN_READING;
+    c->pretty = false;
+    status_parser_next(&c->parser);
+    c->idle = c->in.n == 0;
+    arm(c, c->idle ? c->server->idle_ms : c->server->head_ms);
+    parse(c);
+    if (c->stopped && c->state != CONN_CLOSING) {
+        c->stopped = false;
+        if (uv_read_start((uv_stream_t *)&c->pipe, on_alloc, on_read) != 0)
+            conn_close(c);
+    }
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct conn *c = timer->data;
+
+    if (c->state == CONN_READING && c->parser.begun) {
+        c->state = CONN_ANSWERING;
+        c->last = true;
+        conn_status(c, 408, status_reason(408), NULL, NULL, "the request did not come in in time");
+    } else if (c->state == CONN_ANSWERING && conn_backlog(c) < c->progress) {
+        arm(c, c->server->write_ms);
+    } else {
+        conn_close(c);
+    }
+}
+
+/* ---- the beginning --------------------------------------------------------------------------- */
+
+static enum peer_role who_is_it(struct conn *c)
+{
+    struct ucred cred;
+    socklen_t size = sizeof(cred);
+    gid_t groups[256]; /* more than a login has; what does not fit is asked for below */
+    mem_auto gid_t *more = NULL;
+    gid_t *all = groups;
+    socklen_t groups_size = sizeof(groups);
+    uv_os_fd_t fd;
+
+    if (uv_fileno((uv_handle_t *)&c->pipe, &fd) != 0 || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &size) < 0)
+        return PEER_NOBODY;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &groups_size) < 0) {
+        all = more = errno == ERANGE ? malloc(groups_size) : NULL;
+        if (more == NULL || getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, more, &groups_size) < 0)
+            groups_size = 0;
+    }
+    return server_peer_role(c->server, cred.uid, cred.gid, all, groups_size / sizeof(gid_t));
+}
+
+static void turn_away(struct conn *c, int http_code, const char *message)
+{
+    c->state = CONN_ANSWERING;
+    c->last = true;
+    c->server->count.refused++;
+    conn_status(c, http_code, status_reason(http_code), NULL, NULL, message);
+}
+
+void conn_accept(struct status_server *s)
+{
+    struct conn *c = calloc(1, sizeof(*c));
+
+    s->unaccepted = c == NULL; /* libuv holds the client (and all after it) until uv_accept(): tried again in on_closed() */
+    if (c == NULL)
+        return;
+    c->server = s;
+    buf_init(&c->in, PIPELINE_MAX + sizeof(s->read_buffer));
+    status_parser_init(&c->parser);
+    uv_pipe_init(s->loop, &c->pipe, 0);
+    uv_timer_init(s->loop, &c->timer);
+    c->pipe.data = c->timer.data = c;
+    c->open_handles = 2;
+    LIST_INSERT_HEAD(&s->conns, c, all);
+    s->n_conns++;
+    s->count.connections++;
+    if (uv_accept((uv_stream_t *)&s->pipe, (uv_stream_t *)&c->pipe) != 0) {
+        s->n_others++;
+        conn_close(c);
+        return;
+    }
+    c->role = who_is_it(c);
+    if (c->role != PEER_ROOT)
+        s->n_others++;
+    if (c->role == PEER_NOBODY) {
+        turn_away(c, 403, "only root and the members of the socket's group may use this socket");
+    } else if (s->n_conns > STATUS_CONNS_MAX || (c->role != PEER_ROOT && s->n_others > STATUS_CONNS_OTHERS)) {
+        turn_away(c, 503, "too many connections");
+    } else {
+        arm(c, c->server->head_ms);
+        if (uv_read_start((uv_stream_t *)&c->pipe, on_alloc, on_read) != 0)
+            conn_close(c);
+    }
+}

@@ -1,0 +1,143 @@
+/* internal - what the files of agent/status/ share among themselves.  Loop thread only. */
+#ifndef AGENT_STATUS_INTERNAL_H
+#define AGENT_STATUS_INTERNAL_H
+#include "agent/api/selector.h"
+#include "agent/status/request.h"
+#include "agent/status/server.h"
+#include "base/list.h"
+
+#include <jansson.h>
+#include <uv.h>
+
+/* ---- limits ---------------------------------------------------------------------------------- */
+#define STATUS_CONNS_MAX 128      /* connections at a time; */
+#define STATUS_CONNS_OTHERS 96    /* of these for others than root, so that root always gets in */
+#define STATUS_HEAD_MS 10000      /* for a request to come in completely */
+#define STATUS_IDLE_MS 60000      /* a connection without a request is kept open */
+#define STATUS_WRITE_MS 60000     /* an answer of which the client takes nothing */
+#define STATUS_BACKLOG_MAX (4u << 20) /* bytes that a watch or log follower may be behind */
+
+/* ---- conn.c: one connection ------------------------------------------------------------------- */
+enum conn_state {
+    CONN_READING,   /* waits for a request */
+    CONN_ANSWERING, /* the answer is being made (status_reply) or sent */
+    CONN_STREAMING, /* watch or log: ends when one of both sides ends it */
+    CONN_CLOSING,
+};
+
+enum peer_role { PEER_NOBODY, PEER_READER, PEER_ROOT };
+
+struct watcher;
+struct log_stream;
+
+struct conn {
+    LIST_ENTRY(conn) all;
+    struct status_server *server;
+    enum conn_state state;
+    enum peer_role role;
+    uv_pipe_t pipe;
+    uv_timer_t timer;
+    int open_handles;
+    struct status_parser parser;
+    struct buf in; /* received, not parsed yet */
+    size_t writes; /* under way */
+    size_t progress; /* bytes that were waiting when the timer was last set */
+    bool eof, stopped, last; /* the peer sends no more; reading is stopped; the connection ends after this answer */
+    bool idle;    /* between requests */
+    bool pretty;
+    bool chunked;
+    struct watcher *watch;
+    struct log_stream *log;
+    struct status_reply *reply;
+};
+
+void conn_accept(struct status_server *s);
+void conn_close(struct conn *c); /* at once; idempotent; the memory goes when its handles are closed */
+void status_reply_orphan(struct status_reply *r); /* routes.c: its connection is gone */
+
+/* One answer a request.  All of them take the connection to the next request, or close it. */
+void conn_answer(struct conn *c, int http_code, const char *type, const char *extra_head, const void *body, size_t n);
+void conn_json(struct conn *c, int http_code, json_t *body /* stolen; NULL: out of memory */);
+void conn_status(struct conn *c, int http_code, const char *reason, const char *kind, const char *name,
+                 const char *message);
+void conn_err(struct conn *c, const struct err *e);
+
+/* Streams: begin, any number of pieces (what does not fit into the socket waits), end. */
+void conn_stream_begin(struct conn *c, const char *type);
+void conn_stream(struct conn *c, const void *data, size_t n);
+void conn_stream_end(struct conn *c);
+size_t conn_backlog(const struct conn *c);
+
+/* ---- reply.c: what answers look like ----------------------------------------------------------- */
+int status_http_code(enum err_code code);
+const char *status_reason(int http_code); /* Kubernetes' word: "NotFound" */
+const char *status_phrase(int http_code); /* HTTP's: "Not Found" */
+json_t *status_object(int http_code, const char *reason, const char *kind, const char *name, const char *message);
+
+/* ---- routes.c ---------------------------------------------------------------------------------- */
+void route_request(struct conn *c);
+
+/* ---- select.c: label and field selectors on JSON objects ---------------------------------------- */
+#define SELECT_FIELDS_MAX 16
+struct selection {
+    struct api_selector *labels; /* NULL: all */
+    char *namespace_;            /* NULL: all */
+    struct {
+        char *path, *value;
+        bool differs;
+    } fields[SELECT_FIELDS_MAX];
+    size_t n_fields;
+};
+enum select_kind { SELECT_PODS, SELECT_EVENTS };
+/* From labelSelector and fieldSelector; ERR_INVALID: does not parse, or a field that cannot be selected by. */
+enum err_code selection_parse(const struct status_request *r, enum select_kind kind, const char *namespace_,
+                              struct selection *ret, struct err *e) MUST_CHECK;
+void selection_done(struct selection *s);
+bool selection_matches(const struct selection *s, const json_t *object);
+
+/* ---- watch.c ------------------------------------------------------------------------------------ */
+void watch_begin(struct conn *c, struct selection *selection /* moved */, json_t *pods /* array, borrowed */);
+void watch_gone(struct conn *c); /* the connection closes */
+/* The object with metadata.resourceVersion set to what the server knows of it, new; NULL: no memory. */
+json_t *with_version(struct status_server *s, json_t *pod);
+
+/* ---- logs.c ------------------------------------------------------------------------------------- */
+void logs_begin(struct conn *c, const char *namespace_, const char *name, const struct status_log_options *o);
+void logs_gone(struct conn *c);    /* the connection closes */
+bool logs_endless(const struct conn *c);
+void logs_drained(struct conn *c); /* all that was written is taken */
+
+/* ---- server.c ----------------------------------------------------------------------------------- */
+struct pod_version {
+    UT_hash_handle hh;
+    uint64_t version;
+    char key[]; /* namespace/name */
+};
+
+struct status_server {
+    uv_loop_t *loop;
+    struct status_provider provider;
+    char *path;
+    uv_pipe_t pipe;
+    dev_t dev; /* of the socket in the file system: only our own is removed */
+    ino_t ino;
+    bool has_group, closing, listening;
+    gid_t gid;
+    LIST_HEAD(, conn) conns;
+    size_t n_conns, n_others;
+    LIST_HEAD(, watcher) watchers;
+    LIST_HEAD(, log_stream) logs;
+    size_t n_logs; /* their work may outlive connections */
+    bool unaccepted; /* a client waits because there was no memory for it */
+    struct pod_version *versions;
+    uint64_t version, first_version; /* counts on from the milliseconds since 1970, so that it never goes back */
+    int64_t started_ns;
+    uint64_t head_ms, idle_ms, write_ms; /* STATUS_HEAD_MS, ...; shorter in tests */
+    struct {
+        uint64_t requests, connections, refused, dropped;
+    } count;
+    char read_buffer[64 * 1024];
+};
+void server_maybe_free(struct status_server *s);
+enum peer_role server_peer_role(const struct status_server *s, uid_t uid, gid_t gid, const gid_t *groups, size_t n);
+#endif

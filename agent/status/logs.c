@@ -1,0 +1,385 @@
+/*
+ * logs - a container's log as text to one client.  Every touch of the file happens on the worker pool, one piece at a time and only when
+ * the client took the piece before: a client that pauses (a pager) holds a connection, no memory.  Following watches the log's folder:
+ * growth, rotation and the end all show there.  A rotated file is read to its end before the new one.
+ */
+#include "agent/status/internal.h"
+
+#include "agent/runtime/cri_log.h"
+#include "base/log.h"
+#include "base/work.h"
+
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { PIECE = 128 * 1024 };
+
+struct log_stream {
+    LIST_ENTRY(log_stream) all;
+    struct status_server *server;
+    struct conn *conn; /* NULL: the client is gone */
+    char namespace_[64], name[256], container[64];
+    bool has_container;
+    struct status_log_options options;
+    char path[PATH_MAX];
+    uv_fs_event_t folder; /* while `watching` */
+    bool watching, folder_open;
+    bool running;  /* the container is: more may come */
+    bool changed;  /* something happened since the last read began */
+    bool caught_up; /* the client had seen all once */
+    enum { LOG_OPENING, LOG_READING, LOG_SENDING, LOG_WAITING, LOG_OVER } state;
+
+    /* the worker's, while `work` runs */
+    struct work work;
+    bool working;
+    int fd;
+    uint64_t offset;
+    struct cri_log_reader reader;
+    struct buf out;
+    bool at_end, limit_reached;
+};
+
+static void step(struct log_stream *l);
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
+static void maybe_free(struct log_stream *l)
+{
+    struct status_server *s = l->server;
+
+    if (l->conn != NULL || l->working || l->folder_open)
+        return;
+    if (l->fd >= 0)
+        close(l->fd);
+    cri_log_reader_done(&l->reader);
+    buf_done(&l->out);
+    LIST_REMOVE(l, all);
+    s->n_logs--;
+    free(l);
+    server_maybe_free(s);
+}
+
+static void on_folder_closed(uv_handle_t *handle)
+{
+    struct log_stream *l = handle->data;
+
+    l->folder_open = false;
+    maybe_free(l);
+}
+
+static void unwatch(struct log_stream *l)
+{
+    if (!l->watching)
+        return;
+    l->watching = false;
+    uv_close((uv_handle_t *)&l->folder, on_folder_closed);
+}
+
+void logs_gone(struct conn *c)
+{
+    struct log_stream *l = c->log;
+
+    c->log = NULL;
+    l->conn = NULL;
+    l->state = LOG_OVER;
+    unwatch(l);
+    maybe_free(l);
+}
+
+static void over(struct log_stream *l)
+{
+    struct conn *c = l->conn;
+
+    logs_gone(c);
+    conn_stream_end(c);
+}
+
+/* ---- on the worker pool ---------------------------------------------------------------------- */
+
+static int open_log(const char *path, struct stat *st, struct err *e)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
+
+    if (fd < 0) {
+        err_sys(e, errno, "open log %s", path);
+    } else if (fstat(fd, st) < 0 || !S_ISREG(st->st_mode)) {
+        close(fd);
+        fd = -1;
+        err_set(e, ERR_INVALID, "log %s is not a regular file", path);
+    }
+    return fd;
+}
+
+/* A log that is not there (yet) is an empty one. */
+static enum err_code open_and_seek(void *arg, struct err *e)
+{
+    struct log_stream *l = arg;
+    struct stat st;
+
+    l->fd = open_log(l->path, &st, e);
+    if (l->fd < 0) {
+        if (e->code != ERR_NOT_FOUND)
+            return e->code;
+        *e = (struct err){ 0 };
+        return ERR_OK;
+    }
+    if (l->options.has_tail)
+        return cri_log_tail_offset(l->fd, l->options.tail_lines, &l->offset, e);
+    return ERR_OK;
+}
+
+static ssize_t read_some(struct log_stream *l, char *piece)
+{
+    ssize_t n;
+
+    do
+        n = l->fd >= 0 ? pread(l->fd, piece, PIECE, (off_t)l->offset) : 0;
+    while (n < 0 && errno == EINTR);
+    return n;
+}
+
+/* The log that was begun anew after ours was moved away; -1: there is none. */
+static int find_new_file(struct log_stream *l)
+{
+    struct err ignored = { 0 };
+    struct stat now, ours;
+    int fd = open_log(l->path, &now, &ignored);
+
+    if (fd < 0 || l->fd < 0 || fstat(l->fd, &ours) < 0 || ours.st_dev != now.st_dev || ours.st_ino != now.st_ino)
+        return fd;
+    if ((uint64_t)now.st_size < l->offset) /* emptied in place */
+        return fd;
+    close(fd);
+    return -1;
+}
+
+static enum err_code read_piece(void *arg, struct err *e)
+{
+    struct log_stream *l = arg;
+    mem_auto char *piece = malloc(PIECE);
+    fd_auto next = -1;
+    ssize_t n;
+
+    if (piece == NULL)
+        return err_nomem(e);
+    buf_reset(&l->out);
+    /* What was written to the old file until the new one was begun is seen by the second read. */
+    while ((n = read_some(l, piece)) == 0) {
+        if (next >= 0) {
+            if (l->fd >= 0)
+                close(l->fd);
+            l->fd = take_fd(&next);
+            l->offset = 0;
+        } else if ((next = find_new_file(l)) < 0) {
+            break;
+        }
+    }
+    if (n < 0)
+        return err_sys(e, errno, "read log %s", l->path);
+    l->offset += (uint64_t)n;
+    l->at_end = n == 0;
+    l->limit_reached = !cri_log_reader_feed(&l->reader, piece, (size_t)n, &l->out);
+    return buf_check(&l->out, e);
+}
+
+/* ---- on the loop ----------------------------------------------------------------------------- */
+
+static void on_work_done(struct op *op, const struct err *result)
+{
+    struct log_stream *l = op->owner;
+    struct conn *c = l->conn;
+
+    l->working = false;
+    if (c == NULL) {
+        maybe_free(l);
+        return;
+    }
+    if (l->state == LOG_OPENING) {
+        if (result->code != ERR_OK) {
+            logs_gone(c);
+            conn_err(c, result);
+            return;
+        }
+        if (c->eof)
+            l->options.follow = false; /* what is there, and no more */
+        conn_stream_begin(c, "text/plain; charset=utf-8");
+        if (c->state == CONN_CLOSING)
+            return;
+        l->state = LOG_SENDING;
+        if (c->parser.request.method == METHOD_HEAD)
+            over(l);
+        return; /* on with logs_drained() */
+    }
+    if (result->code != ERR_OK) {
+        log_warn("a log cannot be read on", F_STR("pod", l->name), F_ERR(result));
+        conn_close(c); /* the answer has begun: only this tells the client */
+        return;
+    }
+    step(l);
+}
+
+static void start_read(struct log_stream *l)
+{
+    l->state = LOG_READING;
+    l->changed = false;
+    l->working = true;
+    work_start(&l->work, "read log", l->name, read_piece, l, l->server->loop, on_work_done, l);
+}
+
+/* After a piece was read. */
+static void step(struct log_stream *l)
+{
+    bool more = !l->at_end || (l->options.follow && (l->running || l->changed));
+    struct conn *c = l->conn;
+
+    if (!more)
+        cri_log_reader_finish(&l->reader, &l->out);
+    if (l->out.n > 0) {
+        l->state = LOG_SENDING;
+        conn_stream(c, l->out.p, l->out.n);
+        if (c->state == CONN_CLOSING)
+            return;
+        if (more && !l->limit_reached)
+            return; /* on with logs_drained() */
+    }
+    if (!more || l->limit_reached) {
+        over(l);
+    } else if (l->at_end && !l->changed) {
+        l->state = LOG_WAITING;
+        l->caught_up = true;
+    } else {
+        start_read(l);
+    }
+}
+
+bool logs_endless(const struct conn *c)
+{
+    return c->log->options.follow;
+}
+
+void logs_drained(struct conn *c)
+{
+    struct log_stream *l = c->log;
+
+    if (l->state == LOG_SENDING)
+        start_read(l);
+}
+
+/* ---- following ------------------------------------------------------------------------------- */
+
+static void look_again(struct log_stream *l)
+{
+    struct stat st;
+
+    l->changed = true;
+    if (l->state == LOG_WAITING) {
+        start_read(l);
+    } else if (l->state == LOG_SENDING && l->caught_up && stat(l->path, &st) == 0 &&
+               (uint64_t)st.st_size > l->offset + STATUS_BACKLOG_MAX) {
+        log_info("a client that follows a log is dropped: it fell too far behind", F_STR("pod", l->name));
+        l->server->count.dropped++;
+        conn_close(l->conn);
+    }
+}
+
+static void on_folder_event(uv_fs_event_t *handle, const char *filename, int events, int status)
+{
+    struct log_stream *l = handle->data;
+    const char *slash = strrchr(l->path, '/');
+
+    (void)events;
+    if (!l->watching)
+        return;
+    if (status != 0 || filename == NULL || strcmp(filename, slash + 1) == 0)
+        look_again(l);
+}
+
+static void watch_folder(struct log_stream *l)
+{
+    char folder[PATH_MAX];
+
+    strcpy(folder, l->path);
+    *strrchr(folder, '/') = '\0';
+    uv_fs_event_init(l->server->loop, &l->folder);
+    l->folder.data = l;
+    l->folder_open = l->watching = true;
+    /* Without it (no watches left) the log still moves on with what the provider tells. */
+    if (uv_fs_event_start(&l->folder, on_folder_event, folder, 0) != 0)
+        log_debug("a log's folder cannot be watched", F_STR("path", folder));
+}
+
+void status_server_log_event(struct status_server *s, const char *namespace_, const char *name)
+{
+    struct log_stream *l, *next;
+
+    for (l = LIST_FIRST(&s->logs); l != NULL; l = next) {
+        char path[PATH_MAX];
+        struct err e = { 0 };
+        bool running = false;
+
+        next = LIST_NEXT(l, all);
+        if (l->conn == NULL || !l->options.follow || strcmp(l->namespace_, namespace_) != 0 ||
+            strcmp(l->name, name) != 0)
+            continue;
+        /* Another path is another instance's log: ours has ended. */
+        if (s->provider.log_path(s->provider.arg, namespace_, name, l->has_container ? l->container : NULL,
+                                 l->options.previous, path, sizeof(path), &running, &e) != ERR_OK ||
+            strcmp(path, l->path) != 0)
+            running = false;
+        l->running = running;
+        look_again(l);
+    }
+}
+
+/* ---- the beginning --------------------------------------------------------------------------- */
+
+void logs_begin(struct conn *c, const char *namespace_, const char *name, const struct status_log_options *o)
+{
+    struct status_server *s = c->server;
+    struct log_stream *l = calloc(1, sizeof(*l));
+    struct err e = { 0 };
+
+    if (l == NULL) {
+        conn_json(c, 500, NULL);
+        return;
+    }
+    l->has_container = o->container != NULL;
+    if (snprintf(l->namespace_, sizeof(l->namespace_), "%s", namespace_) >= (int)sizeof(l->namespace_) ||
+        snprintf(l->name, sizeof(l->name), "%s", name) >= (int)sizeof(l->name) ||
+        snprintf(l->container, sizeof(l->container), "%s", l->has_container ? o->container : "") >=
+            (int)sizeof(l->container)) {
+        free(l);
+        conn_status(c, 404, "NotFound", NULL, NULL, "no pod or container has a name of that length");
+        return;
+    }
+    if (s->provider.log_path(s->provider.arg, namespace_, name, o->container, o->previous, l->path, sizeof(l->path),
+                             &l->running, &e) != ERR_OK) {
+        int http_code = e.code == ERR_PRECONDITION ? 400 : status_http_code(e.code); /* as kubelet: not started yet */
+
+        free(l);
+        conn_status(c, http_code, status_reason(http_code), "pods", name, e.text);
+        return;
+    }
+    l->server = s;
+    l->conn = c;
+    l->options = *o;
+    l->options.container = NULL; /* borrowed from the request */
+    l->fd = -1;
+    buf_init(&l->out, 16 * PIECE); /* timestamps may make it longer than what was read, never that much */
+    cri_log_reader_init(&l->reader);
+    l->reader.timestamps = o->timestamps;
+    l->reader.since_ns = o->since_ns;
+    l->reader.limit_bytes = o->limit_bytes;
+    LIST_INSERT_HEAD(&s->logs, l, all);
+    s->n_logs++;
+    c->log = l;
+    if (o->follow && strrchr(l->path, '/') != NULL && strrchr(l->path, '/') != l->path)
+        watch_folder(l);
+    l->state = LOG_OPENING;
+    l->working = true;
+    uv_timer_stop(&c->timer);
+    work_start(&l->work, "open log", name, open_and_seek, l, s->loop, on_work_done, l);
+}

@@ -1,0 +1,369 @@
+#include "agent/status/request.h"
+
+#include "base/clock.h"
+#include "base/parse.h"
+#include "base/scope.h"
+
+#include <jansson.h>
+#include <string.h>
+#include <strings.h>
+
+/* ---- bytes to a request ---------------------------------------------------------------------- */
+
+static int fail(struct status_parser *p, int http_code, const char *error)
+{
+    if (p->http_code == 0) {
+        p->http_code = http_code;
+        p->error = error;
+    }
+    return HPE_USER;
+}
+
+static int count_head(struct status_parser *p, size_t n)
+{
+    p->head_bytes += n;
+    return p->head_bytes > STATUS_HEAD_MAX ? fail(p, 431, "the head of the request is too long") : 0;
+}
+
+static int on_message_begin(llhttp_t *l)
+{
+    struct status_parser *p = l->data;
+
+    p->begun = true;
+    return 0;
+}
+
+static int on_url(llhttp_t *l, const char *at, size_t n)
+{
+    struct status_parser *p = l->data;
+
+    buf_add(&p->url, at, n);
+    return p->url.failed ? fail(p, 414, "the URL is too long") : count_head(p, n);
+}
+
+static int on_header(llhttp_t *l, const char *at, size_t n)
+{
+    (void)at;
+    return count_head(l->data, n);
+}
+
+static int on_headers_complete(llhttp_t *l)
+{
+    struct status_parser *p = l->data;
+
+    p->head_done = true;
+    return 0;
+}
+
+static int on_body(llhttp_t *l, const char *at, size_t n)
+{
+    struct status_parser *p = l->data;
+
+    (void)at;
+    p->body_bytes += n;
+    return p->body_bytes > STATUS_BODY_MAX ? fail(p, 413, "the body of the request is too long") : 0;
+}
+
+static int on_message_complete(llhttp_t *l)
+{
+    struct status_parser *p = l->data;
+
+    p->state = PARSE_DONE;
+    return HPE_PAUSED; /* one at a time */
+}
+
+static const llhttp_settings_t settings = {
+    .on_message_begin = on_message_begin,
+    .on_url = on_url,
+    .on_header_field = on_header,
+    .on_header_value = on_header,
+    .on_headers_complete = on_headers_complete,
+    .on_body = on_body,
+    .on_message_complete = on_message_complete,
+};
+
+void status_parser_init(struct status_parser *p)
+{
+    *p = (struct status_parser){ 0 };
+    buf_init(&p->url, STATUS_URL_MAX);
+    llhttp_init(&p->llhttp, HTTP_REQUEST, &settings);
+    p->llhttp.data = p;
+}
+
+void status_parser_done(struct status_parser *p)
+{
+    buf_done(&p->url);
+}
+
+void status_parser_next(struct status_parser *p)
+{
+    llhttp_resume(&p->llhttp);
+    buf_reset(&p->url);
+    p->request = (struct status_request){ 0 };
+    p->state = PARSE_MORE;
+    p->head_bytes = p->head_fed = p->body_bytes = 0;
+    p->begun = p->head_done = false;
+}
+
+static int hex(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* In place; false: a bad escape, a zero byte, or no UTF-8. */
+static bool decode(char *s, bool plus_is_blank)
+{
+    json_t *valid;
+    char *w = s;
+
+    for (char *r = s; *r != '\0'; r++) {
+        if (*r == '%') {
+            if (hex(r[1]) < 0 || hex(r[2]) < 0 || (r[1] == '0' && r[2] == '0'))
+                return false;
+            *w++ = (char)(hex(r[1]) * 16 + hex(r[2]));
+            r += 2;
+        } else {
+            *w++ = *r == '+' && plus_is_blank ? ' ' : *r;
+        }
+    }
+    *w = '\0';
+    valid = json_string(s); /* has the check; every text may come back in an answer */
+    json_decref(valid);
+    return valid != NULL;
+}
+
+static bool split_path(struct status_request *r, char *path)
+{
+    char *next;
+
+    for (char *s = path + 1; s != NULL && *s != '\0'; s = next) {
+        next = strchr(s, '/');
+        if (next != NULL)
+            *next++ = '\0';
+        if (!decode(s, false))
+            return false;
+        if (r->n_segments == STATUS_SEGMENTS_MAX) { /* no path of ours is that deep: not found */
+            r->n_segments = 0;
+            return true;
+        }
+        r->segments[r->n_segments++] = s;
+    }
+    return true;
+}
+
+static bool split_query(struct status_request *r, char *query)
+{
+    char *next;
+
+    for (char *s = query; s != NULL && *s != '\0'; s = next) {
+        char *value;
+
+        next = strchr(s, '&');
+        if (next != NULL)
+            *next++ = '\0';
+        if (*s == '\0')
+            continue;
+        value = strchr(s, '=');
+        if (value != NULL)
+            *value++ = '\0';
+        else
+            value = s + strlen(s);
+        if (r->n_params == STATUS_PARAMS_MAX || !decode(s, true) || !decode(value, true))
+            return false;
+        r->params[r->n_params++] = (struct status_param){ s, value };
+    }
+    return true;
+}
+
+/* "/path?query", or "http://host/path?query" as a proxy would send it. */
+static bool split_url(struct status_parser *p)
+{
+    char *url = p->url.p, *query;
+
+    if (strncasecmp(url, "http://", 7) == 0) {
+        url = strchr(url + 7, '/');
+        if (url == NULL)
+            return false;
+    }
+    if (url[0] != '/' || memchr(p->url.p, '\0', p->url.n) != NULL)
+        return false;
+    query = strchr(url, '?');
+    if (query != NULL)
+        *query++ = '\0';
+    return split_path(&p->request, url) && split_query(&p->request, query);
+}
+
+static enum status_method method_of(uint8_t method)
+{
+    switch (method) {
+    case HTTP_GET:
+        return METHOD_GET;
+    case HTTP_HEAD:
+        return METHOD_HEAD;
+    case HTTP_POST:
+        return METHOD_POST;
+    case HTTP_DELETE:
+        return METHOD_DELETE;
+    default:
+        return METHOD_OTHER;
+    }
+}
+
+static void finish(struct status_parser *p, bool upgrade)
+{
+    struct status_request *r = &p->request;
+
+    r->method = method_of(llhttp_get_method(&p->llhttp));
+    r->http10 = llhttp_get_http_major(&p->llhttp) < 1 ||
+                (llhttp_get_http_major(&p->llhttp) == 1 && llhttp_get_http_minor(&p->llhttp) == 0);
+    /* There is no protocol to upgrade to; what follows would not be HTTP. */
+    r->keep_alive = !upgrade && !r->http10 && llhttp_should_keep_alive(&p->llhttp);
+    if (!split_url(p) && r->method != METHOD_OTHER) { /* "OPTIONS *", "CONNECT host:port": 405 whatever it names */
+        p->state = PARSE_FAILED;
+        fail(p, 400, "the URL cannot be understood");
+    }
+}
+
+size_t status_parser_feed(struct status_parser *p, const char *bytes, size_t n)
+{
+    enum llhttp_errno code;
+    size_t used = n;
+
+    if (p->state != PARSE_MORE || n == 0)
+        return 0;
+    code = llhttp_execute(&p->llhttp, bytes, n);
+    if (code == HPE_OK) {
+        if (!p->head_done && (p->head_fed += n) > STATUS_HEAD_MAX) { /* blanks are nobody's name or value */
+            fail(p, 431, "the head of the request is too long");
+            p->state = PARSE_FAILED;
+        }
+        return used;
+    }
+    if (llhttp_get_error_pos(&p->llhttp) != NULL)
+        used = (size_t)(llhttp_get_error_pos(&p->llhttp) - bytes);
+    if (p->state == PARSE_DONE || code == HPE_PAUSED_UPGRADE) {
+        p->state = PARSE_DONE;
+        finish(p, code == HPE_PAUSED_UPGRADE || p->llhttp.upgrade != 0);
+    } else {
+        p->state = PARSE_FAILED;
+        fail(p, 400, "this is not a HTTP/1.1 request");
+    }
+    return used;
+}
+
+/* ---- parameters ------------------------------------------------------------------------------ */
+
+const char *status_param(const struct status_request *r, const char *key)
+{
+    for (size_t i = r->n_params; i-- > 0;)
+        if (strcmp(r->params[i].key, key) == 0)
+            return r->params[i].value;
+    return NULL;
+}
+
+static const char *given(const struct status_request *r, const char *key)
+{
+    const char *value = status_param(r, key);
+
+    return value != NULL && value[0] != '\0' ? value : NULL;
+}
+
+/* What Go's strconv.ParseBool takes, as the apiserver does. */
+enum err_code status_param_flag(const struct status_request *r, const char *key, bool *ret, struct err *e)
+{
+    static const char *const yes[] = { "1", "t", "T", "true", "TRUE", "True" };
+    static const char *const no[] = { "0", "f", "F", "false", "FALSE", "False" };
+    const char *value = given(r, key);
+
+    if (value == NULL)
+        return ERR_OK;
+    for (size_t i = 0; i < ARRAY_LEN(yes); i++) {
+        if (strcmp(value, yes[i]) == 0 || strcmp(value, no[i]) == 0) {
+            *ret = strcmp(value, yes[i]) == 0;
+            return ERR_OK;
+        }
+    }
+    return err_set(e, ERR_INVALID, "%s: \"%.64s\" is neither true nor false", key, value);
+}
+
+enum err_code status_param_number(const struct status_request *r, const char *key, uint64_t min, uint64_t max,
+                                  uint64_t *ret, struct err *e)
+{
+    const char *value = given(r, key);
+
+    return value == NULL ? ERR_OK : parse_u64(value, min, max, ret, key, e);
+}
+
+enum err_code status_log_options(const struct status_request *r, struct status_log_options *ret, struct err *e)
+{
+    struct status_log_options o = { .container = given(r, "container"), .has_tail = given(r, "tailLines") != NULL };
+    const char *since_time = given(r, "sinceTime");
+    uint64_t since_seconds = 0;
+
+    if (status_param_flag(r, "follow", &o.follow, e) != ERR_OK ||
+        status_param_flag(r, "previous", &o.previous, e) != ERR_OK ||
+        status_param_flag(r, "timestamps", &o.timestamps, e) != ERR_OK ||
+        status_param_number(r, "tailLines", 0, INT64_MAX, &o.tail_lines, e) != ERR_OK ||
+        status_param_number(r, "limitBytes", 1, INT64_MAX, &o.limit_bytes, e) != ERR_OK ||
+        status_param_number(r, "sinceSeconds", 1, INT32_MAX, &since_seconds, e) != ERR_OK)
+        return e->code;
+    if (since_time != NULL && since_seconds != 0)
+        return err_set(e, ERR_INVALID, "at most one of sinceTime and sinceSeconds may be given");
+    if (since_time != NULL && clock_parse(since_time, &o.since_ns, e) != ERR_OK)
+        return err_wrap(e, "sinceTime");
+    if (since_seconds != 0)
+        o.since_ns = clock_wall_ns() - (int64_t)since_seconds * 1000000000;
+    *ret = o;
+    return ERR_OK;
+}
+
+/* ---- routes ---------------------------------------------------------------------------------- */
+
+static const struct {
+    enum status_route route;
+    unsigned methods;
+    const char *segments[STATUS_SEGMENTS_MAX + 1]; /* "{ns}" and "{name}" take any */
+} routes[] = {
+    { ROUTE_HEALTHZ, METHOD_GET, { "healthz" } },
+    { ROUTE_READYZ, METHOD_GET, { "readyz" } },
+    { ROUTE_VERSION, METHOD_GET, { "version" } },
+    { ROUTE_METRICS, METHOD_GET, { "metrics" } },
+    { ROUTE_PODS, METHOD_GET, { "api", "v1", "pods" } },
+    { ROUTE_PODS, METHOD_GET, { "api", "v1", "namespaces", "{ns}", "pods" } },
+    { ROUTE_POD, METHOD_GET, { "api", "v1", "namespaces", "{ns}", "pods", "{name}" } },
+    { ROUTE_POD_LOG, METHOD_GET, { "api", "v1", "namespaces", "{ns}", "pods", "{name}", "log" } },
+    { ROUTE_EVENTS, METHOD_GET, { "api", "v1", "events" } },
+    { ROUTE_EVENTS, METHOD_GET, { "api", "v1", "namespaces", "{ns}", "events" } },
+    { ROUTE_EXPLAIN, METHOD_GET, { "explain", "{ns}", "{name}" } },
+    { ROUTE_MANIFESTS, METHOD_GET, { "manifests" } },
+    { ROUTE_IMAGES, METHOD_GET | METHOD_POST | METHOD_DELETE, { "images" } },
+    { ROUTE_OPERATIONS, METHOD_GET, { "debug", "operations" } },
+};
+
+struct status_match status_route(const struct status_request *r)
+{
+    for (size_t i = 0; i < ARRAY_LEN(routes); i++) {
+        struct status_match m = { .route = routes[i].route, .methods = routes[i].methods };
+        const char *const *want = routes[i].segments;
+        size_t n = 0;
+
+        if (m.methods & METHOD_GET)
+            m.methods |= METHOD_HEAD;
+        for (; n < r->n_segments && want[n] != NULL; n++) {
+            const char *got = r->segments[n];
+
+            if (strcmp(want[n], "{ns}") == 0 && got[0] != '\0')
+                m.namespace_ = got;
+            else if (strcmp(want[n], "{name}") == 0 && got[0] != '\0')
+                m.name = got;
+            else if (strcmp(want[n], got) != 0)
+                break;
+        }
+        if (n > 0 && n == r->n_segments && want[n] == NULL)
+            return m;
+    }
+    return (struct status_match){ .route = ROUTE_NONE };
+}

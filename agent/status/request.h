@@ -1,0 +1,101 @@
+/*
+ * request - the head of one HTTP/1.1 request: bytes in, a request and its route out; no I/O.
+ *
+ *     status_parser_init(&p);
+ *     used = status_parser_feed(&p, bytes, n);    until p.state is no longer PARSE_MORE
+ *     PARSE_DONE: p.request is filled in; take what you need, then status_parser_next(&p) for the next one
+ *     PARSE_FAILED: answer p.http_code with p.error and close; nothing after it can be understood
+ *
+ * Hostile input: everything is bounded.  Percent-encoding is decoded, what decodes to a zero byte or to something that is not
+ * UTF-8 is refused.  A body is skipped (no request of ours has one that matters).
+ */
+#ifndef AGENT_STATUS_REQUEST_H
+#define AGENT_STATUS_REQUEST_H
+#include "base/buf.h"
+
+#include <llhttp.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define STATUS_URL_MAX (8 * 1024)   /* 414 past it; the longest sensible label selector is far below */
+#define STATUS_HEAD_MAX (16 * 1024) /* URL, names and values of headers: 431 past it */
+#define STATUS_BODY_MAX (64 * 1024) /* 413 past it */
+#define STATUS_PARAMS_MAX 32
+#define STATUS_SEGMENTS_MAX 8
+
+enum status_method { METHOD_GET = 1, METHOD_HEAD = 2, METHOD_POST = 4, METHOD_DELETE = 8, METHOD_OTHER = 16 };
+
+struct status_param {
+    const char *key, *value; /* value "" when there is none */
+};
+
+struct status_request { /* strings live in the parser until status_parser_next() */
+    enum status_method method;
+    const char *segments[STATUS_SEGMENTS_MAX]; /* "/api/v1/pods" is {"api", "v1", "pods"} */
+    size_t n_segments;
+    struct status_param params[STATUS_PARAMS_MAX];
+    size_t n_params;
+    bool keep_alive; /* the client wants (and may have) another request on this connection */
+    bool http10;     /* no chunked encoding */
+};
+
+struct status_parser {
+    enum { PARSE_MORE, PARSE_DONE, PARSE_FAILED } state;
+    struct status_request request;
+    int http_code; /* PARSE_FAILED */
+    const char *error;
+    bool begun; /* the first byte of a request came */
+    /* private */
+    llhttp_t llhttp;
+    struct buf url;
+    size_t head_bytes, head_fed, body_bytes;
+    bool head_done;
+};
+
+void status_parser_init(struct status_parser *p);
+void status_parser_done(struct status_parser *p);
+size_t status_parser_feed(struct status_parser *p, const char *bytes, size_t n); /* how many were used */
+void status_parser_next(struct status_parser *p);
+
+/* The (last) parameter of that name, NULL if absent. */
+const char *status_param(const struct status_request *r, const char *key);
+/* Absent or empty: *ret stays.  ERR_INVALID names parameter and value. */
+enum err_code status_param_flag(const struct status_request *r, const char *key, bool *ret, struct err *e) MUST_CHECK;
+enum err_code status_param_number(const struct status_request *r, const char *key, uint64_t min, uint64_t max,
+                                  uint64_t *ret, struct err *e) MUST_CHECK;
+
+enum status_route {
+    ROUTE_NONE,
+    ROUTE_HEALTHZ,
+    ROUTE_READYZ,
+    ROUTE_VERSION,
+    ROUTE_METRICS,
+    ROUTE_PODS,
+    ROUTE_POD,
+    ROUTE_POD_LOG,
+    ROUTE_EVENTS,
+    ROUTE_EXPLAIN,
+    ROUTE_MANIFESTS,
+    ROUTE_IMAGES,
+    ROUTE_OPERATIONS,
+};
+
+struct status_match {
+    enum status_route route; /* ROUTE_NONE: 404 */
+    unsigned methods;        /* allowed ones; 405 if the request's is not among them */
+    const char *namespace_, *name; /* NULL: not in the path */
+};
+struct status_match status_route(const struct status_request *r);
+
+struct status_log_options {
+    const char *container; /* NULL: not given */
+    bool follow, previous, timestamps;
+    bool has_tail;
+    uint64_t tail_lines;
+    int64_t since_ns;     /* wall clock; 0: all */
+    uint64_t limit_bytes; /* 0: none */
+};
+enum err_code status_log_options(const struct status_request *r, struct status_log_options *ret,
+                                 struct err *e) MUST_CHECK;
+#endif

@@ -1,0 +1,231 @@
+#include "agent/status/internal.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/parse.h"
+
+#include <grp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+enum { BACKLOG = 64, GROUP_BUFFER = 64 * 1024 };
+
+/* ---- who may --------------------------------------------------------------------------------- */
+
+enum peer_role server_peer_role(const struct status_server *s, uid_t uid, gid_t gid, const gid_t *groups, size_t n)
+{
+    if (uid == 0)
+        return PEER_ROOT;
+    if (uid == geteuid() || (s->has_group && gid == s->gid))
+        return PEER_READER;
+    for (size_t i = 0; s->has_group && i < n; i++)
+        if (groups[i] == s->gid)
+            return PEER_READER;
+    return PEER_NOBODY;
+}
+
+static enum err_code find_group(const char *name, gid_t *ret, struct err *e)
+{
+    mem_auto char *buffer = malloc(GROUP_BUFFER);
+    struct err not_a_number = { 0 };
+    struct group group, *found = NULL;
+    uint64_t number;
+    int sys;
+
+    if (buffer == NULL)
+        return err_nomem(e);
+    sys = getgrnam_r(name, &group, buffer, GROUP_BUFFER, &found);
+    if (found != NULL)
+        *ret = group.gr_gid;
+    else if (parse_u64(name, 0, UINT32_MAX - 1, &number, "group", &not_a_number) == ERR_OK)
+        *ret = (gid_t)number;
+    else if (sys != 0)
+        return err_sys(e, sys, "look up group \"%s\"", name);
+    else
+        return err_set(e, ERR_NOT_FOUND, "group \"%s\" does not exist", name);
+    return ERR_OK;
+}
+
+/* ---- the socket ------------------------------------------------------------------------------ */
+
+static enum err_code set_address(struct sockaddr_un *address, const char *path, struct err *e)
+{
+    *address = (struct sockaddr_un){ .sun_family = AF_UNIX };
+    if (strlen(path) >= sizeof(address->sun_path))
+        return err_set(e, ERR_INVALID, "its path is longer than %zu bytes", sizeof(address->sun_path) - 1);
+    strcpy(address->sun_path, path);
+    return ERR_OK;
+}
+
+/* Nothing there, or what a dead daemon left: ERR_OK.  ERR_EXISTS: somebody answers. */
+static enum err_code check_place(const char *path, struct err *e)
+{
+    struct sockaddr_un address;
+    struct stat st;
+    fd_auto fd = -1;
+
+    if (lstat(path, &st) < 0)
+        return errno == ENOENT ? ERR_OK : err_sys(e, errno, "stat");
+    if (!S_ISSOCK(st.st_mode))
+        return err_set(e, ERR_PRECONDITION, "something else than a socket is in its place");
+    if (set_address(&address, path, e) != ERR_OK)
+        return e->code;
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return err_sys(e, errno, "socket");
+    /* EAGAIN: its queue is full, so somebody has it open. */
+    if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 || errno == EAGAIN)
+        return err_set(e, ERR_EXISTS, "another coracle is running on %s", path);
+    return errno == ECONNREFUSED || errno == ENOENT ? ERR_OK : err_sys(e, errno, "connect");
+}
+
+/*
+ * Bound beside the final name, with its owner and mode set before anybody can connect, then renamed over a dead one: at no
+ * time is there a gap, or a socket that the wrong people can open.
+ */
+static enum err_code bind_socket(struct status_server *s, int *ret, struct err *e)
+{
+    char beside[sizeof(((struct sockaddr_un *)0)->sun_path)];
+    struct sockaddr_un address;
+    struct stat st;
+    fd_auto fd = -1;
+
+    if (snprintf(beside, sizeof(beside), "%s.new", s->path) >= (int)sizeof(beside))
+        return err_set(e, ERR_INVALID, "its path is longer than %zu bytes", sizeof(beside) - strlen(".new") - 1);
+    if (set_address(&address, beside, e) != ERR_OK)
+        return e->code;
+    if (unlink(beside) < 0 && errno != ENOENT)
+        return err_sys(e, errno, "remove %s", beside);
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return err_sys(e, errno, "socket");
+    if (bind(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
+        return err_sys(e, errno, "bind %s", beside);
+    if (chmod(beside, s->has_group ? 0660 : 0600) < 0)
+        err_sys(e, errno, "chmod %s", beside);
+    else if (s->has_group && chown(beside, (uid_t)-1, s->gid) < 0)
+        err_sys(e, errno, "give %s to group %u", beside, s->gid);
+    else if (listen(fd, BACKLOG) < 0)
+        err_sys(e, errno, "listen");
+    else if (rename(beside, s->path) < 0)
+        err_sys(e, errno, "rename %s", beside);
+    else if (lstat(s->path, &st) < 0)
+        err_sys(e, errno, "stat");
+    if (e->code != ERR_OK) {
+        unlink(beside);
+        return e->code;
+    }
+    s->dev = st.st_dev;
+    s->ino = st.st_ino;
+    *ret = take_fd(&fd);
+    return ERR_OK;
+}
+
+static void on_connection(uv_stream_t *stream, int status)
+{
+    if (status == 0)
+        conn_accept(stream->data);
+    else
+        log_warn("a client cannot be accepted", F_STR("err", uv_strerror(status)));
+}
+
+static void on_pipe_closed(uv_handle_t *handle)
+{
+    struct status_server *s = handle->data;
+
+    s->listening = false;
+    server_maybe_free(s);
+}
+
+/* A client that leaves in the middle of an answer must not end the process: libuv writes without MSG_NOSIGNAL. */
+static void ignore_sigpipe(void)
+{
+    struct sigaction now;
+
+    if (sigaction(SIGPIPE, NULL, &now) == 0 && now.sa_handler == SIG_DFL)
+        signal(SIGPIPE, SIG_IGN);
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+void server_maybe_free(struct status_server *s)
+{
+    struct pod_version *v, *tmp;
+
+    if (!s->closing || s->listening || s->n_conns > 0 || s->n_logs > 0)
+        return;
+    HASH_ITER (hh, s->versions, v, tmp) {
+        HASH_DEL(s->versions, v);
+        free(v);
+    }
+    free(s->path);
+    free(s);
+}
+
+static enum err_code listen_on_loop(struct status_server *s, int fd, struct err *e)
+{
+    int status = uv_pipe_open(&s->pipe, fd);
+
+    if (status != 0) {
+        close(fd);
+        return err_sys(e, -status, "open socket");
+    }
+    status = uv_listen((uv_stream_t *)&s->pipe, BACKLOG, on_connection);
+    return status != 0 ? err_sys(e, -status, "listen") : ERR_OK;
+}
+
+enum err_code status_server_open(struct status_server **ret, const struct status_options *o, struct err *e)
+{
+    struct status_server *s = calloc(1, sizeof(*s));
+    int fd;
+
+    if (s == NULL || (s->path = strdup(o->path)) == NULL) {
+        free(s);
+        return err_nomem(e);
+    }
+    ignore_sigpipe();
+    s->loop = o->loop;
+    s->provider = *o->provider;
+    s->started_ns = clock_wall_ns();
+    s->version = s->first_version = (uint64_t)s->started_ns / 1000000;
+    s->head_ms = STATUS_HEAD_MS;
+    s->idle_ms = STATUS_IDLE_MS;
+    s->write_ms = STATUS_WRITE_MS;
+    s->has_group = o->group != NULL;
+    if ((s->has_group && find_group(o->group, &s->gid, e) != ERR_OK) || check_place(s->path, e) != ERR_OK ||
+        bind_socket(s, &fd, e) != ERR_OK) {
+        free(s->path);
+        free(s);
+        return e->code == ERR_EXISTS ? e->code : err_wrap(e, "status socket %s", o->path);
+    }
+    uv_pipe_init(s->loop, &s->pipe, 0);
+    s->pipe.data = s;
+    s->listening = true;
+    if (listen_on_loop(s, fd, e) != ERR_OK) {
+        status_server_close(s);
+        return err_wrap(e, "status socket %s", o->path);
+    }
+    *ret = s;
+    return ERR_OK;
+}
+
+void status_server_close(struct status_server *s)
+{
+    struct conn *c, *next;
+    struct stat st;
+
+    if (s == NULL)
+        return;
+    s->closing = true;
+    if (lstat(s->path, &st) == 0 && st.st_dev == s->dev && st.st_ino == s->ino)
+        unlink(s->path);
+    uv_close((uv_handle_t *)&s->pipe, on_pipe_closed);
+    for (c = LIST_FIRST(&s->conns); c != NULL; c = next) {
+        next = LIST_NEXT(c, all); /* freed later, when its handles are closed */
+        conn_close(c);
+    }
+}

@@ -1,0 +1,233 @@
+/*
+ * watch - clients that follow the pods.  Each gets all that match as ADDED, then what changes.  A pod that begins or ends to match (its
+ * labels may change) is ADDED or DELETED for that client, as an apiserver does it.
+ */
+#include "agent/status/internal.h"
+
+#include "base/json.h"
+#include "base/log.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct known { /* a pod that the client knows of */
+    UT_hash_handle hh;
+    char key[]; /* namespace/name */
+};
+
+struct watcher {
+    LIST_ENTRY(watcher) all;
+    struct conn *conn;
+    struct selection selection;
+    struct known *known;
+    size_t allowance; /* bytes of the first set, which no client can be blamed for */
+};
+
+enum { KEY_SIZE = 320 };
+
+static void key_of(const json_t *pod, char ret[KEY_SIZE])
+{
+    const json_t *meta = json_object_get(pod, "metadata");
+    const char *namespace_ = json_str(meta, "namespace"), *name = json_str(meta, "name");
+
+    snprintf(ret, KEY_SIZE, "%s/%s", namespace_ != NULL ? namespace_ : "", name != NULL ? name : "");
+}
+
+/* ---- versions -------------------------------------------------------------------------------- */
+
+/* A copy that shares all but what differs. */
+static json_t *set_version(json_t *pod, uint64_t version)
+{
+    json_t *copy = json_copy(pod), *meta = json_copy(json_object_get(pod, "metadata"));
+    char text[24];
+
+    snprintf(text, sizeof(text), "%llu", (unsigned long long)version);
+    if (meta == NULL || json_object_set_new(meta, "resourceVersion", json_string(text)) < 0 ||
+        json_object_set(copy, "metadata", meta) < 0) {
+        json_decref(copy);
+        copy = NULL;
+    }
+    json_decref(meta);
+    return copy;
+}
+
+json_t *with_version(struct status_server *s, json_t *pod)
+{
+    struct pod_version *v;
+    char key[KEY_SIZE];
+
+    key_of(pod, key);
+    HASH_FIND_STR(s->versions, key, v);
+    return set_version(pod, v != NULL ? v->version : s->first_version);
+}
+
+static void note_version(struct status_server *s, const char *key, bool deleted)
+{
+    struct pod_version *v;
+
+    s->version++;
+    HASH_FIND_STR(s->versions, key, v);
+    if (v != NULL && deleted) {
+        HASH_DEL(s->versions, v);
+        free(v);
+    } else if (v == NULL && !deleted) {
+        v = calloc(1, sizeof(*v) + strlen(key) + 1);
+        if (v == NULL)
+            return;
+        strcpy(v->key, key);
+        HASH_ADD_STR(s->versions, key, v);
+        if (v->hh.tbl == NULL) {
+            free(v);
+            return;
+        }
+        v->version = s->version;
+    } else if (v != NULL) {
+        v->version = s->version;
+    }
+}
+
+/* ---- watchers -------------------------------------------------------------------------------- */
+
+void watch_gone(struct conn *c)
+{
+    struct watcher *w = c->watch;
+    struct known *known, *tmp;
+
+    LIST_REMOVE(w, all);
+    HASH_ITER (hh, w->known, known, tmp) {
+        HASH_DEL(w->known, known);
+        free(known);
+    }
+    selection_done(&w->selection);
+    free(w);
+    c->watch = NULL;
+}
+
+static bool learn(struct watcher *w, const char *key)
+{
+    struct known *known = calloc(1, sizeof(*known) + strlen(key) + 1);
+
+    if (known == NULL)
+        return false;
+    strcpy(known->key, key);
+    HASH_ADD_STR(w->known, key, known);
+    if (known->hh.tbl == NULL) {
+        free(known);
+        return false;
+    }
+    return true;
+}
+
+static void send_event(struct watcher *w, const char *type, const char *object, size_t n)
+{
+    struct buf b = BUF_INIT(SIZE_MAX - 1);
+    struct conn *c = w->conn;
+
+    buf_addf(&b, "{\"type\":\"%s\",\"object\":", type);
+    buf_add(&b, object, n);
+    buf_adds(&b, "}\n");
+    if (b.failed)
+        conn_close(c);
+    else
+        conn_stream(c, b.p, b.n);
+    buf_done(&b);
+    if (c->state != CONN_CLOSING && conn_backlog(c) > STATUS_BACKLOG_MAX + w->allowance) {
+        log_info("a watching client is dropped: it fell too far behind");
+        c->server->count.dropped++;
+        conn_close(c);
+    }
+}
+
+void watch_begin(struct conn *c, struct selection *selection, json_t *pods)
+{
+    struct watcher *w = calloc(1, sizeof(*w));
+    json_t *pod, *object;
+    char key[KEY_SIZE];
+    size_t i;
+
+    if (w == NULL) {
+        conn_json(c, 500, NULL);
+        return;
+    }
+    w->conn = c;
+    w->selection = *selection;
+    *selection = (struct selection){ 0 };
+    w->allowance = SIZE_MAX - STATUS_BACKLOG_MAX;
+    c->watch = w;
+    LIST_INSERT_HEAD(&c->server->watchers, w, all);
+    conn_stream_begin(c, "application/json");
+    if (c->state != CONN_CLOSING && c->parser.request.method == METHOD_HEAD) {
+        watch_gone(c);
+        conn_stream_end(c);
+        return;
+    }
+    json_array_foreach (pods, i, pod) {
+        char *text;
+
+        if (c->state == CONN_CLOSING)
+            return;
+        if (!selection_matches(&w->selection, pod))
+            continue;
+        key_of(pod, key);
+        object = with_version(c->server, pod);
+        text = object != NULL ? json_text(object) : NULL;
+        json_decref(object);
+        if (text == NULL || !learn(w, key))
+            conn_close(c);
+        else
+            send_event(w, "ADDED", text, strlen(text));
+        free(text);
+    }
+    if (c->state != CONN_CLOSING)
+        w->allowance = conn_backlog(c);
+}
+
+static void tell(struct watcher *w, bool deleted, const char *key, const json_t *pod, const char *text, size_t n)
+{
+    bool matches = !deleted && selection_matches(&w->selection, pod);
+    struct known *known;
+
+    HASH_FIND_STR(w->known, key, known);
+    if (matches && known != NULL) {
+        send_event(w, "MODIFIED", text, n);
+    } else if (matches) {
+        if (learn(w, key))
+            send_event(w, "ADDED", text, n);
+        else
+            conn_close(w->conn);
+    } else if (known != NULL) {
+        HASH_DEL(w->known, known);
+        free(known);
+        send_event(w, "DELETED", text, n);
+    }
+}
+
+void status_server_pod_event(struct status_server *s, const char *type, json_t *pod)
+{
+    bool deleted = strcmp(type, "DELETED") == 0;
+    struct watcher *w, *next;
+    char key[KEY_SIZE];
+    json_t *object;
+    char *text;
+
+    key_of(pod, key);
+    note_version(s, key, deleted);
+    if (LIST_EMPTY(&s->watchers))
+        return;
+    object = set_version(pod, s->version);
+    text = object != NULL ? json_text(object) : NULL;
+    for (w = LIST_FIRST(&s->watchers); w != NULL; w = next) {
+        next = LIST_NEXT(w, all); /* a watcher that is told may go, no other does */
+        if (text == NULL)
+            conn_close(w->conn); /* it would miss a change: better it begins anew */
+        else
+            tell(w, deleted, key, pod, text, strlen(text));
+    }
+    json_decref(object);
+    free(text);
+}
+
+bool status_server_has_watchers(const struct status_server *s)
+{
+    return !LIST_EMPTY(&s->watchers);
+}
