@@ -1,0 +1,33 @@
+# `make install` puts files in place below DESTDIR and runs nothing on the machine; `make uninstall` takes exactly them away again.
+bindir     := $(PREFIX)/bin
+libexecdir := $(PREFIX)/libexec/coracle
+unitdir    := $(PREFIX)/lib/systemd/system
+tmpfilesd  := $(PREFIX)/lib/tmpfiles.d
+docdir     := $(PREFIX)/share/doc/coracle
+sysconfdir := /etc
+
+install_docs := $(wildcard README.md ARCHITECTURE.md docs/*.md)
+
+.PHONY: install uninstall
+install: all ## install below DESTDIR (PREFIX=/usr); runs nothing
+	$(Q)install -d -m 0755 $(patsubst %,'$(DESTDIR)%',$(bindir) $(libexecdir) $(unitdir) $(tmpfilesd) $(docdir)/examples/manifests \
+	    $(docdir)/examples/cni $(sysconfdir)/coracle)
+	$(Q)install -d -m 0700 '$(DESTDIR)$(sysconfdir)/coracle/manifests'
+	$(Q)install -m 0755 $(B)/coracle '$(DESTDIR)$(bindir)/coracle'
+	$(Q)install -m 0755 $(B)/coracle-unpack $(B)/coracle-pause '$(DESTDIR)$(libexecdir)/'
+	$(Q)for unit in coracle.service coracle-pods.service; do \
+	    sed 's|@PREFIX@|$(PREFIX)|g' systemd/$$unit.in > '$(DESTDIR)$(unitdir)'/$$unit && chmod 0644 '$(DESTDIR)$(unitdir)'/$$unit || exit 1; \
+	done
+	$(Q)install -m 0644 systemd/tmpfiles.conf '$(DESTDIR)$(tmpfilesd)/coracle.conf'
+	$(Q)install -m 0644 $(wildcard examples/manifests/*.yaml) '$(DESTDIR)$(docdir)/examples/manifests/'
+	$(Q)install -m 0644 $(wildcard examples/cni/*.conflist) '$(DESTDIR)$(docdir)/examples/cni/'
+	$(Q)install -m 0755 examples/mkimage '$(DESTDIR)$(docdir)/examples/mkimage'
+	$(Q)$(if $(install_docs),install -m 0644 $(install_docs) '$(DESTDIR)$(docdir)/')
+
+# Manifests, state and logs stay: they are not ours to delete.
+uninstall: ## remove what install put below DESTDIR
+	$(Q)rm -f '$(DESTDIR)$(bindir)/coracle' $(patsubst %,'$(DESTDIR)$(libexecdir)/%',coracle-unpack coracle-pause) \
+	    $(patsubst %,'$(DESTDIR)$(unitdir)/%',coracle.service coracle-pods.service) '$(DESTDIR)$(tmpfilesd)/coracle.conf'
+	$(Q)rm -rf '$(DESTDIR)$(docdir)'
+	$(Q)rmdir --ignore-fail-on-non-empty '$(DESTDIR)$(libexecdir)' '$(DESTDIR)$(sysconfdir)/coracle/manifests' \
+	    '$(DESTDIR)$(sysconfdir)/coracle' 2> /dev/null || :

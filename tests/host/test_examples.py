@@ -1,0 +1,136 @@
+"""The pods of examples/ do what their comments say."""
+import os
+import signal
+import subprocess
+import time
+
+from coracle import (TOP, Failed, as_nobody, check, contains, equal, http_answers, http_get, links, mounts_below,
+                     read, run, firewall, until, world_processes)
+
+EXAMPLES = f"{TOP}/examples/manifests"
+
+
+def put_examples(node, *files):
+    for file in files:
+        node.put(file, read(f"{EXAMPLES}/{file}"))
+
+
+def test_web(t):
+    """the web server answers on pod IP and hostPort, and its page follows the ConfigMap without a restart"""
+    node = t.node()
+    node.import_image()
+    put_examples(node, "web-page.yaml", "web.yaml")
+    pod = node.wait_running("web")
+    contains(http_answers(pod.ip), "Hello from a ConfigMap", "page by pod IP")
+    contains(http_get("127.0.0.1", 8080), "Hello from a ConfigMap", "page by hostPort on loopback")
+    contains(http_get("10.77.0.1", 8080), "Hello from a ConfigMap", "page by hostPort on the node's address")
+
+    pid = node.pid(pod)
+    node.put("web-page.yaml", read(f"{EXAMPLES}/web-page.yaml").replace("Hello", "Greetings"))
+    until(lambda: "Greetings" in http_get(pod.ip), 5, "the new page")
+    run("sed", "-i", "s/Greetings/Once more/", f"{node.manifests}/web-page.yaml")  # in place: a temporary file comes and goes
+    until(lambda: "Once more" in http_get(pod.ip), 5, "the page after sed -i")
+    until(lambda: not node.problems(), 2, lambda: f"no problem is left after sed -i; now {node.problems()}")
+    now = node.pod("web")
+    equal((node.pid(now), now.restarts(), now.uid), (pid, 0, pod.uid), "process, restarts and uid after the edits")
+
+    node.remove("web.yaml")
+    node.wait_gone("web")
+    node.wait_no_traces(pod)
+    check("8080" not in firewall(), lambda: f"hostPort rules are left:\n{firewall()}")
+    node.stop()
+
+
+def test_shared(t):
+    """two containers share an emptyDir"""
+    node = t.node()
+    node.import_image()
+    put_examples(node, "shared.yaml")
+    pod = node.wait_running("shared")
+    until(lambda: "the writer says:" in node.logs("shared", "reader"), 10, "the reader reads what the writer wrote")
+    equal(len(pod.status["containerStatuses"]), 2, "containers")
+    equal(node.enter(pod, "touch", "/in/x", container="reader", ok=False).returncode, 1, "writing through the read-only mount")
+    node.stop()
+
+
+def test_job(t):
+    """a pod that completes stays Succeeded, with its Secret in an environment variable and in a file"""
+    node = t.node()
+    node.import_image()
+    put_examples(node, "job.yaml")
+    pod = node.wait_phase("job", "Succeeded")
+    equal(node.logs("job"), "mole logs in with 19 characters\n", "log")
+    word, detail = pod.state()
+    equal((word, detail.get("exitCode"), detail.get("reason"), pod.restarts()), ("terminated", 0, "Completed", 0), "state")
+    node.remove("job.yaml")
+    node.wait_gone("job")
+    node.wait_no_traces(pod)
+    node.stop()
+
+
+def test_crash(t):
+    """a crashing container is started again at once, then after 10 s, with kubelet's reasons and messages"""
+    node = t.node()
+    node.import_image()
+    put_examples(node, "crash.yaml")
+    pod = node.wait_pod("crash", lambda p: p.restarts() == 1 and p.state()[0] == "waiting" and
+                        p.state()[1].get("reason") == "CrashLoopBackOff", 20, "CrashLoopBackOff after the first restart")
+    equal(pod.phase, "Running", "phase in back-off")
+    contains(pod.state()[1]["message"], f"back-off 10s restarting failed container=fails pod=crash_default({pod.uid})")
+    last = pod.container()["lastState"]["terminated"]
+    equal((last["exitCode"], last["reason"]), (3, "Error"), "lastState")
+    start = time.monotonic()
+    node.wait_pod("crash", lambda p: p.restarts() == 2, 20, "the second restart")
+    waited = time.monotonic() - start
+    check(8.5 < waited < 11.5, f"the second restart came after {waited:.1f} s, wanted about 10")
+    contains(node.logs("crash", previous=True), "about to fail", "log of the instance before")
+    contains(node.cli("explain", "pod", "crash").stdout, "back-off", "explain")
+    reasons = [e["reason"] for e in node.events("crash")]
+    check("BackOff" in reasons, f"events: {reasons}")
+    node.stop()
+
+
+test_crash.seconds = 18
+
+
+def test_make_run(t):
+    """examples/run brings all examples up and leaves the machine as it was on Ctrl-C"""
+    run("mount", "-t", "tmpfs", "tmpfs", "/run")  # the default socket path, in this test's own mount namespace
+    mounts = read("/proc/self/mountinfo").count("\n")
+    cgroups = run("find", "/sys/fs/cgroup", "-maxdepth", "3", "-type", "d", "(", "-name", "kubepods", "-o", "-name", "coracle", ")").stdout
+    if cgroups:
+        raise Failed(f"something else uses the default cgroups here: {cgroups}")
+    with open(f"{t.scratch}/run.log", "wb") as log:
+        script = subprocess.Popen([f"{TOP}/examples/run", t.build], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                  env={**os.environ, "TMPDIR": f"{t.scratch}/tmp"}, start_new_session=True)
+
+    def get_pods():
+        result = run(f"{t.build}/coracle", "get", "pods", ok=False)
+        return {line.split()[0]: line.split() for line in result.stdout.splitlines()[1:]} if result.returncode == 0 else {}
+
+    try:
+        wanted = {"web": "Running", "shared": "Running", "job": "Completed"}
+        until(lambda: all(get_pods().get(n, ["", "", ""])[2] == s for n, s in wanted.items()) and "crash" in get_pods(), 40,
+              lambda: f"examples up; {get_pods()}\n{read(f'{t.scratch}/run.log')}", interval=0.3)
+        equal((get_pods()["web"][1], get_pods()["shared"][1], get_pods()["job"][1]), ("1/1", "2/2", "0/1"), "READY column")
+        contains(http_answers("127.0.0.1", 8080), "Hello from a ConfigMap")
+        equal(as_nobody(f"{t.build}/coracle", "get", "pods", ok=False).returncode != 0, True, "reading the socket as nobody fails")
+        second = run(f"{TOP}/examples/run", t.build, ok=False)
+        equal(second.returncode, 1, "a second run beside it")
+        contains(second.stderr, "is running already", "its message")
+    finally:
+        os.killpg(script.pid, signal.SIGINT)  # as a terminal does
+        code = script.wait(timeout=60)
+    log = read(f"{t.scratch}/run.log")
+    equal(code, 0, f"exit code after Ctrl-C; its output:\n{log}")
+    equal(os.listdir(f"{t.scratch}/tmp"), [], "scratch folder")
+    equal(os.listdir("/run"), [], "/run")
+    equal(read("/proc/self/mountinfo").count("\n"), mounts, f"mounts {mounts_below('/run')}")
+    equal(links(), t.before["links"], "links")
+    equal(firewall(), t.before["rules"], "firewall rules")
+    equal(world_processes(t.name, os.readlink("/proc/self/ns/mnt")), [], "processes")
+    equal(run("find", "/sys/fs/cgroup", "-maxdepth", "3", "-type", "d", "(", "-name", "kubepods", "-o", "-name", "coracle", ")").stdout,
+          "", "cgroups")
+
+
+test_make_run.seconds = 15

@@ -1,0 +1,65 @@
+"""Parts that are missing are said at start, with the package that has them."""
+import os
+import shutil
+
+from coracle import (contains, equal, pod, until)
+
+
+def test_no_plugins(t):
+    """missing CNI plugins are said at start with their package, and pods wait for the network with a reason"""
+    node = t.node("--cni-bin-dir", f"{t.scratch}/tmp")
+    contains(node.log(), "containernetworking-plugins", "log")
+    node.import_image()
+    node.put("a.yaml", pod("a"))
+    node.put("host.yaml", pod("host", hostNetwork=True))
+    node.wait_running("host")
+    until(lambda: "bridge" in node.cli("explain", "pod", "a").stdout, 10, "explain names the plugin")
+    equal(node.pod("a").phase, "Pending", "the pod that needs a network")
+    for plugin in os.listdir("/usr/lib/cni"):  # as the package would
+        shutil.copy(f"/usr/lib/cni/{plugin}", f"{t.scratch}/tmp/{plugin}")
+    node.wait_running("a", deadline=30)
+    node.stop()
+
+
+def path_without(t, *missing):
+    """A PATH with the usual programs except some."""
+    folder = f"{t.scratch}/tmp/bin"
+    os.mkdir(folder)
+    for where in ("/usr/sbin", "/usr/bin", "/sbin", "/bin"):
+        for name in os.listdir(where):
+            if name not in missing and not os.path.lexists(f"{folder}/{name}"):
+                os.symlink(f"{where}/{name}", f"{folder}/{name}")
+    return folder
+
+
+def started_without(t, missing, package):
+    """The daemon either refuses to start or runs on; either way it names program and package."""
+    node = t.node(path=path_without(t, *missing), wait=False)
+    until(lambda: package in node.log(), 10, lambda: f"the log names {package}; it says\n{node.log()}")
+    contains(node.log(), missing[0], "log")
+    if node.process.poll() is None:
+        node.stop()
+    else:
+        node.process = None
+
+
+def test_no_runtime(t):
+    """a missing crun is said at start with its package"""
+    started_without(t, ["crun", "runc"], "crun")
+
+
+def test_no_conmon(t):
+    """a missing conmon is said at start with its package"""
+    started_without(t, ["conmon"], "conmon")
+
+
+def test_no_list(t):
+    """without a network list pods wait and say so; a list that comes is used at once"""
+    os.rename(f"{t.scratch}/cni/10-coracle.conflist", f"{t.scratch}/tmp/list")
+    node = t.node()
+    node.import_image()
+    node.put("a.yaml", pod("a"))
+    until(lambda: "cni" in node.cli("explain", "pod", "a", ok=False).stdout.lower(), 10, "explain speaks of CNI")
+    os.rename(f"{t.scratch}/tmp/list", f"{t.scratch}/cni/10-coracle.conflist")
+    node.wait_running("a", deadline=10)
+    node.stop()

@@ -1,0 +1,169 @@
+"""The daemon comes and goes; pods do not notice."""
+import json
+import os
+import random
+import signal
+import time
+
+from coracle import (check, config_map, container, equal, pod, process_fields, run, shell, until)
+
+
+def ten(node, *without):
+    """The running pods: {name: (uid, container id, pid, start time of the process, restarts)}."""
+    return {name: facts(node, node.pod(name)) for name in names() if name not in without}
+
+
+def names():
+    return [f"pod-{i}" for i in range(10)]
+
+
+def facts(node, p):
+    pid = node.pid(p)
+    with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+        started = f.read().rpartition(")")[2].split()[19]
+    return p.uid, p.container_id(), pid, started, p.restarts()
+
+
+def start_ten(node):
+    node.import_image()
+    node.put("config.yaml", config_map("config", text="one"))
+    for i, name in enumerate(names()):
+        node.put(f"{name}.yaml", pod(name, container(
+            volumeMounts=[{"name": "config", "mountPath": "/config"}],
+            ports=[{"containerPort": 80, "hostPort": 8200}] if i == 0 else []),
+            volumes=[{"name": "config", "configMap": {"name": "config"}}]))
+    node.wait_running(*names(), deadline=40)
+
+
+def test_kill_9(t):
+    """kill -9 with ten pods, then start: same processes, restart counts unchanged"""
+    node = t.node()
+    start_ten(node)
+    before = ten(node)
+    for _ in range(3):
+        node.kill()
+        for _uid, _cid, pid, _started, _restarts in before.values():
+            check(process_fields(pid) is not None, f"process {pid} of a pod died with the daemon")
+        node.start()
+        node.watch(lambda pods: all(("default", n) in pods and pods["default", n].ready for n in names()), what="ten pods ready")
+        equal(ten(node), before, "uids, container ids, processes and restart counts")
+    node.put("config.yaml", config_map("config", text="two"))
+    until(lambda: node.enter(node.pod("pod-3"), "cat", "/config/text").stdout == "two", 5, "an update after the restart")
+    node.remove(*[f"{n}.yaml" for n in names()])
+    node.wait_gone(*names())
+    equal(node.stop(), 0, "exit code")
+
+
+def test_while_it_was_away(t):
+    """exits, removals, edits and new manifests of the time without a daemon are acted on"""
+    node = t.node()
+    start_ten(node)
+    never = pod("never", container(command=shell("until [ -e /go/now ]; do sleep 0.05; done; exit 7"),
+                                   volumeMounts=[{"name": "go", "mountPath": "/go"}]),
+                restartPolicy="Never", volumes=[{"name": "go", "hostPath": {"path": f"{t.scratch}/tmp"}}])
+    node.put("never.yaml", never)
+    node.wait_running("never")
+    before = ten(node)
+    victim = node.pod("pod-1")
+    removed = node.pod("pod-2")
+    node.kill()
+    os.kill(node.pid(victim), signal.SIGKILL)
+    with open(f"{t.scratch}/tmp/now", "w", encoding="ascii"):
+        pass
+    node.remove("pod-2.yaml")
+    node.put("new.yaml", pod("new"))
+    node.put("config.yaml", config_map("config", text="changed meanwhile"))
+    time.sleep(0.3)  # let the exits happen while nobody looks
+    node.start()
+    again = node.wait_pod("pod-1", lambda p: p.restarts() == 1 and p.state()[0] == "running", what="the killed one was restarted")
+    equal((again.uid, again.container()["lastState"]["terminated"]["exitCode"]), (victim.uid, 137), "its uid and last exit code")
+    equal(node.wait_phase("never", "Failed").state()[1]["exitCode"], 7, "exit code of the one that ended")
+    node.wait_gone("pod-2")
+    node.wait_no_traces(removed)
+    node.wait_running("new")
+    until(lambda: node.enter(node.pod("pod-5"), "cat", "/config/text").stdout == "changed meanwhile", 5, "the edited ConfigMap")
+    after = ten(node, "pod-1", "pod-2")
+    equal(after, {n: f for n, f in before.items() if n in after}, "the others")
+    node.stop()
+
+
+def test_sigterm_leaves_pods(t):
+    """SIGTERM and SIGINT leave the pods, and end with exit code 0"""
+    node = t.node()
+    node.import_image()
+    node.put("a.yaml", pod("a"))
+    before = facts(node, node.wait_running("a"))
+    for signo in (signal.SIGTERM, signal.SIGINT):
+        equal(node.stop(signo), 0, "exit code")
+        check(process_fields(before[2]) is not None, f"the pod ended with {signo!r}")
+        node.start()
+        node.wait_pod("a", lambda p: p.ready)
+        equal(facts(node, node.pod("a")), before, "facts")
+    node.stop()
+
+
+def test_killed_at_any_moment(t):
+    """killed again and again while pods start and stop, it ends up where the folder says"""
+    node = t.node()
+    node.import_image()
+    rng = random.Random(4711)
+    seen = []
+    for turn in range(10):
+        if turn % 2 == 0:
+            for i in range(4):
+                node.put(f"p{i}.yaml", pod(f"p{i}", container(ports=[{"containerPort": 80, "hostPort": 8300 + i}]),
+                                           terminationGracePeriodSeconds=1))
+        else:
+            node.remove("p0.yaml", "p1.yaml")
+        time.sleep(rng.uniform(0, 0.25))
+        seen += node.pods().values()
+        node.kill()
+        node.start()
+    node.wait_running("p2", "p3")
+    node.wait_gone("p0", "p1")
+    for i in (2, 3):
+        equal(len(node.container_pids(node.pod(f"p{i}"))) > 0, True, f"p{i} has a process")
+    live = {node.pod("p2").uid, node.pod("p3").uid}
+    for old in seen:
+        if old.uid not in live:
+            node.wait_no_traces(old)
+    conmons = [line for line in run("ps", "-eo", "args").stdout.splitlines() if t.name + "/" in line and "conmon" in line.split()[0]]
+    equal(len(conmons), 2, f"supervisors {conmons}")
+    node.stop()
+
+
+test_killed_at_any_moment.seconds = 20
+
+
+def test_supervisor_lost(t):
+    """a container whose conmon is gone is killed and replaced: ContainerStatusUnknown, 137"""
+    node = t.node()
+    node.import_image()
+    node.put("a.yaml", pod("a"))
+    first = node.wait_running("a")
+    pid = node.pid(first)
+    os.kill(conmon_of(first), signal.SIGKILL)
+    after = node.wait_pod("a", lambda p: p.restarts() == 1 and p.state()[0] == "running", what="the replacement")
+    last = after.container()["lastState"]["terminated"]
+    equal((last["reason"], last["exitCode"]), ("ContainerStatusUnknown", 137), "lastState")
+    check(process_fields(pid) is None, "the old container still runs")
+    # The same while no daemon looks, and the container gone as well.
+    second_pid = node.pid(after)
+    node.kill()
+    os.kill(conmon_of(after), signal.SIGKILL)
+    os.kill(second_pid, signal.SIGKILL)
+    node.start()
+    node.wait_pod("a", lambda p: p.restarts() == 2 and p.state()[0] == "running", 30, "the second replacement")
+    node.stop()
+
+
+def conmon_of(p):
+    for line in run("ps", "-eo", "pid,args").stdout.splitlines():
+        words = line.split()
+        if len(words) > 1 and words[1].endswith("conmon") and p.container_id() in line:
+            return int(words[0])
+    raise AssertionError(f"no conmon of {json.dumps(p.container())}")
+
+
+test_kill_9.seconds = 15
+test_while_it_was_away.seconds = 15

@@ -1,0 +1,115 @@
+"""Secret values stay in memory and with root."""
+import os
+
+from coracle import (as_nobody, check, container, equal, pod, run, secret)
+
+VALUES = {"env": "kingfisher-over-the-weir", "file": "otter-beneath-the-bank", "from": "heron-on-the-island"}
+
+
+def start(t):
+    node = t.node()
+    node.import_image()
+    node.put("secret.yaml", secret("login", **VALUES))
+    node.put("pod.yaml", pod("keeper", container(
+        env=[{"name": "FROM_KEY", "valueFrom": {"secretKeyRef": {"name": "login", "key": "env"}}}],
+        envFrom=[{"secretRef": {"name": "login"}, "prefix": "P_"}],
+        volumeMounts=[{"name": "login", "mountPath": "/login"}]),
+        volumes=[{"name": "login", "secret": {"secretName": "login"}}]))
+    keeper = node.wait_running("keeper")
+    environment = node.enter(keeper, "cat", "/proc/1/environ").stdout
+    check(VALUES["env"] in environment and f"P_from={VALUES['from']}" in environment, "the container has its values")
+    equal(node.enter(keeper, "cat", "/login/file").stdout, VALUES["file"], "the file in the container")
+    return node, keeper
+
+
+def on_disk(t, folders):
+    """Files on a disk (anything but tmpfs) below these folders that hold one of the values."""
+    found = []
+    needles = [v.encode() for v in VALUES.values()]
+    for top in folders:
+        for folder, names, files in os.walk(top):
+            kind = run("stat", "-f", "-c", "%T", folder).stdout.strip()
+            if kind == "tmpfs":
+                names[:] = []
+                continue
+            for file in files:
+                path = f"{folder}/{file}"
+                if os.path.isfile(path) and not os.path.islink(path) and os.path.getsize(path) < 64 << 20:
+                    with open(path, "rb") as f:
+                        content = f.read()
+                    found += [path for needle in needles if needle in content]
+    return found
+
+
+def test_not_on_disk(t):
+    """a secret value from environment and volume is in no file of a disk, through edit, restart, crash and deletion"""
+    node, _ = start(t)
+    where = [f"{t.scratch}/{d}" for d in ("kubelet", "state", "run", "log", "tmp")] + ["/var/lib/cni", "/var/log/pods", "/run"]
+    where = [d for d in where if os.path.isdir(d)]
+    log = [node.log_path]
+
+    def nothing(when):
+        equal(on_disk(t, where), [], f"files that hold a secret value, {when}")
+        for path in log:
+            with open(path, "rb") as f:
+                content = f.read()
+            check(not any(v.encode() in content for v in VALUES.values()), f"the daemon's log holds a secret value, {when}")
+
+    run("sync", "-f", t.scratch)
+    nothing("while it runs")
+    node.kill()
+    node.start()
+    node.wait_pod("keeper", lambda p: p.ready)
+    nothing("after kill -9 and start")
+    node.put("secret.yaml", secret("login", **{**VALUES, "extra": "swallow"}))
+    node.wait_running("keeper")
+    nothing("after an edit")
+    node.put("broken.yaml", "kind: Secret\napiVersion: v1\nmetadata: {name: Broken!}\nstringData:\n  a: " + VALUES["file"] + "\n")
+    node.put("worse.yaml", "kind: Secret\napiVersion: v1\nmetadata: {name: worse}\nstringData:\n  a: [" + VALUES["env"] + "\n")
+    node.put("worst.yaml", "kind: Secret\napiVersion: v1\nmetadata: {name: worst}\ndata:\n  a: " + VALUES["from"] + "\n")
+    from_socket = node.request("GET", "/manifests")[1].decode()
+    nothing("after manifests with mistakes")
+    check(not any(v in from_socket for v in VALUES.values()), f"problems of the folder hold a value: {from_socket}")
+    node.remove("broken.yaml", "worse.yaml", "worst.yaml", "pod.yaml")
+    node.wait_gone("keeper")
+    nothing("after the deletion")
+    node.stop()
+
+
+def test_not_on_the_socket(t):
+    """no answer of the socket and no output of a command holds a secret value"""
+    node, _ = start(t)
+    answers = {path: node.request("GET", path)[1].decode("utf-8", "replace") for path in (
+        "/api/v1/pods", "/api/v1/events", "/explain/default/keeper", "/manifests", "/images", "/metrics", "/debug/operations",
+        "/healthz", "/readyz", "/version")}
+    for argv in (("get", "pods", "-o", "yaml"), ("get", "pods", "-o", "json"), ("describe", "pod", "keeper"),
+                 ("explain", "pod", "keeper"), ("image", "ls")):
+        answers[" ".join(argv)] = node.cli(*argv).stdout
+    for where, text in answers.items():
+        for value in VALUES.values():
+            check(value not in text, f"{where} holds a secret value")
+    node.stop()
+
+
+def test_not_for_others(t):
+    """another user of the machine can read no secret value, in files, in processes or through the socket"""
+    node, keeper = start(t)
+    pids = [str(p) for p in node.container_pids(keeper)] + [str(node.process.pid)]
+    pids += run("pgrep", "-f", keeper.container_id()).stdout.split()
+    script = "\n".join(
+        ["set +e"] +
+        [f"cat /proc/{p}/environ /proc/{p}/root/login/file 2>/dev/null" for p in pids] +
+        [f"find {t.scratch} -type f -readable -exec cat {{}} + 2>/dev/null",
+         f"cat {node.run_dir}/*/* {node.run_dir}/*/*/* {node.run_dir}/*/*/*/* {node.root_dir}/pods/*/volumes/*/*/* 2>/dev/null",
+         f"ls -R {node.run_dir}/volumes {node.root_dir}/pods 2>/dev/null"])
+    os.chmod(node.manifests, 0o700)  # as `make install` and tmpfiles.d make it
+    text = as_nobody("sh", "-c", script, ok=False, timeout=60).stdout
+    for value in VALUES.values():
+        check(value not in text, f"nobody can read {value!r}")
+    probe = f"{t.scratch}/tmp/probe"
+    with open(probe, "w", encoding="ascii") as f:
+        f.write("readable")
+    os.chmod(probe, 0o644)
+    equal(as_nobody("cat", probe).stdout, "readable", "the search as nobody gets this far at all")
+    check(as_nobody(node.coracle, "--socket", node.socket, "get", "pods", ok=False).returncode != 0, "nobody can read the socket")
+    node.stop()

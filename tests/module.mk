@@ -1,0 +1,94 @@
+# Unit tests: one cmocka binary per tests/unit/<folder>/test_<file>.c; fuzz targets: tests/fuzz/fuzz_<parser>.c.
+unit_srcs := $(sort $(shell find tests/unit -name 'test_*.c' 2>/dev/null))
+unit_bins := $(patsubst %.c,$(B)/%,$(unit_srcs))
+fuzz_srcs := $(sort $(wildcard tests/fuzz/fuzz_*.c))
+fuzz_bins := $(patsubst %.c,$(B)/%,$(fuzz_srcs))
+fuzz_names := $(patsubst tests/fuzz/fuzz_%.c,%,$(fuzz_srcs))
+
+$(unit_bins): $(B)/%: $(B)/%.o $(all_libs) $(B)/llhttp/llhttp.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $< -Wl,--start-group $(all_libs) -Wl,--end-group $(B)/llhttp/llhttp.a $(LIBS_CORE) -lcmocka
+
+# In `make check` the seeds are replayed through a plain main; `make fuzz` links libFuzzer (clang).
+$(fuzz_bins): $(B)/%: $(B)/%.o $(B)/tests/fuzz/replay.o $(all_libs) $(B)/llhttp/llhttp.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $< $(B)/tests/fuzz/replay.o -Wl,--start-group $(all_libs) -Wl,--end-group $(B)/llhttp/llhttp.a $(LIBS_CORE)
+
+# Where things are for the recipes below, whatever SAN= and CC= say now.
+check_gcc   := $(O)/gcc
+check_san   := $(O)/gcc-address-undefined
+node_cache  := $(O)/node
+run_tests   := tests/tools/run-tests --build $(check_gcc) --san $(check_san) --cache $(node_cache)
+jobs        := $(or $(JOBS),$(shell nproc))
+make_gcc    := $(MAKE) --no-print-directory -j$(jobs) CC=gcc SAN=
+make_san    := $(MAKE) --no-print-directory -j$(jobs) CC=gcc SAN=address,undefined
+make_clang  := $(MAKE) --no-print-directory -j$(jobs) CC=clang SAN=
+
+.PHONY: unit-programs check check-unit check-host check-host-san check-node check-layers check-headers fuzz node node-shell
+unit-programs: $(unit_bins) $(fuzz_bins)
+
+check: ## everything: both compilers, layers, headers, unit, seeds, host tests (all of them also sanitized), node VM
+	@tests/tools/deps build run test node
+	@$(make_gcc) all unit-programs
+	@$(make_san) all unit-programs
+	@$(make_clang) all unit-programs
+	@$(run_tests) layers headers format unit unit-san fuzz host host-san node
+
+check-unit: ## unit tests and fuzz seeds, plain and sanitized
+	@tests/tools/deps build test
+	@$(make_gcc) all unit-programs
+	@$(make_san) all unit-programs
+	@$(run_tests) unit unit-san fuzz
+
+check-host: ## the real daemon with real crun, conmon and CNI plugins on this machine (root); ONLY=text chooses tests
+	@tests/tools/deps build run test
+	@$(make_gcc) all
+	@tests/host/run --build $(check_gcc) $(ONLY)
+
+check-host-san: ## the same with the sanitized daemon
+	@tests/tools/deps build run test
+	@$(make_san) all
+	@tests/host/run --slow 3 --build $(check_san) $(ONLY)
+
+check-node: ## boot a node VM, install the build, run the examples there under systemd
+	@tests/tools/deps build run test node
+	@$(make_gcc) all
+	@tests/node/run --build $(check_gcc) --cache $(node_cache)
+
+node: check-node ## the same
+
+node-shell: ## a shell in the node VM with the build installed and running
+	@tests/tools/deps build run test node
+	@$(make_gcc) all
+	@tests/node/run --build $(check_gcc) --cache $(node_cache) --shell
+
+check-layers: ## fail on an include that breaks the table of layers
+	$(Q)tests/tools/check-layers
+
+# Each header compiles alone, so that the order of includes never matters.
+check-headers: ## compile each header by itself
+	$(Q)find $(modules) -maxdepth 1 -name '*.h' | sort | xargs -P $(jobs) -I{} sh -c \
+	    'printf "#include \"{}\"\n" | $(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -fsyntax-only -x c - || { echo "{}: does not compile alone" >&2; exit 1; }'
+
+# libFuzzer over every target, FUZZ_SECONDS each, from the seeds; new inputs and crashes go to $(O)/fuzz.
+FUZZ_SECONDS ?= 60
+fuzz_build   := $(O)/fuzz-build
+fuzz: ## a minute of fuzzing for each parser (clang, libFuzzer); FUZZ_SECONDS=, FUZZ="name ..."
+	@tests/tools/deps build test
+	@$(MAKE) --no-print-directory -j$(jobs) CC=clang SAN= O=$(fuzz_build) FUZZER=1 fuzz-programs
+	@for f in $(or $(FUZZ),$(fuzz_names)); do \
+	    mkdir -p $(O)/fuzz/$$f && echo "fuzz $$f" && \
+	    $(fuzz_build)/clang/tests/fuzz/libfuzzer_$$f -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=1024 -verbosity=0 \
+	        -print_final_stats=1 -artifact_prefix=$(O)/fuzz/$$f- $(O)/fuzz/$$f tests/fuzz/corpus/$$f || exit 1; \
+	done
+
+ifneq ($(FUZZER),)
+CFLAGS_ALL += -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+LDFLAGS_ALL += -fsanitize=fuzzer,address,undefined
+libfuzzer_bins := $(patsubst %,$(B)/tests/fuzz/libfuzzer_%,$(fuzz_names))
+.PHONY: fuzz-programs
+fuzz-programs: $(libfuzzer_bins)
+$(libfuzzer_bins): $(B)/tests/fuzz/libfuzzer_%: $(B)/tests/fuzz/fuzz_%.o $(all_libs) $(B)/llhttp/llhttp.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $< -Wl,--start-group $(all_libs) -Wl,--end-group $(B)/llhttp/llhttp.a $(LIBS_CORE)
+endif

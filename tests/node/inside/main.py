@@ -1,0 +1,276 @@
+"""main - the tests inside the node VM: the installed build as a systemd service, with the host tests' own helpers.
+
+One machine, one daemon, the tests in order: each builds on what is there.  Output is TAP.
+"""
+import os
+import signal
+import sys
+import time
+import traceback
+
+os.environ["CORACLE_TEST_SLOW"] = "5"  # software emulation
+os.environ["CORACLE_TEST_IMAGE"] = "/payload/busybox.tar"
+sys.path.insert(0, "/payload/tests/host")
+import coracle  # noqa: E402
+from coracle import (all_running, check, config_map, contains, container, equal, http_answers, http_get,  # noqa: E402
+                     pod, process_fields, read, run, secret, until)
+
+UNIT_CGROUP = "/system.slice/coracle-pods.service"
+EXAMPLES = "/payload/examples/manifests"
+
+
+class Place:
+    """The whole VM as the world of one node."""
+    name, scratch, build = "node", "", "/usr/bin"
+
+
+class Service(coracle.Node):
+    """The daemon as systemd runs it, at its default paths."""
+
+    def __init__(self):
+        super().__init__(Place)
+        self.manifests, self.run_dir, self.state_dir = "/etc/coracle/manifests", "/run/coracle", "/var/lib/coracle"
+        self.root_dir, self.socket = "/var/lib/kubelet", "/run/coracle/coracle.sock"
+        self.pod_logs, self.container_logs = "/var/log/pods", "/var/log/containers"
+        self.cgroup_root = UNIT_CGROUP
+
+    def log(self):
+        return run("journalctl", "-u", "coracle", "-o", "cat", "--no-pager").stdout
+
+    @property
+    def main_pid(self):
+        return int(run("systemctl", "show", "-P", "MainPID", "coracle").stdout)
+
+    def wait_active(self, other_than=0):
+        until(lambda: run("systemctl", "is-active", "coracle", ok=False).stdout.strip() == "active" and
+              self.main_pid not in (0, other_than), 20, lambda: run("systemctl", "status", "coracle", ok=False).stdout)
+
+    def start(self, wait=True):
+        run("systemctl", "start", "coracle")
+        return self
+
+    def stop(self, signo=signal.SIGTERM, deadline=15):
+        run("systemctl", "stop", "coracle")
+        return 0
+
+
+node = Service()
+
+
+def facts(p):
+    """What must not change while daemons come and go."""
+    pid = node.pid(p)
+    return p.uid, p.container_id(), pid, read(f"/proc/{pid}/stat").rpartition(")")[2].split()[19], p.restarts()
+
+
+def names():
+    return [f"pod-{i}" for i in range(10)]
+
+
+def all_facts(*without):
+    pods = node.pods()
+    return {n: facts(pods["default", n]) for n in names() if n not in without}
+
+
+def test_boot():
+    """the VM is up: systemd, cgroup v2 alone, no failed unit"""
+    state = run("systemctl", "is-system-running", "--wait", ok=False, timeout=60).stdout.strip()
+    failed = run("systemctl", "--failed", "--no-legend", "--plain").stdout
+    check(state == "running" or not failed, f"{state}: {failed}")
+    check(coracle.cgroup_v2(), "no cgroup v2")
+    for module in ("bridge", "veth", "overlay", "sch_tbf", "ifb"):
+        run("modprobe", module)
+
+
+def test_service_starts():
+    """the installed units verify, enable and start; READY=1 is said, the pods' unit has the delegated cgroup"""
+    result = run("systemd-analyze", "verify", "coracle.service", "coracle-pods.service", ok=False, timeout=60)
+    equal((result.returncode, result.stderr), (0, ""), "systemd-analyze verify")
+    run("systemctl", "enable", "--now", "coracle.service", timeout=30)
+    node.wait_active()
+    equal(run("systemctl", "is-active", "coracle-pods").stdout.strip(), "active", "coracle-pods.service")
+    equal(run("systemctl", "show", "-P", "Delegate", "coracle-pods").stdout.strip(), "yes", "Delegate")
+    equal(read(f"/sys/fs/cgroup{UNIT_CGROUP}/cgroup.procs").strip(), "", "processes at the top of the delegated cgroup")
+    equal(read("/sys/fs/cgroup/system.slice/coracle.service/cgroup.procs").split(), [str(node.main_pid)],
+          "processes in the agent's own cgroup")
+    equal(oct(os.stat("/run/coracle").st_mode & 0o7777), "0o711", "mode of /run/coracle")
+    equal(oct(os.stat("/var/lib/coracle").st_mode & 0o7777), "0o700", "mode of /var/lib/coracle")
+    equal(read(f"/proc/{node.main_pid}/oom_score_adj").strip(), "-999", "oom_score_adj of the agent")
+    contains(node.cli("version").stdout, read("/payload/VERSION").strip(), "version")
+
+
+def test_examples():
+    """the examples run: page by pod IP and hostPort, live edit, shared emptyDir, a job, a crash with back-off"""
+    node.import_image()
+    for file in sorted(os.listdir(EXAMPLES)):
+        node.put(file, read(f"{EXAMPLES}/{file}"))
+    web = node.wait_running("web", deadline=30)
+    contains(http_answers(web.ip), "Hello from a ConfigMap", "page by pod IP")
+    contains(http_get("127.0.0.1", 8080), "Hello from a ConfigMap", "page by hostPort")
+    pid = node.pid(web)
+    node.put("web-page.yaml", read(f"{EXAMPLES}/web-page.yaml").replace("Hello", "Greetings"))
+    until(lambda: "Greetings" in http_get(web.ip), 5, "the edited page")
+    equal((node.pid(node.pod("web")), node.pod("web").restarts()), (pid, 0), "process and restarts after the edit")
+    node.wait_running("shared")
+    until(lambda: "the writer says:" in node.logs("shared", "reader"), 10, "the shared emptyDir")
+    node.wait_phase("job", "Succeeded")
+    node.wait_pod("crash", lambda p: p.state()[1].get("reason") == "CrashLoopBackOff", what="CrashLoopBackOff")
+    lines = node.cli("get", "pods").stdout.splitlines()
+    equal(lines[0].split(), ["NAME", "READY", "STATUS", "RESTARTS", "AGE"], "header of get pods")
+
+
+def test_cgroup_v2():
+    """limits stand in the pod's and the container's cgroup below coracle-pods.service; conmon is outside of the agent's unit"""
+    node.put("limits.yaml", pod("limits", container(resources={"requests": {"cpu": "250m", "memory": "24Mi"},
+                                                               "limits": {"cpu": "500m", "memory": "48Mi"}})))
+    limits = node.wait_running("limits")
+    folder = node.container_cgroup(limits, "")
+    contains(folder, f"{UNIT_CGROUP}/kubepods/burstable/pod{limits.uid}/", "cgroup path")
+    for level in (folder, os.path.dirname(folder)):
+        equal((read(f"{level}/memory.max").strip(), read(f"{level}/cpu.max").strip()), (str(48 << 20), "50000 100000"), level)
+    weight = int(read(f"{os.path.dirname(folder)}/cpu.weight"))
+    check(1 < weight < 100, f"cpu.weight {weight}")
+    conmons = run("pgrep", "-x", "conmon").stdout.split()
+    check(conmons, "no conmon")
+    for pid in conmons:
+        contains(read(f"/proc/{pid}/cgroup"), UNIT_CGROUP, f"cgroup of conmon {pid}")
+    equal(read(f"/proc/{node.pid(limits)}/oom_score_adj").strip().lstrip("-").isdigit(), True, "oom_score_adj")
+    node.remove("limits.yaml")
+    node.wait_gone("limits")
+    node.wait_no_traces(limits)
+
+
+def test_oom():
+    """a container over its memory limit is OOMKilled; the unit of the pods lives on"""
+    node.put("oom.yaml", pod("oom", container(command=coracle.shell("tail /dev/zero"), resources={"limits": {"memory": "16Mi"}}),
+                             restartPolicy="Never"))
+    oom = node.wait_phase("oom", "Failed")
+    equal((oom.state()[1]["reason"], oom.state()[1]["exitCode"]), ("OOMKilled", 137), "state")
+    equal(run("systemctl", "is-active", "coracle-pods").stdout.strip(), "active", "coracle-pods.service")
+    node.remove("oom.yaml")
+    node.wait_gone("oom")
+
+
+def test_kill_9():
+    """kill -9 of the agent with ten pods: systemd brings it back, same processes, restart counts unchanged"""
+    node.put("config.yaml", config_map("config", text="one"), secret("login", password="grebe-among-the-reeds"))
+    for name in names():
+        node.put(f"{name}.yaml", pod(name, container(
+            env=[{"name": "PASSWORD", "valueFrom": {"secretKeyRef": {"name": "login", "key": "password"}}}],
+            volumeMounts=[{"name": "config", "mountPath": "/config"}]),
+            volumes=[{"name": "config", "configMap": {"name": "config"}}]))
+    node.wait_running(*names(), deadline=40)
+    before = all_facts()
+    old = node.main_pid
+    os.kill(old, signal.SIGKILL)
+    node.wait_active(other_than=old)
+    node.watch(lambda pods: all(("default", n) in pods and pods["default", n].ready for n in names()), what="ten pods ready")
+    equal(all_facts(), before, "facts")
+    node.put("config.yaml", config_map("config", text="two"), secret("login", password="grebe-among-the-reeds"))
+    until(lambda: node.enter(node.pod("pod-3"), "cat", "/config/text").stdout == "two", 5, "an edit after the restart")
+
+
+def test_exit_meanwhile():
+    """an exit that happened while the agent was stopped is acted on, the others are left alone"""
+    before = all_facts("pod-1")
+    victim = node.pod("pod-1")
+    pid = node.pid(victim)
+    node.stop()
+    os.kill(pid, signal.SIGKILL)
+    until(lambda: process_fields(pid) is None or process_fields(pid)[1] == "Z", 5, "the victim died")
+    node.start()
+    again = node.wait_pod("pod-1", lambda p: p.restarts() == 1 and p.state()[0] == "running", what="restart of the victim")
+    equal(again.container()["lastState"]["terminated"]["exitCode"], 137, "last exit code")
+    equal(all_facts("pod-1"), before, "facts of the others")
+
+
+def test_systemd_turns():
+    """systemctl restart, daemon-reexec and daemon-reload leave every container alone"""
+    before = all_facts()
+    for argv in (("restart", "coracle"), ("daemon-reexec",), ("daemon-reload",), ("restart", "coracle")):
+        run("systemctl", *argv, timeout=60)
+        node.wait_active()
+        node.watch(lambda pods: all(("default", n) in pods and pods["default", n].ready for n in names()), what="pods ready")
+        equal(all_facts(), before, f"facts after systemctl {' '.join(argv)}")
+    # Still in charge of its cgroup after re-execution.
+    node.put("later.yaml", pod("later"))
+    node.wait_running("later")
+
+
+def test_watchdog():
+    """the watchdog is fed, and an agent that hangs is replaced without a container noticing"""
+    before = all_facts()
+    os.makedirs("/run/systemd/system/coracle.service.d", exist_ok=True)
+    with open("/run/systemd/system/coracle.service.d/watchdog.conf", "w", encoding="ascii") as f:
+        f.write("[Service]\nWatchdogSec=10s\n")
+    run("systemctl", "daemon-reload")
+    run("systemctl", "restart", "coracle", timeout=60)
+    node.wait_active()
+    pid = node.main_pid
+    time.sleep(12)
+    equal(node.main_pid, pid, "the agent after more than one period of the watchdog")
+    os.kill(pid, signal.SIGSTOP)
+    until(lambda: node.main_pid not in (0, pid), 10, "systemd replaces the hanging agent")
+    node.wait_active()
+    node.watch(lambda pods: all(("default", n) in pods and pods["default", n].ready for n in names()), what="pods ready")
+    equal(all_facts(), before, "facts")
+    os.unlink("/run/systemd/system/coracle.service.d/watchdog.conf")
+    run("systemctl", "daemon-reload")
+    run("systemctl", "restart", "coracle", timeout=60)
+    node.wait_active()
+
+
+def test_journal():
+    """the journal has the agent's lines with priorities, and no secret value"""
+    lines = run("journalctl", "-u", "coracle", "-o", "json", "--no-pager", timeout=60).stdout
+    check(lines.count("\n") > 10, "hardly a line in the journal")
+    check('"PRIORITY":"6"' in lines, "no line of priority info")
+    everything = run("journalctl", "--no-pager", "-o", "export", timeout=60).stdout
+    check("grebe-among-the-reeds" not in everything, "a secret value is in the journal")
+
+
+def test_deletion():
+    """deleted manifests leave nothing: no process, mount, cgroup, lease, rule"""
+    pods = list(node.pods().values())
+    node.remove(*[f for f in os.listdir(node.manifests)])
+    node.watch(lambda now: not now, 60, "all pods gone")
+    for p in pods:
+        node.wait_no_traces(p)
+    equal(run("pgrep", "-x", "conmon", ok=False).stdout, "", "supervisors")
+    left = [f for f, _, _ in os.walk(f"/sys/fs/cgroup{UNIT_CGROUP}/kubepods") if "pod" in os.path.basename(f)[:3]]
+    equal(left, [], "pod cgroups")
+    until(lambda: "veth" not in run("ip", "-o", "link").stdout, 5, "veth links gone")
+
+
+def test_stop_all():
+    """stopping coracle-pods.service ends agent and pods and leaves no process; starting brings the pods back"""
+    node.put("a.yaml", pod("a"))
+    a = node.wait_running("a")
+    pid = node.pid(a)
+    run("systemctl", "stop", "coracle-pods", timeout=60)
+    equal(run("systemctl", "is-active", "coracle", ok=False).stdout.strip(), "inactive", "coracle.service")
+    check(process_fields(pid) is None, "the container still runs")
+    equal(run("pgrep", "-x", "conmon", ok=False).stdout, "", "supervisors")
+    run("systemctl", "start", "coracle", timeout=60)
+    node.wait_pod("a", lambda p: all_running(p) and p.uid == a.uid, 30, "the pod is back")
+    equal(run("systemctl", "--failed", "--no-legend", "--plain").stdout, "", "failed units")
+
+
+TESTS = [value for name, value in list(globals().items()) if name.startswith("test_")]
+
+
+def main():
+    print(f"1..{len(TESTS)}", flush=True)
+    for number, test in enumerate(TESTS, 1):
+        start = time.monotonic()
+        try:
+            test()
+            print(f"ok {number} - {test.__doc__} ({time.monotonic() - start:.1f} s)", flush=True)
+        except Exception:  # pylint: disable=broad-except
+            print(f"not ok {number} - {test.__doc__} ({time.monotonic() - start:.1f} s)")
+            text = traceback.format_exc() + "--- journal of coracle\n" + \
+                run("journalctl", "-u", "coracle", "-u", "coracle-pods", "-n", "40", "--no-pager", "-o", "short-monotonic", ok=False).stdout
+            print("\n".join("# " + line for line in text.rstrip().split("\n")), flush=True)
+
+
+main()

@@ -1,0 +1,173 @@
+/* $(VAR) expansion, downward API values, environment order: kubelet's rules over a scripted pod and store. */
+#include "agent/pod/env.h"
+#include "agent/source/store.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+struct world {
+    struct src_store *store;
+    struct node node;
+    struct pod pod;
+};
+
+static const char objects[] =
+    "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cm}\ndata: {A: from-map, B: bee}\nbinaryData: {Z: AAEC}\n---\n"
+    "apiVersion: v1\nkind: Secret\nmetadata: {name: sec}\nstringData: {password: s3cret}\n";
+
+static void load(struct world *w, const char *manifest)
+{
+    struct api_problems problems = { 0 };
+    struct api_objects found = { 0 };
+    struct err e = { 0 };
+
+    assert_int_equal(api_decode_file("test.yaml", manifest, strlen(manifest), &found, &problems, &e), ERR_OK);
+    if (problems.n > 0)
+        fail_msg("%s: %s", problems.v[0].where, problems.v[0].what);
+    for (size_t i = 0; i < found.n; i++) {
+        if (found.v[i].kind == API_KIND_POD) {
+            api_pod_unref(w->pod.api);
+            w->pod.api = api_pod_ref(found.v[i].pod);
+        } else {
+            assert_int_equal(src_store_put(w->store, &found.v[i], &e), ERR_OK);
+        }
+    }
+    api_objects_done(&found);
+    api_problems_done(&problems);
+}
+
+static int setup(void **state)
+{
+    struct world *w = calloc(1, sizeof(*w));
+
+    w->store = src_store_new();
+    w->node.o.store = w->store;
+    w->node.o.node_name = "node-a";
+    w->node.o.node_ip = "192.0.2.7";
+    w->node.o.cpu_milli = 4000;
+    w->node.o.memory_bytes = 8ull << 30;
+    w->pod.node = &w->node;
+    snprintf(w->pod.uid, sizeof(w->pod.uid), "uid-1");
+    load(w, objects);
+    *state = w;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct world *w = *state;
+
+    api_pod_unref(w->pod.api);
+    src_store_free(w->store);
+    free(w);
+    return 0;
+}
+
+static const char *build_and_get(struct world *w, struct arena *a, const char *env_yaml, const char *name, struct err *e)
+{
+    str_auto text = str_printf("apiVersion: v1\nkind: Pod\nmetadata: {name: p, labels: {app: web}}\nspec:\n  containers:\n"
+                               "  - name: c\n    image: x\n    resources: {limits: {cpu: 1500m}}\n%s",
+                               env_yaml);
+    struct env env;
+
+    load(w, text);
+    if (env_build(&w->pod, &w->pod.api->spec.containers[0], a, &env, e) != ERR_OK)
+        return NULL;
+    return env_get(&env, name);
+}
+
+static void expansion_follows_kubelet(void **state)
+{
+    struct env_var vars[] = { { (char *)"A", (char *)"one" }, { (char *)"E", (char *)"" } };
+    struct env env = { vars, 2, 2 };
+    struct arena a = { 0 };
+    const char *missing;
+
+    (void)state;
+    assert_string_equal(env_expand("$(A)-$(A)", &env, &a, NULL), "one-one");
+    assert_string_equal(env_expand("$$(A)", &env, &a, NULL), "$(A)");
+    assert_string_equal(env_expand("$$$(A)", &env, &a, NULL), "$one");
+    assert_string_equal(env_expand("$(NOPE)", &env, &a, &missing), "$(NOPE)");
+    assert_string_equal(missing, "NOPE");
+    assert_string_equal(env_expand("x$(E)y", &env, &a, &missing), "xy");
+    assert_string_equal(missing, "E");
+    assert_string_equal(env_expand("$A $(A", &env, &a, NULL), "$A $(A");
+    assert_string_equal(env_expand("end$", &env, &a, NULL), "end$");
+    arena_done(&a);
+}
+
+static void env_wins_over_env_from_and_sees_it(void **state)
+{
+    struct arena a = { 0 };
+    struct err e = { 0 };
+    const char *v = build_and_get(*state, &a,
+                                  "    envFrom: [{configMapRef: {name: cm}, prefix: P_}]\n"
+                                  "    env: [{name: X, value: '$(P_A)/$(LATER)'}, {name: LATER, value: no}]\n",
+                                  "X", &e);
+
+    assert_string_equal(v, "from-map/$(LATER)");
+    arena_done(&a);
+}
+
+static void missing_references_have_kubelets_words(void **state)
+{
+    struct arena a = { 0 };
+    struct err e = { 0 };
+
+    assert_null(build_and_get(*state, &a, "    env: [{name: X, valueFrom: {configMapKeyRef: {name: no, key: k}}}]\n", "X", &e));
+    assert_string_equal(e.text, "configmap \"no\" not found");
+    assert_null(build_and_get(*state, &a, "    env: [{name: X, valueFrom: {secretKeyRef: {name: sec, key: k}}}]\n", "X", &e));
+    assert_string_equal(e.text, "couldn't find key k in Secret default/sec");
+    assert_int_equal(e.code, ERR_PRECONDITION);
+    arena_done(&a);
+}
+
+static void optional_references_leave_earlier_values(void **state)
+{
+    struct arena a = { 0 };
+    struct err e = { 0 };
+    const char *v = build_and_get(*state, &a,
+                                  "    env: [{name: X, value: first}, {name: X, valueFrom: {configMapKeyRef: {name: no, key: k, "
+                                  "optional: true}}}]\n",
+                                  "X", &e);
+
+    assert_string_equal(v, "first");
+    arena_done(&a);
+}
+
+static void downward_values_and_resources(void **state)
+{
+    struct world *w = *state;
+    struct arena a = { 0 };
+    struct err e = { 0 };
+
+    assert_string_equal(build_and_get(w, &a, "    env: [{name: X, valueFrom: {fieldRef: {fieldPath: \"metadata.labels['app']\"}}}]\n",
+                                      "X", &e), "web");
+    assert_string_equal(build_and_get(w, &a, "    env: [{name: X, valueFrom: {fieldRef: {fieldPath: status.hostIP}}}]\n", "X", &e),
+                        "192.0.2.7");
+    assert_string_equal(build_and_get(w, &a, "    env: [{name: X, valueFrom: {resourceFieldRef: {resource: limits.cpu}}}]\n", "X",
+                                      &e), "2");
+    assert_string_equal(build_and_get(w, &a, "    env: [{name: X, valueFrom: {resourceFieldRef: {resource: limits.cpu, divisor: "
+                                             "1m}}}]\n", "X", &e), "1500");
+    assert_string_equal(build_and_get(w, &a, "    env: [{name: X, valueFrom: {resourceFieldRef: {resource: limits.memory, "
+                                             "divisor: 1Gi}}}]\n", "X", &e), "8");
+    assert_null(build_and_get(w, &a, "    env: [{name: X, valueFrom: {fieldRef: {fieldPath: status.podIP}}}]\n", "X", &e));
+    assert_int_equal(e.code, ERR_UNAVAILABLE);
+    arena_done(&a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(expansion_follows_kubelet),
+        cmocka_unit_test_setup_teardown(env_wins_over_env_from_and_sees_it, setup, teardown),
+        cmocka_unit_test_setup_teardown(missing_references_have_kubelets_words, setup, teardown),
+        cmocka_unit_test_setup_teardown(optional_references_leave_earlier_values, setup, teardown),
+        cmocka_unit_test_setup_teardown(downward_values_and_resources, setup, teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,128 @@
+/* Hosts, hostname and resolv.conf texts against kubelet's rules. */
+#include "agent/pod/files.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static struct api_pod *make_pod(const char *name, const char *policy)
+{
+    struct api_pod *p = calloc(1, sizeof(*p));
+
+    assert_non_null(p);
+    p->refs = 1;
+    p->meta.name = arena_strdup(&p->arena, name);
+    p->meta.namespace = arena_strdup(&p->arena, "default");
+    p->spec.dns_policy = arena_strdup(&p->arena, policy);
+    return p;
+}
+
+static void hostname_is_cut_to_63_and_trimmed(void **state)
+{
+    struct api_pod *p = make_pod("a-name-that-is-much-longer-than-the-sixty-three-characters-tha--ends", "Default");
+    char name[65];
+
+    (void)state;
+    files_hostname_text(p, name);
+    assert_string_equal(name, "a-name-that-is-much-longer-than-the-sixty-three-characters-tha");
+    api_pod_unref(p);
+}
+
+static void hosts_has_the_pod_ip_with_and_without_domain(void **state)
+{
+    struct api_pod *p = make_pod("web", "ClusterFirst");
+    const char *ips[] = { "10.1.2.3", "fd00::3" };
+    buf_auto out = BUF_INIT(65536);
+
+    (void)state;
+    files_hosts_text(p, "web", "cluster.local", ips, 2, NULL, &out);
+    assert_string_equal(out.p, "# Kubernetes-managed hosts file.\n127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost "
+                               "ip6-loopback\nfe00::0\tip6-localnet\nfe00::0\tip6-mcastprefix\nfe00::1\tip6-allnodes\n"
+                               "fe00::2\tip6-allrouters\n10.1.2.3\tweb\nfd00::3\tweb\n");
+    buf_reset(&out);
+    p->spec.subdomain = arena_strdup(&p->arena, "sub");
+    files_hosts_text(p, "web", "cluster.local", ips, 1, NULL, &out);
+    assert_non_null(strstr(out.p, "10.1.2.3\tweb.sub.default.svc.cluster.local\tweb\n"));
+    api_pod_unref(p);
+}
+
+static void host_aliases_come_after_a_blank_line(void **state)
+{
+    struct api_pod *p = make_pod("web", "Default");
+    char *names[] = { (char *)"one.example", (char *)"one" };
+    struct api_host_alias alias = { .ip = (char *)"192.0.2.9", .hostnames = { names, 2 } };
+    buf_auto out = BUF_INIT(65536);
+
+    (void)state;
+    p->spec.host_aliases = &alias;
+    p->spec.n_host_aliases = 1;
+    files_hosts_text(p, "web", "", NULL, 0, NULL, &out);
+    assert_true(str_ends(out.p, "ip6-allrouters\n\n# Entries added by HostAliases.\n192.0.2.9\tone.example\tone\n"));
+    api_pod_unref(p);
+}
+
+static const char node_file[] = "# comment\nnameserver 192.0.2.53\nsearch old.test\nsearch example.test lan.\noptions timeout:2\n";
+
+static void cluster_first_uses_the_cluster_servers_and_searches(void **state)
+{
+    struct api_pod *p = make_pod("web", "ClusterFirst");
+    const char *dns[] = { "10.96.0.10", NULL };
+    struct files_dns d = { dns, "cluster.local", node_file };
+    buf_auto out = BUF_INIT(65536);
+    bool cut;
+
+    (void)state;
+    files_resolv_text(p, &d, &out, &cut);
+    assert_string_equal(out.p, "search default.svc.cluster.local svc.cluster.local cluster.local example.test lan\n"
+                               "nameserver 10.96.0.10\noptions ndots:5\n");
+    assert_false(cut);
+    api_pod_unref(p);
+}
+
+static void without_cluster_dns_the_node_file_is_used(void **state)
+{
+    struct api_pod *p = make_pod("web", "ClusterFirst");
+    struct files_dns d = { NULL, "", node_file };
+    buf_auto out = BUF_INIT(65536);
+    bool cut;
+
+    (void)state;
+    files_resolv_text(p, &d, &out, &cut);
+    assert_string_equal(out.p, "search example.test lan\nnameserver 192.0.2.53\noptions timeout:2\n");
+    api_pod_unref(p);
+}
+
+static void dns_config_is_merged_and_limits_are_told(void **state)
+{
+    struct api_pod *p = make_pod("web", "None");
+    char *servers[] = { (char *)"192.0.2.1", (char *)"192.0.2.2", (char *)"192.0.2.3", (char *)"192.0.2.4" };
+    struct api_dns_option options[] = { { (char *)"ndots", (char *)"2" }, { (char *)"edns0", NULL }, { (char *)"ndots", (char *)"3" } };
+    struct files_dns d = { NULL, "", node_file };
+    buf_auto out = BUF_INIT(65536);
+    bool cut;
+
+    (void)state;
+    p->spec.dns_nameservers = (struct api_strs){ servers, 4 };
+    p->spec.dns_options = options;
+    p->spec.n_dns_options = 3;
+    files_resolv_text(p, &d, &out, &cut);
+    assert_string_equal(out.p, "nameserver 192.0.2.1\nnameserver 192.0.2.2\nnameserver 192.0.2.3\noptions ndots:3 edns0\n");
+    assert_true(cut);
+    api_pod_unref(p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(hostname_is_cut_to_63_and_trimmed),
+        cmocka_unit_test(hosts_has_the_pod_ip_with_and_without_domain),
+        cmocka_unit_test(host_aliases_come_after_a_blank_line),
+        cmocka_unit_test(cluster_first_uses_the_cluster_servers_and_searches),
+        cmocka_unit_test(without_cluster_dns_the_node_file_is_used),
+        cmocka_unit_test(dns_config_is_merged_and_limits_are_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

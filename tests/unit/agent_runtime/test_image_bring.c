@@ -1,0 +1,527 @@
+#include "image_helper.h"
+
+/* ---- imports ---------------------------------------------------------------------------------------------------------------- */
+
+static void an_archive_comes_with_its_names(void **state)
+{
+    struct world *w = *state;
+    struct bring t;
+    char *log;
+
+    open_store(w);
+    write_file(w, "unpack.answer", 0644, "image a b localhost/busybox:1\n");
+    start(w, &t, "/the/archive.tar", NULL);
+    wait_for(w, &t);
+    assert_int_equal(t.result.code, ERR_OK);
+    assert_string_equal(t.names, "localhost/busybox:1 ");
+    assert_string_equal(w->added, "localhost/busybox:1 ");
+    assert_string_equal(t.image->id, ID("a"));
+    img_unref(t.image);
+
+    log = read_file(w, "unpack.log");
+    assert_true(str_starts(log, "--source /the/archive.tar --work "));
+    assert_non_null(strstr(log, "/images/layers --max-bytes 17179869184\n"));
+    assert_null(strstr(log, "--name"));
+    free(log);
+    settle(w);
+    assert_int_equal(count_entries(w, "tmp"), 0);
+}
+
+static void a_given_name_is_made_whole_and_passed_on(void **state)
+{
+    struct world *w = *state;
+    char *log;
+
+    open_store_with(w, 1000, 0, false); /* archives need no skopeo */
+    bring(w, "/a.tar", "busybox");
+    assert_string_equal(w->added, "docker.io/library/busybox:latest ");
+    log = read_file(w, "unpack.log");
+    assert_non_null(strstr(log, "--max-bytes 1000 --name docker.io/library/busybox:latest\n"));
+    free(log);
+}
+
+static void bad_names_and_sources_end_before_anything_runs(void **state)
+{
+    struct world *w = *state;
+
+    open_store(w);
+    refused(w, "relative.tar", NULL, ERR_INVALID,
+            "image source \"relative.tar\" is neither docker://<name> nor the absolute path of an OCI layout, an OCI archive or a "
+            "docker archive");
+    refused(w, "/a.tar", "UPPER", ERR_INVALID,
+            "couldn't parse image name \"UPPER\": invalid reference format: repository name must be lowercase");
+    refused(w, "docker://", NULL, ERR_INVALID, "couldn't parse image name \"\": invalid reference format");
+    assert_int_equal(count_lines(w, "unpack.log") + count_lines(w, "skopeo.log"), 0);
+}
+
+static void what_unpack_reports_is_passed_on_with_its_code(void **state)
+{
+    struct world *w = *state;
+
+    open_store(w);
+    write_file(w, "unpack.answer", 0644,
+               "mkdir $work/layer-0; echo '{\"error\":\"layer 1 of 2: it lies\",\"code\":\"DATA_LOSS\"}'; echo 'coracle-unpack: it "
+               "lies' >&2; exit 1\n");
+    refused(w, "/a.tar", "x", ERR_DATA_LOSS, "/a.tar: layer 1 of 2: it lies");
+    write_file(w, "unpack.answer", 0644, "echo 'out of luck' >&2; exit 3\n");
+    refused(w, "/a.tar", "x", ERR_UNKNOWN, "coracle-unpack: exit status 3: out of luck");
+    settle(w);
+    assert_int_equal(count_entries(w, "tmp") + count_entries(w, "refs") + count_entries(w, "images"), 0);
+    assert_string_equal(w->added, "");
+}
+
+static void what_unpack_prints_is_not_believed(void **state)
+{
+    static const struct {
+        const char *answer, *why;
+    } cases[] = {
+        {"echo hello", "coracle-unpack: line 1, column 1: invalid token near 'hello'"},
+        {"echo '{}'", "coracle-unpack: its answer has no images"},
+        {"echo '{\"images\":[{}]}'", "image record: sizeBytes is not a size"},
+        {"image a b 'a b'", "coracle-unpack: a name is not valid"},
+        {"image a b short", "coracle-unpack: a name is not valid"},
+        {"image ../ b x", NULL},
+    };
+    struct world *w = *state;
+
+    open_store(w);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct bring t;
+
+        write_file(w, "unpack.answer", 0644, "%s\n", cases[i].answer);
+        start(w, &t, "/a.tar", "x");
+        wait_for(w, &t);
+        assert_int_equal(t.result.code, ERR_INVALID);
+        if (cases[i].why != NULL && !str_starts(t.result.text, "coracle-unpack: line"))
+            assert_string_equal(t.result.text, cases[i].why);
+    }
+    assert_int_equal(count_entries(w, "refs") + count_entries(w, "images"), 0);
+}
+
+static void layers_of_a_failed_bring_are_collected(void **state)
+{
+    struct world *w = *state;
+
+    open_store(w);
+    write_file(w, "unpack.answer", 0644, "mkdir $layers/$(hex 7); exit 1\n");
+    refused(w, "/a.tar", "x", ERR_UNKNOWN, "coracle-unpack: exit status 1");
+    settle(w);
+    assert_int_equal(count_entries(w, "layers"), 0);
+}
+
+static void a_missing_helper_is_an_error_with_its_path(void **state)
+{
+    struct world *w = *state;
+    char text[600], path[400];
+
+    open_store(w);
+    snprintf(path, sizeof(path), "%s/unpack", w->dir);
+    assert_int_equal(unlink(path), 0);
+    snprintf(text, sizeof(text), "coracle-unpack: %s: No such file or directory", path);
+    refused(w, "/a.tar", "x", ERR_NOT_FOUND, text);
+}
+
+/* ---- side by side ------------------------------------------------------------------------------------------------------------ */
+
+static void the_same_source_twice_is_brought_once(void **state)
+{
+    struct world *w = *state;
+    struct bring one, two;
+    int gate;
+
+    open_store(w);
+    write_file(w, "unpack.answer", 0644, "gate; image a b\n");
+    start(w, &one, "/a.tar", "x");
+    gate = at_gate(w);
+    start(w, &two, "/a.tar", "docker.io/library/x:latest");
+    close(gate);
+    wait_for(w, &one);
+    wait_for(w, &two);
+    assert_int_equal(one.result.code + two.result.code, ERR_OK);
+    assert_ptr_equal(one.image, two.image);
+    assert_int_equal(count_lines(w, "unpack.log"), 1);
+    assert_string_equal(w->added, "docker.io/library/x:latest ");
+    img_unref(one.image);
+    img_unref(two.image);
+}
+
+static void another_source_of_the_same_name_waits(void **state)
+{
+    struct world *w = *state;
+    struct bring one, two;
+    struct img_image *now;
+    int gate;
+
+    open_store(w);
+    write_file(w, "unpack.answer", 0644, "case $source in /a) gate; image a b ;; *) image c d ;; esac\n");
+    start(w, &one, "/a", "x");
+    start(w, &two, "/c", "x");
+    gate = at_gate(w);
+    assert_int_equal(count_lines(w, "unpack.log"), 1);
+    close(gate);
+    wait_for(w, &one);
+    wait_for(w, &two);
+    assert_string_equal(one.image->id, ID("a"));
+    assert_string_equal(two.image->id, ID("c"));
+    now = img_lookup(w->store, "x"); /* the later one has the name */
+    assert_ptr_equal(now, two.image);
+    img_unref(now);
+    img_unref(one.image);
+    img_unref(two.image);
+}
+
+static void no_more_than_the_limit_run_at_once(void **state)
+{
+    struct world *w = *state;
+    struct bring one, two;
+    int gate;
+
+    open_store_with(w, 0, 1, true);
+    write_file(w, "unpack.answer", 0644, "case $source in /a) gate ;; esac; image a b\n");
+    start(w, &one, "/a", "first");
+    start(w, &two, "/b", "second");
+    gate = at_gate(w);
+    assert_int_equal(count_lines(w, "unpack.log"), 1);
+    close(gate);
+    wait_for(w, &two);
+    assert_int_equal(one.calls, 1);
+    assert_int_equal(count_lines(w, "unpack.log"), 2);
+    img_unref(one.image);
+    img_unref(two.image);
+}
+
+static void who_cancels_leaves_the_others_alone(void **state)
+{
+    struct world *w = *state;
+    struct bring one, two;
+    int gate;
+
+    open_store(w);
+    write_file(w, "unpack.answer", 0644, "gate; image a b\n");
+    start(w, &one, "/a", "x");
+    start(w, &two, "/a", "x");
+    gate = at_gate(w);
+    op_cancel(&one.b.op);
+    wait_for(w, &one);
+    assert_int_equal(one.result.code, ERR_CANCELLED);
+    assert_int_equal(two.calls, 0);
+    close(gate);
+    wait_for(w, &two);
+    assert_int_equal(two.result.code, ERR_OK);
+    img_unref(two.image);
+}
+
+static void the_last_who_cancels_ends_the_work(void **state)
+{
+    struct world *w = *state;
+    struct bring one, waiting;
+    int gate;
+
+    open_store(w);
+    write_file(w, "unpack.answer", 0644, "mkdir $layers/$(hex 7); touch $work/half; gate; image a b\n");
+    start(w, &one, "/a", "x");
+    start(w, &waiting, "/b", "x");
+    gate = at_gate(w);
+    op_cancel(&waiting.b.op); /* it never ran */
+    op_cancel(&one.b.op);
+    wait_for(w, &one);
+    wait_for(w, &waiting);
+    assert_int_equal(one.result.code, ERR_CANCELLED);
+    assert_int_equal(waiting.result.code, ERR_CANCELLED);
+    settle(w);
+    close(gate);
+    assert_int_equal(count_lines(w, "unpack.log"), 1);
+    assert_int_equal(count_entries(w, "tmp") + count_entries(w, "layers") + count_entries(w, "refs"), 0);
+}
+
+static void closing_the_store_cancels_what_is_under_way(void **state)
+{
+    struct world *w = *state;
+    struct bring one, two, late;
+    int gate;
+
+    open_store_with(w, 0, 1, true);
+    write_file(w, "unpack.answer", 0644, "gate\n");
+    start(w, &one, "/a", "x");
+    start(w, &two, "/b", "y");
+    gate = at_gate(w);
+    img_store_close(w->store);
+    start(w, &late, "/c", "z");
+    w->store = NULL;
+    wait_for(w, &one);
+    wait_for(w, &two);
+    wait_for(w, &late);
+    assert_int_equal(one.result.code, ERR_CANCELLED);
+    assert_int_equal(two.result.code, ERR_CANCELLED);
+    assert_int_equal(late.result.code, ERR_CANCELLED);
+    close(gate);
+}
+
+static void an_image_being_brought_is_not_removed_under_it(void **state)
+{
+    struct world *w = *state;
+    struct bring t;
+    struct err e = {0};
+    int gate;
+
+    open_store(w);
+    bring(w, "/a", "x");
+    write_file(w, "unpack.answer", 0644, "image a b > $D/record; gate; cat $D/record\n");
+    start(w, &t, "/b", "y");
+    gate = at_gate(w);
+    /* It has seen the layer and counts on it: the image may go, the layer stays until the bring is over. */
+    assert_int_equal(img_remove(w->store, "x", NULL, NULL, &e), ERR_OK);
+    assert_true(have(w, "images/layers/" HEX("b")));
+    close(gate);
+    wait_for(w, &t);
+    assert_int_equal(t.result.code, ERR_OK);
+    img_unref(t.image);
+    settle(w);
+    assert_true(have(w, "images/layers/" HEX("b")));
+    close_store(w);
+    open_store(w);
+    t.image = img_lookup(w->store, "y");
+    assert_non_null(t.image);
+    img_unref(t.image);
+}
+
+/* ---- pulls ------------------------------------------------------------------------------------------------------------------- */
+
+static const char registry[] = "case $verb in\n"
+                               "inspect) echo sha256:$(hex e) ;;\n"
+                               "copy) for last; do :; done; last=${last#oci:}; mkdir ${last%%:image} ;;\n"
+                               "esac\n";
+
+static void a_pull_fetches_what_the_registry_named(void **state)
+{
+    struct world *w = *state;
+    char *log, *env;
+    struct bring t;
+
+    open_store(w);
+    write_file(w, "skopeo.answer", 0644, registry);
+    write_file(w, "unpack.answer", 0644, "[ -d $source ] || exit 9; image a b\n");
+    start(w, &t, "docker://busybox:1.36", NULL);
+    wait_for(w, &t);
+    if (t.result.code != ERR_OK)
+        fail_msg("%s", t.result.text);
+    assert_string_equal(t.names, "docker.io/library/busybox:1.36 ");
+    assert_string_equal(t.image->digest, ID("e"));
+    img_unref(t.image);
+
+    log = read_file(w, "skopeo.log");
+    assert_non_null(strstr(log, " inspect --no-tags --format {{.Digest}} docker://docker.io/library/busybox:1.36\n"));
+    assert_non_null(strstr(log, " copy --quiet --preserve-digests --remove-signatures --dest-oci-accept-uncompressed-layers "
+                                "--dest-shared-blob-dir "));
+    assert_non_null(strstr(log, " docker://docker.io/library/busybox@" ID("e") " oci:"));
+    assert_null(strstr(log, "authfile"));
+    free(log);
+    env = read_file(w, "skopeo.env");
+    assert_non_null(strstr(env, "HOME="));
+    assert_non_null(strstr(env, "/images/tmp/"));
+    assert_null(strstr(env, "NOTIFY_SOCKET"));
+    free(env);
+    log = read_file(w, "unpack.log");
+    assert_non_null(strstr(log, "/layout --work "));
+    assert_non_null(strstr(log, "/images/tmp/blobs --max-bytes"));
+    free(log);
+    settle(w);
+    assert_int_equal(count_entries(w, "tmp"), 0);
+}
+
+static void what_is_here_is_not_fetched_again(void **state)
+{
+    struct world *w = *state;
+    struct bring t;
+
+    open_store(w);
+    write_file(w, "skopeo.answer", 0644, registry);
+    bring(w, "docker://busybox:1", NULL);
+    assert_int_equal(count_lines(w, "skopeo.log"), 2);
+    bring(w, "docker://busybox:1", NULL); /* asks */
+    assert_int_equal(count_lines(w, "skopeo.log"), 3);
+    close_store(w);
+    open_store(w);
+    start(w, &t, "docker://quay.io/other/name:2", "localhost/mine");
+    wait_for(w, &t);
+    assert_int_equal(t.result.code, ERR_OK);
+    assert_string_equal(t.names, "localhost/mine:latest ");
+    assert_string_equal(t.image->id, ID("a"));
+    img_unref(t.image);
+    assert_int_equal(count_lines(w, "skopeo.log"), 4);
+    t.image = img_lookup(w->store, "localhost/mine@" ID("e"));
+    assert_non_null(t.image);
+    img_unref(t.image);
+    settle(w);
+    assert_int_equal(count_entries(w, "tmp"), 0);
+}
+
+static void a_pull_without_skopeo_names_the_package(void **state)
+{
+    struct world *w = *state;
+    char path[400];
+
+    open_store_with(w, 0, 0, false);
+    refused(w, "docker://busybox", NULL, ERR_PRECONDITION,
+            "cannot pull docker.io/library/busybox:latest: skopeo is not installed (Debian package skopeo)");
+    close_store(w);
+    snprintf(path, sizeof(path), "%s/skopeo", w->dir);
+    assert_int_equal(unlink(path), 0);
+    open_store(w);
+    refused(w, "docker://busybox", NULL, ERR_PRECONDITION,
+            "cannot pull docker.io/library/busybox:latest: skopeo is not installed (Debian package skopeo)");
+}
+
+static void skopeos_own_words_come_through_with_a_fitting_code(void **state)
+{
+    struct world *w = *state;
+
+    open_store(w);
+    write_file(w, "skopeo.answer", 0644, "echo 'time=x level=warning msg=\"odd\"' >&2; fatal 'reading manifest 1 in r/x: manifest unknown: \\\\\"1\\\\\"'\n");
+    refused(w, "docker://r.io/x:1", NULL, ERR_NOT_FOUND, "pull r.io/x:1: reading manifest 1 in r/x: manifest unknown: \"1\"");
+    write_file(w, "skopeo.answer", 0644, "fatal 'unable to retrieve auth token: invalid username/password: unauthorized: no'\n");
+    refused(w, "docker://r.io/x:1", NULL, ERR_UNAUTHENTICATED,
+            "pull r.io/x:1: unable to retrieve auth token: invalid username/password: unauthorized: no");
+    write_file(w, "skopeo.answer", 0644, "fatal 'pinging container registry r.io: dial tcp: connect: connection refused'\n");
+    refused(w, "docker://r.io/x:1", NULL, ERR_UNAVAILABLE,
+            "pull r.io/x:1: pinging container registry r.io: dial tcp: connect: connection refused");
+    write_file(w, "skopeo.answer", 0644, "echo panic >&2; exit 2\n");
+    refused(w, "docker://r.io/x:1", NULL, ERR_UNKNOWN, "pull r.io/x:1: skopeo inspect: exit status 2: panic");
+    write_file(w, "skopeo.answer", 0644, "echo nothing like a digest\n");
+    refused(w, "docker://r.io/x:1", NULL, ERR_UNKNOWN, "skopeo inspect: it did not print a digest for r.io/x:1");
+    settle(w);
+    assert_int_equal(count_entries(w, "tmp"), 0);
+}
+
+static void credentials_stand_in_a_private_file_while_it_lasts(void **state)
+{
+    struct world *w = *state;
+    struct bring t = {0};
+    char *text, file[43] = ""; /* auth-<32 digits>.json */
+
+    open_store(w);
+    write_file(w, "skopeo.answer", 0644,
+               "for a; do [ \"$last\" = --authfile ] && stat -c %%a $a > $D/mode && cat $a > $D/seen; last=$a; done\n%s", registry);
+    img_bring_start_auth(&t.b, w->store, "docker://r.io/x:1", NULL, "{\"auths\":{}}", on_brought, &t);
+    wait_for(w, &t);
+    assert_int_equal(t.result.code, ERR_OK);
+    img_unref(t.image);
+    text = read_file(w, "seen");
+    assert_string_equal(text, "{\"auths\":{}}");
+    free(text);
+    text = read_file(w, "mode");
+    assert_string_equal(text, "600\n");
+    free(text);
+    text = read_file(w, "skopeo.log");
+    assert_non_null(strstr(text, "--src-authfile "));
+    memcpy(file, strstr(text, "auth-"), sizeof(file) - 1);
+    free(text);
+    assert_true(str_ends(file, ".json"));
+    assert_false(have(w, file)); /* gone */
+}
+
+static void the_same_name_with_other_credentials_is_asked_for_again(void **state)
+{
+    struct world *w = *state;
+    struct bring one = {0}, two = {0};
+
+    open_store(w);
+    write_file(w, "skopeo.answer", 0644, "case $* in *authfile*) ;; *) fatal 'unauthorized' ;; esac\n%s", registry);
+    img_bring_start_auth(&one.b, w->store, "docker://r.io/x:1", NULL, "{\"auths\":{}}", on_brought, &one);
+    start(w, &two, "docker://r.io/x:1", NULL); /* must not ride on the other's credentials */
+    wait_for(w, &one);
+    wait_for(w, &two);
+    assert_int_equal(one.result.code, ERR_OK);
+    assert_int_equal(two.result.code, ERR_UNAUTHENTICATED);
+    img_unref(one.image);
+}
+
+static void a_download_past_the_limit_is_stopped(void **state)
+{
+    struct world *w = *state;
+
+    open_store_with(w, 1 << 20, 0, true);
+    write_file(w, "skopeo.answer", 0644,
+               "[ $verb = inspect ] && { echo sha256:$(hex e); exit; }\nmkdir $TMPDIR/layout; head -c 3000000 /dev/zero > "
+               "$TMPDIR/layout/oci-put-blob1; gate\n");
+    refused(w, "docker://r.io/x:1", NULL, ERR_EXHAUSTED,
+            "pull r.io/x:1: the image is larger than the limit of 1048576 bytes");
+    settle(w);
+    assert_int_equal(count_entries(w, "tmp"), 0);
+}
+
+static void a_name_may_move_to_another_image(void **state)
+{
+    struct world *w = *state;
+    struct img_image *old, *now;
+    struct err e = {0};
+
+    open_store(w);
+    bring(w, "/a", "x");
+    write_file(w, "unpack.answer", 0644, "image c d\n");
+    bring(w, "/c", "x");
+    old = img_lookup(w->store, ID("a")); /* containers may run from it */
+    now = img_lookup(w->store, "x");
+    assert_non_null(old);
+    assert_string_equal(now->id, ID("c"));
+    img_unref(old);
+    img_unref(now);
+    assert_int_equal(img_remove(w->store, ID("a"), NULL, NULL, &e), ERR_OK);
+    settle(w);
+    assert_int_equal(count_entries(w, "layers"), 1);
+}
+
+static void the_source_for_skopeo_has_a_tag_or_a_digest(void **state)
+{
+    static const struct {
+        const char *reference, *digest, *wanted;
+    } cases[] = {
+        {"docker.io/library/a:1", NULL, "docker://docker.io/library/a:1"},
+        {"docker.io/library/a:1", ID("e"), "docker://docker.io/library/a@" ID("e")},
+        {"h:5000/a@" ID("c"), NULL, "docker://h:5000/a@" ID("c")},
+        {"h:5000/a:1@" ID("c"), NULL, "docker://h:5000/a@" ID("c")},
+        {"h:5000/a", ID("e"), "docker://h:5000/a@" ID("e")},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char *got = img_skopeo_source(cases[i].reference, cases[i].digest);
+
+        assert_string_equal(got, cases[i].wanted);
+        free(got);
+    }
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, world_make, world_remove)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(an_archive_comes_with_its_names),
+        TEST(a_given_name_is_made_whole_and_passed_on),
+        TEST(bad_names_and_sources_end_before_anything_runs),
+        TEST(what_unpack_reports_is_passed_on_with_its_code),
+        TEST(what_unpack_prints_is_not_believed),
+        TEST(layers_of_a_failed_bring_are_collected),
+        TEST(a_missing_helper_is_an_error_with_its_path),
+        TEST(the_same_source_twice_is_brought_once),
+        TEST(another_source_of_the_same_name_waits),
+        TEST(no_more_than_the_limit_run_at_once),
+        TEST(who_cancels_leaves_the_others_alone),
+        TEST(the_last_who_cancels_ends_the_work),
+        TEST(closing_the_store_cancels_what_is_under_way),
+        TEST(an_image_being_brought_is_not_removed_under_it),
+        TEST(a_pull_fetches_what_the_registry_named),
+        TEST(what_is_here_is_not_fetched_again),
+        TEST(a_pull_without_skopeo_names_the_package),
+        TEST(skopeos_own_words_come_through_with_a_fitting_code),
+        TEST(credentials_stand_in_a_private_file_while_it_lasts),
+        TEST(the_same_name_with_other_credentials_is_asked_for_again),
+        TEST(a_download_past_the_limit_is_stopped),
+        TEST(a_name_may_move_to_another_image),
+        TEST(the_source_for_skopeo_has_a_tag_or_a_digest),
+    };
+
+    log_init(LOG_LVL_ERROR, LOG_FMT_TEXT);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,188 @@
+/* States from files alone: no container runs here, so what needs a living conmon is in test_container_real.c.
+ */
+#include "rt_fixture.h"
+
+#include <sys/stat.h>
+
+#define BUNDLE "containers/" FIXTURE_ID "/"
+
+static struct rt_state state_of(struct fixture *f)
+{
+    struct rt_state s;
+
+    rt_state(&f->rt, FIXTURE_ID, &s);
+    return s;
+}
+
+static void without_a_bundle_it_is_absent_and_without_a_pid_partial(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal(state_of(f).phase, RT_ABSENT);
+    fixture_write(f, BUNDLE "config.json", "{}");
+    assert_int_equal(state_of(f).phase, RT_PARTIAL);
+    fixture_write(f, BUNDLE "conmon.pid", "1");
+    assert_int_equal(state_of(f).phase, RT_PARTIAL);
+    fixture_write(f, BUNDLE "pid", "1");
+    assert_int_equal(state_of(f).phase, RT_LOST);
+    assert_true(state_of(f).created_ns > 0);
+    assert_int_equal(state_of(f).pid, 0);
+}
+
+static void exit_file_decides_whatever_else_is_there(void **state)
+{
+    struct fixture *f = *state;
+
+    fixture_write(f, BUNDLE "pid", "1");
+    fixture_write(f, BUNDLE "conmon.pid", "1");
+    fixture_write(f, "exits/" FIXTURE_ID, "143");
+    assert_int_equal(state_of(f).phase, RT_EXITED);
+    assert_int_equal(state_of(f).exit_code, 143);
+    assert_true(state_of(f).finished_ns > 0);
+    assert_false(state_of(f).oom_killed);
+    fixture_write(f, BUNDLE "oom", "");
+    assert_true(state_of(f).oom_killed);
+    fixture_write(f, "exits/" FIXTURE_ID, "-1");
+    assert_int_equal(state_of(f).exit_code, 255);
+}
+
+static void start_time_is_the_recorded_one_or_when_the_runtime_let_go(void **state)
+{
+    struct fixture *f = *state;
+    char path[256];
+    struct stat st;
+
+    fixture_write(f, BUNDLE "pid", "1");
+    fixture_write(f, "exits/" FIXTURE_ID, "0");
+    assert_true(state_of(f).started_ns == 0);
+    fixture_write(f, "oci/" FIXTURE_ID "/exec.fifo", "");
+    assert_true(state_of(f).started_ns == 0); /* waits to be started */
+    snprintf(path, sizeof(path), "%s/oci/" FIXTURE_ID "/exec.fifo", f->dir);
+    assert_int_equal(unlink(path), 0);
+    snprintf(path, sizeof(path), "%s/oci/" FIXTURE_ID, f->dir);
+    assert_int_equal(stat(path, &st), 0);
+    /* The end came before: the start is not shown after it. */
+    assert_true(state_of(f).started_ns == state_of(f).finished_ns);
+    fixture_write(f, "exits/" FIXTURE_ID, "0");
+    assert_true(state_of(f).started_ns == st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec);
+    fixture_write(f, BUNDLE "started", "1234567890\n");
+    assert_true(state_of(f).started_ns == 1234567890);
+}
+
+static void identity_is_read_back_or_refused_whole(void **state)
+{
+    struct fixture *f = *state;
+    struct rt_identity who;
+
+    assert_false(rt_identity(&f->rt, FIXTURE_ID, &who));
+    fixture_write(f, BUNDLE "meta.json",
+                  "{\"podUID\":\"u\",\"podNamespace\":\"n\",\"podName\":\"p\",\"containerName\":\"c\","
+                  "\"attempt\":3,\"cgroupPath\":\"/x\"}");
+    assert_true(rt_identity(&f->rt, FIXTURE_ID, &who));
+    assert_string_equal(who.pod_uid, "u");
+    assert_string_equal(who.cgroup_path, "/x");
+    assert_int_equal(who.attempt, 3);
+    fixture_write(f, BUNDLE "meta.json", "{\"podUID\":\"u\",\"attempt\":3}");
+    assert_false(rt_identity(&f->rt, FIXTURE_ID, &who));
+    assert_false(rt_identity(&f->rt, "../etc", &who));
+}
+
+static void list_has_each_id_once_wherever_it_left_something(void **state)
+{
+    static const char other[] = "ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff";
+    struct fixture *f = *state;
+    struct err e = { 0 };
+    char **ids, path[256];
+    size_t n;
+
+    fixture_write(f, BUNDLE "pid", "1");
+    fixture_write(f, "oci/" FIXTURE_ID "/status", "");
+    snprintf(path, sizeof(path), "oci/%s/status", other);
+    fixture_write(f, path, "");
+    fixture_write(f, "containers/not-an-id/x", "");
+    assert_int_equal(rt_list(&f->rt, &ids, &e), ERR_OK);
+    assert_string_equal(ids[0], FIXTURE_ID);
+    assert_string_equal(ids[1], other);
+    assert_null(ids[2]);
+    for (n = 0; ids[n] != NULL; n++)
+        free(ids[n]);
+    free(ids);
+}
+
+static void cgroup_of_a_container_ends_in_its_id(void **state)
+{
+    (void)state;
+    assert_true(rt_cgroup_path_valid("/kubepods/podx/" FIXTURE_ID, FIXTURE_ID));
+    assert_true(rt_cgroup_path_valid("/x/" FIXTURE_ID, FIXTURE_ID));
+    assert_false(rt_cgroup_path_valid("/", FIXTURE_ID));
+    assert_false(rt_cgroup_path_valid("", FIXTURE_ID));
+    assert_false(rt_cgroup_path_valid(NULL, FIXTURE_ID));
+    assert_false(rt_cgroup_path_valid("/kubepods/podx", FIXTURE_ID));
+    assert_false(rt_cgroup_path_valid("/kubepods/../" FIXTURE_ID, FIXTURE_ID));
+    assert_false(rt_cgroup_path_valid("/kubepods/x" FIXTURE_ID, FIXTURE_ID));
+}
+
+static void versions_of_runtimes_are_understood(void **state)
+{
+    struct rt_features f = { 0 };
+
+    (void)state;
+    assert_true(rt_features_parse_version("crun version 1.8.1\ncommit: f8a096b\n", &f));
+    assert_string_equal(f.runtime_name, "crun");
+    assert_string_equal(f.runtime_version, "1.8.1");
+    assert_true(rt_features_known_rro(&f));
+    assert_true(rt_features_parse_version("runc version 1.1.5+ds1\n", &f));
+    assert_true(rt_features_known_rro(&f));
+    assert_true(rt_features_parse_version("runc version 1.0.3\n", &f));
+    assert_false(rt_features_known_rro(&f));
+    assert_false(rt_features_parse_version("GNU bash, version 5.2.15\n", &f));
+    assert_false(rt_features_parse_version("", &f));
+}
+
+static void signals_have_many_names(void **state)
+{
+    const struct {
+        const char *name;
+        int number;
+    } rows[] = {
+        { "SIGTERM", 15 },
+        { "TERM", 15 },
+        { "sigint", 2 },
+        { "9", 9 },
+        { "SIGRTMIN+3", 37 },
+        { "RTMIN", 34 },
+        { "SIGRTMAX-1", 63 },
+        { "SIGRTMAX", 64 },
+        { "64", 64 },
+        { "65", 0 },
+        { "0", 0 },
+        { "SIGNOPE", 0 },
+        { "", 0 },
+        { "SIGRTMIN+99", 0 },
+        { "SIGRTMIN-1", 0 },
+        { "SIG", 0 },
+        { "-9", 0 },
+        { NULL, 0 },
+    };
+    size_t i;
+
+    (void)state;
+    for (i = 0; i < ARRAY_LEN(rows); i++)
+        assert_int_equal(rt_signal_number(rows[i].name), rows[i].number);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        fixture_test(without_a_bundle_it_is_absent_and_without_a_pid_partial),
+        fixture_test(exit_file_decides_whatever_else_is_there),
+        fixture_test(start_time_is_the_recorded_one_or_when_the_runtime_let_go),
+        fixture_test(identity_is_read_back_or_refused_whole),
+        fixture_test(list_has_each_id_once_wherever_it_left_something),
+        cmocka_unit_test(cgroup_of_a_container_ends_in_its_id),
+        cmocka_unit_test(versions_of_runtimes_are_understood),
+        cmocka_unit_test(signals_have_many_names),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

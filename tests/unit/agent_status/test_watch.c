@@ -1,0 +1,166 @@
+#include "harness.h"
+
+static struct client watch(struct fixture *f, const char *url)
+{
+    struct client c = dial(f);
+    char request[400];
+
+    snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", url);
+    send_text(&c, request);
+    return c;
+}
+
+static void event(struct fixture *f, const char *type, json_t *pod /* stolen */)
+{
+    status_server_pod_event(f->server, type, pod);
+    json_decref(pod);
+}
+
+static void a_watch_begins_with_all_pods_and_goes_on_with_changes(void **state)
+{
+    struct fixture *f = *state;
+    struct client c = watch(f, "/api/v1/namespaces/default/pods?watch=true");
+
+    assert_false(status_server_has_watchers(f->server));
+    to_see(f, &c, "\"name\":\"db\"");
+    assert_true(status_server_has_watchers(f->server));
+    assert_non_null(strstr(c.got.p, "Transfer-Encoding: chunked\r\n"));
+    assert_non_null(strstr(c.got.p, "{\"type\":\"ADDED\",\"object\":{\"apiVersion\":\"v1\",\"kind\":\"Pod\""));
+    assert_null(strstr(c.got.p, "\"namespace\":\"other\""));
+
+    forget(&c);
+    event(f, "MODIFIED", fake_pod("default", "web", "web2"));
+    to_see(f, &c, "}\n\r\n");
+    assert_non_null(strstr(c.got.p, "{\"type\":\"MODIFIED\",\"object\":"));
+    assert_non_null(strstr(c.got.p, "\"app\":\"web2\""));
+    forget(&c);
+    event(f, "ADDED", fake_pod("default", "new", "x"));
+    to_see(f, &c, "{\"type\":\"ADDED\"");
+    forget(&c);
+    event(f, "MODIFIED", fake_pod("other", "web", "x")); /* not of this namespace */
+    event(f, "DELETED", fake_pod("default", "new", "x"));
+    to_see(f, &c, "{\"type\":\"DELETED\"");
+    assert_null(strstr(c.got.p, "other"));
+    hang_up(&c);
+    c = dial(f);
+    for (int i = 0; status_server_has_watchers(f->server) && i < 100; i++)
+        turn(f, &c);
+    assert_false(status_server_has_watchers(f->server));
+    hang_up(&c);
+}
+
+static void versions_only_grow_and_lists_and_events_agree(void **state)
+{
+    struct fixture *f = *state;
+    unsigned long long first, second, listed;
+    struct client c = watch(f, "/api/v1/namespaces/default/pods/web?watch=1");
+    char *answer;
+
+    to_see(f, &c, "\"name\":\"web\"");
+    first = strtoull(strstr(c.got.p, "resourceVersion\":\"") + 18, NULL, 10);
+    forget(&c);
+    event(f, "MODIFIED", fake_pod("default", "web", "web"));
+    to_see(f, &c, "resourceVersion");
+    second = strtoull(strstr(c.got.p, "resourceVersion\":\"") + 18, NULL, 10);
+    assert_true(second > first);
+    answer = ask(f, "GET /api/v1/namespaces/default/pods/web");
+    listed = strtoull(strstr(answer, "resourceVersion\":\"") + 18, NULL, 10);
+    assert_true(listed == second);
+    free(answer);
+    hang_up(&c);
+}
+
+static void a_pod_that_begins_or_ends_to_match_comes_and_goes(void **state)
+{
+    struct fixture *f = *state;
+    struct client c = watch(f, "/api/v1/pods?watch=1&labelSelector=app%3Dblue");
+
+    to_see(f, &c, "\r\n\r\n");
+    event(f, "MODIFIED", fake_pod("default", "web", "blue"));
+    to_see(f, &c, "{\"type\":\"ADDED\"");
+    forget(&c);
+    event(f, "MODIFIED", fake_pod("default", "web", "green"));
+    to_see(f, &c, "{\"type\":\"DELETED\"");
+    forget(&c);
+    event(f, "DELETED", fake_pod("default", "web", "green"));
+    event(f, "ADDED", fake_pod("default", "db", "blue"));
+    to_see(f, &c, "\"name\":\"db\"");
+    assert_null(strstr(c.got.p, "DELETED"));
+    hang_up(&c);
+}
+
+static void a_client_that_does_not_read_is_dropped_and_the_others_go_on(void **state)
+{
+    struct fixture *f = *state;
+    struct client slow = watch(f, "/api/v1/pods?watch=1"), quick = watch(f, "/api/v1/pods?watch=1");
+    char *filler = malloc(100001);
+
+    memset(filler, 'x', 100000);
+    filler[100000] = '\0';
+    to_see(f, &quick, "\"namespace\":\"other\"");
+    to_see(f, &slow, "\"namespace\":\"other\"");
+    for (int i = 0; i < 60; i++) { /* 6 MB: more than the socket and the limit hold */
+        json_t *pod = fake_pod("default", "web", "x");
+
+        json_object_set_new(pod, "filler", json_string(filler));
+        event(f, "MODIFIED", pod);
+        turn(f, &quick);
+    }
+    event(f, "MODIFIED", fake_pod("default", "web", "the-last"));
+    to_see(f, &quick, "the-last");
+    to_see(f, &slow, NULL); /* closed in the middle */
+    assert_null(strstr(slow.got.p, "the-last"));
+    hang_up(&slow);
+    hang_up(&quick);
+    free(filler);
+}
+
+static void a_first_set_of_any_size_is_no_reason_to_drop_a_client(void **state)
+{
+    struct fixture *f = *state;
+    char *filler = malloc(100001), name[20];
+    struct client c;
+
+    memset(filler, 'x', 100000);
+    filler[100000] = '\0';
+    for (int i = 0; i < 80; i++) {
+        snprintf(name, sizeof(name), "p%d", i);
+        json_array_append_new(f->pods, fake_pod("default", name, filler));
+    }
+    c = watch(f, "/api/v1/pods?watch=1");
+    for (int i = 0; i < 5; i++)
+        uv_run(&f->loop, UV_RUN_NOWAIT);
+    to_see(f, &c, "\"p79\"");
+    event(f, "MODIFIED", fake_pod("default", "web", "later"));
+    to_see(f, &c, "later");
+    hang_up(&c);
+    free(filler);
+}
+
+static void the_end_of_the_server_ends_a_watch(void **state)
+{
+    struct fixture *f = *state;
+    struct client c = watch(f, "/api/v1/pods?watch=1");
+
+    to_see(f, &c, "\"namespace\":\"other\"");
+    status_server_close(f->server);
+    f->server = NULL;
+    to_see(f, &c, NULL);
+    hang_up(&c);
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(a_watch_begins_with_all_pods_and_goes_on_with_changes),
+        T(versions_only_grow_and_lists_and_events_agree),
+        T(a_pod_that_begins_or_ends_to_match_comes_and_goes),
+        T(a_client_that_does_not_read_is_dropped_and_the_others_go_on),
+        T(a_first_set_of_any_size_is_no_reason_to_drop_a_client),
+        T(the_end_of_the_server_ends_a_watch),
+    };
+
+    log_init(LOG_LVL_ERROR, LOG_FMT_TEXT);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,438 @@
+/* The v2 backend on a folder that imitates cgroupfs: what is written where, without any privilege. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/fs.h"
+#include "cgroups/internal.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define MOUNTINFO "31 22 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"
+#define ALL "cpuset cpu io memory hugetlb pids rdma misc\n"
+
+struct fake {
+    char dir[64];
+    int fd;
+    struct cg_tree *tree;
+};
+
+static void put(const struct fake *f, const char *cgroup, const char *file, const char *text)
+{
+    char path[512];
+
+    snprintf(path, sizeof(path), "%s/sys/fs/cgroup%s/%s", f->dir, cgroup, file);
+    FILE *out = fopen(path, "w");
+    assert_non_null(out);
+    fputs(text, out);
+    fclose(out);
+}
+
+static const char *get(const struct fake *f, const char *cgroup, const char *file)
+{
+    static char text[256];
+    char path[512];
+
+    snprintf(path, sizeof(path), "%s/sys/fs/cgroup%s/%s", f->dir, cgroup, file);
+    FILE *in = fopen(path, "r");
+    assert_non_null(in);
+    text[fread(text, 1, sizeof(text) - 1, in)] = '\0';
+    fclose(in);
+    return text;
+}
+
+static bool present(const struct fake *f, const char *cgroup)
+{
+    char path[512];
+
+    snprintf(path, sizeof(path), "%s/sys/fs/cgroup%s", f->dir, cgroup);
+    return access(path, F_OK) == 0;
+}
+
+/* The kernel fills a new cgroup with files; here they are put there before. */
+static void fake_cgroup(const struct fake *f, const char *cgroup, const char *controllers)
+{
+    static const char *const empty[] = {"cgroup.subtree_control",
+                                        "cgroup.procs",
+                                        "cgroup.kill",
+                                        "cgroup.freeze",
+                                        "cpu.weight",
+                                        "cpu.max",
+                                        "memory.max",
+                                        "pids.max"};
+    struct err e = {0};
+    char path[512];
+
+    snprintf(path, sizeof(path), "%s/sys/fs/cgroup%s", f->dir, cgroup);
+    assert_int_equal(fs_mkdirs(path, 0755, &e), ERR_OK);
+    put(f, cgroup, "cgroup.controllers", controllers);
+    for (size_t i = 0; i < ARRAY_LEN(empty); i++)
+        put(f, cgroup, empty[i], "");
+}
+
+static void fake_tree(const struct fake *f, const char *root, const char *controllers)
+{
+    static const char *const subs[] = {
+        "",         "/kubepods",    "/kubepods/burstable", "/kubepods/besteffort",
+        "/coracle", "/coracle/ops", "/coracle/conmon"};
+    char cgroup[256];
+
+    for (size_t i = 0; i < ARRAY_LEN(subs); i++) {
+        snprintf(cgroup, sizeof(cgroup), "%s%s", root, subs[i]);
+        fake_cgroup(f, cgroup, controllers);
+    }
+}
+
+static enum err_code fake_open(struct fake *f, const char *root, const char *own, struct err *e)
+{
+    char proc_cgroup[256];
+    struct cg_options o = {.root = root};
+
+    snprintf(proc_cgroup, sizeof(proc_cgroup), "0::%s\n", own);
+    struct cg_env env = {
+        .mountinfo = MOUNTINFO, .proc_cgroup = proc_cgroup, .root_fd = f->fd, .required = CG_REQUIRED};
+    return cg_open_env(&f->tree, &o, &env, e);
+}
+
+static int set_up(void **state)
+{
+    struct fake *f = calloc(1, sizeof(*f));
+
+    strcpy(f->dir, "/tmp/coracle-cgroup-test-XXXXXX");
+    if (mkdtemp(f->dir) == NULL || (f->fd = open(f->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
+        return -1;
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fake *f = *state;
+    struct err e = {0};
+    int rc = 0;
+
+    cg_close(f->tree, false);
+    close(f->fd);
+    if (fs_remove_tree(AT_FDCWD, f->dir, &e) != ERR_OK)
+        rc = -1;
+    free(f);
+    return rc;
+}
+
+static void controllers_are_handed_down_as_far_as_pods(void **state)
+{
+    struct fake *f = *state;
+    struct err e = {0};
+    const struct cg_limits l = CG_LIMITS_NONE;
+
+    fake_tree(f, "", ALL);
+    fake_cgroup(f, "/kubepods/burstable/podu1", "cpu memory pids\n");
+    assert_int_equal(fake_open(f, "/", "/", &e), ERR_OK);
+    assert_int_equal(cg_layout(f->tree), CG_V2);
+    assert_string_equal(get(f, "", "cgroup.subtree_control"), "+cpuset +cpu +io +memory +hugetlb +pids");
+    assert_string_equal(get(f, "/kubepods/besteffort", "cgroup.subtree_control"),
+                        "+cpuset +cpu +io +memory +hugetlb +pids");
+    assert_string_equal(get(f, "/coracle/ops", "cgroup.subtree_control"), ""); /* processes sit there */
+    assert_int_equal(cg_pod_apply(f->tree, CG_BURSTABLE, "u1", &l, &e), ERR_OK);
+    assert_string_equal(get(f, "/kubepods/burstable/podu1", "cgroup.subtree_control"), "+cpu +memory +pids");
+}
+
+static void what_is_enabled_already_is_not_written_again(void **state)
+{
+    struct fake *f = *state;
+    struct err e = {0};
+
+    fake_tree(f, "", "cpu memory pids\n");
+    put(f, "", "cgroup.subtree_control", "cpu memory pids\n");
+    assert_int_equal(fake_open(f, "/", "/", &e), ERR_OK);
+    assert_string_equal(get(f, "", "cgroup.subtree_control"), "cpu memory pids\n");
+}
+
+static void above_a_delegated_root_nothing_is_written(void **state)
+{
+    struct fake *f = *state;
+    struct err e = {0};
+    const char *unit = "/system.slice/coracle-pods.service";
+
+    fake_cgroup(f, "", "cpu memory pids\n");
+    fake_cgroup(f, "/system.slice", "cpu memory pids\n");
+    fake_tree(f, unit, "cpu memory pids\n");
+    assert_int_equal(fake_open(f, unit, "/system.slice/coracle.service", &e), ERR_OK);
+    assert_string_equal(get(f, "", "cgroup.subtree_control"), "");
+    assert_string_equal(get(f, "/system.slice", "cgroup.subtree_control"), "");
+    assert_string_equal(get(f, unit, "cgroup.subtree_control"), "+cpu +memory +pids");
+
+    char path[256];
+    assert_int_equal(cg_pod_path(f->tree, CG_BEST_EFFORT, "1-2", path, sizeof(path), &e), ERR_OK);
+    assert_string_equal(path, "/system.slice/coracle-pods.service/kubepods/besteffort/pod1-2");
+}
+
+static void a_controller_that_the_root_lacks_is_asked_for_above_it(void **state)
+{
+    struct fake *f = *state;
+    struct err e = {0};
+
+    fake_cgroup(f, "", "cpu memory hugetlb pids\n");
+    fake_cgroup(f, "/a", "cpu memory hugetlb pids\n");
+    fake_tree(f, "/a/b", "cpu memory pids\n");
+    assert_int_equal(fake_open(f, "/a/b", "/", &e), ERR_OK);
+    assert_string_equal(get(f, "", "cgroup.subtree_control"), "+hugetlb");
+    assert_string_equal(get(f, "/a", "cgroup.subtree_control"), "+hugetlb");
+}
+
+static void a_missing_controller_is_an_error_that_names_it(void **state)
+{
+    struct fake *f = *state;
+    struct err e = {0};
+
+    fake_tree(f, "/x", "cpu pids\n");
+    fake_cgroup(f, "", "cpu pids\n");
+    assert_int_equal(fake_open(f, "/x", "/", &e), ERR_PRECONDITION);
+    assert_string_equal(
+        e.text, "cgroup controllers missing in /x: memory (see cgroup.controllers there and the kernel "
+                "command line: cgroup_enable=memory, no cgroup_disable=)");
+}
+
+static void limits_are_written_in_the_kernels_words(void **state)
+{
+    struct fake *f = *state;
+    struct err e = {0};
+    const char *pod = "/kubepods/podu1";
+    struct cg_limits l = {.cpu_shares = 1024, .cpu_quota_us = 50000, .memory_max = 64 << 20, .pids_max = 100};
+
+    fake_tree(f, "", "cpu memory pids\n");
+    fake_cgroup(f, pod, "cpu memory pids\n");
+    assert_int_equal(fake_open(f, "/", "/", &e), ERR_OK);
+    assert_int_equal(cg_pod_apply(f->tree, CG_GUARANTEED, "u1", &l, &e), ERR_OK);
+    assert_string_equal(get(f, pod, "cpu.weight"), "100");
+    assert_string_equal(get(f, pod, "cpu.max"), "50000 100000");
+    assert_string_equal(get(f, pod, "memory.max"), "67108864");
+    assert_string_equal(get(f, pod, "pids.max"), "100");
+
+    fake_cgroup(f, pod, "cpu memory pids\n"); /* empty files again */
+    l = (struct cg_limits)CG_LIMITS_NONE;
+    assert_int_equal(cg_pod_apply(f->tree, CG_GUARANTEED, "u1", &l, &e), ERR_OK);
+    assert_string_equal(get(f, pod, "cpu.weight"), "");
+    assert_string_equal(get(f, pod, "cpu.max"), "max 100000");
+    assert_string_equal(get(f, pod, "memory.max"), "max");
+    assert_string_equal(get(f, pod, "pids.max"), "max");
+}
+
+static void node_and_class_levels_are_written_too(void **state)
+{
+    struct fake *f = *state;
+    struct err e = {0};
+    const struct cg_limits l = {
+        .cpu_shares = 2048, .cpu_quota_us = -1, .memory_max = 1 << 30, .pids_max = -1};
+
+    fake_tree(f, "", "cpu memory pids\n");
+    assert_int_equal(fake_open(f, "/", "/", &e), ERR_OK);
+    assert_int_equal(cg_node_apply(f->tree, &l, &e), ERR_OK);
+    assert_string_equal(get(f, "/kubepods", "cpu.weight"), "174");
+    assert_string_equal(get(f, "/kubepods", "memory.max"), "1073741824");
+    assert_int_equal(cg_qos_apply(f->tree, CG_BURSTABLE, 512, &e), ERR_OK);
+    assert_string_equal(get(f, "/kubepods/burstable", "cpu.weight"), "59");
+    assert_int_equal(cg_qos_apply(f->tree, CG_GUARANTEED, 512, &e), ERR_INVALID);
+}
+
+static void a_control_file_that_is_missing_is_named_with_its_cgroup(void **state)
+{
+    struct fake *f = *state;
+    struct err e = {0};
+    const struct cg_limits l = {.cpu_shares = -1, .cpu_quota_us = -1, .memory_max = 1, .pids_max = -1};
+    char path[512];
+
+    fake_tree(f, "", "cpu memory pids\n");
+    fake_cgroup(f, "/kubepods/podu1", "cpu memory pids\n");
+    snprintf(path, sizeof(path), "%s/sys/fs/cgroup/kubepods/podu1/memory.max", f->dir);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(fake_open(f, "/", "/", &e), ERR_OK);
+    assert_int_equal(cg_pod_apply(f->tree, CG_GUARANTEED, "u1", &l, &e), ERR_NOT_FOUND);
+    assert_non_null(strstr(e.text, "cgroup /sys/fs/cgroup/kubepods/podu1: "));
+    assert_non_null(strstr(e.text, "memory.max"));
+}
+
+static void usage_is_gathered_from_the_files(void **state)
+{
+    struct fake *f = *state;
+    struct err e = {0};
+    struct cg_usage u = {0};
+    const char *ctr = "/kubepods/podu1/c1";
+
+    fake_tree(f, "", "cpu memory pids\n");
+    fake_cgroup(f, ctr, "cpu memory pids\n");
+    put(f, ctr, "cpu.stat", "usage_usec 1500\nuser_usec 1000\nsystem_usec 500\n");
+    put(f, ctr, "memory.current", "1000000\n");
+    put(f, ctr, "memory.stat", "anon 1\nfile 600000\ninactive_file 400000\nactive_file 200000\n");
+    put(f, ctr, "pids.current", "7\n");
+    put(f, ctr, "memory.events", "low 0\noom 9\noom_kill 9\n");
+    put(f, ctr, "memory.events.local", "low 0\noom 2\noom_kill 1\noom_group_kill 0\n");
+    assert_int_equal(fake_open(f, "/", "/", &e), ERR_OK);
+    assert_int_equal(cg_usage(f->tree, ctr, &u, &e), ERR_OK);
+    assert_int_equal(u.cpu_ns, 1500000);
+    assert_int_equal(u.memory_bytes, 1000000);
+    assert_int_equal(u.working_set_bytes, 600000);
+    assert_int_equal(u.pids, 7);
+    assert_int_equal(u.oom_kills, 1);
+    assert_int_equal(cg_usage(f->tree, "/kubepods/podnone", &u, &e), ERR_NOT_FOUND);
+    assert_string_equal(e.text, "usage of cgroup /kubepods/podnone: no such cgroup");
+    assert_int_equal(cg_usage(f->tree, "/kubepods/../etc", &u, &e), ERR_INVALID);
+}
+
+static void the_root_of_all_counts_anonymous_and_file_memory(void **state)
+{
+    struct fake *f = *state;
+    struct err e = {0};
+    struct cg_usage u = {0};
+
+    fake_tree(f, "", "cpu memory pids\n");
+    put(f, "", "memory.stat", "anon 500\nfile 300\ninactive_file 900\n");
+    assert_int_equal(fake_open(f, "/", "/", &e), ERR_OK);
+    assert_int_equal(cg_usage(f->tree, "/", &u, &e), ERR_OK);
+    assert_int_equal(u.memory_bytes, 800);
+    assert_int_equal(u.working_set_bytes, 0); /* never below zero */
+}
+
+static void populated_and_kill_use_the_kernels_files(void **state)
+{
+    struct fake *f = *state;
+    struct err e = {0};
+
+    fake_tree(f, "", "cpu memory pids\n");
+    fake_cgroup(f, "/kubepods/podu1", "cpu memory pids\n");
+    put(f, "/kubepods/podu1", "cgroup.events", "populated 1\nfrozen 0\n");
+    assert_int_equal(fake_open(f, "/", "/", &e), ERR_OK);
+    assert_true(cg_populated(f->tree, "/kubepods/podu1"));
+    put(f, "/kubepods/podu1", "cgroup.events", "populated 0\nfrozen 0\n");
+    assert_false(cg_populated(f->tree, "/kubepods/podu1"));
+    assert_false(cg_populated(f->tree, "/kubepods/podnone"));
+    assert_int_equal(cg_kill(f->tree, "/kubepods/podu1", &e), ERR_OK);
+    assert_string_equal(get(f, "/kubepods/podu1", "cgroup.kill"), "1");
+    assert_int_equal(cg_kill(f->tree, "/kubepods/podnone", &e), ERR_OK);
+}
+
+static void kernels_without_cgroup_kill_are_frozen_and_thawed(void **state)
+{
+    struct fake *f = *state;
+    struct err e = {0};
+    char path[512], pid[16];
+
+    fake_tree(f, "", "cpu memory pids\n");
+    fake_cgroup(f, "/kubepods/podu1", "cpu memory pids\n");
+    fake_cgroup(f, "/kubepods/podu1/c1", "cpu memory pids\n");
+    snprintf(path, sizeof(path), "%s/sys/fs/cgroup/kubepods/podu1/cgroup.kill", f->dir);
+    assert_int_equal(unlink(path), 0);
+    assert_int_equal(fake_open(f, "/", "/", &e), ERR_OK);
+    /* Our own pid, init and "outside the namespace" must be survived. */
+    snprintf(pid, sizeof(pid), "%d\n1\n0\n", getpid());
+    put(f, "/kubepods/podu1", "cgroup.procs", pid);
+    put(f, "/kubepods/podu1/c1", "cgroup.procs", "2147483647\n");
+    put(f, "/kubepods/podu1/c1", "cgroup.freeze", "1");
+    put(f, "/kubepods/podu1", "cgroup.events", "populated 1\nfrozen 1\n");
+    assert_int_equal(cg_kill(f->tree, "/kubepods/podu1", &e), ERR_OK);
+}
+
+static void only_our_two_subtrees_are_ever_touched(void **state)
+{
+    static const char *const foreign[] = {
+        "/", "/kubepods2",  "/process_api", "/kubepods/../process_api", "/root/other", "kubepods/podu1",
+        "",  "/coracle//x", "/kubepods",    "/root/kubepodsx"};
+    struct fake *f = *state;
+    struct err e = {0};
+
+    fake_tree(f, "/root", "cpu memory pids\n");
+    fake_cgroup(f, "", "cpu memory pids\n");
+    fake_cgroup(f, "/process_api", "cpu memory pids\n");
+    assert_int_equal(fake_open(f, "/root", "/", &e), ERR_OK);
+    for (size_t i = 0; i < ARRAY_LEN(foreign); i++) {
+        assert_int_equal(cg_kill(f->tree, foreign[i], &e), ERR_INVALID);
+        assert_int_equal(cg_remove(f->tree, foreign[i], &e), ERR_INVALID);
+        assert_false(cg_populated(f->tree, foreign[i]));
+    }
+    assert_int_equal(cg_kill(f->tree, "/process_api", &e), ERR_INVALID);
+    assert_string_equal(e.text, "kill cgroup \"/process_api\": not below /root/kubepods or /root/coracle");
+    assert_string_equal(get(f, "/process_api", "cgroup.kill"), "");
+    assert_true(present(f, "/process_api"));
+}
+
+static void unsafe_uids_and_roots_are_refused(void **state)
+{
+    struct fake *f = *state;
+    struct err e = {0};
+    char path[128], many[140];
+
+    fake_tree(f, "", "cpu memory pids\n");
+    assert_int_equal(fake_open(f, "relative", "/", &e), ERR_INVALID);
+    assert_int_equal(fake_open(f, "/a/../b", "/", &e), ERR_INVALID);
+    assert_int_equal(fake_open(f, "/a/", "/", &e), ERR_INVALID);
+    assert_int_equal(fake_open(f, "/", "/", &e), ERR_OK);
+    assert_int_equal(cg_pod_path(f->tree, CG_GUARANTEED, "", path, sizeof(path), &e), ERR_INVALID);
+    assert_int_equal(cg_pod_path(f->tree, CG_GUARANTEED, "../x", path, sizeof(path), &e), ERR_INVALID);
+    assert_string_equal(e.text, "pod uid \"../x\": only letters, digits, -, _ and . are allowed");
+    memset(many, 'a', sizeof(many));
+    many[sizeof(many) - 1] = '\0';
+    assert_int_equal(cg_pod_path(f->tree, CG_GUARANTEED, many, path, sizeof(path), &e), ERR_INVALID);
+    assert_int_equal(cg_pod_path(f->tree, CG_GUARANTEED, "abc", path, 10, &e), ERR_RANGE);
+}
+
+static void an_agent_that_lives_where_pods_go_is_refused(void **state)
+{
+    struct fake *f = *state;
+    struct err e = {0};
+
+    fake_tree(f, "", "cpu memory pids\n");
+    assert_int_equal(fake_open(f, "/", "/kubepods/besteffort/podx/c", &e), ERR_PRECONDITION);
+    assert_non_null(strstr(e.text, "the agent itself runs in cgroup /kubepods/besteffort/podx/c"));
+}
+
+static void pods_of_all_classes_are_listed(void **state)
+{
+    struct fake *f = *state;
+    struct err e = {0};
+    char **list = NULL;
+
+    fake_tree(f, "", "cpu memory pids\n");
+    fake_cgroup(f, "/kubepods/poda", "cpu\n");
+    fake_cgroup(f, "/kubepods/burstable/podb", "cpu\n");
+    fake_cgroup(f, "/kubepods/besteffort/podc", "cpu\n");
+    fake_cgroup(f, "/kubepods/besteffort/other", "cpu\n");
+    assert_int_equal(fake_open(f, "/", "/", &e), ERR_OK);
+    assert_int_equal(cg_list_pods(f->tree, &list, &e), ERR_OK);
+    assert_string_equal(list[0], "/kubepods/besteffort/podc");
+    assert_string_equal(list[1], "/kubepods/burstable/podb");
+    assert_string_equal(list[2], "/kubepods/poda");
+    assert_null(list[3]);
+    cg_free_list(list);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(controllers_are_handed_down_as_far_as_pods),
+        TEST(what_is_enabled_already_is_not_written_again),
+        TEST(above_a_delegated_root_nothing_is_written),
+        TEST(a_controller_that_the_root_lacks_is_asked_for_above_it),
+        TEST(a_missing_controller_is_an_error_that_names_it),
+        TEST(limits_are_written_in_the_kernels_words),
+        TEST(node_and_class_levels_are_written_too),
+        TEST(a_control_file_that_is_missing_is_named_with_its_cgroup),
+        TEST(usage_is_gathered_from_the_files),
+        TEST(the_root_of_all_counts_anonymous_and_file_memory),
+        TEST(populated_and_kill_use_the_kernels_files),
+        TEST(kernels_without_cgroup_kill_are_frozen_and_thawed),
+        TEST(only_our_two_subtrees_are_ever_touched),
+        TEST(unsafe_uids_and_roots_are_refused),
+        TEST(an_agent_that_lives_where_pods_go_is_refused),
+        TEST(pods_of_all_classes_are_listed),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,188 @@
+#include "helper.h"
+
+#include "cni/cache.h"
+
+#define ID "0123456789abcdef"
+
+static struct cni_list a_list(const char *name)
+{
+    json_auto_t *conf =
+        json_pack("{s:s, s:s, s:[{s:s}]}", "name", name, "cniVersion", "1.0.0", "plugins", "type", "a");
+    struct cni_list l = { 0 };
+    struct err e = { 0 };
+
+    assert_int_equal(cni_list_from_json(&l, conf, &e), ERR_OK);
+    return l;
+}
+
+static void write_entry(int fd, const char *network, const char *id, json_t *result)
+{
+    struct err e = { 0 };
+    struct cni_entry entry = { .list = a_list(network),
+                               .container_id = id,
+                               .ifname = "eth0",
+                               .netns = "/ns/net",
+                               .args = "K=V",
+                               .result = result,
+                               .complete = result != NULL };
+
+    assert_int_equal(cni_cache_write(fd, &entry, &e), ERR_OK);
+    cni_list_done(&entry.list);
+}
+
+static int open_cache(struct place *p)
+{
+    struct err e = { 0 };
+    int fd = cni_cache_open(in_place(p, "cache"), &e);
+
+    assert_true(fd >= 0);
+    return fd;
+}
+
+static void an_entry_comes_back_whole_and_private(void **state)
+{
+    struct place *p = *state;
+    fd_auto fd = open_cache(p);
+    json_auto_t *result = parse("{\"ips\": []}"), *caps = parse("{\"portMappings\": [1]}");
+    struct cni_entry in = { .list = a_list("net"),
+                            .container_id = ID,
+                            .ifname = "eth0",
+                            .netns = "/ns/net",
+                            .args = "K=V",
+                            .capability_args = caps,
+                            .result = result,
+                            .complete = true };
+    struct cni_entry out;
+    struct err e = { 0 };
+    struct stat st;
+
+    assert_int_equal(cni_cache_write(fd, &in, &e), ERR_OK);
+    cni_list_done(&in.list);
+    assert_int_equal(fstatat(p->fd, "cache/net-" ID "-eth0.json", &st, 0), 0);
+    assert_int_equal(st.st_mode & 07777, 0600);
+    assert_int_equal(fstat(fd, &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0700);
+
+    assert_int_equal(cni_cache_find(fd, ID, "eth0", &out, &e), ERR_OK);
+    assert_string_equal(out.list.name, "net");
+    assert_int_equal(cni_list_size(&out.list), 1);
+    assert_string_equal(out.container_id, ID);
+    assert_string_equal(out.ifname, "eth0");
+    assert_string_equal(out.netns, "/ns/net");
+    assert_string_equal(out.args, "K=V");
+    assert_json_equal(out.capability_args, "{\"portMappings\": [1]}");
+    assert_json_equal(out.result, "{\"ips\": []}");
+    assert_true(out.complete);
+    cni_cache_remove(fd, &out);
+    cni_entry_done(&out);
+    assert_int_equal(count(p, "cache"), 0);
+}
+
+static void an_unknown_attachment_is_not_found(void **state)
+{
+    struct place *p = *state;
+    fd_auto fd = open_cache(p);
+    struct cni_entry out;
+    struct err e = { 0 };
+
+    write_entry(fd, "net", ID, NULL);
+    assert_int_equal(cni_cache_find(fd, "ffff", "eth0", &out, &e), ERR_NOT_FOUND);
+    assert_string_equal(e.text, "container ffff: no cached attachment for eth0");
+    assert_int_equal(cni_cache_find(fd, ID, "eth1", &out, &e), ERR_NOT_FOUND);
+}
+
+static void names_with_dashes_are_not_mixed_up(void **state)
+{
+    struct place *p = *state;
+    fd_auto fd = open_cache(p);
+    struct cni_entry out;
+    struct err e = { 0 };
+
+    write_entry(fd, "my-net", "a-b", NULL);
+    assert_int_equal(cni_cache_find(fd, "b", "eth0", &out, &e), ERR_NOT_FOUND);
+    assert_int_equal(cni_cache_find(fd, "a-b", "eth0", &out, &e), ERR_OK);
+    assert_string_equal(out.list.name, "my-net");
+    cni_entry_done(&out);
+}
+
+static void damaged_entries_are_dropped(void **state)
+{
+    static const char *const damaged[] = {
+        "",
+        "{\"kind\": \"cniAttachment\", \"complete\"",
+        "{\"kind\": \"other\"}",
+        "{\"kind\": \"cniAttachment\", \"containerId\": \"" ID
+        "\", \"ifName\": \"eth0\", \"netns\": \"\", \"cniArgs\": \"\"}",
+        "{\"kind\": \"cniAttachment\", \"containerId\": \"" ID
+        "\", \"ifName\": \"eth0\", \"netns\": \"\", \"cniArgs\": \"\","
+        " \"config\": {\"name\": \"net\", \"cniVersion\": \"1.0.0\", \"plugins\": [{\"type\": "
+        "\"../../bin/sh\"}]}}",
+        "{\"kind\": \"cniAttachment\", \"containerId\": \"" ID
+        "\", \"ifName\": \"eth0\", \"netns\": \"\", \"cniArgs\": \"\","
+        " \"config\": {\"name\": \"elsewhere\", \"cniVersion\": \"1.0.0\", \"plugins\": [{\"type\": "
+        "\"a\"}]}}",
+    };
+    struct place *p = *state;
+    fd_auto fd = open_cache(p);
+
+    for (size_t i = 0; i < ARRAY_LEN(damaged); i++) {
+        struct cni_entry out;
+        struct err e = { 0 };
+
+        put(p, "cache/net-" ID "-eth0.json", damaged[i]);
+        assert_int_equal(cni_cache_find(fd, ID, "eth0", &out, &e), ERR_NOT_FOUND);
+        assert_false(exists(p, "cache/net-" ID "-eth0.json"));
+    }
+}
+
+static bool count_entry(const struct cni_entry *entry, void *arg)
+{
+    assert_non_null(entry->list.conf);
+    ++*(int *)arg;
+    return true;
+}
+
+static void all_entries_are_visited_and_other_files_left_alone(void **state)
+{
+    struct place *p = *state;
+    fd_auto fd = open_cache(p);
+    struct err e = { 0 };
+    int n = 0;
+
+    write_entry(fd, "net", "aaaa", NULL);
+    write_entry(fd, "net", "bbbb", NULL);
+    put(p, "cache/net-cccc-eth0.json", "rubbish");
+    put(p, "cache/undo.json", "{}");
+    put(p, "cache/README", "x");
+    assert_int_equal(cni_cache_each(fd, count_entry, &n, &e), ERR_OK);
+    assert_int_equal(n, 2);
+    assert_int_equal(count(p, "cache"), 4);
+}
+
+static void what_a_killed_writer_left_is_cleared_at_the_start(void **state)
+{
+    struct place *p = *state;
+    fd_auto fd = -1;
+
+    put(p, "cache/.net-aaaa-eth0.json.0123abcd", "half");
+    put(p, "cache/.other", "x");
+    fd = open_cache(p);
+    assert_false(exists(p, "cache/.net-aaaa-eth0.json.0123abcd"));
+    assert_true(exists(p, "cache/.other"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(an_entry_comes_back_whole_and_private, place_make, place_remove),
+        cmocka_unit_test_setup_teardown(an_unknown_attachment_is_not_found, place_make, place_remove),
+        cmocka_unit_test_setup_teardown(names_with_dashes_are_not_mixed_up, place_make, place_remove),
+        cmocka_unit_test_setup_teardown(damaged_entries_are_dropped, place_make, place_remove),
+        cmocka_unit_test_setup_teardown(all_entries_are_visited_and_other_files_left_alone, place_make,
+                                        place_remove),
+        cmocka_unit_test_setup_teardown(what_a_killed_writer_left_is_cleared_at_the_start, place_make,
+                                        place_remove),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
