@@ -201,9 +201,14 @@ static enum err_code open_parts(struct agent *a, struct err *e)
         .cluster_dns = (const char *const *)c->cluster_dns.v, .resolv_conf = c->resolv_conf, .max_pods = c->max_pods_n,
         .cpu_milli = a->pre.cpu_milli, .memory_bytes = a->pre.memory_bytes, .seccomp_default = c->seccomp_default,
     };
+    struct cg_limits node_limits = CG_LIMITS_NONE;
     bool swap_warning = false;
 
-    if (cg_open(&a->cgroups, &cg, e) != ERR_OK || cg_ops_sweep(a->cgroups, e) != ERR_OK)
+    /* Nothing is reserved for the system: all pods together may use what there is. */
+    node_limits.cpu_shares = (int64_t)cg_shares_from_milli((int64_t)a->pre.cpu_milli);
+    node_limits.memory_max = (int64_t)a->pre.memory_bytes;
+    if (cg_open(&a->cgroups, &cg, e) != ERR_OK || cg_ops_sweep(a->cgroups, e) != ERR_OK ||
+        cg_node_apply(a->cgroups, &node_limits, e) != ERR_OK)
         return err_wrap(e, "cgroups");
     vol.tmpfs_bytes = a->pre.memory_bytes / VOLUMES_TMPFS_DIVISOR;
     if (vol_node_open(&a->volumes, &vol, &swap_warning, e) != ERR_OK)

@@ -85,10 +85,10 @@ static enum err_code make_skeleton(struct cg_tree *t, struct err *e)
         const char *sub;
         bool inner;
     } parts[] = {
-        {"/kubepods/burstable", true},
-        {"/kubepods/besteffort", true},
-        {"/coracle/ops", false},
-        {"/coracle/conmon", false},
+        { "/kubepods/burstable", true },
+        { "/kubepods/besteffort", true },
+        { "/coracle/ops", false },
+        { "/coracle/conmon", false },
     };
     bool fresh = false;
 
@@ -121,7 +121,7 @@ static enum err_code require_controllers(const struct cg_tree *t, unsigned requi
 
 static enum err_code open_leaves(struct cg_tree *t, struct err *e)
 {
-    static const char *const subs[] = {[CG_LEAF_OPS] = "coracle/ops", [CG_LEAF_CONMON] = "coracle/conmon"};
+    static const char *const subs[] = { [CG_LEAF_OPS] = "coracle/ops", [CG_LEAF_CONMON] = "coracle/conmon" };
     const struct cg_hier *h = &t->hiers[0]; /* v2 or freezer, where it is easiest to kill in */
 
     for (size_t i = 0; i < ARRAY_LEN(subs); i++) {
@@ -191,7 +191,8 @@ enum err_code cg_open(struct cg_tree **ret, const struct cg_options *o, struct e
         fs_read_at(AT_FDCWD, "/proc/self/cgroup", PROC_FILE_MAX, &proc_cgroup, NULL, e) != ERR_OK)
         return e->code;
     struct cg_env env = {
-        .mountinfo = mountinfo, .proc_cgroup = proc_cgroup, .root_fd = root_fd, .required = CG_REQUIRED};
+        .mountinfo = mountinfo, .proc_cgroup = proc_cgroup, .root_fd = root_fd, .required = CG_REQUIRED
+    };
     return cg_open_env(ret, o, &env, e);
 }
 
@@ -205,7 +206,7 @@ static void take_down(struct cg_tree *t, const char *sub)
     if (!cg_wait_empty(t, path, CLOSE_TIMEOUT_MS))
         log_debug("processes outlive SIGKILL", F_STR("cgroup", path));
     for (size_t i = 0; i < t->n_hiers; i++) {
-        struct err e = {0};
+        struct err e = { 0 };
         if (cg_remove_below(&t->hiers[i], path, &e) != ERR_OK)
             log_debug("cgroup not removed", F_ERR(&e));
     }
@@ -388,7 +389,7 @@ static void drop_duplicates(struct names *s)
 
 enum err_code cg_list_pods(struct cg_tree *t, char ***ret_paths, struct err *e)
 {
-    struct names s = {.v = calloc(64, sizeof(char *)), .cap = 64};
+    struct names s = { .v = calloc(64, sizeof(char *)), .cap = 64 };
 
     if (s.v == NULL)
         return err_nomem(e);

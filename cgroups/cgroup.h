@@ -9,9 +9,9 @@
  *     <root>/kubepods[/<class>]/pod<uid>/<id>    one container: made by the OCI runtime
  *     <root>/coracle/conmon, <root>/coracle/ops  the supervisors; short-lived children of the agent
  *
- * On v1 and hybrid each path exists in every controller's hierarchy.  The agent writes node, QoS and pod levels; the
- * OCI runtime writes the leaf.  Values in, values out: nothing here knows what a pod is.  All calls are local
- * to cgroupfs and quick; loop thread.
+ * On v1 and hybrid each path exists in every controller's hierarchy.  The agent writes node, QoS and pod
+ * levels; the OCI runtime writes the leaf.  Values in, values out: nothing here knows what a pod is.  All
+ * calls are local to cgroupfs and quick; loop thread.
  */
 #ifndef CGROUPS_CGROUP_H
 #define CGROUPS_CGROUP_H
@@ -28,61 +28,70 @@ struct cg_tree;
 
 struct cg_options {
     const char *root;        /* "/..." below the cgroup file system; created when missing */
-    const char *scratch_dir; /* a folder of ours: crun refuses a hybrid whose v2 side has controllers; then these
-                                (hugetlb) are mounted as v1 below it while the agent runs */
+    const char *scratch_dir; /* a folder of ours: crun refuses a hybrid whose v2 side has controllers; then
+                                these (hugetlb) are mounted as v1 below it while the agent runs */
 };
 
 enum err_code cg_open(struct cg_tree **ret, const struct cg_options *o, struct err *e) MUST_CHECK;
-/* Forgets; keeps the cgroups.  `remove` (--ephemeral): kill and remove what cg_open() and others made below root,
- * unmount what was mounted below scratch_dir; <root> itself is removed when it was created. */
+/* Forgets; keeps the cgroups.  `remove` (--ephemeral): kill and remove what cg_open() and others made below
+ * root, unmount what was mounted below scratch_dir; <root> itself is removed when it was created. */
 void cg_close(struct cg_tree *t, bool remove);
 enum cg_layout cg_layout(const struct cg_tree *t);
 
 /* Unit conversions; sources: kubelet pkg/kubelet/cm/helpers_linux.go, opencontainers/cgroups. */
-uint64_t cg_shares_from_milli(int64_t milli_cpu);     /* clamp 2..262144; 0 -> 2 */
-uint64_t cg_weight_from_shares(uint64_t shares);      /* the current (logarithmic) formula, 1..10000 */
+uint64_t cg_shares_from_milli(int64_t milli_cpu); /* clamp 2..262144; 0 -> 2 */
+uint64_t cg_weight_from_shares(uint64_t shares);  /* the current (logarithmic) formula, 1..10000 */
 int64_t cg_quota_from_milli(int64_t milli_cpu, int64_t period_us); /* at least 1000; milli 0 -> -1 */
 
 #define CG_CPU_PERIOD_US 100000
 
-struct cg_limits { /* the whole set: -1 takes a limit away where the cgroup has one; cpu_shares -1 leaves them alone */
+struct cg_limits { /* the whole set: -1 takes a limit away where the cgroup has one; cpu_shares -1 leaves them
+                      alone */
     int64_t cpu_shares;
     int64_t cpu_quota_us;
     int64_t memory_max;
     int64_t pids_max;
 };
-#define CG_LIMITS_NONE { -1, -1, -1, -1 }
+#define CG_LIMITS_NONE                                                                                       \
+    {                                                                                                        \
+        -1, -1, -1, -1                                                                                       \
+    }
 
 enum cg_class { CG_GUARANTEED, CG_BURSTABLE, CG_BEST_EFFORT };
 
-/* Path of the pod's cgroup relative to the cgroup mount, for OCI cgroupsPath: "/<root>/kubepods/burstable/pod<uid>". */
-enum err_code cg_pod_path(const struct cg_tree *t, enum cg_class class_, const char *uid, char *ret, size_t size,
-                          struct err *e) MUST_CHECK;
+/* Path of the pod's cgroup relative to the cgroup mount, for OCI cgroupsPath:
+ * "/<root>/kubepods/burstable/pod<uid>". */
+enum err_code cg_pod_path(const struct cg_tree *t, enum cg_class class_, const char *uid, char *ret,
+                          size_t size, struct err *e) MUST_CHECK;
 /* Creates (or updates) the pod's cgroup. */
-enum err_code cg_pod_apply(struct cg_tree *t, enum cg_class class_, const char *uid, const struct cg_limits *l,
-                           struct err *e) MUST_CHECK;
+enum err_code cg_pod_apply(struct cg_tree *t, enum cg_class class_, const char *uid,
+                           const struct cg_limits *l, struct err *e) MUST_CHECK;
 /* <root>/kubepods itself: what all pods together may have. */
 enum err_code cg_node_apply(struct cg_tree *t, const struct cg_limits *l, struct err *e) MUST_CHECK;
 /* burstable's shares: sum of its pods' requests. */
-enum err_code cg_qos_apply(struct cg_tree *t, enum cg_class class_, uint64_t cpu_shares, struct err *e) MUST_CHECK;
+enum err_code cg_qos_apply(struct cg_tree *t, enum cg_class class_, uint64_t cpu_shares,
+                           struct err *e) MUST_CHECK;
 
 /*
- * Kills every process at or below `path` (relative to the cgroup mount, as given by cg_pod_path() plus "/<id>"): cgroup.kill on v2; else
- * freeze, kill, thaw, until empty.  Returns at once after the signals; ERR_NOT_FOUND is success.
+ * Kills every process at or below `path` (relative to the cgroup mount, as given by cg_pod_path() plus
+ * "/<id>"): cgroup.kill on v2; else freeze, kill, thaw, until empty.  Returns at once after the signals;
+ * ERR_NOT_FOUND is success.
  */
 enum err_code cg_kill(struct cg_tree *t, const char *path, struct err *e) MUST_CHECK;
 bool cg_populated(struct cg_tree *t, const char *path); /* any process at or below; false if missing */
-/* Removes an empty subtree from all hierarchies; ERR_UNAVAILABLE while processes are left (kill first, try again). */
+/* Removes an empty subtree from all hierarchies; ERR_UNAVAILABLE while processes are left (kill first, try
+ * again). */
 enum err_code cg_remove(struct cg_tree *t, const char *path, struct err *e) MUST_CHECK;
-/* uids (malloc'ed strings, NULL-terminated array) of all pod cgroups that exist, with their paths: for clean-up after a restart. */
+/* uids (malloc'ed strings, NULL-terminated array) of all pod cgroups that exist, with their paths: for
+ * clean-up after a restart. */
 enum err_code cg_list_pods(struct cg_tree *t, char ***ret_paths, struct err *e) MUST_CHECK;
 void cg_free_list(char **list);
 
 /* Leaves of our own.  v2: the directory descriptor to spawn into (borrowed), else -1. */
 enum cg_leaf { CG_LEAF_OPS, CG_LEAF_CONMON };
 int cg_leaf_fd(struct cg_tree *t, enum cg_leaf leaf);
-/* v1/hybrid: cgroup.procs for a child to join (the hierarchy in which it can be killed best: the v2 side, else
- * freezer, else pids); NULL on v2. Borrowed. */
+/* v1/hybrid: cgroup.procs for a child to join (the hierarchy in which it can be killed best: the v2 side,
+ * else freezer, else pids); NULL on v2. Borrowed. */
 const char *cg_leaf_procs(struct cg_tree *t, enum cg_leaf leaf);
 /* Moves a process into a leaf, in all hierarchies. */
 enum err_code cg_leaf_attach(struct cg_tree *t, enum cg_leaf leaf, pid_t pid, struct err *e) MUST_CHECK;

@@ -68,7 +68,7 @@ static enum err_code v1_limit(const struct cg_hier *h, int dir, const struct cg_
         if (l->cpu_quota_us < 0 && !fresh && write_number(dir, "cpu.cfs_quota_us", -1, e) != ERR_OK) {
             if (e->code != ERR_NOT_FOUND)
                 return e->code;
-            *e = (struct err){0};
+            *e = (struct err){ 0 };
         }
     }
     if ((h->controllers & CG_CTL_MEMORY) && (l->memory_max >= 0 || !fresh) &&
@@ -106,7 +106,7 @@ static bool v1_kill(int dir)
  */
 static void v1_freeze(int dir, bool on)
 {
-    struct err ignored = {0};
+    struct err ignored = { 0 };
 
     if (fs_write_control(dir, "freezer.state", on ? "FROZEN" : "THAWED", &ignored) != ERR_OK)
         return;
@@ -114,7 +114,7 @@ static void v1_freeze(int dir, bool on)
 
 static bool v1_frozen(int dir)
 {
-    struct err e = {0};
+    struct err e = { 0 };
     str_auto state = NULL;
 
     return fs_read_at(dir, "freezer.state", FS_SMALL_MAX, &state, NULL, &e) == ERR_OK &&

@@ -43,7 +43,7 @@ static enum err_code enable(int dir, unsigned wanted, unsigned required, struct 
     cg_controllers_format(wanted, '+', text, sizeof(text));
     if (fs_write_control(dir, "cgroup.subtree_control", text, e) == ERR_OK)
         return ERR_OK;
-    *e = (struct err){0};
+    *e = (struct err){ 0 };
     for (unsigned bit = 1; bit <= CG_CTL_IO; bit <<= 1) {
         if ((wanted & bit) == 0)
             continue;
@@ -56,7 +56,7 @@ static enum err_code enable(int dir, unsigned wanted, unsigned required, struct 
                     "them into a child of it");
             if (required & bit)
                 return e->code;
-            *e = (struct err){0};
+            *e = (struct err){ 0 };
         }
     }
     return ERR_OK;
@@ -65,7 +65,7 @@ static enum err_code enable(int dir, unsigned wanted, unsigned required, struct 
 /* Best effort, on cgroups that are not ours: what could not be had shows in <root>'s cgroup.controllers. */
 static void enable_quietly(int dir, unsigned wanted)
 {
-    struct err ignored = {0};
+    struct err ignored = { 0 };
 
     if (enable(dir, wanted, 0, &ignored) != ERR_OK)
         return;
@@ -169,14 +169,14 @@ static void v2_usage(const struct cg_hier *h, int dir, struct cg_usage *ret)
 
 static bool v2_kill(int dir)
 {
-    struct err e = {0};
+    struct err e = { 0 };
 
     return fs_write_control(dir, "cgroup.kill", "1", &e) == ERR_OK; /* since 5.14 */
 }
 
 static void v2_freeze(int dir, bool on)
 {
-    struct err ignored = {0};
+    struct err ignored = { 0 };
 
     if (fs_write_control(dir, "cgroup.freeze", on ? "1" : "0", &ignored) != ERR_OK)
         return;

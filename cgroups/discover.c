@@ -14,9 +14,9 @@ static const struct {
     const char *name;
     unsigned bit;
 } controller_names[] = {
-    {"cpuset", CG_CTL_CPUSET},   {"cpu", CG_CTL_CPU},         {"cpuacct", CG_CTL_CPUACCT},
-    {"io", CG_CTL_IO},           {"blkio", CG_CTL_IO},        {"memory", CG_CTL_MEMORY},
-    {"hugetlb", CG_CTL_HUGETLB}, {"freezer", CG_CTL_FREEZER}, {"pids", CG_CTL_PIDS},
+    { "cpuset", CG_CTL_CPUSET },   { "cpu", CG_CTL_CPU },         { "cpuacct", CG_CTL_CPUACCT },
+    { "io", CG_CTL_IO },           { "blkio", CG_CTL_IO },        { "memory", CG_CTL_MEMORY },
+    { "hugetlb", CG_CTL_HUGETLB }, { "freezer", CG_CTL_FREEZER }, { "pids", CG_CTL_PIDS },
 };
 
 /* The next element of a list separated by blanks or commas; false at its end. */
@@ -52,7 +52,7 @@ void cg_controllers_format(unsigned controllers, char prefix, char *ret, size_t 
         if ((controllers & controller_names[i].bit) == 0)
             continue;
         controllers &= ~controller_names[i].bit; /* "io" has a second name */
-        const char sign[2] = {prefix, '\0'};
+        const char sign[2] = { prefix, '\0' };
         int put = snprintf(ret + n, size - n, "%s%s%s", n > 0 ? " " : "", sign, controller_names[i].name);
         if (put < 0 || (size_t)put >= size - n)
             return;
@@ -92,7 +92,7 @@ static enum err_code parse_memberships(char *text, struct membership *ret, size_
         if (n == MEMBERSHIPS_MAX)
             return err_set(e, ERR_INVALID, "/proc/self/cgroup: more than %d hierarchies", MEMBERSHIPS_MAX);
         *list++ = *path++ = '\0';
-        ret[n++] = (struct membership){.list = list, .path = path};
+        ret[n++] = (struct membership){ .list = list, .path = path };
     }
     *ret_n = n;
     return ERR_OK;
@@ -162,7 +162,7 @@ static bool scan_mount(const struct fs_mount *m, void *arg)
     if (strlen(name) >= sizeof(h->name) || strlen(m->point) >= sizeof(h->point) ||
         strlen(member->path) >= sizeof(h->own))
         return true;
-    *h = (struct cg_found_hier){.v2 = v2, .controllers = v2 ? 0 : cg_controllers_parse(name)};
+    *h = (struct cg_found_hier){ .v2 = v2, .controllers = v2 ? 0 : cg_controllers_parse(name) };
     strcpy(h->name, name);
     strcpy(h->point, m->point);
     strcpy(h->own, member->path);
@@ -193,7 +193,7 @@ enum err_code cg_discover(struct cg_found *ret, const char *mountinfo, const cha
         return err_nomem(e);
     if (parse_memberships(memberships, members, &n_members, e) != ERR_OK)
         return e->code;
-    struct scan s = {.found = f, .members = members, .n_members = n_members};
+    struct scan s = { .found = f, .members = members, .n_members = n_members };
     fs_parse_mountinfo(mounts, CG_MOUNTS, scan_mount, &s);
 
     for (size_t i = 0; i < f->n; i++)

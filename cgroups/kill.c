@@ -127,7 +127,7 @@ static bool visit_pids(int dir, void *arg)
 
 static bool each_pid_below(int dir, pid_fn fn, void *arg)
 {
-    struct visit v = {.fn = fn, .arg = arg};
+    struct visit v = { .fn = fn, .arg = arg };
 
     return each_cgroup(dir, 0, visit_pids, &v);
 }
@@ -174,7 +174,7 @@ struct opened {
 
 static size_t strike_all(const struct opened *o, size_t n, const struct pids *dying)
 {
-    struct strike s = {.dying = dying};
+    struct strike s = { .dying = dying };
 
     for (size_t i = 0; i < n; i++)
         each_pid_below(o[i].dir, strike_one, &s);
@@ -191,8 +191,8 @@ static bool thaw_one(int dir, void *arg)
 
 static void freeze_and_strike(const struct opened *o, size_t n)
 {
-    const struct timespec pause = {.tv_nsec = FREEZE_PAUSE_US * 1000};
-    const struct pids nobody = {0};
+    const struct timespec pause = { .tv_nsec = FREEZE_PAUSE_US * 1000 };
+    const struct pids nobody = { 0 };
     bool was_frozen = false;
 
     for (size_t i = 0; i < n; i++)
@@ -213,7 +213,7 @@ static void freeze_and_strike(const struct opened *o, size_t n)
 void cg_kill_below(struct cg_tree *t, const char *path)
 {
     struct opened o[CG_HIERS_MAX];
-    struct pids dying = {0};
+    struct pids dying = { 0 };
     size_t n = 0;
 
     for (size_t i = 0; i < t->n_hiers; i++) {
@@ -232,7 +232,7 @@ void cg_kill_below(struct cg_tree *t, const char *path)
             dying.n = 0;
         }
         bool freezer = b->v2 || (t->hiers[i].controllers & CG_CTL_FREEZER) != 0;
-        o[n++] = (struct opened){.backend = b, .dir = dir, .freezer = freezer};
+        o[n++] = (struct opened){ .backend = b, .dir = dir, .freezer = freezer };
     }
     if (dying.n > 0)
         qsort(dying.v, dying.n, sizeof(*dying.v), compare_pids);
@@ -273,7 +273,7 @@ bool cg_populated(struct cg_tree *t, const char *path)
 
 bool cg_wait_empty(struct cg_tree *t, const char *path, unsigned timeout_ms)
 {
-    const struct timespec pause = {.tv_nsec = 2 * 1000 * 1000};
+    const struct timespec pause = { .tv_nsec = 2 * 1000 * 1000 };
     uint64_t end = clock_mono_ms() + timeout_ms;
 
     while (cg_procs_left(t, path)) {

@@ -14,7 +14,8 @@
 #define SWEEP_TIMEOUT_MS 5000
 
 static const char *const leaf_names[] = {
-    [CG_LEAF_OPS] = "/coracle/ops", [CG_LEAF_CONMON] = "/coracle/conmon"};
+    [CG_LEAF_OPS] = "/coracle/ops", [CG_LEAF_CONMON] = "/coracle/conmon"
+};
 
 int cg_leaf_fd(struct cg_tree *t, enum cg_leaf leaf)
 {

@@ -103,7 +103,8 @@ enum err_code cg_make_root(const struct cg_tree *t, struct cg_hier *h, struct er
         if (!fresh)
             h->root_existing = (size_t)(name - path) + strlen(name);
     }
-    /* What an earlier run left there tells that it, killed before it could remove it, had made the last element. */
+    /* What an earlier run left there tells that it, killed before it could remove it, had made the last
+     * element. */
     if (t->root[0] != '\0' && h->root_existing == strlen(t->root) && faccessat(dir, "coracle", F_OK, 0) == 0)
         h->root_existing = (size_t)(strrchr(t->root, '/') - t->root);
     if (h->backend->prepare_root(h, t->root, e) != ERR_OK)

@@ -23,7 +23,7 @@ static bool parse_number(const char *text, size_t n, uint64_t *ret)
 
 bool cg_read_u64(int dir, const char *file, uint64_t *ret)
 {
-    struct err e = {0};
+    struct err e = { 0 };
     str_auto text = NULL;
 
     return fs_read_at(dir, file, FS_SMALL_MAX, &text, NULL, &e) == ERR_OK &&
@@ -33,7 +33,7 @@ bool cg_read_u64(int dir, const char *file, uint64_t *ret)
 /* Flat keyed files: "key value" on each line. */
 bool cg_read_key(int dir, const char *file, const char *key, uint64_t *ret)
 {
-    struct err e = {0};
+    struct err e = { 0 };
     str_auto text = NULL;
     size_t n = strlen(key);
 
@@ -50,7 +50,7 @@ bool cg_read_key(int dir, const char *file, const char *key, uint64_t *ret)
 
 enum err_code cg_usage(struct cg_tree *t, const char *path, struct cg_usage *ret, struct err *e)
 {
-    struct cg_usage u = {0};
+    struct cg_usage u = { 0 };
     bool found = false;
 
     if (path[0] != '/' || (path[1] != '\0' && !fs_path_is_safe(path + 1)))

@@ -83,7 +83,7 @@ static enum err_code choose_version(const json_t *obj, int *ret, struct err *e)
 /* Fills name and version of the list and writes both into conf. `file` names a list that has no name. */
 static enum err_code set_head(struct cni_list *l, json_t *conf, const char *file, struct err *e)
 {
-    const char *name;
+    const char *name = NULL;
 
     if (choose_version(conf, &l->version, e) != ERR_OK || get_text(conf, "name", &name, e) != ERR_OK)
         return e->code;

@@ -313,14 +313,15 @@ static void begin(struct cni_run *r)
 }
 
 /*
- * The bridge plugin (1.1) fails when two of them make the same bridge at once ("could not set bridge's mac: invalid argument").
- * As long as a bridge of today's list is missing, operations run one at a time.
+ * The bridge plugin (1.1) fails when two of them make the same bridge at once ("could not set bridge's mac:
+ * invalid argument"). As long as a bridge of today's list is missing, operations run one at a time.
  */
 static bool may_run_together(struct cni *c)
 {
     if (c->n_running == 0)
         c->bridges_made = true;
-    for (size_t i = 0; c->n_running == 0 && c->networks.n > 0 && i < cni_list_size(&c->networks.lists[0]); i++) {
+    for (size_t i = 0; c->n_running == 0 && c->networks.n > 0 && i < cni_list_size(&c->networks.lists[0]);
+         i++) {
         const char *bridge = cni_plugin_bridge(cni_list_plugin(&c->networks.lists[0], i));
         if (bridge != NULL && !nl_link_exists(bridge))
             c->bridges_made = false;

@@ -102,18 +102,22 @@ static enum err_code record_rest(struct cni_undo *u, struct err *e)
     struct strs nft = { 0 };
     str_auto text = NULL;
     str_auto boot = NULL;
+    enum err_code code;
 
     if (sysctls == NULL)
         return e->code;
-    if (cni_nft_list(&nft, e) == ERR_OK && to_json(&nft, u->record, "nft", e) == ERR_OK &&
-        read_boot_id(&boot, e) == ERR_OK &&
-        (!json_put_str(u->record, "kind", KIND) || !json_put_str(u->record, "bootId", boot) ||
-         json_object_set(u->record, "links", links) < 0 ||
-         json_object_set(u->record, "sysctls", sysctls) < 0 || (text = json_text(u->record)) == NULL))
-        err_nomem(e);
+    code = cni_nft_list(&nft, e);
+    if (code == ERR_OK)
+        code = to_json(&nft, u->record, "nft", e);
     strs_done(&nft);
-    if (e->code != ERR_OK)
+    if (code != ERR_OK || read_boot_id(&boot, e) != ERR_OK)
         return e->code;
+    if (!json_put_str(u->record, "kind", KIND) || !json_put_str(u->record, "bootId", boot) ||
+        json_object_set(u->record, "links", links) < 0 || json_object_set(u->record, "sysctls", sysctls) < 0)
+        return err_nomem(e);
+    text = json_text(u->record);
+    if (text == NULL)
+        return err_nomem(e);
     return fs_replace_at(u->c->cache_fd, FILE_NAME, text, strlen(text), 0600, true, e);
 }
 

@@ -1,14 +1,15 @@
 /*
- * atomic_writer - publish a set of small files into a volume directory so that a reading container sees either the
- * whole old set or the whole new set, never a mix.  ConfigMap, Secret, downwardAPI and projected volumes share it.
- * Layout it keeps (kubelet's):
+ * atomic_writer - publish a set of small files into a volume directory so that a reading container sees
+ * either the whole old set or the whole new set, never a mix.  ConfigMap, Secret, downwardAPI and projected
+ * volumes share it.  Layout it keeps (kubelet's):
  *
  *     <target>/..2026_03_01_10_00_00.4711/   the files of one generation
  *     <target>/..data                        symlink to the current generation
  *     <target>/<file>                        symlink to ..data/<file>
  *
- * Publishing fills a new generation and renames a fresh symlink over "..data"; that rename is the only moment readers can
- * notice.  Left-overs of a killed run (extra generations, ..data_tmp) are removed by the next publish.  Blocking, short.
+ * Publishing fills a new generation and renames a fresh symlink over "..data"; that rename is the only moment
+ * readers can notice.  Left-overs of a killed run (extra generations, ..data_tmp) are removed by the next
+ * publish.  Blocking, short.
  */
 #ifndef VOLUMES_ATOMIC_WRITER_H
 #define VOLUMES_ATOMIC_WRITER_H
@@ -21,7 +22,7 @@
 #include <sys/types.h>
 
 struct vol_file {
-    const char *path; /* relative, "a/b"; no "..", no leading "/", first element must not start with ".."; borrowed */
+    const char *path; /* relative, "a/b"; no "..", no leading "/", must not start with ".."; borrowed */
     const void *data; /* borrowed until publish returns */
     size_t size;
     mode_t mode; /* exact, no umask */
@@ -33,13 +34,15 @@ struct vol_writer; /* one target directory */
 enum err_code vol_writer_open(struct vol_writer **ret, const char *target, struct err *e) MUST_CHECK;
 
 /*
- * Makes `files` the visible content and removes paths no longer listed.  fs_group: -1 none, else kubelet's rule for
- * read-only volumes (group set, files |= 0440, folders |= 02550).  *ret_changed says whether anything was written; an equal set
- * touches nothing (modes are compared, too).  Later entries of the same path win.
- * ERR_INVALID: a path is unsafe, nothing was written.  ERR_EXHAUSTED: disk full, the old generation is still visible.
+ * Makes `files` the visible content and removes paths no longer listed.  fs_group: -1 none, else kubelet's
+ * rule for read-only volumes (group set, files |= 0440, folders |= 02550).  *ret_changed says whether
+ * anything was written; an equal set touches nothing (modes are compared, too).  Later entries of the same
+ * path win.
+ * ERR_INVALID: a path is unsafe, nothing was written.
+ * ERR_EXHAUSTED: disk full, the old generation is still visible.
  */
-enum err_code vol_writer_publish(struct vol_writer *w, const struct vol_file *files, size_t n_files, int64_t fs_group,
-                                 bool *ret_changed, struct err *e) MUST_CHECK;
+enum err_code vol_writer_publish(struct vol_writer *w, const struct vol_file *files, size_t n_files,
+                                 int64_t fs_group, bool *ret_changed, struct err *e) MUST_CHECK;
 void vol_writer_free(struct vol_writer *w);
 SCOPE_DEFINE(struct vol_writer, vol_writer_free)
 #endif

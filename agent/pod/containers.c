@@ -1,8 +1,10 @@
 /* Bringing a container up: when it may start, its back-off, create and start. */
 #include "agent/pod/pod.h"
 #include "base/clock.h"
+#include "base/fs.h"
 #include "base/log.h"
 
+#include <fcntl.h>
 #include <string.h>
 
 #define BACKOFF_FIRST_MS 10000  /* kubelet: 10 s, doubling to 300 s, forgotten after 600 s without a crash */
@@ -106,18 +108,26 @@ void ctr_gate_release(struct ctr *c)
 
 /* ---- start --------------------------------------------------------------------------------------- */
 
-static void link_log(const struct ctr *c)
+/* /var/log/containers/<pod>_<ns>_<container>-<id>.log, for log shippers; the name part is cut to fit 255. */
+static void link_path(const struct ctr *c, const char *id, char *ret, size_t size)
 {
-    /* /var/log/containers/<pod>_<ns>_<container>-<id>.log, for log shippers; the name part is cut to fit 255. */
     const struct pod *p = c->pod;
-    char target[1024], path[1024], name[512];
+    char name[512];
 
     snprintf(name, sizeof(name), "%s_%s_%s", p->api->meta.name, p->api->meta.namespace, c->spec->name);
     if (strlen(name) > 255 - 69)
         name[255 - 69] = '\0';
+    snprintf(ret, size, "%s/%s-%s.log", p->node->o.container_logs_dir, name, id);
+}
+
+static void link_log(const struct ctr *c)
+{
+    const struct pod *p = c->pod;
+    char target[1024], path[1024];
+
     snprintf(target, sizeof(target), "%s/%s_%s_%s/%s/%u.log", p->node->o.pod_logs_dir, p->api->meta.namespace,
              p->api->meta.name, p->uid, c->spec->name, c->cur.attempt);
-    snprintf(path, sizeof(path), "%s/%s-%s.log", p->node->o.container_logs_dir, name, c->cur.id);
+    link_path(c, c->cur.id, path, sizeof(path));
     if (symlink(target, path) != 0 && errno != EEXIST)
         log_debug("log link cannot be made", F_STR("path", path), F_STR("err", strerror(errno)));
 }
@@ -167,6 +177,11 @@ static void adopt_new_instance(struct ctr *c, const struct rt_config *config, co
     bool remake = c->cur.id[0] != '\0' && !c->cur.ended; /* it was created but never started: same attempt, new id */
 
     if (!remake && c->cur.id[0] != '\0') {
+        if (c->last.id[0] != '\0') { /* its log is gone by now */
+            char path[1024];
+            link_path(c, c->last.id, path, sizeof(path));
+            fs_remove_quietly(AT_FDCWD, path);
+        }
         instance_clear(&c->last);
         c->last = c->cur;
     } else {
@@ -263,6 +278,11 @@ static void begin(struct ctr *c, struct pod_image *image)
         return;
     if (ctr_run_build(c, &c->run, &e) != ERR_OK) {
         ctr_gate_release(c);
+        if (e.code == ERR_PRECONDITION && pod_is_new(p)) { /* the file that holds it may be read next */
+            c->retry_at_ns = p->created_ns + POD_NEW_NS;
+            pod_wake_at(p, c->retry_at_ns);
+            return;
+        }
         if (!str_eq(c->waiting_message, e.text)) {
             pod_event(p, c, true, "Failed", "Error: %s", e.text);
             log_warn("container cannot be configured", F_STR("pod", p->key), F_STR("containerName", c->spec->name), F_ERR(&e));

@@ -279,7 +279,7 @@ enum err_code files_write_static(struct pod *p, struct err *e)
         domain_of(p->api, p->node->o.cluster_domain, &fqdn);
         if (fqdn.n > 64)
             return err_set(e, ERR_INVALID,
-                           "Failed to construct FQDN from Pod hostname and cluster domain, FQDN %s is too long (64 characters "
+                           "failed to construct FQDN from pod hostname and cluster domain, FQDN %s is too long (64 characters "
                            "is the max, %zu characters requested)",
                            fqdn.p, fqdn.n);
         snprintf(p->hostname, sizeof(p->hostname), "%s", fqdn.p);
@@ -290,13 +290,9 @@ enum err_code files_write_static(struct pod *p, struct err *e)
     if (path_of(path, sizeof(path), e, p->node->o.root_dir, p->uid, "") != ERR_OK || fs_mkdirs(path, 0750, e) != ERR_OK)
         return e->code;
 
-    if (p->api->spec.host_network) {
-        char name[65] = "";
-        gethostname(name, sizeof(name) - 1);
-        buf_addf(&text, "%s\n", name);
-    } else {
-        buf_addf(&text, "%s\n", p->hostname);
-    }
+    if (p->api->spec.host_network) /* with the host's network a pod has the host's name, too */
+        gethostname(p->hostname, sizeof(p->hostname) - 1);
+    buf_addf(&text, "%s\n", p->hostname);
     if (replace(p, "hostname", &text, e) != ERR_OK)
         return e->code;
 

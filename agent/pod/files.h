@@ -8,7 +8,7 @@
 #define AGENT_POD_FILES_H
 #include "agent/pod/pod.h"
 
-const char *files_hostname(const struct pod *p);                   /* borrowed from the pod; "" with the host's network */
+const char *files_hostname(const struct pod *p);                   /* borrowed from the pod; with the host's network the host's */
 enum err_code files_hosts_path(const struct pod *p, char *ret, size_t size, struct err *e) MUST_CHECK;
 enum err_code files_run_path(const struct pod *p, const char *name, char *ret, size_t size, struct err *e) MUST_CHECK;
 

@@ -183,6 +183,12 @@ void pod_set_net(struct pod *p, enum net_state s);
 /* Wake again at this wall-clock time (ns), unless something earlier is due; called during reconcile only. */
 void pod_wake_at(struct pod *p, int64_t at_ns);
 void pod_begin_termination(struct pod *p, int64_t grace_seconds, bool finishing, const char *why);
+/*
+ * Files that are dropped together are read one after the other: within this time of its first sight a pod that misses a ConfigMap or
+ * Secret just tries again (woken at once when it comes) and nobody is told.
+ */
+#define POD_NEW_NS (500 * INT64_C(1000000))
+bool pod_is_new(const struct pod *p);
 /* True when no operation of the pod is under way. */
 bool pod_idle(const struct pod *p);
 

@@ -42,6 +42,11 @@ bool volumes_use_config(const struct api_pod *api, enum api_config_kind kind, co
 
 static void failed(struct pod *p, const char *volume, const struct err *e)
 {
+    if (e->code == ERR_PRECONDITION && pod_is_new(p)) { /* the file that holds it may be read next */
+        p->vols_retry_ns = p->created_ns + POD_NEW_NS;
+        set_vols(p, VOLS_NONE);
+        return;
+    }
     snprintf(p->vols_error, sizeof(p->vols_error), "MountVolume.SetUp failed for volume \"%s\" : %.400s", volume, e->text);
     p->vols_backoff_ms = p->vols_backoff_ms == 0 ? RETRY_FIRST_MS : p->vols_backoff_ms * 2;
     if (p->vols_backoff_ms > RETRY_MAX_MS)
@@ -140,11 +145,25 @@ static enum err_code check_host_paths(const void *arg, struct buf *out, struct e
         if (v->kind != API_VOL_HOST_PATH || !is_mounted(p, v->name))
             continue;
         if (vol_host_path_check(v->host_path, v->host_path_type, e) != ERR_OK) {
-            buf_adds(out, v->name);
+            buf_addf(out, "%s\n%s", v->name, e->text); /* whose, and the bare text: it becomes an event */
             return e->code;
         }
     }
     return ERR_OK;
+}
+
+static void check_failed(struct pod *p, const struct err *result)
+{
+    char *newline = strchr(p->vols_call.out.p, '\n');
+    struct err e = *result;
+
+    if (newline == NULL) { /* it never answered: which volume hangs is not known */
+        failed(p, "host path", result);
+        return;
+    }
+    *newline = '\0';
+    snprintf(e.text, sizeof(e.text), "%s", newline + 1);
+    failed(p, p->vols_call.out.p, &e);
 }
 
 static void on_checked(struct op *op, const struct err *result)
@@ -156,7 +175,7 @@ static void on_checked(struct op *op, const struct err *result)
     else if (result->code == ERR_CANCELLED)
         set_vols(p, VOLS_NONE);
     else
-        failed(p, p->vols_call.out.n > 0 ? p->vols_call.out.p : "host path", result);
+        check_failed(p, result);
     pod_wake(p);
 }
 
@@ -181,7 +200,7 @@ void volumes_step(struct pod *p)
             .subject = p->key,
             .fn = check_host_paths,
             .arg = p,
-            .out_max = 256,
+            .out_max = 1024,
             .deadline_ms = HOST_PATH_DEADLINE_MS,
             .cgroup_fd = cg_leaf_fd(p->node->o.cgroups, CG_LEAF_OPS),
             .cgroup_procs = cg_leaf_procs(p->node->o.cgroups, CG_LEAF_OPS),

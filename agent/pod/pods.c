@@ -384,7 +384,7 @@ void pods_config_changed(struct node *n, const struct api_config *c)
             p->vols_retry_ns = 0;
         }
         for (size_t i = 0; i < p->n_ctrs; i++)
-            if (str_eq(p->ctrs[i].waiting_reason, "CreateContainerConfigError"))
+            if (pod_is_new(p) || str_eq(p->ctrs[i].waiting_reason, "CreateContainerConfigError"))
                 p->ctrs[i].retry_at_ns = 0;
         pod_wake(p);
     }

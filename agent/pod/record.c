@@ -40,7 +40,7 @@ static json_t *instance_json(const struct instance *i)
 
 static json_t *to_json(const struct pod *p)
 {
-    json_t *o = json_object(), *ctrs = json_object();
+    json_t *o = json_object(), *ctrs = json_object(), *ips = json_array();
 
     json_object_set_new(o, "version", json_integer(RECORD_VERSION));
     json_put_str(o, "uid", p->uid);
@@ -59,6 +59,9 @@ static json_t *to_json(const struct pod *p)
     json_object_set_new(o, "deletion", json_integer(p->deletion_ns));
     json_object_set_new(o, "graceSeconds", json_integer(p->grace_seconds));
     json_put_str(o, "sandboxID", p->sandbox_id);
+    for (size_t i = 0; i < p->net_result.n_ips; i++)
+        json_array_append_new(ips, json_string(p->net_result.ips[i]));
+    json_object_set_new(o, "podIPs", ips);
     for (size_t i = 0; i < p->n_ctrs; i++) {
         const struct ctr *c = &p->ctrs[i];
         json_t *j = json_object();
@@ -194,6 +197,10 @@ static enum err_code read_one(struct node *n, const char *name, const char *text
     p->deletion_ns = json_int(o, "deletion", 0);
     p->grace_seconds = json_int(o, "graceSeconds", 0);
     copy(p->sandbox_id, sizeof(p->sandbox_id), sandbox);
+    for (size_t i = 0; p->state == POD_TERMINATED && i < json_array_size(json_object_get(o, "podIPs")) && i < CNI_IPS_MAX; i++) {
+        const char *ip = json_string_value(json_array_get(json_object_get(o, "podIPs"), i)); /* of a pod that is over: only shown */
+        copy(p->net_result.ips[p->net_result.n_ips++], sizeof(p->net_result.ips[0]), ip);
+    }
     ctrs = json_object_get(o, "containers");
     for (size_t i = 0; i < p->n_ctrs; i++) {
         struct ctr *c = &p->ctrs[i];

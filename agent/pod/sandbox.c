@@ -99,7 +99,10 @@ static void on_namespaces(struct op *op, const struct err *result)
     if (result->code == ERR_OK) {
         pod_set_net(p, NET_PINNED);
     } else {
+        struct err e = { 0 };
         pod_set_net(p, NET_NONE);
+        if (netns_remove(p->netns_dir, &e) != ERR_OK) /* a child that was cut off may have pinned some */
+            log_warn("namespaces of a pod cannot be unpinned", F_STR("pod", p->key), F_ERR(&e));
         if (result->code != ERR_CANCELLED)
             failed(p, result, "namespaces of a pod cannot be made");
     }
@@ -142,7 +145,7 @@ static void create_namespaces(struct pod *p)
         .dir = p->netns_dir,
         .net = wants_netns(p),
         .ipc = !spec->host_ipc,
-        .uts = wants_netns(p), /* with the host's network a pod has the host's name, too */
+        .uts = wants_netns(p),
         .hostname = files_hostname(p),
         .sysctls = sysctls,
         .n_sysctls = spec->security.n_sysctls,
@@ -374,8 +377,7 @@ bool sandbox_teardown_step(struct pod *p)
     files_remove(p);
     p->sandbox_id[0] = '\0';
     p->record_dirty = true;
-    p->net_result.n_ips = 0;
-    p->files_written = false;
+    p->files_written = false; /* its last addresses stay in the status, as kubelet leaves them */
     pod_set_net(p, NET_DELETED);
     return true;
 }

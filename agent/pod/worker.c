@@ -403,6 +403,11 @@ void pod_reconcile(struct pod *p)
     pod_show(p, "MODIFIED");
 }
 
+bool pod_is_new(const struct pod *p)
+{
+    return clock_wall_ns() - p->created_ns < POD_NEW_NS;
+}
+
 bool pod_idle(const struct pod *p)
 {
     for (size_t i = 0; i < p->n_ctrs; i++) {

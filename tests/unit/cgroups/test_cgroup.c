@@ -63,11 +63,11 @@ static enum err_code open_tree_of(struct host *h, struct err *e)
 {
     str_auto proc_cgroup = NULL;
     fd_auto root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    struct cg_options o = {.root = h->root, .scratch_dir = h->scratch};
+    struct cg_options o = { .root = h->root, .scratch_dir = h->scratch };
 
     if (fs_read_at(AT_FDCWD, "/proc/self/cgroup", 1 << 20, &proc_cgroup, NULL, e) != ERR_OK)
         return e->code;
-    struct cg_env env = {.mountinfo = h->mountinfo, .proc_cgroup = proc_cgroup, .root_fd = root_fd};
+    struct cg_env env = { .mountinfo = h->mountinfo, .proc_cgroup = proc_cgroup, .root_fd = root_fd };
     if (cg_open_env(&h->tree, &o, &env, e) != ERR_OK)
         return e->code;
     for (size_t i = 0; i < h->tree->n_hiers; i++)
@@ -79,7 +79,7 @@ static enum err_code open_tree_of(struct host *h, struct err *e)
 static int set_up(void **state)
 {
     struct host *h = calloc(1, sizeof(*h));
-    struct err e = {0};
+    struct err e = { 0 };
     str_auto mountinfo = NULL;
 
     h->side = *(enum side *)*state;
@@ -105,8 +105,10 @@ static bool anything_left(const char *root)
 
     snprintf(pattern, sizeof(pattern), "/sys/fs/cgroup%s", root);
     left = access(pattern, F_OK) == 0;
-    static const char *const hiers[] = {"cpu",     "cpuacct", "cpu,cpuacct", "cpuset",  "memory",  "devices",
-                                        "freezer", "blkio",   "pids",        "systemd", "unified", "hugetlb"};
+    static const char *const hiers[] = {
+        "cpu",     "cpuacct", "cpu,cpuacct", "cpuset",  "memory",  "devices",
+        "freezer", "blkio",   "pids",        "systemd", "unified", "hugetlb"
+    };
     for (size_t i = 0; i < ARRAY_LEN(hiers); i++) {
         snprintf(pattern, sizeof(pattern), "/sys/fs/cgroup/%s%s", hiers[i], root);
         left = left || access(pattern, F_OK) == 0;
@@ -143,7 +145,7 @@ static struct host *need(void **state)
 static void make_container(struct host *h, const char *sub)
 {
     const struct cg_limits l = CG_LIMITS_NONE;
-    struct err e = {0};
+    struct err e = { 0 };
     char path[CG_PATH_MAX];
     bool fresh;
 
@@ -157,7 +159,7 @@ static void make_container(struct host *h, const char *sub)
 static void join(struct host *h, const char *path, const char *only)
 {
     for (size_t i = 0; i < h->tree->n_hiers; i++) {
-        struct err e = {0};
+        struct err e = { 0 };
         if (only != NULL && strcmp(h->tree->hiers[i].name, only) != 0)
             continue;
         int dir = cg_open_dir(&h->tree->hiers[i], path);
@@ -215,7 +217,7 @@ static bool dies_by_kill(pid_t pid)
 static void the_tree_is_made_and_taken_away_whole(void **state)
 {
     struct host *h = need(state);
-    struct err e = {0};
+    struct err e = { 0 };
     const struct cg_limits l = CG_LIMITS_NONE;
 
     assert_int_equal(cg_pod_apply(h->tree, CG_GUARANTEED, "left-over", &l, &e), ERR_OK);
@@ -235,7 +237,7 @@ static void the_tree_is_made_and_taken_away_whole(void **state)
 static void closing_keeps_what_runs_and_opening_finds_it(void **state)
 {
     struct host *h = need(state);
-    struct err e = {0};
+    struct err e = { 0 };
     char **list = NULL;
 
     make_container(h, "");
@@ -263,7 +265,7 @@ static void a_control_value(struct host *h, unsigned controller, const char *v1_
 {
     for (size_t i = 0; i < h->tree->n_hiers; i++) {
         const struct cg_hier *hier = &h->tree->hiers[i];
-        struct err e = {0};
+        struct err e = { 0 };
         str_auto text = NULL;
         char path[CG_PATH_MAX];
         if ((hier->controllers & controller) == 0)
@@ -280,8 +282,8 @@ static void a_control_value(struct host *h, unsigned controller, const char *v1_
 static void limits_arrive_in_the_kernel_and_can_be_taken_back(void **state)
 {
     struct host *h = need(state);
-    struct err e = {0};
-    struct cg_limits l = {.cpu_shares = 512, .cpu_quota_us = 20000, .memory_max = 64 << 20, .pids_max = 50};
+    struct err e = { 0 };
+    struct cg_limits l = { .cpu_shares = 512, .cpu_quota_us = 20000, .memory_max = 64 << 20, .pids_max = 50 };
 
     assert_int_equal(cg_pod_apply(h->tree, CG_BURSTABLE, "u1", &l, &e), ERR_OK);
     a_control_value(h, CG_CTL_CPU, "cpu.shares", "512\n", "cpu.weight", "59\n");
@@ -302,7 +304,7 @@ static void limits_arrive_in_the_kernel_and_can_be_taken_back(void **state)
 static void a_limit_that_the_kernel_refuses_is_named(void **state)
 {
     struct host *h = need(state);
-    struct err e = {0};
+    struct err e = { 0 };
     struct cg_limits l = CG_LIMITS_NONE;
 
     for (size_t i = 0; i < h->tree->n_hiers; i++)
@@ -318,7 +320,7 @@ static void a_limit_that_the_kernel_refuses_is_named(void **state)
 static void kill_ends_a_whole_subtree_at_once(void **state)
 {
     struct host *h = need(state);
-    struct err e = {0};
+    struct err e = { 0 };
     char deep[CG_PATH_MAX + 8];
     pid_t pids[6];
 
@@ -338,7 +340,7 @@ static void kill_ends_a_whole_subtree_at_once(void **state)
 static void kill_catches_processes_that_keep_forking(void **state)
 {
     struct host *h = need(state);
-    struct err e = {0};
+    struct err e = { 0 };
     int status;
 
     make_container(h, "");
@@ -353,7 +355,7 @@ static void kill_catches_processes_that_keep_forking(void **state)
 static void kill_finds_who_is_in_one_hierarchy_only(void **state)
 {
     struct host *h = need(state);
-    struct err e = {0};
+    struct err e = { 0 };
 
     make_container(h, "");
     for (size_t i = 0; i < h->tree->n_hiers; i++) {
@@ -368,7 +370,7 @@ static void kill_finds_who_is_in_one_hierarchy_only(void **state)
 static void kill_ends_a_paused_container(void **state)
 {
     struct host *h = need(state);
-    struct err e = {0};
+    struct err e = { 0 };
 
     make_container(h, "/x");
     pid_t pid = start(h, h->ctr, NULL, SLEEPS);
@@ -386,7 +388,7 @@ static void kill_ends_a_paused_container(void **state)
 static void remove_waits_for_processes_and_forgives_absence(void **state)
 {
     struct host *h = need(state);
-    struct err e = {0};
+    struct err e = { 0 };
     char pod[CG_PATH_MAX];
 
     make_container(h, "/x");
@@ -408,7 +410,7 @@ static void remove_waits_for_processes_and_forgives_absence(void **state)
 static void leaves_take_processes_and_the_sweep_empties_one(void **state)
 {
     struct host *h = need(state);
-    struct err e = {0};
+    struct err e = { 0 };
     char path[CG_PATH_MAX];
 
     assert_int_equal(cg_leaf_fd(h->tree, CG_LEAF_OPS) >= 0, cg_layout(h->tree) == CG_V2);
@@ -439,7 +441,7 @@ static void leaves_take_processes_and_the_sweep_empties_one(void **state)
 static void the_sweep_finds_a_child_that_joined_by_leaf_procs(void **state)
 {
     struct host *h = need(state);
-    struct err e = {0};
+    struct err e = { 0 };
     char path[CG_PATH_MAX];
 
     snprintf(path, sizeof(path), "%s/coracle/ops", h->root);
@@ -452,8 +454,8 @@ static void the_sweep_finds_a_child_that_joined_by_leaf_procs(void **state)
 static void usage_counts_what_runs(void **state)
 {
     struct host *h = need(state);
-    struct err e = {0};
-    struct cg_usage u = {0};
+    struct err e = { 0 };
+    struct cg_usage u = { 0 };
 
     make_container(h, "");
     pid_t pid = start(h, h->ctr, NULL, SLEEPS);
@@ -473,10 +475,12 @@ static void usage_counts_what_runs(void **state)
 static void an_oom_kill_is_counted(void **state)
 {
     struct host *h = need(state);
-    struct err e = {0};
-    struct cg_usage u = {0};
+    struct err e = { 0 };
+    struct cg_usage u = { 0 };
     bool memory = false;
-    const struct cg_limits l = {.cpu_shares = -1, .cpu_quota_us = -1, .memory_max = 8 << 20, .pids_max = -1};
+    const struct cg_limits l = {
+        .cpu_shares = -1, .cpu_quota_us = -1, .memory_max = 8 << 20, .pids_max = -1
+    };
 
     for (size_t i = 0; i < h->tree->n_hiers; i++)
         memory = memory || (h->tree->hiers[i].controllers & CG_CTL_MEMORY) != 0;
@@ -504,7 +508,7 @@ static void an_oom_kill_is_counted(void **state)
 static void a_hybrids_v2_side_has_no_controllers_while_open(void **state)
 {
     struct host *h = need(state);
-    struct err e = {0};
+    struct err e = { 0 };
 
     if (cg_layout(h->tree) != CG_HYBRID)
         skip();

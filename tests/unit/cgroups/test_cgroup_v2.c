@@ -58,15 +58,15 @@ static bool present(const struct fake *f, const char *cgroup)
 /* The kernel fills a new cgroup with files; here they are put there before. */
 static void fake_cgroup(const struct fake *f, const char *cgroup, const char *controllers)
 {
-    static const char *const empty[] = {"cgroup.subtree_control",
-                                        "cgroup.procs",
-                                        "cgroup.kill",
-                                        "cgroup.freeze",
-                                        "cpu.weight",
-                                        "cpu.max",
-                                        "memory.max",
-                                        "pids.max"};
-    struct err e = {0};
+    static const char *const empty[] = { "cgroup.subtree_control",
+                                         "cgroup.procs",
+                                         "cgroup.kill",
+                                         "cgroup.freeze",
+                                         "cpu.weight",
+                                         "cpu.max",
+                                         "memory.max",
+                                         "pids.max" };
+    struct err e = { 0 };
     char path[512];
 
     snprintf(path, sizeof(path), "%s/sys/fs/cgroup%s", f->dir, cgroup);
@@ -80,7 +80,8 @@ static void fake_tree(const struct fake *f, const char *root, const char *contro
 {
     static const char *const subs[] = {
         "",         "/kubepods",    "/kubepods/burstable", "/kubepods/besteffort",
-        "/coracle", "/coracle/ops", "/coracle/conmon"};
+        "/coracle", "/coracle/ops", "/coracle/conmon"
+    };
     char cgroup[256];
 
     for (size_t i = 0; i < ARRAY_LEN(subs); i++) {
@@ -92,11 +93,12 @@ static void fake_tree(const struct fake *f, const char *root, const char *contro
 static enum err_code fake_open(struct fake *f, const char *root, const char *own, struct err *e)
 {
     char proc_cgroup[256];
-    struct cg_options o = {.root = root};
+    struct cg_options o = { .root = root };
 
     snprintf(proc_cgroup, sizeof(proc_cgroup), "0::%s\n", own);
     struct cg_env env = {
-        .mountinfo = MOUNTINFO, .proc_cgroup = proc_cgroup, .root_fd = f->fd, .required = CG_REQUIRED};
+        .mountinfo = MOUNTINFO, .proc_cgroup = proc_cgroup, .root_fd = f->fd, .required = CG_REQUIRED
+    };
     return cg_open_env(&f->tree, &o, &env, e);
 }
 
@@ -114,7 +116,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct fake *f = *state;
-    struct err e = {0};
+    struct err e = { 0 };
     int rc = 0;
 
     cg_close(f->tree, false);
@@ -128,7 +130,7 @@ static int tear_down(void **state)
 static void controllers_are_handed_down_as_far_as_pods(void **state)
 {
     struct fake *f = *state;
-    struct err e = {0};
+    struct err e = { 0 };
     const struct cg_limits l = CG_LIMITS_NONE;
 
     fake_tree(f, "", ALL);
@@ -146,7 +148,7 @@ static void controllers_are_handed_down_as_far_as_pods(void **state)
 static void what_is_enabled_already_is_not_written_again(void **state)
 {
     struct fake *f = *state;
-    struct err e = {0};
+    struct err e = { 0 };
 
     fake_tree(f, "", "cpu memory pids\n");
     put(f, "", "cgroup.subtree_control", "cpu memory pids\n");
@@ -157,7 +159,7 @@ static void what_is_enabled_already_is_not_written_again(void **state)
 static void above_a_delegated_root_nothing_is_written(void **state)
 {
     struct fake *f = *state;
-    struct err e = {0};
+    struct err e = { 0 };
     const char *unit = "/system.slice/coracle-pods.service";
 
     fake_cgroup(f, "", "cpu memory pids\n");
@@ -176,7 +178,7 @@ static void above_a_delegated_root_nothing_is_written(void **state)
 static void a_controller_that_the_root_lacks_is_asked_for_above_it(void **state)
 {
     struct fake *f = *state;
-    struct err e = {0};
+    struct err e = { 0 };
 
     fake_cgroup(f, "", "cpu memory hugetlb pids\n");
     fake_cgroup(f, "/a", "cpu memory hugetlb pids\n");
@@ -189,7 +191,7 @@ static void a_controller_that_the_root_lacks_is_asked_for_above_it(void **state)
 static void a_missing_controller_is_an_error_that_names_it(void **state)
 {
     struct fake *f = *state;
-    struct err e = {0};
+    struct err e = { 0 };
 
     fake_tree(f, "/x", "cpu pids\n");
     fake_cgroup(f, "", "cpu pids\n");
@@ -202,9 +204,11 @@ static void a_missing_controller_is_an_error_that_names_it(void **state)
 static void limits_are_written_in_the_kernels_words(void **state)
 {
     struct fake *f = *state;
-    struct err e = {0};
+    struct err e = { 0 };
     const char *pod = "/kubepods/podu1";
-    struct cg_limits l = {.cpu_shares = 1024, .cpu_quota_us = 50000, .memory_max = 64 << 20, .pids_max = 100};
+    struct cg_limits l = {
+        .cpu_shares = 1024, .cpu_quota_us = 50000, .memory_max = 64 << 20, .pids_max = 100
+    };
 
     fake_tree(f, "", "cpu memory pids\n");
     fake_cgroup(f, pod, "cpu memory pids\n");
@@ -227,9 +231,10 @@ static void limits_are_written_in_the_kernels_words(void **state)
 static void node_and_class_levels_are_written_too(void **state)
 {
     struct fake *f = *state;
-    struct err e = {0};
+    struct err e = { 0 };
     const struct cg_limits l = {
-        .cpu_shares = 2048, .cpu_quota_us = -1, .memory_max = 1 << 30, .pids_max = -1};
+        .cpu_shares = 2048, .cpu_quota_us = -1, .memory_max = 1 << 30, .pids_max = -1
+    };
 
     fake_tree(f, "", "cpu memory pids\n");
     assert_int_equal(fake_open(f, "/", "/", &e), ERR_OK);
@@ -244,8 +249,8 @@ static void node_and_class_levels_are_written_too(void **state)
 static void a_control_file_that_is_missing_is_named_with_its_cgroup(void **state)
 {
     struct fake *f = *state;
-    struct err e = {0};
-    const struct cg_limits l = {.cpu_shares = -1, .cpu_quota_us = -1, .memory_max = 1, .pids_max = -1};
+    struct err e = { 0 };
+    const struct cg_limits l = { .cpu_shares = -1, .cpu_quota_us = -1, .memory_max = 1, .pids_max = -1 };
     char path[512];
 
     fake_tree(f, "", "cpu memory pids\n");
@@ -261,8 +266,8 @@ static void a_control_file_that_is_missing_is_named_with_its_cgroup(void **state
 static void usage_is_gathered_from_the_files(void **state)
 {
     struct fake *f = *state;
-    struct err e = {0};
-    struct cg_usage u = {0};
+    struct err e = { 0 };
+    struct cg_usage u = { 0 };
     const char *ctr = "/kubepods/podu1/c1";
 
     fake_tree(f, "", "cpu memory pids\n");
@@ -288,8 +293,8 @@ static void usage_is_gathered_from_the_files(void **state)
 static void the_root_of_all_counts_anonymous_and_file_memory(void **state)
 {
     struct fake *f = *state;
-    struct err e = {0};
-    struct cg_usage u = {0};
+    struct err e = { 0 };
+    struct cg_usage u = { 0 };
 
     fake_tree(f, "", "cpu memory pids\n");
     put(f, "", "memory.stat", "anon 500\nfile 300\ninactive_file 900\n");
@@ -302,7 +307,7 @@ static void the_root_of_all_counts_anonymous_and_file_memory(void **state)
 static void populated_and_kill_use_the_kernels_files(void **state)
 {
     struct fake *f = *state;
-    struct err e = {0};
+    struct err e = { 0 };
 
     fake_tree(f, "", "cpu memory pids\n");
     fake_cgroup(f, "/kubepods/podu1", "cpu memory pids\n");
@@ -320,7 +325,7 @@ static void populated_and_kill_use_the_kernels_files(void **state)
 static void kernels_without_cgroup_kill_are_frozen_and_thawed(void **state)
 {
     struct fake *f = *state;
-    struct err e = {0};
+    struct err e = { 0 };
     char path[512], pid[16];
 
     fake_tree(f, "", "cpu memory pids\n");
@@ -342,9 +347,10 @@ static void only_our_two_subtrees_are_ever_touched(void **state)
 {
     static const char *const foreign[] = {
         "/", "/kubepods2",  "/process_api", "/kubepods/../process_api", "/root/other", "kubepods/podu1",
-        "",  "/coracle//x", "/kubepods",    "/root/kubepodsx"};
+        "",  "/coracle//x", "/kubepods",    "/root/kubepodsx"
+    };
     struct fake *f = *state;
-    struct err e = {0};
+    struct err e = { 0 };
 
     fake_tree(f, "/root", "cpu memory pids\n");
     fake_cgroup(f, "", "cpu memory pids\n");
@@ -364,7 +370,7 @@ static void only_our_two_subtrees_are_ever_touched(void **state)
 static void unsafe_uids_and_roots_are_refused(void **state)
 {
     struct fake *f = *state;
-    struct err e = {0};
+    struct err e = { 0 };
     char path[128], many[140];
 
     fake_tree(f, "", "cpu memory pids\n");
@@ -384,7 +390,7 @@ static void unsafe_uids_and_roots_are_refused(void **state)
 static void an_agent_that_lives_where_pods_go_is_refused(void **state)
 {
     struct fake *f = *state;
-    struct err e = {0};
+    struct err e = { 0 };
 
     fake_tree(f, "", "cpu memory pids\n");
     assert_int_equal(fake_open(f, "/", "/kubepods/besteffort/podx/c", &e), ERR_PRECONDITION);
@@ -394,7 +400,7 @@ static void an_agent_that_lives_where_pods_go_is_refused(void **state)
 static void pods_of_all_classes_are_listed(void **state)
 {
     struct fake *f = *state;
-    struct err e = {0};
+    struct err e = { 0 };
     char **list = NULL;
 
     fake_tree(f, "", "cpu memory pids\n");

@@ -29,7 +29,7 @@ static const struct cg_found_hier *by_name(const char *name)
 
 static void unified_host_has_one_hierarchy(void **state)
 {
-    struct err e = {0};
+    struct err e = { 0 };
 
     (void)state;
     assert_int_equal(discover("22 1 0:22 / /sys rw - sysfs sysfs rw\n"
@@ -47,7 +47,7 @@ static void unified_host_has_one_hierarchy(void **state)
 
 static void hybrid_host_keeps_controllers_apart_and_knows_the_unmounted_one(void **state)
 {
-    struct err e = {0};
+    struct err e = { 0 };
 
     (void)state;
     assert_int_equal(
@@ -78,7 +78,7 @@ static void hybrid_host_keeps_controllers_apart_and_knows_the_unmounted_one(void
 
 static void v1_host_is_told_from_a_hybrid(void **state)
 {
-    struct err e = {0};
+    struct err e = { 0 };
 
     (void)state;
     assert_int_equal(
@@ -89,7 +89,7 @@ static void v1_host_is_told_from_a_hybrid(void **state)
 
 static void a_mount_hides_what_lay_below_it(void **state)
 {
-    struct err e = {0};
+    struct err e = { 0 };
 
     (void)state;
     assert_int_equal(discover("31 22 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n"
@@ -103,7 +103,7 @@ static void a_mount_hides_what_lay_below_it(void **state)
 
 static void the_second_mount_of_a_hierarchy_is_ignored(void **state)
 {
-    struct err e = {0};
+    struct err e = { 0 };
 
     (void)state;
     assert_int_equal(discover("35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n"
@@ -116,7 +116,7 @@ static void the_second_mount_of_a_hierarchy_is_ignored(void **state)
 
 static void a_host_without_cgroups_is_told_what_to_mount(void **state)
 {
-    struct err e = {0};
+    struct err e = { 0 };
 
     (void)state;
     assert_int_equal(discover("22 1 0:22 / /sys rw - sysfs sysfs rw\n", "0::/\n", &e), ERR_PRECONDITION);
@@ -125,25 +125,25 @@ static void a_host_without_cgroups_is_told_what_to_mount(void **state)
 
 static void text_that_no_kernel_writes_is_refused(void **state)
 {
-    struct err e = {0};
+    struct err e = { 0 };
 
     (void)state;
     assert_int_equal(discover("", "memory\n", &e), ERR_INVALID);
     assert_string_equal(e.text, "/proc/self/cgroup: line \"memory\" is not id:controllers:path");
-    e = (struct err){0};
+    e = (struct err){ 0 };
     assert_int_equal(discover("", "4:memory:relative\n", &e), ERR_INVALID);
 
     char many[70 * 16] = "";
     for (int i = 0; i < 70; i++)
         strcat(many, "1:a:/\n");
-    e = (struct err){0};
+    e = (struct err){ 0 };
     assert_int_equal(discover("", many, &e), ERR_INVALID);
     assert_string_equal(e.text, "/proc/self/cgroup: more than 64 hierarchies");
 }
 
 static void over_long_names_and_more_hierarchies_than_expected_are_left_out(void **state)
 {
-    struct err e = {0};
+    struct err e = { 0 };
     char mounts[8192] = "35 31 0:32 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n";
     char groups[4096] = "4:memory:/\n";
 

@@ -40,11 +40,12 @@ static void put(const struct fake *f, const char *file, const char *text)
 static int set_up(void **state)
 {
     struct fake *f = calloc(1, sizeof(*f));
-    struct err e = {0};
+    struct err e = { 0 };
     char path[256];
     static const char *const levels[] = {
         "",         "/kubepods",    "/kubepods/burstable", "/kubepods/besteffort",
-        "/coracle", "/coracle/ops", "/coracle/conmon"};
+        "/coracle", "/coracle/ops", "/coracle/conmon"
+    };
 
     strcpy(f->dir, "/tmp/coracle-hybrid-test-XXXXXX");
     if (mkdtemp(f->dir) == NULL || (f->fd = open(f->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
@@ -69,7 +70,7 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct fake *f = *state;
-    struct err e = {0};
+    struct err e = { 0 };
 
     if (f->tree != NULL)
         cg_unpin_controllers(f->tree);
@@ -82,8 +83,8 @@ static int tear_down(void **state)
 
 static enum err_code fake_open(struct fake *f, bool scratch, const char *proc_cgroup, struct err *e)
 {
-    struct cg_options o = {.root = "/", .scratch_dir = scratch ? f->scratch : NULL};
-    struct cg_env env = {.mountinfo = MOUNTINFO, .proc_cgroup = proc_cgroup, .root_fd = f->fd};
+    struct cg_options o = { .root = "/", .scratch_dir = scratch ? f->scratch : NULL };
+    struct cg_env env = { .mountinfo = MOUNTINFO, .proc_cgroup = proc_cgroup, .root_fd = f->fd };
 
     return cg_open_env(&f->tree, &o, &env, e);
 }
@@ -91,7 +92,7 @@ static enum err_code fake_open(struct fake *f, bool scratch, const char *proc_cg
 static void a_clean_v2_side_needs_nothing(void **state)
 {
     struct fake *f = *state;
-    struct err e = {0};
+    struct err e = { 0 };
 
     assert_int_equal(fake_open(f, true, "4:memory:/\n0::/\n", &e), ERR_OK);
     assert_int_equal(cg_layout(f->tree), CG_HYBRID);
@@ -102,7 +103,7 @@ static void a_clean_v2_side_needs_nothing(void **state)
 static void a_controller_in_use_is_left_alone_and_named(void **state)
 {
     struct fake *f = *state;
-    struct err e = {0};
+    struct err e = { 0 };
 
     put(f, "unified/cgroup.controllers", "hugetlb misc\n");
     put(f, "unified/cgroup.subtree_control", "hugetlb\n");
@@ -118,7 +119,7 @@ static void a_controller_in_use_is_left_alone_and_named(void **state)
 static void without_a_scratch_folder_the_error_says_what_to_mount(void **state)
 {
     struct fake *f = *state;
-    struct err e = {0};
+    struct err e = { 0 };
 
     put(f, "unified/cgroup.controllers", "hugetlb\n");
     assert_int_equal(fake_open(f, false, "4:memory:/\n0::/\n", &e), ERR_PRECONDITION);
@@ -128,7 +129,7 @@ static void without_a_scratch_folder_the_error_says_what_to_mount(void **state)
 static void a_mount_that_fails_is_explained_and_leaves_no_folder(void **state)
 {
     struct fake *f = *state;
-    struct err e = {0};
+    struct err e = { 0 };
     char point[128];
 
     put(f, "unified/cgroup.controllers", "coracletest\n");
@@ -142,7 +143,7 @@ static void a_mount_that_fails_is_explained_and_leaves_no_folder(void **state)
 static void a_controller_is_mounted_reused_and_given_back(void **state)
 {
     struct fake *f = *state;
-    struct err e = {0};
+    struct err e = { 0 };
     char point[128];
 
     if (geteuid() != 0) {

@@ -179,8 +179,8 @@ static void sysctls_of_the_host_are_refused(void **state)
 static void sysctls_of_an_interface_wait_until_it_is_there(void **state)
 {
     struct place *p = *state;
-    static const struct netns_sysctl sysctls[] = { { "net.ipv4.conf.eth0.forwarding", "1" },
-                                                   { "net.ipv4.conf.eth0/7.forwarding", "1" },
+    static const struct netns_sysctl sysctls[] = { { "net.ipv4.conf.eth0.tag", "7" },
+                                                   { "net.ipv4.conf.eth0/7.tag", "7" },
                                                    { "net.ipv4.conf.all.arp_notify", "1" } };
     struct netns_spec spec = {
         .net = true, .ipc = true, .uts = true, .sysctls = sysctls, .n_sysctls = ARRAY_LEN(sysctls)
@@ -201,8 +201,8 @@ static void sysctls_of_an_interface_wait_until_it_is_there(void **state)
     netns_interface_sysctls_start(&call, &spec, -1, NULL, &p->loop, on_ended, &d);
     run_until_ended(p, &d);
     assert_int_equal(d.result.code, ERR_NOT_FOUND);
-    assert_string_equal(d.result.text, "write interface sysctls: sysctl net.ipv4.conf.eth0.forwarding: write "
-                                       "net/ipv4/conf/eth0/forwarding: No such file or directory");
+    assert_string_equal(d.result.text, "write interface sysctls: sysctl net.ipv4.conf.eth0.tag: write "
+                                       "net/ipv4/conf/eth0/tag: No such file or directory");
 
     free(
         inside(spec.dir,
@@ -211,10 +211,9 @@ static void sysctls_of_an_interface_wait_until_it_is_there(void **state)
     netns_interface_sysctls_start(&call, &spec, -1, NULL, &p->loop, on_ended, &d);
     run_until_ended(p, &d);
     assert_int_equal(d.result.code, ERR_OK);
-    said = inside(spec.dir,
-                  "cat /proc/sys/net/ipv4/conf/eth0/forwarding /proc/sys/net/ipv4/conf/eth0.7/forwarding "
-                  "/proc/sys/net/ipv4/conf/other/forwarding");
-    assert_string_equal(said, "1\n1\n0\n");
+    said = inside(spec.dir, "cat /proc/sys/net/ipv4/conf/eth0/tag /proc/sys/net/ipv4/conf/eth0.7/tag "
+                            "/proc/sys/net/ipv4/conf/other/tag");
+    assert_string_equal(said, "7\n7\n0\n");
     assert_int_equal(netns_remove(spec.dir, &e), ERR_OK);
 }
 
