@@ -3,6 +3,9 @@
  *
  *     ADD   entry (incomplete) -> plugin 0 -> entry with its result -> plugin 1 -> ... -> entry (complete)
  *     DEL   entry found -> plugin n-1 -> ... -> plugin 0 -> entry removed -> is there another entry? -> ...
+ *
+ * An entry is marked incomplete before DEL begins: where ADD or DEL was cut off, the DEL that succeeds in the end is followed by
+ * what the plugins cannot find any more (masq.h).
  */
 #include "cni/internal.h"
 
@@ -11,13 +14,14 @@
 #include "base/netlink.h"
 #include "base/scope.h"
 #include "cni/attachment.h"
+#include "cni/masq.h"
 #include "cni/names.h"
 #include "cni/plugin.h"
 #include "cni/result.h"
 
 #include <string.h>
 
-enum run_state { RUN_WAITING, RUN_PLUGIN, RUN_OVER };
+enum run_state { RUN_WAITING, RUN_PLUGIN, RUN_MASQ, RUN_OVER };
 
 struct cni_run {
     struct cni_op *o;
@@ -30,10 +34,12 @@ struct cni_run {
 
     struct cni_entry entry; /* what is being added or deleted; entry.list holds a reference */
     bool cached;            /* DEL: entry was read from disk */
+    bool cut_off;           /* DEL: an ADD or DEL before it did not end well */
     size_t done;            /* plugins that succeeded */
     size_t deleted;         /* DEL: entries dealt with */
     uint64_t deadline_at_ms;
     struct cni_plugin plugin;
+    struct cni_masq masq;
 };
 
 static void start_plugin(struct cni_run *r);
@@ -93,6 +99,9 @@ static void abort_run(struct op *op)
         return;
     case RUN_PLUGIN:
         op_cancel(&r->plugin.op);
+        return;
+    case RUN_MASQ:
+        op_cancel(&r->masq.op);
         return;
     case RUN_OVER:
         return;
@@ -176,6 +185,12 @@ static enum err_code del_begin(struct cni_run *r, bool *ret_more, struct err *e)
     r->done = 0;
     if (cni_cache_find(c->cache_fd, r->container_id, r->ifname, &r->entry, e) == ERR_OK) {
         r->cached = true;
+        r->cut_off = !r->entry.complete;
+        if (r->entry.complete) {
+            r->entry.complete = false;
+            if (cni_cache_write(c->cache_fd, &r->entry, e) != ERR_OK)
+                return e->code;
+        }
         return cni_note_used(c, &r->entry.list) ? ERR_OK : err_nomem(e);
     }
     if (e->code != ERR_NOT_FOUND)
@@ -199,27 +214,49 @@ static enum err_code del_begin(struct cni_run *r, bool *ret_more, struct err *e)
 
 /* ---- both ------------------------------------------------------------------------------------- */
 
-/* The next plugin, or the next entry, or the end. */
-static void step(struct cni_run *r)
+/* This entry is dealt with. */
+static void del_next(struct cni_run *r)
 {
     struct err e = { 0 };
     bool more = true;
 
-    if (r->done == cni_list_size(&r->entry.list)) {
-        if (r->verb == CNI_ADD) {
-            finish(r, &e);
-            return;
-        }
-        if (r->cached)
-            cni_cache_remove(r->c->cache_fd, &r->entry);
-        drop_entry(r);
-        r->deleted++;
-        if (del_begin(r, &more, &e) != ERR_OK || !more) {
-            finish(r, &e);
-            return;
-        }
+    if (r->cached)
+        cni_cache_remove(r->c->cache_fd, &r->entry);
+    drop_entry(r);
+    r->deleted++;
+    r->cut_off = false;
+    if (del_begin(r, &more, &e) != ERR_OK || !more)
+        finish(r, &e);
+    else
+        start_plugin(r);
+}
+
+static void on_masq_done(struct op *op, const struct err *result)
+{
+    struct cni_run *r = op->owner;
+
+    if (result->code != ERR_OK || r->o->op.why.code != ERR_OK)
+        finish(r, result);
+    else
+        del_next(r);
+}
+
+/* The next plugin, or the next entry, or the end. */
+static void step(struct cni_run *r)
+{
+    struct err e = { 0 };
+
+    if (r->done < cni_list_size(&r->entry.list)) {
+        start_plugin(r);
+    } else if (r->verb == CNI_ADD) {
+        finish(r, &e);
+    } else if (r->cut_off && cni_masq_wanted(&r->entry.list)) {
+        r->o->op.state = RUN_MASQ;
+        cni_masq_start(&r->masq, r->c->loop, r->entry.list.name, r->container_id, r->c->cgroup_fd, r->c->cgroup_procs,
+                       on_masq_done, r);
+    } else {
+        del_next(r);
     }
-    start_plugin(r);
 }
 
 /*
@@ -237,6 +274,7 @@ static bool del_by_todays_list(struct cni_run *r)
         return false;
     cni_cache_remove(c->cache_fd, &r->entry);
     drop_entry(r);
+    r->cut_off = true;
     return del_begin(r, &more, &e) == ERR_OK && more;
 }
 

@@ -147,8 +147,8 @@ static json_t *container_json(const struct ctr *c)
     } else if (c->cur.ended) { /* due to restart: what ended moves to lastState */
         state = waiting(c->waiting_reason, c->waiting_message);
         last = terminated(p, &c->cur);
-    } else if (p->state == POD_TERMINATED && c->cur.id[0] == '\0' && !p->rejected &&
-               (c->kind == CTR_REGULAR || p->initialized)) {
+    } else if (p->state == POD_TERMINATED && c->cur.id[0] == '\0' && c->kind == CTR_REGULAR &&
+               (p->initialized || p->api->spec.n_init_containers == 0)) {
         json_t *t = json_object();
         state = json_object();
         json_object_set_new(t, "exitCode", json_integer(137));

@@ -53,8 +53,10 @@ static void on_done(struct op *op, const struct err *result)
     finished(j);
 }
 
+/* A run that ended is known only while its remains are being removed. */
 static bool knows_container(struct node *n, const char *id)
 {
+    const struct ctr *c = pods_by_container(n, id);
     struct pod *p, *tmp;
 
     HASH_ITER(hh, n->pods, p, tmp) {
@@ -63,7 +65,7 @@ static bool knows_container(struct node *n, const char *id)
             if (strcmp(r->id, id) == 0)
                 return true; /* being removed already */
     }
-    return pods_by_container(n, id) != NULL;
+    return c != NULL && !c->cur.ended;
 }
 
 static bool knows_sandbox(struct node *n, const char *id)
