@@ -102,6 +102,8 @@ void api_leave(struct api_check *c, size_t mark)
 }
 
 /* ---- problems ------------------------------------------------------------------------------- */
+static void report(struct api_check *c, const char *fmt, va_list ap) PRINTF_LIKE(2, 0);
+
 static void report(struct api_check *c, const char *fmt, va_list ap)
 {
     char where[API_PATH_MAX + 512], what[600];

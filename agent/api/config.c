@@ -65,9 +65,11 @@ void api_json_wipe(json_t *v)
         /* jansson owns the bytes and only reads them again to free them */
         explicit_bzero((char *)(uintptr_t)json_string_value(v), json_string_length(v));
     } else if (json_is_object(v)) {
-        json_object_foreach(v, key, child) api_json_wipe(child);
+        json_object_foreach (v, key, child)
+            api_json_wipe(child);
     }
-    json_array_foreach(v, i, child) api_json_wipe(child);
+    json_array_foreach (v, i, child)
+        api_json_wipe(child);
 }
 
 static bool set_text(struct api_check *c, struct api_datum *d, const json_t *value)
@@ -88,7 +90,8 @@ static bool set_base64(struct api_check *c, struct api_datum *d, const json_t *v
     if (d->data == NULL)
         return false;
     if (!api_base64(json_string_value(value), n, d->data, &d->size)) {
-        api_fault(c, "expected base64, padded with '='; plain text goes into %s", d->binary ? "data" : "stringData");
+        api_fault(c, "expected base64, padded with '='; plain text goes into %s",
+                  d->binary ? "data" : "stringData");
         return false;
     }
     return true;
@@ -103,14 +106,15 @@ static bool check_key(struct api_check *c, const char *key)
     return rule == NULL;
 }
 
-static void add_data(struct api_check *c, struct api_config *config, const json_t *object, const char *field, bool base64)
+static void add_data(struct api_check *c, struct api_config *config, const json_t *object, const char *field,
+                     bool base64)
 {
     json_t *map = json_object_get(object, field), *value;
     size_t outer = api_enter(c, field);
     const char *key;
 
     if (json_is_object(map)) {
-        json_object_foreach(map, key, value) {
+        json_object_foreach (map, key, value) {
             struct api_datum *d = &config->data[config->n_data];
             size_t mark = api_enter_key(c, key);
             *d = (struct api_datum){ .binary = base64 && config->kind == API_CONFIG_MAP };
@@ -145,7 +149,7 @@ static void merge_string_data(json_t *object)
 
     if (!json_is_object(json_object_get(object, "data")))
         return;
-    json_object_foreach(json_object_get(object, "stringData"), key, value) {
+    json_object_foreach (json_object_get(object, "stringData"), key, value) {
         json_t *covered = json_object_get(json_object_get(object, "data"), key);
         if (covered != NULL) {
             api_json_wipe(covered);
@@ -177,8 +181,8 @@ static void need_json(struct api_check *c, const struct api_config *config, cons
         api_fault(c, "required for type %s", config->type);
     } else {
         v = json_loadb(d->data, d->size, JSON_ALLOW_NUL, &why);
-        if (v == NULL && json_error_code(&why) == json_error_out_of_memory)
-            c->no_memory = true;
+        if (v == NULL && (why.text[0] == '\0' || json_error_code(&why) == json_error_out_of_memory))
+            c->no_memory = true; /* jansson says nothing when its first allocation fails */
         else if (!json_is_object(v))
             api_fault(c, "must be a JSON object for type %s", config->type);
         api_json_wipe(v);
@@ -210,8 +214,8 @@ static void check_type(struct api_check *c, const struct api_config *config)
     } else if (str_eq(config->type, "kubernetes.io/service-account-token")) {
         name = api_kvs_get(&config->meta.annotations, account);
         if (name == NULL || name[0] == '\0')
-            api_fault_at(c, "metadata.annotations[kubernetes.io/service-account.name]", "required for type %s",
-                         config->type);
+            api_fault_at(c, "metadata.annotations[kubernetes.io/service-account.name]",
+                         "required for type %s", config->type);
     }
 }
 

@@ -157,7 +157,8 @@ static void check_priority_class(struct api_check *c, const struct api_priority_
     static const struct {
         const char *name;
         int32_t value;
-    } system_classes[] = { { "system-cluster-critical", 2000000000 }, { "system-node-critical", 2000001000 } };
+    } system_classes[] = { { "system-cluster-critical", 2000000000 },
+                           { "system-node-critical", 2000001000 } };
     const char *name = class->meta.name;
 
     api_validate_meta(c, &class->meta);
@@ -253,16 +254,18 @@ static bool has_version(struct api_check *c, const json_t *object, const char *k
     const char *version = type_field(c, object, "apiVersion");
 
     if (version != NULL && strcmp(version, wanted) != 0)
-        api_fault_at(c, "apiVersion", "%s is not supported for kind %s, allowed is %s", QUOTE(version), kind, wanted);
+        api_fault_at(c, "apiVersion", "%s is not supported for kind %s, allowed is %s", QUOTE(version), kind,
+                     wanted);
     return version != NULL && strcmp(version, wanted) == 0;
 }
 
 static void unknown_kind(struct api_check *c, const char *kind)
 {
-    api_fault_at(c, "kind",
-                 "%s is not handled by a node, allowed are Pod, ConfigMap and Secret (apiVersion v1), PriorityClass "
-                 "(apiVersion scheduling.k8s.io/v1), List, and typed lists such as PodList",
-                 QUOTE(kind));
+    api_fault_at(
+        c, "kind",
+        "%s is not handled by a node, allowed are Pod, ConfigMap and Secret (apiVersion v1), PriorityClass "
+        "(apiVersion scheduling.k8s.io/v1), List, and typed lists such as PodList",
+        QUOTE(kind));
 }
 
 static void decode_single(struct decoder *d, json_t *object)
@@ -322,7 +325,7 @@ static void decode_list(struct decoder *d, const struct kind *kind, const char *
     outer = api_enter(c, "items");
     if (items != NULL && !json_is_array(items))
         api_fault(c, "expected a list");
-    json_array_foreach(items, i, item) {
+    json_array_foreach (items, i, item) {
         size_t mark = api_enter_index(c, i);
         decode_item(d, kind, item);
         api_leave(c, mark);
@@ -399,7 +402,8 @@ enum err_code api_decode_file(const char *file, const char *text, size_t size, s
     return ERR_OK;
 }
 
-enum err_code api_decode_pod(const json_t *object, struct api_pod **ret, struct api_problems *problems, struct err *e)
+enum err_code api_decode_pod(const json_t *object, struct api_pod **ret, struct api_problems *problems,
+                             struct err *e)
 {
     struct api_check c = { .problems = problems };
     json_t *copy;

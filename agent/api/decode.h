@@ -43,7 +43,7 @@ const char *api_kind_name(enum api_kind kind); /* "Pod", ... */
 struct api_object {
     enum api_kind kind;
     int document; /* 1.. */
-    union { /* one reference each */
+    union {       /* one reference each */
         struct api_pod *pod;
         struct api_config *config;
         struct api_priority_class *priority_class;
@@ -72,11 +72,13 @@ enum err_code api_decode_pod(const json_t *object, struct api_pod **ret, struct 
 /*
  * What an edit means for a running pod (the API's rule for what may change): the names of the
  * fields that force a new pod, joined by ", ", in `why`; false if the edit can be applied in place (labels,
- * annotations, containers[*].image, activeDeadlineSeconds shortened, tolerations added, terminationGracePeriodSeconds
- * from negative to 1; resources are in place too).
+ * annotations, containers[*].image, activeDeadlineSeconds shortened, tolerations added,
+ * terminationGracePeriodSeconds from negative to 1; resources are in place too).
  */
-bool api_pod_edit_needs_restart(const struct api_pod *old_pod, const struct api_pod *new_pod, char *why, size_t why_size);
+bool api_pod_edit_needs_restart(const struct api_pod *old_pod, const struct api_pod *new_pod, char *why,
+                                size_t why_size);
 
-/* The support table of every Pod field as Markdown (docs/pod-fields.md), from the schema tables. malloc'ed. */
+/* The support table of every Pod field as Markdown (docs/pod-fields.md), from the schema tables. malloc'ed.
+ */
 char *api_support_table(void);
 #endif

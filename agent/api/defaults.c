@@ -6,17 +6,21 @@
 /* ---- before the walk: on the JSON, touching only what has the expected type ------------------ */
 
 /*
- * Always when the tag is "latest" or when there is neither tag nor digest.  The tag is what follows a
- * colon in the last path element; host:5000/name has none.
+ * Always when the tag is "latest", or when there is neither tag nor digest.  The tag is what follows a
+ * colon in the last path element in front of the digest; host:5000/name has none.
  */
 enum api_pull_policy api_pull_policy_default(const char *image)
 {
-    const char *digest = strchr(image, '@'), *slash = strrchr(image, '/'), *colon;
+    static const char latest[] = ":latest";
+    size_t n = strcspn(image, "@"), tag = n;
+    bool digest = image[n] == '@';
 
-    if (digest != NULL)
-        return API_PULL_IF_NOT_PRESENT;
-    colon = strrchr(slash != NULL ? slash : image, ':');
-    if (colon == NULL || strcmp(colon, ":latest") == 0)
+    while (tag > 0 && image[tag - 1] != ':' && image[tag - 1] != '/')
+        tag--;
+    if (tag == 0 || image[tag - 1] == '/')
+        return digest ? API_PULL_IF_NOT_PRESENT : API_PULL_ALWAYS;
+    tag--;
+    if (n - tag == sizeof(latest) - 1 && strncmp(image + tag, latest, n - tag) == 0)
         return API_PULL_ALWAYS;
     return API_PULL_IF_NOT_PRESENT;
 }
@@ -44,10 +48,12 @@ static void default_host_ports(struct api_check *c, json_t *container)
     json_t *port;
     size_t i;
 
-    json_array_foreach(json_object_get(container, "ports"), i, port) {
+    json_array_foreach (json_object_get(container, "ports"), i, port) {
         json_t *number = json_object_get(port, "containerPort"), *host = json_object_get(port, "hostPort");
-        bool valid = json_is_integer(number) && json_integer_value(number) >= 1 && json_integer_value(number) <= 65535;
-        bool unset = host == NULL || json_is_null(host) || (json_is_integer(host) && json_integer_value(host) == 0);
+        bool valid =
+            json_is_integer(number) && json_integer_value(number) >= 1 && json_integer_value(number) <= 65535;
+        bool unset =
+            host == NULL || json_is_null(host) || (json_is_integer(host) && json_integer_value(host) == 0);
         if (valid && unset && json_object_set(port, "hostPort", number) != 0)
             c->no_memory = true;
     }
@@ -61,7 +67,7 @@ static void default_volume(struct api_check *c, json_t *volume)
     default_pull_policy(c, json_object_get(volume, "image"), "reference", "pullPolicy");
     if (!json_is_object(volume))
         return;
-    json_object_foreach(volume, name, value) {
+    json_object_foreach (volume, name, value) {
         if (strcmp(name, "name") != 0 && !json_is_null(value))
             return;
     }
@@ -76,13 +82,14 @@ void api_defaults_before(struct api_check *c, json_t *pod)
     size_t i;
 
     for (size_t k = 0; k < 2; k++) {
-        json_array_foreach(json_object_get(spec, lists[k]), i, element) {
+        json_array_foreach (json_object_get(spec, lists[k]), i, element) {
             default_pull_policy(c, element, "image", "imagePullPolicy");
             if (json_is_true(json_object_get(spec, "hostNetwork")))
                 default_host_ports(c, element);
         }
     }
-    json_array_foreach(json_object_get(spec, "volumes"), i, element) default_volume(c, element);
+    json_array_foreach (json_object_get(spec, "volumes"), i, element)
+        default_volume(c, element);
     if (json_is_object(spec) && empty_text(json_object_get(spec, "serviceAccountName")) &&
         json_is_string(json_object_get(spec, "serviceAccount")) &&
         json_object_set(spec, "serviceAccountName", json_object_get(spec, "serviceAccount")) != 0)
@@ -90,8 +97,8 @@ void api_defaults_before(struct api_check *c, json_t *pod)
 }
 
 /* ---- after the walk: resources, in the structs and in the JSON -------------------------------- */
-static void add_request(struct api_check *c, struct api_resource_list *list, json_t *resources, const char *name,
-                        const struct quantity *amount)
+static void add_request(struct api_check *c, struct api_resource_list *list, json_t *resources,
+                        const char *name, const struct quantity *amount)
 {
     struct api_resource *grown = api_alloc(c, (list->n + 1) * sizeof(*grown));
     json_t *requests = json_object_get(resources, "requests");
@@ -116,7 +123,8 @@ static void add_request(struct api_check *c, struct api_resource_list *list, jso
     list->n += grown[at].name != NULL;
 }
 
-static void requests_from_limits(struct api_check *c, struct api_resources *r, json_t *resources, bool pod_level)
+static void requests_from_limits(struct api_check *c, struct api_resources *r, json_t *resources,
+                                 bool pod_level)
 {
     if (!json_is_object(resources))
         return;
@@ -132,10 +140,12 @@ static void requests_from_limits(struct api_check *c, struct api_resources *r, j
 static void default_containers(struct api_check *c, json_t *list, struct api_container *v, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        requests_from_limits(c, &v[i].resources, json_object_get(json_array_get(list, i), "resources"), false);
+        requests_from_limits(c, &v[i].resources, json_object_get(json_array_get(list, i), "resources"),
+                             false);
 }
 
-/* Pod-level requests: what the containers ask for in sum, else the pod-level limit; only next to pod-level limits. */
+/* Pod-level requests: what the containers ask for in sum, else the pod-level limit; only next to pod-level
+ * limits. */
 static void default_pod_level(struct api_check *c, struct api_pod_spec *spec, json_t *resources)
 {
     static const char *const names[] = { "cpu", "memory" };
@@ -144,7 +154,8 @@ static void default_pod_level(struct api_check *c, struct api_pod_spec *spec, js
     if (!spec->has_resources || spec->resources.limits.n == 0 || !json_is_object(resources))
         return;
     for (size_t i = 0; i < 2; i++) {
-        if (api_resource_get(&spec->resources.requests, names[i]) == NULL && api_sum_requests(spec, names[i], &sum))
+        if (api_resource_get(&spec->resources.requests, names[i]) == NULL &&
+            api_sum_requests(spec, names[i], &sum))
             add_request(c, &spec->resources.requests, resources, names[i], &sum);
     }
     requests_from_limits(c, &spec->resources, resources, true);

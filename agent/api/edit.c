@@ -41,20 +41,21 @@ static bool same(const json_t *a, const json_t *b)
 
 /* Calls fn for every member that differs between two objects (either may be NULL). */
 static void each_difference(struct edit *e, const json_t *a, const json_t *b,
-                            void (*fn)(struct edit *e, const char *name, const json_t *a, const json_t *b, void *arg),
+                            void (*fn)(struct edit *e, const char *name, const json_t *a, const json_t *b,
+                                       void *arg),
                             void *arg)
 {
     const char *name;
     json_t *v;
 
     if (a != NULL) {
-        json_object_foreach((json_t *)a, name, v) {
+        json_object_foreach ((json_t *)a, name, v) {
             if (!same(v, json_object_get(b, name)))
                 fn(e, name, v, json_object_get(b, name), arg);
         }
     }
     if (b != NULL) {
-        json_object_foreach((json_t *)b, name, v) {
+        json_object_foreach ((json_t *)b, name, v) {
             if (json_object_get(a, name) == NULL)
                 fn(e, name, NULL, v, arg);
         }
@@ -86,7 +87,8 @@ static bool resized_in_place(struct edit *e, const json_t *a, const json_t *b)
     bool in_place = true;
 
     for (size_t i = 0; i < 2; i++)
-        each_difference(e, json_object_get(a, lists[i]), json_object_get(b, lists[i]), resource_difference, &in_place);
+        each_difference(e, json_object_get(a, lists[i]), json_object_get(b, lists[i]), resource_difference,
+                        &in_place);
     return in_place;
 }
 
@@ -99,7 +101,8 @@ static bool default_policy(const json_t *container)
     return str_eq(policy, always ? "Always" : "IfNotPresent");
 }
 
-static void container_difference(struct edit *e, const char *name, const json_t *a, const json_t *b, void *arg)
+static void container_difference(struct edit *e, const char *name, const json_t *a, const json_t *b,
+                                 void *arg)
 {
     const struct container_pair *pair = arg;
 
@@ -149,9 +152,10 @@ static bool tolerations_in_place(const json_t *a, const json_t *b)
     json_t *old_one, *new_one;
     size_t i, k;
 
-    json_array_foreach(a, i, old_one) {
+    json_array_foreach (a, i, old_one) {
         bool found = false;
-        json_array_foreach(b, k, new_one) found = found || same_toleration(old_one, new_one);
+        json_array_foreach (b, k, new_one)
+            found = found || same_toleration(old_one, new_one);
         if (!found)
             return false;
     }
@@ -169,7 +173,8 @@ static void spec_difference(struct edit *e, const char *name, const json_t *a, c
         return;
     if (strcmp(name, "tolerations") == 0 && tolerations_in_place(a, b))
         return;
-    if (strcmp(name, "terminationGracePeriodSeconds") == 0 && json_integer_value(a) < 0 && json_integer_value(b) == 1)
+    if (strcmp(name, "terminationGracePeriodSeconds") == 0 && json_integer_value(a) < 0 &&
+        json_integer_value(b) == 1)
         return;
     if (strcmp(name, "resources") == 0 && resized_in_place(e, a, b))
         return;

@@ -16,21 +16,21 @@
 
 #include <jansson.h>
 
-#define API_PATH_MAX 1024      /* a longer field path is cut: 64 levels of ordinary names fit */
-#define API_LIST_MAX 2000      /* elements of one list: some checks compare each with each */
-#define API_RESOURCES_MAX 100  /* resource names of one container */
+#define API_PATH_MAX 1024     /* a longer field path is cut: 64 levels of ordinary names fit */
+#define API_LIST_MAX 2000     /* elements of one list: some checks compare each with each */
+#define API_RESOURCES_MAX 100 /* resource names of one container */
 
 /* ---- check context (check.c) ---------------------------------------------------------------- */
 struct api_check {
     struct api_problems *problems;
-    struct arena *arena;      /* of the object that is being built */
-    const char *file;         /* NULL: paths only */
-    int document;             /* 1.., with file */
-    size_t faults;            /* problems reported through this context */
-    bool no_memory;           /* an allocation failed: the object is incomplete */
-    char path[API_PATH_MAX];  /* "spec.containers[0].ports[1]" */
+    struct arena *arena;     /* of the object that is being built */
+    const char *file;        /* NULL: paths only */
+    int document;            /* 1.., with file */
+    size_t faults;           /* problems reported through this context */
+    bool no_memory;          /* an allocation failed: the object is incomplete */
+    char path[API_PATH_MAX]; /* "spec.containers[0].ports[1]" */
     size_t path_n;
-    char **ignored;           /* malloc'ed; see api_check_ignored() */
+    char **ignored; /* malloc'ed; see api_check_ignored() */
     size_t n_ignored;
 };
 
@@ -62,23 +62,23 @@ struct api_quoted api_quote(const char *text);
 /* ---- formats of names (names.c) --------------------------------------------------------------- */
 enum api_format {
     API_FMT_NONE,
-    API_FMT_LABEL,          /* DNS-1123 label */
-    API_FMT_SUBDOMAIN,      /* DNS-1123 subdomain */
-    API_FMT_LABEL_KEY,      /* qualified name */
+    API_FMT_LABEL,     /* DNS-1123 label */
+    API_FMT_SUBDOMAIN, /* DNS-1123 subdomain */
+    API_FMT_LABEL_KEY, /* qualified name */
     API_FMT_LABEL_VALUE,
-    API_FMT_DATA_KEY,       /* key of a ConfigMap or Secret */
+    API_FMT_DATA_KEY, /* key of a ConfigMap or Secret */
     API_FMT_ENV_NAME,
     API_FMT_PORT_NAME,
     API_FMT_HEADER_NAME,
     API_FMT_IP,
     API_FMT_SEARCH_DOMAIN,
     API_FMT_SYSCTL,
-    API_FMT_DESCENDING,     /* relative path without ".." */
-    API_FMT_FILE_PATH,      /* the same, and not starting with ".." */
-    API_FMT_NO_BACKSTEPS,   /* any path without ".." */
+    API_FMT_DESCENDING,   /* relative path without ".." */
+    API_FMT_FILE_PATH,    /* the same, and not starting with ".." */
+    API_FMT_NO_BACKSTEPS, /* any path without ".." */
     API_FMT_UID,
-    API_FMT_IMAGE,          /* no blanks around */
-    API_FMT_MEDIUM,         /* of an emptyDir */
+    API_FMT_IMAGE,  /* no blanks around */
+    API_FMT_MEDIUM, /* of an emptyDir */
 };
 
 /* NULL, or what such a text must look like: "must be ...". */
@@ -87,19 +87,19 @@ const char *api_format_rule(enum api_format format, const char *text);
 /* ---- schema tables (schema.c, schema_*.c) ------------------------------------------------------- */
 enum api_type {
     API_STRING,
-    API_ENUM,        /* a string of `values`, kept as the value's number */
+    API_ENUM, /* a string of `values`, kept as the value's number */
     API_INT32,
     API_INT64,
     API_BOOL,
     API_QUANTITY,
     API_OBJECT,
-    API_LIST,        /* of objects */
-    API_STRINGS,     /* list of strings */
-    API_INT32S,      /* list of int32 */
-    API_INT64S,      /* list of int64 */
+    API_LIST,    /* of objects */
+    API_STRINGS, /* list of strings */
+    API_INT32S,  /* list of int32 */
+    API_INT64S,  /* list of int64 */
     API_STRING_MAP,
-    API_BYTES_MAP,   /* values are base64 */
-    API_RESOURCES,   /* resource list */
+    API_BYTES_MAP, /* values are base64 */
+    API_RESOURCES, /* resource list */
     API_INT_OR_STRING,
     API_ANY,
 };
@@ -107,23 +107,23 @@ enum api_type {
 enum api_support {
     API_WITH_PARENT, /* what holds for the object it stands in; a field with a slot is acted on */
     API_ACTED,
-    API_ACCEPTED,    /* without meaning for a node, or for this node */
-    API_IGNORED,     /* accepted, named in api_pod.ignored */
+    API_ACCEPTED, /* without meaning for a node, or for this node */
+    API_IGNORED,  /* accepted, named in api_pod.ignored */
     API_REFUSED,
 };
 
 enum api_row_flags {
-    API_REQUIRED = 1 << 0,   /* must be given, and not empty */
-    API_POINTER = 1 << 1,    /* object: the slot is a pointer to a new struct; else the struct itself */
-    API_ONE = 1 << 2,        /* object: the slot is a list (v, n) that gets one element */
-    API_IN_PARENT = 1 << 3,  /* the slot is in the struct around this one */
-    API_KEEP_EMPTY = 1 << 4, /* string: "" is a value (an API pointer), not the same as absent */
-    API_EMPTY_TEXT = 1 << 5, /* string: the slot holds "" instead of NULL when absent */
-    API_OCTAL = 1 << 6,      /* number: a file mode, messages show it octal */
-    API_RANGE = 1 << 7,      /* number: min..max */
-    API_AS_TEXT = 1 << 8,    /* number: the slot is a char * */
-    API_BOOL_SLOT = 1 << 9,  /* enum: the slot is a bool */
-    API_DROP = 1 << 10,      /* leave it out of the object's JSON */
+    API_REQUIRED = 1 << 0,     /* must be given, and not empty */
+    API_POINTER = 1 << 1,      /* object: the slot is a pointer to a new struct; else the struct itself */
+    API_ONE = 1 << 2,          /* object: the slot is a list (v, n) that gets one element */
+    API_IN_PARENT = 1 << 3,    /* the slot is in the struct around this one */
+    API_KEEP_EMPTY = 1 << 4,   /* string: "" is a value (an API pointer), not the same as absent */
+    API_EMPTY_TEXT = 1 << 5,   /* string: the slot holds "" instead of NULL when absent */
+    API_OCTAL = 1 << 6,        /* number: a file mode, messages show it octal */
+    API_RANGE = 1 << 7,        /* number: min..max */
+    API_AS_TEXT = 1 << 8,      /* number: the slot is a char * */
+    API_BOOL_SLOT = 1 << 9,    /* enum: the slot is a bool */
+    API_DROP = 1 << 10,        /* leave it out of the object's JSON */
     API_ZERO_ABSENT = 1 << 11, /* 0 or false is the same as absent (no pointer in the API's Go type) */
 };
 
@@ -150,8 +150,8 @@ struct api_row {
     int32_t absent;        /* number: the slot's value when not given and without default */
     const char *otherwise; /* default, as text; "{}" for an object */
     enum api_support support;
-    const char *harmless;  /* a value (JSON text) to which `support` does not apply */
-    const char *why;       /* with ACCEPTED, IGNORED and REFUSED */
+    const char *harmless; /* a value (JSON text) to which `support` does not apply */
+    const char *why;      /* with ACCEPTED, IGNORED and REFUSED */
 };
 
 struct api_schema {
@@ -177,22 +177,23 @@ void api_walk(struct api_check *c, const struct api_schema *schema, json_t *obje
 const struct api_row *api_schema_find(const struct api_schema *schema, const char *name);
 
 extern const struct api_schema api_schema_pod, api_schema_config_map, api_schema_secret,
-    api_schema_priority_class, api_schema_list;                            /* schema_object.c */
+    api_schema_priority_class, api_schema_list;                              /* schema_object.c */
 extern const struct api_schema api_schema_object_meta, api_schema_list_meta; /* schema_object.c */
-extern const struct api_schema api_schema_pod_spec, api_schema_local_ref;  /* schema_pod.c */
+extern const struct api_schema api_schema_pod_spec, api_schema_local_ref;    /* schema_pod.c */
 extern const struct api_schema api_schema_container, api_schema_init_container,
-    api_schema_ephemeral_container, api_schema_resources;                  /* schema_container.c */
+    api_schema_ephemeral_container, api_schema_resources; /* schema_container.c */
 extern const struct api_schema api_schema_field_ref, api_schema_resource_field_ref;
-extern const struct api_schema api_schema_probe, api_schema_lifecycle;     /* schema_probe.c */
-extern const struct api_schema api_schema_volume;                          /* schema_volume.c */
+extern const struct api_schema api_schema_probe, api_schema_lifecycle; /* schema_probe.c */
+extern const struct api_schema api_schema_volume;                      /* schema_volume.c */
 extern const struct api_schema api_schema_gce_disk, api_schema_aws_disk, api_schema_git_repo, api_schema_nfs,
     api_schema_iscsi, api_schema_glusterfs, api_schema_claim_volume, api_schema_rbd, api_schema_flex,
     api_schema_cinder, api_schema_cephfs, api_schema_flocker, api_schema_fc, api_schema_azure_file,
     api_schema_vsphere, api_schema_quobyte, api_schema_azure_disk, api_schema_photon, api_schema_portworx,
     api_schema_scale_io, api_schema_storage_os, api_schema_csi, api_schema_ephemeral; /* schema_foreign.c */
-extern const struct api_schema api_schema_security, api_schema_pod_security; /* schema_security.c */
+extern const struct api_schema api_schema_security, api_schema_pod_security;          /* schema_security.c */
 extern const struct api_schema api_schema_affinity, api_schema_toleration, api_schema_topology_spread,
-    api_schema_label_selector, api_schema_scheduling_gate, api_schema_scheduling_group; /* schema_scheduling.c */
+    api_schema_label_selector, api_schema_scheduling_gate,
+    api_schema_scheduling_group; /* schema_scheduling.c */
 extern const struct api_value api_values_pull_policy[], api_values_restart_policy[];
 
 /* ---- defaults that depend on other fields (defaults.c) ------------------------------------------- */
@@ -224,7 +225,8 @@ void api_validate_probes(struct api_check *c, const struct api_container *contai
                          bool init, int64_t grace_seconds);
 void api_validate_env(struct api_check *c, const struct api_container *container);
 void api_validate_field_ref(struct api_check *c, const struct api_field_ref *ref, bool volume);
-void api_validate_resource_field_ref(struct api_check *c, const struct api_resource_field_ref *ref, bool volume);
+void api_validate_resource_field_ref(struct api_check *c, const struct api_resource_field_ref *ref,
+                                     bool volume);
 void api_validate_pod_security(struct api_check *c, const struct api_pod_spec *spec, const json_t *security);
 void api_validate_security(struct api_check *c, const struct api_container *container, const json_t *security,
                            const struct api_pod_spec *spec);

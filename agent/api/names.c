@@ -230,12 +230,14 @@ const char *api_format_rule(enum api_format format, const char *s)
     case API_FMT_LABEL_KEY:
         if (qualified_name(s))
             return NULL;
-        return "must be a name of 1 to 63 characters (letters, digits, '-', '_', '.', beginning and ending with "
+        return "must be a name of 1 to 63 characters (letters, digits, '-', '_', '.', beginning and ending "
+               "with "
                "a letter or digit), optionally behind a DNS name and '/'";
     case API_FMT_LABEL_VALUE:
         if (n == 0 || qualified_part(s))
             return NULL;
-        return "must be empty or 1 to 63 letters, digits, '-', '_' and '.', beginning and ending with a letter "
+        return "must be empty or 1 to 63 letters, digits, '-', '_' and '.', beginning and ending with a "
+               "letter "
                "or digit";
     case API_FMT_DATA_KEY:
         if (data_key(s))
@@ -248,7 +250,8 @@ const char *api_format_rule(enum api_format format, const char *s)
     case API_FMT_PORT_NAME:
         if (port_name(s))
             return NULL;
-        return "must be 1 to 15 characters of a-z, 0-9 and '-', with a letter, without \"--\", not beginning or "
+        return "must be 1 to 15 characters of a-z, 0-9 and '-', with a letter, without \"--\", not beginning "
+               "or "
                "ending with '-'";
     case API_FMT_HEADER_NAME:
         if (header_name(s))

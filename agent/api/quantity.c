@@ -16,20 +16,20 @@ static const struct suffix {
     int base; /* 10 or 2 */
     int exponent;
 } suffixes[] = {
-    { "", 10, 0 },   { "n", 10, -9 }, { "u", 10, -6 }, { "m", 10, -3 }, { "k", 10, 3 },
-    { "M", 10, 6 },  { "G", 10, 9 },  { "T", 10, 12 }, { "P", 10, 15 }, { "E", 10, 18 },
-    { "Ki", 2, 10 }, { "Mi", 2, 20 }, { "Gi", 2, 30 }, { "Ti", 2, 40 }, { "Pi", 2, 50 },
-    { "Ei", 2, 60 },
+    { "", 10, 0 },   { "n", 10, -9 }, { "u", 10, -6 }, { "m", 10, -3 }, { "k", 10, 3 },  { "M", 10, 6 },
+    { "G", 10, 9 },  { "T", 10, 12 }, { "P", 10, 15 }, { "E", 10, 18 }, { "Ki", 2, 10 }, { "Mi", 2, 20 },
+    { "Gi", 2, 30 }, { "Ti", 2, 40 }, { "Pi", 2, 50 }, { "Ei", 2, 60 },
 };
 
 #define N_SUFFIXES (sizeof(suffixes) / sizeof(suffixes[0]))
 
 static enum err_code bad(const char *text, const char *what, struct err *e)
 {
-    return err_set(e, ERR_INVALID,
-                   "quantity \"%.60s\" %s, allowed are numbers with a suffix n u m k M G T P E, Ki Mi Gi Ti Pi Ei "
-                   "or an exponent (500m, 1.5Gi, 12e6)",
-                   text, what);
+    return err_set(
+        e, ERR_INVALID,
+        "quantity \"%.60s\" %s, allowed are numbers with a suffix n u m k M G T P E, Ki Mi Gi Ti Pi Ei "
+        "or an exponent (500m, 1.5Gi, 12e6)",
+        text, what);
 }
 
 static bool digit(char ch)

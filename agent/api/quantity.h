@@ -28,7 +28,8 @@ void quantity_format(const struct quantity *q, char ret[QUANTITY_TEXT_SIZE]); /*
 int64_t quantity_value(const struct quantity *q); /* whole units, rounded up, saturating */
 int64_t quantity_milli(const struct quantity *q); /* thousandths, rounded up, saturating */
 int quantity_cmp(const struct quantity *a, const struct quantity *b);
-struct quantity quantity_add(const struct quantity *a, const struct quantity *b); /* saturating; a's format, b's when a is 0 */
+struct quantity quantity_add(const struct quantity *a,
+                             const struct quantity *b); /* saturating; a's format, b's when a is 0 */
 struct quantity quantity_from_int(int64_t units, enum quantity_format format);
 static inline bool quantity_is_zero(const struct quantity *q)
 {

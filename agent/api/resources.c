@@ -45,7 +45,8 @@ static const struct api_resource_rule *find_rule(const char *name)
 static bool valid_name(struct api_check *c, const char *name, bool pod_level)
 {
     const char *rule = api_format_rule(API_FMT_LABEL_KEY, name);
-    bool known = compute(name) || huge(name) || (!pod_level && (strcmp(name, "ephemeral-storage") == 0 || extended(name)));
+    bool known = compute(name) || huge(name) ||
+                 (!pod_level && (strcmp(name, "ephemeral-storage") == 0 || extended(name)));
 
     if (rule != NULL)
         api_fault(c, "the resource name %s %s", QUOTE(name), rule);
@@ -101,7 +102,8 @@ static void check_one(struct api_check *c, const struct api_resource *r, bool po
     note_support(c, r);
 }
 
-static void check_against_limit(struct api_check *c, const struct api_resource *r, const struct quantity *limit)
+static void check_against_limit(struct api_check *c, const struct api_resource *r,
+                                const struct quantity *limit)
 {
     bool strict = huge(r->name) || extended(r->name); /* cannot be overcommitted */
     char request_text[QUANTITY_TEXT_SIZE], limit_text[QUANTITY_TEXT_SIZE];
@@ -116,7 +118,8 @@ static void check_against_limit(struct api_check *c, const struct api_resource *
     if (strict && quantity_cmp(&r->amount, limit) != 0)
         api_fault(c, "%s must be equal to the %s limit of %s", request_text, r->name, limit_text);
     else if (quantity_cmp(&r->amount, limit) > 0)
-        api_fault(c, "%s must be less than or equal to the %s limit of %s", request_text, r->name, limit_text);
+        api_fault(c, "%s must be less than or equal to the %s limit of %s", request_text, r->name,
+                  limit_text);
 }
 
 void api_validate_resources(struct api_check *c, const struct api_resources *r, bool pod_level)

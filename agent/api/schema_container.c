@@ -29,7 +29,9 @@ static const struct api_row port[] = {
     { .name = "hostIP", .type = API_STRING, .slot = AT(api_port, host_ip), .format = API_FMT_IP },
     { 0 },
 };
-static const struct api_schema port_schema = { .name = "ContainerPort", .rows = port, .size = sizeof(struct api_port) };
+static const struct api_schema port_schema = { .name = "ContainerPort",
+                                               .rows = port,
+                                               .size = sizeof(struct api_port) };
 
 /* ---- environment ---------------------------------------------------------------------------- */
 static const struct api_row config_map_ref[] = {
@@ -41,7 +43,8 @@ static const struct api_row config_map_ref[] = {
     { .name = "optional", .type = API_BOOL, .slot = AT(api_env_from, optional) },
     { 0 },
 };
-static const struct api_schema config_map_ref_schema = { .name = "ConfigMapEnvSource", .rows = config_map_ref };
+static const struct api_schema config_map_ref_schema = { .name = "ConfigMapEnvSource",
+                                                         .rows = config_map_ref };
 
 static const struct api_row secret_ref[] = {
     { .name = "name",
@@ -63,7 +66,8 @@ static const struct api_row env_from[] = {
 static const struct api_schema env_from_schema = { .name = "EnvFromSource",
                                                    .rows = env_from,
                                                    .size = sizeof(struct api_env_from),
-                                                   .one_of = "only one of configMapRef and secretRef is allowed",
+                                                   .one_of =
+                                                       "only one of configMapRef and secretRef is allowed",
                                                    .one_of_none = "configMapRef or secretRef is required",
                                                    .one_of_first = "configMapRef" };
 
@@ -82,7 +86,10 @@ static const struct api_row resource_field_ref[] = {
       .type = API_STRING,
       .slot = AT(api_resource_field_ref, resource),
       .flags = API_REQUIRED },
-    { .name = "divisor", .type = API_QUANTITY, .slot = AT(api_resource_field_ref, divisor), .otherwise = "0" },
+    { .name = "divisor",
+      .type = API_QUANTITY,
+      .slot = AT(api_resource_field_ref, divisor),
+      .otherwise = "0" },
     { 0 },
 };
 const struct api_schema api_schema_resource_field_ref = { .name = "ResourceFieldSelector",
@@ -185,13 +192,16 @@ static const struct api_row resources[] = {
 const struct api_schema api_schema_resources = { .name = "ResourceRequirements", .rows = resources };
 
 static const struct api_value resize_resources[] = { { "cpu", 0 }, { "memory", 1 }, { NULL, 0 } };
-static const struct api_value resize_policies[] = { { "NotRequired", 0 }, { "RestartContainer", 1 }, { NULL, 0 } };
+static const struct api_value resize_policies[] = { { "NotRequired", 0 },
+                                                    { "RestartContainer", 1 },
+                                                    { NULL, 0 } };
 static const struct api_row resize_policy[] = {
     { .name = "resourceName", .type = API_STRING, .flags = API_REQUIRED, .values = resize_resources },
     { .name = "restartPolicy", .type = API_STRING, .flags = API_REQUIRED, .values = resize_policies },
     { 0 },
 };
-static const struct api_schema resize_policy_schema = { .name = "ContainerResizePolicy", .rows = resize_policy };
+static const struct api_schema resize_policy_schema = { .name = "ContainerResizePolicy",
+                                                        .rows = resize_policy };
 
 /* ---- restart rules -------------------------------------------------------------------------- */
 static const struct api_value exit_code_operators[] = { { "In", 0 }, { "NotIn", 1 }, { NULL, 0 } };
@@ -200,9 +210,12 @@ static const struct api_row exit_codes[] = {
     { .name = "values", .type = API_INT32S, .flags = API_REQUIRED },
     { 0 },
 };
-static const struct api_schema exit_codes_schema = { .name = "ContainerRestartRuleOnExitCodes", .rows = exit_codes };
+static const struct api_schema exit_codes_schema = { .name = "ContainerRestartRuleOnExitCodes",
+                                                     .rows = exit_codes };
 
-static const struct api_value restart_actions[] = { { "Restart", 0 }, { "RestartAllContainers", 1 }, { NULL, 0 } };
+static const struct api_value restart_actions[] = { { "Restart", 0 },
+                                                    { "RestartAllContainers", 1 },
+                                                    { NULL, 0 } };
 static const struct api_row restart_rule[] = {
     { .name = "action", .type = API_STRING, .flags = API_REQUIRED, .values = restart_actions },
     { .name = "exitCodes", .type = API_OBJECT, .flags = API_REQUIRED, .nested = &exit_codes_schema },
@@ -211,15 +224,19 @@ static const struct api_row restart_rule[] = {
 static const struct api_schema restart_rule_schema = { .name = "ContainerRestartRule", .rows = restart_rule };
 
 /* ---- mounts --------------------------------------------------------------------------------- */
-static const struct api_value propagations[] = { { "None", 0 },
-                                                 { "HostToContainer", 1 },
-                                                 { "Bidirectional", 2 },
-                                                 { NULL, 0 } };
-static const struct api_value recursions[] = { { "Disabled", 0 }, { "IfPossible", 1 }, { "Enabled", 2 }, { NULL, 0 } };
+static const struct api_value propagations[] = {
+    { "None", 0 }, { "HostToContainer", 1 }, { "Bidirectional", 2 }, { NULL, 0 }
+};
+static const struct api_value recursions[] = {
+    { "Disabled", 0 }, { "IfPossible", 1 }, { "Enabled", 2 }, { NULL, 0 }
+};
 
 static const struct api_row volume_mount[] = {
     { .name = "name", .type = API_STRING, .slot = AT(api_volume_mount, name), .flags = API_REQUIRED },
-    { .name = "mountPath", .type = API_STRING, .slot = AT(api_volume_mount, mount_path), .flags = API_REQUIRED },
+    { .name = "mountPath",
+      .type = API_STRING,
+      .slot = AT(api_volume_mount, mount_path),
+      .flags = API_REQUIRED },
     { .name = "readOnly",
       .type = API_BOOL,
       .slot = AT(api_volume_mount, read_only),
@@ -260,7 +277,9 @@ const struct api_value api_values_pull_policy[] = { { "Always", API_PULL_ALWAYS 
                                                     { "IfNotPresent", API_PULL_IF_NOT_PRESENT },
                                                     { "Never", API_PULL_NEVER },
                                                     { NULL, 0 } };
-static const struct api_value message_policies[] = { { "File", 0 }, { "FallbackToLogsOnError", 1 }, { NULL, 0 } };
+static const struct api_value message_policies[] = { { "File", 0 },
+                                                     { "FallbackToLogsOnError", 1 },
+                                                     { NULL, 0 } };
 
 static const struct api_row container[] = {
     { .name = "name",
@@ -281,7 +300,10 @@ static const struct api_row container[] = {
       .type = API_STRINGS,
       .slot = AT(api_container, command),
       .has = AT(api_container, has_command) },
-    { .name = "args", .type = API_STRINGS, .slot = AT(api_container, args), .has = AT(api_container, has_args) },
+    { .name = "args",
+      .type = API_STRINGS,
+      .slot = AT(api_container, args),
+      .has = AT(api_container, has_args) },
     { .name = "workingDir", .type = API_STRING, .slot = AT(api_container, working_dir) },
     { .name = "ports",
       .type = API_LIST,
@@ -398,7 +420,8 @@ static const struct api_row init_container[] = {
       .values = api_values_restart_policy,
       .support = API_IGNORED,
       .harmless = "\"Always\"",
-      .why = "the pod's restartPolicy holds for all its containers yet; only Always (a sidecar) is acted on" },
+      .why =
+          "the pod's restartPolicy holds for all its containers yet; only Always (a sidecar) is acted on" },
     { 0 },
 };
 const struct api_schema api_schema_init_container = { .name = "Container (init)",

@@ -15,12 +15,13 @@ static const struct api_row owner_reference[] = {
 static const struct api_schema owner_reference_schema = { .name = "OwnerReference", .rows = owner_reference };
 
 static const struct api_row managed_fields[] = {
-    { .name = "manager", .type = API_STRING },    { .name = "operation", .type = API_STRING },
-    { .name = "apiVersion", .type = API_STRING }, { .name = "time", .type = API_STRING },
-    { .name = "fieldsType", .type = API_STRING }, { .name = "fieldsV1", .type = API_ANY },
+    { .name = "manager", .type = API_STRING },     { .name = "operation", .type = API_STRING },
+    { .name = "apiVersion", .type = API_STRING },  { .name = "time", .type = API_STRING },
+    { .name = "fieldsType", .type = API_STRING },  { .name = "fieldsV1", .type = API_ANY },
     { .name = "subresource", .type = API_STRING }, { 0 },
 };
-static const struct api_schema managed_fields_schema = { .name = "ManagedFieldsEntry", .rows = managed_fields };
+static const struct api_schema managed_fields_schema = { .name = "ManagedFieldsEntry",
+                                                         .rows = managed_fields };
 
 static const struct api_row object_meta[] = {
     { .name = "name",
@@ -41,7 +42,11 @@ static const struct api_row object_meta[] = {
     { .name = "labels", .type = API_STRING_MAP, .slot = AT(api_meta, labels) },
     { .name = "annotations", .type = API_STRING_MAP, .slot = AT(api_meta, annotations) },
     { .name = "generation", .type = API_INT64, .slot = AT(api_meta, generation), .flags = API_ZERO_ABSENT },
-    { .name = "selfLink", .type = API_STRING, .flags = API_DROP, .support = API_ACCEPTED, .why = bookkeeping },
+    { .name = "selfLink",
+      .type = API_STRING,
+      .flags = API_DROP,
+      .support = API_ACCEPTED,
+      .why = bookkeeping },
     { .name = "resourceVersion",
       .type = API_STRING,
       .flags = API_DROP,
@@ -84,7 +89,10 @@ static const struct api_row object_meta[] = {
 const struct api_schema api_schema_object_meta = { .name = "ObjectMeta", .rows = object_meta };
 
 static const struct api_row cluster_meta[] = {
-    { .name = "namespace", .type = API_STRING, .support = API_REFUSED, .why = "objects of this kind have no namespace" },
+    { .name = "namespace",
+      .type = API_STRING,
+      .support = API_REFUSED,
+      .why = "objects of this kind have no namespace" },
     { 0 },
 };
 static const struct api_schema cluster_meta_schema = { .name = "ObjectMeta (without namespace)",
@@ -162,7 +170,9 @@ static const struct api_row secret[] = {
 };
 const struct api_schema api_schema_secret = { .name = "Secret", .rows = secret };
 
-static const struct api_value preemption_policies[] = { { "PreemptLowerPriority", 0 }, { "Never", 1 }, { NULL, 0 } };
+static const struct api_value preemption_policies[] = { { "PreemptLowerPriority", 0 },
+                                                        { "Never", 1 },
+                                                        { NULL, 0 } };
 
 static const struct api_row priority_class[] = {
     { .name = "apiVersion", .type = API_STRING, .support = API_ACTED },

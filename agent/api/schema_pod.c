@@ -15,7 +15,10 @@ static const struct api_row host_alias[] = {
       .slot = AT(api_host_alias, ip),
       .flags = API_REQUIRED,
       .format = API_FMT_IP },
-    { .name = "hostnames", .type = API_STRINGS, .slot = AT(api_host_alias, hostnames), .format = API_FMT_SUBDOMAIN },
+    { .name = "hostnames",
+      .type = API_STRINGS,
+      .slot = AT(api_host_alias, hostnames),
+      .format = API_FMT_SUBDOMAIN },
     { 0 },
 };
 static const struct api_schema host_alias_schema = { .name = "HostAlias",
@@ -71,27 +74,32 @@ static const struct api_schema os_schema = { .name = "PodOS", .rows = os };
 static const struct api_row resource_claim[] = {
     { .name = "name", .type = API_STRING, .flags = API_REQUIRED, .format = API_FMT_LABEL },
     { .name = "resourceClaimName", .type = API_STRING, .flags = API_KEEP_EMPTY, .format = API_FMT_SUBDOMAIN },
-    { .name = "resourceClaimTemplateName", .type = API_STRING, .flags = API_KEEP_EMPTY, .format = API_FMT_SUBDOMAIN },
+    { .name = "resourceClaimTemplateName",
+      .type = API_STRING,
+      .flags = API_KEEP_EMPTY,
+      .format = API_FMT_SUBDOMAIN },
     { 0 },
 };
 static const struct api_schema resource_claim_schema = { .name = "PodResourceClaim",
                                                          .rows = resource_claim,
-                                                         .one_of = "one of resourceClaimName and "
-                                                                   "resourceClaimTemplateName is allowed, not both",
-                                                         .one_of_none = "resourceClaimName or "
-                                                                        "resourceClaimTemplateName is required",
+                                                         .one_of =
+                                                             "one of resourceClaimName and "
+                                                             "resourceClaimTemplateName is allowed, not both",
+                                                         .one_of_none =
+                                                             "resourceClaimName or "
+                                                             "resourceClaimTemplateName is required",
                                                          .one_of_first = "resourceClaimName" };
 
 const struct api_value api_values_restart_policy[] = { { "Always", API_RESTART_ALWAYS },
                                                        { "OnFailure", API_RESTART_ON_FAILURE },
                                                        { "Never", API_RESTART_NEVER },
                                                        { NULL, 0 } };
-static const struct api_value dns_policies[] = { { "ClusterFirst", 0 },
-                                                 { "ClusterFirstWithHostNet", 1 },
-                                                 { "Default", 2 },
-                                                 { "None", 3 },
-                                                 { NULL, 0 } };
-static const struct api_value preemption_policies[] = { { "PreemptLowerPriority", 0 }, { "Never", 1 }, { NULL, 0 } };
+static const struct api_value dns_policies[] = {
+    { "ClusterFirst", 0 }, { "ClusterFirstWithHostNet", 1 }, { "Default", 2 }, { "None", 3 }, { NULL, 0 }
+};
+static const struct api_value preemption_policies[] = { { "PreemptLowerPriority", 0 },
+                                                        { "Never", 1 },
+                                                        { NULL, 0 } };
 
 static const struct api_row pod_spec[] = {
     { .name = "containers",
@@ -154,7 +162,10 @@ static const struct api_row pod_spec[] = {
       .type = API_BOOL,
       .support = API_ACCEPTED,
       .why = "without an API server there is no token to mount" },
-    { .name = "nodeName", .type = API_STRING, .slot = AT(api_pod_spec, node_name), .format = API_FMT_SUBDOMAIN },
+    { .name = "nodeName",
+      .type = API_STRING,
+      .slot = AT(api_pod_spec, node_name),
+      .format = API_FMT_SUBDOMAIN },
     { .name = "hostNetwork",
       .type = API_BOOL,
       .slot = AT(api_pod_spec, host_network),
@@ -199,6 +210,7 @@ static const struct api_row pod_spec[] = {
       .nested = &host_alias_schema },
     { .name = "affinity",
       .type = API_OBJECT,
+      .slot = HERE,
       .nested = &api_schema_affinity,
       .support = API_ACCEPTED,
       .why = scheduler },
@@ -251,7 +263,11 @@ static const struct api_row pod_spec[] = {
       .type = API_BOOL,
       .slot = AT(api_pod_spec, enable_service_links),
       .otherwise = "true" },
-    { .name = "os", .type = API_OBJECT, .nested = &os_schema, .support = API_ACCEPTED, .why = "must be linux" },
+    { .name = "os",
+      .type = API_OBJECT,
+      .nested = &os_schema,
+      .support = API_ACCEPTED,
+      .why = "must be linux" },
     { .name = "schedulingGates",
       .type = API_LIST,
       .nested = &api_schema_scheduling_gate,

@@ -16,7 +16,9 @@ static const struct api_row header[] = {
     { .name = "value", .type = API_STRING, .slot = AT(api_kv, value), .flags = API_EMPTY_TEXT },
     { 0 },
 };
-static const struct api_schema header_schema = { .name = "HTTPHeader", .rows = header, .size = sizeof(struct api_kv) };
+static const struct api_schema header_schema = { .name = "HTTPHeader",
+                                                 .rows = header,
+                                                 .size = sizeof(struct api_kv) };
 
 static const struct api_value schemes[] = { { "HTTP", 0 }, { "HTTPS", 1 }, { NULL, 0 } };
 static const struct api_row http_get[] = {
@@ -150,8 +152,10 @@ static const struct api_row probe[] = {
 const struct api_schema api_schema_probe = { .name = "Probe",
                                              .rows = probe,
                                              .size = sizeof(struct api_probe),
-                                             .one_of = "only one of exec, httpGet, tcpSocket and grpc is allowed",
-                                             .one_of_none = "one of exec, httpGet, tcpSocket and grpc is required",
+                                             .one_of =
+                                                 "only one of exec, httpGet, tcpSocket and grpc is allowed",
+                                             .one_of_none =
+                                                 "one of exec, httpGet, tcpSocket and grpc is required",
                                              .one_of_first = "exec",
                                              .one_of_last = "grpc" };
 
@@ -182,28 +186,33 @@ static const struct api_row hook[] = {
       .nested = &sleep_schema },
     { 0 },
 };
-static const struct api_schema hook_schema = { .name = "LifecycleHandler",
-                                               .rows = hook,
-                                               .size = sizeof(struct api_handler),
-                                               .one_of = "only one of exec, httpGet, tcpSocket and sleep is allowed",
-                                               .one_of_none = "one of exec, httpGet, tcpSocket and sleep is required" };
+static const struct api_schema hook_schema = {
+    .name = "LifecycleHandler",
+    .rows = hook,
+    .size = sizeof(struct api_handler),
+    .one_of = "only one of exec, httpGet, tcpSocket and sleep is allowed",
+    .one_of_none = "one of exec, httpGet, tcpSocket and sleep is required"
+};
 
 /* Linux signals; RTMIN+n and RTMAX-n as the API spells them. */
 static const struct api_value signals[] = {
-    { "SIGABRT", 0 },     { "SIGALRM", 0 },     { "SIGBUS", 0 },      { "SIGCHLD", 0 },     { "SIGCLD", 0 },
-    { "SIGCONT", 0 },     { "SIGFPE", 0 },      { "SIGHUP", 0 },      { "SIGILL", 0 },      { "SIGINT", 0 },
-    { "SIGIO", 0 },       { "SIGIOT", 0 },      { "SIGKILL", 0 },     { "SIGPIPE", 0 },     { "SIGPOLL", 0 },
-    { "SIGPROF", 0 },     { "SIGPWR", 0 },      { "SIGQUIT", 0 },     { "SIGSEGV", 0 },     { "SIGSTKFLT", 0 },
-    { "SIGSTOP", 0 },     { "SIGSYS", 0 },      { "SIGTERM", 0 },     { "SIGTRAP", 0 },     { "SIGTSTP", 0 },
-    { "SIGTTIN", 0 },     { "SIGTTOU", 0 },     { "SIGURG", 0 },      { "SIGUSR1", 0 },     { "SIGUSR2", 0 },
-    { "SIGVTALRM", 0 },   { "SIGWINCH", 0 },    { "SIGXCPU", 0 },     { "SIGXFSZ", 0 },     { "SIGRTMIN", 0 },
-    { "SIGRTMIN+1", 0 },  { "SIGRTMIN+2", 0 },  { "SIGRTMIN+3", 0 },  { "SIGRTMIN+4", 0 },  { "SIGRTMIN+5", 0 },
-    { "SIGRTMIN+6", 0 },  { "SIGRTMIN+7", 0 },  { "SIGRTMIN+8", 0 },  { "SIGRTMIN+9", 0 },  { "SIGRTMIN+10", 0 },
-    { "SIGRTMIN+11", 0 }, { "SIGRTMIN+12", 0 }, { "SIGRTMIN+13", 0 }, { "SIGRTMIN+14", 0 }, { "SIGRTMIN+15", 0 },
-    { "SIGRTMAX-14", 0 }, { "SIGRTMAX-13", 0 }, { "SIGRTMAX-12", 0 }, { "SIGRTMAX-11", 0 }, { "SIGRTMAX-10", 0 },
-    { "SIGRTMAX-9", 0 },  { "SIGRTMAX-8", 0 },  { "SIGRTMAX-7", 0 },  { "SIGRTMAX-6", 0 },  { "SIGRTMAX-5", 0 },
-    { "SIGRTMAX-4", 0 },  { "SIGRTMAX-3", 0 },  { "SIGRTMAX-2", 0 },  { "SIGRTMAX-1", 0 },  { "SIGRTMAX", 0 },
-    { NULL, 0 },
+    { "SIGABRT", 0 },     { "SIGALRM", 0 },     { "SIGBUS", 0 },      { "SIGCHLD", 0 },
+    { "SIGCLD", 0 },      { "SIGCONT", 0 },     { "SIGFPE", 0 },      { "SIGHUP", 0 },
+    { "SIGILL", 0 },      { "SIGINT", 0 },      { "SIGIO", 0 },       { "SIGIOT", 0 },
+    { "SIGKILL", 0 },     { "SIGPIPE", 0 },     { "SIGPOLL", 0 },     { "SIGPROF", 0 },
+    { "SIGPWR", 0 },      { "SIGQUIT", 0 },     { "SIGSEGV", 0 },     { "SIGSTKFLT", 0 },
+    { "SIGSTOP", 0 },     { "SIGSYS", 0 },      { "SIGTERM", 0 },     { "SIGTRAP", 0 },
+    { "SIGTSTP", 0 },     { "SIGTTIN", 0 },     { "SIGTTOU", 0 },     { "SIGURG", 0 },
+    { "SIGUSR1", 0 },     { "SIGUSR2", 0 },     { "SIGVTALRM", 0 },   { "SIGWINCH", 0 },
+    { "SIGXCPU", 0 },     { "SIGXFSZ", 0 },     { "SIGRTMIN", 0 },    { "SIGRTMIN+1", 0 },
+    { "SIGRTMIN+2", 0 },  { "SIGRTMIN+3", 0 },  { "SIGRTMIN+4", 0 },  { "SIGRTMIN+5", 0 },
+    { "SIGRTMIN+6", 0 },  { "SIGRTMIN+7", 0 },  { "SIGRTMIN+8", 0 },  { "SIGRTMIN+9", 0 },
+    { "SIGRTMIN+10", 0 }, { "SIGRTMIN+11", 0 }, { "SIGRTMIN+12", 0 }, { "SIGRTMIN+13", 0 },
+    { "SIGRTMIN+14", 0 }, { "SIGRTMIN+15", 0 }, { "SIGRTMAX-14", 0 }, { "SIGRTMAX-13", 0 },
+    { "SIGRTMAX-12", 0 }, { "SIGRTMAX-11", 0 }, { "SIGRTMAX-10", 0 }, { "SIGRTMAX-9", 0 },
+    { "SIGRTMAX-8", 0 },  { "SIGRTMAX-7", 0 },  { "SIGRTMAX-6", 0 },  { "SIGRTMAX-5", 0 },
+    { "SIGRTMAX-4", 0 },  { "SIGRTMAX-3", 0 },  { "SIGRTMAX-2", 0 },  { "SIGRTMAX-1", 0 },
+    { "SIGRTMAX", 0 },    { NULL, 0 },
 };
 
 static const struct api_row lifecycle[] = {

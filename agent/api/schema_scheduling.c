@@ -2,11 +2,9 @@
 #include "agent/api/internal.h"
 
 /* ---- selectors ------------------------------------------------------------------------------ */
-static const struct api_value label_operators[] = { { "In", 0 },
-                                                    { "NotIn", 1 },
-                                                    { "Exists", 2 },
-                                                    { "DoesNotExist", 3 },
-                                                    { NULL, 0 } };
+static const struct api_value label_operators[] = {
+    { "In", 0 }, { "NotIn", 1 }, { "Exists", 2 }, { "DoesNotExist", 3 }, { NULL, 0 }
+};
 static const struct api_row label_requirement[] = {
     { .name = "key", .type = API_STRING, .flags = API_REQUIRED, .format = API_FMT_LABEL_KEY },
     { .name = "operator", .type = API_STRING, .flags = API_REQUIRED, .values = label_operators },
@@ -23,27 +21,55 @@ static const struct api_row label_selector[] = {
 };
 const struct api_schema api_schema_label_selector = { .name = "LabelSelector", .rows = label_selector };
 
-static const struct api_value node_operators[] = { { "In", 0 },           { "NotIn", 1 }, { "Exists", 2 },
-                                                   { "DoesNotExist", 3 }, { "Gt", 4 },    { "Lt", 5 },
+static const struct api_value node_operators[] = { { "In", API_NODE_IN },
+                                                   { "NotIn", API_NODE_NOT_IN },
+                                                   { "Exists", API_NODE_EXISTS },
+                                                   { "DoesNotExist", API_NODE_ABSENT },
+                                                   { "Gt", API_NODE_GREATER },
+                                                   { "Lt", API_NODE_LESS },
                                                    { NULL, 0 } };
 static const struct api_row node_requirement[] = {
-    { .name = "key", .type = API_STRING, .flags = API_REQUIRED, .format = API_FMT_LABEL_KEY },
-    { .name = "operator", .type = API_STRING, .flags = API_REQUIRED, .values = node_operators },
-    { .name = "values", .type = API_STRINGS },
+    { .name = "key",
+      .type = API_STRING,
+      .slot = AT(api_node_requirement, key),
+      .flags = API_REQUIRED,
+      .format = API_FMT_LABEL_KEY },
+    { .name = "operator",
+      .type = API_ENUM,
+      .slot = AT(api_node_requirement, op),
+      .flags = API_REQUIRED,
+      .values = node_operators },
+    { .name = "values", .type = API_STRINGS, .slot = AT(api_node_requirement, values) },
     { 0 },
 };
 static const struct api_schema node_requirement_schema = { .name = "NodeSelectorRequirement",
-                                                           .rows = node_requirement };
+                                                           .rows = node_requirement,
+                                                           .size = sizeof(struct api_node_requirement) };
 
 static const struct api_row node_term[] = {
-    { .name = "matchExpressions", .type = API_LIST, .nested = &node_requirement_schema },
-    { .name = "matchFields", .type = API_LIST, .nested = &node_requirement_schema },
+    { .name = "matchExpressions",
+      .type = API_LIST,
+      .slot = AT(api_node_term, labels),
+      .count = AT(api_node_term, n_labels),
+      .nested = &node_requirement_schema },
+    { .name = "matchFields",
+      .type = API_LIST,
+      .slot = AT(api_node_term, fields),
+      .count = AT(api_node_term, n_fields),
+      .nested = &node_requirement_schema },
     { 0 },
 };
-static const struct api_schema node_term_schema = { .name = "NodeSelectorTerm", .rows = node_term };
+static const struct api_schema node_term_schema = { .name = "NodeSelectorTerm",
+                                                    .rows = node_term,
+                                                    .size = sizeof(struct api_node_term) };
 
 static const struct api_row node_selector[] = {
-    { .name = "nodeSelectorTerms", .type = API_LIST, .flags = API_REQUIRED, .nested = &node_term_schema },
+    { .name = "nodeSelectorTerms",
+      .type = API_LIST,
+      .slot = AT(api_pod_spec, node_terms),
+      .count = AT(api_pod_spec, n_node_terms),
+      .flags = API_REQUIRED,
+      .nested = &node_term_schema },
     { 0 },
 };
 static const struct api_schema node_selector_schema = { .name = "NodeSelector", .rows = node_selector };
@@ -54,12 +80,17 @@ static const struct api_row preferred_term[] = {
     { .name = "preference", .type = API_OBJECT, .nested = &node_term_schema },
     { 0 },
 };
-static const struct api_schema preferred_term_schema = { .name = "PreferredSchedulingTerm", .rows = preferred_term };
+static const struct api_schema preferred_term_schema = { .name = "PreferredSchedulingTerm",
+                                                         .rows = preferred_term };
 
 static const struct api_row node_affinity[] = {
     { .name = "requiredDuringSchedulingIgnoredDuringExecution",
       .type = API_OBJECT,
-      .nested = &node_selector_schema },
+      .slot = HERE,
+      .has = AT(api_pod_spec, has_node_terms),
+      .nested = &node_selector_schema,
+      .support = API_ACCEPTED,
+      .why = "the scheduler's; the terms are kept for the node's admission" },
     { .name = "preferredDuringSchedulingIgnoredDuringExecution",
       .type = API_LIST,
       .nested = &preferred_term_schema },
@@ -83,19 +114,23 @@ static const struct api_row weighted_term[] = {
     { .name = "podAffinityTerm", .type = API_OBJECT, .flags = API_REQUIRED, .nested = &pod_term_schema },
     { 0 },
 };
-static const struct api_schema weighted_term_schema = { .name = "WeightedPodAffinityTerm", .rows = weighted_term };
+static const struct api_schema weighted_term_schema = { .name = "WeightedPodAffinityTerm",
+                                                        .rows = weighted_term };
 
 static const struct api_row pod_affinity[] = {
-    { .name = "requiredDuringSchedulingIgnoredDuringExecution", .type = API_LIST, .nested = &pod_term_schema },
+    { .name = "requiredDuringSchedulingIgnoredDuringExecution",
+      .type = API_LIST,
+      .nested = &pod_term_schema },
     { .name = "preferredDuringSchedulingIgnoredDuringExecution",
       .type = API_LIST,
       .nested = &weighted_term_schema },
     { 0 },
 };
-static const struct api_schema pod_affinity_schema = { .name = "PodAffinity, PodAntiAffinity", .rows = pod_affinity };
+static const struct api_schema pod_affinity_schema = { .name = "PodAffinity, PodAntiAffinity",
+                                                       .rows = pod_affinity };
 
 static const struct api_row affinity[] = {
-    { .name = "nodeAffinity", .type = API_OBJECT, .nested = &node_affinity_schema },
+    { .name = "nodeAffinity", .type = API_OBJECT, .slot = HERE, .nested = &node_affinity_schema },
     { .name = "podAffinity", .type = API_OBJECT, .nested = &pod_affinity_schema },
     { .name = "podAntiAffinity", .type = API_OBJECT, .nested = &pod_affinity_schema },
     { 0 },
@@ -104,10 +139,9 @@ const struct api_schema api_schema_affinity = { .name = "Affinity", .rows = affi
 
 /* ---- tolerations, spreading, gates, groups -------------------------------------------------- */
 static const struct api_value toleration_operators[] = { { "Equal", 0 }, { "Exists", 1 }, { NULL, 0 } };
-static const struct api_value taint_effects[] = { { "NoSchedule", 0 },
-                                                  { "PreferNoSchedule", 1 },
-                                                  { "NoExecute", 2 },
-                                                  { NULL, 0 } };
+static const struct api_value taint_effects[] = {
+    { "NoSchedule", 0 }, { "PreferNoSchedule", 1 }, { "NoExecute", 2 }, { NULL, 0 }
+};
 static const struct api_row toleration[] = {
     { .name = "key", .type = API_STRING, .format = API_FMT_LABEL_KEY },
     { .name = "operator", .type = API_STRING, .values = toleration_operators },
@@ -118,7 +152,9 @@ static const struct api_row toleration[] = {
 };
 const struct api_schema api_schema_toleration = { .name = "Toleration", .rows = toleration };
 
-static const struct api_value unsatisfiable[] = { { "DoNotSchedule", 0 }, { "ScheduleAnyway", 1 }, { NULL, 0 } };
+static const struct api_value unsatisfiable[] = { { "DoNotSchedule", 0 },
+                                                  { "ScheduleAnyway", 1 },
+                                                  { NULL, 0 } };
 static const struct api_value node_policies[] = { { "Honor", 0 }, { "Ignore", 1 }, { NULL, 0 } };
 static const struct api_row topology_spread[] = {
     { .name = "maxSkew", .type = API_INT32, .flags = API_REQUIRED | API_RANGE, .min = 1, .max = INT32_MAX },
@@ -131,7 +167,8 @@ static const struct api_row topology_spread[] = {
     { .name = "matchLabelKeys", .type = API_STRINGS, .format = API_FMT_LABEL_KEY },
     { 0 },
 };
-const struct api_schema api_schema_topology_spread = { .name = "TopologySpreadConstraint", .rows = topology_spread };
+const struct api_schema api_schema_topology_spread = { .name = "TopologySpreadConstraint",
+                                                       .rows = topology_spread };
 
 static const struct api_row scheduling_gate[] = {
     { .name = "name", .type = API_STRING, .flags = API_REQUIRED, .format = API_FMT_LABEL_KEY },
@@ -143,4 +180,5 @@ static const struct api_row scheduling_group[] = {
     { .name = "podGroupName", .type = API_STRING },
     { 0 },
 };
-const struct api_schema api_schema_scheduling_group = { .name = "PodSchedulingGroup", .rows = scheduling_group };
+const struct api_schema api_schema_scheduling_group = { .name = "PodSchedulingGroup",
+                                                        .rows = scheduling_group };

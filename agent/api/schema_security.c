@@ -26,10 +26,9 @@ static const struct api_row seccomp[] = {
 };
 static const struct api_schema seccomp_schema = { .name = "SeccompProfile", .rows = seccomp };
 
-static const struct api_value apparmor_types[] = { { "Unconfined", 0 },
-                                                   { "RuntimeDefault", 1 },
-                                                   { "Localhost", 2 },
-                                                   { NULL, 0 } };
+static const struct api_value apparmor_types[] = {
+    { "Unconfined", 0 }, { "RuntimeDefault", 1 }, { "Localhost", 2 }, { NULL, 0 }
+};
 static const struct api_row apparmor[] = {
     { .name = "type", .type = API_STRING, .flags = API_REQUIRED, .values = apparmor_types },
     { .name = "localhostProfile", .type = API_STRING, .flags = API_KEEP_EMPTY },
@@ -55,27 +54,21 @@ static const struct api_row windows[] = {
 };
 static const struct api_schema windows_schema = { .name = "WindowsSecurityContextOptions", .rows = windows };
 
-#define SELINUX                                                                                                        \
-    { .name = "seLinuxOptions",                                                                                        \
-      .type = API_OBJECT,                                                                                              \
-      .nested = &selinux_schema,                                                                                       \
-      .support = API_IGNORED,                                                                                          \
-      .harmless = "{}",                                                                                                \
-      .why = no_selinux }
-#define APPARMOR                                                                                                       \
-    { .name = "appArmorProfile",                                                                                       \
-      .type = API_OBJECT,                                                                                              \
-      .nested = &apparmor_schema,                                                                                      \
-      .support = API_IGNORED,                                                                                          \
-      .harmless = "{\"type\":\"Unconfined\"}",                                                                         \
-      .why = no_apparmor }
-#define WINDOWS                                                                                                        \
-    { .name = "windowsOptions",                                                                                        \
-      .type = API_OBJECT,                                                                                              \
-      .nested = &windows_schema,                                                                                       \
-      .support = API_REFUSED,                                                                                          \
-      .harmless = "{}",                                                                                                \
-      .why = "this is a Linux node" }
+#define SELINUX                                                                                              \
+    {                                                                                                        \
+        .name = "seLinuxOptions", .type = API_OBJECT, .nested = &selinux_schema, .support = API_IGNORED,     \
+        .harmless = "{}", .why = no_selinux                                                                  \
+    }
+#define APPARMOR                                                                                             \
+    {                                                                                                        \
+        .name = "appArmorProfile", .type = API_OBJECT, .nested = &apparmor_schema, .support = API_IGNORED,   \
+        .harmless = "{\"type\":\"Unconfined\"}", .why = no_apparmor                                          \
+    }
+#define WINDOWS                                                                                              \
+    {                                                                                                        \
+        .name = "windowsOptions", .type = API_OBJECT, .nested = &windows_schema, .support = API_REFUSED,     \
+        .harmless = "{}", .why = "this is a Linux node"                                                      \
+    }
 
 /* ---- pod ------------------------------------------------------------------------------------ */
 static const struct api_row sysctl[] = {
@@ -87,7 +80,9 @@ static const struct api_row sysctl[] = {
     { .name = "value", .type = API_STRING, .slot = AT(api_sysctl, value), .flags = API_EMPTY_TEXT },
     { 0 },
 };
-static const struct api_schema sysctl_schema = { .name = "Sysctl", .rows = sysctl, .size = sizeof(struct api_sysctl) };
+static const struct api_schema sysctl_schema = { .name = "Sysctl",
+                                                 .rows = sysctl,
+                                                 .size = sizeof(struct api_sysctl) };
 
 static const struct api_value groups_policies[] = { { "Merge", 0 }, { "Strict", 1 }, { NULL, 0 } };
 static const struct api_value change_policies[] = { { "Always", 0 }, { "OnRootMismatch", 1 }, { NULL, 0 } };

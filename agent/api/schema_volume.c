@@ -6,15 +6,15 @@
 
 static const char needs_server[] = "needs an API server";
 static const char needs_plane[] = "needs a control plane and a storage driver";
-static const char foreign[] = "file systems and drivers of other machines are not this agent's; mount it on the node "
-                              "and use hostPath";
+static const char foreign[] =
+    "file systems and drivers of other machines are not this agent's; mount it on the node "
+    "and use hostPath";
 static const char removed[] = "Kubernetes itself has removed or retired this volume type";
 
 /* ---- hostPath, emptyDir, image -------------------------------------------------------------- */
 static const struct api_value host_path_types[] = {
-    { "", 0 },     { "DirectoryOrCreate", 0 }, { "Directory", 0 },  { "FileOrCreate", 0 },
-    { "File", 0 }, { "Socket", 0 },            { "CharDevice", 0 }, { "BlockDevice", 0 },
-    { NULL, 0 },
+    { "", 0 },       { "DirectoryOrCreate", 0 }, { "Directory", 0 },   { "FileOrCreate", 0 }, { "File", 0 },
+    { "Socket", 0 }, { "CharDevice", 0 },        { "BlockDevice", 0 }, { NULL, 0 },
 };
 static const struct api_row host_path[] = {
     { .name = "path",
@@ -74,7 +74,9 @@ static const struct api_row item[] = {
     { .name = "mode", .type = API_INT32, .slot = AT(api_item, mode), .absent = -1, MODE },
     { 0 },
 };
-static const struct api_schema item_schema = { .name = "KeyToPath", .rows = item, .size = sizeof(struct api_item) };
+static const struct api_schema item_schema = { .name = "KeyToPath",
+                                               .rows = item,
+                                               .size = sizeof(struct api_item) };
 
 static const struct api_row downward_item[] = {
     { .name = "path",
@@ -95,41 +97,51 @@ static const struct api_row downward_item[] = {
     { .name = "mode", .type = API_INT32, .slot = AT(api_downward_item, mode), .absent = -1, MODE },
     { 0 },
 };
-static const struct api_schema downward_item_schema = { .name = "DownwardAPIVolumeFile",
-                                                        .rows = downward_item,
-                                                        .size = sizeof(struct api_downward_item),
-                                                        .one_of = "only one of fieldRef and resourceFieldRef is allowed",
-                                                        .one_of_none = "fieldRef or resourceFieldRef is required",
-                                                        .one_of_first = "fieldRef",
-                                                        .one_of_last = "resourceFieldRef" };
+static const struct api_schema downward_item_schema = {
+    .name = "DownwardAPIVolumeFile",
+    .rows = downward_item,
+    .size = sizeof(struct api_downward_item),
+    .one_of = "only one of fieldRef and resourceFieldRef is allowed",
+    .one_of_none = "fieldRef or resourceFieldRef is required",
+    .one_of_first = "fieldRef",
+    .one_of_last = "resourceFieldRef"
+};
 
-#define PAYLOAD_NAME(field)                                                                                            \
-    { .name = field, .type = API_STRING, .slot = AT(api_payload_source, name), .flags = API_REQUIRED }
-#define PAYLOAD_ITEMS                                                                                                  \
-    { .name = "items",                                                                                                 \
-      .type = API_LIST,                                                                                                \
-      .slot = AT(api_payload_source, items),                                                                           \
-      .count = AT(api_payload_source, n_items),                                                                        \
-      .nested = &item_schema }
-#define PAYLOAD_OPTIONAL                                                                                               \
-    { .name = "optional", .type = API_BOOL, .slot = AT(api_payload_source, optional) }
-#define PAYLOAD_DOWNWARD                                                                                               \
-    { .name = "items",                                                                                                 \
-      .type = API_LIST,                                                                                                \
-      .slot = AT(api_payload_source, downward),                                                                        \
-      .count = AT(api_payload_source, n_downward),                                                                     \
-      .nested = &downward_item_schema }
-#define PAYLOAD_MODE                                                                                                   \
-    { .name = "defaultMode", .type = API_INT32, .slot = AT(api_volume, default_mode), DEFAULT_MODE }
+#define PAYLOAD_NAME(field)                                                                                  \
+    {                                                                                                        \
+        .name = field, .type = API_STRING, .slot = AT(api_payload_source, name), .flags = API_REQUIRED       \
+    }
+#define PAYLOAD_ITEMS                                                                                        \
+    {                                                                                                        \
+        .name = "items", .type = API_LIST, .slot = AT(api_payload_source, items),                            \
+        .count = AT(api_payload_source, n_items), .nested = &item_schema                                     \
+    }
+#define PAYLOAD_OPTIONAL                                                                                     \
+    {                                                                                                        \
+        .name = "optional", .type = API_BOOL, .slot = AT(api_payload_source, optional)                       \
+    }
+#define PAYLOAD_DOWNWARD                                                                                     \
+    {                                                                                                        \
+        .name = "items", .type = API_LIST, .slot = AT(api_payload_source, downward),                         \
+        .count = AT(api_payload_source, n_downward), .nested = &downward_item_schema                         \
+    }
+#define PAYLOAD_MODE                                                                                         \
+    {                                                                                                        \
+        .name = "defaultMode", .type = API_INT32, .slot = AT(api_volume, default_mode), DEFAULT_MODE         \
+    }
 
-static const struct api_row config_map[] = { PAYLOAD_NAME("name"), PAYLOAD_ITEMS, PAYLOAD_MODE, PAYLOAD_OPTIONAL, { 0 } };
+static const struct api_row config_map[] = {
+    PAYLOAD_NAME("name"), PAYLOAD_ITEMS, PAYLOAD_MODE, PAYLOAD_OPTIONAL, { 0 }
+};
 static const struct api_schema config_map_schema = { .name = "ConfigMapVolumeSource",
                                                      .rows = config_map,
                                                      .size = sizeof(struct api_payload_source),
                                                      .init = AT(api_payload_source, kind),
                                                      .init_value = API_SRC_CONFIG_MAP };
 
-static const struct api_row secret[] = { PAYLOAD_NAME("secretName"), PAYLOAD_ITEMS, PAYLOAD_MODE, PAYLOAD_OPTIONAL, { 0 } };
+static const struct api_row secret[] = {
+    PAYLOAD_NAME("secretName"), PAYLOAD_ITEMS, PAYLOAD_MODE, PAYLOAD_OPTIONAL, { 0 }
+};
 static const struct api_schema secret_schema = { .name = "SecretVolumeSource",
                                                  .rows = secret,
                                                  .size = sizeof(struct api_payload_source),
@@ -144,13 +156,17 @@ static const struct api_schema downward_schema = { .name = "DownwardAPIVolumeSou
                                                    .init_value = API_SRC_DOWNWARD };
 
 /* ---- projected ------------------------------------------------------------------------------ */
-static const struct api_row config_map_projection[] = { PAYLOAD_NAME("name"), PAYLOAD_ITEMS, PAYLOAD_OPTIONAL, { 0 } };
+static const struct api_row config_map_projection[] = {
+    PAYLOAD_NAME("name"), PAYLOAD_ITEMS, PAYLOAD_OPTIONAL, { 0 }
+};
 static const struct api_schema config_map_projection_schema = { .name = "ConfigMapProjection",
                                                                 .rows = config_map_projection,
                                                                 .init = AT(api_payload_source, kind),
                                                                 .init_value = API_SRC_CONFIG_MAP };
 
-static const struct api_row secret_projection[] = { PAYLOAD_NAME("name"), PAYLOAD_ITEMS, PAYLOAD_OPTIONAL, { 0 } };
+static const struct api_row secret_projection[] = {
+    PAYLOAD_NAME("name"), PAYLOAD_ITEMS, PAYLOAD_OPTIONAL, { 0 }
+};
 static const struct api_schema secret_projection_schema = { .name = "SecretProjection",
                                                             .rows = secret_projection,
                                                             .init = AT(api_payload_source, kind),
@@ -259,17 +275,16 @@ static const struct api_schema projected_schema = { .name = "ProjectedVolumeSour
                                                     .init_true = AT(api_volume, projected) };
 
 /* ---- Volume --------------------------------------------------------------------------------- */
-#define PAYLOAD(field, schema)                                                                                         \
-    { .name = field,                                                                                                   \
-      .type = API_OBJECT,                                                                                              \
-      .slot = AT(api_volume, sources),                                                                                 \
-      .count = AT(api_volume, n_sources),                                                                              \
-      .tag = AT(api_volume, kind),                                                                                     \
-      .tag_value = API_VOL_PAYLOAD,                                                                                    \
-      .flags = API_ONE,                                                                                                \
-      .nested = &(schema) }
-#define REFUSED(field, schema, reason)                                                                                 \
-    { .name = field, .type = API_OBJECT, .nested = &(schema), .support = API_REFUSED, .why = reason }
+#define PAYLOAD(field, schema)                                                                               \
+    {                                                                                                        \
+        .name = field, .type = API_OBJECT, .slot = AT(api_volume, sources),                                  \
+        .count = AT(api_volume, n_sources), .tag = AT(api_volume, kind), .tag_value = API_VOL_PAYLOAD,       \
+        .flags = API_ONE, .nested = &(schema)                                                                \
+    }
+#define REFUSED(field, schema, reason)                                                                       \
+    {                                                                                                        \
+        .name = field, .type = API_OBJECT, .nested = &(schema), .support = API_REFUSED, .why = reason        \
+    }
 
 static const struct api_row volume[] = {
     { .name = "name",

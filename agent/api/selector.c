@@ -23,7 +23,18 @@ struct api_selector {
     size_t n;
 };
 
-enum sel_token { TOK_END, TOK_WORD, TOK_COMMA, TOK_NOT, TOK_EQUAL, TOK_NOT_EQUAL, TOK_GREATER, TOK_LESS, TOK_OPEN, TOK_CLOSE };
+enum sel_token {
+    TOK_END,
+    TOK_WORD,
+    TOK_COMMA,
+    TOK_NOT,
+    TOK_EQUAL,
+    TOK_NOT_EQUAL,
+    TOK_GREATER,
+    TOK_LESS,
+    TOK_OPEN,
+    TOK_CLOSE
+};
 
 struct sel_lexer {
     const char *text; /* for messages */
@@ -82,7 +93,8 @@ static bool lex_word_is(const struct sel_lexer *l, const char *word)
 static enum err_code unexpected(const struct sel_lexer *l, const char *wanted, struct err *e)
 {
     if (l->token == TOK_END)
-        return err_set(e, ERR_INVALID, "label selector \"%.200s\" ends where %s is expected", l->text, wanted);
+        return err_set(e, ERR_INVALID, "label selector \"%.200s\" ends where %s is expected", l->text,
+                       wanted);
     return err_set(e, ERR_INVALID, "label selector \"%.200s\": found \"%.*s\" where %s is expected", l->text,
                    (int)(l->word_n > 80 ? 80 : l->word_n), l->word, wanted);
 }

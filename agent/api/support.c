@@ -106,7 +106,8 @@ static void write_allowed(struct buf *b, const struct api_row *row)
         buf_addf(b, "%s ... %s", row->values[0].text, row->values[n - 1].text);
     } else {
         for (size_t i = 0; i < n; i++)
-            buf_addf(b, "%s%s", i == 0 ? "" : ", ", row->values[i].text[0] == '\0' ? "\"\"" : row->values[i].text);
+            buf_addf(b, "%s%s", i == 0 ? "" : ", ",
+                     row->values[i].text[0] == '\0' ? "\"\"" : row->values[i].text);
     }
     if (row->flags & API_OCTAL)
         buf_addf(b, "0 to 0%llo (octal)", (long long)row->max);
@@ -130,8 +131,8 @@ static void write_row(struct buf *b, const struct api_row *row, enum api_support
 {
     enum api_support shown = effective(row, holder);
 
-    buf_addf(b, "| `%s` | %s%s%s | ", row->name, type_name(row->type), row->nested != NULL ? row->nested->name : "",
-             row->flags & API_REQUIRED ? ", required" : "");
+    buf_addf(b, "| `%s` | %s%s%s | ", row->name, type_name(row->type),
+             row->nested != NULL ? row->nested->name : "", row->flags & API_REQUIRED ? ", required" : "");
     if (row->otherwise != NULL)
         buf_addf(b, "`%s`", row->otherwise[0] == '\0' ? "\"\"" : row->otherwise);
     buf_adds(b, " | ");
@@ -144,7 +145,8 @@ static void write_row(struct buf *b, const struct api_row *row, enum api_support
 static void write_section(struct buf *b, const struct section *s)
 {
     buf_addf(b, "\n## %s\n\n", s->schema->name);
-    buf_adds(b, "| field | type | default | allowed | support | why |\n| --- | --- | --- | --- | --- | --- |\n");
+    buf_adds(b,
+             "| field | type | default | allowed | support | why |\n| --- | --- | --- | --- | --- | --- |\n");
     for (const struct api_row *row = s->schema->rows; row->name != NULL; row++)
         write_row(b, row, s->holder);
     if (s->schema->base != NULL)
@@ -155,8 +157,10 @@ static void write_resources(struct buf *b)
 {
     buf_adds(b, "\n## Resource names\n\n| name | support | why |\n| --- | --- | --- |\n");
     for (const struct api_resource_rule *r = api_resource_rules; r->name != NULL; r++)
-        buf_addf(b, "| %s%s | %s | %s |\n", r->name[0] == '\0' ? "names with a domain (example.com/thing)" : r->name,
-                 str_ends(r->name, "-") ? "*size*" : "", support_name(r->support), r->why != NULL ? r->why : "");
+        buf_addf(b, "| %s%s | %s | %s |\n",
+                 r->name[0] == '\0' ? "names with a domain (example.com/thing)" : r->name,
+                 str_ends(r->name, "-") ? "*size*" : "", support_name(r->support),
+                 r->why != NULL ? r->why : "");
 }
 
 char *api_support_table(void)
@@ -165,15 +169,17 @@ char *api_support_table(void)
     buf_auto b = BUF_INIT(TABLE_MAX);
 
     collect(&all, &api_schema_pod, API_ACTED);
-    buf_adds(&b, "# Every field of a Pod, and what happens to it\n\n"
-                 "Made from the tables in `agent/api/schema_*.c` (`coracle` and the unit tests use the same ones); do "
-                 "not edit by hand.\n\n"
-                 "- **acted on**: the node does what the field says.\n"
-                 "- **accepted**: the field has no meaning for a node, or for a node without a control plane.\n"
-                 "- **ignored, with a warning**: accepted, and named in the pod's list of ignored fields.\n"
-                 "- **refused**: the manifest is not accepted; the problem names the reason.\n\n"
-                 "A field of an object that is refused, ignored or accepted as a whole shares its fate. Fields that "
-                 "stand in no table are refused as unknown.\n");
+    buf_adds(
+        &b,
+        "# Every field of a Pod, and what happens to it\n\n"
+        "Made from the tables in `agent/api/schema_*.c` (`coracle` and the unit tests use the same ones); do "
+        "not edit by hand.\n\n"
+        "- **acted on**: the node does what the field says.\n"
+        "- **accepted**: the field has no meaning for a node, or for a node without a control plane.\n"
+        "- **ignored, with a warning**: accepted, and named in the pod's list of ignored fields.\n"
+        "- **refused**: the manifest is not accepted; the problem names the reason.\n\n"
+        "A field of an object that is refused, ignored or accepted as a whole shares its fate. Fields that "
+        "stand in no table are refused as unknown.\n");
     for (size_t i = 0; i < all.n; i++)
         write_section(&b, &all.v[i]);
     write_resources(&b);

@@ -76,14 +76,14 @@ struct api_field_ref {
 };
 
 struct api_resource_field_ref {
-    char *container_name; /* NULL: the container itself */
-    char *resource;       /* limits.cpu, requests.memory, ... */
+    char *container_name;    /* NULL: the container itself */
+    char *resource;          /* limits.cpu, requests.memory, ... */
     struct quantity divisor; /* 0 means 1 */
 };
 
 struct api_env {
     char *name;
-    char *value; /* "" when not given */
+    char *value;                            /* "" when not given */
     struct api_key_ref *config_map_key_ref; /* at most one of these four */
     struct api_key_ref *secret_key_ref;
     struct api_field_ref *field_ref;
@@ -98,7 +98,12 @@ struct api_env_from {
 };
 
 /* ---- security ------------------------------------------------------------------------------- */
-enum api_seccomp_type { API_SECCOMP_UNSET, API_SECCOMP_UNCONFINED, API_SECCOMP_RUNTIME_DEFAULT, API_SECCOMP_LOCALHOST };
+enum api_seccomp_type {
+    API_SECCOMP_UNSET,
+    API_SECCOMP_UNCONFINED,
+    API_SECCOMP_RUNTIME_DEFAULT,
+    API_SECCOMP_LOCALHOST
+};
 
 struct api_seccomp {
     enum api_seccomp_type type;
@@ -106,8 +111,8 @@ struct api_seccomp {
 };
 
 struct api_security { /* container level; pod level uses the fields it shares */
-    bool has_run_as_user, has_run_as_group, has_run_as_non_root, has_privileged, has_allow_privilege_escalation,
-        has_read_only_root_filesystem;
+    bool has_run_as_user, has_run_as_group, has_run_as_non_root, has_privileged,
+        has_allow_privilege_escalation, has_read_only_root_filesystem;
     int64_t run_as_user, run_as_group;
     bool run_as_non_root, privileged, allow_privilege_escalation, read_only_root_filesystem;
     struct api_seccomp seccomp;
@@ -134,7 +139,14 @@ struct api_pod_security {
 };
 
 /* ---- probes and hooks ----------------------------------------------------------------------- */
-enum api_handler_kind { API_HANDLER_NONE, API_HANDLER_EXEC, API_HANDLER_HTTP, API_HANDLER_TCP, API_HANDLER_GRPC, API_HANDLER_SLEEP };
+enum api_handler_kind {
+    API_HANDLER_NONE,
+    API_HANDLER_EXEC,
+    API_HANDLER_HTTP,
+    API_HANDLER_TCP,
+    API_HANDLER_GRPC,
+    API_HANDLER_SLEEP
+};
 
 struct api_handler {
     enum api_handler_kind kind;
@@ -268,6 +280,28 @@ struct api_dns_option {
     char *value; /* NULL: none */
 };
 
+enum api_node_operator {
+    API_NODE_IN,
+    API_NODE_NOT_IN,
+    API_NODE_EXISTS,
+    API_NODE_ABSENT,
+    API_NODE_GREATER,
+    API_NODE_LESS
+};
+
+struct api_node_requirement { /* of a label, or (in fields) of metadata.name */
+    char *key;
+    enum api_node_operator op;
+    struct api_strs values;
+};
+
+struct api_node_term { /* all of it must hold; an empty term holds for no node */
+    struct api_node_requirement *labels;
+    size_t n_labels;
+    struct api_node_requirement *fields;
+    size_t n_fields;
+};
+
 struct api_pod_spec {
     struct api_container *containers; /* regular ones */
     size_t n_containers;
@@ -300,7 +334,16 @@ struct api_pod_spec {
     struct api_resources resources; /* pod level */
     struct api_resource_list overhead;
     struct api_kvs node_selector;
+    bool has_node_terms; /* required node affinity was given */
+    struct api_node_term *node_terms;
+    size_t n_node_terms;
 };
+
+/*
+ * kubelet's NodeAffinity predicate: nodeSelector, and any one of the required node affinity's terms, fit a
+ * node of this name with these labels.
+ */
+bool api_pod_fits_node(const struct api_pod_spec *spec, const char *node_name, const struct api_kvs *labels);
 
 enum api_qos { API_QOS_GUARANTEED, API_QOS_BURSTABLE, API_QOS_BEST_EFFORT };
 const char *api_qos_name(enum api_qos qos); /* "Guaranteed", ... */

@@ -1,4 +1,5 @@
-/* Rules of containers and init containers: names, ports, mounts, restart rules; calls env, probe, security. */
+/* Rules of containers and init containers: names, ports, mounts, restart rules; calls env, probe, security.
+ */
 #include "agent/api/internal.h"
 
 #include <stdlib.h>
@@ -17,8 +18,8 @@ static bool has_name(const struct api_container *v, size_t n, const char *name)
     return false;
 }
 
-static void check_name(struct api_check *c, const struct api_pod_spec *spec, const struct api_container *container,
-                       size_t index, bool init)
+static void check_name(struct api_check *c, const struct api_pod_spec *spec,
+                       const struct api_container *container, size_t index, bool init)
 {
     const struct api_container *own = init ? spec->init_containers : spec->containers;
     bool taken;
@@ -28,7 +29,8 @@ static void check_name(struct api_check *c, const struct api_pod_spec *spec, con
     taken = has_name(own, index, container->name) ||
             (init && has_name(spec->containers, spec->n_containers, container->name));
     if (taken)
-        api_fault_at(c, "name", "%s is the name of another container of this pod, too", QUOTE(container->name));
+        api_fault_at(c, "name", "%s is the name of another container of this pod, too",
+                     QUOTE(container->name));
 }
 
 struct host_port {
@@ -97,8 +99,8 @@ static void check_host_ports(struct api_check *c, const struct api_container *v,
     free(taken);
 }
 
-static void check_ports(struct api_check *c, const struct api_pod_spec *spec, const struct api_container *container,
-                        bool init)
+static void check_ports(struct api_check *c, const struct api_pod_spec *spec,
+                        const struct api_container *container, bool init)
 {
     size_t outer = api_enter(c, "ports");
 
@@ -111,7 +113,8 @@ static void check_ports(struct api_check *c, const struct api_pod_spec *spec, co
                 break;
             }
         }
-        if (!init && spec->host_network && port->container_port != 0 && port->host_port != port->container_port)
+        if (!init && spec->host_network && port->container_port != 0 &&
+            port->host_port != port->container_port)
             api_fault_at(c, "hostPort", "%d must be the containerPort %d when hostNetwork is true",
                          (int)port->host_port, (int)port->container_port);
         api_leave(c, mark);
@@ -140,8 +143,8 @@ static void check_mount_modes(struct api_check *c, const struct api_volume_mount
     if (!m->read_only)
         api_fault_at(c, "recursiveReadOnly", "%s needs readOnly to be true", m->recursive_read_only);
     if (propagates)
-        api_fault_at(c, "recursiveReadOnly", "%s does not go with mountPropagation %s", m->recursive_read_only,
-                     m->mount_propagation);
+        api_fault_at(c, "recursiveReadOnly", "%s does not go with mountPropagation %s",
+                     m->recursive_read_only, m->mount_propagation);
 }
 
 static bool device_has(const json_t *devices, const char *field, const char *text)
@@ -149,15 +152,15 @@ static bool device_has(const json_t *devices, const char *field, const char *tex
     json_t *device;
     size_t i;
 
-    json_array_foreach(devices, i, device) {
+    json_array_foreach (devices, i, device) {
         if (str_eq(json_string_value(json_object_get(device, field)), text))
             return true;
     }
     return false;
 }
 
-static void check_mounts(struct api_check *c, const struct api_pod_spec *spec, const struct api_container *container,
-                         const json_t *devices)
+static void check_mounts(struct api_check *c, const struct api_pod_spec *spec,
+                         const struct api_container *container, const json_t *devices)
 {
     size_t outer = api_enter(c, "volumeMounts");
 
@@ -179,7 +182,8 @@ static void check_mounts(struct api_check *c, const struct api_pod_spec *spec, c
             api_fault_at(c, "mountPath", "%s is used in volumeDevices, too", QUOTE(m->mount_path));
         if (m->sub_path != NULL && m->sub_path_expr != NULL)
             api_fault_at(c, "subPathExpr", "not allowed together with subPath");
-        if (volume != NULL && volume->kind == API_VOL_IMAGE && (m->sub_path != NULL || m->sub_path_expr != NULL))
+        if (volume != NULL && volume->kind == API_VOL_IMAGE &&
+            (m->sub_path != NULL || m->sub_path_expr != NULL))
             api_fault_at(c, m->sub_path != NULL ? "subPath" : "subPathExpr", "not allowed for image volumes");
         check_mount_modes(c, m, container->security.privileged);
         api_leave(c, mark);
@@ -194,7 +198,7 @@ static void check_resize_policy(struct api_check *c, const json_t *list, bool ne
     bool cpu = false, memory = false;
     json_t *policy;
 
-    json_array_foreach(list, i, policy) {
+    json_array_foreach (list, i, policy) {
         const char *name = json_string_value(json_object_get(policy, "resourceName"));
         const char *restart = json_string_value(json_object_get(policy, "restartPolicy"));
         size_t mark = api_enter_index(c, i);
@@ -209,7 +213,8 @@ static void check_resize_policy(struct api_check *c, const json_t *list, bool ne
     api_leave(c, outer);
 }
 
-static void check_restart_rules(struct api_check *c, const struct api_container *container, const json_t *list)
+static void check_restart_rules(struct api_check *c, const struct api_container *container,
+                                const json_t *list)
 {
     size_t outer = api_enter(c, "restartPolicyRules"), i;
     json_t *rule;
@@ -218,11 +223,12 @@ static void check_restart_rules(struct api_check *c, const struct api_container 
         api_fault(c, "need the container's restartPolicy to be set");
     if (json_array_size(list) > RESTART_RULES_MAX)
         api_fault(c, "%zu are too many, at most %d are allowed", json_array_size(list), RESTART_RULES_MAX);
-    json_array_foreach(list, i, rule) {
+    json_array_foreach (list, i, rule) {
         size_t n = json_array_size(json_object_get(json_object_get(rule, "exitCodes"), "values"));
         size_t mark = api_enter_index(c, i);
         if (n > EXIT_CODES_MAX)
-            api_fault_at(c, "exitCodes.values", "%zu are too many, at most %d are allowed", n, EXIT_CODES_MAX);
+            api_fault_at(c, "exitCodes.values", "%zu are too many, at most %d are allowed", n,
+                         EXIT_CODES_MAX);
         api_leave(c, mark);
     }
     api_leave(c, outer);
@@ -242,7 +248,8 @@ static void check_container(struct api_check *c, const struct api_pod_spec *spec
     mark = api_enter(c, "resources");
     api_validate_resources(c, &container->resources, false);
     api_leave(c, mark);
-    check_resize_policy(c, json_object_get(object, "resizePolicy"), spec->restart_policy == API_RESTART_NEVER);
+    check_resize_policy(c, json_object_get(object, "resizePolicy"),
+                        spec->restart_policy == API_RESTART_NEVER);
     check_restart_rules(c, container, json_object_get(object, "restartPolicyRules"));
     api_validate_probes(c, container, object, init, spec->termination_grace_seconds);
     if (container->stop_signal != NULL && !os_named)

@@ -14,9 +14,12 @@ static bool check_subscript(struct api_check *c, const char *path)
 
     if (open == NULL || open == path || n < 4 || strcmp(path + n - 2, "']") != 0 || open + 2 > path + n - 2)
         return false;
-    annotations = (size_t)(open - path) == strlen("metadata.annotations") && str_starts(path, "metadata.annotations");
-    if (!annotations && !((size_t)(open - path) == strlen("metadata.labels") && str_starts(path, "metadata.labels"))) {
-        api_fault_at(c, "fieldPath", "%s cannot have a subscript, only metadata.labels and metadata.annotations can",
+    annotations =
+        (size_t)(open - path) == strlen("metadata.annotations") && str_starts(path, "metadata.annotations");
+    if (!annotations &&
+        !((size_t)(open - path) == strlen("metadata.labels") && str_starts(path, "metadata.labels"))) {
+        api_fault_at(c, "fieldPath",
+                     "%s cannot have a subscript, only metadata.labels and metadata.annotations can",
                      QUOTE(path));
         return true;
     }
@@ -35,10 +38,10 @@ static bool check_subscript(struct api_check *c, const char *path)
 
 void api_validate_field_ref(struct api_check *c, const struct api_field_ref *ref, bool volume)
 {
-    static const char *const env_paths[] = { "metadata.name", "metadata.namespace",      "metadata.uid",
-                                             "spec.nodeName", "spec.serviceAccountName", "status.hostIP",
-                                             "status.hostIPs", "status.podIP",           "status.podIPs",
-                                             NULL };
+    static const char *const env_paths[] = {
+        "metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName",
+        "status.hostIP", "status.hostIPs",     "status.podIP", "status.podIPs", NULL
+    };
     static const char *const volume_paths[] = { "metadata.name",   "metadata.namespace",   "metadata.uid",
                                                 "metadata.labels", "metadata.annotations", NULL };
     const char *const *paths = volume ? volume_paths : env_paths;
@@ -53,15 +56,17 @@ void api_validate_field_ref(struct api_check *c, const struct api_field_ref *ref
     }
     if (volume)
         api_fault_at(c, "fieldPath",
-                     "%s is not supported, allowed are metadata.name, metadata.namespace, metadata.uid, metadata.labels "
+                     "%s is not supported, allowed are metadata.name, metadata.namespace, metadata.uid, "
+                     "metadata.labels "
                      "and metadata.annotations (these two also with ['key'])",
                      QUOTE(ref->field_path));
     else
-        api_fault_at(c, "fieldPath",
-                     "%s is not supported, allowed are metadata.name, metadata.namespace, metadata.uid, "
-                     "metadata.labels['key'], metadata.annotations['key'], spec.nodeName, spec.serviceAccountName, "
-                     "status.hostIP, status.hostIPs, status.podIP and status.podIPs",
-                     QUOTE(ref->field_path));
+        api_fault_at(
+            c, "fieldPath",
+            "%s is not supported, allowed are metadata.name, metadata.namespace, metadata.uid, "
+            "metadata.labels['key'], metadata.annotations['key'], spec.nodeName, spec.serviceAccountName, "
+            "status.hostIP, status.hostIPs, status.podIP and status.podIPs",
+            QUOTE(ref->field_path));
 }
 
 static bool known_resource(const char *resource)
@@ -85,7 +90,7 @@ static bool known_resource(const char *resource)
 static void check_divisor(struct api_check *c, const struct api_resource_field_ref *ref)
 {
     static const char *const cpu[] = { "1m", "1", NULL };
-    static const char *const other[] = { "1",  "1k",  "1M",  "1G",  "1T",  "1P",  "1E",
+    static const char *const other[] = { "1",   "1k",  "1M",  "1G",  "1T",  "1P",  "1E",
                                          "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei", NULL };
     bool is_cpu = strstr(ref->resource, ".cpu") != NULL;
     char text[QUANTITY_TEXT_SIZE];
@@ -101,7 +106,8 @@ static void check_divisor(struct api_check *c, const struct api_resource_field_r
                  is_cpu ? "1m and 1" : "1, 1k, 1M, 1G, 1T, 1P, 1E, 1Ki, 1Mi, 1Gi, 1Ti, 1Pi and 1Ei");
 }
 
-void api_validate_resource_field_ref(struct api_check *c, const struct api_resource_field_ref *ref, bool volume)
+void api_validate_resource_field_ref(struct api_check *c, const struct api_resource_field_ref *ref,
+                                     bool volume)
 {
     if (volume && ref->container_name == NULL)
         api_fault_at(c, "containerName", "required in a volume");
@@ -110,10 +116,11 @@ void api_validate_resource_field_ref(struct api_check *c, const struct api_resou
     if (known_resource(ref->resource))
         check_divisor(c, ref);
     else
-        api_fault_at(c, "resource",
-                     "%s is not supported, allowed are limits. and requests. with cpu, memory, ephemeral-storage or "
-                     "hugepages-<size>",
-                     QUOTE(ref->resource));
+        api_fault_at(
+            c, "resource",
+            "%s is not supported, allowed are limits. and requests. with cpu, memory, ephemeral-storage or "
+            "hugepages-<size>",
+            QUOTE(ref->resource));
 }
 
 void api_validate_env(struct api_check *c, const struct api_container *container)

@@ -8,7 +8,8 @@
 
 #define ANNOTATIONS_MAX (256 * 1024) /* keys and values together, as in apimachinery */
 
-void api_validate_kvs(struct api_check *c, const char *field, const struct api_kvs *m, enum api_format value_format)
+void api_validate_kvs(struct api_check *c, const char *field, const struct api_kvs *m,
+                      enum api_format value_format)
 {
     size_t outer = api_enter(c, field);
 
@@ -135,9 +136,10 @@ static void check_apparmor(struct api_check *c, const struct api_pod_spec *spec,
         return;
     if (find_container(spec, kv->key + sizeof(prefix) - 1) == NULL)
         api_fault(c, "there is no container %s", QUOTE(kv->key + sizeof(prefix) - 1));
-    if (kv->value[0] != '\0' && strcmp(kv->value, "runtime/default") != 0 && strcmp(kv->value, "unconfined") != 0 &&
-        !str_starts(kv->value, "localhost/"))
-        api_fault(c, "%s is no AppArmor profile, allowed are unconfined, runtime/default and localhost/<name>",
+    if (kv->value[0] != '\0' && strcmp(kv->value, "runtime/default") != 0 &&
+        strcmp(kv->value, "unconfined") != 0 && !str_starts(kv->value, "localhost/"))
+        api_fault(c,
+                  "%s is no AppArmor profile, allowed are unconfined, runtime/default and localhost/<name>",
                   QUOTE(kv->value));
     else if (kv->value[0] != '\0' && strcmp(kv->value, "unconfined") != 0)
         api_ignore(c, "AppArmor profiles are not applied yet");
@@ -152,7 +154,8 @@ static void check_deletion_cost(struct api_check *c, const struct api_kv *kv)
         return;
     errno = 0;
     cost = strtoll(kv->value, &end, 10);
-    if (errno != 0 || end == kv->value || *end != '\0' || kv->value[0] == '+' || cost < INT32_MIN || cost > INT32_MAX)
+    if (errno != 0 || end == kv->value || *end != '\0' || kv->value[0] == '+' || cost < INT32_MIN ||
+        cost > INT32_MAX)
         api_fault(c, "%s must be a whole number of 32 bits", QUOTE(kv->value));
 }
 

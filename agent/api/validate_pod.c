@@ -27,8 +27,9 @@ static void check_dns(struct api_check *c, const struct api_pod_spec *spec, cons
     for (size_t i = 0; i < spec->dns_searches.n; i++)
         chars += strlen(spec->dns_searches.v[i]) + (i > 0);
     if (chars > DNS_SEARCH_CHARS_MAX)
-        api_fault_at(c, "searches", "%zu characters are too many, at most %d (with blanks between) are allowed",
-                     chars, DNS_SEARCH_CHARS_MAX);
+        api_fault_at(c, "searches",
+                     "%zu characters are too many, at most %d (with blanks between) are allowed", chars,
+                     DNS_SEARCH_CHARS_MAX);
     api_leave(c, mark);
 }
 

@@ -1,7 +1,8 @@
 /* Probes and lifecycle hooks: where they are allowed and what their numbers must be. */
 #include "agent/api/internal.h"
 
-static void check_sleep(struct api_check *c, const char *field, const struct api_handler *h, int64_t grace_seconds)
+static void check_sleep(struct api_check *c, const char *field, const struct api_handler *h,
+                        int64_t grace_seconds)
 {
     size_t mark;
 
@@ -9,7 +10,8 @@ static void check_sleep(struct api_check *c, const char *field, const struct api
         return;
     mark = api_enter(c, field);
     if (h->sleep_seconds < 0 || h->sleep_seconds > grace_seconds)
-        api_fault_at(c, "sleep", "%lld is out of range, allowed are 0 to terminationGracePeriodSeconds (%lld)",
+        api_fault_at(c, "sleep",
+                     "%lld is out of range, allowed are 0 to terminationGracePeriodSeconds (%lld)",
                      (long long)h->sleep_seconds, (long long)grace_seconds);
     api_leave(c, mark);
 }
@@ -41,8 +43,8 @@ static void check_plain_init(struct api_check *c, const struct api_container *co
         api_fault_at(c, "startupProbe", "%s", reason);
 }
 
-void api_validate_probes(struct api_check *c, const struct api_container *container, const json_t *object, bool init,
-                         int64_t grace_seconds)
+void api_validate_probes(struct api_check *c, const struct api_container *container, const json_t *object,
+                         bool init, int64_t grace_seconds)
 {
     if (init && container->restart_policy != API_RESTART_ALWAYS) {
         check_plain_init(c, container, object);

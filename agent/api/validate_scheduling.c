@@ -32,7 +32,7 @@ static void check_label_map(struct api_check *c, const json_t *map)
 
     if (!json_is_object(map))
         return;
-    json_object_foreach((json_t *)map, key, value) {
+    json_object_foreach ((json_t *)map, key, value) {
         size_t mark = api_enter_key(c, key);
         const char *rule = api_format_rule(API_FMT_LABEL_KEY, key);
         if (rule != NULL)
@@ -52,7 +52,7 @@ static void check_selector(struct api_check *c, const char *field, const json_t 
     check_label_map(c, json_object_get(selector, "matchLabels"));
     api_leave(c, mark);
     mark = api_enter(c, "matchExpressions");
-    json_array_foreach(json_object_get(selector, "matchExpressions"), i, r) {
+    json_array_foreach (json_object_get(selector, "matchExpressions"), i, r) {
         size_t inner = api_enter_index(c, i);
         check_requirement(c, r);
         api_leave(c, inner);
@@ -67,7 +67,7 @@ static bool selector_has_key(const json_t *selector, const char *key)
 
     if (json_object_get(json_object_get(selector, "matchLabels"), key) != NULL)
         return true;
-    json_array_foreach(json_object_get(selector, "matchExpressions"), i, r) {
+    json_array_foreach (json_object_get(selector, "matchExpressions"), i, r) {
         if (str_eq(text(r, "key"), key))
             return true;
     }
@@ -75,7 +75,8 @@ static bool selector_has_key(const json_t *selector, const char *key)
 }
 
 /* matchLabelKeys and its like: need a selector, and must not repeat its keys. */
-static void check_label_keys(struct api_check *c, const json_t *object, const char *field, bool repeat_allowed)
+static void check_label_keys(struct api_check *c, const json_t *object, const char *field,
+                             bool repeat_allowed)
 {
     const json_t *keys = json_object_get(object, field), *selector = json_object_get(object, "labelSelector");
     size_t outer = api_enter(c, field), i;
@@ -83,7 +84,7 @@ static void check_label_keys(struct api_check *c, const json_t *object, const ch
 
     if (json_array_size(keys) > 0 && selector == NULL)
         api_fault(c, "not allowed without labelSelector");
-    json_array_foreach(keys, i, key) {
+    json_array_foreach (keys, i, key) {
         size_t mark = api_enter_index(c, i);
         if (!repeat_allowed && json_is_string(key) && selector_has_key(selector, json_string_value(key)))
             api_fault(c, "%s is in labelSelector, too", QUOTE(json_string_value(key)));
@@ -97,7 +98,7 @@ static bool list_has(const json_t *list, const char *value)
     json_t *element;
     size_t i;
 
-    json_array_foreach(list, i, element) {
+    json_array_foreach (list, i, element) {
         if (str_eq(json_string_value(element), value))
             return true;
     }
@@ -127,10 +128,10 @@ static void check_node_term(struct api_check *c, const json_t *term, bool check_
     size_t outer = api_enter(c, "matchExpressions"), i, k;
     json_t *r, *value;
 
-    json_array_foreach(json_object_get(term, "matchExpressions"), i, r) {
+    json_array_foreach (json_object_get(term, "matchExpressions"), i, r) {
         size_t mark = api_enter_index(c, i);
         check_requirement(c, r);
-        json_array_foreach(json_object_get(r, "values"), k, value) {
+        json_array_foreach (json_object_get(r, "values"), k, value) {
             size_t inner = api_enter(c, "values");
             const char *s = json_string_value(value);
             const char *rule = check_values && s != NULL ? api_format_rule(API_FMT_LABEL_VALUE, s) : NULL;
@@ -143,7 +144,7 @@ static void check_node_term(struct api_check *c, const json_t *term, bool check_
     }
     api_leave(c, outer);
     outer = api_enter(c, "matchFields");
-    json_array_foreach(json_object_get(term, "matchFields"), i, r) {
+    json_array_foreach (json_object_get(term, "matchFields"), i, r) {
         size_t mark = api_enter_index(c, i);
         check_match_field(c, r);
         api_leave(c, mark);
@@ -160,14 +161,15 @@ static void check_node_affinity(struct api_check *c, const json_t *affinity)
     json_t *term;
 
     api_enter(c, "nodeSelectorTerms");
-    json_array_foreach(json_object_get(json_object_get(affinity, required_field), "nodeSelectorTerms"), i, term) {
+    json_array_foreach (json_object_get(json_object_get(affinity, required_field), "nodeSelectorTerms"), i,
+                        term) {
         size_t mark = api_enter_index(c, i);
         check_node_term(c, term, true);
         api_leave(c, mark);
     }
     api_leave(c, list);
     api_enter(c, preferred_field);
-    json_array_foreach(json_object_get(affinity, preferred_field), i, term) {
+    json_array_foreach (json_object_get(affinity, preferred_field), i, term) {
         size_t mark = api_enter_index(c, i);
         api_enter(c, "preference");
         check_node_term(c, json_object_get(term, "preference"), true);
@@ -186,10 +188,11 @@ static void check_pod_term(struct api_check *c, const json_t *term)
     check_selector(c, "namespaceSelector", json_object_get(term, "namespaceSelector"));
     check_label_keys(c, term, "matchLabelKeys", false);
     check_label_keys(c, term, "mismatchLabelKeys", true);
-    json_array_foreach(keys, i, key) {
+    json_array_foreach (keys, i, key) {
         size_t outer = api_enter(c, "matchLabelKeys");
         api_enter_index(c, i);
-        if (json_is_string(key) && list_has(json_object_get(term, "mismatchLabelKeys"), json_string_value(key)))
+        if (json_is_string(key) &&
+            list_has(json_object_get(term, "mismatchLabelKeys"), json_string_value(key)))
             api_fault(c, "%s is in mismatchLabelKeys, too", QUOTE(json_string_value(key)));
         api_leave(c, outer);
     }
@@ -200,14 +203,14 @@ static void check_pod_affinity(struct api_check *c, const char *field, const jso
     size_t outer = api_enter(c, field), list = api_enter(c, required_field), i;
     json_t *term;
 
-    json_array_foreach(json_object_get(affinity, required_field), i, term) {
+    json_array_foreach (json_object_get(affinity, required_field), i, term) {
         size_t mark = api_enter_index(c, i);
         check_pod_term(c, term);
         api_leave(c, mark);
     }
     api_leave(c, list);
     api_enter(c, preferred_field);
-    json_array_foreach(json_object_get(affinity, preferred_field), i, term) {
+    json_array_foreach (json_object_get(affinity, preferred_field), i, term) {
         size_t mark = api_enter_index(c, i);
         api_enter(c, "podAffinityTerm");
         check_pod_term(c, json_object_get(term, "podAffinityTerm"));
@@ -240,7 +243,8 @@ static void check_spread(struct api_check *c, const json_t *list, size_t index)
     for (size_t i = 0; i < index && key != NULL && action != NULL; i++) {
         const json_t *earlier = json_array_get(list, i);
         if (str_eq(key, text(earlier, "topologyKey")) && str_eq(action, text(earlier, "whenUnsatisfiable"))) {
-            api_fault(c, "the pair of topologyKey %s and whenUnsatisfiable %s is given twice", QUOTE(key), action);
+            api_fault(c, "the pair of topologyKey %s and whenUnsatisfiable %s is given twice", QUOTE(key),
+                      action);
             break;
         }
     }

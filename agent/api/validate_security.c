@@ -6,13 +6,14 @@
 
 #define PROFILE_NAME_MAX 4095 /* PATH_MAX - 1 */
 
-static void check_seccomp(struct api_check *c, const struct api_seccomp *s)
+static void check_seccomp(struct api_check *c, const struct api_seccomp *s, const json_t *profile)
 {
+    bool named = json_object_get(profile, "localhostProfile") != NULL; /* well or badly */
     size_t mark = api_enter(c, "seccompProfile");
 
-    if (s->type == API_SECCOMP_LOCALHOST && s->localhost_profile == NULL)
+    if (s->type == API_SECCOMP_LOCALHOST && !named)
         api_fault_at(c, "localhostProfile", "required with type Localhost");
-    if (s->type != API_SECCOMP_LOCALHOST && s->type != API_SECCOMP_UNSET && s->localhost_profile != NULL)
+    if (s->type != API_SECCOMP_LOCALHOST && s->type != API_SECCOMP_UNSET && named)
         api_fault_at(c, "localhostProfile", "only allowed with type Localhost");
     api_leave(c, mark);
 }
@@ -90,7 +91,7 @@ void api_validate_pod_security(struct api_check *c, const struct api_pod_spec *s
 {
     size_t mark = api_enter(c, "securityContext");
 
-    check_seccomp(c, &spec->security.seccomp);
+    check_seccomp(c, &spec->security.seccomp, json_object_get(security, "seccompProfile"));
     check_apparmor(c, json_object_get(security, "appArmorProfile"));
     check_sysctls(c, spec);
     api_leave(c, mark);
@@ -104,20 +105,22 @@ void api_validate_security(struct api_check *c, const struct api_container *cont
     bool host_users = !spec->has_host_users || spec->host_users;
     size_t mark = api_enter(c, "securityContext");
 
-    check_seccomp(c, &s->seccomp);
+    check_seccomp(c, &s->seccomp, json_object_get(security, "seccompProfile"));
     check_apparmor(c, json_object_get(security, "appArmorProfile"));
     if (str_eq(s->proc_mount, "Unmasked")) {
         if (host_users)
             api_fault_at(c, "procMount", "\"Unmasked\" needs hostUsers to be false");
         else
-            api_fault_at(c, "procMount", "not supported: it needs user namespaces, which are not supported yet");
+            api_fault_at(c, "procMount",
+                         "not supported: it needs user namespaces, which are not supported yet");
     }
     if (s->has_allow_privilege_escalation && !s->allow_privilege_escalation) {
         if (s->privileged)
             api_fault(c, "allowPrivilegeEscalation cannot be false when privileged is true");
         for (size_t i = 0; i < s->caps_add.n; i++) {
             if (strcmp(s->caps_add.v[i], "CAP_SYS_ADMIN") == 0)
-                api_fault(c, "allowPrivilegeEscalation cannot be false when capabilities.add has CAP_SYS_ADMIN");
+                api_fault(c,
+                          "allowPrivilegeEscalation cannot be false when capabilities.add has CAP_SYS_ADMIN");
         }
     }
     api_leave(c, mark);

@@ -42,7 +42,8 @@ static int path_order(const void *a, const void *b)
     return order;
 }
 
-static void claim(struct claimed_path *v, size_t *n, const char *path, const char *kind, size_t source, size_t item)
+static void claim(struct claimed_path *v, size_t *n, const char *path, const char *kind, size_t source,
+                  size_t item)
 {
     if (path != NULL)
         v[(*n)++] = (struct claimed_path){ .path = path, .source = source, .item = item, .kind = kind };

@@ -17,12 +17,12 @@ struct yaml_anchor {
 
 struct yaml_frame { /* one open mapping or sequence */
     json_t *value;
-    json_t *merged;       /* what "<<" brought, in order; or NULL */
-    char *key;            /* waits for its value */
-    bool merge_key;       /* the key is a plain "<<" */
-    size_t height;        /* of the values so far */
-    size_t nodes, bytes;  /* counters when it began */
-    int anchor;           /* index or -1 */
+    json_t *merged;      /* what "<<" brought, in order; or NULL */
+    char *key;           /* waits for its value */
+    bool merge_key;      /* the key is a plain "<<" */
+    size_t height;       /* of the values so far */
+    size_t nodes, bytes; /* counters when it began */
+    int anchor;          /* index or -1 */
 };
 
 struct yaml_reader {
@@ -39,10 +39,11 @@ struct yaml_reader {
     json_t *root;        /* of the current document */
 };
 
-static enum err_code fault(struct yaml_reader *r, const yaml_mark_t *mark, struct err *e, const char *fmt, ...)
-    PRINTF_LIKE(4, 5);
+static enum err_code fault(struct yaml_reader *r, const yaml_mark_t *mark, struct err *e, const char *fmt,
+                           ...) PRINTF_LIKE(4, 5);
 
-static enum err_code fault(struct yaml_reader *r, const yaml_mark_t *mark, struct err *e, const char *fmt, ...)
+static enum err_code fault(struct yaml_reader *r, const yaml_mark_t *mark, struct err *e, const char *fmt,
+                           ...)
 {
     char text[300];
     va_list ap;
@@ -54,7 +55,8 @@ static enum err_code fault(struct yaml_reader *r, const yaml_mark_t *mark, struc
                    mark->line + 1, mark->column + 1, text);
 }
 
-static enum err_code count(struct yaml_reader *r, const yaml_event_t *ev, size_t nodes, size_t bytes, struct err *e)
+static enum err_code count(struct yaml_reader *r, const yaml_event_t *ev, size_t nodes, size_t bytes,
+                           struct err *e)
 {
     if (nodes > YAML_NODES_MAX - r->nodes)
         return fault(r, &ev->start_mark, e, "more than %d values after expanding aliases", YAML_NODES_MAX);
@@ -75,8 +77,8 @@ static void forget_anchors(struct yaml_reader *r)
     r->n_anchors = 0;
 }
 
-static enum err_code new_anchor(struct yaml_reader *r, const yaml_event_t *ev, const yaml_char_t *name, int *ret,
-                                struct err *e)
+static enum err_code new_anchor(struct yaml_reader *r, const yaml_event_t *ev, const yaml_char_t *name,
+                                int *ret, struct err *e)
 {
     struct yaml_anchor *a = &r->anchors[r->n_anchors];
 
@@ -92,7 +94,8 @@ static enum err_code new_anchor(struct yaml_reader *r, const yaml_event_t *ev, c
     return ERR_OK;
 }
 
-static void bind_anchor(struct yaml_reader *r, int index, json_t *value, size_t nodes, size_t bytes, size_t height)
+static void bind_anchor(struct yaml_reader *r, int index, json_t *value, size_t nodes, size_t bytes,
+                        size_t height)
 {
     if (index < 0)
         return;
@@ -103,8 +106,8 @@ static void bind_anchor(struct yaml_reader *r, int index, json_t *value, size_t 
 }
 
 /* ---- putting values in place ---------------------------------------------------------------- */
-static enum err_code merge_value(struct yaml_reader *r, struct yaml_frame *f, const yaml_event_t *ev, json_t *value,
-                                 struct err *e)
+static enum err_code merge_value(struct yaml_reader *r, struct yaml_frame *f, const yaml_event_t *ev,
+                                 json_t *value, struct err *e)
 {
     json_t *element;
     size_t i;
@@ -118,7 +121,7 @@ static enum err_code merge_value(struct yaml_reader *r, struct yaml_frame *f, co
         return json_array_append(f->merged, value) == 0 ? ERR_OK : err_nomem(e);
     if (!json_is_array(value))
         return fault(r, &ev->start_mark, e, "\"<<\" needs a mapping or a list of mappings");
-    json_array_foreach(value, i, element) {
+    json_array_foreach (value, i, element) {
         if (!json_is_object(element))
             return fault(r, &ev->start_mark, e, "\"<<\" needs a mapping or a list of mappings");
         failed |= json_array_append(f->merged, element);
@@ -169,7 +172,8 @@ static enum err_code take_key(struct yaml_reader *r, const yaml_event_t *ev, str
     struct yaml_frame *f = &r->frames[r->depth - 1];
     const char *text = (const char *)ev->data.scalar.value, *problem = NULL;
     bool plain = ev->data.scalar.plain_implicit;
-    json_t *v = yaml_scalar_value(text, ev->data.scalar.length, plain, (const char *)ev->data.scalar.tag, &problem);
+    json_t *v =
+        yaml_scalar_value(text, ev->data.scalar.length, plain, (const char *)ev->data.scalar.tag, &problem);
     bool is_string = json_is_string(v), is_null = json_is_null(v);
 
     json_decref(v);
@@ -243,8 +247,8 @@ static enum err_code on_alias(struct yaml_reader *r, const yaml_event_t *ev, str
 
 /* ---- containers ----------------------------------------------------------------------------- */
 static enum err_code open_container(struct yaml_reader *r, const yaml_event_t *ev, json_t *value,
-                                    const yaml_char_t *anchor, const yaml_char_t *tag, const char *allowed_tag,
-                                    struct err *e)
+                                    const yaml_char_t *anchor, const yaml_char_t *tag,
+                                    const char *allowed_tag, struct err *e)
 {
     struct yaml_frame *f;
     int index;
@@ -277,8 +281,8 @@ static enum err_code apply_merges(struct yaml_frame *f, struct err *e)
     const char *key;
     size_t i;
 
-    json_array_foreach(f->merged, i, from) {
-        json_object_foreach(from, key, value) {
+    json_array_foreach (f->merged, i, from) {
+        json_object_foreach (from, key, value) {
             if (json_object_get(f->value, key) == NULL && json_object_set(f->value, key, value) != 0)
                 return err_nomem(e);
         }
@@ -346,8 +350,8 @@ static enum err_code on_event(struct yaml_reader *r, const yaml_event_t *ev, str
         return open_container(r, ev, json_object(), ev->data.mapping_start.anchor, ev->data.mapping_start.tag,
                               YAML_MAP_TAG, e);
     case YAML_SEQUENCE_START_EVENT:
-        return open_container(r, ev, json_array(), ev->data.sequence_start.anchor, ev->data.sequence_start.tag,
-                              YAML_SEQ_TAG, e);
+        return open_container(r, ev, json_array(), ev->data.sequence_start.anchor,
+                              ev->data.sequence_start.tag, YAML_SEQ_TAG, e);
     case YAML_MAPPING_END_EVENT:
     case YAML_SEQUENCE_END_EVENT:
         return close_container(r, ev, e);
@@ -461,12 +465,12 @@ static bool within_limits(const json_t *v, size_t depth, size_t *nodes)
     if (++*nodes > YAML_NODES_MAX || depth > YAML_DEPTH_MAX)
         return false;
     if (json_is_object(v)) {
-        json_object_foreach((json_t *)v, key, child) {
+        json_object_foreach ((json_t *)v, key, child) {
             if (!within_limits(child, depth + 1, nodes))
                 return false;
         }
     }
-    json_array_foreach(v, i, child) {
+    json_array_foreach (v, i, child) {
         if (!within_limits(child, depth + 1, nodes))
             return false;
     }
@@ -479,8 +483,8 @@ static size_t skip_separators(const char *text, size_t size, size_t at)
     for (;;) {
         while (at < size && strchr(" \t\r\n", text[at]) != NULL && text[at] != '\0')
             at++;
-        if (size - at >= 3 && memcmp(text + at, "---", 3) == 0 && (size - at == 3 || text[at + 3] == '\n' ||
-                                                                  text[at + 3] == '\r'))
+        if (size - at >= 3 && memcmp(text + at, "---", 3) == 0 &&
+            (size - at == 3 || text[at + 3] == '\n' || text[at + 3] == '\r'))
             at += 3;
         else
             return at;
@@ -523,7 +527,7 @@ static enum err_code read_json(const char *text, size_t size, size_t at, json_t 
             return err_set(e, ERR_INVALID, "document %d: line %zu column 1: more than %d documents", document,
                            line + 1, YAML_DOCS_MAX);
         v = json_loadb(text + at, size - at, JSON_REJECT_DUPLICATES | JSON_DISABLE_EOF_CHECK, &je);
-        if (v == NULL && json_error_code(&je) == json_error_out_of_memory) {
+        if (v == NULL && (je.text[0] == '\0' || json_error_code(&je) == json_error_out_of_memory)) {
             code = err_nomem(e);
         } else if (v == NULL) {
             code = json_fault(document, &je, line, e);

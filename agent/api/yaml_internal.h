@@ -7,7 +7,8 @@
 
 extern const char yaml_no_memory[]; /* *problem when it is none of the text */
 
-/* The value of an unquoted scalar that is no string; NULL: it is a string, or *problem says why it is refused. */
+/* The value of an unquoted scalar that is no string; NULL: it is a string, or *problem says why it is
+ * refused. */
 json_t *yaml_plain_value(const char *s, const char **problem);
 
 /* The value of any scalar (`tag` may be NULL); NULL with *problem set when it is refused. */

@@ -130,8 +130,9 @@ static json_t *number(const char *s, const char **problem)
 json_t *yaml_plain_value(const char *s, const char **problem)
 {
     static const char *const yes[] = { "yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON", NULL };
-    static const char *const no[] = { "no",    "No",  "NO",  "false", "False",
-                                      "FALSE", "off", "Off", "OFF",   NULL };
+    static const char *const no[] = {
+        "no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF", NULL
+    };
     static const char *const null[] = { "", "~", "null", "Null", "NULL", NULL };
     static const char *const infinite[] = { ".nan",  ".NaN",  ".NAN",  ".inf",  ".Inf",  ".INF", "+.inf",
                                             "+.Inf", "+.INF", "-.inf", "-.Inf", "-.INF", NULL };
@@ -203,8 +204,5 @@ json_t *yaml_scalar_value(const char *s, size_t n, bool plain, const char *tag, 
         if (v != NULL || *problem != NULL)
             return v;
     }
-    v = json_stringn(s, n);
-    if (v == NULL)
-        *problem = "is not valid UTF-8";
-    return v;
+    return made(json_stringn(s, n), problem); /* the parser lets only valid UTF-8 through */
 }

@@ -1,4 +1,5 @@
-/* JSON to YAML as kubectl prints it: keys sorted, lists not indented, texts quoted only where they must be. */
+/* JSON to YAML as kubectl prints it: keys sorted, lists not indented, texts quoted only where they must be.
+ */
 #include "agent/api/yaml.h"
 #include "agent/api/yaml_internal.h"
 #include "base/buf.h"
@@ -28,8 +29,8 @@ static bool emit_scalar(yaml_emitter_t *emitter, const char *text, yaml_scalar_s
     yaml_event_t ev;
 
     return emit(emitter, &ev,
-                yaml_scalar_event_initialize(&ev, NULL, NULL, (const yaml_char_t *)text, (int)strlen(text), 1, 1,
-                                             style));
+                yaml_scalar_event_initialize(&ev, NULL, NULL, (const yaml_char_t *)text, (int)strlen(text), 1,
+                                             1, style));
 }
 
 static bool emit_string(yaml_emitter_t *emitter, const char *text)
@@ -61,7 +62,7 @@ static bool emit_list(yaml_emitter_t *emitter, const json_t *v)
                                                    json_array_size(v) == 0 ? YAML_FLOW_SEQUENCE_STYLE
                                                                            : YAML_BLOCK_SEQUENCE_STYLE)))
         return false;
-    json_array_foreach(v, i, element) {
+    json_array_foreach (v, i, element) {
         if (!emit_value(emitter, element))
             return false;
     }
@@ -81,7 +82,8 @@ static bool emit_members(yaml_emitter_t *emitter, const json_t *v)
     bool ok = names != NULL;
 
     if (names != NULL) {
-        json_object_foreach((json_t *)v, key, value) names[n++] = key;
+        json_object_foreach ((json_t *)v, key, value)
+            names[n++] = key;
         qsort(names, n, sizeof(*names), name_order);
     }
     for (size_t i = 0; ok && i < n; i++)
@@ -98,9 +100,9 @@ static bool emit_value(yaml_emitter_t *emitter, const json_t *v)
     switch (json_typeof(v)) {
     case JSON_OBJECT:
         return emit(emitter, &ev,
-                    yaml_mapping_start_event_initialize(&ev, NULL, NULL, 1,
-                                                        json_object_size(v) == 0 ? YAML_FLOW_MAPPING_STYLE
-                                                                                 : YAML_BLOCK_MAPPING_STYLE)) &&
+                    yaml_mapping_start_event_initialize(
+                        &ev, NULL, NULL, 1,
+                        json_object_size(v) == 0 ? YAML_FLOW_MAPPING_STYLE : YAML_BLOCK_MAPPING_STYLE)) &&
                emit_members(emitter, v) && emit(emitter, &ev, yaml_mapping_end_event_initialize(&ev));
     case JSON_ARRAY:
         return emit_list(emitter, v);
@@ -136,8 +138,7 @@ char *yaml_from_json(const json_t *value)
     yaml_emitter_set_width(&emitter, -1);
     ok = emit(&emitter, &ev, yaml_stream_start_event_initialize(&ev, YAML_UTF8_ENCODING)) &&
          emit(&emitter, &ev, yaml_document_start_event_initialize(&ev, NULL, NULL, NULL, 1)) &&
-         emit_value(&emitter, value) &&
-         emit(&emitter, &ev, yaml_document_end_event_initialize(&ev, 1)) &&
+         emit_value(&emitter, value) && emit(&emitter, &ev, yaml_document_end_event_initialize(&ev, 1)) &&
          emit(&emitter, &ev, yaml_stream_end_event_initialize(&ev));
     yaml_emitter_delete(&emitter);
     return ok && !text.failed ? buf_detach(&text) : NULL;

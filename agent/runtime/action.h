@@ -11,7 +11,7 @@ struct rt_action_run {
     /* delete only */
     char cgroup_path[RT_CGROUP_PATH_MAX]; /* "": unknown */
     int conmon_fd;                        /* pidfd; -1: ended */
-    bool conmon_first;                    /* it may be creating the container at this moment */
+    bool never_created, being_created;
     uint64_t started_ms, pause_ms;
     uv_timer_t timer;
     bool has_timer;

@@ -20,7 +20,7 @@ enum {
     LAYERS_MAX = 500, /* the kernel's OVL_MAX_STACK */
 };
 
-/* ---- root file system -------------------------------------------------------------------------------- */
+/* ---- root file system ------------------------------------------------------------------------ */
 
 static int open_layer(const char *path, struct err *e)
 {
@@ -93,7 +93,7 @@ static enum err_code mount_overlay(const struct img_strs *layers, const char *la
     return ERR_OK;
 }
 
-/* ---- files ------------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static enum err_code write_json(const struct rt_path *path, const json_t *v, struct err *e)
 {
@@ -163,7 +163,7 @@ enum err_code rt_bundle_make(const void *arg, struct buf *out, struct err *e)
     return buf_check(out, e);
 }
 
-/* ---- removal ------------------------------------------------------------------------------------------ */
+/* ---- removal --------------------------------------------------------------------------------- */
 
 /* The bundle last: as long as it stands, so does the record of what the container was. */
 enum err_code rt_bundle_remove(const void *arg, struct buf *out, struct err *e)

@@ -15,6 +15,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -26,7 +27,7 @@ enum {
     PID_MAX_VALUE = 1 << 22,      /* the kernel's PID_MAX_LIMIT */
 };
 
-/* ---- command line ------------------------------------------------------------------------------------ */
+/* ---- command line ---------------------------------------------------------------------------- */
 
 void rt_conmon_args(const struct rt *rt, const struct rt_config *c, struct rt_conmon_args *ret)
 {
@@ -80,7 +81,7 @@ void rt_conmon_args(const struct rt *rt, const struct rt_config *c, struct rt_co
     ret->v[n] = NULL;
 }
 
-/* ---- what it says ------------------------------------------------------------------------------------- */
+/* ---- what it says ---------------------------------------------------------------------------- */
 
 /* 2026-01-02T03:04:05.123456Z: text */
 static size_t timestamp_length(const char *text)
@@ -137,10 +138,13 @@ enum err_code rt_conmon_parse_sync(const char *line, size_t n, pid_t *ret, struc
     return err_set(e, ERR_UNKNOWN, "%s", words);
 }
 
-/* ---- recognising it ------------------------------------------------------------------------------------ */
+/* ---- recognising it -------------------------------------------------------------------------- */
 
-/* Its command line holds "--cid", <id>; a zombie's is empty. */
-static bool is_conmon_of(pid_t pid, const char *id)
+/*
+ * Whether the command line begins with `program` (NULL: any) and has the id among its arguments, after
+ * `option` if that is given.  A zombie's command line is empty.
+ */
+static bool has_command_line(pid_t pid, const char *program, const char *option, const char *id)
 {
     struct err e = { 0 };
     str_auto line = NULL;
@@ -151,8 +155,10 @@ static bool is_conmon_of(pid_t pid, const char *id)
     snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
     if (fs_read_at(AT_FDCWD, path, COMMAND_LINE_MAX, &line, &n, &e) != ERR_OK)
         return false;
+    if (program != NULL && strcmp(line, program) != 0)
+        return false;
     for (p = line; p < line + n; p += strlen(p) + 1) {
-        if (strcmp(p, id) == 0 && strcmp(before, "--cid") == 0)
+        if (strcmp(p, id) == 0 && (option == NULL || strcmp(before, option) == 0))
             return true;
         before = p;
     }
@@ -165,7 +171,7 @@ static int open_if_conmon(pid_t pid, const char *id)
 {
     fd_auto pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
 
-    if (pidfd < 0 || !is_conmon_of(pid, id) || rt_pidfd_ended(pidfd))
+    if (pidfd < 0 || !has_command_line(pid, NULL, "--cid", id) || rt_pidfd_ended(pidfd))
         return -1;
     return take_fd(&pidfd);
 }
@@ -189,28 +195,30 @@ int rt_conmon_open(const struct rt *rt, const char *id, pid_t *ret_pid)
     return pidfd;
 }
 
-int rt_conmon_search(const struct rt *rt, const char *id)
+size_t rt_kill_creators(const struct rt *rt, const char *id)
 {
     DIR *proc = opendir("/proc");
     const struct dirent *entry;
-    char name[24];
-    int found = -1;
+    size_t n = 0;
 
-    snprintf(name, sizeof(name), "%.15s\n",
-             strrchr(rt->conmon_path, '/') + 1); /* the kernel keeps that much of it */
+    while (proc != NULL && (entry = readdir(proc)) != NULL) {
+        pid_t pid = (pid_t)atoi(entry->d_name);
+        fd_auto pidfd = -1;
 
-    while (proc != NULL && found < 0 && (entry = readdir(proc)) != NULL) {
-        struct err e = { 0 };
-        str_auto comm = NULL;
-        char path[300];
-
-        if (!isdigit((unsigned char)entry->d_name[0]))
+        if (pid <= 1 || pid == getpid() || !isdigit((unsigned char)entry->d_name[0]))
             continue;
-        snprintf(path, sizeof(path), "/proc/%s/comm", entry->d_name);
-        if (fs_read_at(AT_FDCWD, path, FS_SMALL_MAX, &comm, NULL, &e) == ERR_OK && strcmp(comm, name) == 0)
-            found = open_if_conmon((pid_t)atoi(entry->d_name), id);
+        if (!has_command_line(pid, rt->conmon_path, NULL, id) &&
+            !has_command_line(pid, rt->runtime_path, NULL, id))
+            continue;
+        /* Asked again once its number cannot be given to another. */
+        pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+        if (pidfd < 0 || (!has_command_line(pid, rt->conmon_path, NULL, id) &&
+                          !has_command_line(pid, rt->runtime_path, NULL, id)))
+            continue;
+        syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+        n++;
     }
     if (proc != NULL)
         closedir(proc);
-    return found;
+    return n;
 }

@@ -13,7 +13,7 @@
 
 enum { WORDS_LOG_MAX = 64 * 1024 }; /* a runtime that fails writes a line or two */
 
-/* ---- names and places ----------------------------------------------------------------------------- */
+/* ---- names and places ------------------------------------------------------------------------ */
 
 bool rt_id_valid(const char *id)
 {
@@ -65,7 +65,7 @@ bool rt_cgroup_path_valid(const char *path, const char *id)
            str_ends(path, id) && fs_path_is_safe(path + 1);
 }
 
-/* ---- the OCI runtime's command line ------------------------------------------------------------- */
+/* ---- the OCI runtime's command line ---------------------------------------------------------- */
 
 void rt_runtime_args(const struct rt *rt, const char *id, struct rt_runtime_args *ret)
 {
@@ -118,7 +118,7 @@ const struct rt_features *rt_features(const struct rt *rt)
     return &rt->features;
 }
 
-/* ---- opening and closing ------------------------------------------------------------------------- */
+/* ---- opening and closing --------------------------------------------------------------------- */
 
 static enum err_code check_options(const struct rt_options *o, struct err *e)
 {

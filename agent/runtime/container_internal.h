@@ -81,14 +81,14 @@ void rt_runtime_args(const struct rt *rt, const char *id, struct rt_runtime_args
 /* The runtime's last words in the bundle's log (its JSON lines), malloc'ed; NULL: none. */
 char *rt_runtime_words(const struct rt *rt, const char *id);
 
-/* ---- features.c -------------------------------------------------------------------------------- */
+/* ---- features.c ------------------------------------------------------------------------------ */
 enum err_code rt_features_probe(struct rt *rt, struct err *e) MUST_CHECK;
 /* "crun version 1.8.1\n..." -> name and version; false when it is not such a text. */
 bool rt_features_parse_version(const char *text, struct rt_features *ret);
 /* What the versions before `features` existed can do. */
 bool rt_features_known_rro(const struct rt_features *f);
 
-/* ---- exits.c ----------------------------------------------------------------------------------- */
+/* ---- exits.c --------------------------------------------------------------------------------- */
 enum err_code rt_exits_open(struct rt *rt, struct err *e) MUST_CHECK;
 void rt_exits_close(struct rt *rt);
 /* Takes the pidfd, also on failure. */
@@ -97,14 +97,18 @@ void rt_watch_remove(struct rt *rt, const char *id);
 struct rt_watch *rt_watch_find(struct rt *rt, const char *id);
 bool rt_pidfd_ended(int pidfd);
 
-/* ---- conmon.c ---------------------------------------------------------------------------------- */
+/* ---- conmon.c -------------------------------------------------------------------------------- */
 /*
  * A pidfd of the container's conmon, by conmon.pid and checked against its command line; -1: not running (or
  * nobody knows it).  *ret_pid may be NULL.
  */
 int rt_conmon_open(const struct rt *rt, const char *id, pid_t *ret_pid);
-/* The same by looking at every process, for a conmon that was started but had not written conmon.pid. */
-int rt_conmon_search(const struct rt *rt, const char *id);
+/*
+ * Kills whatever is at creating this container: its conmon, also one that has not written conmon.pid yet, and
+ * the OCI runtime below it, which dies with conmon but a moment later.  Looks at every process; returns how
+ * many there were, so again until 0.
+ */
+size_t rt_kill_creators(const struct rt *rt, const char *id);
 struct rt_conmon_args {
     const char *v[48];
     char runtime_args[RT_GLOBAL_ARGS][640];
@@ -118,8 +122,8 @@ enum err_code rt_conmon_parse_sync(const char *line, size_t n, pid_t *ret, struc
 /* The text without what crun and runc put before it when they log to a terminal or in logfmt; in place. */
 void rt_words_tidy(char *text);
 
-/* ---- bundle.c ---------------------------------------------------------------------------------- */
-#define RT_SUPERVISED "supervised" /* file of a bundle: complete, a conmon may have been started */
+/* ---- bundle.c -------------------------------------------------------------------------------- */
+#define RT_SUPERVISED "supervised" /* file of a bundle: a conmon may be at creating the container */
 #define RT_STARTED "started"       /* file of a bundle: when, in nanoseconds */
 struct rt_bundle_job {
     const struct rt *rt;
@@ -134,13 +138,13 @@ struct rt_bundle_removal {
 /* proc_call function: unmounts and removes; arg is a rt_bundle_removal. */
 enum err_code rt_bundle_remove(const void *arg, struct buf *out, struct err *e);
 
-/* ---- state.c ----------------------------------------------------------------------------------- */
+/* ---- state.c --------------------------------------------------------------------------------- */
 /* The moment the runtime let the container's init go: its exec.fifo vanished from the folder.  0: not yet, or
  * unknown. */
 int64_t rt_started_by_runtime(const struct rt *rt, const char *id);
 void rt_record_start(const struct rt *rt, const char *id);
 
-/* ---- spec_*.c ---------------------------------------------------------------------------------- */
+/* ---- spec_*.c -------------------------------------------------------------------------------- */
 struct rt_user {
     uint32_t uid, gid;
     uint32_t *gids; /* sorted, unique, with gid; free() */

@@ -32,8 +32,10 @@ struct rt_create_run {
     int start_fd, sync_fd; /* our ends; -1: closed */
     uv_poll_t sync_poll;
     struct buf sync;
-    bool conmon_over, answered;
-    struct err e; /* the first failure */
+    bool conmon_over;
+    bool answered; /* or closed the pipe without a word */
+    bool told;     /* it said how the runtime's create ended */
+    struct err e;  /* the first failure */
 };
 
 static void fail(struct rt_create_run *run, const struct err *e)
@@ -42,7 +44,7 @@ static void fail(struct rt_create_run *run, const struct err *e)
         run->e = *e;
 }
 
-/* ---- the end ------------------------------------------------------------------------------------------- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 static void close_sync(struct rt_create *c)
 {
@@ -75,11 +77,14 @@ static void watch(struct rt_create_run *run)
 static void finish(struct rt_create *c)
 {
     struct rt_create_run *run = c->run;
+    struct rt_path supervised = rt_container_file(run->rt, run->config->id, RT_SUPERVISED);
 
     c->op.state = CREATE_OVER;
     close_sync(c);
     if (run->start_fd >= 0)
         close(take_fd(&run->start_fd));
+    if (run->told) /* nobody is at it any more */
+        unlink(supervised.s);
     if (run->e.code == ERR_OK && c->op.why.code == ERR_OK)
         watch(run);
     else if (run->conmon_over)
@@ -98,8 +103,7 @@ static void on_over(struct op *op, const struct err *result)
     done(op, result);
 }
 
-/* ---- conmon ---------------------------------------------------------------------------------------------
- */
+/* ---- conmon ---------------------------------------------------------------------------------- */
 
 static void conmon_step(struct rt_create *c)
 {
@@ -159,8 +163,10 @@ static void on_sync(uv_poll_t *poll, int status, int events)
             fail(run, &e);
         } else if (newline == NULL) {
             return;
-        } else if (rt_conmon_parse_sync(run->sync.p, (size_t)(newline - run->sync.p), &pid, &e) != ERR_OK) {
-            fail(run, &e);
+        } else {
+            run->told = true;
+            if (rt_conmon_parse_sync(run->sync.p, (size_t)(newline - run->sync.p), &pid, &e) != ERR_OK)
+                fail(run, &e);
         }
     } else if (run->e.code == ERR_OK) {
         no_answer(run);
@@ -262,8 +268,7 @@ static enum err_code start_conmon(struct rt_create *c, struct err *e)
     return ERR_OK;
 }
 
-/* ---- bundle ----------------------------------------------------------------------------------------------
- */
+/* ---- bundle ---------------------------------------------------------------------------------- */
 
 static void on_bundle(struct op *op, const struct err *result)
 {

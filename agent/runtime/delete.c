@@ -54,12 +54,11 @@ static void step_later(struct rt_action *a)
     uv_timer_start(&run->timer, on_timer, run->pause_ms, 0);
 }
 
-/* ---- processes
- * ------------------------------------------------------------------------------------------------ */
+/* ---- processes ------------------------------------------------------------------------------- */
 
 static bool conmon_is_gone(struct rt_action_run *run)
 {
-    bool overdue = run->conmon_first || clock_mono_ms() - run->started_ms > CONMON_GRACE_MS;
+    bool overdue = run->never_created || clock_mono_ms() - run->started_ms > CONMON_GRACE_MS;
 
     if (run->conmon_fd >= 0 && rt_pidfd_ended(run->conmon_fd))
         close(take_fd(&run->conmon_fd));
@@ -81,30 +80,26 @@ static bool cgroup_is_empty(struct rt_action_run *run)
 
 static bool all_gone(struct rt_action_run *run)
 {
-    /* Both are asked in each round; a conmon that may be creating the container goes first. */
-    bool conmon_gone = conmon_is_gone(run);
+    bool conmon_gone;
 
-    if (!conmon_gone && run->conmon_first)
+    /* While somebody may be making the container, what is removed could come again. */
+    if (run->being_created && rt_kill_creators(run->rt, run->id) > 0)
         return false;
+    conmon_gone = conmon_is_gone(run);
     return cgroup_is_empty(run) && conmon_gone;
 }
 
 static void find_conmon(struct rt_action_run *run)
 {
     struct rt_path pid = rt_container_file(run->rt, run->id, "pid");
-    struct rt_path conmon_pid = rt_container_file(run->rt, run->id, "conmon.pid");
     struct rt_path supervised = rt_container_file(run->rt, run->id, RT_SUPERVISED);
 
-    run->conmon_first = access(pid.s, F_OK) != 0;
+    run->never_created = access(pid.s, F_OK) != 0;
+    run->being_created = run->never_created && access(supervised.s, F_OK) == 0;
     run->conmon_fd = rt_conmon_open(run->rt, run->id, NULL);
-    /* The agent was killed, or its create was, in the instant between the start of conmon and the first thing
-     * it writes. */
-    if (run->conmon_fd < 0 && access(conmon_pid.s, F_OK) != 0 && access(supervised.s, F_OK) == 0)
-        run->conmon_fd = rt_conmon_search(run->rt, run->id);
 }
 
-/* ---- files
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 static void on_removed(struct op *op, const struct err *result)
 {
@@ -137,8 +132,7 @@ static void remove_files(struct rt_action *a)
     proc_call_start(&run->files, &spec, run->rt->loop, on_removed, a);
 }
 
-/* ---- steps
- * ------------------------------------------------------------------------------------------------------ */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 static void on_runtime(struct op *op, const struct err *result)
 {

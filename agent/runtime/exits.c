@@ -20,7 +20,7 @@ bool rt_pidfd_ended(int pidfd)
     return poll(&p, 1, 0) == 1;
 }
 
-/* ---- closing ---------------------------------------------------------------------------------------- */
+/* ---- closing --------------------------------------------------------------------------------- */
 
 static void handle_closed(struct rt *rt)
 {
@@ -51,7 +51,7 @@ static void drop(struct rt *rt, struct rt_watch *w)
     w->pidfd = -1;
 }
 
-/* ---- watching --------------------------------------------------------------------------------------- */
+/* ---- watching -------------------------------------------------------------------------------- */
 
 struct rt_watch *rt_watch_find(struct rt *rt, const char *id)
 {
@@ -115,7 +115,7 @@ enum err_code rt_watch_add(struct rt *rt, const char *id, int pidfd, struct err 
     return ERR_OK;
 }
 
-/* ---- exit files -------------------------------------------------------------------------------------- */
+/* ---- exit files ------------------------------------------------------------------------------ */
 
 static void tell(struct rt *rt, const char *id)
 {

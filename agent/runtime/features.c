@@ -18,7 +18,7 @@ enum {
     PROBE_OUTPUT_MAX = 64 * 1024, /* runc's features have 8 KiB */
 };
 
-/* ---- asking the runtime ---------------------------------------------------------------------------- */
+/* ---- asking the runtime ---------------------------------------------------------------------- */
 
 struct probe {
     struct proc proc;
@@ -110,7 +110,7 @@ static bool runtime_has_rro(const struct rt *rt)
     return false;
 }
 
-/* ---- asking the kernel ----------------------------------------------------------------------------- */
+/* ---- asking the kernel ----------------------------------------------------------------------- */
 
 /* mount_setattr, Linux 5.12. */
 static bool kernel_has_rro(void)

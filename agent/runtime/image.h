@@ -3,8 +3,8 @@
  *
  *     <dir>/refs/<sha256 of name>.json   one file a name: {"name","id",...}; written atomically
  *     <dir>/images/<hex>.json            one record an image id (config digest): config, layers, size
- *     <dir>/layers/<hex>/                one unpacked layer (diff id), complete once the name is there;
- * read-only for all <dir>/tmp/                         what is under way; emptied by img_store_open()
+ *     <dir>/layers/<hex>/                one unpacked layer (diff id), complete once the name is there
+ *     <dir>/tmp/                         what is under way; emptied by img_store_open()
  *
  * Images are brought by `skopeo` into a temporary OCI layout and unpacked by `coracle-unpack` (hostile input:
  * a process of its own), one source at a time a name, several names in parallel.  Loop thread only.
@@ -51,9 +51,9 @@ struct img_store_options {
     const char *tmpfs_dir;   /* for auth files, 0700 */
     int ops_cgroup_fd;
     const char *ops_cgroup_procs;
-    uint64_t max_bytes; /* of one image, downloaded and unpacked each; 0: 16 GiB */
-    unsigned
-        max_parallel; /* brings at once, the others wait; 0: 3 as containerd: a skopeo takes 30 to 60 MB */
+    const char *registries_conf; /* skopeo's; NULL: the system's, /etc/containers/registries.conf */
+    uint64_t max_bytes;          /* of one image, downloaded and unpacked each; 0: 16 GiB */
+    unsigned max_parallel;       /* brings at once, others wait; 0: 3 as containerd (skopeo takes 30-60 MB) */
 };
 /*
  * Reads the records; what cannot be read is renamed to *.damaged and logged, layers that no image has and
@@ -61,13 +61,12 @@ struct img_store_options {
  */
 enum err_code img_store_open(struct img_store **ret, const struct img_store_options *o,
                              struct err *e) MUST_CHECK;
-/* Brings still under way are cancelled (their done runs); the memory goes with the last of them. NULL is
- * fine. */
+/* Brings under way are cancelled (their done runs); the memory goes with the last of them.  NULL is fine. */
 void img_store_close(struct img_store *s);
 
 /*
  * "busybox" -> "docker.io/library/busybox:latest" as Docker and kubelet do; "localhost/busybox:1",
- * "host:5000/a/b@sha256:..." stay. ERR_INVALID: does not parse.  ret: at least IMG_NAME_MAX bytes.
+ * "host:5000/a/b@sha256:..." stay.  ERR_INVALID: does not parse.  ret: at least IMG_NAME_MAX bytes.
  */
 #define IMG_NAME_MAX 512
 enum err_code img_normalise(const char *reference, char ret[IMG_NAME_MAX], struct err *e) MUST_CHECK;
@@ -101,7 +100,7 @@ struct img_bring { /* one pull or import; { 0 } before */
 
 /*
  * `source`: "docker://name" (registry) or a path to an OCI layout folder, an OCI archive or a docker archive
- * (told apart by content). `name`: what to call it; NULL: the names the archive holds (ERR_INVALID when it
+ * (told apart by content).  `name`: what to call it; NULL: the names the archive holds (ERR_INVALID when it
  * has none), the registry's name.
  *
  * A registry needs skopeo; folders and archives are read by coracle-unpack alone.  A pull first asks the

@@ -48,8 +48,8 @@ void img_bring_start_auth(struct img_bring *b, struct img_store *s, const char *
                           const char *auth_json, op_done_fn done, void *owner)
 {
     struct img_bring_run *run = calloc(1, sizeof(*run));
-    char full[IMG_NAME_MAX];
-    struct err e = {0};
+    char full[IMG_NAME_MAX] = "";
+    struct err e = { 0 };
 
     b->run = run;
     b->image = NULL;

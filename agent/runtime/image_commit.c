@@ -38,8 +38,7 @@ void img_found_free(struct img_job *j)
     j->n_found = 0;
 }
 
-/* ---- what coracle-unpack says
- * ---------------------------------------------------------------------------------------------------- */
+/* ---- what coracle-unpack says ---------------------------------------------------------------- */
 
 /* Believed no more than any other peer: it has read hostile input. */
 static enum err_code take_names(struct img_found *f, const json_t *names, struct err *e)
@@ -109,7 +108,7 @@ enum err_code img_take_names(struct img_job *j, const char *text, size_t n, stru
 bool img_take_failure(const char *text, size_t n, struct err *e)
 {
     json_auto_t *record = NULL;
-    struct err ignored = {0};
+    struct err ignored = { 0 };
     const char *why, *code;
 
     if (json_parse(text, n, IMG_RECORD_MAX, &record, "coracle-unpack", &ignored) != ERR_OK)
@@ -127,9 +126,7 @@ bool img_take_failure(const char *text, size_t n, struct err *e)
     return true;
 }
 
-/* ---- records
- * ----------------------------------------------------------------------------------------------------------------------
- */
+/* ---- records --------------------------------------------------------------------------------- */
 
 /* Takes the JSON value. */
 static enum err_code plan(struct img_job *j, int dir, const char *hex, json_t *value, struct err *e)
@@ -159,8 +156,8 @@ static json_t *name_record(const struct img_job *j, const struct img_found *f, c
     return NULL;
 }
 
-/* For registries the digest that the name has there (of an index, where there is one) is the image's, as
- * everywhere else. */
+/* The digest that the name has in the registry (an index's, where there is one) is the image's, as
+ * everywhere. */
 static enum err_code settle_digest(const struct img_job *j, struct img_image *image, struct err *e)
 {
     char *digest;

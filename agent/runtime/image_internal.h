@@ -33,7 +33,7 @@ TAILQ_HEAD(img_jobs, img_job);
 
 struct img_store {
     uv_loop_t *loop;
-    char *dir, *unpack_path, *skopeo_path, *tmpfs_dir, *ops_cgroup_procs;
+    char *dir, *unpack_path, *skopeo_path, *tmpfs_dir, *ops_cgroup_procs, *registries_conf;
     int ops_cgroup_fd;
     uint64_t max_bytes;
     unsigned max_parallel;
@@ -50,9 +50,7 @@ struct img_store {
     uv_timer_t usage; /* while something is being copied */
 };
 
-/* ---- image_record.c
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- image_record.c -------------------------------------------------------------------------- */
 /* "sha256:" + 64 lower-case hex digits. */
 bool img_digest_is_valid(const char *digest);
 /* From a record of ours or of coracle-unpack; everything is checked. ERR_INVALID, ERR_EXHAUSTED (memory). */
@@ -63,12 +61,9 @@ json_t *img_record_encode(const struct img_image *i);
 /* Name of a layer's folder: the last element of layer_dirs[n]. */
 const char *img_layer_name(const struct img_image *i, size_t n);
 
-/* ---- image_store.c
- * ------------------------------------------------------------------------------------------------------------
- */
+/* ---- image_store.c --------------------------------------------------------------------------- */
 struct img_entry *img_find(struct img_store *s, const char *id);
-/* Adds the image or finds the one that is there (whose record a manifest's digest may complete); NULL and *e:
- * full. */
+/* Adds the image, or finds the one that is there (whose digest it may complete); NULL and *e: full. */
 struct img_entry *img_keep(struct img_store *s, struct img_image *image, struct err *e) MUST_CHECK;
 /* Points a name to an entry. */
 enum err_code img_keep_name(struct img_store *s, const char *name, const char *file, const char *digest,
@@ -82,8 +77,7 @@ void img_trash(struct img_store *s, const char *name);
 /* Frees a closed store once nothing is under way. */
 void img_store_settle(struct img_store *s);
 
-/* ---- image_job.c: one source being brought, for one or several that wait for it
- * --------------------------------------------------- */
+/* ---- image_job.c: one source being brought, for one or several that wait for it -------------- */
 struct img_named { /* what a job found: a name and the file for it */
     char *name;
     char file[65];
@@ -145,11 +139,9 @@ void img_jobs_start(struct img_store *s);
 /* A running job has found this image. */
 bool img_job_holds(const struct img_store *s, const char *id);
 
-/* ---- image_skopeo.c
- * --------------------------------------------------------------------------------------------------------------
+/* ---- image_skopeo.c -------------------------------------------------------------------------- */
+/* A normalised name -> what skopeo takes; `digest` (may be NULL) replaces tag and digest.  NULL: no memory.
  */
-/* "docker://" source of a job -> what skopeo takes; NULL: no memory. `digest` (may be NULL) replaces tag and
- * digest. */
 char *img_skopeo_source(const char *reference, const char *digest);
 enum err_code img_skopeo_ask(struct img_job *j, op_done_fn done, struct err *e) MUST_CHECK;
 enum err_code img_skopeo_copy(struct img_job *j, op_done_fn done, struct err *e) MUST_CHECK;
@@ -158,9 +150,7 @@ void img_skopeo_error(const char *err_out, const char *name, struct err *e);
 /* Sizes of all downloads; stops what is over the limit. */
 void img_usage_tick(uv_timer_t *timer);
 
-/* ---- image_commit.c
- * ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- image_commit.c -------------------------------------------------------------------------- */
 /* What coracle-unpack printed -> j->found. */
 enum err_code img_take_result(struct img_job *j, const char *text, size_t n, struct err *e) MUST_CHECK;
 /* Its failure record -> *e; false: it is none. */

@@ -11,9 +11,7 @@
 
 static void job_step(struct img_job *j, struct err *e);
 
-/* ---- life
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 static void job_free(struct img_job *j)
 {
@@ -107,9 +105,7 @@ bool img_job_holds(const struct img_store *s, const char *id)
     return false;
 }
 
-/* ---- the end
- * ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 static json_t *all_names(const struct img_job *j)
 {
@@ -180,9 +176,7 @@ static void job_end(struct img_job *j, const struct err *e)
     img_store_settle(s);
 }
 
-/* ---- steps
- * --------------------------------------------------------------------------------------------------------------------
- */
+/* ---- steps ----------------------------------------------------------------------------------- */
 
 static enum err_code make_folder(struct img_job *j, struct err *e)
 {
@@ -222,7 +216,7 @@ static void on_proc_done(struct op *op, const struct err *result)
 static void run_unpack(struct img_job *j, const char *const *more)
 {
     struct img_store *s = j->store;
-    const char *argv[24] = {s->unpack_path};
+    const char *argv[24] = { s->unpack_path };
     char max[24];
     size_t n = 1;
 
@@ -238,13 +232,13 @@ static void run_unpack(struct img_job *j, const char *const *more)
         }
     }
     proc_start(&j->proc,
-               &(struct proc_spec){.name = "coracle-unpack",
-                                   .subject = j->key,
-                                   .argv = argv,
-                                   .stdout_max = IMG_RECORD_MAX,
-                                   .cgroup_fd = s->ops_cgroup_fd,
-                                   .cgroup_procs = s->ops_cgroup_procs,
-                                   .deadline_ms = IMG_BRING_DEADLINE_MS},
+               &(struct proc_spec){ .name = "coracle-unpack",
+                                    .subject = j->key,
+                                    .argv = argv,
+                                    .stdout_max = IMG_RECORD_MAX,
+                                    .cgroup_fd = s->ops_cgroup_fd,
+                                    .cgroup_procs = s->ops_cgroup_procs,
+                                    .deadline_ms = IMG_BRING_DEADLINE_MS },
                s->loop, on_proc_done, j);
 }
 
@@ -262,8 +256,9 @@ static void start_unpack(struct img_job *j, struct err *e)
         job_end(j, e);
         return;
     }
-    run_unpack(j, (const char *const[]){"--source", j->is_registry ? layout : j->source, "--work", work,
-                                        "--layers", layers, j->is_registry ? "--blobs" : NULL, blobs, NULL});
+    run_unpack(j,
+               (const char *const[]){ "--source", j->is_registry ? layout : j->source, "--work", work,
+                                      "--layers", layers, j->is_registry ? "--blobs" : NULL, blobs, NULL });
 }
 
 static void start_copy(struct img_job *j, struct err *e)
@@ -345,7 +340,7 @@ static void asked(struct img_job *j, struct err *e)
         return;
     } else if (take_present(j, entry, e) == ERR_OK) {
         j->state = JOB_NAME;
-        run_unpack(j, (const char *const[]){"--hash-name", j->name, NULL});
+        run_unpack(j, (const char *const[]){ "--hash-name", j->name, NULL });
         return;
     }
     job_end(j, e);
@@ -370,7 +365,7 @@ static void copied(struct img_job *j, struct err *e)
 
 static void unpacked(struct img_job *j, struct err *e)
 {
-    struct err why = {0};
+    struct err why = { 0 };
 
     if (e->code == ERR_OK) {
         if (img_take_result(j, j->proc.out.p, j->proc.out.n, e) == ERR_OK) {
@@ -432,9 +427,7 @@ static void job_step(struct img_job *j, struct err *e)
     }
 }
 
-/* ---- whose turn it is
- * ------------------------------------------------------------------------------------------------------------
- */
+/* ---- whose turn it is ------------------------------------------------------------------------ */
 
 static bool key_is_busy(const struct img_job *wanted)
 {
@@ -462,7 +455,7 @@ void img_jobs_start(struct img_store *s)
                 break;
             }
         if (next != NULL && s->running < s->max_parallel && !s->closing) {
-            struct err e = {0};
+            struct err e = { 0 };
 
             s->running++;
             job_step(next, &e);

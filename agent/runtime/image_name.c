@@ -114,17 +114,17 @@ static bool is_domain(struct str s)
 static struct str split_domain(struct str *name)
 {
     const char *slash = memchr(name->p, '/', name->n);
-    struct str first = {name->p, slash == NULL ? 0 : (size_t)(slash - name->p)};
+    struct str first = { name->p, slash == NULL ? 0 : (size_t)(slash - name->p) };
     bool is_host = first.n == 9 && memcmp(first.p, "localhost", 9) == 0;
 
     for (size_t i = 0; i < first.n; i++)
         is_host = is_host || first.p[i] == '.' || first.p[i] == ':' || isupper((unsigned char)first.p[i]);
     if (!is_host)
-        return (struct str){"docker.io", 9};
+        return (struct str){ "docker.io", 9 };
     name->n -= first.n + 1;
     name->p += first.n + 1;
     if (first.n == 15 && memcmp(first.p, "index.docker.io", 15) == 0)
-        return (struct str){"docker.io", 9};
+        return (struct str){ "docker.io", 9 };
     return first;
 }
 
@@ -132,7 +132,7 @@ static bool is_repository(struct str s)
 {
     for (;;) {
         const char *slash = memchr(s.p, '/', s.n);
-        struct str element = {s.p, slash == NULL ? s.n : (size_t)(slash - s.p)};
+        struct str element = { s.p, slash == NULL ? s.n : (size_t)(slash - s.p) };
 
         if (!is_path_element(element))
             return false;
@@ -148,7 +148,7 @@ static enum err_code check_digest(const char *reference, const char *digest, str
     static const struct {
         const char *prefix;
         size_t digits;
-    } known[] = {{"sha256:", 64}, {"sha384:", 96}, {"sha512:", 128}};
+    } known[] = { { "sha256:", 64 }, { "sha384:", 96 }, { "sha512:", 128 } };
 
     for (size_t i = 0; i < ARRAY_LEN(known); i++) {
         if (!str_starts(digest, known[i].prefix))
@@ -176,7 +176,7 @@ static bool is_tag(struct str s)
 enum err_code img_normalise(const char *reference, char ret[IMG_NAME_MAX], struct err *e)
 {
     const char *at = strchr(reference, '@'), *colon;
-    struct str name = {reference, at == NULL ? strlen(reference) : (size_t)(at - reference)}, tag = {0},
+    struct str name = { reference, at == NULL ? strlen(reference) : (size_t)(at - reference) }, tag = { 0 },
                domain;
     buf_auto out = BUF_INIT(IMG_NAME_MAX - 1);
 
@@ -190,7 +190,7 @@ enum err_code img_normalise(const char *reference, char ret[IMG_NAME_MAX], struc
     /* The last colon begins a tag unless a slash follows: then it was a port. */
     colon = memrchr(name.p, ':', name.n);
     if (colon != NULL && memchr(colon, '/', (size_t)(name.p + name.n - colon)) == NULL) {
-        tag = (struct str){colon + 1, name.n - (size_t)(colon + 1 - name.p)};
+        tag = (struct str){ colon + 1, name.n - (size_t)(colon + 1 - name.p) };
         name.n = (size_t)(colon - name.p);
         if (!is_tag(tag))
             return bad(reference, "invalid reference format", e);

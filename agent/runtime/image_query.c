@@ -65,7 +65,7 @@ static struct img_entry *find_id(struct img_store *s, const char *reference)
 static struct img_entry *find(struct img_store *s, const char *reference, struct img_name **ret_name)
 {
     char full[IMG_NAME_MAX];
-    struct err ignored = {0};
+    struct err ignored = { 0 };
     struct img_entry *entry;
 
     *ret_name = NULL;
@@ -88,9 +88,7 @@ struct img_image *img_lookup(struct img_store *s, const char *reference)
     return entry == NULL ? NULL : img_ref(entry->image);
 }
 
-/* ---- the list
- * ---------------------------------------------------------------------------------------------------------------
- */
+/* ---- the list -------------------------------------------------------------------------------- */
 
 static int by_name(const struct img_name *a, const struct img_name *b)
 {
@@ -128,9 +126,7 @@ json_t *img_list(struct img_store *s)
     return list;
 }
 
-/* ---- removal
- * -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- removal --------------------------------------------------------------------------------- */
 
 static enum err_code unlink_record(int dir, const char *hex, struct err *e)
 {

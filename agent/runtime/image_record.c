@@ -15,9 +15,7 @@ const char *img_layer_name(const struct img_image *i, size_t n)
     return strrchr(i->layer_dirs.v[n], '/') + 1;
 }
 
-/* ---- life
- * -------------------------------------------------------------------------------------------------------------------
- */
+/* ---- life ------------------------------------------------------------------------------------ */
 
 struct img_image *img_ref(struct img_image *i)
 {
@@ -49,9 +47,7 @@ void img_unref(struct img_image *i)
     free(i);
 }
 
-/* ---- from JSON
- * ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- from JSON ------------------------------------------------------------------------------- */
 
 static enum err_code take_string(const json_t *record, const char *key, char **ret, struct err *e)
 {
@@ -151,9 +147,7 @@ enum err_code img_record_decode(const json_t *record, const char *store_dir, str
     return ERR_OK;
 }
 
-/* ---- to JSON
- * --------------------------------------------------------------------------------------------------------------------
- */
+/* ---- to JSON --------------------------------------------------------------------------------- */
 
 static bool put_strings(json_t *record, const char *key, const struct img_strs *s)
 {

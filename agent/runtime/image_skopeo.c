@@ -15,9 +15,7 @@ static const char open_policy[] = "{\"default\":[{\"type\":\"insecureAcceptAnyth
 
 enum { DIGEST_LINE_MAX = 256, FATAL_MAX = 400, ARGS_MAX = 24, ENV_MAX = 16 };
 
-/* ---- command lines
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- command lines --------------------------------------------------------------------------- */
 
 char *img_skopeo_source(const char *reference, const char *digest)
 {
@@ -67,9 +65,8 @@ static void command_done(struct command *c)
  */
 static void set_environment(struct command *c, const char *work)
 {
-    static const char *const passed[] = {"HTTP_PROXY",    "HTTPS_PROXY",  "NO_PROXY",
-                                         "http_proxy",    "https_proxy",  "no_proxy",
-                                         "SSL_CERT_FILE", "SSL_CERT_DIR", "CONTAINERS_REGISTRIES_CONF"};
+    static const char *const passed[] = { "HTTP_PROXY",  "HTTPS_PROXY", "NO_PROXY",      "http_proxy",
+                                          "https_proxy", "no_proxy",    "SSL_CERT_FILE", "SSL_CERT_DIR" };
 
     c->env[c->n_env++] = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
     c->env[c->n_env++] = own(c, str_printf("HOME=%s", work));
@@ -84,12 +81,16 @@ static void begin_command(struct command *c, struct img_job *j, const char *verb
 {
     const struct img_store *s = j->store;
     const char *work = own(c, str_printf("%s/tmp/%s", s->dir, j->tmp));
-    struct err ignored = {0};
+    struct err ignored = { 0 };
 
     set_environment(c, work);
     arg(c, s->skopeo_path);
     arg(c, "--tmpdir");
     arg(c, work);
+    if (s->registries_conf != NULL) {
+        arg(c, "--registries-conf");
+        arg(c, s->registries_conf);
+    }
     if (access(SYSTEM_POLICY, R_OK) != 0) {
         const char *policy = own(c, str_printf("%s/policy.json", work));
 
@@ -113,14 +114,14 @@ static enum err_code run_command(struct command *c, struct img_job *j, const cha
         return err_nomem(e);
     }
     proc_start(&j->proc,
-               &(struct proc_spec){.name = name,
-                                   .subject = j->key,
-                                   .argv = c->argv,
-                                   .env = c->env,
-                                   .stdout_max = out_max,
-                                   .cgroup_fd = s->ops_cgroup_fd,
-                                   .cgroup_procs = s->ops_cgroup_procs,
-                                   .deadline_ms = IMG_BRING_DEADLINE_MS},
+               &(struct proc_spec){ .name = name,
+                                    .subject = j->key,
+                                    .argv = c->argv,
+                                    .env = c->env,
+                                    .stdout_max = out_max,
+                                    .cgroup_fd = s->ops_cgroup_fd,
+                                    .cgroup_procs = s->ops_cgroup_procs,
+                                    .deadline_ms = IMG_BRING_DEADLINE_MS },
                s->loop, done, j);
     command_done(c);
     return ERR_OK;
@@ -129,7 +130,7 @@ static enum err_code run_command(struct command *c, struct img_job *j, const cha
 /* What is asked of the registry: the source's own name, which --name may have covered. */
 static const char *reference_of(const struct img_job *j, char full[IMG_NAME_MAX])
 {
-    struct err ignored = {0};
+    struct err ignored = { 0 };
     const char *given = j->source + strlen("docker://");
 
     return img_normalise(given, full, &ignored) == ERR_OK ? full
@@ -138,7 +139,7 @@ static const char *reference_of(const struct img_job *j, char full[IMG_NAME_MAX]
 
 enum err_code img_skopeo_ask(struct img_job *j, op_done_fn done, struct err *e)
 {
-    struct command c = {0};
+    struct command c = { 0 };
     char full[IMG_NAME_MAX];
 
     begin_command(&c, j, "inspect");
@@ -155,7 +156,7 @@ enum err_code img_skopeo_ask(struct img_job *j, op_done_fn done, struct err *e)
 
 enum err_code img_skopeo_copy(struct img_job *j, op_done_fn done, struct err *e)
 {
-    struct command c = {0};
+    struct command c = { 0 };
     char full[IMG_NAME_MAX];
 
     begin_command(&c, j, "copy");
@@ -176,9 +177,7 @@ enum err_code img_skopeo_copy(struct img_job *j, op_done_fn done, struct err *e)
     return run_command(&c, j, "skopeo copy", 4096, done, e);
 }
 
-/* ---- what went wrong
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- what went wrong ------------------------------------------------------------------------- */
 
 /* time="..." level=fatal msg="Error parsing ...: \"quoted\"" -> the message, unquoted. */
 static bool fatal_message(const char *text, char ret[FATAL_MAX + 1])
@@ -208,17 +207,17 @@ void img_skopeo_error(const char *err_out, const char *name, struct err *e)
         const char *words;
         enum err_code code;
     } known[] = {
-        {"unauthorized", ERR_UNAUTHENTICATED},
-        {"authentication required", ERR_UNAUTHENTICATED},
-        {"requested access to the resource is denied", ERR_UNAUTHENTICATED},
-        {"invalid username/password", ERR_UNAUTHENTICATED},
-        {"manifest unknown", ERR_NOT_FOUND},
-        {"name unknown", ERR_NOT_FOUND},
-        {"repository name not known", ERR_NOT_FOUND},
-        {"no image found", ERR_NOT_FOUND},
-        {"no space left on device", ERR_EXHAUSTED},
-        {"is rejected by policy", ERR_PERMISSION},
-        {"rejected by policy", ERR_PERMISSION},
+        { "unauthorized", ERR_UNAUTHENTICATED },
+        { "authentication required", ERR_UNAUTHENTICATED },
+        { "requested access to the resource is denied", ERR_UNAUTHENTICATED },
+        { "invalid username/password", ERR_UNAUTHENTICATED },
+        { "manifest unknown", ERR_NOT_FOUND },
+        { "name unknown", ERR_NOT_FOUND },
+        { "repository name not known", ERR_NOT_FOUND },
+        { "no image found", ERR_NOT_FOUND },
+        { "no space left on device", ERR_EXHAUSTED },
+        { "is rejected by policy", ERR_PERMISSION },
+        { "rejected by policy", ERR_PERMISSION },
     };
     char message[FATAL_MAX + 1];
     enum err_code code = ERR_UNAVAILABLE; /* networks and registries come back */
@@ -240,9 +239,7 @@ void img_skopeo_error(const char *err_out, const char *name, struct err *e)
     err_set(e, code, "pull %.200s: %s", name, message);
 }
 
-/* ---- how much has come
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- how much has come ----------------------------------------------------------------------- */
 
 /* Bytes of the files below; folders three deep (a pull's, its layout, blobs/sha256), so an end is certain. */
 static uint64_t bytes_below(int dir, const char *name, int depth)
@@ -285,7 +282,7 @@ void img_usage_tick(uv_timer_t *timer)
 {
     struct img_store *s = timer->data;
     const uint64_t shared = bytes_below(s->tmp_fd, "blobs", 2);
-    struct err full = {0}, large = {0};
+    struct err full = { 0 }, large = { 0 };
     struct img_job *j, *next;
     struct statvfs fs;
 

@@ -10,9 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* ---- rubbish
- * ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- rubbish --------------------------------------------------------------------------------- */
 
 struct trash { /* belongs to itself: the store may be gone before it is */
     struct work work;
@@ -65,11 +63,15 @@ static void trash_leftover(struct img_store *s, const char *name)
         img_trash(s, away);
 }
 
-/* Calls fn for each entry of an open folder but "." and "..". */
+/*
+ * Calls fn for each entry of a folder but "." and "..".  The list is read first: fn renames, and some file
+ * systems show a renamed entry again, for ever.
+ */
 static void each_entry(struct img_store *s, int dir, void (*fn)(struct img_store *s, const char *name))
 {
     int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    buf_auto names = BUF_INIT(64u << 20);
     struct dirent *entry;
 
     if (d == NULL) {
@@ -79,8 +81,10 @@ static void each_entry(struct img_store *s, int dir, void (*fn)(struct img_store
     }
     while ((entry = readdir(d)) != NULL)
         if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            fn(s, entry->d_name);
+            buf_add(&names, entry->d_name, strlen(entry->d_name) + 1);
     closedir(d);
+    for (const char *name = names.p; name < names.p + names.n; name += strlen(name) + 1)
+        fn(s, name);
 }
 
 static bool layer_is_used(const struct img_store *s, const char *name)
@@ -113,9 +117,7 @@ void img_collect(struct img_store *s)
         each_entry(s, s->layers_fd, collect_layer);
 }
 
-/* ---- the tables
- * -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- the tables ------------------------------------------------------------------------------ */
 
 struct img_entry *img_find(struct img_store *s, const char *id)
 {
@@ -210,9 +212,7 @@ enum err_code img_keep_name(struct img_store *s, const char *name, const char *f
     return ERR_OK;
 }
 
-/* ---- reading the records
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- reading the records --------------------------------------------------------------------- */
 
 /* A record that cannot be used is kept for people to look at, out of the way; the next start does not see it.
  */
@@ -261,7 +261,7 @@ static void load_image(struct img_store *s, const char *file)
 {
     scoped(img_unref) struct img_image *image = NULL;
     json_auto_t *record = NULL;
-    struct err e = {0};
+    struct err e = { 0 };
     char hex[65];
 
     if (!record_name(file, hex)) {
@@ -283,7 +283,7 @@ static void load_name(struct img_store *s, const char *file)
     json_auto_t *record = NULL;
     const char *name, *id, *digest;
     char hex[65], full[IMG_NAME_MAX];
-    struct err e = {0};
+    struct err e = { 0 };
 
     if (!record_name(file, hex)) {
         if (file[0] == '.')
@@ -305,9 +305,7 @@ static void load_name(struct img_store *s, const char *file)
     set_aside(s->refs_fd, file, &e);
 }
 
-/* ---- open and close
- * ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- open and close -------------------------------------------------------------------------- */
 
 static int open_part(int dir, const char *name, struct err *e)
 {
@@ -352,7 +350,7 @@ static void store_free(struct img_store *s)
 {
     struct img_entry *entry, *next_entry;
     struct img_name *name, *next_name;
-    const int fds[] = {s->refs_fd, s->images_fd, s->layers_fd, s->tmp_fd};
+    const int fds[] = { s->refs_fd, s->images_fd, s->layers_fd, s->tmp_fd };
 
     HASH_ITER (hh, s->names, name, next_name)
         img_drop_name(s, name);
@@ -366,6 +364,7 @@ static void store_free(struct img_store *s)
     free(s->skopeo_path);
     free(s->tmpfs_dir);
     free(s->ops_cgroup_procs);
+    free(s->registries_conf);
     free(s);
 }
 
@@ -382,6 +381,7 @@ enum err_code img_store_open(struct img_store **ret, const struct img_store_opti
     s->skopeo_path = copy(o->skopeo_path, &failed);
     s->tmpfs_dir = copy(o->tmpfs_dir, &failed);
     s->ops_cgroup_procs = copy(o->ops_cgroup_procs, &failed);
+    s->registries_conf = copy(o->registries_conf, &failed);
     s->ops_cgroup_fd = o->ops_cgroup_fd;
     s->max_bytes = o->max_bytes > 0 ? o->max_bytes : IMG_DEFAULT_BYTES;
     s->max_parallel = o->max_parallel > 0 ? o->max_parallel : IMG_DEFAULT_PARALLEL;

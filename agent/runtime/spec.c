@@ -41,7 +41,7 @@ static json_t *string_array(const char *const *v, size_t n)
     return list;
 }
 
-/* ---- process ---------------------------------------------------------------------------------------- */
+/* ---- process --------------------------------------------------------------------------------- */
 
 static int oom_score_adj(const struct rt *rt, const struct rt_config *c)
 {
@@ -121,7 +121,7 @@ static enum err_code build_process(const struct rt *rt, const struct rt_config *
     return code;
 }
 
-/* ---- linux ------------------------------------------------------------------------------------------ */
+/* ---- linux ----------------------------------------------------------------------------------- */
 
 static bool add_namespace(json_t *list, const char *type, const char *path)
 {

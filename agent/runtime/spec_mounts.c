@@ -104,7 +104,7 @@ static enum err_code append_default(const struct default_mount *m, bool privileg
     return append(mounts, m->destination, m->type, m->source, options, e);
 }
 
-/* ---- volumes ---------------------------------------------------------------------------------------- */
+/* ---- volumes --------------------------------------------------------------------------------- */
 
 struct shared_search {
     const char *path;

@@ -42,7 +42,7 @@ struct resolving {
     const char *seccomp_arch; /* NULL likewise */
 };
 
-/* ---- conditions ----------------------------------------------------------------------------------- */
+/* ---- conditions ------------------------------------------------------------------------------ */
 
 static bool has_cap(const struct resolving *r, const json_t *name)
 {
@@ -98,7 +98,7 @@ static bool applies(const struct resolving *r, const json_t *rule)
     return kernel == NULL || !kernel_is_older(r, kernel);
 }
 
-/* ---- translation ---------------------------------------------------------------------------------- */
+/* ---- translation ----------------------------------------------------------------------------- */
 
 static int errno_number(const char *name)
 {
@@ -216,7 +216,7 @@ enum err_code rt_seccomp_convert(const json_t *profile, const struct rt_seccomp_
     return ERR_OK;
 }
 
-/* ---- which profile -------------------------------------------------------------------------------- */
+/* ---- which profile --------------------------------------------------------------------------- */
 
 static const struct api_seccomp *wanted(const struct rt_config *c, enum api_seccomp_type *ret_type)
 {

@@ -18,7 +18,7 @@ enum {
 };
 #define ID_MAX INT64_C(2147483647) /* the range that containerd and runc accept */
 
-/* ---- what is asked for ------------------------------------------------------------------------- */
+/* ---- what is asked for ----------------------------------------------------------------------- */
 
 enum user_kind { USER_ID, USER_NAME };
 struct wanted_user {
@@ -106,7 +106,7 @@ enum err_code rt_user_check_non_root(const struct rt_config *c, struct err *e)
     return ERR_OK;
 }
 
-/* ---- the image's accounts ---------------------------------------------------------------------- */
+/* ---- the image's accounts -------------------------------------------------------------------- */
 
 /* "" when there is no such file.  Nothing but a regular file is opened: the image decides what lies there. */
 static enum err_code read_accounts(int rootfs_fd, const char *path, char **ret, struct err *e)
@@ -194,7 +194,7 @@ static struct account find_account(char *passwd, const struct wanted_user *user)
     return (struct account){ .home = "" };
 }
 
-/* ---- groups -------------------------------------------------------------------------------------- */
+/* ---- groups ---------------------------------------------------------------------------------- */
 
 static enum err_code add_group(struct rt_user *u, uint32_t gid, struct err *e)
 {
@@ -260,22 +260,23 @@ void rt_user_done(struct rt_user *u)
 {
     free(u->gids);
     free(u->home);
-    *u = (struct rt_user){0};
+    *u = (struct rt_user){ 0 };
 }
 
 /*
- * uid: runAsUser, else the image's USER.  gid: runAsGroup, else the primary group that the image's /etc/passwd gives
- * the user, else 0.  The primary group is always among the supplementary ones; those of the image's /etc/group are left
- * out under supplementalGroupsPolicy Strict.
+ * uid: runAsUser, else the image's USER.  gid: runAsGroup, else the primary group that the image's
+ * /etc/passwd gives the user, else 0.  The primary group is always among the supplementary ones; those of the
+ * image's /etc/group are left out under supplementalGroupsPolicy Strict.
  */
-enum err_code rt_user_choose(const struct rt_config *c, char *passwd, char *group, struct rt_user *ret, struct err *e)
+enum err_code rt_user_choose(const struct rt_config *c, char *passwd, char *group, struct rt_user *ret,
+                             struct err *e)
 {
     const struct api_pod_security *p = c->pod_security;
     const int64_t *uid = wanted_id(c, false), *gid = wanted_id(c, true);
     bool strict = p != NULL && str_eq(p->supplemental_groups_policy, "Strict");
-    struct wanted_user user = {.kind = USER_ID};
+    struct wanted_user user = { .kind = USER_ID };
     struct account account;
-    struct rt_user u = {0};
+    struct rt_user u = { 0 };
 
     if (uid != NULL)
         user.id = *uid;
@@ -283,7 +284,8 @@ enum err_code rt_user_choose(const struct rt_config *c, char *passwd, char *grou
         return e->code;
     account = find_account(passwd, &user);
     if (user.kind == USER_NAME && !account.found)
-        return err_set(e, ERR_NOT_FOUND, "unable to find user %s: no matching entries in passwd file", user.name);
+        return err_set(e, ERR_NOT_FOUND, "unable to find user %s: no matching entries in passwd file",
+                       user.name);
 
     u.uid = user.kind == USER_NAME ? account.uid : (uint32_t)user.id;
     u.gid = gid != NULL ? (uint32_t)*gid : account.gid;

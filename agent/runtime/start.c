@@ -7,8 +7,7 @@
 
 enum { START_DEADLINE_MS = 60000 }; /* 5 ms, unless the machine is on its knees */
 
-/* ---- shared with delete
- * -------------------------------------------------------------------------------------- */
+/* ---- shared with delete ---------------------------------------------------------------------- */
 
 static void on_over(struct op *op, const struct err *result)
 {
@@ -77,8 +76,7 @@ void rt_action_call_runtime(struct rt_action *a, const char *name, const char *c
     proc_start(&run->proc, &spec, run->rt->loop, done, a);
 }
 
-/* ---- start
- * --------------------------------------------------------------------------------------------------- */
+/* ---- start ----------------------------------------------------------------------------------- */
 
 static void on_abort(struct op *op)
 {

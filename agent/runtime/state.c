@@ -44,8 +44,7 @@ static bool read_number(struct rt_path path, int64_t min, int64_t max, int64_t *
     return parse_i64(text, min, max, ret, "number", &e) == ERR_OK;
 }
 
-/* ---- start time ------------------------------------------------------------------------------------------
- */
+/* ---- start time ------------------------------------------------------------------------------ */
 
 int64_t rt_started_by_runtime(const struct rt *rt, const char *id)
 {
@@ -76,8 +75,7 @@ static int64_t started_ns(const struct rt *rt, const char *id)
     return rt_started_by_runtime(rt, id); /* the agent was killed before it could write that down */
 }
 
-/* ---- identity --------------------------------------------------------------------------------------------
- */
+/* ---- identity -------------------------------------------------------------------------------- */
 
 static bool copy_text(const json_t *meta, const char *key, char *ret, size_t size)
 {
@@ -112,8 +110,7 @@ bool rt_identity(struct rt *rt, const char *id, struct rt_identity *ret)
     return true;
 }
 
-/* ---- state ------------------------------------------------------------------------------------------------
- */
+/* ---- state ----------------------------------------------------------------------------------- */
 
 /* conmon's own notice, or the kernel's count as long as the cgroup is there. */
 static bool oom_killed(struct rt *rt, const char *id)
@@ -206,8 +203,7 @@ void rt_adopt(struct rt *rt, const char *id)
                  F_ERR(&e));
 }
 
-/* ---- list
- * -------------------------------------------------------------------------------------------------- */
+/* ---- list ------------------------------------------------------------------------------------ */
 
 struct ids {
     char **v;

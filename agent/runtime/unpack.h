@@ -3,16 +3,16 @@
  * hostile input, so they are parsed in a process of its own that has given away what it does not need, and
  * never by the daemon.
  *
- *     coracle-unpack --source PATH --work DIR --layers DIR [--blobs DIR] [--name NAME] [--platform
- * OS/ARCH[/VARIANT]]
- *                    [--max-bytes N] [--max-entries N] [--reserve-bytes N]
+ *     coracle-unpack --source PATH --work DIR --layers DIR [--blobs DIR] [--name NAME]
+ *                    [--platform OS/ARCH[/VARIANT]] [--max-bytes N] [--max-entries N] [--reserve-bytes N]
  *     coracle-unpack --hash-name NAME
  *
  *     --source     an OCI layout folder, or an OCI archive or a docker archive (tar, tar+gzip, tar+zstd);
- * told apart by content: index.json makes it an OCI layout, else manifest.json a docker archive.  What holds
- * both (docker save since version 25) is read as OCI, because there every part has a digest.
- *     --work       an empty folder for what is under way, on the file system of --layers; the caller removes
- * it afterwards
+ *                  told apart by content: index.json makes it an OCI layout, else manifest.json a docker
+ *                  archive.  What holds both (docker save since version 25) is read as OCI, because there
+ *                  every part has a digest.
+ *     --work       an empty folder for what is under way, on the file system of --layers; the caller
+ *                  removes it afterwards
  *     --layers     the store's layers: <hex of the diff id>/, complete as soon as the name is there
  *     --blobs      blobs of the layout, when they are not in <source>/blobs (skopeo --dest-shared-blob-dir)
  *     --name       what to call the image; ERR_INVALID when the source holds several
@@ -20,9 +20,9 @@
  *     --hash-name  only prints {"names":[{"name","ref"}]} for a name
  *
  * Success, exit status 0, one line on standard output:
- *     {"images":[{"id","digest","names":[{"name","ref"}],"layers":[diff ids, lowest
- * first],"sizeBytes","created",
- *                 "env":[],"entrypoint":[],"cmd":[],"user","workingDir","stopSignal"}],"skippedDevices":N}
+ *     {"images":[{"id","digest","names":[{"name","ref"}],"layers":[diff ids, lowest first],"sizeBytes",
+ *                 "created","env":[],"entrypoint":[],"cmd":[],"user","workingDir","stopSignal"}],
+ *      "skippedDevices":N}
  * `names` are normalised (img_normalise), `ref` is the SHA-256 of the name (file name below refs/).  Failure,
  * exit status 1: {"error":text,"code":err_code_name()} and the same text on standard error.  Nothing is added
  * to --layers then, except whole, verified layers.
@@ -48,7 +48,8 @@
 #define UNPACK_MAX_BYTES (16ull << 30) /* default; larger than any image that a node of ours should hold */
 #define UNPACK_MAX_ENTRIES 1000000     /* default; a whole Debian desktop has 300,000 files */
 #define UNPACK_RESERVE_BYTES                                                                                 \
-    (64u << 20)                    /* default; what a full disk must still leave the agent for its records */
+    (64u << 20)                    /* default; what a full disk must leave the agent for its records         \
+                                    */
 #define UNPACK_MAX_LAYERS 128      /* Docker's limit is 127; overlayfs takes 500 */
 #define UNPACK_MAX_IMAGES 64       /* of one archive; docker save takes a list */
 #define UNPACK_MAX_NAMES 64        /* of one image */
@@ -57,20 +58,18 @@
 #define UNPACK_MAX_PARTS 20000     /* files in an archive: a blob each, and docker's old three a layer */
 #define UNPACK_DIGEST_SIZE 72      /* "sha256:" + 64 + NUL */
 
-/* ---- what one run may use up, all layers and the archive around them together
- * ------------------------------------- */
+/* ---- what one run may use up, all layers and the archive around them together ---------------- */
 struct unpack_budget {
     uint64_t bytes, entries; /* left */
     uint64_t reserve;        /* free bytes that must remain on the file system */
     uint64_t until_check;    /* bytes that may be written before free space is looked at again */
 };
-/* About to write n more bytes on fd's file system. ERR_EXHAUSTED: over the limit or too little space is left.
+/* About to write n more bytes on fd's file system. ERR_EXHAUSTED: over the limit, or too little space left.
  */
 enum err_code unpack_spend_bytes(struct unpack_budget *b, int fd, uint64_t n, struct err *e) MUST_CHECK;
 enum err_code unpack_spend_entry(struct unpack_budget *b, struct err *e) MUST_CHECK;
 
-/* ---- digests (unpack_digest.c)
- * -------------------------------------------------------------------------------------- */
+/* ---- digests (unpack_digest.c) --------------------------------------------------------------- */
 struct unpack_hash; /* SHA-256 under way */
 enum err_code unpack_hash_new(struct unpack_hash **ret, struct err *e) MUST_CHECK;
 enum err_code unpack_hash_add(struct unpack_hash *h, const void *data, size_t n, struct err *e) MUST_CHECK;
@@ -86,8 +85,7 @@ static inline const char *unpack_digest_hex(const char *digest) /* of a valid on
     return digest + 7;
 }
 
-/* ---- the source: a folder with the image's parts (unpack_source.c)
- * --------------------------------------------------- */
+/* ---- the source: a folder with the image's parts (unpack_source.c) --------------------------- */
 struct unpack_source {
     int root;        /* holds index.json or manifest.json */
     int blobs;       /* holds sha256/<hex>; -1: a docker archive without */
@@ -108,8 +106,7 @@ int unpack_source_blob(const struct unpack_source *s, const char *digest, struct
 enum err_code unpack_source_json(const struct unpack_source *s, const char *digest, int64_t size,
                                  const char *what, json_t **ret, struct err *e) MUST_CHECK;
 
-/* ---- images of a source (unpack_layout.c, unpack_docker.c, unpack_config.c)
- * -------------------------------------------- */
+/* ---- images of a source (unpack_layout.c, unpack_docker.c, unpack_config.c) ------------------ */
 struct unpack_layer {
     char diff_id[UNPACK_DIGEST_SIZE]; /* of the uncompressed tar */
     char digest[UNPACK_DIGEST_SIZE];  /* of the blob; "": a docker archive's file, which has none */
@@ -155,12 +152,11 @@ enum err_code unpack_docker_read(const struct unpack_source *s, const struct unp
 enum err_code unpack_config_read(const json_t *config, const struct unpack_platform *p,
                                  struct unpack_image *image, struct err *e) MUST_CHECK;
 
-/* ---- one tar stream onto the disk (unpack_stream.c, unpack_apply.c, unpack_path.c)
- * --------------------------------------- */
+/* ---- one tar stream onto the disk (unpack_stream.c, unpack_apply.c, unpack_path.c) ----------- */
 enum unpack_kind {
     UNPACK_LAYER,   /* owners, modes, times, xattrs, whiteouts */
-    UNPACK_ARCHIVE, /* the archive around an image: plain files (0600), folders (0700) and links, nothing else
-                       kept */
+    UNPACK_ARCHIVE, /* the archive around an image: plain files (0600), folders (0700), links; no more is kept
+                     */
 };
 
 struct unpack_result {
@@ -178,8 +174,7 @@ enum err_code unpack_stream(int fd, const char *digest, int64_t size, const char
                             enum unpack_kind kind, struct unpack_budget *budget, struct unpack_result *ret,
                             struct err *e) MUST_CHECK;
 
-/* unpack_path - resolving the names in a tar below `root`, one element at a time, never through a symbolic
- * link. */
+/* unpack_path - resolves the names in a tar below `root`, one element at a time, never through a symlink. */
 struct unpack_path {
     int root;
     int dir;           /* folder of the last path, may equal root */
@@ -189,14 +184,14 @@ void unpack_path_init(struct unpack_path *p, int root);
 void unpack_path_forget(struct unpack_path *p); /* after a folder was replaced; also the destructor */
 /*
  * Cleans a name from outside into ret (4097 bytes): leading "/" and "./" and doubled or trailing slashes go.
- * ERR_INVALID: a
- * ".." element, an element over 255 bytes, over 4096 in all.  "" is the root itself.
+ * ERR_INVALID: a ".." element, an element over 255 bytes, over 4096 in all.  "" is the root itself.
  */
 enum err_code unpack_path_clean(const char *name, char *ret, struct err *e) MUST_CHECK;
 /*
  * The folder that holds the last element of a cleaned, non-empty path: a borrowed descriptor, valid until the
- * next call; *ret_leaf points into `path`.  Missing folders are made (0755, root's; *spend is asked for each)
- * when `make`; else ERR_NOT_FOUND.  ERR_INVALID when the path goes through something that is not a folder.
+ * next call; *ret_leaf points into `path`.  Missing folders are made when `make` (0755 and root's, whatever a
+ * lower layer says of them: a layer is unpacked once for all images; *spend is asked for each), else
+ * ERR_NOT_FOUND.  ERR_INVALID when the path goes through something that is not a folder.
  */
 int unpack_path_parent(struct unpack_path *p, const char *path, bool make, struct unpack_budget *spend,
                        const char **ret_leaf, struct err *e) MUST_CHECK;
@@ -208,18 +203,18 @@ enum err_code unpack_apply_new(struct unpack_apply **ret, int root, enum unpack_
                                struct unpack_budget *budget, struct err *e) MUST_CHECK;
 /*
  * One entry of the tar `a`.  Rules for layers (beside those of unpack_path):
- *   - a later entry replaces an earlier one of that name, folder onto folder merges; owner, mode (with
- * setuid: the store is closed to other users of the host), times, user.* and security.capability are kept,
- * other attributes dropped, so that no layer can say trusted.overlay.*;
+ *   - a later entry replaces an earlier one of that name, folder onto folder merges;
+ *   - owner, mode (with setuid: the store is closed to other users of the host), times, user.* and
+ *     security.capability are kept; other attributes are dropped, so no layer can say trusted.overlay.*;
  *   - ".wh.<name>" becomes overlayfs' whiteout (device 0/0), ".wh..wh..opq" trusted.overlay.opaque; other
- * ".wh..wh." names are aufs' bookkeeping and left out.  A whiteout never hides what this same layer brings;
- *   - hard links only to what this layer brought before, never to a folder or a whiteout; symbolic links are
- * stored as they are;
+ *     ".wh..wh." names are aufs' bookkeeping and left out.  A whiteout never hides what its own layer brings;
+ *   - hard links only to what this layer brought before, never to a folder or a whiteout;
+ *   - symbolic links are stored as they are;
  *   - device nodes: containerd makes them all and trusts the device cgroup; here only those that every
- * container gets by the OCI runtime specification (null, zero, full, random, urandom, tty) are made, for
- * chroots inside images.  Others are left out, and counted unless they are below /dev, where the container's
- * own tmpfs covers them: no container may open them anyway, and so no layer plants a node for a disk on the
- * host.  Sockets cannot stand in a tar.
+ *     container gets by the OCI runtime specification (null, zero, full, random, urandom, tty) are made, for
+ *     chroots inside images.  Others are left out, and counted unless they are below /dev, where the
+ *     container's own tmpfs covers them: no container may open them anyway, and so no layer plants a node for
+ *     a disk on the host.  Sockets cannot stand in a tar.
  */
 enum err_code unpack_apply_entry(struct unpack_apply *u, struct archive *a, struct archive_entry *entry,
                                  struct err *e) MUST_CHECK;
@@ -232,8 +227,7 @@ SCOPE_DEFINE(struct unpack_apply, unpack_apply_free)
 /* Error text of a libarchive call that failed: ERR_INVALID, or ERR_EXHAUSTED when memory ended. */
 enum err_code unpack_archive_error(struct archive *a, const char *what, struct err *e);
 
-/* ---- layers into the store (unpack_store.c)
- * ------------------------------------------------------------------------------ */
+/* ---- layers into the store (unpack_store.c) -------------------------------------------------- */
 struct unpack_store {
     int work, layers;
     unsigned n_done; /* layers unpacked by this run */
@@ -248,14 +242,13 @@ enum err_code unpack_store_image(struct unpack_store *st, const struct unpack_so
                                  struct unpack_image *image, struct unpack_budget *budget,
                                  struct err *e) MUST_CHECK;
 
-/* ---- confinement (unpack_confine.c)
- * --------------------------------------------------------------------------------------- */
+/* ---- confinement (unpack_confine.c) ---------------------------------------------------------- */
 /*
  * Gives away what parsing does not need; called once everything outside is open.  Always: no_new_privs, no
  * core, rlimits, capabilities down to CHOWN DAC_OVERRIDE FOWNER FSETID MKNOD SETFCAP SYS_ADMIN (the last for
- * trusted.* attributes alone). Where the kernel has it: Landlock (5.19: reads `source` and `blobs`, writes
+ * trusted.* attributes alone).  Where the kernel has it: Landlock (5.19: reads `source` and `blobs`, writes
  * `work` and `layers`) and a seccomp filter that forbids sockets, programs, processes, mounts, namespaces,
- * modules and every device number but the few above. ERR_*: only what cannot fail on a working kernel; what
+ * modules and every device number but the few above.  ERR_*: only what cannot fail on a working kernel; what
  * an old one lacks is left out.
  */
 struct unpack_confine {

@@ -59,16 +59,14 @@ void unpack_apply_free(struct unpack_apply *u)
     free(u);
 }
 
-/* ---- what stands there already
- * ---------------------------------------------------------------------------------------- */
+/* ---- what stands there already --------------------------------------------------------------- */
 
 static bool is_whiteout(const struct stat *st)
 {
     return S_ISCHR(st->st_mode) && st->st_rdev == makedev(0, 0);
 }
 
-/* Makes room for the entry; a folder that meets a folder stays and *ret_exists says so (NULL: no folder
- * comes). */
+/* Makes room for the entry; a folder that meets a folder stays: *ret_exists (NULL: it is no folder). */
 static enum err_code clear_place(struct unpack_apply *u, struct place *at, bool *ret_exists, struct err *e)
 {
     struct stat st;
@@ -92,8 +90,7 @@ static enum err_code clear_place(struct unpack_apply *u, struct place *at, bool 
     return ERR_OK;
 }
 
-/* ---- kinds of entries
- * --------------------------------------------------------------------------------------------------- */
+/* ---- kinds of entries ------------------------------------------------------------------------ */
 
 static enum err_code remember_time(struct unpack_apply *u, const char *path, struct timespec mtime,
                                    struct err *e)
@@ -107,7 +104,7 @@ static enum err_code remember_time(struct unpack_apply *u, const char *path, str
         u->times = grown;
         u->cap_times = cap;
     }
-    u->times[u->n_times] = (struct folder_time){.path = strdup(path), .mtime = mtime};
+    u->times[u->n_times] = (struct folder_time){ .path = strdup(path), .mtime = mtime };
     if (u->times[u->n_times].path == NULL)
         return err_nomem(e);
     u->n_times++;
@@ -118,7 +115,7 @@ static enum err_code apply_folder(struct unpack_apply *u, struct place *at, stru
                                   struct err *e)
 {
     const bool is_root = at->path[0] == '\0';
-    struct unpack_meta meta = {0};
+    struct unpack_meta meta = { 0 };
     bool exists = is_root;
     fd_auto fd = -1;
 
@@ -145,7 +142,7 @@ static enum err_code apply_folder(struct unpack_apply *u, struct place *at, stru
 static enum err_code apply_file(struct unpack_apply *u, struct place *at, struct archive *a,
                                 struct archive_entry *entry, struct err *e)
 {
-    struct unpack_meta meta = {0};
+    struct unpack_meta meta = { 0 };
     int64_t size = archive_entry_size_is_set(entry) ? archive_entry_size(entry) : 0;
     fd_auto fd = -1;
 
@@ -175,7 +172,7 @@ static enum err_code apply_symlink(struct unpack_apply *u, struct place *at, str
                                    struct err *e)
 {
     const char *target = archive_entry_symlink(entry);
-    struct unpack_meta meta = {0};
+    struct unpack_meta meta = { 0 };
 
     if (target == NULL || target[0] == '\0')
         return err_set(e, ERR_INVALID, "symbolic link \"%.200s\" has no target", at->path);
@@ -225,7 +222,7 @@ static enum err_code apply_hardlink(struct unpack_apply *u, struct place *at, co
 
     if (e->code == ERR_NOT_FOUND) {
         if (below_dev(path) && below_dev(at->path)) { /* a second name of a device that was left out */
-            *e = (struct err){0};
+            *e = (struct err){ 0 };
             return ERR_OK;
         }
         return err_set(e, ERR_INVALID,
@@ -240,7 +237,7 @@ static enum err_code apply_node(struct unpack_apply *u, struct place *at, struct
                                 struct err *e)
 {
     const mode_t type = archive_entry_filetype(entry);
-    struct unpack_meta meta = {0};
+    struct unpack_meta meta = { 0 };
     dev_t device = 0;
 
     if (type == AE_IFCHR || type == AE_IFBLK) {
@@ -265,9 +262,7 @@ static enum err_code apply_node(struct unpack_apply *u, struct place *at, struct
     return unpack_set_time(at->dir, at->leaf, meta.mtime, at->path, e);
 }
 
-/* ---- whiteouts
- * ----------------------------------------------------------------------------------------------------------
- */
+/* ---- whiteouts ------------------------------------------------------------------------------- */
 
 static enum err_code make_opaque(int dir, const char *name, const char *path, struct err *e)
 {
@@ -313,16 +308,14 @@ static enum err_code check_parents(const char *path, bool *ret_skip, struct err 
     return ERR_OK;
 }
 
-/* ---- one entry
- * ------------------------------------------------------------------------------------------------------------
- */
+/* ---- one entry ------------------------------------------------------------------------------- */
 
 enum err_code unpack_apply_entry(struct unpack_apply *u, struct archive *a, struct archive_entry *entry,
                                  struct err *e)
 {
     const char *name = archive_entry_pathname(entry), *link = archive_entry_hardlink(entry);
     const mode_t type = archive_entry_filetype(entry);
-    struct place at = {0};
+    struct place at = { 0 };
     bool skip = false;
 
     if (unpack_spend_entry(u->budget, e) != ERR_OK)
@@ -375,7 +368,7 @@ enum err_code unpack_apply_finish(struct unpack_apply *u, struct unpack_result *
 {
     for (size_t i = u->n_times; i-- > 0;) {
         const struct folder_time *t = &u->times[i];
-        struct err lost = {0};
+        struct err lost = { 0 };
         const char *leaf = ".";
         int dir = u->path.root;
         fd_auto fd = -1;

@@ -6,9 +6,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-/* ---- platforms
- * ------------------------------------------------------------------------------------------------------------
- */
+/* ---- platforms ------------------------------------------------------------------------------- */
 
 void unpack_platform_host(struct unpack_platform *ret)
 {
@@ -16,21 +14,21 @@ void unpack_platform_host(struct unpack_platform *ret)
         const char *machine;
         struct unpack_platform platform;
     } known[] = {
-        {"x86_64", {"linux", "amd64", ""}},
-        {"aarch64", {"linux", "arm64", "v8"}},
-        {"armv7l", {"linux", "arm", "v7"}},
-        {"armv6l", {"linux", "arm", "v6"}},
-        {"armv8l", {"linux", "arm", "v7"}},
-        {"riscv64", {"linux", "riscv64", ""}},
-        {"ppc64le", {"linux", "ppc64le", ""}},
-        {"s390x", {"linux", "s390x", ""}},
-        {"i686", {"linux", "386", ""}},
-        {"i586", {"linux", "386", ""}},
-        {"loongarch64", {"linux", "loong64", ""}},
+        { "x86_64", { "linux", "amd64", "" } },
+        { "aarch64", { "linux", "arm64", "v8" } },
+        { "armv7l", { "linux", "arm", "v7" } },
+        { "armv6l", { "linux", "arm", "v6" } },
+        { "armv8l", { "linux", "arm", "v7" } },
+        { "riscv64", { "linux", "riscv64", "" } },
+        { "ppc64le", { "linux", "ppc64le", "" } },
+        { "s390x", { "linux", "s390x", "" } },
+        { "i686", { "linux", "386", "" } },
+        { "i586", { "linux", "386", "" } },
+        { "loongarch64", { "linux", "loong64", "" } },
     };
     struct utsname u;
 
-    *ret = (struct unpack_platform){.os = "linux", .arch = "unknown"};
+    *ret = (struct unpack_platform){ .os = "linux", .arch = "unknown" };
     if (uname(&u) != 0)
         return;
     snprintf(ret->arch, sizeof(ret->arch), "%.15s", u.machine); /* mostly the same word */
@@ -41,7 +39,7 @@ void unpack_platform_host(struct unpack_platform *ret)
 
 enum err_code unpack_platform_parse(const char *text, struct unpack_platform *ret, struct err *e)
 {
-    struct unpack_platform p = {0};
+    struct unpack_platform p = { 0 };
     int n = 0;
 
     if (sscanf(text, "%15[a-z0-9]/%15[a-z0-9]%n/%15[a-z0-9]%n", p.os, p.arch, &n, p.variant, &n) < 2 ||
@@ -52,8 +50,7 @@ enum err_code unpack_platform_parse(const char *text, struct unpack_platform *re
     return ERR_OK;
 }
 
-/* ---- the configuration
- * ------------------------------------------------------------------------------------------------------- */
+/* ---- the configuration ----------------------------------------------------------------------- */
 
 static enum err_code check_platform(const json_t *config, const struct unpack_platform *p, struct err *e)
 {

@@ -1,6 +1,7 @@
 #include "agent/runtime/unpack.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/capability.h>
 #include <linux/filter.h>
@@ -30,7 +31,7 @@
 #define CPU_SECONDS_MAX 1800
 
 const struct unpack_device unpack_devices[] = {
-    {1, 3}, {1, 5}, {1, 7}, {1, 8}, {1, 9}, {5, 0}, /* null zero full random urandom tty */
+    { 1, 3 }, { 1, 5 }, { 1, 7 }, { 1, 8 }, { 1, 9 }, { 5, 0 }, /* null zero full random urandom tty */
 };
 const size_t unpack_n_devices = sizeof(unpack_devices) / sizeof(unpack_devices[0]);
 
@@ -46,17 +47,15 @@ static void limit(int what, uint64_t most)
     setrlimit(what, &now); /* lowering always works */
 }
 
-/* ---- capabilities
- * ------------------------------------------------------------------------------------------------------------
- */
+/* ---- capabilities ---------------------------------------------------------------------------- */
 
 static enum err_code drop_capabilities(struct err *e)
 {
-    static const int kept[] = {CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER,   CAP_FSETID,
-                               CAP_MKNOD, CAP_SETFCAP,      CAP_SYS_ADMIN};
-    struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
-    struct __user_cap_data_struct data[2] = {0};
-    uint32_t wanted[2] = {0};
+    static const int kept[] = { CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER,   CAP_FSETID,
+                                CAP_MKNOD, CAP_SETFCAP,      CAP_SYS_ADMIN };
+    struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+    struct __user_cap_data_struct data[2] = { 0 };
+    uint32_t wanted[2] = { 0 };
 
     for (size_t i = 0; i < ARRAY_LEN(kept); i++)
         wanted[kept[i] / 32] |= 1u << (kept[i] % 32);
@@ -77,9 +76,7 @@ static enum err_code drop_capabilities(struct err *e)
     return ERR_OK;
 }
 
-/* ---- Landlock
- * ------------------------------------------------------------------------------------------------------------------
- */
+/* ---- Landlock -------------------------------------------------------------------------------- */
 
 #define READ_RIGHTS (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
 #define WRITE_RIGHTS                                                                                         \
@@ -92,7 +89,7 @@ static enum err_code drop_capabilities(struct err *e)
 
 static enum err_code allow(int ruleset, int fd, uint64_t rights, struct err *e)
 {
-    struct landlock_path_beneath_attr rule = {.allowed_access = rights, .parent_fd = fd};
+    struct landlock_path_beneath_attr rule = { .allowed_access = rights, .parent_fd = fd };
     struct stat st;
 
     if (fd < 0)
@@ -106,8 +103,9 @@ static enum err_code allow(int ruleset, int fd, uint64_t rights, struct err *e)
 
 static enum err_code restrict_paths(const struct unpack_confine *c, struct err *e)
 {
-    struct landlock_ruleset_attr attr = {.handled_access_fs = HANDLED_RIGHTS};
+    struct landlock_ruleset_attr attr = { .handled_access_fs = HANDLED_RIGHTS };
     fd_auto ruleset = -1;
+    fd_auto proc = SANITIZED ? open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1; /* the leak checker's */
 
     /* The first version (5.13) forbids every rename to another folder, and naming a layer is one. */
     if (syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION) < 2)
@@ -118,16 +116,15 @@ static enum err_code restrict_paths(const struct unpack_confine *c, struct err *
     if (allow(ruleset, c->source, READ_RIGHTS, e) != ERR_OK ||
         allow(ruleset, c->blobs, READ_RIGHTS, e) != ERR_OK ||
         allow(ruleset, c->work, WRITE_RIGHTS, e) != ERR_OK ||
-        allow(ruleset, c->layers, WRITE_RIGHTS, e) != ERR_OK)
+        allow(ruleset, c->layers, WRITE_RIGHTS, e) != ERR_OK ||
+        allow(ruleset, proc, READ_RIGHTS, e) != ERR_OK)
         return e->code;
     if (syscall(SYS_landlock_restrict_self, ruleset, 0) != 0)
         return err_sys(e, errno, "landlock: enter");
     return ERR_OK;
 }
 
-/* ---- seccomp
- * --------------------------------------------------------------------------------------------------------------------
- */
+/* ---- seccomp --------------------------------------------------------------------------------- */
 
 #if defined(__x86_64__)
 #define ARCH AUDIT_ARCH_X86_64
@@ -142,77 +139,32 @@ static enum err_code restrict_paths(const struct unpack_confine *c, struct err *
  * What CAP_SYS_ADMIN and a hostile archive could be combined to, and what no archive reader does.  A list of
  * what is forbidden, not of what is allowed: the C library and libarchive may change what they call.
  */
+/* clang-format off */
 static const int forbidden[] = {
-    SYS_execve,
-    SYS_execveat,
-    SYS_clone,
-    SYS_clone3,
-    SYS_ptrace,
-    SYS_process_vm_readv,
-    SYS_process_vm_writev,
-    SYS_kill,
-    SYS_pidfd_open,
-    SYS_pidfd_getfd,
-    SYS_pidfd_send_signal,
-    SYS_kcmp,
-    SYS_socket,
-    SYS_socketpair,
-    SYS_connect,
-    SYS_bind,
-    SYS_mount,
-    SYS_umount2,
-    SYS_pivot_root,
-    SYS_chroot,
-    SYS_open_tree,
-    SYS_move_mount,
-    SYS_fsopen,
-    SYS_fsconfig,
-    SYS_fsmount,
-    SYS_fspick,
-    SYS_mount_setattr,
-    SYS_unshare,
-    SYS_setns,
-    SYS_open_by_handle_at,
-    SYS_quotactl,
-    SYS_swapon,
-    SYS_swapoff,
-    SYS_bpf,
-    SYS_perf_event_open,
-    SYS_userfaultfd,
-    SYS_io_uring_setup,
-    SYS_fanotify_init,
-    SYS_init_module,
-    SYS_finit_module,
-    SYS_delete_module,
-    SYS_kexec_load,
-    SYS_reboot,
-    SYS_syslog,
-    SYS_acct,
-    SYS_sethostname,
-    SYS_setdomainname,
-    SYS_settimeofday,
-    SYS_clock_settime,
-    SYS_adjtimex,
-    SYS_clock_adjtime,
-    SYS_keyctl,
-    SYS_add_key,
-    SYS_request_key,
-    SYS_lookup_dcookie,
-    SYS_vhangup,
+    /* other programs and processes */
+    SYS_execve, SYS_execveat, SYS_clone, SYS_clone3, SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev,
+    SYS_kill, SYS_pidfd_open, SYS_pidfd_getfd, SYS_pidfd_send_signal, SYS_kcmp,
+    /* the network */
+    SYS_socket, SYS_socketpair, SYS_connect, SYS_bind,
+    /* file systems and namespaces */
+    SYS_mount, SYS_umount2, SYS_pivot_root, SYS_chroot, SYS_open_tree, SYS_move_mount, SYS_fsopen, SYS_fsconfig,
+    SYS_fsmount, SYS_fspick, SYS_mount_setattr, SYS_unshare, SYS_setns, SYS_open_by_handle_at, SYS_quotactl,
+    SYS_swapon, SYS_swapoff, SYS_fanotify_init, SYS_acct,
+    /* the kernel */
+    SYS_bpf, SYS_perf_event_open, SYS_userfaultfd, SYS_io_uring_setup, SYS_init_module, SYS_finit_module,
+    SYS_delete_module, SYS_kexec_load, SYS_reboot, SYS_syslog, SYS_sethostname, SYS_setdomainname, SYS_settimeofday,
+    SYS_clock_settime, SYS_adjtimex, SYS_clock_adjtime, SYS_keyctl, SYS_add_key, SYS_request_key, SYS_vhangup,
 #ifdef SYS_fork /* not on newer architectures */
-    SYS_fork,
-    SYS_vfork,
-    SYS_mknod,
+    SYS_fork, SYS_vfork, SYS_mknod,
 #endif
 #ifdef SYS_kexec_file_load
     SYS_kexec_file_load,
 #endif
 #ifdef __x86_64__
-    SYS_iopl,
-    SYS_ioperm,
-    SYS_modify_ldt,
+    SYS_iopl, SYS_ioperm, SYS_modify_ldt,
 #endif
 };
+/* clang-format on */
 
 enum { FILTER_MAX = 256 };
 
@@ -248,7 +200,7 @@ static uint32_t device_word(struct unpack_device d)
 static enum err_code filter_calls(struct err *e)
 {
     const uint32_t no = SECCOMP_RET_ERRNO | EPERM;
-    struct filter f = {0};
+    struct filter f = { 0 };
     struct sock_fprog prog;
 
     /* Another architecture's calls (32 bit) have other numbers: none of them. */
@@ -275,7 +227,7 @@ static enum err_code filter_calls(struct err *e)
 
     if (f.n == FILTER_MAX)
         return err_set(e, ERR_INTERNAL, "the seccomp filter is too long");
-    prog = (struct sock_fprog){.len = f.n, .filter = f.v};
+    prog = (struct sock_fprog){ .len = f.n, .filter = f.v };
     /* EINVAL: a kernel without; the other layers still stand. */
     if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog, 0, 0) != 0 && errno != EINVAL)
         return err_sys(e, errno, "enter the seccomp filter");

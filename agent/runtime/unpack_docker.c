@@ -6,9 +6,11 @@
 #include <string.h>
 
 /*
- * docker save, before version 25:  manifest.json = [{"Config": "<id>.json", "RepoTags": ["a:1"], "Layers":
- * ["<x>/layer.tar"]}] Its layers are plain tars without a digest of their own: the diff ids of the
- * configuration vouch for them.
+ * docker save, before version 25:
+ *
+ *     manifest.json = [{"Config": "<id>.json", "RepoTags": ["a:1"], "Layers": ["<x>/layer.tar"]}]
+ *
+ * Its layers are plain tars without a digest of their own: the configuration's diff ids vouch for them.
  */
 
 /* "<64 hex>.json" or ".../<64 hex>": where the name is a digest, it must be the right one. */

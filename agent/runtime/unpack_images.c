@@ -22,7 +22,7 @@ void unpack_images_done(struct unpack_images *images)
     for (size_t i = 0; i < images->n; i++)
         image_done(&images->v[i]);
     free(images->v);
-    *images = (struct unpack_images){0};
+    *images = (struct unpack_images){ 0 };
 }
 
 struct unpack_image *unpack_images_add(struct unpack_images *images, struct err *e)
@@ -39,7 +39,7 @@ struct unpack_image *unpack_images_add(struct unpack_images *images, struct err 
         return NULL;
     }
     images->v = grown;
-    images->v[images->n] = (struct unpack_image){0};
+    images->v[images->n] = (struct unpack_image){ 0 };
     return &images->v[images->n++];
 }
 
@@ -74,7 +74,7 @@ static bool holds(const struct unpack_source *s, const char *name)
 enum err_code unpack_images_read(const struct unpack_source *s, const struct unpack_platform *p,
                                  struct unpack_images *ret, struct err *e)
 {
-    struct unpack_images images = {0};
+    struct unpack_images images = { 0 };
     enum err_code code;
 
     if (holds(s, "index.json"))

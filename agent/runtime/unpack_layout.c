@@ -19,9 +19,7 @@ struct layout {
     struct buf others; /* platforms that were passed over, for the message */
 };
 
-/* ---- descriptors
- * ------------------------------------------------------------------------------------------------------------
- */
+/* ---- descriptors ----------------------------------------------------------------------------- */
 
 static enum err_code check_descriptor(const json_t *d, const char *what, const char **ret_digest,
                                       int64_t *ret_size, struct err *e)
@@ -74,9 +72,7 @@ static enum err_code nothing_suits(const struct layout *l, struct err *e)
     return err_set(e, ERR_NOT_FOUND, "no image for %s/%s", l->platform->os, l->platform->arch);
 }
 
-/* ---- manifests
- * ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- manifests ------------------------------------------------------------------------------- */
 
 static enum err_code check_layer_type(const char *type, struct err *e)
 {
@@ -183,9 +179,7 @@ static enum err_code resolve(struct layout *l, const json_t *descriptor, unsigne
     return best == NULL ? nothing_suits(l, e) : resolve(l, best, depth + 1, ret, e);
 }
 
-/* ---- the index at the top
- * ---------------------------------------------------------------------------------------------------------
- */
+/* ---- the index at the top -------------------------------------------------------------------- */
 
 static bool is_image_type(const char *type)
 {
@@ -235,7 +229,7 @@ static enum err_code read_index(struct layout *l, const json_t *index, struct er
 enum err_code unpack_layout_read(const struct unpack_source *s, const struct unpack_platform *p,
                                  struct unpack_images *ret, struct err *e)
 {
-    struct layout l = {.source = s, .platform = p, .images = ret, .others = BUF_INIT(256)};
+    struct layout l = { .source = s, .platform = p, .images = ret, .others = BUF_INIT(256) };
     json_auto_t *index = NULL;
     str_auto text = NULL;
     fd_auto fd = -1;

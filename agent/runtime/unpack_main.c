@@ -29,22 +29,23 @@ struct folders {
 static enum err_code parse_options(int argc, char **argv, struct options *o, struct err *e)
 {
     static const struct option known[] = {
-        {"source", required_argument, NULL, 's'},
-        {"work", required_argument, NULL, 'w'},
-        {"layers", required_argument, NULL, 'l'},
-        {"blobs", required_argument, NULL, 'b'},
-        {"name", required_argument, NULL, 'n'},
-        {"platform", required_argument, NULL, 'p'},
-        {"max-bytes", required_argument, NULL, 'B'},
-        {"max-entries", required_argument, NULL, 'E'},
-        {"reserve-bytes", required_argument, NULL, 'R'},
-        {"hash-name", required_argument, NULL, 'h'},
-        {NULL, 0, NULL, 0},
+        { "source", required_argument, NULL, 's' },
+        { "work", required_argument, NULL, 'w' },
+        { "layers", required_argument, NULL, 'l' },
+        { "blobs", required_argument, NULL, 'b' },
+        { "name", required_argument, NULL, 'n' },
+        { "platform", required_argument, NULL, 'p' },
+        { "max-bytes", required_argument, NULL, 'B' },
+        { "max-entries", required_argument, NULL, 'E' },
+        { "reserve-bytes", required_argument, NULL, 'R' },
+        { "hash-name", required_argument, NULL, 'h' },
+        { NULL, 0, NULL, 0 },
     };
     int c;
 
-    *o = (struct options){
-        .max_bytes = UNPACK_MAX_BYTES, .max_entries = UNPACK_MAX_ENTRIES, .reserve = UNPACK_RESERVE_BYTES};
+    *o = (struct options){ .max_bytes = UNPACK_MAX_BYTES,
+                           .max_entries = UNPACK_MAX_ENTRIES,
+                           .reserve = UNPACK_RESERVE_BYTES };
     unpack_platform_host(&o->platform);
     opterr = 0;
     while ((c = getopt_long(argc, argv, "", known, NULL)) != -1) {
@@ -94,9 +95,7 @@ static enum err_code parse_options(int argc, char **argv, struct options *o, str
     return ERR_OK;
 }
 
-/* ---- the record
- * -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- the record ------------------------------------------------------------------------------ */
 
 static enum err_code add_name(json_t *names, const char *name, struct err *e)
 {
@@ -133,9 +132,7 @@ static enum err_code add_image(json_t *images, struct unpack_image *image, struc
     return json_array_append(images, image->record) == 0 ? ERR_OK : err_nomem(e);
 }
 
-/* ---- the run
- * ----------------------------------------------------------------------------------------------------------------------
- */
+/* ---- the run --------------------------------------------------------------------------------- */
 
 static enum err_code open_folder(const char *path, const char *option, int *ret, struct err *e)
 {
@@ -179,13 +176,13 @@ static enum err_code settle_names(const struct options *o, struct unpack_images 
 static enum err_code bring(const struct options *o, const struct folders *f, struct unpack_source *source,
                            struct unpack_images *images, json_t *record, struct err *e)
 {
-    const struct unpack_confine confine = {.source = f->source,
-                                           .blobs = f->blobs,
-                                           .work = f->work,
-                                           .layers = f->layers,
-                                           .max_bytes = o->max_bytes};
-    struct unpack_budget budget = {.bytes = o->max_bytes, .entries = o->max_entries, .reserve = o->reserve};
-    struct unpack_store store = {.work = f->work, .layers = f->layers};
+    const struct unpack_confine confine = { .source = f->source,
+                                            .blobs = f->blobs,
+                                            .work = f->work,
+                                            .layers = f->layers,
+                                            .max_bytes = o->max_bytes };
+    struct unpack_budget budget = { .bytes = o->max_bytes, .entries = o->max_entries, .reserve = o->reserve };
+    struct unpack_store store = { .work = f->work, .layers = f->layers };
     json_t *list = json_array();
 
     if (list == NULL || json_object_set_new(record, "images", list) != 0)
@@ -206,9 +203,9 @@ static enum err_code bring(const struct options *o, const struct folders *f, str
 
 static enum err_code run(const struct options *o, json_t *record, struct err *e)
 {
-    struct folders f = {-1, -1, -1, -1};
-    struct unpack_source source = {-1, -1, false};
-    struct unpack_images images = {0};
+    struct folders f = { -1, -1, -1, -1 };
+    struct unpack_source source = { -1, -1, false };
+    struct unpack_images images = { 0 };
 
     if (o->hash_name != NULL)
         return hash_name(o->hash_name, record, e);
@@ -238,7 +235,7 @@ int main(int argc, char **argv)
 {
     json_auto_t *record = json_object(), *failure = NULL;
     struct options o;
-    struct err e = {0};
+    struct err e = { 0 };
 
     umask(0);                       /* modes are set exactly */
     signal(SIGXFSZ, SIG_IGN);       /* RLIMIT_FSIZE: an error of write() that gets our text */

@@ -21,17 +21,16 @@ enum err_code unpack_meta_read(struct unpack_meta *ret, struct archive_entry *en
         .uid = (uid_t)uid,
         .gid = (gid_t)gid,
         .mode = archive_entry_perm(entry) & 07777,
-        .mtime = {.tv_sec = archive_entry_mtime(entry), .tv_nsec = archive_entry_mtime_nsec(entry)},
+        .mtime = { .tv_sec = archive_entry_mtime(entry), .tv_nsec = archive_entry_mtime_nsec(entry) },
     };
     if (!archive_entry_mtime_is_set(entry))
-        ret->mtime = (struct timespec){0};
+        ret->mtime = (struct timespec){ 0 };
     if (ret->mtime.tv_nsec < 0 || ret->mtime.tv_nsec > 999999999)
         ret->mtime.tv_nsec = 0;
     return ERR_OK;
 }
 
-/* trusted.* steers overlayfs, system.* is ACLs that no image relies on, other security.* belongs to the
- * host's policy. */
+/* trusted.* steers overlayfs, system.* is ACLs, which no image relies on, other security.* is the host's. */
 static bool attribute_is_kept(const char *name)
 {
     if (strcmp(name, "security.capability") == 0)
@@ -69,7 +68,7 @@ enum err_code unpack_meta_apply(const struct unpack_meta *m, int fd, struct arch
 enum err_code unpack_set_time(int fd, const char *leaf, struct timespec mtime, const char *path,
                               struct err *e)
 {
-    const struct timespec times[2] = {mtime, mtime};
+    const struct timespec times[2] = { mtime, mtime };
     int failed = leaf == NULL ? futimens(fd, times) : utimensat(fd, leaf, times, AT_SYMLINK_NOFOLLOW);
 
     if (failed != 0)

@@ -1,6 +1,6 @@
 /*
  * unpack_node - what is written onto one file or folder that a tar entry made: data, owner, mode, attributes,
- * time. All on descriptors; `path` is for messages.
+ * time.  All on descriptors; `path` is for messages.
  */
 #ifndef AGENT_RUNTIME_UNPACK_NODE_H
 #define AGENT_RUNTIME_UNPACK_NODE_H
@@ -16,8 +16,8 @@ struct unpack_meta {
 /* ERR_INVALID: owner out of range. */
 enum err_code unpack_meta_read(struct unpack_meta *ret, struct archive_entry *entry, const char *path,
                                struct err *e) MUST_CHECK;
-/* Owner, then mode (chown clears setuid), then the attributes that are kept (chown clears capabilities, too).
- * Not the time. */
+/* Owner, then mode (chown clears setuid), then the kept attributes (chown clears capabilities); not the time.
+ */
 enum err_code unpack_meta_apply(const struct unpack_meta *m, int fd, struct archive_entry *entry,
                                 const char *path, struct err *e) MUST_CHECK;
 /* Of fd (leaf NULL), or of the leaf in the folder fd without following it. */

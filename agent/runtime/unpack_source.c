@@ -34,7 +34,7 @@ static int take_apart(int source, int work, struct unpack_budget *budget, struct
 enum err_code unpack_source_open(struct unpack_source *ret, int source, int work, int blobs,
                                  struct unpack_budget *budget, struct err *e)
 {
-    struct unpack_source s = {.root = -1, .blobs = -1};
+    struct unpack_source s = { .root = -1, .blobs = -1 };
     struct stat st;
 
     if (fstat(source, &st) != 0)

@@ -30,7 +30,7 @@ static enum err_code unpack_layer(struct unpack_store *st, const struct unpack_s
                                   const struct unpack_layer *layer, const char *work_name,
                                   struct unpack_budget *budget, struct err *e)
 {
-    struct unpack_result result = {0};
+    struct unpack_result result = { 0 };
     fd_auto root = -1, fd = -1;
     char size[24];
 
@@ -97,7 +97,7 @@ static enum err_code unpack_missing(struct unpack_store *st, const struct unpack
 /* What the attribute says; 0 for a layer that somebody else put there. */
 static uint64_t layer_size(int fd)
 {
-    struct err ignored = {0};
+    struct err ignored = { 0 };
     char text[24] = "";
     uint64_t size = 0;
 

@@ -77,9 +77,7 @@ enum err_code unpack_archive_error(struct archive *a, const char *what, struct e
     return err_set(e, ERR_INVALID, "\"%.200s\": %.200s", what, text != NULL ? text : "broken archive");
 }
 
-/* ---- the file
- * --------------------------------------------------------------------------------------------------------------
- */
+/* ---- the file -------------------------------------------------------------------------------- */
 
 /* Up to CHUNK bytes of the blob, hashed and counted; 0 at its end, -1: s->err. */
 static ssize_t read_blob(struct stream *s)
@@ -117,7 +115,7 @@ static ssize_t read_for_inner(struct archive *a, void *arg, const void **ret)
 
 static enum err_code open_inner(struct stream *s, struct err *e)
 {
-    unsigned char magic[6] = {0};
+    unsigned char magic[6] = { 0 };
     struct archive_entry *entry;
     int r = ARCHIVE_OK;
 
@@ -148,9 +146,7 @@ static enum err_code open_inner(struct stream *s, struct err *e)
     return ERR_OK;
 }
 
-/* ---- the tar
- * ----------------------------------------------------------------------------------------------------------------
- */
+/* ---- the tar --------------------------------------------------------------------------------- */
 
 /* The next piece of the uncompressed stream; 0 at its end, -1: s->err. */
 static ssize_t read_inner(struct stream *s, const void **ret)
@@ -239,9 +235,7 @@ static enum err_code apply_all(struct stream *s, struct unpack_apply *u, struct 
     return e->code;
 }
 
-/* ---- together
- * -----------------------------------------------------------------------------------------------------------------
- */
+/* ---- together -------------------------------------------------------------------------------- */
 
 static enum err_code check_hashes(struct stream *s, const char *diff_id, struct err *e)
 {

@@ -72,24 +72,6 @@ void src_folder_each(const struct src_folder *f, src_file_fn fn, void *arg)
     }
 }
 
-json_t *src_file_json(const struct src_file *f)
-{
-    json_t *problems = json_array(), *object;
-    char read_at[CLOCK_RFC3339_SIZE];
-
-    for (size_t i = 0; i < f->n_problems; i++)
-        if (json_array_append_new(problems, json_pack("{s:s, s:s}", "where", f->problems[i].where, "what",
-                                                      f->problems[i].what)) < 0) {
-            json_decref(problems);
-            return NULL;
-        }
-    clock_format_s(f->read_ns, read_at);
-    object = json_pack("{s:s, s:b, s:b, s:I, s:s, s:O}", "name", f->name, "ok", f->ok, "stale", f->stale, "objects",
-                       (json_int_t)f->n_objects, "readAt", read_at, "problems", problems);
-    json_decref(problems);
-    return object;
-}
-
 /* ---- files ---------------------------------------------------------------------------------- */
 
 static struct file *find(struct src_folder *f, const char *name)

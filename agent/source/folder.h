@@ -48,6 +48,4 @@ enum err_code src_folder_open(struct src_folder **ret, uv_loop_t *loop, const ch
 /* Stops watching (the loop must run until what is being read is done); nothing is called any more; objects stay in the store. */
 void src_folder_close(struct src_folder *f);
 void src_folder_each(const struct src_folder *f, src_file_fn fn, void *arg); /* by name */
-/* {"name","ok","stale","objects","readAt","problems":[{"where","what"}]} for the status socket, new; NULL: no memory. */
-json_t *src_file_json(const struct src_file *f);
 #endif

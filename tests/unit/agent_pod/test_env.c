@@ -106,7 +106,7 @@ static void env_wins_over_env_from_and_sees_it(void **state)
     struct err e = { 0 };
     const char *v = build_and_get(*state, &a,
                                   "    envFrom: [{configMapRef: {name: cm}, prefix: P_}]\n"
-                                  "    env: [{name: X, value: '$(P_A)/$(LATER)'}, {name: LATER, value: no}]\n",
+                                  "    env: [{name: X, value: '$(P_A)/$(LATER)'}, {name: LATER, value: nope}]\n",
                                   "X", &e);
 
     assert_string_equal(v, "from-map/$(LATER)");
@@ -118,8 +118,8 @@ static void missing_references_have_kubelets_words(void **state)
     struct arena a = { 0 };
     struct err e = { 0 };
 
-    assert_null(build_and_get(*state, &a, "    env: [{name: X, valueFrom: {configMapKeyRef: {name: no, key: k}}}]\n", "X", &e));
-    assert_string_equal(e.text, "configmap \"no\" not found");
+    assert_null(build_and_get(*state, &a, "    env: [{name: X, valueFrom: {configMapKeyRef: {name: nope, key: k}}}]\n", "X", &e));
+    assert_string_equal(e.text, "configmap \"nope\" not found");
     assert_null(build_and_get(*state, &a, "    env: [{name: X, valueFrom: {secretKeyRef: {name: sec, key: k}}}]\n", "X", &e));
     assert_string_equal(e.text, "couldn't find key k in Secret default/sec");
     assert_int_equal(e.code, ERR_PRECONDITION);
@@ -131,7 +131,7 @@ static void optional_references_leave_earlier_values(void **state)
     struct arena a = { 0 };
     struct err e = { 0 };
     const char *v = build_and_get(*state, &a,
-                                  "    env: [{name: X, value: first}, {name: X, valueFrom: {configMapKeyRef: {name: no, key: k, "
+                                  "    env: [{name: X, value: first}, {name: X, valueFrom: {configMapKeyRef: {name: nope, key: k, "
                                   "optional: true}}}]\n",
                                   "X", &e);
 

@@ -1,0 +1,76 @@
+/* kubelet's NodeAffinity predicate: rules of component-helpers/scheduling/corev1/nodeaffinity. */
+#include "agent/api/types.h"
+
+#include "base/buf.h"
+#include "base/parse.h"
+
+#include <string.h>
+
+static bool has_value(const struct api_strs *values, const char *text)
+{
+    for (size_t i = 0; i < values->n; i++) {
+        if (strcmp(values->v[i], text) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool compares(const struct api_node_requirement *r, const char *value)
+{
+    struct err e = { 0 };
+    int64_t have, want;
+
+    if (value == NULL || r->values.n != 1 ||
+        parse_i64(value, INT64_MIN, INT64_MAX, &have, "label", &e) != ERR_OK ||
+        parse_i64(r->values.v[0], INT64_MIN, INT64_MAX, &want, "value", &e) != ERR_OK)
+        return false;
+    return r->op == API_NODE_GREATER ? have > want : have < want;
+}
+
+static bool holds(const struct api_node_requirement *r, const char *value)
+{
+    switch (r->op) {
+    case API_NODE_IN:
+        return value != NULL && has_value(&r->values, value);
+    case API_NODE_NOT_IN:
+        return value == NULL || !has_value(&r->values, value);
+    case API_NODE_EXISTS:
+        return value != NULL;
+    case API_NODE_ABSENT:
+        return value == NULL;
+    case API_NODE_GREATER:
+    case API_NODE_LESS:
+        return compares(r, value);
+    }
+    return false;
+}
+
+static bool term_holds(const struct api_node_term *t, const char *node_name, const struct api_kvs *labels)
+{
+    if (t->n_labels == 0 && t->n_fields == 0)
+        return false;
+    for (size_t i = 0; i < t->n_labels; i++) {
+        if (!holds(&t->labels[i], api_kvs_get(labels, t->labels[i].key)))
+            return false;
+    }
+    for (size_t i = 0; i < t->n_fields; i++) { /* validation lets only metadata.name through */
+        if (!holds(&t->fields[i], node_name))
+            return false;
+    }
+    return true;
+}
+
+bool api_pod_fits_node(const struct api_pod_spec *spec, const char *node_name, const struct api_kvs *labels)
+{
+    for (size_t i = 0; i < spec->node_selector.n; i++) {
+        if (!str_eq(api_kvs_get(labels, spec->node_selector.v[i].key), spec->node_selector.v[i].value))
+            return false;
+    }
+    if (!spec->has_node_terms)
+        return true;
+    for (size_t i = 0; i < spec->n_node_terms; i++) {
+        if (term_holds(&spec->node_terms[i], node_name, labels))
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,139 @@
+#include "agent/cli/internal.h"
+
+#include "base/clock.h"
+#include "agent/api/yaml.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct cli_command commands[] = {
+    { "get", "coracle get pods|manifests|images|events [NAME...] [flags]",
+      "Shows what runs: a table, or whole objects with -o json|yaml.", cli_get_command },
+    { "describe", "coracle describe pod [NAME...] [flags]", "Shows everything about a pod, its events included.",
+      cli_describe },
+    { "logs", "coracle logs [-f] [-p] POD [CONTAINER] [flags]", "Prints the log of a container.", cli_logs },
+    { "explain", "coracle explain pod NAME [flags]",
+      "Says for a pod which step it is in, since when, and what it waits for.", cli_explain },
+    { "validate", "coracle validate FILE... | -",
+      "Checks manifests as the daemon would, without one.  Exit code 1 if there is any problem.", cli_validate },
+    { "version", "coracle version [flags]", "Prints the versions of this program and of the daemon.", cli_version },
+    { "image",
+      "coracle image ls [flags]\n"
+      "    coracle image import FILE [--name REFERENCE]\n"
+      "    coracle image pull REFERENCE\n"
+      "    coracle image rm REFERENCE...",
+      "Lists, brings and removes images.  FILE is an OCI or Docker archive, or the folder of an OCI layout.",
+      cli_image },
+};
+
+static const char usage[] =
+    "coracle - a node agent for Kubernetes pods\n"
+    "\n"
+    "    coracle run        the agent itself (coracle run --help)\n"
+    "    coracle get        pods, manifests, images or events\n"
+    "    coracle describe   everything about a pod\n"
+    "    coracle logs       a container's log\n"
+    "    coracle explain    what a pod waits for\n"
+    "    coracle validate   check manifests, without a daemon\n"
+    "    coracle image      list, import, pull and remove images\n"
+    "    coracle version    of this program and of the daemon\n"
+    "\n"
+    "coracle COMMAND --help says more.  Clients reach the daemon at " CLI_SOCKET ",\n"
+    "or where --socket PATH or CORACLE_SOCKET says.\n";
+
+/* ---- output ---------------------------------------------------------------------------------- */
+
+int64_t cli_now(const struct cli *cli)
+{
+    return cli->now_ns != 0 ? cli->now_ns : clock_wall_ns();
+}
+
+int cli_error(struct cli *cli, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    fputs("error: ", cli->err);
+    vfprintf(cli->err, fmt, ap);
+    fputc('\n', cli->err);
+    va_end(ap);
+    return EXIT_ERROR;
+}
+
+bool cli_write(struct cli *cli, const char *data, size_t n)
+{
+    fwrite(data, 1, n, cli->out);
+    return fflush(cli->out) == 0;
+}
+
+int cli_print_value(struct cli *cli, const json_t *value, const char *format)
+{
+    bool yaml = strcmp(format, "yaml") == 0;
+    char *text = yaml ? yaml_from_json(value) : json_dumps(value, JSON_INDENT(4) | JSON_SORT_KEYS);
+
+    if (text == NULL)
+        return cli_error(cli, "out of memory");
+    fputs(text, cli->out);
+    if (!yaml)
+        fputc('\n', cli->out);
+    free(text);
+    return EXIT_OK;
+}
+
+/* ---- dispatch -------------------------------------------------------------------------------- */
+
+int cli_run(struct cli *cli, int argc, char **argv)
+{
+    /* Flags of all commands may stand before the command, too. */
+    while (argc > 2 && strcmp(argv[1], "--socket") == 0) {
+        cli->socket = argv[2];
+        argv += 2;
+        argc -= 2;
+    }
+    if (argc > 1 && strncmp(argv[1], "--socket=", strlen("--socket=")) == 0) {
+        cli->socket = argv[1] + strlen("--socket=");
+        argv++;
+        argc--;
+    }
+    if (argc < 2) {
+        fputs(usage, cli->err);
+        return EXIT_USAGE;
+    }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+        fputs(usage, cli->out);
+        return EXIT_OK;
+    }
+    if (strcmp(argv[1], "--version") == 0) {
+        fputs("coracle v" CORACLE_VERSION "\n", cli->out);
+        return EXIT_OK;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(commands); i++)
+        if (strcmp(argv[1], commands[i].name) == 0)
+            return commands[i].run(cli, &commands[i], argc - 2, argv + 2);
+    fprintf(cli->err, "error: unknown command \"%s\"\n\n%s", argv[1], usage);
+    return EXIT_USAGE;
+}
+
+int cli_main(int argc, char **argv)
+{
+    const char *socket = getenv("CORACLE_SOCKET");
+    struct cli cli = {
+        .out = stdout,
+        .err = stderr,
+        .socket = socket != NULL && socket[0] != '\0' ? socket : CLI_SOCKET,
+    };
+    int code;
+
+    signal(SIGPIPE, SIG_IGN); /* seen as EPIPE below */
+    code = cli_run(&cli, argc, argv);
+    errno = 0;
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        if (errno == EPIPE || errno == 0) /* 0: an earlier write saw it */
+            return code;
+        fprintf(stderr, "error: write to standard output: %s\n", strerror(errno));
+        return EXIT_ERROR;
+    }
+    return code;
+}

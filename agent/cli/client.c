@@ -1,0 +1,185 @@
+/* client - one HTTP request to the status socket, blocking; llhttp takes the answer apart. */
+#include "agent/cli/internal.h"
+
+#include "base/json.h"
+
+#include <llhttp.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+enum { PATIENCE_S = 30 }; /* for answers that come at once; a daemon that takes longer is stuck */
+
+struct exchange {
+    llhttp_t llhttp;
+    struct cli_response *response;
+    cli_data_fn on_data;
+    void *arg;
+    bool complete, stopped;
+};
+
+static int on_body(llhttp_t *l, const char *at, size_t n)
+{
+    struct exchange *x = l->data;
+
+    if (x->on_data == NULL || llhttp_get_status_code(l) != 200) {
+        buf_add(&x->response->body, at, n);
+        return x->response->body.failed ? HPE_USER : 0;
+    }
+    if (!x->on_data(at, n, x->arg)) {
+        x->stopped = true;
+        return HPE_USER;
+    }
+    return 0;
+}
+
+static int on_complete(llhttp_t *l)
+{
+    struct exchange *x = l->data;
+
+    x->complete = true;
+    return HPE_PAUSED;
+}
+
+static const llhttp_settings_t settings = { .on_body = on_body, .on_message_complete = on_complete };
+
+static int dial(struct cli *cli, bool patient, struct err *e)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    const struct timeval patience = { .tv_sec = PATIENCE_S };
+    fd_auto fd = -1;
+
+    if (strlen(cli->socket) >= sizeof(address.sun_path)) {
+        err_set(e, ERR_INVALID, "cannot reach coracle at %s: the path is too long for a socket", cli->socket);
+        return -1;
+    }
+    strcpy(address.sun_path, cli->socket);
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0) {
+        err_sys(e, errno, "socket");
+        return -1;
+    }
+    if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
+        err_set(e, ERR_UNAVAILABLE, "cannot reach coracle at %s: %s%s", cli->socket, strerror(errno),
+                errno == EACCES || errno == EPERM ? "" : "; is the daemon running?");
+        return -1;
+    }
+    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+    if (!patient)
+        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    return take_fd(&fd);
+}
+
+static enum err_code send_all(int fd, const struct buf *b, struct err *e)
+{
+    size_t sent = 0;
+
+    while (sent < b->n) {
+        ssize_t n = send(fd, b->p + sent, b->n - sent, MSG_NOSIGNAL);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EPIPE) /* turned away: the answer says why */
+            return ERR_OK;
+        if (n < 0)
+            return err_sys(e, errno, "send to coracle");
+        sent += (size_t)n;
+    }
+    return ERR_OK;
+}
+
+static enum err_code receive(struct exchange *x, int fd, struct err *e)
+{
+    char piece[64 * 1024];
+
+    while (!x->complete && !x->stopped) {
+        ssize_t n = recv(fd, piece, sizeof(piece), 0);
+        enum llhttp_errno code;
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0 && errno == EAGAIN)
+            return err_set(e, ERR_DEADLINE, "coracle did not answer within %d seconds", PATIENCE_S);
+        if (n < 0)
+            return err_sys(e, errno, "read from coracle");
+        code = n > 0 ? llhttp_execute(&x->llhttp, piece, (size_t)n) : llhttp_finish(&x->llhttp);
+        if (x->complete || x->stopped)
+            break;
+        if (n == 0)
+            return err_set(e, ERR_UNAVAILABLE, "the connection to coracle ended early");
+        if (x->response->body.failed)
+            return buf_check(&x->response->body, e);
+        if (code != HPE_OK)
+            return err_set(e, ERR_DATA_LOSS, "the answer is not HTTP: %s", llhttp_get_error_reason(&x->llhttp));
+    }
+    x->response->code = llhttp_get_status_code(&x->llhttp);
+    return ERR_OK;
+}
+
+enum err_code cli_request(struct cli *cli, const char *method, const char *url, bool patient, cli_data_fn on_data,
+                          void *arg, struct cli_response *ret, struct err *e)
+{
+    struct exchange x = { .response = ret, .on_data = on_data, .arg = arg };
+    buf_auto head = BUF_INIT(64 * 1024);
+    fd_auto fd = -1;
+
+    buf_addf(&head, "%s %s HTTP/1.1\r\nHost: localhost\r\nUser-Agent: coracle/" CORACLE_VERSION "\r\nConnection: close\r\n\r\n",
+             method, url);
+    if (buf_check(&head, e) != ERR_OK)
+        return e->code;
+    llhttp_init(&x.llhttp, HTTP_RESPONSE, &settings);
+    x.llhttp.data = &x;
+    fd = dial(cli, patient, e);
+    if (fd < 0 || send_all(fd, &head, e) != ERR_OK)
+        return e->code;
+    return receive(&x, fd, e);
+}
+
+int cli_server_error(struct cli *cli, const struct cli_response *r)
+{
+    struct err ignored = { 0 };
+    json_auto_t *status = NULL;
+    const char *reason, *message;
+
+    if (json_parse(r->body.p, r->body.n, CLI_BODY_MAX, &status, "answer", &ignored) != ERR_OK ||
+        (message = json_str(status, "message")) == NULL) {
+        fprintf(cli->err, "Error from server: HTTP status %d\n", r->code);
+        return EXIT_ERROR;
+    }
+    reason = json_str(status, "reason");
+    if (reason != NULL)
+        fprintf(cli->err, "Error from server (%s): %s\n", reason, message);
+    else
+        fprintf(cli->err, "Error from server: %s\n", message);
+    return EXIT_ERROR;
+}
+
+json_t *cli_get(struct cli *cli, const char *url, int *ret_code)
+{
+    struct cli_response r = CLI_RESPONSE_INIT;
+    struct err e = { 0 };
+    json_t *value = NULL;
+
+    if (cli_request(cli, "GET", url, false, NULL, NULL, &r, &e) != ERR_OK)
+        cli_error(cli, "%s", e.text);
+    else if (r.code != 200)
+        cli_server_error(cli, &r);
+    else if (json_parse(r.body.p, r.body.n, CLI_BODY_MAX, &value, "answer", &e) != ERR_OK)
+        cli_error(cli, "%s", e.text);
+    if (ret_code != NULL)
+        *ret_code = r.code;
+    buf_done(&r.body);
+    return value;
+}
+
+void cli_add_escaped(struct buf *b, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        unsigned char c = (unsigned char)*text;
+
+        if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || strchr("-._~", c) != NULL)
+            buf_addc(b, (char)c);
+        else
+            buf_addf(b, "%%%02X", c);
+    }
+}

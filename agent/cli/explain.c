@@ -1,0 +1,103 @@
+#include "agent/cli/internal.h"
+
+#include "base/clock.h"
+
+#include <string.h>
+
+/* " (next try in 12s)" */
+static void add_next_try(const struct cli *cli, const char *when, struct buf *text)
+{
+    struct err ignored = { 0 };
+    char left[CLI_AGE_SIZE];
+    int64_t ns;
+
+    if (clock_parse(when, &ns, &ignored) != ERR_OK)
+        return;
+    cli_duration(ns - cli_now(cli) + 999999999, left); /* rounded up: a countdown shows no 0 */
+    if (ns <= cli_now(cli))
+        buf_adds(text, " (next try now)");
+    else
+        buf_addf(text, " (next try in %s)", left);
+}
+
+static void add_steps(const struct cli *cli, const json_t *steps, struct buf *text)
+{
+    const json_t *s;
+    size_t i;
+
+    json_array_foreach (steps, i, s) {
+        char age[CLI_AGE_SIZE] = "";
+
+        if (cli_text(s, "since")[0] != '\0')
+            cli_age(cli, cli_text(s, "since"), age);
+        buf_addf(text, "  %s\t%s\t%s\t", cli_text(s, "name"), cli_text(s, "state"), age);
+        cli_add_clean(text, cli_text(s, "detail"));
+        add_next_try(cli, cli_text(s, "nextTry"), text);
+        buf_addc(text, '\n');
+    }
+}
+
+static void add_operations(const json_t *operations, struct buf *text)
+{
+    const json_t *o;
+    size_t i;
+
+    if (json_array_size(operations) == 0)
+        return;
+    buf_adds(text, "Operations under way:\n");
+    json_array_foreach (operations, i, o) {
+        char age[CLI_AGE_SIZE];
+
+        cli_duration(cli_number(o, "ageMs") * 1000000, age);
+        buf_addf(text, "  %s\t%s\t", cli_text(o, "name"), age);
+        cli_add_clean(text, cli_text(o, "subject"));
+        buf_addc(text, '\n');
+    }
+}
+
+int cli_explain(struct cli *cli, const struct cli_command *command, int argc, char **argv)
+{
+    const char *namespace_ = "default", *format = NULL, *name;
+    const struct cli_flag flags[] = {
+        { "namespace", 'n', FLAG_TEXT, &namespace_, "NS", "the pod's namespace (default)" },
+        { "output", 'o', FLAG_TEXT, &format, "FORMAT", "json or yaml: everything, as the daemon says it" },
+        { NULL, 0, FLAG_SWITCH, NULL, NULL, NULL },
+    };
+    buf_auto url = BUF_INIT(64 * 1024);
+    buf_auto text = BUF_INIT(64u << 20), shown = BUF_INIT(64u << 20);
+    json_auto_t *value = NULL;
+    char age[CLI_AGE_SIZE] = "";
+    int code = EXIT_OK;
+
+    if (!cli_parse(cli, command, flags, &argc, argv, &code))
+        return code;
+    if (argc == 2 && (strcmp(argv[0], "pod") == 0 || strcmp(argv[0], "pods") == 0 || strcmp(argv[0], "po") == 0)) {
+        argv++;
+        argc--;
+    }
+    name = argc == 1 ? cli_resource_name(argv[0], cli_pod_kinds) : NULL;
+    if (name == NULL)
+        return cli_usage_error(cli, command, flags, "you must specify one pod");
+    if (format != NULL && strcmp(format, "json") != 0 && strcmp(format, "yaml") != 0)
+        return cli_error(cli, "unknown output format \"%s\": json or yaml", format);
+
+    buf_adds(&url, "/explain/");
+    cli_add_escaped(&url, namespace_);
+    buf_addc(&url, '/');
+    cli_add_escaped(&url, name);
+    value = cli_get(cli, url.p, NULL);
+    if (value == NULL)
+        return EXIT_ERROR;
+    if (format != NULL)
+        return cli_print_value(cli, value, format);
+
+    if (cli_text(value, "since")[0] != '\0')
+        cli_age(cli, cli_text(value, "since"), age);
+    buf_addf(&text, "Pod:\t%s\nUID:\t%s\nState:\t%s%s%s\nSteps:\n", cli_text(value, "pod"), cli_text(value, "uid"),
+             cli_text(value, "state"), age[0] != '\0' ? " for " : "", age);
+    add_steps(cli, cli_at(value, "steps"), &text);
+    add_operations(cli_at(value, "operations"), &text);
+    cli_align(text.p, 0, 2, &shown);
+    cli_write(cli, shown.p, shown.n);
+    return EXIT_OK;
+}

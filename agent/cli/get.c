@@ -1,0 +1,589 @@
+#include "agent/cli/internal.h"
+
+#include "base/json.h"
+
+#include <string.h>
+#include <strings.h>
+
+struct get {
+    struct cli *cli;
+    const struct cli_command *command;
+    const struct cli_flag *flags;
+    const char *namespace_, *format, *selector;
+    bool all, watch, no_headers;
+    char **names;
+    int n_names;
+};
+
+static const char *const manifest_kinds[] = { "manifests", "manifest", NULL };
+static const char *const image_kinds[] = { "images", "image", NULL };
+static const char *const event_kinds[] = { "events", "event", "ev", NULL };
+
+static bool is_format(const struct get *g, const char *format)
+{
+    return g->format != NULL && strcmp(g->format, format) == 0;
+}
+
+static bool is_table(const struct get *g)
+{
+    return g->format == NULL || strcmp(g->format, "wide") == 0;
+}
+
+/* "pod/web" or "web" for these kinds: the name; NULL: another kind. */
+const char *cli_resource_name(const char *word, const char *const *kinds)
+{
+    const char *slash = strchr(word, '/');
+
+    if (slash == NULL)
+        return word;
+    for (; *kinds != NULL; kinds++)
+        if (strlen(*kinds) == (size_t)(slash - word) && strncmp(word, *kinds, (size_t)(slash - word)) == 0)
+            return slash + 1;
+    return NULL;
+}
+
+static bool is_kind(const char *word, const char *const *kinds)
+{
+    size_t n = strcspn(word, "/");
+
+    for (; *kinds != NULL; kinds++)
+        if (strlen(*kinds) == n && strncmp(word, *kinds, n) == 0)
+            return true;
+    return false;
+}
+
+static int nothing_found(const struct get *g)
+{
+    if (g->all)
+        fputs("No resources found\n", g->cli->err);
+    else
+        fprintf(g->cli->err, "No resources found in %s namespace.\n", g->namespace_);
+    return EXIT_OK;
+}
+
+static json_t *list_of(const json_t *items)
+{
+    return json_pack("{s:s, s:s, s:{s:s}, s:O}", "apiVersion", "v1", "kind", "List", "metadata", "resourceVersion", "",
+                     "items", items);
+}
+
+/* ---- pods ------------------------------------------------------------------------------------ */
+
+static void pod_table(const struct get *g, struct cli_table *t)
+{
+    const char *headers[CLI_COLUMNS_MAX + 1] = { NULL };
+    size_t n = 0;
+
+    if (g->all)
+        headers[n++] = "NAMESPACE";
+    headers[n++] = "NAME";
+    headers[n++] = "READY";
+    headers[n++] = "STATUS";
+    headers[n++] = "RESTARTS";
+    headers[n++] = "AGE";
+    if (is_format(g, "wide")) {
+        headers[n++] = "IP";
+        headers[n++] = "NODE";
+        headers[n++] = "NOMINATED NODE";
+        headers[n++] = "READINESS GATES";
+    }
+    cli_table_init(t, headers, !g->no_headers);
+}
+
+static const char *or_none(const char *text)
+{
+    return text[0] != '\0' ? text : "<none>";
+}
+
+static void readiness_gates(const json_t *pod, char ret[32])
+{
+    const json_t *gates = cli_at(pod, "spec.readinessGates"), *gate, *c;
+    size_t i, k, met = 0;
+
+    json_array_foreach (gates, i, gate) {
+        json_array_foreach (cli_at(pod, "status.conditions"), k, c) {
+            if (strcmp(cli_text(c, "type"), cli_text(gate, "conditionType")) == 0)
+                met += strcmp(cli_text(c, "status"), "True") == 0;
+        }
+    }
+    if (json_array_size(gates) == 0)
+        strcpy(ret, "<none>");
+    else
+        snprintf(ret, 32, "%zu/%zu", met, json_array_size(gates));
+}
+
+static void pod_row(const struct get *g, struct cli_table *t, const json_t *pod)
+{
+    struct cli_pod_summary s;
+    char age[CLI_AGE_SIZE], gates[32];
+
+    cli_pod_summary(g->cli, pod, &s);
+    cli_age(g->cli, cli_text(pod, "metadata.creationTimestamp"), age);
+    if (g->all)
+        cli_table_cell(t, cli_text(pod, "metadata.namespace"));
+    cli_table_cell(t, cli_text(pod, "metadata.name"));
+    cli_table_cell(t, s.ready);
+    cli_table_cell(t, s.status);
+    cli_table_cell(t, s.restarts);
+    cli_table_cell(t, age);
+    if (is_format(g, "wide")) {
+        readiness_gates(pod, gates);
+        cli_table_cell(t, or_none(cli_text(json_array_get(cli_at(pod, "status.podIPs"), 0), "ip")));
+        cli_table_cell(t, or_none(cli_text(pod, "spec.nodeName")));
+        cli_table_cell(t, or_none(cli_text(pod, "status.nominatedNodeName")));
+        cli_table_cell(t, gates);
+    }
+}
+
+static void pods_url(const struct get *g, bool watch, struct buf *url)
+{
+    buf_adds(url, "/api/v1");
+    if (!g->all) {
+        buf_adds(url, "/namespaces/");
+        cli_add_escaped(url, g->namespace_);
+    }
+    buf_addf(url, "/pods?%s", watch ? "watch=true&" : "");
+    if (g->n_names == 1) {
+        buf_adds(url, "fieldSelector=metadata.name%3D");
+        cli_add_escaped(url, g->names[0]);
+    }
+    if (g->selector != NULL) {
+        buf_adds(url, "labelSelector=");
+        cli_add_escaped(url, g->selector);
+    }
+}
+
+static int by_namespace_and_name(const void *a, const void *b)
+{
+    const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
+    int order = strcmp(cli_text(x, "metadata.namespace"), cli_text(y, "metadata.namespace"));
+
+    return order != 0 ? order : strcmp(cli_text(x, "metadata.name"), cli_text(y, "metadata.name"));
+}
+
+static json_t *sorted(const json_t *items, int (*order)(const void *a, const void *b))
+{
+    size_t n = json_array_size(items), i;
+    mem_auto json_t **v = calloc(n + 1, sizeof(*v));
+    json_t *ret = json_array(), *item;
+
+    json_array_foreach (items, i, item) {
+        if (v != NULL)
+            v[i] = item;
+    }
+    if (v != NULL)
+        qsort(v, n, sizeof(*v), order);
+    for (i = 0; v != NULL && i < n; i++)
+        json_array_append(ret, v[i]);
+    return ret;
+}
+
+json_t *cli_get_pod(struct cli *cli, const char *namespace_, const char *name)
+{
+    buf_auto url = BUF_INIT(64 * 1024);
+
+    buf_adds(&url, "/api/v1/namespaces/");
+    cli_add_escaped(&url, namespace_);
+    buf_adds(&url, "/pods/");
+    cli_add_escaped(&url, name);
+    return cli_get(cli, url.p, NULL);
+}
+
+/* All that were asked for; *ret_code tells of names that were not found. NULL: nothing could be read. */
+static json_t *read_pods(struct get *g, int *ret_code)
+{
+    buf_auto url = BUF_INIT(64 * 1024);
+    json_auto_t *list = NULL;
+    json_t *pods;
+
+    *ret_code = EXIT_OK;
+    if (g->n_names > 0) {
+        pods = json_array();
+        for (int i = 0; i < g->n_names; i++) {
+            json_t *pod = cli_get_pod(g->cli, g->namespace_, g->names[i]);
+
+            if (pod == NULL)
+                *ret_code = EXIT_ERROR;
+            else
+                json_array_append_new(pods, pod);
+        }
+        return pods;
+    }
+    pods_url(g, false, &url);
+    list = cli_get(g->cli, url.p, NULL);
+    if (list == NULL) {
+        *ret_code = EXIT_ERROR;
+        return NULL;
+    }
+    return sorted(cli_at(list, "items"), by_namespace_and_name);
+}
+
+static int print_objects(const struct get *g, const char *kind, const json_t *items, bool single)
+{
+    json_auto_t *list = NULL;
+    const json_t *item;
+    size_t i;
+
+    if (is_format(g, "name")) {
+        json_array_foreach (items, i, item)
+            fprintf(g->cli->out, "%s/%s\n", kind,
+                    cli_text(item, "metadata.name")[0] != '\0' ? cli_text(item, "metadata.name") : cli_text(item, "name"));
+        return EXIT_OK;
+    }
+    if (single)
+        return cli_print_value(g->cli, json_array_get(items, 0), g->format);
+    list = list_of(items);
+    return cli_print_value(g->cli, list, g->format);
+}
+
+/* ---- watching -------------------------------------------------------------------------------- */
+
+struct watch {
+    struct get *g;
+    struct cli_table table;
+    json_t *shown; /* "namespace/name": what was printed last, ages left out */
+    struct buf line;
+    bool failed, unread;
+};
+
+/* The row without what changes by itself. */
+static json_t *essence(const struct get *g, const json_t *pod)
+{
+    struct cli_pod_summary s;
+
+    cli_pod_summary(g->cli, pod, &s);
+    s.restarts[strcspn(s.restarts, " ")] = '\0';
+    return json_sprintf("%s %s %s %s %s", s.ready, s.status, s.restarts,
+                        is_format(g, "wide") ? cli_text(pod, "status.podIP") : "",
+                        is_table(g) ? "" : cli_text(pod, "metadata.resourceVersion"));
+}
+
+/* True: it is not what was shown of this pod last. */
+static bool note(struct watch *w, const json_t *pod, bool deleted)
+{
+    json_auto_t *now = essence(w->g, pod);
+    char key[400];
+    bool changed;
+
+    snprintf(key, sizeof(key), "%s/%s", cli_text(pod, "metadata.namespace"), cli_text(pod, "metadata.name"));
+    changed = deleted || !json_equal(json_object_get(w->shown, key), now);
+    if (deleted)
+        json_object_del(w->shown, key);
+    else
+        json_object_set(w->shown, key, now);
+    return changed;
+}
+
+static void show(struct watch *w, json_t *pod)
+{
+    json_auto_t *one = json_pack("[O]", pod);
+
+    if (!is_table(w->g)) {
+        print_objects(w->g, "pod", one, true);
+    } else {
+        pod_row(w->g, &w->table, pod);
+        cli_table_print(&w->table, w->g->cli);
+    }
+    w->unread = fflush(w->g->cli->out) != 0;
+}
+
+static void on_event(struct watch *w, const char *text, size_t n)
+{
+    json_auto_t *event = NULL;
+    struct err e = { 0 };
+    json_t *pod;
+
+    if (n == 0)
+        return;
+    if (json_parse(text, n, CLI_BODY_MAX, &event, "watch event", &e) != ERR_OK) {
+        cli_error(w->g->cli, "%s", e.text);
+        w->failed = true;
+        return;
+    }
+    pod = cli_at(event, "object");
+    if (note(w, pod, strcmp(cli_text(event, "type"), "DELETED") == 0))
+        show(w, pod);
+}
+
+static bool on_watch_data(const char *data, size_t n, void *arg)
+{
+    struct watch *w = arg;
+
+    while (n > 0 && !w->failed && !w->unread) {
+        const char *newline = memchr(data, '\n', n);
+        size_t part = newline != NULL ? (size_t)(newline - data) : n;
+
+        buf_add(&w->line, data, part);
+        if (newline == NULL)
+            return !w->line.failed;
+        on_event(w, w->line.p, w->line.n);
+        buf_reset(&w->line);
+        data += part + 1;
+        n -= part + 1;
+    }
+    return !w->failed && !w->unread;
+}
+
+static int watch_pods(struct watch *w)
+{
+    struct cli_response r = CLI_RESPONSE_INIT;
+    buf_auto url = BUF_INIT(64 * 1024);
+    struct get *g = w->g;
+    struct err e = { 0 };
+    int code = EXIT_OK;
+
+    pods_url(g, true, &url);
+    if (cli_request(g->cli, "GET", url.p, true, on_watch_data, w, &r, &e) != ERR_OK)
+        code = cli_error(g->cli, "%s", e.text);
+    else if (r.code != 200)
+        code = cli_server_error(g->cli, &r);
+    else if (w->failed)
+        code = EXIT_ERROR;
+    else if (!w->unread)
+        code = cli_error(g->cli, "coracle ended the watch");
+    buf_done(&r.body);
+    return code;
+}
+
+static int get_pods(struct get *g)
+{
+    struct watch w = { .g = g, .line = BUF_INIT(CLI_BODY_MAX) };
+    json_auto_t *pods = NULL;
+    json_t *pod;
+    size_t i;
+    int code;
+
+    if (g->n_names > 0 && (g->selector != NULL || g->all))
+        return cli_error(g->cli, g->all ? "a resource cannot be retrieved by name across all namespaces"
+                                        : "name cannot be provided when a selector is specified");
+    if (g->watch && g->n_names > 1)
+        return cli_error(g->cli, "you may only watch a single resource or type of resource at a time");
+    pods = read_pods(g, &code);
+    if (pods == NULL)
+        return code;
+
+    w.shown = json_object();
+    if (is_table(g)) {
+        pod_table(g, &w.table);
+        json_array_foreach (pods, i, pod) {
+            note(&w, pod, false);
+            pod_row(g, &w.table, pod);
+        }
+        if (json_array_size(pods) > 0)
+            cli_table_print(&w.table, g->cli);
+        else if (g->n_names == 0 && !g->watch)
+            code = nothing_found(g);
+    } else if (!g->watch && (json_array_size(pods) > 0 || g->n_names == 0)) {
+        code = print_objects(g, "pod", pods, g->n_names == 1);
+    }
+    if (fflush(g->cli->out) == 0) {
+        if (is_table(g))
+            cli_warn_manifests(g->cli);
+        if (g->watch && code == EXIT_OK)
+            code = watch_pods(&w);
+    }
+    cli_table_done(&w.table);
+    json_decref(w.shown);
+    buf_done(&w.line);
+    return code;
+}
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+static const char *event_time(const json_t *event, const char *field)
+{
+    const char *when = cli_text(event, field);
+
+    return when[0] != '\0' ? when : cli_text(event, "eventTime");
+}
+
+static int by_last_time(const void *a, const void *b)
+{
+    return strcmp(event_time(*(json_t *const *)a, "lastTimestamp"), event_time(*(json_t *const *)b, "lastTimestamp"));
+}
+
+static void event_row(const struct get *g, struct cli_table *t, const json_t *event)
+{
+    char last[CLI_AGE_SIZE], first[CLI_AGE_SIZE], object[400], source[300], count[24];
+    const char *message = cli_text(event, "message"), *host = cli_text(event, "source.host");
+    str_auto trimmed = strndup(message, strlen(message));
+    size_t n;
+
+    cli_age(g->cli, event_time(event, "lastTimestamp"), last);
+    cli_age(g->cli, event_time(event, "firstTimestamp"), first);
+    snprintf(object, sizeof(object), "%s/%s", cli_text(event, "involvedObject.kind"),
+             cli_text(event, "involvedObject.name"));
+    for (char *p = object; *p != '/' && *p != '\0'; p++)
+        *p = *p >= 'A' && *p <= 'Z' ? (char)(*p | 0x20) : *p;
+    snprintf(source, sizeof(source), "%s%s%s", cli_text(event, "source.component"), host[0] != '\0' ? ", " : "", host);
+    snprintf(count, sizeof(count), "%lld", (long long)cli_number(event, "count"));
+    for (n = trimmed != NULL ? strlen(trimmed) : 0; n > 0 && strchr(" \n\t\r", trimmed[n - 1]) != NULL; n--)
+        trimmed[n - 1] = '\0';
+
+    if (g->all)
+        cli_table_cell(t, cli_text(event, "metadata.namespace"));
+    cli_table_cell(t, last);
+    cli_table_cell(t, cli_text(event, "type"));
+    cli_table_cell(t, cli_text(event, "reason"));
+    cli_table_cell(t, object);
+    if (is_format(g, "wide")) {
+        cli_table_cell(t, cli_text(event, "involvedObject.fieldPath"));
+        cli_table_cell(t, source);
+    }
+    cli_table_cell(t, trimmed != NULL ? trimmed : "");
+    if (is_format(g, "wide")) {
+        cli_table_cell(t, first);
+        cli_table_cell(t, count);
+        cli_table_cell(t, cli_text(event, "metadata.name"));
+    }
+}
+
+static void event_table(const struct get *g, struct cli_table *t)
+{
+    static const char *const narrow[] = { "NAMESPACE", "LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE", NULL };
+    static const char *const wide[] = { "NAMESPACE", "LAST SEEN", "TYPE",       "REASON", "OBJECT", "SUBOBJECT",
+                                        "SOURCE",    "MESSAGE",   "FIRST SEEN", "COUNT",  "NAME",   NULL };
+
+    cli_table_init(t, (is_format(g, "wide") ? wide : narrow) + (g->all ? 0 : 1), !g->no_headers);
+}
+
+static int get_events(struct get *g)
+{
+    buf_auto url = BUF_INIT(64 * 1024);
+    json_auto_t *list = NULL, *events = NULL;
+    struct cli_table table;
+    json_t *event;
+    size_t i;
+
+    if (g->n_names > 0 || g->watch)
+        return cli_error(g->cli, g->watch ? "events cannot be watched" : "events are listed, not named");
+    buf_adds(&url, "/api/v1");
+    if (!g->all) {
+        buf_adds(&url, "/namespaces/");
+        cli_add_escaped(&url, g->namespace_);
+    }
+    buf_adds(&url, "/events");
+    list = cli_get(g->cli, url.p, NULL);
+    if (list == NULL)
+        return EXIT_ERROR;
+    events = sorted(cli_at(list, "items"), by_last_time);
+    if (!is_table(g))
+        return print_objects(g, "event", events, false);
+    if (json_array_size(events) == 0)
+        return nothing_found(g);
+    event_table(g, &table);
+    json_array_foreach (events, i, event)
+        event_row(g, &table, event);
+    cli_table_print(&table, g->cli);
+    cli_table_done(&table);
+    return EXIT_OK;
+}
+
+/* ---- manifests ------------------------------------------------------------------------------- */
+
+static int get_manifests(struct get *g)
+{
+    static const char *const headers[] = { "NAME", "STATUS", "OBJECTS", "PROBLEMS", "READ", NULL };
+    json_auto_t *list = cli_get(g->cli, "/manifests", NULL);
+    const json_t *items = cli_at(list, "items"), *m;
+    struct cli_table table;
+    size_t i;
+
+    if (list == NULL)
+        return EXIT_ERROR;
+    if (!is_table(g))
+        return print_objects(g, "manifest", items, false);
+    if (json_array_size(items) == 0) {
+        fputs("No manifests found\n", g->cli->err);
+        return EXIT_OK;
+    }
+    cli_table_init(&table, headers, !g->no_headers);
+    json_array_foreach (items, i, m) {
+        char objects[24], problems[24], age[CLI_AGE_SIZE];
+
+        snprintf(objects, sizeof(objects), "%lld", (long long)cli_number(m, "objects"));
+        snprintf(problems, sizeof(problems), "%zu", json_array_size(cli_at(m, "problems")));
+        cli_age(g->cli, cli_text(m, "read"), age);
+        cli_table_cell(&table, cli_text(m, "name"));
+        cli_table_cell(&table, cli_true(m, "ok") ? "OK" : cli_true(m, "stale") ? "Stale" : "Invalid");
+        cli_table_cell(&table, objects);
+        cli_table_cell(&table, problems);
+        cli_table_cell(&table, age);
+    }
+    cli_table_print(&table, g->cli);
+    cli_table_done(&table);
+    if (fflush(g->cli->out) == 0)
+        cli_warn_manifests(g->cli);
+    return EXIT_OK;
+}
+
+/* ---- the command ----------------------------------------------------------------------------- */
+
+static int check_format(const struct get *g)
+{
+    static const char *const formats[] = { "json", "name", "wide", "yaml" };
+
+    for (size_t i = 0; g->format != NULL && i < ARRAY_LEN(formats); i++)
+        if (strcmp(g->format, formats[i]) == 0)
+            return EXIT_OK;
+    if (g->format == NULL)
+        return EXIT_OK;
+    return cli_error(g->cli,
+                     "unable to match a printer suitable for the output format \"%s\", allowed formats are: "
+                     "json,name,wide,yaml",
+                     g->format);
+}
+
+/* "pods web db", "pod/web pod/db" */
+static int take_names(struct get *g, const char *const *kinds, char **words, int n)
+{
+    bool slashes = strchr(words[0], '/') != NULL;
+
+    g->names = slashes ? words : words + 1;
+    g->n_names = slashes ? n : n - 1;
+    for (int i = 0; i < g->n_names; i++) {
+        const char *name = cli_resource_name(g->names[i], kinds);
+
+        if (slashes != (strchr(g->names[i], '/') != NULL) || name == NULL || name[0] == '\0')
+            return cli_error(g->cli, "there is no need to specify a resource type as a separate argument when passing "
+                                     "arguments in resource/name form (e.g. 'coracle get pod/NAME')");
+        g->names[i] = (char *)(uintptr_t)name;
+    }
+    return EXIT_OK;
+}
+
+int cli_get_command(struct cli *cli, const struct cli_command *command, int argc, char **argv)
+{
+    struct get g = { .cli = cli, .command = command, .namespace_ = "default" };
+    const struct cli_flag flags[] = {
+        { "namespace", 'n', FLAG_TEXT, &g.namespace_, "NS", "the namespace (default)" },
+        { "all-namespaces", 'A', FLAG_SWITCH, &g.all, NULL, "all namespaces" },
+        { "output", 'o', FLAG_TEXT, &g.format, "FORMAT", "wide, json, yaml or name" },
+        { "selector", 'l', FLAG_TEXT, &g.selector, "SELECTOR", "only pods with these labels: app=web,tier!=db" },
+        { "watch", 'w', FLAG_SWITCH, &g.watch, NULL, "go on with what changes" },
+        { "no-headers", 0, FLAG_SWITCH, &g.no_headers, NULL, "no line of headers" },
+        { NULL, 0, FLAG_SWITCH, NULL, NULL, NULL },
+    };
+    int code;
+
+    g.flags = flags;
+    if (!cli_parse(cli, command, flags, &argc, argv, &code))
+        return code;
+    if (argc < 1)
+        return cli_usage_error(cli, command, flags, "you must specify what to get: pods, manifests, images or events");
+    code = check_format(&g);
+    if (code != EXIT_OK)
+        return code;
+    if (is_kind(argv[0], cli_pod_kinds)) {
+        code = take_names(&g, cli_pod_kinds, argv, argc);
+        return code != EXIT_OK ? code : get_pods(&g);
+    }
+    g.n_names = argc - 1;
+    if (is_kind(argv[0], event_kinds))
+        return get_events(&g);
+    if (!is_kind(argv[0], manifest_kinds) && !is_kind(argv[0], image_kinds))
+        return cli_error(cli, "the server doesn't have a resource type \"%s\"", argv[0]);
+    if (g.n_names > 0 || g.watch || g.selector != NULL || strchr(argv[0], '/') != NULL)
+        return cli_error(cli, "%s are listed as a whole: no names, selectors or watch", argv[0]);
+    return is_kind(argv[0], manifest_kinds) ? get_manifests(&g) : cli_list_images(cli, g.format, g.no_headers);
+}

@@ -1,0 +1,167 @@
+#include "agent/cli/internal.h"
+
+#include "base/json.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- ls -------------------------------------------------------------------------------------- */
+
+static void add_row(const struct cli *cli, struct cli_table *t, const char *name, const json_t *image)
+{
+    const char *id = cli_text(image, "id"), *colon = strchr(id, ':');
+    char short_id[13], size[CLI_AGE_SIZE], age[CLI_AGE_SIZE];
+
+    snprintf(short_id, sizeof(short_id), "%s", colon != NULL ? colon + 1 : id);
+    cli_size((uint64_t)cli_number(image, "sizeBytes"), size);
+    cli_age(cli, cli_text(image, "created"), age);
+    cli_table_cell(t, name);
+    cli_table_cell(t, short_id);
+    cli_table_cell(t, age);
+    cli_table_cell(t, size);
+}
+
+static int print_names(struct cli *cli, const json_t *images)
+{
+    const json_t *image, *name;
+    size_t i, k;
+
+    json_array_foreach (images, i, image) {
+        json_array_foreach (cli_at(image, "names"), k, name)
+            fprintf(cli->out, "image/%s\n", json_string_value(name));
+    }
+    return EXIT_OK;
+}
+
+int cli_list_images(struct cli *cli, const char *format, bool no_headers)
+{
+    static const char *const headers[] = { "NAME", "IMAGE ID", "CREATED", "SIZE", NULL };
+    json_auto_t *list = cli_get(cli, "/images", NULL);
+    const json_t *images = cli_at(list, "items"), *image, *name;
+    struct cli_table table;
+    size_t i, k;
+
+    if (list == NULL)
+        return EXIT_ERROR;
+    if (format != NULL && strcmp(format, "name") == 0)
+        return print_names(cli, images);
+    if (format != NULL && strcmp(format, "wide") != 0)
+        return cli_print_value(cli, list, format);
+    if (json_array_size(images) == 0) {
+        fputs("No images found\n", cli->err);
+        return EXIT_OK;
+    }
+    cli_table_init(&table, headers, !no_headers);
+    json_array_foreach (images, i, image) {
+        json_array_foreach (cli_at(image, "names"), k, name)
+            add_row(cli, &table, json_string_value(name), image);
+        if (json_array_size(cli_at(image, "names")) == 0)
+            add_row(cli, &table, "<none>", image);
+    }
+    cli_table_print(&table, cli);
+    cli_table_done(&table);
+    return EXIT_OK;
+}
+
+/* ---- import, pull, rm ------------------------------------------------------------------------ */
+
+static int bring(struct cli *cli, const char *source, const char *name)
+{
+    struct cli_response r = CLI_RESPONSE_INIT;
+    buf_auto url = BUF_INIT(64 * 1024);
+    json_auto_t *answer = NULL;
+    const json_t *one;
+    struct err e = { 0 };
+    int code = EXIT_OK;
+    size_t i;
+
+    buf_adds(&url, "/images?source=");
+    cli_add_escaped(&url, source);
+    if (name != NULL) {
+        buf_adds(&url, "&name=");
+        cli_add_escaped(&url, name);
+    }
+    if (cli_request(cli, "POST", url.p, true, NULL, NULL, &r, &e) != ERR_OK)
+        code = cli_error(cli, "%s", e.text);
+    else if (r.code != 200 && r.code != 201)
+        code = cli_server_error(cli, &r);
+    else if (json_parse(r.body.p, r.body.n, CLI_BODY_MAX, &answer, "answer", &e) != ERR_OK)
+        code = cli_error(cli, "%s", e.text);
+    buf_done(&r.body);
+    json_array_foreach (cli_at(answer, "names"), i, one)
+        fprintf(cli->out, "image/%s imported\n", json_string_value(one));
+    return code;
+}
+
+/* The daemon has another working folder. */
+static int import(struct cli *cli, const char *file, const char *name)
+{
+    char path[PATH_MAX];
+
+    if (realpath(file, path) == NULL)
+        return cli_error(cli, "open %s: %s", file, strerror(errno));
+    return bring(cli, path, name);
+}
+
+static int pull(struct cli *cli, const char *reference)
+{
+    str_auto source = str_printf("docker://%s", reference);
+
+    return source == NULL ? cli_error(cli, "out of memory") : bring(cli, source, reference);
+}
+
+static int remove_one(struct cli *cli, const char *name)
+{
+    struct cli_response r = CLI_RESPONSE_INIT;
+    buf_auto url = BUF_INIT(64 * 1024);
+    struct err e = { 0 };
+    int code = EXIT_OK;
+
+    buf_adds(&url, "/images?name=");
+    cli_add_escaped(&url, name);
+    if (cli_request(cli, "DELETE", url.p, false, NULL, NULL, &r, &e) != ERR_OK)
+        code = cli_error(cli, "%s", e.text);
+    else if (r.code != 200)
+        code = cli_server_error(cli, &r);
+    else
+        fprintf(cli->out, "image \"%s\" deleted\n", name);
+    buf_done(&r.body);
+    return code;
+}
+
+int cli_image(struct cli *cli, const struct cli_command *command, int argc, char **argv)
+{
+    const char *name = NULL, *format = NULL;
+    bool no_headers = false;
+    const struct cli_flag flags[] = {
+        { "name", 0, FLAG_TEXT, &name, "REFERENCE", "import: what to call the image (else the names in the archive)" },
+        { "output", 'o', FLAG_TEXT, &format, "FORMAT", "ls: wide, json, yaml or name" },
+        { "no-headers", 0, FLAG_SWITCH, &no_headers, NULL, "ls: no line of headers" },
+        { NULL, 0, FLAG_SWITCH, NULL, NULL, NULL },
+    };
+    int code = EXIT_OK;
+
+    if (!cli_parse(cli, command, flags, &argc, argv, &code))
+        return code;
+    if (argc == 1 && (strcmp(argv[0], "ls") == 0 || strcmp(argv[0], "list") == 0)) {
+        if (format != NULL && strcmp(format, "wide") != 0 && strcmp(format, "json") != 0 &&
+            strcmp(format, "yaml") != 0 && strcmp(format, "name") != 0)
+            return cli_error(cli, "unknown output format \"%s\": wide, json, yaml or name", format);
+        return cli_list_images(cli, format, no_headers);
+    }
+    if (argc == 2 && strcmp(argv[0], "import") == 0)
+        return import(cli, argv[1], name);
+    if (argc == 2 && strcmp(argv[0], "pull") == 0)
+        return pull(cli, argv[1]);
+    if (argc >= 2 && strcmp(argv[0], "rm") == 0) {
+        for (int i = 1; i < argc; i++)
+            if (remove_one(cli, argv[i]) != EXIT_OK)
+                code = EXIT_ERROR;
+        return code;
+    }
+    return cli_usage_error(cli, command, flags, argc > 0 ? "image %s: wrong number of words, or no such command"
+                                                         : "you must specify ls, import, pull or rm",
+                           argc > 0 ? argv[0] : "");
+}

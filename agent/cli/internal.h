@@ -1,0 +1,145 @@
+/* internal - what the files of agent/cli/ share among themselves. */
+#ifndef AGENT_CLI_INTERNAL_H
+#define AGENT_CLI_INTERNAL_H
+#include "agent/cli/cli.h"
+#include "base/buf.h"
+#include "base/scope.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum { EXIT_OK = 0, EXIT_ERROR = 1, EXIT_USAGE = 2 };
+
+struct cli {
+    FILE *out, *err;
+    const char *socket;
+    bool help;
+    int64_t now_ns; /* ages are counted to here; fixed in tests, else 0 */
+};
+
+int cli_run(struct cli *cli, int argc, char **argv);
+
+/* ---- cli.c: output ----------------------------------------------------------------------------- */
+int64_t cli_now(const struct cli *cli);
+/* "error: ..." on standard error; returns EXIT_ERROR. */
+int cli_error(struct cli *cli, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* False: nobody reads our output any more: stop, quietly. */
+bool cli_write(struct cli *cli, const char *data, size_t n);
+
+/* ---- args.c ------------------------------------------------------------------------------------ */
+struct cli_flag {
+    const char *name; /* without dashes; NULL ends a table */
+    char letter;      /* 0: none */
+    enum { FLAG_SWITCH, FLAG_TEXT } type;
+    void *to;          /* bool * or const char ** */
+    const char *value; /* what stands for the value in the help */
+    const char *help;
+};
+
+struct cli_command {
+    const char *name;
+    const char *usage;  /* "coracle get ..." */
+    const char *about;  /* one or more lines */
+    int (*run)(struct cli *cli, const struct cli_command *command, int argc, char **argv);
+};
+
+/*
+ * Takes the flags out of argv (which may stand anywhere; "--" ends them) and leaves the words; *argc counts them.
+ * Anything but EXIT_OK: return `*ret` (help was shown, or a usage error).
+ */
+bool cli_parse(struct cli *cli, const struct cli_command *command, const struct cli_flag *flags, int *argc, char **argv,
+               int *ret);
+int cli_usage_error(struct cli *cli, const struct cli_command *command, const struct cli_flag *flags, const char *fmt,
+                    ...) PRINTF_LIKE(4, 5);
+
+/* ---- client.c ---------------------------------------------------------------------------------- */
+struct cli_response {
+    int code;        /* HTTP */
+    struct buf body; /* of everything but a stream that succeeded */
+};
+#define CLI_BODY_MAX (256u << 20)
+#define CLI_RESPONSE_INIT { .body = BUF_INIT(CLI_BODY_MAX) }
+
+/* False: stop reading, the rest is not wanted. */
+typedef bool (*cli_data_fn)(const char *data, size_t n, void *arg);
+
+/*
+ * One request.  `patient`: the answer may take as long as it takes.  `on_data`: gets a body with code 200 as it comes; NULL: kept.
+ * ERR_UNAVAILABLE: no daemon, or it went away.
+ */
+enum err_code cli_request(struct cli *cli, const char *method, const char *url, bool patient, cli_data_fn on_data,
+                          void *arg, struct cli_response *ret, struct err *e) MUST_CHECK;
+/* GET of a JSON document; on failure says why on standard error and returns NULL.  *ret_code may be NULL. */
+json_t *cli_get(struct cli *cli, const char *url, int *ret_code);
+/* "Error from server (NotFound): pods "x" not found"; EXIT_ERROR. */
+int cli_server_error(struct cli *cli, const struct cli_response *r);
+void cli_add_escaped(struct buf *b, const char *text); /* percent-encoded for a URL */
+
+/* ---- values.c: JSON members by path, times, sizes ------------------------------------------------- */
+json_t *cli_at(const json_t *object, const char *path);        /* "status.phase"; NULL if absent */
+const char *cli_text(const json_t *object, const char *path);  /* "" if absent or no string */
+int64_t cli_number(const json_t *object, const char *path);    /* 0 if absent */
+bool cli_true(const json_t *object, const char *path);
+void cli_add_clean(struct buf *b, const char *text); /* control characters made visible */
+
+#define CLI_AGE_SIZE 32
+void cli_duration(int64_t ns, char ret[CLI_AGE_SIZE]); /* "5m10s", as kubectl rounds */
+/* Since an RFC 3339 time; "<unknown>" when it is none. */
+void cli_age(const struct cli *cli, const char *when, char ret[CLI_AGE_SIZE]);
+#define CLI_TIME_SIZE 64
+void cli_time(const char *when, char ret[CLI_TIME_SIZE]); /* "Mon, 02 Jan 2006 15:04:05 -0700", local */
+void cli_size(uint64_t bytes, char ret[CLI_AGE_SIZE]);    /* "1.4MB" */
+/* Go's "1h30m", "10s", "1.5h"; ERR_INVALID. */
+enum err_code cli_parse_duration(const char *text, int64_t *ret_ns, struct err *e) MUST_CHECK;
+
+/* ---- table.c ------------------------------------------------------------------------------------- */
+#define CLI_COLUMNS_MAX 12
+struct cli_table { /* rows are kept until printed; widths are remembered (a watch goes on) */
+    size_t n_columns;
+    size_t widths[CLI_COLUMNS_MAX];
+    char **cells; /* n_columns for each row, owned */
+    size_t n_cells;
+    bool failed;
+};
+void cli_table_init(struct cli_table *t, const char *const *headers /* NULL-terminated */, bool show_headers);
+void cli_table_cell(struct cli_table *t, const char *text); /* to the first line break, with "..." */
+void cli_table_print(struct cli_table *t, struct cli *cli);
+void cli_table_done(struct cli_table *t);
+/* Lines of cells that end with a tab, made columns as Go's text/tabwriter does it. */
+void cli_align(const char *text, size_t min_width, size_t padding, struct buf *out);
+
+/* ---- pods.c: the columns of a pod ------------------------------------------------------------------ */
+struct cli_pod_summary {
+    char ready[32], status[256], restarts[64];
+};
+void cli_pod_summary(const struct cli *cli, const json_t *pod, struct cli_pod_summary *ret);
+bool cli_is_sidecar(const json_t *container);
+
+/* ---- manifests.c ----------------------------------------------------------------------------------- */
+void cli_warn_manifests(struct cli *cli); /* one line a problem on standard error; silent when it cannot be known */
+
+/* ---- commands ---------------------------------------------------------------------------------------- */
+int cli_get_command(struct cli *cli, const struct cli_command *command, int argc, char **argv);
+int cli_describe(struct cli *cli, const struct cli_command *command, int argc, char **argv);
+int cli_logs(struct cli *cli, const struct cli_command *command, int argc, char **argv);
+int cli_explain(struct cli *cli, const struct cli_command *command, int argc, char **argv);
+int cli_validate(struct cli *cli, const struct cli_command *command, int argc, char **argv);
+int cli_version(struct cli *cli, const struct cli_command *command, int argc, char **argv);
+int cli_image(struct cli *cli, const struct cli_command *command, int argc, char **argv);
+
+/* Prints a value as "json" or "yaml". */
+int cli_print_value(struct cli *cli, const json_t *value, const char *format);
+/* "pod/web" or "web" for a kind with these names ("pods", "pod", "po"): the name, or NULL when it is another kind. */
+const char *cli_resource_name(const char *word, const char *const *kinds);
+extern const char *const cli_pod_kinds[];
+json_t *cli_get_pod(struct cli *cli, const char *namespace_, const char *name);
+int cli_list_images(struct cli *cli, const char *format, bool no_headers);
+/* describe_*.c: into `out`, tabs as in cli_align(). */
+void cli_describe_pod(const struct cli *cli, const json_t *pod, const json_t *events, struct buf *out);
+void cli_describe_containers(const char *label, const json_t *pod, const json_t *containers, const json_t *statuses,
+                             struct buf *out);
+void cli_describe_volumes(const json_t *volumes, struct buf *out);
+void cli_describe_resources(const json_t *resources, const char *indent, struct buf *out);
+#endif

@@ -1,0 +1,161 @@
+#include "agent/cli/internal.h"
+
+#include "base/parse.h"
+
+#include <string.h>
+
+struct logs {
+    const char *namespace_, *container, *tail, *since, *since_time, *limit;
+    bool follow, previous, timestamps;
+};
+
+struct sink {
+    struct cli *cli;
+    bool unread;
+};
+
+static bool on_data(const char *data, size_t n, void *arg)
+{
+    struct sink *s = arg;
+
+    s->unread = !cli_write(s->cli, data, n);
+    return !s->unread;
+}
+
+static bool has_container(const json_t *pod, const char *name)
+{
+    static const char *const lists[] = { "spec.containers", "spec.initContainers" };
+
+    for (size_t k = 0; k < ARRAY_LEN(lists); k++) {
+        const json_t *c;
+        size_t i;
+
+        json_array_foreach (cli_at(pod, lists[k]), i, c) {
+            if (strcmp(cli_text(c, "name"), name) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* The pod's default container, or its first; says so where there is a choice. */
+static const char *choose(struct cli *cli, const json_t *pod)
+{
+    const json_t *containers = cli_at(pod, "spec.containers"), *init = cli_at(pod, "spec.initContainers"), *c;
+    const char *named = json_string_value(json_object_get(cli_at(pod, "metadata.annotations"),
+                                                          "kubectl.kubernetes.io/default-container"));
+    buf_auto all = BUF_INIT(64 * 1024);
+    size_t i;
+
+    if (named != NULL && has_container(pod, named))
+        return named;
+    if (json_array_size(containers) + json_array_size(init) > 1) {
+        json_array_foreach (containers, i, c)
+            buf_addf(&all, "%s%s", i > 0 ? ", " : "", cli_text(c, "name"));
+        json_array_foreach (init, i, c)
+            buf_addf(&all, ", %s (init)", cli_text(c, "name"));
+        fprintf(cli->err, "Defaulted container \"%s\" out of: %s\n", cli_text(json_array_get(containers, 0), "name"),
+                all.p);
+    }
+    return cli_text(json_array_get(containers, 0), "name");
+}
+
+static void add_param(struct buf *url, const char *key, const char *value)
+{
+    buf_addf(url, "&%s=", key);
+    cli_add_escaped(url, value);
+}
+
+static enum err_code add_options(const struct logs *l, struct buf *url, struct err *e)
+{
+    int64_t tail = -1, since_ns;
+    uint64_t limit;
+    char text[24];
+
+    if (l->tail != NULL && parse_i64(l->tail, -1, INT64_MAX, &tail, "--tail", e) != ERR_OK)
+        return e->code;
+    if (tail >= 0)
+        add_param(url, "tailLines", l->tail);
+    if (l->limit != NULL && parse_u64(l->limit, 1, INT64_MAX, &limit, "--limit-bytes", e) != ERR_OK)
+        return e->code;
+    if (l->limit != NULL)
+        add_param(url, "limitBytes", l->limit);
+    if (l->since != NULL && l->since_time != NULL)
+        return err_set(e, ERR_INVALID, "at most one of --since and --since-time may be used");
+    if (l->since_time != NULL)
+        add_param(url, "sinceTime", l->since_time);
+    if (l->since != NULL) {
+        if (cli_parse_duration(l->since, &since_ns, e) != ERR_OK)
+            return err_wrap(e, "--since");
+        if (since_ns > 0) { /* as kubectl: "0s" asks for all */
+            snprintf(text, sizeof(text), "%lld", (long long)((since_ns + 999999999) / 1000000000));
+            add_param(url, "sinceSeconds", text);
+        }
+    }
+    if (l->follow)
+        add_param(url, "follow", "true");
+    if (l->previous)
+        add_param(url, "previous", "true");
+    if (l->timestamps)
+        add_param(url, "timestamps", "true");
+    return ERR_OK;
+}
+
+static int print_log(struct cli *cli, const struct logs *l, const char *name)
+{
+    json_auto_t *pod = cli_get_pod(cli, l->namespace_, name);
+    struct cli_response r = CLI_RESPONSE_INIT;
+    struct sink sink = { cli, false };
+    buf_auto url = BUF_INIT(64 * 1024);
+    struct err e = { 0 };
+    int code = EXIT_OK;
+
+    if (pod == NULL)
+        return EXIT_ERROR;
+    if (l->container != NULL && !has_container(pod, l->container))
+        return cli_error(cli, "container %s is not valid for pod %s", l->container, name);
+    buf_adds(&url, "/api/v1/namespaces/");
+    cli_add_escaped(&url, l->namespace_);
+    buf_adds(&url, "/pods/");
+    cli_add_escaped(&url, name);
+    buf_adds(&url, "/log?container=");
+    cli_add_escaped(&url, l->container != NULL ? l->container : choose(cli, pod));
+    if (add_options(l, &url, &e) != ERR_OK)
+        return cli_error(cli, "%s", e.text);
+    if (cli_request(cli, "GET", url.p, true, on_data, &sink, &r, &e) != ERR_OK)
+        code = cli_error(cli, "%s", e.text);
+    else if (r.code != 200)
+        code = cli_server_error(cli, &r);
+    buf_done(&r.body);
+    return code;
+}
+
+int cli_logs(struct cli *cli, const struct cli_command *command, int argc, char **argv)
+{
+    struct logs l = { .namespace_ = "default" };
+    const struct cli_flag flags[] = {
+        { "namespace", 'n', FLAG_TEXT, &l.namespace_, "NS", "the pod's namespace (default)" },
+        { "container", 'c', FLAG_TEXT, &l.container, "NAME", "which container; else the first" },
+        { "follow", 'f', FLAG_SWITCH, &l.follow, NULL, "go on with what is written, until the container ends" },
+        { "previous", 'p', FLAG_SWITCH, &l.previous, NULL, "of the instance before the last restart" },
+        { "tail", 0, FLAG_TEXT, &l.tail, "N", "only the last N lines (-1: all)" },
+        { "since", 0, FLAG_TEXT, &l.since, "DURATION", "only what is newer: 10s, 5m, 1h30m" },
+        { "since-time", 0, FLAG_TEXT, &l.since_time, "TIME", "only what is newer than 2026-01-02T03:04:05Z" },
+        { "timestamps", 0, FLAG_SWITCH, &l.timestamps, NULL, "begin each line with its time" },
+        { "limit-bytes", 0, FLAG_TEXT, &l.limit, "N", "at most so many bytes" },
+        { NULL, 0, FLAG_SWITCH, NULL, NULL, NULL },
+    };
+    const char *name;
+    int code;
+
+    if (!cli_parse(cli, command, flags, &argc, argv, &code))
+        return code;
+    name = argc > 0 ? cli_resource_name(argv[0], cli_pod_kinds) : NULL;
+    if (name == NULL || argc > 2)
+        return cli_usage_error(cli, command, flags, "expected 'logs [-f] [-p] POD [CONTAINER]'");
+    if (argc == 2 && l.container != NULL)
+        return cli_usage_error(cli, command, flags, "only one of -c or an inline CONTAINER is allowed");
+    if (argc == 2)
+        l.container = argv[1];
+    return print_log(cli, &l, name);
+}

@@ -1,0 +1,154 @@
+#include "agent/cli/internal.h"
+
+#include "agent/api/decode.h"
+#include "base/fs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+struct seen { /* objects of all files: the second one with a name would not be applied */
+    char **keys, **files;
+    size_t n;
+};
+
+static const struct api_meta *meta_of(const struct api_object *o)
+{
+    switch (o->kind) {
+    case API_KIND_POD:
+        return &o->pod->meta;
+    case API_KIND_CONFIG_MAP:
+    case API_KIND_SECRET:
+        return &o->config->meta;
+    case API_KIND_PRIORITY_CLASS:
+        return &o->priority_class->meta;
+    }
+    return NULL;
+}
+
+/* False: out of memory. */
+static bool check_duplicate(struct seen *s, const char *file, const struct api_object *o, struct api_problems *problems)
+{
+    const struct api_meta *meta = meta_of(o);
+    str_auto key = str_printf("%s %s%s%s", api_kind_name(o->kind), meta->namespace != NULL ? meta->namespace : "",
+                              meta->namespace != NULL ? "/" : "", meta->name);
+    str_auto where = str_printf("%s:%d:metadata.name", file, o->document);
+    str_auto copy = strdup(file);
+    char **keys, **files;
+
+    if (key == NULL || where == NULL || copy == NULL)
+        return false;
+    for (size_t i = 0; i < s->n; i++) {
+        if (strcmp(s->keys[i], key) == 0) {
+            api_problems_add(problems, where, "%s is defined in %s already", key, s->files[i]);
+            return true;
+        }
+    }
+    keys = reallocarray(s->keys, s->n + 1, sizeof(*keys));
+    if (keys != NULL)
+        s->keys = keys;
+    files = reallocarray(s->files, s->n + 1, sizeof(*files));
+    if (files != NULL)
+        s->files = files;
+    if (keys == NULL || files == NULL)
+        return false;
+    s->keys[s->n] = take_ptr(&key);
+    s->files[s->n++] = take_ptr(&copy);
+    return true;
+}
+
+/* One line on why it cannot be read. */
+static int open_manifest(struct cli *cli, const char *path)
+{
+    struct stat st;
+    int fd;
+
+    if (strcmp(path, "-") == 0)
+        return dup(STDIN_FILENO);
+    /* First stat: opening a FIFO would wait for a writer. */
+    if (stat(path, &st) < 0) {
+        cli_error(cli, "open %s: %s", path, strerror(errno));
+        return -1;
+    }
+    if (!S_ISREG(st.st_mode)) {
+        cli_error(cli, "%s is %s, not a file", path,
+                  S_ISDIR(st.st_mode)    ? "a folder"
+                  : S_ISFIFO(st.st_mode) ? "a FIFO"
+                  : S_ISSOCK(st.st_mode) ? "a socket"
+                                         : "a device");
+        return -1;
+    }
+    fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        cli_error(cli, "open %s: %s", path, strerror(errno));
+    return fd;
+}
+
+static void print_problems(struct cli *cli, const struct api_problems *p)
+{
+    for (size_t i = 0; i < p->n; i++)
+        fprintf(cli->err, "%s: %s\n", p->v[i].where, p->v[i].what);
+}
+
+static void print_ignored(struct cli *cli, const char *name, const struct api_object *o)
+{
+    for (size_t i = 0; o->kind == API_KIND_POD && i < o->pod->ignored.n; i++)
+        fprintf(cli->out, "%s: note: Pod %s/%s: %s\n", name, o->pod->meta.namespace, o->pod->meta.name,
+                o->pod->ignored.v[i]);
+}
+
+static int validate(struct cli *cli, const char *path, struct seen *seen)
+{
+    const char *name = strcmp(path, "-") == 0 ? "stdin" : path;
+    struct api_objects objects = { 0 };
+    struct api_problems problems = { 0 };
+    struct err e = { 0 };
+    str_auto text = NULL;
+    fd_auto fd = open_manifest(cli, path);
+    bool ok;
+    size_t n;
+
+    if (fd < 0)
+        return EXIT_ERROR;
+    if (fs_read_fd(fd, API_FILE_MAX, &text, &n, &e) == ERR_EXHAUSTED)
+        return cli_error(cli, "%s has more than %d bytes", name, API_FILE_MAX);
+    if (e.code != ERR_OK)
+        return cli_error(cli, "read %s: %s", name, e.text);
+    if (api_decode_file(name, text, n, &objects, &problems, &e) != ERR_OK)
+        return cli_error(cli, "%s: %s", name, e.text);
+    for (size_t i = 0; i < objects.n; i++)
+        if (!check_duplicate(seen, name, &objects.v[i], &problems))
+            api_problems_add(&problems, name, "out of memory");
+    print_problems(cli, &problems);
+    ok = problems.n == 0 && problems.dropped == 0;
+    if (ok)
+        fprintf(cli->out, "%s: %zu object%s, no problems\n", name, objects.n, objects.n == 1 ? "" : "s");
+    for (size_t i = 0; ok && i < objects.n; i++)
+        print_ignored(cli, name, &objects.v[i]);
+    api_objects_done(&objects);
+    api_problems_done(&problems);
+    explicit_bzero(text, n);
+    return ok ? EXIT_OK : EXIT_ERROR;
+}
+
+int cli_validate(struct cli *cli, const struct cli_command *command, int argc, char **argv)
+{
+    const struct cli_flag flags[] = { { NULL, 0, FLAG_SWITCH, NULL, NULL, NULL } };
+    struct seen seen = { 0 };
+    int code = EXIT_OK;
+
+    if (!cli_parse(cli, command, flags, &argc, argv, &code))
+        return code;
+    if (argc == 0)
+        return cli_usage_error(cli, command, flags, "you must specify files, or - for standard input");
+    for (int i = 0; i < argc; i++)
+        if (validate(cli, argv[i], &seen) != EXIT_OK)
+            code = EXIT_ERROR;
+    for (size_t i = 0; i < seen.n; i++) {
+        free(seen.keys[i]);
+        free(seen.files[i]);
+    }
+    free(seen.keys);
+    free(seen.files);
+    return code;
+}
