@@ -33,7 +33,7 @@ struct agent { /* the parts, in the order in which they are opened */
     struct src_folder *folder;
     struct cni_undo undo;
     char node_name[256], node_ip[46];
-    char *cni_cache, *cni_data, *images_dir, *cgroup_scratch, *volumes_dir, *pods_dir, *auth_dir;
+    char *cni_cache, *cni_data, *images_dir, *cgroup_scratch, *volumes_dir, *pods_dir, *auth_dir, *seccomp_dir;
     bool stopping, failed;
 };
 
@@ -143,8 +143,9 @@ static enum err_code make_paths(struct agent *a, struct err *e)
     a->volumes_dir = str_printf("%s/volumes", c->run_dir);
     a->pods_dir = str_printf("%s/pods", c->root_dir);
     a->auth_dir = str_printf("%s/auth", c->run_dir);
+    a->seccomp_dir = str_printf("%s/seccomp", c->root_dir);
     if (a->cni_cache == NULL || a->cni_data == NULL || a->images_dir == NULL || a->cgroup_scratch == NULL ||
-        a->volumes_dir == NULL || a->pods_dir == NULL || a->auth_dir == NULL)
+        a->volumes_dir == NULL || a->pods_dir == NULL || a->auth_dir == NULL || a->seccomp_dir == NULL)
         return err_nomem(e);
     return ERR_OK;
 }
@@ -158,6 +159,7 @@ static void free_paths(struct agent *a)
     free(a->volumes_dir);
     free(a->pods_dir);
     free(a->auth_dir);
+    free(a->seccomp_dir);
 }
 
 static void identify(struct agent *a)
@@ -193,7 +195,8 @@ static enum err_code open_parts(struct agent *a, struct err *e)
                                      .skopeo_path = a->pre.skopeo[0] != '\0' ? a->pre.skopeo : NULL, .tmpfs_dir = a->auth_dir };
     struct rt_options rt = { .loop = &a->loop, .run_dir = c->run_dir, .state_dir = c->state_dir,
                              .conmon_path = a->pre.conmon, .runtime_path = a->pre.runtime,
-                             .seccomp_profile = a->pre.seccomp_profile, .on_event = node_on_container_event };
+                             .seccomp_profile = a->pre.seccomp_profile, .localhost_seccomp_dir = a->seccomp_dir,
+                             .on_event = node_on_container_event };
     struct node_options node = {
         .loop = &a->loop, .node_name = a->node_name, .node_ip = a->node_ip, .root_dir = c->root_dir,
         .state_dir = c->state_dir, .run_dir = c->run_dir, .pod_logs_dir = c->pod_logs_dir,

@@ -123,10 +123,18 @@ static void add_request(struct api_check *c, struct api_resource_list *list, jso
     list->n += grown[at].name != NULL;
 }
 
+/* An object whose requests, if given, are one too: what else it may be is reported already. */
+static bool can_take_requests(const json_t *resources)
+{
+    const json_t *requests = json_object_get(resources, "requests");
+
+    return json_is_object(resources) && (requests == NULL || json_is_object(requests));
+}
+
 static void requests_from_limits(struct api_check *c, struct api_resources *r, json_t *resources,
                                  bool pod_level)
 {
-    if (!json_is_object(resources))
+    if (!can_take_requests(resources))
         return;
     for (size_t i = 0; i < r->limits.n; i++) {
         const struct api_resource *limit = &r->limits.v[i];
@@ -151,7 +159,7 @@ static void default_pod_level(struct api_check *c, struct api_pod_spec *spec, js
     static const char *const names[] = { "cpu", "memory" };
     struct quantity sum;
 
-    if (!spec->has_resources || spec->resources.limits.n == 0 || !json_is_object(resources))
+    if (!spec->has_resources || spec->resources.limits.n == 0 || !can_take_requests(resources))
         return;
     for (size_t i = 0; i < 2; i++) {
         if (api_resource_get(&spec->resources.requests, names[i]) == NULL &&

@@ -2,7 +2,6 @@
 #include "agent/api/internal.h"
 
 static const char not_yet[] = "not acted on yet";
-static const char no_terminal[] = "containers have no terminal and no standard input yet";
 
 /* ---- ports ---------------------------------------------------------------------------------- */
 static const struct api_value protocols[] = { { "TCP", 0 }, { "UDP", 1 }, { "SCTP", 2 }, { NULL, 0 } };
@@ -391,21 +390,15 @@ static const struct api_row container[] = {
     { .name = "stdin",
       .type = API_BOOL,
       .slot = AT(api_container, stdin_open),
-      .flags = API_ZERO_ABSENT,
-      .support = API_IGNORED,
-      .why = no_terminal },
+      .flags = API_ZERO_ABSENT },
     { .name = "stdinOnce",
       .type = API_BOOL,
       .slot = AT(api_container, stdin_once),
-      .flags = API_ZERO_ABSENT,
-      .support = API_IGNORED,
-      .why = no_terminal },
+      .flags = API_ZERO_ABSENT },
     { .name = "tty",
       .type = API_BOOL,
       .slot = AT(api_container, tty),
-      .flags = API_ZERO_ABSENT,
-      .support = API_IGNORED,
-      .why = no_terminal },
+      .flags = API_ZERO_ABSENT },
     { 0 },
 };
 const struct api_schema api_schema_container = { .name = "Container",

@@ -164,9 +164,9 @@ static bool walk_string(const struct walk *w, const struct api_row *row, const j
     api_set_given(w, row);
     if (row->type == API_STRING)
         api_set_text(w, row, text);
-    else if (p != NULL && row->flags & API_BOOL_SLOT)
+    else if (p != NULL && value != NULL && row->flags & API_BOOL_SLOT)
         *(bool *)p = value->number != 0;
-    else if (p != NULL)
+    else if (p != NULL && value != NULL)
         *(int *)p = value->number;
     return true;
 }

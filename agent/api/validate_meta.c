@@ -36,7 +36,7 @@ static void check_annotations(struct api_check *c, const struct api_kvs *m)
         char lowered[400];
         const char *rule;
         size_t n = 0, mark = api_enter_key(c, kv->key);
-        for (; kv->key[n] != '\0' && n < sizeof(lowered) - 1; n++)
+        for (; n < sizeof(lowered) - 1 && kv->key[n] != '\0'; n++)
             lowered[n] = (char)tolower((unsigned char)kv->key[n]);
         lowered[n] = '\0';
         rule = api_format_rule(API_FMT_LABEL_KEY, lowered);

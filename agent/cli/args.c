@@ -8,7 +8,8 @@ static void show_flag(struct buf *b, const struct cli_flag *f)
     int n;
 
     n = snprintf(left, sizeof(left), "    %s%c%s--%s%s%s", f->letter ? "-" : " ", f->letter ? f->letter : ' ',
-                 f->letter ? ", " : "  ", f->name, f->value != NULL ? " " : "", f->value != NULL ? f->value : "");
+                 f->letter ? ", " : "  ", f->name, f->value != NULL ? " " : "",
+                 f->value != NULL ? f->value : "");
     buf_addf(b, "%-*s %s\n", n > 31 ? n + 1 : 31, left, f->help);
 }
 
@@ -28,8 +29,8 @@ static void show_usage(FILE *to, const struct cli_command *command, const struct
     fputs(b.p, to);
 }
 
-int cli_usage_error(struct cli *cli, const struct cli_command *command, const struct cli_flag *flags, const char *fmt,
-                    ...)
+int cli_usage_error(struct cli *cli, const struct cli_command *command, const struct cli_flag *flags,
+                    const char *fmt, ...)
 {
     va_list ap;
 
@@ -94,9 +95,10 @@ static int long_flag(struct parse *p, const char *arg)
     if (f == NULL)
         return cli_usage_error(p->cli, p->command, p->flags, "unknown flag: --%.*s", (int)n, name);
     if (f->type == FLAG_SWITCH)
-        return set_switch(f, value) ? EXIT_OK
-                                    : cli_usage_error(p->cli, p->command, p->flags,
-                                                      "invalid value \"%s\" for --%s: true or false", value, f->name);
+        return set_switch(f, value)
+                   ? EXIT_OK
+                   : cli_usage_error(p->cli, p->command, p->flags,
+                                     "invalid value \"%s\" for --%s: true or false", value, f->name);
     if (value == NULL && (value = next_word(p)) == NULL)
         return cli_usage_error(p->cli, p->command, p->flags, "flag needs a value: --%s", f->name);
     *(const char **)f->to = value;
@@ -127,8 +129,8 @@ static int short_flags(struct parse *p, const char *arg)
     return EXIT_OK;
 }
 
-bool cli_parse(struct cli *cli, const struct cli_command *command, const struct cli_flag *flags, int *argc, char **argv,
-               int *ret)
+bool cli_parse(struct cli *cli, const struct cli_command *command, const struct cli_flag *flags, int *argc,
+               char **argv, int *ret)
 {
     const struct cli_flag common[] = {
         { "socket", 0, FLAG_TEXT, &cli->socket, NULL, NULL },

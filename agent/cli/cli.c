@@ -1,7 +1,7 @@
 #include "agent/cli/internal.h"
 
-#include "base/clock.h"
 #include "agent/api/yaml.h"
+#include "base/clock.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -11,14 +11,16 @@
 static const struct cli_command commands[] = {
     { "get", "coracle get pods|manifests|images|events [NAME...] [flags]",
       "Shows what runs: a table, or whole objects with -o json|yaml.", cli_get_command },
-    { "describe", "coracle describe pod [NAME...] [flags]", "Shows everything about a pod, its events included.",
-      cli_describe },
+    { "describe", "coracle describe pod [NAME...] [flags]",
+      "Shows everything about a pod, its events included.", cli_describe },
     { "logs", "coracle logs [-f] [-p] POD [CONTAINER] [flags]", "Prints the log of a container.", cli_logs },
     { "explain", "coracle explain pod NAME [flags]",
       "Says for a pod which step it is in, since when, and what it waits for.", cli_explain },
     { "validate", "coracle validate FILE... | -",
-      "Checks manifests as the daemon would, without one.  Exit code 1 if there is any problem.", cli_validate },
-    { "version", "coracle version [flags]", "Prints the versions of this program and of the daemon.", cli_version },
+      "Checks manifests as the daemon would, without one.  Exit code 1 if there is any problem.",
+      cli_validate },
+    { "version", "coracle version [flags]", "Prints the versions of this program and of the daemon.",
+      cli_version },
     { "image",
       "coracle image ls [flags]\n"
       "    coracle image import FILE [--name REFERENCE]\n"
@@ -28,20 +30,19 @@ static const struct cli_command commands[] = {
       cli_image },
 };
 
-static const char usage[] =
-    "coracle - a node agent for Kubernetes pods\n"
-    "\n"
-    "    coracle run        the agent itself (coracle run --help)\n"
-    "    coracle get        pods, manifests, images or events\n"
-    "    coracle describe   everything about a pod\n"
-    "    coracle logs       a container's log\n"
-    "    coracle explain    what a pod waits for\n"
-    "    coracle validate   check manifests, without a daemon\n"
-    "    coracle image      list, import, pull and remove images\n"
-    "    coracle version    of this program and of the daemon\n"
-    "\n"
-    "coracle COMMAND --help says more.  Clients reach the daemon at " CLI_SOCKET ",\n"
-    "or where --socket PATH or CORACLE_SOCKET says.\n";
+static const char usage[] = "coracle - a node agent for Kubernetes pods\n"
+                            "\n"
+                            "    coracle run        the agent itself (coracle run --help)\n"
+                            "    coracle get        pods, manifests, images or events\n"
+                            "    coracle describe   everything about a pod\n"
+                            "    coracle logs       a container's log\n"
+                            "    coracle explain    what a pod waits for\n"
+                            "    coracle validate   check manifests, without a daemon\n"
+                            "    coracle image      list, import, pull and remove images\n"
+                            "    coracle version    of this program and of the daemon\n"
+                            "\n"
+                            "coracle COMMAND --help says more.  Clients reach the daemon at " CLI_SOCKET ",\n"
+                            "or where --socket PATH or CORACLE_SOCKET says.\n";
 
 /* ---- output ---------------------------------------------------------------------------------- */
 

@@ -110,20 +110,23 @@ static enum err_code receive(struct exchange *x, int fd, struct err *e)
         if (x->response->body.failed)
             return buf_check(&x->response->body, e);
         if (code != HPE_OK)
-            return err_set(e, ERR_DATA_LOSS, "the answer is not HTTP: %s", llhttp_get_error_reason(&x->llhttp));
+            return err_set(e, ERR_DATA_LOSS, "the answer is not HTTP: %s",
+                           llhttp_get_error_reason(&x->llhttp));
     }
     x->response->code = llhttp_get_status_code(&x->llhttp);
     return ERR_OK;
 }
 
-enum err_code cli_request(struct cli *cli, const char *method, const char *url, bool patient, cli_data_fn on_data,
-                          void *arg, struct cli_response *ret, struct err *e)
+enum err_code cli_request(struct cli *cli, const char *method, const char *url, bool patient,
+                          cli_data_fn on_data, void *arg, struct cli_response *ret, struct err *e)
 {
     struct exchange x = { .response = ret, .on_data = on_data, .arg = arg };
     buf_auto head = BUF_INIT(64 * 1024);
     fd_auto fd = -1;
 
-    buf_addf(&head, "%s %s HTTP/1.1\r\nHost: localhost\r\nUser-Agent: coracle/" CORACLE_VERSION "\r\nConnection: close\r\n\r\n",
+    buf_addf(&head,
+             "%s %s HTTP/1.1\r\nHost: localhost\r\nUser-Agent: coracle/" CORACLE_VERSION
+             "\r\nConnection: close\r\n\r\n",
              method, url);
     if (buf_check(&head, e) != ERR_OK)
         return e->code;
@@ -177,7 +180,8 @@ void cli_add_escaped(struct buf *b, const char *text)
     for (; *text != '\0'; text++) {
         unsigned char c = (unsigned char)*text;
 
-        if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || strchr("-._~", c) != NULL)
+        if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+            strchr("-._~", c) != NULL)
             buf_addc(b, (char)c);
         else
             buf_addf(b, "%%%02X", c);

@@ -116,7 +116,8 @@ static void add_head(const struct cli *cli, const json_t *pod, struct buf *out)
                      { "Runtime Class Name", "spec.runtimeClassName" },
                      { "Service Account", "spec.serviceAccountName" } };
 
-    buf_addf(out, "Name:\t%s\nNamespace:\t%s\n", cli_text(pod, "metadata.name"), cli_text(pod, "metadata.namespace"));
+    buf_addf(out, "Name:\t%s\nNamespace:\t%s\n", cli_text(pod, "metadata.name"),
+             cli_text(pod, "metadata.namespace"));
     if (json_is_integer(cli_at(pod, "spec.priority")))
         buf_addf(out, "Priority:\t%lld\n", (long long)cli_number(pod, "spec.priority"));
     for (size_t i = 0; i < ARRAY_LEN(optional); i++)
@@ -175,7 +176,8 @@ static void add_status(const json_t *pod, struct buf *out)
 
 static void add_conditions(const json_t *pod, struct buf *out)
 {
-    const json_t *gates = cli_at(pod, "spec.readinessGates"), *conditions = cli_at(pod, "status.conditions"), *c, *gate;
+    const json_t *gates = cli_at(pod, "spec.readinessGates"), *conditions = cli_at(pod, "status.conditions"),
+                 *c, *gate;
     size_t i, k;
 
     if (json_array_size(gates) > 0)
@@ -218,8 +220,8 @@ static void add_tolerations(const json_t *tolerations, struct buf *out)
         const char *value = cli_text(v[i], "value"), *effect = cli_text(v[i], "effect");
         bool exists = strcmp(cli_text(v[i], "operator"), "Exists") == 0 && value[0] == '\0';
 
-        buf_addf(out, "%s%s%s%s%s%s", i > 0 ? "\t" : "", cli_text(v[i], "key"), value[0] != '\0' ? "=" : "", value,
-                 effect[0] != '\0' ? ":" : "", effect);
+        buf_addf(out, "%s%s%s%s%s%s", i > 0 ? "\t" : "", cli_text(v[i], "key"), value[0] != '\0' ? "=" : "",
+                 value, effect[0] != '\0' ? ":" : "", effect);
         if (exists)
             buf_adds(out, cli_text(v[i], "key")[0] != '\0' || effect[0] != '\0' ? " op=Exists" : "op=Exists");
         if (json_is_integer(cli_at(v[i], "tolerationSeconds")))
@@ -273,7 +275,8 @@ static void add_events(const struct cli *cli, const json_t *events, struct buf *
         while (n > 0 && strchr(" \t\r\n", message[n - 1]) != NULL)
             n--;
         trimmed = strndup(message, n);
-        cli_age(cli, cli_text(e, cli_text(e, "eventTime")[0] != '\0' ? "eventTime" : "firstTimestamp"), first);
+        cli_age(cli, cli_text(e, cli_text(e, "eventTime")[0] != '\0' ? "eventTime" : "firstTimestamp"),
+                first);
         cli_age(cli, cli_text(e, "lastTimestamp"), last);
         buf_addf(out, "  %s\t%s\t", cli_text(e, "type"), cli_text(e, "reason"));
         if (cli_number(e, "count") > 1)
@@ -297,9 +300,10 @@ void cli_describe_pod(const struct cli *cli, const json_t *pod, const json_t *ev
         cli_describe_resources(cli_at(pod, "spec.resources"), "  ", out);
     }
     if (json_array_size(init) > 0)
-        cli_describe_containers("Init Containers", pod, init, cli_at(pod, "status.initContainerStatuses"), out);
-    cli_describe_containers("Containers", pod, cli_at(pod, "spec.containers"), cli_at(pod, "status.containerStatuses"),
-                            out);
+        cli_describe_containers("Init Containers", pod, init, cli_at(pod, "status.initContainerStatuses"),
+                                out);
+    cli_describe_containers("Containers", pod, cli_at(pod, "spec.containers"),
+                            cli_at(pod, "status.containerStatuses"), out);
     add_conditions(pod, out);
     cli_describe_volumes(cli_at(pod, "spec.volumes"), out);
     buf_addf(out, "QoS Class:\t%s\n", cli_text(pod, "status.qosClass"));
@@ -313,7 +317,8 @@ void cli_describe_pod(const struct cli *cli, const json_t *pod, const json_t *ev
 
 static int by_last_time(const void *a, const void *b)
 {
-    return strcmp(cli_text(*(json_t *const *)a, "lastTimestamp"), cli_text(*(json_t *const *)b, "lastTimestamp"));
+    return strcmp(cli_text(*(json_t *const *)a, "lastTimestamp"),
+                  cli_text(*(json_t *const *)b, "lastTimestamp"));
 }
 
 /* The pod's events, the oldest first. */
@@ -399,7 +404,8 @@ int cli_describe(struct cli *cli, const struct cli_command *command, int argc, c
         return code;
     slashes = argc > 0 && strchr(argv[0], '/') != NULL;
     if (argc == 0)
-        return cli_usage_error(cli, command, flags, "you must specify the type of resource to describe: pod NAME");
+        return cli_usage_error(cli, command, flags,
+                               "you must specify the type of resource to describe: pod NAME");
     for (size_t i = 0; !slashes && cli_pod_kinds[i] != NULL; i++)
         shown = shown || strcmp(argv[0], cli_pod_kinds[i]) == 0;
     if (!slashes && !shown)
@@ -414,8 +420,8 @@ int cli_describe(struct cli *cli, const struct cli_command *command, int argc, c
         json_auto_t *pod = NULL;
 
         if (name == NULL)
-            return cli_error(cli, "the server doesn't have a resource type \"%.*s\"", (int)strcspn(argv[i], "/"),
-                             argv[i]);
+            return cli_error(cli, "the server doesn't have a resource type \"%.*s\"",
+                             (int)strcspn(argv[i], "/"), argv[i]);
         pod = cli_get_pod(cli, namespace_, name);
         if (pod == NULL) {
             code = EXIT_ERROR;

@@ -97,7 +97,8 @@ static void add_basics(const json_t *container, const json_t *status, struct buf
     add_ports(cli_at(container, "ports"), "containerPort", "Port", out);
     add_ports(cli_at(container, "ports"), "hostPort", "Host Port", out);
     if (cli_text(container, "securityContext.seccompProfile.type")[0] != '\0')
-        buf_addf(out, "    SeccompProfile:\t%s\n", cli_text(container, "securityContext.seccompProfile.type"));
+        buf_addf(out, "    SeccompProfile:\t%s\n",
+                 cli_text(container, "securityContext.seccompProfile.type"));
     if (cli_text(container, "securityContext.seccompProfile.localhostProfile")[0] != '\0')
         buf_addf(out, "      LocalhostProfile:\t%s\n",
                  cli_text(container, "securityContext.seccompProfile.localhostProfile"));
@@ -174,7 +175,8 @@ static void add_port(const json_t *port, struct buf *out)
 
 static void add_probe(const char *title, const json_t *probe, struct buf *out)
 {
-    const json_t *http = cli_at(probe, "httpGet"), *tcp = cli_at(probe, "tcpSocket"), *grpc = cli_at(probe, "grpc"), *word;
+    const json_t *http = cli_at(probe, "httpGet"), *tcp = cli_at(probe, "tcpSocket"),
+                 *grpc = cli_at(probe, "grpc"), *word;
     size_t i;
 
     if (probe == NULL)
@@ -190,7 +192,8 @@ static void add_probe(const char *title, const json_t *probe, struct buf *out)
     } else if (http != NULL) {
         const char *path = cli_text(http, "path");
 
-        buf_addf(out, "http-get %s://%s:", strcasecmp(cli_text(http, "scheme"), "HTTPS") == 0 ? "https" : "http",
+        buf_addf(out,
+                 "http-get %s://%s:", strcasecmp(cli_text(http, "scheme"), "HTTPS") == 0 ? "https" : "http",
                  cli_text(http, "host"));
         add_port(cli_at(http, "port"), out);
         buf_adds(out, path[0] != '/' && path[0] != '\0' ? "/" : "");
@@ -205,10 +208,11 @@ static void add_probe(const char *title, const json_t *probe, struct buf *out)
     } else {
         buf_adds(out, "unknown");
     }
-    buf_addf(out, " delay=%llds timeout=%llds period=%llds #success=%lld #failure=%lld\n",
-             (long long)cli_number(probe, "initialDelaySeconds"), (long long)number_or(probe, "timeoutSeconds", 1),
-             (long long)number_or(probe, "periodSeconds", 10), (long long)number_or(probe, "successThreshold", 1),
-             (long long)number_or(probe, "failureThreshold", 3));
+    buf_addf(
+        out, " delay=%llds timeout=%llds period=%llds #success=%lld #failure=%lld\n",
+        (long long)cli_number(probe, "initialDelaySeconds"), (long long)number_or(probe, "timeoutSeconds", 1),
+        (long long)number_or(probe, "periodSeconds", 10), (long long)number_or(probe, "successThreshold", 1),
+        (long long)number_or(probe, "failureThreshold", 3));
 }
 
 /* ---- what it gets ---------------------------------------------------------------------------- */
@@ -370,8 +374,8 @@ static const json_t *status_of(const json_t *statuses, const char *name)
     return NULL;
 }
 
-void cli_describe_containers(const char *label, const json_t *pod, const json_t *containers, const json_t *statuses,
-                             struct buf *out)
+void cli_describe_containers(const char *label, const json_t *pod, const json_t *containers,
+                             const json_t *statuses, struct buf *out)
 {
     const json_t *c, *variable;
     size_t i, k;

@@ -35,7 +35,8 @@ static void add_items(const json_t *items, struct buf *out)
         if (cli_at(item, "fieldRef") != NULL)
             buf_addf(out, "      %s -> %s\n", cli_text(item, "fieldRef.fieldPath"), cli_text(item, "path"));
         else
-            buf_addf(out, "      %s -> %s\n", cli_text(item, "resourceFieldRef.resource"), cli_text(item, "path"));
+            buf_addf(out, "      %s -> %s\n", cli_text(item, "resourceFieldRef.resource"),
+                     cli_text(item, "path"));
     }
 }
 
@@ -68,20 +69,25 @@ static void add_volume(const json_t *v, struct buf *out)
     else if (cli_at(v, "emptyDir") != NULL)
         add_empty_dir(cli_at(v, "emptyDir"), out);
     else if (cli_at(v, "secret") != NULL)
-        buf_addf(out, "    Type:\tSecret (a volume populated by a Secret)\n    SecretName:\t%s\n    Optional:\t%s\n",
-                 cli_text(v, "secret.secretName"), flag(v, "secret.optional"));
+        buf_addf(
+            out,
+            "    Type:\tSecret (a volume populated by a Secret)\n    SecretName:\t%s\n    Optional:\t%s\n",
+            cli_text(v, "secret.secretName"), flag(v, "secret.optional"));
     else if (cli_at(v, "configMap") != NULL)
-        buf_addf(out, "    Type:\tConfigMap (a volume populated by a ConfigMap)\n    Name:\t%s\n    Optional:\t%s\n",
-                 cli_text(v, "configMap.name"), flag(v, "configMap.optional"));
+        buf_addf(
+            out,
+            "    Type:\tConfigMap (a volume populated by a ConfigMap)\n    Name:\t%s\n    Optional:\t%s\n",
+            cli_text(v, "configMap.name"), flag(v, "configMap.optional"));
     else if (cli_at(v, "downwardAPI") != NULL) {
         buf_adds(out, "    Type:\tDownwardAPI (a volume populated by information about the pod)\n");
         add_items(cli_at(v, "downwardAPI.items"), out);
     } else if (cli_at(v, "projected") != NULL)
         add_projected(cli_at(v, "projected"), out);
     else if (cli_at(v, "image") != NULL)
-        buf_addf(out,
-                 "    Type:\tImage (a container image or OCI artifact)\n    Reference:\t%s\n    PullPolicy:\t%s\n",
-                 cli_text(v, "image.reference"), cli_text(v, "image.pullPolicy"));
+        buf_addf(
+            out,
+            "    Type:\tImage (a container image or OCI artifact)\n    Reference:\t%s\n    PullPolicy:\t%s\n",
+            cli_text(v, "image.reference"), cli_text(v, "image.pullPolicy"));
     else
         buf_adds(out, "  <unknown>\n");
 }

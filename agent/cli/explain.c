@@ -71,7 +71,8 @@ int cli_explain(struct cli *cli, const struct cli_command *command, int argc, ch
 
     if (!cli_parse(cli, command, flags, &argc, argv, &code))
         return code;
-    if (argc == 2 && (strcmp(argv[0], "pod") == 0 || strcmp(argv[0], "pods") == 0 || strcmp(argv[0], "po") == 0)) {
+    if (argc == 2 &&
+        (strcmp(argv[0], "pod") == 0 || strcmp(argv[0], "pods") == 0 || strcmp(argv[0], "po") == 0)) {
         argv++;
         argc--;
     }
@@ -93,8 +94,8 @@ int cli_explain(struct cli *cli, const struct cli_command *command, int argc, ch
 
     if (cli_text(value, "since")[0] != '\0')
         cli_age(cli, cli_text(value, "since"), age);
-    buf_addf(&text, "Pod:\t%s\nUID:\t%s\nState:\t%s%s%s\nSteps:\n", cli_text(value, "pod"), cli_text(value, "uid"),
-             cli_text(value, "state"), age[0] != '\0' ? " for " : "", age);
+    buf_addf(&text, "Pod:\t%s\nUID:\t%s\nState:\t%s%s%s\nSteps:\n", cli_text(value, "pod"),
+             cli_text(value, "uid"), cli_text(value, "state"), age[0] != '\0' ? " for " : "", age);
     add_steps(cli, cli_at(value, "steps"), &text);
     add_operations(cli_at(value, "operations"), &text);
     cli_align(text.p, 0, 2, &shown);

@@ -63,8 +63,8 @@ static int nothing_found(const struct get *g)
 
 static json_t *list_of(const json_t *items)
 {
-    return json_pack("{s:s, s:s, s:{s:s}, s:O}", "apiVersion", "v1", "kind", "List", "metadata", "resourceVersion", "",
-                     "items", items);
+    return json_pack("{s:s, s:s, s:{s:s}, s:O}", "apiVersion", "v1", "kind", "List", "metadata",
+                     "resourceVersion", "", "items", items);
 }
 
 /* ---- pods ------------------------------------------------------------------------------------ */
@@ -227,7 +227,8 @@ static int print_objects(const struct get *g, const char *kind, const json_t *it
     if (is_format(g, "name")) {
         json_array_foreach (items, i, item)
             fprintf(g->cli->out, "%s/%s\n", kind,
-                    cli_text(item, "metadata.name")[0] != '\0' ? cli_text(item, "metadata.name") : cli_text(item, "name"));
+                    cli_text(item, "metadata.name")[0] != '\0' ? cli_text(item, "metadata.name")
+                                                               : cli_text(item, "name"));
         return EXIT_OK;
     }
     if (single)
@@ -399,7 +400,8 @@ static const char *event_time(const json_t *event, const char *field)
 
 static int by_last_time(const void *a, const void *b)
 {
-    return strcmp(event_time(*(json_t *const *)a, "lastTimestamp"), event_time(*(json_t *const *)b, "lastTimestamp"));
+    return strcmp(event_time(*(json_t *const *)a, "lastTimestamp"),
+                  event_time(*(json_t *const *)b, "lastTimestamp"));
 }
 
 static void event_row(const struct get *g, struct cli_table *t, const json_t *event)
@@ -415,7 +417,8 @@ static void event_row(const struct get *g, struct cli_table *t, const json_t *ev
              cli_text(event, "involvedObject.name"));
     for (char *p = object; *p != '/' && *p != '\0'; p++)
         *p = *p >= 'A' && *p <= 'Z' ? (char)(*p | 0x20) : *p;
-    snprintf(source, sizeof(source), "%s%s%s", cli_text(event, "source.component"), host[0] != '\0' ? ", " : "", host);
+    snprintf(source, sizeof(source), "%s%s%s", cli_text(event, "source.component"),
+             host[0] != '\0' ? ", " : "", host);
     snprintf(count, sizeof(count), "%lld", (long long)cli_number(event, "count"));
     for (n = trimmed != NULL ? strlen(trimmed) : 0; n > 0 && strchr(" \n\t\r", trimmed[n - 1]) != NULL; n--)
         trimmed[n - 1] = '\0';
@@ -440,9 +443,11 @@ static void event_row(const struct get *g, struct cli_table *t, const json_t *ev
 
 static void event_table(const struct get *g, struct cli_table *t)
 {
-    static const char *const narrow[] = { "NAMESPACE", "LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE", NULL };
-    static const char *const wide[] = { "NAMESPACE", "LAST SEEN", "TYPE",       "REASON", "OBJECT", "SUBOBJECT",
-                                        "SOURCE",    "MESSAGE",   "FIRST SEEN", "COUNT",  "NAME",   NULL };
+    static const char *const narrow[] = { "NAMESPACE", "LAST SEEN", "TYPE", "REASON",
+                                          "OBJECT",    "MESSAGE",   NULL };
+    static const char *const wide[] = { "NAMESPACE",  "LAST SEEN", "TYPE",   "REASON",
+                                        "OBJECT",     "SUBOBJECT", "SOURCE", "MESSAGE",
+                                        "FIRST SEEN", "COUNT",     "NAME",   NULL };
 
     cli_table_init(t, (is_format(g, "wide") ? wide : narrow) + (g->all ? 0 : 1), !g->no_headers);
 }
@@ -545,8 +550,9 @@ static int take_names(struct get *g, const char *const *kinds, char **words, int
         const char *name = cli_resource_name(g->names[i], kinds);
 
         if (slashes != (strchr(g->names[i], '/') != NULL) || name == NULL || name[0] == '\0')
-            return cli_error(g->cli, "there is no need to specify a resource type as a separate argument when passing "
-                                     "arguments in resource/name form (e.g. 'coracle get pod/NAME')");
+            return cli_error(
+                g->cli, "there is no need to specify a resource type as a separate argument when passing "
+                        "arguments in resource/name form (e.g. 'coracle get pod/NAME')");
         g->names[i] = (char *)(uintptr_t)name;
     }
     return EXIT_OK;
@@ -559,7 +565,8 @@ int cli_get_command(struct cli *cli, const struct cli_command *command, int argc
         { "namespace", 'n', FLAG_TEXT, &g.namespace_, "NS", "the namespace (default)" },
         { "all-namespaces", 'A', FLAG_SWITCH, &g.all, NULL, "all namespaces" },
         { "output", 'o', FLAG_TEXT, &g.format, "FORMAT", "wide, json, yaml or name" },
-        { "selector", 'l', FLAG_TEXT, &g.selector, "SELECTOR", "only pods with these labels: app=web,tier!=db" },
+        { "selector", 'l', FLAG_TEXT, &g.selector, "SELECTOR",
+          "only pods with these labels: app=web,tier!=db" },
         { "watch", 'w', FLAG_SWITCH, &g.watch, NULL, "go on with what changes" },
         { "no-headers", 0, FLAG_SWITCH, &g.no_headers, NULL, "no line of headers" },
         { NULL, 0, FLAG_SWITCH, NULL, NULL, NULL },
@@ -570,7 +577,8 @@ int cli_get_command(struct cli *cli, const struct cli_command *command, int argc
     if (!cli_parse(cli, command, flags, &argc, argv, &code))
         return code;
     if (argc < 1)
-        return cli_usage_error(cli, command, flags, "you must specify what to get: pods, manifests, images or events");
+        return cli_usage_error(cli, command, flags,
+                               "you must specify what to get: pods, manifests, images or events");
     code = check_format(&g);
     if (code != EXIT_OK)
         return code;
@@ -585,5 +593,6 @@ int cli_get_command(struct cli *cli, const struct cli_command *command, int argc
         return cli_error(cli, "the server doesn't have a resource type \"%s\"", argv[0]);
     if (g.n_names > 0 || g.watch || g.selector != NULL || strchr(argv[0], '/') != NULL)
         return cli_error(cli, "%s are listed as a whole: no names, selectors or watch", argv[0]);
-    return is_kind(argv[0], manifest_kinds) ? get_manifests(&g) : cli_list_images(cli, g.format, g.no_headers);
+    return is_kind(argv[0], manifest_kinds) ? get_manifests(&g)
+                                            : cli_list_images(cli, g.format, g.no_headers);
 }

@@ -136,7 +136,8 @@ int cli_image(struct cli *cli, const struct cli_command *command, int argc, char
     const char *name = NULL, *format = NULL;
     bool no_headers = false;
     const struct cli_flag flags[] = {
-        { "name", 0, FLAG_TEXT, &name, "REFERENCE", "import: what to call the image (else the names in the archive)" },
+        { "name", 0, FLAG_TEXT, &name, "REFERENCE",
+          "import: what to call the image (else the names in the archive)" },
         { "output", 'o', FLAG_TEXT, &format, "FORMAT", "ls: wide, json, yaml or name" },
         { "no-headers", 0, FLAG_SWITCH, &no_headers, NULL, "ls: no line of headers" },
         { NULL, 0, FLAG_SWITCH, NULL, NULL, NULL },
@@ -161,7 +162,8 @@ int cli_image(struct cli *cli, const struct cli_command *command, int argc, char
                 code = EXIT_ERROR;
         return code;
     }
-    return cli_usage_error(cli, command, flags, argc > 0 ? "image %s: wrong number of words, or no such command"
-                                                         : "you must specify ls, import, pull or rm",
+    return cli_usage_error(cli, command, flags,
+                           argc > 0 ? "image %s: wrong number of words, or no such command"
+                                    : "you must specify ls, import, pull or rm",
                            argc > 0 ? argv[0] : "");
 }

@@ -40,19 +40,19 @@ struct cli_flag {
 
 struct cli_command {
     const char *name;
-    const char *usage;  /* "coracle get ..." */
-    const char *about;  /* one or more lines */
+    const char *usage; /* "coracle get ..." */
+    const char *about; /* one or more lines */
     int (*run)(struct cli *cli, const struct cli_command *command, int argc, char **argv);
 };
 
 /*
- * Takes the flags out of argv (which may stand anywhere; "--" ends them) and leaves the words; *argc counts them.
- * Anything but EXIT_OK: return `*ret` (help was shown, or a usage error).
+ * Takes the flags out of argv (which may stand anywhere; "--" ends them) and leaves the words; *argc counts
+ * them. Anything but EXIT_OK: return `*ret` (help was shown, or a usage error).
  */
-bool cli_parse(struct cli *cli, const struct cli_command *command, const struct cli_flag *flags, int *argc, char **argv,
-               int *ret);
-int cli_usage_error(struct cli *cli, const struct cli_command *command, const struct cli_flag *flags, const char *fmt,
-                    ...) PRINTF_LIKE(4, 5);
+bool cli_parse(struct cli *cli, const struct cli_command *command, const struct cli_flag *flags, int *argc,
+               char **argv, int *ret);
+int cli_usage_error(struct cli *cli, const struct cli_command *command, const struct cli_flag *flags,
+                    const char *fmt, ...) PRINTF_LIKE(4, 5);
 
 /* ---- client.c ---------------------------------------------------------------------------------- */
 struct cli_response {
@@ -60,17 +60,20 @@ struct cli_response {
     struct buf body; /* of everything but a stream that succeeded */
 };
 #define CLI_BODY_MAX (256u << 20)
-#define CLI_RESPONSE_INIT { .body = BUF_INIT(CLI_BODY_MAX) }
+#define CLI_RESPONSE_INIT                                                                                    \
+    {                                                                                                        \
+        .body = BUF_INIT(CLI_BODY_MAX)                                                                       \
+    }
 
 /* False: stop reading, the rest is not wanted. */
 typedef bool (*cli_data_fn)(const char *data, size_t n, void *arg);
 
 /*
- * One request.  `patient`: the answer may take as long as it takes.  `on_data`: gets a body with code 200 as it comes; NULL: kept.
- * ERR_UNAVAILABLE: no daemon, or it went away.
+ * One request.  `patient`: the answer may take as long as it takes.  `on_data`: gets a body with code 200 as
+ * it comes; NULL: kept. ERR_UNAVAILABLE: no daemon, or it went away.
  */
-enum err_code cli_request(struct cli *cli, const char *method, const char *url, bool patient, cli_data_fn on_data,
-                          void *arg, struct cli_response *ret, struct err *e) MUST_CHECK;
+enum err_code cli_request(struct cli *cli, const char *method, const char *url, bool patient,
+                          cli_data_fn on_data, void *arg, struct cli_response *ret, struct err *e) MUST_CHECK;
 /* GET of a JSON document; on failure says why on standard error and returns NULL.  *ret_code may be NULL. */
 json_t *cli_get(struct cli *cli, const char *url, int *ret_code);
 /* "Error from server (NotFound): pods "x" not found"; EXIT_ERROR. */
@@ -78,9 +81,9 @@ int cli_server_error(struct cli *cli, const struct cli_response *r);
 void cli_add_escaped(struct buf *b, const char *text); /* percent-encoded for a URL */
 
 /* ---- values.c: JSON members by path, times, sizes ------------------------------------------------- */
-json_t *cli_at(const json_t *object, const char *path);        /* "status.phase"; NULL if absent */
-const char *cli_text(const json_t *object, const char *path);  /* "" if absent or no string */
-int64_t cli_number(const json_t *object, const char *path);    /* 0 if absent */
+json_t *cli_at(const json_t *object, const char *path);       /* "status.phase"; NULL if absent */
+const char *cli_text(const json_t *object, const char *path); /* "" if absent or no string */
+int64_t cli_number(const json_t *object, const char *path);   /* 0 if absent */
 bool cli_true(const json_t *object, const char *path);
 void cli_add_clean(struct buf *b, const char *text); /* control characters made visible */
 
@@ -118,7 +121,8 @@ void cli_pod_summary(const struct cli *cli, const json_t *pod, struct cli_pod_su
 bool cli_is_sidecar(const json_t *container);
 
 /* ---- manifests.c ----------------------------------------------------------------------------------- */
-void cli_warn_manifests(struct cli *cli); /* one line a problem on standard error; silent when it cannot be known */
+void cli_warn_manifests(
+    struct cli *cli); /* one line a problem on standard error; silent when it cannot be known */
 
 /* ---- commands ---------------------------------------------------------------------------------------- */
 int cli_get_command(struct cli *cli, const struct cli_command *command, int argc, char **argv);
@@ -131,15 +135,16 @@ int cli_image(struct cli *cli, const struct cli_command *command, int argc, char
 
 /* Prints a value as "json" or "yaml". */
 int cli_print_value(struct cli *cli, const json_t *value, const char *format);
-/* "pod/web" or "web" for a kind with these names ("pods", "pod", "po"): the name, or NULL when it is another kind. */
+/* "pod/web" or "web" for a kind with these names ("pods", "pod", "po"): the name, or NULL when it is another
+ * kind. */
 const char *cli_resource_name(const char *word, const char *const *kinds);
 extern const char *const cli_pod_kinds[];
 json_t *cli_get_pod(struct cli *cli, const char *namespace_, const char *name);
 int cli_list_images(struct cli *cli, const char *format, bool no_headers);
 /* describe_*.c: into `out`, tabs as in cli_align(). */
 void cli_describe_pod(const struct cli *cli, const json_t *pod, const json_t *events, struct buf *out);
-void cli_describe_containers(const char *label, const json_t *pod, const json_t *containers, const json_t *statuses,
-                             struct buf *out);
+void cli_describe_containers(const char *label, const json_t *pod, const json_t *containers,
+                             const json_t *statuses, struct buf *out);
 void cli_describe_volumes(const json_t *volumes, struct buf *out);
 void cli_describe_resources(const json_t *resources, const char *indent, struct buf *out);
 #endif

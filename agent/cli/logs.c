@@ -42,8 +42,8 @@ static bool has_container(const json_t *pod, const char *name)
 static const char *choose(struct cli *cli, const json_t *pod)
 {
     const json_t *containers = cli_at(pod, "spec.containers"), *init = cli_at(pod, "spec.initContainers"), *c;
-    const char *named = json_string_value(json_object_get(cli_at(pod, "metadata.annotations"),
-                                                          "kubectl.kubernetes.io/default-container"));
+    const char *named = json_string_value(
+        json_object_get(cli_at(pod, "metadata.annotations"), "kubectl.kubernetes.io/default-container"));
     buf_auto all = BUF_INIT(64 * 1024);
     size_t i;
 
@@ -54,8 +54,8 @@ static const char *choose(struct cli *cli, const json_t *pod)
             buf_addf(&all, "%s%s", i > 0 ? ", " : "", cli_text(c, "name"));
         json_array_foreach (init, i, c)
             buf_addf(&all, ", %s (init)", cli_text(c, "name"));
-        fprintf(cli->err, "Defaulted container \"%s\" out of: %s\n", cli_text(json_array_get(containers, 0), "name"),
-                all.p);
+        fprintf(cli->err, "Defaulted container \"%s\" out of: %s\n",
+                cli_text(json_array_get(containers, 0), "name"), all.p);
     }
     return cli_text(json_array_get(containers, 0), "name");
 }
@@ -136,7 +136,8 @@ int cli_logs(struct cli *cli, const struct cli_command *command, int argc, char 
     const struct cli_flag flags[] = {
         { "namespace", 'n', FLAG_TEXT, &l.namespace_, "NS", "the pod's namespace (default)" },
         { "container", 'c', FLAG_TEXT, &l.container, "NAME", "which container; else the first" },
-        { "follow", 'f', FLAG_SWITCH, &l.follow, NULL, "go on with what is written, until the container ends" },
+        { "follow", 'f', FLAG_SWITCH, &l.follow, NULL,
+          "go on with what is written, until the container ends" },
         { "previous", 'p', FLAG_SWITCH, &l.previous, NULL, "of the instance before the last restart" },
         { "tail", 0, FLAG_TEXT, &l.tail, "N", "only the last N lines (-1: all)" },
         { "since", 0, FLAG_TEXT, &l.since, "DURATION", "only what is newer: 10s, 5m, 1h30m" },

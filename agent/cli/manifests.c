@@ -17,7 +17,8 @@ void cli_warn_manifests(struct cli *cli)
                 buf_auto line = BUF_INIT(64 * 1024);
 
                 buf_addf(&line, "warning: manifest %s: %s: %s%s", cli_text(m, "name"), cli_text(p, "where"),
-                         cli_text(p, "what"), cli_true(m, "stale") ? " (the running pod stays as it was)" : "");
+                         cli_text(p, "what"),
+                         cli_true(m, "stale") ? " (the running pod stays as it was)" : "");
                 fprintf(cli->err, "%s\n", line.p);
             }
         }

@@ -67,8 +67,8 @@ static void add_end(char *ret, size_t size, const char *prefix, const json_t *te
 }
 
 /* True: an init container holds the pod up, *status says which way. */
-static bool init_status(const json_t *pod, char *status, size_t size, struct tally *all, struct tally *sidecars,
-                        int64_t *ready)
+static bool init_status(const json_t *pod, char *status, size_t size, struct tally *all,
+                        struct tally *sidecars, int64_t *ready)
 {
     const json_t *containers = cli_at(pod, "spec.initContainers"), *s;
     size_t i;

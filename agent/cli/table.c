@@ -104,8 +104,8 @@ void cli_table_done(struct cli_table *t)
 /* ---- elastic tabs ---------------------------------------------------------------------------- */
 
 /*
- * A column is a block of adjacent lines that have a cell there; its width is that of its widest cell.  Blocks of the column to the
- * right lie within it.  What stands after the last tab of a line belongs to no column.
+ * A column is a block of adjacent lines that have a cell there; its width is that of its widest cell.  Blocks
+ * of the column to the right lie within it.  What stands after the last tab of a line belongs to no column.
  */
 struct line {
     const char *text;

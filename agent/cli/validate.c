@@ -27,11 +27,13 @@ static const struct api_meta *meta_of(const struct api_object *o)
 }
 
 /* False: out of memory. */
-static bool check_duplicate(struct seen *s, const char *file, const struct api_object *o, struct api_problems *problems)
+static bool check_duplicate(struct seen *s, const char *file, const struct api_object *o,
+                            struct api_problems *problems)
 {
     const struct api_meta *meta = meta_of(o);
-    str_auto key = str_printf("%s %s%s%s", api_kind_name(o->kind), meta->namespace != NULL ? meta->namespace : "",
-                              meta->namespace != NULL ? "/" : "", meta->name);
+    str_auto key =
+        str_printf("%s %s%s%s", api_kind_name(o->kind), meta->namespace != NULL ? meta->namespace : "",
+                   meta->namespace != NULL ? "/" : "", meta->name);
     str_auto where = str_printf("%s:%d:metadata.name", file, o->document);
     str_auto copy = strdup(file);
     char **keys, **files;

@@ -73,7 +73,8 @@ static void two_units(char ret[CLI_AGE_SIZE], int64_t big, char big_unit, int64_
         snprintf(ret, CLI_AGE_SIZE, "%" PRId64 "%c%" PRId64 "%c", big, big_unit, small, small_unit);
 }
 
-/* The steps of apimachinery's HumanDuration: two digits that matter, more when the unit is about to change. */
+/* The steps of apimachinery's HumanDuration: two digits that matter, more when the unit is about to change.
+ */
 void cli_duration(int64_t ns, char ret[CLI_AGE_SIZE])
 {
     int64_t seconds = ns / SECOND_NS, minutes = seconds / 60, hours = minutes / 60, days = hours / 24;
@@ -154,7 +155,8 @@ static double unit_ns(const char **text)
     for (size_t i = 0; i < ARRAY_LEN(units); i++) {
         size_t n = strlen(units[i].name);
 
-        if (strncmp(*text, units[i].name, n) == 0 && ((*text)[n] == '\0' || strchr("0123456789.", (*text)[n]) != NULL)) {
+        if (strncmp(*text, units[i].name, n) == 0 &&
+            ((*text)[n] == '\0' || strchr("0123456789.", (*text)[n]) != NULL)) {
             *text += n;
             return units[i].ns;
         }

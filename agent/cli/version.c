@@ -30,8 +30,8 @@ int cli_version(struct cli *cli, const struct cli_command *command, int argc, ch
     buf_done(&r.body);
 
     if (format != NULL) {
-        both = json_pack("{s:{s:s, s:s}, s:O*}", "clientVersion", "gitVersion", "v" CORACLE_VERSION, "compiler",
-                         __VERSION__, "serverVersion", server);
+        both = json_pack("{s:{s:s, s:s}, s:O*}", "clientVersion", "gitVersion", "v" CORACLE_VERSION,
+                         "compiler", __VERSION__, "serverVersion", server);
         code = cli_print_value(cli, both, format);
     } else {
         fputs("Client Version: v" CORACLE_VERSION "\n", cli->out);

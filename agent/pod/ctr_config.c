@@ -306,6 +306,9 @@ static enum err_code fill(struct ctr_run *r, struct ctr *c, struct err *e)
         .utsns = s->host_network ? NULL : arena_printf(&r->arena, "%s/uts", p->netns_dir),
         .ipcns = s->host_ipc ? NULL : arena_printf(&r->arena, "%s/ipc", p->netns_dir),
         .host_pid = s->host_pid,
+        .tty = c->spec->tty,
+        .stdin_open = c->spec->stdin_open,
+        .stdin_once = c->spec->stdin_once,
     };
     if (add_environment(r, c, e) != ERR_OK || resources_cgroup_path(p, cgroup, sizeof(cgroup), e) != ERR_OK ||
         make_message_file(r, c, e) != ERR_OK || add_mounts(r, c, e) != ERR_OK || add_log(r, c, e) != ERR_OK)

@@ -244,7 +244,8 @@ static bool give(struct cri_log_reader *r, const char *p, size_t n, struct buf *
 }
 
 /* Nine digits always, so that columns stay columns; the time as written when it is not a valid one. */
-static bool give_timestamp(struct cri_log_reader *r, struct str written, int64_t ns, bool valid, struct buf *out)
+static bool give_timestamp(struct cri_log_reader *r, struct str written, int64_t ns, bool valid,
+                           struct buf *out)
 {
     char fixed[CLOCK_RFC3339_SIZE], text[CLOCK_RFC3339_SIZE + 16];
     int n;
@@ -291,8 +292,9 @@ bool cri_log_reader_feed(struct cri_log_reader *r, const void *data, size_t n, s
         size_t line = newline != NULL ? (size_t)(newline - p) : n;
         bool more = true;
 
-        if (newline != NULL && r->rest.n == 0 && !r->skipping) {
-            more = give_line(r, (struct str){ p, line }, out); /* the usual case: no copy */
+        if (newline != NULL && r->rest.n == 0 && !r->skipping) { /* the usual case: no copy */
+            if (line <= CRI_LOG_LINE_MAX)
+                more = give_line(r, (struct str){ p, line }, out);
         } else {
             if (!r->skipping)
                 buf_add(&r->rest, p, line);

@@ -1,6 +1,7 @@
 /*
- * cri_log - container logs in CRI format:  "2026-01-02T03:04:05.123456789Z stdout F text\n"; tag P marks a part of a longer
- * line.  Bytes in, lines out; no I/O but cri_log_tail().  Hostile: the container decides what stands in it.
+ * cri_log - container logs in CRI format:  "2026-01-02T03:04:05.123456789Z stdout F text\n"; tag P marks a
+ * part of a longer line.  Bytes in, lines out; no I/O but cri_log_tail().  Hostile: the container decides
+ * what stands in it.
  */
 #ifndef AGENT_RUNTIME_CRI_LOG_H
 #define AGENT_RUNTIME_CRI_LOG_H
@@ -22,17 +23,19 @@ bool cri_log_parse(struct str line, struct cri_log_line *ret);
 #define CRI_LOG_LINE_MAX (64 * 1024)
 
 /*
- * File offset at which the last `lines` full lines of the log begin; 0 when it has fewer. Blocking, reads backwards.
- * A full line is its parts (P) and its end (F); what has no end yet counts as one, too.  Where parts of both streams mix, the
- * first parts of the oldest line may be left out.
+ * File offset at which the last `lines` full lines of the log begin; 0 when it has fewer. Blocking, reads
+ * backwards. A full line is its parts (P) and its end (F); what has no end yet counts as one, too.  Where
+ * parts of both streams mix, the first parts of the oldest line may be left out.
  */
 enum err_code cri_log_tail_offset(int fd, uint64_t lines, uint64_t *ret, struct err *e) MUST_CHECK;
-/* Text of the last `lines` lines without timestamps, at most `max` last bytes (termination message fall-back: 80, 2048). malloc'ed. */
-enum err_code cri_log_tail(const char *path, unsigned lines, size_t max, char **ret, struct err *e) MUST_CHECK;
+/* Text of the last `lines` lines without timestamps, at most `max` last bytes (termination message fall-back:
+ * 80, 2048). malloc'ed. */
+enum err_code cri_log_tail(const char *path, unsigned lines, size_t max, char **ret,
+                           struct err *e) MUST_CHECK;
 
 /*
- * reader - what people get to see of a log: bytes of the file are fed in pieces of any size, text comes out, parts joined.
- * Set the options after cri_log_reader_init().
+ * reader - what people get to see of a log: bytes of the file are fed in pieces of any size, text comes out,
+ * parts joined. Set the options after cri_log_reader_init().
  */
 struct cri_log_reader {
     bool timestamps;      /* begin each line with its time, nine digits of fraction, UTC */
@@ -46,7 +49,8 @@ struct cri_log_reader {
 };
 void cri_log_reader_init(struct cri_log_reader *r);
 void cri_log_reader_done(struct cri_log_reader *r);
-/* Appends to `out`; false when the limit is reached: nothing more will come. Check `out` for its own limit. */
+/* Appends to `out`; false when the limit is reached: nothing more will come. Check `out` for its own limit.
+ */
 bool cri_log_reader_feed(struct cri_log_reader *r, const void *data, size_t n, struct buf *out);
 /* The file ends here: a last line without newline (a crash of the node) is given if it is one. */
 void cri_log_reader_finish(struct cri_log_reader *r, struct buf *out);

@@ -1,8 +1,8 @@
 /*
- * claims - which file of the folder holds which object.  The first file stays; another one that names the same object waits as
- * a whole (a file counts entirely or not at all) until the first lets go.  An object that is let go stays in the store until
- * the files that changed at the same time are read: one of them may hold it now (a rename, a document moved to another file),
- * and then nothing changes for who uses it.
+ * claims - which file of the folder holds which object.  The first file stays; another one that names the
+ * same object waits as a whole (a file counts entirely or not at all) until the first lets go.  An object
+ * that is let go stays in the store until the files that changed at the same time are read: one of them may
+ * hold it now (a rename, a document moved to another file), and then nothing changes for who uses it.
  */
 #include "agent/source/internal.h"
 
@@ -95,7 +95,8 @@ static bool all_free(struct claims *c, struct holder *h, const struct api_object
         }
         claim->generation = c->generation;
         src_object_unref(&claim->object);
-        claim->object = src_object_ref(o); /* of which the key and the document count; the store gets its own */
+        claim->object =
+            src_object_ref(o); /* of which the key and the document count; the store gets its own */
     }
     return ok;
 }
@@ -109,7 +110,8 @@ static void release(struct claims *c, struct claim *claim, uint64_t seq)
 }
 
 /* Config first: a pod that is told of before its ConfigMap would wait for it for no reason. */
-static enum err_code put_all(struct claims *c, struct holder *h, const struct api_objects *objects, struct err *e)
+static enum err_code put_all(struct claims *c, struct holder *h, const struct api_objects *objects,
+                             struct err *e)
 {
     for (int pods = 0; pods < 2; pods++)
         for (size_t i = 0; i < objects->n; i++) {
@@ -128,7 +130,8 @@ static enum err_code put_all(struct claims *c, struct holder *h, const struct ap
     return ERR_OK;
 }
 
-bool claims_adopt(struct claims *c, struct holder *h, struct api_objects *objects, bool take_over, uint64_t seq)
+bool claims_adopt(struct claims *c, struct holder *h, struct api_objects *objects, bool take_over,
+                  uint64_t seq)
 {
     struct api_objects next = *objects;
     struct err e = { 0 };

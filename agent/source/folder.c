@@ -90,8 +90,8 @@ static struct file *find_or_add(struct src_folder *f, const char *name)
         return file;
     if (f->n_files >= SRC_FOLDER_FILES_MAX) {
         if (!f->full)
-            log_warn("too many manifest files; the others are left out", F_STR("path", f->dir), F_STR("file", name),
-                     F_U64("limit", SRC_FOLDER_FILES_MAX));
+            log_warn("too many manifest files; the others are left out", F_STR("path", f->dir),
+                     F_STR("file", name), F_U64("limit", SRC_FOLDER_FILES_MAX));
         f->full = true;
         return NULL;
     }
@@ -160,8 +160,8 @@ static void queue(struct file *file)
 }
 
 /*
- * A file that holds nothing now is most likely one that somebody is just writing anew: an empty file is a whole YAML stream.
- * To end a pod, its file is removed.
+ * A file that holds nothing now is most likely one that somebody is just writing anew: an empty file is a
+ * whole YAML stream. To end a pod, its file is removed.
  */
 static void refuse_emptied(struct file *file)
 {
@@ -259,7 +259,8 @@ static void finish_read(struct file *file)
         queue(file);
 }
 
-/* The first set counts in the order of names, so that the same of two files wins at each start; later, what is read counts. */
+/* The first set counts in the order of names, so that the same of two files wins at each start; later, what
+ * is read counts. */
 static void finish_reads(struct src_folder *f)
 {
     struct file *file, *tmp;
@@ -307,7 +308,8 @@ static void start_read(struct file *file)
         f->n_reading--;
         return;
     }
-    work_start(&file->work, "read manifest", file->name, manifest_read, &file->manifest, f->loop, on_read, file);
+    work_start(&file->work, "read manifest", file->name, manifest_read, &file->manifest, f->loop, on_read,
+               file);
 }
 
 /* ---- when things count ----------------------------------------------------------------------- */
@@ -517,14 +519,16 @@ void folder_handle_closed(uv_handle_t *handle)
 
 /* ---- life ----------------------------------------------------------------------------------- */
 
-enum err_code src_folder_open(struct src_folder **ret, uv_loop_t *loop, const char *dir, struct src_store *store,
-                              src_file_fn on_file, void (*first_set)(void *arg), void *arg, struct err *e)
+enum err_code src_folder_open(struct src_folder **ret, uv_loop_t *loop, const char *dir,
+                              struct src_store *store, src_file_fn on_file, void (*first_set)(void *arg),
+                              void *arg, struct err *e)
 {
     struct src_folder *f;
     struct stat st;
 
     if (dir[0] != '/' || strlen(dir) >= PATH_MAX - NAME_MAX - 1)
-        return err_set(e, ERR_INVALID, "manifest folder \"%s\": is not an absolute path of usable length", dir);
+        return err_set(e, ERR_INVALID, "manifest folder \"%s\": is not an absolute path of usable length",
+                       dir);
     if (stat(dir, &st) == 0 && !S_ISDIR(st.st_mode))
         return err_set(e, ERR_INVALID, "manifest folder %s: is not a folder", dir);
 

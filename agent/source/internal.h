@@ -1,4 +1,5 @@
-/* internal - what the files of agent/source/ share among themselves.  Loop thread only but for manifest_read(). */
+/* internal - what the files of agent/source/ share among themselves.  Loop thread only but for
+ * manifest_read(). */
 #ifndef AGENT_SOURCE_INTERNAL_H
 #define AGENT_SOURCE_INTERNAL_H
 #include "agent/source/folder.h"
@@ -14,13 +15,13 @@ void src_object_unref(struct api_object *o);
 void src_key(char ret[SRC_KEY_SIZE], enum api_kind kind, const char *namespace_, const char *name);
 
 /* ---- manifest.c: one file, on the worker pool ------------------------------------------------ */
-struct manifest { /* what one read of a file gave */
+struct manifest {     /* what one read of a file gave */
     char *dir, *name; /* in */
     struct api_objects objects;
     struct api_problems problems;
-    bool missing;       /* there is no such name in the folder */
-    bool torn;          /* written to while it was read: read again */
-    char *target_dir;   /* of a symlink: the folder and the name of what it leads to; NULL otherwise */
+    bool missing;     /* there is no such name in the folder */
+    bool torn;        /* written to while it was read: read again */
+    char *target_dir; /* of a symlink: the folder and the name of what it leads to; NULL otherwise */
     char *target_name;
     int64_t read_ns;
 };
@@ -51,12 +52,14 @@ struct holder { /* the part of a file that claims.c works with */
 };
 
 /*
- * Tries to make *objects (moved out) the ones that `h` holds.  False: another file holds one of them (h->problems says which),
- * or there is no memory; what was in force stays.  `take_over`: from files that are leaving.
- * Objects that h held and holds no more are released as claims_release() does.
+ * Tries to make *objects (moved out) the ones that `h` holds.  False: another file holds one of them
+ * (h->problems says which), or there is no memory; what was in force stays.  `take_over`: from files that are
+ * leaving. Objects that h held and holds no more are released as claims_release() does.
  */
-bool claims_adopt(struct claims *c, struct holder *h, struct api_objects *objects, bool take_over, uint64_t seq);
-/* h holds nothing any more.  The objects go from the store with claims_flush(), if nobody took them by then. */
+bool claims_adopt(struct claims *c, struct holder *h, struct api_objects *objects, bool take_over,
+                  uint64_t seq);
+/* h holds nothing any more.  The objects go from the store with claims_flush(), if nobody took them by then.
+ */
 void claims_release(struct claims *c, struct holder *h, uint64_t seq);
 /* Removes from the store what was released with a seq below `before`. */
 void claims_flush(struct claims *c, uint64_t before);
@@ -67,29 +70,31 @@ struct file {
     UT_hash_handle hh;
     struct src_folder *folder;
     struct holder holder;
-    uint64_t seen;       /* order of arrival, for files that wait for an object */
-    uint64_t gone_ms;    /* when its absence counts, 0: it is there */
-    uint64_t retry_ms;   /* when to read it again, 0: not */
-    unsigned torn;       /* reads in a row that a writer spoiled */
+    uint64_t seen;     /* order of arrival, for files that wait for an object */
+    uint64_t gone_ms;  /* when its absence counts, 0: it is there */
+    uint64_t retry_ms; /* when to read it again, 0: not */
+    unsigned torn;     /* reads in a row that a writer spoiled */
     bool queued, reading, again;
-    bool read;           /* the worker is done, the result waits for its turn; `reading` until it is applied */
+    bool read; /* the worker is done, the result waits for its turn; `reading` until it is applied */
     struct err result;
     uint64_t seq;        /* of the read that is pending */
-    uint64_t report_seq; /* to be told when the reads up to this one are done, 0: not: another file may let go by then */
+    uint64_t report_seq; /* to be told when the reads up to this one are done, 0: not: another file may let go
+                            by then */
     uint64_t scan;       /* the last folder_rescan() that saw it */
     TAILQ_ENTRY(file) pending;
     struct work work;
     struct manifest manifest;
-    int target_wd;       /* watch on the folder that a symlink leads to; -1: none */
+    int target_wd; /* watch on the folder that a symlink leads to; -1: none */
     char *target_name;
-    int64_t read_ns;     /* 0: not read yet */
+    int64_t read_ns; /* 0: not read yet */
     char name[];
 };
 
 enum watch_state {
     WATCH_FOLDER,  /* the folder is there and watched */
     WATCH_PARENTS, /* it is not: its nearest existing parent is watched */
-    WATCH_BARE,    /* it was unmounted: what the mount had covered is not the folder, unless somebody writes to it */
+    WATCH_BARE, /* it was unmounted: what the mount had covered is not the folder, unless somebody writes to
+                   it */
 };
 
 struct src_folder {
@@ -122,17 +127,21 @@ struct src_folder {
 };
 
 /* folder.c */
-void folder_touched(struct src_folder *f, const char *name);  /* complete (again): read it */
-void folder_retouched(struct src_folder *f, const char *name); /* permissions, times, links: may mend a file with problems */
-void folder_missing(struct src_folder *f, const char *name);  /* moved away or deleted: counts after SRC_FOLDER_SETTLE_MS */
+void folder_touched(struct src_folder *f, const char *name); /* complete (again): read it */
+void folder_retouched(struct src_folder *f,
+                      const char *name); /* permissions, times, links: may mend a file with problems */
+void folder_missing(struct src_folder *f,
+                    const char *name); /* moved away or deleted: counts after SRC_FOLDER_SETTLE_MS */
 void folder_rescan(struct src_folder *f);
 void folder_lost(struct src_folder *f); /* the folder itself is gone: nothing that is missing counts */
 
 /* watch.c */
 enum err_code watch_open(struct src_folder *f, struct err *e) MUST_CHECK;
-void watch_close(struct src_folder *f); /* its handles are counted in open_handles; folder_handle_closed() follows */
+void watch_close(
+    struct src_folder *f); /* its handles are counted in open_handles; folder_handle_closed() follows */
 void watch_check(struct src_folder *f); /* is the path still the folder that is watched? */
-/* The folder that a symlink leads to; NULL: none.  True: it is another one than so far, what happened in it before is not known. */
+/* The folder that a symlink leads to; NULL: none.  True: it is another one than so far, what happened in it
+ * before is not known. */
 bool watch_target(struct src_folder *f, struct file *file, const char *dir);
 void folder_handle_closed(uv_handle_t *handle);
 #endif

@@ -49,8 +49,8 @@ static enum err_code note_target(struct manifest *m, const char *path, struct er
         if (n < 0)
             return ERR_OK;
         link[n] = '\0';
-        if (snprintf(real, sizeof(real), "%s%s%s", link[0] == '/' ? "" : m->dir, link[0] == '/' ? "" : "/", link) >=
-            (int)sizeof(real))
+        if (snprintf(real, sizeof(real), "%s%s%s", link[0] == '/' ? "" : m->dir, link[0] == '/' ? "" : "/",
+                     link) >= (int)sizeof(real))
             return ERR_OK;
     }
     slash = strrchr(real, '/');
@@ -74,11 +74,13 @@ static enum err_code read_and_decode(struct manifest *m, const char *path, struc
     size_t n;
     fd_auto fd = -1;
 
-    /* First stat, so that no FIFO or device is ever opened; again on the descriptor, so that no swap helps. */
+    /* First stat, so that no FIFO or device is ever opened; again on the descriptor, so that no swap helps.
+     */
     if (stat(path, &before) < 0) {
         if (m->target_dir != NULL && (errno == ENOENT || errno == ENOTDIR))
-            api_problems_add(&m->problems, m->name, "is a symbolic link that leads nowhere: %s/%s does not exist",
-                             m->target_dir, m->target_name);
+            api_problems_add(&m->problems, m->name,
+                             "is a symbolic link that leads nowhere: %s/%s does not exist", m->target_dir,
+                             m->target_name);
         else
             api_problems_add(&m->problems, m->name, "cannot be read: %s", strerror(errno));
         return ERR_OK;
@@ -91,7 +93,8 @@ static enum err_code read_and_decode(struct manifest *m, const char *path, struc
         }
     }
     if (what_else(before.st_mode) != NULL) {
-        api_problems_add(&m->problems, m->name, "is %s, not a file; it is not looked into", what_else(before.st_mode));
+        api_problems_add(&m->problems, m->name, "is %s, not a file; it is not looked into",
+                         what_else(before.st_mode));
         return ERR_OK;
     }
     if (before.st_size > API_FILE_MAX) {

@@ -168,7 +168,8 @@ static void tell(struct src_store *s, enum src_change change, const struct api_o
         s->watchers[i].fn(change, object, s->watchers[i].arg);
 }
 
-static struct entry *find(const struct src_store *s, enum api_kind kind, const char *namespace_, const char *name)
+static struct entry *find(const struct src_store *s, enum api_kind kind, const char *namespace_,
+                          const char *name)
 {
     char key[SRC_KEY_SIZE];
     struct entry *entry;
@@ -229,8 +230,8 @@ struct api_pod *src_store_pod(const struct src_store *s, const char *namespace_,
     return entry != NULL ? entry->object.pod : NULL;
 }
 
-struct api_config *src_store_config(const struct src_store *s, enum api_config_kind kind, const char *namespace_,
-                                    const char *name)
+struct api_config *src_store_config(const struct src_store *s, enum api_config_kind kind,
+                                    const char *namespace_, const char *name)
 {
     struct entry *entry =
         find(s, kind == API_SECRET ? API_KIND_SECRET : API_KIND_CONFIG_MAP, namespace_, name);
@@ -258,8 +259,8 @@ struct api_priority_class *src_store_default_priority(const struct src_store *s)
     return best;
 }
 
-void src_store_each(const struct src_store *s, enum api_kind kind, void (*fn)(const struct api_object *o, void *arg),
-                    void *arg)
+void src_store_each(const struct src_store *s, enum api_kind kind,
+                    void (*fn)(const struct api_object *o, void *arg), void *arg)
 {
     struct entry *entry, *tmp;
 

@@ -1,6 +1,6 @@
 /*
- * store - the one store of desired state.  Sources put and remove objects; everything after it is the same for a file and
- * for an apiserver.  Keyed by kind, namespace, name.  Loop thread only.
+ * store - the one store of desired state.  Sources put and remove objects; everything after it is the same
+ * for a file and for an apiserver.  Keyed by kind, namespace, name.  Loop thread only.
  */
 #ifndef AGENT_SOURCE_STORE_H
 #define AGENT_SOURCE_STORE_H
@@ -25,12 +25,13 @@ void src_store_remove(struct src_store *s, enum api_kind kind, const char *names
 
 /* Borrowed until the next change; NULL if absent. */
 struct api_pod *src_store_pod(const struct src_store *s, const char *namespace_, const char *name);
-struct api_config *src_store_config(const struct src_store *s, enum api_config_kind kind, const char *namespace_,
-                                    const char *name);
+struct api_config *src_store_config(const struct src_store *s, enum api_config_kind kind,
+                                    const char *namespace_, const char *name);
 struct api_priority_class *src_store_priority_class(const struct src_store *s, const char *name);
 /* The class with globalDefault (the smallest value of several), or NULL. */
 struct api_priority_class *src_store_default_priority(const struct src_store *s);
-void src_store_each(const struct src_store *s, enum api_kind kind, void (*fn)(const struct api_object *o, void *arg), void *arg);
+void src_store_each(const struct src_store *s, enum api_kind kind,
+                    void (*fn)(const struct api_object *o, void *arg), void *arg);
 /* All sources have delivered their first set (only then may orphans be removed). */
 bool src_store_ready(const struct src_store *s);
 void src_store_set_ready(struct src_store *s); /* watchers are not called; see src_folder's first_set */

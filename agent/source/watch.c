@@ -1,6 +1,7 @@
 /*
- * watch - knows when the folder, the files in it and what its symlinks lead to may have changed.  One inotify descriptor, and one on
- * /proc/self/mountinfo (which reports, but shows no events to inotify): the folder may be a mount point.
+ * watch - knows when the folder, the files in it and what its symlinks lead to may have changed.  One inotify
+ * descriptor, and one on /proc/self/mountinfo (which reports, but shows no events to inotify): the folder may
+ * be a mount point.
  */
 #include "agent/source/internal.h"
 
@@ -18,8 +19,8 @@
 enum { READS_A_TURN = 16, EVENTS_SIZE = 16 * 1024, MOUNTINFO_MAX = 64 * 1024 * 1024 };
 
 /* Two uses of one folder share a watch, hence IN_MASK_ADD. */
-static const uint32_t content_mask = IN_CREATE | IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_ATTRIB |
-                                     IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR | IN_MASK_ADD;
+static const uint32_t content_mask = IN_CREATE | IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE |
+                                     IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR | IN_MASK_ADD;
 static const uint32_t parent_mask =
     IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR | IN_MASK_ADD;
 
@@ -48,7 +49,8 @@ static void set_wd(struct src_folder *f, int *slot, int wd)
         release_wd(f, old);
 }
 
-/* The nearest parent that exists: a change there comes before the folder appears, or is replaced with all that holds it. */
+/* The nearest parent that exists: a change there comes before the folder appears, or is replaced with all
+ * that holds it. */
 static void watch_parent(struct src_folder *f)
 {
     char path[PATH_MAX];
@@ -81,7 +83,8 @@ static bool is_mounted(uint64_t id)
     struct err ignored = { 0 };
     str_auto text = NULL;
 
-    if (id == 0 || fs_read_at(AT_FDCWD, "/proc/self/mountinfo", MOUNTINFO_MAX, &text, NULL, &ignored) != ERR_OK)
+    if (id == 0 ||
+        fs_read_at(AT_FDCWD, "/proc/self/mountinfo", MOUNTINFO_MAX, &text, NULL, &ignored) != ERR_OK)
         return true;
     for (const char *line = text; line != NULL && *line != '\0';) {
         if (strtoull(line, NULL, 10) == id)
@@ -106,7 +109,8 @@ static bool take_folder(struct src_folder *f)
     wd = inotify_add_watch(f->inotify_fd, f->dir, content_mask);
     if (wd < 0) {
         if (errno != ENOENT)
-            log_error("the manifest folder cannot be watched", F_STR("path", f->dir), F_STR("err", strerror(errno)));
+            log_error("the manifest folder cannot be watched", F_STR("path", f->dir),
+                      F_STR("err", strerror(errno)));
         return false;
     }
     set_wd(f, &f->folder_wd, wd);
@@ -134,7 +138,8 @@ static void lose_folder(struct src_folder *f, bool unmounted)
 {
     struct stat st;
 
-    log_warn("the manifest folder is gone; what it held stays in force until it is back", F_STR("path", f->dir));
+    log_warn("the manifest folder is gone; what it held stays in force until it is back",
+             F_STR("path", f->dir));
     folder_lost(f);
     set_wd(f, &f->folder_wd, -1);
     f->state = WATCH_PARENTS;

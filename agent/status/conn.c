@@ -1,6 +1,7 @@
 /*
- * conn - one connection of the status socket: reads requests one by one (what a client pipelines waits), writes answers and streams.
- * One timer: while a request comes in, between requests, and while an answer is taken.
+ * conn - one connection of the status socket: reads requests one by one (what a client pipelines waits),
+ * writes answers and streams. One timer: while a request comes in, between requests, and while an answer is
+ * taken.
  */
 #include "agent/status/internal.h"
 
@@ -132,7 +133,8 @@ static void add_head(struct conn *c, struct buf *b, int http_code, const char *t
              extra_head != NULL ? extra_head : "", c->last ? "Connection: close\r\n" : "");
 }
 
-void conn_answer(struct conn *c, int http_code, const char *type, const char *extra_head, const void *body, size_t n)
+void conn_answer(struct conn *c, int http_code, const char *type, const char *extra_head, const void *body,
+                 size_t n)
 {
     struct buf b = BUF_INIT(SIZE_MAX - 1);
 
@@ -265,7 +267,8 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *piece)
     struct conn *c = stream->data;
 
     if (n == UV_EOF) {
-        /* A client may stop sending and still want its answer; but an endless one has no other way to see that nobody listens. */
+        /* A client may stop sending and still want its answer; but an endless one has no other way to see
+         * that nobody listens. */
         c->eof = c->last = true;
         if (c->state == CONN_READING || (c->state == CONN_STREAMING && (c->log == NULL || logs_endless(c))))
             conn_close(c);
@@ -343,7 +346,8 @@ static enum peer_role who_is_it(struct conn *c)
     socklen_t groups_size = sizeof(groups);
     uv_os_fd_t fd;
 
-    if (uv_fileno((uv_handle_t *)&c->pipe, &fd) != 0 || getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &size) < 0)
+    if (uv_fileno((uv_handle_t *)&c->pipe, &fd) != 0 ||
+        getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &cred, &size) < 0)
         return PEER_NOBODY;
     if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &groups_size) < 0) {
         all = more = errno == ERANGE ? malloc(groups_size) : NULL;
@@ -365,7 +369,9 @@ void conn_accept(struct status_server *s)
 {
     struct conn *c = calloc(1, sizeof(*c));
 
-    s->unaccepted = c == NULL; /* libuv holds the client (and all after it) until uv_accept(): tried again in on_closed() */
+    s->unaccepted =
+        c ==
+        NULL; /* libuv holds the client (and all after it) until uv_accept(): tried again in on_closed() */
     if (c == NULL)
         return;
     c->server = s;

@@ -10,11 +10,11 @@
 #include <uv.h>
 
 /* ---- limits ---------------------------------------------------------------------------------- */
-#define STATUS_CONNS_MAX 128      /* connections at a time; */
-#define STATUS_CONNS_OTHERS 96    /* of these for others than root, so that root always gets in */
-#define STATUS_HEAD_MS 10000      /* for a request to come in completely */
-#define STATUS_IDLE_MS 60000      /* a connection without a request is kept open */
-#define STATUS_WRITE_MS 60000     /* an answer of which the client takes nothing */
+#define STATUS_CONNS_MAX 128          /* connections at a time; */
+#define STATUS_CONNS_OTHERS 96        /* of these for others than root, so that root always gets in */
+#define STATUS_HEAD_MS 10000          /* for a request to come in completely */
+#define STATUS_IDLE_MS 60000          /* a connection without a request is kept open */
+#define STATUS_WRITE_MS 60000         /* an answer of which the client takes nothing */
 #define STATUS_BACKLOG_MAX (4u << 20) /* bytes that a watch or log follower may be behind */
 
 /* ---- conn.c: one connection ------------------------------------------------------------------- */
@@ -39,11 +39,12 @@ struct conn {
     uv_timer_t timer;
     int open_handles;
     struct status_parser parser;
-    struct buf in; /* received, not parsed yet */
-    size_t writes; /* under way */
+    struct buf in;   /* received, not parsed yet */
+    size_t writes;   /* under way */
     size_t progress; /* bytes that were waiting when the timer was last set */
-    bool eof, stopped, last; /* the peer sends no more; reading is stopped; the connection ends after this answer */
-    bool idle;    /* between requests */
+    bool eof, stopped,
+        last;  /* the peer sends no more; reading is stopped; the connection ends after this answer */
+    bool idle; /* between requests */
     bool pretty;
     bool chunked;
     struct watcher *watch;
@@ -56,7 +57,8 @@ void conn_close(struct conn *c); /* at once; idempotent; the memory goes when it
 void status_reply_orphan(struct status_reply *r); /* routes.c: its connection is gone */
 
 /* One answer a request.  All of them take the connection to the next request, or close it. */
-void conn_answer(struct conn *c, int http_code, const char *type, const char *extra_head, const void *body, size_t n);
+void conn_answer(struct conn *c, int http_code, const char *type, const char *extra_head, const void *body,
+                 size_t n);
 void conn_json(struct conn *c, int http_code, json_t *body /* stolen; NULL: out of memory */);
 void conn_status(struct conn *c, int http_code, const char *reason, const char *kind, const char *name,
                  const char *message);
@@ -72,7 +74,8 @@ size_t conn_backlog(const struct conn *c);
 int status_http_code(enum err_code code);
 const char *status_reason(int http_code); /* Kubernetes' word: "NotFound" */
 const char *status_phrase(int http_code); /* HTTP's: "Not Found" */
-json_t *status_object(int http_code, const char *reason, const char *kind, const char *name, const char *message);
+json_t *status_object(int http_code, const char *reason, const char *kind, const char *name,
+                      const char *message);
 
 /* ---- routes.c ---------------------------------------------------------------------------------- */
 void route_request(struct conn *c);
@@ -89,7 +92,8 @@ struct selection {
     size_t n_fields;
 };
 enum select_kind { SELECT_PODS, SELECT_EVENTS };
-/* From labelSelector and fieldSelector; ERR_INVALID: does not parse, or a field that cannot be selected by. */
+/* From labelSelector and fieldSelector; ERR_INVALID: does not parse, or a field that cannot be selected by.
+ */
 enum err_code selection_parse(const struct status_request *r, enum select_kind kind, const char *namespace_,
                               struct selection *ret, struct err *e) MUST_CHECK;
 void selection_done(struct selection *s);
@@ -103,7 +107,7 @@ json_t *with_version(struct status_server *s, json_t *pod);
 
 /* ---- logs.c ------------------------------------------------------------------------------------- */
 void logs_begin(struct conn *c, const char *namespace_, const char *name, const struct status_log_options *o);
-void logs_gone(struct conn *c);    /* the connection closes */
+void logs_gone(struct conn *c); /* the connection closes */
 bool logs_endless(const struct conn *c);
 void logs_drained(struct conn *c); /* all that was written is taken */
 
@@ -127,10 +131,11 @@ struct status_server {
     size_t n_conns, n_others;
     LIST_HEAD(, watcher) watchers;
     LIST_HEAD(, log_stream) logs;
-    size_t n_logs; /* their work may outlive connections */
+    size_t n_logs;   /* their work may outlive connections */
     bool unaccepted; /* a client waits because there was no memory for it */
     struct pod_version *versions;
-    uint64_t version, first_version; /* counts on from the milliseconds since 1970, so that it never goes back */
+    uint64_t version,
+        first_version; /* counts on from the milliseconds since 1970, so that it never goes back */
     int64_t started_ns;
     uint64_t head_ms, idle_ms, write_ms; /* STATUS_HEAD_MS, ...; shorter in tests */
     struct {
@@ -139,5 +144,6 @@ struct status_server {
     char read_buffer[64 * 1024];
 };
 void server_maybe_free(struct status_server *s);
-enum peer_role server_peer_role(const struct status_server *s, uid_t uid, gid_t gid, const gid_t *groups, size_t n);
+enum peer_role server_peer_role(const struct status_server *s, uid_t uid, gid_t gid, const gid_t *groups,
+                                size_t n);
 #endif

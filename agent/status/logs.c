@@ -1,7 +1,8 @@
 /*
- * logs - a container's log as text to one client.  Every touch of the file happens on the worker pool, one piece at a time and only when
- * the client took the piece before: a client that pauses (a pager) holds a connection, no memory.  Following watches the log's folder:
- * growth, rotation and the end all show there.  A rotated file is read to its end before the new one.
+ * logs - a container's log as text to one client.  Every touch of the file happens on the worker pool, one
+ * piece at a time and only when the client took the piece before: a client that pauses (a pager) holds a
+ * connection, no memory.  Following watches the log's folder: growth, rotation and the end all show there.  A
+ * rotated file is read to its end before the new one.
  */
 #include "agent/status/internal.h"
 
@@ -27,8 +28,8 @@ struct log_stream {
     char path[PATH_MAX];
     uv_fs_event_t folder; /* while `watching` */
     bool watching, folder_open;
-    bool running;  /* the container is: more may come */
-    bool changed;  /* something happened since the last read began */
+    bool running;   /* the container is: more may come */
+    bool changed;   /* something happened since the last read began */
     bool caught_up; /* the client had seen all once */
     enum { LOG_OPENING, LOG_READING, LOG_SENDING, LOG_WAITING, LOG_OVER } state;
 
@@ -148,7 +149,8 @@ static int find_new_file(struct log_stream *l)
     struct stat now, ours;
     int fd = open_log(l->path, &now, &ignored);
 
-    if (fd < 0 || l->fd < 0 || fstat(l->fd, &ours) < 0 || ours.st_dev != now.st_dev || ours.st_ino != now.st_ino)
+    if (fd < 0 || l->fd < 0 || fstat(l->fd, &ours) < 0 || ours.st_dev != now.st_dev ||
+        ours.st_ino != now.st_ino)
         return fd;
     if ((uint64_t)now.st_size < l->offset) /* emptied in place */
         return fd;
@@ -355,9 +357,10 @@ void logs_begin(struct conn *c, const char *namespace_, const char *name, const 
         conn_status(c, 404, "NotFound", NULL, NULL, "no pod or container has a name of that length");
         return;
     }
-    if (s->provider.log_path(s->provider.arg, namespace_, name, o->container, o->previous, l->path, sizeof(l->path),
-                             &l->running, &e) != ERR_OK) {
-        int http_code = e.code == ERR_PRECONDITION ? 400 : status_http_code(e.code); /* as kubelet: not started yet */
+    if (s->provider.log_path(s->provider.arg, namespace_, name, o->container, o->previous, l->path,
+                             sizeof(l->path), &l->running, &e) != ERR_OK) {
+        int http_code =
+            e.code == ERR_PRECONDITION ? 400 : status_http_code(e.code); /* as kubelet: not started yet */
 
         free(l);
         conn_status(c, http_code, status_reason(http_code), "pods", name, e.text);

@@ -221,7 +221,8 @@ static void finish(struct status_parser *p, bool upgrade)
                 (llhttp_get_http_major(&p->llhttp) == 1 && llhttp_get_http_minor(&p->llhttp) == 0);
     /* There is no protocol to upgrade to; what follows would not be HTTP. */
     r->keep_alive = !upgrade && !r->http10 && llhttp_should_keep_alive(&p->llhttp);
-    if (!split_url(p) && r->method != METHOD_OTHER) { /* "OPTIONS *", "CONNECT host:port": 405 whatever it names */
+    if (!split_url(p) &&
+        r->method != METHOD_OTHER) { /* "OPTIONS *", "CONNECT host:port": 405 whatever it names */
         p->state = PARSE_FAILED;
         fail(p, 400, "the URL cannot be understood");
     }
@@ -297,9 +298,11 @@ enum err_code status_param_number(const struct status_request *r, const char *ke
     return value == NULL ? ERR_OK : parse_u64(value, min, max, ret, key, e);
 }
 
-enum err_code status_log_options(const struct status_request *r, struct status_log_options *ret, struct err *e)
+enum err_code status_log_options(const struct status_request *r, struct status_log_options *ret,
+                                 struct err *e)
 {
-    struct status_log_options o = { .container = given(r, "container"), .has_tail = given(r, "tailLines") != NULL };
+    struct status_log_options o = { .container = given(r, "container"),
+                                    .has_tail = given(r, "tailLines") != NULL };
     const char *since_time = given(r, "sinceTime");
     uint64_t since_seconds = 0;
 

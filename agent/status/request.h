@@ -6,8 +6,8 @@
  *     PARSE_DONE: p.request is filled in; take what you need, then status_parser_next(&p) for the next one
  *     PARSE_FAILED: answer p.http_code with p.error and close; nothing after it can be understood
  *
- * Hostile input: everything is bounded.  Percent-encoding is decoded, what decodes to a zero byte or to something that is not
- * UTF-8 is refused.  A body is skipped (no request of ours has one that matters).
+ * Hostile input: everything is bounded.  Percent-encoding is decoded, what decodes to a zero byte or to
+ * something that is not UTF-8 is refused.  A body is skipped (no request of ours has one that matters).
  */
 #ifndef AGENT_STATUS_REQUEST_H
 #define AGENT_STATUS_REQUEST_H
@@ -61,7 +61,8 @@ void status_parser_next(struct status_parser *p);
 /* The (last) parameter of that name, NULL if absent. */
 const char *status_param(const struct status_request *r, const char *key);
 /* Absent or empty: *ret stays.  ERR_INVALID names parameter and value. */
-enum err_code status_param_flag(const struct status_request *r, const char *key, bool *ret, struct err *e) MUST_CHECK;
+enum err_code status_param_flag(const struct status_request *r, const char *key, bool *ret,
+                                struct err *e) MUST_CHECK;
 enum err_code status_param_number(const struct status_request *r, const char *key, uint64_t min, uint64_t max,
                                   uint64_t *ret, struct err *e) MUST_CHECK;
 
@@ -82,8 +83,8 @@ enum status_route {
 };
 
 struct status_match {
-    enum status_route route; /* ROUTE_NONE: 404 */
-    unsigned methods;        /* allowed ones; 405 if the request's is not among them */
+    enum status_route route;       /* ROUTE_NONE: 404 */
+    unsigned methods;              /* allowed ones; 405 if the request's is not among them */
     const char *namespace_, *name; /* NULL: not in the path */
 };
 struct status_match status_route(const struct status_request *r);

@@ -43,8 +43,8 @@ static json_t *list_of(struct status_server *s, const char *kind, json_t *items 
     char version[24];
 
     snprintf(version, sizeof(version), "%llu", (unsigned long long)s->version);
-    return json_pack("{s:s, s:s, s:{s:s}, s:o}", "kind", kind, "apiVersion", "v1", "metadata", "resourceVersion",
-                     version, "items", items);
+    return json_pack("{s:s, s:s, s:{s:s}, s:o}", "kind", kind, "apiVersion", "v1", "metadata",
+                     "resourceVersion", version, "items", items);
 }
 
 static void answer_or_err(struct conn *c, json_t *value, const struct err *e)
@@ -56,6 +56,42 @@ static void answer_or_err(struct conn *c, json_t *value, const struct err *e)
 }
 
 /* ---- pods ------------------------------------------------------------------------------------ */
+
+static int by_namespace_and_name(const void *a, const void *b)
+{
+    static const char *const members[] = { "namespace", "name" };
+    const json_t *x = json_object_get(*(json_t *const *)a, "metadata");
+    const json_t *y = json_object_get(*(json_t *const *)b, "metadata");
+    int order = 0;
+
+    for (size_t i = 0; i < ARRAY_LEN(members) && order == 0; i++) {
+        const char *s = json_str(x, members[i]), *t = json_str(y, members[i]);
+
+        order = strcmp(s != NULL ? s : "", t != NULL ? t : "");
+    }
+    return order;
+}
+
+/* The matching ones in the order of an apiserver's list, as a new list; NULL: no memory. */
+static json_t *pod_list(struct status_server *s, json_t *pods, const struct selection *selection)
+{
+    mem_auto json_t **chosen = calloc(json_array_size(pods) + 1, sizeof(*chosen));
+    json_t *items = json_array(), *pod;
+    size_t i, n = 0;
+
+    if (chosen == NULL) {
+        json_decref(items);
+        return NULL;
+    }
+    json_array_foreach (pods, i, pod) {
+        if (selection_matches(selection, pod))
+            chosen[n++] = pod;
+    }
+    qsort(chosen, n, sizeof(*chosen), by_namespace_and_name);
+    for (i = 0; i < n; i++)
+        json_array_append_new(items, with_version(s, chosen[i]));
+    return list_of(s, "PodList", items);
+}
 
 /* One pod of a watch that names it in the path. */
 static bool narrow(struct selection *s, const char *name)
@@ -74,9 +110,8 @@ static void get_pods(struct conn *c, const struct status_match *m)
     struct status_server *s = c->server;
     struct selection selection;
     struct err e = { 0 };
-    json_t *pods, *pod, *chosen;
     bool watch = false;
-    size_t i;
+    json_t *pods;
 
     if (status_param_flag(&c->parser.request, "watch", &watch, &e) != ERR_OK ||
         selection_parse(&c->parser.request, SELECT_PODS, m->namespace_, &selection, &e) != ERR_OK) {
@@ -91,12 +126,7 @@ static void get_pods(struct conn *c, const struct status_match *m)
     } else if (watch) {
         watch_begin(c, &selection, pods);
     } else {
-        chosen = json_array();
-        json_array_foreach (pods, i, pod) {
-            if (selection_matches(&selection, pod))
-                json_array_append_new(chosen, with_version(s, pod));
-        }
-        conn_json(c, 200, list_of(s, "PodList", chosen));
+        conn_json(c, 200, pod_list(s, pods, &selection));
     }
     json_decref(pods);
     selection_done(&selection);
@@ -198,13 +228,15 @@ static void get_version(struct conn *c)
     clock_format_s(c->server->started_ns, started);
     snprintf(version, sizeof(version), "v%s", CORACLE_VERSION);
     snprintf(platform, sizeof(platform), "linux/%s", u.machine);
-    conn_json(c, 200, json_pack("{s:s, s:s, s:s, s:s, s:s}", "gitVersion", version, "platform", platform, "compiler",
-                                __VERSION__, "kernelVersion", u.release, "startedAt", started));
+    conn_json(c, 200,
+              json_pack("{s:s, s:s, s:s, s:s, s:s}", "gitVersion", version, "platform", platform, "compiler",
+                        __VERSION__, "kernelVersion", u.release, "startedAt", started));
 }
 
 static void add_metric(struct buf *b, const char *name, const char *type, const char *help, uint64_t value)
 {
-    buf_addf(b, "# HELP %s %s\n# TYPE %s %s\n%s %llu\n", name, help, name, type, name, (unsigned long long)value);
+    buf_addf(b, "# HELP %s %s\n# TYPE %s %s\n%s %llu\n", name, help, name, type, name,
+             (unsigned long long)value);
 }
 
 static size_t count_watchers(const struct status_server *s)
@@ -222,15 +254,16 @@ static void get_metrics(struct conn *c)
     struct status_server *s = c->server;
     struct buf b = BUF_INIT(METRICS_MAX);
 
-    add_metric(&b, "coracle_status_connections", "gauge", "Open connections of the status socket.", s->n_conns);
+    add_metric(&b, "coracle_status_connections", "gauge", "Open connections of the status socket.",
+               s->n_conns);
     add_metric(&b, "coracle_status_watchers", "gauge", "Clients that watch pods.", count_watchers(s));
     add_metric(&b, "coracle_status_log_streams", "gauge", "Clients that read a log.", s->n_logs);
     add_metric(&b, "coracle_status_accepted_total", "counter", "Connections accepted.", s->count.connections);
     add_metric(&b, "coracle_status_refused_total", "counter", "Connections refused: no right, or too many.",
                s->count.refused);
     add_metric(&b, "coracle_status_requests_total", "counter", "Requests received.", s->count.requests);
-    add_metric(&b, "coracle_status_dropped_total", "counter", "Watch and log clients dropped because they fell behind.",
-               s->count.dropped);
+    add_metric(&b, "coracle_status_dropped_total", "counter",
+               "Watch and log clients dropped because they fell behind.", s->count.dropped);
     if (s->provider.metrics != NULL)
         s->provider.metrics(s->provider.arg, &b);
     if (b.failed)
@@ -302,7 +335,8 @@ static void add_image(struct conn *c)
     const char *name = status_param(&c->parser.request, "name");
 
     if (source == NULL || source[0] == '\0') {
-        conn_status(c, 400, "BadRequest", NULL, NULL, "source: required, docker://NAME or the path of an archive or layout");
+        conn_status(c, 400, "BadRequest", NULL, NULL,
+                    "source: required, docker://NAME or the path of an archive or layout");
         return;
     }
     c->reply = calloc(1, sizeof(*c->reply));

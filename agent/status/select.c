@@ -4,8 +4,13 @@
 
 #include <string.h>
 
-static const char *const pod_fields[] = { "metadata.name",   "metadata.namespace", "spec.nodeName", "spec.restartPolicy",
-                                          "status.phase",    "status.podIP",       NULL };
+static const char *const pod_fields[] = { "metadata.name",
+                                          "metadata.namespace",
+                                          "spec.nodeName",
+                                          "spec.restartPolicy",
+                                          "status.phase",
+                                          "status.podIP",
+                                          NULL };
 static const char *const event_fields[] = { "metadata.name",
                                             "metadata.namespace",
                                             "involvedObject.kind",
@@ -34,7 +39,8 @@ static enum err_code parse_field(struct selection *s, char *term, enum select_ki
     bool differs;
 
     if (value == NULL || value == term)
-        return err_set(e, ERR_INVALID, "invalid field selector \"%.64s\": want field=value or field!=value", term);
+        return err_set(e, ERR_INVALID, "invalid field selector \"%.64s\": want field=value or field!=value",
+                       term);
     differs = value[-1] == '!';
     end = differs ? value - 1 : value;
     value += value[1] == '=' && !differs ? 2 : 1;

@@ -16,7 +16,8 @@ enum { BACKLOG = 64, GROUP_BUFFER = 64 * 1024 };
 
 /* ---- who may --------------------------------------------------------------------------------- */
 
-enum peer_role server_peer_role(const struct status_server *s, uid_t uid, gid_t gid, const gid_t *groups, size_t n)
+enum peer_role server_peer_role(const struct status_server *s, uid_t uid, gid_t gid, const gid_t *groups,
+                                size_t n)
 {
     if (uid == 0)
         return PEER_ROOT;
@@ -84,8 +85,8 @@ static enum err_code check_place(const char *path, struct err *e)
 }
 
 /*
- * Bound beside the final name, with its owner and mode set before anybody can connect, then renamed over a dead one: at no
- * time is there a gap, or a socket that the wrong people can open.
+ * Bound beside the final name, with its owner and mode set before anybody can connect, then renamed over a
+ * dead one: at no time is there a gap, or a socket that the wrong people can open.
  */
 static enum err_code bind_socket(struct status_server *s, int *ret, struct err *e)
 {
@@ -95,7 +96,8 @@ static enum err_code bind_socket(struct status_server *s, int *ret, struct err *
     fd_auto fd = -1;
 
     if (snprintf(beside, sizeof(beside), "%s.new", s->path) >= (int)sizeof(beside))
-        return err_set(e, ERR_INVALID, "its path is longer than %zu bytes", sizeof(beside) - strlen(".new") - 1);
+        return err_set(e, ERR_INVALID, "its path is longer than %zu bytes",
+                       sizeof(beside) - strlen(".new") - 1);
     if (set_address(&address, beside, e) != ERR_OK)
         return e->code;
     if (unlink(beside) < 0 && errno != ENOENT)
@@ -141,7 +143,8 @@ static void on_pipe_closed(uv_handle_t *handle)
     server_maybe_free(s);
 }
 
-/* A client that leaves in the middle of an answer must not end the process: libuv writes without MSG_NOSIGNAL. */
+/* A client that leaves in the middle of an answer must not end the process: libuv writes without
+ * MSG_NOSIGNAL. */
 static void ignore_sigpipe(void)
 {
     struct sigaction now;

@@ -1,19 +1,20 @@
 /*
- * server - the status socket: HTTP/1.1 + JSON on a unix socket, objects and paths shaped like the Kubernetes API.
+ * server - the status socket: HTTP/1.1 + JSON on a unix socket, objects and paths shaped like the Kubernetes
+ * API.
  *
  *     GET  /healthz  /readyz  /version  /metrics
- *     GET  /api/v1/pods  /api/v1/namespaces/{ns}/pods[/{name}]     ?labelSelector= &fieldSelector=metadata.name= &watch=1
- *     GET  /api/v1/namespaces/{ns}/pods/{name}/log                 ?container= &follow= &previous= &tailLines= &sinceSeconds= &timestamps= &limitBytes=
- *     GET  /api/v1/events  /api/v1/namespaces/{ns}/events
- *     GET  /explain/{ns}/{name}         which step, since when, waiting for what, next try
- *     GET  /manifests                   the files of the manifest folder and their problems
- *     GET  /images     POST /images?source=&name=     DELETE /images?name=
- *     GET  /debug/operations
+ *     GET  /api/v1/pods  /api/v1/namespaces/{ns}/pods[/{name}]     ?labelSelector=
+ * &fieldSelector=metadata.name= &watch=1 GET  /api/v1/namespaces/{ns}/pods/{name}/log ?container= &follow=
+ * &previous= &tailLines= &sinceSeconds= &timestamps= &limitBytes= GET  /api/v1/events
+ * /api/v1/namespaces/{ns}/events GET  /explain/{ns}/{name}         which step, since when, waiting for what,
+ * next try GET  /manifests                   the files of the manifest folder and their problems GET  /images
+ * POST /images?source=&name=     DELETE /images?name= GET  /debug/operations
  *
- * Peer credentials: everything that changes something is for uid 0 only; root and members of the socket's group (or the uid of the
- * daemon) may read.  Errors are Kubernetes Status objects.  Bounded: connections, request head and body, one request's time, a slow
- * reader's backlog (a watch or log follower that falls behind by more than 4 MiB is closed).  The server asks a provider for everything:
- * it knows the socket, not the pods.  Loop thread only.
+ * Peer credentials: everything that changes something is for uid 0 only; root and members of the socket's
+ * group (or the uid of the daemon) may read.  Errors are Kubernetes Status objects.  Bounded: connections,
+ * request head and body, one request's time, a slow reader's backlog (a watch or log follower that falls
+ * behind by more than 4 MiB is closed).  The server asks a provider for everything: it knows the socket, not
+ * the pods.  Loop thread only.
  */
 #ifndef AGENT_STATUS_SERVER_H
 #define AGENT_STATUS_SERVER_H
@@ -38,30 +39,36 @@ struct status_provider { /* results are new references; NULL with *e set is an e
     json_t *(*manifests)(void *arg, struct err *e);
     json_t *(*images)(void *arg, struct err *e);
     json_t *(*ready)(void *arg, bool *ret_ready); /* {"checks":[{"name","ok","message"}]} */
-    /* Path of a container's log; previous: of the instance before.  400-like ERR_PRECONDITION: `container "c" in pod "p" is waiting to start: ...` */
-    enum err_code (*log_path)(void *arg, const char *namespace_, const char *name, const char *container /* NULL: the only one */,
-                              bool previous, char *ret, size_t size, bool *ret_running, struct err *e);
+    /* Path of a container's log; previous: of the instance before.  400-like ERR_PRECONDITION: `container "c"
+     * in pod "p" is waiting to start: ...` */
+    enum err_code (*log_path)(void *arg, const char *namespace_, const char *name,
+                              const char *container /* NULL: the only one */, bool previous, char *ret,
+                              size_t size, bool *ret_running, struct err *e);
     /* Answers later through status_reply_*(). */
-    void (*image_add)(void *arg, const char *source, const char *name /* may be NULL */, struct status_reply *r);
+    void (*image_add)(void *arg, const char *source, const char *name /* may be NULL */,
+                      struct status_reply *r);
     enum err_code (*image_remove)(void *arg, const char *name, struct err *e);
     void (*metrics)(void *arg, struct buf *out); /* Prometheus text, appended to the server's own */
 };
 
 struct status_options {
     uv_loop_t *loop;
-    const char *path;       /* /run/coracle/coracle.sock: its folder exists; a dead left-over socket is replaced */
-    const char *group;      /* may read; NULL: root only */
+    const char *path;  /* /run/coracle/coracle.sock: its folder exists; a dead left-over socket is replaced */
+    const char *group; /* may read; NULL: root only */
     const struct status_provider *provider;
 };
 
-enum err_code status_server_open(struct status_server **ret, const struct status_options *o, struct err *e) MUST_CHECK;
+enum err_code status_server_open(struct status_server **ret, const struct status_options *o,
+                                 struct err *e) MUST_CHECK;
 void status_server_close(struct status_server *s); /* closes the connections, removes the socket */
 
-/* The provider says: this pod changed (type "ADDED", "MODIFIED", "DELETED"); watchers whose selector matches get it. Borrowed. */
+/* The provider says: this pod changed (type "ADDED", "MODIFIED", "DELETED"); watchers whose selector matches
+ * get it. Borrowed. */
 void status_server_pod_event(struct status_server *s, const char *type, json_t *pod);
 /* True when somebody watches: the provider need not build objects otherwise. */
 bool status_server_has_watchers(const struct status_server *s);
-/* A container's log may have grown no further / has moved to a new file (rotation, restart, end): followers look again. */
+/* A container's log may have grown no further / has moved to a new file (rotation, restart, end): followers
+ * look again. */
 void status_server_log_event(struct status_server *s, const char *namespace_, const char *name);
 
 void status_reply_json(struct status_reply *r, int http_code, json_t *body /* stolen */);

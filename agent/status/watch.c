@@ -1,6 +1,7 @@
 /*
- * watch - clients that follow the pods.  Each gets all that match as ADDED, then what changes.  A pod that begins or ends to match (its
- * labels may change) is ADDED or DELETED for that client, as an apiserver does it.
+ * watch - clients that follow the pods.  Each gets all that match as ADDED, then what changes.  A pod that
+ * begins or ends to match (its labels may change) is ADDED or DELETED for that client, as an apiserver does
+ * it.
  */
 #include "agent/status/internal.h"
 
@@ -182,7 +183,8 @@ void watch_begin(struct conn *c, struct selection *selection, json_t *pods)
         w->allowance = conn_backlog(c);
 }
 
-static void tell(struct watcher *w, bool deleted, const char *key, const json_t *pod, const char *text, size_t n)
+static void tell(struct watcher *w, bool deleted, const char *key, const json_t *pod, const char *text,
+                 size_t n)
 {
     bool matches = !deleted && selection_matches(&w->selection, pod);
     struct known *known;

@@ -10,10 +10,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *text = calloc(1, size + 3), *passwd, *group;
-    struct img_image image = {0};
-    struct rt_config config = {.image = &image, .pod_name = "p", .pod_namespace = "n", .pod_uid = "u", .container_name = "c"};
-    struct rt_user user = {0};
-    struct err e = {0};
+    struct img_image image = { 0 };
+    struct rt_config config = {
+        .image = &image, .pod_name = "p", .pod_namespace = "n", .pod_uid = "u", .container_name = "c"
+    };
+    struct rt_user user = { 0 };
+    struct err e = { 0 };
 
     if (text == NULL)
         return 0;

@@ -1,4 +1,5 @@
-/* Image references stand in manifests and archives: whatever comes, the result is a whole, stable name or one clear error. */
+/* Image references stand in manifests and archives: whatever comes, the result is a whole, stable name or one
+ * clear error. */
 #include "agent/runtime/image.h"
 
 #include <assert.h>
@@ -10,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char once[IMG_NAME_MAX], twice[IMG_NAME_MAX], *text = malloc(size + 1);
-    struct err e = {0};
+    struct err e = { 0 };
 
     if (text == NULL)
         return 0;

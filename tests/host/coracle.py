@@ -45,7 +45,12 @@ def check(condition, text):
 
 
 def equal(got, wanted, what):
-    check(got == wanted, lambda: f"{what}: got {got!r}, wanted {wanted!r}")
+    check(got == wanted, lambda: f"{what}: got {short(got)}, wanted {short(wanted)}")
+
+
+def short(value):
+    text = repr(value)
+    return text if len(text) < 2000 else text[:2000] + f"... ({len(text)} characters)"
 
 
 def contains(text, part, what="text"):
@@ -132,6 +137,12 @@ def process_fields(pid):
         name = text[text.index("(") + 1:text.rindex(")")]
         return name, text[text.rindex(")") + 2:].split()[0]
     return None
+
+
+def alive(pid):
+    """Neither gone nor a zombie that waits for its parent."""
+    fields = process_fields(pid)
+    return fields is not None and fields[1] not in "ZX"
 
 
 def processes():
@@ -234,7 +245,7 @@ class World:
         self.before = None
 
     def remember(self):
-        self.before = {"mounts": read("/proc/self/mountinfo").count("\n"), "links": links(), "rules": firewall()}
+        self.before = {"links": links(), "rules": firewall(), "ip_forward": read("/proc/sys/net/ipv4/ip_forward")}
 
     def node(self, *flags, wait=True, **kwargs):
         """A started daemon; the only one of the world at a time."""
@@ -251,6 +262,8 @@ class World:
         rules = firewall()
         if rules != self.before["rules"]:
             found.append(f"firewall rules:\n{rules}")
+        if read("/proc/sys/net/ipv4/ip_forward") != self.before["ip_forward"]:
+            found.append("ip_forward is on")
         return found
 
 

@@ -66,7 +66,7 @@ def test_logs(t):
     """logs shows output as it was written; -c, -p, -f and errors are kubectl's"""
     node = t.node()
     node.import_image()
-    node.put("a.yaml", pod("a", container("talk", shell("echo out; echo err >&2; printf 'no newline'; sleep 0.5; i=0; "
+    node.put("a.yaml", pod("a", container("talk", shell("echo out; sleep 0.2; echo err >&2; sleep 0.2; printf 'no newline'; sleep 0.2; i=0; "
                                                         "while true; do i=$((i+1)); echo line $i; sleep 0.2; done")),
                            container("quiet"), terminationGracePeriodSeconds=0))
     a = node.wait_running("a")

@@ -92,7 +92,9 @@ def test_oom(t):
 
 def test_environment_and_files(t):
     """environment, hostname, hosts, resolv.conf, /dev/shm, termination message and downward API fields"""
-    node = t.node("--cluster-dns", "192.0.2.10", "--cluster-domain", "boat.local", "--resolv-conf", "/dev/null")
+    with open(f"{t.scratch}/tmp/resolv.conf", "w", encoding="ascii") as f:
+        f.write("nameserver 192.0.2.53\nsearch example.test\noptions timeout:2\n")
+    node = t.node("--cluster-dns", "192.0.2.10", "--cluster-domain", "boat.local", "--resolv-conf", f"{t.scratch}/tmp/resolv.conf")
     node.import_image()
     node.put("config.yaml", config_map("config", A="from-map", B="b"))
     node.put("a.yaml", pod("a", container(
@@ -114,8 +116,9 @@ def test_environment_and_files(t):
     equal(node.enter(a, "hostname", container="main").stdout, "a\n", "hostname")
     contains(cat("/etc/hosts"), f"{a.ip}\ta\n", "/etc/hosts")
     contains(cat("/etc/hosts"), "192.0.2.1\talias.example", "/etc/hosts")
-    equal(cat("/etc/resolv.conf"), "search default.svc.boat.local svc.boat.local boat.local\nnameserver 192.0.2.10\n"
-          "options ndots:5\n", "resolv.conf")
+    resolv = cat("/etc/resolv.conf").splitlines()
+    equal(sorted(resolv), ["nameserver 192.0.2.10", "options ndots:5",
+                           "search default.svc.boat.local svc.boat.local boat.local example.test"], "resolv.conf")
     until(lambda: cat("/dev/shm/x", "other") == "shared\n", 5, "/dev/shm is shared")
     contains(node.enter(a, "df", "/dev/shm", container="main").stdout, "65536", "size of /dev/shm")
     contains(node.enter(a, "ip", "link", "show", "lo", container="main").stdout, "UP", "lo")

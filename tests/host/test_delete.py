@@ -78,18 +78,20 @@ def test_deleted_while_starting(t):
     until(lambda: "8123" not in firewall(), 5, "no hostPort rule left")
     until(lambda: not [link for link in links() if link.startswith("veth")], 5, "no veth link left")
     equal(node.stop(), 0, "exit code")
-    left = [line for line in t.leaks() if "kubepods/" in line or "conmon" in line or "/ns/" in line]
+    left = [line for line in t.leaks() if "/pod" in line or line.startswith("process") or "/ns/" in line]
     equal(left, [], "leaks")
 
 
 def test_same_name_again(t):
-    """a pod put back at once under the same name is a new pod"""
+    """a pod put back under the same name while the old one still ends is a new pod"""
     node = t.node()
     node.import_image()
-    node.put("pod.yaml", pod("again"))
+    slow = pod("again", container(command=shell("trap 'sleep 1; exit' TERM; while true; do sleep 60 & wait $!; done")))
+    node.put("pod.yaml", slow)
     first = node.wait_running("again")
     node.remove("pod.yaml")
-    node.put("pod.yaml", pod("again"))
+    node.wait_log("pod ending")
+    node.put("pod.yaml", slow)
     second = node.wait_pod("again", lambda p: p.uid != first.uid and p.state()[0] == "running", what="the new pod")
     check(second.container_id() != first.container_id(), "the container id was used again")
     node.wait_no_traces(first)

@@ -8,6 +8,7 @@ import hashlib
 import io
 import json
 import os
+import shutil
 import stat
 import subprocess
 import tarfile
@@ -406,6 +407,23 @@ def test_bombs(t):
     s.bad_layer("EXHAUSTED", "more files than", entry("/".join("abcdefghij")), flags=("--max-entries", "5"))
     check(time.monotonic() - start < 20, "quickly")
     s.bad_layer("EXHAUSTED", "no space left for images", entry("f", b"x"), flags=("--reserve-bytes", str(2**50)))
+
+
+def test_full_disk(t):
+    """a full disk is one clear error, and no layer has a name afterwards"""
+    s = Source(t)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "full", s.store], check=True)
+    try:
+        os.mkdir(f"{s.store}/layers")
+        os.mkdir(f"{s.store}/work")
+        # What does not fit is seen before its first byte; small files run into the end of the disk itself.
+        s.bad_layer("EXHAUSTED", "4 MiB are needed", entry("f", os.urandom(4 << 20)), flags=("--reserve-bytes", "0"))
+        shutil.rmtree(f"{s.store}/work/1")
+        s.bad_layer("EXHAUSTED", "No space left on device", *[entry(f"f{i}", os.urandom(100000)) for i in range(40)],
+                    flags=("--reserve-bytes", "0"))
+        s.bad_layer("EXHAUSTED", "no space left for images", entry("f", b"x"))
+    finally:
+        subprocess.run(["umount", s.store], check=True)
 
 
 def test_ratio(t):

@@ -23,7 +23,7 @@ struct decoded {
 
 static inline void decode_n(struct decoded *d, const char *text, size_t n)
 {
-    struct err e = {0};
+    struct err e = { 0 };
 
     memset(d, 0, sizeof(*d));
     assert_int_equal(api_decode_file("f.yaml", text, n, &d->objects, &d->problems, &e), ERR_OK);
@@ -90,7 +90,8 @@ static inline bool has_problem(const struct decoded *d, const char *wanted)
 }
 
 /* Exactly these problems (NULL-terminated), in any order. */
-static inline void expect_problems_(const struct decoded *d, const char *const *wanted, const char *file, int line)
+static inline void expect_problems_(const struct decoded *d, const char *const *wanted, const char *file,
+                                    int line)
 {
     size_t n = 0;
     bool ok = true;
@@ -109,7 +110,7 @@ static inline void expect_problems_(const struct decoded *d, const char *const *
     assert_int_equal(d->problems.n, n);
 }
 #define expect_problems(d, ...)                                                                              \
-    expect_problems_((d), (const char *const[]){__VA_ARGS__, NULL}, __FILE__, __LINE__)
+    expect_problems_((d), (const char *const[]){ __VA_ARGS__, NULL }, __FILE__, __LINE__)
 
 /* A pod made of these lines has exactly these problems; or none. */
 #define pod_is_bad(container, spec, ...)                                                                     \

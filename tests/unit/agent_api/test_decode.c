@@ -8,12 +8,14 @@ static void one_file_holds_objects_of_all_kinds(void **state)
     struct decoded d;
 
     (void)state;
-    decode(&d, "apiVersion: v1\nkind: Pod\nmetadata: {name: web, namespace: shop, uid: abc-1, labels: {app: web}}\n"
-               "spec: {containers: [{name: c, image: busybox}]}\n"
-               "---\n# only a comment\n---\n"
-               "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cfg}\ndata: {a: x}\n---\n"
-               "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\n---\n"
-               "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: high}\nvalue: 1000\n");
+    decode(
+        &d,
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: web, namespace: shop, uid: abc-1, labels: {app: web}}\n"
+        "spec: {containers: [{name: c, image: busybox}]}\n"
+        "---\n# only a comment\n---\n"
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cfg}\ndata: {a: x}\n---\n"
+        "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\n---\n"
+        "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: high}\nvalue: 1000\n");
     assert_int_equal(d.problems.n, 0);
     assert_int_equal(d.objects.n, 4);
     assert_int_equal(d.objects.v[0].kind, API_KIND_POD);
@@ -43,7 +45,8 @@ static void every_mistake_of_a_manifest_is_named(void **state)
                 "    env: [{name: A=B}, {name: OK, value: 5}]\n"
                 "    volumeMounts: [{name: nope, mountPath: /a}]\n"
                 "  - name: main\n    image: x\n",
-                "metadata.name: \"Web\" must be a DNS name: at most 253 characters of a-z, 0-9, '-' and '.', each part "
+                "metadata.name: \"Web\" must be a DNS name: at most 253 characters of a-z, 0-9, '-' and '.', "
+                "each part "
                 "beginning and ending with a letter or digit",
                 "metadata.labels[app]: expected a string, got a number: put it in quotes",
                 "spec.restartPolicy: \"Sometimes\" is not supported, allowed are Always, OnFailure and Never",
@@ -52,7 +55,8 @@ static void every_mistake_of_a_manifest_is_named(void **state)
                 "spec.containers[0].image: \" x\" must not begin or end with white space",
                 "spec.containers[0].imagepullPolicy: unknown field, did you mean imagePullPolicy?",
                 "spec.containers[0].ports[0].containerPort: 70000 is out of range, allowed are 1 to 65535",
-                "spec.containers[0].ports[1].containerPort: expected a whole number, got a string: leave the quotes out",
+                "spec.containers[0].ports[1].containerPort: expected a whole number, got a string: leave the "
+                "quotes out",
                 "spec.containers[0].env[0].name: \"A=B\" must be printable ASCII characters without '='",
                 "spec.containers[0].env[1].value: expected a string, got a number: put it in quotes",
                 "spec.containers[0].volumeMounts[0].name: there is no volume \"nope\" in this pod",
@@ -81,9 +85,11 @@ static void an_unknown_kind_is_one_problem_that_names_the_known_ones(void **stat
 {
     (void)state;
     text_is_bad("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: x}\nspec: {replicas: 1}\n",
-                "kind: \"Deployment\" is not handled by a node, allowed are Pod, ConfigMap and Secret (apiVersion v1), "
+                "kind: \"Deployment\" is not handled by a node, allowed are Pod, ConfigMap and Secret "
+                "(apiVersion v1), "
                 "PriorityClass (apiVersion scheduling.k8s.io/v1), List, and typed lists such as PodList");
-    text_is_bad("apiVersion: v2\nkind: Pod\n", "apiVersion: \"v2\" is not supported for kind Pod, allowed is v1");
+    text_is_bad("apiVersion: v2\nkind: Pod\n",
+                "apiVersion: \"v2\" is not supported for kind Pod, allowed is v1");
     text_is_bad("kind: Pod\n", "apiVersion: required");
     text_is_bad("apiVersion: v1\n", "kind: required");
     text_is_bad("apiVersion: v1\nkind: 5\n", "kind: expected a string");
@@ -106,17 +112,20 @@ static void lists_are_opened(void **state)
     assert_int_equal(d.objects.v[2].document, 2);
     decoded_done(&d);
 
-    text_is_bad("apiVersion: v1\nkind: List\nitem: []\nitems:\n- 5\n- {apiVersion: v1, kind: List}\n"
-                "- {apiVersion: v1, kind: ConfigMap, metadata: {name: A}}\n",
-                "item: unknown field, did you mean items?", "items[0]: expected an object",
-                "items[1].kind: \"List\": a list in a list is not supported",
-                "items[2].metadata.name: \"A\" must be a DNS name: at most 253 characters of a-z, 0-9, '-' and '.', "
-                "each part beginning and ending with a letter or digit");
+    text_is_bad(
+        "apiVersion: v1\nkind: List\nitem: []\nitems:\n- 5\n- {apiVersion: v1, kind: List}\n"
+        "- {apiVersion: v1, kind: ConfigMap, metadata: {name: A}}\n",
+        "item: unknown field, did you mean items?", "items[0]: expected an object",
+        "items[1].kind: \"List\": a list in a list is not supported",
+        "items[2].metadata.name: \"A\" must be a DNS name: at most 253 characters of a-z, 0-9, '-' and '.', "
+        "each part beginning and ending with a letter or digit");
     text_is_bad("apiVersion: v1\nkind: PodList\nitems: [{kind: Secret}]\n",
                 "items[0].kind: \"Secret\" in a PodList, allowed is Pod");
-    text_is_bad("apiVersion: apps/v1\nkind: DeploymentList\nitems: []\n",
-                "kind: \"DeploymentList\" is not handled by a node, allowed are Pod, ConfigMap and Secret (apiVersion "
-                "v1), PriorityClass (apiVersion scheduling.k8s.io/v1), List, and typed lists such as PodList");
+    text_is_bad(
+        "apiVersion: apps/v1\nkind: DeploymentList\nitems: []\n",
+        "kind: \"DeploymentList\" is not handled by a node, allowed are Pod, ConfigMap and Secret "
+        "(apiVersion "
+        "v1), PriorityClass (apiVersion scheduling.k8s.io/v1), List, and typed lists such as PodList");
     text_is_bad("apiVersion: v1\nkind: PodList\nitems: {}\n", "items: expected a list");
 }
 
@@ -124,22 +133,27 @@ static void metadata_follows_the_rules(void **state)
 {
     (void)state;
     text_is_bad("apiVersion: v1\nkind: ConfigMap\n", "metadata.name: required");
-    text_is_bad("apiVersion: v1\nkind: ConfigMap\nmetadata: 5\n", "metadata: expected an object, got a number");
+    text_is_bad("apiVersion: v1\nkind: ConfigMap\nmetadata: 5\n",
+                "metadata: expected an object, got a number");
     text_is_bad("apiVersion: v1\nkind: ConfigMap\nmetadata: {generateName: a-, namespace: A.b, uid: ../x}\n",
                 "metadata.name: required",
                 "metadata.generateName: not supported: nothing generates names here; set metadata.name",
-                "metadata.namespace: \"A.b\" must be 1 to 63 characters of a-z, 0-9 and '-', beginning and ending with "
+                "metadata.namespace: \"A.b\" must be 1 to 63 characters of a-z, 0-9 and '-', beginning and "
+                "ending with "
                 "a letter or digit",
                 "metadata.uid: \"../x\" must be 1 to 128 letters, digits and '-', not beginning with '-'");
-    text_is_bad("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  labels: {-x: y, a: 'b c'}\n"
-                "  annotations: {'a b': x}\n",
-                "metadata.labels[-x]: the key \"-x\" must be a name of 1 to 63 characters (letters, digits, '-', '_', "
-                "'.', beginning and ending with a letter or digit), optionally behind a DNS name and '/'",
-                "metadata.labels[a]: the value \"b c\" must be empty or 1 to 63 letters, digits, '-', '_' and '.', "
-                "beginning and ending with a letter or digit",
-                "metadata.annotations[a b]: the key \"a b\" must be a name of 1 to 63 characters (letters, digits, "
-                "'-', '_', '.', beginning and ending with a letter or digit), optionally behind a DNS name and '/'");
-    text_is_bad("apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: a, namespace: b}\nvalue: 1\n",
+    text_is_bad(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n  labels: {-x: y, a: 'b c'}\n"
+        "  annotations: {'a b': x}\n",
+        "metadata.labels[-x]: the key \"-x\" must be a name of 1 to 63 characters (letters, digits, '-', "
+        "'_', "
+        "'.', beginning and ending with a letter or digit), optionally behind a DNS name and '/'",
+        "metadata.labels[a]: the value \"b c\" must be empty or 1 to 63 letters, digits, '-', '_' and '.', "
+        "beginning and ending with a letter or digit",
+        "metadata.annotations[a b]: the key \"a b\" must be a name of 1 to 63 characters (letters, digits, "
+        "'-', '_', '.', beginning and ending with a letter or digit), optionally behind a DNS name and '/'");
+    text_is_bad("apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: a, namespace: "
+                "b}\nvalue: 1\n",
                 "metadata.namespace: not supported: objects of this kind have no namespace");
 }
 
@@ -162,7 +176,8 @@ static void bookkeeping_of_an_api_server_is_dropped(void **state)
     json_t *json;
 
     (void)state;
-    decode(&d, "apiVersion: v1\nkind: Pod\nmetadata:\n  name: web\n  creationTimestamp: null\n  resourceVersion: '5'\n"
+    decode(&d, "apiVersion: v1\nkind: Pod\nmetadata:\n  name: web\n  creationTimestamp: null\n  "
+               "resourceVersion: '5'\n"
                "  generation: 3\n  selfLink: /x\n  finalizers: [a/b]\n  deletionGracePeriodSeconds: 30\n"
                "  ownerReferences: [{apiVersion: v1, kind: Node, name: n, uid: u, controller: true}]\n"
                "  managedFields: [{manager: kubectl, operation: Update, fieldsV1: {'f:spec': {}}}]\n"
@@ -173,9 +188,9 @@ static void bookkeeping_of_an_api_server_is_dropped(void **state)
     assert_int_equal(the_pod(&d)->meta.generation, 3);
     json_decref(json);
     decoded_done(&d);
-    text_is_bad("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, finalizers: 5, ownerReferences: [{x: 1}]}\n",
-                "metadata.finalizers: expected a list, got a number",
-                "metadata.ownerReferences[0].x: unknown field");
+    text_is_bad(
+        "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, finalizers: 5, ownerReferences: [{x: 1}]}\n",
+        "metadata.finalizers: expected a list, got a number", "metadata.ownerReferences[0].x: unknown field");
 }
 
 static void the_json_shows_the_defaults_of_the_api(void **state)
@@ -183,30 +198,38 @@ static void the_json_shows_the_defaults_of_the_api(void **state)
     struct decoded d;
 
     (void)state;
-    decode(&d, "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n  containers:\n  - name: c\n    image: busybox\n"
-               "    ports: [{containerPort: 80}]\n    livenessProbe: {httpGet: {port: 80}}\n"
-               "    env: [{name: A, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]\n"
-               "  volumes: [{name: v}, {name: s, secret: {secretName: x}}, {name: h, hostPath: {path: /x}}]\n");
+    decode(&d,
+           "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec:\n  containers:\n  - name: c\n    image: "
+           "busybox\n"
+           "    ports: [{containerPort: 80}]\n    livenessProbe: {httpGet: {port: 80}}\n"
+           "    env: [{name: A, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]\n"
+           "  volumes: [{name: v}, {name: s, secret: {secretName: x}}, {name: h, hostPath: {path: /x}}]\n");
     assert_string_equal(
         the_pod(&d)->json,
-        "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"web\",\"namespace\":\"default\"},\"spec\":{"
-        "\"containers\":[{\"env\":[{\"name\":\"A\",\"valueFrom\":{\"fieldRef\":{\"apiVersion\":\"v1\",\"fieldPath\":"
+        "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"web\",\"namespace\":\"default\"},"
+        "\"spec\":{"
+        "\"containers\":[{\"env\":[{\"name\":\"A\",\"valueFrom\":{\"fieldRef\":{\"apiVersion\":\"v1\","
+        "\"fieldPath\":"
         "\"metadata.name\"}}}],\"image\":\"busybox\",\"imagePullPolicy\":\"Always\",\"livenessProbe\":{"
-        "\"failureThreshold\":3,\"httpGet\":{\"path\":\"/\",\"port\":80,\"scheme\":\"HTTP\"},\"periodSeconds\":10,"
-        "\"successThreshold\":1,\"timeoutSeconds\":1},\"name\":\"c\",\"ports\":[{\"containerPort\":80,\"protocol\":"
-        "\"TCP\"}],\"resources\":{},\"terminationMessagePath\":\"/dev/termination-log\",\"terminationMessagePolicy\":"
+        "\"failureThreshold\":3,\"httpGet\":{\"path\":\"/"
+        "\",\"port\":80,\"scheme\":\"HTTP\"},\"periodSeconds\":10,"
+        "\"successThreshold\":1,\"timeoutSeconds\":1},\"name\":\"c\",\"ports\":[{\"containerPort\":80,"
+        "\"protocol\":"
+        "\"TCP\"}],\"resources\":{},\"terminationMessagePath\":\"/dev/"
+        "termination-log\",\"terminationMessagePolicy\":"
         "\"File\"}],\"dnsPolicy\":\"ClusterFirst\",\"enableServiceLinks\":true,\"restartPolicy\":\"Always\","
         "\"schedulerName\":\"default-scheduler\",\"securityContext\":{},\"terminationGracePeriodSeconds\":30,"
-        "\"volumes\":[{\"emptyDir\":{},\"name\":\"v\"},{\"name\":\"s\",\"secret\":{\"defaultMode\":420,\"secretName\":"
+        "\"volumes\":[{\"emptyDir\":{},\"name\":\"v\"},{\"name\":\"s\",\"secret\":{\"defaultMode\":420,"
+        "\"secretName\":"
         "\"x\"}},{\"hostPath\":{\"path\":\"/x\",\"type\":\"\"},\"name\":\"h\"}]}}");
     decoded_done(&d);
 }
 
 static void a_pod_reads_back_from_its_own_json(void **state)
 {
-    struct api_problems problems = {0};
+    struct api_problems problems = { 0 };
     struct api_pod *again = NULL;
-    struct err e = {0};
+    struct err e = { 0 };
     struct decoded d;
     json_t *json;
 
@@ -242,8 +265,9 @@ static void json_files_are_read(void **state)
     struct decoded d;
 
     (void)state;
-    decode(&d, "{\n\t\"apiVersion\": \"v1\",\n\t\"kind\": \"ConfigMap\",\n\t\"metadata\": {\"name\": \"a\"},\n"
-               "\t\"data\": {\"k\": \"v\"}\n}\n");
+    decode(&d,
+           "{\n\t\"apiVersion\": \"v1\",\n\t\"kind\": \"ConfigMap\",\n\t\"metadata\": {\"name\": \"a\"},\n"
+           "\t\"data\": {\"k\": \"v\"}\n}\n");
     assert_int_equal(d.problems.n, 0);
     assert_int_equal(d.objects.n, 1);
     decoded_done(&d);
@@ -271,9 +295,11 @@ static void numbers_that_are_whole_are_whole(void **state)
 static void wrong_types_are_named(void **state)
 {
     (void)state;
-    pod_is_bad("command: sh", "nodeSelector: [a]\nvolumes: {a: b}\ntolerations: [5]\nsecurityContext: x\naffinity: 3",
+    pod_is_bad("command: sh",
+               "nodeSelector: [a]\nvolumes: {a: b}\ntolerations: [5]\nsecurityContext: x\naffinity: 3",
                "spec.containers[0].command: expected a list, got a string",
-               "spec.nodeSelector: expected an object, got a list", "spec.volumes: expected a list, got an object",
+               "spec.nodeSelector: expected an object, got a list",
+               "spec.volumes: expected a list, got an object",
                "spec.tolerations[0]: expected an object, got a number",
                "spec.securityContext: expected an object, got a string",
                "spec.affinity: expected an object, got a number");
@@ -285,7 +311,8 @@ static void wrong_types_are_named(void **state)
                "spec.containers[0].resources.limits[memory]: expected a quantity (500m, 1.5Gi), got a list");
     text_is_bad("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: x}\n",
                 "spec.containers: expected a list, got a string");
-    text_is_bad("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: []}\n", "spec.containers: required");
+    text_is_bad("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: []}\n",
+                "spec.containers: required");
     text_is_bad("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n", "spec.containers: required");
 }
 
@@ -342,8 +369,10 @@ static void priority_classes_keep_the_systems_range(void **state)
     struct decoded d;
 
     (void)state;
-#define CLASS(name, rest) "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: " name "}\n" rest
-    text_is_bad(CLASS("a", "value: 1000000001\n"), "value: 1000000001 is out of range, allowed is at most 1000000000");
+#define CLASS(name, rest)                                                                                    \
+    "apiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: " name "}\n" rest
+    text_is_bad(CLASS("a", "value: 1000000001\n"),
+                "value: 1000000001 is out of range, allowed is at most 1000000000");
     text_is_bad(CLASS("system-x", "value: 1\n"),
                 "metadata.name: \"system-x\": names that begin with \"system-\" are reserved");
     text_is_bad(CLASS("system-node-critical", "value: 1\nglobalDefault: true\n"),

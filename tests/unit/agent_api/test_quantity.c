@@ -4,8 +4,8 @@
 
 static struct quantity parse(const char *text)
 {
-    struct quantity q = {0};
-    struct err e = {0};
+    struct quantity q = { 0 };
+    struct err e = { 0 };
 
     if (quantity_parse(text, &q, &e) != ERR_OK)
         fail_msg("%s", e.text);
@@ -24,8 +24,8 @@ static void canonical(const char *text, const char *wanted)
 
 static void refused(const char *text, const char *what)
 {
-    struct quantity q = {.nano = 77};
-    struct err e = {0};
+    struct quantity q = { .nano = 77 };
+    struct err e = { 0 };
     char wanted[200];
 
     assert_int_equal(quantity_parse(text, &q, &e), ERR_INVALID);
@@ -173,7 +173,7 @@ static void integer_views_round_up(void **state)
 
 static void sums_are_exact_and_saturate(void **state)
 {
-    struct quantity a = parse("100m"), b = parse("1Gi"), none = {0}, most = parse("1e29"), sum;
+    struct quantity a = parse("100m"), b = parse("1Gi"), none = { 0 }, most = parse("1e29"), sum;
     char text[QUANTITY_TEXT_SIZE];
 
     (void)state;
@@ -193,8 +193,9 @@ static void sums_are_exact_and_saturate(void **state)
 
 static void a_canonical_text_reads_back_as_the_same_amount(void **state)
 {
-    static const char *const texts[] = {"1.5",  "0.5Gi", "12e3",  "1e-3", "3000E",   "1.0001Ki", "123456789n", "-7",
-                                        "8Ei",  "1e29",  "333u",  "5P",   "1023Mi",  "1e28",     "0.1Ei"};
+    static const char *const texts[] = { "1.5",      "0.5Gi",      "12e3",   "1e-3", "3000E",
+                                         "1.0001Ki", "123456789n", "-7",     "8Ei",  "1e29",
+                                         "333u",     "5P",         "1023Mi", "1e28", "0.1Ei" };
 
     (void)state;
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {

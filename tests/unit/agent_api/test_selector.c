@@ -2,16 +2,17 @@
 
 #include "agent/api/selector.h"
 
-#define T(text) ((char[]){text})
+#define T(text) ((char[]){ text })
 
 static struct api_kv pairs[] = {
-    {T("app"), T("web")}, {T("empty"), T("")}, {T("env"), T("prod")}, {T("example.com/size"), T("12")}};
-static const struct api_kvs labels = {pairs, 4};
+    { T("app"), T("web") }, { T("empty"), T("") }, { T("env"), T("prod") }, { T("example.com/size"), T("12") }
+};
+static const struct api_kvs labels = { pairs, 4 };
 
 static bool matches(const char *text)
 {
     scoped(api_selector_free) struct api_selector *s = NULL;
-    struct err e = {0};
+    struct err e = { 0 };
 
     if (api_selector_parse(text, &s, &e) != ERR_OK)
         fail_msg("%s: %s", text, e.text);
@@ -21,7 +22,7 @@ static bool matches(const char *text)
 static void refused(const char *text, const char *wanted)
 {
     struct api_selector *s = NULL;
-    struct err e = {0};
+    struct err e = { 0 };
 
     assert_int_equal(api_selector_parse(text, &s, &e), ERR_INVALID);
     assert_string_equal(e.text, wanted);
@@ -107,13 +108,17 @@ static void mistakes_say_what_was_expected(void **state)
     refused("app in web", "label selector \"app in web\": found \"web\" where '(' is expected");
     refused("app in (web", "label selector \"app in (web\" ends where ',' or ')' is expected");
     refused("app in ()", "label selector \"app in ()\": the set of values of app is empty");
-    refused("app web", "label selector \"app web\": found \"web\" where one of , = == != > < in notin is expected");
+    refused("app web",
+            "label selector \"app web\": found \"web\" where one of , = == != > < in notin is expected");
     refused("app>x", "label selector \"app>x\": found \"x\" where a whole number is expected");
     refused("!app=web", "label selector \"!app=web\": found \"=\" where ',' is expected");
-    refused("-a=b", "label selector: the key \"-a\" must be a name of 1 to 63 characters (letters, digits, '-', '_', "
-                    "'.', beginning and ending with a letter or digit), optionally behind a DNS name and '/'");
-    refused("a=-b", "label selector: the value \"-b\" of a must be empty or 1 to 63 letters, digits, '-', '_' and '.', "
-                    "beginning and ending with a letter or digit");
+    refused("-a=b",
+            "label selector: the key \"-a\" must be a name of 1 to 63 characters (letters, digits, '-', '_', "
+            "'.', beginning and ending with a letter or digit), optionally behind a DNS name and '/'");
+    refused(
+        "a=-b",
+        "label selector: the value \"-b\" of a must be empty or 1 to 63 letters, digits, '-', '_' and '.', "
+        "beginning and ending with a letter or digit");
 }
 
 int main(void)

@@ -7,40 +7,46 @@ static void names_are_unique_over_both_lists(void **state)
     pod_is_bad("", "initContainers:\n- {name: main, image: x}\n- {name: b, image: x}\n- {name: b, image: x}",
                "spec.initContainers[0].name: \"main\" is the name of another container of this pod, too",
                "spec.initContainers[2].name: \"b\" is the name of another container of this pod, too");
-    text_is_bad("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: A, image: ''}, {}]}\n",
-                "spec.containers[0].name: \"A\" must be 1 to 63 characters of a-z, 0-9 and '-', beginning and ending "
-                "with a letter or digit",
-                "spec.containers[0].image: required", "spec.containers[1].name: required",
-                "spec.containers[1].image: required");
+    text_is_bad(
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: A, image: ''}, {}]}\n",
+        "spec.containers[0].name: \"A\" must be 1 to 63 characters of a-z, 0-9 and '-', beginning and ending "
+        "with a letter or digit",
+        "spec.containers[0].image: required", "spec.containers[1].name: required",
+        "spec.containers[1].image: required");
 }
 
 static void ports_are_checked(void **state)
 {
     (void)state;
-    pod_is_bad("ports:\n- {}\n- {containerPort: 0}\n- {containerPort: 1, hostPort: 70000, protocol: tcp, hostIP: a}\n"
-               "- {containerPort: 2, name: A}\n- {containerPort: 3, name: x}\n- {containerPort: 4, name: x}\n"
-               "- {containerPort: -1}",
-               "", "spec.containers[0].ports[0].containerPort: required",
-               "spec.containers[0].ports[1].containerPort: required",
-               "spec.containers[0].ports[2].hostPort: 70000 is out of range, allowed are 1 to 65535",
-               "spec.containers[0].ports[2].protocol: \"tcp\" is not supported, allowed are TCP, UDP and SCTP",
-               "spec.containers[0].ports[2].hostIP: \"a\" must be an IP address (10.9.8.7 or 2001:db8::ffff)",
-               "spec.containers[0].ports[3].name: \"A\" must be 1 to 15 characters of a-z, 0-9 and '-', with a letter, "
-               "without \"--\", not beginning or ending with '-'",
-               "spec.containers[0].ports[5].name: \"x\" is given twice",
-               "spec.containers[0].ports[6].containerPort: -1 is out of range, allowed are 1 to 65535");
+    pod_is_bad(
+        "ports:\n- {}\n- {containerPort: 0}\n- {containerPort: 1, hostPort: 70000, protocol: tcp, hostIP: "
+        "a}\n"
+        "- {containerPort: 2, name: A}\n- {containerPort: 3, name: x}\n- {containerPort: 4, name: x}\n"
+        "- {containerPort: -1}",
+        "", "spec.containers[0].ports[0].containerPort: required",
+        "spec.containers[0].ports[1].containerPort: required",
+        "spec.containers[0].ports[2].hostPort: 70000 is out of range, allowed are 1 to 65535",
+        "spec.containers[0].ports[2].protocol: \"tcp\" is not supported, allowed are TCP, UDP and SCTP",
+        "spec.containers[0].ports[2].hostIP: \"a\" must be an IP address (10.9.8.7 or 2001:db8::ffff)",
+        "spec.containers[0].ports[3].name: \"A\" must be 1 to 15 characters of a-z, 0-9 and '-', with a "
+        "letter, "
+        "without \"--\", not beginning or ending with '-'",
+        "spec.containers[0].ports[5].name: \"x\" is given twice",
+        "spec.containers[0].ports[6].containerPort: -1 is out of range, allowed are 1 to 65535");
     pod_is_good("ports: [{containerPort: 1, name: x, hostPort: 0}]", "");
 }
 
 static void host_ports_must_not_clash_among_containers_that_run_together(void **state)
 {
     (void)state;
-    pod_is_bad("ports: [{containerPort: 1, hostPort: 80}, {containerPort: 2, hostPort: 80, protocol: UDP}]",
-               "- name: b\n  image: x\n  ports: [{containerPort: 3, hostPort: 80}, {containerPort: 4, hostPort: 80, "
-               "hostIP: 10.0.0.1}]\ninitContainers:\n- {name: i, image: x, ports: [{containerPort: 1, hostPort: 80}]}\n"
-               "- {name: j, image: x, ports: [{containerPort: 1, hostPort: 81}, {containerPort: 2, hostPort: 81}]}",
-               "spec.containers[1].ports[0].hostPort: 80/TCP is used by another port of this pod, too",
-               "spec.initContainers[1].ports[1].hostPort: 81/TCP is used by another port of this pod, too");
+    pod_is_bad(
+        "ports: [{containerPort: 1, hostPort: 80}, {containerPort: 2, hostPort: 80, protocol: UDP}]",
+        "- name: b\n  image: x\n  ports: [{containerPort: 3, hostPort: 80}, {containerPort: 4, hostPort: 80, "
+        "hostIP: 10.0.0.1}]\ninitContainers:\n- {name: i, image: x, ports: [{containerPort: 1, hostPort: "
+        "80}]}\n"
+        "- {name: j, image: x, ports: [{containerPort: 1, hostPort: 81}, {containerPort: 2, hostPort: 81}]}",
+        "spec.containers[1].ports[0].hostPort: 80/TCP is used by another port of this pod, too",
+        "spec.initContainers[1].ports[1].hostPort: 81/TCP is used by another port of this pod, too");
 }
 
 static void host_network_needs_equal_ports(void **state)
@@ -48,8 +54,9 @@ static void host_network_needs_equal_ports(void **state)
     struct decoded d;
 
     (void)state;
-    pod_is_bad("ports: [{containerPort: 80, hostPort: 81}]", "hostNetwork: true",
-               "spec.containers[0].ports[0].hostPort: 81 must be the containerPort 80 when hostNetwork is true");
+    pod_is_bad(
+        "ports: [{containerPort: 80, hostPort: 81}]", "hostNetwork: true",
+        "spec.containers[0].ports[0].hostPort: 81 must be the containerPort 80 when hostNetwork is true");
     decode_pod(&d, "ports: [{containerPort: 80}]", "hostNetwork: true");
     assert_int_equal(the_pod(&d)->spec.containers[0].ports[0].host_port, 80);
     decoded_done(&d);
@@ -58,29 +65,33 @@ static void host_network_needs_equal_ports(void **state)
 static void environment_sources_exclude_each_other(void **state)
 {
     (void)state;
-    pod_is_bad("env:\n- {value: x}\n- {name: A, value: x, valueFrom: {fieldRef: {fieldPath: metadata.name}}}\n"
-               "- {name: B, valueFrom: {}}\n"
-               "- {name: C, valueFrom: {fieldRef: {fieldPath: metadata.name}, secretKeyRef: {name: a, key: b}}}\n"
-               "- {name: D, valueFrom: {configMapKeyRef: {name: A, key: ..}}}\n"
-               "- {name: E, valueFrom: {secretKeyRef: {}}}\n"
-               "- {name: F, valueFrom: {fileKeyRef: {volumeName: v, path: p, key: k}}}",
-               "", "spec.containers[0].env[0].name: required",
-               "spec.containers[0].env[1].valueFrom: not allowed when value is not empty",
-               "spec.containers[0].env[2].valueFrom: one of fieldRef, resourceFieldRef, configMapKeyRef and "
-               "secretKeyRef is required",
-               "spec.containers[0].env[3].valueFrom: only one source of the value is allowed",
-               "spec.containers[0].env[4].valueFrom.configMapKeyRef.name: \"A\" must be a DNS name: at most 253 "
-               "characters of a-z, 0-9, '-' and '.', each part beginning and ending with a letter or digit",
-               "spec.containers[0].env[4].valueFrom.configMapKeyRef.key: \"..\" must be 1 to 253 letters, digits, '-', "
-               "'_' and '.', not \".\" and not beginning with \"..\"",
-               "spec.containers[0].env[5].valueFrom.secretKeyRef.name: required",
-               "spec.containers[0].env[5].valueFrom.secretKeyRef.key: required",
-               "spec.containers[0].env[6].valueFrom.fileKeyRef: not supported: environment files are not supported yet");
-    pod_is_bad("envFrom:\n- {}\n- {configMapRef: {name: a}, secretRef: {name: b}}\n- {prefix: 'a=', secretRef: {}}", "",
-               "spec.containers[0].envFrom[0]: configMapRef or secretRef is required",
-               "spec.containers[0].envFrom[1]: only one of configMapRef and secretRef is allowed",
-               "spec.containers[0].envFrom[2].prefix: \"a=\" must be printable ASCII characters without '='",
-               "spec.containers[0].envFrom[2].secretRef.name: required");
+    pod_is_bad(
+        "env:\n- {value: x}\n- {name: A, value: x, valueFrom: {fieldRef: {fieldPath: metadata.name}}}\n"
+        "- {name: B, valueFrom: {}}\n"
+        "- {name: C, valueFrom: {fieldRef: {fieldPath: metadata.name}, secretKeyRef: {name: a, key: b}}}\n"
+        "- {name: D, valueFrom: {configMapKeyRef: {name: A, key: ..}}}\n"
+        "- {name: E, valueFrom: {secretKeyRef: {}}}\n"
+        "- {name: F, valueFrom: {fileKeyRef: {volumeName: v, path: p, key: k}}}",
+        "", "spec.containers[0].env[0].name: required",
+        "spec.containers[0].env[1].valueFrom: not allowed when value is not empty",
+        "spec.containers[0].env[2].valueFrom: one of fieldRef, resourceFieldRef, configMapKeyRef and "
+        "secretKeyRef is required",
+        "spec.containers[0].env[3].valueFrom: only one source of the value is allowed",
+        "spec.containers[0].env[4].valueFrom.configMapKeyRef.name: \"A\" must be a DNS name: at most 253 "
+        "characters of a-z, 0-9, '-' and '.', each part beginning and ending with a letter or digit",
+        "spec.containers[0].env[4].valueFrom.configMapKeyRef.key: \"..\" must be 1 to 253 letters, digits, "
+        "'-', "
+        "'_' and '.', not \".\" and not beginning with \"..\"",
+        "spec.containers[0].env[5].valueFrom.secretKeyRef.name: required",
+        "spec.containers[0].env[5].valueFrom.secretKeyRef.key: required",
+        "spec.containers[0].env[6].valueFrom.fileKeyRef: not supported: environment files are not supported "
+        "yet");
+    pod_is_bad(
+        "envFrom:\n- {}\n- {configMapRef: {name: a}, secretRef: {name: b}}\n- {prefix: 'a=', secretRef: {}}",
+        "", "spec.containers[0].envFrom[0]: configMapRef or secretRef is required",
+        "spec.containers[0].envFrom[1]: only one of configMapRef and secretRef is allowed",
+        "spec.containers[0].envFrom[2].prefix: \"a=\" must be printable ASCII characters without '='",
+        "spec.containers[0].envFrom[2].secretRef.name: required");
 }
 
 static void environment_reaches_the_structs(void **state)
@@ -89,12 +100,13 @@ static void environment_reaches_the_structs(void **state)
     struct decoded d;
 
     (void)state;
-    decode_pod(&d,
-               "envFrom:\n- {prefix: P_, configMapRef: {name: cm, optional: true}}\n- {secretRef: {name: s}}\n"
-               "env:\n- {name: A}\n- {name: B, value: $(A)}\n"
-               "- {name: C, valueFrom: {secretKeyRef: {name: s, key: k, optional: true}}}\n"
-               "- {name: D, valueFrom: {resourceFieldRef: {resource: limits.cpu, divisor: 1m}}}\n",
-               "");
+    decode_pod(
+        &d,
+        "envFrom:\n- {prefix: P_, configMapRef: {name: cm, optional: true}}\n- {secretRef: {name: s}}\n"
+        "env:\n- {name: A}\n- {name: B, value: $(A)}\n"
+        "- {name: C, valueFrom: {secretKeyRef: {name: s, key: k, optional: true}}}\n"
+        "- {name: D, valueFrom: {resourceFieldRef: {resource: limits.cpu, divisor: 1m}}}\n",
+        "");
     c = &the_pod(&d)->spec.containers[0];
     assert_int_equal(c->n_env_from, 2);
     assert_string_equal(c->env_from[0].prefix, "P_");
@@ -113,74 +125,89 @@ static void environment_reaches_the_structs(void **state)
 static void downward_references_name_known_fields(void **state)
 {
     (void)state;
-    pod_is_bad("env:\n- {name: A, valueFrom: {fieldRef: {fieldPath: spec.volumes}}}\n"
-               "- {name: B, valueFrom: {fieldRef: {apiVersion: v2, fieldPath: metadata.name}}}\n"
-               "- {name: C, valueFrom: {fieldRef: {fieldPath: \"metadata.name['x']\"}}}\n"
-               "- {name: D, valueFrom: {fieldRef: {fieldPath: \"metadata.labels['-x']\"}}}\n"
-               "- {name: E, valueFrom: {resourceFieldRef: {resource: limits.gpu}}}\n"
-               "- {name: F, valueFrom: {resourceFieldRef: {resource: limits.cpu, divisor: 1k}}}\n"
-               "- {name: G, valueFrom: {resourceFieldRef: {resource: requests.memory, divisor: 3Mi}}}\n"
-               "- {name: H, valueFrom: {resourceFieldRef: {}}}",
-               "",
-               "spec.containers[0].env[0].valueFrom.fieldRef.fieldPath: \"spec.volumes\" is not supported, allowed are "
-               "metadata.name, metadata.namespace, metadata.uid, metadata.labels['key'], metadata.annotations['key'], "
-               "spec.nodeName, spec.serviceAccountName, status.hostIP, status.hostIPs, status.podIP and status.podIPs",
-               "spec.containers[0].env[1].valueFrom.fieldRef.apiVersion: \"v2\" is not supported, allowed is v1",
-               "spec.containers[0].env[2].valueFrom.fieldRef.fieldPath: \"metadata.name['x']\" cannot have a subscript, "
-               "only metadata.labels and metadata.annotations can",
-               "spec.containers[0].env[3].valueFrom.fieldRef.fieldPath: the key \"-x\" must be a name of 1 to 63 "
-               "characters (letters, digits, '-', '_', '.', beginning and ending with a letter or digit), optionally "
-               "behind a DNS name and '/'",
-               "spec.containers[0].env[4].valueFrom.resourceFieldRef.resource: \"limits.gpu\" is not supported, allowed "
-               "are limits. and requests. with cpu, memory, ephemeral-storage or hugepages-<size>",
-               "spec.containers[0].env[5].valueFrom.resourceFieldRef.divisor: 1k is not supported for limits.cpu, "
-               "allowed are 1m and 1",
-               "spec.containers[0].env[6].valueFrom.resourceFieldRef.divisor: 3Mi is not supported for requests.memory, "
-               "allowed are 1, 1k, 1M, 1G, 1T, 1P, 1E, 1Ki, 1Mi, 1Gi, 1Ti, 1Pi and 1Ei",
-               "spec.containers[0].env[7].valueFrom.resourceFieldRef.resource: required");
-    pod_is_good("env:\n- {name: A, valueFrom: {fieldRef: {fieldPath: \"metadata.annotations['Example.com/X']\"}}}\n"
-                "- {name: B, valueFrom: {fieldRef: {fieldPath: status.podIPs}}}\n"
-                "- {name: C, valueFrom: {resourceFieldRef: {resource: limits.hugepages-2Mi, divisor: 1Mi}}}",
-                "");
+    pod_is_bad(
+        "env:\n- {name: A, valueFrom: {fieldRef: {fieldPath: spec.volumes}}}\n"
+        "- {name: B, valueFrom: {fieldRef: {apiVersion: v2, fieldPath: metadata.name}}}\n"
+        "- {name: C, valueFrom: {fieldRef: {fieldPath: \"metadata.name['x']\"}}}\n"
+        "- {name: D, valueFrom: {fieldRef: {fieldPath: \"metadata.labels['-x']\"}}}\n"
+        "- {name: E, valueFrom: {resourceFieldRef: {resource: limits.gpu}}}\n"
+        "- {name: F, valueFrom: {resourceFieldRef: {resource: limits.cpu, divisor: 1k}}}\n"
+        "- {name: G, valueFrom: {resourceFieldRef: {resource: requests.memory, divisor: 3Mi}}}\n"
+        "- {name: H, valueFrom: {resourceFieldRef: {}}}",
+        "",
+        "spec.containers[0].env[0].valueFrom.fieldRef.fieldPath: \"spec.volumes\" is not supported, allowed "
+        "are "
+        "metadata.name, metadata.namespace, metadata.uid, metadata.labels['key'], "
+        "metadata.annotations['key'], "
+        "spec.nodeName, spec.serviceAccountName, status.hostIP, status.hostIPs, status.podIP and "
+        "status.podIPs",
+        "spec.containers[0].env[1].valueFrom.fieldRef.apiVersion: \"v2\" is not supported, allowed is v1",
+        "spec.containers[0].env[2].valueFrom.fieldRef.fieldPath: \"metadata.name['x']\" cannot have a "
+        "subscript, "
+        "only metadata.labels and metadata.annotations can",
+        "spec.containers[0].env[3].valueFrom.fieldRef.fieldPath: the key \"-x\" must be a name of 1 to 63 "
+        "characters (letters, digits, '-', '_', '.', beginning and ending with a letter or digit), "
+        "optionally "
+        "behind a DNS name and '/'",
+        "spec.containers[0].env[4].valueFrom.resourceFieldRef.resource: \"limits.gpu\" is not supported, "
+        "allowed "
+        "are limits. and requests. with cpu, memory, ephemeral-storage or hugepages-<size>",
+        "spec.containers[0].env[5].valueFrom.resourceFieldRef.divisor: 1k is not supported for limits.cpu, "
+        "allowed are 1m and 1",
+        "spec.containers[0].env[6].valueFrom.resourceFieldRef.divisor: 3Mi is not supported for "
+        "requests.memory, "
+        "allowed are 1, 1k, 1M, 1G, 1T, 1P, 1E, 1Ki, 1Mi, 1Gi, 1Ti, 1Pi and 1Ei",
+        "spec.containers[0].env[7].valueFrom.resourceFieldRef.resource: required");
+    pod_is_good(
+        "env:\n- {name: A, valueFrom: {fieldRef: {fieldPath: \"metadata.annotations['Example.com/X']\"}}}\n"
+        "- {name: B, valueFrom: {fieldRef: {fieldPath: status.podIPs}}}\n"
+        "- {name: C, valueFrom: {resourceFieldRef: {resource: limits.hugepages-2Mi, divisor: 1Mi}}}",
+        "");
 }
 
 static void mounts_name_volumes_and_do_not_overlap(void **state)
 {
     (void)state;
-    pod_is_bad("volumeMounts:\n- {name: nope, mountPath: /a}\n- {name: v, mountPath: /b}\n- {name: v, mountPath: /b}\n"
-               "- {name: v, mountPath: /c, subPath: /abs}\n- {name: v, mountPath: /d, subPath: a, subPathExpr: b}\n"
-               "- {name: v, mountPath: /e, subPathExpr: a/..}\n- {mountPath: /f}\n- {name: v}",
-               "volumes: [{name: v}]", "spec.containers[0].volumeMounts[0].name: there is no volume \"nope\" in this pod",
-               "spec.containers[0].volumeMounts[2].mountPath: \"/b\" is given twice in this container",
-               "spec.containers[0].volumeMounts[3].subPath: \"/abs\" must be a relative path",
-               "spec.containers[0].volumeMounts[4].subPathExpr: not allowed together with subPath",
-               "spec.containers[0].volumeMounts[5].subPathExpr: \"a/..\" must not contain \"..\"",
-               "spec.containers[0].volumeMounts[6].name: required",
-               "spec.containers[0].volumeMounts[7].mountPath: required");
+    pod_is_bad(
+        "volumeMounts:\n- {name: nope, mountPath: /a}\n- {name: v, mountPath: /b}\n- {name: v, mountPath: "
+        "/b}\n"
+        "- {name: v, mountPath: /c, subPath: /abs}\n- {name: v, mountPath: /d, subPath: a, subPathExpr: b}\n"
+        "- {name: v, mountPath: /e, subPathExpr: a/..}\n- {mountPath: /f}\n- {name: v}",
+        "volumes: [{name: v}]",
+        "spec.containers[0].volumeMounts[0].name: there is no volume \"nope\" in this pod",
+        "spec.containers[0].volumeMounts[2].mountPath: \"/b\" is given twice in this container",
+        "spec.containers[0].volumeMounts[3].subPath: \"/abs\" must be a relative path",
+        "spec.containers[0].volumeMounts[4].subPathExpr: not allowed together with subPath",
+        "spec.containers[0].volumeMounts[5].subPathExpr: \"a/..\" must not contain \"..\"",
+        "spec.containers[0].volumeMounts[6].name: required",
+        "spec.containers[0].volumeMounts[7].mountPath: required");
 }
 
 static void mount_modes_need_their_conditions(void **state)
 {
     (void)state;
-    pod_is_bad("volumeMounts:\n- {name: v, mountPath: /a, mountPropagation: Bidirectional}\n"
-               "- {name: v, mountPath: /b, mountPropagation: Both}\n"
-               "- {name: v, mountPath: /c, recursiveReadOnly: Enabled}\n"
-               "- {name: v, mountPath: /d, recursiveReadOnly: IfPossible, readOnly: true, mountPropagation: "
-               "HostToContainer}\n- {name: v, mountPath: /e, recursiveReadOnly: Yes!}",
-               "volumes: [{name: v}]",
-               "spec.containers[0].volumeMounts[0].mountPropagation: Bidirectional is only allowed for privileged "
-               "containers",
-               "spec.containers[0].volumeMounts[1].mountPropagation: \"Both\" is not supported, allowed are None, "
-               "HostToContainer and Bidirectional",
-               "spec.containers[0].volumeMounts[2].recursiveReadOnly: Enabled needs readOnly to be true",
-               "spec.containers[0].volumeMounts[3].recursiveReadOnly: IfPossible does not go with mountPropagation "
-               "HostToContainer",
-               "spec.containers[0].volumeMounts[4].recursiveReadOnly: \"Yes!\" is not supported, allowed are Disabled, "
-               "IfPossible and Enabled");
-    pod_is_good("securityContext: {privileged: true}\nvolumeMounts:\n"
-                "- {name: v, mountPath: rel, mountPropagation: Bidirectional}\n"
-                "- {name: v, mountPath: /c, recursiveReadOnly: Enabled, readOnly: true, mountPropagation: None}",
-                "volumes: [{name: v}]");
+    pod_is_bad(
+        "volumeMounts:\n- {name: v, mountPath: /a, mountPropagation: Bidirectional}\n"
+        "- {name: v, mountPath: /b, mountPropagation: Both}\n"
+        "- {name: v, mountPath: /c, recursiveReadOnly: Enabled}\n"
+        "- {name: v, mountPath: /d, recursiveReadOnly: IfPossible, readOnly: true, mountPropagation: "
+        "HostToContainer}\n- {name: v, mountPath: /e, recursiveReadOnly: Yes!}",
+        "volumes: [{name: v}]",
+        "spec.containers[0].volumeMounts[0].mountPropagation: Bidirectional is only allowed for privileged "
+        "containers",
+        "spec.containers[0].volumeMounts[1].mountPropagation: \"Both\" is not supported, allowed are None, "
+        "HostToContainer and Bidirectional",
+        "spec.containers[0].volumeMounts[2].recursiveReadOnly: Enabled needs readOnly to be true",
+        "spec.containers[0].volumeMounts[3].recursiveReadOnly: IfPossible does not go with mountPropagation "
+        "HostToContainer",
+        "spec.containers[0].volumeMounts[4].recursiveReadOnly: \"Yes!\" is not supported, allowed are "
+        "Disabled, "
+        "IfPossible and Enabled");
+    pod_is_good(
+        "securityContext: {privileged: true}\nvolumeMounts:\n"
+        "- {name: v, mountPath: rel, mountPropagation: Bidirectional}\n"
+        "- {name: v, mountPath: /c, recursiveReadOnly: Enabled, readOnly: true, mountPropagation: None}",
+        "volumes: [{name: v}]");
 }
 
 static void block_devices_are_refused(void **state)
@@ -188,7 +215,8 @@ static void block_devices_are_refused(void **state)
     (void)state;
     pod_is_bad("volumeDevices: [{name: v, devicePath: /a}]\nvolumeMounts: [{name: v, mountPath: /a}]",
                "volumes: [{name: v}]",
-               "spec.containers[0].volumeDevices: not supported: block devices come from persistentVolumeClaims, which "
+               "spec.containers[0].volumeDevices: not supported: block devices come from "
+               "persistentVolumeClaims, which "
                "need a control plane",
                "spec.containers[0].volumeMounts[0].name: \"v\" is used in volumeDevices, too",
                "spec.containers[0].volumeMounts[0].mountPath: \"/a\" is used in volumeDevices, too");
@@ -197,25 +225,30 @@ static void block_devices_are_refused(void **state)
 static void probes_are_checked_although_not_acted_on(void **state)
 {
     (void)state;
-    pod_is_bad("livenessProbe: {}\nreadinessProbe: {exec: {}, terminationGracePeriodSeconds: 5}\n"
-               "startupProbe: {tcpSocket: {port: http_x}, successThreshold: 2, periodSeconds: -1}",
-               "", "spec.containers[0].livenessProbe: one of exec, httpGet, tcpSocket and grpc is required",
-               "spec.containers[0].readinessProbe.exec.command: required",
-               "spec.containers[0].readinessProbe.terminationGracePeriodSeconds: not allowed for readiness probes",
-               "spec.containers[0].startupProbe.tcpSocket.port: \"http_x\" must be 1 to 15 characters of a-z, 0-9 and "
-               "'-', with a letter, without \"--\", not beginning or ending with '-'",
-               "spec.containers[0].startupProbe.periodSeconds: -1 is out of range, allowed are 1 to 2147483647",
-               "spec.containers[0].startupProbe.successThreshold: 2 is not allowed, it must be 1");
-    pod_is_bad("livenessProbe: {httpGet: {port: 0, scheme: http, httpHeaders: [{name: 'a b'}]}, exec: {command: [a]}, "
-               "terminationGracePeriodSeconds: 0}\nreadinessProbe: {grpc: {port: a}}",
-               "", "spec.containers[0].livenessProbe: only one of exec, httpGet, tcpSocket and grpc is allowed",
-               "spec.containers[0].livenessProbe.httpGet.port: 0 is out of range, allowed are 1 to 65535",
-               "spec.containers[0].livenessProbe.httpGet.scheme: \"http\" is not supported, allowed are HTTP and HTTPS",
-               "spec.containers[0].livenessProbe.httpGet.httpHeaders[0].name: \"a b\" must be an HTTP header name: "
-               "letters, digits and '-'",
-               "spec.containers[0].livenessProbe.terminationGracePeriodSeconds: 0 is out of range, allowed are 1 to "
-               "9223372036854775807",
-               "spec.containers[0].readinessProbe.grpc.port: expected a whole number, got a string");
+    pod_is_bad(
+        "livenessProbe: {}\nreadinessProbe: {exec: {}, terminationGracePeriodSeconds: 5}\n"
+        "startupProbe: {tcpSocket: {port: http_x}, successThreshold: 2, periodSeconds: -1}",
+        "", "spec.containers[0].livenessProbe: one of exec, httpGet, tcpSocket and grpc is required",
+        "spec.containers[0].readinessProbe.exec.command: required",
+        "spec.containers[0].readinessProbe.terminationGracePeriodSeconds: not allowed for readiness probes",
+        "spec.containers[0].startupProbe.tcpSocket.port: \"http_x\" must be 1 to 15 characters of a-z, 0-9 "
+        "and "
+        "'-', with a letter, without \"--\", not beginning or ending with '-'",
+        "spec.containers[0].startupProbe.periodSeconds: -1 is out of range, allowed are 1 to 2147483647",
+        "spec.containers[0].startupProbe.successThreshold: 2 is not allowed, it must be 1");
+    pod_is_bad(
+        "livenessProbe: {httpGet: {port: 0, scheme: http, httpHeaders: [{name: 'a b'}]}, exec: {command: "
+        "[a]}, "
+        "terminationGracePeriodSeconds: 0}\nreadinessProbe: {grpc: {port: a}}",
+        "", "spec.containers[0].livenessProbe: only one of exec, httpGet, tcpSocket and grpc is allowed",
+        "spec.containers[0].livenessProbe.httpGet.port: 0 is out of range, allowed are 1 to 65535",
+        "spec.containers[0].livenessProbe.httpGet.scheme: \"http\" is not supported, allowed are HTTP and "
+        "HTTPS",
+        "spec.containers[0].livenessProbe.httpGet.httpHeaders[0].name: \"a b\" must be an HTTP header name: "
+        "letters, digits and '-'",
+        "spec.containers[0].livenessProbe.terminationGracePeriodSeconds: 0 is out of range, allowed are 1 to "
+        "9223372036854775807",
+        "spec.containers[0].readinessProbe.grpc.port: expected a whole number, got a string");
 }
 
 static void probes_get_defaults_in_structs_and_a_warning(void **state)
@@ -224,10 +257,11 @@ static void probes_get_defaults_in_structs_and_a_warning(void **state)
     struct decoded d;
 
     (void)state;
-    decode_pod(&d,
-               "livenessProbe: {httpGet: {port: web, httpHeaders: [{name: A, value: b}]}, timeoutSeconds: 0}\n"
-               "startupProbe: {grpc: {port: 5}}",
-               "");
+    decode_pod(
+        &d,
+        "livenessProbe: {httpGet: {port: web, httpHeaders: [{name: A, value: b}]}, timeoutSeconds: 0}\n"
+        "startupProbe: {grpc: {port: 5}}",
+        "");
     pod = the_pod(&d);
     assert_int_equal(pod->spec.containers[0].liveness->handler.kind, API_HANDLER_HTTP);
     assert_string_equal(pod->spec.containers[0].liveness->handler.port, "web");
@@ -250,17 +284,18 @@ static void hooks_are_checked(void **state)
     struct decoded d;
 
     (void)state;
-    pod_is_bad("lifecycle: {postStart: {}, preStop: {sleep: {seconds: 31}}, stopSignal: SIGTERM}", "",
-               "spec.containers[0].lifecycle.postStart: one of exec, httpGet, tcpSocket and sleep is required",
-               "spec.containers[0].lifecycle.preStop.sleep: 31 is out of range, allowed are 0 to "
-               "terminationGracePeriodSeconds (30)",
-               "spec.containers[0].lifecycle.stopSignal: needs spec.os.name to be set");
+    pod_is_bad(
+        "lifecycle: {postStart: {}, preStop: {sleep: {seconds: 31}}, stopSignal: SIGTERM}", "",
+        "spec.containers[0].lifecycle.postStart: one of exec, httpGet, tcpSocket and sleep is required",
+        "spec.containers[0].lifecycle.preStop.sleep: 31 is out of range, allowed are 0 to "
+        "terminationGracePeriodSeconds (30)",
+        "spec.containers[0].lifecycle.stopSignal: needs spec.os.name to be set");
     pod_is_bad("lifecycle: {stopSignal: TERM}", "os: {name: linux}",
-               "spec.containers[0].lifecycle.stopSignal: \"TERM\" is not supported, allowed are SIGABRT, SIGALRM, "
-               "SIGBUS, SIGCHLD, SIGCLD, SIGCONT, SIGFPE, SIGHUP, SIGILL, SIGINT, SIGIO, SIGIOT, SIGKILL, SIGPIPE, "
-               "SIGPOLL, SIGPROF, SIGPWR, SIGQUIT, SIGSEGV, SIGSTKFLT, SIGSTOP, SIGSYS, SIGTERM, SIGTRAP, SIGTSTP, "
-               "SIGTTIN, SIGTTOU, SIGURG, SIGUSR1, SIGUSR2, SIGVTALRM");
-    decode_pod(&d, "lifecycle: {preStop: {exec: {command: [a, b]}}, stopSignal: SIGUSR1}", "os: {name: linux}");
+               "spec.containers[0].lifecycle.stopSignal: \"TERM\" is not supported, allowed are names such "
+               "as SIGABRT, "
+               "SIGALRM and SIGBUS");
+    decode_pod(&d, "lifecycle: {preStop: {exec: {command: [a, b]}}, stopSignal: SIGUSR1}",
+               "os: {name: linux}");
     assert_string_equal(the_pod(&d)->spec.containers[0].stop_signal, "SIGUSR1");
     assert_int_equal(the_pod(&d)->spec.containers[0].pre_stop->command.n, 2);
     assert_string_equal(the_pod(&d)->ignored.v[0], "spec.containers[0].lifecycle.preStop: not acted on yet");
@@ -272,41 +307,51 @@ static void plain_init_containers_have_no_probes_and_sidecars_may(void **state)
     struct decoded d;
 
     (void)state;
-    pod_is_bad("", "initContainers:\n- name: i\n  image: x\n  lifecycle: {preStop: {sleep: {seconds: 1}}}\n"
-                   "  livenessProbe: {exec: {command: [a]}}\n  readinessProbe: {exec: {command: [a]}}\n"
-                   "  startupProbe: {exec: {command: [a]}}",
-               "spec.initContainers[0].lifecycle: not allowed for init containers without restartPolicy Always",
-               "spec.initContainers[0].livenessProbe: not allowed for init containers without restartPolicy Always",
-               "spec.initContainers[0].readinessProbe: not allowed for init containers without restartPolicy Always",
-               "spec.initContainers[0].startupProbe: not allowed for init containers without restartPolicy Always");
-    decode_pod(&d, "", "initContainers:\n- name: i\n  image: x\n  restartPolicy: Always\n"
-                       "  livenessProbe: {exec: {command: [a]}}\n- {name: j, image: x, restartPolicy: Never}");
+    pod_is_bad(
+        "",
+        "initContainers:\n- name: i\n  image: x\n  lifecycle: {preStop: {sleep: {seconds: 1}}}\n"
+        "  livenessProbe: {exec: {command: [a]}}\n  readinessProbe: {exec: {command: [a]}}\n"
+        "  startupProbe: {exec: {command: [a]}}",
+        "spec.initContainers[0].lifecycle: not allowed for init containers without restartPolicy Always",
+        "spec.initContainers[0].livenessProbe: not allowed for init containers without restartPolicy Always",
+        "spec.initContainers[0].readinessProbe: not allowed for init containers without restartPolicy Always",
+        "spec.initContainers[0].startupProbe: not allowed for init containers without restartPolicy Always");
+    decode_pod(&d, "",
+               "initContainers:\n- name: i\n  image: x\n  restartPolicy: Always\n"
+               "  livenessProbe: {exec: {command: [a]}}\n- {name: j, image: x, restartPolicy: Never}");
     assert_int_equal(the_pod(&d)->spec.init_containers[0].restart_policy, API_RESTART_ALWAYS);
     assert_int_equal(the_pod(&d)->ignored.n, 2);
-    assert_string_equal(the_pod(&d)->ignored.v[1],
-                        "spec.initContainers[1].restartPolicy: the pod's restartPolicy holds for all its containers "
-                        "yet; only Always (a sidecar) is acted on");
+    assert_string_equal(
+        the_pod(&d)->ignored.v[1],
+        "spec.initContainers[1].restartPolicy: the pod's restartPolicy holds for all its containers "
+        "yet; only Always (a sidecar) is acted on");
     decoded_done(&d);
 }
 
 static void restart_rules_and_resize_policies_are_checked(void **state)
 {
     (void)state;
-    pod_is_bad("restartPolicyRules: [{action: Restart, exitCodes: {operator: In, values: [1]}}, {action: Stop, exitCodes: "
-               "{operator: Is}}]\nresizePolicy: [{resourceName: cpu, restartPolicy: RestartContainer}, {resourceName: cpu, "
-               "restartPolicy: NotRequired}, {resourceName: gpu}]",
-               "restartPolicy: Never",
-               "spec.containers[0].restartPolicyRules: need the container's restartPolicy to be set",
-               "spec.containers[0].restartPolicyRules[1].action: \"Stop\" is not supported, allowed are Restart and "
-               "RestartAllContainers",
-               "spec.containers[0].restartPolicyRules[1].exitCodes.operator: \"Is\" is not supported, allowed are In and "
-               "NotIn",
-               "spec.containers[0].restartPolicyRules[1].exitCodes.values: required",
-               "spec.containers[0].resizePolicy[0].restartPolicy: must be NotRequired when the pod's restartPolicy is "
-               "Never",
-               "spec.containers[0].resizePolicy[1].resourceName: \"cpu\" is given twice",
-               "spec.containers[0].resizePolicy[2].resourceName: \"gpu\" is not supported, allowed are cpu and memory",
-               "spec.containers[0].resizePolicy[2].restartPolicy: required");
+    pod_is_bad(
+        "restartPolicyRules: [{action: Restart, exitCodes: {operator: In, values: [1]}}, {action: Stop, "
+        "exitCodes: "
+        "{operator: Is}}]\nresizePolicy: [{resourceName: cpu, restartPolicy: RestartContainer}, "
+        "{resourceName: cpu, "
+        "restartPolicy: NotRequired}, {resourceName: gpu}]",
+        "restartPolicy: Never",
+        "spec.containers[0].restartPolicyRules: need the container's restartPolicy to be set",
+        "spec.containers[0].restartPolicyRules[1].action: \"Stop\" is not supported, allowed are Restart and "
+        "RestartAllContainers",
+        "spec.containers[0].restartPolicyRules[1].exitCodes.operator: \"Is\" is not supported, allowed are "
+        "In and "
+        "NotIn",
+        "spec.containers[0].restartPolicyRules[1].exitCodes.values: required",
+        "spec.containers[0].resizePolicy[0].restartPolicy: must be NotRequired when the pod's restartPolicy "
+        "is "
+        "Never",
+        "spec.containers[0].resizePolicy[1].resourceName: \"cpu\" is given twice",
+        "spec.containers[0].resizePolicy[2].resourceName: \"gpu\" is not supported, allowed are cpu and "
+        "memory",
+        "spec.containers[0].resizePolicy[2].restartPolicy: required");
 }
 
 static void the_pull_policy_follows_the_tag(void **state)
@@ -314,13 +359,14 @@ static void the_pull_policy_follows_the_tag(void **state)
     static const struct {
         const char *image;
         enum api_pull_policy policy;
-    } images[] = {{"a", API_PULL_ALWAYS},
-                  {"a:latest", API_PULL_ALWAYS},
-                  {"a:1", API_PULL_IF_NOT_PRESENT},
-                  {"host:5000/a", API_PULL_ALWAYS},
-                  {"host:5000/a:1", API_PULL_IF_NOT_PRESENT},
-                  {"a@sha256:00", API_PULL_IF_NOT_PRESENT},
-                  {"a:latest@sha256:00", API_PULL_IF_NOT_PRESENT}};
+    } images[] = { { "a", API_PULL_ALWAYS },
+                   { "a:latest", API_PULL_ALWAYS },
+                   { "a:1", API_PULL_IF_NOT_PRESENT },
+                   { "host:5000/a", API_PULL_ALWAYS },
+                   { "host:5000/a:1", API_PULL_IF_NOT_PRESENT },
+                   { "a@sha256:00", API_PULL_IF_NOT_PRESENT },
+                   { "a:latest@sha256:00", API_PULL_ALWAYS },
+                   { "h:5000/a:1@sha256:00", API_PULL_IF_NOT_PRESENT } };
     char text[200];
     struct decoded d;
 
@@ -343,8 +389,10 @@ static void commands_and_messages_reach_the_structs(void **state)
     struct decoded d;
 
     (void)state;
-    decode_pod(&d, "command: [a]\nargs: []\nworkingDir: /w\nterminationMessagePolicy: FallbackToLogsOnError\ntty: true",
-               "");
+    decode_pod(
+        &d,
+        "command: [a]\nargs: []\nworkingDir: /w\nterminationMessagePolicy: FallbackToLogsOnError\ntty: true",
+        "");
     c = &the_pod(&d)->spec.containers[0];
     assert_true(c->has_command && !c->has_args);
     assert_int_equal(c->args.n, 0);

@@ -7,7 +7,7 @@
 static json_t *read_all(const char *text, size_t n, int **numbers)
 {
     json_t *docs = NULL;
-    struct err e = {0};
+    struct err e = { 0 };
 
     if (yaml_to_json(text, n, &docs, numbers, &e) != ERR_OK)
         fail_msg("%s", e.text);
@@ -33,7 +33,7 @@ static void refused_n(const char *text, size_t n, const char *wanted, size_t goo
 {
     json_t *docs = NULL;
     int *numbers = NULL;
-    struct err e = {0};
+    struct err e = { 0 };
 
     assert_int_equal(yaml_to_json(text, n, &docs, &numbers, &e), ERR_INVALID);
     assert_string_equal(e.text, wanted);
@@ -70,11 +70,12 @@ static void quotes_and_tags_decide(void **state)
     becomes("[!!int '5', !!float 5, !!bool 'on', !!null '']", "[5,5.0,true,null]");
     becomes("!!map {a: !!seq [1]}", "{\"a\":[1]}");
     refused("a: !!int x", "document 1: line 1 column 4: this value does not fit its tag");
-    refused("a: !!binary aGVsbG8=", "document 1: line 1 column 4: this value has a tag that is not supported, allowed "
-                                    "are !!str !!int !!float !!bool !!null");
+    refused("a: !!binary aGVsbG8=",
+            "document 1: line 1 column 4: this value has a tag that is not supported, allowed "
+            "are !!str !!int !!float !!bool !!null");
     refused("a: !custom {b: 1}", "document 1: line 1 column 4: the tag \"!custom\" is not supported here");
-    refused("a: .inf",
-            "document 1: line 1 column 4: this value is not a number that JSON has, put it in quotes if it is a text");
+    refused("a: .inf", "document 1: line 1 column 4: this value is not a number that JSON has, put it in "
+                       "quotes if it is a text");
 }
 
 static void block_texts_keep_their_lines(void **state)
@@ -89,7 +90,8 @@ static void aliases_are_copied_and_merge_keys_followed(void **state)
     (void)state;
     becomes("a: &x {b: 1}\nc: *x\n", "{\"a\":{\"b\":1},\"c\":{\"b\":1}}");
     becomes("a: &x 5\nb: *x\n", "{\"a\":5,\"b\":5}");
-    becomes("base: &x {a: 1, b: 2}\nc:\n  a: 3\n  <<: *x\n", "{\"base\":{\"a\":1,\"b\":2},\"c\":{\"a\":3,\"b\":2}}");
+    becomes("base: &x {a: 1, b: 2}\nc:\n  a: 3\n  <<: *x\n",
+            "{\"base\":{\"a\":1,\"b\":2},\"c\":{\"a\":3,\"b\":2}}");
     becomes("x: &x {a: 1}\ny: &y {a: 2, b: 2}\nc:\n  <<: [*x, *y]\n  b: 9\n",
             "{\"c\":{\"a\":1,\"b\":9},\"x\":{\"a\":1},\"y\":{\"a\":2,\"b\":2}}");
     becomes("'<<': 1", "{\"<<\":1}");
@@ -145,7 +147,8 @@ static void documents_before_a_mistake_are_kept(void **state)
 
     (void)state;
     refused_n(text, strlen(text),
-              "document 2: line 4 column 1: did not find expected node content (while parsing a flow node that began in "
+              "document 2: line 4 column 1: did not find expected node content (while parsing a flow node "
+              "that began in "
               "line 4)",
               1);
 }
@@ -159,10 +162,13 @@ static void a_tab_is_named_as_such(void **state)
 static void bytes_that_are_no_text_are_refused(void **state)
 {
     (void)state;
-    refused_n("a: x\0y\n", 7, "document 1: line 1 column 5: control characters are not allowed (byte 0x00), a manifest "
-                              "is UTF-8 text", 0);
-    refused("a: b\nc: \xff\xfe\n", "document 1: line 2 column 4: invalid leading UTF-8 octet (byte 0xff), a manifest is "
-                                   "UTF-8 text");
+    refused_n("a: x\0y\n", 7,
+              "document 1: line 1 column 5: control characters are not allowed (byte 0x00), a manifest "
+              "is UTF-8 text",
+              0);
+    refused("a: b\nc: \xff\xfe\n",
+            "document 1: line 2 column 4: invalid leading UTF-8 octet (byte 0xff), a manifest is "
+            "UTF-8 text");
     refused("a: \"x\\0y\"", "document 1: line 1 column 4: this value contains a NUL character");
 }
 
@@ -182,8 +188,8 @@ static void aliases_that_multiply_end_at_once(void **state)
     (void)state;
     buf_adds(&b, "a0: &a0 [x,x,x,x,x,x,x,x,x,x]\n");
     for (int i = 1; i < 30; i++)
-        buf_addf(&b, "a%d: &a%d [*a%d,*a%d,*a%d,*a%d,*a%d,*a%d,*a%d,*a%d,*a%d,*a%d]\n", i, i, i - 1, i - 1, i - 1, i - 1,
-                 i - 1, i - 1, i - 1, i - 1, i - 1, i - 1);
+        buf_addf(&b, "a%d: &a%d [*a%d,*a%d,*a%d,*a%d,*a%d,*a%d,*a%d,*a%d,*a%d,*a%d]\n", i, i, i - 1, i - 1,
+                 i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1, i - 1);
     refused(b.p, "document 1: line 6 column 22: more than 500000 values after expanding aliases");
     buf_reset(&b);
     buf_adds(&b, "a: &a '");
@@ -234,7 +240,8 @@ static void a_brace_begins_json(void **state)
     becomes("{\"a\": 1,\t\"b\": \"\\ud83d\\ude00\\/\"}", "{\"a\":1,\"b\":\"\xf0\x9f\x98\x80/\"}");
     becomes("\xef\xbb\xbf\n\t {\n\t\"a\": [\n\t\t1\n\t]\n}\n", "{\"a\":[1]}");
     becomes("{a: 1, b: yes}", "{\"a\":1,\"b\":true}"); /* YAML in flow style */
-    refused("{\"a\": 1, \"a\": 2}", "document 1: line 1 column 12: not JSON: duplicate object key near '\"a\"'");
+    refused("{\"a\": 1, \"a\": 2}",
+            "document 1: line 1 column 12: not JSON: duplicate object key near '\"a\"'");
     refused("{\"a\": [1,}", "document 1: line 1 column 10: not JSON: unexpected token");
     refused("{\"a\": \"secret\" \"b\"}", "document 1: line 1 column 18: not JSON: '}' expected");
 }
@@ -271,7 +278,8 @@ static void json_prints_as_kubectl_does(void **state)
     (void)state;
     printed("{\"b\":1,\"a\":[{\"x\":true,\"w\":null},\"s\"],\"c\":{},\"d\":[]}",
             "a:\n- w: null\n  x: true\n- s\nb: 1\nc: {}\nd: []\n");
-    printed("{\"a\":\"yes\",\"b\":\"12\",\"c\":\"\",\"d\":\"a: b\",\"e\":\"n\",\"f\":\"plain text\",\"g\":\"0x1f\"}",
+    printed("{\"a\":\"yes\",\"b\":\"12\",\"c\":\"\",\"d\":\"a: b\",\"e\":\"n\",\"f\":\"plain "
+            "text\",\"g\":\"0x1f\"}",
             "a: \"yes\"\nb: \"12\"\nc: \"\"\nd: 'a: b'\ne: \"n\"\nf: plain text\ng: \"0x1f\"\n");
     printed("{\"a\":\"one\\ntwo\\n\",\"b\":\"\xc3\xa9\"}", "a: |\n  one\n  two\nb: \xc3\xa9\n");
     printed("{\"a\":1.5,\"b\":-3}", "a: 1.5\nb: -3\n");
@@ -280,8 +288,10 @@ static void json_prints_as_kubectl_does(void **state)
 static void what_is_printed_reads_back(void **state)
 {
     static const char *const values[] = {
-        "{\"a\":\"# no comment\",\"b\":\" lead\",\"c\":\"trail \",\"d\":\"- x\",\"e\":\"*a\",\"f\":\"!t\",\"g\":\"%\"}",
-        "{\"a\":\"tab\\there\",\"b\":\"x\\n\\n y\\n\",\"c\":\"\\n\",\"d\":\"{\",\"e\":\"null\",\"f\":\"1e3\",\"g\":\"<<\"}",
+        "{\"a\":\"# no comment\",\"b\":\" lead\",\"c\":\"trail \",\"d\":\"- "
+        "x\",\"e\":\"*a\",\"f\":\"!t\",\"g\":\"%\"}",
+        "{\"a\":\"tab\\there\",\"b\":\"x\\n\\n "
+        "y\\n\",\"c\":\"\\n\",\"d\":\"{\",\"e\":\"null\",\"f\":\"1e3\",\"g\":\"<<\"}",
         "{\"on\":{\"1\":[[],[[1]]]},\"~\":\"\\u007f\\u0085\\u2028\"}",
     };
 

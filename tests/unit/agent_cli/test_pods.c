@@ -1,8 +1,8 @@
 #include "agent/cli/internal.h"
 
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 
 #include <cmocka.h>
@@ -12,7 +12,8 @@
 /* 2026-01-02T03:04:05Z */
 static const struct cli cli = { .now_ns = 1767323045LL * 1000000000 };
 
-static void assert_summary(const char *spec, const char *status, const char *ready, const char *word, const char *restarts)
+static void assert_summary(const char *spec, const char *status, const char *ready, const char *word,
+                           const char *restarts)
 {
     struct cli_pod_summary s;
     char text[4000];
@@ -35,7 +36,8 @@ static void assert_summary(const char *spec, const char *status, const char *rea
 #define ONE "'containers': [{'name': 'a'}]"
 #define TWO "'containers': [{'name': 'a'}, {'name': 'b'}]"
 #define RUNNING(name) "{'name': '" name "', 'ready': true, 'restartCount': 0, 'state': {'running': {}}}"
-#define WAITING(name, reason) "{'name': '" name "', 'restartCount': 0, 'state': {'waiting': {'reason': '" reason "'}}}"
+#define WAITING(name, reason)                                                                                \
+    "{'name': '" name "', 'restartCount': 0, 'state': {'waiting': {'reason': '" reason "'}}}"
 #define ENDED(name, rest) "{'name': '" name "', 'restartCount': 0, 'state': {'terminated': {" rest "}}}"
 
 static void plain_pods(void **state)
@@ -43,31 +45,40 @@ static void plain_pods(void **state)
     (void)state;
     assert_summary(ONE, "'phase': 'Pending'", "0/1", "Pending", "0");
     assert_summary(ONE, "'phase': 'Running', 'containerStatuses': [" RUNNING("a") "]", "1/1", "Running", "0");
-    assert_summary(ONE, "'phase': 'Pending', 'containerStatuses': [" WAITING("a", "ContainerCreating") "]", "0/1",
-                   "ContainerCreating", "0");
-    assert_summary(ONE, "'phase': 'Succeeded', 'containerStatuses': [" ENDED("a", "'exitCode': 0, 'reason': 'Completed'") "]",
-                   "0/1", "Completed", "0");
-    assert_summary(ONE, "'phase': 'Failed', 'containerStatuses': [" ENDED("a", "'exitCode': 3") "]", "0/1", "ExitCode:3", "0");
-    assert_summary(ONE, "'phase': 'Failed', 'containerStatuses': [" ENDED("a", "'exitCode': 137, 'signal': 9") "]", "0/1",
-                   "Signal:9", "0");
+    assert_summary(ONE, "'phase': 'Pending', 'containerStatuses': [" WAITING("a", "ContainerCreating") "]",
+                   "0/1", "ContainerCreating", "0");
+    assert_summary(
+        ONE,
+        "'phase': 'Succeeded', 'containerStatuses': [" ENDED("a", "'exitCode': 0, 'reason': 'Completed'") "]",
+        "0/1", "Completed", "0");
+    assert_summary(ONE, "'phase': 'Failed', 'containerStatuses': [" ENDED("a", "'exitCode': 3") "]", "0/1",
+                   "ExitCode:3", "0");
+    assert_summary(ONE,
+                   "'phase': 'Failed', 'containerStatuses': [" ENDED("a", "'exitCode': 137, 'signal': 9") "]",
+                   "0/1", "Signal:9", "0");
     assert_summary(ONE, "'phase': 'Failed', 'reason': 'Evicted'", "0/1", "Evicted", "0");
-    assert_summary(ONE, "'phase': 'Failed', 'containerStatuses': [" ENDED("a", "'exitCode': 137, 'reason': 'ContainerStatusUnknown'") "]",
+    assert_summary(ONE,
+                   "'phase': 'Failed', 'containerStatuses': [" ENDED(
+                       "a", "'exitCode': 137, 'reason': 'ContainerStatusUnknown'") "]",
                    "0/1", "ContainerStatusUnknown", "0");
 }
 
 static void of_several_containers_the_first_that_is_not_well_gives_the_word(void **state)
 {
     (void)state;
-    assert_summary(TWO, "'phase': 'Running', 'containerStatuses': [" WAITING("a", "CrashLoopBackOff") ", " RUNNING("b") "]",
-                   "1/2", "CrashLoopBackOff", "0");
+    assert_summary(
+        TWO,
+        "'phase': 'Running', 'containerStatuses': [" WAITING("a", "CrashLoopBackOff") ", " RUNNING("b") "]",
+        "1/2", "CrashLoopBackOff", "0");
     assert_summary(TWO,
-                   "'phase': 'Running', 'containerStatuses': [" ENDED("a", "'exitCode': 0, 'reason': 'Completed'") ", " RUNNING(
-                       "b") "]",
-                   "1/2", "NotReady", "0");
-    assert_summary(TWO,
-                   "'phase': 'Running', 'conditions': [{'type': 'Ready', 'status': 'True'}], 'containerStatuses': [" ENDED(
+                   "'phase': 'Running', 'containerStatuses': [" ENDED(
                        "a", "'exitCode': 0, 'reason': 'Completed'") ", " RUNNING("b") "]",
-                   "1/2", "Running", "0");
+                   "1/2", "NotReady", "0");
+    assert_summary(
+        TWO,
+        "'phase': 'Running', 'conditions': [{'type': 'Ready', 'status': 'True'}], 'containerStatuses': "
+        "[" ENDED("a", "'exitCode': 0, 'reason': 'Completed'") ", " RUNNING("b") "]",
+        "1/2", "Running", "0");
 }
 
 static void restarts_are_summed_and_the_last_one_is_dated(void **state)
@@ -75,9 +86,11 @@ static void restarts_are_summed_and_the_last_one_is_dated(void **state)
     (void)state;
     assert_summary(TWO,
                    "'phase': 'Running', 'containerStatuses': ["
-                   "{'name': 'a', 'ready': true, 'restartCount': 2, 'state': {'running': {}}, 'lastState': {'terminated': "
+                   "{'name': 'a', 'ready': true, 'restartCount': 2, 'state': {'running': {}}, 'lastState': "
+                   "{'terminated': "
                    "{'finishedAt': '2026-01-02T03:02:05Z'}}},"
-                   "{'name': 'b', 'ready': true, 'restartCount': 1, 'state': {'running': {}}, 'lastState': {'terminated': "
+                   "{'name': 'b', 'ready': true, 'restartCount': 1, 'state': {'running': {}}, 'lastState': "
+                   "{'terminated': "
                    "{'finishedAt': '2026-01-02T02:02:05Z'}}}]",
                    "2/2", "Running", "3 (2m ago)");
 }
@@ -87,22 +100,33 @@ static void restarts_are_summed_and_the_last_one_is_dated(void **state)
 static void init_containers_hold_the_pod_up(void **state)
 {
     (void)state;
-    assert_summary(INIT, "'phase': 'Pending', 'initContainerStatuses': [" WAITING("i1", "PodInitializing") ", " WAITING(
-                             "i2", "PodInitializing") "], 'containerStatuses': [" WAITING("a", "PodInitializing") "]",
-                   "0/1", "Init:0/2", "0");
-    assert_summary(INIT, "'phase': 'Pending', 'initContainerStatuses': [" ENDED("i1", "'exitCode': 0, 'reason': 'Completed'") ", "
-                             "{'name': 'i2', 'state': {'running': {}}}], 'containerStatuses': [" WAITING("a", "PodInitializing") "]",
+    assert_summary(
+        INIT,
+        "'phase': 'Pending', 'initContainerStatuses': [" WAITING("i1", "PodInitializing") ", " WAITING(
+            "i2", "PodInitializing") "], 'containerStatuses': [" WAITING("a", "PodInitializing") "]",
+        "0/1", "Init:0/2", "0");
+    assert_summary(INIT,
+                   "'phase': 'Pending', 'initContainerStatuses': [" ENDED(
+                       "i1", "'exitCode': 0, 'reason': 'Completed'") ", "
+                                                                     "{'name': 'i2', 'state': {'running': "
+                                                                     "{}}}], 'containerStatuses': [" WAITING(
+                                                                         "a", "PodInitializing") "]",
                    "0/1", "Init:1/2", "0");
-    assert_summary(INIT, "'phase': 'Pending', 'initContainerStatuses': [{'name': 'i1', 'restartCount': 4, 'state': {'waiting': "
-                         "{'reason': 'CrashLoopBackOff'}}, 'lastState': {'terminated': {'finishedAt': "
-                         "'2026-01-02T03:03:35Z'}}}]",
+    assert_summary(INIT,
+                   "'phase': 'Pending', 'initContainerStatuses': [{'name': 'i1', 'restartCount': 4, 'state': "
+                   "{'waiting': "
+                   "{'reason': 'CrashLoopBackOff'}}, 'lastState': {'terminated': {'finishedAt': "
+                   "'2026-01-02T03:03:35Z'}}}]",
                    "0/1", "Init:CrashLoopBackOff", "4 (30s ago)");
-    assert_summary(INIT, "'phase': 'Failed', 'initContainerStatuses': [" ENDED("i1", "'exitCode': 1, 'reason': 'Error'") "]",
-                   "0/1", "Init:Error", "0");
-    assert_summary(INIT, "'phase': 'Failed', 'initContainerStatuses': [" ENDED("i1", "'exitCode': 1") "]", "0/1",
-                   "Init:ExitCode:1", "0");
-    assert_summary(INIT, "'phase': 'Pending', 'initContainerStatuses': [" ENDED("i1", "'exitCode': 0") ", " ENDED(
-                             "i2", "'exitCode': 0") "], 'containerStatuses': [" WAITING("a", "PodInitializing") "]",
+    assert_summary(
+        INIT,
+        "'phase': 'Failed', 'initContainerStatuses': [" ENDED("i1", "'exitCode': 1, 'reason': 'Error'") "]",
+        "0/1", "Init:Error", "0");
+    assert_summary(INIT, "'phase': 'Failed', 'initContainerStatuses': [" ENDED("i1", "'exitCode': 1") "]",
+                   "0/1", "Init:ExitCode:1", "0");
+    assert_summary(INIT,
+                   "'phase': 'Pending', 'initContainerStatuses': [" ENDED("i1", "'exitCode': 0") ", " ENDED(
+                       "i2", "'exitCode': 0") "], 'containerStatuses': [" WAITING("a", "PodInitializing") "]",
                    "0/1", "PodInitializing", "0");
 }
 
@@ -111,19 +135,23 @@ static void sidecars_count_as_containers(void **state)
     const char *spec = "'initContainers': [{'name': 's', 'restartPolicy': 'Always'}], " ONE;
 
     (void)state;
-    assert_summary(spec, "'phase': 'Running', 'initContainerStatuses': [{'name': 's', 'started': true, 'ready': true, "
-                         "'restartCount': 1, 'state': {'running': {}}}], 'containerStatuses': [" RUNNING("a") "]",
-                   "2/2", "Running", "1");
-    assert_summary(spec, "'phase': 'Pending', 'initContainerStatuses': [{'name': 's', 'started': false, 'ready': false, "
-                         "'restartCount': 0, 'state': {'running': {}}}]",
-                   "0/2", "Init:0/1", "0");
+    assert_summary(
+        spec,
+        "'phase': 'Running', 'initContainerStatuses': [{'name': 's', 'started': true, 'ready': true, "
+        "'restartCount': 1, 'state': {'running': {}}}], 'containerStatuses': [" RUNNING("a") "]",
+        "2/2", "Running", "1");
+    assert_summary(
+        spec,
+        "'phase': 'Pending', 'initContainerStatuses': [{'name': 's', 'started': false, 'ready': false, "
+        "'restartCount': 0, 'state': {'running': {}}}]",
+        "0/2", "Init:0/1", "0");
 }
 
 static void pods_that_are_deleted_are_terminating_until_they_ended(void **state)
 {
     struct cli_pod_summary s;
-    json_t *pod = json_pack("{s:{s:s}, s:{s:s}}", "metadata", "deletionTimestamp", "2026-01-02T03:04:05Z", "status",
-                            "phase", "Running");
+    json_t *pod = json_pack("{s:{s:s}, s:{s:s}}", "metadata", "deletionTimestamp", "2026-01-02T03:04:05Z",
+                            "status", "phase", "Running");
 
     (void)state;
     cli_pod_summary(&cli, pod, &s);

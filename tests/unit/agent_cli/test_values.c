@@ -1,8 +1,8 @@
 #include "agent/cli/internal.h"
 
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 
 #include <cmocka.h>
@@ -21,13 +21,27 @@ static void durations_are_rounded_as_kubectl_does(void **state)
         int64_t ns;
         const char *text;
     } known[] = {
-        { -5 * S, "<invalid>" }, { -S / 2, "0s" },          { 0, "0s" },
-        { 119 * S, "119s" },     { 120 * S, "2m" },         { 125 * S, "2m5s" },
-        { 9 * M + 59 * S, "9m59s" }, { 10 * M + 59 * S, "10m" }, { 179 * M, "179m" },
-        { 180 * M, "3h" },       { 3 * H + 5 * M, "3h5m" }, { 7 * H + 59 * M, "7h59m" },
-        { 8 * H + 59 * M, "8h" },    { 47 * H, "47h" },         { 48 * H, "2d" },
-        { 50 * H, "2d2h" },      { 7 * D + 23 * H, "7d23h" }, { 8 * D + 5 * H, "8d" },
-        { 729 * D, "729d" },     { 730 * D, "2y" },         { 735 * D, "2y5d" },
+        { -5 * S, "<invalid>" },
+        { -S / 2, "0s" },
+        { 0, "0s" },
+        { 119 * S, "119s" },
+        { 120 * S, "2m" },
+        { 125 * S, "2m5s" },
+        { 9 * M + 59 * S, "9m59s" },
+        { 10 * M + 59 * S, "10m" },
+        { 179 * M, "179m" },
+        { 180 * M, "3h" },
+        { 3 * H + 5 * M, "3h5m" },
+        { 7 * H + 59 * M, "7h59m" },
+        { 8 * H + 59 * M, "8h" },
+        { 47 * H, "47h" },
+        { 48 * H, "2d" },
+        { 50 * H, "2d2h" },
+        { 7 * D + 23 * H, "7d23h" },
+        { 8 * D + 5 * H, "8d" },
+        { 729 * D, "729d" },
+        { 730 * D, "2y" },
+        { 735 * D, "2y5d" },
         { 8 * 365 * D, "8y" },
     };
     char text[CLI_AGE_SIZE];
@@ -64,7 +78,8 @@ static void sizes_have_three_digits(void **state)
     static const struct {
         uint64_t bytes;
         const char *text;
-    } known[] = { { 0, "0B" }, { 999, "999B" }, { 1000, "1kB" }, { 1440000, "1.44MB" }, { 999600, "1MB" }, { 52300000000, "52.3GB" } };
+    } known[] = { { 0, "0B" },           { 999, "999B" },   { 1000, "1kB" },
+                  { 1440000, "1.44MB" }, { 999600, "1MB" }, { 52300000000, "52.3GB" } };
     char text[CLI_AGE_SIZE];
 
     (void)state;
@@ -116,7 +131,8 @@ static void control_characters_cannot_reach_the_terminal(void **state)
     struct buf b = BUF_INIT(1000);
 
     (void)state;
-    cli_add_clean(&b, "a\x1b[2Jb\tc\r\x7f" "\xc3\xa4\n");
+    cli_add_clean(&b, "a\x1b[2Jb\tc\r\x7f"
+                      "\xc3\xa4\n");
     assert_string_equal(b.p, "a^[[2Jb c^M^?\xc3\xa4\n");
     buf_done(&b);
 }
@@ -136,7 +152,9 @@ static void columns_align_as_elastic_tabs(void **state)
     struct buf b = BUF_INIT(10000);
 
     (void)state;
-    cli_align("Name:\tweb\nLabels:\ta=b\n\tlonger=c\nContainers:\n  c:\n    Image:\tx\n    Image ID:\t\nEnd:\t\n", 0, 2, &b);
+    cli_align(
+        "Name:\tweb\nLabels:\ta=b\n\tlonger=c\nContainers:\n  c:\n    Image:\tx\n    Image ID:\t\nEnd:\t\n",
+        0, 2, &b);
     assert_string_equal(b.p, "Name:    web\n"
                              "Labels:  a=b\n"
                              "         longer=c\n"

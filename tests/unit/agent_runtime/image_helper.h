@@ -1,9 +1,10 @@
 /*
  * image_helper - a store in a scratch folder, with shell scripts in place of coracle-unpack and skopeo.
  *
- * A script logs its arguments (<dir>/unpack.log, skopeo.log) and then does what the test wrote to <dir>/unpack.answer or
- * skopeo.answer.  For those: `hex a` = 64 times that letter; `image A B [NAME]` prints an image with that id and that layer (made
- * when missing), called NAME or what --name said; `gate` waits until the test calls open_gate().
+ * A script logs its arguments (<dir>/unpack.log, skopeo.log) and then does what the test wrote to
+ * <dir>/unpack.answer or skopeo.answer.  For those: `hex a` = 64 times that letter; `image A B [NAME]` prints
+ * an image with that id and that layer (made when missing), called NAME or what --name said; `gate` waits
+ * until the test calls open_gate().
  */
 #ifndef TESTS_UNIT_AGENT_RUNTIME_IMAGE_HELPER_H
 #define TESTS_UNIT_AGENT_RUNTIME_IMAGE_HELPER_H
@@ -15,7 +16,9 @@
 
 #include <dirent.h>
 
-#define HEX(c) c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c
+#define HEX(c)                                                                                               \
+    c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c c  \
+        c c c c c c c c c c c c
 #define ID(c) "sha256:" HEX(c)
 
 static const char unpack_script[] =
@@ -23,10 +26,13 @@ static const char unpack_script[] =
     "D=%s\n"
     "hex() { printf %%064d 0 | tr 0 \"$1\"; }\n"
     "gate() { read -r line < $D/gate; }\n"
-    "names() { printf '\"names\":[{\"name\":\"%%s\",\"ref\":\"%%s\"}]' \"$1\" \"$(printf %%s \"$1\" | sha256sum | cut -c1-64)\"; }\n"
+    "names() { printf '\"names\":[{\"name\":\"%%s\",\"ref\":\"%%s\"}]' \"$1\" \"$(printf %%s \"$1\" | "
+    "sha256sum | cut -c1-64)\"; }\n"
     "image() {\n"
     "    mkdir -p \"$layers/$(hex \"$2\")\"\n"
-    "    printf '{\"images\":[{\"id\":\"sha256:%%s\",\"digest\":\"sha256:%%s\",\"layers\":[\"sha256:%%s\"],\"sizeBytes\":5,%%s}]}' \\\n"
+    "    printf "
+    "'{\"images\":[{\"id\":\"sha256:%%s\",\"digest\":\"sha256:%%s\",\"layers\":[\"sha256:%%s\"],"
+    "\"sizeBytes\":5,%%s}]}' \\\n"
     "        \"$(hex \"$1\")\" \"${digest:-$(hex \"$1\")}\" \"$(hex \"$2\")\" \"$(names \"${3:-$name}\")\"\n"
     "}\n"
     "echo \"$*\" >> $D/unpack.log\n"
@@ -79,11 +85,12 @@ static inline void write_file(const struct world *w, const char *name, mode_t mo
     assert_int_equal(chmod(path, mode), 0);
 }
 
-/* Whole content, malloc'ed; "" for a missing file.  (Inlined, gcc 12 takes what strstr() finds in it for a local variable.) */
+/* Whole content, malloc'ed; "" for a missing file.  (Inlined, gcc 12 takes what strstr() finds in it for a
+ * local variable.) */
 __attribute__((noinline, unused)) static char *read_file(const struct world *w, const char *name)
 {
     char path[400], *text = NULL;
-    struct err e = {0};
+    struct err e = { 0 };
 
     snprintf(path, sizeof(path), "%s/%s", w->dir, name);
     if (fs_read_at(AT_FDCWD, path, 1 << 20, &text, NULL, &e) != ERR_OK)
@@ -137,15 +144,15 @@ static inline void on_added(const char *name, void *arg)
 static inline void open_store_with(struct world *w, uint64_t max_bytes, unsigned parallel, bool skopeo)
 {
     char unpack[320], skopeo_path[320];
-    const struct img_store_options o = {.loop = &w->loop,
-                                        .dir = w->store_dir,
-                                        .unpack_path = unpack,
-                                        .skopeo_path = skopeo ? skopeo_path : NULL,
-                                        .tmpfs_dir = w->dir,
-                                        .ops_cgroup_fd = -1,
-                                        .max_bytes = max_bytes,
-                                        .max_parallel = parallel};
-    struct err e = {0};
+    const struct img_store_options o = { .loop = &w->loop,
+                                         .dir = w->store_dir,
+                                         .unpack_path = unpack,
+                                         .skopeo_path = skopeo ? skopeo_path : NULL,
+                                         .tmpfs_dir = w->dir,
+                                         .ops_cgroup_fd = -1,
+                                         .max_bytes = max_bytes,
+                                         .max_parallel = parallel };
+    struct err e = { 0 };
 
     snprintf(unpack, sizeof(unpack), "%s/unpack", w->dir);
     snprintf(skopeo_path, sizeof(skopeo_path), "%s/skopeo", w->dir);
@@ -201,7 +208,7 @@ static inline int world_remove(void **state)
     return bad;
 }
 
-/* ---- brings ----------------------------------------------------------------------------------------------------------------- */
+/* ---- brings ---------------------------------------------------------------------------------- */
 
 struct bring {
     struct img_bring b;
@@ -231,7 +238,7 @@ static inline void on_brought(struct op *op, const struct err *result)
 
 static inline void start(struct world *w, struct bring *t, const char *source, const char *name)
 {
-    *t = (struct bring){0};
+    *t = (struct bring){ 0 };
     img_bring_start(&t->b, w->store, source, name, on_brought, t);
     assert_int_equal(t->calls, 0); /* never from inside of start */
 }
@@ -255,7 +262,8 @@ static inline void bring(struct world *w, const char *source, const char *name)
     img_unref(t.image);
 }
 
-static inline void refused(struct world *w, const char *source, const char *name, enum err_code code, const char *text)
+static inline void refused(struct world *w, const char *source, const char *name, enum err_code code,
+                           const char *text)
 {
     struct bring t;
 

@@ -1,8 +1,8 @@
 #include "agent/runtime/cri_log.h"
 
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 
 #include <cmocka.h>
@@ -114,7 +114,8 @@ static void the_tail_begins_at_the_last_lines(void **state)
 
 static void parts_belong_to_their_line_in_the_tail(void **state)
 {
-    const char *log = T "stdout F one\n" T "stdout P tw\n" T "stdout P -\n" T "stdout F o\n" T "stdout P open\n";
+    const char *log =
+        T "stdout F one\n" T "stdout P tw\n" T "stdout P -\n" T "stdout F o\n" T "stdout P open\n";
 
     (void)state;
     assert_string_equal(log + tail_offset(log, 1), T "stdout P open\n");
@@ -215,7 +216,8 @@ static void the_reader_joins_parts_whatever_the_pieces(void **state)
 
         cri_log_reader_init(&r);
         for (size_t at = 0; at < strlen(log); at += piece)
-            assert_true(cri_log_reader_feed(&r, log + at, strlen(log) - at < piece ? strlen(log) - at : piece, &out));
+            assert_true(
+                cri_log_reader_feed(&r, log + at, strlen(log) - at < piece ? strlen(log) - at : piece, &out));
         assert_string_equal(out.p, "hello\nx\n");
         cri_log_reader_done(&r);
         buf_done(&out);

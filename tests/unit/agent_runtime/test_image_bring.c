@@ -1,6 +1,6 @@
 #include "image_helper.h"
 
-/* ---- imports ---------------------------------------------------------------------------------------------------------------- */
+/* ---- imports --------------------------------------------------------------------------------- */
 
 static void an_archive_comes_with_its_names(void **state)
 {
@@ -46,10 +46,12 @@ static void bad_names_and_sources_end_before_anything_runs(void **state)
 
     open_store(w);
     refused(w, "relative.tar", NULL, ERR_INVALID,
-            "image source \"relative.tar\" is neither docker://<name> nor the absolute path of an OCI layout, an OCI archive or a "
+            "image source \"relative.tar\" is neither docker://<name> nor the absolute path of an OCI "
+            "layout, an OCI archive or a "
             "docker archive");
-    refused(w, "/a.tar", "UPPER", ERR_INVALID,
-            "couldn't parse image name \"UPPER\": invalid reference format: repository name must be lowercase");
+    refused(
+        w, "/a.tar", "UPPER", ERR_INVALID,
+        "couldn't parse image name \"UPPER\": invalid reference format: repository name must be lowercase");
     refused(w, "docker://", NULL, ERR_INVALID, "couldn't parse image name \"\": invalid reference format");
     assert_int_equal(count_lines(w, "unpack.log") + count_lines(w, "skopeo.log"), 0);
 }
@@ -60,7 +62,8 @@ static void what_unpack_reports_is_passed_on_with_its_code(void **state)
 
     open_store(w);
     write_file(w, "unpack.answer", 0644,
-               "mkdir $work/layer-0; echo '{\"error\":\"layer 1 of 2: it lies\",\"code\":\"DATA_LOSS\"}'; echo 'coracle-unpack: it "
+               "mkdir $work/layer-0; echo '{\"error\":\"layer 1 of 2: it lies\",\"code\":\"DATA_LOSS\"}'; "
+               "echo 'coracle-unpack: it "
                "lies' >&2; exit 1\n");
     refused(w, "/a.tar", "x", ERR_DATA_LOSS, "/a.tar: layer 1 of 2: it lies");
     write_file(w, "unpack.answer", 0644, "echo 'out of luck' >&2; exit 3\n");
@@ -75,12 +78,12 @@ static void what_unpack_prints_is_not_believed(void **state)
     static const struct {
         const char *answer, *why;
     } cases[] = {
-        {"echo hello", "coracle-unpack: line 1, column 1: invalid token near 'hello'"},
-        {"echo '{}'", "coracle-unpack: its answer has no images"},
-        {"echo '{\"images\":[{}]}'", "image record: sizeBytes is not a size"},
-        {"image a b 'a b'", "coracle-unpack: a name is not valid"},
-        {"image a b short", "coracle-unpack: a name is not valid"},
-        {"image ../ b x", NULL},
+        { "echo hello", "coracle-unpack: line 1, column 1: invalid token near 'hello'" },
+        { "echo '{}'", "coracle-unpack: its answer has no images" },
+        { "echo '{\"images\":[{}]}'", "image record: sizeBytes is not a size" },
+        { "image a b 'a b'", "coracle-unpack: a name is not valid" },
+        { "image a b short", "coracle-unpack: a name is not valid" },
+        { "image ../ b x", NULL },
     };
     struct world *w = *state;
 
@@ -121,7 +124,7 @@ static void a_missing_helper_is_an_error_with_its_path(void **state)
     refused(w, "/a.tar", "x", ERR_NOT_FOUND, text);
 }
 
-/* ---- side by side ------------------------------------------------------------------------------------------------------------ */
+/* ---- side by side ---------------------------------------------------------------------------- */
 
 static void the_same_source_twice_is_brought_once(void **state)
 {
@@ -261,7 +264,7 @@ static void an_image_being_brought_is_not_removed_under_it(void **state)
 {
     struct world *w = *state;
     struct bring t;
-    struct err e = {0};
+    struct err e = { 0 };
     int gate;
 
     open_store(w);
@@ -285,7 +288,7 @@ static void an_image_being_brought_is_not_removed_under_it(void **state)
     img_unref(t.image);
 }
 
-/* ---- pulls ------------------------------------------------------------------------------------------------------------------- */
+/* ---- pulls ----------------------------------------------------------------------------------- */
 
 static const char registry[] = "case $verb in\n"
                                "inspect) echo sha256:$(hex e) ;;\n"
@@ -310,9 +313,11 @@ static void a_pull_fetches_what_the_registry_named(void **state)
     img_unref(t.image);
 
     log = read_file(w, "skopeo.log");
-    assert_non_null(strstr(log, " inspect --no-tags --format {{.Digest}} docker://docker.io/library/busybox:1.36\n"));
-    assert_non_null(strstr(log, " copy --quiet --preserve-digests --remove-signatures --dest-oci-accept-uncompressed-layers "
-                                "--dest-shared-blob-dir "));
+    assert_non_null(
+        strstr(log, " inspect --no-tags --format {{.Digest}} docker://docker.io/library/busybox:1.36\n"));
+    assert_non_null(strstr(
+        log, " copy --quiet --preserve-digests --remove-signatures --dest-oci-accept-uncompressed-layers "
+             "--dest-shared-blob-dir "));
     assert_non_null(strstr(log, " docker://docker.io/library/busybox@" ID("e") " oci:"));
     assert_null(strstr(log, "authfile"));
     free(log);
@@ -377,18 +382,24 @@ static void skopeos_own_words_come_through_with_a_fitting_code(void **state)
     struct world *w = *state;
 
     open_store(w);
-    write_file(w, "skopeo.answer", 0644, "echo 'time=x level=warning msg=\"odd\"' >&2; fatal 'reading manifest 1 in r/x: manifest unknown: \\\\\"1\\\\\"'\n");
-    refused(w, "docker://r.io/x:1", NULL, ERR_NOT_FOUND, "pull r.io/x:1: reading manifest 1 in r/x: manifest unknown: \"1\"");
-    write_file(w, "skopeo.answer", 0644, "fatal 'unable to retrieve auth token: invalid username/password: unauthorized: no'\n");
+    write_file(w, "skopeo.answer", 0644,
+               "echo 'time=x level=warning msg=\"odd\"' >&2; fatal 'reading manifest 1 in r/x: manifest "
+               "unknown: \\\\\"1\\\\\"'\n");
+    refused(w, "docker://r.io/x:1", NULL, ERR_NOT_FOUND,
+            "pull r.io/x:1: reading manifest 1 in r/x: manifest unknown: \"1\"");
+    write_file(w, "skopeo.answer", 0644,
+               "fatal 'unable to retrieve auth token: invalid username/password: unauthorized: no'\n");
     refused(w, "docker://r.io/x:1", NULL, ERR_UNAUTHENTICATED,
             "pull r.io/x:1: unable to retrieve auth token: invalid username/password: unauthorized: no");
-    write_file(w, "skopeo.answer", 0644, "fatal 'pinging container registry r.io: dial tcp: connect: connection refused'\n");
+    write_file(w, "skopeo.answer", 0644,
+               "fatal 'pinging container registry r.io: dial tcp: connect: connection refused'\n");
     refused(w, "docker://r.io/x:1", NULL, ERR_UNAVAILABLE,
             "pull r.io/x:1: pinging container registry r.io: dial tcp: connect: connection refused");
     write_file(w, "skopeo.answer", 0644, "echo panic >&2; exit 2\n");
     refused(w, "docker://r.io/x:1", NULL, ERR_UNKNOWN, "pull r.io/x:1: skopeo inspect: exit status 2: panic");
     write_file(w, "skopeo.answer", 0644, "echo nothing like a digest\n");
-    refused(w, "docker://r.io/x:1", NULL, ERR_UNKNOWN, "skopeo inspect: it did not print a digest for r.io/x:1");
+    refused(w, "docker://r.io/x:1", NULL, ERR_UNKNOWN,
+            "skopeo inspect: it did not print a digest for r.io/x:1");
     settle(w);
     assert_int_equal(count_entries(w, "tmp"), 0);
 }
@@ -396,12 +407,14 @@ static void skopeos_own_words_come_through_with_a_fitting_code(void **state)
 static void credentials_stand_in_a_private_file_while_it_lasts(void **state)
 {
     struct world *w = *state;
-    struct bring t = {0};
+    struct bring t = { 0 };
     char *text, file[43] = ""; /* auth-<32 digits>.json */
 
     open_store(w);
     write_file(w, "skopeo.answer", 0644,
-               "for a; do [ \"$last\" = --authfile ] && stat -c %%a $a > $D/mode && cat $a > $D/seen; last=$a; done\n%s", registry);
+               "for a; do [ \"$last\" = --authfile ] && stat -c %%a $a > $D/mode && cat $a > $D/seen; "
+               "last=$a; done\n%s",
+               registry);
     img_bring_start_auth(&t.b, w->store, "docker://r.io/x:1", NULL, "{\"auths\":{}}", on_brought, &t);
     wait_for(w, &t);
     assert_int_equal(t.result.code, ERR_OK);
@@ -423,10 +436,11 @@ static void credentials_stand_in_a_private_file_while_it_lasts(void **state)
 static void the_same_name_with_other_credentials_is_asked_for_again(void **state)
 {
     struct world *w = *state;
-    struct bring one = {0}, two = {0};
+    struct bring one = { 0 }, two = { 0 };
 
     open_store(w);
-    write_file(w, "skopeo.answer", 0644, "case $* in *authfile*) ;; *) fatal 'unauthorized' ;; esac\n%s", registry);
+    write_file(w, "skopeo.answer", 0644, "case $* in *authfile*) ;; *) fatal 'unauthorized' ;; esac\n%s",
+               registry);
     img_bring_start_auth(&one.b, w->store, "docker://r.io/x:1", NULL, "{\"auths\":{}}", on_brought, &one);
     start(w, &two, "docker://r.io/x:1", NULL); /* must not ride on the other's credentials */
     wait_for(w, &one);
@@ -442,7 +456,8 @@ static void a_download_past_the_limit_is_stopped(void **state)
 
     open_store_with(w, 1 << 20, 0, true);
     write_file(w, "skopeo.answer", 0644,
-               "[ $verb = inspect ] && { echo sha256:$(hex e); exit; }\nmkdir $TMPDIR/layout; head -c 3000000 /dev/zero > "
+               "[ $verb = inspect ] && { echo sha256:$(hex e); exit; }\nmkdir $TMPDIR/layout; head -c "
+               "3000000 /dev/zero > "
                "$TMPDIR/layout/oci-put-blob1; gate\n");
     refused(w, "docker://r.io/x:1", NULL, ERR_EXHAUSTED,
             "pull r.io/x:1: the image is larger than the limit of 1048576 bytes");
@@ -454,7 +469,7 @@ static void a_name_may_move_to_another_image(void **state)
 {
     struct world *w = *state;
     struct img_image *old, *now;
-    struct err e = {0};
+    struct err e = { 0 };
 
     open_store(w);
     bring(w, "/a", "x");
@@ -476,11 +491,11 @@ static void the_source_for_skopeo_has_a_tag_or_a_digest(void **state)
     static const struct {
         const char *reference, *digest, *wanted;
     } cases[] = {
-        {"docker.io/library/a:1", NULL, "docker://docker.io/library/a:1"},
-        {"docker.io/library/a:1", ID("e"), "docker://docker.io/library/a@" ID("e")},
-        {"h:5000/a@" ID("c"), NULL, "docker://h:5000/a@" ID("c")},
-        {"h:5000/a:1@" ID("c"), NULL, "docker://h:5000/a@" ID("c")},
-        {"h:5000/a", ID("e"), "docker://h:5000/a@" ID("e")},
+        { "docker.io/library/a:1", NULL, "docker://docker.io/library/a:1" },
+        { "docker.io/library/a:1", ID("e"), "docker://docker.io/library/a@" ID("e") },
+        { "h:5000/a@" ID("c"), NULL, "docker://h:5000/a@" ID("c") },
+        { "h:5000/a:1@" ID("c"), NULL, "docker://h:5000/a@" ID("c") },
+        { "h:5000/a", ID("e"), "docker://h:5000/a@" ID("e") },
     };
 
     (void)state;

@@ -18,7 +18,7 @@
 static void expect(const char *reference, const char *wanted)
 {
     char got[IMG_NAME_MAX] = "";
-    struct err e = {0};
+    struct err e = { 0 };
 
     if (img_normalise(reference, got, &e) != ERR_OK)
         fail_msg("%s: %s", reference, e.text);
@@ -28,7 +28,7 @@ static void expect(const char *reference, const char *wanted)
 static void refuse(const char *reference, const char *why)
 {
     char got[IMG_NAME_MAX] = "untouched";
-    struct err e = {0};
+    struct err e = { 0 };
 
     if (img_normalise(reference, got, &e) == ERR_OK)
         fail_msg("%s became %s", reference, got);
@@ -71,15 +71,19 @@ static void a_digest_needs_no_tag_and_keeps_one(void **state)
 
 static void what_does_not_parse_says_so_in_kubelets_words(void **state)
 {
-    static const char *const broken[] = {
-        "",        ":",       "a:",     "/a",     "a/",     "a//b",    "-a",     "a-",       "a..b", "a___b",
-        "a._b",    "a b",     "a\nb",   "a/../b", "a:b:c",  "a:.x",    "a:-x",   "http://a", "a@",   "a@b",
-        "h\xc3\xa9", "host:x/a", "[::1/a", "[]/a",   "ho_st.x/a", "-h.x/a", "h.-x/a", "a@sha256:xyz"};
+    static const char *const broken[] = { "",          ":",        "a:",          "/a",     "a/",
+                                          "a//b",      "-a",       "a-",          "a..b",   "a___b",
+                                          "a._b",      "a b",      "a\nb",        "a/../b", "a:b:c",
+                                          "a:.x",      "a:-x",     "http://a",    "a@",     "a@b",
+                                          "h\xc3\xa9", "host:x/a", "[::1/a",      "[]/a",   "ho_st.x/a",
+                                          "-h.x/a",    "h.-x/a",   "a@sha256:xyz" };
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(broken); i++)
         refuse(broken[i], "invalid reference format");
-    refuse("UPPER", "couldn't parse image name \"UPPER\": invalid reference format: repository name must be lowercase");
+    refuse(
+        "UPPER",
+        "couldn't parse image name \"UPPER\": invalid reference format: repository name must be lowercase");
     refuse("quay.io/Upper/x:1", "repository name must be lowercase");
     refuse(HEX64, "cannot specify 64-byte hexadecimal strings");
     refuse("a@sha256:0123", "invalid checksum digest length");

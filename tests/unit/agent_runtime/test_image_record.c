@@ -9,9 +9,10 @@
 #define B "sha256:bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb"
 #define C "sha256:cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc"
 
-static const char whole[] = "{\"id\":\"" A "\",\"digest\":\"" B "\",\"layers\":[\"" B "\",\"" C "\"],\"sizeBytes\":4711,"
-                            "\"created\":\"2026-01-02T03:04:05Z\",\"env\":[\"PATH=/bin\",\"E=\"],\"entrypoint\":[\"/e\"],"
-                            "\"cmd\":[\"-c\",\"\"],\"user\":\"1:2\",\"workingDir\":\"/w\",\"stopSignal\":\"SIGQUIT\"}";
+static const char whole[] =
+    "{\"id\":\"" A "\",\"digest\":\"" B "\",\"layers\":[\"" B "\",\"" C "\"],\"sizeBytes\":4711,"
+    "\"created\":\"2026-01-02T03:04:05Z\",\"env\":[\"PATH=/bin\",\"E=\"],\"entrypoint\":[\"/e\"],"
+    "\"cmd\":[\"-c\",\"\"],\"user\":\"1:2\",\"workingDir\":\"/w\",\"stopSignal\":\"SIGQUIT\"}";
 
 static json_t *parse(const char *text)
 {
@@ -25,15 +26,17 @@ static void a_record_becomes_an_image_and_a_record_again(void **state)
 {
     json_t *record = parse(whole), *again;
     struct img_image *i = NULL;
-    struct err e = {0};
+    struct err e = { 0 };
 
     (void)state;
     assert_int_equal(img_record_decode(record, "/store", &i, &e), ERR_OK);
     assert_string_equal(i->id, A);
     assert_string_equal(i->digest, B);
     assert_int_equal(i->layer_dirs.n, 2);
-    assert_string_equal(i->layer_dirs.v[0], "/store/layers/" "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb");
-    assert_string_equal(img_layer_name(i, 1), C + 7);
+    assert_string_equal(i->layer_dirs.v[0],
+                        "/store/layers/"
+                        "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb");
+    assert_string_equal(img_layer_name(i, 1), &C[7]);
     assert_int_equal(i->env.n, 2);
     assert_string_equal(i->env.v[1], "E=");
     assert_null(i->env.v[2]);
@@ -57,9 +60,10 @@ static void a_record_becomes_an_image_and_a_record_again(void **state)
 
 static void what_an_image_leaves_out_is_null_or_empty(void **state)
 {
-    json_t *record = parse("{\"id\":\"" A "\",\"digest\":\"" A "\",\"layers\":[\"" B "\"],\"sizeBytes\":0,\"user\":\"\"}");
+    json_t *record =
+        parse("{\"id\":\"" A "\",\"digest\":\"" A "\",\"layers\":[\"" B "\"],\"sizeBytes\":0,\"user\":\"\"}");
     struct img_image *i = NULL;
-    struct err e = {0};
+    struct err e = { 0 };
 
     (void)state;
     assert_int_equal(img_record_decode(record, "/s", &i, &e), ERR_OK);
@@ -77,25 +81,25 @@ static void a_record_that_lies_is_refused(void **state)
     static const struct {
         const char *key, *value, *why;
     } cases[] = {
-        {"id", "\"sha256:00\"", "image record: id is not a SHA-256 digest"},
-        {"id", "\"" B "/../../x\"", "image record: id is not a SHA-256 digest"},
-        {"digest", "null", "image record: digest is not a SHA-256 digest"},
-        {"layers", "[]", "image record: it has 0 layers where 1 to 128 may be"},
-        {"layers", "\"" B "\"", "image record: it has 0 layers where 1 to 128 may be"},
-        {"layers", "[\"../../etc\"]", "image record: layers[0] is not a SHA-256 digest"},
-        {"layers", "[\"" B "\",7]", "image record: layers[1] is not a SHA-256 digest"},
-        {"sizeBytes", "-1", "image record: sizeBytes is not a size"},
-        {"sizeBytes", "\"1\"", "image record: sizeBytes is not a size"},
-        {"env", "{}", "image record: env is not a list"},
-        {"cmd", "[null]", "image record: cmd[0] is not a string"},
-        {"user", "0", "image record: user is not a string"},
+        { "id", "\"sha256:00\"", "image record: id is not a SHA-256 digest" },
+        { "id", "\"" B "/../../x\"", "image record: id is not a SHA-256 digest" },
+        { "digest", "null", "image record: digest is not a SHA-256 digest" },
+        { "layers", "[]", "image record: it has 0 layers where 1 to 128 may be" },
+        { "layers", "\"" B "\"", "image record: it has 0 layers where 1 to 128 may be" },
+        { "layers", "[\"../../etc\"]", "image record: layers[0] is not a SHA-256 digest" },
+        { "layers", "[\"" B "\",7]", "image record: layers[1] is not a SHA-256 digest" },
+        { "sizeBytes", "-1", "image record: sizeBytes is not a size" },
+        { "sizeBytes", "\"1\"", "image record: sizeBytes is not a size" },
+        { "env", "{}", "image record: env is not a list" },
+        { "cmd", "[null]", "image record: cmd[0] is not a string" },
+        { "user", "0", "image record: user is not a string" },
     };
 
     (void)state;
     for (size_t n = 0; n < ARRAY_LEN(cases); n++) {
         struct img_image *i = NULL;
         json_t *record = parse(whole);
-        struct err e = {0};
+        struct err e = { 0 };
 
         json_object_set_new(record, cases[n].key, json_loads(cases[n].value, JSON_DECODE_ANY, NULL));
         assert_int_equal(img_record_decode(record, "/s", &i, &e), ERR_INVALID);
@@ -109,7 +113,7 @@ static void more_layers_than_overlayfs_takes_are_refused(void **state)
 {
     json_t *record = parse(whole), *layers = json_array();
     struct img_image *i = NULL;
-    struct err e = {0};
+    struct err e = { 0 };
 
     (void)state;
     for (int n = 0; n < 129; n++)
@@ -122,15 +126,16 @@ static void more_layers_than_overlayfs_takes_are_refused(void **state)
 
 static void every_allocation_may_fail(void **state)
 {
-    json_t *record = parse(whole);
+    json_t *record;
     bool ok = false;
 
     (void)state;
     if (!NOMEM_USABLE)
         SKIP("the sanitizer's malloc cannot be replaced");
+    record = parse(whole);
     NOMEM_EACH(ok, {
         struct img_image *i = NULL;
-        struct err e = {0};
+        struct err e = { 0 };
         json_t *again = NULL;
 
         ok = img_record_decode(record, "/store", &i, &e) == ERR_OK;

@@ -74,7 +74,9 @@ static void a_part_of_two_ids_finds_neither(void **state)
 
     open_store(w);
     bring(w, "/a", "one");
-    write_file(w, "unpack.answer", 0644, "hex() { case $1 in a) printf %%s%%04d $(printf %%060d 0 | tr 0 a) 0 ;; *) printf %%064d 0 | tr 0 $1 ;; esac; }; image a b\n");
+    write_file(w, "unpack.answer", 0644,
+               "hex() { case $1 in a) printf %%s%%04d $(printf %%060d 0 | tr 0 a) 0 ;; *) printf %%064d 0 | "
+               "tr 0 $1 ;; esac; }; image a b\n");
     bring(w, "/b", "two");
     is_here(w, "two", "sha256:aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa0000");
     is_absent(w, "aaaaaaaaaaaa");
@@ -104,7 +106,8 @@ static void the_store_is_the_same_after_a_restart(void **state)
     i = img_lookup(w->store, "zebra");
     assert_non_null(i);
     assert_int_equal(i->layer_dirs.n, 1);
-    assert_true(str_starts(i->layer_dirs.v[0], w->store_dir) && str_ends(i->layer_dirs.v[0], "/layers/" HEX("b")));
+    assert_true(str_starts(i->layer_dirs.v[0], w->store_dir) &&
+                str_ends(i->layer_dirs.v[0], "/layers/" HEX("b")));
     img_unref(i);
     json_decref(before);
     json_decref(after);
@@ -129,7 +132,7 @@ static void the_list_names_what_kubectl_would_ask(void **state)
 static void the_last_name_takes_the_image_and_its_own_layers_along(void **state)
 {
     struct world *w = *state;
-    struct err e = {0};
+    struct err e = { 0 };
 
     open_store(w);
     bring(w, "/a", "one");
@@ -154,7 +157,7 @@ static void the_last_name_takes_the_image_and_its_own_layers_along(void **state)
 static void an_id_takes_all_names_along(void **state)
 {
     struct world *w = *state;
-    struct err e = {0};
+    struct err e = { 0 };
 
     open_store(w);
     bring(w, "/a", "one");
@@ -170,7 +173,7 @@ static void an_image_in_use_stays(void **state)
 {
     struct world *w = *state;
     struct img_image *held;
-    struct err e = {0};
+    struct err e = { 0 };
 
     open_store(w);
     bring(w, "/a", "one");
@@ -187,7 +190,7 @@ static void an_image_in_use_stays(void **state)
 static void a_layer_that_two_images_share_stays_for_the_other(void **state)
 {
     struct world *w = *state;
-    struct err e = {0};
+    struct err e = { 0 };
 
     open_store(w);
     bring(w, "/a", "one");
@@ -247,7 +250,7 @@ static void an_image_whose_layer_is_gone_is_no_image(void **state)
 static void what_a_crash_left_is_removed_at_open(void **state)
 {
     struct world *w = *state;
-    struct err e = {0};
+    struct err e = { 0 };
     char path[400];
 
     open_store(w);
@@ -267,11 +270,13 @@ static void a_store_that_cannot_be_made_says_where(void **state)
 {
     struct world *w = *state;
     const struct img_store_options o = {
-        .loop = &w->loop, .dir = "/proc/nothing/images", .unpack_path = "/x", .ops_cgroup_fd = -1};
-    struct err e = {0};
+        .loop = &w->loop, .dir = "/proc/nothing/images", .unpack_path = "/x", .ops_cgroup_fd = -1
+    };
+    struct err e = { 0 };
 
     assert_int_equal(img_store_open(&w->store, &o, &e), ERR_NOT_FOUND);
-    assert_string_equal(e.text, "image store /proc/nothing/images: mkdir /proc/nothing: No such file or directory");
+    assert_string_equal(e.text,
+                        "image store /proc/nothing/images: mkdir /proc/nothing: No such file or directory");
     assert_null(w->store);
 }
 

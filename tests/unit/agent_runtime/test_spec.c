@@ -213,8 +213,7 @@ static void working_directory_is_the_manifests_or_the_images_and_absolute(void *
     assert_string_equal(e.text, "Cwd must be an absolute path");
 }
 
-/* ---- every allocation of the JSON library fails once
- * ------------------------------------------------------------- */
+/* ---- every allocation of the JSON library fails once ----------------------------------------- */
 
 static size_t allowed;
 

@@ -52,12 +52,12 @@ static void defaults_are_containerds(void **state)
     f->config.shm_path = "/run/x/shm";
     expect(f, KERNEL_MOUNTS
            "/sys sysfs nosuid,noexec,nodev,ro; /sys/fs/cgroup cgroup nosuid,noexec,nodev,relatime,ro; "
-           "/dev/shm /run/x/shm rbind,rprivate,rw");
+           "/dev/shm /run/x/shm rbind,rprivate,rw,nosuid,noexec,nodev");
     f->config.shm_path = NULL; /* hostIPC */
     f->security.has_privileged = f->security.privileged = true;
     expect(f, KERNEL_MOUNTS
            "/sys sysfs nosuid,noexec,nodev,rw; /sys/fs/cgroup cgroup nosuid,noexec,nodev,relatime,rw; "
-           "/dev/shm /dev/shm rbind,rprivate,rw");
+           "/dev/shm /dev/shm rbind,rprivate,rw,nosuid,noexec,nodev");
 }
 
 static void volumes_replace_defaults_and_shallow_ones_come_first(void **state)

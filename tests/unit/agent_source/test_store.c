@@ -1,8 +1,8 @@
 #include "agent/source/internal.h"
 
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 
 #include <cmocka.h>
@@ -67,19 +67,22 @@ static void assert_seen(struct fixture *f, const char *want)
     f->seen[0] = '\0';
 }
 
-#define POD(name, image)                                                                                               \
-    "apiVersion: v1\nkind: Pod\nmetadata: {name: " name "}\nspec: {containers: [{name: c, image: " image "}]}\n"
+#define POD(name, image)                                                                                     \
+    "apiVersion: v1\nkind: Pod\nmetadata: {name: " name "}\nspec: {containers: [{name: c, image: " image     \
+    "}]}\n"
 #define CONFIG(kind, name, data) "---\napiVersion: v1\nkind: " kind "\nmetadata: {name: " name "}\n" data "\n"
-#define CLASS(name, value, rest)                                                                                       \
-    "---\napiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: " name "}\nvalue: " value "\n" rest "\n"
+#define CLASS(name, value, rest)                                                                             \
+    "---\napiVersion: scheduling.k8s.io/v1\nkind: PriorityClass\nmetadata: {name: " name "}\nvalue: " value  \
+    "\n" rest "\n"
 
 static void objects_are_found_by_kind_namespace_and_name(void **state)
 {
     struct fixture *f = *state;
 
-    put(f, POD("a", "x:1") CONFIG("ConfigMap", "a", "data: {k: v}") CONFIG("Secret", "a", "stringData: {k: s}")
-               CLASS("high", "1000", ""));
-    assert_seen(f, "added Pod default/a;added ConfigMap default/a;added Secret default/a;added PriorityClass /high;");
+    put(f, POD("a", "x:1") CONFIG("ConfigMap", "a", "data: {k: v}")
+               CONFIG("Secret", "a", "stringData: {k: s}") CLASS("high", "1000", ""));
+    assert_seen(
+        f, "added Pod default/a;added ConfigMap default/a;added Secret default/a;added PriorityClass /high;");
     assert_string_equal(src_store_pod(f->store, "default", "a")->spec.containers[0].image, "x:1");
     assert_null(src_store_pod(f->store, "other", "a"));
     assert_int_equal(src_store_config(f->store, API_CONFIG_MAP, "default", "a")->kind, API_CONFIG_MAP);
@@ -128,7 +131,8 @@ static void the_smallest_default_class_is_the_default(void **state)
 {
     struct fixture *f = *state;
 
-    put(f, CLASS("big", "500", "globalDefault: true") CLASS("small", "100", "globalDefault: true") CLASS("none", "1", ""));
+    put(f, CLASS("big", "500", "globalDefault: true") CLASS("small", "100", "globalDefault: true")
+               CLASS("none", "1", ""));
     assert_string_equal(src_store_default_priority(f->store)->meta.name, "small");
 }
 

@@ -1,6 +1,6 @@
 /*
- * harness - a status server with a made-up provider on a socket in a scratch folder, and clients on the same loop: to_see() runs both
- * until a text has come, or fails after ten seconds.
+ * harness - a status server with a made-up provider on a socket in a scratch folder, and clients on the same
+ * loop: to_see() runs both until a text has come, or fails after ten seconds.
  */
 #ifndef TESTS_AGENT_STATUS_HARNESS_H
 #define TESTS_AGENT_STATUS_HARNESS_H
@@ -11,9 +11,9 @@
 #include "base/log.h"
 #include "base/op.h"
 
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 
 #include <cmocka.h>
@@ -48,8 +48,9 @@ struct client {
 
 static inline json_t *fake_pod(const char *namespace_, const char *name, const char *app)
 {
-    return json_pack("{s:s, s:s, s:{s:s, s:s, s:{s:s}}, s:{s:s}}", "apiVersion", "v1", "kind", "Pod", "metadata",
-                     "namespace", namespace_, "name", name, "labels", "app", app, "status", "phase", "Running");
+    return json_pack("{s:s, s:s, s:{s:s, s:s, s:{s:s}}, s:{s:s}}", "apiVersion", "v1", "kind", "Pod",
+                     "metadata", "namespace", namespace_, "name", name, "labels", "app", app, "status",
+                     "phase", "Running");
 }
 
 static inline json_t *fake_pods(void *arg, struct err *e)
@@ -111,8 +112,9 @@ static inline json_t *fake_ready(void *arg, bool *ret_ready)
     return json_pack("{s:[]}", "checks");
 }
 
-static inline enum err_code fake_log_path(void *arg, const char *namespace_, const char *name, const char *container,
-                                          bool previous, char *ret, size_t size, bool *ret_running, struct err *e)
+static inline enum err_code fake_log_path(void *arg, const char *namespace_, const char *name,
+                                          const char *container, bool previous, char *ret, size_t size,
+                                          bool *ret_running, struct err *e)
 {
     struct fixture *f = arg;
 
@@ -175,9 +177,9 @@ static inline int setup(void **state)
     uv_loop_init(&f->loop);
     f->pods = json_pack("[o, o, o]", fake_pod("default", "web", "web"), fake_pod("default", "db", "db"),
                         fake_pod("other", "web", "web"));
-    f->events = json_pack("[{s:{s:s}, s:{s:s}, s:s}, {s:{s:s}, s:{s:s}, s:s}]", "metadata", "namespace", "default",
-                          "involvedObject", "name", "web", "reason", "Started", "metadata", "namespace", "other",
-                          "involvedObject", "name", "web", "reason", "Killing");
+    f->events = json_pack("[{s:{s:s}, s:{s:s}, s:s}, {s:{s:s}, s:{s:s}, s:s}]", "metadata", "namespace",
+                          "default", "involvedObject", "name", "web", "reason", "Started", "metadata",
+                          "namespace", "other", "involvedObject", "name", "web", "reason", "Killing");
     f->provider = (struct status_provider){
         .arg = f,
         .pods = fake_pods,

@@ -48,14 +48,16 @@ static void a_log_is_given_as_asked_for(void **state)
     assert_body(f, URL "?sinceTime=2026-01-02T03:04:05Z", "one\ntwo\n");
     f->running = true;
     assert_body(f, URL, "one\ntwo\n"); /* without following, the end is the end */
-    expect(f, "GET " URL, "200 OK", "Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n8\r\none\ntwo\n\r\n0\r\n\r\n");
+    expect(f, "GET " URL, "200 OK",
+           "Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n8\r\none\ntwo\n\r\n0\r\n\r\n");
 }
 
 static void what_cannot_be_given_is_said_before_it_begins(void **state)
 {
     struct fixture *f = *state;
 
-    expect(f, "GET /api/v1/namespaces/default/pods/absent/log", "404 Not Found", "pods \\\"absent\\\" not found");
+    expect(f, "GET /api/v1/namespaces/default/pods/absent/log", "404 Not Found",
+           "pods \\\"absent\\\" not found");
     expect(f, "GET " URL "?container=x", "400 Bad Request", "container x is not valid for pod web");
     expect(f, "GET " URL "?previous=true", "400 Bad Request",
            "previous terminated container \\\"c\\\" in pod \\\"web\\\" not found");
@@ -98,7 +100,8 @@ static void a_follower_sees_what_is_written_through_rotation_until_the_end(void 
     old = open(f->log, O_WRONLY | O_APPEND | O_CLOEXEC);
     snprintf(rotated, sizeof(rotated), "%s.20260102-030405", f->log);
     assert_int_equal(rename(f->log, rotated), 0);
-    assert_int_equal(write(old, T0 "stdout F three\n", strlen(T0 "stdout F three\n")), strlen(T0 "stdout F three\n"));
+    assert_int_equal(write(old, T0 "stdout F three\n", strlen(T0 "stdout F three\n")),
+                     strlen(T0 "stdout F three\n"));
     close(old);
     write_log(f->log, T0 "stdout F four\n");
     to_see(f, &c, "one\ntwo\nthree\nfour\n");

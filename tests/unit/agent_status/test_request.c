@@ -2,9 +2,9 @@
 
 #include "base/clock.h"
 
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
-#include <setjmp.h>
 #include <stdint.h>
 
 #include <cmocka.h>
@@ -84,8 +84,9 @@ static void a_request_is_understood_whatever_the_pieces(void **state)
 
 static void what_is_pipelined_waits_for_its_turn(void **state)
 {
-    const char *text = "GET /healthz HTTP/1.1\r\n\r\nPOST /images?source=%2Fx HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc"
-                       "GET /readyz HTTP/1.0\r\n\r\n";
+    const char *text =
+        "GET /healthz HTTP/1.1\r\n\r\nPOST /images?source=%2Fx HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc"
+        "GET /readyz HTTP/1.0\r\n\r\n";
     struct fixture *f = *state;
     size_t at = feed(&f->p, text, 1000);
 
@@ -105,8 +106,10 @@ static void what_is_pipelined_waits_for_its_turn(void **state)
 
 static void what_is_no_request_is_refused(void **state)
 {
-    static const char *const bad[] = { "\x16\x03\x01 hello", "GET\r\n\r\n", "GET / HTTP/7.1\r\n\r\n", "BREW /pot HTTP/1.1\r\n\r\n",
-                                       "GET / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" };
+    static const char *const bad[] = {
+        "\x16\x03\x01 hello", "GET\r\n\r\n", "GET / HTTP/7.1\r\n\r\n", "BREW /pot HTTP/1.1\r\n\r\n",
+        "GET / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+    };
     struct fixture *f = *state;
 
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -121,7 +124,8 @@ static void what_is_no_request_is_refused(void **state)
 
 static void a_url_that_cannot_be_decoded_is_refused(void **state)
 {
-    static const char *const bad[] = { "/a%2", "/a%zz", "/a%00b", "/a?x=%00", "/a?x=%ff", "nothing", "http://hostonly" };
+    static const char *const bad[] = { "/a%2",     "/a%zz",   "/a%00b",         "/a?x=%00",
+                                       "/a?x=%ff", "nothing", "http://hostonly" };
     struct fixture *f = *state;
 
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
@@ -207,7 +211,8 @@ static void paths_lead_to_their_routes_and_nothing_else(void **state)
         assert_int_equal(status_route(&f->p.request).route, known[i].route);
     }
     get(f, "/images");
-    assert_int_equal(status_route(&f->p.request).methods, METHOD_GET | METHOD_HEAD | METHOD_POST | METHOD_DELETE);
+    assert_int_equal(status_route(&f->p.request).methods,
+                     METHOD_GET | METHOD_HEAD | METHOD_POST | METHOD_DELETE);
 }
 
 static void log_parameters_are_checked(void **state)
@@ -251,7 +256,8 @@ static void an_upgrade_is_answered_like_a_plain_request_that_ends_the_connection
 {
     struct fixture *f = *state;
 
-    feed(&f->p, "GET /healthz HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n\x81\x05hello", 1000);
+    feed(&f->p, "GET /healthz HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n\x81\x05hello",
+         1000);
     assert_int_equal(f->p.state, PARSE_DONE);
     assert_int_equal(status_route(&f->p.request).route, ROUTE_HEALTHZ);
     assert_false(f->p.request.keep_alive);

@@ -69,7 +69,9 @@ static void what_is_no_socket_is_not_replaced_and_a_long_path_is_refused(void **
 static void a_group_that_does_not_exist_is_an_error(void **state)
 {
     struct fixture *f = *state;
-    struct status_options o = { .loop = &f->loop, .path = f->path, .group = "no-such-group", .provider = &f->provider };
+    struct status_options o = {
+        .loop = &f->loop, .path = f->path, .group = "no-such-group", .provider = &f->provider
+    };
     struct status_server *s = NULL;
     struct err e = { 0 };
 
@@ -114,7 +116,8 @@ static void pods_are_listed_and_selected(void **state)
     struct fixture *f = *state;
     char *answer = ask(f, "GET /api/v1/pods");
 
-    assert_non_null(strstr(answer, "{\"kind\":\"PodList\",\"apiVersion\":\"v1\",\"metadata\":{\"resourceVersion\":\""));
+    assert_non_null(
+        strstr(answer, "{\"kind\":\"PodList\",\"apiVersion\":\"v1\",\"metadata\":{\"resourceVersion\":\""));
     assert_non_null(strstr(answer, "\"name\":\"db\""));
     assert_non_null(strstr(answer, "\"namespace\":\"other\""));
     free(answer);
@@ -132,7 +135,8 @@ static void pods_are_listed_and_selected(void **state)
 
     expect(f, "GET /api/v1/namespaces/other/pods/web", "200 OK", "\"namespace\":\"other\"");
     expect(f, "GET /api/v1/namespaces/other/events", "200 OK", "Killing");
-    expect(f, "GET /api/v1/events?fieldSelector=involvedObject.name%3Dweb,reason%3DStarted", "200 OK", "Started");
+    expect(f, "GET /api/v1/events?fieldSelector=involvedObject.name%3Dweb,reason%3DStarted", "200 OK",
+           "Started");
 }
 
 static void errors_are_status_objects(void **state)
@@ -141,7 +145,8 @@ static void errors_are_status_objects(void **state)
 
     expect(f, "GET /api/v1/namespaces/default/pods/absent", "404 Not Found",
            "{\"kind\":\"Status\",\"apiVersion\":\"v1\",\"metadata\":{},\"status\":\"Failure\",\"message\":"
-           "\"pods \\\"absent\\\" not found\",\"reason\":\"NotFound\",\"details\":{\"name\":\"absent\",\"kind\":\"pods\"},"
+           "\"pods \\\"absent\\\" not "
+           "found\",\"reason\":\"NotFound\",\"details\":{\"name\":\"absent\",\"kind\":\"pods\"},"
            "\"code\":404}");
     expect(f, "GET /explain/default/absent", "404 Not Found", "pods \\\"absent\\\" not found");
     expect(f, "GET /nothing", "404 Not Found", "the server could not find the requested resource");
@@ -150,7 +155,8 @@ static void errors_are_status_objects(void **state)
     expect(f, "GET /api/v1/pods?labelSelector=a%20b%20c", "400 Bad Request", "\"reason\":\"BadRequest\"");
     expect(f, "GET /api/v1/pods?fieldSelector=spec.secret%3D1", "400 Bad Request",
            "field label not supported: spec.secret");
-    expect(f, "GET /api/v1/pods?watch=perhaps", "400 Bad Request", "watch: \\\"perhaps\\\" is neither true nor false");
+    expect(f, "GET /api/v1/pods?watch=perhaps", "400 Bad Request",
+           "watch: \\\"perhaps\\\" is neither true nor false");
     expect(f, "GET /api/v1/events?watch=1", "400 Bad Request", "events cannot be watched");
     expect(f, "GET /%zz", "400 Bad Request", "the URL cannot be understood");
     json_decref(f->pods);
@@ -203,10 +209,13 @@ static void a_connection_serves_many_requests_also_pipelined_ones(void **state)
     struct fixture *f = *state;
     struct client c = dial(f);
 
-    send_text(&c, "GET /healthz HTTP/1.1\r\n\r\nGET /explain/default/web HTTP/1.1\r\n\r\nHEAD /healthz HTTP/1.1\r\n\r\nGET /he");
+    send_text(&c, "GET /healthz HTTP/1.1\r\n\r\nGET /explain/default/web HTTP/1.1\r\n\r\nHEAD /healthz "
+                  "HTTP/1.1\r\n\r\nGET /he");
     to_see(f, &c, "\"steps\":[]}");
     assert_non_null(strstr(c.got.p, "Content-Length: 2\r\n\r\nokHTTP/1.1 200 OK"));
-    to_see(f, &c, "steps\":[]}\nHTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 2\r\n\r\n");
+    to_see(f, &c,
+           "steps\":[]}\nHTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: "
+           "2\r\n\r\n");
     forget(&c);
     send_text(&c, "althz HTTP/1.1\r\nConnection: close\r\n\r\n");
     to_see(f, &c, NULL);
@@ -246,7 +255,8 @@ static void images_are_added_later_and_only_by_root(void **state)
     struct fixture *f = *state;
     struct client c = dial(f);
 
-    send_text(&c, "POST /images?source=docker%3A%2F%2Fbusybox%3A1 HTTP/1.1\r\n\r\nGET /healthz HTTP/1.1\r\n\r\n");
+    send_text(&c,
+              "POST /images?source=docker%3A%2F%2Fbusybox%3A1 HTTP/1.1\r\n\r\nGET /healthz HTTP/1.1\r\n\r\n");
     if (geteuid() != 0) {
         to_see(f, &c, "403 Forbidden");
         to_see(f, &c, "only root may change something through this socket");

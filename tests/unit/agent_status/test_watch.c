@@ -25,7 +25,8 @@ static void a_watch_begins_with_all_pods_and_goes_on_with_changes(void **state)
     to_see(f, &c, "\"name\":\"db\"");
     assert_true(status_server_has_watchers(f->server));
     assert_non_null(strstr(c.got.p, "Transfer-Encoding: chunked\r\n"));
-    assert_non_null(strstr(c.got.p, "{\"type\":\"ADDED\",\"object\":{\"apiVersion\":\"v1\",\"kind\":\"Pod\""));
+    assert_non_null(
+        strstr(c.got.p, "{\"type\":\"ADDED\",\"object\":{\"apiVersion\":\"v1\",\"kind\":\"Pod\""));
     assert_null(strstr(c.got.p, "\"namespace\":\"other\""));
 
     forget(&c);
