@@ -100,7 +100,7 @@ deps: ## install what is missing from Debian's packages, saying what and why
 
 run: ## install what is missing, build, make an image, run examples/ (Ctrl-C takes everything down)
 	@tests/tools/deps build run
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory -j$(shell nproc) all
 	@examples/run $(abspath $(B))
 
 format: ## clang-format the sources in place

@@ -63,10 +63,31 @@ int cli_error(struct cli *cli, const char *fmt, ...)
     return EXIT_ERROR;
 }
 
+bool cli_flush(struct cli *cli)
+{
+    errno = 0;
+    if (cli->write_errno == 0 && (fflush(cli->out) != 0 || ferror(cli->out)))
+        cli->write_errno = errno != 0 ? errno : EIO;
+    return cli->write_errno == 0;
+}
+
 bool cli_write(struct cli *cli, const char *data, size_t n)
 {
-    fwrite(data, 1, n, cli->out);
-    return fflush(cli->out) == 0;
+    errno = 0;
+    if (fwrite(data, 1, n, cli->out) < n && cli->write_errno == 0)
+        cli->write_errno = errno != 0 ? errno : EIO;
+    return cli_flush(cli);
+}
+
+void cli_say(struct cli *cli, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    errno = 0;
+    if (vfprintf(cli->out, fmt, ap) < 0 && cli->write_errno == 0)
+        cli->write_errno = errno != 0 ? errno : EIO;
+    va_end(ap);
 }
 
 int cli_print_value(struct cli *cli, const json_t *value, const char *format)
@@ -76,9 +97,9 @@ int cli_print_value(struct cli *cli, const json_t *value, const char *format)
 
     if (text == NULL)
         return cli_error(cli, "out of memory");
-    fputs(text, cli->out);
+    cli_write(cli, text, strlen(text));
     if (!yaml)
-        fputc('\n', cli->out);
+        cli_write(cli, "\n", 1);
     free(text);
     return EXIT_OK;
 }
@@ -129,11 +150,8 @@ int cli_main(int argc, char **argv)
 
     signal(SIGPIPE, SIG_IGN); /* seen as EPIPE below */
     code = cli_run(&cli, argc, argv);
-    errno = 0;
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        if (errno == EPIPE || errno == 0) /* 0: an earlier write saw it */
-            return code;
-        fprintf(stderr, "error: write to standard output: %s\n", strerror(errno));
+    if (!cli_flush(&cli) && cli.write_errno != EPIPE) {
+        fprintf(stderr, "error: write to standard output: %s\n", strerror(cli.write_errno));
         return EXIT_ERROR;
     }
     return code;

@@ -5,26 +5,16 @@
 #include <string.h>
 #include <strings.h>
 
-struct get {
-    struct cli *cli;
-    const struct cli_command *command;
-    const struct cli_flag *flags;
-    const char *namespace_, *format, *selector;
-    bool all, watch, no_headers;
-    char **names;
-    int n_names;
-};
-
 static const char *const manifest_kinds[] = { "manifests", "manifest", NULL };
 static const char *const image_kinds[] = { "images", "image", NULL };
 static const char *const event_kinds[] = { "events", "event", "ev", NULL };
 
-static bool is_format(const struct get *g, const char *format)
+bool get_is_format(const struct get *g, const char *format)
 {
     return g->format != NULL && strcmp(g->format, format) == 0;
 }
 
-static bool is_table(const struct get *g)
+bool get_is_table(const struct get *g)
 {
     return g->format == NULL || strcmp(g->format, "wide") == 0;
 }
@@ -52,7 +42,7 @@ static bool is_kind(const char *word, const char *const *kinds)
     return false;
 }
 
-static int nothing_found(const struct get *g)
+int get_nothing_found(const struct get *g)
 {
     if (g->all)
         fputs("No resources found\n", g->cli->err);
@@ -81,7 +71,7 @@ static void pod_table(const struct get *g, struct cli_table *t)
     headers[n++] = "STATUS";
     headers[n++] = "RESTARTS";
     headers[n++] = "AGE";
-    if (is_format(g, "wide")) {
+    if (get_is_format(g, "wide")) {
         headers[n++] = "IP";
         headers[n++] = "NODE";
         headers[n++] = "NOMINATED NODE";
@@ -126,7 +116,7 @@ static void pod_row(const struct get *g, struct cli_table *t, const json_t *pod)
     cli_table_cell(t, s.status);
     cli_table_cell(t, s.restarts);
     cli_table_cell(t, age);
-    if (is_format(g, "wide")) {
+    if (get_is_format(g, "wide")) {
         readiness_gates(pod, gates);
         cli_table_cell(t, or_none(cli_text(json_array_get(cli_at(pod, "status.podIPs"), 0), "ip")));
         cli_table_cell(t, or_none(cli_text(pod, "spec.nodeName")));
@@ -161,7 +151,7 @@ static int by_namespace_and_name(const void *a, const void *b)
     return order != 0 ? order : strcmp(cli_text(x, "metadata.name"), cli_text(y, "metadata.name"));
 }
 
-static json_t *sorted(const json_t *items, int (*order)(const void *a, const void *b))
+json_t *cli_sorted(const json_t *items, int (*order)(const void *a, const void *b))
 {
     size_t n = json_array_size(items), i;
     mem_auto json_t **v = calloc(n + 1, sizeof(*v));
@@ -215,18 +205,18 @@ static json_t *read_pods(struct get *g, int *ret_code)
         *ret_code = EXIT_ERROR;
         return NULL;
     }
-    return sorted(cli_at(list, "items"), by_namespace_and_name);
+    return cli_sorted(cli_at(list, "items"), by_namespace_and_name);
 }
 
-static int print_objects(const struct get *g, const char *kind, const json_t *items, bool single)
+int get_print_objects(const struct get *g, const char *kind, const json_t *items, bool single)
 {
     json_auto_t *list = NULL;
     const json_t *item;
     size_t i;
 
-    if (is_format(g, "name")) {
+    if (get_is_format(g, "name")) {
         json_array_foreach (items, i, item)
-            fprintf(g->cli->out, "%s/%s\n", kind,
+            cli_say(g->cli, "%s/%s\n", kind,
                     cli_text(item, "metadata.name")[0] != '\0' ? cli_text(item, "metadata.name")
                                                                : cli_text(item, "name"));
         return EXIT_OK;
@@ -255,8 +245,8 @@ static json_t *essence(const struct get *g, const json_t *pod)
     cli_pod_summary(g->cli, pod, &s);
     s.restarts[strcspn(s.restarts, " ")] = '\0';
     return json_sprintf("%s %s %s %s %s", s.ready, s.status, s.restarts,
-                        is_format(g, "wide") ? cli_text(pod, "status.podIP") : "",
-                        is_table(g) ? "" : cli_text(pod, "metadata.resourceVersion"));
+                        get_is_format(g, "wide") ? cli_text(pod, "status.podIP") : "",
+                        get_is_table(g) ? "" : cli_text(pod, "metadata.resourceVersion"));
 }
 
 /* True: it is not what was shown of this pod last. */
@@ -279,13 +269,13 @@ static void show(struct watch *w, json_t *pod)
 {
     json_auto_t *one = json_pack("[O]", pod);
 
-    if (!is_table(w->g)) {
-        print_objects(w->g, "pod", one, true);
+    if (!get_is_table(w->g)) {
+        get_print_objects(w->g, "pod", one, true);
     } else {
         pod_row(w->g, &w->table, pod);
         cli_table_print(&w->table, w->g->cli);
     }
-    w->unread = fflush(w->g->cli->out) != 0;
+    w->unread = !cli_flush(w->g->cli);
 }
 
 static void on_event(struct watch *w, const char *text, size_t n)
@@ -364,7 +354,7 @@ static int get_pods(struct get *g)
         return code;
 
     w.shown = json_object();
-    if (is_table(g)) {
+    if (get_is_table(g)) {
         pod_table(g, &w.table);
         json_array_foreach (pods, i, pod) {
             note(&w, pod, false);
@@ -373,12 +363,12 @@ static int get_pods(struct get *g)
         if (json_array_size(pods) > 0)
             cli_table_print(&w.table, g->cli);
         else if (g->n_names == 0 && !g->watch)
-            code = nothing_found(g);
+            code = get_nothing_found(g);
     } else if (!g->watch && (json_array_size(pods) > 0 || g->n_names == 0)) {
-        code = print_objects(g, "pod", pods, g->n_names == 1);
+        code = get_print_objects(g, "pod", pods, g->n_names == 1);
     }
-    if (fflush(g->cli->out) == 0) {
-        if (is_table(g))
+    if (cli_flush(g->cli)) {
+        if (get_is_table(g))
             cli_warn_manifests(g->cli);
         if (g->watch && code == EXIT_OK)
             code = watch_pods(&w);
@@ -387,139 +377,6 @@ static int get_pods(struct get *g)
     json_decref(w.shown);
     buf_done(&w.line);
     return code;
-}
-
-/* ---- events ---------------------------------------------------------------------------------- */
-
-static const char *event_time(const json_t *event, const char *field)
-{
-    const char *when = cli_text(event, field);
-
-    return when[0] != '\0' ? when : cli_text(event, "eventTime");
-}
-
-static int by_last_time(const void *a, const void *b)
-{
-    return strcmp(event_time(*(json_t *const *)a, "lastTimestamp"),
-                  event_time(*(json_t *const *)b, "lastTimestamp"));
-}
-
-static void event_row(const struct get *g, struct cli_table *t, const json_t *event)
-{
-    char last[CLI_AGE_SIZE], first[CLI_AGE_SIZE], object[400], source[300], count[24];
-    const char *message = cli_text(event, "message"), *host = cli_text(event, "source.host");
-    str_auto trimmed = strndup(message, strlen(message));
-    size_t n;
-
-    cli_age(g->cli, event_time(event, "lastTimestamp"), last);
-    cli_age(g->cli, event_time(event, "firstTimestamp"), first);
-    snprintf(object, sizeof(object), "%s/%s", cli_text(event, "involvedObject.kind"),
-             cli_text(event, "involvedObject.name"));
-    for (char *p = object; *p != '/' && *p != '\0'; p++)
-        *p = *p >= 'A' && *p <= 'Z' ? (char)(*p | 0x20) : *p;
-    snprintf(source, sizeof(source), "%s%s%s", cli_text(event, "source.component"),
-             host[0] != '\0' ? ", " : "", host);
-    snprintf(count, sizeof(count), "%lld", (long long)cli_number(event, "count"));
-    for (n = trimmed != NULL ? strlen(trimmed) : 0; n > 0 && strchr(" \n\t\r", trimmed[n - 1]) != NULL; n--)
-        trimmed[n - 1] = '\0';
-
-    if (g->all)
-        cli_table_cell(t, cli_text(event, "metadata.namespace"));
-    cli_table_cell(t, last);
-    cli_table_cell(t, cli_text(event, "type"));
-    cli_table_cell(t, cli_text(event, "reason"));
-    cli_table_cell(t, object);
-    if (is_format(g, "wide")) {
-        cli_table_cell(t, cli_text(event, "involvedObject.fieldPath"));
-        cli_table_cell(t, source);
-    }
-    cli_table_cell(t, trimmed != NULL ? trimmed : "");
-    if (is_format(g, "wide")) {
-        cli_table_cell(t, first);
-        cli_table_cell(t, count);
-        cli_table_cell(t, cli_text(event, "metadata.name"));
-    }
-}
-
-static void event_table(const struct get *g, struct cli_table *t)
-{
-    static const char *const narrow[] = { "NAMESPACE", "LAST SEEN", "TYPE", "REASON",
-                                          "OBJECT",    "MESSAGE",   NULL };
-    static const char *const wide[] = { "NAMESPACE",  "LAST SEEN", "TYPE",   "REASON",
-                                        "OBJECT",     "SUBOBJECT", "SOURCE", "MESSAGE",
-                                        "FIRST SEEN", "COUNT",     "NAME",   NULL };
-
-    cli_table_init(t, (is_format(g, "wide") ? wide : narrow) + (g->all ? 0 : 1), !g->no_headers);
-}
-
-static int get_events(struct get *g)
-{
-    buf_auto url = BUF_INIT(64 * 1024);
-    json_auto_t *list = NULL, *events = NULL;
-    struct cli_table table;
-    json_t *event;
-    size_t i;
-
-    if (g->n_names > 0 || g->watch)
-        return cli_error(g->cli, g->watch ? "events cannot be watched" : "events are listed, not named");
-    buf_adds(&url, "/api/v1");
-    if (!g->all) {
-        buf_adds(&url, "/namespaces/");
-        cli_add_escaped(&url, g->namespace_);
-    }
-    buf_adds(&url, "/events");
-    list = cli_get(g->cli, url.p, NULL);
-    if (list == NULL)
-        return EXIT_ERROR;
-    events = sorted(cli_at(list, "items"), by_last_time);
-    if (!is_table(g))
-        return print_objects(g, "event", events, false);
-    if (json_array_size(events) == 0)
-        return nothing_found(g);
-    event_table(g, &table);
-    json_array_foreach (events, i, event)
-        event_row(g, &table, event);
-    cli_table_print(&table, g->cli);
-    cli_table_done(&table);
-    return EXIT_OK;
-}
-
-/* ---- manifests ------------------------------------------------------------------------------- */
-
-static int get_manifests(struct get *g)
-{
-    static const char *const headers[] = { "NAME", "STATUS", "OBJECTS", "PROBLEMS", "READ", NULL };
-    json_auto_t *list = cli_get(g->cli, "/manifests", NULL);
-    const json_t *items = cli_at(list, "items"), *m;
-    struct cli_table table;
-    size_t i;
-
-    if (list == NULL)
-        return EXIT_ERROR;
-    if (!is_table(g))
-        return print_objects(g, "manifest", items, false);
-    if (json_array_size(items) == 0) {
-        fputs("No manifests found\n", g->cli->err);
-        return EXIT_OK;
-    }
-    cli_table_init(&table, headers, !g->no_headers);
-    json_array_foreach (items, i, m) {
-        char objects[24], problems[24], age[CLI_AGE_SIZE];
-
-        snprintf(objects, sizeof(objects), "%lld", (long long)cli_number(m, "objects"));
-        snprintf(problems, sizeof(problems), "%zu", json_array_size(cli_at(m, "problems")));
-        cli_age(g->cli, cli_text(m, "read"), age);
-        cli_table_cell(&table, cli_text(m, "name"));
-        cli_table_cell(&table, cli_true(m, "ok") ? "OK" : cli_true(m, "stale") ? "Stale" : "Invalid");
-        cli_table_cell(&table, objects);
-        cli_table_cell(&table, problems);
-        cli_table_cell(&table, age);
-    }
-    cli_table_print(&table, g->cli);
-    cli_table_done(&table);
-    if (fflush(g->cli->out) == 0)
-        cli_warn_manifests(g->cli);
-    return EXIT_OK;
 }
 
 /* ---- the command ----------------------------------------------------------------------------- */

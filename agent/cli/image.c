@@ -30,7 +30,7 @@ static int print_names(struct cli *cli, const json_t *images)
 
     json_array_foreach (images, i, image) {
         json_array_foreach (cli_at(image, "names"), k, name)
-            fprintf(cli->out, "image/%s\n", json_string_value(name));
+            cli_say(cli, "image/%s\n", json_string_value(name));
     }
     return EXIT_OK;
 }
@@ -91,7 +91,7 @@ static int bring(struct cli *cli, const char *source, const char *name)
         code = cli_error(cli, "%s", e.text);
     buf_done(&r.body);
     json_array_foreach (cli_at(answer, "names"), i, one)
-        fprintf(cli->out, "image/%s imported\n", json_string_value(one));
+        cli_say(cli, "image/%s imported\n", json_string_value(one));
     return code;
 }
 
@@ -126,7 +126,7 @@ static int remove_one(struct cli *cli, const char *name)
     else if (r.code != 200)
         code = cli_server_error(cli, &r);
     else
-        fprintf(cli->out, "image \"%s\" deleted\n", name);
+        cli_say(cli, "image \"%s\" deleted\n", name);
     buf_done(&r.body);
     return code;
 }

@@ -16,7 +16,8 @@ struct cli {
     FILE *out, *err;
     const char *socket;
     bool help;
-    int64_t now_ns; /* ages are counted to here; fixed in tests, else 0 */
+    int64_t now_ns;  /* ages are counted to here; fixed in tests, else 0 */
+    int write_errno; /* why standard output cannot be written, 0: it can */
 };
 
 int cli_run(struct cli *cli, int argc, char **argv);
@@ -25,8 +26,11 @@ int cli_run(struct cli *cli, int argc, char **argv);
 int64_t cli_now(const struct cli *cli);
 /* "error: ..." on standard error; returns EXIT_ERROR. */
 int cli_error(struct cli *cli, const char *fmt, ...) PRINTF_LIKE(2, 3);
-/* False: nobody reads our output any more: stop, quietly. */
+/* False: the output cannot be written any more (most often: nobody reads it): stop, cli_main() says why if it
+ * must. */
 bool cli_write(struct cli *cli, const char *data, size_t n);
+bool cli_flush(struct cli *cli);
+void cli_say(struct cli *cli, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* ---- args.c ------------------------------------------------------------------------------------ */
 struct cli_flag {
@@ -123,6 +127,25 @@ bool cli_is_sidecar(const json_t *container);
 /* ---- manifests.c ----------------------------------------------------------------------------------- */
 void cli_warn_manifests(
     struct cli *cli); /* one line a problem on standard error; silent when it cannot be known */
+
+/* ---- get.c, get_tables.c ------------------------------------------------------------------------- */
+struct get {
+    struct cli *cli;
+    const struct cli_command *command;
+    const struct cli_flag *flags;
+    const char *namespace_, *format, *selector;
+    bool all, watch, no_headers;
+    char **names;
+    int n_names;
+};
+
+bool get_is_format(const struct get *g, const char *format);
+bool get_is_table(const struct get *g); /* plain or wide */
+int get_nothing_found(const struct get *g);
+int get_print_objects(const struct get *g, const char *kind, const json_t *items, bool single);
+int get_events(struct get *g);
+int get_manifests(struct get *g);
+json_t *cli_sorted(const json_t *items, int (*order)(const void *a, const void *b)); /* a new array */
 
 /* ---- commands ---------------------------------------------------------------------------------------- */
 int cli_get_command(struct cli *cli, const struct cli_command *command, int argc, char **argv);

@@ -92,7 +92,7 @@ void cli_table_print(struct cli_table *t, struct cli *cli)
     if (t->failed || b.failed)
         cli_error(cli, "out of memory");
     else
-        fwrite(b.p, 1, b.n, cli->out);
+        cli_write(cli, b.p, b.n);
     forget_rows(t);
 }
 

@@ -95,7 +95,7 @@ static void print_problems(struct cli *cli, const struct api_problems *p)
 static void print_ignored(struct cli *cli, const char *name, const struct api_object *o)
 {
     for (size_t i = 0; o->kind == API_KIND_POD && i < o->pod->ignored.n; i++)
-        fprintf(cli->out, "%s: note: Pod %s/%s: %s\n", name, o->pod->meta.namespace, o->pod->meta.name,
+        cli_say(cli, "%s: note: Pod %s/%s: %s\n", name, o->pod->meta.namespace, o->pod->meta.name,
                 o->pod->ignored.v[i]);
 }
 
@@ -124,7 +124,7 @@ static int validate(struct cli *cli, const char *path, struct seen *seen)
     print_problems(cli, &problems);
     ok = problems.n == 0 && problems.dropped == 0;
     if (ok)
-        fprintf(cli->out, "%s: %zu object%s, no problems\n", name, objects.n, objects.n == 1 ? "" : "s");
+        cli_say(cli, "%s: %zu object%s, no problems\n", name, objects.n, objects.n == 1 ? "" : "s");
     for (size_t i = 0; ok && i < objects.n; i++)
         print_ignored(cli, name, &objects.v[i]);
     api_objects_done(&objects);

@@ -34,12 +34,12 @@ int cli_version(struct cli *cli, const struct cli_command *command, int argc, ch
                          "compiler", __VERSION__, "serverVersion", server);
         code = cli_print_value(cli, both, format);
     } else {
-        fputs("Client Version: v" CORACLE_VERSION "\n", cli->out);
+        cli_say(cli, "Client Version: v" CORACLE_VERSION "\n");
         if (server != NULL)
-            fprintf(cli->out, "Server Version: %s\n", cli_text(server, "gitVersion"));
+            cli_say(cli, "Server Version: %s\n", cli_text(server, "gitVersion"));
     }
     if (e.code != ERR_OK) {
-        fflush(cli->out);
+        cli_flush(cli);
         fprintf(cli->err, "%s\n", e.text); /* the client's version was asked for, too: no failure */
     }
     return code;

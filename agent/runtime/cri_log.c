@@ -156,7 +156,7 @@ enum err_code cri_log_tail_offset(int fd, uint64_t lines, uint64_t *ret, struct 
         return e->code;
     while (end > 0) {
         struct cri_log_line line;
-        bool is_line;
+        bool is_line = false;
         uint64_t start;
 
         if (line_start(&w, end - 1, &start, e) != ERR_OK ||

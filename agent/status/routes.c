@@ -38,9 +38,15 @@ static json_t *items_of(json_t *value)
     return items;
 }
 
-static json_t *list_of(struct status_server *s, const char *kind, json_t *items /* stolen */)
+/* `items` is stolen; NULL, like an array that could not be filled: no memory. */
+static json_t *list_of(struct status_server *s, const char *kind, json_t *items, bool complete)
 {
     char version[24];
+
+    if (!complete) {
+        json_decref(items);
+        return NULL;
+    }
 
     snprintf(version, sizeof(version), "%llu", (unsigned long long)s->version);
     return json_pack("{s:s, s:s, s:{s:s}, s:o}", "kind", kind, "apiVersion", "v1", "metadata",
@@ -77,20 +83,19 @@ static json_t *pod_list(struct status_server *s, json_t *pods, const struct sele
 {
     mem_auto json_t **chosen = calloc(json_array_size(pods) + 1, sizeof(*chosen));
     json_t *items = json_array(), *pod;
+    bool complete = chosen != NULL;
     size_t i, n = 0;
 
-    if (chosen == NULL) {
-        json_decref(items);
-        return NULL;
-    }
+    if (chosen == NULL)
+        return list_of(s, "PodList", items, false);
     json_array_foreach (pods, i, pod) {
         if (selection_matches(selection, pod))
             chosen[n++] = pod;
     }
     qsort(chosen, n, sizeof(*chosen), by_namespace_and_name);
-    for (i = 0; i < n; i++)
-        json_array_append_new(items, with_version(s, chosen[i]));
-    return list_of(s, "PodList", items);
+    for (i = 0; i < n && complete; i++)
+        complete = json_array_append_new(items, with_version(s, chosen[i])) == 0;
+    return list_of(s, "PodList", items, complete);
 }
 
 /* One pod of a watch that names it in the path. */
@@ -174,7 +179,7 @@ static void get_events(struct conn *c, const struct status_match *m)
     struct selection selection;
     struct err e = { 0 };
     json_t *events, *event, *chosen;
-    bool watch = false;
+    bool watch = false, complete = true;
     size_t i;
 
     if (status_param_flag(&c->parser.request, "watch", &watch, &e) != ERR_OK ||
@@ -189,10 +194,10 @@ static void get_events(struct conn *c, const struct status_match *m)
     } else {
         chosen = json_array();
         json_array_foreach (events, i, event) {
-            if (selection_matches(&selection, event))
-                json_array_append(chosen, event);
+            if (complete && selection_matches(&selection, event))
+                complete = json_array_append(chosen, event) == 0;
         }
-        conn_json(c, 200, list_of(s, "EventList", chosen));
+        conn_json(c, 200, list_of(s, "EventList", chosen, complete));
     }
     json_decref(events);
     selection_done(&selection);
@@ -273,21 +278,32 @@ static void get_metrics(struct conn *c)
     buf_done(&b);
 }
 
+struct operations {
+    json_t *list;
+    bool complete;
+};
+
 static void add_operation(const struct op *op, void *arg)
 {
+    struct operations *all = arg;
     json_t *one = json_pack("{s:s, s:s, s:I, s:i, s:s*}", "name", op->name, "subject", op->subject, "ageMs",
                             (json_int_t)(clock_mono_ms() - op->started_ms), "state", op->state, "ending",
                             op->why.code != ERR_OK ? op->why.text : NULL);
 
-    json_array_append_new(arg, one);
+    all->complete = json_array_append_new(all->list, one) == 0 && all->complete;
 }
 
 static void get_operations(struct conn *c)
 {
-    json_t *operations = json_array();
+    struct operations all = { json_array(), true };
 
-    op_each(add_operation, operations);
-    conn_json(c, 200, json_pack("{s:o}", "operations", operations));
+    op_each(add_operation, &all);
+    if (!all.complete) {
+        json_decref(all.list);
+        conn_json(c, 500, NULL);
+        return;
+    }
+    conn_json(c, 200, json_pack("{s:o}", "operations", all.list));
 }
 
 /* A list of things that are no Kubernetes objects: {"items": [...]}. */

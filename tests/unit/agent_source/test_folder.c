@@ -267,6 +267,7 @@ static void a_path_that_is_no_folder_is_an_error(void **state)
 
 static void files_act_when_they_are_complete_and_only_when_something_changed(void **state)
 {
+    const char *pod = POD("a", "x:1");
     struct fixture *f = *state;
     char path[200];
     int fd;
@@ -277,10 +278,10 @@ static void files_act_when_they_are_complete_and_only_when_something_changed(voi
 
     at(f, "a.yaml", path);
     fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-    assert_true(write(fd, POD("a", "x:1"), 20) == 20); /* half of it */
+    assert_true(write(fd, pod, 20) == 20); /* half of it */
     quiet(f);
     assert_seen(f, "");
-    assert_true(write(fd, POD("a", "x:1") + 20, strlen(POD("a", "x:1")) - 20) > 0);
+    assert_true(write(fd, pod + 20, strlen(pod) - 20) > 0);
     close(fd);
     to_see(f, "file a.yaml ok 1\n");
     assert_seen(f, "added Pod default/a x:1\nfile a.yaml ok 1\n");
