@@ -45,6 +45,16 @@ static enum err_code pin_one(struct cg_tree *t, const char *name, struct err *e)
     return ERR_OK;
 }
 
+/* No cgroup stands below the v2 root: what its subtree_control says is a left-over, used by nobody. */
+static bool has_no_children(int v2_fd)
+{
+    struct err e = { 0 };
+    str_auto stat = NULL;
+
+    return fs_read_at(v2_fd, "cgroup.stat", FS_SMALL_MAX, &stat, NULL, &e) == ERR_OK &&
+           strncmp(stat, "nr_descendants 0\n", 17) == 0;
+}
+
 /* The kernel takes a controller from v2 children without asking them: so ask here. */
 static enum err_code refuse_if_in_use(int v2_fd, const char *point, const char *name, struct err *e)
 {
@@ -54,7 +64,11 @@ static enum err_code refuse_if_in_use(int v2_fd, const char *point, const char *
         return err_wrap(e, "cgroup %s", point);
     char *saved = NULL;
     for (char *word = strtok_r(used, " \n", &saved); word != NULL; word = strtok_r(NULL, " \n", &saved))
-        if (strcmp(word, name) == 0)
+        if (strcmp(word, name) == 0 && has_no_children(v2_fd)) {
+            char text[CG_NAME_MAX + 2];
+            snprintf(text, sizeof(text), "-%s", name);
+            return fs_write_control(v2_fd, "cgroup.subtree_control", text, e);
+        } else if (strcmp(word, name) == 0)
             return err_set(e, ERR_PRECONDITION,
                            "cgroup v1 and v2 are mixed and controller \"%s\" is used below %s, so OCI "
                            "runtimes refuse to start "

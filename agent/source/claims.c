@@ -130,6 +130,25 @@ static enum err_code put_all(struct claims *c, struct holder *h, const struct ap
     return ERR_OK;
 }
 
+/* Lets go of what `h` holds of `from`, but for what `but` names, too. */
+static void release_all(struct claims *c, struct holder *h, const struct api_objects *from,
+                        const struct api_objects *but, uint64_t seq)
+{
+    c->generation++;
+    for (size_t i = 0; i < but->n; i++) {
+        struct claim *claim = find(c, &but->v[i]);
+
+        if (claim != NULL)
+            claim->generation = c->generation;
+    }
+    for (size_t i = 0; i < from->n; i++) {
+        struct claim *claim = find(c, &from->v[i]);
+
+        if (claim != NULL && claim->owner == h && claim->generation != c->generation)
+            release(c, claim, seq);
+    }
+}
+
 bool claims_adopt(struct claims *c, struct holder *h, struct api_objects *objects, bool take_over,
                   uint64_t seq)
 {
@@ -143,6 +162,7 @@ bool claims_adopt(struct claims *c, struct holder *h, struct api_objects *object
     if (!h->blocked && put_all(c, h, &next, &e) != ERR_OK) {
         api_problems_add(&h->problems, h->name, "%s", e.text);
         h->blocked = true;
+        release_all(c, h, &next, &h->in_force, seq);
     }
     if (h->blocked) {
         api_objects_done(&h->waiting);
@@ -150,12 +170,7 @@ bool claims_adopt(struct claims *c, struct holder *h, struct api_objects *object
         return false;
     }
 
-    for (size_t i = 0; i < h->in_force.n; i++) {
-        struct claim *claim = find(c, &h->in_force.v[i]);
-
-        if (claim != NULL && claim->owner == h && claim->generation != c->generation)
-            release(c, claim, seq);
-    }
+    release_all(c, h, &h->in_force, &next, seq);
     api_objects_done(&h->in_force);
     api_objects_done(&h->waiting);
     h->in_force = next;
@@ -165,12 +180,9 @@ bool claims_adopt(struct claims *c, struct holder *h, struct api_objects *object
 
 void claims_release(struct claims *c, struct holder *h, uint64_t seq)
 {
-    for (size_t i = 0; i < h->in_force.n; i++) {
-        struct claim *claim = find(c, &h->in_force.v[i]);
+    const struct api_objects none = { 0 };
 
-        if (claim != NULL && claim->owner == h)
-            release(c, claim, seq);
-    }
+    release_all(c, h, &h->in_force, &none, seq);
     api_objects_done(&h->in_force);
     api_objects_done(&h->waiting);
     h->in_force = h->waiting = (struct api_objects){ 0 };

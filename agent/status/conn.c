@@ -35,7 +35,10 @@ static void on_closed(uv_handle_t *handle)
         s->n_others--;
     status_parser_done(&c->parser);
     buf_done(&c->in);
-    free(c);
+    if (s->spare == NULL)
+        s->spare = c;
+    else
+        free(c);
     if (s->unaccepted && !s->closing)
         conn_accept(s);
     server_maybe_free(s);
@@ -365,13 +368,24 @@ static void turn_away(struct conn *c, int http_code, const char *message)
     conn_status(c, http_code, status_reason(http_code), NULL, NULL, message);
 }
 
-void conn_accept(struct status_server *s)
+/* Without memory the spare one is used; while even that is in use, clients wait until a connection ends. */
+static struct conn *new_conn(struct status_server *s)
 {
     struct conn *c = calloc(1, sizeof(*c));
 
-    s->unaccepted =
-        c ==
-        NULL; /* libuv holds the client (and all after it) until uv_accept(): tried again in on_closed() */
+    if (c == NULL && s->spare != NULL) {
+        c = s->spare;
+        s->spare = NULL;
+        *c = (struct conn){ 0 };
+    }
+    return c;
+}
+
+void conn_accept(struct status_server *s)
+{
+    struct conn *c = new_conn(s);
+
+    s->unaccepted = c == NULL; /* libuv holds the client (and all after it) until uv_accept() */
     if (c == NULL)
         return;
     c->server = s;

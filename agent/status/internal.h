@@ -90,6 +90,7 @@ struct selection {
         bool differs;
     } fields[SELECT_FIELDS_MAX];
     size_t n_fields;
+    bool failed; /* no memory to match with: what did not match might have */
 };
 enum select_kind { SELECT_PODS, SELECT_EVENTS };
 /* From labelSelector and fieldSelector; ERR_INVALID: does not parse, or a field that cannot be selected by.
@@ -97,7 +98,7 @@ enum select_kind { SELECT_PODS, SELECT_EVENTS };
 enum err_code selection_parse(const struct status_request *r, enum select_kind kind, const char *namespace_,
                               struct selection *ret, struct err *e) MUST_CHECK;
 void selection_done(struct selection *s);
-bool selection_matches(const struct selection *s, const json_t *object);
+bool selection_matches(struct selection *s, const json_t *object); /* check s->failed after the last one */
 
 /* ---- watch.c ------------------------------------------------------------------------------------ */
 void watch_begin(struct conn *c, struct selection *selection /* moved */, json_t *pods /* array, borrowed */);
@@ -129,6 +130,7 @@ struct status_server {
     gid_t gid;
     LIST_HEAD(, conn) conns;
     size_t n_conns, n_others;
+    struct conn *spare; /* for when there is no memory for another: the socket must not stop for good */
     LIST_HEAD(, watcher) watchers;
     LIST_HEAD(, log_stream) logs;
     size_t n_logs;   /* their work may outlive connections */

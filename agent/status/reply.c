@@ -74,14 +74,17 @@ int status_http_code(enum err_code code)
     return 500;
 }
 
-json_t *status_object(int http_code, const char *reason, const char *kind, const char *name,
-                      const char *message)
+json_t *status_object(int http_code, const char *reason, const char *kind, const char *name, const char *message)
 {
-    json_t *details = NULL;
+    json_t *o = json_pack("{s:s, s:s, s:{}, s:s, s:s}", "kind", "Status", "apiVersion", "v1", "metadata", "status",
+                          http_code < 400 ? "Success" : "Failure", "message", message);
 
-    if (name != NULL)
-        details = json_pack("{s:s, s:s}", "name", name, "kind", kind);
-    return json_pack("{s:s, s:s, s:{}, s:s, s:s*, s:s*, s:o*, s:i}", "kind", "Status", "apiVersion", "v1",
-                     "metadata", "status", http_code < 400 ? "Success" : "Failure", "message", message,
-                     "reason", reason[0] != '\0' ? reason : NULL, "details", details, "code", http_code);
+    if (o == NULL || (reason[0] != '\0' && json_object_set_new(o, "reason", json_string(reason)) < 0) ||
+        (name != NULL &&
+         json_object_set_new(o, "details", json_pack("{s:s, s:s}", "name", name, "kind", kind)) < 0) ||
+        json_object_set_new(o, "code", json_integer(http_code)) < 0) {
+        json_decref(o);
+        return NULL;
+    }
+    return o;
 }

@@ -4,7 +4,6 @@
 #include "base/parse.h"
 #include "base/scope.h"
 
-#include <jansson.h>
 #include <string.h>
 #include <strings.h>
 
@@ -38,7 +37,9 @@ static int on_url(llhttp_t *l, const char *at, size_t n)
     struct status_parser *p = l->data;
 
     buf_add(&p->url, at, n);
-    return p->url.failed ? fail(p, 414, "the URL is too long") : count_head(p, n);
+    if (p->url.failed)
+        return n > STATUS_URL_MAX - p->url.n ? fail(p, 414, "the URL is too long") : fail(p, 503, "out of memory");
+    return count_head(p, n);
 }
 
 static int on_header(llhttp_t *l, const char *at, size_t n)
@@ -113,10 +114,31 @@ static int hex(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
+/* Every text may come back in an answer, and JSON takes nothing but UTF-8. */
+static bool is_utf8(const char *s)
+{
+    while (*s != '\0') {
+        unsigned char c = (unsigned char)*s++;
+        unsigned n = c < 0x80 ? 0 : (c >> 5) == 6 ? 1 : (c >> 4) == 14 ? 2 : (c >> 3) == 30 ? 3 : 4;
+        static const uint32_t least[] = { 0, 0x80, 0x800, 0x10000 };
+        uint32_t v = n == 0 ? c : c & (0x3fu >> n);
+
+        if (n == 4)
+            return false;
+        for (unsigned i = 0; i < n; i++, s++) {
+            if (((unsigned char)*s & 0xc0) != 0x80)
+                return false;
+            v = v << 6 | ((unsigned char)*s & 0x3f);
+        }
+        if (v < least[n] || v > 0x10ffff || (v >= 0xd800 && v < 0xe000))
+            return false;
+    }
+    return true;
+}
+
 /* In place; false: a bad escape, a zero byte, or no UTF-8. */
 static bool decode(char *s, bool plus_is_blank)
 {
-    json_t *valid;
     char *w = s;
 
     for (char *r = s; *r != '\0'; r++) {
@@ -130,9 +152,7 @@ static bool decode(char *s, bool plus_is_blank)
         }
     }
     *w = '\0';
-    valid = json_string(s); /* has the check; every text may come back in an answer */
-    json_decref(valid);
-    return valid != NULL;
+    return is_utf8(s);
 }
 
 static bool split_path(struct status_request *r, char *path)

@@ -79,11 +79,11 @@ static int by_namespace_and_name(const void *a, const void *b)
 }
 
 /* The matching ones in the order of an apiserver's list, as a new list; NULL: no memory. */
-static json_t *pod_list(struct status_server *s, json_t *pods, const struct selection *selection)
+static json_t *pod_list(struct status_server *s, json_t *pods, struct selection *selection)
 {
     mem_auto json_t **chosen = calloc(json_array_size(pods) + 1, sizeof(*chosen));
     json_t *items = json_array(), *pod;
-    bool complete = chosen != NULL;
+    bool complete;
     size_t i, n = 0;
 
     if (chosen == NULL)
@@ -93,6 +93,7 @@ static json_t *pod_list(struct status_server *s, json_t *pods, const struct sele
             chosen[n++] = pod;
     }
     qsort(chosen, n, sizeof(*chosen), by_namespace_and_name);
+    complete = !selection->failed;
     for (i = 0; i < n && complete; i++)
         complete = json_array_append_new(items, with_version(s, chosen[i])) == 0;
     return list_of(s, "PodList", items, complete);
@@ -197,7 +198,7 @@ static void get_events(struct conn *c, const struct status_match *m)
             if (complete && selection_matches(&selection, event))
                 complete = json_array_append(chosen, event) == 0;
         }
-        conn_json(c, 200, list_of(s, "EventList", chosen, complete));
+        conn_json(c, 200, list_of(s, "EventList", chosen, complete && !selection.failed));
     }
     json_decref(events);
     selection_done(&selection);

@@ -52,7 +52,8 @@ static enum err_code parse_field(struct selection *s, char *term, enum select_ki
     s->fields[s->n_fields].path = strdup(term);
     s->fields[s->n_fields].value = strdup(value);
     s->fields[s->n_fields].differs = differs;
-    if (s->fields[s->n_fields].path == NULL || s->fields[s->n_fields++].value == NULL)
+    s->n_fields++;
+    if (s->fields[s->n_fields - 1].path == NULL || s->fields[s->n_fields - 1].value == NULL)
         return err_nomem(e);
     return ERR_OK;
 }
@@ -123,7 +124,7 @@ static int by_key(const void *a, const void *b)
     return strcmp(((const struct api_kv *)a)->key, ((const struct api_kv *)b)->key);
 }
 
-static bool labels_match(const struct api_selector *selector, json_t *labels)
+static bool labels_match(struct selection *s, json_t *labels)
 {
     struct api_kvs kvs = { 0 };
     const char *key;
@@ -131,8 +132,10 @@ static bool labels_match(const struct api_selector *selector, json_t *labels)
     bool matches;
 
     kvs.v = calloc(json_object_size(labels) + 1, sizeof(*kvs.v));
-    if (kvs.v == NULL)
+    if (kvs.v == NULL) {
+        s->failed = true;
         return false;
+    }
     json_object_foreach (labels, key, value) {
         if (!json_is_string(value))
             continue;
@@ -140,12 +143,12 @@ static bool labels_match(const struct api_selector *selector, json_t *labels)
         kvs.v[kvs.n++].value = (char *)(uintptr_t)json_string_value(value);
     }
     qsort(kvs.v, kvs.n, sizeof(*kvs.v), by_key);
-    matches = api_selector_matches(selector, &kvs);
+    matches = api_selector_matches(s->labels, &kvs);
     free(kvs.v);
     return matches;
 }
 
-bool selection_matches(const struct selection *s, const json_t *object)
+bool selection_matches(struct selection *s, const json_t *object)
 {
     const json_t *meta = json_object_get(object, "metadata");
     const char *namespace_ = json_str(meta, "namespace");
@@ -155,5 +158,5 @@ bool selection_matches(const struct selection *s, const json_t *object)
     for (size_t i = 0; i < s->n_fields; i++)
         if ((strcmp(field_of(object, s->fields[i].path), s->fields[i].value) == 0) == s->fields[i].differs)
             return false;
-    return s->labels == NULL || labels_match(s->labels, json_object_get(meta, "labels"));
+    return s->labels == NULL || labels_match(s, json_object_get(meta, "labels"));
 }

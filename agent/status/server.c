@@ -165,6 +165,7 @@ void server_maybe_free(struct status_server *s)
         HASH_DEL(s->versions, v);
         free(v);
     }
+    free(s->spare);
     free(s->path);
     free(s);
 }
@@ -186,7 +187,9 @@ enum err_code status_server_open(struct status_server **ret, const struct status
     struct status_server *s = calloc(1, sizeof(*s));
     int fd;
 
-    if (s == NULL || (s->path = strdup(o->path)) == NULL) {
+    if (s == NULL || (s->path = strdup(o->path)) == NULL ||
+        (s->spare = calloc(1, sizeof(*s->spare))) == NULL) {
+        free(s != NULL ? s->path : NULL);
         free(s);
         return err_nomem(e);
     }
@@ -201,6 +204,7 @@ enum err_code status_server_open(struct status_server **ret, const struct status
     s->has_group = o->group != NULL;
     if ((s->has_group && find_group(o->group, &s->gid, e) != ERR_OK) || check_place(s->path, e) != ERR_OK ||
         bind_socket(s, &fd, e) != ERR_OK) {
+        free(s->spare);
         free(s->path);
         free(s);
         return e->code == ERR_EXISTS ? e->code : err_wrap(e, "status socket %s", o->path);

@@ -36,14 +36,26 @@ static void key_of(const json_t *pod, char ret[KEY_SIZE])
 
 /* ---- versions -------------------------------------------------------------------------------- */
 
+/* json_copy() leaves out what it has no memory for. */
+static json_t *copy_of(json_t *object)
+{
+    json_t *copy = json_copy(object);
+
+    if (copy != NULL && json_object_size(copy) != json_object_size(object)) {
+        json_decref(copy);
+        copy = NULL;
+    }
+    return copy;
+}
+
 /* A copy that shares all but what differs. */
 static json_t *set_version(json_t *pod, uint64_t version)
 {
-    json_t *copy = json_copy(pod), *meta = json_copy(json_object_get(pod, "metadata"));
+    json_t *copy = copy_of(pod), *meta = copy_of(json_object_get(pod, "metadata"));
     char text[24];
 
     snprintf(text, sizeof(text), "%llu", (unsigned long long)version);
-    if (meta == NULL || json_object_set_new(meta, "resourceVersion", json_string(text)) < 0 ||
+    if (copy == NULL || meta == NULL || json_object_set_new(meta, "resourceVersion", json_string(text)) < 0 ||
         json_object_set(copy, "metadata", meta) < 0) {
         json_decref(copy);
         copy = NULL;
@@ -167,13 +179,13 @@ void watch_begin(struct conn *c, struct selection *selection, json_t *pods)
 
         if (c->state == CONN_CLOSING)
             return;
-        if (!selection_matches(&w->selection, pod))
+        if (!selection_matches(&w->selection, pod) && !w->selection.failed)
             continue;
         key_of(pod, key);
         object = with_version(c->server, pod);
         text = object != NULL ? json_text(object) : NULL;
         json_decref(object);
-        if (text == NULL || !learn(w, key))
+        if (text == NULL || w->selection.failed || !learn(w, key))
             conn_close(c);
         else
             send_event(w, "ADDED", text, strlen(text));
@@ -189,6 +201,10 @@ static void tell(struct watcher *w, bool deleted, const char *key, const json_t 
     bool matches = !deleted && selection_matches(&w->selection, pod);
     struct known *known;
 
+    if (w->selection.failed) {
+        conn_close(w->conn); /* better it begins anew than it misses a change */
+        return;
+    }
     HASH_FIND_STR(w->known, key, known);
     if (matches && known != NULL) {
         send_event(w, "MODIFIED", text, n);

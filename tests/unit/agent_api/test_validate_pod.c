@@ -253,14 +253,14 @@ static void what_is_not_acted_on_yet_is_listed(void **state)
 
     (void)state;
     decode_pod(
-        &d, "stdin: true\nstdinOnce: true\nrestartPolicy: Never",
+        &d, "restartPolicy: Never",
         "activeDeadlineSeconds: 60\nimagePullSecrets: [{name: a}]\nreadinessGates: [{conditionType: a/b}]\n"
         "securityContext: {seLinuxOptions: {level: s0}, appArmorProfile: {type: RuntimeDefault}}");
-    assert_int_equal(the_pod(&d)->ignored.n, 8);
+    assert_int_equal(the_pod(&d)->ignored.n, 6);
     assert_string_equal(the_pod(&d)->ignored.v[0],
                         "spec.containers[0].restartPolicy: the pod's restartPolicy holds for "
                         "all its containers yet");
-    assert_string_equal(the_pod(&d)->ignored.v[3],
+    assert_string_equal(the_pod(&d)->ignored.v[1],
                         "spec.activeDeadlineSeconds: the deadline is not acted on yet");
     assert_int_equal(the_pod(&d)->spec.active_deadline_seconds, 60);
     decoded_done(&d);

@@ -466,8 +466,10 @@ static void a_file_that_becomes_readable_counts(void **state)
     struct fixture *f = *state;
     char path[200];
 
-    if (geteuid() == 0)
-        skip(); /* root reads everything */
+    if (geteuid() == 0) {
+        print_message("skipped: root reads everything\n");
+        skip();
+    }
     write_file(f, "a.yaml", POD("a", "x:1"));
     at(f, "a.yaml", path);
     chmod(path, 0);
@@ -675,8 +677,10 @@ static void an_unmounted_disk_ends_no_pod(void **state)
 {
     struct fixture *f = *state;
 
-    if (mount("test-folder", f->dir, "tmpfs", 0, NULL) < 0)
-        skip(); /* needs root */
+    if (mount("test-folder", f->dir, "tmpfs", 0, NULL) < 0) {
+        print_message("skipped: needs root\n");
+        skip();
+    }
     write_file(f, "a.yaml", POD("a", "x:1"));
     start(f);
     to_see(f, "added Pod default/a x:1\n");
