@@ -103,23 +103,28 @@ static enum err_code check_resources(const struct pod *p, char reason[64], struc
 
 /* ---- node selector, name, ports ------------------------------------------------------------------------ */
 
-static const char *node_label(const struct node *n, const char *key)
+/* The labels that a kubelet gives its node by itself. */
+static bool fits_node(const struct node *n, const struct api_pod_spec *s)
 {
     static const struct {
         const char *machine, *arch;
-    } archs[] = { { "x86_64", "amd64" }, { "aarch64", "arm64" }, { "armv7l", "arm" }, { "ppc64le", "ppc64le" },
-                  { "riscv64", "riscv64" }, { "s390x", "s390x" } };
+    } archs[] = { { "x86_64", "amd64" }, { "aarch64", "arm64" }, { "armv7l", "arm" },
+                  { "ppc64le", "ppc64le" }, { "riscv64", "riscv64" }, { "s390x", "s390x" } };
     struct utsname u;
+    const char *arch = "";
+    struct api_kv labels[5];
 
-    if (strcmp(key, "kubernetes.io/hostname") == 0)
-        return n->o.node_name;
-    if (strcmp(key, "kubernetes.io/os") == 0 || strcmp(key, "beta.kubernetes.io/os") == 0)
-        return "linux";
-    if ((strcmp(key, "kubernetes.io/arch") == 0 || strcmp(key, "beta.kubernetes.io/arch") == 0) && uname(&u) == 0)
+    if (uname(&u) == 0)
         for (size_t i = 0; i < ARRAY_LEN(archs); i++)
             if (strcmp(archs[i].machine, u.machine) == 0)
-                return archs[i].arch;
-    return NULL;
+                arch = archs[i].arch;
+    /* Sorted by key, as api_kvs must be; the values are only read. */
+    labels[0] = (struct api_kv){ (char *)"beta.kubernetes.io/arch", (char *)arch };
+    labels[1] = (struct api_kv){ (char *)"beta.kubernetes.io/os", (char *)"linux" };
+    labels[2] = (struct api_kv){ (char *)"kubernetes.io/arch", (char *)arch };
+    labels[3] = (struct api_kv){ (char *)"kubernetes.io/hostname", (char *)n->o.node_name };
+    labels[4] = (struct api_kv){ (char *)"kubernetes.io/os", (char *)"linux" };
+    return api_pod_fits_node(s, n->o.node_name, &(struct api_kvs){ labels, ARRAY_LEN(labels) });
 }
 
 static bool same_address(const char *a, const char *b)
@@ -156,10 +161,9 @@ enum err_code admit_pod(struct pod *p, char reason[64], struct err *e)
 
     if (check_sysctls(p, reason, e) != ERR_OK || check_resources(p, reason, e) != ERR_OK)
         return e->code;
-    for (size_t i = 0; i < s->node_selector.n; i++)
-        if (!str_eq(node_label(n, s->node_selector.v[i].key), s->node_selector.v[i].value))
-            return refuse(reason, "NodeAffinity", e,
-                          "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector");
+    if (!fits_node(n, s))
+        return refuse(reason, "NodeAffinity", e,
+                      "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector");
     if (s->node_name != NULL && s->node_name[0] != '\0' && strcmp(s->node_name, n->o.node_name) != 0)
         return refuse(reason, "NodeName", e, "Predicate NodeName failed: node(s) didn't match the requested node name");
     HASH_ITER(hh, n->pods, o, tmp) {

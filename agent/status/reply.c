@@ -1,5 +1,7 @@
 #include "agent/status/internal.h"
 
+#include "base/json.h"
+
 static const struct {
     int code;
     const char *phrase, *reason;
@@ -74,12 +76,15 @@ int status_http_code(enum err_code code)
     return 500;
 }
 
-json_t *status_object(int http_code, const char *reason, const char *kind, const char *name, const char *message)
+json_t *status_object(int http_code, const char *reason, const char *kind, const char *name,
+                      const char *message)
 {
-    json_t *o = json_pack("{s:s, s:s, s:{}, s:s, s:s}", "kind", "Status", "apiVersion", "v1", "metadata", "status",
-                          http_code < 400 ? "Success" : "Failure", "message", message);
+    json_t *o = json_pack("{s:s, s:s, s:{}, s:s}", "kind", "Status", "apiVersion", "v1", "metadata", "status",
+                          http_code < 400 ? "Success" : "Failure");
 
-    if (o == NULL || (reason[0] != '\0' && json_object_set_new(o, "reason", json_string(reason)) < 0) ||
+    /* A message may hold the name of a file, which need not be UTF-8. */
+    if (o == NULL || !json_put_str(o, "message", message) ||
+        (reason[0] != '\0' && json_object_set_new(o, "reason", json_string(reason)) < 0) ||
         (name != NULL &&
          json_object_set_new(o, "details", json_pack("{s:s, s:s}", "name", name, "kind", kind)) < 0) ||
         json_object_set_new(o, "code", json_integer(http_code)) < 0) {

@@ -38,7 +38,8 @@ static int on_url(llhttp_t *l, const char *at, size_t n)
 
     buf_add(&p->url, at, n);
     if (p->url.failed)
-        return n > STATUS_URL_MAX - p->url.n ? fail(p, 414, "the URL is too long") : fail(p, 503, "out of memory");
+        return n > STATUS_URL_MAX - p->url.n ? fail(p, 414, "the URL is too long")
+                                             : fail(p, 503, "out of memory");
     return count_head(p, n);
 }
 

@@ -10,6 +10,11 @@
  * next try GET  /manifests                   the files of the manifest folder and their problems GET  /images
  * POST /images?source=&name=     DELETE /images?name= GET  /debug/operations
  *
+ * Lists are Kubernetes lists (PodList, EventList); manifests and images come as {"items": [...]}; ?pretty=1
+ * indents any JSON.  A list is sorted by namespace and name.  A watch begins with everything that matches as
+ * ADDED.  resourceVersions are the server's own and only grow, also from one run to the next.  The log of a
+ * container follows rotation and ends with the container.
+ *
  * Peer credentials: everything that changes something is for uid 0 only; root and members of the socket's
  * group (or the uid of the daemon) may read.  Errors are Kubernetes Status objects.  Bounded: connections,
  * request head and body, one request's time, a slow reader's backlog (a watch or log follower that falls
@@ -58,9 +63,16 @@ struct status_options {
     const struct status_provider *provider;
 };
 
+/*
+ * Ignores SIGPIPE if nobody has decided about it yet.
+ * ERR_EXISTS: "another coracle is running on <path>".  ERR_PRECONDITION: no socket is in its place.
+ * ERR_NOT_FOUND: no such group.
+ */
 enum err_code status_server_open(struct status_server **ret, const struct status_options *o,
                                  struct err *e) MUST_CHECK;
-void status_server_close(struct status_server *s); /* closes the connections, removes the socket */
+/* Closes the connections, removes the socket; the loop must run until its handles are closed.  Replies that
+ * are still owed are due. */
+void status_server_close(struct status_server *s);
 
 /* The provider says: this pod changed (type "ADDED", "MODIFIED", "DELETED"); watchers whose selector matches
  * get it. Borrowed. */

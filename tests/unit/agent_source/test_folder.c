@@ -410,6 +410,36 @@ static void many_files_at_once_are_quick(void **state)
     }
 }
 
+static void a_huge_file_does_not_hold_up_the_loop(void **state)
+{
+    struct buf big = BUF_INIT(API_FILE_MAX);
+    uint64_t last, longest = 0, until;
+    struct fixture *f = *state;
+
+    start(f);
+    to_see(f, "first set\n");
+    while (big.n < API_FILE_MAX - 200) /* nonsense, but half a million values of it */
+        buf_addf(&big, "- {a: [1, 2, 3, yes, no, 0x10, 1e3], b: 'text %zu', c: {d: ~}}\n", big.n);
+    write_file(f, "big.yaml", big.p);
+    write_file(f, "small.yaml", POD("a", "x:1"));
+    last = clock_mono_ms();
+    until = last + DEADLINE_MS;
+    while ((strstr(f->seen.p, "file big.yaml") == NULL || strstr(f->seen.p, "added Pod") == NULL) &&
+           last < until) {
+        uint64_t now;
+
+        turn(f, 5);
+        now = clock_mono_ms();
+        longest = now - last > longest ? now - last : longest;
+        last = now;
+    }
+    to_see(f, "file big.yaml bad 0 [big.yaml:");
+    to_see(f, "added Pod default/a x:1\n");
+    print_message("longest turn of the loop: %u ms\n", (unsigned)longest);
+    assert_true(longest < 1000);
+    buf_done(&big);
+}
+
 /* ---- what is no manifest --------------------------------------------------------------------- */
 
 static void what_is_no_file_is_refused_and_never_opened(void **state)
@@ -764,6 +794,7 @@ int main(void)
         T(an_emptied_file_takes_nothing_away_but_a_removed_document_does),
         T(a_rename_and_an_editors_way_to_save_disturb_nobody),
         T(many_files_at_once_are_quick),
+        T(a_huge_file_does_not_hold_up_the_loop),
         T(what_is_no_file_is_refused_and_never_opened),
         T(a_file_that_is_too_long_is_refused_with_its_size),
         T(a_file_that_becomes_readable_counts),

@@ -19,8 +19,10 @@
 
 static void need_nomem(void)
 {
-    if (!NOMEM_USABLE)
-        skip(); /* the sanitizer's malloc cannot be replaced */
+    if (!NOMEM_USABLE) {
+        print_message("skipped: the sanitizer's malloc cannot be replaced\n");
+        skip();
+    }
 }
 
 static struct api_objects decode(const char *yaml)

@@ -1,4 +1,5 @@
-/* Every allocation of the server can fail: the client gets its answer, a 500, or a closed connection; nothing leaks. */
+/* Every allocation of the server can fail: the client gets its answer, a 500, or a closed connection; nothing
+ * leaks. */
 #include "harness.h"
 
 #include "agent/status/internal.h"
@@ -43,8 +44,8 @@ static void answer_or_fail(struct fixture *f, const char *url, const char *want)
     NOMEM_EACH(ok, {
         exchange(f, request, text, sizeof(text));
         ok = strstr(text, want) != NULL;
-        if (!ok && text[0] != '\0' && strstr(text, " 500 ") == NULL && strstr(text, " 503 ") == NULL && strstr(text, " 507 ") == NULL &&
-            strstr(text, "chunked") == NULL) {
+        if (!ok && text[0] != '\0' && strstr(text, " 500 ") == NULL && strstr(text, " 503 ") == NULL &&
+            strstr(text, " 507 ") == NULL && strstr(text, "chunked") == NULL) {
             print_error("%s: %s\n", url, text);
             abort();
         }
@@ -54,17 +55,25 @@ static void answer_or_fail(struct fixture *f, const char *url, const char *want)
     });
 }
 
+static void need_nomem(void)
+{
+    if (!NOMEM_USABLE) {
+        print_message("skipped: the sanitizer's malloc cannot be replaced\n");
+        skip();
+    }
+}
+
 static void requests_are_answered_completely_or_with_an_error(void **state)
 {
     struct fixture *f = *state;
 
-    if (!NOMEM_USABLE)
-        skip(); /* the sanitizer's malloc cannot be replaced */
+    need_nomem();
     answer_or_fail(f, "/healthz", "\r\n\r\nok");
     answer_or_fail(f, "/version", "gitVersion");
     answer_or_fail(f, "/metrics", "fake_metric 1\n");
-    answer_or_fail(f, "/api/v1/namespaces/default/pods?labelSelector=app%3Dweb&fieldSelector=metadata.name%3Dweb",
-                   "\"name\":\"web\"");
+    answer_or_fail(
+        f, "/api/v1/namespaces/default/pods?labelSelector=app%3Dweb&fieldSelector=metadata.name%3Dweb",
+        "\"name\":\"web\"");
     answer_or_fail(f, "/api/v1/namespaces/default/pods/absent", "pods \\\"absent\\\" not found");
     answer_or_fail(f, "/debug/operations", "{\"operations\":[]}");
     answer_or_fail(f, "/nothing", "could not find");
@@ -74,8 +83,7 @@ static void a_watch_begins_completely_or_ends(void **state)
 {
     struct fixture *f = *state;
 
-    if (!NOMEM_USABLE)
-        skip();
+    need_nomem();
     answer_or_fail(f, "/api/v1/namespaces/other/pods?watch=1", "{\"type\":\"ADDED\"");
 }
 

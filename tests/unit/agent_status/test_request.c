@@ -125,7 +125,8 @@ static void what_is_no_request_is_refused(void **state)
 static void a_url_that_cannot_be_decoded_is_refused(void **state)
 {
     static const char *const bad[] = { "/a%2",     "/a%zz",   "/a%00b",         "/a?x=%00",
-                                       "/a?x=%ff", "/%c0%80", "/%ed%a0%80", "/%f4%90%80%80", "/%e2%82", "nothing", "http://hostonly" };
+                                       "/a?x=%ff", "/%c0%80", "/%ed%a0%80",     "/%f4%90%80%80",
+                                       "/%e2%82",  "nothing", "http://hostonly" };
     struct fixture *f = *state;
 
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {

@@ -2,7 +2,9 @@
 
 #include "agent/status/internal.h"
 
+#include <grp.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 static void the_socket_has_its_mode_and_goes_with_the_server(void **state)
 {
@@ -64,6 +66,70 @@ static void what_is_no_socket_is_not_replaced_and_a_long_path_is_refused(void **
     e = (struct err){ 0 };
     assert_int_equal(open_server(f, &second, &e), ERR_INVALID);
     assert_non_null(strstr(e.text, "its path is longer than 103 bytes"));
+}
+
+/* As another user, from a child: 200, 403, ... or 0 when the socket cannot be reached. */
+static int ask_as(struct fixture *f, uid_t uid, gid_t supplementary, const char *line)
+{
+    int ends[2], code = -1;
+    pid_t child;
+
+    assert_int_equal(pipe2(ends, O_CLOEXEC), 0);
+    child = fork();
+    if (child == 0) {
+        struct sockaddr_un address = { .sun_family = AF_UNIX };
+        int fd = socket(AF_UNIX, SOCK_STREAM, 0), got = 0;
+        char text[400];
+
+        strcpy(address.sun_path, f->path);
+        snprintf(text, sizeof(text), "%s HTTP/1.1\r\n\r\n", line);
+        if (setgroups(1, &supplementary) == 0 && setresgid(uid, uid, uid) == 0 &&
+            setresuid(uid, uid, uid) == 0 && connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 &&
+            write(fd, text, strlen(text)) > 0 && read(fd, text, sizeof(text)) > 12)
+            got = atoi(text + strlen("HTTP/1.1 "));
+        _exit(write(ends[1], &got, sizeof(got)) != sizeof(got));
+    }
+    close(ends[1]);
+    for (uint64_t until = clock_mono_ms() + DEADLINE_MS; code < 0 && clock_mono_ms() < until;) {
+        struct pollfd fd = { ends[0], POLLIN, 0 };
+
+        uv_run(&f->loop, UV_RUN_NOWAIT);
+        if (poll(&fd, 1, 5) == 1 && read(ends[0], &code, sizeof(code)) != sizeof(code))
+            code = -2;
+    }
+    close(ends[0]);
+    waitpid(child, NULL, 0);
+    return code;
+}
+
+static void the_rights_hold_for_real_peers(void **state)
+{
+    struct status_options o = { .loop = NULL, .group = "4242" };
+    struct fixture *f = *state;
+    struct err e = { 0 };
+    struct stat st;
+
+    if (geteuid() != 0) {
+        print_message("skipped: needs other users, so root\n");
+        skip();
+    }
+    status_server_close(f->server);
+    o.loop = &f->loop;
+    o.path = f->path;
+    o.provider = &f->provider;
+    assert_int_equal(status_server_open(&f->server, &o, &e), ERR_OK);
+    assert_int_equal(stat(f->path, &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0660);
+    assert_int_equal(st.st_gid, 4242);
+    chmod(f->dir, 0755);
+
+    assert_int_equal(ask_as(f, 0, 0, "GET /healthz"), 200);
+    assert_int_equal(ask_as(f, 0, 0, "DELETE /images?name=x"), 200);
+    assert_int_equal(ask_as(f, 65534, 4242, "GET /healthz"), 200);
+    assert_int_equal(ask_as(f, 65534, 4242, "DELETE /images?name=x"), 403);
+    assert_int_equal(ask_as(f, 65534, 65534, "GET /healthz"), 0); /* the mode keeps it out */
+    chmod(f->path, 0666);
+    assert_int_equal(ask_as(f, 65534, 65534, "GET /healthz"), 403); /* and so do we */
 }
 
 static void a_group_that_does_not_exist_is_an_error(void **state)
@@ -289,8 +355,10 @@ static void an_answer_for_a_client_that_left_is_dropped(void **state)
     struct err e = { 0 };
     struct client c;
 
-    if (geteuid() != 0)
+    if (geteuid() != 0) {
+        print_message("skipped: only root may bring images\n");
         skip();
+    }
     err_set(&e, ERR_DEADLINE, "pull image: too slow");
     c = dial(f);
     send_text(&c, "POST /images?source=x&name=y HTTP/1.1\r\n\r\n");
@@ -393,6 +461,7 @@ int main(void)
         T(a_socket_that_a_dead_daemon_left_is_replaced),
         T(what_is_no_socket_is_not_replaced_and_a_long_path_is_refused),
         T(a_group_that_does_not_exist_is_an_error),
+        T(the_rights_hold_for_real_peers),
         cmocka_unit_test(root_may_all_the_group_may_read_others_nothing),
         T(simple_paths_answer),
         T(pods_are_listed_and_selected),
