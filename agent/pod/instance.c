@@ -1,6 +1,6 @@
 /* How a container's run ends: noticing, stopping, the termination message, removing what is left. */
 #include "agent/pod/pod.h"
-#include "agent/runtime/cri_log.h"
+#include "agent/status/cri_log.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"

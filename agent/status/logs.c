@@ -6,7 +6,7 @@
  */
 #include "agent/status/internal.h"
 
-#include "agent/runtime/cri_log.h"
+#include "agent/status/cri_log.h"
 #include "base/log.h"
 #include "base/work.h"
 

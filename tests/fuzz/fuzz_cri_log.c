@@ -1,5 +1,5 @@
 /* A container's log: its lines, the reader in pieces of any size, and the tail that is read backwards. */
-#include "agent/runtime/cri_log.h"
+#include "agent/status/cri_log.h"
 
 #include <assert.h>
 #include <stdlib.h>

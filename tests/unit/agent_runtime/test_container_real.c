@@ -4,7 +4,7 @@
  * again.
  */
 #include "agent/runtime/container.h"
-#include "agent/runtime/cri_log.h"
+#include "agent/status/cri_log.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"

@@ -1,4 +1,4 @@
-#include "agent/runtime/cri_log.h"
+#include "agent/status/cri_log.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

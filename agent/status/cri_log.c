@@ -1,4 +1,4 @@
-#include "agent/runtime/cri_log.h"
+#include "agent/status/cri_log.h"
 
 #include "base/clock.h"
 #include "base/scope.h"

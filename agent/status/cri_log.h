@@ -3,8 +3,8 @@
  * part of a longer line.  Bytes in, lines out; no I/O but cri_log_tail().  Hostile: the container decides
  * what stands in it.
  */
-#ifndef AGENT_RUNTIME_CRI_LOG_H
-#define AGENT_RUNTIME_CRI_LOG_H
+#ifndef AGENT_STATUS_CRI_LOG_H
+#define AGENT_STATUS_CRI_LOG_H
 #include "base/buf.h"
 
 #include <stdbool.h>
