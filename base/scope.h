@@ -52,8 +52,9 @@ static inline int take_fd(int *fd)
 /* Moves a pointer out of a scoped variable: the variable becomes NULL. */
 #define take_ptr(p)                                                                                          \
     ({                                                                                                       \
-        __typeof__(*(p)) moved_ = *(p);                                                                      \
-        *(p) = NULL;                                                                                         \
+        __typeof__(p) at_ = (p); /* evaluated once */                                                        \
+        __typeof__(*at_) moved_ = *at_;                                                                      \
+        *at_ = NULL;                                                                                         \
         moved_;                                                                                              \
     })
 

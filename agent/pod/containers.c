@@ -278,7 +278,7 @@ static void begin(struct ctr *c, struct pod_image *image)
         return;
     if (ctr_run_build(c, &c->run, &e) != ERR_OK) {
         ctr_gate_release(c);
-        if (e.code == ERR_PRECONDITION && pod_is_new(p)) { /* the file that holds it may be read next */
+        if (e.code == ERR_PRECONDITION && pod_is_new(p)) { /* the file that holds it may be read next: no event yet */
             c->retry_at_ns = p->created_ns + POD_NEW_NS;
             pod_wake_at(p, c->retry_at_ns);
             return;

@@ -97,7 +97,18 @@ void node_set_server(struct node *n, struct status_server *s)
 
 void node_set_folder(struct node *n, struct src_folder *f)
 {
+    struct pod *p, *tmp;
+
     n->folder = f;
+    if (f == NULL || n->sources_ready)
+        return;
+    HASH_ITER(hh, n->pods, p, tmp) {
+        struct err e = { 0 };
+        /* Not what was on its way out: its manifest was gone, or had become another pod's. */
+        if (p->recovered && p->manifest_file[0] != '\0' && p->deletion_ns == 0 &&
+            src_folder_seed(f, p->manifest_file, p->api, &e) != ERR_OK)
+            log_warn("pod's manifest is not known any more", F_STR("pod", p->key), F_STR("file", p->manifest_file), F_ERR(&e));
+    }
 }
 
 void node_on_container_event(const char *id, void *arg)

@@ -42,6 +42,7 @@ enum err_code node_open(struct node **ret, const struct node_options *o, struct 
 void node_set_runtime(struct node *n, struct rt *rt);
 void node_on_container_event(const char *id, void *node);
 void node_set_server(struct node *n, struct status_server *s);
+/* Right after src_folder_open(): the folder is told which pods an earlier run had from which files. */
 void node_set_folder(struct node *n, struct src_folder *f);
 
 /* Every source has delivered its first set: pods are compared with it, left-overs of earlier runs are removed. */

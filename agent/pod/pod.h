@@ -109,6 +109,7 @@ struct pod {
     char key[POD_KEY_SIZE]; /* "namespace/name" */
     char uid[132];
     struct api_pod *api;       /* the accepted manifest */
+    char manifest_file[256];   /* its file in the manifest folder; "" while unknown */
     struct api_pod *successor; /* an edit that needs a new pod: starts when this one is gone */
     bool wanted;               /* the store still has it (or confirmed not yet after a restart) */
     bool recovered;            /* taken over from an earlier run and not yet compared with the store */

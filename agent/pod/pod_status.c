@@ -359,12 +359,11 @@ void pod_show(struct pod *p, const char *type)
     if (o == NULL)
         return;
     if (strcmp(type, "MODIFIED") == 0) { /* nothing new to see: nothing is sent */
-        str_auto text = json_text(json_object_get(o, "status"));
+        str_auto text = json_text(o);
         uint64_t h = 14695981039346656037ULL;
         char shown[sizeof(p->shown_hash)];
         for (const char *c = text; c != NULL && *c != '\0'; c++)
             h = (h ^ (unsigned char)*c) * 1099511628211ULL;
-        h = (h ^ (uint64_t)p->deletion_ns) * 1099511628211ULL;
         snprintf(shown, sizeof(shown), "%016llx", (unsigned long long)h);
         if (strcmp(shown, p->shown_hash) == 0) {
             json_decref(o);

@@ -45,6 +45,7 @@ static json_t *to_json(const struct pod *p)
     json_object_set_new(o, "version", json_integer(RECORD_VERSION));
     json_put_str(o, "uid", p->uid);
     json_put_str(o, "bootID", p->node->boot_id);
+    json_put_str(o, "manifestFile", p->manifest_file);
     json_put_str(o, "state", pod_state_name(p->state));
     json_object_set_new(o, "stateSince", json_integer(p->state_since_ns));
     json_object_set_new(o, "created", json_integer(p->created_ns));
@@ -78,8 +79,20 @@ static json_t *to_json(const struct pod *p)
     return o;
 }
 
+/* The file that the pod comes from, as known now; kept when the folder is closed already. */
+static void note_file(struct pod *p)
+{
+    const char *file = p->node->folder != NULL
+                           ? src_folder_file_of_pod(p->node->folder, p->api->meta.namespace, p->api->meta.name)
+                           : NULL;
+
+    if (file != NULL)
+        snprintf(p->manifest_file, sizeof(p->manifest_file), "%s", file);
+}
+
 enum err_code record_save(struct pod *p, struct err *e)
 {
+    note_file(p);
     json_auto_t *o = to_json(p);
     str_auto head = o != NULL ? json_text(o) : NULL;
     buf_auto text = BUF_INIT(RECORD_MAX);
@@ -181,6 +194,7 @@ static enum err_code read_one(struct node *n, const char *name, const char *text
     p = pods_new(n, api, uid);
     if (p == NULL)
         return err_nomem(e);
+    copy(p->manifest_file, sizeof(p->manifest_file), json_str(o, "manifestFile"));
     p->recovered = true;
     p->wanted = true; /* until the sources have spoken */
     p->state = state_of(json_str(o, "state"));

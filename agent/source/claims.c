@@ -209,6 +209,16 @@ void claims_flush(struct claims *c, uint64_t before)
     }
 }
 
+const char *claims_owner(const struct claims *c, enum api_kind kind, const char *namespace_, const char *name)
+{
+    char key[SRC_KEY_SIZE];
+    const struct claim *claim;
+
+    src_key(key, kind, namespace_, name);
+    HASH_FIND_STR(c->table, key, claim);
+    return claim != NULL && claim->owner != NULL ? claim->owner->name : NULL;
+}
+
 void claims_done(struct claims *c)
 {
     struct claim *claim, *tmp;

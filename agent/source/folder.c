@@ -38,12 +38,29 @@ static struct src_file describe(const struct file *file)
     };
 }
 
+/* FNV-1a over the problems; 0 when there are none. */
+static uint64_t hash_problems(const struct src_file *f)
+{
+    uint64_t h = 14695981039346656037u;
+
+    for (size_t i = 0; i < f->n_problems; i++) {
+        for (const char *p = f->problems[i].where; *p != '\0'; p++)
+            h = (h ^ (unsigned char)*p) * 1099511628211u;
+        for (const char *p = f->problems[i].what; *p != '\0'; p++)
+            h = (h ^ (unsigned char)*p) * 1099511628211u;
+    }
+    return f->n_problems > 0 ? h | 1 : 0;
+}
+
 static void report(struct file *file)
 {
     struct src_file seen = describe(file);
+    uint64_t problems = hash_problems(&seen);
+    bool known = problems != 0 && problems == file->told; /* one event more, nothing new to say */
 
     file->report_seq = 0;
-    if (file->folder->on_file != NULL)
+    file->told = problems;
+    if (!known && file->folder->on_file != NULL)
         file->folder->on_file(&seen, file->folder->arg);
 }
 
@@ -559,6 +576,33 @@ enum err_code src_folder_open(struct src_folder **ret, uv_loop_t *loop, const ch
     f->first_seq = f->last_seq;
     *ret = f;
     return ERR_OK;
+}
+
+enum err_code src_folder_seed(struct src_folder *f, const char *name, struct api_pod *pod, struct err *e)
+{
+    struct file *file = manifest_ignored(name) || strchr(name, '/') != NULL ? NULL : find_or_add(f, name);
+    struct api_objects objects = { 0 };
+    const struct api_objects *held;
+
+    if (file == NULL)
+        return err_set(e, ERR_INVALID, "manifest file \"%s\": not a name that counts, or no room for it", name);
+    held = &file->holder.in_force; /* other pods of the same file */
+    objects.v = calloc(held->n + 1, sizeof(*objects.v));
+    if (objects.v == NULL)
+        return err_nomem(e);
+    for (; objects.n < held->n; objects.n++)
+        objects.v[objects.n] = src_object_ref(&held->v[objects.n]);
+    objects.v[objects.n++] = (struct api_object){ .kind = API_KIND_POD, .document = (int)objects.n, .pod = api_pod_ref(pod) };
+    if (!claims_adopt(&f->claims, &file->holder, &objects, false, f->last_seq))
+        return err_set(e, ERR_EXISTS, "manifest file %s: another file holds its pod already", name);
+    if (f->state == WATCH_FOLDER && file->scan != f->scans)
+        folder_missing(f, name);
+    return ERR_OK;
+}
+
+const char *src_folder_file_of_pod(const struct src_folder *f, const char *namespace_, const char *name)
+{
+    return claims_owner(&f->claims, API_KIND_POD, namespace_, name);
 }
 
 void src_folder_close(struct src_folder *f)

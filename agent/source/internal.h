@@ -63,6 +63,8 @@ bool claims_adopt(struct claims *c, struct holder *h, struct api_objects *object
 void claims_release(struct claims *c, struct holder *h, uint64_t seq);
 /* Removes from the store what was released with a seq below `before`. */
 void claims_flush(struct claims *c, uint64_t before);
+/* Name of the file that holds it; NULL: none. */
+const char *claims_owner(const struct claims *c, enum api_kind kind, const char *namespace_, const char *name);
 void claims_done(struct claims *c); /* the store stays as it is */
 
 /* ---- folder.c, watch.c ------------------------------------------------------------------------ */
@@ -87,6 +89,7 @@ struct file {
     int target_wd; /* watch on the folder that a symlink leads to; -1: none */
     char *target_name;
     int64_t read_ns; /* 0: not read yet */
+    uint64_t told;   /* hash of the problems that were reported last; 0: none */
     char name[];
 };
 

@@ -168,3 +168,24 @@ def conmon_of(p):
 test_kill_9.seconds = 15
 test_while_it_was_away.seconds = 15
 test_supervisor_lost.seconds = 12  # the second replacement comes after a back-off of 10 s
+
+
+def test_invalid_edit(t):
+    """an invalid edit leaves the pod alone over a kill -9, too; taking the file away ends it"""
+    node = t.node()
+    node.import_image()
+    node.put("a.yaml", pod("a"))
+    node.put("b.yaml", pod("b"))
+    node.wait_running("a", "b")
+    before = facts(node, node.pod("a")), facts(node, node.pod("b"))
+    node.put("a.yaml", "kind: Pod\nspec: nonsense\n")
+    node.wait_log("manifest refused")
+    node.kill()
+    node.start()
+    node.watch(lambda pods: all(("default", n) in pods and pods["default", n].ready for n in "ab"), what="both pods ready")
+    equal((facts(node, node.pod("a")), facts(node, node.pod("b"))), before, "the pods after the restart")
+    node.kill()
+    node.remove("a.yaml")
+    node.start()
+    node.wait_gone("a")
+    equal(facts(node, node.pod("b")), before[1], "the other pod")
