@@ -68,12 +68,14 @@ void proc_defaults_capture(void)
 
 void child_reset_signals(void)
 {
-    struct sigaction sa = {.sa_handler = SIG_DFL};
+    /* The kernel's own structure, all zero: SIG_DFL.  glibc's sigaction() keeps signals 32 and 33 for itself, but a parent may
+     * have had them ignored, and a container would inherit that. */
+    static const unsigned long default_action[8];
     sigset_t none;
     int i;
 
     for (i = 1; i < NSIG; i++)
-        sigaction(i, &sa, NULL); /* refused for KILL, STOP and glibc's own two */
+        syscall(SYS_rt_sigaction, i, default_action, NULL, NSIG / 8); /* refused for KILL and STOP */
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
