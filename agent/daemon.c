@@ -34,7 +34,7 @@ struct agent { /* the parts, in the order in which they are opened */
     struct cni_undo undo;
     char node_name[256], node_ip[46];
     char *cni_cache, *cni_data, *images_dir, *cgroup_scratch, *volumes_dir, *pods_dir, *auth_dir, *seccomp_dir;
-    bool stopping, failed;
+    bool stopping, failed, idle;
 };
 
 /* ---- stopping -------------------------------------------------------------------------------------------- */
@@ -76,6 +76,9 @@ static void on_idle(void *arg) /* no operation is under way any more */
 {
     struct agent *a = arg;
 
+    a->idle = true;
+    if (op_live(&a->undo.op))
+        return; /* asked to stop while it is still recorded what the host looks like: on_recorded() goes on */
     if (!a->config.ephemeral || a->failed) {
         close_parts(a);
         return;
@@ -293,6 +296,8 @@ static void on_recorded(struct op *op, const struct err *result)
         log_warn("the host's network state cannot be recorded; less of it will be put back at the end", F_ERR(result));
     if (!a->stopping)
         open_folder(a);
+    else if (a->idle)
+        on_idle(a);
 }
 
 static enum err_code start(struct agent *a, struct err *e)

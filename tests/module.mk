@@ -24,7 +24,7 @@ make_gcc    := $(MAKE) --no-print-directory -j$(jobs) CC=gcc SAN=
 make_san    := $(MAKE) --no-print-directory -j$(jobs) CC=gcc SAN=address,undefined
 make_clang  := $(MAKE) --no-print-directory -j$(jobs) CC=clang SAN=
 
-.PHONY: unit-programs check check-unit check-host check-host-san check-node check-layers check-headers fuzz node node-shell
+.PHONY: unit-programs check check-unit check-host check-host-san check-node check-node-host check-layers check-headers fuzz node node-shell
 unit-programs: $(unit_bins) $(fuzz_bins)
 
 check: ## everything: both compilers, layers, headers, unit, seeds, host tests (all of them also sanitized), node VM
@@ -56,6 +56,11 @@ check-node: ## boot a node VM, install the build, run the examples there under s
 	@tests/node/run --build $(check_gcc) --cache $(node_cache)
 
 node: check-node ## the same
+
+check-node-host: ## host tests inside a node VM, on cgroup v2; slow, ONLY=text chooses some
+	@tests/tools/deps build run test node
+	@$(make_gcc) all
+	@tests/node/run --build $(check_gcc) --cache $(node_cache) --host $(ONLY)
 
 node-shell: ## a shell in the node VM with the build installed and running
 	@tests/tools/deps build run test node

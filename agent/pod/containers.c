@@ -8,7 +8,6 @@
 #include <string.h>
 
 #define BACKOFF_FIRST_MS 10000  /* kubelet: 10 s, doubling to 300 s, forgotten after 600 s without a crash */
-#define BACKOFF_MAX_MS 300000
 #define BACKOFF_RESET_NS (600 * INT64_C(1000000000))
 #define CONFIG_RETRY_NS (10 * INT64_C(1000000000))
 
@@ -172,8 +171,9 @@ void ctr_start_now(struct ctr *c)
 /* ---- create -------------------------------------------------------------------------------------- */
 
 /* The new instance counts from here: it is the newest, the one before becomes the last. */
-static void adopt_new_instance(struct ctr *c, const struct rt_config *config, const char *message_file)
+static void adopt_new_instance(struct ctr *c, struct ctr_run *run)
 {
+    const struct rt_config *config = ctr_run_config(run);
     bool remake = c->cur.id[0] != '\0' && !c->cur.ended; /* it was created but never started: same attempt, new id */
 
     if (!remake && c->cur.id[0] != '\0') {
@@ -189,10 +189,10 @@ static void adopt_new_instance(struct ctr *c, const struct rt_config *config, co
     }
     c->cur = (struct instance){ .attempt = config->attempt, .created_ns = clock_wall_ns() };
     snprintf(c->cur.id, sizeof(c->cur.id), "%s", config->id);
-    snprintf(c->cur.message_file, sizeof(c->cur.message_file), "%s", message_file);
+    snprintf(c->cur.message_file, sizeof(c->cur.message_file), "%s", ctr_run_take_message_file(run));
     c->cur.image_id = strdup(config->image->id);
     c->restarts = config->attempt;
-    c->replace = false;
+    c->replace = strcmp(ctr_run_image(run), c->spec->image) != 0; /* edited while it was being created */
     c->pod->record_dirty = true;
 }
 
@@ -202,10 +202,12 @@ static void on_created(struct op *op, const struct err *result)
     struct pod *p = c->pod;
     struct ctr_run *run = take_ptr(&c->run);
     const struct rt_config *config = ctr_run_config(run);
+    struct err shown = *result; /* command and paths are quoted in it, with what was expanded into them */
 
+    ctr_run_redact(run, &shown);
     ctr_gate_release(c);
     if (result->code == ERR_OK) {
-        adopt_new_instance(c, config, ctr_run_message_file(run));
+        adopt_new_instance(c, run);
         ctr_set_state(c, CTR_CREATED);
         pod_event(p, c, false, "Created", "Container created");
     } else {
@@ -215,26 +217,26 @@ static void on_created(struct op *op, const struct err *result)
             /* terminating or closing: nothing to say */
         } else if (result->code == ERR_UNKNOWN) { /* the runtime's own words: it counts as a run that failed to start */
             int64_t now = clock_wall_ns();
-            adopt_new_instance(c, config, "");
+            adopt_new_instance(c, run);
             c->cur.started_ns = now;
             pod_event(p, c, false, "Created", "Container created");
-            pod_event(p, c, true, "Failed", "Error: %s", result->text);
+            pod_event(p, c, true, "Failed", "Error: %s", shown.text);
             log_warn("container cannot be created", F_STR("pod", p->key), F_STR("containerName", c->spec->name),
-                     F_ERR(result));
+                     F_ERR(&shown));
             c->cur.ended = true;
             c->cur.exit_code = 128;
             c->cur.finished_ns = now;
             snprintf(c->cur.reason, sizeof(c->cur.reason), "StartError");
-            c->cur.message = strdup(result->text);
+            c->cur.message = strdup(shown.text);
         } else {
             bool config_error = result->code == ERR_INVALID || result->code == ERR_PRECONDITION;
             const char *reason = config_error ? "CreateContainerConfigError" : "CreateContainerError";
-            if (!str_eq(c->waiting_message, result->text)) {
-                pod_event(p, c, true, "Failed", "Error: %s", result->text);
+            if (!str_eq(c->waiting_message, shown.text)) {
+                pod_event(p, c, true, "Failed", "Error: %s", shown.text);
                 log_warn("container cannot be created", F_STR("pod", p->key), F_STR("containerName", c->spec->name),
-                         F_STR("reason", reason), F_ERR(result));
+                         F_STR("reason", reason), F_ERR(&shown));
             }
-            ctr_waiting(c, reason, "%s", result->text);
+            ctr_waiting(c, reason, "%s", shown.text);
             c->retry_at_ns = clock_wall_ns() + CONFIG_RETRY_NS;
         }
     }
@@ -251,18 +253,20 @@ static void create(struct ctr *c)
 static void on_subpaths(struct op *op, const struct err *result)
 {
     struct ctr *c = op->owner;
+    struct err shown = *result;
 
     if (result->code == ERR_OK && c->pod->state != POD_TERMINATING && !c->pod->node->closing) {
         create(c);
         return;
     }
+    ctr_run_redact(c->run, &shown); /* subPathExpr may have a Secret in it */
     ctr_gate_release(c);
     ctr_run_free(take_ptr(&c->run));
     ctr_set_state(c, CTR_NONE);
     if (result->code != ERR_OK && result->code != ERR_CANCELLED) {
-        if (!str_eq(c->waiting_message, result->text))
-            pod_event(c->pod, c, true, "Failed", "Error: %s", result->text);
-        ctr_waiting(c, "CreateContainerConfigError", "%s", result->text);
+        if (!str_eq(c->waiting_message, shown.text))
+            pod_event(c->pod, c, true, "Failed", "Error: %s", shown.text);
+        ctr_waiting(c, "CreateContainerConfigError", "%s", shown.text);
         c->retry_at_ns = clock_wall_ns() + CONFIG_RETRY_NS;
     }
     pod_wake(c->pod);
@@ -348,6 +352,13 @@ static void try_create(struct ctr *c)
     begin(c, image);
 }
 
+static int64_t replace_grace_ns(const struct pod *p)
+{
+    int64_t seconds = p->api->spec.termination_grace_seconds;
+
+    return (seconds < 0 ? 1 : seconds > GRACE_MAX_SECONDS ? GRACE_MAX_SECONDS : seconds) * INT64_C(1000000000);
+}
+
 void ctr_step(struct ctr *c)
 {
     struct pod *p = c->pod;
@@ -362,7 +373,7 @@ void ctr_step(struct ctr *c)
         return;
     case CTR_RUNNING:
         if (c->replace)
-            ctr_stop(c, p->api->spec.termination_grace_seconds * INT64_C(1000000000));
+            ctr_stop(c, replace_grace_ns(p));
         return;
     case CTR_STOPPING:
     case CTR_KILLING:

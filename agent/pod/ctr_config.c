@@ -15,6 +15,8 @@ struct sub_bind { /* one volumeMount with a subPath: bound by a child before the
 };
 
 struct ctr_run {
+    struct api_pod *api; /* what config borrows from: an edit may replace the pod's meanwhile */
+    const char *image_name;
     struct arena arena;
     struct rt_config config;
     struct env env;
@@ -22,6 +24,7 @@ struct ctr_run {
     struct sub_bind *binds;
     size_t n_binds;
     char message_file[128];
+    char *message_path; /* the same, absolute; NULL: not ours to remove (any more) */
     struct img_image *image;
 };
 
@@ -30,9 +33,20 @@ const struct rt_config *ctr_run_config(const struct ctr_run *r)
     return &r->config;
 }
 
-const char *ctr_run_message_file(const struct ctr_run *r)
+const char *ctr_run_take_message_file(struct ctr_run *r)
 {
+    free(take_ptr(&r->message_path));
     return r->message_file;
+}
+
+const char *ctr_run_image(const struct ctr_run *r)
+{
+    return r->image_name;
+}
+
+void ctr_run_redact(struct ctr_run *r, struct err *e)
+{
+    env_redact(&r->env, e->text);
 }
 
 void ctr_run_free(struct ctr_run *r)
@@ -42,8 +56,12 @@ void ctr_run_free(struct ctr_run *r)
     env_wipe(&r->env);
     for (const char *const *v = r->config.env; v != NULL && *v != NULL; v++)
         explicit_bzero((char *)*v, strlen(*v));
+    if (r->message_path != NULL)
+        fs_remove_quietly(AT_FDCWD, r->message_path);
+    free(r->message_path);
     img_unref(r->image);
     arena_done(&r->arena);
+    api_pod_unref(r->api);
     free(r);
 }
 
@@ -145,7 +163,7 @@ static enum err_code add_mounts(struct ctr_run *r, const struct ctr *c, struct e
         own_shm = own_shm || strcmp(vm->mount_path, "/dev/shm") == 0;
     }
     if (!own_hosts) {
-        if (files_hosts_path(p, path, sizeof(path), e) != ERR_OK)
+        if (files_path(p, FILES_HOSTS, path, sizeof(path), e) != ERR_OK)
             return e->code;
         m[n++] = (struct rt_mount){ .source = arena_strdup(&r->arena, path), .destination = "/etc/hosts", .propagation = "rprivate" };
     }
@@ -155,7 +173,7 @@ static enum err_code add_mounts(struct ctr_run *r, const struct ctr *c, struct e
         } file[] = { { "resolv.conf", "/etc/resolv.conf" }, { "hostname", "/etc/hostname" } };
         if (k == 0 ? own_resolv : own_hostname)
             continue;
-        if (files_run_path(p, file[k].name, path, sizeof(path), e) != ERR_OK)
+        if (files_path(p, file[k].name, path, sizeof(path), e) != ERR_OK)
             return e->code;
         m[n++] = (struct rt_mount){
             .source = arena_strdup(&r->arena, path),
@@ -194,9 +212,14 @@ static enum err_code make_message_file(struct ctr_run *r, const struct ctr *c, s
     {
         fd_auto root = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
         fd_auto fd = root >= 0 ? openat(root, random, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666) : -1;
-        if (fd < 0 || fchmod(fd, 0666) != 0)
+        if (fd < 0)
             return err_sys(e, errno, "create termination message file in %s", dir);
-        if (c->cur.message_file[0] != '\0' && c->last.message_file[0] != '\0') /* of the run before the last: no longer read */
+        r->message_path = str_printf("%s/%s", dir, random);
+        if (r->message_path == NULL)
+            return err_nomem(e);
+        if (fchmod(fd, 0666) != 0)
+            return err_sys(e, errno, "chmod %s", r->message_path);
+        if (c->last.message_file[0] != '\0') /* of the run before the last: no longer read */
             fs_remove_quietly(root, strrchr(c->last.message_file, '/') + 1);
     }
     return ERR_OK;
@@ -288,6 +311,8 @@ static enum err_code fill(struct ctr_run *r, struct ctr *c, struct err *e)
     char id[65], cgroup[512];
 
     id_random_hex(id, 64);
+    r->api = api_pod_ref(p->api);
+    r->image_name = c->spec->image;
     r->image = img_ref(image->image);
     r->config = (struct rt_config){
         .id = arena_strdup(&r->arena, id),

@@ -1,5 +1,6 @@
 #include "agent/pod/env.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 const char *env_get(const struct env *env, const char *name)
@@ -37,10 +38,65 @@ static enum err_code set(struct env *env, struct arena *a, char *name, char *val
     return ERR_OK;
 }
 
+/* Notes a value as a Secret's; NULL is fine, set() says what is wrong with it. */
+static enum err_code note_secret(struct env *env, struct arena *a, char *value, struct err *e)
+{
+    if (value == NULL)
+        return ERR_OK;
+    if (env->n_secrets == env->cap_secrets) {
+        size_t cap = env->cap_secrets == 0 ? 16 : env->cap_secrets * 2;
+        char **v = arena_alloc(a, cap * sizeof(*v));
+        if (v == NULL)
+            return err_nomem(e);
+        if (env->n_secrets > 0)
+            memcpy(v, env->secrets, env->n_secrets * sizeof(*v));
+        env->secrets = v;
+        env->cap_secrets = cap;
+    }
+    env->secrets[env->n_secrets++] = value;
+    return ERR_OK;
+}
+
 void env_wipe(struct env *env)
 {
     for (size_t i = 0; i < env->n; i++)
         explicit_bzero(env->v[i].value, strlen(env->v[i].value));
+    for (size_t i = 0; i < env->n_secrets; i++) /* also those that another variable replaced */
+        explicit_bzero(env->secrets[i], strlen(env->secrets[i]));
+}
+
+static int longest_first(const void *a, const void *b)
+{
+    size_t m = strlen(*(char *const *)a), n = strlen(*(char *const *)b);
+
+    return (m < n) - (m > n);
+}
+
+void env_redact(struct env *env, char *text)
+{
+    static const char stars[] = "***";
+    size_t n_stars = strlen(stars);
+
+    if (env->n_secrets > 1) /* one may be a part of another */
+        qsort(env->secrets, env->n_secrets, sizeof(*env->secrets), longest_first);
+    for (size_t i = 0; i < env->n_secrets; i++) {
+        const char *secret = env->secrets[i];
+        size_t len = strlen(secret), n;
+
+        if (len < ENV_SECRET_MIN)
+            continue;
+        for (char *p = text; (p = strstr(p, secret)) != NULL; p += n_stars) {
+            memmove(p + n_stars, p + len, strlen(p + len) + 1);
+            memcpy(p, stars, n_stars);
+        }
+        n = strlen(text);
+        for (size_t k = len - 1 < n ? len - 1 : n; k >= ENV_SECRET_MIN; k--) {
+            if (memcmp(text + n - k, secret, k) != 0)
+                continue;
+            memcpy(text + n - k, stars, n_stars + 1);
+            break;
+        }
+    }
 }
 
 /* ---- expansion ------------------------------------------------------------------------------------- */
@@ -251,10 +307,12 @@ static enum err_code add_from(const struct pod *p, const struct api_env_from *f,
         return f->optional ? ERR_OK : missing_object(kind, name, e);
     for (size_t i = 0; i < c->n_data; i++) {
         const struct api_datum *d = &c->data[i];
+        char *value;
         if (d->binary || memchr(d->data, '\0', d->size) != NULL) /* no environment can hold a NUL byte */
             continue;
-        if (set(env, a, arena_printf(a, "%s%s", f->prefix != NULL ? f->prefix : "", d->key),
-                arena_strndup(a, d->data, d->size), e) != ERR_OK)
+        value = arena_strndup(a, d->data, d->size);
+        if ((kind == API_SECRET && note_secret(env, a, value, e) != ERR_OK) ||
+            set(env, a, arena_printf(a, "%s%s", f->prefix != NULL ? f->prefix : "", d->key), value, e) != ERR_OK)
             return e->code;
     }
     return ERR_OK;
@@ -282,12 +340,10 @@ static enum err_code key_value(const struct pod *p, enum api_config_kind kind, c
     return *ret != NULL ? ERR_OK : err_nomem(e);
 }
 
-enum err_code env_build(const struct pod *p, const struct api_container *c, struct arena *a, struct env *ret, struct err *e)
+static enum err_code build(const struct pod *p, const struct api_container *c, struct arena *a, struct env *env, struct err *e)
 {
-    struct env env = { 0 };
-
     for (size_t i = 0; i < c->n_env_from; i++)
-        if (add_from(p, &c->env_from[i], a, &env, e) != ERR_OK)
+        if (add_from(p, &c->env_from[i], a, env, e) != ERR_OK)
             return e->code;
     for (size_t i = 0; i < c->n_env; i++) {
         const struct api_env *v = &c->env[i];
@@ -302,12 +358,25 @@ enum err_code env_build(const struct pod *p, const struct api_container *c, stru
             code = env_field(p, v->field_ref->field_path, a, &value, e);
         else if (v->resource_field_ref != NULL)
             code = env_resource(p, c, v->resource_field_ref, a, &value, e);
-        else if ((value = env_expand(v->value != NULL ? v->value : "", &env, a, NULL)) == NULL)
+        else if ((value = env_expand(v->value != NULL ? v->value : "", env, a, NULL)) == NULL)
             code = err_nomem(e);
         if (code != ERR_OK)
             return code;
-        if (value != NULL && set(&env, a, v->name, value, e) != ERR_OK)
+        if (v->secret_key_ref != NULL && note_secret(env, a, value, e) != ERR_OK)
             return e->code;
+        if (value != NULL && set(env, a, v->name, value, e) != ERR_OK)
+            return e->code;
+    }
+    return ERR_OK;
+}
+
+enum err_code env_build(const struct pod *p, const struct api_container *c, struct arena *a, struct env *ret, struct err *e)
+{
+    struct env env = { 0 };
+
+    if (build(p, c, a, &env, e) != ERR_OK) {
+        env_wipe(&env); /* what it held so far may be a Secret */
+        return e->code;
     }
     *ret = env;
     return ERR_OK;

@@ -14,6 +14,8 @@ struct env_var {
 struct env { /* in order of first definition; lives in the caller's arena */
     struct env_var *v;
     size_t n, cap;
+    char **secrets; /* the values that came from Secrets, also those that a later variable replaced */
+    size_t n_secrets, cap_secrets;
 };
 
 #define ENV_MAX 20000                 /* variables of one container */
@@ -25,6 +27,14 @@ const char *env_get(const struct env *env, const char *name); /* NULL if absent 
 /* Expands $(X), $$; unknown ones stay as they are.  *ret_missing (may be NULL): the first unknown or empty name, else NULL. */
 char *env_expand(const char *text, const struct env *env, struct arena *a, const char **ret_missing);
 void env_wipe(struct env *env); /* overwrites the values */
+
+/*
+ * Replaces every Secret's value in a text by "***", in place; also a beginning of one at the text's end, where it was cut off.  For
+ * what the OCI runtime says: it quotes command and paths, into which Secrets may have been expanded.  Values of less than
+ * ENV_SECRET_MIN characters stay: they are found in any text.
+ */
+#define ENV_SECRET_MIN 4
+void env_redact(struct env *env, char *text); /* sorts what it knows of Secrets, hence no const */
 
 /* metadata.*, spec.*, status.* of the downward API; ERR_PRECONDITION when it is not known yet, ERR_INVALID when there is no such field. */
 enum err_code env_field(const struct pod *p, const char *path, struct arena *a, char **ret, struct err *e) MUST_CHECK;

@@ -49,7 +49,7 @@ static void add_volumes(const struct pod *p, json_t *steps)
 static void add_images(const struct pod *p, json_t *steps)
 {
     for (size_t i = 0; i < p->n_images; i++) {
-        const struct pod_image *img = &p->images[i];
+        const struct pod_image *img = p->images[i];
         str_auto name = str_printf("image %s", img->reference);
         if (name == NULL)
             continue;

@@ -224,30 +224,20 @@ const char *files_hostname(const struct pod *p)
     return p->hostname;
 }
 
-static enum err_code path_of(char *ret, size_t size, struct err *e, const char *dir, const char *uid, const char *name)
+enum err_code files_path(const struct pod *p, const char *name, char *ret, size_t size, struct err *e)
 {
-    int n = snprintf(ret, size, "%s/pods/%s%s%s", dir, uid, name[0] != '\0' ? "/" : "", name);
+    int n = snprintf(ret, size, "%s/pods/%s%s%s", p->node->o.root_dir, p->uid, name[0] != '\0' ? "/" : "", name);
 
     if (n < 0 || (size_t)n >= size)
-        return err_set(e, ERR_INVALID, "path of pod %s is too long", uid);
+        return err_set(e, ERR_INVALID, "path of pod %s is too long", p->uid);
     return ERR_OK;
-}
-
-enum err_code files_hosts_path(const struct pod *p, char *ret, size_t size, struct err *e)
-{
-    return path_of(ret, size, e, p->node->o.root_dir, p->uid, "etc-hosts");
-}
-
-enum err_code files_run_path(const struct pod *p, const char *name, char *ret, size_t size, struct err *e)
-{
-    return path_of(ret, size, e, p->node->o.run_dir, p->uid, name);
 }
 
 static enum err_code replace(const struct pod *p, const char *name, const struct buf *text, struct err *e)
 {
     char path[512];
 
-    if (buf_check(text, e) != ERR_OK || files_run_path(p, name, path, sizeof(path), e) != ERR_OK)
+    if (buf_check(text, e) != ERR_OK || files_path(p, name, path, sizeof(path), e) != ERR_OK)
         return e->code;
     return fs_replace_at(AT_FDCWD, path, text->p, text->n, 0644, false, e);
 }
@@ -264,14 +254,8 @@ static enum err_code rewrite(const char *path, const char *text, size_t n, struc
     return ERR_OK;
 }
 
-enum err_code files_write_static(struct pod *p, struct err *e)
+enum err_code files_name_host(struct pod *p, struct err *e)
 {
-    struct files_dns dns = { .cluster_dns = p->node->o.cluster_dns, .cluster_domain = p->node->o.cluster_domain };
-    buf_auto text = BUF_INIT(HOSTS_MAX);
-    str_auto host = NULL;
-    char path[512];
-    bool cut;
-
     files_hostname_text(p->api, p->hostname);
     if (p->api->spec.hostname_as_fqdn && p->api->spec.subdomain != NULL && p->api->spec.hostname_override == NULL) {
         buf_auto fqdn = BUF_INIT(1024);
@@ -284,14 +268,25 @@ enum err_code files_write_static(struct pod *p, struct err *e)
                            fqdn.p, fqdn.n);
         snprintf(p->hostname, sizeof(p->hostname), "%s", fqdn.p);
     }
-    if (fs_mkdirs(p->node->o.root_dir, 0755, e) != ERR_OK || files_run_path(p, "", path, sizeof(path), e) != ERR_OK ||
-        fs_mkdirs(path, 0700, e) != ERR_OK)
-        return e->code;
-    if (path_of(path, sizeof(path), e, p->node->o.root_dir, p->uid, "") != ERR_OK || fs_mkdirs(path, 0750, e) != ERR_OK)
-        return e->code;
-
     if (p->api->spec.host_network) /* with the host's network a pod has the host's name, too */
         gethostname(p->hostname, sizeof(p->hostname) - 1);
+    return ERR_OK;
+}
+
+enum err_code files_write_static(struct pod *p, struct err *e)
+{
+    struct files_dns dns = { .cluster_dns = p->node->o.cluster_dns, .cluster_domain = p->node->o.cluster_domain };
+    buf_auto text = BUF_INIT(HOSTS_MAX);
+    str_auto host = NULL;
+    char path[512];
+    bool cut;
+
+    if (files_name_host(p, e) != ERR_OK)
+        return e->code;
+    if (fs_mkdirs(p->node->o.root_dir, 0755, e) != ERR_OK || files_path(p, "", path, sizeof(path), e) != ERR_OK ||
+        fs_mkdirs(path, 0750, e) != ERR_OK)
+        return e->code;
+
     buf_addf(&text, "%s\n", p->hostname);
     if (replace(p, "hostname", &text, e) != ERR_OK)
         return e->code;
@@ -310,7 +305,7 @@ enum err_code files_write_static(struct pod *p, struct err *e)
     if (replace(p, "resolv.conf", &text, e) != ERR_OK)
         return e->code;
 
-    if (files_hosts_path(p, path, sizeof(path), e) != ERR_OK)
+    if (files_path(p, FILES_HOSTS, path, sizeof(path), e) != ERR_OK)
         return e->code;
     return access(path, F_OK) == 0 ? ERR_OK : rewrite(path, "", 0, e);
 }
@@ -328,16 +323,7 @@ enum err_code files_write_hosts(struct pod *p, const char *const *ips, size_t n_
     }
     files_hostname_text(p->api, name);
     files_hosts_text(p->api, name, p->node->o.cluster_domain, ips, n_ips, host, &text);
-    if (buf_check(&text, e) != ERR_OK || files_hosts_path(p, path, sizeof(path), e) != ERR_OK)
+    if (buf_check(&text, e) != ERR_OK || files_path(p, FILES_HOSTS, path, sizeof(path), e) != ERR_OK)
         return e->code;
     return rewrite(path, text.p, text.n, e);
-}
-
-void files_remove(struct pod *p)
-{
-    char path[512];
-    struct err e = { 0 };
-
-    if (files_run_path(p, "", path, sizeof(path), &e) == ERR_OK && fs_remove_tree(AT_FDCWD, path, &e) != ERR_OK)
-        log_debug("pod's files cannot be removed", F_STR("pod", p->key), F_ERR(&e));
 }

@@ -2,20 +2,24 @@
  * files - the small files that a pod's containers share: /etc/hosts, /etc/hostname, /etc/resolv.conf.
  *
  *     <root>/pods/<uid>/etc-hosts                  written in place (containers have the inode mounted)
- *     <run>/pods/<uid>/{hostname,resolv.conf}
+ *     <root>/pods/<uid>/{hostname,resolv.conf}
+ *
+ * Containers may write to them, as under kubelet: hence on the disk of the pod's other files, never in the run folder, whose
+ * tmpfs all pods and the agent share.  They go with the pod's volumes.
  */
 #ifndef AGENT_POD_FILES_H
 #define AGENT_POD_FILES_H
 #include "agent/pod/pod.h"
 
 const char *files_hostname(const struct pod *p);                   /* borrowed from the pod; with the host's network the host's */
-enum err_code files_hosts_path(const struct pod *p, char *ret, size_t size, struct err *e) MUST_CHECK;
-enum err_code files_run_path(const struct pod *p, const char *name, char *ret, size_t size, struct err *e) MUST_CHECK;
+#define FILES_HOSTS "etc-hosts"
+enum err_code files_path(const struct pod *p, const char *name, char *ret, size_t size, struct err *e) MUST_CHECK;
 
+/* Decides the pod's hostname; ERR_INVALID: its FQDN is too long.  files_write_static() does it, too. */
+enum err_code files_name_host(struct pod *p, struct err *e) MUST_CHECK;
 /* Folders, an empty hosts file, hostname and resolv.conf: what exists before the network does. */
 enum err_code files_write_static(struct pod *p, struct err *e) MUST_CHECK;
 enum err_code files_write_hosts(struct pod *p, const char *const *ips, size_t n_ips, struct err *e) MUST_CHECK;
-void files_remove(struct pod *p); /* the ones below <run>; the pod's folder goes with its volumes */
 
 /* The texts themselves, for tests. */
 void files_hosts_text(const struct api_pod *pod, const char *hostname, const char *cluster_domain, const char *const *ips,

@@ -178,15 +178,13 @@ void ctr_refresh(struct ctr *c)
 
 static int stop_signal(const struct ctr *c)
 {
-    const struct pod_image *image = images_find(c->pod, c->spec->image);
     int signo = 0;
 
     if (c->spec->stop_signal != NULL)
         signo = rt_signal_number(c->spec->stop_signal);
     if (signo == 0 && c->cur.image_id != NULL) {
-        scoped(img_unref) struct img_image *i = image != NULL && image->image != NULL
-                                                    ? img_ref(image->image)
-                                                    : img_lookup(c->pod->node->o.images, c->cur.image_id);
+        /* The image that it runs: the manifest may name another by now. */
+        scoped(img_unref) struct img_image *i = img_lookup(c->pod->node->o.images, c->cur.image_id);
         if (i != NULL && i->stop_signal != NULL)
             signo = rt_signal_number(i->stop_signal);
     }
@@ -197,17 +195,23 @@ static void kill_all(struct ctr *c)
 {
     struct err e = { 0 };
     struct rt_identity identity;
+    bool identified = rt_identity(c->pod->node->rt, c->cur.id, &identity) && identity.cgroup_path[0] != '\0';
 
     /* The whole cgroup, so that nothing with the host's PID namespace or stuck behind init is left. */
-    if (rt_identity(c->pod->node->rt, c->cur.id, &identity) && identity.cgroup_path[0] != '\0') {
+    if (identified) {
         if (cg_kill(c->pod->node->o.cgroups, identity.cgroup_path, &e) != ERR_OK)
             log_warn("container cgroup cannot be killed", F_STR("pod", c->pod->key), F_STR("containerName", c->spec->name),
                      F_ERR(&e));
     } else if (rt_signal(c->pod->node->rt, c->cur.id, SIGKILL, &e) != ERR_OK && e.code != ERR_NOT_FOUND) {
         log_warn("container cannot be killed", F_STR("pod", c->pod->key), F_STR("containerName", c->spec->name), F_ERR(&e));
     }
-    if (c->state == CTR_KILLING)
+    if (c->state == CTR_KILLING && identified && !cg_populated(c->pod->node->o.cgroups, identity.cgroup_path)) {
+        log_warn("container is dead but its conmon does not say so; conmon killed", F_STR("pod", c->pod->key),
+                 F_STR("containerName", c->spec->name));
+        rt_kill_supervisor(c->pod->node->rt, c->cur.id);
+    } else if (c->state == CTR_KILLING) {
         log_warn("container does not go; killed again", F_STR("pod", c->pod->key), F_STR("containerName", c->spec->name));
+    }
     ctr_set_state(c, CTR_KILLING);
     c->kill_again_ns = clock_wall_ns() + KILL_AGAIN_NS;
     pod_wake_at(c->pod, c->kill_again_ns);

@@ -12,7 +12,6 @@
 static void on_store(enum src_change change, const struct api_object *o, void *arg)
 {
     struct node *n = arg;
-    struct pod *p, *tmp;
 
     switch (o->kind) {
     case API_KIND_POD:
@@ -25,10 +24,8 @@ static void on_store(enum src_change change, const struct api_object *o, void *a
     case API_KIND_SECRET:
         pods_config_changed(n, o->config);
         return;
-    case API_KIND_PRIORITY_CLASS: /* decided when a pod is taken on, as the API does */
-        HASH_ITER(hh, n->pods, p, tmp)
-            if (p->state == POD_PENDING)
-                pod_wake(p);
+    case API_KIND_PRIORITY_CLASS: /* counts for pods that are not admitted yet, as the API decides it once */
+        pods_wake_pending(n);
         return;
     }
 }
@@ -41,9 +38,9 @@ static void on_image(const char *name, void *arg)
     (void)name;
     HASH_ITER(hh, n->pods, p, tmp)
         for (size_t i = 0; i < p->n_images; i++)
-            if (p->images[i].image == NULL) {
-                if (p->images[i].policy != API_PULL_ALWAYS)
-                    p->images[i].retry_at_ns = 0;
+            if (p->images[i]->image == NULL) {
+                if (p->images[i]->policy != API_PULL_ALWAYS)
+                    p->images[i]->retry_at_ns = 0;
                 pod_wake(p);
             }
 }
@@ -70,6 +67,8 @@ enum err_code node_open(struct node **ret, const struct node_options *o, struct 
     TAILQ_INIT(&n->dirty);
     TAILQ_INIT(&n->gate_queue);
     TAILQ_INIT(&n->events);
+    TAILQ_INIT(&n->jobs);
+    TAILQ_INIT(&n->imports);
     n->gate_max = cpus > 2 ? (unsigned)cpus * 2 : 4; /* pods start side by side, bounded by the processors */
     uv_idle_init(o->loop, &n->runner);
     n->runner.data = n;
@@ -80,7 +79,7 @@ enum err_code node_open(struct node **ret, const struct node_options *o, struct 
         snprintf(n->boot_id, sizeof(n->boot_id), "%.36s", boot);
     *e = (struct err){ 0 };
     if (record_load_all(n, e) != ERR_OK) {
-        node_close(n, NULL, NULL);
+        node_free(n);
         return e->code;
     }
     src_store_watch(o->store, on_store, n);
@@ -125,12 +124,7 @@ void node_on_container_event(const char *id, void *arg)
 /* From the record's view to the facts: each instance that had not ended is looked at. */
 static void recover_pod(struct pod *p)
 {
-    sandbox_recover(p);
-    if (p->state == POD_STARTING || p->state == POD_RUNNING || p->state == POD_TERMINATING) {
-        p->cgroup_made = true;
-        if (!p->api->spec.host_ipc)
-            snprintf(p->shm_path, sizeof(p->shm_path), "%s/volumes/%s/.shm", p->node->o.run_dir, p->uid);
-    }
+    sandbox_recover(p); /* the pod's cgroup and volumes are gone through again as at the start: what is there stays */
     for (size_t i = 0; i < p->n_ctrs; i++) {
         struct ctr *c = &p->ctrs[i];
         if (c->state == CTR_NONE)
@@ -147,12 +141,18 @@ static void recover_pod(struct pod *p)
         }
         ctr_refresh(c);
     }
-    if (p->net_lost) { /* its namespaces are gone: whatever still runs has no network; it starts again in a new sandbox */
+    /* Its namespaces are gone: whatever still runs has no network; it starts again in a new sandbox. */
+    if (p->net_lost && p->state != POD_TERMINATING) {
         struct err e = { 0 };
         for (size_t i = 0; i < p->n_ctrs; i++)
             if (p->ctrs[i].state == CTR_RUNNING)
                 (void)!rt_signal(p->node->rt, p->ctrs[i].cur.id, 9, &e);
+        /* As in kubelet: init containers run again, from the first. */
+        for (size_t i = 0; i < p->n_ctrs; i++)
+            if (p->ctrs[i].kind != CTR_REGULAR && p->ctrs[i].state == CTR_NONE && p->ctrs[i].cur.id[0] != '\0')
+                p->ctrs[i].replace = true;
         p->initialized = false;
+        p->record_dirty = true;
         p->net_undo = true; /* DEL of the old attachment frees its address */
     }
     pod_wake(p);
@@ -264,8 +264,8 @@ void node_close(struct node *n, void (*idle)(void *arg), void *arg)
                 op_cancel(&p->ctrs[i].subpaths.op);
         }
         for (size_t i = 0; i < p->n_images; i++)
-            if (p->images[i].bringing)
-                op_cancel(&p->images[i].bring.op);
+            if (p->images[i]->bringing)
+                op_cancel(&p->images[i]->bring.op);
         if (op_live(&p->netns_call.op))
             op_cancel(&p->netns_call.op);
         if (op_live(&p->cni_op.op))
@@ -275,6 +275,8 @@ void node_close(struct node *n, void (*idle)(void *arg), void *arg)
         TAILQ_FOREACH(r, &p->reaps, link)
             op_cancel(&r->action.op);
     }
+    sweep_cancel(n);
+    provider_cancel(n);
     if (idle != NULL)
         uv_timer_start(&n->idle_timer, on_idle_timer, 1, 5); /* only while closing: until the last operation is back */
 }

@@ -54,9 +54,10 @@ struct ctr {
     int64_t state_since_ns;
     struct instance cur, last;
     unsigned restarts;
-    bool replace;               /* image changed: end it and start anew whatever the policy */
+    bool replace;               /* image changed, or the sandbox is new: end it and start anew whatever the policy */
 
-    /* crash back-off (kubelet 5.6): delay_ms 0 means no entry */
+    /* crash back-off: 0 ms means no entry */
+#define BACKOFF_MAX_MS 300000
     uint64_t backoff_ms;
     int64_t backoff_at_ns;
 
@@ -84,6 +85,7 @@ struct pod_image {
     struct img_image *image; /* NULL until present */
     struct img_bring bring;
     bool bringing, pulled, error_final;
+    bool dropped; /* no container uses it any more: freed when its bring is over */
     char reason[32]; /* ErrImagePull, ... */
     char *message;
     uint64_t backoff_ms;
@@ -113,6 +115,7 @@ struct pod {
     struct api_pod *successor; /* an edit that needs a new pod: starts when this one is gone */
     bool wanted;               /* the store still has it (or confirmed not yet after a restart) */
     bool recovered;            /* taken over from an earlier run and not yet compared with the store */
+    bool rebooted;             /* that earlier run was before a reboot of the machine */
 
     enum pod_state state;
     int64_t created_ns, state_since_ns, start_time_ns;
@@ -127,8 +130,9 @@ struct pod {
 
     struct ctr *ctrs; /* init containers first, then regular ones, in spec order */
     size_t n_ctrs;
-    struct pod_image *images;
+    struct pod_image **images; /* each its own memory: an edit keeps those that stay */
     size_t n_images;
+    unsigned images_dropped; /* of which a bring is still under way */
 
     /* sandbox */
     enum net_state net;
@@ -164,7 +168,7 @@ struct pod {
     bool payload_stale; /* a ConfigMap or Secret it uses changed */
 
     bool initialized;       /* some regular container has started */
-    struct { char type[40]; char status[8]; int64_t since_ns; } conditions[5];
+    struct { char status[8]; int64_t since_ns; } conditions[5]; /* in the order in which they are shown */
 
     TAILQ_HEAD(, reap) reaps;
     bool dirty_queued, record_dirty, freed;
@@ -183,6 +187,7 @@ void ctr_set_state(struct ctr *c, enum ctr_state s);
 void pod_set_net(struct pod *p, enum net_state s);
 /* Wake again at this wall-clock time (ns), unless something earlier is due; called during reconcile only. */
 void pod_wake_at(struct pod *p, int64_t at_ns);
+#define GRACE_MAX_SECONDS INT32_MAX /* 68 years: what a manifest says beyond that would not fit times in ns */
 void pod_begin_termination(struct pod *p, int64_t grace_seconds, bool finishing, const char *why);
 /*
  * Files that are dropped together are read one after the other: within this time of its first sight a pod that misses a ConfigMap or
@@ -202,13 +207,16 @@ bool sandbox_pinned(const struct pod *p);  /* containers can be created in it */
 /* ---- pod_volumes.c ---- */
 void volumes_step(struct pod *p);
 bool volumes_teardown_step(struct pod *p);
-void volumes_refresh(struct pod *p); /* publish payloads again; errors become events */
 enum err_code volumes_host_path(const struct pod *p, const struct api_volume *v, char *ret, size_t size, struct err *e) MUST_CHECK;
 bool volumes_use_config(const struct api_pod *p, enum api_config_kind kind, const char *name);
 
 /* ---- pod_images.c ---- */
 void images_step(struct pod *p);
-struct pod_image *images_find(struct pod *p, const char *reference);
+struct pod_image *images_find(const struct pod *p, const char *reference);
+/* Makes p->images what p->ctrs use: what stays is kept with all that is known of it, a bring of what goes is cancelled. */
+enum err_code images_build(struct pod *p, struct err *e) MUST_CHECK;
+void images_clear(struct pod *p); /* likewise, with nothing that stays */
+bool images_busy(const struct pod *p);
 
 /* ---- containers.c ---- create, start; instance.c ---- ends, stops, removes */
 void ctr_step(struct ctr *c);                  /* towards running, if it should */
@@ -230,9 +238,12 @@ const char *ctr_backoff_text(uint64_t ms);      /* "1m20s" */
 struct ctr_run; /* owns everything an rt_config borrows */
 enum err_code ctr_run_build(struct ctr *c, struct ctr_run **ret, struct err *e) MUST_CHECK;
 const struct rt_config *ctr_run_config(const struct ctr_run *r);
-const char *ctr_run_message_file(const struct ctr_run *r);
+/* Host file behind terminationMessagePath, below the pod's folder; removed with the run unless taken. */
+const char *ctr_run_take_message_file(struct ctr_run *r);
+const char *ctr_run_image(const struct ctr_run *r); /* what the manifest called it when the run was built */
 /* Fills in fn and arg of a call that binds the container's sub paths; false when it has none. */
 bool ctr_run_subpaths(struct ctr_run *r, struct proc_call_spec *call);
+void ctr_run_redact(struct ctr_run *r, struct err *e); /* takes Secrets of its environment out of what is to be shown */
 void ctr_run_free(struct ctr_run *r); /* NULL is fine */
 
 /* ---- record.c ---- */
@@ -251,12 +262,15 @@ void pods_free(struct pod *p); /* out of the table; its memory goes when its tim
 void pods_want(struct node *n, struct api_pod *api);
 void pods_unwant(struct node *n, const char *namespace_, const char *name);
 bool pods_uid_taken(struct node *n, const struct pod *but);
+void pods_wake_pending(struct node *n); /* what one pod held may be what another waits for */
+int32_t pods_priority(const struct node *n, const struct api_pod *api);
 void pods_config_changed(struct node *n, const struct api_config *c);
 enum err_code pods_build(struct pod *p, struct err *e) MUST_CHECK; /* ctrs and images from p->api */
 
 /* ---- pod_status.c, events.c, explain.c ---- */
 json_t *pod_status_json(struct pod *p); /* the whole Pod object */
 const char *pod_phase(const struct pod *p);
+void pod_note_conditions(struct pod *p); /* their transition times are those of the change, not of the first look */
 bool ctr_ready(const struct ctr *c);
 void pod_show(struct pod *p, const char *type); /* tell watchers, if anything visible changed */
 void pod_event(struct pod *p, const struct ctr *c, bool warning, const char *reason, const char *fmt, ...) PRINTF_LIKE(5, 6);
@@ -309,7 +323,8 @@ struct node {
     TAILQ_HEAD(, ctr) gate_queue;
     /* clean-up of left-overs */
     unsigned sweeps;
-    unsigned imports; /* images being brought for the status socket */
+    TAILQ_HEAD(, job) jobs;
+    TAILQ_HEAD(, import) imports; /* images being brought for the status socket */
     TAILQ_HEAD(, event) events;
     size_t n_events;
     uint64_t event_serial;

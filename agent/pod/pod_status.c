@@ -17,16 +17,16 @@ static void put_time(json_t *o, const char *key, int64_t ns)
     json_object_set_new(o, key, json_string(text));
 }
 
+static bool is_running(const struct ctr *c)
+{
+    return c->state == CTR_RUNNING || c->state == CTR_STOPPING || c->state == CTR_KILLING;
+}
+
 bool ctr_ready(const struct ctr *c)
 {
     if (c->kind == CTR_INIT)
         return c->cur.ended && c->cur.exit_code == 0;
-    return c->state == CTR_RUNNING || c->state == CTR_STOPPING || c->state == CTR_KILLING;
-}
-
-static bool is_running(const struct ctr *c)
-{
-    return c->state == CTR_RUNNING || c->state == CTR_STOPPING || c->state == CTR_KILLING;
+    return is_running(c);
 }
 
 const char *pod_phase(const struct pod *p)
@@ -43,9 +43,9 @@ const char *pod_phase(const struct pod *p)
             return "Pending";
         if (c->kind != CTR_REGULAR)
             continue;
-        if (is_running(c) || c->cur.ended)
+        if (is_running(c) || c->cur.ended || c->last.ended) /* between two runs a pod stays Running */
             any_running = true;
-        else if (c->last.id[0] == '\0' || !c->last.ended)
+        else
             any_waiting = true;
     }
     return any_waiting || !any_running ? "Pending" : "Running";
@@ -53,18 +53,14 @@ const char *pod_phase(const struct pod *p)
 
 /* ---- containers ------------------------------------------------------------------------------------------ */
 
-static json_t *terminated(const struct pod *p, const struct instance *i)
+static json_t *terminated(const struct instance *i)
 {
     json_t *o = json_object(), *state = json_object();
     str_auto id = str_printf("coracle://%s", i->id);
 
-    (void)p;
     json_object_set_new(o, "exitCode", json_integer(i->exit_code));
     json_put_str(o, "reason", i->reason);
-    if (i->message != NULL && i->message[0] != '\0') {
-        json_t *text = json_string(i->message);
-        json_object_set_new(o, "message", text != NULL ? text : json_string("(the termination message is not UTF-8)"));
-    }
+    json_put_str(o, "message", i->message);
     put_time(o, "startedAt", i->started_ns != 0 ? i->started_ns : i->created_ns);
     put_time(o, "finishedAt", i->finished_ns);
     json_put_str(o, "containerID", id);
@@ -143,11 +139,11 @@ static json_t *container_json(const struct ctr *c)
     if (is_running(c)) {
         state = running(&c->cur);
     } else if (c->cur.ended && (over || c->waiting_reason[0] == '\0')) {
-        state = terminated(p, &c->cur);
+        state = terminated(&c->cur);
     } else if (c->cur.ended) { /* due to restart: what ended moves to lastState */
         state = waiting(c->waiting_reason, c->waiting_message);
-        last = terminated(p, &c->cur);
-    } else if (p->state == POD_TERMINATED && c->cur.id[0] == '\0' && c->kind == CTR_REGULAR &&
+        last = terminated(&c->cur);
+    } else if (p->state == POD_TERMINATED && c->kind == CTR_REGULAR &&
                (p->initialized || p->api->spec.n_init_containers == 0)) {
         json_t *t = json_object();
         state = json_object();
@@ -163,7 +159,7 @@ static json_t *container_json(const struct ctr *c)
         state = waiting(p->api->spec.n_init_containers > 0 ? "PodInitializing" : "ContainerCreating", NULL);
     }
     if (last == NULL)
-        last = c->last.id[0] != '\0' && c->last.ended ? terminated(p, &c->last) : json_object();
+        last = c->last.id[0] != '\0' && c->last.ended ? terminated(&c->last) : json_object();
 
     json_put_str(o, "name", c->spec->name);
     json_object_set_new(o, "state", state);
@@ -213,16 +209,23 @@ static void put_containers(struct pod *p, json_t *status)
 
 /* ---- conditions ------------------------------------------------------------------------------------------- */
 
-static void put_condition(struct pod *p, json_t *list, int index, const char *type, bool is_true, const char *reason,
+static void note(struct pod *p, int index, bool is_true)
+{
+    const char *status = is_true ? "True" : "False";
+
+    if (strcmp(p->conditions[index].status, status) == 0)
+        return; /* the time changes only with the status */
+    snprintf(p->conditions[index].status, sizeof(p->conditions[index].status), "%s", status);
+    p->conditions[index].since_ns = clock_wall_ns();
+    p->record_dirty = true;
+}
+
+static void put_condition(const struct pod *p, json_t *list, int index, const char *type, bool is_true, const char *reason,
                           const char *message)
 {
     json_t *o = json_object();
     const char *status = is_true ? "True" : "False";
 
-    if (strcmp(p->conditions[index].status, status) != 0) { /* the time changes only with the status */
-        snprintf(p->conditions[index].status, sizeof(p->conditions[index].status), "%s", status);
-        p->conditions[index].since_ns = clock_wall_ns();
-    }
     json_put_str(o, "type", type);
     json_object_set_new(o, "observedGeneration", json_integer(p->api->meta.generation));
     json_put_str(o, "status", status);
@@ -233,6 +236,13 @@ static void put_condition(struct pod *p, json_t *list, int index, const char *ty
     json_array_append_new(list, o);
 }
 
+static bool is_unfinished(const struct ctr *c, bool ready)
+{
+    if (ready)
+        return c->kind != CTR_INIT && !ctr_ready(c);
+    return (c->kind == CTR_INIT && !ctr_ready(c)) || (c->kind == CTR_SIDECAR && !is_running(c));
+}
+
 /* "containers with unready status: [a b]"; NULL when all are fine. */
 static char *unfinished(const struct pod *p, bool ready)
 {
@@ -241,13 +251,27 @@ static char *unfinished(const struct pod *p, bool ready)
 
     for (size_t i = 0; i < p->n_ctrs; i++) {
         const struct ctr *c = &p->ctrs[i];
-        bool bad = ready ? c->kind != CTR_INIT && !ctr_ready(c)
-                         : (c->kind == CTR_INIT && !ctr_ready(c)) || (c->kind == CTR_SIDECAR && !is_running(c));
-        if (bad)
+        if (is_unfinished(c, ready))
             buf_addf(&b, "%s%s", n++ > 0 ? " " : "", c->spec->name);
     }
     return n == 0 ? NULL
                   : str_printf("containers with %s status: [%s]", ready ? "unready" : "incomplete", b.p);
+}
+
+void pod_note_conditions(struct pod *p)
+{
+    bool over = strcmp(pod_phase(p), "Succeeded") == 0 || strcmp(pod_phase(p), "Failed") == 0;
+    bool initialized = true, ready = !over;
+
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        ready = ready && !is_unfinished(&p->ctrs[i], true);
+        initialized = initialized && (p->initialized || !is_unfinished(&p->ctrs[i], false));
+    }
+    note(p, C_READY_TO_START, p->net == NET_READY);
+    note(p, C_INITIALIZED, initialized);
+    note(p, C_READY, ready);
+    note(p, C_CONTAINERS_READY, ready);
+    note(p, C_SCHEDULED, true);
 }
 
 static json_t *conditions_json(struct pod *p)
@@ -260,6 +284,7 @@ static json_t *conditions_json(struct pod *p)
     const char *why = over ? (phase[0] == 'S' ? "PodCompleted" : "PodFailed") : unready != NULL ? "ContainersNotReady" : NULL;
     const char *message = over ? NULL : unready;
 
+    pod_note_conditions(p);
     put_condition(p, list, C_READY_TO_START, "PodReadyToStartContainers", p->net == NET_READY, NULL, NULL);
     put_condition(p, list, C_INITIALIZED, "Initialized", incomplete == NULL,
                   incomplete != NULL ? "ContainersNotInitialized" : phase[0] == 'S' ? "PodCompleted" : NULL, incomplete);

@@ -10,6 +10,7 @@
 #define RETRY_FIRST_MS 500 /* kubelet's back-off of volume operations: 500 ms doubling to 2 m 2 s */
 #define RETRY_MAX_MS 122000
 #define HOST_PATH_DEADLINE_MS 30000
+#define REFRESH_RETRY_MS 30000 /* a payload that runs on with its old content */
 #define TEARDOWN_DEADLINE_MS 120000
 #define SHM_BYTES (64 * 1024 * 1024) /* the size every engine gives /dev/shm */
 #define MS INT64_C(1000000)
@@ -180,12 +181,42 @@ static void on_checked(struct op *op, const struct err *result)
     pod_wake(p);
 }
 
+/* Payloads whose sources changed; errors become events. */
+static void refresh(struct pod *p)
+{
+    p->payload_stale = false;
+    p->vols_retry_ns = 0;
+    for (size_t i = 0; i < p->api->spec.n_volumes; i++) {
+        const struct api_volume *v = &p->api->spec.volumes[i];
+        struct err e = { 0 };
+        bool changed = false;
+
+        if (v->kind != API_VOL_PAYLOAD || !is_mounted(p, v->name))
+            continue;
+        if (publish(p, v, &changed, &e) != ERR_OK) {
+            /* A deleted object or key leaves the files as they were; anything else is worth an event. */
+            if (e.code == ERR_PRECONDITION) {
+                log_info("volume keeps its content", F_STR("pod", p->key), F_STR("volume", v->name), F_ERR(&e));
+                continue;
+            }
+            log_warn("volume cannot be refreshed", F_STR("pod", p->key), F_STR("volume", v->name), F_ERR(&e));
+            pod_event(p, NULL, true, "FailedMount", "MountVolume.SetUp failed for volume \"%s\" : %s", v->name, e.text);
+            p->payload_stale = true;
+            p->vols_retry_ns = clock_wall_ns() + REFRESH_RETRY_MS * MS;
+        } else if (changed) {
+            log_info("volume published", F_STR("pod", p->key), F_STR("volume", v->name));
+        }
+    }
+}
+
 void volumes_step(struct pod *p)
 {
     bool host_paths = false;
 
+    if (p->vols == VOLS_READY && p->payload_stale && p->vols_retry_ns <= clock_wall_ns())
+        refresh(p);
     if (p->vols == VOLS_READY && p->payload_stale)
-        volumes_refresh(p);
+        pod_wake_at(p, p->vols_retry_ns);
     if (p->vols != VOLS_NONE)
         return;
     if (p->vols_retry_ns > clock_wall_ns()) {
@@ -213,30 +244,6 @@ void volumes_step(struct pod *p)
     set_up(p);
     if (p->vols == VOLS_NONE && p->vols_retry_ns > clock_wall_ns())
         pod_wake_at(p, p->vols_retry_ns);
-}
-
-void volumes_refresh(struct pod *p)
-{
-    p->payload_stale = false;
-    for (size_t i = 0; i < p->api->spec.n_volumes; i++) {
-        const struct api_volume *v = &p->api->spec.volumes[i];
-        struct err e = { 0 };
-        bool changed = false;
-
-        if (v->kind != API_VOL_PAYLOAD || !is_mounted(p, v->name))
-            continue;
-        if (publish(p, v, &changed, &e) != ERR_OK) {
-            /* A deleted object or key leaves the files as they were; anything else is worth an event. */
-            if (e.code == ERR_PRECONDITION) {
-                log_info("volume keeps its content", F_STR("pod", p->key), F_STR("volume", v->name), F_ERR(&e));
-                continue;
-            }
-            log_warn("volume cannot be refreshed", F_STR("pod", p->key), F_STR("volume", v->name), F_ERR(&e));
-            pod_event(p, NULL, true, "FailedMount", "MountVolume.SetUp failed for volume \"%s\" : %s", v->name, e.text);
-        } else if (changed) {
-            log_info("volume published", F_STR("pod", p->key), F_STR("volume", v->name));
-        }
-    }
 }
 
 enum err_code volumes_host_path(const struct pod *p, const struct api_volume *v, char *ret, size_t size, struct err *e)

@@ -53,27 +53,16 @@ static enum ctr_kind kind_of(const struct api_container *c, bool init)
     return c->restart_policy == API_RESTART_ALWAYS ? CTR_SIDECAR : CTR_INIT;
 }
 
-static void add_image(struct pod *p, const struct api_container *c)
-{
-    struct pod_image *i = images_find(p, c->image);
-
-    if (i == NULL) {
-        i = &p->images[p->n_images++];
-        *i = (struct pod_image){ .pod = p, .reference = c->image, .policy = c->pull_policy };
-    } else if (c->pull_policy < i->policy) {
-        i->policy = c->pull_policy; /* Always before IfNotPresent before Never */
-    }
-}
-
 enum err_code pods_build(struct pod *p, struct err *e)
 {
     const struct api_pod_spec *s = &p->api->spec;
 
     p->n_ctrs = s->n_init_containers + s->n_containers;
     p->ctrs = calloc(p->n_ctrs, sizeof(*p->ctrs));
-    p->images = calloc(p->n_ctrs, sizeof(*p->images));
-    if (p->ctrs == NULL || p->images == NULL)
+    if (p->ctrs == NULL) {
+        p->n_ctrs = 0;
         return err_nomem(e);
+    }
     for (size_t i = 0; i < p->n_ctrs; i++) {
         bool init = i < s->n_init_containers;
         struct ctr *c = &p->ctrs[i];
@@ -81,22 +70,11 @@ enum err_code pods_build(struct pod *p, struct err *e)
         c->spec = init ? &s->init_containers[i] : &s->containers[i - s->n_init_containers];
         c->kind = kind_of(c->spec, init);
         c->state_since_ns = clock_wall_ns();
-        add_image(p, c->spec);
     }
-    return ERR_OK;
+    return images_build(p, e);
 }
 
-static void clear_images(struct pod *p)
-{
-    for (size_t i = 0; i < p->n_images; i++) {
-        img_unref(p->images[i].image);
-        free(p->images[i].message);
-        p->images[i] = (struct pod_image){ 0 };
-    }
-    p->n_images = 0;
-}
-
-static int32_t priority_of(const struct node *n, const struct api_pod *api)
+int32_t pods_priority(const struct node *n, const struct api_pod *api)
 {
     const struct api_priority_class *c;
 
@@ -141,7 +119,7 @@ struct pod *pods_new(struct node *n, struct api_pod *api, const char *uid)
     p->timer.data = p;
     snprintf(p->netns_dir, sizeof(p->netns_dir), "%s/ns/%s", n->o.run_dir, p->uid);
     p->created_ns = p->state_since_ns = p->net_since_ns = p->vols_since_ns = clock_wall_ns();
-    p->priority = priority_of(n, api);
+    p->priority = pods_priority(n, api);
     if (pods_build(p, &e) == ERR_OK)
         HASH_ADD_STR(n->pods, key, p);
     if (e.code != ERR_OK || p->hh.tbl == NULL) {
@@ -170,9 +148,8 @@ static void pod_free(struct pod *p)
         instance_clear(&p->ctrs[i].last);
         free(p->ctrs[i].waiting_message);
     }
-    clear_images(p);
+    images_clear(p);
     free(p->ctrs);
-    free(p->images);
     free(p->cni_ports);
     free(p->netns_spec);
     free(p->message);
@@ -223,11 +200,38 @@ static void remove_logs(const struct pod *p)
     closedir(d);
 }
 
+void pods_wake_pending(struct node *n)
+{
+    struct pod *p, *tmp;
+
+    HASH_ITER(hh, n->pods, p, tmp)
+        if (p->state == POD_PENDING)
+            pod_wake(p);
+}
+
+/* A pod that the store wants and the table does not have. */
+static void take_on(struct node *n, struct api_pod *api)
+{
+    struct pod *p = pods_new(n, api, api->meta.uid);
+
+    if (p == NULL)
+        return;
+    if (pods_uid_taken(n, p)) {
+        log_error("two pods have the same metadata.uid; the first one stays", F_STR("pod", p->key), F_STR("podUID", p->uid));
+        pods_free(p);
+        return;
+    }
+    p->wanted = true;
+    p->record_dirty = true;
+    log_info("pod added", F_STR("pod", p->key), F_STR("podUID", p->uid));
+    pod_show(p, "ADDED");
+    pod_wake(p);
+}
+
 void pods_gone(struct pod *p)
 {
     struct node *n = p->node;
     struct api_pod *next = take_ptr(&p->successor);
-    struct pod *o, *tmp;
 
     log_info("pod gone", F_STR("pod", p->key), F_STR("podUID", p->uid));
     remove_logs(p);
@@ -235,18 +239,10 @@ void pods_gone(struct pod *p)
     pod_show(p, "DELETED");
     pods_free(p);
     if (next != NULL) {
-        o = pods_new(n, next, next->meta.uid);
-        if (o != NULL) {
-            o->wanted = true;
-            o->record_dirty = true;
-            pod_show(o, "ADDED");
-            pod_wake(o);
-        }
+        take_on(n, next);
         api_pod_unref(next);
     }
-    HASH_ITER(hh, n->pods, o, tmp) /* what it held may be what another waits for */
-        if (o->state == POD_PENDING)
-            pod_wake(o);
+    pods_wake_pending(n);
     node_check_idle(n);
 }
 
@@ -259,21 +255,22 @@ static void apply_edit(struct pod *p, struct api_pod *api)
     struct err e = { 0 };
 
     p->api = api_pod_ref(api);
-    clear_images(p);
     for (size_t i = 0; i < p->n_ctrs; i++) {
         struct ctr *c = &p->ctrs[i];
         const struct api_container *was = c->spec;
         size_t inits = api->spec.n_init_containers;
         c->spec = i < inits ? &api->spec.init_containers[i] : &api->spec.containers[i - inits];
         if (strcmp(was->image, c->spec->image) != 0) {
-            c->replace = ctr_alive(c);
-            c->backoff_ms = 0; /* kubelet: the image is part of the back-off's key */
+            c->replace = ctr_alive(c); /* one that is just being created is compared when it is there */
+            c->backoff_ms = 0;         /* kubelet: the image is part of the back-off's key */
             c->retry_at_ns = 0;
+            c->waiting_reason[0] = '\0';
+            free(take_ptr(&c->waiting_message));
         }
     }
-    for (size_t i = 0; i < p->n_ctrs; i++)
-        add_image(p, p->ctrs[i].spec);
-    p->priority = priority_of(p->node, api);
+    if (images_build(p, &e) != ERR_OK)
+        log_error("images of a pod are not known; it is stuck until its next edit", F_STR("pod", p->key), F_ERR(&e));
+    p->priority = pods_priority(p->node, api);
     p->payload_stale = true; /* labels and annotations show in downward API volumes */
     p->record_dirty = true;
     if (p->cgroup_made && resources_pod_cgroup(p, &e) != ERR_OK)
@@ -283,14 +280,6 @@ static void apply_edit(struct pod *p, struct api_pod *api)
     log_info("manifest edit applied in place", F_STR("pod", p->key), F_STR("podUID", p->uid));
 }
 
-static bool images_busy(const struct pod *p)
-{
-    for (size_t i = 0; i < p->n_images; i++)
-        if (p->images[i].bringing)
-            return true;
-    return false;
-}
-
 /* The store has this pod now. */
 void pods_want(struct node *n, struct api_pod *api)
 {
@@ -298,19 +287,7 @@ void pods_want(struct node *n, struct api_pod *api)
     char why[256] = "";
 
     if (p == NULL) {
-        p = pods_new(n, api, api->meta.uid);
-        if (p == NULL)
-            return;
-        if (pods_uid_taken(n, p)) {
-            log_error("two pods have the same metadata.uid; the first one stays", F_STR("pod", p->key), F_STR("podUID", p->uid));
-            pods_free(p);
-            return;
-        }
-        p->wanted = true;
-        p->record_dirty = true;
-        log_info("pod added", F_STR("pod", p->key), F_STR("podUID", p->uid));
-        pod_show(p, "ADDED");
-        pod_wake(p);
+        take_on(n, api);
         return;
     }
     if (p->state == POD_TERMINATING && !p->finishing) { /* on its way out: the new one follows */
@@ -331,7 +308,7 @@ void pods_want(struct node *n, struct api_pod *api)
         snprintf(why, sizeof(why), "metadata.uid");
     if (p->rejected && why[0] == '\0')
         snprintf(why, sizeof(why), "it was rejected");
-    if (why[0] != '\0' || api_pod_edit_needs_restart(p->api, api, why, sizeof(why)) || images_busy(p)) {
+    if (why[0] != '\0' || api_pod_edit_needs_restart(p->api, api, why, sizeof(why))) {
         log_info("manifest edit needs a new pod", F_STR("pod", p->key), F_STR("fields", why));
         api_pod_unref(p->successor);
         p->successor = api_pod_ref(api);
@@ -341,7 +318,7 @@ void pods_want(struct node *n, struct api_pod *api)
         p->api = api_pod_ref(api);
         for (size_t i = 0; i < p->n_ctrs; i++)
             p->ctrs[i].spec = i < inits ? &api->spec.init_containers[i] : &api->spec.containers[i - inits];
-        clear_images(p);
+        images_clear(p);
         p->record_dirty = true;
         api_pod_unref(old);
     } else {

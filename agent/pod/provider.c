@@ -93,6 +93,7 @@ struct import {
     struct node *node;
     struct img_bring bring;
     struct status_reply *reply;
+    TAILQ_ENTRY(import) link;
 };
 
 static json_t *images(void *arg, struct err *e)
@@ -115,7 +116,7 @@ static void on_imported(struct op *op, const struct err *result)
     } else {
         status_reply_err(i->reply, result);
     }
-    i->node->imports--;
+    TAILQ_REMOVE(&i->node->imports, i, link);
     free(i);
 }
 
@@ -132,7 +133,7 @@ static void image_add(void *arg, const char *source, const char *name, struct st
     }
     i->node = n;
     i->reply = r;
-    n->imports++;
+    TAILQ_INSERT_TAIL(&n->imports, i, link);
     img_bring_start(&i->bring, n->o.images, source, name, on_imported, i);
 }
 
@@ -146,7 +147,7 @@ static bool image_in_use(const char *id, void *arg)
             if (p->ctrs[i].cur.id[0] != '\0' && !p->ctrs[i].cur.ended && str_eq(p->ctrs[i].cur.image_id, id))
                 return true;
         for (size_t i = 0; i < p->n_images; i++)
-            if (p->images[i].image != NULL && str_eq(p->images[i].image->id, id) && p->state != POD_TERMINATED)
+            if (p->images[i]->image != NULL && str_eq(p->images[i]->image->id, id) && p->state != POD_TERMINATED)
                 return true;
     }
     return false;
@@ -161,7 +162,15 @@ static enum err_code image_remove(void *arg, const char *name, struct err *e)
 
 bool provider_busy(const struct node *n)
 {
-    return n->imports > 0;
+    return !TAILQ_EMPTY(&n->imports);
+}
+
+void provider_cancel(struct node *n)
+{
+    struct import *i;
+
+    TAILQ_FOREACH(i, &n->imports, link)
+        op_cancel(&i->bring.op);
 }
 
 /* ---- logs, readiness, metrics ---------------------------------------------------------------------------------- */
@@ -202,7 +211,8 @@ static enum err_code log_path(void *arg, const char *namespace_, const char *nam
         return e->code;
     if (previous && (c->last.id[0] == '\0' && !(c->cur.ended && ctr_restart_wanted(c) && p->state < POD_TERMINATING)))
         return err_set(e, ERR_PRECONDITION, "previous terminated container \"%s\" in pod \"%s\" not found", c->spec->name, name);
-    i = previous && c->last.id[0] != '\0' && !(c->cur.ended && str_eq(c->waiting_reason, "CrashLoopBackOff")) ? &c->last : &c->cur;
+    /* What ended is the previous run as soon as the next one is waited for, as in the status. */
+    i = previous && c->last.id[0] != '\0' && !(c->cur.ended && c->waiting_reason[0] != '\0') ? &c->last : &c->cur;
     if (i->id[0] == '\0')
         return err_set(e, ERR_PRECONDITION, "container \"%s\" in pod \"%s\" is waiting to start: %s", c->spec->name, name,
                        c->waiting_reason[0] != '\0' ? c->waiting_reason

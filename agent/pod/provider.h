@@ -5,4 +5,5 @@
 
 void provider_init(struct node *n);
 bool provider_busy(const struct node *n); /* an import is under way */
+void provider_cancel(struct node *n);
 #endif

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #define RECORD_VERSION 1
+#define TIME_MAX_NS (INT64_MAX / 2) /* the year 2116: a grace on top of it still fits */
 #define RECORD_MAX (12 * 1024 * 1024)
 
 static json_t *instance_json(const struct instance *i)
@@ -40,7 +41,7 @@ static json_t *instance_json(const struct instance *i)
 
 static json_t *to_json(const struct pod *p)
 {
-    json_t *o = json_object(), *ctrs = json_object(), *ips = json_array();
+    json_t *o = json_object(), *ctrs = json_object(), *ips = json_array(), *conditions = json_array();
 
     json_object_set_new(o, "version", json_integer(RECORD_VERSION));
     json_put_str(o, "uid", p->uid);
@@ -63,12 +64,22 @@ static json_t *to_json(const struct pod *p)
     for (size_t i = 0; i < p->net_result.n_ips; i++)
         json_array_append_new(ips, json_string(p->net_result.ips[i]));
     json_object_set_new(o, "podIPs", ips);
+    json_object_set_new(o, "priority", json_integer(p->priority));
+    for (size_t i = 0; i < ARRAY_LEN(p->conditions); i++) {
+        json_t *c = json_object();
+        json_put_str(c, "status", p->conditions[i].status);
+        json_object_set_new(c, "since", json_integer(p->conditions[i].since_ns));
+        json_array_append_new(conditions, c);
+    }
+    json_object_set_new(o, "conditions", conditions);
     for (size_t i = 0; i < p->n_ctrs; i++) {
         const struct ctr *c = &p->ctrs[i];
         json_t *j = json_object();
         json_object_set_new(j, "restarts", json_integer(c->restarts));
         json_object_set_new(j, "backoffMs", json_integer((json_int_t)c->backoff_ms));
         json_object_set_new(j, "backoffAt", json_integer(c->backoff_at_ns));
+        if (c->replace)
+            json_object_set_new(j, "replace", json_true());
         if (c->cur.id[0] != '\0')
             json_object_set_new(j, "current", instance_json(&c->cur));
         if (c->last.id[0] != '\0')
@@ -126,6 +137,19 @@ static void copy(char *to, size_t size, const char *from)
     snprintf(to, size, "%s", from != NULL ? from : "");
 }
 
+/* A whole number that is at most `max`, else 0: what follows from it must fit its type. */
+static int64_t number(const json_t *o, const char *key, int64_t max)
+{
+    json_int_t v = json_int(o, key, 0);
+
+    return v > 0 && v <= max ? v : 0;
+}
+
+static int64_t time_of(const json_t *o, const char *key)
+{
+    return number(o, key, TIME_MAX_NS);
+}
+
 static bool id_is_sane(const char *id) /* becomes part of paths */
 {
     return id == NULL || (strlen(id) == 64 && strspn(id, "0123456789abcdef") == 64);
@@ -141,15 +165,15 @@ static bool instance_read(const json_t *o, struct instance *i)
     if (!id_is_sane(id) || (file != NULL && !fs_path_is_safe(file)))
         return false;
     copy(i->id, sizeof(i->id), id);
-    i->attempt = (unsigned)json_int(o, "attempt", 0);
-    i->created_ns = json_int(o, "created", 0);
-    i->started_ns = json_int(o, "started", 0);
+    i->attempt = (unsigned)number(o, "attempt", INT32_MAX);
+    i->created_ns = time_of(o, "created");
+    i->started_ns = time_of(o, "started");
     i->image_id = image != NULL ? strdup(image) : NULL;
     copy(i->message_file, sizeof(i->message_file), file);
     if (json_object_get(o, "finished") != NULL) {
         i->ended = true;
-        i->finished_ns = json_int(o, "finished", 0);
-        i->exit_code = (int)json_int(o, "exitCode", 0);
+        i->finished_ns = time_of(o, "finished");
+        i->exit_code = (int)number(o, "exitCode", 255);
         copy(i->reason, sizeof(i->reason), json_str(o, "reason"));
         i->message = message != NULL ? strdup(message) : NULL;
     }
@@ -198,9 +222,11 @@ static enum err_code read_one(struct node *n, const char *name, const char *text
     p->recovered = true;
     p->wanted = true; /* until the sources have spoken */
     p->state = state_of(json_str(o, "state"));
-    p->state_since_ns = json_int(o, "stateSince", 0);
-    p->created_ns = json_int(o, "created", p->created_ns);
-    p->start_time_ns = json_int(o, "startTime", 0);
+    p->rebooted = json_str(o, "bootID") != NULL && n->boot_id[0] != '\0' && strcmp(json_str(o, "bootID"), n->boot_id) != 0;
+    p->state_since_ns = time_of(o, "stateSince");
+    p->created_ns = time_of(o, "created") != 0 ? time_of(o, "created") : p->created_ns;
+    p->start_time_ns = time_of(o, "startTime");
+    p->priority = (int32_t)number(o, "priority", INT32_MAX);
     p->admitted = json_flag(o, "admitted");
     p->rejected = json_flag(o, "rejected");
     p->finishing = json_flag(o, "finishing");
@@ -208,20 +234,26 @@ static enum err_code read_one(struct node *n, const char *name, const char *text
     copy(p->phase, sizeof(p->phase), json_str(o, "phase"));
     copy(p->reason, sizeof(p->reason), json_str(o, "reason"));
     p->message = json_str(o, "message") != NULL ? strdup(json_str(o, "message")) : NULL;
-    p->deletion_ns = json_int(o, "deletion", 0);
-    p->grace_seconds = json_int(o, "graceSeconds", 0);
+    p->deletion_ns = time_of(o, "deletion");
+    p->grace_seconds = number(o, "graceSeconds", GRACE_MAX_SECONDS);
     copy(p->sandbox_id, sizeof(p->sandbox_id), sandbox);
     for (size_t i = 0; p->state == POD_TERMINATED && i < json_array_size(json_object_get(o, "podIPs")) && i < CNI_IPS_MAX; i++) {
         const char *ip = json_string_value(json_array_get(json_object_get(o, "podIPs"), i)); /* of a pod that is over: only shown */
         copy(p->net_result.ips[p->net_result.n_ips++], sizeof(p->net_result.ips[0]), ip);
     }
+    for (size_t i = 0; i < ARRAY_LEN(p->conditions); i++) {
+        const json_t *c = json_array_get(json_object_get(o, "conditions"), i);
+        copy(p->conditions[i].status, sizeof(p->conditions[i].status), json_str(c, "status"));
+        p->conditions[i].since_ns = time_of(c, "since");
+    }
     ctrs = json_object_get(o, "containers");
     for (size_t i = 0; i < p->n_ctrs; i++) {
         struct ctr *c = &p->ctrs[i];
         const json_t *j = json_object_get(ctrs, c->spec->name);
-        c->restarts = (unsigned)json_int(j, "restarts", 0);
-        c->backoff_ms = (uint64_t)json_int(j, "backoffMs", 0);
-        c->backoff_at_ns = json_int(j, "backoffAt", 0);
+        c->restarts = (unsigned)number(j, "restarts", INT32_MAX);
+        c->backoff_ms = (uint64_t)number(j, "backoffMs", BACKOFF_MAX_MS);
+        c->backoff_at_ns = time_of(j, "backoffAt");
+        c->replace = json_flag(j, "replace");
         if (!instance_read(json_object_get(j, "current"), &c->cur) || !instance_read(json_object_get(j, "last"), &c->last))
             log_warn("pod record: an instance is not sane and was left out", F_STR("record", name), F_STR("containerName", c->spec->name));
         /* Until the runtime was asked (pods_recover): alive as far as the record knows. */

@@ -37,8 +37,7 @@ static struct quantity aggregate(const struct api_pod *p, const char *name, bool
         q = api_resource_get(limits ? &c->resources.limits : &c->resources.requests, name);
         if (q != NULL)
             now = quantity_add(&sidecars, q);
-        else
-            all = all && !quantity_is_zero(&sidecars);
+        all = all && !quantity_is_zero(&now);
         if (is_sidecar(c))
             sidecars = now;
         raise_to(&peak, &now);
@@ -47,8 +46,7 @@ static struct quantity aggregate(const struct api_pod *p, const char *name, bool
         q = api_resource_get(limits ? &s->containers[i].resources.limits : &s->containers[i].resources.requests, name);
         if (q != NULL)
             sum = quantity_add(&sum, q);
-        else
-            all = false;
+        all = all && q != NULL && !quantity_is_zero(q); /* 0 is no limit */
     }
     sum = quantity_add(&sum, &sidecars);
     raise_to(&sum, &peak);

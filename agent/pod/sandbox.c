@@ -13,6 +13,7 @@
 
 #define RETRY_FIRST_MS 500 /* after a failed ADD; doubling */
 #define RETRY_MAX_MS 30000
+#define FILES_RETRY_MS 5000
 #define IFNAME "eth0"
 #define MS INT64_C(1000000)
 
@@ -307,6 +308,12 @@ void sandbox_step(struct pod *p)
         pod_wake_at(p, p->net_retry_ns);
         return;
     }
+    if (p->net == NET_READY && !p->files_written) { /* taken over, and the disk was full */
+        struct err e = { 0 };
+        p->files_written = write_files(p, &e) == ERR_OK;
+        if (!p->files_written)
+            pod_wake_at(p, clock_wall_ns() + FILES_RETRY_MS * MS);
+    }
     if (p->net == NET_NONE)
         create_namespaces(p);
     if (p->net == NET_PINNED)
@@ -374,7 +381,6 @@ bool sandbox_teardown_step(struct pod *p)
         pod_wake_at(p, clock_wall_ns() + 1000 * MS);
         return false;
     }
-    files_remove(p);
     p->sandbox_id[0] = '\0';
     p->record_dirty = true;
     p->files_written = false; /* its last addresses stay in the status, as kubelet leaves them */
@@ -391,21 +397,24 @@ void sandbox_recover(struct pod *p)
     bool pinned = (!wants_netns(p) || (netns_pinned(p->netns_dir, "net") && netns_pinned(p->netns_dir, "uts"))) &&
                   (spec->host_ipc || netns_pinned(p->netns_dir, "ipc"));
 
-    if (p->sandbox_id[0] == '\0' || !pinned) {
+    if (p->sandbox_id[0] == '\0' || !pinned || p->rebooted) { /* a pod that uses only the host's has no pin to miss */
         p->net_lost = p->sandbox_id[0] != '\0';
         return;
     }
     pod_set_net(p, NET_PINNED);
+    if (files_name_host(p, &e) != ERR_OK)
+        log_warn("hostname of a pod is not known any more", F_STR("pod", p->key), F_ERR(&e));
+    e = (struct err){ 0 };
     if (!wants_netns(p)) {
         p->files_written = true;
         pod_set_net(p, NET_READY);
     } else if (cni_cached_result(p->node->o.cni, p->sandbox_id, IFNAME, &p->net_result, &e) == ERR_OK &&
                p->net_result.n_ips > 0) {
         /* Written again: the agent may have been killed between the plugin's answer and the file. */
-        if (write_files(p, &e) == ERR_OK) {
-            p->files_written = true;
-            pod_set_net(p, NET_READY);
-        }
+        p->files_written = write_files(p, &e) == ERR_OK;
+        if (!p->files_written)
+            log_warn("hosts file of a pod cannot be written; trying again", F_STR("pod", p->key), F_ERR(&e));
+        pod_set_net(p, NET_READY);
     } else {
         p->net_undo = true; /* killed in the midst of ADD */
     }

@@ -8,6 +8,8 @@
 #include <fcntl.h>
 #include <string.h>
 
+#define CGROUP_TRIES 100 /* 50 ms apart */
+
 /* One thing being removed. */
 struct job {
     struct node *node;
@@ -18,12 +20,14 @@ struct job {
     struct proc_call call;
     uv_timer_t retry;
     unsigned tries;
+    TAILQ_ENTRY(job) link;
 };
 
 static void finished(struct job *j)
 {
     struct node *n = j->node;
 
+    TAILQ_REMOVE(&n->jobs, j, link);
     free(j);
     n->sweeps--;
     node_check_idle(n);
@@ -41,7 +45,20 @@ static struct job *new_job(struct node *n, const char *id, const char *what)
     j->node = n;
     snprintf(j->id, sizeof(j->id), "%s", id);
     n->sweeps++;
+    TAILQ_INSERT_TAIL(&n->jobs, j, link);
     return j;
+}
+
+void sweep_cancel(struct node *n)
+{
+    struct job *j;
+
+    TAILQ_FOREACH(j, &n->jobs, link) {
+        op_cancel(&j->action.op);
+        op_cancel(&j->cni.op);
+        op_cancel(&j->call.op);
+        j->tries = CGROUP_TRIES; /* one that waits for a cgroup does not wait again */
+    }
 }
 
 static void on_done(struct op *op, const struct err *result)
@@ -234,7 +251,7 @@ static void remove_cgroup(struct job *j)
         uv_close((uv_handle_t *)&j->retry, on_retry_closed);
         return;
     }
-    if (++j->tries >= 100) {
+    if (++j->tries >= CGROUP_TRIES) {
         log_warn("left-over cgroup cannot be removed; the next start tries again", F_STR("cgroup", j->id), F_ERR(&e));
         uv_close((uv_handle_t *)&j->retry, on_retry_closed);
         return;
@@ -269,7 +286,6 @@ static void sweep_cgroups(struct node *n)
 void sweep_start(struct node *n)
 {
     str_auto ns = str_printf("%s/ns", n->o.run_dir);
-    str_auto files = str_printf("%s/pods", n->o.run_dir);
 
     sweep_containers(n);
     sweep_network(n);
@@ -278,6 +294,4 @@ void sweep_start(struct node *n)
     sweep_logs(n);
     if (ns != NULL)
         each_unknown(n, ns, remove_ns);
-    if (files != NULL)
-        each_unknown(n, files, remove_dir);
 }

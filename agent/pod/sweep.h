@@ -8,4 +8,5 @@
 
 /* Once, when the sources are ready: only then is it known what belongs to nobody.  Counted in node.sweeps while under way. */
 void sweep_start(struct node *n);
+void sweep_cancel(struct node *n); /* the agent ends: what is left is for the next start */
 #endif

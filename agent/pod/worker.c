@@ -8,6 +8,9 @@
 
 #include <string.h>
 
+#define CGROUP_PAUSE_MIN_NS (20 * INT64_C(1000000))
+#define CGROUP_PAUSE_MAX_NS (5 * INT64_C(1000000000))
+
 const char *pod_state_name(enum pod_state s)
 {
     switch (s) {
@@ -142,7 +145,7 @@ void ctr_set_state(struct ctr *c, enum ctr_state s)
 
 static bool is_done(const struct ctr *c) /* ended for good with success */
 {
-    return c->cur.ended && c->state == CTR_NONE && c->cur.exit_code == 0 && !str_eq(c->cur.reason, "OOMKilled");
+    return c->cur.ended && c->state == CTR_NONE && !c->replace && c->cur.exit_code == 0 && !str_eq(c->cur.reason, "OOMKilled");
 }
 
 /* Phase of a pod whose containers all ended for good; NULL while it is not over. */
@@ -177,10 +180,11 @@ static void pending_step(struct pod *p)
 
     if (!n->sources_ready || n->closing)
         return;
-    if (!p->wanted) {
-        pod_begin_termination(p, 0, false, "its manifest is gone");
+    if (!p->wanted || p->successor != NULL) {
+        pod_begin_termination(p, 0, false, p->wanted ? "its manifest changed" : "its manifest is gone");
         return;
     }
+    p->priority = pods_priority(n, p->api); /* its class may have been read after it */
     switch (admit_pod(p, reason, &e)) {
     case ERR_OK:
         break;
@@ -207,9 +211,17 @@ static void pending_step(struct pod *p)
     pod_set_state(p, POD_STARTING);
 }
 
-/* Lets containers run in their order: init ones one after the other, sidecars stay, regular ones together. */
+/*
+ * Lets containers run in their order: init ones one after the other, sidecars stay, regular ones together.  What has been reached once
+ * is not held up again by a sidecar before it that has to restart.
+ */
 static void containers_step(struct pod *p)
 {
+    size_t reached = 0;
+
+    for (size_t i = 0; i < p->n_ctrs; i++)
+        if (p->ctrs[i].kind != CTR_REGULAR && p->ctrs[i].cur.id[0] != '\0' && !p->ctrs[i].replace)
+            reached = i;
     for (size_t i = 0; i < p->n_ctrs; i++) {
         struct ctr *c = &p->ctrs[i];
 
@@ -221,7 +233,7 @@ static void containers_step(struct pod *p)
             return;
         case CTR_SIDECAR:
             ctr_step(c);
-            if (!p->initialized && c->state != CTR_RUNNING)
+            if (!p->initialized && c->state != CTR_RUNNING && i >= reached)
                 return;
             continue;
         case CTR_REGULAR:
@@ -275,8 +287,15 @@ static void active_step(struct pod *p)
 /* Stops what runs: regular containers together, then sidecars from the last to the first.  True when nothing is alive. */
 static bool stop_containers(struct pod *p)
 {
+    /* The grace counts from the pod's end: the wait for others, and a restart of the agent, are charged to it. */
     int64_t grace_ns = p->grace_seconds * INT64_C(1000000000);
+    int64_t left_ns = p->state_since_ns + grace_ns - clock_wall_ns();
     bool alive = false;
+
+    if (left_ns < 0)
+        left_ns = 0; /* ctr_stop() keeps kubelet's 2 s */
+    if (left_ns > grace_ns)
+        left_ns = grace_ns; /* the clock was set back */
 
     for (size_t i = 0; i < p->n_ctrs; i++) {
         struct ctr *c = &p->ctrs[i];
@@ -285,23 +304,37 @@ static bool stop_containers(struct pod *p)
             continue;
         if (c->kind == CTR_SIDECAR)
             continue;
-        ctr_stop(c, grace_ns);
+        ctr_stop(c, left_ns);
         alive = alive || c->state != CTR_NONE;
     }
     for (size_t i = p->n_ctrs; i-- > 0;) {
         struct ctr *c = &p->ctrs[i];
-        int64_t left_ns = p->deletion_ns != 0 || p->finishing ? p->state_since_ns + grace_ns - clock_wall_ns() : grace_ns;
         if (c->kind != CTR_SIDECAR || c->state == CTR_NONE)
             continue;
-        if (!alive)
-            ctr_stop(c, left_ns > 0 ? left_ns : 0); /* the wait is charged to its grace; ctr_stop keeps kubelet's 2 s */
-        else if (left_ns <= 0)
-            ctr_stop(c, 0);
+        if (!alive || left_ns == 0)
+            ctr_stop(c, left_ns);
         else
             pod_wake_at(p, clock_wall_ns() + left_ns);
         alive = alive || c->state != CTR_NONE;
     }
     return !alive;
+}
+
+/* Of a pod that was asked to go: what its containers' last exits say. */
+static const char *ended_phase(const struct pod *p)
+{
+    for (size_t i = 0; i < p->n_ctrs; i++)
+        if (p->ctrs[i].kind == CTR_REGULAR && (!p->ctrs[i].cur.ended || p->ctrs[i].cur.exit_code != 0))
+            return "Failed";
+    return "Succeeded";
+}
+
+/* When to look again for a cgroup that does not go: soon at first, then ever less often. */
+static int64_t cgroup_pause_ns(const struct pod *p)
+{
+    int64_t pause = (clock_wall_ns() - p->state_since_ns) / 16;
+
+    return pause < CGROUP_PAUSE_MIN_NS ? CGROUP_PAUSE_MIN_NS : pause > CGROUP_PAUSE_MAX_NS ? CGROUP_PAUSE_MAX_NS : pause;
 }
 
 static void terminating_step(struct pod *p)
@@ -313,29 +346,29 @@ static void terminating_step(struct pod *p)
     if (n->closing)
         return;
     for (size_t i = 0; i < p->n_images; i++)
-        if (p->images[i].bringing)
-            op_cancel(&p->images[i].bring.op);
+        if (p->images[i]->bringing)
+            op_cancel(&p->images[i]->bring.op);
     if (!stop_containers(p) || !TAILQ_EMPTY(&p->reaps))
         return;
     if (!sandbox_teardown_step(p) || !volumes_teardown_step(p))
         return;
-    for (size_t i = 0; i < p->n_images; i++)
-        if (p->images[i].bringing)
-            return;
+    if (images_busy(p))
+        return;
     if (resources_cgroup_path(p, path, sizeof(path), &e) == ERR_OK) {
         if (cg_populated(n->o.cgroups, path) && cg_kill(n->o.cgroups, path, &e) != ERR_OK)
             log_warn("pod cgroup cannot be killed; trying again", F_STR("pod", p->key), F_ERR(&e));
         if (cg_remove(n->o.cgroups, path, &e) != ERR_OK) {
             log_debug("pod cgroup cannot be removed yet", F_STR("pod", p->key), F_ERR(&e));
-            pod_wake_at(p, clock_wall_ns() + 20 * INT64_C(1000000));
+            pod_wake_at(p, clock_wall_ns() + cgroup_pause_ns(p));
             return;
         }
     }
     p->cgroup_made = false;
     if (p->phase[0] == '\0')
-        snprintf(p->phase, sizeof(p->phase), "Failed");
+        snprintf(p->phase, sizeof(p->phase), "%s", ended_phase(p));
     pod_set_state(p, POD_TERMINATED);
     resources_qos_update(n);
+    pods_wake_pending(n); /* also when it stays, as one that is done: its ports and resources are free */
     log_info("pod ended", F_STR("pod", p->key), F_STR("podUID", p->uid), F_STR("phase", p->phase));
 }
 
@@ -343,6 +376,8 @@ void pod_begin_termination(struct pod *p, int64_t grace_seconds, bool finishing,
 {
     if (grace_seconds < 0)
         grace_seconds = 1; /* the API's rule for negative values */
+    if (grace_seconds > GRACE_MAX_SECONDS)
+        grace_seconds = GRACE_MAX_SECONDS;
     if (p->state == POD_TERMINATING || p->state == POD_TERMINATED) {
         if (!finishing && p->deletion_ns == 0)
             p->deletion_ns = clock_wall_ns();
@@ -358,6 +393,11 @@ void pod_begin_termination(struct pod *p, int64_t grace_seconds, bool finishing,
     p->grace_seconds = grace_seconds;
     if (!finishing)
         p->deletion_ns = clock_wall_ns();
+    /* What failed on the way up does not hold up the way down. */
+    p->net_retry_ns = 0;
+    p->net_backoff_ms = 0;
+    p->net_error[0] = '\0';
+    p->vols_retry_ns = 0;
     pod_set_state(p, POD_TERMINATING);
 }
 
@@ -377,8 +417,10 @@ void pod_reconcile(struct pod *p)
             active_step(p);
             break;
         case POD_TERMINATING:
-            if (!p->wanted && p->deletion_ns == 0)
+            if (!p->wanted && p->deletion_ns == 0) {
                 p->deletion_ns = clock_wall_ns();
+                p->record_dirty = true;
+            }
             terminating_step(p);
             break;
         case POD_TERMINATED:
@@ -390,6 +432,7 @@ void pod_reconcile(struct pod *p)
         pods_gone(p); /* frees p */
         return;
     }
+    pod_note_conditions(p);
     if (p->record_dirty) {
         struct err e = { 0 };
         p->record_dirty = false;
@@ -415,8 +458,5 @@ bool pod_idle(const struct pod *p)
         if (op_live(&c->create.op) || op_live(&c->action.op) || op_live(&c->subpaths.op))
             return false;
     }
-    for (size_t i = 0; i < p->n_images; i++)
-        if (p->images[i].bringing)
-            return false;
-    return TAILQ_EMPTY(&p->reaps) && !op_live(&p->netns_call.op) && !op_live(&p->cni_op.op) && !op_live(&p->vols_call.op);
+    return !images_busy(p) && TAILQ_EMPTY(&p->reaps) && !op_live(&p->netns_call.op) && !op_live(&p->cni_op.op) && !op_live(&p->vols_call.op);
 }

@@ -149,6 +149,11 @@ bool rt_identity(struct rt *rt, const char *id, struct rt_identity *ret);
 
 /* Signal to the container's init by pidfd. ERR_NOT_FOUND when it is gone. */
 enum err_code rt_signal(struct rt *rt, const char *id, int signo, struct err *e) MUST_CHECK;
+/*
+ * Kills the container's conmon, for one that is alive but does not write the exit file although nothing of the container
+ * lives (it was stopped, or hangs in a write of the log): RT_LOST follows.  Nothing happens when it is gone.
+ */
+void rt_kill_supervisor(struct rt *rt, const char *id);
 /* "SIGTERM", "TERM", "15", "SIGRTMIN+3" -> number; 0: unknown. */
 int rt_signal_number(const char *name);
 /* RuntimeDefault cannot be honoured (profile missing): NULL when fine, else the reason with the package's name. */

@@ -12,9 +12,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { META_MAX = 16 * 1024 };
@@ -201,6 +203,14 @@ void rt_adopt(struct rt *rt, const char *id)
     if (pidfd >= 0 && rt_watch_add(rt, id, pidfd, &e) != ERR_OK)
         log_warn("container cannot be watched; only its exit file will be noticed", F_STR("containerID", id),
                  F_ERR(&e));
+}
+
+void rt_kill_supervisor(struct rt *rt, const char *id)
+{
+    fd_auto pidfd = rt_id_valid(id) ? rt_conmon_open(rt, id, NULL) : -1;
+
+    if (pidfd >= 0 && syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0) != 0 && errno != ESRCH)
+        log_warn("conmon cannot be killed", F_STR("containerID", id), F_STR("err", strerror(errno)));
 }
 
 /* ---- list ------------------------------------------------------------------------------------ */

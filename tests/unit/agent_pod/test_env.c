@@ -80,10 +80,42 @@ static const char *build_and_get(struct world *w, struct arena *a, const char *e
     return env_get(&env, name);
 }
 
+static void secrets_are_taken_out_of_what_is_shown(void **state)
+{
+    char *secrets[] = { (char *)"hunter2", (char *)"abc", (char *)"hunter2-long", (char *)"" };
+    struct env env = { .secrets = secrets, .n_secrets = 4, .cap_secrets = 4 };
+    char text[128] = "exec /bin/hunter2-long hunter2hunter2: abc not found";
+    char cut[64] = "executable file `/bin/hunter2-lo";
+
+    (void)state;
+    env_redact(&env, text);
+    assert_string_equal(text, "exec /bin/*** ******: abc not found");
+    env_redact(&env, cut);
+    assert_true(strstr(cut, "hunter") == NULL);
+}
+
+static void a_secret_that_a_variable_replaced_is_known_still(void **state)
+{
+    struct world *w = *state;
+    struct arena a = { 0 };
+    struct err e = { 0 };
+    struct env env;
+    char text[64] = "stat /bin/s3cret-value: no such file";
+
+    load(w, "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {K: s3cret-value}\n");
+    load(w, "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  containers:\n  - name: c\n    image: x\n"
+            "    envFrom: [{secretRef: {name: s}}]\n    env: [{name: K, value: plain}]\n");
+    assert_int_equal(env_build(&w->pod, &w->pod.api->spec.containers[0], &a, &env, &e), ERR_OK);
+    assert_string_equal(env_get(&env, "K"), "plain");
+    env_redact(&env, text);
+    assert_string_equal(text, "stat /bin/***: no such file");
+    arena_done(&a);
+}
+
 static void expansion_follows_kubelet(void **state)
 {
     struct env_var vars[] = { { (char *)"A", (char *)"one" }, { (char *)"E", (char *)"" } };
-    struct env env = { vars, 2, 2 };
+    struct env env = { .v = vars, .n = 2, .cap = 2 };
     struct arena a = { 0 };
     const char *missing;
 
@@ -163,6 +195,8 @@ static void downward_values_and_resources(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(secrets_are_taken_out_of_what_is_shown),
+        cmocka_unit_test_setup_teardown(a_secret_that_a_variable_replaced_is_known_still, setup, teardown),
         cmocka_unit_test(expansion_follows_kubelet),
         cmocka_unit_test_setup_teardown(env_wins_over_env_from_and_sees_it, setup, teardown),
         cmocka_unit_test_setup_teardown(missing_references_have_kubelets_words, setup, teardown),

@@ -1,0 +1,133 @@
+/* Who is let in, in kubelet's order and words; and who waits for one that is ending. */
+#include "tests/unit/agent_pod/world.h"
+
+static void refused(struct pod *p, const char *why, const char *text)
+{
+    struct err e = { 0 };
+    char reason[64] = "";
+
+    assert_int_equal(admit_pod(p, reason, &e), ERR_PRECONDITION);
+    assert_string_equal(reason, why);
+    assert_string_equal(e.text, text);
+}
+
+static void waits(struct pod *p, const char *text)
+{
+    struct err e = { 0 };
+    char reason[64] = "";
+
+    assert_int_equal(admit_pod(p, reason, &e), ERR_UNAVAILABLE);
+    assert_string_equal(e.text, text);
+}
+
+static void admitted(struct pod *p)
+{
+    struct err e = { 0 };
+    char reason[64] = "";
+
+    if (admit_pod(p, reason, &e) != ERR_OK)
+        fail_msg("%s: %s", reason, e.text);
+    p->admitted = true;
+    p->state = POD_RUNNING;
+}
+
+static void only_safe_sysctls_are_allowed(void **state)
+{
+    admitted(world_pod(*state, "a",
+                       "securityContext: {sysctls: [{name: net/ipv4/ip_local_port_range, value: '1 2'}]},"
+                       "containers: [{name: a, image: x}]"));
+    refused(world_pod(*state, "b",
+                      "securityContext: {sysctls: [{name: kernel.msgmax, value: '1'}]}, containers: [{name: "
+                      "a, image: x}]"),
+            "SysctlForbidden", "forbidden sysctl: \"kernel.msgmax\" not allowlisted");
+}
+
+static void resources_are_compared_with_what_others_have(void **state)
+{
+    const char *half = "containers: [{name: a, image: x, resources: {requests: {cpu: 2, memory: 5Gi}}}]";
+
+    admitted(world_pod(*state, "a", half));
+    refused(world_pod(*state, "b", half), "OutOfmemory",
+            "Node didn't have enough resource: memory, requested: 5368709120, used: 5368709120, capacity: "
+            "8589934592");
+    refused(world_pod(*state, "c", "containers: [{name: a, image: x, resources: {requests: {cpu: 2500m}}}]"),
+            "OutOfcpu", "Node didn't have enough resource: cpu, requested: 2500, used: 2000, capacity: 4000");
+    admitted(world_pod(*state, "d", "containers: [{name: a, image: x}]"));
+}
+
+static void a_pod_that_is_ending_is_waited_for(void **state)
+{
+    struct pod *old = world_pod(*state, "a",
+                                "containers: [{name: a, image: x, ports: [{containerPort: 1, hostPort: 80}],"
+                                "resources: {requests: {cpu: 3}}}]");
+    struct pod *port = world_pod(
+        *state, "b", "containers: [{name: a, image: x, ports: [{containerPort: 1, hostPort: 80}]}]");
+    struct pod *cpu =
+        world_pod(*state, "c", "containers: [{name: a, image: x, resources: {requests: {cpu: 3}}}]");
+
+    admitted(old);
+    refused(port, "NodePorts",
+            "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports");
+    old->state = POD_TERMINATING;
+    waits(port, "waits for a host port: pod default/a is ending");
+    waits(cpu, "waits for cpu: 1 pods are ending");
+    old->state = POD_TERMINATED; /* done, and still in the table */
+    admitted(port);
+    admitted(cpu);
+}
+
+static void ports_clash_by_number_protocol_and_address(void **state)
+{
+    admitted(
+        world_pod(*state, "a",
+                  "containers: [{name: a, image: x, ports: [{containerPort: 1, hostPort: 53, protocol: UDP, "
+                  "hostIP: 192.0.2.1}]}]"));
+    admitted(world_pod(*state, "b",
+                       "containers: [{name: a, image: x, ports: [{containerPort: 1, hostPort: 53}]}]"));
+    admitted(
+        world_pod(*state, "c",
+                  "containers: [{name: a, image: x, ports: [{containerPort: 1, hostPort: 53, protocol: UDP, "
+                  "hostIP: 192.0.2.2}]}]"));
+    refused(
+        world_pod(
+            *state, "d",
+            "containers: [{name: a, image: x, ports: [{containerPort: 1, hostPort: 53, protocol: UDP}]}]"),
+        "NodePorts",
+        "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports");
+}
+
+static void the_node_must_be_the_one_that_is_asked_for(void **state)
+{
+    admitted(
+        world_pod(*state, "a",
+                  "nodeSelector: {kubernetes.io/hostname: node-a, kubernetes.io/os: linux}, nodeName: node-a,"
+                  "containers: [{name: a, image: x}]"));
+    refused(world_pod(*state, "b", "nodeSelector: {disk: ssd}, containers: [{name: a, image: x}]"),
+            "NodeAffinity",
+            "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector");
+    refused(world_pod(*state, "c", "nodeName: node-b, containers: [{name: a, image: x}]"), "NodeName",
+            "Predicate NodeName failed: node(s) didn't match the requested node name");
+}
+
+static void the_number_of_pods_is_bounded(void **state)
+{
+    struct world *w = *state;
+
+    w->node.o.max_pods = 1;
+    admitted(world_pod(w, "a", "containers: [{name: a, image: x}]"));
+    refused(world_pod(w, "b", "containers: [{name: a, image: x}]"), "OutOfpods",
+            "Node didn't have enough resource: pods, requested: 1, used: 1, capacity: 1");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WORLD_TEST(only_safe_sysctls_are_allowed),
+        WORLD_TEST(resources_are_compared_with_what_others_have),
+        WORLD_TEST(a_pod_that_is_ending_is_waited_for),
+        WORLD_TEST(ports_clash_by_number_protocol_and_address),
+        WORLD_TEST(the_node_must_be_the_one_that_is_asked_for),
+        WORLD_TEST(the_number_of_pods_is_bounded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,103 @@
+/* Which files a ConfigMap, Secret, downward API or projected volume holds. */
+#include "tests/unit/agent_pod/world.h"
+
+#include "agent/pod/payload.h"
+
+static const char map[] = "{apiVersion: v1, kind: ConfigMap, metadata: {name: cm}, data: {a: one, b: two}}";
+
+struct built {
+    struct arena arena;
+    struct vol_file *files;
+    size_t n;
+    struct err e;
+};
+
+static enum err_code build(struct world *w, struct built *b, const char *volume)
+{
+    str_auto spec = str_printf(
+        "volumes: [{name: v, %s}], containers: [{name: c, image: x, resources: {limits: {cpu: 1500m}},"
+        "volumeMounts: [{name: v, mountPath: /v}]}]",
+        volume);
+    struct pod *p;
+
+    world_forget(w);
+    *b = (struct built){ 0 };
+    p = world_pod(w, "p", spec);
+    return payload_build(p, &p->api->spec.volumes[0], &b->arena, &b->files, &b->n, &b->e);
+}
+
+static void is_file(const struct built *b, size_t i, const char *path, const char *text, mode_t mode)
+{
+    assert_true(i < b->n);
+    assert_string_equal(b->files[i].path, path);
+    assert_int_equal(b->files[i].size, strlen(text));
+    assert_memory_equal(b->files[i].data, text, strlen(text));
+    assert_int_equal(b->files[i].mode, mode);
+}
+
+static void without_items_every_key_is_a_file(void **state)
+{
+    struct built b;
+
+    world_add(*state, map);
+    assert_int_equal(build(*state, &b, "configMap: {name: cm, defaultMode: 0400}"), ERR_OK);
+    assert_int_equal(b.n, 2);
+    is_file(&b, 0, "a", "one", 0400);
+    is_file(&b, 1, "b", "two", 0400);
+    arena_done(&b.arena);
+}
+
+static void items_choose_path_and_mode(void **state)
+{
+    struct built b;
+
+    world_add(*state, map);
+    assert_int_equal(build(*state, &b, "configMap: {name: cm, items: [{key: b, path: d/e, mode: 0600}]}"),
+                     ERR_OK);
+    assert_int_equal(b.n, 1);
+    is_file(&b, 0, "d/e", "two", 0600);
+    arena_done(&b.arena);
+}
+
+static void what_is_missing_has_kubelets_words(void **state)
+{
+    struct built b;
+
+    world_add(*state, map);
+    assert_int_equal(build(*state, &b, "secret: {secretName: nope}"), ERR_PRECONDITION);
+    assert_string_equal(b.e.text, "secret \"nope\" not found");
+    arena_done(&b.arena);
+    assert_int_equal(build(*state, &b, "configMap: {name: cm, items: [{key: nope, path: n}]}"),
+                     ERR_PRECONDITION);
+    assert_string_equal(b.e.text, "configmap references non-existent config key: nope");
+    arena_done(&b.arena);
+}
+
+static void optional_sources_may_be_missing(void **state)
+{
+    struct built b;
+
+    world_add(*state, map);
+    assert_int_equal(
+        build(*state, &b,
+              "projected: {sources: [{secret: {name: nope, optional: true}},"
+              "{configMap: {name: cm, optional: true, items: [{key: nope, path: n}, {key: a, path: a}]}},"
+              "{downwardAPI: {items: [{path: cpu, resourceFieldRef: {containerName: c, resource: limits.cpu,"
+              "divisor: 1m}}]}}]}"),
+        ERR_OK);
+    assert_int_equal(b.n, 2);
+    is_file(&b, 0, "a", "one", 0644);
+    is_file(&b, 1, "cpu", "1500", 0644);
+    arena_done(&b.arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WORLD_TEST(without_items_every_key_is_a_file),
+        WORLD_TEST(items_choose_path_and_mode),
+        WORLD_TEST(what_is_missing_has_kubelets_words),
+        WORLD_TEST(optional_sources_may_be_missing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,183 @@
+/* Phase, conditions and container statuses from what the worker knows. */
+#include "tests/unit/agent_pod/world.h"
+
+#include "base/json.h"
+
+static const char two[] =
+    "initContainers: [{name: i, image: x}], containers: [{name: b, image: x}, {name: a, image: x}]";
+
+static void run(struct ctr *c)
+{
+    memset(c->cur.id, 'a', 64);
+    c->cur.started_ns = c->cur.created_ns = 1;
+    c->state = CTR_RUNNING;
+}
+
+static void end(struct ctr *c, int code)
+{
+    memset(c->cur.id, 'a', 64);
+    c->cur.ended = true;
+    c->cur.exit_code = code;
+    c->cur.finished_ns = 1;
+    snprintf(c->cur.reason, sizeof(c->cur.reason), code == 0 ? "Completed" : "Error");
+    c->state = CTR_NONE;
+}
+
+/* A new run that has not started, after one that ended. */
+static void again(struct ctr *c)
+{
+    end(c, 1);
+    c->last = c->cur;
+    c->cur = (struct instance){ .attempt = 1 };
+    memset(c->cur.id, 'b', 64);
+    c->state = CTR_CREATED;
+}
+
+static struct pod *started(struct world *w, const char *spec)
+{
+    struct pod *p = world_pod(w, "p", spec);
+
+    p->admitted = true;
+    p->state = POD_STARTING;
+    return p;
+}
+
+static const json_t *condition(const json_t *pod, const char *type)
+{
+    const json_t *list = json_object_get(json_object_get(pod, "status"), "conditions");
+
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (str_eq(json_str(json_array_get(list, i), "type"), type))
+            return json_array_get(list, i);
+    fail_msg("no condition %s", type);
+    return NULL;
+}
+
+static void phase_is_pending_until_init_is_done_and_all_regular_ones_have_run(void **state)
+{
+    struct pod *p = started(*state, two);
+
+    assert_string_equal(pod_phase(p), "Pending");
+    run(&p->ctrs[0]);
+    assert_string_equal(pod_phase(p), "Pending");
+    end(&p->ctrs[0], 0);
+    run(&p->ctrs[1]);
+    assert_string_equal(pod_phase(p), "Pending"); /* one waits without a past */
+    run(&p->ctrs[2]);
+    assert_string_equal(pod_phase(p), "Running");
+}
+
+static void phase_stays_running_between_two_runs(void **state)
+{
+    struct pod *p = started(*state, "containers: [{name: a, image: x}]");
+
+    p->state = POD_RUNNING;
+    p->initialized = true;
+    end(&p->ctrs[0], 1);
+    assert_string_equal(pod_phase(p), "Running");
+    again(&p->ctrs[0]);
+    assert_string_equal(pod_phase(p), "Running");
+}
+
+static void final_phase_shows_only_when_all_is_gone(void **state)
+{
+    struct pod *p = started(*state, "containers: [{name: a, image: x}]");
+
+    end(&p->ctrs[0], 0);
+    snprintf(p->phase, sizeof(p->phase), "Succeeded");
+    p->state = POD_TERMINATING;
+    assert_string_equal(pod_phase(p), "Running");
+    p->state = POD_TERMINATED;
+    assert_string_equal(pod_phase(p), "Succeeded");
+}
+
+static void conditions_name_what_is_not_ready(void **state)
+{
+    struct pod *p = started(*state, two);
+    json_t *o = pod_status_json(p);
+
+    assert_string_equal(json_str(condition(o, "Initialized"), "message"),
+                        "containers with incomplete status: [i]");
+    assert_string_equal(json_str(condition(o, "Ready"), "reason"), "ContainersNotReady");
+    assert_string_equal(json_str(condition(o, "ContainersReady"), "message"),
+                        "containers with unready status: [b a]");
+    assert_string_equal(json_str(condition(o, "PodScheduled"), "status"), "True");
+    json_decref(o);
+}
+
+static void transition_time_is_that_of_the_change(void **state)
+{
+    struct pod *p = started(*state, "containers: [{name: a, image: x}]");
+    json_t *o;
+
+    run(&p->ctrs[0]);
+    p->initialized = true;
+    pod_note_conditions(p);
+    for (size_t i = 0; i < ARRAY_LEN(p->conditions); i++)
+        p->conditions[i].since_ns = 1000000000;
+    o = pod_status_json(p);
+    assert_string_equal(json_str(condition(o, "Ready"), "status"), "True");
+    assert_string_equal(json_str(condition(o, "Ready"), "lastTransitionTime"), "1970-01-01T00:00:01Z");
+    json_decref(o);
+    end(&p->ctrs[0], 1);
+    pod_note_conditions(p);
+    assert_true(p->record_dirty);
+    assert_true(p->conditions[2].since_ns > 1000000000);
+}
+
+static void container_statuses_are_sorted_and_say_what_ended(void **state)
+{
+    struct pod *p = started(*state, two);
+    const json_t *list, *s;
+    json_t *o;
+
+    end(&p->ctrs[0], 0);
+    again(&p->ctrs[1]);
+    snprintf(p->ctrs[1].waiting_reason, sizeof(p->ctrs[1].waiting_reason), "CrashLoopBackOff");
+    end(&p->ctrs[2], 3);
+    p->ctrs[2].cur.message = strdup("caf\xc3\xa9 \xff");
+    o = pod_status_json(p);
+    list = json_object_get(json_object_get(o, "status"), "containerStatuses");
+    s = json_array_get(list, 0);
+    assert_string_equal(json_str(s, "name"), "a");
+    s = json_object_get(json_object_get(s, "state"), "terminated");
+    assert_int_equal(json_int(s, "exitCode", -1), 3);
+    assert_string_equal(json_str(s, "message"), "caf\xc3\xa9 \xef\xbf\xbd");
+    s = json_array_get(list, 1);
+    assert_string_equal(json_str(json_object_get(json_object_get(s, "state"), "waiting"), "reason"),
+                        "CrashLoopBackOff");
+    assert_int_equal(json_int(json_object_get(json_object_get(s, "lastState"), "terminated"), "exitCode", -1),
+                     1);
+    json_decref(o);
+}
+
+static void what_never_ran_is_unknown_in_a_pod_that_is_over(void **state)
+{
+    struct pod *p = started(*state, "containers: [{name: a, image: x}]");
+    const json_t *s;
+    json_t *o;
+
+    memset(p->ctrs[0].cur.id, 'a', 64); /* created, and removed before its start */
+    p->state = POD_TERMINATED;
+    snprintf(p->phase, sizeof(p->phase), "Failed");
+    o = pod_status_json(p);
+    s = json_array_get(json_object_get(json_object_get(o, "status"), "containerStatuses"), 0);
+    s = json_object_get(json_object_get(s, "state"), "terminated");
+    assert_string_equal(json_str(s, "reason"), "ContainerStatusUnknown");
+    assert_int_equal(json_int(s, "exitCode", -1), 137);
+    json_decref(o);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WORLD_TEST(phase_is_pending_until_init_is_done_and_all_regular_ones_have_run),
+        WORLD_TEST(phase_stays_running_between_two_runs),
+        WORLD_TEST(final_phase_shows_only_when_all_is_gone),
+        WORLD_TEST(conditions_name_what_is_not_ready),
+        WORLD_TEST(transition_time_is_that_of_the_change),
+        WORLD_TEST(container_statuses_are_sorted_and_say_what_ended),
+        WORLD_TEST(what_never_ran_is_unknown_in_a_pod_that_is_over),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,227 @@
+/* The pod's record: what is written is read back; what is damaged is set aside and harms nobody. */
+#include "tests/unit/agent_pod/world.h"
+
+#include "base/clock.h"
+
+#include <unistd.h>
+
+#define UID "0a4f7c1e-0000-4000-8000-000000000001"
+
+static const char spec[] = "{apiVersion: v1, kind: Pod, metadata: {name: p, uid: " UID "}, spec: {"
+                           "initContainers: [{name: i, image: x}], containers: [{name: a, image: x}]}}";
+
+static void save(struct world *w, struct pod *p)
+{
+    struct err e = { 0 };
+    char dir[128];
+
+    snprintf(dir, sizeof(dir), "%s/pods", w->dir);
+    assert_int_equal(fs_mkdirs(dir, 0700, &e), ERR_OK);
+    if (record_save(p, &e) != ERR_OK)
+        fail_msg("%s", e.text);
+}
+
+static struct pod *load(struct world *w)
+{
+    struct err e = { 0 };
+
+    world_forget(w);
+    if (record_load_all(&w->node, &e) != ERR_OK)
+        fail_msg("%s", e.text);
+    return pods_find(&w->node, "default", "p");
+}
+
+static bool exists(const struct world *w, const char *name)
+{
+    char path[128];
+
+    snprintf(path, sizeof(path), "%s/pods/%s", w->dir, name);
+    return access(path, F_OK) == 0;
+}
+
+static void write_record(const struct world *w, const char *text, size_t n)
+{
+    struct err e = { 0 };
+    char path[128];
+
+    snprintf(path, sizeof(path), "%s/pods", w->dir);
+    assert_int_equal(fs_mkdirs(path, 0700, &e), ERR_OK);
+    snprintf(path, sizeof(path), "%s/pods/" UID ".json", w->dir);
+    assert_int_equal(fs_replace_at(AT_FDCWD, path, text, n, 0600, false, &e), ERR_OK);
+}
+
+static char *read_record(const struct world *w)
+{
+    struct err e = { 0 };
+    char path[128], *text = NULL;
+
+    snprintf(path, sizeof(path), "%s/pods/" UID ".json", w->dir);
+    assert_int_equal(fs_read_at(AT_FDCWD, path, 1 << 20, &text, NULL, &e), ERR_OK);
+    return text;
+}
+
+static struct pod *lively_pod(struct world *w)
+{
+    struct pod *p = world_add(w, spec);
+    struct ctr *i = &p->ctrs[0], *a = &p->ctrs[1];
+
+    p->state = POD_RUNNING;
+    p->admitted = p->initialized = true;
+    p->priority = 7;
+    p->start_time_ns = 5;
+    memset(p->sandbox_id, 'c', 64);
+    memset(i->cur.id, '1', 64);
+    i->cur.ended = true;
+    i->cur.finished_ns = 9;
+    snprintf(i->cur.reason, sizeof(i->cur.reason), "Completed");
+    i->replace = true;
+    memset(a->cur.id, '2', 64);
+    a->cur.attempt = a->restarts = 2;
+    a->cur.started_ns = 11;
+    a->cur.image_id = strdup("sha256:abc");
+    memset(a->last.id, '3', 64);
+    a->last.ended = true;
+    a->last.exit_code = 137;
+    a->last.finished_ns = 10;
+    a->last.message = strdup("bye");
+    a->backoff_ms = 20000;
+    a->backoff_at_ns = 4;
+    snprintf(p->conditions[2].status, sizeof(p->conditions[2].status), "True");
+    p->conditions[2].since_ns = 12;
+    return p;
+}
+
+static void what_is_written_is_read_back(void **state)
+{
+    struct world *w = *state;
+    struct pod *p = lively_pod(w);
+
+    save(w, p);
+    p = load(w);
+    assert_non_null(p);
+    assert_string_equal(p->uid, UID);
+    assert_int_equal(p->state, POD_RUNNING);
+    assert_true(p->admitted && p->initialized && p->recovered && p->wanted);
+    assert_false(p->rebooted);
+    assert_int_equal(p->priority, 7);
+    assert_int_equal(strlen(p->sandbox_id), 64);
+    assert_int_equal(p->ctrs[0].state, CTR_NONE);
+    assert_true(p->ctrs[0].replace);
+    assert_int_equal(p->ctrs[1].state, CTR_RUNNING);
+    assert_int_equal(p->ctrs[1].restarts, 2);
+    assert_int_equal(p->ctrs[1].backoff_ms, 20000);
+    assert_string_equal(p->ctrs[1].cur.image_id, "sha256:abc");
+    assert_int_equal(p->ctrs[1].last.exit_code, 137);
+    assert_string_equal(p->ctrs[1].last.message, "bye");
+    assert_string_equal(p->conditions[2].status, "True");
+    assert_int_equal(p->conditions[2].since_ns, 12);
+}
+
+static void a_reboot_is_noticed(void **state)
+{
+    struct world *w = *state;
+
+    save(w, lively_pod(w));
+    snprintf(w->node.boot_id, sizeof(w->node.boot_id), "boot-2");
+    assert_true(load(w)->rebooted);
+}
+
+static void a_cut_off_record_is_set_aside(void **state)
+{
+    struct world *w = *state;
+    str_auto text = NULL;
+
+    save(w, lively_pod(w));
+    text = read_record(w);
+    write_record(w, text, strlen(text) / 2);
+    assert_null(load(w));
+    assert_true(exists(w, UID ".json.damaged"));
+    assert_false(exists(w, UID ".json"));
+}
+
+/* Replaces `from` in the record that a lively pod leaves. */
+static struct pod *load_changed(struct world *w, const char *from, const char *to)
+{
+    str_auto text = NULL;
+    str_auto changed = NULL;
+    char *at;
+
+    save(w, lively_pod(w));
+    text = read_record(w);
+    at = strstr(text, from);
+    if (at == NULL)
+        fail_msg("%s is not in %s", from, text);
+    *at = '\0';
+    changed = str_printf("%s%s%s", text, to, at + strlen(from));
+    write_record(w, changed, strlen(changed));
+    return load(w);
+}
+
+static void ids_that_would_leave_their_folder_are_refused(void **state)
+{
+    struct world *w = *state;
+    char id[65];
+    const struct pod *p;
+
+    memset(id, 'c', 64);
+    id[64] = '\0';
+    assert_null(load_changed(w, id, "../../../../etc"));
+    memset(id, '2', 64);
+    p = load_changed(w, id, "../../../../etc");
+    assert_non_null(p); /* the pod stays; the run is not known */
+    assert_string_equal(p->ctrs[1].cur.id, "");
+    assert_int_equal(p->ctrs[1].state, CTR_NONE);
+    assert_null(load_changed(w, "\"uid\":\"" UID "\"", "\"uid\":\"x/../y\""));
+}
+
+static void numbers_out_of_range_count_as_none(void **state)
+{
+    struct world *w = *state;
+    const struct pod *p = load_changed(w, "\"backoffMs\":20000", "\"backoffMs\":9223372036854775807");
+
+    assert_int_equal(p->ctrs[1].backoff_ms, 0);
+    p = load_changed(w, "\"restarts\":2", "\"restarts\":-5");
+    assert_int_equal(p->ctrs[1].restarts, 0);
+    p = load_changed(w, "\"graceSeconds\":0", "\"graceSeconds\":9223372036854775807");
+    assert_int_equal(p->grace_seconds, 0);
+    p = load_changed(w, "\"state\":\"running\"", "\"state\":\"nonsense\"");
+    assert_int_equal(p->state, POD_PENDING);
+}
+
+static void another_version_is_set_aside(void **state)
+{
+    struct world *w = *state;
+
+    assert_null(load_changed(w, "\"version\":1", "\"version\":2"));
+    assert_true(exists(w, UID ".json.damaged"));
+}
+
+static void every_cut_is_survived(void **state)
+{
+    struct world *w = *state;
+    str_auto text = NULL;
+    size_t n;
+
+    save(w, lively_pod(w));
+    text = read_record(w);
+    n = strlen(text);
+    log_init(LOG_LVL_ERROR, LOG_FMT_TEXT);
+    for (size_t i = 0; i < n; i += 97) {
+        write_record(w, text, i);
+        assert_null(load(w));
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WORLD_TEST(what_is_written_is_read_back),
+        WORLD_TEST(a_reboot_is_noticed),
+        WORLD_TEST(a_cut_off_record_is_set_aside),
+        WORLD_TEST(ids_that_would_leave_their_folder_are_refused),
+        WORLD_TEST(numbers_out_of_range_count_as_none),
+        WORLD_TEST(another_version_is_set_aside),
+        WORLD_TEST(every_cut_is_survived),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
