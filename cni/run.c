@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/netlink.h"
 #include "base/scope.h"
 #include "cni/attachment.h"
@@ -188,8 +189,11 @@ static enum err_code del_begin(struct cni_run *r, bool *ret_more, struct err *e)
         r->cut_off = !r->entry.complete;
         if (r->entry.complete) {
             r->entry.complete = false;
-            if (cni_cache_write(c->cache_fd, &r->entry, e) != ERR_OK)
-                return e->code;
+            if (cni_cache_write(c->cache_fd, &r->entry, e) != ERR_OK) {
+                /* A full disk must not keep what goes from going: only a DEL cut off from here on would not be told from a whole one. */
+                log_debug("attachment cannot be marked as being deleted; going on", F_STR("containerID", r->container_id), F_ERR(e));
+                *e = (struct err){ 0 };
+            }
         }
         return cni_note_used(c, &r->entry.list) ? ERR_OK : err_nomem(e);
     }
