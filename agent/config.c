@@ -17,30 +17,44 @@ static const struct row {
     const char *value, *help;
 } rows[] = {
 #define ROW(field) offsetof(struct agent_config, field)
-    { "ephemeral", FLAG, ROW(ephemeral), NULL, NULL, "at the end take down everything: pods, mounts, namespaces, cgroups, bridges, rules" },
+    { "ephemeral", FLAG, ROW(ephemeral), NULL, NULL,
+      "at the end take down everything: pods, mounts, namespaces, cgroups, bridges, rules" },
     { "pod-manifest-path", PATH, ROW(manifests), "/etc/coracle/manifests", "DIR", "folder of manifests" },
-    { "root-dir", PATH, ROW(root_dir), "/var/lib/kubelet", "DIR", "pods' volumes and files, laid out as kubelet's" },
-    { "state-dir", PATH, ROW(state_dir), "/var/lib/coracle", "DIR", "images, writable layers, pod records, network results" },
+    { "root-dir", PATH, ROW(root_dir), "/var/lib/kubelet", "DIR",
+      "pods' volumes and files, laid out as kubelet's" },
+    { "state-dir", PATH, ROW(state_dir), "/var/lib/coracle", "DIR",
+      "images, writable layers, pod records, network results" },
     { "run-dir", PATH, ROW(run_dir), "/run/coracle", "DIR", "what may vanish at a reboot; a tmpfs" },
     { "pod-logs-dir", PATH, ROW(pod_logs_dir), "/var/log/pods", "DIR", "container logs in CRI format" },
-    { "container-logs-dir", PATH, ROW(container_logs_dir), "/var/log/containers", "DIR", "links to the logs, for log shippers" },
-    { "cni-conf-dir", PATH, ROW(cni_conf_dir), "/etc/cni/net.d", "DIR", "CNI network lists; the first one is used" },
-    { "cni-bin-dir", LIST, ROW(cni_bin_dirs), "/opt/cni/bin,/usr/lib/cni", "DIR[,DIR]", "CNI plugins; the first hit wins" },
-    { "cgroup-root", PATH, ROW(cgroup_root), "/", "PATH", "cgroup below which pods live (a delegated unit's, under systemd)" },
+    { "container-logs-dir", PATH, ROW(container_logs_dir), "/var/log/containers", "DIR",
+      "links to the logs, for log shippers" },
+    { "cni-conf-dir", PATH, ROW(cni_conf_dir), "/etc/cni/net.d", "DIR",
+      "CNI network lists; the first one is used" },
+    { "cni-bin-dir", LIST, ROW(cni_bin_dirs), "/opt/cni/bin,/usr/lib/cni", "DIR[,DIR]",
+      "CNI plugins; the first hit wins" },
+    { "cgroup-root", PATH, ROW(cgroup_root), "/", "PATH",
+      "cgroup below which pods live (a delegated unit's, under systemd)" },
     { "runtime", TEXT, ROW(runtime), NULL, "PATH", "OCI runtime (default: crun, then runc, on PATH)" },
     { "conmon", TEXT, ROW(conmon), NULL, "PATH", "container supervisor (default: conmon on PATH)" },
     { "socket", TEXT, ROW(socket), NULL, "PATH", "status socket (default: <run-dir>/coracle.sock)" },
-    { "socket-group", TEXT, ROW(socket_group), NULL, "GROUP", "group that may read on the socket (default: root only)" },
+    { "socket-group", TEXT, ROW(socket_group), NULL, "GROUP",
+      "group that may read on the socket (default: root only)" },
     { "hostname-override", TEXT, ROW(node_name), NULL, "NAME", "name of this node (default: the host name)" },
-    { "node-ip", TEXT, ROW(node_ip), NULL, "IP", "address of this node (default: of the default route's interface)" },
-    { "cluster-dns", LIST, ROW(cluster_dns), NULL, "IP[,IP]", "DNS servers of pods with dnsPolicy ClusterFirst" },
+    { "node-ip", TEXT, ROW(node_ip), NULL, "IP",
+      "address of this node (default: of the default route's interface)" },
+    { "cluster-dns", LIST, ROW(cluster_dns), NULL, "IP[,IP]",
+      "DNS servers of pods with dnsPolicy ClusterFirst" },
     { "cluster-domain", TEXT, ROW(cluster_domain), NULL, "DOMAIN", "DNS domain of pods" },
-    { "resolv-conf", TEXT, ROW(resolv_conf), "/etc/resolv.conf", "FILE", "the node's resolver file; \"\" for none" },
+    { "resolv-conf", TEXT, ROW(resolv_conf), "/etc/resolv.conf", "FILE",
+      "the node's resolver file; \"\" for none" },
     { "max-pods", TEXT, ROW(max_pods), "110", "N", "pods that this node runs at most" },
-    { "seccomp-default", FLAG, ROW(seccomp_default), NULL, NULL, "containers without a profile get RuntimeDefault" },
+    { "seccomp-default", FLAG, ROW(seccomp_default), NULL, NULL,
+      "containers without a profile get RuntimeDefault" },
     { "log-level", TEXT, ROW(log_level), "info", "LEVEL", "debug, info, warn or error" },
-    { "log-format", TEXT, ROW(log_format), NULL, "FORMAT", "text, json or journal (default: journal under systemd, else text)" },
-    { "libexec-dir", TEXT, ROW(libexec_dir), NULL, "DIR", "where coracle-unpack is (default: beside coracle, then /usr/libexec/coracle)" },
+    { "log-format", TEXT, ROW(log_format), NULL, "FORMAT",
+      "text, json or journal (default: journal under systemd, else text)" },
+    { "libexec-dir", TEXT, ROW(libexec_dir), NULL, "DIR",
+      "where coracle-unpack is (default: beside coracle, then /usr/libexec/coracle)" },
 #undef ROW
 };
 
@@ -89,7 +103,9 @@ static enum err_code set(struct agent_config *c, const struct row *r, const char
     case PATH: {
         size_t n = strlen(value);
         if (value[0] != '/' || strstr(value, "/../") != NULL || n > 200)
-            return err_set(e, ERR_INVALID, "--%s: \"%s\" is not an absolute path of at most 200 bytes without \"..\"", r->flag, value);
+            return err_set(e, ERR_INVALID,
+                           "--%s: \"%s\" is not an absolute path of at most 200 bytes without \"..\"",
+                           r->flag, value);
         if (set_text(at, value, e) != ERR_OK)
             return e->code;
         while (n > 1 && (*(char **)at)[n - 1] == '/')
@@ -128,11 +144,12 @@ static enum err_code check(struct agent_config *c, struct err *e)
     }
     if (strlen(c->socket) > 100) /* sun_path, and a temporary name beside it */
         return err_set(e, ERR_INVALID, "--socket: \"%s\" is longer than 100 bytes", c->socket);
-    if (strcmp(c->log_level, "debug") != 0 && strcmp(c->log_level, "info") != 0 && strcmp(c->log_level, "warn") != 0 &&
-        strcmp(c->log_level, "error") != 0)
-        return err_set(e, ERR_INVALID, "--log-level: \"%s\" is none of debug, info, warn, error", c->log_level);
-    if (c->log_format[0] != '\0' && strcmp(c->log_format, "text") != 0 && strcmp(c->log_format, "json") != 0 &&
-        strcmp(c->log_format, "journal") != 0)
+    if (strcmp(c->log_level, "debug") != 0 && strcmp(c->log_level, "info") != 0 &&
+        strcmp(c->log_level, "warn") != 0 && strcmp(c->log_level, "error") != 0)
+        return err_set(e, ERR_INVALID, "--log-level: \"%s\" is none of debug, info, warn, error",
+                       c->log_level);
+    if (c->log_format[0] != '\0' && strcmp(c->log_format, "text") != 0 &&
+        strcmp(c->log_format, "json") != 0 && strcmp(c->log_format, "journal") != 0)
         return err_set(e, ERR_INVALID, "--log-format: \"%s\" is none of text, json, journal", c->log_format);
     return ERR_OK;
 }
@@ -141,7 +158,8 @@ enum err_code config_parse(struct agent_config *c, int argc, char **argv, bool *
 {
     *ret_help = false;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-        if (rows[i].kind != FLAG && set(c, &rows[i], rows[i].otherwise != NULL ? rows[i].otherwise : "", e) != ERR_OK)
+        if (rows[i].kind != FLAG &&
+            set(c, &rows[i], rows[i].otherwise != NULL ? rows[i].otherwise : "", e) != ERR_OK)
             return e->code;
     for (int i = 1; i < argc; i++) {
         const char *arg = argv[i], *value, *name = arg + 2;

@@ -1,6 +1,6 @@
 /*
- * config - the settings of `coracle run`: one table row each (flag, kind, place, default, help) feeds the parser and --help.
- * Flags have kubelet's names where kubelet has one.
+ * config - the settings of `coracle run`: one table row each (flag, kind, place, default, help) feeds the
+ * parser and --help. Flags have kubelet's names where kubelet has one.
  */
 #ifndef AGENT_CONFIG_H
 #define AGENT_CONFIG_H
@@ -17,26 +17,28 @@ struct config_list {
 
 struct agent_config {
     bool ephemeral;
-    char *manifests;         /* --pod-manifest-path (staticPodPath) */
+    char *manifests; /* --pod-manifest-path (staticPodPath) */
     char *root_dir, *state_dir, *run_dir;
     char *pod_logs_dir, *container_logs_dir;
     char *cni_conf_dir;
     struct config_list cni_bin_dirs;
     char *cgroup_root;
-    char *runtime, *conmon;  /* "": looked for on PATH */
+    char *runtime, *conmon; /* "": looked for on PATH */
     char *socket, *socket_group;
     char *node_name, *node_ip;
     struct config_list cluster_dns;
     char *cluster_domain, *resolv_conf;
     char *max_pods;
     char *log_level, *log_format;
-    char *libexec_dir;       /* "": beside the program, then /usr/libexec/coracle */
+    char *libexec_dir; /* "": beside the program, then /usr/libexec/coracle */
     bool seccomp_default;
     unsigned max_pods_n;
 };
 
-/* Fills in *c from argv (argv[0] is "run"). ERR_INVALID: what is wrong with which flag. *ret_help: --help was asked for. */
-enum err_code config_parse(struct agent_config *c, int argc, char **argv, bool *ret_help, struct err *e) MUST_CHECK;
+/* Fills in *c from argv (argv[0] is "run"). ERR_INVALID: what is wrong with which flag. *ret_help: --help was
+ * asked for. */
+enum err_code config_parse(struct agent_config *c, int argc, char **argv, bool *ret_help,
+                           struct err *e) MUST_CHECK;
 void config_help(void); /* on standard output */
 void config_done(struct agent_config *c);
 #endif

@@ -33,11 +33,13 @@ struct agent { /* the parts, in the order in which they are opened */
     struct src_folder *folder;
     struct cni_undo undo;
     char node_name[256], node_ip[46];
-    char *cni_cache, *cni_data, *images_dir, *cgroup_scratch, *volumes_dir, *pods_dir, *auth_dir, *seccomp_dir;
+    char *cni_cache, *cni_data, *images_dir, *cgroup_scratch, *volumes_dir, *pods_dir, *auth_dir,
+        *seccomp_dir;
     bool stopping, failed, idle;
 };
 
-/* ---- stopping -------------------------------------------------------------------------------------------- */
+/* ---- stopping --------------------------------------------------------------------------------------------
+ */
 
 static void on_closed(uv_handle_t *handle)
 {
@@ -133,7 +135,8 @@ static void on_signal(uv_signal_t *handle, int signo)
     stop(handle->data, signo == SIGINT ? "SIGINT" : "SIGTERM");
 }
 
-/* ---- starting --------------------------------------------------------------------------------------------- */
+/* ---- starting ---------------------------------------------------------------------------------------------
+ */
 
 static enum err_code make_paths(struct agent *a, struct err *e)
 {
@@ -191,21 +194,40 @@ static enum err_code open_parts(struct agent *a, struct err *e)
     const struct agent_config *c = &a->config;
     struct cg_options cg = { .root = c->cgroup_root, .scratch_dir = a->cgroup_scratch };
     struct vol_node_options vol = { .tmpfs_dir = a->volumes_dir, .pods_dir = a->pods_dir };
-    struct cni_options cni = { .loop = &a->loop, .conf_dir = c->cni_conf_dir,
-                               .bin_dirs = (const char *const *)c->cni_bin_dirs.v, .cache_dir = a->cni_cache,
+    struct cni_options cni = { .loop = &a->loop,
+                               .conf_dir = c->cni_conf_dir,
+                               .bin_dirs = (const char *const *)c->cni_bin_dirs.v,
+                               .cache_dir = a->cni_cache,
                                .data_dir = a->cni_data };
-    struct img_store_options img = { .loop = &a->loop, .dir = a->images_dir, .unpack_path = a->pre.unpack,
-                                     .skopeo_path = a->pre.skopeo[0] != '\0' ? a->pre.skopeo : NULL, .tmpfs_dir = a->auth_dir };
-    struct rt_options rt = { .loop = &a->loop, .run_dir = c->run_dir, .state_dir = c->state_dir,
-                             .conmon_path = a->pre.conmon, .runtime_path = a->pre.runtime,
-                             .seccomp_profile = a->pre.seccomp_profile, .localhost_seccomp_dir = a->seccomp_dir,
+    struct img_store_options img = { .loop = &a->loop,
+                                     .dir = a->images_dir,
+                                     .unpack_path = a->pre.unpack,
+                                     .skopeo_path = a->pre.skopeo[0] != '\0' ? a->pre.skopeo : NULL,
+                                     .tmpfs_dir = a->auth_dir };
+    struct rt_options rt = { .loop = &a->loop,
+                             .run_dir = c->run_dir,
+                             .state_dir = c->state_dir,
+                             .conmon_path = a->pre.conmon,
+                             .runtime_path = a->pre.runtime,
+                             .seccomp_profile = a->pre.seccomp_profile,
+                             .localhost_seccomp_dir = a->seccomp_dir,
                              .on_event = node_on_container_event };
     struct node_options node = {
-        .loop = &a->loop, .node_name = a->node_name, .node_ip = a->node_ip, .root_dir = c->root_dir,
-        .state_dir = c->state_dir, .run_dir = c->run_dir, .pod_logs_dir = c->pod_logs_dir,
-        .container_logs_dir = c->container_logs_dir, .cluster_domain = c->cluster_domain,
-        .cluster_dns = (const char *const *)c->cluster_dns.v, .resolv_conf = c->resolv_conf, .max_pods = c->max_pods_n,
-        .cpu_milli = a->pre.cpu_milli, .memory_bytes = a->pre.memory_bytes, .seccomp_default = c->seccomp_default,
+        .loop = &a->loop,
+        .node_name = a->node_name,
+        .node_ip = a->node_ip,
+        .root_dir = c->root_dir,
+        .state_dir = c->state_dir,
+        .run_dir = c->run_dir,
+        .pod_logs_dir = c->pod_logs_dir,
+        .container_logs_dir = c->container_logs_dir,
+        .cluster_domain = c->cluster_domain,
+        .cluster_dns = (const char *const *)c->cluster_dns.v,
+        .resolv_conf = c->resolv_conf,
+        .max_pods = c->max_pods_n,
+        .cpu_milli = a->pre.cpu_milli,
+        .memory_bytes = a->pre.memory_bytes,
+        .seccomp_default = c->seccomp_default,
     };
     struct cg_limits node_limits = CG_LIMITS_NONE;
     bool swap_warning = false;
@@ -250,14 +272,17 @@ static void report_start(struct agent *a)
     static const char *const layouts[] = { "v2", "v1", "hybrid" };
     const char *why = NULL, *network = cni_default_network(a->cni, &why);
 
-    log_info("coracle starts", F_STR("version", CORACLE_VERSION), F_STR("node", a->node_name), F_STR("runtime", f->runtime_name),
-             F_STR("runtimeVersion", f->runtime_version), F_STR("cgroups", layouts[cg_layout(a->cgroups)]),
-             F_STR("manifests", a->config.manifests), F_STR("socket", a->config.socket));
+    log_info("coracle starts", F_STR("version", CORACLE_VERSION), F_STR("node", a->node_name),
+             F_STR("runtime", f->runtime_name), F_STR("runtimeVersion", f->runtime_version),
+             F_STR("cgroups", layouts[cg_layout(a->cgroups)]), F_STR("manifests", a->config.manifests),
+             F_STR("socket", a->config.socket));
     if (!f->lower_oom_score)
-        log_warn("oom_score_adj cannot be lowered here (no CAP_SYS_RESOURCE): containers keep at least the agent's own value",
+        log_warn("oom_score_adj cannot be lowered here (no CAP_SYS_RESOURCE): containers keep at least the "
+                 "agent's own value",
                  F_I64("own", f->own_oom_score_adj));
     for (const char *const *m = cni_missing_plugins(a->cni); *m != NULL; m++)
-        log_error("network plugin is missing: install Debian's package containernetworking-plugins, or the network's own",
+        log_error("network plugin is missing: install Debian's package containernetworking-plugins, or the "
+                  "network's own",
                   F_STR("plugin", *m), F_STR("package", "containernetworking-plugins"));
     if (network == NULL)
         log_warn("no network yet: pods without hostNetwork wait for it", F_STR("why", why));
@@ -279,7 +304,8 @@ static void open_folder(struct agent *a)
     struct err e = { 0 };
 
     /* on_file's argument is the folder's arg: the agent; node_on_manifest only logs. */
-    if (src_folder_open(&a->folder, &a->loop, a->config.manifests, a->store, node_on_manifest, on_first_set, a, &e) != ERR_OK) {
+    if (src_folder_open(&a->folder, &a->loop, a->config.manifests, a->store, node_on_manifest, on_first_set,
+                        a, &e) != ERR_OK) {
         log_error("manifest folder cannot be watched", F_STR("folder", a->config.manifests), F_ERR(&e));
         a->failed = true;
         stop(a, "manifest folder");
@@ -293,7 +319,8 @@ static void on_recorded(struct op *op, const struct err *result)
     struct agent *a = op->owner;
 
     if (result->code != ERR_OK)
-        log_warn("the host's network state cannot be recorded; less of it will be put back at the end", F_ERR(result));
+        log_warn("the host's network state cannot be recorded; less of it will be put back at the end",
+                 F_ERR(result));
     if (!a->stopping)
         open_folder(a);
     else if (a->idle)
@@ -302,8 +329,10 @@ static void on_recorded(struct op *op, const struct err *result)
 
 static enum err_code start(struct agent *a, struct err *e)
 {
-    struct status_options status = { .loop = &a->loop, .path = a->config.socket,
-                                     .group = a->config.socket_group[0] != '\0' ? a->config.socket_group : NULL };
+    struct status_options status = { .loop = &a->loop,
+                                     .path = a->config.socket,
+                                     .group =
+                                         a->config.socket_group[0] != '\0' ? a->config.socket_group : NULL };
 
     if (open_parts(a, e) != ERR_OK)
         return e->code;
@@ -320,7 +349,8 @@ static enum err_code start(struct agent *a, struct err *e)
     return ERR_OK;
 }
 
-/* ---- main --------------------------------------------------------------------------------------------------- */
+/* ---- main
+ * --------------------------------------------------------------------------------------------------- */
 
 static void init_log(const struct agent_config *c)
 {
@@ -357,8 +387,8 @@ static int run(struct agent *a)
 {
     struct err e = { 0 };
 
-    if (preflight_programs(&a->pre, &a->config, &e) != ERR_OK || preflight_folders(&a->pre, &a->config, &e) != ERR_OK ||
-        make_paths(a, &e) != ERR_OK) {
+    if (preflight_programs(&a->pre, &a->config, &e) != ERR_OK ||
+        preflight_folders(&a->pre, &a->config, &e) != ERR_OK || make_paths(a, &e) != ERR_OK) {
         log_error("coracle cannot start", F_ERR(&e));
         return 1;
     }

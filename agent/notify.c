@@ -11,7 +11,8 @@
 
 void notify_open(struct notify *n)
 {
-    const char *path = getenv("NOTIFY_SOCKET"), *period = getenv("WATCHDOG_USEC"), *pid = getenv("WATCHDOG_PID");
+    const char *path = getenv("NOTIFY_SOCKET"), *period = getenv("WATCHDOG_USEC"),
+               *pid = getenv("WATCHDOG_PID");
     struct sockaddr_un to = { .sun_family = AF_UNIX };
     struct err e = { 0 };
     uint64_t us = 0, for_pid = 0;
@@ -28,7 +29,8 @@ void notify_open(struct notify *n)
             n->fd = -1;
         }
     }
-    if (pid != NULL && (parse_u64(pid, 1, UINT32_MAX, &for_pid, "WATCHDOG_PID", &e) != ERR_OK || for_pid != (uint64_t)getpid()))
+    if (pid != NULL && (parse_u64(pid, 1, UINT32_MAX, &for_pid, "WATCHDOG_PID", &e) != ERR_OK ||
+                        for_pid != (uint64_t)getpid()))
         period = NULL;
     if (period != NULL && parse_u64(period, 1, UINT64_MAX / 2, &us, "WATCHDOG_USEC", &e) == ERR_OK)
         n->watchdog_ms = us / 2000;

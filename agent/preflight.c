@@ -3,12 +3,12 @@
 #include "base/log.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/vfs.h>
-#include <linux/magic.h>
 
 #define SEARCH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #define LOCK_TRIES 50
@@ -22,7 +22,8 @@ static bool find(const char *name, char ret[PREFLIGHT_PATH_SIZE])
     char *rest = path, *dir;
 
     while (path != NULL && (dir = strsep(&rest, ":")) != NULL)
-        if (dir[0] == '/' && snprintf(ret, PREFLIGHT_PATH_SIZE, "%s/%s", dir, name) < PREFLIGHT_PATH_SIZE && access(ret, X_OK) == 0)
+        if (dir[0] == '/' && snprintf(ret, PREFLIGHT_PATH_SIZE, "%s/%s", dir, name) < PREFLIGHT_PATH_SIZE &&
+            access(ret, X_OK) == 0)
             return true;
     ret[0] = '\0';
     return false;
@@ -33,7 +34,8 @@ static bool given(const char *path, const char *flag, char ret[PREFLIGHT_PATH_SI
     snprintf(ret, PREFLIGHT_PATH_SIZE, "%s", path);
     if (path[0] == '/' && strlen(path) < PREFLIGHT_PATH_SIZE && access(path, X_OK) == 0)
         return true;
-    log_error("program is missing", F_STR("program", path), F_STR("flag", flag), F_STR("err", "not an executable file"));
+    log_error("program is missing", F_STR("program", path), F_STR("flag", flag),
+              F_STR("err", "not an executable file"));
     return false;
 }
 
@@ -43,12 +45,15 @@ static bool find_unpack(const struct agent_config *c, char ret[PREFLIGHT_PATH_SI
     ssize_t n;
 
     if (c->libexec_dir[0] != '\0')
-        return snprintf(ret, PREFLIGHT_PATH_SIZE, "%s/coracle-unpack", c->libexec_dir) < PREFLIGHT_PATH_SIZE && access(ret, X_OK) == 0;
+        return snprintf(ret, PREFLIGHT_PATH_SIZE, "%s/coracle-unpack", c->libexec_dir) <
+                   PREFLIGHT_PATH_SIZE &&
+               access(ret, X_OK) == 0;
     n = readlink("/proc/self/exe", self, sizeof(self) - 1);
     if (n > 0) {
         self[n] = '\0';
         *strrchr(self, '/') = '\0';
-        if (snprintf(ret, PREFLIGHT_PATH_SIZE, "%s/coracle-unpack", self) < PREFLIGHT_PATH_SIZE && access(ret, X_OK) == 0)
+        if (snprintf(ret, PREFLIGHT_PATH_SIZE, "%s/coracle-unpack", self) < PREFLIGHT_PATH_SIZE &&
+            access(ret, X_OK) == 0)
             return true;
     }
     snprintf(ret, PREFLIGHT_PATH_SIZE, "/usr/libexec/coracle/coracle-unpack");
@@ -62,25 +67,28 @@ enum err_code preflight_programs(struct preflight *p, const struct agent_config 
     if (c->runtime[0] != '\0') {
         ok = given(c->runtime, "--runtime", p->runtime);
     } else if (!find("crun", p->runtime) && !find("runc", p->runtime)) {
-        log_error("no OCI runtime on PATH: install Debian's package crun", F_STR("program", "crun"), F_STR("package", "crun"));
+        log_error("no OCI runtime on PATH: install Debian's package crun", F_STR("program", "crun"),
+                  F_STR("package", "crun"));
         ok = false;
     }
     if (c->conmon[0] != '\0') {
         ok = given(c->conmon, "--conmon", p->conmon) && ok;
     } else if (!find("conmon", p->conmon)) {
-        log_error("no container supervisor on PATH: install Debian's package conmon", F_STR("program", "conmon"),
-                  F_STR("package", "conmon"));
+        log_error("no container supervisor on PATH: install Debian's package conmon",
+                  F_STR("program", "conmon"), F_STR("package", "conmon"));
         ok = false;
     }
     if (!find_unpack(c, p->unpack)) {
-        log_error("coracle-unpack is missing: images cannot be unpacked", F_STR("program", p->unpack), F_STR("package", "coracle"));
+        log_error("coracle-unpack is missing: images cannot be unpacked", F_STR("program", p->unpack),
+                  F_STR("package", "coracle"));
         ok = false;
     }
     if (!find("skopeo", p->skopeo))
-        log_warn("skopeo is missing: images cannot be pulled; install Debian's package skopeo", F_STR("program", "skopeo"),
-                 F_STR("package", "skopeo"));
+        log_warn("skopeo is missing: images cannot be pulled; install Debian's package skopeo",
+                 F_STR("program", "skopeo"), F_STR("package", "skopeo"));
     if (!find("iptables", (char[PREFLIGHT_PATH_SIZE]){ 0 }))
-        log_warn("iptables is missing: network plugins that map ports or masquerade will fail; install Debian's package iptables",
+        log_warn("iptables is missing: network plugins that map ports or masquerade will fail; install "
+                 "Debian's package iptables",
                  F_STR("program", "iptables"), F_STR("package", "iptables"));
     snprintf(p->seccomp_profile, sizeof(p->seccomp_profile), "/usr/share/containers/seccomp.json");
     return ok ? ERR_OK : err_set(e, ERR_PRECONDITION, "programs are missing (named above)");
@@ -95,7 +103,8 @@ static bool on_tmpfs(const char *path)
 
 static enum err_code make_run_dir(struct preflight *p, const struct agent_config *c, struct err *e)
 {
-    static const char *const private[] = { "containers", "exits", "oci", "ns", "pods", "volumes", "cgroup", "auth" };
+    static const char *const private[] = { "containers", "exits",   "oci",    "ns",
+                                           "pods",       "volumes", "cgroup", "auth" };
 
     if (fs_mkdirs(c->run_dir, 0711, e) != ERR_OK)
         return e->code;

@@ -1,6 +1,6 @@
 /*
- * preflight - what must be there before the first pod: programs (with the Debian package that has them), folders, the run folder's
- * tmpfs, the lock that keeps two agents from sharing one state folder.
+ * preflight - what must be there before the first pod: programs (with the Debian package that has them),
+ * folders, the run folder's tmpfs, the lock that keeps two agents from sharing one state folder.
  */
 #ifndef AGENT_PREFLIGHT_H
 #define AGENT_PREFLIGHT_H
@@ -9,7 +9,8 @@
 #define PREFLIGHT_PATH_SIZE 256
 
 struct preflight {
-    char runtime[PREFLIGHT_PATH_SIZE], conmon[PREFLIGHT_PATH_SIZE], skopeo[PREFLIGHT_PATH_SIZE], unpack[PREFLIGHT_PATH_SIZE];
+    char runtime[PREFLIGHT_PATH_SIZE], conmon[PREFLIGHT_PATH_SIZE], skopeo[PREFLIGHT_PATH_SIZE],
+        unpack[PREFLIGHT_PATH_SIZE];
     char seccomp_profile[PREFLIGHT_PATH_SIZE];
     int lock_fd;
     bool run_mounted; /* the run folder's tmpfs is ours */

@@ -53,7 +53,7 @@ static void child_close_fds(int wire)
 __attribute__((noreturn)) static void child_run(const struct proc_call_spec *spec, int wire)
 {
     struct buf out = BUF_INIT(spec->out_max);
-    struct err e = {0};
+    struct err e = { 0 };
     int sys;
 
     child_reset_signals();
@@ -69,7 +69,7 @@ __attribute__((noreturn)) static void child_run(const struct proc_call_spec *spe
         if (e.code == ERR_OK)
             err_set(&e, ERR_INTERNAL, "failed without saying why");
     } else {
-        e = (struct err){0};
+        e = (struct err){ 0 };
         if (buf_check(&out, &e) != ERR_OK)
             err_wrap(&e, "its output");
     }
@@ -133,7 +133,7 @@ static void on_wire(uv_poll_t *poll, int status, int events)
 static void on_kill_timer(uv_timer_t *timer)
 {
     struct proc_call *c = timer->data;
-    struct err e = {0};
+    struct err e = { 0 };
 
     err_set(&e, ERR_DEADLINE, "%s: killed but does not die", c->name);
     op_close_handle(&c->op, (uv_handle_t *)&c->exit_poll);
@@ -193,8 +193,8 @@ static void result_of(struct proc_call *c, const siginfo_t *info, struct err *e)
 static void on_exit_event(uv_poll_t *poll, int status, int events)
 {
     struct proc_call *c = poll->data;
-    siginfo_t info = {0};
-    struct err e = {0};
+    siginfo_t info = { 0 };
+    struct err e = { 0 };
 
     (void)status;
     (void)events;
@@ -256,7 +256,7 @@ static enum err_code start(struct proc_call *c, const struct proc_call_spec *spe
 void proc_call_start(struct proc_call *c, const struct proc_call_spec *spec, uv_loop_t *loop, op_done_fn done,
                      void *owner)
 {
-    struct err e = {0};
+    struct err e = { 0 };
 
     *c = (struct proc_call){
         .user_done = done,

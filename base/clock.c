@@ -92,7 +92,7 @@ static bool literal(const char **p, char c)
 
 static int days_in(int year, int month)
 {
-    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+    static const int days[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
     bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
 
     return month == 2 && leap ? 29 : days[month - 1];
@@ -104,7 +104,7 @@ static bool parse_text(const char *p, struct tm *tm, int *ns, int *offset_s)
 {
     int sign, hours, minutes, scale = NS / 10;
 
-    *tm = (struct tm){0};
+    *tm = (struct tm){ 0 };
     *ns = 0;
     *offset_s = 0;
 

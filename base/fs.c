@@ -295,7 +295,7 @@ static bool have_openat2(void)
     if (atomic_load(&forced_off))
         return false;
     if (state == OPENAT2_UNKNOWN) {
-        struct open_how how = {.flags = O_PATH | O_CLOEXEC};
+        struct open_how how = { .flags = O_PATH | O_CLOEXEC };
         int fd = (int)syscall(SYS_openat2, AT_FDCWD, "/", &how, sizeof(how));
 
         state = fd >= 0 || (errno != ENOSYS && errno != EPERM) ? OPENAT2_THERE : OPENAT2_MISSING;

@@ -95,7 +95,7 @@ static void put_escaped(struct line *l, const char *s, bool json)
             continue;
         }
         if (c == '"' || c == '\\') {
-            put(l, (char[]){'\\', (char)c}, 2);
+            put(l, (char[]){ '\\', (char)c }, 2);
         } else if (c == '\n') {
             puts_(l, "\\n");
         } else if (c == '\t') {
@@ -215,7 +215,7 @@ void log_write(enum log_level level, const char *message, const struct log_field
         put_escaped(&l, message, false);
         break;
     case LOG_FMT_JOURNAL:
-        put(&l, (char[]){'<', (char)('0' + (int)level), '>'}, 3);
+        put(&l, (char[]){ '<', (char)('0' + (int)level), '>' }, 3);
         put_escaped(&l, message, false);
         break;
     }

@@ -29,9 +29,9 @@ struct log_field {
     } v;
 };
 
-#define F_STR(k, x) ((struct log_field){.key = (k), .type = LOG_T_STR, .v.s = (x)})
-#define F_I64(k, x) ((struct log_field){.key = (k), .type = LOG_T_I64, .v.i = (x)})
-#define F_U64(k, x) ((struct log_field){.key = (k), .type = LOG_T_U64, .v.u = (x)})
+#define F_STR(k, x) ((struct log_field){ .key = (k), .type = LOG_T_STR, .v.s = (x) })
+#define F_I64(k, x) ((struct log_field){ .key = (k), .type = LOG_T_I64, .v.i = (x) })
+#define F_U64(k, x) ((struct log_field){ .key = (k), .type = LOG_T_U64, .v.u = (x) })
 #define F_ERR(e) F_STR("err", (e)->text)
 
 /* The level is about the only global worth having; set before threads start. */
@@ -43,7 +43,7 @@ void log_write(enum log_level level, const char *message, const struct log_field
 #define log_at(level, message, ...)                                                                          \
     do {                                                                                                     \
         if (log_enabled(level)) {                                                                            \
-            const struct log_field fields_[] = {{0}, ##__VA_ARGS__};                                         \
+            const struct log_field fields_[] = { { 0 }, ##__VA_ARGS__ };                                     \
             log_write(level, message, fields_ + 1, sizeof(fields_) / sizeof(fields_[0]) - 1);                \
         }                                                                                                    \
     } while (0)

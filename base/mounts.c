@@ -47,7 +47,7 @@ static bool parse_line(char *line, struct fs_mount *m)
     char *fields[6], *tag, *type, *source;
     size_t i;
 
-    *m = (struct fs_mount){0};
+    *m = (struct fs_mount){ 0 };
     for (i = 0; i < 6; i++) {
         fields[i] = strsep(&line, " ");
         if (fields[i] == NULL || *fields[i] == '\0')
@@ -111,7 +111,7 @@ static bool is_exactly(const struct fs_mount *m, void *arg)
 
 bool fs_is_mountpoint(const char *path)
 {
-    struct err e = {0};
+    struct err e = { 0 };
     str_auto real = NULL;
     str_auto text = NULL;
     struct statx sx;
@@ -140,7 +140,7 @@ static void points_done(struct points *l)
     while (l->n > 0)
         free(l->p[--l->n]);
     free(l->p);
-    *l = (struct points){0};
+    *l = (struct points){ 0 };
 }
 
 static bool collect(const struct fs_mount *m, void *arg)
@@ -191,7 +191,7 @@ static int deepest_first(const void *a, const void *b)
 /* One pass over what is mounted now.  *ret_gone counts successes; the first failure is reported. */
 static enum err_code unmount_pass(const char *prefix, size_t *ret_gone, size_t *ret_seen, struct err *e)
 {
-    struct points l = {0};
+    struct points l = { 0 };
     enum err_code code;
     size_t i;
 
@@ -227,7 +227,7 @@ enum err_code fs_unmount_below(const char *prefix, struct err *e)
         return err_set(e, ERR_INVALID, "unmount below \"%s\": not a folder of ours",
                        prefix == NULL ? "" : prefix);
     for (pass = 0; pass < UNMOUNT_PASSES; pass++) {
-        failure = (struct err){0};
+        failure = (struct err){ 0 };
         if (unmount_pass(prefix, &gone, &seen, &failure) != ERR_OK && gone == 0) {
             *e = failure;
             return e->code;

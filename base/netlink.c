@@ -88,7 +88,7 @@ enum err_code nl_link_delete(const char *name, struct err *e)
     _Alignas(struct nlmsghdr) char space[256];
     struct nlmsghdr *h = mnl_nlmsg_put_header(space);
     struct ifinfomsg *m;
-    struct err why = {0};
+    struct err why = { 0 };
 
     if (check_name(name, e) != ERR_OK)
         return e->code;
@@ -105,7 +105,7 @@ enum err_code nl_link_delete(const char *name, struct err *e)
 
 bool nl_link_exists(const char *name)
 {
-    struct err e = {0};
+    struct err e = { 0 };
 
     return check_name(name, &e) == ERR_OK && if_nametoindex(name) != 0;
 }
@@ -170,7 +170,7 @@ static enum err_code dump(uint16_t type, int family, mnl_cb_t cb, void *data, st
     m = mnl_nlmsg_put_extra_header(h, size);
     m->rtm_family = (unsigned char)family; /* the first byte of all three */
     do {                                   /* EINTR: the kernel's list changed during the dump */
-        struct err why = {0};
+        struct err why = { 0 };
 
         if (talk(h, cb, data, &why) == ERR_OK)
             return ERR_OK;
@@ -246,9 +246,9 @@ static int on_address(const struct nlmsghdr *h, void *data)
 
 enum err_code nl_default_addresses(char ipv4[16], char ipv6[46], struct err *e)
 {
-    struct route_search route = {.family = AF_INET};
-    unsigned char up[LINKS_MAX / 8] = {0};
-    struct address_search s = {.up = up};
+    struct route_search route = { .family = AF_INET };
+    unsigned char up[LINKS_MAX / 8] = { 0 };
+    struct address_search s = { .up = up };
 
     if (dump(RTM_GETROUTE, AF_INET, on_route, &route, e) != ERR_OK)
         return err_wrap(e, "routes");

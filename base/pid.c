@@ -15,7 +15,7 @@ int open_pidfd(pid_t pid) /* O_CLOEXEC by itself; since Linux 5.3 */
 
 uint64_t proc_start_time(pid_t pid)
 {
-    struct err e = {0};
+    struct err e = { 0 };
     str_auto text = NULL;
     unsigned long long ticks;
     char path[32];

@@ -175,7 +175,7 @@ static void result_text(struct proc *p, struct err *e)
 
 static void end_with_status(struct proc *p)
 {
-    struct err e = {0};
+    struct err e = { 0 };
 
     result_text(p, &e);
     end(p, e.code == ERR_OK ? NULL : &e);
@@ -209,7 +209,7 @@ static void abort_proc(struct op *op)
         terminate(p);
         return;
     case PROC_DRAIN: /* the exit came first */
-        op->why = (struct err){0};
+        op->why = (struct err){ 0 };
         end_with_status(p);
         return;
     case PROC_SPAWN:
@@ -309,7 +309,7 @@ static void on_err(uv_poll_t *poll, int status, int events)
 static void on_kill_timer(uv_timer_t *timer)
 {
     struct proc *p = timer->data;
-    struct err e = {0};
+    struct err e = { 0 };
 
     switch ((enum proc_step)p->step) {
     case PROC_TERM:
@@ -338,7 +338,7 @@ static void on_exit_event(uv_poll_t *poll, int status, int events)
 {
     struct proc *p = poll->data;
     bool killed = p->step == PROC_TERM || p->step == PROC_KILL;
-    siginfo_t info = {0};
+    siginfo_t info = { 0 };
 
     (void)status;
     (void)events;
@@ -442,7 +442,8 @@ static enum err_code watched_pipe(struct proc *p, uv_poll_t *poll, int *ret_read
 static enum err_code start(struct proc *p, const struct proc_spec *spec, struct err *e)
 {
     static const char *const default_env[] = {
-        "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", NULL};
+        "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", NULL
+    };
     fd_auto in = -1;
     fd_auto out = -1;
     fd_auto err = -1;
@@ -478,7 +479,7 @@ static enum err_code start(struct proc *p, const struct proc_spec *spec, struct 
         .argv = spec->argv,
         .env = spec->env == NULL ? default_env : spec->env,
         .cwd = spec->cwd == NULL ? "/" : spec->cwd,
-        .std = {in, out, err},
+        .std = { in, out, err },
         .fds = spec->fds,
         .n_fds = spec->n_fds,
         .cgroup_fd = spec->cgroup_fd,
@@ -493,7 +494,7 @@ static enum err_code start(struct proc *p, const struct proc_spec *spec, struct 
     status = uv_poll_init(p->op.loop, &p->exit_poll, p->pidfd);
     if (status != 0) { /* no memory: take it back; it is too young to be stuck */
         signal_group(p, SIGKILL);
-        waitid(P_PIDFD, (id_t)p->pidfd, &(siginfo_t){0}, WEXITED);
+        waitid(P_PIDFD, (id_t)p->pidfd, &(siginfo_t){ 0 }, WEXITED);
         close_fd(&p->pidfd);
         return err_sys(e, -status, "watch the child");
     }
@@ -504,7 +505,7 @@ static enum err_code start(struct proc *p, const struct proc_spec *spec, struct 
 
 void proc_start(struct proc *p, const struct proc_spec *spec, uv_loop_t *loop, op_done_fn done, void *owner)
 {
-    struct err e = {0};
+    struct err e = { 0 };
 
     *p = (struct proc){
         .user_done = done,

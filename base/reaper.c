@@ -34,7 +34,7 @@ static void drop(struct stray *s)
 static void on_died(uv_poll_t *poll, int status, int events)
 {
     struct stray *s = poll->data;
-    siginfo_t info = {0};
+    siginfo_t info = { 0 };
 
     (void)status;
     (void)events;

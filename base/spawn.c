@@ -68,8 +68,8 @@ void proc_defaults_capture(void)
 
 void child_reset_signals(void)
 {
-    /* The kernel's own structure, all zero: SIG_DFL.  glibc's sigaction() keeps signals 32 and 33 for itself, but a parent may
-     * have had them ignored, and a container would inherit that. */
+    /* The kernel's own structure, all zero: SIG_DFL.  glibc's sigaction() keeps signals 32 and 33 for itself,
+     * but a parent may have had them ignored, and a container would inherit that. */
     static const unsigned long default_action[8];
     sigset_t none;
     int i;
@@ -177,7 +177,7 @@ static int arrange_fds(const struct spawn_plan *plan, int *report_fd)
 
 __attribute__((noreturn)) static void child_run(const struct spawn_plan *plan, bool join)
 {
-    struct spawn_report report = {0};
+    struct spawn_report report = { 0 };
     int report_fd = plan->report_fd;
     ssize_t ignored;
 

@@ -93,7 +93,7 @@ static int push(struct remover *r, int fd, const char *name)
     if (r->dir != NULL)
         closedir(r->dir);
     r->dir = dir;
-    r->levels[r->depth++] = (struct level){.dev = st.st_dev, .ino = st.st_ino, .name = copy};
+    r->levels[r->depth++] = (struct level){ .dev = st.st_dev, .ino = st.st_ino, .name = copy };
     return 0;
 }
 
@@ -257,7 +257,7 @@ static int open_parent(int dirfd, const char *path, char name[256])
 
 enum err_code fs_remove_tree(int dirfd, const char *path, struct err *e)
 {
-    struct remover r = {.top = path};
+    struct remover r = { .top = path };
     fd_auto parent = -1;
     fd_auto fd = -1;
     char name[256];
@@ -290,7 +290,7 @@ enum err_code fs_remove_tree(int dirfd, const char *path, struct err *e)
     remover_done(&r);
     if (sys != 0)
         return e->code;
-    r = (struct remover){.top = path};
+    r = (struct remover){ .top = path };
     if (unlinkat(parent, name, AT_REMOVEDIR) != 0 && errno != ENOENT)
         return fail(&r, errno, NULL, e);
     return ERR_OK;
@@ -298,7 +298,7 @@ enum err_code fs_remove_tree(int dirfd, const char *path, struct err *e)
 
 void fs_remove_quietly(int dirfd, const char *path)
 {
-    struct err e = {0};
+    struct err e = { 0 };
 
     if (unlinkat(dirfd, path, 0) == 0 || errno == ENOENT)
         return;

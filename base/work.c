@@ -8,7 +8,7 @@ static void run_on_pool(uv_work_t *req)
     struct work *w = req->data;
 
     if (w->fn(w->arg, &w->outcome) == ERR_OK)
-        w->outcome = (struct err){0};
+        w->outcome = (struct err){ 0 };
     else if (w->outcome.code == ERR_OK)
         err_set(&w->outcome, ERR_INTERNAL, "%s: failed without saying why", w->op.name);
 }
@@ -35,7 +35,7 @@ void work_start(struct work *w, const char *name, const char *subject, work_fn f
 {
     int status;
 
-    *w = (struct work){.fn = fn, .arg = arg};
+    *w = (struct work){ .fn = fn, .arg = arg };
     op_init(&w->op, loop, name, 0, abort_work, done, owner);
     if (subject != NULL)
         op_set_subject(&w->op, subject);

@@ -39,7 +39,8 @@ enum err_code cni_masq_removal(const char *save, const char *chain, struct buf *
             in_nat = n == 4 && memcmp(line, "*nat", 4) == 0;
         else if (in_nat && str_starts(line, declared))
             found = true;
-        else if (in_nat && n > n_jump && memcmp(line, "-A ", 3) == 0 && memcmp(line + n - n_jump, jump, n_jump) == 0) {
+        else if (in_nat && n > n_jump && memcmp(line, "-A ", 3) == 0 &&
+                 memcmp(line + n - n_jump, jump, n_jump) == 0) {
             buf_adds(ret, "-D"); /* the rule by its exact text */
             buf_add(ret, line + 2, n - 2);
             buf_addc(ret, '\n');
@@ -52,7 +53,8 @@ enum err_code cni_masq_removal(const char *save, const char *chain, struct buf *
     return buf_check(ret, e);
 }
 
-/* ---- the operation -------------------------------------------------------------------------------------- */
+/* ---- the operation --------------------------------------------------------------------------------------
+ */
 
 static void step(struct cni_masq *m);
 static void on_proc_done(struct op *op, const struct err *result);
@@ -192,8 +194,8 @@ static void on_abort(struct op *op)
         proc_cancel(&m->proc);
 }
 
-void cni_masq_start(struct cni_masq *m, uv_loop_t *loop, const char *network, const char *container_id, int cgroup_fd,
-                    const char *cgroup_procs, op_done_fn done, void *owner)
+void cni_masq_start(struct cni_masq *m, uv_loop_t *loop, const char *network, const char *container_id,
+                    int cgroup_fd, const char *cgroup_procs, op_done_fn done, void *owner)
 {
     static const char *const no_args[] = { NULL };
     str_auto input = str_printf("%s%s", network, container_id);

@@ -4,8 +4,8 @@
  *     ADD   entry (incomplete) -> plugin 0 -> entry with its result -> plugin 1 -> ... -> entry (complete)
  *     DEL   entry found -> plugin n-1 -> ... -> plugin 0 -> entry removed -> is there another entry? -> ...
  *
- * An entry is marked incomplete before DEL begins: where ADD or DEL was cut off, the DEL that succeeds in the end is followed by
- * what the plugins cannot find any more (masq.h).
+ * An entry is marked incomplete before DEL begins: where ADD or DEL was cut off, the DEL that succeeds in the
+ * end is followed by what the plugins cannot find any more (masq.h).
  */
 #include "cni/internal.h"
 
@@ -190,8 +190,10 @@ static enum err_code del_begin(struct cni_run *r, bool *ret_more, struct err *e)
         if (r->entry.complete) {
             r->entry.complete = false;
             if (cni_cache_write(c->cache_fd, &r->entry, e) != ERR_OK) {
-                /* A full disk must not keep what goes from going: only a DEL cut off from here on would not be told from a whole one. */
-                log_debug("attachment cannot be marked as being deleted; going on", F_STR("containerID", r->container_id), F_ERR(e));
+                /* A full disk must not keep what goes from going: only a DEL cut off from here on would not
+                 * be told from a whole one. */
+                log_debug("attachment cannot be marked as being deleted; going on",
+                          F_STR("containerID", r->container_id), F_ERR(e));
                 *e = (struct err){ 0 };
             }
         }
@@ -256,8 +258,8 @@ static void step(struct cni_run *r)
         finish(r, &e);
     } else if (r->cut_off && cni_masq_wanted(&r->entry.list)) {
         r->o->op.state = RUN_MASQ;
-        cni_masq_start(&r->masq, r->c->loop, r->entry.list.name, r->container_id, r->c->cgroup_fd, r->c->cgroup_procs,
-                       on_masq_done, r);
+        cni_masq_start(&r->masq, r->c->loop, r->entry.list.name, r->container_id, r->c->cgroup_fd,
+                       r->c->cgroup_procs, on_masq_done, r);
     } else {
         del_next(r);
     }

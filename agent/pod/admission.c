@@ -1,4 +1,5 @@
-/* Admission on the node: kubelet's general predicates that mean something without a scheduler, in its order and words. */
+/* Admission on the node: kubelet's general predicates that mean something without a scheduler, in its order
+ * and words. */
 #include "agent/pod/pod.h"
 
 #include <string.h>
@@ -9,7 +10,8 @@ static bool active(const struct pod *other, const struct pod *p)
     return other != p && other->admitted && !other->rejected && other->state != POD_TERMINATED;
 }
 
-static enum err_code refuse(char reason[64], const char *why, struct err *e, const char *fmt, ...) PRINTF_LIKE(4, 5);
+static enum err_code refuse(char reason[64], const char *why, struct err *e, const char *fmt, ...)
+    PRINTF_LIKE(4, 5);
 static enum err_code refuse(char reason[64], const char *why, struct err *e, const char *fmt, ...)
 {
     va_list ap;
@@ -26,10 +28,18 @@ static enum err_code refuse(char reason[64], const char *why, struct err *e, con
 /* ---- sysctls (pkg/kubelet/sysctl/allowlist.go) ------------------------------------------------------- */
 
 static const char *const safe_sysctls[] = {
-    "kernel.shm_rmid_forced",        "net.ipv4.ip_local_port_range",   "net.ipv4.tcp_syncookies",
-    "net.ipv4.ping_group_range",     "net.ipv4.ip_unprivileged_port_start", "net.ipv4.ip_local_reserved_ports",
-    "net.ipv4.tcp_keepalive_time",   "net.ipv4.tcp_fin_timeout",       "net.ipv4.tcp_keepalive_intvl",
-    "net.ipv4.tcp_keepalive_probes", "net.ipv4.tcp_rmem",              "net.ipv4.tcp_wmem",
+    "kernel.shm_rmid_forced",
+    "net.ipv4.ip_local_port_range",
+    "net.ipv4.tcp_syncookies",
+    "net.ipv4.ping_group_range",
+    "net.ipv4.ip_unprivileged_port_start",
+    "net.ipv4.ip_local_reserved_ports",
+    "net.ipv4.tcp_keepalive_time",
+    "net.ipv4.tcp_fin_timeout",
+    "net.ipv4.tcp_keepalive_intvl",
+    "net.ipv4.tcp_keepalive_probes",
+    "net.ipv4.tcp_rmem",
+    "net.ipv4.tcp_wmem",
 };
 
 static enum err_code check_sysctls(const struct pod *p, char reason[64], struct err *e)
@@ -47,12 +57,15 @@ static enum err_code check_sysctls(const struct pod *p, char reason[64], struct 
         for (size_t k = 0; k < ARRAY_LEN(safe_sysctls); k++)
             safe = safe || strcmp(name, safe_sysctls[k]) == 0;
         if (!safe)
-            return refuse(reason, "SysctlForbidden", e, "forbidden sysctl: \"%s\" not allowlisted", s->security.sysctls[i].name);
+            return refuse(reason, "SysctlForbidden", e, "forbidden sysctl: \"%s\" not allowlisted",
+                          s->security.sysctls[i].name);
         if (s->host_network && str_starts(name, "net."))
-            return refuse(reason, "SysctlForbidden", e, "forbidden sysctl: \"%s\" not allowed with host net enabled",
+            return refuse(reason, "SysctlForbidden", e,
+                          "forbidden sysctl: \"%s\" not allowed with host net enabled",
                           s->security.sysctls[i].name);
         if (s->host_ipc && str_starts(name, "kernel."))
-            return refuse(reason, "SysctlForbidden", e, "forbidden sysctl: \"%s\" not allowed with host ipc enabled",
+            return refuse(reason, "SysctlForbidden", e,
+                          "forbidden sysctl: \"%s\" not allowed with host ipc enabled",
                           s->security.sysctls[i].name);
     }
     return ERR_OK;
@@ -63,12 +76,14 @@ static enum err_code check_sysctls(const struct pod *p, char reason[64], struct 
 static enum err_code check_resources(const struct pod *p, char reason[64], struct err *e)
 {
     struct node *n = p->node;
-    struct quantity cpu = resources_pod_request(p->api, "cpu"), memory = resources_pod_request(p->api, "memory");
-    int64_t want_cpu = quantity_milli(&cpu), want_memory = quantity_value(&memory), used_cpu = 0, used_memory = 0;
+    struct quantity cpu = resources_pod_request(p->api, "cpu"),
+                    memory = resources_pod_request(p->api, "memory");
+    int64_t want_cpu = quantity_milli(&cpu), want_memory = quantity_value(&memory), used_cpu = 0,
+            used_memory = 0;
     size_t pods = 0, going = 0;
     struct pod *o, *tmp;
 
-    HASH_ITER(hh, n->pods, o, tmp) {
+    HASH_ITER (hh, n->pods, o, tmp) {
         struct quantity q;
         if (!active(o, p))
             continue;
@@ -82,13 +97,15 @@ static enum err_code check_resources(const struct pod *p, char reason[64], struc
     if (pods + 1 > n->o.max_pods) {
         if (going > 0)
             return err_set(e, ERR_UNAVAILABLE, "waits for a place: %zu pods are ending", going);
-        return refuse(reason, "OutOfpods", e, "Node didn't have enough resource: pods, requested: 1, used: %zu, capacity: %u", pods,
+        return refuse(reason, "OutOfpods", e,
+                      "Node didn't have enough resource: pods, requested: 1, used: %zu, capacity: %u", pods,
                       n->o.max_pods);
     }
     if (want_cpu > 0 && want_cpu > (int64_t)n->o.cpu_milli - used_cpu) {
         if (going > 0 && want_cpu <= (int64_t)n->o.cpu_milli)
             return err_set(e, ERR_UNAVAILABLE, "waits for cpu: %zu pods are ending", going);
-        return refuse(reason, "OutOfcpu", e, "Node didn't have enough resource: cpu, requested: %lld, used: %lld, capacity: %llu",
+        return refuse(reason, "OutOfcpu", e,
+                      "Node didn't have enough resource: cpu, requested: %lld, used: %lld, capacity: %llu",
                       (long long)want_cpu, (long long)used_cpu, (unsigned long long)n->o.cpu_milli);
     }
     if (want_memory > 0 && want_memory > (int64_t)n->o.memory_bytes - used_memory) {
@@ -108,7 +125,7 @@ static bool fits_node(const struct node *n, const struct api_pod_spec *s)
 {
     static const struct {
         const char *machine, *arch;
-    } archs[] = { { "x86_64", "amd64" }, { "aarch64", "arm64" }, { "armv7l", "arm" },
+    } archs[] = { { "x86_64", "amd64" },    { "aarch64", "arm64" },   { "armv7l", "arm" },
                   { "ppc64le", "ppc64le" }, { "riscv64", "riscv64" }, { "s390x", "s390x" } };
     struct utsname u;
     const char *arch = "";
@@ -165,14 +182,16 @@ enum err_code admit_pod(struct pod *p, char reason[64], struct err *e)
         return refuse(reason, "NodeAffinity", e,
                       "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector");
     if (s->node_name != NULL && s->node_name[0] != '\0' && strcmp(s->node_name, n->o.node_name) != 0)
-        return refuse(reason, "NodeName", e, "Predicate NodeName failed: node(s) didn't match the requested node name");
-    HASH_ITER(hh, n->pods, o, tmp) {
+        return refuse(reason, "NodeName", e,
+                      "Predicate NodeName failed: node(s) didn't match the requested node name");
+    HASH_ITER (hh, n->pods, o, tmp) {
         if (!active(o, p) || !ports_clash(p->api, o->api))
             continue;
         if (o->state == POD_TERMINATING)
             return err_set(e, ERR_UNAVAILABLE, "waits for a host port: pod %s is ending", o->key);
-        return refuse(reason, "NodePorts", e,
-                      "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports");
+        return refuse(
+            reason, "NodePorts", e,
+            "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports");
     }
     return ERR_OK;
 }

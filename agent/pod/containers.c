@@ -7,7 +7,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-#define BACKOFF_FIRST_MS 10000  /* kubelet: 10 s, doubling to 300 s, forgotten after 600 s without a crash */
+#define BACKOFF_FIRST_MS 10000 /* kubelet: 10 s, doubling to 300 s, forgotten after 600 s without a crash */
 #define BACKOFF_RESET_NS (600 * INT64_C(1000000000))
 #define CONFIG_RETRY_NS (10 * INT64_C(1000000000))
 
@@ -143,7 +143,8 @@ static void on_started(struct op *op, const struct err *result)
             ctr_set_state(c, CTR_CREATED);
             return;
         }
-        log_warn("container cannot be started", F_STR("pod", p->key), F_STR("containerName", c->spec->name), F_ERR(result));
+        log_warn("container cannot be started", F_STR("pod", p->key), F_STR("containerName", c->spec->name),
+                 F_ERR(result));
         pod_event(p, c, true, "Failed", "Error: %s", result->text);
         ctr_ended(c, 128, "StartError", result->text, clock_wall_ns());
         pod_wake(p);
@@ -174,7 +175,8 @@ void ctr_start_now(struct ctr *c)
 static void adopt_new_instance(struct ctr *c, struct ctr_run *run)
 {
     const struct rt_config *config = ctr_run_config(run);
-    bool remake = c->cur.id[0] != '\0' && !c->cur.ended; /* it was created but never started: same attempt, new id */
+    bool remake =
+        c->cur.id[0] != '\0' && !c->cur.ended; /* it was created but never started: same attempt, new id */
 
     if (!remake && c->cur.id[0] != '\0') {
         if (c->last.id[0] != '\0') { /* its log is gone by now */
@@ -215,14 +217,15 @@ static void on_created(struct op *op, const struct err *result)
         ctr_reap(p, config->id, config->cgroup_path);
         if (result->code == ERR_CANCELLED || p->node->closing) {
             /* terminating or closing: nothing to say */
-        } else if (result->code == ERR_UNKNOWN) { /* the runtime's own words: it counts as a run that failed to start */
+        } else if (result->code ==
+                   ERR_UNKNOWN) { /* the runtime's own words: it counts as a run that failed to start */
             int64_t now = clock_wall_ns();
             adopt_new_instance(c, run);
             c->cur.started_ns = now;
             pod_event(p, c, false, "Created", "Container created");
             pod_event(p, c, true, "Failed", "Error: %s", shown.text);
-            log_warn("container cannot be created", F_STR("pod", p->key), F_STR("containerName", c->spec->name),
-                     F_ERR(&shown));
+            log_warn("container cannot be created", F_STR("pod", p->key),
+                     F_STR("containerName", c->spec->name), F_ERR(&shown));
             c->cur.ended = true;
             c->cur.exit_code = 128;
             c->cur.finished_ns = now;
@@ -233,8 +236,8 @@ static void on_created(struct op *op, const struct err *result)
             const char *reason = config_error ? "CreateContainerConfigError" : "CreateContainerError";
             if (!str_eq(c->waiting_message, shown.text)) {
                 pod_event(p, c, true, "Failed", "Error: %s", shown.text);
-                log_warn("container cannot be created", F_STR("pod", p->key), F_STR("containerName", c->spec->name),
-                         F_STR("reason", reason), F_ERR(&shown));
+                log_warn("container cannot be created", F_STR("pod", p->key),
+                         F_STR("containerName", c->spec->name), F_STR("reason", reason), F_ERR(&shown));
             }
             ctr_waiting(c, reason, "%s", shown.text);
             c->retry_at_ns = clock_wall_ns() + CONFIG_RETRY_NS;
@@ -282,14 +285,16 @@ static void begin(struct ctr *c, struct pod_image *image)
         return;
     if (ctr_run_build(c, &c->run, &e) != ERR_OK) {
         ctr_gate_release(c);
-        if (e.code == ERR_PRECONDITION && pod_is_new(p)) { /* the file that holds it may be read next: no event yet */
+        if (e.code == ERR_PRECONDITION &&
+            pod_is_new(p)) { /* the file that holds it may be read next: no event yet */
             c->retry_at_ns = p->created_ns + POD_NEW_NS;
             pod_wake_at(p, c->retry_at_ns);
             return;
         }
         if (!str_eq(c->waiting_message, e.text)) {
             pod_event(p, c, true, "Failed", "Error: %s", e.text);
-            log_warn("container cannot be configured", F_STR("pod", p->key), F_STR("containerName", c->spec->name), F_ERR(&e));
+            log_warn("container cannot be configured", F_STR("pod", p->key),
+                     F_STR("containerName", c->spec->name), F_ERR(&e));
         }
         ctr_waiting(c, "CreateContainerConfigError", "%s", e.text);
         c->retry_at_ns = clock_wall_ns() + CONFIG_RETRY_NS;
@@ -299,7 +304,8 @@ static void begin(struct ctr *c, struct pod_image *image)
     if (c->cur.ended)
         backoff_next(c);
     if (!image->pulled)
-        pod_event(p, c, false, "Pulled", "Container image \"%s\" already present on machine and can be accessed by the pod",
+        pod_event(p, c, false, "Pulled",
+                  "Container image \"%s\" already present on machine and can be accessed by the pod",
                   c->spec->image);
     image->pulled = false;
     call.cgroup_fd = cg_leaf_fd(p->node->o.cgroups, CG_LEAF_OPS);
@@ -330,10 +336,11 @@ static void try_create(struct ctr *c)
         return;
     if (until > now) {
         if (!str_eq(c->waiting_reason, "CrashLoopBackOff"))
-            pod_event(p, c, true, "BackOff", "Back-off restarting failed container %s in pod %s_%s(%s)", c->spec->name,
-                      p->api->meta.name, p->api->meta.namespace, p->uid);
+            pod_event(p, c, true, "BackOff", "Back-off restarting failed container %s in pod %s_%s(%s)",
+                      c->spec->name, p->api->meta.name, p->api->meta.namespace, p->uid);
         ctr_waiting(c, "CrashLoopBackOff", "back-off %s restarting failed container=%s pod=%s_%s(%s)",
-                    ctr_backoff_text(c->backoff_ms), c->spec->name, p->api->meta.name, p->api->meta.namespace, p->uid);
+                    ctr_backoff_text(c->backoff_ms), c->spec->name, p->api->meta.name, p->api->meta.namespace,
+                    p->uid);
         pod_wake_at(p, until);
         return;
     }
@@ -356,7 +363,10 @@ static int64_t replace_grace_ns(const struct pod *p)
 {
     int64_t seconds = p->api->spec.termination_grace_seconds;
 
-    return (seconds < 0 ? 1 : seconds > GRACE_MAX_SECONDS ? GRACE_MAX_SECONDS : seconds) * INT64_C(1000000000);
+    return (seconds < 0                   ? 1
+            : seconds > GRACE_MAX_SECONDS ? GRACE_MAX_SECONDS
+                                          : seconds) *
+           INT64_C(1000000000);
 }
 
 void ctr_step(struct ctr *c)

@@ -1,4 +1,5 @@
-/* What a container is made of: everything an rt_config borrows, resolved from the pod, the store and the node. */
+/* What a container is made of: everything an rt_config borrows, resolved from the pod, the store and the
+ * node. */
 #include "agent/pod/env.h"
 #include "agent/pod/files.h"
 #include "agent/pod/pod.h"
@@ -84,13 +85,14 @@ static const struct api_volume *volume_of(const struct pod *p, const char *name)
     return NULL;
 }
 
-static enum err_code add_sub_path(struct ctr_run *r, const struct ctr *c, size_t index, const char *volume_path, const char *sub,
-                                  const char **ret_source, struct err *e)
+static enum err_code add_sub_path(struct ctr_run *r, const struct ctr *c, size_t index,
+                                  const char *volume_path, const char *sub, const char **ret_source,
+                                  struct err *e)
 {
     const struct pod *p = c->pod;
     struct sub_bind *b = &r->binds[r->n_binds];
-    int n = snprintf(b->target, sizeof(b->target), "%s/pods/%s/volume-subpaths/%s/%s/%zu", p->node->o.root_dir, p->uid,
-                     c->spec->mounts[index].name, c->spec->name, index);
+    int n = snprintf(b->target, sizeof(b->target), "%s/pods/%s/volume-subpaths/%s/%s/%zu",
+                     p->node->o.root_dir, p->uid, c->spec->mounts[index].name, c->spec->name, index);
 
     if (n < 0 || (size_t)n >= sizeof(b->target))
         return err_set(e, ERR_INVALID, "failed to prepare subPath for volumeMount \"%s\" of container \"%s\"",
@@ -127,15 +129,18 @@ static enum err_code add_mounts(struct ctr_run *r, const struct ctr *c, struct e
         const char *source;
 
         if (v == NULL)
-            return err_set(e, ERR_INVALID, "volume \"%s\" of container \"%s\" does not exist", vm->name, s->name);
+            return err_set(e, ERR_INVALID, "volume \"%s\" of container \"%s\" does not exist", vm->name,
+                           s->name);
         if (volumes_host_path(p, v, path, sizeof(path), e) != ERR_OK)
             return e->code;
         source = arena_strdup(&r->arena, path);
         if (vm->sub_path_expr != NULL) {
             sub = env_expand(vm->sub_path_expr, &r->env, &r->arena, &missing);
             if (missing != NULL)
-                return err_set(e, ERR_PRECONDITION, "failed to expand subPath for volumeMount \"%s\" of container \"%s\": missing "
-                                                    "value for \"%s\"", vm->name, s->name, missing);
+                return err_set(e, ERR_PRECONDITION,
+                               "failed to expand subPath for volumeMount \"%s\" of container \"%s\": missing "
+                               "value for \"%s\"",
+                               vm->name, s->name, missing);
             if (sub == NULL)
                 return err_nomem(e);
         }
@@ -145,17 +150,19 @@ static enum err_code add_mounts(struct ctr_run *r, const struct ctr *c, struct e
             return e->code;
         m[n++] = (struct rt_mount){
             .source = source,
-            .destination = vm->mount_path[0] == '/' ? vm->mount_path : arena_printf(&r->arena, "/%s", vm->mount_path),
+            .destination =
+                vm->mount_path[0] == '/' ? vm->mount_path : arena_printf(&r->arena, "/%s", vm->mount_path),
             .read_only = vm->read_only || v->kind == API_VOL_PAYLOAD,
-            .recursive_read_only =
-                str_eq(vm->recursive_read_only, "Enabled") ||
-                (str_eq(vm->recursive_read_only, "IfPossible") && rt_features(p->node->rt)->recursive_read_only),
+            .recursive_read_only = str_eq(vm->recursive_read_only, "Enabled") ||
+                                   (str_eq(vm->recursive_read_only, "IfPossible") &&
+                                    rt_features(p->node->rt)->recursive_read_only),
             .propagation = propagation(vm->mount_propagation),
         };
         if (m[n - 1].destination == NULL)
             return err_nomem(e);
         if (str_eq(vm->recursive_read_only, "Enabled") && !rt_features(p->node->rt)->recursive_read_only)
-            return err_set(e, ERR_PRECONDITION, "volumeMount \"%s\": the runtime does not support recursive read-only mounts",
+            return err_set(e, ERR_PRECONDITION,
+                           "volumeMount \"%s\": the runtime does not support recursive read-only mounts",
                            vm->name);
         own_hosts = own_hosts || strcmp(vm->mount_path, "/etc/hosts") == 0;
         own_resolv = own_resolv || strcmp(vm->mount_path, "/etc/resolv.conf") == 0;
@@ -165,7 +172,9 @@ static enum err_code add_mounts(struct ctr_run *r, const struct ctr *c, struct e
     if (!own_hosts) {
         if (files_path(p, FILES_HOSTS, path, sizeof(path), e) != ERR_OK)
             return e->code;
-        m[n++] = (struct rt_mount){ .source = arena_strdup(&r->arena, path), .destination = "/etc/hosts", .propagation = "rprivate" };
+        m[n++] = (struct rt_mount){ .source = arena_strdup(&r->arena, path),
+                                    .destination = "/etc/hosts",
+                                    .propagation = "rprivate" };
     }
     for (int k = 0; k < 2; k++) {
         static const struct {
@@ -178,7 +187,8 @@ static enum err_code add_mounts(struct ctr_run *r, const struct ctr *c, struct e
         m[n++] = (struct rt_mount){
             .source = arena_strdup(&r->arena, path),
             .destination = file[k].destination,
-            .read_only = c->spec->security.has_read_only_root_filesystem && c->spec->security.read_only_root_filesystem,
+            .read_only = c->spec->security.has_read_only_root_filesystem &&
+                         c->spec->security.read_only_root_filesystem,
             .propagation = "rprivate",
         };
     }
@@ -201,7 +211,8 @@ static enum err_code make_message_file(struct ctr_run *r, const struct ctr *c, s
 {
     const struct pod *p = c->pod;
     char dir[PATH_SIZE], random[9];
-    int n = snprintf(dir, sizeof(dir), "%s/pods/%s/containers/%s", p->node->o.root_dir, p->uid, c->spec->name);
+    int n =
+        snprintf(dir, sizeof(dir), "%s/pods/%s/containers/%s", p->node->o.root_dir, p->uid, c->spec->name);
 
     if (n < 0 || (size_t)n >= sizeof(dir))
         return err_set(e, ERR_INVALID, "path of the termination message is too long");
@@ -287,8 +298,8 @@ static enum err_code add_log(struct ctr_run *r, const struct ctr *c, struct err 
 {
     const struct pod *p = c->pod;
     char path[PATH_SIZE];
-    int n = snprintf(path, sizeof(path), "%s/%s_%s_%s/%s", p->node->o.pod_logs_dir, p->api->meta.namespace, p->api->meta.name,
-                     p->uid, c->spec->name);
+    int n = snprintf(path, sizeof(path), "%s/%s_%s_%s/%s", p->node->o.pod_logs_dir, p->api->meta.namespace,
+                     p->api->meta.name, p->uid, c->spec->name);
 
     if (n < 0 || (size_t)n + 16 >= sizeof(path))
         return err_set(e, ERR_INVALID, "path of the log is too long");
@@ -320,7 +331,9 @@ static enum err_code fill(struct ctr_run *r, struct ctr *c, struct err *e)
         .pod_namespace = p->api->meta.namespace,
         .pod_name = p->api->meta.name,
         .container_name = c->spec->name,
-        .attempt = c->cur.id[0] == '\0' ? 0 : c->cur.ended ? c->cur.attempt + 1 : c->cur.attempt,
+        .attempt = c->cur.id[0] == '\0' ? 0
+                   : c->cur.ended       ? c->cur.attempt + 1
+                                        : c->cur.attempt,
         .image = r->image,
         .working_dir = c->spec->working_dir,
         .security = &c->spec->security,
@@ -342,7 +355,8 @@ static enum err_code fill(struct ctr_run *r, struct ctr *c, struct err *e)
     r->config.cgroup_path = arena_printf(&r->arena, "%s/%s", cgroup, id);
     r->config.command = expand(r, &c->spec->command);
     r->config.args = expand(r, &c->spec->args);
-    if (r->config.id == NULL || r->config.cgroup_path == NULL || r->config.command == NULL || r->config.args == NULL)
+    if (r->config.id == NULL || r->config.cgroup_path == NULL || r->config.command == NULL ||
+        r->config.args == NULL)
         return err_nomem(e);
     return ERR_OK;
 }
@@ -362,7 +376,8 @@ enum err_code ctr_run_build(struct ctr *c, struct ctr_run **ret, struct err *e)
     return ERR_OK;
 }
 
-/* ---- sub paths, in a child: the volume may be a hostPath that hangs -------------------------------------- */
+/* ---- sub paths, in a child: the volume may be a hostPath that hangs --------------------------------------
+ */
 
 static enum err_code bind_sub_paths(const void *arg, struct buf *out, struct err *e)
 {
@@ -372,8 +387,8 @@ static enum err_code bind_sub_paths(const void *arg, struct buf *out, struct err
     (void)out;
     for (size_t i = 0; i < r->n_binds; i++)
         if (vol_sub_path_bind(r->volumes, &r->binds[i].request, target, sizeof(target), e) != ERR_OK)
-            return err_wrap(e, "failed to prepare subPath for volumeMount \"%s\" of container \"%s\"", r->binds[i].request.volume,
-                            r->binds[i].request.container);
+            return err_wrap(e, "failed to prepare subPath for volumeMount \"%s\" of container \"%s\"",
+                            r->binds[i].request.volume, r->binds[i].request.container);
     return ERR_OK;
 }
 

@@ -22,8 +22,8 @@ static enum err_code set(struct env *env, struct arena *a, char *name, char *val
         }
     }
     if (env->n >= ENV_MAX || a->used > ENV_BYTES_MAX)
-        return err_set(e, ERR_INVALID, "the environment is too large, allowed are %d variables and %d bytes", ENV_MAX,
-                       ENV_BYTES_MAX);
+        return err_set(e, ERR_INVALID, "the environment is too large, allowed are %d variables and %d bytes",
+                       ENV_MAX, ENV_BYTES_MAX);
     if (env->n == env->cap) {
         size_t cap = env->cap == 0 ? 16 : env->cap * 2;
         struct env_var *v = arena_alloc(a, cap * sizeof(*v));
@@ -232,7 +232,8 @@ enum err_code env_field(const struct pod *p, const char *path, struct arena *a, 
     else if (strcmp(path, "metadata.labels") == 0 || strcmp(path, "metadata.annotations") == 0) {
         *ret = format_map(path[9] == 'l' ? &m->labels : &m->annotations, a);
         return *ret != NULL ? ERR_OK : err_nomem(e);
-    } else if (subscript(path, "metadata.labels", a, &key) || subscript(path, "metadata.annotations", a, &key)) {
+    } else if (subscript(path, "metadata.labels", a, &key) ||
+               subscript(path, "metadata.annotations", a, &key)) {
         if (key == NULL)
             return err_nomem(e);
         text = api_kvs_get(path[9] == 'l' ? &m->labels : &m->annotations, key);
@@ -245,8 +246,9 @@ enum err_code env_field(const struct pod *p, const char *path, struct arena *a, 
     return *ret != NULL ? ERR_OK : err_nomem(e);
 }
 
-enum err_code env_resource(const struct pod *p, const struct api_container *c, const struct api_resource_field_ref *ref,
-                           struct arena *a, char **ret, struct err *e)
+enum err_code env_resource(const struct pod *p, const struct api_container *c,
+                           const struct api_resource_field_ref *ref, struct arena *a, char **ret,
+                           struct err *e)
 {
     const struct api_pod_spec *s = &p->api->spec;
     const struct api_resources *r = c != NULL ? &c->resources : NULL;
@@ -294,10 +296,12 @@ static const struct api_config *config(const struct pod *p, enum api_config_kind
 
 static enum err_code missing_object(enum api_config_kind kind, const char *name, struct err *e)
 {
-    return err_set(e, ERR_PRECONDITION, "%s \"%s\" not found", kind == API_SECRET ? "secret" : "configmap", name);
+    return err_set(e, ERR_PRECONDITION, "%s \"%s\" not found", kind == API_SECRET ? "secret" : "configmap",
+                   name);
 }
 
-static enum err_code add_from(const struct pod *p, const struct api_env_from *f, struct arena *a, struct env *env, struct err *e)
+static enum err_code add_from(const struct pod *p, const struct api_env_from *f, struct arena *a,
+                              struct env *env, struct err *e)
 {
     enum api_config_kind kind = f->secret_ref != NULL ? API_SECRET : API_CONFIG_MAP;
     const char *name = f->secret_ref != NULL ? f->secret_ref : f->config_map_ref;
@@ -312,15 +316,16 @@ static enum err_code add_from(const struct pod *p, const struct api_env_from *f,
             continue;
         value = arena_strndup(a, d->data, d->size);
         if ((kind == API_SECRET && note_secret(env, a, value, e) != ERR_OK) ||
-            set(env, a, arena_printf(a, "%s%s", f->prefix != NULL ? f->prefix : "", d->key), value, e) != ERR_OK)
+            set(env, a, arena_printf(a, "%s%s", f->prefix != NULL ? f->prefix : "", d->key), value, e) !=
+                ERR_OK)
             return e->code;
     }
     return ERR_OK;
 }
 
 /* *ret stays NULL for an optional reference to something missing. */
-static enum err_code key_value(const struct pod *p, enum api_config_kind kind, const struct api_key_ref *ref, struct arena *a,
-                               char **ret, struct err *e)
+static enum err_code key_value(const struct pod *p, enum api_config_kind kind, const struct api_key_ref *ref,
+                               struct arena *a, char **ret, struct err *e)
 {
     const struct api_config *c = config(p, kind, ref->name);
     const struct api_datum *d = c != NULL ? api_config_get(c, ref->key) : NULL;
@@ -334,13 +339,15 @@ static enum err_code key_value(const struct pod *p, enum api_config_kind kind, c
                        kind == API_SECRET ? "Secret" : "ConfigMap", p->api->meta.namespace, ref->name);
     }
     if (memchr(d->data, '\0', d->size) != NULL)
-        return err_set(e, ERR_PRECONDITION, "key %s of %s \"%s\" holds a NUL byte and cannot be an environment variable", ref->key,
+        return err_set(e, ERR_PRECONDITION,
+                       "key %s of %s \"%s\" holds a NUL byte and cannot be an environment variable", ref->key,
                        kind == API_SECRET ? "secret" : "configmap", ref->name);
     *ret = arena_strndup(a, d->data, d->size);
     return *ret != NULL ? ERR_OK : err_nomem(e);
 }
 
-static enum err_code build(const struct pod *p, const struct api_container *c, struct arena *a, struct env *env, struct err *e)
+static enum err_code build(const struct pod *p, const struct api_container *c, struct arena *a,
+                           struct env *env, struct err *e)
 {
     for (size_t i = 0; i < c->n_env_from; i++)
         if (add_from(p, &c->env_from[i], a, env, e) != ERR_OK)
@@ -370,7 +377,8 @@ static enum err_code build(const struct pod *p, const struct api_container *c, s
     return ERR_OK;
 }
 
-enum err_code env_build(const struct pod *p, const struct api_container *c, struct arena *a, struct env *ret, struct err *e)
+enum err_code env_build(const struct pod *p, const struct api_container *c, struct arena *a, struct env *ret,
+                        struct err *e)
 {
     struct env env = { 0 };
 

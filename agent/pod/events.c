@@ -27,11 +27,12 @@ static void drop(struct node *n, struct event *v)
     event_free(v);
 }
 
-static struct event *find(struct node *n, const char *uid, const char *field_path, const char *reason, const char *message)
+static struct event *find(struct node *n, const char *uid, const char *field_path, const char *reason,
+                          const char *message)
 {
     struct event *v;
 
-    TAILQ_FOREACH(v, &n->events, link)
+    TAILQ_FOREACH (v, &n->events, link)
         if (strcmp(v->uid, uid) == 0 && str_eq(v->field_path, field_path) && strcmp(v->reason, reason) == 0 &&
             strcmp(v->message, message) == 0)
             return v;
@@ -50,7 +51,8 @@ void pod_event(struct pod *p, const struct ctr *c, bool warning, const char *rea
     vsnprintf(message, sizeof(message), fmt, ap);
     va_end(ap);
     if (c != NULL) {
-        snprintf(path, sizeof(path), "spec.%s{%s}", c->kind == CTR_REGULAR ? "containers" : "initContainers", c->spec->name);
+        snprintf(path, sizeof(path), "spec.%s{%s}", c->kind == CTR_REGULAR ? "containers" : "initContainers",
+                 c->spec->name);
         field_path = path;
     }
     v = find(n, p->uid, field_path, reason, message);
@@ -70,7 +72,8 @@ void pod_event(struct pod *p, const struct ctr *c, bool warning, const char *rea
     v->field_path = field_path != NULL ? strdup(field_path) : NULL;
     v->reason = strdup(reason);
     v->message = strdup(message);
-    if (v->namespace_ == NULL || v->pod == NULL || v->uid == NULL || v->reason == NULL || v->message == NULL) {
+    if (v->namespace_ == NULL || v->pod == NULL || v->uid == NULL || v->reason == NULL ||
+        v->message == NULL) {
         event_free(v);
         return;
     }
@@ -88,7 +91,7 @@ json_t *events_json(struct node *n)
     json_t *list = json_array();
     struct event *v;
 
-    TAILQ_FOREACH(v, &n->events, link) {
+    TAILQ_FOREACH (v, &n->events, link) {
         json_t *o = json_object(), *meta = json_object(), *object = json_object(), *source = json_object();
         char first[CLOCK_RFC3339_SIZE], last[CLOCK_RFC3339_SIZE], name[384];
 

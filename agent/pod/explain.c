@@ -15,7 +15,8 @@ static void put_ns(json_t *o, const char *key, int64_t ns)
     json_put_str(o, key, text);
 }
 
-static void add(json_t *steps, const char *name, const char *state, int64_t since_ns, const char *detail, int64_t next_ns)
+static void add(json_t *steps, const char *name, const char *state, int64_t since_ns, const char *detail,
+                int64_t next_ns)
 {
     json_t *o = json_object();
 
@@ -31,9 +32,13 @@ static void add(json_t *steps, const char *name, const char *state, int64_t sinc
 static void add_network(const struct pod *p, json_t *steps)
 {
     bool bad = p->net_error[0] != '\0';
-    const char *state = bad ? "failed" : p->net == NET_READY || p->net == NET_DELETED ? "done" : p->net == NET_NONE ? "waiting" : "running";
+    const char *state = bad                                            ? "failed"
+                        : p->net == NET_READY || p->net == NET_DELETED ? "done"
+                        : p->net == NET_NONE                           ? "waiting"
+                                                                       : "running";
 
-    add(steps, "network", state, p->net_since_ns, bad ? p->net_error : net_state_name(p->net), p->net_retry_ns);
+    add(steps, "network", state, p->net_since_ns, bad ? p->net_error : net_state_name(p->net),
+        p->net_retry_ns);
 }
 
 static void add_volumes(const struct pod *p, json_t *steps)
@@ -42,8 +47,12 @@ static void add_volumes(const struct pod *p, json_t *steps)
     bool bad = p->vols_error[0] != '\0';
     bool done = p->vols == VOLS_READY || p->vols == VOLS_REMOVED;
 
-    add(steps, "volumes", bad ? "failed" : done ? "done" : p->vols == VOLS_NONE ? "waiting" : "running", p->vols_since_ns,
-        bad ? p->vols_error : names[p->vols], p->vols_retry_ns);
+    add(steps, "volumes",
+        bad                    ? "failed"
+        : done                 ? "done"
+        : p->vols == VOLS_NONE ? "waiting"
+                               : "running",
+        p->vols_since_ns, bad ? p->vols_error : names[p->vols], p->vols_retry_ns);
 }
 
 static void add_images(const struct pod *p, json_t *steps)
@@ -58,14 +67,18 @@ static void add_images(const struct pod *p, json_t *steps)
         else if (img->bringing)
             add(steps, name, "running", img->pull_started_ns, "pulling", 0);
         else
-            add(steps, name, img->reason[0] != '\0' ? "failed" : "waiting", 0, img->message, img->retry_at_ns);
+            add(steps, name, img->reason[0] != '\0' ? "failed" : "waiting", 0, img->message,
+                img->retry_at_ns);
     }
 }
 
 static void add_container(const struct ctr *c, json_t *steps)
 {
     const struct pod *p = c->pod;
-    str_auto name = str_printf("%s %s", c->kind == CTR_REGULAR ? "container" : c->kind == CTR_INIT ? "init container" : "sidecar",
+    str_auto name = str_printf("%s %s",
+                               c->kind == CTR_REGULAR ? "container"
+                               : c->kind == CTR_INIT  ? "init container"
+                                                      : "sidecar",
                                c->spec->name);
     const char *state = "running", *detail = ctr_state_name(c->state);
     int64_t next = 0;
@@ -135,7 +148,8 @@ static void add_operation(const struct op *op, void *arg)
         (f->p->sandbox_id[0] == '\0' || strstr(op->subject, f->p->sandbox_id) == NULL)) {
         bool mine = false;
         for (size_t i = 0; i < f->p->n_ctrs; i++)
-            mine = mine || (f->p->ctrs[i].cur.id[0] != '\0' && strstr(op->subject, f->p->ctrs[i].cur.id) != NULL);
+            mine = mine ||
+                   (f->p->ctrs[i].cur.id[0] != '\0' && strstr(op->subject, f->p->ctrs[i].cur.id) != NULL);
         if (!mine)
             return;
     }
@@ -158,8 +172,12 @@ json_t *explain_json(struct pod *p)
     if (p->rejected)
         add(steps, "admission", "failed", p->state_since_ns, p->message, 0);
     else
-        add(steps, "admission", p->admitted ? "done" : "waiting", p->admitted ? p->start_time_ns : p->state_since_ns,
-            p->admitted ? "admitted" : p->message != NULL ? p->message : "waits for the sources", 0);
+        add(steps, "admission", p->admitted ? "done" : "waiting",
+            p->admitted ? p->start_time_ns : p->state_since_ns,
+            p->admitted          ? "admitted"
+            : p->message != NULL ? p->message
+                                 : "waits for the sources",
+            0);
     if (!p->rejected) {
         add_network(p, steps);
         add_volumes(p, steps);
@@ -170,7 +188,8 @@ json_t *explain_json(struct pod *p)
             add(steps, "clean-up", "running", p->state_since_ns, "removing what containers left", 0);
     }
     if (p->successor != NULL)
-        add(steps, "successor", "waiting", p->state_since_ns, "the edited manifest starts as a new pod when this one is gone", 0);
+        add(steps, "successor", "waiting", p->state_since_ns,
+            "the edited manifest starts as a new pod when this one is gone", 0);
     json_object_set_new(o, "steps", steps);
     op_each(add_operation, &f);
     json_object_set_new(o, "operations", operations);

@@ -1,4 +1,5 @@
-/* The pod's hosts, hostname and resolv.conf; texts and limits are kubelet's (pkg/kubelet/kubelet_pods.go, network/dns). */
+/* The pod's hosts, hostname and resolv.conf; texts and limits are kubelet's (pkg/kubelet/kubelet_pods.go,
+ * network/dns). */
 #include "agent/pod/files.h"
 #include "base/fs.h"
 #include "base/log.h"
@@ -31,13 +32,13 @@ static bool domain_of(const struct api_pod *pod, const char *cluster_domain, str
 {
     if (pod->spec.subdomain == NULL || pod->spec.hostname_override != NULL)
         return false;
-    buf_addf(out, "%s.%s.svc%s%s", pod->spec.subdomain, pod->meta.namespace, cluster_domain[0] != '\0' ? "." : "",
-             cluster_domain);
+    buf_addf(out, "%s.%s.svc%s%s", pod->spec.subdomain, pod->meta.namespace,
+             cluster_domain[0] != '\0' ? "." : "", cluster_domain);
     return true;
 }
 
-void files_hosts_text(const struct api_pod *pod, const char *hostname, const char *cluster_domain, const char *const *ips,
-                      size_t n_ips, const char *host_file, struct buf *out)
+void files_hosts_text(const struct api_pod *pod, const char *hostname, const char *cluster_domain,
+                      const char *const *ips, size_t n_ips, const char *host_file, struct buf *out)
 {
     const struct api_pod_spec *s = &pod->spec;
     buf_auto domain = BUF_INIT(1024);
@@ -95,7 +96,8 @@ static void add_option(struct words *w, const char *name, size_t name_n, const c
     char text[256];
     size_t i;
 
-    snprintf(text, sizeof(text), "%.*s%s%s", (int)name_n, name, value != NULL ? ":" : "", value != NULL ? value : "");
+    snprintf(text, sizeof(text), "%.*s%s%s", (int)name_n, name, value != NULL ? ":" : "",
+             value != NULL ? value : "");
     for (i = 0; i < w->n; i++) /* by name: the later one wins */
         if (strncmp(w->v[i], name, name_n) == 0 && (w->v[i][name_n] == ':' || w->v[i][name_n] == '\0'))
             break;
@@ -182,14 +184,16 @@ void files_resolv_text(const struct api_pod *pod, const struct files_dns *dns, s
             add_word(&r->searches, host->searches.v[i], strlen(host->searches.v[i]));
         add_word(&r->options, "ndots:5", 7);
     } else {
-        *r = *host; /* also ClusterFirst where no cluster DNS is configured: the usual case without a cluster */
+        *r = *host; /* also ClusterFirst where no cluster DNS is configured: the usual case without a cluster
+                     */
     }
     for (size_t i = 0; i < s->dns_nameservers.n; i++)
         add_word(&r->servers, s->dns_nameservers.v[i], strlen(s->dns_nameservers.v[i]));
     for (size_t i = 0; i < s->dns_searches.n; i++)
         add_word(&r->searches, s->dns_searches.v[i], strlen(s->dns_searches.v[i]));
     for (size_t i = 0; i < s->n_dns_options; i++)
-        add_option(&r->options, s->dns_options[i].name, strlen(s->dns_options[i].name), s->dns_options[i].value);
+        add_option(&r->options, s->dns_options[i].name, strlen(s->dns_options[i].name),
+                   s->dns_options[i].value);
 
     for (size_t i = 0; i < r->searches.n; i++) {
         size_t n = strlen(r->searches.v[i]);
@@ -211,7 +215,8 @@ void files_resolv_text(const struct api_pod *pod, const struct files_dns *dns, s
         buf_addf(out, "nameserver %s\n", r->servers.v[i]);
     }
     for (size_t i = 0; i < r->options.n; i++)
-        buf_addf(out, "%s%s%s", i == 0 ? "options " : " ", r->options.v[i], i + 1 == r->options.n ? "\n" : "");
+        buf_addf(out, "%s%s%s", i == 0 ? "options " : " ", r->options.v[i],
+                 i + 1 == r->options.n ? "\n" : "");
 done:
     free(host);
     free(r);
@@ -226,7 +231,8 @@ const char *files_hostname(const struct pod *p)
 
 enum err_code files_path(const struct pod *p, const char *name, char *ret, size_t size, struct err *e)
 {
-    int n = snprintf(ret, size, "%s/pods/%s%s%s", p->node->o.root_dir, p->uid, name[0] != '\0' ? "/" : "", name);
+    int n =
+        snprintf(ret, size, "%s/pods/%s%s%s", p->node->o.root_dir, p->uid, name[0] != '\0' ? "/" : "", name);
 
     if (n < 0 || (size_t)n >= size)
         return err_set(e, ERR_INVALID, "path of pod %s is too long", p->uid);
@@ -257,13 +263,15 @@ static enum err_code rewrite(const char *path, const char *text, size_t n, struc
 enum err_code files_name_host(struct pod *p, struct err *e)
 {
     files_hostname_text(p->api, p->hostname);
-    if (p->api->spec.hostname_as_fqdn && p->api->spec.subdomain != NULL && p->api->spec.hostname_override == NULL) {
+    if (p->api->spec.hostname_as_fqdn && p->api->spec.subdomain != NULL &&
+        p->api->spec.hostname_override == NULL) {
         buf_auto fqdn = BUF_INIT(1024);
         buf_addf(&fqdn, "%s.", p->hostname);
         domain_of(p->api, p->node->o.cluster_domain, &fqdn);
         if (fqdn.n > 64)
             return err_set(e, ERR_INVALID,
-                           "failed to construct FQDN from pod hostname and cluster domain, FQDN %s is too long (64 characters "
+                           "failed to construct FQDN from pod hostname and cluster domain, FQDN %s is too "
+                           "long (64 characters "
                            "is the max, %zu characters requested)",
                            fqdn.p, fqdn.n);
         snprintf(p->hostname, sizeof(p->hostname), "%s", fqdn.p);
@@ -275,7 +283,8 @@ enum err_code files_name_host(struct pod *p, struct err *e)
 
 enum err_code files_write_static(struct pod *p, struct err *e)
 {
-    struct files_dns dns = { .cluster_dns = p->node->o.cluster_dns, .cluster_domain = p->node->o.cluster_domain };
+    struct files_dns dns = { .cluster_dns = p->node->o.cluster_dns,
+                             .cluster_domain = p->node->o.cluster_domain };
     buf_auto text = BUF_INIT(HOSTS_MAX);
     str_auto host = NULL;
     char path[512];
@@ -283,8 +292,8 @@ enum err_code files_write_static(struct pod *p, struct err *e)
 
     if (files_name_host(p, e) != ERR_OK)
         return e->code;
-    if (fs_mkdirs(p->node->o.root_dir, 0755, e) != ERR_OK || files_path(p, "", path, sizeof(path), e) != ERR_OK ||
-        fs_mkdirs(path, 0750, e) != ERR_OK)
+    if (fs_mkdirs(p->node->o.root_dir, 0755, e) != ERR_OK ||
+        files_path(p, "", path, sizeof(path), e) != ERR_OK || fs_mkdirs(path, 0750, e) != ERR_OK)
         return e->code;
 
     buf_addf(&text, "%s\n", p->hostname);
@@ -301,7 +310,8 @@ enum err_code files_write_static(struct pod *p, struct err *e)
     dns.host_resolv = host != NULL ? host : "";
     files_resolv_text(p->api, &dns, &text, &cut);
     if (cut)
-        pod_event(p, NULL, true, "DNSConfigForming", "Nameserver or search limits were exceeded, some entries have been omitted");
+        pod_event(p, NULL, true, "DNSConfigForming",
+                  "Nameserver or search limits were exceeded, some entries have been omitted");
     if (replace(p, "resolv.conf", &text, e) != ERR_OK)
         return e->code;
 
@@ -316,7 +326,8 @@ enum err_code files_write_hosts(struct pod *p, const char *const *ips, size_t n_
     str_auto host = NULL;
     char path[512], name[65];
 
-    if (p->api->spec.host_network && fs_read_at(AT_FDCWD, "/etc/hosts", HOSTS_MAX, &host, NULL, e) != ERR_OK) {
+    if (p->api->spec.host_network &&
+        fs_read_at(AT_FDCWD, "/etc/hosts", HOSTS_MAX, &host, NULL, e) != ERR_OK) {
         if (e->code != ERR_NOT_FOUND)
             return e->code;
         *e = (struct err){ 0 };

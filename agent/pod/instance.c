@@ -10,9 +10,9 @@
 #include <string.h>
 
 #define SECOND INT64_C(1000000000)
-#define GRACE_MIN_NS (2 * SECOND)        /* kubelet: even grace 0 means TERM, 2 s, KILL */
-#define KILL_AGAIN_NS (10 * SECOND)      /* a killed container that does not go is killed again */
-#define MESSAGE_MAX 4096                 /* last bytes of the termination message file */
+#define GRACE_MIN_NS (2 * SECOND)   /* kubelet: even grace 0 means TERM, 2 s, KILL */
+#define KILL_AGAIN_NS (10 * SECOND) /* a killed container that does not go is killed again */
+#define MESSAGE_MAX 4096            /* last bytes of the termination message file */
 #define MESSAGE_LOG_LINES 80
 #define MESSAGE_LOG_MAX 2048
 
@@ -51,8 +51,11 @@ static char *read_message(const struct ctr *c, int exit_code)
     if (c->cur.message_file[0] != '\0') {
         str_auto dir = str_printf("%s/pods/%s", p->node->o.root_dir, p->uid);
         fd_auto root = dir != NULL ? open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
-        /* The container can write the file but not replace it; it is opened without following links all the same. */
-        fd_auto fd = root >= 0 ? fs_open_beneath(root, c->cur.message_file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0, &e) : -1;
+        /* The container can write the file but not replace it; it is opened without following links all the
+         * same. */
+        fd_auto fd =
+            root >= 0 ? fs_open_beneath(root, c->cur.message_file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0, &e)
+                      : -1;
         struct stat st;
 
         if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0) {
@@ -124,8 +127,8 @@ void ctr_ended(struct ctr *c, int exit_code, const char *reason, const char *mes
     free(take_ptr(&c->waiting_message));
     ctr_set_state(c, CTR_NONE);
     p->record_dirty = true;
-    log_info("container ended", F_STR("pod", p->key), F_STR("containerName", c->spec->name), F_STR("containerID", c->cur.id),
-             F_I64("exitCode", exit_code), F_STR("reason", reason));
+    log_info("container ended", F_STR("pod", p->key), F_STR("containerName", c->spec->name),
+             F_STR("containerID", c->cur.id), F_I64("exitCode", exit_code), F_STR("reason", reason));
     ctr_reap(p, c->cur.id, NULL);
     if (p->node->server != NULL)
         status_server_log_event(p->node->server, p->api->meta.namespace, p->api->meta.name);
@@ -156,7 +159,11 @@ void ctr_refresh(struct ctr *c)
             break; /* its init died before the start */
         if (c->kind == CTR_REGULAR)
             c->pod->initialized = true;
-        ctr_ended(c, s.exit_code, s.oom_killed ? "OOMKilled" : s.exit_code == 0 ? "Completed" : "Error", NULL, s.finished_ns);
+        ctr_ended(c, s.exit_code,
+                  s.oom_killed       ? "OOMKilled"
+                  : s.exit_code == 0 ? "Completed"
+                                     : "Error",
+                  NULL, s.finished_ns);
         return;
     case RT_ABSENT:
     case RT_PARTIAL:
@@ -200,17 +207,20 @@ static void kill_all(struct ctr *c)
     /* The whole cgroup, so that nothing with the host's PID namespace or stuck behind init is left. */
     if (identified) {
         if (cg_kill(c->pod->node->o.cgroups, identity.cgroup_path, &e) != ERR_OK)
-            log_warn("container cgroup cannot be killed", F_STR("pod", c->pod->key), F_STR("containerName", c->spec->name),
-                     F_ERR(&e));
+            log_warn("container cgroup cannot be killed", F_STR("pod", c->pod->key),
+                     F_STR("containerName", c->spec->name), F_ERR(&e));
     } else if (rt_signal(c->pod->node->rt, c->cur.id, SIGKILL, &e) != ERR_OK && e.code != ERR_NOT_FOUND) {
-        log_warn("container cannot be killed", F_STR("pod", c->pod->key), F_STR("containerName", c->spec->name), F_ERR(&e));
+        log_warn("container cannot be killed", F_STR("pod", c->pod->key),
+                 F_STR("containerName", c->spec->name), F_ERR(&e));
     }
-    if (c->state == CTR_KILLING && identified && !cg_populated(c->pod->node->o.cgroups, identity.cgroup_path)) {
+    if (c->state == CTR_KILLING && identified &&
+        !cg_populated(c->pod->node->o.cgroups, identity.cgroup_path)) {
         log_warn("container is dead but its conmon does not say so; conmon killed", F_STR("pod", c->pod->key),
                  F_STR("containerName", c->spec->name));
         rt_kill_supervisor(c->pod->node->rt, c->cur.id);
     } else if (c->state == CTR_KILLING) {
-        log_warn("container does not go; killed again", F_STR("pod", c->pod->key), F_STR("containerName", c->spec->name));
+        log_warn("container does not go; killed again", F_STR("pod", c->pod->key),
+                 F_STR("containerName", c->spec->name));
     }
     ctr_set_state(c, CTR_KILLING);
     c->kill_again_ns = clock_wall_ns() + KILL_AGAIN_NS;
@@ -255,10 +265,11 @@ void ctr_stop(struct ctr *c, int64_t grace_ns)
         return;
     case CTR_RUNNING:
         pod_event(c->pod, c, false, "Killing",
-                  c->replace ? "Container %s definition changed, will be restarted" : "Stopping container %s", c->spec->name);
+                  c->replace ? "Container %s definition changed, will be restarted" : "Stopping container %s",
+                  c->spec->name);
         if (rt_signal(c->pod->node->rt, c->cur.id, stop_signal(c), &e) != ERR_OK && e.code != ERR_NOT_FOUND)
-            log_warn("container cannot be signalled", F_STR("pod", c->pod->key), F_STR("containerName", c->spec->name),
-                     F_ERR(&e));
+            log_warn("container cannot be signalled", F_STR("pod", c->pod->key),
+                     F_STR("containerName", c->spec->name), F_ERR(&e));
         c->stop_deadline_ns = deadline;
         ctr_set_state(c, CTR_STOPPING);
         pod_wake_at(c->pod, deadline);

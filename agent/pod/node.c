@@ -1,4 +1,5 @@
-/* Opening and closing the node; taking over what an earlier run left; the store's and the runtime's events. */
+/* Opening and closing the node; taking over what an earlier run left; the store's and the runtime's events.
+ */
 #include "agent/pod/pod.h"
 #include "agent/pod/provider.h"
 #include "agent/pod/sweep.h"
@@ -36,7 +37,7 @@ static void on_image(const char *name, void *arg)
     struct pod *p, *tmp;
 
     (void)name;
-    HASH_ITER(hh, n->pods, p, tmp)
+    HASH_ITER (hh, n->pods, p, tmp)
         for (size_t i = 0; i < p->n_images; i++)
             if (p->images[i]->image == NULL) {
                 if (p->images[i]->policy != API_PULL_ALWAYS)
@@ -50,7 +51,7 @@ static void on_network(void *arg)
     struct node *n = arg;
     struct pod *p, *tmp;
 
-    HASH_ITER(hh, n->pods, p, tmp)
+    HASH_ITER (hh, n->pods, p, tmp)
         if (p->net == NET_PINNED || p->net == NET_NONE)
             pod_wake(p);
 }
@@ -101,12 +102,13 @@ void node_set_folder(struct node *n, struct src_folder *f)
     n->folder = f;
     if (f == NULL || n->sources_ready)
         return;
-    HASH_ITER(hh, n->pods, p, tmp) {
+    HASH_ITER (hh, n->pods, p, tmp) {
         struct err e = { 0 };
         /* Not what was on its way out: its manifest was gone, or had become another pod's. */
         if (p->recovered && p->manifest_file[0] != '\0' && p->deletion_ns == 0 &&
             src_folder_seed(f, p->manifest_file, p->api, &e) != ERR_OK)
-            log_warn("pod's manifest is not known any more", F_STR("pod", p->key), F_STR("file", p->manifest_file), F_ERR(&e));
+            log_warn("pod's manifest is not known any more", F_STR("pod", p->key),
+                     F_STR("file", p->manifest_file), F_ERR(&e));
     }
 }
 
@@ -119,12 +121,14 @@ void node_on_container_event(const char *id, void *arg)
         pod_wake(c->pod);
 }
 
-/* ---- taking over ------------------------------------------------------------------------------------------ */
+/* ---- taking over ------------------------------------------------------------------------------------------
+ */
 
 /* From the record's view to the facts: each instance that had not ended is looked at. */
 static void recover_pod(struct pod *p)
 {
-    sandbox_recover(p); /* the pod's cgroup and volumes are gone through again as at the start: what is there stays */
+    sandbox_recover(
+        p); /* the pod's cgroup and volumes are gone through again as at the start: what is there stays */
     for (size_t i = 0; i < p->n_ctrs; i++) {
         struct ctr *c = &p->ctrs[i];
         if (c->state == CTR_NONE)
@@ -133,7 +137,8 @@ static void recover_pod(struct pod *p)
         if (c->state == CTR_CREATED) {
             struct rt_state s;
             rt_state(p->node->rt, c->cur.id, &s);
-            if (s.phase == RT_CREATED) { /* created but never started: made anew, what led to it may be stale */
+            if (s.phase ==
+                RT_CREATED) { /* created but never started: made anew, what led to it may be stale */
                 ctr_reap(p, c->cur.id, NULL);
                 ctr_set_state(c, CTR_NONE);
                 continue;
@@ -149,7 +154,8 @@ static void recover_pod(struct pod *p)
                 (void)!rt_signal(p->node->rt, p->ctrs[i].cur.id, 9, &e);
         /* As in kubelet: init containers run again, from the first. */
         for (size_t i = 0; i < p->n_ctrs; i++)
-            if (p->ctrs[i].kind != CTR_REGULAR && p->ctrs[i].state == CTR_NONE && p->ctrs[i].cur.id[0] != '\0')
+            if (p->ctrs[i].kind != CTR_REGULAR && p->ctrs[i].state == CTR_NONE &&
+                p->ctrs[i].cur.id[0] != '\0')
                 p->ctrs[i].replace = true;
         p->initialized = false;
         p->record_dirty = true;
@@ -163,7 +169,7 @@ void node_set_runtime(struct node *n, struct rt *rt)
     struct pod *p, *tmp;
 
     n->rt = rt;
-    HASH_ITER(hh, n->pods, p, tmp)
+    HASH_ITER (hh, n->pods, p, tmp)
         recover_pod(p);
 }
 
@@ -172,7 +178,7 @@ void node_sources_ready(struct node *n)
     struct pod *p, *tmp;
 
     n->sources_ready = true;
-    HASH_ITER(hh, n->pods, p, tmp) {
+    HASH_ITER (hh, n->pods, p, tmp) {
         if (p->recovered) {
             p->recovered = false;
             p->wanted = false;
@@ -191,10 +197,12 @@ void node_on_manifest(const struct src_file *f, void *arg)
     }
     for (size_t i = 0; i < f->n_problems; i++)
         log_error(f->stale ? "manifest refused; what it held before stays in force" : "manifest refused",
-                  F_STR("file", f->name), F_STR("where", f->problems[i].where), F_STR("err", f->problems[i].what));
+                  F_STR("file", f->name), F_STR("where", f->problems[i].where),
+                  F_STR("err", f->problems[i].what));
 }
 
-/* ---- ending ---------------------------------------------------------------------------------------------------- */
+/* ---- ending
+ * ---------------------------------------------------------------------------------------------------- */
 
 void node_drain(struct node *n, void (*done)(void *arg), void *arg)
 {
@@ -206,7 +214,7 @@ void node_drain(struct node *n, void (*done)(void *arg), void *arg)
     n->sources_ready = true;
     n->drained = done;
     n->drained_arg = arg;
-    HASH_ITER(hh, n->pods, p, tmp) {
+    HASH_ITER (hh, n->pods, p, tmp) {
         p->wanted = false;
         api_pod_unref(take_ptr(&p->successor));
         if (again)
@@ -220,7 +228,7 @@ static bool operations_live(const struct node *n)
 {
     struct pod *p, *tmp;
 
-    HASH_ITER(hh, n->pods, p, tmp)
+    HASH_ITER (hh, n->pods, p, tmp)
         if (!pod_idle(p))
             return true;
     return n->sweeps > 0 || provider_busy(n);
@@ -254,10 +262,11 @@ void node_close(struct node *n, void (*idle)(void *arg), void *arg)
     n->closing = true;
     n->idle = idle;
     n->idle_arg = arg;
-    HASH_ITER(hh, n->pods, p, tmp) {
+    HASH_ITER (hh, n->pods, p, tmp) {
         struct reap *r;
         for (size_t i = 0; i < p->n_ctrs; i++) {
-            /* A create that is under way is cut off (it is made anew); a start is short and ends by itself. */
+            /* A create that is under way is cut off (it is made anew); a start is short and ends by itself.
+             */
             if (op_live(&p->ctrs[i].create.op))
                 op_cancel(&p->ctrs[i].create.op);
             if (op_live(&p->ctrs[i].subpaths.op))
@@ -272,13 +281,14 @@ void node_close(struct node *n, void (*idle)(void *arg), void *arg)
             op_cancel(&p->cni_op.op);
         if (op_live(&p->vols_call.op))
             op_cancel(&p->vols_call.op);
-        TAILQ_FOREACH(r, &p->reaps, link)
+        TAILQ_FOREACH (r, &p->reaps, link)
             op_cancel(&r->action.op);
     }
     sweep_cancel(n);
     provider_cancel(n);
     if (idle != NULL)
-        uv_timer_start(&n->idle_timer, on_idle_timer, 1, 5); /* only while closing: until the last operation is back */
+        uv_timer_start(&n->idle_timer, on_idle_timer, 1,
+                       5); /* only while closing: until the last operation is back */
 }
 
 static void on_handle_closed(uv_handle_t *handle)
@@ -293,7 +303,7 @@ void node_free(struct node *n)
 {
     struct pod *p, *tmp;
 
-    HASH_ITER(hh, n->pods, p, tmp)
+    HASH_ITER (hh, n->pods, p, tmp)
         pods_free(p);
     events_free(n);
     n->sweeps = 0;

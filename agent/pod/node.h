@@ -1,6 +1,6 @@
 /*
- * node - the part where everything meets: the pods of this node, each with its worker, over the store, the runtime, the
- * network, volumes and cgroups.  main.c opens it, the status server asks it.
+ * node - the part where everything meets: the pods of this node, each with its worker, over the store, the
+ * runtime, the network, volumes and cgroups.  main.c opens it, the status server asks it.
  *
  * Loop thread only.
  */
@@ -18,14 +18,14 @@ struct node;
 
 struct node_options { /* all strings borrowed for the node's life */
     uv_loop_t *loop;
-    const char *node_name, *node_ip;      /* node_ip: IPv4 or IPv6 text, may be "" */
+    const char *node_name, *node_ip; /* node_ip: IPv4 or IPv6 text, may be "" */
     const char *root_dir, *state_dir, *run_dir;
     const char *pod_logs_dir, *container_logs_dir;
-    const char *cluster_domain;           /* "" : none */
-    const char *const *cluster_dns;       /* NULL-terminated */
-    const char *resolv_conf;              /* the node's file; "": none */
+    const char *cluster_domain;     /* "" : none */
+    const char *const *cluster_dns; /* NULL-terminated */
+    const char *resolv_conf;        /* the node's file; "": none */
     unsigned max_pods;
-    uint64_t cpu_milli, memory_bytes;     /* capacity of this node */
+    uint64_t cpu_milli, memory_bytes; /* capacity of this node */
     bool seccomp_default;
 
     struct src_store *store;
@@ -35,7 +35,8 @@ struct node_options { /* all strings borrowed for the node's life */
     struct img_store *images;
 };
 
-/* Reads the records of an earlier run and takes its pods over; nothing is started or ended before node_sources_ready(). */
+/* Reads the records of an earlier run and takes its pods over; nothing is started or ended before
+ * node_sources_ready(). */
 enum err_code node_open(struct node **ret, const struct node_options *o, struct err *e) MUST_CHECK;
 
 /* The runtime is opened after the node, since its events go to node_on_container_event(). */
@@ -45,16 +46,19 @@ void node_set_server(struct node *n, struct status_server *s);
 /* Right after src_folder_open(): the folder is told which pods an earlier run had from which files. */
 void node_set_folder(struct node *n, struct src_folder *f);
 
-/* Every source has delivered its first set: pods are compared with it, left-overs of earlier runs are removed. */
+/* Every source has delivered its first set: pods are compared with it, left-overs of earlier runs are
+ * removed. */
 void node_sources_ready(struct node *n);
 
 /* A file of the manifest folder was read: problems become log lines and events. */
 void node_on_manifest(const struct src_file *f, void *node);
 
-/* --ephemeral: ends all pods with their grace; done(arg) when nothing is left.  Called again: kills at once. */
+/* --ephemeral: ends all pods with their grace; done(arg) when nothing is left.  Called again: kills at once.
+ */
 void node_drain(struct node *n, void (*done)(void *arg), void *arg);
 
-/* Cancels what is under way and frees; pods stay as they are.  The loop must run until operations are gone: idle(arg). */
+/* Cancels what is under way and frees; pods stay as they are.  The loop must run until operations are gone:
+ * idle(arg). */
 void node_close(struct node *n, void (*idle)(void *arg), void *arg);
 void node_free(struct node *n);
 

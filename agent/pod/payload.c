@@ -8,7 +8,8 @@ struct files {
     size_t n, cap;
 };
 
-static enum err_code add(struct files *f, const char *path, const void *data, size_t size, int32_t mode, struct err *e)
+static enum err_code add(struct files *f, const char *path, const void *data, size_t size, int32_t mode,
+                         struct err *e)
 {
     if (f->n == f->cap)
         return err_set(e, ERR_INTERNAL, "payload of a volume has more files than were counted");
@@ -24,20 +25,22 @@ static size_t count(const struct pod *p, const struct api_payload_source *s)
         return s->n_downward;
     if (s->kind == API_SRC_TOKEN)
         return 1;
-    c = src_store_config(p->node->o.store, s->kind == API_SRC_SECRET ? API_SECRET : API_CONFIG_MAP, p->api->meta.namespace,
-                         s->name);
+    c = src_store_config(p->node->o.store, s->kind == API_SRC_SECRET ? API_SECRET : API_CONFIG_MAP,
+                         p->api->meta.namespace, s->name);
     return s->n_items > 0 ? s->n_items : c != NULL ? c->n_data : 0;
 }
 
-static enum err_code add_config(const struct pod *p, const struct api_payload_source *s, int32_t default_mode, struct files *f,
-                                struct err *e)
+static enum err_code add_config(const struct pod *p, const struct api_payload_source *s, int32_t default_mode,
+                                struct files *f, struct err *e)
 {
     bool secret = s->kind == API_SRC_SECRET;
     const struct api_config *c = src_store_config(p->node->o.store, secret ? API_SECRET : API_CONFIG_MAP,
                                                   p->api->meta.namespace, s->name);
 
     if (c == NULL)
-        return s->optional ? ERR_OK : err_set(e, ERR_PRECONDITION, "%s \"%s\" not found", secret ? "secret" : "configmap", s->name);
+        return s->optional ? ERR_OK
+                           : err_set(e, ERR_PRECONDITION, "%s \"%s\" not found",
+                                     secret ? "secret" : "configmap", s->name);
     if (s->n_items == 0) {
         for (size_t i = 0; i < c->n_data; i++)
             if (add(f, c->data[i].key, c->data[i].data, c->data[i].size, default_mode, e) != ERR_OK)
@@ -51,7 +54,8 @@ static enum err_code add_config(const struct pod *p, const struct api_payload_so
             if (s->optional)
                 continue;
             return err_set(e, ERR_PRECONDITION, "%s: %s",
-                           secret ? "references non-existent secret key" : "configmap references non-existent config key",
+                           secret ? "references non-existent secret key"
+                                  : "configmap references non-existent config key",
                            item->key);
         }
         if (add(f, item->path, d->data, d->size, item->mode >= 0 ? item->mode : default_mode, e) != ERR_OK)
@@ -60,8 +64,8 @@ static enum err_code add_config(const struct pod *p, const struct api_payload_so
     return ERR_OK;
 }
 
-static enum err_code add_downward(const struct pod *p, const struct api_payload_source *s, int32_t default_mode, struct arena *a,
-                                  struct files *f, struct err *e)
+static enum err_code add_downward(const struct pod *p, const struct api_payload_source *s,
+                                  int32_t default_mode, struct arena *a, struct files *f, struct err *e)
 {
     for (size_t i = 0; i < s->n_downward; i++) {
         const struct api_downward_item *item = &s->downward[i];
@@ -76,8 +80,8 @@ static enum err_code add_downward(const struct pod *p, const struct api_payload_
     return ERR_OK;
 }
 
-enum err_code payload_build(const struct pod *p, const struct api_volume *v, struct arena *a, struct vol_file **ret, size_t *ret_n,
-                            struct err *e)
+enum err_code payload_build(const struct pod *p, const struct api_volume *v, struct arena *a,
+                            struct vol_file **ret, size_t *ret_n, struct err *e)
 {
     struct files f = { 0 };
 

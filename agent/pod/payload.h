@@ -1,5 +1,6 @@
 /*
- * payload - what a ConfigMap, Secret, downwardAPI or projected volume shall show: files made from the store and the pod.
+ * payload - what a ConfigMap, Secret, downwardAPI or projected volume shall show: files made from the store
+ * and the pod.
  */
 #ifndef AGENT_POD_PAYLOAD_H
 #define AGENT_POD_PAYLOAD_H
@@ -10,6 +11,6 @@
  * *ret lives in the arena; its data is borrowed from the store's objects: use it before the loop turns.
  * ERR_PRECONDITION with kubelet's text: `configmap "c" not found`, `references non-existent secret key: k`.
  */
-enum err_code payload_build(const struct pod *p, const struct api_volume *v, struct arena *a, struct vol_file **ret, size_t *ret_n,
-                            struct err *e) MUST_CHECK;
+enum err_code payload_build(const struct pod *p, const struct api_volume *v, struct arena *a,
+                            struct vol_file **ret, size_t *ret_n, struct err *e) MUST_CHECK;
 #endif

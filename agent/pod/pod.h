@@ -2,13 +2,14 @@
  * pod - one pod of this node and its worker's state.  Private to agent/pod.
  *
  *            admitted          sandbox, volumes, images ready       finished / removed        all gone
- *   PENDING ----------> STARTING ----------------------> RUNNING ----------> TERMINATING ----------> TERMINATED
- *      |                    \_____________________________________________________^                      |
- *      | rejected: phase Failed                                                                          | manifest gone:
- *      +-------------------------------------------------------------------------------------------->    freed
+ *   PENDING ----------> STARTING ----------------------> RUNNING ----------> TERMINATING ---------->
+ * TERMINATED |                    \_____________________________________________________^ | | rejected: phase
+ * Failed                                                                          | manifest gone:
+ *      +--------------------------------------------------------------------------------------------> freed
  *
- * Works by level: events only call pod_wake(); pod_reconcile() re-reads the facts, compares them with what the manifest asks for and
- * starts the operations that are missing.  Every operation reports back through its done callback, which records the outcome and wakes.
+ * Works by level: events only call pod_wake(); pod_reconcile() re-reads the facts, compares them with what
+ * the manifest asks for and starts the operations that are missing.  Every operation reports back through its
+ * done callback, which records the outcome and wakes.
  */
 #ifndef AGENT_POD_POD_H
 #define AGENT_POD_POD_H
@@ -54,7 +55,7 @@ struct ctr {
     int64_t state_since_ns;
     struct instance cur, last;
     unsigned restarts;
-    bool replace;               /* image changed, or the sandbox is new: end it and start anew whatever the policy */
+    bool replace; /* image changed, or the sandbox is new: end it and start anew whatever the policy */
 
     /* crash back-off: 0 ms means no entry */
 #define BACKOFF_MAX_MS 300000
@@ -85,7 +86,7 @@ struct pod_image {
     struct img_image *image; /* NULL until present */
     struct img_bring bring;
     bool bringing, pulled, error_final;
-    bool dropped; /* no container uses it any more: freed when its bring is over */
+    bool dropped;    /* no container uses it any more: freed when its bring is over */
     char reason[32]; /* ErrImagePull, ... */
     char *message;
     uint64_t backoff_ms;
@@ -93,7 +94,15 @@ struct pod_image {
     int64_t pull_started_ns;
 };
 
-enum net_state { NET_NONE, NET_CREATING, NET_PINNED /* namespaces are there */, NET_ADDING, NET_READY, NET_DELETING, NET_DELETED };
+enum net_state {
+    NET_NONE,
+    NET_CREATING,
+    NET_PINNED /* namespaces are there */,
+    NET_ADDING,
+    NET_READY,
+    NET_DELETING,
+    NET_DELETED
+};
 const char *net_state_name(enum net_state s);
 
 /* An instance whose remains are being removed. */
@@ -120,7 +129,7 @@ struct pod {
     enum pod_state state;
     int64_t created_ns, state_since_ns, start_time_ns;
     bool admitted, rejected;
-    char phase[16];        /* final phase once terminal: "Succeeded", "Failed"; else "" */
+    char phase[16]; /* final phase once terminal: "Succeeded", "Failed"; else "" */
     char reason[64];
     char *message;
     int32_t priority;
@@ -167,12 +176,15 @@ struct pod {
     bool cgroup_made;
     bool payload_stale; /* a ConfigMap or Secret it uses changed */
 
-    bool initialized;       /* some regular container has started */
-    struct { char status[8]; int64_t since_ns; } conditions[5]; /* in the order in which they are shown */
+    bool initialized; /* some regular container has started */
+    struct {
+        char status[8];
+        int64_t since_ns;
+    } conditions[5]; /* in the order in which they are shown */
 
     TAILQ_HEAD(, reap) reaps;
     bool dirty_queued, record_dirty, freed;
-    char shown_hash[17];    /* of the status last told to watchers */
+    char shown_hash[17]; /* of the status last told to watchers */
     uv_timer_t timer;
     bool timer_open;
     TAILQ_ENTRY(pod) dirty_link;
@@ -180,18 +192,19 @@ struct pod {
 };
 
 /* ---- worker.c ---- */
-void pod_wake(struct pod *p);      /* reconcile soon, on a later step of the loop */
+void pod_wake(struct pod *p); /* reconcile soon, on a later step of the loop */
 void pod_reconcile(struct pod *p);
 void pod_set_state(struct pod *p, enum pod_state s);
 void ctr_set_state(struct ctr *c, enum ctr_state s);
 void pod_set_net(struct pod *p, enum net_state s);
 /* Wake again at this wall-clock time (ns), unless something earlier is due; called during reconcile only. */
 void pod_wake_at(struct pod *p, int64_t at_ns);
-#define GRACE_MAX_SECONDS INT32_MAX /* 68 years: what a manifest says beyond that would not fit times in ns */
+/* 68 years: what a manifest says beyond that would not fit times in ns. */
+#define GRACE_MAX_SECONDS INT32_MAX
 void pod_begin_termination(struct pod *p, int64_t grace_seconds, bool finishing, const char *why);
 /*
- * Files that are dropped together are read one after the other: within this time of its first sight a pod that misses a ConfigMap or
- * Secret just tries again (woken at once when it comes) and nobody is told.
+ * Files that are dropped together are read one after the other: within this time of its first sight a pod
+ * that misses a ConfigMap or Secret just tries again (woken at once when it comes) and nobody is told.
  */
 #define POD_NEW_NS (500 * INT64_C(1000000))
 bool pod_is_new(const struct pod *p);
@@ -207,24 +220,26 @@ bool sandbox_pinned(const struct pod *p);  /* containers can be created in it */
 /* ---- pod_volumes.c ---- */
 void volumes_step(struct pod *p);
 bool volumes_teardown_step(struct pod *p);
-enum err_code volumes_host_path(const struct pod *p, const struct api_volume *v, char *ret, size_t size, struct err *e) MUST_CHECK;
+enum err_code volumes_host_path(const struct pod *p, const struct api_volume *v, char *ret, size_t size,
+                                struct err *e) MUST_CHECK;
 bool volumes_use_config(const struct api_pod *p, enum api_config_kind kind, const char *name);
 
 /* ---- pod_images.c ---- */
 void images_step(struct pod *p);
 struct pod_image *images_find(const struct pod *p, const char *reference);
-/* Makes p->images what p->ctrs use: what stays is kept with all that is known of it, a bring of what goes is cancelled. */
+/* Makes p->images what p->ctrs use: what stays is kept with all that is known of it, a bring of what goes is
+ * cancelled. */
 enum err_code images_build(struct pod *p, struct err *e) MUST_CHECK;
 void images_clear(struct pod *p); /* likewise, with nothing that stays */
 bool images_busy(const struct pod *p);
 
 /* ---- containers.c ---- create, start; instance.c ---- ends, stops, removes */
-void ctr_step(struct ctr *c);                  /* towards running, if it should */
-void ctr_start_now(struct ctr *c);             /* CREATED and everything ready: start */
-bool ctr_restart_wanted(const struct ctr *c);  /* by policy, after it ended (or never ran) */
-void ctr_refresh(struct ctr *c);               /* read the facts of its newest instance */
+void ctr_step(struct ctr *c);                   /* towards running, if it should */
+void ctr_start_now(struct ctr *c);              /* CREATED and everything ready: start */
+bool ctr_restart_wanted(const struct ctr *c);   /* by policy, after it ended (or never ran) */
+void ctr_refresh(struct ctr *c);                /* read the facts of its newest instance */
 void ctr_stop(struct ctr *c, int64_t grace_ns); /* signal now, kill at the deadline */
-void ctr_stop_step(struct ctr *c);             /* time passed or facts changed */
+void ctr_stop_step(struct ctr *c);              /* time passed or facts changed */
 void ctr_ended(struct ctr *c, int exit_code, const char *reason, const char *message, int64_t finished_ns);
 void ctr_reap(struct pod *p, const char *id, const char *cgroup_path);
 void ctr_gate_release(struct ctr *c);
@@ -243,7 +258,8 @@ const char *ctr_run_take_message_file(struct ctr_run *r);
 const char *ctr_run_image(const struct ctr_run *r); /* what the manifest called it when the run was built */
 /* Fills in fn and arg of a call that binds the container's sub paths; false when it has none. */
 bool ctr_run_subpaths(struct ctr_run *r, struct proc_call_spec *call);
-void ctr_run_redact(struct ctr_run *r, struct err *e); /* takes Secrets of its environment out of what is to be shown */
+void ctr_run_redact(struct ctr_run *r,
+                    struct err *e);   /* takes Secrets of its environment out of what is to be shown */
 void ctr_run_free(struct ctr_run *r); /* NULL is fine */
 
 /* ---- record.c ---- */
@@ -270,16 +286,19 @@ enum err_code pods_build(struct pod *p, struct err *e) MUST_CHECK; /* ctrs and i
 /* ---- pod_status.c, events.c, explain.c ---- */
 json_t *pod_status_json(struct pod *p); /* the whole Pod object */
 const char *pod_phase(const struct pod *p);
-void pod_note_conditions(struct pod *p); /* their transition times are those of the change, not of the first look */
+void pod_note_conditions(
+    struct pod *p); /* their transition times are those of the change, not of the first look */
 bool ctr_ready(const struct ctr *c);
 void pod_show(struct pod *p, const char *type); /* tell watchers, if anything visible changed */
-void pod_event(struct pod *p, const struct ctr *c, bool warning, const char *reason, const char *fmt, ...) PRINTF_LIKE(5, 6);
+void pod_event(struct pod *p, const struct ctr *c, bool warning, const char *reason, const char *fmt, ...)
+    PRINTF_LIKE(5, 6);
 json_t *events_json(struct node *n);
 json_t *explain_json(struct pod *p);
 void events_free(struct node *n);
 
 /* ---- admission.c ---- */
-/* ERR_OK: admitted.  ERR_UNAVAILABLE: wait (a terminating pod holds what it needs).  Else reason and message are set. */
+/* ERR_OK: admitted.  ERR_UNAVAILABLE: wait (a terminating pod holds what it needs).  Else reason and message
+ * are set. */
 enum err_code admit_pod(struct pod *p, char reason[64], struct err *e) MUST_CHECK;
 
 /* ---- resources.c ---- */
@@ -291,7 +310,8 @@ struct quantity resources_pod_request(const struct api_pod *p, const char *resou
 struct quantity resources_pod_limit(const struct api_pod *p, const char *resource, bool *ret_all_declare);
 
 /* ---- the node ---- */
-#define NODE_PODS_MAX 1024 /* entries in the table, also finished ones: memory stays bounded whatever the folder holds */
+#define NODE_PODS_MAX                                                                                        \
+    1024 /* entries in the table, also finished ones: memory stays bounded whatever the folder holds */
 
 struct event {
     char *namespace_, *pod, *uid, *field_path, *reason, *message;

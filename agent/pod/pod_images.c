@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-#define BACKOFF_FIRST_MS 10000 /* kubelet: 10 s doubling to 300 s (BACKOFF_MAX_MS), from the last failed try */
+#define BACKOFF_FIRST_MS                                                                                     \
+    10000 /* kubelet: 10 s doubling to 300 s (BACKOFF_MAX_MS), from the last failed try */
 #define MS INT64_C(1000000)
 
 struct pod_image *images_find(const struct pod *p, const char *reference)
@@ -54,8 +55,10 @@ bool images_busy(const struct pod *p)
     return p->images_dropped > 0;
 }
 
-/* The place of `spec`'s image in `list`: there already, taken over from p->images, or new; NULL: no memory. */
-static struct pod_image *place(struct pod *p, const struct api_container *spec, struct pod_image **list, size_t *n)
+/* The place of `spec`'s image in `list`: there already, taken over from p->images, or new; NULL: no memory.
+ */
+static struct pod_image *place(struct pod *p, const struct api_container *spec, struct pod_image **list,
+                               size_t *n)
 {
     struct pod_image *found = NULL;
 
@@ -141,9 +144,10 @@ static void on_brought(struct op *op, const struct err *result)
         i->pulled = true;
         i->reason[0] = '\0';
         i->backoff_ms = 0;
-        pod_event(p, c, false, "Pulled",
-                  "Successfully pulled image \"%s\" in %.3gs (%.3gs including waiting). Image size: %llu bytes.", i->reference,
-                  seconds, seconds, (unsigned long long)i->image->size_bytes);
+        pod_event(
+            p, c, false, "Pulled",
+            "Successfully pulled image \"%s\" in %.3gs (%.3gs including waiting). Image size: %llu bytes.",
+            i->reference, seconds, seconds, (unsigned long long)i->image->size_bytes);
     } else if (result->code != ERR_CANCELLED) {
         str_auto text = str_printf("failed to pull image \"%s\": %s", i->reference, result->text);
         i->backoff_ms = i->backoff_ms == 0 ? BACKOFF_FIRST_MS : i->backoff_ms * 2;
@@ -151,8 +155,8 @@ static void on_brought(struct op *op, const struct err *result)
             i->backoff_ms = BACKOFF_MAX_MS;
         i->retry_at_ns = clock_wall_ns() + (int64_t)i->backoff_ms * MS;
         say(i, "ErrImagePull", text != NULL ? text : result->text);
-        log_warn("image cannot be pulled", F_STR("pod", p->key), F_STR("image", i->reference), F_U64("retryMs", i->backoff_ms),
-                 F_ERR(result));
+        log_warn("image cannot be pulled", F_STR("pod", p->key), F_STR("image", i->reference),
+                 F_U64("retryMs", i->backoff_ms), F_ERR(result));
         pod_event(p, c, true, "Failed", "Failed to pull image \"%s\": %s", i->reference, result->text);
         pod_event(p, c, true, "Failed", "Error: ErrImagePull");
     }
@@ -164,7 +168,8 @@ static bool is_needed(const struct pod_image *i)
 {
     for (size_t k = 0; k < i->pod->n_ctrs; k++) {
         const struct ctr *c = &i->pod->ctrs[k];
-        if (strcmp(c->spec->image, i->reference) == 0 && (c->replace || (c->state == CTR_NONE && ctr_restart_wanted(c))))
+        if (strcmp(c->spec->image, i->reference) == 0 &&
+            (c->replace || (c->state == CTR_NONE && ctr_restart_wanted(c))))
             return true;
     }
     return false;
@@ -195,7 +200,8 @@ static void image_step(struct pod_image *i)
         return;
     if (i->policy == API_PULL_NEVER) {
         if (i->reason[0] == '\0') {
-            str_auto text = str_printf("Container image \"%s\" is not present with pull policy of Never", i->reference);
+            str_auto text =
+                str_printf("Container image \"%s\" is not present with pull policy of Never", i->reference);
             say(i, "ErrImageNeverPull", text != NULL ? text : "");
             pod_event(p, c, true, "ErrImageNeverPull", "%s", i->message);
             pod_event(p, c, true, "Failed", "Error: ErrImageNeverPull");

@@ -1,4 +1,5 @@
-/* The pod as the API shows it: phase, conditions, container statuses (pkg/kubelet/kubelet_pods.go, status/generate.go). */
+/* The pod as the API shows it: phase, conditions, container statuses (pkg/kubelet/kubelet_pods.go,
+ * status/generate.go). */
 #include "agent/pod/pod.h"
 #include "base/clock.h"
 #include "base/json.h"
@@ -51,7 +52,8 @@ const char *pod_phase(const struct pod *p)
     return any_waiting || !any_running ? "Pending" : "Running";
 }
 
-/* ---- containers ------------------------------------------------------------------------------------------ */
+/* ---- containers ------------------------------------------------------------------------------------------
+ */
 
 static json_t *terminated(const struct instance *i)
 {
@@ -121,7 +123,8 @@ static json_t *mounts_json(const struct api_container *s)
         json_put_str(o, "mountPath", m->mount_path);
         if (m->read_only) {
             json_object_set_new(o, "readOnly", json_true());
-            json_put_str(o, "recursiveReadOnly", m->recursive_read_only != NULL ? m->recursive_read_only : "Disabled");
+            json_put_str(o, "recursiveReadOnly",
+                         m->recursive_read_only != NULL ? m->recursive_read_only : "Disabled");
         }
         json_array_append_new(list, o);
     }
@@ -167,7 +170,8 @@ static json_t *container_json(const struct ctr *c)
     json_object_set_new(o, "ready", json_boolean(ctr_ready(c)));
     json_object_set_new(o, "restartCount", json_integer(c->restarts));
     json_put_str(o, "image", c->spec->image);
-    json_object_set_new(o, "imageID", json_string(shown != NULL && shown->image_id != NULL ? shown->image_id : ""));
+    json_object_set_new(o, "imageID",
+                        json_string(shown != NULL && shown->image_id != NULL ? shown->image_id : ""));
     json_put_str(o, "containerID", id);
     json_object_set_new(o, "started", json_boolean(is_running(c)));
     if (shown != NULL)
@@ -207,7 +211,8 @@ static void put_containers(struct pod *p, json_t *status)
     json_object_set_new(status, "containerStatuses", regular);
 }
 
-/* ---- conditions ------------------------------------------------------------------------------------------- */
+/* ---- conditions -------------------------------------------------------------------------------------------
+ */
 
 static void note(struct pod *p, int index, bool is_true)
 {
@@ -220,8 +225,8 @@ static void note(struct pod *p, int index, bool is_true)
     p->record_dirty = true;
 }
 
-static void put_condition(const struct pod *p, json_t *list, int index, const char *type, bool is_true, const char *reason,
-                          const char *message)
+static void put_condition(const struct pod *p, json_t *list, int index, const char *type, bool is_true,
+                          const char *reason, const char *message)
 {
     json_t *o = json_object();
     const char *status = is_true ? "True" : "False";
@@ -281,17 +286,23 @@ static json_t *conditions_json(struct pod *p)
     bool over = strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0;
     str_auto unready = unfinished(p, true);
     str_auto incomplete = p->initialized ? NULL : unfinished(p, false);
-    const char *why = over ? (phase[0] == 'S' ? "PodCompleted" : "PodFailed") : unready != NULL ? "ContainersNotReady" : NULL;
+    const char *why = over              ? (phase[0] == 'S' ? "PodCompleted" : "PodFailed")
+                      : unready != NULL ? "ContainersNotReady"
+                                        : NULL;
     const char *message = over ? NULL : unready;
 
     pod_note_conditions(p);
     put_condition(p, list, C_READY_TO_START, "PodReadyToStartContainers", p->net == NET_READY, NULL, NULL);
     put_condition(p, list, C_INITIALIZED, "Initialized", incomplete == NULL,
-                  incomplete != NULL ? "ContainersNotInitialized" : phase[0] == 'S' ? "PodCompleted" : NULL, incomplete);
+                  incomplete != NULL ? "ContainersNotInitialized"
+                  : phase[0] == 'S'  ? "PodCompleted"
+                                     : NULL,
+                  incomplete);
     put_condition(p, list, C_READY, "Ready", why == NULL, why, message);
     put_condition(p, list, C_CONTAINERS_READY, "ContainersReady", why == NULL, why, message);
     put_condition(p, list, C_SCHEDULED, "PodScheduled", true, NULL, NULL);
-    if (p->api->ignored.n > 0) { /* no silent subset: what of the manifest is not acted on stands in the status */
+    if (p->api->ignored.n >
+        0) { /* no silent subset: what of the manifest is not acted on stands in the status */
         buf_auto b = BUF_INIT(64 * 1024);
         json_t *o = json_object();
         for (size_t i = 0; i < p->api->ignored.n; i++)
@@ -306,7 +317,8 @@ static json_t *conditions_json(struct pod *p)
     return list;
 }
 
-/* ---- the whole --------------------------------------------------------------------------------------------- */
+/* ---- the whole
+ * --------------------------------------------------------------------------------------------- */
 
 static void put_ips(json_t *status, const char *one, const char *many, const char (*ips)[46], size_t n)
 {

@@ -1,4 +1,5 @@
-/* The pod's volumes: set up side by side with network and images, refreshed when a ConfigMap or Secret changes, removed at the end. */
+/* The pod's volumes: set up side by side with network and images, refreshed when a ConfigMap or Secret
+ * changes, removed at the end. */
 #include "agent/pod/payload.h"
 #include "agent/pod/pod.h"
 #include "base/clock.h"
@@ -21,7 +22,8 @@ static void set_vols(struct pod *p, int state)
     p->vols_since_ns = clock_wall_ns();
 }
 
-static bool is_mounted(const struct pod *p, const char *volume) /* kubelet sets up only what some container mounts */
+static bool is_mounted(const struct pod *p,
+                       const char *volume) /* kubelet sets up only what some container mounts */
 {
     for (size_t i = 0; i < p->n_ctrs; i++)
         for (size_t j = 0; j < p->ctrs[i].spec->n_mounts; j++)
@@ -35,7 +37,8 @@ bool volumes_use_config(const struct api_pod *api, enum api_config_kind kind, co
     for (size_t i = 0; i < api->spec.n_volumes; i++)
         for (size_t j = 0; j < api->spec.volumes[i].n_sources; j++) {
             const struct api_payload_source *s = &api->spec.volumes[i].sources[j];
-            if (s->kind == (kind == API_SECRET ? API_SRC_SECRET : API_SRC_CONFIG_MAP) && strcmp(s->name, name) == 0)
+            if (s->kind == (kind == API_SECRET ? API_SRC_SECRET : API_SRC_CONFIG_MAP) &&
+                strcmp(s->name, name) == 0)
                 return true;
         }
     return false;
@@ -43,13 +46,15 @@ bool volumes_use_config(const struct api_pod *api, enum api_config_kind kind, co
 
 static void failed(struct pod *p, const char *volume, const struct err *e)
 {
-    if (e->code == ERR_PRECONDITION && pod_is_new(p)) { /* the file that holds it may be read next: no event yet */
+    if (e->code == ERR_PRECONDITION &&
+        pod_is_new(p)) { /* the file that holds it may be read next: no event yet */
         snprintf(p->vols_error, sizeof(p->vols_error), "%s", e->text);
         p->vols_retry_ns = p->created_ns + POD_NEW_NS;
         set_vols(p, VOLS_NONE);
         return;
     }
-    snprintf(p->vols_error, sizeof(p->vols_error), "MountVolume.SetUp failed for volume \"%s\" : %.400s", volume, e->text);
+    snprintf(p->vols_error, sizeof(p->vols_error), "MountVolume.SetUp failed for volume \"%s\" : %.400s",
+             volume, e->text);
     p->vols_backoff_ms = p->vols_backoff_ms == 0 ? RETRY_FIRST_MS : p->vols_backoff_ms * 2;
     if (p->vols_backoff_ms > RETRY_MAX_MS)
         p->vols_backoff_ms = RETRY_MAX_MS;
@@ -89,7 +94,9 @@ static enum err_code set_up_one(struct pod *p, const struct api_volume *v, struc
     case API_VOL_PAYLOAD:
         return publish(p, v, &changed, e);
     case API_VOL_EMPTY_DIR: {
-        struct vol_empty_dir d = { .uid = p->uid, .name = v->name, .memory = str_eq(v->medium, "Memory"), .fs_group = -1 };
+        struct vol_empty_dir d = {
+            .uid = p->uid, .name = v->name, .memory = str_eq(v->medium, "Memory"), .fs_group = -1
+        };
         if (s->has_fs_group)
             d.fs_group = s->fs_group;
         if (d.memory) {
@@ -118,7 +125,8 @@ static void set_up(struct pod *p)
     for (size_t i = 0; i < p->api->spec.n_volumes; i++) {
         const struct api_volume *v = &p->api->spec.volumes[i];
         if (is_mounted(p, v->name) && set_up_one(p, v, &e) != ERR_OK) {
-            if (e.code == ERR_UNAVAILABLE && p->net != NET_READY) { /* a downward API file shows the pod's IP */
+            if (e.code == ERR_UNAVAILABLE &&
+                p->net != NET_READY) { /* a downward API file shows the pod's IP */
                 set_vols(p, VOLS_NONE);
                 return;
             }
@@ -126,8 +134,8 @@ static void set_up(struct pod *p)
             return;
         }
     }
-    if (!p->api->spec.host_ipc &&
-        vol_shm_setup(p->node->o.volumes, p->uid, SHM_BYTES, p->shm_path, sizeof(p->shm_path), &e) != ERR_OK) {
+    if (!p->api->spec.host_ipc && vol_shm_setup(p->node->o.volumes, p->uid, SHM_BYTES, p->shm_path,
+                                                sizeof(p->shm_path), &e) != ERR_OK) {
         failed(p, "dev-shm", &e);
         return;
     }
@@ -196,11 +204,13 @@ static void refresh(struct pod *p)
         if (publish(p, v, &changed, &e) != ERR_OK) {
             /* A deleted object or key leaves the files as they were; anything else is worth an event. */
             if (e.code == ERR_PRECONDITION) {
-                log_info("volume keeps its content", F_STR("pod", p->key), F_STR("volume", v->name), F_ERR(&e));
+                log_info("volume keeps its content", F_STR("pod", p->key), F_STR("volume", v->name),
+                         F_ERR(&e));
                 continue;
             }
             log_warn("volume cannot be refreshed", F_STR("pod", p->key), F_STR("volume", v->name), F_ERR(&e));
-            pod_event(p, NULL, true, "FailedMount", "MountVolume.SetUp failed for volume \"%s\" : %s", v->name, e.text);
+            pod_event(p, NULL, true, "FailedMount", "MountVolume.SetUp failed for volume \"%s\" : %s",
+                      v->name, e.text);
             p->payload_stale = true;
             p->vols_retry_ns = clock_wall_ns() + REFRESH_RETRY_MS * MS;
         } else if (changed) {
@@ -225,7 +235,8 @@ void volumes_step(struct pod *p)
     }
     p->payload_stale = false;
     for (size_t i = 0; i < p->api->spec.n_volumes; i++)
-        host_paths = host_paths || (p->api->spec.volumes[i].kind == API_VOL_HOST_PATH && is_mounted(p, p->api->spec.volumes[i].name));
+        host_paths = host_paths || (p->api->spec.volumes[i].kind == API_VOL_HOST_PATH &&
+                                    is_mounted(p, p->api->spec.volumes[i].name));
     if (host_paths) {
         struct proc_call_spec call = {
             .name = "check host paths",
@@ -246,7 +257,8 @@ void volumes_step(struct pod *p)
         pod_wake_at(p, p->vols_retry_ns);
 }
 
-enum err_code volumes_host_path(const struct pod *p, const struct api_volume *v, char *ret, size_t size, struct err *e)
+enum err_code volumes_host_path(const struct pod *p, const struct api_volume *v, char *ret, size_t size,
+                                struct err *e)
 {
     int n;
 
@@ -254,7 +266,8 @@ enum err_code volumes_host_path(const struct pod *p, const struct api_volume *v,
     case API_VOL_PAYLOAD:
         return vol_payload_path(p->node->o.volumes, p->uid, v->name, ret, size, e);
     case API_VOL_EMPTY_DIR:
-        n = snprintf(ret, size, "%s/pods/%s/volumes/kubernetes.io~empty-dir/%s", p->node->o.root_dir, p->uid, v->name);
+        n = snprintf(ret, size, "%s/pods/%s/volumes/kubernetes.io~empty-dir/%s", p->node->o.root_dir, p->uid,
+                     v->name);
         break;
     case API_VOL_HOST_PATH:
         n = snprintf(ret, size, "%s", v->host_path);
@@ -263,7 +276,9 @@ enum err_code volumes_host_path(const struct pod *p, const struct api_volume *v,
     default:
         return err_set(e, ERR_UNIMPLEMENTED, "volume \"%s\": image volumes are not supported", v->name);
     }
-    return n > 0 && (size_t)n < size ? ERR_OK : err_set(e, ERR_INVALID, "volume \"%s\": its path is too long", v->name);
+    return n > 0 && (size_t)n < size
+               ? ERR_OK
+               : err_set(e, ERR_INVALID, "volume \"%s\": its path is too long", v->name);
 }
 
 /* ---- teardown ------------------------------------------------------------------------------------------ */

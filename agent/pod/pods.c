@@ -1,4 +1,5 @@
-/* The table of pods, and how the store's wishes become pods: new ones, edits in place, edits that need a new pod, removals. */
+/* The table of pods, and how the store's wishes become pods: new ones, edits in place, edits that need a new
+ * pod, removals. */
 #include "agent/pod/pod.h"
 #include "base/clock.h"
 #include "base/fs.h"
@@ -27,7 +28,7 @@ struct pod *pods_by_uid(struct node *n, const char *uid)
 {
     struct pod *p, *tmp;
 
-    HASH_ITER(hh, n->pods, p, tmp)
+    HASH_ITER (hh, n->pods, p, tmp)
         if (strcmp(p->uid, uid) == 0)
             return p;
     return NULL;
@@ -37,14 +38,15 @@ struct ctr *pods_by_container(struct node *n, const char *id)
 {
     struct pod *p, *tmp;
 
-    HASH_ITER(hh, n->pods, p, tmp)
+    HASH_ITER (hh, n->pods, p, tmp)
         for (size_t i = 0; i < p->n_ctrs; i++)
             if (strcmp(p->ctrs[i].cur.id, id) == 0)
                 return &p->ctrs[i];
     return NULL;
 }
 
-/* ---- building -------------------------------------------------------------------------------------------- */
+/* ---- building --------------------------------------------------------------------------------------------
+ */
 
 static enum ctr_kind kind_of(const struct api_container *c, bool init)
 {
@@ -100,8 +102,8 @@ struct pod *pods_new(struct node *n, struct api_pod *api, const char *uid)
     struct err e = { 0 };
 
     if (n->n_pods >= NODE_PODS_MAX) {
-        log_error("too many pods in the manifests: left out", F_STR("namespace", api->meta.namespace), F_STR("pod", api->meta.name),
-                  F_U64("allowed", NODE_PODS_MAX));
+        log_error("too many pods in the manifests: left out", F_STR("namespace", api->meta.namespace),
+                  F_STR("pod", api->meta.name), F_U64("allowed", NODE_PODS_MAX));
         return NULL;
     }
     p = calloc(1, sizeof(*p));
@@ -131,7 +133,8 @@ struct pod *pods_new(struct node *n, struct api_pod *api, const char *uid)
     return p;
 }
 
-/* ---- going ------------------------------------------------------------------------------------------------ */
+/* ---- going ------------------------------------------------------------------------------------------------
+ */
 
 static void on_closed(uv_handle_t *handle)
 {
@@ -177,7 +180,8 @@ static void remove_logs(const struct pod *p)
     struct dirent *entry;
     DIR *d;
 
-    snprintf(path, sizeof(path), "%s/%s_%s_%s", o->pod_logs_dir, p->api->meta.namespace, p->api->meta.name, p->uid);
+    snprintf(path, sizeof(path), "%s/%s_%s_%s", o->pod_logs_dir, p->api->meta.namespace, p->api->meta.name,
+             p->uid);
     if (fs_remove_tree(AT_FDCWD, path, &e) != ERR_OK)
         log_warn("logs of a pod cannot be removed", F_STR("pod", p->key), F_ERR(&e));
     /* Links that now dangle: those of this pod, told by their target. */
@@ -204,7 +208,7 @@ void pods_wake_pending(struct node *n)
 {
     struct pod *p, *tmp;
 
-    HASH_ITER(hh, n->pods, p, tmp)
+    HASH_ITER (hh, n->pods, p, tmp)
         if (p->state == POD_PENDING)
             pod_wake(p);
 }
@@ -217,7 +221,8 @@ static void take_on(struct node *n, struct api_pod *api)
     if (p == NULL)
         return;
     if (pods_uid_taken(n, p)) {
-        log_error("two pods have the same metadata.uid; the first one stays", F_STR("pod", p->key), F_STR("podUID", p->uid));
+        log_error("two pods have the same metadata.uid; the first one stays", F_STR("pod", p->key),
+                  F_STR("podUID", p->uid));
         pods_free(p);
         return;
     }
@@ -246,7 +251,8 @@ void pods_gone(struct pod *p)
     node_check_idle(n);
 }
 
-/* ---- the store's wishes ------------------------------------------------------------------------------------ */
+/* ---- the store's wishes
+ * ------------------------------------------------------------------------------------ */
 
 /* Takes the new manifest over in place. */
 static void apply_edit(struct pod *p, struct api_pod *api)
@@ -269,7 +275,8 @@ static void apply_edit(struct pod *p, struct api_pod *api)
         }
     }
     if (images_build(p, &e) != ERR_OK)
-        log_error("images of a pod are not known; it is stuck until its next edit", F_STR("pod", p->key), F_ERR(&e));
+        log_error("images of a pod are not known; it is stuck until its next edit", F_STR("pod", p->key),
+                  F_ERR(&e));
     p->priority = pods_priority(p->node, api);
     p->payload_stale = true; /* labels and annotations show in downward API volumes */
     p->record_dirty = true;
@@ -331,7 +338,7 @@ bool pods_uid_taken(struct node *n, const struct pod *but)
 {
     struct pod *p, *tmp;
 
-    HASH_ITER(hh, n->pods, p, tmp)
+    HASH_ITER (hh, n->pods, p, tmp)
         if (p != but && strcmp(p->uid, but->uid) == 0)
             return true;
     return false;
@@ -353,7 +360,7 @@ void pods_config_changed(struct node *n, const struct api_config *c)
 {
     struct pod *p, *tmp;
 
-    HASH_ITER(hh, n->pods, p, tmp) {
+    HASH_ITER (hh, n->pods, p, tmp) {
         if (strcmp(p->api->meta.namespace, c->meta.namespace) != 0 || p->state == POD_TERMINATED)
             continue;
         if (volumes_use_config(p->api, c->kind, c->meta.name)) {

@@ -16,7 +16,7 @@ static json_t *pods(void *arg, struct err *e)
         err_nomem(e);
         return NULL;
     }
-    HASH_ITER(hh, n->pods, p, tmp) {
+    HASH_ITER (hh, n->pods, p, tmp) {
         json_t *o = pod_status_json(p);
         if (o != NULL)
             json_array_append_new(list, o);
@@ -53,7 +53,8 @@ static json_t *explain(void *arg, const char *namespace_, const char *name, stru
     return explain_json(p);
 }
 
-/* ---- manifests --------------------------------------------------------------------------------------------- */
+/* ---- manifests
+ * --------------------------------------------------------------------------------------------- */
 
 static void add_file(const struct src_file *f, void *arg)
 {
@@ -87,7 +88,8 @@ static json_t *manifests(void *arg, struct err *e)
     return list;
 }
 
-/* ---- images -------------------------------------------------------------------------------------------------- */
+/* ---- images
+ * -------------------------------------------------------------------------------------------------- */
 
 struct import {
     struct node *node;
@@ -142,12 +144,13 @@ static bool image_in_use(const char *id, void *arg)
     struct node *n = arg;
     struct pod *p, *tmp;
 
-    HASH_ITER(hh, n->pods, p, tmp) {
+    HASH_ITER (hh, n->pods, p, tmp) {
         for (size_t i = 0; i < p->n_ctrs; i++)
             if (p->ctrs[i].cur.id[0] != '\0' && !p->ctrs[i].cur.ended && str_eq(p->ctrs[i].cur.image_id, id))
                 return true;
         for (size_t i = 0; i < p->n_images; i++)
-            if (p->images[i]->image != NULL && str_eq(p->images[i]->image->id, id) && p->state != POD_TERMINATED)
+            if (p->images[i]->image != NULL && str_eq(p->images[i]->image->id, id) &&
+                p->state != POD_TERMINATED)
                 return true;
     }
     return false;
@@ -169,21 +172,24 @@ void provider_cancel(struct node *n)
 {
     struct import *i;
 
-    TAILQ_FOREACH(i, &n->imports, link)
+    TAILQ_FOREACH (i, &n->imports, link)
         op_cancel(&i->bring.op);
 }
 
-/* ---- logs, readiness, metrics ---------------------------------------------------------------------------------- */
+/* ---- logs, readiness, metrics
+ * ---------------------------------------------------------------------------------- */
 
 static struct ctr *find_container(struct pod *p, const char *name, struct err *e)
 {
     if (name == NULL) {
-        if (p->api->spec.n_containers == 1 || api_kvs_get(&p->api->meta.annotations, "kubectl.kubernetes.io/default-container") == NULL) {
+        if (p->api->spec.n_containers == 1 ||
+            api_kvs_get(&p->api->meta.annotations, "kubectl.kubernetes.io/default-container") == NULL) {
             if (p->api->spec.n_containers > 1) {
                 buf_auto b = BUF_INIT(16 * 1024);
                 for (size_t i = 0; i < p->n_ctrs; i++)
                     buf_addf(&b, "%s%s", i > 0 ? " " : "", p->ctrs[i].spec->name);
-                err_set(e, ERR_INVALID, "a container name must be specified for pod %s, choose one of: [%s]", p->api->meta.name, b.p);
+                err_set(e, ERR_INVALID, "a container name must be specified for pod %s, choose one of: [%s]",
+                        p->api->meta.name, b.p);
                 return NULL;
             }
             return &p->ctrs[p->n_ctrs - 1];
@@ -197,8 +203,8 @@ static struct ctr *find_container(struct pod *p, const char *name, struct err *e
     return NULL;
 }
 
-static enum err_code log_path(void *arg, const char *namespace_, const char *name, const char *container, bool previous, char *ret,
-                              size_t size, bool *ret_running, struct err *e)
+static enum err_code log_path(void *arg, const char *namespace_, const char *name, const char *container,
+                              bool previous, char *ret, size_t size, bool *ret_running, struct err *e)
 {
     struct pod *p = pods_find(arg, namespace_, name);
     const struct instance *i;
@@ -209,17 +215,21 @@ static enum err_code log_path(void *arg, const char *namespace_, const char *nam
     c = find_container(p, container, e);
     if (c == NULL)
         return e->code;
-    if (previous && (c->last.id[0] == '\0' && !(c->cur.ended && ctr_restart_wanted(c) && p->state < POD_TERMINATING)))
-        return err_set(e, ERR_PRECONDITION, "previous terminated container \"%s\" in pod \"%s\" not found", c->spec->name, name);
+    if (previous &&
+        (c->last.id[0] == '\0' && !(c->cur.ended && ctr_restart_wanted(c) && p->state < POD_TERMINATING)))
+        return err_set(e, ERR_PRECONDITION, "previous terminated container \"%s\" in pod \"%s\" not found",
+                       c->spec->name, name);
     /* What ended is the previous run as soon as the next one is waited for, as in the status. */
-    i = previous && c->last.id[0] != '\0' && !(c->cur.ended && c->waiting_reason[0] != '\0') ? &c->last : &c->cur;
+    i = previous && c->last.id[0] != '\0' && !(c->cur.ended && c->waiting_reason[0] != '\0') ? &c->last
+                                                                                             : &c->cur;
     if (i->id[0] == '\0')
-        return err_set(e, ERR_PRECONDITION, "container \"%s\" in pod \"%s\" is waiting to start: %s", c->spec->name, name,
-                       c->waiting_reason[0] != '\0' ? c->waiting_reason
+        return err_set(e, ERR_PRECONDITION, "container \"%s\" in pod \"%s\" is waiting to start: %s",
+                       c->spec->name, name,
+                       c->waiting_reason[0] != '\0'         ? c->waiting_reason
                        : p->api->spec.n_init_containers > 0 ? "PodInitializing"
                                                             : "ContainerCreating");
-    if ((size_t)snprintf(ret, size, "%s/%s_%s_%s/%s/%u.log", p->node->o.pod_logs_dir, namespace_, name, p->uid, c->spec->name,
-                         i->attempt) >= size)
+    if ((size_t)snprintf(ret, size, "%s/%s_%s_%s/%s/%u.log", p->node->o.pod_logs_dir, namespace_, name,
+                         p->uid, c->spec->name, i->attempt) >= size)
         return err_set(e, ERR_INVALID, "path of the log is too long");
     *ret_running = i == &c->cur && !i->ended;
     return ERR_OK;
@@ -242,7 +252,8 @@ static json_t *ready(void *arg, bool *ret_ready)
     const char *why = NULL;
     bool network = cni_default_network(n->o.cni, &why) != NULL;
 
-    check(list, "sources", n->sources_ready, n->sources_ready ? NULL : "the manifests have not been read yet");
+    check(list, "sources", n->sources_ready,
+          n->sources_ready ? NULL : "the manifests have not been read yet");
     check(list, "network", network, network ? NULL : why);
     json_object_set_new(o, "checks", list);
     *ret_ready = n->sources_ready && network;
@@ -255,7 +266,7 @@ static void metrics(void *arg, struct buf *out)
     unsigned states[POD_TERMINATED + 1] = { 0 }, running = 0, restarts = 0;
     struct pod *p, *tmp;
 
-    HASH_ITER(hh, n->pods, p, tmp) {
+    HASH_ITER (hh, n->pods, p, tmp) {
         states[p->state]++;
         for (size_t i = 0; i < p->n_ctrs; i++) {
             running += p->ctrs[i].state == CTR_RUNNING;
@@ -265,11 +276,18 @@ static void metrics(void *arg, struct buf *out)
     buf_adds(out, "# HELP coracle_pods Pods by worker state.\n# TYPE coracle_pods gauge\n");
     for (int s = POD_PENDING; s <= POD_TERMINATED; s++)
         buf_addf(out, "coracle_pods{state=\"%s\"} %u\n", pod_state_name((enum pod_state)s), states[s]);
-    buf_addf(out, "# HELP coracle_containers_running Containers that run.\n# TYPE coracle_containers_running gauge\n"
-                  "coracle_containers_running %u\n", running);
-    buf_addf(out, "# HELP coracle_container_restarts Restarts of the containers that are known.\n"
-                  "# TYPE coracle_container_restarts gauge\ncoracle_container_restarts %u\n", restarts);
-    buf_addf(out, "# HELP coracle_operations Operations under way.\n# TYPE coracle_operations gauge\ncoracle_operations %zu\n",
+    buf_addf(
+        out,
+        "# HELP coracle_containers_running Containers that run.\n# TYPE coracle_containers_running gauge\n"
+        "coracle_containers_running %u\n",
+        running);
+    buf_addf(out,
+             "# HELP coracle_container_restarts Restarts of the containers that are known.\n"
+             "# TYPE coracle_container_restarts gauge\ncoracle_container_restarts %u\n",
+             restarts);
+    buf_addf(out,
+             "# HELP coracle_operations Operations under way.\n# TYPE coracle_operations "
+             "gauge\ncoracle_operations %zu\n",
              op_count());
 }
 

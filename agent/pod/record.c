@@ -4,8 +4,9 @@
  *     <state>/pods/<uid>.json   {"version":1, "uid", "bootID", "manifest":{...}, "state", "startTime", ...
  *                                "sandboxID", "containers":{name:{...}}}
  *
- * Written by atomic rename whenever something of it changed.  A damaged one is set aside as *.damaged and reported; its remains are
- * then left-overs of nobody, which node_sources_ready() clears away.  No Secret ever stands in it: environments are not kept.
+ * Written by atomic rename whenever something of it changed.  A damaged one is set aside as *.damaged and
+ * reported; its remains are then left-overs of nobody, which node_sources_ready() clears away.  No Secret
+ * ever stands in it: environments are not kept.
  */
 #include "agent/pod/pod.h"
 #include "base/fs.h"
@@ -93,9 +94,10 @@ static json_t *to_json(const struct pod *p)
 /* The file that the pod comes from, as known now; kept when the folder is closed already. */
 static void note_file(struct pod *p)
 {
-    const char *file = p->node->folder != NULL
-                           ? src_folder_file_of_pod(p->node->folder, p->api->meta.namespace, p->api->meta.name)
-                           : NULL;
+    const char *file =
+        p->node->folder != NULL
+            ? src_folder_file_of_pod(p->node->folder, p->api->meta.namespace, p->api->meta.name)
+            : NULL;
 
     if (file != NULL)
         snprintf(p->manifest_file, sizeof(p->manifest_file), "%s", file);
@@ -202,8 +204,10 @@ static enum err_code read_one(struct node *n, const char *name, const char *text
     uid = json_str(o, "uid");
     sandbox = json_str(o, "sandboxID");
     if (json_int(o, "version", 0) != RECORD_VERSION)
-        return err_set(e, ERR_INVALID, "version %lld is not %d", (long long)json_int(o, "version", 0), RECORD_VERSION);
-    if (uid == NULL || strlen(uid) + 5 != strlen(name) || strncmp(name, uid, strlen(uid)) != 0 || !id_is_sane(sandbox))
+        return err_set(e, ERR_INVALID, "version %lld is not %d", (long long)json_int(o, "version", 0),
+                       RECORD_VERSION);
+    if (uid == NULL || strlen(uid) + 5 != strlen(name) || strncmp(name, uid, strlen(uid)) != 0 ||
+        !id_is_sane(sandbox))
         return err_set(e, ERR_INVALID, "uid or sandbox id is not sane");
     if (api_decode_pod(json_object_get(o, "manifest"), &api, &problems, e) != ERR_OK || api == NULL) {
         if (e->code == ERR_OK)
@@ -214,7 +218,8 @@ static enum err_code read_one(struct node *n, const char *name, const char *text
     }
     api_problems_done(&problems);
     if (pods_find(n, api->meta.namespace, api->meta.name) != NULL)
-        return err_set(e, ERR_EXISTS, "another record names the same pod %s/%s", api->meta.namespace, api->meta.name);
+        return err_set(e, ERR_EXISTS, "another record names the same pod %s/%s", api->meta.namespace,
+                       api->meta.name);
     p = pods_new(n, api, uid);
     if (p == NULL)
         return err_nomem(e);
@@ -222,7 +227,8 @@ static enum err_code read_one(struct node *n, const char *name, const char *text
     p->recovered = true;
     p->wanted = true; /* until the sources have spoken */
     p->state = state_of(json_str(o, "state"));
-    p->rebooted = json_str(o, "bootID") != NULL && n->boot_id[0] != '\0' && strcmp(json_str(o, "bootID"), n->boot_id) != 0;
+    p->rebooted = json_str(o, "bootID") != NULL && n->boot_id[0] != '\0' &&
+                  strcmp(json_str(o, "bootID"), n->boot_id) != 0;
     p->state_since_ns = time_of(o, "stateSince");
     p->created_ns = time_of(o, "created") != 0 ? time_of(o, "created") : p->created_ns;
     p->start_time_ns = time_of(o, "startTime");
@@ -237,8 +243,11 @@ static enum err_code read_one(struct node *n, const char *name, const char *text
     p->deletion_ns = time_of(o, "deletion");
     p->grace_seconds = number(o, "graceSeconds", GRACE_MAX_SECONDS);
     copy(p->sandbox_id, sizeof(p->sandbox_id), sandbox);
-    for (size_t i = 0; p->state == POD_TERMINATED && i < json_array_size(json_object_get(o, "podIPs")) && i < CNI_IPS_MAX; i++) {
-        const char *ip = json_string_value(json_array_get(json_object_get(o, "podIPs"), i)); /* of a pod that is over: only shown */
+    for (size_t i = 0;
+         p->state == POD_TERMINATED && i < json_array_size(json_object_get(o, "podIPs")) && i < CNI_IPS_MAX;
+         i++) {
+        const char *ip = json_string_value(
+            json_array_get(json_object_get(o, "podIPs"), i)); /* of a pod that is over: only shown */
         copy(p->net_result.ips[p->net_result.n_ips++], sizeof(p->net_result.ips[0]), ip);
     }
     for (size_t i = 0; i < ARRAY_LEN(p->conditions); i++) {
@@ -254,8 +263,10 @@ static enum err_code read_one(struct node *n, const char *name, const char *text
         c->backoff_ms = (uint64_t)number(j, "backoffMs", BACKOFF_MAX_MS);
         c->backoff_at_ns = time_of(j, "backoffAt");
         c->replace = json_flag(j, "replace");
-        if (!instance_read(json_object_get(j, "current"), &c->cur) || !instance_read(json_object_get(j, "last"), &c->last))
-            log_warn("pod record: an instance is not sane and was left out", F_STR("record", name), F_STR("containerName", c->spec->name));
+        if (!instance_read(json_object_get(j, "current"), &c->cur) ||
+            !instance_read(json_object_get(j, "last"), &c->last))
+            log_warn("pod record: an instance is not sane and was left out", F_STR("record", name),
+                     F_STR("containerName", c->spec->name));
         /* Until the runtime was asked (pods_recover): alive as far as the record knows. */
         if (c->cur.id[0] != '\0' && !c->cur.ended)
             c->state = c->cur.started_ns != 0 ? CTR_RUNNING : CTR_CREATED;
@@ -283,7 +294,8 @@ enum err_code record_load_all(struct node *n, struct err *e)
         size_t size = 0;
 
         if (entry->d_name[0] == '.') {
-            if (str_starts(entry->d_name, ".") && strlen(entry->d_name) > 2 && strcmp(entry->d_name, "..") != 0)
+            if (str_starts(entry->d_name, ".") && strlen(entry->d_name) > 2 &&
+                strcmp(entry->d_name, "..") != 0)
                 unlinkat(dirfd(d), entry->d_name, 0); /* a write that was cut off */
             continue;
         }
@@ -292,11 +304,12 @@ enum err_code record_load_all(struct node *n, struct err *e)
         if (fs_read_at(dirfd(d), entry->d_name, RECORD_MAX, &text, &size, &why) == ERR_OK &&
             read_one(n, entry->d_name, text, size, &why) == ERR_OK)
             continue;
-        log_error("pod record is damaged: set aside; its pod starts anew if its manifest is there", F_STR("record", entry->d_name),
-                  F_ERR(&why));
+        log_error("pod record is damaged: set aside; its pod starts anew if its manifest is there",
+                  F_STR("record", entry->d_name), F_ERR(&why));
         str_auto aside = str_printf("%s.damaged", entry->d_name);
         if (aside == NULL || renameat(dirfd(d), entry->d_name, dirfd(d), aside) != 0)
-            log_error("damaged record cannot be set aside", F_STR("record", entry->d_name), F_STR("err", strerror(errno)));
+            log_error("damaged record cannot be set aside", F_STR("record", entry->d_name),
+                      F_STR("err", strerror(errno)));
     }
     closedir(d);
     return ERR_OK;

@@ -1,4 +1,5 @@
-/* Sums of requests and limits, the pod's cgroup, oom_score_adj. Formulas: kubelet pkg/kubelet/cm, qos/policy.go. */
+/* Sums of requests and limits, the pod's cgroup, oom_score_adj. Formulas: kubelet pkg/kubelet/cm,
+ * qos/policy.go. */
 #include "agent/pod/pod.h"
 #include "base/log.h"
 
@@ -21,8 +22,8 @@ static bool is_sidecar(const struct api_container *c)
 }
 
 /*
- * max(regular + sidecars, peak over init containers of (init + sidecars before it)); pod-level values replace it.
- * *ret_all: every container (and each init container's running sum) declares the resource.
+ * max(regular + sidecars, peak over init containers of (init + sidecars before it)); pod-level values replace
+ * it. *ret_all: every container (and each init container's running sum) declares the resource.
  */
 static struct quantity aggregate(const struct api_pod *p, const char *name, bool limits, bool *ret_all)
 {
@@ -43,14 +44,16 @@ static struct quantity aggregate(const struct api_pod *p, const char *name, bool
         raise_to(&peak, &now);
     }
     for (size_t i = 0; i < s->n_containers; i++) {
-        q = api_resource_get(limits ? &s->containers[i].resources.limits : &s->containers[i].resources.requests, name);
+        q = api_resource_get(
+            limits ? &s->containers[i].resources.limits : &s->containers[i].resources.requests, name);
         if (q != NULL)
             sum = quantity_add(&sum, q);
         all = all && q != NULL && !quantity_is_zero(q); /* 0 is no limit */
     }
     sum = quantity_add(&sum, &sidecars);
     raise_to(&sum, &peak);
-    q = s->has_resources ? api_resource_get(limits ? &s->resources.limits : &s->resources.requests, name) : NULL;
+    q = s->has_resources ? api_resource_get(limits ? &s->resources.limits : &s->resources.requests, name)
+                         : NULL;
     if (q != NULL) {
         sum = *q;
         all = true;
@@ -113,7 +116,7 @@ void resources_qos_update(struct node *n)
     struct pod *p, *tmp;
     struct err e = { 0 };
 
-    HASH_ITER(hh, n->pods, p, tmp) {
+    HASH_ITER (hh, n->pods, p, tmp) {
         struct quantity q;
         if (p->api->qos != API_QOS_BURSTABLE || p->state == POD_TERMINATED || !p->admitted)
             continue;
@@ -145,7 +148,8 @@ int resources_oom_score(const struct pod *p, const struct ctr *c)
     if (c->kind == CTR_SIDECAR) { /* not killed before the regular containers it serves */
         int64_t smallest = INT64_MAX;
         for (size_t i = 0; i < p->api->spec.n_containers; i++) {
-            const struct quantity *r = api_resource_get(&p->api->spec.containers[i].resources.requests, "memory");
+            const struct quantity *r =
+                api_resource_get(&p->api->spec.containers[i].resources.requests, "memory");
             int64_t v = r != NULL ? quantity_value(r) : 0;
             if (v < smallest)
                 smallest = v;

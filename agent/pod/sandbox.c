@@ -1,6 +1,6 @@
 /*
- * The pod's sandbox without a pause process: pinned namespaces, the network attachment, hosts and resolv.conf.
- * Everything it needs to undo is in the kernel and in the CNI cache: a restart re-reads both.
+ * The pod's sandbox without a pause process: pinned namespaces, the network attachment, hosts and
+ * resolv.conf. Everything it needs to undo is in the kernel and in the CNI cache: a restart re-reads both.
  */
 #include "agent/pod/files.h"
 #include "agent/pod/pod.h"
@@ -42,7 +42,8 @@ void pod_set_net(struct pod *p, enum net_state s)
 {
     if (p->net == s)
         return;
-    log_debug("pod network state", F_STR("pod", p->key), F_STR("from", net_state_name(p->net)), F_STR("to", net_state_name(s)));
+    log_debug("pod network state", F_STR("pod", p->key), F_STR("from", net_state_name(p->net)),
+              F_STR("to", net_state_name(s)));
     p->net = s;
     p->net_since_ns = clock_wall_ns();
 }
@@ -57,7 +58,8 @@ static bool wants_netns(const struct pod *p)
     return !p->api->spec.host_network;
 }
 
-/* Sets when to try again; true the first time that this error is seen: then it is worth a log line and an event. */
+/* Sets when to try again; true the first time that this error is seen: then it is worth a log line and an
+ * event. */
 static bool back_off(struct pod *p, const struct err *e)
 {
     bool again = strncmp(p->net_error, e->text, sizeof(p->net_error) - 1) == 0;
@@ -167,9 +169,10 @@ static int64_t bandwidth(const struct pod *p, const char *annotation)
 
     if (text == NULL)
         return 0;
-    if (quantity_parse(text, &q, &e) != ERR_OK || quantity_value(&q) < 1000 || quantity_value(&q) > INT64_C(1000000000000000)) {
-        log_warn("bandwidth annotation ignored: allowed are quantities from 1k to 1P bits a second", F_STR("pod", p->key),
-                 F_STR("annotation", annotation), F_STR("value", text));
+    if (quantity_parse(text, &q, &e) != ERR_OK || quantity_value(&q) < 1000 ||
+        quantity_value(&q) > INT64_C(1000000000000000)) {
+        log_warn("bandwidth annotation ignored: allowed are quantities from 1k to 1P bits a second",
+                 F_STR("pod", p->key), F_STR("annotation", annotation), F_STR("value", text));
         return 0;
     }
     return quantity_value(&q);
@@ -188,7 +191,8 @@ static enum err_code attachment(struct pod *p, bool with_netns, char *netns_path
     p->cni_ports = calloc(max + 1, sizeof(*p->cni_ports));
     if (p->cni_ports == NULL)
         return err_nomem(e);
-    for (size_t i = 0; i < spec->n_containers; i++) { /* only regular containers' ports are mapped, as in kubelet */
+    for (size_t i = 0; i < spec->n_containers;
+         i++) { /* only regular containers' ports are mapped, as in kubelet */
         for (size_t j = 0; j < spec->containers[i].n_ports; j++) {
             const struct api_port *port = &spec->containers[i].ports[j];
             if (port->host_port <= 0)
@@ -196,7 +200,9 @@ static enum err_code attachment(struct pod *p, bool with_netns, char *netns_path
             p->cni_ports[n++] = (struct cni_port_mapping){
                 .host_port = port->host_port,
                 .container_port = port->container_port,
-                .protocol = str_eq(port->protocol, "UDP") ? "udp" : str_eq(port->protocol, "SCTP") ? "sctp" : "tcp",
+                .protocol = str_eq(port->protocol, "UDP")    ? "udp"
+                            : str_eq(port->protocol, "SCTP") ? "sctp"
+                                                             : "tcp",
                 .host_ip = port->host_ip,
             };
         }
@@ -332,8 +338,10 @@ static void on_detached(struct op *op, const struct err *result)
         p->net_detached = true;
         p->net_error[0] = '\0';
     } else if (result->code != ERR_CANCELLED && back_off(p, result)) {
-        log_warn("pod cannot be detached from the network; trying again", F_STR("pod", p->key), F_ERR(result));
-        pod_event(p, NULL, true, "FailedKillPod", "error killing pod: failed to detach from network: %s", result->text);
+        log_warn("pod cannot be detached from the network; trying again", F_STR("pod", p->key),
+                 F_ERR(result));
+        pod_event(p, NULL, true, "FailedKillPod", "error killing pod: failed to detach from network: %s",
+                  result->text);
     }
     pod_set_net(p, NET_PINNED);
     pod_wake(p);
@@ -360,15 +368,18 @@ bool sandbox_teardown_step(struct pod *p)
         break;
     }
     if (p->node->forced && p->net_error[0] != '\0')
-        p->net_detached = true; /* asked to end at once: what a plugin cannot undo stays behind, and was said */
+        p->net_detached =
+            true; /* asked to end at once: what a plugin cannot undo stays behind, and was said */
     if (p->net_retry_ns > clock_wall_ns() && !p->net_detached && p->net_error[0] != '\0') {
         pod_wake_at(p, p->net_retry_ns);
         return false;
     }
     if (wants_netns(p) && !p->net_detached && p->sandbox_id[0] != '\0') {
-        bool there = netns_pinned(p->netns_dir, "net"); /* gone after a reboot: DEL without it frees the address */
+        bool there =
+            netns_pinned(p->netns_dir, "net"); /* gone after a reboot: DEL without it frees the address */
         if (attachment(p, there, p->netns_path, sizeof(p->netns_path), &e) != ERR_OK) {
-            log_warn("pod cannot be detached from the network; trying again", F_STR("pod", p->key), F_ERR(&e));
+            log_warn("pod cannot be detached from the network; trying again", F_STR("pod", p->key),
+                     F_ERR(&e));
             pod_wake_at(p, clock_wall_ns() + 1000 * MS);
             return false;
         }
@@ -394,10 +405,12 @@ void sandbox_recover(struct pod *p)
 {
     const struct api_pod_spec *spec = &p->api->spec;
     struct err e = { 0 };
-    bool pinned = (!wants_netns(p) || (netns_pinned(p->netns_dir, "net") && netns_pinned(p->netns_dir, "uts"))) &&
-                  (spec->host_ipc || netns_pinned(p->netns_dir, "ipc"));
+    bool pinned =
+        (!wants_netns(p) || (netns_pinned(p->netns_dir, "net") && netns_pinned(p->netns_dir, "uts"))) &&
+        (spec->host_ipc || netns_pinned(p->netns_dir, "ipc"));
 
-    if (p->sandbox_id[0] == '\0' || !pinned || p->rebooted) { /* a pod that uses only the host's has no pin to miss */
+    if (p->sandbox_id[0] == '\0' || !pinned ||
+        p->rebooted) { /* a pod that uses only the host's has no pin to miss */
         p->net_lost = p->sandbox_id[0] != '\0';
         return;
     }

@@ -53,7 +53,7 @@ void sweep_cancel(struct node *n)
 {
     struct job *j;
 
-    TAILQ_FOREACH(j, &n->jobs, link) {
+    TAILQ_FOREACH (j, &n->jobs, link) {
         op_cancel(&j->action.op);
         op_cancel(&j->cni.op);
         op_cancel(&j->call.op);
@@ -66,7 +66,8 @@ static void on_done(struct op *op, const struct err *result)
     struct job *j = op->owner;
 
     if (result->code != ERR_OK && result->code != ERR_CANCELLED)
-        log_warn("left-over cannot be removed; the next start tries again", F_STR("id", j->id), F_ERR(result));
+        log_warn("left-over cannot be removed; the next start tries again", F_STR("id", j->id),
+                 F_ERR(result));
     finished(j);
 }
 
@@ -76,9 +77,9 @@ static bool knows_container(struct node *n, const char *id)
     const struct ctr *c = pods_by_container(n, id);
     struct pod *p, *tmp;
 
-    HASH_ITER(hh, n->pods, p, tmp) {
+    HASH_ITER (hh, n->pods, p, tmp) {
         struct reap *r;
-        TAILQ_FOREACH(r, &p->reaps, link)
+        TAILQ_FOREACH (r, &p->reaps, link)
             if (strcmp(r->id, id) == 0)
                 return true; /* being removed already */
     }
@@ -89,7 +90,7 @@ static bool knows_sandbox(struct node *n, const char *id)
 {
     struct pod *p, *tmp;
 
-    HASH_ITER(hh, n->pods, p, tmp)
+    HASH_ITER (hh, n->pods, p, tmp)
         if (strcmp(p->sandbox_id, id) == 0)
             return true;
     return false;
@@ -125,8 +126,12 @@ static void sweep_network(struct node *n)
         struct job *j = knows_sandbox(n, *id) ? NULL : new_job(n, *id, "network attachment");
         if (j == NULL)
             continue;
-        j->attachment = (struct cni_attachment){ .container_id = j->id, .netns = "", .ifname = "eth0",
-                                                 .pod_namespace = "", .pod_name = "", .pod_uid = "" };
+        j->attachment = (struct cni_attachment){ .container_id = j->id,
+                                                 .netns = "",
+                                                 .ifname = "eth0",
+                                                 .pod_namespace = "",
+                                                 .pod_name = "",
+                                                 .pod_uid = "" };
         cni_del_start(&j->cni, n->o.cni, &j->attachment, on_done, j);
     }
     cg_free_list(ids);
@@ -210,7 +215,8 @@ static void sweep_logs(struct node *n)
         return;
     while ((entry = readdir(d)) != NULL) {
         const char *uid = strrchr(entry->d_name, '_');
-        if (entry->d_name[0] == '.' || uid == NULL || strchr(entry->d_name, '_') == uid || pods_by_uid(n, uid + 1) != NULL)
+        if (entry->d_name[0] == '.' || uid == NULL || strchr(entry->d_name, '_') == uid ||
+            pods_by_uid(n, uid + 1) != NULL)
             continue;
         str_auto path = str_printf("%s/%s", n->o.pod_logs_dir, entry->d_name);
         if (path != NULL)
@@ -222,8 +228,9 @@ static void sweep_logs(struct node *n)
         return;
     while ((entry = readdir(d)) != NULL) {
         struct stat st;
-        if (str_ends(entry->d_name, ".log") && fstatat(dirfd(d), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-            S_ISLNK(st.st_mode) && fstatat(dirfd(d), entry->d_name, &st, 0) != 0 && errno == ENOENT)
+        if (str_ends(entry->d_name, ".log") &&
+            fstatat(dirfd(d), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode) &&
+            fstatat(dirfd(d), entry->d_name, &st, 0) != 0 && errno == ENOENT)
             unlinkat(dirfd(d), entry->d_name, 0); /* dangling */
     }
     closedir(d);
@@ -252,7 +259,8 @@ static void remove_cgroup(struct job *j)
         return;
     }
     if (++j->tries >= CGROUP_TRIES) {
-        log_warn("left-over cgroup cannot be removed; the next start tries again", F_STR("cgroup", j->id), F_ERR(&e));
+        log_warn("left-over cgroup cannot be removed; the next start tries again", F_STR("cgroup", j->id),
+                 F_ERR(&e));
         uv_close((uv_handle_t *)&j->retry, on_retry_closed);
         return;
     }
@@ -271,7 +279,8 @@ static void sweep_cgroups(struct node *n)
     for (char **path = paths; *path != NULL; path++) {
         const char *leaf = strrchr(*path, '/');
         struct job *j;
-        if (leaf == NULL || !str_starts(leaf, "/pod") || pods_by_uid(n, leaf + 4) != NULL || strlen(*path) >= sizeof(j->id))
+        if (leaf == NULL || !str_starts(leaf, "/pod") || pods_by_uid(n, leaf + 4) != NULL ||
+            strlen(*path) >= sizeof(j->id))
             continue;
         j = new_job(n, *path, "cgroup");
         if (j == NULL)

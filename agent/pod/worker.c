@@ -1,6 +1,6 @@
 /*
- * The worker: what a pod's next step is.  Nothing here waits; every branch either starts an operation that will wake the pod, arms
- * the pod's timer, or finds that all is as it should be.
+ * The worker: what a pod's next step is.  Nothing here waits; every branch either starts an operation that
+ * will wake the pod, arms the pod's timer, or finds that all is as it should be.
  */
 #include "agent/pod/pod.h"
 #include "base/clock.h"
@@ -124,8 +124,8 @@ void pod_set_state(struct pod *p, enum pod_state s)
 {
     if (p->state == s)
         return;
-    log_debug("pod state", F_STR("pod", p->key), F_STR("podUID", p->uid), F_STR("from", pod_state_name(p->state)),
-              F_STR("to", pod_state_name(s)));
+    log_debug("pod state", F_STR("pod", p->key), F_STR("podUID", p->uid),
+              F_STR("from", pod_state_name(p->state)), F_STR("to", pod_state_name(s)));
     p->state = s;
     p->state_since_ns = clock_wall_ns();
     p->record_dirty = true;
@@ -145,7 +145,8 @@ void ctr_set_state(struct ctr *c, enum ctr_state s)
 
 static bool is_done(const struct ctr *c) /* ended for good with success */
 {
-    return c->cur.ended && c->state == CTR_NONE && !c->replace && c->cur.exit_code == 0 && !str_eq(c->cur.reason, "OOMKilled");
+    return c->cur.ended && c->state == CTR_NONE && !c->replace && c->cur.exit_code == 0 &&
+           !str_eq(c->cur.reason, "OOMKilled");
 }
 
 /* Phase of a pod whose containers all ended for good; NULL while it is not over. */
@@ -212,8 +213,8 @@ static void pending_step(struct pod *p)
 }
 
 /*
- * Lets containers run in their order: init ones one after the other, sidecars stay, regular ones together.  What has been reached once
- * is not held up again by a sidecar before it that has to restart.
+ * Lets containers run in their order: init ones one after the other, sidecars stay, regular ones together.
+ * What has been reached once is not held up again by a sidecar before it that has to restart.
  */
 static void containers_step(struct pod *p)
 {
@@ -267,7 +268,8 @@ static void active_step(struct pod *p)
         struct err e = { 0 };
         if (resources_pod_cgroup(p, &e) != ERR_OK) {
             log_warn("pod cgroup cannot be made; trying again", F_STR("pod", p->key), F_ERR(&e));
-            pod_event(p, NULL, true, "FailedCreatePodContainer", "unable to ensure pod container exists: %s", e.text);
+            pod_event(p, NULL, true, "FailedCreatePodContainer", "unable to ensure pod container exists: %s",
+                      e.text);
             pod_wake_at(p, clock_wall_ns() + 10 * INT64_C(1000000000));
             return;
         }
@@ -284,10 +286,12 @@ static void active_step(struct pod *p)
         pod_set_state(p, POD_RUNNING);
 }
 
-/* Stops what runs: regular containers together, then sidecars from the last to the first.  True when nothing is alive. */
+/* Stops what runs: regular containers together, then sidecars from the last to the first.  True when nothing
+ * is alive. */
 static bool stop_containers(struct pod *p)
 {
-    /* The grace counts from the pod's end: the wait for others, and a restart of the agent, are charged to it. */
+    /* The grace counts from the pod's end: the wait for others, and a restart of the agent, are charged to
+     * it. */
     int64_t grace_ns = p->grace_seconds * INT64_C(1000000000);
     int64_t left_ns = p->state_since_ns + grace_ns - clock_wall_ns();
     bool alive = false;
@@ -334,7 +338,9 @@ static int64_t cgroup_pause_ns(const struct pod *p)
 {
     int64_t pause = (clock_wall_ns() - p->state_since_ns) / 16;
 
-    return pause < CGROUP_PAUSE_MIN_NS ? CGROUP_PAUSE_MIN_NS : pause > CGROUP_PAUSE_MAX_NS ? CGROUP_PAUSE_MAX_NS : pause;
+    return pause < CGROUP_PAUSE_MIN_NS   ? CGROUP_PAUSE_MIN_NS
+           : pause > CGROUP_PAUSE_MAX_NS ? CGROUP_PAUSE_MAX_NS
+                                         : pause;
 }
 
 static void terminating_step(struct pod *p)
@@ -428,7 +434,8 @@ void pod_reconcile(struct pod *p)
         }
     } while (p->state != before);
 
-    if (p->state == POD_TERMINATED && n->sources_ready && !n->closing && (!p->wanted || p->successor != NULL) && pod_idle(p)) {
+    if (p->state == POD_TERMINATED && n->sources_ready && !n->closing &&
+        (!p->wanted || p->successor != NULL) && pod_idle(p)) {
         pods_gone(p); /* frees p */
         return;
     }
@@ -437,7 +444,8 @@ void pod_reconcile(struct pod *p)
         struct err e = { 0 };
         p->record_dirty = false;
         if (record_save(p, &e) != ERR_OK) {
-            /* Running pods go on; what would be lost is only what a restart of the agent would want to know. */
+            /* Running pods go on; what would be lost is only what a restart of the agent would want to know.
+             */
             log_error("pod record cannot be written; trying again", F_STR("pod", p->key), F_ERR(&e));
             p->record_dirty = true;
             pod_wake_at(p, clock_wall_ns() + 5 * INT64_C(1000000000));
@@ -458,5 +466,6 @@ bool pod_idle(const struct pod *p)
         if (op_live(&c->create.op) || op_live(&c->action.op) || op_live(&c->subpaths.op))
             return false;
     }
-    return !images_busy(p) && TAILQ_EMPTY(&p->reaps) && !op_live(&p->netns_call.op) && !op_live(&p->cni_op.op) && !op_live(&p->vols_call.op);
+    return !images_busy(p) && TAILQ_EMPTY(&p->reaps) && !op_live(&p->netns_call.op) &&
+           !op_live(&p->cni_op.op) && !op_live(&p->vols_call.op);
 }

@@ -1,13 +1,14 @@
 /*
  * container - one container's life through conmon and the OCI runtime (crun or runc).
  *
- *     <run>/containers/<id>/            the bundle, on tmpfs, 0700: config.json, rootfs (overlay), conmon.pid, pid, meta.json
- *     <run>/exits/<id>                  written by conmon when the container ended: its exit code
- *     <run>/oci/<id>/                   the OCI runtime's own state; exec.fifo there = created, not started
- *     <state>/containers/<id>/{upper,work}   writable layer
+ *     <run>/containers/<id>/            the bundle, on tmpfs, 0700: config.json, rootfs (overlay),
+ * conmon.pid, pid, meta.json <run>/exits/<id>                  written by conmon when the container ended:
+ * its exit code <run>/oci/<id>/                   the OCI runtime's own state; exec.fifo there = created, not
+ * started <state>/containers/<id>/{upper,work}   writable layer
  *
- * Facts, not memory: rt_state() reads these files and pidfds each time.  Exits come as events: inotify on <run>/exits, and a
- * pidfd on each conmon ("supervisor lost").  Container ids are never reused.  Loop thread only.
+ * Facts, not memory: rt_state() reads these files and pidfds each time.  Exits come as events: inotify on
+ * <run>/exits, and a pidfd on each conmon ("supervisor lost").  Container ids are never reused.  Loop thread
+ * only.
  */
 #ifndef AGENT_RUNTIME_CONTAINER_H
 #define AGENT_RUNTIME_CONTAINER_H
@@ -22,9 +23,9 @@ typedef void (*rt_event_fn)(const char *id, void *arg);
 
 struct rt_options {
     uv_loop_t *loop;
-    const char *run_dir, *state_dir; /* /run/coracle, /var/lib/coracle */
+    const char *run_dir, *state_dir;        /* /run/coracle, /var/lib/coracle */
     const char *conmon_path, *runtime_path; /* absolute */
-    const char *seccomp_profile; /* /usr/share/containers/seccomp.json */
+    const char *seccomp_profile;            /* /usr/share/containers/seccomp.json */
     const char *localhost_seccomp_dir; /* <rootDir>/seccomp, for profiles of type Localhost; NULL: none */
     struct cg_tree *cgroups;
     rt_event_fn on_event;
@@ -32,15 +33,17 @@ struct rt_options {
 };
 
 enum err_code rt_open(struct rt **ret, const struct rt_options *o, struct err *e) MUST_CHECK;
-/* When no operation is under way any more; the memory goes once the loop has closed the handles.  Containers run on. */
+/* When no operation is under way any more; the memory goes once the loop has closed the handles.  Containers
+ * run on. */
 void rt_close(struct rt *rt);
 
 /* What runtime and kernel can do here, probed once at rt_open(). */
 struct rt_features {
-    char runtime_name[16];    /* "crun", "runc" */
+    char runtime_name[16]; /* "crun", "runc" */
     char runtime_version[32];
     bool recursive_read_only; /* mount option rro */
-    bool lower_oom_score;     /* CAP_SYS_RESOURCE: negative oom_score_adj can be set; else it is raised to our own */
+    bool lower_oom_score; /* CAP_SYS_RESOURCE: negative oom_score_adj can be set; else it is raised to our own
+                           */
     int own_oom_score_adj;
 };
 const struct rt_features *rt_features(const struct rt *rt);
@@ -57,11 +60,11 @@ struct rt_device { /* a node of the host, or a folder of them, given to the cont
 };
 
 struct rt_hugepages { /* one page size the kernel has; 0: none may be used */
-    char size[16]; /* "2MB", "1GB" */
+    char size[16];    /* "2MB", "1GB" */
     int64_t limit;
 };
 
-struct rt_config { /* all resolved; borrowed until done */
+struct rt_config {  /* all resolved; borrowed until done */
     const char *id; /* 64 hex digits */
     const char *pod_uid, *pod_namespace, *pod_name, *container_name;
     unsigned attempt; /* restart count */
@@ -71,9 +74,9 @@ struct rt_config { /* all resolved; borrowed until done */
     const char *working_dir;               /* NULL: the image's */
     const struct api_security *security;
     const struct api_pod_security *pod_security;
-    bool seccomp_default;                  /* unset profile means RuntimeDefault */
-    const char *hostname;                  /* HOSTNAME in the environment */
-    const char *netns, *ipcns, *utsns;     /* paths; NULL: the host's */
+    bool seccomp_default;              /* unset profile means RuntimeDefault */
+    const char *hostname;              /* HOSTNAME in the environment */
+    const char *netns, *ipcns, *utsns; /* paths; NULL: the host's */
     const char *pidns; /* path of the PID namespace that the pod's containers share; NULL: one of its own */
     bool host_pid;
     bool tty, stdin_open, stdin_once;
@@ -81,13 +84,13 @@ struct rt_config { /* all resolved; borrowed until done */
     size_t n_devices;
     const struct rt_hugepages *hugepages;
     size_t n_hugepages;
-    const char *shm_path;                  /* bind-mounted at /dev/shm; NULL: the host's own /dev/shm (hostIPC) */
+    const char *shm_path; /* bind-mounted at /dev/shm; NULL: the host's own /dev/shm (hostIPC) */
     const struct rt_mount *mounts;
     size_t n_mounts;
-    const char *cgroup_path;               /* of the container, below the cgroup mounts: "/kubepods/.../<id>" */
+    const char *cgroup_path; /* of the container, below the cgroup mounts: "/kubepods/.../<id>" */
     int64_t cpu_shares, cpu_quota_us, memory_limit; /* -1: not set */
     int oom_score_adj;
-    const char *log_path;                  /* its folder exists */
+    const char *log_path; /* its folder exists */
 };
 
 struct rt_create {
@@ -97,14 +100,17 @@ struct rt_create {
 #define RT_CREATE_DEADLINE_MS 120000
 
 /*
- * Makes bundle, root file system and supervisor; on success the container is created (its init waits for rt_start).
- * Errors before conmon (config): ERR_INVALID or ERR_PRECONDITION with kubelet's text for CreateContainerConfigError
- * ("container has runAsNonRoot and image will run as root ..."); from the runtime: ERR_UNKNOWN with its own words (StartError);
- * anything else is a CreateContainerError: ERR_NOT_FOUND (user not in the image, seccomp profile missing, "no command specified"),
- * ERR_UNIMPLEMENTED (unknown capability), ERR_DATA_LOSS (text that is not UTF-8), ERR_UNAVAILABLE, ERR_INTERNAL, ...
- * A failed create leaves nothing but what rt_delete removes.
+ * Makes bundle, root file system and supervisor; on success the container is created (its init waits for
+ * rt_start). Errors before conmon (config): ERR_INVALID or ERR_PRECONDITION with kubelet's text for
+ * CreateContainerConfigError
+ * ("container has runAsNonRoot and image will run as root ..."); from the runtime: ERR_UNKNOWN with its own
+ * words (StartError); anything else is a CreateContainerError: ERR_NOT_FOUND (user not in the image, seccomp
+ * profile missing, "no command specified"), ERR_UNIMPLEMENTED (unknown capability), ERR_DATA_LOSS (text that
+ * is not UTF-8), ERR_UNAVAILABLE, ERR_INTERNAL, ... A failed create leaves nothing but what rt_delete
+ * removes.
  */
-void rt_create_start(struct rt_create *c, struct rt *rt, const struct rt_config *config, op_done_fn done, void *owner);
+void rt_create_start(struct rt_create *c, struct rt *rt, const struct rt_config *config, op_done_fn done,
+                     void *owner);
 
 struct rt_action {
     struct op op;
@@ -113,24 +119,27 @@ struct rt_action {
 /* `crun start`.  Records the start time. */
 void rt_start_start(struct rt_action *a, struct rt *rt, const char *id, op_done_fn done, void *owner);
 /*
- * Removes a container in any state, in every part: kills its cgroup, runtime state, conmon, mounts, bundle, writable layer, exit
- * file; not the log.  Idempotent; safe on a half-made one.  cgroup_path may be NULL when unknown (then meta.json's is used).
+ * Removes a container in any state, in every part: kills its cgroup, runtime state, conmon, mounts, bundle,
+ * writable layer, exit file; not the log.  Idempotent; safe on a half-made one.  cgroup_path may be NULL when
+ * unknown (then meta.json's is used).
  */
-void rt_delete_start(struct rt_action *a, struct rt *rt, const char *id, const char *cgroup_path, op_done_fn done, void *owner);
+void rt_delete_start(struct rt_action *a, struct rt *rt, const char *id, const char *cgroup_path,
+                     op_done_fn done, void *owner);
 
 enum rt_phase {
-    RT_ABSENT,   /* no bundle */
-    RT_PARTIAL,  /* bundle but never created: delete and make anew */
-    RT_CREATED,  /* waits for start */
+    RT_ABSENT,  /* no bundle */
+    RT_PARTIAL, /* bundle but never created: delete and make anew */
+    RT_CREATED, /* waits for start */
     RT_RUNNING,
-    RT_EXITED,   /* exit file is there */
-    RT_LOST,     /* conmon gone without an exit file (container dead or alive): to be deleted, ContainerStatusUnknown 137 */
+    RT_EXITED, /* exit file is there */
+    RT_LOST,   /* conmon gone without an exit file (container dead or alive): to be deleted,
+                  ContainerStatusUnknown 137 */
 };
 
 struct rt_state {
     enum rt_phase phase;
-    pid_t pid, conmon_pid;   /* 0 when unknown */
-    int exit_code;           /* RT_EXITED: 0..255; 128+n for a signal */
+    pid_t pid, conmon_pid; /* 0 when unknown */
+    int exit_code;         /* RT_EXITED: 0..255; 128+n for a signal */
     bool oom_killed;
     int64_t created_ns, started_ns, finished_ns; /* wall clock; 0 when it did not happen */
 };
@@ -138,7 +147,8 @@ struct rt_state {
 void rt_state(struct rt *rt, const char *id, struct rt_state *ret);
 /* Begins to watch a container that an earlier run of the agent made (its conmon's pidfd). */
 void rt_adopt(struct rt *rt, const char *id);
-/* Ids of all containers that have a bundle or a writable layer or runtime state (NULL-terminated, malloc'ed each). */
+/* Ids of all containers that have a bundle or a writable layer or runtime state (NULL-terminated, malloc'ed
+ * each). */
 enum err_code rt_list(struct rt *rt, char ***ret, struct err *e) MUST_CHECK;
 /* Identity stored in meta.json of a bundle; false if unreadable. */
 struct rt_identity {
@@ -150,18 +160,21 @@ bool rt_identity(struct rt *rt, const char *id, struct rt_identity *ret);
 /* Signal to the container's init by pidfd. ERR_NOT_FOUND when it is gone. */
 enum err_code rt_signal(struct rt *rt, const char *id, int signo, struct err *e) MUST_CHECK;
 /*
- * Kills the container's conmon, for one that is alive but does not write the exit file although nothing of the container
- * lives (it was stopped, or hangs in a write of the log): RT_LOST follows.  Nothing happens when it is gone.
+ * Kills the container's conmon, for one that is alive but does not write the exit file although nothing of
+ * the container lives (it was stopped, or hangs in a write of the log): RT_LOST follows.  Nothing happens
+ * when it is gone.
  */
 void rt_kill_supervisor(struct rt *rt, const char *id);
 /* "SIGTERM", "TERM", "15", "SIGRTMIN+3" -> number; 0: unknown. */
 int rt_signal_number(const char *name);
-/* RuntimeDefault cannot be honoured (profile missing): NULL when fine, else the reason with the package's name. */
+/* RuntimeDefault cannot be honoured (profile missing): NULL when fine, else the reason with the package's
+ * name. */
 const char *rt_seccomp_problem(const struct rt *rt);
 
 /*
- * The OCI runtime specification for a config, as written to config.json (pure but for reading the root file system's
- * /etc/passwd and /etc/group below rootfs_fd, never leaving it); unit-testable.
+ * The OCI runtime specification for a config, as written to config.json (pure but for reading the root file
+ * system's /etc/passwd and /etc/group below rootfs_fd, never leaving it); unit-testable.
  */
-enum err_code rt_spec_build(const struct rt *rt, const struct rt_config *c, int rootfs_fd, json_t **ret, struct err *e) MUST_CHECK;
+enum err_code rt_spec_build(const struct rt *rt, const struct rt_config *c, int rootfs_fd, json_t **ret,
+                            struct err *e) MUST_CHECK;
 #endif

@@ -180,7 +180,8 @@ enum err_code rt_mounts_build(const struct rt *rt, const struct rt_config *c, js
             return e->code;
     if (is_default_wanted(c, HOST_SHM) &&
         append(ret_mounts, HOST_SHM, "bind", c->shm_path != NULL ? c->shm_path : HOST_SHM,
-               json_pack("[s,s,s,s,s,s]", "rbind", "rprivate", "rw", "nosuid", "noexec", "nodev"), e) != ERR_OK)
+               json_pack("[s,s,s,s,s,s]", "rbind", "rprivate", "rw", "nosuid", "noexec", "nodev"),
+               e) != ERR_OK)
         return e->code;
 
     /* Stable by depth, so that a volume at /a does not hide one at /a/b that stands before it. */

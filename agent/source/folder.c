@@ -585,14 +585,16 @@ enum err_code src_folder_seed(struct src_folder *f, const char *name, struct api
     const struct api_objects *held;
 
     if (file == NULL)
-        return err_set(e, ERR_INVALID, "manifest file \"%s\": not a name that counts, or no room for it", name);
+        return err_set(e, ERR_INVALID, "manifest file \"%s\": not a name that counts, or no room for it",
+                       name);
     held = &file->holder.in_force; /* other pods of the same file */
     objects.v = calloc(held->n + 1, sizeof(*objects.v));
     if (objects.v == NULL)
         return err_nomem(e);
     for (; objects.n < held->n; objects.n++)
         objects.v[objects.n] = src_object_ref(&held->v[objects.n]);
-    objects.v[objects.n++] = (struct api_object){ .kind = API_KIND_POD, .document = (int)objects.n, .pod = api_pod_ref(pod) };
+    objects.v[objects.n++] =
+        (struct api_object){ .kind = API_KIND_POD, .document = (int)objects.n, .pod = api_pod_ref(pod) };
     if (!claims_adopt(&f->claims, &file->holder, &objects, false, f->last_seq))
         return err_set(e, ERR_EXISTS, "manifest file %s: another file holds its pod already", name);
     if (f->state == WATCH_FOLDER && file->scan != f->scans)

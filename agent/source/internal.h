@@ -64,7 +64,8 @@ void claims_release(struct claims *c, struct holder *h, uint64_t seq);
 /* Removes from the store what was released with a seq below `before`. */
 void claims_flush(struct claims *c, uint64_t before);
 /* Name of the file that holds it; NULL: none. */
-const char *claims_owner(const struct claims *c, enum api_kind kind, const char *namespace_, const char *name);
+const char *claims_owner(const struct claims *c, enum api_kind kind, const char *namespace_,
+                         const char *name);
 void claims_done(struct claims *c); /* the store stays as it is */
 
 /* ---- folder.c, watch.c ------------------------------------------------------------------------ */

@@ -28,11 +28,11 @@ static bool on_mount(const struct fs_mount *m, void *arg)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const char *const prefixes[] = {NULL, "/var/lib/kubelet", "/"};
+    static const char *const prefixes[] = { NULL, "/var/lib/kubelet", "/" };
     size_t i;
 
     for (i = 0; i < ARRAY_LEN(prefixes); i++) {
-        struct seen s = {.prefix = i == 1 ? prefixes[i] : NULL, .limit = size};
+        struct seen s = { .prefix = i == 1 ? prefixes[i] : NULL, .limit = size };
         char *text = malloc(size + 1);
 
         if (text == NULL)

@@ -16,7 +16,8 @@ struct world {
 };
 
 static const char objects[] =
-    "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cm}\ndata: {A: from-map, B: bee}\nbinaryData: {Z: AAEC}\n---\n"
+    "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cm}\ndata: {A: from-map, B: bee}\nbinaryData: {Z: "
+    "AAEC}\n---\n"
     "apiVersion: v1\nkind: Secret\nmetadata: {name: sec}\nstringData: {password: s3cret}\n";
 
 static void load(struct world *w, const char *manifest)
@@ -67,11 +68,13 @@ static int teardown(void **state)
     return 0;
 }
 
-static const char *build_and_get(struct world *w, struct arena *a, const char *env_yaml, const char *name, struct err *e)
+static const char *build_and_get(struct world *w, struct arena *a, const char *env_yaml, const char *name,
+                                 struct err *e)
 {
-    str_auto text = str_printf("apiVersion: v1\nkind: Pod\nmetadata: {name: p, labels: {app: web}}\nspec:\n  containers:\n"
-                               "  - name: c\n    image: x\n    resources: {limits: {cpu: 1500m}}\n%s",
-                               env_yaml);
+    str_auto text = str_printf(
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: p, labels: {app: web}}\nspec:\n  containers:\n"
+        "  - name: c\n    image: x\n    resources: {limits: {cpu: 1500m}}\n%s",
+        env_yaml);
     struct env env;
 
     load(w, text);
@@ -103,8 +106,9 @@ static void a_secret_that_a_variable_replaced_is_known_still(void **state)
     char text[64] = "stat /bin/s3cret-value: no such file";
 
     load(w, "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {K: s3cret-value}\n");
-    load(w, "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  containers:\n  - name: c\n    image: x\n"
-            "    envFrom: [{secretRef: {name: s}}]\n    env: [{name: K, value: plain}]\n");
+    load(w,
+         "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  containers:\n  - name: c\n    image: x\n"
+         "    envFrom: [{secretRef: {name: s}}]\n    env: [{name: K, value: plain}]\n");
     assert_int_equal(env_build(&w->pod, &w->pod.api->spec.containers[0], &a, &env, &e), ERR_OK);
     assert_string_equal(env_get(&env, "K"), "plain");
     env_redact(&env, text);
@@ -136,10 +140,11 @@ static void env_wins_over_env_from_and_sees_it(void **state)
 {
     struct arena a = { 0 };
     struct err e = { 0 };
-    const char *v = build_and_get(*state, &a,
-                                  "    envFrom: [{configMapRef: {name: cm}, prefix: P_}]\n"
-                                  "    env: [{name: X, value: '$(P_A)/$(LATER)'}, {name: LATER, value: nope}]\n",
-                                  "X", &e);
+    const char *v =
+        build_and_get(*state, &a,
+                      "    envFrom: [{configMapRef: {name: cm}, prefix: P_}]\n"
+                      "    env: [{name: X, value: '$(P_A)/$(LATER)'}, {name: LATER, value: nope}]\n",
+                      "X", &e);
 
     assert_string_equal(v, "from-map/$(LATER)");
     arena_done(&a);
@@ -150,9 +155,11 @@ static void missing_references_have_kubelets_words(void **state)
     struct arena a = { 0 };
     struct err e = { 0 };
 
-    assert_null(build_and_get(*state, &a, "    env: [{name: X, valueFrom: {configMapKeyRef: {name: nope, key: k}}}]\n", "X", &e));
+    assert_null(build_and_get(
+        *state, &a, "    env: [{name: X, valueFrom: {configMapKeyRef: {name: nope, key: k}}}]\n", "X", &e));
     assert_string_equal(e.text, "configmap \"nope\" not found");
-    assert_null(build_and_get(*state, &a, "    env: [{name: X, valueFrom: {secretKeyRef: {name: sec, key: k}}}]\n", "X", &e));
+    assert_null(build_and_get(
+        *state, &a, "    env: [{name: X, valueFrom: {secretKeyRef: {name: sec, key: k}}}]\n", "X", &e));
     assert_string_equal(e.text, "couldn't find key k in Secret default/sec");
     assert_int_equal(e.code, ERR_PRECONDITION);
     arena_done(&a);
@@ -162,10 +169,11 @@ static void optional_references_leave_earlier_values(void **state)
 {
     struct arena a = { 0 };
     struct err e = { 0 };
-    const char *v = build_and_get(*state, &a,
-                                  "    env: [{name: X, value: first}, {name: X, valueFrom: {configMapKeyRef: {name: nope, key: k, "
-                                  "optional: true}}}]\n",
-                                  "X", &e);
+    const char *v = build_and_get(
+        *state, &a,
+        "    env: [{name: X, value: first}, {name: X, valueFrom: {configMapKeyRef: {name: nope, key: k, "
+        "optional: true}}}]\n",
+        "X", &e);
 
     assert_string_equal(v, "first");
     arena_done(&a);
@@ -177,17 +185,33 @@ static void downward_values_and_resources(void **state)
     struct arena a = { 0 };
     struct err e = { 0 };
 
-    assert_string_equal(build_and_get(w, &a, "    env: [{name: X, valueFrom: {fieldRef: {fieldPath: \"metadata.labels['app']\"}}}]\n",
-                                      "X", &e), "web");
-    assert_string_equal(build_and_get(w, &a, "    env: [{name: X, valueFrom: {fieldRef: {fieldPath: status.hostIP}}}]\n", "X", &e),
-                        "192.0.2.7");
-    assert_string_equal(build_and_get(w, &a, "    env: [{name: X, valueFrom: {resourceFieldRef: {resource: limits.cpu}}}]\n", "X",
-                                      &e), "2");
-    assert_string_equal(build_and_get(w, &a, "    env: [{name: X, valueFrom: {resourceFieldRef: {resource: limits.cpu, divisor: "
-                                             "1m}}}]\n", "X", &e), "1500");
-    assert_string_equal(build_and_get(w, &a, "    env: [{name: X, valueFrom: {resourceFieldRef: {resource: limits.memory, "
-                                             "divisor: 1Gi}}}]\n", "X", &e), "8");
-    assert_null(build_and_get(w, &a, "    env: [{name: X, valueFrom: {fieldRef: {fieldPath: status.podIP}}}]\n", "X", &e));
+    assert_string_equal(
+        build_and_get(
+            w, &a, "    env: [{name: X, valueFrom: {fieldRef: {fieldPath: \"metadata.labels['app']\"}}}]\n",
+            "X", &e),
+        "web");
+    assert_string_equal(
+        build_and_get(w, &a, "    env: [{name: X, valueFrom: {fieldRef: {fieldPath: status.hostIP}}}]\n", "X",
+                      &e),
+        "192.0.2.7");
+    assert_string_equal(
+        build_and_get(w, &a, "    env: [{name: X, valueFrom: {resourceFieldRef: {resource: limits.cpu}}}]\n",
+                      "X", &e),
+        "2");
+    assert_string_equal(
+        build_and_get(w, &a,
+                      "    env: [{name: X, valueFrom: {resourceFieldRef: {resource: limits.cpu, divisor: "
+                      "1m}}}]\n",
+                      "X", &e),
+        "1500");
+    assert_string_equal(
+        build_and_get(w, &a,
+                      "    env: [{name: X, valueFrom: {resourceFieldRef: {resource: limits.memory, "
+                      "divisor: 1Gi}}}]\n",
+                      "X", &e),
+        "8");
+    assert_null(build_and_get(
+        w, &a, "    env: [{name: X, valueFrom: {fieldRef: {fieldPath: status.podIP}}}]\n", "X", &e));
     assert_int_equal(e.code, ERR_UNAVAILABLE);
     arena_done(&a);
 }

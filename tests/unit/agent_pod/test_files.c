@@ -22,7 +22,8 @@ static struct api_pod *make_pod(const char *name, const char *policy)
 
 static void hostname_is_cut_to_63_and_trimmed(void **state)
 {
-    struct api_pod *p = make_pod("a-name-that-is-much-longer-than-the-sixty-three-characters-tha--ends", "Default");
+    struct api_pod *p =
+        make_pod("a-name-that-is-much-longer-than-the-sixty-three-characters-tha--ends", "Default");
     char name[65];
 
     (void)state;
@@ -39,9 +40,10 @@ static void hosts_has_the_pod_ip_with_and_without_domain(void **state)
 
     (void)state;
     files_hosts_text(p, "web", "cluster.local", ips, 2, NULL, &out);
-    assert_string_equal(out.p, "# Kubernetes-managed hosts file.\n127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost "
-                               "ip6-loopback\nfe00::0\tip6-localnet\nfe00::0\tip6-mcastprefix\nfe00::1\tip6-allnodes\n"
-                               "fe00::2\tip6-allrouters\n10.1.2.3\tweb\nfd00::3\tweb\n");
+    assert_string_equal(
+        out.p, "# Kubernetes-managed hosts file.\n127.0.0.1\tlocalhost\n::1\tlocalhost ip6-localhost "
+               "ip6-loopback\nfe00::0\tip6-localnet\nfe00::0\tip6-mcastprefix\nfe00::1\tip6-allnodes\n"
+               "fe00::2\tip6-allrouters\n10.1.2.3\tweb\nfd00::3\tweb\n");
     buf_reset(&out);
     p->spec.subdomain = arena_strdup(&p->arena, "sub");
     files_hosts_text(p, "web", "cluster.local", ips, 1, NULL, &out);
@@ -60,11 +62,13 @@ static void host_aliases_come_after_a_blank_line(void **state)
     p->spec.host_aliases = &alias;
     p->spec.n_host_aliases = 1;
     files_hosts_text(p, "web", "", NULL, 0, NULL, &out);
-    assert_true(str_ends(out.p, "ip6-allrouters\n\n# Entries added by HostAliases.\n192.0.2.9\tone.example\tone\n"));
+    assert_true(
+        str_ends(out.p, "ip6-allrouters\n\n# Entries added by HostAliases.\n192.0.2.9\tone.example\tone\n"));
     api_pod_unref(p);
 }
 
-static const char node_file[] = "# comment\nnameserver 192.0.2.53\nsearch old.test\nsearch example.test lan.\noptions timeout:2\n";
+static const char node_file[] =
+    "# comment\nnameserver 192.0.2.53\nsearch old.test\nsearch example.test lan.\noptions timeout:2\n";
 
 static void cluster_first_uses_the_cluster_servers_and_searches(void **state)
 {
@@ -76,8 +80,9 @@ static void cluster_first_uses_the_cluster_servers_and_searches(void **state)
 
     (void)state;
     files_resolv_text(p, &d, &out, &cut);
-    assert_string_equal(out.p, "search default.svc.cluster.local svc.cluster.local cluster.local example.test lan\n"
-                               "nameserver 10.96.0.10\noptions ndots:5\n");
+    assert_string_equal(out.p,
+                        "search default.svc.cluster.local svc.cluster.local cluster.local example.test lan\n"
+                        "nameserver 10.96.0.10\noptions ndots:5\n");
     assert_false(cut);
     api_pod_unref(p);
 }
@@ -99,7 +104,9 @@ static void dns_config_is_merged_and_limits_are_told(void **state)
 {
     struct api_pod *p = make_pod("web", "None");
     char *servers[] = { (char *)"192.0.2.1", (char *)"192.0.2.2", (char *)"192.0.2.3", (char *)"192.0.2.4" };
-    struct api_dns_option options[] = { { (char *)"ndots", (char *)"2" }, { (char *)"edns0", NULL }, { (char *)"ndots", (char *)"3" } };
+    struct api_dns_option options[] = { { (char *)"ndots", (char *)"2" },
+                                        { (char *)"edns0", NULL },
+                                        { (char *)"ndots", (char *)"3" } };
     struct files_dns d = { NULL, "", node_file };
     buf_auto out = BUF_INIT(65536);
     bool cut;
@@ -109,7 +116,8 @@ static void dns_config_is_merged_and_limits_are_told(void **state)
     p->spec.dns_options = options;
     p->spec.n_dns_options = 3;
     files_resolv_text(p, &d, &out, &cut);
-    assert_string_equal(out.p, "nameserver 192.0.2.1\nnameserver 192.0.2.2\nnameserver 192.0.2.3\noptions ndots:3 edns0\n");
+    assert_string_equal(
+        out.p, "nameserver 192.0.2.1\nnameserver 192.0.2.2\nnameserver 192.0.2.3\noptions ndots:3 edns0\n");
     assert_true(cut);
     api_pod_unref(p);
 }

@@ -42,7 +42,7 @@ static inline int scratch_make(void **state)
 
 static inline int scratch_remove(void **state)
 {
-    struct err e = {0};
+    struct err e = { 0 };
     int bad = fs_unmount_below(*state, &e) != ERR_OK && e.code != ERR_PERMISSION;
 
     if (fs_remove_tree(AT_FDCWD, *state, &e) != ERR_OK)

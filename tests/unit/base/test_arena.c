@@ -4,7 +4,7 @@
 
 static void memory_is_zeroed_and_aligned(void **state)
 {
-    struct arena a = {0};
+    struct arena a = { 0 };
     size_t i, k;
 
     (void)state;
@@ -25,7 +25,7 @@ static void memory_is_zeroed_and_aligned(void **state)
 
 static void an_arena_is_usable_again_after_it_was_emptied(void **state)
 {
-    struct arena a = {0};
+    struct arena a = { 0 };
 
     (void)state;
     arena_done(&a);
@@ -37,7 +37,7 @@ static void an_arena_is_usable_again_after_it_was_emptied(void **state)
 
 static void strings_are_copied(void **state)
 {
-    struct arena a = {0};
+    struct arena a = { 0 };
     const char *none = NULL;
 
     (void)state;
@@ -52,7 +52,7 @@ static void strings_are_copied(void **state)
 
 static void a_large_piece_leaves_the_block_at_hand_usable(void **state)
 {
-    struct arena a = {0};
+    struct arena a = { 0 };
     char *first = arena_alloc(&a, 16), *large = arena_alloc(&a, 100000), *second = arena_alloc(&a, 16);
 
     (void)state;
@@ -63,7 +63,7 @@ static void a_large_piece_leaves_the_block_at_hand_usable(void **state)
 
 static void an_absurd_size_is_refused(void **state)
 {
-    struct arena a = {0};
+    struct arena a = { 0 };
 
     (void)state;
     assert_null(arena_alloc(&a, SIZE_MAX));

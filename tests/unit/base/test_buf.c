@@ -5,7 +5,7 @@
 static void an_empty_buffer_is_an_empty_string(void **state)
 {
     buf_auto b = BUF_INIT(10);
-    struct err e = {0};
+    struct err e = { 0 };
 
     (void)state;
     assert_string_equal(b.p, "");
@@ -30,7 +30,7 @@ static void appending_keeps_it_terminated(void **state)
 static void content_may_reach_the_maximum_but_not_pass_it(void **state)
 {
     buf_auto b = BUF_INIT(100);
-    struct err e = {0};
+    struct err e = { 0 };
     int i;
 
     (void)state;
@@ -93,19 +93,19 @@ static void detaching_gives_the_memory_away(void **state)
 static void lent_memory_is_copied_and_never_freed(void **state)
 {
     char mine[] = "lent text";
-    struct buf b = {.p = mine, .n = strlen(mine), .max = 100};
+    struct buf b = { .p = mine, .n = strlen(mine), .max = 100 };
     str_auto text = NULL;
 
     (void)state;
     buf_done(&b);
     assert_string_equal(mine, "lent text");
 
-    b = (struct buf){.p = mine, .n = strlen(mine), .max = 100};
+    b = (struct buf){ .p = mine, .n = strlen(mine), .max = 100 };
     text = buf_detach(&b);
     assert_string_equal(text, "lent text");
     assert_ptr_not_equal(text, mine);
 
-    b = (struct buf){.p = mine, .n = strlen(mine), .max = 100};
+    b = (struct buf){ .p = mine, .n = strlen(mine), .max = 100 };
     buf_remove_front(&b, 5);
     buf_adds(&b, "!");
     assert_string_equal(b.p, "text!");

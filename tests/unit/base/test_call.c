@@ -133,7 +133,7 @@ static void the_function_runs_in_a_child_and_returns_bytes(void **state)
     struct proc_call c;
     int pid = 0;
 
-    call(d, &c, says, (struct proc_call_spec){.arg = "hello", .subject = "a/web"});
+    call(d, &c, says, (struct proc_call_spec){ .arg = "hello", .subject = "a/web" });
     assert_string_equal(c.op.subject, "a/web");
     run_until_ended(d, 1);
     assert_int_equal(d->result.code, ERR_OK);
@@ -147,12 +147,12 @@ static void its_error_comes_back_whole(void **state)
     struct ended *d = *state;
     struct proc_call c;
 
-    call(d, &c, fails, (struct proc_call_spec){0});
+    call(d, &c, fails, (struct proc_call_spec){ 0 });
     run_until_ended(d, 1);
     assert_int_equal(d->result.code, ERR_EXHAUSTED);
     assert_int_equal(d->result.sys, ENOSPC);
     assert_string_equal(d->result.text, "mount: write /x: No space left on device");
-    call(d, &c, no_word, (struct proc_call_spec){0});
+    call(d, &c, no_word, (struct proc_call_spec){ 0 });
     run_until_ended(d, 2);
     assert_int_equal(d->result.code, ERR_INTERNAL);
     assert_string_equal(d->result.text, "mount: failed without saying why");
@@ -163,11 +163,11 @@ static void a_crash_is_an_error(void **state)
     struct ended *d = *state;
     struct proc_call c;
 
-    call(d, &c, crashes, (struct proc_call_spec){0});
+    call(d, &c, crashes, (struct proc_call_spec){ 0 });
     run_until_ended(d, 1);
     assert_int_equal(d->result.code, ERR_INTERNAL);
     assert_string_equal(d->result.text, "mount: killed by SIGABRT");
-    call(d, &c, exits, (struct proc_call_spec){0});
+    call(d, &c, exits, (struct proc_call_spec){ 0 });
     run_until_ended(d, 2);
     assert_int_equal(d->result.code, ERR_INTERNAL);
     assert_string_equal(d->result.text, "mount: ended without a result, status 7");
@@ -179,13 +179,13 @@ static void output_is_bounded(void **state)
     size_t n = 1000000;
     struct proc_call c;
 
-    call(d, &c, lots, (struct proc_call_spec){.arg = &n, .out_max = n}); /* more than a pipe holds */
+    call(d, &c, lots, (struct proc_call_spec){ .arg = &n, .out_max = n }); /* more than a pipe holds */
     run_until_ended(d, 1);
     assert_int_equal(d->result.code, ERR_OK);
     assert_int_equal(d->out_n, n);
     assert_int_equal(d->out[n - 1], 'a' + (n - 1) % 26);
 
-    call(d, &c, lots, (struct proc_call_spec){.arg = &n, .out_max = n - 1});
+    call(d, &c, lots, (struct proc_call_spec){ .arg = &n, .out_max = n - 1 });
     run_until_ended(d, 2);
     assert_int_equal(d->result.code, ERR_EXHAUSTED);
     assert_string_equal(d->result.text, "mount: its output: out of memory or over the limit of 999999 bytes");
@@ -202,7 +202,7 @@ static void the_child_has_no_descriptors_and_default_signals(void **state)
     sigemptyset(&block);
     sigaddset(&block, SIGTERM);
     sigprocmask(SIG_BLOCK, &block, &before);
-    call(d, &c, looks_around, (struct proc_call_spec){0});
+    call(d, &c, looks_around, (struct proc_call_spec){ 0 });
     run_until_ended(d, 1);
     sigprocmask(SIG_SETMASK, &before, NULL);
     signal(SIGUSR1, SIG_DFL);
@@ -216,7 +216,7 @@ static void a_deadline_kills_at_once(void **state)
     uint64_t began = clock_mono_ms(), took;
     struct proc_call c;
 
-    call(d, &c, hangs, (struct proc_call_spec){.deadline_ms = 100});
+    call(d, &c, hangs, (struct proc_call_spec){ .deadline_ms = 100 });
     run_until_ended(d, 1);
     took = clock_mono_ms() - began;
     assert_int_equal(d->result.code, ERR_DEADLINE);
@@ -230,7 +230,7 @@ static void a_cancel_kills(void **state)
     struct ended *d = *state;
     struct proc_call c;
 
-    call(d, &c, hangs, (struct proc_call_spec){0});
+    call(d, &c, hangs, (struct proc_call_spec){ 0 });
     op_cancel(&c.op);
     run_until_ended(d, 1);
     assert_int_equal(d->result.code, ERR_CANCELLED);
@@ -244,7 +244,7 @@ static void a_grandchild_with_the_pipe_is_not_waited_for(void **state)
     struct ended *d = *state;
     struct proc_call c;
 
-    call(d, &c, leaves_a_grandchild, (struct proc_call_spec){0});
+    call(d, &c, leaves_a_grandchild, (struct proc_call_spec){ 0 });
     run_until_ended(d, 1);
     assert_int_equal(d->result.code, ERR_OK);
     assert_true(atoi(d->out) > 1);
@@ -264,7 +264,7 @@ static void the_struct_may_be_freed_in_done(void **state)
 {
     struct ended *d = *state;
     struct proc_call *c = malloc(sizeof(*c));
-    struct proc_call_spec spec = {.name = "m", .fn = says, .arg = "x", .out_max = 100, .cgroup_fd = -1};
+    struct proc_call_spec spec = { .name = "m", .fn = says, .arg = "x", .out_max = 100, .cgroup_fd = -1 };
 
     proc_call_start(c, &spec, d->loop, free_in_done, d);
     run_until_ended(d, 1);
@@ -276,7 +276,7 @@ static void a_cgroup_that_cannot_be_joined_is_an_error(void **state)
     struct ended *d = *state;
     struct proc_call c;
 
-    call(d, &c, says, (struct proc_call_spec){.arg = "x", .cgroup_procs = "/nonexistent/cgroup.procs"});
+    call(d, &c, says, (struct proc_call_spec){ .arg = "x", .cgroup_procs = "/nonexistent/cgroup.procs" });
     run_until_ended(d, 1);
     assert_int_equal(d->result.code, ERR_PRECONDITION);
     assert_string_equal(d->result.text, "mount: join its cgroup: No such file or directory");
@@ -302,7 +302,7 @@ static void a_child_that_cannot_die_does_not_hold_the_operation(void **state)
 {
     struct ended *d = *state;
     char point[256] = "", path[300], procs[320], freezer[320], random[9];
-    struct err e = {0};
+    struct err e = { 0 };
     struct proc_call c;
     uint64_t began = clock_mono_ms();
 
@@ -314,7 +314,7 @@ static void a_child_that_cannot_die_does_not_hold_the_operation(void **state)
     snprintf(freezer, sizeof(freezer), "%s/freezer.state", path);
     assert_int_equal(mkdir(path, 0755), 0);
     call(d, &c, freezes_itself,
-         (struct proc_call_spec){.arg = freezer, .cgroup_procs = procs, .deadline_ms = 300});
+         (struct proc_call_spec){ .arg = freezer, .cgroup_procs = procs, .deadline_ms = 300 });
     run_until_ended(d, 1);
     assert_int_equal(d->result.code, ERR_DEADLINE);
     assert_in_range(clock_mono_ms() - began, 2200, 20000);

@@ -30,7 +30,7 @@ static void times_are_written_as_kubernetes_writes_them(void **state)
 
 static int64_t parsed(const char *text)
 {
-    struct err e = {0};
+    struct err e = { 0 };
     int64_t t = 0;
 
     assert_int_equal(clock_parse(text, &t, &e), ERR_OK);
@@ -53,7 +53,7 @@ static void times_are_read(void **state)
 
 static void what_is_written_reads_back(void **state)
 {
-    static const int64_t times[] = {0, 1, -1, T * NS + 1, INT64_MAX, -T * NS - 5};
+    static const int64_t times[] = { 0, 1, -1, T * NS + 1, INT64_MAX, -T * NS - 5 };
     char text[CLOCK_RFC3339_SIZE];
     size_t i;
 
@@ -87,7 +87,7 @@ static void other_texts_are_refused(void **state)
         "26-01-02T03:04:05Z",
         "2026-1-2T03:04:05Z",
     };
-    struct err e = {0};
+    struct err e = { 0 };
     int64_t t = 42;
     size_t i;
 

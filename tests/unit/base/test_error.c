@@ -6,7 +6,7 @@
 
 static void code_and_text_are_set_together(void **state)
 {
-    struct err e = {0};
+    struct err e = { 0 };
 
     (void)state;
     assert_int_equal(err_set(&e, ERR_INVALID, "volume \"%s\": %d", "a", 7), ERR_INVALID);
@@ -17,7 +17,7 @@ static void code_and_text_are_set_together(void **state)
 
 static void an_errno_keeps_its_number_and_text(void **state)
 {
-    struct err e = {0};
+    struct err e = { 0 };
 
     (void)state;
     assert_int_equal(err_sys(&e, ENOENT, "open %s", "/x/y"), ERR_NOT_FOUND);
@@ -29,7 +29,7 @@ static void an_errno_keeps_its_number_and_text(void **state)
 
 static void wrapping_puts_context_in_front_and_keeps_code_and_errno(void **state)
 {
-    struct err e = {0};
+    struct err e = { 0 };
 
     (void)state;
     err_sys(&e, ENOSPC, "rename ..data");
@@ -41,7 +41,7 @@ static void wrapping_puts_context_in_front_and_keeps_code_and_errno(void **state
 
 static void the_own_text_may_be_an_argument(void **state)
 {
-    struct err e = {0};
+    struct err e = { 0 };
 
     (void)state;
     err_set(&e, ERR_UNKNOWN, "inner");
@@ -54,7 +54,7 @@ static void the_own_text_may_be_an_argument(void **state)
 static void a_long_text_is_cut_and_terminated(void **state)
 {
     char text[2000];
-    struct err e = {0};
+    struct err e = { 0 };
 
     (void)state;
     memset(text, 'a', sizeof(text) - 1);
@@ -71,7 +71,7 @@ static void a_long_text_is_cut_and_terminated(void **state)
 static void a_long_subject_does_not_push_out_the_reason(void **state)
 {
     char text[2000];
-    struct err e = {0};
+    struct err e = { 0 };
 
     (void)state;
     memset(text, 'a', sizeof(text) - 1);
@@ -95,7 +95,7 @@ static void assert_whole_characters(const char *text)
 static void a_character_is_never_cut_in_two(void **state)
 {
     char text[2000] = "";
-    struct err e = {0};
+    struct err e = { 0 };
     size_t i;
 
     (void)state;
@@ -138,7 +138,7 @@ static void no_errno_means_success(void **state)
 
 static void out_of_memory_is_an_ordinary_error(void **state)
 {
-    struct err e = {0};
+    struct err e = { 0 };
 
     (void)state;
     assert_int_equal(err_nomem(&e), ERR_EXHAUSTED);

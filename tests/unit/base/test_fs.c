@@ -17,7 +17,7 @@ static char *in(const char *dir, const char *name)
 
 static void put(const char *dir, const char *name, const char *text)
 {
-    struct err e = {0};
+    struct err e = { 0 };
 
     assert_int_equal(fs_replace_at(AT_FDCWD, in(dir, name), text, strlen(text), 0644, false, &e), ERR_OK);
 }
@@ -25,7 +25,7 @@ static void put(const char *dir, const char *name, const char *text)
 static void assert_content(int dirfd, const char *path, const char *want)
 {
     str_auto text = NULL;
-    struct err e = {0};
+    struct err e = { 0 };
 
     assert_int_equal(fs_read_at(dirfd, path, 1000, &text, NULL, &e), ERR_OK);
     assert_string_equal(text, want);
@@ -56,7 +56,7 @@ static void files_are_read_whole(void **state)
 {
     str_auto text = NULL;
     str_auto empty = NULL;
-    struct err e = {0};
+    struct err e = { 0 };
     size_t n = 0;
 
     put(*state, "a", "hello");
@@ -72,7 +72,7 @@ static void files_are_read_whole(void **state)
 static void kernel_files_of_size_zero_are_read_whole(void **state)
 {
     str_auto text = NULL;
-    struct err e = {0};
+    struct err e = { 0 };
     size_t n = 0;
 
     (void)state;
@@ -85,7 +85,7 @@ static void kernel_files_of_size_zero_are_read_whole(void **state)
 static void a_file_over_the_limit_is_an_error(void **state)
 {
     char *text = NULL;
-    struct err e = {0};
+    struct err e = { 0 };
 
     put(*state, "a", "hello");
     assert_int_equal(fs_read_at(AT_FDCWD, in(*state, "a"), 4, &text, NULL, &e), ERR_EXHAUSTED);
@@ -99,7 +99,7 @@ static void a_file_over_the_limit_is_an_error(void **state)
 static void missing_files_folders_and_fifos_are_errors(void **state)
 {
     char *text = NULL;
-    struct err e = {0};
+    struct err e = { 0 };
 
     assert_int_equal(fs_read_at(AT_FDCWD, "/nonexistent/y", 4, &text, NULL, &e), ERR_NOT_FOUND);
     assert_string_equal(e.text, "open /nonexistent/y: No such file or directory");
@@ -113,7 +113,7 @@ static void missing_files_folders_and_fifos_are_errors(void **state)
 static void a_pipe_is_read_to_its_end(void **state)
 {
     str_auto text = NULL;
-    struct err e = {0};
+    struct err e = { 0 };
     int fds[2];
     size_t n;
 
@@ -133,7 +133,7 @@ static void a_pipe_is_read_to_its_end(void **state)
 
 static void control_files_are_written_but_never_made(void **state)
 {
-    struct err e = {0};
+    struct err e = { 0 };
 
     put(*state, "a", "old");
     assert_int_equal(fs_write_control(AT_FDCWD, in(*state, "a"), "new", &e), ERR_OK);
@@ -146,7 +146,7 @@ static void control_files_are_written_but_never_made(void **state)
 
 static void replacing_is_whole_and_leaves_nothing_behind(void **state)
 {
-    struct err e = {0};
+    struct err e = { 0 };
     fd_auto dir = open(*state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     mode_t before = umask(077);
 
@@ -184,7 +184,7 @@ static void the_longest_name_can_be_replaced(void **state)
 
 static void a_failed_replacement_leaves_the_old_file(void **state)
 {
-    struct err e = {0};
+    struct err e = { 0 };
 
     assert_int_equal(mkdir(in(*state, "dir"), 0755), 0);
     put(*state, "dir/x", "inside");
@@ -202,7 +202,7 @@ static void a_failed_replacement_leaves_the_old_file(void **state)
 static void a_full_disk_is_an_error_and_the_old_file_stays(void **state)
 {
     char *big = calloc(1, 200000);
-    struct err e = {0};
+    struct err e = { 0 };
 
     if (geteuid() != 0 || mount("tmpfs", *state, "tmpfs", 0, "size=64k") != 0) {
         free(big);
@@ -220,7 +220,7 @@ static void a_full_disk_is_an_error_and_the_old_file_stays(void **state)
 
 static void folders_are_made_with_the_exact_mode(void **state)
 {
-    struct err e = {0};
+    struct err e = { 0 };
     mode_t before = umask(077);
 
     assert_int_equal(mkdir(in(*state, "old"), 0700), 0);
@@ -237,7 +237,7 @@ static void folders_are_made_with_the_exact_mode(void **state)
 
 static void a_file_in_the_way_is_named(void **state)
 {
-    struct err e = {0};
+    struct err e = { 0 };
     char want[300];
 
     put(*state, "file", "x");
@@ -248,7 +248,7 @@ static void a_file_in_the_way_is_named(void **state)
 
 static void mkdirs_follows_symlinks_that_are_there(void **state)
 {
-    struct err e = {0};
+    struct err e = { 0 };
 
     assert_int_equal(mkdir(in(*state, "real"), 0755), 0);
     assert_int_equal(symlink("real", in(*state, "link")), 0);
@@ -258,7 +258,7 @@ static void mkdirs_follows_symlinks_that_are_there(void **state)
 
 static void folders_beneath_a_root_stay_there(void **state)
 {
-    struct err e = {0};
+    struct err e = { 0 };
     fd_auto root = -1;
 
     assert_int_equal(mkdir(in(*state, "root"), 0755), 0);
@@ -327,7 +327,7 @@ static int try_open(int (*opener)(int, const char *, int, mode_t, struct err *),
 
 static void a_path_beneath_cannot_leave(void **state)
 {
-    struct err e = {0};
+    struct err e = { 0 };
     fd_auto root = -1;
 
     build_root(*state);
@@ -351,7 +351,7 @@ static void a_path_beneath_cannot_leave(void **state)
 
 static void a_path_in_a_root_resolves_as_in_a_chroot(void **state)
 {
-    struct err e = {0};
+    struct err e = { 0 };
     fd_auto root = -1;
 
     build_root(*state);
@@ -365,7 +365,7 @@ static void a_path_in_a_root_resolves_as_in_a_chroot(void **state)
 
 static void files_are_created_beneath(void **state)
 {
-    struct err e = {0};
+    struct err e = { 0 };
     fd_auto root = open(*state, O_PATH | O_DIRECTORY | O_CLOEXEC);
     mode_t before = umask(022);
     int fd = fs_open_beneath(root, "new", O_WRONLY | O_CREAT | O_EXCL, 0640, &e);
@@ -388,7 +388,7 @@ static void files_are_created_beneath(void **state)
 
 static void without_openat2_symlinks_are_refused_and_the_rest_works(void **state)
 {
-    struct err e = {0};
+    struct err e = { 0 };
     fd_auto root = -1;
     int fd;
 

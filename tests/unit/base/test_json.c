@@ -4,7 +4,7 @@
 
 static json_t *parsed(const char *text)
 {
-    struct err e = {0};
+    struct err e = { 0 };
     json_t *v = NULL;
 
     assert_int_equal(json_parse(text, strlen(text), 1000, &v, "test", &e), ERR_OK);
@@ -66,7 +66,7 @@ static void any_single_value_is_taken(void **state)
 
 static void faults_name_the_place_but_not_the_content(void **state)
 {
-    struct err e = {0};
+    struct err e = { 0 };
     json_t *v = NULL;
 
     (void)state;
@@ -82,7 +82,7 @@ static void faults_name_the_place_but_not_the_content(void **state)
 
 static void too_much_is_refused_before_it_is_read(void **state)
 {
-    struct err e = {0};
+    struct err e = { 0 };
     json_t *v = NULL;
 
     (void)state;
@@ -93,7 +93,7 @@ static void too_much_is_refused_before_it_is_read(void **state)
 static void deep_nesting_is_an_error_and_no_crash(void **state)
 {
     char text[20000];
-    struct err e = {0};
+    struct err e = { 0 };
     json_t *v = NULL;
 
     (void)state;

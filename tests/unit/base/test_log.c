@@ -39,7 +39,7 @@ static void capture_end(void)
 
 static void a_text_line_has_time_level_message_and_fields(void **state)
 {
-    struct err e = {.text = "open /x: No such file or directory"};
+    struct err e = { .text = "open /x: No such file or directory" };
 
     (void)state;
     log_init(LOG_LVL_INFO, LOG_FMT_TEXT);
@@ -104,7 +104,7 @@ static void json_lines_are_json(void **state)
 
 static void a_line_that_is_too_long_is_cut_but_well_formed(void **state)
 {
-    static const char *const pieces[] = {"x", "\n", "\xff", "\xe2\x82\xac", "\""};
+    static const char *const pieces[] = { "x", "\n", "\xff", "\xe2\x82\xac", "\"" };
     char value[12000];
     size_t i, k, pad;
 

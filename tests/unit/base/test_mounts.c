@@ -35,7 +35,7 @@ static const char sample[] =
 
 static void lines_are_taken_apart_and_unescaped(void **state)
 {
-    struct found f = {.text = BUF_INIT(10000)};
+    struct found f = { .text = BUF_INIT(10000) };
 
     (void)state;
     assert_string_equal(parsed(&f, sample, NULL), "/sys|sysfs|sysfs|/|rw,nosuid|rw|1\n"
@@ -47,7 +47,7 @@ static void lines_are_taken_apart_and_unescaped(void **state)
 
 static void a_prefix_matches_whole_elements(void **state)
 {
-    struct found f = {.text = BUF_INIT(10000)};
+    struct found f = { .text = BUF_INIT(10000) };
 
     (void)state;
     assert_string_equal(parsed(&f, sample, "/var/lib/a b/c\\d\ne"),
@@ -63,7 +63,7 @@ static void a_prefix_matches_whole_elements(void **state)
 
 static void broken_lines_are_left_out(void **state)
 {
-    struct found f = {.text = BUF_INIT(10000)};
+    struct found f = { .text = BUF_INIT(10000) };
 
     (void)state;
     assert_string_equal(parsed(&f, "", NULL), "");
@@ -80,7 +80,7 @@ static void broken_lines_are_left_out(void **state)
 
 static void the_function_may_stop(void **state)
 {
-    struct found f = {.text = BUF_INIT(10000), .stop_after = 2};
+    struct found f = { .text = BUF_INIT(10000), .stop_after = 2 };
     str_auto copy = strdup(sample);
 
     (void)state;
@@ -92,8 +92,8 @@ static void the_function_may_stop(void **state)
 
 static void the_own_mounts_are_listed(void **state)
 {
-    struct found f = {.text = BUF_INIT(10000000)};
-    struct err e = {0};
+    struct found f = { .text = BUF_INIT(10000000) };
+    struct err e = { 0 };
 
     (void)state;
     assert_int_equal(fs_each_mount("/proc", note, &f, &e), ERR_OK);
@@ -118,8 +118,8 @@ static bool make_mount(const char *dir, const char *name, const char *from)
 
 static void everything_below_is_unmounted_and_nothing_beside(void **state)
 {
-    struct found f = {.text = BUF_INIT(10000)};
-    struct err e = {0};
+    struct found f = { .text = BUF_INIT(10000) };
+    struct err e = { 0 };
     char path[300];
 
     if (geteuid() != 0 || !make_mount(*state, "m", NULL))
@@ -145,8 +145,8 @@ static void everything_below_is_unmounted_and_nothing_beside(void **state)
 
 static void the_whole_host_is_never_unmounted(void **state)
 {
-    static const char *const bad[] = {"/", "//", "", "relative", NULL};
-    struct err e = {0};
+    static const char *const bad[] = { "/", "//", "", "relative", NULL };
+    struct err e = { 0 };
     size_t i;
 
     (void)state;

@@ -27,7 +27,7 @@ static bool sh(const char *command)
 
 static void names_are_checked(void **state)
 {
-    struct err e = {0};
+    struct err e = { 0 };
 
     (void)state;
     assert_int_equal(nl_link_up("", &e), ERR_INVALID);
@@ -40,7 +40,7 @@ static void names_are_checked(void **state)
 
 static void links_go_up_and_away(void **state)
 {
-    struct err e = {0};
+    struct err e = { 0 };
 
     (void)state;
     NEED_NAMESPACE();
@@ -59,7 +59,7 @@ static void links_go_up_and_away(void **state)
 
 static void failures_name_the_link(void **state)
 {
-    struct err e = {0};
+    struct err e = { 0 };
 
     (void)state;
     NEED_NAMESPACE();
@@ -72,7 +72,7 @@ static void failures_name_the_link(void **state)
 static void the_default_route_decides(void **state)
 {
     char v4[16] = "unset", v6[46] = "unset";
-    struct err e = {0};
+    struct err e = { 0 };
 
     (void)state;
     NEED_NAMESPACE();

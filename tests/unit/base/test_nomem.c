@@ -23,7 +23,7 @@ static void buffers_report_it_once_at_the_end(void **state)
     NEED_NOMEM();
     NOMEM_EACH(ok, {
         struct buf b = BUF_INIT(100000);
-        struct err e = {0};
+        struct err e = { 0 };
         char *text;
         int i;
 
@@ -48,7 +48,7 @@ static void arenas_return_null(void **state)
     (void)state;
     NEED_NOMEM();
     NOMEM_EACH(ok, {
-        struct arena a = {0};
+        struct arena a = { 0 };
 
         ok = arena_alloc(&a, 10) != NULL;
         ok = arena_strdup(&a, "text") != NULL && ok;
@@ -65,7 +65,7 @@ static void files_are_read_or_not(void **state)
     (void)state;
     NEED_NOMEM();
     NOMEM_EACH(ok, {
-        struct err e = {0};
+        struct err e = { 0 };
         char *text = NULL;
 
         ok = fs_read_at(AT_FDCWD, "/proc/self/maps", 1000000, &text, NULL, &e) == ERR_OK;
@@ -84,7 +84,7 @@ static void trees_are_removed_or_not(void **state)
 
     NEED_NOMEM();
     NOMEM_EACH(ok, {
-        struct err e = {0};
+        struct err e = { 0 };
         long left = nomem_countdown;
 
         nomem_countdown = 0; /* making it must work */
@@ -116,7 +116,7 @@ static void mounts_are_listed_or_not(void **state)
     (void)state;
     NEED_NOMEM();
     NOMEM_EACH(ok, {
-        struct err e = {0};
+        struct err e = { 0 };
 
         n = 0;
         ok = fs_each_mount(NULL, count, &n, &e) == ERR_OK;
@@ -133,7 +133,7 @@ static void json_is_parsed_or_not(void **state)
     (void)state;
     NEED_NOMEM();
     NOMEM_EACH(ok, {
-        struct err e = {0};
+        struct err e = { 0 };
         json_t *v = NULL;
         char *out = NULL;
 
@@ -156,9 +156,10 @@ static int processes_setup(void **state)
 
 static void processes_fail_as_operations(void **state)
 {
-    const char *const argv[] = {"/bin/sh", "-c", "echo out; echo err >&2; cat", NULL};
+    const char *const argv[] = { "/bin/sh", "-c", "echo out; echo err >&2; cat", NULL };
     struct proc_spec spec = {
-        .name = "t", .argv = argv, .stdin_data = "x", .stdin_size = 1, .stdout_max = 100, .cgroup_fd = -1};
+        .name = "t", .argv = argv, .stdin_data = "x", .stdin_size = 1, .stdout_max = 100, .cgroup_fd = -1
+    };
     struct ended *d = *state;
     int calls = 0;
     bool ok = false;
@@ -186,7 +187,7 @@ static enum err_code says(const void *arg, struct buf *out, struct err *e)
 
 static void calls_fail_as_operations(void **state)
 {
-    struct proc_call_spec spec = {.name = "t", .fn = says, .arg = "hello", .out_max = 100, .cgroup_fd = -1};
+    struct proc_call_spec spec = { .name = "t", .fn = says, .arg = "hello", .out_max = 100, .cgroup_fd = -1 };
     struct ended *d = *state;
     int calls = 0;
     bool ok = false;

@@ -20,7 +20,7 @@ static void abort_probe(struct op *op)
 static void immediate_failure_is_deferred(void **state)
 {
     struct ended *d = *state;
-    struct err e = {0};
+    struct err e = { 0 };
     struct probe p;
 
     op_init(&p.op, d->loop, "probe", 0, abort_probe, on_ended, d);
@@ -40,8 +40,8 @@ static void immediate_failure_is_deferred(void **state)
 static void the_first_result_counts(void **state)
 {
     struct ended *d = *state;
-    struct err e = {0};
-    struct probe p = {0};
+    struct err e = { 0 };
+    struct probe p = { 0 };
 
     op_init(&p.op, d->loop, "probe", 0, abort_probe, on_ended, d);
     op_finish(&p.op, NULL);
@@ -60,7 +60,7 @@ static void the_first_result_counts(void **state)
 static void cancelling_aborts_once_and_replaces_the_result(void **state)
 {
     struct ended *d = *state;
-    struct probe p = {0};
+    struct probe p = { 0 };
 
     op_init(&p.op, d->loop, "probe", 60000, abort_probe, on_ended, d);
     op_cancel(&p.op);
@@ -77,7 +77,7 @@ static void cancelling_aborts_once_and_replaces_the_result(void **state)
 static void a_deadline_aborts_and_names_the_time(void **state)
 {
     struct ended *d = *state;
-    struct probe p = {.finish_on_abort = true};
+    struct probe p = { .finish_on_abort = true };
 
     op_init(&p.op, d->loop, "probe", 20, abort_probe, on_ended, d);
     run_until_ended(d, 1);
@@ -132,7 +132,7 @@ static void the_memory_is_the_callers_inside_done(void **state)
 {
     struct ended *d = *state;
     struct probe *p = calloc(1, sizeof(*p));
-    struct err e = {0};
+    struct err e = { 0 };
 
     op_init(&p->op, d->loop, "probe", 0, abort_probe, free_in_done, d);
     err_set(&e, ERR_ABORTED, "as it was");
@@ -173,7 +173,7 @@ static void live_operations_are_listed(void **state)
 {
     struct ended *d = *state;
     struct probe a, b;
-    struct op none = {0};
+    struct op none = { 0 };
     int n = 0;
 
     assert_false(op_live(&none));

@@ -4,7 +4,7 @@
 
 static void whole_numbers_in_range_are_taken(void **state)
 {
-    struct err e = {0};
+    struct err e = { 0 };
     uint64_t u = 0;
     int64_t i = 0;
 
@@ -25,21 +25,22 @@ static void whole_numbers_in_range_are_taken(void **state)
 
 static void anything_else_is_refused_and_the_output_kept(void **state)
 {
-    static const char *const bad_u[] = {"",
-                                        " 1",
-                                        "1 ",
-                                        "+1",
-                                        "-1",
-                                        "0x10",
-                                        "1\n2",
-                                        "65536",
-                                        "12.0",
-                                        "1e3",
-                                        "18446744073709551616",
-                                        "99999999999999999999999999"};
+    static const char *const bad_u[] = { "",
+                                         " 1",
+                                         "1 ",
+                                         "+1",
+                                         "-1",
+                                         "0x10",
+                                         "1\n2",
+                                         "65536",
+                                         "12.0",
+                                         "1e3",
+                                         "18446744073709551616",
+                                         "99999999999999999999999999" };
     static const char *const bad_i[] = {
-        "", "-", "+", "--1", "-+1", "- 1", "9223372036854775808", "-9223372036854775809", "1-"};
-    struct err e = {0};
+        "", "-", "+", "--1", "-+1", "- 1", "9223372036854775808", "-9223372036854775809", "1-"
+    };
+    struct err e = { 0 };
     uint64_t u = 77;
     int64_t i = 77;
     size_t k;
@@ -58,7 +59,7 @@ static void anything_else_is_refused_and_the_output_kept(void **state)
 
 static void the_message_names_value_and_range(void **state)
 {
-    struct err e = {0};
+    struct err e = { 0 };
     uint64_t u;
     int64_t i;
 

@@ -7,7 +7,7 @@
 static void a_start_time_identifies_a_process(void **state)
 {
     uint64_t mine = proc_start_time(getpid());
-    struct err e = {0};
+    struct err e = { 0 };
     int fd;
 
     (void)state;
@@ -26,7 +26,7 @@ static void a_start_time_identifies_a_process(void **state)
 static void a_process_that_is_gone_is_not_found(void **state)
 {
     pid_t pid = fork();
-    struct err e = {0};
+    struct err e = { 0 };
 
     (void)state;
     if (pid == 0)

@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#define SH(script) ((const char *const[]){"/bin/sh", "-c", (script), NULL})
+#define SH(script) ((const char *const[]){ "/bin/sh", "-c", (script), NULL })
 
 static void take_output(struct op *op, const struct err *result)
 {
@@ -64,7 +64,7 @@ static void output_of_a_successful_child_is_the_callers(void **state)
     struct ended *d = *state;
     struct proc p;
 
-    start_sh(&p, d, "echo hello; echo noise >&2", (struct proc_spec){.subject = "default/web"});
+    start_sh(&p, d, "echo hello; echo noise >&2", (struct proc_spec){ .subject = "default/web" });
     assert_string_equal(p.op.name, "test tool");
     assert_string_equal(p.op.subject, "default/web");
     run_until_ended(d, 1);
@@ -80,14 +80,14 @@ static void a_failing_child_is_quoted(void **state)
     struct proc p;
 
     start_sh(&p, d, "echo 'first line' >&2; printf 'second \\033[1mline\\n\\n' >&2; exit 3",
-             (struct proc_spec){0});
+             (struct proc_spec){ 0 });
     run_until_ended(d, 1);
     assert_int_equal(d->result.code, ERR_UNKNOWN);
     assert_string_equal(d->result.text, "test tool: exit status 3: first line; second ?[1mline");
     assert_true(p.exited);
     assert_int_equal(WEXITSTATUS(p.status), 3);
 
-    start_sh(&p, d, "exit 4", (struct proc_spec){0});
+    start_sh(&p, d, "exit 4", (struct proc_spec){ 0 });
     run_until_ended(d, 2);
     assert_string_equal(d->result.text, "test tool: exit status 4");
 }
@@ -97,7 +97,7 @@ static void only_the_end_of_a_long_standard_error_is_kept(void **state)
     struct ended *d = *state;
     struct proc p;
 
-    start_sh(&p, d, "seq 1 20000 >&2; exit 1", (struct proc_spec){0});
+    start_sh(&p, d, "seq 1 20000 >&2; exit 1", (struct proc_spec){ 0 });
     run_until_ended(d, 1);
     assert_int_equal(d->result.code, ERR_UNKNOWN);
     assert_true(str_ends(d->result.text, "; 19998; 19999; 20000"));
@@ -117,7 +117,7 @@ static void check_tail(struct op *op, const struct err *result)
 static void the_last_4_kib_of_standard_error_are_there_in_done(void **state)
 {
     struct ended *d = *state;
-    struct proc_spec spec = {.name = "t", .argv = SH("seq 1 20000 >&2"), .cgroup_fd = -1};
+    struct proc_spec spec = { .name = "t", .argv = SH("seq 1 20000 >&2"), .cgroup_fd = -1 };
     struct proc p;
 
     proc_start(&p, &spec, d->loop, check_tail, d);
@@ -130,7 +130,7 @@ static void a_signal_is_named(void **state)
     struct ended *d = *state;
     struct proc p;
 
-    start_sh(&p, d, "echo dying >&2; kill -SEGV $$", (struct proc_spec){0});
+    start_sh(&p, d, "echo dying >&2; kill -SEGV $$", (struct proc_spec){ 0 });
     run_until_ended(d, 1);
     assert_int_equal(d->result.code, ERR_UNKNOWN);
     assert_string_equal(d->result.text, "test tool: killed by SIGSEGV: dying");
@@ -141,8 +141,8 @@ static void a_signal_is_named(void **state)
 static void a_missing_program_is_not_found(void **state)
 {
     struct ended *d = *state;
-    const char *const argv[] = {"/nonexistent/tool", NULL};
-    struct proc_spec spec = {.name = "crun create", .argv = argv, .cgroup_fd = -1};
+    const char *const argv[] = { "/nonexistent/tool", NULL };
+    struct proc_spec spec = { .name = "crun create", .argv = argv, .cgroup_fd = -1 };
     struct proc p;
 
     proc_start(&p, &spec, d->loop, on_ended, d);
@@ -155,8 +155,8 @@ static void a_missing_program_is_not_found(void **state)
 static void a_file_that_cannot_be_executed_is_refused(void **state)
 {
     struct ended *d = *state;
-    const char *const argv[] = {"/etc/passwd", NULL};
-    struct proc_spec spec = {.name = "tool", .argv = argv, .cgroup_fd = -1};
+    const char *const argv[] = { "/etc/passwd", NULL };
+    struct proc_spec spec = { .name = "tool", .argv = argv, .cgroup_fd = -1 };
     struct proc p;
 
     proc_start(&p, &spec, d->loop, on_ended, d);
@@ -168,8 +168,8 @@ static void a_file_that_cannot_be_executed_is_refused(void **state)
 static void a_relative_program_fails_later_not_at_once(void **state)
 {
     struct ended *d = *state;
-    const char *const argv[] = {"sh", NULL};
-    struct proc_spec spec = {.name = "tool", .argv = argv, .cgroup_fd = -1};
+    const char *const argv[] = { "sh", NULL };
+    struct proc_spec spec = { .name = "tool", .argv = argv, .cgroup_fd = -1 };
     struct proc p;
 
     proc_start(&p, &spec, d->loop, on_ended, d);
@@ -185,7 +185,7 @@ static void a_missing_working_folder_is_not_a_missing_program(void **state)
     struct ended *d = *state;
     struct proc p;
 
-    start_sh(&p, d, "true", (struct proc_spec){.cwd = "/nonexistent"});
+    start_sh(&p, d, "true", (struct proc_spec){ .cwd = "/nonexistent" });
     run_until_ended(d, 1);
     assert_int_equal(d->result.code, ERR_PRECONDITION);
     assert_string_equal(d->result.text, "test tool: enter its working folder: No such file or directory");
@@ -200,23 +200,23 @@ static void standard_input_is_given_whole(void **state)
 
     for (i = 0; i < n; i++)
         data[i] = (char)('a' + i % 26);
-    start_sh(&p, d, "cat", (struct proc_spec){.stdin_data = data, .stdin_size = n, .stdout_max = n});
+    start_sh(&p, d, "cat", (struct proc_spec){ .stdin_data = data, .stdin_size = n, .stdout_max = n });
     run_until_ended(d, 1);
     assert_int_equal(d->result.code, ERR_OK);
     assert_int_equal(d->out_n, n);
     assert_memory_equal(d->out, data, n);
 
     /* One who does not read it is no trouble. */
-    start_sh(&p, d, "exec <&-; echo ok", (struct proc_spec){.stdin_data = data, .stdin_size = n});
+    start_sh(&p, d, "exec <&-; echo ok", (struct proc_spec){ .stdin_data = data, .stdin_size = n });
     run_until_ended(d, 2);
     assert_int_equal(d->result.code, ERR_OK);
     assert_string_equal(d->out, "ok\n");
 
-    start_sh(&p, d, "cat; echo end", (struct proc_spec){.stdin_data = "", .stdin_size = 0});
+    start_sh(&p, d, "cat; echo end", (struct proc_spec){ .stdin_data = "", .stdin_size = 0 });
     run_until_ended(d, 3);
     assert_string_equal(d->out, "end\n");
 
-    start_sh(&p, d, "cat; readlink /proc/self/fd/0", (struct proc_spec){0});
+    start_sh(&p, d, "cat; readlink /proc/self/fd/0", (struct proc_spec){ 0 });
     run_until_ended(d, 4);
     assert_string_equal(d->out, "/dev/null\n");
     free(data);
@@ -227,12 +227,12 @@ static void output_up_to_the_limit_is_fine_and_over_it_an_error(void **state)
     struct ended *d = *state;
     struct proc p;
 
-    start_sh(&p, d, "printf 1234567890", (struct proc_spec){.stdout_max = 10});
+    start_sh(&p, d, "printf 1234567890", (struct proc_spec){ .stdout_max = 10 });
     run_until_ended(d, 1);
     assert_int_equal(d->result.code, ERR_OK);
     assert_string_equal(d->out, "1234567890");
 
-    start_sh(&p, d, "printf 12345678901", (struct proc_spec){.stdout_max = 10});
+    start_sh(&p, d, "printf 12345678901", (struct proc_spec){ .stdout_max = 10 });
     run_until_ended(d, 2);
     assert_int_equal(d->result.code, ERR_EXHAUSTED);
     assert_string_equal(d->result.text, "test tool: more than 10 bytes of output");
@@ -244,7 +244,7 @@ static void one_who_never_stops_writing_is_stopped(void **state)
     struct proc p;
 
     start_sh(&p, d, "while :; do echo yyyyyyyyyyyyyyyyyyyyyyyyyyyyyy; done",
-             (struct proc_spec){.stdout_max = 50000});
+             (struct proc_spec){ .stdout_max = 50000 });
     run_until_ended(d, 1);
     assert_int_equal(d->result.code, ERR_EXHAUSTED);
     assert_string_equal(d->result.text, "test tool: more than 50000 bytes of output");
@@ -254,9 +254,10 @@ static void one_who_never_stops_writing_is_stopped(void **state)
 static void output_is_discarded_without_a_limit(void **state)
 {
     struct ended *d = *state;
-    struct proc_spec spec = {.name = "t",
-                             .argv = SH("seq 1 100000; x=$(readlink /proc/$$/fd/1); echo \"$x\" >&2; exit 1"),
-                             .cgroup_fd = -1};
+    struct proc_spec spec = { .name = "t",
+                              .argv =
+                                  SH("seq 1 100000; x=$(readlink /proc/$$/fd/1); echo \"$x\" >&2; exit 1"),
+                              .cgroup_fd = -1 };
     struct proc p;
 
     proc_start(&p, &spec, d->loop, on_ended, d);
@@ -270,7 +271,7 @@ static void a_grandchild_that_holds_the_pipes_is_not_waited_for(void **state)
     uint64_t began = clock_mono_ms(), took;
     struct proc p;
 
-    start_sh(&p, d, "sleep 300 & echo $!", (struct proc_spec){0});
+    start_sh(&p, d, "sleep 300 & echo $!", (struct proc_spec){ 0 });
     run_until_ended(d, 1);
     took = clock_mono_ms() - began;
     assert_int_equal(d->result.code, ERR_OK);
@@ -284,7 +285,7 @@ static void a_child_that_ended_is_not_failed_by_a_deadline_meanwhile(void **stat
     struct ended *d = *state;
     struct proc p;
 
-    start_sh(&p, d, "sleep 300 & echo $!", (struct proc_spec){0});
+    start_sh(&p, d, "sleep 300 & echo $!", (struct proc_spec){ 0 });
     while (!p.exited)
         uv_run(d->loop, UV_RUN_ONCE);
     proc_cancel(&p);
@@ -300,7 +301,7 @@ static void a_deadline_asks_first(void **state)
     struct proc p;
 
     start_sh(&p, d, "trap 'echo bye; exit 0' TERM; echo ready; while :; do sleep 0.05; done",
-             (struct proc_spec){.deadline_ms = 300});
+             (struct proc_spec){ .deadline_ms = 300 });
     wait_for_output(&p, d, "ready");
     run_until_ended(d, 1);
     assert_int_equal(d->result.code, ERR_DEADLINE);
@@ -317,7 +318,7 @@ static void one_who_ignores_the_request_is_killed_2_s_later(void **state)
     struct proc p;
 
     start_sh(&p, d, "trap '' TERM; echo ready; while :; do sleep 0.05; done",
-             (struct proc_spec){.deadline_ms = 200});
+             (struct proc_spec){ .deadline_ms = 200 });
     wait_for_output(&p, d, "ready");
     run_until_ended(d, 1);
     took = clock_mono_ms() - began;
@@ -334,7 +335,7 @@ static void a_cancel_right_after_the_start_ends_it(void **state)
     struct ended *d = *state;
     struct proc p;
 
-    start_sh(&p, d, "sleep 300", (struct proc_spec){0});
+    start_sh(&p, d, "sleep 300", (struct proc_spec){ 0 });
     proc_cancel(&p);
     assert_int_equal(d->calls, 0);
     run_until_ended(d, 1);
@@ -352,7 +353,8 @@ static void a_cancel_takes_the_whole_group(void **state)
     struct proc p;
 
     /* The leader ends at once; its child does not listen. */
-    start_sh(&p, d, "(trap '' TERM; echo ready; while :; do sleep 0.05; done) & wait", (struct proc_spec){0});
+    start_sh(&p, d, "(trap '' TERM; echo ready; while :; do sleep 0.05; done) & wait",
+             (struct proc_spec){ 0 });
     wait_for_output(&p, d, "ready");
     proc_cancel(&p);
     run_until_ended(d, 1);
@@ -376,7 +378,8 @@ static void the_struct_may_be_freed_in_done(void **state)
     struct ended *d = *state;
     struct proc *p = malloc(sizeof(*p));
     struct proc_spec spec = {
-        .name = "t", .argv = SH("echo hello; echo x >&2"), .stdout_max = 100, .cgroup_fd = -1};
+        .name = "t", .argv = SH("echo hello; echo x >&2"), .stdout_max = 100, .cgroup_fd = -1
+    };
 
     proc_start(p, &spec, d->loop, free_in_done, d);
     run_until_ended(d, 1);
@@ -387,7 +390,7 @@ static void restart_in_done(struct op *op, const struct err *result)
 {
     struct ended *d = op->owner;
     struct proc *p = container_of(op, struct proc, op);
-    struct proc_spec spec = {.name = "t", .argv = SH("echo again"), .stdout_max = 100, .cgroup_fd = -1};
+    struct proc_spec spec = { .name = "t", .argv = SH("echo again"), .stdout_max = 100, .cgroup_fd = -1 };
 
     d->result = *result;
     if (++d->calls < 3)
@@ -400,7 +403,8 @@ static void the_struct_may_be_used_again_in_done(void **state)
 {
     struct ended *d = *state;
     struct proc_spec spec = {
-        .name = "t", .argv = SH("echo hello; echo x >&2"), .stdout_max = 100, .cgroup_fd = -1};
+        .name = "t", .argv = SH("echo hello; echo x >&2"), .stdout_max = 100, .cgroup_fd = -1
+    };
     struct proc p;
 
     proc_start(&p, &spec, d->loop, restart_in_done, d);
@@ -412,7 +416,8 @@ static void untaken_output_is_freed(void **state)
 {
     struct ended *d = *state;
     struct proc_spec spec = {
-        .name = "t", .argv = SH("seq 1 1000; seq 1 1000 >&2"), .stdout_max = 100000, .cgroup_fd = -1};
+        .name = "t", .argv = SH("seq 1 1000; seq 1 1000 >&2"), .stdout_max = 100000, .cgroup_fd = -1
+    };
     struct proc p;
 
     proc_start(&p, &spec, d->loop, on_ended, d);
@@ -424,8 +429,8 @@ static void names_are_only_borrowed_during_the_start(void **state)
 {
     struct ended *d = *state;
     char name[] = "cni bridge", path[] = "/nonexistent/bridge";
-    const char *argv[] = {path, NULL};
-    struct proc_spec spec = {.name = name, .argv = argv, .cgroup_fd = -1};
+    const char *argv[] = { path, NULL };
+    struct proc_spec spec = { .name = name, .argv = argv, .cgroup_fd = -1 };
     struct proc p;
 
     proc_start(&p, &spec, d->loop, on_ended, d);
@@ -444,7 +449,7 @@ static void many_run_side_by_side(void **state)
     int i;
 
     for (i = 0; i < N; i++) {
-        start_sh(&p[i], d, "seq 1 3000", (struct proc_spec){.deadline_ms = 60000});
+        start_sh(&p[i], d, "seq 1 3000", (struct proc_spec){ .deadline_ms = 60000 });
         assert_int_equal(op_count(), (size_t)i + 1);
     }
     while (d->calls < N) {

@@ -26,7 +26,7 @@ static void take_output(struct op *op, const struct err *result)
 
 static const char *run_spec(struct ended *d, const char *script, struct proc_spec spec)
 {
-    const char *const argv[] = {"/bin/sh", "-c", script, NULL};
+    const char *const argv[] = { "/bin/sh", "-c", script, NULL };
     struct proc p;
 
     spec.name = "t";
@@ -43,18 +43,18 @@ static const char *run_spec(struct ended *d, const char *script, struct proc_spe
 
 static const char *run_sh(struct ended *d, const char *script)
 {
-    return run_spec(d, script, (struct proc_spec){0});
+    return run_spec(d, script, (struct proc_spec){ 0 });
 }
 
 static void only_the_given_environment_is_there(void **state)
 {
-    const char *const env[] = {"A=1", "PATH=/bin:/usr/bin", NULL};
+    const char *const env[] = { "A=1", "PATH=/bin:/usr/bin", NULL };
     struct ended *d = *state;
 
     setenv("NOTIFY_SOCKET", "/run/x", 1);
     assert_string_equal(run_sh(d, "tr '\\0' '\\n' < /proc/$$/environ"),
                         "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin\n");
-    assert_string_equal(run_spec(d, "tr '\\0' '\\n' < /proc/$$/environ", (struct proc_spec){.env = env}),
+    assert_string_equal(run_spec(d, "tr '\\0' '\\n' < /proc/$$/environ", (struct proc_spec){ .env = env }),
                         "A=1\nPATH=/bin:/usr/bin\n");
     unsetenv("NOTIFY_SOCKET");
 }
@@ -80,9 +80,9 @@ static void descriptors_stand_on_their_numbers_even_when_crossed(void **state)
     assert_int_equal(write(b, "B", 1), 1);
     assert_int_equal(pipe(pipe_fds), 0);
     /* Each gets the other's number, and a third one a number that is in use here. */
-    fds[0] = (struct proc_fd){.parent_fd = a, .child_fd = b};
-    fds[1] = (struct proc_fd){.parent_fd = b, .child_fd = a};
-    fds[2] = (struct proc_fd){.parent_fd = a, .child_fd = pipe_fds[0]};
+    fds[0] = (struct proc_fd){ .parent_fd = a, .child_fd = b };
+    fds[1] = (struct proc_fd){ .parent_fd = b, .child_fd = a };
+    fds[2] = (struct proc_fd){ .parent_fd = a, .child_fd = pipe_fds[0] };
     {
         char script[200], want[64];
 
@@ -90,7 +90,7 @@ static void descriptors_stand_on_their_numbers_even_when_crossed(void **state)
                  "for i in %d %d %d; do cat /proc/self/fd/$i; done; ls /proc/self/fd | wc -l", a, b,
                  pipe_fds[0]);
         snprintf(want, sizeof(want), "BAA%d\n", 3 + 3 + 1);
-        assert_string_equal(run_spec(d, script, (struct proc_spec){.fds = fds, .n_fds = 3}), want);
+        assert_string_equal(run_spec(d, script, (struct proc_spec){ .fds = fds, .n_fds = 3 }), want);
     }
     /* Ours are untouched. */
     assert_int_equal(fcntl(a, F_GETFD), FD_CLOEXEC);
@@ -105,11 +105,11 @@ static void the_same_descriptor_may_go_to_several_numbers(void **state)
 {
     struct ended *d = *state;
     int a = memfd_create("a", MFD_CLOEXEC);
-    struct proc_fd fds[] = {{a, 3}, {a, 4}, {a, 5}};
+    struct proc_fd fds[] = { { a, 3 }, { a, 4 }, { a, 5 } };
 
     assert_int_equal(write(a, "A", 1), 1);
     assert_string_equal(run_spec(d, "cat /proc/self/fd/3 /proc/self/fd/4 /proc/self/fd/5",
-                                 (struct proc_spec){.fds = fds, .n_fds = 3}),
+                                 (struct proc_spec){ .fds = fds, .n_fds = 3 }),
                         "AAA");
     close(a);
 }
@@ -117,18 +117,18 @@ static void the_same_descriptor_may_go_to_several_numbers(void **state)
 static void bad_descriptor_numbers_are_refused(void **state)
 {
     struct ended *d = *state;
-    struct proc_fd low = {0, 2}, high = {0, 256}, twice[] = {{0, 3}, {1, 3}}, closed = {9999, 3};
+    struct proc_fd low = { 0, 2 }, high = { 0, 256 }, twice[] = { { 0, 3 }, { 1, 3 } }, closed = { 9999, 3 };
 
-    run_spec(d, "true", (struct proc_spec){.fds = &low, .n_fds = 1});
+    run_spec(d, "true", (struct proc_spec){ .fds = &low, .n_fds = 1 });
     assert_int_equal(d->result.code, ERR_INVALID);
     assert_string_equal(d->result.text, "t: descriptor number 2 is not between 3 and 255");
-    run_spec(d, "true", (struct proc_spec){.fds = &high, .n_fds = 1});
+    run_spec(d, "true", (struct proc_spec){ .fds = &high, .n_fds = 1 });
     assert_int_equal(d->result.code, ERR_INVALID);
-    run_spec(d, "true", (struct proc_spec){.fds = twice, .n_fds = 2});
+    run_spec(d, "true", (struct proc_spec){ .fds = twice, .n_fds = 2 });
     assert_string_equal(d->result.text, "t: descriptor number 3 is given twice");
-    run_spec(d, "true", (struct proc_spec){.fds = twice, .n_fds = 33});
+    run_spec(d, "true", (struct proc_spec){ .fds = twice, .n_fds = 33 });
     assert_string_equal(d->result.text, "t: more than 32 descriptors");
-    run_spec(d, "true", (struct proc_spec){.fds = &closed, .n_fds = 1});
+    run_spec(d, "true", (struct proc_spec){ .fds = &closed, .n_fds = 1 });
     assert_string_equal(d->result.text, "t: arrange descriptors: Bad file descriptor");
 }
 
@@ -158,7 +158,7 @@ static void umask_and_folder_are_defaults(void **state)
     mode_t before = umask(077);
 
     assert_string_equal(run_sh(d, "umask; pwd"), "0022\n/\n");
-    assert_string_equal(run_spec(d, "pwd", (struct proc_spec){.cwd = "/usr"}), "/usr\n");
+    assert_string_equal(run_spec(d, "pwd", (struct proc_spec){ .cwd = "/usr" }), "/usr\n");
     umask(before);
 }
 
@@ -175,7 +175,7 @@ static void it_has_a_process_group_of_its_own(void **state)
 static void it_may_have_a_session_of_its_own(void **state)
 {
     assert_string_equal(run_spec(*state, "set -- $(cat /proc/$$/stat); echo $(($5 - $$)) $(($6 - $$)) $7",
-                                 (struct proc_spec){.new_session = true}),
+                                 (struct proc_spec){ .new_session = true }),
                         "0 0 0\n");
 }
 
@@ -198,7 +198,7 @@ static void the_daemons_raised_limit_is_not_inherited(void **state)
 static void oom_score(int v)
 {
     char text[16];
-    struct err e = {0};
+    struct err e = { 0 };
 
     snprintf(text, sizeof(text), "%d", v);
     assert_int_equal(fs_write_control(AT_FDCWD, "/proc/self/oom_score_adj", text, &e), ERR_OK);
@@ -208,7 +208,7 @@ static void the_daemons_oom_score_is_not_inherited(void **state)
 {
     struct ended *d = *state;
     str_auto before = NULL;
-    struct err e = {0};
+    struct err e = { 0 };
 
     proc_defaults_capture();
     assert_int_equal(fs_read_at(AT_FDCWD, "/proc/self/oom_score_adj", 100, &before, NULL, &e), ERR_OK);
@@ -247,9 +247,9 @@ static bool match(const struct fs_mount *m, void *arg)
 /* A fresh cgroup of ours in that hierarchy; false when there is none or no right. */
 static bool make_cgroup(const char *fstype, const char *option, char ret[300])
 {
-    struct find f = {.fstype = fstype, .option = option};
+    struct find f = { .fstype = fstype, .option = option };
     char random[9];
-    struct err e = {0};
+    struct err e = { 0 };
 
     if (geteuid() != 0 || fs_each_mount(NULL, match, &f, &e) != ERR_OK || f.point[0] == '\0')
         return false;
@@ -275,7 +275,7 @@ static void it_starts_inside_its_cgroup(void **state)
     if (!make_cgroup("cgroup2", NULL, path))
         SKIP("needs root and a cgroup v2 hierarchy");
     fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    run_spec(d, "grep ^0:: /proc/self/cgroup", (struct proc_spec){.cgroup_fd = fd});
+    run_spec(d, "grep ^0:: /proc/self/cgroup", (struct proc_spec){ .cgroup_fd = fd });
     close(fd);
     remove_cgroup(path);
     snprintf(want, sizeof(want), "0::%s\n", strrchr(path, '/'));
@@ -292,7 +292,7 @@ static void a_removed_cgroup_is_a_clear_error(void **state)
         SKIP("needs root and a cgroup v2 hierarchy");
     fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     remove_cgroup(path);
-    run_spec(d, "true", (struct proc_spec){.cgroup_fd = fd});
+    run_spec(d, "true", (struct proc_spec){ .cgroup_fd = fd });
     close(fd);
     assert_string_equal(d->result.text, "t: start in its cgroup: it was removed: No such file or directory");
     assert_int_equal(d->result.code, ERR_PRECONDITION);
@@ -303,7 +303,7 @@ static void a_folder_that_is_no_cgroup_is_a_clear_error(void **state)
     struct ended *d = *state;
     int fd = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-    run_spec(d, "true", (struct proc_spec){.cgroup_fd = fd});
+    run_spec(d, "true", (struct proc_spec){ .cgroup_fd = fd });
     close(fd);
     assert_string_equal(d->result.text,
                         "t: start in its cgroup: not a cgroup v2 folder: Bad file descriptor");
@@ -317,7 +317,7 @@ static void a_v1_cgroup_is_joined_before_exec(void **state)
     if (!make_cgroup("cgroup", "pids", path))
         SKIP("needs root and a cgroup v1 pids hierarchy");
     snprintf(procs, sizeof(procs), "%s/cgroup.procs", path);
-    run_spec(d, "grep :pids: /proc/self/cgroup | cut -d: -f3", (struct proc_spec){.cgroup_procs = procs});
+    run_spec(d, "grep :pids: /proc/self/cgroup | cut -d: -f3", (struct proc_spec){ .cgroup_procs = procs });
     remove_cgroup(path);
     snprintf(want, sizeof(want), "%s\n", strrchr(path, '/'));
     assert_string_equal(d->out, want);
@@ -327,7 +327,7 @@ static void a_missing_procs_file_is_a_clear_error(void **state)
 {
     struct ended *d = *state;
 
-    run_spec(d, "true", (struct proc_spec){.cgroup_procs = "/nonexistent/cgroup.procs"});
+    run_spec(d, "true", (struct proc_spec){ .cgroup_procs = "/nonexistent/cgroup.procs" });
     assert_int_equal(d->result.code, ERR_PRECONDITION);
     assert_string_equal(d->result.text, "t: join its cgroup: No such file or directory");
 }
@@ -336,11 +336,12 @@ static void a_missing_procs_file_is_a_clear_error(void **state)
 static void a_child_that_cannot_die_is_left_behind_and_reaped_later(void **state)
 {
     struct ended *d = *state;
-    const char *const argv[] = {"/bin/sh", "-c", "echo ready; exec sleep 300", NULL};
+    const char *const argv[] = { "/bin/sh", "-c", "echo ready; exec sleep 300", NULL };
     char path[300], procs[320], freezer[320];
     struct proc_spec spec = {
-        .name = "t", .argv = argv, .stdout_max = 100, .cgroup_fd = -1, .cgroup_procs = procs};
-    struct err e = {0};
+        .name = "t", .argv = argv, .stdout_max = 100, .cgroup_fd = -1, .cgroup_procs = procs
+    };
+    struct err e = { 0 };
     struct proc p;
 
     if (!make_cgroup("cgroup", "freezer", path))

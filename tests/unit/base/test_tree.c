@@ -37,7 +37,7 @@ static bool there(const char *dir, const char *name)
 
 static void assert_removed(const char *dir, const char *name)
 {
-    struct err e = {0};
+    struct err e = { 0 };
 
     if (fs_remove_tree(AT_FDCWD, in(dir, name), &e) != ERR_OK)
         fail_msg("%s", e.text);
@@ -68,7 +68,7 @@ static void a_tree_of_all_kinds_is_removed(void **state)
 
 static void single_files_links_and_empty_folders_are_removed(void **state)
 {
-    struct err e = {0};
+    struct err e = { 0 };
     fd_auto dir = open(*state, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
     file(*state, "f");
@@ -86,8 +86,8 @@ static void single_files_links_and_empty_folders_are_removed(void **state)
 
 static void names_that_are_no_names_are_refused(void **state)
 {
-    static const char *const bad[] = {"", "/", ".", "..", "a/..", "a/."};
-    struct err e = {0};
+    static const char *const bad[] = { "", "/", ".", "..", "a/..", "a/." };
+    struct err e = { 0 };
     fd_auto dir = open(*state, O_PATH | O_DIRECTORY | O_CLOEXEC);
     size_t i;
 
@@ -121,7 +121,7 @@ static void a_very_deep_tree_takes_no_more_descriptors_than_a_flat_one(void **st
 {
     enum { LEVELS = 5000 }; /* 50,000 bytes: far over PATH_MAX */
     struct rlimit before, few;
-    struct err e = {0};
+    struct err e = { 0 };
     int at = open(*state, O_PATH | O_DIRECTORY | O_CLOEXEC), next, i;
 
     for (i = 0; i < LEVELS; i++) {
@@ -147,7 +147,7 @@ static void a_very_deep_tree_takes_no_more_descriptors_than_a_flat_one(void **st
 
 static void a_mount_point_is_neither_entered_nor_removed(void **state)
 {
-    struct err e = {0};
+    struct err e = { 0 };
     char want[300];
 
     folder(*state, "t");
@@ -169,7 +169,7 @@ static void a_mount_point_is_neither_entered_nor_removed(void **state)
 
 static void a_bind_mount_of_the_same_file_system_is_seen_too(void **state)
 {
-    struct err e = {0};
+    struct err e = { 0 };
 
     folder(*state, "precious");
     file(*state, "precious/x");
@@ -194,8 +194,8 @@ static void a_bind_mount_of_the_same_file_system_is_seen_too(void **state)
 
 static void an_error_names_the_whole_path(void **state)
 {
-    static const char *const owned[] = {"", "t", "t/a", "t/a/b"};
-    struct err e = {0};
+    static const char *const owned[] = { "", "t", "t/a", "t/a/b" };
+    struct err e = { 0 };
     char want[300];
     pid_t pid;
     size_t i;

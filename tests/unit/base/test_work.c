@@ -48,7 +48,7 @@ static enum err_code waits(void *arg, struct err *e)
 static void a_function_runs_on_another_thread(void **state)
 {
     struct ended *d = *state;
-    struct job j = {0};
+    struct job j = { 0 };
     struct work w;
 
     work_start(&w, "hash", "layer x", fine, &j, d->loop, on_ended, d);
@@ -78,7 +78,7 @@ static void its_error_is_the_result(void **state)
 static void a_cancel_after_the_beginning_changes_only_the_result(void **state)
 {
     struct ended *d = *state;
-    struct job j = {0};
+    struct job j = { 0 };
     struct work w;
 
     sem_init(&j.began, 0, 0);
@@ -100,7 +100,7 @@ static void a_cancel_before_the_beginning_keeps_it_from_running(void **state)
 {
     enum { THREADS = 4 }; /* libuv's pool */
     struct ended *d = *state;
-    struct job block[THREADS] = {0}, j = {0};
+    struct job block[THREADS] = { 0 }, j = { 0 };
     struct work blocking[THREADS], w;
     int i;
 

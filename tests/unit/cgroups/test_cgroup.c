@@ -540,8 +540,8 @@ static void a_hybrids_v2_side_has_no_controllers_while_open(void **state)
     TEST(name, AS_IT_IS), TEST(name, V1_ALONE), TEST(name, V2_ALONE), TEST(name, V2_WITHOUT_KILL)
 
 /*
- * On a hybrid the v2 side may hold a controller (hugetlb) or not, depending on who else mounts it as v1 at this moment.  Held as v1
- * for as long as this program runs, what the tests see does not change under them.
+ * On a hybrid the v2 side may hold a controller (hugetlb) or not, depending on who else mounts it as v1 at
+ * this moment.  Held as v1 for as long as this program runs, what the tests see does not change under them.
  */
 #define UNIFIED "/sys/fs/cgroup/unified"
 static char held[] = "/tmp/coracle-cgroup-test-XXXXXX";

@@ -10,9 +10,10 @@
 #define MINE "CNI-baaa2afb2a9ea21404655d14"
 #define OTHER "CNI-174ad1a2fcc4f8d1e93565a1"
 
-static const char both[] = "*filter\n:INPUT ACCEPT [0:0]\nCOMMIT\n*nat\n:POSTROUTING ACCEPT [0:0]\n:" MINE " - [0:0]\n:" OTHER
-                           " - [0:0]\n-A POSTROUTING -s 10.1.0.2/32 -m comment --comment \"name: \\\"x\\\"\" -j " MINE
-                           "\n-A POSTROUTING -s 10.1.0.3/32 -j " OTHER "\n-A " MINE " -d 10.1.0.0/16 -j ACCEPT\nCOMMIT\n";
+static const char both[] =
+    "*filter\n:INPUT ACCEPT [0:0]\nCOMMIT\n*nat\n:POSTROUTING ACCEPT [0:0]\n:" MINE " - [0:0]\n:" OTHER
+    " - [0:0]\n-A POSTROUTING -s 10.1.0.2/32 -m comment --comment \"name: \\\"x\\\"\" -j " MINE
+    "\n-A POSTROUTING -s 10.1.0.3/32 -j " OTHER "\n-A " MINE " -d 10.1.0.0/16 -j ACCEPT\nCOMMIT\n";
 
 static void jump_and_chain_are_removed_by_their_text(void **state)
 {
@@ -21,8 +22,9 @@ static void jump_and_chain_are_removed_by_their_text(void **state)
 
     (void)state;
     assert_int_equal(cni_masq_removal(both, MINE, &out, &e), ERR_OK);
-    assert_string_equal(out.p, "*nat\n-D POSTROUTING -s 10.1.0.2/32 -m comment --comment \"name: \\\"x\\\"\" -j " MINE "\n-F " MINE
-                               "\n-X " MINE "\nCOMMIT\n");
+    assert_string_equal(
+        out.p, "*nat\n-D POSTROUTING -s 10.1.0.2/32 -m comment --comment \"name: \\\"x\\\"\" -j " MINE
+               "\n-F " MINE "\n-X " MINE "\nCOMMIT\n");
 }
 
 static void an_empty_unreferenced_chain_is_removed(void **state)
