@@ -165,6 +165,18 @@ enum err_code rt_bundle_make(const void *arg, struct buf *out, struct err *e)
 
 /* ---- removal --------------------------------------------------------------------------------- */
 
+/* A runtime that was killed while it started may have left a mount of its own binary (crun in the bundle,
+ * runc in its state). */
+static enum err_code remove_with_mounts(const char *path, struct err *e)
+{
+    if (fs_remove_tree(AT_FDCWD, path, e) != ERR_PRECONDITION)
+        return e->code;
+    *e = (struct err){ 0 };
+    if (fs_unmount_below(path, e) == ERR_OK)
+        (void)(fs_remove_tree(AT_FDCWD, path, e) == ERR_OK);
+    return e->code;
+}
+
 /* The bundle last: as long as it stands, so does the record of what the container was. */
 enum err_code rt_bundle_remove(const void *arg, struct buf *out, struct err *e)
 {
@@ -176,14 +188,8 @@ enum err_code rt_bundle_remove(const void *arg, struct buf *out, struct err *e)
     if (umount2(r->rootfs.s, MNT_DETACH | UMOUNT_NOFOLLOW) != 0 && errno != EINVAL && errno != ENOENT &&
         fs_unmount_below(r->bundle.s, e) != ERR_OK)
         return e->code;
-    if (fs_remove_tree(AT_FDCWD, r->layer.s, e) != ERR_OK || fs_remove_tree(AT_FDCWD, r->oci.s, e) != ERR_OK)
+    if (fs_remove_tree(AT_FDCWD, r->layer.s, e) != ERR_OK || remove_with_mounts(r->oci.s, e) != ERR_OK)
         return e->code;
     fs_remove_quietly(AT_FDCWD, r->exit_file.s);
-    if (fs_remove_tree(AT_FDCWD, r->bundle.s, e) ==
-        ERR_PRECONDITION) { /* something is mounted there all the same */
-        *e = (struct err){ 0 };
-        if (fs_unmount_below(r->bundle.s, e) == ERR_OK)
-            (void)(fs_remove_tree(AT_FDCWD, r->bundle.s, e) == ERR_OK);
-    }
-    return e->code;
+    return remove_with_mounts(r->bundle.s, e);
 }

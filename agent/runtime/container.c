@@ -3,6 +3,7 @@
 
 #include "base/fs.h"
 #include "base/json.h"
+#include "base/log.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -80,6 +81,11 @@ void rt_runtime_args(const struct rt *rt, const char *id, struct rt_runtime_args
     if (strcmp(rt->features.runtime_name, "crun") == 0) /* its default may be systemd's; runc's is this one */
         ret->v[ret->n++] = "--cgroup-manager=cgroupfs";
     ret->v[ret->n] = NULL;
+    ret->clone_env = id != NULL ? make_path("_LIBCONTAINER_STATEDIR=%s/containers/%s", rt->run_dir, id)
+                                : make_path("_LIBCONTAINER_STATEDIR=%s/runtime", rt->run_dir);
+    ret->env[0] = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+    ret->env[1] = ret->clone_env.s;
+    ret->env[2] = NULL;
 }
 
 char *rt_runtime_words(const struct rt *rt, const char *id)
@@ -148,12 +154,19 @@ static enum err_code make_folders(const struct rt *rt, struct err *e)
         make_path("%s/oci", rt->run_dir),          make_path("%s/tty", rt->run_dir),
         make_path("%s/containers", rt->state_dir),
     };
+    const struct rt_path runtime = make_path("%s/runtime", rt->run_dir);
     size_t i;
+
+    struct err why = { 0 };
 
     for (i = 0; i < ARRAY_LEN(folders); i++)
         if (fs_mkdirs(folders[i].s, 0700, e) != ERR_OK)
             return e->code;
-    return ERR_OK;
+    /* What a runtime left that was killed while it started; nothing but children of the agent works there,
+     * and those of an earlier run are gone. */
+    if (fs_unmount_below(runtime.s, &why) != ERR_OK || fs_remove_tree(AT_FDCWD, runtime.s, &why) != ERR_OK)
+        log_warn("what the OCI runtime left cannot be removed", F_STR("path", runtime.s), F_ERR(&why));
+    return fs_mkdirs(runtime.s, 0700, e);
 }
 
 void rt_free(struct rt *rt)

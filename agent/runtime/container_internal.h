@@ -68,14 +68,22 @@ struct rt_path rt_layer_dir(const struct rt *rt, const char *id); /* <state>/con
 bool rt_cgroup_path_valid(const char *path, const char *id);
 
 /*
- * Arguments of the OCI runtime before its command.  With an id it writes its messages into that bundle's log,
- * which also makes those on standard error plain text; NULL where there may be no bundle.
+ * How the OCI runtime is called: its environment, and its arguments before the command.  With an id it writes
+ * its messages into that bundle's log, which also makes those on standard error plain text; NULL where there
+ * may be no bundle.
  */
 enum { RT_GLOBAL_ARGS = 4 };
 struct rt_runtime_args {
     struct rt_path root, log;
     const char *v[RT_GLOBAL_ARGS + 1];
     size_t n;
+    /*
+     * "_LIBCONTAINER_STATEDIR=<folder>": crun, when it starts, bind-mounts its own binary over a temporary
+     * file (against CVE-2019-5736); killed at that moment it leaves both.  Without this they lie in /tmp; so
+     * they lie in the bundle and go with it, or (no bundle) in <run>/runtime, which rt_open() empties.
+     */
+    struct rt_path clone_env;
+    const char *env[3]; /* PATH and that */
 };
 void rt_runtime_args(const struct rt *rt, const char *id, struct rt_runtime_args *ret);
 /* The runtime's last words in the bundle's log (its JSON lines), malloc'ed; NULL: none. */

@@ -243,6 +243,7 @@ static enum err_code start_conmon(struct rt_create *c, struct err *e)
     const char *const env[] = {
         "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
         tmpdir,
+        args.runtime.clone_env.s,
         "_OCI_SYNCPIPE=4",
         born_there ? NULL : "_OCI_STARTPIPE=3",
         NULL,

@@ -39,12 +39,15 @@ static void on_probed(struct op *op, const struct err *result)
 static enum err_code ask(const struct rt *rt, const char *question, char **ret, struct err *e)
 {
     const char *const argv[] = { rt->runtime_path, question, NULL };
+    struct rt_runtime_args args;
     const struct proc_spec spec = {
         .name = "runtime probe",
         .subject = question,
         .argv = argv,
+        .env = args.env,
         .stdout_max = PROBE_OUTPUT_MAX,
-        .cgroup_fd = -1,
+        .cgroup_fd = cg_leaf_fd(rt->cgroups, CG_LEAF_OPS),
+        .cgroup_procs = cg_leaf_procs(rt->cgroups, CG_LEAF_OPS),
         .deadline_ms = PROBE_DEADLINE_MS,
     };
     struct probe p = { 0 };
@@ -53,6 +56,7 @@ static enum err_code ask(const struct rt *rt, const char *question, char **ret, 
 
     if (status != 0)
         return err_sys(e, -status, "make a loop");
+    rt_runtime_args(rt, NULL, &args);
     proc_start(&p.proc, &spec, &loop, on_probed, &p);
     uv_run(&loop, UV_RUN_DEFAULT);
     uv_loop_close(&loop);

@@ -69,6 +69,7 @@ void rt_action_call_runtime(struct rt_action *a, const char *name, const char *c
         .name = name,
         .subject = run->id,
         .argv = argv,
+        .env = global.env,
         .cgroup_fd = cg_leaf_fd(run->rt->cgroups, CG_LEAF_OPS),
         .cgroup_procs = cg_leaf_procs(run->rt->cgroups, CG_LEAF_OPS),
         .deadline_ms = deadline_ms,
