@@ -54,7 +54,7 @@ $(call libname,$(1)): $(patsubst %.c,$(B)/$(1)/%.o,$($(subst /,_,$(1))_SRCS))
 endef
 $(foreach m,$(modules),$(eval $(call module_rules,$(m))))
 
-programs := $(B)/coracle $(B)/coracle-unpack $(B)/coracle-pause
+programs := $(B)/coracle $(B)/coracle-unpack $(B)/coracle-pause $(B)/coracle-exec
 
 .PHONY: all
 all: $(programs) ## build the programs (default)
@@ -70,6 +70,10 @@ $(B)/coracle-unpack: $(patsubst %.c,$(B)/agent/runtime/%.o,$(unpack_SRCS)) $(cal
 $(B)/coracle-pause: agent/runtime/pause.c | $(B)/.flags
 	$(call say,LD,$@)
 	$(Q)$(CC) -std=gnu17 -Os $(warnings) -static -D_GNU_SOURCE -o $@ $<
+
+$(B)/coracle-exec: $(patsubst %,agent/runtime/%,$(exec_SRCS)) agent/runtime/exec_report.h | $(B)/.flags
+	$(call say,LD,$@)
+	$(Q)$(CC) -std=gnu17 -Os $(warnings) -static -D_GNU_SOURCE -I. -o $@ $(filter %.c,$^)
 
 # The HTTP parser comes as C sources in Debian's node-llhttp.
 LLHTTP := /usr/share/llhttp

@@ -54,7 +54,7 @@ static const struct row {
     { "log-format", TEXT, ROW(log_format), NULL, "FORMAT",
       "text, json or journal (default: journal under systemd, else text)" },
     { "libexec-dir", TEXT, ROW(libexec_dir), NULL, "DIR",
-      "where coracle-unpack is (default: beside coracle, then /usr/libexec/coracle)" },
+      "where coracle-unpack and coracle-exec are (default: beside coracle, then /usr/libexec/coracle)" },
 #undef ROW
 };
 

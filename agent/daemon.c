@@ -209,6 +209,7 @@ static enum err_code open_parts(struct agent *a, struct err *e)
                              .state_dir = c->state_dir,
                              .conmon_path = a->pre.conmon,
                              .runtime_path = a->pre.runtime,
+                             .exec_path = a->pre.exec,
                              .seccomp_profile = a->pre.seccomp_profile,
                              .localhost_seccomp_dir = a->seccomp_dir,
                              .on_event = node_on_container_event };

@@ -39,24 +39,24 @@ static bool given(const char *path, const char *flag, char ret[PREFLIGHT_PATH_SI
     return false;
 }
 
-static bool find_unpack(const struct agent_config *c, char ret[PREFLIGHT_PATH_SIZE])
+/* A program of ours. */
+static bool find_own(const struct agent_config *c, const char *name, char ret[PREFLIGHT_PATH_SIZE])
 {
     char self[PREFLIGHT_PATH_SIZE - 16];
     ssize_t n;
 
     if (c->libexec_dir[0] != '\0')
-        return snprintf(ret, PREFLIGHT_PATH_SIZE, "%s/coracle-unpack", c->libexec_dir) <
-                   PREFLIGHT_PATH_SIZE &&
+        return snprintf(ret, PREFLIGHT_PATH_SIZE, "%s/%s", c->libexec_dir, name) < PREFLIGHT_PATH_SIZE &&
                access(ret, X_OK) == 0;
     n = readlink("/proc/self/exe", self, sizeof(self) - 1);
     if (n > 0) {
         self[n] = '\0';
         *strrchr(self, '/') = '\0';
-        if (snprintf(ret, PREFLIGHT_PATH_SIZE, "%s/coracle-unpack", self) < PREFLIGHT_PATH_SIZE &&
+        if (snprintf(ret, PREFLIGHT_PATH_SIZE, "%s/%s", self, name) < PREFLIGHT_PATH_SIZE &&
             access(ret, X_OK) == 0)
             return true;
     }
-    snprintf(ret, PREFLIGHT_PATH_SIZE, "/usr/libexec/coracle/coracle-unpack");
+    snprintf(ret, PREFLIGHT_PATH_SIZE, "/usr/libexec/coracle/%s", name);
     return access(ret, X_OK) == 0;
 }
 
@@ -78,8 +78,13 @@ enum err_code preflight_programs(struct preflight *p, const struct agent_config 
                   F_STR("program", "conmon"), F_STR("package", "conmon"));
         ok = false;
     }
-    if (!find_unpack(c, p->unpack)) {
+    if (!find_own(c, "coracle-unpack", p->unpack)) {
         log_error("coracle-unpack is missing: images cannot be unpacked", F_STR("program", p->unpack),
+                  F_STR("package", "coracle"));
+        ok = false;
+    }
+    if (!find_own(c, "coracle-exec", p->exec)) {
+        log_error("coracle-exec is missing: nothing can be run inside containers", F_STR("program", p->exec),
                   F_STR("package", "coracle"));
         ok = false;
     }

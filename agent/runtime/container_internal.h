@@ -36,6 +36,7 @@ struct rt_watch { /* a conmon whose end is waited for */
 struct rt {
     uv_loop_t *loop;
     char *run_dir, *state_dir, *conmon_path, *runtime_path;
+    char *exec_path; /* NULL: none */
     char *seccomp_profile;
     char *localhost_seccomp_dir; /* NULL: none */
     struct cg_tree *cgroups;
@@ -50,6 +51,7 @@ struct rt {
     int exits_fd;             /* inotify */
     uv_poll_t exits_poll;
     size_t open_handles; /* uv_close() calls still to come back; the memory goes with the last */
+    unsigned execs;      /* begun; part of their folders' names */
     bool closing;
 };
 
@@ -151,6 +153,30 @@ enum err_code rt_bundle_remove(const void *arg, struct buf *out, struct err *e);
  * unknown. */
 int64_t rt_started_by_runtime(const struct rt *rt, const char *id);
 void rt_record_start(const struct rt *rt, const char *id);
+
+/* ---- signal.c -------------------------------------------------------------------------------- */
+/* Whether the process stands in a cgroup with the container's id in its path. */
+bool rt_is_in_cgroup(pid_t pid, const char *id);
+
+/* ---- exec_spec.c ----------------------------------------------------------------------------- */
+struct rt_exec_spec;
+/*
+ * The process specification, JSON: the member `process` of a bundle's config.json, with other arguments and
+ * terminal.  malloc'ed; holds the environment: wipe it.  ERR_DATA_LOSS: not a config.json, or an argument
+ * that is not UTF-8.
+ */
+enum err_code rt_exec_process_build(const char *config, size_t n, const struct rt_exec_spec *spec, char **ret,
+                                    struct err *e) MUST_CHECK;
+/* The runtime's words (its log, JSON lines) about a process that could not be started -> *e, and 127
+ * (ERR_NOT_FOUND), 126 (ERR_PERMISSION) or 0.  False: the log holds no error. */
+bool rt_exec_failure(const char *log, int *ret_exit_code, struct err *e);
+
+/* ---- exec_leftover.c ------------------------------------------------------------------------- */
+#define RT_EXEC_FOLDER "exec" /* of a bundle: a folder for each process under way */
+/* After a `coracle-exec` that is gone: kills its process's session if that still runs, removes the folder. */
+void rt_exec_clear(struct rt *rt, const char *id, const char *folder);
+/* All of a container's: at the agent's start, when none is its own. */
+void rt_exec_clear_all(struct rt *rt, const char *id);
 
 /* ---- spec_*.c -------------------------------------------------------------------------------- */
 struct rt_user {

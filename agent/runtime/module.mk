@@ -1,7 +1,9 @@
 agent_runtime_SRCS := container.c features.c exits.c conmon.c bundle.c create.c start.c delete.c \
-                      state.c signal.c spec.c spec_process.c spec_user.c spec_caps.c spec_seccomp.c \
+                      state.c signal.c exec.c exec_spec.c exec_session.c exec_leftover.c spec.c spec_process.c spec_user.c spec_caps.c spec_seccomp.c \
                       spec_mounts.c spec_devices.c image_name.c image_record.c image_store.c \
                       image_query.c image_bring.c image_job.c image_skopeo.c image_commit.c
+# coracle-exec: one for each process in a container, hence small and alone.
+exec_SRCS := exec_main.c exec_session.c
 # coracle-unpack reads hostile archives: a program of its own, never part of the daemon.
 unpack_SRCS := unpack_main.c unpack_digest.c unpack_path.c unpack_node.c unpack_apply.c unpack_stream.c unpack_source.c \
                unpack_config.c unpack_images.c unpack_layout.c unpack_docker.c unpack_store.c unpack_confine.c image_name.c

@@ -62,7 +62,7 @@ int rt_signal_number(const char *name)
  * The recorded pid is the container's as long as its conmon, the parent that would reap it, has not seen it
  * end; to be sure of a reused number, the process must stand in the container's cgroup.
  */
-static bool is_in_cgroup(pid_t pid, const char *id)
+bool rt_is_in_cgroup(pid_t pid, const char *id)
 {
     struct err e = { 0 };
     str_auto text = NULL;
@@ -81,7 +81,7 @@ enum err_code rt_signal(struct rt *rt, const char *id, int signo, struct err *e)
     if (s.phase == RT_CREATED || s.phase == RT_RUNNING)
         pidfd = (int)syscall(SYS_pidfd_open, s.pid, 0);
     /* The order matters: what was asked about the number then holds for the descriptor. */
-    if (pidfd < 0 || !is_in_cgroup(s.pid, id) || rt_pidfd_ended(pidfd))
+    if (pidfd < 0 || !rt_is_in_cgroup(s.pid, id) || rt_pidfd_ended(pidfd))
         return err_set(e, ERR_NOT_FOUND, "container %.12s is not running", id);
     if (syscall(SYS_pidfd_send_signal, pidfd, signo, NULL, 0) != 0)
         return errno == ESRCH ? err_set(e, ERR_NOT_FOUND, "container %.12s is not running", id)

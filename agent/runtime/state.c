@@ -199,6 +199,7 @@ void rt_adopt(struct rt *rt, const char *id)
     if (!exists(rt_container_file(rt, id, RT_STARTED)) && rt_started_by_runtime(rt, id) != 0 &&
         exists(rt_container_dir(rt, id)))
         rt_record_start(rt, id);
+    rt_exec_clear_all(rt, id);
     pidfd = rt_conmon_open(rt, id, NULL);
     if (pidfd >= 0 && rt_watch_add(rt, id, pidfd, &e) != ERR_OK)
         log_warn("container cannot be watched; only its exit file will be noticed", F_STR("containerID", id),

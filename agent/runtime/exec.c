@@ -1,0 +1,475 @@
+/*
+ * One more process in a container, by way of `coracle-exec`.
+ *
+ *     EXEC_RUN     coracle-exec works; its reports come over a socket
+ *     EXEC_DRAIN   it has ended; captured output may still be in the pipe, held open by a grandchild
+ *     EXEC_OVER
+ *
+ * Closing our side of the socket is what asks it to kill the process; the kernel does that for an agent that
+ * was killed.
+ */
+#include "agent/runtime/exec.h"
+#include "agent/runtime/container_internal.h"
+#include "agent/runtime/exec_report.h"
+
+#include "base/fs.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum exec_state { EXEC_RUN, EXEC_DRAIN, EXEC_OVER };
+
+enum {
+    DRAIN_MS = 200, /* as base/process.c: for a grandchild that holds the pipe */
+    CONFIG_MAX = 4 * 1024 * 1024,
+    ARGS_MAX = RT_GLOBAL_ARGS + 16,
+};
+
+struct rt_exec_run {
+    struct rt *rt;
+    op_done_fn done;
+    char id[RT_ID_SIZE];
+    struct rt_path folder; /* "": not made yet */
+    struct proc proc;
+    int control, output; /* ours; -1: closed */
+    uv_poll_t control_poll, output_poll;
+    uv_timer_t timer;
+    bool has_timer;
+    void (*on_terminal)(int master_fd, void *owner);
+    void (*on_started)(void *owner);
+    bool started, ended; /* the process, as reported */
+    struct err e;        /* the first failure */
+};
+
+static void fail(struct rt_exec_run *run, const struct err *e)
+{
+    if (run->e.code == ERR_OK)
+        run->e = *e;
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
+static void close_poll(struct rt_exec *x, uv_poll_t *poll, int *fd)
+{
+    if (*fd < 0)
+        return;
+    op_close_handle(&x->op, (uv_handle_t *)poll);
+    close(take_fd(fd));
+}
+
+static void finish(struct rt_exec *x)
+{
+    struct rt_exec_run *run = x->run;
+
+    x->op.state = EXEC_OVER;
+    close_poll(x, &run->control_poll, &run->control);
+    close_poll(x, &run->output_poll, &run->output);
+    if (run->has_timer)
+        op_close_handle(&x->op, (uv_handle_t *)&run->timer);
+    if (run->folder.s[0] != '\0')
+        rt_exec_clear(run->rt, run->id, run->folder.s);
+    if (!run->ended && run->e.code != ERR_OK)
+        buf_done(&x->output); /* what the runtime said; the result has it */
+    op_finish(&x->op, run->e.code == ERR_OK ? NULL : &run->e);
+}
+
+static void on_over(struct op *op, const struct err *result)
+{
+    struct rt_exec *x = container_of(op, struct rt_exec, op);
+    struct rt_exec_run *run = take_ptr(&x->run);
+    op_done_fn done = run->done;
+
+    free(run);
+    done(op, result);
+}
+
+/* ---- captured output ------------------------------------------------------------------------- */
+
+/* Takes what is there.  False: nothing more now. */
+static bool read_output(struct rt_exec *x)
+{
+    struct rt_exec_run *run = x->run;
+    size_t left = x->output.max - x->output.n;
+    char chunk[16 * 1024];
+    ssize_t n = read(run->output, chunk, sizeof(chunk));
+
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return errno == EINTR;
+    if (n <= 0) {
+        close_poll(x, &run->output_poll, &run->output);
+        return false;
+    }
+    buf_add(&x->output, chunk, (size_t)n < left ? (size_t)n : left);
+    return true;
+}
+
+static void on_output(uv_poll_t *poll, int status, int events)
+{
+    struct rt_exec *x = poll->data;
+
+    (void)status; /* an error shows in read() as well */
+    (void)events;
+    read_output(x);
+    if (x->op.state == EXEC_DRAIN && x->run->output < 0)
+        finish(x);
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct rt_exec *x = timer->data;
+
+    /* Once more, for the loop may have been busy; a pipe's worth, for the grandchild may go on writing. */
+    for (int i = 0; i < 64 && x->run->output >= 0 && read_output(x); i++)
+        ;
+    finish(x);
+}
+
+static void drain(struct rt_exec *x)
+{
+    struct rt_exec_run *run = x->run;
+
+    x->op.state = EXEC_DRAIN;
+    for (int i = 0; i < 64 && run->output >= 0 && read_output(x); i++)
+        ;
+    if (run->output < 0) {
+        finish(x);
+        return;
+    }
+    uv_timer_init(run->rt->loop, &run->timer);
+    run->timer.data = x;
+    run->has_timer = true;
+    uv_timer_start(&run->timer, on_timer, DRAIN_MS, 0);
+}
+
+/* ---- reports --------------------------------------------------------------------------------- */
+
+static void take_failure(struct rt_exec *x, const struct exec_report *r)
+{
+    struct rt_exec_run *run = x->run;
+    struct err e = { 0 };
+    struct rt_state s;
+
+    if (!rt_exec_failure(r->text, &x->exit_code, &e))
+        err_set(&e, ERR_UNKNOWN, "the container runtime failed without a message");
+    rt_state(run->rt, run->id, &s);
+    if (s.phase != RT_RUNNING && x->exit_code == 0) {
+        err_wrap(&e, "container %.12s is not running", run->id);
+        e.code = ERR_PRECONDITION;
+    }
+    fail(run, &e);
+}
+
+static void take_end(struct rt_exec *x, const struct exec_report *r)
+{
+    struct rt_exec_run *run = x->run;
+    struct err e = { 0 };
+
+    if (rt_exec_failure(r->text, &x->exit_code, &e)) {
+        fail(run, &e);
+        return;
+    }
+    run->ended = true;
+    x->exit_code = WIFSIGNALED(r->value) ? 128 + WTERMSIG(r->value) : WEXITSTATUS(r->value);
+}
+
+static void take_report(struct rt_exec *x, const struct exec_report *r, int fd)
+{
+    struct rt_exec_run *run = x->run;
+    struct err e = { 0 };
+
+    switch (r->kind) {
+    case EXEC_TERMINAL:
+        if (fd >= 0 && run->on_terminal != NULL && x->op.why.code == ERR_OK) {
+            run->on_terminal(fd, x->op.owner);
+            return;
+        }
+        break;
+    case EXEC_STARTED:
+        run->started = true;
+        if (run->on_started != NULL && x->op.why.code == ERR_OK)
+            run->on_started(x->op.owner);
+        break;
+    case EXEC_ENDED:
+        take_end(x, r);
+        break;
+    case EXEC_FAILED:
+        take_failure(x, r);
+        break;
+    case EXEC_BROKEN:
+        err_sys(&e, r->value > 0 ? r->value : EIO, "coracle-exec: %s", r->text);
+        e.code = ERR_INTERNAL; /* not about the program to run */
+        fail(run, &e);
+        break;
+    }
+    if (fd >= 0)
+        close(fd);
+}
+
+/* One report; false: none now. */
+static bool read_report(struct rt_exec *x)
+{
+    struct rt_exec_run *run = x->run;
+    char control[CMSG_SPACE(sizeof(int))];
+    struct exec_report r;
+    struct iovec piece = { .iov_base = &r, .iov_len = sizeof(r) - 1 };
+    struct msghdr m = {
+        .msg_iov = &piece, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)
+    };
+    const struct cmsghdr *c;
+    int fd = -1;
+    ssize_t n = recvmsg(run->control, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return errno == EINTR;
+    c = n > 0 ? CMSG_FIRSTHDR(&m) : NULL;
+    if (c != NULL && c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_RIGHTS &&
+        c->cmsg_len == CMSG_LEN(sizeof(int)))
+        memcpy(&fd, CMSG_DATA(c), sizeof(fd));
+    if (n < (ssize_t)offsetof(struct exec_report, text)) {
+        close_poll(x, &run->control_poll, &run->control);
+        return false;
+    }
+    ((char *)&r)[n] = '\0';
+    take_report(x, &r, fd);
+    return run->control >= 0; /* a callback may have cancelled */
+}
+
+static void on_control(uv_poll_t *poll, int status, int events)
+{
+    struct rt_exec *x = poll->data;
+
+    (void)status;
+    (void)events;
+    if (x->run->control >= 0)
+        read_report(x);
+}
+
+static void on_helper(struct op *op, const struct err *result)
+{
+    struct rt_exec *x = op->owner;
+    struct rt_exec_run *run = x->run;
+    struct err e = *result;
+
+    while (run->control >= 0 && read_report(x))
+        ;
+    if (!run->ended && e.code != ERR_OK) {
+        if (e.code == ERR_NOT_FOUND || e.code == ERR_PERMISSION || e.code == ERR_UNKNOWN)
+            e.code = ERR_INTERNAL; /* coracle-exec itself, not what it was to start */
+        fail(run, &e);
+    } else if (!run->ended) {
+        err_set(&e, ERR_INTERNAL, "coracle-exec ended without an answer");
+        fail(run, &e);
+    }
+    drain(x);
+}
+
+static void on_abort(struct op *op)
+{
+    struct rt_exec *x = container_of(op, struct rt_exec, op);
+    struct rt_exec_run *run = x->run;
+
+    switch ((enum exec_state)op->state) {
+    case EXEC_RUN:
+        close_poll(x, &run->control_poll, &run->control);
+        if (op_live(&run->proc.op))
+            proc_cancel(&run->proc); /* asks once more, and ends it if it does not */
+        return;
+    case EXEC_DRAIN:
+        finish(x);
+        return;
+    case EXEC_OVER:
+        return;
+    }
+}
+
+/* ---- the start ------------------------------------------------------------------------------- */
+
+static enum err_code make_folder(struct rt_exec_run *run, struct err *e)
+{
+    struct rt_path all = rt_container_file(run->rt, run->id, RT_EXEC_FOLDER);
+    char name[64];
+
+    if (mkdir(all.s, 0700) != 0 && errno != EEXIST)
+        return err_sys(e, errno, "make %s", all.s);
+    snprintf(name, sizeof(name), RT_EXEC_FOLDER "/%d-%u", (int)getpid(), run->rt->execs++);
+    run->folder = rt_container_file(run->rt, run->id, name);
+    if (mkdir(run->folder.s, 0700) != 0) {
+        err_sys(e, errno, "make %s", run->folder.s);
+        run->folder.s[0] = '\0';
+    }
+    return e->code;
+}
+
+/* A pair or pipe whose end fds[0] the loop watches. */
+static enum err_code watch(struct rt_exec *x, uv_poll_t *poll, int fds[2], int *ret, int *ret_theirs,
+                           uv_poll_cb cb, struct err *e)
+{
+    int status = uv_poll_init(x->run->rt->loop, poll, fds[0]); /* makes it non-blocking */
+
+    if (status != 0) {
+        close(fds[0]);
+        close(fds[1]);
+        return err_sys(e, -status, "watch a pipe");
+    }
+    poll->data = x;
+    *ret = fds[0];
+    *ret_theirs = fds[1];
+    uv_poll_start(poll, UV_READABLE, cb);
+    return ERR_OK;
+}
+
+static enum err_code read_spec(const struct rt_exec_run *run, const struct rt_exec_spec *spec, char **ret,
+                               struct err *e)
+{
+    struct rt_path path = rt_container_file(run->rt, run->id, "config.json");
+    char *config = NULL;
+    size_t n = 0;
+
+    if (fs_read_at(AT_FDCWD, path.s, CONFIG_MAX, &config, &n, e) != ERR_OK)
+        return e->code;
+    (void)(rt_exec_process_build(config, n, spec, ret, e) == ERR_OK);
+    explicit_bzero(config, n);
+    free(config);
+    return e->code;
+}
+
+static size_t add_args(const struct rt_exec_run *run, const struct rt_exec_spec *spec, char size[32],
+                       struct rt_runtime_args *global, const char *v[ARGS_MAX])
+{
+    size_t n = 0;
+
+    snprintf(size, 32, spec->tty ? "%hux%hu" : "-", spec->rows, spec->columns);
+    rt_runtime_args(run->rt, NULL, global);
+    v[n++] = run->rt->exec_path;
+    v[n++] = run->folder.s;
+    v[n++] = size;
+    v[n++] = run->rt->runtime_path;
+    for (size_t i = 0; i < global->n; i++)
+        v[n++] = global->v[i];
+    v[n++] = "--log=/proc/self/fd/8"; /* EXEC_FD_LOG */
+    v[n++] = "--log-format=json";
+    v[n++] = "exec";
+    v[n++] = "--detach";
+    v[n++] = "--process=/proc/self/fd/7"; /* EXEC_FD_SPEC */
+    v[n++] = "--pid-file=" EXEC_FILE_PID;
+    if (spec->tty)
+        v[n++] = "--console-socket=" EXEC_FILE_CONSOLE;
+    v[n++] = run->id;
+    v[n] = NULL;
+    return n;
+}
+
+static enum err_code start_helper(struct rt_exec *x, const struct rt_exec_spec *spec, struct err *e)
+{
+    struct rt_exec_run *run = x->run;
+    fd_auto control = -1;
+    fd_auto output = -1;
+    fd_auto null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    struct rt_runtime_args global;
+    const char *argv[ARGS_MAX];
+    char size[32], *process = NULL;
+    int fds[2];
+
+    if (null < 0)
+        return err_sys(e, errno, "open /dev/null");
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0)
+        return err_sys(e, errno, "make a pair of sockets");
+    if (watch(x, &run->control_poll, fds, &run->control, &control, on_control, e) != ERR_OK)
+        return e->code;
+    if (spec->output_max > 0) {
+        if (pipe2(fds, O_CLOEXEC) != 0)
+            return err_sys(e, errno, "make a pipe");
+        if (watch(x, &run->output_poll, fds, &run->output, &output, on_output, e) != ERR_OK)
+            return e->code;
+    }
+    if (make_folder(run, e) != ERR_OK || read_spec(run, spec, &process, e) != ERR_OK)
+        return e->code;
+    add_args(run, spec, size, &global, argv);
+
+    bool captured = spec->output_max > 0;
+    const struct proc_fd pass[] = {
+        { .parent_fd = control, .child_fd = EXEC_FD_CONTROL },
+        { .parent_fd = captured || spec->stdin_fd < 0 ? null : spec->stdin_fd, .child_fd = EXEC_FD_STDIN },
+        { .parent_fd = captured              ? output
+                       : spec->stdout_fd < 0 ? null
+                                             : spec->stdout_fd,
+          .child_fd = EXEC_FD_STDOUT },
+        { .parent_fd = captured              ? output
+                       : spec->stderr_fd < 0 ? null
+                                             : spec->stderr_fd,
+          .child_fd = EXEC_FD_STDERR },
+    };
+    const struct proc_spec proc = {
+        .name = "coracle-exec",
+        .subject = run->id,
+        .argv = argv,
+        .cwd = run->folder.s,
+        .stdin_data = process,
+        .stdin_size = strlen(process),
+        .fds = pass,
+        .n_fds = spec->tty ? 1 : ARRAY_LEN(pass),
+        .cgroup_fd = cg_leaf_fd(run->rt->cgroups, CG_LEAF_OPS),
+        .cgroup_procs = cg_leaf_procs(run->rt->cgroups, CG_LEAF_OPS),
+    };
+    proc_start(&run->proc, &proc, run->rt->loop, on_helper, x);
+    explicit_bzero(process, strlen(process));
+    free(process);
+    return ERR_OK;
+}
+
+static enum err_code check_spec(const struct rt *rt, const struct rt_exec_spec *spec, struct err *e)
+{
+    if (!rt_id_valid(spec->id))
+        return err_set(e, ERR_NOT_FOUND, "container id \"%.70s\" is not 64 hex digits", spec->id);
+    if (spec->argv == NULL || spec->argv[0] == NULL || (spec->tty && spec->output_max > 0))
+        return err_set(e, ERR_INVALID, "exec: no command, or a terminal whose output is to be captured");
+    if (rt->exec_path == NULL)
+        return err_set(e, ERR_PRECONDITION, "coracle-exec is missing");
+    return ERR_OK;
+}
+
+void rt_exec_start(struct rt_exec *x, struct rt *rt, const struct rt_exec_spec *spec, op_done_fn done,
+                   void *owner)
+{
+    struct rt_exec_run *run = calloc(1, sizeof(*run));
+    struct err e = { 0 };
+    struct rt_state s;
+
+    x->run = run;
+    x->exit_code = 0;
+    buf_init(&x->output, spec->output_max);
+    op_init(&x->op, rt->loop, "exec", spec->deadline_ms, on_abort, run != NULL ? on_over : done, owner);
+    op_set_subject(&x->op, spec->id);
+    if (run == NULL) {
+        x->op.state = EXEC_OVER;
+        err_nomem(&e);
+        op_finish(&x->op, &e);
+        return;
+    }
+    run->rt = rt;
+    run->done = done;
+    run->control = run->output = -1;
+    run->on_terminal = spec->on_terminal;
+    run->on_started = spec->on_started;
+    x->op.state = EXEC_RUN;
+    if (check_spec(rt, spec, &e) == ERR_OK) {
+        snprintf(run->id, sizeof(run->id), "%s", spec->id);
+        rt_state(rt, run->id, &s);
+        if (s.phase != RT_RUNNING)
+            err_set(&e, ERR_PRECONDITION, "container %.12s is not running", run->id);
+        else
+            (void)(start_helper(x, spec, &e) == ERR_OK);
+    }
+    if (e.code != ERR_OK) {
+        fail(run, &e);
+        finish(x);
+    }
+}

@@ -1,0 +1,742 @@
+/*
+ * Processes in a running container, with the real conmon, `coracle-exec` and each OCI runtime that is
+ * installed.  Needs root; what it makes on the host carries its own name and is removed again.
+ */
+#include "agent/runtime/container_internal.h"
+#include "agent/runtime/exec.h"
+#include "agent/runtime/exec_report.h"
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/log.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { WAIT_MS = 30000, OUTPUT_MAX = 64 * 1024 };
+
+struct host {
+    const char *runtime_path;
+    char root[64], run_dir[96], state_dir[96], cgroup_root[64], layer[96], log[128], exec_path[512];
+    char id[65], cgroup[256];
+    char *layers[1];
+    struct img_image image;
+    uv_loop_t loop;
+    struct cg_tree *cgroups;
+    struct rt *rt;
+    bool ready;
+};
+
+static struct host host;
+
+/* ---- the host -------------------------------------------------------------------------------- */
+
+/* <B>/tests/unit/agent_runtime/test_x -> <B>/coracle-exec */
+static bool find_program(void)
+{
+    char self[400];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+    if (n <= 0)
+        return false;
+    self[n] = '\0';
+    for (int up = 0; up < 4; up++) {
+        char *slash = strrchr(self, '/');
+
+        if (slash == NULL)
+            return false;
+        *slash = '\0';
+    }
+    snprintf(host.exec_path, sizeof(host.exec_path), "%s/coracle-exec", self);
+    return access(host.exec_path, X_OK) == 0;
+}
+
+static void on_event(const char *id, void *arg)
+{
+    (void)id;
+    (void)arg;
+}
+
+static void open_rt(void)
+{
+    struct rt_options o = {
+        .loop = &host.loop,
+        .run_dir = host.run_dir,
+        .state_dir = host.state_dir,
+        .conmon_path = "/usr/bin/conmon",
+        .runtime_path = host.runtime_path,
+        .exec_path = host.exec_path,
+        .seccomp_profile = "/usr/share/containers/seccomp.json",
+        .cgroups = host.cgroups,
+        .on_event = on_event,
+    };
+    struct err e = { 0 };
+
+    if (rt_open(&host.rt, &o, &e) != ERR_OK)
+        fail_msg("%s", e.text);
+}
+
+PRINTF_LIKE(1, 2) static void shell(const char *fmt, ...)
+{
+    char command[1024];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(command, sizeof(command), fmt, ap);
+    va_end(ap);
+    assert_int_equal(system(command), 0);
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+    (void)timer;
+}
+
+/* One turn of the loop, 20 ms at most.  false: waited long enough. */
+static bool turn(uint64_t since)
+{
+    uv_timer_t tick;
+
+    uv_timer_init(&host.loop, &tick);
+    uv_timer_start(&tick, on_tick, 20, 0);
+    uv_run(&host.loop, UV_RUN_ONCE);
+    uv_close((uv_handle_t *)&tick, NULL);
+    uv_run(&host.loop, UV_RUN_NOWAIT);
+    return clock_mono_ms() - since < WAIT_MS;
+}
+
+struct step {
+    struct err result;
+    bool over;
+};
+
+static void on_step(struct op *op, const struct err *result)
+{
+    struct step *s = op->owner;
+
+    s->result = *result;
+    s->over = true;
+}
+
+static void wait_step(struct step *s)
+{
+    uint64_t since = clock_mono_ms();
+
+    while (!s->over && turn(since))
+        ;
+    assert_true(s->over);
+    if (s->result.code != ERR_OK)
+        fail_msg("%s", s->result.text);
+    s->over = false;
+}
+
+static void run_container(void)
+{
+    static const char *const argv[] = { "sleep", "1000" };
+    static const char *const env[] = { "SECRET=hush", "FROM=container", NULL };
+    const struct api_strs command = { .v = (char **)argv, .n = 2 };
+    struct api_security security = { .has_run_as_user = true,
+                                     .run_as_user = 1234,
+                                     .has_allow_privilege_escalation = true };
+    struct api_pod_security pod_security = { 0 };
+    struct rt_config config = { .pod_uid = "11111111-2222-3333-4444-555555555555",
+                                .pod_namespace = "default",
+                                .pod_name = "pod",
+                                .container_name = "main",
+                                .image = &host.image,
+                                .command = &command,
+                                .env = env,
+                                .working_dir = "/tmp",
+                                .security = &security,
+                                .pod_security = &pod_security,
+                                .seccomp_default = access("/usr/share/containers/seccomp.json", R_OK) == 0,
+                                .hostname = "pod",
+                                .cpu_shares = 2,
+                                .cpu_quota_us = -1,
+                                .memory_limit = -1,
+                                .oom_score_adj = 1000,
+                                .log_path = host.log };
+    struct rt_create create;
+    struct rt_action action;
+    struct step s = { 0 };
+
+    id_random_hex(host.id, 64);
+    snprintf(host.cgroup, sizeof(host.cgroup), "%s/kubepods/podx/%s", host.cgroup_root, host.id);
+    config.id = host.id;
+    config.cgroup_path = host.cgroup;
+    rt_create_start(&create, host.rt, &config, on_step, &s);
+    wait_step(&s);
+    rt_start_start(&action, host.rt, host.id, on_step, &s);
+    wait_step(&s);
+}
+
+static int set_up(void **state)
+{
+    struct err e = { 0 };
+    struct cg_options cg = { .root = host.cgroup_root };
+    static char scratch[128];
+
+    (void)state;
+    snprintf(host.root, sizeof(host.root), "/tmp/coracle-exec-test-%d", (int)getpid());
+    snprintf(host.cgroup_root, sizeof(host.cgroup_root), "/coracle-exec-test-%d", (int)getpid());
+    if (mkdir(host.root, 0700) != 0 ||
+        mount("coracle-exec-test", host.root, "tmpfs", 0, "size=256m,mode=0700") != 0) {
+        print_message("skipped: %s: %s\n", host.root, strerror(errno));
+        return -1;
+    }
+    snprintf(host.run_dir, sizeof(host.run_dir), "%s/run", host.root);
+    snprintf(host.state_dir, sizeof(host.state_dir), "%s/state", host.root);
+    snprintf(host.layer, sizeof(host.layer), "%s/layer", host.root);
+    snprintf(host.log, sizeof(host.log), "%s/log", host.root);
+    shell("cd %s && mkdir -m 755 run state layer && cd layer && mkdir -m 755 bin dev etc proc sys && "
+          "mkdir -m 1777 tmp && cp /bin/busybox bin/ && for l in sh cat echo grep id sleep dd pwd touch ls "
+          "stty "
+          "tty env yes head readlink; do ln -s busybox bin/$l; done && echo hello > plain && chmod 644 plain "
+          "&& "
+          "echo nonsense > bin/broken && chmod 755 bin/broken",
+          host.root);
+    host.layers[0] = host.layer;
+    host.image = (struct img_image){ .refs = 1,
+                                     .id = (char *)"sha256:00",
+                                     .layer_dirs = { .v = host.layers, .n = 1 } };
+    snprintf(scratch, sizeof(scratch), "%s/cgroup", host.root);
+    cg.scratch_dir = scratch;
+    if (cg_open(&host.cgroups, &cg, &e) != ERR_OK) {
+        print_message("skipped: %s\n", e.text);
+        return -1;
+    }
+    uv_loop_init(&host.loop);
+    open_rt();
+    host.ready = true;
+    run_container();
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    uint64_t since = clock_mono_ms();
+    struct rt_action action;
+    struct step s = { 0 };
+    struct err e = { 0 };
+
+    (void)state;
+    if (host.ready && host.id[0] != '\0') {
+        rt_delete_start(&action, host.rt, host.id, NULL, on_step, &s);
+        wait_step(&s);
+    }
+    if (host.ready) {
+        rt_close(host.rt);
+        while (uv_loop_alive(&host.loop) && clock_mono_ms() - since < WAIT_MS)
+            uv_run(&host.loop, UV_RUN_NOWAIT);
+        assert_int_equal(uv_loop_close(&host.loop), 0);
+    }
+    assert_int_equal(op_count(), 0);
+    if (host.cgroups != NULL)
+        cg_close(host.cgroups, true);
+    if (host.root[0] != '\0' && fs_unmount_below(host.root, &e) != ERR_OK)
+        print_message("%s\n", e.text);
+    rmdir(host.root);
+    return 0;
+}
+
+/* ---- one process ----------------------------------------------------------------------------- */
+
+struct run {
+    struct rt_exec x;
+    struct err result;
+    bool over, started;
+    int master;
+};
+
+static void on_done(struct op *op, const struct err *result)
+{
+    struct run *r = op->owner;
+
+    r->result = *result;
+    r->over = true;
+}
+
+static void on_terminal(int fd, void *owner)
+{
+    struct run *r = owner;
+
+    r->master = fd;
+}
+
+static void on_started(void *owner)
+{
+    struct run *r = owner;
+
+    r->started = true;
+}
+
+static void begin(struct run *r, const char *const *argv, struct rt_exec_spec spec)
+{
+    *r = (struct run){ .master = -1 };
+    spec.id = host.id;
+    spec.argv = argv;
+    spec.on_started = on_started;
+    spec.on_terminal = on_terminal;
+    rt_exec_start(&r->x, host.rt, &spec, on_done, r);
+    assert_false(r->over);
+}
+
+static void wait_over(struct run *r)
+{
+    uint64_t since = clock_mono_ms();
+
+    while (!r->over && turn(since))
+        ;
+    assert_true(r->over);
+}
+
+static void wait_started(struct run *r)
+{
+    uint64_t since = clock_mono_ms();
+
+    while (!r->started && !r->over && turn(since))
+        ;
+    if (!r->started)
+        fail_msg("%s", r->result.text);
+}
+
+#define ARGV(...) ((const char *const[]){ __VA_ARGS__, NULL })
+#define CAPTURED ((struct rt_exec_spec){ .output_max = OUTPUT_MAX, .deadline_ms = 20000 })
+
+static void assert_nothing_left(void)
+{
+    struct rt_path folder = rt_container_file(host.rt, host.id, RT_EXEC_FOLDER);
+    DIR *d = opendir(folder.s);
+    const struct dirent *entry;
+
+    assert_non_null(d);
+    while ((entry = readdir(d)) != NULL)
+        if (entry->d_name[0] != '.')
+            fail_msg("left: %s", entry->d_name);
+    closedir(d);
+}
+
+/* Output of a captured run that is to succeed; the caller frees it. */
+static char *output_of(const char *const *argv)
+{
+    struct run r;
+    char *text;
+
+    begin(&r, argv, CAPTURED);
+    wait_over(&r);
+    if (r.result.code != ERR_OK)
+        fail_msg("%s", r.result.text);
+    assert_int_equal(r.x.exit_code, 0);
+    text = buf_detach(&r.x.output);
+    assert_nothing_left();
+    return text;
+}
+
+/* Processes of the host whose command line holds the text. */
+static size_t count_processes(const char *text)
+{
+    DIR *d = opendir("/proc");
+    const struct dirent *entry;
+    size_t count = 0;
+
+    while ((entry = readdir(d)) != NULL) {
+        char path[300], line[4096] = "";
+        struct err e = { 0 };
+        str_auto content = NULL;
+        size_t n = 0;
+
+        snprintf(path, sizeof(path), "/proc/%s/cmdline", entry->d_name);
+        if (atoi(entry->d_name) <= 1 || fs_read_at(AT_FDCWD, path, FS_SMALL_MAX, &content, &n, &e) != ERR_OK)
+            continue;
+        for (size_t i = 0; i + 1 < n; i++)
+            content[i] = content[i] == '\0' ? ' ' : content[i];
+        snprintf(line, sizeof(line), "%s", content);
+        count += strstr(line, text) != NULL;
+    }
+    closedir(d);
+    return count;
+}
+
+static void wait_no_process(const char *text)
+{
+    uint64_t since = clock_mono_ms();
+
+    while (count_processes(text) > 0 && turn(since))
+        ;
+    assert_int_equal(count_processes(text), 0);
+}
+
+/* ---- tests ----------------------------------------------------------------------------------- */
+
+static void output_and_exit_code_are_the_processs(void **state)
+{
+    struct run r;
+
+    (void)state;
+    begin(&r, ARGV("sh", "-c", "echo out; echo err >&2; cat; exit 7"), CAPTURED);
+    wait_over(&r);
+    assert_int_equal(r.result.code, ERR_OK);
+    assert_int_equal(r.x.exit_code, 7);
+    assert_string_equal(r.x.output.p, "out\nerr\n");
+    assert_true(r.started);
+    buf_done(&r.x.output);
+    begin(&r, ARGV("sh", "-c", "kill -9 $$"), CAPTURED);
+    wait_over(&r);
+    assert_int_equal(r.result.code, ERR_OK);
+    assert_int_equal(r.x.exit_code, 137);
+    buf_done(&r.x.output);
+    assert_nothing_left();
+}
+
+static void user_environment_folder_and_confinement_are_the_containers(void **state)
+{
+    static const char script[] = "grep -E '^(Uid|Gid|Groups|Cap...|NoNewPrivs|Seccomp):' /proc/$1/status";
+    str_auto init = output_of(ARGV("sh", "-c", script, "x", "1"));
+    str_auto own = output_of(ARGV("sh", "-c", script, "x", "self"));
+    str_auto env = output_of(ARGV("sh", "-c", "echo $SECRET $FROM $(pwd); readlink /proc/self/cwd"));
+    str_auto fds = output_of(ARGV("ls", "/proc/self/fd"));
+
+    (void)state;
+    assert_non_null(strstr(init, "Uid:\t1234\t1234\t1234\t1234"));
+    assert_non_null(strstr(init, "NoNewPrivs:\t1"));
+    assert_string_equal(own, init);
+    assert_string_equal(env, "hush container /tmp\n/tmp\n");
+    assert_string_equal(fds, "0\n1\n2\n3\n"); /* 3 is the folder that it lists */
+}
+
+static void what_cannot_be_started_is_told_from_an_exit_code(void **state)
+{
+    static const struct {
+        const char *program;
+        enum err_code code;
+        int exit_code;
+    } cases[] = {
+        { "nosuch", ERR_NOT_FOUND, 127 },
+        { "/no/such", ERR_NOT_FOUND, 127 },
+        { "/plain", ERR_PERMISSION, 126 },
+        { "/etc", ERR_PERMISSION, 126 },
+    };
+    struct run r;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        begin(&r, ARGV(cases[i].program), CAPTURED);
+        wait_over(&r);
+        assert_int_equal(r.result.code, cases[i].code);
+        assert_int_equal(r.x.exit_code, cases[i].exit_code);
+        assert_true(r.result.text[0] != '\0');
+        assert_int_equal(r.x.output.n, 0);
+        assert_false(r.started);
+    }
+    begin(&r, ARGV("broken"), CAPTURED);
+    wait_over(&r);
+    if (strstr(host.runtime_path, "crun") != NULL)
+        assert_int_equal(r.result.code, ERR_PERMISSION);
+    else
+        assert_non_null(strstr(r.x.output.p, "exec format error"));
+    buf_done(&r.x.output);
+    assert_nothing_left();
+}
+
+static void output_beyond_the_limit_is_dropped_and_does_not_stop_the_process(void **state)
+{
+    struct run r;
+
+    (void)state;
+    begin(&r, ARGV("sh", "-c", "yes 0123456 | head -c 5000000; exit 3"),
+          (struct rt_exec_spec){ .output_max = 1000, .deadline_ms = 20000 });
+    wait_over(&r);
+    assert_int_equal(r.result.code, ERR_OK);
+    assert_int_equal(r.x.exit_code, 3);
+    assert_int_equal(r.x.output.n, 1000);
+    assert_memory_equal(r.x.output.p, "0123456\n0123456\n", 16);
+    buf_done(&r.x.output);
+}
+
+static void grandchild_that_holds_the_pipe_is_not_waited_for(void **state)
+{
+    uint64_t since = clock_mono_ms();
+    struct run r;
+
+    (void)state;
+    begin(&r, ARGV("sh", "-c", "sleep 7.125 & echo started"), CAPTURED);
+    wait_over(&r);
+    assert_int_equal(r.result.code, ERR_OK);
+    assert_string_equal(r.x.output.p, "started\n");
+    assert_true(clock_mono_ms() - since < 6000);
+    assert_int_equal(count_processes("sleep 7.125"), 1); /* as under a shell, it goes on */
+    buf_done(&r.x.output);
+}
+
+static void deadline_kills_the_process_and_its_session(void **state)
+{
+    struct run r;
+
+    (void)state;
+    begin(&r, ARGV("sh", "-c", "trap '' TERM HUP; sleep 801.5 & sleep 802.5; echo never"),
+          (struct rt_exec_spec){ .output_max = OUTPUT_MAX, .deadline_ms = 700 });
+    wait_over(&r);
+    assert_int_equal(r.result.code, ERR_DEADLINE);
+    wait_no_process("sleep 801.5");
+    wait_no_process("sleep 802.5");
+    buf_done(&r.x.output);
+    assert_nothing_left();
+}
+
+static void cancelled_at_any_moment_leaves_nothing(void **state)
+{
+    struct run r;
+
+    (void)state;
+    for (unsigned ms = 0; ms < 80; ms += 4) {
+        uint64_t since = clock_mono_ms();
+
+        begin(&r, ARGV("sleep", "803.5"), CAPTURED);
+        while (clock_mono_ms() - since < ms)
+            uv_run(&host.loop, UV_RUN_NOWAIT);
+        op_cancel(&r.x.op);
+        wait_over(&r);
+        assert_int_equal(r.result.code, ERR_CANCELLED);
+        buf_done(&r.x.output);
+        assert_nothing_left();
+    }
+    wait_no_process("sleep 803.5");
+    wait_no_process(host.exec_path);
+}
+
+static void streams_are_the_callers_descriptors(void **state)
+{
+    int in[2], out[2], err[2];
+    char text[64] = "";
+    struct run r;
+
+    (void)state;
+    assert_int_equal(pipe2(in, O_CLOEXEC), 0);
+    assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+    assert_int_equal(pipe2(err, O_CLOEXEC), 0);
+    begin(&r, ARGV("sh", "-c", "cat; echo problem >&2; exit 4"),
+          (struct rt_exec_spec){ .stdin_fd = in[0], .stdout_fd = out[1], .stderr_fd = err[1] });
+    close(in[0]);
+    close(out[1]);
+    close(err[1]);
+    wait_started(&r);
+    assert_int_equal(write(in[1], "through", 7), 7);
+    close(in[1]);
+    wait_over(&r);
+    assert_int_equal(r.x.exit_code, 4);
+    assert_int_equal(read(out[0], text, sizeof(text)), 7);
+    assert_memory_equal(text, "through", 7);
+    assert_int_equal(read(out[0], text, sizeof(text)), 0);
+    assert_int_equal(read(err[0], text, sizeof(text)), 8);
+    assert_memory_equal(text, "problem\n", 8);
+    close(out[0]);
+    close(err[0]);
+}
+
+static void read_until(int fd, const char *wanted, char *text, size_t size)
+{
+    uint64_t since = clock_mono_ms();
+    size_t n = 0;
+
+    text[0] = '\0';
+    fcntl(fd, F_SETFL, O_NONBLOCK);
+    while (strstr(text, wanted) == NULL && turn(since)) {
+        ssize_t got = read(fd, text + n, size - 1 - n);
+
+        n += got > 0 ? (size_t)got : 0;
+        text[n] = '\0';
+    }
+    if (strstr(text, wanted) == NULL)
+        fail_msg("no \"%s\" in \"%s\"", wanted, text);
+}
+
+static void terminal_has_a_size_and_can_be_resized(void **state)
+{
+    const struct winsize size = { .ws_row = 11, .ws_col = 22 };
+    char text[4096];
+    struct run r;
+
+    (void)state;
+    begin(&r,
+          ARGV("sh", "-c",
+               "stty size; tty; echo TERM=$TERM; trap 'stty size; exit 5' WINCH; echo waiting; while :; do "
+               "sleep 0.05; done"),
+          (struct rt_exec_spec){ .tty = true, .rows = 33, .columns = 101 });
+    wait_started(&r);
+    assert_true(r.master >= 0);
+    read_until(r.master, "waiting", text, sizeof(text));
+    assert_non_null(strstr(text, "33 101\r\n"));
+    assert_non_null(strstr(text, "/dev/pts/"));
+    assert_non_null(strstr(text, "TERM=xterm"));
+    assert_int_equal(ioctl(r.master, TIOCSWINSZ, &size), 0);
+    read_until(r.master, "11 22\r\n", text, sizeof(text));
+    wait_over(&r);
+    assert_int_equal(r.result.code, ERR_OK);
+    assert_int_equal(r.x.exit_code, 5);
+    close(r.master);
+    assert_nothing_left();
+}
+
+static void environment_stands_in_no_command_line(void **state)
+{
+    uint64_t since = clock_mono_ms();
+    struct run r;
+
+    (void)state;
+    begin(&r, ARGV("sleep", "804.5"), CAPTURED);
+    wait_started(&r);
+    while (count_processes("sleep 804.5") == 0 && turn(since)) /* runc returns before its last step, execve */
+        assert_int_equal(count_processes("hush"), 0);
+    assert_int_equal(count_processes("hush"), 0);
+    assert_int_equal(count_processes("sleep 804.5"), 1); /* only the process itself */
+    op_cancel(&r.x.op);
+    wait_over(&r);
+    buf_done(&r.x.output);
+}
+
+static void process_whose_helper_was_killed_ends_with_an_error_or_at_the_next_start(void **state)
+{
+    struct run r;
+
+    (void)state;
+    begin(&r, ARGV("sleep", "805.5"), CAPTURED);
+    wait_started(&r);
+    shell("cd /proc && for p in [0-9]*; do grep -qs '^%s' $p/cmdline && kill -9 $p; done; true",
+          host.exec_path);
+    wait_over(&r);
+    assert_int_equal(r.result.code, ERR_INTERNAL);
+    wait_no_process("sleep 805.5");
+    assert_nothing_left();
+    buf_done(&r.x.output);
+}
+
+static void leftover_of_an_earlier_run_is_killed_only_if_it_is_that_process(void **state)
+{
+    struct rt_path folder, leader;
+    char text[64], command[1024];
+    pid_t pid = 0, session;
+    struct rt_path id_file;
+    uint64_t start_time;
+    FILE *p;
+
+    (void)state;
+    id_file = rt_oci_dir(host.rt, "");
+    snprintf(
+        command, sizeof(command),
+        "%s --root=%s %s exec --detach --pid-file=%s/orphan %s sleep 806.5 </dev/null >/dev/null 2>&1 && cat "
+        "%s/orphan",
+        host.runtime_path, id_file.s,
+        strstr(host.runtime_path, "crun") != NULL ? "--cgroup-manager=cgroupfs" : "", host.root, host.id,
+        host.root);
+    p = popen(command, "r");
+    assert_non_null(p);
+    assert_int_equal(fscanf(p, "%d", &pid), 1);
+    pclose(p);
+    assert_true(exec_process_fields(pid, &session, &start_time));
+
+    shell("mkdir -p -m 700 %s/exec/1-0", rt_container_dir(host.rt, host.id).s);
+    folder = rt_container_file(host.rt, host.id, "exec/1-0");
+    leader = rt_container_file(host.rt, host.id, "exec/1-0/leader");
+    snprintf(text, sizeof(text), "%d %llu\n", (int)pid, (unsigned long long)start_time + 1);
+    shell("printf '%s' > %s", text, leader.s);
+    rt_exec_clear_all(host.rt, host.id); /* another process has the number now, as far as one can see */
+    assert_int_equal(count_processes("sleep 806.5"), 1);
+    assert_int_not_equal(access(folder.s, F_OK), 0);
+
+    shell("mkdir -p -m 700 %s && echo %d > %s/pid", folder.s, (int)pid, folder.s);
+    rt_exec_clear_all(host.rt, host.id);
+    wait_no_process("sleep 806.5");
+    assert_nothing_left();
+}
+
+static void container_that_does_not_run_is_a_precondition(void **state)
+{
+    const char *const argv[] = { "true", NULL };
+    char id[65];
+    struct run r = { 0 };
+    struct rt_exec_spec spec = { .id = id, .argv = argv, .output_max = 10 };
+
+    (void)state;
+    id_random_hex(id, 64);
+    rt_exec_start(&r.x, host.rt, &spec, on_done, &r);
+    assert_false(r.over);
+    wait_over(&r);
+    assert_int_equal(r.result.code, ERR_PRECONDITION);
+    assert_non_null(strstr(r.result.text, "is not running"));
+}
+
+static void thirty_at_once_all_give_their_own_answer(void **state)
+{
+    static struct run runs[30];
+    char words[30][8];
+    uint64_t since = clock_mono_ms();
+
+    (void)state;
+    for (int i = 0; i < 30; i++) {
+        snprintf(words[i], sizeof(words[i]), "%d", i);
+        begin(&runs[i], ARGV("sh", "-c", "echo $1; exit $1", "x", words[i]), CAPTURED);
+    }
+    for (int i = 0; i < 30; i++) {
+        wait_over(&runs[i]);
+        assert_int_equal(runs[i].result.code, ERR_OK);
+        assert_int_equal(runs[i].x.exit_code, i);
+        assert_int_equal(atoi(runs[i].x.output.p), i);
+        buf_done(&runs[i].x.output);
+    }
+    print_message("thirty at once: %llu ms\n", (unsigned long long)(clock_mono_ms() - since));
+    assert_nothing_left();
+}
+
+int main(void)
+{
+    static const char *const runtimes[] = { "/usr/bin/crun", "/usr/sbin/runc" };
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(output_and_exit_code_are_the_processs),
+        cmocka_unit_test(user_environment_folder_and_confinement_are_the_containers),
+        cmocka_unit_test(what_cannot_be_started_is_told_from_an_exit_code),
+        cmocka_unit_test(output_beyond_the_limit_is_dropped_and_does_not_stop_the_process),
+        cmocka_unit_test(grandchild_that_holds_the_pipe_is_not_waited_for),
+        cmocka_unit_test(deadline_kills_the_process_and_its_session),
+        cmocka_unit_test(cancelled_at_any_moment_leaves_nothing),
+        cmocka_unit_test(streams_are_the_callers_descriptors),
+        cmocka_unit_test(terminal_has_a_size_and_can_be_resized),
+        cmocka_unit_test(environment_stands_in_no_command_line),
+        cmocka_unit_test(process_whose_helper_was_killed_ends_with_an_error_or_at_the_next_start),
+        cmocka_unit_test(leftover_of_an_earlier_run_is_killed_only_if_it_is_that_process),
+        cmocka_unit_test(container_that_does_not_run_is_a_precondition),
+        cmocka_unit_test(thirty_at_once_all_give_their_own_answer),
+    };
+    int failed = 0;
+
+    if (getenv("TEST_FILTER") != NULL)
+        cmocka_set_test_filter(getenv("TEST_FILTER"));
+    log_init(LOG_LVL_ERROR, LOG_FMT_TEXT);
+    if (geteuid() != 0 || access("/usr/bin/conmon", X_OK) != 0 || access("/bin/busybox", X_OK) != 0) {
+        print_message("skipped: needs root, conmon and busybox\n");
+        return 0;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(runtimes); i++) {
+        struct CMUnitTest with_state[ARRAY_LEN(tests)];
+
+        memset(&host, 0, sizeof(host));
+        if (access(runtimes[i], X_OK) != 0 || !find_program()) {
+            print_message("skipped: needs %s and coracle-exec\n", runtimes[i]);
+            continue;
+        }
+        memcpy(with_state, tests, sizeof(tests));
+        print_message("with %s\n", runtimes[i]);
+        host.runtime_path = runtimes[i];
+        failed += cmocka_run_group_tests_name(runtimes[i], with_state, set_up, tear_down);
+    }
+    return failed;
+}
