@@ -42,6 +42,8 @@ static enum err_code create_missing(const char *path, enum create create, struct
     if (create == CREATE_FOLDER)
         return fs_mkdirs(path, 0755, e);
     fd_auto fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644); /* parents are not made */
+    if (fd < 0 && errno == ENOENT) /* kubelet's words, which become an event */
+        return err_set(e, ERR_NOT_FOUND, "open %s: no such file or directory", path);
     if (fd < 0)
         return errno == EEXIST ? ERR_OK : err_sys(e, errno, "open %s", path);
     if (fchmod(fd, 0644) != 0) /* past our umask */
@@ -70,7 +72,7 @@ enum err_code vol_host_path_check(const char *path, const char *type, struct err
         return err_sys(e, errno, "hostPath type check failed: stat %.300s", path);
     if (!there && t->create != CREATE_NOTHING) {
         if (create_missing(path, t->create, e) != ERR_OK)
-            return err_wrap(e, "hostPath type check failed");
+            return e->code;
         there = stat(path, &st) == 0;
     }
     if (!there || (t->kind != 0 && (st.st_mode & S_IFMT) != t->kind))

@@ -26,8 +26,9 @@ struct vol_tmpfs {
     unsigned mode;       /* of its root, all at once with the mount */
     int64_t gid;         /* -1: root's */
     unsigned long flags; /* MS_NOSUID ... */
+    bool may_swap;       /* else it is kept out of swap */
 };
-/* Mounts a tmpfs without swap where the kernel can (6.4); *ret_noswap may be NULL. */
+/* Mounts a tmpfs, unless it may_swap without swap where the kernel can (6.4); *ret_noswap may be NULL. */
 enum err_code vol_tmpfs_mount(const char *path, const struct vol_tmpfs *t, bool *ret_noswap,
                               struct err *e) MUST_CHECK;
 bool vol_tmpfs_is_mounted(const char *path, bool *ret_noswap /* may be NULL */);

@@ -143,6 +143,21 @@ static enum err_code check_size(const struct vol_payload *p, struct err *e)
     return ERR_OK;
 }
 
+static enum err_code set_root_mode(const char *path, mode_t mode, struct err *e)
+{
+    struct stat st;
+
+    if (mode == 0)
+        return ERR_OK;
+    fd_auto fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) != 0)
+        return err_sys(e, errno, "open %s", path);
+    mode |= st.st_mode & S_ISGID; /* fsGroup's, from an earlier time */
+    if ((st.st_mode & 07777) != mode && fchmod(fd, mode) != 0)
+        return err_sys(e, errno, "chmod %s", path);
+    return ERR_OK;
+}
+
 enum err_code vol_payload_publish(struct vol_node *n, const struct vol_payload *p, bool *ret_changed,
                                   struct err *e)
 {
@@ -154,7 +169,7 @@ enum err_code vol_payload_publish(struct vol_node *n, const struct vol_payload *
     /* Everybody may read below the tmpfs' root, which nobody but root may enter: a container's user sees its
      * bind mount. */
     if (fs_mkdirs_beneath(n->tmpfs_fd, path + strlen(n->tmpfs) + 1, 0755, e) != ERR_OK ||
-        vol_writer_open(&w, path, e) != ERR_OK ||
+        set_root_mode(path, p->root_mode, e) != ERR_OK || vol_writer_open(&w, path, e) != ERR_OK ||
         vol_writer_publish(w, p->files, p->n_files, p->fs_group, ret_changed, e) != ERR_OK)
         return err_wrap(e, "volume %s", p->name);
     return ERR_OK;
@@ -185,9 +200,11 @@ enum err_code vol_shm_setup(struct vol_node *n, const char *uid, uint64_t size_b
 {
     /* As on any Linux host: /dev/shm is for everybody, and nothing in it is a device or a privileged program.
      */
-    const struct vol_tmpfs t = {
-        .size_bytes = size_bytes, .mode = 01777, .gid = -1, .flags = MS_NOSUID | MS_NODEV | MS_NOEXEC
-    };
+    const struct vol_tmpfs t = { .size_bytes = size_bytes,
+                                 .mode = 01777,
+                                 .gid = -1,
+                                 .flags = MS_NOSUID | MS_NODEV | MS_NOEXEC,
+                                 .may_swap = true };
     char path[VOL_PATH_MAX];
 
     if (vol_check_name("pod uid", uid, e) != ERR_OK ||

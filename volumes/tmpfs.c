@@ -18,11 +18,12 @@ enum err_code vol_tmpfs_mount(const char *path, const struct vol_tmpfs *t, bool 
         n += snprintf(options + n, sizeof(options) - (size_t)n, ",size=%" PRIu64, t->size_bytes);
     if (t->gid >= 0)
         n += snprintf(options + n, sizeof(options) - (size_t)n, ",gid=%" PRId64, t->gid);
-    snprintf(options + n, sizeof(options) - (size_t)n, ",noswap"); /* since 6.4; EINVAL before */
-    bool noswap = mount("tmpfs", path, "tmpfs", t->flags, options) == 0;
-    if (!noswap) {
+    if (!t->may_swap)
+        snprintf(options + n, sizeof(options) - (size_t)n, ",noswap"); /* since 6.4; EINVAL before */
+    bool mounted = mount("tmpfs", path, "tmpfs", t->flags, options) == 0, noswap = mounted && !t->may_swap;
+    if (!mounted) {
         options[n] = '\0';
-        if (errno != EINVAL || mount("tmpfs", path, "tmpfs", t->flags, options) != 0)
+        if (t->may_swap || errno != EINVAL || mount("tmpfs", path, "tmpfs", t->flags, options) != 0)
             return err_sys(e, errno, "mount tmpfs on %s (%s)", path, options);
     }
     if (ret_noswap != NULL)

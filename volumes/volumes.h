@@ -37,6 +37,7 @@ struct vol_payload { /* what a payload volume shall show */
     const struct vol_file *files;
     size_t n_files;
     int64_t fs_group; /* -1: none; else group ownership and mode bits by kubelet's read-only rule */
+    mode_t root_mode; /* of the volume's own folder; 0: 0755.  Containers see it through a read-only mount. */
 };
 
 /* Writes the payload atomically; *ret_changed: something became visible.  The folder's byte limit

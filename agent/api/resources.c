@@ -10,7 +10,7 @@ const struct api_resource_rule api_resource_rules[] = {
     { "memory", API_ACTED, NULL },
     { "ephemeral-storage", API_IGNORED, "the limit is not enforced yet" },
     { "hugepages-", API_REFUSED, "huge pages are not supported yet" },
-    { "", API_REFUSED, "extended resources need device plugins, which are not supported yet" },
+    { "", API_IGNORED, "no device plugin on this node provides it: kubelet, too, runs the pod without" },
     { NULL, API_ACTED, NULL },
 };
 

@@ -330,6 +330,7 @@ struct api_pod_spec {
     bool has_priority;
     int32_t priority;
     bool enable_service_links;
+    char *os_name; /* "linux", "windows"; NULL: not given */
     bool has_resources;
     struct api_resources resources; /* pod level */
     struct api_resource_list overhead;

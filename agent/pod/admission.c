@@ -176,7 +176,12 @@ enum err_code admit_pod(struct pod *p, char reason[64], struct err *e)
     const struct api_pod_spec *s = &p->api->spec;
     struct pod *o, *tmp;
 
-    if (check_sysctls(p, reason, e) != ERR_OK || check_resources(p, reason, e) != ERR_OK)
+    if (check_sysctls(p, reason, e) != ERR_OK)
+        return e->code;
+    if (s->os_name != NULL && strcmp(s->os_name, "linux") != 0)
+        return refuse(reason, "PodOSNotSupported", e,
+                      "Failed to admit pod as the OS field doesn't match node OS");
+    if (check_resources(p, reason, e) != ERR_OK)
         return e->code;
     if (!fits_node(n, s))
         return refuse(reason, "NodeAffinity", e,

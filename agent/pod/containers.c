@@ -275,6 +275,16 @@ static void on_subpaths(struct op *op, const struct err *result)
     pod_wake(c->pod);
 }
 
+/* As kubelet, which looks at the image before it makes the container's configuration. */
+static void tell_present(struct ctr *c, struct pod_image *image)
+{
+    if (!image->pulled)
+        pod_event(c->pod, c, false, "Pulled",
+                  "Container image \"%s\" already present on machine and can be accessed by the pod",
+                  c->spec->image);
+    image->pulled = false;
+}
+
 static void begin(struct ctr *c, struct pod_image *image)
 {
     struct pod *p = c->pod;
@@ -292,6 +302,7 @@ static void begin(struct ctr *c, struct pod_image *image)
             return;
         }
         if (!str_eq(c->waiting_message, e.text)) {
+            tell_present(c, image);
             pod_event(p, c, true, "Failed", "Error: %s", e.text);
             log_warn("container cannot be configured", F_STR("pod", p->key),
                      F_STR("containerName", c->spec->name), F_ERR(&e));
@@ -303,11 +314,7 @@ static void begin(struct ctr *c, struct pod_image *image)
     }
     if (c->cur.ended)
         backoff_next(c);
-    if (!image->pulled)
-        pod_event(p, c, false, "Pulled",
-                  "Container image \"%s\" already present on machine and can be accessed by the pod",
-                  c->spec->image);
-    image->pulled = false;
+    tell_present(c, image);
     call.cgroup_fd = cg_leaf_fd(p->node->o.cgroups, CG_LEAF_OPS);
     call.cgroup_procs = cg_leaf_procs(p->node->o.cgroups, CG_LEAF_OPS);
     if (ctr_run_subpaths(c->run, &call)) {

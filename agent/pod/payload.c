@@ -80,10 +80,27 @@ static enum err_code add_downward(const struct pod *p, const struct api_payload_
     return ERR_OK;
 }
 
+static enum err_code add_source(const struct pod *p, const struct api_payload_source *s, int32_t default_mode,
+                                struct arena *a, struct files *f, struct err *e)
+{
+    switch (s->kind) {
+    case API_SRC_CONFIG_MAP:
+    case API_SRC_SECRET:
+        return add_config(p, s, default_mode, f, e);
+    case API_SRC_DOWNWARD:
+        return add_downward(p, s, default_mode, a, f, e);
+    case API_SRC_TOKEN:
+        break;
+    }
+    return err_set(e, ERR_PRECONDITION, "a service account token needs an apiserver");
+}
+
 enum err_code payload_build(const struct pod *p, const struct api_volume *v, struct arena *a,
                             struct vol_file **ret, size_t *ret_n, struct err *e)
 {
     struct files f = { 0 };
+    buf_auto why = BUF_INIT(sizeof(e->text)); /* all that is missing at once, as kubelet lists it */
+    size_t n_failed = 0;
 
     for (size_t i = 0; i < v->n_sources; i++)
         f.cap += count(p, &v->sources[i]);
@@ -91,21 +108,19 @@ enum err_code payload_build(const struct pod *p, const struct api_volume *v, str
     if (f.v == NULL)
         return err_nomem(e);
     for (size_t i = 0; i < v->n_sources; i++) {
-        const struct api_payload_source *s = &v->sources[i];
-        switch (s->kind) {
-        case API_SRC_CONFIG_MAP:
-        case API_SRC_SECRET:
-            if (add_config(p, s, v->default_mode, &f, e) != ERR_OK)
-                return e->code;
-            break;
-        case API_SRC_DOWNWARD:
-            if (add_downward(p, s, v->default_mode, a, &f, e) != ERR_OK)
-                return e->code;
-            break;
-        case API_SRC_TOKEN:
-            return err_set(e, ERR_PRECONDITION, "a service account token needs an apiserver");
+        struct err one = { 0 };
+        if (add_source(p, &v->sources[i], v->default_mode, a, &f, &one) == ERR_OK)
+            continue;
+        if (one.code != ERR_PRECONDITION) {
+            *e = one;
+            return e->code;
         }
+        buf_addf(&why, "%s%s", n_failed++ > 0 ? ", " : "", one.text);
     }
+    if (n_failed == 1)
+        return err_set(e, ERR_PRECONDITION, "%s", why.p);
+    if (n_failed > 1)
+        return err_set(e, ERR_PRECONDITION, "[%s]", why.p);
     *ret = f.v;
     *ret_n = f.n;
     return ERR_OK;

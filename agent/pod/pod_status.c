@@ -101,15 +101,64 @@ static json_t *resource_list(const struct api_resource_list *l)
     return o;
 }
 
-static json_t *resources_json(const struct api_resources *r)
+/* In force: kubelet reads a running container's memory limit back from the cgroup, in bytes with binary
+ * units. */
+static json_t *resources_json(const struct api_resources *r, bool is_running)
 {
     json_t *o = json_object();
+    const struct quantity *memory = api_resource_get(&r->limits, "memory");
 
     if (r->limits.n > 0)
         json_object_set_new(o, "limits", resource_list(&r->limits));
+    if (is_running && memory != NULL && !quantity_is_zero(memory)) {
+        struct quantity bytes = quantity_from_int(quantity_value(memory), QUANTITY_BINARY_SI);
+        char text[QUANTITY_TEXT_SIZE];
+        quantity_format(&bytes, text);
+        json_put_str(json_object_get(o, "limits"), "memory", text);
+    }
     if (r->requests.n > 0)
         json_object_set_new(o, "requests", resource_list(&r->requests));
     return o;
+}
+
+/* The pod's sums, of each resource that a container or the pod itself names. */
+static json_t *pod_resource_list(const struct pod *p, bool limits)
+{
+    const struct api_pod_spec *s = &p->api->spec;
+    json_t *o = json_object();
+
+    for (size_t i = 0; i <= p->n_ctrs; i++) {
+        const struct api_resources *r = i < p->n_ctrs ? &p->ctrs[i].spec->resources : &s->resources;
+        const struct api_resource_list *l = limits ? &r->limits : &r->requests;
+        for (size_t k = 0; k < l->n; k++) {
+            struct quantity q = limits ? resources_pod_limit(p->api, l->v[k].name, NULL)
+                                       : resources_pod_request(p->api, l->v[k].name);
+            char text[QUANTITY_TEXT_SIZE];
+            quantity_format(&q, text);
+            json_put_str(o, l->v[k].name, text);
+        }
+    }
+    return o;
+}
+
+static void put_unless_empty(json_t *o, const char *key, json_t *value)
+{
+    if (json_object_size(value) > 0)
+        json_object_set(o, key, value);
+    json_decref(value);
+}
+
+static void put_pod_resources(const struct pod *p, json_t *status)
+{
+    json_t *resources;
+
+    put_unless_empty(status, "allocatedResources", pod_resource_list(p, false));
+    if (p->state == POD_TERMINATED)
+        return;
+    resources = json_object();
+    put_unless_empty(resources, "limits", pod_resource_list(p, true));
+    put_unless_empty(resources, "requests", pod_resource_list(p, false));
+    json_object_set_new(status, "resources", resources);
 }
 
 static json_t *mounts_json(const struct api_container *s)
@@ -175,7 +224,7 @@ static json_t *container_json(const struct ctr *c)
     json_put_str(o, "containerID", id);
     json_object_set_new(o, "started", json_boolean(is_running(c)));
     if (shown != NULL)
-        json_object_set_new(o, "resources", resources_json(&c->spec->resources));
+        json_object_set_new(o, "resources", resources_json(&c->spec->resources, is_running(c)));
     if (shown != NULL && c->spec->resources.requests.n > 0)
         json_object_set_new(o, "allocatedResources", resource_list(&c->spec->resources.requests));
     if (c->spec->n_mounts > 0)
@@ -263,6 +312,21 @@ static char *unfinished(const struct pod *p, bool ready)
                   : str_printf("containers with %s status: [%s]", ready ? "unready" : "incomplete", b.p);
 }
 
+/*
+ * Volumes and network are set up side by side here, volumes first in kubelet: a network that waits for the
+ * volumes is not told, so that "ready to start containers" means what it says.
+ */
+static bool network_shown(const struct pod *p)
+{
+    return p->vols == VOLS_READY || p->initialized || p->state == POD_TERMINATING ||
+           p->state == POD_TERMINATED;
+}
+
+static bool ready_to_start(const struct pod *p)
+{
+    return p->net == NET_READY && network_shown(p);
+}
+
 void pod_note_conditions(struct pod *p)
 {
     bool over = strcmp(pod_phase(p), "Succeeded") == 0 || strcmp(pod_phase(p), "Failed") == 0;
@@ -272,7 +336,7 @@ void pod_note_conditions(struct pod *p)
         ready = ready && !is_unfinished(&p->ctrs[i], true);
         initialized = initialized && (p->initialized || !is_unfinished(&p->ctrs[i], false));
     }
-    note(p, C_READY_TO_START, p->net == NET_READY);
+    note(p, C_READY_TO_START, ready_to_start(p));
     note(p, C_INITIALIZED, initialized);
     note(p, C_READY, ready);
     note(p, C_CONTAINERS_READY, ready);
@@ -292,7 +356,7 @@ static json_t *conditions_json(struct pod *p)
     const char *message = over ? NULL : unready;
 
     pod_note_conditions(p);
-    put_condition(p, list, C_READY_TO_START, "PodReadyToStartContainers", p->net == NET_READY, NULL, NULL);
+    put_condition(p, list, C_READY_TO_START, "PodReadyToStartContainers", ready_to_start(p), NULL, NULL);
     put_condition(p, list, C_INITIALIZED, "Initialized", incomplete == NULL,
                   incomplete != NULL ? "ContainersNotInitialized"
                   : phase[0] == 'S'  ? "PodCompleted"
@@ -345,21 +409,25 @@ static json_t *status_json(struct pod *p)
     json_put_str(s, "phase", pod_phase(p));
     if (!p->rejected)
         json_object_set_new(s, "conditions", conditions_json(p));
-    json_put_str(s, "message", p->message);
-    json_put_str(s, "reason", p->reason);
+    if (p->state != POD_TERMINATING) { /* a verdict is told with its phase, when nothing runs any more */
+        json_put_str(s, "message", p->message);
+        json_put_str(s, "reason", p->reason);
+    }
     if (p->admitted && p->node->o.node_ip[0] != '\0') {
         snprintf(host[0], sizeof(host[0]), "%s", p->node->o.node_ip);
         put_ips(s, "hostIP", "hostIPs", (const char(*)[46])host, 1);
-        if (p->api->spec.host_network && p->net == NET_READY)
+        if (p->api->spec.host_network && network_shown(p) && p->net == NET_READY)
             put_ips(s, "podIP", "podIPs", (const char(*)[46])host, 1);
     }
-    if (!p->api->spec.host_network)
+    if (!p->api->spec.host_network && network_shown(p))
         put_ips(s, "podIP", "podIPs", (const char(*)[46])p->net_result.ips, p->net_result.n_ips);
     if (p->start_time_ns != 0)
         put_time(s, "startTime", p->start_time_ns);
     if (!p->rejected && p->admitted)
         put_containers(p, s);
     json_put_str(s, "qosClass", api_qos_name(p->api->qos));
+    if (!p->rejected && p->admitted)
+        put_pod_resources(p, s);
     return s;
 }
 
@@ -376,7 +444,9 @@ json_t *pod_status_json(struct pod *p)
     put_time(meta, "creationTimestamp", p->created_ns);
     if (p->deletion_ns != 0) {
         put_time(meta, "deletionTimestamp", p->deletion_ns + p->grace_seconds * INT64_C(1000000000));
-        json_object_set_new(meta, "deletionGracePeriodSeconds", json_integer(p->grace_seconds));
+        /* kubelet's last word is a delete with grace 0 */
+        json_object_set_new(meta, "deletionGracePeriodSeconds",
+                            json_integer(p->state == POD_TERMINATED ? 0 : p->grace_seconds));
     }
     json_put_str(spec, "nodeName", p->node->o.node_name);
     if (p->priority != 0 || p->api->spec.priority_class_name != NULL)

@@ -69,10 +69,13 @@ static void failed(struct pod *p, const char *volume, const struct err *e)
 static enum err_code publish(struct pod *p, const struct api_volume *v, bool *ret_changed, struct err *e)
 {
     struct arena a = { 0 };
-    struct vol_payload payload = { .uid = p->uid, .name = v->name, .fs_group = -1 };
+    /* As programs find it under kubelet: ConfigMaps on disk, the others on a tmpfs with its default mode. */
+    struct vol_payload payload = { .uid = p->uid, .name = v->name, .fs_group = -1, .root_mode = 01777 };
     struct vol_file *files;
     enum err_code code;
 
+    if (!v->projected && v->n_sources == 1 && v->sources[0].kind == API_SRC_CONFIG_MAP)
+        payload.root_mode = 0777;
     if (p->api->spec.security.has_fs_group)
         payload.fs_group = p->api->spec.security.fs_group;
     code = payload_build(p, v, &a, &files, &payload.n_files, e);

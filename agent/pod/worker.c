@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#define DEADLINE_TEXT "Pod was active on the node longer than the specified deadline"
 #define CGROUP_PAUSE_MIN_NS (20 * INT64_C(1000000))
 #define CGROUP_PAUSE_MAX_NS (5 * INT64_C(1000000000))
 
@@ -244,6 +245,21 @@ static void containers_step(struct pod *p)
     }
 }
 
+/* activeDeadlineSeconds counts from status.startTime (pkg/kubelet/active_deadline.go). */
+static bool deadline_passed(struct pod *p)
+{
+    const struct api_pod_spec *s = &p->api->spec;
+    int64_t at;
+
+    if (!s->has_active_deadline || p->start_time_ns == 0)
+        return false;
+    at = p->start_time_ns + s->active_deadline_seconds * INT64_C(1000000000);
+    if (clock_wall_ns() >= at)
+        return true;
+    pod_wake_at(p, at);
+    return false;
+}
+
 static void active_step(struct pod *p)
 {
     struct node *n = p->node;
@@ -258,7 +274,18 @@ static void active_step(struct pod *p)
                               p->wanted ? "its manifest changed" : "its manifest is gone");
         return;
     }
+    if (deadline_passed(p)) {
+        snprintf(p->phase, sizeof(p->phase), "Failed");
+        snprintf(p->reason, sizeof(p->reason), "DeadlineExceeded");
+        free(p->message);
+        p->message = strdup(DEADLINE_TEXT);
+        pod_event(p, NULL, false, "DeadlineExceeded", DEADLINE_TEXT);
+        pod_begin_termination(p, p->api->spec.termination_grace_seconds, true, "its deadline has passed");
+        return;
+    }
     phase = final_phase(p);
+    if (phase != NULL && p->net == NET_ADDING)
+        return; /* it would have to be waited for all the same, and the status tells the address */
     if (phase != NULL) {
         snprintf(p->phase, sizeof(p->phase), "%s", phase);
         pod_begin_termination(p, p->api->spec.termination_grace_seconds, true, "all its containers are done");

@@ -19,6 +19,16 @@ static enum err_code bad(const char *reference, const char *why, struct err *e)
     return err_set(e, ERR_INVALID, "couldn't parse image name \"%.*s\": %s", SHOWN, reference, why);
 }
 
+/* The repository without its domain, as containerd names it. */
+static enum err_code bad_case(const char *reference, const char *name, size_t n, bool official, struct err *e)
+{
+    return err_set(
+        e, ERR_INVALID,
+        "couldn't parse image name \"%.*s\": invalid reference format: repository name (%s%.*s) must "
+        "be lowercase",
+        SHOWN, reference, official ? "library/" : "", (int)(n < SHOWN ? n : SHOWN), name);
+}
+
 static bool is_lower_digit(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
@@ -173,6 +183,12 @@ static bool is_tag(struct str s)
     return true;
 }
 
+/* Of Docker's own: its names are written without "library/". */
+static bool is_official(struct str domain, struct str name)
+{
+    return domain.n == 9 && memcmp(domain.p, "docker.io", 9) == 0 && memchr(name.p, '/', name.n) == NULL;
+}
+
 enum err_code img_normalise(const char *reference, char ret[IMG_NAME_MAX], struct err *e)
 {
     const char *at = strchr(reference, '@'), *colon;
@@ -202,13 +218,13 @@ enum err_code img_normalise(const char *reference, char ret[IMG_NAME_MAX], struc
     if (!is_repository(name)) {
         for (size_t i = 0; i < name.n; i++)
             if (isupper((unsigned char)name.p[i]))
-                return bad(reference, "invalid reference format: repository name must be lowercase", e);
+                return bad_case(reference, name.p, strcspn(name.p, ":@"), is_official(domain, name), e);
         return bad(reference, "invalid reference format", e);
     }
 
     buf_add(&out, domain.p, domain.n);
     buf_addc(&out, '/');
-    if (domain.n == 9 && memcmp(domain.p, "docker.io", 9) == 0 && memchr(name.p, '/', name.n) == NULL)
+    if (is_official(domain, name))
         buf_adds(&out, "library/");
     buf_add(&out, name.p, name.n);
     if (out.n > REPOSITORY_MAX)

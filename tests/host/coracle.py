@@ -233,6 +233,15 @@ def sweep(name, scratch):
         shutil.rmtree(scratch, ignore_errors=True)
 
 
+def devices():
+    found = {}
+    for name in ("null", "zero", "full", "random", "urandom", "tty"):
+        with contextlib.suppress(OSError):
+            st = os.stat(f"/dev/{name}")
+            found[name] = (oct(st.st_mode), st.st_uid, st.st_gid)
+    return found
+
+
 class World:
     """One test's piece of the machine."""
 
@@ -245,13 +254,18 @@ class World:
         self.before = None
 
     def remember(self):
-        self.before = {"links": links(), "rules": firewall(), "ip_forward": read("/proc/sys/net/ipv4/ip_forward")}
+        self.before = {"links": links(), "rules": firewall(), "ip_forward": read("/proc/sys/net/ipv4/ip_forward"),
+                       "devices": devices()}
 
     def node(self, *flags, wait=True, **kwargs):
         """A started daemon; the only one of the world at a time."""
         node = Node(self, flags, **kwargs)
         self.nodes.append(node)
         return node.start(wait)
+
+    def check_host(self):
+        """The machine's own device nodes: a runtime that gives a container its standard input may own them by mistake."""
+        equal(devices(), self.before["devices"], "owner and mode of the host's devices")
 
     def leaks(self):
         """What is there that was not there at the beginning, in words; [] when all is as it was."""

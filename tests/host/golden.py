@@ -1,8 +1,8 @@
 """golden - runs one recorded case of tests/fixtures/golden through the daemon and compares.
 
-A case passes when nothing differs but what the common allow-list names; it is argued when its own `allow` names the rest,
-and "not yet" when its file `not-yet` does, each with the reason in a comment.  A pattern of these two that matches nothing
-any more fails the case: the lists stay true.  The counts are printed by the runner ("COUNT golden ...").
+A case passes when nothing differs but what the common lists name; it is argued when its own `allow` names the rest, and "not
+yet" when its file `not-yet` does, each with the reason in a comment.  A `not-yet` that is not needed any more fails the
+case.  The counts are printed by the runner ("COUNT golden ...").
 """
 import glob
 import importlib.util
@@ -249,7 +249,10 @@ class Case:
         rules = normalise.Rules(uid=pod.uid, node="test-node", node_hostname=os.uname().nodename, host_ip=NODE_IP,
                                 gateway=GATEWAY, pod_net=POD_NET, root_dir=self.node.root_dir, log_dir=self.node.pod_logs)
         events = [e for e in self.node.events(pod.name) if e["involvedObject"]["uid"] == pod.uid]
-        found = normalise.pod(rules, pod.status, events, self.logs(pod), pod["spec"].get("hostNetwork", False))
+        init = read("/proc/1/comm").strip()
+        logs = {c: re.sub(rf"\bpid1 {re.escape(init)} ", "pid1 <init of the node> ", text)
+                for c, text in self.logs(pod).items()}
+        found = normalise.pod(rules, pod.status, events, logs, pod["spec"].get("hostNetwork", False))
         containers, own = self.hosts_cgroups.get(pod.name, ({}, {}))
         for container, values in containers.items():
             found["containers"].setdefault(container, {})["cgroup"] = values
@@ -280,6 +283,7 @@ class Case:
             else:
                 open_.append(f"{path}: expected {json.dumps(want)}, got {json.dumps(got)}")
         check(not open_, lambda: f"{len(open_)} differences that nobody argued for:\n" + "\n".join(open_))
+        check(used["not-yet"] or not lists["not-yet"], "the file not-yet covers nothing any more: remove it")
         return "not yet" if used["not-yet"] else "argued" if used["allow"] else "passing"
 
     def clean_up(self):
@@ -305,5 +309,49 @@ def run_case(t, name):
     for file in os.listdir(node.manifests):
         os.unlink(f"{node.manifests}/{file}")
     coracle.until(lambda: not node.pods(), 60, lambda: f"pods are left: {sorted(node.pods())}")
+    node.stop()
+    print(f"COUNT golden {word}")
+
+
+def run_static_pods(t):
+    """Case 57: files of a static pod folder, some of them bad; one is changed, then all are removed."""
+    name = "57-static-pods"
+    node = prepare_node(t)
+    with open(f"{FIXTURES}/cases/{name}/expect.json", encoding="utf-8") as f:
+        expect = json.load(f)
+    folder = f"{FIXTURES}/cases/{name}/manifests"
+    for file in sorted(os.listdir(folder)):
+        as_file = ".hidden.yaml" if file == "dot-hidden.yaml" else file
+        node.put(as_file, read(f"{folder}/{file}"))
+    case = Case(t, node, name)
+
+    def as_recorded(pods):  # static pods carry the node's name; the folder's pods have the one in their manifest
+        return {f"{n}-<node>": case.result(n, p) for n, p in pods.items()}
+
+    def over(newest):
+        return all(n in newest for n in ("st-ok", "st-first", "st-second", "st-json")) and \
+            newest["st-ok"].ready and all(newest[n].phase == "Succeeded" for n in ("st-first", "st-json"))
+    try:
+        check(case.follower.wait(over, time.monotonic() + 20 * SLOW), lambda: f"pods: {sorted(node.pods())}")
+        # Kinds other than Pod and further documents of a file are what the folder is for; a bad file harms none of the others.
+        coracle.equal(set(node.problems()), {"broken.yaml", "invalid.yaml"}, "files with problems")
+        check("st-hidden" not in case.follower.newest, "the hidden file was read")
+        case.follower.wait(lambda _: False, time.monotonic() + 1)
+        seen = as_recorded({n: p for n, p in case.follower.newest.items() if n in ("st-ok", "st-first", "st-json")})
+        word = case.judge({"case": name, "pods": seen})
+        old = case.follower.newest["st-ok"].uid
+        node.put("ok.yaml", read(f"{FIXTURES}/cases/{name}/update-ok.yaml"))
+        check(case.follower.wait(lambda newest: newest["st-ok"].uid != old and newest["st-ok"].ready, time.monotonic() + 20 * SLOW),
+              "the changed file made no new pod")
+        case.log_files.clear()
+        case.follower.wait(lambda newest: "=== end" in case.logs(newest["st-ok"]).get("main", ""), time.monotonic() + 5)
+        changed = as_recorded({"st-ok": case.follower.newest["st-ok"]})
+        case.expect = {"case": name, "pods": {"st-ok-<node>": expect["afterUpdate"]}}
+        check(case.judge({"case": name, "pods": changed}) != "not yet", "not yet")
+        for file in os.listdir(node.manifests):
+            os.unlink(f"{node.manifests}/{file}")
+        coracle.until(lambda: not node.pods(), 20, lambda: f"pods are left: {sorted(node.pods())}")
+    finally:
+        case.clean_up()
     node.stop()
     print(f"COUNT golden {word}")

@@ -13,3 +13,8 @@ def _add(case):
 for _case in golden.cases():
     if _case != "57-static-pods":
         _add(_case)
+
+
+def test_57_static_pods(t):
+    """57-static-pods"""
+    golden.run_static_pods(t)

@@ -44,15 +44,10 @@ static void unsupported_resources_are_refused_or_listed(void **state)
     (void)state;
     pod_is_bad(
         "resources: {limits: {example.com/gpu: 1, hugepages-2Mi: 4Mi, cpu: 1}}", "",
-        "spec.containers[0].resources.limits[example.com/gpu]: not supported: extended resources need device "
-        "plugins, which are not supported yet",
         "spec.containers[0].resources.limits[hugepages-2Mi]: not supported: huge pages are not supported "
         "yet");
     pod_is_bad("resources: {requests: {example.com/gpu: 1.5, hugepages-2Mi: 3Mi}}", "",
                "spec.containers[0].resources.requests[example.com/gpu]: 1500m is no whole number",
-               "spec.containers[0].resources.requests[example.com/gpu]: not supported: extended resources "
-               "need device "
-               "plugins, which are not supported yet",
                "spec.containers[0].resources.requests[example.com/gpu]: a limit for \"example.com/gpu\" is "
                "required, equal "
                "to the request",

@@ -236,14 +236,12 @@ static void what_cannot_be_honoured_is_refused_with_the_reason(void **state)
     pod_is_bad(
         "",
         "ephemeralContainers: [{name: d, image: x, targetContainerName: main}]\nruntimeClassName: gvisor\n"
-        "schedulingGates: [{name: a/b}]\nresourceClaims: [{name: a, resourceClaimName: b}, {name: c}]\n"
-        "os: {name: windows}",
+        "schedulingGates: [{name: a/b}]\nresourceClaims: [{name: a, resourceClaimName: b}, {name: c}]",
         "spec.ephemeralContainers: not supported: ephemeral containers cannot be set when a pod is created",
         "spec.runtimeClassName: not supported: there is one OCI runtime for all pods of this node",
         "spec.schedulingGates: not supported: nobody here would open the gates, the pod would never run",
         "spec.resourceClaims[1]: resourceClaimName or resourceClaimTemplateName is required",
-        "spec.resourceClaims: not supported: dynamic resource allocation needs a control plane and drivers",
-        "spec.os.name: not supported: this is a Linux node");
+        "spec.resourceClaims: not supported: dynamic resource allocation needs a control plane and drivers");
     pod_is_good("", "ephemeralContainers: []\nruntimeClassName: null\nschedulingGates: []");
 }
 
@@ -256,12 +254,10 @@ static void what_is_not_acted_on_yet_is_listed(void **state)
         &d, "restartPolicy: Never",
         "activeDeadlineSeconds: 60\nimagePullSecrets: [{name: a}]\nreadinessGates: [{conditionType: a/b}]\n"
         "securityContext: {seLinuxOptions: {level: s0}, appArmorProfile: {type: RuntimeDefault}}");
-    assert_int_equal(the_pod(&d)->ignored.n, 6);
+    assert_int_equal(the_pod(&d)->ignored.n, 5);
     assert_string_equal(the_pod(&d)->ignored.v[0],
                         "spec.containers[0].restartPolicy: the pod's restartPolicy holds for "
                         "all its containers yet");
-    assert_string_equal(the_pod(&d)->ignored.v[1],
-                        "spec.activeDeadlineSeconds: the deadline is not acted on yet");
     assert_int_equal(the_pod(&d)->spec.active_deadline_seconds, 60);
     decoded_done(&d);
     decode_pod(&d, "securityContext: {appArmorProfile: {type: Unconfined}, seLinuxOptions: {}}", "");
