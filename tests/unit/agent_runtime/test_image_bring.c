@@ -49,9 +49,9 @@ static void bad_names_and_sources_end_before_anything_runs(void **state)
             "image source \"relative.tar\" is neither docker://<name> nor the absolute path of an OCI "
             "layout, an OCI archive or a "
             "docker archive");
-    refused(
-        w, "/a.tar", "UPPER", ERR_INVALID,
-        "couldn't parse image name \"UPPER\": invalid reference format: repository name (library/UPPER) must be lowercase");
+    refused(w, "/a.tar", "UPPER", ERR_INVALID,
+            "couldn't parse image name \"UPPER\": invalid reference format: repository name (library/UPPER) "
+            "must be lowercase");
     refused(w, "docker://", NULL, ERR_INVALID, "couldn't parse image name \"\": invalid reference format");
     assert_int_equal(count_lines(w, "unpack.log") + count_lines(w, "skopeo.log"), 0);
 }

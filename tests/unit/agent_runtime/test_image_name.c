@@ -81,9 +81,8 @@ static void what_does_not_parse_says_so_in_kubelets_words(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(broken); i++)
         refuse(broken[i], "invalid reference format");
-    refuse(
-        "UPPER",
-        "couldn't parse image name \"UPPER\": invalid reference format: repository name (library/UPPER) must be lowercase");
+    refuse("UPPER", "couldn't parse image name \"UPPER\": invalid reference format: repository name "
+                    "(library/UPPER) must be lowercase");
     refuse("quay.io/Upper/x:1", "repository name (Upper/x) must be lowercase");
     refuse(HEX64, "cannot specify 64-byte hexadecimal strings");
     refuse("a@sha256:0123", "invalid checksum digest length");
