@@ -372,19 +372,25 @@ static enum err_code start_helper(struct rt_exec *x, const struct rt_exec_spec *
     struct rt_exec_run *run = x->run;
     fd_auto control = -1;
     fd_auto output = -1;
-    fd_auto null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    fd_auto nothing = -1; /* reads as end of file */
     struct rt_runtime_args global;
     const char *argv[ARGS_MAX];
     char size[32], *process = NULL;
     int fds[2];
 
-    if (null < 0)
-        return err_sys(e, errno, "open /dev/null");
+    /*
+     * Never /dev/null: runtimes give these descriptors to the container's user, and it would be the host's
+     * device that changes hands.  Output that nobody wants is read and dropped.
+     */
+    if (pipe2(fds, O_CLOEXEC) != 0)
+        return err_sys(e, errno, "make a pipe");
+    nothing = fds[0];
+    close(fds[1]);
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0)
         return err_sys(e, errno, "make a pair of sockets");
     if (watch(x, &run->control_poll, fds, &run->control, &control, on_control, e) != ERR_OK)
         return e->code;
-    if (spec->output_max > 0) {
+    if (!spec->tty && (spec->output_max > 0 || spec->stdout_fd < 0 || spec->stderr_fd < 0)) {
         if (pipe2(fds, O_CLOEXEC) != 0)
             return err_sys(e, errno, "make a pipe");
         if (watch(x, &run->output_poll, fds, &run->output, &output, on_output, e) != ERR_OK)
@@ -397,14 +403,10 @@ static enum err_code start_helper(struct rt_exec *x, const struct rt_exec_spec *
     bool captured = spec->output_max > 0;
     const struct proc_fd pass[] = {
         { .parent_fd = control, .child_fd = EXEC_FD_CONTROL },
-        { .parent_fd = captured || spec->stdin_fd < 0 ? null : spec->stdin_fd, .child_fd = EXEC_FD_STDIN },
-        { .parent_fd = captured              ? output
-                       : spec->stdout_fd < 0 ? null
-                                             : spec->stdout_fd,
+        { .parent_fd = captured || spec->stdin_fd < 0 ? nothing : spec->stdin_fd, .child_fd = EXEC_FD_STDIN },
+        { .parent_fd = captured || spec->stdout_fd < 0 ? output : spec->stdout_fd,
           .child_fd = EXEC_FD_STDOUT },
-        { .parent_fd = captured              ? output
-                       : spec->stderr_fd < 0 ? null
-                                             : spec->stderr_fd,
+        { .parent_fd = captured || spec->stderr_fd < 0 ? output : spec->stderr_fd,
           .child_fd = EXEC_FD_STDERR },
     };
     const struct proc_spec proc = {

@@ -5,7 +5,7 @@
  * The process gets the container's own user, capabilities, environment, working folder, seccomp filter and
  * cgroup (they are read from the bundle's config.json), and no shell.  Two forms:
  *   captured   output_max > 0: standard output and standard error go, as they come, into one buffer; what is
- *              beyond output_max bytes is read and dropped.  Standard input is /dev/null.
+ *              beyond output_max bytes is read and dropped.  Standard input is empty.
  *   streamed   the caller's descriptors, or a terminal.
  * The operation ends when the process has ended and, when captured, its output is read; a grandchild that
  * holds the pipes is not waited for (200 ms).  Deadline and op_cancel() kill the process and all of its
@@ -22,7 +22,7 @@ struct rt_exec_spec {        /* everything borrowed only during rt_exec_start() 
     const char *const *argv; /* NULL-terminated, at least one */
     size_t output_max;       /* captured; 0: streamed */
     uint64_t deadline_ms;    /* 0: none */
-    /* streamed, without a terminal: borrowed descriptors for the process; -1: /dev/null */
+    /* streamed, without a terminal: borrowed descriptors for the process; -1: nothing */
     int stdin_fd, stdout_fd, stderr_fd;
     bool tty; /* a terminal instead; its master side arrives by `on_terminal`, before `on_started` */
     unsigned short rows, columns;                    /* 0: the kernel's default */
