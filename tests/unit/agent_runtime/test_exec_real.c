@@ -342,6 +342,27 @@ static char *output_of(const char *const *argv)
     return text;
 }
 
+/* Seconds that no other process on this machine sleeps: several of these programs may run at a time. */
+static const char *nap(const char *seconds)
+{
+    static char texts[8][32];
+    static size_t next;
+    char *text = texts[next++ % ARRAY_LEN(texts)];
+
+    snprintf(text, sizeof(texts[0]), "%s.%d", seconds, (int)getpid());
+    return text;
+}
+
+static const char *sleeping(const char *seconds)
+{
+    static char texts[8][48];
+    static size_t next;
+    char *text = texts[next++ % ARRAY_LEN(texts)];
+
+    snprintf(text, sizeof(texts[0]), "sleep %s", nap(seconds));
+    return text;
+}
+
 /* Processes of the host whose command line holds the text. */
 static size_t count_processes(const char *text)
 {
@@ -480,15 +501,18 @@ static void grandchild_that_holds_the_pipe_is_not_waited_for(void **state)
 
 static void deadline_kills_the_process_and_its_session(void **state)
 {
+    char script[160];
     struct run r;
 
     (void)state;
-    begin(&r, ARGV("sh", "-c", "trap '' TERM HUP; sleep 801.5 & sleep 802.5; echo never"),
+    snprintf(script, sizeof(script), "trap '' TERM HUP; %s & %s; echo never", sleeping("801"),
+             sleeping("802"));
+    begin(&r, ARGV("sh", "-c", script),
           (struct rt_exec_spec){ .output_max = OUTPUT_MAX, .deadline_ms = 700 });
     wait_over(&r);
     assert_int_equal(r.result.code, ERR_DEADLINE);
-    wait_no_process("sleep 801.5");
-    wait_no_process("sleep 802.5");
+    wait_no_process(sleeping("801"));
+    wait_no_process(sleeping("802"));
     buf_done(&r.x.output);
     assert_nothing_left();
 }
@@ -501,7 +525,7 @@ static void cancelled_at_any_moment_leaves_nothing(void **state)
     for (unsigned ms = 0; ms < 80; ms += 4) {
         uint64_t since = clock_mono_ms();
 
-        begin(&r, ARGV("sleep", "803.5"), CAPTURED);
+        begin(&r, ARGV("sleep", nap("803")), CAPTURED);
         while (clock_mono_ms() - since < ms)
             uv_run(&host.loop, UV_RUN_NOWAIT);
         op_cancel(&r.x.op);
@@ -510,7 +534,7 @@ static void cancelled_at_any_moment_leaves_nothing(void **state)
         buf_done(&r.x.output);
         assert_nothing_left();
     }
-    wait_no_process("sleep 803.5");
+    wait_no_process(sleeping("803"));
     wait_no_process(host.exec_path);
 }
 
@@ -593,12 +617,13 @@ static void environment_stands_in_no_command_line(void **state)
     struct run r;
 
     (void)state;
-    begin(&r, ARGV("sleep", "804.5"), CAPTURED);
+    begin(&r, ARGV("sleep", nap("804")), CAPTURED);
     wait_started(&r);
-    while (count_processes("sleep 804.5") == 0 && turn(since)) /* runc returns before its last step, execve */
+    while (count_processes(sleeping("804")) == 0 &&
+           turn(since)) /* runc returns before its last step, execve */
         assert_int_equal(count_processes("hush"), 0);
     assert_int_equal(count_processes("hush"), 0);
-    assert_int_equal(count_processes("sleep 804.5"), 1); /* only the process itself */
+    assert_int_equal(count_processes(sleeping("804")), 1); /* only the process itself */
     op_cancel(&r.x.op);
     wait_over(&r);
     buf_done(&r.x.output);
@@ -609,13 +634,15 @@ static void process_whose_helper_was_killed_ends_with_an_error_or_at_the_next_st
     struct run r;
 
     (void)state;
-    begin(&r, ARGV("sleep", "805.5"), CAPTURED);
+    begin(&r, ARGV("sleep", nap("805")), CAPTURED);
     wait_started(&r);
-    shell("cd /proc && for p in [0-9]*; do grep -qs '^%s' $p/cmdline && kill -9 $p; done; true",
-          host.exec_path);
+    shell("cd /proc && for p in [0-9]*; do grep -qs '^%s' $p/cmdline && grep -qs 'PPid:.%d$' $p/status && "
+          "kill -9 $p; "
+          "done; true",
+          host.exec_path, (int)getpid());
     wait_over(&r);
     assert_int_equal(r.result.code, ERR_INTERNAL);
-    wait_no_process("sleep 805.5");
+    wait_no_process(sleeping("805"));
     assert_nothing_left();
     buf_done(&r.x.output);
 }
@@ -631,13 +658,12 @@ static void leftover_of_an_earlier_run_is_killed_only_if_it_is_that_process(void
 
     (void)state;
     id_file = rt_oci_dir(host.rt, "");
-    snprintf(
-        command, sizeof(command),
-        "%s --root=%s %s exec --detach --pid-file=%s/orphan %s sleep 806.5 </dev/null >/dev/null 2>&1 && cat "
-        "%s/orphan",
-        host.runtime_path, id_file.s,
-        strstr(host.runtime_path, "crun") != NULL ? "--cgroup-manager=cgroupfs" : "", host.root, host.id,
-        host.root);
+    snprintf(command, sizeof(command),
+             "%s --root=%s %s exec --detach --pid-file=%s/orphan %s %s </dev/null >/dev/null 2>&1 && cat "
+             "%s/orphan",
+             host.runtime_path, id_file.s,
+             strstr(host.runtime_path, "crun") != NULL ? "--cgroup-manager=cgroupfs" : "", host.root, host.id,
+             sleeping("806"), host.root);
     p = popen(command, "r");
     assert_non_null(p);
     assert_int_equal(fscanf(p, "%d", &pid), 1);
@@ -650,12 +676,12 @@ static void leftover_of_an_earlier_run_is_killed_only_if_it_is_that_process(void
     snprintf(text, sizeof(text), "%d %llu\n", (int)pid, (unsigned long long)start_time + 1);
     shell("printf '%s' > %s", text, leader.s);
     rt_exec_clear_all(host.rt, host.id); /* another process has the number now, as far as one can see */
-    assert_int_equal(count_processes("sleep 806.5"), 1);
+    assert_int_equal(count_processes(sleeping("806")), 1);
     assert_int_not_equal(access(folder.s, F_OK), 0);
 
     shell("mkdir -p -m 700 %s && echo %d > %s/pid", folder.s, (int)pid, folder.s);
     rt_exec_clear_all(host.rt, host.id);
-    wait_no_process("sleep 806.5");
+    wait_no_process(sleeping("806"));
     assert_nothing_left();
 }
 
