@@ -232,12 +232,17 @@ static enum err_code open_parts(struct agent *a, struct err *e)
     };
     struct cg_limits node_limits = CG_LIMITS_NONE;
     bool swap_warning = false;
+    struct err stuck = { 0 };
 
     /* Nothing is reserved for the system: all pods together may use what there is. */
     node_limits.cpu_shares = (int64_t)cg_shares_from_milli((int64_t)a->pre.cpu_milli);
     node_limits.memory_max = (int64_t)a->pre.memory_bytes;
-    if (cg_open(&a->cgroups, &cg, e) != ERR_OK || cg_ops_sweep(a->cgroups, e) != ERR_OK ||
-        cg_node_apply(a->cgroups, &node_limits, e) != ERR_OK)
+    if (cg_open(&a->cgroups, &cg, e) != ERR_OK)
+        return err_wrap(e, "cgroups");
+    if (cg_ops_sweep(a->cgroups, &stuck) !=
+        ERR_OK) /* they were killed: not one more instruction of theirs is run */
+        log_warn("children of an earlier run are stuck in the kernel; going on without them", F_ERR(&stuck));
+    if (cg_node_apply(a->cgroups, &node_limits, e) != ERR_OK)
         return err_wrap(e, "cgroups");
     vol.tmpfs_bytes = a->pre.memory_bytes / VOLUMES_TMPFS_DIVISOR;
     if (vol_node_open(&a->volumes, &vol, &swap_warning, e) != ERR_OK)

@@ -1,6 +1,7 @@
 /* internal - what the files of base/ share among themselves. */
 #ifndef BASE_INTERNAL_H
 #define BASE_INTERNAL_H
+#include "base/log.h"
 #include "base/process.h"
 
 #include <stdbool.h>
@@ -43,6 +44,9 @@ void child_reset_signals(void);
 /* Write "0" to <cgroup_fd>/cgroup.procs and to the file cgroup_procs, where given; 0 or an errno. */
 int child_join_cgroup(int cgroup_fd, const char *cgroup_procs);
 int open_pidfd(pid_t pid); /* -1: errno */
+
+/* ---- log_recent.c ------------------------------------------------------------------------------ */
+void log_recent_add(enum log_level level, int64_t at_ns, const char *text);
 
 /* ---- reaper.c: children that do not even die from SIGKILL ------------------------------------- */
 /* Takes the pidfd; the child is reaped whenever it dies.  Neither the operation nor uv_run() waits. */

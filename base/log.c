@@ -186,6 +186,18 @@ static const char *level_name(enum log_level level, bool json)
     return "?";
 }
 
+static void remember(enum log_level level, const char *message, const struct log_field *fields, size_t n)
+{
+    struct line l = { .n = 0 };
+
+    put_escaped(&l, message, false);
+    for (size_t i = 0; i < n && !l.full; i++)
+        put_field(&l, &fields[i], false);
+    close_with(&l, "");
+    l.p[l.n] = '\0';
+    log_recent_add(level, clock_wall_ns(), l.p);
+}
+
 void log_write(enum log_level level, const char *message, const struct log_field *fields, size_t n)
 {
     bool json = format == LOG_FMT_JSON;
@@ -232,5 +244,7 @@ void log_write(enum log_level level, const char *message, const struct log_field
         else if (got == 0 || errno != EINTR)
             break;
     }
+    if (level <= LOG_LVL_WARN)
+        remember(level, message, fields, n);
     errno = saved;
 }

@@ -40,6 +40,15 @@ enum log_format log_format_default(void); /* journal under systemd, else text */
 bool log_enabled(enum log_level level);
 void log_write(enum log_level level, const char *message, const struct log_field *fields, size_t n);
 
+/* The newest warnings and errors (some dozens, equal ones counted together), oldest first.  Any thread. */
+struct log_recent {
+    enum log_level level;
+    int64_t at_ns; /* wall clock, of the newest of equal ones */
+    unsigned times;
+    const char *text; /* "message key=value ...", cut when long; borrowed during fn */
+};
+void log_recent_each(void (*fn)(const struct log_recent *line, void *arg), void *arg);
+
 #define log_at(level, message, ...)                                                                          \
     do {                                                                                                     \
         if (log_enabled(level)) {                                                                            \

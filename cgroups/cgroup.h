@@ -79,6 +79,12 @@ enum err_code cg_qos_apply(struct cg_tree *t, enum cg_class class_, uint64_t cpu
  */
 enum err_code cg_kill(struct cg_tree *t, const char *path, struct err *e) MUST_CHECK;
 bool cg_populated(struct cg_tree *t, const char *path); /* any process at or below; false if missing */
+/*
+ * Says which processes at or below `path` sleep in the kernel where not even SIGKILL reaches them, and where:
+ * "process 412 (cat) in request_wait_answer"; "" when there are none.  Reads /proc/<pid>/stat and wchan only,
+ * which never block on such a process.
+ */
+void cg_stuck(struct cg_tree *t, const char *path, char *ret, size_t size);
 /* Removes an empty subtree from all hierarchies; ERR_UNAVAILABLE while processes are left (kill first, try
  * again). */
 enum err_code cg_remove(struct cg_tree *t, const char *path, struct err *e) MUST_CHECK;
@@ -95,7 +101,8 @@ int cg_leaf_fd(struct cg_tree *t, enum cg_leaf leaf);
 const char *cg_leaf_procs(struct cg_tree *t, enum cg_leaf leaf);
 /* Moves a process into a leaf, in all hierarchies. */
 enum err_code cg_leaf_attach(struct cg_tree *t, enum cg_leaf leaf, pid_t pid, struct err *e) MUST_CHECK;
-/* Kills what an earlier run of the agent left in the ops leaf and waits (bounded, 5 s) until it is empty. */
+/* Kills what an earlier run of the agent left in the ops leaf and waits (bounded, 2 s) until it is empty.
+ * ERR_UNAVAILABLE: some are stuck in the kernel; killed, they will run nothing any more. */
 enum err_code cg_ops_sweep(struct cg_tree *t, struct err *e) MUST_CHECK;
 
 /* ---- reading --------------------------------------------------------------------------------- */

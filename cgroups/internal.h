@@ -128,6 +128,8 @@ enum err_code cg_remove_below(const struct cg_hier *h, const char *path, struct 
 void cg_kill_below(struct cg_tree *t, const char *path); /* cg_kill() without its check */
 bool cg_procs_left(struct cg_tree *t, const char *path);
 bool cg_wait_empty(struct cg_tree *t, const char *path, unsigned timeout_ms);
+/* Calls fn for each process at or below a cgroup until it returns false; then false. */
+bool cg_each_pid(int dir, bool (*fn)(pid_t pid, void *arg), void *arg);
 bool cg_any_process(int dir); /* by reading cgroup.procs at and below: v1 */
 
 /* ---- usage.c: numbers in files; false when the file or the key is missing ---------------------- */

@@ -125,7 +125,7 @@ static bool visit_pids(int dir, void *arg)
     return each_pid_in(dir, v->fn, v->arg);
 }
 
-static bool each_pid_below(int dir, pid_fn fn, void *arg)
+bool cg_each_pid(int dir, pid_fn fn, void *arg)
 {
     struct visit v = { .fn = fn, .arg = arg };
 
@@ -147,7 +147,7 @@ static bool stop_at_once(pid_t pid, void *arg)
 
 bool cg_any_process(int dir)
 {
-    return !each_pid_below(dir, stop_at_once, NULL);
+    return !cg_each_pid(dir, stop_at_once, NULL);
 }
 
 struct strike {
@@ -177,7 +177,7 @@ static size_t strike_all(const struct opened *o, size_t n, const struct pids *dy
     struct strike s = { .dying = dying };
 
     for (size_t i = 0; i < n; i++)
-        each_pid_below(o[i].dir, strike_one, &s);
+        cg_each_pid(o[i].dir, strike_one, &s);
     return s.hits;
 }
 
@@ -224,7 +224,7 @@ void cg_kill_below(struct cg_tree *t, const char *path)
         if (b->v2) {
             /* On a hybrid: who is listed here needs no second signal, only who is found in v1 alone does. */
             if (t->layout == CG_HYBRID)
-                each_pid_below(dir, collect, &dying);
+                cg_each_pid(dir, collect, &dying);
             if (b->kill(dir)) {
                 close(dir);
                 continue;

@@ -11,7 +11,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#define SWEEP_TIMEOUT_MS 5000
+#define SWEEP_TIMEOUT_MS 2000 /* a process that can die does so within milliseconds */
 
 static const char *const leaf_names[] = {
     [CG_LEAF_OPS] = "/coracle/ops", [CG_LEAF_CONMON] = "/coracle/conmon"

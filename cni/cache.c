@@ -72,7 +72,7 @@ static enum err_code decode(struct cni_entry *ret, json_t *doc, struct err *e)
     return ERR_OK;
 }
 
-/* One file; drops it when it is no entry.  A failure to read it (no memory) leaves it alone. */
+/* One file; sets it aside when it is no entry.  A failure to read it (no memory) leaves it alone. */
 static enum err_code read_entry(int dirfd, const char *name, struct cni_entry *ret, struct err *e)
 {
     json_auto_t *doc = NULL;
@@ -92,8 +92,12 @@ static enum err_code read_entry(int dirfd, const char *name, struct cni_entry *r
         err_set(e, ERR_DATA_LOSS, "belongs to another file name");
     }
     if (e->code != ERR_EXHAUSTED) {
-        log_debug("unreadable CNI cache entry dropped", F_STR("file", name), F_ERR(e));
-        fs_remove_quietly(dirfd, name);
+        str_auto aside = str_printf("%s.damaged", name);
+        log_warn(
+            "CNI result is damaged: set aside; its attachment is undone by what the network lists say now",
+            F_STR("file", name), F_ERR(e));
+        if (aside == NULL || renameat(dirfd, name, dirfd, aside) != 0)
+            fs_remove_quietly(dirfd, name);
     }
     return e->code;
 }
@@ -221,7 +225,7 @@ static bool visit(const char *name, void *arg)
     bool more;
 
     if (read_entry(v->dirfd, name, &entry, &e) != ERR_OK)
-        return true; /* dropped and said at debug */
+        return true; /* set aside */
     more = v->fn(&entry, v->arg);
     cni_entry_done(&entry);
     return more;

@@ -9,8 +9,8 @@
  * An entry is written before the first plugin of an ADD runs (complete: false), after each plugin (its result
  * is the prevResult of a DEL that has to clean up half an ADD) and at the end (complete: true), always by
  * atomic replacement, so an agent killed at any instruction finds a usable entry.  Not synced: after a power
- * failure there are no namespaces either.  An entry that cannot be read as such is dropped.  Loop thread
- * only.
+ * failure there are no namespaces either.  An entry that cannot be read as such is set aside as *.damaged.
+ * Loop thread only.
  */
 #ifndef CNI_CACHE_H
 #define CNI_CACHE_H

@@ -24,7 +24,7 @@ make_gcc    := $(MAKE) --no-print-directory -j$(jobs) CC=gcc SAN=
 make_san    := $(MAKE) --no-print-directory -j$(jobs) CC=gcc SAN=address,undefined
 make_clang  := $(MAKE) --no-print-directory -j$(jobs) CC=clang SAN=
 
-.PHONY: unit-programs check check-unit check-host check-host-san check-node check-node-host check-layers check-headers fuzz node node-shell
+.PHONY: unit-programs check check-unit check-host check-host-san check-node check-node-host check-layers check-headers fuzz node node-shell soak
 unit-programs: $(unit_bins) $(fuzz_bins)
 
 check: ## everything: both compilers, layers, headers, unit, seeds, host tests (all of them also sanitized), node VM
@@ -49,6 +49,14 @@ check-host-san: ## the same with the sanitized daemon
 	@tests/tools/deps build run test
 	@$(make_san) all
 	@tests/host/run --slow 3 --build $(check_san) $(ONLY)
+
+SOAK_AGENT_KILLS  ?= 200
+SOAK_CONMON_KILLS ?= 50
+soak: ## churn of 20 pods with kill -9 of daemon and conmons, then compares; SOAK_SEED= SOAK_AGENT_KILLS= SOAK_CONMON_KILLS=
+	@tests/tools/deps build run test
+	@$(make_gcc) all
+	@SOAK_SEED=$(SOAK_SEED) SOAK_AGENT_KILLS=$(SOAK_AGENT_KILLS) SOAK_CONMON_KILLS=$(SOAK_CONMON_KILLS) \
+	    tests/host/run --verbose --build $(check_gcc) test_soak
 
 check-node: ## boot a node VM, install the build, run the examples there under systemd
 	@tests/tools/deps build run test node

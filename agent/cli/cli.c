@@ -14,8 +14,11 @@ static const struct cli_command commands[] = {
     { "describe", "coracle describe pod [NAME...] [flags]",
       "Shows everything about a pod, its events included.", cli_describe },
     { "logs", "coracle logs [-f] [-p] POD [CONTAINER] [flags]", "Prints the log of a container.", cli_logs },
-    { "explain", "coracle explain pod NAME [flags]",
-      "Says for a pod which step it is in, since when, and what it waits for.", cli_explain },
+    { "explain", "coracle explain pod NAME [flags]\n    coracle explain node [flags]",
+      "Says for a pod which step it is in, since when, and what it waits for; for the node what is wrong "
+      "with it, what\n"
+      "is under way, and its latest warnings.",
+      cli_explain },
     { "validate", "coracle validate FILE... | -",
       "Checks manifests as the daemon would, without one.  Exit code 1 if there is any problem.",
       cli_validate },

@@ -55,6 +55,28 @@ static void add_operations(const json_t *operations, struct buf *text)
     }
 }
 
+/* Warnings and errors of the daemon, the newest of equal ones. */
+static void add_said(const struct cli *cli, const json_t *said, struct buf *text)
+{
+    const json_t *s;
+    size_t i;
+
+    if (json_array_size(said) == 0)
+        return;
+    buf_adds(text, "Said lately:\n");
+    json_array_foreach (said, i, s) {
+        char age[CLI_AGE_SIZE] = "";
+
+        cli_age(cli, cli_text(s, "last"), age);
+        buf_addf(text, "  %s\t%s ago", cli_text(s, "level"), age);
+        if (cli_number(s, "times") > 1)
+            buf_addf(text, " (x%lld)", (long long)cli_number(s, "times"));
+        buf_addc(text, '\t');
+        cli_add_clean(text, cli_text(s, "text"));
+        buf_addc(text, '\n');
+    }
+}
+
 int cli_explain(struct cli *cli, const struct cli_command *command, int argc, char **argv)
 {
     const char *namespace_ = "default", *format = NULL, *name;
@@ -68,9 +90,11 @@ int cli_explain(struct cli *cli, const struct cli_command *command, int argc, ch
     json_auto_t *value = NULL;
     char age[CLI_AGE_SIZE] = "";
     int code = EXIT_OK;
+    bool node;
 
     if (!cli_parse(cli, command, flags, &argc, argv, &code))
         return code;
+    node = argc == 1 && strcmp(argv[0], "node") == 0; /* a pod of that name: "pod node" */
     if (argc == 2 &&
         (strcmp(argv[0], "pod") == 0 || strcmp(argv[0], "pods") == 0 || strcmp(argv[0], "po") == 0)) {
         argv++;
@@ -78,14 +102,17 @@ int cli_explain(struct cli *cli, const struct cli_command *command, int argc, ch
     }
     name = argc == 1 ? cli_resource_name(argv[0], cli_pod_kinds) : NULL;
     if (name == NULL)
-        return cli_usage_error(cli, command, flags, "you must specify one pod");
+        return cli_usage_error(cli, command, flags, "you must specify one pod, or node");
     if (format != NULL && strcmp(format, "json") != 0 && strcmp(format, "yaml") != 0)
         return cli_error(cli, "unknown output format \"%s\": json or yaml", format);
 
-    buf_adds(&url, "/explain/");
-    cli_add_escaped(&url, namespace_);
-    buf_addc(&url, '/');
-    cli_add_escaped(&url, name);
+    buf_adds(&url, "/explain");
+    if (!node) {
+        buf_addc(&url, '/');
+        cli_add_escaped(&url, namespace_);
+        buf_addc(&url, '/');
+        cli_add_escaped(&url, name);
+    }
     value = cli_get(cli, url.p, NULL);
     if (value == NULL)
         return EXIT_ERROR;
@@ -94,10 +121,14 @@ int cli_explain(struct cli *cli, const struct cli_command *command, int argc, ch
 
     if (cli_text(value, "since")[0] != '\0')
         cli_age(cli, cli_text(value, "since"), age);
-    buf_addf(&text, "Pod:\t%s\nUID:\t%s\nState:\t%s%s%s\nSteps:\n", cli_text(value, "pod"),
-             cli_text(value, "uid"), cli_text(value, "state"), age[0] != '\0' ? " for " : "", age);
+    if (node)
+        buf_addf(&text, "Node:\t%s\n", cli_text(value, "node"));
+    else
+        buf_addf(&text, "Pod:\t%s\nUID:\t%s\n", cli_text(value, "pod"), cli_text(value, "uid"));
+    buf_addf(&text, "State:\t%s%s%s\nSteps:\n", cli_text(value, "state"), age[0] != '\0' ? " for " : "", age);
     add_steps(cli, cli_at(value, "steps"), &text);
     add_operations(cli_at(value, "operations"), &text);
+    add_said(cli, cli_at(value, "said"), &text);
     cli_align(text.p, 0, 2, &shown);
     cli_write(cli, shown.p, shown.n);
     return EXIT_OK;

@@ -9,6 +9,7 @@
 
 #define BACKOFF_FIRST_MS 10000 /* kubelet: 10 s, doubling to 300 s, forgotten after 600 s without a crash */
 #define BACKOFF_RESET_NS (600 * INT64_C(1000000000))
+#define GATE_HOLD_MS 500 /* a create takes 20 to 100 ms of two processors */
 #define CONFIG_RETRY_NS (10 * INT64_C(1000000000))
 
 void ctr_waiting(struct ctr *c, const char *reason, const char *fmt, ...)
@@ -66,6 +67,36 @@ static void backoff_next(struct ctr *c)
 
 /* ---- a place among those that create at the same time ------------------------------------------ */
 
+/* Who holds a place for longer does not use the processor but waits for something that hangs: the others need
+ * not wait with it. */
+static void on_gate_timer(uv_timer_t *timer)
+{
+    struct node *n = timer->data;
+    uint64_t now = clock_mono_ms(), next_ms = GATE_HOLD_MS;
+    struct pod *p, *tmp;
+
+    HASH_ITER (hh, n->pods, p, tmp)
+        for (size_t i = 0; i < p->n_ctrs; i++) {
+            struct ctr *c = &p->ctrs[i];
+            uint64_t held_ms = now - c->gate_since_ms;
+            if (!c->gate_held)
+                continue;
+            if (held_ms >= GATE_HOLD_MS)
+                ctr_gate_release(c);
+            else if (GATE_HOLD_MS - held_ms < next_ms)
+                next_ms = GATE_HOLD_MS - held_ms;
+        }
+    if (!TAILQ_EMPTY(&n->gate_queue))
+        uv_timer_start(timer, on_gate_timer, next_ms, 0);
+}
+
+void ctr_gate_init(struct node *n)
+{
+    TAILQ_INIT(&n->gate_queue);
+    uv_timer_init(n->o.loop, &n->gate_timer);
+    n->gate_timer.data = n;
+}
+
 static bool gate_take(struct ctr *c)
 {
     struct node *n = c->pod->node;
@@ -75,11 +106,14 @@ static bool gate_take(struct ctr *c)
     if (n->gate_used < n->gate_max) {
         n->gate_used++;
         c->gate_held = true;
+        c->gate_since_ms = clock_mono_ms();
         return true;
     }
     if (!c->gate_waiting) {
         c->gate_waiting = true;
         TAILQ_INSERT_TAIL(&n->gate_queue, c, gate_link);
+        if (!uv_is_active((uv_handle_t *)&n->gate_timer))
+            uv_timer_start(&n->gate_timer, on_gate_timer, 1, 0);
     }
     return false;
 }

@@ -1,5 +1,5 @@
 /* Which step a pod is in, since when, what it waits for, when it tries again. */
-#include "agent/pod/pod.h"
+#include "agent/pod/explain.h"
 #include "base/clock.h"
 #include "base/json.h"
 
@@ -15,8 +15,8 @@ static void put_ns(json_t *o, const char *key, int64_t ns)
     json_put_str(o, key, text);
 }
 
-static void add(json_t *steps, const char *name, const char *state, int64_t since_ns, const char *detail,
-                int64_t next_ns)
+void explain_step(json_t *steps, const char *name, const char *state, int64_t since_ns, const char *detail,
+                  int64_t next_ns)
 {
     json_t *o = json_object();
 
@@ -37,8 +37,8 @@ static void add_network(const struct pod *p, json_t *steps)
                         : p->net == NET_NONE                           ? "waiting"
                                                                        : "running";
 
-    add(steps, "network", state, p->net_since_ns, bad ? p->net_error : net_state_name(p->net),
-        p->net_retry_ns);
+    explain_step(steps, "network", state, p->net_since_ns, bad ? p->net_error : net_state_name(p->net),
+                 p->net_retry_ns);
 }
 
 static void add_volumes(const struct pod *p, json_t *steps)
@@ -47,12 +47,12 @@ static void add_volumes(const struct pod *p, json_t *steps)
     bool bad = p->vols_error[0] != '\0';
     bool done = p->vols == VOLS_READY || p->vols == VOLS_REMOVED;
 
-    add(steps, "volumes",
-        bad                    ? "failed"
-        : done                 ? "done"
-        : p->vols == VOLS_NONE ? "waiting"
-                               : "running",
-        p->vols_since_ns, bad ? p->vols_error : names[p->vols], p->vols_retry_ns);
+    explain_step(steps, "volumes",
+                 bad                    ? "failed"
+                 : done                 ? "done"
+                 : p->vols == VOLS_NONE ? "waiting"
+                                        : "running",
+                 p->vols_since_ns, bad ? p->vols_error : names[p->vols], p->vols_retry_ns);
 }
 
 static void add_images(const struct pod *p, json_t *steps)
@@ -63,13 +63,35 @@ static void add_images(const struct pod *p, json_t *steps)
         if (name == NULL)
             continue;
         if (img->image != NULL)
-            add(steps, name, "done", 0, "present", 0);
+            explain_step(steps, name, "done", 0, "present", 0);
         else if (img->bringing)
-            add(steps, name, "running", img->pull_started_ns, "pulling", 0);
+            explain_step(steps, name, "running", img->pull_started_ns, "pulling", 0);
         else
-            add(steps, name, img->reason[0] != '\0' ? "failed" : "waiting", 0, img->message,
-                img->retry_at_ns);
+            explain_step(steps, name, img->reason[0] != '\0' ? "failed" : "waiting", 0, img->message,
+                         img->retry_at_ns);
     }
+}
+
+static const char *lost_text(const struct instance *i)
+{
+    return str_eq(i->reason, "ContainerStatusUnknown")
+               ? " (lost: its conmon was gone, or its bundle was damaged, and no exit code was left)"
+               : "";
+}
+
+/* Processes that even SIGKILL does not end: which, and where the kernel holds them. */
+static void describe_stuck(const struct ctr *c, char *text, size_t size)
+{
+    struct node *n = c->pod->node;
+    char path[512], where[200] = "";
+    struct err e = { 0 };
+
+    if (resources_cgroup_path(c->pod, path, sizeof(path), &e) == ERR_OK) {
+        size_t k = strlen(path);
+        snprintf(path + k, sizeof(path) - k, "/%s", c->cur.id);
+        cg_stuck(n->o.cgroups, path, where, sizeof(where));
+    }
+    snprintf(text, size, "killed; waiting for the kernel to end it%s%s", where[0] != '\0' ? ": " : "", where);
 }
 
 static void add_container(const struct ctr *c, json_t *steps)
@@ -82,18 +104,24 @@ static void add_container(const struct ctr *c, json_t *steps)
                                c->spec->name);
     const char *state = "running", *detail = ctr_state_name(c->state);
     int64_t next = 0;
-    char text[160];
+    char text[320];
 
     if (name == NULL)
         return;
     switch (c->state) {
     case CTR_RUNNING:
         state = "done";
+        if (c->last.ended && c->restarts > 0) {
+            snprintf(text, sizeof(text), "running; the run before: %s, exit code %d%s", c->last.reason,
+                     c->last.exit_code, lost_text(&c->last));
+            detail = text;
+        }
         break;
     case CTR_NONE:
         if (c->cur.ended && !ctr_restart_wanted(c)) {
             state = "done";
-            snprintf(text, sizeof(text), "ended: %s, exit code %d", c->cur.reason, c->cur.exit_code);
+            snprintf(text, sizeof(text), "ended: %s, exit code %d%s", c->cur.reason, c->cur.exit_code,
+                     lost_text(&c->cur));
             detail = text;
             break;
         }
@@ -124,14 +152,41 @@ static void add_container(const struct ctr *c, json_t *steps)
         break;
     case CTR_KILLING:
         next = c->kill_again_ns;
-        detail = "killed; waiting for the kernel to end it";
+        describe_stuck(c, text, sizeof(text));
+        detail = text;
         break;
     case CTR_MOUNTING:
     case CTR_CREATING:
     case CTR_STARTING:
         break;
     }
-    add(steps, name, state, c->state_since_ns, detail, next);
+    explain_step(steps, name, state, c->state_since_ns, detail, next);
+}
+
+static void add_clean_up(const struct pod *p, json_t *steps)
+{
+    const struct reap *r;
+    bool running = false;
+
+    TAILQ_FOREACH (r, &p->reaps, link) {
+        if (r->again_ms == 0)
+            running = true;
+        else
+            explain_step(steps, "clean-up", "failed", 0, r->error,
+                         clock_wall_ns() + ((int64_t)r->again_ms - (int64_t)clock_mono_ms()) * 1000000);
+    }
+    if (running)
+        explain_step(steps, "clean-up", "running", p->state_since_ns, "removing what containers left", 0);
+}
+
+json_t *explain_operation(const struct op *op)
+{
+    json_t *o = json_object();
+
+    json_put_str(o, "name", op->name);
+    json_put_str(o, "subject", op->subject);
+    json_object_set_new(o, "ageMs", json_integer((json_int_t)(clock_mono_ms() - op->started_ms)));
+    return o;
 }
 
 struct op_filter {
@@ -142,7 +197,6 @@ struct op_filter {
 static void add_operation(const struct op *op, void *arg)
 {
     struct op_filter *f = arg;
-    json_t *o;
 
     if (strstr(op->subject, f->p->key) == NULL && strstr(op->subject, f->p->uid) == NULL &&
         (f->p->sandbox_id[0] == '\0' || strstr(op->subject, f->p->sandbox_id) == NULL)) {
@@ -153,11 +207,7 @@ static void add_operation(const struct op *op, void *arg)
         if (!mine)
             return;
     }
-    o = json_object();
-    json_put_str(o, "name", op->name);
-    json_put_str(o, "subject", op->subject);
-    json_object_set_new(o, "ageMs", json_integer((json_int_t)(clock_mono_ms() - op->started_ms)));
-    json_array_append_new(f->list, o);
+    json_array_append_new(f->list, explain_operation(op));
 }
 
 json_t *explain_json(struct pod *p)
@@ -170,26 +220,27 @@ json_t *explain_json(struct pod *p)
     json_put_str(o, "state", pod_state_name(p->state));
     put_ns(o, "since", p->state_since_ns);
     if (p->rejected)
-        add(steps, "admission", "failed", p->state_since_ns, p->message, 0);
+        explain_step(steps, "admission", "failed", p->state_since_ns, p->message, 0);
     else
-        add(steps, "admission", p->admitted ? "done" : "waiting",
-            p->admitted ? p->start_time_ns : p->state_since_ns,
-            p->admitted          ? "admitted"
-            : p->message != NULL ? p->message
-                                 : "waits for the sources",
-            0);
+        explain_step(steps, "admission", p->admitted ? "done" : "waiting",
+                     p->admitted ? p->start_time_ns : p->state_since_ns,
+                     p->admitted          ? "admitted"
+                     : p->message != NULL ? p->message
+                                          : "waits for the sources",
+                     0);
     if (!p->rejected) {
         add_network(p, steps);
         add_volumes(p, steps);
         add_images(p, steps);
         for (size_t i = 0; i < p->n_ctrs; i++)
             add_container(&p->ctrs[i], steps);
-        if (p->state == POD_TERMINATING && !TAILQ_EMPTY(&p->reaps))
-            add(steps, "clean-up", "running", p->state_since_ns, "removing what containers left", 0);
+        add_clean_up(p, steps);
+        if (p->record_error[0] != '\0')
+            explain_step(steps, "record", "failed", 0, p->record_error, 0);
     }
     if (p->successor != NULL)
-        add(steps, "successor", "waiting", p->state_since_ns,
-            "the edited manifest starts as a new pod when this one is gone", 0);
+        explain_step(steps, "successor", "waiting", p->state_since_ns,
+                     "the edited manifest starts as a new pod when this one is gone", 0);
     json_object_set_new(o, "steps", steps);
     op_each(add_operation, &f);
     json_object_set_new(o, "operations", operations);

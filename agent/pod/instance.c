@@ -12,7 +12,9 @@
 #define SECOND INT64_C(1000000000)
 #define GRACE_MIN_NS (2 * SECOND)   /* kubelet: even grace 0 means TERM, 2 s, KILL */
 #define KILL_AGAIN_NS (10 * SECOND) /* a killed container that does not go is killed again */
-#define MESSAGE_MAX 4096            /* last bytes of the termination message file */
+#define REAP_FIRST_MS 1000          /* between tries to remove what is left of a run, doubling */
+#define REAP_MAX_MS 60000
+#define MESSAGE_MAX 4096 /* last bytes of the termination message file */
 #define MESSAGE_LOG_LINES 80
 #define MESSAGE_LOG_MAX 2048
 
@@ -90,17 +92,68 @@ static void on_reaped(struct op *op, const struct err *result)
     struct reap *r = op->owner;
     struct pod *p = r->pod;
 
-    if (result->code != ERR_OK && result->code != ERR_CANCELLED)
-        log_warn("remains of a container cannot be removed; the next start tries again", F_STR("pod", p->key),
-                 F_STR("containerID", r->id), F_ERR(result));
-    TAILQ_REMOVE(&p->reaps, r, link);
-    free(r);
+    if (result->code != ERR_OK && result->code != ERR_CANCELLED) {
+        if (strcmp(r->error, result->text) != 0)
+            log_warn("remains of a container cannot be removed; trying again", F_STR("pod", p->key),
+                     F_STR("containerID", r->id), F_ERR(result));
+        snprintf(r->error, sizeof(r->error), "%s", result->text);
+        r->pause_ms = r->pause_ms == 0 ? REAP_FIRST_MS : r->pause_ms * 2;
+        if (r->pause_ms > REAP_MAX_MS)
+            r->pause_ms = REAP_MAX_MS;
+        r->again_ms = clock_mono_ms() + r->pause_ms;
+    } else {
+        TAILQ_REMOVE(&p->reaps, r, link);
+        free(r);
+    }
     pod_wake(p);
+}
+
+static void reap_begin(struct reap *r)
+{
+    r->again_ms = 0;
+    rt_delete_start(&r->action, r->pod->node->rt, r->id, r->cgroup_path[0] != '\0' ? r->cgroup_path : NULL,
+                    on_reaped, r);
+}
+
+void reaps_step(struct pod *p)
+{
+    uint64_t now = clock_mono_ms();
+    struct reap *r;
+
+    TAILQ_FOREACH (r, &p->reaps, link) {
+        if (r->again_ms == 0 || p->node->closing)
+            continue;
+        if (r->again_ms <= now)
+            reap_begin(r);
+        else
+            pod_wake_at(p, clock_wall_ns() + (int64_t)(r->again_ms - now) * 1000000);
+    }
+}
+
+bool reaps_hold(const struct pod *p)
+{
+    const struct reap *r;
+
+    TAILQ_FOREACH (r, &p->reaps, link)
+        if (r->again_ms == 0 || !p->node->forced)
+            return true;
+    return false;
+}
+
+void reaps_clear(struct pod *p)
+{
+    struct reap *r, *tmp;
+
+    TAILQ_FOREACH_SAFE (r, &p->reaps, link, tmp) {
+        TAILQ_REMOVE(&p->reaps, r, link);
+        free(r);
+    }
 }
 
 void ctr_reap(struct pod *p, const char *id, const char *cgroup_path)
 {
     struct reap *r = calloc(1, sizeof(*r));
+    struct rt_identity identity;
 
     if (r == NULL) {
         log_error("no memory to remove a container; the next start does it", F_STR("containerID", id));
@@ -108,8 +161,19 @@ void ctr_reap(struct pod *p, const char *id, const char *cgroup_path)
     }
     r->pod = p;
     snprintf(r->id, sizeof(r->id), "%s", id);
+    if (cgroup_path != NULL) {
+        snprintf(r->cgroup_path, sizeof(r->cgroup_path), "%s", cgroup_path);
+    } else if (!rt_identity(p->node->rt, id, &identity)) {
+        /* Its meta.json is missing or damaged: where it must be, then. */
+        struct err e = { 0 };
+        char above[440];
+        if (resources_cgroup_path(p, above, sizeof(above), &e) == ERR_OK)
+            snprintf(r->cgroup_path, sizeof(r->cgroup_path), "%s/%s", above, id);
+        log_debug("bundle does not say whose it is; the pod's cgroup is assumed", F_STR("pod", p->key),
+                  F_STR("containerID", id));
+    }
     TAILQ_INSERT_TAIL(&p->reaps, r, link);
-    rt_delete_start(&r->action, p->node->rt, r->id, cgroup_path, on_reaped, r);
+    reap_begin(r);
 }
 
 void ctr_ended(struct ctr *c, int exit_code, const char *reason, const char *message, int64_t finished_ns)
@@ -168,6 +232,8 @@ void ctr_refresh(struct ctr *c)
     case RT_ABSENT:
     case RT_PARTIAL:
     case RT_LOST:
+        if (c->cur.started_ns == 0)
+            c->cur.started_ns = s.started_ns; /* the agent was killed between the start and its record */
         if (c->cur.started_ns == 0 && c->state == CTR_CREATED)
             break;
         log_warn("container lost: its supervisor is gone and left no exit code", F_STR("pod", c->pod->key),

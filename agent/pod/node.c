@@ -66,11 +66,11 @@ enum err_code node_open(struct node **ret, const struct node_options *o, struct 
         return err_nomem(e);
     n->o = *o;
     TAILQ_INIT(&n->dirty);
-    TAILQ_INIT(&n->gate_queue);
     TAILQ_INIT(&n->events);
     TAILQ_INIT(&n->jobs);
     TAILQ_INIT(&n->imports);
     n->gate_max = cpus > 2 ? (unsigned)cpus * 2 : 4; /* pods start side by side, bounded by the processors */
+    ctr_gate_init(n);
     uv_idle_init(o->loop, &n->runner);
     n->runner.data = n;
     uv_timer_init(o->loop, &n->idle_timer);
@@ -221,6 +221,10 @@ void node_drain(struct node *n, void (*done)(void *arg), void *arg)
             pod_begin_termination(p, 0, false, "asked again to end at once");
         pod_wake(p);
     }
+    if (again)
+        sweep_cancel(n);
+    else
+        sweep_hurry(n);
     node_check_idle(n);
 }
 
@@ -295,7 +299,7 @@ static void on_handle_closed(uv_handle_t *handle)
 {
     struct node *n = handle->data;
 
-    if (++n->sweeps == 2) /* both handles: nothing refers to the node any more */
+    if (++n->sweeps == 3) /* all handles: nothing refers to the node any more */
         free(n);
 }
 
@@ -309,4 +313,5 @@ void node_free(struct node *n)
     n->sweeps = 0;
     uv_close((uv_handle_t *)&n->runner, on_handle_closed);
     uv_close((uv_handle_t *)&n->idle_timer, on_handle_closed);
+    uv_close((uv_handle_t *)&n->gate_timer, on_handle_closed);
 }

@@ -75,6 +75,7 @@ struct ctr {
     struct rt_action action;
     struct proc_call subpaths;
     bool gate_held, gate_waiting;
+    uint64_t gate_since_ms; /* held since, clock_mono_ms() */
     TAILQ_ENTRY(ctr) gate_link;
 };
 
@@ -105,11 +106,13 @@ enum net_state {
 };
 const char *net_state_name(enum net_state s);
 
-/* An instance whose remains are being removed. */
+/* An instance whose remains are being removed; tried again, with growing pauses, until nothing is left. */
 struct reap {
     struct pod *pod;
     struct rt_action action;
-    char id[65];
+    char id[65], cgroup_path[512]; /* "": as its bundle says */
+    char error[512];               /* of the last try; "": none failed */
+    uint64_t pause_ms, again_ms;   /* clock_mono_ms() of the next try; 0: it is under way */
     TAILQ_ENTRY(reap) link;
 };
 
@@ -184,7 +187,8 @@ struct pod {
 
     TAILQ_HEAD(, reap) reaps;
     bool dirty_queued, record_dirty, freed;
-    char shown_hash[17]; /* of the status last told to watchers */
+    char record_error[256]; /* why the record could not be written; "" */
+    char shown_hash[17];    /* of the status last told to watchers */
     uv_timer_t timer;
     bool timer_open;
     TAILQ_ENTRY(pod) dirty_link;
@@ -242,7 +246,12 @@ void ctr_stop(struct ctr *c, int64_t grace_ns); /* signal now, kill at the deadl
 void ctr_stop_step(struct ctr *c);              /* time passed or facts changed */
 void ctr_ended(struct ctr *c, int exit_code, const char *reason, const char *message, int64_t finished_ns);
 void ctr_reap(struct pod *p, const char *id, const char *cgroup_path);
+void reaps_step(struct pod *p); /* those that are due are tried again */
+bool reaps_hold(
+    const struct pod *p); /* the pod's end waits for them (asked to end at once: not for what failed) */
+void reaps_clear(struct pod *p); /* the pod is being freed: none is under way */
 void ctr_gate_release(struct ctr *c);
+void ctr_gate_init(struct node *n);
 void instance_clear(struct instance *i);
 bool ctr_alive(const struct ctr *c); /* an instance exists that has not ended */
 void ctr_waiting(struct ctr *c, const char *reason, const char *fmt, ...) PRINTF_LIKE(3, 4);
@@ -293,7 +302,6 @@ void pod_show(struct pod *p, const char *type); /* tell watchers, if anything vi
 void pod_event(struct pod *p, const struct ctr *c, bool warning, const char *reason, const char *fmt, ...)
     PRINTF_LIKE(5, 6);
 json_t *events_json(struct node *n);
-json_t *explain_json(struct pod *p);
 void events_free(struct node *n);
 
 /* ---- admission.c ---- */
@@ -341,6 +349,7 @@ struct node {
     /* at most gate_max containers are being created at a time */
     unsigned gate_max, gate_used;
     TAILQ_HEAD(, ctr) gate_queue;
+    uv_timer_t gate_timer; /* runs while somebody waits: a place is not held for long */
     /* clean-up of left-overs */
     unsigned sweeps;
     TAILQ_HEAD(, job) jobs;
@@ -349,6 +358,7 @@ struct node {
     size_t n_events;
     uint64_t event_serial;
     char boot_id[40];
+    char left_out[256]; /* why a pod of the manifests is not in the table; "" */
 };
 
 void node_check_idle(struct node *n);

@@ -151,6 +151,7 @@ static void pod_free(struct pod *p)
         instance_clear(&p->ctrs[i].last);
         free(p->ctrs[i].waiting_message);
     }
+    reaps_clear(p);
     images_clear(p);
     free(p->ctrs);
     free(p->cni_ports);

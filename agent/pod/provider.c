@@ -1,4 +1,5 @@
 #include "agent/pod/provider.h"
+#include "agent/pod/explain.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -44,8 +45,11 @@ static json_t *events(void *arg, struct err *e)
 
 static json_t *explain(void *arg, const char *namespace_, const char *name, struct err *e)
 {
-    struct pod *p = pods_find(arg, namespace_, name);
+    struct pod *p;
 
+    if (name[0] == '\0')
+        return explain_node_json(arg);
+    p = pods_find(arg, namespace_, name);
     if (p == NULL) {
         err_set(e, ERR_NOT_FOUND, "pods \"%s\" not found", name);
         return NULL;

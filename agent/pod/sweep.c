@@ -8,23 +8,32 @@
 #include <fcntl.h>
 #include <string.h>
 
-#define CGROUP_TRIES 100 /* 50 ms apart */
+#define PAUSE_FIRST_MS                                                                                       \
+    50 /* between tries, doubling: a cgroup needs a moment after its processes were killed */
+#define PAUSE_MAX_MS 60000
+#define DRAIN_PAUSE_MAX_MS 1600 /* when all is taken down: given up after 3 s */
+#define SAID_AFTER_MS 3000      /* what takes longer is worth a line in the log */
 
 /* One thing being removed. */
 struct job {
     struct node *node;
-    char id[512]; /* container id, uid or cgroup path */
+    const char *what;
+    void (*begin)(struct job *j); /* one try; ends in on_done() */
+    char id[512];                 /* container id, uid or cgroup path */
     struct rt_action action;
     struct cni_op cni;
     struct cni_attachment attachment;
     struct proc_call call;
     uv_timer_t retry;
-    unsigned tries;
+    uint64_t pause_ms, since_ms;
+    bool waiting, over;
+    char error[512];
     TAILQ_ENTRY(job) link;
 };
 
-static void finished(struct job *j)
+static void on_closed(uv_handle_t *handle)
 {
+    struct job *j = handle->data;
     struct node *n = j->node;
 
     TAILQ_REMOVE(&n->jobs, j, link);
@@ -33,20 +42,71 @@ static void finished(struct job *j)
     node_check_idle(n);
 }
 
-static struct job *new_job(struct node *n, const char *id, const char *what)
+static void finished(struct job *j)
 {
-    struct job *j = calloc(1, sizeof(*j));
+    if (j->over)
+        return;
+    j->over = true;
+    j->waiting = false;
+    uv_close((uv_handle_t *)&j->retry, on_closed);
+}
+
+static void on_retry(uv_timer_t *timer)
+{
+    struct job *j = timer->data;
+
+    j->waiting = false;
+    j->begin(j);
+}
+
+static void tried(struct job *j, const struct err *result)
+{
+    struct node *n = j->node;
+
+    if (result->code == ERR_OK || result->code == ERR_CANCELLED || n->closing ||
+        (n->draining && j->pause_ms >= DRAIN_PAUSE_MAX_MS)) {
+        if (result->code != ERR_OK && result->code != ERR_CANCELLED)
+            log_warn("left-over cannot be removed; the next start tries again", F_STR("what", j->what),
+                     F_STR("id", j->id), F_ERR(result));
+        finished(j);
+        return;
+    }
+    if (strcmp(j->error, result->text) != 0 && clock_mono_ms() - j->since_ms > SAID_AFTER_MS) {
+        log_warn("left-over cannot be removed; trying again", F_STR("what", j->what), F_STR("id", j->id),
+                 F_ERR(result));
+        snprintf(j->error, sizeof(j->error), "%s", result->text);
+    }
+    j->pause_ms = j->pause_ms == 0 ? PAUSE_FIRST_MS : j->pause_ms * 2;
+    if (j->pause_ms > PAUSE_MAX_MS)
+        j->pause_ms = PAUSE_MAX_MS;
+    j->waiting = true;
+    uv_timer_start(&j->retry, on_retry, j->pause_ms, 0);
+}
+
+static void on_done(struct op *op, const struct err *result)
+{
+    tried(op->owner, result);
+}
+
+static void new_job(struct node *n, const char *id, const char *what, void (*begin)(struct job *j))
+{
+    struct job *j = strlen(id) < sizeof(j->id) ? calloc(1, sizeof(*j)) : NULL;
 
     if (j == NULL) {
         log_error("no memory to remove a left-over; the next start does it", F_STR("id", id));
-        return NULL;
+        return;
     }
     log_info("left-over removed", F_STR("what", what), F_STR("id", id));
     j->node = n;
+    j->what = what;
+    j->begin = begin;
+    j->since_ms = clock_mono_ms();
     snprintf(j->id, sizeof(j->id), "%s", id);
+    uv_timer_init(n->o.loop, &j->retry);
+    j->retry.data = j;
     n->sweeps++;
     TAILQ_INSERT_TAIL(&n->jobs, j, link);
-    return j;
+    j->begin(j);
 }
 
 void sweep_cancel(struct node *n)
@@ -57,18 +117,30 @@ void sweep_cancel(struct node *n)
         op_cancel(&j->action.op);
         op_cancel(&j->cni.op);
         op_cancel(&j->call.op);
-        j->tries = CGROUP_TRIES; /* one that waits for a cgroup does not wait again */
+        if (j->waiting)
+            finished(j);
     }
 }
 
-static void on_done(struct op *op, const struct err *result)
+void sweep_hurry(struct node *n)
 {
-    struct job *j = op->owner;
+    struct job *j;
 
-    if (result->code != ERR_OK && result->code != ERR_CANCELLED)
-        log_warn("left-over cannot be removed; the next start tries again", F_STR("id", j->id),
-                 F_ERR(result));
-    finished(j);
+    TAILQ_FOREACH (j, &n->jobs, link)
+        if (j->waiting) {
+            j->pause_ms = 0;
+            uv_timer_start(&j->retry, on_retry, 0, 0);
+        }
+}
+
+void sweep_each(struct node *n, void (*fn)(const char *what, const char *id, const char *error, void *arg),
+                void *arg)
+{
+    const struct job *j;
+
+    TAILQ_FOREACH (j, &n->jobs, link)
+        if (!j->over)
+            fn(j->what, j->id, j->error, arg);
 }
 
 /* A run that ended is known only while its remains are being removed. */
@@ -96,6 +168,11 @@ static bool knows_sandbox(struct node *n, const char *id)
     return false;
 }
 
+static void remove_container(struct job *j)
+{
+    rt_delete_start(&j->action, j->node->rt, j->id, NULL, on_done, j);
+}
+
 static void sweep_containers(struct node *n)
 {
     char **ids = NULL;
@@ -105,12 +182,21 @@ static void sweep_containers(struct node *n)
         log_warn("left-over containers cannot be listed", F_ERR(&e));
         return;
     }
-    for (char **id = ids; *id != NULL; id++) {
-        struct job *j = knows_container(n, *id) ? NULL : new_job(n, *id, "container");
-        if (j != NULL)
-            rt_delete_start(&j->action, n->rt, j->id, NULL, on_done, j);
-    }
+    for (char **id = ids; *id != NULL; id++)
+        if (!knows_container(n, *id))
+            new_job(n, *id, "container", remove_container);
     cg_free_list(ids);
+}
+
+static void detach(struct job *j)
+{
+    j->attachment = (struct cni_attachment){ .container_id = j->id,
+                                             .netns = "",
+                                             .ifname = "eth0",
+                                             .pod_namespace = "",
+                                             .pod_name = "",
+                                             .pod_uid = "" };
+    cni_del_start(&j->cni, j->node->o.cni, &j->attachment, on_done, j);
 }
 
 static void sweep_network(struct node *n)
@@ -122,18 +208,9 @@ static void sweep_network(struct node *n)
         log_warn("left-over network attachments cannot be listed", F_ERR(&e));
         return;
     }
-    for (char **id = ids; *id != NULL; id++) {
-        struct job *j = knows_sandbox(n, *id) ? NULL : new_job(n, *id, "network attachment");
-        if (j == NULL)
-            continue;
-        j->attachment = (struct cni_attachment){ .container_id = j->id,
-                                                 .netns = "",
-                                                 .ifname = "eth0",
-                                                 .pod_namespace = "",
-                                                 .pod_name = "",
-                                                 .pod_uid = "" };
-        cni_del_start(&j->cni, n->o.cni, &j->attachment, on_done, j);
-    }
+    for (char **id = ids; *id != NULL; id++)
+        if (!knows_sandbox(n, *id))
+            new_job(n, *id, "network attachment", detach);
     cg_free_list(ids);
 }
 
@@ -145,6 +222,25 @@ static enum err_code remove_volumes(const void *arg, struct buf *out, struct err
     return vol_pod_teardown(j->node->o.volumes, j->id, e);
 }
 
+static void remove_pod_volumes(struct job *j)
+{
+    struct node *n = j->node;
+    const struct proc_call_spec call = {
+        .name = "remove left-over volumes",
+        .subject = j->id,
+        .fn = remove_volumes,
+        .arg = j,
+        .deadline_ms = 120000,
+        .cgroup_fd = cg_leaf_fd(n->o.cgroups, CG_LEAF_OPS),
+        .cgroup_procs = cg_leaf_procs(n->o.cgroups, CG_LEAF_OPS),
+    };
+
+    if (pods_by_uid(n, j->id) != NULL) /* a manifest names that uid by now */
+        finished(j);
+    else
+        proc_call_start(&j->call, &call, n->o.loop, on_done, j);
+}
+
 static void sweep_volumes(struct node *n)
 {
     char **uids = NULL;
@@ -154,20 +250,9 @@ static void sweep_volumes(struct node *n)
         log_warn("left-over volumes cannot be listed", F_ERR(&e));
         return;
     }
-    for (char **uid = uids; *uid != NULL; uid++) {
-        struct job *j = pods_by_uid(n, *uid) != NULL ? NULL : new_job(n, *uid, "volumes");
-        struct proc_call_spec call = {
-            .name = "remove left-over volumes",
-            .subject = *uid,
-            .fn = remove_volumes,
-            .arg = j,
-            .deadline_ms = 120000,
-            .cgroup_fd = cg_leaf_fd(n->o.cgroups, CG_LEAF_OPS),
-            .cgroup_procs = cg_leaf_procs(n->o.cgroups, CG_LEAF_OPS),
-        };
-        if (j != NULL)
-            proc_call_start(&j->call, &call, n->o.loop, on_done, j);
-    }
+    for (char **uid = uids; *uid != NULL; uid++)
+        if (pods_by_uid(n, *uid) == NULL)
+            new_job(n, *uid, "volumes", remove_pod_volumes);
     cg_free_list(uids);
 }
 
@@ -236,35 +321,19 @@ static void sweep_logs(struct node *n)
     closedir(d);
 }
 
-/* A cgroup may need a moment after its processes were killed. */
-static void remove_cgroup(struct job *j);
-
-static void on_retry_closed(uv_handle_t *handle)
-{
-    finished(handle->data);
-}
-
-static void on_retry(uv_timer_t *timer)
-{
-    remove_cgroup(timer->data);
-}
-
 static void remove_cgroup(struct job *j)
 {
     struct err e = { 0 };
     struct cg_tree *t = j->node->o.cgroups;
+    const char *leaf = strrchr(j->id, '/');
 
-    if (cg_kill(t, j->id, &e) == ERR_OK && cg_remove(t, j->id, &e) == ERR_OK) {
-        uv_close((uv_handle_t *)&j->retry, on_retry_closed);
+    if (pods_by_uid(j->node, leaf + strlen("/pod")) != NULL) {
+        finished(j);
         return;
     }
-    if (++j->tries >= CGROUP_TRIES) {
-        log_warn("left-over cgroup cannot be removed; the next start tries again", F_STR("cgroup", j->id),
-                 F_ERR(&e));
-        uv_close((uv_handle_t *)&j->retry, on_retry_closed);
-        return;
-    }
-    uv_timer_start(&j->retry, on_retry, 50, 0);
+    if (cg_kill(t, j->id, &e) == ERR_OK && cg_remove(t, j->id, &e) == ERR_OK)
+        e = (struct err){ 0 };
+    tried(j, &e);
 }
 
 static void sweep_cgroups(struct node *n)
@@ -278,16 +347,8 @@ static void sweep_cgroups(struct node *n)
     }
     for (char **path = paths; *path != NULL; path++) {
         const char *leaf = strrchr(*path, '/');
-        struct job *j;
-        if (leaf == NULL || !str_starts(leaf, "/pod") || pods_by_uid(n, leaf + 4) != NULL ||
-            strlen(*path) >= sizeof(j->id))
-            continue;
-        j = new_job(n, *path, "cgroup");
-        if (j == NULL)
-            continue;
-        uv_timer_init(n->o.loop, &j->retry);
-        j->retry.data = j;
-        remove_cgroup(j);
+        if (leaf != NULL && str_starts(leaf, "/pod") && pods_by_uid(n, leaf + 4) == NULL)
+            new_job(n, *path, "cgroup", remove_cgroup);
     }
     cg_free_list(paths);
 }

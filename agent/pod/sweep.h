@@ -1,7 +1,7 @@
 /*
  * sweep - what belongs to no pod is removed: left-overs of a run that was killed, of damaged records, of a
  * reboot. Containers, network attachments, namespaces, volumes, cgroups, logs; each by what the kernel and
- * the disk say.
+ * the disk say.  What cannot be removed is tried again, every minute in the end.
  */
 #ifndef AGENT_POD_SWEEP_H
 #define AGENT_POD_SWEEP_H
@@ -11,4 +11,8 @@
  * while under way. */
 void sweep_start(struct node *n);
 void sweep_cancel(struct node *n); /* the agent ends: what is left is for the next start */
+void sweep_hurry(struct node *n);  /* all is being taken down: what waits is tried now, and given up soon */
+/* Calls fn for each left-over that is still being removed; error: of its last try, "" while none failed. */
+void sweep_each(struct node *n, void (*fn)(const char *what, const char *id, const char *error, void *arg),
+                void *arg);
 #endif

@@ -381,7 +381,7 @@ static void terminating_step(struct pod *p)
     for (size_t i = 0; i < p->n_images; i++)
         if (p->images[i]->bringing)
             op_cancel(&p->images[i]->bring.op);
-    if (!stop_containers(p) || !TAILQ_EMPTY(&p->reaps))
+    if (!stop_containers(p) || reaps_hold(p))
         return;
     if (!sandbox_teardown_step(p) || !volumes_teardown_step(p))
         return;
@@ -441,6 +441,7 @@ void pod_reconcile(struct pod *p)
 
     do {
         before = p->state;
+        reaps_step(p);
         switch (p->state) {
         case POD_PENDING:
             pending_step(p);
@@ -473,9 +474,14 @@ void pod_reconcile(struct pod *p)
         if (record_save(p, &e) != ERR_OK) {
             /* Running pods go on; what would be lost is only what a restart of the agent would want to know.
              */
-            log_error("pod record cannot be written; trying again", F_STR("pod", p->key), F_ERR(&e));
+            if (strncmp(p->record_error, e.text, sizeof(p->record_error) - 1) != 0)
+                log_error("pod record cannot be written; trying again", F_STR("pod", p->key), F_ERR(&e));
+            snprintf(p->record_error, sizeof(p->record_error), "%.250s", e.text);
             p->record_dirty = true;
             pod_wake_at(p, clock_wall_ns() + 5 * INT64_C(1000000000));
+        } else if (p->record_error[0] != '\0') {
+            p->record_error[0] = '\0';
+            log_info("pod record is written again", F_STR("pod", p->key));
         }
     }
     pod_show(p, "MODIFIED");
@@ -488,11 +494,16 @@ bool pod_is_new(const struct pod *p)
 
 bool pod_idle(const struct pod *p)
 {
+    const struct reap *r;
+
     for (size_t i = 0; i < p->n_ctrs; i++) {
         const struct ctr *c = &p->ctrs[i];
         if (op_live(&c->create.op) || op_live(&c->action.op) || op_live(&c->subpaths.op))
             return false;
     }
-    return !images_busy(p) && TAILQ_EMPTY(&p->reaps) && !op_live(&p->netns_call.op) &&
-           !op_live(&p->cni_op.op) && !op_live(&p->vols_call.op);
+    TAILQ_FOREACH (r, &p->reaps, link)
+        if (r->again_ms == 0)
+            return false;
+    return !images_busy(p) && !op_live(&p->netns_call.op) && !op_live(&p->cni_op.op) &&
+           !op_live(&p->vols_call.op);
 }

@@ -155,7 +155,9 @@ static bool has_command_line(pid_t pid, const char *program, const char *option,
     snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
     if (fs_read_at(AT_FDCWD, path, COMMAND_LINE_MAX, &line, &n, &e) != ERR_OK)
         return false;
-    if (program != NULL && strcmp(line, program) != 0)
+    if (program != NULL && strcmp(line, program) != 0 &&
+        (strlen(line) + 1 >= n ||
+         strcmp(line + strlen(line) + 1, program) != 0)) /* a script: after its interpreter */
         return false;
     for (p = line; p < line + n; p += strlen(p) + 1) {
         if (strcmp(p, id) == 0 && (option == NULL || strcmp(before, option) == 0))

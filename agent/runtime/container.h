@@ -148,8 +148,8 @@ struct rt_state {
 void rt_state(struct rt *rt, const char *id, struct rt_state *ret);
 /* Begins to watch a container that an earlier run of the agent made (its conmon's pidfd). */
 void rt_adopt(struct rt *rt, const char *id);
-/* Ids of all containers that have a bundle or a writable layer or runtime state (NULL-terminated, malloc'ed
- * each). */
+/* Ids of all containers that have a bundle, a writable layer, runtime state or an exit file (NULL-terminated,
+ * malloc'ed each). */
 enum err_code rt_list(struct rt *rt, char ***ret, struct err *e) MUST_CHECK;
 /* Identity stored in meta.json of a bundle; false if unreadable. */
 struct rt_identity {

@@ -25,6 +25,8 @@ enum {
     DEADLINE_MS = 10 * 60 * 1000, /* millions of files in a writable layer */
     RUNTIME_DEADLINE_MS = 30000,
     PAUSE_MAX_MS = 50,
+    PAUSE_STUCK_MS = 2000, /* once it is clear that they take their time: stuck in the kernel */
+    STUCK_AFTER_MS = 3000,
     CONMON_GRACE_MS = 500, /* for it to reap and to write the exit code; usually 1 ms */
 };
 
@@ -43,14 +45,16 @@ static void on_timer(uv_timer_t *timer)
     step(timer->data);
 }
 
-/* 1, 2, 4, ... 50 ms */
+/* 1, 2, 4, ... 50 ms; after 3 s up to 2 s: each look costs, and what hangs in the kernel may do so for hours
+ */
 static void step_later(struct rt_action *a)
 {
     struct rt_action_run *run = a->run;
+    uint64_t max = clock_mono_ms() - run->started_ms > STUCK_AFTER_MS ? PAUSE_STUCK_MS : PAUSE_MAX_MS;
 
     run->pause_ms = run->pause_ms == 0 ? 1 : run->pause_ms * 2;
-    if (run->pause_ms > PAUSE_MAX_MS)
-        run->pause_ms = PAUSE_MAX_MS;
+    if (run->pause_ms > max)
+        run->pause_ms = max;
     uv_timer_start(&run->timer, on_timer, run->pause_ms, 0);
 }
 
@@ -93,10 +97,14 @@ static void find_conmon(struct rt_action_run *run)
 {
     struct rt_path pid = rt_container_file(run->rt, run->id, "pid");
     struct rt_path supervised = rt_container_file(run->rt, run->id, RT_SUPERVISED);
+    struct rt_path bundle = rt_container_dir(run->rt, run->id), exited = rt_exit_file(run->rt, run->id);
 
     run->never_created = access(pid.s, F_OK) != 0;
     run->being_created = run->never_created && access(supervised.s, F_OK) == 0;
     run->conmon_fd = rt_conmon_open(run->rt, run->id, NULL);
+    /* Neither a conmon by its number nor its last word: the number may be lost or another's. */
+    if (run->conmon_fd < 0 && access(bundle.s, F_OK) == 0 && access(exited.s, F_OK) != 0)
+        run->being_created = true;
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */

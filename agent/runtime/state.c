@@ -164,7 +164,7 @@ static bool conmon_runs(struct rt *rt, const char *id, pid_t *ret)
 void rt_state(struct rt *rt, const char *id, struct rt_state *ret)
 {
     struct rt_state s = { .phase = RT_ABSENT };
-    int64_t pid;
+    int64_t pid = 0;
 
     *ret = s;
     if (!rt_id_valid(id) || !exists(rt_container_dir(rt, id)))
@@ -176,6 +176,8 @@ void rt_state(struct rt *rt, const char *id, struct rt_state *ret)
 
         if (!created) {
             s.phase = RT_PARTIAL;
+            if (pid > 0) /* the runtime was done with it: conmon.pid is what is missing */
+                s.started_ns = started_ns(rt, id);
         } else if (conmon_runs(rt, id, &s.conmon_pid)) {
             s.pid = (pid_t)pid;
             s.started_ns = started_ns(rt, id);
@@ -259,6 +261,7 @@ enum err_code rt_list(struct rt *rt, char ***ret, struct err *e)
 
     if (add_ids(&ids, rt_container_dir(rt, ""), e) == ERR_OK &&
         add_ids(&ids, rt_layer_dir(rt, ""), e) == ERR_OK && add_ids(&ids, rt_oci_dir(rt, ""), e) == ERR_OK &&
+        add_ids(&ids, rt_exit_file(rt, ""), e) == ERR_OK &&
         (more = reallocarray(ids.v, ids.n + 1, sizeof(*more))) != NULL) {
         ids.v = more;
         if (ids.n > 0)

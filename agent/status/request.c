@@ -361,6 +361,7 @@ static const struct {
     { ROUTE_POD_LOG, METHOD_GET, { "api", "v1", "namespaces", "{ns}", "pods", "{name}", "log" } },
     { ROUTE_EVENTS, METHOD_GET, { "api", "v1", "events" } },
     { ROUTE_EVENTS, METHOD_GET, { "api", "v1", "namespaces", "{ns}", "events" } },
+    { ROUTE_EXPLAIN, METHOD_GET, { "explain" } },
     { ROUTE_EXPLAIN, METHOD_GET, { "explain", "{ns}", "{name}" } },
     { ROUTE_MANIFESTS, METHOD_GET, { "manifests" } },
     { ROUTE_IMAGES, METHOD_GET | METHOD_POST | METHOD_DELETE, { "images" } },

@@ -207,7 +207,9 @@ static void get_events(struct conn *c, const struct status_match *m)
 static void get_explain(struct conn *c, const struct status_match *m)
 {
     struct err e = { 0 };
-    json_t *value = c->server->provider.explain(c->server->provider.arg, m->namespace_, m->name, &e);
+    json_t *value =
+        c->server->provider.explain(c->server->provider.arg, m->namespace_ != NULL ? m->namespace_ : "",
+                                    m->name != NULL ? m->name : "", &e);
 
     if (value == NULL && e.code == ERR_NOT_FOUND)
         pod_not_found(c, m->name);

@@ -40,6 +40,7 @@ struct status_provider { /* results are new references; NULL with *e set is an e
     json_t *(*pods)(void *arg, struct err *e);
     json_t *(*pod)(void *arg, const char *namespace_, const char *name, struct err *e);
     json_t *(*events)(void *arg, struct err *e); /* array of v1 Events, oldest first */
+    /* name "": the node itself. */
     json_t *(*explain)(void *arg, const char *namespace_, const char *name, struct err *e);
     json_t *(*manifests)(void *arg, struct err *e);
     json_t *(*images)(void *arg, struct err *e);

@@ -89,6 +89,11 @@ static json_t *events(void *arg, struct err *e)
 
 static json_t *explain(void *arg, const char *namespace_, const char *name, struct err *e)
 {
+    if (name[0] == '\0')
+        return json_pack("{s:s, s:s, s:[{s:s, s:s, s:s}], s:[], s:[{s:s, s:s, s:i, s:s}]}", "node", "n1",
+                         "state", "running", "steps", "name", "pod records", "state", "failed", "detail",
+                         "1 of 2 pods: disk full", "operations", "said", "level", "warning", "last",
+                         "2026-01-02T03:06:01Z", "times", 3, "text", "CNI result is damaged");
     json_t *pod = one_pod(arg, namespace_, name, e);
 
     json_decref(pod);
@@ -495,6 +500,15 @@ static void explain_says_what_a_pod_waits_for(void **state)
     assert_int_equal(run(f, "explain web -o json"), 0);
     assert_non_null(strstr(f->out, "\"ageMs\": 3500"));
     expect(f, "explain pod absent", 1, "", "Error from server (NotFound): pods \"absent\" not found\n");
+    expect(f, "explain node", 0,
+           "Node:   n1\n"
+           "State:  running\n"
+           "Steps:\n"
+           "  pod records  failed    1 of 2 pods: disk full\n"
+           "Said lately:\n"
+           "  warning  4s ago (x3)  CNI result is damaged\n",
+           "");
+    expect(f, "explain pod node", 1, "", "Error from server (NotFound): pods \"node\" not found\n");
 }
 
 /* ---- logs ------------------------------------------------------------------------------------ */
@@ -638,7 +652,7 @@ static void wrong_usage_shows_the_right_one_and_ends_with_2(void **state)
         { "logs", "error: expected 'logs [-f] [-p] POD [CONTAINER]'\n\n" },
         { "logs a b -c c", "error: only one of -c or an inline CONTAINER is allowed\n\n" },
         { "describe", "error: you must specify the type of resource to describe: pod NAME\n\n" },
-        { "explain", "error: you must specify one pod\n\n" },
+        { "explain", "error: you must specify one pod, or node\n\n" },
         { "validate", "error: you must specify files, or - for standard input\n\n" },
         { "image", "error: you must specify ls, import, pull or rm\n\n" },
         { "image pull", "error: image pull: wrong number of words, or no such command\n\n" },

@@ -194,6 +194,7 @@ static void paths_lead_to_their_routes_and_nothing_else(void **state)
         { "/api/v1/namespaces/default/pods/web", ROUTE_POD },
         { "/api/v1/namespaces/default/events", ROUTE_EVENTS },
         { "/explain/default/web", ROUTE_EXPLAIN },
+        { "/explain", ROUTE_EXPLAIN },
         { "/debug/operations", ROUTE_OPERATIONS },
         { "/", ROUTE_NONE },
         { "//healthz", ROUTE_NONE },

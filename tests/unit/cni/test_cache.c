@@ -105,7 +105,7 @@ static void names_with_dashes_are_not_mixed_up(void **state)
     cni_entry_done(&out);
 }
 
-static void damaged_entries_are_dropped(void **state)
+static void damaged_entries_are_set_aside(void **state)
 {
     static const char *const damaged[] = {
         "",
@@ -132,6 +132,7 @@ static void damaged_entries_are_dropped(void **state)
         put(p, "cache/net-" ID "-eth0.json", damaged[i]);
         assert_int_equal(cni_cache_find(fd, ID, "eth0", &out, &e), ERR_NOT_FOUND);
         assert_false(exists(p, "cache/net-" ID "-eth0.json"));
+        assert_true(exists(p, "cache/net-" ID "-eth0.json.damaged"));
     }
 }
 
@@ -156,7 +157,8 @@ static void all_entries_are_visited_and_other_files_left_alone(void **state)
     put(p, "cache/README", "x");
     assert_int_equal(cni_cache_each(fd, count_entry, &n, &e), ERR_OK);
     assert_int_equal(n, 2);
-    assert_int_equal(count(p, "cache"), 4);
+    assert_int_equal(count(p, "cache"), 5); /* and the damaged one, aside */
+    assert_true(exists(p, "cache/net-cccc-eth0.json.damaged"));
 }
 
 static void what_a_killed_writer_left_is_cleared_at_the_start(void **state)
@@ -177,7 +179,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_entry_comes_back_whole_and_private, place_make, place_remove),
         cmocka_unit_test_setup_teardown(an_unknown_attachment_is_not_found, place_make, place_remove),
         cmocka_unit_test_setup_teardown(names_with_dashes_are_not_mixed_up, place_make, place_remove),
-        cmocka_unit_test_setup_teardown(damaged_entries_are_dropped, place_make, place_remove),
+        cmocka_unit_test_setup_teardown(damaged_entries_are_set_aside, place_make, place_remove),
         cmocka_unit_test_setup_teardown(all_entries_are_visited_and_other_files_left_alone, place_make,
                                         place_remove),
         cmocka_unit_test_setup_teardown(what_a_killed_writer_left_is_cleared_at_the_start, place_make,

@@ -1,0 +1,103 @@
+/* What is wrong with the node itself, and what it said lately: for `coracle explain node`. */
+#include "agent/pod/explain.h"
+#include "agent/pod/sweep.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/process.h"
+
+#include <string.h>
+
+static void add_sources(const struct node *n, json_t *steps)
+{
+    explain_step(steps, "manifests", n->sources_ready ? "done" : "waiting", 0,
+                 n->sources_ready ? "read" : "the folder has not been read yet", 0);
+}
+
+static void add_network(const struct node *n, json_t *steps)
+{
+    const char *why = NULL;
+    const char *name = cni_default_network(n->o.cni, &why);
+
+    explain_step(steps, "network", name != NULL ? "done" : "failed", 0, name != NULL ? name : why, 0);
+}
+
+/* Records that cannot be written: a full or read-only state folder, most likely. */
+static void add_records(const struct node *n, json_t *steps)
+{
+    const struct pod *p, *tmp, *first = NULL;
+    unsigned failing = 0;
+
+    HASH_ITER (hh, n->pods, p, tmp)
+        if (p->record_error[0] != '\0') {
+            first = p;
+            failing++;
+        }
+    str_auto text =
+        first != NULL ? str_printf("%u of %zu pods: %s", failing, n->n_pods, first->record_error) : NULL;
+    explain_step(steps, "pod records", first != NULL ? "failed" : "done", 0,
+                 first != NULL ? (text != NULL ? text : first->record_error) : "written", 0);
+}
+
+static void add_left_out(const struct node *n, json_t *steps)
+{
+    if (n->left_out[0] != '\0')
+        explain_step(steps, "pods left out", "waiting", 0, n->left_out, 0);
+}
+
+static void add_left_over(const char *what, const char *id, const char *error, void *arg)
+{
+    str_auto name = str_printf("left-over %s", what);
+    str_auto detail = error[0] != '\0' ? str_printf("%.300s: %s", id, error) : strdup(id);
+
+    if (name != NULL && detail != NULL)
+        explain_step(arg, name, error[0] != '\0' ? "failed" : "running", 0, detail, 0);
+}
+
+static void add_stuck(json_t *steps)
+{
+    size_t n = proc_left_behind();
+    str_auto text =
+        n > 0 ? str_printf("%zu: killed, but the kernel does not end them (a path that hangs)", n) : NULL;
+
+    if (text != NULL)
+        explain_step(steps, "stuck children", "waiting", 0, text, 0);
+}
+
+static void add_operation(const struct op *op, void *arg)
+{
+    json_array_append_new(arg, explain_operation(op));
+}
+
+static void add_said(const struct log_recent *line, void *arg)
+{
+    json_t *o = json_object();
+    char at[CLOCK_RFC3339_SIZE];
+
+    clock_format_us(line->at_ns, at);
+    json_put_str(o, "level", line->level == LOG_LVL_ERROR ? "error" : "warning");
+    json_put_str(o, "last", at);
+    json_object_set_new(o, "times", json_integer(line->times));
+    json_put_str(o, "text", line->text);
+    json_array_append_new(arg, o);
+}
+
+json_t *explain_node_json(struct node *n)
+{
+    json_t *o = json_object(), *steps = json_array(), *operations = json_array(), *said = json_array();
+
+    json_put_str(o, "node", n->o.node_name);
+    json_put_str(o, "state", n->closing ? "ending" : n->draining ? "taking all pods down" : "running");
+    add_sources(n, steps);
+    add_network(n, steps);
+    add_records(n, steps);
+    add_left_out(n, steps);
+    add_stuck(steps);
+    sweep_each(n, add_left_over, steps);
+    op_each(add_operation, operations);
+    log_recent_each(add_said, said);
+    json_object_set_new(o, "steps", steps);
+    json_object_set_new(o, "operations", operations);
+    json_object_set_new(o, "said", said);
+    return o;
+}
