@@ -487,15 +487,17 @@ static void output_beyond_the_limit_is_dropped_and_does_not_stop_the_process(voi
 static void grandchild_that_holds_the_pipe_is_not_waited_for(void **state)
 {
     uint64_t since = clock_mono_ms();
+    char script[96];
     struct run r;
 
     (void)state;
-    begin(&r, ARGV("sh", "-c", "sleep 7.125 & echo started"), CAPTURED);
+    snprintf(script, sizeof(script), "%s & echo started", sleeping("7"));
+    begin(&r, ARGV("sh", "-c", script), CAPTURED);
     wait_over(&r);
     assert_int_equal(r.result.code, ERR_OK);
     assert_string_equal(r.x.output.p, "started\n");
     assert_true(clock_mono_ms() - since < 6000);
-    assert_int_equal(count_processes("sleep 7.125"), 1); /* as under a shell, it goes on */
+    assert_int_equal(count_processes(sleeping("7")), 1); /* as under a shell, it goes on */
     buf_done(&r.x.output);
 }
 
@@ -649,6 +651,7 @@ static void process_whose_helper_was_killed_ends_with_an_error_or_at_the_next_st
 
 static void leftover_of_an_earlier_run_is_killed_only_if_it_is_that_process(void **state)
 {
+    uint64_t since = clock_mono_ms();
     struct rt_path folder, leader;
     char text[64], command[1024];
     pid_t pid = 0, session;
@@ -675,6 +678,8 @@ static void leftover_of_an_earlier_run_is_killed_only_if_it_is_that_process(void
     leader = rt_container_file(host.rt, host.id, "exec/1-0/leader");
     snprintf(text, sizeof(text), "%d %llu\n", (int)pid, (unsigned long long)start_time + 1);
     shell("printf '%s' > %s", text, leader.s);
+    while (count_processes(sleeping("806")) == 0 && clock_mono_ms() - since < 10000)
+        usleep(10000);                   /* runc returns before its last step, execve */
     rt_exec_clear_all(host.rt, host.id); /* another process has the number now, as far as one can see */
     assert_int_equal(count_processes(sleeping("806")), 1);
     assert_int_not_equal(access(folder.s, F_OK), 0);
