@@ -189,3 +189,22 @@ def test_replacement_is_quick(t):
     equal((b.ip, b.uid), (a.ip, a.uid), "address and uid")
     equal(b.container()["lastState"]["terminated"]["exitCode"], 137, "last exit code")
     node.stop()
+
+
+def test_active_deadline(t):
+    """a pod older than activeDeadlineSeconds fails, also when the agent was away at that moment"""
+    node = t.node()
+    node.import_image()
+    node.put("a.yaml", pod("early", activeDeadlineSeconds=1))
+    node.put("b.yaml", pod("late", activeDeadlineSeconds=2))
+    node.put("c.yaml", pod("never", activeDeadlineSeconds=3600))
+    node.wait_running("never")
+    early = node.wait_phase("early", "Failed", deadline=8)
+    equal((early.status["reason"], early.status["message"]),
+          ("DeadlineExceeded", "Pod was active on the node longer than the specified deadline"), "verdict")
+    node.kill()
+    late = node.start().wait_phase("late", "Failed", deadline=8)
+    equal(late.status["reason"], "DeadlineExceeded", "reason")
+    equal(node.pod("early").status["reason"], "DeadlineExceeded", "reason of the first after the restart")
+    node.wait_running("never")
+    node.stop()

@@ -109,6 +109,13 @@ static void the_node_must_be_the_one_that_is_asked_for(void **state)
             "Predicate NodeName failed: node(s) didn't match the requested node name");
 }
 
+static void pods_of_another_system_are_refused(void **state)
+{
+    admitted(world_pod(*state, "a", "os: {name: linux}, containers: [{name: a, image: x}]"));
+    refused(world_pod(*state, "b", "os: {name: windows}, containers: [{name: a, image: x}]"),
+            "PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS");
+}
+
 static void the_number_of_pods_is_bounded(void **state)
 {
     struct world *w = *state;
@@ -127,6 +134,7 @@ int main(void)
         WORLD_TEST(a_pod_that_is_ending_is_waited_for),
         WORLD_TEST(ports_clash_by_number_protocol_and_address),
         WORLD_TEST(the_node_must_be_the_one_that_is_asked_for),
+        WORLD_TEST(pods_of_another_system_are_refused),
         WORLD_TEST(the_number_of_pods_is_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -71,6 +71,12 @@ static void what_is_missing_has_kubelets_words(void **state)
                      ERR_PRECONDITION);
     assert_string_equal(b.e.text, "configmap references non-existent config key: nope");
     arena_done(&b.arena);
+    assert_int_equal(build(*state, &b,
+                           "projected: {sources: [{configMap: {name: no-such}}, {secret: {name: nope}},"
+                           "{configMap: {name: cm}}]}"),
+                     ERR_PRECONDITION);
+    assert_string_equal(b.e.text, "[configmap \"no-such\" not found, secret \"nope\" not found]");
+    arena_done(&b.arena);
 }
 
 static void optional_sources_may_be_missing(void **state)

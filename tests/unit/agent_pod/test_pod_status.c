@@ -168,6 +168,71 @@ static void what_never_ran_is_unknown_in_a_pod_that_is_over(void **state)
     json_decref(o);
 }
 
+static void the_network_is_told_when_the_volumes_are_there(void **state)
+{
+    struct pod *p = started(*state, "containers: [{name: a, image: x}]");
+    json_t *o;
+
+    p->net = NET_READY;
+    snprintf(p->net_result.ips[0], sizeof(p->net_result.ips[0]), "10.0.0.5");
+    p->net_result.n_ips = 1;
+    o = pod_status_json(p);
+    assert_null(json_object_get(json_object_get(o, "status"), "podIP"));
+    assert_string_equal(json_str(condition(o, "PodReadyToStartContainers"), "status"), "False");
+    json_decref(o);
+    p->vols = VOLS_READY;
+    o = pod_status_json(p);
+    assert_string_equal(json_str(json_object_get(o, "status"), "podIP"), "10.0.0.5");
+    assert_string_equal(json_str(condition(o, "PodReadyToStartContainers"), "status"), "True");
+    json_decref(o);
+}
+
+static void a_verdict_is_told_when_nothing_runs_any_more(void **state)
+{
+    struct pod *p = started(*state, "containers: [{name: a, image: x}]");
+    json_t *o;
+
+    run(&p->ctrs[0]);
+    snprintf(p->phase, sizeof(p->phase), "Failed");
+    snprintf(p->reason, sizeof(p->reason), "DeadlineExceeded");
+    p->deletion_ns = 1;
+    p->grace_seconds = 30;
+    p->state = POD_TERMINATING;
+    o = pod_status_json(p);
+    assert_null(json_object_get(json_object_get(o, "status"), "reason"));
+    assert_int_equal(json_int(json_object_get(o, "metadata"), "deletionGracePeriodSeconds", -1), 30);
+    json_decref(o);
+    end(&p->ctrs[0], 0);
+    p->state = POD_TERMINATED;
+    o = pod_status_json(p);
+    assert_string_equal(json_str(json_object_get(o, "status"), "reason"), "DeadlineExceeded");
+    assert_int_equal(json_int(json_object_get(o, "metadata"), "deletionGracePeriodSeconds", -1), 0);
+    json_decref(o);
+}
+
+static void resources_of_the_pod_are_the_sums_of_its_containers(void **state)
+{
+    struct pod *p =
+        started(*state, "initContainers: [{name: i, image: x, resources: {requests: {cpu: 90m}}}],"
+                        "containers: [{name: a, image: x, resources: {requests: {cpu: 20m, memory: 16M}}},"
+                        "{name: b, image: x, resources: {limits: {memory: 16M}}}]");
+    const json_t *s, *b;
+    json_t *o;
+
+    run(&p->ctrs[2]);
+    o = pod_status_json(p);
+    s = json_object_get(o, "status");
+    assert_string_equal(json_str(json_object_get(s, "allocatedResources"), "cpu"), "90m");
+    assert_string_equal(json_str(json_object_get(s, "allocatedResources"), "memory"), "32M");
+    assert_string_equal(json_str(json_object_get(json_object_get(s, "resources"), "limits"), "memory"),
+                        "16M");
+    b = json_array_get(json_object_get(s, "containerStatuses"),
+                       1); /* runs: in force is what the cgroup has */
+    assert_string_equal(json_str(json_object_get(json_object_get(b, "resources"), "limits"), "memory"),
+                        "15625Ki");
+    json_decref(o);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -177,6 +242,9 @@ int main(void)
         WORLD_TEST(conditions_name_what_is_not_ready),
         WORLD_TEST(transition_time_is_that_of_the_change),
         WORLD_TEST(container_statuses_are_sorted_and_say_what_ended),
+        WORLD_TEST(the_network_is_told_when_the_volumes_are_there),
+        WORLD_TEST(a_verdict_is_told_when_nothing_runs_any_more),
+        WORLD_TEST(resources_of_the_pod_are_the_sums_of_its_containers),
         WORLD_TEST(what_never_ran_is_unknown_in_a_pod_that_is_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
