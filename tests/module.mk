@@ -32,7 +32,7 @@ check: ## everything: both compilers, layers, headers, unit, seeds, host tests (
 	@$(make_gcc) all unit-programs
 	@$(make_san) all unit-programs
 	@$(make_clang) all unit-programs
-	@$(run_tests) layers headers unit unit-san fuzz host host-san node
+	@$(run_tests) layers headers format unit unit-san fuzz host host-san node
 
 check-unit: ## unit tests and fuzz seeds, plain and sanitized
 	@tests/tools/deps build test
