@@ -33,14 +33,15 @@ CPPFLAGS_ALL := -I. -D_GNU_SOURCE -DCORACLE_VERSION='"$(VERSION)"' $(CPPFLAGS)
 CFLAGS_ALL   := -std=gnu17 -Ulinux -Uunix -O2 -g $(warnings) $(hardening) \
                 $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer) $(CFLAGS)
 LDFLAGS_ALL  := -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(if $(SAN),-fsanitize=$(SAN)) $(LDFLAGS)
-LIBS_CORE    := -luv -ljansson -lmnl -lyaml
+LIBS_CORE    := -luv -ljansson -lmnl -lyaml -lnghttp2
 LIBS_UNPACK  := -larchive -lcrypto -ljansson -luv
+LIBS_PROBE   := -lssl -lcrypto -luv
 
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-7s %s\n' '$(1)' '$(2)')
 
 # Low layers first; a folder may use itself and what stands before it (tests/check-layers has the exact table).
-modules := base cgroups cni volumes agent/api agent/source agent/runtime agent/status agent/pod agent/cli agent
+modules := base cgroups cni volumes agent/api agent/source agent/runtime agent/probe agent/status agent/pod agent/cli agent
 include $(patsubst %,%/module.mk,$(modules))
 
 libname  = $(B)/lib$(subst /,-,$(1)).a
@@ -54,7 +55,7 @@ $(call libname,$(1)): $(patsubst %.c,$(B)/$(1)/%.o,$($(subst /,_,$(1))_SRCS))
 endef
 $(foreach m,$(modules),$(eval $(call module_rules,$(m))))
 
-programs := $(B)/coracle $(B)/coracle-unpack $(B)/coracle-pause $(B)/coracle-exec
+programs := $(B)/coracle $(B)/coracle-unpack $(B)/coracle-pause $(B)/coracle-exec $(B)/coracle-probe
 
 .PHONY: all
 all: $(programs) ## build the programs (default)
@@ -66,6 +67,10 @@ $(B)/coracle: $(B)/agent/main.o $(all_libs) $(B)/llhttp/llhttp.a
 $(B)/coracle-unpack: $(patsubst %.c,$(B)/agent/runtime/%.o,$(unpack_SRCS)) $(call libname,base)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS_UNPACK)
+
+$(B)/coracle-probe: $(patsubst %.c,$(B)/agent/probe/%.o,$(probe_SRCS)) $(call libname,base) $(B)/llhttp/llhttp.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS_PROBE)
 
 $(B)/coracle-pause: agent/runtime/pause.c | $(B)/.flags
 	$(call say,LD,$@)

@@ -83,6 +83,9 @@ enum err_code preflight_programs(struct preflight *p, const struct agent_config 
                   F_STR("package", "coracle"));
         ok = false;
     }
+    if (!find_own(c, "coracle-probe", p->probe))
+        log_warn("coracle-probe is missing: HTTPS probes and those of hosts by name will fail",
+                 F_STR("program", p->probe), F_STR("package", "coracle"));
     if (!find_own(c, "coracle-exec", p->exec)) {
         log_error("coracle-exec is missing: nothing can be run inside containers", F_STR("program", p->exec),
                   F_STR("package", "coracle"));

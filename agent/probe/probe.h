@@ -1,0 +1,69 @@
+/*
+ * probe - one check of a server: HTTP GET, TCP connect, gRPC health.  What kubelet's pkg/probe does, with its
+ * verdicts and its words; when to check, and what follows from it, is the caller's.
+ *
+ * Plain connections to addresses run on the loop.  TLS and names that need a resolver are left to a
+ * short-lived child, coracle-probe: the daemon maps no TLS library and waits for no resolver.
+ * Everything a server sends is hostile: bounded, and the whole check has one deadline.  Loop thread only.
+ */
+#ifndef AGENT_PROBE_PROBE_H
+#define AGENT_PROBE_PROBE_H
+#include "base/buf.h"
+#include "base/op.h"
+
+enum probe_outcome { PROBE_SUCCESS, PROBE_WARNING, PROBE_FAILURE, PROBE_UNKNOWN };
+const char *probe_outcome_name(enum probe_outcome o); /* "success", "warning", "failure", "unknown" */
+
+#define PROBE_TEXT_MAX (12 * 1024) /* 10 KiB of output and the words around it */
+#define PROBE_REDIRECTS_MAX 10     /* Go's default */
+
+struct probe_world { /* what checks need of their surroundings; strings borrowed while a check runs */
+    uv_loop_t *loop;
+    const char *helper;       /* absolute path of coracle-probe; NULL or "": there is none */
+    int cgroup_fd;            /* where the helper runs, as in base/process.h; -1: none */
+    const char *cgroup_procs; /* likewise; NULL: none */
+};
+
+struct probe_header {
+    const char *name, *value;
+};
+
+struct probe_http { /* borrowed only during probe_http_start() */
+    bool https;
+    const char *host; /* address or name */
+    unsigned port;
+    const char *path; /* may hold "?query" */
+    const struct probe_header *headers;
+    size_t n_headers;
+    const char *user_agent; /* unless a header says otherwise: "kube-probe/1.36" */
+    bool any_host;          /* follow redirects to other hosts, too; else such a one is a warning */
+};
+
+struct probe_grpc { /* borrowed only during probe_grpc_start() */
+    const char *host;
+    unsigned port;
+    const char *service; /* "" : the whole server */
+    const char *user_agent;
+};
+
+struct probe_check {
+    struct op op;
+    enum probe_outcome outcome;
+    bool errored;          /* the check could not be carried out: it says nothing of the server */
+    int status;            /* HTTP: of the last response; 0: there was none */
+    bool plain_http;       /* HTTPS: the server answered in plain HTTP */
+    struct buf text;       /* what to tell people; the caller's after done (buf_done) */
+    struct probe_run *run; /* private */
+};
+
+/*
+ * done comes with ERR_OK and a verdict (also when the time is over: a failure), ERR_CANCELLED, or
+ * ERR_EXHAUSTED (no memory).  timeout_ms 0: none.
+ */
+void probe_http_start(struct probe_check *c, const struct probe_world *w, const struct probe_http *spec,
+                      const char *subject, uint64_t timeout_ms, op_done_fn done, void *owner);
+void probe_tcp_start(struct probe_check *c, const struct probe_world *w, const char *host, unsigned port,
+                     const char *subject, uint64_t timeout_ms, op_done_fn done, void *owner);
+void probe_grpc_start(struct probe_check *c, const struct probe_world *w, const struct probe_grpc *spec,
+                      const char *subject, uint64_t timeout_ms, op_done_fn done, void *owner);
+#endif

@@ -1,0 +1,106 @@
+#include "agent/probe/text.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Length of the well-formed UTF-8 character at `s`; 0: there is none. */
+static size_t utf8_char(const char *s, size_t n)
+{
+    const unsigned char *u = (const unsigned char *)s;
+    size_t len = u[0] < 0x80                   ? 1
+                 : u[0] >= 0xc2 && u[0] < 0xe0 ? 2
+                 : u[0] >= 0xe0 && u[0] < 0xf0 ? 3
+                 : u[0] >= 0xf0 && u[0] < 0xf5 ? 4
+                                               : 0;
+
+    if (len == 0 || len > n)
+        return 0;
+    for (size_t i = 1; i < len; i++)
+        if ((u[i] & 0xc0) != 0x80)
+            return 0;
+    if ((u[0] == 0xe0 && u[1] < 0xa0) || (u[0] == 0xed && u[1] > 0x9f) || (u[0] == 0xf0 && u[1] < 0x90) ||
+        (u[0] == 0xf4 && u[1] > 0x8f))
+        return 0; /* too long a spelling, a surrogate, beyond Unicode */
+    return len;
+}
+
+void probe_add_quoted(struct buf *b, const char *text, size_t n)
+{
+    buf_addc(b, '"');
+    for (size_t i = 0; i < n;) {
+        unsigned char c = (unsigned char)text[i];
+        size_t len = utf8_char(text + i, n - i);
+
+        if (c == '"' || c == '\\')
+            buf_addf(b, "\\%c", c);
+        else if (c == '\n')
+            buf_adds(b, "\\n");
+        else if (c == '\t')
+            buf_adds(b, "\\t");
+        else if (c == '\r')
+            buf_adds(b, "\\r");
+        else if (c == '\a' || c == '\b' || c == '\f' || c == '\v')
+            buf_addf(b, "\\%c", c == '\a' ? 'a' : c == '\b' ? 'b' : c == '\f' ? 'f' : 'v');
+        else if (len == 0 || c < ' ' || c == 0x7f)
+            buf_addf(b, "\\x%02x", c);
+        else
+            buf_add(b, text + i, len);
+        i += len > 0 ? len : 1;
+    }
+    buf_addc(b, '"');
+}
+
+void probe_add_address(struct buf *b, const char *host, unsigned port)
+{
+    buf_addf(b, strchr(host, ':') != NULL ? "[%s]:%u" : "%s:%u", host, port);
+}
+
+void probe_duration(uint64_t ms, char ret[PROBE_DURATION_SIZE])
+{
+    unsigned long long s = ms / 1000, rest = ms % 1000;
+    char seconds[24];
+
+    if (rest == 0)
+        snprintf(seconds, sizeof(seconds), "%llus", s % 60);
+    else
+        snprintf(seconds, sizeof(seconds), "%llu.%03llu", s % 60, rest);
+    if (rest != 0) {
+        size_t n = strlen(seconds);
+        while (seconds[n - 1] == '0')
+            n--;
+        snprintf(seconds + n, sizeof(seconds) - n, "s");
+    }
+    if (s == 0 && rest != 0)
+        snprintf(ret, PROBE_DURATION_SIZE, "%llums", rest);
+    else if (s < 60)
+        snprintf(ret, PROBE_DURATION_SIZE, "%s", seconds);
+    else if (s < 3600)
+        snprintf(ret, PROBE_DURATION_SIZE, "%llum%s", s / 60, seconds);
+    else
+        snprintf(ret, PROBE_DURATION_SIZE, "%lluh%llum%s", s / 3600, s / 60 % 60, seconds);
+}
+
+void probe_errno(int sys, char ret[PROBE_ERRNO_SIZE])
+{
+    const char *text = strerrordesc_np(sys);
+
+    snprintf(ret, PROBE_ERRNO_SIZE, "%s", text != NULL ? text : "unknown error");
+    if (!isupper((unsigned char)ret[1])) /* "RPC struct is bad" stays */
+        ret[0] = (char)tolower((unsigned char)ret[0]);
+}
+
+bool probe_host_is_address(const char *host)
+{
+    unsigned char bytes[16];
+    char plain[64];
+    size_t n = strcspn(host, "%");
+
+    if (n >= sizeof(plain))
+        return false;
+    memcpy(plain, host, n);
+    plain[n] = '\0';
+    return (host[n] == '\0' && inet_pton(AF_INET, plain, bytes) == 1) ||
+           inet_pton(AF_INET6, plain, bytes) == 1;
+}
