@@ -229,6 +229,7 @@ static enum err_code open_parts(struct agent *a, struct err *e)
         .cpu_milli = a->pre.cpu_milli,
         .memory_bytes = a->pre.memory_bytes,
         .seccomp_default = c->seccomp_default,
+        .probe_helper = a->pre.probe,
     };
     struct cg_limits node_limits = CG_LIMITS_NONE;
     bool swap_warning = false;

@@ -53,10 +53,16 @@ static const struct api_row dns_config[] = {
 static const struct api_schema dns_config_schema = { .name = "PodDNSConfig", .rows = dns_config };
 
 static const struct api_row readiness_gate[] = {
-    { .name = "conditionType", .type = API_STRING, .flags = API_REQUIRED, .format = API_FMT_LABEL_KEY },
+    { .name = "conditionType",
+      .type = API_STRING,
+      .slot = AT(api_readiness_gate, condition_type),
+      .flags = API_REQUIRED,
+      .format = API_FMT_LABEL_KEY },
     { 0 },
 };
-static const struct api_schema readiness_gate_schema = { .name = "PodReadinessGate", .rows = readiness_gate };
+static const struct api_schema readiness_gate_schema = { .name = "PodReadinessGate",
+                                                         .rows = readiness_gate,
+                                                         .size = sizeof(struct api_readiness_gate) };
 
 static const struct api_value os_names[] = { { "linux", 0 }, { "windows", 1 }, { NULL, 0 } };
 static const struct api_row os[] = {
@@ -241,9 +247,9 @@ static const struct api_row pod_spec[] = {
       .why = scheduler },
     { .name = "readinessGates",
       .type = API_LIST,
-      .nested = &readiness_gate_schema,
-      .support = API_IGNORED,
-      .why = "nothing on this node sets such conditions; the pod's readiness does not wait for them" },
+      .slot = AT(api_pod_spec, readiness_gates),
+      .count = AT(api_pod_spec, n_readiness_gates),
+      .nested = &readiness_gate_schema },
     { .name = "runtimeClassName",
       .type = API_STRING,
       .flags = API_KEEP_EMPTY,

@@ -302,6 +302,10 @@ struct api_node_term { /* all of it must hold; an empty term holds for no node *
     size_t n_fields;
 };
 
+struct api_readiness_gate {
+    char *condition_type;
+};
+
 struct api_pod_spec {
     struct api_container *containers; /* regular ones */
     size_t n_containers;
@@ -338,6 +342,8 @@ struct api_pod_spec {
     bool has_node_terms; /* required node affinity was given */
     struct api_node_term *node_terms;
     size_t n_node_terms;
+    struct api_readiness_gate *readiness_gates;
+    size_t n_readiness_gates;
 };
 
 /*

@@ -1,5 +1,7 @@
 /* Bringing a container up: when it may start, its back-off, create and start. */
+#include "agent/pod/hooks.h"
 #include "agent/pod/pod.h"
+#include "agent/pod/probes.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
@@ -33,7 +35,7 @@ bool ctr_alive(const struct ctr *c)
 
 bool ctr_restart_wanted(const struct ctr *c)
 {
-    if (c->cur.id[0] == '\0' || !c->cur.ended || c->replace)
+    if (c->cur.id[0] == '\0' || !c->cur.ended || c->replace || c->again)
         return true;
     if (c->kind == CTR_SIDECAR)
         return true;
@@ -194,6 +196,8 @@ static void on_started(struct op *op, const struct err *result)
     pod_event(p, c, false, "Started", "Container started");
     log_info("container started", F_STR("pod", p->key), F_STR("containerName", c->spec->name),
              F_STR("containerID", c->cur.id), F_U64("restartCount", c->restarts));
+    if (c->spec->post_start != NULL)
+        hook_post_start(c);
     pod_wake(p);
 }
 
@@ -229,6 +233,8 @@ static void adopt_new_instance(struct ctr *c, struct ctr_run *run)
     c->cur.image_id = strdup(config->image->id);
     c->restarts = config->attempt;
     c->replace = strcmp(ctr_run_image(run), c->spec->image) != 0; /* edited while it was being created */
+    c->again = c->recovered = false;
+    c->post = POST_NONE;
     c->pod->record_dirty = true;
 }
 
@@ -410,22 +416,105 @@ static int64_t replace_grace_ns(const struct pod *p)
            INT64_C(1000000000);
 }
 
+static bool probe_failed(const struct ctr *c)
+{
+    return probes_result(c, PROBE_LIVENESS) == RESULT_FAILURE ||
+           probes_result(c, PROBE_STARTUP) == RESULT_FAILURE;
+}
+
+/* Nothing else of the pod runs or will: kubelet then ends the pod, with its own words and grace. */
+static bool is_last_one(const struct ctr *c)
+{
+    const struct pod *p = c->pod;
+
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        const struct ctr *o = &p->ctrs[i];
+        if (o != c && o->kind == CTR_REGULAR &&
+            (o->state == CTR_NONE ? ctr_restart_wanted(o) : !probe_failed(o)))
+            return false;
+    }
+    return true;
+}
+
+static void stop_for_probe(struct ctr *c, enum probe_type t)
+{
+    struct pod *p = c->pod;
+    const struct api_probe *spec = probes_spec(c, t);
+    const char *what = t == PROBE_STARTUP ? "startup" : "liveness";
+    int64_t grace_ns = replace_grace_ns(p);
+
+    c->again = c->kind == CTR_SIDECAR || p->api->spec.restart_policy != API_RESTART_NEVER;
+    if (c->again || !is_last_one(c)) {
+        snprintf(c->stop_text, sizeof(c->stop_text), "%s %s failed %s probe%s",
+                 c->kind == CTR_SIDECAR ? "Init container" : "Container", c->spec->name, what,
+                 c->again && c->kind == CTR_REGULAR ? ", will be restarted" : "");
+        if (spec->has_termination_grace && spec->termination_grace_seconds <= GRACE_MAX_SECONDS)
+            grace_ns = spec->termination_grace_seconds * INT64_C(1000000000);
+    }
+    p->record_dirty = true;
+    log_warn("container is killed for its probe", F_STR("pod", p->key), F_STR("containerName", c->spec->name),
+             F_STR("probeType", probe_type_name(t)));
+    ctr_stop(c, grace_ns);
+}
+
+static void running_step(struct ctr *c)
+{
+    if (c->post == POST_RUNNING) {
+        if (c->hook == NULL) /* the agent was restarted meanwhile: at least once */
+            hook_post_start(c);
+        return;
+    }
+    if (c->post == POST_FAILED) {
+        snprintf(c->stop_text, sizeof(c->stop_text), "FailedPostStartHook");
+        ctr_stop(c, replace_grace_ns(c->pod));
+    } else if (c->replace) {
+        ctr_stop(c, replace_grace_ns(c->pod));
+    } else if (probes_result(c, PROBE_LIVENESS) == RESULT_FAILURE) {
+        stop_for_probe(c, PROBE_LIVENESS);
+    } else if (probes_result(c, PROBE_STARTUP) == RESULT_FAILURE) {
+        stop_for_probe(c, PROBE_STARTUP);
+    }
+}
+
+bool ctr_holds_others(const struct ctr *c)
+{
+    if (c->spec->post_start == NULL)
+        return false;
+    switch (c->state) {
+    case CTR_NONE: /* it is about to start, and nothing is known to be in its way */
+        return c->waiting_reason[0] == '\0' && ctr_restart_wanted(c) && c->hook == NULL;
+    case CTR_MOUNTING:
+    case CTR_CREATING:
+    case CTR_CREATED:
+    case CTR_STARTING:
+        return true;
+    case CTR_RUNNING:
+        return c->post == POST_RUNNING;
+    case CTR_PRESTOP:
+    case CTR_STOPPING:
+    case CTR_KILLING:
+        return false;
+    }
+    return false;
+}
+
 void ctr_step(struct ctr *c)
 {
     struct pod *p = c->pod;
 
     switch (c->state) {
     case CTR_NONE:
-        try_create(c);
+        if (!hook_live(c)) /* of the run before */
+            try_create(c);
         return;
     case CTR_CREATED:
         if (p->net == NET_READY && p->files_written)
             ctr_start_now(c);
         return;
     case CTR_RUNNING:
-        if (c->replace)
-            ctr_stop(c, replace_grace_ns(p));
+        running_step(c);
         return;
+    case CTR_PRESTOP:
     case CTR_STOPPING:
     case CTR_KILLING:
         ctr_stop_step(c);

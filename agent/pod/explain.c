@@ -1,5 +1,7 @@
 /* Which step a pod is in, since when, what it waits for, when it tries again. */
 #include "agent/pod/explain.h"
+#include "agent/pod/hooks.h"
+#include "agent/pod/probes.h"
 #include "base/clock.h"
 #include "base/json.h"
 
@@ -116,6 +118,15 @@ static void add_container(const struct ctr *c, json_t *steps)
                      c->last.exit_code, lost_text(&c->last));
             detail = text;
         }
+        if (c->post != POST_NONE) {
+            state = "running";
+            detail = "its postStart hook runs";
+        }
+        break;
+    case CTR_PRESTOP:
+        next = c->stop_deadline_ns;
+        detail = hook_live(c) ? "its preStop hook runs; the stop signal follows"
+                              : "told to end; signalled when the containers before it have ended";
         break;
     case CTR_NONE:
         if (c->cur.ended && !ctr_restart_wanted(c)) {
@@ -189,6 +200,37 @@ json_t *explain_operation(const struct op *op)
     return o;
 }
 
+/* "Readiness probe of web: failed twice in a row: HTTP probe failed with statuscode: 503" */
+static void add_probe(const struct ctr *c, enum probe_type t, json_t *steps)
+{
+    str_auto name = str_printf("%s probe of %s", probe_type_name(t), c->spec->name);
+    buf_auto detail = BUF_INIT(1024);
+    struct probe_view v;
+
+    if (name == NULL || !probes_view(c, t, &v) || !ctr_alive(c))
+        return;
+    if (v.held)
+        buf_adds(&detail, "failed for good: its container is ended");
+    else if (v.last_ns == 0)
+        buf_adds(&detail, v.running      ? "the first check runs"
+                          : v.waiting    ? "waits for a place: other probes are being started"
+                          : v.due_ns > 0 ? "not checked yet"
+                          : t == PROBE_STARTUP || c->spec->startup == NULL
+                              ? "not checked: its container is not started"
+                              : "waits for the startup probe");
+    else
+        buf_addf(&detail, "last check %s", v.last_failed ? "failed" : "succeeded");
+    if (v.run > 1)
+        buf_addf(&detail, " (%u in a row)", v.run);
+    if (v.last_text[0] != '\0' && v.last_failed)
+        buf_addf(&detail, ": %s", v.last_text);
+    explain_step(steps, name,
+                 v.result == RESULT_SUCCESS                            ? "done"
+                 : v.result == RESULT_FAILURE && (v.last_ns || v.held) ? "failed"
+                                                                       : "waiting",
+                 v.last_ns, detail.p, v.due_ns);
+}
+
 struct op_filter {
     const struct pod *p;
     json_t *list;
@@ -234,6 +276,9 @@ json_t *explain_json(struct pod *p)
         add_images(p, steps);
         for (size_t i = 0; i < p->n_ctrs; i++)
             add_container(&p->ctrs[i], steps);
+        for (size_t i = 0; i < p->n_ctrs; i++)
+            for (int t = 0; t < PROBE_TYPES; t++)
+                add_probe(&p->ctrs[i], (enum probe_type)t, steps);
         add_clean_up(p, steps);
         if (p->record_error[0] != '\0')
             explain_step(steps, "record", "failed", 0, p->record_error, 0);

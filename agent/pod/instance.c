@@ -1,5 +1,7 @@
 /* How a container's run ends: noticing, stopping, the termination message, removing what is left. */
+#include "agent/pod/hooks.h"
 #include "agent/pod/pod.h"
+#include "agent/pod/probes.h"
 #include "agent/status/cri_log.h"
 #include "base/clock.h"
 #include "base/fs.h"
@@ -187,9 +189,17 @@ void ctr_ended(struct ctr *c, int exit_code, const char *reason, const char *mes
     free(c->cur.message);
     c->cur.message = message != NULL ? strdup(message) : read_message(c, exit_code);
     c->stop_deadline_ns = 0;
+    c->stop_text[0] = '\0';
     c->waiting_reason[0] = '\0';
     free(take_ptr(&c->waiting_message));
     ctr_set_state(c, CTR_NONE);
+    if (c->post == POST_FAILED && ctr_restart_wanted(c))
+        ctr_waiting(c, "PostStartHookError", "%s", c->post_message != NULL ? c->post_message : "");
+    if (c->post != POST_RUNNING)
+        c->post = POST_NONE;
+    hook_container_ended(c);
+    if (c->hook == NULL)
+        c->post = POST_NONE;
     p->record_dirty = true;
     log_info("container ended", F_STR("pod", p->key), F_STR("containerName", c->spec->name),
              F_STR("containerID", c->cur.id), F_I64("exitCode", exit_code), F_STR("reason", reason));
@@ -293,11 +303,60 @@ static void kill_all(struct ctr *c)
     pod_wake_at(c->pod, c->kill_again_ns);
 }
 
+/* The signal; SIGKILL follows when what is left of the grace is over. */
+static void signal_now(struct ctr *c)
+{
+    int64_t now = clock_wall_ns();
+    struct err e = { 0 };
+
+    if (rt_signal(c->pod->node->rt, c->cur.id, stop_signal(c), &e) != ERR_OK && e.code != ERR_NOT_FOUND)
+        log_warn("container cannot be signalled", F_STR("pod", c->pod->key),
+                 F_STR("containerName", c->spec->name), F_ERR(&e));
+    if (c->stop_deadline_ns - now < GRACE_MIN_NS)
+        c->stop_deadline_ns = now + GRACE_MIN_NS;
+    ctr_set_state(c, CTR_STOPPING);
+    pod_wake_at(c->pod, c->stop_deadline_ns);
+}
+
+/* CTR_PRESTOP, and its turn has come: the hook's time is part of the grace. */
+static void prestop_step(struct ctr *c)
+{
+    if (!hook_live(c)) {
+        signal_now(c);
+        return;
+    }
+    if (clock_wall_ns() >= c->stop_deadline_ns)
+        hook_cancel(c);
+    else
+        pod_wake_at(c->pod, c->stop_deadline_ns);
+}
+
+void ctr_stop_begin(struct ctr *c, int64_t grace_ns)
+{
+    if (c->state != CTR_RUNNING)
+        return;
+    if (hook_live(c)) { /* postStart: its end wakes the pod */
+        hook_cancel(c);
+        return;
+    }
+    if (c->stop_text[0] == '\0')
+        snprintf(c->stop_text, sizeof(c->stop_text),
+                 c->replace ? "Container %s definition changed, will be restarted" : "Stopping container %s",
+                 c->spec->name);
+    pod_event(c->pod, c, false, "Killing", "%s", c->stop_text);
+    c->stop_deadline_ns = clock_wall_ns() + grace_ns;
+    ctr_set_state(c, CTR_PRESTOP);
+    if (c->spec->pre_stop != NULL && grace_ns > 0)
+        hook_pre_stop(c, grace_ns);
+}
+
 void ctr_stop_step(struct ctr *c)
 {
     int64_t now = clock_wall_ns();
 
-    if (c->state == CTR_STOPPING) {
+    if (c->state == CTR_PRESTOP) {
+        prestop_step(c);
+    } else if (c->state == CTR_STOPPING) {
         if (now >= c->stop_deadline_ns)
             kill_all(c);
         else
@@ -312,8 +371,7 @@ void ctr_stop_step(struct ctr *c)
 
 void ctr_stop(struct ctr *c, int64_t grace_ns)
 {
-    struct err e = { 0 };
-    int64_t deadline = clock_wall_ns() + (grace_ns < GRACE_MIN_NS ? GRACE_MIN_NS : grace_ns);
+    int64_t now = clock_wall_ns(), deadline = now + (grace_ns < GRACE_MIN_NS ? GRACE_MIN_NS : grace_ns);
 
     switch (c->state) {
     case CTR_NONE:
@@ -330,15 +388,14 @@ void ctr_stop(struct ctr *c, int64_t grace_ns)
         ctr_set_state(c, CTR_NONE);
         return;
     case CTR_RUNNING:
-        pod_event(c->pod, c, false, "Killing",
-                  c->replace ? "Container %s definition changed, will be restarted" : "Stopping container %s",
-                  c->spec->name);
-        if (rt_signal(c->pod->node->rt, c->cur.id, stop_signal(c), &e) != ERR_OK && e.code != ERR_NOT_FOUND)
-            log_warn("container cannot be signalled", F_STR("pod", c->pod->key),
-                     F_STR("containerName", c->spec->name), F_ERR(&e));
-        c->stop_deadline_ns = deadline;
-        ctr_set_state(c, CTR_STOPPING);
-        pod_wake_at(c->pod, deadline);
+        ctr_stop_begin(c, grace_ns);
+        if (c->state == CTR_PRESTOP)
+            prestop_step(c);
+        return;
+    case CTR_PRESTOP:
+        if (c->pod->state == POD_TERMINATING && now + grace_ns < c->stop_deadline_ns)
+            c->stop_deadline_ns = now + grace_ns; /* the grace was shortened */
+        prestop_step(c);
         return;
     case CTR_STOPPING:
         if (deadline < c->stop_deadline_ns && c->pod->state == POD_TERMINATING && grace_ns == 0)

@@ -1,6 +1,8 @@
 /* Opening and closing the node; taking over what an earlier run left; the store's and the runtime's events.
  */
+#include "agent/pod/hooks.h"
 #include "agent/pod/pod.h"
+#include "agent/pod/probes.h"
 #include "agent/pod/provider.h"
 #include "agent/pod/sweep.h"
 #include "base/clock.h"
@@ -66,6 +68,7 @@ enum err_code node_open(struct node **ret, const struct node_options *o, struct 
         return err_nomem(e);
     n->o = *o;
     TAILQ_INIT(&n->dirty);
+    TAILQ_INIT(&n->probes_queue);
     TAILQ_INIT(&n->events);
     TAILQ_INIT(&n->jobs);
     TAILQ_INIT(&n->imports);
@@ -275,6 +278,8 @@ void node_close(struct node *n, void (*idle)(void *arg), void *arg)
                 op_cancel(&p->ctrs[i].create.op);
             if (op_live(&p->ctrs[i].subpaths.op))
                 op_cancel(&p->ctrs[i].subpaths.op);
+            probes_stop(&p->ctrs[i]);
+            hook_cancel(&p->ctrs[i]);
         }
         for (size_t i = 0; i < p->n_images; i++)
             if (p->images[i]->bringing)

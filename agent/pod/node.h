@@ -27,6 +27,7 @@ struct node_options { /* all strings borrowed for the node's life */
     unsigned max_pods;
     uint64_t cpu_milli, memory_bytes; /* capacity of this node */
     bool seccomp_default;
+    const char *probe_helper; /* coracle-probe; NULL: HTTPS probes and hooks fail */
 
     struct src_store *store;
     struct cg_tree *cgroups;

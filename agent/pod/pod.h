@@ -42,6 +42,7 @@ enum ctr_state {
     CTR_CREATED,
     CTR_STARTING, /* rt_start under way */
     CTR_RUNNING,
+    CTR_PRESTOP,  /* told to end: its preStop hook runs, or its turn to be signalled has not come */
     CTR_STOPPING, /* signal sent, waiting for the exit */
     CTR_KILLING,  /* its cgroup was killed */
 };
@@ -67,8 +68,21 @@ struct ctr {
     char *waiting_message;
     int64_t retry_at_ns; /* after a failed try that is not a crash: not before */
 
-    int64_t stop_deadline_ns; /* CTR_STOPPING: SIGKILL then */
+    int64_t stop_deadline_ns; /* CTR_PRESTOP: its grace is over then; CTR_STOPPING: SIGKILL then */
     int64_t kill_again_ns;
+
+    struct ctr_probes *probes; /* NULL: none yet */
+    struct hook *hook;         /* NULL: no lifecycle hook is under way */
+    enum {
+        POST_NONE,
+        POST_RUNNING, /* the postStart hook: until it is over, nobody is told that the container runs */
+        POST_FAILED,  /* and it is being killed for that */
+    } post;
+    char *post_message;  /* why the hook failed */
+    char stop_text[160]; /* of the Killing event; "" : the usual one */
+    bool again;          /* killed by a probe: starts again whatever its exit code */
+    /* From the record, for the instance that was running: what its probes had said. */
+    bool recovered, was_ready, was_started;
 
     struct ctr_run *run; /* what a create under way borrows */
     struct rt_create create;
@@ -179,7 +193,8 @@ struct pod {
     bool cgroup_made;
     bool payload_stale; /* a ConfigMap or Secret it uses changed */
 
-    bool initialized; /* some regular container has started */
+    uint64_t probes_since_ms; /* clock_mono_ms(): the ticks of its probes count from here; 0: not yet */
+    bool initialized;         /* some regular container has started */
     struct {
         char status[8];
         int64_t since_ns;
@@ -238,12 +253,19 @@ void images_clear(struct pod *p); /* likewise, with nothing that stays */
 bool images_busy(const struct pod *p);
 
 /* ---- containers.c ---- create, start; instance.c ---- ends, stops, removes */
-void ctr_step(struct ctr *c);                   /* towards running, if it should */
+void ctr_step(struct ctr *c); /* towards running, if it should */
+/*
+ * kubelet starts containers one after the other, and a postStart hook is part of its container's start: those
+ * after it wait.  (Without hooks nothing can be seen of that order, and they start side by side.)
+ */
+bool ctr_holds_others(const struct ctr *c);
 void ctr_start_now(struct ctr *c);              /* CREATED and everything ready: start */
 bool ctr_restart_wanted(const struct ctr *c);   /* by policy, after it ended (or never ran) */
 void ctr_refresh(struct ctr *c);                /* read the facts of its newest instance */
-void ctr_stop(struct ctr *c, int64_t grace_ns); /* signal now, kill at the deadline */
-void ctr_stop_step(struct ctr *c);              /* time passed or facts changed */
+void ctr_stop(struct ctr *c, int64_t grace_ns); /* preStop hook, signal, kill at the deadline */
+void ctr_stop_begin(struct ctr *c,
+                    int64_t grace_ns); /* the hook only: its turn to be signalled comes later */
+void ctr_stop_step(struct ctr *c);     /* time passed or facts changed */
 void ctr_ended(struct ctr *c, int exit_code, const char *reason, const char *message, int64_t finished_ns);
 void ctr_reap(struct pod *p, const char *id, const char *cgroup_path);
 void reaps_step(struct pod *p); /* those that are due are tried again */
@@ -298,6 +320,7 @@ const char *pod_phase(const struct pod *p);
 void pod_note_conditions(
     struct pod *p); /* their transition times are those of the change, not of the first look */
 bool ctr_ready(const struct ctr *c);
+bool ctr_started(const struct ctr *c);          /* runs, its postStart hook and startup probe are done */
 void pod_show(struct pod *p, const char *type); /* tell watchers, if anything visible changed */
 void pod_event(struct pod *p, const struct ctr *c, bool warning, const char *reason, const char *fmt, ...)
     PRINTF_LIKE(5, 6);
@@ -350,6 +373,9 @@ struct node {
     unsigned gate_max, gate_used;
     TAILQ_HEAD(, ctr) gate_queue;
     uv_timer_t gate_timer; /* runs while somebody waits: a place is not held for long */
+    /* likewise probes that need a process, each in its first second */
+    unsigned probes_used;
+    TAILQ_HEAD(, prober) probes_queue;
     /* clean-up of left-overs */
     unsigned sweeps;
     TAILQ_HEAD(, job) jobs;

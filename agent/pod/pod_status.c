@@ -1,6 +1,7 @@
 /* The pod as the API shows it: phase, conditions, container statuses (pkg/kubelet/kubelet_pods.go,
  * status/generate.go). */
 #include "agent/pod/pod.h"
+#include "agent/pod/probes.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -18,16 +19,34 @@ static void put_time(json_t *o, const char *key, int64_t ns)
     json_object_set_new(o, key, json_string(text));
 }
 
+static bool is_up(const struct ctr *c)
+{
+    return c->state == CTR_RUNNING || c->state == CTR_PRESTOP || c->state == CTR_STOPPING ||
+           c->state == CTR_KILLING;
+}
+
+/* A postStart hook is part of the start: until it is over, what was before is shown, as by kubelet. */
+static bool is_hidden(const struct ctr *c)
+{
+    return is_up(c) && c->post != POST_NONE;
+}
+
 static bool is_running(const struct ctr *c)
 {
-    return c->state == CTR_RUNNING || c->state == CTR_STOPPING || c->state == CTR_KILLING;
+    return is_up(c) && !is_hidden(c);
+}
+
+bool ctr_started(const struct ctr *c)
+{
+    return is_running(c) && (c->spec->startup == NULL || probes_result(c, PROBE_STARTUP) == RESULT_SUCCESS);
 }
 
 bool ctr_ready(const struct ctr *c)
 {
     if (c->kind == CTR_INIT)
         return c->cur.ended && c->cur.exit_code == 0;
-    return is_running(c);
+    return ctr_started(c) &&
+           (c->spec->readiness == NULL || probes_result(c, PROBE_READINESS) == RESULT_SUCCESS);
 }
 
 const char *pod_phase(const struct pod *p)
@@ -184,17 +203,19 @@ static json_t *container_json(const struct ctr *c)
 {
     const struct pod *p = c->pod;
     json_t *o = json_object(), *state, *last = NULL;
-    const struct instance *shown = c->cur.id[0] != '\0' ? &c->cur : NULL;
+    const struct instance none = { 0 }, *cur = is_hidden(c) ? &c->last : &c->cur,
+                          *before = is_hidden(c) ? &none : &c->last;
+    const struct instance *shown = cur->id[0] != '\0' ? cur : NULL;
     str_auto id = shown != NULL ? str_printf("coracle://%s", shown->id) : NULL;
     bool over = p->state == POD_TERMINATED || p->state == POD_TERMINATING;
 
     if (is_running(c)) {
-        state = running(&c->cur);
-    } else if (c->cur.ended && (over || c->waiting_reason[0] == '\0')) {
-        state = terminated(&c->cur);
-    } else if (c->cur.ended) { /* due to restart: what ended moves to lastState */
+        state = running(cur);
+    } else if (cur->ended && (over || c->waiting_reason[0] == '\0')) {
+        state = terminated(cur);
+    } else if (cur->ended) { /* due to restart: what ended moves to lastState */
         state = waiting(c->waiting_reason, c->waiting_message);
-        last = terminated(&c->cur);
+        last = terminated(cur);
     } else if (p->state == POD_TERMINATED && c->kind == CTR_REGULAR &&
                (p->initialized || p->api->spec.n_init_containers == 0)) {
         json_t *t = json_object();
@@ -211,18 +232,18 @@ static json_t *container_json(const struct ctr *c)
         state = waiting(p->api->spec.n_init_containers > 0 ? "PodInitializing" : "ContainerCreating", NULL);
     }
     if (last == NULL)
-        last = c->last.id[0] != '\0' && c->last.ended ? terminated(&c->last) : json_object();
+        last = before->id[0] != '\0' && before->ended ? terminated(before) : json_object();
 
     json_put_str(o, "name", c->spec->name);
     json_object_set_new(o, "state", state);
     json_object_set_new(o, "lastState", last);
     json_object_set_new(o, "ready", json_boolean(ctr_ready(c)));
-    json_object_set_new(o, "restartCount", json_integer(c->restarts));
+    json_object_set_new(o, "restartCount", json_integer(is_hidden(c) ? cur->attempt : c->restarts));
     json_put_str(o, "image", c->spec->image);
     json_object_set_new(o, "imageID",
                         json_string(shown != NULL && shown->image_id != NULL ? shown->image_id : ""));
     json_put_str(o, "containerID", id);
-    json_object_set_new(o, "started", json_boolean(is_running(c)));
+    json_object_set_new(o, "started", json_boolean(ctr_started(c)));
     if (shown != NULL)
         json_object_set_new(o, "resources", resources_json(&c->spec->resources, is_running(c)));
     if (shown != NULL && c->spec->resources.requests.n > 0)
@@ -294,7 +315,37 @@ static bool is_unfinished(const struct ctr *c, bool ready)
 {
     if (ready)
         return c->kind != CTR_INIT && !ctr_ready(c);
-    return (c->kind == CTR_INIT && !ctr_ready(c)) || (c->kind == CTR_SIDECAR && !is_running(c));
+    return (c->kind == CTR_INIT && !ctr_ready(c)) || (c->kind == CTR_SIDECAR && !ctr_started(c));
+}
+
+/* The status that a readiness gate asks about; NULL: there is no such condition.  Nobody but the agent sets
+ * any. */
+static const char *gate_status(const struct pod *p, const char *type)
+{
+    static const char *const types[] = { "PodReadyToStartContainers", "Initialized", "Ready",
+                                         "ContainersReady", "PodScheduled" };
+
+    for (size_t i = 0; i < ARRAY_LEN(types); i++)
+        if (strcmp(types[i], type) == 0)
+            return p->conditions[i].status;
+    return NULL;
+}
+
+/* What readiness gates miss, in kubelet's words; NULL: nothing. */
+static char *closed_gates(const struct pod *p)
+{
+    buf_auto b = BUF_INIT(64 * 1024);
+
+    for (size_t i = 0; i < p->api->spec.n_readiness_gates; i++) {
+        const char *type = p->api->spec.readiness_gates[i].condition_type, *status = gate_status(p, type);
+        if (status == NULL)
+            buf_addf(&b, "%scorresponding condition of pod readiness gate \"%s\" does not exist.",
+                     b.n > 0 ? ", " : "", type);
+        else if (strcmp(status, "True") != 0)
+            buf_addf(&b, "%sthe status of pod readiness gate \"%s\" is not \"True\", but %s",
+                     b.n > 0 ? ", " : "", type, status);
+    }
+    return b.n > 0 ? buf_detach(&b) : NULL;
 }
 
 /* "containers with unready status: [a b]"; NULL when all are fine. */
@@ -338,9 +389,10 @@ void pod_note_conditions(struct pod *p)
     }
     note(p, C_READY_TO_START, ready_to_start(p));
     note(p, C_INITIALIZED, initialized);
-    note(p, C_READY, ready);
     note(p, C_CONTAINERS_READY, ready);
     note(p, C_SCHEDULED, true);
+    str_auto gates = closed_gates(p);
+    note(p, C_READY, ready && gates == NULL);
 }
 
 static json_t *conditions_json(struct pod *p)
@@ -362,7 +414,11 @@ static json_t *conditions_json(struct pod *p)
                   : phase[0] == 'S'  ? "PodCompleted"
                                      : NULL,
                   incomplete);
-    put_condition(p, list, C_READY, "Ready", why == NULL, why, message);
+    str_auto gates = why == NULL ? closed_gates(p) : NULL;
+    if (gates != NULL)
+        put_condition(p, list, C_READY, "Ready", false, "ReadinessGatesNotReady", gates);
+    else
+        put_condition(p, list, C_READY, "Ready", why == NULL, why, message);
     put_condition(p, list, C_CONTAINERS_READY, "ContainersReady", why == NULL, why, message);
     put_condition(p, list, C_SCHEDULED, "PodScheduled", true, NULL, NULL);
     if (p->api->ignored.n >

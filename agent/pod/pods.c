@@ -1,6 +1,7 @@
 /* The table of pods, and how the store's wishes become pods: new ones, edits in place, edits that need a new
  * pod, removals. */
 #include "agent/pod/pod.h"
+#include "agent/pod/probes.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
@@ -150,6 +151,8 @@ static void pod_free(struct pod *p)
         instance_clear(&p->ctrs[i].cur);
         instance_clear(&p->ctrs[i].last);
         free(p->ctrs[i].waiting_message);
+        free(p->ctrs[i].post_message);
+        probes_free(&p->ctrs[i]);
     }
     reaps_clear(p);
     images_clear(p);

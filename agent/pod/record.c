@@ -9,6 +9,7 @@
  * ever stands in it: environments are not kept.
  */
 #include "agent/pod/pod.h"
+#include "agent/pod/probes.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -81,6 +82,14 @@ static json_t *to_json(const struct pod *p)
         json_object_set_new(j, "backoffAt", json_integer(c->backoff_at_ns));
         if (c->replace)
             json_object_set_new(j, "replace", json_true());
+        if (c->again)
+            json_object_set_new(j, "again", json_true());
+        if (probes_result(c, PROBE_READINESS) == RESULT_SUCCESS)
+            json_object_set_new(j, "ready", json_true());
+        if (probes_result(c, PROBE_STARTUP) == RESULT_SUCCESS)
+            json_object_set_new(j, "started", json_true());
+        if (c->post != POST_NONE) /* cut off, it runs again; failed, too: it fails again */
+            json_object_set_new(j, "postStart", json_true());
         if (c->cur.id[0] != '\0')
             json_object_set_new(j, "current", instance_json(&c->cur));
         if (c->last.id[0] != '\0')
@@ -263,6 +272,10 @@ static enum err_code read_one(struct node *n, const char *name, const char *text
         c->backoff_ms = (uint64_t)number(j, "backoffMs", BACKOFF_MAX_MS);
         c->backoff_at_ns = time_of(j, "backoffAt");
         c->replace = json_flag(j, "replace");
+        c->again = json_flag(j, "again");
+        c->was_ready = json_flag(j, "ready");
+        c->was_started = json_flag(j, "started");
+        c->post = json_flag(j, "postStart") ? POST_RUNNING : POST_NONE;
         if (!instance_read(json_object_get(j, "current"), &c->cur) ||
             !instance_read(json_object_get(j, "last"), &c->last))
             log_warn("pod record: an instance is not sane and was left out", F_STR("record", name),
@@ -270,6 +283,9 @@ static enum err_code read_one(struct node *n, const char *name, const char *text
         /* Until the runtime was asked (pods_recover): alive as far as the record knows. */
         if (c->cur.id[0] != '\0' && !c->cur.ended)
             c->state = c->cur.started_ns != 0 ? CTR_RUNNING : CTR_CREATED;
+        c->recovered = c->state == CTR_RUNNING;
+        if (!c->recovered)
+            c->post = POST_NONE;
         c->state_since_ns = c->cur.started_ns;
     }
     return ERR_OK;

@@ -2,7 +2,9 @@
  * The worker: what a pod's next step is.  Nothing here waits; every branch either starts an operation that
  * will wake the pod, arms the pod's timer, or finds that all is as it should be.
  */
+#include "agent/pod/hooks.h"
 #include "agent/pod/pod.h"
+#include "agent/pod/probes.h"
 #include "base/clock.h"
 #include "base/log.h"
 
@@ -44,6 +46,8 @@ const char *ctr_state_name(enum ctr_state s)
         return "starting";
     case CTR_RUNNING:
         return "running";
+    case CTR_PRESTOP:
+        return "pre-stop";
     case CTR_STOPPING:
         return "stopping";
     case CTR_KILLING:
@@ -235,11 +239,13 @@ static void containers_step(struct pod *p)
             return;
         case CTR_SIDECAR:
             ctr_step(c);
-            if (!p->initialized && c->state != CTR_RUNNING && i >= reached)
+            if (!p->initialized && !ctr_started(c) && i >= reached)
                 return;
             continue;
         case CTR_REGULAR:
             ctr_step(c);
+            if (ctr_holds_others(c))
+                return;
             continue;
         }
     }
@@ -307,7 +313,11 @@ static void active_step(struct pod *p)
     sandbox_step(p);
     volumes_step(p);
     images_step(p);
+    if (p->probes_since_ms == 0 && p->vols == VOLS_READY)
+        p->probes_since_ms = clock_mono_ms();
     containers_step(p);
+    for (size_t i = 0; i < p->n_ctrs; i++)
+        probes_step(&p->ctrs[i]);
 
     if (p->state == POD_STARTING && p->initialized)
         pod_set_state(p, POD_RUNNING);
@@ -333,8 +343,10 @@ static bool stop_containers(struct pod *p)
         ctr_refresh(c);
         if (c->state == CTR_NONE)
             continue;
-        if (c->kind == CTR_SIDECAR)
+        if (c->kind == CTR_SIDECAR) {
+            ctr_stop_begin(c, left_ns); /* its hook runs beside the others' */
             continue;
+        }
         ctr_stop(c, left_ns);
         alive = alive || c->state != CTR_NONE;
     }
@@ -381,6 +393,8 @@ static void terminating_step(struct pod *p)
     for (size_t i = 0; i < p->n_images; i++)
         if (p->images[i]->bringing)
             op_cancel(&p->images[i]->bring.op);
+    for (size_t i = 0; i < p->n_ctrs; i++)
+        probes_step(&p->ctrs[i]);
     if (!stop_containers(p) || reaps_hold(p))
         return;
     if (!sandbox_teardown_step(p) || !volumes_teardown_step(p))
@@ -498,7 +512,8 @@ bool pod_idle(const struct pod *p)
 
     for (size_t i = 0; i < p->n_ctrs; i++) {
         const struct ctr *c = &p->ctrs[i];
-        if (op_live(&c->create.op) || op_live(&c->action.op) || op_live(&c->subpaths.op))
+        if (probes_live(c) || hook_live(c) || op_live(&c->create.op) || op_live(&c->action.op) ||
+            op_live(&c->subpaths.op))
             return false;
     }
     TAILQ_FOREACH (r, &p->reaps, link)

@@ -448,4 +448,6 @@ void grpc_call_output(struct grpc_call *c, struct buf *out)
         buf_add(out, data, (size_t)n);
     if (n < 0)
         break_off(c, nghttp2_strerror((int)n));
+    else if (!nghttp2_session_want_read(c->session)) /* our own GOAWAY: it spoke no HTTP/2 */
+        break_off(c, "EOF");
 }

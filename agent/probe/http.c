@@ -66,6 +66,7 @@ static void fail_at(struct http_run *h, const char *url, const char *why)
     buf_auto b = BUF_INIT(PROBE_TEXT_MAX);
 
     probe_add_quoted(&b, url, strlen(url));
+    check_of(h)->status = 0; /* the last request has no response */
     over(h);
     probe_verdict(check_of(h), PROBE_FAILURE, "Get %s: %s", b.p, why);
 }
@@ -185,7 +186,6 @@ static void on_progress(struct http_run *h)
             probe_verdict(c, PROBE_FAILURE, "%s", h->reply.error);
             return;
         }
-        c->status = 0;
         snprintf(why, sizeof(why), "%s%s",
                  strcmp(h->reply.error, "EOF") == 0 ? "" : "net/http: HTTP/1.x transport connection broken: ",
                  h->reply.error);

@@ -52,6 +52,19 @@ void probe_add_quoted(struct buf *b, const char *text, size_t n)
     buf_addc(b, '"');
 }
 
+void probe_add_utf8(struct buf *b, const char *text, size_t n, size_t max)
+{
+    for (size_t i = 0, used = 0; i < n;) {
+        size_t len = text[i] == '\0' ? 0 : utf8_char(text + i, n - i), out = len > 0 ? len : 3;
+
+        if (used + out > max)
+            return;
+        buf_add(b, len > 0 ? text + i : "\xef\xbf\xbd", out);
+        used += out;
+        i += len > 0 ? len : 1;
+    }
+}
+
 void probe_add_address(struct buf *b, const char *host, unsigned port)
 {
     buf_addf(b, strchr(host, ':') != NULL ? "[%s]:%u" : "%s:%u", host, port);

@@ -12,6 +12,9 @@
 /* A Go string literal: quotes around, control characters, quotes and bytes that are no UTF-8 escaped. */
 void probe_add_quoted(struct buf *b, const char *text, size_t n);
 
+/* At most `max` bytes of a text, whole characters, each byte that is no UTF-8 as U+FFFD. */
+void probe_add_utf8(struct buf *b, const char *text, size_t n, size_t max);
+
 /* "10.0.0.1:80", "[fd00::1]:80". */
 void probe_add_address(struct buf *b, const char *host, unsigned port);
 

@@ -72,6 +72,7 @@ static inline int world_setup(void **state)
     snprintf(w->node.boot_id, sizeof(w->node.boot_id), "boot-1");
     TAILQ_INIT(&w->node.dirty);
     TAILQ_INIT(&w->node.gate_queue);
+    TAILQ_INIT(&w->node.probes_queue);
     TAILQ_INIT(&w->node.events);
     *state = w;
     return 0;

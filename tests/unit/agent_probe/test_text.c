@@ -1,0 +1,78 @@
+#include "agent/probe/text.h"
+#include "tests/unit/base/helper.h"
+
+static void quoted(const char *text, const char *expect)
+{
+    buf_auto b = BUF_INIT(1000);
+
+    probe_add_quoted(&b, text, strlen(text));
+    assert_string_equal(b.p, expect);
+}
+
+static void quotes_are_those_of_go(void **state)
+{
+    (void)state;
+    quoted("plain", "\"plain\"");
+    quoted("a\"b\\c", "\"a\\\"b\\\\c\"");
+    quoted("\n\t\r\x01\x7f", "\"\\n\\t\\r\\x01\\x7f\"");
+    quoted("h\xc3\xa9\xff", "\"h\xc3\xa9\\xff\"");
+    quoted("\xed\xa0\x80", "\"\\xed\\xa0\\x80\"");
+}
+
+static void durations_are_those_of_go(void **state)
+{
+    static const struct {
+        uint64_t ms;
+        const char *text;
+    } cases[] = { { 0, "0s" },        { 1000, "1s" },        { 59000, "59s" },        { 60000, "1m0s" },
+                  { 90000, "1m30s" }, { 3600000, "1h0m0s" }, { 5025000, "1h23m45s" }, { 1500, "1.5s" },
+                  { 12, "12ms" } };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char text[PROBE_DURATION_SIZE];
+        probe_duration(cases[i].ms, text);
+        assert_string_equal(text, cases[i].text);
+    }
+}
+
+static void errors_begin_small(void **state)
+{
+    char text[PROBE_ERRNO_SIZE];
+
+    (void)state;
+    probe_errno(ECONNREFUSED, text);
+    assert_string_equal(text, "connection refused");
+    probe_errno(EHOSTUNREACH, text);
+    assert_string_equal(text, "no route to host");
+    probe_errno(99999, text);
+    assert_string_equal(text, "unknown error");
+}
+
+static void addresses_of_both_families(void **state)
+{
+    buf_auto b = BUF_INIT(1000);
+
+    (void)state;
+    probe_add_address(&b, "10.0.0.1", 80);
+    buf_addc(&b, ' ');
+    probe_add_address(&b, "fd00::1", 8080);
+    assert_string_equal(b.p, "10.0.0.1:80 [fd00::1]:8080");
+    assert_true(probe_host_is_address("10.0.0.1"));
+    assert_true(probe_host_is_address("fe80::1%eth0"));
+    assert_false(probe_host_is_address("10.0.0.1%eth0"));
+    assert_false(probe_host_is_address("localhost"));
+    assert_false(probe_host_is_address("1.2.3"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(quotes_are_those_of_go),
+        cmocka_unit_test(durations_are_those_of_go),
+        cmocka_unit_test(errors_begin_small),
+        cmocka_unit_test(addresses_of_both_families),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
