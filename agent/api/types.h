@@ -362,7 +362,7 @@ struct api_pod {
     struct api_pod_spec spec;
     enum api_qos qos;
     char *json;              /* {"apiVersion","kind","metadata","spec"} with defaults, compact */
-    struct api_strs ignored; /* "spec.containers[0].livenessProbe: not acted on yet" */
+    struct api_strs ignored; /* "spec.containers[0].restartPolicyRules: not acted on yet" */
 };
 
 struct api_pod *api_pod_ref(struct api_pod *p);

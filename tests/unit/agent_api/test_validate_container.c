@@ -251,7 +251,7 @@ static void probes_are_checked_although_not_acted_on(void **state)
         "spec.containers[0].readinessProbe.grpc.port: expected a whole number, got a string");
 }
 
-static void probes_get_defaults_in_structs_and_a_warning(void **state)
+static void probes_get_defaults(void **state)
 {
     const struct api_pod *pod;
     struct decoded d;
@@ -273,9 +273,7 @@ static void probes_get_defaults_in_structs_and_a_warning(void **state)
     assert_string_equal(pod->spec.containers[0].startup->handler.port, "5");
     assert_string_equal(pod->spec.containers[0].startup->handler.grpc_service, "");
     assert_null(pod->spec.containers[0].readiness);
-    assert_int_equal(pod->ignored.n, 2);
-    assert_string_equal(pod->ignored.v[0], "spec.containers[0].livenessProbe: not acted on yet");
-    assert_string_equal(pod->ignored.v[1], "spec.containers[0].startupProbe: not acted on yet");
+    assert_int_equal(pod->ignored.n, 0);
     decoded_done(&d);
 }
 
@@ -298,7 +296,7 @@ static void hooks_are_checked(void **state)
                "os: {name: linux}");
     assert_string_equal(the_pod(&d)->spec.containers[0].stop_signal, "SIGUSR1");
     assert_int_equal(the_pod(&d)->spec.containers[0].pre_stop->command.n, 2);
-    assert_string_equal(the_pod(&d)->ignored.v[0], "spec.containers[0].lifecycle.preStop: not acted on yet");
+    assert_int_equal(the_pod(&d)->ignored.n, 0);
     decoded_done(&d);
 }
 
@@ -320,9 +318,9 @@ static void plain_init_containers_have_no_probes_and_sidecars_may(void **state)
                "initContainers:\n- name: i\n  image: x\n  restartPolicy: Always\n"
                "  livenessProbe: {exec: {command: [a]}}\n- {name: j, image: x, restartPolicy: Never}");
     assert_int_equal(the_pod(&d)->spec.init_containers[0].restart_policy, API_RESTART_ALWAYS);
-    assert_int_equal(the_pod(&d)->ignored.n, 2);
+    assert_int_equal(the_pod(&d)->ignored.n, 1);
     assert_string_equal(
-        the_pod(&d)->ignored.v[1],
+        the_pod(&d)->ignored.v[0],
         "spec.initContainers[1].restartPolicy: the pod's restartPolicy holds for all its containers "
         "yet; only Always (a sidecar) is acted on");
     decoded_done(&d);
@@ -418,7 +416,7 @@ int main(void)
         cmocka_unit_test(mount_modes_need_their_conditions),
         cmocka_unit_test(block_devices_are_refused),
         cmocka_unit_test(probes_are_checked_although_not_acted_on),
-        cmocka_unit_test(probes_get_defaults_in_structs_and_a_warning),
+        cmocka_unit_test(probes_get_defaults),
         cmocka_unit_test(hooks_are_checked),
         cmocka_unit_test(plain_init_containers_have_no_probes_and_sidecars_may),
         cmocka_unit_test(restart_rules_and_resize_policies_are_checked),
