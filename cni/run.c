@@ -35,7 +35,7 @@ struct cni_run {
 
     struct cni_entry entry; /* what is being added or deleted; entry.list holds a reference */
     bool cached;            /* DEL: entry was read from disk */
-    bool cut_off;           /* DEL: an ADD or DEL before it did not end well */
+    bool cut_off;           /* DEL: an ADD or DEL before it did not end well, or the namespace is gone */
     size_t done;            /* plugins that succeeded */
     size_t deleted;         /* DEL: entries dealt with */
     uint64_t deadline_at_ms;
@@ -181,12 +181,13 @@ static enum err_code add_proceed(struct cni_run *r, json_t *result, struct err *
 static enum err_code del_begin(struct cni_run *r, bool *ret_more, struct err *e)
 {
     struct cni *c = r->c;
+    bool no_netns = r->netns[0] == '\0'; /* plugins find less then: bridge leaves its masquerading behind */
 
     *ret_more = true;
     r->done = 0;
     if (cni_cache_find(c->cache_fd, r->container_id, r->ifname, &r->entry, e) == ERR_OK) {
         r->cached = true;
-        r->cut_off = !r->entry.complete;
+        r->cut_off = !r->entry.complete || no_netns;
         if (r->entry.complete) {
             r->entry.complete = false;
             if (cni_cache_write(c->cache_fd, &r->entry, e) != ERR_OK) {
@@ -215,6 +216,7 @@ static enum err_code del_begin(struct cni_run *r, bool *ret_more, struct err *e)
         .capability_args = r->capability_args,
     };
     json_incref(r->entry.list.conf);
+    r->cut_off = no_netns;
     return ERR_OK;
 }
 

@@ -167,6 +167,18 @@ static void link_log(const struct ctr *c)
         log_debug("log link cannot be made", F_STR("path", path), F_STR("err", strerror(errno)));
 }
 
+void ctr_started(struct ctr *c, int64_t started_ns)
+{
+    c->cur.started_ns = started_ns != 0 ? started_ns : clock_wall_ns();
+    if (c->kind == CTR_REGULAR)
+        c->pod->initialized = true;
+    c->pod->record_dirty = true;
+    link_log(c);
+    pod_event(c->pod, c, false, "Started", "Container started");
+    log_info("container started", F_STR("pod", c->pod->key), F_STR("containerName", c->spec->name),
+             F_STR("containerID", c->cur.id), F_U64("restartCount", c->restarts));
+}
+
 static void on_started(struct op *op, const struct err *result)
 {
     struct ctr *c = op->owner;
@@ -186,16 +198,10 @@ static void on_started(struct op *op, const struct err *result)
         pod_wake(p);
         return;
     }
-    c->cur.started_ns = s.started_ns != 0 ? s.started_ns : clock_wall_ns();
     ctr_set_state(c, CTR_RUNNING);
     c->waiting_reason[0] = '\0';
     free(take_ptr(&c->waiting_message));
-    if (c->kind == CTR_REGULAR)
-        p->initialized = true;
-    link_log(c);
-    pod_event(p, c, false, "Started", "Container started");
-    log_info("container started", F_STR("pod", p->key), F_STR("containerName", c->spec->name),
-             F_STR("containerID", c->cur.id), F_U64("restartCount", c->restarts));
+    ctr_started(c, s.started_ns);
     if (c->spec->post_start != NULL)
         hook_post_start(c);
     pod_wake(p);

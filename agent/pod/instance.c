@@ -218,15 +218,15 @@ void ctr_refresh(struct ctr *c)
     switch (s.phase) {
     case RT_RUNNING:
         if (c->state == CTR_CREATED) { /* a restart of the agent came between the start and its record */
-            c->cur.started_ns = s.started_ns;
             ctr_set_state(c, CTR_RUNNING);
-            if (c->kind == CTR_REGULAR)
-                c->pod->initialized = true;
+            ctr_started(c, s.started_ns);
         }
         return;
     case RT_CREATED:
         return;
     case RT_EXITED:
+        if (c->cur.started_ns == 0 && s.started_ns != 0) /* likewise, and it ended since */
+            ctr_started(c, s.started_ns);
         if (s.started_ns != 0)
             c->cur.started_ns = s.started_ns;
         if (c->cur.started_ns == 0 && c->state == CTR_CREATED)
@@ -242,8 +242,9 @@ void ctr_refresh(struct ctr *c)
     case RT_ABSENT:
     case RT_PARTIAL:
     case RT_LOST:
-        if (c->cur.started_ns == 0)
-            c->cur.started_ns = s.started_ns; /* the agent was killed between the start and its record */
+        if (c->cur.started_ns == 0 &&
+            s.started_ns != 0) /* the agent was killed between the start and its record */
+            ctr_started(c, s.started_ns);
         if (c->cur.started_ns == 0 && c->state == CTR_CREATED)
             break;
         log_warn("container lost: its supervisor is gone and left no exit code", F_STR("pod", c->pod->key),
