@@ -76,15 +76,17 @@ struct cni_op {
     struct op op;
     struct cni_result result; /* ADD; valid in done on success */
     struct cni_run *run;      /* private */
+    uv_timer_t slow;          /* private: runs while the operation counts as one of those that run at once */
 };
 
 /*
  * For the whole list, from the moment its first plugin starts: at most 2 x processors (at least 4) operations
- * run at once and the others wait in order of arrival, as long as it takes; op_cancel() works while they
- * wait.
+ * run at once and the others wait in order of arrival; op_cancel() works while they wait.  One that has not
+ * ended within CNI_PLACE_MS hangs, most likely, and gives its place to the next.
  */
 #define CNI_ADD_DEADLINE_MS 120000
 #define CNI_DEL_DEADLINE_MS 60000
+#define CNI_PLACE_MS 2000 /* an ADD takes 50 to 300 ms */
 
 /*
  * ADD on the default network.  On failure the caller must run DEL before it may ADD again (ERR_PRECONDITION

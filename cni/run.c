@@ -36,6 +36,7 @@ struct cni_run {
     struct cni_entry entry; /* what is being added or deleted; entry.list holds a reference */
     bool cached;            /* DEL: entry was read from disk */
     bool cut_off;           /* DEL: an ADD or DEL before it did not end well, or the namespace is gone */
+    bool counted;           /* in c->n_running */
     size_t done;            /* plugins that succeeded */
     size_t deleted;         /* DEL: entries dealt with */
     uint64_t deadline_at_ms;
@@ -69,16 +70,33 @@ static void run_free(struct cni_run *r)
     free(r);
 }
 
+static void give_place_back(struct cni_run *r)
+{
+    if (r->counted)
+        r->c->n_running--;
+    r->counted = false;
+}
+
+static void on_slow(uv_timer_t *timer)
+{
+    struct cni_run *r = timer->data;
+    struct cni *c = r->c;
+
+    give_place_back(r);
+    cni_run_next(c);
+}
+
 /* The operation had a place and gives it back. */
 static void finish(struct cni_run *r, const struct err *e)
 {
     struct cni *c = r->c;
     struct cni_op *o = r->o;
 
+    give_place_back(r);
+    op_close_handle(&o->op, (uv_handle_t *)&o->slow);
     o->op.state = RUN_OVER;
     o->run = NULL;
     run_free(r);
-    c->n_running--;
     op_finish(&o->op, e->code != ERR_OK ? e : NULL);
     cni_run_next(c);
 }
@@ -385,6 +403,10 @@ void cni_run_next(struct cni *c)
     while (c->n_running < c->max_running && may_run_together(c) && (r = TAILQ_FIRST(&c->waiting)) != NULL) {
         TAILQ_REMOVE(&c->waiting, r, link);
         c->n_running++;
+        r->counted = true;
+        uv_timer_init(c->loop, &r->o->slow);
+        r->o->slow.data = r;
+        uv_timer_start(&r->o->slow, on_slow, CNI_PLACE_MS, 0);
         begin(r);
     }
     c->starting = false;

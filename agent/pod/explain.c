@@ -48,6 +48,15 @@ static void add_volumes(const struct pod *p, json_t *steps)
     static const char *const names[] = { "waiting", "checking host paths", "ready", "removing", "removed" };
     bool bad = p->vols_error[0] != '\0';
     bool done = p->vols == VOLS_READY || p->vols == VOLS_REMOVED;
+    char at[400], text[1000];
+
+    volumes_checking(p, at, sizeof(at));
+    if (at[0] != '\0') { /* the error is of the try before */
+        snprintf(text, sizeof(text), "checking %s%s%s", at, bad ? "; the last try: " : "",
+                 bad ? p->vols_error : "");
+        explain_step(steps, "volumes", "running", p->vols_since_ns, text, 0);
+        return;
+    }
 
     explain_step(steps, "volumes",
                  bad                    ? "failed"
@@ -236,19 +245,27 @@ struct op_filter {
     json_t *list;
 };
 
+/* The subject names it, alone or with more after it; not one whose name only begins like it. */
+static bool names(const char *subject, const char *what)
+{
+    const char *at = what[0] != '\0' ? strstr(subject, what) : NULL;
+
+    return at != NULL && strchr("/ :", at[strlen(what)]) != NULL; /* or its end */
+}
+
 static void add_operation(const struct op *op, void *arg)
 {
     struct op_filter *f = arg;
+    bool mine = names(op->subject, f->p->key) || names(op->subject, f->p->uid) ||
+                names(op->subject, f->p->sandbox_id);
+    const struct reap *r;
 
-    if (strstr(op->subject, f->p->key) == NULL && strstr(op->subject, f->p->uid) == NULL &&
-        (f->p->sandbox_id[0] == '\0' || strstr(op->subject, f->p->sandbox_id) == NULL)) {
-        bool mine = false;
-        for (size_t i = 0; i < f->p->n_ctrs; i++)
-            mine = mine ||
-                   (f->p->ctrs[i].cur.id[0] != '\0' && strstr(op->subject, f->p->ctrs[i].cur.id) != NULL);
-        if (!mine)
-            return;
-    }
+    for (size_t i = 0; i < f->p->n_ctrs; i++)
+        mine = mine || names(op->subject, f->p->ctrs[i].cur.id);
+    TAILQ_FOREACH (r, &f->p->reaps, link)
+        mine = mine || names(op->subject, r->id);
+    if (!mine)
+        return;
     json_array_append_new(f->list, explain_operation(op));
 }
 

@@ -376,7 +376,12 @@ void ctr_stop(struct ctr *c, int64_t grace_ns)
 
     switch (c->state) {
     case CTR_NONE:
-    case CTR_STARTING: /* short; its end wakes the pod */
+        return;
+    case CTR_STARTING: /* short, and its end wakes the pod; one that hangs is cut off */
+        if (clock_wall_ns() - c->state_since_ns >= GRACE_MIN_NS)
+            op_cancel(&c->action.op);
+        else
+            pod_wake_at(c->pod, c->state_since_ns + GRACE_MIN_NS);
         return;
     case CTR_MOUNTING:
         op_cancel(&c->subpaths.op);

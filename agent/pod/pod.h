@@ -189,6 +189,8 @@ struct pod {
     int64_t vols_retry_ns;
     uint64_t vols_backoff_ms;
     struct proc_call vols_call;
+    unsigned *
+        vols_at; /* shared with the child that checks host paths: 1 + index of the volume it looks at; NULL */
     char shm_path[512];
     bool cgroup_made;
     bool payload_stale; /* a ConfigMap or Secret it uses changed */
@@ -241,6 +243,8 @@ void volumes_step(struct pod *p);
 bool volumes_teardown_step(struct pod *p);
 enum err_code volumes_host_path(const struct pod *p, const struct api_volume *v, char *ret, size_t size,
                                 struct err *e) MUST_CHECK;
+/* "host path /mnt/x of volume \"v\"" that the child is looking at; "" when none is being checked. */
+void volumes_checking(const struct pod *p, char *ret, size_t size);
 bool volumes_use_config(const struct api_pod *p, enum api_config_kind kind, const char *name);
 
 /* ---- pod_images.c ---- */

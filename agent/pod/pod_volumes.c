@@ -7,6 +7,7 @@
 #include "base/log.h"
 
 #include <string.h>
+#include <sys/mman.h>
 
 #define RETRY_FIRST_MS 500 /* kubelet's back-off of volume operations: 500 ms doubling to 2 m 2 s */
 #define RETRY_MAX_MS 122000
@@ -157,6 +158,8 @@ static enum err_code check_host_paths(const void *arg, struct buf *out, struct e
         const struct api_volume *v = &p->api->spec.volumes[i];
         if (v->kind != API_VOL_HOST_PATH || !is_mounted(p, v->name))
             continue;
+        if (p->vols_at != NULL) /* so that it is known which one hangs */
+            *(volatile unsigned *)p->vols_at = (unsigned)i + 1;
         if (vol_host_path_check(v->host_path, v->host_path_type, e) != ERR_OK) {
             buf_addf(out, "%s\n%s", v->name, e->text); /* whose, and the bare text: it becomes an event */
             return e->code;
@@ -165,13 +168,28 @@ static enum err_code check_host_paths(const void *arg, struct buf *out, struct e
     return ERR_OK;
 }
 
+void volumes_checking(const struct pod *p, char *ret, size_t size)
+{
+    unsigned at = p->vols_at != NULL ? *(volatile unsigned *)p->vols_at : 0;
+
+    ret[0] = '\0';
+    if (p->vols == VOLS_CHECKING && at > 0 && at <= p->api->spec.n_volumes)
+        snprintf(ret, size, "host path %.300s of volume \"%s\"", p->api->spec.volumes[at - 1].host_path,
+                 p->api->spec.volumes[at - 1].name);
+}
+
 static void check_failed(struct pod *p, const struct err *result)
 {
     char *newline = strchr(p->vols_call.out.p, '\n');
     struct err e = *result;
 
-    if (newline == NULL) { /* it never answered: which volume hangs is not known */
-        failed(p, "host path", result);
+    if (newline == NULL) { /* it never answered */
+        unsigned at = p->vols_at != NULL ? *p->vols_at : 0;
+        const struct api_volume *v =
+            at > 0 && at <= p->api->spec.n_volumes ? &p->api->spec.volumes[at - 1] : NULL;
+        if (v != NULL && e.code == ERR_DEADLINE)
+            err_set(&e, ERR_DEADLINE, "host path %.300s does not answer: %.100s", v->host_path, result->text);
+        failed(p, v != NULL ? v->name : "host path", &e);
         return;
     }
     *newline = '\0';
@@ -189,6 +207,8 @@ static void on_checked(struct op *op, const struct err *result)
         set_vols(p, VOLS_NONE);
     else
         check_failed(p, result);
+    if (p->vols_at != NULL)
+        munmap(take_ptr(&p->vols_at), sizeof(*p->vols_at));
     pod_wake(p);
 }
 
@@ -252,6 +272,10 @@ void volumes_step(struct pod *p)
             .cgroup_procs = cg_leaf_procs(p->node->o.cgroups, CG_LEAF_OPS),
         };
         set_vols(p, VOLS_CHECKING);
+        p->vols_at =
+            mmap(NULL, sizeof(*p->vols_at), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        if (p->vols_at == MAP_FAILED)
+            p->vols_at = NULL; /* then it is not known which one hangs */
         proc_call_start(&p->vols_call, &call, p->node->o.loop, on_checked, p);
         return;
     }

@@ -254,7 +254,7 @@ static enum err_code start_conmon(struct rt_create *c, struct err *e)
     };
     const struct proc_spec spec = {
         .name = "conmon",
-        .subject = run->config->container_name,
+        .subject = c->op.subject,
         .argv = args.v,
         .env = env,
         .cwd = args.bundle.s, /* it writes its file `oom` there */
@@ -335,7 +335,9 @@ void rt_create_start(struct rt_create *c, struct rt *rt, const struct rt_config 
     c->run = run;
     op_init(&c->op, rt->loop, "container create", RT_CREATE_DEADLINE_MS, on_abort,
             run != NULL ? on_over : done, owner);
-    op_set_subject(&c->op, config->container_name);
+    str_auto subject =
+        str_printf("%s/%s/%s", config->pod_namespace, config->pod_name, config->container_name);
+    op_set_subject(&c->op, subject != NULL ? subject : config->container_name);
     if (run == NULL) {
         c->op.state = CREATE_OVER;
         err_nomem(&e);
@@ -354,7 +356,7 @@ void rt_create_start(struct rt_create *c, struct rt *rt, const struct rt_config 
     const struct rt_bundle_job job = { .rt = rt, .config = config };
     const struct proc_call_spec spec = {
         .name = "container bundle",
-        .subject = config->container_name,
+        .subject = c->op.subject,
         .fn = rt_bundle_make,
         .arg = &job,
         .out_max = sizeof(struct err),
