@@ -294,7 +294,7 @@ def test_hung_mount_new_pod(t):
 
         def begin(i):
             node.put(f"far{i}.yaml", on_fuse(f"far{i}", f))
-            until(lambda: "checking host path" in explain(node, "pod", f"far{i}"), 10, "explain says which path hangs")
+            until(lambda: "of volume" in explain(node, "pod", f"far{i}"), 10, "explain says which path hangs")
 
         def finish(i):
             node.wait_running(f"far{i}")
