@@ -167,7 +167,7 @@ static void link_log(const struct ctr *c)
         log_debug("log link cannot be made", F_STR("path", path), F_STR("err", strerror(errno)));
 }
 
-void ctr_started(struct ctr *c, int64_t started_ns)
+void ctr_note_start(struct ctr *c, int64_t started_ns)
 {
     c->cur.started_ns = started_ns != 0 ? started_ns : clock_wall_ns();
     if (c->kind == CTR_REGULAR)
@@ -201,7 +201,7 @@ static void on_started(struct op *op, const struct err *result)
     ctr_set_state(c, CTR_RUNNING);
     c->waiting_reason[0] = '\0';
     free(take_ptr(&c->waiting_message));
-    ctr_started(c, s.started_ns);
+    ctr_note_start(c, s.started_ns);
     if (c->spec->post_start != NULL)
         hook_post_start(c);
     pod_wake(p);

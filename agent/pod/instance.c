@@ -219,14 +219,14 @@ void ctr_refresh(struct ctr *c)
     case RT_RUNNING:
         if (c->state == CTR_CREATED) { /* a restart of the agent came between the start and its record */
             ctr_set_state(c, CTR_RUNNING);
-            ctr_started(c, s.started_ns);
+            ctr_note_start(c, s.started_ns);
         }
         return;
     case RT_CREATED:
         return;
     case RT_EXITED:
         if (c->cur.started_ns == 0 && s.started_ns != 0) /* likewise, and it ended since */
-            ctr_started(c, s.started_ns);
+            ctr_note_start(c, s.started_ns);
         if (s.started_ns != 0)
             c->cur.started_ns = s.started_ns;
         if (c->cur.started_ns == 0 && c->state == CTR_CREATED)
@@ -244,7 +244,7 @@ void ctr_refresh(struct ctr *c)
     case RT_LOST:
         if (c->cur.started_ns == 0 &&
             s.started_ns != 0) /* the agent was killed between the start and its record */
-            ctr_started(c, s.started_ns);
+            ctr_note_start(c, s.started_ns);
         if (c->cur.started_ns == 0 && c->state == CTR_CREATED)
             break;
         log_warn("container lost: its supervisor is gone and left no exit code", F_STR("pod", c->pod->key),

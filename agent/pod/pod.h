@@ -263,11 +263,11 @@ void ctr_step(struct ctr *c); /* towards running, if it should */
  * after it wait.  (Without hooks nothing can be seen of that order, and they start side by side.)
  */
 bool ctr_holds_others(const struct ctr *c);
-void ctr_started(struct ctr *c, int64_t started_ns); /* what follows from it: log link, event; 0: now */
-void ctr_start_now(struct ctr *c);              /* CREATED and everything ready: start */
-bool ctr_restart_wanted(const struct ctr *c);   /* by policy, after it ended (or never ran) */
-void ctr_refresh(struct ctr *c);                /* read the facts of its newest instance */
-void ctr_stop(struct ctr *c, int64_t grace_ns); /* preStop hook, signal, kill at the deadline */
+void ctr_note_start(struct ctr *c, int64_t started_ns); /* what follows from it: log link, event; 0: now */
+void ctr_start_now(struct ctr *c);                      /* CREATED and everything ready: start */
+bool ctr_restart_wanted(const struct ctr *c);           /* by policy, after it ended (or never ran) */
+void ctr_refresh(struct ctr *c);                        /* read the facts of its newest instance */
+void ctr_stop(struct ctr *c, int64_t grace_ns);         /* preStop hook, signal, kill at the deadline */
 void ctr_stop_begin(struct ctr *c,
                     int64_t grace_ns); /* the hook only: its turn to be signalled comes later */
 void ctr_stop_step(struct ctr *c);     /* time passed or facts changed */
