@@ -225,6 +225,7 @@ static enum err_code open_parts(struct agent *a, struct err *e)
         .cluster_domain = c->cluster_domain,
         .cluster_dns = (const char *const *)c->cluster_dns.v,
         .resolv_conf = c->resolv_conf,
+        .pause_path = a->pre.pause,
         .max_pods = c->max_pods_n,
         .cpu_milli = a->pre.cpu_milli,
         .memory_bytes = a->pre.memory_bytes,

@@ -91,6 +91,9 @@ enum err_code preflight_programs(struct preflight *p, const struct agent_config 
                   F_STR("package", "coracle"));
         ok = false;
     }
+    if (!find_own(c, "coracle-pause", p->pause))
+        log_warn("coracle-pause is missing: pods with shareProcessNamespace will not start",
+                 F_STR("program", p->pause), F_STR("package", "coracle"));
     if (!find("skopeo", p->skopeo))
         log_warn("skopeo is missing: images cannot be pulled; install Debian's package skopeo",
                  F_STR("program", "skopeo"), F_STR("package", "skopeo"));

@@ -101,6 +101,8 @@ int cg_leaf_fd(struct cg_tree *t, enum cg_leaf leaf);
 const char *cg_leaf_procs(struct cg_tree *t, enum cg_leaf leaf);
 /* Moves a process into a leaf, in all hierarchies. */
 enum err_code cg_leaf_attach(struct cg_tree *t, enum cg_leaf leaf, pid_t pid, struct err *e) MUST_CHECK;
+/* Makes a cgroup below a pod's (path as for cg_kill()) and moves a process into it, in all hierarchies. */
+enum err_code cg_place(struct cg_tree *t, const char *path, pid_t pid, struct err *e) MUST_CHECK;
 /* Kills what an earlier run of the agent left in the ops leaf and waits (bounded, 2 s) until it is empty.
  * ERR_UNAVAILABLE: some are stuck in the kernel; killed, they will run nothing any more. */
 enum err_code cg_ops_sweep(struct cg_tree *t, struct err *e) MUST_CHECK;

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #define SWEEP_TIMEOUT_MS 2000 /* a process that can die does so within milliseconds */
 
@@ -27,13 +28,12 @@ const char *cg_leaf_procs(struct cg_tree *t, enum cg_leaf leaf)
     return t->leaf_procs[leaf];
 }
 
-enum err_code cg_leaf_attach(struct cg_tree *t, enum cg_leaf leaf, pid_t pid, struct err *e)
+static enum err_code attach(struct cg_tree *t, const char *path, pid_t pid, struct err *e)
 {
-    char text[16], path[CG_PATH_MAX];
+    char text[16];
 
     if (pid <= 0)
         return err_set(e, ERR_INVALID, "attach process %d to a cgroup: not a process", (int)pid);
-    snprintf(path, sizeof(path), "%s%s", t->root, leaf_names[leaf]);
     snprintf(text, sizeof(text), "%d", (int)pid);
     for (size_t i = 0; i < t->n_hiers; i++) {
         fd_auto dir = cg_open_dir(&t->hiers[i], path);
@@ -48,6 +48,26 @@ enum err_code cg_leaf_attach(struct cg_tree *t, enum cg_leaf leaf, pid_t pid, st
         }
     }
     return ERR_OK;
+}
+
+enum err_code cg_leaf_attach(struct cg_tree *t, enum cg_leaf leaf, pid_t pid, struct err *e)
+{
+    char path[CG_PATH_MAX];
+
+    snprintf(path, sizeof(path), "%s%s", t->root, leaf_names[leaf]);
+    return attach(t, path, pid, e);
+}
+
+enum err_code cg_place(struct cg_tree *t, const char *path, pid_t pid, struct err *e)
+{
+    bool fresh;
+
+    if (!cg_path_is_ours(t, path))
+        return err_set(e, ERR_INVALID, "cgroup %s is not one of the agent's", path);
+    for (size_t i = 0; i < t->n_hiers; i++)
+        if (cg_make(t, &t->hiers[i], path + strlen(t->root), false, &fresh, NULL, e) != ERR_OK)
+            return e->code;
+    return attach(t, path, pid, e);
 }
 
 enum err_code cg_ops_sweep(struct cg_tree *t, struct err *e)

@@ -401,7 +401,8 @@ static void try_create(struct ctr *c)
         pod_wake_at(p, c->retry_at_ns);
         return;
     }
-    if (p->vols != VOLS_READY || !sandbox_pinned(p) || (p->net != NET_READY && env_needs_pod_ip(c->spec)))
+    if (p->vols != VOLS_READY || !sandbox_pinned(p) || !pidns_ready(p) ||
+        (p->net != NET_READY && env_needs_pod_ip(c->spec)))
         return; /* each of them wakes the pod */
     image = images_find(p, c->spec->image);
     if (image == NULL || image->image == NULL) {

@@ -341,6 +341,7 @@ static enum err_code fill(struct ctr_run *r, struct ctr *c, struct err *e)
         .seccomp_default = p->node->o.seccomp_default,
         .hostname = p->hostname,
         .netns = s->host_network ? NULL : arena_printf(&r->arena, "%s/net", p->netns_dir),
+        .pidns = s->share_process_namespace ? arena_printf(&r->arena, "%s/pid", p->netns_dir) : NULL,
         .utsns = s->host_network ? NULL : arena_printf(&r->arena, "%s/uts", p->netns_dir),
         .ipcns = s->host_ipc ? NULL : arena_printf(&r->arena, "%s/ipc", p->netns_dir),
         .host_pid = s->host_pid,

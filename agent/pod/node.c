@@ -130,7 +130,8 @@ void node_on_container_event(const char *id, void *arg)
 /* From the record's view to the facts: each instance that had not ended is looked at. */
 static void recover_pod(struct pod *p)
 {
-    sandbox_recover(
+    sandbox_recover(p);
+    pidns_recover(
         p); /* the pod's cgroup and volumes are gone through again as at the start: what is there stays */
     for (size_t i = 0; i < p->n_ctrs; i++) {
         struct ctr *c = &p->ctrs[i];
@@ -284,6 +285,8 @@ void node_close(struct node *n, void (*idle)(void *arg), void *arg)
         for (size_t i = 0; i < p->n_images; i++)
             if (p->images[i]->bringing)
                 op_cancel(&p->images[i]->bring.op);
+        if (op_live(&p->pidns_call.op))
+            op_cancel(&p->pidns_call.op);
         if (op_live(&p->netns_call.op))
             op_cancel(&p->netns_call.op);
         if (op_live(&p->cni_op.op))

@@ -24,6 +24,7 @@ struct node_options { /* all strings borrowed for the node's life */
     const char *cluster_domain;     /* "" : none */
     const char *const *cluster_dns; /* NULL-terminated */
     const char *resolv_conf;        /* the node's file; "": none */
+    const char *pause_path;         /* coracle-pause */
     unsigned max_pods;
     uint64_t cpu_milli, memory_bytes; /* capacity of this node */
     bool seccomp_default;

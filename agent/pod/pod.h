@@ -181,6 +181,13 @@ struct pod {
     bool net_lost;      /* recovered without its namespaces: begins anew */
     bool files_written; /* hosts with the pod's IP */
 
+    /* shareProcessNamespace */
+    enum { PIDNS_NONE, PIDNS_MAKING, PIDNS_READY } pidns;
+    struct proc_call pidns_call;
+    struct rt_pidns_spec *pidns_spec;
+    struct pidns_watch *pidns_watch; /* its first process; NULL: there is none */
+    int64_t pidns_retry_ns;
+
     /* volumes */
     enum { VOLS_NONE, VOLS_CHECKING, VOLS_READY, VOLS_REMOVING, VOLS_REMOVED } vols;
     int64_t vols_since_ns;
@@ -237,6 +244,13 @@ void sandbox_step(struct pod *p);          /* towards NET_READY */
 bool sandbox_teardown_step(struct pod *p); /* towards NET_DELETED; true when there */
 void sandbox_recover(struct pod *p);       /* after a restart of the agent: from the facts */
 bool sandbox_pinned(const struct pod *p);  /* containers can be created in it */
+
+/* ---- pidns.c ---- the PID namespace that the pod's containers share, where it asks for that */
+void pidns_step(struct pod *p);
+bool pidns_ready(const struct pod *p);   /* there, or not asked for */
+bool pidns_teardown_step(struct pod *p); /* once no container lives; true when it is gone */
+void pidns_recover(struct pod *p);       /* after sandbox_recover() */
+void pidns_forget(struct pod *p);        /* no longer watched; it lives on */
 
 /* ---- pod_volumes.c ---- */
 void volumes_step(struct pod *p);

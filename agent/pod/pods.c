@@ -159,6 +159,7 @@ static void pod_free(struct pod *p)
     free(p->ctrs);
     free(p->cni_ports);
     free(p->netns_spec);
+    free(p->pidns_spec);
     free(p->message);
     api_pod_unref(p->api);
     api_pod_unref(p->successor);
@@ -166,6 +167,7 @@ static void pod_free(struct pod *p)
         TAILQ_REMOVE(&p->node->dirty, p, dirty_link);
     p->freed = true;
     p->n_ctrs = 0;
+    pidns_forget(p);
     uv_close((uv_handle_t *)&p->timer, on_closed);
 }
 

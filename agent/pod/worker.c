@@ -311,6 +311,7 @@ static void active_step(struct pod *p)
     }
     /* Side by side: none of the three waits for another. */
     sandbox_step(p);
+    pidns_step(p);
     volumes_step(p);
     images_step(p);
     if (p->probes_since_ms == 0 && p->vols == VOLS_READY)
@@ -397,7 +398,7 @@ static void terminating_step(struct pod *p)
         probes_step(&p->ctrs[i]);
     if (!stop_containers(p) || reaps_hold(p))
         return;
-    if (!sandbox_teardown_step(p) || !volumes_teardown_step(p))
+    if (!pidns_teardown_step(p) || !sandbox_teardown_step(p) || !volumes_teardown_step(p))
         return;
     if (images_busy(p))
         return;
@@ -519,6 +520,6 @@ bool pod_idle(const struct pod *p)
     TAILQ_FOREACH (r, &p->reaps, link)
         if (r->again_ms == 0)
             return false;
-    return !images_busy(p) && !op_live(&p->netns_call.op) && !op_live(&p->cni_op.op) &&
-           !op_live(&p->vols_call.op);
+    return !images_busy(p) && !op_live(&p->netns_call.op) && !op_live(&p->pidns_call.op) &&
+           !op_live(&p->cni_op.op) && !op_live(&p->vols_call.op);
 }

@@ -1,0 +1,242 @@
+#include "agent/runtime/pidns.h"
+#include "base/fs.h"
+#include "base/parse.h"
+
+#include <fcntl.h>
+#include <grp.h>
+#include <linux/magic.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#define PAUSE_ID 65535         /* user and group, as the pause images of Kubernetes have it */
+#define PAUSE_MEMORY "size=4m" /* of the file system that holds the program's copy */
+#define PAUSE_OOM "-998"       /* kubelet's for a sandbox; without CAP_SYS_RESOURCE it stays as it is */
+#define CGROUP_NAME "pause"
+#define DEADLINE_MS 20000
+
+/* ---- the first process, up to its exec -------------------------------------------------------- */
+
+static enum err_code join(const char *path, int kind, struct err *e)
+{
+    fd_auto fd = -1;
+
+    if (path == NULL)
+        return ERR_OK;
+    fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0 || setns(fd, kind) != 0)
+        return err_sys(e, errno, "enter %s", path);
+    return ERR_OK;
+}
+
+static enum err_code copy_program(int from, struct err *e)
+{
+    /* Not readable for anybody: so the process is not dumpable, and /proc/1 tells its neighbours nothing. */
+    fd_auto to = open("pause", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0500);
+    char buffer[65536];
+    ssize_t n;
+
+    if (to < 0)
+        return err_sys(e, errno, "create the copy of coracle-pause");
+    while ((n = read(from, buffer, sizeof(buffer))) > 0)
+        if (write(to, buffer, (size_t)n) != n)
+            return err_sys(e, errno, "copy coracle-pause");
+    if (n < 0 || fchmod(to, 0111) != 0)
+        return err_sys(e, errno, "copy coracle-pause");
+    return ERR_OK;
+}
+
+/* A root that holds nothing but the program: a container that may look into /proc/1/root finds that. */
+static enum err_code enter_empty_root(const struct rt_pidns_spec *spec, int program, struct err *e)
+{
+    if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
+        return err_sys(e, errno, "make a mount namespace");
+    if (mount("tmpfs", spec->dir, "tmpfs", MS_NOSUID | MS_NODEV, "mode=0755," PAUSE_MEMORY) != 0 ||
+        chdir(spec->dir) != 0)
+        return err_sys(e, errno, "mount a tmpfs on %s", spec->dir);
+    if (copy_program(program, e) != ERR_OK)
+        return e->code;
+    if (syscall(SYS_pivot_root, ".", ".") != 0 || umount2(".", MNT_DETACH) != 0 || chdir("/") != 0)
+        return err_sys(e, errno, "leave the host's root");
+    if (mount(NULL, "/", NULL, MS_REMOUNT | MS_RDONLY | MS_NOSUID | MS_NODEV, PAUSE_MEMORY) != 0)
+        return err_sys(e, errno, "make the root read-only");
+    return ERR_OK;
+}
+
+static enum err_code drop_rights(struct err *e)
+{
+    if (setgroups(0, NULL) != 0 || setresgid(PAUSE_ID, PAUSE_ID, PAUSE_ID) != 0 ||
+        setresuid(PAUSE_ID, PAUSE_ID, PAUSE_ID) != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+        return err_sys(e, errno, "give up root");
+    return ERR_OK;
+}
+
+/* Returns only on failure. */
+static enum err_code become_pause(const struct rt_pidns_spec *spec, struct err *e)
+{
+    char *const argv[] = { (char *)"/pause", NULL }, *const env[] = { NULL };
+    struct err ignored = { 0 };
+    fd_auto program = open(spec->program, O_RDONLY | O_CLOEXEC);
+
+    if (program < 0)
+        return err_sys(e, errno, "open %s", spec->program);
+    (void)!fs_write_control(AT_FDCWD, "/proc/self/oom_score_adj", PAUSE_OOM, &ignored);
+    if (setsid() < 0)
+        return err_sys(e, errno, "start a session");
+    if (join(spec->netns, CLONE_NEWNET, e) != ERR_OK || join(spec->ipcns, CLONE_NEWIPC, e) != ERR_OK ||
+        join(spec->utsns, CLONE_NEWUTS, e) != ERR_OK || enter_empty_root(spec, program, e) != ERR_OK ||
+        drop_rights(e) != ERR_OK)
+        return e->code;
+    for (int fd = 0; fd < 3; fd++)
+        close(fd); /* the agent's log is none of its business */
+    execve("/pause", argv, env);
+    return err_sys(e, errno, "run coracle-pause");
+}
+
+/* ---- starting and pinning, in the child -------------------------------------------------------- */
+
+static enum err_code pin(const char *dir, struct err *e)
+{
+    str_auto path = str_printf("%s/pid", dir);
+    fd_auto fd = -1;
+
+    if (path == NULL)
+        return err_nomem(e);
+    fd = open(path, O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0400);
+    if (fd < 0)
+        return err_sys(e, errno, "create %s", path);
+    if (mount("/proc/self/ns/pid_for_children", path, NULL, MS_BIND, NULL) != 0)
+        return err_sys(e, errno, "bind a PID namespace on %s", path);
+    return ERR_OK;
+}
+
+static enum err_code start_in_child(const void *arg, struct buf *out, struct err *e)
+{
+    const struct rt_pidns_spec *spec = arg;
+    struct err theirs = { 0 };
+    int wire[2];
+    ssize_t n;
+    pid_t pid;
+
+    if (pipe2(wire, O_CLOEXEC) != 0)
+        return err_sys(e, errno, "make a pipe");
+    fd_auto in = wire[0], report = wire[1];
+    if (unshare(CLONE_NEWPID) != 0)
+        return err_sys(e, errno, "create a PID namespace");
+    pid = fork();
+    if (pid < 0)
+        return err_sys(e, errno, "fork");
+    if (pid == 0) {
+        become_pause(spec, &theirs);
+        (void)!write(report, &theirs, sizeof(theirs));
+        _exit(1);
+    }
+    scope_close_p(&report);
+    n = read(in, &theirs, sizeof(theirs)); /* nothing but the end: it runs */
+    if (n > 0)
+        return *e = theirs, e->code;
+    if (pin(spec->dir, e) != ERR_OK) {
+        kill(pid, SIGKILL);
+        return e->code;
+    }
+    buf_addf(out, "%d %llu", (int)pid, (unsigned long long)proc_start_time(pid));
+    return ERR_OK;
+}
+
+void rt_pidns_start(struct proc_call *c, const struct rt_pidns_spec *spec, int ops_cgroup_fd,
+                    const char *ops_procs, uv_loop_t *loop, op_done_fn done, void *owner)
+{
+    const struct proc_call_spec call = {
+        .name = "create shared PID namespace",
+        .subject = spec->dir,
+        .fn = start_in_child,
+        .arg = spec,
+        .out_max = 64,
+        .deadline_ms = DEADLINE_MS,
+        .cgroup_fd = ops_cgroup_fd,
+        .cgroup_procs = ops_procs,
+    };
+
+    proc_call_start(c, &call, loop, done, owner);
+}
+
+/* ---- what is there ----------------------------------------------------------------------------- */
+
+static enum err_code cgroup_of(const char *pod_cgroup, char **ret, struct err *e)
+{
+    *ret = str_printf("%s/" CGROUP_NAME, pod_cgroup);
+    return *ret != NULL ? ERR_OK : err_nomem(e);
+}
+
+static bool parse_who(const char *text, int64_t *ret_pid, uint64_t *ret_start)
+{
+    char pid[16], start[24];
+    struct err e = { 0 };
+
+    return sscanf(text, "%15[0-9] %23[0-9]", pid, start) == 2 &&
+           parse_i64(pid, 2, INT32_MAX, ret_pid, "pid", &e) == ERR_OK &&
+           parse_u64(start, 1, UINT64_MAX, ret_start, "start time", &e) == ERR_OK;
+}
+
+enum err_code rt_pidns_place(const struct proc_call *c, const char *dir, struct cg_tree *cgroups,
+                             const char *pod_cgroup, struct err *e)
+{
+    str_auto cgroup = NULL;
+    str_auto path = str_printf("%s/pause", dir);
+    int64_t pid;
+    uint64_t start;
+
+    if (path == NULL)
+        return err_nomem(e);
+    if (c->out.p == NULL || !parse_who(c->out.p, &pid, &start))
+        return err_set(e, ERR_INTERNAL, "coracle-pause did not say its process id");
+    if (cgroup_of(pod_cgroup, &cgroup, e) != ERR_OK || cg_place(cgroups, cgroup, (pid_t)pid, e) != ERR_OK)
+        return e->code;
+    return fs_replace_at(AT_FDCWD, path, c->out.p, strlen(c->out.p), 0400, false, e);
+}
+
+int rt_pidns_open(const char *dir)
+{
+    str_auto path = str_printf("%s/pause", dir);
+    str_auto namespace_ = str_printf("%s/pid", dir);
+    str_auto text = NULL;
+    struct err e = { 0 };
+    struct statfs fs;
+    int64_t pid;
+    uint64_t start;
+
+    if (path == NULL || namespace_ == NULL || statfs(namespace_, &fs) != 0 || fs.f_type != NSFS_MAGIC ||
+        fs_read_at(AT_FDCWD, path, FS_SMALL_MAX, &text, NULL, &e) != ERR_OK || !parse_who(text, &pid, &start))
+        return -1;
+    return proc_open((pid_t)pid, start, &e);
+}
+
+enum err_code rt_pidns_remove(const char *dir, struct cg_tree *cgroups, const char *pod_cgroup, struct err *e)
+{
+    str_auto path = str_printf("%s/pid", dir);
+    str_auto mark = str_printf("%s/pause", dir);
+    str_auto cgroup = NULL;
+    fd_auto pidfd = rt_pidns_open(dir);
+
+    if (path == NULL || mark == NULL)
+        return err_nomem(e);
+    if (pidfd >= 0)
+        syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+    /* One that was placed but not written down yet is found by its cgroup. */
+    if (cgroup_of(pod_cgroup, &cgroup, e) != ERR_OK || cg_kill(cgroups, cgroup, e) != ERR_OK)
+        return e->code;
+    while (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) == 0)
+        ;
+    if (errno != EINVAL && errno != ENOENT)
+        return err_sys(e, errno, "unmount %s", path);
+    if ((unlink(path) != 0 && errno != ENOENT) || (unlink(mark) != 0 && errno != ENOENT))
+        return err_sys(e, errno, "remove %s", path);
+    return ERR_OK;
+}
