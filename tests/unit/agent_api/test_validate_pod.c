@@ -77,7 +77,6 @@ static void namespaces_of_the_host_exclude_each_other(void **state)
                "spec.hostPID: cannot be true when hostUsers is false",
                "spec.hostIPC: cannot be true when hostUsers is false");
     pod_is_bad("", "shareProcessNamespace: true\nhostPID: true",
-               "spec.shareProcessNamespace: not supported: a shared process namespace is not supported yet",
                "spec.shareProcessNamespace: cannot be true together with hostPID");
     pod_is_good(
         "", "shareProcessNamespace: false\nhostUsers: true\nhostPID: true\nhostIPC: true\nhostNetwork: true");
