@@ -8,9 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TRIES_MAX 3         /* kubelet's maxProbeRetries, of checks that could not be carried out */
-#define PLACE_MS 1000       /* how long a check that needs a process counts as one that is being started */
-#define PLACES_MIN 4        /* of those, at the same time; else as many as containers are created at a time */
+#define TRIES_MAX 3   /* kubelet's maxProbeRetries, of checks that could not be carried out */
+#define PLACE_MS 1000 /* how long a check that needs a process counts as one that is being started */
+#define PLACES_MIN 4  /* of those, at the same time; else as many as containers are created at a time */
+#define EARLY_MS 100  /* between tries in a container's first second */
+#define EARLY_PROCESS_MS 1000
 #define EVENT_TEXT_MAX 1000 /* with the words before it within an event's 1024 */
 #define SECOND INT64_C(1000000000)
 
@@ -222,14 +224,19 @@ static uint64_t period_ms(const struct prober *b)
     return (uint64_t)probes_spec(b->c, b->type)->period_seconds * 1000;
 }
 
-/* When initialDelaySeconds is over, counted from the start as people see it: cut to seconds. */
+/*
+ * When initialDelaySeconds is over, counted from the start as people see it: cut to seconds.  Liveness leaves
+ * the first second out.
+ */
 static uint64_t delay_over_ms(const struct prober *b)
 {
-    int64_t started = b->c->cur.started_ns / SECOND * SECOND;
-    int64_t left =
-        started + (int64_t)probes_spec(b->c, b->type)->initial_delay_seconds * SECOND - clock_wall_ns();
+    int64_t started = b->c->cur.started_ns, now_ns = clock_wall_ns();
+    int64_t left = started / SECOND * SECOND +
+                   (int64_t)probes_spec(b->c, b->type)->initial_delay_seconds * SECOND - now_ns;
     uint64_t now = clock_mono_ms();
 
+    if (b->type == PROBE_LIVENESS && started + SECOND - now_ns > left)
+        left = started + SECOND - now_ns;
     return left > 0 ? now + (uint64_t)((left + 999999) / 1000000) : now;
 }
 
@@ -285,6 +292,13 @@ static void note_last(struct prober *b, const struct probe_attempt *a)
     b->last_ns = clock_wall_ns();
 }
 
+/* A container's first second: what fails in it is neither told nor counted, only tried again; see the header.
+ */
+static bool is_early(const struct prober *b)
+{
+    return !b->c->recovered && b->type != PROBE_LIVENESS && clock_wall_ns() < b->c->cur.started_ns + SECOND;
+}
+
 static void judge(struct prober *b, const struct probe_attempt *a)
 {
     const struct api_probe *spec = probes_spec(b->c, b->type);
@@ -327,13 +341,18 @@ static void on_attempt(struct probe_attempt *a)
         return;
     }
     place_release(b);
-    if (current && !a->cancelled)
-        judge(b, a);
+    if (current && !a->cancelled && is_early(b) && (a->outcome == PROBE_FAILURE || a->errored)) {
+        note_last(b, a);
+        b->due_ms = now + (probe_needs_process(c, probes_spec(c, b->type)) ? EARLY_PROCESS_MS : EARLY_MS);
+    } else {
+        if (current && !a->cancelled)
+            judge(b, a);
+        /* A tick that passed meanwhile is made up for once. */
+        b->due_ms = probes_tick(b->epoch_ms, period_ms(b), b->begun_ms + 1);
+        if (b->due_ms < now)
+            b->due_ms = now;
+    }
     buf_done(&a->text);
-    /* A tick that passed meanwhile is made up for once. */
-    b->due_ms = probes_tick(b->epoch_ms, period_ms(b), b->begun_ms + 1);
-    if (b->due_ms < now)
-        b->due_ms = now;
     arm(c->probes);
     if (!current || a->cancelled)
         pod_wake(c->pod); /* somebody may wait for its end */

@@ -7,6 +7,9 @@
  *   - the startup probe comes first; liveness and readiness wait for its success;
  *   - liveness and startup tick from the pod's start, readiness from the moment its container has started;
  *     initialDelaySeconds counts whole seconds since the container's start, on those ticks;
+ *   - kubelet notices a new container up to a second late, which programs have come to need: in that second
+ *     liveness is not checked, and readiness and startup are, but a failure then neither counts nor is told:
+ *     who is ready at once is shown so at once;
  *   - a check that could not be carried out says nothing (three tries a tick);
  *   - after a failed liveness or startup probe nothing more is checked until there is a new container.
  *
