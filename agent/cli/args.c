@@ -148,9 +148,12 @@ bool cli_parse(struct cli *cli, const struct cli_command *command, const struct 
                 argv[p.words++] = argv[p.at];
             break;
         }
-        if (arg[0] != '-' || arg[1] == '\0')
+        if (arg[0] != '-' || arg[1] == '\0') {
             argv[p.words++] = arg;
-        else if (arg[1] == '-')
+            if (p.words == command->rest_from)
+                while (++p.at < p.argc)
+                    argv[p.words++] = argv[p.at];
+        } else if (arg[1] == '-')
             *ret = long_flag(&p, arg);
         else
             *ret = short_flags(&p, arg);

@@ -14,6 +14,11 @@ static const struct cli_command commands[] = {
     { "describe", "coracle describe pod [NAME...] [flags]",
       "Shows everything about a pod, its events included.", cli_describe },
     { "logs", "coracle logs [-f] [-p] POD [CONTAINER] [flags]", "Prints the log of a container.", cli_logs },
+    { "exec", "coracle exec [-i] [-t] [-c CONTAINER] POD [--] COMMAND [ARG...]",
+      "Runs a command in a container.  Its exit code is the exit code; 127: it was not found, 126: it "
+      "cannot\n"
+      "be executed.",
+      cli_exec, 2 },
     { "explain", "coracle explain pod NAME [flags]\n    coracle explain node [flags]",
       "Says for a pod which step it is in, since when, and what it waits for; for the node what is wrong "
       "with it, what\n"
@@ -39,6 +44,7 @@ static const char usage[] = "coracle - a node agent for Kubernetes pods\n"
                             "    coracle get        pods, manifests, images or events\n"
                             "    coracle describe   everything about a pod\n"
                             "    coracle logs       a container's log\n"
+                            "    coracle exec       run a command in a container\n"
                             "    coracle explain    what a pod waits for\n"
                             "    coracle validate   check manifests, without a daemon\n"
                             "    coracle image      list, import, pull and remove images\n"

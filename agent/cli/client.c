@@ -2,9 +2,12 @@
 #include "agent/cli/internal.h"
 
 #include "base/json.h"
+#include "base/websocket.h"
 
 #include <llhttp.h>
 #include <string.h>
+#include <strings.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -16,6 +19,10 @@ struct exchange {
     cli_data_fn on_data;
     void *arg;
     bool complete, stopped;
+    bool upgraded;
+    struct buf *rest; /* what follows the head of an upgrade */
+    char header[32];  /* the name of the one that comes */
+    char accept[32];  /* Sec-WebSocket-Accept */
 };
 
 static int on_body(llhttp_t *l, const char *at, size_t n)
@@ -41,7 +48,46 @@ static int on_complete(llhttp_t *l)
     return HPE_PAUSED;
 }
 
-static const llhttp_settings_t settings = { .on_body = on_body, .on_message_complete = on_complete };
+static void append(char *to, size_t size, const char *at, size_t n)
+{
+    size_t used = strlen(to);
+
+    if (n >= size - used)
+        n = size - used - 1;
+    memcpy(to + used, at, n);
+    to[used + n] = '\0';
+}
+
+static int on_header_field(llhttp_t *l, const char *at, size_t n)
+{
+    struct exchange *x = l->data;
+
+    append(x->header, sizeof(x->header), at, n);
+    return 0;
+}
+
+static int on_header_value(llhttp_t *l, const char *at, size_t n)
+{
+    struct exchange *x = l->data;
+
+    if (strcasecmp(x->header, "Sec-WebSocket-Accept") == 0)
+        append(x->accept, sizeof(x->accept), at, n);
+    return 0;
+}
+
+static int on_header_value_complete(llhttp_t *l)
+{
+    ((struct exchange *)l->data)->header[0] = '\0';
+    return 0;
+}
+
+static const llhttp_settings_t settings = {
+    .on_header_field = on_header_field,
+    .on_header_value = on_header_value,
+    .on_header_value_complete = on_header_value_complete,
+    .on_body = on_body,
+    .on_message_complete = on_complete,
+};
 
 static int dial(struct cli *cli, bool patient, struct err *e)
 {
@@ -103,6 +149,14 @@ static enum err_code receive(struct exchange *x, int fd, struct err *e)
         if (n < 0)
             return err_sys(e, errno, "read from coracle");
         code = n > 0 ? llhttp_execute(&x->llhttp, piece, (size_t)n) : llhttp_finish(&x->llhttp);
+        if (x->rest != NULL && x->llhttp.upgrade != 0 && llhttp_get_status_code(&x->llhttp) == 101 &&
+            (code == HPE_PAUSED || code == HPE_PAUSED_UPGRADE)) {
+            const char *end = llhttp_get_error_pos(&x->llhttp);
+
+            buf_add(x->rest, end, (size_t)(piece + n - end));
+            x->upgraded = true;
+            break;
+        }
         if (x->complete || x->stopped)
             break;
         if (n == 0)
@@ -136,6 +190,42 @@ enum err_code cli_request(struct cli *cli, const char *method, const char *url, 
     if (fd < 0 || send_all(fd, &head, e) != ERR_OK)
         return e->code;
     return receive(&x, fd, e);
+}
+
+int cli_upgrade(struct cli *cli, const char *url, const char *subprotocols, struct cli_response *ret,
+                struct buf *ret_rest, struct err *e)
+{
+    struct exchange x = { .response = ret, .rest = ret_rest };
+    char key[WS_KEY_SIZE], accept[WS_ACCEPT_SIZE];
+    buf_auto head = BUF_INIT(64 * 1024);
+    unsigned char random[16];
+    fd_auto fd = -1;
+
+    if (getrandom(random, sizeof(random), 0) != sizeof(random)) {
+        err_sys(e, errno, "random bytes");
+        return -1;
+    }
+    ws_key_make(random, key);
+    ws_accept_key(key, accept);
+    buf_addf(&head,
+             "GET %s HTTP/1.1\r\nHost: localhost\r\nUser-Agent: coracle/" CORACLE_VERSION
+             "\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+             "Sec-WebSocket-Key: %s\r\nSec-WebSocket-Protocol: %s\r\n\r\n",
+             url, key, subprotocols);
+    if (buf_check(&head, e) != ERR_OK)
+        return -1;
+    llhttp_init(&x.llhttp, HTTP_RESPONSE, &settings);
+    x.llhttp.data = &x;
+    fd = dial(cli, false, e);
+    if (fd < 0 || send_all(fd, &head, e) != ERR_OK || receive(&x, fd, e) != ERR_OK)
+        return -1;
+    if (!x.upgraded)
+        return -1;
+    if (strcmp(x.accept, accept) != 0 || ret_rest->failed) {
+        err_set(e, ERR_DATA_LOSS, "the answer is no WebSocket handshake");
+        return -1;
+    }
+    return take_fd(&fd);
 }
 
 int cli_server_error(struct cli *cli, const struct cli_response *r)

@@ -47,10 +47,12 @@ struct cli_command {
     const char *usage; /* "coracle get ..." */
     const char *about; /* one or more lines */
     int (*run)(struct cli *cli, const struct cli_command *command, int argc, char **argv);
+    int rest_from; /* from this word on (1: the first) nothing is a flag of ours; 0: flags may stand anywhere
+                    */
 };
 
 /*
- * Takes the flags out of argv (which may stand anywhere; "--" ends them) and leaves the words; *argc counts
+ * Takes the flags out of argv ("--" ends them; see rest_from) and leaves the words; *argc counts
  * them. Anything but EXIT_OK: return `*ret` (help was shown, or a usage error).
  */
 bool cli_parse(struct cli *cli, const struct cli_command *command, const struct cli_flag *flags, int *argc,
@@ -78,6 +80,12 @@ typedef bool (*cli_data_fn)(const char *data, size_t n, void *arg);
  */
 enum err_code cli_request(struct cli *cli, const char *method, const char *url, bool patient,
                           cli_data_fn on_data, void *arg, struct cli_response *ret, struct err *e) MUST_CHECK;
+/*
+ * Asks for a WebSocket with one of these subprotocols.  A descriptor that speaks it, with what came after the
+ * handshake in *ret_rest; -1 with *e unset: refused, *ret says why; -1 with *e: it went wrong.
+ */
+int cli_upgrade(struct cli *cli, const char *url, const char *subprotocols, struct cli_response *ret,
+                struct buf *ret_rest, struct err *e) MUST_CHECK;
 /* GET of a JSON document; on failure says why on standard error and returns NULL.  *ret_code may be NULL. */
 json_t *cli_get(struct cli *cli, const char *url, int *ret_code);
 /* "Error from server (NotFound): pods "x" not found"; EXIT_ERROR. */
@@ -123,6 +131,9 @@ struct cli_pod_summary {
 };
 void cli_pod_summary(const struct cli *cli, const json_t *pod, struct cli_pod_summary *ret);
 bool cli_is_sidecar(const json_t *container);
+bool cli_has_container(const json_t *pod, const char *name);
+/* The pod's default container, or its first; says so where there is a choice.  Borrowed. */
+const char *cli_choose_container(struct cli *cli, const json_t *pod);
 
 /* ---- manifests.c ----------------------------------------------------------------------------------- */
 void cli_warn_manifests(
@@ -147,10 +158,24 @@ int get_events(struct get *g);
 int get_manifests(struct get *g);
 json_t *cli_sorted(const json_t *items, int (*order)(const void *a, const void *b)); /* a new array */
 
+/* ---- exec_stream.c ------------------------------------------------------------------------------- */
+struct exec_session {
+    struct cli *cli;
+    int fd;           /* speaks WebSocket */
+    int input;        /* to pass on; -1: none */
+    int terminal;     /* whose size is passed on; -1: none */
+    struct buf *rest; /* received already */
+};
+/* Until the process ended: its exit code; or EXIT_ERROR, having said why. */
+int exec_stream_run(const struct exec_session *s);
+/* What the Status on the error channel means: the exit code. */
+int exec_outcome(struct cli *cli, const char *status, size_t n);
+
 /* ---- commands ---------------------------------------------------------------------------------------- */
 int cli_get_command(struct cli *cli, const struct cli_command *command, int argc, char **argv);
 int cli_describe(struct cli *cli, const struct cli_command *command, int argc, char **argv);
 int cli_logs(struct cli *cli, const struct cli_command *command, int argc, char **argv);
+int cli_exec(struct cli *cli, const struct cli_command *command, int argc, char **argv);
 int cli_explain(struct cli *cli, const struct cli_command *command, int argc, char **argv);
 int cli_validate(struct cli *cli, const struct cli_command *command, int argc, char **argv);
 int cli_version(struct cli *cli, const struct cli_command *command, int argc, char **argv);

@@ -22,44 +22,6 @@ static bool on_data(const char *data, size_t n, void *arg)
     return !s->unread;
 }
 
-static bool has_container(const json_t *pod, const char *name)
-{
-    static const char *const lists[] = { "spec.containers", "spec.initContainers" };
-
-    for (size_t k = 0; k < ARRAY_LEN(lists); k++) {
-        const json_t *c;
-        size_t i;
-
-        json_array_foreach (cli_at(pod, lists[k]), i, c) {
-            if (strcmp(cli_text(c, "name"), name) == 0)
-                return true;
-        }
-    }
-    return false;
-}
-
-/* The pod's default container, or its first; says so where there is a choice. */
-static const char *choose(struct cli *cli, const json_t *pod)
-{
-    const json_t *containers = cli_at(pod, "spec.containers"), *init = cli_at(pod, "spec.initContainers"), *c;
-    const char *named = json_string_value(
-        json_object_get(cli_at(pod, "metadata.annotations"), "kubectl.kubernetes.io/default-container"));
-    buf_auto all = BUF_INIT(64 * 1024);
-    size_t i;
-
-    if (named != NULL && has_container(pod, named))
-        return named;
-    if (json_array_size(containers) + json_array_size(init) > 1) {
-        json_array_foreach (containers, i, c)
-            buf_addf(&all, "%s%s", i > 0 ? ", " : "", cli_text(c, "name"));
-        json_array_foreach (init, i, c)
-            buf_addf(&all, ", %s (init)", cli_text(c, "name"));
-        fprintf(cli->err, "Defaulted container \"%s\" out of: %s\n",
-                cli_text(json_array_get(containers, 0), "name"), all.p);
-    }
-    return cli_text(json_array_get(containers, 0), "name");
-}
-
 static void add_param(struct buf *url, const char *key, const char *value)
 {
     buf_addf(url, "&%s=", key);
@@ -112,14 +74,14 @@ static int print_log(struct cli *cli, const struct logs *l, const char *name)
 
     if (pod == NULL)
         return EXIT_ERROR;
-    if (l->container != NULL && !has_container(pod, l->container))
+    if (l->container != NULL && !cli_has_container(pod, l->container))
         return cli_error(cli, "container %s is not valid for pod %s", l->container, name);
     buf_adds(&url, "/api/v1/namespaces/");
     cli_add_escaped(&url, l->namespace_);
     buf_adds(&url, "/pods/");
     cli_add_escaped(&url, name);
     buf_adds(&url, "/log?container=");
-    cli_add_escaped(&url, l->container != NULL ? l->container : choose(cli, pod));
+    cli_add_escaped(&url, l->container != NULL ? l->container : cli_choose_container(cli, pod));
     if (add_options(l, &url, &e) != ERR_OK)
         return cli_error(cli, "%s", e.text);
     if (cli_request(cli, "GET", url.p, true, on_data, &sink, &r, &e) != ERR_OK)

@@ -153,3 +153,42 @@ void cli_pod_summary(const struct cli *cli, const json_t *pod, struct cli_pod_su
         snprintf(ret->restarts, sizeof(ret->restarts), "%lld", (long long)counted.restarts);
     }
 }
+
+/* ---- which container ----------------------------------------------------------------------------- */
+
+bool cli_has_container(const json_t *pod, const char *name)
+{
+    static const char *const lists[] = { "spec.containers", "spec.initContainers" };
+
+    for (size_t k = 0; k < ARRAY_LEN(lists); k++) {
+        const json_t *c;
+        size_t i;
+
+        json_array_foreach (cli_at(pod, lists[k]), i, c) {
+            if (strcmp(cli_text(c, "name"), name) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+const char *cli_choose_container(struct cli *cli, const json_t *pod)
+{
+    const json_t *containers = cli_at(pod, "spec.containers"), *init = cli_at(pod, "spec.initContainers"), *c;
+    const char *named = json_string_value(
+        json_object_get(cli_at(pod, "metadata.annotations"), "kubectl.kubernetes.io/default-container"));
+    buf_auto all = BUF_INIT(64 * 1024);
+    size_t i;
+
+    if (named != NULL && cli_has_container(pod, named))
+        return named;
+    if (json_array_size(containers) + json_array_size(init) > 1) {
+        json_array_foreach (containers, i, c)
+            buf_addf(&all, "%s%s", i > 0 ? ", " : "", cli_text(c, "name"));
+        json_array_foreach (init, i, c)
+            buf_addf(&all, ", %s (init)", cli_text(c, "name"));
+        fprintf(cli->err, "Defaulted container \"%s\" out of: %s\n",
+                cli_text(json_array_get(containers, 0), "name"), all.p);
+    }
+    return cli_text(json_array_get(containers, 0), "name");
+}

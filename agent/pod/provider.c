@@ -169,7 +169,7 @@ static enum err_code image_remove(void *arg, const char *name, struct err *e)
 
 bool provider_busy(const struct node *n)
 {
-    return !TAILQ_EMPTY(&n->imports);
+    return !TAILQ_EMPTY(&n->imports) || !TAILQ_EMPTY(&n->execs);
 }
 
 void provider_cancel(struct node *n)
@@ -178,12 +178,13 @@ void provider_cancel(struct node *n)
 
     TAILQ_FOREACH (i, &n->imports, link)
         op_cancel(&i->bring.op);
+    provider_exec_cancel_all(n);
 }
 
 /* ---- logs, readiness, metrics
  * ---------------------------------------------------------------------------------- */
 
-static struct ctr *find_container(struct pod *p, const char *name, struct err *e)
+struct ctr *provider_find_container(struct pod *p, const char *name, struct err *e)
 {
     if (name == NULL) {
         if (p->api->spec.n_containers == 1 ||
@@ -216,7 +217,7 @@ static enum err_code log_path(void *arg, const char *namespace_, const char *nam
 
     if (p == NULL)
         return err_set(e, ERR_NOT_FOUND, "pods \"%s\" not found", name);
-    c = find_container(p, container, e);
+    c = provider_find_container(p, container, e);
     if (c == NULL)
         return e->code;
     if (previous &&
@@ -309,6 +310,9 @@ void provider_init(struct node *n)
         .log_path = log_path,
         .image_add = image_add,
         .image_remove = image_remove,
+        .exec_check = provider_exec_check,
+        .exec = provider_exec,
+        .exec_cancel = provider_exec_cancel,
         .metrics = metrics,
     };
 }

@@ -4,6 +4,16 @@
 #include "agent/pod/pod.h"
 
 void provider_init(struct node *n);
-bool provider_busy(const struct node *n); /* an import is under way */
+bool provider_busy(const struct node *n); /* an import or an exec is under way */
 void provider_cancel(struct node *n);
+
+/* NULL: the annotated default, or the only one.  NULL with *e set: none of that name, or which of several? */
+struct ctr *provider_find_container(struct pod *p, const char *name, struct err *e);
+
+/* ---- provider_exec.c ------------------------------------------------------------------------- */
+enum err_code provider_exec_check(void *arg, const char *namespace_, const char *name, const char *container,
+                                  struct err *e);
+struct status_exec *provider_exec(void *arg, const struct status_exec_spec *spec, struct err *e);
+void provider_exec_cancel(struct status_exec *x);
+void provider_exec_cancel_all(struct node *n);
 #endif

@@ -13,6 +13,8 @@
 
 static void on_timer(uv_timer_t *timer);
 static void next_request(struct conn *c);
+static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret);
+static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *piece);
 
 struct write {
     uv_write_t req;
@@ -53,6 +55,8 @@ void conn_close(struct conn *c)
         watch_gone(c);
     if (c->log != NULL)
         logs_gone(c);
+    if (c->exec != NULL)
+        exec_gone(c);
     if (c->reply != NULL)
         status_reply_orphan(c->reply);
     uv_close((uv_handle_t *)&c->pipe, on_closed);
@@ -84,6 +88,8 @@ static void on_written(uv_write_t *req, int status)
         return;
     if (status < 0) {
         conn_close(c);
+    } else if (c->exec != NULL) {
+        exec_drained(c);
     } else if (c->writes == 0) {
         if (c->state == CONN_STREAMING && c->log != NULL)
             logs_drained(c);
@@ -226,6 +232,41 @@ void conn_stream_end(struct conn *c)
         send_data(c, end, strlen(end));
 }
 
+/* ---- another protocol ------------------------------------------------------------------------ */
+
+void conn_upgrade(struct conn *c, struct buf *head)
+{
+    c->last = true;
+    c->state = CONN_STREAMING;
+    uv_timer_stop(&c->timer);
+    send_buf(c, head);
+}
+
+void conn_frames(struct conn *c, struct buf *b)
+{
+    if (c->state == CONN_STREAMING)
+        send_buf(c, b);
+    else
+        buf_done(b);
+}
+
+void conn_pause(struct conn *c)
+{
+    if (c->stopped || c->state == CONN_CLOSING)
+        return;
+    uv_read_stop((uv_stream_t *)&c->pipe);
+    c->stopped = true;
+}
+
+void conn_resume(struct conn *c)
+{
+    if (!c->stopped || c->state == CONN_CLOSING)
+        return;
+    c->stopped = false;
+    if (uv_read_start((uv_stream_t *)&c->pipe, on_alloc, on_read) != 0)
+        conn_close(c);
+}
+
 /* ---- requests -------------------------------------------------------------------------------- */
 
 static void refuse(struct conn *c)
@@ -292,14 +333,16 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *piece)
         conn_close(c);
         return;
     }
+    if (c->exec != NULL) {
+        exec_input(c);
+        return;
+    }
     parse(c);
     if (c->in.n > PIPELINE_MAX) {
         if (c->state == CONN_STREAMING)
             conn_close(c);
-        else if (c->state == CONN_ANSWERING) {
-            uv_read_stop(stream);
-            c->stopped = true;
-        }
+        else if (c->state == CONN_ANSWERING)
+            conn_pause(c);
     }
 }
 
@@ -315,11 +358,7 @@ static void next_request(struct conn *c)
     c->idle = c->in.n == 0;
     arm(c, c->idle ? c->server->idle_ms : c->server->head_ms);
     parse(c);
-    if (c->stopped && c->state != CONN_CLOSING) {
-        c->stopped = false;
-        if (uv_read_start((uv_stream_t *)&c->pipe, on_alloc, on_read) != 0)
-            conn_close(c);
-    }
+    conn_resume(c);
 }
 
 static void on_timer(uv_timer_t *timer)

@@ -21,7 +21,7 @@
 enum conn_state {
     CONN_READING,   /* waits for a request */
     CONN_ANSWERING, /* the answer is being made (status_reply) or sent */
-    CONN_STREAMING, /* watch or log: ends when one of both sides ends it */
+    CONN_STREAMING, /* watch, log or exec: ends when one of both sides ends it */
     CONN_CLOSING,
 };
 
@@ -29,6 +29,7 @@ enum peer_role { PEER_NOBODY, PEER_READER, PEER_ROOT };
 
 struct watcher;
 struct log_stream;
+struct exec_stream;
 
 struct conn {
     LIST_ENTRY(conn) all;
@@ -49,6 +50,7 @@ struct conn {
     bool chunked;
     struct watcher *watch;
     struct log_stream *log;
+    struct exec_stream *exec; /* the connection speaks WebSocket */
     struct status_reply *reply;
 };
 
@@ -69,6 +71,12 @@ void conn_stream_begin(struct conn *c, const char *type);
 void conn_stream(struct conn *c, const void *data, size_t n);
 void conn_stream_end(struct conn *c);
 size_t conn_backlog(const struct conn *c);
+/* After a change of the protocol: the whole head, then frames.  Takes the buffer's content. */
+void conn_upgrade(struct conn *c, struct buf *head);
+void conn_frames(struct conn *c, struct buf *b);
+/* Stops and goes on reading from the client; a client that leaves meanwhile goes unnoticed. */
+void conn_pause(struct conn *c);
+void conn_resume(struct conn *c);
 
 /* ---- reply.c: what answers look like ----------------------------------------------------------- */
 int status_http_code(enum err_code code);
@@ -112,6 +120,19 @@ void logs_gone(struct conn *c); /* the connection closes */
 bool logs_endless(const struct conn *c);
 void logs_drained(struct conn *c); /* all that was written is taken */
 
+/* ---- exec.c, exec_upgrade.c --------------------------------------------------------------------- */
+void exec_begin(struct conn *c, const struct status_match *m);
+void exec_gone(struct conn *c);    /* the connection closes */
+void exec_input(struct conn *c);   /* c->in holds more */
+void exec_drained(struct conn *c); /* something that was written is taken */
+
+enum { EXEC_NO_PROTOCOL, EXEC_V4, EXEC_V5 }; /* v4.channel.k8s.io; v5: with half-close */
+/* Whether the request asks for a WebSocket that can be given; else the answer that says why not was sent. */
+bool exec_handshake(struct conn *c, int *ret_protocol);
+void exec_accept(struct conn *c, int protocol); /* 101 */
+/* What goes over the error channel: JSON, malloc'ed; NULL: no memory. */
+char *exec_status(const struct err *result, int exit_code);
+
 /* ---- server.c ----------------------------------------------------------------------------------- */
 struct pod_version {
     UT_hash_handle hh;
@@ -134,6 +155,7 @@ struct status_server {
     LIST_HEAD(, watcher) watchers;
     LIST_HEAD(, log_stream) logs;
     size_t n_logs;   /* their work may outlive connections */
+    size_t n_execs;  /* as well */
     bool unaccepted; /* a client waits because there was no memory for it */
     struct pod_version *versions;
     uint64_t version,

@@ -17,6 +17,7 @@ static const struct {
     { 409, "Conflict", "Conflict" },
     { 413, "Content Too Large", "RequestEntityTooLarge" },
     { 414, "URI Too Long", "RequestURITooLong" },
+    { 426, "Upgrade Required", "BadRequest" },
     { 431, "Request Header Fields Too Large", "RequestHeaderFieldsTooLarge" },
     { 500, "Internal Server Error", "InternalError" },
     { 501, "Not Implemented", "NotImplemented" },

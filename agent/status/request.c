@@ -43,10 +43,67 @@ static int on_url(llhttp_t *l, const char *at, size_t n)
     return count_head(p, n);
 }
 
-static int on_header(llhttp_t *l, const char *at, size_t n)
+/* Appends; what does not fit empties it for good. */
+static void append(char *to, size_t size, bool *too_long, const char *at, size_t n)
 {
-    (void)at;
-    return count_head(l->data, n);
+    size_t used = strlen(to);
+
+    if (*too_long || n >= size - used || memchr(at, '\0', n) != NULL) {
+        *too_long = true;
+        to[0] = '\0';
+        return;
+    }
+    memcpy(to + used, at, n);
+    to[used + n] = '\0';
+}
+
+static int on_header_field(llhttp_t *l, const char *at, size_t n)
+{
+    struct status_parser *p = l->data;
+
+    append(p->header, sizeof(p->header), &p->header_too_long, at, n);
+    return count_head(p, n);
+}
+
+static int on_header_field_complete(llhttp_t *l)
+{
+    struct status_upgrade *u = &((struct status_parser *)l->data)->request.upgrade;
+    struct status_parser *p = l->data;
+
+    p->header_too_long = false; /* of the value, from now on */
+    if (strcasecmp(p->header, "Sec-WebSocket-Protocol") == 0 && u->subprotocols[0] != '\0')
+        append(u->subprotocols, sizeof(u->subprotocols), &p->header_too_long, ",", 1); /* one list */
+    return 0;
+}
+
+static int on_header_value(llhttp_t *l, const char *at, size_t n)
+{
+    struct status_parser *p = l->data;
+    struct status_upgrade *u = &p->request.upgrade;
+    const struct {
+        const char *name;
+        char *to;
+        size_t size;
+    } wanted[] = {
+        { "Upgrade", u->protocol, sizeof(u->protocol) },
+        { "Sec-WebSocket-Key", u->key, sizeof(u->key) },
+        { "Sec-WebSocket-Version", u->version, sizeof(u->version) },
+        { "Sec-WebSocket-Protocol", u->subprotocols, sizeof(u->subprotocols) },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(wanted); i++)
+        if (strcasecmp(p->header, wanted[i].name) == 0)
+            append(wanted[i].to, wanted[i].size, &p->header_too_long, at, n);
+    return count_head(p, n);
+}
+
+static int on_header_value_complete(llhttp_t *l)
+{
+    struct status_parser *p = l->data;
+
+    p->header[0] = '\0';
+    p->header_too_long = false;
+    return 0;
 }
 
 static int on_headers_complete(llhttp_t *l)
@@ -77,8 +134,10 @@ static int on_message_complete(llhttp_t *l)
 static const llhttp_settings_t settings = {
     .on_message_begin = on_message_begin,
     .on_url = on_url,
-    .on_header_field = on_header,
-    .on_header_value = on_header,
+    .on_header_field = on_header_field,
+    .on_header_field_complete = on_header_field_complete,
+    .on_header_value = on_header_value,
+    .on_header_value_complete = on_header_value_complete,
     .on_headers_complete = on_headers_complete,
     .on_body = on_body,
     .on_message_complete = on_message_complete,
@@ -104,7 +163,8 @@ void status_parser_next(struct status_parser *p)
     p->request = (struct status_request){ 0 };
     p->state = PARSE_MORE;
     p->head_bytes = p->head_fed = p->body_bytes = 0;
-    p->begun = p->head_done = false;
+    p->begun = p->head_done = p->header_too_long = false;
+    p->header[0] = '\0';
 }
 
 static int hex(char c)
@@ -240,7 +300,8 @@ static void finish(struct status_parser *p, bool upgrade)
     r->method = method_of(llhttp_get_method(&p->llhttp));
     r->http10 = llhttp_get_http_major(&p->llhttp) < 1 ||
                 (llhttp_get_http_major(&p->llhttp) == 1 && llhttp_get_http_minor(&p->llhttp) == 0);
-    /* There is no protocol to upgrade to; what follows would not be HTTP. */
+    r->upgrade.asked = upgrade && r->upgrade.protocol[0] != '\0';
+    /* Whether the protocol is changed or not: what follows would not be HTTP. */
     r->keep_alive = !upgrade && !r->http10 && llhttp_should_keep_alive(&p->llhttp);
     if (!split_url(p) &&
         r->method != METHOD_OTHER) { /* "OPTIONS *", "CONNECT host:port": 405 whatever it names */
@@ -344,6 +405,30 @@ enum err_code status_log_options(const struct status_request *r, struct status_l
     return ERR_OK;
 }
 
+enum err_code status_exec_options(const struct status_request *r, struct status_exec_options *ret,
+                                  struct err *e)
+{
+    struct status_exec_options o = { .container = given(r, "container") };
+    size_t n = 0;
+
+    if (status_param_flag(r, "stdin", &o.stdin_, e) != ERR_OK ||
+        status_param_flag(r, "stdout", &o.stdout_, e) != ERR_OK ||
+        status_param_flag(r, "stderr", &o.stderr_, e) != ERR_OK ||
+        status_param_flag(r, "tty", &o.tty, e) != ERR_OK)
+        return e->code;
+    if (o.tty) /* a terminal has one way out; kubelet ignores it, too */
+        o.stderr_ = false;
+    if (!o.stdin_ && !o.stdout_ && !o.stderr_)
+        return err_set(e, ERR_INVALID, "you must specify at least 1 of stdin, stdout, stderr");
+    for (size_t i = 0; i < r->n_params; i++)
+        if (strcmp(r->params[i].key, "command") == 0)
+            o.command[n++] = r->params[i].value;
+    if (n == 0)
+        return err_set(e, ERR_INVALID, "you must specify at least one command for the container");
+    *ret = o;
+    return ERR_OK;
+}
+
 /* ---- routes ---------------------------------------------------------------------------------- */
 
 static const struct {
@@ -359,6 +444,9 @@ static const struct {
     { ROUTE_PODS, METHOD_GET, { "api", "v1", "namespaces", "{ns}", "pods" } },
     { ROUTE_POD, METHOD_GET, { "api", "v1", "namespaces", "{ns}", "pods", "{name}" } },
     { ROUTE_POD_LOG, METHOD_GET, { "api", "v1", "namespaces", "{ns}", "pods", "{name}", "log" } },
+    { ROUTE_POD_EXEC,
+      METHOD_GET | METHOD_POST,
+      { "api", "v1", "namespaces", "{ns}", "pods", "{name}", "exec" } },
     { ROUTE_EVENTS, METHOD_GET, { "api", "v1", "events" } },
     { ROUTE_EVENTS, METHOD_GET, { "api", "v1", "namespaces", "{ns}", "events" } },
     { ROUTE_EXPLAIN, METHOD_GET, { "explain" } },

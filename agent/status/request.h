@@ -18,16 +18,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define STATUS_URL_MAX (8 * 1024)   /* 414 past it; the longest sensible label selector is far below */
-#define STATUS_HEAD_MAX (16 * 1024) /* URL, names and values of headers: 431 past it */
+#define STATUS_URL_MAX (32 * 1024)  /* 414 past it; a script given to exec is the longest thing in there */
+#define STATUS_HEAD_MAX (40 * 1024) /* URL, names and values of headers: 431 past it */
 #define STATUS_BODY_MAX (64 * 1024) /* 413 past it */
-#define STATUS_PARAMS_MAX 32
+#define STATUS_PARAMS_MAX 256       /* exec: one for each argument */
 #define STATUS_SEGMENTS_MAX 8
 
 enum status_method { METHOD_GET = 1, METHOD_HEAD = 2, METHOD_POST = 4, METHOD_DELETE = 8, METHOD_OTHER = 16 };
 
 struct status_param {
     const char *key, *value; /* value "" when there is none */
+};
+
+/* What a request to change the protocol says; "" where a header is absent, or longer than sensible. */
+struct status_upgrade {
+    bool asked; /* "Connection: upgrade" and an Upgrade header */
+    char protocol[64];
+    char key[64], version[8], subprotocols[256]; /* Sec-WebSocket-Key, -Version, -Protocol */
 };
 
 struct status_request { /* strings live in the parser until status_parser_next() */
@@ -38,6 +45,7 @@ struct status_request { /* strings live in the parser until status_parser_next()
     size_t n_params;
     bool keep_alive; /* the client wants (and may have) another request on this connection */
     bool http10;     /* no chunked encoding */
+    struct status_upgrade upgrade;
 };
 
 struct status_parser {
@@ -49,6 +57,8 @@ struct status_parser {
     /* private */
     llhttp_t llhttp;
     struct buf url;
+    char header[32]; /* the name of the one that comes; "": too long to be of interest */
+    bool header_too_long;
     size_t head_bytes, head_fed, body_bytes;
     bool head_done;
 };
@@ -75,6 +85,7 @@ enum status_route {
     ROUTE_PODS,
     ROUTE_POD,
     ROUTE_POD_LOG,
+    ROUTE_POD_EXEC,
     ROUTE_EVENTS,
     ROUTE_EXPLAIN,
     ROUTE_MANIFESTS,
@@ -97,6 +108,15 @@ struct status_log_options {
     int64_t since_ns;     /* wall clock; 0: all */
     uint64_t limit_bytes; /* 0: none */
 };
+
+struct status_exec_options {
+    const char *container; /* NULL: not given */
+    const char *command[STATUS_PARAMS_MAX + 1];
+    bool stdin_, stdout_, stderr_, tty;
+};
+/* As an apiserver checks PodExecOptions; borrowed from the request. */
+enum err_code status_exec_options(const struct status_request *r, struct status_exec_options *ret,
+                                  struct err *e) MUST_CHECK;
 enum err_code status_log_options(const struct status_request *r, struct status_log_options *ret,
                                  struct err *e) MUST_CHECK;
 #endif

@@ -266,6 +266,7 @@ static void get_metrics(struct conn *c)
                s->n_conns);
     add_metric(&b, "coracle_status_watchers", "gauge", "Clients that watch pods.", count_watchers(s));
     add_metric(&b, "coracle_status_log_streams", "gauge", "Clients that read a log.", s->n_logs);
+    add_metric(&b, "coracle_status_execs", "gauge", "Processes in containers for clients.", s->n_execs);
     add_metric(&b, "coracle_status_accepted_total", "counter", "Connections accepted.", s->count.connections);
     add_metric(&b, "coracle_status_refused_total", "counter", "Connections refused: no right, or too many.",
                s->count.refused);
@@ -424,8 +425,12 @@ void route_request(struct conn *c)
         not_allowed(c, m.methods);
         return;
     }
-    if ((r->method == METHOD_POST || r->method == METHOD_DELETE) && c->role != PEER_ROOT) {
-        conn_status(c, 403, "Forbidden", NULL, NULL, "only root may change something through this socket");
+    if ((r->method == METHOD_POST || r->method == METHOD_DELETE || m.route == ROUTE_POD_EXEC) &&
+        c->role != PEER_ROOT) {
+        conn_status(c, 403, "Forbidden", NULL, NULL,
+                    m.route == ROUTE_POD_EXEC
+                        ? "only root may run something in containers through this socket"
+                        : "only root may change something through this socket");
         return;
     }
 
@@ -452,6 +457,9 @@ void route_request(struct conn *c)
         return;
     case ROUTE_POD_LOG:
         get_log(c, &m);
+        return;
+    case ROUTE_POD_EXEC:
+        exec_begin(c, &m);
         return;
     case ROUTE_EVENTS:
         get_events(c, &m);

@@ -159,7 +159,7 @@ void server_maybe_free(struct status_server *s)
 {
     struct pod_version *v, *tmp;
 
-    if (!s->closing || s->listening || s->n_conns > 0 || s->n_logs > 0)
+    if (!s->closing || s->listening || s->n_conns > 0 || s->n_logs > 0 || s->n_execs > 0)
         return;
     HASH_ITER (hh, s->versions, v, tmp) {
         HASH_DEL(s->versions, v);

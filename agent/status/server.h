@@ -9,17 +9,19 @@
  * /api/v1/namespaces/{ns}/events GET  /explain/{ns}/{name}         which step, since when, waiting for what,
  * next try GET  /manifests                   the files of the manifest folder and their problems GET  /images
  * POST /images?source=&name=     DELETE /images?name= GET  /debug/operations
+ *     GET, POST  /api/v1/namespaces/{ns}/pods/{name}/exec  ?container= &command= &command= ... &stdin=
+ * &stdout= &stderr= &tty=   upgraded to WebSocket, subprotocol v5.channel.k8s.io or v4.channel.k8s.io
  *
  * Lists are Kubernetes lists (PodList, EventList); manifests and images come as {"items": [...]}; ?pretty=1
  * indents any JSON.  A list is sorted by namespace and name.  A watch begins with everything that matches as
  * ADDED.  resourceVersions are the server's own and only grow, also from one run to the next.  The log of a
  * container follows rotation and ends with the container.
  *
- * Peer credentials: everything that changes something is for uid 0 only; root and members of the socket's
- * group (or the uid of the daemon) may read.  Errors are Kubernetes Status objects.  Bounded: connections,
- * request head and body, one request's time, a slow reader's backlog (a watch or log follower that falls
- * behind by more than 4 MiB is closed).  The server asks a provider for everything: it knows the socket, not
- * the pods.  Loop thread only.
+ * Peer credentials: everything that changes something, and exec, is for uid 0 only; root and members of the
+ * socket's group (or the uid of the daemon) may read.  Errors are Kubernetes Status objects.  Bounded:
+ * connections, request head and body, one request's time, a slow reader's backlog (a watch or log follower
+ * that falls behind by more than 4 MiB is closed).  The server asks a provider for everything: it knows the
+ * socket, not the pods.  Loop thread only.
  */
 #ifndef AGENT_STATUS_SERVER_H
 #define AGENT_STATUS_SERVER_H
@@ -33,6 +35,24 @@
 
 struct status_server;
 struct status_reply; /* an answer that comes later */
+
+/* A process in a container for one client. */
+struct status_exec;       /* the provider's */
+struct status_exec_spec { /* borrowed during the call */
+    const char *namespace_, *name;
+    const char *container;              /* NULL: the annotated default, or the only one */
+    const char *const *command;         /* NULL-terminated */
+    int stdin_fd, stdout_fd, stderr_fd; /* borrowed; -1: none */
+    bool tty;                           /* instead of those */
+    void *owner;
+    void (*on_terminal)(int master_fd, void *owner); /* the server's from then on */
+    void (*on_started)(void *owner);
+    /*
+     * Exactly once and never from inside the call.  ERR_OK: it ran; ERR_NOT_FOUND and ERR_PERMISSION with
+     * exit_code 127 or 126: it could not be started, with the runtime's words.
+     */
+    void (*on_done)(const struct err *result, int exit_code, void *owner);
+};
 
 struct status_provider { /* results are new references; NULL with *e set is an error */
     void *arg;
@@ -54,6 +74,12 @@ struct status_provider { /* results are new references; NULL with *e set is an e
     void (*image_add)(void *arg, const char *source, const char *name /* may be NULL */,
                       struct status_reply *r);
     enum err_code (*image_remove)(void *arg, const char *name, struct err *e);
+    /* Whether something can be run there: ERR_NOT_FOUND: no such pod; ERR_INVALID: no such container, or
+     * which?; ERR_PRECONDITION: it does not run. */
+    enum err_code (*exec_check)(void *arg, const char *namespace_, const char *name, const char *container,
+                                struct err *e);
+    struct status_exec *(*exec)(void *arg, const struct status_exec_spec *spec, struct err *e); /* as above */
+    void (*exec_cancel)(struct status_exec *x);  /* on_done still comes */
     void (*metrics)(void *arg, struct buf *out); /* Prometheus text, appended to the server's own */
 };
 

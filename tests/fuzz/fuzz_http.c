@@ -11,6 +11,7 @@ static void use(const struct status_request *r)
 {
     struct status_match m = status_route(r);
     struct selection selection = { 0 };
+    struct status_exec_options exec;
     struct status_log_options o;
     struct err e = { 0 };
     json_t *pod;
@@ -22,6 +23,10 @@ static void use(const struct status_request *r)
         assert(m.namespace_ != NULL && m.name != NULL);
     if (status_log_options(r, &o, &e) != ERR_OK)
         assert(e.code == ERR_INVALID || e.code == ERR_RANGE);
+    e = (struct err){ 0 };
+    if (status_exec_options(r, &exec, &e) == ERR_OK)
+        assert(exec.command[0] != NULL && exec.command[STATUS_PARAMS_MAX] == NULL);
+    assert(!r->upgrade.asked || r->upgrade.protocol[0] != '\0');
     e = (struct err){ 0 };
     if (selection_parse(r, m.route == ROUTE_EVENTS ? SELECT_EVENTS : SELECT_PODS, m.namespace_, &selection,
                         &e) != ERR_OK) {

@@ -1,0 +1,93 @@
+/* exec - a command in a container: what is asked for. */
+#include "agent/cli/internal.h"
+
+#include <string.h>
+#include <unistd.h>
+
+struct exec {
+    const char *namespace_, *container;
+    bool stdin_, tty;
+};
+
+static void add_param(struct buf *url, const char *key, const char *value)
+{
+    buf_addf(url, "&%s=", key);
+    cli_add_escaped(url, value);
+}
+
+static enum err_code make_url(const struct exec *x, const char *pod, const char *container, char **command,
+                              struct buf *url, struct err *e)
+{
+    buf_adds(url, "/api/v1/namespaces/");
+    cli_add_escaped(url, x->namespace_);
+    buf_adds(url, "/pods/");
+    cli_add_escaped(url, pod);
+    buf_adds(url, "/exec?container=");
+    cli_add_escaped(url, container);
+    for (; *command != NULL; command++)
+        add_param(url, "command", *command);
+    buf_addf(url, "&stdout=true%s%s", x->stdin_ ? "&stdin=true" : "", x->tty ? "&tty=true" : "&stderr=true");
+    return url->failed ? err_set(e, ERR_EXHAUSTED, "the command is too long") : ERR_OK;
+}
+
+static int run(struct cli *cli, const struct exec *x, const char *name, char **command)
+{
+    json_auto_t *pod = cli_get_pod(cli, x->namespace_, name);
+    struct cli_response r = CLI_RESPONSE_INIT;
+    buf_auto url = BUF_INIT(64 * 1024);
+    buf_auto rest = BUF_INIT(128 * 1024);
+    struct err e = { 0 };
+    fd_auto fd = -1;
+    int code;
+
+    if (pod == NULL)
+        return EXIT_ERROR;
+    if (make_url(x, name, x->container != NULL ? x->container : cli_choose_container(cli, pod), command, &url,
+                 &e) != ERR_OK)
+        return cli_error(cli, "%s", e.text);
+    fd = cli_upgrade(cli, url.p, "v5.channel.k8s.io", &r, &rest, &e);
+    if (fd < 0)
+        code = e.code != ERR_OK ? cli_error(cli, "%s", e.text) : cli_server_error(cli, &r);
+    else
+        code = exec_stream_run(&(struct exec_session){ .cli = cli,
+                                                       .fd = fd,
+                                                       .input = x->stdin_ ? STDIN_FILENO : -1,
+                                                       .terminal = x->tty ? STDIN_FILENO : -1,
+                                                       .rest = &rest });
+    buf_done(&r.body);
+    return code;
+}
+
+int cli_exec(struct cli *cli, const struct cli_command *command, int argc, char **argv)
+{
+    struct exec x = { .namespace_ = "default" };
+    const struct cli_flag flags[] = {
+        { "namespace", 'n', FLAG_TEXT, &x.namespace_, "NS", "the pod's namespace (default)" },
+        { "container", 'c', FLAG_TEXT, &x.container, "NAME", "which container; else the first" },
+        { "stdin", 'i', FLAG_SWITCH, &x.stdin_, NULL, "pass standard input on" },
+        { "tty", 't', FLAG_SWITCH, &x.tty, NULL, "with -i: on a terminal" },
+        { NULL, 0, FLAG_SWITCH, NULL, NULL, NULL },
+    };
+    char **words;
+    const char *name;
+    int code;
+
+    if (!cli_parse(cli, command, flags, &argc, argv, &code))
+        return code;
+    name = argc > 0 ? cli_resource_name(argv[0], cli_pod_kinds) : NULL;
+    if (name == NULL || argc < 2)
+        return cli_usage_error(cli, command, flags, "expected 'exec POD [--] COMMAND [ARG...]'");
+    if (!x.stdin_) /* as kubectl: a terminal is for typing */
+        x.tty = false;
+    if (x.tty && !isatty(STDIN_FILENO)) {
+        fputs("Unable to use a TTY - input is not a terminal or the right kind of file\n", cli->err);
+        x.tty = false;
+    }
+    words = calloc((size_t)argc, sizeof(*words));
+    if (words == NULL)
+        return cli_error(cli, "out of memory");
+    memcpy(words, argv + 1, (size_t)(argc - 1) * sizeof(*words));
+    code = run(cli, &x, name, words);
+    free(words);
+    return code;
+}

@@ -1,0 +1,293 @@
+/*
+ * The process's streams, between the WebSocket and this process's own.  Both ways at once: input is read only
+ * when what was read before is sent, output is written as it comes; neither waits for the other.
+ */
+#include "agent/cli/internal.h"
+
+#include "base/json.h"
+#include "base/parse.h"
+#include "base/websocket.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <termios.h>
+#include <unistd.h>
+
+enum { CHANNEL_STDIN, CHANNEL_STDOUT, CHANNEL_STDERR, CHANNEL_ERROR, CHANNEL_RESIZE, CHANNEL_CLOSE = 255 };
+
+enum {
+    PIECE = 32 * 1024,
+    STATUS_MAX = 64 * 1024,
+    CODE_SIGNAL = 128, /* as shells: plus the signal's number */
+};
+
+struct stream {
+    struct cli *cli;
+    int fd, input, terminal, signals; /* -1: none, or over */
+    struct ws_reader reader;
+    struct buf wire; /* to be sent */
+    int channel;
+    struct buf status; /* of the error channel */
+    bool over;
+    int code;
+    const char *why; /* EXIT_ERROR: said when the terminal is as it was */
+};
+
+/* ---- to the daemon --------------------------------------------------------------------------- */
+
+static void queue(struct stream *s, enum ws_opcode opcode, const char *payload, size_t n)
+{
+    unsigned char head[WS_HEAD_MAX], mask[4] = { 0 };
+    size_t at = 0, start;
+
+    /* Masking keeps intermediaries from being misled; there are none on this socket, so any mask will do. */
+    if (getrandom(mask, sizeof(mask), GRND_NONBLOCK) < 0)
+        memset(mask, 0, sizeof(mask));
+    buf_add(&s->wire, head, ws_head(head, opcode, n, mask));
+    start = s->wire.n;
+    buf_add(&s->wire, payload, n);
+    if (!s->wire.failed)
+        ws_mask(s->wire.p + start, n, mask, &at);
+}
+
+static void queue_size(struct stream *s)
+{
+    struct winsize size;
+    char text[80];
+
+    if (s->terminal < 0 || ioctl(s->terminal, TIOCGWINSZ, &size) != 0 || size.ws_row == 0 || size.ws_col == 0)
+        return;
+    snprintf(text, sizeof(text), "%c{\"Width\":%u,\"Height\":%u}", CHANNEL_RESIZE, size.ws_col, size.ws_row);
+    queue(s, WS_BINARY, text, strlen(text));
+}
+
+static void read_input(struct stream *s)
+{
+    static const char close_stdin[] = { (char)CHANNEL_CLOSE, CHANNEL_STDIN };
+    char piece[1 + PIECE];
+    ssize_t n = read(s->input, piece + 1, PIECE);
+
+    if (n < 0 && (errno == EINTR || errno == EAGAIN))
+        return;
+    piece[0] = CHANNEL_STDIN;
+    if (n > 0) {
+        queue(s, WS_BINARY, piece, (size_t)n + 1);
+    } else {
+        queue(s, WS_BINARY, close_stdin, sizeof(close_stdin));
+        s->input = -1;
+    }
+}
+
+static void end_early(struct stream *s, int code, const char *why)
+{
+    s->over = true;
+    s->code = code;
+    s->why = why;
+}
+
+static void send_some(struct stream *s)
+{
+    ssize_t n = send(s->fd, s->wire.p, s->wire.n, MSG_NOSIGNAL | MSG_DONTWAIT);
+
+    if (n >= 0) {
+        buf_remove_front(&s->wire, (size_t)n);
+    } else if (errno == EPIPE || errno == ECONNRESET) {
+        s->input = -1; /* why stands in what is still to be read */
+        buf_reset(&s->wire);
+    } else if (errno != EAGAIN && errno != EINTR) {
+        end_early(s, EXIT_ERROR, "the connection to coracle broke");
+    }
+}
+
+/* ---- from the daemon ------------------------------------------------------------------------- */
+
+int exec_outcome(struct cli *cli, const char *text, size_t n)
+{
+    struct err ignored = { 0 };
+    json_auto_t *status = NULL;
+    const json_t *cause;
+    int64_t code;
+    size_t i;
+
+    if (json_parse(text, n, STATUS_MAX, &status, "status", &ignored) != ERR_OK)
+        return cli_error(cli, "coracle's answer cannot be understood");
+    if (str_eq(json_str(status, "status"), "Success"))
+        return EXIT_OK;
+    json_array_foreach (cli_at(status, "details.causes"), i, cause) {
+        if (str_eq(json_str(status, "reason"), "NonZeroExitCode") &&
+            str_eq(json_str(cause, "reason"), "ExitCode") &&
+            parse_i64(cli_text(cause, "message"), 1, 255, &code, "exit code", &ignored) == ERR_OK) {
+            fprintf(cli->err, "command terminated with exit code %d\n", (int)code);
+            return (int)code;
+        }
+    }
+    return cli_error(cli, "%s", cli_text(status, "message"));
+}
+
+static void write_out(struct stream *s, const char *p, size_t n)
+{
+    if (s->channel == CHANNEL_STDERR) {
+        fwrite(p, 1, n, s->cli->err);
+        fflush(s->cli->err);
+    } else if (!cli_write(s->cli, p, n)) { /* nobody reads it: as a program that is told so by SIGPIPE */
+        end_early(s, CODE_SIGNAL + SIGPIPE, NULL);
+    }
+}
+
+static void take_piece(struct stream *s, const struct ws_piece *piece)
+{
+    const char *p = piece->p;
+    size_t n = piece->n;
+
+    if (piece->first)
+        s->channel = -1;
+    if (s->channel < 0 && n > 0) {
+        s->channel = (unsigned char)*p++;
+        n--;
+    }
+    if (n > 0 && (s->channel == CHANNEL_STDOUT || s->channel == CHANNEL_STDERR))
+        write_out(s, p, n);
+    else if (s->channel == CHANNEL_ERROR)
+        buf_add(&s->status, p, n);
+}
+
+static void take_bytes(struct stream *s, char *bytes, size_t n)
+{
+    size_t at = 0;
+
+    while (at < n && !s->over) {
+        struct ws_piece piece;
+        size_t used;
+        enum ws_event event = ws_read(&s->reader, bytes + at, n - at, &used, &piece);
+
+        at += used;
+        if (event == WS_DATA)
+            take_piece(s, &piece);
+        else if (event == WS_PING)
+            queue(s, WS_OP_PONG, piece.p, piece.n);
+        else if (event == WS_CLOSE)
+            s->over = true;
+        else if (event == WS_FAILED)
+            end_early(s, EXIT_ERROR, "coracle's answer cannot be understood");
+    }
+}
+
+static void receive(struct stream *s)
+{
+    char bytes[64 * 1024];
+    ssize_t n = recv(s->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+
+    if (n > 0)
+        take_bytes(s, bytes, (size_t)n);
+    else if (n == 0 || (errno != EAGAIN && errno != EINTR))
+        s->over = true;
+}
+
+/* ---- signals --------------------------------------------------------------------------------- */
+
+/* Taken as events only while the terminal is raw, which a default action would leave so. */
+static void take_signal(struct stream *s)
+{
+    struct signalfd_siginfo info;
+
+    if (read(s->signals, &info, sizeof(info)) != sizeof(info))
+        return;
+    if (info.ssi_signo == SIGWINCH) {
+        queue_size(s);
+    } else {
+        end_early(s, CODE_SIGNAL + (int)info.ssi_signo, NULL);
+    }
+}
+
+static void watch_signals(struct stream *s, sigset_t *ret_before)
+{
+    static const int wanted[] = { SIGWINCH, SIGTERM, SIGINT, SIGHUP, SIGQUIT };
+    sigset_t mask;
+
+    sigemptyset(&mask);
+    for (size_t i = 0; s->terminal >= 0 && i < ARRAY_LEN(wanted); i++)
+        sigaddset(&mask, wanted[i]);
+    sigprocmask(SIG_BLOCK, &mask, ret_before);
+    s->signals = s->terminal >= 0 ? signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK) : -1;
+}
+
+/* ---- the terminal ---------------------------------------------------------------------------- */
+
+/* Bytes as they are typed, signals and line ends included: the terminal in the container interprets them. */
+static bool make_raw(int terminal, struct termios *ret_before)
+{
+    struct termios raw;
+
+    if (terminal < 0 || tcgetattr(terminal, ret_before) != 0)
+        return false;
+    raw = *ret_before;
+    cfmakeraw(&raw);
+    return tcsetattr(terminal, TCSADRAIN, &raw) == 0;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static void turn(struct stream *s)
+{
+    struct pollfd p[] = {
+        { .fd = s->fd, .events = (short)(POLLIN | (s->wire.n > 0 ? POLLOUT : 0)) },
+        { .fd = s->wire.n == 0 ? s->input : -1, .events = POLLIN },
+        { .fd = s->signals, .events = POLLIN },
+    };
+
+    if (poll(p, ARRAY_LEN(p), -1) < 0)
+        return;
+    if ((p[0].revents & POLLOUT) != 0)
+        send_some(s);
+    if ((p[0].revents & (POLLIN | POLLHUP | POLLERR)) != 0)
+        receive(s);
+    if (p[1].revents != 0 && s->input >= 0)
+        read_input(s);
+    if (p[2].revents != 0)
+        take_signal(s);
+    if (s->wire.failed)
+        end_early(s, EXIT_ERROR, "out of memory");
+}
+
+int exec_stream_run(const struct exec_session *session)
+{
+    struct stream s = { .cli = session->cli,
+                        .fd = session->fd,
+                        .input = session->input,
+                        .terminal = session->terminal,
+                        .channel = -1,
+                        .wire = BUF_INIT(8 * PIECE),
+                        .status = BUF_INIT(STATUS_MAX) };
+    struct termios terminal_before;
+    sigset_t before;
+    bool raw;
+
+    ws_reader_init(&s.reader, WS_CLIENT);
+    watch_signals(&s, &before);
+    raw = make_raw(s.terminal, &terminal_before);
+    queue_size(&s);
+    take_bytes(&s, session->rest->p, session->rest->n);
+    while (!s.over)
+        turn(&s);
+    if (raw)
+        tcsetattr(s.terminal, TCSADRAIN, &terminal_before);
+    if (s.why != NULL)
+        cli_error(s.cli, "%s", s.why);
+    else if (s.code == EXIT_OK && s.status.n > 0)
+        s.code = exec_outcome(s.cli, s.status.p, s.status.n);
+    else if (s.code == EXIT_OK)
+        s.code = cli_error(s.cli, "the connection to coracle ended before the command did");
+    if (s.signals >= 0)
+        close(s.signals);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    buf_wipe(&s.wire);
+    buf_done(&s.status);
+    return s.code;
+}

@@ -1,0 +1,129 @@
+/* Processes in containers for clients of the status socket. */
+#include "agent/pod/provider.h"
+#include "agent/runtime/exec.h"
+#include "base/log.h"
+
+#include <string.h>
+
+struct status_exec {
+    struct node *node;
+    struct rt_exec x;
+    void *owner;
+    void (*on_terminal)(int master_fd, void *owner);
+    void (*on_started)(void *owner);
+    void (*on_done)(const struct err *result, int exit_code, void *owner);
+    TAILQ_ENTRY(status_exec) link;
+};
+
+/* A container that is being stopped still takes processes, as under kubelet. */
+static struct ctr *find_running(struct node *n, const char *namespace_, const char *name,
+                                const char *container, struct err *e)
+{
+    struct pod *p = pods_find(n, namespace_, name);
+    struct ctr *c;
+
+    if (p == NULL) {
+        err_set(e, ERR_NOT_FOUND, "pods \"%s\" not found", name);
+        return NULL;
+    }
+    c = provider_find_container(p, container, e);
+    if (c == NULL)
+        return NULL;
+    if (p->state == POD_TERMINATED) {
+        err_set(e, ERR_PRECONDITION, "cannot exec into a container in a completed pod; current phase is %s",
+                pod_phase(p));
+        return NULL;
+    }
+    if (c->state != CTR_RUNNING && c->state != CTR_STOPPING) {
+        const char *why = c->waiting_reason[0] != '\0'               ? c->waiting_reason
+                          : c->cur.ended && c->cur.reason[0] != '\0' ? c->cur.reason
+                                                                     : "ContainerCreating";
+
+        err_set(e, ERR_PRECONDITION, "container \"%s\" in pod \"%s\" is not running: %s", c->spec->name, name,
+                why);
+        return NULL;
+    }
+    return c;
+}
+
+enum err_code provider_exec_check(void *arg, const char *namespace_, const char *name, const char *container,
+                                  struct err *e)
+{
+    (void)(find_running(arg, namespace_, name, container, e) != NULL);
+    return e->code;
+}
+
+static void on_terminal(int master_fd, void *owner)
+{
+    struct status_exec *x = owner;
+
+    x->on_terminal(master_fd, x->owner);
+}
+
+static void on_started(void *owner)
+{
+    struct status_exec *x = owner;
+
+    x->on_started(x->owner);
+}
+
+static void on_done(struct op *op, const struct err *result)
+{
+    struct status_exec *x = op->owner;
+
+    TAILQ_REMOVE(&x->node->execs, x, link);
+    x->on_done(result, x->x.exit_code, x->owner);
+    free(x);
+}
+
+struct status_exec *provider_exec(void *arg, const struct status_exec_spec *spec, struct err *e)
+{
+    struct node *n = arg;
+    struct ctr *c = find_running(n, spec->namespace_, spec->name, spec->container, e);
+    struct status_exec *x;
+
+    if (c == NULL)
+        return NULL;
+    if (n->closing) {
+        err_set(e, ERR_UNAVAILABLE, "the agent is ending");
+        return NULL;
+    }
+    x = calloc(1, sizeof(*x));
+    if (x == NULL) {
+        err_nomem(e);
+        return NULL;
+    }
+    *x = (struct status_exec){ .node = n,
+                               .owner = spec->owner,
+                               .on_terminal = spec->on_terminal,
+                               .on_started = spec->on_started,
+                               .on_done = spec->on_done };
+    log_info("a process is run in a container", F_STR("pod", spec->name),
+             F_STR("namespace", spec->namespace_),
+             F_STR("containerName", c->spec->name)); /* who looks into a container is worth knowing; what with
+                                                        is not ours to log */
+    TAILQ_INSERT_TAIL(&n->execs, x, link);
+    const struct rt_exec_spec rt = { .id = c->cur.id,
+                                     .argv = spec->command,
+                                     .stdin_fd = spec->stdin_fd,
+                                     .stdout_fd = spec->stdout_fd,
+                                     .stderr_fd = spec->stderr_fd,
+                                     .tty = spec->tty,
+                                     .on_terminal = on_terminal,
+                                     .on_started = on_started };
+    rt_exec_start(&x->x, n->rt, &rt, on_done, x);
+    return x;
+}
+
+void provider_exec_cancel(struct status_exec *x)
+{
+    op_cancel(&x->x.op);
+}
+
+void provider_exec_cancel_all(struct node *n)
+{
+    struct status_exec *x;
+
+    TAILQ_FOREACH (x, &n->execs, link)
+        op_cancel(&x->x.op);
+}
