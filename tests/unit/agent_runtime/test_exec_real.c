@@ -108,6 +108,7 @@ static bool turn(uint64_t since)
     uv_timer_t tick;
 
     uv_timer_init(&host.loop, &tick);
+    uv_update_time(&host.loop); /* else it may fire before the wait that it is to end */
     uv_timer_start(&tick, on_tick, 20, 0);
     uv_run(&host.loop, UV_RUN_ONCE);
     uv_close((uv_handle_t *)&tick, NULL);

@@ -46,7 +46,7 @@ static size_t feed(struct status_parser *p, const char *text, size_t piece)
 
 static void get(struct fixture *f, const char *url)
 {
-    char request[20000];
+    char request[STATUS_URL_MAX + 1000];
 
     status_parser_done(&f->p);
     status_parser_init(&f->p);
@@ -139,11 +139,65 @@ static void a_url_that_cannot_be_decoded_is_refused(void **state)
     assert_int_equal(status_route(&f->p.request).route, ROUTE_HEALTHZ);
 }
 
+static void headers_of_an_upgrade_are_kept_and_nothing_else(void **state)
+{
+    const char *text =
+        "GET /x HTTP/1.1\r\nHost: a\r\nconnection: keep-alive, Upgrade\r\nUPGRADE: websocket\r\n"
+        "Sec-WebSocket-Protocol: v9.channel.k8s.io\r\nSec-WebSocket-Key: abc\r\n"
+        "X-A-Header-With-A-Name-Longer-Than-Any-That-Is-Known: Upgrade\r\n"
+        "sec-websocket-protocol: v5.channel.k8s.io\r\nSec-WebSocket-Version:13\r\n\r\n";
+    struct fixture *f = *state;
+    char long_key[400];
+
+    for (size_t piece = 1; piece <= strlen(text); piece += 5) {
+        const struct status_upgrade *u = &f->p.request.upgrade;
+
+        assert_int_equal(feed(&f->p, text, piece), strlen(text));
+        assert_int_equal(f->p.state, PARSE_DONE);
+        assert_true(u->asked);
+        assert_string_equal(u->protocol, "websocket");
+        assert_string_equal(u->key, "abc");
+        assert_string_equal(u->version, "13");
+        assert_string_equal(u->subprotocols, "v9.channel.k8s.io,v5.channel.k8s.io");
+        assert_false(f->p.request.keep_alive);
+        status_parser_done(&f->p);
+        status_parser_init(&f->p);
+    }
+    snprintf(long_key, sizeof(long_key),
+             "GET /x HTTP/1.1\r\nSec-WebSocket-Key: %0200d\r\nSec-WebSocket-Version: 13\r\nUpgrade: "
+             "websocket\r\n\r\n",
+             0);
+    feed(&f->p, long_key, 7);
+    assert_int_equal(f->p.state, PARSE_DONE);
+    assert_false(f->p.request.upgrade.asked); /* no Connection: upgrade */
+    assert_string_equal(f->p.request.upgrade.key, "");
+    assert_string_equal(f->p.request.upgrade.version, "13");
+}
+
+static void options_of_exec_are_checked(void **state)
+{
+    struct status_exec_options o;
+    struct fixture *f = *state;
+    struct err e = { 0 };
+
+    get(f, "/x?command=a&tty=1&stdin=true&container=&command=&command=c%20d&stderr=1");
+    assert_int_equal(status_exec_options(&f->p.request, &o, &e), ERR_OK);
+    assert_null(o.container);
+    assert_true(o.stdin_ && o.tty && !o.stdout_ && !o.stderr_); /* a terminal has no standard error */
+    assert_string_equal(o.command[0], "a");
+    assert_string_equal(o.command[1], "");
+    assert_string_equal(o.command[2], "c d");
+    assert_null(o.command[3]);
+    get(f, "/x?command=a&tty=1&stderr=1");
+    assert_int_equal(status_exec_options(&f->p.request, &o, &e), ERR_INVALID);
+    assert_string_equal(e.text, "you must specify at least 1 of stdin, stdout, stderr");
+}
+
 static void everything_has_a_limit(void **state)
 {
     struct fixture *f = *state;
     char *big = malloc(200001);
-    char params[1000] = "/x?";
+    char params[4 * STATUS_PARAMS_MAX + 16] = "/x?";
 
     memset(big, 'a', 200000);
     big[0] = '/';
@@ -156,7 +210,7 @@ static void everything_has_a_limit(void **state)
     status_parser_init(&f->p);
     feed(&f->p, "GET / HTTP/1.1\r\nX: ", 1000);
     memset(big, 'a', 200000);
-    big[20000] = '\0';
+    big[STATUS_HEAD_MAX + 1000] = '\0';
     feed(&f->p, big, 1000);
     assert_int_equal(f->p.http_code, 431);
 
@@ -200,7 +254,8 @@ static void paths_lead_to_their_routes_and_nothing_else(void **state)
         { "//healthz", ROUTE_NONE },
         { "/api/v1", ROUTE_NONE },
         { "/api/v1/namespaces//pods", ROUTE_NONE },
-        { "/api/v1/namespaces/default/pods/web/exec", ROUTE_NONE },
+        { "/api/v1/namespaces/default/pods/web/exec", ROUTE_POD_EXEC },
+        { "/api/v1/namespaces/default/pods/web/attach", ROUTE_NONE },
         { "/healthz/x", ROUTE_NONE },
         { "/a/b/c/d/e/f/g/h/i/j", ROUTE_NONE },
         { "/explain/a/b%2Fc", ROUTE_EXPLAIN }, /* one segment whatever it decodes to */
@@ -273,6 +328,8 @@ int main(void)
         T(what_is_pipelined_waits_for_its_turn),
         T(what_is_no_request_is_refused),
         T(a_url_that_cannot_be_decoded_is_refused),
+        T(headers_of_an_upgrade_are_kept_and_nothing_else),
+        T(options_of_exec_are_checked),
         T(everything_has_a_limit),
         T(paths_lead_to_their_routes_and_nothing_else),
         T(log_parameters_are_checked),

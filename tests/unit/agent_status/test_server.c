@@ -254,7 +254,7 @@ static void oversized_and_foreign_input_is_refused_with_its_own_code(void **stat
 
     c = dial(f);
     send_text(&c, "GET / HTTP/1.1\r\n");
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 6; i++) {
         sprintf(line, "X%d: %08000d\r\n", i, 0);
         send_text(&c, line);
     }
