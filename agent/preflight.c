@@ -149,6 +149,13 @@ static enum err_code take_lock(struct preflight *p, const struct agent_config *c
     if (path == NULL)
         return err_nomem(e);
     p->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (p->lock_fd < 0 && errno == EROFS) { /* what runs can be looked after all the same */
+        p->lock_fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (p->lock_fd >= 0)
+            log_error(
+                "the state folder is read-only: what runs goes on, nothing new can start and nothing can go",
+                F_STR("path", c->state_dir));
+    }
     if (p->lock_fd < 0)
         return err_sys(e, errno, "open %s", path);
     /* One that was just killed may still be on its way out of the kernel: its lock goes with it. */
@@ -181,12 +188,19 @@ static enum err_code read_capacity(struct preflight *p, struct err *e)
     return ERR_OK;
 }
 
+static bool is_private(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 && (st.st_mode & 077) == 0;
+}
+
 enum err_code preflight_folders(struct preflight *p, const struct agent_config *c, struct err *e)
 {
     p->lock_fd = -1;
     if (fs_mkdirs(c->state_dir, 0700, e) != ERR_OK)
         return e->code;
-    if (chmod(c->state_dir, 0700) != 0)
+    if (chmod(c->state_dir, 0700) != 0 && !(errno == EROFS && is_private(c->state_dir)))
         return err_sys(e, errno, "chmod %s", c->state_dir);
     if (take_lock(p, c, e) != ERR_OK || make_run_dir(p, c, e) != ERR_OK || read_capacity(p, e) != ERR_OK)
         return e->code;

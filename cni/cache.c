@@ -8,8 +8,10 @@
 #include "cni/names.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #define KIND "cniAttachment"
 
@@ -41,12 +43,15 @@ enum err_code cni_cache_write(int dirfd, const struct cni_entry *entry, struct e
     return ERR_OK;
 }
 
-void cni_cache_remove(int dirfd, const struct cni_entry *entry)
+enum err_code cni_cache_remove(int dirfd, const struct cni_entry *entry, struct err *e)
 {
     str_auto name = file_name(entry);
 
-    if (name != NULL)
-        fs_remove_quietly(dirfd, name);
+    if (name == NULL)
+        return err_nomem(e);
+    if (unlinkat(dirfd, name, 0) != 0 && errno != ENOENT)
+        return err_sys(e, errno, "CNI result cache: remove %s", name);
+    return ERR_OK;
 }
 
 static enum err_code decode(struct cni_entry *ret, json_t *doc, struct err *e)

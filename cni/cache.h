@@ -30,7 +30,8 @@ struct cni_entry { /* strings and capability_args borrowed: from the caller (wri
 
 int cni_cache_open(const char *path, struct err *e) MUST_CHECK; /* folder, made when missing; -1: failed */
 enum err_code cni_cache_write(int dirfd, const struct cni_entry *entry, struct err *e) MUST_CHECK;
-void cni_cache_remove(int dirfd, const struct cni_entry *entry);
+/* ERR_OK also when it was not there. */
+enum err_code cni_cache_remove(int dirfd, const struct cni_entry *entry, struct err *e) MUST_CHECK;
 
 /* First entry of this attachment, whatever its network; ERR_NOT_FOUND: none.  cni_entry_done(). */
 enum err_code cni_cache_find(int dirfd, const char *container_id, const char *ifname, struct cni_entry *ret,

@@ -246,8 +246,13 @@ static void del_next(struct cni_run *r)
     struct err e = { 0 };
     bool more = true;
 
-    if (r->cached)
-        cni_cache_remove(r->c->cache_fd, &r->entry);
+    /* Else it would be found again, and again: a read-only disk. */
+    if (r->cached && cni_cache_remove(r->c->cache_fd, &r->entry, &e) != ERR_OK) {
+        if (e.code == ERR_NOT_FOUND)
+            e.code = ERR_UNAVAILABLE;
+        finish(r, &e);
+        return;
+    }
     drop_entry(r);
     r->deleted++;
     r->cut_off = false;
@@ -298,7 +303,8 @@ static bool del_by_todays_list(struct cni_run *r)
     if (!r->cached || r->entry.result != NULL || r->entry.complete || r->deleted > 0 || c->networks.n == 0 ||
         json_equal(r->entry.list.conf, c->networks.lists[0].conf))
         return false;
-    cni_cache_remove(c->cache_fd, &r->entry);
+    if (cni_cache_remove(c->cache_fd, &r->entry, &e) != ERR_OK)
+        return false;
     drop_entry(r);
     r->cut_off = true;
     return del_begin(r, &more, &e) == ERR_OK && more;

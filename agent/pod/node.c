@@ -75,6 +75,8 @@ enum err_code node_open(struct node **ret, const struct node_options *o, struct 
     TAILQ_INIT(&n->execs);
     n->gate_max = cpus > 2 ? (unsigned)cpus * 2 : 4; /* pods start side by side, bounded by the processors */
     ctr_gate_init(n);
+    uv_timer_init(o->loop, &n->left_timer);
+    n->left_timer.data = n;
     uv_idle_init(o->loop, &n->runner);
     n->runner.data = n;
     uv_timer_init(o->loop, &n->idle_timer);
@@ -308,7 +310,7 @@ static void on_handle_closed(uv_handle_t *handle)
 {
     struct node *n = handle->data;
 
-    if (++n->sweeps == 3) /* all handles: nothing refers to the node any more */
+    if (++n->sweeps == 4) /* all handles: nothing refers to the node any more */
         free(n);
 }
 
@@ -323,4 +325,5 @@ void node_free(struct node *n)
     uv_close((uv_handle_t *)&n->runner, on_handle_closed);
     uv_close((uv_handle_t *)&n->idle_timer, on_handle_closed);
     uv_close((uv_handle_t *)&n->gate_timer, on_handle_closed);
+    uv_close((uv_handle_t *)&n->left_timer, on_handle_closed);
 }

@@ -326,6 +326,8 @@ struct ctr *pods_by_container(struct node *n, const char *id);
 void pods_gone(struct pod *p); /* terminated and not wanted: free, start the successor */
 void pods_free(struct pod *p); /* out of the table; its memory goes when its timer has closed */
 void pods_want(struct node *n, struct api_pod *api);
+/* Those that the store wants and that were left out: taken on if there is room now. */
+void pods_take_left_out(struct node *n);
 void pods_unwant(struct node *n, const char *namespace_, const char *name);
 bool pods_uid_taken(struct node *n, const struct pod *but);
 void pods_wake_pending(struct node *n); /* what one pod held may be what another waits for */
@@ -391,6 +393,7 @@ struct node {
     /* at most gate_max containers are being created at a time */
     unsigned gate_max, gate_used;
     TAILQ_HEAD(, ctr) gate_queue;
+    uv_timer_t left_timer; /* runs while a pod of the manifests is left out for want of memory */
     uv_timer_t gate_timer; /* runs while somebody waits: a place is not held for long */
     /* likewise probes that need a process, each in its first second */
     unsigned probes_used;

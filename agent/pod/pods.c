@@ -10,6 +10,8 @@
 #include <fcntl.h>
 #include <string.h>
 
+#define LEFT_OUT_RETRY_MS 5000 /* for want of memory; else when a pod goes */
+
 static void make_key(char ret[POD_KEY_SIZE], const char *namespace_, const char *name)
 {
     snprintf(ret, POD_KEY_SIZE, "%s/%s", namespace_, name);
@@ -219,16 +221,33 @@ void pods_wake_pending(struct node *n)
             pod_wake(p);
 }
 
+static void on_left_timer(uv_timer_t *timer)
+{
+    pods_take_left_out(timer->data);
+}
+
+static void leave_out(struct node *n, const struct api_pod *api, const char *why)
+{
+    snprintf(n->left_out, sizeof(n->left_out), "%.63s/%.100s: %.80s", api->meta.namespace, api->meta.name,
+             why);
+}
+
 /* A pod that the store wants and the table does not have. */
 static void take_on(struct node *n, struct api_pod *api)
 {
+    bool room = n->n_pods < NODE_PODS_MAX;
     struct pod *p = pods_new(n, api, api->meta.uid);
 
-    if (p == NULL)
+    if (p == NULL) {
+        leave_out(n, api, room ? "out of memory" : "too many pods in the manifests");
+        if (room && !n->closing)
+            uv_timer_start(&n->left_timer, on_left_timer, LEFT_OUT_RETRY_MS, 0);
         return;
+    }
     if (pods_uid_taken(n, p)) {
-        log_error("two pods have the same metadata.uid; the first one stays", F_STR("pod", p->key),
-                  F_STR("podUID", p->uid));
+        log_error("two pods have the same metadata.uid; the first one stays, the other waits",
+                  F_STR("pod", p->key), F_STR("podUID", p->uid));
+        leave_out(n, api, "another pod has its metadata.uid");
         pods_free(p);
         return;
     }
@@ -253,6 +272,7 @@ void pods_gone(struct pod *p)
         take_on(n, next);
         api_pod_unref(next);
     }
+    pods_take_left_out(n);
     pods_wake_pending(n);
     node_check_idle(n);
 }
@@ -338,6 +358,20 @@ void pods_want(struct node *n, struct api_pod *api)
         apply_edit(p, api);
     }
     pod_wake(p);
+}
+
+static void take_if_missing(const struct api_object *o, void *arg)
+{
+    if (pods_find(arg, o->pod->meta.namespace, o->pod->meta.name) == NULL)
+        take_on(arg, o->pod);
+}
+
+void pods_take_left_out(struct node *n)
+{
+    if (n->left_out[0] == '\0' || n->closing || n->draining)
+        return;
+    n->left_out[0] = '\0';
+    src_store_each(n->o.store, API_KIND_POD, take_if_missing, n);
 }
 
 bool pods_uid_taken(struct node *n, const struct pod *but)

@@ -105,12 +105,26 @@ static void on_over(struct op *op, const struct err *result)
 
 /* ---- conmon ---------------------------------------------------------------------------------- */
 
+static void no_answer(struct rt_create_run *run)
+{
+    str_auto words = rt_runtime_words(run->rt, run->config->id);
+    struct err e = { 0 };
+
+    if (words != NULL)
+        err_set(&e, ERR_UNKNOWN, "%s", words);
+    else
+        err_set(&e, ERR_UNAVAILABLE, "conmon ended without an answer");
+    fail(run, &e);
+}
+
 static void conmon_step(struct rt_create *c)
 {
     struct rt_create_run *run = c->run;
 
     if (!run->conmon_over || c->op.state == CREATE_OVER)
         return;
+    if (run->answered && !run->told && run->e.code == ERR_OK)
+        no_answer(run);
     if (run->answered || run->e.code != ERR_OK || c->op.why.code != ERR_OK)
         finish(c);
 }
@@ -127,18 +141,6 @@ static void on_conmon(struct op *op, const struct err *result)
     if (e.code != ERR_OK)
         fail(c->run, &e);
     conmon_step(c);
-}
-
-static void no_answer(struct rt_create_run *run)
-{
-    str_auto words = rt_runtime_words(run->rt, run->config->id);
-    struct err e = { 0 };
-
-    if (words != NULL)
-        err_set(&e, ERR_UNKNOWN, "%s", words);
-    else
-        err_set(&e, ERR_UNAVAILABLE, "conmon ended without an answer");
-    fail(run, &e);
 }
 
 static void on_sync(uv_poll_t *poll, int status, int events)
@@ -168,8 +170,6 @@ static void on_sync(uv_poll_t *poll, int status, int events)
             if (rt_conmon_parse_sync(run->sync.p, (size_t)(newline - run->sync.p), &pid, &e) != ERR_OK)
                 fail(run, &e);
         }
-    } else if (run->e.code == ERR_OK) {
-        no_answer(run);
     }
     run->answered = true;
     close_sync(c);

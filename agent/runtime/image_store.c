@@ -323,6 +323,7 @@ static int open_part(int dir, const char *name, struct err *e)
 
 static enum err_code open_folders(struct img_store *s, struct err *e)
 {
+    struct stat st;
     fd_auto dir = -1;
 
     if (fs_mkdirs(s->dir, 0700, e) != ERR_OK)
@@ -330,7 +331,9 @@ static enum err_code open_folders(struct img_store *s, struct err *e)
     dir = open(s->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0)
         return err_sys(e, errno, "open %s", s->dir);
-    if (fchmod(dir, 0700) != 0) /* setuid files in layers: no other user of the host may come near */
+    if (fchmod(dir, 0700) != 0 &&
+        !(errno == EROFS && fstat(dir, &st) == 0 &&
+          (st.st_mode & 077) == 0)) /* setuid files in layers: no other user of the host may come near */
         return err_sys(e, errno, "close %s to others", s->dir);
     if ((s->refs_fd = open_part(dir, "refs", e)) < 0 || (s->images_fd = open_part(dir, "images", e)) < 0 ||
         (s->layers_fd = open_part(dir, "layers", e)) < 0 || (s->tmp_fd = open_part(dir, "tmp", e)) < 0)

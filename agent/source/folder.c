@@ -6,16 +6,19 @@
 
 #include <assert.h>
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <string.h>
 
 enum {
-    TORN_MAX = 8,     /* reads spoiled by a writer before we say so: 2 s */
-    NAMES_MAX = 65536 /* of a folder that nobody meant to be one of manifests */
+    LACKING_RETRY_MS = 2000, /* after a read that failed for want of memory or descriptors */
+    TORN_MAX = 8,            /* reads spoiled by a writer before we say so: 2 s */
+    NAMES_MAX = 65536        /* of a folder that nobody meant to be one of manifests */
 };
 
 static void pump(struct src_folder *f);
+static void on_timer(uv_timer_t *timer);
 static void settle(struct src_folder *f);
 
 /* ---- what people see ------------------------------------------------------------------------ */
@@ -99,6 +102,14 @@ static struct file *find(struct src_folder *f, const char *name)
     return file;
 }
 
+/* Something of the folder could not be taken in, for lack of memory or descriptors. */
+static void rescan_later(struct src_folder *f)
+{
+    f->rescan_ms = clock_mono_ms() + LACKING_RETRY_MS;
+    if (!uv_is_active((uv_handle_t *)&f->timer) || uv_timer_get_due_in(&f->timer) > LACKING_RETRY_MS)
+        uv_timer_start(&f->timer, on_timer, LACKING_RETRY_MS, 0);
+}
+
 static struct file *find_or_add(struct src_folder *f, const char *name)
 {
     struct file *file = find(f, name);
@@ -127,7 +138,8 @@ static struct file *find_or_add(struct src_folder *f, const char *name)
     return file;
 no_memory:
     free(file);
-    log_error("manifest file is left out: out of memory", F_STR("path", f->dir), F_STR("file", name));
+    rescan_later(f);
+    log_error("manifest file is left out for now: out of memory", F_STR("path", f->dir), F_STR("file", name));
     return NULL;
 }
 
@@ -210,6 +222,8 @@ static void apply(struct file *file, const struct err *result)
     file->torn = 0;
     if (result->code != ERR_OK)
         api_problems_add(&m->problems, file->name, "%s", result->text);
+    if (result->code == ERR_EXHAUSTED || m->lacking)
+        file->retry_ms = clock_mono_ms() + LACKING_RETRY_MS;
     refuse_emptied(file);
     if (!has_problems(&m->problems)) {
         claims_adopt(&f->claims, &file->holder, &m->objects, true, f->last_seq);
@@ -318,7 +332,8 @@ static void start_read(struct file *file)
     file->manifest.dir = strdup(f->dir);
     file->manifest.name = strdup(file->name);
     if (file->manifest.dir == NULL || file->manifest.name == NULL) {
-        log_error("manifest file is not read: out of memory", F_STR("file", file->name));
+        log_error("manifest file is not read for now: out of memory", F_STR("file", file->name));
+        rescan_later(f);
         manifest_done(&file->manifest);
         TAILQ_REMOVE(&f->pending, file, pending);
         file->reading = false;
@@ -377,6 +392,13 @@ static void settle(struct src_folder *f)
             remove_file(file);
         }
     }
+
+    if (f->rescan_ms != 0 && f->rescan_ms <= now && f->state == WATCH_FOLDER) {
+        f->rescan_ms = 0;
+        folder_rescan(f);
+    }
+    if (f->rescan_ms != 0 && f->state == WATCH_FOLDER)
+        next = f->rescan_ms < next ? f->rescan_ms : next;
 
     retry_blocked(f);
     done = TAILQ_EMPTY(&f->pending) ? UINT64_MAX : TAILQ_FIRST(&f->pending)->seq;
@@ -468,22 +490,29 @@ static char **list_names(struct src_folder *f, size_t *ret_n)
     DIR *dir = opendir(f->dir);
 
     *ret_n = 0;
-    if (dir == NULL)
+    if (dir == NULL) {
+        if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
+            rescan_later(f);
         return NULL;
+    }
     while (n < NAMES_MAX && (entry = readdir(dir)) != NULL) {
         if (manifest_ignored(entry->d_name))
             continue;
         if (n == room) {
             char **more = reallocarray(names, room == 0 ? 64 : room * 2, sizeof(*names));
 
-            if (more == NULL)
+            if (more == NULL) {
+                rescan_later(f);
                 break;
+            }
             names = more;
             room = room == 0 ? 64 : room * 2;
         }
         names[n] = strdup(entry->d_name);
-        if (names[n] == NULL)
+        if (names[n] == NULL) {
+            rescan_later(f);
             break;
+        }
         n++;
     }
     closedir(dir);

@@ -20,6 +20,7 @@ struct manifest {     /* what one read of a file gave */
     struct api_objects objects;
     struct api_problems problems;
     bool missing;     /* there is no such name in the folder */
+    bool lacking;     /* no memory, no descriptor, a bad disk: not the file's fault, read again later */
     bool torn;        /* written to while it was read: read again */
     char *target_dir; /* of a symlink: the folder and the name of what it leads to; NULL otherwise */
     char *target_name;
@@ -115,6 +116,8 @@ struct src_folder {
     TAILQ_HEAD(, file) pending; /* queued or being read, by seq */
     uint64_t last_seq, first_seq;
     uint64_t arrivals, scans, retried;
+    uint64_t
+        rescan_ms; /* when to look at the whole folder again, since some name could not be taken in; 0: not */
     size_t n_reading;
     bool first_done, full;
 

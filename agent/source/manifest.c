@@ -37,6 +37,12 @@ static const char *what_else(mode_t mode)
     }
 }
 
+static void cannot_read(struct manifest *m, int sys, const char *why)
+{
+    m->lacking = sys == ENOMEM || sys == EMFILE || sys == ENFILE || sys == EIO;
+    api_problems_add(&m->problems, m->name, "cannot be read: %s", why);
+}
+
 static enum err_code note_target(struct manifest *m, const char *path, struct err *e)
 {
     char link[PATH_MAX], real[PATH_MAX];
@@ -82,13 +88,13 @@ static enum err_code read_and_decode(struct manifest *m, const char *path, struc
                              "is a symbolic link that leads nowhere: %s/%s does not exist", m->target_dir,
                              m->target_name);
         else
-            api_problems_add(&m->problems, m->name, "cannot be read: %s", strerror(errno));
+            cannot_read(m, errno, strerror(errno));
         return ERR_OK;
     }
     if (S_ISREG(before.st_mode)) {
         fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
         if (fd < 0 || fstat(fd, &before) < 0) {
-            api_problems_add(&m->problems, m->name, "cannot be read: %s", strerror(errno));
+            cannot_read(m, errno, strerror(errno));
             return ERR_OK;
         }
     }
@@ -103,7 +109,7 @@ static enum err_code read_and_decode(struct manifest *m, const char *path, struc
         return ERR_OK;
     }
     if (fs_read_fd(fd, API_FILE_MAX, &text, &n, &why) != ERR_OK) {
-        api_problems_add(&m->problems, m->name, "cannot be read: %s", why.text);
+        cannot_read(m, why.code == ERR_EXHAUSTED && why.sys == 0 ? ENOMEM : why.sys, why.text);
         return ERR_OK;
     }
     m->torn = fstat(fd, &after) < 0 || !same_content(&before, &after) || n != (size_t)before.st_size;
@@ -127,7 +133,7 @@ enum err_code manifest_read(void *arg, struct err *e)
         if (errno == ENOENT || errno == ENOTDIR)
             m->missing = true;
         else
-            api_problems_add(&m->problems, m->name, "cannot be read: %s", strerror(errno));
+            cannot_read(m, errno, strerror(errno));
         return ERR_OK;
     }
     if (S_ISLNK(st.st_mode) && note_target(m, path, e) != ERR_OK)

@@ -71,6 +71,7 @@ static inline int world_setup(void **state)
     w->node.o.state_dir = w->node.o.run_dir = w->node.o.root_dir = w->dir;
     snprintf(w->node.boot_id, sizeof(w->node.boot_id), "boot-1");
     TAILQ_INIT(&w->node.dirty);
+    uv_timer_init(&w->loop, &w->node.left_timer);
     TAILQ_INIT(&w->node.gate_queue);
     TAILQ_INIT(&w->node.probes_queue);
     TAILQ_INIT(&w->node.events);
@@ -96,6 +97,8 @@ static inline int world_teardown(void **state)
 
     world_forget(w);
     events_free(&w->node);
+    uv_close((uv_handle_t *)&w->node.left_timer, NULL);
+    uv_run(&w->loop, UV_RUN_DEFAULT);
     src_store_free(w->node.o.store);
     left = uv_loop_close(&w->loop);
     if (fs_remove_tree(AT_FDCWD, w->dir, &e) != ERR_OK)

@@ -73,7 +73,7 @@ static void an_entry_comes_back_whole_and_private(void **state)
     assert_json_equal(out.capability_args, "{\"portMappings\": [1]}");
     assert_json_equal(out.result, "{\"ips\": []}");
     assert_true(out.complete);
-    cni_cache_remove(fd, &out);
+    assert_int_equal(cni_cache_remove(fd, &out, &e), ERR_OK);
     cni_entry_done(&out);
     assert_int_equal(count(p, "cache"), 0);
 }
