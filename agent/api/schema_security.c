@@ -4,7 +4,6 @@
 #define ID .flags = API_RANGE, .min = 0, .max = INT32_MAX
 
 static const char no_selinux[] = "SELinux labels are not set yet";
-static const char no_apparmor[] = "AppArmor profiles are not applied yet";
 
 /* ---- seccomp, AppArmor, SELinux, Windows ---------------------------------------------------- */
 static const struct api_value seccomp_types[] = { { "Unconfined", API_SECCOMP_UNCONFINED },
@@ -30,8 +29,15 @@ static const struct api_value apparmor_types[] = {
     { "Unconfined", 0 }, { "RuntimeDefault", 1 }, { "Localhost", 2 }, { NULL, 0 }
 };
 static const struct api_row apparmor[] = {
-    { .name = "type", .type = API_STRING, .flags = API_REQUIRED, .values = apparmor_types },
-    { .name = "localhostProfile", .type = API_STRING, .flags = API_KEEP_EMPTY },
+    { .name = "type",
+      .type = API_STRING,
+      .slot = AT(api_apparmor, type),
+      .flags = API_REQUIRED,
+      .values = apparmor_types },
+    { .name = "localhostProfile",
+      .type = API_STRING,
+      .slot = AT(api_apparmor, localhost_profile),
+      .flags = API_KEEP_EMPTY },
     { 0 },
 };
 static const struct api_schema apparmor_schema = { .name = "AppArmorProfile", .rows = apparmor };
@@ -59,10 +65,10 @@ static const struct api_schema windows_schema = { .name = "WindowsSecurityContex
         .name = "seLinuxOptions", .type = API_OBJECT, .nested = &selinux_schema, .support = API_IGNORED,     \
         .harmless = "{}", .why = no_selinux                                                                  \
     }
-#define APPARMOR                                                                                             \
+#define APPARMOR(type_)                                                                                      \
     {                                                                                                        \
-        .name = "appArmorProfile", .type = API_OBJECT, .nested = &apparmor_schema, .support = API_IGNORED,   \
-        .harmless = "{\"type\":\"Unconfined\"}", .why = no_apparmor                                          \
+        .name = "appArmorProfile", .type = API_OBJECT, .slot = AT(type_, apparmor),                          \
+        .nested = &apparmor_schema                                                                           \
     }
 #define WINDOWS                                                                                              \
     {                                                                                                        \
@@ -139,7 +145,7 @@ static const struct api_row pod_security[] = {
       .values = selinux_policies,
       .support = API_IGNORED,
       .why = no_selinux },
-    APPARMOR,
+    APPARMOR(api_pod_security),
     WINDOWS,
     { 0 },
 };
@@ -193,7 +199,7 @@ static const struct api_row security[] = {
       .flags = API_KEEP_EMPTY,
       .values = proc_mounts },
     SELINUX,
-    APPARMOR,
+    APPARMOR(api_security),
     WINDOWS,
     { 0 },
 };

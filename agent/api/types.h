@@ -110,12 +110,18 @@ struct api_seccomp {
     char *localhost_profile;
 };
 
+struct api_apparmor {
+    char *type; /* NULL, "Unconfined", "RuntimeDefault", "Localhost" */
+    char *localhost_profile;
+};
+
 struct api_security { /* container level; pod level uses the fields it shares */
     bool has_run_as_user, has_run_as_group, has_run_as_non_root, has_privileged,
         has_allow_privilege_escalation, has_read_only_root_filesystem;
     int64_t run_as_user, run_as_group;
     bool run_as_non_root, privileged, allow_privilege_escalation, read_only_root_filesystem;
     struct api_seccomp seccomp;
+    struct api_apparmor apparmor;
     struct api_strs caps_add, caps_drop; /* as written: "NET_ADMIN", "ALL" */
     char *proc_mount;                    /* NULL, "Default", "Unmasked" */
 };
@@ -130,6 +136,7 @@ struct api_pod_security {
     int64_t run_as_user, run_as_group, fs_group;
     bool run_as_non_root;
     struct api_seccomp seccomp;
+    struct api_apparmor apparmor;
     int64_t *supplemental_groups;
     size_t n_supplemental_groups;
     char *supplemental_groups_policy; /* NULL, "Merge", "Strict" */

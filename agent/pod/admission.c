@@ -1,6 +1,9 @@
 /* Admission on the node: kubelet's general predicates that mean something without a scheduler, in its order
  * and words. */
 #include "agent/pod/pod.h"
+#include "base/fs.h"
+
+#include <fcntl.h>
 
 #include <string.h>
 #include <sys/utsname.h>
@@ -69,6 +72,31 @@ static enum err_code check_sysctls(const struct pod *p, char reason[64], struct 
                           s->security.sysctls[i].name);
     }
     return ERR_OK;
+}
+
+/* ---- AppArmor (pkg/security/apparmor) ------------------------------------------------------------------ */
+
+static bool confines(const struct api_apparmor *a)
+{
+    return a->type != NULL && strcmp(a->type, "Unconfined") != 0;
+}
+
+static bool wants_apparmor(const struct pod *p)
+{
+    for (size_t i = 0; i < p->n_ctrs; i++)
+        if (confines(&p->ctrs[i].spec->security.apparmor))
+            return true;
+    return confines(&p->api->spec.security.apparmor);
+}
+
+static bool apparmor_is_on(void)
+{
+    struct err e = { 0 };
+    str_auto text = NULL;
+
+    return fs_read_at(AT_FDCWD, "/sys/module/apparmor/parameters/enabled", FS_SMALL_MAX, &text, NULL, &e) ==
+               ERR_OK &&
+           text[0] == 'Y';
 }
 
 /* ---- resources --------------------------------------------------------------------------------------- */
@@ -181,6 +209,8 @@ enum err_code admit_pod(struct pod *p, char reason[64], struct err *e)
     if (s->os_name != NULL && strcmp(s->os_name, "linux") != 0)
         return refuse(reason, "PodOSNotSupported", e,
                       "Failed to admit pod as the OS field doesn't match node OS");
+    if (wants_apparmor(p) && !apparmor_is_on())
+        return refuse(reason, "AppArmor", e, "Cannot enforce AppArmor: AppArmor is not enabled on the host");
     if (check_resources(p, reason, e) != ERR_OK)
         return e->code;
     if (!fits_node(n, s))

@@ -10,6 +10,10 @@
 #include <string.h>
 #include <unistd.h>
 
+/* Under this name the administrator loads what RuntimeDefault means; there is no profile of our own to rot.
+ */
+#define DEFAULT_APPARMOR "coracle-default"
+
 #define OCI_VERSION "1.0.2"
 
 /* kubelet's defaults for procMount Default, pkg/securitycontext/util.go; thermal_throttle beside these. */
@@ -96,6 +100,26 @@ static enum err_code put_cwd(const struct rt_config *c, json_t *process, struct 
     return ERR_OK;
 }
 
+/*
+ * The container's profile, else the pod's.  Privileged containers have none.  A profile that is not loaded is
+ * the runtime's to refuse.
+ */
+static enum err_code put_apparmor(const struct rt_config *c, json_t *process, struct err *e)
+{
+    const struct api_apparmor *a = c->security != NULL && c->security->apparmor.type != NULL
+                                       ? &c->security->apparmor
+                                   : c->pod_security != NULL ? &c->pod_security->apparmor
+                                                             : NULL;
+    const char *name;
+
+    if (a == NULL || a->type == NULL || strcmp(a->type, "Unconfined") == 0 || rt_privileged(c))
+        return ERR_OK;
+    name = strcmp(a->type, "Localhost") == 0 ? a->localhost_profile : DEFAULT_APPARMOR;
+    return put(process, "apparmorProfile", json_string(name))
+               ? ERR_OK
+               : err_set(e, ERR_DATA_LOSS, "AppArmor profile: not UTF-8");
+}
+
 static enum err_code build_process(const struct rt *rt, const struct rt_config *c, int rootfs_fd,
                                    uint64_t caps, json_t *spec, struct err *e)
 {
@@ -111,7 +135,8 @@ static enum err_code build_process(const struct rt *rt, const struct rt_config *
     if (process == NULL || !put(spec, "process", process))
         return err_nomem(e);
     if (rt_args_build(c, args, e) != ERR_OK || put_cwd(c, process, e) != ERR_OK ||
-        put_caps(caps, process, e) != ERR_OK || rt_user_resolve(c, rootfs_fd, &user, e) != ERR_OK)
+        put_caps(caps, process, e) != ERR_OK || put_apparmor(c, process, e) != ERR_OK ||
+        rt_user_resolve(c, rootfs_fd, &user, e) != ERR_OK)
         return e->code;
     if (put_user(&user, process))
         code = rt_env_build(c, user.home, env, e);

@@ -363,6 +363,8 @@ class Node:
                 "--state-dir", self.state_dir, "--run-dir", self.run_dir, "--pod-logs-dir", self.pod_logs,
                 "--container-logs-dir", self.container_logs, "--cni-conf-dir", f"{s}/cni",
                 "--cgroup-root", self.cgroup_root, "--hostname-override", "test-node", "--log-level", "debug"]
+        if "CORACLE_TEST_RUNTIME" in os.environ and "--runtime" not in self.flags:
+            argv += ["--runtime", os.environ["CORACLE_TEST_RUNTIME"]]
         return argv + (["--ephemeral"] if self.ephemeral else []) + self.flags
 
     def start(self, wait=True):
@@ -533,9 +535,13 @@ class Node:
     # -- facts behind the daemon's back
 
     def pid(self, pod, container=None):
-        """The first process of a container, from its cgroup."""
+        """The first process of a container: the one of its cgroup whose parent is none of it (numbers may have wrapped)."""
         pids = self.container_pids(pod, container)
-        return pids[0] if pids else 0
+        inside = {str(p) for p in pids}
+        for pid in pids:
+            if read(f"/proc/{pid}/stat", ") X 0 ").rpartition(")")[2].split()[1] not in inside:
+                return pid
+        return 0
 
     def container_pids(self, pod, container=None):
         cid = pod.container_id(container)

@@ -40,6 +40,13 @@ def cases():
     return sorted(os.path.basename(os.path.dirname(p)) for p in glob.glob(f"{FIXTURES}/cases/*/case.json"))
 
 
+def seconds(case):
+    """About how long a case takes at most."""
+    with open(f"{FIXTURES}/cases/{case}/case.json", encoding="utf-8") as f:
+        how = json.load(f)
+    return 30 + how.get("timeout", 15) + sum(a.get("timeout", 30) for a in how.get("actions", []))
+
+
 def documents(path):
     """The documents of a YAML file as text, each a file of its own for the daemon: one that is refused holds up no other."""
     with open(path, encoding="utf-8") as f:

@@ -6,7 +6,7 @@ def _add(case):
     def test(t):
         golden.run_case(t, case)
     test.__doc__ = case
-    test.seconds = 60
+    test.seconds = golden.seconds(case)
     globals()["test_" + case.replace("-", "_")] = test
 
 

@@ -1,7 +1,7 @@
 """Secret values stay in memory and with root."""
 import os
 
-from coracle import (as_nobody, check, container, equal, pod, run, secret)
+from coracle import (as_nobody, check, container, equal, pod, run, secret, until)
 
 VALUES = {"env": "kingfisher-over-the-weir", "file": "otter-beneath-the-bank", "from": "heron-on-the-island"}
 
@@ -16,8 +16,11 @@ def start(t):
         volumeMounts=[{"name": "login", "mountPath": "/login"}]),
         volumes=[{"name": "login", "secret": {"secretName": "login"}}]))
     keeper = node.wait_running("keeper")
-    environment = node.enter(keeper, "cat", "/proc/1/environ").stdout
-    check(VALUES["env"] in environment and f"P_from={VALUES['from']}" in environment, "the container has its values")
+    # Started means that the runtime let it go; it becomes the program a moment later.
+    def has_its_values():
+        environment = node.enter(keeper, "cat", "/proc/1/environ").stdout
+        return VALUES["env"] in environment and f"P_from={VALUES['from']}" in environment
+    until(has_its_values, 5, "the container has its values")
     equal(node.enter(keeper, "cat", "/login/file").stdout, VALUES["file"], "the file in the container")
     return node, keeper
 

@@ -253,7 +253,7 @@ static void what_is_not_acted_on_yet_is_listed(void **state)
         &d, "restartPolicy: Never",
         "activeDeadlineSeconds: 60\nimagePullSecrets: [{name: a}]\nreadinessGates: [{conditionType: a/b}]\n"
         "securityContext: {seLinuxOptions: {level: s0}, appArmorProfile: {type: RuntimeDefault}}");
-    assert_int_equal(the_pod(&d)->ignored.n, 4);
+    assert_int_equal(the_pod(&d)->ignored.n, 3);
     assert_string_equal(the_pod(&d)->ignored.v[0],
                         "spec.containers[0].restartPolicy: the pod's restartPolicy holds for "
                         "all its containers yet");

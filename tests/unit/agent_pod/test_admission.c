@@ -116,6 +116,26 @@ static void pods_of_another_system_are_refused(void **state)
             "PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS");
 }
 
+static void apparmor_needs_a_host_that_has_it(void **state)
+{
+    if (access("/sys/module/apparmor", F_OK) == 0) {
+        print_message("skipped: this host has AppArmor\n");
+        skip();
+    }
+    admitted(world_pod(
+        *state, "a",
+        "securityContext: {appArmorProfile: {type: Unconfined}}, containers: [{name: a, image: x}]"));
+    refused(
+        world_pod(
+            *state, "b",
+            "securityContext: {appArmorProfile: {type: RuntimeDefault}}, containers: [{name: a, image: x}]"),
+        "AppArmor", "Cannot enforce AppArmor: AppArmor is not enabled on the host");
+    refused(world_pod(*state, "c",
+                      "containers: [{name: a, image: x, securityContext: {appArmorProfile: {type: Localhost, "
+                      "localhostProfile: mine}}}]"),
+            "AppArmor", "Cannot enforce AppArmor: AppArmor is not enabled on the host");
+}
+
 static void the_number_of_pods_is_bounded(void **state)
 {
     struct world *w = *state;
@@ -135,6 +155,7 @@ int main(void)
         WORLD_TEST(ports_clash_by_number_protocol_and_address),
         WORLD_TEST(the_node_must_be_the_one_that_is_asked_for),
         WORLD_TEST(pods_of_another_system_are_refused),
+        WORLD_TEST(apparmor_needs_a_host_that_has_it),
         WORLD_TEST(the_number_of_pods_is_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
