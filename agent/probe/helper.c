@@ -264,24 +264,25 @@ int main(int argc, char **argv)
     buf_auto request = BUF_INIT(REQUEST_MAX);
     struct err e = { 0 };
     uint64_t port;
-    bool tls;
+    int code;
 
     if (argc != 4 || parse_u64(argv[3], 1, 65535, &port, "port", &e) != ERR_OK ||
         (strcmp(argv[1], "https") != 0 && strcmp(argv[1], "http") != 0 && strcmp(argv[1], "tcp") != 0)) {
         fprintf(stderr, "usage: coracle-probe https|http|tcp HOST PORT < request\n");
         return 2;
     }
-    tls = strcmp(argv[1], "https") == 0;
     signal(SIGPIPE, SIG_IGN);
     if (!confine())
         return fail("coracle-probe: rights cannot be given up: %s", strerror(errno));
     if (!read_request(&request))
         return fail("coracle-probe: the request cannot be read");
-    if (dial(&p, argv[2], argv[3]) != EXIT_SUCCESS)
-        return EXIT_FAILURE;
-    if (strcmp(argv[1], "tcp") == 0)
-        return EXIT_SUCCESS;
-    if (tls && handshake(&p, argv[2]) != EXIT_SUCCESS)
-        return EXIT_FAILURE;
-    return talk(&p, &request);
+    code = dial(&p, argv[2], argv[3]);
+    if (code == EXIT_SUCCESS && strcmp(argv[1], "https") == 0)
+        code = handshake(&p, argv[2]);
+    if (code == EXIT_SUCCESS && strcmp(argv[1], "tcp") != 0)
+        code = talk(&p, &request);
+    SSL_free(p.ssl);
+    if (p.fd >= 0)
+        close(p.fd);
+    return code;
 }
