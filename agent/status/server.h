@@ -2,15 +2,20 @@
  * server - the status socket: HTTP/1.1 + JSON on a unix socket, objects and paths shaped like the Kubernetes
  * API.
  *
- *     GET  /healthz  /readyz  /version  /metrics
- *     GET  /api/v1/pods  /api/v1/namespaces/{ns}/pods[/{name}]     ?labelSelector=
- * &fieldSelector=metadata.name= &watch=1 GET  /api/v1/namespaces/{ns}/pods/{name}/log ?container= &follow=
- * &previous= &tailLines= &sinceSeconds= &timestamps= &limitBytes= GET  /api/v1/events
- * /api/v1/namespaces/{ns}/events GET  /explain/{ns}/{name}         which step, since when, waiting for what,
- * next try GET  /manifests                   the files of the manifest folder and their problems GET  /images
- * POST /images?source=&name=     DELETE /images?name= GET  /debug/operations
- *     GET, POST  /api/v1/namespaces/{ns}/pods/{name}/exec  ?container= &command= &command= ... &stdin=
- * &stdout= &stderr= &tty=   upgraded to WebSocket, subprotocol v5.channel.k8s.io or v4.channel.k8s.io
+ *     GET     /healthz  /readyz  /version  /metrics
+ *     GET     /api/v1/pods  /api/v1/namespaces/{ns}/pods[/{name}]
+ *             ?labelSelector= &fieldSelector=metadata.name= &watch=1
+ *     GET     /api/v1/namespaces/{ns}/pods/{name}/log
+ *             ?container= &follow= &previous= &tailLines= &sinceSeconds= &timestamps= &limitBytes=
+ *     GET     /api/v1/namespaces/{ns}/pods/{name}/exec
+ *             ?container= &command= &command= ... &stdin= &stdout= &stderr= &tty=
+ *             upgraded to WebSocket, subprotocol v5.channel.k8s.io or v4.channel.k8s.io
+ *     GET     /api/v1/events  /api/v1/namespaces/{ns}/events
+ *     GET     /explain/{ns}/{name}     which step, since when, waiting for what, next try
+ *     GET     /explain                 what is wrong with the node
+ *     GET     /manifests               the files of the manifest folder and their problems
+ *     GET     /images    POST /images?source=&name=    DELETE /images?name=
+ *     GET     /debug/operations
  *
  * Lists are Kubernetes lists (PodList, EventList); manifests and images come as {"items": [...]}; ?pretty=1
  * indents any JSON.  A list is sorted by namespace and name.  A watch begins with everything that matches as
