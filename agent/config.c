@@ -1,4 +1,5 @@
 #include "agent/config.h"
+#include "agent/pod/sysctls.h"
 #include "base/buf.h"
 #include "base/parse.h"
 #include "base/scope.h"
@@ -47,6 +48,8 @@ static const struct row {
     { "cluster-domain", TEXT, ROW(cluster_domain), NULL, "DOMAIN", "DNS domain of pods" },
     { "resolv-conf", TEXT, ROW(resolv_conf), "/etc/resolv.conf", "FILE",
       "the node's resolver file; \"\" for none" },
+    { "allowed-unsafe-sysctls", LIST, ROW(allowed_unsafe_sysctls), NULL, "NAME[,NAME]",
+      "kernel settings that pods may have beside the safe ones; \"net.core.*\" for all of a kind" },
     { "max-pods", TEXT, ROW(max_pods), "110", "N", "pods that this node runs at most" },
     { "seccomp-default", FLAG, ROW(seccomp_default), NULL, NULL,
       "containers without a profile get RuntimeDefault" },
@@ -135,6 +138,8 @@ static enum err_code check(struct agent_config *c, struct err *e)
     if (parse_u64(c->max_pods, 1, 1000, &n, "--max-pods", e) != ERR_OK)
         return e->code;
     c->max_pods_n = (unsigned)n;
+    if (sysctls_check_patterns((const char *const *)c->allowed_unsafe_sysctls.v, e) != ERR_OK)
+        return err_wrap(e, "--allowed-unsafe-sysctls");
     if (c->socket[0] == '\0') {
         str_auto path = str_printf("%s/coracle.sock", c->run_dir);
         if (path == NULL)

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-#define CONFIG_LIST_MAX 8
+#define CONFIG_LIST_MAX 32
 
 struct config_list {
     char *v[CONFIG_LIST_MAX + 1]; /* NULL-terminated */
@@ -27,6 +27,7 @@ struct agent_config {
     char *socket, *socket_group;
     char *node_name, *node_ip;
     struct config_list cluster_dns;
+    struct config_list allowed_unsafe_sysctls;
     char *cluster_domain, *resolv_conf;
     char *max_pods;
     char *log_level, *log_format;

@@ -224,6 +224,7 @@ static enum err_code open_parts(struct agent *a, struct err *e)
         .container_logs_dir = c->container_logs_dir,
         .cluster_domain = c->cluster_domain,
         .cluster_dns = (const char *const *)c->cluster_dns.v,
+        .allowed_unsafe_sysctls = (const char *const *)c->allowed_unsafe_sysctls.v,
         .resolv_conf = c->resolv_conf,
         .pause_path = a->pre.pause,
         .max_pods = c->max_pods_n,

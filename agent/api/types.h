@@ -130,6 +130,11 @@ struct api_sysctl {
     char *name;
     char *value;
 };
+/*
+ * The name as Kubernetes compares it: "net/ipv4/conf/eth0.1/x", whose separator is '/', becomes
+ * "net.ipv4.conf.eth0/1.x"; any other stays.  Cut to fit `size`.
+ */
+void api_sysctl_with_dots(const char *name, char *ret, size_t size);
 
 struct api_pod_security {
     bool has_run_as_user, has_run_as_group, has_run_as_non_root, has_fs_group;

@@ -39,8 +39,7 @@ static void check_apparmor(struct api_check *c, const json_t *profile)
 }
 
 /* ---- sysctls -------------------------------------------------------------------------------- */
-/* The name with dots; "net/ipv4/conf/eth0.1/x" uses '/' as separator and keeps its dots as '/'. */
-static void normalise(const char *name, char *ret, size_t size)
+void api_sysctl_with_dots(const char *name, char *ret, size_t size)
 {
     const char *first = strpbrk(name, "./");
     bool slashes = first != NULL && *first == '/';
@@ -67,11 +66,11 @@ static void check_sysctls(struct api_check *c, const struct api_pod_spec *spec)
             api_leave(c, mark);
             continue;
         }
-        normalise(spec->security.sysctls[i].name, name, sizeof(name));
+        api_sysctl_with_dots(spec->security.sysctls[i].name, name, sizeof(name));
         for (size_t k = 0; k < i; k++) {
             if (spec->security.sysctls[k].name == NULL)
                 continue;
-            normalise(spec->security.sysctls[k].name, earlier, sizeof(earlier));
+            api_sysctl_with_dots(spec->security.sysctls[k].name, earlier, sizeof(earlier));
             if (strcmp(name, earlier) == 0) {
                 api_fault_at(c, "name", "%s is given twice", QUOTE(name));
                 break;

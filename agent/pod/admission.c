@@ -1,6 +1,7 @@
 /* Admission on the node: kubelet's general predicates that mean something without a scheduler, in its order
  * and words. */
 #include "agent/pod/pod.h"
+#include "agent/pod/sysctls.h"
 #include "base/fs.h"
 
 #include <fcntl.h>
@@ -26,52 +27,6 @@ static enum err_code refuse(char reason[64], const char *why, struct err *e, con
     vsnprintf(e->text, sizeof(e->text), fmt, ap);
     va_end(ap);
     return e->code;
-}
-
-/* ---- sysctls (pkg/kubelet/sysctl/allowlist.go) ------------------------------------------------------- */
-
-static const char *const safe_sysctls[] = {
-    "kernel.shm_rmid_forced",
-    "net.ipv4.ip_local_port_range",
-    "net.ipv4.tcp_syncookies",
-    "net.ipv4.ping_group_range",
-    "net.ipv4.ip_unprivileged_port_start",
-    "net.ipv4.ip_local_reserved_ports",
-    "net.ipv4.tcp_keepalive_time",
-    "net.ipv4.tcp_fin_timeout",
-    "net.ipv4.tcp_keepalive_intvl",
-    "net.ipv4.tcp_keepalive_probes",
-    "net.ipv4.tcp_rmem",
-    "net.ipv4.tcp_wmem",
-};
-
-static enum err_code check_sysctls(const struct pod *p, char reason[64], struct err *e)
-{
-    const struct api_pod_spec *s = &p->api->spec;
-
-    for (size_t i = 0; i < s->security.n_sysctls; i++) {
-        char name[256];
-        bool safe = false;
-
-        snprintf(name, sizeof(name), "%s", s->security.sysctls[i].name);
-        for (char *c = name; *c != '\0'; c++)
-            if (*c == '/')
-                *c = '.';
-        for (size_t k = 0; k < ARRAY_LEN(safe_sysctls); k++)
-            safe = safe || strcmp(name, safe_sysctls[k]) == 0;
-        if (!safe)
-            return refuse(reason, "SysctlForbidden", e, "forbidden sysctl: \"%s\" not allowlisted",
-                          s->security.sysctls[i].name);
-        if (s->host_network && str_starts(name, "net."))
-            return refuse(reason, "SysctlForbidden", e,
-                          "forbidden sysctl: \"%s\" not allowed with host net enabled",
-                          s->security.sysctls[i].name);
-        if (s->host_ipc && str_starts(name, "kernel."))
-            return refuse(reason, "SysctlForbidden", e,
-                          "forbidden sysctl: \"%s\" not allowed with host ipc enabled",
-                          s->security.sysctls[i].name);
-    }
-    return ERR_OK;
 }
 
 /* ---- AppArmor (pkg/security/apparmor) ------------------------------------------------------------------ */
@@ -204,8 +159,10 @@ enum err_code admit_pod(struct pod *p, char reason[64], struct err *e)
     const struct api_pod_spec *s = &p->api->spec;
     struct pod *o, *tmp;
 
-    if (check_sysctls(p, reason, e) != ERR_OK)
+    if (sysctls_admit(s, n->o.allowed_unsafe_sysctls, e) != ERR_OK) {
+        snprintf(reason, 64, "SysctlForbidden");
         return e->code;
+    }
     if (s->os_name != NULL && strcmp(s->os_name, "linux") != 0)
         return refuse(reason, "PodOSNotSupported", e,
                       "Failed to admit pod as the OS field doesn't match node OS");

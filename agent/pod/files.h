@@ -29,14 +29,6 @@ void files_hosts_text(const struct api_pod *pod, const char *hostname, const cha
                       const char *const *ips, size_t n_ips,
                       const char *host_file /* content of the node's file, hostNetwork only */,
                       struct buf *out);
-struct files_dns {
-    const char *const *cluster_dns; /* NULL-terminated */
-    const char *cluster_domain;     /* "" : none */
-    const char *host_resolv;        /* content of the node's file; "" when it has none */
-};
-/* *ret_cut: limits cut something (event DNSConfigForming). */
-void files_resolv_text(const struct api_pod *pod, const struct files_dns *dns, struct buf *out,
-                       bool *ret_cut);
 /* Hostname by kubelet's rule: spec.hostnameOverride, spec.hostname or the pod's name, cut to 63. */
 void files_hostname_text(const struct api_pod *pod, char ret[65]);
 #endif

@@ -23,8 +23,10 @@ struct node_options { /* all strings borrowed for the node's life */
     const char *pod_logs_dir, *container_logs_dir;
     const char *cluster_domain;     /* "" : none */
     const char *const *cluster_dns; /* NULL-terminated */
-    const char *resolv_conf;        /* the node's file; "": none */
-    const char *pause_path;         /* coracle-pause */
+    const char *const
+        *allowed_unsafe_sysctls; /* patterns that sysctls_check_patterns() accepted; NULL-terminated */
+    const char *resolv_conf;     /* the node's file; "": none */
+    const char *pause_path;      /* coracle-pause */
     unsigned max_pods;
     uint64_t cpu_milli, memory_bytes; /* capacity of this node */
     bool seccomp_default;

@@ -1,4 +1,4 @@
-/* Hosts, hostname and resolv.conf texts against kubelet's rules. */
+/* Hosts and hostname texts against kubelet's rules. */
 #include "agent/pod/files.h"
 
 #include <setjmp.h>
@@ -67,70 +67,12 @@ static void host_aliases_come_after_a_blank_line(void **state)
     api_pod_unref(p);
 }
 
-static const char node_file[] =
-    "# comment\nnameserver 192.0.2.53\nsearch old.test\nsearch example.test lan.\noptions timeout:2\n";
-
-static void cluster_first_uses_the_cluster_servers_and_searches(void **state)
-{
-    struct api_pod *p = make_pod("web", "ClusterFirst");
-    const char *dns[] = { "10.96.0.10", NULL };
-    struct files_dns d = { dns, "cluster.local", node_file };
-    buf_auto out = BUF_INIT(65536);
-    bool cut;
-
-    (void)state;
-    files_resolv_text(p, &d, &out, &cut);
-    assert_string_equal(out.p,
-                        "search default.svc.cluster.local svc.cluster.local cluster.local example.test lan\n"
-                        "nameserver 10.96.0.10\noptions ndots:5\n");
-    assert_false(cut);
-    api_pod_unref(p);
-}
-
-static void without_cluster_dns_the_node_file_is_used(void **state)
-{
-    struct api_pod *p = make_pod("web", "ClusterFirst");
-    struct files_dns d = { NULL, "", node_file };
-    buf_auto out = BUF_INIT(65536);
-    bool cut;
-
-    (void)state;
-    files_resolv_text(p, &d, &out, &cut);
-    assert_string_equal(out.p, "search example.test lan\nnameserver 192.0.2.53\noptions timeout:2\n");
-    api_pod_unref(p);
-}
-
-static void dns_config_is_merged_and_limits_are_told(void **state)
-{
-    struct api_pod *p = make_pod("web", "None");
-    char *servers[] = { (char *)"192.0.2.1", (char *)"192.0.2.2", (char *)"192.0.2.3", (char *)"192.0.2.4" };
-    struct api_dns_option options[] = { { (char *)"ndots", (char *)"2" },
-                                        { (char *)"edns0", NULL },
-                                        { (char *)"ndots", (char *)"3" } };
-    struct files_dns d = { NULL, "", node_file };
-    buf_auto out = BUF_INIT(65536);
-    bool cut;
-
-    (void)state;
-    p->spec.dns_nameservers = (struct api_strs){ servers, 4 };
-    p->spec.dns_options = options;
-    p->spec.n_dns_options = 3;
-    files_resolv_text(p, &d, &out, &cut);
-    assert_string_equal(
-        out.p, "nameserver 192.0.2.1\nnameserver 192.0.2.2\nnameserver 192.0.2.3\noptions ndots:3 edns0\n");
-    assert_true(cut);
-    api_pod_unref(p);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hostname_is_cut_to_63_and_trimmed),
         cmocka_unit_test(hosts_has_the_pod_ip_with_and_without_domain),
         cmocka_unit_test(host_aliases_come_after_a_blank_line),
-        cmocka_unit_test(cluster_first_uses_the_cluster_servers_and_searches),
-        cmocka_unit_test(without_cluster_dns_the_node_file_is_used),
-        cmocka_unit_test(dns_config_is_merged_and_limits_are_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,81 @@
+"""Kernel settings, name resolution and limits of pods."""
+import subprocess
+
+from coracle import check, container, contains, equal, pod, until
+
+
+def refused(node, name, reason, text):
+    p = node.wait_phase(name, "Failed")
+    equal((p.status.get("reason"), p.status.get("message")), (reason, f"Pod was rejected: {text}"), f"status of {name}")
+
+
+def test_sysctls(t):
+    """unsafe kernel settings are refused but where the node allows them, and are set in the pod alone"""
+    node = t.node("--allowed-unsafe-sysctls", "kernel.msg*,net/core/somaxconn")
+    node.import_image()
+
+    def put(name, settings, **more):
+        node.put(f"{name}.yaml", pod(name, securityContext={"sysctls": [{"name": k, "value": v} for k, v in settings.items()]}, **more))
+
+    put("safe", {"net.ipv4.ip_unprivileged_port_start": "80", "kernel.shm_rmid_forced": "1"})
+    put("allowed", {"kernel.msgmax": "65536", "net.core.somaxconn": "77"})
+    put("slashes", {"net/core/somaxconn": "78"})
+    put("wrong", {"kernel.sem": "1 2 3 4"})
+    host = [open(f"/proc/sys/{name}", encoding="ascii").read() for name in ("kernel/msgmax", "kernel/shm_rmid_forced")]
+    safe, allowed, slashes = (node.wait_running(name) for name in ("safe", "allowed", "slashes"))
+
+    def value(p, name):
+        return node.enter(p, "cat", f"/proc/sys/{name}").stdout.strip()
+
+    equal((value(safe, "net/ipv4/ip_unprivileged_port_start"), value(safe, "kernel/shm_rmid_forced")), ("80", "1"), "safe settings")
+    equal((value(allowed, "kernel/msgmax"), value(allowed, "net/core/somaxconn")), ("65536", "77"), "allowed settings")
+    equal(value(slashes, "net/core/somaxconn"), "78", "a setting named with slashes")
+    check(value(safe, "net/core/somaxconn") not in ("77", "78"), "a setting of another pod is seen")
+    refused(node, "wrong", "SysctlForbidden", 'forbidden sysctl: "kernel.sem" not allowlisted')
+    equal([open(f"/proc/sys/{name}", encoding="ascii").read() for name in ("kernel/msgmax", "kernel/shm_rmid_forced")], host,
+          "settings of the host")
+    node.stop()
+
+
+def test_sysctl_value_that_the_kernel_refuses(t):
+    """a value that the kernel does not take keeps the pod waiting, with an event that names the setting"""
+    node = t.node()
+    node.import_image()
+    node.put("a.yaml", pod("a", securityContext={"sysctls": [{"name": "net.ipv4.ip_unprivileged_port_start", "value": "-5"}]}))
+    until(lambda: [e for e in node.events("a") if e["reason"] == "FailedCreatePodSandBox"
+                   and "sysctl net.ipv4.ip_unprivileged_port_start" in e["message"]], 10, "an event of the sandbox")
+    equal(node.pod("a").phase, "Pending", "phase")
+    node.remove("a.yaml")
+    node.wait_gone("a")
+    node.stop()
+
+
+def test_settings_that_are_nobodys(t):
+    """the daemon does not start with a pattern of settings that are the host's own"""
+    for pattern, words in (("kernel.panic", "not known to be namespaced"), ("net.*.x", "must have at most 253 characters")):
+        done = subprocess.run([f"{t.build}/coracle", "run", "--allowed-unsafe-sysctls", pattern], check=False, timeout=20,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        check(done.returncode != 0, "the daemon started")
+        contains(done.stdout, "--allowed-unsafe-sysctls")
+        contains(done.stdout, words)
+
+
+def test_dns_limits(t):
+    """what does not fit into resolv.conf is left out, with kubelet's events"""
+    node = t.node("--cluster-dns", "10.96.0.10", "--cluster-domain", "cluster.local", "--resolv-conf", "")
+    node.import_image()
+    many = [f"s{i}.test" for i in range(31)]
+    node.put("a.yaml", pod("a", dnsConfig={"nameservers": ["192.0.2.1", "192.0.2.2", "192.0.2.3"], "searches": many}))
+    node.put("b.yaml", pod("b", dnsPolicy="Default"))
+    a, b = node.wait_running("a"), node.wait_running("b")
+    applied = ["default.svc.cluster.local", "svc.cluster.local", "cluster.local"] + many[:29]
+    equal(node.enter(a, "cat", "/etc/resolv.conf").stdout,
+          f"search {' '.join(applied)}\nnameserver 10.96.0.10\nnameserver 192.0.2.1\nnameserver 192.0.2.2\noptions ndots:5\n", "resolv.conf")
+    equal({e["message"] for e in node.events("a") if e["reason"] == "DNSConfigForming"}, {
+        "Nameserver limits were exceeded, some nameservers have been omitted, the applied nameserver line is: "
+        "10.96.0.10 192.0.2.1 192.0.2.2",
+        f"Search Line limits were exceeded, some search paths have been omitted, the applied search line is: {' '.join(applied)}"},
+        "events")
+    equal(node.enter(b, "cat", "/etc/resolv.conf").stdout, "search .\nnameserver 127.0.0.1\n", "resolv.conf without a file of the node")
+    equal([e for e in node.events("b") if e["reason"] == "DNSConfigForming"], [], "events of the one that fits")
+    node.stop()
