@@ -8,22 +8,29 @@ import os
 import pty
 import re
 import select
+import shutil
 import signal
 import socket
 import struct
 import subprocess
 import termios
-import threading
 import time
 import urllib.parse
 
-from coracle import (SLOW, alive, as_nobody, check, contains, container, equal, pod, processes, read, until)
+from coracle import (SLOW, Skip, alive, as_nobody, check, contains, container, equal, pod, processes, read, until)
 
-RUNC = "/usr/sbin/runc"
 SLEEPER = ["/bin/busybox", "sleep", "100000"]
 
 
 # ---- tools ----------------------------------------------------------------------------------------------------------
+
+def runc():
+    """The flags of a daemon that uses runc."""
+    path = shutil.which("runc", path="/usr/sbin:/usr/bin:/sbin:/bin:/usr/local/sbin:/usr/local/bin")
+    if path is None:
+        raise Skip("runc is missing: Debian's package runc")
+    return "--runtime", path
+
 
 def coracle(node, *argv):
     return [node.coracle, "--socket", node.socket, "exec", *argv]
@@ -55,13 +62,17 @@ def exec_folders(node):
     return found
 
 
-def no_helpers(node):
-    return not [p for p in processes() if read(f"/proc/{p}/cmdline", "").startswith(f"{node.world.build}/coracle-exec")
-                and node.run_dir in read(f"/proc/{p}/cmdline", "")]
+def helpers(node):
+    found = []
+    for pid in processes():
+        line = read(f"/proc/{pid}/cmdline", "").split("\0")
+        if os.path.basename(line[0]) == "coracle-exec" and line[1].startswith(node.run_dir + "/"):
+            found.append(pid)
+    return found
 
 
 def settled(node):
-    until(lambda: not exec_folders(node) and no_helpers(node), 10, lambda: f"left of execs: {exec_folders(node)}")
+    until(lambda: not exec_folders(node) and not helpers(node), 10, lambda: f"left of execs: {exec_folders(node)}")
 
 
 class WebSocket:
@@ -200,7 +211,7 @@ def test_codes_and_streams(t):
 
 def test_codes_and_streams_with_runc(t):
     """the same with runc"""
-    codes_and_streams(t, "--runtime", RUNC)
+    codes_and_streams(t, *runc())
 
 
 def test_which_container(t):
@@ -273,7 +284,7 @@ def test_confinement(t):
 
 def test_confinement_with_runc(t):
     """the same with runc"""
-    confinement(t, "--runtime", RUNC)
+    confinement(t, *runc())
 
 
 def test_container_without_a_shell(t):
@@ -313,7 +324,7 @@ def test_much(t):
 
 def test_much_with_runc(t):
     """the same with runc"""
-    much(t, "--runtime", RUNC)
+    much(t, *runc())
 
 
 test_much.seconds = test_much_with_runc.seconds = 120
@@ -365,7 +376,7 @@ def test_many(t):
 
 def test_many_with_runc(t):
     """the same with runc"""
-    many(t, "--runtime", RUNC)
+    many(t, *runc())
 
 
 # ---- terminal --------------------------------------------------------------------------------------------------------
@@ -448,7 +459,7 @@ def test_terminal(t):
 
 def test_terminal_with_runc(t):
     """the same with runc"""
-    terminal(t, "--runtime", RUNC)
+    terminal(t, *runc())
 
 
 # ---- ends ----------------------------------------------------------------------------------------------------------
@@ -490,14 +501,13 @@ def agent_goes(t, *flags):
     equal(client.wait(20 * SLOW), 1, "exit code")
     equal(client.stderr.read(), b"error: the connection to coracle ended before the command did\n", "message")
     until(lambda: not with_command(node, "sleep", "6005"), 10, "the process went with the agent")
-    until(lambda: no_helpers(node), 10, "helper gone")
+    until(lambda: not helpers(node), 10, "helper gone")
     equal(exec_folders(node), [], "files of the exec")
     # Together with its helper, as when the whole unit is killed: the next start finds the process.
     node.start()
     client = subprocess.Popen(coracle(node, "a", "--", "sleep", "6006"), stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
     orphan = until(lambda: with_command(node, "sleep", "6006"), 10, "sleep")[0]
-    helper = [p for p in processes() if read(f"/proc/{p}/cmdline", "").startswith(f"{node.world.build}/coracle-exec")
-              and node.run_dir in read(f"/proc/{p}/cmdline", "")]
+    helper = helpers(node)
     equal(len(helper), 1, "helpers")
     os.kill(helper[0], signal.SIGSTOP)
     node.kill()
@@ -518,7 +528,7 @@ def test_agent_is_killed(t):
 
 def test_agent_is_killed_with_runc(t):
     """the same with runc"""
-    agent_goes(t, "--runtime", RUNC)
+    agent_goes(t, *runc())
 
 
 def test_agent_stops(t):
