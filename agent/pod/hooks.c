@@ -32,11 +32,6 @@ bool hook_live(const struct ctr *c)
     return c->hook != NULL;
 }
 
-const char *hook_kind_name(const struct ctr *c)
-{
-    return c->hook == NULL ? NULL : c->hook->pre_stop ? "preStop" : "postStart";
-}
-
 static const struct api_handler *handler_of(const struct hook *h)
 {
     return h->pre_stop ? h->c->spec->pre_stop : h->c->spec->post_start;

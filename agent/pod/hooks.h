@@ -17,6 +17,4 @@ bool hook_live(const struct ctr *c);
 void hook_cancel(struct ctr *c); /* asks; its end wakes the pod */
 /* The container has ended by itself: what runs in it cannot succeed any more. */
 void hook_container_ended(struct ctr *c);
-/* For explain: "exec" ..., NULL when none is under way. */
-const char *hook_kind_name(const struct ctr *c);
 #endif

@@ -346,6 +346,8 @@ void ctr_stop_begin(struct ctr *c, int64_t grace_ns)
                  c->spec->name);
     pod_event(c->pod, c, false, "Killing", "%s", c->stop_text);
     c->stop_deadline_ns = clock_wall_ns() + grace_ns;
+    if (c->post == POST_RUNNING) /* cut off by a restart of the agent, and not to run any more */
+        c->post = POST_NONE;
     ctr_set_state(c, CTR_PRESTOP);
     if (c->spec->pre_stop != NULL && grace_ns > 0)
         hook_pre_stop(c, grace_ns);

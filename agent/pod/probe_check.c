@@ -14,6 +14,7 @@ static void finish(struct probe_attempt *a)
 {
     void (*done)(struct probe_attempt *) = a->done;
 
+    free(take_ptr(&a->command));
     a->done = NULL;
     done(a);
 }
@@ -75,19 +76,13 @@ static void on_check(struct op *op, const struct err *result)
 
 static void say_exec_timeout(struct probe_attempt *a)
 {
-    struct arena arena = { 0 };
-    const char *const *argv = NULL;
-    buf_auto command = BUF_INIT(4096);
+    const char *command = a->command != NULL ? a->command : "";
     char duration[PROBE_DURATION_SIZE];
-    struct err e = { 0 };
 
-    if (handler_command(a->c, &a->spec->handler, true, &arena, &argv, &e) == ERR_OK)
-        handler_add_command(argv, &command);
-    probe_duration((uint64_t)a->spec->timeout_seconds * 1000, duration);
+    probe_duration(a->timeout_ms, duration);
     buf_adds(&a->text, "command timed out: ");
-    probe_add_quoted(&a->text, command.p, command.n);
+    probe_add_quoted(&a->text, command, strlen(command));
     buf_addf(&a->text, " timed out after %s", duration);
-    arena_done(&arena);
 }
 
 static void on_exec(struct op *op, const struct err *result)
@@ -141,42 +136,51 @@ static void fail_later(struct probe_attempt *a, const struct err *e)
     uv_timer_start(&a->later, on_later, 0, 0);
 }
 
-static void start(struct probe_attempt *a, struct arena *arena, struct err *e)
+static void start_exec(struct probe_attempt *a, const struct api_handler *h, struct arena *arena,
+                       struct err *e)
 {
-    struct ctr *c = a->c;
-    const struct api_handler *h = &a->spec->handler;
-    struct probe_world w = handler_world(c->pod);
-    uint64_t timeout_ms = (uint64_t)a->spec->timeout_seconds * 1000;
-    const char *host = h->host != NULL && h->host[0] != '\0' ? h->host : handler_pod_ip(c->pod);
-    struct rt_exec_spec exec = { .id = c->cur.id,
+    struct rt_exec_spec spec = { .id = a->c->cur.id,
                                  .output_max = PROBE_EXEC_OUTPUT_MAX,
-                                 .deadline_ms = timeout_ms,
+                                 .deadline_ms = a->timeout_ms,
                                  .stdin_fd = -1,
                                  .stdout_fd = -1,
                                  .stderr_fd = -1 };
+    buf_auto command = BUF_INIT(4096);
+
+    if (handler_command(a->c, h, true, arena, &spec.argv, e) != ERR_OK)
+        return;
+    handler_add_command(spec.argv, &command);
+    a->command = strdup(command.p);
+    rt_exec_start(&a->exec, a->c->pod->node->rt, &spec, on_exec, a);
+}
+
+static void start(struct probe_attempt *a, const struct api_handler *h, struct arena *arena, struct err *e)
+{
+    struct ctr *c = a->c;
+    struct probe_world w = handler_world(c->pod);
+    const char *host = h->host != NULL && h->host[0] != '\0' ? h->host : handler_pod_ip(c->pod);
     struct probe_http http;
     struct probe_grpc grpc;
     unsigned port = 0;
 
     switch (h->kind) {
     case API_HANDLER_EXEC:
-        if (handler_command(c, h, true, arena, &exec.argv, e) == ERR_OK)
-            rt_exec_start(&a->exec, c->pod->node->rt, &exec, on_exec, a);
+        start_exec(a, h, arena, e);
         return;
     case API_HANDLER_HTTP:
         if (handler_http(c, h, HANDLER_PROBE_AGENT, arena, &http, e) == ERR_OK)
-            probe_http_start(&a->check, &w, &http, c->pod->key, timeout_ms, on_check, a);
+            probe_http_start(&a->check, &w, &http, c->pod->key, a->timeout_ms, on_check, a);
         return;
     case API_HANDLER_TCP:
         if (handler_port(c->spec, h->port, &port, e) == ERR_OK)
-            probe_tcp_start(&a->check, &w, host, port, c->pod->key, timeout_ms, on_check, a);
+            probe_tcp_start(&a->check, &w, host, port, c->pod->key, a->timeout_ms, on_check, a);
         return;
     case API_HANDLER_GRPC:
         if (handler_port(c->spec, h->port, &port, e) != ERR_OK)
             return;
         grpc = (struct probe_grpc){ handler_pod_ip(c->pod), port,
                                     h->grpc_service != NULL ? h->grpc_service : "", HANDLER_PROBE_AGENT };
-        probe_grpc_start(&a->check, &w, &grpc, c->pod->key, timeout_ms, on_check, a);
+        probe_grpc_start(&a->check, &w, &grpc, c->pod->key, a->timeout_ms, on_check, a);
         return;
     case API_HANDLER_SLEEP:
     case API_HANDLER_NONE:
@@ -191,9 +195,11 @@ void probe_attempt_start(struct probe_attempt *a, struct ctr *c, const struct ap
     struct arena arena = { 0 };
     struct err e = { 0 };
 
-    *a = (struct probe_attempt){ .outcome = PROBE_UNKNOWN, .c = c, .spec = spec, .done = done };
+    *a = (struct probe_attempt){
+        .outcome = PROBE_UNKNOWN, .c = c, .timeout_ms = (uint64_t)spec->timeout_seconds * 1000, .done = done
+    };
     buf_init(&a->text, PROBE_TEXT_MAX);
-    start(a, &arena, &e);
+    start(a, &spec->handler, &arena, &e);
     arena_done(&arena);
     if (e.code != ERR_OK)
         fail_later(a, &e);

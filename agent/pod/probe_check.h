@@ -18,7 +18,8 @@ struct probe_attempt {
     struct buf text; /* the caller's (buf_done) */
     /* private */
     struct ctr *c;
-    const struct api_probe *spec;
+    char *command; /* exec: for the words of a timeout (an edit may replace the manifest meanwhile) */
+    uint64_t timeout_ms;
     void (*done)(struct probe_attempt *a);
     struct rt_exec exec;
     struct probe_check check;
