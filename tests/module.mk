@@ -32,7 +32,7 @@ check: ## everything: both compilers, layers, headers, unit, seeds, host tests (
 	@$(make_gcc) all unit-programs
 	@$(make_san) all unit-programs
 	@$(make_clang) all unit-programs
-	@$(run_tests) layers headers format unit unit-san fuzz host host-san node
+	@$(run_tests) layers headers format unit unit-san fuzz host host-runc host-san node
 
 check-unit: ## unit tests and fuzz seeds, plain and sanitized
 	@tests/tools/deps build test
@@ -40,10 +40,10 @@ check-unit: ## unit tests and fuzz seeds, plain and sanitized
 	@$(make_san) all unit-programs
 	@$(run_tests) unit unit-san fuzz
 
-check-host: ## the real daemon with real crun, conmon and CNI plugins on this machine (root); ONLY=text chooses tests
+check-host: ## the real daemon with real crun, conmon and CNI plugins on this machine (root); ONLY=text chooses tests, RUNTIME=runc
 	@tests/tools/deps build run test
 	@$(make_gcc) all
-	@tests/host/run --build $(check_gcc) $(ONLY)
+	@tests/host/run $(if $(RUNTIME),--runtime $(RUNTIME)) --build $(check_gcc) $(ONLY)
 
 check-host-san: ## the same with the sanitized daemon
 	@tests/tools/deps build run test

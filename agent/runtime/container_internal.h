@@ -217,6 +217,7 @@ enum err_code rt_mounts_build(const struct rt *rt, const struct rt_config *c, js
 /* linux.devices and linux.resources.devices. */
 enum err_code rt_devices_build(const struct rt_config *c, json_t *ret_devices, json_t *ret_rules,
                                struct err *e) MUST_CHECK;
+json_t *rt_limits_build(void); /* process.rlimits; NULL: no memory */
 enum err_code rt_env_build(const struct rt_config *c, const char *home, json_t *ret_list,
                            struct err *e) MUST_CHECK;
 enum err_code rt_args_build(const struct rt_config *c, json_t *ret_list, struct err *e) MUST_CHECK;

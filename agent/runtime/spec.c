@@ -132,7 +132,7 @@ static enum err_code build_process(const struct rt *rt, const struct rt_config *
         json_pack("{s:b,s:b,s:i,s:o,s:o}", "terminal", (int)c->tty, "noNewPrivileges", (int)no_new_privs,
                   "oomScoreAdj", oom_score_adj(rt, c), "args", args, "env", env);
 
-    if (process == NULL || !put(spec, "process", process))
+    if (process == NULL || !put(spec, "process", process) || !put(process, "rlimits", rt_limits_build()))
         return err_nomem(e);
     if (rt_args_build(c, args, e) != ERR_OK || put_cwd(c, process, e) != ERR_OK ||
         put_caps(caps, process, e) != ERR_OK || put_apparmor(c, process, e) != ERR_OK ||

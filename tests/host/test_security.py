@@ -1,7 +1,8 @@
 """Kernel settings, name resolution and limits of pods."""
+import resource
 import subprocess
 
-from coracle import check, container, contains, equal, pod, until
+from coracle import check, container, contains, equal, pod, read, until
 
 
 def refused(node, name, reason, text):
@@ -78,4 +79,23 @@ def test_dns_limits(t):
         "events")
     equal(node.enter(b, "cat", "/etc/resolv.conf").stdout, "search .\nnameserver 127.0.0.1\n", "resolv.conf without a file of the node")
     equal([e for e in node.events("b") if e["reason"] == "DNSConfigForming"], [], "events of the one that fits")
+    node.stop()
+
+
+def test_limits_of_processes(t):
+    """open files and locked memory are limited the same way whatever the daemon was started with, also in a further process"""
+    node = t.node()
+    node.import_image()
+    node.put("a.yaml", pod("a"))
+    a = node.wait_running("a")
+    hard = min(resource.getrlimit(resource.RLIMIT_NOFILE)[1] % 2**64, 524288)
+    locked = min(resource.getrlimit(resource.RLIMIT_MEMLOCK)[1] % 2**64, 8 << 20)
+    wanted = [f"Max open files 1024 {hard} files", f"Max locked memory {locked} {locked} bytes"]
+
+    def limits(text):
+        lines = [" ".join(line.split()) for line in text.splitlines()]
+        return [line for line in lines if line.startswith(("Max open files", "Max locked memory"))]
+
+    equal(limits(read(f"/proc/{node.pid(a)}/limits")), wanted, "limits of the container")
+    equal(limits(node.cli("exec", "a", "--", "cat", "/proc/self/limits").stdout), wanted, "limits of a further process")
     node.stop()

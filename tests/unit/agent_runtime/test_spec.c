@@ -1,6 +1,8 @@
 #include "rt_fixture.h"
 
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 static char *argv_sh[] = { (char *)"sh" };
 static const struct api_strs sh = { .v = argv_sh, .n = 1 };
@@ -254,10 +256,39 @@ static void any_allocation_may_fail_without_a_leak(void **state)
     json_decref(spec);
 }
 
+static void limits_are_the_same_everywhere_and_never_above_the_agents(void **state)
+{
+    struct rlimit before, locked, low;
+    str_auto own = NULL;
+
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before) + getrlimit(RLIMIT_MEMLOCK, &locked), 0);
+    locked.rlim_max = locked.rlim_max < 8388608 ? locked.rlim_max : 8388608;
+    json_auto_t *usual = build(*state);
+    own = str_printf("[{\"type\":\"RLIMIT_NOFILE\",\"soft\":1024,\"hard\":%llu},"
+                     "{\"type\":\"RLIMIT_MEMLOCK\",\"soft\":%llu,\"hard\":%llu}]",
+                     before.rlim_max < 524288 ? (unsigned long long)before.rlim_max : 524288ULL,
+                     (unsigned long long)locked.rlim_max, (unsigned long long)locked.rlim_max);
+    expect(usual, "process.rlimits", own);
+    if (fork() == 0) { /* lowering the hard limit cannot be undone */
+        low = (struct rlimit){ 512, 512 };
+        setrlimit(RLIMIT_NOFILE, &low);
+        json_auto_t *list = rt_limits_build();
+        const json_t *files = json_array_get(list, 0);
+        _exit(json_integer_value(json_object_get(files, "soft")) == 512 &&
+                      json_integer_value(json_object_get(files, "hard")) == 512
+                  ? 0
+                  : 1);
+    }
+    int status = 1;
+    wait(&status);
+    assert_int_equal(status, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         fixture_test(plain_container_looks_as_under_containerd),
+        fixture_test(limits_are_the_same_everywhere_and_never_above_the_agents),
         fixture_test(limits_differ_between_v1_and_v2),
         fixture_test(host_and_shared_pid_namespaces),
         fixture_test(oom_score_is_raised_to_ours_where_it_cannot_be_lowered),
