@@ -28,7 +28,15 @@ static const char *pin(const struct pod *p, const char *which, bool own, char *p
 
 bool pidns_ready(const struct pod *p)
 {
-    return !p->api->spec.share_process_namespace || p->pidns == PIDNS_READY;
+    fd_auto pidfd = -1;
+
+    if (!p->api->spec.share_process_namespace)
+        return true;
+    if (p->pidns != PIDNS_READY)
+        return false;
+    /* The ends of its containers are known before its own is: no new one must begin between the two. */
+    pidfd = rt_pidns_open(p->netns_dir);
+    return pidfd >= 0;
 }
 
 /* ---- noticing its end --------------------------------------------------------------------------- */

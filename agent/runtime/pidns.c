@@ -202,6 +202,18 @@ enum err_code rt_pidns_place(const struct proc_call *c, const char *dir, struct 
     return fs_replace_at(AT_FDCWD, path, c->out.p, strlen(c->out.p), 0400, false, e);
 }
 
+/*
+ * One that was killed ends the processes of its namespace first, and only then itself: for a while it is
+ * there and can take no new process.  It has given back its memory by then, and with it its program.
+ */
+static bool is_ending(pid_t pid)
+{
+    char link[64], program[16];
+
+    snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
+    return readlink(link, program, sizeof(program)) < 0 && (errno == ENOENT || errno == ESRCH);
+}
+
 int rt_pidns_open(const char *dir)
 {
     str_auto path = str_printf("%s/pause", dir);
@@ -209,13 +221,15 @@ int rt_pidns_open(const char *dir)
     str_auto text = NULL;
     struct err e = { 0 };
     struct statfs fs;
+    fd_auto pidfd = -1;
     int64_t pid;
     uint64_t start;
 
     if (path == NULL || namespace_ == NULL || statfs(namespace_, &fs) != 0 || fs.f_type != NSFS_MAGIC ||
         fs_read_at(AT_FDCWD, path, FS_SMALL_MAX, &text, NULL, &e) != ERR_OK || !parse_who(text, &pid, &start))
         return -1;
-    return proc_open((pid_t)pid, start, &e);
+    pidfd = proc_open((pid_t)pid, start, &e);
+    return pidfd >= 0 && !is_ending((pid_t)pid) ? take_fd(&pidfd) : -1;
 }
 
 enum err_code rt_pidns_remove(const char *dir, struct cg_tree *cgroups, const char *pod_cgroup, struct err *e)

@@ -33,7 +33,8 @@ void rt_pidns_start(struct proc_call *c, const struct rt_pidns_spec *spec, int o
 enum err_code rt_pidns_place(const struct proc_call *c, const char *dir, struct cg_tree *cgroups,
                              const char *pod_cgroup, struct err *e) MUST_CHECK;
 
-/* A pidfd of the process, if it lives and its namespace is pinned; else -1.  The caller closes it. */
+/* A pidfd of the process, if it lives, is not about to end and its namespace is pinned; else -1.  The caller
+ * closes it. */
 int rt_pidns_open(const char *dir);
 
 /* Kills the process (and with it all of the namespace) and unpins.  Idempotent. */
