@@ -51,16 +51,21 @@ bool ctr_restart_wanted(const struct ctr *c)
     return c->kind == CTR_REGULAR || c->cur.exit_code != 0 || str_eq(c->cur.reason, "OOMKilled");
 }
 
+static int64_t ended_ns(const struct ctr *c)
+{
+    return c->cur.finished_ns + c->ended_shift_ns;
+}
+
 int64_t ctr_backoff_until(const struct ctr *c)
 {
-    if (c->backoff_ms == 0 || !c->cur.ended || c->cur.finished_ns - c->backoff_at_ns > BACKOFF_RESET_NS)
+    if (c->backoff_ms == 0 || !c->cur.ended || ended_ns(c) - c->backoff_at_ns > BACKOFF_RESET_NS)
         return 0;
-    return c->cur.finished_ns + (int64_t)c->backoff_ms * 1000000;
+    return ended_ns(c) + (int64_t)c->backoff_ms * 1000000;
 }
 
 static void backoff_next(struct ctr *c)
 {
-    if (c->backoff_ms == 0 || c->cur.finished_ns - c->backoff_at_ns > BACKOFF_RESET_NS)
+    if (c->backoff_ms == 0 || ended_ns(c) - c->backoff_at_ns > BACKOFF_RESET_NS)
         c->backoff_ms = BACKOFF_FIRST_MS;
     else
         c->backoff_ms = c->backoff_ms * 2 > BACKOFF_MAX_MS ? BACKOFF_MAX_MS : c->backoff_ms * 2;
@@ -275,6 +280,7 @@ static void on_created(struct op *op, const struct err *result)
             c->cur.ended = true;
             c->cur.exit_code = 128;
             c->cur.finished_ns = now;
+            c->ended_shift_ns = 0;
             snprintf(c->cur.reason, sizeof(c->cur.reason), "StartError");
             c->cur.message = strdup(shown.text);
         } else {

@@ -183,6 +183,7 @@ void ctr_ended(struct ctr *c, int exit_code, const char *reason, const char *mes
     struct pod *p = c->pod;
 
     c->cur.ended = true;
+    c->ended_shift_ns = 0;
     c->cur.exit_code = exit_code;
     c->cur.finished_ns = finished_ns != 0 ? finished_ns : clock_wall_ns();
     snprintf(c->cur.reason, sizeof(c->cur.reason), "%s", reason);

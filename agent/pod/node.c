@@ -85,6 +85,7 @@ enum err_code node_open(struct node **ret, const struct node_options *o, struct 
     if (fs_read_at(AT_FDCWD, "/proc/sys/kernel/random/boot_id", sizeof(n->boot_id), &boot, NULL, e) == ERR_OK)
         snprintf(n->boot_id, sizeof(n->boot_id), "%.36s", boot);
     *e = (struct err){ 0 };
+    n->clock_offset_ns = clock_jump_offset_ns();
     if (record_load_all(n, e) != ERR_OK) {
         node_free(n);
         return e->code;

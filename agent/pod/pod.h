@@ -70,6 +70,7 @@ struct ctr {
 
     int64_t stop_deadline_ns; /* CTR_PRESTOP: its grace is over then; CTR_STOPPING: SIGKILL then */
     int64_t kill_again_ns;
+    int64_t ended_shift_ns; /* how far the clock was set since cur ended: its back-off counts from both */
 
     struct ctr_probes *probes; /* NULL: none yet */
     struct hook *hook;         /* NULL: no lifecycle hook is under way */
@@ -145,6 +146,7 @@ struct pod {
 
     enum pod_state state;
     int64_t created_ns, state_since_ns, start_time_ns;
+    int64_t ending_shift_ns; /* how far the clock was set since state_since_ns: the grace counts from both */
     bool admitted, rejected;
     char phase[16]; /* final phase once terminal: "Succeeded", "Failed"; else "" */
     char reason[64];
@@ -238,6 +240,11 @@ void pod_begin_termination(struct pod *p, int64_t grace_seconds, bool finishing,
 bool pod_is_new(const struct pod *p);
 /* True when no operation of the pod is under way. */
 bool pod_idle(const struct pod *p);
+
+/* ---- clock_jump.c ---- the wall clock is set while pods live */
+int64_t clock_jump_offset_ns(void);    /* wall clock less the clock since boot */
+void clock_jump_check(struct node *n); /* before pods compare times with "now" */
+void clock_jump_pod(struct pod *p, int64_t by_ns);
 
 /* ---- sandbox.c ---- network namespace, CNI, hosts, resolv.conf */
 void sandbox_step(struct pod *p);          /* towards NET_READY */
@@ -407,7 +414,8 @@ struct node {
     size_t n_events;
     uint64_t event_serial;
     char boot_id[40];
-    char left_out[256]; /* why a pod of the manifests is not in the table; "" */
+    int64_t clock_offset_ns; /* from the clock since boot to the wall clock, as pods' waits count with it */
+    char left_out[256];      /* why a pod of the manifests is not in the table; "" */
 };
 
 void node_check_idle(struct node *n);

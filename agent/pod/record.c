@@ -19,7 +19,8 @@
 #include <string.h>
 
 #define RECORD_VERSION 1
-#define TIME_MAX_NS (INT64_MAX / 2) /* the year 2116: a grace on top of it still fits */
+#define TIME_MAX_NS (INT64_MAX / 2)             /* the year 2116: a grace on top of it still fits */
+#define CLOCK_NOISE_NS (500 * INT64_C(1000000)) /* two readings of two clocks, adjtime() */
 #define RECORD_MAX (12 * 1024 * 1024)
 
 static json_t *instance_json(const struct instance *i)
@@ -51,6 +52,8 @@ static json_t *to_json(const struct pod *p)
     json_put_str(o, "manifestFile", p->manifest_file);
     json_put_str(o, "state", pod_state_name(p->state));
     json_object_set_new(o, "stateSince", json_integer(p->state_since_ns));
+    json_object_set_new(o, "clockOffset", json_integer(p->node->clock_offset_ns));
+    json_object_set_new(o, "endingShift", json_integer(p->ending_shift_ns));
     json_object_set_new(o, "created", json_integer(p->created_ns));
     json_object_set_new(o, "startTime", json_integer(p->start_time_ns));
     json_object_set_new(o, "admitted", json_boolean(p->admitted));
@@ -80,6 +83,7 @@ static json_t *to_json(const struct pod *p)
         json_object_set_new(j, "restarts", json_integer(c->restarts));
         json_object_set_new(j, "backoffMs", json_integer((json_int_t)c->backoff_ms));
         json_object_set_new(j, "backoffAt", json_integer(c->backoff_at_ns));
+        json_object_set_new(j, "endedShift", json_integer(c->ended_shift_ns));
         if (c->replace)
             json_object_set_new(j, "replace", json_true());
         if (c->again)
@@ -161,6 +165,14 @@ static int64_t time_of(const json_t *o, const char *key)
     return number(o, key, TIME_MAX_NS);
 }
 
+/* How far the clock was set: either way, at most as far as times go. */
+static int64_t shift_of(const json_t *o, const char *key)
+{
+    json_int_t v = json_int(o, key, 0);
+
+    return v > -TIME_MAX_NS / 4 && v < TIME_MAX_NS / 4 ? v : 0;
+}
+
 static bool id_is_sane(const char *id) /* becomes part of paths */
 {
     return id == NULL || (strlen(id) == 64 && strspn(id, "0123456789abcdef") == 64);
@@ -239,6 +251,7 @@ static enum err_code read_one(struct node *n, const char *name, const char *text
     p->rebooted = json_str(o, "bootID") != NULL && n->boot_id[0] != '\0' &&
                   strcmp(json_str(o, "bootID"), n->boot_id) != 0;
     p->state_since_ns = time_of(o, "stateSince");
+    p->ending_shift_ns = shift_of(o, "endingShift");
     p->created_ns = time_of(o, "created") != 0 ? time_of(o, "created") : p->created_ns;
     p->start_time_ns = time_of(o, "startTime");
     p->priority = (int32_t)number(o, "priority", INT32_MAX);
@@ -271,6 +284,7 @@ static enum err_code read_one(struct node *n, const char *name, const char *text
         c->restarts = (unsigned)number(j, "restarts", INT32_MAX);
         c->backoff_ms = (uint64_t)number(j, "backoffMs", BACKOFF_MAX_MS);
         c->backoff_at_ns = time_of(j, "backoffAt");
+        c->ended_shift_ns = shift_of(j, "endedShift");
         c->replace = json_flag(j, "replace");
         c->again = json_flag(j, "again");
         c->was_ready = json_flag(j, "ready");
@@ -287,6 +301,11 @@ static enum err_code read_one(struct node *n, const char *name, const char *text
         if (!c->recovered)
             c->post = POST_NONE;
         c->state_since_ns = c->cur.started_ns;
+    }
+    if (!p->rebooted && time_of(o, "clockOffset") != 0) { /* the clock may have been set while no agent ran */
+        int64_t by_ns = n->clock_offset_ns - time_of(o, "clockOffset");
+        if (by_ns > CLOCK_NOISE_NS || by_ns < -CLOCK_NOISE_NS)
+            clock_jump_pod(p, by_ns);
     }
     return ERR_OK;
 }

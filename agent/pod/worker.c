@@ -77,6 +77,7 @@ static void on_run(uv_idle_t *handle)
     struct pod *p;
     size_t bound = n->n_pods + 1; /* a pod that wakes itself runs again on the next step, not in this one */
 
+    clock_jump_check(n);
     while (bound-- > 0 && (p = TAILQ_FIRST(&n->dirty)) != NULL) {
         TAILQ_REMOVE(&n->dirty, p, dirty_link);
         p->dirty_queued = false;
@@ -133,6 +134,7 @@ void pod_set_state(struct pod *p, enum pod_state s)
               F_STR("from", pod_state_name(p->state)), F_STR("to", pod_state_name(s)));
     p->state = s;
     p->state_since_ns = clock_wall_ns();
+    p->ending_shift_ns = 0;
     p->record_dirty = true;
     uv_timer_stop(&p->timer); /* each state arms what it needs */
 }
@@ -331,7 +333,7 @@ static bool stop_containers(struct pod *p)
     /* The grace counts from the pod's end: the wait for others, and a restart of the agent, are charged to
      * it. */
     int64_t grace_ns = p->grace_seconds * INT64_C(1000000000);
-    int64_t left_ns = p->state_since_ns + grace_ns - clock_wall_ns();
+    int64_t left_ns = p->state_since_ns + p->ending_shift_ns + grace_ns - clock_wall_ns();
     bool alive = false;
 
     if (left_ns < 0)
