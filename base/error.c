@@ -88,6 +88,11 @@ enum err_code err_wrap(struct err *e, const char *fmt, ...)
     return e->code;
 }
 
+bool err_is_shortage(const struct err *e)
+{
+    return e->sys == ENOMEM || e->sys == EMFILE || e->sys == ENFILE;
+}
+
 enum err_code err_nomem(struct err *e)
 {
     e->code = ERR_EXHAUSTED;

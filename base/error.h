@@ -11,6 +11,7 @@
  */
 #ifndef BASE_ERROR_H
 #define BASE_ERROR_H
+#include <stdbool.h>
 
 #define MUST_CHECK __attribute__((warn_unused_result))
 #define PRINTF_LIKE(fmt, args) __attribute__((format(printf, fmt, args)))
@@ -51,6 +52,8 @@ enum err_code err_sys(struct err *e, int sys, const char *fmt, ...) PRINTF_LIKE(
 enum err_code err_wrap(struct err *e, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* Allocation failed: ERR_EXHAUSTED "out of memory". */
+/* It began with a want of memory or descriptors: what was looked at may be fine. */
+bool err_is_shortage(const struct err *e);
 enum err_code err_nomem(struct err *e);
 
 /* ENOENT -> ERR_NOT_FOUND, EACCES -> ERR_PERMISSION, ENOSPC -> ERR_EXHAUSTED, ...; never ERR_OK. */

@@ -339,6 +339,12 @@ enum err_code record_load_all(struct node *n, struct err *e)
         if (fs_read_at(dirfd(d), entry->d_name, RECORD_MAX, &text, &size, &why) == ERR_OK &&
             read_one(n, entry->d_name, text, size, &why) == ERR_OK)
             continue;
+        if (err_is_shortage(&why)) { /* it is not the record's fault: the next start reads it */
+            *e = why;
+            err_wrap(e, "pod record %s", entry->d_name);
+            closedir(d);
+            return e->code;
+        }
         log_error("pod record is damaged: set aside; its pod starts anew if its manifest is there",
                   F_STR("record", entry->d_name), F_ERR(&why));
         str_auto aside = str_printf("%s.damaged", entry->d_name);

@@ -38,6 +38,9 @@ struct img_store {
     uint64_t max_bytes;
     unsigned max_parallel;
 
+    struct err shortage; /* while the records are read: why one could not be */
+    bool said_damaged;
+    unsigned damaged; /* image records that were set aside and not replaced since: layers may be theirs */
     int refs_fd, images_fd, layers_fd, tmp_fd;
     struct img_entry *images;
     struct img_name *names;

@@ -113,7 +113,13 @@ static void collect_layer(struct img_store *s, const char *name)
 void img_collect(struct img_store *s)
 {
     /* A bring under way relies on layers that are there, and adds some before their image is. */
-    if (s->running == 0) /* the last one collects */
+    if (s->damaged > 0 && !s->said_damaged)
+        log_warn("images: layers that no image names are kept: a damaged record may have named them, and "
+                 "pods may run on "
+                 "them; bring the image again, or remove the record",
+                 F_STR("folder", s->dir), F_U64("damagedRecords", s->damaged));
+    s->said_damaged = s->damaged > 0;
+    if (s->running == 0 && s->damaged == 0) /* the last one collects */
         each_entry(s, s->layers_fd, collect_layer);
 }
 
@@ -127,9 +133,21 @@ struct img_entry *img_find(struct img_store *s, const char *id)
     return entry;
 }
 
+/* The image is here (again): what a damaged record of it named is known. */
+static void replaced(struct img_store *s, const struct img_image *image)
+{
+    char away[96];
+
+    snprintf(away, sizeof(away), "%.64s.json.damaged", image->id + strlen("sha256:"));
+    if (s->damaged > 0 && unlinkat(s->images_fd, away, 0) == 0)
+        s->damaged--;
+}
+
 struct img_entry *img_keep(struct img_store *s, struct img_image *image, struct err *e)
 {
     struct img_entry *entry = img_find(s, image->id);
+
+    replaced(s, image);
 
     if (entry != NULL) {
         /* Came as a docker archive first, which knows no manifest, and now from elsewhere. */
@@ -216,10 +234,16 @@ enum err_code img_keep_name(struct img_store *s, const char *name, const char *f
 
 /* A record that cannot be used is kept for people to look at, out of the way; the next start does not see it.
  */
-static void set_aside(int dir, const char *file, const struct err *why)
+static void set_aside(struct img_store *s, int dir, const char *file, const struct err *why)
 {
     char away[300];
 
+    if (err_is_shortage(why)) { /* it is not the record's fault */
+        s->shortage = *why;
+        return;
+    }
+    if (dir == s->images_fd)
+        s->damaged++;
     snprintf(away, sizeof(away), "%s.damaged", file);
     log_warn("images: damaged record set aside", F_STR("file", away), F_ERR(why));
     if (renameat(dir, file, dir, away) != 0)
@@ -262,11 +286,15 @@ static void load_image(struct img_store *s, const char *file)
     scoped(img_unref) struct img_image *image = NULL;
     json_auto_t *record = NULL;
     struct err e = { 0 };
+    struct stat st;
     char hex[65];
 
     if (!record_name(file, hex)) {
         if (file[0] == '.') /* a write that a crash cut off */
             fs_remove_quietly(s->images_fd, file);
+        else if (str_ends(file, ".json.damaged") &&
+                 fstatat(s->images_fd, file, &st, AT_SYMLINK_NOFOLLOW) == 0)
+            s->damaged++;
         return;
     }
     if (read_record(s->images_fd, file, &record, &e) == ERR_OK &&
@@ -274,7 +302,7 @@ static void load_image(struct img_store *s, const char *file)
         err_set(&e, ERR_INVALID, "image record: it is for %s", image->id);
     if (e.code == ERR_OK && check_layers(s, image, &e) == ERR_OK && img_keep(s, image, &e) != NULL)
         return;
-    set_aside(s->images_fd, file, &e);
+    set_aside(s, s->images_fd, file, &e);
 }
 
 static void load_name(struct img_store *s, const char *file)
@@ -302,7 +330,7 @@ static void load_name(struct img_store *s, const char *file)
         else if (img_keep_name(s, name, hex, digest, entry, &e) == ERR_OK)
             return;
     }
-    set_aside(s->refs_fd, file, &e);
+    set_aside(s, s->refs_fd, file, &e);
 }
 
 /* ---- open and close -------------------------------------------------------------------------- */
@@ -399,7 +427,13 @@ enum err_code img_store_open(struct img_store **ret, const struct img_store_opti
 
     each_entry(s, s->tmp_fd, trash_leftover);
     each_entry(s, s->images_fd, load_image);
-    each_entry(s, s->refs_fd, load_name);
+    if (s->shortage.code == ERR_OK)
+        each_entry(s, s->refs_fd, load_name);
+    if (s->shortage.code != ERR_OK) {
+        *e = s->shortage;
+        img_store_close(s);
+        return err_wrap(e, "image store %s", o->dir);
+    }
     img_collect(s);
     *ret = s;
     return ERR_OK;

@@ -197,11 +197,17 @@ class Soak:
             self.node.start(wait=self.rng.random() < 0.7)
             if (turn + 1) % CHECK_EVERY == 0 and turn + 1 < self.agent_kills:
                 self.settle(f"after {turn + 1} kills of the daemon")
-        while due > 0 and until(lambda: self.node.pods(), 20, "pods"):
+        until(lambda: self.daemon_answers() and self.want, 20, "the daemon answers")
+        while due > 0:
             due -= self.kill_conmon() or 0
             if not self.victim()[0]:
                 self.change_something()
             time.sleep(0.1)
+
+    def daemon_answers(self):
+        with contextlib.suppress(OSError):
+            return self.node.request("GET", "/healthz")[0] == 200
+        return False
 
     # -- comparing
 

@@ -226,10 +226,36 @@ static void damaged_records_are_set_aside(void **state)
     assert_false(have(w, "images/images/.cut-off.12345678"));
     assert_false(have(w, "images/refs/.cut-off.12345678"));
     settle(w);
-    assert_false(have(w, "images/layers/" HEX("b"))); /* nobody's now */
+    assert_true(have(w, "images/layers/" HEX("b"))); /* pods may run on it: what named it is not known */
     close_store(w);
     open_store(w); /* and not looked at again */
     bring(w, "/c", "one");
+}
+
+static void layers_of_a_damaged_record_stay_until_its_image_is_brought_again(void **state)
+{
+    struct world *w = *state;
+
+    open_store(w);
+    bring(w, "/a", "one");
+    close_store(w);
+    write_file(w, "images/images/" HEX("a") ".json", 0600, "{\"id\":");
+    open_store(w);
+    settle(w);
+    close_store(w);
+    open_store(w); /* the second start knows it only by the file that was set aside */
+    settle(w);
+    assert_true(have(w, "images/layers/" HEX("b")));
+    bring(w, "/a", "one");
+    is_here(w, "one", ID("a"));
+    assert_false(have(w, "images/images/" HEX("a") ".json.damaged"));
+    write_file(w, "unpack.answer", 0644, "image c d\n");
+    bring(w, "/b", "one"); /* takes the name away; what nobody names goes again */
+    settle(w);
+    close_store(w);
+    open_store(w);
+    settle(w);
+    assert_true(have(w, "images/layers/" HEX("d")));
 }
 
 static void an_image_whose_layer_is_gone_is_no_image(void **state)
@@ -295,6 +321,7 @@ int main(void)
         TEST(an_image_in_use_stays),
         TEST(a_layer_that_two_images_share_stays_for_the_other),
         TEST(damaged_records_are_set_aside),
+        TEST(layers_of_a_damaged_record_stay_until_its_image_is_brought_again),
         TEST(an_image_whose_layer_is_gone_is_no_image),
         TEST(what_a_crash_left_is_removed_at_open),
         TEST(a_store_that_cannot_be_made_says_where),
