@@ -83,17 +83,15 @@ check-headers: ## compile each header by itself
 	$(Q)find $(modules) -maxdepth 1 -name '*.h' | sort | xargs -P $(jobs) -I{} sh -c \
 	    'printf "#include \"{}\"\n" | $(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -fsyntax-only -x c - || { echo "{}: does not compile alone" >&2; exit 1; }'
 
-# libFuzzer over every target, FUZZ_SECONDS each, from the seeds; new inputs and crashes go to $(O)/fuzz.
+# libFuzzer over every target, FUZZ_SECONDS each and round, for FUZZ_TOTAL seconds together (default: one round); what it
+# found and the sums are in $(O)/fuzz.
 FUZZ_SECONDS ?= 60
 fuzz_build   := $(O)/fuzz-build
-fuzz: ## a minute of fuzzing for each parser (clang, libFuzzer); FUZZ_SECONDS=, FUZZ="name ..."
+fuzz: ## a minute of fuzzing for each parser (clang, libFuzzer); FUZZ_SECONDS=, FUZZ_TOTAL=, FUZZ="name ..."
 	@tests/tools/deps build test
 	@$(MAKE) --no-print-directory -j$(jobs) CC=clang SAN= O=$(fuzz_build) FUZZER=1 fuzz-programs
-	@for f in $(or $(FUZZ),$(fuzz_names)); do \
-	    mkdir -p $(O)/fuzz/$$f && echo "fuzz $$f" && \
-	    $(fuzz_build)/clang/tests/fuzz/libfuzzer_$$f -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=1024 -verbosity=0 \
-	        -print_final_stats=1 -artifact_prefix=$(O)/fuzz/$$f- $(O)/fuzz/$$f tests/fuzz/corpus/$$f || exit 1; \
-	done
+	@tests/tools/fuzz --programs $(fuzz_build)/clang/tests/fuzz --seeds tests/fuzz --work $(O)/fuzz \
+	    --slice $(FUZZ_SECONDS) $(if $(FUZZ_TOTAL),--seconds $(FUZZ_TOTAL)) $(FUZZ)
 
 ifneq ($(FUZZER),)
 CFLAGS_ALL += -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all

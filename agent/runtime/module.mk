@@ -5,5 +5,5 @@ agent_runtime_SRCS := container.c features.c exits.c conmon.c bundle.c create.c 
 # coracle-exec: one for each process in a container, hence small and alone.
 exec_SRCS := exec_main.c exec_session.c
 # coracle-unpack reads hostile archives: a program of its own, never part of the daemon.
-unpack_SRCS := unpack_main.c unpack_digest.c unpack_path.c unpack_node.c unpack_apply.c unpack_stream.c unpack_source.c \
+unpack_SRCS := unpack_main.c unpack_digest.c unpack_path.c unpack_lower.c unpack_node.c unpack_apply.c unpack_stream.c unpack_source.c \
                unpack_config.c unpack_images.c unpack_layout.c unpack_docker.c unpack_store.c unpack_confine.c image_name.c

@@ -13,14 +13,15 @@
  *                  every part has a digest.
  *     --work       an empty folder for what is under way, on the file system of --layers; the caller
  *                  removes it afterwards
- *     --layers     the store's layers: <hex of the diff id>/, complete as soon as the name is there
+ *     --layers     the store's layers: <hex>/, complete as soon as the name is there; see
+ * unpack_store_image()
  *     --blobs      blobs of the layout, when they are not in <source>/blobs (skopeo --dest-shared-blob-dir)
  *     --name       what to call the image; ERR_INVALID when the source holds several
  *     --platform   which image of a multi-platform index; default: this machine's
  *     --hash-name  only prints {"names":[{"name","ref"}]} for a name
  *
  * Success, exit status 0, one line on standard output:
- *     {"images":[{"id","digest","names":[{"name","ref"}],"layers":[diff ids, lowest first],"sizeBytes",
+ *     {"images":[{"id","digest","names":[{"name","ref"}],"layers":[their names, lowest first],"sizeBytes",
  *                 "created","env":[],"entrypoint":[],"cmd":[],"user","workingDir","stopSignal"}],
  *      "skippedDevices":N}
  * `names` are normalised (img_normalise), `ref` is the SHA-256 of the name (file name below refs/).  Failure,
@@ -42,6 +43,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <time.h>
 
@@ -112,6 +114,7 @@ struct unpack_layer {
     char digest[UNPACK_DIGEST_SIZE];  /* of the blob; "": a docker archive's file, which has none */
     int64_t size;                     /* of the blob; -1: not said */
     char *path;                       /* docker archive: file in the source */
+    char name[UNPACK_DIGEST_SIZE];    /* in the store; "" before unpack_store_image() has settled it */
 };
 
 struct unpack_image {
@@ -160,28 +163,53 @@ enum unpack_kind {
 };
 
 struct unpack_result {
-    uint64_t bytes;           /* of regular files */
-    uint64_t skipped_devices; /* device nodes that were left out: see unpack_apply() */
+    uint64_t bytes;            /* of regular files */
+    uint64_t skipped_devices;  /* device nodes that were left out: see unpack_apply() */
+    uint64_t borrowed_folders; /* that the tar needs and does not bring: they depend on the layers below */
 };
+
+/* The layers below one, topmost first (unpack_lower.c). */
+struct unpack_lower {
+    int fds[UNPACK_MAX_LAYERS];
+    size_t n;
+};
+/*
+ * The folder `path` of the topmost layer that has it, links within that layer followed as in a chroot; false:
+ * none has, or a layer above has something else there.
+ */
+bool unpack_lower_find(const struct unpack_lower *lower, const char *path, struct stat *ret);
+void unpack_lower_close(struct unpack_lower *lower);
 
 /*
  * Reads a tar (plain, gzip or zstd by its first bytes) from fd to its end and applies it to the empty folder
  * `root`. `digest`/`size`: what the bytes of fd must be ("" / -1: not checked); `diff_id`: what the
- * uncompressed stream must be (NULL: not checked).  ERR_DATA_LOSS: a digest or size is wrong; ERR_INVALID:
+ * uncompressed stream must be (NULL: not checked); `lower`: see unpack_path_parent() (NULL: no layer below).
+ * ERR_DATA_LOSS: a digest or size is wrong; ERR_INVALID:
  * the tar is broken or breaks a rule; ERR_EXHAUSTED: a limit.
  */
 enum err_code unpack_stream(int fd, const char *digest, int64_t size, const char *diff_id, int root,
-                            enum unpack_kind kind, struct unpack_budget *budget, struct unpack_result *ret,
+                            enum unpack_kind kind, const struct unpack_lower *lower,
+                            struct unpack_budget *budget, struct unpack_result *ret,
                             struct err *e) MUST_CHECK;
 
-/* unpack_path - resolves the names in a tar below `root`, one element at a time, never through a symlink. */
+/*
+ * unpack_path - resolves the names in a tar below `root`, one element at a time.  A symbolic link on the way
+ * is followed as if `root` were "/", at most 40 of them: images rely on it (a layer that brings the link "bin
+ * -> usr/bin" may ship "bin/sh"), and containerd does the same (continuity's fs.RootPath).  Every step is
+ * taken by us on a descriptor, never by the kernel along a path, so nothing leads out; links of other layers
+ * are not seen: a layer is unpacked into a folder of its own.
+ */
 struct unpack_path {
     int root;
     int dir;           /* folder of the last path, may equal root */
     char parent[4097]; /* its path, "" for the root: tars come sorted, so the next one is mostly the same */
+    /* A folder `name` was made in `dir` because something is to stand below it; `path`: all of its way. NULL:
+     * nobody wants to know. */
+    enum err_code (*on_made)(void *arg, int dir, const char *name, const char *path, struct err *e);
+    void *arg;
 };
 void unpack_path_init(struct unpack_path *p, int root);
-void unpack_path_forget(struct unpack_path *p); /* after a folder was replaced; also the destructor */
+void unpack_path_forget(struct unpack_path *p); /* the last folder; also the destructor */
 /*
  * Cleans a name from outside into ret (4097 bytes): leading "/" and "./" and doubled or trailing slashes go.
  * ERR_INVALID: a ".." element, an element over 255 bytes, over 4096 in all.  "" is the root itself.
@@ -189,21 +217,26 @@ void unpack_path_forget(struct unpack_path *p); /* after a folder was replaced; 
 enum err_code unpack_path_clean(const char *name, char *ret, struct err *e) MUST_CHECK;
 /*
  * The folder that holds the last element of a cleaned, non-empty path: a borrowed descriptor, valid until the
- * next call; *ret_leaf points into `path`.  Missing folders are made when `make` (0755 and root's, whatever a
- * lower layer says of them: a layer is unpacked once for all images; *spend is asked for each), else
- * ERR_NOT_FOUND.  ERR_INVALID when the path goes through something that is not a folder.
+ * next call; *ret_leaf points into `path`.  Missing folders are made when `make` is given, which is asked for
+ * each: 0755 and root's, or as on_made() sets it; in the place of a whiteout an opaque one.  NULL: then
+ * ERR_NOT_FOUND.  ERR_INVALID when the path goes through something that is no folder, or through too many
+ * links.
  */
-int unpack_path_parent(struct unpack_path *p, const char *path, bool make, struct unpack_budget *spend,
+int unpack_path_parent(struct unpack_path *p, const char *path, struct unpack_budget *make,
                        const char **ret_leaf, struct err *e) MUST_CHECK;
 
 struct archive;
 struct archive_entry;
 struct unpack_apply; /* state of one tar being applied */
+/* `lower` (may be NULL) is borrowed until the end. */
 enum err_code unpack_apply_new(struct unpack_apply **ret, int root, enum unpack_kind kind,
-                               struct unpack_budget *budget, struct err *e) MUST_CHECK;
+                               const struct unpack_lower *lower, struct unpack_budget *budget,
+                               struct err *e) MUST_CHECK;
 /*
  * One entry of the tar `a`.  Rules for layers (beside those of unpack_path):
  *   - a later entry replaces an earlier one of that name, folder onto folder merges;
+ *   - a folder that is needed and not brought gets owner, mode and time that it has in the layers below, else
+ *     0755 and root's, as containerd does it;
  *   - owner, mode (with setuid: the store is closed to other users of the host), times, user.* and
  *     security.capability are kept; other attributes are dropped, so no layer can say trusted.overlay.*;
  *   - ".wh.<name>" becomes overlayfs' whiteout (device 0/0), ".wh..wh..opq" trusted.overlay.opaque; other
@@ -235,8 +268,10 @@ struct unpack_store {
 };
 /*
  * Makes sure that every layer of the image is in the store; adds "layers" and "sizeBytes" to image->record.
- * The list is what overlayfs needs: nothing below a layer whose root is opaque, no layer twice (overlayfs
- * refuses that; the topmost one decides).
+ * A layer's name is its diff id.  One that borrows folders from the layers below (unpack_result) depends on
+ * them: unless it is the lowest its name is its chain id, by the OCI image specification the SHA-256 of
+ * "<chain id below> <diff id>".  The list is what overlayfs needs: nothing below a layer whose root is
+ * opaque, no layer twice (overlayfs refuses that; the topmost one decides).
  */
 enum err_code unpack_store_image(struct unpack_store *st, const struct unpack_source *s,
                                  struct unpack_image *image, struct unpack_budget *budget,

@@ -23,6 +23,7 @@ struct unpack_apply {
     enum unpack_kind kind;
     struct unpack_budget *budget;
     struct unpack_result result;
+    const struct unpack_lower *lower; /* NULL: none */
     struct folder_time *times;
     size_t n_times, cap_times;
 };
@@ -33,20 +34,6 @@ struct place {            /* where an entry goes */
     const char *leaf;     /* in path */
     bool covers_whiteout; /* what stood there was a whiteout of this layer */
 };
-
-enum err_code unpack_apply_new(struct unpack_apply **ret, int root, enum unpack_kind kind,
-                               struct unpack_budget *budget, struct err *e)
-{
-    struct unpack_apply *u = calloc(1, sizeof(*u));
-
-    if (u == NULL)
-        return err_nomem(e);
-    unpack_path_init(&u->path, root);
-    u->kind = kind;
-    u->budget = budget;
-    *ret = u;
-    return ERR_OK;
-}
 
 void unpack_apply_free(struct unpack_apply *u)
 {
@@ -59,38 +46,7 @@ void unpack_apply_free(struct unpack_apply *u)
     free(u);
 }
 
-/* ---- what stands there already --------------------------------------------------------------- */
-
-static bool is_whiteout(const struct stat *st)
-{
-    return S_ISCHR(st->st_mode) && st->st_rdev == makedev(0, 0);
-}
-
-/* Makes room for the entry; a folder that meets a folder stays: *ret_exists (NULL: it is no folder). */
-static enum err_code clear_place(struct unpack_apply *u, struct place *at, bool *ret_exists, struct err *e)
-{
-    struct stat st;
-
-    at->covers_whiteout = false;
-    if (fstatat(at->dir, at->leaf, &st, AT_SYMLINK_NOFOLLOW) != 0) {
-        if (errno == ENOENT)
-            return ERR_OK;
-        return err_sys(e, errno, "look at \"%.200s\"", at->path);
-    }
-    if (S_ISDIR(st.st_mode)) {
-        if (ret_exists != NULL) {
-            *ret_exists = true;
-            return ERR_OK;
-        }
-        return fs_remove_tree(at->dir, at->leaf, e);
-    }
-    at->covers_whiteout = u->kind == UNPACK_LAYER && is_whiteout(&st);
-    if (unlinkat(at->dir, at->leaf, 0) != 0)
-        return err_sys(e, errno, "replace \"%.200s\"", at->path);
-    return ERR_OK;
-}
-
-/* ---- kinds of entries ------------------------------------------------------------------------ */
+/* ---- folders ---------------------------------------------------------------------------------- */
 
 static enum err_code remember_time(struct unpack_apply *u, const char *path, struct timespec mtime,
                                    struct err *e)
@@ -110,6 +66,69 @@ static enum err_code remember_time(struct unpack_apply *u, const char *path, str
     u->n_times++;
     return ERR_OK;
 }
+
+/* A folder that the tar needs and does not bring: as the nearest layer below has it. */
+static enum err_code borrow_folder(void *arg, int dir, const char *name, const char *path, struct err *e)
+{
+    struct unpack_apply *u = arg;
+    struct stat st;
+
+    u->result.borrowed_folders++;
+    if (u->lower == NULL || !unpack_lower_find(u->lower, path, &st))
+        return ERR_OK;
+    /* It was just made and nobody else writes here: there is no link that this could follow. */
+    if (fchownat(dir, name, st.st_uid, st.st_gid, AT_SYMLINK_NOFOLLOW) != 0 ||
+        fchmodat(dir, name, st.st_mode & 07777, 0) != 0)
+        return err_sys(e, errno, "set owner and mode of \"%.200s\"", path);
+    return remember_time(u, path, st.st_mtim, e);
+}
+
+enum err_code unpack_apply_new(struct unpack_apply **ret, int root, enum unpack_kind kind,
+                               const struct unpack_lower *lower, struct unpack_budget *budget, struct err *e)
+{
+    struct unpack_apply *u = calloc(1, sizeof(*u));
+
+    if (u == NULL)
+        return err_nomem(e);
+    unpack_path_init(&u->path, root);
+    u->kind = kind;
+    u->lower = lower;
+    if (kind == UNPACK_LAYER) {
+        u->path.on_made = borrow_folder;
+        u->path.arg = u;
+    }
+    u->budget = budget;
+    *ret = u;
+    return ERR_OK;
+}
+
+/* ---- what stands there already --------------------------------------------------------------- */
+
+/* Makes room for the entry; a folder that meets a folder stays: *ret_exists (NULL: it is no folder). */
+static enum err_code clear_place(struct unpack_apply *u, struct place *at, bool *ret_exists, struct err *e)
+{
+    struct stat st;
+
+    at->covers_whiteout = false;
+    if (fstatat(at->dir, at->leaf, &st, AT_SYMLINK_NOFOLLOW) != 0) {
+        if (errno == ENOENT)
+            return ERR_OK;
+        return err_sys(e, errno, "look at \"%.200s\"", at->path);
+    }
+    if (S_ISDIR(st.st_mode)) {
+        if (ret_exists != NULL) {
+            *ret_exists = true;
+            return ERR_OK;
+        }
+        return fs_remove_tree(at->dir, at->leaf, e);
+    }
+    at->covers_whiteout = u->kind == UNPACK_LAYER && unpack_is_whiteout(&st);
+    if (unlinkat(at->dir, at->leaf, 0) != 0)
+        return err_sys(e, errno, "replace \"%.200s\"", at->path);
+    return ERR_OK;
+}
+
+/* ---- kinds of entries ------------------------------------------------------------------------ */
 
 static enum err_code apply_folder(struct unpack_apply *u, struct place *at, struct archive_entry *entry,
                                   struct err *e)
@@ -207,11 +226,11 @@ static enum err_code apply_hardlink(struct unpack_apply *u, struct place *at, co
         return err_set(e, ERR_INVALID, "hard link \"%.200s\" has no proper target", at->path);
 
     unpack_path_init(&from, u->path.root);
-    dir = unpack_path_parent(&from, path, false, NULL, &leaf, e);
+    dir = unpack_path_parent(&from, path, NULL, &leaf, e);
     if (dir < 0) {
         if (e->code != ERR_NOT_FOUND)
             return err_wrap(e, "hard link \"%.200s\"", at->path);
-    } else if (fstatat(dir, leaf, &st, AT_SYMLINK_NOFOLLOW) != 0 || is_whiteout(&st)) {
+    } else if (fstatat(dir, leaf, &st, AT_SYMLINK_NOFOLLOW) != 0 || unpack_is_whiteout(&st)) {
         err_set(e, ERR_NOT_FOUND, "it is not there");
     } else if (S_ISDIR(st.st_mode)) {
         err_set(e, ERR_INVALID, "hard link \"%.200s\": \"%.200s\" is a folder", at->path, path);
@@ -337,7 +356,7 @@ enum err_code unpack_apply_entry(struct unpack_apply *u, struct archive *a, stru
     if (skip)
         return ERR_OK;
 
-    at.dir = unpack_path_parent(&u->path, at.path, true, u->budget, &at.leaf, e);
+    at.dir = unpack_path_parent(&u->path, at.path, u->budget, &at.leaf, e);
     if (at.dir < 0)
         return e->code;
     if (u->kind == UNPACK_LAYER && str_starts(at.leaf, WHITEOUT_PREFIX))
@@ -374,7 +393,7 @@ enum err_code unpack_apply_finish(struct unpack_apply *u, struct unpack_result *
         fd_auto fd = -1;
 
         if (t->path[0] != '\0')
-            dir = unpack_path_parent(&u->path, t->path, false, NULL, &leaf, &lost);
+            dir = unpack_path_parent(&u->path, t->path, NULL, &leaf, &lost);
         if (dir >= 0)
             fd = openat(dir, leaf, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (fd >= 0 && unpack_set_time(fd, NULL, t->mtime, t->path, e) != ERR_OK)

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/xattr.h>
 
 #define OPAQUE "trusted.overlay.opaque"
@@ -88,6 +89,11 @@ bool unpack_is_opaque(int fd)
     char value = '\0';
 
     return fgetxattr(fd, OPAQUE, &value, 1) == 1 && value == 'y';
+}
+
+bool unpack_is_whiteout(const struct stat *st)
+{
+    return S_ISCHR(st->st_mode) && st->st_rdev == makedev(0, 0);
 }
 
 static enum err_code write_all(int fd, const char *data, size_t n, int64_t offset, const char *path,

@@ -6,6 +6,8 @@
 #define AGENT_RUNTIME_UNPACK_NODE_H
 #include "agent/runtime/unpack.h"
 
+#include <sys/stat.h>
+
 struct unpack_meta {
     uid_t uid;
     gid_t gid;
@@ -26,6 +28,7 @@ enum err_code unpack_set_time(int fd, const char *leaf, struct timespec mtime, c
 /* overlayfs: nothing of the lower layers shows in this folder. */
 enum err_code unpack_set_opaque(int fd, const char *path, struct err *e) MUST_CHECK;
 bool unpack_is_opaque(int fd);
+bool unpack_is_whiteout(const struct stat *st); /* overlayfs': device 0/0 */
 /* The entry's data, holes kept, exactly `size` bytes long in the end. */
 enum err_code unpack_copy_data(struct archive *a, int fd, int64_t size, const char *path,
                                struct err *e) MUST_CHECK;

@@ -13,41 +13,120 @@
 /* On a layer's own folder: the bytes of its files, so that a layer found again need not be walked. */
 #define SIZE_ATTRIBUTE "trusted.coracle.size"
 
+/* Likewise, on one that borrowed folders: it suits only the layers that it was unpacked on. */
+#define BORROWED_ATTRIBUTE "trusted.coracle.borrowed"
+
 struct fresh { /* a layer that waits in the work folder for its name */
-    const char *diff_id;
+    const char *name;
     char work_name[32];
 };
 
-static bool have_layer(const struct unpack_store *st, const char *diff_id)
-{
-    struct stat s;
+struct layers { /* of one image, being brought */
+    struct unpack_store *st;
+    const struct unpack_source *source;
+    struct unpack_image *image;
+    struct unpack_budget *budget;
+    struct fresh fresh[UNPACK_MAX_LAYERS];
+    size_t n_fresh;
+};
 
-    return fstatat(st->layers, unpack_digest_hex(diff_id), &s, AT_SYMLINK_NOFOLLOW) == 0 &&
-           S_ISDIR(s.st_mode);
+static int open_folder(int dir, const char *name)
+{
+    return openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-static enum err_code unpack_layer(struct unpack_store *st, const struct unpack_source *s,
-                                  const struct unpack_layer *layer, const char *work_name,
-                                  struct unpack_budget *budget, struct err *e)
+/* A layer that has its name, or is about to get it; -1: there is none. */
+static int open_layer(const struct layers *l, const char *name)
+{
+    for (size_t i = 0; i < l->n_fresh; i++)
+        if (strcmp(l->fresh[i].name, name) == 0)
+            return open_folder(l->st->work, l->fresh[i].work_name);
+    return open_folder(l->st->layers, unpack_digest_hex(name));
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+static enum err_code chain_id(const char *below, const char *diff_id, char ret[UNPACK_DIGEST_SIZE],
+                              struct err *e)
+{
+    char both[2 * UNPACK_DIGEST_SIZE];
+    int n = snprintf(both, sizeof(both), "%s %s", below, diff_id);
+
+    return unpack_hash_text(both, (size_t)n, ret, e);
+}
+
+static bool have_layer(const struct layers *l, const char *name, bool borrowed_too)
+{
+    fd_auto fd = open_layer(l, name);
+
+    return fd >= 0 && (borrowed_too || fgetxattr(fd, BORROWED_ATTRIBUTE, NULL, 0) < 0);
+}
+
+/* ---- one layer ------------------------------------------------------------------------------- */
+
+static enum err_code open_lower(const struct layers *l, size_t i, struct unpack_lower *ret, struct err *e)
+{
+    while (i-- > 0) {
+        int fd = open_layer(l, l->image->layers[i].name);
+
+        if (fd < 0)
+            return err_sys(e, errno, "open layer %s", l->image->layers[i].name);
+        ret->fds[ret->n++] = fd;
+    }
+    return ERR_OK;
+}
+
+/* Into the work folder; *ret_borrowed: what it holds depends on `lower`. */
+static enum err_code unpack_layer(struct layers *l, const struct unpack_layer *layer, const char *work_name,
+                                  const struct unpack_lower *lower, bool *ret_borrowed, struct err *e)
 {
     struct unpack_result result = { 0 };
     fd_auto root = -1, fd = -1;
     char size[24];
 
-    fd =
-        layer->path != NULL ? unpack_source_file(s, layer->path, e) : unpack_source_blob(s, layer->digest, e);
+    fd = layer->path != NULL ? unpack_source_file(l->source, layer->path, e)
+                             : unpack_source_blob(l->source, layer->digest, e);
     if (fd < 0)
         return e->code;
-    if (mkdirat(st->work, work_name, 0755) != 0 ||
-        (root = openat(st->work, work_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC)) < 0)
+    if (mkdirat(l->st->work, work_name, 0755) != 0 || (root = open_folder(l->st->work, work_name)) < 0)
         return err_sys(e, errno, "make a folder");
-    if (unpack_stream(fd, layer->digest, layer->size, layer->diff_id, root, UNPACK_LAYER, budget, &result,
-                      e) != ERR_OK)
+    if (unpack_stream(fd, layer->digest, layer->size, layer->diff_id, root, UNPACK_LAYER, lower, l->budget,
+                      &result, e) != ERR_OK)
         return e->code;
     snprintf(size, sizeof(size), "%llu", (unsigned long long)result.bytes);
     if (fsetxattr(root, SIZE_ATTRIBUTE, size, strlen(size), 0) != 0)
         return err_sys(e, errno, "set attribute " SIZE_ATTRIBUTE);
-    st->skipped_devices += result.skipped_devices;
+    *ret_borrowed = result.borrowed_folders > 0;
+    if (*ret_borrowed && fsetxattr(root, BORROWED_ATTRIBUTE, "y", 1, 0) != 0)
+        return err_sys(e, errno, "set attribute " BORROWED_ATTRIBUTE);
+    l->st->skipped_devices += result.skipped_devices;
+    return ERR_OK;
+}
+
+/* Finds or unpacks layer i, whose chain id is given, and settles its name. */
+static enum err_code bring_layer(struct layers *l, size_t i, const char *chain, struct err *e)
+{
+    struct unpack_layer *layer = &l->image->layers[i];
+    struct fresh *fresh = &l->fresh[l->n_fresh];
+    struct unpack_lower lower = { .n = 0 };
+    const char *name = layer->diff_id;
+    bool borrowed = false;
+
+    if (have_layer(l, layer->diff_id, i == 0) || have_layer(l, chain, true)) {
+        name = have_layer(l, layer->diff_id, i == 0) ? layer->diff_id : chain;
+    } else {
+        snprintf(fresh->work_name, sizeof(fresh->work_name), "layer-%u", l->st->n_done++);
+        if (open_lower(l, i, &lower, e) == ERR_OK)
+            unpack_layer(l, layer, fresh->work_name, &lower, &borrowed, e);
+        unpack_lower_close(&lower);
+        if (e->code != ERR_OK)
+            return err_wrap(e, "layer %zu of %zu (%.19s...)", i + 1, l->image->n_layers,
+                            layer->digest[0] != '\0' ? layer->digest : layer->diff_id);
+        name = borrowed ? chain : layer->diff_id;
+        fresh->name = layer->name;
+        l->n_fresh++;
+    }
+    memcpy(layer->name, name, sizeof(layer->name));
     return ERR_OK;
 }
 
@@ -60,38 +139,28 @@ static enum err_code name_layers(struct unpack_store *st, const struct fresh *fr
         return err_sys(e, errno, "sync the image store");
     for (size_t i = 0; i < n; i++) {
         /* The same layer was unpacked by another run meanwhile: theirs is as good. */
-        if (renameat(st->work, fresh[i].work_name, st->layers, unpack_digest_hex(fresh[i].diff_id)) != 0 &&
+        if (renameat(st->work, fresh[i].work_name, st->layers, unpack_digest_hex(fresh[i].name)) != 0 &&
             errno != EEXIST && errno != ENOTEMPTY)
-            return err_sys(e, errno, "name layer %s", fresh[i].diff_id);
+            return err_sys(e, errno, "name layer %s", fresh[i].name);
     }
     if (fsync(st->layers) != 0)
         return err_sys(e, errno, "sync the layers' folder");
     return ERR_OK;
 }
 
-static enum err_code unpack_missing(struct unpack_store *st, const struct unpack_source *s,
-                                    const struct unpack_image *image, struct unpack_budget *budget,
-                                    struct err *e)
+static enum err_code bring_layers(struct layers *l, struct err *e)
 {
-    struct fresh fresh[UNPACK_MAX_LAYERS];
-    size_t n = 0;
+    char chain[UNPACK_DIGEST_SIZE] = "", next[UNPACK_DIGEST_SIZE];
 
-    for (size_t i = 0; i < image->n_layers; i++) {
-        const struct unpack_layer *layer = &image->layers[i];
-        bool known = have_layer(st, layer->diff_id);
+    for (size_t i = 0; i < l->image->n_layers; i++) {
+        const char *diff_id = l->image->layers[i].diff_id;
 
-        for (size_t j = 0; j < n && !known; j++)
-            known = strcmp(fresh[j].diff_id, layer->diff_id) == 0;
-        if (known)
-            continue;
-        fresh[n].diff_id = layer->diff_id;
-        snprintf(fresh[n].work_name, sizeof(fresh[n].work_name), "layer-%u", st->n_done++);
-        if (unpack_layer(st, s, layer, fresh[n].work_name, budget, e) != ERR_OK)
-            return err_wrap(e, "layer %zu of %zu (%.19s...)", i + 1, image->n_layers,
-                            layer->digest[0] != '\0' ? layer->digest : layer->diff_id);
-        n++;
+        memcpy(next, diff_id, sizeof(next));
+        if ((i > 0 && chain_id(chain, diff_id, next, e) != ERR_OK) || bring_layer(l, i, next, e) != ERR_OK)
+            return e->code;
+        memcpy(chain, next, sizeof(chain));
     }
-    return name_layers(st, fresh, n, e);
+    return name_layers(l->st, l->fresh, l->n_fresh, e);
 }
 
 /* What the attribute says; 0 for a layer that somebody else put there. */
@@ -121,26 +190,27 @@ static bool listed(const json_t *list, const char *text)
 enum err_code unpack_store_image(struct unpack_store *st, const struct unpack_source *s,
                                  struct unpack_image *image, struct unpack_budget *budget, struct err *e)
 {
+    struct layers l = { .st = st, .source = s, .image = image, .budget = budget };
     json_t *layers = json_array();
     uint64_t size = 0;
 
     /* The record takes the list at once: one owner on every path. */
     if (layers == NULL || json_object_set_new(image->record, "layers", layers) != 0)
         return err_nomem(e);
-    if (unpack_missing(st, s, image, budget, e) != ERR_OK)
+    if (bring_layers(&l, e) != ERR_OK)
         return e->code;
 
     for (size_t i = image->n_layers; i-- > 0;) { /* from the top */
-        const char *diff_id = image->layers[i].diff_id;
+        const char *name = image->layers[i].name;
         fd_auto fd = -1;
 
-        if (listed(layers, diff_id))
+        if (listed(layers, name))
             continue;
-        fd = openat(st->layers, unpack_digest_hex(diff_id), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        fd = open_folder(st->layers, unpack_digest_hex(name));
         if (fd < 0)
-            return err_sys(e, errno, "open layer %s", diff_id);
+            return err_sys(e, errno, "open layer %s", name);
         size += layer_size(fd);
-        if (json_array_insert_new(layers, 0, json_string(diff_id)) != 0)
+        if (json_array_insert_new(layers, 0, json_string(name)) != 0)
             return err_nomem(e);
         if (unpack_is_opaque(fd)) /* overlayfs has no opaque root: the layers below are left out instead */
             break;

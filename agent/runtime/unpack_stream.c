@@ -259,7 +259,8 @@ static enum err_code check_hashes(struct stream *s, const char *diff_id, struct 
 }
 
 static enum err_code run(struct stream *s, const char *diff_id, int root, enum unpack_kind kind,
-                         struct unpack_budget *budget, struct unpack_result *ret, struct err *e)
+                         const struct unpack_lower *lower, struct unpack_budget *budget,
+                         struct unpack_result *ret, struct err *e)
 {
     scoped(unpack_apply_free) struct unpack_apply *u = NULL;
 
@@ -268,7 +269,7 @@ static enum err_code run(struct stream *s, const char *diff_id, int root, enum u
         return err_nomem(e);
     if ((s->digest != NULL && unpack_hash_new(&s->blob_hash, e) != ERR_OK) ||
         unpack_hash_new(&s->diff_hash, e) != ERR_OK ||
-        unpack_apply_new(&u, root, kind, budget, e) != ERR_OK || open_inner(s, e) != ERR_OK ||
+        unpack_apply_new(&u, root, kind, lower, budget, e) != ERR_OK || open_inner(s, e) != ERR_OK ||
         apply_all(s, u, e) != ERR_OK)
         return e->code;
     if (check_hashes(s, diff_id, e) != ERR_OK)
@@ -277,8 +278,8 @@ static enum err_code run(struct stream *s, const char *diff_id, int root, enum u
 }
 
 enum err_code unpack_stream(int fd, const char *digest, int64_t size, const char *diff_id, int root,
-                            enum unpack_kind kind, struct unpack_budget *budget, struct unpack_result *ret,
-                            struct err *e)
+                            enum unpack_kind kind, const struct unpack_lower *lower,
+                            struct unpack_budget *budget, struct unpack_result *ret, struct err *e)
 {
     struct stream s = {
         .fd = fd,
@@ -288,7 +289,7 @@ enum err_code unpack_stream(int fd, const char *digest, int64_t size, const char
         .max_out = budget->bytes + budget->entries * 4096 + 1024 * 1024,
     };
 
-    run(&s, diff_id, root, kind, budget, ret, e);
+    run(&s, diff_id, root, kind, lower, budget, ret, e);
     if (e->code != ERR_OK && s.err.code != ERR_OK)
         *e = s.err;
 
