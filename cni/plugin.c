@@ -7,6 +7,7 @@
 #include "cni/result.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -92,6 +93,7 @@ enum err_code cni_plugin_error(const char *out, size_t out_n, const char *err_ou
     char said[QUOTE_MAX + 1], details[QUOTE_MAX + 1], how[32];
     json_auto_t *v = NULL;
     struct err bad = { 0 };
+    json_int_t code;
     const char *msg;
 
     *ret_cni_code = 0;
@@ -111,10 +113,14 @@ enum err_code cni_plugin_error(const char *out, size_t out_n, const char *err_ou
     if (msg == NULL)
         return err_set(e, ERR_UNKNOWN, "netplugin failed and its diagnostic message \"%s\" has no msg: %s",
                        said, how);
-    *ret_cni_code = (int)json_int(v, "code", 0);
+    code = json_int(v, "code", 0);
+    *ret_cni_code = code >= 0 && code <= INT_MAX ? (int)code : 0;
     one_line(msg, strlen(msg), said);
     msg = json_str(v, "details");
     one_line(msg != NULL ? msg : "", msg != NULL ? strlen(msg) : 0, details);
+    if (said[0] == '\0')
+        return err_set(e, code_of(*ret_cni_code), "netplugin failed with an empty message: %s%s%s", how,
+                       details[0] != '\0' ? ": " : "", details);
     return err_set(e, code_of(*ret_cni_code), "%s%s%s", said, details[0] != '\0' ? ": " : "", details);
 }
 

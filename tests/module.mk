@@ -9,10 +9,19 @@ $(unit_bins): $(B)/%: $(B)/%.o $(all_libs) $(B)/llhttp/llhttp.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $< -Wl,--start-group $(all_libs) -Wl,--end-group $(B)/llhttp/llhttp.a $(LIBS_CORE) -lcmocka
 
+# coracle-unpack's files, for the targets that read images as it does; and what a target links.
+fuzz_unpack := $(patsubst %.c,$(B)/agent/runtime/%.o,$(filter-out unpack_main.c image_name.c,$(unpack_SRCS)))
+$(B)/tests/fuzz/unpack.a: $(fuzz_unpack)
+	$(call say,AR,$@)
+	$(Q)mkdir -p $(@D) && rm -f $@ && ar rcs $@ $^
+fuzz_deps := $(all_libs) $(B)/tests/fuzz/unpack.a $(B)/llhttp/llhttp.a
+fuzz_libs := -Wl,--start-group $(all_libs) $(B)/tests/fuzz/unpack.a -Wl,--end-group $(B)/llhttp/llhttp.a \
+             $(LIBS_CORE) $(LIBS_UNPACK)
+
 # In `make check` the seeds are replayed through a plain main; `make fuzz` links libFuzzer (clang).
-$(fuzz_bins): $(B)/%: $(B)/%.o $(B)/tests/fuzz/replay.o $(all_libs) $(B)/llhttp/llhttp.a
+$(fuzz_bins): $(B)/%: $(B)/%.o $(B)/tests/fuzz/replay.o $(fuzz_deps)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $< $(B)/tests/fuzz/replay.o -Wl,--start-group $(all_libs) -Wl,--end-group $(B)/llhttp/llhttp.a $(LIBS_CORE)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $< $(B)/tests/fuzz/replay.o $(fuzz_libs)
 
 # Where things are for the recipes below, whatever SAN= and CC= say now.
 check_gcc   := $(O)/gcc
@@ -99,7 +108,7 @@ LDFLAGS_ALL += -fsanitize=fuzzer,address,undefined
 libfuzzer_bins := $(patsubst %,$(B)/tests/fuzz/libfuzzer_%,$(fuzz_names))
 .PHONY: fuzz-programs
 fuzz-programs: $(libfuzzer_bins)
-$(libfuzzer_bins): $(B)/tests/fuzz/libfuzzer_%: $(B)/tests/fuzz/fuzz_%.o $(all_libs) $(B)/llhttp/llhttp.a
+$(libfuzzer_bins): $(B)/tests/fuzz/libfuzzer_%: $(B)/tests/fuzz/fuzz_%.o $(fuzz_deps)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $< -Wl,--start-group $(all_libs) -Wl,--end-group $(B)/llhttp/llhttp.a $(LIBS_CORE)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $< $(fuzz_libs)
 endif

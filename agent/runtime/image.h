@@ -3,7 +3,7 @@
  *
  *     <dir>/refs/<sha256 of name>.json   one file a name: {"name","id",...}; written atomically
  *     <dir>/images/<hex>.json            one record an image id (config digest): config, layers, size
- *     <dir>/layers/<hex>/                one unpacked layer (diff or chain id), complete once the name is there
+ *     <dir>/layers/<hex>/                one unpacked layer (diff or chain id), whole once it has the name
  *     <dir>/tmp/                         what is under way; emptied by img_store_open()
  *
  * Images are brought by `skopeo` into a temporary OCI layout and unpacked by `coracle-unpack` (hostile input:

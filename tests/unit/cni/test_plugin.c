@@ -141,6 +141,9 @@ static void every_form_of_failure_has_its_words(void **state)
     assert_string_equal(e.text,
                         "netplugin failed and its diagnostic message \"{}\" has no msg: exit status 1");
     assert_int_equal(code, 0);
+    cni_plugin_error("{\"code\":4294967307,\"msg\":\"\"}", 28, "", 0x100, &code, &e);
+    assert_string_equal(e.text, "netplugin failed with an empty message: exit status 1");
+    assert_int_equal(code, 0);
 }
 
 static void a_success_without_a_usable_result_is_an_error(void **state)

@@ -1,0 +1,30 @@
+/* The command line of `coracle run`: an argument a line. */
+#include "agent/config.h"
+
+#include <assert.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { ARGS_MAX = 40 };
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char *text = strndup((const char *)data, size), *cursor = text, *argv[ARGS_MAX + 2] = { (char *)"run" };
+    struct agent_config c = { 0 };
+    struct err e = { 0 };
+    bool help = false;
+    int argc = 1;
+
+    while (argc <= ARGS_MAX && cursor != NULL)
+        argv[argc++] = strsep(&cursor, "\n");
+    if (config_parse(&c, argc, argv, &help, &e) == ERR_OK)
+        assert(e.code == ERR_OK && (help || (c.root_dir[0] == '/' && c.max_pods_n > 0)));
+    else
+        assert(e.text[0] != '\0');
+    config_done(&c);
+    free(text);
+    return 0;
+}
