@@ -2,6 +2,7 @@
  * is mounted. */
 #include "agent/api/decode.h"
 #include "agent/pod/files.h"
+#include "agent/pod/resolv.h"
 #include "cgroups/internal.h"
 #include "tests/fuzz/scratch.h"
 
@@ -17,19 +18,21 @@ static const char *const manifests[] = {
 static void check_texts(const char *text, const char *manifest)
 {
     static const char *const dns_servers[] = { "10.0.0.10", NULL }, *const ips[] = { "10.1.1.1" };
-    const struct files_dns dns = { .cluster_dns = dns_servers,
-                                   .cluster_domain = "cluster.local",
-                                   .host_resolv = text };
+    const struct resolv_node node = { .cluster_dns = dns_servers,
+                                      .cluster_domain = "cluster.local",
+                                      .file = text };
+    struct resolv_warnings warnings = RESOLV_WARNINGS_INIT;
     struct buf out = BUF_INIT(1 << 20);
     struct api_problems problems = { 0 };
     struct api_objects objects = { 0 };
     struct err e = { 0 };
-    bool cut;
 
     assert(api_decode_file("f", manifest, strlen(manifest), &objects, &problems, &e) == ERR_OK &&
            objects.n == 1);
-    files_resolv_text(objects.v[0].pod, &dns, &out, &cut);
-    assert(!out.failed);
+    resolv_text(objects.v[0].pod, &node, &out, &warnings);
+    assert(!out.failed && !warnings.servers.failed && !warnings.searches.failed);
+    buf_done(&warnings.servers);
+    buf_done(&warnings.searches);
     buf_reset(&out);
     files_hosts_text(objects.v[0].pod, "p", "cluster.local", ips, 1, text, &out);
     assert(!out.failed);
