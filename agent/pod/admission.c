@@ -157,17 +157,20 @@ enum err_code admit_pod(struct pod *p, char reason[64], struct err *e)
 {
     struct node *n = p->node;
     const struct api_pod_spec *s = &p->api->spec;
+    const char *label;
     struct pod *o, *tmp;
 
     if (sysctls_admit(s, n->o.allowed_unsafe_sysctls, e) != ERR_OK) {
         snprintf(reason, 64, "SysctlForbidden");
         return e->code;
     }
+    label = api_kvs_get(&p->api->meta.labels, "kubernetes.io/os");
+    if (label != NULL && strcmp(label, "linux") != 0)
+        return refuse(reason, "PodOSSelectorNodeLabelDoesNotMatch", e,
+                      "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label");
     if (s->os_name != NULL && strcmp(s->os_name, "linux") != 0)
         return refuse(reason, "PodOSNotSupported", e,
                       "Failed to admit pod as the OS field doesn't match node OS");
-    if (wants_apparmor(p) && !apparmor_is_on())
-        return refuse(reason, "AppArmor", e, "Cannot enforce AppArmor: AppArmor is not enabled on the host");
     if (check_resources(p, reason, e) != ERR_OK)
         return e->code;
     if (!fits_node(n, s))
@@ -185,5 +188,7 @@ enum err_code admit_pod(struct pod *p, char reason[64], struct err *e)
             reason, "NodePorts", e,
             "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports");
     }
+    if (wants_apparmor(p) && !apparmor_is_on())
+        return refuse(reason, "AppArmor", e, "Cannot enforce AppArmor: AppArmor is not enabled on the host");
     return ERR_OK;
 }

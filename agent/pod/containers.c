@@ -521,7 +521,7 @@ void ctr_step(struct ctr *c)
             try_create(c);
         return;
     case CTR_CREATED:
-        if (p->net == NET_READY && p->files_written)
+        if (sandbox_ready(p))
             ctr_start_now(c);
         return;
     case CTR_RUNNING:

@@ -178,10 +178,11 @@ struct pod {
     uint64_t net_backoff_ms;
     char netns_path[300];
     char hostname[65];
-    bool net_undo;      /* an ADD failed or was cut off: DEL before the next one */
-    bool net_detached;  /* DEL is done (terminating) */
-    bool net_lost;      /* recovered without its namespaces: begins anew */
-    bool files_written; /* hosts with the pod's IP */
+    bool net_undo;        /* an ADD failed or was cut off: DEL before the next one */
+    bool net_detached;    /* DEL is done (terminating) */
+    bool net_lost;        /* recovered without its namespaces: begins anew */
+    bool files_written;   /* hosts with the pod's IP */
+    bool net_sysctls_set; /* those of its interface */
 
     /* shareProcessNamespace */
     enum { PIDNS_NONE, PIDNS_MAKING, PIDNS_READY } pidns;
@@ -250,6 +251,7 @@ void clock_jump_pod(struct pod *p, int64_t by_ns);
 void sandbox_step(struct pod *p);          /* towards NET_READY */
 bool sandbox_teardown_step(struct pod *p); /* towards NET_DELETED; true when there */
 void sandbox_recover(struct pod *p);       /* after a restart of the agent: from the facts */
+bool sandbox_ready(const struct pod *p);   /* containers can be started in it */
 bool sandbox_pinned(const struct pod *p);  /* containers can be created in it */
 
 /* ---- pidns.c ---- the PID namespace that the pod's containers share, where it asks for that */

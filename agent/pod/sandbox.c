@@ -112,11 +112,35 @@ static void on_namespaces(struct op *op, const struct err *result)
     pod_wake(p);
 }
 
+/* What the pod's namespaces are to be; kept in p->netns_spec until the call that uses it is over. */
+static enum err_code describe_namespaces(struct pod *p, struct err *e)
+{
+    const struct api_pod_spec *spec = &p->api->spec;
+    struct netns_sysctl *sysctls;
+    struct netns_spec *s = calloc(1, sizeof(*s) + spec->security.n_sysctls * sizeof(*sysctls));
+
+    if (s == NULL)
+        return err_nomem(e);
+    sysctls = (struct netns_sysctl *)(s + 1);
+    for (size_t i = 0; i < spec->security.n_sysctls; i++)
+        sysctls[i] = (struct netns_sysctl){ spec->security.sysctls[i].name, spec->security.sysctls[i].value };
+    *s = (struct netns_spec){
+        .dir = p->netns_dir,
+        .net = wants_netns(p),
+        .ipc = !spec->host_ipc,
+        .uts = wants_netns(p),
+        .hostname = files_hostname(p),
+        .sysctls = sysctls,
+        .n_sysctls = spec->security.n_sysctls,
+    };
+    free(p->netns_spec);
+    p->netns_spec = s;
+    return ERR_OK;
+}
+
 static void create_namespaces(struct pod *p)
 {
     const struct api_pod_spec *spec = &p->api->spec;
-    struct netns_spec *s;
-    struct netns_sysctl *sysctls;
     struct err e = { 0 };
 
     if (p->sandbox_id[0] == '\0') {
@@ -135,27 +159,12 @@ static void create_namespaces(struct pod *p)
         failed(p, &e, "namespaces of a pod cannot be made");
         return;
     }
-    s = calloc(1, sizeof(*s) + spec->security.n_sysctls * sizeof(*sysctls));
-    if (s == NULL) {
-        err_nomem(&e);
+    if (describe_namespaces(p, &e) != ERR_OK) {
         failed(p, &e, "namespaces of a pod cannot be made");
         return;
     }
-    sysctls = (struct netns_sysctl *)(s + 1);
-    for (size_t i = 0; i < spec->security.n_sysctls; i++)
-        sysctls[i] = (struct netns_sysctl){ spec->security.sysctls[i].name, spec->security.sysctls[i].value };
-    *s = (struct netns_spec){
-        .dir = p->netns_dir,
-        .net = wants_netns(p),
-        .ipc = !spec->host_ipc,
-        .uts = wants_netns(p),
-        .hostname = files_hostname(p),
-        .sysctls = sysctls,
-        .n_sysctls = spec->security.n_sysctls,
-    };
-    p->netns_spec = s;
     pod_set_net(p, NET_CREATING);
-    netns_create_start(&p->netns_call, s, cg_leaf_fd(p->node->o.cgroups, CG_LEAF_OPS),
+    netns_create_start(&p->netns_call, p->netns_spec, cg_leaf_fd(p->node->o.cgroups, CG_LEAF_OPS),
                        cg_leaf_procs(p->node->o.cgroups, CG_LEAF_OPS), p->node->o.loop, on_namespaces, p);
 }
 
@@ -265,6 +274,7 @@ static void on_added(struct op *op, const struct err *result)
     }
     pod_set_net(p, NET_PINNED);
     p->net_undo = true;
+    p->net_sysctls_set = false;
     p->net_result.n_ips = 0;
     if (e.code != ERR_CANCELLED)
         failed(p, &e, "pod cannot be attached to the network");
@@ -308,6 +318,54 @@ static void add_network(struct pod *p)
     cni_add_start(&p->cni_op, p->node->o.cni, &p->cni_att, on_added, p);
 }
 
+/* ---- sysctls of interfaces ----------------------------------------------------------------------- */
+
+static void on_interface_sysctls(struct op *op, const struct err *result)
+{
+    struct pod *p = op->owner;
+
+    free(take_ptr(&p->netns_spec));
+    if (result->code == ERR_OK) {
+        p->net_sysctls_set = true;
+        p->net_error[0] = '\0';
+        p->net_backoff_ms = 0;
+    } else if (result->code != ERR_CANCELLED) {
+        failed(p, result, "sysctls of a pod's interface cannot be set");
+    }
+    pod_wake(p);
+}
+
+/* They exist once the interface does; no container starts before they are set. */
+static void set_interface_sysctls(struct pod *p)
+{
+    struct err e = { 0 };
+
+    if (p->net_sysctls_set || op_live(&p->netns_call.op))
+        return;
+    if (p->net_retry_ns > clock_wall_ns()) {
+        pod_wake_at(p, p->net_retry_ns);
+        return;
+    }
+    if (describe_namespaces(p, &e) != ERR_OK) {
+        failed(p, &e, "sysctls of a pod's interface cannot be set");
+        pod_wake_at(p, p->net_retry_ns);
+        return;
+    }
+    if (!wants_netns(p) || !netns_has_interface_sysctls(p->netns_spec)) {
+        free(take_ptr(&p->netns_spec));
+        p->net_sysctls_set = true;
+        return;
+    }
+    netns_interface_sysctls_start(&p->netns_call, p->netns_spec, cg_leaf_fd(p->node->o.cgroups, CG_LEAF_OPS),
+                                  cg_leaf_procs(p->node->o.cgroups, CG_LEAF_OPS), p->node->o.loop,
+                                  on_interface_sysctls, p);
+}
+
+bool sandbox_ready(const struct pod *p)
+{
+    return p->net == NET_READY && p->files_written && p->net_sysctls_set;
+}
+
 void sandbox_step(struct pod *p)
 {
     if ((p->net == NET_NONE || p->net == NET_PINNED) && p->net_retry_ns > clock_wall_ns()) {
@@ -324,6 +382,8 @@ void sandbox_step(struct pod *p)
         create_namespaces(p);
     if (p->net == NET_PINNED)
         add_network(p);
+    if (p->net == NET_READY)
+        set_interface_sysctls(p);
     if ((p->net == NET_NONE || p->net == NET_PINNED) && p->net_retry_ns > clock_wall_ns())
         pod_wake_at(p, p->net_retry_ns);
 }
@@ -366,6 +426,10 @@ bool sandbox_teardown_step(struct pod *p)
     case NET_PINNED:
     case NET_READY:
         break;
+    }
+    if (op_live(&p->netns_call.op)) { /* sysctls of its interface */
+        op_cancel(&p->netns_call.op);
+        return false;
     }
     if (p->node->forced && p->net_error[0] != '\0')
         p->net_detached =
@@ -414,6 +478,7 @@ void sandbox_recover(struct pod *p)
         p->net_lost = p->sandbox_id[0] != '\0';
         return;
     }
+    p->net_sysctls_set = p->initialized; /* else the agent may have been killed before it set them */
     pod_set_net(p, NET_PINNED);
     if (files_name_host(p, &e) != ERR_OK)
         log_warn("hostname of a pod is not known any more", F_STR("pod", p->key), F_ERR(&e));

@@ -208,3 +208,23 @@ def test_active_deadline(t):
     equal(node.pod("early").status["reason"], "DeadlineExceeded", "reason of the first after the restart")
     node.wait_running("never")
     node.stop()
+
+
+def test_sysctls(t):
+    """sysctls that the node allows are set in the pod's namespaces, those of its interface too; others are refused"""
+    node = t.node("--allowed-unsafe-sysctls", "kernel.msg*,net.core.somaxconn,net.ipv4.conf.eth0.*")
+    node.import_image()
+    sysctls = {"kernel.shm_rmid_forced": "1", "kernel.msgmax": "4096", "net.core.somaxconn": "77",
+               "net.ipv4.conf.eth0.rp_filter": "2", "net.ipv4.ip_unprivileged_port_start": "99"}
+    node.put("a.yaml", pod("a", securityContext={"sysctls": [{"name": n, "value": v} for n, v in sysctls.items()]}))
+    a = node.wait_running("a")
+    for name, value in sysctls.items():
+        equal(node.enter(a, "cat", "/proc/sys/" + name.replace(".", "/")).stdout.strip(), value, name)
+    node.put("b.yaml", pod("b", securityContext={"sysctls": [{"name": "kernel.sem", "value": "1"}]}))
+    b = node.wait_phase("b", "Failed")
+    equal((b.status["reason"], b.status["message"]),
+          ("SysctlForbidden", 'Pod was rejected: forbidden sysctl: "kernel.sem" not allowlisted'), "refusal")
+    node.kill()
+    node.start()
+    equal(node.enter(node.wait_running("a"), "cat", "/proc/sys/net/ipv4/conf/eth0/rp_filter").stdout.strip(), "2", "after kill -9")
+    node.stop()

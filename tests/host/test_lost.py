@@ -217,7 +217,7 @@ def test_record_without_container(t):
     node, a, b = two(t)
     cid, conmon = a.container_id(), conmon_of(a)
     node.kill()
-    run("crun", f"--root={node.run_dir}/oci", "kill", cid, "KILL")
+    run(os.environ.get("CORACLE_TEST_RUNTIME", "crun"), f"--root={node.run_dir}/oci", "kill", cid, "KILL")
     until(lambda: not alive(conmon), 10, "conmon ends")
     run("umount", "-l", f"{node.run_dir}/containers/{cid}/rootfs")
     run("rm", "-rf", f"{node.run_dir}/containers/{cid}", f"{node.run_dir}/exits/{cid}", f"{node.run_dir}/oci/{cid}",

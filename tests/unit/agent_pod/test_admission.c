@@ -114,6 +114,11 @@ static void pods_of_another_system_are_refused(void **state)
     admitted(world_pod(*state, "a", "os: {name: linux}, containers: [{name: a, image: x}]"));
     refused(world_pod(*state, "b", "os: {name: windows}, containers: [{name: a, image: x}]"),
             "PodOSNotSupported", "Failed to admit pod as the OS field doesn't match node OS");
+    refused(world_add(*state,
+                      "{apiVersion: v1, kind: Pod, metadata: {name: c, labels: {kubernetes.io/os: windows}}, "
+                      "spec: {containers: [{name: a, image: x}]}}"),
+            "PodOSSelectorNodeLabelDoesNotMatch",
+            "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label");
 }
 
 static void apparmor_needs_a_host_that_has_it(void **state)
