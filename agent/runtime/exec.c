@@ -373,7 +373,7 @@ static enum err_code start_helper(struct rt_exec *x, const struct rt_exec_spec *
     fd_auto control = -1;
     fd_auto output = -1;
     fd_auto nothing = -1; /* reads as end of file */
-    struct rt_runtime_args global;
+    struct rt_runtime_args global, bundle;
     const char *argv[ARGS_MAX];
     char size[32], *process = NULL;
     int fds[2];
@@ -399,6 +399,8 @@ static enum err_code start_helper(struct rt_exec *x, const struct rt_exec_spec *
     if (make_folder(run, e) != ERR_OK || read_spec(run, spec, &process, e) != ERR_OK)
         return e->code;
     add_args(run, spec, size, &global, argv);
+    rt_runtime_args(run->rt, run->id,
+                    &bundle); /* its environment: what a killed runtime leaves goes with the bundle */
 
     bool captured = spec->output_max > 0;
     const struct proc_fd pass[] = {
@@ -413,6 +415,7 @@ static enum err_code start_helper(struct rt_exec *x, const struct rt_exec_spec *
         .name = "coracle-exec",
         .subject = run->id,
         .argv = argv,
+        .env = bundle.env,
         .cwd = run->folder.s,
         .stdin_data = process,
         .stdin_size = strlen(process),
