@@ -3,7 +3,7 @@
 
 #define ID .flags = API_RANGE, .min = 0, .max = INT32_MAX
 
-static const char no_selinux[] = "SELinux labels are not set yet";
+static const char no_selinux[] = "SELinux labels are not set, as by containerd without enable_selinux";
 
 /* ---- seccomp, AppArmor, SELinux, Windows ---------------------------------------------------- */
 static const struct api_value seccomp_types[] = { { "Unconfined", API_SECCOMP_UNCONFINED },

@@ -95,8 +95,10 @@ char *rt_runtime_words(const struct rt *rt, const char *id);
 enum err_code rt_features_probe(struct rt *rt, struct err *e) MUST_CHECK;
 /* "crun version 1.8.1\n..." -> name and version; false when it is not such a text. */
 bool rt_features_parse_version(const char *text, struct rt_features *ret);
-/* What the versions before `features` existed can do. */
-bool rt_features_known_rro(const struct rt_features *f);
+/* The answer to `features` (OCI's features.md).  ERR_INVALID: it is none, nothing was changed. */
+enum err_code rt_features_parse(const char *text, struct rt_features *ret, struct err *e) MUST_CHECK;
+/* What is known of the versions before that command existed. */
+void rt_features_by_version(struct rt_features *f);
 
 /* ---- exits.c --------------------------------------------------------------------------------- */
 enum err_code rt_exits_open(struct rt *rt, struct err *e) MUST_CHECK;

@@ -123,10 +123,11 @@ static char *last_error(const char *log)
 }
 
 /*
- * Words of crun 1.8 to 1.14 ("executable file `x` not found in $PATH: ...", "open executable: Permission
- * denied", "exec: Exec format error") and runc 1.1 ("exec: \"x\": executable file not found in $PATH",
- * "exec: \"/x\": stat /x: no such file or directory", "exec: \"/x\": permission denied"); the same about
- * something else, as the working folder, is no such failure.
+ * Words of crun 1.8 to 1.21 ("executable file `x` not found in $PATH: ...", "open executable: Permission
+ * denied", "the path `x` is not a regular file: Operation not permitted", "exec: Exec format error") and
+ * runc 1.1 ("exec: \"x\": executable file not found in $PATH", "exec: \"/x\": stat /x: no such file or
+ * directory", "exec: \"/x\": permission denied"); the same about something else, as the working folder, is no
+ * such failure.
  */
 bool rt_exec_failure(const char *log, int *ret_exit_code, struct err *e)
 {
@@ -136,7 +137,8 @@ bool rt_exec_failure(const char *log, int *ret_exit_code, struct err *e)
     if (words == NULL)
         return false;
     rt_words_tidy(words);
-    about_program = strstr(words, "executable") != NULL || strstr(words, "exec: ") != NULL;
+    about_program = strstr(words, "executable") != NULL || strstr(words, "exec: ") != NULL ||
+                    strstr(words, "is not a regular file") != NULL;
     *ret_exit_code = 0;
     if (about_program &&
         (strcasestr(words, "not found") != NULL || strcasestr(words, "no such file or directory") != NULL)) {

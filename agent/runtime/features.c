@@ -81,37 +81,41 @@ bool rt_features_parse_version(const char *text, struct rt_features *ret)
     return true;
 }
 
-/* crun has had rro since 1.4 (its `features` command came with 1.10), runc since 1.1. */
-bool rt_features_known_rro(const struct rt_features *f)
+enum err_code rt_features_parse(const char *text, struct rt_features *ret, struct err *e)
 {
-    unsigned major = 0, minor = 0;
-
-    if (sscanf(f->runtime_version, "%u.%u", &major, &minor) < 1)
-        return false;
-    if (strcmp(f->runtime_name, "crun") == 0)
-        return major > 1 || (major == 1 && minor >= 4);
-    if (strcmp(f->runtime_name, "runc") == 0)
-        return major > 1 || (major == 1 && minor >= 1);
-    return false;
-}
-
-static bool runtime_has_rro(const struct rt *rt)
-{
-    struct err e = { 0 };
-    str_auto text = NULL;
     json_auto_t *features = NULL;
     const json_t *v;
     size_t i;
 
-    if (rt_features_known_rro(&rt->features))
-        return true;
-    if (ask(rt, "features", &text, &e) != ERR_OK ||
-        json_parse(text, strlen(text), PROBE_OUTPUT_MAX, &features, "runtime features", &e) != ERR_OK)
-        return false;
+    if (json_parse(text, strlen(text), PROBE_OUTPUT_MAX, &features, "runtime features", e) != ERR_OK)
+        return e->code;
+    if (!json_is_array(json_object_get(features, "mountOptions")))
+        return err_set(e, ERR_INVALID, "runtime features: no list of mountOptions");
+    ret->recursive_read_only = false;
     json_array_foreach (json_object_get(features, "mountOptions"), i, v)
         if (json_is_string(v) && strcmp(json_string_value(v), "rro") == 0)
-            return true;
-    return false;
+            ret->recursive_read_only = true;
+    return ERR_OK;
+}
+
+/* Mount option rro: crun since 1.4, runc since 1.1; their `features` came with 1.10 and 1.1. */
+void rt_features_by_version(struct rt_features *f)
+{
+    unsigned major = 0, minor = 0, since = strcmp(f->runtime_name, "crun") == 0 ? 4 : 1;
+
+    f->recursive_read_only = (strcmp(f->runtime_name, "crun") == 0 || strcmp(f->runtime_name, "runc") == 0) &&
+                             sscanf(f->runtime_version, "%u.%u", &major, &minor) == 2 &&
+                             (major > 1 || (major == 1 && minor >= since));
+}
+
+/* What it says of itself counts; only one that is too old to say anything is known by its version. */
+static void ask_features(struct rt *rt)
+{
+    struct err e = { 0 };
+    str_auto text = NULL;
+
+    if (ask(rt, "features", &text, &e) != ERR_OK || rt_features_parse(text, &rt->features, &e) != ERR_OK)
+        rt_features_by_version(&rt->features);
 }
 
 /* ---- asking the kernel ----------------------------------------------------------------------- */
@@ -167,7 +171,8 @@ enum err_code rt_features_probe(struct rt *rt, struct err *e)
     if (!rt_features_parse_version(version, &rt->features))
         return err_set(e, ERR_INVALID, "%s --version: not an OCI runtime's answer: %.80s", rt->runtime_path,
                        version);
-    rt->features.recursive_read_only = kernel_has_rro() && runtime_has_rro(rt);
+    ask_features(rt);
+    rt->features.recursive_read_only = rt->features.recursive_read_only && kernel_has_rro();
     if (read_own_caps(&rt->own_caps, e) != ERR_OK ||
         fs_read_at(AT_FDCWD, "/proc/self/oom_score_adj", FS_SMALL_MAX, &score, NULL, e) != ERR_OK)
         return e->code;

@@ -1,8 +1,8 @@
-"""Kernel settings, name resolution and limits of pods."""
+"""Kernel settings, name resolution, limits and terminals of pods."""
 import resource
 import subprocess
 
-from coracle import check, container, contains, equal, pod, read, until
+from coracle import check, container, contains, equal, pod, read, shell, until
 
 
 def refused(node, name, reason, text):
@@ -98,4 +98,19 @@ def test_limits_of_processes(t):
 
     equal(limits(read(f"/proc/{node.pid(a)}/limits")), wanted, "limits of the container")
     equal(limits(node.cli("exec", "a", "--", "cat", "/proc/self/limits").stdout), wanted, "limits of a further process")
+    node.stop()
+
+
+def test_input_and_terminal(t):
+    """without stdin a container reads the end at once, with it it waits; with tty it has a terminal"""
+    node = t.node()
+    node.import_image()
+    node.put("a.yaml", pod("a", container("closed", shell("cat; echo end; exec sleep 6009")),
+                           container("open", shell("cat; echo end; exec sleep 6009"), stdin=True),
+                           container("terminal", shell("tty; echo $TERM; exec sleep 6009"), tty=True)))
+    node.wait_running("a")
+    until(lambda: node.logs("a", "closed") == "end\n", 10, "the end of no input")
+    until(lambda: node.logs("a", "terminal").replace("\r", "") == "/dev/pts/0\nxterm\n", 10, "a terminal")
+    equal(node.logs("a", "open"), "", "log of the one that waits for input")
+    equal([node.pod("a").state(name)[0] for name in ("closed", "open", "terminal")], ["running"] * 3, "states")
     node.stop()

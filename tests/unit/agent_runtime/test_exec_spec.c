@@ -86,6 +86,7 @@ static void runtimes_words_become_the_shells_codes(void **state)
           ERR_NOT_FOUND, 127 },
         { "open executable: Permission denied", ERR_PERMISSION, 126 },
         { "open executable: Operation not permitted", ERR_PERMISSION, 126 },
+        { "the path `/etc` is not a regular file: Operation not permitted", ERR_PERMISSION, 126 },
         { "exec: Exec format error", ERR_PERMISSION, 126 },
         { "exec failed: unable to start container process: exec: \\\"/bin\\\": permission denied",
           ERR_PERMISSION, 126 },

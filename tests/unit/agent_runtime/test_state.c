@@ -130,13 +130,33 @@ static void versions_of_runtimes_are_understood(void **state)
     assert_true(rt_features_parse_version("crun version 1.8.1\ncommit: f8a096b\n", &f));
     assert_string_equal(f.runtime_name, "crun");
     assert_string_equal(f.runtime_version, "1.8.1");
-    assert_true(rt_features_known_rro(&f));
+    rt_features_by_version(&f);
+    assert_true(f.recursive_read_only);
     assert_true(rt_features_parse_version("runc version 1.1.5+ds1\n", &f));
-    assert_true(rt_features_known_rro(&f));
+    rt_features_by_version(&f);
+    assert_true(f.recursive_read_only);
     assert_true(rt_features_parse_version("runc version 1.0.3\n", &f));
-    assert_false(rt_features_known_rro(&f));
+    rt_features_by_version(&f);
+    assert_false(f.recursive_read_only);
     assert_false(rt_features_parse_version("GNU bash, version 5.2.15\n", &f));
     assert_false(rt_features_parse_version("", &f));
+}
+
+static void what_a_runtime_says_of_itself_is_read(void **state)
+{
+    struct rt_features f = { .recursive_read_only = true };
+    struct err e = { 0 };
+
+    (void)state;
+    assert_int_equal(rt_features_parse("{\"hooks\":[],\"mountOptions\":[\"ro\",\"rbind\",7]}", &f, &e),
+                     ERR_OK);
+    assert_false(f.recursive_read_only);
+    assert_int_equal(rt_features_parse("{\"mountOptions\":[\"rw\",\"rro\"]}", &f, &e), ERR_OK);
+    assert_true(f.recursive_read_only);
+    assert_int_equal(rt_features_parse("{\"mountOptions\":\"rro\"}", &f, &e), ERR_INVALID);
+    assert_string_equal(e.text, "runtime features: no list of mountOptions");
+    assert_int_not_equal(rt_features_parse("unknown command features\n", &f, &e), ERR_OK);
+    assert_true(f.recursive_read_only);
 }
 
 static void signals_have_many_names(void **state)
@@ -181,6 +201,7 @@ int main(void)
         fixture_test(list_has_each_id_once_wherever_it_left_something),
         cmocka_unit_test(cgroup_of_a_container_ends_in_its_id),
         cmocka_unit_test(versions_of_runtimes_are_understood),
+        cmocka_unit_test(what_a_runtime_says_of_itself_is_read),
         cmocka_unit_test(signals_have_many_names),
     };
 
