@@ -1,5 +1,5 @@
-/* conmon's line on its sync pipe, with the runtime's words in it, and what a runtime says about its version.
- */
+/* conmon's line on its sync pipe, with the runtime's words in it, and what a runtime says about
+ * its version and its features. */
 #include "agent/runtime/container_internal.h"
 
 #include <assert.h>
@@ -22,7 +22,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     else
         assert(pid == 0 && e.text[0] != '\0');
     if (rt_features_parse_version(text, &features))
-        (void)rt_features_known_rro(&features);
+        rt_features_by_version(&features);
+    e = (struct err){ 0 };
+    features.recursive_read_only = false;
+    if (rt_features_parse(text, &features, &e) != ERR_OK)
+        assert(e.text[0] != '\0' && !features.recursive_read_only);
     rt_words_tidy(text);
     assert(strlen(text) <= n);
     free(text);
