@@ -589,7 +589,8 @@ def test_protocol(t):
     channels, _ = WebSocket(node, exec_path("a", "cat", stdin=True, stdout=True), early=early).all()
     equal(channels[1], b"early", "early frames")
     # A terminal: one stream, its size, the end of its input.
-    ws = WebSocket(node, exec_path("a", "sh", "-c", "stty size; cat; echo over", stdin=True, stdout=True, stderr=True, tty=True),
+    sized = "while [ \"$(stty size)\" != '55 77' ]; do sleep 0.05; done; stty size; cat; echo over"  # a moment after the start
+    ws = WebSocket(node, exec_path("a", "sh", "-c", sized, stdin=True, stdout=True, stderr=True, tty=True),
                    early=WebSocket.frame(b'\x04{"Width":77,"Height":55}'))
     ws.send(4, b'{"Width":0,"Height":99999}')
     ws.send(4, b"nonsense")

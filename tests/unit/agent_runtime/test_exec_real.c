@@ -596,6 +596,7 @@ static void terminal_has_a_size_and_can_be_resized(void **state)
     (void)state;
     begin(&r,
           ARGV("sh", "-c",
+               "while [ \"$(stty size)\" = '0 0' ]; do sleep 0.01; done; " /* crun gives it after the start */
                "stty size; tty; echo TERM=$TERM; trap 'stty size; exit 5' WINCH; echo waiting; while :; do "
                "sleep 0.05; done"),
           (struct rt_exec_spec){ .tty = true, .rows = 33, .columns = 101 });
