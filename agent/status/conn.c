@@ -33,7 +33,9 @@ static void on_closed(uv_handle_t *handle)
         return;
     LIST_REMOVE(c, all);
     s->n_conns--;
-    if (c->role != PEER_ROOT)
+    if (c->served)
+        s->n_served--;
+    if (c->served && c->role != PEER_ROOT)
         s->n_others--;
     status_parser_done(&c->parser);
     buf_done(&c->in);
@@ -358,7 +360,10 @@ static void next_request(struct conn *c)
     c->idle = c->in.n == 0;
     arm(c, c->idle ? c->server->idle_ms : c->server->head_ms);
     parse(c);
-    conn_resume(c);
+    if (c->in.n <= PIPELINE_MAX)
+        conn_resume(c);
+    else if (c->state == CONN_STREAMING)
+        conn_close(c);
 }
 
 static void on_timer(uv_timer_t *timer)
@@ -438,18 +443,20 @@ void conn_accept(struct status_server *s)
     s->n_conns++;
     s->count.connections++;
     if (uv_accept((uv_stream_t *)&s->pipe, (uv_stream_t *)&c->pipe) != 0) {
-        s->n_others++;
         conn_close(c);
         return;
     }
     c->role = who_is_it(c);
-    if (c->role != PEER_ROOT)
-        s->n_others++;
     if (c->role == PEER_NOBODY) {
         turn_away(c, 403, "only root and the members of the socket's group may use this socket");
-    } else if (s->n_conns > STATUS_CONNS_MAX || (c->role != PEER_ROOT && s->n_others > STATUS_CONNS_OTHERS)) {
+    } else if (s->n_served >= STATUS_CONNS_MAX ||
+               (c->role != PEER_ROOT && s->n_others >= STATUS_CONNS_OTHERS)) {
         turn_away(c, 503, "too many connections");
     } else {
+        c->served = true;
+        s->n_served++;
+        if (c->role != PEER_ROOT)
+            s->n_others++;
         arm(c, c->server->head_ms);
         if (uv_read_start((uv_stream_t *)&c->pipe, on_alloc, on_read) != 0)
             conn_close(c);

@@ -44,8 +44,9 @@ struct conn {
     size_t writes;   /* under way */
     size_t progress; /* bytes that were waiting when the timer was last set */
     bool eof, stopped,
-        last;  /* the peer sends no more; reading is stopped; the connection ends after this answer */
-    bool idle; /* between requests */
+        last;    /* the peer sends no more; reading is stopped; the connection ends after this answer */
+    bool served; /* counts against the limits: not turned away */
+    bool idle;   /* between requests */
     bool pretty;
     bool chunked;
     struct watcher *watch;
@@ -150,7 +151,8 @@ struct status_server {
     bool has_group, closing, listening;
     gid_t gid;
     LIST_HEAD(, conn) conns;
-    size_t n_conns, n_others;
+    size_t n_conns;            /* all, also those that are being turned away */
+    size_t n_served, n_others; /* those that the limits are about; of these others than root */
     struct conn *spare; /* for when there is no memory for another: the socket must not stop for good */
     LIST_HEAD(, watcher) watchers;
     LIST_HEAD(, log_stream) logs;
