@@ -2,6 +2,7 @@
  * code. */
 #include "cni/plugin.h"
 #include "tests/fuzz/scratch.h"
+#include "tests/fuzz/text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -13,8 +14,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     int code = -1;
 
     scratch_parts(data, size, parts, 2);
-    out = strndup(parts[0].p, parts[0].n);
-    err_out = strndup(parts[1].p, parts[1].n);
+    out = text_of(parts[0].p, parts[0].n);
+    err_out = text_of(parts[1].p, parts[1].n);
     assert(cni_plugin_error(out, strlen(out), err_out, 1 << 8, &code, &e) != ERR_OK);
     assert(e.code != ERR_OK && e.text[0] != '\0' && strchr(e.text, '\n') == NULL);
     free(out);

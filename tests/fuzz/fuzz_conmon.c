@@ -2,6 +2,7 @@
  * its version and its features. */
 #include "agent/runtime/container_internal.h"
 
+#include "tests/fuzz/text.h"
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char *text = strndup((const char *)data, size), *exact = malloc(size > 0 ? size : 1);
+    char *text = text_of(data, size), *exact = malloc(size > 0 ? size : 1);
     struct rt_features features = { 0 };
     struct err e = { 0 };
     pid_t pid = 0;

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "cgroups/internal.h"
 #include "tests/fuzz/scratch.h"
+#include "tests/fuzz/text.h"
 
 #include <jansson.h>
 
@@ -84,7 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_state(&rt);
     words = rt_runtime_words(&rt, ID);
     free(words);
-    words = strndup(parts[5].p != NULL ? parts[5].p : "", parts[5].n);
+    words = text_of(parts[5].p, parts[5].n);
     if (rt_exec_failure(words, &exit_code, &e))
         assert(e.code != ERR_OK && (exit_code == 0 || exit_code == 126 || exit_code == 127));
     free(words);

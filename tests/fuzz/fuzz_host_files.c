@@ -5,6 +5,7 @@
 #include "agent/pod/resolv.h"
 #include "cgroups/internal.h"
 #include "tests/fuzz/scratch.h"
+#include "tests/fuzz/text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -49,8 +50,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     char *first, *second;
 
     scratch_parts(data, size, parts, 2);
-    first = strndup(parts[0].p, parts[0].n);
-    second = strndup(parts[1].p, parts[1].n);
+    first = text_of(parts[0].p, parts[0].n);
+    second = text_of(parts[1].p, parts[1].n);
     for (size_t i = 0; i < ARRAY_LEN(manifests) && size < 65536; i++)
         check_texts(first, manifests[i]);
     if (cg_discover(&found, first, second, &e) == ERR_OK) {

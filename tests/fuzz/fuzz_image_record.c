@@ -4,6 +4,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "tests/fuzz/scratch.h"
+#include "tests/fuzz/text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -41,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct err e = { 0 };
     struct str parts[2];
     size_t n = scratch_parts(data, size, parts, 2);
-    str_auto words = n == 2 ? strndup(parts[1].p, parts[1].n) : strdup("");
+    str_auto words = n == 2 ? text_of(parts[1].p, parts[1].n) : strdup("");
 
     log_init(LOG_LVL_ERROR, LOG_FMT_TEXT);
     if (img_take_result(&job, parts[0].p, parts[0].n, &e) == ERR_OK)

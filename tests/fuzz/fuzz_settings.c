@@ -1,6 +1,7 @@
 /* The command line of `coracle run`: an argument a line. */
 #include "agent/config.h"
 
+#include "tests/fuzz/text.h"
 #include <assert.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -12,7 +13,7 @@ enum { ARGS_MAX = 40 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    char *text = strndup((const char *)data, size), *cursor = text, *argv[ARGS_MAX + 2] = { (char *)"run" };
+    char *text = text_of(data, size), *cursor = text, *argv[ARGS_MAX + 2] = { (char *)"run" };
     struct agent_config c = { 0 };
     struct err e = { 0 };
     bool help = false;
