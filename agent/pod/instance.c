@@ -185,7 +185,10 @@ void ctr_ended(struct ctr *c, int exit_code, const char *reason, const char *mes
     c->cur.ended = true;
     c->ended_shift_ns = 0;
     c->cur.exit_code = exit_code;
-    c->cur.finished_ns = finished_ns != 0 ? finished_ns : clock_wall_ns();
+    c->cur.finished_ns = clock_wall_ns();
+    if (finished_ns != 0 &&
+        finished_ns < c->cur.finished_ns) /* nothing ends in the future: the clock was set */
+        c->cur.finished_ns = finished_ns;
     snprintf(c->cur.reason, sizeof(c->cur.reason), "%s", reason);
     free(c->cur.message);
     c->cur.message = message != NULL ? strdup(message) : read_message(c, exit_code);

@@ -12,7 +12,7 @@ os.environ["CORACLE_TEST_SLOW"] = "5"  # software emulation
 os.environ["CORACLE_TEST_IMAGE"] = "/payload/busybox.tar"
 sys.path.insert(0, "/payload/tests/host")
 import coracle  # noqa: E402
-from coracle import (all_running, check, config_map, contains, container, equal, http_answers, http_get,  # noqa: E402
+from coracle import (alive, all_running, check, config_map, contains, container, equal, http_answers, http_get,  # noqa: E402
                      pod, process_fields, read, run, secret, until)
 
 UNIT_CGROUP = "/system.slice/coracle-pods.service"
@@ -177,7 +177,7 @@ def test_exit_meanwhile():
     pid = node.pid(victim)
     node.stop()
     os.kill(pid, signal.SIGKILL)
-    until(lambda: process_fields(pid) is None or process_fields(pid)[1] == "Z", 5, "the victim died")
+    until(lambda: not alive(pid), 5, "the victim died")
     node.start()
     again = node.wait_pod("pod-1", lambda p: p.restarts() == 1 and p.state()[0] == "running", what="restart of the victim")
     equal(again.container()["lastState"]["terminated"]["exitCode"], 137, "last exit code")
