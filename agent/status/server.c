@@ -12,7 +12,11 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-enum { BACKLOG = 64, GROUP_BUFFER = 64 * 1024 };
+enum {
+    BACKLOG = 4096, /* the kernel's own limit (net.core.somaxconn): a crowd is turned away by us, after a look
+                       at who it is */
+    GROUP_BUFFER = 64 * 1024,
+};
 
 /* ---- who may --------------------------------------------------------------------------------- */
 

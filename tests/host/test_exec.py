@@ -425,11 +425,11 @@ def terminal(t, *flags):
     term = Terminal(coracle(node, "-it", "a", "--", "sh"), 33, 101)
     term.until("# ")
     check(term.is_raw(), "the terminal is not raw")
-    term.type("tty; echo TERM=$TERM; stty size\r")
+    term.type("tty; echo TERM=$TERM; until stty size 2>&1 | grep '33 101'; do sleep 0.05; done\r")  # the size comes a moment after the start
     for text in ("/dev/pts/", "TERM=xterm", "33 101\r\n"):
         term.until(text)
     term.resize(44, 123)
-    term.type("sleep 0.2; stty size\r")
+    term.type("until stty size | grep '44 123'; do sleep 0.05; done\r")
     term.until("44 123\r\n")
     term.type("sleep 5555\r")
     until(lambda: with_command(node, "sleep", "5555"), 10, "sleep")

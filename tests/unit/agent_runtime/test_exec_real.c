@@ -255,9 +255,12 @@ static int tear_down(void **state)
 struct run {
     struct rt_exec x;
     struct err result;
-    bool over, started;
+    bool used, over, started;
     int master;
 };
+
+/* They outlive the test that began them: a failed assertion leaves it in the midst of an operation. */
+static struct run runs[64];
 
 static void on_done(struct op *op, const struct err *result)
 {
@@ -281,15 +284,54 @@ static void on_started(void *owner)
     r->started = true;
 }
 
-static void begin(struct run *r, const char *const *argv, struct rt_exec_spec spec)
+static struct run *begin_in(const char *id, const char *const *argv, struct rt_exec_spec spec)
 {
-    *r = (struct run){ .master = -1 };
-    spec.id = host.id;
+    struct run *r = NULL;
+
+    for (size_t i = 0; r == NULL && i < ARRAY_LEN(runs); i++)
+        if (!runs[i].used)
+            r = &runs[i];
+    assert_non_null(r);
+    *r = (struct run){ .used = true, .master = -1 };
+    spec.id = id;
     spec.argv = argv;
     spec.on_started = on_started;
     spec.on_terminal = on_terminal;
     rt_exec_start(&r->x, host.rt, &spec, on_done, r);
     assert_false(r->over);
+    return r;
+}
+
+static struct run *begin(const char *const *argv, struct rt_exec_spec spec)
+{
+    return begin_in(host.id, argv, spec);
+}
+
+static void forget(struct run *r)
+{
+    buf_done(&r->x.output);
+    if (r->master >= 0)
+        close(r->master);
+    *r = (struct run){ 0 };
+}
+
+/* After each test: what it began and did not see to its end is ended. */
+static int settle(void **state)
+{
+    uint64_t since = clock_mono_ms();
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(runs); i++) {
+        if (!runs[i].used)
+            continue;
+        if (!runs[i].over)
+            op_cancel(&runs[i].x.op);
+        while (!runs[i].over && turn(since))
+            ;
+        assert_true(runs[i].over);
+        forget(&runs[i]);
+    }
+    return 0;
 }
 
 static void wait_over(struct run *r)
@@ -330,15 +372,14 @@ static void assert_nothing_left(void)
 /* Output of a captured run that is to succeed; the caller frees it. */
 static char *output_of(const char *const *argv)
 {
-    struct run r;
+    struct run *r = begin(argv, CAPTURED);
     char *text;
 
-    begin(&r, argv, CAPTURED);
-    wait_over(&r);
-    if (r.result.code != ERR_OK)
-        fail_msg("%s", r.result.text);
-    assert_int_equal(r.x.exit_code, 0);
-    text = buf_detach(&r.x.output);
+    wait_over(r);
+    if (r->result.code != ERR_OK)
+        fail_msg("%s", r->result.text);
+    assert_int_equal(r->x.exit_code, 0);
+    text = buf_detach(&r->x.output);
     assert_nothing_left();
     return text;
 }
@@ -402,21 +443,19 @@ static void wait_no_process(const char *text)
 
 static void output_and_exit_code_are_the_processs(void **state)
 {
-    struct run r;
+    struct run *r;
 
     (void)state;
-    begin(&r, ARGV("sh", "-c", "echo out; echo err >&2; cat; exit 7"), CAPTURED);
-    wait_over(&r);
-    assert_int_equal(r.result.code, ERR_OK);
-    assert_int_equal(r.x.exit_code, 7);
-    assert_string_equal(r.x.output.p, "out\nerr\n");
-    assert_true(r.started);
-    buf_done(&r.x.output);
-    begin(&r, ARGV("sh", "-c", "kill -9 $$"), CAPTURED);
-    wait_over(&r);
-    assert_int_equal(r.result.code, ERR_OK);
-    assert_int_equal(r.x.exit_code, 137);
-    buf_done(&r.x.output);
+    r = begin(ARGV("sh", "-c", "echo out; echo err >&2; cat; exit 7"), CAPTURED);
+    wait_over(r);
+    assert_int_equal(r->result.code, ERR_OK);
+    assert_int_equal(r->x.exit_code, 7);
+    assert_string_equal(r->x.output.p, "out\nerr\n");
+    assert_true(r->started);
+    r = begin(ARGV("sh", "-c", "kill -9 $$"), CAPTURED);
+    wait_over(r);
+    assert_int_equal(r->result.code, ERR_OK);
+    assert_int_equal(r->x.exit_code, 137);
     assert_nothing_left();
 }
 
@@ -448,93 +487,88 @@ static void what_cannot_be_started_is_told_from_an_exit_code(void **state)
         { "/plain", ERR_PERMISSION, 126 },
         { "/etc", ERR_PERMISSION, 126 },
     };
-    struct run r;
+    struct run *r;
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        begin(&r, ARGV(cases[i].program), CAPTURED);
-        wait_over(&r);
-        assert_int_equal(r.result.code, cases[i].code);
-        assert_int_equal(r.x.exit_code, cases[i].exit_code);
-        assert_true(r.result.text[0] != '\0');
-        assert_int_equal(r.x.output.n, 0);
-        assert_false(r.started);
+        r = begin(ARGV(cases[i].program), CAPTURED);
+        wait_over(r);
+        assert_int_equal(r->result.code, cases[i].code);
+        assert_int_equal(r->x.exit_code, cases[i].exit_code);
+        assert_true(r->result.text[0] != '\0');
+        assert_int_equal(r->x.output.n, 0);
+        assert_false(r->started);
     }
-    begin(&r, ARGV("broken"), CAPTURED);
-    wait_over(&r);
+    r = begin(ARGV("broken"), CAPTURED);
+    wait_over(r);
     if (strstr(host.runtime_path, "crun") != NULL)
-        assert_int_equal(r.result.code, ERR_PERMISSION);
+        assert_int_equal(r->result.code, ERR_PERMISSION);
     else
-        assert_non_null(strstr(r.x.output.p, "exec format error"));
-    buf_done(&r.x.output);
+        assert_non_null(strstr(r->x.output.p, "exec format error"));
     assert_nothing_left();
 }
 
 static void output_beyond_the_limit_is_dropped_and_does_not_stop_the_process(void **state)
 {
-    struct run r;
+    struct run *r;
 
     (void)state;
-    begin(&r, ARGV("sh", "-c", "yes 0123456 | head -c 5000000; exit 3"),
-          (struct rt_exec_spec){ .output_max = 1000, .deadline_ms = 20000 });
-    wait_over(&r);
-    assert_int_equal(r.result.code, ERR_OK);
-    assert_int_equal(r.x.exit_code, 3);
-    assert_int_equal(r.x.output.n, 1000);
-    assert_memory_equal(r.x.output.p, "0123456\n0123456\n", 16);
-    buf_done(&r.x.output);
+    r = begin(ARGV("sh", "-c", "yes 0123456 | head -c 5000000; exit 3"),
+              (struct rt_exec_spec){ .output_max = 1000, .deadline_ms = 20000 });
+    wait_over(r);
+    assert_int_equal(r->result.code, ERR_OK);
+    assert_int_equal(r->x.exit_code, 3);
+    assert_int_equal(r->x.output.n, 1000);
+    assert_memory_equal(r->x.output.p, "0123456\n0123456\n", 16);
 }
 
 static void grandchild_that_holds_the_pipe_is_not_waited_for(void **state)
 {
     uint64_t since = clock_mono_ms();
     char script[96];
-    struct run r;
+    struct run *r;
 
     (void)state;
     snprintf(script, sizeof(script), "%s & echo started", sleeping("7"));
-    begin(&r, ARGV("sh", "-c", script), CAPTURED);
-    wait_over(&r);
-    assert_int_equal(r.result.code, ERR_OK);
-    assert_string_equal(r.x.output.p, "started\n");
+    r = begin(ARGV("sh", "-c", script), CAPTURED);
+    wait_over(r);
+    assert_int_equal(r->result.code, ERR_OK);
+    assert_string_equal(r->x.output.p, "started\n");
     assert_true(clock_mono_ms() - since < 6000);
     assert_int_equal(count_processes(sleeping("7")), 1); /* as under a shell, it goes on */
-    buf_done(&r.x.output);
 }
 
 static void deadline_kills_the_process_and_its_session(void **state)
 {
     char script[160];
-    struct run r;
+    struct run *r;
 
     (void)state;
     snprintf(script, sizeof(script), "trap '' TERM HUP; %s & %s; echo never", sleeping("801"),
              sleeping("802"));
-    begin(&r, ARGV("sh", "-c", script),
-          (struct rt_exec_spec){ .output_max = OUTPUT_MAX, .deadline_ms = 700 });
-    wait_over(&r);
-    assert_int_equal(r.result.code, ERR_DEADLINE);
+    r = begin(ARGV("sh", "-c", script),
+              (struct rt_exec_spec){ .output_max = OUTPUT_MAX, .deadline_ms = 700 });
+    wait_over(r);
+    assert_int_equal(r->result.code, ERR_DEADLINE);
     wait_no_process(sleeping("801"));
     wait_no_process(sleeping("802"));
-    buf_done(&r.x.output);
     assert_nothing_left();
 }
 
 static void cancelled_at_any_moment_leaves_nothing(void **state)
 {
-    struct run r;
+    struct run *r;
 
     (void)state;
     for (unsigned ms = 0; ms < 80; ms += 4) {
         uint64_t since = clock_mono_ms();
 
-        begin(&r, ARGV("sleep", nap("803")), CAPTURED);
+        r = begin(ARGV("sleep", nap("803")), CAPTURED);
         while (clock_mono_ms() - since < ms)
             uv_run(&host.loop, UV_RUN_NOWAIT);
-        op_cancel(&r.x.op);
-        wait_over(&r);
-        assert_int_equal(r.result.code, ERR_CANCELLED);
-        buf_done(&r.x.output);
+        op_cancel(&r->x.op);
+        wait_over(r);
+        assert_int_equal(r->result.code, ERR_CANCELLED);
         assert_nothing_left();
     }
     wait_no_process(sleeping("803"));
@@ -545,22 +579,22 @@ static void streams_are_the_callers_descriptors(void **state)
 {
     int in[2], out[2], err[2];
     char text[64] = "";
-    struct run r;
+    struct run *r;
 
     (void)state;
     assert_int_equal(pipe2(in, O_CLOEXEC), 0);
     assert_int_equal(pipe2(out, O_CLOEXEC), 0);
     assert_int_equal(pipe2(err, O_CLOEXEC), 0);
-    begin(&r, ARGV("sh", "-c", "cat; echo problem >&2; exit 4"),
-          (struct rt_exec_spec){ .stdin_fd = in[0], .stdout_fd = out[1], .stderr_fd = err[1] });
+    r = begin(ARGV("sh", "-c", "cat; echo problem >&2; exit 4"),
+              (struct rt_exec_spec){ .stdin_fd = in[0], .stdout_fd = out[1], .stderr_fd = err[1] });
     close(in[0]);
     close(out[1]);
     close(err[1]);
-    wait_started(&r);
+    wait_started(r);
     assert_int_equal(write(in[1], "through", 7), 7);
     close(in[1]);
-    wait_over(&r);
-    assert_int_equal(r.x.exit_code, 4);
+    wait_over(r);
+    assert_int_equal(r->x.exit_code, 4);
     assert_int_equal(read(out[0], text, sizeof(text)), 7);
     assert_memory_equal(text, "through", 7);
     assert_int_equal(read(out[0], text, sizeof(text)), 0);
@@ -591,64 +625,63 @@ static void terminal_has_a_size_and_can_be_resized(void **state)
 {
     const struct winsize size = { .ws_row = 11, .ws_col = 22 };
     char text[4096];
-    struct run r;
+    struct run *r;
 
     (void)state;
-    begin(&r,
-          ARGV("sh", "-c",
-               "while [ \"$(stty size)\" = '0 0' ]; do sleep 0.01; done; " /* crun gives it after the start */
-               "stty size; tty; echo TERM=$TERM; trap 'stty size; exit 5' WINCH; echo waiting; while :; do "
-               "sleep 0.05; done"),
-          (struct rt_exec_spec){ .tty = true, .rows = 33, .columns = 101 });
-    wait_started(&r);
-    assert_true(r.master >= 0);
-    read_until(r.master, "waiting", text, sizeof(text));
-    assert_non_null(strstr(text, "33 101\r\n"));
+    r = begin(
+        ARGV("sh", "-c",
+             /* The size comes a moment after the start; until then busybox's stty has none to print. */
+             "until stty size 2>/dev/null | grep -q ' '; do sleep 0.01; done; "
+             "stty size; tty; echo TERM=$TERM; trap 'stty size; exit 5' WINCH; echo waiting; while :; do "
+             "sleep 0.05; done"),
+        (struct rt_exec_spec){ .tty = true, .rows = 33, .columns = 101 });
+    wait_started(r);
+    assert_true(r->master >= 0);
+    read_until(r->master, "waiting", text, sizeof(text));
+    if (strstr(text, "33 101\r\n") == NULL)
+        fail_msg("%s", text);
     assert_non_null(strstr(text, "/dev/pts/"));
     assert_non_null(strstr(text, "TERM=xterm"));
-    assert_int_equal(ioctl(r.master, TIOCSWINSZ, &size), 0);
-    read_until(r.master, "11 22\r\n", text, sizeof(text));
-    wait_over(&r);
-    assert_int_equal(r.result.code, ERR_OK);
-    assert_int_equal(r.x.exit_code, 5);
-    close(r.master);
+    assert_int_equal(ioctl(r->master, TIOCSWINSZ, &size), 0);
+    read_until(r->master, "11 22\r\n", text, sizeof(text));
+    wait_over(r);
+    assert_int_equal(r->result.code, ERR_OK);
+    assert_int_equal(r->x.exit_code, 5);
     assert_nothing_left();
 }
 
 static void environment_stands_in_no_command_line(void **state)
 {
     uint64_t since = clock_mono_ms();
-    struct run r;
+    struct run *r;
 
     (void)state;
-    begin(&r, ARGV("sleep", nap("804")), CAPTURED);
-    wait_started(&r);
+    r = begin(ARGV("sleep", nap("804")), CAPTURED);
+    wait_started(r);
     while (count_processes(sleeping("804")) == 0 &&
            turn(since)) /* runc returns before its last step, execve */
         assert_int_equal(count_processes("hush"), 0);
     assert_int_equal(count_processes("hush"), 0);
     assert_int_equal(count_processes(sleeping("804")), 1); /* only the process itself */
-    op_cancel(&r.x.op);
-    wait_over(&r);
-    buf_done(&r.x.output);
+    op_cancel(&r->x.op);
+    wait_over(r);
 }
 
 static void process_whose_helper_was_killed_ends_with_an_error_or_at_the_next_start(void **state)
 {
-    struct run r;
+    struct run *r;
 
     (void)state;
-    begin(&r, ARGV("sleep", nap("805")), CAPTURED);
-    wait_started(&r);
+    r = begin(ARGV("sleep", nap("805")), CAPTURED);
+    wait_started(r);
     shell("cd /proc && for p in [0-9]*; do grep -qs '^%s' $p/cmdline && grep -qs 'PPid:.%d$' $p/status && "
           "kill -9 $p; "
           "done; true",
           host.exec_path, (int)getpid());
-    wait_over(&r);
-    assert_int_equal(r.result.code, ERR_INTERNAL);
+    wait_over(r);
+    assert_int_equal(r->result.code, ERR_INTERNAL);
     wait_no_process(sleeping("805"));
     assert_nothing_left();
-    buf_done(&r.x.output);
 }
 
 static void leftover_of_an_earlier_run_is_killed_only_if_it_is_that_process(void **state)
@@ -696,35 +729,32 @@ static void container_that_does_not_run_is_a_precondition(void **state)
 {
     const char *const argv[] = { "true", NULL };
     char id[65];
-    struct run r = { 0 };
-    struct rt_exec_spec spec = { .id = id, .argv = argv, .output_max = 10 };
+    struct run *r;
 
     (void)state;
     id_random_hex(id, 64);
-    rt_exec_start(&r.x, host.rt, &spec, on_done, &r);
-    assert_false(r.over);
-    wait_over(&r);
-    assert_int_equal(r.result.code, ERR_PRECONDITION);
-    assert_non_null(strstr(r.result.text, "is not running"));
+    r = begin_in(id, argv, (struct rt_exec_spec){ .output_max = 10 });
+    wait_over(r);
+    assert_int_equal(r->result.code, ERR_PRECONDITION);
+    assert_non_null(strstr(r->result.text, "is not running"));
 }
 
 static void thirty_at_once_all_give_their_own_answer(void **state)
 {
-    static struct run runs[30];
+    struct run *thirty[30];
     char words[30][8];
     uint64_t since = clock_mono_ms();
 
     (void)state;
     for (int i = 0; i < 30; i++) {
         snprintf(words[i], sizeof(words[i]), "%d", i);
-        begin(&runs[i], ARGV("sh", "-c", "echo $1; exit $1", "x", words[i]), CAPTURED);
+        thirty[i] = begin(ARGV("sh", "-c", "echo $1; exit $1", "x", words[i]), CAPTURED);
     }
     for (int i = 0; i < 30; i++) {
-        wait_over(&runs[i]);
-        assert_int_equal(runs[i].result.code, ERR_OK);
-        assert_int_equal(runs[i].x.exit_code, i);
-        assert_int_equal(atoi(runs[i].x.output.p), i);
-        buf_done(&runs[i].x.output);
+        wait_over(thirty[i]);
+        assert_int_equal(thirty[i]->result.code, ERR_OK);
+        assert_int_equal(thirty[i]->x.exit_code, i);
+        assert_int_equal(atoi(thirty[i]->x.output.p), i);
     }
     print_message("thirty at once: %llu ms\n", (unsigned long long)(clock_mono_ms() - since));
     assert_nothing_left();
@@ -734,20 +764,21 @@ int main(void)
 {
     static const char *const runtimes[] = { "/usr/bin/crun", "/usr/sbin/runc" };
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(output_and_exit_code_are_the_processs),
-        cmocka_unit_test(user_environment_folder_and_confinement_are_the_containers),
-        cmocka_unit_test(what_cannot_be_started_is_told_from_an_exit_code),
-        cmocka_unit_test(output_beyond_the_limit_is_dropped_and_does_not_stop_the_process),
-        cmocka_unit_test(grandchild_that_holds_the_pipe_is_not_waited_for),
-        cmocka_unit_test(deadline_kills_the_process_and_its_session),
-        cmocka_unit_test(cancelled_at_any_moment_leaves_nothing),
-        cmocka_unit_test(streams_are_the_callers_descriptors),
-        cmocka_unit_test(terminal_has_a_size_and_can_be_resized),
-        cmocka_unit_test(environment_stands_in_no_command_line),
-        cmocka_unit_test(process_whose_helper_was_killed_ends_with_an_error_or_at_the_next_start),
-        cmocka_unit_test(leftover_of_an_earlier_run_is_killed_only_if_it_is_that_process),
-        cmocka_unit_test(container_that_does_not_run_is_a_precondition),
-        cmocka_unit_test(thirty_at_once_all_give_their_own_answer),
+        cmocka_unit_test_teardown(output_and_exit_code_are_the_processs, settle),
+        cmocka_unit_test_teardown(user_environment_folder_and_confinement_are_the_containers, settle),
+        cmocka_unit_test_teardown(what_cannot_be_started_is_told_from_an_exit_code, settle),
+        cmocka_unit_test_teardown(output_beyond_the_limit_is_dropped_and_does_not_stop_the_process, settle),
+        cmocka_unit_test_teardown(grandchild_that_holds_the_pipe_is_not_waited_for, settle),
+        cmocka_unit_test_teardown(deadline_kills_the_process_and_its_session, settle),
+        cmocka_unit_test_teardown(cancelled_at_any_moment_leaves_nothing, settle),
+        cmocka_unit_test_teardown(streams_are_the_callers_descriptors, settle),
+        cmocka_unit_test_teardown(terminal_has_a_size_and_can_be_resized, settle),
+        cmocka_unit_test_teardown(environment_stands_in_no_command_line, settle),
+        cmocka_unit_test_teardown(process_whose_helper_was_killed_ends_with_an_error_or_at_the_next_start,
+                                  settle),
+        cmocka_unit_test_teardown(leftover_of_an_earlier_run_is_killed_only_if_it_is_that_process, settle),
+        cmocka_unit_test_teardown(container_that_does_not_run_is_a_precondition, settle),
+        cmocka_unit_test_teardown(thirty_at_once_all_give_their_own_answer, settle),
     };
     int failed = 0;
 
