@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/parse.h"
 
+#include <errno.h>
 #include <grp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,8 +14,8 @@
 #include <sys/un.h>
 
 enum {
-    BACKLOG = 4096, /* the kernel's own limit (net.core.somaxconn): a crowd is turned away by us, after a look
-                       at who it is */
+    BACKLOG =
+        4096, /* the kernel's own limit (net.core.somaxconn): we turn a crowd away, after a look at it */
     GROUP_BUFFER = 64 * 1024,
 };
 
@@ -66,6 +67,19 @@ static enum err_code set_address(struct sockaddr_un *address, const char *path, 
     return ERR_OK;
 }
 
+/*
+ * Is who listens on the other end of a connected socket alive?  Its socket can outlive it for a moment, in a
+ * child that was about to exec when it was killed.
+ */
+static bool listener_lives(int fd)
+{
+    struct ucred peer;
+    socklen_t n = sizeof(peer);
+
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) != 0 || peer.pid <= 0 ||
+           kill(peer.pid, 0) == 0 || errno != ESRCH;
+}
+
 /* Nothing there, or what a dead daemon left: ERR_OK.  ERR_EXISTS: somebody answers. */
 static enum err_code check_place(const char *path, struct err *e)
 {
@@ -82,8 +96,9 @@ static enum err_code check_place(const char *path, struct err *e)
     fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
         return err_sys(e, errno, "socket");
-    /* EAGAIN: its queue is full, so somebody has it open. */
-    if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 || errno == EAGAIN)
+    if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
+        return listener_lives(fd) ? err_set(e, ERR_EXISTS, "another coracle is running on %s", path) : ERR_OK;
+    if (errno == EAGAIN) /* its queue is full, so somebody has it open */
         return err_set(e, ERR_EXISTS, "another coracle is running on %s", path);
     return errno == ECONNREFUSED || errno == ENOENT ? ERR_OK : err_sys(e, errno, "connect");
 }

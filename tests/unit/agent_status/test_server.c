@@ -47,6 +47,36 @@ static void a_socket_that_a_dead_daemon_left_is_replaced(void **state)
     expect(f, "GET /healthz", "200 OK", "ok");
 }
 
+static void a_socket_that_only_a_child_of_a_dead_daemon_holds_is_replaced(void **state)
+{
+    struct fixture *f = *state;
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    struct err e = { 0 };
+    int hold[2];
+    pid_t daemon;
+
+    status_server_close(f->server);
+    strcpy(address.sun_path, f->path);
+    assert_int_equal(pipe(hold), 0);
+    daemon = fork();
+    if (daemon == 0) {
+        int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+        char end;
+
+        close(hold[1]);
+        if (bind(fd, (struct sockaddr *)&address, sizeof(address)) != 0 || listen(fd, 5) != 0)
+            _exit(1);
+        if (fork() == 0)
+            (void)!read(hold[0], &end, 1);
+        _exit(0);
+    }
+    close(hold[0]);
+    assert_int_equal(waitpid(daemon, NULL, 0), daemon);
+    assert_int_equal(open_server(f, &f->server, &e), ERR_OK);
+    expect(f, "GET /healthz", "200 OK", "ok");
+    close(hold[1]);
+}
+
 static void what_is_no_socket_is_not_replaced_and_a_long_path_is_refused(void **state)
 {
     struct fixture *f = *state;
@@ -459,6 +489,7 @@ int main(void)
         T(the_socket_has_its_mode_and_goes_with_the_server),
         T(a_second_daemon_is_refused_and_the_first_is_not_disturbed),
         T(a_socket_that_a_dead_daemon_left_is_replaced),
+        T(a_socket_that_only_a_child_of_a_dead_daemon_holds_is_replaced),
         T(what_is_no_socket_is_not_replaced_and_a_long_path_is_refused),
         T(a_group_that_does_not_exist_is_an_error),
         T(the_rights_hold_for_real_peers),
