@@ -67,22 +67,22 @@ soak: ## churn of 20 pods with kill -9 of daemon and conmons, then compares; SOA
 	@SOAK_SEED=$(SOAK_SEED) SOAK_AGENT_KILLS=$(SOAK_AGENT_KILLS) SOAK_CONMON_KILLS=$(SOAK_CONMON_KILLS) \
 	    tests/host/run --verbose --build $(check_gcc) test_soak
 
-check-node: ## boot a node VM, install the build, run the examples there under systemd
+check-node: ## boot node VMs, install the build, run it there under systemd; ONLY=text chooses suites (v2, v1, reboot ...)
 	@tests/tools/deps build run test node
 	@$(make_gcc) all
-	@tests/node/run --build $(check_gcc) --cache $(node_cache)
+	@$(run_tests) --only '$(if $(ONLY),$(ONLY),node/)' -v node
 
 node: check-node ## the same
 
 check-node-host: ## host tests inside a node VM, on cgroup v2; slow, ONLY=text chooses some
 	@tests/tools/deps build run test node
 	@$(make_gcc) all
-	@tests/node/run --build $(check_gcc) --cache $(node_cache) --host $(ONLY)
+	@tests/node/run --build $(check_gcc) --cache $(node_cache) host $(ONLY)
 
-node-shell: ## a shell in the node VM with the build installed and running
+node-shell: ## a shell in a node VM with the build installed and running; ONLY=suite: a VM as that suite has it (v1, disks ...)
 	@tests/tools/deps build run test node
 	@$(make_gcc) all
-	@tests/node/run --build $(check_gcc) --cache $(node_cache) --shell
+	@tests/node/run --build $(check_gcc) --cache $(node_cache) --shell $(if $(ONLY),$(ONLY),v2)
 
 check-layers: ## fail on an include that breaks the table of layers
 	$(Q)tests/tools/check-layers

@@ -1,4 +1,4 @@
-"""main - the tests inside the node VM: the installed build as a systemd service, with the host tests' own helpers.
+"""main - the installed build as a systemd service, with the host tests' own helpers; on cgroup v2 and on the v1 hierarchy.
 
 One machine, one daemon, the tests in order: each builds on what is there.  Output is TAP.
 """
@@ -8,53 +8,10 @@ import sys
 import time
 import traceback
 
-os.environ["CORACLE_TEST_SLOW"] = "5"  # software emulation
-os.environ["CORACLE_TEST_IMAGE"] = "/payload/busybox.tar"
-sys.path.insert(0, "/payload/tests/host")
-import coracle  # noqa: E402
-from coracle import (alive, all_running, check, config_map, contains, container, equal, http_answers, http_get,  # noqa: E402
+import coracle
+from coracle import (alive, all_running, check, config_map, contains, container, equal, http_answers, http_get,
                      pod, process_fields, read, run, secret, until)
-
-UNIT_CGROUP = "/system.slice/coracle-pods.service"
-EXAMPLES = "/payload/examples/manifests"
-
-
-class Place:
-    """The whole VM as the world of one node."""
-    name, scratch, build = "node", "", "/usr/bin"
-
-
-class Service(coracle.Node):
-    """The daemon as systemd runs it, at its default paths."""
-
-    def __init__(self):
-        super().__init__(Place)
-        self.manifests, self.run_dir, self.state_dir = "/etc/coracle/manifests", "/run/coracle", "/var/lib/coracle"
-        self.root_dir, self.socket = "/var/lib/kubelet", "/run/coracle/coracle.sock"
-        self.pod_logs, self.container_logs = "/var/log/pods", "/var/log/containers"
-        self.cgroup_root = UNIT_CGROUP
-
-    def log(self):
-        return run("journalctl", "-u", "coracle", "-o", "cat", "--no-pager").stdout
-
-    @property
-    def main_pid(self):
-        return int(run("systemctl", "show", "-P", "MainPID", "coracle").stdout)
-
-    def wait_active(self, other_than=0):
-        until(lambda: run("systemctl", "is-active", "coracle", ok=False).stdout.strip() == "active" and
-              self.main_pid not in (0, other_than), 20, lambda: run("systemctl", "status", "coracle", ok=False).stdout)
-
-    def start(self, wait=True):
-        run("systemctl", "start", "coracle")
-        return self
-
-    def stop(self, signo=signal.SIGTERM, deadline=15):
-        run("systemctl", "stop", "coracle")
-        return 0
-
-
-node = Service()
+from node import EXAMPLES, UNIT_CGROUP, node
 
 
 def facts(p):
@@ -264,7 +221,7 @@ def test_stop_all():
 TESTS = [value for name, value in list(globals().items()) if name.startswith("test_")]
 
 
-def main():
+def run_all():
     print(f"1..{len(TESTS)}", flush=True)
     for number, test in enumerate(TESTS, 1):
         start = time.monotonic()
@@ -277,5 +234,3 @@ def main():
                 run("journalctl", "-u", "coracle", "-u", "coracle-pods", "-n", "40", "--no-pager", "-o", "short-monotonic", ok=False).stdout
             print("\n".join("# " + line for line in text.rstrip().split("\n")), flush=True)
 
-
-main()
