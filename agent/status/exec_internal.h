@@ -1,0 +1,66 @@
+/*
+ * exec_internal - one client's process, shared by exec.c (the process, its output, the end) and exec_input.c
+ * (what the client sends).  Loop thread only.
+ */
+#ifndef AGENT_STATUS_EXEC_INTERNAL_H
+#define AGENT_STATUS_EXEC_INTERNAL_H
+#include "agent/status/internal.h"
+#include "base/websocket.h"
+
+#include <sys/ioctl.h>
+
+enum {
+    EXEC_CHANNEL_STDIN,
+    EXEC_CHANNEL_STDOUT,
+    EXEC_CHANNEL_STDERR,
+    EXEC_CHANNEL_ERROR,
+    EXEC_CHANNEL_RESIZE,
+    EXEC_CHANNEL_CLOSE = 255
+};
+
+enum { EXEC_SMALL_MAX = 1024 }; /* bytes of a message on channel 4 or 255 */
+
+struct exec_end { /* one of our ends of the process's streams */
+    struct exec_stream *stream;
+    int fd; /* -1: closed */
+    uv_poll_t poll;
+    int channel;
+    bool polling;
+};
+
+struct exec_stream {
+    struct status_server *server;
+    struct conn *conn;           /* NULL: gone */
+    struct status_exec *process; /* NULL: ended */
+    int protocol;
+    bool wants_stdin, wants_stdout, wants_stderr, tty;
+    struct ws_reader reader;
+    int channel;      /* of the message that comes; -1: not known yet */
+    struct buf small; /* of channels 4 and 255, so far */
+    struct exec_end in, out[2];
+    struct exec_end hangup; /* the connection once more, while it is not read */
+    struct buf pending;     /* input that the process did not take yet */
+    bool input_over;        /* the client has no more: close when `pending` is written */
+    struct winsize size;    /* the last one told; no rows: none */
+    bool started, ended;
+    bool closing; /* our close frame is on its way */
+    bool linger;  /* the client's is waited for */
+    struct err result;
+    int exit_code;
+    uv_timer_t timer;
+    bool has_timer;
+    int open_handles;
+};
+
+bool exec_open_end(struct exec_stream *x, struct exec_end *end, int fd,
+                   int channel); /* takes the descriptor */
+void exec_close_end(struct exec_end *end);
+
+/* Our close frame; with `linger` the client may have the last word, as it should when it did not begin. */
+void exec_close(struct exec_stream *x, uint16_t code, const char *reason, bool linger);
+
+/* ---- exec_input.c ---------------------------------------------------------------------------- */
+
+void exec_pump_input(struct exec_stream *x);    /* as much of `pending` as the process takes */
+bool exec_blocked(const struct exec_stream *x); /* the process does not read: the client is not read */
+#endif
