@@ -180,8 +180,8 @@ extern const struct api_schema api_schema_pod, api_schema_config_map, api_schema
     api_schema_priority_class, api_schema_list;                              /* schema_object.c */
 extern const struct api_schema api_schema_object_meta, api_schema_list_meta; /* schema_object.c */
 extern const struct api_schema api_schema_pod_spec, api_schema_local_ref;    /* schema_pod.c */
-extern const struct api_schema api_schema_container, api_schema_init_container,
-    api_schema_ephemeral_container, api_schema_resources; /* schema_container.c */
+extern const struct api_schema api_schema_container, api_schema_ephemeral_container,
+    api_schema_resources; /* schema_container.c */
 extern const struct api_schema api_schema_field_ref, api_schema_resource_field_ref;
 extern const struct api_schema api_schema_probe, api_schema_lifecycle; /* schema_probe.c */
 extern const struct api_schema api_schema_volume;                      /* schema_volume.c */

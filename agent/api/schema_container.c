@@ -1,8 +1,6 @@
 /* Tables of Container, its init and ephemeral forms, and of what stands in them. */
 #include "agent/api/internal.h"
 
-static const char not_yet[] = "not acted on yet";
-
 /* ---- ports ---------------------------------------------------------------------------------- */
 static const struct api_value protocols[] = { { "TCP", 0 }, { "UDP", 1 }, { "SCTP", 2 }, { NULL, 0 } };
 
@@ -205,8 +203,16 @@ static const struct api_schema resize_policy_schema = { .name = "ContainerResize
 /* ---- restart rules -------------------------------------------------------------------------- */
 static const struct api_value exit_code_operators[] = { { "In", 0 }, { "NotIn", 1 }, { NULL, 0 } };
 static const struct api_row exit_codes[] = {
-    { .name = "operator", .type = API_STRING, .flags = API_REQUIRED, .values = exit_code_operators },
-    { .name = "values", .type = API_INT32S, .flags = API_REQUIRED },
+    { .name = "operator",
+      .type = API_ENUM,
+      .slot = AT(api_restart_rule, not_in),
+      .flags = API_REQUIRED | API_BOOL_SLOT,
+      .values = exit_code_operators },
+    { .name = "values",
+      .type = API_INT32S,
+      .slot = AT(api_restart_rule, exit_codes),
+      .count = AT(api_restart_rule, n_exit_codes),
+      .flags = API_REQUIRED },
     { 0 },
 };
 static const struct api_schema exit_codes_schema = { .name = "ContainerRestartRuleOnExitCodes",
@@ -216,11 +222,21 @@ static const struct api_value restart_actions[] = { { "Restart", 0 },
                                                     { "RestartAllContainers", 1 },
                                                     { NULL, 0 } };
 static const struct api_row restart_rule[] = {
-    { .name = "action", .type = API_STRING, .flags = API_REQUIRED, .values = restart_actions },
-    { .name = "exitCodes", .type = API_OBJECT, .flags = API_REQUIRED, .nested = &exit_codes_schema },
+    { .name = "action",
+      .type = API_ENUM,
+      .slot = AT(api_restart_rule, all),
+      .flags = API_REQUIRED | API_BOOL_SLOT,
+      .values = restart_actions },
+    { .name = "exitCodes",
+      .type = API_OBJECT,
+      .slot = HERE,
+      .flags = API_REQUIRED,
+      .nested = &exit_codes_schema },
     { 0 },
 };
-static const struct api_schema restart_rule_schema = { .name = "ContainerRestartRule", .rows = restart_rule };
+static const struct api_schema restart_rule_schema = { .name = "ContainerRestartRule",
+                                                       .rows = restart_rule,
+                                                       .size = sizeof(struct api_restart_rule) };
 
 /* ---- mounts --------------------------------------------------------------------------------- */
 static const struct api_value propagations[] = {
@@ -333,14 +349,12 @@ static const struct api_row container[] = {
       .type = API_ENUM,
       .slot = AT(api_container, restart_policy),
       .flags = API_KEEP_EMPTY,
-      .values = api_values_restart_policy,
-      .support = API_IGNORED,
-      .why = "the pod's restartPolicy holds for all its containers yet" },
+      .values = api_values_restart_policy },
     { .name = "restartPolicyRules",
       .type = API_LIST,
-      .nested = &restart_rule_schema,
-      .support = API_IGNORED,
-      .why = not_yet },
+      .slot = AT(api_container, restart_rules),
+      .count = AT(api_container, n_restart_rules),
+      .nested = &restart_rule_schema },
     { .name = "volumeMounts",
       .type = API_LIST,
       .slot = AT(api_container, mounts),
@@ -392,24 +406,6 @@ static const struct api_row container[] = {
 const struct api_schema api_schema_container = { .name = "Container",
                                                  .rows = container,
                                                  .size = sizeof(struct api_container) };
-
-static const struct api_row init_container[] = {
-    { .name = "restartPolicy",
-      .type = API_ENUM,
-      .slot = AT(api_container, restart_policy),
-      .flags = API_KEEP_EMPTY,
-      .values = api_values_restart_policy,
-      .support = API_IGNORED,
-      .harmless = "\"Always\"",
-      .why =
-          "the pod's restartPolicy holds for all its containers yet; only Always (a sidecar) is acted on" },
-    { 0 },
-};
-const struct api_schema api_schema_init_container = { .name = "Container (init)",
-                                                      .rows = init_container,
-                                                      .base = &api_schema_container,
-                                                      .size = sizeof(struct api_container) };
-
 static const struct api_row ephemeral_container[] = {
     { .name = "targetContainerName", .type = API_STRING },
     { 0 },

@@ -200,6 +200,13 @@ struct api_volume_mount {
 enum api_restart_policy { API_RESTART_UNSET, API_RESTART_ALWAYS, API_RESTART_ON_FAILURE, API_RESTART_NEVER };
 enum api_pull_policy { API_PULL_ALWAYS, API_PULL_IF_NOT_PRESENT, API_PULL_NEVER };
 
+struct api_restart_rule {
+    bool all;    /* RestartAllContainers; else Restart */
+    bool not_in; /* holds for every exit code but these */
+    int64_t *exit_codes;
+    size_t n_exit_codes;
+};
+
 struct api_container {
     char *name;
     char *image;
@@ -217,7 +224,9 @@ struct api_container {
     struct api_volume_mount *mounts;
     size_t n_mounts;
     struct api_security security;
-    enum api_restart_policy restart_policy; /* UNSET, or ALWAYS on an init container: a sidecar */
+    enum api_restart_policy restart_policy; /* UNSET: the pod's; ALWAYS on an init container: a sidecar */
+    struct api_restart_rule *restart_rules; /* before the policy; the first that matches */
+    size_t n_restart_rules;
     char *termination_message_path;
     bool message_fallback_to_logs; /* terminationMessagePolicy: FallbackToLogsOnError */
     bool stdin_open, stdin_once, tty;

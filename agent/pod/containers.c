@@ -33,24 +33,6 @@ bool ctr_alive(const struct ctr *c)
     return c->state != CTR_NONE && c->state != CTR_MOUNTING && c->state != CTR_CREATING;
 }
 
-bool ctr_restart_wanted(const struct ctr *c)
-{
-    if (c->cur.id[0] == '\0' || !c->cur.ended || c->replace || c->again)
-        return true;
-    if (c->kind == CTR_SIDECAR)
-        return true;
-    switch (c->pod->api->spec.restart_policy) {
-    case API_RESTART_NEVER:
-        return false;
-    case API_RESTART_ON_FAILURE:
-        return c->cur.exit_code != 0 || str_eq(c->cur.reason, "OOMKilled");
-    case API_RESTART_ALWAYS:
-    case API_RESTART_UNSET:
-        break;
-    }
-    return c->kind == CTR_REGULAR || c->cur.exit_code != 0 || str_eq(c->cur.reason, "OOMKilled");
-}
-
 static int64_t ended_ns(const struct ctr *c)
 {
     return c->cur.finished_ns + c->ended_shift_ns;
@@ -456,7 +438,7 @@ static void stop_for_probe(struct ctr *c, enum probe_type t)
     const char *what = t == PROBE_STARTUP ? "startup" : "liveness";
     int64_t grace_ns = replace_grace_ns(p);
 
-    c->again = c->kind == CTR_SIDECAR || p->api->spec.restart_policy != API_RESTART_NEVER;
+    c->again = ctr_policy(c) != API_RESTART_NEVER;
     if (c->again || !is_last_one(c)) {
         snprintf(c->stop_text, sizeof(c->stop_text), "%s %s failed %s probe%s",
                  c->kind == CTR_SIDECAR ? "Init container" : "Container", c->spec->name, what,

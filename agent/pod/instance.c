@@ -376,6 +376,23 @@ void ctr_stop_step(struct ctr *c)
     }
 }
 
+void ctr_kill(struct ctr *c)
+{
+    switch (c->state) {
+    case CTR_RUNNING:
+        pod_event(c->pod, c, false, "Killing", "Stopping container %s", c->spec->name);
+        kill_all(c);
+        return;
+    case CTR_PRESTOP:
+    case CTR_STOPPING:
+        kill_all(c);
+        return;
+    default:
+        ctr_stop(c, 0);
+        return;
+    }
+}
+
 void ctr_stop(struct ctr *c, int64_t grace_ns)
 {
     int64_t now = clock_wall_ns(), deadline = now + (grace_ns < GRACE_MIN_NS ? GRACE_MIN_NS : grace_ns);

@@ -210,7 +210,7 @@ struct pod {
     struct {
         char status[8];
         int64_t since_ns;
-    } conditions[5]; /* in the order in which they are shown */
+    } conditions[6]; /* in the order in which they are shown */
 
     TAILQ_HEAD(, reap) reaps;
     bool dirty_queued, record_dirty, freed;
@@ -241,6 +241,14 @@ void pod_begin_termination(struct pod *p, int64_t grace_seconds, bool finishing,
 bool pod_is_new(const struct pod *p);
 /* True when no operation of the pod is under way. */
 bool pod_idle(const struct pod *p);
+
+/* ---- restart.c ---- which containers run again */
+enum api_restart_policy ctr_policy(const struct ctr *c); /* its own, or the pod's */
+bool ctr_restart_wanted(const struct ctr *c);            /* after it ended, or never ran */
+bool restart_all_possible(const struct pod *p); /* a rule of it has the action RestartAllContainers */
+bool restart_all_wanted(const struct pod *p);   /* and holds now */
+/* Does so: true while containers are still to end, and none is to start. */
+bool restart_all_step(struct pod *p);
 
 /* ---- clock_jump.c ---- the wall clock is set while pods live */
 int64_t clock_jump_offset_ns(void);    /* wall clock less the clock since boot */
@@ -288,11 +296,11 @@ void ctr_step(struct ctr *c); /* towards running, if it should */
 bool ctr_holds_others(const struct ctr *c);
 void ctr_note_start(struct ctr *c, int64_t started_ns); /* what follows from it: log link, event; 0: now */
 void ctr_start_now(struct ctr *c);                      /* CREATED and everything ready: start */
-bool ctr_restart_wanted(const struct ctr *c);           /* by policy, after it ended (or never ran) */
 void ctr_refresh(struct ctr *c);                        /* read the facts of its newest instance */
 void ctr_stop(struct ctr *c, int64_t grace_ns);         /* preStop hook, signal, kill at the deadline */
 void ctr_stop_begin(struct ctr *c,
                     int64_t grace_ns); /* the hook only: its turn to be signalled comes later */
+void ctr_kill(struct ctr *c);          /* at once, without its hook */
 void ctr_stop_step(struct ctr *c);     /* time passed or facts changed */
 void ctr_ended(struct ctr *c, int exit_code, const char *reason, const char *message, int64_t finished_ns);
 void ctr_reap(struct pod *p, const char *id, const char *cgroup_path);

@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* Conditions in the order in which kubelet emits them. */
-enum { C_READY_TO_START, C_INITIALIZED, C_READY, C_CONTAINERS_READY, C_SCHEDULED };
+enum { C_READY_TO_START, C_INITIALIZED, C_READY, C_CONTAINERS_READY, C_SCHEDULED, C_ALL_RESTARTING };
 
 static void put_time(json_t *o, const char *key, int64_t ns)
 {
@@ -322,8 +322,10 @@ static bool is_unfinished(const struct ctr *c, bool ready)
  * any. */
 static const char *gate_status(const struct pod *p, const char *type)
 {
-    static const char *const types[] = { "PodReadyToStartContainers", "Initialized", "Ready",
-                                         "ContainersReady", "PodScheduled" };
+    static const char *const types[] = {
+        "PodReadyToStartContainers", "Initialized",  "Ready",
+        "ContainersReady",           "PodScheduled", "AllContainersRestarting"
+    };
 
     for (size_t i = 0; i < ARRAY_LEN(types); i++)
         if (strcmp(types[i], type) == 0)
@@ -391,6 +393,7 @@ void pod_note_conditions(struct pod *p)
     note(p, C_INITIALIZED, initialized);
     note(p, C_CONTAINERS_READY, ready);
     note(p, C_SCHEDULED, true);
+    note(p, C_ALL_RESTARTING, !over && restart_all_wanted(p));
     str_auto gates = closed_gates(p);
     note(p, C_READY, ready && gates == NULL);
 }
@@ -421,6 +424,14 @@ static json_t *conditions_json(struct pod *p)
         put_condition(p, list, C_READY, "Ready", why == NULL, why, message);
     put_condition(p, list, C_CONTAINERS_READY, "ContainersReady", why == NULL, why, message);
     put_condition(p, list, C_SCHEDULED, "PodScheduled", true, NULL, NULL);
+    if (restart_all_possible(p)) {
+        bool now = !over && restart_all_wanted(p);
+        put_condition(p, list, C_ALL_RESTARTING, "AllContainersRestarting", now,
+                      now    ? "RestartAllContainersStarted"
+                      : over ? why
+                             : NULL,
+                      now ? "container exited with restart policy rule" : NULL);
+    }
     if (p->api->ignored.n >
         0) { /* no silent subset: what of the manifest is not acted on stands in the status */
         buf_auto b = BUF_INIT(64 * 1024);

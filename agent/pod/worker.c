@@ -318,7 +318,8 @@ static void active_step(struct pod *p)
     images_step(p);
     if (p->probes_since_ms == 0 && p->vols == VOLS_READY)
         p->probes_since_ms = clock_mono_ms();
-    containers_step(p);
+    if (!restart_all_step(p))
+        containers_step(p);
     for (size_t i = 0; i < p->n_ctrs; i++)
         probes_step(&p->ctrs[i]);
 

@@ -336,6 +336,10 @@ class Pod(dict):
     def restarts(self, name=None):
         return self.container(name).get("restartCount", 0)
 
+    def condition(self, kind):
+        """A condition; {} when the pod has none of that type."""
+        return next((c for c in self.status.get("conditions", []) if c["type"] == kind), {})
+
     def container_id(self, name=None):
         return self.container(name).get("containerID", "").rpartition("//")[2]
 

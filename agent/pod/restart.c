@@ -1,0 +1,118 @@
+/*
+ * Does a container that ended run again: its own restartPolicy and rules, else the pod's policy
+ * (pkg/api/v1/pod/util.go, pkg/kubelet/container/helpers.go).  And the rule that makes all of the pod's
+ * containers run again: those that run are killed, without hooks and grace; when nothing lives all start
+ * anew, init containers first, in the same sandbox with the same volumes.
+ */
+#include "agent/pod/pod.h"
+#include "base/log.h"
+
+#include <string.h>
+
+#define ALL_REASON "RestartingAllContainers"
+#define ALL_TEXT "The container is removed because RestartAllContainers in place"
+
+enum api_restart_policy ctr_policy(const struct ctr *c)
+{
+    enum api_restart_policy own = c->spec->restart_policy;
+
+    return own != API_RESTART_UNSET ? own : c->pod->api->spec.restart_policy;
+}
+
+/* The first rule that its last exit matches, or NULL.  As in kubelet, an init container's success is not
+ * asked about. */
+static const struct api_restart_rule *matching_rule(const struct ctr *c)
+{
+    if (!c->cur.ended || (c->kind == CTR_INIT && c->cur.exit_code == 0))
+        return NULL;
+    for (size_t i = 0; i < c->spec->n_restart_rules; i++) {
+        const struct api_restart_rule *rule = &c->spec->restart_rules[i];
+        bool listed = false;
+
+        for (size_t k = 0; k < rule->n_exit_codes; k++)
+            listed = listed || rule->exit_codes[k] == c->cur.exit_code;
+        if (listed != rule->not_in)
+            return rule;
+    }
+    return NULL;
+}
+
+bool ctr_restart_wanted(const struct ctr *c)
+{
+    bool failed = c->cur.exit_code != 0 || str_eq(c->cur.reason, "OOMKilled");
+
+    if (c->cur.id[0] == '\0' || !c->cur.ended || c->replace || c->again)
+        return true;
+    if (matching_rule(c) != NULL)
+        return true;
+    switch (ctr_policy(c)) {
+    case API_RESTART_NEVER:
+        return false;
+    case API_RESTART_ON_FAILURE:
+        return failed;
+    case API_RESTART_ALWAYS:
+    case API_RESTART_UNSET:
+        break;
+    }
+    return failed || c->kind != CTR_INIT;
+}
+
+/* ---- all of the pod's ------------------------------------------------------------------------ */
+
+bool restart_all_possible(const struct pod *p)
+{
+    for (size_t i = 0; i < p->n_ctrs; i++)
+        for (size_t k = 0; k < p->ctrs[i].spec->n_restart_rules; k++)
+            if (p->ctrs[i].spec->restart_rules[k].all)
+                return true;
+    return false;
+}
+
+/* Its last exit asks for it, and that was not yet acted on. */
+static bool asks_for_all(const struct ctr *c)
+{
+    const struct api_restart_rule *rule = c->again || c->replace ? NULL : matching_rule(c);
+
+    return rule != NULL && rule->all && c->state == CTR_NONE;
+}
+
+bool restart_all_wanted(const struct pod *p)
+{
+    for (size_t i = 0; i < p->n_ctrs; i++)
+        if (asks_for_all(&p->ctrs[i]))
+            return true;
+    return false;
+}
+
+/* Its last run becomes one that was ended for the others' sake, whatever it was. */
+static void start_anew(struct ctr *c)
+{
+    if (c->cur.id[0] == '\0' || !c->cur.ended)
+        return;
+    c->cur.exit_code = 137;
+    snprintf(c->cur.reason, sizeof(c->cur.reason), ALL_REASON);
+    free(c->cur.message);
+    c->cur.message = strdup(ALL_TEXT);
+    c->again = c->replace = true;
+    ctr_waiting(c, ALL_REASON, ALL_TEXT);
+}
+
+bool restart_all_step(struct pod *p)
+{
+    bool alive = false;
+
+    if (!restart_all_wanted(p))
+        return false;
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        ctr_kill(&p->ctrs[i]);
+        alive = alive || p->ctrs[i].state != CTR_NONE;
+    }
+    if (alive)
+        return true;
+    log_info("all containers of the pod start anew, as a restart rule asks", F_STR("pod", p->key));
+    for (size_t i = 0; i < p->n_ctrs; i++)
+        start_anew(&p->ctrs[i]);
+    p->initialized = false;
+    p->record_dirty = true;
+    return false;
+}
