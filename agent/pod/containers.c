@@ -11,7 +11,6 @@
 
 #define BACKOFF_FIRST_MS 10000 /* kubelet: 10 s, doubling to 300 s, forgotten after 600 s without a crash */
 #define BACKOFF_RESET_NS (600 * INT64_C(1000000000))
-#define GATE_HOLD_MS 500 /* a create takes 20 to 100 ms of two processors */
 #define CONFIG_RETRY_NS (10 * INT64_C(1000000000))
 
 void ctr_waiting(struct ctr *c, const char *reason, const char *fmt, ...)
@@ -52,80 +51,6 @@ static void backoff_next(struct ctr *c)
     else
         c->backoff_ms = c->backoff_ms * 2 > BACKOFF_MAX_MS ? BACKOFF_MAX_MS : c->backoff_ms * 2;
     c->backoff_at_ns = clock_wall_ns();
-}
-
-/* ---- a place among those that create at the same time ------------------------------------------ */
-
-/* Who holds a place for longer does not use the processor but waits for something that hangs: the others need
- * not wait with it. */
-static void on_gate_timer(uv_timer_t *timer)
-{
-    struct node *n = timer->data;
-    uint64_t now = clock_mono_ms(), next_ms = GATE_HOLD_MS;
-    struct pod *p, *tmp;
-
-    HASH_ITER (hh, n->pods, p, tmp)
-        for (size_t i = 0; i < p->n_ctrs; i++) {
-            struct ctr *c = &p->ctrs[i];
-            uint64_t held_ms = now - c->gate_since_ms;
-            if (!c->gate_held)
-                continue;
-            if (held_ms >= GATE_HOLD_MS)
-                ctr_gate_release(c);
-            else if (GATE_HOLD_MS - held_ms < next_ms)
-                next_ms = GATE_HOLD_MS - held_ms;
-        }
-    if (!TAILQ_EMPTY(&n->gate_queue))
-        uv_timer_start(timer, on_gate_timer, next_ms, 0);
-}
-
-void ctr_gate_init(struct node *n)
-{
-    TAILQ_INIT(&n->gate_queue);
-    uv_timer_init(n->o.loop, &n->gate_timer);
-    n->gate_timer.data = n;
-}
-
-static bool gate_take(struct ctr *c)
-{
-    struct node *n = c->pod->node;
-
-    if (c->gate_held)
-        return true;
-    if (n->gate_used < n->gate_max) {
-        n->gate_used++;
-        c->gate_held = true;
-        c->gate_since_ms = clock_mono_ms();
-        return true;
-    }
-    if (!c->gate_waiting) {
-        c->gate_waiting = true;
-        TAILQ_INSERT_TAIL(&n->gate_queue, c, gate_link);
-        if (!uv_is_active((uv_handle_t *)&n->gate_timer))
-            uv_timer_start(&n->gate_timer, on_gate_timer, 1, 0);
-    }
-    return false;
-}
-
-void ctr_gate_release(struct ctr *c)
-{
-    struct node *n = c->pod->node;
-    struct ctr *next;
-
-    if (c->gate_waiting) {
-        TAILQ_REMOVE(&n->gate_queue, c, gate_link);
-        c->gate_waiting = false;
-    }
-    if (!c->gate_held)
-        return;
-    c->gate_held = false;
-    n->gate_used--;
-    next = TAILQ_FIRST(&n->gate_queue);
-    if (next != NULL) {
-        TAILQ_REMOVE(&n->gate_queue, next, gate_link);
-        next->gate_waiting = false;
-        pod_wake(next->pod);
-    }
 }
 
 /* ---- start --------------------------------------------------------------------------------------- */
@@ -325,7 +250,7 @@ static void begin(struct ctr *c, struct pod_image *image)
     struct proc_call_spec call = { .name = "bind sub paths", .subject = p->key, .deadline_ms = 60000 };
     struct err e = { 0 };
 
-    if (!gate_take(c))
+    if (!ctr_gate_take(c))
         return;
     if (ctr_run_build(c, &c->run, &e) != ERR_OK) {
         ctr_gate_release(c);

@@ -242,6 +242,11 @@ bool pod_is_new(const struct pod *p);
 /* True when no operation of the pod is under way. */
 bool pod_idle(const struct pod *p);
 
+/* ---- gate.c ---- how many are created at the same time */
+void ctr_gate_init(struct node *n);
+bool ctr_gate_take(struct ctr *c); /* false: the pod is woken when there is a place */
+void ctr_gate_release(struct ctr *c);
+
 /* ---- restart.c ---- which containers run again */
 enum api_restart_policy ctr_policy(const struct ctr *c); /* its own, or the pod's */
 bool ctr_restart_wanted(const struct ctr *c);            /* after it ended, or never ran */
@@ -308,8 +313,6 @@ void reaps_step(struct pod *p); /* those that are due are tried again */
 bool reaps_hold(
     const struct pod *p); /* the pod's end waits for them (asked to end at once: not for what failed) */
 void reaps_clear(struct pod *p); /* the pod is being freed: none is under way */
-void ctr_gate_release(struct ctr *c);
-void ctr_gate_init(struct node *n);
 void instance_clear(struct instance *i);
 bool ctr_alive(const struct ctr *c); /* an instance exists that has not ended */
 void ctr_waiting(struct ctr *c, const char *reason, const char *fmt, ...) PRINTF_LIKE(3, 4);
