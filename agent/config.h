@@ -7,12 +7,19 @@
 #include "base/error.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #define CONFIG_LIST_MAX 32
+#define CONFIG_SHUTDOWN_PRIORITIES_MAX 32
 
 struct config_list {
     char *v[CONFIG_LIST_MAX + 1]; /* NULL-terminated */
     unsigned n;
+};
+
+struct config_shutdown_priority { /* of shutdownGracePeriodByPodPriority; sorted by priority, lowest first */
+    int32_t priority;
+    uint64_t grace_ms;
 };
 
 struct agent_config {
@@ -34,6 +41,14 @@ struct agent_config {
     char *libexec_dir; /* "": beside the program, then /usr/libexec/coracle */
     bool seccomp_default;
     unsigned max_pods_n;
+    /*
+     * Graceful node shutdown. grace_ms is the whole (shutdownGracePeriod), the last critical_ms of it are for
+     * critical pods (shutdownGracePeriodCriticalPods, never more than the whole). Both 0 and no priorities:
+     * none. With priorities both are 0: kubelet lets only one of the two ways be used.
+     */
+    uint64_t shutdown_grace_ms, shutdown_critical_ms;
+    struct config_shutdown_priority shutdown_priorities[CONFIG_SHUTDOWN_PRIORITIES_MAX];
+    unsigned n_shutdown_priorities;
 };
 
 /* Fills in *c from argv (argv[0] is "run"). ERR_INVALID: what is wrong with which flag. *ret_help: --help was
