@@ -183,10 +183,29 @@ enum { LINKS_MAX = 4096 }; /* interfaces looked at; a node with 110 pods has som
 
 struct address_search {
     int index;         /* the interface wanted; 0: the first that has one */
-    unsigned char *up; /* with index 0: bitmap of links that are up and no loopback */
+    unsigned char *up; /* with index 0: bitmap of links that are up and neither loopback nor bridge */
     char ipv4[INET_ADDRSTRLEN], ipv6[INET6_ADDRSTRLEN];
     bool temporary6; /* ipv6 is a privacy address: a lasting one is better */
 };
+
+static bool is_bridge(const struct nlmsghdr *h)
+{
+    const struct nlattr *a, *info;
+
+    mnl_attr_for_each(a, h, sizeof(struct ifinfomsg))
+    {
+        if (mnl_attr_get_type(a) != IFLA_LINKINFO)
+            continue;
+        mnl_attr_for_each_nested(info, a)
+        {
+            if (mnl_attr_get_type(info) == IFLA_INFO_KIND &&
+                mnl_attr_get_payload_len(info) >= sizeof("bridge") &&
+                memcmp(mnl_attr_get_payload(info), "bridge", sizeof("bridge")) == 0)
+                return true;
+        }
+    }
+    return false;
+}
 
 static int on_link(const struct nlmsghdr *h, void *data)
 {
@@ -194,7 +213,7 @@ static int on_link(const struct nlmsghdr *h, void *data)
     unsigned char *up = data;
 
     if (h->nlmsg_type == RTM_NEWLINK && m->ifi_index > 0 && m->ifi_index < LINKS_MAX &&
-        (m->ifi_flags & (IFF_UP | IFF_LOOPBACK)) == IFF_UP)
+        (m->ifi_flags & (IFF_UP | IFF_LOOPBACK)) == IFF_UP && !is_bridge(h))
         up[m->ifi_index / 8] |= (unsigned char)(1 << m->ifi_index % 8);
     return MNL_CB_OK;
 }

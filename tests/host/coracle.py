@@ -568,7 +568,7 @@ class Node:
         """The folder of a container in a controller's hierarchy."""
         cid = pod.container_id(container)
         for folder in self.cgroups_of(cid):
-            if cgroup_v2() or folder.startswith(f"{CGROUP_FS}/{controller}/"):
+            if cgroup_v2() or controller in folder[len(CGROUP_FS) + 1:].split("/")[0].split(","):  # "cpu,cpuacct"
                 return folder
         raise Failed(f"no cgroup of {cid} in {controller}")
 

@@ -5,4 +5,4 @@ def suite(t):
     vm = t.vm()
     with t.step("the VM boots"):
         vm.boot()
-    t.program(vm, "main.run_all")
+    t.program(vm, "main.run_all", 2)

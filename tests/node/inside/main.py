@@ -11,7 +11,9 @@ import traceback
 import coracle
 from coracle import (alive, all_running, check, config_map, contains, container, equal, http_answers, http_get,
                      pod, process_fields, read, run, secret, until)
-from node import EXAMPLES, UNIT_CGROUP, node
+from node import EXAMPLES, UNIT_CGROUP, cgroup, node, pod_cgroups
+
+VERSION = []  # of cgroups, that this VM should have
 
 
 def facts(p):
@@ -30,11 +32,11 @@ def all_facts(*without):
 
 
 def test_boot():
-    """the VM is up: systemd, cgroup v2 alone, no failed unit"""
+    """the VM is up: systemd, the cgroups as they should be, no failed unit"""
     state = run("systemctl", "is-system-running", "--wait", ok=False, timeout=60).stdout.strip()
     failed = run("systemctl", "--failed", "--no-legend", "--plain").stdout
     check(state == "running" or not failed, f"{state}: {failed}")
-    check(coracle.cgroup_v2(), "no cgroup v2")
+    equal(2 if coracle.cgroup_v2() else 1, VERSION[0], "version of cgroups")
     for module in ("bridge", "veth", "overlay", "sch_tbf", "ifb"):
         run("modprobe", module)
 
@@ -47,8 +49,9 @@ def test_service_starts():
     node.wait_active()
     equal(run("systemctl", "is-active", "coracle-pods").stdout.strip(), "active", "coracle-pods.service")
     equal(run("systemctl", "show", "-P", "Delegate", "coracle-pods").stdout.strip(), "yes", "Delegate")
-    equal(read(f"/sys/fs/cgroup{UNIT_CGROUP}/cgroup.procs").strip(), "", "processes at the top of the delegated cgroup")
-    equal(read("/sys/fs/cgroup/system.slice/coracle.service/cgroup.procs").split(), [str(node.main_pid)],
+    if coracle.cgroup_v2():
+        equal(read(f"{cgroup(UNIT_CGROUP)}/cgroup.procs").strip(), "", "processes at the top of the delegated cgroup")
+    equal(read(f"{cgroup('/system.slice/coracle.service')}/cgroup.procs").split(), [str(node.main_pid)],
           "processes in the agent's own cgroup")
     equal(oct(os.stat("/run/coracle").st_mode & 0o7777), "0o711", "mode of /run/coracle")
     equal(oct(os.stat("/var/lib/coracle").st_mode & 0o7777), "0o700", "mode of /var/lib/coracle")
@@ -76,17 +79,21 @@ def test_examples():
     equal(lines[0].split(), ["NAME", "READY", "STATUS", "RESTARTS", "AGE"], "header of get pods")
 
 
-def test_cgroup_v2():
+def test_limits():
     """limits stand in the pod's and the container's cgroup below coracle-pods.service; conmon is outside of the agent's unit"""
     node.put("limits.yaml", pod("limits", container(resources={"requests": {"cpu": "250m", "memory": "24Mi"},
                                                                "limits": {"cpu": "500m", "memory": "48Mi"}})))
     limits = node.wait_running("limits")
-    folder = node.container_cgroup(limits, "")
-    contains(folder, f"{UNIT_CGROUP}/kubepods/burstable/pod{limits.uid}/", "cgroup path")
-    for level in (folder, os.path.dirname(folder)):
-        equal((read(f"{level}/memory.max").strip(), read(f"{level}/cpu.max").strip()), (str(48 << 20), "50000 100000"), level)
-    weight = int(read(f"{os.path.dirname(folder)}/cpu.weight"))
-    check(1 < weight < 100, f"cpu.weight {weight}")
+    memory, cpu = (node.container_cgroup(limits, controller) for controller in ("memory", "cpu"))
+    contains(memory, f"{UNIT_CGROUP}/kubepods/burstable/pod{limits.uid}/", "cgroup path")
+    for up in (lambda folder: folder, os.path.dirname):
+        if coracle.cgroup_v2():
+            equal((read(f"{up(memory)}/memory.max").strip(), read(f"{up(cpu)}/cpu.max").strip()), (str(48 << 20), "50000 100000"), up(memory))
+        else:
+            equal([read(f"{up(f)}/{n}").strip() for f, n in ((memory, "memory.limit_in_bytes"), (cpu, "cpu.cfs_quota_us"),
+                  (cpu, "cpu.cfs_period_us"))], [str(48 << 20), "50000", "100000"], up(memory))
+    weight = int(read(f"{os.path.dirname(cpu)}/cpu.{'weight' if coracle.cgroup_v2() else 'shares'}"))
+    check(1 < weight < 100 if coracle.cgroup_v2() else weight == 256, f"weight {weight}")
     conmons = run("pgrep", "-x", "conmon").stdout.split()
     check(conmons, "no conmon")
     for pid in conmons:
@@ -199,8 +206,7 @@ def test_deletion():
     for p in pods:
         node.wait_no_traces(p)
     equal(run("pgrep", "-x", "conmon", ok=False).stdout, "", "supervisors")
-    left = [f for f, _, _ in os.walk(f"/sys/fs/cgroup{UNIT_CGROUP}/kubepods") if "pod" in os.path.basename(f)[:3]]
-    equal(left, [], "pod cgroups")
+    equal(pod_cgroups(), [], "pod cgroups")
     until(lambda: "veth" not in run("ip", "-o", "link").stdout, 5, "veth links gone")
 
 
@@ -221,7 +227,8 @@ def test_stop_all():
 TESTS = [value for name, value in list(globals().items()) if name.startswith("test_")]
 
 
-def run_all():
+def run_all(version):
+    VERSION.append(version)
     print(f"1..{len(TESTS)}", flush=True)
     for number, test in enumerate(TESTS, 1):
         start = time.monotonic()

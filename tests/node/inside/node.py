@@ -13,6 +13,16 @@ UNIT_CGROUP = "/system.slice/coracle-pods.service"
 EXAMPLES = "/payload/examples/manifests"
 
 
+def cgroup(path, controller="systemd"):
+    """The folder of a cgroup: in the one hierarchy, or in a controller's of v1."""
+    return coracle.CGROUP_FS + ("" if coracle.cgroup_v2() else f"/{controller}") + path
+
+
+def pod_cgroups():
+    """The folders of pods in all hierarchies."""
+    return [f for root in coracle.hierarchies() for f, _, _ in os.walk(f"{root}{UNIT_CGROUP}/kubepods") if "pod" in os.path.basename(f)[:3]]
+
+
 class Place:
     """The whole VM as the world of one node."""
     name, scratch, build = "node", "", "/usr/bin"

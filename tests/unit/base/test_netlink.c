@@ -91,6 +91,14 @@ static void the_default_route_decides(void **state)
     assert_string_equal(v4, "10.2.0.5");
     assert_string_equal(v6, "");
 
+    /* A bridge that pods made is not the node's own address, however early it came. */
+    assert_true(sh("ip link set cotestb down"));
+    if (sh("ip link add cotestc type bridge 2>/dev/null")) {
+        assert_true(sh("ip addr add 10.3.0.1/24 dev cotestc; ip link set cotestc up"));
+        assert_int_equal(nl_default_addresses(v4, v6, &e), ERR_NOT_FOUND);
+    }
+    assert_true(sh("ip link set cotestb up"));
+
     assert_true(sh("ip link set cotesta up; ip route add default via 10.2.0.1 metric 50;"
                    "ip route add default via 10.1.0.1 metric 20; ip route add default via 10.2.0.1 table 7"));
     assert_int_equal(nl_default_addresses(v4, v6, &e), ERR_OK);

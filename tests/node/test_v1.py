@@ -1,0 +1,9 @@
+"""v1 - the same on the v1 hierarchy, with huge pages (the hugetlb controller is v1, too)."""
+OPTIONS = {"append": "systemd.unified_cgroup_hierarchy=0 hugepages=16"}
+
+
+def suite(t):
+    vm = t.vm()
+    with t.step("the VM boots"):
+        vm.boot()
+    t.program(vm, "main.run_all", 1)
