@@ -434,6 +434,7 @@ int daemon_main(int argc, char **argv)
 
     signal(SIGPIPE, SIG_IGN);
     umask(022);
+    rt_limits_own(); /* first: children begin with what is captured next */
     proc_defaults_capture();
     notify_open(&a.notify);
     if (config_parse(&a.config, argc, argv, &help, &e) != ERR_OK) {

@@ -38,6 +38,10 @@ enum err_code rt_open(struct rt **ret, const struct rt_options *o, struct err *e
  * run on. */
 void rt_close(struct rt *rt);
 
+/* Sets this process' resource limits to what containers shall have or inherit; call it before
+ * proc_defaults_capture(). */
+void rt_limits_own(void);
+
 /* What runtime and kernel can do here, probed once at rt_open(). */
 struct rt_features {
     char runtime_name[16]; /* "crun", "runc" */

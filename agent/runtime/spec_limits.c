@@ -1,27 +1,59 @@
 /*
- * Resource limits (setrlimit) of a container's processes: those that the agent has for its own work, or that
- * depend on who started it, are the same on every node.  Never above the agent's own hard limits, because the
- * runtime may not be able to raise them (no CAP_SYS_RESOURCE; a further process in a user namespace).
+ * Resource limits (setrlimit) of a container's processes: the same on every node, whoever started the agent.
  *
- *     open files     1024, up to 524288   systemd's for services (DefaultLimitNOFILE=), and so what
- * containerd 2 leaves to its containers: older programs use select() or close every possible descriptor, the
- * others raise it themselves locked memory  8 MiB                the kernel's default since 5.16
+ * Those that the agent has otherwise for its own work are in the spec.  Never above the agent's own hard
+ * limits, because the runtime may not be able to raise them (no CAP_SYS_RESOURCE; a further process in a user
+ * namespace): where the agent may, it raises its own first.  Open files are systemd's for services
+ * (DefaultLimitNOFILE=), and so what containerd 2 leaves to its containers: older programs use select() or
+ * close every possible descriptor, the others raise it themselves.  Locked memory is the kernel's default
+ * since 5.16.
  *
- * All others are the agent's, that is systemd's defaults, but no core files and any number of processes
- * (coracle.service; the cgroup's pids.max counts them).
+ * The others are inherited: the agent sets its own to the kernel's defaults, with no core files (its own
+ * would put Secrets on disk) and any number of processes (the cgroup's pids.max counts them).
  */
+#include "agent/runtime/container.h"
 #include "agent/runtime/container_internal.h"
 
 #include <sys/resource.h>
 
 static const struct limit {
-    const char *type;
+    const char *type; /* in the spec; NULL: the agent's own */
     __rlimit_resource_t resource;
     rlim_t soft, hard;
 } limits[] = {
     { "RLIMIT_NOFILE", RLIMIT_NOFILE, 1024, 524288 },
     { "RLIMIT_MEMLOCK", RLIMIT_MEMLOCK, 8 << 20, 8 << 20 },
+    { NULL, RLIMIT_CORE, 0, 0 },
+    { NULL, RLIMIT_NPROC, RLIM_INFINITY, RLIM_INFINITY },
+    { NULL, RLIMIT_STACK, 8 << 20, RLIM_INFINITY },
+    { NULL, RLIMIT_CPU, RLIM_INFINITY, RLIM_INFINITY },
+    { NULL, RLIMIT_FSIZE, RLIM_INFINITY, RLIM_INFINITY },
+    { NULL, RLIMIT_DATA, RLIM_INFINITY, RLIM_INFINITY },
+    { NULL, RLIMIT_AS, RLIM_INFINITY, RLIM_INFINITY },
+    { NULL, RLIMIT_LOCKS, RLIM_INFINITY, RLIM_INFINITY },
 };
+
+void rt_limits_own(void)
+{
+    for (size_t i = 0; i < ARRAY_LEN(limits); i++) {
+        const struct limit *l = &limits[i];
+        struct rlimit own, wanted;
+
+        if (getrlimit(l->resource, &own) != 0)
+            continue;
+        wanted = own;
+        if (wanted.rlim_max < l->hard)
+            wanted.rlim_max = l->hard;
+        if (l->type == NULL)
+            wanted = (struct rlimit){ .rlim_cur = l->soft, .rlim_max = l->hard };
+        if (setrlimit(l->resource, &wanted) == 0 || l->type != NULL)
+            continue;
+        /* It may not be raised: as near as it goes. */
+        wanted.rlim_max = own.rlim_max;
+        wanted.rlim_cur = l->soft < own.rlim_max ? l->soft : own.rlim_max;
+        setrlimit(l->resource, &wanted);
+    }
+}
 
 json_t *rt_limits_build(void)
 {
@@ -31,7 +63,7 @@ json_t *rt_limits_build(void)
         struct rlimit own = { .rlim_max = 0 };
         rlim_t soft = limits[i].soft, hard = limits[i].hard;
 
-        if (getrlimit(limits[i].resource, &own) != 0)
+        if (limits[i].type == NULL || getrlimit(limits[i].resource, &own) != 0)
             continue;
         hard = hard < own.rlim_max ? hard : own.rlim_max;
         soft = soft < hard ? soft : hard;

@@ -284,10 +284,35 @@ static void limits_are_the_same_everywhere_and_never_above_the_agents(void **sta
     assert_int_equal(status, 0);
 }
 
+static void what_containers_inherit_is_set_as_near_as_it_goes(void **state)
+{
+    (void)state;
+    if (fork() == 0) {
+        struct rlimit core = { 0, 4096 }, few = { 100, 4096 }, now;
+        bool raised;
+
+        setrlimit(RLIMIT_CORE, &core);
+        setrlimit(RLIMIT_NPROC, &few);
+        rt_limits_own();
+        if (getrlimit(RLIMIT_CORE, &now) != 0 || now.rlim_cur != 0 || now.rlim_max != 0)
+            _exit(1);
+        getrlimit(RLIMIT_NPROC, &now); /* a hard limit can be raised with CAP_SYS_RESOURCE only */
+        raised = now.rlim_cur == RLIM_INFINITY && now.rlim_max == RLIM_INFINITY;
+        if (!raised && (now.rlim_cur != 4096 || now.rlim_max != 4096))
+            _exit(2);
+        getrlimit(RLIMIT_NOFILE, &now); /* its soft limit is the agent's own affair */
+        _exit(now.rlim_cur <= now.rlim_max ? 0 : 3);
+    }
+    int status = 1;
+    wait(&status);
+    assert_int_equal(status, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         fixture_test(plain_container_looks_as_under_containerd),
+        fixture_test(what_containers_inherit_is_set_as_near_as_it_goes),
         fixture_test(limits_are_the_same_everywhere_and_never_above_the_agents),
         fixture_test(limits_differ_between_v1_and_v2),
         fixture_test(host_and_shared_pid_namespaces),
