@@ -190,5 +190,7 @@ enum err_code admit_pod(struct pod *p, char reason[64], struct err *e)
     }
     if (wants_apparmor(p) && !apparmor_is_on())
         return refuse(reason, "AppArmor", e, "Cannot enforce AppArmor: AppArmor is not enabled on the host");
+    if (shutdown_now(n))
+        return refuse(reason, "NodeShutdown", e, "Pod was rejected as the node is shutting down.");
     return ERR_OK;
 }

@@ -39,9 +39,43 @@ static struct event *find(struct node *n, const char *uid, const char *field_pat
     return NULL;
 }
 
+static struct event *add(struct node *n, const char *namespace_, const char *name, const char *uid,
+                         const char *field_path, const char *reason, const char *message)
+{
+    struct event *v = find(n, uid, field_path, reason, message);
+
+    if (v != NULL) {
+        v->count++;
+        v->last_ns = clock_wall_ns();
+        TAILQ_REMOVE(&n->events, v, link);
+        TAILQ_INSERT_TAIL(&n->events, v, link);
+        return v;
+    }
+    v = calloc(1, sizeof(*v));
+    if (v == NULL)
+        return NULL; /* an event less; nothing depends on it */
+    v->namespace_ = strdup(namespace_);
+    v->pod = strdup(name);
+    v->uid = strdup(uid);
+    v->field_path = field_path != NULL ? strdup(field_path) : NULL;
+    v->reason = strdup(reason);
+    v->message = strdup(message);
+    if (v->namespace_ == NULL || v->pod == NULL || v->uid == NULL || v->reason == NULL ||
+        v->message == NULL) {
+        event_free(v);
+        return NULL;
+    }
+    v->count = 1;
+    v->first_ns = v->last_ns = clock_wall_ns();
+    v->serial = ++n->event_serial;
+    TAILQ_INSERT_TAIL(&n->events, v, link);
+    if (++n->n_events > EVENTS_MAX)
+        drop(n, TAILQ_FIRST(&n->events));
+    return v;
+}
+
 void pod_event(struct pod *p, const struct ctr *c, bool warning, const char *reason, const char *fmt, ...)
 {
-    struct node *n = p->node;
     char message[MESSAGE_MAX + 1], path[128];
     const char *field_path = NULL;
     struct event *v;
@@ -55,35 +89,18 @@ void pod_event(struct pod *p, const struct ctr *c, bool warning, const char *rea
                  c->spec->name);
         field_path = path;
     }
-    v = find(n, p->uid, field_path, reason, message);
-    if (v != NULL) {
-        v->count++;
-        v->last_ns = clock_wall_ns();
-        TAILQ_REMOVE(&n->events, v, link);
-        TAILQ_INSERT_TAIL(&n->events, v, link);
-        return;
-    }
-    v = calloc(1, sizeof(*v));
-    if (v == NULL)
-        return; /* an event less; nothing depends on it */
-    v->namespace_ = strdup(p->api->meta.namespace);
-    v->pod = strdup(p->api->meta.name);
-    v->uid = strdup(p->uid);
-    v->field_path = field_path != NULL ? strdup(field_path) : NULL;
-    v->reason = strdup(reason);
-    v->message = strdup(message);
-    if (v->namespace_ == NULL || v->pod == NULL || v->uid == NULL || v->reason == NULL ||
-        v->message == NULL) {
-        event_free(v);
-        return;
-    }
-    v->warning = warning;
-    v->count = 1;
-    v->first_ns = v->last_ns = clock_wall_ns();
-    v->serial = ++n->event_serial;
-    TAILQ_INSERT_TAIL(&n->events, v, link);
-    if (++n->n_events > EVENTS_MAX)
-        drop(n, TAILQ_FIRST(&n->events));
+    v = add(p->node, p->api->meta.namespace, p->api->meta.name, p->uid, field_path, reason, message);
+    if (v != NULL)
+        v->warning = warning;
+}
+
+/* As kubelet's: in the namespace "default", with the node's name as uid. */
+void node_event(struct node *n, const char *reason, const char *message)
+{
+    struct event *v = add(n, "default", n->o.node_name, n->o.node_name, NULL, reason, message);
+
+    if (v != NULL)
+        v->of_node = true;
 }
 
 json_t *events_json(struct node *n)
@@ -101,7 +118,7 @@ json_t *events_json(struct node *n)
         json_put_str(meta, "name", name);
         json_put_str(meta, "namespace", v->namespace_);
         json_put_str(meta, "creationTimestamp", first);
-        json_put_str(object, "kind", "Pod");
+        json_put_str(object, "kind", v->of_node ? "Node" : "Pod");
         json_put_str(object, "apiVersion", "v1");
         json_put_str(object, "namespace", v->namespace_);
         json_put_str(object, "name", v->pod);

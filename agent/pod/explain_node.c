@@ -93,6 +93,7 @@ json_t *explain_node_json(struct node *n)
     add_records(n, steps);
     add_left_out(n, steps);
     add_stuck(steps);
+    shutdown_explain(n, steps);
     sweep_each(n, add_left_over, steps);
     op_each(add_operation, operations);
     log_recent_each(add_said, said);

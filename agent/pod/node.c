@@ -86,6 +86,7 @@ enum err_code node_open(struct node **ret, const struct node_options *o, struct 
         snprintf(n->boot_id, sizeof(n->boot_id), "%.36s", boot);
     *e = (struct err){ 0 };
     n->clock_offset_ns = clock_jump_offset_ns();
+    shutdown_open(n);
     if (record_load_all(n, e) != ERR_OK) {
         node_free(n);
         return e->code;
@@ -311,7 +312,7 @@ static void on_handle_closed(uv_handle_t *handle)
 {
     struct node *n = handle->data;
 
-    if (++n->sweeps == 4) /* all handles: nothing refers to the node any more */
+    if (++n->sweeps == 5) /* all handles: nothing refers to the node any more */
         free(n);
 }
 
@@ -327,4 +328,5 @@ void node_free(struct node *n)
     uv_close((uv_handle_t *)&n->idle_timer, on_handle_closed);
     uv_close((uv_handle_t *)&n->gate_timer, on_handle_closed);
     uv_close((uv_handle_t *)&n->left_timer, on_handle_closed);
+    shutdown_close(n, on_handle_closed);
 }

@@ -16,6 +16,11 @@
 
 struct node;
 
+struct node_shutdown_group { /* of a graceful shutdown of the machine: shutdown.h */
+    int32_t priority;
+    uint64_t grace_ms;
+};
+
 struct node_options { /* all strings borrowed for the node's life */
     uv_loop_t *loop;
     const char *node_name, *node_ip; /* node_ip: IPv4 or IPv6 text, may be "" */
@@ -31,6 +36,9 @@ struct node_options { /* all strings borrowed for the node's life */
     uint64_t cpu_milli, memory_bytes; /* capacity of this node */
     bool seccomp_default;
     const char *probe_helper; /* coracle-probe; NULL: HTTPS probes and hooks fail */
+
+    const struct node_shutdown_group *shutdown_groups; /* sorted, lowest priority first; borrowed */
+    size_t n_shutdown_groups;                          /* 0: no graceful shutdown */
 
     struct src_store *store;
     struct cg_tree *cgroups;
@@ -56,6 +64,16 @@ void node_sources_ready(struct node *n);
 
 /* A file of the manifest folder was read: problems become log lines and events. */
 void node_on_manifest(const struct src_file *f, void *node);
+
+/*
+ * The machine shuts down: pods end by priority, new ones are refused; done(arg) when they are over or had
+ * their time (perhaps at once).  Told again, only done and arg change.
+ */
+void node_shutdown_begin(struct node *n, void (*done)(void *arg), void *arg);
+/* It does not, or not any more: pods that a shutdown ended start again. */
+void node_shutdown_cancel(struct node *n);
+/* What is known of the lock that holds a shutdown up, for `coracle explain node`. */
+void node_shutdown_inhibitor(struct node *n, bool failed, const char *text);
 
 /* --ephemeral: ends all pods with their grace; done(arg) when nothing is left.  Called again: kills at once.
  */

@@ -14,6 +14,7 @@
 #ifndef AGENT_POD_POD_H
 #define AGENT_POD_POD_H
 #include "agent/pod/node.h"
+#include "agent/pod/shutdown.h"
 #include "base/list.h"
 
 enum pod_state { POD_PENDING, POD_STARTING, POD_RUNNING, POD_TERMINATING, POD_TERMINATED };
@@ -154,6 +155,7 @@ struct pod {
     int32_t priority;
     int64_t deletion_ns;   /* when it was asked to go; 0 */
     int64_t grace_seconds; /* in force while terminating */
+    int64_t shutdown_ns;   /* when a shutdown of the machine ended it, or had it refused; 0 */
     bool finishing;        /* terminating because all its containers are done; not because it was removed */
 
     struct ctr *ctrs; /* init containers first, then regular ones, in spec order */
@@ -365,6 +367,8 @@ bool ctr_started(const struct ctr *c);          /* runs, its postStart hook and 
 void pod_show(struct pod *p, const char *type); /* tell watchers, if anything visible changed */
 void pod_event(struct pod *p, const struct ctr *c, bool warning, const char *reason, const char *fmt, ...)
     PRINTF_LIKE(5, 6);
+void node_event(struct node *n, const char *reason,
+                const char *message); /* a normal one, of the node itself */
 json_t *events_json(struct node *n);
 void events_free(struct node *n);
 
@@ -387,7 +391,7 @@ struct quantity resources_pod_limit(const struct api_pod *p, const char *resourc
 
 struct event {
     char *namespace_, *pod, *uid, *field_path, *reason, *message;
-    bool warning;
+    bool warning, of_node; /* of_node: "pod" and "uid" are the node's name */
     unsigned count;
     int64_t first_ns, last_ns;
     uint64_t serial;
@@ -428,7 +432,8 @@ struct node {
     uint64_t event_serial;
     char boot_id[40];
     int64_t clock_offset_ns; /* from the clock since boot to the wall clock, as pods' waits count with it */
-    char left_out[256];      /* why a pod of the manifests is not in the table; "" */
+    struct shutdown shutdown;
+    char left_out[256]; /* why a pod of the manifests is not in the table; "" */
 };
 
 void node_check_idle(struct node *n);

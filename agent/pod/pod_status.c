@@ -432,6 +432,17 @@ static json_t *conditions_json(struct pod *p)
                              : NULL,
                       now ? "container exited with restart policy rule" : NULL);
     }
+    if (p->shutdown_ns != 0 && p->state == POD_TERMINATED) {
+        json_t *o = json_object();
+        json_put_str(o, "type", "DisruptionTarget");
+        json_object_set_new(o, "observedGeneration", json_integer(p->api->meta.generation));
+        json_put_str(o, "status", "True");
+        json_object_set_new(o, "lastProbeTime", json_null());
+        put_time(o, "lastTransitionTime", p->shutdown_ns);
+        json_put_str(o, "reason", "TerminationByKubelet");
+        json_put_str(o, "message", p->message);
+        json_array_append_new(list, o);
+    }
     if (p->api->ignored.n >
         0) { /* no silent subset: what of the manifest is not acted on stands in the status */
         buf_auto b = BUF_INIT(64 * 1024);

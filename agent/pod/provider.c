@@ -260,8 +260,10 @@ static json_t *ready(void *arg, bool *ret_ready)
     check(list, "sources", n->sources_ready,
           n->sources_ready ? NULL : "the manifests have not been read yet");
     check(list, "network", network, network ? NULL : why);
+    if (shutdown_now(n))
+        check(list, "shutdown", false, "node is shutting down");
     json_object_set_new(o, "checks", list);
-    *ret_ready = n->sources_ready && network;
+    *ret_ready = n->sources_ready && network && !shutdown_now(n);
     return o;
 }
 
@@ -294,6 +296,8 @@ static void metrics(void *arg, struct buf *out)
              "# HELP coracle_operations Operations under way.\n# TYPE coracle_operations "
              "gauge\ncoracle_operations %zu\n",
              op_count());
+    if (shutdown_is_on(n))
+        shutdown_metrics(n, out);
 }
 
 void provider_init(struct node *n)

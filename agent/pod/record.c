@@ -65,6 +65,8 @@ static json_t *to_json(const struct pod *p)
     json_put_str(o, "message", p->message);
     json_object_set_new(o, "deletion", json_integer(p->deletion_ns));
     json_object_set_new(o, "graceSeconds", json_integer(p->grace_seconds));
+    if (p->shutdown_ns != 0)
+        json_object_set_new(o, "shutdown", json_integer(p->shutdown_ns));
     json_put_str(o, "sandboxID", p->sandbox_id);
     for (size_t i = 0; i < p->net_result.n_ips; i++)
         json_array_append_new(ips, json_string(p->net_result.ips[i]));
@@ -263,6 +265,7 @@ static enum err_code read_one(struct node *n, const char *name, const char *text
     copy(p->reason, sizeof(p->reason), json_str(o, "reason"));
     p->message = json_str(o, "message") != NULL ? strdup(json_str(o, "message")) : NULL;
     p->deletion_ns = time_of(o, "deletion");
+    p->shutdown_ns = time_of(o, "shutdown");
     p->grace_seconds = number(o, "graceSeconds", GRACE_MAX_SECONDS);
     copy(p->sandbox_id, sizeof(p->sandbox_id), sandbox);
     for (size_t i = 0;

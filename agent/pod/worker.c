@@ -87,6 +87,7 @@ static void on_run(uv_idle_t *handle)
     if (TAILQ_EMPTY(&n->dirty)) {
         uv_idle_stop(&n->runner);
         n->runner_active = false;
+        shutdown_step(n);
         node_check_idle(n);
     }
 }
@@ -208,6 +209,7 @@ static void pending_step(struct pod *p)
         free(p->message);
         p->message = str_printf("Pod was rejected: %s", e.text);
         p->rejected = true;
+        p->shutdown_ns = shutdown_now(n) ? clock_wall_ns() : 0;
         p->start_time_ns = clock_wall_ns();
         pod_set_state(p, POD_TERMINATED);
         return;
@@ -476,6 +478,7 @@ void pod_reconcile(struct pod *p)
             terminating_step(p);
             break;
         case POD_TERMINATED:
+            shutdown_revive(p);
             break;
         }
     } while (p->state != before);
