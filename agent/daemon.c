@@ -3,6 +3,7 @@
 #include "agent/notify.h"
 #include "agent/pod/node.h"
 #include "agent/preflight.h"
+#include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/netlink.h"
@@ -215,6 +216,7 @@ static enum err_code open_parts(struct agent *a, struct err *e)
                              .on_event = node_on_container_event };
     struct node_options node = {
         .loop = &a->loop,
+        .opened_ns = clock_wall_ns(),
         .node_name = a->node_name,
         .node_ip = a->node_ip,
         .root_dir = c->root_dir,

@@ -1,5 +1,6 @@
 #include "cni/cache.h"
 
+#include "base/aside.h"
 #include "base/buf.h"
 #include "base/fs.h"
 #include "base/json.h"
@@ -14,6 +15,7 @@
 #include <unistd.h>
 
 #define KIND "cniAttachment"
+#define VERSION 1
 
 static char *file_name(const struct cni_entry *entry)
 {
@@ -24,10 +26,10 @@ enum err_code cni_cache_write(int dirfd, const struct cni_entry *entry, struct e
 {
     str_auto name = file_name(entry);
     str_auto text = NULL;
-    json_auto_t *doc = json_pack("{s:s, s:b, s:s, s:s, s:s, s:s, s:s, s:O}", "kind", KIND, "complete",
-                                 entry->complete, "containerId", entry->container_id, "ifName", entry->ifname,
-                                 "networkName", entry->list.name, "netns", entry->netns, "cniArgs",
-                                 entry->args, "config", entry->list.conf);
+    json_auto_t *doc = json_pack("{s:s, s:i, s:b, s:s, s:s, s:s, s:s, s:s, s:O}", "kind", KIND, "version",
+                                 VERSION, "complete", entry->complete, "containerId", entry->container_id,
+                                 "ifName", entry->ifname, "networkName", entry->list.name, "netns",
+                                 entry->netns, "cniArgs", entry->args, "config", entry->list.conf);
 
     if (name == NULL || doc == NULL)
         return err_nomem(e);
@@ -70,6 +72,9 @@ static enum err_code decode(struct cni_entry *ret, json_t *doc, struct err *e)
         !cni_ifname_ok(entry.ifname) || entry.netns == NULL || entry.args == NULL ||
         (entry.complete && !json_is_object(entry.result)))
         return err_set(e, ERR_DATA_LOSS, "not a cached attachment");
+    if (json_int(doc, "version", VERSION) != VERSION)
+        return err_set(e, ERR_DATA_LOSS, "version %lld is not %d", (long long)json_int(doc, "version", 0),
+                       VERSION);
     if (cni_list_from_json(&entry.list, json_object_get(doc, "config"), e) != ERR_OK)
         return e->code;
     entry.doc = json_incref(doc);
@@ -97,12 +102,14 @@ static enum err_code read_entry(int dirfd, const char *name, struct cni_entry *r
         err_set(e, ERR_DATA_LOSS, "belongs to another file name");
     }
     if (e->code != ERR_EXHAUSTED) {
-        str_auto aside = str_printf("%s.damaged", name);
+        char away[ASIDE_NAME_SIZE];
+        struct err failed = { 0 };
+
         log_warn(
             "CNI result is damaged: set aside; its attachment is undone by what the network lists say now",
             F_STR("file", name), F_ERR(e));
-        if (aside == NULL || renameat(dirfd, name, dirfd, aside) != 0)
-            fs_remove_quietly(dirfd, name);
+        if (aside_put(dirfd, name, away, &failed) != ERR_OK)
+            log_error("damaged CNI result cannot be set aside", F_STR("file", name), F_ERR(&failed));
     }
     return e->code;
 }

@@ -2,14 +2,16 @@
  * cache - what must be known to DEL an attachment, kept on disk, 0600, one file for each attachment:
  * <folder>/<network>-<container id>-<ifname>.json
  *
- *     {"kind": "cniAttachment", "complete": true, "containerId": "...", "ifName": "...",
+ *     {"kind": "cniAttachment", "version": 1, "complete": true, "containerId": "...", "ifName": "...",
  *      "networkName": "...", "netns": "...", "cniArgs": "K=V;K=V", "capabilityArgs": {...},
  *      "config": {the whole list in its normal form}, "result": {of the last plugin so far}}
  *
  * An entry is written before the first plugin of an ADD runs (complete: false), after each plugin (its result
  * is the prevResult of a DEL that has to clean up half an ADD) and at the end (complete: true), always by
  * atomic replacement, so an agent killed at any instruction finds a usable entry.  Not synced: after a power
- * failure there are no namespaces either.  An entry that cannot be read as such is set aside as *.damaged.
+ * failure there are no namespaces either, and the addresses that our own IPAM gave out are looked through at
+ * the start (cni_leases_sweep()).  An entry that cannot be read as such, or of another version, is set aside
+ * (base/aside.h); without "version" it is of version 1.
  * Loop thread only.
  */
 #ifndef CNI_CACHE_H

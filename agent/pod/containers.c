@@ -428,7 +428,7 @@ void ctr_step(struct ctr *c)
             try_create(c);
         return;
     case CTR_CREATED:
-        if (sandbox_ready(p))
+        if (sandbox_ready(p) && p->record_durable)
             ctr_start_now(c);
         return;
     case CTR_RUNNING:

@@ -95,12 +95,14 @@ void pod_event(struct pod *p, const struct ctr *c, bool warning, const char *rea
 }
 
 /* As kubelet's: in the namespace "default", with the node's name as uid. */
-void node_event(struct node *n, const char *reason, const char *message)
+void node_event(struct node *n, bool warning, const char *reason, const char *message)
 {
     struct event *v = add(n, "default", n->o.node_name, n->o.node_name, NULL, reason, message);
 
-    if (v != NULL)
+    if (v != NULL) {
         v->of_node = true;
+        v->warning = warning;
+    }
 }
 
 json_t *events_json(struct node *n)

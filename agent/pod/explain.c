@@ -164,7 +164,9 @@ static void add_container(const struct ctr *c, json_t *steps)
         break;
     case CTR_CREATED:
         state = "waiting";
-        detail = p->net != NET_READY ? "created; waits for the pod's network" : "created";
+        detail = p->net != NET_READY  ? "created; waits for the pod's network"
+                 : !p->record_durable ? "created; waits for the pod's record to be on the disk"
+                                      : "created";
         break;
     case CTR_STOPPING:
         next = c->stop_deadline_ns;

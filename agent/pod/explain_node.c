@@ -1,4 +1,5 @@
 /* What is wrong with the node itself, and what it said lately: for `coracle explain node`. */
+#include "agent/pod/damage.h"
 #include "agent/pod/explain.h"
 #include "agent/pod/sweep.h"
 #include "base/clock.h"
@@ -91,6 +92,7 @@ json_t *explain_node_json(struct node *n)
     add_sources(n, steps);
     add_network(n, steps);
     add_records(n, steps);
+    damage_explain(n, steps);
     add_left_out(n, steps);
     add_stuck(steps);
     shutdown_explain(n, steps);

@@ -1,6 +1,8 @@
 /* Opening and closing the node; taking over what an earlier run left; the store's and the runtime's events.
  */
+#include "agent/pod/damage.h"
 #include "agent/pod/hooks.h"
+#include "agent/pod/leases.h"
 #include "agent/pod/pod.h"
 #include "agent/pod/probes.h"
 #include "agent/pod/provider.h"
@@ -68,6 +70,8 @@ enum err_code node_open(struct node **ret, const struct node_options *o, struct 
         return err_nomem(e);
     n->o = *o;
     TAILQ_INIT(&n->dirty);
+    TAILQ_INIT(&n->unsynced);
+    n->opened_ns = o->opened_ns != 0 ? o->opened_ns : clock_wall_ns();
     TAILQ_INIT(&n->probes_queue);
     TAILQ_INIT(&n->events);
     TAILQ_INIT(&n->jobs);
@@ -195,6 +199,8 @@ void node_sources_ready(struct node *n)
         pod_wake(p);
     }
     sweep_start(n);
+    leases_sweep(n);
+    damage_tell(n, n->opened_ns);
 }
 
 void node_on_manifest(const struct src_file *f, void *arg)
@@ -244,7 +250,7 @@ static bool operations_live(const struct node *n)
     HASH_ITER (hh, n->pods, p, tmp)
         if (!pod_idle(p))
             return true;
-    return n->sweeps > 0 || provider_busy(n);
+    return n->sweeps > 0 || n->records_syncing || provider_busy(n);
 }
 
 static void on_idle_timer(uv_timer_t *timer)

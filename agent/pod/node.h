@@ -21,7 +21,8 @@ struct node_shutdown_group { /* of a graceful shutdown of the machine: shutdown.
     uint64_t grace_ms;
 };
 
-struct node_options { /* all strings borrowed for the node's life */
+struct node_options {  /* all strings borrowed for the node's life */
+    int64_t opened_ns; /* when the agent began to read its state; 0: now */
     uv_loop_t *loop;
     const char *node_name, *node_ip; /* node_ip: IPv4 or IPv6 text, may be "" */
     const char *root_dir, *state_dir, *run_dir;

@@ -216,6 +216,9 @@ struct pod {
 
     TAILQ_HEAD(, reap) reaps;
     bool dirty_queued, record_dirty, freed;
+    bool record_durable;  /* some record of it is on the disk: its containers may start */
+    bool record_unsynced; /* the newest is not in a batch yet */
+    TAILQ_ENTRY(pod) unsynced_link;
     char record_error[256]; /* why the record could not be written; "" */
     char shown_hash[17];    /* of the status last told to watchers */
     uv_timer_t timer;
@@ -337,8 +340,12 @@ void ctr_run_free(struct ctr_run *r); /* NULL is fine */
 /* ---- record.c ---- */
 enum err_code record_save(struct pod *p, struct err *e) MUST_CHECK;
 void record_remove(struct pod *p);
-/* Calls fn for each record; damaged ones are set aside (renamed) and logged. */
+/* Makes a pod of each record; damaged ones are set aside (base/aside.h) and logged. */
 enum err_code record_load_all(struct node *n, struct err *e) MUST_CHECK;
+
+/* ---- record_sync.c ---- to the disk, in batches */
+void record_sync(struct pod *p); /* after each record_save() */
+void record_sync_forget(struct pod *p);
 
 /* ---- pods.c ---- the table */
 struct pod *pods_new(struct node *n, struct api_pod *api, const char *uid);
@@ -367,8 +374,8 @@ bool ctr_started(const struct ctr *c);          /* runs, its postStart hook and 
 void pod_show(struct pod *p, const char *type); /* tell watchers, if anything visible changed */
 void pod_event(struct pod *p, const struct ctr *c, bool warning, const char *reason, const char *fmt, ...)
     PRINTF_LIKE(5, 6);
-void node_event(struct node *n, const char *reason,
-                const char *message); /* a normal one, of the node itself */
+void node_event(struct node *n, bool warning, const char *reason,
+                const char *message); /* of the node itself */
 json_t *events_json(struct node *n);
 void events_free(struct node *n);
 
@@ -407,6 +414,9 @@ struct node {
     struct pod *pods;
     size_t n_pods;
     TAILQ_HEAD(, pod) dirty;
+    TAILQ_HEAD(, pod) unsynced; /* their records */
+    bool records_syncing;
+    int64_t opened_ns;
     uv_idle_t runner;
     bool runner_active, sources_ready, closing, draining, forced /* drained a second time: at once */;
     void (*drained)(void *arg);

@@ -167,6 +167,7 @@ static void pod_free(struct pod *p)
     api_pod_unref(p->successor);
     if (p->dirty_queued)
         TAILQ_REMOVE(&p->node->dirty, p, dirty_link);
+    record_sync_forget(p);
     p->freed = true;
     p->n_ctrs = 0;
     pidns_forget(p);

@@ -4,17 +4,25 @@
  *     <state>/pods/<uid>.json   {"version":1, "uid", "bootID", "manifest":{...}, "state", "startTime", ...
  *                                "sandboxID", "containers":{name:{...}}}
  *
- * Written by atomic rename whenever something of it changed.  A damaged one is set aside as *.damaged and
- * reported; its remains are then left-overs of nobody, which node_sources_ready() clears away.  No Secret
- * ever stands in it: environments are not kept.
+ * Written by atomic rename whenever something of it changed, then synced (record_sync.c).  A damaged one, or
+ * one of a newer version than this program knows, is set aside and reported; where the power was cut while it
+ * was on its way to the disk, what <uid>.json.synced says takes its place.  Without that its remains are
+ * left-overs of nobody, which node_sources_ready() clears away.  No Secret ever stands in it: environments
+ * are not kept.
+ *
+ * A version is counted up only when an older program would misread the record; what is merely added has
+ * defaults.
  */
 #include "agent/pod/pod.h"
 #include "agent/pod/probes.h"
+#include "base/aside.h"
+#include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/log.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 
@@ -143,6 +151,8 @@ void record_remove(struct pod *p)
 {
     char path[512];
 
+    snprintf(path, sizeof(path), "%s/pods/%s.json.synced", p->node->o.state_dir, p->uid);
+    fs_remove_quietly(AT_FDCWD, path);
     snprintf(path, sizeof(path), "%s/pods/%s.json", p->node->o.state_dir, p->uid);
     fs_remove_quietly(AT_FDCWD, path);
 }
@@ -213,7 +223,9 @@ static enum pod_state state_of(const char *name)
     return POD_PENDING;
 }
 
-static enum err_code read_one(struct node *n, const char *name, const char *text, size_t size, struct err *e)
+/* `name`: "<uid>.json", the text's own or that of the file that stands for it. */
+static enum err_code read_one(struct node *n, const char *name, const char *text, size_t size, bool durable,
+                              struct err *e)
 {
     json_auto_t *o = NULL;
     struct api_problems problems = { 0 };
@@ -248,6 +260,8 @@ static enum err_code read_one(struct node *n, const char *name, const char *text
         return err_nomem(e);
     copy(p->manifest_file, sizeof(p->manifest_file), json_str(o, "manifestFile"));
     p->recovered = true;
+    p->record_durable = durable;
+    p->record_dirty = !durable;
     p->wanted = true; /* until the sources have spoken */
     p->state = state_of(json_str(o, "state"));
     p->rebooted = json_str(o, "bootID") != NULL && n->boot_id[0] != '\0' &&
@@ -313,48 +327,117 @@ static enum err_code read_one(struct node *n, const char *name, const char *text
     return ERR_OK;
 }
 
+static bool same_file(int dir, const char *a, const char *b)
+{
+    struct stat one, other;
+
+    return fstatat(dir, a, &one, AT_SYMLINK_NOFOLLOW) == 0 &&
+           fstatat(dir, b, &other, AT_SYMLINK_NOFOLLOW) == 0 && one.st_ino == other.st_ino &&
+           one.st_dev == other.st_dev;
+}
+
+/* What cannot be used goes out of the way; what was on the disk before stands in, where there is such. */
+static enum err_code stand_in(struct node *n, int dir, const char *name, const char *synced, bool same,
+                              const struct err *why, struct err *e)
+{
+    char away[ASIDE_NAME_SIZE];
+    struct err failed = { 0 };
+    str_auto text = NULL;
+    size_t size = 0;
+    bool taken;
+
+    if (aside_put(dir, name, away, &failed) != ERR_OK)
+        log_error("damaged record cannot be set aside", F_STR("record", name), F_ERR(&failed));
+    taken = !same && fs_read_at(dir, synced, RECORD_MAX, &text, &size, e) == ERR_OK &&
+            read_one(n, name, text, size, false, e) == ERR_OK;
+    if (err_is_shortage(e))
+        return err_wrap(e, "pod record %s", synced);
+    *e = (struct err){ 0 };
+    if (taken) {
+        if (linkat(dir, synced, dir, name, 0) != 0) /* until it is saved, with all that follows */
+            log_warn("pod record cannot be restored", F_STR("record", name),
+                     F_STR("err", strerrordesc_np(errno)));
+        log_error("pod record is damaged: set aside; what was on the disk before it is used",
+                  F_STR("record", name), F_ERR(why));
+        return ERR_OK;
+    }
+    fs_remove_quietly(dir, synced);
+    log_error("pod record is damaged: set aside; its pod starts anew if its manifest is there",
+              F_STR("record", name), F_ERR(why));
+    return ERR_OK;
+}
+
+static enum err_code load_one(struct node *n, int dir, const char *name, struct err *e)
+{
+    str_auto text = NULL;
+    str_auto synced = str_printf("%s.synced", name);
+    struct err why = { 0 };
+    size_t size = 0;
+    bool same;
+
+    if (synced == NULL)
+        return err_nomem(e);
+    same = same_file(dir, name, synced);
+    if (fs_read_at(dir, name, RECORD_MAX, &text, &size, &why) == ERR_OK &&
+        read_one(n, name, text, size, same, &why) == ERR_OK)
+        return ERR_OK;
+    if (err_is_shortage(&why)) { /* it is not the record's fault: the next start reads it */
+        *e = why;
+        return err_wrap(e, "pod record %s", name);
+    }
+    return stand_in(n, dir, name, synced, same, &why, e);
+}
+
+/* A write that was cut off, or the second name of a record that is gone. */
+static bool is_rubbish(int dir, const char *name)
+{
+    char first[256];
+
+    if (name[0] == '.')
+        return strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+    if (!str_ends(name, ".json.synced") || strlen(name) >= sizeof(first))
+        return false;
+    snprintf(first, sizeof(first), "%.*s", (int)(strlen(name) - strlen(".synced")), name);
+    return faccessat(dir, first, F_OK, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT;
+}
+
+/* The list is read first: what is set aside or made meanwhile is not looked at. */
+static enum err_code list(const char *path, int *ret_dir, struct buf *names, struct err *e)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    struct dirent *entry;
+
+    if (d == NULL) {
+        err_sys(e, errno, "open %s", path);
+        if (fd >= 0)
+            close(fd);
+        return e->code;
+    }
+    while ((entry = readdir(d)) != NULL)
+        buf_add(names, entry->d_name, strlen(entry->d_name) + 1);
+    *ret_dir = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    closedir(d);
+    if (*ret_dir < 0)
+        return err_sys(e, errno, "open %s", path);
+    return buf_check(names, e);
+}
+
 enum err_code record_load_all(struct node *n, struct err *e)
 {
-    str_auto dir = str_printf("%s/pods", n->o.state_dir);
-    struct dirent *entry;
-    DIR *d;
+    str_auto path = str_printf("%s/pods", n->o.state_dir);
+    buf_auto names = BUF_INIT(64u << 20);
+    fd_auto dir = -1;
 
-    if (dir == NULL)
+    if (path == NULL)
         return err_nomem(e);
-    if (fs_mkdirs(dir, 0700, e) != ERR_OK)
+    if (fs_mkdirs(path, 0700, e) != ERR_OK || list(path, &dir, &names, e) != ERR_OK)
         return e->code;
-    d = opendir(dir);
-    if (d == NULL)
-        return err_sys(e, errno, "open %s", dir);
-    while ((entry = readdir(d)) != NULL) {
-        str_auto text = NULL;
-        struct err why = { 0 };
-        size_t size = 0;
-
-        if (entry->d_name[0] == '.') {
-            if (str_starts(entry->d_name, ".") && strlen(entry->d_name) > 2 &&
-                strcmp(entry->d_name, "..") != 0)
-                unlinkat(dirfd(d), entry->d_name, 0); /* a write that was cut off */
-            continue;
-        }
-        if (!str_ends(entry->d_name, ".json"))
-            continue;
-        if (fs_read_at(dirfd(d), entry->d_name, RECORD_MAX, &text, &size, &why) == ERR_OK &&
-            read_one(n, entry->d_name, text, size, &why) == ERR_OK)
-            continue;
-        if (err_is_shortage(&why)) { /* it is not the record's fault: the next start reads it */
-            *e = why;
-            err_wrap(e, "pod record %s", entry->d_name);
-            closedir(d);
+    for (const char *name = names.p; name < names.p + names.n; name += strlen(name) + 1) {
+        if (is_rubbish(dir, name))
+            unlinkat(dir, name, 0);
+        else if (str_ends(name, ".json") && load_one(n, dir, name, e) != ERR_OK)
             return e->code;
-        }
-        log_error("pod record is damaged: set aside; its pod starts anew if its manifest is there",
-                  F_STR("record", entry->d_name), F_ERR(&why));
-        str_auto aside = str_printf("%s.damaged", entry->d_name);
-        if (aside == NULL || renameat(dirfd(d), entry->d_name, dirfd(d), aside) != 0)
-            log_error("damaged record cannot be set aside", F_STR("record", entry->d_name),
-                      F_STR("err", strerror(errno)));
     }
-    closedir(d);
     return ERR_OK;
 }

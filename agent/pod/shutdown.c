@@ -228,7 +228,7 @@ void node_shutdown_begin(struct node *n, void (*done)(void *arg), void *arg)
     log_info(
         "the machine shuts down: pods end by priority",
         F_U64("atMostSeconds", shutdown_plan_total_ms(n->o.shutdown_groups, n->o.n_shutdown_groups) / 1000));
-    node_event(n, "NodeShutdown", "Shutdown manager detected shutdown event");
+    node_event(n, false, "NodeShutdown", "Shutdown manager detected shutdown event");
     save(n, 0);
     pods_wake_pending(n); /* they are refused */
     begin_group(n);
@@ -246,7 +246,7 @@ void node_shutdown_cancel(struct node *n)
     uv_timer_stop(&s->timer);
     if (was) {
         log_info("the shutdown was called off: pods start again");
-        node_event(n, "NodeShutdown", "Shutdown manager detected shutdown cancellation");
+        node_event(n, false, "NodeShutdown", "Shutdown manager detected shutdown cancellation");
     }
     HASH_ITER (hh, n->pods, p, tmp)
         if (p->shutdown_ns != 0)

@@ -499,10 +499,13 @@ void pod_reconcile(struct pod *p)
                 log_error("pod record cannot be written; trying again", F_STR("pod", p->key), F_ERR(&e));
             snprintf(p->record_error, sizeof(p->record_error), "%.250s", e.text);
             p->record_dirty = true;
+            p->record_durable = true; /* it cannot be: no reason to hold up its start */
             pod_wake_at(p, clock_wall_ns() + 5 * INT64_C(1000000000));
-        } else if (p->record_error[0] != '\0') {
+        } else {
+            record_sync(p);
+            if (p->record_error[0] != '\0')
+                log_info("pod record is written again", F_STR("pod", p->key));
             p->record_error[0] = '\0';
-            log_info("pod record is written again", F_STR("pod", p->key));
         }
     }
     pod_show(p, "MODIFIED");

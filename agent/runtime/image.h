@@ -1,10 +1,11 @@
 /*
  * image - the content-addressed image store, and bringing images into it.
  *
- *     <dir>/refs/<sha256 of name>.json   one file a name: {"name","id",...}; written atomically
- *     <dir>/images/<hex>.json            one record an image id (config digest): config, layers, size
- *     <dir>/layers/<hex>/                one unpacked layer (diff or chain id), whole once it has the name
- *     <dir>/tmp/                         what is under way; emptied by img_store_open()
+ *     <dir>/refs/<sha256 of name>.json   one file a name: {"version":1,"name","id",...}; written atomically,
+ * synced <dir>/images/<hex>.json            one record an image id (config digest): config, layers, size;
+ * likewise <dir>/layers/<hex>/                one unpacked layer (diff or chain id), whole and on the disk
+ * (syncfs) once it has the name <dir>/tmp/                         what is under way; emptied by
+ * img_store_open()
  *
  * Images are brought by `skopeo` into a temporary OCI layout and unpacked by `coracle-unpack` (hostile input:
  * a process of its own), one source at a time a name, several names in parallel.  Loop thread only.
@@ -56,7 +57,7 @@ struct img_store_options {
     unsigned max_parallel;       /* brings at once, others wait; 0: 3 as containerd (skopeo takes 30-60 MB) */
 };
 /*
- * Reads the records; what cannot be read is renamed to *.damaged and logged, layers that no image has and
+ * Reads the records; what cannot be read is set aside (base/aside.h) and logged, layers that no image has and
  * everything in tmp/ is removed in the background.  All strings are copied.
  */
 enum err_code img_store_open(struct img_store **ret, const struct img_store_options *o,

@@ -149,7 +149,8 @@ static json_t *name_record(const struct img_job *j, const struct img_found *f, c
 {
     json_t *record = json_object();
 
-    if (json_put_str(record, "name", name) && json_put_str(record, "id", f->image->id) &&
+    if (json_object_set_new(record, "version", json_integer(IMG_RECORD_VERSION)) == 0 &&
+        json_put_str(record, "name", name) && json_put_str(record, "id", f->image->id) &&
         json_put_str(record, "digest", j->digest))
         return record;
     json_decref(record);

@@ -39,7 +39,7 @@ struct img_store {
     unsigned max_parallel;
 
     struct err shortage; /* while the records are read: why one could not be */
-    bool said_damaged;
+    bool said_damaged, loading;
     unsigned damaged; /* image records that were set aside and not replaced since: layers may be theirs */
     int refs_fd, images_fd, layers_fd, tmp_fd;
     struct img_entry *images;
@@ -56,6 +56,9 @@ struct img_store {
 /* ---- image_record.c -------------------------------------------------------------------------- */
 /* "sha256:" + 64 lower-case hex digits. */
 bool img_digest_is_valid(const char *digest);
+/* Of an image's or a name's record.  None is 1; ERR_INVALID: a newer one than this program knows. */
+#define IMG_RECORD_VERSION 1
+enum err_code img_record_version(const json_t *record, struct err *e) MUST_CHECK;
 /* From a record of ours or of coracle-unpack; everything is checked. ERR_INVALID, ERR_EXHAUSTED (memory). */
 enum err_code img_record_decode(const json_t *record, const char *store_dir, struct img_image **ret,
                                 struct err *e) MUST_CHECK;

@@ -120,6 +120,15 @@ static enum err_code take_layers(const json_t *record, const char *dir, struct i
     return ERR_OK;
 }
 
+enum err_code img_record_version(const json_t *record, struct err *e)
+{
+    json_int_t version = json_int(record, "version", IMG_RECORD_VERSION);
+
+    if (version != IMG_RECORD_VERSION)
+        return err_set(e, ERR_INVALID, "version %lld is not %d", (long long)version, IMG_RECORD_VERSION);
+    return ERR_OK;
+}
+
 enum err_code img_record_decode(const json_t *record, const char *store_dir, struct img_image **ret,
                                 struct err *e)
 {
@@ -132,7 +141,7 @@ enum err_code img_record_decode(const json_t *record, const char *store_dir, str
     if (size < 0)
         return err_set(e, ERR_INVALID, "image record: sizeBytes is not a size");
     i->size_bytes = (uint64_t)size;
-    if (take_digest(record, "id", &i->id, e) != ERR_OK ||
+    if (img_record_version(record, e) != ERR_OK || take_digest(record, "id", &i->id, e) != ERR_OK ||
         take_digest(record, "digest", &i->digest, e) != ERR_OK ||
         take_layers(record, store_dir, &i->layer_dirs, e) != ERR_OK ||
         take_strings(record, "env", &i->env, e) != ERR_OK ||
@@ -182,7 +191,8 @@ json_t *img_record_encode(const struct img_image *i)
 
     if (record == NULL)
         return NULL;
-    if (json_put_str(record, "id", i->id) && json_put_str(record, "digest", i->digest) &&
+    if (json_object_set_new(record, "version", json_integer(IMG_RECORD_VERSION)) == 0 &&
+        json_put_str(record, "id", i->id) && json_put_str(record, "digest", i->digest) &&
         put_layers(record, i) &&
         json_object_set_new(record, "sizeBytes", json_integer((json_int_t)i->size_bytes)) == 0 &&
         json_put_str(record, "created", i->created) && put_strings(record, "env", &i->env) &&

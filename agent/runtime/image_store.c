@@ -1,5 +1,6 @@
 #include "agent/runtime/image_internal.h"
 
+#include "base/aside.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -15,6 +16,7 @@
 struct trash { /* belongs to itself: the store may be gone before it is */
     struct work work;
     int dir;
+    int records[3]; /* folders whose entries go first; -1: none */
     char name[256];
 };
 
@@ -22,6 +24,11 @@ static enum err_code remove_trash(void *arg, struct err *e)
 {
     const struct trash *t = arg;
 
+    /* First that it is nobody's any more, then the files: a power cut in between must not leave a record that
+     * names a layer with half its files. */
+    for (size_t i = 0; i < ARRAY_LEN(t->records); i++)
+        if (t->records[i] >= 0 && fsync(t->records[i]) != 0)
+            return err_sys(e, errno, "sync the image store");
     return fs_remove_tree(t->dir, t->name, e);
 }
 
@@ -32,6 +39,9 @@ static void on_trash_removed(struct op *op, const struct err *result)
     if (result->code != ERR_OK)
         log_warn("images: temporary folder not removed", F_STR("folder", t->name), F_ERR(result));
     close(t->dir);
+    for (size_t i = 0; i < ARRAY_LEN(t->records); i++)
+        if (t->records[i] >= 0)
+            close(t->records[i]);
     free(t);
 }
 
@@ -48,6 +58,10 @@ void img_trash(struct img_store *s, const char *name)
     if (t->dir < 0) {
         free(t);
         return;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(t->records); i++) {
+        const int folders[] = { s->images_fd, s->layers_fd, s->tmp_fd };
+        t->records[i] = fcntl(folders[i], F_DUPFD_CLOEXEC, 3);
     }
     work_start(&t->work, "image clean-up", name, remove_trash, t, s->loop, on_trash_removed, t);
 }
@@ -134,13 +148,30 @@ struct img_entry *img_find(struct img_store *s, const char *id)
 }
 
 /* The image is here (again): what a damaged record of it named is known. */
+struct replaced {
+    struct img_store *store;
+    const char *hex;
+    unsigned others;
+};
+
+static void remove_if_of_it(const char *name, void *arg)
+{
+    struct replaced *r = arg;
+
+    if (strncmp(name, r->hex, 64) == 0)
+        fs_remove_quietly(r->store->images_fd, name);
+    else
+        r->others++;
+}
+
 static void replaced(struct img_store *s, const struct img_image *image)
 {
-    char away[96];
+    struct replaced r = { .store = s, .hex = image->id + strlen("sha256:") };
 
-    snprintf(away, sizeof(away), "%.64s.json.damaged", image->id + strlen("sha256:"));
-    if (s->damaged > 0 && unlinkat(s->images_fd, away, 0) == 0)
-        s->damaged--;
+    if (s->damaged == 0 || s->loading)
+        return;
+    aside_each(s->images_fd, remove_if_of_it, &r);
+    s->damaged = r.others;
 }
 
 struct img_entry *img_keep(struct img_store *s, struct img_image *image, struct err *e)
@@ -236,7 +267,8 @@ enum err_code img_keep_name(struct img_store *s, const char *name, const char *f
  */
 static void set_aside(struct img_store *s, int dir, const char *file, const struct err *why)
 {
-    char away[300];
+    char away[ASIDE_NAME_SIZE] = "";
+    struct err e = { 0 };
 
     if (err_is_shortage(why)) { /* it is not the record's fault */
         s->shortage = *why;
@@ -244,10 +276,11 @@ static void set_aside(struct img_store *s, int dir, const char *file, const stru
     }
     if (dir == s->images_fd)
         s->damaged++;
-    snprintf(away, sizeof(away), "%s.damaged", file);
-    log_warn("images: damaged record set aside", F_STR("file", away), F_ERR(why));
-    if (renameat(dir, file, dir, away) != 0)
-        fs_remove_quietly(dir, file);
+    if (aside_put(dir, file, away, &e) == ERR_OK)
+        log_warn("images: damaged record set aside", F_STR("file", away), F_ERR(why));
+    else
+        log_error("images: damaged record cannot be set aside", F_STR("record", file),
+                  F_STR("damage", why->text), F_ERR(&e));
 }
 
 /* "<64 hex>.json" -> the hex part; false for anything else. */
@@ -286,14 +319,12 @@ static void load_image(struct img_store *s, const char *file)
     scoped(img_unref) struct img_image *image = NULL;
     json_auto_t *record = NULL;
     struct err e = { 0 };
-    struct stat st;
     char hex[65];
 
     if (!record_name(file, hex)) {
         if (file[0] == '.') /* a write that a crash cut off */
             fs_remove_quietly(s->images_fd, file);
-        else if (str_ends(file, ".json.damaged") &&
-                 fstatat(s->images_fd, file, &st, AT_SYMLINK_NOFOLLOW) == 0)
+        else if (aside_is(file))
             s->damaged++;
         return;
     }
@@ -321,6 +352,10 @@ static void load_name(struct img_store *s, const char *file)
     if (read_record(s->refs_fd, file, &record, &e) == ERR_OK) {
         name = json_str(record, "name");
         id = json_str(record, "id");
+        if (img_record_version(record, &e) != ERR_OK) {
+            set_aside(s, s->refs_fd, file, &e);
+            return;
+        }
         digest = json_str(record, "digest");
         if (name == NULL || img_normalise(name, full, &e) != ERR_OK || strcmp(full, name) != 0 ||
             !img_digest_is_valid(id) || (digest != NULL && !img_digest_is_valid(digest)))
@@ -426,9 +461,11 @@ enum err_code img_store_open(struct img_store **ret, const struct img_store_opti
     s->usage.data = s;
 
     each_entry(s, s->tmp_fd, trash_leftover);
+    s->loading = true;
     each_entry(s, s->images_fd, load_image);
     if (s->shortage.code == ERR_OK)
         each_entry(s, s->refs_fd, load_name);
+    s->loading = false;
     if (s->shortage.code != ERR_OK) {
         *e = s->shortage;
         img_store_close(s);

@@ -133,9 +133,7 @@ static enum err_code bring_layer(struct layers *l, size_t i, const char *chain, 
 /* All data is on the disk before a name says so: after a power cut a named layer is a whole one. */
 static enum err_code name_layers(struct unpack_store *st, const struct fresh *fresh, size_t n, struct err *e)
 {
-    if (n == 0)
-        return ERR_OK;
-    if (syncfs(st->layers) != 0)
+    if (n > 0 && syncfs(st->layers) != 0)
         return err_sys(e, errno, "sync the image store");
     for (size_t i = 0; i < n; i++) {
         /* The same layer was unpacked by another run meanwhile: theirs is as good. */
@@ -143,6 +141,7 @@ static enum err_code name_layers(struct unpack_store *st, const struct fresh *fr
             errno != EEXIST && errno != ENOTEMPTY)
             return err_sys(e, errno, "name layer %s", fresh[i].name);
     }
+    /* Also of those found: whoever named them may have been killed before this. */
     if (fsync(st->layers) != 0)
         return err_sys(e, errno, "sync the layers' folder");
     return ERR_OK;

@@ -108,17 +108,51 @@ def damaged_file(t, path_of, what, restarts=1):
     return node, a, b, pid, what, restarts
 
 
+def synced_record(node, p):
+    """The path of a pod's record, once it is on the disk: its second name is that of the same file."""
+    path = f"{node.state_dir}/pods/{p.uid}.json"
+    until(lambda: os.path.exists(path + ".synced") and os.path.samefile(path, path + ".synced"), 10, "the record is synced")
+    return path
+
+
 def test_damaged_record(t):
     """a truncated pod record is set aside and named; its pod starts anew, its old container goes"""
-    node, a, b, pid, *_ = damaged_file(t, lambda n, p: f"{n.state_dir}/pods/{p.uid}.json", "record")
+    node, a, b = two(t)
+    pid, path = node.pid(a), synced_record(node, a)
+    node.kill()
+    os.truncate(path, os.path.getsize(path) // 2)
+    node.start()
     new = node.wait_pod("a", lambda p: p.uid != a.uid and p.state()[0] == "running", what="the new a")
     until(lambda: not alive(pid), 20, "the old container ends")
-    check(os.path.exists(f"{node.state_dir}/pods/{a.uid}.json.damaged"), "the record was not set aside")
+    aside = glob.glob(f"{node.state_dir}/pods/{a.uid}.json.damaged-*")
+    equal(len(aside), 1, "records set aside")
     contains(explain(node, "node"), f"record={a.uid}.json")
+    contains(explain(node, "node"), "damaged state files")
+    contains(explain(node, "node"), aside[0])
+    contains(" ".join(e["message"] for e in node.events("test-node")), os.path.basename(aside[0]))
     equal((new.restarts(), facts(node, node.pod("b"))), (0, b), "restarts of the new one, and the other pod")
-    os.unlink(f"{node.state_dir}/pods/{a.uid}.json.damaged")
+    os.unlink(aside[0])
+    check("damaged state files" not in explain(node, "node"), "explain still tells of a file that is gone")
     node.wait_no_traces(a, deadline=20)
     ends_clean(node)
+
+
+def test_empty_record(t):
+    """a pod record whose newest content a power cut took is set aside; what was on the disk before stands in"""
+    node, a, b = two(t)
+    pid, path = node.pid(a), synced_record(node, a)
+    node.kill()
+    with open(path + ".new", "w", encoding="ascii"):
+        pass
+    os.rename(path + ".new", path)
+    node.start()
+    node.wait_pod("a", lambda p: p.ready)
+    equal((node.pod("a").uid, node.pod("a").restarts(), node.pid(a)), (a.uid, 0, pid), "uid, restarts, process")
+    contains(explain(node, "node"), "what was on the disk before it is used")
+    equal(facts(node, node.pod("b")), b, "the other pod")
+    for aside in glob.glob(f"{path}.damaged-*"):
+        os.unlink(aside)
+    ends_clean(node, a)
 
 
 def test_damaged_meta(t):

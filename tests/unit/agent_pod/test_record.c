@@ -1,6 +1,7 @@
 /* The pod's record: what is written is read back; what is damaged is set aside and harms nobody. */
 #include "tests/unit/agent_pod/world.h"
 
+#include "base/aside.h"
 #include "base/clock.h"
 
 #include <unistd.h>
@@ -37,6 +38,26 @@ static bool exists(const struct world *w, const char *name)
 
     snprintf(path, sizeof(path), "%s/pods/%s", w->dir, name);
     return access(path, F_OK) == 0;
+}
+
+static void if_so(const char *name, void *arg)
+{
+    if (strncmp(name, UID ".json", strlen(UID ".json")) == 0)
+        ++*(unsigned *)arg;
+}
+
+/* How many files of the record were set aside. */
+static unsigned aside(const struct world *w)
+{
+    char path[128];
+    unsigned n = 0;
+    int dir;
+
+    snprintf(path, sizeof(path), "%s/pods", w->dir);
+    dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    aside_each(dir, if_so, &n);
+    close(dir);
+    return n;
 }
 
 static void write_record(const struct world *w, const char *text, size_t n)
@@ -135,7 +156,7 @@ static void a_cut_off_record_is_set_aside(void **state)
     text = read_record(w);
     write_record(w, text, strlen(text) / 2);
     assert_null(load(w));
-    assert_true(exists(w, UID ".json.damaged"));
+    assert_int_equal(aside(w), 1);
     assert_false(exists(w, UID ".json"));
 }
 
@@ -193,7 +214,107 @@ static void another_version_is_set_aside(void **state)
     struct world *w = *state;
 
     assert_null(load_changed(w, "\"version\":1", "\"version\":2"));
-    assert_true(exists(w, UID ".json.damaged"));
+    assert_int_equal(aside(w), 1);
+}
+
+static void sync_record(struct world *w, struct pod *p)
+{
+    w->node.runner_active = true; /* nobody reconciles here */
+    save(w, p);
+    record_sync(p);
+    uv_run(&w->loop, UV_RUN_DEFAULT);
+}
+
+static void a_record_is_on_the_disk_under_two_names(void **state)
+{
+    struct world *w = *state;
+    struct pod *p = lively_pod(w);
+
+    w->node.runner_active = true;
+    save(w, p);
+    assert_false(p->record_durable);
+    record_sync(p);
+    assert_false(p->record_durable); /* not before it is said to be there */
+    uv_run(&w->loop, UV_RUN_DEFAULT);
+    assert_true(p->record_durable);
+    assert_true(exists(w, UID ".json.synced"));
+    assert_false(exists(w, "." UID ".json.synced"));
+    sync_record(w, p); /* again */
+    p = load(w);
+    assert_true(p->record_durable);
+    assert_false(p->record_dirty);
+    record_remove(p);
+    assert_false(exists(w, UID ".json.synced"));
+    assert_false(exists(w, UID ".json"));
+}
+
+static void a_record_that_was_not_synced_is_written_again(void **state)
+{
+    struct world *w = *state;
+    struct pod *p = lively_pod(w);
+
+    sync_record(w, p);
+    save(w, p);
+    p = load(w);
+    assert_false(p->record_durable);
+    assert_true(p->record_dirty);
+}
+
+static void an_empty_record_is_replaced_by_the_one_that_was_on_the_disk(void **state)
+{
+    struct world *w = *state;
+    struct pod *p = lively_pod(w);
+
+    sync_record(w, p);
+    write_record(w, "", 0); /* renamed, and the power went before its content was there */
+    p = load(w);
+    assert_non_null(p);
+    assert_int_equal(p->ctrs[1].restarts, 2);
+    assert_int_equal(aside(w), 1);
+    assert_true(exists(w, UID ".json"));
+    p = load(w);
+    assert_non_null(p);
+}
+
+static void a_record_both_of_whose_names_are_damaged_is_set_aside(void **state)
+{
+    struct world *w = *state;
+    struct err e = { 0 };
+    char path[128];
+
+    sync_record(w, lively_pod(w));
+    write_record(w, "{", 1);
+    snprintf(path, sizeof(path), "%s/pods/" UID ".json.synced", w->dir);
+    assert_int_equal(fs_replace_at(AT_FDCWD, path, "}", 1, 0600, false, &e), ERR_OK);
+    assert_null(load(w));
+    assert_int_equal(aside(w), 1);
+    assert_false(exists(w, UID ".json.synced"));
+}
+
+static void a_second_name_alone_is_rubbish(void **state)
+{
+    struct world *w = *state;
+    char path[128];
+
+    sync_record(w, lively_pod(w));
+    snprintf(path, sizeof(path), "%s/pods/" UID ".json", w->dir);
+    assert_int_equal(unlink(path), 0);
+    assert_null(load(w));
+    assert_false(exists(w, UID ".json.synced"));
+}
+
+static void a_pod_that_goes_while_its_record_is_synced_leaves_nothing(void **state)
+{
+    struct world *w = *state;
+    struct pod *p = lively_pod(w);
+
+    save(w, p);
+    record_sync(p);
+    record_remove(p);
+    pods_free(p);
+    uv_run(&w->loop, UV_RUN_DEFAULT);
+    assert_false(exists(w, UID ".json.synced"));
+    assert_false(exists(w, UID ".json"));
 }
 
 static void every_cut_is_survived(void **state)
@@ -221,6 +342,12 @@ int main(void)
         WORLD_TEST(ids_that_would_leave_their_folder_are_refused),
         WORLD_TEST(numbers_out_of_range_count_as_none),
         WORLD_TEST(another_version_is_set_aside),
+        WORLD_TEST(a_record_is_on_the_disk_under_two_names),
+        WORLD_TEST(a_record_that_was_not_synced_is_written_again),
+        WORLD_TEST(an_empty_record_is_replaced_by_the_one_that_was_on_the_disk),
+        WORLD_TEST(a_record_both_of_whose_names_are_damaged_is_set_aside),
+        WORLD_TEST(a_second_name_alone_is_rubbish),
+        WORLD_TEST(a_pod_that_goes_while_its_record_is_synced_leaves_nothing),
         WORLD_TEST(every_cut_is_survived),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

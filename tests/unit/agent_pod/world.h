@@ -71,6 +71,7 @@ static inline int world_setup(void **state)
     w->node.o.state_dir = w->node.o.run_dir = w->node.o.root_dir = w->dir;
     snprintf(w->node.boot_id, sizeof(w->node.boot_id), "boot-1");
     TAILQ_INIT(&w->node.dirty);
+    TAILQ_INIT(&w->node.unsynced);
     uv_timer_init(&w->loop, &w->node.left_timer);
     TAILQ_INIT(&w->node.gate_queue);
     TAILQ_INIT(&w->node.probes_queue);

@@ -1,5 +1,7 @@
 #include "image_helper.h"
 
+#include <glob.h>
+
 static bool never(const char *id, void *arg)
 {
     (void)id;
@@ -202,6 +204,32 @@ static void a_layer_that_two_images_share_stays_for_the_other(void **state)
     is_here(w, "two", ID("c"));
 }
 
+/* Whether something of this name was set aside. */
+static bool have_aside(const struct world *w, const char *name)
+{
+    str_auto pattern = str_printf("%s/%s.damaged-*", w->dir, name);
+    glob_t found;
+    bool any = glob(pattern, 0, NULL, &found) == 0;
+
+    if (any)
+        globfree(&found);
+    return any;
+}
+
+static void records_of_another_version_are_set_aside(void **state)
+{
+    struct world *w = *state;
+
+    open_store(w);
+    bring(w, "/a", "one");
+    close_store(w);
+    write_file(w, "images/images/" HEX("a") ".json", 0600, "{\"version\":2,\"id\":\"" ID("a") "\"}");
+    open_store(w);
+    is_absent(w, "one");
+    assert_true(have_aside(w, "images/images/" HEX("a") ".json"));
+    assert_true(have(w, "images/layers/" HEX("b")));
+}
+
 static void damaged_records_are_set_aside(void **state)
 {
     struct world *w = *state;
@@ -220,9 +248,9 @@ static void damaged_records_are_set_aside(void **state)
     open_store(w);
     is_absent(w, "one");
     is_here(w, "two", ID("c"));
-    assert_true(have(w, "images/images/" HEX("a") ".json.damaged"));
-    assert_true(have(w, "images/images/" HEX("e") ".json.damaged"));
-    assert_true(have(w, "images/refs/" HEX("f") ".json.damaged"));
+    assert_true(have_aside(w, "images/images/" HEX("a") ".json"));
+    assert_true(have_aside(w, "images/images/" HEX("e") ".json"));
+    assert_true(have_aside(w, "images/refs/" HEX("f") ".json"));
     assert_false(have(w, "images/images/.cut-off.12345678"));
     assert_false(have(w, "images/refs/.cut-off.12345678"));
     settle(w);
@@ -248,7 +276,7 @@ static void layers_of_a_damaged_record_stay_until_its_image_is_brought_again(voi
     assert_true(have(w, "images/layers/" HEX("b")));
     bring(w, "/a", "one");
     is_here(w, "one", ID("a"));
-    assert_false(have(w, "images/images/" HEX("a") ".json.damaged"));
+    assert_false(have_aside(w, "images/images/" HEX("a") ".json"));
     write_file(w, "unpack.answer", 0644, "image c d\n");
     bring(w, "/b", "one"); /* takes the name away; what nobody names goes again */
     settle(w);
@@ -270,7 +298,7 @@ static void an_image_whose_layer_is_gone_is_no_image(void **state)
     assert_int_equal(rmdir(path), 0);
     open_store(w);
     is_absent(w, "one");
-    assert_true(have(w, "images/images/" HEX("a") ".json.damaged"));
+    assert_true(have_aside(w, "images/images/" HEX("a") ".json"));
 }
 
 static void what_a_crash_left_is_removed_at_open(void **state)
@@ -320,6 +348,7 @@ int main(void)
         TEST(an_id_takes_all_names_along),
         TEST(an_image_in_use_stays),
         TEST(a_layer_that_two_images_share_stays_for_the_other),
+        TEST(records_of_another_version_are_set_aside),
         TEST(damaged_records_are_set_aside),
         TEST(layers_of_a_damaged_record_stay_until_its_image_is_brought_again),
         TEST(an_image_whose_layer_is_gone_is_no_image),

@@ -1,0 +1,92 @@
+#include "agent/pod/leases.h"
+
+#include "base/fs.h"
+#include "base/log.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <string.h>
+
+#define LEASE_MAX 1024 /* an id, a line end, an interface's name */
+
+static bool is_address(const char *name)
+{
+    unsigned char bytes[16];
+    char text[64];
+
+    if (strlen(name) >= sizeof(text))
+        return false;
+    strcpy(text, name);
+    if (inet_pton(AF_INET, text, bytes) == 1)
+        return true;
+    for (char *c = text; *c != '\0'; c++) /* how host-local writes IPv6 on systems that forbid ':' in names */
+        if (*c == '_')
+            *c = ':';
+    return inet_pton(AF_INET6, text, bytes) == 1;
+}
+
+static bool is_known(struct node *n, char *const *cached, const char *id)
+{
+    struct pod *p, *tmp;
+
+    for (; *cached != NULL; cached++)
+        if (strcmp(*cached, id) == 0)
+            return true;
+    HASH_ITER (hh, n->pods, p, tmp)
+        if (strcmp(p->sandbox_id, id) == 0)
+            return true;
+    return false;
+}
+
+static void sweep_network(struct node *n, int networks, const char *network, char *const *cached)
+{
+    int fd = openat(networks, network, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    struct dirent *entry;
+
+    if (d == NULL) {
+        if (fd >= 0)
+            close(fd);
+        return;
+    }
+    while ((entry = readdir(d)) != NULL) {
+        struct err e = { 0 };
+        str_auto id = NULL;
+
+        if (!is_address(entry->d_name) || fs_read_at(fd, entry->d_name, LEASE_MAX, &id, NULL, &e) != ERR_OK)
+            continue;
+        id[strcspn(id, "\r\n")] = '\0';
+        if (id[0] != '\0' && is_known(n, cached, id))
+            continue;
+        if (unlinkat(fd, entry->d_name, 0) != 0)
+            log_warn("address of nobody cannot be given back", F_STR("network", network),
+                     F_STR("address", entry->d_name), F_STR("err", strerrordesc_np(errno)));
+        else
+            log_info("left-over removed", F_STR("what", "address"), F_STR("id", entry->d_name));
+    }
+    closedir(d);
+}
+
+void leases_sweep(struct node *n)
+{
+    str_auto path = str_printf("%s/cni/networks", n->o.state_dir);
+    int fd = path == NULL ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    char **cached = NULL;
+    struct dirent *entry;
+    struct err e = { 0 };
+
+    if (d == NULL) {
+        if (fd >= 0)
+            close(fd);
+        return; /* no network has given out any */
+    }
+    if (cni_cached_ids(n->o.cni, &cached, &e) == ERR_OK) {
+        while ((entry = readdir(d)) != NULL)
+            if (entry->d_name[0] != '.')
+                sweep_network(n, fd, entry->d_name, cached);
+        cg_free_list(cached);
+    }
+    closedir(d);
+}

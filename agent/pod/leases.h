@@ -1,0 +1,16 @@
+/*
+ * leases - addresses that nobody has any more are given back: what host-local (the IPAM plugin whose state we
+ * keep below the state folder) gave to a sandbox that no pod and no cached result knows.  Such remain after a
+ * power cut that took the result's file, or where that was damaged; each would be an address less, for ever.
+ *
+ *     <state>/cni/networks/<network>/<address>     first line: container id, second: interface
+ *
+ * Called at the start, when plugins of an earlier run have been killed and none of this one has begun: a file
+ * that names no id was cut off, too.  Loop thread only; a small file for each pod is read.
+ */
+#ifndef AGENT_POD_LEASES_H
+#define AGENT_POD_LEASES_H
+#include "agent/pod/pod.h"
+
+void leases_sweep(struct node *n);
+#endif

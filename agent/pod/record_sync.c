@@ -1,0 +1,152 @@
+/*
+ * Pod records are brought to the disk: written by rename on the loop, where the page cache holds them against
+ * a kill of the agent, and made durable against a power cut right after, together, on the pool.
+ *
+ *     <uid>.json          the newest, maybe still on its way to the disk
+ *     <uid>.json.synced   a hard link to the newest of which fdatasync() has said that it is there
+ *
+ * Some file systems (XFS, btrfs) leave an empty file where a rename was not preceded by a sync and the power
+ * goes; then the second name has what was known before (record_load_all()).  A batch costs one fdatasync() a
+ * record and one fsync() of the folder; what is saved meanwhile makes the next batch.  A container is started
+ * only once some record of its pod is durable: that is when its uid becomes visible, and what it writes to
+ * its volumes is found by it. Everything later that a power cut may take is at most that the pod is a moment
+ * younger than it was, and the facts (nothing runs after a power cut) decide.
+ */
+#include "agent/pod/pod.h"
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/work.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct record_batch { /* belongs to the pool while it runs */
+    struct work work;
+    struct node *node;
+    char *dir;
+    size_t n;
+    char uids[][132];
+};
+
+static void start(struct node *n);
+
+/* The second name for an open, synced record; false: it is not the newest any more, whose turn comes. */
+static enum err_code keep(int dir, int fd, const char *name, struct err *e)
+{
+    str_auto from = str_printf("/proc/self/fd/%d", fd);
+    str_auto tmp = str_printf(".%s.synced", name);
+    str_auto to = str_printf("%s.synced", name);
+
+    if (from == NULL || tmp == NULL || to == NULL)
+        return err_nomem(e);
+    if (unlinkat(dir, tmp, 0) != 0 && errno != ENOENT)
+        return err_sys(e, errno, "remove %s", tmp);
+    if (linkat(AT_FDCWD, from, dir, tmp, AT_SYMLINK_FOLLOW) != 0)
+        return errno == ENOENT ? ERR_OK /* replaced meanwhile */ : err_sys(e, errno, "link %s", to);
+    if (renameat(dir, tmp, dir, to) != 0)
+        return err_sys(e, errno, "rename %s", to);
+    unlinkat(dir, tmp, 0); /* two names of one file: rename() did nothing */
+    return ERR_OK;
+}
+
+static enum err_code sync_batch(void *arg, struct err *e)
+{
+    const struct record_batch *b = arg;
+    fd_auto dir = open(b->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (dir < 0)
+        return err_sys(e, errno, "open %s", b->dir);
+    for (size_t i = 0; i < b->n; i++) {
+        str_auto name = str_printf("%s.json", b->uids[i]);
+        fd_auto fd = name == NULL ? -1 : openat(dir, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+        if (name == NULL)
+            return err_nomem(e);
+        if (fd < 0 && errno == ENOENT)
+            continue; /* its pod is gone */
+        if (fd < 0 || fdatasync(fd) != 0)
+            return err_sys(e, errno, "sync %s", name);
+        if (keep(dir, fd, name, e) != ERR_OK)
+            return e->code;
+    }
+    return fsync(dir) == 0 ? ERR_OK : err_sys(e, errno, "sync %s", b->dir);
+}
+
+static void remove_synced(const struct node *n, const char *uid)
+{
+    str_auto path = str_printf("%s/pods/%s.json.synced", n->o.state_dir, uid);
+
+    if (path != NULL)
+        fs_remove_quietly(AT_FDCWD, path);
+}
+
+static void on_synced(struct op *op, const struct err *result)
+{
+    struct record_batch *b = op->owner;
+    struct node *n = b->node;
+
+    if (result->code != ERR_OK && result->code != ERR_CANCELLED)
+        log_warn("pod records are written, but a power cut may take them: they cannot be synced",
+                 F_ERR(result));
+    for (size_t i = 0; i < b->n; i++) {
+        struct pod *p = pods_by_uid(n, b->uids[i]);
+
+        if (p == NULL) {
+            remove_synced(n, b->uids[i]); /* it went meanwhile */
+            continue;
+        }
+        if (!p->record_durable) { /* what cannot be synced keeps no container from its start */
+            p->record_durable = true;
+            pod_wake(p);
+        }
+    }
+    n->records_syncing = false;
+    free(b->dir);
+    free(b);
+    start(n);
+}
+
+static void start(struct node *n)
+{
+    struct record_batch *b;
+    struct pod *p;
+    size_t count = 0;
+
+    if (n->records_syncing || TAILQ_EMPTY(&n->unsynced))
+        return;
+    TAILQ_FOREACH (p, &n->unsynced, unsynced_link)
+        count++;
+    b = calloc(1, sizeof(*b) + count * sizeof(b->uids[0]));
+    if (b != NULL)
+        b->dir = str_printf("%s/pods", n->o.state_dir);
+    while ((p = TAILQ_FIRST(&n->unsynced)) != NULL) {
+        if (b != NULL)
+            memcpy(b->uids[b->n++], p->uid, sizeof(p->uid));
+        record_sync_forget(p);
+        p->record_durable =
+            p->record_durable || b == NULL || b->dir == NULL; /* no memory: no reason to wait */
+    }
+    if (b == NULL || b->dir == NULL) {
+        free(b);
+        return;
+    }
+    b->node = n;
+    n->records_syncing = true;
+    work_start(&b->work, "pod records", "", sync_batch, b, n->o.loop, on_synced, b);
+}
+
+void record_sync(struct pod *p)
+{
+    if (!p->record_unsynced)
+        TAILQ_INSERT_TAIL(&p->node->unsynced, p, unsynced_link);
+    p->record_unsynced = true;
+    start(p->node);
+}
+
+void record_sync_forget(struct pod *p)
+{
+    if (p->record_unsynced)
+        TAILQ_REMOVE(&p->node->unsynced, p, unsynced_link);
+    p->record_unsynced = false;
+}

@@ -1,0 +1,101 @@
+#include "base/aside.h"
+
+#include "base/clock.h"
+#include "base/fs.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MARK ".damaged-"
+#define STAMP_LEN 16 /* 20260102T030405Z */
+
+static const char *stamp(const char *name)
+{
+    const char *found = NULL, *at = name;
+
+    while ((at = strstr(at, MARK)) != NULL) {
+        at += strlen(MARK);
+        found = at;
+    }
+    return found;
+}
+
+bool aside_is(const char *name)
+{
+    return stamp(name) != NULL;
+}
+
+int64_t aside_since_ns(const char *name)
+{
+    const char *s = stamp(name);
+    struct tm tm = { 0 };
+    int used = 0;
+
+    if (s == NULL ||
+        sscanf(s, "%4d%2d%2dT%2d%2d%2dZ%n", &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &tm.tm_hour, &tm.tm_min,
+               &tm.tm_sec, &used) != 6 ||
+        used != STAMP_LEN)
+        return 0;
+    tm.tm_year -= 1900;
+    tm.tm_mon -= 1;
+    return (int64_t)timegm(&tm) * INT64_C(1000000000);
+}
+
+void aside_each(int dirfd, void (*fn)(const char *name, void *arg), void *arg)
+{
+    int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    struct dirent *entry;
+
+    if (d == NULL) {
+        if (fd >= 0)
+            close(fd);
+        return;
+    }
+    while ((entry = readdir(d)) != NULL)
+        if (aside_is(entry->d_name))
+            fn(entry->d_name, arg);
+    closedir(d);
+}
+
+struct oldest {
+    char name[ASIDE_NAME_SIZE];
+    unsigned n;
+};
+
+static void note_oldest(const char *name, void *arg)
+{
+    struct oldest *o = arg;
+
+    o->n++;
+    if (strlen(name) < sizeof(o->name) && (o->name[0] == '\0' || strcmp(stamp(name), stamp(o->name)) < 0))
+        memcpy(o->name, name, strlen(name) + 1);
+}
+
+enum err_code aside_put(int dirfd, const char *name, char ret[ASIDE_NAME_SIZE], struct err *e)
+{
+    time_t now = (time_t)(clock_wall_ns() / INT64_C(1000000000));
+    char away[ASIDE_NAME_SIZE], at[STAMP_LEN + 1];
+    struct tm tm;
+
+    if (gmtime_r(&now, &tm) == NULL || strftime(at, sizeof(at), "%Y%m%dT%H%M%SZ", &tm) != STAMP_LEN)
+        memcpy(at, "19700101T000000Z", sizeof(at)); /* a clock beyond the year 9999 */
+    if ((size_t)snprintf(away, sizeof(away), "%s" MARK "%s", name, at) >= sizeof(away))
+        return err_sys(e, ENAMETOOLONG, "set %s aside", name);
+    for (;;) {
+        struct oldest o = { .n = 0 };
+
+        aside_each(dirfd, note_oldest, &o);
+        if (o.n < ASIDE_MAX || o.name[0] == '\0' || unlinkat(dirfd, o.name, 0) != 0)
+            break;
+    }
+    if (renameat(dirfd, name, dirfd, away) != 0)
+        return err_sys(e, errno, "set %s aside", name);
+    memcpy(ret, away, sizeof(away));
+    return ERR_OK;
+}

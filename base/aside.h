@@ -1,0 +1,28 @@
+/*
+ * aside - a state file that cannot be used is set aside, for people to look at: renamed in its folder to
+ *
+ *     <name>.damaged-20260102T030405Z        when, in UTC
+ *
+ * Nothing reads it again.  A folder keeps the newest ASIDE_MAX of them.  Blocking, on our own state folders.
+ */
+#ifndef BASE_ASIDE_H
+#define BASE_ASIDE_H
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define ASIDE_MAX                                                                                            \
+    16 /* enough to see what happened; a node that restarts for years must not fill its disk                 \
+        */
+#define ASIDE_NAME_SIZE 256
+
+/* A file that cannot be renamed stays where it is: the error says so. */
+enum err_code aside_put(int dirfd, const char *name, char ret[ASIDE_NAME_SIZE], struct err *e) MUST_CHECK;
+/* Whether a file name is that of something set aside. */
+bool aside_is(const char *name);
+/* When it was set aside, in ns since 1970; 0: it does not say. */
+int64_t aside_since_ns(const char *name);
+/* Calls fn for each of the folder's, in no order; a folder that cannot be read has none. */
+void aside_each(int dirfd, void (*fn)(const char *name, void *arg), void *arg);
+#endif

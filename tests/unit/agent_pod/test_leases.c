@@ -1,0 +1,74 @@
+/* Addresses of nobody are given back at the start. */
+#include "tests/unit/agent_pod/world.h"
+
+#include "agent/pod/leases.h"
+
+#include <unistd.h>
+
+#define KNOWN "cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc"
+
+static void put(const struct world *w, const char *name, const char *text)
+{
+    struct err e = { 0 };
+    char path[256];
+
+    snprintf(path, sizeof(path), "%s/cni/networks/net", w->dir);
+    assert_int_equal(fs_mkdirs(path, 0755, &e), ERR_OK);
+    snprintf(path, sizeof(path), "%s/cni/networks/net/%s", w->dir, name);
+    assert_int_equal(fs_replace_at(AT_FDCWD, path, text, strlen(text), 0644, false, &e), ERR_OK);
+}
+
+static bool there(const struct world *w, const char *name)
+{
+    char path[256];
+
+    snprintf(path, sizeof(path), "%s/cni/networks/net/%s", w->dir, name);
+    return access(path, F_OK) == 0;
+}
+
+static void addresses_of_nobody_are_given_back(void **state)
+{
+    struct world *w = *state;
+    const char *dirs[] = { "/nonexistent", NULL };
+    str_auto cache = str_printf("%s/cni/results", w->dir);
+    const struct cni_options o = {
+        .loop = &w->loop, .conf_dir = w->dir, .bin_dirs = dirs, .cache_dir = cache, .ops_cgroup_fd = -1
+    };
+    struct pod *p = world_pod(w, "p", "containers: [{name: a, image: x}]");
+    struct err e = { 0 };
+
+    assert_int_equal(cni_open(&w->node.o.cni, &o, &e), ERR_OK);
+    snprintf(p->sandbox_id, sizeof(p->sandbox_id), KNOWN);
+    put(w, "10.0.0.2", KNOWN "\r\neth0");
+    put(w, "10.0.0.3", "nobody\r\neth0");
+    put(w, "10.0.0.4", ""); /* cut off */
+    put(w, "fd00::5", "nobody\neth0");
+    put(w, "fd00__6", "nobody\neth0");
+    put(w, "last_reserved_ip.0", "10.0.0.4");
+    put(w, "lock", "");
+    leases_sweep(&w->node);
+    assert_true(there(w, "10.0.0.2"));
+    assert_false(there(w, "10.0.0.3"));
+    assert_false(there(w, "10.0.0.4"));
+    assert_false(there(w, "fd00::5"));
+    assert_false(there(w, "fd00__6"));
+    assert_true(there(w, "last_reserved_ip.0"));
+    assert_true(there(w, "lock"));
+    cni_close(w->node.o.cni);
+}
+
+static void a_node_without_networks_has_none(void **state)
+{
+    struct world *w = *state;
+
+    leases_sweep(&w->node);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WORLD_TEST(addresses_of_nobody_are_given_back),
+        WORLD_TEST(a_node_without_networks_has_none),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
