@@ -87,6 +87,13 @@ void proc_force_no_clone3(bool on); /* tests: exercise fork and pidfd_open inste
  */
 typedef enum err_code (*proc_call_fn)(const void *arg, struct buf *out, struct err *e);
 
+/*
+ * fork() for a function that runs in such a child (which has one thread).  Not glibc's: it would call the
+ * handlers of libraries, and libuv's closes descriptors by numbers that mean something else by now.  -1:
+ * errno.
+ */
+pid_t proc_call_fork(void);
+
 struct proc_call {
     struct op op;
     struct buf out; /* what the function wrote; freed after done returns unless detached */

@@ -12,6 +12,8 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* Takes half a millisecond; only a kernel in trouble needs longer. */
 #define CREATE_DEADLINE_MS 10000
@@ -19,13 +21,22 @@
 static const struct {
     const char *name;
     int flag;
-} kinds[] = { { "net", CLONE_NEWNET }, { "ipc", CLONE_NEWIPC }, { "uts", CLONE_NEWUTS } };
+} kinds[] = {
+    { "user", CLONE_NEWUSER }, { "net", CLONE_NEWNET }, { "ipc", CLONE_NEWIPC }, { "uts", CLONE_NEWUTS }
+};
 
 static bool wanted(const struct netns_spec *spec, size_t kind)
 {
-    return kinds[kind].flag == CLONE_NEWNET   ? spec->net
-           : kinds[kind].flag == CLONE_NEWIPC ? spec->ipc
-                                              : spec->uts;
+    switch (kinds[kind].flag) {
+    case CLONE_NEWUSER:
+        return spec->first_id != 0;
+    case CLONE_NEWNET:
+        return spec->net;
+    case CLONE_NEWIPC:
+        return spec->ipc;
+    default:
+        return spec->uts;
+    }
 }
 
 bool netns_pinned(const char *dir, const char *which)
@@ -137,10 +148,10 @@ bool netns_has_interface_sysctls(const struct netns_spec *spec)
 
 /* ---- creating, in the child ------------------------------------------------------------------- */
 
-static enum err_code pin(const char *dir, const char *which, struct err *e)
+static enum err_code pin(const char *dir, const char *which, pid_t whose, struct err *e)
 {
     str_auto path = str_printf("%s/%s", dir, which);
-    str_auto ns = str_printf("/proc/self/ns/%s", which);
+    str_auto ns = str_printf("/proc/%d/ns/%s", (int)whose, which);
     fd_auto fd = -1;
 
     if (path == NULL || ns == NULL)
@@ -190,6 +201,108 @@ static enum err_code unpin_all(const char *dir, struct err *e)
     return code;
 }
 
+/* Inside the new namespaces. */
+static enum err_code set_up(const struct netns_spec *spec, struct err *e)
+{
+    if (spec->net && nl_link_up("lo", e) != ERR_OK)
+        return e->code;
+    if (spec->uts && spec->hostname != NULL && spec->hostname[0] != '\0' &&
+        sethostname(spec->hostname, strlen(spec->hostname)) != 0)
+        return err_sys(e, errno, "set host name \"%.100s\"", spec->hostname);
+    return write_sysctls(spec, false, e);
+}
+
+/* Last: what is pinned is set up. */
+static enum err_code pin_all(const struct netns_spec *spec, pid_t whose, struct err *e)
+{
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+        if (wanted(spec, i) && pin(spec->dir, kinds[i].name, whose, e) != ERR_OK)
+            return e->code;
+    return ERR_OK;
+}
+
+/* Which users and groups of the host those of the new namespace are. */
+static enum err_code write_map(const struct netns_spec *spec, pid_t pid, const char *file, struct err *e)
+{
+    char path[64], text[64];
+
+    snprintf(path, sizeof(path), "/proc/%d/%s", (int)pid, file);
+    snprintf(text, sizeof(text), "0 %u %u", spec->first_id, spec->n_ids);
+    return fs_write_control(AT_FDCWD, path, text, e);
+}
+
+/* One step of the child's: what it says in place of success is its error. */
+static enum err_code hear(int from, struct err *e)
+{
+    struct err theirs = { 0 };
+    ssize_t n = read(from, &theirs, sizeof(theirs));
+
+    if (n != (ssize_t)sizeof(theirs))
+        return err_set(e, ERR_INTERNAL, "the process in the new user namespace ended early");
+    if (theirs.code != ERR_OK)
+        *e = theirs;
+    return theirs.code;
+}
+
+/* Ends with the pipe: it lives for as long as its namespaces are not pinned. */
+static void live_inside(const struct netns_spec *spec, int flags, int to, int from)
+{
+    struct err e = { 0 };
+    char go;
+
+    if (unshare(flags) != 0)
+        err_sys(&e, errno,
+                errno == ENOSPC || errno == EPERM ? "create a user namespace (see user.max_user_namespaces)"
+                                                  : "create namespaces");
+    if (write(to, &e, sizeof(e)) != (ssize_t)sizeof(e) || e.code != ERR_OK || read(from, &go, 1) != 1)
+        return;
+    /* As its root: the sysctls of an IPC namespace are for no one else, not even the host's root. */
+    if (setresgid(0, 0, 0) != 0 || setresuid(0, 0, 0) != 0)
+        err_sys(&e, errno, "become root of the user namespace");
+    else
+        (void)!set_up(spec, &e);
+    if (write(to, &e, sizeof(e)) == (ssize_t)sizeof(e))
+        (void)!read(from, &go, 1);
+}
+
+/*
+ * With a user namespace, which owns the others: whoever enters it gives up the rights that pinning takes, so
+ * a second process enters and this one pins.
+ */
+static enum err_code make_owned(const struct netns_spec *spec, int flags, struct err *e)
+{
+    int up[2], down[2];
+    pid_t pid;
+
+    if (pipe2(up, O_CLOEXEC) != 0)
+        return err_sys(e, errno, "make a pipe");
+    fd_auto hears = up[0], says = up[1];
+    if (pipe2(down, O_CLOEXEC) != 0)
+        return err_sys(e, errno, "make a pipe");
+    fd_auto told = down[0], tells = down[1];
+    pid = proc_call_fork();
+    if (pid < 0)
+        return err_sys(e, errno, "fork");
+    if (pid == 0) {
+        close(take_fd(&tells));
+        close(take_fd(&hears));
+        live_inside(spec, flags, says, told);
+        _exit(0);
+    }
+    close(take_fd(&says));
+    close(take_fd(&told));
+    if (hear(hears, e) == ERR_OK && write_map(spec, pid, "uid_map", e) == ERR_OK &&
+        write_map(spec, pid, "gid_map", e) == ERR_OK) {
+        if (write(tells, "", 1) != 1)
+            err_sys(e, errno, "go on in the new user namespace");
+        else if (hear(hears, e) == ERR_OK)
+            (void)!pin_all(spec, pid, e);
+    }
+    close(take_fd(&tells));
+    waitpid(pid, NULL, 0);
+    return e->code;
+}
+
 static enum err_code make(const struct netns_spec *spec, int flags, struct err *e)
 {
     /* Checked before anything exists: also those that are written later, once the interface is there. */
@@ -200,22 +313,14 @@ static enum err_code make(const struct netns_spec *spec, int flags, struct err *
             check_sysctl(spec, spec->sysctls[i].name, path, e) != ERR_OK)
             return e->code;
     }
+    if (spec->first_id != 0)
+        return make_owned(spec, flags, e);
     /* Not CLONE_NEWNS: the pins must show in the host's mount namespace. */
     if (unshare(flags) != 0)
         return err_sys(e, errno, "create namespaces");
-    if (spec->net && nl_link_up("lo", e) != ERR_OK)
+    if (set_up(spec, e) != ERR_OK)
         return e->code;
-    if (spec->uts && spec->hostname != NULL && spec->hostname[0] != '\0' &&
-        sethostname(spec->hostname, strlen(spec->hostname)) != 0)
-        return err_sys(e, errno, "set host name \"%.100s\"", spec->hostname);
-    if (write_sysctls(spec, false, e) != ERR_OK)
-        return e->code;
-    /* Last: what is pinned is set up. */
-    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
-        if (wanted(spec, i) && pin(spec->dir, kinds[i].name, e) != ERR_OK)
-            return e->code;
-    }
-    return ERR_OK;
+    return pin_all(spec, getpid(), e);
 }
 
 static enum err_code create_in_child(const void *arg, struct buf *out, struct err *e)

@@ -1,6 +1,7 @@
 /*
- * netns - a pod's namespaces without a pause process: a child creates network, IPC and UTS namespaces, sets
- * them up and pins them by bind mounts:  <dir>/net  <dir>/ipc  <dir>/uts.
+ * netns - a pod's namespaces without a pause process: a child creates network, IPC and UTS namespaces, and
+ * where asked a user namespace that owns them, sets them up and pins them by bind mounts:
+ * <dir>/net  <dir>/ipc  <dir>/uts  <dir>/user.
  */
 #ifndef CNI_NETNS_H
 #define CNI_NETNS_H
@@ -13,10 +14,13 @@ struct netns_sysctl {
     const char *value;
 };
 
-struct netns_spec {       /* strings valid during start; a forked child sees them */
-    const char *dir;      /* ours, on a mount with shared propagation; made (0700) when missing */
-    bool net, ipc, uts;   /* which ones to create */
-    const char *hostname; /* set in the new UTS namespace */
+struct netns_spec {     /* strings valid during start; a forked child sees them */
+    const char *dir;    /* ours, on a mount with shared propagation; made (0700) when missing */
+    bool net, ipc, uts; /* which ones to create */
+    uint32_t
+        first_id; /* 0: no user namespace; else its users and groups 0..n_ids-1 are first_id and on here */
+    uint32_t n_ids;
+    const char *hostname;               /* set in the new UTS namespace */
     const struct netns_sysctl *sysctls; /* net.* and IPC ones, written inside the namespaces */
     size_t n_sysctls;
 };
@@ -37,6 +41,6 @@ void netns_interface_sysctls_start(struct proc_call *c, const struct netns_spec 
 bool netns_has_interface_sysctls(const struct netns_spec *spec); /* whether there is anything for it to do */
 /* Unpins (umount MNT_DETACH, unlink) everything in dir and removes dir. Synchronous, local; idempotent. */
 enum err_code netns_remove(const char *dir, struct err *e) MUST_CHECK;
-/* True if dir/<which> ("net", "ipc", "uts") is a pinned namespace (nsfs). */
+/* True if dir/<which> ("net", "ipc", "uts", "user") is a pinned namespace (nsfs). */
 bool netns_pinned(const char *dir, const char *which);
 #endif

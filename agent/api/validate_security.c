@@ -106,13 +106,8 @@ void api_validate_security(struct api_check *c, const struct api_container *cont
 
     check_seccomp(c, &s->seccomp, json_object_get(security, "seccompProfile"));
     check_apparmor(c, json_object_get(security, "appArmorProfile"));
-    if (str_eq(s->proc_mount, "Unmasked")) {
-        if (host_users)
-            api_fault_at(c, "procMount", "\"Unmasked\" needs hostUsers to be false");
-        else
-            api_fault_at(c, "procMount",
-                         "not supported: it needs user namespaces, which are not supported yet");
-    }
+    if (str_eq(s->proc_mount, "Unmasked") && host_users)
+        api_fault_at(c, "procMount", "\"Unmasked\" needs hostUsers to be false");
     if (s->has_allow_privilege_escalation && !s->allow_privilege_escalation) {
         if (s->privileged)
             api_fault(c, "allowPrivilegeEscalation cannot be false when privileged is true");

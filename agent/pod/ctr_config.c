@@ -3,6 +3,7 @@
 #include "agent/pod/env.h"
 #include "agent/pod/files.h"
 #include "agent/pod/pod.h"
+#include "agent/pod/userns.h"
 #include "base/fs.h"
 
 #include <fcntl.h>
@@ -341,6 +342,9 @@ static enum err_code fill(struct ctr_run *r, struct ctr *c, struct err *e)
         .seccomp_default = p->node->o.seccomp_default,
         .hostname = p->hostname,
         .netns = s->host_network ? NULL : arena_printf(&r->arena, "%s/net", p->netns_dir),
+        .userns = userns_wanted(p) ? arena_printf(&r->arena, "%s/user", p->netns_dir) : NULL,
+        .first_id = p->first_id,
+        .n_ids = USERNS_IDS,
         .pidns = s->share_process_namespace ? arena_printf(&r->arena, "%s/pid", p->netns_dir) : NULL,
         .utsns = s->host_network ? NULL : arena_printf(&r->arena, "%s/uts", p->netns_dir),
         .ipcns = s->host_ipc ? NULL : arena_printf(&r->arena, "%s/ipc", p->netns_dir),
@@ -356,6 +360,8 @@ static enum err_code fill(struct ctr_run *r, struct ctr *c, struct err *e)
     r->config.cgroup_path = arena_printf(&r->arena, "%s/%s", cgroup, id);
     r->config.command = expand(r, &c->spec->command);
     r->config.args = expand(r, &c->spec->args);
+    if (userns_wanted(p) && r->config.userns == NULL)
+        return err_nomem(e);
     if (r->config.id == NULL || r->config.cgroup_path == NULL || r->config.command == NULL ||
         r->config.args == NULL)
         return err_nomem(e);

@@ -5,6 +5,7 @@
  */
 #include "agent/runtime/pidns.h"
 #include "agent/pod/pod.h"
+#include "agent/pod/userns.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
@@ -156,7 +157,7 @@ void pidns_step(struct pod *p)
         pod_wake_at(p, p->pidns_retry_ns);
         return;
     }
-    s = calloc(1, sizeof(*s) + 3 * size);
+    s = calloc(1, sizeof(*s) + 4 * size);
     if (s == NULL || fs_mkdirs(p->netns_dir, 0700, &e) != ERR_OK || clean(p, &e) != ERR_OK) {
         free(s);
         log_warn("shared PID namespace of a pod cannot be made; trying again", F_STR("pod", p->key),
@@ -172,6 +173,7 @@ void pidns_step(struct pod *p)
         .netns = pin(p, "net", !p->api->spec.host_network, paths, size),
         .ipcns = pin(p, "ipc", !p->api->spec.host_ipc, paths + size, size),
         .utsns = pin(p, "uts", !p->api->spec.host_network, paths + 2 * size, size),
+        .userns = pin(p, "user", userns_wanted(p), paths + 3 * size, size),
     };
     p->pidns_spec = s;
     p->pidns = PIDNS_MAKING;

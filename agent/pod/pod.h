@@ -180,6 +180,7 @@ struct pod {
     uint64_t net_backoff_ms;
     char netns_path[300];
     char hostname[65];
+    uint32_t first_id;    /* of the host, that root is in the pod's user namespace; 0: none */
     bool net_undo;        /* an ADD failed or was cut off: DEL before the next one */
     bool net_detached;    /* DEL is done (terminating) */
     bool net_lost;        /* recovered without its namespaces: begins anew */

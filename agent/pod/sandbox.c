@@ -4,6 +4,7 @@
  */
 #include "agent/pod/files.h"
 #include "agent/pod/pod.h"
+#include "agent/pod/userns.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
@@ -130,6 +131,8 @@ static enum err_code describe_namespaces(struct pod *p, struct err *e)
         .ipc = !spec->host_ipc,
         .uts = wants_netns(p),
         .hostname = files_hostname(p),
+        .first_id = userns_wanted(p) ? p->first_id : 0,
+        .n_ids = USERNS_IDS,
         .sysctls = sysctls,
         .n_sysctls = spec->security.n_sysctls,
     };
@@ -146,6 +149,14 @@ static void create_namespaces(struct pod *p)
     if (p->sandbox_id[0] == '\0') {
         id_random_hex(p->sandbox_id, 64);
         p->record_dirty = true;
+    }
+    if (userns_wanted(p) && p->first_id == 0) {
+        if (userns_allocate(p, &e) != ERR_OK)
+            failed(p, &e, "namespaces of a pod cannot be made");
+        else
+            pod_wake(
+                p); /* the record goes first: whose ids they are must outlive us before anything has them */
+        return;
     }
     if (files_write_static(p, &e) != ERR_OK) {
         failed(p, &e, "files of a pod cannot be written");

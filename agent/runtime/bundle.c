@@ -3,6 +3,7 @@
  * mounting, unmounting and large trees take time and can hang.
  */
 #include "agent/runtime/container_internal.h"
+#include "agent/runtime/idmap.h"
 
 #include "base/fs.h"
 #include "base/json.h"
@@ -10,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -57,25 +59,17 @@ static enum err_code make_upper(const char *layer_dir, int top_layer, int *ret_u
  * "volatile" (Linux 5.10): an upper folder is never mounted a second time, so nothing is gained from the sync
  * of the whole file system below it that each unmount would else bring.
  */
-static enum err_code mount_overlay(const struct img_strs *layers, const char *layer_dir, const char *target,
+static enum err_code mount_overlay(const int *layers, size_t n, const char *layer_dir, const char *target,
                                    struct err *e)
 {
     buf_auto options = BUF_INIT(4000); /* a page, less the kernel's share */
-    int top = -1, upper = -1, work = -1;
-    size_t i;
+    int upper = -1, work = -1;
     int status;
 
     buf_adds(&options, "lowerdir=");
-    for (i = layers->n; i > 0; i--) { /* the top one first */
-        int fd = open_layer(layers->v[i - 1], e);
-
-        if (fd < 0)
-            return e->code;
-        buf_addf(&options, "%s%d", i < layers->n ? ":" : "", fd);
-        if (top < 0)
-            top = fd;
-    }
-    if (make_upper(layer_dir, top, &upper, &work, e) != ERR_OK)
+    for (size_t i = 0; i < n; i++)
+        buf_addf(&options, "%s%d", i > 0 ? ":" : "", layers[i]);
+    if (make_upper(layer_dir, layers[0], &upper, &work, e) != ERR_OK)
         return e->code;
     buf_addf(&options, ",upperdir=%d,workdir=%d", upper, work);
     if (chdir("/proc/self/fd") != 0)
@@ -89,8 +83,51 @@ static enum err_code mount_overlay(const struct img_strs *layers, const char *la
         status = mount("overlay", target, "overlay", 0, options.p);
     }
     if (status != 0)
-        return err_sys(e, errno, "mount overlay with %zu layers", layers->n);
+        return err_sys(e, errno, "mount overlay with %zu layers", n);
     return ERR_OK;
+}
+
+/*
+ * The layers as the pod's users have them.  overlayfs takes a layer only from a mount that is attached: they
+ * all are, one over the other, in a mount namespace of this process, where the merged tree is mounted, too;
+ * that is then moved out (and nothing of it shows outside before: they are private).  What it consists of
+ * needs no mount of its own any more.
+ */
+static enum err_code mount_mapped(const int *layers, size_t n, const char *layer_dir, const char *target,
+                                  struct err *e)
+{
+    fd_auto outside = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
+    fd_auto merged = -1;
+
+    if (outside < 0 || unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
+        return err_sys(e, errno, "make a mount namespace");
+    for (size_t i = 0; i < n; i++)
+        if (move_mount(layers[i], "", AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH) != 0)
+            return err_sys(e, errno, "attach a layer");
+    if (mount_overlay(layers, n, layer_dir, target, e) != ERR_OK)
+        return e->code;
+    merged = open_tree(AT_FDCWD, target, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+    if (merged < 0 || setns(outside, CLONE_NEWNS) != 0 ||
+        move_mount(merged, "", AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH) != 0)
+        return err_sys(e, errno, "mount the root file system on %s", target);
+    return ERR_OK;
+}
+
+static enum err_code mount_root(const struct rt_config *c, const char *layer_dir, const char *target,
+                                int userns_fd, struct err *e)
+{
+    const struct img_strs *dirs = &c->image->layer_dirs;
+    int layers[LAYERS_MAX];
+
+    for (size_t i = 0; i < dirs->n; i++) { /* the top one first */
+        const char *path = dirs->v[dirs->n - 1 - i];
+
+        layers[i] = userns_fd < 0 ? open_layer(path, e) : idmap_tree(path, userns_fd, MS_PRIVATE, e);
+        if (layers[i] < 0)
+            return e->code;
+    }
+    return userns_fd < 0 ? mount_overlay(layers, dirs->n, layer_dir, target, e)
+                         : mount_mapped(layers, dirs->n, layer_dir, target, e);
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -131,6 +168,25 @@ static enum err_code write_config(const struct rt *rt, const struct rt_config *c
     return write_json(&path, spec, e);
 }
 
+/* In a user namespace: all that the container sees is mapped to its users, and only they may pass the bundle.
+ */
+static enum err_code make_mapped(const struct rt *rt, const struct rt_config *c, const struct rt_path *dir,
+                                 const char *layer_dir, const char *rootfs, struct err *e)
+{
+    struct rt_path mounts = rt_container_file(rt, c->id, RT_MAPPED_MOUNTS);
+    fd_auto userns = idmap_open(c, e);
+    mem_auto struct rt_mount *list = NULL;
+    struct rt_config mapped;
+
+    if (userns < 0 || mount_root(c, layer_dir, rootfs, userns, e) != ERR_OK ||
+        idmap_mounts(c, userns, mounts.s, &mapped, &list, e) != ERR_OK ||
+        write_config(rt, &mapped, rootfs, e) != ERR_OK)
+        return e->code;
+    if (chown(dir->s, 0, c->first_id) != 0 || chmod(dir->s, 0710) != 0)
+        return err_sys(e, errno, "open bundle %s to the pod's users", dir->s);
+    return ERR_OK;
+}
+
 static enum err_code make(const struct rt *rt, const struct rt_config *c, struct err *e)
 {
     struct rt_path dir = rt_container_dir(rt, c->id), layer = rt_layer_dir(rt, c->id);
@@ -145,10 +201,11 @@ static enum err_code make(const struct rt *rt, const struct rt_config *c, struct
                        c->image->layer_dirs.n, LAYERS_MAX);
     if (mkdir(dir.s, 0700) != 0)
         return err_sys(e, errno, "make bundle %s", dir.s);
-    if (write_meta(rt, c, e) != ERR_OK || fs_mkdirs(rootfs.s, 0700, e) != ERR_OK ||
-        mount_overlay(&c->image->layer_dirs, layer.s, rootfs.s, e) != ERR_OK)
+    if (write_meta(rt, c, e) != ERR_OK || fs_mkdirs(rootfs.s, 0700, e) != ERR_OK)
         return e->code;
-    if (write_config(rt, c, rootfs.s, e) != ERR_OK)
+    if (c->userns != NULL
+            ? make_mapped(rt, c, &dir, layer.s, rootfs.s, e) != ERR_OK
+            : mount_root(c, layer.s, rootfs.s, -1, e) != ERR_OK || write_config(rt, c, rootfs.s, e) != ERR_OK)
         return e->code;
     return fs_replace_at(AT_FDCWD, supervised.s, "", 0, 0600, false, e);
 }
@@ -185,6 +242,8 @@ enum err_code rt_bundle_remove(const void *arg, struct buf *out, struct err *e)
     (void)out;
     /* The one mount that belongs there; only when that fails for another reason than that it is gone, all are
      * looked for. */
+    if (access(r->mapped.s, F_OK) == 0 && fs_unmount_below(r->mapped.s, e) != ERR_OK)
+        return e->code;
     if (umount2(r->rootfs.s, MNT_DETACH | UMOUNT_NOFOLLOW) != 0 && errno != EINVAL && errno != ENOENT &&
         fs_unmount_below(r->bundle.s, e) != ERR_OK)
         return e->code;

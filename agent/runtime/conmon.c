@@ -6,6 +6,7 @@
  * (--full-attach).
  */
 #include "agent/runtime/container_internal.h"
+#include "agent/runtime/exec_report.h"
 
 #include "base/fs.h"
 #include "base/json.h"
@@ -31,6 +32,7 @@ enum {
 
 void rt_conmon_args(const struct rt *rt, const struct rt_config *c, struct rt_conmon_args *ret)
 {
+    bool no_input = c->userns != NULL && !c->tty && !c->stdin_open && rt->exec_path != NULL;
     size_t n = 0, i;
 
     rt_runtime_args(rt, c->id, &ret->runtime);
@@ -51,7 +53,7 @@ void rt_conmon_args(const struct rt *rt, const struct rt_config *c, struct rt_co
         "--name",
         c->container_name,
         "--runtime",
-        rt->runtime_path,
+        no_input ? rt->exec_path : rt->runtime_path,
         "--bundle",
         ret->bundle.s,
         "--container-pidfile",
@@ -73,6 +75,11 @@ void rt_conmon_args(const struct rt *rt, const struct rt_config *c, struct rt_co
         ret->v[n++] = "--stdin";
         if (!c->stdin_once)
             ret->v[n++] = "--leave-stdin-open";
+    }
+    if (no_input) { /* conmon's is the host's /dev/null, which crun would give to the namespace's root */
+        snprintf(ret->real_runtime, sizeof(ret->real_runtime), "--runtime-arg=%s", rt->runtime_path);
+        ret->v[n++] = "--runtime-arg=" EXEC_NO_INPUT;
+        ret->v[n++] = ret->real_runtime;
     }
     for (i = 0; i < ret->runtime.n; i++) {
         snprintf(ret->runtime_args[i], sizeof(ret->runtime_args[i]), "--runtime-arg=%s", ret->runtime.v[i]);
@@ -150,14 +157,15 @@ static bool has_command_line(pid_t pid, const char *program, const char *option,
     str_auto line = NULL;
     char path[64];
     const char *p, *before = "";
-    size_t n = 0;
+    size_t n = 0, words = 0;
 
     snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
     if (fs_read_at(AT_FDCWD, path, COMMAND_LINE_MAX, &line, &n, &e) != ERR_OK)
         return false;
-    if (program != NULL && strcmp(line, program) != 0 &&
-        (strlen(line) + 1 >= n ||
-         strcmp(line + strlen(line) + 1, program) != 0)) /* a script: after its interpreter */
+    /* A script stands after its interpreter, a runtime after coracle-exec and its flag. */
+    for (p = line; program != NULL && words < 3 && p < line + n && strcmp(p, program) != 0; words++)
+        p += strlen(p) + 1;
+    if (program != NULL && (words == 3 || p >= line + n))
         return false;
     for (p = line; p < line + n; p += strlen(p) + 1) {
         if (strcmp(p, id) == 0 && (option == NULL || strcmp(before, option) == 0))

@@ -162,6 +162,10 @@ static enum err_code make_folders(const struct rt *rt, struct err *e)
     for (i = 0; i < ARRAY_LEN(folders); i++)
         if (fs_mkdirs(folders[i].s, 0700, e) != ERR_OK)
             return e->code;
+    /* To be passed by the users of a user namespace on the way to their own bundle; each is closed to others.
+     */
+    if (chmod(folders[0].s, 0711) != 0)
+        return err_sys(e, errno, "chmod %s", folders[0].s);
     /* What a runtime left that was killed while it started; nothing but children of the agent works there,
      * and those of an earlier run are gone. */
     if (fs_unmount_below(runtime.s, &why) != ERR_OK || fs_remove_tree(AT_FDCWD, runtime.s, &why) != ERR_OK)

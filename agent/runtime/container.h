@@ -82,6 +82,8 @@ struct rt_config {  /* all resolved; borrowed until done */
     bool seccomp_default;              /* unset profile means RuntimeDefault */
     const char *hostname;              /* HOSTNAME in the environment */
     const char *netns, *ipcns, *utsns; /* paths; NULL: the host's */
+    const char *userns;                /* path; NULL: the host's */
+    uint32_t first_id, n_ids;          /* with userns: its ids 0..n_ids-1 are first_id and on for the host */
     const char *pidns; /* path of the PID namespace that the pod's containers share; NULL: one of its own */
     bool host_pid;
     bool tty, stdin_open, stdin_once;

@@ -124,6 +124,7 @@ size_t rt_kill_creators(const struct rt *rt, const char *id);
 struct rt_conmon_args {
     const char *v[48];
     char runtime_args[RT_GLOBAL_ARGS][640];
+    char real_runtime[PATH_MAX + 20];
     struct rt_runtime_args runtime;
     struct rt_path bundle, pid_file, conmon_pid_file, exits;
     char log[4200];
@@ -135,6 +136,7 @@ enum err_code rt_conmon_parse_sync(const char *line, size_t n, pid_t *ret, struc
 void rt_words_tidy(char *text);
 
 /* ---- bundle.c -------------------------------------------------------------------------------- */
+#define RT_MAPPED_MOUNTS "mounts"  /* folder of a bundle: volumes as a pod's users have them */
 #define RT_SUPERVISED "supervised" /* file of a bundle: a conmon may be at creating the container */
 #define RT_STARTED "started"       /* file of a bundle: when, in nanoseconds */
 struct rt_bundle_job {
@@ -145,7 +147,7 @@ struct rt_bundle_job {
  * that nothing is put in front of texts that people compare. */
 enum err_code rt_bundle_make(const void *arg, struct buf *out, struct err *e);
 struct rt_bundle_removal {
-    struct rt_path bundle, rootfs, layer, exit_file, oci;
+    struct rt_path bundle, rootfs, mapped, layer, exit_file, oci;
 };
 /* proc_call function: unmounts and removes; arg is a rt_bundle_removal. */
 enum err_code rt_bundle_remove(const void *arg, struct buf *out, struct err *e);

@@ -122,6 +122,7 @@ static void remove_files(struct rt_action *a)
     const struct rt_bundle_removal removal = {
         .bundle = rt_container_dir(run->rt, run->id),
         .rootfs = rt_container_file(run->rt, run->id, "rootfs"),
+        .mapped = rt_container_file(run->rt, run->id, RT_MAPPED_MOUNTS),
         .layer = rt_layer_dir(run->rt, run->id),
         .exit_file = rt_exit_file(run->rt, run->id),
         .oci = rt_oci_dir(run->rt, run->id),

@@ -6,6 +6,8 @@
  * descriptors for as long as it runs (some 15 MiB, and it waits for whoever still holds the pipes), and takes
  * no console socket.  The process then has no parent left and comes to the nearest subreaper: this program,
  * which learns how it ended.  One for each process, linked statically: 64 KiB of its own.
+ *
+ * As `coracle-exec --no-input PROGRAM ARG...` it only gives the program an empty pipe to read from.
  */
 #include "agent/runtime/exec_report.h"
 
@@ -323,12 +325,25 @@ static void turn(struct exec *x)
     reap(x);
 }
 
+/* Becomes the program, which reads the end of a file at once, and from nothing of the host's. */
+static int run_without_input(char **argv)
+{
+    int fds[2];
+
+    if (pipe2(fds, O_CLOEXEC) == 0 && dup2(fds[0], STDIN_FILENO) >= 0)
+        execv(argv[0], argv);
+    fprintf(stderr, "coracle-exec: %s: %s\n", argv[0], strerror(errno));
+    return 1;
+}
+
 int main(int argc, char **argv)
 {
     struct exec x = { .signals = -1, .log = -1, .console = -1 };
     sigset_t mask;
     int i;
 
+    if (argc > 2 && strcmp(argv[1], EXEC_NO_INPUT) == 0)
+        return run_without_input(argv + 2);
     if (argc < 4) {
         fprintf(stderr, "usage: coracle-exec FOLDER ROWSxCOLUMNS|- RUNTIME ARG...\n");
         return 2;

@@ -27,6 +27,9 @@ enum {
     EXEC_FD_LOG = 8,
 };
 
+#define EXEC_NO_INPUT                                                                                        \
+    "--no-input" /* then RUNTIME ARG...: it only runs that, with an empty pipe to read from */
+
 #define EXEC_PROC_PATH(fd) "/proc/self/fd/" #fd
 #define EXEC_FILE_PID "pid"
 #define EXEC_FILE_LEADER "leader"

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/vfs.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define PAUSE_ID 65535         /* user and group, as the pause images of Kubernetes have it */
@@ -24,16 +25,21 @@
 
 /* ---- the first process, up to its exec -------------------------------------------------------- */
 
-static enum err_code join(const char *path, int kind, struct err *e)
-{
-    fd_auto fd = -1;
+struct pins { /* open before the user namespace is entered: afterwards their folder is closed to us */
+    int user, net, ipc, uts, program; /* -1: none */
+};
 
+static enum err_code open_pin(const char *path, int *ret, struct err *e)
+{
     if (path == NULL)
         return ERR_OK;
-    fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0 || setns(fd, kind) != 0)
-        return err_sys(e, errno, "enter %s", path);
-    return ERR_OK;
+    *ret = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    return *ret >= 0 ? ERR_OK : err_sys(e, errno, "open %s", path);
+}
+
+static enum err_code join(int fd, int kind, const char *what, struct err *e)
+{
+    return fd < 0 || setns(fd, kind) == 0 ? ERR_OK : err_sys(e, errno, "enter the pod's %s namespace", what);
 }
 
 static enum err_code copy_program(int from, struct err *e)
@@ -78,21 +84,16 @@ static enum err_code drop_rights(struct err *e)
     return ERR_OK;
 }
 
-/* Returns only on failure. */
-static enum err_code become_pause(const struct rt_pidns_spec *spec, struct err *e)
+/* The first process of the namespace.  Returns only on failure. */
+static enum err_code become_pause(const struct pins *pins, struct err *e)
 {
     char *const argv[] = { (char *)"/pause", NULL }, *const env[] = { NULL };
-    struct err ignored = { 0 };
-    fd_auto program = open(spec->program, O_RDONLY | O_CLOEXEC);
 
-    if (program < 0)
-        return err_sys(e, errno, "open %s", spec->program);
-    (void)!fs_write_control(AT_FDCWD, "/proc/self/oom_score_adj", PAUSE_OOM, &ignored);
     if (setsid() < 0)
         return err_sys(e, errno, "start a session");
-    if (join(spec->netns, CLONE_NEWNET, e) != ERR_OK || join(spec->ipcns, CLONE_NEWIPC, e) != ERR_OK ||
-        join(spec->utsns, CLONE_NEWUTS, e) != ERR_OK || enter_empty_root(spec, program, e) != ERR_OK ||
-        drop_rights(e) != ERR_OK)
+    if (join(pins->net, CLONE_NEWNET, "network", e) != ERR_OK ||
+        join(pins->ipc, CLONE_NEWIPC, "IPC", e) != ERR_OK ||
+        join(pins->uts, CLONE_NEWUTS, "UTS", e) != ERR_OK || drop_rights(e) != ERR_OK)
         return e->code;
     for (int fd = 0; fd < 3; fd++)
         close(fd); /* the agent's log is none of its business */
@@ -102,17 +103,63 @@ static enum err_code become_pause(const struct rt_pidns_spec *spec, struct err *
 
 /* ---- starting and pinning, in the child -------------------------------------------------------- */
 
-static enum err_code pin(const char *dir, struct err *e)
+struct started {
+    pid_t pid; /* of the first process, as the host sees it */
+    struct err e;
+};
+
+/*
+ * Between the two: enters the user namespace, if there is one, and makes the PID namespace in it.  It lives
+ * until that is pinned.
+ */
+static void go_between(const struct rt_pidns_spec *spec, int to, int from)
+{
+    struct started said = { 0 };
+    struct pins pins = { -1, -1, -1, -1, -1 };
+    struct err ignored = { 0 };
+    int wire[2];
+    char go;
+
+    (void)!fs_write_control(AT_FDCWD, "/proc/self/oom_score_adj", PAUSE_OOM, &ignored);
+    if (open_pin(spec->userns, &pins.user, &said.e) == ERR_OK &&
+        open_pin(spec->netns, &pins.net, &said.e) == ERR_OK &&
+        open_pin(spec->ipcns, &pins.ipc, &said.e) == ERR_OK &&
+        open_pin(spec->utsns, &pins.uts, &said.e) == ERR_OK &&
+        open_pin(spec->program, &pins.program, &said.e) == ERR_OK &&
+        enter_empty_root(spec, pins.program, &said.e) == ERR_OK &&
+        join(pins.user, CLONE_NEWUSER, "user", &said.e) == ERR_OK) {
+        if (unshare(CLONE_NEWPID) != 0)
+            err_sys(&said.e, errno, "create a PID namespace");
+        else if (pipe2(wire, O_CLOEXEC) != 0)
+            err_sys(&said.e, errno, "make a pipe");
+        else if ((said.pid = proc_call_fork()) < 0)
+            err_sys(&said.e, errno, "fork");
+        else if (said.pid == 0) {
+            (void)!become_pause(&pins, &said.e);
+            (void)!write(wire[1], &said.e, sizeof(said.e));
+            _exit(1);
+        }
+    }
+    if (said.e.code == ERR_OK) {
+        close(wire[1]);
+        (void)!read(wire[0], &said.e, sizeof(said.e)); /* nothing but the end: it runs */
+    }
+    if (write(to, &said, sizeof(said)) == (ssize_t)sizeof(said))
+        (void)!read(from, &go, 1);
+}
+
+static enum err_code pin(const char *dir, pid_t whose, struct err *e)
 {
     str_auto path = str_printf("%s/pid", dir);
+    str_auto ns = str_printf("/proc/%d/ns/pid_for_children", (int)whose);
     fd_auto fd = -1;
 
-    if (path == NULL)
+    if (path == NULL || ns == NULL)
         return err_nomem(e);
     fd = open(path, O_RDONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0400);
     if (fd < 0)
         return err_sys(e, errno, "create %s", path);
-    if (mount("/proc/self/ns/pid_for_children", path, NULL, MS_BIND, NULL) != 0)
+    if (mount(ns, path, NULL, MS_BIND, NULL) != 0)
         return err_sys(e, errno, "bind a PID namespace on %s", path);
     return ERR_OK;
 }
@@ -120,34 +167,37 @@ static enum err_code pin(const char *dir, struct err *e)
 static enum err_code start_in_child(const void *arg, struct buf *out, struct err *e)
 {
     const struct rt_pidns_spec *spec = arg;
-    struct err theirs = { 0 };
-    int wire[2];
-    ssize_t n;
-    pid_t pid;
+    struct started said = { 0 };
+    int up[2], down[2];
+    pid_t between;
 
-    if (pipe2(wire, O_CLOEXEC) != 0)
+    if (pipe2(up, O_CLOEXEC) != 0)
         return err_sys(e, errno, "make a pipe");
-    fd_auto in = wire[0], report = wire[1];
-    if (unshare(CLONE_NEWPID) != 0)
-        return err_sys(e, errno, "create a PID namespace");
-    pid = fork();
-    if (pid < 0)
+    fd_auto hears = up[0], says = up[1];
+    if (pipe2(down, O_CLOEXEC) != 0)
+        return err_sys(e, errno, "make a pipe");
+    fd_auto told = down[0], tells = down[1];
+    between = proc_call_fork();
+    if (between < 0)
         return err_sys(e, errno, "fork");
-    if (pid == 0) {
-        become_pause(spec, &theirs);
-        (void)!write(report, &theirs, sizeof(theirs));
-        _exit(1);
+    if (between == 0) {
+        close(take_fd(&tells));
+        go_between(spec, says, told);
+        _exit(0);
     }
-    scope_close_p(&report);
-    n = read(in, &theirs, sizeof(theirs)); /* nothing but the end: it runs */
-    if (n > 0)
-        return *e = theirs, e->code;
-    if (pin(spec->dir, e) != ERR_OK) {
-        kill(pid, SIGKILL);
-        return e->code;
-    }
-    buf_addf(out, "%d %llu", (int)pid, (unsigned long long)proc_start_time(pid));
-    return ERR_OK;
+    close(take_fd(&says));
+    close(take_fd(&told));
+    if (read(hears, &said, sizeof(said)) != (ssize_t)sizeof(said))
+        err_set(e, ERR_INTERNAL, "the process that starts coracle-pause ended early");
+    else if (said.e.code != ERR_OK)
+        *e = said.e;
+    else if (pin(spec->dir, between, e) != ERR_OK)
+        kill(said.pid, SIGKILL);
+    else
+        buf_addf(out, "%d %llu", (int)said.pid, (unsigned long long)proc_start_time(said.pid));
+    close(take_fd(&tells));
+    waitpid(between, NULL, 0);
+    return e->code;
 }
 
 void rt_pidns_start(struct proc_call *c, const struct rt_pidns_spec *spec, int ops_cgroup_fd,

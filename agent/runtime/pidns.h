@@ -20,6 +20,7 @@ struct rt_pidns_spec {   /* strings valid until the call is done */
     const char *program; /* coracle-pause, statically linked */
     /* Pinned namespaces that the process joins; NULL: the host's. */
     const char *netns, *ipcns, *utsns;
+    const char *userns; /* that the PID namespace belongs to; NULL: the host's */
 };
 
 /*

@@ -56,6 +56,20 @@ static int oom_score_adj(const struct rt *rt, const struct rt_config *c)
     return c->oom_score_adj;
 }
 
+/* A user namespace does not have every user. */
+static enum err_code check_mapped(const struct rt_config *c, const struct rt_user *u, struct err *e)
+{
+    int64_t most = u->uid > u->gid ? u->uid : u->gid;
+
+    for (size_t i = 0; i < u->n_gids; i++)
+        most = u->gids[i] > most ? u->gids[i] : most;
+    if (c->userns != NULL && most >= c->n_ids)
+        return err_set(e, ERR_INVALID,
+                       "user or group %lld: with hostUsers: false a pod has users and groups 0 to %u",
+                       (long long)most, c->n_ids - 1);
+    return ERR_OK;
+}
+
 static bool put_user(const struct rt_user *u, json_t *process)
 {
     json_t *gids = json_array();
@@ -138,7 +152,9 @@ static enum err_code build_process(const struct rt *rt, const struct rt_config *
         put_caps(caps, process, e) != ERR_OK || put_apparmor(c, process, e) != ERR_OK ||
         rt_user_resolve(c, rootfs_fd, &user, e) != ERR_OK)
         return e->code;
-    if (put_user(&user, process))
+    if (check_mapped(c, &user, e) != ERR_OK)
+        code = e->code;
+    else if (put_user(&user, process))
         code = rt_env_build(c, user.home, env, e);
     else
         code = err_nomem(e);
@@ -167,7 +183,21 @@ static bool put_namespaces(const struct rt *rt, const struct rt_config *c, json_
            (c->netns == NULL || add_namespace(list, "network", c->netns)) &&
            (c->ipcns == NULL || add_namespace(list, "ipc", c->ipcns)) &&
            (c->utsns == NULL || add_namespace(list, "uts", c->utsns)) &&
+           (c->userns == NULL || add_namespace(list, "user", c->userns)) &&
            (!rt->cgroup_v2 || rt_privileged(c) || add_namespace(list, "cgroup", NULL));
+}
+
+/* Those of the namespace that is joined, once more: runc asks for them, crun takes its users from them. */
+static bool put_mappings(const struct rt_config *c, json_t *linux_section)
+{
+    static const char *const keys[] = { "uidMappings", "gidMappings" };
+
+    for (size_t i = 0; c->userns != NULL && i < ARRAY_LEN(keys); i++)
+        if (!put(linux_section, keys[i],
+                 json_pack("[{s:i,s:I,s:I}]", "containerID", 0, "hostID", (json_int_t)c->first_id, "size",
+                           (json_int_t)c->n_ids)))
+            return false;
+    return true;
 }
 
 /*
@@ -255,8 +285,8 @@ static enum err_code build_linux(const struct rt *rt, const struct rt_config *c,
     ok = put(linux_section, "devices", devices) && ok;
     ok = put(resources, "devices", rules) && ok;
     if (!ok || !put(linux_section, "cgroupsPath", json_string(c->cgroup_path)) ||
-        !put_namespaces(rt, c, linux_section) || !put_limits(rt, c, resources) ||
-        !put_hugepages(c, resources) || !put_masks(c, linux_section) ||
+        !put_namespaces(rt, c, linux_section) || !put_mappings(c, linux_section) ||
+        !put_limits(rt, c, resources) || !put_hugepages(c, resources) || !put_masks(c, linux_section) ||
         (root_propagation != NULL && !put(linux_section, "rootfsPropagation", json_string(root_propagation))))
         return err_nomem(e);
     if (rt_devices_build(c, devices, rules, e) != ERR_OK ||

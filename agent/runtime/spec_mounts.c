@@ -6,8 +6,10 @@
 
 #include "base/fs.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/statvfs.h>
 
 enum { DEFAULT_OPTIONS = 8 };
 
@@ -140,9 +142,32 @@ static enum err_code require_shared(const char *source, struct err *e)
     return ERR_OK;
 }
 
-static enum err_code append_volume(const struct rt *rt, const struct rt_mount *m, json_t *mounts,
-                                   struct err *e)
+/*
+ * In a user namespace the flags that a mount has already are locked: a runtime that makes it read-only must
+ * repeat them, and runc 1.1 does so only for those that stand in the list.
+ */
+static enum err_code keep_flags(const char *source, json_t *options, struct err *e)
 {
+    static const struct {
+        unsigned long flag;
+        const char *option;
+    } flags[] = { { ST_NOSUID, "nosuid" },   { ST_NODEV, "nodev" },           { ST_NOEXEC, "noexec" },
+                  { ST_NOATIME, "noatime" }, { ST_NODIRATIME, "nodiratime" }, { ST_RELATIME, "relatime" } };
+    struct statvfs fs;
+
+    if (statvfs(source, &fs) != 0)
+        return err_sys(e, errno, "stat the file system of %s", source);
+    for (size_t i = 0; i < ARRAY_LEN(flags); i++)
+        if ((fs.f_flag & flags[i].flag) != 0 &&
+            json_array_append_new(options, json_string(flags[i].option)) != 0)
+            return err_nomem(e);
+    return ERR_OK;
+}
+
+static enum err_code append_volume(const struct rt *rt, const struct rt_config *c, const struct rt_mount *m,
+                                   json_t *mounts, struct err *e)
+{
+    json_t *options;
     const char *propagation = m->propagation != NULL ? m->propagation : "rprivate";
 
     if (m->recursive_read_only && !rt->features.recursive_read_only)
@@ -150,12 +175,15 @@ static enum err_code append_volume(const struct rt *rt, const struct rt_mount *m
                        rt->features.runtime_name, m->destination);
     if (strcmp(propagation, "rshared") == 0 && require_shared(m->source, e) != ERR_OK)
         return e->code;
-    return append(mounts, m->destination, "bind", m->source,
-                  json_pack("[s,s,s]", "rbind", propagation,
-                            m->recursive_read_only ? "rro"
-                            : m->read_only         ? "ro"
-                                                   : "rw"),
-                  e);
+    options = json_pack("[s,s,s]", "rbind", propagation,
+                        m->recursive_read_only ? "rro"
+                        : m->read_only         ? "ro"
+                                               : "rw");
+    if (c->userns != NULL && options != NULL && keep_flags(m->source, options, e) != ERR_OK) {
+        json_decref(options);
+        return e->code;
+    }
+    return append(mounts, m->destination, "bind", m->source, options, e);
 }
 
 /* The propagation of the root must not be less than that of a mount: rshared > rslave > the runtime's own
@@ -191,7 +219,7 @@ enum err_code rt_mounts_build(const struct rt *rt, const struct rt_config *c, js
 
             if (depth(m->destination) != level)
                 continue;
-            if (append_volume(rt, m, ret_mounts, e) != ERR_OK)
+            if (append_volume(rt, c, m, ret_mounts, e) != ERR_OK)
                 return e->code;
             note_propagation(m, ret_root_propagation);
             done++;

@@ -72,10 +72,10 @@ static void namespaces_of_the_host_exclude_each_other(void **state)
 {
     (void)state;
     pod_is_bad("", "hostUsers: false\nhostNetwork: true\nhostPID: true\nhostIPC: true",
-               "spec.hostUsers: not supported: user namespaces are not supported yet",
                "spec.hostNetwork: cannot be true when hostUsers is false",
                "spec.hostPID: cannot be true when hostUsers is false",
                "spec.hostIPC: cannot be true when hostUsers is false");
+    pod_is_good("", "hostUsers: false\nshareProcessNamespace: true");
     pod_is_bad("", "shareProcessNamespace: true\nhostPID: true",
                "spec.shareProcessNamespace: cannot be true together with hostPID");
     pod_is_good(

@@ -99,11 +99,7 @@ static void proc_mounts_need_user_namespaces(void **state)
     pod_is_good("securityContext: {procMount: Default}", "");
     pod_is_bad("securityContext: {procMount: Unmasked}", "",
                "spec.containers[0].securityContext.procMount: \"Unmasked\" needs hostUsers to be false");
-    pod_is_bad("securityContext: {procMount: Unmasked}", "hostUsers: false",
-               "spec.hostUsers: not supported: user namespaces are not supported yet",
-               "spec.containers[0].securityContext.procMount: not supported: it needs user namespaces, which "
-               "are not "
-               "supported yet");
+    pod_is_good("securityContext: {procMount: Unmasked}", "hostUsers: false");
     pod_is_bad(
         "securityContext: {procMount: Half}", "",
         "spec.containers[0].securityContext.procMount: \"Half\" is not supported, allowed are Default and "

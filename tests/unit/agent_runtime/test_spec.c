@@ -48,6 +48,29 @@ static void expect(const json_t *spec, const char *path, const char *text)
     "WRITE\","                                                                                               \
     "\"CAP_SETFCAP\"]"
 
+static void a_user_namespace_is_joined_and_its_users_are_told(void **state)
+{
+    struct fixture *f = *state;
+    struct err e = { 0 };
+    json_t *none = NULL;
+    struct api_security security = { .has_run_as_user = true, .run_as_user = 65536 };
+
+    f->config.userns = "/run/user";
+    f->config.first_id = 131072;
+    f->config.n_ids = 65536;
+    json_auto_t *s = build(f);
+    expect(s, "linux.uidMappings", "[{\"containerID\":0,\"hostID\":131072,\"size\":65536}]");
+    expect(s, "linux.gidMappings", "[{\"containerID\":0,\"hostID\":131072,\"size\":65536}]");
+    {
+        str_auto list = json_dumps(at(s, "linux.namespaces"), JSON_COMPACT);
+        assert_non_null(strstr(list, "{\"type\":\"user\",\"path\":\"/run/user\"}"));
+    }
+    f->config.security = &security;
+    assert_int_equal(rt_spec_build(&f->rt, &f->config, f->fd, &none, &e), ERR_INVALID);
+    assert_string_equal(e.text,
+                        "user or group 65536: with hostUsers: false a pod has users and groups 0 to 65535");
+}
+
 static void plain_container_looks_as_under_containerd(void **state)
 {
     struct fixture *f = *state;
@@ -313,6 +336,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         fixture_test(plain_container_looks_as_under_containerd),
         fixture_test(what_containers_inherit_is_set_as_near_as_it_goes),
+        fixture_test(a_user_namespace_is_joined_and_its_users_are_told),
         fixture_test(limits_are_the_same_everywhere_and_never_above_the_agents),
         fixture_test(limits_differ_between_v1_and_v2),
         fixture_test(host_and_shared_pid_namespaces),

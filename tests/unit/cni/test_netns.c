@@ -47,6 +47,53 @@ static char *inside(const char *dir, const char *script)
     return sh(command);
 }
 
+static void a_user_namespace_owns_the_others(void **state)
+{
+    struct place *p = *state;
+    static const struct netns_sysctl sysctls[] = { { "net.ipv4.ip_unprivileged_port_start", "80" },
+                                                   { "kernel.shm_rmid_forced", "1" } };
+    struct netns_spec spec = { .net = true,
+                               .ipc = true,
+                               .uts = true,
+                               .hostname = "web-0",
+                               .first_id = 327680,
+                               .n_ids = 65536,
+                               .sysctls = sysctls,
+                               .n_sysctls = ARRAY_LEN(sysctls) };
+    const char *dir = in_place(p, "ns/users");
+    str_auto maps = NULL;
+    str_auto values = NULL;
+    struct err e;
+
+    NEED_ROOT;
+    spec.dir = dir;
+    e = create(p, &spec);
+    assert_string_equal(e.text, "");
+    {
+        str_auto command =
+            str_printf("nsenter --user=%s/user sh -c 'cat /proc/self/uid_map /proc/self/gid_map' | "
+                       "tr -s \" \\n\" \" \"",
+                       dir);
+        maps = sh(command);
+    }
+    assert_string_equal(maps, " 0 327680 65536 0 327680 65536 ");
+    {
+        str_auto command =
+            str_printf("nsenter --user=%s/user --net=%s/net --ipc=%s/ipc --uts=%s/uts sh -c "
+                       "'hostname; cat /proc/sys/net/ipv4/ip_unprivileged_port_start "
+                       "/proc/sys/kernel/shm_rmid_forced; ip link set lo down && hostname x && "
+                       "echo owned'",
+                       dir, dir, dir, dir);
+        values = sh(command);
+    }
+    assert_string_equal(values, "web-0\n80\n1\nowned\n");
+    e = create(p, &spec); /* all is there */
+    assert_int_equal(e.code, ERR_OK);
+    if (netns_remove(dir, &e) != ERR_OK)
+        fail_msg("%s", e.text);
+    assert_int_not_equal(access(dir, F_OK), 0);
+}
+
 static void namespaces_are_made_set_up_and_pinned(void **state)
 {
     struct place *p = *state;
@@ -236,6 +283,7 @@ int main(void)
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, place_remove)
     const struct CMUnitTest tests[] = {
         TEST(namespaces_are_made_set_up_and_pinned),
+        TEST(a_user_namespace_owns_the_others),
         TEST(what_is_pinned_stays_and_a_part_of_it_is_made_anew),
         TEST(only_what_is_asked_for_is_made),
         TEST(sysctls_of_the_host_are_refused),
