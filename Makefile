@@ -41,7 +41,7 @@ Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-7s %s\n' '$(1)' '$(2)')
 
 # Low layers first; a folder may use itself and what stands before it (tests/check-layers has the exact table).
-modules := base cgroups cni volumes agent/api agent/source agent/runtime agent/probe agent/status agent/pod agent/cli agent
+modules := base cgroups cni volumes agent/api agent/config agent/source agent/runtime agent/probe agent/status agent/pod agent/cli agent
 include $(patsubst %,%/module.mk,$(modules))
 
 libname  = $(B)/lib$(subst /,-,$(1)).a

@@ -1,8 +1,9 @@
 #include "agent/daemon.h"
-#include "agent/config.h"
+#include "agent/config/config.h"
 #include "agent/notify.h"
 #include "agent/pod/node.h"
 #include "agent/preflight.h"
+#include "agent/settings.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
@@ -10,6 +11,7 @@
 #include "base/process.h"
 #include "cni/undo.h"
 
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,10 +21,12 @@
 
 struct agent { /* the parts, in the order in which they are opened */
     struct agent_config config;
+    int argc; /* the command line, for SIGHUP */
+    char **argv;
     struct preflight pre;
     struct notify notify;
     uv_loop_t loop;
-    uv_signal_t on_int, on_term;
+    uv_signal_t on_int, on_term, on_hup;
     struct cg_tree *cgroups;
     struct vol_node *volumes;
     struct cni *cni;
@@ -65,6 +69,7 @@ static void close_parts(struct agent *a)
     notify_close(&a->notify);
     uv_close((uv_handle_t *)&a->on_int, on_closed);
     uv_close((uv_handle_t *)&a->on_term, on_closed);
+    uv_close((uv_handle_t *)&a->on_hup, on_closed);
     proc_left_behind_forget(&a->loop);
 }
 
@@ -190,6 +195,29 @@ static void identify(struct agent *a)
     snprintf(a->node_ip, sizeof(a->node_ip), "%s", ipv4[0] != '\0' ? ipv4 : ipv6);
 }
 
+/* Those that a reload changes. */
+static void live_options(const struct agent_config *c, struct node_options *o)
+{
+    o->cluster_domain = c->cluster_domain;
+    o->cluster_dns = (const char *const *)c->cluster_dns.v;
+    o->allowed_unsafe_sysctls = (const char *const *)c->allowed_unsafe_sysctls.v;
+    o->resolv_conf = c->resolv_conf;
+    o->max_pods = c->max_pods_n;
+    o->pod_pids_limit = c->pod_pids_limit;
+    o->cpu_cfs_quota = c->cpu_cfs_quota;
+    o->cpu_cfs_period_us = c->cpu_cfs_period_us;
+    o->backoff_max_ms = c->backoff_max_ms;
+    o->labels = &c->node_labels;
+    o->seccomp_default = c->seccomp_default;
+}
+
+static json_t *show_config(void *arg)
+{
+    struct agent *a = arg;
+
+    return config_json(&a->config);
+}
+
 static enum err_code open_parts(struct agent *a, struct err *e)
 {
     const struct agent_config *c = &a->config;
@@ -204,7 +232,8 @@ static enum err_code open_parts(struct agent *a, struct err *e)
                                      .dir = a->images_dir,
                                      .unpack_path = a->pre.unpack,
                                      .skopeo_path = a->pre.skopeo[0] != '\0' ? a->pre.skopeo : NULL,
-                                     .tmpfs_dir = a->auth_dir };
+                                     .tmpfs_dir = a->auth_dir,
+                                     .max_parallel = c->pulls_max };
     struct rt_options rt = { .loop = &a->loop,
                              .run_dir = c->run_dir,
                              .state_dir = c->state_dir,
@@ -224,26 +253,25 @@ static enum err_code open_parts(struct agent *a, struct err *e)
         .run_dir = c->run_dir,
         .pod_logs_dir = c->pod_logs_dir,
         .container_logs_dir = c->container_logs_dir,
-        .cluster_domain = c->cluster_domain,
-        .cluster_dns = (const char *const *)c->cluster_dns.v,
-        .allowed_unsafe_sysctls = (const char *const *)c->allowed_unsafe_sysctls.v,
-        .resolv_conf = c->resolv_conf,
         .pause_path = a->pre.pause,
-        .max_pods = c->max_pods_n,
         .cpu_milli = a->pre.cpu_milli,
         .memory_bytes = a->pre.memory_bytes,
-        .seccomp_default = c->seccomp_default,
         .probe_helper = a->pre.probe,
+        .config = show_config,
+        .config_arg = a,
     };
     struct cg_limits node_limits = CG_LIMITS_NONE;
     bool swap_warning = false;
     struct err stuck = { 0 };
 
+    live_options(c, &node);
     /* Nothing is reserved for the system: all pods together may use what there is. */
     node_limits.cpu_shares = (int64_t)cg_shares_from_milli((int64_t)a->pre.cpu_milli);
     node_limits.memory_max = (int64_t)a->pre.memory_bytes;
     if (cg_open(&a->cgroups, &cg, e) != ERR_OK)
         return err_wrap(e, "cgroups");
+    if (c->fail_cgroup_v1 && cg_layout(a->cgroups) != CG_V2)
+        return err_set(e, ERR_PRECONDITION, "failCgroupV1: true, and this node uses cgroup v1");
     if (cg_ops_sweep(a->cgroups, &stuck) !=
         ERR_OK) /* they were killed: not one more instruction of theirs is run */
         log_warn("children of an earlier run are stuck in the kernel; going on without them", F_ERR(&stuck));
@@ -360,28 +388,29 @@ static enum err_code start(struct agent *a, struct err *e)
     return ERR_OK;
 }
 
+/* ---- reloading --------------------------------------------------------------------------------------------
+ */
+
+static void on_hup(uv_signal_t *handle, int signo)
+{
+    struct agent *a = handle->data;
+    struct node_options o = { 0 };
+    char reloading[64];
+
+    (void)signo;
+    if (a->stopping || a->node == NULL)
+        return;
+    snprintf(reloading, sizeof(reloading), "RELOADING=1\nMONOTONIC_USEC=%" PRIu64, uv_hrtime() / 1000);
+    notify_send(&a->notify, reloading);
+    if (settings_reload(&a->config, a->argc, a->argv)) {
+        live_options(&a->config, &o);
+        node_set_options(a->node, &o);
+    }
+    notify_send(&a->notify, "READY=1");
+}
+
 /* ---- main
  * --------------------------------------------------------------------------------------------------- */
-
-static void init_log(const struct agent_config *c)
-{
-    enum log_level level = LOG_LVL_INFO;
-    enum log_format format = log_format_default();
-
-    if (strcmp(c->log_level, "debug") == 0)
-        level = LOG_LVL_DEBUG;
-    else if (strcmp(c->log_level, "warn") == 0)
-        level = LOG_LVL_WARN;
-    else if (strcmp(c->log_level, "error") == 0)
-        level = LOG_LVL_ERROR;
-    if (strcmp(c->log_format, "text") == 0)
-        format = LOG_FMT_TEXT;
-    else if (strcmp(c->log_format, "json") == 0)
-        format = LOG_FMT_JSON;
-    else if (strcmp(c->log_format, "journal") == 0)
-        format = LOG_FMT_JOURNAL;
-    log_init(level, format);
-}
 
 static void raise_file_limit(void)
 {
@@ -398,7 +427,8 @@ static int run(struct agent *a)
 {
     struct err e = { 0 };
 
-    if (preflight_programs(&a->pre, &a->config, &e) != ERR_OK ||
+    if (settings_check_swap(&a->config, &e) != ERR_OK ||
+        preflight_programs(&a->pre, &a->config, &e) != ERR_OK ||
         preflight_folders(&a->pre, &a->config, &e) != ERR_OK || make_paths(a, &e) != ERR_OK) {
         log_error("coracle cannot start", F_ERR(&e));
         return 1;
@@ -407,9 +437,11 @@ static int run(struct agent *a)
     uv_loop_init(&a->loop);
     uv_signal_init(&a->loop, &a->on_int);
     uv_signal_init(&a->loop, &a->on_term);
-    a->on_int.data = a->on_term.data = a;
+    uv_signal_init(&a->loop, &a->on_hup);
+    a->on_int.data = a->on_term.data = a->on_hup.data = a;
     uv_signal_start(&a->on_int, on_signal, SIGINT);
     uv_signal_start(&a->on_term, on_signal, SIGTERM);
+    uv_signal_start(&a->on_hup, on_hup, SIGHUP);
     if (start(a, &e) != ERR_OK) {
         log_error("coracle cannot start", F_ERR(&e));
         a->failed = true;
@@ -429,7 +461,7 @@ static int run(struct agent *a)
 
 int daemon_main(int argc, char **argv)
 {
-    struct agent a = { .pre.lock_fd = -1 };
+    struct agent a = { .pre.lock_fd = -1, .argc = argc, .argv = argv };
     struct err e = { 0 };
     bool help = false;
     int code;
@@ -449,7 +481,8 @@ int daemon_main(int argc, char **argv)
         config_done(&a.config);
         return 0;
     }
-    init_log(&a.config);
+    settings_init_log(&a.config);
+    settings_warn(&a.config);
     if (geteuid() != 0) {
         log_error("coracle cannot start", F_STR("err", "it must run as root"));
         config_done(&a.config);

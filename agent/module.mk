@@ -1,1 +1,1 @@
-agent_SRCS := daemon.c config.c preflight.c notify.c
+agent_SRCS := daemon.c settings.c preflight.c notify.c

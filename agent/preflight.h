@@ -4,7 +4,7 @@
  */
 #ifndef AGENT_PREFLIGHT_H
 #define AGENT_PREFLIGHT_H
-#include "agent/config.h"
+#include "agent/config/config.h"
 
 #define PREFLIGHT_PATH_SIZE 256
 

@@ -51,10 +51,11 @@ struct cg_limits { /* the whole set: -1 takes a limit away where the cgroup has 
     int64_t cpu_quota_us;
     int64_t memory_max;
     int64_t pids_max;
+    int64_t cpu_period_us; /* that the quota counts in; 0: CG_CPU_PERIOD_US */
 };
 #define CG_LIMITS_NONE                                                                                       \
     {                                                                                                        \
-        -1, -1, -1, -1                                                                                       \
+        -1, -1, -1, -1, 0                                                                                    \
     }
 
 enum cg_class { CG_GUARANTEED, CG_BURSTABLE, CG_BEST_EFFORT };

@@ -58,10 +58,12 @@ static enum err_code write_number(int dir, const char *file, int64_t value, stru
 static enum err_code v1_limit(const struct cg_hier *h, int dir, const struct cg_limits *l, bool fresh,
                               struct err *e)
 {
+    int64_t period = l->cpu_period_us > 0 ? l->cpu_period_us : CG_CPU_PERIOD_US;
+
     if (h->controllers & CG_CTL_CPU) {
         if (l->cpu_shares >= 0 && write_number(dir, "cpu.shares", l->cpu_shares, e) != ERR_OK)
             return e->code;
-        if (l->cpu_quota_us >= 0 && (write_number(dir, "cpu.cfs_period_us", CG_CPU_PERIOD_US, e) != ERR_OK ||
+        if (l->cpu_quota_us >= 0 && (write_number(dir, "cpu.cfs_period_us", period, e) != ERR_OK ||
                                      write_number(dir, "cpu.cfs_quota_us", l->cpu_quota_us, e) != ERR_OK))
             return e->code;
         /* Kernels without CFS bandwidth lack the file; then there is no limit to take away. */

@@ -123,6 +123,7 @@ static enum err_code write_limit(int dir, const char *file, int64_t value, struc
 static enum err_code v2_limit(const struct cg_hier *h, int dir, const struct cg_limits *l, bool fresh,
                               struct err *e)
 {
+    int64_t period = l->cpu_period_us > 0 ? l->cpu_period_us : CG_CPU_PERIOD_US;
     char text[64];
 
     if (h->controllers & CG_CTL_CPU) {
@@ -131,9 +132,9 @@ static enum err_code v2_limit(const struct cg_hier *h, int dir, const struct cg_
                 ERR_OK)
             return e->code;
         if (l->cpu_quota_us >= 0)
-            snprintf(text, sizeof(text), "%" PRId64 " %d", l->cpu_quota_us, CG_CPU_PERIOD_US);
+            snprintf(text, sizeof(text), "%" PRId64 " %" PRId64, l->cpu_quota_us, period);
         else
-            snprintf(text, sizeof(text), "max %d", CG_CPU_PERIOD_US);
+            snprintf(text, sizeof(text), "max %" PRId64, period);
         if ((l->cpu_quota_us >= 0 || !fresh) && fs_write_control(dir, "cpu.max", text, e) != ERR_OK)
             return e->code;
     }

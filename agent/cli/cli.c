@@ -27,6 +27,12 @@ static const struct cli_command commands[] = {
     { "validate", "coracle validate FILE... | -",
       "Checks manifests as the daemon would, without one.  Exit code 1 if there is any problem.",
       cli_validate },
+    { "config",
+      "coracle config [-o yaml|json] [--file FILE] [--config-dir DIR] [flags of coracle run]\n    coracle "
+      "config --sample",
+      "Shows the daemon's configuration and where each value comes from, or that of files and flags; and\n"
+      "which settings are not acted on.",
+      cli_config },
     { "version", "coracle version [flags]", "Prints the versions of this program and of the daemon.",
       cli_version },
     { "image",
@@ -47,6 +53,7 @@ static const char usage[] = "coracle - a node agent for Kubernetes pods\n"
                             "    coracle exec       run a command in a container\n"
                             "    coracle explain    what a pod waits for\n"
                             "    coracle validate   check manifests, without a daemon\n"
+                            "    coracle config     the configuration in force, and where it comes from\n"
                             "    coracle image      list, import, pull and remove images\n"
                             "    coracle version    of this program and of the daemon\n"
                             "\n"

@@ -179,6 +179,7 @@ int cli_exec(struct cli *cli, const struct cli_command *command, int argc, char 
 int cli_explain(struct cli *cli, const struct cli_command *command, int argc, char **argv);
 int cli_validate(struct cli *cli, const struct cli_command *command, int argc, char **argv);
 int cli_version(struct cli *cli, const struct cli_command *command, int argc, char **argv);
+int cli_config(struct cli *cli, const struct cli_command *command, int argc, char **argv);
 int cli_image(struct cli *cli, const struct cli_command *command, int argc, char **argv);
 
 /* Prints a value as "json" or "yaml". */

@@ -1,10 +1,11 @@
 /* Admission on the node: kubelet's general predicates that mean something without a scheduler, in its order
  * and words. */
+#include "agent/api/sysctls.h"
 #include "agent/pod/pod.h"
-#include "agent/pod/sysctls.h"
 #include "base/fs.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 
 #include <string.h>
 #include <sys/utsname.h>
@@ -103,7 +104,22 @@ static enum err_code check_resources(const struct pod *p, char reason[64], struc
 
 /* ---- node selector, name, ports ------------------------------------------------------------------------ */
 
-/* The labels that a kubelet gives its node by itself. */
+/* In its place by key; a key that is there already gets the value. */
+static void add_label(struct api_kv *labels, size_t *n, const struct api_kv *label)
+{
+    size_t i = 0;
+    int order = 1;
+
+    while (i < *n && (order = strcmp(labels[i].key, label->key)) < 0)
+        i++;
+    if (i == *n || order != 0) {
+        memmove(labels + i + 1, labels + i, (*n - i) * sizeof(*labels));
+        ++*n;
+    }
+    labels[i] = *label;
+}
+
+/* The labels that a kubelet gives its node by itself, and those of --node-labels. */
 static bool fits_node(const struct node *n, const struct api_pod_spec *s)
 {
     static const struct {
@@ -112,7 +128,12 @@ static bool fits_node(const struct node *n, const struct api_pod_spec *s)
                   { "ppc64le", "ppc64le" }, { "riscv64", "riscv64" }, { "s390x", "s390x" } };
     struct utsname u;
     const char *arch = "";
-    struct api_kv labels[5];
+    const struct api_kvs *own = n->o.labels;
+    mem_auto struct api_kv *labels = calloc(5 + (own != NULL ? own->n : 0), sizeof(*labels));
+    size_t n_labels = 5;
+
+    if (labels == NULL)
+        return false;
 
     if (uname(&u) == 0)
         for (size_t i = 0; i < ARRAY_LEN(archs); i++)
@@ -124,7 +145,9 @@ static bool fits_node(const struct node *n, const struct api_pod_spec *s)
     labels[2] = (struct api_kv){ (char *)"kubernetes.io/arch", (char *)arch };
     labels[3] = (struct api_kv){ (char *)"kubernetes.io/hostname", (char *)n->o.node_name };
     labels[4] = (struct api_kv){ (char *)"kubernetes.io/os", (char *)"linux" };
-    return api_pod_fits_node(s, n->o.node_name, &(struct api_kvs){ labels, ARRAY_LEN(labels) });
+    for (size_t i = 0; own != NULL && i < own->n; i++)
+        add_label(labels, &n_labels, &own->v[i]);
+    return api_pod_fits_node(s, n->o.node_name, &(struct api_kvs){ labels, n_labels });
 }
 
 static bool same_address(const char *a, const char *b)

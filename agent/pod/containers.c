@@ -49,7 +49,9 @@ static void backoff_next(struct ctr *c)
     if (c->backoff_ms == 0 || ended_ns(c) - c->backoff_at_ns > BACKOFF_RESET_NS)
         c->backoff_ms = BACKOFF_FIRST_MS;
     else
-        c->backoff_ms = c->backoff_ms * 2 > BACKOFF_MAX_MS ? BACKOFF_MAX_MS : c->backoff_ms * 2;
+        c->backoff_ms *= 2;
+    if (c->backoff_ms > c->pod->node->o.backoff_max_ms)
+        c->backoff_ms = c->pod->node->o.backoff_max_ms;
     c->backoff_at_ns = clock_wall_ns();
 }
 

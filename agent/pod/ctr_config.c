@@ -289,7 +289,9 @@ static void add_resources(struct ctr_run *r, const struct ctr *c)
     int64_t limit = amount(c->pod, c->spec, "cpu", &given);
 
     r->config.cpu_shares = (int64_t)cg_shares_from_milli(request != NULL ? quantity_milli(request) : limit);
-    r->config.cpu_quota_us = given ? cg_quota_from_milli(limit, CG_CPU_PERIOD_US) : -1;
+    r->config.cpu_period_us = (int64_t)c->pod->node->o.cpu_cfs_period_us;
+    r->config.cpu_quota_us =
+        given && c->pod->node->o.cpu_cfs_quota ? cg_quota_from_milli(limit, r->config.cpu_period_us) : -1;
     limit = amount(c->pod, c->spec, "memory", &given);
     r->config.memory_limit = given ? limit : -1;
     r->config.oom_score_adj = resources_oom_score(c->pod, c);

@@ -40,6 +40,24 @@ static void add_records(const struct node *n, json_t *steps)
                  first != NULL ? (text != NULL ? text : first->record_error) : "written", 0);
 }
 
+/* Settings that were given and are not acted on. */
+static void add_settings(const struct node *n, json_t *steps)
+{
+    json_auto_t *config = n->o.config != NULL ? n->o.config(n->o.config_arg) : NULL;
+    json_t *w;
+    size_t i;
+
+    json_array_foreach (json_object_get(config, "warnings"), i, w) {
+        mem_auto char *value = json_dumps(json_object_get(w, "value"), JSON_ENCODE_ANY | JSON_COMPACT);
+        str_auto name = str_printf("setting %s", json_str(w, "setting"));
+        str_auto text = str_printf("%.200s (%s): %s", value != NULL ? value : "", json_str(w, "from"),
+                                   json_str(w, "why"));
+
+        if (name != NULL && text != NULL)
+            explain_step(steps, name, "ignored", 0, text, 0);
+    }
+}
+
 static void add_left_out(const struct node *n, json_t *steps)
 {
     if (n->left_out[0] != '\0')
@@ -94,6 +112,7 @@ json_t *explain_node_json(struct node *n)
     add_records(n, steps);
     damage_explain(n, steps);
     add_left_out(n, steps);
+    add_settings(n, steps);
     add_stuck(steps);
     shutdown_explain(n, steps);
     sweep_each(n, add_left_over, steps);

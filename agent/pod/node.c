@@ -60,6 +60,21 @@ static void on_network(void *arg)
             pod_wake(p);
 }
 
+void node_set_options(struct node *n, const struct node_options *o)
+{
+    n->o.max_pods = o->max_pods;
+    n->o.pod_pids_limit = o->pod_pids_limit;
+    n->o.cpu_cfs_quota = o->cpu_cfs_quota;
+    n->o.cpu_cfs_period_us = o->cpu_cfs_period_us;
+    n->o.backoff_max_ms = o->backoff_max_ms;
+    n->o.labels = o->labels;
+    n->o.cluster_domain = o->cluster_domain;
+    n->o.cluster_dns = o->cluster_dns;
+    n->o.resolv_conf = o->resolv_conf;
+    n->o.allowed_unsafe_sysctls = o->allowed_unsafe_sysctls;
+    n->o.seccomp_default = o->seccomp_default;
+}
+
 enum err_code node_open(struct node **ret, const struct node_options *o, struct err *e)
 {
     struct node *n = calloc(1, sizeof(*n));

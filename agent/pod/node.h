@@ -34,6 +34,13 @@ struct node_options {  /* all strings borrowed for the node's life */
     const char *resolv_conf;     /* the node's file; "": none */
     const char *pause_path;      /* coracle-pause */
     unsigned max_pods;
+    int64_t pod_pids_limit; /* processes of one pod; -1: any number */
+    bool cpu_cfs_quota;     /* limits.cpu are enforced */
+    uint64_t cpu_cfs_period_us;
+    uint64_t backoff_max_ms;      /* longest pause of a container that crashes */
+    const struct api_kvs *labels; /* of the node, beside those every node has; NULL: none */
+    json_t *(*config)(void *arg); /* what `coracle config` shows, a new reference; NULL: nothing */
+    void *config_arg;
     uint64_t cpu_milli, memory_bytes; /* capacity of this node */
     bool seccomp_default;
     const char *probe_helper; /* coracle-probe; NULL: HTTPS probes and hooks fail */
@@ -84,6 +91,10 @@ void node_drain(struct node *n, void (*done)(void *arg), void *arg);
  * idle(arg). */
 void node_close(struct node *n, void (*idle)(void *arg), void *arg);
 void node_free(struct node *n);
+
+/* Settings that may change while the agent runs are taken from *o: those from max_pods to labels, of DNS,
+ * sysctls, seccomp.  What runs keeps what it was started with. */
+void node_set_options(struct node *n, const struct node_options *o);
 
 /* What the status server asks. Valid as long as the node. */
 const struct status_provider *node_provider(struct node *n);

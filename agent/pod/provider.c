@@ -92,6 +92,16 @@ static json_t *manifests(void *arg, struct err *e)
     return list;
 }
 
+static json_t *config(void *arg, struct err *e)
+{
+    struct node *n = arg;
+    json_t *o = n->o.config != NULL ? n->o.config(n->o.config_arg) : json_object();
+
+    if (o == NULL)
+        err_nomem(e);
+    return o;
+}
+
 /* ---- images
  * -------------------------------------------------------------------------------------------------- */
 
@@ -309,6 +319,7 @@ void provider_init(struct node *n)
         .events = events,
         .explain = explain,
         .manifests = manifests,
+        .config = config,
         .images = images,
         .ready = ready,
         .log_path = log_path,

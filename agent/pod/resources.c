@@ -102,8 +102,10 @@ enum err_code resources_pod_cgroup(struct pod *p, struct err *e)
 
     l.cpu_shares = p->api->qos == API_QOS_BEST_EFFORT ? 2 : (int64_t)cg_shares_from_milli(quantity_milli(&q));
     q = resources_pod_limit(p->api, "cpu", &all);
-    if (all && !quantity_is_zero(&q))
-        l.cpu_quota_us = cg_quota_from_milli(quantity_milli(&q), CG_CPU_PERIOD_US);
+    l.cpu_period_us = (int64_t)p->node->o.cpu_cfs_period_us;
+    l.pids_max = p->node->o.pod_pids_limit > 0 ? p->node->o.pod_pids_limit : -1;
+    if (all && !quantity_is_zero(&q) && p->node->o.cpu_cfs_quota)
+        l.cpu_quota_us = cg_quota_from_milli(quantity_milli(&q), l.cpu_period_us);
     q = resources_pod_limit(p->api, "memory", &all);
     if (all && !quantity_is_zero(&q))
         l.memory_max = quantity_value(&q);

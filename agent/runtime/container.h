@@ -96,6 +96,7 @@ struct rt_config {  /* all resolved; borrowed until done */
     size_t n_mounts;
     const char *cgroup_path; /* of the container, below the cgroup mounts: "/kubepods/.../<id>" */
     int64_t cpu_shares, cpu_quota_us, memory_limit; /* -1: not set */
+    int64_t cpu_period_us;                          /* that the quota counts in; 0: CG_CPU_PERIOD_US */
     int oom_score_adj;
     const char *log_path; /* its folder exists */
 };

@@ -219,7 +219,7 @@ static bool put_limits(const struct rt *rt, const struct rt_config *c, json_t *r
     }
     if (ok && c->cpu_quota_us >= 0)
         ok = put(cpu, "quota", json_integer(c->cpu_quota_us)) &&
-             put(cpu, "period", json_integer(CG_CPU_PERIOD_US));
+             put(cpu, "period", json_integer(c->cpu_period_us > 0 ? c->cpu_period_us : CG_CPU_PERIOD_US));
     if (ok && c->memory_limit >= 0)
         ok = put(memory, "limit", json_integer(c->memory_limit)) &&
              (!rt->swap_accounting || put(memory, "swap", json_integer(c->memory_limit)));

@@ -452,6 +452,7 @@ static const struct {
     { ROUTE_EXPLAIN, METHOD_GET, { "explain" } },
     { ROUTE_EXPLAIN, METHOD_GET, { "explain", "{ns}", "{name}" } },
     { ROUTE_MANIFESTS, METHOD_GET, { "manifests" } },
+    { ROUTE_CONFIG, METHOD_GET, { "configz" } },
     { ROUTE_IMAGES, METHOD_GET | METHOD_POST | METHOD_DELETE, { "images" } },
     { ROUTE_OPERATIONS, METHOD_GET, { "debug", "operations" } },
 };

@@ -89,6 +89,7 @@ enum status_route {
     ROUTE_EVENTS,
     ROUTE_EXPLAIN,
     ROUTE_MANIFESTS,
+    ROUTE_CONFIG,
     ROUTE_IMAGES,
     ROUTE_OPERATIONS,
 };

@@ -321,6 +321,13 @@ static void get_items(struct conn *c, json_t *(*get)(void *arg, struct err *e))
     answer_or_err(c, items, &e);
 }
 
+static void get_config(struct conn *c)
+{
+    struct err e = { 0 };
+
+    answer_or_err(c, c->server->provider.config(c->server->provider.arg, &e), &e);
+}
+
 /* ---- changes --------------------------------------------------------------------------------- */
 
 void status_reply_orphan(struct status_reply *r)
@@ -469,6 +476,9 @@ void route_request(struct conn *c)
         return;
     case ROUTE_MANIFESTS:
         get_items(c, c->server->provider.manifests);
+        return;
+    case ROUTE_CONFIG:
+        get_config(c);
         return;
     case ROUTE_IMAGES:
         images(c);

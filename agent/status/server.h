@@ -15,6 +15,7 @@
  *     GET     /explain                 what is wrong with the node
  *     GET     /manifests               the files of the manifest folder and their problems
  *     GET     /images    POST /images?source=&name=    DELETE /images?name=
+ *     GET     /configz                 the configuration in force, where each value comes from, warnings
  *     GET     /debug/operations
  *
  * Lists are Kubernetes lists (PodList, EventList); manifests and images come as {"items": [...]}; ?pretty=1
@@ -68,6 +69,7 @@ struct status_provider { /* results are new references; NULL with *e set is an e
     /* name "": the node itself. */
     json_t *(*explain)(void *arg, const char *namespace_, const char *name, struct err *e);
     json_t *(*manifests)(void *arg, struct err *e);
+    json_t *(*config)(void *arg, struct err *e); /* {"kubeletconfig": {...}, ...} */
     json_t *(*images)(void *arg, struct err *e);
     json_t *(*ready)(void *arg, bool *ret_ready); /* {"checks":[{"name","ok","message"}]} */
     /* Path of a container's log; previous: of the instance before.  400-like ERR_PRECONDITION: `container "c"

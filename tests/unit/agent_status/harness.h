@@ -92,6 +92,13 @@ static inline json_t *fake_explain(void *arg, const char *namespace_, const char
     return pod == NULL ? NULL : json_pack("{s:s, s:[]}", "pod", name, "steps");
 }
 
+static inline json_t *fake_config(void *arg, struct err *e)
+{
+    (void)arg;
+    (void)e;
+    return json_pack("{s:{s:i}}", "kubeletconfig", "maxPods", 110);
+}
+
 static inline json_t *fake_manifests(void *arg, struct err *e)
 {
     (void)arg;
@@ -187,6 +194,7 @@ static inline int setup(void **state)
         .events = fake_events,
         .explain = fake_explain,
         .manifests = fake_manifests,
+        .config = fake_config,
         .images = fake_images,
         .ready = fake_ready,
         .log_path = fake_log_path,

@@ -201,6 +201,7 @@ static void simple_paths_answer(void **state)
     expect(f, "GET /metrics", "200 OK", "coracle_status_requests_total 5\n");
     expect(f, "GET /metrics", "200 OK", "fake_metric 1\n");
     expect(f, "GET /manifests", "200 OK", "{\"items\":[{\"name\":\"web.yaml\"}]}");
+    expect(f, "GET /configz", "200 OK", "{\"kubeletconfig\":{\"maxPods\":110}}");
     expect(f, "GET /images", "200 OK", "{\"items\":[{\"id\":\"sha256:1\"}]}");
     expect(f, "GET /debug/operations", "200 OK", "{\"operations\":[]}");
     expect(f, "GET /explain/default/web", "200 OK", "{\"pod\":\"web\",\"steps\":[]}");

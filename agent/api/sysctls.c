@@ -1,4 +1,4 @@
-#include "agent/pod/sysctls.h"
+#include "agent/api/sysctls.h"
 #include "base/buf.h"
 #include "base/scope.h"
 

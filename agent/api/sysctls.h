@@ -4,8 +4,8 @@
  * Only settings of the IPC and the network namespace can be added; those of a namespace that the pod shares
  * with the host stay forbidden.
  */
-#ifndef AGENT_POD_SYSCTLS_H
-#define AGENT_POD_SYSCTLS_H
+#ifndef AGENT_API_SYSCTLS_H
+#define AGENT_API_SYSCTLS_H
 #include "agent/api/types.h"
 #include "base/error.h"
 

@@ -1,5 +1,5 @@
 /* Which kernel settings pods may have, in kubelet's words. */
-#include "agent/pod/sysctls.h"
+#include "agent/api/sysctls.h"
 #include "base/scope.h"
 
 #include <setjmp.h>

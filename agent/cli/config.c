@@ -1,0 +1,114 @@
+/* `coracle config`: what is in force and where it comes from, of the daemon or as flags and files would have
+ * it. */
+#include "agent/config/config.h"
+#include "agent/cli/internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct asked {
+    const char *format; /* "json", "yaml" */
+    bool sample, local, help;
+    char **argv; /* what is left: the command line of `coracle run` */
+    int argc;
+};
+
+/* A word that is ours is taken, all others belong to `coracle run`. */
+static void take_word(struct cli *cli, struct asked *a, int argc, char **argv, int *i)
+{
+    const char *word = argv[*i];
+    bool joined = strncmp(word, "--output=", strlen("--output=")) == 0;
+
+    if (strcmp(word, "--sample") == 0) {
+        a->sample = true;
+    } else if (strcmp(word, "--local") == 0) {
+        a->local = true;
+    } else if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0) {
+        a->help = true;
+    } else if (joined) {
+        a->format = word + strlen("--output=");
+    } else if (strncmp(word, "-o", 2) == 0 && word[2] != '\0') {
+        a->format = word + 2;
+    } else if ((strcmp(word, "-o") == 0 || strcmp(word, "--output") == 0) && *i + 1 < argc) {
+        a->format = argv[++*i];
+    } else if (strcmp(word, "--socket") == 0 && *i + 1 < argc) {
+        cli->socket = argv[++*i];
+    } else if (strcmp(word, "--file") == 0) {
+        a->argv[a->argc++] = (char *)"--config";
+        a->local = true;
+    } else {
+        a->argv[a->argc++] = argv[*i];
+        a->local = true;
+    }
+}
+
+static int show(struct cli *cli, const struct asked *a, const json_t *configz)
+{
+    buf_auto text = BUF_INIT(4u << 20);
+
+    if (strcmp(a->format, "json") == 0)
+        return cli_print_value(cli, configz, "json");
+    config_yaml(configz, &text);
+    if (text.failed)
+        return cli_error(cli, "out of memory");
+    cli_write(cli, text.p, text.n);
+    return EXIT_OK;
+}
+
+static int show_local(struct cli *cli, const struct asked *a)
+{
+    struct agent_config c = { 0 };
+    struct err e = { 0 };
+    json_auto_t *configz = NULL;
+    bool help = false;
+
+    if (config_parse(&c, a->argc, a->argv, &help, &e) != ERR_OK) {
+        config_done(&c);
+        return cli_error(cli, "%s", e.text);
+    }
+    configz = config_json(&c);
+    config_done(&c);
+    return configz != NULL ? show(cli, a, configz) : cli_error(cli, "out of memory");
+}
+
+static int show_sample(struct cli *cli)
+{
+    buf_auto text = BUF_INIT(4u << 20);
+
+    config_sample(&text);
+    cli_write(cli, text.p, text.n);
+    return text.failed ? cli_error(cli, "out of memory") : EXIT_OK;
+}
+
+int cli_config(struct cli *cli, const struct cli_command *command, int argc, char **argv)
+{
+    mem_auto char **left = calloc((size_t)argc + 2, sizeof(*left));
+    struct asked a = { .format = "yaml", .argv = left };
+    json_auto_t *configz = NULL;
+
+    if (left == NULL)
+        return cli_error(cli, "out of memory");
+    left[a.argc++] = (char *)"run";
+    for (int i = 0; i < argc; i++)
+        take_word(cli, &a, argc, argv, &i);
+    if (a.help) {
+        cli_say(
+            cli,
+            "%s\n\nUsage:\n    %s\n\nFlags:\n"
+            "  -o, --output FORMAT   yaml (default) or json, as the daemon says it\n"
+            "      --file FILE       do not ask the daemon: read this file (the same as --config)\n"
+            "      --local           do not ask the daemon: what `coracle run` without flags would use\n"
+            "      --sample          every key with its meaning and its default\n"
+            "      FLAG of run       do not ask the daemon: what `coracle run` with these flags would use\n",
+            command->about, command->usage);
+        return EXIT_OK;
+    }
+    if (strcmp(a.format, "yaml") != 0 && strcmp(a.format, "json") != 0)
+        return cli_error(cli, "unknown output format \"%s\": json or yaml", a.format);
+    if (a.sample)
+        return show_sample(cli);
+    if (a.local)
+        return show_local(cli, &a);
+    configz = cli_get(cli, "/configz", NULL);
+    return configz != NULL ? show(cli, &a, configz) : EXIT_ERROR;
+}

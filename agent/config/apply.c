@@ -1,0 +1,225 @@
+/* The settings into the fields of struct agent_config. */
+#include "agent/config/internal.h"
+#include "base/json.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const json_t *of(const struct agent_config *c, enum config_doc doc, const char *key)
+{
+    return config_effective(c->state, config_find_key(doc, key));
+}
+
+static enum err_code set_text(char **at, const char *text, struct err *e)
+{
+    free(*at);
+    *at = strdup(text);
+    return *at != NULL ? ERR_OK : err_nomem(e);
+}
+
+static void list_done(struct config_list *l)
+{
+    while (l->n > 0)
+        free(take_ptr(&l->v[--l->n]));
+}
+
+static enum err_code set_list(struct config_list *l, const json_t *v, struct err *e)
+{
+    json_t *item;
+    size_t i;
+
+    list_done(l);
+    json_array_foreach (v, i, item) {
+        if ((l->v[l->n] = strdup(json_string_value(item))) == NULL)
+            return err_nomem(e);
+        l->n++;
+    }
+    return ERR_OK;
+}
+
+static bool is_text(const struct config_row *r)
+{
+    return r->type == T_TEXT || r->type == T_WORD || r->type == T_PATH || r->type == T_IP ||
+           r->type == T_QUANTITY;
+}
+
+static enum err_code set_field(struct agent_config *c, const struct config_row *r, const json_t *v,
+                               struct err *e)
+{
+    void *at = (char *)c + r->offset;
+
+    if (is_text(r))
+        return set_text(at, v != NULL ? json_string_value(v) : "", e);
+    switch (r->type) {
+    case T_BOOL:
+        *(bool *)at = json_is_true(v);
+        return ERR_OK;
+    case T_DURATION:
+        *(uint64_t *)at = (uint64_t)(duration_of(v) / 1000000);
+        return ERR_OK;
+    case T_TEXTS:
+        return set_list(at, v, e);
+    default: /* no row of another type has a field */
+        return ERR_OK;
+    }
+}
+
+void config_field_done(struct agent_config *c, const struct config_row *r)
+{
+    void *at = (char *)c + r->offset;
+
+    if (r->offset == 0)
+        return;
+    if (is_text(r))
+        free(take_ptr((char **)at));
+    else if (r->type == T_TEXTS)
+        list_done(at);
+}
+
+static void labels_done(struct api_kvs *m)
+{
+    for (size_t i = 0; i < m->n; i++) {
+        free(m->v[i].key);
+        free(m->v[i].value);
+    }
+    free(m->v);
+    *m = (struct api_kvs){ 0 };
+}
+
+static int by_key(const void *a, const void *b)
+{
+    return strcmp(((const struct api_kv *)a)->key, ((const struct api_kv *)b)->key);
+}
+
+static enum err_code set_labels(struct api_kvs *m, const json_t *v, struct err *e)
+{
+    const char *key;
+    json_t *item;
+
+    m->v = calloc(json_object_size(v) + 1, sizeof(*m->v));
+    if (m->v == NULL)
+        return err_nomem(e);
+    json_object_foreach ((json_t *)v, key, item) {
+        struct api_kv *kv = &m->v[m->n++];
+        kv->key = strdup(key);
+        kv->value = strdup(json_string_value(item));
+        if (kv->key == NULL || kv->value == NULL)
+            return err_nomem(e);
+    }
+    qsort(m->v, m->n, sizeof(*m->v), by_key);
+    return ERR_OK;
+}
+
+static unsigned max_pods(const struct agent_config *c)
+{
+    json_int_t max = json_integer_value(of(c, DOC_KUBELET, "maxPods")),
+               per_core = json_integer_value(of(c, DOC_KUBELET, "podsPerCore"));
+    long cores = sysconf(_SC_NPROCESSORS_ONLN);
+
+    if (per_core > 0 && cores > 0 && per_core * cores < max)
+        max = per_core * cores;
+    return max > CONFIG_PODS_MAX ? CONFIG_PODS_MAX : (unsigned)max;
+}
+
+static unsigned pulls_max(const struct agent_config *c)
+{
+    const json_t *parallel = of(c, DOC_KUBELET, "maxParallelImagePulls");
+
+    if (json_is_true(of(c, DOC_KUBELET, "serializeImagePulls")))
+        return 1;
+    return parallel != NULL ? (unsigned)json_integer_value(parallel) : 0;
+}
+
+static int by_priority(const void *a, const void *b)
+{
+    const struct config_shutdown_priority *x = a, *y = b;
+
+    return x->priority < y->priority ? -1 : x->priority > y->priority;
+}
+
+static void set_priorities(struct agent_config *c)
+{
+    json_t *p;
+    size_t i;
+
+    c->n_shutdown_priorities = 0;
+    json_array_foreach (of(c, DOC_KUBELET, "shutdownGracePeriodByPodPriority"), i, p)
+        c->shutdown_priorities[c->n_shutdown_priorities++] = (struct config_shutdown_priority){
+            .priority = (int32_t)json_int(p, "priority", 0),
+            .grace_ms = (uint64_t)json_int(p, "shutdownGracePeriodSeconds", 0) * 1000
+        };
+    qsort(c->shutdown_priorities, c->n_shutdown_priorities, sizeof(c->shutdown_priorities[0]), by_priority);
+}
+
+static enum err_code set_log(struct agent_config *c, struct err *e)
+{
+    const char *format = json_string_value(of(c, DOC_KUBELET, "logging.format"));
+
+    if (c->log_level[0] == '\0' &&
+        set_text(&c->log_level,
+                 json_integer_value(of(c, DOC_KUBELET, "logging.verbosity")) >= 4 ? "debug" : "info",
+                 e) != ERR_OK)
+        return e->code;
+    return c->log_format[0] == '\0' && str_eq(format, "json") ? set_text(&c->log_format, format, e) : ERR_OK;
+}
+
+static enum err_code set_socket(struct agent_config *c, struct err *e)
+{
+    str_auto path = NULL;
+
+    if (c->socket[0] != '\0')
+        return ERR_OK;
+    path = str_printf("%s/coracle.sock", c->run_dir);
+    if (path == NULL)
+        return err_nomem(e);
+    if (strlen(path) > 100)
+        return err_set(e, ERR_INVALID, "--socket: \"%s\" is longer than 100 bytes", path);
+    return set_text(&c->socket, path, e);
+}
+
+static enum err_code set_node_ip(struct agent_config *c, struct err *e)
+{
+    const json_t *v = of(c, DOC_OWN, "nodeIP");
+    str_auto first =
+        v != NULL ? strndup(json_string_value(v), strcspn(json_string_value(v), ",")) : strdup("");
+
+    if (first == NULL)
+        return err_nomem(e);
+    free(c->node_ip);
+    c->node_ip = take_ptr(&first);
+    return ERR_OK;
+}
+
+enum err_code config_apply(struct agent_config *c, struct err *e)
+{
+    size_t n = config_n_rows();
+
+    for (size_t i = 0; i < n; i++) {
+        const struct config_row *r = config_row(i, NULL);
+        if (r->offset != 0 && set_field(c, r, config_effective(c->state, i), e) != ERR_OK)
+            return e->code;
+    }
+    c->max_pods_n = max_pods(c);
+    c->pulls_max = pulls_max(c);
+    c->pod_pids_limit = json_integer_value(of(c, DOC_KUBELET, "podPidsLimit"));
+    if (c->pod_pids_limit <= 0)
+        c->pod_pids_limit = -1;
+    c->cpu_cfs_period_us = (uint64_t)(duration_of(of(c, DOC_KUBELET, "cpuCFSQuotaPeriod")) / 1000);
+    set_priorities(c);
+    labels_done(&c->node_labels);
+    if (set_labels(&c->node_labels, of(c, DOC_OWN, "nodeLabels"), e) != ERR_OK ||
+        set_node_ip(c, e) != ERR_OK || set_log(c, e) != ERR_OK)
+        return e->code;
+    return set_socket(c, e);
+}
+
+void config_fields_done(struct agent_config *c)
+{
+    size_t n = config_n_rows();
+
+    for (size_t i = 0; i < n; i++)
+        config_field_done(c, config_row(i, NULL));
+    labels_done(&c->node_labels);
+    free(take_ptr(&c->node_ip));
+}

@@ -1,0 +1,140 @@
+/* Rules between settings, as kubelet has them (ValidateKubeletConfiguration). */
+#include "agent/config/internal.h"
+#include "base/json.h"
+
+#include <string.h>
+
+static const json_t *value(const struct config_state *s, const char *key)
+{
+    return config_effective(s, config_find_key(DOC_KUBELET, key));
+}
+
+static const char *text(const struct config_state *s, const char *key)
+{
+    const json_t *v = value(s, key);
+
+    return json_is_string(v) ? json_string_value(v) : "";
+}
+
+static int64_t ns(const struct config_state *s, const char *key)
+{
+    return duration_of(value(s, key));
+}
+
+static bool given(const struct config_state *s, const char *key)
+{
+    return s->set[config_find_key(DOC_KUBELET, key)].value != NULL;
+}
+
+static bool enforces(const struct config_state *s, const char *what)
+{
+    const json_t *list = value(s, "enforceNodeAllocatable");
+    json_t *item;
+    size_t i;
+
+    json_array_foreach (list, i, item)
+        if (strncmp(json_string_value(item), what, strlen(what)) == 0)
+            return true;
+    return false;
+}
+
+static enum err_code check_images(const struct config_state *s, struct err *e)
+{
+    json_int_t low = json_integer_value(value(s, "imageGCLowThresholdPercent")),
+               high = json_integer_value(value(s, "imageGCHighThresholdPercent"));
+
+    if (low >= high)
+        return err_set(
+            e, ERR_INVALID,
+            "imageGCLowThresholdPercent: %lld is not less than imageGCHighThresholdPercent, which is %lld",
+            (long long)low, (long long)high);
+    if (ns(s, "imageMaximumGCAge") > 0 && ns(s, "imageMaximumGCAge") <= ns(s, "imageMinimumGCAge"))
+        return err_set(e, ERR_INVALID,
+                       "imageMaximumGCAge: %s is not more than imageMinimumGCAge, which is %s",
+                       text(s, "imageMaximumGCAge"), text(s, "imageMinimumGCAge"));
+    if (json_is_true(value(s, "serializeImagePulls")) &&
+        json_integer_value(value(s, "maxParallelImagePulls")) > 1)
+        return err_set(e, ERR_INVALID, "maxParallelImagePulls: more than 1 needs serializeImagePulls: false");
+    if (given(s, "preloadedImagesVerificationAllowlist") &&
+        strcmp(text(s, "imagePullCredentialsVerificationPolicy"), "NeverVerifyAllowlistedImages") != 0)
+        return err_set(e, ERR_INVALID,
+                       "preloadedImagesVerificationAllowlist: needs imagePullCredentialsVerificationPolicy: "
+                       "NeverVerifyAllowlistedImages");
+    return ERR_OK;
+}
+
+static enum err_code check_shutdown(const struct config_state *s, struct err *e)
+{
+    static const char *const keys[] = { "shutdownGracePeriod", "shutdownGracePeriodCriticalPods" };
+
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+        if (ns(s, keys[i]) > 0 && ns(s, keys[i]) < 1000000000)
+            return err_set(e, ERR_INVALID, "%s: %s is neither 0s nor at least 1s", keys[i], text(s, keys[i]));
+    if (ns(s, keys[1]) > ns(s, keys[0]))
+        return err_set(e, ERR_INVALID,
+                       "shutdownGracePeriodCriticalPods: %s is more than shutdownGracePeriod, which is %s",
+                       text(s, keys[1]), text(s, keys[0]));
+    if (json_array_size(value(s, "shutdownGracePeriodByPodPriority")) > 0 &&
+        (ns(s, keys[0]) > 0 || ns(s, keys[1]) > 0))
+        return err_set(e, ERR_INVALID,
+                       "shutdownGracePeriodByPodPriority: cannot be given together with shutdownGracePeriod");
+    return ERR_OK;
+}
+
+static enum err_code check_reservations(const struct config_state *s, struct err *e)
+{
+    static const char *const whose[][2] = { { "system-reserved", "systemReservedCgroup" },
+                                            { "kube-reserved", "kubeReservedCgroup" } };
+
+    for (size_t i = 0; i < ARRAY_LEN(whose); i++) {
+        if (enforces(s, whose[i][0]) && text(s, whose[i][1])[0] == '\0')
+            return err_set(e, ERR_INVALID, "enforceNodeAllocatable: \"%s\" needs %s", whose[i][0],
+                           whose[i][1]);
+        if (text(s, "reservedSystemCPUs")[0] != '\0' && text(s, whose[i][1])[0] != '\0')
+            return err_set(e, ERR_INVALID, "reservedSystemCPUs: cannot be given together with %s",
+                           whose[i][1]);
+    }
+    if (json_is_false(value(s, "cgroupsPerQOS")) && json_array_size(value(s, "enforceNodeAllocatable")) > 0 &&
+        !enforces(s, "none"))
+        return err_set(e, ERR_INVALID, "cgroupsPerQOS: false needs enforceNodeAllocatable: [\"none\"]");
+    if (text(s, "systemCgroups")[0] != '\0' && !given(s, "cgroupRoot"))
+        return err_set(e, ERR_INVALID, "systemCgroups: needs cgroupRoot");
+    return ERR_OK;
+}
+
+static enum err_code check_eviction(const struct config_state *s, struct err *e)
+{
+    const json_t *soft = value(s, "evictionSoft"), *grace = value(s, "evictionSoftGracePeriod");
+    const char *signal;
+    json_t *item;
+
+    json_object_foreach ((json_t *)soft, signal, item)
+        if (json_object_get(grace, signal) == NULL)
+            return err_set(e, ERR_INVALID, "evictionSoft: %s needs a grace period in evictionSoftGracePeriod",
+                           signal);
+    return ERR_OK;
+}
+
+enum err_code config_check(struct config_state *s, struct err *e)
+{
+    int64_t period = ns(s, "cpuCFSQuotaPeriod"),
+            backoff = ns(s, "crashLoopBackOff.maxContainerRestartPeriod");
+
+    if (period < 1000000 || period > 1000000000)
+        return err_set(e, ERR_INVALID, "cpuCFSQuotaPeriod: %s is not between 1ms and 1s",
+                       text(s, "cpuCFSQuotaPeriod"));
+    if (backoff < 1000000000 || backoff > 300000000000)
+        return err_set(e, ERR_INVALID,
+                       "crashLoopBackOff.maxContainerRestartPeriod: %s is not between 1s and 5m",
+                       text(s, "crashLoopBackOff.maxContainerRestartPeriod"));
+    if (ns(s, "containerLogMonitorInterval") < 3000000000)
+        return err_set(e, ERR_INVALID, "containerLogMonitorInterval: %s is less than 3s",
+                       text(s, "containerLogMonitorInterval"));
+    if (json_is_true(value(s, "runOnce")))
+        return err_set(e, ERR_INVALID, "runOnce: kubelet has given it up; it cannot be set");
+    if (json_is_true(value(s, "enableSystemLogQuery")) && json_is_false(value(s, "enableSystemLogHandler")))
+        return err_set(e, ERR_INVALID, "enableSystemLogQuery: needs enableSystemLogHandler: true");
+    if (check_images(s, e) != ERR_OK || check_shutdown(s, e) != ERR_OK || check_reservations(s, e) != ERR_OK)
+        return e->code;
+    return check_eviction(s, e);
+}

@@ -1,0 +1,112 @@
+/* Durations as Go writes and reads them (time.ParseDuration, Duration.String): "1h2m3.5s", "100ms", "0s". */
+#include "agent/config/internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+    const char *name;
+    int64_t ns;
+} units[] = {
+    { "ns", 1 },       { "us", 1000 },      { "\xc2\xb5s", 1000 },      { "\xce\xbcs", 1000 },
+    { "ms", 1000000 }, { "s", 1000000000 }, { "m", 60 * 1000000000LL }, { "h", 3600 * 1000000000LL }
+};
+
+/* One "12.5ms" at *text, which is moved behind it. */
+static bool take_part(const char **text, __int128 *ret_ns)
+{
+    const char *p = *text, *unit;
+    __int128 whole = 0, part = 0, scale = 1;
+    bool digits = false;
+    size_t length;
+
+    for (; *p >= '0' && *p <= '9'; p++, digits = true)
+        if ((whole = whole * 10 + (*p - '0')) > INT64_MAX)
+            return false;
+    if (*p == '.')
+        for (p++; *p >= '0' && *p <= '9'; p++, digits = true)
+            if (scale < 1000000000000000) { /* finer is lost in any unit */
+                part = part * 10 + (*p - '0');
+                scale *= 10;
+            }
+    unit = p;
+    while (*p != '\0' && *p != '.' && (*p < '0' || *p > '9'))
+        p++;
+    length = (size_t)(p - unit);
+    for (size_t i = 0; digits && i < ARRAY_LEN(units); i++)
+        if (strlen(units[i].name) == length && memcmp(units[i].name, unit, length) == 0) {
+            *ret_ns = whole * units[i].ns + part * units[i].ns / scale;
+            *text = p;
+            return true;
+        }
+    return false;
+}
+
+bool duration_parse(const char *text, int64_t *ret_ns)
+{
+    bool negative = text[0] == '-';
+    __int128 sum = 0, part;
+
+    if (text[0] == '-' || text[0] == '+')
+        text++;
+    if (strcmp(text, "0") == 0) {
+        *ret_ns = 0;
+        return true;
+    }
+    if (text[0] == '\0')
+        return false;
+    while (text[0] != '\0') {
+        if (!take_part(&text, &part) || (sum += part) > INT64_MAX)
+            return false;
+    }
+    *ret_ns = (int64_t)(negative ? -sum : sum);
+    return true;
+}
+
+/* `value` counts 1/`scale`: "1.5". */
+static int fraction(char *ret, size_t size, uint64_t value, uint64_t scale)
+{
+    int n = snprintf(ret, size, "%" PRIu64, value / scale);
+
+    if (value % scale != 0) {
+        int digits = scale == 1000000000 ? 9 : scale == 1000000 ? 6 : 3;
+        n += snprintf(ret + n, size - (size_t)n, ".%0*" PRIu64, digits, value % scale);
+        while (ret[n - 1] == '0')
+            ret[--n] = '\0';
+    }
+    return n;
+}
+
+void duration_format(int64_t ns, char ret[DURATION_TEXT_SIZE])
+{
+    uint64_t left = ns < 0 ? -(uint64_t)ns : (uint64_t)ns;
+    char *p = ret, *end = ret + DURATION_TEXT_SIZE;
+
+    if (ns < 0)
+        *p++ = '-';
+    if (left == 0) {
+        snprintf(p, (size_t)(end - p), "0s");
+    } else if (left < 1000) {
+        snprintf(p, (size_t)(end - p), "%" PRIu64 "ns", left);
+    } else if (left < 1000000000) {
+        bool ms = left >= 1000000;
+        p += fraction(p, (size_t)(end - p), left, ms ? 1000000 : 1000);
+        snprintf(p, (size_t)(end - p), "%s", ms ? "ms" : "\xc2\xb5s");
+    } else {
+        uint64_t h = left / 3600000000000, m = left / 60000000000 % 60;
+        if (h > 0)
+            p += snprintf(p, (size_t)(end - p), "%" PRIu64 "h", h);
+        if (h > 0 || m > 0)
+            p += snprintf(p, (size_t)(end - p), "%" PRIu64 "m", m);
+        p += fraction(p, (size_t)(end - p), left % 60000000000, 1000000000);
+        snprintf(p, (size_t)(end - p), "s");
+    }
+}
+
+int64_t duration_of(const json_t *value)
+{
+    int64_t ns = 0;
+
+    return json_is_string(value) && duration_parse(json_string_value(value), &ns) ? ns : 0;
+}

@@ -1,0 +1,97 @@
+/*
+ * Feature gates of the node agent (Kubernetes 1.36's, and some that are gone), each with what is the case
+ * here. Which gates exist changes with every version, and a node's file may be older or newer than this
+ * table, so that an unknown one is a warning, where a kubelet that does not know it refuses to start.
+ */
+#include "agent/config/internal.h"
+
+#include <string.h>
+
+static const struct {
+    const char *name;
+    bool on;
+} gates[] = {
+    { "AllAlpha", false },
+    { "AllBeta", false },
+    { "AppArmor", true },
+    { "CPUManagerPolicyAlphaOptions", false },
+    { "CPUManagerPolicyBetaOptions", true },
+    { "CPUManagerPolicyOptions", true },
+    { "CSIVolumeHealth", false },
+    { "CloudDualStackNodeIPs", true },
+    { "ClusterTrustBundleProjection", false },
+    { "ContainerCheckpoint", false },
+    { "ContainerRestartRules", true },
+    { "ContainerStopSignals", true },
+    { "CustomCPUCFSQuotaPeriod", true },
+    { "DevicePluginCDIDevices", false },
+    { "DisableCPUQuotaWithExclusiveCPUs", true },
+    { "DynamicResourceAllocation", false },
+    { "EnvFiles", false },
+    { "EventedPLEG", true },
+    { "ExecProbeTimeout", true },
+    { "GracefulNodeShutdown", true },
+    { "GracefulNodeShutdownBasedOnPodPriority", true },
+    { "HostnameOverride", true },
+    { "ImageMaximumGCAge", true },
+    { "ImageVolume", false },
+    { "InPlacePodLevelResourcesVerticalScaling", false },
+    { "InPlacePodVerticalScaling", true },
+    { "KubeletCgroupDriverFromCRI", true },
+    { "KubeletCrashLoopBackOffMax", true },
+    { "KubeletEnsureSecretPulledImages", false },
+    { "KubeletFineGrainedAuthz", true },
+    { "KubeletInUserNamespace", false },
+    { "KubeletPSI", false },
+    { "KubeletPodResources", false },
+    { "KubeletPodResourcesGet", false },
+    { "KubeletSeparateDiskGC", false },
+    { "KubeletServiceAccountTokenForCredentialProviders", false },
+    { "KubeletTracing", false },
+    { "LocalStorageCapacityIsolationFSQuotaMonitoring", false },
+    { "LogarithmicScaleDown", true },
+    { "MemoryManager", false },
+    { "MemoryQoS", false },
+    { "MutableCSINodeAllocatableCount", false },
+    { "NodeDeclaredFeatures", false },
+    { "NodeLogQuery", false },
+    { "NodeSwap", true },
+    { "PodAndContainerStatsFromCRI", false },
+    { "PodCertificateRequest", false },
+    { "PodLevelResourceManagers", false },
+    { "PodLevelResources", true },
+    { "PodLifecycleSleepAction", true },
+    { "PodLifecycleSleepActionAllowZero", true },
+    { "PodLogsQuerySplitStreams", false },
+    { "PodObservedGenerationTracking", true },
+    { "PodReadyToStartContainersCondition", true },
+    { "PreferAlignCpusByUncoreCache", false },
+    { "ProcMountType", true },
+    { "QOSReserved", false },
+    { "RecursiveReadOnlyMounts", true },
+    { "RelaxedEnvironmentVariableValidation", true },
+    { "ReloadKubeletServerCertificateFile", true },
+    { "ResourceHealthStatus", false },
+    { "RestartAllContainersOnContainerExits", true },
+    { "RotateKubeletServerCertificate", true },
+    { "SELinuxMount", false },
+    { "SidecarContainers", true },
+    { "StructuredAuthenticationConfiguration", true },
+    { "SupplementalGroupsPolicy", true },
+    { "SystemdWatchdog", true },
+    { "TopologyManagerPolicyAlphaOptions", false },
+    { "TopologyManagerPolicyBetaOptions", true },
+    { "TopologyManagerPolicyOptions", true },
+    { "UserNamespacesHostNetworkSupport", false },
+    { "UserNamespacesSupport", true },
+};
+
+const char *config_gate_problem(const char *name, bool on)
+{
+    for (size_t i = 0; i < ARRAY_LEN(gates); i++)
+        if (strcmp(gates[i].name, name) == 0)
+            return gates[i].on == on ? NULL
+                   : on              ? "this feature is not there"
+                                     : "this feature cannot be switched off";
+    return "no feature of the node's agent is known by this name";
+}

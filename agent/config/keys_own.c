@@ -1,0 +1,42 @@
+/* CoracleConfiguration: what kubelet has no key for. Some of it are kubelet's flags. */
+#include "agent/config/internal.h"
+
+static const struct config_row rows[] = {
+    { "hostnameOverride", "hostname-override", T_TEXT, NULL, NULL, ZERO, WORKS, FIELD(node_name),
+      "name of this node; not set: the host name" },
+    { "nodeIP", "node-ip", T_TEXT, NULL, NULL, ZERO, WORKS, 0,
+      "address of this node, or an IPv4 and an IPv6 one; not set: of the default route's interface", NULL,
+      config_check_ip_list },
+    { "nodeLabels", "node-labels", T_TEXT_MAP, NULL, NULL, LIVE, WORKS, 0,
+      "labels of this node beside those every node has", NULL, config_check_labels },
+    { "rootDir", "root-dir", T_PATH, "/var/lib/kubelet", NULL, ZERO, WORKS, FIELD(root_dir),
+      "pods' volumes and files, laid out as kubelet's" },
+    { "stateDir", "state-dir", T_PATH, "/var/lib/coracle", NULL, ZERO, WORKS, FIELD(state_dir),
+      "images, writable layers, pod records, network results" },
+    { "runDir", "run-dir", T_PATH, "/run/coracle", NULL, ZERO, WORKS, FIELD(run_dir),
+      "what may vanish at a reboot; a tmpfs" },
+    { "containerLogsDir", "container-logs-dir", T_PATH, "/var/log/containers", NULL, ZERO, WORKS,
+      FIELD(container_logs_dir), "links to the logs, for log shippers" },
+    { "cniConfDir", "cni-conf-dir", T_PATH, "/etc/cni/net.d", NULL, ZERO, WORKS, FIELD(cni_conf_dir),
+      "CNI network lists; the first one is used" },
+    { "cniBinDirs", "cni-bin-dir", T_TEXTS, "/opt/cni/bin,/usr/lib/cni", NULL, 0, WORKS, FIELD(cni_bin_dirs),
+      "CNI plugins; the first hit wins" },
+    { "runtime", "runtime", T_TEXT, NULL, NULL, ZERO, WORKS, FIELD(runtime),
+      "OCI runtime; not set: crun, then runc, on PATH" },
+    { "conmon", "conmon", T_TEXT, NULL, NULL, ZERO, WORKS, FIELD(conmon),
+      "container supervisor; not set: conmon on PATH" },
+    { "socket", "socket", T_TEXT, NULL, NULL, ZERO, WORKS, FIELD(socket),
+      "status socket; not set: <runDir>/coracle.sock", NULL, config_check_socket },
+    { "socketGroup", "socket-group", T_TEXT, NULL, NULL, ZERO, WORKS, FIELD(socket_group),
+      "group that may read on the socket; not set: root only" },
+    { "logLevel", "log-level", T_WORD, NULL, "debug|info|warn|error", ZERO | LIVE, WORKS, FIELD(log_level),
+      "what is logged; not set: info, or debug where logging.verbosity is 4 or more" },
+    { "logFormat", "log-format", T_WORD, NULL, "text|json|journal", ZERO, WORKS, FIELD(log_format),
+      "not set: journal under systemd, else as logging.format says" },
+    { "libexecDir", "libexec-dir", T_TEXT, NULL, NULL, ZERO, WORKS, FIELD(libexec_dir),
+      "where coracle-unpack and coracle-exec are; not set: beside coracle, then /usr/libexec/coracle" },
+    { "ephemeral", "ephemeral", T_BOOL, "false", NULL, 0, WORKS, FIELD(ephemeral),
+      "at the end take down everything: pods, mounts, namespaces, cgroups, bridges, rules" },
+};
+
+const struct config_rows config_rows_own = { rows, ARRAY_LEN(rows) };

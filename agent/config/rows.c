@@ -1,0 +1,152 @@
+/* The rows of all tables, numbered through, and what is looked for in them. */
+#include "agent/config/internal.h"
+
+#include <string.h>
+#include <strings.h>
+
+#define NEAR_MAX 40 /* longer names are not compared by distance */
+
+const char *const config_doc_api[N_DOCS] = { "kubelet.config.k8s.io/v1beta1", "coracle.dev/v1", "" };
+const char *const config_doc_kind[N_DOCS] = { "KubeletConfiguration", "CoracleConfiguration", "" };
+
+static const struct {
+    const struct config_rows *rows;
+    enum config_doc doc;
+} tables[] = {
+    { &config_rows_server, DOC_KUBELET },
+    { &config_rows_pods, DOC_KUBELET },
+    { &config_rows_own, DOC_OWN },
+    { &config_rows_flags, DOC_FLAG },
+};
+
+size_t config_n_rows(void)
+{
+    size_t n = 0;
+
+    for (size_t t = 0; t < ARRAY_LEN(tables); t++)
+        n += tables[t].rows->n;
+    return n;
+}
+
+const struct config_row *config_row(size_t i, enum config_doc *ret_doc)
+{
+    for (size_t t = 0; t < ARRAY_LEN(tables); t++) {
+        if (i < tables[t].rows->n) {
+            if (ret_doc != NULL)
+                *ret_doc = tables[t].doc;
+            return &tables[t].rows->v[i];
+        }
+        i -= tables[t].rows->n;
+    }
+    return NULL;
+}
+
+size_t config_find_key(enum config_doc doc, const char *key)
+{
+    size_t n = config_n_rows();
+    enum config_doc of;
+
+    for (size_t i = 0; i < n; i++)
+        if (str_eq(config_row(i, &of)->key, key) && of == doc)
+            return i;
+    return n;
+}
+
+/* As kubelet's own flags: "_" counts as "-". */
+size_t config_find_flag(const char *name, size_t length)
+{
+    size_t n = config_n_rows();
+
+    for (size_t i = 0; i < n; i++) {
+        const char *flag = config_row(i, NULL)->flag;
+        size_t at = 0;
+
+        if (flag == NULL || strlen(flag) != length)
+            continue;
+        while (at < length && (name[at] == flag[at] || (name[at] == '_' && flag[at] == '-')))
+            at++;
+        if (at == length)
+            return i;
+    }
+    return n;
+}
+
+bool config_is_mapping(enum config_doc doc, const char *prefix)
+{
+    size_t n = config_n_rows(), length = strlen(prefix);
+    enum config_doc of;
+
+    for (size_t i = 0; i < n; i++) {
+        const char *key = config_row(i, &of)->key;
+
+        if (of == doc && key != NULL && strncmp(key, prefix, length) == 0 && key[length] == '.')
+            return true;
+    }
+    return false;
+}
+
+/* Levenshtein's distance; NEAR_MAX when one is too long. */
+static size_t distance(const char *a, const char *b)
+{
+    size_t row[NEAR_MAX + 1], n = strlen(a), m = strlen(b);
+
+    if (n > NEAR_MAX || m > NEAR_MAX)
+        return NEAR_MAX;
+    for (size_t j = 0; j <= m; j++)
+        row[j] = j;
+    for (size_t i = 1; i <= n; i++) {
+        size_t corner = row[0];
+
+        row[0] = i;
+        for (size_t j = 1; j <= m; j++) {
+            size_t best = corner + (a[i - 1] != b[j - 1]);
+
+            corner = row[j];
+            if (row[j] + 1 < best)
+                best = row[j] + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            row[j] = best;
+        }
+    }
+    return row[m];
+}
+
+static const char *nearer(const char *name, const char *candidate, size_t *best)
+{
+    size_t d = strcasecmp(name, candidate) == 0 ? 0 : distance(name, candidate);
+
+    if (d >= *best || d > 3 || d > strlen(name) / 2)
+        return NULL;
+    *best = d;
+    return candidate;
+}
+
+const char *config_nearest_key(enum config_doc doc, const char *key)
+{
+    size_t n = config_n_rows(), best = NEAR_MAX;
+    const char *found = NULL, *hit;
+    enum config_doc of;
+
+    for (size_t i = 0; i < n; i++) {
+        const char *candidate = config_row(i, &of)->key;
+
+        if (of == doc && candidate != NULL && (hit = nearer(key, candidate, &best)) != NULL)
+            found = hit;
+    }
+    return found;
+}
+
+const char *config_nearest_flag(const char *name)
+{
+    size_t n = config_n_rows(), best = NEAR_MAX;
+    const char *found = NULL, *hit;
+
+    for (size_t i = 0; i < n; i++) {
+        const char *candidate = config_row(i, NULL)->flag;
+
+        if (candidate != NULL && (hit = nearer(name, candidate, &best)) != NULL)
+            found = hit;
+    }
+    return found;
+}

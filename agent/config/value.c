@@ -1,0 +1,393 @@
+/* One value: whether it has its row's type, from a file or from a flag's text. */
+#include "agent/api/quantity.h"
+#include "agent/config/internal.h"
+#include "base/json.h"
+#include "base/parse.h"
+
+#include <arpa/inet.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TEXT_MAX 4096 /* bytes of one text: paths are the longest */
+#define PATH_TEXT_MAX 200
+#define ENTRIES_MAX 1000 /* of one list or mapping */
+
+bool config_is_ip(const char *text)
+{
+    struct in6_addr a;
+
+    return inet_pton(AF_INET, text, &a) == 1 || inet_pton(AF_INET6, text, &a) == 1;
+}
+
+bool config_is_zero(const json_t *v)
+{
+    int64_t ns;
+
+    switch (json_typeof(v)) {
+    case JSON_FALSE:
+    case JSON_NULL:
+        return true;
+    case JSON_INTEGER:
+        return json_integer_value(v) == 0;
+    case JSON_REAL:
+        return json_real_value(v) == 0;
+    case JSON_STRING:
+        return json_string_length(v) == 0 || (duration_parse(json_string_value(v), &ns) && ns == 0);
+    case JSON_OBJECT:
+        return json_object_size(v) == 0;
+    case JSON_ARRAY:
+        return json_array_size(v) == 0;
+    case JSON_TRUE:
+        break;
+    }
+    return false;
+}
+
+static enum err_code take(json_t *v, json_t **ret, struct err *e)
+{
+    if (v == NULL)
+        return err_nomem(e);
+    *ret = v;
+    return ERR_OK;
+}
+
+/* "is \"many\", which is no whole number" */
+static enum err_code wrong(const json_t *v, const char *what, struct err *e)
+{
+    mem_auto char *text = json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT);
+
+    return err_set(e, ERR_INVALID, "%.120s is %s", text != NULL ? text : "this", what);
+}
+
+static enum err_code check_text(const json_t *v, struct err *e)
+{
+    if (!json_is_string(v))
+        return wrong(v, "no text (numbers and words like \"yes\" need quotes to be one)", e);
+    if (json_string_length(v) > TEXT_MAX)
+        return err_set(e, ERR_INVALID, "longer than %d bytes", TEXT_MAX);
+    for (const char *c = json_string_value(v); *c != '\0'; c++)
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            return wrong(v, "no text for a setting: it holds a control character", e);
+    return ERR_OK;
+}
+
+static enum err_code check_int(const struct config_row *r, const json_t *v, struct err *e)
+{
+    json_int_t n = json_integer_value(v);
+    const char *dots = strstr(r->allowed, "..");
+
+    if (!json_is_integer(v))
+        return wrong(v, "no whole number", e);
+    if (n < strtoll(r->allowed, NULL, 10) || n > strtoll(dots + 2, NULL, 10))
+        return err_set(e, ERR_INVALID, "%lld is not between %.*s and %s", (long long)n,
+                       (int)(dots - r->allowed), r->allowed, dots + 2);
+    return ERR_OK;
+}
+
+static enum err_code check_word(const struct config_row *r, const json_t *v, struct err *e)
+{
+    const char *text = json_string_value(v);
+    size_t n = strlen(text);
+    buf_auto list = BUF_INIT(400);
+
+    for (const char *p = r->allowed, *bar; p != NULL; p = bar != NULL ? bar + 1 : NULL) {
+        size_t length;
+        bar = strchr(p, '|');
+        length = bar != NULL ? (size_t)(bar - p) : strlen(p);
+        if (length == n && memcmp(p, text, n) == 0)
+            return ERR_OK;
+        buf_addf(&list, "%s%.*s", list.n > 0 ? ", " : "", (int)length, p);
+    }
+    return err_set(e, ERR_INVALID, "\"%.100s\" is none of %s", text, list.p);
+}
+
+static enum err_code check_path(const json_t *v, json_t **ret, struct err *e)
+{
+    const char *text = json_string_value(v);
+    size_t n = strlen(text);
+
+    if (n > 0 &&
+        (text[0] != '/' || strstr(text, "/../") != NULL || str_ends(text, "/..") || n > PATH_TEXT_MAX))
+        return err_set(e, ERR_INVALID,
+                       "\"%.220s\" is not an absolute path of at most %d bytes without \"..\"", text,
+                       PATH_TEXT_MAX);
+    while (n > 1 && text[n - 1] == '/')
+        n--;
+    return take(json_stringn(text, n), ret, e);
+}
+
+static enum err_code check_duration(const json_t *v, json_t **ret, struct err *e)
+{
+    char text[DURATION_TEXT_SIZE];
+    int64_t ns =
+        json_integer_value(v); /* a bare number counts nanoseconds, which only logging.flushFrequency may */
+
+    if (json_is_string(v) ? !duration_parse(json_string_value(v), &ns) : !json_is_integer(v) || ns != 0)
+        return wrong(v, "no duration like \"300ms\", \"10s\" or \"1h30m\"", e);
+    if (ns < 0)
+        return wrong(v, "negative", e);
+    duration_format(ns, text);
+    return take(json_string(text), ret, e);
+}
+
+static enum err_code check_quantity(const json_t *v, json_t **ret, struct err *e)
+{
+    struct quantity q;
+    char text[QUANTITY_TEXT_SIZE];
+
+    if (json_is_integer(v)) {
+        q = quantity_from_int(json_integer_value(v), QUANTITY_DECIMAL_SI);
+    } else {
+        if (check_text(v, e) != ERR_OK)
+            return e->code;
+        if (json_string_length(v) == 0)
+            return take(json_string(""), ret, e);
+        if (quantity_parse(json_string_value(v), &q, e) != ERR_OK)
+            return e->code;
+    }
+    if (q.nano < 0)
+        return wrong(v, "negative", e);
+    quantity_format(&q, text);
+    return take(json_string(text), ret, e);
+}
+
+static enum err_code check_entries(const struct config_row *r, const json_t *v, bool list, struct err *e)
+{
+    if (list ? !json_is_array(v) : !json_is_object(v))
+        return wrong(v, list ? "no list" : "no mapping", e);
+    if ((list ? json_array_size(v) : json_object_size(v)) > ENTRIES_MAX)
+        return err_set(e, ERR_INVALID, "more than %d values", ENTRIES_MAX);
+    if (r->type == T_TEXTS && r->effect == WORKS && r->offset != 0 && json_array_size(v) > CONFIG_LIST_MAX)
+        return err_set(e, ERR_INVALID, "more than %d values", CONFIG_LIST_MAX);
+    return ERR_OK;
+}
+
+static enum err_code check_list(const struct config_row *r, const json_t *v, struct err *e)
+{
+    json_t *item;
+    size_t i;
+
+    if (check_entries(r, v, true, e) != ERR_OK)
+        return e->code;
+    json_array_foreach (v, i, item) {
+        if (r->type == T_INTS ? !json_is_integer(item) : r->type == T_OBJECTS ? !json_is_object(item) : false)
+            return wrong(item, r->type == T_INTS ? "no whole number" : "no mapping", e);
+        if (r->type == T_TEXTS && check_text(item, e) != ERR_OK)
+            return e->code;
+    }
+    return ERR_OK;
+}
+
+static enum err_code check_map(const struct config_row *r, const json_t *v, struct err *e)
+{
+    const char *key;
+    json_t *item, *text;
+    size_t i;
+
+    if (check_entries(r, v, false, e) != ERR_OK)
+        return e->code;
+    json_object_foreach ((json_t *)v, key, item) {
+        if (json_is_null(item)) /* takes the key away */
+            continue;
+        if (r->type == T_BOOL_MAP && !json_is_boolean(item)) {
+            wrong(item, "neither true nor false", e);
+            return err_wrap(e, "%.100s", key);
+        }
+        if (r->type == T_TEXT_MAP && check_text(item, e) != ERR_OK)
+            return err_wrap(e, "%.100s", key);
+        if (r->type == T_TEXTS_MAP) {
+            if (!json_is_array(item))
+                return err_set(e, ERR_INVALID, "%.100s: no list", key);
+            json_array_foreach (item, i, text)
+                if (!json_is_string(text))
+                    return err_set(e, ERR_INVALID, "%.100s: holds something that is no text", key);
+        }
+    }
+    return ERR_OK;
+}
+
+static enum err_code check_type(const struct config_row *r, const json_t *v, json_t **ret, struct err *e)
+{
+    switch (r->type) {
+    case T_BOOL:
+        if (!json_is_boolean(v))
+            return wrong(v, "neither true nor false", e);
+        break;
+    case T_INT:
+        if (check_int(r, v, e) != ERR_OK)
+            return e->code;
+        break;
+    case T_FLOAT:
+        if (!json_is_number(v) || !(json_number_value(v) > 0) || json_number_value(v) > 1)
+            return wrong(v, "no number above 0 and up to 1", e);
+        break;
+    case T_TEXT:
+    case T_WORD:
+    case T_PATH:
+    case T_IP:
+        if (check_text(v, e) != ERR_OK)
+            return e->code;
+        if (r->type == T_PATH)
+            return check_path(v, ret, e);
+        if (json_string_length(v) == 0 && r->type != T_TEXT) /* ZERO: the default */
+            break;
+        if (r->type == T_WORD && check_word(r, v, e) != ERR_OK)
+            return e->code;
+        if (r->type == T_IP && !config_is_ip(json_string_value(v)))
+            return wrong(v, "no IP address", e);
+        break;
+    case T_DURATION:
+        return check_duration(v, ret, e);
+    case T_QUANTITY:
+        return check_quantity(v, ret, e);
+    case T_TEXTS:
+    case T_INTS:
+    case T_OBJECTS:
+        if (check_list(r, v, e) != ERR_OK)
+            return e->code;
+        break;
+    case T_TEXT_MAP:
+    case T_BOOL_MAP:
+    case T_TEXTS_MAP:
+        if (check_map(r, v, e) != ERR_OK)
+            return e->code;
+        break;
+    }
+    return take(json_deep_copy(v), ret, e);
+}
+
+enum err_code config_check_value(const struct config_row *r, const json_t *v, json_t **ret, struct err *e)
+{
+    json_auto_t *checked = NULL;
+
+    if (check_type(r, v, &checked, e) != ERR_OK)
+        return e->code;
+    if (r->check != NULL && !config_is_zero(checked) && r->check(checked, e) != ERR_OK)
+        return e->code;
+    *ret = json_incref(checked);
+    return ERR_OK;
+}
+
+/* ---- flags --------------------------------------------------------------------------------------------- */
+
+/* "a=b,c=d" */
+static enum err_code flag_map(const struct config_row *r, const char *text, json_t **ret, struct err *e)
+{
+    char separator = r->marks & BELOW ? '<' : r->marks & COLON ? ':' : '=';
+    json_auto_t *map = json_object();
+    str_auto copy = strdup(text);
+    char *rest = copy, *item;
+    bool ok = true;
+
+    if (map == NULL || copy == NULL)
+        return err_nomem(e);
+    while ((item = strsep(&rest, ",")) != NULL) {
+        char *value = strchr(item, separator);
+
+        if (item[0] == '\0')
+            continue;
+        if (value == NULL || value == item)
+            return err_set(e, ERR_INVALID, "\"%.100s\" is no key%cvalue", item, separator);
+        *value++ = '\0';
+        if (r->type == T_BOOL_MAP && strcmp(value, "true") != 0 && strcmp(value, "false") != 0)
+            return err_set(e, ERR_INVALID, "%.100s: \"%.100s\" is neither true nor false", item, value);
+        if (r->type == T_TEXTS_MAP) {
+            json_t *list = json_object_get(map, item);
+            if (list == NULL && json_object_set_new(map, item, list = json_array()) != 0)
+                return err_nomem(e);
+            ok = json_array_append_new(list, json_string(value)) == 0 && ok;
+        } else {
+            ok = json_object_set_new(map, item,
+                                     r->type == T_BOOL_MAP ? json_boolean(value[0] == 't')
+                                                           : json_string(value)) == 0 &&
+                 ok;
+        }
+    }
+    if (!ok)
+        return err_nomem(e);
+    *ret = json_incref(map);
+    return ERR_OK;
+}
+
+static enum err_code flag_int(const char *text, json_t **ret, struct err *e)
+{
+    int64_t n;
+
+    if (parse_i64(text[0] == '+' ? text + 1 : text, INT64_MIN, INT64_MAX, &n, "it", e) != ERR_OK)
+        return err_set(e, ERR_INVALID, "\"%.100s\" is no whole number", text);
+    return take(json_integer(n), ret, e);
+}
+
+static enum err_code flag_list(const struct config_row *r, const char *text, json_t **ret, struct err *e)
+{
+    json_auto_t *list = json_array();
+    str_auto copy = strdup(text);
+    char *rest = copy, *item;
+
+    if (list == NULL || copy == NULL)
+        return err_nomem(e);
+    while ((item = strsep(&rest, ",")) != NULL) {
+        json_t *v = NULL;
+
+        if (item[0] == '\0')
+            continue;
+        if (r->type == T_INTS) {
+            if (flag_int(item, &v, e) != ERR_OK)
+                return e->code;
+        } else {
+            v = json_string(item);
+        }
+        if (json_array_append_new(list, v) != 0)
+            return err_nomem(e);
+    }
+    *ret = json_incref(list);
+    return ERR_OK;
+}
+
+static enum err_code flag_raw(const struct config_row *r, const char *text, json_t **ret, struct err *e)
+{
+    static const char *const yes[] = { "true", "1", "t", "T", "TRUE", "True" };
+    static const char *const no[] = { "false", "0", "f", "F", "FALSE", "False" };
+
+    switch (r->type) {
+    case T_BOOL:
+        for (size_t i = 0; i < ARRAY_LEN(yes); i++)
+            if (strcmp(text, yes[i]) == 0 || strcmp(text, no[i]) == 0)
+                return take(json_boolean(strcmp(text, yes[i]) == 0), ret, e);
+        return err_set(e, ERR_INVALID, "\"%.100s\" is neither true nor false", text);
+    case T_INT:
+        return flag_int(text, ret, e);
+    case T_FLOAT:
+        return take(json_real(strtod(text, NULL)), ret, e);
+    case T_TEXTS:
+    case T_INTS:
+        return flag_list(r, text, ret, e);
+    case T_TEXT_MAP:
+    case T_BOOL_MAP:
+    case T_TEXTS_MAP:
+        return flag_map(r, text, ret, e);
+    case T_OBJECTS:
+        return str_eq(r->flag, "register-with-taints") ? config_flag_taints(text, ret, e)
+                                                       : config_flag_reserved_memory(text, ret, e);
+    case T_TEXT:
+    case T_WORD:
+    case T_PATH:
+    case T_IP:
+    case T_DURATION:
+    case T_QUANTITY:
+        break;
+    }
+    return take(json_string(text), ret, e);
+}
+
+enum err_code config_flag_value(const struct config_row *r, const char *text, json_t **ret, struct err *e)
+{
+    json_auto_t *raw = NULL, *utf8 = json_string(text);
+
+    if (utf8 == NULL)
+        return err_set(e, ERR_INVALID, "it is no UTF-8");
+    if (flag_raw(r, text, &raw, e) != ERR_OK)
+        return e->code;
+    return config_check_value(r, raw, ret, e);
+}

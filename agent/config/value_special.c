@@ -1,0 +1,419 @@
+/* Rules of single settings: addresses, sysctls, eviction signals, reservations, taints, priorities, labels.
+ */
+#include "agent/api/internal.h"
+#include "agent/api/quantity.h"
+#include "agent/api/sysctls.h"
+#include "agent/config/internal.h"
+#include "base/json.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum err_code config_check_ips(const json_t *v, struct err *e)
+{
+    json_t *item;
+    size_t i;
+
+    json_array_foreach (v, i, item)
+        if (!config_is_ip(json_string_value(item)))
+            return err_set(e, ERR_INVALID, "\"%.100s\" is no IP address", json_string_value(item));
+    return ERR_OK;
+}
+
+/* --node-ip takes one of each family. */
+enum err_code config_check_ip_list(const json_t *v, struct err *e)
+{
+    str_auto copy = strdup(json_string_value(v));
+    char *rest = copy, *item;
+    int n4 = 0, n6 = 0;
+
+    if (copy == NULL)
+        return err_nomem(e);
+    while ((item = strsep(&rest, ",")) != NULL) {
+        if (!config_is_ip(item))
+            return err_set(e, ERR_INVALID, "\"%.100s\" is no IP address", item);
+        *(strchr(item, ':') != NULL ? &n6 : &n4) += 1;
+    }
+    if (n4 > 1 || n6 > 1)
+        return err_set(e, ERR_INVALID, "more than one address of a family");
+    return ERR_OK;
+}
+
+enum err_code config_check_sysctls(const json_t *v, struct err *e)
+{
+    const char *patterns[CONFIG_LIST_MAX + 1] = { NULL };
+
+    for (size_t i = 0; i < json_array_size(v) && i < CONFIG_LIST_MAX; i++)
+        patterns[i] = json_string_value(json_array_get(v, i));
+    return sysctls_check_patterns(patterns, e);
+}
+
+/* ---- eviction --------------------------------------------------------------------------------------------
+ */
+
+static enum err_code check_signal(const char *name, struct err *e)
+{
+    static const char *const signals[] = { "memory.available",      "allocatableMemory.available",
+                                           "nodefs.available",      "nodefs.inodesFree",
+                                           "imagefs.available",     "imagefs.inodesFree",
+                                           "containerfs.available", "containerfs.inodesFree",
+                                           "pid.available" };
+
+    for (size_t i = 0; i < ARRAY_LEN(signals); i++)
+        if (strcmp(signals[i], name) == 0)
+            return ERR_OK;
+    return err_set(
+        e, ERR_INVALID,
+        "unknown eviction signal \"%.60s\"; there are memory.available, nodefs.available, nodefs.inodesFree, "
+        "imagefs.available, imagefs.inodesFree, containerfs.available, containerfs.inodesFree, pid.available",
+        name);
+}
+
+static enum err_code check_amount(const char *text, struct err *e)
+{
+    struct quantity q;
+    size_t n = strlen(text);
+    char *end;
+
+    if (n > 0 && text[n - 1] == '%') {
+        double percent = strtod(text, &end);
+        if (end == text || *end != '%' || !(percent >= 0) || percent > 100)
+            return err_set(e, ERR_INVALID, "\"%.60s\" is no percentage from 0%% to 100%%", text);
+        return ERR_OK;
+    }
+    if (quantity_parse(text, &q, e) != ERR_OK)
+        return e->code;
+    return q.nano < 0 ? err_set(e, ERR_INVALID, "\"%.60s\" is negative", text) : ERR_OK;
+}
+
+static enum err_code check_signals(const json_t *v, bool durations, struct err *e)
+{
+    const char *name;
+    json_t *item;
+    int64_t ns;
+
+    json_object_foreach ((json_t *)v, name, item) {
+        const char *text = json_string_value(item);
+
+        if (text == NULL)
+            continue;
+        if (check_signal(name, e) != ERR_OK)
+            return e->code;
+        if (durations ? (!duration_parse(text, &ns) || ns < 0) &&
+                            err_set(e, ERR_INVALID, "\"%.60s\" is no duration like \"90s\"", text) != ERR_OK
+                      : check_amount(text, e) != ERR_OK)
+            return err_wrap(e, "%s", name);
+    }
+    return ERR_OK;
+}
+
+enum err_code config_check_thresholds(const json_t *v, struct err *e)
+{
+    return check_signals(v, false, e);
+}
+
+enum err_code config_check_signal_quantities(const json_t *v, struct err *e)
+{
+    return check_signals(v, false, e);
+}
+
+enum err_code config_check_signal_durations(const json_t *v, struct err *e)
+{
+    return check_signals(v, true, e);
+}
+
+/* ---- reservations ----------------------------------------------------------------------------------------
+ */
+
+enum err_code config_check_reserved(const json_t *v, struct err *e)
+{
+    const char *name;
+    json_t *item;
+
+    json_object_foreach ((json_t *)v, name, item) {
+        struct quantity q;
+
+        if (!json_is_string(item))
+            continue;
+        if (strcmp(name, "cpu") != 0 && strcmp(name, "memory") != 0 &&
+            strcmp(name, "ephemeral-storage") != 0 && strcmp(name, "pid") != 0)
+            return err_set(e, ERR_INVALID,
+                           "cannot reserve \"%.100s\"; there are cpu, memory, ephemeral-storage, pid", name);
+        if (quantity_parse(json_string_value(item), &q, e) != ERR_OK)
+            return err_wrap(e, "%s", name);
+        if (q.nano < 0)
+            return err_set(e, ERR_INVALID, "%s: \"%.60s\" is negative", name, json_string_value(item));
+    }
+    return ERR_OK;
+}
+
+enum err_code config_check_qos_reserved(const json_t *v, struct err *e)
+{
+    const char *name;
+    json_t *item;
+
+    json_object_foreach ((json_t *)v, name, item) {
+        if (!json_is_string(item))
+            continue;
+        if (strcmp(name, "memory") != 0)
+            return err_set(e, ERR_INVALID, "only memory can be given, not \"%.100s\"", name);
+        if (!str_ends(json_string_value(item), "%") || check_amount(json_string_value(item), e) != ERR_OK)
+            return err_set(e, ERR_INVALID, "memory: \"%.60s\" is no percentage from 0%% to 100%%",
+                           json_string_value(item));
+    }
+    return ERR_OK;
+}
+
+enum err_code config_check_allocatable(const json_t *v, struct err *e)
+{
+    json_t *item;
+    size_t i;
+
+    json_array_foreach (v, i, item) {
+        const char *t = json_string_value(item);
+
+        if (strcmp(t, "none") != 0 && strcmp(t, "pods") != 0 && strcmp(t, "system-reserved") != 0 &&
+            strcmp(t, "system-reserved-compressible") != 0 && strcmp(t, "kube-reserved") != 0 &&
+            strcmp(t, "kube-reserved-compressible") != 0)
+            return err_set(e, ERR_INVALID,
+                           "\"%.60s\" is none of none, pods, system-reserved, system-reserved-compressible, "
+                           "kube-reserved, "
+                           "kube-reserved-compressible",
+                           t);
+        if (strcmp(t, "none") == 0 && json_array_size(v) > 1)
+            return err_set(e, ERR_INVALID, "\"none\" stands alone");
+    }
+    return ERR_OK;
+}
+
+/* "0-3,7" */
+enum err_code config_check_cpus(const json_t *v, struct err *e)
+{
+    const char *p = json_string_value(v);
+
+    for (;;) {
+        char *end;
+        unsigned long from, to;
+
+        if (*p < '0' || *p > '9')
+            break;
+        from = to = strtoul(p, &end, 10);
+        if (*end == '-') {
+            p = end + 1;
+            if (*p < '0' || *p > '9')
+                break;
+            to = strtoul(p, &end, 10);
+        }
+        if (from > to || to > 8191)
+            break;
+        if (*end == '\0')
+            return ERR_OK;
+        if (*end != ',')
+            break;
+        p = end + 1;
+    }
+    return err_set(e, ERR_INVALID, "\"%.100s\" is no list of processors like \"0-1,4\"",
+                   json_string_value(v));
+}
+
+enum err_code config_check_ids(const json_t *v, struct err *e)
+{
+    json_int_t n = json_integer_value(v);
+
+    return n > 0 && n % 65536 == 0 && n < 4294967296LL
+               ? ERR_OK
+               : err_set(e, ERR_INVALID, "%lld is no multiple of 65536 below 4294967296", (long long)n);
+}
+
+/* ---- mappings in lists ------------------------------------------------------------------------------------
+ */
+
+static enum err_code only_keys(const json_t *item, const char *const *keys, struct err *e)
+{
+    const char *key;
+    json_t *value;
+
+    json_object_foreach ((json_t *)item, key, value) {
+        const char *const *k = keys;
+
+        while (*k != NULL && strcmp(*k, key) != 0)
+            k++;
+        if (*k == NULL)
+            return err_set(e, ERR_INVALID, "unknown key \"%.60s\"", key);
+    }
+    return ERR_OK;
+}
+
+enum err_code config_check_taints(const json_t *v, struct err *e)
+{
+    static const char *const keys[] = { "key", "value", "effect", "timeAdded", NULL };
+    json_t *t;
+    size_t i;
+
+    json_array_foreach (v, i, t) {
+        const char *key = json_str(t, "key"), *effect = json_str(t, "effect"), *value = json_str(t, "value");
+
+        if (only_keys(t, keys, e) != ERR_OK)
+            return err_wrap(e, "[%zu]", i);
+        if (key == NULL || api_format_rule(API_FMT_LABEL_KEY, key) != NULL)
+            return err_set(e, ERR_INVALID, "[%zu]: key: \"%.100s\" is no key of a taint", i,
+                           key != NULL ? key : "");
+        if (json_object_get(t, "value") != NULL &&
+            (value == NULL || (value[0] != '\0' && api_format_rule(API_FMT_LABEL_VALUE, value) != NULL)))
+            return err_set(e, ERR_INVALID, "[%zu]: value: not the value of a label", i);
+        if (effect == NULL || (strcmp(effect, "NoSchedule") != 0 && strcmp(effect, "PreferNoSchedule") != 0 &&
+                               strcmp(effect, "NoExecute") != 0))
+            return err_set(e, ERR_INVALID,
+                           "[%zu]: effect: \"%.60s\" is none of NoSchedule, PreferNoSchedule, NoExecute", i,
+                           effect != NULL ? effect : "");
+        if (json_object_get(t, "timeAdded") != NULL && !json_is_null(json_object_get(t, "timeAdded")))
+            return err_set(e, ERR_INVALID, "[%zu]: timeAdded: cannot be given here", i);
+    }
+    return ERR_OK;
+}
+
+/* "key=value:effect", "key:effect" */
+enum err_code config_flag_taints(const char *text, json_t **ret, struct err *e)
+{
+    json_auto_t *list = json_array();
+    str_auto copy = strdup(text);
+    char *rest = copy, *item;
+
+    if (list == NULL || copy == NULL)
+        return err_nomem(e);
+    while ((item = strsep(&rest, ",")) != NULL) {
+        char *effect = strrchr(item, ':'), *value;
+        json_t *t;
+
+        if (item[0] == '\0')
+            continue;
+        if (effect == NULL)
+            return err_set(e, ERR_INVALID, "\"%.100s\" is no key=value:effect", item);
+        *effect++ = '\0';
+        value = strchr(item, '=');
+        if (value != NULL)
+            *value++ = '\0';
+        t = value != NULL ? json_pack("{s:s, s:s, s:s}", "key", item, "value", value, "effect", effect)
+                          : json_pack("{s:s, s:s}", "key", item, "effect", effect);
+        if (json_array_append_new(list, t) != 0)
+            return err_nomem(e);
+    }
+    *ret = json_incref(list);
+    return ERR_OK;
+}
+
+enum err_code config_check_reserved_memory(const json_t *v, struct err *e)
+{
+    static const char *const keys[] = { "numaNode", "limits", NULL };
+    json_t *m, *limit;
+    const char *name;
+    size_t i;
+
+    json_array_foreach (v, i, m) {
+        struct quantity q;
+
+        if (only_keys(m, keys, e) != ERR_OK)
+            return err_wrap(e, "[%zu]", i);
+        if (!json_is_integer(json_object_get(m, "numaNode")) || json_int(m, "numaNode", -1) < 0)
+            return err_set(e, ERR_INVALID, "[%zu]: numaNode: no number of a NUMA node", i);
+        if (!json_is_object(json_object_get(m, "limits")))
+            return err_set(e, ERR_INVALID, "[%zu]: limits: no mapping", i);
+        json_object_foreach (json_object_get(m, "limits"), name, limit) {
+            if (strcmp(name, "memory") != 0 && strncmp(name, "hugepages-", strlen("hugepages-")) != 0)
+                return err_set(e, ERR_INVALID,
+                               "[%zu]: limits: \"%.60s\" is neither memory nor hugepages-<size>", i, name);
+            if (!json_is_integer(limit) &&
+                (!json_is_string(limit) || quantity_parse(json_string_value(limit), &q, e) != ERR_OK))
+                return err_set(e, ERR_INVALID, "[%zu]: limits: %.60s: no quantity", i, name);
+        }
+    }
+    return ERR_OK;
+}
+
+/* "0:memory=1Gi,hugepages-1M=2Gi;1:memory=2Gi" */
+enum err_code config_flag_reserved_memory(const char *text, json_t **ret, struct err *e)
+{
+    json_auto_t *list = json_array();
+    str_auto copy = strdup(text);
+    char *rest = copy, *node;
+
+    if (list == NULL || copy == NULL)
+        return err_nomem(e);
+    while ((node = strsep(&rest, ";")) != NULL) {
+        char *limits = strchr(node, ':'), *item;
+        json_t *m, *into;
+
+        if (node[0] == '\0')
+            continue;
+        if (limits == NULL || node[strspn(node, "0123456789")] != ':' || strlen(node) - strlen(limits) > 9)
+            return err_set(e, ERR_INVALID, "\"%.100s\" is no node:memory=quantity,...", node);
+        *limits++ = '\0';
+        m = json_pack("{s:I, s:{}}", "numaNode", (json_int_t)strtoll(node, NULL, 10), "limits");
+        if (json_array_append_new(list, m) != 0)
+            return err_nomem(e);
+        into = json_object_get(m, "limits");
+        while ((item = strsep(&limits, ",")) != NULL) {
+            char *value = strchr(item, '=');
+            if (value == NULL)
+                return err_set(e, ERR_INVALID, "\"%.100s\" is no memory=quantity", item);
+            *value++ = '\0';
+            if (json_object_set_new(into, item, json_string(value)) != 0)
+                return err_nomem(e);
+        }
+    }
+    *ret = json_incref(list);
+    return ERR_OK;
+}
+
+enum err_code config_check_priorities(const json_t *v, struct err *e)
+{
+    static const char *const keys[] = { "priority", "shutdownGracePeriodSeconds", NULL };
+    json_t *p;
+    size_t i;
+
+    if (json_array_size(v) > CONFIG_SHUTDOWN_PRIORITIES_MAX)
+        return err_set(e, ERR_INVALID, "more than %d priorities", CONFIG_SHUTDOWN_PRIORITIES_MAX);
+    json_array_foreach (v, i, p) {
+        json_int_t priority = json_int(p, "priority", 0),
+                   seconds = json_int(p, "shutdownGracePeriodSeconds", 0);
+
+        if (only_keys(p, keys, e) != ERR_OK)
+            return err_wrap(e, "[%zu]", i);
+        if (!json_is_integer(json_object_get(p, "priority")) || priority < INT32_MIN || priority > INT32_MAX)
+            return err_set(e, ERR_INVALID, "[%zu]: priority: no number from -2147483648 to 2147483647", i);
+        if (!json_is_integer(json_object_get(p, "shutdownGracePeriodSeconds")) || seconds < 0 ||
+            seconds > INT32_MAX)
+            return err_set(e, ERR_INVALID,
+                           "[%zu]: shutdownGracePeriodSeconds: no number from 0 to 2147483647", i);
+        for (size_t j = 0; j < i; j++)
+            if (json_int(json_array_get(v, j), "priority", 0) == priority)
+                return err_set(e, ERR_INVALID, "[%zu]: priority: %lld is given twice", i,
+                               (long long)priority);
+    }
+    return ERR_OK;
+}
+
+enum err_code config_check_labels(const json_t *v, struct err *e)
+{
+    const char *key;
+    json_t *value;
+
+    json_object_foreach ((json_t *)v, key, value) {
+        if (!json_is_string(value))
+            continue;
+        if (api_format_rule(API_FMT_LABEL_KEY, key) != NULL)
+            return err_set(e, ERR_INVALID, "\"%.100s\" is no key of a label", key);
+        if (json_string_length(value) > 0 &&
+            api_format_rule(API_FMT_LABEL_VALUE, json_string_value(value)) != NULL)
+            return err_set(e, ERR_INVALID, "%.100s: \"%.100s\" is no value of a label", key,
+                           json_string_value(value));
+    }
+    return ERR_OK;
+}
+
+enum err_code config_check_socket(const json_t *v, struct err *e)
+{
+    return json_string_length(v) <= 100 /* sun_path, and a temporary name beside it */
+               ? ERR_OK
+               : err_set(e, ERR_INVALID, "\"%.120s\" is longer than 100 bytes", json_string_value(v));
+}
