@@ -1,253 +1,44 @@
-/*
- * Processes in a running container, with the real conmon, `coracle-exec` and each OCI runtime that is
- * installed.  Needs root; what it makes on the host carries its own name and is removed again.
- */
+/* Processes in a running container, with the real conmon, `coracle-exec` and each OCI runtime. */
 #include "agent/runtime/container_internal.h"
 #include "agent/runtime/exec.h"
 #include "agent/runtime/exec_report.h"
-#include "base/clock.h"
-#include "base/fs.h"
-#include "base/log.h"
+#include "real.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <setjmp.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mount.h>
-#include <unistd.h>
 
-#include <cmocka.h>
+enum { OUTPUT_MAX = 64 * 1024 };
 
-enum { WAIT_MS = 30000, OUTPUT_MAX = 64 * 1024 };
+/* ---- the container ----------------------------------------------------------------------------- */
 
-struct host {
-    const char *runtime_path;
-    char root[64], run_dir[96], state_dir[96], cgroup_root[64], layer[96], log[128], exec_path[512];
-    char id[65], cgroup[256];
-    char *layers[1];
-    struct img_image image;
-    uv_loop_t loop;
-    struct cg_tree *cgroups;
-    struct rt *rt;
-    bool ready;
-};
+static struct box box;
 
-static struct host host;
-
-/* ---- the host -------------------------------------------------------------------------------- */
-
-/* <B>/tests/unit/agent_runtime/test_x -> <B>/coracle-exec */
-static bool find_program(void)
-{
-    char self[400];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-
-    if (n <= 0)
-        return false;
-    self[n] = '\0';
-    for (int up = 0; up < 4; up++) {
-        char *slash = strrchr(self, '/');
-
-        if (slash == NULL)
-            return false;
-        *slash = '\0';
-    }
-    snprintf(host.exec_path, sizeof(host.exec_path), "%s/coracle-exec", self);
-    return access(host.exec_path, X_OK) == 0;
-}
-
-static void on_event(const char *id, void *arg)
-{
-    (void)id;
-    (void)arg;
-}
-
-static void open_rt(void)
-{
-    struct rt_options o = {
-        .loop = &host.loop,
-        .run_dir = host.run_dir,
-        .state_dir = host.state_dir,
-        .conmon_path = "/usr/bin/conmon",
-        .runtime_path = host.runtime_path,
-        .exec_path = host.exec_path,
-        .seccomp_profile = "/usr/share/containers/seccomp.json",
-        .cgroups = host.cgroups,
-        .on_event = on_event,
-    };
-    struct err e = { 0 };
-
-    if (rt_open(&host.rt, &o, &e) != ERR_OK)
-        fail_msg("%s", e.text);
-}
-
-PRINTF_LIKE(1, 2) static void shell(const char *fmt, ...)
-{
-    char command[1024];
-    va_list ap;
-
-    va_start(ap, fmt);
-    vsnprintf(command, sizeof(command), fmt, ap);
-    va_end(ap);
-    assert_int_equal(system(command), 0);
-}
-
-static void on_tick(uv_timer_t *timer)
-{
-    (void)timer;
-}
-
-/* One turn of the loop, 20 ms at most.  false: waited long enough. */
-static bool turn(uint64_t since)
-{
-    uv_timer_t tick;
-
-    uv_timer_init(&host.loop, &tick);
-    uv_update_time(&host.loop); /* else it may fire before the wait that it is to end */
-    uv_timer_start(&tick, on_tick, 20, 0);
-    uv_run(&host.loop, UV_RUN_ONCE);
-    uv_close((uv_handle_t *)&tick, NULL);
-    uv_run(&host.loop, UV_RUN_NOWAIT);
-    return clock_mono_ms() - since < WAIT_MS;
-}
-
-struct step {
-    struct err result;
-    bool over;
-};
-
-static void on_step(struct op *op, const struct err *result)
-{
-    struct step *s = op->owner;
-
-    s->result = *result;
-    s->over = true;
-}
-
-static void wait_step(struct step *s)
-{
-    uint64_t since = clock_mono_ms();
-
-    while (!s->over && turn(since))
-        ;
-    assert_true(s->over);
-    if (s->result.code != ERR_OK)
-        fail_msg("%s", s->result.text);
-    s->over = false;
-}
-
-static void run_container(void)
+static int set_up_container(void **state)
 {
     static const char *const argv[] = { "sleep", "1000" };
     static const char *const env[] = { "SECRET=hush", "FROM=container", NULL };
-    const struct api_strs command = { .v = (char **)argv, .n = 2 };
-    struct api_security security = { .has_run_as_user = true,
-                                     .run_as_user = 1234,
-                                     .has_allow_privilege_escalation = true };
-    struct api_pod_security pod_security = { 0 };
-    struct rt_config config = { .pod_uid = "11111111-2222-3333-4444-555555555555",
-                                .pod_namespace = "default",
-                                .pod_name = "pod",
-                                .container_name = "main",
-                                .image = &host.image,
-                                .command = &command,
-                                .env = env,
-                                .working_dir = "/tmp",
-                                .security = &security,
-                                .pod_security = &pod_security,
-                                .seccomp_default = access("/usr/share/containers/seccomp.json", R_OK) == 0,
-                                .hostname = "pod",
-                                .cpu_shares = 2,
-                                .cpu_quota_us = -1,
-                                .memory_limit = -1,
-                                .oom_score_adj = 1000,
-                                .log_path = host.log };
-    struct rt_create create;
-    struct rt_action action;
-    struct step s = { 0 };
 
-    id_random_hex(host.id, 64);
-    snprintf(host.cgroup, sizeof(host.cgroup), "%s/kubepods/podx/%s", host.cgroup_root, host.id);
-    config.id = host.id;
-    config.cgroup_path = host.cgroup;
-    rt_create_start(&create, host.rt, &config, on_step, &s);
-    wait_step(&s);
-    rt_start_start(&action, host.rt, host.id, on_step, &s);
-    wait_step(&s);
-}
-
-static int set_up(void **state)
-{
-    struct err e = { 0 };
-    struct cg_options cg = { .root = host.cgroup_root };
-    static char scratch[128];
-
-    (void)state;
-    snprintf(host.root, sizeof(host.root), "/tmp/coracle-exec-test-%d", (int)getpid());
-    snprintf(host.cgroup_root, sizeof(host.cgroup_root), "/coracle-exec-test-%d", (int)getpid());
-    if (mkdir(host.root, 0700) != 0 ||
-        mount("coracle-exec-test", host.root, "tmpfs", 0, "size=256m,mode=0700") != 0) {
-        print_message("skipped: %s: %s\n", host.root, strerror(errno));
+    if (set_up(state) != 0)
         return -1;
-    }
-    snprintf(host.run_dir, sizeof(host.run_dir), "%s/run", host.root);
-    snprintf(host.state_dir, sizeof(host.state_dir), "%s/state", host.root);
-    snprintf(host.layer, sizeof(host.layer), "%s/layer", host.root);
-    snprintf(host.log, sizeof(host.log), "%s/log", host.root);
-    shell("cd %s && mkdir -m 755 run state layer && cd layer && mkdir -m 755 bin dev etc proc sys && "
-          "mkdir -m 1777 tmp && cp /bin/busybox bin/ && for l in sh cat echo grep id sleep dd pwd touch ls "
-          "stty "
-          "tty env yes head readlink; do ln -s busybox bin/$l; done && echo hello > plain && chmod 644 plain "
-          "&& "
-          "echo nonsense > bin/broken && chmod 755 bin/broken",
+    shell("cd %s/layer && echo hello > plain && chmod 644 plain && echo nonsense > bin/broken && chmod 755 "
+          "bin/broken",
           host.root);
-    host.layers[0] = host.layer;
-    host.image = (struct img_image){ .refs = 1,
-                                     .id = (char *)"sha256:00",
-                                     .layer_dirs = { .v = host.layers, .n = 1 } };
-    snprintf(scratch, sizeof(scratch), "%s/cgroup", host.root);
-    cg.scratch_dir = scratch;
-    if (cg_open(&host.cgroups, &cg, &e) != ERR_OK) {
-        print_message("skipped: %s\n", e.text);
-        return -1;
-    }
-    uv_loop_init(&host.loop);
-    open_rt();
-    host.ready = true;
-    run_container();
+    box = (struct box){ 0 };
+    box_init(&box, argv, ARRAY_LEN(argv));
+    box.security = (struct api_security){ .has_run_as_user = true,
+                                          .run_as_user = 1234,
+                                          .has_allow_privilege_escalation = true };
+    box.config.env = env;
+    box.config.working_dir = "/tmp";
+    box.config.seccomp_default = access("/usr/share/containers/seccomp.json", R_OK) == 0;
+    run(&box);
     return 0;
 }
 
-static int tear_down(void **state)
+static int tear_down_container(void **state)
 {
-    uint64_t since = clock_mono_ms();
-    struct rt_action action;
-    struct step s = { 0 };
-    struct err e = { 0 };
-
-    (void)state;
-    if (host.ready && host.id[0] != '\0') {
-        rt_delete_start(&action, host.rt, host.id, NULL, on_step, &s);
-        wait_step(&s);
-    }
-    if (host.ready) {
-        rt_close(host.rt);
-        while (uv_loop_alive(&host.loop) && clock_mono_ms() - since < WAIT_MS)
-            uv_run(&host.loop, UV_RUN_NOWAIT);
-        assert_int_equal(uv_loop_close(&host.loop), 0);
-    }
-    assert_int_equal(op_count(), 0);
-    if (host.cgroups != NULL)
-        cg_close(host.cgroups, true);
-    if (host.root[0] != '\0' && fs_unmount_below(host.root, &e) != ERR_OK)
-        print_message("%s\n", e.text);
-    rmdir(host.root);
-    return 0;
+    if (host.ready)
+        delete (&box);
+    return tear_down(state);
 }
 
 /* ---- one process ----------------------------------------------------------------------------- */
@@ -262,7 +53,7 @@ struct run {
 /* They outlive the test that began them: a failed assertion leaves it in the midst of an operation. */
 static struct run runs[64];
 
-static void on_done(struct op *op, const struct err *result)
+static void on_run_done(struct op *op, const struct err *result)
 {
     struct run *r = op->owner;
 
@@ -297,14 +88,14 @@ static struct run *begin_in(const char *id, const char *const *argv, struct rt_e
     spec.argv = argv;
     spec.on_started = on_started;
     spec.on_terminal = on_terminal;
-    rt_exec_start(&r->x, host.rt, &spec, on_done, r);
+    rt_exec_start(&r->x, host.rt, &spec, on_run_done, r);
     assert_false(r->over);
     return r;
 }
 
 static struct run *begin(const char *const *argv, struct rt_exec_spec spec)
 {
-    return begin_in(host.id, argv, spec);
+    return begin_in(box.id, argv, spec);
 }
 
 static void forget(struct run *r)
@@ -334,7 +125,7 @@ static int settle(void **state)
     return 0;
 }
 
-static void wait_over(struct run *r)
+static void wait_run(struct run *r)
 {
     uint64_t since = clock_mono_ms();
 
@@ -358,7 +149,7 @@ static void wait_started(struct run *r)
 
 static void assert_nothing_left(void)
 {
-    struct rt_path folder = rt_container_file(host.rt, host.id, RT_EXEC_FOLDER);
+    struct rt_path folder = rt_container_file(host.rt, box.id, RT_EXEC_FOLDER);
     DIR *d = opendir(folder.s);
     const struct dirent *entry;
 
@@ -375,7 +166,7 @@ static char *output_of(const char *const *argv)
     struct run *r = begin(argv, CAPTURED);
     char *text;
 
-    wait_over(r);
+    wait_run(r);
     if (r->result.code != ERR_OK)
         fail_msg("%s", r->result.text);
     assert_int_equal(r->x.exit_code, 0);
@@ -447,13 +238,13 @@ static void output_and_exit_code_are_the_processs(void **state)
 
     (void)state;
     r = begin(ARGV("sh", "-c", "echo out; echo err >&2; cat; exit 7"), CAPTURED);
-    wait_over(r);
+    wait_run(r);
     assert_int_equal(r->result.code, ERR_OK);
     assert_int_equal(r->x.exit_code, 7);
     assert_string_equal(r->x.output.p, "out\nerr\n");
     assert_true(r->started);
     r = begin(ARGV("sh", "-c", "kill -9 $$"), CAPTURED);
-    wait_over(r);
+    wait_run(r);
     assert_int_equal(r->result.code, ERR_OK);
     assert_int_equal(r->x.exit_code, 137);
     assert_nothing_left();
@@ -492,7 +283,7 @@ static void what_cannot_be_started_is_told_from_an_exit_code(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         r = begin(ARGV(cases[i].program), CAPTURED);
-        wait_over(r);
+        wait_run(r);
         assert_int_equal(r->result.code, cases[i].code);
         assert_int_equal(r->x.exit_code, cases[i].exit_code);
         assert_true(r->result.text[0] != '\0');
@@ -500,7 +291,7 @@ static void what_cannot_be_started_is_told_from_an_exit_code(void **state)
         assert_false(r->started);
     }
     r = begin(ARGV("broken"), CAPTURED);
-    wait_over(r);
+    wait_run(r);
     if (strstr(host.runtime_path, "crun") != NULL)
         assert_int_equal(r->result.code, ERR_PERMISSION);
     else
@@ -515,7 +306,7 @@ static void output_beyond_the_limit_is_dropped_and_does_not_stop_the_process(voi
     (void)state;
     r = begin(ARGV("sh", "-c", "yes 0123456 | head -c 5000000; exit 3"),
               (struct rt_exec_spec){ .output_max = 1000, .deadline_ms = 20000 });
-    wait_over(r);
+    wait_run(r);
     assert_int_equal(r->result.code, ERR_OK);
     assert_int_equal(r->x.exit_code, 3);
     assert_int_equal(r->x.output.n, 1000);
@@ -531,7 +322,7 @@ static void grandchild_that_holds_the_pipe_is_not_waited_for(void **state)
     (void)state;
     snprintf(script, sizeof(script), "%s & echo started", sleeping("7"));
     r = begin(ARGV("sh", "-c", script), CAPTURED);
-    wait_over(r);
+    wait_run(r);
     assert_int_equal(r->result.code, ERR_OK);
     assert_string_equal(r->x.output.p, "started\n");
     assert_true(clock_mono_ms() - since < 6000);
@@ -548,7 +339,7 @@ static void deadline_kills_the_process_and_its_session(void **state)
              sleeping("802"));
     r = begin(ARGV("sh", "-c", script),
               (struct rt_exec_spec){ .output_max = OUTPUT_MAX, .deadline_ms = 700 });
-    wait_over(r);
+    wait_run(r);
     assert_int_equal(r->result.code, ERR_DEADLINE);
     wait_no_process(sleeping("801"));
     wait_no_process(sleeping("802"));
@@ -567,7 +358,7 @@ static void cancelled_at_any_moment_leaves_nothing(void **state)
         while (clock_mono_ms() - since < ms)
             uv_run(&host.loop, UV_RUN_NOWAIT);
         op_cancel(&r->x.op);
-        wait_over(r);
+        wait_run(r);
         assert_int_equal(r->result.code, ERR_CANCELLED);
         assert_nothing_left();
     }
@@ -593,7 +384,7 @@ static void streams_are_the_callers_descriptors(void **state)
     wait_started(r);
     assert_int_equal(write(in[1], "through", 7), 7);
     close(in[1]);
-    wait_over(r);
+    wait_run(r);
     assert_int_equal(r->x.exit_code, 4);
     assert_int_equal(read(out[0], text, sizeof(text)), 7);
     assert_memory_equal(text, "through", 7);
@@ -644,7 +435,7 @@ static void terminal_has_a_size_and_can_be_resized(void **state)
     assert_non_null(strstr(text, "TERM=xterm"));
     assert_int_equal(ioctl(r->master, TIOCSWINSZ, &size), 0);
     read_until(r->master, "11 22\r\n", text, sizeof(text));
-    wait_over(r);
+    wait_run(r);
     assert_int_equal(r->result.code, ERR_OK);
     assert_int_equal(r->x.exit_code, 5);
     assert_nothing_left();
@@ -664,7 +455,7 @@ static void environment_stands_in_no_command_line(void **state)
     assert_int_equal(count_processes("hush"), 0);
     assert_int_equal(count_processes(sleeping("804")), 1); /* only the process itself */
     op_cancel(&r->x.op);
-    wait_over(r);
+    wait_run(r);
 }
 
 static void process_whose_helper_was_killed_ends_with_an_error_or_at_the_next_start(void **state)
@@ -678,7 +469,7 @@ static void process_whose_helper_was_killed_ends_with_an_error_or_at_the_next_st
           "kill -9 $p; "
           "done; true",
           host.exec_path, (int)getpid());
-    wait_over(r);
+    wait_run(r);
     assert_int_equal(r->result.code, ERR_INTERNAL);
     wait_no_process(sleeping("805"));
     assert_nothing_left();
@@ -700,7 +491,7 @@ static void leftover_of_an_earlier_run_is_killed_only_if_it_is_that_process(void
              "%s --root=%s %s exec --detach --pid-file=%s/orphan %s %s </dev/null >/dev/null 2>&1 && cat "
              "%s/orphan",
              host.runtime_path, id_file.s,
-             strstr(host.runtime_path, "crun") != NULL ? "--cgroup-manager=cgroupfs" : "", host.root, host.id,
+             strstr(host.runtime_path, "crun") != NULL ? "--cgroup-manager=cgroupfs" : "", host.root, box.id,
              sleeping("806"), host.root);
     p = popen(command, "r");
     assert_non_null(p);
@@ -708,19 +499,19 @@ static void leftover_of_an_earlier_run_is_killed_only_if_it_is_that_process(void
     pclose(p);
     assert_true(exec_process_fields(pid, &session, &start_time));
 
-    shell("mkdir -p -m 700 %s/exec/1-0", rt_container_dir(host.rt, host.id).s);
-    folder = rt_container_file(host.rt, host.id, "exec/1-0");
-    leader = rt_container_file(host.rt, host.id, "exec/1-0/leader");
+    shell("mkdir -p -m 700 %s/exec/1-0", rt_container_dir(host.rt, box.id).s);
+    folder = rt_container_file(host.rt, box.id, "exec/1-0");
+    leader = rt_container_file(host.rt, box.id, "exec/1-0/leader");
     snprintf(text, sizeof(text), "%d %llu\n", (int)pid, (unsigned long long)start_time + 1);
     shell("printf '%s' > %s", text, leader.s);
     while (count_processes(sleeping("806")) == 0 && clock_mono_ms() - since < 10000)
-        usleep(10000);                   /* runc returns before its last step, execve */
-    rt_exec_clear_all(host.rt, host.id); /* another process has the number now, as far as one can see */
+        usleep(10000);                  /* runc returns before its last step, execve */
+    rt_exec_clear_all(host.rt, box.id); /* another process has the number now, as far as one can see */
     assert_int_equal(count_processes(sleeping("806")), 1);
     assert_int_not_equal(access(folder.s, F_OK), 0);
 
     shell("mkdir -p -m 700 %s && echo %d > %s/pid", folder.s, (int)pid, folder.s);
-    rt_exec_clear_all(host.rt, host.id);
+    rt_exec_clear_all(host.rt, box.id);
     wait_no_process(sleeping("806"));
     assert_nothing_left();
 }
@@ -734,7 +525,7 @@ static void container_that_does_not_run_is_a_precondition(void **state)
     (void)state;
     id_random_hex(id, 64);
     r = begin_in(id, argv, (struct rt_exec_spec){ .output_max = 10 });
-    wait_over(r);
+    wait_run(r);
     assert_int_equal(r->result.code, ERR_PRECONDITION);
     assert_non_null(strstr(r->result.text, "is not running"));
 }
@@ -751,7 +542,7 @@ static void thirty_at_once_all_give_their_own_answer(void **state)
         thirty[i] = begin(ARGV("sh", "-c", "echo $1; exit $1", "x", words[i]), CAPTURED);
     }
     for (int i = 0; i < 30; i++) {
-        wait_over(thirty[i]);
+        wait_run(thirty[i]);
         assert_int_equal(thirty[i]->result.code, ERR_OK);
         assert_int_equal(thirty[i]->x.exit_code, i);
         assert_int_equal(atoi(thirty[i]->x.output.p), i);
@@ -762,7 +553,6 @@ static void thirty_at_once_all_give_their_own_answer(void **state)
 
 int main(void)
 {
-    static const char *const runtimes[] = { "/usr/bin/crun", "/usr/sbin/runc" };
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(output_and_exit_code_are_the_processs, settle),
         cmocka_unit_test_teardown(user_environment_folder_and_confinement_are_the_containers, settle),
@@ -780,27 +570,11 @@ int main(void)
         cmocka_unit_test_teardown(container_that_does_not_run_is_a_precondition, settle),
         cmocka_unit_test_teardown(thirty_at_once_all_give_their_own_answer, settle),
     };
-    int failed = 0;
 
-    if (getenv("TEST_FILTER") != NULL)
-        cmocka_set_test_filter(getenv("TEST_FILTER"));
-    log_init(LOG_LVL_ERROR, LOG_FMT_TEXT);
-    if (geteuid() != 0 || access("/usr/bin/conmon", X_OK) != 0 || access("/bin/busybox", X_OK) != 0) {
-        print_message("skipped: needs root, conmon and busybox\n");
+    find_exec();
+    if (access(host.exec_path, X_OK) != 0) {
+        print_message("skipped: needs coracle-exec\n");
         return 0;
     }
-    for (size_t i = 0; i < ARRAY_LEN(runtimes); i++) {
-        struct CMUnitTest with_state[ARRAY_LEN(tests)];
-
-        memset(&host, 0, sizeof(host));
-        if (access(runtimes[i], X_OK) != 0 || !find_program()) {
-            print_message("skipped: needs %s and coracle-exec\n", runtimes[i]);
-            continue;
-        }
-        memcpy(with_state, tests, sizeof(tests));
-        print_message("with %s\n", runtimes[i]);
-        host.runtime_path = runtimes[i];
-        failed += cmocka_run_group_tests_name(runtimes[i], with_state, set_up, tear_down);
-    }
-    return failed;
+    return run_with_each_runtime(tests, ARRAY_LEN(tests), set_up_container, tear_down_container);
 }
