@@ -36,6 +36,7 @@ LDFLAGS_ALL  := -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(if $(SAN),-fsanitize=
 LIBS_CORE    := -luv -ljansson -lmnl -lyaml -lnghttp2
 LIBS_UNPACK  := -larchive -lcrypto -ljansson -luv
 LIBS_PROBE   := -lssl -lcrypto -luv
+LIBS_SHUTDOWN := -lsystemd -luv
 
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-7s %s\n' '$(1)' '$(2)')
@@ -55,7 +56,7 @@ $(call libname,$(1)): $(patsubst %.c,$(B)/$(1)/%.o,$($(subst /,_,$(1))_SRCS))
 endef
 $(foreach m,$(modules),$(eval $(call module_rules,$(m))))
 
-programs := $(B)/coracle $(B)/coracle-unpack $(B)/coracle-pause $(B)/coracle-exec $(B)/coracle-probe
+programs := $(B)/coracle $(B)/coracle-unpack $(B)/coracle-pause $(B)/coracle-exec $(B)/coracle-probe $(B)/coracle-shutdown
 
 .PHONY: all
 all: $(programs) ## build the programs (default)
@@ -71,6 +72,10 @@ $(B)/coracle-unpack: $(patsubst %.c,$(B)/agent/runtime/%.o,$(unpack_SRCS)) $(cal
 $(B)/coracle-probe: $(patsubst %.c,$(B)/agent/probe/%.o,$(probe_SRCS)) $(call libname,base) $(B)/llhttp/llhttp.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS_PROBE)
+
+$(B)/coracle-shutdown: $(patsubst %.c,$(B)/agent/%.o,$(shutdown_SRCS)) $(call libname,base)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS_SHUTDOWN)
 
 $(B)/coracle-pause: agent/runtime/pause.c | $(B)/.flags
 	$(call say,LD,$@)

@@ -1,7 +1,9 @@
 #include "agent/daemon.h"
 #include "agent/config/config.h"
+#include "agent/inhibit.h"
 #include "agent/notify.h"
 #include "agent/pod/node.h"
+#include "agent/pod/shutdown.h"
 #include "agent/preflight.h"
 #include "agent/settings.h"
 #include "base/clock.h"
@@ -37,6 +39,9 @@ struct agent { /* the parts, in the order in which they are opened */
     struct status_server *server;
     struct src_folder *folder;
     struct cni_undo undo;
+    struct inhibit inhibit;
+    struct node_shutdown_group shutdown_groups[CONFIG_SHUTDOWN_PRIORITIES_MAX];
+    size_t n_shutdown_groups;
     char node_name[256], node_ip[46];
     char *cni_cache, *cni_data, *images_dir, *cgroup_scratch, *volumes_dir, *pods_dir, *auth_dir,
         *seccomp_dir;
@@ -55,6 +60,7 @@ static void close_parts(struct agent *a)
 {
     bool remove = a->config.ephemeral && !a->failed;
 
+    inhibit_close(&a->inhibit);
     if (a->node != NULL)
         node_free(a->node);
     rt_close(a->rt);
@@ -218,6 +224,61 @@ static json_t *show_config(void *arg)
     return config_json(&a->config);
 }
 
+/* ---- shutdown of the machine ------------------------------------------------------------------ */
+
+static void plan_shutdown(struct agent *a)
+{
+    const struct agent_config *c = &a->config;
+
+    for (size_t i = 0; i < c->n_shutdown_priorities; i++)
+        a->shutdown_groups[i] = (struct node_shutdown_group){ c->shutdown_priorities[i].priority,
+                                                              c->shutdown_priorities[i].grace_ms };
+    a->n_shutdown_groups =
+        c->n_shutdown_priorities > 0
+            ? c->n_shutdown_priorities
+            : shutdown_plan_simple(c->shutdown_grace_ms, c->shutdown_critical_ms, a->shutdown_groups);
+}
+
+static void on_pods_over(void *arg)
+{
+    struct agent *a = arg;
+
+    inhibit_release(&a->inhibit);
+}
+
+static void on_preparing(bool preparing, void *arg)
+{
+    struct agent *a = arg;
+
+    if (preparing)
+        node_shutdown_begin(a->node, on_pods_over, a);
+    else
+        node_shutdown_cancel(a->node);
+}
+
+static void on_inhibitor(bool failed, const char *text, void *arg)
+{
+    struct agent *a = arg;
+
+    node_shutdown_inhibitor(a->node, failed, text);
+}
+
+static void open_inhibitor(struct agent *a)
+{
+    const struct inhibit_options o = { .loop = &a->loop,
+                                       .program = a->pre.shutdown,
+                                       .wait_ms =
+                                           shutdown_plan_total_ms(a->shutdown_groups, a->n_shutdown_groups),
+                                       .cgroup_fd = cg_leaf_fd(a->cgroups, CG_LEAF_OPS),
+                                       .cgroup_procs = cg_leaf_procs(a->cgroups, CG_LEAF_OPS),
+                                       .on_preparing = on_preparing,
+                                       .on_state = on_inhibitor,
+                                       .arg = a };
+
+    if (a->n_shutdown_groups > 0)
+        inhibit_open(&a->inhibit, &o);
+}
+
 static enum err_code open_parts(struct agent *a, struct err *e)
 {
     const struct agent_config *c = &a->config;
@@ -259,6 +320,8 @@ static enum err_code open_parts(struct agent *a, struct err *e)
         .probe_helper = a->pre.probe,
         .config = show_config,
         .config_arg = a,
+        .shutdown_groups = a->shutdown_groups,
+        .n_shutdown_groups = a->n_shutdown_groups,
     };
     struct cg_limits node_limits = CG_LIMITS_NONE;
     bool swap_warning = false;
@@ -380,6 +443,7 @@ static enum err_code start(struct agent *a, struct err *e)
         return err_wrap(e, "status socket");
     node_set_server(a->node, a->server);
     report_start(a);
+    open_inhibitor(a);
     notify_watchdog_start(&a->notify, &a->loop);
     if (a->config.ephemeral)
         cni_undo_record_start(&a->undo, a->cni, on_recorded, a);
@@ -434,6 +498,7 @@ static int run(struct agent *a)
         return 1;
     }
     identify(a);
+    plan_shutdown(a);
     uv_loop_init(&a->loop);
     uv_signal_init(&a->loop, &a->on_int);
     uv_signal_init(&a->loop, &a->on_term);

@@ -86,6 +86,10 @@ enum err_code preflight_programs(struct preflight *p, const struct agent_config 
     if (!find_own(c, "coracle-probe", p->probe))
         log_warn("coracle-probe is missing: HTTPS probes and those of hosts by name will fail",
                  F_STR("program", p->probe), F_STR("package", "coracle"));
+    if (!find_own(c, "coracle-shutdown", p->shutdown) &&
+        (c->shutdown_grace_ms > 0 || c->n_shutdown_priorities > 0))
+        log_warn("coracle-shutdown is missing: shutdowns of the machine will not wait for pods",
+                 F_STR("program", p->shutdown), F_STR("package", "coracle"));
     if (!find_own(c, "coracle-exec", p->exec)) {
         log_error("coracle-exec is missing: nothing can be run inside containers", F_STR("program", p->exec),
                   F_STR("package", "coracle"));

@@ -11,7 +11,7 @@
 struct preflight {
     char runtime[PREFLIGHT_PATH_SIZE], conmon[PREFLIGHT_PATH_SIZE], skopeo[PREFLIGHT_PATH_SIZE],
         unpack[PREFLIGHT_PATH_SIZE], probe[PREFLIGHT_PATH_SIZE], exec[PREFLIGHT_PATH_SIZE],
-        pause[PREFLIGHT_PATH_SIZE];
+        pause[PREFLIGHT_PATH_SIZE], shutdown[PREFLIGHT_PATH_SIZE];
     char seccomp_profile[PREFLIGHT_PATH_SIZE];
     int lock_fd;
     bool run_mounted; /* the run folder's tmpfs is ours */

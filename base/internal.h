@@ -17,7 +17,7 @@ void text_printable(char *text);
 /* ---- spawn.c: from clone3 to execve ----------------------------------------------------------- */
 enum { SPAWN_FDS_MAX = 32, SPAWN_FD_NUMBER_MAX = 255 }; /* a handful is used: far below any rlimit */
 
-enum spawn_step { SPAWN_GROUP = 1, SPAWN_CGROUP, SPAWN_CWD, SPAWN_FDS, SPAWN_EXEC };
+enum spawn_step { SPAWN_GROUP = 1, SPAWN_CGROUP, SPAWN_CWD, SPAWN_FDS, SPAWN_RIGHTS, SPAWN_EXEC };
 
 struct spawn_report { /* what a child that could not exec says on its report pipe */
     int step;         /* enum spawn_step */
@@ -33,7 +33,7 @@ struct spawn_plan {
     int cgroup_fd;            /* -1: none */
     const char *cgroup_procs; /* NULL: none */
     int report_fd;            /* write end, O_CLOEXEC */
-    bool new_session;
+    bool new_session, no_rights;
 };
 
 enum err_code spawn_child(const struct spawn_plan *plan, pid_t *ret_pid, int *ret_pidfd,

@@ -129,6 +129,9 @@ static void report_text(struct proc *p, const struct spawn_report *r, struct err
     case SPAWN_FDS:
         err_sys(e, r->sys, "%s: arrange descriptors", p->name);
         break;
+    case SPAWN_RIGHTS:
+        err_sys(e, r->sys, "%s: drop its rights", p->name);
+        break;
     case SPAWN_GROUP:
         err_sys(e, r->sys, "%s: make its process group", p->name);
         break;
@@ -486,6 +489,7 @@ static enum err_code start(struct proc *p, const struct proc_spec *spec, struct 
         .cgroup_procs = spec->cgroup_procs,
         .report_fd = report,
         .new_session = spec->new_session,
+        .no_rights = spec->no_rights,
     };
     if (spawn_child(&plan, &p->pid, &p->pidfd, e) != ERR_OK)
         return e->code;

@@ -39,6 +39,7 @@ struct proc_spec {           /* everything borrowed only during proc_start() */
     const char *cgroup_procs; /* or a cgroup.procs file that the child joins first (v1); NULL: none */
     uint64_t deadline_ms;
     bool new_session; /* setsid(): for conmon; otherwise only a process group of its own */
+    bool no_rights;   /* no capabilities, also none to gain (the bounding set, no_new_privs), no core dumps */
 };
 
 struct proc {

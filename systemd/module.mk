@@ -14,7 +14,7 @@ install: all ## install below DESTDIR (PREFIX=/usr); runs nothing
 	    $(docdir)/examples/cni $(sysconfdir)/coracle)
 	$(Q)install -d -m 0700 '$(DESTDIR)$(sysconfdir)/coracle/manifests'
 	$(Q)install -m 0755 $(B)/coracle '$(DESTDIR)$(bindir)/coracle'
-	$(Q)install -m 0755 $(B)/coracle-unpack $(B)/coracle-pause $(B)/coracle-exec $(B)/coracle-probe '$(DESTDIR)$(libexecdir)/'
+	$(Q)install -m 0755 $(B)/coracle-unpack $(B)/coracle-pause $(B)/coracle-exec $(B)/coracle-probe $(B)/coracle-shutdown '$(DESTDIR)$(libexecdir)/'
 	$(Q)for unit in coracle.service coracle-pods.service; do \
 	    sed 's|@PREFIX@|$(PREFIX)|g' systemd/$$unit.in > '$(DESTDIR)$(unitdir)'/$$unit && chmod 0644 '$(DESTDIR)$(unitdir)'/$$unit || exit 1; \
 	done
@@ -26,7 +26,7 @@ install: all ## install below DESTDIR (PREFIX=/usr); runs nothing
 
 # Manifests, state and logs stay: they are not ours to delete.
 uninstall: ## remove what install put below DESTDIR
-	$(Q)rm -f '$(DESTDIR)$(bindir)/coracle' $(patsubst %,'$(DESTDIR)$(libexecdir)/%',coracle-unpack coracle-pause coracle-exec coracle-probe) \
+	$(Q)rm -f '$(DESTDIR)$(bindir)/coracle' $(patsubst %,'$(DESTDIR)$(libexecdir)/%',coracle-unpack coracle-pause coracle-exec coracle-probe coracle-shutdown) \
 	    $(patsubst %,'$(DESTDIR)$(unitdir)/%',coracle.service coracle-pods.service) '$(DESTDIR)$(tmpfilesd)/coracle.conf'
 	$(Q)rm -rf '$(DESTDIR)$(docdir)'
 	$(Q)rmdir --ignore-fail-on-non-empty '$(DESTDIR)$(libexecdir)' '$(DESTDIR)$(sysconfdir)/coracle/manifests' \

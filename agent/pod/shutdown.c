@@ -35,6 +35,7 @@ static void save(const struct node *n, int64_t ended_ns)
     struct err e = { 0 };
 
     clock_format_nano(s->started_ns, started);
+    json_put_str(o, "bootID", n->boot_id);
     json_put_str(o, "startTime", started);
     if (ended_ns != 0) {
         clock_format_nano(ended_ns, ended);
@@ -89,6 +90,7 @@ void shutdown_open(struct node *n)
     s->last_ended_ns = time_of(o, "endTime");
     s->last_ended = count_of(o, "ended");
     s->last_late = count_of(o, "late");
+    s->last_is_of_this_boot = str_eq(json_str(o, "bootID"), n->boot_id);
 }
 
 void shutdown_close(struct node *n, uv_close_cb closed)
@@ -221,10 +223,16 @@ void node_shutdown_begin(struct node *n, void (*done)(void *arg), void *arg)
         done(arg);
         return;
     }
-    s->state = SHUTDOWN_ENDING;
     s->group = 0;
     s->n_ended = s->n_late = 0;
     s->started_ns = clock_wall_ns();
+    if (s->state == SHUTDOWN_UNKNOWN &&
+        s->last_is_of_this_boot) { /* the agent was started anew in its midst */
+        s->started_ns = s->last_started_ns;
+        s->n_ended = s->last_ended;
+        s->n_late = s->last_late;
+    }
+    s->state = SHUTDOWN_ENDING;
     log_info(
         "the machine shuts down: pods end by priority",
         F_U64("atMostSeconds", shutdown_plan_total_ms(n->o.shutdown_groups, n->o.n_shutdown_groups) / 1000));

@@ -64,6 +64,7 @@ struct shutdown {
     /* the last one, from its file; 0: there was none */
     int64_t last_started_ns, last_ended_ns;
     unsigned last_ended, last_late;
+    bool last_is_of_this_boot;
 };
 
 void shutdown_open(struct node *n); /* reads what is known of the last one */

@@ -121,6 +121,7 @@ static enum err_code run_command(struct command *c, struct img_job *j, const cha
                                     .stdout_max = out_max,
                                     .cgroup_fd = s->ops_cgroup_fd,
                                     .cgroup_procs = s->ops_cgroup_procs,
+                                    .no_rights = true, /* its peer is a registry, its files are root's */
                                     .deadline_ms = IMG_BRING_DEADLINE_MS },
                s->loop, done, j);
     command_done(c);

@@ -266,6 +266,21 @@ static void remove_cgroup(const char *path)
         usleep(1000); /* the last zombie needs a moment */
 }
 
+static void without_rights_it_has_none_and_gains_none(void **state)
+{
+    const char *script = "grep -E '^(CapInh|CapPrm|CapEff|CapAmb|NoNewPrivs)' /proc/$$/status; ulimit -Hc";
+    const char *none = "CapInh:\t0000000000000000\nCapPrm:\t0000000000000000\nCapEff:\t0000000000000000\n"
+                       "CapAmb:\t0000000000000000\nNoNewPrivs:\t1\n0\n";
+    struct ended *d = *state;
+
+    assert_string_equal(run_spec(d, script, (struct proc_spec){ .no_rights = true }), none);
+    if (geteuid() == 0)
+        assert_string_equal(
+            run_spec(d, "grep CapBnd /proc/$$/status", (struct proc_spec){ .no_rights = true }),
+            "CapBnd:\t0000000000000000\n");
+    assert_string_equal(run_sh(d, "grep NoNewPrivs /proc/$$/status"), "NoNewPrivs:\t0\n"); /* nobody else's */
+}
+
 static void it_starts_inside_its_cgroup(void **state)
 {
     struct ended *d = *state;
@@ -412,6 +427,7 @@ int main(void)
         loop_test(it_has_a_process_group_of_its_own),
         loop_test(it_may_have_a_session_of_its_own),
         loop_test(the_daemons_raised_limit_is_not_inherited),
+        loop_test(without_rights_it_has_none_and_gains_none),
         loop_test(it_starts_inside_its_cgroup),
         loop_test(a_removed_cgroup_is_a_clear_error),
         loop_test(a_folder_that_is_no_cgroup_is_a_clear_error),
