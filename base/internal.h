@@ -45,6 +45,12 @@ void child_reset_signals(void);
 int child_join_cgroup(int cgroup_fd, const char *cgroup_procs);
 int open_pidfd(pid_t pid); /* -1: errno */
 
+/* ---- log_journal.c ----------------------------------------------------------------------------- */
+/* The datagram: its size; a field that does not fit is left out. */
+size_t log_journal_format(enum log_level level, const char *text, const struct log_field *fields, size_t n,
+                          const struct log_context *context, char *out, size_t size);
+bool log_journal_send(const char *datagram, size_t n); /* false: the journal does not take it */
+
 /* ---- log_recent.c ------------------------------------------------------------------------------ */
 void log_recent_add(enum log_level level, int64_t at_ns, const char *text);
 

@@ -26,11 +26,22 @@ struct line {
 
 static enum log_level min_level = LOG_LVL_INFO;
 static enum log_format format = LOG_FMT_TEXT;
+static pid_t journal_pid; /* who logs to the journal's socket: its children would be taken for another unit */
+static _Thread_local struct log_context context;
 
 void log_init(enum log_level level, enum log_format f)
 {
     min_level = level;
     format = f;
+    journal_pid = f == LOG_FMT_JOURNAL && log_format_default() == LOG_FMT_JOURNAL ? getpid() : 0;
+}
+
+struct log_context log_context_set(const struct log_context *c)
+{
+    struct log_context before = context;
+
+    context = *c;
+    return before;
 }
 
 enum log_format log_format_default(void)
@@ -233,6 +244,19 @@ void log_write(enum log_level level, const char *message, const struct log_field
     }
     for (i = 0; i < n && !l.full; i++)
         put_field(&l, &fields[i], json);
+    if (format == LOG_FMT_JOURNAL && journal_pid != 0 && journal_pid == getpid()) {
+        char datagram[LINE_MAX_BYTES + 2048];
+        size_t size;
+
+        l.p[l.n] = '\0';
+        size = log_journal_format(level, l.p + 3, fields, n, &context, datagram, sizeof(datagram));
+        if (log_journal_send(datagram, size)) {
+            if (level <= LOG_LVL_WARN)
+                remember(level, message, fields, n);
+            errno = saved;
+            return;
+        }
+    }
     close_with(&l, json ? "}\n" : "\n");
 
     /* A full non-blocking pipe loses the line: the daemon does not wait for who reads its log. */

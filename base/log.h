@@ -5,8 +5,9 @@
  *
  * Formats: "text" (time level message key=value ...), "json" (one object a line), "journal" (text
  * without time, with systemd's <N> level prefix; chosen by itself when JOURNAL_STREAM names our
- * standard error).  Field names are Kubernetes': pod, podUID, containerName, err.
- * Secrets and environment values are never fields.  Callable from any thread.
+ * standard error; then lines go to the journal's own socket, with the fields CORACLE_POD, CORACLE_POD_UID,
+ * CORACLE_CONTAINER, CORACLE_CONTAINER_ID and CORACLE_OPERATION).  Field names are Kubernetes': pod, podUID,
+ * containerName, err. Secrets and environment values are never fields.  Callable from any thread.
  */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
@@ -39,6 +40,16 @@ void log_init(enum log_level level, enum log_format format);
 enum log_format log_format_default(void); /* journal under systemd, else text */
 bool log_enabled(enum log_level level);
 void log_write(enum log_level level, const char *message, const struct log_field *fields, size_t n);
+
+/*
+ * What the lines of this thread are about, for the journal's fields; a line's own fields go first.  Until it
+ * is set again: returns what was before, to be put back.  pod and pod_uid are borrowed, operation is copied.
+ */
+struct log_context {
+    const char *pod, *pod_uid; /* NULL: none */
+    char operation[64];        /* "": none */
+};
+struct log_context log_context_set(const struct log_context *c);
 
 /* The newest warnings and errors (some dozens, equal ones counted together), oldest first.  Any thread. */
 struct log_recent {

@@ -17,11 +17,15 @@ static void complete(struct op *op)
 {
     struct err result = op->result; /* apart from *op, which done may free or start anew */
     op_done_fn done = op->done;
+    struct log_context about = { 0 }, before;
 
+    snprintf(about.operation, sizeof(about.operation), "%s", op->name);
     TAILQ_REMOVE(&live_ops, op, live);
     live_count--;
     op->loop = NULL;
+    before = log_context_set(&about); /* what done says is about this operation */
     done(op, &result);
+    log_context_set(&before);
 }
 
 static void on_closed(uv_handle_t *handle)

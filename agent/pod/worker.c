@@ -454,7 +454,7 @@ void pod_begin_termination(struct pod *p, int64_t grace_seconds, bool finishing,
     pod_set_state(p, POD_TERMINATING);
 }
 
-void pod_reconcile(struct pod *p)
+static void reconcile(struct pod *p)
 {
     struct node *n = p->node;
     enum pod_state before;
@@ -509,6 +509,15 @@ void pod_reconcile(struct pod *p)
         }
     }
     pod_show(p, "MODIFIED");
+}
+
+void pod_reconcile(struct pod *p)
+{
+    const struct log_context about = { .pod = p->key, .pod_uid = p->uid };
+    struct log_context before = log_context_set(&about);
+
+    reconcile(p); /* may free p: its memory stays for this turn of the loop */
+    log_context_set(&before);
 }
 
 bool pod_is_new(const struct pod *p)
