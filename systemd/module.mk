@@ -18,16 +18,18 @@ install: all ## install below DESTDIR (PREFIX=/usr); runs nothing
 	$(Q)for unit in coracle.service coracle-pods.service; do \
 	    sed 's|@PREFIX@|$(PREFIX)|g' systemd/$$unit.in > '$(DESTDIR)$(unitdir)'/$$unit && chmod 0644 '$(DESTDIR)$(unitdir)'/$$unit || exit 1; \
 	done
+	$(Q)[ -e '$(DESTDIR)$(sysconfdir)/coracle/config.yaml' ] || install -m 0644 systemd/config.yaml '$(DESTDIR)$(sysconfdir)/coracle/config.yaml'
 	$(Q)install -m 0644 systemd/tmpfiles.conf '$(DESTDIR)$(tmpfilesd)/coracle.conf'
 	$(Q)install -m 0644 $(wildcard examples/manifests/*.yaml) '$(DESTDIR)$(docdir)/examples/manifests/'
 	$(Q)install -m 0644 $(wildcard examples/cni/*.conflist) '$(DESTDIR)$(docdir)/examples/cni/'
 	$(Q)install -m 0755 examples/mkimage '$(DESTDIR)$(docdir)/examples/mkimage'
 	$(Q)$(if $(install_docs),install -m 0644 $(install_docs) '$(DESTDIR)$(docdir)/')
 
-# Manifests, state and logs stay: they are not ours to delete.
+# Manifests, state, logs and a changed config.yaml stay: they are not ours to delete.
 uninstall: ## remove what install put below DESTDIR
 	$(Q)rm -f '$(DESTDIR)$(bindir)/coracle' $(patsubst %,'$(DESTDIR)$(libexecdir)/%',coracle-unpack coracle-pause coracle-exec coracle-probe coracle-shutdown) \
 	    $(patsubst %,'$(DESTDIR)$(unitdir)/%',coracle.service coracle-pods.service) '$(DESTDIR)$(tmpfilesd)/coracle.conf'
 	$(Q)rm -rf '$(DESTDIR)$(docdir)'
+	$(Q)cmp -s systemd/config.yaml '$(DESTDIR)$(sysconfdir)/coracle/config.yaml' && rm -f '$(DESTDIR)$(sysconfdir)/coracle/config.yaml' || :
 	$(Q)rmdir --ignore-fail-on-non-empty '$(DESTDIR)$(libexecdir)' '$(DESTDIR)$(sysconfdir)/coracle/manifests' \
 	    '$(DESTDIR)$(sysconfdir)/coracle' 2> /dev/null || :

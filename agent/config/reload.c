@@ -47,8 +47,6 @@ static void swap_derived(struct agent_config *c, struct agent_config *next)
     SWAP(max_pods_n);
     SWAP(pod_pids_limit);
     SWAP(cpu_cfs_period_us);
-    swap(c->shutdown_priorities, next->shutdown_priorities, sizeof(c->shutdown_priorities));
-    SWAP(n_shutdown_priorities);
     SWAP(log_level);
 }
 
