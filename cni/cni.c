@@ -266,6 +266,18 @@ enum err_code cni_cached_result(struct cni *c, const char *container_id, const c
     return code;
 }
 
+enum err_code cni_cached_network(struct cni *c, const char *container_id, const char *ifname, char **ret,
+                                 struct err *e)
+{
+    struct cni_entry entry;
+
+    if (cni_cache_find(c->cache_fd, container_id, ifname, &entry, e) != ERR_OK)
+        return e->code;
+    *ret = strdup(entry.list.name);
+    cni_entry_done(&entry);
+    return *ret != NULL ? ERR_OK : err_nomem(e);
+}
+
 struct ids {
     struct strs list;
     bool ok;

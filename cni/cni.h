@@ -102,6 +102,9 @@ void cni_del_start(struct cni_op *o, struct cni *c, const struct cni_attachment 
 /* The cached result of an attachment (after a restart of the agent); ERR_NOT_FOUND if none. */
 enum err_code cni_cached_result(struct cni *c, const char *container_id, const char *ifname,
                                 struct cni_result *ret, struct err *e) MUST_CHECK;
+/* The name of its network; malloc'ed. */
+enum err_code cni_cached_network(struct cni *c, const char *container_id, const char *ifname, char **ret,
+                                 struct err *e) MUST_CHECK;
 /* Container ids of all cached attachments (NULL-terminated, all malloc'ed): DEL those that nobody owns. */
 enum err_code cni_cached_ids(struct cni *c, char ***ret, struct err *e) MUST_CHECK;
 

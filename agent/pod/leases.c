@@ -68,6 +68,53 @@ static void sweep_network(struct node *n, int networks, const char *network, cha
     closedir(d);
 }
 
+static bool is_taken(DIR *networks, const char *address)
+{
+    struct dirent *entry;
+    struct stat st;
+
+    rewinddir(networks);
+    while ((entry = readdir(networks)) != NULL) {
+        str_auto path = str_printf("%s/%s", entry->d_name, address);
+
+        if (path != NULL && fstatat(dirfd(networks), path, &st, AT_SYMLINK_NOFOLLOW) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void take_again(struct node *n, int networks, const struct pod *p, const char *address)
+{
+    struct err e = { 0 };
+    str_auto network = NULL;
+    str_auto path = NULL;
+    str_auto text = str_printf("%s\r\neth0", p->sandbox_id);
+    struct stat st;
+
+    if (cni_cached_network(n->o.cni, p->sandbox_id, "eth0", &network, &e) != ERR_OK || text == NULL ||
+        fstatat(networks, network, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISDIR(st.st_mode))
+        return; /* its addresses come from elsewhere */
+    path = str_printf("%s/%s", network, address);
+    if (path == NULL)
+        return;
+    if (fs_replace_at(networks, path, text, strlen(text), 0644, false, &e) == ERR_OK)
+        log_warn("address of a running pod was not taken any more: taken again", F_STR("pod", p->key),
+                 F_STR("address", address));
+    else
+        log_warn("address of a running pod is not taken, another may get it", F_STR("pod", p->key),
+                 F_STR("address", address), F_ERR(&e));
+}
+
+static void take_all_again(struct node *n, DIR *networks)
+{
+    struct pod *p, *tmp;
+
+    HASH_ITER (hh, n->pods, p, tmp)
+        for (size_t i = 0; p->net == NET_READY && p->sandbox_id[0] != '\0' && i < p->net_result.n_ips; i++)
+            if (!is_taken(networks, p->net_result.ips[i]))
+                take_again(n, dirfd(networks), p, p->net_result.ips[i]);
+}
+
 void leases_sweep(struct node *n)
 {
     str_auto path = str_printf("%s/cni/networks", n->o.state_dir);
@@ -87,6 +134,7 @@ void leases_sweep(struct node *n)
             if (entry->d_name[0] != '.')
                 sweep_network(n, fd, entry->d_name, cached);
         cg_free_list(cached);
+        take_all_again(n, d);
     }
     closedir(d);
 }

@@ -1,7 +1,9 @@
 /*
- * leases - addresses that nobody has any more are given back: what host-local (the IPAM plugin whose state we
- * keep below the state folder) gave to a sandbox that no pod and no cached result knows.  Such remain after a
- * power cut that took the result's file, or where that was damaged; each would be an address less, for ever.
+ * leases - the addresses that are taken are those that pods have, again, at each start.  Given back is what
+ * host-local (the IPAM plugin whose state we keep below the state folder) gave to a sandbox that no pod and
+ * no cached result knows.  Such remain after a power cut that took the result's file, or where that was
+ * damaged; each would be an address less, for ever. Taken again is the address of a running pod whose file is
+ * gone or says another's name: it would be given out a second time.
  *
  *     <state>/cni/networks/<network>/<address>     first line: container id, second: interface
  *

@@ -57,6 +57,39 @@ static void addresses_of_nobody_are_given_back(void **state)
     cni_close(w->node.o.cni);
 }
 
+/* A damaged file of a running pod's address is written again; what no network of ours gave out is not ours.
+ */
+static void the_address_of_a_running_pod_stays_taken(void **state)
+{
+    struct world *w = *state;
+    const char *dirs[] = { "/nonexistent", NULL };
+    str_auto cache = str_printf("%s/cni/results", w->dir);
+    const struct cni_options o = {
+        .loop = &w->loop, .conf_dir = w->dir, .bin_dirs = dirs, .cache_dir = cache, .ops_cgroup_fd = -1
+    };
+    struct pod *p = world_pod(w, "p", "containers: [{name: a, image: x}]");
+    str_auto entry = str_printf("%s/net-" KNOWN "-eth0.json", cache);
+    static const char text[] =
+        "{\"kind\":\"cniAttachment\",\"version\":1,\"complete\":true,\"containerId\":\"" KNOWN
+        "\",\"ifName\":\"eth0\",\"networkName\":\"net\",\"netns\":\"\",\"cniArgs\":\"\",\"config\":{\"name\":"
+        "\"net\","
+        "\"cniVersion\":\"1.0.0\",\"plugins\":[{\"type\":\"bridge\"}]},\"result\":{}}";
+    struct err e = { 0 };
+
+    assert_int_equal(cni_open(&w->node.o.cni, &o, &e), ERR_OK);
+    assert_int_equal(fs_replace_at(AT_FDCWD, entry, text, strlen(text), 0600, false, &e), ERR_OK);
+    snprintf(p->sandbox_id, sizeof(p->sandbox_id), KNOWN);
+    p->net = NET_READY;
+    p->net_result.n_ips = 2;
+    snprintf(p->net_result.ips[0], sizeof(p->net_result.ips[0]), "10.0.0.2");
+    snprintf(p->net_result.ips[1], sizeof(p->net_result.ips[1]), "10.0.0.3");
+    put(w, "10.0.0.2", "rubbish");
+    leases_sweep(&w->node);
+    assert_true(there(w, "10.0.0.2"));
+    assert_true(there(w, "10.0.0.3"));
+    cni_close(w->node.o.cni);
+}
+
 static void a_node_without_networks_has_none(void **state)
 {
     struct world *w = *state;
@@ -68,6 +101,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         WORLD_TEST(addresses_of_nobody_are_given_back),
+        WORLD_TEST(the_address_of_a_running_pod_stays_taken),
         WORLD_TEST(a_node_without_networks_has_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
