@@ -9,7 +9,7 @@
 
 The root disk (mkroot) is never written to: what the VM writes goes to a temporary file of QEMU's own, which lives as long
 as its process, over resets and reboots.  /dev/vdb is the payload (payload.py), read-only.  Further disks are empty sparse
-files, found inside as /dev/disk/by-id/virtio-<name>; inside/disks.py makes the file systems.
+files, found inside as /dev/disk/by-id/virtio-<name>; inside/start makes the file systems, at /mnt/<name>.
 
 inside/control.py answers over a virtio serial port: a line of JSON for a call, lines for what it prints, a line for its
 end.  Every boot says hello with its boot id; a boot that nobody asked for, a kernel panic on the console, and an answer that
@@ -83,9 +83,10 @@ class Vm:
     # -- QEMU
 
     def argv(self, *serials):
+        disks = "node.disks=" + ",".join(f"{name}:{fs}" for name, fs in self.disks.items()) if self.disks else ""
         argv = ["qemu-system-x86_64", "-name", self.name, "-machine", "pc", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2",
                 "-m", str(self.memory), "-nodefaults", "-display", "none", "-nic", "none",
-                "-kernel", f"{self.root}/vmlinuz", "-initrd", f"{self.root}/initrd.img", "-append", f"{CMDLINE} {self.append}",
+                "-kernel", f"{self.root}/vmlinuz", "-initrd", f"{self.root}/initrd.img", "-append", f"{CMDLINE} {self.append} {disks}",
                 "-drive", f"file={self.root}/root.img,if=virtio,format=raw,snapshot=on",
                 "-drive", f"file={self.payload},if=virtio,format=raw,readonly=on"]
         for name in self.disks:
