@@ -65,10 +65,10 @@ class Lines:
 
 
 class Vm:
-    def __init__(self, name, root, payload, work, memory=1024, append="", disks=None, on_line=print):
+    def __init__(self, name, root, payload, work, memory=1024, cpus=2, append="", disks=None, on_line=print):
         """work: a folder for its files; disks: {name: file system}; on_line gets what calls print."""
         self.name, self.root, self.payload, self.work = name, root, payload, work
-        self.memory, self.append, self.disks, self.on_line = memory, append, disks or {}, on_line
+        self.memory, self.cpus, self.append, self.disks, self.on_line = memory, cpus, append, disks or {}, on_line
         self.console = f"{work}/{name}.console"
         self.process = self.control = self.qmp = None
         self.boots, self.boot_id, self.serial = 0, "", 0
@@ -84,16 +84,18 @@ class Vm:
 
     def argv(self, *serials):
         disks = "node.disks=" + ",".join(f"{name}:{fs}" for name, fs in self.disks.items()) if self.disks else ""
-        argv = ["qemu-system-x86_64", "-name", self.name, "-machine", "pc", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2",
+        argv = ["qemu-system-x86_64", "-name", self.name, "-machine", "pc", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", str(self.cpus),
                 "-m", str(self.memory), "-nodefaults", "-display", "none", "-nic", "none",
-                "-kernel", f"{self.root}/vmlinuz", "-initrd", f"{self.root}/initrd.img", "-append", f"{CMDLINE} {self.append} {disks}",
-                "-drive", f"file={self.root}/root.img,if=virtio,format=raw,snapshot=on",
-                "-drive", f"file={self.payload},if=virtio,format=raw,readonly=on"]
+                "-kernel", f"{self.root}/vmlinuz", "-initrd", f"{self.root}/initrd.img", "-append", f"{CMDLINE} {self.append} {disks}"]
+        # Devices, not if=virtio: the order here is the order inside.
+        drives = [("root", f"file={self.root}/root.img,snapshot=on"), ("payload", f"file={self.payload},readonly=on")]
         for name in self.disks:
             path = f"{self.work}/{self.name}-{name}.img"
             with open(path, "wb") as f:
                 f.truncate(DISK_BYTES)
-            argv += ["-drive", f"file={path},if=none,id={name},format=raw", "-device", f"virtio-blk-pci,drive={name},serial={name}"]
+            drives.append((name, f"file={path}"))
+        for name, drive in drives:
+            argv += ["-drive", f"{drive},if=none,id={name},format=raw", "-device", f"virtio-blk-pci,drive={name},serial={name}"]
         for serial in serials:
             argv += ["-serial", serial]
         return argv
