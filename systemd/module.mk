@@ -19,6 +19,7 @@ install: all ## install below DESTDIR (PREFIX=/usr); runs nothing
 	    sed 's|@PREFIX@|$(PREFIX)|g' systemd/$$unit.in > '$(DESTDIR)$(unitdir)'/$$unit && chmod 0644 '$(DESTDIR)$(unitdir)'/$$unit || exit 1; \
 	done
 	$(Q)[ -e '$(DESTDIR)$(sysconfdir)/coracle/config.yaml' ] || install -m 0644 systemd/config.yaml '$(DESTDIR)$(sysconfdir)/coracle/config.yaml'
+	$(Q)install -m 0644 systemd/config.yaml '$(DESTDIR)$(docdir)/config.yaml'
 	$(Q)install -m 0644 systemd/tmpfiles.conf '$(DESTDIR)$(tmpfilesd)/coracle.conf'
 	$(Q)install -m 0644 $(wildcard examples/manifests/*.yaml) '$(DESTDIR)$(docdir)/examples/manifests/'
 	$(Q)install -m 0644 $(wildcard examples/cni/*.conflist) '$(DESTDIR)$(docdir)/examples/cni/'

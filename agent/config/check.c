@@ -55,7 +55,7 @@ static enum err_code check_images(const struct config_state *s, struct err *e)
     if (json_is_true(value(s, "serializeImagePulls")) &&
         json_integer_value(value(s, "maxParallelImagePulls")) > 1)
         return err_set(e, ERR_INVALID, "maxParallelImagePulls: more than 1 needs serializeImagePulls: false");
-    if (given(s, "preloadedImagesVerificationAllowlist") &&
+    if (json_array_size(value(s, "preloadedImagesVerificationAllowlist")) > 0 &&
         strcmp(text(s, "imagePullCredentialsVerificationPolicy"), "NeverVerifyAllowlistedImages") != 0)
         return err_set(e, ERR_INVALID,
                        "preloadedImagesVerificationAllowlist: needs imagePullCredentialsVerificationPolicy: "

@@ -101,7 +101,7 @@ static enum err_code dependent_defaults(struct config_state *s, struct err *e)
            hard = config_find_key(DOC_KUBELET, "evictionHard"),
            merging = config_find_key(DOC_KUBELET, "mergeDefaultEvictionSettings");
 
-    if (s->set[update].value != NULL) {
+    if (s->set[update].value != NULL && s->set[report].value == NULL) {
         json_decref(s->defaults[report]);
         s->defaults[report] = json_incref(s->set[update].value);
     }

@@ -216,8 +216,22 @@ static const char *nothing(const struct config_row *r)
     }
 }
 
+/* Set in the sample, so that a node that is installed has them; everything else is commented out. */
+static const struct {
+    const char *key, *value;
+} chosen[] = { { "shutdownGracePeriod", "30s" }, { "shutdownGracePeriodCriticalPods", "10s" } };
+
+static const char *chosen_value(const char *key)
+{
+    for (size_t i = 0; i < ARRAY_LEN(chosen); i++)
+        if (strcmp(chosen[i].key, key) == 0)
+            return chosen[i].value;
+    return NULL;
+}
+
 static void add_row(struct buf *out, const struct config_row *r, const char *before)
 {
+    const char *set = chosen_value(r->key);
     int indent = indent_of(r->key);
     json_auto_t *v = NULL;
     struct err e = { 0 };
@@ -232,9 +246,13 @@ static void add_row(struct buf *out, const struct config_row *r, const char *bef
         buf_addf(&text, " %s: %s.", r->effect == LATER ? "Not acted on yet" : "Without effect here", r->why);
     if (r->flag != NULL)
         buf_addf(&text, " (%s%s)", strlen(r->flag) == 1 ? "-" : "--", r->flag);
+    if (set != NULL)
+        buf_addf(&text, " Without this line: %s.", r->otherwise);
     add_comment(out, indent, text.p);
-    buf_addf(out, "#%*s%s: ", indent, "", last_name(r->key));
-    if (r->otherwise != NULL && config_flag_value(r, r->otherwise, &v, &e) == ERR_OK)
+    buf_addf(out, "%s%*s%s: ", set != NULL ? "" : "#", indent, "", last_name(r->key));
+    if (set != NULL)
+        buf_adds(out, set);
+    else if (r->otherwise != NULL && config_flag_value(r, r->otherwise, &v, &e) == ERR_OK)
         add_value(out, v);
     else
         buf_adds(out, nothing(r));

@@ -75,11 +75,12 @@ static enum err_code check_text(const json_t *v, struct err *e)
 static enum err_code check_int(const struct config_row *r, const json_t *v, struct err *e)
 {
     json_int_t n = json_integer_value(v);
-    const char *dots = strstr(r->allowed, "..");
+    const char *dots =
+        r->allowed != NULL ? strstr(r->allowed, "..") : NULL; /* NULL: only a flag, any number */
 
     if (!json_is_integer(v))
         return wrong(v, "no whole number", e);
-    if (n < strtoll(r->allowed, NULL, 10) || n > strtoll(dots + 2, NULL, 10))
+    if (dots != NULL && (n < strtoll(r->allowed, NULL, 10) || n > strtoll(dots + 2, NULL, 10)))
         return err_set(e, ERR_INVALID, "%lld is not between %.*s and %s", (long long)n,
                        (int)(dots - r->allowed), r->allowed, dots + 2);
     return ERR_OK;
