@@ -28,7 +28,8 @@ static enum err_code pin_one(struct cg_tree *t, const char *name, struct err *e)
                        name, name);
     snprintf(point, sizeof(point), "%s/%s", t->scratch_dir, name);
     if (!fs_is_mountpoint(point)) {
-        if (fs_mkdirs(point, 0700, e) != ERR_OK)
+        /* Open to pass through: a runtime in a pod's user namespace looks at the hierarchies, too. */
+        if (fs_mkdirs(point, 0711, e) != ERR_OK)
             return e->code;
         if (mount("none", point, "cgroup", MS_NOSUID | MS_NODEV | MS_NOEXEC, name) != 0) {
             int sys = errno;

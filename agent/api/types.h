@@ -371,6 +371,11 @@ struct api_pod_spec {
  * kubelet's NodeAffinity predicate: nodeSelector, and any one of the required node affinity's terms, fit a
  * node of this name with these labels.
  */
+/* False: the pod has a user namespace of its own (hostUsers: false). */
+static inline bool api_pod_host_users(const struct api_pod_spec *spec)
+{
+    return !spec->has_host_users || spec->host_users;
+}
 bool api_pod_fits_node(const struct api_pod_spec *spec, const char *node_name, const struct api_kvs *labels);
 
 enum api_qos { API_QOS_GUARANTEED, API_QOS_BURSTABLE, API_QOS_BEST_EFFORT };

@@ -132,12 +132,18 @@ static const struct api_volume *find_volume(const struct api_pod_spec *spec, con
     return NULL;
 }
 
-static void check_mount_modes(struct api_check *c, const struct api_volume_mount *m, bool privileged)
+static void check_mount_modes(struct api_check *c, const struct api_volume_mount *m, bool privileged,
+                              bool host_users)
 {
     bool propagates = m->mount_propagation != NULL && strcmp(m->mount_propagation, "None") != 0;
 
     if (str_eq(m->mount_propagation, "Bidirectional") && !privileged)
         api_fault_at(c, "mountPropagation", "Bidirectional is only allowed for privileged containers");
+    else if (str_eq(m->mount_propagation, "Bidirectional") && !host_users) /* the kernel never lets it */
+        api_fault_at(
+            c, "mountPropagation",
+            "Bidirectional has no effect when hostUsers is false: mounts made in a user namespace do "
+            "not show outside of it");
     if (m->recursive_read_only == NULL || strcmp(m->recursive_read_only, "Disabled") == 0)
         return;
     if (!m->read_only)
@@ -185,7 +191,7 @@ static void check_mounts(struct api_check *c, const struct api_pod_spec *spec,
         if (volume != NULL && volume->kind == API_VOL_IMAGE &&
             (m->sub_path != NULL || m->sub_path_expr != NULL))
             api_fault_at(c, m->sub_path != NULL ? "subPath" : "subPathExpr", "not allowed for image volumes");
-        check_mount_modes(c, m, container->security.privileged);
+        check_mount_modes(c, m, container->security.privileged, api_pod_host_users(spec));
         api_leave(c, mark);
     }
     api_leave(c, outer);

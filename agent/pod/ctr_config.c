@@ -150,6 +150,7 @@ static enum err_code add_mounts(struct ctr_run *r, const struct ctr *c, struct e
         if (sub != NULL && sub[0] != '\0' && add_sub_path(r, c, i, source, sub, &source, e) != ERR_OK)
             return e->code;
         m[n++] = (struct rt_mount){
+            .volume = vm->name,
             .source = source,
             .destination =
                 vm->mount_path[0] == '/' ? vm->mount_path : arena_printf(&r->arena, "/%s", vm->mount_path),

@@ -2,6 +2,7 @@
 #include "agent/pod/explain.h"
 #include "agent/pod/hooks.h"
 #include "agent/pod/probes.h"
+#include "agent/pod/userns.h"
 #include "base/clock.h"
 #include "base/json.h"
 
@@ -41,6 +42,17 @@ static void add_network(const struct pod *p, json_t *steps)
 
     explain_step(steps, "network", state, p->net_since_ns, bad ? p->net_error : net_state_name(p->net),
                  p->net_retry_ns);
+}
+
+static void add_users(const struct pod *p, json_t *steps)
+{
+    char text[100];
+
+    if (p->first_id == 0)
+        return;
+    snprintf(text, sizeof(text), "0 to %u are %u to %u on the host", USERNS_IDS - 1, p->first_id,
+             p->first_id + USERNS_IDS - 1);
+    explain_step(steps, "users", "done", 0, text, 0);
 }
 
 static void add_volumes(const struct pod *p, json_t *steps)
@@ -291,6 +303,7 @@ json_t *explain_json(struct pod *p)
                      0);
     if (!p->rejected) {
         add_network(p, steps);
+        add_users(p, steps);
         add_volumes(p, steps);
         add_images(p, steps);
         for (size_t i = 0; i < p->n_ctrs; i++)

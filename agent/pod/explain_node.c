@@ -1,6 +1,7 @@
 /* What is wrong with the node itself, and what it said lately: for `coracle explain node`. */
 #include "agent/pod/damage.h"
 #include "agent/pod/explain.h"
+#include "agent/pod/node_users.h"
 #include "agent/pod/sweep.h"
 #include "base/clock.h"
 #include "base/json.h"
@@ -111,6 +112,7 @@ json_t *explain_node_json(struct node *n)
     add_network(n, steps);
     add_records(n, steps);
     damage_explain(n, steps);
+    node_users_explain(n, steps);
     add_left_out(n, steps);
     add_settings(n, steps);
     add_stuck(steps);

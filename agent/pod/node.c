@@ -3,6 +3,7 @@
 #include "agent/pod/damage.h"
 #include "agent/pod/hooks.h"
 #include "agent/pod/leases.h"
+#include "agent/pod/node_users.h"
 #include "agent/pod/pod.h"
 #include "agent/pod/probes.h"
 #include "agent/pod/provider.h"
@@ -197,6 +198,7 @@ void node_set_runtime(struct node *n, struct rt *rt)
     struct pod *p, *tmp;
 
     n->rt = rt;
+    node_users_ask(n);
     HASH_ITER (hh, n->pods, p, tmp)
         recover_pod(p);
 }
@@ -265,7 +267,7 @@ static bool operations_live(const struct node *n)
     HASH_ITER (hh, n->pods, p, tmp)
         if (!pod_idle(p))
             return true;
-    return n->sweeps > 0 || n->records_syncing || provider_busy(n);
+    return n->sweeps > 0 || n->records_syncing || provider_busy(n) || node_users_live(n);
 }
 
 static void on_idle_timer(uv_timer_t *timer)
@@ -323,6 +325,7 @@ void node_close(struct node *n, void (*idle)(void *arg), void *arg)
             op_cancel(&r->action.op);
     }
     sweep_cancel(n);
+    node_users_cancel(n);
     provider_cancel(n);
     if (idle != NULL)
         uv_timer_start(&n->idle_timer, on_idle_timer, 1,

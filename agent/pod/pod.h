@@ -444,6 +444,11 @@ struct node {
     char boot_id[40];
     int64_t clock_offset_ns; /* from the clock since boot to the wall clock, as pods' waits count with it */
     struct shutdown shutdown;
+    struct {
+        enum { USERS_ASKING, USERS_CAN, USERS_CANNOT } state;
+        char why[504]; /* not */
+        struct proc_call call;
+    } users;            /* node_users.c */
     char left_out[256]; /* why a pod of the manifests is not in the table; "" */
 };
 

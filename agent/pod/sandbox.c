@@ -3,6 +3,7 @@
  * resolv.conf. Everything it needs to undo is in the kernel and in the CNI cache: a restart re-reads both.
  */
 #include "agent/pod/files.h"
+#include "agent/pod/node_users.h"
 #include "agent/pod/pod.h"
 #include "agent/pod/userns.h"
 #include "base/clock.h"
@@ -141,6 +142,24 @@ static enum err_code describe_namespaces(struct pod *p, struct err *e)
     return ERR_OK;
 }
 
+/* What this node cannot do it will not do later: said once, and not tried again. */
+static bool users_possible(struct pod *p)
+{
+    struct err e = { 0 };
+
+    switch (node_users_check(p, &e)) {
+    case ERR_OK:
+        return true;
+    case ERR_UNAVAILABLE: /* woken when that is known */
+        return false;
+    default:
+        if (!str_eq(p->net_error, e.text))
+            failed(p, &e, "namespaces of a pod cannot be made");
+        p->net_retry_ns = 0;
+        return false;
+    }
+}
+
 static void create_namespaces(struct pod *p)
 {
     const struct api_pod_spec *spec = &p->api->spec;
@@ -150,6 +169,8 @@ static void create_namespaces(struct pod *p)
         id_random_hex(p->sandbox_id, 64);
         p->record_dirty = true;
     }
+    if (userns_wanted(p) && !users_possible(p))
+        return;
     if (userns_wanted(p) && p->first_id == 0) {
         if (userns_allocate(p, &e) != ERR_OK)
             failed(p, &e, "namespaces of a pod cannot be made");
@@ -482,7 +503,8 @@ void sandbox_recover(struct pod *p)
     struct err e = { 0 };
     bool pinned =
         (!wants_netns(p) || (netns_pinned(p->netns_dir, "net") && netns_pinned(p->netns_dir, "uts"))) &&
-        (spec->host_ipc || netns_pinned(p->netns_dir, "ipc"));
+        (spec->host_ipc || netns_pinned(p->netns_dir, "ipc")) &&
+        (!userns_wanted(p) || (p->first_id != 0 && netns_pinned(p->netns_dir, "user")));
 
     if (p->sandbox_id[0] == '\0' || !pinned ||
         p->rebooted) { /* a pod that uses only the host's has no pin to miss */

@@ -175,12 +175,15 @@ static enum err_code make_mapped(const struct rt *rt, const struct rt_config *c,
 {
     struct rt_path mounts = rt_container_file(rt, c->id, RT_MAPPED_MOUNTS);
     fd_auto userns = idmap_open(c, e);
-    mem_auto struct rt_mount *list = NULL;
+    bool each = strcmp(rt->features.runtime_name, "crun") == 0;
+    struct arena arena = { 0 };
     struct rt_config mapped;
 
-    if (userns < 0 || mount_root(c, layer_dir, rootfs, userns, e) != ERR_OK ||
-        idmap_mounts(c, userns, mounts.s, &mapped, &list, e) != ERR_OK ||
-        write_config(rt, &mapped, rootfs, e) != ERR_OK)
+    if (userns >= 0 && mount_root(c, layer_dir, rootfs, userns, e) == ERR_OK &&
+        idmap_mounts(c, userns, mounts.s, each, &arena, &mapped, e) == ERR_OK)
+        (void)(write_config(rt, &mapped, rootfs, e) == ERR_OK);
+    arena_done(&arena);
+    if (e->code != ERR_OK)
         return e->code;
     if (chown(dir->s, 0, c->first_id) != 0 || chmod(dir->s, 0710) != 0)
         return err_sys(e, errno, "open bundle %s to the pod's users", dir->s);

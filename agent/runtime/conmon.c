@@ -32,7 +32,7 @@ enum {
 
 void rt_conmon_args(const struct rt *rt, const struct rt_config *c, struct rt_conmon_args *ret)
 {
-    bool no_input = c->userns != NULL && !c->tty && !c->stdin_open && rt->exec_path != NULL;
+    bool streams = c->userns != NULL && rt->exec_path != NULL; /* what for: exec_main.c */
     size_t n = 0, i;
 
     rt_runtime_args(rt, c->id, &ret->runtime);
@@ -53,7 +53,7 @@ void rt_conmon_args(const struct rt *rt, const struct rt_config *c, struct rt_co
         "--name",
         c->container_name,
         "--runtime",
-        no_input ? rt->exec_path : rt->runtime_path,
+        streams ? rt->exec_path : rt->runtime_path,
         "--bundle",
         ret->bundle.s,
         "--container-pidfile",
@@ -76,9 +76,14 @@ void rt_conmon_args(const struct rt *rt, const struct rt_config *c, struct rt_co
         if (!c->stdin_once)
             ret->v[n++] = "--leave-stdin-open";
     }
-    if (no_input) { /* conmon's is the host's /dev/null, which crun would give to the namespace's root */
+    if (streams) {
+        snprintf(ret->streams, sizeof(ret->streams), "--runtime-arg=%u%s", c->first_id,
+                 c->tty          ? "io"
+                 : c->stdin_open ? ""
+                                 : "i");
         snprintf(ret->real_runtime, sizeof(ret->real_runtime), "--runtime-arg=%s", rt->runtime_path);
-        ret->v[n++] = "--runtime-arg=" EXEC_NO_INPUT;
+        ret->v[n++] = "--runtime-arg=" EXEC_STREAMS;
+        ret->v[n++] = ret->streams;
         ret->v[n++] = ret->real_runtime;
     }
     for (i = 0; i < ret->runtime.n; i++) {
@@ -162,10 +167,10 @@ static bool has_command_line(pid_t pid, const char *program, const char *option,
     snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
     if (fs_read_at(AT_FDCWD, path, COMMAND_LINE_MAX, &line, &n, &e) != ERR_OK)
         return false;
-    /* A script stands after its interpreter, a runtime after coracle-exec and its flag. */
-    for (p = line; program != NULL && words < 3 && p < line + n && strcmp(p, program) != 0; words++)
+    /* A script stands after its interpreter, a runtime after coracle-exec and its two words. */
+    for (p = line; program != NULL && words < 4 && p < line + n && strcmp(p, program) != 0; words++)
         p += strlen(p) + 1;
-    if (program != NULL && (words == 3 || p >= line + n))
+    if (program != NULL && (words == 4 || p >= line + n))
         return false;
     for (p = line; p < line + n; p += strlen(p) + 1) {
         if (strcmp(p, id) == 0 && (option == NULL || strcmp(before, option) == 0))

@@ -47,13 +47,15 @@ struct rt_features {
     char runtime_name[16]; /* "crun", "runc" */
     char runtime_version[32];
     bool recursive_read_only; /* mount option rro */
+    bool user_namespaces;     /* the runtime joins one by path; the kernel's part: idmap_probe.h */
     bool lower_oom_score; /* CAP_SYS_RESOURCE: negative oom_score_adj can be set; else it is raised to our own
                            */
     int own_oom_score_adj;
 };
 const struct rt_features *rt_features(const struct rt *rt);
 
-struct rt_mount { /* bind mounts of volumes and files, in order */
+struct rt_mount {       /* bind mounts of volumes and files, in order */
+    const char *volume; /* whose it is, for messages; NULL: a file of the pod's */
     const char *source, *destination;
     bool read_only, recursive_read_only;
     const char *propagation; /* "rprivate", "rslave", "rshared" */

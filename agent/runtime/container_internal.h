@@ -124,7 +124,7 @@ size_t rt_kill_creators(const struct rt *rt, const char *id);
 struct rt_conmon_args {
     const char *v[48];
     char runtime_args[RT_GLOBAL_ARGS][640];
-    char real_runtime[PATH_MAX + 20];
+    char real_runtime[PATH_MAX + 20], streams[40];
     struct rt_runtime_args runtime;
     struct rt_path bundle, pid_file, conmon_pid_file, exits;
     char log[4200];

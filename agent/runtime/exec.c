@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -367,6 +368,20 @@ static size_t add_args(const struct rt_exec_run *run, const struct rt_exec_spec 
     return n;
 }
 
+/*
+ * In a user namespace nobody could open /dev/stdout while the pipe behind it is the host's root's.  The
+ * bundle's group is the pod's root (bundle.c).
+ */
+static void give_to_users(const struct rt_exec_run *run, int fd)
+{
+    struct rt_path dir = rt_container_dir(run->rt, run->id);
+    struct stat bundle, st;
+
+    if (stat(dir.s, &bundle) == 0 && bundle.st_gid != 0 && fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode) &&
+        fchown(fd, bundle.st_gid, bundle.st_gid) != 0)
+        log_debug("a pipe cannot be given to a pod's root", F_STR("containerID", run->id));
+}
+
 static enum err_code start_helper(struct rt_exec *x, const struct rt_exec_spec *spec, struct err *e)
 {
     struct rt_exec_run *run = x->run;
@@ -411,6 +426,8 @@ static enum err_code start_helper(struct rt_exec *x, const struct rt_exec_spec *
         { .parent_fd = captured || spec->stderr_fd < 0 ? output : spec->stderr_fd,
           .child_fd = EXEC_FD_STDERR },
     };
+    for (size_t i = 1; !spec->tty && i < ARRAY_LEN(pass); i++)
+        give_to_users(run, pass[i].parent_fd);
     const struct proc_spec proc = {
         .name = "coracle-exec",
         .subject = run->id,

@@ -7,7 +7,7 @@
  * no console socket.  The process then has no parent left and comes to the nearest subreaper: this program,
  * which learns how it ended.  One for each process, linked statically: 64 KiB of its own.
  *
- * As `coracle-exec --no-input PROGRAM ARG...` it only gives the program an empty pipe to read from.
+ * As `coracle-exec --streams ...` it only sees to the standard streams of another program.
  */
 #include "agent/runtime/exec_report.h"
 
@@ -25,6 +25,7 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -325,13 +326,29 @@ static void turn(struct exec *x)
     reap(x);
 }
 
-/* Becomes the program, which reads the end of a file at once, and from nothing of the host's. */
-static int run_without_input(char **argv)
+/*
+ * Becomes the runtime of a container in a user namespace.  conmon's pipes are the host's root's: nobody
+ * inside could open /dev/stdout while they are (crun gives them away by itself, runc cannot).  And where
+ * conmon has no pipe it has the host's /dev/null, which crun 1.8 would give away just so.
+ */
+static int run_with_streams(const char *how, char **argv)
 {
+    char *flags;
+    unsigned long first = strtoul(how, &flags, 10);
     int fds[2];
 
-    if (pipe2(fds, O_CLOEXEC) == 0 && dup2(fds[0], STDIN_FILENO) >= 0)
-        execv(argv[0], argv);
+    if (pipe2(fds, O_CLOEXEC) != 0 || (strchr(flags, 'i') != NULL && dup2(fds[0], STDIN_FILENO) < 0) ||
+        (strchr(flags, 'o') != NULL && dup2(fds[1], STDOUT_FILENO) < 0)) {
+        fprintf(stderr, "coracle-exec: make a pipe: %s\n", strerror(errno));
+        return 1;
+    }
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        struct stat st;
+
+        if (fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode) && fchown(fd, (uid_t)first, (gid_t)first) != 0)
+            fprintf(stderr, "coracle-exec: owner of a pipe: %s\n", strerror(errno));
+    }
+    execv(argv[0], argv);
     fprintf(stderr, "coracle-exec: %s: %s\n", argv[0], strerror(errno));
     return 1;
 }
@@ -342,8 +359,8 @@ int main(int argc, char **argv)
     sigset_t mask;
     int i;
 
-    if (argc > 2 && strcmp(argv[1], EXEC_NO_INPUT) == 0)
-        return run_without_input(argv + 2);
+    if (argc > 3 && strcmp(argv[1], EXEC_STREAMS) == 0)
+        return run_with_streams(argv[2], argv + 3);
     if (argc < 4) {
         fprintf(stderr, "usage: coracle-exec FOLDER ROWSxCOLUMNS|- RUNTIME ARG...\n");
         return 2;

@@ -27,8 +27,12 @@ enum {
     EXEC_FD_LOG = 8,
 };
 
-#define EXEC_NO_INPUT                                                                                        \
-    "--no-input" /* then RUNTIME ARG...: it only runs that, with an empty pipe to read from */
+/*
+ * coracle-exec --streams FIRST[io] RUNTIME ARG...   only runs that, with standard streams for a pod whose
+ * root is FIRST on the host: pipes are given to it; i: input is an empty pipe, o: output goes nowhere,
+ * instead of what they were.
+ */
+#define EXEC_STREAMS "--streams"
 
 #define EXEC_PROC_PATH(fd) "/proc/self/fd/" #fd
 #define EXEC_FILE_PID "pid"

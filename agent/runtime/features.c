@@ -91,6 +91,10 @@ enum err_code rt_features_parse(const char *text, struct rt_features *ret, struc
         return e->code;
     if (!json_is_array(json_object_get(features, "mountOptions")))
         return err_set(e, ERR_INVALID, "runtime features: no list of mountOptions");
+    ret->user_namespaces = false;
+    json_array_foreach (json_object_get(json_object_get(features, "linux"), "namespaces"), i, v)
+        if (json_is_string(v) && strcmp(json_string_value(v), "user") == 0)
+            ret->user_namespaces = true;
     ret->recursive_read_only = false;
     json_array_foreach (json_object_get(features, "mountOptions"), i, v)
         if (json_is_string(v) && strcmp(json_string_value(v), "rro") == 0)
@@ -98,14 +102,22 @@ enum err_code rt_features_parse(const char *text, struct rt_features *ret, struc
     return ERR_OK;
 }
 
-/* Mount option rro: crun since 1.4, runc since 1.1; their `features` came with 1.10 and 1.1. */
+static bool is_since(const struct rt_features *f, const char *name, unsigned minor_wanted)
+{
+    unsigned major = 0, minor = 0;
+
+    return strcmp(f->runtime_name, name) == 0 && sscanf(f->runtime_version, "%u.%u", &major, &minor) == 2 &&
+           (major > 1 || (major == 1 && minor >= minor_wanted));
+}
+
+/*
+ * Mount option rro: crun since 1.4, runc since 1.1; their `features` came with 1.10 and 1.1.  User namespaces
+ * are older than that; tried were crun 1.8 and runc 1.1.
+ */
 void rt_features_by_version(struct rt_features *f)
 {
-    unsigned major = 0, minor = 0, since = strcmp(f->runtime_name, "crun") == 0 ? 4 : 1;
-
-    f->recursive_read_only = (strcmp(f->runtime_name, "crun") == 0 || strcmp(f->runtime_name, "runc") == 0) &&
-                             sscanf(f->runtime_version, "%u.%u", &major, &minor) == 2 &&
-                             (major > 1 || (major == 1 && minor >= since));
+    f->recursive_read_only = is_since(f, "crun", 4) || is_since(f, "runc", 1);
+    f->user_namespaces = is_since(f, "crun", 8) || is_since(f, "runc", 1);
 }
 
 /* What it says of itself counts; only one that is too old to say anything is known by its version. */

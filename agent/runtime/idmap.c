@@ -1,5 +1,6 @@
 #include "agent/runtime/idmap.h"
 
+#include "base/arena.h"
 #include "base/fs.h"
 #include "base/scope.h"
 
@@ -12,6 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define PARTS_MAX 256 /* mounts of the host below volumes */
+
 int idmap_open(const struct rt_config *c, struct err *e)
 {
     int fd = open(c->userns, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -21,29 +24,97 @@ int idmap_open(const struct rt_config *c, struct err *e)
     return fd;
 }
 
-int idmap_tree(const char *path, int userns_fd, uint64_t propagation, struct err *e)
+/* ---- one mount, or a tree of them --------------------------------------------------------------- */
+
+struct place {
+    const char *path;
+    size_t length; /* of the mount point found so far */
+    char point[256], fstype[64];
+};
+
+static bool note_place(const struct fs_mount *m, void *arg)
+{
+    struct place *p = arg;
+    size_t n = strcmp(m->point, "/") == 0 ? 0 : strlen(m->point);
+
+    if (strncmp(m->point, p->path, n) != 0 || (p->path[n] != '/' && p->path[n] != '\0') || n < p->length)
+        return true;
+    p->length = n; /* of two at the same point the later one is on top */
+    snprintf(p->point, sizeof(p->point), "%s", m->point);
+    snprintf(p->fstype, sizeof(p->fstype), "%s", m->fstype);
+    return true;
+}
+
+static enum err_code cannot_map(const char *path, struct err *e)
+{
+    str_auto real = realpath(path, NULL);
+    struct place p = { .path = real != NULL ? real : path, .fstype = "unknown" };
+    struct err ignored = { 0 };
+
+    if (fs_each_mount(NULL, note_place, &p, &ignored) != ERR_OK)
+        snprintf(p.fstype, sizeof(p.fstype), "unknown");
+    return err_set(e, ERR_UNIMPLEMENTED,
+                   "hostUsers: false: the file system %s at %s cannot be mapped to the pod's users", p.fstype,
+                   p.point);
+}
+
+static int copy_mapped(const char *path, int userns_fd, uint64_t propagation, bool recursive, struct err *e)
 {
     struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP,
                                .propagation = propagation,
                                .userns_fd = (uint64_t)userns_fd };
-    fd_auto fd = open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE);
+    unsigned all = recursive ? AT_RECURSIVE : 0;
+    fd_auto fd = open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | all);
 
     if (fd < 0) {
         err_sys(e, errno, "clone the mount of %s", path);
         return -1;
     }
-    if (mount_setattr(fd, "", AT_EMPTY_PATH | AT_RECURSIVE, &attr, sizeof(attr)) == 0)
+    if (mount_setattr(fd, "", AT_EMPTY_PATH | all, &attr, sizeof(attr)) == 0)
         return take_fd(&fd);
-    if (errno == EINVAL || errno == ENOSYS || errno == EPERM)
-        err_set(e, ERR_UNIMPLEMENTED,
-                "hostUsers: false: %s cannot be mapped to the pod's users: this kernel has no idmapped "
-                "mounts for its "
-                "file system, or for one that is mounted below it (%s)",
-                path, strerror(errno));
+    if (errno == EINVAL || errno == ENOSYS || errno == EPERM) /* EPERM: it is mapped already */
+        cannot_map(path, e);
     else
         err_sys(e, errno, "map %s to the pod's users", path);
     return -1;
 }
+
+int idmap_mount(const char *path, int userns_fd, struct err *e)
+{
+    return copy_mapped(path, userns_fd, MS_PRIVATE, false, e);
+}
+
+struct below {
+    int userns_fd;
+    struct err *e;
+};
+
+static bool try_one(const struct fs_mount *m, void *arg)
+{
+    const struct below *below = arg;
+    struct err e = { 0 };
+    fd_auto fd = copy_mapped(m->point, below->userns_fd, MS_PRIVATE, false, &e);
+
+    if (fd >= 0 || e.code != ERR_UNIMPLEMENTED)
+        return true;
+    *below->e = e;
+    return false;
+}
+
+int idmap_tree(const char *path, int userns_fd, uint64_t propagation, struct err *e)
+{
+    int fd = copy_mapped(path, userns_fd, propagation, true, e);
+    str_auto real = fd < 0 && e->code == ERR_UNIMPLEMENTED ? realpath(path, NULL) : NULL;
+    struct below below = { userns_fd, e };
+    struct err ignored = { 0 };
+
+    /* Of many mounts at once it is not said which one is to blame: they are tried one by one. */
+    if (real != NULL && fs_each_mount(real, try_one, &below, &ignored) != ERR_OK)
+        return fd; /* then the one at the top is named */
+    return fd;
+}
+
+/* ---- all of a container ------------------------------------------------------------------------- */
 
 /* What is mounted must find a file or a folder as it is one itself. */
 static enum err_code make_point(int tree, const char *path, struct err *e)
@@ -57,9 +128,11 @@ static enum err_code make_point(int tree, const char *path, struct err *e)
     return mknod(path, S_IFREG | 0600, 0) == 0 ? ERR_OK : err_sys(e, errno, "create %s", path);
 }
 
-static enum err_code bind_mapped(const char *source, int userns_fd, const char *target, struct err *e)
+/* What is mounted in the copy, or taken away with it, never shows at its source. */
+static enum err_code bind_mapped(const struct rt_mount *m, int userns_fd, const char *target, struct err *e)
 {
-    fd_auto tree = idmap_tree(source, userns_fd, 0, e);
+    fd_auto tree =
+        idmap_tree(m->source, userns_fd, str_eq(m->propagation, "rslave") ? MS_SLAVE : MS_PRIVATE, e);
 
     if (tree < 0 || make_point(tree, target, e) != ERR_OK)
         return e->code;
@@ -68,35 +141,72 @@ static enum err_code bind_mapped(const char *source, int userns_fd, const char *
     return ERR_OK;
 }
 
-enum err_code idmap_mounts(const struct rt_config *c, int userns_fd, const char *folder,
-                           struct rt_config *ret, struct rt_mount **ret_mounts, struct err *e)
+struct parts {
+    const char *folder;
+    struct arena *arena;
+    struct rt_mount *list; /* those of the config, then these */
+    size_t n;
+    size_t left; /* room */
+    struct err *e;
+};
+
+/* <folder>/<i>/<rest>: a mount below the i-th. */
+static bool note_part(const struct fs_mount *m, void *arg)
 {
-    size_t n = c->n_mounts + 1, path_size = strlen(folder) + 16;
-    struct rt_mount *m = calloc(1, n * (sizeof(*m) + path_size));
-    char *path = m != NULL ? (char *)(m + n) : NULL;
+    struct parts *p = arg;
+    const char *number = m->point + strlen(p->folder);
+    const char *rest = *number == '/' ? strchr(number + 1, '/') : NULL;
+    struct rt_mount *to = &p->list[p->n];
+
+    if (rest == NULL)
+        return true;
+    if (p->left == 0) {
+        err_set(p->e, ERR_EXHAUSTED, "more than %d mounts below the volumes of a container", PARTS_MAX);
+        return false;
+    }
+    *to = p->list[strtoul(number + 1, NULL, 10)];
+    to->destination = arena_printf(p->arena, "%s%s", to->destination, rest);
+    to->source = arena_strdup(p->arena, m->point);
+    if (to->source == NULL || to->destination == NULL) {
+        err_nomem(p->e);
+        return false;
+    }
+    p->n++;
+    p->left--;
+    return true;
+}
+
+enum err_code idmap_mounts(const struct rt_config *c, int userns_fd, const char *folder, bool each,
+                           struct arena *arena, struct rt_config *ret, struct err *e)
+{
+    size_t n = c->n_mounts;
+    struct rt_mount *m = arena_alloc(arena, (n + 1 + PARTS_MAX) * sizeof(*m));
+    struct parts parts = { folder, arena, m, n, PARTS_MAX, e };
 
     if (m == NULL)
         return err_nomem(e);
-    *ret_mounts = m;
-    *ret = *c;
-    ret->mounts = m;
     if (mkdir(folder, 0711) != 0)
         return err_sys(e, errno, "create %s", folder);
-    for (size_t i = 0; i < n; i++, path += path_size) {
-        bool shm = i == c->n_mounts;
-        const char *source = shm ? c->shm_path : c->mounts[i].source;
+    for (size_t i = 0; i <= n; i++) {
+        const struct rt_mount shm = { .source = c->shm_path, .destination = "/dev/shm" };
+        const struct rt_mount *from = i == n ? &shm : &c->mounts[i];
+        char *path = arena_printf(arena, "%s/%zu", folder, i);
 
-        if (source == NULL)
+        if (path == NULL)
+            return err_nomem(e);
+        m[i] = *from;
+        if (from->source == NULL)
             continue;
-        snprintf(path, path_size, "%s/%zu", folder, i);
-        if (bind_mapped(source, userns_fd, path, e) != ERR_OK)
-            return shm ? e->code : err_wrap(e, "mount at %s", c->mounts[i].destination);
-        if (shm) {
-            ret->shm_path = path;
-        } else {
-            m[i] = c->mounts[i];
-            m[i].source = path;
-        }
+        m[i].source = path;
+        if (bind_mapped(from, userns_fd, path, e) != ERR_OK)
+            return from->volume != NULL ? err_wrap(e, "volume \"%s\"", from->volume)
+                                        : err_wrap(e, "mount at %s", from->destination);
     }
-    return ERR_OK;
+    *ret = *c;
+    ret->shm_path = m[n].source;
+    if (each && fs_each_mount(folder, note_part, &parts, e) != ERR_OK)
+        return e->code;
+    ret->mounts = m;
+    ret->n_mounts = parts.n;
+    return e->code;
 }

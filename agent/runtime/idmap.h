@@ -6,21 +6,28 @@
 #ifndef AGENT_RUNTIME_IDMAP_H
 #define AGENT_RUNTIME_IDMAP_H
 #include "agent/runtime/container.h"
+#include "base/arena.h"
 
 /* The namespace that the config names; -1: error. */
 int idmap_open(const struct rt_config *c, struct err *e);
 
 /*
  * A mount of the tree at `path` with all mounts below it, seen so; attached nowhere, the caller closes it.
- * It shares what is mounted on it with the tree it comes from, unless `propagation` (MS_PRIVATE; 0) says
- * otherwise. -1: ERR_UNIMPLEMENTED where the kernel or a file system cannot (text: which path).
+ * propagation: MS_PRIVATE, or MS_SLAVE, where what is mounted below `path` later shows in it, too (unmapped).
+ * Never 0: taking it away would take away what it shares with its source.  -1: ERR_UNIMPLEMENTED where the
+ * kernel or a file system cannot; the text names the file system and where it is mounted.
  */
 int idmap_tree(const char *path, int userns_fd, uint64_t propagation, struct err *e);
 
+/* The same of the one mount at `path`, private. */
+int idmap_mount(const char *path, int userns_fd, struct err *e);
+
 /*
  * Binds every mount of the config, and its /dev/shm, seen so, to <folder>/<n>; *ret is the config with these
- * in place of its sources (*ret_mounts: its list, to be freed).  After an error some may be bound.
+ * in place of its sources, its list in the arena.  each: a mount below a volume's is listed by itself, for a
+ * runtime that leaves those out where there is a user namespace (crun 1.8).  After an error some may be
+ * bound.
  */
-enum err_code idmap_mounts(const struct rt_config *c, int userns_fd, const char *folder,
-                           struct rt_config *ret, struct rt_mount **ret_mounts, struct err *e) MUST_CHECK;
+enum err_code idmap_mounts(const struct rt_config *c, int userns_fd, const char *folder, bool each,
+                           struct arena *arena, struct rt_config *ret, struct err *e) MUST_CHECK;
 #endif

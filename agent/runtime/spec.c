@@ -184,7 +184,7 @@ static bool put_namespaces(const struct rt *rt, const struct rt_config *c, json_
            (c->ipcns == NULL || add_namespace(list, "ipc", c->ipcns)) &&
            (c->utsns == NULL || add_namespace(list, "uts", c->utsns)) &&
            (c->userns == NULL || add_namespace(list, "user", c->userns)) &&
-           (!rt->cgroup_v2 || rt_privileged(c) || add_namespace(list, "cgroup", NULL));
+           (!rt->cgroup_v2 || (rt_privileged(c) && c->userns == NULL) || add_namespace(list, "cgroup", NULL));
 }
 
 /* Those of the namespace that is joined, once more: runc asks for them, crun takes its users from them. */

@@ -93,7 +93,7 @@ def test_shared(t):
                              initContainers=[container("init", shell("echo x > /v/from-init; chmod o+w /v"), **v)],
                              shareProcessNamespace=True, securityContext={"fsGroup": 2000}, volumes=[{"name": "v", "emptyDir": {}}]))
     a = node.wait_pod("a", lambda p: p.ready and p.restarts("two") == 1, 30)
-    contains(node.cli("logs", "a", "-c", "two").stdout, "hi\n1000:2000\n", "the other container's file")
+    until(lambda: "hi\n1000:2000\n" in node.cli("logs", "a", "-c", "two").stdout, 10, "the other container's file")
     equal(node.enter(a, "cat", "/proc/1/comm", container="one").stdout.strip(), "pause", "process 1")
     equal(node.cli("exec", "a", "-c", "one", "--", "sh", "-c", "kill -0 1 2>&1 || echo no").stdout.strip()[-2:], "no", "a user may not signal root's pause")
     node.remove("a.yaml")
@@ -109,7 +109,7 @@ def test_restart(t):
     for name in "abc":
         node.put(f"{name}.yaml", users(name))
     pods = [node.wait_running(n) for n in "abc"]
-    facts = [(block(node, p), node.container_pids(p)) for p in pods]
+    facts = [(block(node, p), node.pid(p)) for p in pods]
     equal(len({f[0] for f in facts}), 3, "different blocks")
     node.kill()
     node.remove("a.yaml")
@@ -118,7 +118,7 @@ def test_restart(t):
     d = node.wait_running("d")
     node.wait_gone("a")
     node.wait_no_traces(pods[0])
-    equal([(block(node, p), node.container_pids(p)) for p in pods[1:]], facts[1:], "the pods that stayed")
+    equal([(block(node, p), node.pid(p)) for p in pods[1:]], facts[1:], "the pods that stayed")
     check(block(node, d) not in [f[0] for f in facts[1:]], "the new pod has an id of its own")
     os.kill(node.container_pids(pods[1])[0], 9)
     b = node.wait_pod("b", lambda p: p.restarts() == 1 and p.state()[0] == "running")
@@ -137,8 +137,8 @@ def test_refused(t):
     contains("\n".join(problems), "spec.hostNetwork: cannot be true when hostUsers is false", "problems")
     node.put("p.yaml", users("p", container(volumeMounts=[{"name": "v", "mountPath": "/v"}]), volumes=[{"name": "v", "hostPath": {"path": "/proc"}}]))
     p = node.wait_pod("p", lambda p: p.state()[1].get("reason") == "CreateContainerError")
-    contains(p.state()[1]["message"], "hostUsers: false: /proc cannot be mapped to the pod's users", "message")
-    contains(p.state()[1]["message"], "mount at /v", "message")
+    contains(p.state()[1]["message"], "hostUsers: false: the file system proc at /proc cannot be mapped to the pod's users", "message")
+    contains(p.state()[1]["message"], 'volume "v"', "message")
     node.put("big.yaml", users("big", container(securityContext={"runAsUser": 70000})))
     big = node.wait_pod("big", lambda p: "reason" in p.state()[1] and p.state()[1]["reason"] != "ContainerCreating")
     contains(str(big.state()), "65535", "a user that the namespace does not have")

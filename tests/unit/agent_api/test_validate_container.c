@@ -208,6 +208,14 @@ static void mount_modes_need_their_conditions(void **state)
         "- {name: v, mountPath: rel, mountPropagation: Bidirectional}\n"
         "- {name: v, mountPath: /c, recursiveReadOnly: Enabled, readOnly: true, mountPropagation: None}",
         "volumes: [{name: v}]");
+    pod_is_bad(
+        "securityContext: {privileged: true}\n"
+        "volumeMounts: [{name: v, mountPath: /a, mountPropagation: Bidirectional}]",
+        "volumes: [{name: v}]\nhostUsers: false",
+        "spec.containers[0].volumeMounts[0].mountPropagation: Bidirectional has no effect when hostUsers is "
+        "false: mounts made in a user namespace do not show outside of it");
+    pod_is_good("volumeMounts: [{name: v, mountPath: /a, mountPropagation: HostToContainer}]",
+                "volumes: [{name: v}]\nhostUsers: false");
 }
 
 static void block_devices_are_refused(void **state)

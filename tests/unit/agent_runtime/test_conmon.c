@@ -99,6 +99,40 @@ static void command_line_keeps_everything_in_the_bundle(void **state)
     assert_false(has(&a, "--leave-stdin-open", NULL));
 }
 
+/* The runtime's beginning: coracle-exec, which sees to its streams. */
+static void expect_streams(const struct rt_conmon_args *a, const char *how)
+{
+    size_t i = 0;
+
+    assert_true(has(a, "--runtime", "/usr/libexec/coracle-exec"));
+    while (strcmp(a->v[i], "--runtime-arg=--streams") != 0)
+        assert_non_null(a->v[++i]);
+    assert_string_equal(a->v[i + 1], how);
+    assert_string_equal(a->v[i + 2], "--runtime-arg=/usr/bin/crun");
+    assert_true(str_starts(a->v[i + 3], "--runtime-arg=--root="));
+}
+
+static void runtime_of_a_user_namespace_gets_streams_that_are_the_pods(void **state)
+{
+    struct fixture *f = *state;
+    struct rt_conmon_args a;
+
+    f->rt.exec_path = (char *)"/usr/libexec/coracle-exec";
+    f->config.userns = "/ns/user";
+    f->config.first_id = 131072;
+    rt_conmon_args(&f->rt, &f->config, &a);
+    expect_streams(&a, "--runtime-arg=131072i");
+    f->config.stdin_open = true; /* then conmon has a pipe for it */
+    rt_conmon_args(&f->rt, &f->config, &a);
+    expect_streams(&a, "--runtime-arg=131072");
+    f->config.tty = true;
+    rt_conmon_args(&f->rt, &f->config, &a);
+    expect_streams(&a, "--runtime-arg=131072io");
+    f->config.userns = NULL;
+    rt_conmon_args(&f->rt, &f->config, &a);
+    assert_true(has(&a, "--runtime", "/usr/bin/crun"));
+}
+
 static void pid_file_that_names_another_process_is_not_believed(void **state)
 {
     struct fixture *f = *state;
@@ -133,6 +167,7 @@ int main(void)
         cmocka_unit_test(answer_that_is_no_json_is_not_taken_for_words),
         cmocka_unit_test(words_lose_what_a_log_puts_before_them),
         fixture_test(command_line_keeps_everything_in_the_bundle),
+        fixture_test(runtime_of_a_user_namespace_gets_streams_that_are_the_pods),
         fixture_test(pid_file_that_names_another_process_is_not_believed),
         fixture_test(last_error_of_the_runtimes_log_is_found),
     };

@@ -131,10 +131,13 @@ static void versions_of_runtimes_are_understood(void **state)
     assert_string_equal(f.runtime_name, "crun");
     assert_string_equal(f.runtime_version, "1.8.1");
     rt_features_by_version(&f);
-    assert_true(f.recursive_read_only);
+    assert_true(f.recursive_read_only && f.user_namespaces);
+    assert_true(rt_features_parse_version("crun version 1.7\n", &f));
+    rt_features_by_version(&f);
+    assert_true(f.recursive_read_only && !f.user_namespaces);
     assert_true(rt_features_parse_version("runc version 1.1.5+ds1\n", &f));
     rt_features_by_version(&f);
-    assert_true(f.recursive_read_only);
+    assert_true(f.recursive_read_only && f.user_namespaces);
     assert_true(rt_features_parse_version("runc version 1.0.3\n", &f));
     rt_features_by_version(&f);
     assert_false(f.recursive_read_only);
