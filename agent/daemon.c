@@ -184,6 +184,7 @@ static void identify(struct agent *a)
 {
     struct err e = { 0 };
     char ipv6[46] = "", ipv4[16] = "";
+    bool prefer_v6;
 
     if (a->config.node_name[0] != '\0') {
         snprintf(a->node_name, sizeof(a->node_name), "%s", a->config.node_name);
@@ -192,13 +193,15 @@ static void identify(struct agent *a)
         for (char *c = a->node_name; *c != '\0'; c++) /* node names are lower case */
             *c = (char)(*c >= 'A' && *c <= 'Z' ? *c + 32 : *c);
     }
-    if (a->config.node_ip[0] != '\0') {
+    prefer_v6 = strcmp(a->config.node_ip, "::") == 0; /* kubelet's --node-ip: which family to prefer */
+    if (a->config.node_ip[0] != '\0' && !prefer_v6 && strcmp(a->config.node_ip, "0.0.0.0") != 0) {
         snprintf(a->node_ip, sizeof(a->node_ip), "%s", a->config.node_ip);
         return;
     }
     if (nl_default_addresses(ipv4, ipv6, &e) != ERR_OK)
         log_warn("this node's address is not known; pods show none", F_ERR(&e));
-    snprintf(a->node_ip, sizeof(a->node_ip), "%s", ipv4[0] != '\0' ? ipv4 : ipv6);
+    snprintf(a->node_ip, sizeof(a->node_ip), "%s",
+             ipv4[0] != '\0' && (!prefer_v6 || ipv6[0] == '\0') ? ipv4 : ipv6);
 }
 
 /* Those that a reload changes. */

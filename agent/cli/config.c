@@ -3,8 +3,11 @@
 #include "agent/config/config.h"
 #include "agent/cli/internal.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
 struct asked {
     const char *format; /* "json", "yaml" */
@@ -80,6 +83,17 @@ static int show_sample(struct cli *cli)
     return text.failed ? cli_error(cli, "out of memory") : EXIT_OK;
 }
 
+static bool somebody_listens(const char *path)
+{
+    struct sockaddr_un to = { .sun_family = AF_UNIX };
+    fd_auto fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (fd < 0 || strlen(path) >= sizeof(to.sun_path))
+        return true; /* the request says what is wrong */
+    memcpy(to.sun_path, path, strlen(path));
+    return connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0 || (errno != ENOENT && errno != ECONNREFUSED);
+}
+
 int cli_config(struct cli *cli, const struct cli_command *command, int argc, char **argv)
 {
     mem_auto char **left = calloc((size_t)argc + 2, sizeof(*left));
@@ -109,6 +123,11 @@ int cli_config(struct cli *cli, const struct cli_command *command, int argc, cha
         return show_sample(cli);
     if (a.local)
         return show_local(cli, &a);
+    if (!somebody_listens(cli->socket)) {
+        fprintf(cli->err, "no daemon listens at %s; this is what `coracle run` without flags would use\n",
+                cli->socket);
+        return show_local(cli, &a);
+    }
     configz = cli_get(cli, "/configz", NULL);
     return configz != NULL ? show(cli, &a, configz) : EXIT_ERROR;
 }

@@ -172,7 +172,8 @@ static bool differs(const struct config_state *s, size_t i, const struct config_
     if (v == NULL)
         return false;
     if (r->marks & ALWAYS)
-        return !config_is_zero(v) || r->key == NULL;
+        return !config_is_zero(v) ||
+               (r->key == NULL && !json_is_string(v)); /* "--cloud-provider=" asks for none */
     if (s->defaults[i] != NULL)
         return !json_equal(v, s->defaults[i]);
     return !config_is_zero(v);

@@ -40,7 +40,8 @@ enum {
     ALWAYS = 4, /* a value that was given is worth its warning even where it is kubelet's default */
     BELOW = 8,  /* flag: key<value,... */
     COLON = 16, /* flag: key:value,... */
-    SECRET = 32, /* never shown */
+    SECRET = 32,   /* never shown */
+    NEGATIVE = 64, /* a duration that may be negative */
 };
 
 struct config_row {
@@ -84,8 +85,6 @@ struct config_setting {
 struct config_state {
     struct config_setting *set; /* one for each row */
     json_t **defaults;          /* likewise; NULL: not set */
-    json_t *extra;              /* further warnings, as in config_json() */
-    bool flag_seen;
 };
 
 /* RFC 7386 for one setting: mappings are merged, null takes away, all else replaces. */
@@ -93,8 +92,6 @@ enum err_code config_set(struct config_state *s, size_t i, const json_t *value, 
                          struct err *e) MUST_CHECK;
 void config_unset(struct config_state *s, size_t i);
 const json_t *config_effective(const struct config_state *s, size_t i); /* given, else the default; or NULL */
-enum err_code config_warn(struct config_state *s, const char *setting, const json_t *value, const char *from,
-                          const char *why, struct err *e) MUST_CHECK;
 
 /* ---- duration.c ---- */
 #define DURATION_TEXT_SIZE 40

@@ -50,7 +50,7 @@ static const struct config_row rows[] = {
       "leave attaching of volumes to the cluster", "volumes that have to be attached are not supported" },
     { "volumePluginDir", "volume-plugin-dir", T_TEXT, "/usr/libexec/kubernetes/kubelet-plugins/volume/exec/",
       NULL, ZERO, NONE, 0, "FlexVolume plugins", "FlexVolumes are not supported" },
-    { "volumeStatsAggPeriod", "volume-stats-agg-period", T_DURATION, "1m", NULL, ZERO, NONE, 0,
+    { "volumeStatsAggPeriod", "volume-stats-agg-period", T_DURATION, "1m", NULL, ZERO | NEGATIVE, NONE, 0,
       "how often the sizes of volumes are computed", "they are computed when somebody asks" },
 
     { "registryPullQPS", "registry-qps", T_INT, "5", "0.." INT32, 0, NONE, 0, "images a second",
@@ -91,7 +91,7 @@ static const struct config_row rows[] = {
       "pods always stand in the cgroup of their QoS class" },
     { "cgroupDriver", "cgroup-driver", T_WORD, "cgroupfs", "cgroupfs|systemd", ZERO, NONE, 0,
       "who makes cgroups", "the agent writes its cgroups itself, below cgroupRoot, which systemd delegates" },
-    { "failCgroupV1", NULL, T_BOOL, NULL, NULL, 0, WORKS, FIELD(fail_cgroup_v1),
+    { "failCgroupV1", "fail-cgroupv1", T_BOOL, NULL, NULL, 0, WORKS, FIELD(fail_cgroup_v1),
       "true: do not start where cgroup v1 is in use; not set: start" },
     { "failSwapOn", "fail-swap-on", T_BOOL, NULL, NULL, 0, WORKS, FIELD(fail_swap_on),
       "true: do not start where swap is on; not set: start" },

@@ -118,7 +118,7 @@ static enum err_code check_path(const json_t *v, json_t **ret, struct err *e)
     return take(json_stringn(text, n), ret, e);
 }
 
-static enum err_code check_duration(const json_t *v, json_t **ret, struct err *e)
+static enum err_code check_duration(const struct config_row *r, const json_t *v, json_t **ret, struct err *e)
 {
     char text[DURATION_TEXT_SIZE];
     int64_t ns =
@@ -126,7 +126,7 @@ static enum err_code check_duration(const json_t *v, json_t **ret, struct err *e
 
     if (json_is_string(v) ? !duration_parse(json_string_value(v), &ns) : !json_is_integer(v) || ns != 0)
         return wrong(v, "no duration like \"300ms\", \"10s\" or \"1h30m\"", e);
-    if (ns < 0)
+    if (ns < 0 && !(r->marks & NEGATIVE))
         return wrong(v, "negative", e);
     duration_format(ns, text);
     return take(json_string(text), ret, e);
@@ -239,7 +239,7 @@ static enum err_code check_type(const struct config_row *r, const json_t *v, jso
             return wrong(v, "no IP address", e);
         break;
     case T_DURATION:
-        return check_duration(v, ret, e);
+        return check_duration(r, v, ret, e);
     case T_QUANTITY:
         return check_quantity(v, ret, e);
     case T_TEXTS:
@@ -272,6 +272,20 @@ enum err_code config_check_value(const struct config_row *r, const json_t *v, js
 
 /* ---- flags --------------------------------------------------------------------------------------------- */
 
+/* As Go's strconv.ParseBool(). */
+static bool flag_bool(const char *text, bool *ret)
+{
+    static const char *const yes[] = { "true", "1", "t", "T", "TRUE", "True" };
+    static const char *const no[] = { "false", "0", "f", "F", "FALSE", "False" };
+
+    for (size_t i = 0; i < ARRAY_LEN(yes); i++)
+        if (strcmp(text, yes[i]) == 0 || strcmp(text, no[i]) == 0) {
+            *ret = strcmp(text, yes[i]) == 0;
+            return true;
+        }
+    return false;
+}
+
 /* "a=b,c=d" */
 static enum err_code flag_map(const struct config_row *r, const char *text, json_t **ret, struct err *e)
 {
@@ -279,7 +293,7 @@ static enum err_code flag_map(const struct config_row *r, const char *text, json
     json_auto_t *map = json_object();
     str_auto copy = strdup(text);
     char *rest = copy, *item;
-    bool ok = true;
+    bool ok = true, on = false;
 
     if (map == NULL || copy == NULL)
         return err_nomem(e);
@@ -291,7 +305,7 @@ static enum err_code flag_map(const struct config_row *r, const char *text, json
         if (value == NULL || value == item)
             return err_set(e, ERR_INVALID, "\"%.100s\" is no key%cvalue", item, separator);
         *value++ = '\0';
-        if (r->type == T_BOOL_MAP && strcmp(value, "true") != 0 && strcmp(value, "false") != 0)
+        if (r->type == T_BOOL_MAP && !flag_bool(value, &on))
             return err_set(e, ERR_INVALID, "%.100s: \"%.100s\" is neither true nor false", item, value);
         if (r->type == T_TEXTS_MAP) {
             json_t *list = json_object_get(map, item);
@@ -300,8 +314,7 @@ static enum err_code flag_map(const struct config_row *r, const char *text, json
             ok = json_array_append_new(list, json_string(value)) == 0 && ok;
         } else {
             ok = json_object_set_new(map, item,
-                                     r->type == T_BOOL_MAP ? json_boolean(value[0] == 't')
-                                                           : json_string(value)) == 0 &&
+                                     r->type == T_BOOL_MAP ? json_boolean(on) : json_string(value)) == 0 &&
                  ok;
         }
     }
@@ -348,15 +361,13 @@ static enum err_code flag_list(const struct config_row *r, const char *text, jso
 
 static enum err_code flag_raw(const struct config_row *r, const char *text, json_t **ret, struct err *e)
 {
-    static const char *const yes[] = { "true", "1", "t", "T", "TRUE", "True" };
-    static const char *const no[] = { "false", "0", "f", "F", "FALSE", "False" };
+    bool on;
 
     switch (r->type) {
     case T_BOOL:
-        for (size_t i = 0; i < ARRAY_LEN(yes); i++)
-            if (strcmp(text, yes[i]) == 0 || strcmp(text, no[i]) == 0)
-                return take(json_boolean(strcmp(text, yes[i]) == 0), ret, e);
-        return err_set(e, ERR_INVALID, "\"%.100s\" is neither true nor false", text);
+        if (!flag_bool(text, &on))
+            return err_set(e, ERR_INVALID, "\"%.100s\" is neither true nor false", text);
+        return take(json_boolean(on), ret, e);
     case T_INT:
         return flag_int(text, ret, e);
     case T_FLOAT:

@@ -143,7 +143,7 @@ static void flags_that_are_wrong_are_refused(void **state)
     refused(s, "", "--seccomp-default false", "unexpected argument \"false\"; see coracle run --help");
     refused(s, "", "--eviction-hard memory.available=1Gi",
             "--eviction-hard: \"memory.available=1Gi\" is no key<value");
-    refused(s, "", "--feature-gates A=on", "--feature-gates: A: \"on\" is neither true nor false");
+    refused(s, "", "--feature-gates B=True,A=on", "--feature-gates: A: \"on\" is neither true nor false");
     refused(s, "", "--register-with-taints a", "--register-with-taints: \"a\" is no key=value:effect");
     refused(s, "", "--hostname-override=\xff", "--hostname-override: it is no UTF-8");
     refused(s, "", "--log-level loud", "--log-level: \"loud\" is none of debug, info, warn, error");
