@@ -34,3 +34,9 @@ uninstall: ## remove what install put below DESTDIR
 	$(Q)cmp -s systemd/config.yaml '$(DESTDIR)$(sysconfdir)/coracle/config.yaml' && rm -f '$(DESTDIR)$(sysconfdir)/coracle/config.yaml' || :
 	$(Q)rmdir --ignore-fail-on-non-empty '$(DESTDIR)$(libexecdir)' '$(DESTDIR)$(sysconfdir)/coracle/manifests' \
 	    '$(DESTDIR)$(sysconfdir)/coracle' 2> /dev/null || :
+
+.PHONY: deb
+deb: all ## build a Debian package of what install installs: $(O)/coracle_<version>_<architecture>.deb
+	@tests/tools/deps deb
+	$(Q)rm -rf '$(O)/deb' && $(MAKE) --no-print-directory install DESTDIR='$(abspath $(O))/deb' PREFIX=/usr
+	$(Q)systemd/package/build '$(VERSION)' '$(abspath $(O))/deb' '$(abspath $(O))'

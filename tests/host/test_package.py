@@ -1,0 +1,97 @@
+"""The Debian package: what is in it, how it is made, what its scripts do.  tests/node/test_deb.py installs it."""
+import os
+import shutil
+import subprocess
+
+from coracle import TOP, check, contains, equal, links, pod, read, run, until, world_cgroups
+
+EPOCH = "1700000000"
+
+
+def build(t, name):
+    """The package, of what `make install` puts below a scratch folder; skipped where dpkg's tools are not."""
+    root, out = f"{t.scratch}/{name}/root", f"{t.scratch}/{name}"
+    env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
+    variant = os.path.basename(t.build)
+    sanitizers = variant.partition("-")[2].replace("-", ",")
+    run("make", "-s", "-C", TOP, f"O={os.path.dirname(t.build)}", "CC=gcc", f"SAN={sanitizers}", "PREFIX=/usr", f"DESTDIR={root}",
+        "install", env=env, timeout=80)
+    env["SOURCE_DATE_EPOCH"] = EPOCH
+    result = run(f"{TOP}/systemd/package/build", "1.2.3", root, out, env=env, timeout=80)
+    path = result.stdout.strip()
+    check(path.startswith(f"{out}/coracle_1.2.3_") and path.endswith(".deb"), result.stdout)
+    return path
+
+
+def test_content(t):
+    """the package has all programs, units and documents, owned by root, with checksums, and is the same when built again"""
+    package = build(t, "one")
+    listing = run("dpkg-deb", "--contents", package).stdout.splitlines()
+    found = {line.split(None, 5)[5].rstrip("/"): line.split()[:2] for line in listing}
+    for path, mode in (("./usr/bin/coracle", "-rwxr-xr-x"), ("./usr/libexec/coracle/coracle-unpack", "-rwxr-xr-x"),
+                       ("./usr/libexec/coracle/coracle-pause", "-rwxr-xr-x"), ("./usr/libexec/coracle/coracle-exec", "-rwxr-xr-x"),
+                       ("./usr/libexec/coracle/coracle-probe", "-rwxr-xr-x"), ("./usr/lib/systemd/system/coracle.service", "-rw-r--r--"),
+                       ("./usr/lib/systemd/system/coracle-pods.service", "-rw-r--r--"), ("./etc/coracle/manifests", "drwx------"),
+                       ("./etc/coracle/config.yaml", "-rw-r--r--"), ("./usr/share/doc/coracle/copyright", "-rw-r--r--"),
+                       ("./usr/share/doc/coracle/changelog.gz", "-rw-r--r--"), ("./usr/lib/tmpfiles.d/coracle.conf", "-rw-r--r--")):
+        check(path in found, f"{path} is not in the package")
+        equal(found[path][0], mode, path)
+    equal([path for path, (_, owner) in found.items() if owner != "root/root"], [], "not root's")
+    check(not [p for p in found if "tests" in p or p.endswith((".o", ".a"))], "things of the build are in the package")
+
+    control = run("dpkg-deb", "--field", package).stdout
+    contains(control, "Package: coracle\nVersion: 1.2.3\n", "control")
+    for part in ("libc6 (>=", "libuv1", "libjansson4", "crun | runc", "conmon", "containernetworking-plugins", "skopeo"):
+        contains(control, part, "control")
+    unpacked = f"{t.scratch}/unpacked"
+    run("dpkg-deb", "--raw-extract", package, unpacked)
+    run("md5sum", "--quiet", "-c", "DEBIAN/md5sums", cwd=unpacked)
+    equal(read(f"{unpacked}/DEBIAN/conffiles"), "/etc/coracle/config.yaml\n", "conffiles")
+    files = sum(len(f) for d, _, f in os.walk(unpacked) if not d.endswith("DEBIAN"))
+    equal(len(read(f"{unpacked}/DEBIAN/md5sums").splitlines()), files - 1, "checksums: all but the conffile")
+    with open(build(t, "two"), "rb") as second, open(package, "rb") as first:
+        check(first.read() == second.read(), "two builds of the same files differ")
+
+
+def test_scripts(t):
+    """its scripts are sound shell, and do nothing where systemd does not run"""
+    for script in ("postinst", "prerm", "postrm", "build"):
+        run("dash", "-n", f"{TOP}/systemd/package/{script}")
+        check(os.access(f"{TOP}/systemd/package/build", os.X_OK), "build cannot be run")
+    package = build(t, "one")
+    root = f"{t.scratch}/chroot"
+    os.makedirs(f"{root}/var/lib/dpkg/info")
+    for file in ("status", "available"):
+        with open(f"{root}/var/lib/dpkg/{file}", "w", encoding="ascii"):
+            pass
+    dpkg = ("dpkg", f"--root={root}", "--force-depends", "--force-script-chrootless", "--log=/dev/null")
+    run(*dpkg, "--unpack", package)
+    check(os.access(f"{root}/usr/bin/coracle", os.X_OK), "no program")
+    equal(os.stat(f"{root}/etc/coracle/manifests").st_mode & 0o7777, 0o700, "mode of the manifests' folder")
+    contains(run("dpkg", f"--root={root}", "--status", "coracle").stdout, "Status: install ok unpacked")
+
+
+def test_removal_ends_pods(t):
+    """what removal runs takes all pods down in order: networks, volumes, cgroups, namespaces"""
+    prerm = read(f"{TOP}/systemd/package/prerm")
+    contains(prerm, "--ephemeral --pod-manifest-path", "prerm")
+    node = t.node()
+    node.import_image()
+    node.put("a.yaml", pod("a", volumes=[{"name": "v", "emptyDir": {"medium": "Memory"}}]))
+    node.put("b.yaml", pod("b"))
+    a, b = node.wait_running("a"), node.wait_running("b")
+    equal(node.stop(), 0, "exit code")
+    os.makedirs(f"{t.scratch}/none")
+    argv = node.argv() + ["--ephemeral", "--pod-manifest-path", f"{t.scratch}/none"]
+    result = subprocess.run(["timeout", "--foreground", "--kill-after=60", "5"] + argv, stdin=subprocess.DEVNULL,
+                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=80)
+    contains(result.stdout, "all pods are gone", "output")
+    for p in (a, b):
+        node.wait_no_traces(p)
+    equal([link for link in links() if link.startswith("veth")], [], "links")
+    until(lambda: not world_cgroups(t.name), 10, lambda: f"cgroups {world_cgroups(t.name)}")
+    check(os.path.exists(f"{node.manifests}/a.yaml"), "a manifest is gone")
+    shutil.rmtree(f"{t.scratch}/none")
+    bridge = [link for link in links() if link not in t.before["links"]]
+    for link in bridge:  # the network's, as other node agents leave it
+        run("ip", "link", "del", link)
