@@ -256,11 +256,14 @@ static void live_inside(const struct netns_spec *spec, int flags, int to, int fr
                                                   : "create namespaces");
     if (write(to, &e, sizeof(e)) != (ssize_t)sizeof(e) || e.code != ERR_OK || read(from, &go, 1) != 1)
         return;
-    /* As its root: the sysctls of an IPC namespace are for no one else, not even the host's root. */
-    if (setresgid(0, 0, 0) != 0 || setresuid(0, 0, 0) != 0)
-        err_sys(&e, errno, "become root of the user namespace");
-    else
-        (void)!set_up(spec, &e);
+    /* The sysctls of an IPC namespace are the host's root's to write, but since Linux 6.10 its own root's. */
+    if (set_up(spec, &e) != ERR_OK && e.sys == EACCES) {
+        e = (struct err){ 0 };
+        if (setresgid(0, 0, 0) != 0 || setresuid(0, 0, 0) != 0)
+            err_sys(&e, errno, "become root of the user namespace");
+        else
+            (void)!set_up(spec, &e);
+    }
     if (write(to, &e, sizeof(e)) == (ssize_t)sizeof(e))
         (void)!read(from, &go, 1);
 }

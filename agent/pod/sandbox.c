@@ -489,6 +489,7 @@ bool sandbox_teardown_step(struct pod *p)
         return false;
     }
     p->sandbox_id[0] = '\0';
+    p->first_id = 0; /* nothing has them any more: its volumes are the host's users' */
     p->record_dirty = true;
     p->files_written = false; /* its last addresses stay in the status, as kubelet leaves them */
     pod_set_net(p, NET_DELETED);

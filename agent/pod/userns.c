@@ -70,7 +70,7 @@ static enum err_code read_range(const char *file, uint32_t *ret_first, uint32_t 
     return userns_parse_range(text, file, ret_first, ret_n, e);
 }
 
-static enum err_code find_range(uint32_t *ret_first, uint32_t *ret_n, struct err *e)
+static enum err_code find_range(unsigned max_pods, uint32_t *ret_first, uint32_t *ret_n, struct err *e)
 {
     uint32_t gid_first, gid_n;
 
@@ -79,6 +79,10 @@ static enum err_code find_range(uint32_t *ret_first, uint32_t *ret_n, struct err
         return e->code;
     if (*ret_first != gid_first || *ret_n != gid_n)
         return err_set(e, ERR_INVALID, "user " OWNER " has other ids in /etc/subuid than in /etc/subgid");
+    if (*ret_n > 0 && *ret_n / USERNS_IDS < max_pods) /* kubelet does not start with so few */
+        return err_set(e, ERR_INVALID,
+                       "/etc/subuid: user " OWNER " has %u ids, but %u pods (maxPods) may need %u each",
+                       *ret_n, max_pods, USERNS_IDS);
     if (*ret_n == 0) {
         *ret_first = USERNS_IDS;
         *ret_n = UINT32_MAX - 2 * USERNS_IDS + 1; /* the last block holds ids that mean "none" */
@@ -104,7 +108,7 @@ enum err_code userns_allocate(struct pod *p, struct err *e)
 
     if (p->first_id != 0)
         return ERR_OK;
-    if (find_range(&first, &n, e) != ERR_OK)
+    if (find_range(p->node->o.max_pods, &first, &n, e) != ERR_OK)
         return e->code;
     for (uint32_t i = 0; i < n / USERNS_IDS; i++)
         if (!is_taken(p->node, first + i * USERNS_IDS)) {

@@ -1,8 +1,9 @@
-/* Text files of the host: resolv.conf and hosts as a pod gets them; /proc/self/mountinfo and cgroup for what
- * is mounted. */
+/* Text files of the host: resolv.conf and hosts as a pod gets them; subuid; /proc/self/mountinfo and cgroup
+ * for what is mounted. */
 #include "agent/api/decode.h"
 #include "agent/pod/files.h"
 #include "agent/pod/resolv.h"
+#include "agent/pod/userns.h"
 #include "cgroups/internal.h"
 #include "tests/fuzz/scratch.h"
 #include "tests/fuzz/text.h"
@@ -42,6 +43,15 @@ static void check_texts(const char *text, const char *manifest)
     api_problems_done(&problems);
 }
 
+static void check_subids(const char *text)
+{
+    struct err e = { 0 };
+    uint32_t id, n;
+
+    if (userns_parse_range(text, "f", &id, &n, &e) == ERR_OK && n != 0)
+        assert(id >= USERNS_IDS && id % USERNS_IDS == 0 && n % USERNS_IDS == 0 && id + n > id);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct str parts[2] = { { "", 0 }, { "", 0 } };
@@ -54,6 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     second = text_of(parts[1].p, parts[1].n);
     for (size_t i = 0; i < ARRAY_LEN(manifests) && size < 65536; i++)
         check_texts(first, manifests[i]);
+    check_subids(first);
     if (cg_discover(&found, first, second, &e) == ERR_OK) {
         assert(found.n >= 1 && found.n <= CG_HIERS_MAX && found.n_unmounted <= CG_HIERS_MAX);
         for (size_t i = 0; i < found.n; i++)

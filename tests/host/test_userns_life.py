@@ -6,6 +6,7 @@ import signal
 import subprocess
 
 from coracle import check, container, contains, equal, pod, read, run, shell, until
+from test_userns import able
 
 IDS = 65536
 
@@ -60,6 +61,7 @@ MOUNTS = [{"name": "host", "mountPath": "/host"}, {"name": "empty", "mountPath":
 def test_users_of_pods_are_their_own(t):
     """root of a pod is nobody's root outside; two pods have different blocks; after their end the blocks are free"""
     node = t.node()
+    able(node)
     node.import_image()
     node.put("a.yaml", own("a"))
     node.put("b.yaml", own("b"))
@@ -90,6 +92,7 @@ def test_users_of_pods_are_their_own(t):
 def test_files_have_the_owners_of_their_side(t):
     """image, writable layer, volumes and the pod's own files: root's on both sides, or the block's in the layer only"""
     node = t.node()
+    able(node)
     node.import_image()
     folder = f"{t.scratch}/folder"
     os.mkdir(folder, 0o755)
@@ -150,6 +153,7 @@ def test_files_have_the_owners_of_their_side(t):
 def test_root_inside_rules_the_pods_own(t):
     """with its capabilities root changes its network, its host name's namespace and mounts, but nothing of the host"""
     node = t.node()
+    able(node)
     node.import_image()
     node.put("p.yaml", own("p", container(securityContext={"capabilities": {"add": ["NET_ADMIN", "SYS_ADMIN"]}}),
                            hostname="known", securityContext={"sysctls": [
@@ -173,6 +177,7 @@ def test_root_inside_rules_the_pods_own(t):
 def test_pods_with_users_live_like_others(t):
     """logs, probes, hooks, init containers, terminals, restarts of a container, /dev/stdout, privileged, no masks"""
     node = t.node()
+    able(node)
     node.import_image()
     ready = {"exec": {"command": ["/bin/sh", "-c", "test $(id -u) = 1000 && cat /tmp/up"]}, "periodSeconds": 1}
     node.put("p.yaml", own(
@@ -211,6 +216,7 @@ def test_pods_with_users_live_like_others(t):
 def test_shared_process_namespace(t):
     """shareProcessNamespace: the pause process is one of the pod's users, and root of the pod rules its processes"""
     node = t.node()
+    able(node)
     node.import_image()
     node.put("p.yaml", own("p", container("a"), container("b", securityContext={"runAsUser": 7}),
                            shareProcessNamespace=True))
@@ -238,6 +244,7 @@ def test_shared_process_namespace(t):
 def test_killed_agent_knows_the_blocks(t):
     """kill -9: the pod runs on, its block stays its own, new pods get others; what belongs to nobody is removed"""
     node = t.node()
+    able(node)
     node.import_image()
     folder = f"{t.scratch}/folder"
     os.mkdir(folder)
@@ -281,6 +288,7 @@ def test_killed_agent_knows_the_blocks(t):
 def test_mounts_of_the_host_stay(t):
     """what is mounted below a hostPath shows inside with the pod's ids, and stays mounted when the pod is gone"""
     node = t.node()
+    able(node)
     node.import_image()
     folder = f"{t.scratch}/tmp/folder"
     os.makedirs(f"{folder}/sub")
@@ -311,6 +319,7 @@ def test_mounts_of_the_host_stay(t):
 def test_what_cannot_be_is_refused(t):
     """combinations, users outside of the block, and file systems that cannot be mapped: each with its one error"""
     node = t.node()
+    able(node)
     node.import_image()
     node.put("host.yaml", own("host", hostNetwork=True, hostPID=True, hostIPC=True))
     node.put("mask.yaml", pod("mask", container(securityContext={"procMount": "Unmasked"})))
