@@ -315,6 +315,7 @@ json_t *explain_json(struct pod *p)
         if (p->record_error[0] != '\0')
             explain_step(steps, "record", "failed", 0, p->record_error, 0);
     }
+    shutdown_explain_pod(p, steps);
     if (p->successor != NULL)
         explain_step(steps, "successor", "waiting", p->state_since_ns,
                      "the edited manifest starts as a new pod when this one is gone", 0);

@@ -191,6 +191,8 @@ static void on_timer(uv_timer_t *timer)
     struct node *n = timer->data;
     const struct pod *p, *tmp;
 
+    if (n->closing)
+        return;
     HASH_ITER (hh, n->pods, p, tmp)
         if (is_active(p) && group_of(n, p) == n->shutdown.group) {
             n->shutdown.n_late++;
@@ -392,6 +394,18 @@ void shutdown_explain(const struct node *n, json_t *steps)
     }
     if (s->last_started_ns != 0 && !shutdown_now(n))
         explain_last(s, steps);
+}
+
+void shutdown_explain_pod(const struct pod *p, json_t *steps)
+{
+    if (p->shutdown_ns == 0 || p->state != POD_TERMINATED)
+        return;
+    if (runs_again(p))
+        explain_step(steps, "shutdown", "waiting", p->shutdown_ns,
+                     "starts again when no shutdown is under way", 0);
+    else
+        explain_step(steps, "shutdown", "done", p->shutdown_ns,
+                     "ended by it; restartPolicy Never: does not run again", 0);
 }
 
 void shutdown_metrics(const struct node *n, struct buf *out)

@@ -74,6 +74,7 @@ void shutdown_step(struct node *n);      /* pods changed: is the group over? */
 /* A pod that a shutdown ended, or that was refused for one: true when it begins again (state PENDING). */
 bool shutdown_revive(struct pod *p);
 void shutdown_explain(const struct node *n, json_t *steps);
+void shutdown_explain_pod(const struct pod *p, json_t *steps);
 void shutdown_metrics(const struct node *n, struct buf *out);
 void shutdown_close(struct node *n, uv_close_cb closed);
 #endif
