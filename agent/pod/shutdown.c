@@ -282,6 +282,12 @@ static bool runs_again(const struct pod *p)
     return p->rejected || !ran || p->api->spec.restart_policy != API_RESTART_NEVER;
 }
 
+/* It goes on in place, as after any reboot: what is in its emptyDirs is its own still. */
+bool shutdown_keeps_volumes(const struct pod *p)
+{
+    return p->shutdown_ns != 0 && p->wanted && p->successor == NULL && runs_again(p);
+}
+
 /* As at its start, but for the history of its containers: their next runs are restarts. */
 static void forget_sandbox(struct pod *p)
 {

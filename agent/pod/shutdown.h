@@ -71,6 +71,7 @@ void shutdown_open(struct node *n); /* reads what is known of the last one */
 bool shutdown_is_on(const struct node *n);
 bool shutdown_now(const struct node *n); /* from the announcement until it is called off: no pod may start */
 void shutdown_step(struct node *n);      /* pods changed: is the group over? */
+bool shutdown_keeps_volumes(const struct pod *p); /* ended by one, and to begin again */
 /* A pod that a shutdown ended, or that was refused for one: true when it begins again (state PENDING). */
 bool shutdown_revive(struct pod *p);
 void shutdown_explain(const struct node *n, json_t *steps);

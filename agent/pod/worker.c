@@ -403,7 +403,9 @@ static void terminating_step(struct pod *p)
         probes_step(&p->ctrs[i]);
     if (!stop_containers(p) || reaps_hold(p))
         return;
-    if (!pidns_teardown_step(p) || !sandbox_teardown_step(p) || !volumes_teardown_step(p))
+    if (!pidns_teardown_step(p) || !sandbox_teardown_step(p))
+        return;
+    if ((!shutdown_keeps_volumes(p) || op_live(&p->vols_call.op)) && !volumes_teardown_step(p))
         return;
     if (images_busy(p))
         return;
@@ -484,7 +486,8 @@ static void reconcile(struct pod *p)
     } while (p->state != before);
 
     if (p->state == POD_TERMINATED && n->sources_ready && !n->closing &&
-        (!p->wanted || p->successor != NULL) && pod_idle(p)) {
+        (!p->wanted || p->successor != NULL) && pod_idle(p) &&
+        (p->shutdown_ns == 0 || volumes_teardown_step(p))) {
         pods_gone(p); /* frees p */
         return;
     }

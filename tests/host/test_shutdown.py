@@ -83,14 +83,15 @@ def step(node, name):
 def on_term(name, seconds, code=0):
     """Writes when it is told to end and when it does, for all pods into one file."""
     return shell(f"trap 'echo {name} told >> /all/order; sleep {seconds}; echo {name} ends >> /all/order; exit {code}' TERM; "
-                 f"echo {name} up >> /all/order; "
+                 f"echo {name} up >> /all/order; echo up >> /own/starts; "
                  "while true; do sleep 3600 & wait $!; done")
 
 
 def watched(t, name, seconds=1, code=0, **spec):
     os.makedirs(f"{t.scratch}/tmp/all", exist_ok=True)
-    return pod(name, container(command=on_term(name, seconds, code), volumeMounts=[{"name": "all", "mountPath": "/all"}]),
-               volumes=[{"name": "all", "hostPath": {"path": f"{t.scratch}/tmp/all"}}],
+    mounts = [{"name": "all", "mountPath": "/all"}, {"name": "own", "mountPath": "/own"}]
+    return pod(name, container(command=on_term(name, seconds, code), volumeMounts=mounts),
+               volumes=[{"name": "all", "hostPath": {"path": f"{t.scratch}/tmp/all"}}, {"name": "own", "emptyDir": {}}],
                terminationGracePeriodSeconds=30, **spec)
 
 
@@ -114,7 +115,9 @@ def test_order(t):
         node.put("a.yaml", watched(t, "plain", code=3))
         node.put("b.yaml", watched(t, "critical", priority=CRITICAL, priorityClassName="system-cluster-critical"))
         node.put("c.yaml", watched(t, "once", restartPolicy="Never"))
-        wait_up(t, node, "plain", "critical", "once")
+        node.put("e.yaml", watched(t, "removed"))
+        wait_up(t, node, "plain", "critical", "once", "removed")
+        removed = node.pod("removed")
         machine.tell("shutdown")
         until(lambda: step(node, "shutdown").get("state") == "running" or order(t), 20, "the shutdown is explained")
         equal(node.request("GET", "/readyz")[0], 500 if node.request("GET", "/readyz")[0] == 500 else 503, "ready while going down")
@@ -135,6 +138,10 @@ def test_order(t):
         equal(node.pod("plain").state()[1]["exitCode"], 3, "how its container ended")
         reasons = {(e["involvedObject"]["kind"], e["message"]) for e in node.events() if e["reason"] == "NodeShutdown"}
         check(("Node", "Shutdown manager detected shutdown event") in reasons, f"events: {reasons}")
+        # What begins again keeps its volumes; whose manifest goes meanwhile leaves nothing.
+        node.remove("e.yaml")
+        node.wait_gone("removed")
+        node.wait_no_traces(removed)
         # A new start of the agent while the machine still goes down starts no pod.
         since = len(node.log())
         node.kill()
@@ -148,8 +155,9 @@ def test_order(t):
         node.wait_running("plain", "critical", "late", deadline=40)
         equal(node.pod("plain").container()["lastState"]["terminated"]["exitCode"], 3, "its last run")
         equal(node.pod("plain").restarts(), 1, "restarts")
+        until(lambda: node.enter(node.pod("plain"), "cat", "/own/starts").stdout == "up\nup\n", 10, "its emptyDir is the one of before")
         equal(node.pod("once").phase, "Failed", "restartPolicy Never")
-        contains(step(node, "last shutdown").get("detail", ""), "3 pods ended", "explain node")
+        contains(step(node, "last shutdown").get("detail", ""), "4 pods ended", "explain node")
         equal(node.stop(), 0, "exit code")
     finally:
         machine.stop()
