@@ -129,7 +129,7 @@ def seen_inside(name):
         return text
 
     status = [line for line in look("cat", "/proc/1/status").splitlines()
-              if not re.match(r"(Name|Pid|PPid|Tgid|Ngid|NS\w+|Vm\w+|Rss\w+|State|\w*voluntary_ctxt_switches|HugetlbPages)\b", line)]
+              if not re.match(r"(Name|Pid|PPid|Tgid|Ngid|NS\w+|Vm\w+|Rss\w+|State|\w*voluntary_ctxt_switches|HugetlbPages|SigQ)\b", line)]
     mounts = []
     for line in look("cat", "/proc/1/mountinfo").splitlines():
         fields = line.split()
