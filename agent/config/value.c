@@ -393,11 +393,27 @@ static enum err_code flag_raw(const struct config_row *r, const char *text, json
     return take(json_string(text), ret, e);
 }
 
+/* What jansson takes: no overlong form, no surrogate, nothing above U+10FFFF. */
+static bool is_utf8(const char *text)
+{
+    for (const unsigned char *p = (const unsigned char *)text; *p != '\0';) {
+        unsigned more = *p < 0x80 ? 0 : *p < 0xc2 ? 4 : *p < 0xe0 ? 1 : *p < 0xf0 ? 2 : *p < 0xf5 ? 3 : 4;
+
+        if (more == 4 || (*p == 0xe0 && p[1] < 0xa0) || (*p == 0xed && p[1] > 0x9f) ||
+            (*p == 0xf0 && p[1] < 0x90) || (*p == 0xf4 && p[1] > 0x8f))
+            return false;
+        for (p++; more > 0; more--, p++)
+            if ((*p & 0xc0) != 0x80)
+                return false;
+    }
+    return true;
+}
+
 enum err_code config_flag_value(const struct config_row *r, const char *text, json_t **ret, struct err *e)
 {
-    json_auto_t *raw = NULL, *utf8 = json_string(text);
+    json_auto_t *raw = NULL;
 
-    if (utf8 == NULL)
+    if (!is_utf8(text))
         return err_set(e, ERR_INVALID, "it is no UTF-8");
     if (flag_raw(r, text, &raw, e) != ERR_OK)
         return e->code;

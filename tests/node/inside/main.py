@@ -59,6 +59,23 @@ def test_service_starts():
     contains(node.cli("version").stdout, read("/payload/VERSION").strip(), "version")
 
 
+def test_reload():
+    """systemctl reload reads the configuration anew: the service stays, what is in force is shown"""
+    pid, path = node.main_pid, "/etc/coracle/config.yaml"
+    before = read(path)
+    contains(node.cli("config").stdout, f"# {path}:", "coracle config")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(before.replace("#maxPods: 110\n", "maxPods: 90\n"))
+    run("systemctl", "reload", "coracle", timeout=30)
+    until(lambda: node.get("/configz")["kubeletconfig"]["maxPods"] == 90, 10, "maxPods is taken over")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(before)
+    run("systemctl", "reload", "coracle", timeout=30)
+    until(lambda: node.get("/configz")["kubeletconfig"]["maxPods"] == 110, 10, "maxPods is as it was")
+    equal(run("systemctl", "is-active", "coracle").stdout.strip(), "active", "coracle.service")
+    equal(node.main_pid, pid, "process of the agent")
+
+
 def test_examples():
     """the examples run: page by pod IP and hostPort, live edit, shared emptyDir, a job, a crash with back-off"""
     node.import_image()
