@@ -15,33 +15,32 @@
 #include <sys/wait.h>
 
 /* A runtime that has become the pod's root goes to its bundle by path. */
+static enum err_code check_folder(const char *path, struct err *e)
+{
+    struct stat st;
+
+    if (stat(path, &st) == 0 && (st.st_mode & S_IXOTH) == 0)
+        return err_set(e, ERR_PRECONDITION,
+                       "the folder %s is closed to other users (mode %04o), but pods' users pass through it",
+                       path, st.st_mode & 07777);
+    return ERR_OK;
+}
+
 static enum err_code check_passable(const char *path, struct err *e)
 {
     str_auto real = realpath(path, NULL);
-    struct stat st;
 
-    for (char *end = real; end != NULL; end = strchr(end + 1, '/')) {
-        char kept = end[1];
+    if (real == NULL)
+        return err_sys(e, errno, "%s", path);
+    for (const char *end = strchr(real + 1, '/'); end != NULL; end = strchr(end + 1, '/')) {
+        str_auto above = strndup(real, (size_t)(end - real));
 
-        if (end == real) /* the root itself */
-            end[1] = '\0';
-        else
-            *end = '\0';
-        if (stat(real, &st) == 0 && (st.st_mode & S_IXOTH) == 0)
-            return err_set(
-                e, ERR_PRECONDITION,
-                "the folder %s is closed to other users (mode %04o), but pods' users pass through it", real,
-                st.st_mode & 07777);
-        if (end == real)
-            end[1] = kept;
-        else
-            *end = '/';
+        if (above == NULL)
+            return err_nomem(e);
+        if (check_folder(above, e) != ERR_OK)
+            return e->code;
     }
-    if (real != NULL && stat(real, &st) == 0 && (st.st_mode & S_IXOTH) == 0)
-        return err_set(e, ERR_PRECONDITION,
-                       "the folder %s is closed to other users (mode %04o), but pods' users pass through it",
-                       real, st.st_mode & 07777);
-    return ERR_OK;
+    return check_folder(real, e);
 }
 
 /* The folder itself: what is mounted below it is not ours. */

@@ -114,7 +114,7 @@ static inline int set_up(void **state)
     snprintf(host.root, sizeof(host.root), "/tmp/coracle-rt-test-%d", (int)getpid());
     snprintf(host.cgroup_root, sizeof(host.cgroup_root), "/coracle-rt-test-%d", (int)getpid());
     if (mkdir(host.root, 0700) != 0 ||
-        mount("coracle-rt-test", host.root, "tmpfs", 0, "size=256m,mode=0700") != 0) {
+        mount("coracle-rt-test", host.root, "tmpfs", 0, "size=256m,mode=0711") != 0) {
         print_message("skipped: %s: %s\n", host.root, strerror(errno));
         return -1;
     }
