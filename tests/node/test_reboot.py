@@ -18,5 +18,5 @@ def suite(t):
         before = vm.call("reboot.checked", deadline=300)
     with t.step("systemctl reboot: the machine comes up again"):
         vm.reboot()
-    with t.step("all pods are back: same uids, new sandboxes, one restart each, the job still done, nothing left of before"):
+    with t.step("the pods had ended in order; all are back: same uids, new sandboxes, one restart each, the job still done, nothing left of before"):
         vm.call("reboot.after", before, deadline=500)

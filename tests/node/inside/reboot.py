@@ -11,8 +11,8 @@ from coracle import alive, check, config_map, container, contains, equal, http_a
 from node import EXAMPLES, node
 
 DROPIN = "/run/systemd/system/coracle.service.d"
-STEADY = ("one", "two", "three")
-NOTE = "date >> /keep/starts; "
+STEADY = ("one", "two", "three", "critical")
+ENDED = "/var/tmp/ended"
 
 
 def facts():
@@ -41,10 +41,14 @@ def begin():
         node.put(file, read(f"{EXAMPLES}/{file}"))
     node.put("config.yaml", config_map("config", text="one"))
     for name in STEADY:
+        priority = {"priorityClassName": "system-node-critical", "priority": 2000001000} if name == "critical" else {}
+        slowly = "" if priority else "sleep 1; "
         node.put(f"{name}.yaml", pod(name, container(
-            command=shell(NOTE + "trap 'exit 0' TERM; while true; do sleep 3600 & wait $!; done"),
-            volumeMounts=[{"name": "config", "mountPath": "/config"}, {"name": "keep", "mountPath": "/keep"}]),
-            volumes=[{"name": "config", "configMap": {"name": "config"}}, {"name": "keep", "emptyDir": {}}]))
+            command=shell(f"date >> /keep/starts; trap '{slowly}echo {name} >> /ended; sync; exit 0' TERM; while true; do sleep 3600 & wait $!; done"),
+            volumeMounts=[{"name": "config", "mountPath": "/config"}, {"name": "keep", "mountPath": "/keep"},
+                          {"name": "ended", "mountPath": "/ended"}]),
+            volumes=[{"name": "config", "configMap": {"name": "config"}}, {"name": "keep", "emptyDir": {}},
+                     {"name": "ended", "hostPath": {"path": ENDED, "type": "FileOrCreate"}}], **priority))
     all_back()
     node.wait_phase("job", "Succeeded")
     return facts()
@@ -183,6 +187,7 @@ def checked():
     """Before: all is sound, and what is there is on the disk."""
     sound.wait()
     os.sync()
+    equal(read(ENDED), "", "what ended before the shutdown")
     return facts()
 
 
@@ -199,6 +204,8 @@ def after(before):
         equal(is_now["PodScheduled"], was["PodScheduled"], f"PodScheduled of {name}")
         last = node.pod(name).status["containerStatuses"][0]["lastState"].get("terminated", {})
         check(last.get("containerID", "").endswith(cid) and last.get("finishedAt"), f"lastState of {name}: {json.dumps(last)}")
+    ended = read(ENDED).split()
+    equal(sorted(ended[:3]) + ended[3:], sorted(STEADY[:3]) + ["critical"], "pods that ended themselves at the shutdown, in order")
     job = node.pod("job")
     equal((job.phase, job.restarts(), job.state()[1].get("reason")), ("Succeeded", 0, "Completed"), "the job")
     for name in STEADY:

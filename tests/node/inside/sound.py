@@ -12,10 +12,9 @@ UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}
 ID = re.compile(r"[0-9a-f]{64}")
 
 
-def names(path, suffix=""):
-    """What is in a folder, without a suffix; [] when it is not there."""
-    found = os.listdir(path) if os.path.isdir(path) else []
-    return [n[:-len(suffix)] if suffix and n.endswith(suffix) else n for n in found]
+def names(path):
+    """What is in a folder; [] when it is not there."""
+    return os.listdir(path) if os.path.isdir(path) else []
 
 
 def conmons():
@@ -44,7 +43,9 @@ def strays():
     def known(what, there, wanted):
         found.extend(f"{what}: {t} belongs to nobody" for t in there if t not in wanted)
 
-    same("record", names(f"{node.state_dir}/pods", ".json"), uids)
+    records = names(f"{node.state_dir}/pods")
+    same("record", (n[:-len(".json")] for n in records if n.endswith(".json")), uids)
+    known("synced record", (n.partition(".")[0] for n in records if not n.endswith(".json")), uids)
     same("container on disk", names(f"{node.state_dir}/containers"), running)
     same("bundle", names(f"{node.run_dir}/containers"), running)
     same("runtime's state", names(f"{node.run_dir}/oci"), running)
@@ -80,7 +81,7 @@ def strays():
                 found.append(f"hostPort {port['hostPort']} of {p.name} leads to {goals}, wanted {p.ip}:{port['containerPort']}")
     for folder, _, files in os.walk(node.state_dir):
         if "/layers" not in folder:
-            found += [f"{folder}/{f} was set aside" for f in files if f.endswith(".damaged")]
+            found += [f"{folder}/{f} was set aside" for f in files if ".damaged" in f]
             found += [f"{folder}/{f} was left" for f in files if f.endswith((".tmp", ".new"))]
     return found
 
