@@ -1,5 +1,7 @@
 """reboot - agents, limits and the whole machine come and go below pods that stay."""
 
+OPTIONS = {"cpus": 1}  # QEMU may hang in a reboot with two
+
 
 def suite(t):
     vm = t.vm()

@@ -6,6 +6,8 @@ import os
 import random
 import time
 
+OPTIONS = {"cpus": 1}  # QEMU may hang in a reset with two
+
 
 def suite(t):
     resets = int(os.environ.get("NODE_RESETS") or 2)
