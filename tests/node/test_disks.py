@@ -11,12 +11,12 @@ def suite(t):
         with t.step(f"{fs}: project quotas count and stop"):
             vm.call("data_disks.quotas", fs)
         with t.step(f"{fs}: pods run with state and volumes there; modes, capabilities and attributes of an image are kept"):
-            uid = vm.call("data_disks.begin", fs, deadline=300)
+            uid = vm.call("data_disks.begin", fs, deadline=600)
         if fs == "xfs":
             with t.step("huge pages: the node has them, a container's cgroup limits them"):
                 vm.call("data_disks.huge_pages", PAGES)
         with t.step(f"{fs}: a hard reset, and all is back"):
             vm.reset()
-            vm.call("data_disks.after", fs, uid, deadline=300)
+            vm.call("data_disks.after", fs, uid, deadline=600)
         with t.step(f"{fs}: the pods leave nothing on the disk, and nothing holds it"):
-            vm.call("data_disks.end", fs, deadline=300)
+            vm.call("data_disks.end", fs, deadline=600)

@@ -8,17 +8,17 @@ def suite(t):
     with t.step("the VM boots"):
         vm.boot()
     with t.step("the examples and three more pods run"):
-        before = vm.call("reboot.begin", deadline=300)
+        before = vm.call("reboot.begin", deadline=600)
     for title, function in (
             ("an upgrade of the agent changes nothing for a pod", "reboot.upgrade"),
             ("daemon-reload, daemon-reexec, systemctl kill coracle change nothing for a pod", "reboot.turns"),
             ("MemoryMax on the agent's unit and its OOM change nothing for a pod", "reboot.memory_max"),
             ("a container started by the unit and one started by hand show the same status, limits and mounts", "reboot.by_hand")):
         with t.step(title):
-            vm.call(function, before, deadline=400)
+            vm.call(function, before, deadline=600)
     with t.step("all is as the manifests say before the reboot"):
-        before = vm.call("reboot.checked", deadline=300)
+        before = vm.call("reboot.checked", deadline=600)
     with t.step("systemctl reboot: the machine comes up again"):
         vm.reboot()
     with t.step("the pods had ended in order; all are back: same uids, new sandboxes, one restart each, the job still done, nothing left of before"):
-        vm.call("reboot.after", before, deadline=500)
+        vm.call("reboot.after", before, deadline=800)

@@ -18,7 +18,7 @@ def suite(t):
     with t.step("the VM boots"):
         vm.boot()
     with t.step("eight pods run"):
-        vm.call("reset.begin", deadline=400)
+        vm.call("reset.begin", deadline=800)
     for turn in range(resets):
         seconds = rng.uniform(1, 15)
         with t.step(f"reset {turn + 1} of {resets}, after {seconds:.1f} s of churn: all is back, nothing is left over"):
@@ -26,5 +26,5 @@ def suite(t):
             vm.send("reset.churn", seed + turn, deadline=1000)
             time.sleep(seconds)
             vm.reset()
-            vm.call("reset.after", facts, deadline=700)
+            vm.call("reset.after", facts, deadline=1000)
     print(f"# counted node/reset: {resets} hard resets (the full loop has 20), NODE_SEED={seed}", flush=True)

@@ -3,7 +3,7 @@ import os
 import signal
 import sys
 
-os.environ.setdefault("CORACLE_TEST_SLOW", "5")  # software emulation
+os.environ.setdefault("CORACLE_TEST_SLOW", "8")  # software emulation beside other tests
 os.environ["CORACLE_TEST_IMAGE"] = "/payload/busybox.tar"
 sys.path.insert(0, "/payload/tests/host")
 import coracle  # noqa: E402
