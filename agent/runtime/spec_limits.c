@@ -8,8 +8,9 @@
  * close every possible descriptor, the others raise it themselves.  Locked memory is the kernel's default
  * since 5.16.
  *
- * The others are inherited: the agent sets its own to the kernel's defaults, with no core files (its own
- * would put Secrets on disk) and any number of processes (the cgroup's pids.max counts them).
+ * The others are inherited: the agent sets its own to the kernel's defaults, with no core files unless a
+ * process asks for them (the agent's own would put Secrets on disk) and any number of processes (the cgroup's
+ * pids.max counts them).
  */
 #include "agent/runtime/container.h"
 #include "agent/runtime/container_internal.h"
@@ -23,7 +24,7 @@ static const struct limit {
 } limits[] = {
     { "RLIMIT_NOFILE", RLIMIT_NOFILE, 1024, 524288 },
     { "RLIMIT_MEMLOCK", RLIMIT_MEMLOCK, 8 << 20, 8 << 20 },
-    { NULL, RLIMIT_CORE, 0, 0 },
+    { NULL, RLIMIT_CORE, 0, RLIM_INFINITY },
     { NULL, RLIMIT_NPROC, RLIM_INFINITY, RLIM_INFINITY },
     { NULL, RLIMIT_STACK, 8 << 20, RLIM_INFINITY },
     { NULL, RLIMIT_CPU, RLIM_INFINITY, RLIM_INFINITY },
