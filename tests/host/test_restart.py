@@ -189,3 +189,37 @@ def test_invalid_edit(t):
     node.start()
     node.wait_gone("a")
     equal(facts(node, node.pod("b")), before[1], "the other pod")
+
+
+def test_conditions(t):
+    """no condition of a pod changes over kill -9, not even for a moment: status and times are those of before, also with probes"""
+    node = t.node()
+    node.import_image()
+    node.put("plain.yaml", pod("plain"))
+    node.put("probed.yaml", pod("probed", container(
+        readinessProbe={"exec": {"command": ["true"]}, "periodSeconds": 1},
+        startupProbe={"exec": {"command": ["true"]}, "periodSeconds": 1})))
+    node.put("done.yaml", pod("done", container(command=["true"]), restartPolicy="Never"))
+    for name in ("plain", "probed"):
+        node.wait_pod(name, lambda p: p.ready)
+    node.wait_phase("done", "Succeeded")
+
+    def all_conditions():
+        return {name: node.pod(name).status["conditions"] for name in ("plain", "probed", "done")}
+    before = all_conditions()
+    for _ in range(2):
+        node.kill()
+        node.start()
+        equal(all_conditions(), before, "conditions at once")
+        seen = []
+        end = time.monotonic() + 2.5  # two periods of the probes, for what must not happen
+        while time.monotonic() < end:
+            seen.append(all_conditions())
+            time.sleep(0.05)
+        check(all(s == before for s in seen), lambda: f"conditions changed: {[s for s in seen if s != before][0]}")
+    equal(node.stop(), 0, "exit code")
+    node.start()
+    equal(all_conditions(), before, "conditions after a stop")
+    node.remove("plain.yaml", "probed.yaml", "done.yaml")
+    node.wait_gone("plain", "probed", "done")
+    equal(node.stop(), 0, "exit code")

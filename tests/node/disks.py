@@ -34,7 +34,7 @@ def root_disk(cache, say):
 
 
 def payload_disk(build, cache, work):
-    """The second disk: root/ (what `make install DESTDIR=` gives), inside/ and its `start`, tests/host, examples/, the image."""
+    """The second disk: root/ (what `make install DESTDIR=` gives), two packages of it, inside/ and its `start`, tests/host, examples/, the image."""
     payload = f"{work}/payload"
     os.makedirs(payload)
     env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
@@ -42,6 +42,12 @@ def payload_disk(build, cache, work):
         fcntl.flock(lock, fcntl.LOCK_EX)  # one make at a time
         subprocess.run(["make", "-s", f"O={os.path.dirname(build)}", "CC=gcc", "SAN=", "PREFIX=/usr", f"DESTDIR={payload}/root", "install"],
                        cwd=TOP, check=True, env=env, stdin=subprocess.DEVNULL, stdout=sys.stderr)
+    for version in ("1", "2"):  # the same build twice, for an upgrade
+        shutil.copytree(f"{payload}/root", f"{work}/deb", symlinks=True)
+        made = subprocess.run([f"{TOP}/systemd/package/build", version, f"{work}/deb", work], check=True, env=env,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+        shutil.move(made.stdout.strip(), f"{payload}/coracle_{version}.deb")
+        shutil.rmtree(f"{work}/deb")
     for source, target in ((f"{HERE}/inside", "inside"), (f"{TOP}/tests/host", "tests/host"),
                            (f"{TOP}/tests/fixtures", "tests/fixtures"), (f"{TOP}/examples", "examples")):
         shutil.copytree(source, f"{payload}/{target}", ignore=shutil.ignore_patterns("__pycache__", "*.pyc"))
