@@ -78,18 +78,18 @@ def test_all_restart(t):
     before = node.wait_pod("a", lambda p: p.state("web")[0] == p.state("trigger")[0] == "running" and p.state("ended")[0] == "terminated")
     equal(before.condition("AllContainersRestarting")["status"], "False", "the condition before")
     folder = f"{node.root_dir}/pods/{before.uid}/volumes/kubernetes.io~empty-dir/v"
-    timeline = []
+    until(lambda: read(f"{folder}/order", "") == "init\nweb\n", 10, "the first start is through")
     with open(f"{folder}/go", "w", encoding="ascii"):
         pass
     after = node.wait_pod("a", lambda p: all(p.restarts(n) == 1 for n in ("web", "ended", "trigger", "init"))
-                          and p.state("web")[0] == p.state("trigger")[0] == "running" and p.state("ended")[0] == "terminated", 30, timeline=timeline)
+                          and p.state("web")[0] == p.state("trigger")[0] == "running" and p.state("ended")[0] == "terminated", 30)
     for name in ("web", "ended", "trigger", "init"):
         last = after.container(name)["lastState"]["terminated"]
         equal((last["exitCode"], last["reason"], last["message"]),
               (137, "RestartingAllContainers", "The container is removed because RestartAllContainers in place"), f"the last state of {name}")
     contains(node.cli("get", "events").stdout, "Stopping container web", "events")
     equal(after.status["podIP"], before.status["podIP"], "the pod's address")
-    equal(read(f"{folder}/order"), "init\nweb\ninit\nweb\n", "order of the starts")
+    until(lambda: read(f"{folder}/order") == "init\nweb\n" * 2, 10, lambda: f"order of the starts: {read(f'{folder}/order')!r}")
     check(not read(f"{folder}/hooks", ""), "a preStop hook ran")
     equal(after.condition("AllContainersRestarting")["status"], "False", "the condition afterwards")
 
@@ -100,7 +100,7 @@ def test_all_restart(t):
     node.start()
     after = node.wait_pod("a", lambda p: all(p.restarts(n) == 2 for n in ("web", "trigger", "init"))
                           and p.state("web")[0] == p.state("trigger")[0] == "running", 60)
-    equal(read(f"{folder}/order"), "init\nweb\n" * 3, "order of the starts")
+    until(lambda: read(f"{folder}/order") == "init\nweb\n" * 3, 10, lambda: f"order of the starts: {read(f'{folder}/order')!r}")
     equal(node.stop(), 0, "exit code")
 
 
