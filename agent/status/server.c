@@ -13,11 +13,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-enum {
-    BACKLOG =
-        4096, /* the kernel's own limit (net.core.somaxconn): we turn a crowd away, after a look at it */
-    GROUP_BUFFER = 64 * 1024,
-};
+enum { BACKLOG = 64, GROUP_BUFFER = 64 * 1024 };
 
 /* ---- who may --------------------------------------------------------------------------------- */
 

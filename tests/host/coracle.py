@@ -16,6 +16,7 @@ import re
 import shutil
 import signal
 import socket
+import struct
 import subprocess
 import time
 import urllib.parse
@@ -290,8 +291,10 @@ class UnixConnection(http.client.HTTPConnection):
 
     def connect(self):
         self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(self.timeout)
+        # Waits for a place in the queue, which a timeout of Python's would not (it makes the socket non-blocking).
+        self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", int(self.timeout), 0))
         self.sock.connect(self.path)
+        self.sock.settimeout(self.timeout)
 
 
 class Pod(dict):
