@@ -82,7 +82,10 @@ static enum err_code decode(struct cni_entry *ret, json_t *doc, struct err *e)
     return ERR_OK;
 }
 
-/* One file; sets it aside when it is no entry.  A failure to read it (no memory) leaves it alone. */
+/*
+ * One file.  No entry: set aside; an empty one, of which there is nothing to look at, is removed.  A failure
+ * to read it (no memory) leaves it alone.
+ */
 static enum err_code read_entry(int dirfd, const char *name, struct cni_entry *ret, struct err *e)
 {
     json_auto_t *doc = NULL;
@@ -92,6 +95,11 @@ static enum err_code read_entry(int dirfd, const char *name, struct cni_entry *r
 
     if (fs_read_at(dirfd, name, CNI_CACHE_ENTRY_MAX, &text, &n, e) != ERR_OK)
         return e->code;
+    if (n == 0) {
+        log_info("CNI result that a power cut left empty: removed", F_STR("file", name));
+        fs_remove_quietly(dirfd, name);
+        return err_set(e, ERR_DATA_LOSS, "%s is empty", name);
+    }
     if (json_parse(text, n, CNI_CACHE_ENTRY_MAX, &doc, name, e) == ERR_OK && decode(ret, doc, e) == ERR_OK) {
         expected = file_name(ret);
         if (expected != NULL && strcmp(expected, name) == 0)

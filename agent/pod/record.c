@@ -339,18 +339,31 @@ static bool same_file(int dir, const char *a, const char *b)
            one.st_dev == other.st_dev;
 }
 
-/* What cannot be used goes out of the way; what was on the disk before stands in, where there is such. */
-static enum err_code stand_in(struct node *n, int dir, const char *name, const char *synced, bool same,
-                              const struct err *why, struct err *e)
+/* Out of the way.  Of an empty file, as a power cut leaves what was just written, there is nothing to look
+ * at. */
+static void put_away(int dir, const char *name, bool empty, const struct err *why)
 {
     char away[ASIDE_NAME_SIZE];
     struct err failed = { 0 };
+
+    if (empty) {
+        log_info("pod record that a power cut left empty: removed", F_STR("record", name));
+        fs_remove_quietly(dir, name);
+        return;
+    }
+    log_error("pod record is damaged: set aside", F_STR("record", name), F_ERR(why));
+    if (aside_put(dir, name, away, &failed) != ERR_OK)
+        log_error("damaged record cannot be set aside", F_STR("record", name), F_ERR(&failed));
+}
+
+/* For a record that cannot be used, what was on the disk before it, where there is such. */
+static enum err_code stand_in(struct node *n, int dir, const char *name, const char *synced, bool same,
+                              struct err *e)
+{
     str_auto text = NULL;
     size_t size = 0;
     bool taken;
 
-    if (aside_put(dir, name, away, &failed) != ERR_OK)
-        log_error("damaged record cannot be set aside", F_STR("record", name), F_ERR(&failed));
     taken = !same && fs_read_at(dir, synced, RECORD_MAX, &text, &size, e) == ERR_OK &&
             read_one(n, name, text, size, false, e) == ERR_OK;
     if (err_is_shortage(e))
@@ -360,13 +373,11 @@ static enum err_code stand_in(struct node *n, int dir, const char *name, const c
         if (linkat(dir, synced, dir, name, 0) != 0) /* until it is saved, with all that follows */
             log_warn("pod record cannot be restored", F_STR("record", name),
                      F_STR("err", strerrordesc_np(errno)));
-        log_error("pod record is damaged: set aside; what was on the disk before it is used",
-                  F_STR("record", name), F_ERR(why));
+        log_warn("pod record: what was on the disk before it is used", F_STR("record", name));
         return ERR_OK;
     }
     fs_remove_quietly(dir, synced);
-    log_error("pod record is damaged: set aside; its pod starts anew if its manifest is there",
-              F_STR("record", name), F_ERR(why));
+    log_warn("pod record: none; its pod starts anew if its manifest is there", F_STR("record", name));
     return ERR_OK;
 }
 
@@ -388,7 +399,8 @@ static enum err_code load_one(struct node *n, int dir, const char *name, struct 
         *e = why;
         return err_wrap(e, "pod record %s", name);
     }
-    return stand_in(n, dir, name, synced, same, &why, e);
+    put_away(dir, name, text != NULL && size == 0, &why);
+    return stand_in(n, dir, name, synced, same, e);
 }
 
 /* A write that was cut off, or the second name of a record that is gone. */

@@ -174,6 +174,15 @@ def churn(seed):
 
 def after(before):
     """After the reset and a boot."""
+    try:
+        look(before)
+    except Exception:
+        print(run("journalctl", "-b", "-u", "coracle", "-n", "150", "--no-pager", "-o", "short-monotonic", ok=False).stdout)
+        print(run("ps", "axfww", "-o", "pid,lstart,args", ok=False).stdout)
+        raise
+
+
+def look(before):
     node.wait_active()
     settle()
     _, text = wanted()
@@ -187,7 +196,6 @@ def after(before):
     explained = sound.explain()
     check("damaged" not in explained and "set aside" not in explained, explained)
     equal(run("systemctl", "--failed", "--no-legend", "--plain").stdout, "", "failed units")
-    return now
 
 
 def check_images():

@@ -123,7 +123,6 @@ static bool exists_aside(const struct place *p, const char *name)
 static void damaged_entries_are_set_aside(void **state)
 {
     static const char *const damaged[] = {
-        "",
         "{\"kind\": \"cniAttachment\", \"complete\"",
         "{\"kind\": \"other\"}",
         "{\"kind\": \"cniAttachment\", \"containerId\": \"" ID
@@ -154,6 +153,18 @@ static void damaged_entries_are_set_aside(void **state)
         assert_false(exists(p, "cache/net-" ID "-eth0.json"));
         assert_true(exists_aside(p, "cache/net-" ID "-eth0.json"));
     }
+}
+
+static void an_empty_entry_is_removed(void **state)
+{
+    struct place *p = *state;
+    fd_auto fd = open_cache(p);
+    struct cni_entry out;
+    struct err e = { 0 };
+
+    put(p, "cache/net-" ID "-eth0.json", "");
+    assert_int_equal(cni_cache_find(fd, ID, "eth0", &out, &e), ERR_NOT_FOUND);
+    assert_int_equal(count(p, "cache"), 0);
 }
 
 static bool count_entry(const struct cni_entry *entry, void *arg)
@@ -200,6 +211,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_unknown_attachment_is_not_found, place_make, place_remove),
         cmocka_unit_test_setup_teardown(names_with_dashes_are_not_mixed_up, place_make, place_remove),
         cmocka_unit_test_setup_teardown(damaged_entries_are_set_aside, place_make, place_remove),
+        cmocka_unit_test_setup_teardown(an_empty_entry_is_removed, place_make, place_remove),
         cmocka_unit_test_setup_teardown(all_entries_are_visited_and_other_files_left_alone, place_make,
                                         place_remove),
         cmocka_unit_test_setup_teardown(what_a_killed_writer_left_is_cleared_at_the_start, place_make,
