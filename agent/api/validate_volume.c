@@ -1,6 +1,7 @@
 /* Rules of spec.volumes: names, sizes, references of the downward API, paths of projected volumes. */
 #include "agent/api/internal.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,19 +28,53 @@ static void check_downward(struct api_check *c, const struct api_payload_source 
 
 struct claimed_path {
     const char *path;
-    size_t source, item;
+    size_t source, item; /* item: NO_ITEM when the source has just one path */
     const char *kind;
 };
+
+#define NO_ITEM SIZE_MAX
+
+/* The next element of a path, without empty ones and "."; false at its end. */
+static bool next_element(const char **path, size_t *ret_n)
+{
+    for (;; *path += 1) {
+        *path += strspn(*path, "/");
+        *ret_n = strcspn(*path, "/");
+        if (*ret_n != 1 || **path != '.')
+            return *ret_n > 0;
+    }
+}
+
+enum relation { BEFORE, SAME, ABOVE /* a folder in which the other one lies */, BELOW, AFTER };
+
+/* Element by element: what lies in a folder stands right after it. */
+static enum relation relate(const char *a, const char *b)
+{
+    for (;;) {
+        size_t n, k;
+        bool more_a = next_element(&a, &n), more_b = next_element(&b, &k);
+        int order;
+
+        if (!more_a || !more_b)
+            return more_a ? BELOW : more_b ? ABOVE : SAME;
+        order = memcmp(a, b, n < k ? n : k);
+        if (order != 0 || n != k)
+            return order < 0 || (order == 0 && n < k) ? BEFORE : AFTER;
+        a += n;
+        b += k;
+    }
+}
 
 static int path_order(const void *a, const void *b)
 {
     const struct claimed_path *x = a, *y = b;
-    int order = strcmp(x->path, y->path);
+    enum relation r = relate(x->path, y->path);
 
-    if (order == 0)
-        order = x->source != y->source ? (x->source < y->source ? -1 : 1)
-                                       : (x->item > y->item) - (x->item < y->item);
-    return order;
+    if (r != SAME)
+        return r == BEFORE || r == ABOVE ? -1 : 1;
+    if (x->source != y->source)
+        return x->source < y->source ? -1 : 1;
+    return (x->item > y->item) - (x->item < y->item);
 }
 
 static void claim(struct claimed_path *v, size_t *n, const char *path, const char *kind, size_t source,
@@ -47,6 +82,31 @@ static void claim(struct claimed_path *v, size_t *n, const char *path, const cha
 {
     if (path != NULL)
         v[(*n)++] = (struct claimed_path){ .path = path, .source = source, .item = item, .kind = kind };
+}
+
+static void name_claim(const struct claimed_path *p, char ret[80])
+{
+    if (p->item == NO_ITEM)
+        snprintf(ret, 80, "sources[%zu].%s.path", p->source, p->kind);
+    else
+        snprintf(ret, 80, "sources[%zu].%s.items[%zu].path", p->source, p->kind, p->item);
+}
+
+/* Both are named: the one that comes later in the manifest is where the fault is. */
+static void say_collision(struct api_check *c, const struct claimed_path *a, const struct claimed_path *b)
+{
+    bool a_first = a->source != b->source ? a->source < b->source : a->item < b->item;
+    const struct claimed_path *first = a_first ? a : b, *second = a_first ? b : a;
+    enum relation r = relate(second->path, first->path);
+    char at[80], other[80];
+
+    name_claim(second, at);
+    name_claim(first, other);
+    if (r == SAME)
+        api_fault_at(c, at, "conflicting duplicate paths: %s is also that of %s", QUOTE(second->path), other);
+    else
+        api_fault_at(c, at, "%s cannot be a %s while %s is \"%.100s\"", QUOTE(second->path),
+                     r == ABOVE ? "file" : "path", other, first->path);
 }
 
 /* Paths that are written out must not collide; keys of whole objects still may (the later source wins). */
@@ -69,15 +129,15 @@ static void check_projected_paths(struct api_check *c, const struct api_volume *
             claim(v, &n, s->items[k].path, kind, i, k);
         for (size_t k = 0; k < s->n_downward; k++)
             claim(v, &n, s->downward[k].path, "downwardAPI", i, k);
+        if (s->kind == API_SRC_TOKEN)
+            claim(v, &n, s->token_path, "serviceAccountToken", i, NO_ITEM);
     }
     if (n > 1)
         qsort(v, n, sizeof(*v), path_order);
     for (size_t i = 1; i < n; i++) {
-        char child[80];
-        if (strcmp(v[i - 1].path, v[i].path) != 0)
-            continue;
-        snprintf(child, sizeof(child), "sources[%zu].%s.items[%zu].path", v[i].source, v[i].kind, v[i].item);
-        api_fault_at(c, child, "%s is written by another item of this volume, too", QUOTE(v[i].path));
+        enum relation r = relate(v[i - 1].path, v[i].path);
+        if (r == SAME || r == ABOVE)
+            say_collision(c, &v[i - 1], &v[i]);
     }
     free(v);
 }

@@ -40,7 +40,8 @@ void env_wipe(struct env *env); /* overwrites the values */
 #define ENV_SECRET_MIN 4
 void env_redact(struct env *env, char *text); /* sorts what it knows of Secrets, hence no const */
 
-/* metadata.*, spec.*, status.* of the downward API; ERR_PRECONDITION when it is not known yet, ERR_INVALID
+/* ---- downward.c ----
+ * metadata.*, spec.*, status.* of the downward API; ERR_PRECONDITION when it is not known yet, ERR_INVALID
  * when there is no such field. */
 enum err_code env_field(const struct pod *p, const char *path, struct arena *a, char **ret,
                         struct err *e) MUST_CHECK;

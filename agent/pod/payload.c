@@ -1,11 +1,16 @@
 #include "agent/pod/payload.h"
 #include "agent/pod/env.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#define OVERLAPS_SHOWN 8 /* paths in the text; the others are counted */
 
 struct files {
     struct vol_file *v;
+    size_t *source; /* of v[i]: its index in the volume's sources */
     size_t n, cap;
+    size_t now; /* the source that is being added */
 };
 
 static enum err_code add(struct files *f, const char *path, const void *data, size_t size, int32_t mode,
@@ -13,6 +18,7 @@ static enum err_code add(struct files *f, const char *path, const void *data, si
 {
     if (f->n == f->cap)
         return err_set(e, ERR_INTERNAL, "payload of a volume has more files than were counted");
+    f->source[f->n] = f->now;
     f->v[f->n++] = (struct vol_file){ .path = path, .data = data, .size = size, .mode = (mode_t)mode };
     return ERR_OK;
 }
@@ -95,8 +101,99 @@ static enum err_code add_source(const struct pod *p, const struct api_payload_so
     return err_set(e, ERR_PRECONDITION, "a service account token needs an apiserver");
 }
 
+/* ---- paths that several sources give ------------------------------------------------------------------ */
+
+struct path {
+    const char *text; /* without empty and "." elements, as the writer sees it */
+    size_t file;      /* its index in files */
+};
+
+static const char *clean(const char *path, struct arena *a)
+{
+    size_t n = 0;
+    char *ret;
+
+    if (strchr(path, '/') == NULL) /* a key: most are */
+        return path;
+    ret = arena_alloc(a, strlen(path) + 1);
+    for (const char *p = path; ret != NULL && *p != '\0'; p += strspn(p, "/")) {
+        size_t k = strcspn(p, "/");
+        if (k > 0 && !(k == 1 && p[0] == '.')) {
+            if (n > 0)
+                ret[n++] = '/';
+            memcpy(ret + n, p, k);
+            n += k;
+        }
+        p += k;
+    }
+    return ret;
+}
+
+static int path_order(const void *a, const void *b)
+{
+    const struct path *x = a, *y = b;
+    int order = strcmp(x->text, y->text);
+
+    return order != 0 ? order : (x->file > y->file) - (x->file < y->file);
+}
+
+static void add_source_name(struct buf *b, const struct api_volume *v, size_t source)
+{
+    static const char *const kinds[] = { "configMap", "secret", "downwardAPI", "serviceAccountToken" };
+    const struct api_payload_source *s = &v->sources[source];
+
+    buf_adds(b, kinds[s->kind]);
+    if (s->name != NULL)
+        buf_addf(b, " \"%s\"", s->name);
+    if (v->projected)
+        buf_addf(b, " (sources[%zu])", source);
+}
+
+static void add_overlap(struct buf *b, const struct api_volume *v, const struct files *f,
+                        const struct path *hidden, const struct path *shown)
+{
+    size_t from = f->source[hidden->file], to = f->source[shown->file];
+
+    buf_addf(b, "%s\"%.256s\" of ", b->n > 0 ? "; " : "", shown->text);
+    add_source_name(b, v, from);
+    buf_adds(b, " is hidden by ");
+    if (from == to) {
+        buf_adds(b, "a later item of it");
+        return;
+    }
+    add_source_name(b, v, to);
+}
+
+static enum err_code find_overlaps(const struct api_volume *v, const struct files *f, struct arena *a,
+                                   char **ret, struct err *e)
+{
+    struct path *paths = arena_alloc(a, (f->n + 1) * sizeof(*paths));
+    buf_auto text = BUF_INIT(16 * 1024);
+    size_t found = 0;
+
+    *ret = NULL;
+    if (paths == NULL)
+        return err_nomem(e);
+    for (size_t i = 0; i < f->n; i++) {
+        paths[i] = (struct path){ .text = clean(f->v[i].path, a), .file = i };
+        if (paths[i].text == NULL)
+            return err_nomem(e);
+    }
+    if (f->n > 1)
+        qsort(paths, f->n, sizeof(*paths), path_order);
+    for (size_t i = 1; i < f->n; i++)
+        if (strcmp(paths[i - 1].text, paths[i].text) == 0 && ++found <= OVERLAPS_SHOWN)
+            add_overlap(&text, v, f, &paths[i - 1], &paths[i]);
+    if (found == 0)
+        return ERR_OK;
+    if (found > OVERLAPS_SHOWN)
+        buf_addf(&text, "; and %zu more", found - OVERLAPS_SHOWN);
+    *ret = text.failed ? NULL : arena_strndup(a, text.p, text.n);
+    return *ret != NULL ? ERR_OK : err_nomem(e);
+}
+
 enum err_code payload_build(const struct pod *p, const struct api_volume *v, struct arena *a,
-                            struct vol_file **ret, size_t *ret_n, struct err *e)
+                            struct vol_file **ret, size_t *ret_n, char **ret_overlaps, struct err *e)
 {
     struct files f = { 0 };
     buf_auto why = BUF_INIT(sizeof(e->text)); /* all that is missing at once, as kubelet lists it */
@@ -105,10 +202,12 @@ enum err_code payload_build(const struct pod *p, const struct api_volume *v, str
     for (size_t i = 0; i < v->n_sources; i++)
         f.cap += count(p, &v->sources[i]);
     f.v = arena_alloc(a, (f.cap + 1) * sizeof(*f.v));
-    if (f.v == NULL)
+    f.source = arena_alloc(a, (f.cap + 1) * sizeof(*f.source));
+    if (f.v == NULL || f.source == NULL)
         return err_nomem(e);
     for (size_t i = 0; i < v->n_sources; i++) {
         struct err one = { 0 };
+        f.now = i;
         if (add_source(p, &v->sources[i], v->default_mode, a, &f, &one) == ERR_OK)
             continue;
         if (one.code != ERR_PRECONDITION) {
@@ -121,6 +220,8 @@ enum err_code payload_build(const struct pod *p, const struct api_volume *v, str
         return err_set(e, ERR_PRECONDITION, "%s", why.p);
     if (n_failed > 1)
         return err_set(e, ERR_PRECONDITION, "[%s]", why.p);
+    if (find_overlaps(v, &f, a, ret_overlaps, e) != ERR_OK)
+        return e->code;
     *ret = f.v;
     *ret_n = f.n;
     return ERR_OK;

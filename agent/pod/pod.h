@@ -207,6 +207,8 @@ struct pod {
     char shm_path[512];
     bool cgroup_made;
     bool payload_stale; /* a ConfigMap or Secret it uses changed */
+    char *overlaps;     /* files of volumes that a later source hides, for the status; NULL: none */
+    int64_t overlaps_since_ns;
 
     uint64_t probes_since_ms; /* clock_mono_ms(): the ticks of its probes count from here; 0: not yet */
     bool initialized;         /* some regular container has started */
@@ -285,6 +287,8 @@ void volumes_step(struct pod *p);
 bool volumes_teardown_step(struct pod *p);
 enum err_code volumes_host_path(const struct pod *p, const struct api_volume *v, char *ret, size_t size,
                                 struct err *e) MUST_CHECK;
+/* The condition of the pod's status that says which files of its volumes are hidden; NULL: none is. */
+json_t *volumes_overlaps_json(const struct pod *p);
 /* "host path /mnt/x of volume \"v\"" that the child is looking at; "" when none is being checked. */
 void volumes_checking(const struct pod *p, char *ret, size_t size);
 bool volumes_use_config(const struct api_pod *p, enum api_config_kind kind, const char *name);

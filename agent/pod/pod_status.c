@@ -456,6 +456,8 @@ static json_t *conditions_json(struct pod *p)
         json_put_str(o, "message", b.p);
         json_array_append_new(list, o);
     }
+    if (p->overlaps != NULL)
+        json_array_append_new(list, volumes_overlaps_json(p));
     return list;
 }
 

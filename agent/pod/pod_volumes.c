@@ -4,6 +4,7 @@
 #include "agent/pod/pod.h"
 #include "base/clock.h"
 #include "base/fs.h"
+#include "base/json.h"
 #include "base/log.h"
 
 #include <string.h>
@@ -67,20 +68,58 @@ static void failed(struct pod *p, const char *volume, const struct err *e)
     pod_event(p, NULL, true, "FailedMount", "%s", p->vols_error);
 }
 
-static enum err_code publish(struct pod *p, const struct api_volume *v, bool *ret_changed, struct err *e)
+/* `found`: the whole pod's, `"a" of ...; volume "w": ...`; "" : none. */
+static void note_overlaps(struct pod *p, const struct buf *found)
+{
+    const char *now = found->n > 0 && !found->failed ? found->p : NULL;
+
+    if (str_eq(now, p->overlaps))
+        return;
+    free(p->overlaps);
+    p->overlaps = now != NULL ? strdup(now) : NULL;
+    p->overlaps_since_ns = clock_wall_ns();
+    if (p->overlaps != NULL) {
+        log_warn("files of a volume are hidden by later sources", F_STR("pod", p->key),
+                 F_STR("files", p->overlaps));
+        pod_event(p, NULL, true, "VolumeFilesHidden", "%s", p->overlaps);
+    }
+}
+
+json_t *volumes_overlaps_json(const struct pod *p)
+{
+    char since[CLOCK_RFC3339_SIZE];
+    json_t *o;
+
+    if (p->overlaps == NULL)
+        return NULL;
+    o = json_object();
+    clock_format_s(p->overlaps_since_ns, since);
+    json_put_str(o, "type", "coracle.dev/VolumeFilesHidden");
+    json_put_str(o, "status", "True");
+    json_put_str(o, "lastTransitionTime", since);
+    json_put_str(o, "reason", "LaterSourceWins");
+    json_put_str(o, "message", p->overlaps);
+    return o;
+}
+
+static enum err_code publish(struct pod *p, const struct api_volume *v, struct buf *overlaps,
+                             bool *ret_changed, struct err *e)
 {
     struct arena a = { 0 };
     /* As programs find it under kubelet: ConfigMaps on disk, the others on a tmpfs with its default mode. */
     struct vol_payload payload = { .uid = p->uid, .name = v->name, .fs_group = -1, .root_mode = 01777 };
     struct vol_file *files;
+    char *hidden = NULL;
     enum err_code code;
 
     if (!v->projected && v->n_sources == 1 && v->sources[0].kind == API_SRC_CONFIG_MAP)
         payload.root_mode = 0777;
     if (p->api->spec.security.has_fs_group)
         payload.fs_group = p->api->spec.security.fs_group;
-    code = payload_build(p, v, &a, &files, &payload.n_files, e);
+    code = payload_build(p, v, &a, &files, &payload.n_files, &hidden, e);
     if (code == ERR_OK) {
+        if (hidden != NULL)
+            buf_addf(overlaps, "%svolume \"%s\": %s", overlaps->n > 0 ? "; " : "", v->name, hidden);
         payload.files = files;
         code = vol_payload_publish(p->node->o.volumes, &payload, ret_changed, e);
     }
@@ -88,7 +127,8 @@ static enum err_code publish(struct pod *p, const struct api_volume *v, bool *re
     return code;
 }
 
-static enum err_code set_up_one(struct pod *p, const struct api_volume *v, struct err *e)
+static enum err_code set_up_one(struct pod *p, const struct api_volume *v, struct buf *overlaps,
+                                struct err *e)
 {
     const struct api_pod_security *s = &p->api->spec.security;
     char path[1024];
@@ -96,7 +136,7 @@ static enum err_code set_up_one(struct pod *p, const struct api_volume *v, struc
 
     switch (v->kind) {
     case API_VOL_PAYLOAD:
-        return publish(p, v, &changed, e);
+        return publish(p, v, overlaps, &changed, e);
     case API_VOL_EMPTY_DIR: {
         struct vol_empty_dir d = {
             .uid = p->uid, .name = v->name, .memory = str_eq(v->medium, "Memory"), .fs_group = -1
@@ -124,11 +164,12 @@ static enum err_code set_up_one(struct pod *p, const struct api_volume *v, struc
 
 static void set_up(struct pod *p)
 {
+    buf_auto overlaps = BUF_INIT(64 * 1024);
     struct err e = { 0 };
 
     for (size_t i = 0; i < p->api->spec.n_volumes; i++) {
         const struct api_volume *v = &p->api->spec.volumes[i];
-        if (is_mounted(p, v->name) && set_up_one(p, v, &e) != ERR_OK) {
+        if (is_mounted(p, v->name) && set_up_one(p, v, &overlaps, &e) != ERR_OK) {
             if (e.code == ERR_UNAVAILABLE &&
                 p->net != NET_READY) { /* a downward API file shows the pod's IP */
                 set_vols(p, VOLS_NONE);
@@ -143,6 +184,7 @@ static void set_up(struct pod *p)
         failed(p, "dev-shm", &e);
         return;
     }
+    note_overlaps(p, &overlaps);
     p->vols_error[0] = p->vols_event[0] = '\0';
     p->vols_backoff_ms = 0;
     set_vols(p, VOLS_READY);
@@ -215,6 +257,8 @@ static void on_checked(struct op *op, const struct err *result)
 /* Payloads whose sources changed; errors become events. */
 static void refresh(struct pod *p)
 {
+    buf_auto overlaps = BUF_INIT(64 * 1024);
+
     p->payload_stale = false;
     p->vols_retry_ns = 0;
     for (size_t i = 0; i < p->api->spec.n_volumes; i++) {
@@ -224,7 +268,7 @@ static void refresh(struct pod *p)
 
         if (v->kind != API_VOL_PAYLOAD || !is_mounted(p, v->name))
             continue;
-        if (publish(p, v, &changed, &e) != ERR_OK) {
+        if (publish(p, v, &overlaps, &changed, &e) != ERR_OK) {
             /* A deleted object or key leaves the files as they were; anything else is worth an event. */
             if (e.code == ERR_PRECONDITION) {
                 log_info("volume keeps its content", F_STR("pod", p->key), F_STR("volume", v->name),
@@ -240,6 +284,7 @@ static void refresh(struct pod *p)
             log_info("volume published", F_STR("pod", p->key), F_STR("volume", v->name));
         }
     }
+    note_overlaps(p, &overlaps);
 }
 
 void volumes_step(struct pod *p)

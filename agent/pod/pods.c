@@ -163,6 +163,7 @@ static void pod_free(struct pod *p)
     free(p->netns_spec);
     free(p->pidns_spec);
     free(p->message);
+    free(p->overlaps);
     api_pod_unref(p->api);
     api_pod_unref(p->successor);
     if (p->dirty_queued)

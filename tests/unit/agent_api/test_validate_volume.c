@@ -163,8 +163,25 @@ static void projected_sources_are_joined(void **state)
         "    - downwardAPI: {items: [{path: x, fieldRef: {fieldPath: metadata.name}}]}",
         "spec.volumes[0].projected.sources[0]: only one kind of source is allowed in each element of sources",
         "spec.volumes[0].projected.sources[1]: one of configMap, secret and downwardAPI is required",
-        "spec.volumes[0].projected.sources[3].downwardAPI.items[0].path: \"x\" is written by another item of "
-        "this volume, too");
+        "spec.volumes[0].projected.sources[3].downwardAPI.items[0].path: conflicting duplicate paths: \"x\" "
+        "is also that of sources[2].configMap.items[0].path");
+    pod_is_bad(
+        "",
+        "volumes:\n- name: p\n  projected:\n    sources:\n"
+        "    - secret: {name: s, items: [{key: k, path: a/b}, {key: k, path: a-b}, {key: k, path: z}]}\n"
+        "    - configMap: {name: c, items: [{key: k, path: ./a//b/}, {key: k, path: a}]}\n"
+        "    - serviceAccountToken: {path: z}\n"
+        "    - downwardAPI: {items: [{path: z/t, fieldRef: {fieldPath: metadata.name}}]}",
+        "spec.volumes[0].projected.sources[2].serviceAccountToken: not supported: needs an API server",
+        "spec.volumes[0].projected.sources[1].configMap.items[1].path: \"a\" cannot be a file while "
+        "sources[0].secret.items[0].path is \"a/b\"",
+        "spec.volumes[0].projected.sources[1].configMap.items[0].path: conflicting duplicate paths: "
+        "\"./a//b/\" is also that of sources[0].secret.items[0].path",
+        "spec.volumes[0].projected.sources[2].serviceAccountToken.path: conflicting duplicate paths: \"z\" "
+        "is "
+        "also that of sources[0].secret.items[2].path",
+        "spec.volumes[0].projected.sources[3].downwardAPI.items[0].path: \"z/t\" cannot be a path while "
+        "sources[2].serviceAccountToken.path is \"z\"");
 }
 
 static void what_needs_an_api_server_is_refused(void **state)

@@ -9,6 +9,7 @@ struct built {
     struct arena arena;
     struct vol_file *files;
     size_t n;
+    char *overlaps;
     struct err e;
 };
 
@@ -23,7 +24,7 @@ static enum err_code build(struct world *w, struct built *b, const char *volume)
     world_forget(w);
     *b = (struct built){ 0 };
     p = world_pod(w, "p", spec);
-    return payload_build(p, &p->api->spec.volumes[0], &b->arena, &b->files, &b->n, &b->e);
+    return payload_build(p, &p->api->spec.volumes[0], &b->arena, &b->files, &b->n, &b->overlaps, &b->e);
 }
 
 static void is_file(const struct built *b, size_t i, const char *path, const char *text, mode_t mode)
@@ -97,6 +98,46 @@ static void optional_sources_may_be_missing(void **state)
     arena_done(&b.arena);
 }
 
+static void of_two_sources_the_later_one_wins_and_it_is_said(void **state)
+{
+    struct built b;
+
+    world_add(*state, map);
+    world_add(*state, "{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {b: hidden, c: see}}");
+    assert_int_equal(
+        build(*state, &b, "projected: {sources: [{secret: {name: s}}, {configMap: {name: cm}}]}"), ERR_OK);
+    assert_int_equal(b.n, 4); /* the writer keeps the later one of equal paths */
+    is_file(&b, 0, "b", "hidden", 0644);
+    is_file(&b, 3, "b", "two", 0644);
+    assert_string_equal(b.overlaps,
+                        "\"b\" of secret \"s\" (sources[0]) is hidden by configMap \"cm\" (sources[1])");
+    arena_done(&b.arena);
+    assert_int_equal(
+        build(*state, &b, "configMap: {name: cm, items: [{key: a, path: x/y}, {key: b, path: x//./y}]}"),
+        ERR_OK);
+    assert_string_equal(b.overlaps, "\"x/y\" of configMap \"cm\" is hidden by a later item of it");
+    arena_done(&b.arena);
+    assert_int_equal(build(*state, &b, "configMap: {name: cm}"), ERR_OK);
+    assert_null(b.overlaps);
+    arena_done(&b.arena);
+}
+
+static void of_many_hidden_files_some_are_named_and_all_are_counted(void **state)
+{
+    struct built b;
+
+    world_add(*state, "{apiVersion: v1, kind: ConfigMap, metadata: {name: cm}, data: {a: '', b: '', c: '', "
+                      "d: '', e: '', f: '',"
+                      "g: '', h: '', i: '', j: ''}}");
+    assert_int_equal(
+        build(*state, &b, "projected: {sources: [{configMap: {name: cm}}, {configMap: {name: cm}}]}"),
+        ERR_OK);
+    assert_non_null(strstr(b.overlaps, "\"h\" of configMap"));
+    assert_null(strstr(b.overlaps, "\"i\" of configMap"));
+    assert_non_null(strstr(b.overlaps, "; and 2 more"));
+    arena_done(&b.arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -104,6 +145,8 @@ int main(void)
         WORLD_TEST(items_choose_path_and_mode),
         WORLD_TEST(what_is_missing_has_kubelets_words),
         WORLD_TEST(optional_sources_may_be_missing),
+        WORLD_TEST(of_two_sources_the_later_one_wins_and_it_is_said),
+        WORLD_TEST(of_many_hidden_files_some_are_named_and_all_are_counted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
