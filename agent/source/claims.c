@@ -5,6 +5,7 @@
  * hold it now (a rename, a document moved to another file), and then nothing changes for who uses it.
  */
 #include "agent/source/internal.h"
+#include "base/buf.h"
 
 #include <string.h>
 
@@ -70,6 +71,36 @@ static void say_taken(struct holder *h, const struct api_object *o, const char *
                      meta->namespace != NULL ? "/" : "", meta->name, by, at);
 }
 
+/*
+ * An immutable ConfigMap or Secret stays what it is as long as its file holds it, as under an apiserver; its
+ * labels and annotations may change.  False, with a problem, when the new one differs.
+ */
+static bool keeps_immutable(const struct claims *c, struct holder *h, const struct api_object *o)
+{
+    const struct api_config *old;
+    const char *field;
+    char where[512];
+
+    if (o->kind != API_KIND_CONFIG_MAP && o->kind != API_KIND_SECRET)
+        return true;
+    old = src_store_config(c->store, o->config->kind, o->config->meta.namespace, o->config->meta.name);
+    if (old == NULL || !old->immutable)
+        return true;
+    field = !o->config->immutable                 ? "immutable"
+            : !config_data_equal(old, o->config)  ? "data"
+            : !str_eq(old->type, o->config->type) ? "type"
+                                                  : NULL;
+    if (field == NULL)
+        return true;
+    snprintf(where, sizeof(where), "%s:%d:%s", h->name, o->document, field);
+    api_problems_add(
+        &h->problems, where,
+        "%s %s/%s is immutable and stays as it was; to change it, remove it first or give the new "
+        "one another name",
+        api_kind_name(o->kind), old->meta.namespace, old->meta.name);
+    return false;
+}
+
 /* Marks all of *objects with this generation; false, with h->problems, when one is taken. */
 static bool all_free(struct claims *c, struct holder *h, const struct api_objects *objects, bool take_over)
 {
@@ -93,6 +124,8 @@ static bool all_free(struct claims *c, struct holder *h, const struct api_object
             ok = false;
             continue;
         }
+        if (claim->owner == h && !keeps_immutable(c, h, o))
+            ok = false;
         claim->generation = c->generation;
         src_object_unref(&claim->object);
         claim->object =

@@ -12,6 +12,7 @@
 const struct api_meta *src_object_meta(const struct api_object *o);
 struct api_object src_object_ref(const struct api_object *o);
 void src_object_unref(struct api_object *o);
+bool config_data_equal(const struct api_config *a, const struct api_config *b);
 void src_key(char ret[SRC_KEY_SIZE], enum api_kind kind, const char *namespace_, const char *name);
 
 /* ---- manifest.c: one file, on the worker pool ------------------------------------------------ */
@@ -53,9 +54,10 @@ struct holder { /* the part of a file that claims.c works with */
 };
 
 /*
- * Tries to make *objects (moved out) the ones that `h` holds.  False: another file holds one of them
- * (h->problems says which), or there is no memory; what was in force stays.  `take_over`: from files that are
- * leaving. Objects that h held and holds no more are released as claims_release() does.
+ * Tries to make *objects (moved out) the ones that `h` holds.  False: another file holds one of them, an
+ * immutable one is to change (h->problems says which), or there is no memory; what was in force stays.
+ * `take_over`: from files that are leaving. Objects that h held and holds no more are released as
+ * claims_release() does.
  */
 bool claims_adopt(struct claims *c, struct holder *h, struct api_objects *objects, bool take_over,
                   uint64_t seq);

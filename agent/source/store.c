@@ -96,10 +96,9 @@ static bool meta_equal(const struct api_meta *a, const struct api_meta *b)
            a->generation == b->generation;
 }
 
-static bool config_equal(const struct api_config *a, const struct api_config *b)
+bool config_data_equal(const struct api_config *a, const struct api_config *b)
 {
-    if (a->n_data != b->n_data || a->immutable != b->immutable || !str_eq(a->type, b->type) ||
-        !meta_equal(&a->meta, &b->meta))
+    if (a->n_data != b->n_data)
         return false;
     for (size_t i = 0; i < a->n_data; i++) {
         const struct api_datum *x = &a->data[i], *y = &b->data[i];
@@ -109,6 +108,12 @@ static bool config_equal(const struct api_config *a, const struct api_config *b)
             return false;
     }
     return true;
+}
+
+static bool config_equal(const struct api_config *a, const struct api_config *b)
+{
+    return a->immutable == b->immutable && str_eq(a->type, b->type) && meta_equal(&a->meta, &b->meta) &&
+           config_data_equal(a, b);
 }
 
 static bool priority_class_equal(const struct api_priority_class *a, const struct api_priority_class *b)

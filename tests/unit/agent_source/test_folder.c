@@ -328,6 +328,35 @@ static void an_invalid_edit_leaves_what_was_there_in_force(void **state)
     assert_seen(f, "updated ConfigMap default/a\nupdated Pod default/a x:2\nfile a.yaml ok 2\n");
 }
 
+static void an_immutable_object_stays_as_it_was(void **state)
+{
+    static const char map[] = "apiVersion: v1\nkind: ConfigMap\nimmutable: %s\n"
+                              "metadata: {name: m, labels: {v: \"%d\"}}\ndata: {k: %s}\n";
+    struct fixture *f = *state;
+    char text[400];
+
+    snprintf(text, sizeof(text), map, "true", 1, "old");
+    write_file(f, "m.yaml", text);
+    start(f);
+    to_see(f, "first set");
+    snprintf(text, sizeof(text), map, "true", 1, "new");
+    write_file(f, "m.yaml", text);
+    to_see(f, "file m.yaml stale 1 [m.yaml:1:data: ConfigMap default/m is immutable and stays as it was; to "
+              "change it, remove it first or give the new one another name]");
+    snprintf(text, sizeof(text), map, "false", 1, "old");
+    write_file(f, "m.yaml", text);
+    to_see(f, "file m.yaml stale 1 [m.yaml:1:immutable: ");
+    assert_memory_equal(src_store_config(f->store, API_CONFIG_MAP, "default", "m")->data[0].data, "old", 3);
+    snprintf(text, sizeof(text), map, "true", 2, "old"); /* what describes it may change */
+    write_file(f, "m.yaml", text);
+    to_see(f, "updated ConfigMap default/m");
+    delete (f, "m.yaml");
+    to_see(f, "removed ConfigMap default/m");
+    snprintf(text, sizeof(text), map, "true", 1, "new");
+    write_file(f, "m.yaml", text);
+    to_see(f, "added ConfigMap default/m");
+}
+
 static void an_emptied_file_takes_nothing_away_but_a_removed_document_does(void **state)
 {
     struct fixture *f = *state;
@@ -791,6 +820,7 @@ int main(void)
         T(a_path_that_is_no_folder_is_an_error),
         T(files_act_when_they_are_complete_and_only_when_something_changed),
         T(an_invalid_edit_leaves_what_was_there_in_force),
+        T(an_immutable_object_stays_as_it_was),
         T(an_emptied_file_takes_nothing_away_but_a_removed_document_does),
         T(a_rename_and_an_editors_way_to_save_disturb_nobody),
         T(many_files_at_once_are_quick),
