@@ -1,20 +1,16 @@
 #include "volumes/atomic_writer.h"
 
 #include "base/buf.h"
-#include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
 #include "volumes/internal.h"
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
-#include <time.h>
 
 /*
  * All names are relative to the volume's descriptor.  Each system call that changes something is announced to
@@ -22,15 +18,8 @@
  */
 #define DATA "..data"
 #define DATA_TMP "..data_tmp"
-#define LINK_TMP "..link_tmp"
+#define LINK_TMP "..link_tmp" /* and a number */
 #define NAME_TRIES 16
-
-struct vol_writer {
-    int fd;
-    char *target; /* for messages */
-    vol_probe_fn probe;
-    void *probe_arg;
-};
 
 /* Ownership and mode of what is written: kubelet's fsGroup rule for read-only volumes. */
 struct group_rule {
@@ -177,31 +166,6 @@ static bool same_payload(const struct vol_writer *w, const char *generation, con
 
 /* ---- writing a generation ------------------------------------------------------------------------ */
 
-/* "..2026_03_01_10_00_00.4711" */
-static void name_generation(char ret[64])
-{
-    time_t now = (time_t)(clock_wall_ns() / 1000000000);
-    unsigned number = 0;
-    struct tm tm;
-
-    if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != sizeof(number))
-        number = (unsigned)clock_mono_ms();
-    gmtime_r(&now, &tm);
-    size_t n = strftime(ret, 64, "..%Y_%m_%d_%H_%M_%S.", &tm);
-    snprintf(ret + n, 64 - n, "%u", number);
-}
-
-static bool is_generation(const char *name)
-{
-    static const char shape[] = "..dddd_dd_dd_dd_dd_dd.";
-    size_t n = sizeof(shape) - 1;
-
-    for (size_t i = 0; i < n; i++)
-        if (shape[i] == 'd' ? !isdigit((unsigned char)name[i]) : name[i] != shape[i])
-            return false;
-    return name[n] != '\0' && strspn(name + n, "0123456789") == strlen(name + n);
-}
-
 struct fill {
     const struct vol_writer *w;
     int gen;
@@ -286,7 +250,7 @@ static enum err_code make_generation(const struct vol_writer *w, const struct gr
     int sys = EEXIST;
 
     for (unsigned i = 0; i < NAME_TRIES && sys == EEXIST; i++) {
-        name_generation(name);
+        vol_generation_name(name);
         sys = probe(w, "mkdir");
         if (sys == 0)
             sys = mkdirat(w->fd, name, 0700) != 0 ? errno : 0;
@@ -309,9 +273,8 @@ static enum err_code make_generation(const struct vol_writer *w, const struct gr
 
 /* ---- links --------------------------------------------------------------------------------------- */
 
-/* A symlink that appears whole or not at all, over whatever symlink has the name. */
-static enum err_code put_link(const struct vol_writer *w, const char *to, const char *tmp, const char *name,
-                              const struct group_rule *rule, struct err *e)
+static enum err_code make_link(const struct vol_writer *w, const char *to, const char *tmp,
+                               const struct group_rule *rule, struct err *e)
 {
     int sys = probe(w, "symlink");
 
@@ -319,47 +282,82 @@ static enum err_code put_link(const struct vol_writer *w, const char *to, const 
         sys = errno;
     if (sys == 0 && symlinkat(to, w->fd, tmp) != 0)
         sys = errno;
-    if (sys != 0)
-        return err_sys(e, sys, "symlink %s", tmp);
-    if (rule->applies && fchownat(w->fd, tmp, (uid_t)-1, rule->gid, AT_SYMLINK_NOFOLLOW) != 0)
+    if (sys == 0 && rule->applies && fchownat(w->fd, tmp, (uid_t)-1, rule->gid, AT_SYMLINK_NOFOLLOW) != 0)
         sys = errno;
-    if (sys == 0)
-        sys = probe(w, "rename");
+    return sys != 0 ? err_sys(e, sys, "symlink %s", tmp) : ERR_OK;
+}
+
+/* The symlink appears whole or not at all, over whatever symlink has the name. */
+static enum err_code show_link(const struct vol_writer *w, const char *tmp, const char *name, struct err *e)
+{
+    int sys = probe(w, "rename");
+
     if (sys == 0 && renameat(w->fd, tmp, w->fd, name) != 0)
         sys = errno;
-    if (sys != 0) {
-        unlinkat(w->fd, tmp, 0);
-        return err_sys(e, sys, "rename %s", name);
+    return sys != 0 ? err_sys(e, sys, "rename %s", name) : ERR_OK;
+}
+
+/* What is at a link's name: the link already, nothing, or something that is in the way. */
+static enum err_code look_at_link(const struct vol_writer *w, const char *name, const char *to,
+                                  bool *ret_wanted, struct err *e)
+{
+    char is[300];
+    ssize_t k = readlinkat(w->fd, name, is, sizeof(is));
+    struct stat st;
+
+    *ret_wanted = false;
+    if (k == (ssize_t)strlen(to) && memcmp(is, to, (size_t)k) == 0)
+        return ERR_OK;
+    if (k < 0 && errno == EINVAL) {
+        /* A folder is another volume's mount point inside this one; that mount covers the file. */
+        if (fstatat(w->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode))
+            return ERR_OK;
+        return err_set(e, ERR_EXISTS,
+                       "volume file \"%s\": the name is taken by something that is no link of ours", name);
+    }
+    if (k < 0 && errno != ENOENT)
+        return err_sys(e, errno, "readlink %s", name);
+    *ret_wanted = true;
+    return ERR_OK;
+}
+
+/*
+ * <file> -> ..data/<file> for each first path element, in two steps: before the switch each new link is made
+ * under a name that nobody looks at, since that is what a full disk refuses; after it they are only renamed.
+ */
+static enum err_code prepare_file_links(const struct vol_writer *w, const struct vol_plan *plan,
+                                        const struct group_rule *rule, struct err *e)
+{
+    for (size_t i = 0; i < plan->n; i++) {
+        char name[256], to[300], tmp[64];
+        bool wanted;
+
+        if (!vol_plan_top(plan, i, name))
+            continue;
+        snprintf(to, sizeof(to), DATA "/%s", name);
+        snprintf(tmp, sizeof(tmp), LINK_TMP ".%zu", i);
+        if (look_at_link(w, name, to, &wanted, e) != ERR_OK ||
+            (wanted && make_link(w, to, tmp, rule, e) != ERR_OK))
+            return e->code;
     }
     return ERR_OK;
 }
 
-/* <file> -> ..data/<file> for each first path element. */
-static enum err_code put_file_links(const struct vol_writer *w, const struct vol_plan *plan,
-                                    const struct group_rule *rule, bool *changed, struct err *e)
+static enum err_code show_file_links(const struct vol_writer *w, const struct vol_plan *plan, bool *changed,
+                                     struct err *e)
 {
     for (size_t i = 0; i < plan->n; i++) {
-        char name[256], to[300], is[300];
+        char name[256], to[300], tmp[64];
+        bool wanted;
+
         if (!vol_plan_top(plan, i, name))
             continue;
-        int n = snprintf(to, sizeof(to), DATA "/%s", name);
-        ssize_t k = readlinkat(w->fd, name, is, sizeof(is));
-        if (k == n && memcmp(is, to, (size_t)k) == 0)
-            continue;
-        if (k < 0 && errno == EINVAL) {
-            struct stat st;
-            /* A folder is another volume's mount point inside this one; that mount covers the file. */
-            if (fstatat(w->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode))
-                continue;
-            return err_set(e, ERR_EXISTS,
-                           "volume file \"%s\": the name is taken by something that is no link of ours",
-                           name);
-        }
-        if (k < 0 && errno != ENOENT)
-            return err_sys(e, errno, "readlink %s", name);
-        if (put_link(w, to, LINK_TMP, name, rule, e) != ERR_OK)
+        snprintf(to, sizeof(to), DATA "/%s", name);
+        snprintf(tmp, sizeof(tmp), LINK_TMP ".%zu", i);
+        if (look_at_link(w, name, to, &wanted, e) != ERR_OK ||
+            (wanted && show_link(w, tmp, name, e) != ERR_OK))
             return e->code;
-        *changed = true;
+        *changed = *changed || wanted;
     }
     return ERR_OK;
 }
@@ -392,29 +390,37 @@ static bool is_file_link(const struct vol_writer *w, const char *name)
 }
 
 /*
- * Removes generations other than `current`, temporary links and, with a plan, links to files that are no
- * longer listed. What cannot be removed now is found again by the next publish.
+ * Removes generations that nobody needs any more, temporary links and, with a plan, links to files that are
+ * no longer listed. What cannot be removed now is found again by the next publish.
  */
-static void tidy(const struct vol_writer *w, const char *current, const struct vol_plan *plan)
+static void tidy(const struct vol_writer *w, const char *current, const struct vol_plan *plan,
+                 size_t keep_max, size_t *ret_kept)
 {
+    struct vol_generations old = { .keep_ms = w->keep_ms, .keep_max = keep_max };
     int copy = openat(w->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *list = copy >= 0 ? fdopendir(copy) : NULL;
 
+    *ret_kept = 0;
     if (list == NULL) {
         scope_close_p(&copy);
         return;
     }
     for (struct dirent *d = readdir(list); d != NULL; d = readdir(list)) {
         const char *name = d->d_name;
-        if (strcmp(name, DATA_TMP) == 0 || strcmp(name, LINK_TMP) == 0)
+        if (strcmp(name, DATA_TMP) == 0 || strncmp(name, LINK_TMP, sizeof(LINK_TMP) - 1) == 0)
             remove_entry(w, name, false);
-        else if (is_generation(name) && strcmp(name, current) != 0)
-            remove_entry(w, name, true);
+        else if (vol_generation_is(name))
+            vol_generations_add(&old, w->fd, name, strcmp(name, current) == 0);
         else if (plan != NULL && strncmp(name, "..", 2) != 0 && !vol_plan_has_top(plan, name) &&
                  is_file_link(w, name))
             remove_entry(w, name, false);
     }
     closedir(list);
+    *ret_kept = vol_generations_sort_out(&old);
+    for (size_t i = 0; i < old.n; i++)
+        if (old.v[i].remove)
+            remove_entry(w, old.v[i].name, true);
+    vol_generations_done(&old);
 }
 
 /* ---- publish ------------------------------------------------------------------------------------- */
@@ -427,7 +433,7 @@ static enum err_code read_current(const struct vol_writer *w, char ret[64], stru
     if (n < 0 && errno != ENOENT)
         return err_sys(e, errno, "readlink " DATA);
     ret[n < 0 ? 0 : n] = '\0';
-    if (!is_generation(ret))
+    if (!vol_generation_is(ret))
         ret[0] = '\0';
     return ERR_OK;
 }
@@ -451,12 +457,41 @@ static enum err_code write_and_switch(const struct vol_writer *w, const struct v
     fd_auto gen = -1;
 
     if (make_generation(w, rule, name, &gen, e) != ERR_OK)
-        return e->code; /* at most an empty folder is left: the next publish removes it */
+        return e->code; /* at most an empty folder is left: tidy() removes it */
     if (fill_generation(w, gen, plan, rule, e) == ERR_OK && own_root(w, rule, e) == ERR_OK &&
-        put_link(w, name, DATA_TMP, DATA, rule, e) == ERR_OK)
+        make_link(w, name, DATA_TMP, rule, e) == ERR_OK && prepare_file_links(w, plan, rule, e) == ERR_OK &&
+        show_link(w, DATA_TMP, DATA, e) == ERR_OK)
         return ERR_OK;
     remove_entry(w, name, true);
     return e->code;
+}
+
+static enum err_code publish(const struct vol_writer *w, const struct vol_plan *plan,
+                             const struct group_rule *rule, char current[64], bool *changed, struct err *e)
+{
+    char name[64] = "";
+
+    if (current[0] == '\0' || !same_payload(w, current, plan, rule)) {
+        if (write_and_switch(w, plan, rule, name, e) != ERR_OK)
+            return e->code;
+        memcpy(current, name, sizeof(name));
+        *changed = true;
+    } else if (prepare_file_links(w, plan, rule, e) != ERR_OK) {
+        return e->code;
+    }
+    return show_file_links(w, plan, changed, e);
+}
+
+/* How many old generations of this size may stay. */
+static size_t keep_max(const struct vol_plan *plan)
+{
+    const uint64_t page = 4096; /* a tmpfs gives whole pages; inodes take less, and are counted as one */
+    uint64_t bytes = page * (plan->n + plan->n_dirs + 1);
+
+    for (size_t i = 0; i < plan->n; i++)
+        bytes += (plan->v[i].file->size + page - 1) / page * page;
+    uint64_t n = VOL_KEEP_BYTES / bytes;
+    return n < 1 ? 1 : n > VOL_KEEP_MAX ? VOL_KEEP_MAX : (size_t)n;
 }
 
 enum err_code vol_writer_publish(struct vol_writer *w, const struct vol_file *files, size_t n_files,
@@ -466,21 +501,49 @@ enum err_code vol_writer_publish(struct vol_writer *w, const struct vol_file *fi
     struct vol_plan plan = { 0 };
     char current[64] = "";
     bool changed = false;
+    size_t kept = 0;
 
     if (fs_group > UINT32_MAX - 1)
         return err_set(e, ERR_INVALID, "fsGroup %lld is not a group id", (long long)fs_group);
     if (vol_plan_make(&plan, files, n_files, e) != ERR_OK)
         return e->code;
     if (read_current(w, current, e) == ERR_OK) {
-        tidy(w, current, NULL); /* first, so that a killed run's left-overs do not fill the disk */
-        if (current[0] == '\0' || !same_payload(w, current, &plan, &rule))
-            changed = write_and_switch(w, &plan, &rule, current, e) == ERR_OK;
+        tidy(w, current, NULL, keep_max(&plan),
+             &kept); /* first: a killed run's left-overs do not fill the disk */
+        if (publish(w, &plan, &rule, current, &changed, e) == ERR_EXHAUSTED && kept > 0 && !changed) {
+            *e = (struct err){ 0 }; /* readers of old ones give way */
+            tidy(w, current, NULL, 0, &kept);
+            (void)!publish(w, &plan, &rule, current, &changed, e);
+        }
+        tidy(w, current, e->code == ERR_OK ? &plan : NULL, keep_max(&plan), &kept);
     }
-    if (e->code == ERR_OK && put_file_links(w, &plan, &rule, &changed, e) == ERR_OK)
-        tidy(w, current, &plan);
     vol_plan_done(&plan);
+    w->kept = kept > 0;
     if (e->code != ERR_OK)
         return err_wrap(e, "publish to %s", w->target);
     *ret_changed = changed;
     return ERR_OK;
+}
+
+void vol_writer_keep(struct vol_writer *w, uint64_t keep_ms)
+{
+    w->keep_ms = keep_ms;
+}
+
+bool vol_writer_kept(const struct vol_writer *w)
+{
+    return w->kept;
+}
+
+void vol_writer_tidy(struct vol_writer *w)
+{
+    struct err e = { 0 };
+    char current[64];
+    size_t kept = 0;
+
+    if (read_current(w, current, &e) == ERR_OK)
+        tidy(w, current, NULL, VOL_KEEP_MAX, &kept);
+    else
+        log_debug("left in a volume until its next publish", F_STR("path", w->target), F_ERR(&e));
+    w->kept = kept > 0;
 }

@@ -8,8 +8,8 @@
  *     <target>/<file>                        symlink to ..data/<file>
  *
  * Publishing fills a new generation and renames a fresh symlink over "..data"; that rename is the only moment
- * readers can notice.  Left-overs of a killed run (extra generations, ..data_tmp) are removed by the next
- * publish.  Blocking, short.
+ * readers can notice.  All that a full disk can refuse is made before it.  Left-overs of a killed run (extra
+ * generations, ..data_tmp, ..link_tmp.*) are removed by the next publish.  Blocking, short.
  */
 #ifndef VOLUMES_ATOMIC_WRITER_H
 #define VOLUMES_ATOMIC_WRITER_H
@@ -43,6 +43,15 @@ enum err_code vol_writer_open(struct vol_writer **ret, const char *target, struc
  */
 enum err_code vol_writer_publish(struct vol_writer *w, const struct vol_file *files, size_t n_files,
                                  int64_t fs_group, bool *ret_changed, struct err *e) MUST_CHECK;
+/*
+ * How long a superseded generation stays, so that who followed "..data" just before the switch finds its
+ * files; 0, the default: not at all, as in kubelet.  Bounded by VOL_KEEP_BYTES, and they give way on a full
+ * disk.
+ */
+void vol_writer_keep(struct vol_writer *w, uint64_t keep_ms);
+/* After publish or tidy: some stand still; call vol_writer_tidy() when that time is over. */
+bool vol_writer_kept(const struct vol_writer *w);
+void vol_writer_tidy(struct vol_writer *w);
 void vol_writer_free(struct vol_writer *w);
 SCOPE_DEFINE(struct vol_writer, vol_writer_free)
 #endif

@@ -58,8 +58,43 @@ int vol_plan_each_new_dir(const struct vol_plan *p, size_t i, int (*fn)(const ch
 bool vol_plan_top(const struct vol_plan *p, size_t i, char ret[256]);
 bool vol_plan_has_top(const struct vol_plan *p, const char *name);
 
+/* ---- generations.c: the folders "..2026_03_01_10_00_00.4711" of a volume ------------------------ */
+/* Superseded generations that stay for their readers: at most so many, and as many as hold so much, but one.
+ */
+#define VOL_KEEP_BYTES (16u * 1024 * 1024)
+#define VOL_KEEP_MAX 256
+
+struct vol_generation {
+    char name[64];
+    int64_t made_ns; /* wall clock; of the folder's last entry at its top */
+    bool is_current, remove;
+};
+
+struct vol_generations {
+    uint64_t keep_ms; /* how long one stays after it was superseded */
+    size_t keep_max;  /* how many, the newest ones */
+    struct vol_generation *v;
+    size_t n, cap;
+};
+
+void vol_generation_name(char ret[64]); /* a new one */
+bool vol_generation_is(const char *name);
+/* Left out for want of memory: the next look finds it. */
+void vol_generations_add(struct vol_generations *g, int volume_fd, const char *name, bool is_current);
+/* Says which may go; the number of those that stay beside the current one. */
+size_t vol_generations_sort_out(struct vol_generations *g);
+void vol_generations_done(struct vol_generations *g);
+
 /* ---- atomic_writer.c --------------------------------------------------------------------------- */
 /* Tests: called before each system call that changes something; an errno makes that call fail. */
 typedef int (*vol_probe_fn)(const char *step, void *arg);
+struct vol_writer {
+    int fd;
+    char *target; /* for messages */
+    uint64_t keep_ms;
+    bool kept;
+    vol_probe_fn probe;
+    void *probe_arg;
+};
 void vol_writer_set_probe(struct vol_writer *w, vol_probe_fn fn, void *arg);
 #endif

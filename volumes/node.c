@@ -169,10 +169,29 @@ enum err_code vol_payload_publish(struct vol_node *n, const struct vol_payload *
     /* Everybody may read below the tmpfs' root, which nobody but root may enter: a container's user sees its
      * bind mount. */
     if (fs_mkdirs_beneath(n->tmpfs_fd, path + strlen(n->tmpfs) + 1, 0755, e) != ERR_OK ||
-        set_root_mode(path, p->root_mode, e) != ERR_OK || vol_writer_open(&w, path, e) != ERR_OK ||
-        vol_writer_publish(w, p->files, p->n_files, p->fs_group, ret_changed, e) != ERR_OK)
+        set_root_mode(path, p->root_mode, e) != ERR_OK || vol_writer_open(&w, path, e) != ERR_OK)
         return err_wrap(e, "volume %s", p->name);
-    return ERR_OK;
+    if (p->ret_kept != NULL)
+        vol_writer_keep(w, VOL_KEEP_MS);
+    enum err_code code = vol_writer_publish(w, p->files, p->n_files, p->fs_group, ret_changed, e);
+    if (p->ret_kept != NULL)
+        *p->ret_kept = vol_writer_kept(w);
+    return code != ERR_OK ? err_wrap(e, "volume %s", p->name) : ERR_OK;
+}
+
+void vol_payload_tidy(struct vol_node *n, const char *uid, const char *name, bool *ret_kept)
+{
+    scoped(vol_writer_free) struct vol_writer *w = NULL;
+    struct err e = { 0 };
+    char path[VOL_PATH_MAX];
+
+    *ret_kept = false;
+    if (vol_payload_path(n, uid, name, path, sizeof(path), &e) != ERR_OK ||
+        vol_writer_open(&w, path, &e) != ERR_OK)
+        return;
+    vol_writer_keep(w, VOL_KEEP_MS);
+    vol_writer_tidy(w);
+    *ret_kept = vol_writer_kept(w);
 }
 
 enum err_code vol_payload_mount_point(struct vol_node *n, const char *uid, const char *name, const char *sub,

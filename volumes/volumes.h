@@ -38,13 +38,19 @@ struct vol_payload { /* what a payload volume shall show */
     size_t n_files;
     int64_t fs_group; /* -1: none; else group ownership and mode bits by kubelet's read-only rule */
     mode_t root_mode; /* of the volume's own folder; 0: 0755.  Containers see it through a read-only mount. */
+    bool *ret_kept;   /* the superseded version stays for its readers: vol_payload_tidy() later; NULL: removed
+                         at once */
 };
+#define VOL_KEEP_MS 1000 /* how long it stays: a reader that opens a few files is through by then */
 
 /* Writes the payload atomically; *ret_changed: something became visible.  The folder's byte limit
  * (VOL_PAYLOAD_MAX) is checked first: ERR_EXHAUSTED leaves the old generation visible. */
 #define VOL_PAYLOAD_MAX (16u * 1024 * 1024)
 enum err_code vol_payload_publish(struct vol_node *n, const struct vol_payload *p, bool *ret_changed,
                                   struct err *e) MUST_CHECK;
+/* Removes superseded versions whose time is over; *ret_kept: some stay.  A volume that is not there is fine.
+ */
+void vol_payload_tidy(struct vol_node *n, const char *uid, const char *name, bool *ret_kept);
 /* Host path of the volume's folder for the bind mount; snprintf semantics. */
 enum err_code vol_payload_path(const struct vol_node *n, const char *uid, const char *name, char *ret,
                                size_t size, struct err *e) MUST_CHECK;

@@ -33,6 +33,7 @@ void clock_jump_pod(struct pod *p, int64_t by_ns)
     move(&p->net_retry_ns, by_ns);
     move(&p->pidns_retry_ns, by_ns);
     move(&p->vols_retry_ns, by_ns);
+    move(&p->vols_tidy_ns, by_ns);
     for (size_t i = 0; i < p->n_images; i++)
         move(&p->images[i]->retry_at_ns, by_ns);
     for (size_t i = 0; i < p->n_ctrs; i++) {

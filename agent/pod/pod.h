@@ -201,6 +201,7 @@ struct pod {
     char vols_event[512]; /* last FailedMount text, so that the event is not repeated at each try */
     int64_t vols_retry_ns;
     uint64_t vols_backoff_ms;
+    int64_t vols_tidy_ns; /* superseded versions of payloads are removed then; 0: there are none */
     struct proc_call vols_call;
     unsigned *
         vols_at; /* shared with the child that checks host paths: 1 + index of the volume it looks at; NULL */

@@ -102,6 +102,33 @@ json_t *volumes_overlaps_json(const struct pod *p)
     return o;
 }
 
+/* ---- payloads ----------------------------------------------------------------------------------------- */
+
+/* Superseded versions stay a moment for their readers (volumes.h). */
+static void tidy_later(struct pod *p)
+{
+    p->vols_tidy_ns = clock_wall_ns() + VOL_KEEP_MS * MS;
+}
+
+static void tidy_step(struct pod *p)
+{
+    if (p->vols_tidy_ns == 0 || p->vols != VOLS_READY)
+        return;
+    if (p->vols_tidy_ns <= clock_wall_ns()) {
+        p->vols_tidy_ns = 0;
+        for (size_t i = 0; i < p->api->spec.n_volumes; i++) {
+            const struct api_volume *v = &p->api->spec.volumes[i];
+            bool kept = false;
+            if (v->kind == API_VOL_PAYLOAD && is_mounted(p, v->name))
+                vol_payload_tidy(p->node->o.volumes, p->uid, v->name, &kept);
+            if (kept)
+                tidy_later(p);
+        }
+    }
+    if (p->vols_tidy_ns != 0)
+        pod_wake_at(p, p->vols_tidy_ns);
+}
+
 static enum err_code publish(struct pod *p, const struct api_volume *v, struct buf *overlaps,
                              bool *ret_changed, struct err *e)
 {
@@ -111,6 +138,7 @@ static enum err_code publish(struct pod *p, const struct api_volume *v, struct b
     struct vol_file *files;
     char *hidden = NULL;
     enum err_code code;
+    bool kept = false;
 
     if (!v->projected && v->n_sources == 1 && v->sources[0].kind == API_SRC_CONFIG_MAP)
         payload.root_mode = 0777;
@@ -121,8 +149,11 @@ static enum err_code publish(struct pod *p, const struct api_volume *v, struct b
         if (hidden != NULL)
             buf_addf(overlaps, "%svolume \"%s\": %s", overlaps->n > 0 ? "; " : "", v->name, hidden);
         payload.files = files;
+        payload.ret_kept = &kept;
         code = vol_payload_publish(p->node->o.volumes, &payload, ret_changed, e);
     }
+    if (kept)
+        tidy_later(p);
     arena_done(&a);
     return code;
 }
@@ -261,6 +292,7 @@ static void refresh(struct pod *p)
 
     p->payload_stale = false;
     p->vols_retry_ns = 0;
+    p->vols_error[0] = '\0';
     for (size_t i = 0; i < p->api->spec.n_volumes; i++) {
         const struct api_volume *v = &p->api->spec.volumes[i];
         struct err e = { 0 };
@@ -276,8 +308,11 @@ static void refresh(struct pod *p)
                 continue;
             }
             log_warn("volume cannot be refreshed", F_STR("pod", p->key), F_STR("volume", v->name), F_ERR(&e));
-            pod_event(p, NULL, true, "FailedMount", "MountVolume.SetUp failed for volume \"%s\" : %s",
-                      v->name, e.text);
+            pod_event(p, NULL, true, "FailedMount",
+                      "MountVolume.SetUp failed for volume \"%s\" : %s; it keeps its old content", v->name,
+                      e.text);
+            snprintf(p->vols_error, sizeof(p->vols_error), "volume \"%s\" keeps its old content: %.400s",
+                     v->name, e.text);
             p->payload_stale = true;
             p->vols_retry_ns = clock_wall_ns() + REFRESH_RETRY_MS * MS;
         } else if (changed) {
@@ -295,6 +330,7 @@ void volumes_step(struct pod *p)
         refresh(p);
     if (p->vols == VOLS_READY && p->payload_stale)
         pod_wake_at(p, p->vols_retry_ns);
+    tidy_step(p);
     if (p->vols != VOLS_NONE)
         return;
     if (p->vols_retry_ns > clock_wall_ns()) {
@@ -325,6 +361,7 @@ void volumes_step(struct pod *p)
         return;
     }
     set_up(p);
+    tidy_step(p);
     if (p->vols == VOLS_NONE && p->vols_retry_ns > clock_wall_ns())
         pod_wake_at(p, p->vols_retry_ns);
 }

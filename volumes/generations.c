@@ -1,0 +1,101 @@
+/*
+ * generations - the folders of a payload volume, each a whole version: their names, and which of them may go.
+ * A superseded one stays for a while: who followed "..data" a moment before the switch still opens files in
+ * it, and would miss one that both versions have.
+ */
+#include "base/clock.h"
+#include "volumes/internal.h"
+
+#include <ctype.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+
+void vol_generation_name(char ret[64])
+{
+    time_t now = (time_t)(clock_wall_ns() / 1000000000);
+    unsigned number = 0;
+    struct tm tm;
+
+    if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != sizeof(number))
+        number = (unsigned)clock_mono_ms();
+    gmtime_r(&now, &tm);
+    size_t n = strftime(ret, 64, "..%Y_%m_%d_%H_%M_%S.", &tm);
+    snprintf(ret + n, 64 - n, "%u", number);
+}
+
+bool vol_generation_is(const char *name)
+{
+    static const char shape[] = "..dddd_dd_dd_dd_dd_dd.";
+    size_t n = sizeof(shape) - 1;
+
+    for (size_t i = 0; i < n; i++)
+        if (shape[i] == 'd' ? !isdigit((unsigned char)name[i]) : name[i] != shape[i])
+            return false;
+    return name[n] != '\0' && strspn(name + n, "0123456789") == strlen(name + n);
+}
+
+void vol_generations_add(struct vol_generations *g, int volume_fd, const char *name, bool is_current)
+{
+    struct stat st;
+
+    if (fstatat(volume_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || strlen(name) >= sizeof(g->v->name))
+        return;
+    if (g->n == g->cap) {
+        size_t cap = g->cap == 0 ? 8 : g->cap * 2;
+        struct vol_generation *v = reallocarray(g->v, cap, sizeof(*v));
+        if (v == NULL)
+            return;
+        g->v = v;
+        g->cap = cap;
+    }
+    struct vol_generation *one = &g->v[g->n++];
+    *one = (struct vol_generation){ .made_ns = st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec,
+                                    .is_current = is_current };
+    snprintf(one->name, sizeof(one->name), "%s", name);
+}
+
+/* Newest first, the current one before those that were made within the same tick of the clock. */
+static int newest_first(const void *a, const void *b)
+{
+    const struct vol_generation *x = a, *y = b;
+
+    if (x->made_ns != y->made_ns)
+        return x->made_ns < y->made_ns ? 1 : -1;
+    return (int)y->is_current - (int)x->is_current;
+}
+
+size_t vol_generations_sort_out(struct vol_generations *g)
+{
+    int64_t now = clock_wall_ns(), keep_ns = (int64_t)g->keep_ms * 1000000, superseded_ns = 0;
+    size_t kept = 0;
+    bool seen_current = false;
+
+    if (g->n > 1)
+        qsort(g->v, g->n, sizeof(*g->v), newest_first);
+    for (size_t i = 0; i < g->n; i++) {
+        struct vol_generation *one = &g->v[i];
+        int64_t age_ns = now - superseded_ns;
+
+        if (one->is_current) {
+            seen_current = true;
+        } else if (!seen_current || kept >= g->keep_max || age_ns < 0 || age_ns >= keep_ns) {
+            one->remove = true; /* newer than the current one: it never became visible */
+            continue;
+        } else {
+            kept++;
+        }
+        superseded_ns = one->made_ns;
+    }
+    return kept;
+}
+
+void vol_generations_done(struct vol_generations *g)
+{
+    free(g->v);
+    *g = (struct vol_generations){ 0 };
+}
