@@ -1,4 +1,7 @@
-/* Quantities: a canonical text reads back as the same amount and the same text. */
+/*
+ * Quantities: a canonical text reads back as the same amount, and as the same text where the format stayed:
+ * 62.5Ki is written 64000 (no whole Ki), which as a decimal number is 64k, in Kubernetes too.
+ */
 #include "agent/api/quantity.h"
 
 #include <assert.h>
@@ -22,7 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         assert(quantity_parse(first, &again, &e) == ERR_OK);
         assert(quantity_cmp(&q, &again) == 0);
         quantity_format(&again, second);
-        assert(strcmp(first, second) == 0);
+        assert(q.format != again.format || strcmp(first, second) == 0);
         sum = quantity_add(&q, &q);
         assert((q.nano < 0) == (sum.nano < 0));
         assert(quantity_value(&q) <= quantity_milli(&q) || q.nano < 0);
