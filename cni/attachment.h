@@ -8,8 +8,16 @@
 
 #define CNI_PORTS_MAX 4096 /* mappings of one pod; each is an iptables rule */
 
-/* kubelet's burst: the greatest that every version of the bandwidth plugin takes; bits. */
-#define CNI_BANDWIDTH_BURST 2147483647
+/*
+ * The burst of a rate, bits: what may pass at once before the rate holds.  kubelet's (2147483647) lets 268 MB
+ * pass, which is no limit at all in the first minutes of a slow one.  Here: what passes in 50 ms, so that the
+ * limit holds in the first second to 5% (the kernel needs what passes in a tick of its clock, 10 ms at most),
+ * but a frame of 9000 bytes must fit: a lesser bucket passes no packet at all.
+ */
+#define CNI_BURST_PER_SECOND 20  /* rate / 20 = 50 ms */
+#define CNI_BURST_MIN 96000      /* 12000 bytes */
+#define CNI_BURST_MAX 2147483647 /* every version of the bandwidth plugin takes it */
+int64_t cni_attachment_burst(int64_t bits_per_second);
 
 /* ERR_INVALID when something in it could not be passed on unchanged. */
 enum err_code cni_attachment_check(const struct cni_attachment *a, bool add, struct err *e) MUST_CHECK;

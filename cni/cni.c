@@ -48,7 +48,7 @@ static void watch_all(struct cni *c)
     strs_done(&dirs);
 }
 
-void cni_reload(struct cni *c)
+static void load(struct cni *c)
 {
     for (int round = 0; round < WATCH_ROUNDS; round++) {
         struct cni_networks fresh;
@@ -56,7 +56,8 @@ void cni_reload(struct cni *c)
         bool done;
 
         watch_all(c); /* before reading: no change is missed */
-        if (cni_networks_load(&fresh, c->conf_dir, strs_list(&c->bin_dirs), c->data_dir, &e) != ERR_OK) {
+        if (cni_networks_load(&fresh, c->conf_dir, strs_list(&c->bin_dirs), c->data_dir, &c->versions, &e) !=
+            ERR_OK) {
             c->load_problem = e; /* the networks stay as they were */
             return;
         }
@@ -67,6 +68,41 @@ void cni_reload(struct cni *c)
         if (done)
             return;
     }
+}
+
+void cni_reload(struct cni *c)
+{
+    cni_versions_try_again(&c->versions);
+    load(c);
+    cni_ask_versions(c);
+    if (c->n_asking == 0)
+        cni_status_ask(c);
+}
+
+/* What of a load others see. */
+static char *picture(const struct cni *c)
+{
+    buf_auto b = BUF_INIT(1 << 20);
+
+    for (size_t i = 0; i < c->networks.n; i++)
+        buf_addf(&b, "%s %d\n", c->networks.lists[i].name, c->networks.lists[i].version);
+    for (size_t i = 0; i < c->networks.problems.n; i++)
+        buf_addf(&b, "%s\n", c->networks.problems.v[i]);
+    return b.failed ? NULL : buf_detach(&b);
+}
+
+void cni_load_again(struct cni *c)
+{
+    str_auto before = picture(c);
+    str_auto after = NULL;
+
+    load(c);
+    cni_ask_versions(c); /* a program was replaced in between */
+    if (c->n_asking == 0)
+        cni_status_ask(c);
+    after = picture(c);
+    if (c->changed != NULL && (before == NULL || after == NULL || strcmp(before, after) != 0))
+        c->changed(c->changed_arg);
 }
 
 static void on_folder_event(void *arg)
@@ -80,9 +116,11 @@ static void on_folder_event(void *arg)
 
 const char *cni_default_network(const struct cni *c, const char **ret_why)
 {
-    if (c->networks.n > 0)
+    if (c->networks.n > 0 && cni_status_problem(c) == NULL)
         return c->networks.lists[0].name;
-    if (ret_why != NULL) /* without `why` even the first load failed */
+    if (c->networks.n > 0 && ret_why != NULL)
+        *ret_why = cni_status_problem(c);
+    else if (ret_why != NULL) /* without `why` even the first load failed */
         *ret_why = c->networks.why != NULL ? c->networks.why : c->load_problem.text;
     return NULL;
 }
@@ -149,8 +187,11 @@ enum err_code cni_open(struct cni **ret, const struct cni_options *o, struct err
     if (c == NULL)
         return err_nomem(e);
     TAILQ_INIT(&c->waiting);
+    TAILQ_INIT(&c->gcs);
+    TAILQ_INIT(&c->asks);
+    cni_versions_init(&c->versions);
     c->cache_fd = -1;
-    if (fill(c, o, e) != ERR_OK)
+    if (fill(c, o, e) != ERR_OK || cni_status_open(c, e) != ERR_OK)
         return e->code;
     c->cache_fd = cni_cache_open(c->cache_dir, e);
     if (c->cache_fd < 0 || cni_watch_open(&c->watch, c->loop, on_folder_event, c, e) != ERR_OK)
@@ -165,6 +206,9 @@ void cni_close(struct cni *c)
     if (c == NULL)
         return;
     cni_watch_close(c->watch);
+    cni_ask_close(c);
+    cni_status_close(c);
+    cni_versions_done(&c->versions);
     if (c->cache_fd >= 0)
         close(c->cache_fd);
     cni_networks_done(&c->networks);

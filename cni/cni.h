@@ -38,7 +38,10 @@ SCOPE_DEFINE(struct cni, cni_close)
 void cni_reload(struct cni *c);
 /*
  * Name of the default network; NULL while there is none, then *ret_why says why ("no CNI configuration
- * file in ...").  A list whose plugins are not all installed is not used, as in CRI-O.
+ * file in ...").  A list is not used, as in CRI-O, when not all its plugins are installed, or when one of
+ * them does not speak its cniVersion.  The plugins are asked for that (VERSION) after a load; until they
+ * answered the list counts and operations wait.  A default network of cniVersion 1.1.0 or later is there only
+ * while its plugins' STATUS is good; one that is not is asked again, every few seconds in the end.
  */
 const char *cni_default_network(const struct cni *c, const char **ret_why);
 /* Plugins (types) that lists name but no bin_dir has; NULL-terminated, borrowed; empty when all are there. */
@@ -56,6 +59,10 @@ struct cni_port_mapping {
 
 #define CNI_IPS_MAX 4
 
+struct cni_pair {
+    const char *key, *value;
+};
+
 struct cni_attachment {                             /* who; strings borrowed until done */
     const char *container_id;                       /* sandbox id */
     const char *netns;                              /* path; "" on DEL when it is gone */
@@ -64,6 +71,19 @@ struct cni_attachment {                             /* who; strings borrowed unt
     const struct cni_port_mapping *ports;
     size_t n_ports;
     int64_t ingress_bits, egress_bits; /* bandwidth, bits a second; 0: none */
+
+    /* What plugins get that declare the capability; each may be NULL: not supplied. */
+    const char *const *ip_ranges;   /* ipRanges: subnets, each a set of its own; NULL-terminated */
+    const char *cgroup_path;        /* cgroupPath */
+    const char *const *dns_servers; /* dns; NULL-terminated, like the next two */
+    const char *const *dns_searches;
+    const char *const *dns_options;
+    const struct cni_pair *annotations; /* io.kubernetes.cri.pod-annotations (and podAnnotations) */
+    size_t n_annotations;
+    /* What an attachment that is made again would like to have again: capabilities ips and mac, and IP= in
+     * CNI_ARGS, which host-local takes.  A plugin that cannot give it fails. */
+    const char *ip;  /* address without prefix length */
+    const char *mac; /* "0a:58:0a:4d:00:05" */
 };
 
 struct cni_result {
@@ -98,6 +118,34 @@ void cni_add_start(struct cni_op *o, struct cni *c, const struct cni_attachment 
 /* DEL in reverse order with cached list and result; nothing cached: the default network.  Idempotent. */
 void cni_del_start(struct cni_op *o, struct cni *c, const struct cni_attachment *a, op_done_fn done,
                    void *owner);
+
+/*
+ * CHECK in the list's order with cached list and result: ERR_OK when every plugin finds what its ADD made, or
+ * when the list is not to be checked (disableCheck, cniVersion below 0.4.0).  ERR_NOT_FOUND: nothing cached;
+ * ERR_PRECONDITION: its ADD or DEL did not finish.
+ */
+void cni_check_start(struct cni_op *o, struct cni *c, const struct cni_attachment *a, op_done_fn done,
+                     void *owner);
+
+/*
+ * GC of every usable network that has it (cniVersion 1.1.0, no disableGC): plugins are told which attachments
+ * of the network the cache knows and remove what belongs to others.  DEL cached attachments of nobody first.
+ * Waits for a moment in which no other operation runs; none begins until it is over.  Every plugin is asked;
+ * the first error is the result.
+ */
+#define CNI_GC_DEADLINE_MS 30000 /* of one network */
+struct cni_gc {
+    struct op op;
+    size_t n_networks; /* that were asked; valid in done */
+    /* private */
+    struct cni *c;
+    struct cni_each *each;
+    size_t next;
+    struct err first;
+    bool running;
+    TAILQ_ENTRY(cni_gc) link;
+};
+void cni_gc_start(struct cni_gc *g, struct cni *c, op_done_fn done, void *owner);
 
 /* The cached result of an attachment (after a restart of the agent); ERR_NOT_FOUND if none. */
 enum err_code cni_cached_result(struct cni *c, const char *container_id, const char *ifname,

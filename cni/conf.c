@@ -50,33 +50,55 @@ static enum err_code get_text(const json_t *obj, const char *key, const char **r
     return ERR_OK;
 }
 
-/* The highest version among cniVersion and cniVersions (CNI 1.1) that we speak. */
-static enum err_code choose_version(const json_t *obj, int *ret, struct err *e)
+static void note_version(struct cni_list *l, const char *text)
+{
+    int number = cni_version_number(text);
+    size_t i = 0;
+
+    while (i < l->n_versions && l->versions[i] > number)
+        i++;
+    if (number < 0 || l->n_versions == CNI_VERSIONS_MAX || (i < l->n_versions && l->versions[i] == number))
+        return;
+    memmove(l->versions + i + 1, l->versions + i, (l->n_versions - i) * sizeof(l->versions[0]));
+    l->versions[i] = number;
+    l->n_versions++;
+}
+
+/* Those among cniVersion and cniVersions (CNI 1.1) that we speak, highest first. */
+static enum err_code read_versions(const json_t *obj, struct cni_list *l, struct err *e)
 {
     const json_t *many = json_object_get(obj, "cniVersions"), *v;
     const char *one = NULL;
     size_t i;
-    int best = -1;
 
+    l->n_versions = 0;
     if (get_text(obj, "cniVersion", &one, e) != ERR_OK)
         return e->code;
     if (many != NULL && !json_is_array(many))
         return err_set(e, ERR_INVALID, "cniVersions: not a list");
     if (many == NULL || json_array_size(many) == 0 || (one != NULL && one[0] != '\0'))
-        best = cni_version_number(one);
+        note_version(l, one);
     json_array_foreach (many, i, v) {
         const char *text = json_string_value(v);
 
         if (text == NULL)
             return err_set(e, ERR_INVALID, "cniVersions[%zu]: not a string", i);
-        if (text[0] != '\0' && cni_version_number(text) > best)
-            best = cni_version_number(text);
+        if (text[0] != '\0')
+            note_version(l, text);
     }
-    if (best < 0)
+    if (l->n_versions == 0)
         return err_set(e, ERR_INVALID,
                        "cniVersion \"%.20s\" is not supported (0.1.0 to " CNI_VERSION_HIGHEST " are)",
                        one != NULL ? one : "");
-    *ret = best;
+    l->version = l->versions[0];
+    return ERR_OK;
+}
+
+enum err_code cni_list_choose(struct cni_list *l, int version, struct err *e)
+{
+    if (json_object_set_new(l->conf, "cniVersion", json_string(cni_version_text(version))) < 0)
+        return err_nomem(e);
+    l->version = version;
     return ERR_OK;
 }
 
@@ -85,7 +107,7 @@ static enum err_code set_head(struct cni_list *l, json_t *conf, const char *file
 {
     const char *name = NULL;
 
-    if (choose_version(conf, &l->version, e) != ERR_OK || get_text(conf, "name", &name, e) != ERR_OK)
+    if (read_versions(conf, l, e) != ERR_OK || get_text(conf, "name", &name, e) != ERR_OK)
         return e->code;
     if (name == NULL || name[0] == '\0')
         name = file;
@@ -109,12 +131,12 @@ enum err_code cni_list_parse(struct cni_list *ret, const char *file, const char 
     struct cni_list l = { 0 };
     json_auto_t *conf = NULL;
     json_t *plugins;
-    bool inline_only, ignored;
+    bool inline_only;
 
     if (parse_object(&conf, text, n, e) != ERR_OK || set_head(&l, conf, file, e) != ERR_OK ||
         get_bool(conf, "loadOnlyInlinedPlugins", &inline_only, e) != ERR_OK ||
-        get_bool(conf, "disableCheck", &ignored, e) != ERR_OK ||
-        get_bool(conf, "disableGC", &ignored, e) != ERR_OK)
+        get_bool(conf, "disableCheck", &l.disable_check, e) != ERR_OK ||
+        get_bool(conf, "disableGC", &l.disable_gc, e) != ERR_OK)
         return e->code;
 
     plugins = json_object_get(conf, "plugins");
@@ -217,8 +239,10 @@ enum err_code cni_list_from_json(struct cni_list *ret, json_t *conf, struct err 
 
     if (!cni_name_ok(l.name) || l.version < 0 || !json_is_array(json_object_get(conf, "plugins")))
         return err_set(e, ERR_DATA_LOSS, "not a network configuration list");
-    if (cni_list_check(&l, NULL, e) != ERR_OK)
+    if (get_bool(conf, "disableCheck", &l.disable_check, e) != ERR_OK ||
+        get_bool(conf, "disableGC", &l.disable_gc, e) != ERR_OK || cni_list_check(&l, NULL, e) != ERR_OK)
         return e->code;
+    l.versions[l.n_versions++] = l.version;
     json_incref(conf);
     *ret = l;
     return ERR_OK;
@@ -277,6 +301,19 @@ static json_t *runtime_config(const json_t *plugin, const json_t *supplied)
         }
     }
     return ret;
+}
+
+json_t *cni_list_declared(const struct cni_list *l, json_t *supplied)
+{
+    json_auto_t *all = json_object();
+
+    for (size_t i = 0; i < cni_list_size(l); i++) {
+        json_auto_t *some = runtime_config(cni_list_plugin(l, i), supplied);
+
+        if (some == NULL || json_object_update(all, some) < 0)
+            return NULL;
+    }
+    return take_ptr(&all);
 }
 
 json_t *cni_plugin_stdin(const struct cni_list *l, size_t i, const json_t *supplied, json_t *prev_result)

@@ -4,6 +4,7 @@
 #include "cni/cache.h"
 #include "cni/cni.h"
 #include "cni/networks.h"
+#include "cni/versions.h"
 #include "cni/watch.h"
 
 TAILQ_HEAD(cni_run_list, cni_run);
@@ -27,12 +28,36 @@ struct cni {
 
     struct cni_run_list waiting; /* operations for which there is no place yet */
     size_t n_running, max_running;
-    bool starting;     /* cni_run_next() is at work */
-    bool bridges_made; /* as seen when the last one began alone */
+    size_t n_live;               /* operations that have begun, those that gave their place away, too */
+    void (*idle)(struct cni *c); /* gc.c: called when n_live comes to 0; NULL: nobody waits for that */
+    bool alone;                  /* gc.c: a GC runs, nothing else may begin */
+    TAILQ_HEAD(, cni_gc) gcs;    /* those that wait, the first may run */
+
+    struct cni_versions versions; /* what plugins say they speak */
+    TAILQ_HEAD(, ask) asks;       /* ask.c */
+    size_t n_asking;              /* no operation begins before plugins told their versions */
+    struct cni_status *status;    /* status.c */
+    bool starting;                /* cni_run_next() is at work */
+    bool bridges_made;            /* as seen when the last one began alone */
 };
 
 /* run.c: remembers what cni_remove_bridges() has to know. */
 bool cni_note_used(struct cni *c, const struct cni_list *list);
 /* run.c: starts waiting operations while there is a place. */
 void cni_run_next(struct cni *c);
+
+/* ask.c: asks the plugins of `c->networks.unasked` for their versions; the answers load the networks again.
+ */
+void cni_ask_versions(struct cni *c);
+void cni_ask_close(struct cni *c);
+
+/* cni.c: loads once more what the folder says, with the versions known by now, and tells of a change. */
+void cni_load_again(struct cni *c);
+
+/* status.c: STATUS of the default network after a load; why it is not ready, NULL: it is, or has no STATUS.
+ */
+enum err_code cni_status_open(struct cni *c, struct err *e) MUST_CHECK;
+void cni_status_close(struct cni *c);
+void cni_status_ask(struct cni *c);
+const char *cni_status_problem(const struct cni *c);
 #endif

@@ -3,17 +3,20 @@
 #include "base/buf.h"
 #include "base/fs.h"
 #include "base/scope.h"
+#include "cni/names.h"
 #include "cni/plugin.h"
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 struct load {
     struct cni_networks *out;
     const char *conf_dir;
     const char *const *bin_dirs;
     const char *data_dir;
+    struct cni_versions *versions;
     int dirfd;
 };
 
@@ -114,6 +117,8 @@ static enum err_code note_missing(const struct load *l, const char *type, struct
     if (type == NULL)
         return ERR_OK;
     path = cni_plugin_find(l->bin_dirs, type);
+    if (path != NULL && access(path, X_OK) != 0)
+        return err_set(e, ERR_PERMISSION, "plugin \"%.60s\": %s is not executable", type, path);
     if (path != NULL)
         return ERR_OK;
     return strs_add_once(here, type) && strs_add_once(&l->out->missing, type) ? ERR_OK : err_nomem(e);
@@ -145,6 +150,59 @@ static enum err_code check_installed(const struct load *l, const struct cni_list
     buf_done(&text);
     strs_done(&here);
     return e->code;
+}
+
+/* ---- versions --------------------------------------------------------------------------------- */
+
+/* NULL: nothing is known of it. */
+static struct cni_speaker *speaker_of(const struct load *l, const char *type)
+{
+    str_auto path = cni_plugin_find(l->bin_dirs, type);
+
+    return path != NULL ? cni_versions_of(l->versions, path) : NULL;
+}
+
+static bool all_may_speak(const struct load *l, const struct cni_list *list, int version)
+{
+    for (size_t i = 0; i < cni_list_size(list); i++)
+        if (!cni_speaker_may_speak(speaker_of(l, cni_plugin_type(cni_list_plugin(list, i))), version))
+            return false;
+    return true;
+}
+
+/* The highest version of the list that all its plugins speak, as far as that is known. */
+static enum err_code negotiate(const struct load *l, struct cni_list *list, struct err *e)
+{
+    char said[100];
+
+    if (l->versions == NULL)
+        return ERR_OK;
+    for (size_t i = 0; i < cni_list_size(list); i++) {
+        const char *type = cni_plugin_type(cni_list_plugin(list, i));
+        const struct cni_speaker *s = speaker_of(l, type);
+
+        if (s != NULL && !s->asking && (s->state == SPEAKER_UNASKED || s->again) &&
+            !strs_add_once(&l->out->unasked, type))
+            return err_nomem(e);
+        if (s != NULL && s->state == SPEAKER_BROKEN)
+            return err_set(e, ERR_PRECONDITION, "network \"%s\": %s", list->name, s->why.text);
+    }
+    for (size_t v = 0; v < list->n_versions; v++)
+        if (all_may_speak(l, list, list->versions[v]))
+            return cni_list_choose(list, list->versions[v], e);
+    for (size_t i = 0; i < cni_list_size(list); i++) {
+        const char *type = cni_plugin_type(cni_list_plugin(list, i));
+        const struct cni_speaker *s = speaker_of(l, type);
+
+        if (cni_speaker_may_speak(s, list->versions[0]))
+            continue;
+        cni_speaker_text(s, said, sizeof(said));
+        return err_set(e, ERR_PRECONDITION,
+                       "network \"%s\": plugin \"%s\" does not speak cniVersion %s%s (it speaks %s)",
+                       list->name, type, cni_version_text(list->versions[0]),
+                       list->n_versions > 1 ? " or a lower one that all do" : "", said);
+    }
+    return ERR_OK; /* what is known changed meanwhile */
 }
 
 static enum err_code check_name_is_new(const struct load *l, const struct cni_list *list, struct err *e)
@@ -182,7 +240,7 @@ static enum err_code load_all(const struct load *l, const struct strs *files, st
         struct err bad = { 0 };
 
         if (load_file(l, files->v[i], &list, &bad) == ERR_OK && check_name_is_new(l, &list, &bad) == ERR_OK &&
-            check_installed(l, &list, &bad) == ERR_OK) {
+            check_installed(l, &list, &bad) == ERR_OK && negotiate(l, &list, &bad) == ERR_OK) {
             if (keep(l->out, &list, e) != ERR_OK)
                 return e->code;
             continue;
@@ -212,12 +270,17 @@ static enum err_code say_why(struct cni_networks *out, const char *conf_dir, str
 }
 
 enum err_code cni_networks_load(struct cni_networks *ret, const char *conf_dir, const char *const *bin_dirs,
-                                const char *data_dir, struct err *e)
+                                const char *data_dir, struct cni_versions *versions, struct err *e)
 {
     struct cni_networks out = { 0 };
     fd_auto dirfd = open(conf_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct load l = {
-        .out = &out, .conf_dir = conf_dir, .bin_dirs = bin_dirs, .data_dir = data_dir, .dirfd = dirfd
+        .out = &out,
+        .conf_dir = conf_dir,
+        .bin_dirs = bin_dirs,
+        .data_dir = data_dir,
+        .versions = versions,
+        .dirfd = dirfd,
     };
     struct strs files = { 0 };
     struct err bad = { 0 };
@@ -250,6 +313,7 @@ void cni_networks_done(struct cni_networks *n)
     free(n->why);
     strs_done(&n->problems);
     strs_done(&n->missing);
+    strs_done(&n->unasked);
     strs_done(&n->folders);
     strs_done(&n->bridges);
     *n = (struct cni_networks){ 0 };

@@ -20,14 +20,20 @@
 /* Bytes of foreign text in one of our messages. */
 #define QUOTE_MAX 300
 
-static const char *verb_upper(enum cni_verb verb)
-{
-    return verb == CNI_ADD ? "ADD" : "DEL";
-}
+static const struct {
+    const char *upper, *lower, *operation;
+} verbs[] = {
+    [CNI_ADD] = { "ADD", "add", "cni add plugin" },
+    [CNI_DEL] = { "DEL", "del", "cni del plugin" },
+    [CNI_CHECK] = { "CHECK", "check", "cni check plugin" },
+    [CNI_GC] = { "GC", "gc", "cni gc plugin" },
+    [CNI_STATUS] = { "STATUS", "status", "cni status plugin" },
+    [CNI_VERSION] = { "VERSION", "version", "cni version plugin" },
+};
 
-static const char *verb_lower(enum cni_verb verb)
+const char *cni_verb_name(enum cni_verb verb)
 {
-    return verb == CNI_ADD ? "add" : "del";
+    return verbs[verb].upper;
 }
 
 char *cni_plugin_find(const char *const *bin_dirs, const char *type)
@@ -73,6 +79,8 @@ static enum err_code code_of(int cni_code)
     case 7: /* invalid network configuration */
         return ERR_PRECONDITION;
     case 11: /* try again later */
+    case 50: /* STATUS: not available */
+    case 51: /* STATUS: nor may those that have their network keep it */
         return ERR_UNAVAILABLE;
     default:
         return ERR_UNKNOWN;
@@ -90,7 +98,7 @@ static void exit_text(int wait_status, char ret[32])
 enum err_code cni_plugin_error(const char *out, size_t out_n, const char *err_out, int wait_status,
                                int *ret_cni_code, struct err *e)
 {
-    char said[QUOTE_MAX + 1], details[QUOTE_MAX + 1], how[32];
+    char said[QUOTE_MAX + 1], details[QUOTE_MAX + 1], how[32], number[32] = "";
     json_auto_t *v = NULL;
     struct err bad = { 0 };
     json_int_t code;
@@ -119,9 +127,11 @@ enum err_code cni_plugin_error(const char *out, size_t out_n, const char *err_ou
     msg = json_str(v, "details");
     one_line(msg != NULL ? msg : "", msg != NULL ? strlen(msg) : 0, details);
     if (said[0] == '\0')
-        return err_set(e, code_of(*ret_cni_code), "netplugin failed with an empty message: %s%s%s", how,
-                       details[0] != '\0' ? ": " : "", details);
-    return err_set(e, code_of(*ret_cni_code), "%s%s%s", said, details[0] != '\0' ? ": " : "", details);
+        snprintf(said, sizeof(said), "netplugin failed with an empty message: %s", how);
+    if (*ret_cni_code > 0)
+        snprintf(number, sizeof(number), " (CNI code %d)", *ret_cni_code);
+    return err_set(e, code_of(*ret_cni_code), "%s%s%s%s", said, details[0] != '\0' ? ": " : "", details,
+                   number);
 }
 
 /* ---- the run --------------------------------------------------------------------------------- */
@@ -131,7 +141,7 @@ static void run(struct cni_plugin *p);
 static void end(struct cni_plugin *p, struct err *e)
 {
     if (e->code != ERR_OK)
-        err_wrap(e, "plugin type=\"%s\" failed (%s)", p->call.type, verb_lower(p->call.verb));
+        err_wrap(e, "plugin type=\"%s\" failed (%s)", p->call.type, verbs[p->call.verb].lower);
     for (size_t i = 0; i < ARRAY_LEN(p->env); i++)
         free(p->env[i]);
     free(p->program);
@@ -189,9 +199,12 @@ static void on_proc_done(struct op *op, const struct err *result)
         e = (struct err){ 0 };
         cni_plugin_error(proc->out.p, proc->out.n, proc->err_out.p, proc->status, &p->cni_code, &e);
     } else if (e.code == ERR_OK && p->call.verb == CNI_ADD) {
-        /* The result is checked here so that its author is named; DEL has none. */
+        /* The result is checked here so that its author is named; the others have none. */
         if (cni_result_parse(&p->result, proc->out.p, proc->out.n, p->call.config_version, &e) != ERR_OK)
             p->result = NULL;
+    } else if (e.code == ERR_OK && p->call.verb == CNI_VERSION &&
+               json_parse(proc->out.p, proc->out.n, CNI_RESULT_MAX, &p->result, "VERSION", &e) != ERR_OK) {
+        p->result = NULL;
     }
     end(p, &e);
 }
@@ -231,28 +244,45 @@ static char *join_dirs(const char *const *dirs)
     return buf_detach(&b);
 }
 
+/* Only what the verb has; see plugin.h. */
+static bool build_env(struct cni_plugin *p)
+{
+    const struct cni_plugin_call *c = &p->call;
+    bool dummies = c->verb == CNI_VERSION;
+    size_t n = 0;
+
+    p->env[n++] = str_printf("CNI_COMMAND=%s", verbs[c->verb].upper);
+    if (c->verb != CNI_GC && c->verb != CNI_STATUS) {
+        p->env[n++] = str_printf("CNI_CONTAINERID=%s", dummies ? "dummy" : c->container_id);
+        p->env[n++] = str_printf("CNI_NETNS=%s", dummies ? "dummy" : c->netns);
+        p->env[n++] = str_printf("CNI_IFNAME=%s", dummies ? "dummy" : c->ifname);
+        if (!dummies)
+            p->env[n++] = str_printf("CNI_ARGS=%s", c->args);
+    }
+    p->env[n++] = join_dirs(c->bin_dirs);
+    p->env[n++] = str_printf("PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+    for (size_t i = 0; i < n; i++)
+        if (p->env[i] == NULL) /* what stands behind it is freed by end() */
+            return false;
+    return true;
+}
+
 static enum err_code prepare(struct cni_plugin *p, struct err *e)
 {
     const struct cni_plugin_call *c = &p->call;
 
     p->program = cni_plugin_find(c->bin_dirs, c->type);
-    p->env[5] = join_dirs(c->bin_dirs);
-    if (p->env[5] == NULL)
-        return err_nomem(e);
-    if (p->program == NULL) /* not ERR_NOT_FOUND: for a DEL that would sound like done */
-        return err_set(e, ERR_UNAVAILABLE, "failed to find plugin \"%s\" in path [%s]", c->type,
-                       strchr(p->env[5], '=') + 1);
-    p->input = json_text(c->input);
-    p->env[0] = str_printf("CNI_COMMAND=%s", verb_upper(c->verb));
-    p->env[1] = str_printf("CNI_CONTAINERID=%s", c->container_id);
-    p->env[2] = str_printf("CNI_NETNS=%s", c->netns);
-    p->env[3] = str_printf("CNI_IFNAME=%s", c->ifname);
-    p->env[4] = str_printf("CNI_ARGS=%s", c->args);
-    p->env[6] = str_printf("PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
-    for (size_t i = 0; i < 7; i++) {
-        if (p->env[i] == NULL || p->input == NULL)
+    if (p->program == NULL) { /* not ERR_NOT_FOUND: for a DEL that would sound like done */
+        str_auto path = join_dirs(c->bin_dirs);
+
+        if (path == NULL)
             return err_nomem(e);
+        return err_set(e, ERR_UNAVAILABLE, "failed to find plugin \"%s\" in path [%s]", c->type,
+                       strchr(path, '=') + 1);
     }
+    p->input = json_text(c->input);
+    if (p->input == NULL || !build_env(p))
+        return err_nomem(e);
     return ERR_OK;
 }
 
@@ -263,8 +293,7 @@ void cni_plugin_start(struct cni_plugin *p, const struct cni_plugin_call *call, 
 
     *p = (struct cni_plugin){ .call = *call };
     /* No deadline of its own: the child's covers it, and the message comes from there. */
-    op_init(&p->op, loop, call->verb == CNI_ADD ? "cni add plugin" : "cni del plugin", 0, abort_plugin, done,
-            owner);
+    op_init(&p->op, loop, verbs[call->verb].operation, 0, abort_plugin, done, owner);
     op_set_subject(&p->op, call->container_id);
     uv_timer_init(loop, &p->retry);
     p->retry.data = p;

@@ -1,8 +1,13 @@
 /*
  * plugin - one run of one CNI plugin: environment, standard input, answer, errors.
  *
- * The child gets CNI_COMMAND CNI_CONTAINERID CNI_NETNS CNI_IFNAME CNI_ARGS CNI_PATH and PATH (plugins call
- * iptables), nothing else.  Failures read as with libcni: plugin type="bridge" failed (add): <what it said>.
+ * The child gets these, in this order, and nothing else:
+ *     ADD DEL CHECK  CNI_COMMAND CNI_CONTAINERID CNI_NETNS CNI_IFNAME CNI_ARGS CNI_PATH PATH
+ *     GC STATUS      CNI_COMMAND CNI_PATH PATH
+ *     VERSION        CNI_COMMAND CNI_CONTAINERID CNI_NETNS CNI_IFNAME (all "dummy": old plugins insist on
+ *                    them, libcni does the same) CNI_PATH PATH
+ * PATH is there because plugins call iptables.  Failures read as with libcni, with the number behind it:
+ *     plugin type="bridge" failed (add): <msg>: <details> (CNI code 7)
  * Codes: ERR_PRECONDITION  its configuration must change first (CNI codes 1, 2, 7) ERR_UNAVAILABLE   it asks
  * to be tried again (11), or no bin_dir has it (yet) ERR_DEADLINE, ERR_CANCELLED, ERR_EXHAUSTED (more than
  * CNI_RESULT_MAX bytes of output) ERR_INVALID       it succeeded but its result cannot be used ERR_UNKNOWN
@@ -15,7 +20,10 @@
 
 #include <jansson.h>
 
-enum cni_verb { CNI_ADD, CNI_DEL };
+enum cni_verb { CNI_ADD, CNI_DEL, CNI_CHECK, CNI_GC, CNI_STATUS, CNI_VERSION };
+
+/* "ADD", as in CNI_COMMAND. */
+const char *cni_verb_name(enum cni_verb verb);
 
 /* CNI error code 3: the container is unknown and nothing needs cleaning up. */
 #define CNI_CODE_UNKNOWN_CONTAINER 3
@@ -23,7 +31,7 @@ enum cni_verb { CNI_ADD, CNI_DEL };
 struct cni_plugin_call { /* strings borrowed until done; input only during start */
     enum cni_verb verb;
     const char *type;
-    const char *container_id, *netns, *ifname, *args;
+    const char *container_id, *netns, *ifname, *args; /* ADD, DEL, CHECK; container_id names the others */
     const char *const *bin_dirs;
     const json_t *input; /* from cni_plugin_stdin() */
     int config_version;  /* of a result without cniVersion */
@@ -34,7 +42,7 @@ struct cni_plugin_call { /* strings borrowed until done; input only during start
 
 struct cni_plugin {
     struct op op;
-    json_t *result; /* ADD that succeeded: owned by the caller in done */
+    json_t *result; /* ADD, VERSION that succeeded: owned by the caller in done */
     int cni_code;   /* the error's `code`; 0: none was given */
     /* private */
     struct cni_plugin_call call;

@@ -1,8 +1,9 @@
 /*
- * run - ADD and DEL of one attachment: the queue, the list of plugins, the cache entry around them.
+ * run - ADD, DEL and CHECK of one attachment: the queue, the list of plugins, the cache entry around them.
  *
  *     ADD   entry (incomplete) -> plugin 0 -> entry with its result -> plugin 1 -> ... -> entry (complete)
  *     DEL   entry found -> plugin n-1 -> ... -> plugin 0 -> entry removed -> is there another entry? -> ...
+ *     CHECK entry found -> plugin 0 -> ... -> plugin n-1, each with the final result
  *
  * An entry is marked incomplete before DEL begins: where ADD or DEL was cut off, the DEL that succeeds in the
  * end is followed by what the plugins cannot find any more (masq.h).
@@ -37,6 +38,7 @@ struct cni_run {
     bool cached;            /* DEL: entry was read from disk */
     bool cut_off;           /* DEL: an ADD or DEL before it did not end well, or the namespace is gone */
     bool counted;           /* in c->n_running */
+    bool live;              /* in c->n_live */
     size_t done;            /* plugins that succeeded */
     size_t deleted;         /* DEL: entries dealt with */
     uint64_t deadline_at_ms;
@@ -93,11 +95,15 @@ static void finish(struct cni_run *r, const struct err *e)
     struct cni_op *o = r->o;
 
     give_place_back(r);
+    if (r->live)
+        c->n_live--;
     op_close_handle(&o->op, (uv_handle_t *)&o->slow);
     o->op.state = RUN_OVER;
     o->run = NULL;
     run_free(r);
     op_finish(&o->op, e->code != ERR_OK ? e : NULL);
+    if (c->n_live == 0 && c->idle != NULL)
+        c->idle(c);
     cni_run_next(c);
 }
 
@@ -145,6 +151,7 @@ static enum err_code add_begin(struct cni_run *r, struct err *e)
 {
     struct cni_entry old;
     const char *why = "";
+    json_t *declared;
 
     if (cni_default_network(r->c, &why) == NULL)
         return err_set(e, ERR_UNAVAILABLE, "%s", why);
@@ -158,6 +165,11 @@ static enum err_code add_begin(struct cni_run *r, struct err *e)
         return e->code;
     *e = (struct err){ 0 };
 
+    declared = cni_list_declared(&r->c->networks.lists[0], r->capability_args); /* the rest is nobody's */
+    if (declared == NULL)
+        return err_nomem(e);
+    json_decref(r->capability_args);
+    r->capability_args = declared;
     r->entry = (struct cni_entry){
         .list = r->c->networks.lists[0],
         .container_id = r->container_id,
@@ -238,7 +250,22 @@ static enum err_code del_begin(struct cni_run *r, bool *ret_more, struct err *e)
     return ERR_OK;
 }
 
-/* ---- both ------------------------------------------------------------------------------------- */
+/* ---- CHECK ------------------------------------------------------------------------------------ */
+
+/* *ret_more false: this list is not to be checked, or its version has no CHECK; that is a success. */
+static enum err_code check_begin(struct cni_run *r, bool *ret_more, struct err *e)
+{
+    if (cni_cache_find(r->c->cache_fd, r->container_id, r->ifname, &r->entry, e) != ERR_OK)
+        return e->code;
+    r->cached = true;
+    if (!r->entry.complete)
+        return err_set(e, ERR_PRECONDITION, "container %s: its ADD or DEL for %s did not finish",
+                       r->container_id, r->ifname);
+    *ret_more = r->entry.list.version >= CNI_V(0, 4, 0) && !r->entry.list.disable_check;
+    return ERR_OK;
+}
+
+/* ---- all ------------------------------------------------------------------------------------- */
 
 /* This entry is dealt with. */
 static void del_next(struct cni_run *r)
@@ -279,7 +306,7 @@ static void step(struct cni_run *r)
 
     if (r->done < cni_list_size(&r->entry.list)) {
         start_plugin(r);
-    } else if (r->verb == CNI_ADD) {
+    } else if (r->verb != CNI_DEL) {
         finish(r, &e);
     } else if (r->cut_off && cni_masq_wanted(&r->entry.list)) {
         r->o->op.state = RUN_MASQ;
@@ -319,6 +346,8 @@ static void on_plugin_done(struct op *op, const struct err *result)
     if (r->verb == CNI_ADD) {
         if (e.code == ERR_OK)
             add_proceed(r, answer, &e);
+    } else if (r->verb == CNI_CHECK) {
+        r->done += e.code == ERR_OK;
     } else {
         if (r->plugin.cni_code == CNI_CODE_UNKNOWN_CONTAINER)
             e = (struct err){ 0 }; /* "no clean-up needed", says the specification */
@@ -338,7 +367,7 @@ static void on_plugin_done(struct op *op, const struct err *result)
 static void start_plugin(struct cni_run *r)
 {
     const struct cni_list *l = &r->entry.list;
-    size_t n = cni_list_size(l), i = r->verb == CNI_ADD ? r->done : n - 1 - r->done;
+    size_t n = cni_list_size(l), i = r->verb == CNI_DEL ? n - 1 - r->done : r->done;
     bool with_prev = r->verb == CNI_ADD || l->version >= CNI_V(0, 4, 0);
     json_auto_t *input = cni_plugin_stdin(l, i, r->entry.capability_args, with_prev ? r->entry.result : NULL);
     struct cni_plugin_call call = {
@@ -372,10 +401,19 @@ static void begin(struct cni_run *r)
     bool more = true;
 
     r->deadline_at_ms = clock_mono_ms() + (r->verb == CNI_ADD ? CNI_ADD_DEADLINE_MS : CNI_DEL_DEADLINE_MS);
-    if (r->verb == CNI_ADD)
+    r->c->n_live++;
+    r->live = true;
+    switch (r->verb) {
+    case CNI_ADD:
         add_begin(r, &e);
-    else
+        break;
+    case CNI_CHECK:
+        check_begin(r, &more, &e);
+        break;
+    default:
         del_begin(r, &more, &e);
+        break;
+    }
     if (e.code != ERR_OK || !more)
         finish(r, &e);
     else
@@ -405,6 +443,8 @@ void cni_run_next(struct cni *c)
 
     if (c->starting) /* called from inside begin() */
         return;
+    if (c->n_asking > 0 || c->alone) /* plugins are being asked for their versions; a GC runs */
+        return;
     c->starting = true;
     while (c->n_running < c->max_running && may_run_together(c) && (r = TAILQ_FIRST(&c->waiting)) != NULL) {
         TAILQ_REMOVE(&c->waiting, r, link);
@@ -416,6 +456,8 @@ void cni_run_next(struct cni *c)
         begin(r);
     }
     c->starting = false;
+    if (c->n_live == 0 && c->idle != NULL)
+        c->idle(c);
 }
 
 static void start(struct cni_op *o, struct cni *c, const struct cni_attachment *a, enum cni_verb verb,
@@ -425,7 +467,11 @@ static void start(struct cni_op *o, struct cni *c, const struct cni_attachment *
     struct err e = { 0 };
 
     *o = (struct cni_op){ 0 };
-    op_init(&o->op, c->loop, verb == CNI_ADD ? "cni add" : "cni del", 0, abort_run, done, owner);
+    op_init(&o->op, c->loop,
+            verb == CNI_ADD     ? "cni add"
+            : verb == CNI_CHECK ? "cni check"
+                                : "cni del",
+            0, abort_run, done, owner);
     o->op.state = RUN_WAITING;
     if (a->pod_name != NULL && a->pod_namespace != NULL) {
         str_auto subject = str_printf("%s/%s", a->pod_namespace, a->pod_name);
@@ -437,7 +483,7 @@ static void start(struct cni_op *o, struct cni *c, const struct cni_attachment *
 
     if (r == NULL) {
         err_nomem(&e);
-    } else if (cni_attachment_check(a, verb == CNI_ADD, &e) == ERR_OK) {
+    } else if (cni_attachment_check(a, verb != CNI_DEL, &e) == ERR_OK) {
         r->o = o;
         r->c = c;
         r->verb = verb;
@@ -470,4 +516,10 @@ void cni_del_start(struct cni_op *o, struct cni *c, const struct cni_attachment 
                    void *owner)
 {
     start(o, c, a, CNI_DEL, done, owner);
+}
+
+void cni_check_start(struct cni_op *o, struct cni *c, const struct cni_attachment *a, op_done_fn done,
+                     void *owner)
+{
+    start(o, c, a, CNI_CHECK, done, owner);
 }

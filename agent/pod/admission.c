@@ -158,7 +158,8 @@ static bool same_address(const char *a, const char *b)
     return any_a || any_b || strcmp(a, b) == 0;
 }
 
-static bool ports_clash(const struct api_pod *a, const struct api_pod *b)
+/* A port of `a` that `b` has; NULL: none. */
+static const struct api_port *clashing_port(const struct api_pod *a, const struct api_pod *b)
 {
     for (size_t i = 0; i < a->spec.n_containers; i++)
         for (size_t j = 0; j < a->spec.containers[i].n_ports; j++) {
@@ -170,10 +171,10 @@ static bool ports_clash(const struct api_pod *a, const struct api_pod *b)
                     const struct api_port *y = &b->spec.containers[k].ports[l];
                     if (x->host_port == y->host_port && strcmp(x->protocol, y->protocol) == 0 &&
                         same_address(x->host_ip, y->host_ip))
-                        return true;
+                        return x;
                 }
         }
-    return false;
+    return NULL;
 }
 
 enum err_code admit_pod(struct pod *p, char reason[64], struct err *e)
@@ -203,13 +204,16 @@ enum err_code admit_pod(struct pod *p, char reason[64], struct err *e)
         return refuse(reason, "NodeName", e,
                       "Predicate NodeName failed: node(s) didn't match the requested node name");
     HASH_ITER (hh, n->pods, o, tmp) {
-        if (!active(o, p) || !ports_clash(p->api, o->api))
+        const struct api_port *port = active(o, p) ? clashing_port(p->api, o->api) : NULL;
+        if (port == NULL)
             continue;
         if (o->state == POD_TERMINATING)
             return err_set(e, ERR_UNAVAILABLE, "waits for a host port: pod %s is ending", o->key);
         return refuse(
             reason, "NodePorts", e,
-            "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports");
+            "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports: %d/%s "
+            "is pod %s's",
+            port->host_port, port->protocol, o->key);
     }
     if (wants_apparmor(p) && !apparmor_is_on())
         return refuse(reason, "AppArmor", e, "Cannot enforce AppArmor: AppArmor is not enabled on the host");

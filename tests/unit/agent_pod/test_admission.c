@@ -67,7 +67,8 @@ static void a_pod_that_is_ending_is_waited_for(void **state)
 
     admitted(old);
     refused(port, "NodePorts",
-            "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports");
+            "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports: 80/TCP "
+            "is pod default/a's");
     old->state = POD_TERMINATING;
     waits(port, "waits for a host port: pod default/a is ending");
     waits(cpu, "waits for cpu: 1 pods are ending");
@@ -93,7 +94,8 @@ static void ports_clash_by_number_protocol_and_address(void **state)
             *state, "d",
             "containers: [{name: a, image: x, ports: [{containerPort: 1, hostPort: 53, protocol: UDP}]}]"),
         "NodePorts",
-        "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports");
+        "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports: 53/UDP is "
+        "pod default/a's");
 }
 
 static void the_node_must_be_the_one_that_is_asked_for(void **state)

@@ -56,6 +56,9 @@ static inline int place_remove(void **state)
     struct err e = { 0 };
     int bad = 0;
 
+    /* Plugins that were being asked for their versions are ended first. */
+    for (uint64_t until = clock_mono_ms() + 20000; op_count() != 0 && clock_mono_ms() < until; usleep(500))
+        uv_run(&p->loop, UV_RUN_NOWAIT);
     for (int i = 0; i < 3; i++)
         uv_run(&p->loop, UV_RUN_NOWAIT);
     if (op_count() != 0) {

@@ -57,10 +57,10 @@ static void a_rate_comes_with_its_burst_and_no_rate_with_none(void **state)
     assert_json_equal(none, "{}");
     a.egress_bits = 1000000;
     one = cni_attachment_capability_args(&a);
-    assert_json_equal(one, "{\"bandwidth\": {\"egressRate\": 1000000, \"egressBurst\": 2147483647}}");
+    assert_json_equal(one, "{\"bandwidth\": {\"egressRate\": 1000000, \"egressBurst\": 96000}}");
     a.ingress_bits = 1000000000000000;
     both = cni_attachment_capability_args(&a);
-    assert_json_equal(both, "{\"bandwidth\": {\"egressRate\": 1000000, \"egressBurst\": 2147483647,"
+    assert_json_equal(both, "{\"bandwidth\": {\"egressRate\": 1000000, \"egressBurst\": 96000,"
                             " \"ingressRate\": 1000000000000000, \"ingressBurst\": 2147483647}}");
 }
 

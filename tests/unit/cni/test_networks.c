@@ -12,7 +12,7 @@ static struct cni_networks load(struct place *p)
     struct err e = { 0 };
 
     put_mode(p, "bin2/a", 0755, "");
-    assert_int_equal(cni_networks_load(&n, in_place(p, "net.d"), bin, NULL, &e), ERR_OK);
+    assert_int_equal(cni_networks_load(&n, in_place(p, "net.d"), bin, NULL, NULL, &e), ERR_OK);
     return n;
 }
 

@@ -105,14 +105,16 @@ static void an_error_of_the_plugin_is_told_with_its_details(void **state)
     run(p, &r, CNI_ADD, 10000);
     assert_int_equal(r.ended.result.code, ERR_PRECONDITION);
     assert_int_equal(r.cni_code, 7);
-    assert_string_equal(r.ended.result.text, "plugin type=\"tool\" failed (add): bad subnet: no prefix");
+    assert_string_equal(r.ended.result.text,
+                        "plugin type=\"tool\" failed (add): bad subnet: no prefix (CNI code 7)");
     run(p, &r, CNI_DEL, 10000);
-    assert_string_equal(r.ended.result.text, "plugin type=\"tool\" failed (del): bad subnet: no prefix");
+    assert_string_equal(r.ended.result.text,
+                        "plugin type=\"tool\" failed (del): bad subnet: no prefix (CNI code 7)");
 
     put_tool(p, "echo '{\"code\": 11, \"msg\": \"later\"}'; exit 1");
     run(p, &r, CNI_ADD, 10000);
     assert_int_equal(r.ended.result.code, ERR_UNAVAILABLE);
-    assert_string_equal(r.ended.result.text, "plugin type=\"tool\" failed (add): later");
+    assert_string_equal(r.ended.result.text, "plugin type=\"tool\" failed (add): later (CNI code 11)");
 
     put_tool(p, "echo 'no route to host' >&2; exit 3");
     run(p, &r, CNI_ADD, 10000);

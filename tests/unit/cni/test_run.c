@@ -33,12 +33,17 @@ static struct cni *open_cni(struct place *p)
     return c;
 }
 
+#define SPEAKS                                                                                               \
+    "test $CNI_COMMAND = VERSION && echo '{\"supportedVersions\": [\"0.1.0\", \"0.3.1\", \"0.4.0\","         \
+    " \"1.0.0\"]}' && exit\n"
+
 /* A plugin that appends "<COMMAND> <type>" to the file log, stores what it read, and then does `then`. */
 static void put_plugin(const struct place *p, const char *type, const char *then)
 {
     str_auto path = str_printf("bin/%s", type);
-    str_auto text = str_printf("#!/bin/sh\ncat >%s/in-%s-$CNI_COMMAND\necho $CNI_COMMAND %s >>%s/log\n%s\n",
-                               p->dir, type, type, p->dir, then);
+    str_auto text =
+        str_printf("#!/bin/sh\n" SPEAKS "cat >%s/in-%s-$CNI_COMMAND\necho $CNI_COMMAND %s >>%s/log\n%s\n",
+                   p->dir, type, type, p->dir, then);
 
     put_mode(p, path, 0755, text);
 }
@@ -144,7 +149,7 @@ static void add_runs_the_list_in_order_and_hands_results_on(void **state)
                   "{\"portMappings\": [{\"hostPort\": 8080, \"containerPort\": 80, \"protocol\": \"tcp\"}]}");
     assert_member(p, "in-rate-ADD", "prevResult", PORTS_RESULT);
     assert_member(p, "in-rate-ADD", "runtimeConfig",
-                  "{\"bandwidth\": {\"egressRate\": 5000, \"egressBurst\": 2147483647}}");
+                  "{\"bandwidth\": {\"egressRate\": 5000, \"egressBurst\": 96000}}");
 
     assert_int_equal(cni_cached_result(c, ID, "eth0", &cached, &e), ERR_OK);
     assert_string_equal(cached.ips[0], "10.0.0.11");
@@ -247,7 +252,7 @@ static void a_failed_add_is_told_and_must_be_deleted_before_another(void **state
     c = open_cni(p);
     e = add(p, c, &o);
     assert_int_equal(e.code, ERR_UNKNOWN);
-    assert_string_equal(e.text, "plugin type=\"ports\" failed (add): port taken");
+    assert_string_equal(e.text, "plugin type=\"ports\" failed (add): port taken (CNI code 100)");
     assert_log(p, "ADD main\nADD ports\n");
     e = (struct err){ 0 };
     assert_int_equal(cni_cached_result(c, ID, "eth0", &cached, &e), ERR_NOT_FOUND);
@@ -280,7 +285,7 @@ static void a_failing_del_stops_and_can_be_repeated(void **state)
     put_plugin(p, "ports", "echo '{\"code\": 11, \"msg\": \"busy\"}'; exit 1");
     e = del(p, c, &web);
     assert_int_equal(e.code, ERR_UNAVAILABLE);
-    assert_string_equal(e.text, "plugin type=\"ports\" failed (del): busy");
+    assert_string_equal(e.text, "plugin type=\"ports\" failed (del): busy (CNI code 11)");
     assert_log(p, "DEL rate\nDEL ports\n");
     assert_true(exists(p, ENTRY));
     /* "Container unknown, nothing to clean up" is as good as done. */
@@ -385,6 +390,8 @@ static void start_many(struct many *m)
 {
     struct cni_attachment a = web;
 
+    while (m->c->n_asking > 0) /* nothing begins before plugins told their versions */
+        uv_run(&m->p->loop, UV_RUN_ONCE);
     for (int i = 0; i < MANY; i++) {
         snprintf(m->ids[i], sizeof(m->ids[i]), "pod%d", i);
         a.container_id = m->ids[i];

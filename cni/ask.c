@@ -1,0 +1,143 @@
+/*
+ * ask - VERSION: the plugins of the loaded lists are asked once which versions they speak, side by side;
+ * when the last one answered the lists are gone through again, and what waited goes on.
+ *
+ * What cannot be run now, or does not answer, holds nobody up for longer than ASK_MS.
+ */
+#include "cni/internal.h"
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/scope.h"
+#include "cni/names.h"
+#include "cni/plugin.h"
+
+#include <errno.h>
+#include <string.h>
+
+#define ASK_MS 5000 /* a plugin answers in 5 ms */
+
+struct ask { /* one plugin being asked; outlives struct cni while its child ends */
+    struct cni_plugin plugin;
+    struct cni *c; /* NULL: closed meanwhile */
+    struct cni_speaker *speaker;
+    char *type, *cgroup_procs;
+    struct strs bin_dirs;
+    json_t *input;
+    TAILQ_ENTRY(ask) link;
+};
+
+static void ask_free(struct ask *a)
+{
+    if (a == NULL)
+        return;
+    free(a->type);
+    free(a->cgroup_procs);
+    strs_done(&a->bin_dirs);
+    json_decref(a->input);
+    free(a);
+}
+
+/* libcni's rule: such a plugin is older than the question. */
+static bool never_heard_of_it(const struct err *e)
+{
+    return strstr(e->text, "unknown CNI_COMMAND: VERSION") != NULL;
+}
+
+static void note(struct cni_speaker *s, const json_t *answer, const struct err *result)
+{
+    struct err e = *result;
+
+    s->n = 0;
+    if (e.code == ERR_OK && cni_versions_parse(answer, s->versions, &s->n, &e) == ERR_OK) {
+        s->state = SPEAKER_KNOWN;
+    } else if (never_heard_of_it(&e)) {
+        s->state = SPEAKER_KNOWN;
+        s->versions[s->n++] = CNI_V(0, 1, 0);
+    } else {
+        /* What it said itself; not that it could not be asked. */
+        bool said = e.sys == 0 && (e.code == ERR_UNKNOWN || e.code == ERR_INVALID ||
+                                   e.code == ERR_PRECONDITION || e.code == ERR_EXHAUSTED);
+
+        s->state = said ? SPEAKER_BROKEN : SPEAKER_SILENT;
+        s->why = e;
+        log_debug("CNI plugin does not tell its versions", F_STR("plugin", s->path), F_ERR(&e));
+    }
+}
+
+static void on_answer(struct op *op, const struct err *result)
+{
+    struct ask *a = op->owner;
+    struct cni *c = a->c;
+    json_auto_t *answer = take_ptr(&a->plugin.result);
+
+    if (c != NULL) {
+        TAILQ_REMOVE(&c->asks, a, link);
+        c->n_asking--;
+        a->speaker->asking = false;
+        note(a->speaker, answer, result);
+    }
+    ask_free(a);
+    if (c != NULL && c->n_asking == 0) {
+        cni_load_again(c);
+        cni_run_next(c);
+    }
+}
+
+static void ask(struct cni *c, const char *type)
+{
+    mem_auto char *path = cni_plugin_find(strs_list(&c->bin_dirs), type);
+    struct cni_speaker *s = path != NULL ? cni_versions_of(&c->versions, path) : NULL;
+    struct ask *a;
+    bool ok;
+
+    if (s == NULL || s->asking || (s->state != SPEAKER_UNASKED && !s->again))
+        return;
+    a = calloc(1, sizeof(*a));
+    if (a == NULL)
+        return; /* it may speak anything */
+    a->c = c;
+    a->speaker = s;
+    a->type = strdup(type);
+    a->input = json_pack("{s:s}", "cniVersion", CNI_VERSION_HIGHEST);
+    a->cgroup_procs = c->cgroup_procs != NULL ? strdup(c->cgroup_procs) : NULL;
+    ok = a->type != NULL && a->input != NULL && (a->cgroup_procs != NULL) == (c->cgroup_procs != NULL);
+    for (size_t i = 0; i < c->bin_dirs.n; i++)
+        ok = ok && strs_add(&a->bin_dirs, c->bin_dirs.v[i]);
+    if (!ok) {
+        ask_free(a);
+        return;
+    }
+    s->asking = true;
+    s->again = false;
+    TAILQ_INSERT_TAIL(&c->asks, a, link);
+    c->n_asking++;
+    cni_plugin_start(&a->plugin,
+                     &(struct cni_plugin_call){ .verb = CNI_VERSION,
+                                                .type = a->type,
+                                                .container_id = a->type,
+                                                .bin_dirs = strs_list(&a->bin_dirs),
+                                                .input = a->input,
+                                                .cgroup_fd = c->cgroup_fd,
+                                                .cgroup_procs = a->cgroup_procs,
+                                                .deadline_at_ms = clock_mono_ms() + ASK_MS },
+                     c->loop, on_answer, a);
+}
+
+void cni_ask_versions(struct cni *c)
+{
+    for (size_t i = 0; i < c->networks.unasked.n; i++)
+        ask(c, c->networks.unasked.v[i]);
+}
+
+void cni_ask_close(struct cni *c)
+{
+    struct ask *a, *tmp;
+
+    TAILQ_FOREACH_SAFE (a, &c->asks, link, tmp) {
+        TAILQ_REMOVE(&c->asks, a, link);
+        a->c = NULL;
+        op_cancel(&a->plugin.op);
+    }
+}

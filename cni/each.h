@@ -1,0 +1,34 @@
+/*
+ * each - STATUS or GC: one verb over the plugins of a list, in its order, that concerns no attachment.
+ *
+ * STATUS ends at the first plugin that fails; GC goes on and its result is the first error.
+ */
+#ifndef CNI_EACH_H
+#define CNI_EACH_H
+#include "cni/conf.h"
+#include "cni/plugin.h"
+
+struct cni_each_call { /* strings borrowed until done */
+    enum cni_verb verb;
+    const struct cni_list *list; /* a reference of its own is taken */
+    json_t *more;                /* members that go into what plugins read, NULL: none; reference taken */
+    const char *const *bin_dirs;
+    int cgroup_fd;
+    const char *cgroup_procs;
+    uint64_t deadline_ms; /* for the whole list */
+};
+
+struct cni_each {
+    struct op op;
+    /* private */
+    struct cni_each_call call;
+    struct cni_list list;
+    struct cni_plugin plugin;
+    struct err first;
+    size_t next;
+    uint64_t deadline_at_ms;
+};
+
+void cni_each_start(struct cni_each *each, const struct cni_each_call *call, uv_loop_t *loop, op_done_fn done,
+                    void *owner);
+#endif

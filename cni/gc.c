@@ -1,0 +1,141 @@
+/* gc - GC of all networks that have it, alone on the network; see cni.h. */
+#include "cni/internal.h"
+
+#include "base/json.h"
+#include "base/scope.h"
+#include "cni/each.h"
+#include "cni/names.h"
+
+#include <string.h>
+
+static void next_network(struct cni_gc *g);
+
+static void begin_first(struct cni *c)
+{
+    struct cni_gc *g = TAILQ_FIRST(&c->gcs);
+
+    if (g == NULL || c->alone || c->n_live > 0 || c->n_asking > 0)
+        return;
+    c->alone = true;
+    g->running = true;
+    next_network(g);
+}
+
+static void over(struct cni_gc *g, const struct err *e)
+{
+    struct cni *c = g->c;
+
+    TAILQ_REMOVE(&c->gcs, g, link);
+    if (g->running)
+        c->alone = false;
+    g->running = false;
+    free(take_ptr(&g->each));
+    op_finish(&g->op, e->code != ERR_OK ? e : NULL);
+    begin_first(c);
+    cni_run_next(c);
+}
+
+static void on_network(struct op *op, const struct err *result)
+{
+    struct cni_gc *g = op->owner;
+
+    free(take_ptr(&g->each));
+    if (result->code != ERR_OK && g->first.code == ERR_OK)
+        g->first = *result;
+    if (g->op.why.code != ERR_OK)
+        over(g, result);
+    else
+        next_network(g);
+}
+
+struct valid {
+    const char *network;
+    json_t *list;
+    bool ok;
+};
+
+static bool add_valid(const struct cni_entry *entry, void *arg)
+{
+    struct valid *v = arg;
+
+    if (strcmp(entry->list.name, v->network) == 0 &&
+        json_array_append_new(v->list, json_pack("{s:s, s:s}", "containerID", entry->container_id, "ifname",
+                                                 entry->ifname)) < 0)
+        v->ok = false;
+    return v->ok;
+}
+
+/* Both keys: the second is the one of the specification's draft, which plugins of that time read. */
+static json_t *what_is_valid(struct cni *c, const char *network, struct err *e)
+{
+    struct valid v = { .network = network, .list = json_array(), .ok = true };
+    json_t *ret = NULL;
+
+    /* An entry that cannot be read is of nobody who could be told apart: better no GC than a wrong one. */
+    if (v.list == NULL || cni_cache_each(c->cache_fd, add_valid, &v, e) != ERR_OK) {
+        json_decref(v.list);
+        if (e->code == ERR_OK)
+            err_nomem(e);
+        return NULL;
+    }
+    if (v.ok)
+        ret = json_pack("{s:O, s:O}", "cni.dev/valid-attachments", v.list, "cni.dev/attachments", v.list);
+    json_decref(v.list);
+    if (ret == NULL)
+        err_nomem(e);
+    return ret;
+}
+
+static void next_network(struct cni_gc *g)
+{
+    struct cni *c = g->c;
+    struct err e = { 0 };
+
+    while (g->next < c->networks.n) {
+        const struct cni_list *list = &c->networks.lists[g->next++];
+        json_auto_t *more = NULL;
+
+        if (list->version < CNI_V(1, 1, 0) || list->disable_gc)
+            continue;
+        more = what_is_valid(c, list->name, &e);
+        g->each = more != NULL ? calloc(1, sizeof(*g->each)) : NULL;
+        if (g->each == NULL) {
+            if (e.code == ERR_OK)
+                err_nomem(&e);
+            over(g, &e);
+            return;
+        }
+        g->n_networks++;
+        cni_each_start(g->each,
+                       &(struct cni_each_call){ .verb = CNI_GC,
+                                                .list = list,
+                                                .more = more,
+                                                .bin_dirs = strs_list(&c->bin_dirs),
+                                                .cgroup_fd = c->cgroup_fd,
+                                                .cgroup_procs = c->cgroup_procs,
+                                                .deadline_ms = CNI_GC_DEADLINE_MS },
+                       c->loop, on_network, g);
+        return;
+    }
+    over(g, &g->first);
+}
+
+static void abort_gc(struct op *op)
+{
+    struct cni_gc *g = container_of(op, struct cni_gc, op);
+    struct err e = { 0 };
+
+    if (g->each != NULL)
+        op_cancel(&g->each->op);
+    else
+        over(g, &e); /* it waited */
+}
+
+void cni_gc_start(struct cni_gc *g, struct cni *c, op_done_fn done, void *owner)
+{
+    *g = (struct cni_gc){ .c = c };
+    op_init(&g->op, c->loop, "cni gc of all networks", 0, abort_gc, done, owner);
+    TAILQ_INSERT_TAIL(&c->gcs, g, link);
+    c->idle = begin_first;
+    begin_first(c);
+}

@@ -1,0 +1,165 @@
+/*
+ * status - STATUS of the default network: whether its plugins can take attachments.  Asked after each load
+ * that changed the list; where it is not good it is asked again, ever slower: no event says when that ends.
+ * What is good stays so until the next load: a plugin that cannot do an ADD says that then.
+ */
+#include "cni/internal.h"
+
+#include "base/scope.h"
+#include "cni/each.h"
+#include "cni/names.h"
+
+#include <string.h>
+
+#define ASK_MS 5000        /* for the whole list */
+#define AGAIN_FIRST_MS 500 /* CRI-O's interval */
+#define AGAIN_MAX_MS 5000
+
+struct cni_status { /* outlives struct cni while its child ends */
+    struct cni *c;  /* NULL: closed */
+    uv_timer_t again;
+    struct cni_each each;
+    json_t *asked;     /* list that is being asked or was; NULL: none */
+    bool asking, held; /* held: the first answer is waited for, in c->n_asking */
+    bool stale;        /* the list changed while it was asked */
+    uint64_t again_ms;
+    char problem[512];
+    char *cgroup_procs;
+    struct strs bin_dirs;
+};
+
+static void status_free(struct cni_status *s)
+{
+    json_decref(s->asked);
+    strs_done(&s->bin_dirs);
+    free(s->cgroup_procs);
+    free(s);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    status_free(handle->data);
+}
+
+static void ask(struct cni_status *s);
+
+static void on_again(uv_timer_t *timer)
+{
+    ask(timer->data);
+}
+
+static void on_answer(struct op *op, const struct err *result)
+{
+    struct cni_status *s = op->owner;
+    struct cni *c = s->c;
+    bool was_good = s->problem[0] == '\0';
+
+    s->asking = false;
+    if (c == NULL) {
+        uv_close((uv_handle_t *)&s->again, on_closed);
+        return;
+    }
+    if (s->held)
+        c->n_asking--;
+    s->held = false;
+    if (s->stale) {
+        s->stale = false;
+        ask(s);
+        cni_run_next(c);
+        return;
+    }
+    snprintf(s->problem, sizeof(s->problem), "%s", result->code != ERR_OK ? result->text : "");
+    if (result->code != ERR_OK) {
+        s->again_ms = s->again_ms == 0 ? AGAIN_FIRST_MS : s->again_ms * 2;
+        if (s->again_ms > AGAIN_MAX_MS)
+            s->again_ms = AGAIN_MAX_MS;
+        uv_timer_start(&s->again, on_again, s->again_ms, 0);
+    } else {
+        s->again_ms = 0;
+    }
+    if (was_good != (s->problem[0] == '\0') && c->changed != NULL)
+        c->changed(c->changed_arg);
+    cni_run_next(c);
+}
+
+static void ask(struct cni_status *s)
+{
+    struct cni *c = s->c;
+
+    if (s->asking) {
+        s->stale = true;
+        return;
+    }
+    uv_timer_stop(&s->again);
+    if (c->networks.n == 0 || c->networks.lists[0].version < CNI_V(1, 1, 0)) {
+        s->problem[0] = '\0'; /* a list of an older version is ready as soon as it is there */
+        return;
+    }
+    s->asking = true;
+    cni_each_start(&s->each,
+                   &(struct cni_each_call){ .verb = CNI_STATUS,
+                                            .list = &c->networks.lists[0],
+                                            .bin_dirs = strs_list(&s->bin_dirs),
+                                            .cgroup_fd = c->cgroup_fd,
+                                            .cgroup_procs = s->cgroup_procs,
+                                            .deadline_ms = ASK_MS },
+                   c->loop, on_answer, s);
+}
+
+void cni_status_ask(struct cni *c)
+{
+    struct cni_status *s = c->status;
+    json_t *conf = c->networks.n > 0 ? c->networks.lists[0].conf : NULL;
+
+    if ((conf == NULL && s->asked == NULL) || (conf != NULL && json_equal(conf, s->asked)))
+        return;
+    json_decref(s->asked);
+    s->asked = json_incref(conf);
+    s->again_ms = 0;
+    ask(s);
+    if (s->asking && !s->held) {
+        s->held = true;
+        c->n_asking++;
+    }
+}
+
+const char *cni_status_problem(const struct cni *c)
+{
+    return c->status->problem[0] != '\0' ? c->status->problem : NULL;
+}
+
+enum err_code cni_status_open(struct cni *c, struct err *e)
+{
+    struct cni_status *s = calloc(1, sizeof(*s));
+    bool ok = s != NULL;
+
+    for (size_t i = 0; i < c->bin_dirs.n; i++)
+        ok = ok && strs_add(&s->bin_dirs, c->bin_dirs.v[i]);
+    if (ok && c->cgroup_procs != NULL)
+        ok = (s->cgroup_procs = strdup(c->cgroup_procs)) != NULL;
+    if (!ok) {
+        if (s != NULL)
+            status_free(s);
+        return err_nomem(e);
+    }
+    s->c = c;
+    uv_timer_init(c->loop, &s->again);
+    s->again.data = s;
+    c->status = s;
+    return ERR_OK;
+}
+
+void cni_status_close(struct cni *c)
+{
+    struct cni_status *s = c->status;
+
+    if (s == NULL)
+        return;
+    c->status = NULL;
+    s->c = NULL;
+    uv_timer_stop(&s->again);
+    if (s->asking)
+        op_cancel(&s->each.op);
+    else
+        uv_close((uv_handle_t *)&s->again, on_closed);
+}
