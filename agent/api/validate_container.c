@@ -188,9 +188,6 @@ static void check_mounts(struct api_check *c, const struct api_pod_spec *spec,
             api_fault_at(c, "mountPath", "%s is used in volumeDevices, too", QUOTE(m->mount_path));
         if (m->sub_path != NULL && m->sub_path_expr != NULL)
             api_fault_at(c, "subPathExpr", "not allowed together with subPath");
-        if (volume != NULL && volume->kind == API_VOL_IMAGE &&
-            (m->sub_path != NULL || m->sub_path_expr != NULL))
-            api_fault_at(c, m->sub_path != NULL ? "subPath" : "subPathExpr", "not allowed for image volumes");
         check_mount_modes(c, m, container->security.privileged, api_pod_host_users(spec));
         api_leave(c, mark);
     }

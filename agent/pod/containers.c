@@ -223,6 +223,8 @@ static void on_subpaths(struct op *op, const struct err *result)
         create(c);
         return;
     }
+    if (result->code != ERR_OK && c->subpaths.out.n > 0)
+        snprintf(shown.text, sizeof(shown.text), "%s", c->subpaths.out.p);
     ctr_run_redact(c->run, &shown); /* subPathExpr may have a Secret in it */
     ctr_gate_release(c);
     ctr_run_free(take_ptr(&c->run));
@@ -230,7 +232,10 @@ static void on_subpaths(struct op *op, const struct err *result)
     if (result->code != ERR_OK && result->code != ERR_CANCELLED) {
         if (!str_eq(c->waiting_message, shown.text))
             pod_event(c->pod, c, true, "Failed", "Error: %s", shown.text);
-        ctr_waiting(c, "CreateContainerConfigError", "%s", shown.text);
+        ctr_waiting(c,
+                    str_starts(shown.text, IMAGE_VOLUME_FAILED) ? "CreateContainerError"
+                                                                : "CreateContainerConfigError",
+                    "%s", shown.text);
         c->retry_at_ns = clock_wall_ns() + CONFIG_RETRY_NS;
     }
     pod_wake(c->pod);
@@ -249,7 +254,7 @@ static void tell_present(struct ctr *c, struct pod_image *image)
 static void begin(struct ctr *c, struct pod_image *image)
 {
     struct pod *p = c->pod;
-    struct proc_call_spec call = { .name = "bind sub paths", .subject = p->key, .deadline_ms = 60000 };
+    struct proc_call_spec call = { .name = "mount volumes", .subject = p->key, .deadline_ms = 60000 };
     struct err e = { 0 };
 
     if (!ctr_gate_take(c))
@@ -298,7 +303,7 @@ static void try_create(struct ctr *c)
 {
     struct pod *p = c->pod;
     int64_t now = clock_wall_ns(), until = ctr_backoff_until(c);
-    struct pod_image *image;
+    const struct pod_image *missing;
 
     if (!ctr_restart_wanted(c))
         return;
@@ -319,13 +324,12 @@ static void try_create(struct ctr *c)
     if (p->vols != VOLS_READY || !sandbox_pinned(p) || !pidns_ready(p) ||
         (p->net != NET_READY && env_needs_pod_ip(c->spec)))
         return; /* each of them wakes the pod */
-    image = images_find(p, c->spec->image);
-    if (image == NULL || image->image == NULL) {
-        if (image != NULL && image->reason[0] != '\0')
-            ctr_waiting(c, image->reason, "%s", image->message != NULL ? image->message : "");
+    if (!images_ready(c, &missing)) {
+        if (missing != NULL && missing->reason[0] != '\0')
+            ctr_waiting(c, missing->reason, "%s", missing->message != NULL ? missing->message : "");
         return;
     }
-    begin(c, image);
+    begin(c, images_find(p, c->spec->image));
 }
 
 static int64_t replace_grace_ns(const struct pod *p)

@@ -4,8 +4,10 @@
 #include "agent/pod/files.h"
 #include "agent/pod/pod.h"
 #include "agent/pod/userns.h"
+#include "agent/runtime/image_mount.h"
 #include "base/fs.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 
@@ -13,7 +15,13 @@
 
 struct sub_bind { /* one volumeMount with a subPath: bound by a child before the container is created */
     struct vol_sub_path request;
+    const char *reference; /* of an image volume; else NULL */
     char target[PATH_SIZE];
+};
+
+struct image_volume { /* mounted by the same child, before */
+    const char *name, *path;
+    struct img_image *image;
 };
 
 struct ctr_run {
@@ -23,6 +31,8 @@ struct ctr_run {
     struct rt_config config;
     struct env env;
     struct vol_node *volumes;
+    struct image_volume *image_volumes;
+    size_t n_image_volumes;
     struct sub_bind *binds;
     size_t n_binds;
     char message_file[128];
@@ -62,6 +72,8 @@ void ctr_run_free(struct ctr_run *r)
         fs_remove_quietly(AT_FDCWD, r->message_path);
     free(r->message_path);
     img_unref(r->image);
+    for (size_t i = 0; i < r->n_image_volumes; i++)
+        img_unref(r->image_volumes[i].image);
     arena_done(&r->arena);
     api_pod_unref(r->api);
     free(r);
@@ -98,6 +110,7 @@ static enum err_code add_sub_path(struct ctr_run *r, const struct ctr *c, size_t
     if (n < 0 || (size_t)n >= sizeof(b->target))
         return err_set(e, ERR_INVALID, "failed to prepare subPath for volumeMount \"%s\" of container \"%s\"",
                        c->spec->mounts[index].name, c->spec->name);
+    b->reference = volume_of(p, c->spec->mounts[index].name)->image_reference;
     b->request = (struct vol_sub_path){
         .uid = p->uid,
         .volume = c->spec->mounts[index].name,
@@ -111,6 +124,22 @@ static enum err_code add_sub_path(struct ctr_run *r, const struct ctr *c, size_t
     return ERR_OK;
 }
 
+/* Each once, however often the container mounts it. */
+static enum err_code add_image_volume(struct ctr_run *r, const struct pod *p, const struct api_volume *v,
+                                      const char *path, struct err *e)
+{
+    const struct pod_image *image = images_find(p, v->image_reference);
+
+    for (size_t i = 0; i < r->n_image_volumes; i++)
+        if (strcmp(r->image_volumes[i].name, v->name) == 0)
+            return ERR_OK;
+    if (image == NULL || image->image == NULL)
+        return err_set(e, ERR_INTERNAL, "image of volume \"%s\" is not here", v->name);
+    r->image_volumes[r->n_image_volumes++] =
+        (struct image_volume){ .name = v->name, .path = path, .image = img_ref(image->image) };
+    return ERR_OK;
+}
+
 static enum err_code add_mounts(struct ctr_run *r, const struct ctr *c, struct err *e)
 {
     const struct pod *p = c->pod;
@@ -121,7 +150,8 @@ static enum err_code add_mounts(struct ctr_run *r, const struct ctr *c, struct e
     size_t n = 0;
 
     r->binds = arena_alloc(&r->arena, (s->n_mounts + 1) * sizeof(*r->binds));
-    if (m == NULL || r->binds == NULL)
+    r->image_volumes = arena_alloc(&r->arena, (s->n_mounts + 1) * sizeof(*r->image_volumes));
+    if (m == NULL || r->binds == NULL || r->image_volumes == NULL)
         return err_nomem(e);
     for (size_t i = 0; i < s->n_mounts; i++) {
         const struct api_volume_mount *vm = &s->mounts[i];
@@ -147,6 +177,8 @@ static enum err_code add_mounts(struct ctr_run *r, const struct ctr *c, struct e
         }
         if (source == NULL)
             return err_nomem(e);
+        if (v->kind == API_VOL_IMAGE && add_image_volume(r, p, v, source, e) != ERR_OK)
+            return e->code;
         if (sub != NULL && sub[0] != '\0' && add_sub_path(r, c, i, source, sub, &source, e) != ERR_OK)
             return e->code;
         m[n++] = (struct rt_mount){
@@ -154,7 +186,8 @@ static enum err_code add_mounts(struct ctr_run *r, const struct ctr *c, struct e
             .source = source,
             .destination =
                 vm->mount_path[0] == '/' ? vm->mount_path : arena_printf(&r->arena, "/%s", vm->mount_path),
-            .read_only = vm->read_only || v->kind == API_VOL_PAYLOAD,
+            .read_only = vm->read_only || v->kind == API_VOL_PAYLOAD || v->kind == API_VOL_IMAGE,
+            .image = v->kind == API_VOL_IMAGE,
             .recursive_read_only = str_eq(vm->recursive_read_only, "Enabled") ||
                                    (str_eq(vm->recursive_read_only, "IfPossible") &&
                                     rt_features(p->node->rt)->recursive_read_only),
@@ -386,25 +419,49 @@ enum err_code ctr_run_build(struct ctr *c, struct ctr_run **ret, struct err *e)
     return ERR_OK;
 }
 
-/* ---- sub paths, in a child: the volume may be a hostPath that hangs --------------------------------------
+/* ---- image volumes and sub paths, in a child: a volume may be a hostPath that hangs ----------------------
  */
 
-static enum err_code bind_sub_paths(const void *arg, struct buf *out, struct err *e)
+static enum err_code bind_one(const struct ctr_run *r, const struct sub_bind *b, struct err *e)
 {
-    const struct ctr_run *r = arg;
     char target[PATH_SIZE];
 
-    (void)out;
+    if (vol_sub_path_bind(r->volumes, &b->request, target, sizeof(target), e) == ERR_OK)
+        return ERR_OK;
+    if (b->reference == NULL)
+        return err_wrap(e, "failed to prepare subPath for volumeMount \"%s\" of container \"%s\"",
+                        b->request.volume, b->request.container);
+    if (e->sys == EROFS || e->sys == ENOENT) /* nothing can be made in it; the runtimes' words */
+        return err_set(e, ERR_NOT_FOUND,
+                       IMAGE_VOLUME_FAILED ": sub path \"%.200s\" does not exist in image volume \"%.200s\"",
+                       b->request.sub, b->reference);
+    return err_wrap(e, IMAGE_VOLUME_FAILED ": volume \"%s\"", b->request.volume);
+}
+
+static enum err_code mount_all(const struct ctr_run *r, struct err *e)
+{
+    for (size_t i = 0; i < r->n_image_volumes; i++) {
+        const struct image_volume *v = &r->image_volumes[i];
+        if (img_mount(v->image, r->config.userns, v->path, e) != ERR_OK)
+            return err_wrap(e, IMAGE_VOLUME_FAILED ": volume \"%s\"", v->name);
+    }
     for (size_t i = 0; i < r->n_binds; i++)
-        if (vol_sub_path_bind(r->volumes, &r->binds[i].request, target, sizeof(target), e) != ERR_OK)
-            return err_wrap(e, "failed to prepare subPath for volumeMount \"%s\" of container \"%s\"",
-                            r->binds[i].request.volume, r->binds[i].request.container);
+        if (bind_one(r, &r->binds[i], e) != ERR_OK)
+            return e->code;
     return ERR_OK;
+}
+
+static enum err_code mount_volumes(const void *arg, struct buf *out, struct err *e)
+{
+    if (mount_all(arg, e) != ERR_OK)
+        buf_adds(out, e->text); /* the bare text: it becomes an event */
+    return e->code;
 }
 
 bool ctr_run_subpaths(struct ctr_run *r, struct proc_call_spec *call)
 {
-    call->fn = bind_sub_paths;
+    call->fn = mount_volumes;
     call->arg = r;
-    return r->n_binds > 0;
+    call->out_max = sizeof(((struct err *)NULL)->text);
+    return r->n_binds + r->n_image_volumes > 0;
 }

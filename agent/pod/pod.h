@@ -292,13 +292,18 @@ enum err_code volumes_host_path(const struct pod *p, const struct api_volume *v,
 json_t *volumes_overlaps_json(const struct pod *p);
 /* "host path /mnt/x of volume \"v\"" that the child is looking at; "" when none is being checked. */
 void volumes_checking(const struct pod *p, char *ret, size_t size);
+/* Some container mounts it: kubelet sets up no others. */
+bool volumes_is_mounted(const struct pod *p, const char *volume);
 bool volumes_use_config(const struct api_pod *p, enum api_config_kind kind, const char *name);
 
 /* ---- pod_images.c ---- */
 void images_step(struct pod *p);
 struct pod_image *images_find(const struct pod *p, const char *reference);
-/* Makes p->images what p->ctrs use: what stays is kept with all that is known of it, a bring of what goes is
- * cancelled. */
+/* The container's image and those of its volumes are here; else *ret_missing is one that is not (NULL: for
+ * want of memory). */
+bool images_ready(const struct ctr *c, const struct pod_image **ret_missing);
+/* Makes p->images what p->ctrs use, also as volumes: what stays is kept with all that is known of it, a bring
+ * of what goes is cancelled. */
 enum err_code images_build(struct pod *p, struct err *e) MUST_CHECK;
 void images_clear(struct pod *p); /* likewise, with nothing that stays */
 bool images_busy(const struct pod *p);
@@ -337,8 +342,11 @@ const struct rt_config *ctr_run_config(const struct ctr_run *r);
 /* Host file behind terminationMessagePath, below the pod's folder; removed with the run unless taken. */
 const char *ctr_run_take_message_file(struct ctr_run *r);
 const char *ctr_run_image(const struct ctr_run *r); /* what the manifest called it when the run was built */
-/* Fills in fn and arg of a call that binds the container's sub paths; false when it has none. */
+/* Fills in fn and arg of a call that mounts image volumes and binds the container's sub paths; false when it
+ * has none of either. */
 bool ctr_run_subpaths(struct ctr_run *r, struct proc_call_spec *call);
+#define IMAGE_VOLUME_FAILED                                                                                  \
+    "ImageVolumeMountFailed" /* the runtimes' word: how an error of the former begins */
 void ctr_run_redact(struct ctr_run *r,
                     struct err *e);   /* takes Secrets of its environment out of what is to be shown */
 void ctr_run_free(struct ctr_run *r); /* NULL is fine */

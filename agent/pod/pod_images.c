@@ -1,5 +1,6 @@
 /* The images of a pod, each brought once however many containers use it. */
 #include "agent/pod/pod.h"
+#include "agent/runtime/image_mount.h"
 #include "base/clock.h"
 #include "base/log.h"
 
@@ -55,48 +56,62 @@ bool images_busy(const struct pod *p)
     return p->images_dropped > 0;
 }
 
-/* The place of `spec`'s image in `list`: there already, taken over from p->images, or new; NULL: no memory.
- */
-static struct pod_image *place(struct pod *p, const struct api_container *spec, struct pod_image **list,
-                               size_t *n)
-{
-    struct pod_image *found = NULL;
+struct wanted { /* by a container, or as a volume */
+    const char *reference;
+    enum api_pull_policy policy;
+};
 
-    for (size_t i = 0; i < *n; i++)
-        if (strcmp(list[i]->reference, spec->image) == 0)
+static struct pod_image *find_in(struct pod_image *const *list, size_t n, const char *reference)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(list[i]->reference, reference) == 0)
             return list[i];
+    return NULL;
+}
+
+/* Puts the image into `list`, if it is not there already: taken over from p->images, or new; false: no
+ * memory. */
+static bool place(struct pod *p, struct wanted w, struct pod_image **list, size_t *n)
+{
+    struct pod_image *found = find_in(list, *n, w.reference);
+
+    if (found != NULL) {
+        if (w.policy < found->policy)
+            found->policy = w.policy; /* Always before IfNotPresent before Never */
+        return true;
+    }
     for (size_t i = 0; i < p->n_images && found == NULL; i++)
-        if (strcmp(p->images[i]->reference, spec->image) == 0) {
+        if (strcmp(p->images[i]->reference, w.reference) == 0) {
             found = p->images[i];
             p->images[i] = p->images[--p->n_images];
         }
     if (found == NULL && (found = calloc(1, sizeof(*found))) == NULL)
-        return NULL;
+        return false;
     found->pod = p;
-    found->reference = spec->image;
-    found->policy = spec->pull_policy;
+    found->reference = w.reference;
+    found->policy = w.policy;
     list[(*n)++] = found;
-    return found;
+    return true;
 }
 
 enum err_code images_build(struct pod *p, struct err *e)
 {
-    struct pod_image **list = calloc(p->n_ctrs + 1, sizeof(struct pod_image *)), *i;
-    size_t n = 0;
+    size_t most = p->n_ctrs + p->api->spec.n_volumes + 1, n = 0;
+    struct pod_image **list = calloc(most, sizeof(struct pod_image *));
+    bool room = list != NULL;
 
-    for (size_t k = 0; list != NULL && k < p->n_ctrs; k++) {
-        const struct api_container *spec = p->ctrs[k].spec;
-        i = place(p, spec, list, &n);
-        if (i == NULL)
-            break;
-        if (spec->pull_policy < i->policy)
-            i->policy = spec->pull_policy; /* Always before IfNotPresent before Never */
-        if (k + 1 == p->n_ctrs) {
-            images_clear(p); /* what is left of the old ones */
-            p->images = list;
-            p->n_images = n;
-            return ERR_OK;
-        }
+    for (size_t k = 0; room && k < p->n_ctrs; k++)
+        room = place(p, (struct wanted){ p->ctrs[k].spec->image, p->ctrs[k].spec->pull_policy }, list, &n);
+    for (size_t k = 0; room && k < p->api->spec.n_volumes; k++) {
+        const struct api_volume *v = &p->api->spec.volumes[k];
+        if (v->kind == API_VOL_IMAGE && volumes_is_mounted(p, v->name))
+            room = place(p, (struct wanted){ v->image_reference, v->image_pull_policy }, list, &n);
+    }
+    if (room) {
+        images_clear(p); /* what is left of the old ones */
+        p->images = list;
+        p->n_images = n;
+        return ERR_OK;
     }
     /* Nothing may point into the old manifest any more: they are begun anew when there is memory. */
     images_clear(p);
@@ -115,7 +130,8 @@ static void say(struct pod_image *i, const char *reason, const char *message)
     i->message = strdup(message);
 }
 
-/* The first container that wants it: events carry a container. */
+/* The first container that wants it: events carry a container.  NULL: it is a volume only, as kubelet tells
+ * it. */
 static const struct ctr *user_of(const struct pod_image *i)
 {
     for (size_t k = 0; k < i->pod->n_ctrs; k++)
@@ -163,16 +179,64 @@ static void on_brought(struct op *op, const struct err *result)
     pod_wake(p);
 }
 
+static const struct api_volume *volume_of(const struct pod *p, const char *name)
+{
+    for (size_t i = 0; i < p->api->spec.n_volumes; i++)
+        if (strcmp(p->api->spec.volumes[i].name, name) == 0)
+            return p->api->spec.volumes[i].kind == API_VOL_IMAGE ? &p->api->spec.volumes[i] : NULL;
+    return NULL;
+}
+
+static bool wants(const struct ctr *c, const char *reference)
+{
+    if (strcmp(c->spec->image, reference) == 0)
+        return true;
+    for (size_t i = 0; i < c->spec->n_mounts; i++) {
+        const struct api_volume *v = volume_of(c->pod, c->spec->mounts[i].name);
+        if (v != NULL && strcmp(v->image_reference, reference) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool images_ready(const struct ctr *c, const struct pod_image **ret_missing)
+{
+    const struct pod_image *i = images_find(c->pod, c->spec->image);
+
+    for (size_t k = 0; k < c->spec->n_mounts && i != NULL && i->image != NULL; k++) {
+        const struct api_volume *v = volume_of(c->pod, c->spec->mounts[k].name);
+        if (v != NULL)
+            i = images_find(c->pod, v->image_reference);
+    }
+    *ret_missing = i;
+    return i != NULL && i->image != NULL;
+}
+
 /* Only what has to start is pulled for: a pod that was taken over and runs asks no registry. */
 static bool is_needed(const struct pod_image *i)
 {
     for (size_t k = 0; k < i->pod->n_ctrs; k++) {
         const struct ctr *c = &i->pod->ctrs[k];
-        if (strcmp(c->spec->image, i->reference) == 0 &&
-            (c->replace || (c->state == CTR_NONE && ctr_restart_wanted(c))))
+        if (wants(c, i->reference) && (c->replace || (c->state == CTR_NONE && ctr_restart_wanted(c))))
             return true;
     }
     return false;
+}
+
+/* After a restart of the agent: what is mounted is the image, whatever its name means by now. */
+static struct img_image *mounted_one(const struct pod_image *i)
+{
+    const struct pod *p = i->pod;
+    char path[1024], id[IMG_ID_SIZE];
+    struct err e = { 0 };
+
+    for (size_t k = 0; k < p->api->spec.n_volumes; k++) {
+        const struct api_volume *v = &p->api->spec.volumes[k];
+        if (v->kind == API_VOL_IMAGE && strcmp(v->image_reference, i->reference) == 0 &&
+            volumes_host_path(p, v, path, sizeof(path), &e) == ERR_OK && img_mounted(path, id))
+            return img_lookup(p->node->o.images, id);
+    }
+    return NULL;
 }
 
 static void image_step(struct pod_image *i)
@@ -192,6 +256,8 @@ static void image_step(struct pod_image *i)
         pod_event(p, c, true, "Failed", "Error: InvalidImageName");
         return;
     }
+    if (c == NULL && (i->image = mounted_one(i)) != NULL)
+        return;
     if (i->policy != API_PULL_ALWAYS && (i->image = img_lookup(p->node->o.images, name)) != NULL) {
         i->reason[0] = '\0';
         return;

@@ -180,7 +180,23 @@ static void put_pod_resources(const struct pod *p, json_t *status)
     json_object_set_new(status, "resources", resources);
 }
 
-static json_t *mounts_json(const struct api_container *s)
+/* Which image an image volume shows: volumeStatus.image.imageRef. */
+static void add_volume_status(const struct pod *p, const char *volume, json_t *o)
+{
+    const struct pod_image *image;
+
+    for (size_t i = 0; i < p->api->spec.n_volumes; i++) {
+        const struct api_volume *v = &p->api->spec.volumes[i];
+        if (v->kind != API_VOL_IMAGE || strcmp(v->name, volume) != 0)
+            continue;
+        image = images_find(p, v->image_reference);
+        if (image != NULL && image->image != NULL)
+            json_object_set_new(o, "volumeStatus",
+                                json_pack("{s:{s:s}}", "image", "imageRef", image->image->digest));
+    }
+}
+
+static json_t *mounts_json(const struct pod *p, const struct api_container *s)
 {
     json_t *list = json_array();
 
@@ -194,6 +210,7 @@ static json_t *mounts_json(const struct api_container *s)
             json_put_str(o, "recursiveReadOnly",
                          m->recursive_read_only != NULL ? m->recursive_read_only : "Disabled");
         }
+        add_volume_status(p, m->name, o);
         json_array_append_new(list, o);
     }
     return list;
@@ -249,7 +266,7 @@ static json_t *container_json(const struct ctr *c)
     if (shown != NULL && c->spec->resources.requests.n > 0)
         json_object_set_new(o, "allocatedResources", resource_list(&c->spec->resources.requests));
     if (c->spec->n_mounts > 0)
-        json_object_set_new(o, "volumeMounts", mounts_json(c->spec));
+        json_object_set_new(o, "volumeMounts", mounts_json(p, c->spec));
     return o;
 }
 

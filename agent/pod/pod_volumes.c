@@ -24,8 +24,7 @@ static void set_vols(struct pod *p, int state)
     p->vols_since_ns = clock_wall_ns();
 }
 
-static bool is_mounted(const struct pod *p,
-                       const char *volume) /* kubelet sets up only what some container mounts */
+bool volumes_is_mounted(const struct pod *p, const char *volume)
 {
     for (size_t i = 0; i < p->n_ctrs; i++)
         for (size_t j = 0; j < p->ctrs[i].spec->n_mounts; j++)
@@ -119,7 +118,7 @@ static void tidy_step(struct pod *p)
         for (size_t i = 0; i < p->api->spec.n_volumes; i++) {
             const struct api_volume *v = &p->api->spec.volumes[i];
             bool kept = false;
-            if (v->kind == API_VOL_PAYLOAD && is_mounted(p, v->name))
+            if (v->kind == API_VOL_PAYLOAD && volumes_is_mounted(p, v->name))
                 vol_payload_tidy(p->node->o.volumes, p->uid, v->name, &kept);
             if (kept)
                 tidy_later(p);
@@ -187,7 +186,7 @@ static enum err_code set_up_one(struct pod *p, const struct api_volume *v, struc
         return vol_empty_dir_setup(p->node->o.volumes, &d, path, sizeof(path), e);
     }
     case API_VOL_HOST_PATH: /* checked by the child before */
-    case API_VOL_IMAGE:
+    case API_VOL_IMAGE:     /* mounted for the first container: its image may still be on its way */
         return ERR_OK;
     }
     return ERR_OK;
@@ -200,7 +199,7 @@ static void set_up(struct pod *p)
 
     for (size_t i = 0; i < p->api->spec.n_volumes; i++) {
         const struct api_volume *v = &p->api->spec.volumes[i];
-        if (is_mounted(p, v->name) && set_up_one(p, v, &overlaps, &e) != ERR_OK) {
+        if (volumes_is_mounted(p, v->name) && set_up_one(p, v, &overlaps, &e) != ERR_OK) {
             if (e.code == ERR_UNAVAILABLE &&
                 p->net != NET_READY) { /* a downward API file shows the pod's IP */
                 set_vols(p, VOLS_NONE);
@@ -229,7 +228,7 @@ static enum err_code check_host_paths(const void *arg, struct buf *out, struct e
 
     for (size_t i = 0; i < p->api->spec.n_volumes; i++) {
         const struct api_volume *v = &p->api->spec.volumes[i];
-        if (v->kind != API_VOL_HOST_PATH || !is_mounted(p, v->name))
+        if (v->kind != API_VOL_HOST_PATH || !volumes_is_mounted(p, v->name))
             continue;
         if (p->vols_at != NULL) /* so that it is known which one hangs */
             *(volatile unsigned *)p->vols_at = (unsigned)i + 1;
@@ -298,7 +297,7 @@ static void refresh(struct pod *p)
         struct err e = { 0 };
         bool changed = false;
 
-        if (v->kind != API_VOL_PAYLOAD || !is_mounted(p, v->name))
+        if (v->kind != API_VOL_PAYLOAD || !volumes_is_mounted(p, v->name))
             continue;
         if (publish(p, v, &overlaps, &changed, &e) != ERR_OK) {
             /* A deleted object or key leaves the files as they were; anything else is worth an event. */
@@ -340,7 +339,7 @@ void volumes_step(struct pod *p)
     p->payload_stale = false;
     for (size_t i = 0; i < p->api->spec.n_volumes; i++)
         host_paths = host_paths || (p->api->spec.volumes[i].kind == API_VOL_HOST_PATH &&
-                                    is_mounted(p, p->api->spec.volumes[i].name));
+                                    volumes_is_mounted(p, p->api->spec.volumes[i].name));
     if (host_paths) {
         struct proc_call_spec call = {
             .name = "check host paths",
@@ -382,8 +381,11 @@ enum err_code volumes_host_path(const struct pod *p, const struct api_volume *v,
         n = snprintf(ret, size, "%s", v->host_path);
         break;
     case API_VOL_IMAGE:
+        n = snprintf(ret, size, "%s/pods/%s/volumes/kubernetes.io~image/%s", p->node->o.root_dir, p->uid,
+                     v->name);
+        break;
     default:
-        return err_set(e, ERR_UNIMPLEMENTED, "volume \"%s\": image volumes are not supported", v->name);
+        return err_set(e, ERR_INTERNAL, "volume \"%s\": of no kind", v->name);
     }
     return n > 0 && (size_t)n < size
                ? ERR_OK

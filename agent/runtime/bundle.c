@@ -4,6 +4,7 @@
  */
 #include "agent/runtime/container_internal.h"
 #include "agent/runtime/idmap.h"
+#include "agent/runtime/overlay.h"
 
 #include "base/fs.h"
 #include "base/json.h"
@@ -18,116 +19,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum {
-    LAYERS_MAX = 500, /* the kernel's OVL_MAX_STACK */
-};
-
 /* ---- root file system ------------------------------------------------------------------------ */
-
-static int open_layer(const char *path, struct err *e)
-{
-    int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-    if (fd < 0)
-        err_sys(e, errno, "open layer %s", path);
-    return fd;
-}
-
-/* The root of the merged tree shows the upper folder's owner: that of the image's top layer, as containerd
- * does. */
-static enum err_code make_upper(const char *layer_dir, int top_layer, int *ret_upper, int *ret_work,
-                                struct err *e)
-{
-    char path[600];
-    struct stat st;
-
-    snprintf(path, sizeof(path), "%s/work", layer_dir); /* first, so that what is above gets 0700, too */
-    if (fs_mkdirs(path, 0700, e) != ERR_OK || (*ret_work = open_layer(path, e)) < 0)
-        return e->code;
-    snprintf(path, sizeof(path), "%s/upper", layer_dir);
-    if (fs_mkdirs(path, 0755, e) != ERR_OK || (*ret_upper = open_layer(path, e)) < 0)
-        return e->code;
-    if (fstat(top_layer, &st) != 0 || fchownat(*ret_upper, "", st.st_uid, st.st_gid, AT_EMPTY_PATH) != 0)
-        return err_sys(e, errno, "owner of %s", path);
-    return ERR_OK;
-}
-
-/*
- * The options name descriptors, seen from /proc/self/fd: mount(2) takes no more than a page of options, which
- * 127 layers with their long names would exceed, and no path needs escaping.
- *
- * "volatile" (Linux 5.10): an upper folder is never mounted a second time, so nothing is gained from the sync
- * of the whole file system below it that each unmount would else bring.
- */
-static enum err_code mount_overlay(const int *layers, size_t n, const char *layer_dir, const char *target,
-                                   struct err *e)
-{
-    buf_auto options = BUF_INIT(4000); /* a page, less the kernel's share */
-    int upper = -1, work = -1;
-    int status;
-
-    buf_adds(&options, "lowerdir=");
-    for (size_t i = 0; i < n; i++)
-        buf_addf(&options, "%s%d", i > 0 ? ":" : "", layers[i]);
-    if (make_upper(layer_dir, layers[0], &upper, &work, e) != ERR_OK)
-        return e->code;
-    buf_addf(&options, ",upperdir=%d,workdir=%d", upper, work);
-    if (chdir("/proc/self/fd") != 0)
-        return err_sys(e, errno, "chdir /proc/self/fd");
-    buf_adds(&options, ",volatile");
-    if (buf_check(&options, e) != ERR_OK)
-        return e->code;
-    status = mount("overlay", target, "overlay", 0, options.p);
-    if (status != 0 && errno == EINVAL) {
-        options.p[options.n - strlen(",volatile")] = '\0';
-        status = mount("overlay", target, "overlay", 0, options.p);
-    }
-    if (status != 0)
-        return err_sys(e, errno, "mount overlay with %zu layers", n);
-    return ERR_OK;
-}
-
-/*
- * The layers as the pod's users have them.  overlayfs takes a layer only from a mount that is attached: they
- * all are, one over the other, in a mount namespace of this process, where the merged tree is mounted, too;
- * that is then moved out (and nothing of it shows outside before: they are private).  What it consists of
- * needs no mount of its own any more.
- */
-static enum err_code mount_mapped(const int *layers, size_t n, const char *layer_dir, const char *target,
-                                  struct err *e)
-{
-    fd_auto outside = open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC);
-    fd_auto merged = -1;
-
-    if (outside < 0 || unshare(CLONE_NEWNS) != 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
-        return err_sys(e, errno, "make a mount namespace");
-    for (size_t i = 0; i < n; i++)
-        if (move_mount(layers[i], "", AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH) != 0)
-            return err_sys(e, errno, "attach a layer");
-    if (mount_overlay(layers, n, layer_dir, target, e) != ERR_OK)
-        return e->code;
-    merged = open_tree(AT_FDCWD, target, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-    if (merged < 0 || setns(outside, CLONE_NEWNS) != 0 ||
-        move_mount(merged, "", AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH) != 0)
-        return err_sys(e, errno, "mount the root file system on %s", target);
-    return ERR_OK;
-}
 
 static enum err_code mount_root(const struct rt_config *c, const char *layer_dir, const char *target,
                                 int userns_fd, struct err *e)
 {
-    const struct img_strs *dirs = &c->image->layer_dirs;
-    int layers[LAYERS_MAX];
+    const struct overlay o = {
+        .dirs = &c->image->layer_dirs, .writable_dir = layer_dir, .source = "overlay", .userns_fd = userns_fd
+    };
 
-    for (size_t i = 0; i < dirs->n; i++) { /* the top one first */
-        const char *path = dirs->v[dirs->n - 1 - i];
-
-        layers[i] = userns_fd < 0 ? open_layer(path, e) : idmap_tree(path, userns_fd, MS_PRIVATE, e);
-        if (layers[i] < 0)
-            return e->code;
-    }
-    return userns_fd < 0 ? mount_overlay(layers, dirs->n, layer_dir, target, e)
-                         : mount_mapped(layers, dirs->n, layer_dir, target, e);
+    return overlay_mount(&o, target, e);
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -199,9 +100,9 @@ static enum err_code make(const struct rt *rt, const struct rt_config *c, struct
     /* The cheapest questions first: a pod whose configuration is wrong is asked about again and again. */
     if (rt_user_check_non_root(c, e) != ERR_OK)
         return e->code;
-    if (c->image->layer_dirs.n == 0 || c->image->layer_dirs.n > LAYERS_MAX)
+    if (c->image->layer_dirs.n == 0 || c->image->layer_dirs.n > OVERLAY_LAYERS_MAX)
         return err_set(e, ERR_NOT_FOUND, "image %s has %zu layers, not 1 to %d", c->image->id,
-                       c->image->layer_dirs.n, LAYERS_MAX);
+                       c->image->layer_dirs.n, OVERLAY_LAYERS_MAX);
     if (mkdir(dir.s, 0700) != 0)
         return err_sys(e, errno, "make bundle %s", dir.s);
     if (write_meta(rt, c, e) != ERR_OK || fs_mkdirs(rootfs.s, 0700, e) != ERR_OK)

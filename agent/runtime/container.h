@@ -58,6 +58,7 @@ struct rt_mount {       /* bind mounts of volumes and files, in order */
     const char *volume; /* whose it is, for messages; NULL: a file of the pod's */
     const char *source, *destination;
     bool read_only, recursive_read_only;
+    bool image;              /* an image as a volume: mapped to the pod's users already; its flags stay */
     const char *propagation; /* "rprivate", "rslave", "rshared" */
 };
 

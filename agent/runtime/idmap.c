@@ -128,11 +128,23 @@ static enum err_code make_point(int tree, const char *path, struct err *e)
     return mknod(path, S_IFREG | 0600, 0) == 0 ? ERR_OK : err_sys(e, errno, "create %s", path);
 }
 
+/* overlayfs cannot be mapped; an image's layers below it are. */
+static int copy_image(const char *path, struct err *e)
+{
+    struct mount_attr attr = { .propagation = MS_PRIVATE };
+    fd_auto fd = open_tree(AT_FDCWD, path, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+
+    if (fd >= 0 && mount_setattr(fd, "", AT_EMPTY_PATH, &attr, sizeof(attr)) == 0)
+        return take_fd(&fd);
+    err_sys(e, errno, "clone the mount of %s", path);
+    return -1;
+}
+
 /* What is mounted in the copy, or taken away with it, never shows at its source. */
 static enum err_code bind_mapped(const struct rt_mount *m, int userns_fd, const char *target, struct err *e)
 {
-    fd_auto tree =
-        idmap_tree(m->source, userns_fd, str_eq(m->propagation, "rslave") ? MS_SLAVE : MS_PRIVATE, e);
+    uint64_t propagation = str_eq(m->propagation, "rslave") ? MS_SLAVE : MS_PRIVATE;
+    fd_auto tree = m->image ? copy_image(m->source, e) : idmap_tree(m->source, userns_fd, propagation, e);
 
     if (tree < 0 || make_point(tree, target, e) != ERR_OK)
         return e->code;

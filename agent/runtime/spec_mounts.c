@@ -179,7 +179,7 @@ static enum err_code append_volume(const struct rt *rt, const struct rt_config *
                         m->recursive_read_only ? "rro"
                         : m->read_only         ? "ro"
                                                : "rw");
-    if (c->userns != NULL && options != NULL && keep_flags(m->source, options, e) != ERR_OK) {
+    if ((c->userns != NULL || m->image) && options != NULL && keep_flags(m->source, options, e) != ERR_OK) {
         json_decref(options);
         return e->code;
     }

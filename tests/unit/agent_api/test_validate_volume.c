@@ -219,7 +219,6 @@ static void foreign_volumes_are_refused_and_their_fields_still_checked(void **st
                                          "iscsi",
                                          "nfs",
                                          "gcePersistentDisk",
-                                         "image",
                                          "persistentVolumeClaim",
                                          "quobyte",
                                          "portworxVolume",

@@ -53,12 +53,39 @@ static void one_that_goes_while_it_is_brought_keeps_the_pod_busy(void **state)
     assert_false(images_busy(p));
 }
 
+static void images_of_volumes_are_brought_too_when_a_container_mounts_them(void **state)
+{
+    struct pod *p =
+        world_pod(*state, "p",
+                  "containers: [{name: a, image: x, imagePullPolicy: IfNotPresent,"
+                  "volumeMounts: [{name: v, mountPath: /v}, {name: same, mountPath: /s}]}],"
+                  "volumes: [{name: v, image: {reference: data}}, {name: unused, image: {reference: u}},"
+                  "{name: same, image: {reference: x, pullPolicy: Always}}]");
+    struct img_image *image = calloc(1, sizeof(*image));
+    const struct pod_image *missing = NULL;
+
+    assert_int_equal(p->n_images, 2);
+    assert_int_equal(images_find(p, "data")->policy, API_PULL_ALWAYS); /* it has no tag */
+    assert_int_equal(images_find(p, "x")->policy, API_PULL_ALWAYS);
+    assert_false(images_ready(&p->ctrs[0], &missing));
+    assert_ptr_equal(missing, images_find(p, "x"));
+    image->refs = 3;
+    images_find(p, "x")->image = image;
+    assert_false(images_ready(&p->ctrs[0], &missing));
+    assert_ptr_equal(missing, images_find(p, "data"));
+    images_find(p, "data")->image = image;
+    assert_true(images_ready(&p->ctrs[0], &missing));
+    images_find(p, "x")->image = images_find(p, "data")->image = NULL;
+    free(image);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         WORLD_TEST(each_image_is_listed_once_with_the_strictest_policy),
         WORLD_TEST(an_edit_keeps_what_is_known_of_the_images_that_stay),
         WORLD_TEST(one_that_goes_while_it_is_brought_keeps_the_pod_busy),
+        WORLD_TEST(images_of_volumes_are_brought_too_when_a_container_mounts_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

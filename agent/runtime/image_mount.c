@@ -1,0 +1,72 @@
+#include "agent/runtime/image_mount.h"
+
+#include "agent/runtime/overlay.h"
+#include "base/fs.h"
+#include "base/scope.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+
+/* Held until the descriptor is closed: containers of a pod that begin together mount its volumes together. */
+static int lock_folder_of(const char *target, struct err *e)
+{
+    str_auto folder = strdup(target);
+    char *slash = folder != NULL ? strrchr(folder, '/') : NULL;
+
+    if (slash == NULL || slash == folder) {
+        err_set(e, ERR_INTERNAL, "no folder of %s", target);
+        return -1;
+    }
+    *slash = '\0';
+    fd_auto fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 || flock(fd, LOCK_EX) != 0) {
+        err_sys(e, errno, "lock %s", folder);
+        return -1;
+    }
+    return take_fd(&fd);
+}
+
+enum err_code img_mount(const struct img_image *image, const char *userns, const char *target, struct err *e)
+{
+    fd_auto users = userns != NULL ? open(userns, O_RDONLY | O_NOFOLLOW | O_CLOEXEC) : -1;
+    const struct overlay o = { .dirs = &image->layer_dirs, .source = image->id, .userns_fd = users };
+
+    if (userns != NULL && users < 0)
+        return err_sys(e, errno, "open %s", userns);
+    if (fs_mkdirs(target, 0755, e) != ERR_OK)
+        return e->code;
+    fd_auto lock = lock_folder_of(target, e);
+    if (lock < 0)
+        return e->code;
+    return fs_is_mountpoint(target) ? ERR_OK : overlay_mount(&o, target, e);
+}
+
+struct look {
+    const char *path;
+    char *id;
+    bool found;
+};
+
+static bool is_it(const struct fs_mount *m, void *arg)
+{
+    struct look *l = arg;
+
+    if (strcmp(m->point, l->path) == 0) { /* the last line is the one on top */
+        l->found = strcmp(m->fstype, "overlay") == 0 && str_starts(m->source, "sha256:");
+        snprintf(l->id, IMG_ID_SIZE, "%s", m->source);
+    }
+    return true;
+}
+
+bool img_mounted(const char *target, char ret_id[IMG_ID_SIZE])
+{
+    str_auto real = realpath(target, NULL); /* as mountinfo spells it */
+    struct look l = { .path = real, .id = ret_id };
+    struct err e = { 0 };
+
+    ret_id[0] = '\0';
+    return real != NULL && fs_is_mountpoint(real) && fs_each_mount(real, is_it, &l, &e) == ERR_OK && l.found;
+}
