@@ -212,7 +212,7 @@ def test_downward_api(t):
                   env=env(**{n: from_field(p) for n, p in fields.items()}, **amounts), resources=limited),
         container("bare", shell('for f in /info/*; do echo "== $f"; cat $f; echo; done' + END),
                   volumeMounts=[{"name": "info", "mountPath": "/info"}]),
-        volumes=[{"name": "info", "downwardAPI": {"items": [
+        serviceAccountName="build-robot", volumes=[{"name": "info", "downwardAPI": {"items": [
             {"path": "labels", **from_field("metadata.labels")}, {"path": "annotations", **from_field("metadata.annotations")},
             {"path": "rack", **from_field("metadata.labels['rack']")}, {"path": "name", **from_field("metadata.name")},
             {"path": "cpu_limit", **from_resource("limits.cpu", containerName="env")},
@@ -224,7 +224,7 @@ def test_downward_api(t):
     seen = dict(line.split("=", 1) for line in report(node, "down", "env").splitlines()[:-1])
     node_memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     equal({n: seen[n] for n in printed if n not in ("NODE", "OTHER", "DISK")}, {
-        "POD": "down", "NS": "default", "UID_": down.uid, "IP": down.ip, "IPS": down.ip, "HOST": NODE_IP, "SA": "default",
+        "POD": "down", "NS": "default", "UID_": down.uid, "IP": down.ip, "IPS": down.ip, "HOST": NODE_IP, "SA": "build-robot",
         "ZONE": labels["zone"], "BUILD": "two", "NONE": "", "CPU_REQ": "1", "CPU_LIM": "1", "CPU_LIM_M": "250",
         "MEM_REQ": str(32 << 20), "MEM_LIM": "64", "NO_REQ": "0"}, "variables")
     equal(seen["NODE"], down["spec"]["nodeName"], "the node's name")
