@@ -386,7 +386,7 @@ static int open_resolved(int root, const char *path, int flags, mode_t mode, uin
         return -1;
     }
     if (!have_openat2()) {
-        if (*path == '/' && resolve == RESOLVE_BENEATH) {
+        if (*path == '/' && (resolve & RESOLVE_BENEATH) != 0) {
             errno = EXDEV;
             fd = -1;
         } else {
@@ -409,6 +409,21 @@ static int open_resolved(int root, const char *path, int flags, mode_t mode, uin
 int fs_open_beneath(int root, const char *path, int flags, mode_t mode, struct err *e)
 {
     return open_resolved(root, path, flags, mode, RESOLVE_BENEATH, e);
+}
+
+int fs_open_on_mount(int root, const char *path, int flags, mode_t mode, struct err *e)
+{
+    struct stat a, b;
+    int fd = open_resolved(root, path, flags, mode, RESOLVE_BENEATH | RESOLVE_NO_XDEV, e);
+
+    /* Before openat2 (Linux 5.6) it is seen only afterwards, and not for a bind mount of the same file
+     * system. */
+    if (fd >= 0 && !have_openat2() && (fstat(root, &a) != 0 || fstat(fd, &b) != 0 || a.st_dev != b.st_dev)) {
+        close(fd);
+        err_sys(e, EXDEV, "open %.300s", path);
+        return -1;
+    }
+    return fd;
 }
 
 int fs_open_in_root(int root, const char *path, int flags, mode_t mode, struct err *e)

@@ -38,6 +38,8 @@ enum err_code fs_mkdirs_beneath(int root, const char *path, mode_t mode, struct 
 
 /* Opens `path` below `root` without leaving it.  The result is O_CLOEXEC. */
 int fs_open_beneath(int root, const char *path, int flags, mode_t mode, struct err *e) MUST_CHECK;
+/* Likewise, and not through a mount point: what is asked is the file system of `root`, which answers. */
+int fs_open_on_mount(int root, const char *path, int flags, mode_t mode, struct err *e) MUST_CHECK;
 /* As in a chroot: absolute symlinks and ".." resolve inside (container root file systems). */
 int fs_open_in_root(int root, const char *path, int flags, mode_t mode, struct err *e) MUST_CHECK;
 void fs_force_no_openat2(bool on); /* tests: exercise the fall-back */

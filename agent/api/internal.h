@@ -223,7 +223,8 @@ void api_validate_containers(struct api_check *c, const struct api_pod_spec *spe
 void api_validate_volumes(struct api_check *c, const struct api_pod_spec *spec);
 void api_validate_probes(struct api_check *c, const struct api_container *container, const json_t *object,
                          bool init, int64_t grace_seconds);
-void api_validate_env(struct api_check *c, const struct api_container *container);
+void api_validate_env(struct api_check *c, const struct api_pod_spec *spec,
+                      const struct api_container *container);
 void api_validate_field_ref(struct api_check *c, const struct api_field_ref *ref, bool volume);
 void api_validate_resource_field_ref(struct api_check *c, const struct api_resource_field_ref *ref,
                                      bool volume);

@@ -112,13 +112,26 @@ static const struct api_schema key_ref_schema = { .name = "ConfigMapKeySelector,
                                                   .size = sizeof(struct api_key_ref) };
 
 static const struct api_row file_key_ref[] = {
-    { .name = "volumeName", .type = API_STRING, .flags = API_REQUIRED },
-    { .name = "path", .type = API_STRING, .flags = API_REQUIRED, .format = API_FMT_FILE_PATH },
-    { .name = "key", .type = API_STRING, .flags = API_REQUIRED, .format = API_FMT_ENV_NAME },
-    { .name = "optional", .type = API_BOOL },
+    { .name = "volumeName",
+      .type = API_STRING,
+      .slot = AT(api_file_key_ref, volume_name),
+      .flags = API_REQUIRED },
+    { .name = "path",
+      .type = API_STRING,
+      .slot = AT(api_file_key_ref, path),
+      .flags = API_REQUIRED,
+      .format = API_FMT_FILE_PATH },
+    { .name = "key",
+      .type = API_STRING,
+      .slot = AT(api_file_key_ref, key),
+      .flags = API_REQUIRED,
+      .format = API_FMT_ENV_NAME },
+    { .name = "optional", .type = API_BOOL, .slot = AT(api_file_key_ref, optional) },
     { 0 },
 };
-static const struct api_schema file_key_ref_schema = { .name = "FileKeySelector", .rows = file_key_ref };
+static const struct api_schema file_key_ref_schema = { .name = "FileKeySelector",
+                                                       .rows = file_key_ref,
+                                                       .size = sizeof(struct api_file_key_ref) };
 
 static const struct api_row env_source[] = {
     { .name = "fieldRef",
@@ -143,16 +156,17 @@ static const struct api_row env_source[] = {
       .nested = &key_ref_schema },
     { .name = "fileKeyRef",
       .type = API_OBJECT,
-      .nested = &file_key_ref_schema,
-      .support = API_REFUSED,
-      .why = "environment files are not supported yet" },
+      .slot = AT(api_env, file_key_ref),
+      .flags = API_POINTER,
+      .nested = &file_key_ref_schema },
     { 0 },
 };
 static const struct api_schema env_source_schema = {
     .name = "EnvVarSource",
     .rows = env_source,
     .one_of = "only one source of the value is allowed",
-    .one_of_none = "one of fieldRef, resourceFieldRef, configMapKeyRef and secretKeyRef is required",
+    .one_of_none = "one of fieldRef, resourceFieldRef, configMapKeyRef, secretKeyRef and fileKeyRef is "
+                   "required",
 };
 
 static const struct api_row env[] = {

@@ -81,13 +81,19 @@ struct api_resource_field_ref {
     struct quantity divisor; /* 0 means 1 */
 };
 
+struct api_file_key_ref { /* a variable out of a file in an emptyDir */
+    char *volume_name, *path, *key;
+    bool optional;
+};
+
 struct api_env {
     char *name;
     char *value;                            /* "" when not given */
-    struct api_key_ref *config_map_key_ref; /* at most one of these four */
+    struct api_key_ref *config_map_key_ref; /* at most one of these five */
     struct api_key_ref *secret_key_ref;
     struct api_field_ref *field_ref;
     struct api_resource_field_ref *resource_field_ref;
+    struct api_file_key_ref *file_key_ref;
 };
 
 struct api_env_from {

@@ -247,7 +247,7 @@ static void check_container(struct api_check *c, const struct api_pod_spec *spec
     check_name(c, spec, container, index, init);
     check_ports(c, spec, container, init);
     check_mounts(c, spec, container, json_object_get(object, "volumeDevices"));
-    api_validate_env(c, container);
+    api_validate_env(c, spec, container);
     mark = api_enter(c, "resources");
     api_validate_resources(c, &container->resources, false);
     api_leave(c, mark);

@@ -123,14 +123,32 @@ void api_validate_resource_field_ref(struct api_check *c, const struct api_resou
             QUOTE(ref->resource));
 }
 
-void api_validate_env(struct api_check *c, const struct api_container *container)
+static void check_file_key_ref(struct api_check *c, const struct api_pod_spec *spec,
+                               const struct api_file_key_ref *ref)
+{
+    const struct api_volume *volume = NULL;
+
+    if (ref->volume_name == NULL)
+        return;
+    for (size_t i = 0; i < spec->n_volumes && volume == NULL; i++)
+        if (str_eq(spec->volumes[i].name, ref->volume_name))
+            volume = &spec->volumes[i];
+    if (volume == NULL)
+        api_fault_at(c, "volumeName", "%s is not a volume of this pod", QUOTE(ref->volume_name));
+    else if (volume->kind != API_VOL_EMPTY_DIR)
+        api_fault_at(c, "volumeName", "%s is not an emptyDir", QUOTE(ref->volume_name));
+}
+
+void api_validate_env(struct api_check *c, const struct api_pod_spec *spec,
+                      const struct api_container *container)
 {
     size_t outer = api_enter(c, "env");
 
     for (size_t i = 0; i < container->n_env; i++) {
         const struct api_env *env = &container->env[i];
         bool has_source = env->field_ref != NULL || env->resource_field_ref != NULL ||
-                          env->config_map_key_ref != NULL || env->secret_key_ref != NULL;
+                          env->config_map_key_ref != NULL || env->secret_key_ref != NULL ||
+                          env->file_key_ref != NULL;
         size_t mark = api_enter_index(c, i), middle = api_enter(c, "valueFrom"), inner;
         if (has_source && env->value != NULL && env->value[0] != '\0')
             api_fault(c, "not allowed when value is not empty");
@@ -141,6 +159,10 @@ void api_validate_env(struct api_check *c, const struct api_container *container
         inner = api_enter(c, "resourceFieldRef");
         if (env->resource_field_ref != NULL)
             api_validate_resource_field_ref(c, env->resource_field_ref, false);
+        api_leave(c, inner);
+        inner = api_enter(c, "fileKeyRef");
+        if (env->file_key_ref != NULL)
+            check_file_key_ref(c, spec, env->file_key_ref);
         api_leave(c, inner);
         api_leave(c, middle);
         api_leave(c, mark);

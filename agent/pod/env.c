@@ -1,4 +1,5 @@
 #include "agent/pod/env.h"
+#include "agent/pod/env_file.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -204,6 +205,44 @@ static enum err_code key_value(const struct pod *p, enum api_config_kind kind, c
     return *ret != NULL ? ERR_OK : err_nomem(e);
 }
 
+/* *ret stays NULL for an optional reference to something missing; a file that cannot be read is an error. */
+static enum err_code file_value(const struct pod *p, const struct api_file_key_ref *ref, struct arena *a,
+                                char **ret, struct err *e)
+{
+    const struct api_volume *v = NULL;
+    struct err why = { 0 };
+    str_auto text = NULL;
+    char folder[1024];
+    size_t n = 0;
+
+    for (size_t i = 0; i < p->api->spec.n_volumes && v == NULL; i++)
+        if (str_eq(p->api->spec.volumes[i].name, ref->volume_name))
+            v = &p->api->spec.volumes[i];
+    if (v == NULL)
+        return err_set(e, ERR_INVALID, "volume \"%s\" does not exist", ref->volume_name);
+    if (volumes_host_path(p, v, folder, sizeof(folder), e) != ERR_OK)
+        return e->code;
+    if (env_file_read(folder, ref->path, &text, &n, &why) != ERR_OK) {
+        if (why.code == ERR_NOT_FOUND && ref->optional)
+            return ERR_OK;
+        return err_set(e, ERR_PRECONDITION,
+                       "couldn't read environment file \"%.200s\" of volume \"%s\": %.200s", ref->path,
+                       ref->volume_name, why.code == ERR_NOT_FOUND ? "it is not there" : why.text);
+    }
+    if (env_file_find(text, n, ref->key, a, ret, &why) != ERR_OK) {
+        if (why.code != ERR_PRECONDITION)
+            *e = why;
+        else
+            err_set(e, ERR_PRECONDITION, "couldn't parse environment file \"%.200s\" of volume \"%s\": %s",
+                    ref->path, ref->volume_name, why.text);
+    } else if (*ret == NULL && !ref->optional) {
+        err_set(e, ERR_PRECONDITION, "couldn't find key %s in environment file \"%.200s\" of volume \"%s\"",
+                ref->key, ref->path, ref->volume_name);
+    }
+    explicit_bzero(text, n); /* as likely as not it holds what nobody else is to see */
+    return e->code;
+}
+
 static enum err_code build(const struct pod *p, const struct api_container *c, struct arena *a,
                            struct env *env, struct err *e)
 {
@@ -219,6 +258,8 @@ static enum err_code build(const struct pod *p, const struct api_container *c, s
             code = key_value(p, API_CONFIG_MAP, v->config_map_key_ref, a, &value, e);
         else if (v->secret_key_ref != NULL)
             code = key_value(p, API_SECRET, v->secret_key_ref, a, &value, e);
+        else if (v->file_key_ref != NULL)
+            code = file_value(p, v->file_key_ref, a, &value, e);
         else if (v->field_ref != NULL)
             code = env_field(p, v->field_ref->field_path, a, &value, e);
         else if (v->resource_field_ref != NULL)
@@ -227,7 +268,7 @@ static enum err_code build(const struct pod *p, const struct api_container *c, s
             code = err_nomem(e);
         if (code != ERR_OK)
             return code;
-        if (v->secret_key_ref != NULL && note_secret(env, a, value, e) != ERR_OK)
+        if ((v->secret_key_ref != NULL || v->file_key_ref != NULL) && note_secret(env, a, value, e) != ERR_OK)
             return e->code;
         if (value != NULL && set(env, a, v->name, value, e) != ERR_OK)
             return e->code;

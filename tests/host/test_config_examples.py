@@ -263,6 +263,40 @@ def test_environment(t):
     node.stop()
 
 
+def test_environment_files(t):
+    """variables out of a file in an emptyDir that an init container wrote; one that is not there yet is waited for"""
+    node = start(t, config_map("unused"))
+    write = "cat > /data/config.env <<'X'\n# made here\nDB_ADDRESS='address'  # where\nREST='one\n two'\nX"
+
+    def from_file(key, **more):
+        return {"fileKeyRef": {"volumeName": "config", "path": "config.env", "key": key, **more}}
+    node.put("pod.yaml", once(
+        "files",
+        container("use", shell('echo "$DB|$REST|$URL|${NONE-unset}|${NOFILE-unset}"; ls -A /data 2>/dev/null | wc -l' + END),
+                  env=env(DB=from_file("DB_ADDRESS"), REST=from_file("REST"), URL="db://$(DB)", NONE=from_file("NO", optional=True),
+                          NOFILE={"fileKeyRef": {"volumeName": "config", "path": "no.env", "key": "k", "optional": True}})),
+        initContainers=[container("setup", shell(write), volumeMounts=[{"name": "config", "mountPath": "/data"}])],
+        volumes=[{"name": "config", "emptyDir": {}}]))
+    node.put("late.yaml", pod(
+        "late", container("writer", volumeMounts=[{"name": "config", "mountPath": "/data"}]),
+        container("reader", env=env(A=from_file("DB_ADDRESS"))), volumes=[{"name": "config", "emptyDir": {"medium": "Memory"}}]))
+    finished(node, "files")
+    equal(report(node, "files", "use"), "address|one\n two|db://address|unset|unset\n0\nend\n",
+          "variables")
+
+    def waits_with(text):
+        late = node.wait_pod("late", lambda p: p.state("reader")[1].get("message") == text and p.state("writer")[0] == "running", 30,
+                             what=text)
+        equal(late.state("reader")[1]["reason"], "CreateContainerConfigError", "reason")
+        return late
+    late = waits_with('couldn\'t read environment file "config.env" of volume "config": it is not there')
+    node.enter(late, "sh", "-c", "echo DB_ADDRESS=plain > /data/config.env", container="writer")
+    waits_with('couldn\'t parse environment file "config.env" of volume "config": line 1: value must be enclosed in single quotes')
+    node.enter(late, "sh", "-c", "rm /data/config.env; " + write, container="writer")
+    node.wait_pod("late", lambda p: p.state("reader")[0] == "running", 30)
+    node.stop()
+
+
 def test_missing_references(t):
     """a container whose ConfigMap, Secret or key is missing waits, says which, and starts as soon as it is there"""
     node = start(t, config_map("there", k="v"))

@@ -71,11 +71,13 @@ static void environment_sources_exclude_each_other(void **state)
         "- {name: C, valueFrom: {fieldRef: {fieldPath: metadata.name}, secretKeyRef: {name: a, key: b}}}\n"
         "- {name: D, valueFrom: {configMapKeyRef: {name: A, key: ..}}}\n"
         "- {name: E, valueFrom: {secretKeyRef: {}}}\n"
-        "- {name: F, valueFrom: {fileKeyRef: {volumeName: v, path: p, key: k}}}",
-        "", "spec.containers[0].env[0].name: required",
+        "- {name: F, valueFrom: {fileKeyRef: {volumeName: v, path: p, key: k}}}\n"
+        "- {name: G, valueFrom: {fileKeyRef: {volumeName: w, path: ../p, key: k=}}}\n"
+        "- {name: H, valueFrom: {fileKeyRef: {optional: true}}}",
+        "volumes: [{name: w, hostPath: {path: /w}}]", "spec.containers[0].env[0].name: required",
         "spec.containers[0].env[1].valueFrom: not allowed when value is not empty",
-        "spec.containers[0].env[2].valueFrom: one of fieldRef, resourceFieldRef, configMapKeyRef and "
-        "secretKeyRef is required",
+        "spec.containers[0].env[2].valueFrom: one of fieldRef, resourceFieldRef, configMapKeyRef, "
+        "secretKeyRef and fileKeyRef is required",
         "spec.containers[0].env[3].valueFrom: only one source of the value is allowed",
         "spec.containers[0].env[4].valueFrom.configMapKeyRef.name: \"A\" must be a DNS name: at most 253 "
         "characters of a-z, 0-9, '-' and '.', each part beginning and ending with a letter or digit",
@@ -84,8 +86,15 @@ static void environment_sources_exclude_each_other(void **state)
         "'_' and '.', not \".\" and not beginning with \"..\"",
         "spec.containers[0].env[5].valueFrom.secretKeyRef.name: required",
         "spec.containers[0].env[5].valueFrom.secretKeyRef.key: required",
-        "spec.containers[0].env[6].valueFrom.fileKeyRef: not supported: environment files are not supported "
-        "yet");
+        "spec.containers[0].env[6].valueFrom.fileKeyRef.volumeName: \"v\" is not a volume of this pod",
+        "spec.containers[0].env[7].valueFrom.fileKeyRef.path: \"../p\" must not contain \"..\"",
+        "spec.containers[0].env[7].valueFrom.fileKeyRef.key: \"k=\" must be printable ASCII characters "
+        "without "
+        "'='",
+        "spec.containers[0].env[7].valueFrom.fileKeyRef.volumeName: \"w\" is not an emptyDir",
+        "spec.containers[0].env[8].valueFrom.fileKeyRef.volumeName: required",
+        "spec.containers[0].env[8].valueFrom.fileKeyRef.path: required",
+        "spec.containers[0].env[8].valueFrom.fileKeyRef.key: required");
     pod_is_bad(
         "envFrom:\n- {}\n- {configMapRef: {name: a}, secretRef: {name: b}}\n- {prefix: 'a=', secretRef: {}}",
         "", "spec.containers[0].envFrom[0]: configMapRef or secretRef is required",
