@@ -1,5 +1,6 @@
 /* Labels, annotations and the annotations that mean something for a pod. */
 #include "agent/api/internal.h"
+#include "agent/api/on_change.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -159,6 +160,16 @@ static void check_deletion_cost(struct api_check *c, const struct api_kv *kv)
         api_fault(c, "%s must be a whole number of 32 bits", QUOTE(kv->value));
 }
 
+static void check_on_change(struct api_check *c, const struct api_kv *kv)
+{
+    enum api_on_change what;
+    const char *signal_name;
+
+    if (strcmp(kv->key, API_ON_CHANGE) == 0 && !api_on_change_parse(kv->value, &what, &signal_name))
+        api_fault(c, "%s is not allowed, allowed are ignore, restart and signal=<name>, as signal=HUP",
+                  QUOTE(kv->value));
+}
+
 void api_validate_annotations(struct api_check *c, const struct api_pod *pod)
 {
     const struct api_kvs *m = &pod->meta.annotations;
@@ -170,6 +181,7 @@ void api_validate_annotations(struct api_check *c, const struct api_pod *pod)
         check_seccomp(c, &pod->spec, &m->v[i]);
         check_apparmor(c, &pod->spec, &m->v[i]);
         check_deletion_cost(c, &m->v[i]);
+        check_on_change(c, &m->v[i]);
         if (strcmp(m->v[i].key, "kubernetes.io/config.mirror") == 0 && pod->spec.node_name == NULL)
             api_fault(c, "a mirror pod needs spec.nodeName");
         api_leave(c, mark);

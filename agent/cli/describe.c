@@ -230,8 +230,8 @@ static void add_tolerations(const json_t *tolerations, struct buf *out)
     }
 }
 
-/* What of the manifest the agent does not act on: it says so in a condition of its own. */
-static void add_ignored(const json_t *pod, struct buf *out)
+/* What the agent says in conditions of its own: `a; b`, a line each. */
+static void add_own_condition(const json_t *pod, const char *type, const char *title, struct buf *out)
 {
     const json_t *c;
     size_t i;
@@ -240,9 +240,9 @@ static void add_ignored(const json_t *pod, struct buf *out)
         str_auto text = strdup(cli_text(c, "message"));
         char *next;
 
-        if (strcmp(cli_text(c, "type"), "coracle.dev/FieldsIgnored") != 0 || text == NULL || text[0] == '\0')
+        if (strcmp(cli_text(c, "type"), type) != 0 || text == NULL || text[0] == '\0')
             continue;
-        buf_adds(out, "Ignored fields:\n");
+        buf_addf(out, "%s:\n", title);
         for (char *one = text; one != NULL; one = next) {
             next = strstr(one, "; ");
             if (next != NULL) {
@@ -309,7 +309,9 @@ void cli_describe_pod(const struct cli *cli, const json_t *pod, const json_t *ev
     buf_addf(out, "QoS Class:\t%s\n", cli_text(pod, "status.qosClass"));
     add_pairs(out, "Node-Selectors", cli_at(pod, "spec.nodeSelector"));
     add_tolerations(cli_at(pod, "spec.tolerations"), out);
-    add_ignored(pod, out);
+    add_own_condition(pod, "coracle.dev/FieldsIgnored", "Ignored fields", out);
+    add_own_condition(pod, "coracle.dev/VolumeFilesHidden", "Hidden files of volumes", out);
+    add_own_condition(pod, "coracle.dev/EnvironmentOutdated", "Outdated environments", out);
     add_events(cli, events, out);
 }
 

@@ -144,6 +144,8 @@ static void adopt_new_instance(struct ctr *c, struct ctr_run *run)
         }
         instance_clear(&c->last);
         c->last = c->cur;
+        json_decref(take_ptr(&c->last.env_sources)); /* of a run that is over nobody asks that */
+        json_decref(take_ptr(&c->last.env_told));
     } else {
         instance_clear(&c->cur);
     }
@@ -151,6 +153,8 @@ static void adopt_new_instance(struct ctr *c, struct ctr_run *run)
     snprintf(c->cur.id, sizeof(c->cur.id), "%s", config->id);
     snprintf(c->cur.message_file, sizeof(c->cur.message_file), "%s", ctr_run_take_message_file(run));
     c->cur.image_id = strdup(config->image->id);
+    c->cur.env_sources = ctr_run_take_env_sources(run);
+    c->pod->env_look = true; /* they may have changed since */
     c->restarts = config->attempt;
     c->replace = strcmp(ctr_run_image(run), c->spec->image) != 0; /* edited while it was being created */
     c->again = c->recovered = false;

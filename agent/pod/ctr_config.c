@@ -1,6 +1,7 @@
 /* What a container is made of: everything an rt_config borrows, resolved from the pod, the store and the
  * node. */
 #include "agent/pod/env.h"
+#include "agent/pod/env_age.h"
 #include "agent/pod/files.h"
 #include "agent/pod/pod.h"
 #include "agent/pod/userns.h"
@@ -30,6 +31,7 @@ struct ctr_run {
     struct arena arena;
     struct rt_config config;
     struct env env;
+    json_t *env_sources;
     struct vol_node *volumes;
     struct image_volume *image_volumes;
     size_t n_image_volumes;
@@ -49,6 +51,11 @@ const char *ctr_run_take_message_file(struct ctr_run *r)
 {
     free(take_ptr(&r->message_path));
     return r->message_file;
+}
+
+json_t *ctr_run_take_env_sources(struct ctr_run *r)
+{
+    return take_ptr(&r->env_sources);
 }
 
 const char *ctr_run_image(const struct ctr_run *r)
@@ -74,6 +81,7 @@ void ctr_run_free(struct ctr_run *r)
     img_unref(r->image);
     for (size_t i = 0; i < r->n_image_volumes; i++)
         img_unref(r->image_volumes[i].image);
+    json_decref(r->env_sources);
     arena_done(&r->arena);
     api_pod_unref(r->api);
     free(r);
@@ -279,6 +287,7 @@ static enum err_code add_environment(struct ctr_run *r, const struct ctr *c, str
 
     if (env_build(c->pod, c->spec, &r->arena, &r->env, e) != ERR_OK)
         return e->code;
+    r->env_sources = env_age_sources(c->pod, c->spec);
     v = arena_alloc(&r->arena, (r->env.n + 1) * sizeof(*v));
     if (v == NULL)
         return err_nomem(e);

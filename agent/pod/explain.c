@@ -139,6 +139,10 @@ static void add_container(const struct ctr *c, json_t *steps)
                      c->last.exit_code, lost_text(&c->last));
             detail = text;
         }
+        if (c->env_old != NULL) {
+            snprintf(text, sizeof(text), "running; its environment is older than %s", c->env_old);
+            detail = text;
+        }
         if (c->post != POST_NONE) {
             state = "running";
             detail = "its postStart hook runs";

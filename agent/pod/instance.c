@@ -42,6 +42,8 @@ void instance_clear(struct instance *i)
 {
     free(i->message);
     free(i->image_id);
+    json_decref(i->env_sources);
+    json_decref(i->env_told);
     *i = (struct instance){ 0 };
 }
 

@@ -155,6 +155,7 @@ void node_on_container_event(const char *id, void *arg)
 /* From the record's view to the facts: each instance that had not ended is looked at. */
 static void recover_pod(struct pod *p)
 {
+    p->env_look = true;
     sandbox_recover(p);
     pidns_recover(
         p); /* the pod's cgroup and volumes are gone through again as at the start: what is there stays */

@@ -16,6 +16,7 @@
 #include "agent/pod/node.h"
 #include "agent/pod/shutdown.h"
 #include "base/list.h"
+#include "base/siphash.h"
 
 enum pod_state { POD_PENDING, POD_STARTING, POD_RUNNING, POD_TERMINATING, POD_TERMINATED };
 const char *pod_state_name(enum pod_state s);
@@ -27,9 +28,11 @@ struct instance {
     int64_t created_ns, started_ns, finished_ns; /* wall clock; 0: not yet */
     bool ended;
     int exit_code;
-    char reason[32];        /* terminated: Completed, Error, OOMKilled, StartError, ContainerStatusUnknown */
-    char *message;          /* termination message; NULL: none */
-    char *image_id;         /* sha256:...; NULL while unknown */
+    char reason[32];     /* terminated: Completed, Error, OOMKilled, StartError, ContainerStatusUnknown */
+    char *message;       /* termination message; NULL: none */
+    char *image_id;      /* sha256:...; NULL while unknown */
+    json_t *env_sources; /* what its environment was made from (env_age.h); NULL: nothing that can change */
+    json_t *env_told;    /* what it was last told of by a signal; NULL: nothing since */
     char message_file[128]; /* host file behind terminationMessagePath, below the pod's folder */
 };
 
@@ -90,6 +93,9 @@ struct ctr {
     struct rt_create create;
     struct rt_action action;
     struct proc_call subpaths;
+    char *env_old;      /* `ConfigMap "a"`: what its environment is older than; NULL: nothing */
+    int64_t env_old_ns; /* since when that is known */
+    json_t *env_now;    /* what it is to be told of; NULL: nothing new */
     bool gate_held, gate_waiting;
     uint64_t gate_since_ms; /* held since, clock_mono_ms() */
     TAILQ_ENTRY(ctr) gate_link;
@@ -208,6 +214,7 @@ struct pod {
     char shm_path[512];
     bool cgroup_made;
     bool payload_stale; /* a ConfigMap or Secret it uses changed */
+    bool env_look;      /* likewise for an environment: env_age_step() looks at them */
     char *overlaps;     /* files of volumes that a later source hides, for the status; NULL: none */
     int64_t overlaps_since_ns;
 
@@ -341,7 +348,8 @@ enum err_code ctr_run_build(struct ctr *c, struct ctr_run **ret, struct err *e) 
 const struct rt_config *ctr_run_config(const struct ctr_run *r);
 /* Host file behind terminationMessagePath, below the pod's folder; removed with the run unless taken. */
 const char *ctr_run_take_message_file(struct ctr_run *r);
-const char *ctr_run_image(const struct ctr_run *r); /* what the manifest called it when the run was built */
+json_t *ctr_run_take_env_sources(struct ctr_run *r); /* of that moment; env_age.h */
+const char *ctr_run_image(const struct ctr_run *r);  /* what the manifest called it when the run was built */
 /* Fills in fn and arg of a call that mounts image volumes and binds the container's sub paths; false when it
  * has none of either. */
 bool ctr_run_subpaths(struct ctr_run *r, struct proc_call_spec *call);
@@ -455,6 +463,8 @@ struct node {
     size_t n_events;
     uint64_t event_serial;
     char boot_id[40];
+    unsigned char env_key[SIPHASH_KEY_SIZE]; /* env_age.c */
+    bool env_key_known;
     int64_t clock_offset_ns; /* from the clock since boot to the wall clock, as pods' waits count with it */
     struct shutdown shutdown;
     struct {

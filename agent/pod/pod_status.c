@@ -1,5 +1,6 @@
 /* The pod as the API shows it: phase, conditions, container statuses (pkg/kubelet/kubelet_pods.go,
  * status/generate.go). */
+#include "agent/pod/env_age.h"
 #include "agent/pod/pod.h"
 #include "agent/pod/probes.h"
 #include "base/clock.h"
@@ -477,6 +478,9 @@ static json_t *conditions_json(struct pod *p)
     }
     if (p->overlaps != NULL)
         json_array_append_new(list, volumes_overlaps_json(p));
+    json_t *outdated = env_age_condition(p);
+    if (outdated != NULL)
+        json_array_append_new(list, outdated);
     return list;
 }
 

@@ -1,5 +1,6 @@
 /* The table of pods, and how the store's wishes become pods: new ones, edits in place, edits that need a new
  * pod, removals. */
+#include "agent/pod/env_age.h"
 #include "agent/pod/pod.h"
 #include "agent/pod/probes.h"
 #include "base/clock.h"
@@ -152,6 +153,7 @@ static void pod_free(struct pod *p)
         ctr_gate_release(&p->ctrs[i]);
         instance_clear(&p->ctrs[i].cur);
         instance_clear(&p->ctrs[i].last);
+        env_age_clear(&p->ctrs[i]);
         free(p->ctrs[i].waiting_message);
         free(p->ctrs[i].post_message);
         probes_free(&p->ctrs[i]);
@@ -409,6 +411,8 @@ void pods_config_changed(struct node *n, const struct api_config *c)
             p->payload_stale = true;
             p->vols_retry_ns = 0;
         }
+        for (size_t i = 0; i < p->n_ctrs; i++)
+            p->env_look = p->env_look || env_age_uses(p->ctrs[i].spec, c->kind, c->meta.name);
         for (size_t i = 0; i < p->n_ctrs; i++)
             if (pod_is_new(p) || str_eq(p->ctrs[i].waiting_reason, "CreateContainerConfigError"))
                 p->ctrs[i].retry_at_ns = 0;

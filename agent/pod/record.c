@@ -13,6 +13,7 @@
  * A version is counted up only when an older program would misread the record; what is merely added has
  * defaults.
  */
+#include "agent/pod/env_age.h"
 #include "agent/pod/pod.h"
 #include "agent/pod/probes.h"
 #include "base/aside.h"
@@ -41,6 +42,10 @@ static json_t *instance_json(const struct instance *i)
     json_object_set_new(o, "started", json_integer(i->started_ns));
     json_put_str(o, "imageID", i->image_id);
     json_put_str(o, "messageFile", i->message_file);
+    if (i->env_sources != NULL)
+        json_object_set(o, "envSources", i->env_sources);
+    if (i->env_told != NULL)
+        json_object_set(o, "envTold", i->env_told);
     if (i->ended) {
         json_object_set_new(o, "finished", json_integer(i->finished_ns));
         json_object_set_new(o, "exitCode", json_integer(i->exit_code));
@@ -207,6 +212,10 @@ static bool instance_read(const json_t *o, struct instance *i)
     i->started_ns = time_of(o, "started");
     i->image_id = image != NULL ? strdup(image) : NULL;
     copy(i->message_file, sizeof(i->message_file), file);
+    if (env_age_is_sane(json_object_get(o, "envSources")))
+        i->env_sources = json_incref(json_object_get(o, "envSources"));
+    if (i->env_sources != NULL && env_age_is_sane(json_object_get(o, "envTold")))
+        i->env_told = json_incref(json_object_get(o, "envTold"));
     if (json_object_get(o, "finished") != NULL) {
         i->ended = true;
         i->finished_ns = time_of(o, "finished");

@@ -2,6 +2,7 @@
  * The worker: what a pod's next step is.  Nothing here waits; every branch either starts an operation that
  * will wake the pod, arms the pod's timer, or finds that all is as it should be.
  */
+#include "agent/pod/env_age.h"
 #include "agent/pod/hooks.h"
 #include "agent/pod/pod.h"
 #include "agent/pod/probes.h"
@@ -293,6 +294,7 @@ static void active_step(struct pod *p)
         pod_begin_termination(p, p->api->spec.termination_grace_seconds, true, "its deadline has passed");
         return;
     }
+    env_age_step(p);
     phase = final_phase(p);
     if (phase != NULL && p->net == NET_ADDING)
         return; /* it would have to be waited for all the same, and the status tells the address */
