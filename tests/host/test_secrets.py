@@ -1,7 +1,9 @@
 """Secret values stay in memory and with root."""
+import base64
+import contextlib
 import os
 
-from coracle import (as_nobody, check, container, equal, pod, run, secret, until)
+from coracle import (Skip, as_nobody, check, config_map, container, equal, pod, run, secret, shell, until)
 
 VALUES = {"env": "kingfisher-over-the-weir", "file": "otter-beneath-the-bank", "from": "heron-on-the-island"}
 
@@ -115,4 +117,100 @@ def test_not_for_others(t):
     os.chmod(probe, 0o644)
     equal(as_nobody("cat", probe).stdout, "readable", "the search as nobody gets this far at all")
     check(as_nobody(node.coracle, "--socket", node.socket, "get", "pods", ok=False).returncode != 0, "nobody can read the socket")
+    node.stop()
+
+
+@contextlib.contextmanager
+def on_an_image(t, *folders):
+    """These folders of the scratch world on an ext4 of their own, in a file: gives the file."""
+    image, disk = f"{t.scratch}/disk.img", f"{t.scratch}/disk"
+    os.makedirs(disk)
+    run("truncate", "-s", "192M", image)
+    run("mkfs.ext4", "-q", "-F", image)
+    mounted = run("mount", "-o", "loop", image, disk, ok=False)
+    if mounted.returncode != 0:
+        raise Skip(f"no loop device: {mounted.stderr.strip()}")
+    try:
+        for folder in folders:
+            os.makedirs(f"{disk}/{folder}")
+            os.makedirs(f"{t.scratch}/{folder}", exist_ok=True)
+            run("mount", "--bind", f"{disk}/{folder}", f"{t.scratch}/{folder}")
+        yield image
+    finally:
+        for folder in folders:
+            run("umount", "-l", f"{t.scratch}/{folder}", ok=False)
+        run("umount", "-l", disk, ok=False)
+
+
+def found_in(path, needles):
+    """Which of them stand anywhere in the bytes of a file, free blocks and journal included."""
+    found, tail, longest = set(), b"", max(len(n) for n in needles)
+    with open(path, "rb") as f:
+        while chunk := f.read(1 << 22):
+            found.update(n for n in needles if n in tail + chunk)
+            tail = chunk[-longest:]
+    return sorted(found)
+
+
+def test_not_in_the_raw_image(t):
+    """the raw bytes of the disk under all state folders never hold a secret value of a volume, subPath, environment or argument"""
+    newer = {name: f"newer-{value}" for name, value in VALUES.items()}
+    needles = [v.encode() for v in VALUES.values()] + [base64.b64encode(v.encode()) for v in (*VALUES.values(), *newer.values())]
+    with on_an_image(t, "kubelet", "state", "log/pods", "log/containers", "run", "tmp") as image:
+        node = t.node()
+        node.import_image()
+        node.put("secret.yaml", secret("login", **VALUES))
+        node.put("pod.yaml", pod("keeper", container(
+            command=shell("trap 'exit 0' TERM; : $0; while :; do sleep 1000 & wait $!; done") + ["$(FROM_KEY)"],
+            env=[{"name": "FROM_KEY", "valueFrom": {"secretKeyRef": {"name": "login", "key": "env"}}}],
+            envFrom=[{"secretRef": {"name": "login"}, "prefix": "P_"}],
+            volumeMounts=[{"name": "login", "mountPath": "/login"}, {"name": "login", "mountPath": "/part", "subPath": "file"},
+                          {"name": "all", "mountPath": "/all"}]),
+            annotations={"coracle.dev/on-config-change": "restart"},
+            volumes=[{"name": "login", "secret": {"secretName": "login"}},
+                     {"name": "all", "projected": {"sources": [{"secret": {"name": "login"}}]}}]))
+        keeper = node.wait_running("keeper")
+        equal(node.enter(keeper, "cat", "/part").stdout, VALUES["file"], "the file in the container")
+        node.kill()
+        node.start()
+        node.put("secret.yaml", secret("login", **newer))
+        keeper = node.wait_pod("keeper", lambda p: p.restarts() == 1 and p.ready, what="the restart with new values")
+        until(lambda: newer["env"] in node.enter(keeper, "cat", "/proc/1/environ").stdout, 5, "the new values")
+        run("sync", "-f", f"{t.scratch}/state")
+        equal(found_in(image, needles), [], "secret values in the raw image while it runs")
+        node.remove("pod.yaml")
+        node.wait_gone("keeper")
+        node.stop()
+        with open(f"{t.scratch}/state/proof", "w", encoding="ascii") as f:
+            f.write("what-the-search-would-find")
+        run("sync", "-f", f"{t.scratch}/state")
+        equal(found_in(image, needles + [b"what-the-search-would-find"]), [b"what-the-search-would-find"],
+              "what the search finds in the raw image at the end")
+
+
+test_not_in_the_raw_image.seconds = 30
+
+
+def test_mounts(t):
+    """the host's mounts do not grow with the number of ConfigMap and Secret volumes: one tmpfs of the node holds them all"""
+    node = t.node()
+    node.import_image()
+    node.put("objects.yaml", *[config_map(f"c{i}", a=str(i)) for i in range(10)], *[secret(f"s{i}", a=str(i)) for i in range(10)])
+    sources = [{"configMap": {"name": f"c{i}"}} for i in range(10)] + [{"secret": {"secretName": f"s{i}"}} for i in range(10)]
+
+    def host_mounts():
+        with open("/proc/self/mountinfo", encoding="utf-8") as f:
+            return sum(t.scratch in line for line in f)
+
+    def start_with(name, wanted):
+        before = host_mounts()
+        node.put(f"{name}.yaml", pod(name, container(volumeMounts=[{"name": f"v{i}", "mountPath": f"/v{i}"} for i in range(wanted)]),
+                                     volumes=[{"name": f"v{i}", **sources[i]} for i in range(wanted)]))
+        p = node.wait_running(name)
+        until(lambda: node.enter(p, "cat", *[f"/v{i}/a" for i in range(wanted)], ok=False).stdout ==
+              "".join(str(i % 10) for i in range(wanted)), 5, "the files in the container")
+        return host_mounts() - before
+
+    start_with("first", 1)
+    equal(start_with("many", 20), start_with("one", 1), "mounts of a pod with 20 of them, and of one with 1")
     node.stop()
