@@ -179,5 +179,7 @@ enum err_code vol_sub_path_bind(struct vol_node *n, const struct vol_sub_path *s
     snprintf(source, sizeof(source), "/proc/self/fd/%d", found);
     if (mount(source, target, NULL, MS_BIND, NULL) != 0)
         return err_sys(e, errno, "subPath %.256s: bind to %s", s->sub, target);
+    if (!s->shared && mount(NULL, target, NULL, MS_SLAVE, NULL) != 0)
+        return err_sys(e, errno, "subPath %.256s: set the propagation of %s", s->sub, target);
     return vol_join(ret_path, size, e, "%s", target);
 }

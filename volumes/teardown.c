@@ -1,23 +1,290 @@
 /*
- * teardown - everything of one pod goes: first every mount below its two folders, found in mountinfo and not
- * in anybody's memory, then the folders.  A mount that could not be taken away stops the removal, so nothing
- * behind it is ever deleted.  By path: in the forked child where this runs no descriptor of the node is open.
+ * teardown - everything of one pod goes: first its mounts, found in mountinfo and not in anybody's memory,
+ * then its folders.  By path: in the forked child where this runs no descriptor of the node is open.
+ *
+ * Only what we mounted is unmounted.  A mount of somebody else below one of the pod's volumes, which root of
+ * the host or a container with Bidirectional propagation may have made, holds that volume: nothing of it is
+ * removed until the mount is gone.  The other volumes go.
  */
 #include "base/fs.h"
 #include "volumes/internal.h"
 
+#include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+
+#define PASSES 16 /* mounts may be hidden by others, or new ones come while we look */
+#define EMPTY_DIRS "volumes/kubernetes.io~empty-dir/"
+#define IMAGES "volumes/kubernetes.io~image/"
+#define SUB_PATHS "volume-subpaths/"
+
+struct point {
+    char *path;
+    char what[300]; /* of a foreign one: "ext4 /dev/sda1[/folder]" */
+    enum {
+        OURS,
+        FOREIGN,
+        COPY, /* shows below a sub path, as it was mounted on the volume: goes with the sub path */
+    } kind;
+};
+
+struct survey { /* the mounts below one folder of the pod's, in the order of mountinfo: lower ones first */
+    const char *base;
+    bool payloads; /* the folder on our tmpfs; else that below pods_dir */
+    struct point *v;
+    size_t n, cap;
+    bool no_memory;
+};
+
+static void survey_done(struct survey *s)
+{
+    while (s->n > 0)
+        free(s->v[--s->n].path);
+    free(s->v);
+}
+
+static size_t elements(const char *path)
+{
+    size_t n = *path != '\0';
+
+    for (; *path != '\0'; path++)
+        n += *path == '/';
+    return n;
+}
+
+static bool is_below(const char *path, const char *prefix)
+{
+    size_t n = strlen(prefix);
+
+    return strncmp(path, prefix, n) == 0 && (path[n] == '\0' || path[n] == '/');
+}
+
+static const struct point *already_at(const struct survey *s, const char *path)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (strcmp(s->v[i].path, path) == 0)
+            return &s->v[i];
+    return NULL;
+}
+
+/* By its place and its file system: each of ours has one of its own. */
+static bool is_volume(const struct survey *s, const struct fs_mount *m, const char *rest)
+{
+    if (already_at(s, m->point) != NULL)
+        return false;
+    if (s->payloads)
+        return strcmp(rest, ".shm") == 0 && strcmp(m->fstype, "tmpfs") == 0;
+    if (elements(rest) != 3)
+        return false;
+    if (str_starts(rest, EMPTY_DIRS))
+        return strcmp(m->fstype, "tmpfs") == 0 || strcmp(m->fstype, "hugetlbfs") == 0;
+    return str_starts(rest, IMAGES) && strcmp(m->fstype, "overlay") == 0 && str_starts(m->source, "sha256:");
+}
+
+static int kind_of(const struct survey *s, const struct fs_mount *m)
+{
+    const char *rest = m->point + strlen(s->base);
+    const struct point *under;
+
+    if (*rest++ != '/')
+        return FOREIGN;
+    if (s->payloads || !str_starts(rest, SUB_PATHS))
+        return is_volume(s, m, rest) ? OURS : FOREIGN;
+    under = already_at(s, m->point);
+    if (elements(rest) > 4)
+        return COPY;
+    /* A second one at the same point that is shared must not be taken away here: it would vanish from the
+     * volume, too. */
+    return elements(rest) == 4 && (under == NULL || !m->shared) ? OURS : FOREIGN;
+}
+
+static bool note(const struct fs_mount *m, void *arg)
+{
+    struct survey *s = arg;
+    size_t n = strlen(m->point), k = strlen("//deleted");
+    struct point *p;
+
+    if (n >= k && strcmp(m->point + n - k, "//deleted") == 0)
+        return true; /* its folder is gone: no path leads there any more */
+    if (s->n == s->cap) {
+        size_t cap = s->cap == 0 ? 32 : 2 * s->cap;
+        struct point *grown = reallocarray(s->v, cap, sizeof(*grown));
+        if (grown == NULL) {
+            s->no_memory = true;
+            return false;
+        }
+        s->v = grown;
+        s->cap = cap;
+    }
+    p = &s->v[s->n];
+    *p = (struct point){ .path = strdup(m->point), .kind = kind_of(s, m) };
+    if (p->path == NULL) {
+        s->no_memory = true;
+        return false;
+    }
+    if (strcmp(m->root, "/") == 0)
+        snprintf(p->what, sizeof(p->what), "%.40s %.200s", m->fstype, m->source);
+    else
+        snprintf(p->what, sizeof(p->what), "%.40s %.100s[%.140s]", m->fstype, m->source, m->root);
+    s->n++;
+    return true;
+}
+
+static enum err_code survey_make(struct survey *s, const char *base, bool payloads, struct err *e)
+{
+    *s = (struct survey){ .base = base, .payloads = payloads };
+    if (fs_each_mount(base, note, s, e) != ERR_OK)
+        return e->code;
+    return s->no_memory ? err_nomem(e) : ERR_OK;
+}
+
+/* The foreign mount at or below a path; NULL: none. */
+static const struct point *held_by(const struct survey *s, const char *path)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (s->v[i].kind == FOREIGN && is_below(s->v[i].path, path))
+            return &s->v[i];
+    return NULL;
+}
+
+/* Hidden by a foreign mount over a folder above it: no path leads there before that is gone. */
+static bool is_hidden(const struct survey *s, const char *path)
+{
+    for (size_t i = 0; i < s->n; i++)
+        if (s->v[i].kind == FOREIGN && is_below(path, s->v[i].path))
+            return true;
+    return false;
+}
+
+/* ---- mounts -------------------------------------------------------------------------------------- */
+
+/* One look; *ret_left counts what of ours is still to go after it. */
+static enum err_code unmount_pass(const char *base, bool payloads, size_t *ret_gone, size_t *ret_left,
+                                  struct err *e)
+{
+    struct survey s;
+    enum err_code code = survey_make(&s, base, payloads, e);
+
+    *ret_gone = *ret_left = 0;
+    for (size_t i = s.n; code == ERR_OK && i-- > 0;) {
+        const struct point *p = &s.v[i];
+        if (p->kind != OURS || held_by(&s, p->path) != NULL || is_hidden(&s, p->path))
+            continue;
+        ++*ret_left;
+        /* Private first: what goes with it must not go anywhere else. */
+        if (mount(NULL, p->path, NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+            umount2(p->path, MNT_DETACH | UMOUNT_NOFOLLOW) == 0)
+            ++*ret_gone;
+        else if (e->code == ERR_OK) /* EINVAL, ENOENT: it went with one above it */
+            err_sys(e, errno, "unmount %s", p->path);
+    }
+    survey_done(&s);
+    return code;
+}
+
+static enum err_code unmount_ours(const char *base, bool payloads, struct err *e)
+{
+    for (int pass = 0; pass < PASSES; pass++) {
+        size_t gone, left;
+
+        *e = (struct err){ 0 };
+        if (unmount_pass(base, payloads, &gone, &left, e) != ERR_OK)
+            return e->code;
+        if (left == 0)
+            return ERR_OK;
+        if (gone == 0)
+            return e->code;
+    }
+    return err_set(e, ERR_ABORTED, "unmount below %s: new mounts keep coming", base);
+}
+
+/* ---- folders ------------------------------------------------------------------------------------- */
+
+struct removal {
+    const struct survey *s;
+    size_t volume_depth; /* elements below the base that name a volume: it stays as a whole */
+};
+
+static enum err_code remove_free(const struct removal *r, const char *path, size_t deep, struct err *e);
+
+static enum err_code remove_children(const struct removal *r, const char *path, size_t deep, struct err *e)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *list = fd >= 0 ? fdopendir(fd) : NULL;
+
+    if (list == NULL) {
+        err_sys(e, errno, "list %s", path);
+        scope_close_p(&fd);
+        return e->code;
+    }
+    for (struct dirent *d = readdir(list); d != NULL && e->code == ERR_OK; d = readdir(list)) {
+        char child[VOL_PATH_MAX];
+        if (strcmp(d->d_name, ".") != 0 && strcmp(d->d_name, "..") != 0 &&
+            vol_join(child, sizeof(child), e, "%s/%s", path, d->d_name) == ERR_OK)
+            (void)(remove_free(r, child, deep + 1, e) == ERR_OK);
+    }
+    closedir(list);
+    return e->code;
+}
+
+static enum err_code remove_free(const struct removal *r, const char *path, size_t deep, struct err *e)
+{
+    const struct point *p = held_by(r->s, path);
+
+    if (p == NULL)
+        return fs_remove_tree(AT_FDCWD, path, e);
+    if (deep == r->volume_depth || strcmp(p->path, path) == 0)
+        return ERR_OK;
+    return remove_children(r, path, deep, e);
+}
+
+static void say_held(const struct survey *s, struct err *e)
+{
+    const struct point *p = held_by(s, s->base);
+    const char *rest = p->path + strlen(s->base);
+    char volume[256] = "";
+
+    if (s->payloads)
+        snprintf(volume, sizeof(volume), "%s", rest + (*rest == '/'));
+    else if (str_starts(rest, "/volumes/") && strchr(rest + 9, '/') != NULL)
+        snprintf(volume, sizeof(volume), "%s", strchr(rest + 9, '/') + 1);
+    volume[strcspn(volume, "/")] = '\0';
+    err_set(e, ERR_PRECONDITION, "%s%s%s is held by a mount that is not ours: %s (%s)",
+            volume[0] != '\0' ? "volume \"" : "its folder", volume, volume[0] != '\0' ? "\"" : "", p->path,
+            p->what);
+}
+
+static enum err_code take_down(const char *base, bool payloads, struct err *e)
+{
+    struct survey s;
+
+    if (unmount_ours(base, payloads, e) != ERR_OK)
+        return e->code;
+    if (survey_make(&s, base, payloads, e) == ERR_OK) {
+        const struct removal r = { .s = &s, .volume_depth = payloads ? 1 : 3 };
+        if (remove_free(&r, base, 0, e) == ERR_OK && held_by(&s, base) != NULL)
+            say_held(&s, e);
+    }
+    survey_done(&s);
+    return e->code;
+}
 
 enum err_code vol_pod_teardown(struct vol_node *n, const char *uid, struct err *e)
 {
     char payloads[VOL_PATH_MAX], pod[VOL_PATH_MAX];
+    struct err second = { 0 };
 
     if (vol_check_name("pod uid", uid, e) != ERR_OK)
         return e->code;
     if (vol_join(payloads, sizeof(payloads), e, "%s/%s", n->tmpfs, uid) != ERR_OK ||
-        vol_join(pod, sizeof(pod), e, "%s/%s", n->pods, uid) != ERR_OK ||
-        fs_unmount_below(pod, e) != ERR_OK || fs_unmount_below(payloads, e) != ERR_OK ||
-        fs_remove_tree(AT_FDCWD, pod, e) != ERR_OK || fs_remove_tree(AT_FDCWD, payloads, e) != ERR_OK)
+        vol_join(pod, sizeof(pod), e, "%s/%s", n->pods, uid) != ERR_OK)
         return err_wrap(e, "take down volumes of %s", uid);
-    return ERR_OK;
+    /* Both, whatever becomes of the first: what one of them holds back has nothing to do with the other. */
+    (void)(take_down(pod, false, e) == ERR_OK);
+    if (take_down(payloads, true, &second) != ERR_OK && e->code == ERR_OK)
+        *e = second;
+    return e->code == ERR_OK ? ERR_OK : err_wrap(e, "take down volumes of %s", uid);
 }

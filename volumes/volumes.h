@@ -96,12 +96,17 @@ struct vol_sub_path {
     unsigned index;          /* of the volumeMount */
     const char *volume_path; /* host path of the volume */
     const char *sub;         /* relative */
+    bool shared;             /* mounts made in it show in the volume, too (Bidirectional) */
 };
 enum err_code vol_sub_path_bind(struct vol_node *n, const struct vol_sub_path *s, char *ret_path, size_t size,
                                 struct err *e) MUST_CHECK;
 
-/* All of one owner: unmount (MNT_DETACH), remove payloads, emptyDirs, subpaths and the pod folder;
- * idempotent; never crosses a mount.  May block: run inside a proc_call.  Absent is success. */
+/*
+ * All of one owner: unmount (MNT_DETACH), remove payloads, emptyDirs, subpaths and the pod folder;
+ * idempotent; never crosses a mount.  May block: run inside a proc_call.  Absent is success.
+ * ERR_PRECONDITION: a mount that is not ours holds a volume, which stays as it is while the others go; the
+ * text names both.
+ */
 enum err_code vol_pod_teardown(struct vol_node *n, const char *uid, struct err *e) MUST_CHECK;
 /* uids that have something on disk or in the tmpfs (NULL-terminated, malloc'ed): for clean-up after a
  * restart. */

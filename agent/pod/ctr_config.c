@@ -126,6 +126,7 @@ static enum err_code add_sub_path(struct ctr_run *r, const struct ctr *c, size_t
         .index = (unsigned)index,
         .volume_path = volume_path,
         .sub = sub,
+        .shared = str_eq(c->spec->mounts[index].mount_propagation, "Bidirectional"),
     };
     r->n_binds++;
     *ret_source = b->target;

@@ -3,6 +3,7 @@
 #include "agent/pod/damage.h"
 #include "agent/pod/hooks.h"
 #include "agent/pod/leases.h"
+#include "agent/pod/mount_watch.h"
 #include "agent/pod/node_users.h"
 #include "agent/pod/pod.h"
 #include "agent/pod/probes.h"
@@ -326,6 +327,7 @@ void node_close(struct node *n, void (*idle)(void *arg), void *arg)
             op_cancel(&r->action.op);
     }
     sweep_cancel(n);
+    mount_watch_end(n);
     node_users_cancel(n);
     provider_cancel(n);
     if (idle != NULL)

@@ -206,6 +206,8 @@ struct pod {
     char vols_error[512];
     char vols_event[512]; /* last FailedMount text, so that the event is not repeated at each try */
     int64_t vols_retry_ns;
+    bool vols_held;            /* not removed: a mount that is not ours; tried again when mounts change */
+    unsigned vols_mount_round; /* mount_watch_rounds() when the last removal began */
     uint64_t vols_backoff_ms;
     int64_t vols_tidy_ns; /* superseded versions of payloads are removed then; 0: there are none */
     struct proc_call vols_call;
@@ -471,8 +473,9 @@ struct node {
         enum { USERS_ASKING, USERS_CAN, USERS_CANNOT } state;
         char why[504]; /* not */
         struct proc_call call;
-    } users;            /* node_users.c */
-    char left_out[256]; /* why a pod of the manifests is not in the table; "" */
+    } users;                         /* node_users.c */
+    struct mount_watch *mount_watch; /* NULL: nobody waits for a mount to go */
+    char left_out[256];              /* why a pod of the manifests is not in the table; "" */
 };
 
 void node_check_idle(struct node *n);

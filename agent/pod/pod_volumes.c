@@ -1,5 +1,6 @@
 /* The pod's volumes: set up side by side with network and images, refreshed when a ConfigMap or Secret
  * changes, removed at the end. */
+#include "agent/pod/mount_watch.h"
 #include "agent/pod/payload.h"
 #include "agent/pod/pod.h"
 #include "base/clock.h"
@@ -16,6 +17,7 @@
 #define REFRESH_RETRY_MS 30000 /* a payload that runs on with its old content */
 #define TEARDOWN_DEADLINE_MS 120000
 #define SHM_BYTES (64 * 1024 * 1024) /* the size every engine gives /dev/shm */
+#define REMOVE_RETRY_MS 5000
 #define MS INT64_C(1000000)
 
 static void set_vols(struct pod *p, int state)
@@ -402,19 +404,52 @@ static enum err_code remove_all(const void *arg, struct buf *out, struct err *e)
     return vol_pod_teardown(p->node->o.volumes, p->uid, e);
 }
 
+/* When a mount that is not ours is in the way: the next try comes with the next change of mounts. */
+static void wait_for_mounts(struct pod *p)
+{
+    struct err e = { 0 };
+    bool new = false;
+
+    if (mount_watch_begin(p->node, &new, &e) != ERR_OK) {
+        log_warn("mounts cannot be watched; trying again by time", F_STR("pod", p->key), F_ERR(&e));
+        p->vols_retry_ns = clock_wall_ns() + REMOVE_RETRY_MS * MS;
+    } else if (new) {
+        p->vols_retry_ns = 0; /* it may have gone before the watch began */
+    } else if (mount_watch_rounds(p->node) != p->vols_mount_round) {
+        p->vols_retry_ns = clock_wall_ns() + 1000 * MS; /* or while we looked */
+    } else {
+        p->vols_held = true;
+    }
+}
+
+static void not_removed(struct pod *p, const struct err *why)
+{
+    if (strcmp(p->vols_error, why->text) != 0) {
+        log_warn("volumes of a pod cannot be removed; trying again", F_STR("pod", p->key), F_ERR(why));
+        pod_event(p, NULL, true, "FailedUnMount", "%s", why->text);
+    }
+    snprintf(p->vols_error, sizeof(p->vols_error), "%s", why->text);
+    if (why->code == ERR_PRECONDITION)
+        wait_for_mounts(p);
+    else
+        p->vols_retry_ns = clock_wall_ns() + REMOVE_RETRY_MS * MS;
+}
+
 static void on_removed(struct op *op, const struct err *result)
 {
     struct pod *p = op->owner;
 
     if (result->code == ERR_OK) {
+        p->vols_error[0] = '\0';
+        set_vols(p, VOLS_REMOVED);
+    } else if (result->code == ERR_PRECONDITION && p->node->draining) {
+        /* The end of all pods waits for nobody outside. */
+        log_warn("volumes of a pod stay; the next start removes them", F_STR("pod", p->key), F_ERR(result));
         set_vols(p, VOLS_REMOVED);
     } else {
         set_vols(p, VOLS_READY);
-        if (result->code != ERR_CANCELLED) {
-            log_warn("volumes of a pod cannot be removed; trying again", F_STR("pod", p->key), F_ERR(result));
-            snprintf(p->vols_error, sizeof(p->vols_error), "%s", result->text);
-            p->vols_retry_ns = clock_wall_ns() + 5000 * MS;
-        }
+        if (result->code != ERR_CANCELLED)
+            not_removed(p, result);
     }
     pod_wake(p);
 }
@@ -443,11 +478,15 @@ bool volumes_teardown_step(struct pod *p)
     case VOLS_READY:
         break;
     }
+    if (p->vols_held && !p->node->draining)
+        return false;
+    p->vols_held = false;
     if (p->vols_retry_ns > clock_wall_ns() && p->vols == VOLS_READY) {
         pod_wake_at(p, p->vols_retry_ns);
         return false;
     }
     set_vols(p, VOLS_REMOVING);
+    p->vols_mount_round = mount_watch_rounds(p->node);
     proc_call_start(&p->vols_call, &call, p->node->o.loop, on_removed, p);
     return false;
 }

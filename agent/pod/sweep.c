@@ -1,4 +1,5 @@
 #include "agent/pod/sweep.h"
+#include "agent/pod/mount_watch.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
@@ -26,7 +27,7 @@ struct job {
     struct proc_call call;
     uv_timer_t retry;
     uint64_t pause_ms, since_ms;
-    bool waiting, over;
+    bool waiting, over, held; /* by a mount that is not ours */
     char error[512];
     TAILQ_ENTRY(job) link;
 };
@@ -71,7 +72,8 @@ static void tried(struct job *j, const struct err *result)
         finished(j);
         return;
     }
-    if (strcmp(j->error, result->text) != 0 && clock_mono_ms() - j->since_ms > SAID_AFTER_MS) {
+    j->held = result->code == ERR_PRECONDITION;
+    if (strcmp(j->error, result->text) != 0 && (j->held || clock_mono_ms() - j->since_ms > SAID_AFTER_MS)) {
         log_warn("left-over cannot be removed; trying again", F_STR("what", j->what), F_STR("id", j->id),
                  F_ERR(result));
         snprintf(j->error, sizeof(j->error), "%s", result->text);
@@ -79,6 +81,12 @@ static void tried(struct job *j, const struct err *result)
     j->pause_ms = j->pause_ms == 0 ? PAUSE_FIRST_MS : j->pause_ms * 2;
     if (j->pause_ms > PAUSE_MAX_MS)
         j->pause_ms = PAUSE_MAX_MS;
+    if (j->held) { /* a mount that goes unseen, before the watch began, is seen with the next try */
+        struct err e = { 0 };
+        bool new;
+        if (mount_watch_begin(n, &new, &e) != ERR_OK)
+            log_debug("mounts cannot be watched", F_ERR(&e));
+    }
     j->waiting = true;
     uv_timer_start(&j->retry, on_retry, j->pause_ms, 0);
 }
@@ -131,6 +139,19 @@ void sweep_hurry(struct node *n)
             j->pause_ms = 0;
             uv_timer_start(&j->retry, on_retry, 0, 0);
         }
+}
+
+bool sweep_mounts_changed(struct node *n)
+{
+    bool some = false;
+    struct job *j;
+
+    TAILQ_FOREACH (j, &n->jobs, link) {
+        some = some || (j->held && !j->over);
+        if (j->held && j->waiting)
+            uv_timer_start(&j->retry, on_retry, 0, 0);
+    }
+    return some;
 }
 
 void sweep_each(struct node *n, void (*fn)(const char *what, const char *id, const char *error, void *arg),

@@ -12,6 +12,8 @@
 void sweep_start(struct node *n);
 void sweep_cancel(struct node *n); /* the agent ends: what is left is for the next start */
 void sweep_hurry(struct node *n);  /* all is being taken down: what waits is tried now, and given up soon */
+/* Volumes that a mount of somebody else held are tried now; false: there are none. */
+bool sweep_mounts_changed(struct node *n);
 /* Calls fn for each left-over that is still being removed; error: of its last try, "" while none failed. */
 void sweep_each(struct node *n, void (*fn)(const char *what, const char *id, const char *error, void *arg),
                 void *arg);

@@ -1,0 +1,154 @@
+"""The end of volumes: all of a pod's goes, never across a mount that is not the agent's, also what a crash left."""
+import glob
+import os
+import shutil
+import signal
+import uuid
+
+from coracle import all_running, check, config_map, container, contains, equal, mounts_below, pod, run, shell, until
+
+EMPTY = "volumes/kubernetes.io~empty-dir"
+VOLUMES = [{"name": "disk", "emptyDir": {}}, {"name": "memory", "emptyDir": {"medium": "Memory"}}, {"name": "c", "configMap": {"name": "c"}}]
+MOUNTS = [{"name": v["name"], "mountPath": f"/{v['name']}"} for v in VOLUMES] + [{"name": "disk", "mountPath": "/sub", "subPath": "a/b"}]
+
+
+def precious(t):
+    """A folder of somebody else, with a file."""
+    path = f"{t.scratch}/tmp/precious"
+    os.makedirs(path, exist_ok=True)
+    with open(f"{path}/data", "w", encoding="ascii") as f:
+        f.write("must live\n")
+    return path
+
+
+def lives(path):
+    with open(f"{path}/data", encoding="ascii") as f:
+        equal(f.read(), "must live\n", "what was somebody else's")
+
+
+def started(t, *flags):
+    node = t.node(*flags)
+    node.import_image()
+    node.put("a.yaml", config_map("c", key="value"), pod("a", container(volumeMounts=MOUNTS), volumes=VOLUMES))
+    return node, node.wait_running("a")
+
+
+def explained(node, pod_or_node, *texts):
+    def said():
+        result = node.cli("explain", *pod_or_node, ok=False)
+        return result.stdout if all(x in result.stdout for x in texts) else None
+    return until(said, 15, lambda: f"{texts} in:\n{node.cli('explain', *pod_or_node, ok=False).stdout}")
+
+
+def test_held(t):
+    """a mount of somebody else below an emptyDir: its files live, explain names it, the rest goes, and all when it is gone"""
+    node, a = started(t)
+    theirs, folder = precious(t), f"{node.root_dir}/pods/{a.uid}"
+    run("mount", "--bind", theirs, f"{folder}/{EMPTY}/disk/a")
+    node.remove("a.yaml")
+    text = explained(node, ("pod", "a"), 'volume "disk" is held by a mount that is not ours', f"{folder}/{EMPTY}/disk/a (")
+    contains(text, "/precious])", "explain")
+    lives(theirs)
+    check(os.path.exists(f"{folder}/{EMPTY}/disk/a/data"), "the mount was taken away")
+    for gone in (f"{folder}/{EMPTY}/memory", f"{folder}/volume-subpaths", f"{node.run_dir}/volumes/{a.uid}"):
+        check(not os.path.exists(gone), f"{gone} is still there")
+    check(node.pod("a") is not None and node.pod("a")["metadata"].get("deletionTimestamp"), "the pod is not shown as ending")
+    equal(len([e for e in node.events("a") if e["reason"] == "FailedUnMount"]), 1, "events")
+    since = len(node.log())
+    for _ in range(20):  # others mount and unmount: that is no reason to try all the time
+        run("mount", "-t", "tmpfs", "none", f"{t.scratch}/tmp")
+        run("umount", f"{t.scratch}/tmp")
+    check(node.log()[since:].count("cannot be removed") == 0, "the same is said again and again")
+    run("umount", f"{folder}/{EMPTY}/disk/a")
+    node.wait_gone("a", deadline=10)
+    node.wait_no_traces(a)
+    lives(theirs)
+    equal(node.stop(), 0, "exit code")
+
+
+def test_held_over_restart(t):
+    """the agent is killed while a volume is held: the next one waits just so"""
+    node, a = started(t)
+    theirs, point = precious(t), f"{node.root_dir}/pods/{a.uid}/{EMPTY}/memory"
+    run("mount", "--bind", theirs, point)
+    node.remove("a.yaml")
+    explained(node, ("pod", "a"), 'volume "memory" is held')
+    node.kill()
+    node.start()
+    explained(node, ("pod", "a"), 'volume "memory" is held', point)
+    lives(theirs)
+    run("umount", point)
+    node.wait_gone("a")
+    node.wait_no_traces(a)
+    lives(theirs)
+    equal(node.stop(), 0, "exit code")
+
+
+def test_left_over(t):
+    """volumes that belong to no pod any more are removed at the start; one that is held is named by explain node"""
+    node, a = started(t)
+    node.kill()
+    os.kill(node.pid(a), signal.SIGKILL)
+    for path in glob.glob(f"{node.state_dir}/pods/{a.uid}*"):
+        os.unlink(path)
+    node.remove("a.yaml")
+    theirs, held, crashed = precious(t), str(uuid.uuid4()), str(uuid.uuid4())
+    for uid in (held, crashed):
+        folder = f"{node.root_dir}/pods/{uid}"
+        for sub in (f"{EMPTY}/one/in/side", f"{EMPTY}/two", "volume-subpaths/one/main/0", "containers/main"):
+            os.makedirs(f"{folder}/{sub}")
+        run("mount", "-t", "tmpfs", "-o", "size=1M", "tmpfs", f"{folder}/{EMPTY}/two")
+        run("mount", "--bind", f"{folder}/{EMPTY}/one/in", f"{folder}/volume-subpaths/one/main/0")
+        os.makedirs(f"{node.run_dir}/volumes/{uid}/cfg")
+    point = f"{node.root_dir}/pods/{held}/{EMPTY}/one/in/side"
+    run("mount", "--bind", theirs, point)
+    node.start()
+    explained(node, ("node",), "left-over volumes", held, 'volume "one" is held', point)
+    for uid in (a.uid, crashed):
+        until(lambda u=uid: not os.path.exists(f"{node.root_dir}/pods/{u}"), 20, "left-over folders")
+        until(lambda u=uid: not os.path.exists(f"{node.run_dir}/volumes/{u}"), 20, "left-over payloads")
+    lives(theirs)
+    check(not os.path.exists(f"{node.root_dir}/pods/{held}/{EMPTY}/two"), "the volume beside the one that is held")
+    run("umount", point)
+    until(lambda: not os.path.exists(f"{node.root_dir}/pods/{held}"), 10, "the folder of the one that was held")
+    equal(mounts_below(f"{node.root_dir}/pods"), [], "mounts")
+    lives(theirs)
+    equal(node.stop(), 0, "exit code")
+
+
+def test_mounted_by_the_pod(t):
+    """what a container mounted with Bidirectional propagation holds its volume, as under kubelet, and is named"""
+    node = t.node()
+    node.import_image()
+    script = shell("mkdir /v/mine && mount -t tmpfs mine /v/mine && echo x > /v/mine/x && echo mounted; exec sleep 1000")
+    node.put("a.yaml", pod("a", container(command=script, securityContext={"privileged": True},
+                                          volumeMounts=[{"name": "v", "mountPath": "/v", "mountPropagation": "Bidirectional"}]),
+                           container("sees", volumeMounts=[{"name": "v", "mountPath": "/v", "mountPropagation": "HostToContainer"},
+                                                           {"name": "v", "mountPath": "/none"}]), volumes=[{"name": "v", "emptyDir": {}}]))
+    a = node.wait_running("a")
+    until(lambda: "mounted" in node.logs("a", "main"), 10, "the container mounts")
+    equal(node.enter(a, "cat", "/v/mine/x", container="sees").stdout, "x\n", "HostToContainer")
+    check(node.enter(a, "cat", "/none/mine/x", container="sees", ok=False).returncode != 0, "a mount shows where propagation is None")
+    point = f"{node.root_dir}/pods/{a.uid}/{EMPTY}/v/mine"
+    node.remove("a.yaml")
+    explained(node, ("pod", "a"), 'volume "v" is held by a mount that is not ours', f"{point} (tmpfs mine)")
+    run("umount", point)
+    node.wait_gone("a")
+    node.wait_no_traces(a)
+    equal(node.stop(), 0, "exit code")
+
+
+def test_held_at_the_end(t):
+    """taking down all pods waits for no mount of somebody else; its files live"""
+    node = t.node(ephemeral=True)
+    node.import_image()
+    node.put("a.yaml", pod("a", container(volumeMounts=MOUNTS[:2]), volumes=VOLUMES[:2]))
+    a = node.wait_pod("a", all_running)
+    theirs = precious(t)
+    point = f"{node.root_dir}/pods/{a.uid}/{EMPTY}/disk"
+    run("mount", "--bind", theirs, point)
+    equal(node.stop(), 0, "exit code")
+    lives(theirs)
+    check(os.path.exists(f"{point}/data"), "the mount was taken away")
+    run("umount", point)
+    shutil.rmtree(f"{node.root_dir}/pods", ignore_errors=True)
