@@ -105,6 +105,7 @@ static bool same_file(int gen, const struct vol_entry *entry, const struct group
     fd_auto fd = openat(gen, entry->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 
     return fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && !group_differs(rule, &st) &&
+           st.st_uid == (entry->file->has_owner ? entry->file->owner : geteuid()) &&
            (st.st_mode & 07777) == (entry->file->mode | rule->file_bits) &&
            (size_t)st.st_size == entry->file->size && same_bytes(fd, entry->file->data, entry->file->size);
 }
@@ -220,7 +221,9 @@ static int make_file(struct fill *f, const struct vol_entry *entry)
     if ((sys = probe(f->w, f->step)) != 0 || (sys = write_all(fd, entry->file->data, entry->file->size)) != 0)
         return sys;
     f->step = "chown";
-    if (f->rule->applies && fchown(fd, (uid_t)-1, f->rule->gid) != 0)
+    if ((f->rule->applies || entry->file->has_owner) &&
+        fchown(fd, entry->file->has_owner ? entry->file->owner : (uid_t)-1,
+               f->rule->applies ? f->rule->gid : (gid_t)-1) != 0)
         return errno;
     f->step = "chmod";
     if ((sys = probe(f->w, f->step)) != 0)

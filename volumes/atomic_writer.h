@@ -26,6 +26,8 @@ struct vol_file {
     const void *data; /* borrowed until publish returns */
     size_t size;
     mode_t mode; /* exact, no umask */
+    bool has_owner;
+    uid_t owner; /* of the file, when it has one; else root */
 };
 
 struct vol_writer; /* one target directory */

@@ -6,6 +6,7 @@
  */
 #ifndef AGENT_POD_NODE_H
 #define AGENT_POD_NODE_H
+#include "agent/pod/tokens.h"
 #include "agent/runtime/container.h"
 #include "agent/source/folder.h"
 #include "agent/source/store.h"
@@ -52,6 +53,7 @@ struct node_options {  /* all strings borrowed for the node's life */
     struct cg_tree *cgroups;
     struct cni *cni;
     struct vol_node *volumes;
+    const struct pod_tokens *tokens; /* NULL: there is no API server */
     struct img_store *images;
 };
 

@@ -1,8 +1,10 @@
 #include "agent/pod/payload.h"
 #include "agent/pod/env.h"
+#include "base/clock.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #define OVERLAPS_SHOWN 8 /* paths in the text; the others are counted */
 
@@ -11,6 +13,7 @@ struct files {
     size_t *source; /* of v[i]: its index in the volume's sources */
     size_t n, cap;
     size_t now; /* the source that is being added */
+    int64_t renew_ns;
 };
 
 static enum err_code add(struct files *f, const char *path, const void *data, size_t size, int32_t mode,
@@ -86,6 +89,49 @@ static enum err_code add_downward(const struct pod *p, const struct api_payload_
     return ERR_OK;
 }
 
+#define TOKEN_AGAIN_NS (60 * INT64_C(1000000000)) /* for a token that should be newer: kubelet's pod sync */
+
+static enum err_code add_token(const struct pod *p, const struct api_payload_source *s, int32_t default_mode,
+                               struct files *f, struct err *e)
+{
+    const struct pod_tokens *tokens = p->node->o.tokens;
+    const char *account = p->api->spec.service_account_name;
+    struct pod_token_request r = {
+        .namespace_ = p->api->meta.namespace,
+        .service_account = account != NULL && account[0] != '\0' ? account : "default",
+        .pod_name = p->api->meta.name,
+        .pod_uid = p->uid,
+        .audience = s->token_audience,
+        .expiration_seconds = s->token_expiration_seconds,
+    };
+    struct pod_token t = { 0 };
+    int64_t now = clock_wall_ns(), renew;
+    unsigned char chance = 0;
+    struct vol_file *file;
+
+    if (tokens == NULL)
+        return err_set(
+            e, ERR_PRECONDITION,
+            "failed to fetch token: service account tokens come from an API server, and there is none");
+    if (tokens->get(tokens->arg, &r, &t, e) != ERR_OK)
+        return err_wrap(e, "failed to fetch token");
+    if (add(f, s->token_path, t.text, t.size, default_mode, e) != ERR_OK)
+        return e->code;
+    /* Nobody but who is to use it may read it: the owner, or the group that fsGroup adds. */
+    file = &f->v[f->n - 1];
+    file->has_owner = pod_token_owner(p->api, &file->owner);
+    if (file->has_owner || p->api->spec.security.has_fs_group)
+        file->mode = 0600;
+    if (getrandom(&chance, sizeof(chance), GRND_NONBLOCK) != sizeof(chance))
+        chance = 0;
+    renew = pod_token_renew_ns(t.expires_ns, r.expiration_seconds, chance % POD_TOKEN_JITTER_S);
+    if (renew < now + TOKEN_AGAIN_NS)
+        renew = now + TOKEN_AGAIN_NS;
+    if (f->renew_ns == 0 || renew < f->renew_ns)
+        f->renew_ns = renew;
+    return ERR_OK;
+}
+
 static enum err_code add_source(const struct pod *p, const struct api_payload_source *s, int32_t default_mode,
                                 struct arena *a, struct files *f, struct err *e)
 {
@@ -96,9 +142,9 @@ static enum err_code add_source(const struct pod *p, const struct api_payload_so
     case API_SRC_DOWNWARD:
         return add_downward(p, s, default_mode, a, f, e);
     case API_SRC_TOKEN:
-        break;
+        return add_token(p, s, default_mode, f, e);
     }
-    return err_set(e, ERR_PRECONDITION, "a service account token needs an apiserver");
+    return ERR_OK;
 }
 
 /* ---- paths that several sources give ------------------------------------------------------------------ */
@@ -193,8 +239,9 @@ static enum err_code find_overlaps(const struct api_volume *v, const struct file
 }
 
 enum err_code payload_build(const struct pod *p, const struct api_volume *v, struct arena *a,
-                            struct vol_file **ret, size_t *ret_n, char **ret_overlaps, struct err *e)
+                            struct payload *ret, struct err *e)
 {
+    char *overlaps;
     struct files f = { 0 };
     buf_auto why = BUF_INIT(sizeof(e->text)); /* all that is missing at once, as kubelet lists it */
     size_t n_failed = 0;
@@ -220,9 +267,8 @@ enum err_code payload_build(const struct pod *p, const struct api_volume *v, str
         return err_set(e, ERR_PRECONDITION, "%s", why.p);
     if (n_failed > 1)
         return err_set(e, ERR_PRECONDITION, "[%s]", why.p);
-    if (find_overlaps(v, &f, a, ret_overlaps, e) != ERR_OK)
+    if (find_overlaps(v, &f, a, &overlaps, e) != ERR_OK)
         return e->code;
-    *ret = f.v;
-    *ret_n = f.n;
+    *ret = (struct payload){ .files = f.v, .n_files = f.n, .overlaps = overlaps, .renew_ns = f.renew_ns };
     return ERR_OK;
 }

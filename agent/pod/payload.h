@@ -7,14 +7,19 @@
 #include "agent/pod/pod.h"
 #include "base/arena.h"
 
+struct payload { /* lives in an arena */
+    struct vol_file *files;
+    size_t n_files;
+    char *overlaps;   /* which paths several sources give, so that the later one hides the earlier one's file,
+                         as in kubelet; NULL: none */
+    int64_t renew_ns; /* wall clock: the first of its tokens is asked for again then; 0: it has none */
+};
+
 /*
- * *ret_overlaps: which paths several sources give, so that the later one hides the earlier one's file, as in
- * kubelet; NULL: none.  In the arena, too.
- *
- * *ret lives in the arena; its data is borrowed from the store's objects: use it before the loop turns.
+ * The files' data is borrowed from the store's objects and tokens: use it before the loop turns.
+ * ERR_UNAVAILABLE: the pod's IP or a token is not known yet.
  * ERR_PRECONDITION with kubelet's text: `configmap "c" not found`, `references non-existent secret key: k`.
  */
 enum err_code payload_build(const struct pod *p, const struct api_volume *v, struct arena *a,
-                            struct vol_file **ret, size_t *ret_n, char **ret_overlaps,
-                            struct err *e) MUST_CHECK;
+                            struct payload *ret, struct err *e) MUST_CHECK;
 #endif

@@ -215,9 +215,10 @@ struct pod {
         vols_at; /* shared with the child that checks host paths: 1 + index of the volume it looks at; NULL */
     char shm_path[512];
     bool cgroup_made;
-    bool payload_stale; /* a ConfigMap or Secret it uses changed */
-    bool env_look;      /* likewise for an environment: env_age_step() looks at them */
-    char *overlaps;     /* files of volumes that a later source hides, for the status; NULL: none */
+    bool payload_stale;      /* a ConfigMap or Secret it uses changed */
+    bool env_look;           /* likewise for an environment: env_age_step() looks at them */
+    int64_t tokens_renew_ns; /* its service account tokens are asked for again then; 0: it has none */
+    char *overlaps;          /* files of volumes that a later source hides, for the status; NULL: none */
     int64_t overlaps_since_ns;
 
     uint64_t probes_since_ms; /* clock_mono_ms(): the ticks of its probes count from here; 0: not yet */

@@ -136,8 +136,7 @@ static enum err_code publish(struct pod *p, const struct api_volume *v, struct b
     struct arena a = { 0 };
     /* As programs find it under kubelet: ConfigMaps on disk, the others on a tmpfs with its default mode. */
     struct vol_payload payload = { .uid = p->uid, .name = v->name, .fs_group = -1, .root_mode = 01777 };
-    struct vol_file *files;
-    char *hidden = NULL;
+    struct payload made;
     enum err_code code;
     bool kept = false;
 
@@ -145,11 +144,14 @@ static enum err_code publish(struct pod *p, const struct api_volume *v, struct b
         payload.root_mode = 0777;
     if (p->api->spec.security.has_fs_group)
         payload.fs_group = p->api->spec.security.fs_group;
-    code = payload_build(p, v, &a, &files, &payload.n_files, &hidden, e);
+    code = payload_build(p, v, &a, &made, e);
     if (code == ERR_OK) {
-        if (hidden != NULL)
-            buf_addf(overlaps, "%svolume \"%s\": %s", overlaps->n > 0 ? "; " : "", v->name, hidden);
-        payload.files = files;
+        if (made.overlaps != NULL)
+            buf_addf(overlaps, "%svolume \"%s\": %s", overlaps->n > 0 ? "; " : "", v->name, made.overlaps);
+        if (made.renew_ns != 0 && (p->tokens_renew_ns == 0 || made.renew_ns < p->tokens_renew_ns))
+            p->tokens_renew_ns = made.renew_ns;
+        payload.files = made.files;
+        payload.n_files = made.n_files;
         payload.ret_kept = &kept;
         code = vol_payload_publish(p->node->o.volumes, &payload, ret_changed, e);
     }
@@ -194,6 +196,14 @@ static enum err_code set_up_one(struct pod *p, const struct api_volume *v, struc
     return ERR_OK;
 }
 
+static bool has_token(const struct api_volume *v)
+{
+    for (size_t i = 0; i < v->n_sources; i++)
+        if (v->sources[i].kind == API_SRC_TOKEN)
+            return true;
+    return false;
+}
+
 static void set_up(struct pod *p)
 {
     buf_auto overlaps = BUF_INIT(64 * 1024);
@@ -202,8 +212,8 @@ static void set_up(struct pod *p)
     for (size_t i = 0; i < p->api->spec.n_volumes; i++) {
         const struct api_volume *v = &p->api->spec.volumes[i];
         if (volumes_is_mounted(p, v->name) && set_up_one(p, v, &overlaps, &e) != ERR_OK) {
-            if (e.code == ERR_UNAVAILABLE &&
-                p->net != NET_READY) { /* a downward API file shows the pod's IP */
+            /* A downward API file shows the pod's IP, a token is being asked for: both wake the pod. */
+            if (e.code == ERR_UNAVAILABLE && (p->net != NET_READY || has_token(v))) {
                 set_vols(p, VOLS_NONE);
                 return;
             }
@@ -292,7 +302,7 @@ static void refresh(struct pod *p)
     buf_auto overlaps = BUF_INIT(64 * 1024);
 
     p->payload_stale = false;
-    p->vols_retry_ns = 0;
+    p->vols_retry_ns = p->tokens_renew_ns = 0;
     p->vols_error[0] = '\0';
     for (size_t i = 0; i < p->api->spec.n_volumes; i++) {
         const struct api_volume *v = &p->api->spec.volumes[i];
@@ -302,8 +312,9 @@ static void refresh(struct pod *p)
         if (v->kind != API_VOL_PAYLOAD || !volumes_is_mounted(p, v->name))
             continue;
         if (publish(p, v, &overlaps, &changed, &e) != ERR_OK) {
-            /* A deleted object or key leaves the files as they were; anything else is worth an event. */
-            if (e.code == ERR_PRECONDITION) {
+            /* A deleted object or key leaves the files as they were, as does a token that is being asked for;
+             * anything else is worth an event. */
+            if (e.code == ERR_PRECONDITION || (e.code == ERR_UNAVAILABLE && has_token(v))) {
                 log_info("volume keeps its content", F_STR("pod", p->key), F_STR("volume", v->name),
                          F_ERR(&e));
                 continue;
@@ -327,10 +338,14 @@ void volumes_step(struct pod *p)
 {
     bool host_paths = false;
 
+    if (p->vols == VOLS_READY && p->tokens_renew_ns != 0 && p->tokens_renew_ns <= clock_wall_ns())
+        p->payload_stale = true;
     if (p->vols == VOLS_READY && p->payload_stale && p->vols_retry_ns <= clock_wall_ns())
         refresh(p);
     if (p->vols == VOLS_READY && p->payload_stale)
         pod_wake_at(p, p->vols_retry_ns);
+    if (p->vols == VOLS_READY && p->tokens_renew_ns != 0)
+        pod_wake_at(p, p->tokens_renew_ns);
     tidy_step(p);
     if (p->vols != VOLS_NONE)
         return;
@@ -361,7 +376,10 @@ void volumes_step(struct pod *p)
         proc_call_start(&p->vols_call, &call, p->node->o.loop, on_checked, p);
         return;
     }
+    p->tokens_renew_ns = 0;
     set_up(p);
+    if (p->vols == VOLS_READY && p->tokens_renew_ns != 0)
+        pod_wake_at(p, p->tokens_renew_ns);
     tidy_step(p);
     if (p->vols == VOLS_NONE && p->vols_retry_ns > clock_wall_ns())
         pod_wake_at(p, p->vols_retry_ns);

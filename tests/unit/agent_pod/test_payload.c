@@ -7,9 +7,7 @@ static const char map[] = "{apiVersion: v1, kind: ConfigMap, metadata: {name: cm
 
 struct built {
     struct arena arena;
-    struct vol_file *files;
-    size_t n;
-    char *overlaps;
+    struct payload p;
     struct err e;
 };
 
@@ -24,16 +22,16 @@ static enum err_code build(struct world *w, struct built *b, const char *volume)
     world_forget(w);
     *b = (struct built){ 0 };
     p = world_pod(w, "p", spec);
-    return payload_build(p, &p->api->spec.volumes[0], &b->arena, &b->files, &b->n, &b->overlaps, &b->e);
+    return payload_build(p, &p->api->spec.volumes[0], &b->arena, &b->p, &b->e);
 }
 
 static void is_file(const struct built *b, size_t i, const char *path, const char *text, mode_t mode)
 {
-    assert_true(i < b->n);
-    assert_string_equal(b->files[i].path, path);
-    assert_int_equal(b->files[i].size, strlen(text));
-    assert_memory_equal(b->files[i].data, text, strlen(text));
-    assert_int_equal(b->files[i].mode, mode);
+    assert_true(i < b->p.n_files);
+    assert_string_equal(b->p.files[i].path, path);
+    assert_int_equal(b->p.files[i].size, strlen(text));
+    assert_memory_equal(b->p.files[i].data, text, strlen(text));
+    assert_int_equal(b->p.files[i].mode, mode);
 }
 
 static void without_items_every_key_is_a_file(void **state)
@@ -42,7 +40,7 @@ static void without_items_every_key_is_a_file(void **state)
 
     world_add(*state, map);
     assert_int_equal(build(*state, &b, "configMap: {name: cm, defaultMode: 0400}"), ERR_OK);
-    assert_int_equal(b.n, 2);
+    assert_int_equal(b.p.n_files, 2);
     is_file(&b, 0, "a", "one", 0400);
     is_file(&b, 1, "b", "two", 0400);
     arena_done(&b.arena);
@@ -55,7 +53,7 @@ static void items_choose_path_and_mode(void **state)
     world_add(*state, map);
     assert_int_equal(build(*state, &b, "configMap: {name: cm, items: [{key: b, path: d/e, mode: 0600}]}"),
                      ERR_OK);
-    assert_int_equal(b.n, 1);
+    assert_int_equal(b.p.n_files, 1);
     is_file(&b, 0, "d/e", "two", 0600);
     arena_done(&b.arena);
 }
@@ -92,7 +90,7 @@ static void optional_sources_may_be_missing(void **state)
               "{downwardAPI: {items: [{path: cpu, resourceFieldRef: {containerName: c, resource: limits.cpu,"
               "divisor: 1m}}]}}]}"),
         ERR_OK);
-    assert_int_equal(b.n, 2);
+    assert_int_equal(b.p.n_files, 2);
     is_file(&b, 0, "a", "one", 0644);
     is_file(&b, 1, "cpu", "1500", 0644);
     arena_done(&b.arena);
@@ -106,19 +104,19 @@ static void of_two_sources_the_later_one_wins_and_it_is_said(void **state)
     world_add(*state, "{apiVersion: v1, kind: Secret, metadata: {name: s}, stringData: {b: hidden, c: see}}");
     assert_int_equal(
         build(*state, &b, "projected: {sources: [{secret: {name: s}}, {configMap: {name: cm}}]}"), ERR_OK);
-    assert_int_equal(b.n, 4); /* the writer keeps the later one of equal paths */
+    assert_int_equal(b.p.n_files, 4); /* the writer keeps the later one of equal paths */
     is_file(&b, 0, "b", "hidden", 0644);
     is_file(&b, 3, "b", "two", 0644);
-    assert_string_equal(b.overlaps,
+    assert_string_equal(b.p.overlaps,
                         "\"b\" of secret \"s\" (sources[0]) is hidden by configMap \"cm\" (sources[1])");
     arena_done(&b.arena);
     assert_int_equal(
         build(*state, &b, "configMap: {name: cm, items: [{key: a, path: x/y}, {key: b, path: x//./y}]}"),
         ERR_OK);
-    assert_string_equal(b.overlaps, "\"x/y\" of configMap \"cm\" is hidden by a later item of it");
+    assert_string_equal(b.p.overlaps, "\"x/y\" of configMap \"cm\" is hidden by a later item of it");
     arena_done(&b.arena);
     assert_int_equal(build(*state, &b, "configMap: {name: cm}"), ERR_OK);
-    assert_null(b.overlaps);
+    assert_null(b.p.overlaps);
     arena_done(&b.arena);
 }
 
@@ -132,9 +130,9 @@ static void of_many_hidden_files_some_are_named_and_all_are_counted(void **state
     assert_int_equal(
         build(*state, &b, "projected: {sources: [{configMap: {name: cm}}, {configMap: {name: cm}}]}"),
         ERR_OK);
-    assert_non_null(strstr(b.overlaps, "\"h\" of configMap"));
-    assert_null(strstr(b.overlaps, "\"i\" of configMap"));
-    assert_non_null(strstr(b.overlaps, "; and 2 more"));
+    assert_non_null(strstr(b.p.overlaps, "\"h\" of configMap"));
+    assert_null(strstr(b.p.overlaps, "\"i\" of configMap"));
+    assert_non_null(strstr(b.p.overlaps, "; and 2 more"));
     arena_done(&b.arena);
 }
 

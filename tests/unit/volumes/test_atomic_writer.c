@@ -231,6 +231,32 @@ static void fs_group_adds_group_and_bits_everywhere(void **state)
         assert_true(publish(v, version_1, 4, gid + 1));
 }
 
+static void a_file_may_have_an_owner_of_its_own(void **state)
+{
+    struct vol *v = *state;
+    struct vol_file files[] = { FILE_OF("mine", "x", 0600), FILE_OF("roots", "y", 0600) };
+    struct stat st;
+
+    if (geteuid() != 0)
+        skip();
+    files[0].has_owner = true;
+    files[0].owner = 1234;
+    assert_true(publish(v, files, 2, 4711));
+    assert_int_equal(fstatat(v->fd, "mine", &st, 0), 0);
+    assert_int_equal(st.st_uid, 1234);
+    assert_int_equal(st.st_gid, 4711);
+    assert_int_equal(st.st_mode, S_IFREG | 0640);
+    assert_int_equal(fstatat(v->fd, "roots", &st, 0), 0);
+    assert_int_equal(st.st_uid, 0);
+    assert_false(publish(v, files, 2, 4711));
+    files[0].owner = 1235;
+    assert_true(publish(v, files, 2, 4711));
+    files[0].has_owner = false;
+    assert_true(publish(v, files, 2, -1));
+    assert_int_equal(fstatat(v->fd, "mine", &st, 0), 0);
+    assert_int_equal(st.st_uid, 0);
+}
+
 static void a_group_that_cannot_be_is_refused(void **state)
 {
     struct vol *v = *state;
@@ -539,6 +565,7 @@ int main(void)
         TEST(an_optional_volume_without_object_is_empty_but_complete),
         TEST(dotdot_path_is_refused_and_nothing_is_written),
         TEST(fs_group_adds_group_and_bits_everywhere),
+        TEST(a_file_may_have_an_owner_of_its_own),
         TEST(a_group_that_cannot_be_is_refused),
         TEST(left_overs_go_and_foreign_entries_stay),
         TEST(lost_and_wrong_links_are_repaired),
