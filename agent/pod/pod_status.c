@@ -429,7 +429,9 @@ static json_t *conditions_json(struct pod *p)
     const char *message = over ? NULL : unready;
 
     pod_note_conditions(p);
-    bool no_network = !ready_to_start(p) && !over && p->net_error[0] != '\0';
+    /* Only when its turn has come: before, what fails is the sandbox, of which kubelet's condition says
+     * nothing. */
+    bool no_network = !ready_to_start(p) && !over && p->net >= NET_PINNED && p->net_error[0] != '\0';
     put_condition(p, list, C_READY_TO_START, "PodReadyToStartContainers", ready_to_start(p),
                   no_network ? "NetworkNotReady" : NULL, no_network ? p->net_error : NULL);
     put_condition(p, list, C_INITIALIZED, "Initialized", incomplete == NULL,

@@ -134,6 +134,12 @@ class Case:
             document = re.sub(r"terminationGracePeriodSeconds: \d+", "terminationGracePeriodSeconds: 0", document)
         self.node.put(f"{kind.lower()}-{name}.yaml", document)
 
+    def read_all(self):
+        """Waits until the daemon has read every file of the folder."""
+        def read_now():
+            return {f["name"] for f in self.node.get("/manifests")["items"]} >= set(os.listdir(self.node.manifests))
+        coracle.until(read_now, 10, "all manifests are read")
+
     def refused(self):
         """Names of pods whose manifests the daemon does not take."""
         return {f[len("pod-"):-len(".yaml")] for f in self.node.problems() if f.startswith("pod-")}
@@ -211,6 +217,8 @@ class Case:
             subprocess.run(["sh", "-c", line], check=True)
         self.node.put("probe.yaml", read(f"{FIXTURES}/probe.yaml"))
         for document in documents(f"{self.folder}/input.yaml"):
+            if identity(document)[0] == "Pod":  # what it may refer to was there before it, also when that is optional
+                self.read_all()
             self.put(document)
             if "sequential" in self.how and identity(document)[0] == "Pod":
                 self.follower.wait(lambda _: False, time.monotonic() + self.how["sequential"])
