@@ -35,3 +35,9 @@ bool api_on_change_parse(const char *value, enum api_on_change *ret, const char 
     *ret_signal = value + n;
     return true;
 }
+
+bool api_live_sub_path_parse(const char *value, bool *ret_live)
+{
+    *ret_live = value != NULL && strcmp(value, "live") == 0;
+    return value == NULL || *ret_live;
+}

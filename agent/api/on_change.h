@@ -1,5 +1,10 @@
 /*
- * on_change - the pod annotation coracle.dev/on-config-change: what happens to a running container when a
+ * on_change - the pod annotations that say how a running container follows its ConfigMaps and Secrets.
+ *
+ * coracle.dev/subpath: live - subPath mounts of such volumes follow changes, too; without it they stay as
+ * they were when the container started (kubelet's rule).
+ *
+ * The pod annotation coracle.dev/on-config-change: what happens to a running container when a
  * ConfigMap or Secret that its environment came from changes.
  *
  *     ignore        nothing: the status says that the environment is older (the default)
@@ -17,4 +22,9 @@ enum api_on_change { API_ON_CHANGE_IGNORE, API_ON_CHANGE_RESTART, API_ON_CHANGE_
 /* `value`: the annotation's; NULL: there is none.  False: it is none of the above.  *ret_signal: "HUP", a
  * piece of the value; NULL where there is none. */
 bool api_on_change_parse(const char *value, enum api_on_change *ret, const char **ret_signal);
+
+#define API_SUB_PATH "coracle.dev/subpath"
+
+/* Likewise: "live" alone is allowed. */
+bool api_live_sub_path_parse(const char *value, bool *ret_live);
 #endif

@@ -164,7 +164,10 @@ static void check_on_change(struct api_check *c, const struct api_kv *kv)
 {
     enum api_on_change what;
     const char *signal_name;
+    bool live;
 
+    if (strcmp(kv->key, API_SUB_PATH) == 0 && !api_live_sub_path_parse(kv->value, &live))
+        api_fault(c, "%s is not allowed, allowed is live", QUOTE(kv->value));
     if (strcmp(kv->key, API_ON_CHANGE) == 0 && !api_on_change_parse(kv->value, &what, &signal_name))
         api_fault(c, "%s is not allowed, allowed are ignore, restart and signal=<name>, as signal=HUP",
                   QUOTE(kv->value));

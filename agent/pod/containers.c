@@ -155,6 +155,7 @@ static void adopt_new_instance(struct ctr *c, struct ctr_run *run)
     c->cur.image_id = strdup(config->image->id);
     c->cur.env_sources = ctr_run_take_env_sources(run);
     c->pod->env_look = true; /* they may have changed since */
+    c->live_due = true;      /* likewise its volumes */
     c->restarts = config->attempt;
     c->replace = strcmp(ctr_run_image(run), c->spec->image) != 0; /* edited while it was being created */
     c->again = c->recovered = false;

@@ -3,6 +3,7 @@
 #include "agent/pod/damage.h"
 #include "agent/pod/hooks.h"
 #include "agent/pod/leases.h"
+#include "agent/pod/live_sub_path.h"
 #include "agent/pod/mount_watch.h"
 #include "agent/pod/node_users.h"
 #include "agent/pod/pod.h"
@@ -157,6 +158,7 @@ void node_on_container_event(const char *id, void *arg)
 static void recover_pod(struct pod *p)
 {
     p->env_look = true;
+    live_sub_path_due(p);
     sandbox_recover(p);
     pidns_recover(
         p); /* the pod's cgroup and volumes are gone through again as at the start: what is there stays */
@@ -323,6 +325,8 @@ void node_close(struct node *n, void (*idle)(void *arg), void *arg)
             op_cancel(&p->cni_op.op);
         if (op_live(&p->vols_call.op))
             op_cancel(&p->vols_call.op);
+        if (op_live(&p->live_call.op))
+            op_cancel(&p->live_call.op);
         TAILQ_FOREACH (r, &p->reaps, link)
             op_cancel(&r->action.op);
     }

@@ -96,6 +96,8 @@ struct ctr {
     char *env_old;      /* `ConfigMap "a"`: what its environment is older than; NULL: nothing */
     int64_t env_old_ns; /* since when that is known */
     json_t *env_now;    /* what it is to be told of; NULL: nothing new */
+    bool live_due;      /* its subPath mounts may be older than their volume (live_sub_path.h) */
+    pid_t live_pid;     /* its first process, for the child that looks */
     bool gate_held, gate_waiting;
     uint64_t gate_since_ms; /* held since, clock_mono_ms() */
     TAILQ_ENTRY(ctr) gate_link;
@@ -211,6 +213,8 @@ struct pod {
     uint64_t vols_backoff_ms;
     int64_t vols_tidy_ns; /* superseded versions of payloads are removed then; 0: there are none */
     struct proc_call vols_call;
+    struct proc_call live_call;
+    const struct ctr *live_ctr; /* whom it is about */
     unsigned *
         vols_at; /* shared with the child that checks host paths: 1 + index of the volume it looks at; NULL */
     char shm_path[512];

@@ -1,5 +1,6 @@
 /* The pod's volumes: set up side by side with network and images, refreshed when a ConfigMap or Secret
  * changes, removed at the end. */
+#include "agent/pod/live_sub_path.h"
 #include "agent/pod/mount_watch.h"
 #include "agent/pod/payload.h"
 #include "agent/pod/pod.h"
@@ -329,6 +330,7 @@ static void refresh(struct pod *p)
             p->vols_retry_ns = clock_wall_ns() + REFRESH_RETRY_MS * MS;
         } else if (changed) {
             log_info("volume published", F_STR("pod", p->key), F_STR("volume", v->name));
+            live_sub_path_due(p);
         }
     }
     note_overlaps(p, &overlaps);

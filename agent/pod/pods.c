@@ -1,6 +1,7 @@
 /* The table of pods, and how the store's wishes become pods: new ones, edits in place, edits that need a new
  * pod, removals. */
 #include "agent/pod/env_age.h"
+#include "agent/pod/live_sub_path.h"
 #include "agent/pod/pod.h"
 #include "agent/pod/probes.h"
 #include "base/clock.h"
@@ -308,6 +309,7 @@ static void apply_edit(struct pod *p, struct api_pod *api)
         log_error("images of a pod are not known; it is stuck until its next edit", F_STR("pod", p->key),
                   F_ERR(&e));
     p->priority = pods_priority(p->node, api);
+    live_sub_path_due(p);    /* the annotation that asks for it may be new */
     p->payload_stale = true; /* labels and annotations show in downward API volumes */
     p->record_dirty = true;
     if (p->cgroup_made && resources_pod_cgroup(p, &e) != ERR_OK)

@@ -4,6 +4,7 @@
  */
 #include "agent/pod/env_age.h"
 #include "agent/pod/hooks.h"
+#include "agent/pod/live_sub_path.h"
 #include "agent/pod/pod.h"
 #include "agent/pod/probes.h"
 #include "base/clock.h"
@@ -319,6 +320,7 @@ static void active_step(struct pod *p)
     sandbox_step(p);
     pidns_step(p);
     volumes_step(p);
+    live_sub_path_step(p);
     images_step(p);
     if (p->probes_since_ms == 0 && p->vols == VOLS_READY)
         p->probes_since_ms = clock_mono_ms();
@@ -544,5 +546,5 @@ bool pod_idle(const struct pod *p)
         if (r->again_ms == 0)
             return false;
     return !images_busy(p) && !op_live(&p->netns_call.op) && !op_live(&p->pidns_call.op) &&
-           !op_live(&p->cni_op.op) && !op_live(&p->vols_call.op);
+           !op_live(&p->cni_op.op) && !op_live(&p->vols_call.op) && !op_live(&p->live_call.op);
 }

@@ -44,6 +44,20 @@ static void anything_else_is_not(void **state)
             fail_msg("\"%s\" was taken", no[i]);
 }
 
+static void only_live_makes_sub_paths_follow(void **state)
+{
+    bool live = true;
+
+    (void)state;
+    assert_true(api_live_sub_path_parse(NULL, &live));
+    assert_false(live);
+    assert_true(api_live_sub_path_parse("live", &live));
+    assert_true(live);
+    assert_false(api_live_sub_path_parse("", &live));
+    assert_false(api_live_sub_path_parse("Live", &live));
+    assert_false(live);
+}
+
 static void a_pod_with_another_value_is_refused(void **state)
 {
     static const char manifest[] = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n  annotations:\n"
@@ -69,6 +83,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_three_ways_are_understood),
         cmocka_unit_test(anything_else_is_not),
+        cmocka_unit_test(only_live_makes_sub_paths_follow),
         cmocka_unit_test(a_pod_with_another_value_is_refused),
     };
 

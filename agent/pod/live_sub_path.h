@@ -1,0 +1,14 @@
+/*
+ * live_sub_path - the pod annotation `coracle.dev/subpath: live`: subPath mounts of ConfigMap, Secret,
+ * downward API and projected volumes follow their volume, where kubelet's rule leaves them as they were at
+ * the start. Each file or folder is replaced whole (agent/runtime/live_mount.h), in a child, as it is another
+ * namespace. By level: the mounts are compared with the volume whenever a volume was published, a container
+ * began to run, or the agent started.
+ */
+#ifndef AGENT_POD_LIVE_SUB_PATH_H
+#define AGENT_POD_LIVE_SUB_PATH_H
+#include "agent/pod/pod.h"
+
+void live_sub_path_due(struct pod *p);  /* something of that happened */
+void live_sub_path_step(struct pod *p); /* starts what is due */
+#endif

@@ -1,0 +1,148 @@
+"""subPath mounts of ConfigMaps and Secrets that follow them: coracle.dev/subpath: live."""
+from coracle import (check, config_map, container, contains, equal, pod, read, secret, shell, until)
+from test_userns import able
+
+LIVE = {"coracle.dev/subpath": "live"}
+
+# One file in the plain way: whole, there at any moment, never older than before.
+READER = """
+n=0; bad=0; last=0
+trap 'echo TOTAL $n $bad; exit 0' TERM
+while :; do
+    v=
+    read -r v < /etc/app.conf || { bad=$((bad + 1)); echo "MISSING: $v"; continue; }
+    case "$v" in *' end') ;; *) bad=$((bad + 1)); echo "HALF: $v"; continue;; esac
+    [ ${v%% *} -ge $last ] || { bad=$((bad + 1)); echo "BACK from $last: $v"; }
+    last=${v%% *}
+    n=$((n + 1))
+done
+"""
+
+
+def line(number):
+    return f"{number} {'x' * (number * 37 % 3000)} end\n"
+
+
+def mounts_of(node, p, name=None):
+    return read(f"/proc/{node.pid(p, name)}/mountinfo")
+
+
+def parts(node, users=False, annotations=None):
+    """A pod with a file and a folder of one ConfigMap, and a key of a Secret."""
+    volumes = [{"name": "config", "configMap": {"name": "config", "items": [
+        {"key": "app", "path": "app.conf"}, {"key": "one", "path": "parts/one"}, {"key": "two", "path": "parts/two"}]}},
+               {"name": "login", "secret": {"secretName": "login"}}]
+    mounts = [{"name": "config", "mountPath": "/etc/app.conf", "subPath": "app.conf"},
+              {"name": "config", "mountPath": "/parts", "subPath": "parts"},
+              {"name": "login", "mountPath": "/run/word", "subPathExpr": "$(KEY)"}]
+    more = {"hostUsers": False} if users else {}
+    node.put("login.yaml", secret("login", word="swordfish"))
+    node.put("pod.yaml", pod("p", container(volumeMounts=mounts, env=[{"name": "KEY", "value": "word"}]), volumes=volumes,
+                             annotations=annotations, **more))
+    return node.wait_running("p")
+
+
+def put(node, number):
+    node.put("config.yaml", config_map("config", app=line(number), one=f"one {number}", two=f"two {number}"))
+
+
+def test_follow(t):
+    """file, folder and subPathExpr follow their volume, read-only, without a mount more; a removed key and a killed agent change nothing"""
+    node = t.node()
+    node.import_image()
+    put(node, 1)
+    p = parts(node, annotations=LIVE)
+    before = len(mounts_of(node, p).splitlines())
+    propagation = [m.split(" - ")[0].split()[6:] for m in mounts_of(node, p).splitlines()]
+
+    def shows(number, word="swordfish"):
+        until(lambda: node.enter(p, "cat", "/etc/app.conf", "/parts/one", "/parts/two", "/run/word", ok=False).stdout ==
+              f"{line(number)}one {number}two {number}{word}", 10,
+              lambda: f"version {number} in the container; {node.events('p')[-1]['message']}")
+    shows(1)
+    for number in range(2, 8):
+        put(node, number)
+        shows(number)
+    node.put("login.yaml", secret("login", word="marlin"))
+    shows(7, "marlin")
+    equal(len(mounts_of(node, p).splitlines()), before, "mounts of the container")
+    equal([m.split(" - ")[0].split()[6:] for m in mounts_of(node, p).splitlines()], propagation, "their propagation")
+    for path in ("/etc/app.conf", "/parts/one", "/run/word"):
+        contains(node.enter(p, "sh", "-c", f"echo x > {path}", ok=False).stderr, "Read-only file system")
+    node.kill()
+    put(node, 8)
+    node.start()
+    shows(8, "marlin")
+    node.put("login.yaml", secret("login", other="x"))
+    put(node, 9)
+    shows(9, "marlin")
+    equal(node.pod("p").restarts(), 0, "restarts")
+    node.remove("pod.yaml")
+    node.wait_gone("p")
+    node.wait_no_traces(p)
+    node.stop()
+
+
+def test_kubelets_rule(t):
+    """without the annotation a subPath mount stays as it was at the start, with it added it catches up; another value is a problem"""
+    node = t.node()
+    node.import_image()
+    put(node, 1)
+    p = parts(node)
+    put(node, 2)
+    node.put("mark.yaml", pod("mark", container(volumeMounts=[{"name": "config", "mountPath": "/config"}]),
+                              volumes=[{"name": "config", "configMap": {"name": "config"}}]))
+    mark = node.wait_running("mark")
+    until(lambda: node.enter(mark, "cat", "/config/app", ok=False).stdout == line(2), 10, "the volume has version 2")
+    equal(node.enter(p, "cat", "/etc/app.conf").stdout, line(1), "the subPath mount")
+    parts(node, annotations={"coracle.dev/subpath": "alive"})
+    until(lambda: any("\"alive\" is not allowed, allowed is live" in x for x in node.problems().get("pod.yaml", [])), 10, "the problem")
+    p = parts(node, annotations=LIVE)
+    until(lambda: node.enter(p, "cat", "/etc/app.conf").stdout == line(2), 10, "it catches up")
+    equal(node.pod("p").restarts(), 0, "restarts")
+    node.stop()
+
+
+def test_atomic(t):
+    """a reader of a live subPath mount sees every file whole, none missing and none older than before, under 100 changes and kill -9"""
+    node = t.node()
+    node.import_image()
+    put(node, 1)
+    node.put("pod.yaml", pod("reader", container(command=shell(READER), volumeMounts=[
+        {"name": "config", "mountPath": "/etc/app.conf", "subPath": "app"}]), restartPolicy="Never", annotations=LIVE,
+                             volumes=[{"name": "config", "configMap": {"name": "config"}}]))
+    p = node.wait_running("reader")
+    for number in range(2, 102):
+        put(node, number)
+        if number % 40 == 0:
+            node.kill()
+            node.start()
+        else:
+            until(lambda: node.enter(p, "head", "-c", "4", "/etc/app.conf").stdout.split()[0] == str(number), 10,  # pylint: disable=cell-var-from-loop
+                  f"version {number}")
+    node.remove("pod.yaml")
+    text = until(lambda: (x := node.cli("logs", "reader", ok=False).stdout) and "TOTAL" in x and x, 10, "the reader's account")
+    read_count, bad = text.split("TOTAL ")[1].split()[:2]
+    print(f"MEASURED {read_count} reads of a live subPath mount under 100 changes, {bad} bad")
+    equal(bad, "0", f"reads that were not whole: {text[-1000:]}")
+    check(int(read_count) > 100, f"{read_count} reads")
+    node.wait_gone("reader")
+    node.stop()
+
+
+test_atomic.seconds = 40
+
+
+def test_users(t):
+    """the same in a pod with users of its own"""
+    node = t.node()
+    able(node)
+    node.import_image()
+    put(node, 1)
+    p = parts(node, users=True, annotations=LIVE)
+    for number in (2, 3):
+        put(node, number)
+        until(lambda: node.enter(p, "cat", "/etc/app.conf", ok=False).stdout == line(number), 10,  # pylint: disable=cell-var-from-loop
+              lambda: f"version {number}; {[e['message'] for e in node.events('p')]}")
+    equal(node.enter(p, "stat", "-c", "%u", "/etc/app.conf").stdout.strip(), "0", "its owner, as the pod sees it")
+    node.stop()
