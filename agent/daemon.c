@@ -208,6 +208,7 @@ static void identify(struct agent *a)
 static void live_options(const struct agent_config *c, struct node_options *o)
 {
     o->cluster_domain = c->cluster_domain;
+    o->pod_cidr = c->pod_cidr;
     o->cluster_dns = (const char *const *)c->cluster_dns.v;
     o->allowed_unsafe_sysctls = (const char *const *)c->allowed_unsafe_sysctls.v;
     o->resolv_conf = c->resolv_conf;

@@ -22,6 +22,17 @@ static char *file_name(const struct cni_entry *entry)
     return str_printf("%s-%s-%s.json", entry->list.name, entry->container_id, entry->ifname);
 }
 
+static bool put_boot_id(json_t *doc)
+{
+    struct err ignored = { 0 };
+    str_auto id = NULL;
+
+    if (fs_read_at(AT_FDCWD, "/proc/sys/kernel/random/boot_id", 64, &id, NULL, &ignored) != ERR_OK)
+        return true;
+    id[strcspn(id, "\n")] = '\0';
+    return json_put_str(doc, "bootId", id);
+}
+
 enum err_code cni_cache_write(int dirfd, const struct cni_entry *entry, struct err *e)
 {
     str_auto name = file_name(entry);
@@ -35,7 +46,9 @@ enum err_code cni_cache_write(int dirfd, const struct cni_entry *entry, struct e
         return err_nomem(e);
     if ((entry->capability_args != NULL &&
          json_object_set(doc, "capabilityArgs", entry->capability_args) < 0) ||
-        (entry->result != NULL && json_object_set(doc, "result", entry->result) < 0))
+        (entry->result != NULL && json_object_set(doc, "result", entry->result) < 0) ||
+        (entry->check != NULL && json_object_set_new(doc, "check", json_string(entry->check)) < 0) ||
+        !put_boot_id(doc))
         return err_nomem(e);
     text = json_text(doc);
     if (text == NULL)
@@ -65,6 +78,7 @@ static enum err_code decode(struct cni_entry *ret, json_t *doc, struct err *e)
         .args = json_str(doc, "cniArgs"),
         .capability_args = json_object_get(doc, "capabilityArgs"),
         .result = json_object_get(doc, "result"),
+        .check = json_str(doc, "check"),
         .complete = json_flag(doc, "complete"),
     };
 

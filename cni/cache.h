@@ -4,7 +4,8 @@
  *
  *     {"kind": "cniAttachment", "version": 1, "complete": true, "containerId": "...", "ifName": "...",
  *      "networkName": "...", "netns": "...", "cniArgs": "K=V;K=V", "capabilityArgs": {...},
- *      "config": {the whole list in its normal form}, "result": {of the last plugin so far}}
+ *      "config": {the whole list in its normal form}, "result": {of the last plugin so far},
+ *      "bootId": "...", "check": "what the first CHECK said"}
  *
  * An entry is written before the first plugin of an ADD runs (complete: false), after each plugin (its result
  * is the prevResult of a DEL that has to clean up half an ADD) and at the end (complete: true), always by
@@ -27,6 +28,7 @@ struct cni_entry { /* strings and capability_args borrowed: from the caller (wri
     const char *container_id, *ifname, *netns, *args;
     json_t *capability_args; /* NULL: none */
     json_t *result;          /* in the list's version; NULL: none */
+    const char *check;       /* what the first CHECK after the ADD found wrong, "": nothing; NULL: none yet */
     bool complete;
     json_t *doc; /* owned; NULL when the entry was not read from disk */
 };

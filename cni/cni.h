@@ -120,12 +120,19 @@ void cni_del_start(struct cni_op *o, struct cni *c, const struct cni_attachment 
                    void *owner);
 
 /*
- * CHECK in the list's order with cached list and result: ERR_OK when every plugin finds what its ADD made, or
- * when the list is not to be checked (disableCheck, cniVersion below 0.4.0).  ERR_NOT_FOUND: nothing cached;
- * ERR_PRECONDITION: its ADD or DEL did not finish.
+ * CHECK in the list's order with cached list and result.  Not every plugin's CHECK is good: bandwidth 1.1
+ * crashes where there is no limit, portmap 1.1 misses rules of a family in which it made none.  So a crash (a
+ * failure without an error object) says nothing, and the first CHECK after an ADD is the measure: what it
+ * found wrong is kept with the attachment, and a later one fails where it finds something else.  ERR_OK also
+ * when the list is not to be checked (disableCheck, cniVersion below 0.4.0).
+ *
+ * `found`: what the caller sees is wrong by itself, NULL: nothing; it counts like a plugin's word, before
+ * them. `fresh`: the ADD was a moment ago, so this is how it is meant to be; else what was found by the
+ * caller is an error also in the first CHECK. ERR_NOT_FOUND: nothing cached; ERR_PRECONDITION: its ADD or DEL
+ * did not finish; ERR_UNKNOWN: lost something.
  */
-void cni_check_start(struct cni_op *o, struct cni *c, const struct cni_attachment *a, op_done_fn done,
-                     void *owner);
+void cni_check_start(struct cni_op *o, struct cni *c, const struct cni_attachment *a, const char *found,
+                     bool fresh, op_done_fn done, void *owner);
 
 /*
  * GC of every usable network that has it (cniVersion 1.1.0, no disableGC): plugins are told which attachments

@@ -1,2 +1,2 @@
-cni_SRCS := ask.c attachment.c cache.c cni.c conf.c each.c gc.c hoststate.c names.c netns.c networks.c nft.c \
+cni_SRCS := ask.c attachment.c cache.c cni.c conf.c each.c gc.c hoststate.c links.c names.c netns.c networks.c nft.c \
             plugin.c result.c run.c scaffold.c status.c strs.c undo.c versions.c watch.c masq.c

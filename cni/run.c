@@ -33,6 +33,8 @@ struct cni_run {
 
     char *container_id, *netns, *ifname, *args;
     json_t *capability_args;
+    char *found; /* CHECK: by the caller; NULL: nothing */
+    bool fresh;
 
     struct cni_entry entry; /* what is being added or deleted; entry.list holds a reference */
     bool cached;            /* DEL: entry was read from disk */
@@ -69,6 +71,7 @@ static void run_free(struct cni_run *r)
     free(r->netns);
     free(r->ifname);
     free(r->args);
+    free(r->found);
     free(r);
 }
 
@@ -252,6 +255,24 @@ static enum err_code del_begin(struct cni_run *r, bool *ret_more, struct err *e)
 
 /* ---- CHECK ------------------------------------------------------------------------------------ */
 
+/* What was found, an error or none, against what the first CHECK found: *e becomes the result. */
+static void check_judge(struct cni_run *r, struct err *e)
+{
+    const char *text = e->code != ERR_OK ? e->text : "";
+    struct err failed = { 0 };
+
+    if (e->code != ERR_OK &&
+        (r->entry.check != NULL ? strcmp(r->entry.check, text) != 0 : r->found != NULL && !r->fresh))
+        return;
+    if (r->entry.check == NULL || strcmp(r->entry.check, text) != 0) {
+        r->entry.check = text;
+        if (cni_cache_write(r->c->cache_fd, &r->entry, &failed) != ERR_OK)
+            log_debug("what CHECK found cannot be kept", F_STR("containerID", r->container_id),
+                      F_ERR(&failed));
+    }
+    *e = (struct err){ 0 };
+}
+
 /* *ret_more false: this list is not to be checked, or its version has no CHECK; that is a success. */
 static enum err_code check_begin(struct cni_run *r, bool *ret_more, struct err *e)
 {
@@ -261,6 +282,12 @@ static enum err_code check_begin(struct cni_run *r, bool *ret_more, struct err *
     if (!r->entry.complete)
         return err_set(e, ERR_PRECONDITION, "container %s: its ADD or DEL for %s did not finish",
                        r->container_id, r->ifname);
+    if (r->found != NULL) {
+        *ret_more = false;
+        err_set(e, ERR_UNKNOWN, "%s", r->found);
+        check_judge(r, e);
+        return e->code;
+    }
     *ret_more = r->entry.list.version >= CNI_V(0, 4, 0) && !r->entry.list.disable_check;
     return ERR_OK;
 }
@@ -307,6 +334,8 @@ static void step(struct cni_run *r)
     if (r->done < cni_list_size(&r->entry.list)) {
         start_plugin(r);
     } else if (r->verb != CNI_DEL) {
+        if (r->verb == CNI_CHECK)
+            check_judge(r, &e);
         finish(r, &e);
     } else if (r->cut_off && cni_masq_wanted(&r->entry.list)) {
         r->o->op.state = RUN_MASQ;
@@ -347,7 +376,18 @@ static void on_plugin_done(struct op *op, const struct err *result)
         if (e.code == ERR_OK)
             add_proceed(r, answer, &e);
     } else if (r->verb == CNI_CHECK) {
-        r->done += e.code == ERR_OK;
+        if (e.code == ERR_UNKNOWN && r->plugin.cni_code == 0) {
+            log_debug("CNI plugin fails in CHECK without saying why", F_STR("plugin", r->plugin.call.type),
+                      F_STR("containerID", r->container_id));
+            e = (struct err){ 0 };
+        }
+        if (e.code == ERR_OK)
+            r->done++;
+        else if (r->plugin.cni_code > 0 && r->o->op.why.code == ERR_OK) {
+            check_judge(r, &e);
+            finish(r, &e);
+            return;
+        }
     } else {
         if (r->plugin.cni_code == CNI_CODE_UNKNOWN_CONTAINER)
             e = (struct err){ 0 }; /* "no clean-up needed", says the specification */
@@ -461,7 +501,7 @@ void cni_run_next(struct cni *c)
 }
 
 static void start(struct cni_op *o, struct cni *c, const struct cni_attachment *a, enum cni_verb verb,
-                  op_done_fn done, void *owner)
+                  const char *found, bool fresh, op_done_fn done, void *owner)
 {
     struct cni_run *r = calloc(1, sizeof(*r));
     struct err e = { 0 };
@@ -493,8 +533,9 @@ static void start(struct cni_op *o, struct cni *c, const struct cni_attachment *
         r->args = cni_attachment_args(a);
         r->capability_args = cni_attachment_capability_args(a);
         if (r->container_id == NULL || r->netns == NULL || r->ifname == NULL || r->args == NULL ||
-            r->capability_args == NULL)
+            r->capability_args == NULL || (found != NULL && (r->found = strdup(found)) == NULL))
             err_nomem(&e);
+        r->fresh = fresh;
     }
     if (e.code != ERR_OK) {
         run_free(r);
@@ -509,17 +550,17 @@ static void start(struct cni_op *o, struct cni *c, const struct cni_attachment *
 void cni_add_start(struct cni_op *o, struct cni *c, const struct cni_attachment *a, op_done_fn done,
                    void *owner)
 {
-    start(o, c, a, CNI_ADD, done, owner);
+    start(o, c, a, CNI_ADD, NULL, false, done, owner);
 }
 
 void cni_del_start(struct cni_op *o, struct cni *c, const struct cni_attachment *a, op_done_fn done,
                    void *owner)
 {
-    start(o, c, a, CNI_DEL, done, owner);
+    start(o, c, a, CNI_DEL, NULL, false, done, owner);
 }
 
-void cni_check_start(struct cni_op *o, struct cni *c, const struct cni_attachment *a, op_done_fn done,
-                     void *owner)
+void cni_check_start(struct cni_op *o, struct cni *c, const struct cni_attachment *a, const char *found,
+                     bool fresh, op_done_fn done, void *owner)
 {
-    start(o, c, a, CNI_CHECK, done, owner);
+    start(o, c, a, CNI_CHECK, found, fresh, done, owner);
 }

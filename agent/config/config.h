@@ -58,6 +58,7 @@ struct agent_config {
     struct config_list cluster_dns;
     struct config_list allowed_unsafe_sysctls;
     char *cluster_domain, *resolv_conf;
+    char *pod_cidr;               /* "10.1.0.0/16,fd00::/64" */
     char *log_level, *log_format; /* logging.verbosity and logging.format are in them already */
     char *libexec_dir;            /* "": beside the program, then /usr/libexec/coracle */
     bool seccomp_default;

@@ -111,8 +111,8 @@ bool config_is_ip(const char *text);
 
 /* ---- value_special.c: checks of single rows ---- */
 enum err_code config_check_ips(const json_t *value, struct err *e) MUST_CHECK;
-enum err_code config_check_ip_list(const json_t *value,
-                                   struct err *e) MUST_CHECK; /* one text, comma-separated */
+enum err_code config_check_ip_list(const json_t *value, struct err *e) MUST_CHECK;
+enum err_code config_check_cidrs(const json_t *v, struct err *e) MUST_CHECK; /* one text, comma-separated */
 enum err_code config_check_sysctls(const json_t *value, struct err *e) MUST_CHECK;
 enum err_code config_check_thresholds(const json_t *value, struct err *e) MUST_CHECK;
 enum err_code config_check_signal_quantities(const json_t *value, struct err *e) MUST_CHECK;

@@ -5,6 +5,7 @@
 #include "agent/api/sysctls.h"
 #include "agent/config/internal.h"
 #include "base/json.h"
+#include "base/parse.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,41 @@ enum err_code config_check_ips(const json_t *v, struct err *e)
     json_array_foreach (v, i, item)
         if (!config_is_ip(json_string_value(item)))
             return err_set(e, ERR_INVALID, "\"%.100s\" is no IP address", json_string_value(item));
+    return ERR_OK;
+}
+
+/* "10.1.0.0/16" or "fd00::/64". */
+static bool is_cidr(const char *text)
+{
+    char address[64];
+    const char *slash = strchr(text, '/');
+    struct err ignored = { 0 };
+    uint64_t bits;
+
+    if (slash == NULL || (size_t)(slash - text) >= sizeof(address))
+        return false;
+    memcpy(address, text, (size_t)(slash - text));
+    address[slash - text] = '\0';
+    return config_is_ip(address) && parse_u64(slash + 1, 0, strchr(address, ':') != NULL ? 128 : 32, &bits,
+                                              "prefix length", &ignored) == ERR_OK;
+}
+
+/* --pod-cidr takes one of each family. */
+enum err_code config_check_cidrs(const json_t *v, struct err *e)
+{
+    str_auto copy = strdup(json_string_value(v));
+    char *rest = copy, *item;
+    int n4 = 0, n6 = 0;
+
+    if (copy == NULL)
+        return err_nomem(e);
+    while (copy[0] != '\0' && (item = strsep(&rest, ",")) != NULL) {
+        if (!is_cidr(item))
+            return err_set(e, ERR_INVALID, "\"%.100s\" is no address range such as 10.1.0.0/16", item);
+        *(strchr(item, ':') != NULL ? &n6 : &n4) += 1;
+    }
+    if (n4 > 1 || n6 > 1)
+        return err_set(e, ERR_INVALID, "more than one range of a family");
     return ERR_OK;
 }
 

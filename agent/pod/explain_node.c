@@ -1,6 +1,7 @@
 /* What is wrong with the node itself, and what it said lately: for `coracle explain node`. */
 #include "agent/pod/damage.h"
 #include "agent/pod/explain.h"
+#include "agent/pod/net_heal.h"
 #include "agent/pod/node_users.h"
 #include "agent/pod/sweep.h"
 #include "base/clock.h"
@@ -22,6 +23,15 @@ static void add_network(const struct node *n, json_t *steps)
     const char *name = cni_default_network(n->o.cni, &why);
 
     explain_step(steps, "network", name != NULL ? "done" : "failed", 0, name != NULL ? name : why, 0);
+}
+
+/* Lists that are passed over, and why. */
+static void add_lists(const struct node *n, json_t *steps)
+{
+    const char *problem;
+
+    for (size_t i = 0; (problem = cni_problem(n->o.cni, i)) != NULL; i++)
+        explain_step(steps, "network list", "failed", 0, problem, 0);
 }
 
 /* Records that cannot be written: a full or read-only state folder, most likely. */
@@ -110,6 +120,8 @@ json_t *explain_node_json(struct node *n)
     json_put_str(o, "state", n->closing ? "ending" : n->draining ? "taking all pods down" : "running");
     add_sources(n, steps);
     add_network(n, steps);
+    add_lists(n, steps);
+    net_heal_explain(n, steps);
     add_records(n, steps);
     damage_explain(n, steps);
     node_users_explain(n, steps);

@@ -5,6 +5,7 @@
 #include "agent/pod/leases.h"
 #include "agent/pod/live_sub_path.h"
 #include "agent/pod/mount_watch.h"
+#include "agent/pod/net_heal.h"
 #include "agent/pod/node_users.h"
 #include "agent/pod/pod.h"
 #include "agent/pod/probes.h"
@@ -53,6 +54,15 @@ static void on_image(const char *name, void *arg)
             }
 }
 
+/* Network lists that are passed over: each with its reason, after each load. */
+static void tell_lists(struct node *n)
+{
+    const char *problem;
+
+    for (size_t i = 0; (problem = cni_problem(n->o.cni, i)) != NULL; i++)
+        log_warn("network list is passed over", F_STR("why", problem));
+}
+
 static void on_network(void *arg)
 {
     struct node *n = arg;
@@ -61,6 +71,9 @@ static void on_network(void *arg)
     HASH_ITER (hh, n->pods, p, tmp)
         if (p->net == NET_PINNED || p->net == NET_NONE)
             pod_wake(p);
+    tell_lists(n);
+    if (n->sources_ready)
+        net_heal_start(n, true);
 }
 
 void node_set_options(struct node *n, const struct node_options *o)
@@ -72,6 +85,7 @@ void node_set_options(struct node *n, const struct node_options *o)
     n->o.backoff_max_ms = o->backoff_max_ms;
     n->o.labels = o->labels;
     n->o.cluster_domain = o->cluster_domain;
+    n->o.pod_cidr = o->pod_cidr;
     n->o.cluster_dns = o->cluster_dns;
     n->o.resolv_conf = o->resolv_conf;
     n->o.allowed_unsafe_sysctls = o->allowed_unsafe_sysctls;
@@ -116,6 +130,7 @@ enum err_code node_open(struct node **ret, const struct node_options *o, struct 
     src_store_watch(o->store, on_store, n);
     img_on_added(o->images, on_image, n);
     cni_on_change(o->cni, on_network, n);
+    tell_lists(n);
     *ret = n;
     return ERR_OK;
 }
@@ -221,6 +236,7 @@ void node_sources_ready(struct node *n)
     }
     sweep_start(n);
     leases_sweep(n);
+    net_heal_start(n, false);
     damage_tell(n, n->opened_ns);
 }
 
@@ -271,7 +287,7 @@ static bool operations_live(const struct node *n)
     HASH_ITER (hh, n->pods, p, tmp)
         if (!pod_idle(p))
             return true;
-    return n->sweeps > 0 || n->records_syncing || provider_busy(n) || node_users_live(n);
+    return n->sweeps > 0 || n->records_syncing || provider_busy(n) || node_users_live(n) || net_heal_live(n);
 }
 
 static void on_idle_timer(uv_timer_t *timer)
@@ -333,6 +349,7 @@ void node_close(struct node *n, void (*idle)(void *arg), void *arg)
     sweep_cancel(n);
     mount_watch_end(n);
     node_users_cancel(n);
+    net_heal_cancel(n);
     provider_cancel(n);
     if (idle != NULL)
         uv_timer_start(&n->idle_timer, on_idle_timer, 1,

@@ -29,6 +29,7 @@ struct node_options {  /* all strings borrowed for the node's life */
     const char *root_dir, *state_dir, *run_dir;
     const char *pod_logs_dir, *container_logs_dir;
     const char *cluster_domain;     /* "" : none */
+    const char *pod_cidr;           /* "10.1.0.0/16,fd00::/64" for plugins that want to be told; "" : none */
     const char *const *cluster_dns; /* NULL-terminated */
     const char *const
         *allowed_unsafe_sysctls; /* patterns that sysctls_check_patterns() accepted; NULL-terminated */

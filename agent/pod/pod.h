@@ -181,14 +181,20 @@ struct pod {
     struct netns_spec *netns_spec;
     struct cni_op cni_op;
     struct cni_attachment cni_att;
-    struct cni_port_mapping *cni_ports;
+    struct net_attach *net_attach; /* what cni_att refers to */
     struct cni_result net_result;
     char net_error[512];
     int64_t net_retry_ns;
     uint64_t net_backoff_ms;
     char netns_path[300];
+    char net_again_ip[46]; /* attached again after it was lost: the address it had; "" otherwise */
     char hostname[65];
     uint32_t first_id;    /* of the host, that root is in the pod's user namespace; 0: none */
+    bool net_check;       /* net_heal.c: to be looked at, not before net_check_ns */
+    bool net_healing;     /* lost its network: DEL and ADD are under way */
+    bool net_checking;    /* cni_op is a CHECK */
+    bool net_fresh;       /* this agent attached it, and nothing was wrong since */
+    int64_t net_check_ns; /* wall clock; 0: now */
     bool net_undo;        /* an ADD failed or was cut off: DEL before the next one */
     bool net_detached;    /* DEL is done (terminating) */
     bool net_lost;        /* recovered without its namespaces: begins anew */
@@ -434,8 +440,17 @@ struct event {
     TAILQ_ENTRY(event) link;
 };
 
+struct net_heal { /* net_heal.c; counts of its last round */
+    struct cni_gc gc;
+    bool gc_again;
+    unsigned running, checked, again, left;
+    size_t networks; /* that GC was run on */
+    char gc_error[512];
+};
+
 struct node {
     struct node_options o;
+    struct net_heal heal;
     struct rt *rt;
     struct status_server *server;
     struct src_folder *folder;

@@ -2,6 +2,7 @@
  * pod, removals. */
 #include "agent/pod/env_age.h"
 #include "agent/pod/live_sub_path.h"
+#include "agent/pod/net_attach.h"
 #include "agent/pod/pod.h"
 #include "agent/pod/probes.h"
 #include "base/clock.h"
@@ -162,7 +163,7 @@ static void pod_free(struct pod *p)
     reaps_clear(p);
     images_clear(p);
     free(p->ctrs);
-    free(p->cni_ports);
+    net_attach_free(p);
     free(p->netns_spec);
     free(p->pidns_spec);
     free(p->message);

@@ -3,6 +3,8 @@
  * resolv.conf. Everything it needs to undo is in the kernel and in the CNI cache: a restart re-reads both.
  */
 #include "agent/pod/files.h"
+#include "agent/pod/net_attach.h"
+#include "agent/pod/net_heal.h"
 #include "agent/pod/node_users.h"
 #include "agent/pod/pod.h"
 #include "agent/pod/userns.h"
@@ -202,67 +204,6 @@ static void create_namespaces(struct pod *p)
 
 /* ---- network --------------------------------------------------------------------------------------- */
 
-static int64_t bandwidth(const struct pod *p, const char *annotation)
-{
-    const char *text = api_kvs_get(&p->api->meta.annotations, annotation);
-    struct quantity q;
-    struct err e = { 0 };
-
-    if (text == NULL)
-        return 0;
-    if (quantity_parse(text, &q, &e) != ERR_OK || quantity_value(&q) < 1000 ||
-        quantity_value(&q) > INT64_C(1000000000000000)) {
-        log_warn("bandwidth annotation ignored: allowed are quantities from 1k to 1P bits a second",
-                 F_STR("pod", p->key), F_STR("annotation", annotation), F_STR("value", text));
-        return 0;
-    }
-    return quantity_value(&q);
-}
-
-/* Fills in who is attached; the ports belong to the pod until the operation ends. */
-static enum err_code attachment(struct pod *p, bool with_netns, char *netns_path, size_t size, struct err *e)
-{
-    const struct api_pod_spec *spec = &p->api->spec;
-    size_t n = 0, max = 0;
-
-    snprintf(netns_path, size, "%s/net", p->netns_dir);
-    for (size_t i = 0; i < spec->n_containers; i++)
-        max += spec->containers[i].n_ports;
-    free(take_ptr(&p->cni_ports));
-    p->cni_ports = calloc(max + 1, sizeof(*p->cni_ports));
-    if (p->cni_ports == NULL)
-        return err_nomem(e);
-    for (size_t i = 0; i < spec->n_containers;
-         i++) { /* only regular containers' ports are mapped, as in kubelet */
-        for (size_t j = 0; j < spec->containers[i].n_ports; j++) {
-            const struct api_port *port = &spec->containers[i].ports[j];
-            if (port->host_port <= 0)
-                continue;
-            p->cni_ports[n++] = (struct cni_port_mapping){
-                .host_port = port->host_port,
-                .container_port = port->container_port,
-                .protocol = str_eq(port->protocol, "UDP")    ? "udp"
-                            : str_eq(port->protocol, "SCTP") ? "sctp"
-                                                             : "tcp",
-                .host_ip = port->host_ip,
-            };
-        }
-    }
-    p->cni_att = (struct cni_attachment){
-        .container_id = p->sandbox_id,
-        .netns = with_netns ? netns_path : "",
-        .ifname = IFNAME,
-        .pod_namespace = p->api->meta.namespace,
-        .pod_name = p->api->meta.name,
-        .pod_uid = p->uid,
-        .ports = p->cni_ports,
-        .n_ports = n,
-        .ingress_bits = bandwidth(p, "kubernetes.io/ingress-bandwidth"),
-        .egress_bits = bandwidth(p, "kubernetes.io/egress-bandwidth"),
-    };
-    return ERR_OK;
-}
-
 static void on_deleted_for_retry(struct op *op, const struct err *result)
 {
     struct pod *p = op->owner;
@@ -301,11 +242,13 @@ static void on_added(struct op *op, const struct err *result)
         p->net_error[0] = '\0';
         p->net_backoff_ms = 0;
         pod_set_net(p, NET_READY);
+        net_heal_attached(p);
         pod_wake(p);
         return;
     }
     pod_set_net(p, NET_PINNED);
     p->net_undo = true;
+    p->net_again_ip[0] = '\0'; /* perhaps it cannot have that one again */
     p->net_sysctls_set = false;
     p->net_result.n_ips = 0;
     if (e.code != ERR_CANCELLED)
@@ -338,7 +281,7 @@ static void add_network(struct pod *p)
         }
         return; /* woken when the configuration folder changes */
     }
-    if (attachment(p, true, p->netns_path, sizeof(p->netns_path), &e) != ERR_OK) {
+    if (net_attach_fill(p, true, true, &e) != ERR_OK) {
         failed(p, &e, "pod cannot be attached to the network");
         return;
     }
@@ -414,8 +357,10 @@ void sandbox_step(struct pod *p)
         create_namespaces(p);
     if (p->net == NET_PINNED)
         add_network(p);
-    if (p->net == NET_READY)
+    if (p->net == NET_READY) {
         set_interface_sysctls(p);
+        net_heal_step(p);
+    }
     if ((p->net == NET_NONE || p->net == NET_PINNED) && p->net_retry_ns > clock_wall_ns())
         pod_wake_at(p, p->net_retry_ns);
 }
@@ -459,6 +404,8 @@ bool sandbox_teardown_step(struct pod *p)
     case NET_READY:
         break;
     }
+    if (!net_heal_end(p))
+        return false;
     if (op_live(&p->netns_call.op)) { /* sysctls of its interface */
         op_cancel(&p->netns_call.op);
         return false;
@@ -473,7 +420,7 @@ bool sandbox_teardown_step(struct pod *p)
     if (wants_netns(p) && !p->net_detached && p->sandbox_id[0] != '\0') {
         bool there =
             netns_pinned(p->netns_dir, "net"); /* gone after a reboot: DEL without it frees the address */
-        if (attachment(p, there, p->netns_path, sizeof(p->netns_path), &e) != ERR_OK) {
+        if (net_attach_fill(p, false, there, &e) != ERR_OK) {
             log_warn("pod cannot be detached from the network; trying again", F_STR("pod", p->key),
                      F_ERR(&e));
             pod_wake_at(p, clock_wall_ns() + 1000 * MS);

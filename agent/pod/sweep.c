@@ -220,7 +220,17 @@ static void detach(struct job *j)
     cni_del_start(&j->cni, j->node->o.cni, &j->attachment, on_done, j);
 }
 
-static void sweep_network(struct node *n)
+static bool is_being_removed(struct node *n, const char *id)
+{
+    const struct job *j;
+
+    TAILQ_FOREACH (j, &n->jobs, link)
+        if (!j->over && j->begin == detach && strcmp(j->id, id) == 0)
+            return true;
+    return false;
+}
+
+void sweep_network(struct node *n)
 {
     char **ids = NULL;
     struct err e = { 0 };
@@ -230,7 +240,7 @@ static void sweep_network(struct node *n)
         return;
     }
     for (char **id = ids; *id != NULL; id++)
-        if (!knows_sandbox(n, *id))
+        if (!knows_sandbox(n, *id) && !is_being_removed(n, *id))
             new_job(n, *id, "network attachment", detach);
     cg_free_list(ids);
 }

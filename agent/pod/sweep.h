@@ -10,6 +10,8 @@
 /* Once, when the sources are ready: only then is it known what belongs to nobody.  Counted in node.sweeps
  * while under way. */
 void sweep_start(struct node *n);
+/* Of these the network attachments; later on, too. */
+void sweep_network(struct node *n);
 void sweep_cancel(struct node *n); /* the agent ends: what is left is for the next start */
 void sweep_hurry(struct node *n);  /* all is being taken down: what waits is tried now, and given up soon */
 /* Volumes that a mount of somebody else held are tried now; false: there are none. */

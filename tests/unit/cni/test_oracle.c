@@ -82,6 +82,15 @@ static struct err run(struct place *p, struct cni *c, start_fn start)
     return d.result;
 }
 
+static const char *found; /* by the caller, in the next checks */
+static bool fresh;
+
+static void check(struct cni_op *o, struct cni *c, const struct cni_attachment *a, op_done_fn done,
+                  void *owner)
+{
+    cni_check_start(o, c, a, found, fresh, done, owner);
+}
+
 static void run_well(struct place *p, struct cni *c, start_fn start)
 {
     struct err e = run(p, c, start);
@@ -238,7 +247,7 @@ static void go_through(struct place *p, const char *version, unsigned set)
         assert_true(assert_call(p, "STATUS", "main", "", main_bare) <
                     assert_call(p, "STATUS", "meta", "", meta_bare));
     }
-    run_well(p, c, cni_check_start);
+    run_well(p, c, check);
     assert_true(assert_call(p, "CHECK", "main", ATTACHED, main_last) <
                 assert_call(p, "CHECK", "meta", ATTACHED, meta_last));
     gc(p, c, &g);
@@ -589,12 +598,16 @@ static void check_tells_what_is_missing_and_is_left_out_where_the_list_says_so(v
     struct err e;
 
     one_plugin(p, "1.0.0", "");
-    oracle_tell(p, "main", "CHECK", "out {\"code\":100,\"msg\":\"no rule\"}\nexit 1\n");
     c = open_cni(p);
-    assert_int_equal(run(p, c, cni_check_start).code, ERR_NOT_FOUND);
+    assert_int_equal(run(p, c, check).code, ERR_NOT_FOUND);
     run_well(p, c, cni_add_start);
-    e = run(p, c, cni_check_start);
+    run_well(p, c, check);
+    oracle_tell(p, "main", "CHECK", "out {\"code\":100,\"msg\":\"no rule\"}\nexit 1\n");
+    e = run(p, c, check);
+    assert_int_equal(e.code, ERR_UNKNOWN);
     assert_string_equal(e.text, "plugin type=\"main\" failed (check): no rule (CNI code 100)");
+    oracle_tell(p, "main", "CHECK", "err panic\nexit 2\n"); /* says nothing */
+    run_well(p, c, check);
     run_well(p, c, cni_del_start);
     cni_close(c);
 
@@ -602,7 +615,7 @@ static void check_tells_what_is_missing_and_is_left_out_where_the_list_says_so(v
     c = open_cni(p);
     run_well(p, c, cni_add_start);
     forget_calls(p);
-    run_well(p, c, cni_check_start);
+    run_well(p, c, check);
     assert_int_equal(calls(p, "CHECK", "main", NULL, NULL), 0);
     run_well(p, c, cni_del_start);
     cni_close(c);
@@ -611,8 +624,46 @@ static void check_tells_what_is_missing_and_is_left_out_where_the_list_says_so(v
     oracle_tell(p, "main", "VERSION", "out {\"supportedVersions\":[\"0.3.1\"]}\n");
     c = open_cni(p);
     run_well(p, c, cni_add_start);
-    run_well(p, c, cni_check_start);
+    run_well(p, c, check);
     assert_int_equal(calls(p, "CHECK", "main", NULL, NULL), 0);
+    run_well(p, c, cni_del_start);
+    cni_close(c);
+}
+
+static void what_the_first_check_finds_wrong_is_the_measure(void **state)
+{
+    struct place *p = *state;
+    struct cni *c = NULL;
+    struct err e;
+
+    one_plugin(p, "1.0.0", "");
+    oracle_tell(p, "main", "CHECK", "out {\"code\":999,\"msg\":\"no ipv6 rule\"}\nexit 1\n");
+    c = open_cni(p);
+    run_well(p, c, cni_add_start);
+    run_well(p, c, check);
+    run_well(p, c, check);
+    cni_close(c); /* it is kept with the attachment */
+    c = open_cni(p);
+    run_well(p, c, check);
+    oracle_tell(p, "main", "CHECK", "out {\"code\":999,\"msg\":\"no ipv4 rule\"}\nexit 1\n");
+    e = run(p, c, check);
+    assert_string_equal(e.text, "plugin type=\"main\" failed (check): no ipv4 rule (CNI code 999)");
+    oracle_tell(p, "main", "CHECK", ""); /* better than at first: from now on so */
+    run_well(p, c, check);
+    found = "interface eth0 is gone";
+    e = run(p, c, check);
+    assert_int_equal(e.code, ERR_UNKNOWN);
+    assert_string_equal(e.text, found);
+    run_well(p, c, cni_del_start);
+
+    /* The same before any CHECK: lost, unless it was like that from the start. */
+    run_well(p, c, cni_add_start);
+    assert_int_equal(run(p, c, check).code, ERR_UNKNOWN);
+    fresh = true;
+    run_well(p, c, check);
+    fresh = false;
+    run_well(p, c, check);
+    found = NULL;
     run_well(p, c, cni_del_start);
     cni_close(c);
 }
@@ -682,6 +733,7 @@ int main(int argc, char **argv)
         TEST(a_plugin_that_cannot_be_executed_is_named),
         TEST(a_network_that_is_not_ready_says_so_until_it_is),
         TEST(check_tells_what_is_missing_and_is_left_out_where_the_list_says_so),
+        TEST(what_the_first_check_finds_wrong_is_the_measure),
         TEST(gc_runs_alone_and_asks_every_plugin),
     };
 

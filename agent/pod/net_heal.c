@@ -1,0 +1,236 @@
+#include "agent/pod/net_heal.h"
+#include "agent/pod/explain.h"
+#include "agent/pod/leases.h"
+#include "agent/pod/net_attach.h"
+#include "agent/pod/sweep.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "cni/links.h"
+#include "cni/netns.h"
+
+#include <string.h>
+
+#define IFNAME "eth0"
+#define SIDE_BY_SIDE 1 /* checks: three plugins each, of which nothing waits */
+#define FIRST_CHECK_MS                                                                                       \
+    10000 /* after an ADD: beside the start of the pod, and of others, it would be in the way */
+#define MS INT64_C(1000000)
+
+/* ---- one after the other ---------------------------------------------------------------------------- */
+
+static bool is_attached(const struct pod *p)
+{
+    return p->net == NET_READY && !p->api->spec.host_network &&
+           (p->state == POD_STARTING || p->state == POD_RUNNING);
+}
+
+/* Wakes the next pod that waits for its check. */
+static void next(struct node *n)
+{
+    struct pod *p, *tmp;
+
+    if (n->closing || n->heal.running >= SIDE_BY_SIDE)
+        return;
+    HASH_ITER (hh, n->pods, p, tmp)
+        if (p->net_check && is_attached(p) && !p->net_checking && p->net_check_ns <= clock_wall_ns()) {
+            pod_wake(p);
+            return;
+        }
+}
+
+static void over(struct pod *p)
+{
+    p->net_check = false;
+    next(p->node);
+}
+
+/* ---- what is wrong ----------------------------------------------------------------------------------- */
+
+static void tell(struct pod *p, const struct err *e)
+{
+    if (strncmp(p->net_error, e->text, sizeof(p->net_error) - 1) != 0) {
+        log_warn("network of a pod is not as its plugins made it", F_STR("pod", p->key), F_ERR(e));
+        pod_event(p, NULL, true, "NetworkCheckFailed", "network of the pod is not as it was made: %s",
+                  e->text);
+    }
+    snprintf(p->net_error, sizeof(p->net_error), "%s", e->text);
+    p->node->heal.left++;
+}
+
+/* DEL and ADD follow, in sandbox_step(). */
+static void attach_again(struct pod *p, const struct err *e)
+{
+    log_warn("pod lost its network: it is attached again", F_STR("pod", p->key), F_ERR(e));
+    pod_event(p, NULL, true, "NetworkLost", "pod lost its network, it is attached again: %s", e->text);
+    if (p->net_result.n_ips > 0)
+        snprintf(p->net_again_ip, sizeof(p->net_again_ip), "%s", p->net_result.ips[0]);
+    p->node->heal.again++;
+    p->net_healing = true;
+    p->net_check = false;
+    p->net_undo = true;
+    p->net_sysctls_set = false;
+    pod_set_net(p, NET_PINNED);
+    pod_wake(p);
+}
+
+static void on_checked(struct op *op, const struct err *result)
+{
+    struct pod *p = op->owner;
+
+    p->net_checking = false;
+    p->node->heal.running--;
+    if (p->state != POD_TERMINATING && result->code == ERR_OK)
+        p->net_error[0] = '\0';
+    else if (p->state != POD_TERMINATING && result->code == ERR_UNKNOWN && result->sys == 0)
+        attach_again(p, result);
+    else if (p->state != POD_TERMINATING && result->code != ERR_CANCELLED)
+        tell(p, result);
+    over(p);
+    pod_wake(p);
+}
+
+/* ---- steps ------------------------------------------------------------------------------------------- */
+
+/* What is wrong with its interface and addresses, in *ret; false: nothing, or it cannot be told. */
+static bool misses_links(struct pod *p, struct err *ret)
+{
+    str_auto path = str_printf("%s/net", p->netns_dir);
+    struct cni_links *links = calloc(1, sizeof(*links));
+    struct err e = { 0 };
+    bool missing = false;
+
+    if (path == NULL || links == NULL || cni_links_read(path, links, &e) != ERR_OK)
+        log_debug("interfaces of a pod cannot be read", F_STR("pod", p->key), F_ERR(&e));
+    else
+        missing = cni_links_check(links, IFNAME, &p->net_result, ret) != ERR_OK;
+    free(links);
+    return missing;
+}
+
+void net_heal_step(struct pod *p)
+{
+    struct node *n = p->node;
+    struct err e = { 0 }, found = { 0 };
+    bool missing;
+
+    if (!p->net_check || !is_attached(p) || op_live(&p->cni_op.op) || n->closing)
+        return;
+    if (p->net_check_ns > clock_wall_ns()) {
+        pod_wake_at(p, p->net_check_ns);
+        return;
+    }
+    if (n->heal.running >= SIDE_BY_SIDE)
+        return; /* woken by the one that runs */
+    n->heal.checked++;
+    if (!netns_pinned(p->netns_dir, "net")) {
+        err_set(&e, ERR_UNAVAILABLE, "network namespace %s/net is gone", p->netns_dir);
+        tell(p, &e);
+        over(p);
+        return;
+    }
+    missing = misses_links(p, &found);
+    if (net_attach_fill(p, false, true, &e) != ERR_OK) {
+        tell(p, &e);
+        over(p);
+        return;
+    }
+    p->net_checking = true;
+    n->heal.running++;
+    cni_check_start(&p->cni_op, n->o.cni, &p->cni_att, missing ? found.text : NULL, p->net_fresh, on_checked,
+                    p);
+    p->net_fresh = false;
+}
+
+void net_heal_attached(struct pod *p)
+{
+    p->net_fresh = true;
+    p->net_check = true;
+    p->net_check_ns = clock_wall_ns() + FIRST_CHECK_MS * MS;
+    if (!p->net_healing)
+        return;
+    p->net_healing = false;
+    if (strcmp(p->net_again_ip, p->net_result.ips[0]) == 0)
+        pod_event(p, NULL, false, "NetworkRestored", "pod is attached to the network again");
+    else
+        pod_event(p, NULL, true, "NetworkRestored",
+                  "pod is attached to the network again, with another address: %s", p->net_result.ips[0]);
+    log_info("pod is attached again", F_STR("pod", p->key), F_STR("podIP", p->net_result.ips[0]));
+    p->net_again_ip[0] = '\0';
+}
+
+bool net_heal_end(struct pod *p)
+{
+    p->net_check = p->net_healing = false;
+    if (p->net_checking)
+        op_cancel(&p->cni_op.op);
+    return !p->net_checking;
+}
+
+/* ---- the node ---------------------------------------------------------------------------------------- */
+
+static void on_collected(struct op *op, const struct err *result)
+{
+    struct node *n = op->owner;
+
+    n->heal.networks = n->heal.gc.n_networks;
+    snprintf(n->heal.gc_error, sizeof(n->heal.gc_error), "%s", result->text);
+    if (result->code == ERR_CANCELLED)
+        return;
+    if (result->code != ERR_OK)
+        log_warn("network plugins could not collect all their garbage", F_ERR(result));
+    if (n->heal.gc_again && !n->closing) {
+        n->heal.gc_again = false;
+        cni_gc_start(&n->heal.gc, n->o.cni, on_collected, n);
+    }
+}
+
+void net_heal_start(struct node *n, bool again)
+{
+    struct pod *p, *tmp;
+
+    if (n->closing || n->draining)
+        return;
+    n->heal.checked = n->heal.again = n->heal.left = 0;
+    HASH_ITER (hh, n->pods, p, tmp)
+        if (is_attached(p)) {
+            p->net_check = true;
+            p->net_check_ns = 0;
+        }
+    if (again) {
+        sweep_network(n);
+        leases_sweep(n);
+    }
+    if (op_live(&n->heal.gc.op))
+        n->heal.gc_again = true;
+    else
+        cni_gc_start(&n->heal.gc, n->o.cni, on_collected, n);
+    next(n);
+}
+
+bool net_heal_live(const struct node *n)
+{
+    return op_live(&n->heal.gc.op); /* checks are the pods' operations */
+}
+
+void net_heal_cancel(struct node *n)
+{
+    if (op_live(&n->heal.gc.op))
+        op_cancel(&n->heal.gc.op);
+}
+
+void net_heal_explain(const struct node *n, json_t *steps)
+{
+    const struct net_heal *h = &n->heal;
+    char text[1024];
+    int k = snprintf(text, sizeof(text), "%u attachments checked, %u made again, %u not as they should be",
+                     h->checked, h->again, h->left);
+
+    if (h->networks > 0 || h->gc_error[0] != '\0')
+        snprintf(text + k, sizeof(text) - (size_t)k, "; garbage collection of %zu networks%s%.400s",
+                 h->networks, h->gc_error[0] != '\0' ? ": " : "", h->gc_error);
+    explain_step(steps, "network healing",
+                 h->running > 0 || op_live(&h->gc.op)    ? "running"
+                 : h->left > 0 || h->gc_error[0] != '\0' ? "failed"
+                                                         : "done",
+                 0, text, 0);
+}

@@ -1,0 +1,166 @@
+/* Interfaces of a network namespace, read from outside.  Needs root for the real ones. */
+#include "rootns.h"
+
+#include "cni/links.h"
+#include "cni/netns.h"
+
+#include <arpa/inet.h>
+#include <linux/rtnetlink.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+static const char *why_not;
+
+static int setup(void **state)
+{
+    if (place_make(state) != 0)
+        return -1;
+    if (why_not == NULL)
+        mount_shared(*state);
+    return 0;
+}
+
+static void send_to(const char *address)
+{
+    struct sockaddr_in to = { .sin_family = AF_INET, .sin_port = htons(9) };
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+    assert_int_equal(inet_pton(AF_INET, address, &to.sin_addr), 1);
+    assert_int_equal(sendto(fd, "x", 1, 0, (struct sockaddr *)&to, sizeof(to)), 1);
+    close(fd);
+}
+
+static void interfaces_are_read_with_addresses_and_counters(void **state)
+{
+    struct place *p = *state;
+    struct netns_spec spec = { .net = true };
+    struct cni_links *l = calloc(1, sizeof(*l));
+    struct cni_result expected = { { "10.9.0.2", "fd09::2" }, 2 };
+    const struct cni_link *eth;
+    struct ended d = { 0 };
+    struct proc_call call;
+    struct err e = { 0 };
+    str_auto dir = NULL;
+    str_auto net = NULL;
+    str_auto command = NULL;
+    str_auto out = NULL;
+
+    if (why_not != NULL) {
+        free(l);
+        SKIP(why_not);
+    }
+    dir = strdup(in_place(p, "ns/pod"));
+    net = strdup(in_place(p, "ns/pod/net"));
+    spec.dir = dir;
+    netns_create_start(&call, &spec, -1, NULL, &p->loop, on_ended, &d);
+    run_until_ended(p, &d);
+    assert_int_equal(d.result.code, ERR_OK);
+    assert_int_equal(cni_links_read(net, l, &e), ERR_OK);
+    assert_int_equal(l->n, 1);
+    assert_true(l->v[0].loopback && l->v[0].up);
+    assert_int_equal(cni_links_check(l, "eth0", &expected, &e), ERR_NOT_FOUND);
+    assert_string_equal(e.text, "interface eth0 is gone");
+
+    command = str_printf(
+        "N='nsenter --net=%s'; ip link add crv0 mtu 1400 type veth peer name crv1; ip link set crv1 "
+        "netns %s name eth0; ip addr add 10.9.0.1/24 dev crv0; ip link set crv0 up; $N ip addr add "
+        "10.9.0.2/24 dev eth0; $N ip addr add fd09::2/64 dev eth0 nodad; $N ip link set eth0 up; "
+        "ip neigh add 10.9.0.2 lladdr ff:ff:ff:ff:ff:ff dev crv0",
+        net, net);
+    out = sh(command);
+    send_to("10.9.0.2");
+    e = (struct err){ 0 };
+    if (cni_links_read(net, l, &e) != ERR_OK)
+        fail_msg("%s", e.text);
+    eth = cni_links_find(l, "eth0");
+    assert_non_null(eth);
+    assert_true(eth->up && !eth->loopback);
+    assert_int_equal(eth->mac[0] == '\0', false);
+    assert_true(eth->rx_bytes > 0 && eth->rx_packets > 0);
+    if (cni_links_check(l, "eth0", &expected, &e) != ERR_OK)
+        fail_msg("%s", e.text);
+    assert_int_equal(cni_links_read(net, l, &e), ERR_OK); /* again: the namespace has its id already */
+    assert_int_equal(l->n, 2);
+
+    free(take_ptr(&command));
+    free(take_ptr(&out));
+    command = str_printf("nsenter --net=%s ip addr del fd09::2/64 dev eth0", net);
+    out = sh(command);
+    assert_int_equal(cni_links_read(net, l, &e), ERR_OK);
+    assert_int_equal(cni_links_check(l, "eth0", &expected, &e), ERR_NOT_FOUND);
+    assert_string_equal(e.text, "interface eth0 lost its address fd09::2");
+    e = (struct err){ 0 };
+    free(take_ptr(&command));
+    free(take_ptr(&out));
+    command = str_printf("nsenter --net=%s ip link set eth0 down", net);
+    out = sh(command);
+    assert_int_equal(cni_links_read(net, l, &e), ERR_OK);
+    assert_int_equal(cni_links_check(l, "eth0", &expected, &e), ERR_PRECONDITION);
+    assert_string_equal(e.text, "interface eth0 is down");
+    free(l);
+    e = (struct err){ 0 };
+    assert_int_equal(netns_remove(dir, &e), ERR_OK);
+}
+
+static void what_is_no_namespace_is_said(void **state)
+{
+    struct place *p = *state;
+    struct cni_links *l = calloc(1, sizeof(*l));
+    struct err e = { 0 };
+
+    assert_int_equal(cni_links_read(in_place(p, "nothing"), l, &e), ERR_NOT_FOUND);
+    if (why_not == NULL) {
+        put(p, "file", "x");
+        e = (struct err){ 0 };
+        assert_true(cni_links_read(in_place(p, "file"), l, &e) != ERR_OK);
+        assert_non_null(strstr(e.text, "interfaces of "));
+    }
+    free(l);
+}
+
+static void messages_that_lie_about_their_length_are_passed_over(void **state)
+{
+    struct {
+        struct nlmsghdr h;
+        struct ifinfomsg m;
+        struct rtattr a;
+        char name[8];
+    } message = { .h = { .nlmsg_len = sizeof(message), .nlmsg_type = RTM_NEWLINK },
+                  .m = { .ifi_index = 3, .ifi_flags = 1 },
+                  .a = { .rta_len = 4 + 5, .rta_type = IFLA_IFNAME },
+                  .name = "eth0" };
+    struct cni_links *l = calloc(1, sizeof(*l));
+
+    (void)state;
+    cni_links_parse(l, &message, sizeof(message));
+    assert_int_equal(l->n, 1);
+    assert_string_equal(l->v[0].name, "eth0");
+    for (size_t n = 0; n < sizeof(message); n++) {
+        l->n = 0;
+        cni_links_parse(l, &message, n);
+        assert_int_equal(l->n, 0);
+    }
+    message.a.rta_len = 400;
+    cni_links_parse(l, &message, sizeof(message));
+    message.a.rta_len = 1;
+    cni_links_parse(l, &message, sizeof(message));
+    assert_int_equal(l->n, 0);
+    message.a.rta_len = 9;
+    for (int i = 0; i < CNI_LINKS_MAX + 5; i++)
+        cni_links_parse(l, &message, sizeof(message));
+    assert_int_equal(l->n, CNI_LINKS_MAX);
+    free(l);
+}
+
+int main(void)
+{
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, place_remove)
+    const struct CMUnitTest tests[] = {
+        TEST(interfaces_are_read_with_addresses_and_counters),
+        TEST(what_is_no_namespace_is_said),
+        TEST(messages_that_lie_about_their_length_are_passed_over),
+    };
+
+    why_not = rootns_enter();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
