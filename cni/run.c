@@ -16,6 +16,7 @@
 #include "base/netlink.h"
 #include "base/scope.h"
 #include "cni/attachment.h"
+#include "cni/links.h"
 #include "cni/masq.h"
 #include "cni/names.h"
 #include "cni/plugin.h"
@@ -210,11 +211,26 @@ static enum err_code add_proceed(struct cni_run *r, json_t *result, struct err *
 
 /* ---- DEL -------------------------------------------------------------------------------------- */
 
+/*
+ * Not without its interface either: a namespace that was made anew after a reboot, or an interface that
+ * somebody removed.  Plugins find less then: bridge leaves its masquerading behind.
+ */
+static bool interface_is_gone(const struct cni_run *r)
+{
+    struct cni_links *links = r->netns[0] != '\0' ? calloc(1, sizeof(*links)) : NULL;
+    struct err ignored = { 0 };
+    bool there = links != NULL && cni_links_read(r->netns, links, &ignored) == ERR_OK &&
+                 cni_links_find(links, r->ifname) != NULL;
+
+    free(links);
+    return !there;
+}
+
 /* Finds what to delete next; *ret_more false: nothing (more). */
 static enum err_code del_begin(struct cni_run *r, bool *ret_more, struct err *e)
 {
     struct cni *c = r->c;
-    bool no_netns = r->netns[0] == '\0'; /* plugins find less then: bridge leaves its masquerading behind */
+    bool no_netns = interface_is_gone(r);
 
     *ret_more = true;
     r->done = 0;
