@@ -38,6 +38,9 @@ enum err_code cg_open(struct cg_tree **ret, const struct cg_options *o, struct e
 void cg_close(struct cg_tree *t, bool remove);
 enum cg_layout cg_layout(const struct cg_tree *t);
 
+/* Huge pages can be limited here.  Not on a hybrid where hugetlb had to be mounted below scratch_dir. */
+bool cg_has_hugetlb(const struct cg_tree *t);
+
 /* Unit conversions; sources: kubelet pkg/kubelet/cm/helpers_linux.go, opencontainers/cgroups. */
 uint64_t cg_shares_from_milli(int64_t milli_cpu); /* clamp 2..262144; 0 -> 2 */
 uint64_t cg_weight_from_shares(uint64_t shares);  /* the current (logarithmic) formula, 1..10000 */
@@ -45,17 +48,24 @@ int64_t cg_quota_from_milli(int64_t milli_cpu, int64_t period_us); /* at least 1
 
 #define CG_CPU_PERIOD_US 100000
 
+struct cg_hugetlb { /* huge pages of one size */
+    char size[16];  /* "2MB", "1GB": as in the names of the kernel's files */
+    int64_t bytes;
+};
+
 struct cg_limits { /* the whole set: -1 takes a limit away where the cgroup has one; cpu_shares -1 leaves them
                       alone */
     int64_t cpu_shares;
     int64_t cpu_quota_us;
     int64_t memory_max;
     int64_t pids_max;
-    int64_t cpu_period_us; /* that the quota counts in; 0: CG_CPU_PERIOD_US */
+    int64_t cpu_period_us;            /* that the quota counts in; 0: CG_CPU_PERIOD_US */
+    const struct cg_hugetlb *hugetlb; /* sizes that are not listed are left alone; borrowed */
+    size_t n_hugetlb;
 };
 #define CG_LIMITS_NONE                                                                                       \
     {                                                                                                        \
-        -1, -1, -1, -1, 0                                                                                    \
+        -1, -1, -1, -1, 0, NULL, 0                                                                           \
     }
 
 enum cg_class { CG_GUARANTEED, CG_BURSTABLE, CG_BEST_EFFORT };

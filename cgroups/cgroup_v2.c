@@ -141,9 +141,10 @@ static enum err_code v2_limit(const struct cg_hier *h, int dir, const struct cg_
     if ((h->controllers & CG_CTL_MEMORY) && (l->memory_max >= 0 || !fresh) &&
         write_limit(dir, "memory.max", l->memory_max, e) != ERR_OK)
         return e->code;
-    if ((h->controllers & CG_CTL_PIDS) && (l->pids_max >= 0 || !fresh))
-        return write_limit(dir, "pids.max", l->pids_max, e);
-    return ERR_OK;
+    if ((h->controllers & CG_CTL_PIDS) && (l->pids_max >= 0 || !fresh) &&
+        write_limit(dir, "pids.max", l->pids_max, e) != ERR_OK)
+        return e->code;
+    return h->controllers & CG_CTL_HUGETLB ? cg_hugetlb_limit(dir, l, "max", e) : ERR_OK;
 }
 
 static void v2_usage(const struct cg_hier *h, int dir, struct cg_usage *ret)

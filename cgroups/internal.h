@@ -135,4 +135,8 @@ bool cg_any_process(int dir); /* by reading cgroup.procs at and below: v1 */
 /* ---- usage.c: numbers in files; false when the file or the key is missing ---------------------- */
 bool cg_read_u64(int dir, const char *file, uint64_t *ret);
 bool cg_read_key(int dir, const char *file, const char *key, uint64_t *ret);
+
+/* ---- hugetlb.c: the same files on v1 and v2 but for the last part of their names ---------------- */
+enum err_code cg_hugetlb_limit(int dir, const struct cg_limits *l, const char *last,
+                               struct err *e) MUST_CHECK;
 #endif

@@ -9,7 +9,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 
 #define RW_DIR_BITS 02770 /* fsGroup on writable volumes; files 0660, but there are none yet */
@@ -39,6 +41,43 @@ static enum err_code make_folder(int parent, const char *name, int64_t fs_group,
     return ERR_OK;
 }
 
+/* As kubelet: its root is root's alone, unless fsGroup lets the group in. */
+static enum err_code mount_huge(const char *path, const struct vol_empty_dir *v, struct err *e)
+{
+    char options[160];
+    uint64_t page = v->huge_page_bytes, size = v->size_bytes;
+    int n = snprintf(options, sizeof(options), "pagesize=%" PRIu64 ",mode=0755", page);
+
+    if (v->fs_group >= 0)
+        n += snprintf(options + n, sizeof(options) - (size_t)n, ",gid=%" PRId64, v->fs_group);
+    if (size > 0) /* the kernel rounds down, and a part of a page would be none */
+        snprintf(options + n, sizeof(options) - (size_t)n, ",size=%" PRIu64,
+                 size % page == 0 ? size : size - size % page + page);
+    if (mount("nodev", path, "hugetlbfs", 0, options) != 0)
+        return err_sys(e, errno, "mount hugetlbfs on %s (%s)", path, options);
+    return ERR_OK;
+}
+
+/* The mode option of a hugetlbfs takes no set-group-ID bit. */
+static enum err_code open_to_group(const char *path, struct err *e)
+{
+    struct stat st;
+    fd_auto fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+    if (fd < 0 || fstat(fd, &st) != 0)
+        return err_sys(e, errno, "open %s", path);
+    if ((st.st_mode & S_ISGID) == 0 && fchmod(fd, (st.st_mode & 07777) | RW_DIR_BITS) != 0)
+        return err_sys(e, errno, "chmod %s", path);
+    return ERR_OK;
+}
+
+static enum err_code set_up_huge(const char *path, const struct vol_empty_dir *v, struct err *e)
+{
+    if (!vol_is_mounted(path, "hugetlbfs") && mount_huge(path, v, e) != ERR_OK)
+        return e->code;
+    return v->fs_group >= 0 ? open_to_group(path, e) : ERR_OK;
+}
+
 enum err_code vol_empty_dir_setup(struct vol_node *n, const struct vol_empty_dir *v, char *ret_path,
                                   size_t size, struct err *e)
 {
@@ -58,7 +97,10 @@ enum err_code vol_empty_dir_setup(struct vol_node *n, const struct vol_empty_dir
         return err_sys(e, errno, "volume %s: open %s", v->name, parent);
     if (make_folder(dir, v->name, v->fs_group, e) != ERR_OK)
         return err_wrap(e, "volume %s", v->name);
-    if (v->memory && !vol_tmpfs_is_mounted(path, NULL)) {
+    if (v->huge_page_bytes > 0) {
+        if (set_up_huge(path, v, e) != ERR_OK)
+            return err_wrap(e, "volume %s", v->name);
+    } else if (v->memory && !vol_tmpfs_is_mounted(path, NULL)) {
         const struct vol_tmpfs t = {
             .size_bytes = v->size_bytes,
             .mode = 01777 | (v->fs_group >= 0 ? RW_DIR_BITS : 0),

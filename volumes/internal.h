@@ -32,6 +32,7 @@ struct vol_tmpfs {
 enum err_code vol_tmpfs_mount(const char *path, const struct vol_tmpfs *t, bool *ret_noswap,
                               struct err *e) MUST_CHECK;
 bool vol_tmpfs_is_mounted(const char *path, bool *ret_noswap /* may be NULL */);
+bool vol_is_mounted(const char *path, const char *fstype); /* that kind of file system */
 bool vol_swap_is_on(void);
 
 /* ---- payload.c: what a writer shall show, sorted and checked ----------------------------------- */

@@ -32,7 +32,7 @@ enum err_code vol_tmpfs_mount(const char *path, const struct vol_tmpfs *t, bool 
 }
 
 struct look {
-    const char *path;
+    const char *path, *fstype;
     bool found, noswap;
 };
 
@@ -41,7 +41,7 @@ static bool is_it(const struct fs_mount *m, void *arg)
     struct look *l = arg;
 
     if (strcmp(m->point, l->path) == 0) { /* the last line is the one on top */
-        l->found = strcmp(m->fstype, "tmpfs") == 0;
+        l->found = strcmp(m->fstype, l->fstype) == 0;
         l->noswap = l->found && strstr(m->super_options, "noswap") != NULL;
     }
     return true;
@@ -49,7 +49,7 @@ static bool is_it(const struct fs_mount *m, void *arg)
 
 bool vol_tmpfs_is_mounted(const char *path, bool *ret_noswap)
 {
-    struct look l = { .path = path };
+    struct look l = { .path = path, .fstype = "tmpfs" };
     struct err e = { 0 };
 
     if (!fs_is_mountpoint(path) || fs_each_mount(path, is_it, &l, &e) != ERR_OK || !l.found)
@@ -57,6 +57,14 @@ bool vol_tmpfs_is_mounted(const char *path, bool *ret_noswap)
     if (ret_noswap != NULL)
         *ret_noswap = l.noswap;
     return true;
+}
+
+bool vol_is_mounted(const char *path, const char *fstype)
+{
+    struct look l = { .path = path, .fstype = fstype };
+    struct err e = { 0 };
+
+    return fs_is_mountpoint(path) && fs_each_mount(path, is_it, &l, &e) == ERR_OK && l.found;
 }
 
 bool vol_swap_is_on(void)

@@ -66,8 +66,9 @@ enum err_code vol_payload_mount_point(struct vol_node *n, const char *uid, const
 struct vol_empty_dir {
     const char *uid, *name;
     bool memory;
-    uint64_t size_bytes; /* tmpfs size; 0: the kernel's default */
-    int64_t fs_group;    /* -1: none */
+    uint64_t huge_page_bytes; /* a hugetlbfs with pages of this size; 0: none */
+    uint64_t size_bytes;      /* of tmpfs or hugetlbfs (rounded up to pages); 0: the kernel's default */
+    int64_t fs_group;         /* -1: none */
 };
 /*
  * Keeps existing content.  Gives the host path.  The folder appears under its name only when mode and group

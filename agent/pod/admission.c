@@ -1,6 +1,7 @@
 /* Admission on the node: kubelet's general predicates that mean something without a scheduler, in its order
  * and words. */
 #include "agent/api/sysctls.h"
+#include "agent/pod/hugepages.h"
 #include "agent/pod/pod.h"
 #include "base/fs.h"
 
@@ -63,7 +64,7 @@ static enum err_code check_resources(const struct pod *p, char reason[64], struc
     struct quantity cpu = resources_pod_request(p->api, "cpu"),
                     memory = resources_pod_request(p->api, "memory");
     int64_t want_cpu = quantity_milli(&cpu), want_memory = quantity_value(&memory), used_cpu = 0,
-            used_memory = 0;
+            used_memory = 0, have_memory = (int64_t)hugepages_memory_left(n);
     size_t pods = 0, going = 0;
     struct pod *o, *tmp;
 
@@ -92,14 +93,14 @@ static enum err_code check_resources(const struct pod *p, char reason[64], struc
                       "Node didn't have enough resource: cpu, requested: %lld, used: %lld, capacity: %llu",
                       (long long)want_cpu, (long long)used_cpu, (unsigned long long)n->o.cpu_milli);
     }
-    if (want_memory > 0 && want_memory > (int64_t)n->o.memory_bytes - used_memory) {
-        if (going > 0 && want_memory <= (int64_t)n->o.memory_bytes)
+    if (want_memory > 0 && want_memory > have_memory - used_memory) {
+        if (going > 0 && want_memory <= have_memory)
             return err_set(e, ERR_UNAVAILABLE, "waits for memory: %zu pods are ending", going);
         return refuse(reason, "OutOfmemory", e,
-                      "Node didn't have enough resource: memory, requested: %lld, used: %lld, capacity: %llu",
-                      (long long)want_memory, (long long)used_memory, (unsigned long long)n->o.memory_bytes);
+                      "Node didn't have enough resource: memory, requested: %lld, used: %lld, capacity: %lld",
+                      (long long)want_memory, (long long)used_memory, (long long)have_memory);
     }
-    return ERR_OK;
+    return hugepages_admit(p, reason, e);
 }
 
 /* ---- node selector, name, ports ------------------------------------------------------------------------ */

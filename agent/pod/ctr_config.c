@@ -3,6 +3,7 @@
 #include "agent/pod/env.h"
 #include "agent/pod/env_age.h"
 #include "agent/pod/files.h"
+#include "agent/pod/hugepages.h"
 #include "agent/pod/pod.h"
 #include "agent/pod/userns.h"
 #include "agent/runtime/image_mount.h"
@@ -326,6 +327,21 @@ static int64_t amount(const struct pod *p, const struct api_container *s, const 
     return strcmp(name, "cpu") == 0 ? quantity_milli(q) : quantity_value(q);
 }
 
+/* A pod that asks for none has none by its own cgroup. */
+static enum err_code add_hugepages(struct ctr_run *r, const struct ctr *c, struct err *e)
+{
+    struct rt_hugepages *list;
+
+    if (!cg_has_hugetlb(c->pod->node->o.cgroups) || !hugepages_wanted(c->pod->api))
+        return ERR_OK;
+    list = arena_alloc(&r->arena, HUGEPAGES_SIZES_MAX * sizeof(*list));
+    if (list == NULL)
+        return err_nomem(e);
+    r->config.n_hugepages = hugepages_ctr_limits(c->pod, c->spec, list);
+    r->config.hugepages = list;
+    return ERR_OK;
+}
+
 static void add_resources(struct ctr_run *r, const struct ctr *c)
 {
     const struct quantity *request = api_resource_get(&c->spec->resources.requests, "cpu");
@@ -400,7 +416,8 @@ static enum err_code fill(struct ctr_run *r, struct ctr *c, struct err *e)
         .stdin_once = c->spec->stdin_once,
     };
     if (add_environment(r, c, e) != ERR_OK || resources_cgroup_path(p, cgroup, sizeof(cgroup), e) != ERR_OK ||
-        make_message_file(r, c, e) != ERR_OK || add_mounts(r, c, e) != ERR_OK || add_log(r, c, e) != ERR_OK)
+        make_message_file(r, c, e) != ERR_OK || add_mounts(r, c, e) != ERR_OK || add_log(r, c, e) != ERR_OK ||
+        add_hugepages(r, c, e) != ERR_OK)
         return e->code;
     add_resources(r, c);
     r->config.cgroup_path = arena_printf(&r->arena, "%s/%s", cgroup, id);

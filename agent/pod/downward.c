@@ -2,6 +2,7 @@
  * pkg/api/v1/resource/helpers.go). */
 #include "agent/pod/env.h"
 #include "agent/pod/go_quote.h"
+#include "agent/pod/hugepages.h"
 
 #include <string.h>
 #include <sys/statvfs.h>
@@ -127,7 +128,7 @@ enum err_code env_resource(const struct pod *p, const struct api_container *c,
     else if (limit && strcmp(name, "cpu") == 0) /* no limit: what the node has */
         q.nano = (__int128)p->node->o.cpu_milli * 1000000;
     else if (limit && strcmp(name, "memory") == 0)
-        q.nano = (__int128)p->node->o.memory_bytes * 1000000000;
+        q.nano = (__int128)hugepages_memory_left(p->node) * 1000000000;
     else if (limit && strcmp(name, "ephemeral-storage") == 0)
         q.nano = (__int128)storage_bytes(p->node) * 1000000000;
     divisor = ref->divisor.nano != 0 ? ref->divisor.nano : 1000000000;

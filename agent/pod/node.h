@@ -44,6 +44,7 @@ struct node_options {  /* all strings borrowed for the node's life */
     json_t *(*config)(void *arg); /* what `coracle config` shows, a new reference; NULL: nothing */
     void *config_arg;
     uint64_t cpu_milli, memory_bytes; /* capacity of this node */
+    const char *hugepages_dir;        /* where its huge pages stand; NULL: the kernel's folder */
     bool seccomp_default;
     const char *probe_helper; /* coracle-probe; NULL: HTTPS probes and hooks fail */
 

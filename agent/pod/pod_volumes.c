@@ -1,5 +1,6 @@
 /* The pod's volumes: set up side by side with network and images, refreshed when a ConfigMap or Secret
  * changes, removed at the end. */
+#include "agent/pod/hugepages.h"
 #include "agent/pod/live_sub_path.h"
 #include "agent/pod/mount_watch.h"
 #include "agent/pod/payload.h"
@@ -178,10 +179,15 @@ static enum err_code set_up_one(struct pod *p, const struct api_volume *v, struc
         };
         if (s->has_fs_group)
             d.fs_group = s->fs_group;
-        if (d.memory) {
+        if (str_starts(v->medium, "HugePages")) {
+            if (hugepages_of_medium(p->api, v->medium, &d.huge_page_bytes, e) != ERR_OK)
+                return e->code;
+            if (v->has_size_limit && quantity_value(&v->size_limit) > 0)
+                d.size_bytes = (uint64_t)quantity_value(&v->size_limit);
+        } else if (d.memory) {
             bool all_declare = false;
             struct quantity limit = resources_pod_limit(p->api, "memory", &all_declare);
-            d.size_bytes = p->node->o.memory_bytes;
+            d.size_bytes = hugepages_memory_left(p->node);
             if (all_declare && quantity_value(&limit) > 0 && (uint64_t)quantity_value(&limit) < d.size_bytes)
                 d.size_bytes = (uint64_t)quantity_value(&limit);
             if (v->has_size_limit && quantity_value(&v->size_limit) > 0 &&

@@ -1,5 +1,6 @@
 /* Sums of requests and limits, the pod's cgroup, oom_score_adj. Formulas: kubelet pkg/kubelet/cm,
  * qos/policy.go. */
+#include "agent/pod/hugepages.h"
 #include "agent/pod/pod.h"
 #include "base/log.h"
 
@@ -98,6 +99,7 @@ enum err_code resources_pod_cgroup(struct pod *p, struct err *e)
 {
     struct cg_limits l = CG_LIMITS_NONE;
     struct quantity q = resources_pod_request(p->api, "cpu");
+    struct cg_hugetlb hugetlb[HUGEPAGES_SIZES_MAX];
     bool all = false;
 
     l.cpu_shares = p->api->qos == API_QOS_BEST_EFFORT ? 2 : (int64_t)cg_shares_from_milli(quantity_milli(&q));
@@ -109,6 +111,8 @@ enum err_code resources_pod_cgroup(struct pod *p, struct err *e)
     q = resources_pod_limit(p->api, "memory", &all);
     if (all && !quantity_is_zero(&q))
         l.memory_max = quantity_value(&q);
+    l.n_hugetlb = hugepages_pod_limits(p, hugetlb);
+    l.hugetlb = hugetlb;
     return cg_pod_apply(p->node->o.cgroups, class_of(p), p->uid, &l, e);
 }
 

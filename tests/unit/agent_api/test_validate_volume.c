@@ -52,7 +52,6 @@ static void empty_dirs_are_checked(void **state)
         "spec.volumes[0].emptyDir.medium: \"Disk\" is not a medium, allowed are \"\", Memory, HugePages and "
         "HugePages-<size>",
         "spec.volumes[0].emptyDir.sizeLimit: must not be negative",
-        "spec.volumes[1].emptyDir.medium: not supported: huge pages are not supported yet",
         "spec.volumes[1].emptyDir.sizeLimit: quantity \"1x\" has an unknown suffix, allowed are numbers with "
         "a "
         "suffix n u m k M G T P E, Ki Mi Gi Ti Pi Ei or an exponent (500m, 1.5Gi, 12e6)");

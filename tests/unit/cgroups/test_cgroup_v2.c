@@ -228,6 +228,38 @@ static void limits_are_written_in_the_kernels_words(void **state)
     assert_string_equal(get(f, pod, "pids.max"), "max");
 }
 
+static void huge_pages_are_limited_in_use_and_reserved(void **state)
+{
+    struct fake *f = *state;
+    struct err e = { 0 };
+    const char *pod = "/kubepods/podu1";
+    const struct cg_hugetlb huge[] = { { "2MB", 4 << 20 }, { "1GB", 0 } };
+    struct cg_limits l = CG_LIMITS_NONE;
+
+    fake_tree(f, "", "cpu memory hugetlb pids\n");
+    fake_cgroup(f, pod, "cpu memory hugetlb pids\n");
+    put(f, pod, "hugetlb.2MB.max", "");
+    put(f, pod, "hugetlb.2MB.rsvd.max", "");
+    put(f, pod, "hugetlb.1GB.max", ""); /* as before 5.7, without reservations */
+    l.hugetlb = huge;
+    l.n_hugetlb = ARRAY_LEN(huge);
+    assert_int_equal(fake_open(f, "/", "/", &e), ERR_OK);
+    assert_true(cg_has_hugetlb(f->tree));
+    assert_int_equal(cg_pod_apply(f->tree, CG_GUARANTEED, "u1", &l, &e), ERR_OK);
+    assert_string_equal(get(f, pod, "hugetlb.2MB.max"), "4194304");
+    assert_string_equal(get(f, pod, "hugetlb.2MB.rsvd.max"), "4194304");
+    assert_string_equal(get(f, pod, "hugetlb.1GB.max"), "0");
+    cg_close(take_ptr(&f->tree), false);
+
+    fake_tree(f, "", "cpu memory pids\n"); /* no such controller: no such limits */
+    fake_cgroup(f, pod, "cpu memory pids\n");
+    put(f, pod, "hugetlb.2MB.max", "");
+    assert_int_equal(fake_open(f, "/", "/", &e), ERR_OK);
+    assert_false(cg_has_hugetlb(f->tree));
+    assert_int_equal(cg_pod_apply(f->tree, CG_GUARANTEED, "u1", &l, &e), ERR_OK);
+    assert_string_equal(get(f, pod, "hugetlb.2MB.max"), "");
+}
+
 static void node_and_class_levels_are_written_too(void **state)
 {
     struct fake *f = *state;
@@ -428,6 +460,7 @@ int main(void)
         TEST(a_controller_that_the_root_lacks_is_asked_for_above_it),
         TEST(a_missing_controller_is_an_error_that_names_it),
         TEST(limits_are_written_in_the_kernels_words),
+        TEST(huge_pages_are_limited_in_use_and_reserved),
         TEST(node_and_class_levels_are_written_too),
         TEST(a_control_file_that_is_missing_is_named_with_its_cgroup),
         TEST(usage_is_gathered_from_the_files),

@@ -97,6 +97,43 @@ static void medium_memory_is_a_tmpfs_of_the_given_size(void **state)
     assert_int_equal(mode_of(path), S_IFDIR | 01777);
 }
 
+static void medium_huge_pages_is_a_hugetlbfs_of_the_given_page_size(void **state)
+{
+    struct fixture *f = need(state);
+    struct vol_empty_dir d = {
+        .uid = "u1", .name = "huge", .huge_page_bytes = 2 << 20, .size_bytes = (3 << 20) + 1, .fs_group = -1
+    };
+    char path[VOL_PATH_MAX];
+    struct statfs fs;
+    struct stat st;
+    struct err e = { 0 };
+
+    if (access("/sys/kernel/mm/hugepages/hugepages-2048kB", F_OK) != 0)
+        skip();
+    assert_int_equal(vol_empty_dir_setup(f->node, &d, path, sizeof(path), &e), ERR_OK);
+    assert_int_equal(statfs(path, &fs), 0);
+    assert_int_equal(fs.f_type, HUGETLBFS_MAGIC);
+    assert_int_equal(fs.f_bsize, 2 << 20);
+    assert_int_equal(fs.f_blocks, 2); /* a part of a page counts as a whole one */
+    assert_int_equal(mode_of(path), S_IFDIR | 0755);
+    assert_int_equal(vol_empty_dir_setup(f->node, &d, path, sizeof(path), &e), ERR_OK);
+    assert_int_equal(umount2(path, MNT_DETACH), 0);
+    assert_false(fs_is_mountpoint(path)); /* it was mounted once only */
+
+    d.fs_group = 4711;
+    d.size_bytes = 0;
+    assert_int_equal(vol_empty_dir_setup(f->node, &d, path, sizeof(path), &e), ERR_OK);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode, S_IFDIR | 02775);
+    assert_int_equal(st.st_gid, 4711);
+    assert_int_equal(vol_pod_teardown(f->node, "u1", &e), ERR_OK);
+    assert_int_not_equal(access(path, F_OK), 0);
+
+    d.huge_page_bytes = 3 << 20;
+    assert_int_not_equal(vol_empty_dir_setup(f->node, &d, path, sizeof(path), &e), ERR_OK);
+    assert_non_null(strstr(e.text, "volume huge: mount hugetlbfs on "));
+}
+
 static void a_group_that_cannot_be_is_refused(void **state)
 {
     struct fixture *f = need(state);
@@ -131,6 +168,7 @@ int main(void)
         TEST(a_half_made_folder_of_a_killed_run_is_finished),
         TEST(fs_group_owns_the_folder_and_what_is_made_in_it),
         TEST(medium_memory_is_a_tmpfs_of_the_given_size),
+        TEST(medium_huge_pages_is_a_hugetlbfs_of_the_given_page_size),
         TEST(a_group_that_cannot_be_is_refused),
         TEST(something_else_of_that_name_is_an_error),
     };

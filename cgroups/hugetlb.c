@@ -1,0 +1,40 @@
+/* hugetlb - limits of huge pages: those in use, and those reserved, which a mapping takes before its first
+ * fault. */
+#include "base/fs.h"
+#include "cgroups/internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static enum err_code write_one(int dir, const char *file, int64_t bytes, struct err *e)
+{
+    char text[24];
+
+    snprintf(text, sizeof(text), "%" PRId64, bytes);
+    if (fs_write_control(dir, file, text, e) != ERR_NOT_FOUND)
+        return e->code;
+    *e = (struct err){ 0 }; /* reservations are counted since 5.7 */
+    return ERR_OK;
+}
+
+enum err_code cg_hugetlb_limit(int dir, const struct cg_limits *l, const char *last, struct err *e)
+{
+    for (size_t i = 0; i < l->n_hugetlb; i++) {
+        static const char *const kinds[] = { "", "rsvd." };
+        for (size_t k = 0; k < ARRAY_LEN(kinds); k++) {
+            char file[64];
+            snprintf(file, sizeof(file), "hugetlb.%s.%s%s", l->hugetlb[i].size, kinds[k], last);
+            if (write_one(dir, file, l->hugetlb[i].bytes, e) != ERR_OK)
+                return e->code;
+        }
+    }
+    return ERR_OK;
+}
+
+bool cg_has_hugetlb(const struct cg_tree *t)
+{
+    for (size_t i = 0; i < t->n_hiers; i++)
+        if (t->hiers[i].controllers & CG_CTL_HUGETLB)
+            return true;
+    return false;
+}
