@@ -159,6 +159,17 @@ static enum err_code missing_object(enum api_config_kind kind, const char *name,
                    name);
 }
 
+/* kubelet hands it on, and its engine refuses it. */
+static enum err_code check_no_nul(enum api_config_kind kind, const char *name, const struct api_datum *d,
+                                  struct err *e)
+{
+    if (memchr(d->data, '\0', d->size) == NULL)
+        return ERR_OK;
+    return err_set(e, ERR_PRECONDITION,
+                   "key %s of %s \"%s\" holds a NUL byte and cannot be an environment variable", d->key,
+                   kind == API_SECRET ? "secret" : "configmap", name);
+}
+
 static enum err_code add_from(const struct pod *p, const struct api_env_from *f, struct arena *a,
                               struct env *env, struct err *e)
 {
@@ -167,12 +178,14 @@ static enum err_code add_from(const struct pod *p, const struct api_env_from *f,
     const struct api_config *c = config(p, kind, name);
 
     if (c == NULL)
-        return f->optional ? ERR_OK : missing_object(kind, name, e);
+        return f->optional ? pod_may_lack(p, kind, name, e) : missing_object(kind, name, e);
     for (size_t i = 0; i < c->n_data; i++) {
         const struct api_datum *d = &c->data[i];
         char *value;
-        if (d->binary || memchr(d->data, '\0', d->size) != NULL) /* no environment can hold a NUL byte */
+        if (d->binary) /* binaryData */
             continue;
+        if (check_no_nul(kind, name, d, e) != ERR_OK)
+            return e->code;
         value = arena_strndup(a, d->data, d->size);
         if ((kind == API_SECRET && note_secret(env, a, value, e) != ERR_OK) ||
             set(env, a, arena_printf(a, "%s%s", f->prefix != NULL ? f->prefix : "", d->key), value, e) !=
@@ -190,17 +203,15 @@ static enum err_code key_value(const struct pod *p, enum api_config_kind kind, c
     const struct api_datum *d = c != NULL ? api_config_get(c, ref->key) : NULL;
 
     if (c == NULL)
-        return ref->optional ? ERR_OK : missing_object(kind, ref->name, e);
+        return ref->optional ? pod_may_lack(p, kind, ref->name, e) : missing_object(kind, ref->name, e);
     if (d == NULL || d->binary) {
         if (ref->optional)
             return ERR_OK;
         return err_set(e, ERR_PRECONDITION, "couldn't find key %s in %s %s/%s", ref->key,
                        kind == API_SECRET ? "Secret" : "ConfigMap", p->api->meta.namespace, ref->name);
     }
-    if (memchr(d->data, '\0', d->size) != NULL)
-        return err_set(e, ERR_PRECONDITION,
-                       "key %s of %s \"%s\" holds a NUL byte and cannot be an environment variable", ref->key,
-                       kind == API_SECRET ? "secret" : "configmap", ref->name);
+    if (check_no_nul(kind, ref->name, d, e) != ERR_OK)
+        return e->code;
     *ret = arena_strndup(a, d->data, d->size);
     return *ret != NULL ? ERR_OK : err_nomem(e);
 }

@@ -47,7 +47,7 @@ static enum err_code add_config(const struct pod *p, const struct api_payload_so
                                                   p->api->meta.namespace, s->name);
 
     if (c == NULL)
-        return s->optional ? ERR_OK
+        return s->optional ? pod_may_lack(p, secret ? API_SECRET : API_CONFIG_MAP, s->name, e)
                            : err_set(e, ERR_PRECONDITION, "%s \"%s\" not found",
                                      secret ? "secret" : "configmap", s->name);
     if (s->n_items == 0) {

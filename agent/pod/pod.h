@@ -268,6 +268,13 @@ void pod_begin_termination(struct pod *p, int64_t grace_seconds, bool finishing,
  */
 #define POD_NEW_NS (500 * INT64_C(1000000))
 bool pod_is_new(const struct pod *p);
+/*
+ * May an optional ConfigMap or Secret be taken as missing?  Not while the pod is new and files are still
+ * being read: of files that are dropped together the pod's may be the first one to be ready, and its
+ * containers would begin without what lies there for them.
+ */
+enum err_code pod_may_lack(const struct pod *p, enum api_config_kind kind, const char *name,
+                           struct err *e) MUST_CHECK;
 /* True when no operation of the pod is under way. */
 bool pod_idle(const struct pod *p);
 

@@ -532,6 +532,14 @@ bool pod_is_new(const struct pod *p)
     return clock_wall_ns() - p->created_ns < POD_NEW_NS;
 }
 
+enum err_code pod_may_lack(const struct pod *p, enum api_config_kind kind, const char *name, struct err *e)
+{
+    if (!pod_is_new(p) || p->node->folder == NULL || !src_folder_busy(p->node->folder))
+        return ERR_OK;
+    return err_set(e, ERR_PRECONDITION, "%s \"%s\" may still be in a file that is being read",
+                   kind == API_SECRET ? "secret" : "configmap", name);
+}
+
 bool pod_idle(const struct pod *p)
 {
     const struct reap *r;

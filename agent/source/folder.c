@@ -72,6 +72,11 @@ static int by_name(const void *a, const void *b)
     return strcmp((*(struct file *const *)a)->name, (*(struct file *const *)b)->name);
 }
 
+bool src_folder_busy(const struct src_folder *f)
+{
+    return !TAILQ_EMPTY(&f->pending);
+}
+
 void src_folder_each(const struct src_folder *f, src_file_fn fn, void *arg)
 {
     mem_auto struct file **sorted = calloc(f->n_files + 1, sizeof(*sorted));

@@ -63,5 +63,7 @@ const char *src_folder_file_of_pod(const struct src_folder *f, const char *names
 /* Stops watching (the loop must run until what is being read is done); nothing is called any more; objects
  * stay in the store. */
 void src_folder_close(struct src_folder *f);
+/* Files are waiting to be read, or being read: what they hold may be in the store in a moment. */
+bool src_folder_busy(const struct src_folder *f);
 void src_folder_each(const struct src_folder *f, src_file_fn fn, void *arg); /* by name */
 #endif

@@ -263,6 +263,22 @@ def test_environment(t):
     node.stop()
 
 
+def test_dropped_together(t):
+    """optional ConfigMaps that were put before their pod are there from its first moment, however long they take to read"""
+    node = start(t, config_map("unused"))
+    for i in range(5):
+        node.put(f"big-{i}.yaml", config_map(f"big-{i}", k="there", **{f"filler-{n}": "x" * 1000 for n in range(900)}))
+        node.put(f"pod-{i}.yaml", once(
+            f"pod-{i}", container("main", shell('echo "${K-unset} ${k-unset} $(cat /map/k)"' + END),
+                                  env=env(K=from_map(f"big-{i}", "k", optional=True)),
+                                  volumeMounts=[{"name": "map", "mountPath": "/map"}]),
+            volumes=[{"name": "map", "configMap": {"name": f"big-{i}", "optional": True, "items": [{"key": "k", "path": "k"}]}}]))
+    for i in range(5):
+        finished(node, f"pod-{i}")
+        equal(report(node, f"pod-{i}"), "there unset there\nend\n", f"pod-{i}")
+    node.stop()
+
+
 def test_environment_files(t):
     """variables out of a file in an emptyDir that an init container wrote; one that is not there yet is waited for"""
     node = start(t, config_map("unused"))

@@ -165,6 +165,23 @@ static void missing_references_have_kubelets_words(void **state)
     arena_done(&a);
 }
 
+static void a_value_with_a_nul_byte_is_refused_by_name(void **state)
+{
+    struct arena a = { 0 };
+    struct err e = { 0 };
+
+    load(*state, "{apiVersion: v1, kind: Secret, metadata: {name: bin}, data: {plain: eA==, bytes: eAB5}}");
+    assert_null(build_and_get(*state, &a, "    envFrom: [{secretRef: {name: bin}}]\n", "plain", &e));
+    assert_string_equal(e.text,
+                        "key bytes of secret \"bin\" holds a NUL byte and cannot be an environment variable");
+    e = (struct err){ 0 };
+    assert_null(build_and_get(
+        *state, &a, "    env: [{name: A, valueFrom: {secretKeyRef: {name: bin, key: bytes}}}]\n", "A", &e));
+    assert_string_equal(e.text,
+                        "key bytes of secret \"bin\" holds a NUL byte and cannot be an environment variable");
+    arena_done(&a);
+}
+
 static void optional_references_leave_earlier_values(void **state)
 {
     struct arena a = { 0 };
@@ -224,6 +241,7 @@ int main(void)
         cmocka_unit_test(expansion_follows_kubelet),
         cmocka_unit_test_setup_teardown(env_wins_over_env_from_and_sees_it, setup, teardown),
         cmocka_unit_test_setup_teardown(missing_references_have_kubelets_words, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_value_with_a_nul_byte_is_refused_by_name, setup, teardown),
         cmocka_unit_test_setup_teardown(optional_references_leave_earlier_values, setup, teardown),
         cmocka_unit_test_setup_teardown(downward_values_and_resources, setup, teardown),
     };
