@@ -133,6 +133,6 @@ enum err_code env_resource(const struct pod *p, const struct api_container *c,
         q.nano = (__int128)storage_bytes(p->node) * 1000000000;
     divisor = ref->divisor.nano != 0 ? ref->divisor.nano : 1000000000;
     value = (q.nano + divisor - 1) / divisor;
-    *ret = arena_printf(a, "%lld", (long long)value);
+    *ret = arena_printf(a, "%lld", value > INT64_MAX ? (long long)INT64_MAX : (long long)value);
     return *ret != NULL ? ERR_OK : err_nomem(e);
 }
