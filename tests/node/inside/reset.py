@@ -119,6 +119,16 @@ def differences():
 
 
 def settle():
+    try:
+        settle_quietly()
+    except Exception:
+        print(run("journalctl", "-b", "-u", "coracle", "-n", "200", "--no-pager", "-o", "short-monotonic", ok=False).stdout)
+        print(run("ps", "axfww", "-o", "pid,lstart,args", ok=False).stdout)
+        print(run("coracle", "explain", "node", ok=False).stdout)
+        raise
+
+
+def settle_quietly():
     left = []
 
     def done():
@@ -174,15 +184,6 @@ def churn(seed):
 
 def after(before):
     """After the reset and a boot."""
-    try:
-        look(before)
-    except Exception:
-        print(run("journalctl", "-b", "-u", "coracle", "-n", "150", "--no-pager", "-o", "short-monotonic", ok=False).stdout)
-        print(run("ps", "axfww", "-o", "pid,lstart,args", ok=False).stdout)
-        raise
-
-
-def look(before):
     node.wait_active()
     settle()
     _, text = wanted()
