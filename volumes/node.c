@@ -179,6 +179,15 @@ enum err_code vol_payload_publish(struct vol_node *n, const struct vol_payload *
     return code != ERR_OK ? err_wrap(e, "volume %s", p->name) : ERR_OK;
 }
 
+bool vol_payload_published(const struct vol_node *n, const char *uid, const char *name)
+{
+    char path[VOL_PATH_MAX], data[VOL_PATH_MAX];
+    struct err e = { 0 };
+
+    return vol_payload_path(n, uid, name, path, sizeof(path), &e) == ERR_OK &&
+           vol_join(data, sizeof(data), &e, "%s/..data/.", path) == ERR_OK && access(data, F_OK) == 0;
+}
+
 void vol_payload_tidy(struct vol_node *n, const char *uid, const char *name, bool *ret_kept)
 {
     scoped(vol_writer_free) struct vol_writer *w = NULL;

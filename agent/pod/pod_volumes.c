@@ -211,6 +211,23 @@ static bool has_token(const struct api_volume *v)
     return false;
 }
 
+/*
+ * Taken over from an earlier run of the agent: what it published stays, though its source is gone or does not
+ * fit, as it would if the agent had not been away.  refresh() tells.
+ */
+static bool keeps_content(struct pod *p, const struct api_volume *v, struct err *e)
+{
+    if (v->kind != API_VOL_PAYLOAD || (e->code != ERR_PRECONDITION && e->code != ERR_EXHAUSTED) ||
+        !vol_payload_published(p->node->o.volumes, p->uid, v->name))
+        return false;
+    *e = (struct err){ 0 };
+    p->payload_stale = true;
+    p->vols_retry_ns = 0;
+    tidy_later(p); /* what was left of that run's last publish */
+    pod_wake(p);
+    return true;
+}
+
 static void set_up(struct pod *p)
 {
     buf_auto overlaps = BUF_INIT(64 * 1024);
@@ -218,7 +235,8 @@ static void set_up(struct pod *p)
 
     for (size_t i = 0; i < p->api->spec.n_volumes; i++) {
         const struct api_volume *v = &p->api->spec.volumes[i];
-        if (volumes_is_mounted(p, v->name) && set_up_one(p, v, &overlaps, &e) != ERR_OK) {
+        if (volumes_is_mounted(p, v->name) && set_up_one(p, v, &overlaps, &e) != ERR_OK &&
+            !keeps_content(p, v, &e)) {
             /* A downward API file shows the pod's IP, a token is being asked for: both wake the pod. */
             if (e.code == ERR_UNAVAILABLE && (p->net != NET_READY || has_token(v))) {
                 set_vols(p, VOLS_NONE);
