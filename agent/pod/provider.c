@@ -1,5 +1,6 @@
 #include "agent/pod/provider.h"
 #include "agent/pod/explain.h"
+#include "agent/pod/net_stats.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -306,6 +307,7 @@ static void metrics(void *arg, struct buf *out)
              "# HELP coracle_operations Operations under way.\n# TYPE coracle_operations "
              "gauge\ncoracle_operations %zu\n",
              op_count());
+    net_stats_metrics(n, out);
     if (shutdown_is_on(n))
         shutdown_metrics(n, out);
 }

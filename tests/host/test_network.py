@@ -80,6 +80,12 @@ def ask(inside, p, host, port):
                          "s.sendto(b'hello', (sys.argv[1], int(sys.argv[2]))); print(s.recv(100).decode())", host, port).strip()
 
 
+def metrics(node):
+    code, body = node.request("GET", "/metrics")
+    equal(code, 200, "GET /metrics")
+    return body.decode()
+
+
 def explain(node, *what):
     return node.cli("explain", *what, ok=False).stdout
 
@@ -128,6 +134,8 @@ def test_real_packets(t):
         check(get(inside, None, "192.0.2.10", 8081), "host port of one address")
         equal(get(inside, None, "192.0.2.11", 8081), "", "host port of another address")
         contains(firewall(), "-p sctp", "rules")
+        sent = re.search(r'container_network_transmit_bytes_total{interface="eth0",namespace="default",pod="a"} (\d+)', metrics(node))
+        check(sent and int(sent.group(1)) > 100, lambda: metrics(node))
     finally:
         inside.end()
     node.put("c.yaml", pod("c", container(ports=ports((1, 8080, "TCP", None)))))
