@@ -197,6 +197,14 @@ static void add_volume_status(const struct pod *p, const char *volume, json_t *o
     }
 }
 
+/* What came of it: IfPossible is never shown. */
+static const char *recursive_read_only(const struct pod *p, const struct api_volume_mount *m)
+{
+    if (str_eq(m->recursive_read_only, "IfPossible"))
+        return p->node->rt != NULL && rt_features(p->node->rt)->recursive_read_only ? "Enabled" : "Disabled";
+    return m->recursive_read_only != NULL ? m->recursive_read_only : "Disabled";
+}
+
 static json_t *mounts_json(const struct pod *p, const struct api_container *s)
 {
     json_t *list = json_array();
@@ -208,8 +216,7 @@ static json_t *mounts_json(const struct pod *p, const struct api_container *s)
         json_put_str(o, "mountPath", m->mount_path);
         if (m->read_only) {
             json_object_set_new(o, "readOnly", json_true());
-            json_put_str(o, "recursiveReadOnly",
-                         m->recursive_read_only != NULL ? m->recursive_read_only : "Disabled");
+            json_put_str(o, "recursiveReadOnly", recursive_read_only(p, m));
         }
         add_volume_status(p, m->name, o);
         json_array_append_new(list, o);

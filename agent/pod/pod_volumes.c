@@ -3,6 +3,7 @@
 #include "agent/pod/hugepages.h"
 #include "agent/pod/live_sub_path.h"
 #include "agent/pod/mount_watch.h"
+#include "agent/pod/nested.h"
 #include "agent/pod/payload.h"
 #include "agent/pod/pod.h"
 #include "base/clock.h"
@@ -172,7 +173,7 @@ static enum err_code set_up_one(struct pod *p, const struct api_volume *v, struc
 
     switch (v->kind) {
     case API_VOL_PAYLOAD:
-        return publish(p, v, overlaps, &changed, e);
+        return publish(p, v, overlaps, &changed, e) == ERR_OK ? nested_make(p, v, e) : e->code;
     case API_VOL_EMPTY_DIR: {
         struct vol_empty_dir d = {
             .uid = p->uid, .name = v->name, .memory = str_eq(v->medium, "Memory"), .fs_group = -1
