@@ -111,19 +111,21 @@ static enum err_code canonical(const struct inside *in, int fd, char ret[PATH_SI
     return ret[0] == '/' && ret[1] != '\0' ? ERR_OK : err_set(e, ERR_PRECONDITION, "it is mounted nowhere");
 }
 
-/* A line of mountinfo: "<id> ... <options> shared:1 master:2 - ..."; neither of the two: private. */
-static bool is_private(const char *mountinfo, uint64_t id)
+/* A line of mountinfo: "<id> ... <options> shared:1 master:2 - ...".  What makes it as it was after it was
+ * shared for a moment; 0: it was shared before. */
+static uint64_t propagation_of(const char *mountinfo, uint64_t id)
 {
     for (const char *line = mountinfo; line != NULL && *line != '\0';) {
         const char *end = strchrnul(line, '\n'), *dash = strstr(line, " - ");
-        if (strtoull(line, NULL, 10) == id) {
+        if (strtoull(line, NULL, 10) == id && dash != NULL && dash < end) {
             const char *shared = strstr(line, " shared:"), *master = strstr(line, " master:");
-            return dash != NULL && dash < end && (shared == NULL || shared > dash) &&
-                   (master == NULL || master > dash);
+            return shared != NULL && shared < dash   ? 0
+                   : master != NULL && master < dash ? MS_SLAVE
+                                                     : MS_PRIVATE;
         }
         line = *end == '\n' ? end + 1 : NULL;
     }
-    return false;
+    return 0;
 }
 
 /* The root of the mount that `fd` is in: its propagation is set there. */
@@ -220,14 +222,14 @@ static enum err_code replace(const struct inside *in, const struct live_mount *m
     fd_auto root = open_mount_root(folder, &below, e);
     if (root < 0)
         return e->code;
-    bool was_private = is_private(in->mountinfo, below.stx_mnt_id);
+    uint64_t before = propagation_of(in->mountinfo, below.stx_mnt_id);
     if (set_propagation(root, MS_SHARED, e) != ERR_OK)
         return e->code;
     if (put_beneath(in, folder, name, s->tree, e) == ERR_OK)
         (void)!uncover(path, s, e);
     struct err ignored = { 0 };
-    if (was_private && (e->code == ERR_OK || enter(in, &ignored) == ERR_OK))
-        (void)!set_propagation(root, MS_PRIVATE, e->code == ERR_OK ? e : &ignored);
+    if (before != 0 && (e->code == ERR_OK || enter(in, &ignored) == ERR_OK))
+        (void)!set_propagation(root, before, e->code == ERR_OK ? e : &ignored);
     return e->code;
 }
 
