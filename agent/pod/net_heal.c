@@ -68,6 +68,7 @@ static void attach_again(struct pod *p, const struct err *e)
     p->net_healing = true;
     p->net_check = false;
     p->net_undo = true;
+    p->record_dirty = true;
     p->net_sysctls_set = false;
     pod_set_net(p, NET_PINNED);
     pod_wake(p);

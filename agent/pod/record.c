@@ -81,6 +81,8 @@ static json_t *to_json(const struct pod *p)
     if (p->shutdown_ns != 0)
         json_object_set_new(o, "shutdown", json_integer(p->shutdown_ns));
     json_put_str(o, "sandboxID", p->sandbox_id);
+    if (p->net_undo)
+        json_object_set_new(o, "networkUndo", json_true());
     if (p->first_id != 0)
         json_object_set_new(o, "firstID", json_integer(p->first_id));
     for (size_t i = 0; i < p->net_result.n_ips; i++)
@@ -293,6 +295,7 @@ static enum err_code read_one(struct node *n, const char *name, const char *text
     p->shutdown_ns = time_of(o, "shutdown");
     p->grace_seconds = number(o, "graceSeconds", GRACE_MAX_SECONDS);
     copy(p->sandbox_id, sizeof(p->sandbox_id), sandbox);
+    p->net_undo = json_flag(o, "networkUndo");
     p->first_id = (uint32_t)number(o, "firstID", UINT32_MAX);
     for (size_t i = 0;
          p->state == POD_TERMINATED && i < json_array_size(json_object_get(o, "podIPs")) && i < CNI_IPS_MAX;

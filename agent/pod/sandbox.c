@@ -171,6 +171,12 @@ static void create_namespaces(struct pod *p)
         id_random_hex(p->sandbox_id, 64);
         p->record_dirty = true;
     }
+    /* What is attached by the cache is not so by these namespaces: the record must say so before they are
+     * there. */
+    if (p->net_undo && p->record_dirty && p->record_error[0] == '\0') {
+        pod_wake(p);
+        return;
+    }
     if (userns_wanted(p) && !users_possible(p))
         return;
     if (userns_wanted(p) && p->first_id == 0) {
@@ -209,11 +215,12 @@ static void on_deleted_for_retry(struct op *op, const struct err *result)
     struct pod *p = op->owner;
 
     pod_set_net(p, NET_PINNED);
-    if (result->code != ERR_OK) {
-        p->net_undo = true;
-        if (result->code != ERR_CANCELLED && back_off(p, result))
-            log_warn("a failed network attachment cannot be undone; trying again", F_STR("pod", p->key),
-                     F_U64("retryMs", p->net_backoff_ms), F_ERR(result));
+    if (result->code == ERR_OK) {
+        p->net_undo = false;
+        p->record_dirty = true;
+    } else if (result->code != ERR_CANCELLED && back_off(p, result)) {
+        log_warn("a failed network attachment cannot be undone; trying again", F_STR("pod", p->key),
+                 F_U64("retryMs", p->net_backoff_ms), F_ERR(result));
     }
     pod_wake(p);
 }
@@ -221,7 +228,6 @@ static void on_deleted_for_retry(struct op *op, const struct err *result)
 /* A failed ADD must be followed by DEL before the next one. */
 static void undo_add(struct pod *p)
 {
-    p->net_undo = false;
     pod_set_net(p, NET_DELETING);
     cni_del_start(&p->cni_op, p->node->o.cni, &p->cni_att, on_deleted_for_retry, p);
 }
@@ -467,7 +473,8 @@ void sandbox_recover(struct pod *p)
     if (!wants_netns(p)) {
         p->files_written = true;
         pod_set_net(p, NET_READY);
-    } else if (cni_cached_result(p->node->o.cni, p->sandbox_id, IFNAME, &p->net_result, &e) == ERR_OK &&
+    } else if (!p->net_undo &&
+               cni_cached_result(p->node->o.cni, p->sandbox_id, IFNAME, &p->net_result, &e) == ERR_OK &&
                p->net_result.n_ips > 0) {
         /* Written again: the agent may have been killed between the plugin's answer and the file. */
         p->files_written = write_files(p, &e) == ERR_OK;
@@ -475,6 +482,6 @@ void sandbox_recover(struct pod *p)
             log_warn("hosts file of a pod cannot be written; trying again", F_STR("pod", p->key), F_ERR(&e));
         pod_set_net(p, NET_READY);
     } else {
-        p->net_undo = true; /* killed in the midst of ADD */
+        p->net_undo = true; /* killed in the midst of ADD, or before the DEL that it needs was over */
     }
 }

@@ -144,3 +144,32 @@ def test_kills_and_reboots(t):
 
 
 test_kills_and_reboots.seconds = 60 + 6 * ROUNDS
+
+
+def test_kill_after_a_reboot(t):
+    """pods that a reboot took the network from get it again, also where the agent is killed at once on its way to that"""
+    rng = random.Random(int(os.environ.get("NET_SOAK_SEED") or random.randrange(10 ** 6)))
+    node = t.node()
+    node.import_image()
+    names = set(NAMES[:4])
+    for name in names:
+        node.put(f"{name}.yaml", manifest(name))
+    settle(node, names, "at the start")
+    for n in range(ROUNDS):
+        node.kill()
+        reboot(t, node, n)
+        node.start(wait=False)
+        time.sleep(0.02 + rng.random() * 0.2)  # as above
+        node.kill()
+        node.start()
+        settle(node, names, f"round {n}")
+    for name in names:
+        node.remove(f"{name}.yaml")
+    node.wait_gone(*names, deadline=60)
+    settle(node, set(), "at the end")
+    check(node.stop() == 0, "exit code")
+    for _ in range(ROUNDS):
+        run("umount", BOOT_ID)
+
+
+test_kill_after_a_reboot.seconds = 30 + 6 * ROUNDS
