@@ -39,8 +39,8 @@ def test_term_then_kill(t):
     node.put("stubborn.yaml", pod("stubborn", container(command=shell("trap '' TERM; sleep 1000 & while true; do sleep 1000; done")),
                                   terminationGracePeriodSeconds=2))
     polite, stubborn = node.wait_running("polite"), node.wait_running("stubborn")
+    until(lambda: len(node.container_pids(stubborn)) >= 2, 5, lambda: f"processes of the stubborn one: {node.container_pids(stubborn)}")
     pids = node.container_pids(stubborn)
-    check(len(pids) >= 2, f"processes of the stubborn one: {pids}")
     start = time.monotonic()
     node.remove("polite.yaml", "stubborn.yaml")
     node.wait_gone("polite", deadline=3)
