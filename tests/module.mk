@@ -65,10 +65,11 @@ NET_SOAK_ROUNDS   ?= 100
 NODE_RESETS       ?= 20
 soak: ## the long loops: 20 pods churned under kill -9 of daemon and conmons, volumes swapped under it, then resets of a node VM; SOAK_SEED= SOAK_AGENT_KILLS= NODE_RESETS= NODE_SEED=
 	@tests/tools/deps build run test node
-	@$(make_gcc) all
+	@$(make_gcc) all unit-programs
 	@SOAK_SEED=$(SOAK_SEED) SOAK_AGENT_KILLS=$(SOAK_AGENT_KILLS) SOAK_CONMON_KILLS=$(SOAK_CONMON_KILLS) \
 	    tests/host/run --verbose --build $(check_gcc) test_soak
 	@NET_SOAK_SEED=$(NET_SOAK_SEED) NET_SOAK_ROUNDS=$(NET_SOAK_ROUNDS) tests/host/run --verbose --build $(check_gcc) test_network_soak
+	@CNI_PARALLEL_PERCENT=120 $(check_gcc)/tests/unit/cni/test_parallel
 	@SWAP_SECONDS=$(or $(SWAP_SECONDS),30) SWAP_KILLS=$(or $(SWAP_KILLS),10) PROPAGATION_ROUNDS=200 \
 	    tests/host/run --verbose --jobs 1 --build $(check_gcc) test_swaps
 	@NODE_RESETS=$(NODE_RESETS) NODE_SEED=$(NODE_SEED) NODE_DEADLINE=$$((600 + 400 * $(NODE_RESETS))) $(run_tests) --only node/reset -v node

@@ -120,12 +120,13 @@ def test_mounted_by_the_pod(t):
     """what a container mounted with Bidirectional propagation holds its volume, as under kubelet, and is named"""
     node = t.node()
     node.import_image()
-    script = shell("mkdir /v/mine && mount -t tmpfs mine /v/mine && echo x > /v/mine/x && echo mounted; exec sleep 1000")
+    script = shell("until [ -e /v/go ]; do sleep 0.02; done; mkdir /v/mine && mount -t tmpfs mine /v/mine && echo x > /v/mine/x && echo mounted; exec sleep 1000")
     node.put("a.yaml", pod("a", container(command=script, securityContext={"privileged": True},
                                           volumeMounts=[{"name": "v", "mountPath": "/v", "mountPropagation": "Bidirectional"}]),
                            container("sees", volumeMounts=[{"name": "v", "mountPath": "/v", "mountPropagation": "HostToContainer"},
                                                            {"name": "v", "mountPath": "/none"}]), volumes=[{"name": "v", "emptyDir": {}}]))
     a = node.wait_running("a")
+    node.enter(a, "touch", "/v/go", container="sees")  # what was mounted before its start it would see in any case
     until(lambda: "mounted" in node.logs("a", "main"), 10, "the container mounts")
     equal(node.enter(a, "cat", "/v/mine/x", container="sees").stdout, "x\n", "HostToContainer")
     check(node.enter(a, "cat", "/none/mine/x", container="sees", ok=False).returncode != 0, "a mount shows where propagation is None")
