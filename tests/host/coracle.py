@@ -506,10 +506,23 @@ class Node:
         return self.watch(test, deadline, what or f"pod {name}", timeline)
 
     def wait_running(self, *names, deadline=20):
-        """All containers of these pods run: the last pod."""
+        """All containers of these pods run, and in each the image's program has taken the runtime's place: the last pod.
+
+        A container is "running" from the runtime's `start` on, as with kubelet: its init may not have exec'd yet by then.
+        """
+        ids = set()
         for name in names:
             pod = self.wait_pod(name, all_running, deadline, f"pod {name} running")
+            ids |= {pod.container_id(c["name"]) for c in pod["spec"]["containers"]}
+        until(lambda: not self.inits(ids), 5, lambda: f"the runtime gives way to the programs of {', '.join(names)}: {self.inits(ids)}")
         return pod
+
+    def inits(self, ids):
+        """The processes of these containers that are still the runtime's own."""
+        roots = [root + self.cgroup_root for root in hierarchies() if os.path.isdir(root + self.cgroup_root)]
+        pids = [pid for folder, _, _ in os.walk(roots[0]) if os.path.basename(folder) in ids
+                for pid in read(folder + "/cgroup.procs", "").split()]
+        return [pid for pid in pids if read(f"/proc/{pid}/comm", "").startswith(("crun", "runc"))]
 
     def wait_phase(self, name, phase, deadline=20):
         return self.wait_pod(name, lambda p: p.phase == phase, deadline, f"pod {name} {phase}")
