@@ -71,4 +71,7 @@ enum err_code fs_unmount_below(const char *prefix, struct err *e) MUST_CHECK;
 /* ---- ids ------------------------------------------------------------------------------------ */
 void id_random_hex(char *ret, size_t digits); /* writes digits + NUL */
 void id_random_uuid(char ret[37]);
+#define ID_BOOT_SIZE 37
+/* The kernel's id of this boot; "" when it has none. */
+void id_boot(char ret[ID_BOOT_SIZE]);
 #endif

@@ -1,5 +1,7 @@
 #include "base/fs.h"
 
+#include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -46,4 +48,14 @@ void id_random_uuid(char ret[37])
         ret[out++] = hex[i];
     }
     ret[out] = '\0';
+}
+
+void id_boot(char ret[ID_BOOT_SIZE])
+{
+    struct err ignored = { 0 };
+    str_auto text = NULL;
+
+    ret[0] = '\0';
+    if (fs_read_at(AT_FDCWD, "/proc/sys/kernel/random/boot_id", 64, &text, NULL, &ignored) == ERR_OK)
+        snprintf(ret, ID_BOOT_SIZE, "%.*s", (int)strcspn(text, "\n"), text);
 }

@@ -103,9 +103,7 @@ static void ask(struct cni *c, const char *type)
     a->input = json_pack("{s:s}", "cniVersion", CNI_VERSION_HIGHEST);
     a->cgroup_procs = c->cgroup_procs != NULL ? strdup(c->cgroup_procs) : NULL;
     ok = a->type != NULL && a->input != NULL && (a->cgroup_procs != NULL) == (c->cgroup_procs != NULL);
-    for (size_t i = 0; i < c->bin_dirs.n; i++)
-        ok = ok && strs_add(&a->bin_dirs, c->bin_dirs.v[i]);
-    if (!ok) {
+    if (!ok || !strs_copy(&a->bin_dirs, &c->bin_dirs)) {
         ask_free(a);
         return;
     }

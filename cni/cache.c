@@ -22,17 +22,6 @@ static char *file_name(const struct cni_entry *entry)
     return str_printf("%s-%s-%s.json", entry->list.name, entry->container_id, entry->ifname);
 }
 
-static bool put_boot_id(json_t *doc)
-{
-    struct err ignored = { 0 };
-    str_auto id = NULL;
-
-    if (fs_read_at(AT_FDCWD, "/proc/sys/kernel/random/boot_id", 64, &id, NULL, &ignored) != ERR_OK)
-        return true;
-    id[strcspn(id, "\n")] = '\0';
-    return json_put_str(doc, "bootId", id);
-}
-
 enum err_code cni_cache_write(int dirfd, const struct cni_entry *entry, struct err *e)
 {
     str_auto name = file_name(entry);
@@ -48,7 +37,7 @@ enum err_code cni_cache_write(int dirfd, const struct cni_entry *entry, struct e
          json_object_set(doc, "capabilityArgs", entry->capability_args) < 0) ||
         (entry->result != NULL && json_object_set(doc, "result", entry->result) < 0) ||
         (entry->check != NULL && json_object_set_new(doc, "check", json_string(entry->check)) < 0) ||
-        !put_boot_id(doc))
+        (entry->boot_id != NULL && !json_put_str(doc, "bootId", entry->boot_id)))
         return err_nomem(e);
     text = json_text(doc);
     if (text == NULL)
@@ -79,6 +68,7 @@ static enum err_code decode(struct cni_entry *ret, json_t *doc, struct err *e)
         .capability_args = json_object_get(doc, "capabilityArgs"),
         .result = json_object_get(doc, "result"),
         .check = json_str(doc, "check"),
+        .boot_id = json_str(doc, "bootId"),
         .complete = json_flag(doc, "complete"),
     };
 

@@ -29,6 +29,7 @@ struct cni_entry { /* strings and capability_args borrowed: from the caller (wri
     json_t *capability_args; /* NULL: none */
     json_t *result;          /* in the list's version; NULL: none */
     const char *check;       /* what the first CHECK after the ADD found wrong, "": nothing; NULL: none yet */
+    const char *boot_id;     /* of the ADD; NULL: not known */
     bool complete;
     json_t *doc; /* owned; NULL when the entry was not read from disk */
 };

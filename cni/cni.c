@@ -34,12 +34,9 @@ static void watch_all(struct cni *c)
 {
     struct strs dirs = { 0 };
     struct err e = { 0 };
-    bool ok = strs_add(&dirs, c->conf_dir);
+    bool ok = strs_add(&dirs, c->conf_dir) && strs_copy(&dirs, &c->bin_dirs) &&
+              strs_copy(&dirs, &c->networks.folders);
 
-    for (size_t i = 0; i < c->bin_dirs.n; i++)
-        ok = ok && strs_add(&dirs, c->bin_dirs.v[i]);
-    for (size_t i = 0; i < c->networks.folders.n; i++)
-        ok = ok && strs_add(&dirs, c->networks.folders.v[i]);
     if (!ok)
         err_nomem(&e);
     else if (cni_watch_set(c->watch, strs_list(&dirs), &e) == ERR_OK)
@@ -191,6 +188,7 @@ enum err_code cni_open(struct cni **ret, const struct cni_options *o, struct err
     TAILQ_INIT(&c->asks);
     cni_versions_init(&c->versions);
     c->cache_fd = -1;
+    id_boot(c->boot_id);
     if (fill(c, o, e) != ERR_OK || cni_status_open(c, e) != ERR_OK)
         return e->code;
     c->cache_fd = cni_cache_open(c->cache_dir, e);

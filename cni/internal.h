@@ -1,6 +1,7 @@
 /* internal - what the files of cni/ share about struct cni. */
 #ifndef CNI_INTERNAL_H
 #define CNI_INTERNAL_H
+#include "base/fs.h"
 #include "cni/cache.h"
 #include "cni/cni.h"
 #include "cni/networks.h"
@@ -16,6 +17,7 @@ struct cni {
     int cache_fd;
     int cgroup_fd;
     char *cgroup_procs;
+    char boot_id[ID_BOOT_SIZE]; /* read once: it does not change while we live */
 
     struct cni_networks networks;
     struct cni_watch *watch;

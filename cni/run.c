@@ -181,6 +181,7 @@ static enum err_code add_begin(struct cni_run *r, struct err *e)
         .netns = r->netns,
         .args = r->args,
         .capability_args = r->capability_args,
+        .boot_id = r->c->boot_id,
     };
     json_incref(r->entry.list.conf);
     if (!cni_note_used(r->c, &r->entry.list))

@@ -131,10 +131,8 @@ const char *cni_status_problem(const struct cni *c)
 enum err_code cni_status_open(struct cni *c, struct err *e)
 {
     struct cni_status *s = calloc(1, sizeof(*s));
-    bool ok = s != NULL;
+    bool ok = s != NULL && strs_copy(&s->bin_dirs, &c->bin_dirs);
 
-    for (size_t i = 0; i < c->bin_dirs.n; i++)
-        ok = ok && strs_add(&s->bin_dirs, c->bin_dirs.v[i]);
     if (ok && c->cgroup_procs != NULL)
         ok = (s->cgroup_procs = strdup(c->cgroup_procs)) != NULL;
     if (!ok) {

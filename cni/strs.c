@@ -22,6 +22,14 @@ bool strs_add(struct strs *s, const char *text)
     return strs_take(s, strdup(text));
 }
 
+bool strs_copy(struct strs *to, const struct strs *from)
+{
+    for (size_t i = 0; i < from->n; i++)
+        if (!strs_add(to, from->v[i]))
+            return false;
+    return true;
+}
+
 bool strs_has(const struct strs *s, const char *text)
 {
     for (size_t i = 0; i < s->n; i++) {

@@ -12,6 +12,7 @@ struct strs {
 bool strs_add(struct strs *s, const char *text); /* copies; false: no memory */
 bool strs_take(struct strs *s, char *text);      /* takes malloc'ed text, frees it on failure; NULL: false */
 bool strs_add_once(struct strs *s, const char *text);
+bool strs_copy(struct strs *to, const struct strs *from); /* behind what it has; false: no memory */
 bool strs_has(const struct strs *s, const char *text);
 void strs_sort(struct strs *s);                     /* plain, by bytes */
 const char *const *strs_list(const struct strs *s); /* never NULL: an empty list when nothing was added */

@@ -21,20 +21,11 @@ static void step(struct cni_undo *u);
 
 /* ---- the record ---------------------------------------------------------------------------------- */
 
-static enum err_code read_boot_id(char **ret, struct err *e)
-{
-    if (fs_read_at(AT_FDCWD, "/proc/sys/kernel/random/boot_id", 64, ret, NULL, e) != ERR_OK)
-        return e->code;
-    (*ret)[strcspn(*ret, "\n")] = '\0';
-    return ERR_OK;
-}
-
 /* The record of this boot; *ret NULL: none, or one that is damaged or of an earlier boot. */
 static enum err_code load(const struct cni *c, json_t **ret, struct err *e)
 {
     json_auto_t *record = NULL;
     str_auto text = NULL;
-    str_auto boot = NULL;
     struct err bad = { 0 };
     size_t n;
 
@@ -45,10 +36,8 @@ static enum err_code load(const struct cni *c, json_t **ret, struct err *e)
         *e = bad;
         return err_wrap(e, "CNI undo record");
     }
-    if (read_boot_id(&boot, e) != ERR_OK)
-        return e->code;
     if (json_parse(text, n, FILE_MAX, &record, FILE_NAME, &bad) == ERR_OK &&
-        str_eq(json_str(record, "kind"), KIND) && str_eq(json_str(record, "bootId"), boot))
+        str_eq(json_str(record, "kind"), KIND) && str_eq(json_str(record, "bootId"), c->boot_id))
         *ret = take_ptr(&record);
     return ERR_OK;
 }
@@ -101,7 +90,6 @@ static enum err_code record_rest(struct cni_undo *u, struct err *e)
     json_auto_t *sysctls = links != NULL ? cni_hoststate_sysctls(e) : NULL;
     struct strs nft = { 0 };
     str_auto text = NULL;
-    str_auto boot = NULL;
     enum err_code code;
 
     if (sysctls == NULL)
@@ -110,9 +98,9 @@ static enum err_code record_rest(struct cni_undo *u, struct err *e)
     if (code == ERR_OK)
         code = to_json(&nft, u->record, "nft", e);
     strs_done(&nft);
-    if (code != ERR_OK || read_boot_id(&boot, e) != ERR_OK)
+    if (code != ERR_OK)
         return e->code;
-    if (!json_put_str(u->record, "kind", KIND) || !json_put_str(u->record, "bootId", boot) ||
+    if (!json_put_str(u->record, "kind", KIND) || !json_put_str(u->record, "bootId", u->c->boot_id) ||
         json_object_set(u->record, "links", links) < 0 || json_object_set(u->record, "sysctls", sysctls) < 0)
         return err_nomem(e);
     text = json_text(u->record);

@@ -1,4 +1,5 @@
 #include "agent/pod/leases.h"
+#include "agent/pod/net_attach.h"
 
 #include "base/fs.h"
 #include "base/log.h"
@@ -88,10 +89,10 @@ static void take_again(struct node *n, int networks, const struct pod *p, const 
     struct err e = { 0 };
     str_auto network = NULL;
     str_auto path = NULL;
-    str_auto text = str_printf("%s\r\neth0", p->sandbox_id);
+    str_auto text = str_printf("%s\r\n" POD_IFNAME, p->sandbox_id);
     struct stat st;
 
-    if (cni_cached_network(n->o.cni, p->sandbox_id, "eth0", &network, &e) != ERR_OK || text == NULL ||
+    if (cni_cached_network(n->o.cni, p->sandbox_id, POD_IFNAME, &network, &e) != ERR_OK || text == NULL ||
         fstatat(networks, network, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISDIR(st.st_mode))
         return; /* its addresses come from elsewhere */
     path = str_printf("%s/%s", network, address);

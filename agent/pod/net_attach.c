@@ -4,7 +4,6 @@
 
 #include <string.h>
 
-#define IFNAME "eth0"
 #define RATE_MIN INT64_C(1000) /* 1k and 1P: kubelet's limits (pkg/util/bandwidth) */
 #define RATE_MAX INT64_C(1000000000000000)
 #define RESOLV_MAX (64 * 1024) /* our own file; its content has at most 2 KiB and options */
@@ -186,7 +185,7 @@ enum err_code net_attach_fill(struct pod *p, bool add, bool with_netns, struct e
     p->cni_att = (struct cni_attachment){
         .container_id = p->sandbox_id,
         .netns = with_netns ? p->netns_path : "",
-        .ifname = IFNAME,
+        .ifname = POD_IFNAME,
         .pod_namespace = p->api->meta.namespace,
         .pod_name = p->api->meta.name,
         .pod_uid = p->uid,

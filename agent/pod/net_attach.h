@@ -9,6 +9,8 @@
 #define AGENT_POD_NET_ATTACH_H
 #include "agent/pod/pod.h"
 
+#define POD_IFNAME "eth0" /* kubelet's; the one interface that a pod gets */
+
 struct net_attach; /* what the attachment's pointers refer to */
 
 /*

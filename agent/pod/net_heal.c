@@ -10,7 +10,6 @@
 
 #include <string.h>
 
-#define IFNAME "eth0"
 #define SIDE_BY_SIDE 1 /* checks: three plugins each, of which nothing waits */
 #define FIRST_CHECK_MS                                                                                       \
     10000 /* after an ADD: beside the start of the pod, and of others, it would be in the way */
@@ -103,7 +102,7 @@ static bool misses_links(struct pod *p, struct err *ret)
     if (path == NULL || links == NULL || cni_links_read(path, links, &e) != ERR_OK)
         log_debug("interfaces of a pod cannot be read", F_STR("pod", p->key), F_ERR(&e));
     else
-        missing = cni_links_check(links, IFNAME, &p->net_result, ret) != ERR_OK;
+        missing = cni_links_check(links, POD_IFNAME, &p->net_result, ret) != ERR_OK;
     free(links);
     return missing;
 }

@@ -95,7 +95,6 @@ void node_set_options(struct node *n, const struct node_options *o)
 enum err_code node_open(struct node **ret, const struct node_options *o, struct err *e)
 {
     struct node *n = calloc(1, sizeof(*n));
-    str_auto boot = NULL;
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
     if (n == NULL)
@@ -118,9 +117,7 @@ enum err_code node_open(struct node **ret, const struct node_options *o, struct 
     uv_timer_init(o->loop, &n->idle_timer);
     n->idle_timer.data = n;
     provider_init(n);
-    if (fs_read_at(AT_FDCWD, "/proc/sys/kernel/random/boot_id", sizeof(n->boot_id), &boot, NULL, e) == ERR_OK)
-        snprintf(n->boot_id, sizeof(n->boot_id), "%.36s", boot);
-    *e = (struct err){ 0 };
+    id_boot(n->boot_id);
     n->clock_offset_ns = clock_jump_offset_ns();
     shutdown_open(n);
     if (record_load_all(n, e) != ERR_OK) {

@@ -15,6 +15,7 @@
 #define AGENT_POD_POD_H
 #include "agent/pod/node.h"
 #include "agent/pod/shutdown.h"
+#include "base/fs.h"
 #include "base/list.h"
 #include "base/siphash.h"
 
@@ -491,7 +492,7 @@ struct node {
     TAILQ_HEAD(, event) events;
     size_t n_events;
     uint64_t event_serial;
-    char boot_id[40];
+    char boot_id[ID_BOOT_SIZE];
     unsigned char env_key[SIPHASH_KEY_SIZE]; /* env_age.c */
     bool env_key_known;
     int64_t clock_offset_ns; /* from the clock since boot to the wall clock, as pods' waits count with it */

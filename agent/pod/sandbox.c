@@ -18,7 +18,6 @@
 #define RETRY_FIRST_MS 500 /* after a failed ADD; doubling */
 #define RETRY_MAX_MS 30000
 #define FILES_RETRY_MS 5000
-#define IFNAME "eth0"
 #define MS INT64_C(1000000)
 
 const char *net_state_name(enum net_state s)
@@ -474,7 +473,7 @@ void sandbox_recover(struct pod *p)
         p->files_written = true;
         pod_set_net(p, NET_READY);
     } else if (!p->net_undo &&
-               cni_cached_result(p->node->o.cni, p->sandbox_id, IFNAME, &p->net_result, &e) == ERR_OK &&
+               cni_cached_result(p->node->o.cni, p->sandbox_id, POD_IFNAME, &p->net_result, &e) == ERR_OK &&
                p->net_result.n_ips > 0) {
         /* Written again: the agent may have been killed between the plugin's answer and the file. */
         p->files_written = write_files(p, &e) == ERR_OK;

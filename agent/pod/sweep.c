@@ -1,5 +1,6 @@
 #include "agent/pod/sweep.h"
 #include "agent/pod/mount_watch.h"
+#include "agent/pod/net_attach.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
@@ -213,7 +214,7 @@ static void detach(struct job *j)
 {
     j->attachment = (struct cni_attachment){ .container_id = j->id,
                                              .netns = "",
-                                             .ifname = "eth0",
+                                             .ifname = POD_IFNAME,
                                              .pod_namespace = "",
                                              .pod_name = "",
                                              .pod_uid = "" };
