@@ -43,7 +43,7 @@ struct cni {
     bool bridges_made;            /* as seen when the last one began alone */
 };
 
-/* run.c: remembers what cni_remove_bridges() has to know. */
+/* run_add.c: remembers what cni_remove_bridges() has to know. */
 bool cni_note_used(struct cni *c, const struct cni_list *list);
 /* run.c: starts waiting operations while there is a place. */
 void cni_run_next(struct cni *c);

@@ -1,0 +1,43 @@
+#include "cni/run.h"
+
+#include "base/log.h"
+#include "base/scope.h"
+#include "cni/names.h"
+
+#include <string.h>
+
+void cni_check_judge(struct cni_run *r, struct err *e)
+{
+    const char *text = e->code != ERR_OK ? e->text : "";
+    struct err failed = { 0 };
+
+    if (e->code != ERR_OK &&
+        (r->entry.check != NULL ? strcmp(r->entry.check, text) != 0 : r->found != NULL && !r->fresh))
+        return;
+    if (r->entry.check == NULL || strcmp(r->entry.check, text) != 0) {
+        r->entry.check = text;
+        if (cni_cache_write(r->c->cache_fd, &r->entry, &failed) != ERR_OK)
+            log_debug("what CHECK found cannot be kept", F_STR("containerID", r->container_id),
+                      F_ERR(&failed));
+    }
+    *e = (struct err){ 0 };
+}
+
+/* *ret_more false: this list is not to be checked, or its version has no CHECK; that is a success. */
+enum err_code cni_check_begin(struct cni_run *r, bool *ret_more, struct err *e)
+{
+    if (cni_cache_find(r->c->cache_fd, r->container_id, r->ifname, &r->entry, e) != ERR_OK)
+        return e->code;
+    r->cached = true;
+    if (!r->entry.complete)
+        return err_set(e, ERR_PRECONDITION, "container %s: its ADD or DEL for %s did not finish",
+                       r->container_id, r->ifname);
+    if (r->found != NULL) {
+        *ret_more = false;
+        err_set(e, ERR_UNKNOWN, "%s", r->found);
+        cni_check_judge(r, e);
+        return e->code;
+    }
+    *ret_more = r->entry.list.version >= CNI_V(0, 4, 0) && !r->entry.list.disable_check;
+    return ERR_OK;
+}

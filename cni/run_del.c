@@ -1,0 +1,132 @@
+/*
+ * run_del - DEL.  An entry is marked incomplete before it begins: where ADD or DEL was cut off, the DEL that
+ * succeeds in the end is followed by what the plugins cannot find any more (masq.h).
+ */
+#include "cni/run.h"
+
+#include "base/log.h"
+#include "base/scope.h"
+#include "cni/links.h"
+
+#include <string.h>
+
+/*
+ * Not without its interface either: a namespace that was made anew after a reboot, or an interface that
+ * somebody removed.  Plugins find less then: bridge leaves its masquerading behind.
+ */
+static bool interface_is_gone(const struct cni_run *r)
+{
+    struct cni_links *links = r->netns[0] != '\0' ? calloc(1, sizeof(*links)) : NULL;
+    struct err ignored = { 0 };
+    bool there = links != NULL && cni_links_read(r->netns, links, &ignored) == ERR_OK &&
+                 cni_links_find(links, r->ifname) != NULL;
+
+    free(links);
+    return !there;
+}
+
+/* Finds what to delete next; *ret_more false: nothing (more). */
+enum err_code cni_del_begin(struct cni_run *r, bool *ret_more, struct err *e)
+{
+    struct cni *c = r->c;
+    bool no_netns = interface_is_gone(r);
+
+    *ret_more = true;
+    r->done = 0;
+    if (cni_cache_find(c->cache_fd, r->container_id, r->ifname, &r->entry, e) == ERR_OK) {
+        r->cached = true;
+        r->cut_off = !r->entry.complete || no_netns;
+        if (r->entry.complete) {
+            r->entry.complete = false;
+            if (cni_cache_write(c->cache_fd, &r->entry, e) != ERR_OK) {
+                /* A full disk must not keep what goes from going: only a DEL cut off from here on would not
+                 * be told from a whole one. */
+                log_debug("attachment cannot be marked as being deleted; going on",
+                          F_STR("containerID", r->container_id), F_ERR(e));
+                *e = (struct err){ 0 };
+            }
+        }
+        return cni_note_used(c, &r->entry.list) ? ERR_OK : err_nomem(e);
+    }
+    if (e->code != ERR_NOT_FOUND)
+        return e->code;
+    *e = (struct err){ 0 };
+    if (r->deleted > 0 || c->networks.n == 0) {
+        *ret_more = false;
+        return ERR_OK;
+    }
+    /* Nothing known: today's plugins get the chance to clean up; what they do not know is a success. */
+    r->entry = (struct cni_entry){
+        .list = c->networks.lists[0],
+        .container_id = r->container_id,
+        .ifname = r->ifname,
+        .args = r->args,
+        .capability_args = r->capability_args,
+    };
+    json_incref(r->entry.list.conf);
+    r->cut_off = no_netns;
+    return ERR_OK;
+}
+
+/* This entry is dealt with. */
+static void del_next(struct cni_run *r)
+{
+    struct err e = { 0 };
+    bool more = true;
+
+    /* Else it would be found again, and again: a read-only disk. */
+    if (r->cached && cni_cache_remove(r->c->cache_fd, &r->entry, &e) != ERR_OK) {
+        if (e.code == ERR_NOT_FOUND)
+            e.code = ERR_UNAVAILABLE;
+        cni_run_finish(r, &e);
+        return;
+    }
+    cni_run_drop_entry(r);
+    r->deleted++;
+    r->cut_off = false;
+    if (cni_del_begin(r, &more, &e) != ERR_OK || !more)
+        cni_run_finish(r, &e);
+    else
+        cni_run_plugin(r);
+}
+
+static void on_masq_done(struct op *op, const struct err *result)
+{
+    struct cni_run *r = op->owner;
+
+    if (result->code != ERR_OK || r->o->op.why.code != ERR_OK)
+        cni_run_finish(r, result);
+    else
+        del_next(r);
+}
+
+void cni_del_over(struct cni_run *r)
+{
+    if (r->cut_off && cni_masq_wanted(&r->entry.list)) {
+        r->o->op.state = RUN_MASQ;
+        cni_masq_start(&r->masq, r->c->loop, r->entry.list.name, r->container_id, r->c->cgroup_fd,
+                       r->c->cgroup_procs, on_masq_done, r);
+    } else {
+        del_next(r);
+    }
+}
+
+/*
+ * A list that was wrong from the start: its first plugin never gave a result, and it cannot DEL either.  Once
+ * it was mended the old text must not hold the pod for ever: today's list gets the chance to clean up.
+ */
+bool cni_del_by_todays_list(struct cni_run *r)
+{
+    struct cni *c = r->c;
+    struct err e = { 0 };
+    bool more = true;
+
+    if (!r->cached || r->entry.result != NULL || r->entry.complete || r->deleted > 0 || c->networks.n == 0 ||
+        json_equal(r->entry.list.conf, c->networks.lists[0].conf))
+        return false;
+    if (cni_cache_remove(c->cache_fd, &r->entry, &e) != ERR_OK)
+        return false;
+    cni_run_drop_entry(r);
+    r->cut_off = true;
+    return cni_del_begin(r, &more, &e) == ERR_OK && more;
+}
