@@ -23,6 +23,10 @@ $(fuzz_bins): $(B)/%: $(B)/%.o $(B)/tests/fuzz/replay.o $(fuzz_deps)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $< $(B)/tests/fuzz/replay.o $(fuzz_libs)
 
+$(B)/tests/bench/floor: $(B)/tests/bench/floor.o
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $< -ljansson
+
 # Where things are for the recipes below, whatever SAN= and CC= say now.
 check_gcc   := $(O)/gcc
 check_san   := $(O)/gcc-address-undefined
@@ -33,7 +37,7 @@ make_gcc    := $(MAKE) --no-print-directory -j$(jobs) CC=gcc SAN=
 make_san    := $(MAKE) --no-print-directory -j$(jobs) CC=gcc SAN=address,undefined
 make_clang  := $(MAKE) --no-print-directory -j$(jobs) CC=clang SAN=
 
-.PHONY: unit-programs check check-unit check-host check-host-san check-node check-node-host check-layers check-headers fuzz node node-shell soak
+.PHONY: unit-programs check check-unit check-host check-host-san check-node check-node-host bench check-layers check-headers fuzz node node-shell soak
 unit-programs: $(unit_bins) $(fuzz_bins)
 
 check: ## everything: both compilers, layers, headers, unit, seeds, host tests (all of them also sanitized), node VM
@@ -90,6 +94,11 @@ node-shell: ## a shell in a node VM with the build installed and running; ONLY=s
 	@tests/tools/deps build run test node
 	@$(make_gcc) all
 	@tests/node/run --build $(check_gcc) --cache $(node_cache) --shell $(if $(ONLY),$(ONLY),v2)
+
+bench: ## figures of this build on this machine, against the same parts without an agent (root; a quiet machine); ONLY=text, QUICK=1
+	@tests/tools/deps build run test
+	@$(make_gcc) all $(check_gcc)/tests/bench/floor
+	@tests/bench/run --build $(check_gcc) --json $(O)/bench.json $(if $(QUICK),--quick) $(ONLY)
 
 check-layers: ## fail on an include that breaks the table of layers
 	$(Q)tests/tools/check-layers
