@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 
 /*
- * All names are relative to the volume's descriptor.  Each system call that changes something is announced to
- * the probe, so that tests can fail it or end the process there.
+ * All names are relative to the volume's descriptor.  One ConfigMap may be in a hundred pods, and all of them
+ * wait for the last: the folder is listed once, and what is there already is not asked for twice.
  */
 #define DATA "..data"
 #define DATA_TMP "..data_tmp"
@@ -66,17 +66,6 @@ void vol_writer_free(struct vol_writer *w)
     scope_close_p(&w->fd);
     free(w->target);
     free(w);
-}
-
-void vol_writer_set_probe(struct vol_writer *w, vol_probe_fn fn, void *arg)
-{
-    w->probe = fn;
-    w->probe_arg = arg;
-}
-
-static int probe(const struct vol_writer *w, const char *step)
-{
-    return w->probe != NULL ? w->probe(step, w->probe_arg) : 0;
 }
 
 /* ---- is it there already? ---------------------------------------------------------------------- */
@@ -168,7 +157,6 @@ static bool same_payload(const struct vol_writer *w, const char *generation, con
 /* ---- writing a generation ------------------------------------------------------------------------ */
 
 struct fill {
-    const struct vol_writer *w;
     int gen;
     const struct group_rule *rule;
     const char *step; /* what failed */
@@ -177,19 +165,14 @@ struct fill {
 static int make_dir(const char *dir, void *arg)
 {
     struct fill *f = arg;
-    int sys;
 
     f->step = "mkdir";
-    if ((sys = probe(f->w, f->step)) != 0)
-        return sys;
     if (mkdirat(f->gen, dir, 0700) != 0)
         return errno;
     f->step = "chown";
     if (f->rule->applies && fchownat(f->gen, dir, (uid_t)-1, f->rule->gid, AT_SYMLINK_NOFOLLOW) != 0)
         return errno;
     f->step = "chmod";
-    if ((sys = probe(f->w, f->step)) != 0)
-        return sys;
     return fchmodat(f->gen, dir, DIR_MODE | f->rule->dir_bits, 0) != 0 ? errno : 0;
 }
 
@@ -212,13 +195,12 @@ static int make_file(struct fill *f, const struct vol_entry *entry)
     int sys;
 
     f->step = "create";
-    if ((sys = probe(f->w, f->step)) != 0)
-        return sys;
     fd_auto fd = openat(f->gen, entry->path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return errno;
     f->step = "write";
-    if ((sys = probe(f->w, f->step)) != 0 || (sys = write_all(fd, entry->file->data, entry->file->size)) != 0)
+    sys = write_all(fd, entry->file->data, entry->file->size);
+    if (sys != 0)
         return sys;
     f->step = "chown";
     if ((f->rule->applies || entry->file->has_owner) &&
@@ -226,15 +208,13 @@ static int make_file(struct fill *f, const struct vol_entry *entry)
                f->rule->applies ? f->rule->gid : (gid_t)-1) != 0)
         return errno;
     f->step = "chmod";
-    if ((sys = probe(f->w, f->step)) != 0)
-        return sys;
     return fchmod(fd, entry->file->mode | f->rule->file_bits) != 0 ? errno : 0;
 }
 
-static enum err_code fill_generation(const struct vol_writer *w, int gen, const struct vol_plan *plan,
-                                     const struct group_rule *rule, struct err *e)
+static enum err_code fill_generation(int gen, const struct vol_plan *plan, const struct group_rule *rule,
+                                     struct err *e)
 {
-    struct fill f = { .w = w, .gen = gen, .rule = rule };
+    struct fill f = { .gen = gen, .rule = rule };
 
     for (size_t i = 0; i < plan->n; i++) {
         int sys = vol_plan_each_new_dir(plan, i, make_dir, &f);
@@ -254,9 +234,7 @@ static enum err_code make_generation(const struct vol_writer *w, const struct gr
 
     for (unsigned i = 0; i < NAME_TRIES && sys == EEXIST; i++) {
         vol_generation_name(name);
-        sys = probe(w, "mkdir");
-        if (sys == 0)
-            sys = mkdirat(w->fd, name, 0700) != 0 ? errno : 0;
+        sys = mkdirat(w->fd, name, 0700) != 0 ? errno : 0;
     }
     if (sys != 0)
         return err_sys(e, sys, "mkdir %s", name);
@@ -265,11 +243,8 @@ static enum err_code make_generation(const struct vol_writer *w, const struct gr
         return err_sys(e, errno, "open %s", name);
     if (rule->applies && fchown(gen, (uid_t)-1, rule->gid) != 0)
         return err_sys(e, errno, "chown %s", name);
-    sys = probe(w, "chmod");
-    if (sys == 0 && fchmod(gen, DIR_MODE | rule->dir_bits) != 0)
-        sys = errno;
-    if (sys != 0)
-        return err_sys(e, sys, "chmod %s", name);
+    if (fchmod(gen, DIR_MODE | rule->dir_bits) != 0)
+        return err_sys(e, errno, "chmod %s", name);
     *ret = take_fd(&gen);
     return ERR_OK;
 }
@@ -279,25 +254,19 @@ static enum err_code make_generation(const struct vol_writer *w, const struct gr
 static enum err_code make_link(const struct vol_writer *w, const char *to, const char *tmp,
                                const struct group_rule *rule, struct err *e)
 {
-    int sys = probe(w, "symlink");
+    int rc = symlinkat(to, w->fd, tmp);
 
-    if (sys == 0 && unlinkat(w->fd, tmp, 0) != 0 && errno != ENOENT)
-        sys = errno;
-    if (sys == 0 && symlinkat(to, w->fd, tmp) != 0)
-        sys = errno;
-    if (sys == 0 && rule->applies && fchownat(w->fd, tmp, (uid_t)-1, rule->gid, AT_SYMLINK_NOFOLLOW) != 0)
-        sys = errno;
-    return sys != 0 ? err_sys(e, sys, "symlink %s", tmp) : ERR_OK;
+    if (rc != 0 && errno == EEXIST) /* a killed run's, which could not be removed before */
+        rc = unlinkat(w->fd, tmp, 0) != 0 ? -1 : symlinkat(to, w->fd, tmp);
+    if (rc == 0 && rule->applies)
+        rc = fchownat(w->fd, tmp, (uid_t)-1, rule->gid, AT_SYMLINK_NOFOLLOW);
+    return rc != 0 ? err_sys(e, errno, "symlink %s", tmp) : ERR_OK;
 }
 
 /* The symlink appears whole or not at all, over whatever symlink has the name. */
 static enum err_code show_link(const struct vol_writer *w, const char *tmp, const char *name, struct err *e)
 {
-    int sys = probe(w, "rename");
-
-    if (sys == 0 && renameat(w->fd, tmp, w->fd, name) != 0)
-        sys = errno;
-    return sys != 0 ? err_sys(e, sys, "rename %s", name) : ERR_OK;
+    return renameat(w->fd, tmp, w->fd, name) != 0 ? err_sys(e, errno, "rename %s", name) : ERR_OK;
 }
 
 /* What is at a link's name: the link already, nothing, or something that is in the way. */
@@ -328,19 +297,19 @@ static enum err_code look_at_link(const struct vol_writer *w, const char *name, 
  * <file> -> ..data/<file> for each first path element, in two steps: before the switch each new link is made
  * under a name that nobody looks at, since that is what a full disk refuses; after it they are only renamed.
  */
-static enum err_code prepare_file_links(const struct vol_writer *w, const struct vol_plan *plan,
+static enum err_code prepare_file_links(const struct vol_writer *w, struct vol_plan *plan,
                                         const struct group_rule *rule, struct err *e)
 {
     for (size_t i = 0; i < plan->n; i++) {
         char name[256], to[300], tmp[64];
-        bool wanted;
 
+        plan->v[i].link_wanted = false;
         if (!vol_plan_top(plan, i, name))
             continue;
         snprintf(to, sizeof(to), DATA "/%s", name);
         snprintf(tmp, sizeof(tmp), LINK_TMP ".%zu", i);
-        if (look_at_link(w, name, to, &wanted, e) != ERR_OK ||
-            (wanted && make_link(w, to, tmp, rule, e) != ERR_OK))
+        if (look_at_link(w, name, to, &plan->v[i].link_wanted, e) != ERR_OK ||
+            (plan->v[i].link_wanted && make_link(w, to, tmp, rule, e) != ERR_OK))
             return e->code;
     }
     return ERR_OK;
@@ -350,17 +319,15 @@ static enum err_code show_file_links(const struct vol_writer *w, const struct vo
                                      struct err *e)
 {
     for (size_t i = 0; i < plan->n; i++) {
-        char name[256], to[300], tmp[64];
-        bool wanted;
+        char name[256], tmp[64];
 
-        if (!vol_plan_top(plan, i, name))
+        if (!plan->v[i].link_wanted)
             continue;
-        snprintf(to, sizeof(to), DATA "/%s", name);
+        vol_plan_top(plan, i, name);
         snprintf(tmp, sizeof(tmp), LINK_TMP ".%zu", i);
-        if (look_at_link(w, name, to, &wanted, e) != ERR_OK ||
-            (wanted && show_link(w, tmp, name, e) != ERR_OK))
+        if (show_link(w, tmp, name, e) != ERR_OK)
             return e->code;
-        *changed = *changed || wanted;
+        *changed = true;
     }
     return ERR_OK;
 }
@@ -370,15 +337,12 @@ static enum err_code show_file_links(const struct vol_writer *w, const struct vo
 static void remove_entry(const struct vol_writer *w, const char *name, bool is_tree)
 {
     struct err e = { 0 };
-    int sys = probe(w, "remove");
 
-    if (sys != 0)
-        err_sys(&e, sys, "remove %s", name);
-    else if (is_tree && fs_remove_tree(w->fd, name, &e) == ERR_OK)
+    if (is_tree && fs_remove_tree(w->fd, name, &e) == ERR_OK)
         return;
-    else if (!is_tree && (unlinkat(w->fd, name, 0) == 0 || errno == ENOENT))
+    if (!is_tree && (unlinkat(w->fd, name, 0) == 0 || errno == ENOENT))
         return;
-    else if (!is_tree)
+    if (!is_tree)
         err_sys(&e, errno, "remove %s", name);
     log_debug("left in a volume until its next publish", F_STR("path", w->target), F_ERR(&e));
 }
@@ -392,21 +356,26 @@ static bool is_file_link(const struct vol_writer *w, const char *name)
     return k == n && memcmp(is, to, (size_t)k) == 0;
 }
 
+struct found {        /* in the volume's folder */
+    size_t kept;      /* superseded generations that stay for their readers */
+    bool stale_links; /* links to files that are not in the plan */
+};
+
 /*
- * Removes generations that nobody needs any more, temporary links and, with a plan, links to files that are
- * no longer listed. What cannot be removed now is found again by the next publish.
+ * Removes generations that nobody needs any more and temporary links; what cannot be removed now is found
+ * again by the next publish.  A plan (NULL: none) says which links to files are stale.
  */
-static void tidy(const struct vol_writer *w, const char *current, const struct vol_plan *plan,
-                 size_t keep_max, size_t *ret_kept)
+static struct found tidy(const struct vol_writer *w, const char *current, const struct vol_plan *plan,
+                         size_t keep_max)
 {
     struct vol_generations old = { .keep_ms = w->keep_ms, .keep_max = keep_max };
     int copy = openat(w->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *list = copy >= 0 ? fdopendir(copy) : NULL;
+    struct found found = { 0 };
 
-    *ret_kept = 0;
     if (list == NULL) {
         scope_close_p(&copy);
-        return;
+        return found;
     }
     for (struct dirent *d = readdir(list); d != NULL; d = readdir(list)) {
         const char *name = d->d_name;
@@ -414,16 +383,34 @@ static void tidy(const struct vol_writer *w, const char *current, const struct v
             remove_entry(w, name, false);
         else if (vol_generation_is(name))
             vol_generations_add(&old, w->fd, name, strcmp(name, current) == 0);
-        else if (plan != NULL && strncmp(name, "..", 2) != 0 && !vol_plan_has_top(plan, name) &&
-                 is_file_link(w, name))
-            remove_entry(w, name, false);
+        else if (plan != NULL && strncmp(name, "..", 2) != 0 && strcmp(name, ".") != 0 &&
+                 !vol_plan_has_top(plan, name))
+            found.stale_links = true;
     }
     closedir(list);
-    *ret_kept = vol_generations_sort_out(&old);
+    found.kept = vol_generations_sort_out(&old);
     for (size_t i = 0; i < old.n; i++)
         if (old.v[i].remove)
             remove_entry(w, old.v[i].name, true);
     vol_generations_done(&old);
+    return found;
+}
+
+/* Of files that are no longer listed. */
+static void remove_stale_links(const struct vol_writer *w, const struct vol_plan *plan)
+{
+    int copy = openat(w->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *list = copy >= 0 ? fdopendir(copy) : NULL;
+
+    if (list == NULL) {
+        scope_close_p(&copy);
+        return;
+    }
+    for (struct dirent *d = readdir(list); d != NULL; d = readdir(list))
+        if (strncmp(d->d_name, "..", 2) != 0 && !vol_plan_has_top(plan, d->d_name) &&
+            is_file_link(w, d->d_name))
+            remove_entry(w, d->d_name, false);
+    closedir(list);
 }
 
 /* ---- publish ------------------------------------------------------------------------------------- */
@@ -454,14 +441,14 @@ static enum err_code own_root(const struct vol_writer *w, const struct group_rul
     return ERR_OK;
 }
 
-static enum err_code write_and_switch(const struct vol_writer *w, const struct vol_plan *plan,
+static enum err_code write_and_switch(const struct vol_writer *w, struct vol_plan *plan,
                                       const struct group_rule *rule, char name[64], struct err *e)
 {
     fd_auto gen = -1;
 
     if (make_generation(w, rule, name, &gen, e) != ERR_OK)
         return e->code; /* at most an empty folder is left: tidy() removes it */
-    if (fill_generation(w, gen, plan, rule, e) == ERR_OK && own_root(w, rule, e) == ERR_OK &&
+    if (fill_generation(gen, plan, rule, e) == ERR_OK && own_root(w, rule, e) == ERR_OK &&
         make_link(w, name, DATA_TMP, rule, e) == ERR_OK && prepare_file_links(w, plan, rule, e) == ERR_OK &&
         show_link(w, DATA_TMP, DATA, e) == ERR_OK)
         return ERR_OK;
@@ -469,8 +456,8 @@ static enum err_code write_and_switch(const struct vol_writer *w, const struct v
     return e->code;
 }
 
-static enum err_code publish(const struct vol_writer *w, const struct vol_plan *plan,
-                             const struct group_rule *rule, char current[64], bool *changed, struct err *e)
+static enum err_code publish(const struct vol_writer *w, struct vol_plan *plan, const struct group_rule *rule,
+                             char current[64], bool *changed, struct err *e)
 {
     char name[64] = "";
 
@@ -497,31 +484,48 @@ static size_t keep_max(const struct vol_plan *plan)
     return n < 1 ? 1 : n > VOL_KEEP_MAX ? VOL_KEEP_MAX : (size_t)n;
 }
 
+/* What the version before had and this one has not; the folder itself is not listed again. */
+static void leave_behind(const struct vol_writer *w, const char *before, const char *current,
+                         const struct vol_plan *plan, struct found *found)
+{
+    if (found->stale_links)
+        remove_stale_links(w, plan);
+    if (before[0] == '\0' || strcmp(before, current) == 0)
+        return;
+    if (w->keep_ms > 0)
+        found->kept++;
+    else
+        remove_entry(w, before, true);
+}
+
 enum err_code vol_writer_publish(struct vol_writer *w, const struct vol_file *files, size_t n_files,
                                  int64_t fs_group, bool *ret_changed, struct err *e)
 {
     struct group_rule rule = rule_for(fs_group);
     struct vol_plan plan = { 0 };
-    char current[64] = "";
+    char before[64] = "", current[64] = "";
+    struct found found = { 0 };
     bool changed = false;
-    size_t kept = 0;
 
     if (fs_group > UINT32_MAX - 1)
         return err_set(e, ERR_INVALID, "fsGroup %lld is not a group id", (long long)fs_group);
     if (vol_plan_make(&plan, files, n_files, e) != ERR_OK)
         return e->code;
     if (read_current(w, current, e) == ERR_OK) {
-        tidy(w, current, NULL, keep_max(&plan),
-             &kept); /* first: a killed run's left-overs do not fill the disk */
-        if (publish(w, &plan, &rule, current, &changed, e) == ERR_EXHAUSTED && kept > 0 && !changed) {
+        memcpy(before, current, sizeof(before));
+        found = tidy(w, current, &plan, keep_max(&plan)); /* first: left-overs do not fill the disk */
+        if (publish(w, &plan, &rule, current, &changed, e) == ERR_EXHAUSTED && found.kept > 0 && !changed) {
             *e = (struct err){ 0 }; /* readers of old ones give way */
-            tidy(w, current, NULL, 0, &kept);
+            found = tidy(w, current, &plan, 0);
             (void)!publish(w, &plan, &rule, current, &changed, e);
         }
-        tidy(w, current, e->code == ERR_OK ? &plan : NULL, keep_max(&plan), &kept);
+        if (e->code != ERR_OK)
+            found = tidy(w, current, NULL, keep_max(&plan));
+        else
+            leave_behind(w, before, current, &plan, &found);
     }
     vol_plan_done(&plan);
-    w->kept = kept > 0;
+    w->kept = found.kept > 0;
     if (e->code != ERR_OK)
         return err_wrap(e, "publish to %s", w->target);
     *ret_changed = changed;
@@ -541,12 +545,12 @@ bool vol_writer_kept(const struct vol_writer *w)
 void vol_writer_tidy(struct vol_writer *w)
 {
     struct err e = { 0 };
+    struct found found = { 0 };
     char current[64];
-    size_t kept = 0;
 
     if (read_current(w, current, &e) == ERR_OK)
-        tidy(w, current, NULL, VOL_KEEP_MAX, &kept);
+        found = tidy(w, current, NULL, VOL_KEEP_MAX);
     else
         log_debug("left in a volume until its next publish", F_STR("path", w->target), F_ERR(&e));
-    w->kept = kept > 0;
+    w->kept = found.kept > 0;
 }

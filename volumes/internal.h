@@ -38,8 +38,9 @@ bool vol_swap_is_on(void);
 /* ---- payload.c: what a writer shall show, sorted and checked ----------------------------------- */
 struct vol_entry {
     const struct vol_file *file;
-    char *path; /* normalised: no empty or "." elements */
-    size_t seq; /* position in the input: later ones win */
+    char *path;       /* normalised: no empty or "." elements */
+    size_t seq;       /* position in the input: later ones win */
+    bool link_wanted; /* first of its top element, and the link to that is not there yet */
 };
 
 struct vol_plan {
@@ -87,15 +88,10 @@ size_t vol_generations_sort_out(struct vol_generations *g);
 void vol_generations_done(struct vol_generations *g);
 
 /* ---- atomic_writer.c --------------------------------------------------------------------------- */
-/* Tests: called before each system call that changes something; an errno makes that call fail. */
-typedef int (*vol_probe_fn)(const char *step, void *arg);
 struct vol_writer {
     int fd;
     char *target; /* for messages */
     uint64_t keep_ms;
     bool kept;
-    vol_probe_fn probe;
-    void *probe_arg;
 };
-void vol_writer_set_probe(struct vol_writer *w, vol_probe_fn fn, void *arg);
 #endif

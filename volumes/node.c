@@ -143,19 +143,31 @@ static enum err_code check_size(const struct vol_payload *p, struct err *e)
     return ERR_OK;
 }
 
-static enum err_code set_root_mode(const char *path, mode_t mode, struct err *e)
+static enum err_code set_root_mode(const struct vol_writer *w, mode_t mode, struct err *e)
 {
     struct stat st;
 
     if (mode == 0)
         return ERR_OK;
-    fd_auto fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &st) != 0)
-        return err_sys(e, errno, "open %s", path);
+    if (fstat(w->fd, &st) != 0)
+        return err_sys(e, errno, "stat %s", w->target);
     mode |= st.st_mode & S_ISGID; /* fsGroup's, from an earlier time */
-    if ((st.st_mode & 07777) != mode && fchmod(fd, mode) != 0)
-        return err_sys(e, errno, "chmod %s", path);
+    if ((st.st_mode & 07777) != mode && fchmod(w->fd, mode) != 0)
+        return err_sys(e, errno, "chmod %s", w->target);
     return ERR_OK;
+}
+
+/* Everybody may read below the tmpfs' root, which nobody but root may enter: a container's user sees its bind
+ * mount. */
+static enum err_code open_payload(const struct vol_node *n, struct vol_writer **ret, const char *path,
+                                  struct err *e)
+{
+    if (vol_writer_open(ret, path, e) == ERR_OK || e->sys != ENOENT)
+        return e->code;
+    *e = (struct err){ 0 };
+    if (fs_mkdirs_beneath(n->tmpfs_fd, path + strlen(n->tmpfs) + 1, 0755, e) != ERR_OK)
+        return e->code;
+    return vol_writer_open(ret, path, e);
 }
 
 enum err_code vol_payload_publish(struct vol_node *n, const struct vol_payload *p, bool *ret_changed,
@@ -166,10 +178,7 @@ enum err_code vol_payload_publish(struct vol_node *n, const struct vol_payload *
 
     if (vol_payload_path(n, p->uid, p->name, path, sizeof(path), e) != ERR_OK || check_size(p, e) != ERR_OK)
         return e->code;
-    /* Everybody may read below the tmpfs' root, which nobody but root may enter: a container's user sees its
-     * bind mount. */
-    if (fs_mkdirs_beneath(n->tmpfs_fd, path + strlen(n->tmpfs) + 1, 0755, e) != ERR_OK ||
-        set_root_mode(path, p->root_mode, e) != ERR_OK || vol_writer_open(&w, path, e) != ERR_OK)
+    if (open_payload(n, &w, path, e) != ERR_OK || set_root_mode(w, p->root_mode, e) != ERR_OK)
         return err_wrap(e, "volume %s", p->name);
     if (p->ret_kept != NULL)
         vol_writer_keep(w, VOL_KEEP_MS);

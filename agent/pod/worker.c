@@ -6,6 +6,7 @@
 #include "agent/pod/hooks.h"
 #include "agent/pod/live_sub_path.h"
 #include "agent/pod/pod.h"
+#include "agent/pod/pod_payloads.h"
 #include "agent/pod/probes.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -80,6 +81,10 @@ static void on_run(uv_idle_t *handle)
     size_t bound = n->n_pods + 1; /* a pod that wakes itself runs again on the next step, not in this one */
 
     clock_jump_check(n);
+    /* A changed ConfigMap is in all its volumes before anybody's containers are looked at. */
+    TAILQ_FOREACH (p, &n->dirty, dirty_link)
+        if (n->sources_ready && !n->closing)
+            payloads_follow(p);
     while (bound-- > 0 && (p = TAILQ_FIRST(&n->dirty)) != NULL) {
         TAILQ_REMOVE(&n->dirty, p, dirty_link);
         p->dirty_queued = false;

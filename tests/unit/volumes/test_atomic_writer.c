@@ -369,126 +369,6 @@ static void a_full_disk_keeps_the_old_set(void **state)
     assert_string_equal(listing(v), "..GEN ..data a b gone ");
 }
 
-/* ---- stopped at every step ------------------------------------------------------------------------ */
-
-struct stop {
-    unsigned at, seen;
-    bool kill;
-};
-
-static int stop_at(const char *step, void *arg)
-{
-    struct stop *s = arg;
-
-    (void)step;
-    if (++s->seen != s->at)
-        return 0;
-    if (s->kill)
-        kill(getpid(), SIGKILL);
-    return ENOSPC;
-}
-
-/* Whoever goes through ..data sees version 1 or version 2, whole. */
-static int version_seen(struct vol *v)
-{
-    struct err e = { 0 };
-    str_auto a = NULL;
-    str_auto d = NULL;
-    fd_auto gen = openat(v->fd, "..data", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
-    if (gen < 0)
-        return 0;
-    assert_int_equal(fs_read_at(gen, "a", 4096, &a, NULL, &e), ERR_OK);
-    assert_int_equal(fs_read_at(gen, "b/c/d", 4096, &d, NULL, &e), ERR_OK);
-    assert_string_equal(a, d);
-    bool is_2 = strcmp(a, "two") == 0;
-    assert_int_equal(faccessat(gen, "new", F_OK, 0) == 0, is_2);
-    assert_int_equal(faccessat(gen, "gone", F_OK, 0) == 0, !is_2);
-    return is_2 ? 2 : 1;
-}
-
-static void assert_repaired(struct vol *v)
-{
-    vol_writer_set_probe(v->w, NULL, NULL);
-    publish(v, version_2, 3, -1);
-    assert_string_equal(listing(v), "..GEN ..data a b new ");
-    assert_int_equal(version_seen(v), 2);
-    assert_content(v, "a", "two");
-    assert_false(publish(v, version_2, 3, -1));
-    publish(v, version_1, 4, -1);
-    assert_string_equal(listing(v), "..GEN ..data a b gone ");
-}
-
-static void a_failure_at_any_step_leaves_a_whole_set_and_is_repaired(void **state)
-{
-    struct vol *v = *state;
-    unsigned failures = 0;
-
-    publish(v, version_1, 4, -1);
-    for (unsigned at = 1;; at++) {
-        struct stop s = { .at = at };
-        struct err e = { 0 };
-        bool changed = false;
-        vol_writer_set_probe(v->w, stop_at, &s);
-        enum err_code code = vol_writer_publish(v->w, version_2, 3, -1, &changed, &e);
-        if (code != ERR_OK) {
-            assert_int_equal(code, ERR_EXHAUSTED);
-            assert_non_null(strstr(e.text, "No space left on device"));
-            assert_false(changed);
-            failures++;
-        }
-        assert_int_not_equal(version_seen(v), 0);
-        bool over = s.seen < s.at;
-        assert_repaired(v);
-        if (over)
-            break;
-        assert_true(at < 100);
-    }
-    assert_true(failures >= 10);
-}
-
-static void a_first_publish_that_fails_shows_nothing(void **state)
-{
-    struct vol *v = *state;
-
-    for (unsigned at = 1; at < 12; at++) {
-        struct stop s = { .at = at };
-        struct err e = { 0 };
-        bool changed = false;
-        vol_writer_set_probe(v->w, stop_at, &s);
-        assert_int_equal(vol_writer_publish(v->w, version_1, 4, -1, &changed, &e), ERR_EXHAUSTED);
-        assert_int_equal(version_seen(v), 0);
-    }
-    assert_repaired(v);
-}
-
-static void death_at_any_step_leaves_a_whole_set_and_is_repaired(void **state)
-{
-    struct vol *v = *state;
-
-    publish(v, version_1, 4, -1);
-    for (unsigned at = 1;; at++) {
-        int status = 0;
-        pid_t pid = fork();
-        assert_true(pid >= 0);
-        if (pid == 0) {
-            struct stop s = { .at = at, .kill = true };
-            struct err e = { 0 };
-            bool changed;
-            vol_writer_set_probe(v->w, stop_at, &s);
-            _exit(vol_writer_publish(v->w, version_2, 3, -1, &changed, &e) == ERR_OK ? 0 : 1);
-        }
-        assert_int_equal(waitpid(pid, &status, 0), pid);
-        assert_int_not_equal(version_seen(v), 0);
-        assert_repaired(v);
-        if (WIFEXITED(status)) {
-            assert_int_equal(WEXITSTATUS(status), 0);
-            break;
-        }
-        assert_true(at < 100);
-    }
-}
-
 /* ---- readers ------------------------------------------------------------------------------------ */
 
 static size_t read_small(int dir, const char *path, char *ret, size_t size)
@@ -573,9 +453,6 @@ int main(void)
         TEST(a_name_that_is_taken_is_an_error),
         TEST(a_missing_target_is_an_error),
         TEST(a_full_disk_keeps_the_old_set),
-        TEST(a_failure_at_any_step_leaves_a_whole_set_and_is_repaired),
-        TEST(a_first_publish_that_fails_shows_nothing),
-        TEST(death_at_any_step_leaves_a_whole_set_and_is_repaired),
         TEST(readers_never_see_a_mixture),
     };
 

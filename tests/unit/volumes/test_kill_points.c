@@ -267,9 +267,8 @@ static void limit(const struct fixture *f, const char *what, unsigned long long 
 }
 
 /* Lets the publish run into the limit at each thing it makes; until there is enough for it. */
-static unsigned fill_everywhere(struct fixture *f, const char *what, bool keep)
+static unsigned fill_everywhere(struct fixture *f, const struct step *s, const char *what)
 {
-    const struct step *s = &steps[1];
     unsigned refused = 0;
 
     for (unsigned spare = 1;; spare++) {
@@ -280,8 +279,8 @@ static unsigned fill_everywhere(struct fixture *f, const char *what, bool keep)
         if (strcmp(what, "nr_inodes") == 0)
             limit(f, what, now.f_files - now.f_ffree + spare - 1);
         else
-            limit(f, what, (now.f_blocks - now.f_bfree + spare) * now.f_frsize - now.f_frsize);
-        enum err_code code = publish(f, s->after, s->n_after, s->group_after, keep, &e);
+            limit(f, what, (now.f_blocks - now.f_bfree + spare) * now.f_frsize - now.f_frsize + 1);
+        enum err_code code = publish(f, s->after, s->n_after, s->group_after, false, &e);
         if (strcmp(what, "nr_inodes") == 0)
             limit(f, what, 10000);
         else
@@ -293,7 +292,8 @@ static unsigned fill_everywhere(struct fixture *f, const char *what, bool keep)
         assert_int_equal(code, ERR_EXHAUSTED);
         assert_non_null(strstr(e.text, "No space left on device"));
         assert_int_equal(version_at(f, s), 1); /* never the new one without its links */
-        assert_nothing_else(f, s->before, s->n_before);
+        if (s->n_before != SIZE_MAX)
+            assert_nothing_else(f, s->before, s->n_before);
         refused++;
         assert_true(spare < 100);
     }
@@ -303,8 +303,18 @@ static void a_file_system_that_is_full_at_any_point_keeps_the_old_version(void *
 {
     struct fixture *f = need(state);
 
-    assert_true(fill_everywhere(f, "nr_inodes", false) >= 9); /* folder, 2 in it, 4 files, ..data, 1 link */
-    assert_true(fill_everywhere(f, "size", false) >= 3);
+    /* Folder, 2 in it, 4 files, ..data, 1 link. */
+    assert_true(fill_everywhere(f, &steps[1], "nr_inodes") >= 9);
+    assert_true(fill_everywhere(f, &steps[1], "size") >= 3); /* 0 would be no limit, hence a page more */
+}
+
+static void a_first_publish_that_does_not_fit_shows_nothing(void **state)
+{
+    struct fixture *f = need(state);
+
+    /* And the pod's and the volume's folder, and 2 links more. */
+    assert_true(fill_everywhere(f, &steps[0], "nr_inodes") >= 13);
+    assert_true(fill_everywhere(f, &steps[0], "size") >= 3);
 }
 
 static void superseded_versions_give_way_when_the_file_system_is_full(void **state)
@@ -389,6 +399,7 @@ int main(void)
         TEST(killed_after_any_system_call_a_volume_is_old_or_new),
         TEST(likewise_when_superseded_versions_stay_for_readers),
         TEST(a_file_system_that_is_full_at_any_point_keeps_the_old_version),
+        TEST(a_first_publish_that_does_not_fit_shows_nothing),
         TEST(superseded_versions_give_way_when_the_file_system_is_full),
         TEST(who_follows_data_just_before_a_switch_still_finds_every_file),
         TEST(superseded_versions_go_when_their_time_is_over),
