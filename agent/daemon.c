@@ -2,6 +2,7 @@
 #include "agent/config/config.h"
 #include "agent/inhibit.h"
 #include "agent/notify.h"
+#include "agent/pod/allocatable.h"
 #include "agent/pod/node.h"
 #include "agent/pod/shutdown.h"
 #include "agent/preflight.h"
@@ -321,20 +322,20 @@ static enum err_code open_parts(struct agent *a, struct err *e)
         .pause_path = a->pre.pause,
         .cpu_milli = a->pre.cpu_milli,
         .memory_bytes = a->pre.memory_bytes,
+        .swap_bytes = a->pre.swap_bytes,
+        .resources = c->resources,
+        .system_cgroup = c->system_reserved_cgroup,
+        .kube_cgroup = c->kube_reserved_cgroup,
         .probe_helper = a->pre.probe,
         .config = show_config,
         .config_arg = a,
         .shutdown_groups = a->shutdown_groups,
         .n_shutdown_groups = a->n_shutdown_groups,
     };
-    struct cg_limits node_limits = CG_LIMITS_NONE;
     bool swap_warning = false;
     struct err stuck = { 0 };
 
     live_options(c, &node);
-    /* Nothing is reserved for the system: all pods together may use what there is. */
-    node_limits.cpu_shares = (int64_t)cg_shares_from_milli((int64_t)a->pre.cpu_milli);
-    node_limits.memory_max = (int64_t)a->pre.memory_bytes;
     if (cg_open(&a->cgroups, &cg, e) != ERR_OK)
         return err_wrap(e, "cgroups");
     if (c->fail_cgroup_v1 && cg_layout(a->cgroups) != CG_V2)
@@ -342,8 +343,11 @@ static enum err_code open_parts(struct agent *a, struct err *e)
     if (cg_ops_sweep(a->cgroups, &stuck) !=
         ERR_OK) /* they were killed: not one more instruction of theirs is run */
         log_warn("children of an earlier run are stuck in the kernel; going on without them", F_ERR(&stuck));
-    if (cg_node_apply(a->cgroups, &node_limits, e) != ERR_OK)
-        return err_wrap(e, "cgroups");
+    node.cgroups = rt.cgroups = a->cgroups;
+    if (cg_layout(a->cgroups) != CG_V2 && json_is_false(config_value(c, "singleProcessOOMKill")))
+        return err_set(e, ERR_PRECONDITION, "singleProcessOOMKill: false needs cgroup v2");
+    if (allocatable_enforce_reserved(&node, e) != ERR_OK)
+        return e->code;
     vol.tmpfs_bytes = a->pre.memory_bytes / VOLUMES_TMPFS_DIVISOR;
     if (vol_node_open(&a->volumes, &vol, &swap_warning, e) != ERR_OK)
         return err_wrap(e, "volumes");
@@ -359,7 +363,6 @@ static enum err_code open_parts(struct agent *a, struct err *e)
     if (a->store == NULL)
         return err_nomem(e);
     node.store = a->store;
-    node.cgroups = rt.cgroups = a->cgroups;
     node.cni = a->cni;
     node.volumes = a->volumes;
     node.images = a->images;

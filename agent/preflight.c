@@ -188,6 +188,9 @@ static enum err_code read_capacity(struct preflight *p, struct err *e)
     if (at == NULL || sscanf(at, "MemTotal: %llu kB", &kib) != 1)
         return err_set(e, ERR_INTERNAL, "/proc/meminfo has no MemTotal");
     p->memory_bytes = kib * 1024;
+    at = strstr(text, "SwapTotal:");
+    if (at != NULL && sscanf(at, "SwapTotal: %llu kB", &kib) == 1)
+        p->swap_bytes = kib * 1024;
     p->cpu_milli = (unsigned long)(cpus > 0 ? cpus : 1) * 1000;
     return ERR_OK;
 }

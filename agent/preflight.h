@@ -16,7 +16,7 @@ struct preflight {
     int lock_fd;
     bool run_mounted; /* the run folder's tmpfs is ours */
     unsigned long cpu_milli;
-    unsigned long long memory_bytes;
+    unsigned long long memory_bytes, swap_bytes;
 };
 
 /* Logs every missing program with its package; ERR_PRECONDITION when one of them cannot be done without. */

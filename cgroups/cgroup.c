@@ -288,14 +288,40 @@ enum err_code cg_pod_apply(struct cg_tree *t, enum cg_class class_, const char *
     return apply(t, path + strlen(t->root), l, e);
 }
 
-enum err_code cg_qos_apply(struct cg_tree *t, enum cg_class class_, uint64_t cpu_shares, struct err *e)
+enum err_code cg_qos_apply(struct cg_tree *t, enum cg_class class_, const struct cg_limits *l, struct err *e)
 {
-    struct cg_limits l = CG_LIMITS_NONE;
-
     if (class_ == CG_GUARANTEED)
         return err_set(e, ERR_INVALID, "the Guaranteed class has no cgroup of its own");
-    l.cpu_shares = cpu_shares > 262144 ? 262144 : (int64_t)cpu_shares;
-    return apply(t, class_paths[class_], &l, e);
+    return apply(t, class_paths[class_], l, e);
+}
+
+enum err_code cg_foreign_apply(struct cg_tree *t, const char *path, const struct cg_limits *l, struct err *e)
+{
+    unsigned wanted = (l->cpu_shares >= 0 || l->cpu_quota_us >= 0 ? CG_CTL_CPU : 0u) |
+                      (l->memory_max >= 0 ? CG_CTL_MEMORY : 0u) | (l->pids_max >= 0 ? CG_CTL_PIDS : 0u);
+    char missing[128];
+
+    path += strspn(path, "/");
+    if (!fs_path_is_safe(path))
+        return err_set(e, ERR_INVALID, "cgroup \"%.200s\": not a path without empty, . or .. elements", path);
+    for (size_t i = 0; i < t->n_hiers && wanted != 0; i++) {
+        const struct cg_hier *h = &t->hiers[i];
+        unsigned has = h->controllers;
+        fd_auto dir = cg_open_dir(h, path);
+        if (dir < 0 && (h->backend->v2 || (has & wanted) != 0))
+            return err_sys(e, errno, "cgroup %s/%s", h->point, path);
+        if (h->backend->v2 && cg_controllers_of(dir, &has, e) != ERR_OK)
+            return err_wrap(e, "cgroup %s/%s", h->point, path);
+        if ((has & wanted) == 0)
+            continue;
+        if (h->backend->limit(h, dir, l, true, e) != ERR_OK)
+            return err_wrap(e, "cgroup %s/%s", h->point, path);
+        wanted &= ~has;
+    }
+    if (wanted == 0)
+        return ERR_OK;
+    cg_controllers_format(wanted, '\0', missing, sizeof(missing));
+    return err_set(e, ERR_NOT_FOUND, "cgroup /%s: it has no controller %s", path, missing);
 }
 
 enum err_code cg_node_apply(struct cg_tree *t, const struct cg_limits *l, struct err *e)

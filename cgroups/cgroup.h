@@ -58,14 +58,18 @@ struct cg_limits { /* the whole set: -1 takes a limit away where the cgroup has 
     int64_t cpu_shares;
     int64_t cpu_quota_us;
     int64_t memory_max;
+    int64_t memory_min, memory_low; /* memory that is not taken from it, and as long as others have any; v2 */
     int64_t pids_max;
     int64_t cpu_period_us;            /* that the quota counts in; 0: CG_CPU_PERIOD_US */
+    bool oom_group;                   /* an OOM kill in this cgroup takes all that runs at and below it; v2 */
+    const char *cpus, *mems;          /* "0-3,7": processors, memory nodes; NULL: left alone; borrowed */
     const struct cg_hugetlb *hugetlb; /* sizes that are not listed are left alone; borrowed */
     size_t n_hugetlb;
 };
 #define CG_LIMITS_NONE                                                                                       \
     {                                                                                                        \
-        -1, -1, -1, -1, 0, NULL, 0                                                                           \
+        .cpu_shares = -1, .cpu_quota_us = -1, .memory_max = -1, .memory_min = -1, .memory_low = -1,          \
+        .pids_max = -1                                                                                       \
     }
 
 enum cg_class { CG_GUARANTEED, CG_BURSTABLE, CG_BEST_EFFORT };
@@ -79,9 +83,15 @@ enum err_code cg_pod_apply(struct cg_tree *t, enum cg_class class_, const char *
                            const struct cg_limits *l, struct err *e) MUST_CHECK;
 /* <root>/kubepods itself: what all pods together may have. */
 enum err_code cg_node_apply(struct cg_tree *t, const struct cg_limits *l, struct err *e) MUST_CHECK;
-/* burstable's shares: sum of its pods' requests. */
-enum err_code cg_qos_apply(struct cg_tree *t, enum cg_class class_, uint64_t cpu_shares,
+/* The cgroup of a class, not CG_GUARANTEED. */
+enum err_code cg_qos_apply(struct cg_tree *t, enum cg_class class_, const struct cg_limits *l,
                            struct err *e) MUST_CHECK;
+/*
+ * Limits of a cgroup that is somebody else's, "/system.slice", and that exists: nothing is made or moved, and
+ * what *l does not limit is left alone.  ERR_NOT_FOUND: it, or the controller of a limit, is not there.
+ */
+enum err_code cg_foreign_apply(struct cg_tree *t, const char *path, const struct cg_limits *l,
+                               struct err *e) MUST_CHECK;
 
 /*
  * Kills every process at or below `path` (relative to the cgroup mount, as given by cg_pod_path() plus

@@ -76,6 +76,8 @@ static enum err_code v1_limit(const struct cg_hier *h, int dir, const struct cg_
     if ((h->controllers & CG_CTL_MEMORY) && (l->memory_max >= 0 || !fresh) &&
         write_number(dir, "memory.limit_in_bytes", l->memory_max >= 0 ? l->memory_max : -1, e) != ERR_OK)
         return e->code;
+    if ((h->controllers & CG_CTL_CPUSET) && cg_cpuset_limit(dir, l, e) != ERR_OK)
+        return e->code;
     if ((h->controllers & CG_CTL_HUGETLB) && cg_hugetlb_limit(dir, l, "limit_in_bytes", e) != ERR_OK)
         return e->code;
     if ((h->controllers & CG_CTL_PIDS) && l->pids_max >= 0)

@@ -25,6 +25,11 @@ static enum err_code read_controllers(int dir, const char *file, unsigned *ret, 
     return ERR_OK;
 }
 
+enum err_code cg_controllers_of(int dir, unsigned *ret, struct err *e)
+{
+    return read_controllers(dir, "cgroup.controllers", ret, e);
+}
+
 /*
  * Hands `wanted` down to the children of dir.  All in one write; when the kernel refuses that, one by one, so
  * that a controller that cannot be had (cpu while realtime processes exist) does not take the others with it.
@@ -120,6 +125,27 @@ static enum err_code write_limit(int dir, const char *file, int64_t value, struc
     return fs_write_control(dir, file, text, e);
 }
 
+/* What the cgroup gets only where it is asked for; taken away again, and never missed by a kernel without it.
+ */
+static enum err_code write_extra(int dir, const char *file, int64_t value, bool fresh, struct err *e)
+{
+    if ((value <= 0 && fresh) || write_limit(dir, file, value > 0 ? value : 0, e) == ERR_OK)
+        return ERR_OK;
+    if (value > 0 || e->code != ERR_NOT_FOUND)
+        return e->code;
+    *e = (struct err){ 0 };
+    return ERR_OK;
+}
+
+static enum err_code limit_memory(int dir, const struct cg_limits *l, bool fresh, struct err *e)
+{
+    if (write_extra(dir, "memory.min", l->memory_min, fresh, e) != ERR_OK ||
+        write_extra(dir, "memory.low", l->memory_low, fresh, e) != ERR_OK ||
+        write_extra(dir, "memory.oom.group", l->oom_group ? 1 : 0, fresh, e) != ERR_OK)
+        return e->code;
+    return l->memory_max >= 0 || !fresh ? write_limit(dir, "memory.max", l->memory_max, e) : ERR_OK;
+}
+
 static enum err_code v2_limit(const struct cg_hier *h, int dir, const struct cg_limits *l, bool fresh,
                               struct err *e)
 {
@@ -138,8 +164,9 @@ static enum err_code v2_limit(const struct cg_hier *h, int dir, const struct cg_
         if ((l->cpu_quota_us >= 0 || !fresh) && fs_write_control(dir, "cpu.max", text, e) != ERR_OK)
             return e->code;
     }
-    if ((h->controllers & CG_CTL_MEMORY) && (l->memory_max >= 0 || !fresh) &&
-        write_limit(dir, "memory.max", l->memory_max, e) != ERR_OK)
+    if ((h->controllers & CG_CTL_MEMORY) && limit_memory(dir, l, fresh, e) != ERR_OK)
+        return e->code;
+    if ((h->controllers & CG_CTL_CPUSET) && cg_cpuset_limit(dir, l, e) != ERR_OK)
         return e->code;
     if ((h->controllers & CG_CTL_PIDS) && (l->pids_max >= 0 || !fresh) &&
         write_limit(dir, "pids.max", l->pids_max, e) != ERR_OK)

@@ -122,6 +122,8 @@ int cg_open_dir(const struct cg_hier *h, const char *path); /* -1 with errno; O_
 enum err_code cg_make(const struct cg_tree *t, struct cg_hier *h, const char *sub, bool inner,
                       bool *ret_fresh, int *ret_dir, struct err *e) MUST_CHECK;
 enum err_code cg_make_root(const struct cg_tree *t, struct cg_hier *h, struct err *e) MUST_CHECK;
+/* Which controllers a cgroup of v2 has. */
+enum err_code cg_controllers_of(int dir, unsigned *ret, struct err *e) MUST_CHECK;
 enum err_code cg_remove_below(const struct cg_hier *h, const char *path, struct err *e) MUST_CHECK;
 
 /* ---- kill.c ----------------------------------------------------------------------------------- */
@@ -136,7 +138,8 @@ bool cg_any_process(int dir); /* by reading cgroup.procs at and below: v1 */
 bool cg_read_u64(int dir, const char *file, uint64_t *ret);
 bool cg_read_key(int dir, const char *file, const char *key, uint64_t *ret);
 
-/* ---- hugetlb.c: the same files on v1 and v2 but for the last part of their names ---------------- */
+/* ---- limit.c: the same files on v1 and v2, hugetlb's but for the last part of their names ------- */
+enum err_code cg_cpuset_limit(int dir, const struct cg_limits *l, struct err *e) MUST_CHECK;
 enum err_code cg_hugetlb_limit(int dir, const struct cg_limits *l, const char *last,
                                struct err *e) MUST_CHECK;
 #endif

@@ -1,1 +1,1 @@
-cgroups_SRCS := cgroup.c discover.c hybrid.c tree.c cgroup_v1.c cgroup_v2.c kill.c stuck.c leaf.c units.c hugetlb.c usage.c
+cgroups_SRCS := cgroup.c discover.c hybrid.c tree.c cgroup_v1.c cgroup_v2.c kill.c stuck.c leaf.c units.c limit.c usage.c

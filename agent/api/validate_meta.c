@@ -1,6 +1,7 @@
 /* Labels, annotations and the annotations that mean something for a pod. */
 #include "agent/api/internal.h"
 #include "agent/api/on_change.h"
+#include "agent/api/oom_kill.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -160,8 +161,9 @@ static void check_deletion_cost(struct api_check *c, const struct api_kv *kv)
         api_fault(c, "%s must be a whole number of 32 bits", QUOTE(kv->value));
 }
 
-static void check_on_change(struct api_check *c, const struct api_kv *kv)
+static void check_own(struct api_check *c, const struct api_kv *kv)
 {
+    enum api_oom_kill way;
     enum api_on_change what;
     const char *signal_name;
     bool live;
@@ -171,6 +173,8 @@ static void check_on_change(struct api_check *c, const struct api_kv *kv)
     if (strcmp(kv->key, API_ON_CHANGE) == 0 && !api_on_change_parse(kv->value, &what, &signal_name))
         api_fault(c, "%s is not allowed, allowed are ignore, restart and signal=<name>, as signal=HUP",
                   QUOTE(kv->value));
+    if (strcmp(kv->key, API_OOM_KILL) == 0 && !api_oom_kill_parse(kv->value, &way))
+        api_fault(c, "%s is not allowed, allowed are process, container and pod", QUOTE(kv->value));
 }
 
 void api_validate_annotations(struct api_check *c, const struct api_pod *pod)
@@ -184,7 +188,7 @@ void api_validate_annotations(struct api_check *c, const struct api_pod *pod)
         check_seccomp(c, &pod->spec, &m->v[i]);
         check_apparmor(c, &pod->spec, &m->v[i]);
         check_deletion_cost(c, &m->v[i]);
-        check_on_change(c, &m->v[i]);
+        check_own(c, &m->v[i]);
         if (strcmp(m->v[i].key, "kubernetes.io/config.mirror") == 0 && pod->spec.node_name == NULL)
             api_fault(c, "a mirror pod needs spec.nodeName");
         api_leave(c, mark);

@@ -206,6 +206,7 @@ enum err_code config_apply(struct agent_config *c, struct err *e)
     if (c->pod_pids_limit <= 0)
         c->pod_pids_limit = -1;
     c->cpu_cfs_period_us = (uint64_t)(duration_of(of(c, DOC_KUBELET, "cpuCFSQuotaPeriod")) / 1000);
+    config_apply_resources(c);
     set_priorities(c);
     labels_done(&c->node_labels);
     if (set_labels(&c->node_labels, of(c, DOC_OWN, "nodeLabels"), e) != ERR_OK ||

@@ -63,7 +63,6 @@ static const struct {
     { "LoggingAlphaOptions", false },
     { "LoggingBetaOptions", true },
     { "MemoryManager", false },
-    { "MemoryQoS", false },
     { "MutableCSINodeAllocatableCount", false },
     { "NodeDeclaredFeatures", false },
     { "NodeLogQuery", false },
@@ -103,8 +102,14 @@ static const struct {
     { "UserNamespacesSupport", true },
 };
 
+/* Both ways are there. */
+static const char *const switches[] = { "MemoryQoS" };
+
 const char *config_gate_problem(const char *name, bool on)
 {
+    for (size_t i = 0; i < ARRAY_LEN(switches); i++)
+        if (strcmp(switches[i], name) == 0)
+            return NULL;
     for (size_t i = 0; i < ARRAY_LEN(gates); i++)
         if (strcmp(gates[i].name, name) == 0)
             return gates[i].on == on ? NULL

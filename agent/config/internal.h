@@ -163,6 +163,7 @@ void config_flags_done(struct config_flags *f);
 
 enum err_code config_check(struct config_state *s, struct err *e) MUST_CHECK; /* rules between settings */
 enum err_code config_apply(struct agent_config *c, struct err *e) MUST_CHECK; /* state into the fields */
+void config_apply_resources(struct agent_config *c);                          /* resources.c */
 void config_field_done(struct agent_config *c, const struct config_row *r);
 void config_fields_done(struct agent_config *c);
 #endif

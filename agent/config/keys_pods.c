@@ -3,7 +3,6 @@
 
 #define NO_IMAGE_GC "images are removed by `coracle image rm` only"
 #define NO_EVICTION "pods are not evicted for want of memory, disk or process ids"
-#define NO_RESERVE "nothing is reserved for the system: pods may use all there is"
 #define NO_PINNING "processors and memory are not pinned to containers"
 #define NO_ROTATION "logs of containers are not rotated"
 #define INT32 "2147483647"
@@ -96,19 +95,23 @@ static const struct config_row rows[] = {
       "true: do not start where cgroup v1 is in use; not set: start" },
     { "failSwapOn", "fail-swap-on", T_BOOL, NULL, NULL, 0, WORKS, FIELD(fail_swap_on),
       "true: do not start where swap is on; not set: start" },
-    { "memorySwap.swapBehavior", NULL, T_WORD, NULL, "NoSwap|LimitedSwap", ZERO, LATER, 0,
-      "swap for containers", "no container gets swap" },
+    { "memorySwap.swapBehavior", NULL, T_WORD, NULL, "NoSwap|LimitedSwap", ZERO, WORKS, 0,
+      "LimitedSwap: containers of Burstable pods get swap in proportion to their memory requests (cgroup v2 "
+      "only); not set: no container gets any" },
     { "cpuCFSQuota", "cpu-cfs-quota", T_BOOL, "true", NULL, LIVE, WORKS, FIELD(cpu_cfs_quota),
       "limits.cpu are enforced; false: they only count for the QoS class" },
     { "cpuCFSQuotaPeriod", "cpu-cfs-quota-period", T_DURATION, "100ms", NULL, LIVE, WORKS, 0,
       "the period of that limit, 1ms to 1s" },
-    { "singleProcessOOMKill", NULL, T_BOOL, NULL, NULL, 0, LATER, 0,
-      "an out of memory kill takes one process, not the container",
-      "it takes the whole container on cgroup v2, and one process on v1" },
-    { "memoryThrottlingFactor", NULL, T_FLOAT, NULL, NULL, 0, LATER, 0, "memory.high as a share of the limit",
-      "memory.high is not set" },
-    { "memoryReservationPolicy", NULL, T_WORD, "None", "None|TieredReservation", ZERO, LATER, 0,
-      "memory.min and memory.low for requests", "memory.min and memory.low are not set" },
+    { "singleProcessOOMKill", NULL, T_BOOL, NULL, NULL, 0, WORKS, 0,
+      "true: an out of memory kill takes one process; not set: the whole container on cgroup v2, one process "
+      "on v1; a pod's annotation coracle.dev/oom-kill goes before it" },
+    { "memoryThrottlingFactor", NULL, T_FLOAT, NULL, NULL, 0, WORKS, 0,
+      "with the feature gate MemoryQoS: memory.high is the request and this share of what the limit has "
+      "above "
+      "it; not set: 0.9" },
+    { "memoryReservationPolicy", NULL, T_WORD, "None", "None|TieredReservation", ZERO, WORKS, 0,
+      "with the feature gate MemoryQoS: TieredReservation protects requests by memory.min (Guaranteed) and "
+      "memory.low (Burstable)" },
     { "cpuManagerPolicy", "cpu-manager-policy", T_WORD, "none", "none|static", ZERO, LATER, 0,
       "processors for single containers", NO_PINNING },
     { "cpuManagerPolicyOptions", "cpu-manager-policy-options", T_TEXT_MAP, NULL, NULL, 0, LATER, 0,
@@ -127,24 +130,29 @@ static const struct config_row rows[] = {
     { "topologyManagerPolicyOptions", "topology-manager-policy-options", T_TEXT_MAP, NULL, NULL, 0, LATER, 0,
       "options of it", NO_PINNING },
     { "qosReserved", "qos-reserved", T_TEXT_MAP, NULL, NULL, 0, LATER, 0,
-      "share kept for guaranteed pods (memory=50%)", NO_RESERVE, config_check_qos_reserved },
-    { "systemReserved", "system-reserved", T_TEXT_MAP, NULL, NULL, 0, LATER, 0,
-      "cpu, memory, ephemeral-storage and pid for the system", NO_RESERVE, config_check_reserved },
-    { "kubeReserved", "kube-reserved", T_TEXT_MAP, NULL, NULL, 0, LATER, 0, "the same for the node's agents",
-      NO_RESERVE, config_check_reserved },
-    { "reservedSystemCPUs", "reserved-cpus", T_TEXT, NULL, NULL, ZERO, LATER, 0,
-      "processors for the system (0-1,4)", NO_RESERVE, config_check_cpus },
-    { "systemReservedCgroup", "system-reserved-cgroup", T_TEXT, NULL, NULL, ZERO, LATER, 0,
-      "cgroup that systemReserved limits", NO_RESERVE },
-    { "kubeReservedCgroup", "kube-reserved-cgroup", T_TEXT, NULL, NULL, ZERO, LATER, 0,
-      "cgroup that kubeReserved limits", NO_RESERVE },
-    { "enforceNodeAllocatable", "enforce-node-allocatable", T_TEXTS, "pods", NULL, 0, LATER, 0,
-      "whose limits are written", "the limit of all pods together is always written, those of others never",
-      config_check_allocatable },
+      "share kept for guaranteed pods (memory=50%)", "the feature gate QOSReserved is not there",
+      config_check_qos_reserved },
+    { "systemReserved", "system-reserved", T_TEXT_MAP, NULL, NULL, 0, WORKS, 0,
+      "cpu, memory, ephemeral-storage and pid for the system", NULL, config_check_reserved },
+    { "kubeReserved", "kube-reserved", T_TEXT_MAP, NULL, NULL, 0, WORKS, 0, "the same for the node's agents",
+      NULL, config_check_reserved },
+    { "reservedSystemCPUs", "reserved-cpus", T_TEXT, NULL, NULL, ZERO, WORKS, 0,
+      "processors for the system (0-1,4): as many count as reserved, instead of the cpu of the two before; "
+      "pods are not kept off them",
+      NULL, config_check_cpus },
+    { "systemReservedCgroup", "system-reserved-cgroup", T_TEXT, NULL, NULL, ZERO, WORKS,
+      FIELD(system_reserved_cgroup), "cgroup that systemReserved limits, if enforceNodeAllocatable says so" },
+    { "kubeReservedCgroup", "kube-reserved-cgroup", T_TEXT, NULL, NULL, ZERO, WORKS,
+      FIELD(kube_reserved_cgroup), "cgroup that kubeReserved limits, likewise" },
+    { "enforceNodeAllocatable", "enforce-node-allocatable", T_TEXTS, "pods", NULL, 0, WORKS, 0,
+      "whose limits are written: pods, system-reserved, kube-reserved, the latter two with -compressible for "
+      "cpu alone; none",
+      NULL, config_check_allocatable },
 
     { "evictionHard", "eviction-hard", T_TEXT_MAP,
       "memory.available<100Mi,nodefs.available<10%,nodefs.inodesFree<5%,imagefs.available<15%", NULL,
-      BELOW | ALWAYS, LATER, 0, "what has to be free, or pods are killed", NO_EVICTION,
+      BELOW | ALWAYS, LATER, 0, "what has to be free, or pods are killed",
+      "memory.available and nodefs.available are kept from pods' requests; nothing is evicted",
       config_check_thresholds },
     { "evictionSoft", "eviction-soft", T_TEXT_MAP, NULL, NULL, BELOW, LATER, 0,
       "the same with a grace period", NO_EVICTION, config_check_thresholds },

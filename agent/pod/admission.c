@@ -1,6 +1,7 @@
 /* Admission on the node: kubelet's general predicates that mean something without a scheduler, in its order
  * and words. */
 #include "agent/api/sysctls.h"
+#include "agent/pod/allocatable.h"
 #include "agent/pod/hugepages.h"
 #include "agent/pod/pod.h"
 #include "base/fs.h"
@@ -64,7 +65,8 @@ static enum err_code check_resources(const struct pod *p, char reason[64], struc
     struct quantity cpu = resources_pod_request(p->api, "cpu"),
                     memory = resources_pod_request(p->api, "memory");
     int64_t want_cpu = quantity_milli(&cpu), want_memory = quantity_value(&memory), used_cpu = 0,
-            used_memory = 0, have_memory = (int64_t)hugepages_memory_left(n);
+            used_memory = 0, have_memory = node_allocatable(n, "memory"),
+            have_cpu = node_allocatable(n, "cpu");
     size_t pods = 0, going = 0;
     struct pod *o, *tmp;
 
@@ -86,12 +88,12 @@ static enum err_code check_resources(const struct pod *p, char reason[64], struc
                       "Node didn't have enough resource: pods, requested: 1, used: %zu, capacity: %u", pods,
                       n->o.max_pods);
     }
-    if (want_cpu > 0 && want_cpu > (int64_t)n->o.cpu_milli - used_cpu) {
-        if (going > 0 && want_cpu <= (int64_t)n->o.cpu_milli)
+    if (want_cpu > 0 && want_cpu > have_cpu - used_cpu) {
+        if (going > 0 && want_cpu <= have_cpu)
             return err_set(e, ERR_UNAVAILABLE, "waits for cpu: %zu pods are ending", going);
         return refuse(reason, "OutOfcpu", e,
-                      "Node didn't have enough resource: cpu, requested: %lld, used: %lld, capacity: %llu",
-                      (long long)want_cpu, (long long)used_cpu, (unsigned long long)n->o.cpu_milli);
+                      "Node didn't have enough resource: cpu, requested: %lld, used: %lld, capacity: %lld",
+                      (long long)want_cpu, (long long)used_cpu, (long long)have_cpu);
     }
     if (want_memory > 0 && want_memory > have_memory - used_memory) {
         if (going > 0 && want_memory <= have_memory)

@@ -1,5 +1,6 @@
 /* What a container is made of: everything an rt_config borrows, resolved from the pod, the store and the
  * node. */
+#include "agent/pod/ctr_limits.h"
 #include "agent/pod/env.h"
 #include "agent/pod/env_age.h"
 #include "agent/pod/files.h"
@@ -315,24 +316,11 @@ static const struct api_strs *expand(struct ctr_run *r, const struct api_strs *i
     return out;
 }
 
-static int64_t amount(const struct pod *p, const struct api_container *s, const char *name, bool *ret_given)
-{
-    const struct quantity *q = api_resource_get(&s->resources.limits, name);
-
-    if (q == NULL && p->api->spec.has_resources)
-        q = api_resource_get(&p->api->spec.resources.limits, name);
-    *ret_given = q != NULL && !quantity_is_zero(q);
-    if (!*ret_given)
-        return 0;
-    return strcmp(name, "cpu") == 0 ? quantity_milli(q) : quantity_value(q);
-}
-
-/* A pod that asks for none has none by its own cgroup. */
 static enum err_code add_hugepages(struct ctr_run *r, const struct ctr *c, struct err *e)
 {
     struct rt_hugepages *list;
 
-    if (!cg_has_hugetlb(c->pod->node->o.cgroups) || !hugepages_wanted(c->pod->api))
+    if (!cg_has_hugetlb(c->pod->node->o.cgroups))
         return ERR_OK;
     list = arena_alloc(&r->arena, HUGEPAGES_SIZES_MAX * sizeof(*list));
     if (list == NULL)
@@ -344,16 +332,18 @@ static enum err_code add_hugepages(struct ctr_run *r, const struct ctr *c, struc
 
 static void add_resources(struct ctr_run *r, const struct ctr *c)
 {
-    const struct quantity *request = api_resource_get(&c->spec->resources.requests, "cpu");
-    bool given;
-    int64_t limit = amount(c->pod, c->spec, "cpu", &given);
+    struct ctr_limits l;
 
-    r->config.cpu_shares = (int64_t)cg_shares_from_milli(request != NULL ? quantity_milli(request) : limit);
-    r->config.cpu_period_us = (int64_t)c->pod->node->o.cpu_cfs_period_us;
-    r->config.cpu_quota_us =
-        given && c->pod->node->o.cpu_cfs_quota ? cg_quota_from_milli(limit, r->config.cpu_period_us) : -1;
-    limit = amount(c->pod, c->spec, "memory", &given);
-    r->config.memory_limit = given ? limit : -1;
+    ctr_limits_of(c, &l);
+    r->config.cpu_shares = l.cpu_shares;
+    r->config.cpu_period_us = l.cpu_period_us;
+    r->config.cpu_quota_us = l.cpu_quota_us;
+    r->config.memory_limit = l.memory_max;
+    r->config.memory_min = l.memory_min;
+    r->config.memory_low = l.memory_low;
+    r->config.memory_high = l.memory_high;
+    r->config.swap_max = l.swap_max;
+    r->config.oom_group = l.oom_group;
     r->config.oom_score_adj = resources_oom_score(c->pod, c);
 }
 

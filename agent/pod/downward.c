@@ -1,11 +1,10 @@
 /* downward - the downward API's values: fields of the pod, resources of its containers (pkg/fieldpath,
  * pkg/api/v1/resource/helpers.go). */
+#include "agent/pod/allocatable.h"
 #include "agent/pod/env.h"
 #include "agent/pod/go_quote.h"
-#include "agent/pod/hugepages.h"
 
 #include <string.h>
-#include <sys/statvfs.h>
 
 static bool subscript(const char *path, const char *prefix, struct arena *a, char **ret_key)
 {
@@ -84,16 +83,6 @@ enum err_code env_field(const struct pod *p, const char *path, struct arena *a, 
     return *ret != NULL ? ERR_OK : err_nomem(e);
 }
 
-/* The file system below the pods' folders; nothing of it is reserved. */
-static uint64_t storage_bytes(const struct node *n)
-{
-    struct statvfs st;
-
-    if (n->o.root_dir == NULL || statvfs(n->o.root_dir, &st) != 0)
-        return 0;
-    return (uint64_t)st.f_blocks * st.f_frsize;
-}
-
 enum err_code env_resource(const struct pod *p, const struct api_container *c,
                            const struct api_resource_field_ref *ref, struct arena *a, char **ret,
                            struct err *e)
@@ -105,6 +94,7 @@ enum err_code env_resource(const struct pod *p, const struct api_container *c,
     struct quantity q = { 0 };
     const struct quantity *found;
     __int128 divisor, value;
+    int64_t has;
 
     if (ref->container_name != NULL) {
         r = NULL;
@@ -125,12 +115,9 @@ enum err_code env_resource(const struct pod *p, const struct api_container *c,
         found = api_resource_get(&s->resources.limits, name);
     if (found != NULL)
         q = *found;
-    else if (limit && strcmp(name, "cpu") == 0) /* no limit: what the node has */
-        q.nano = (__int128)p->node->o.cpu_milli * 1000000;
-    else if (limit && strcmp(name, "memory") == 0)
-        q.nano = (__int128)hugepages_memory_left(p->node) * 1000000000;
-    else if (limit && strcmp(name, "ephemeral-storage") == 0)
-        q.nano = (__int128)storage_bytes(p->node) * 1000000000;
+    else if (limit && !str_starts(name, "hugepages-") && (has = node_allocatable(p->node, name)) > 0)
+        /* no limit: what pods can have */
+        q.nano = (__int128)has * (strcmp(name, "cpu") == 0 ? 1000000 : 1000000000);
     divisor = ref->divisor.nano != 0 ? ref->divisor.nano : 1000000000;
     value = (q.nano + divisor - 1) / divisor;
     *ret = arena_printf(a, "%lld", value > INT64_MAX ? (long long)INT64_MAX : (long long)value);

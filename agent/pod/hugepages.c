@@ -71,15 +71,16 @@ size_t hugepages_sizes(const struct node *n, struct hugepages_size ret[HUGEPAGES
     return found;
 }
 
-uint64_t hugepages_memory_left(const struct node *n)
+uint64_t hugepages_bytes(const struct node *n)
 {
     struct hugepages_size sizes[HUGEPAGES_SIZES_MAX];
     size_t count = hugepages_sizes(n, sizes);
-    uint64_t left = n->o.memory_bytes;
+    uint64_t sum = 0;
 
     for (size_t i = 0; i < count; i++)
-        left -= sizes[i].total_bytes < left ? sizes[i].total_bytes : left;
-    return left;
+        if (__builtin_add_overflow(sum, sizes[i].total_bytes, &sum))
+            return INT64_MAX;
+    return sum > INT64_MAX ? INT64_MAX : sum;
 }
 
 /* ---- what a pod asks for ------------------------------------------------------------------------- */

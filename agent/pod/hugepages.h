@@ -18,8 +18,8 @@ struct hugepages_size {
 /* The page sizes of this kernel, smallest first: their number. */
 size_t hugepages_sizes(const struct node *n, struct hugepages_size ret[HUGEPAGES_SIZES_MAX]);
 
-/* Memory of the node that is left for everything else, in bytes: kubelet's allocatable. */
-uint64_t hugepages_memory_left(const struct node *n);
+/* Memory that was set aside for them, all sizes together. */
+uint64_t hugepages_bytes(const struct node *n);
 
 /* kubelet's predicate; as admit_pod(). */
 enum err_code hugepages_admit(const struct pod *p, char reason[64], struct err *e) MUST_CHECK;

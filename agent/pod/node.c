@@ -1,5 +1,6 @@
 /* Opening and closing the node; taking over what an earlier run left; the store's and the runtime's events.
  */
+#include "agent/pod/allocatable.h"
 #include "agent/pod/damage.h"
 #include "agent/pod/hooks.h"
 #include "agent/pod/leases.h"
@@ -120,6 +121,7 @@ enum err_code node_open(struct node **ret, const struct node_options *o, struct 
     id_boot(n->boot_id);
     n->clock_offset_ns = clock_jump_offset_ns();
     shutdown_open(n);
+    allocatable_open(n);
     if (record_load_all(n, e) != ERR_OK) {
         node_free(n);
         return e->code;
@@ -357,7 +359,7 @@ static void on_handle_closed(uv_handle_t *handle)
 {
     struct node *n = handle->data;
 
-    if (++n->sweeps == 5) /* all handles: nothing refers to the node any more */
+    if (++n->sweeps == 6) /* all handles: nothing refers to the node any more */
         free(n);
 }
 
@@ -373,5 +375,6 @@ void node_free(struct node *n)
     uv_close((uv_handle_t *)&n->idle_timer, on_handle_closed);
     uv_close((uv_handle_t *)&n->gate_timer, on_handle_closed);
     uv_close((uv_handle_t *)&n->left_timer, on_handle_closed);
+    uv_close((uv_handle_t *)&n->limits_timer, on_handle_closed);
     shutdown_close(n, on_handle_closed);
 }

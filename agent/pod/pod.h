@@ -429,9 +429,11 @@ enum err_code admit_pod(struct pod *p, char reason[64], struct err *e) MUST_CHEC
 
 /* ---- resources.c ---- */
 enum err_code resources_pod_cgroup(struct pod *p, struct err *e) MUST_CHECK; /* creates or updates */
+/* The cgroups of the classes and of all pods, from the sums of their pods. */
 void resources_qos_update(struct node *n);
 enum err_code resources_cgroup_path(const struct pod *p, char *ret, size_t size, struct err *e) MUST_CHECK;
-int resources_oom_score(const struct pod *p, const struct ctr *c);
+/* By kubelet's max rule; the pod's own (spec.resources) and its overhead only count in the latter two. */
+struct quantity resources_containers_request(const struct api_pod *p, const char *resource);
 struct quantity resources_pod_request(const struct api_pod *p, const char *resource);
 struct quantity resources_pod_limit(const struct api_pod *p, const char *resource, bool *ret_all_declare);
 
@@ -476,6 +478,8 @@ struct node {
     void (*idle)(void *arg);
     void *idle_arg;
     uv_timer_t idle_timer;
+    int64_t protected_bytes; /* requests of memory that the cgroup of all pods protects; 0: none */
+    uv_timer_t limits_timer; /* runs while the limits of all pods together cannot be written */
     /* at most gate_max containers are being created at a time */
     unsigned gate_max, gate_used;
     TAILQ_HEAD(, ctr) gate_queue;

@@ -1,5 +1,6 @@
 /* The pod's volumes: set up side by side with network and images, removed at the end.  pod_payloads.c
  * refreshes them between. */
+#include "agent/pod/allocatable.h"
 #include "agent/pod/hugepages.h"
 #include "agent/pod/mount_watch.h"
 #include "agent/pod/nested.h"
@@ -82,7 +83,7 @@ static enum err_code set_up_one(struct pod *p, const struct api_volume *v, struc
         } else if (d.memory) {
             bool all_declare = false;
             struct quantity limit = resources_pod_limit(p->api, "memory", &all_declare);
-            d.size_bytes = hugepages_memory_left(p->node);
+            d.size_bytes = (uint64_t)node_allocatable(p->node, "memory");
             if (all_declare && quantity_value(&limit) > 0 && (uint64_t)quantity_value(&limit) < d.size_bytes)
                 d.size_bytes = (uint64_t)quantity_value(&limit);
             if (v->has_size_limit && quantity_value(&v->size_limit) > 0 &&

@@ -1,5 +1,6 @@
-/* Sums of requests and limits, the pod's cgroup, oom_score_adj. Formulas: kubelet pkg/kubelet/cm,
- * qos/policy.go. */
+/* Sums of requests and limits, the cgroups of pods and QoS classes. Formulas: kubelet pkg/kubelet/cm. */
+#include "agent/pod/allocatable.h"
+#include "agent/pod/ctr_limits.h"
 #include "agent/pod/hugepages.h"
 #include "agent/pod/pod.h"
 #include "base/log.h"
@@ -22,11 +23,16 @@ static bool is_sidecar(const struct api_container *c)
     return c->restart_policy == API_RESTART_ALWAYS;
 }
 
+static const struct quantity *find(const struct api_resources *r, const char *name, bool limits)
+{
+    return api_resource_get(limits ? &r->limits : &r->requests, name);
+}
+
 /*
- * max(regular + sidecars, peak over init containers of (init + sidecars before it)); pod-level values replace
- * it. *ret_all: every container (and each init container's running sum) declares the resource.
+ * max(regular + sidecars, peak over init containers of (init + sidecars before it)).
+ * *ret_all: every container (and each init container's running sum) declares the resource.
  */
-static struct quantity aggregate(const struct api_pod *p, const char *name, bool limits, bool *ret_all)
+static struct quantity of_containers(const struct api_pod *p, const char *name, bool limits, bool *ret_all)
 {
     const struct api_pod_spec *s = &p->spec;
     struct quantity sum = zero(), sidecars = zero(), peak = zero();
@@ -36,7 +42,7 @@ static struct quantity aggregate(const struct api_pod *p, const char *name, bool
     for (size_t i = 0; i < s->n_init_containers; i++) {
         const struct api_container *c = &s->init_containers[i];
         struct quantity now = sidecars;
-        q = api_resource_get(limits ? &c->resources.limits : &c->resources.requests, name);
+        q = find(&c->resources, name, limits);
         if (q != NULL)
             now = quantity_add(&sidecars, q);
         all = all && !quantity_is_zero(&now);
@@ -45,16 +51,31 @@ static struct quantity aggregate(const struct api_pod *p, const char *name, bool
         raise_to(&peak, &now);
     }
     for (size_t i = 0; i < s->n_containers; i++) {
-        q = api_resource_get(
-            limits ? &s->containers[i].resources.limits : &s->containers[i].resources.requests, name);
+        q = find(&s->containers[i].resources, name, limits);
         if (q != NULL)
             sum = quantity_add(&sum, q);
         all = all && q != NULL && !quantity_is_zero(q); /* 0 is no limit */
     }
     sum = quantity_add(&sum, &sidecars);
     raise_to(&sum, &peak);
-    q = s->has_resources ? api_resource_get(limits ? &s->resources.limits : &s->resources.requests, name)
-                         : NULL;
+    *ret_all = all;
+    return sum;
+}
+
+/* Resources that spec.resources may name: these replace what the containers come to. */
+static bool is_pod_level(const char *name)
+{
+    return strcmp(name, "cpu") == 0 || strcmp(name, "memory") == 0 || str_starts(name, "hugepages-");
+}
+
+static struct quantity aggregate(const struct api_pod *p, const char *name, bool limits, bool *ret_all)
+{
+    const struct api_pod_spec *s = &p->spec;
+    bool all = false;
+    struct quantity sum = of_containers(p, name, limits, &all);
+    const struct quantity *q =
+        s->has_resources && is_pod_level(name) ? find(&s->resources, name, limits) : NULL;
+
     if (q != NULL) {
         sum = *q;
         all = true;
@@ -65,6 +86,11 @@ static struct quantity aggregate(const struct api_pod *p, const char *name, bool
     if (ret_all != NULL)
         *ret_all = all;
     return sum;
+}
+
+struct quantity resources_containers_request(const struct api_pod *p, const char *resource)
+{
+    return of_containers(p, resource, false, &(bool){ false });
 }
 
 struct quantity resources_pod_request(const struct api_pod *p, const char *resource)
@@ -95,8 +121,14 @@ enum err_code resources_cgroup_path(const struct pod *p, char *ret, size_t size,
     return cg_pod_path(p->node->o.cgroups, class_of(p), p->uid, ret, size, e);
 }
 
+static bool protects_memory(const struct node *n)
+{
+    return n->o.resources.memory_qos && n->o.resources.memory_tiers;
+}
+
 enum err_code resources_pod_cgroup(struct pod *p, struct err *e)
 {
+    const struct node_options *o = &p->node->o;
     struct cg_limits l = CG_LIMITS_NONE;
     struct quantity q = resources_pod_request(p->api, "cpu");
     struct cg_hugetlb hugetlb[HUGEPAGES_SIZES_MAX];
@@ -104,65 +136,67 @@ enum err_code resources_pod_cgroup(struct pod *p, struct err *e)
 
     l.cpu_shares = p->api->qos == API_QOS_BEST_EFFORT ? 2 : (int64_t)cg_shares_from_milli(quantity_milli(&q));
     q = resources_pod_limit(p->api, "cpu", &all);
-    l.cpu_period_us = (int64_t)p->node->o.cpu_cfs_period_us;
-    l.pids_max = p->node->o.pod_pids_limit > 0 ? p->node->o.pod_pids_limit : -1;
-    if (all && !quantity_is_zero(&q) && p->node->o.cpu_cfs_quota)
+    l.cpu_period_us = (int64_t)o->cpu_cfs_period_us;
+    l.pids_max = o->pod_pids_limit > 0 ? o->pod_pids_limit : -1;
+    if (all && !quantity_is_zero(&q) && o->cpu_cfs_quota)
         l.cpu_quota_us = cg_quota_from_milli(quantity_milli(&q), l.cpu_period_us);
     q = resources_pod_limit(p->api, "memory", &all);
     if (all && !quantity_is_zero(&q))
         l.memory_max = quantity_value(&q);
+    q = resources_pod_request(p->api, "memory");
+    if (protects_memory(p->node))
+        *(p->api->qos == API_QOS_GUARANTEED ? &l.memory_min : &l.memory_low) = quantity_value(&q);
+    l.oom_group = oom_kill_takes_pod(p);
     l.n_hugetlb = hugepages_pod_limits(p, hugetlb);
     l.hugetlb = hugetlb;
-    return cg_pod_apply(p->node->o.cgroups, class_of(p), p->uid, &l, e);
+    return cg_pod_apply(o->cgroups, class_of(p), p->uid, &l, e);
+}
+
+struct sums { /* of the pods of a class that are not over */
+    int64_t milli, memory;
+};
+
+static struct sums requests_of(const struct node *n, enum api_qos qos)
+{
+    struct sums s = { 0 };
+    struct pod *p, *tmp;
+
+    HASH_ITER (hh, n->pods, p, tmp) {
+        struct quantity q;
+        if (p->api->qos != qos || p->state == POD_TERMINATED || !p->admitted)
+            continue;
+        q = resources_pod_request(p->api, "cpu");
+        if (__builtin_add_overflow(s.milli, quantity_milli(&q), &s.milli))
+            s.milli = INT64_MAX;
+        q = resources_pod_request(p->api, "memory");
+        if (__builtin_add_overflow(s.memory, quantity_value(&q), &s.memory))
+            s.memory = INT64_MAX;
+    }
+    return s;
+}
+
+static void class_update(struct node *n, enum cg_class class_, const char *name, const struct cg_limits *l)
+{
+    struct err e = { 0 };
+
+    if (cg_qos_apply(n->o.cgroups, class_, l, &e) != ERR_OK)
+        log_warn("QoS cgroup cannot be updated", F_STR("class", name), F_ERR(&e));
 }
 
 void resources_qos_update(struct node *n)
 {
-    int64_t milli = 0;
-    struct pod *p, *tmp;
-    struct err e = { 0 };
+    struct sums burstable = requests_of(n, API_QOS_BURSTABLE),
+                guaranteed = requests_of(n, API_QOS_GUARANTEED);
+    struct cg_limits l = CG_LIMITS_NONE;
 
-    HASH_ITER (hh, n->pods, p, tmp) {
-        struct quantity q;
-        if (p->api->qos != API_QOS_BURSTABLE || p->state == POD_TERMINATED || !p->admitted)
-            continue;
-        q = resources_pod_request(p->api, "cpu");
-        milli += quantity_milli(&q);
+    l.cpu_shares = (int64_t)cg_shares_from_milli(0); /* as little as there is: only what nobody else wants */
+    class_update(n, CG_BEST_EFFORT, "besteffort", &l);
+    l.cpu_shares = (int64_t)cg_shares_from_milli(burstable.milli);
+    if (protects_memory(n)) {
+        l.memory_low = burstable.memory;
+        if (__builtin_add_overflow(burstable.memory, guaranteed.memory, &n->protected_bytes))
+            n->protected_bytes = INT64_MAX;
+        allocatable_update(n);
     }
-    if (cg_qos_apply(n->o.cgroups, CG_BURSTABLE, cg_shares_from_milli(milli), &e) != ERR_OK)
-        log_warn("QoS cgroup cannot be updated", F_STR("class", "burstable"), F_ERR(&e));
-}
-
-int resources_oom_score(const struct pod *p, const struct ctr *c)
-{
-    const struct quantity *q = api_resource_get(&c->spec->resources.requests, "memory");
-    int64_t capacity = (int64_t)p->node->o.memory_bytes, request = q != NULL ? quantity_value(q) : 0, score;
-
-    if (p->priority >= 2000000000 && str_eq(p->api->spec.priority_class_name, "system-node-critical"))
-        return -997;
-    switch (p->api->qos) {
-    case API_QOS_GUARANTEED:
-        return -997;
-    case API_QOS_BEST_EFFORT:
-        return 1000;
-    case API_QOS_BURSTABLE:
-        break;
-    }
-    if (capacity <= 0)
-        return 999;
-    score = 1000 - (int64_t)((__int128)1000 * request / capacity);
-    if (c->kind == CTR_SIDECAR) { /* not killed before the regular containers it serves */
-        int64_t smallest = INT64_MAX;
-        for (size_t i = 0; i < p->api->spec.n_containers; i++) {
-            const struct quantity *r =
-                api_resource_get(&p->api->spec.containers[i].resources.requests, "memory");
-            int64_t v = r != NULL ? quantity_value(r) : 0;
-            if (v < smallest)
-                smallest = v;
-        }
-        int64_t other = 1000 - (int64_t)((__int128)1000 * smallest / capacity);
-        if (other < score)
-            score = other;
-    }
-    return score < 3 ? 3 : score > 999 ? 999 : (int)score;
+    class_update(n, CG_BURSTABLE, "burstable", &l);
 }

@@ -100,6 +100,10 @@ struct rt_config {  /* all resolved; borrowed until done */
     const char *cgroup_path; /* of the container, below the cgroup mounts: "/kubepods/.../<id>" */
     int64_t cpu_shares, cpu_quota_us, memory_limit; /* -1: not set */
     int64_t cpu_period_us;                          /* that the quota counts in; 0: CG_CPU_PERIOD_US */
+    int64_t memory_min, memory_low, memory_high;    /* 0: not set; cgroup v2 */
+    int64_t swap_max;                               /* beside the memory limit; cgroup v2; on v1 always 0 */
+    bool oom_group;                                 /* an OOM kill takes the whole container; cgroup v2 */
+    const char *cpus, *mems;                        /* "0-3,7": its processors, memory nodes; NULL: any */
     int oom_score_adj;
     const char *log_path; /* its folder exists */
 };

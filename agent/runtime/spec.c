@@ -200,31 +200,61 @@ static bool put_mappings(const struct rt_config *c, json_t *linux_section)
     return true;
 }
 
+static bool put_number(json_t *unified, const char *file, int64_t value)
+{
+    char text[24];
+
+    snprintf(text, sizeof(text), "%" PRId64, value);
+    return put(unified, file, json_string(text));
+}
+
 /*
- * CPU weight on v2 goes in as the kernel's own number, since runtimes differ in how they convert shares.
- * A memory limit means no swap beside it, as kubelet has it without swap configured.
+ * What the specification has no words for, as the kernel's own files.  CPU weight, too, since runtimes differ
+ * in how they convert shares.
  */
+static bool put_unified(const struct rt *rt, const struct rt_config *c, json_t *unified)
+{
+    const struct {
+        const char *file;
+        int64_t value;
+    } memory[] = {
+        { "memory.min", c->memory_min },
+        { "memory.low", c->memory_low },
+        { "memory.high", c->memory_high },
+        { "memory.oom.group", c->oom_group },
+    };
+
+    if (c->cpu_shares >= 0 &&
+        !put_number(unified, "cpu.weight", (int64_t)cg_weight_from_shares((uint64_t)c->cpu_shares)))
+        return false;
+    for (size_t i = 0; i < ARRAY_LEN(memory); i++)
+        if (memory[i].value > 0 && !put_number(unified, memory[i].file, memory[i].value))
+            return false;
+    return !rt->swap_accounting || put_number(unified, "memory.swap.max", c->swap_max);
+}
+
+/* On v1 a memory limit means no swap beside it, as kubelet has it. */
 static bool put_limits(const struct rt *rt, const struct rt_config *c, json_t *resources)
 {
     json_t *cpu = json_object(), *memory = json_object(), *unified = json_object();
     bool ok = put(resources, "cpu", cpu);
-    char weight[24];
 
     ok = put(resources, "memory", memory) && ok; /* in this order: it takes the value in any case */
     ok = unified != NULL && ok;
-    if (ok && c->cpu_shares >= 0) {
-        snprintf(weight, sizeof(weight), "%" PRIu64, cg_weight_from_shares((uint64_t)c->cpu_shares));
-        ok = rt->cgroup_v2 ? put(unified, "cpu.weight", json_string(weight))
-                           : put(cpu, "shares", json_integer(c->cpu_shares));
-    }
+    if (ok && c->cpu_shares >= 0 && !rt->cgroup_v2)
+        ok = put(cpu, "shares", json_integer(c->cpu_shares));
     if (ok && c->cpu_quota_us >= 0)
         ok = put(cpu, "quota", json_integer(c->cpu_quota_us)) &&
              put(cpu, "period", json_integer(c->cpu_period_us > 0 ? c->cpu_period_us : CG_CPU_PERIOD_US));
+    if (ok && c->cpus != NULL)
+        ok = put(cpu, "cpus", json_string(c->cpus));
+    if (ok && c->mems != NULL)
+        ok = put(cpu, "mems", json_string(c->mems));
     if (ok && c->memory_limit >= 0)
         ok = put(memory, "limit", json_integer(c->memory_limit)) &&
-             (!rt->swap_accounting || put(memory, "swap", json_integer(c->memory_limit)));
-    if (ok && rt->cgroup_v2) /* an OOM kill takes the whole container, pkg/kubelet/kuberuntime, since 1.28 */
-        ok = put(unified, "memory.oom.group", json_string("1"));
+             (rt->cgroup_v2 || !rt->swap_accounting || put(memory, "swap", json_integer(c->memory_limit)));
+    if (ok && rt->cgroup_v2)
+        ok = put_unified(rt, c, unified);
     if (ok && json_object_size(unified) > 0) /* crun refuses the section on v1, even an empty one */
         return put(resources, "unified", unified);
     json_decref(unified);

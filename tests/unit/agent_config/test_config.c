@@ -91,8 +91,7 @@ static void flags_are_taken_as_kubelet_takes_them(void **state)
     setting_is(s, "reservedMemory",
                "[{\"limits\":{\"memory\":\"1Gi\"},\"numaNode\":0},{\"limits\":{\"memory\":\"2Gi\"},"
                "\"numaNode\":1}]");
-    expect_warnings(s, "staticPodURLHeader\nregisterWithTaints\nreservedMemory\nkubeReserved\nenforceNodeAllo"
-                       "catable\nevictionHard\n");
+    expect_warnings(s, "staticPodURLHeader\nregisterWithTaints\nreservedMemory\nevictionHard\n");
     parses(s, "--help --nonsense");
     assert_true(s->help);
 }
@@ -178,9 +177,8 @@ static void what_is_not_acted_on_is_said_once_and_only_where_it_matters(void **s
         "featureGates: {SidecarContainers: true, MemoryQoS: true, GracefulNodeShutdown: false, Unheard: "
         "true}\n");
     parses(s, "--kubeconfig=/k --v=2 --node-labels=a=b");
-    expect_warnings(s,
-                    "fileCheckFrequency\nimageGCLowThresholdPercent\nevictionHard\nfeatureGates.MemoryQoS\n"
-                    "featureGates.GracefulNodeShutdown\nfeatureGates.Unheard\n--kubeconfig\n");
+    expect_warnings(s, "fileCheckFrequency\nimageGCLowThresholdPercent\nevictionHard\n"
+                       "featureGates.GracefulNodeShutdown\nfeatureGates.Unheard\n--kubeconfig\n");
 }
 
 static void feature_gates_of_flags_are_merged_into_those_of_files(void **state)

@@ -1,4 +1,5 @@
 /* Huge pages: what the node has, what pods may have of it, which size an emptyDir is of. */
+#include "agent/pod/allocatable.h"
 #include "agent/pod/hugepages.h"
 #include "tests/unit/agent_pod/world.h"
 
@@ -38,10 +39,10 @@ static void the_sizes_are_named_as_kubernetes_and_the_kernel_do(void **state)
     assert_int_equal(s[1].total_bytes, 8 << 20);
     assert_string_equal(s[2].resource, "hugepages-1Gi");
     assert_string_equal(s[2].cgroup, "1GB");
-    assert_int_equal(hugepages_memory_left(&w->node), (8ull << 30) - (1ull << 30) - (8ull << 20));
+    assert_int_equal(node_allocatable(&w->node, "memory"), (8ull << 30) - (1ull << 30) - (8ull << 20));
     w->node.o.hugepages_dir = "/does/not/exist";
     assert_int_equal(hugepages_sizes(&w->node, s), 0);
-    assert_int_equal(hugepages_memory_left(&w->node), 8ull << 30);
+    assert_int_equal(node_allocatable(&w->node, "memory"), 8ull << 30);
 }
 
 static void limits_name_every_size_and_are_zero_for_what_is_not_asked_for(void **state)

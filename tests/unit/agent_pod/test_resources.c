@@ -1,4 +1,4 @@
-/* Requests and limits of a pod, and its containers' oom_score_adj, by kubelet's formulas. */
+/* Requests and limits of a pod by kubelet's formulas. */
 #include "tests/unit/agent_pod/world.h"
 
 static int64_t request(const struct pod *p, const char *name)
@@ -71,44 +71,6 @@ static void a_limit_of_zero_is_none(void **state)
                                        "{name: b, image: x, resources: {limits: {memory: 0}}}]")));
 }
 
-static void oom_scores_follow_class_and_share_of_memory(void **state)
-{
-    struct pod *p =
-        world_pod(*state, "guaranteed",
-                  "containers: [{name: a, image: x, resources: {limits: {cpu: 1, memory: 1Gi}}}]");
-
-    assert_int_equal(resources_oom_score(p, &p->ctrs[0]), -997);
-    p = world_pod(*state, "best-effort", "containers: [{name: a, image: x}]");
-    assert_int_equal(resources_oom_score(p, &p->ctrs[0]), 1000);
-    p = world_pod(*state, "burstable",
-                  "containers: [{name: a, image: x, resources: {requests: {memory: 2Gi}}},"
-                  "{name: b, image: x, resources: {requests: {memory: 8Gi}}},"
-                  "{name: c, image: x, resources: {requests: {memory: 1}}}]");
-    assert_int_equal(resources_oom_score(p, &p->ctrs[0]), 750);
-    assert_int_equal(resources_oom_score(p, &p->ctrs[1]), 3);
-    assert_int_equal(resources_oom_score(p, &p->ctrs[2]), 999);
-}
-
-static void a_sidecar_is_not_killed_before_what_it_serves(void **state)
-{
-    struct pod *p = world_pod(*state, "p",
-                              "initContainers: [{name: side, image: x, restartPolicy: Always}],"
-                              "containers: [{name: a, image: x, resources: {requests: {memory: 4Gi}}}]");
-
-    assert_int_equal(resources_oom_score(p, &p->ctrs[0]), 500);
-}
-
-static void node_critical_pods_are_told_by_their_class(void **state)
-{
-    struct pod *p =
-        world_pod(*state, "p", "priorityClassName: system-node-critical, containers: [{name: a, image: x}]");
-
-    assert_int_equal(resources_oom_score(p, &p->ctrs[0]), -997);
-    p = world_pod(*state, "q",
-                  "priorityClassName: system-cluster-critical, containers: [{name: a, image: x}]");
-    assert_int_equal(resources_oom_score(p, &p->ctrs[0]), 1000);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -117,9 +79,6 @@ int main(void)
         WORLD_TEST(overhead_is_added_to_limits_only_where_there_are_some),
         WORLD_TEST(a_pod_is_limited_only_if_every_container_is),
         WORLD_TEST(a_limit_of_zero_is_none),
-        WORLD_TEST(oom_scores_follow_class_and_share_of_memory),
-        WORLD_TEST(a_sidecar_is_not_killed_before_what_it_serves),
-        WORLD_TEST(node_critical_pods_are_told_by_their_class),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

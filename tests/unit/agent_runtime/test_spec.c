@@ -126,11 +126,33 @@ static void limits_differ_between_v1_and_v2(void **state)
 
     f->rt.swap_accounting = false;
     f->rt.cgroup_v2 = true;
+    f->config.oom_group = true;
     json_auto_t *v2 = build(f);
     expect(v2, "linux.resources.cpu", "{\"quota\":50000,\"period\":100000}");
     expect(v2, "linux.resources.memory", "{\"limit\":67108864}");
     expect(v2, "linux.resources.unified", "{\"cpu.weight\":\"100\",\"memory.oom.group\":\"1\"}");
     expect(v2, "linux.namespaces", "[{\"type\":\"mount\"},{\"type\":\"pid\"},{\"type\":\"cgroup\"}]");
+}
+
+static void protection_swap_and_processors_are_the_kernels_own_words(void **state)
+{
+    struct fixture *f = *state;
+
+    f->rt.cgroup_v2 = f->rt.swap_accounting = true;
+    f->config.cpu_shares = f->config.cpu_quota_us = f->config.memory_limit = -1;
+    json_auto_t *none = build(f);
+    expect(none, "linux.resources.unified", "{\"memory.swap.max\":\"0\"}"); /* no limit is no swap, either */
+    f->config.memory_min = 1 << 20;
+    f->config.memory_low = 2 << 20;
+    f->config.memory_high = 3 << 20;
+    f->config.swap_max = 4 << 20;
+    f->config.cpus = "2-3";
+    f->config.mems = "0";
+    json_auto_t *all = build(f);
+    expect(all, "linux.resources.unified",
+           "{\"memory.min\":\"1048576\",\"memory.low\":\"2097152\",\"memory.high\":\"3145728\","
+           "\"memory.swap.max\":\"4194304\"}");
+    expect(all, "linux.resources.cpu", "{\"cpus\":\"2-3\",\"mems\":\"0\"}");
 }
 
 static void host_and_shared_pid_namespaces(void **state)
@@ -340,6 +362,7 @@ int main(void)
         fixture_test(a_user_namespace_is_joined_and_its_users_are_told),
         fixture_test(limits_are_the_same_everywhere_and_never_above_the_agents),
         fixture_test(limits_differ_between_v1_and_v2),
+        fixture_test(protection_swap_and_processors_are_the_kernels_own_words),
         fixture_test(host_and_shared_pid_namespaces),
         fixture_test(oom_score_is_raised_to_ours_where_it_cannot_be_lowered),
         fixture_test(security_switches),

@@ -298,7 +298,8 @@ static void limits_arrive_in_the_kernel_and_can_be_taken_back(void **state)
     a_control_value(h, CG_CTL_MEMORY, "memory.limit_in_bytes", "9223372036854771712\n", "memory.max",
                     "max\n");
     a_control_value(h, CG_CTL_PIDS, "pids.max", "max\n", "pids.max", "max\n");
-    assert_int_equal(cg_qos_apply(h->tree, CG_BURSTABLE, 2048, &e), ERR_OK);
+    l.cpu_shares = 2048;
+    assert_int_equal(cg_qos_apply(h->tree, CG_BURSTABLE, &l, &e), ERR_OK);
     assert_int_equal(cg_node_apply(h->tree, &l, &e), ERR_OK);
 }
 

@@ -260,6 +260,67 @@ static void huge_pages_are_limited_in_use_and_reserved(void **state)
     assert_string_equal(get(f, pod, "hugetlb.2MB.max"), "");
 }
 
+static void protection_and_group_kills_are_written_where_asked_for_and_taken_away(void **state)
+{
+    struct fake *f = *state;
+    struct err e = { 0 };
+    const char *pod = "/kubepods/podu1";
+    struct cg_limits l = CG_LIMITS_NONE;
+
+    fake_tree(f, "", "cpu cpuset memory pids\n");
+    fake_cgroup(f, pod, "cpu cpuset memory pids\n");
+    assert_int_equal(fake_open(f, "/", "/", &e), ERR_OK);
+    assert_int_equal(cg_pod_apply(f->tree, CG_GUARANTEED, "u1", &l, &e),
+                     ERR_OK); /* no such files: old kernel */
+    static const char *const files[] = { "memory.min", "memory.low", "memory.oom.group", "cpuset.cpus",
+                                         "cpuset.mems" };
+    for (size_t i = 0; i < ARRAY_LEN(files); i++)
+        put(f, pod, files[i], "");
+    l.memory_min = 1 << 20;
+    l.memory_low = 2 << 20;
+    l.oom_group = true;
+    l.cpus = "0-1";
+    l.mems = "0";
+    assert_int_equal(cg_pod_apply(f->tree, CG_GUARANTEED, "u1", &l, &e), ERR_OK);
+    assert_string_equal(get(f, pod, "memory.min"), "1048576");
+    assert_string_equal(get(f, pod, "memory.low"), "2097152");
+    assert_string_equal(get(f, pod, "memory.oom.group"), "1");
+    assert_string_equal(get(f, pod, "cpuset.cpus"), "0-1");
+    assert_string_equal(get(f, pod, "cpuset.mems"), "0");
+    for (size_t i = 0; i < ARRAY_LEN(files); i++)
+        put(f, pod, files[i], "");
+    l = (struct cg_limits)CG_LIMITS_NONE;
+    assert_int_equal(cg_pod_apply(f->tree, CG_GUARANTEED, "u1", &l, &e), ERR_OK);
+    assert_string_equal(get(f, pod, "memory.min"), "0");
+    assert_string_equal(get(f, pod, "memory.low"), "0");
+    assert_string_equal(get(f, pod, "memory.oom.group"), "0");
+    assert_string_equal(get(f, pod, "cpuset.cpus"), "");
+}
+
+static void somebody_elses_cgroup_gets_only_what_is_limited(void **state)
+{
+    struct fake *f = *state;
+    struct err e = { 0 };
+    struct cg_limits l = CG_LIMITS_NONE;
+
+    fake_tree(f, "", "cpu memory pids\n");
+    fake_cgroup(f, "/system.slice", "cpu memory pids\n");
+    fake_cgroup(f, "/poor.slice", "pids\n");
+    assert_int_equal(fake_open(f, "/", "/", &e), ERR_OK);
+    l.cpu_shares = 1024;
+    l.memory_max = 1 << 30;
+    assert_int_equal(cg_foreign_apply(f->tree, "/system.slice", &l, &e), ERR_OK);
+    assert_string_equal(get(f, "/system.slice", "cpu.weight"), "100");
+    assert_string_equal(get(f, "/system.slice", "memory.max"), "1073741824");
+    assert_string_equal(get(f, "/system.slice", "cpu.max"), "");
+    assert_string_equal(get(f, "/system.slice", "pids.max"), "");
+    assert_int_equal(cg_foreign_apply(f->tree, "none.slice", &l, &e), ERR_NOT_FOUND);
+    assert_non_null(strstr(e.text, "none.slice: No such file or directory"));
+    assert_int_equal(cg_foreign_apply(f->tree, "poor.slice", &l, &e), ERR_NOT_FOUND);
+    assert_string_equal(e.text, "cgroup /poor.slice: it has no controller cpu memory");
+    assert_int_equal(cg_foreign_apply(f->tree, "/a/../b", &l, &e), ERR_INVALID);
+}
+
 static void node_and_class_levels_are_written_too(void **state)
 {
     struct fake *f = *state;
@@ -267,15 +328,18 @@ static void node_and_class_levels_are_written_too(void **state)
     const struct cg_limits l = {
         .cpu_shares = 2048, .cpu_quota_us = -1, .memory_max = 1 << 30, .pids_max = -1
     };
+    struct cg_limits class_limits = CG_LIMITS_NONE;
+
+    class_limits.cpu_shares = 512;
 
     fake_tree(f, "", "cpu memory pids\n");
     assert_int_equal(fake_open(f, "/", "/", &e), ERR_OK);
     assert_int_equal(cg_node_apply(f->tree, &l, &e), ERR_OK);
     assert_string_equal(get(f, "/kubepods", "cpu.weight"), "174");
     assert_string_equal(get(f, "/kubepods", "memory.max"), "1073741824");
-    assert_int_equal(cg_qos_apply(f->tree, CG_BURSTABLE, 512, &e), ERR_OK);
+    assert_int_equal(cg_qos_apply(f->tree, CG_BURSTABLE, &class_limits, &e), ERR_OK);
     assert_string_equal(get(f, "/kubepods/burstable", "cpu.weight"), "59");
-    assert_int_equal(cg_qos_apply(f->tree, CG_GUARANTEED, 512, &e), ERR_INVALID);
+    assert_int_equal(cg_qos_apply(f->tree, CG_GUARANTEED, &class_limits, &e), ERR_INVALID);
 }
 
 static void a_control_file_that_is_missing_is_named_with_its_cgroup(void **state)
@@ -461,6 +525,8 @@ int main(void)
         TEST(a_missing_controller_is_an_error_that_names_it),
         TEST(limits_are_written_in_the_kernels_words),
         TEST(huge_pages_are_limited_in_use_and_reserved),
+        TEST(protection_and_group_kills_are_written_where_asked_for_and_taken_away),
+        TEST(somebody_elses_cgroup_gets_only_what_is_limited),
         TEST(node_and_class_levels_are_written_too),
         TEST(a_control_file_that_is_missing_is_named_with_its_cgroup),
         TEST(usage_is_gathered_from_the_files),

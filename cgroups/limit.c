@@ -1,5 +1,5 @@
-/* hugetlb - limits of huge pages: those in use, and those reserved, which a mapping takes before its first
- * fault. */
+/* limit - what v1 and v2 limit by the same files.  Huge pages: those in use, and those reserved, which a
+ * mapping takes before its first fault. */
 #include "base/fs.h"
 #include "cgroups/internal.h"
 
@@ -15,6 +15,13 @@ static enum err_code write_one(int dir, const char *file, int64_t bytes, struct 
         return e->code;
     *e = (struct err){ 0 }; /* reservations are counted since 5.7 */
     return ERR_OK;
+}
+
+enum err_code cg_cpuset_limit(int dir, const struct cg_limits *l, struct err *e)
+{
+    if (l->mems != NULL && fs_write_control(dir, "cpuset.mems", l->mems, e) != ERR_OK)
+        return e->code;
+    return l->cpus != NULL ? fs_write_control(dir, "cpuset.cpus", l->cpus, e) : ERR_OK;
 }
 
 enum err_code cg_hugetlb_limit(int dir, const struct cg_limits *l, const char *last, struct err *e)

@@ -1,0 +1,118 @@
+/* The settings about the node's own resources into numbers; they were checked one by one when they were read.
+ */
+#include "agent/api/quantity.h"
+#include "agent/config/internal.h"
+#include "base/json.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define THROTTLING 0.9 /* kubelet's memoryThrottlingFactor where none is given (1.36) */
+
+static const json_t *of(const struct agent_config *c, const char *key)
+{
+    return config_effective(c->state, config_find_key(DOC_KUBELET, key));
+}
+
+static int64_t amount(const json_t *map, const char *name, bool milli)
+{
+    const char *text = json_str(map, name);
+    struct quantity q;
+    struct err ignored = { 0 };
+
+    if (text == NULL || quantity_parse(text, &q, &ignored) != ERR_OK)
+        return 0;
+    return milli ? quantity_milli(&q) : quantity_value(&q);
+}
+
+static struct config_reserved reserved(const json_t *map)
+{
+    return (struct config_reserved){
+        .cpu_milli = amount(map, "cpu", true),
+        .memory_bytes = amount(map, "memory", false),
+        .storage_bytes = amount(map, "ephemeral-storage", false),
+        .pids = amount(map, "pid", false),
+    };
+}
+
+/* "100Mi", "5%". As in kubelet 0% and 100% stand for no threshold, and a percentage has a float's precision.
+ */
+static struct config_threshold threshold(const json_t *map, const char *signal)
+{
+    const char *text = json_str(map, signal);
+    struct config_threshold t = { 0 };
+
+    if (text == NULL)
+        return t;
+    if (!str_ends(text, "%")) {
+        t.bytes = amount(map, signal, false);
+        return t;
+    }
+    t.share = (double)(strtof(text, NULL) / 100);
+    if (t.share >= 1)
+        t.share = 0;
+    return t;
+}
+
+/* How many processors "0-3,7" names. */
+static int64_t count_cpus(const char *list)
+{
+    int64_t n = 0;
+
+    while (*list != '\0') {
+        char *end;
+        unsigned long from = strtoul(list, &end, 10), to = from;
+        if (*end == '-')
+            to = strtoul(end + 1, &end, 10);
+        n += (int64_t)(to - from) + 1;
+        list = *end == ',' ? end + 1 : "";
+    }
+    return n;
+}
+
+static unsigned enforce(const json_t *list)
+{
+    static const struct {
+        const char *name;
+        unsigned bit;
+    } words[] = {
+        { "pods", CONFIG_ENFORCE_PODS },
+        { "system-reserved", CONFIG_ENFORCE_SYSTEM },
+        { "system-reserved-compressible", CONFIG_ENFORCE_SYSTEM_CPU },
+        { "kube-reserved", CONFIG_ENFORCE_KUBE },
+        { "kube-reserved-compressible", CONFIG_ENFORCE_KUBE_CPU },
+    };
+    unsigned bits = 0;
+    json_t *item;
+    size_t i;
+
+    json_array_foreach (list, i, item)
+        for (size_t k = 0; k < ARRAY_LEN(words); k++)
+            if (str_eq(json_string_value(item), words[k].name))
+                bits |= words[k].bit;
+    return bits;
+}
+
+void config_apply_resources(struct agent_config *c)
+{
+    struct config_resources *r = &c->resources;
+    const char *cpus = json_string_value(of(c, "reservedSystemCPUs"));
+    const json_t *hard = of(c, "evictionHard"), *factor = of(c, "memoryThrottlingFactor");
+
+    *r = (struct config_resources){
+        .system = reserved(of(c, "systemReserved")),
+        .kube = reserved(of(c, "kubeReserved")),
+        .evict_memory = threshold(hard, "memory.available"),
+        .evict_storage = threshold(hard, "nodefs.available"),
+        .enforce = enforce(of(c, "enforceNodeAllocatable")),
+        .limited_swap = str_eq(json_string_value(of(c, "memorySwap.swapBehavior")), "LimitedSwap"),
+        .single_process_oom = json_is_true(of(c, "singleProcessOOMKill")),
+        .memory_qos = json_is_true(json_object_get(of(c, "featureGates"), "MemoryQoS")),
+        .memory_tiers = str_eq(json_string_value(of(c, "memoryReservationPolicy")), "TieredReservation"),
+        .memory_throttling = json_is_number(factor) ? json_number_value(factor) : THROTTLING,
+    };
+    if (cpus != NULL && cpus[0] != '\0') {
+        r->kube.cpu_milli = 0;
+        r->system.cpu_milli = count_cpus(cpus) * 1000;
+    }
+}
