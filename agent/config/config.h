@@ -16,8 +16,8 @@
  */
 #ifndef AGENT_CONFIG_CONFIG_H
 #define AGENT_CONFIG_CONFIG_H
+#include "agent/api/node_resources.h"
 #include "agent/api/types.h"
-#include "agent/config/resources.h"
 #include "base/buf.h"
 #include "base/error.h"
 
@@ -69,7 +69,7 @@ struct agent_config {
     uint64_t cpu_cfs_period_us;
     uint64_t backoff_max_ms; /* of a container that crashes */
     unsigned pulls_max;      /* images brought at a time; 0: the store's own number */
-    struct config_resources resources;
+    struct api_node_resources resources;
     char *system_reserved_cgroup, *kube_reserved_cgroup; /* "": none */
     bool fail_swap_on, fail_cgroup_v1; /* asked for explicitly: do not start on such a node */
     /*

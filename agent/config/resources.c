@@ -25,9 +25,9 @@ static int64_t amount(const json_t *map, const char *name, bool milli)
     return milli ? quantity_milli(&q) : quantity_value(&q);
 }
 
-static struct config_reserved reserved(const json_t *map)
+static struct api_reserved reserved(const json_t *map)
 {
-    return (struct config_reserved){
+    return (struct api_reserved){
         .cpu_milli = amount(map, "cpu", true),
         .memory_bytes = amount(map, "memory", false),
         .storage_bytes = amount(map, "ephemeral-storage", false),
@@ -37,10 +37,10 @@ static struct config_reserved reserved(const json_t *map)
 
 /* "100Mi", "5%". As in kubelet 0% and 100% stand for no threshold, and a percentage has a float's precision.
  */
-static struct config_threshold threshold(const json_t *map, const char *signal)
+static struct api_threshold threshold(const json_t *map, const char *signal)
 {
     const char *text = json_str(map, signal);
-    struct config_threshold t = { 0 };
+    struct api_threshold t = { 0 };
 
     if (text == NULL)
         return t;
@@ -76,11 +76,11 @@ static unsigned enforce(const json_t *list)
         const char *name;
         unsigned bit;
     } words[] = {
-        { "pods", CONFIG_ENFORCE_PODS },
-        { "system-reserved", CONFIG_ENFORCE_SYSTEM },
-        { "system-reserved-compressible", CONFIG_ENFORCE_SYSTEM_CPU },
-        { "kube-reserved", CONFIG_ENFORCE_KUBE },
-        { "kube-reserved-compressible", CONFIG_ENFORCE_KUBE_CPU },
+        { "pods", API_ENFORCE_PODS },
+        { "system-reserved", API_ENFORCE_SYSTEM },
+        { "system-reserved-compressible", API_ENFORCE_SYSTEM_CPU },
+        { "kube-reserved", API_ENFORCE_KUBE },
+        { "kube-reserved-compressible", API_ENFORCE_KUBE_CPU },
     };
     unsigned bits = 0;
     json_t *item;
@@ -95,11 +95,11 @@ static unsigned enforce(const json_t *list)
 
 void config_apply_resources(struct agent_config *c)
 {
-    struct config_resources *r = &c->resources;
+    struct api_node_resources *r = &c->resources;
     const char *cpus = json_string_value(of(c, "reservedSystemCPUs"));
     const json_t *hard = of(c, "evictionHard"), *factor = of(c, "memoryThrottlingFactor");
 
-    *r = (struct config_resources){
+    *r = (struct api_node_resources){
         .system = reserved(of(c, "systemReserved")),
         .kube = reserved(of(c, "kubeReserved")),
         .evict_memory = threshold(hard, "memory.available"),

@@ -65,7 +65,7 @@ int64_t node_capacity(const struct node *n, const char *resource)
 
 /* ---- allocatable ----------------------------------------------------------------------------------- */
 
-static int64_t kept_free(const struct config_threshold *t, int64_t capacity)
+static int64_t kept_free(const struct api_threshold *t, int64_t capacity)
 {
     return t->bytes > 0 ? t->bytes : (int64_t)((double)capacity * t->share);
 }
@@ -83,7 +83,7 @@ static int64_t unreserved(int64_t capacity, int64_t system, int64_t kube)
 
 int64_t node_allocatable(const struct node *n, const char *resource)
 {
-    const struct config_resources *r = &n->o.resources;
+    const struct api_node_resources *r = &n->o.resources;
     int64_t capacity = node_capacity(n, resource);
 
     if (capacity < 0)
@@ -108,10 +108,10 @@ int64_t node_allocatable(const struct node *n, const char *resource)
 static struct cg_limits pods_limits(const struct node *n)
 {
     const struct node_options *o = &n->o;
-    const struct config_resources *r = &o->resources;
-    struct config_reserved none = { 0 };
-    bool enforced = (r->enforce & CONFIG_ENFORCE_PODS) != 0;
-    const struct config_reserved *system = enforced ? &r->system : &none, *kube = enforced ? &r->kube : &none;
+    const struct api_node_resources *r = &o->resources;
+    struct api_reserved none = { 0 };
+    bool enforced = (r->enforce & API_ENFORCE_PODS) != 0;
+    const struct api_reserved *system = enforced ? &r->system : &none, *kube = enforced ? &r->kube : &none;
     struct cg_limits l = CG_LIMITS_NONE;
     int64_t ids = pids();
 
@@ -159,7 +159,7 @@ void allocatable_open(struct node *n)
 /* ---- limits of the reserved cgroups ---------------------------------------------------------------- */
 
 static enum err_code limit_reserved(const struct node_options *o, const char *key, const char *cgroup,
-                                    const struct config_reserved *r, bool cpu_only, struct err *e)
+                                    const struct api_reserved *r, bool cpu_only, struct err *e)
 {
     struct cg_limits l = CG_LIMITS_NONE;
 
@@ -178,14 +178,14 @@ static enum err_code limit_reserved(const struct node_options *o, const char *ke
 
 enum err_code allocatable_enforce_reserved(const struct node_options *o, struct err *e)
 {
-    const struct config_resources *r = &o->resources;
-    unsigned system = r->enforce & (CONFIG_ENFORCE_SYSTEM | CONFIG_ENFORCE_SYSTEM_CPU),
-             kube = r->enforce & (CONFIG_ENFORCE_KUBE | CONFIG_ENFORCE_KUBE_CPU);
+    const struct api_node_resources *r = &o->resources;
+    unsigned system = r->enforce & (API_ENFORCE_SYSTEM | API_ENFORCE_SYSTEM_CPU),
+             kube = r->enforce & (API_ENFORCE_KUBE | API_ENFORCE_KUBE_CPU);
 
     if (system != 0 && limit_reserved(o, "systemReservedCgroup", o->system_cgroup, &r->system,
-                                      (system & CONFIG_ENFORCE_SYSTEM) == 0, e) != ERR_OK)
+                                      (system & API_ENFORCE_SYSTEM) == 0, e) != ERR_OK)
         return e->code;
     return kube != 0 ? limit_reserved(o, "kubeReservedCgroup", o->kube_cgroup, &r->kube,
-                                      (kube & CONFIG_ENFORCE_KUBE) == 0, e)
+                                      (kube & API_ENFORCE_KUBE) == 0, e)
                      : ERR_OK;
 }

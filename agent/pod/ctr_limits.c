@@ -37,7 +37,7 @@ static int64_t memory_request(const struct ctr *c)
 /* Between request and limit (the node's allocatable where there is none), in whole pages. */
 static int64_t high(const struct ctr *c, int64_t request, int64_t limit)
 {
-    const struct config_resources *r = &c->pod->node->o.resources;
+    const struct api_node_resources *r = &c->pod->node->o.resources;
     int64_t page = sysconf(_SC_PAGESIZE), most = limit > 0 ? limit : node_allocatable(c->pod->node, "memory");
     double pages = ((double)request + ((double)most - (double)request) * r->memory_throttling) / (double)page;
     int64_t value = pages >= (double)(INT64_MAX / page) ? 0 : (int64_t)pages * page;
@@ -47,7 +47,7 @@ static int64_t high(const struct ctr *c, int64_t request, int64_t limit)
 
 static void protect(const struct ctr *c, struct ctr_limits *ret)
 {
-    const struct config_resources *r = &c->pod->node->o.resources;
+    const struct api_node_resources *r = &c->pod->node->o.resources;
     int64_t request = memory_request(c);
 
     if (!r->memory_qos)

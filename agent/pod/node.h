@@ -6,7 +6,7 @@
  */
 #ifndef AGENT_POD_NODE_H
 #define AGENT_POD_NODE_H
-#include "agent/config/resources.h"
+#include "agent/api/node_resources.h"
 #include "agent/pod/tokens.h"
 #include "agent/runtime/container.h"
 #include "agent/source/folder.h"
@@ -46,7 +46,7 @@ struct node_options {  /* all strings borrowed for the node's life */
     void *config_arg;
     uint64_t cpu_milli, memory_bytes; /* capacity of this node */
     uint64_t swap_bytes;              /* likewise; 0: none is on */
-    struct config_resources resources;
+    struct api_node_resources resources;
     const char *system_cgroup, *kube_cgroup; /* that systemReserved and kubeReserved limit; "": none */
     const char *hugepages_dir;               /* where its huge pages stand; NULL: the kernel's folder */
     bool seccomp_default;

@@ -23,11 +23,11 @@ static void without_settings_pods_may_have_what_there_is(void **state)
 static void reservations_and_thresholds_are_taken_off(void **state)
 {
     struct world *w = *state;
-    struct config_resources *r = &w->node.o.resources;
+    struct api_node_resources *r = &w->node.o.resources;
     int64_t storage = node_capacity(&w->node, "ephemeral-storage"), ids = node_capacity(&w->node, "pid");
 
-    r->system = (struct config_reserved){ 250, GI, GI, 1000 };
-    r->kube = (struct config_reserved){ 500, GI / 2, 0, 24 };
+    r->system = (struct api_reserved){ 250, GI, GI, 1000 };
+    r->kube = (struct api_reserved){ 500, GI / 2, 0, 24 };
     r->evict_memory.bytes = 100 << 20;
     r->evict_storage.share = 0.25;
     assert_int_equal(node_allocatable(&w->node, "cpu"), 3250);
@@ -42,8 +42,8 @@ static void more_than_there_is_leaves_nothing(void **state)
 {
     struct world *w = *state;
 
-    w->node.o.resources.system = (struct config_reserved){ 3000, 5 * GI, 0, 0 };
-    w->node.o.resources.kube = (struct config_reserved){ 3000, 5 * GI, 0, 0 };
+    w->node.o.resources.system = (struct api_reserved){ 3000, 5 * GI, 0, 0 };
+    w->node.o.resources.kube = (struct api_reserved){ 3000, 5 * GI, 0, 0 };
     w->node.o.resources.evict_memory.share = 0.5;
     assert_int_equal(node_allocatable(&w->node, "cpu"), 0);
     assert_int_equal(node_allocatable(&w->node, "memory"), 0);
