@@ -10,6 +10,7 @@
 #ifndef CGROUPS_INTERNAL_H
 #define CGROUPS_INTERNAL_H
 #include "cgroups/cgroup.h"
+#include "cgroups/meter.h"
 
 #include <stddef.h>
 
@@ -137,6 +138,19 @@ bool cg_any_process(int dir); /* by reading cgroup.procs at and below: v1 */
 /* ---- usage.c: numbers in files; false when the file or the key is missing ---------------------- */
 bool cg_read_u64(int dir, const char *file, uint64_t *ret);
 bool cg_read_key(int dir, const char *file, const char *key, uint64_t *ret);
+
+/* ---- sample.c: what the files say, into a sample; a key that is missing, a line that was cut off or makes
+ * no sense leaves its member alone. */
+bool cg_take_u64(const char *text, size_t n, uint64_t *ret);
+bool cg_take_limit(const char *text, size_t n, uint64_t *ret); /* "max", "-1": CG_NO_LIMIT */
+void cg_take_cpu_stat(const char *text, size_t n, struct cg_sample *ret);
+void cg_take_memory_stat(const char *text, size_t n, struct cg_sample *ret);
+void cg_take_memory_stat_v1(const char *text, size_t n, struct cg_sample *ret);
+void cg_take_oom_kills(const char *text, size_t n, struct cg_sample *ret);
+void cg_take_io_stat(const char *text, size_t n, struct cg_sample *ret);
+void cg_take_blkio(const char *text, size_t n, uint64_t *ret_read, uint64_t *ret_write);
+void cg_take_pressure(const char *text, size_t n, struct cg_psi *ret);
+uint64_t cg_count_lines(const char *text, size_t n);
 
 /* ---- limit.c: the same files on v1 and v2, hugetlb's but for the last part of their names ------- */
 enum err_code cg_cpuset_limit(int dir, const struct cg_limits *l, struct err *e) MUST_CHECK;

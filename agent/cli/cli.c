@@ -24,6 +24,11 @@ static const struct cli_command commands[] = {
       "with it, what\n"
       "is under way, and its latest warnings.",
       cli_explain },
+    { "top", "coracle top pods [NAME] [flags]\n    coracle top node [flags]",
+      "Shows what pods, containers or the node use: processor and memory, right now.  The first question "
+      "takes\n"
+      "half a second, since a rate needs two looks.",
+      cli_top },
     { "validate", "coracle validate FILE... | -",
       "Checks manifests as the daemon would, without one.  Exit code 1 if there is any problem.",
       cli_validate },
@@ -52,6 +57,7 @@ static const char usage[] = "coracle - a node agent for Kubernetes pods\n"
                             "    coracle logs       a container's log\n"
                             "    coracle exec       run a command in a container\n"
                             "    coracle explain    what a pod waits for\n"
+                            "    coracle top        what pods and the node use\n"
                             "    coracle validate   check manifests, without a daemon\n"
                             "    coracle config     the configuration in force, and where it comes from\n"
                             "    coracle image      list, import, pull and remove images\n"

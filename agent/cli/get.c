@@ -32,7 +32,7 @@ const char *cli_resource_name(const char *word, const char *const *kinds)
     return NULL;
 }
 
-static bool is_kind(const char *word, const char *const *kinds)
+bool cli_is_kind(const char *word, const char *const *kinds)
 {
     size_t n = strcspn(word, "/");
 
@@ -439,17 +439,17 @@ int cli_get_command(struct cli *cli, const struct cli_command *command, int argc
     code = check_format(&g);
     if (code != EXIT_OK)
         return code;
-    if (is_kind(argv[0], cli_pod_kinds)) {
+    if (cli_is_kind(argv[0], cli_pod_kinds)) {
         code = take_names(&g, cli_pod_kinds, argv, argc);
         return code != EXIT_OK ? code : get_pods(&g);
     }
     g.n_names = argc - 1;
-    if (is_kind(argv[0], event_kinds))
+    if (cli_is_kind(argv[0], event_kinds))
         return get_events(&g);
-    if (!is_kind(argv[0], manifest_kinds) && !is_kind(argv[0], image_kinds))
+    if (!cli_is_kind(argv[0], manifest_kinds) && !cli_is_kind(argv[0], image_kinds))
         return cli_error(cli, "the server doesn't have a resource type \"%s\"", argv[0]);
     if (g.n_names > 0 || g.watch || g.selector != NULL || strchr(argv[0], '/') != NULL)
         return cli_error(cli, "%s are listed as a whole: no names, selectors or watch", argv[0]);
-    return is_kind(argv[0], manifest_kinds) ? get_manifests(&g)
-                                            : cli_list_images(cli, g.format, g.no_headers);
+    return cli_is_kind(argv[0], manifest_kinds) ? get_manifests(&g)
+                                                : cli_list_images(cli, g.format, g.no_headers);
 }

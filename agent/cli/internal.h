@@ -177,6 +177,7 @@ int cli_describe(struct cli *cli, const struct cli_command *command, int argc, c
 int cli_logs(struct cli *cli, const struct cli_command *command, int argc, char **argv);
 int cli_exec(struct cli *cli, const struct cli_command *command, int argc, char **argv);
 int cli_explain(struct cli *cli, const struct cli_command *command, int argc, char **argv);
+int cli_top(struct cli *cli, const struct cli_command *command, int argc, char **argv);
 int cli_validate(struct cli *cli, const struct cli_command *command, int argc, char **argv);
 int cli_version(struct cli *cli, const struct cli_command *command, int argc, char **argv);
 int cli_config(struct cli *cli, const struct cli_command *command, int argc, char **argv);
@@ -188,6 +189,8 @@ int cli_print_value(struct cli *cli, const json_t *value, const char *format);
  * kind. */
 const char *cli_resource_name(const char *word, const char *const *kinds);
 extern const char *const cli_pod_kinds[];
+bool cli_is_kind(const char *word,
+                 const char *const *kinds); /* "pods" or "pods/web" among { "pods", ..., NULL } */
 json_t *cli_get_pod(struct cli *cli, const char *namespace_, const char *name);
 int cli_list_images(struct cli *cli, const char *format, bool no_headers);
 /* describe_*.c: into `out`, tabs as in cli_align(). */

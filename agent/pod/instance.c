@@ -2,6 +2,7 @@
 #include "agent/pod/hooks.h"
 #include "agent/pod/pod.h"
 #include "agent/pod/probes.h"
+#include "agent/pod/usage.h"
 #include "agent/status/cri_log.h"
 #include "base/clock.h"
 #include "base/fs.h"
@@ -157,7 +158,7 @@ void reaps_clear(struct pod *p)
 void ctr_reap(struct pod *p, const char *id, const char *cgroup_path)
 {
     struct reap *r = calloc(1, sizeof(*r));
-    struct rt_identity identity;
+    struct rt_identity identity = { 0 };
 
     if (r == NULL) {
         log_error("no memory to remove a container; the next start does it", F_STR("containerID", id));
@@ -176,6 +177,7 @@ void ctr_reap(struct pod *p, const char *id, const char *cgroup_path)
         log_debug("bundle does not say whose it is; the pod's cgroup is assumed", F_STR("pod", p->key),
                   F_STR("containerID", id));
     }
+    usage_forget(p->node, r->cgroup_path[0] != '\0' ? r->cgroup_path : identity.cgroup_path);
     TAILQ_INSERT_TAIL(&p->reaps, r, link);
     reap_begin(r);
 }

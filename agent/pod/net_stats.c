@@ -1,4 +1,5 @@
 #include "agent/pod/net_stats.h"
+#include "agent/pod/usage_text.h"
 #include "base/log.h"
 #include "cni/links.h"
 
@@ -27,18 +28,6 @@ static const struct counter counters[] = {
     { "container_network_transmit_packets_dropped_total", "Packets dropped while sending.",
       offsetof(struct cni_link, tx_dropped) },
 };
-
-/* A kubernetes name or an interface's: an interface may have quotes in its name, a backslash, anything. */
-static void put_label(struct buf *out, const char *key, const char *value)
-{
-    buf_addf(out, "%s=\"", key);
-    for (const char *c = value; *c != '\0'; c++) {
-        if (*c == '"' || *c == '\\')
-            buf_addc(out, '\\');
-        buf_addc(out, *c);
-    }
-    buf_addc(out, '"');
-}
 
 /* Namespaces by pod in the table's order; v[i].n is 0 where there is nothing. */
 static void read_all(struct node *n, struct cni_links *v)
@@ -83,11 +72,9 @@ void net_stats_metrics(struct node *n, struct buf *out)
                     continue;
                 memcpy(&value, (const char *)&l->v[j] + counters[k].offset, sizeof(value));
                 buf_addf(out, "%s{", counters[k].name);
-                put_label(out, "interface", l->v[j].name);
-                buf_addc(out, ',');
-                put_label(out, "namespace", p->api->meta.namespace);
-                buf_addc(out, ',');
-                put_label(out, "pod", p->api->meta.name);
+                usage_label(out, "interface", l->v[j].name, true);
+                usage_label(out, "namespace", p->api->meta.namespace, false);
+                usage_label(out, "pod", p->api->meta.name, false);
                 buf_addf(out, "} %llu\n", (unsigned long long)value);
             }
         }

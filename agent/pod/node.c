@@ -12,6 +12,7 @@
 #include "agent/pod/probes.h"
 #include "agent/pod/provider.h"
 #include "agent/pod/sweep.h"
+#include "agent/pod/usage.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
@@ -350,6 +351,7 @@ void node_close(struct node *n, void (*idle)(void *arg), void *arg)
     node_users_cancel(n);
     net_heal_cancel(n);
     provider_cancel(n);
+    usage_cancel(n);
     if (idle != NULL)
         uv_timer_start(&n->idle_timer, on_idle_timer, 1,
                        5); /* only while closing: until the last operation is back */
@@ -370,6 +372,7 @@ void node_free(struct node *n)
     HASH_ITER (hh, n->pods, p, tmp)
         pods_free(p);
     events_free(n);
+    usage_close(n);
     n->sweeps = 0;
     uv_close((uv_handle_t *)&n->runner, on_handle_closed);
     uv_close((uv_handle_t *)&n->idle_timer, on_handle_closed);

@@ -234,6 +234,7 @@ struct pod {
 
     uint64_t probes_since_ms; /* clock_mono_ms(): the ticks of its probes count from here; 0: not yet */
     bool initialized;         /* some regular container has started */
+    bool start_counted;       /* agent_metrics.h */
     struct {
         char status[8];
         int64_t since_ns;
@@ -450,6 +451,11 @@ struct event {
     TAILQ_ENTRY(event) link;
 };
 
+#define POD_START_BUCKETS 29
+struct pod_starts { /* agent_metrics.h: how long pods took until they ran */
+    uint64_t buckets[POD_START_BUCKETS], count, sum_ns;
+};
+
 struct net_heal { /* net_heal.c; counts of its last round */
     struct cni_gc gc;
     bool gc_again;
@@ -507,7 +513,9 @@ struct node {
         struct proc_call call;
     } users;                         /* node_users.c */
     struct mount_watch *mount_watch; /* NULL: nobody waits for a mount to go */
-    char left_out[256];              /* why a pod of the manifests is not in the table; "" */
+    struct pod_starts starts;
+    struct usage *usage; /* usage.h; NULL: nobody has asked yet */
+    char left_out[256];  /* why a pod of the manifests is not in the table; "" */
 };
 
 void node_check_idle(struct node *n);

@@ -1,6 +1,8 @@
 #include "agent/pod/provider.h"
+#include "agent/pod/agent_metrics.h"
 #include "agent/pod/explain.h"
 #include "agent/pod/net_stats.h"
+#include "agent/pod/usage.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -278,9 +280,9 @@ static json_t *ready(void *arg, bool *ret_ready)
     return o;
 }
 
-static void metrics(void *arg, struct buf *out)
+/* The first page, but for what is used. */
+static void metrics_of_agent(struct node *n, struct buf *out)
 {
-    struct node *n = arg;
     unsigned states[POD_TERMINATED + 1] = { 0 }, running = 0, restarts = 0;
     struct pod *p, *tmp;
 
@@ -307,9 +309,30 @@ static void metrics(void *arg, struct buf *out)
              "# HELP coracle_operations Operations under way.\n# TYPE coracle_operations "
              "gauge\ncoracle_operations %zu\n",
              op_count());
-    net_stats_metrics(n, out);
     if (shutdown_is_on(n))
         shutdown_metrics(n, out);
+    agent_metrics(n, out);
+}
+
+static void metrics(void *arg, enum status_metrics which, struct buf *out)
+{
+    struct node *n = arg;
+
+    if (which == METRICS_RESOURCE) {
+        usage_metrics_resource(n, out);
+        return;
+    }
+    if (which == METRICS_ALL)
+        metrics_of_agent(n, out);
+    usage_metrics_cadvisor(n, out);
+    net_stats_metrics(n, out);
+    if (which == METRICS_ALL)
+        usage_metrics_agent(n, out);
+}
+
+static void stats(void *arg, bool basic, struct status_reply *r)
+{
+    usage_summary(arg, basic, r);
 }
 
 void provider_init(struct node *n)
@@ -331,6 +354,7 @@ void provider_init(struct node *n)
         .exec = provider_exec,
         .exec_cancel = provider_exec_cancel,
         .metrics = metrics,
+        .stats = stats,
     };
 }
 

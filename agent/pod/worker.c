@@ -2,12 +2,14 @@
  * The worker: what a pod's next step is.  Nothing here waits; every branch either starts an operation that
  * will wake the pod, arms the pod's timer, or finds that all is as it should be.
  */
+#include "agent/pod/agent_metrics.h"
 #include "agent/pod/env_age.h"
 #include "agent/pod/hooks.h"
 #include "agent/pod/live_sub_path.h"
 #include "agent/pod/pod.h"
 #include "agent/pod/pod_payloads.h"
 #include "agent/pod/probes.h"
+#include "agent/pod/usage.h"
 #include "base/clock.h"
 #include "base/log.h"
 
@@ -336,6 +338,7 @@ static void active_step(struct pod *p)
 
     if (p->state == POD_STARTING && p->initialized)
         pod_set_state(p, POD_RUNNING);
+    agent_metrics_pod_runs(p);
 }
 
 /* Stops what runs: regular containers together, then sidecars from the last to the first.  True when nothing
@@ -421,6 +424,7 @@ static void terminating_step(struct pod *p)
     if (resources_cgroup_path(p, path, sizeof(path), &e) == ERR_OK) {
         if (cg_populated(n->o.cgroups, path) && cg_kill(n->o.cgroups, path, &e) != ERR_OK)
             log_warn("pod cgroup cannot be killed; trying again", F_STR("pod", p->key), F_ERR(&e));
+        usage_forget(n, path);
         if (cg_remove(n->o.cgroups, path, &e) != ERR_OK) {
             log_debug("pod cgroup cannot be removed yet", F_STR("pod", p->key), F_ERR(&e));
             pod_wake_at(p, clock_wall_ns() + cgroup_pause_ns(p));

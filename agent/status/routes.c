@@ -10,7 +10,7 @@
 
 #define TEXT_PLAIN "text/plain; charset=utf-8"
 #define METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"
-#define METRICS_MAX (16u << 20)
+#define METRICS_MAX (64u << 20) /* a thousand pods of three containers have some 40 MiB */
 
 struct status_reply {
     struct conn *conn; /* NULL: nobody waits any more */
@@ -257,24 +257,28 @@ static size_t count_watchers(const struct status_server *s)
     return n;
 }
 
-static void get_metrics(struct conn *c)
+/* The server's own counters are part of the first page only, so that no name is scraped twice. */
+static void get_metrics(struct conn *c, enum status_metrics which)
 {
     struct status_server *s = c->server;
     struct buf b = BUF_INIT(METRICS_MAX);
 
-    add_metric(&b, "coracle_status_connections", "gauge", "Open connections of the status socket.",
-               s->n_conns);
-    add_metric(&b, "coracle_status_watchers", "gauge", "Clients that watch pods.", count_watchers(s));
-    add_metric(&b, "coracle_status_log_streams", "gauge", "Clients that read a log.", s->n_logs);
-    add_metric(&b, "coracle_status_execs", "gauge", "Processes in containers for clients.", s->n_execs);
-    add_metric(&b, "coracle_status_accepted_total", "counter", "Connections accepted.", s->count.connections);
-    add_metric(&b, "coracle_status_refused_total", "counter", "Connections refused: no right, or too many.",
-               s->count.refused);
-    add_metric(&b, "coracle_status_requests_total", "counter", "Requests received.", s->count.requests);
-    add_metric(&b, "coracle_status_dropped_total", "counter",
-               "Watch and log clients dropped because they fell behind.", s->count.dropped);
+    if (which == METRICS_ALL) {
+        add_metric(&b, "coracle_status_connections", "gauge", "Open connections of the status socket.",
+                   s->n_conns);
+        add_metric(&b, "coracle_status_watchers", "gauge", "Clients that watch pods.", count_watchers(s));
+        add_metric(&b, "coracle_status_log_streams", "gauge", "Clients that read a log.", s->n_logs);
+        add_metric(&b, "coracle_status_execs", "gauge", "Processes in containers for clients.", s->n_execs);
+        add_metric(&b, "coracle_status_accepted_total", "counter", "Connections accepted.",
+                   s->count.connections);
+        add_metric(&b, "coracle_status_refused_total", "counter",
+                   "Connections refused: no right, or too many.", s->count.refused);
+        add_metric(&b, "coracle_status_requests_total", "counter", "Requests received.", s->count.requests);
+        add_metric(&b, "coracle_status_dropped_total", "counter",
+                   "Watch and log clients dropped because they fell behind.", s->count.dropped);
+    }
     if (s->provider.metrics != NULL)
-        s->provider.metrics(s->provider.arg, &b);
+        s->provider.metrics(s->provider.arg, which, &b);
     if (b.failed)
         conn_status(c, 500, "InternalError", NULL, NULL, "the metrics are too long");
     else
@@ -328,7 +332,8 @@ static void get_config(struct conn *c)
     answer_or_err(c, c->server->provider.config(c->server->provider.arg, &e), &e);
 }
 
-/* ---- changes --------------------------------------------------------------------------------- */
+/* ---- answers that come later, changes
+ * --------------------------------------------------------------------------------- */
 
 void status_reply_orphan(struct status_reply *r)
 {
@@ -355,6 +360,17 @@ void status_reply_err(struct status_reply *r, const struct err *e)
     status_reply_json(r, http_code, status_object(http_code, status_reason(http_code), NULL, NULL, e->text));
 }
 
+/* NULL: there is no memory for one, and that was answered. */
+static struct status_reply *owe_reply(struct conn *c)
+{
+    c->reply = calloc(1, sizeof(*c->reply));
+    if (c->reply == NULL)
+        conn_json(c, 500, NULL);
+    else
+        c->reply->conn = c;
+    return c->reply;
+}
+
 static void add_image(struct conn *c)
 {
     struct status_server *s = c->server;
@@ -366,13 +382,21 @@ static void add_image(struct conn *c)
                     "source: required, docker://NAME or the path of an archive or layout");
         return;
     }
-    c->reply = calloc(1, sizeof(*c->reply));
-    if (c->reply == NULL) {
-        conn_json(c, 500, NULL);
+    if (owe_reply(c) == NULL)
         return;
-    }
-    c->reply->conn = c;
     s->provider.image_add(s->provider.arg, source, name != NULL && name[0] != '\0' ? name : NULL, c->reply);
+}
+
+static void get_stats(struct conn *c)
+{
+    struct status_server *s = c->server;
+    struct err e = { 0 };
+    bool basic = false;
+
+    if (status_param_flag(&c->parser.request, "only_cpu_and_memory", &basic, &e) != ERR_OK)
+        conn_err(c, &e);
+    else if (owe_reply(c) != NULL)
+        s->provider.stats(s->provider.arg, basic, c->reply);
 }
 
 static void remove_image(struct conn *c)
@@ -454,7 +478,16 @@ void route_request(struct conn *c)
         get_version(c);
         return;
     case ROUTE_METRICS:
-        get_metrics(c);
+        get_metrics(c, METRICS_ALL);
+        return;
+    case ROUTE_METRICS_CADVISOR:
+        get_metrics(c, METRICS_CADVISOR);
+        return;
+    case ROUTE_METRICS_RESOURCE:
+        get_metrics(c, METRICS_RESOURCE);
+        return;
+    case ROUTE_STATS:
+        get_stats(c);
         return;
     case ROUTE_PODS:
         get_pods(c, &m);

@@ -2,7 +2,9 @@
  * server - the status socket: HTTP/1.1 + JSON on a unix socket, objects and paths shaped like the Kubernetes
  * API.
  *
- *     GET     /healthz  /readyz  /version  /metrics
+ *     GET     /healthz  /readyz  /version
+ *     GET     /metrics  /metrics/cadvisor  /metrics/resource      Prometheus text; the first has all names
+ *     GET     /stats/summary           kubelet's; ?only_cpu_and_memory=; may take half a second
  *     GET     /api/v1/pods  /api/v1/namespaces/{ns}/pods[/{name}]
  *             ?labelSelector= &fieldSelector=metadata.name= &watch=1
  *     GET     /api/v1/namespaces/{ns}/pods/{name}/log
@@ -60,6 +62,8 @@ struct status_exec_spec { /* borrowed during the call */
     void (*on_done)(const struct err *result, int exit_code, void *owner);
 };
 
+enum status_metrics { METRICS_ALL, METRICS_CADVISOR, METRICS_RESOURCE };
+
 struct status_provider { /* results are new references; NULL with *e set is an error */
     void *arg;
     /* All pods (kube-shaped, status filled in); `resource_version` of the newest change. */
@@ -86,8 +90,11 @@ struct status_provider { /* results are new references; NULL with *e set is an e
     enum err_code (*exec_check)(void *arg, const char *namespace_, const char *name, const char *container,
                                 struct err *e);
     struct status_exec *(*exec)(void *arg, const struct status_exec_spec *spec, struct err *e); /* as above */
-    void (*exec_cancel)(struct status_exec *x);  /* on_done still comes */
-    void (*metrics)(void *arg, struct buf *out); /* Prometheus text, appended to the server's own */
+    void (*exec_cancel)(struct status_exec *x); /* on_done still comes */
+    void (*metrics)(void *arg, enum status_metrics which,
+                    struct buf *out); /* Prometheus text, appended to the server's own */
+    /* kubelet's summary; `basic`: without what is slow to know.  Answers later through status_reply_*(). */
+    void (*stats)(void *arg, bool basic, struct status_reply *r);
 };
 
 struct status_options {

@@ -158,10 +158,18 @@ static inline enum err_code fake_image_remove(void *arg, const char *name, struc
     return ERR_OK;
 }
 
-static inline void fake_metrics(void *arg, struct buf *out)
+static inline void fake_metrics(void *arg, enum status_metrics which, struct buf *out)
 {
     (void)arg;
-    buf_adds(out, "fake_metric 1\n");
+    buf_adds(out, which == METRICS_ALL        ? "fake_metric 1\n"
+                  : which == METRICS_CADVISOR ? "fake_cadvisor 2\n"
+                                              : "fake_resource 3\n");
+}
+
+static inline void fake_stats(void *arg, bool basic, struct status_reply *r)
+{
+    (void)arg;
+    status_reply_json(r, 200, json_pack("{s:{s:b}}", "node", "basic", basic));
 }
 
 static inline enum err_code open_server(struct fixture *f, struct status_server **ret, struct err *e)
@@ -201,6 +209,7 @@ static inline int setup(void **state)
         .image_add = fake_image_add,
         .image_remove = fake_image_remove,
         .metrics = fake_metrics,
+        .stats = fake_stats,
     };
     *state = f;
     return open_server(f, &f->server, &e) == ERR_OK ? 0 : -1;

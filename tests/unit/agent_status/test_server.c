@@ -200,6 +200,11 @@ static void simple_paths_answer(void **state)
     expect(f, "GET /version", "200 OK", "\"gitVersion\":\"v" CORACLE_VERSION "\"");
     expect(f, "GET /metrics", "200 OK", "coracle_status_requests_total 5\n");
     expect(f, "GET /metrics", "200 OK", "fake_metric 1\n");
+    expect(f, "GET /metrics/cadvisor", "200 OK", "\r\n\r\nfake_cadvisor 2\n");
+    expect(f, "GET /metrics/resource", "200 OK", "\r\n\r\nfake_resource 3\n");
+    expect(f, "GET /stats/summary", "200 OK", "{\"node\":{\"basic\":false}}");
+    expect(f, "GET /stats/summary?only_cpu_and_memory=true", "200 OK", "{\"node\":{\"basic\":true}}");
+    expect(f, "GET /stats/summary?only_cpu_and_memory=perhaps", "400 ", "only_cpu_and_memory");
     expect(f, "GET /manifests", "200 OK", "{\"items\":[{\"name\":\"web.yaml\"}]}");
     expect(f, "GET /configz", "200 OK", "{\"kubeletconfig\":{\"maxPods\":110}}");
     expect(f, "GET /images", "200 OK", "{\"items\":[{\"id\":\"sha256:1\"}]}");

@@ -1,0 +1,366 @@
+/* `coracle top`: kubectl's columns, sums and rounding (k8s.io/kubectl/pkg/metricsutil), from /stats/summary.
+ */
+#include "agent/cli/internal.h"
+
+#include "base/json.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define SUMMARY_URL "/stats/summary?only_cpu_and_memory=true"
+
+struct top {
+    struct cli *cli;
+    const char *namespace_, *format, *selector, *sort_by;
+    bool all, containers, no_headers, sum;
+};
+
+struct usage {
+    int64_t nano_cores, bytes;
+    bool known; /* both */
+};
+
+struct entry { /* a line: a pod or a container */
+    const json_t *pod, *container;
+    const char *namespace_, *name, *container_name;
+    struct usage usage;
+};
+
+static struct usage usage_of(const json_t *o)
+{
+    return (struct usage){
+        .nano_cores = cli_number(o, "cpu.usageNanoCores"),
+        .bytes = cli_number(o, "memory.workingSetBytes"),
+        .known = cli_at(o, "cpu.usageNanoCores") != NULL && cli_at(o, "memory.workingSetBytes") != NULL,
+    };
+}
+
+/* Kubernetes rounds a quantity up when it is asked for thousandths. */
+static int64_t milli(int64_t nano_cores)
+{
+    return nano_cores / 1000000 + (nano_cores % 1000000 != 0);
+}
+
+static void add_cells(struct cli_table *t, const struct usage *u)
+{
+    char cpu[32], memory[32];
+
+    snprintf(cpu, sizeof(cpu), "%" PRId64 "m", milli(u->nano_cores));
+    snprintf(memory, sizeof(memory), "%" PRId64 "Mi", u->bytes / (1024 * 1024));
+    cli_table_cell(t, cpu);
+    cli_table_cell(t, memory);
+}
+
+/* ---- sorting --------------------------------------------------------------------------------- */
+
+static int by_name(const struct entry *x, const struct entry *y)
+{
+    int order = strcmp(x->namespace_, y->namespace_);
+
+    if (order == 0)
+        order = strcmp(x->name, y->name);
+    return order != 0 ? order : strcmp(x->container_name, y->container_name);
+}
+
+static int order_by_name(const void *a, const void *b)
+{
+    return by_name(a, b);
+}
+
+static int order_by_cpu(const void *a, const void *b)
+{
+    const struct entry *x = a, *y = b;
+
+    if (x->usage.nano_cores != y->usage.nano_cores)
+        return x->usage.nano_cores < y->usage.nano_cores ? 1 : -1;
+    return by_name(x, y);
+}
+
+static int order_by_memory(const void *a, const void *b)
+{
+    const struct entry *x = a, *y = b;
+
+    if (x->usage.bytes != y->usage.bytes)
+        return x->usage.bytes < y->usage.bytes ? 1 : -1;
+    return by_name(x, y);
+}
+
+static void sort(const struct top *t, struct entry *v, size_t n)
+{
+    if (n > 0)
+        qsort(v, n, sizeof(*v),
+              str_eq(t->sort_by, "cpu")      ? order_by_cpu
+              : str_eq(t->sort_by, "memory") ? order_by_memory
+                                             : order_by_name);
+}
+
+/* ---- pods ------------------------------------------------------------------------------------ */
+
+/* The pods that the selector leaves, as {"namespace/name": true}; NULL with *ret_code: it failed. */
+static json_t *selected(const struct top *t, int *ret_code)
+{
+    buf_auto url = BUF_INIT(64 * 1024);
+    json_auto_t *list = NULL;
+    json_t *found = json_object(), *pod;
+    size_t i;
+
+    buf_adds(&url, "/api/v1/pods?labelSelector=");
+    cli_add_escaped(&url, t->selector);
+    list = cli_get(t->cli, url.p, NULL);
+    if (list == NULL) {
+        json_decref(found);
+        *ret_code = EXIT_ERROR;
+        return NULL;
+    }
+    json_array_foreach (cli_at(list, "items"), i, pod) {
+        str_auto key =
+            str_printf("%s/%s", cli_text(pod, "metadata.namespace"), cli_text(pod, "metadata.name"));
+        if (key != NULL)
+            json_object_set_new(found, key, json_true());
+    }
+    return found;
+}
+
+static bool wanted(const struct top *t, const json_t *pod, const char *name, const json_t *chosen)
+{
+    str_auto key = str_printf("%s/%s", cli_text(pod, "podRef.namespace"), cli_text(pod, "podRef.name"));
+
+    if (!t->all && strcmp(cli_text(pod, "podRef.namespace"), t->namespace_) != 0)
+        return false;
+    if (name != NULL && strcmp(cli_text(pod, "podRef.name"), name) != 0)
+        return false;
+    return chosen == NULL || (key != NULL && json_object_get(chosen, key) != NULL);
+}
+
+static size_t fill(const struct top *t, const json_t *pods, const char *name, const json_t *chosen,
+                   struct entry *v)
+{
+    const json_t *pod, *c;
+    size_t i, k, n = 0;
+
+    json_array_foreach (pods, i, pod) {
+        struct entry e = { .pod = pod,
+                           .namespace_ = cli_text(pod, "podRef.namespace"),
+                           .name = cli_text(pod, "podRef.name"),
+                           .container_name = "",
+                           .usage = usage_of(pod) };
+        if (!wanted(t, pod, name, chosen))
+            continue;
+        if (!t->containers || t->format != NULL) {
+            if (e.usage.known && json_array_size(cli_at(pod, "containers")) > 0)
+                v[n++] = e;
+            continue;
+        }
+        json_array_foreach (cli_at(pod, "containers"), k, c) {
+            e.container = c;
+            e.container_name = cli_text(c, "name");
+            e.usage = usage_of(c);
+            if (e.usage.known)
+                v[n++] = e;
+        }
+    }
+    return n;
+}
+
+static void print_pods(const struct top *t, const struct entry *v, size_t n)
+{
+    static const char *const pods[] = { "NAMESPACE", "NAME", "CPU(cores)", "MEMORY(bytes)", NULL };
+    static const char *const containers[] = {
+        "NAMESPACE", "POD", "NAME", "CPU(cores)", "MEMORY(bytes)", NULL
+    };
+    struct usage total = { 0 };
+    struct cli_table table;
+
+    cli_table_init(&table, (t->containers ? containers : pods) + (t->all ? 0 : 1), !t->no_headers);
+    for (size_t i = 0; i < n; i++) {
+        if (t->all)
+            cli_table_cell(&table, v[i].namespace_);
+        cli_table_cell(&table, v[i].name);
+        if (t->containers)
+            cli_table_cell(&table, v[i].container_name);
+        add_cells(&table, &v[i].usage);
+        total.nano_cores += v[i].usage.nano_cores;
+        total.bytes += v[i].usage.bytes;
+    }
+    if (t->sum) { /* kubectl puts a line of underscores before it */
+        for (int line = 0; line < 2; line++) {
+            for (int i = 0; i < t->all + t->containers; i++)
+                cli_table_cell(&table, "");
+            cli_table_cell(&table, "");
+            if (line == 0) {
+                cli_table_cell(&table, "________");
+                cli_table_cell(&table, "________");
+            } else {
+                add_cells(&table, &total);
+            }
+        }
+    }
+    cli_table_print(&table, t->cli);
+    cli_table_done(&table);
+}
+
+/* ---- objects --------------------------------------------------------------------------------- */
+
+/* {"cpu": "12345n", "memory": "5120Ki"}, as the metrics API writes it */
+static json_t *usage_json(const struct usage *u)
+{
+    char cpu[32], memory[32];
+
+    snprintf(cpu, sizeof(cpu), "%" PRId64 "n", u->nano_cores);
+    snprintf(memory, sizeof(memory), "%" PRId64 "Ki", u->bytes / 1024);
+    return json_pack("{s:s, s:s}", "cpu", cpu, "memory", memory);
+}
+
+static json_t *pod_json(const struct entry *e)
+{
+    json_t *containers = json_array();
+    const json_t *c;
+    size_t i;
+
+    json_array_foreach (cli_at(e->pod, "containers"), i, c) {
+        struct usage u = usage_of(c);
+        if (u.known)
+            json_array_append_new(
+                containers, json_pack("{s:s, s:o}", "name", cli_text(c, "name"), "usage", usage_json(&u)));
+    }
+    return json_pack("{s:s, s:s, s:{s:s, s:s}, s:s, s:o}", "kind", "PodMetrics", "apiVersion",
+                     "metrics.k8s.io/v1beta1", "metadata", "name", e->name, "namespace", e->namespace_,
+                     "timestamp", cli_text(e->pod, "cpu.time"), "containers", containers);
+}
+
+static int print_pod_objects(const struct top *t, const struct entry *v, size_t n, bool single)
+{
+    json_auto_t *list = NULL;
+    json_t *items = json_array();
+
+    for (size_t i = 0; i < n; i++)
+        json_array_append_new(items, pod_json(&v[i]));
+    if (single && n == 1) {
+        json_auto_t *one = json_incref(json_array_get(items, 0));
+        json_decref(items);
+        return cli_print_value(t->cli, one, t->format);
+    }
+    list = json_pack("{s:s, s:s, s:{}, s:o}", "kind", "PodMetricsList", "apiVersion",
+                     "metrics.k8s.io/v1beta1", "metadata", "items", items);
+    return cli_print_value(t->cli, list, t->format);
+}
+
+static int top_pods(const struct top *t, const char *name)
+{
+    json_auto_t *summary = NULL, *chosen = NULL;
+    mem_auto struct entry *v = NULL;
+    size_t n, room = 1, i;
+    const json_t *pod;
+    int code = EXIT_OK;
+
+    if (name != NULL && (t->selector != NULL || t->all))
+        return cli_error(t->cli, t->all ? "a resource cannot be retrieved by name across all namespaces"
+                                        : "name cannot be provided when a selector is specified");
+    if (t->selector != NULL && (chosen = selected(t, &code)) == NULL)
+        return code;
+    summary = cli_get(t->cli, SUMMARY_URL, NULL);
+    if (summary == NULL)
+        return EXIT_ERROR;
+    json_array_foreach (cli_at(summary, "pods"), i, pod)
+        room += 1 + json_array_size(cli_at(pod, "containers"));
+    v = calloc(room, sizeof(*v));
+    if (v == NULL)
+        return cli_error(t->cli, "out of memory");
+    n = fill(t, cli_at(summary, "pods"), name, chosen, v);
+    sort(t, v, n);
+    if (n == 0 && name != NULL) /* it is not there, or does not run */
+        return cli_error(t->cli, "metrics not available for pod %s/%s", t->namespace_, name);
+    if (t->format != NULL)
+        return print_pod_objects(t, v, n, name != NULL);
+    if (n > 0)
+        print_pods(t, v, n);
+    else if (t->all)
+        fputs("No resources found\n", t->cli->err);
+    else
+        fprintf(t->cli->err, "No resources found in %s namespace.\n", t->namespace_);
+    return EXIT_OK;
+}
+
+/* ---- node ------------------------------------------------------------------------------------ */
+
+static void add_percent(struct cli_table *t, int64_t used, int64_t of)
+{
+    char text[32] = "<unknown>";
+
+    if (of > 0)
+        snprintf(text, sizeof(text), "%" PRId64 "%%", (int64_t)((double)used / (double)of * 100));
+    cli_table_cell(t, text);
+}
+
+static int top_node(const struct top *t, const char *name)
+{
+    static const char *const headers[] = {
+        "NAME", "CPU(cores)", "CPU(%)", "MEMORY(bytes)", "MEMORY(%)", NULL
+    };
+    json_auto_t *summary = cli_get(t->cli, SUMMARY_URL, NULL);
+    const json_t *node = cli_at(summary, "node");
+    struct usage u = usage_of(node);
+    struct cli_table table;
+    char text[32];
+
+    if (summary == NULL)
+        return EXIT_ERROR;
+    if (name != NULL && strcmp(name, cli_text(node, "nodeName")) != 0)
+        return cli_error(t->cli, "nodes \"%s\" not found: this one is %s", name, cli_text(node, "nodeName"));
+    if (!u.known)
+        return cli_error(t->cli, "metrics not available for node %s", cli_text(node, "nodeName"));
+    if (t->format != NULL) {
+        json_auto_t *o = json_pack("{s:s, s:s, s:{s:s}, s:s, s:o}", "kind", "NodeMetrics", "apiVersion",
+                                   "metrics.k8s.io/v1beta1", "metadata", "name", cli_text(node, "nodeName"),
+                                   "timestamp", cli_text(node, "cpu.time"), "usage", usage_json(&u));
+        return cli_print_value(t->cli, o, t->format);
+    }
+    cli_table_init(&table, headers, !t->no_headers);
+    cli_table_cell(&table, cli_text(node, "nodeName"));
+    snprintf(text, sizeof(text), "%" PRId64 "m", milli(u.nano_cores));
+    cli_table_cell(&table, text);
+    add_percent(&table, milli(u.nano_cores), cli_number(node, "allocatable.nanoCores") / 1000000);
+    snprintf(text, sizeof(text), "%" PRId64 "Mi", u.bytes / (1024 * 1024));
+    cli_table_cell(&table, text);
+    add_percent(&table, u.bytes, cli_number(node, "allocatable.memoryBytes"));
+    cli_table_print(&table, t->cli);
+    cli_table_done(&table);
+    return EXIT_OK;
+}
+
+/* ---- the command ----------------------------------------------------------------------------- */
+
+int cli_top(struct cli *cli, const struct cli_command *command, int argc, char **argv)
+{
+    static const char *const node_kinds[] = { "node", "nodes", "no", NULL };
+    struct top t = { .cli = cli, .namespace_ = "default" };
+    const struct cli_flag flags[] = {
+        { "namespace", 'n', FLAG_TEXT, &t.namespace_, "NS", "the namespace (default)" },
+        { "all-namespaces", 'A', FLAG_SWITCH, &t.all, NULL, "all namespaces" },
+        { "containers", 0, FLAG_SWITCH, &t.containers, NULL, "a line for each container" },
+        { "selector", 'l', FLAG_TEXT, &t.selector, "SELECTOR",
+          "only pods with these labels: app=web,tier!=db" },
+        { "sort-by", 0, FLAG_TEXT, &t.sort_by, "cpu|memory", "the largest first, instead of by name" },
+        { "sum", 0, FLAG_SWITCH, &t.sum, NULL, "a last line with the sums" },
+        { "output", 'o', FLAG_TEXT, &t.format, "FORMAT", "json or yaml: objects of the metrics API" },
+        { "no-headers", 0, FLAG_SWITCH, &t.no_headers, NULL, "no line of headers" },
+        { NULL, 0, FLAG_SWITCH, NULL, NULL, NULL },
+    };
+    const char *name;
+    int code;
+
+    if (!cli_parse(cli, command, flags, &argc, argv, &code))
+        return code;
+    if (argc < 1 || argc > 2)
+        return cli_usage_error(cli, command, flags, "you must specify pods or node, and at most one name");
+    if (t.sort_by != NULL && strcmp(t.sort_by, "cpu") != 0 && strcmp(t.sort_by, "memory") != 0)
+        return cli_error(cli, "--sort-by accepts only cpu or memory");
+    if (t.format != NULL && strcmp(t.format, "json") != 0 && strcmp(t.format, "yaml") != 0)
+        return cli_error(cli, "unknown output format \"%s\": json or yaml", t.format);
+    name = argc == 2 ? argv[1] : NULL;
+    if (cli_is_kind(argv[0], node_kinds))
+        return top_node(&t, name);
+    if (cli_is_kind(argv[0], cli_pod_kinds))
+        return top_pods(&t, name);
+    return cli_error(cli, "unknown command \"%s\": pods or node", argv[0]);
+}

@@ -1,0 +1,344 @@
+#include "agent/pod/usage.h"
+
+#include "agent/pod/hugepages.h"
+#include "agent/pod/usage_text.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <string.h>
+#include <sys/resource.h>
+
+#define RATE_WAIT_MS (CG_RATE_MIN_NS / 1000000 + 10)
+
+struct source { /* one cgroup that has been asked about */
+    UT_hash_handle hh;
+    struct cg_meter *meter;
+    struct cg_rate rate;
+    uint64_t round;
+    char path[];
+};
+
+struct question {
+    TAILQ_ENTRY(question) link;
+    struct status_reply *reply;
+    bool basic;
+    uint64_t due_ms; /* clock_mono_ms() */
+};
+
+struct usage {
+    struct node *node;
+    struct cg_meters *meters;
+    struct source *sources;
+    uint64_t round;
+    uint64_t read_ns;           /* what reading has taken in this round */
+    uint64_t basic_ns, full_ns; /* what it took the last time */
+    char page_sizes[CG_PAGE_SIZES_MAX][16];
+    size_t n_page_sizes;
+    uv_timer_t timer; /* runs while questions wait for a second sample */
+    TAILQ_HEAD(, question) questions;
+};
+
+static size_t descriptors(void)
+{
+    struct rlimit l;
+    size_t quarter = getrlimit(RLIMIT_NOFILE, &l) == 0 ? (size_t)l.rlim_cur / 4 : 0;
+
+    return quarter < USAGE_OPEN_MAX ? quarter : USAGE_OPEN_MAX;
+}
+
+/* Made at the first question; NULL: no memory. */
+static struct usage *usage_of(struct node *n)
+{
+    struct hugepages_size sizes[HUGEPAGES_SIZES_MAX];
+    struct cg_meters_options o = { .tree = n->o.cgroups, .keep_open = descriptors() };
+    struct usage *u = n->usage;
+    struct err e = { 0 };
+    size_t found;
+
+    if (u != NULL)
+        return u;
+    u = calloc(1, sizeof(*u));
+    if (u == NULL)
+        return NULL;
+    found = hugepages_sizes(n, sizes);
+    for (size_t i = 0; i < found && i < CG_PAGE_SIZES_MAX; i++)
+        memcpy(u->page_sizes[u->n_page_sizes++], sizes[i].cgroup, sizeof(u->page_sizes[0]));
+    o.page_sizes = u->page_sizes;
+    o.n_page_sizes = u->n_page_sizes;
+    if (cg_meters_open(&u->meters, &o, &e) != ERR_OK) {
+        free(u);
+        return NULL;
+    }
+    u->node = n;
+    TAILQ_INIT(&u->questions);
+    uv_timer_init(n->o.loop, &u->timer);
+    u->timer.data = u;
+    n->usage = u;
+    return u;
+}
+
+size_t usage_page_sizes(struct node *n, const char (**ret)[16])
+{
+    struct usage *u = usage_of(n);
+
+    *ret = u != NULL ? (const char(*)[16])u->page_sizes : NULL;
+    return u != NULL ? u->n_page_sizes : 0;
+}
+
+/* ---- sources --------------------------------------------------------------------------------- */
+
+static void drop(struct usage *u, struct source *s)
+{
+    HASH_DEL(u->sources, s);
+    cg_meter_free(s->meter);
+    free(s);
+}
+
+static struct source *source_of(struct usage *u, const char *path)
+{
+    size_t n = strlen(path);
+    struct err e = { 0 };
+    struct source *s;
+
+    HASH_FIND(hh, u->sources, path, n, s);
+    if (s != NULL)
+        return s;
+    s = calloc(1, sizeof(*s) + n + 1);
+    if (s == NULL)
+        return NULL;
+    memcpy(s->path, path, n + 1);
+    if (cg_meter_new(&s->meter, u->meters, path, &e) != ERR_OK) {
+        free(s);
+        return NULL;
+    }
+    HASH_ADD(hh, u->sources, path[0], n, s);
+    if (s->hh.tbl == NULL) {
+        cg_meter_free(s->meter);
+        free(s);
+        return NULL;
+    }
+    return s;
+}
+
+void usage_forget(struct node *n, const char *path)
+{
+    size_t k = strlen(path);
+    struct source *s, *tmp;
+
+    if (n->usage == NULL || k == 0)
+        return;
+    HASH_ITER (hh, n->usage->sources, s, tmp)
+        if (strncmp(s->path, path, k) == 0 && (s->path[k] == '\0' || s->path[k] == '/'))
+            drop(n->usage, s);
+}
+
+/* ---- reading --------------------------------------------------------------------------------- */
+
+struct pass {
+    struct usage *u;
+    unsigned parts;
+    void (*fn)(const struct usage_row *row, void *arg);
+    void *arg;
+    bool complete;
+};
+
+static void read_one(struct pass *p, struct usage_row *row, const char *path)
+{
+    struct source *s = source_of(p->u, path);
+    uint64_t before = uv_hrtime();
+    struct err e = { 0 };
+
+    if (s == NULL) {
+        p->complete = false;
+        return;
+    }
+    row->cgroup = s->path;
+    if (cg_meter_read(s->meter, p->parts, &row->s, &e) != ERR_OK) {
+        log_debug("usage cannot be read", F_ERR(&e)); /* it goes away just now, or was never made */
+        return;                                       /* s->round says that it may go */
+    }
+    s->round = p->u->round;
+    if (row->s.parts & CG_PART_CPU) {
+        row->rate_known = cg_rate_update(&s->rate, row->s.mono_ns, row->s.cpu.usage_ns);
+        row->nano_cores = s->rate.nano_cores;
+    }
+    p->u->read_ns += uv_hrtime() - before;
+    p->fn(row, p->arg);
+}
+
+static bool has_cgroup(const struct ctr *c)
+{
+    return c->cur.id[0] != '\0' && !c->cur.ended && c->state >= CTR_STARTING;
+}
+
+static void read_pod(struct pass *pass, struct pod *p)
+{
+    char path[512], below[600];
+    struct err e = { 0 };
+
+    if (!p->cgroup_made || p->state == POD_TERMINATED ||
+        resources_cgroup_path(p, path, sizeof(path), &e) != ERR_OK)
+        return;
+    struct usage_row row = { .kind = USAGE_POD, .pod = p };
+    read_one(pass, &row, path);
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        struct usage_row of_ctr = { .kind = USAGE_CONTAINER, .pod = p, .ctr = &p->ctrs[i] };
+        if (!has_cgroup(&p->ctrs[i]))
+            continue;
+        snprintf(below, sizeof(below), "%s/%s", path, p->ctrs[i].cur.id);
+        read_one(pass, &of_ctr, below);
+    }
+}
+
+bool usage_each(struct node *n, unsigned parts, void (*fn)(const struct usage_row *row, void *arg), void *arg)
+{
+    static const enum cg_class classes[] = { CG_BURSTABLE, CG_BEST_EFFORT };
+    struct pass pass = { .u = usage_of(n), .parts = parts, .fn = fn, .arg = arg, .complete = true };
+    struct usage_row node = { .kind = USAGE_NODE }, pods = { .kind = USAGE_PODS };
+    struct source *s, *next;
+    struct pod *p, *tmp;
+    struct err e = { 0 };
+    char path[512];
+
+    if (pass.u == NULL)
+        return false;
+    pass.u->round++;
+    pass.u->read_ns = 0;
+    read_one(&pass, &node, "/");
+    if (cg_class_path(n->o.cgroups, CG_GUARANTEED, path, sizeof(path), &e) == ERR_OK)
+        read_one(&pass, &pods, path);
+    for (size_t i = 0; i < ARRAY_LEN(classes); i++) {
+        struct usage_row row = { .kind = USAGE_CLASS, .class_ = classes[i] };
+        if (cg_class_path(n->o.cgroups, classes[i], path, sizeof(path), &e) == ERR_OK)
+            read_one(&pass, &row, path);
+    }
+    HASH_ITER (hh, n->pods, p, tmp)
+        read_pod(&pass, p);
+    HASH_ITER (hh, pass.u->sources, s, next)
+        if (s->round != pass.u->round)
+            drop(pass.u, s);
+    *(parts == CG_PARTS_ALL ? &pass.u->full_ns : &pass.u->basic_ns) = pass.u->read_ns;
+    return pass.complete;
+}
+
+/* ---- questions about rates ------------------------------------------------------------------- */
+
+static void answer(json_t *o, struct status_reply *r)
+{
+    struct err e = { 0 };
+
+    if (o != NULL) {
+        status_reply_json(r, 200, o);
+    } else {
+        err_nomem(&e);
+        status_reply_err(r, &e);
+    }
+}
+
+static void on_second_sample(uv_timer_t *timer);
+
+static void wait_for_next(struct usage *u)
+{
+    const struct question *q = TAILQ_FIRST(&u->questions); /* in the order of their time */
+    uint64_t now = clock_mono_ms();
+
+    if (q != NULL)
+        uv_timer_start(&u->timer, on_second_sample, q->due_ms > now ? q->due_ms - now : 1, 0);
+}
+
+static void on_second_sample(uv_timer_t *timer)
+{
+    struct usage *u = timer->data;
+    struct question *q;
+    size_t missing; /* what is still not known by then is left out */
+
+    while ((q = TAILQ_FIRST(&u->questions)) != NULL && q->due_ms <= clock_mono_ms()) {
+        TAILQ_REMOVE(&u->questions, q, link);
+        answer(usage_summary_json(u->node, q->basic, &missing), q->reply);
+        free(q);
+    }
+    wait_for_next(u);
+}
+
+void usage_summary(struct node *n, bool basic, struct status_reply *r)
+{
+    size_t missing = 0;
+    json_t *o = usage_summary_json(n, basic, &missing);
+    struct question *q = NULL;
+
+    if (o != NULL && missing > 0 && !n->closing)
+        q = calloc(1, sizeof(*q));
+    if (q == NULL) {
+        answer(o, r);
+        return;
+    }
+    json_decref(o);
+    q->reply = r;
+    q->basic = basic;
+    q->due_ms = clock_mono_ms() + RATE_WAIT_MS;
+    TAILQ_INSERT_TAIL(&n->usage->questions, q, link);
+    if (!uv_is_active((uv_handle_t *)&n->usage->timer))
+        wait_for_next(n->usage);
+}
+
+void usage_cancel(struct node *n)
+{
+    struct err e = { 0 };
+    struct question *q;
+
+    if (n->usage == NULL)
+        return;
+    uv_timer_stop(&n->usage->timer);
+    err_set(&e, ERR_UNAVAILABLE, "the agent is ending");
+    while ((q = TAILQ_FIRST(&n->usage->questions)) != NULL) {
+        TAILQ_REMOVE(&n->usage->questions, q, link);
+        status_reply_err(q->reply, &e);
+        free(q);
+    }
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+void usage_close(struct node *n)
+{
+    struct usage *u = n->usage;
+    struct source *s, *tmp;
+
+    if (u == NULL)
+        return;
+    usage_cancel(n);
+    HASH_ITER (hh, u->sources, s, tmp)
+        drop(u, s);
+    cg_meters_close(u->meters);
+    n->usage = NULL;
+    uv_close((uv_handle_t *)&u->timer, on_closed);
+}
+
+/* ---- about itself ---------------------------------------------------------------------------- */
+
+static void put_seconds(struct buf *out, const char *name, const char *help, uint64_t ns)
+{
+    buf_addf(out, "# HELP %s %s\n# TYPE %s gauge\n%s ", name, help, name, name);
+    usage_value(out, ns, UNIT_NS);
+    buf_addc(out, '\n');
+}
+
+void usage_metrics_agent(struct node *n, struct buf *out)
+{
+    const struct usage *u = n->usage;
+
+    if (u == NULL)
+        return;
+    buf_addf(out,
+             "# HELP coracle_usage_cgroups Cgroups whose usage is read.\n# TYPE coracle_usage_cgroups gauge\n"
+             "coracle_usage_cgroups %u\n"
+             "# HELP coracle_usage_open_files Files of cgroups that stay open.\n"
+             "# TYPE coracle_usage_open_files gauge\ncoracle_usage_open_files %zu\n",
+             HASH_COUNT(u->sources), cg_meters_kept(u->meters));
+    put_seconds(out, "coracle_usage_read_seconds", "What the last reading of everything took.", u->full_ns);
+    put_seconds(out, "coracle_usage_basic_read_seconds",
+                "What the last reading of processor, memory and tasks alone took.", u->basic_ns);
+}

@@ -1,0 +1,74 @@
+/*
+ * usage - what this node, its pods together, each pod and each container use.
+ *
+ * Read when somebody asks (/stats/summary, /metrics, `coracle top`) and at no other time: nothing here has a
+ * timer that runs by itself.  Meters (cgroups/meter.h) are made at the first question, keep their files open
+ * for the next one, and go with their cgroup.  They may hold a quarter of the descriptors that this process
+ * may have (RLIMIT_NOFILE), at most USAGE_OPEN_MAX: four a container and pod, so 110 pods of one container
+ * hold some 900; beyond that meters open their files at each read, which costs about half as much again.
+ *
+ * Processor time a second (usageNanoCores) is between the last two questions, if they were CG_RATE_MIN_NS to
+ * CG_RATE_MAX_NS apart.  Where there is no such sample - the first question, a container that has just
+ * started - a question about rates is answered half a second later, with a second sample.
+ *
+ * Loop thread only.
+ */
+#ifndef AGENT_POD_USAGE_H
+#define AGENT_POD_USAGE_H
+#include "agent/pod/pod.h"
+#include "cgroups/meter.h"
+
+#define USAGE_OPEN_MAX 8192
+
+enum usage_kind {
+    USAGE_NODE,  /* everything, "/" */
+    USAGE_PODS,  /* all pods together */
+    USAGE_CLASS, /* those of a QoS class */
+    USAGE_POD,
+    USAGE_CONTAINER, /* right after its pod, in the order of the spec */
+};
+
+struct usage_row { /* borrowed during the call that gives it */
+    enum usage_kind kind;
+    const char *cgroup;   /* its path */
+    enum cg_class class_; /* USAGE_CLASS */
+    struct pod *pod;      /* USAGE_POD, USAGE_CONTAINER */
+    struct ctr *ctr;      /* USAGE_CONTAINER */
+    struct cg_sample s;
+    uint64_t nano_cores;
+    bool rate_known;
+};
+
+/* Reads `parts` of everything there is and calls fn for each, in the order of enum usage_kind; what cannot be
+ * read is left out.  False: no memory. */
+bool usage_each(struct node *n, unsigned parts, void (*fn)(const struct usage_row *row, void *arg),
+                void *arg);
+
+/* The page sizes behind cg_sample.hugetlb, "2MB"; their number. */
+size_t usage_page_sizes(struct node *n, const char (**ret)[16]);
+
+/* The cgroup at or below `path` is being removed: what is open in it is closed. */
+void usage_forget(struct node *n, const char *path);
+
+/* kubelet's /stats/summary, perhaps half a second later; `basic`: only_cpu_and_memory. */
+void usage_summary(struct node *n, bool basic, struct status_reply *r);
+void usage_cancel(struct node *n); /* answers that are owed are refused */
+void usage_close(struct node *n);  /* from node_free() */
+
+/* ---- usage_metrics.c ------------------------------------------------------------------------- */
+void usage_metrics_cadvisor(struct node *n, struct buf *out); /* container_*, machine_* */
+void usage_metrics_resource(struct node *n, struct buf *out); /* kubelet's /metrics/resource */
+void usage_metrics_agent(struct node *n, struct buf *out);    /* of the reading itself, process_* */
+
+/* ---- usage_node.c: the machine, from /proc ------------------------------------------------------ */
+struct usage_machine {
+    uint64_t memory_bytes, swap_bytes, swap_free_bytes;
+    uint64_t pid_max, processes; /* tasks; 0: not known */
+    int64_t boot_ns;             /* wall clock; 0: not known */
+};
+void usage_machine_read(struct usage_machine *ret);
+
+/* ---- usage_summary.c ---------------------------------------------------------------------------- */
+/* *ret_missing: rates that are not known yet. */
+json_t *usage_summary_json(struct node *n, bool basic, size_t *ret_missing);
+#endif

@@ -1,0 +1,185 @@
+"""What pods use: /stats/summary, /metrics and `coracle top`, held against the kernel's own files."""
+import json
+import os
+import re
+
+from coracle import cgroup_v2, check, container, contains, equal, pod, read, shell, until
+
+HOG = "x=$(head -c 20000000 /dev/zero | tr '\\0' a); echo full; while true; do sleep 3600 & wait $!; done"
+
+
+def summary(node, basic=False):
+    return node.get("/stats/summary" + ("?only_cpu_and_memory=true" if basic else ""))
+
+
+def of_pod(stats, name):
+    found = [p for p in stats["pods"] if p["podRef"]["name"] == name]
+    equal(len(found), 1, f"{name} in the summary")
+    return found[0]
+
+
+def metric(text, name, **labels):
+    """The value of a metric with (at least) these labels."""
+    for line in text.splitlines():
+        match = re.fullmatch(rf"{name}(?:{{(.*)}})? ([0-9.]+)", line)
+        if match and all(f'{k}="{v}"' in (match.group(1) or "") for k, v in labels.items()):
+            return float(match.group(2))
+    return None
+
+
+def working_set(node, a, name):
+    """usage less inactive file cache, from the files themselves"""
+    folder = node.container_cgroup(a, "memory", name)
+    usage = int(read(f"{folder}/memory.current" if cgroup_v2() else f"{folder}/memory.usage_in_bytes"))
+    key = "inactive_file" if cgroup_v2() else "total_inactive_file"
+    return max(0, usage - int(re.search(rf"^{key} (\d+)$", read(f"{folder}/memory.stat"), re.MULTILINE).group(1)))
+
+
+def test_summary(t):
+    """/stats/summary has kubelet's shape and the kernel's numbers, rates from the first question on"""
+    node = t.node()
+    node.import_image()
+    node.put("a.yaml", pod("a", container("busy", command=shell("while true; do true; done"), resources={"limits": {"cpu": "300m"}}),
+                           container("hog", command=shell(HOG), resources={"limits": {"memory": "64Mi"}}),
+                           terminationGracePeriodSeconds=0))
+    a = node.wait_running("a")
+    until(lambda: "full" in node.logs("a", "hog"), 20, "memory of the hog in use")
+    stats = summary(node)
+    top = of_pod(stats, "a")
+    equal(top["podRef"], {"name": "a", "namespace": "default", "uid": a.uid}, "podRef")
+    equal(sorted(c["name"] for c in top["containers"]), ["busy", "hog"], "containers")
+    by_name = {c["name"]: c for c in top["containers"]}
+    busy, hog = by_name["busy"], by_name["hog"]
+    check(30e6 < busy["cpu"]["usageNanoCores"] < 600e6, lambda: f"300m give {busy['cpu']}")
+    check(hog["cpu"]["usageNanoCores"] < 200e6, lambda: f"one that sleeps: {hog['cpu']}")
+    memory = hog["memory"]
+    check(abs(memory["workingSetBytes"] - working_set(node, a, "hog")) < 4 << 20, lambda: f"{memory}, {working_set(node, a, 'hog')}")
+    check(memory["rssBytes"] > 19 << 20, lambda: f"rss: {memory}")
+    equal(memory["availableBytes"], (64 << 20) - memory["workingSetBytes"], "available of 64Mi")
+    check("availableBytes" not in busy["memory"], lambda: f"no limit, nothing available: {busy['memory']}")
+    check(memory["pageFaults"] > 1000 and "majorPageFaults" in memory, lambda: f"faults: {memory}")
+    check(top["memory"]["workingSetBytes"] > memory["workingSetBytes"] * 0.9, lambda: f"the pod: {top['memory']}")
+    check(top["cpu"]["usageCoreNanoSeconds"] >= busy["cpu"]["usageCoreNanoSeconds"], lambda: f"the pod: {top['cpu']}")
+    equal(top["network"]["name"], "eth0", "network")
+    check(top["network"]["interfaces"][0]["rxBytes"] >= 0, "interfaces")
+    processes = len(node.container_pids(a, "busy")) + len(node.container_pids(a, "hog"))
+    equal(top["process_stats"]["process_count"], processes, "processes")
+    machine = stats["node"]
+    equal(machine["nodeName"], "test-node", "nodeName")
+    total = int(re.search(r"MemTotal: +(\d+)", read("/proc/meminfo")).group(1)) * 1024
+    equal(machine["memory"]["availableBytes"] + machine["memory"]["workingSetBytes"], total, "memory of the node")
+    check(machine["cpu"]["usageNanoCores"] > 0 and machine["fs"]["capacityBytes"] > 0 and machine["rlimit"]["maxpid"] > 0, lambda: f"{machine}")
+    pods = [c for c in machine["systemContainers"] if c["name"] == "pods"][0]
+    check(pods["memory"]["workingSetBytes"] >= memory["workingSetBytes"], lambda: f"all pods: {pods}")
+    node.stop()
+
+
+def test_rate_follows(t):
+    """a second question gives the rate between the two; a container that starts in between is waited for"""
+    node = t.node()
+    node.import_image()
+    node.put("a.yaml", pod("a", terminationGracePeriodSeconds=0))
+    node.wait_running("a")
+    summary(node, True)
+    node.put("b.yaml", pod("b", container(command=shell("while true; do true; done"), resources={"limits": {"cpu": "200m"}}),
+                           terminationGracePeriodSeconds=0))
+    node.wait_running("b")
+    both = summary(node, True)
+    for name in ("a", "b"):
+        check("usageNanoCores" in of_pod(both, name)["containers"][0]["cpu"], lambda: f"{name}: {both}")  # pylint: disable=cell-var-from-loop
+    check("network" not in of_pod(both, "b") and "swap" not in both["node"], "only cpu and memory")
+    files = metric(node.request("GET", "/metrics")[1].decode(), "coracle_usage_open_files")
+    node.remove("b.yaml")
+    node.wait_gone("b")
+    equal([p["podRef"]["name"] for p in summary(node, True)["pods"]], ["a"], "pods after the removal")
+    after = metric(node.request("GET", "/metrics")[1].decode(), "coracle_usage_open_files")
+    equal(files - after, 8, "files that were open for the pod and its container")
+    held = [os.readlink(f"/proc/{node.process.pid}/fd/{f}") for f in os.listdir(f"/proc/{node.process.pid}/fd")]
+    check(not [path for path in held if path.endswith("(deleted)") and "cgroup" in path], lambda: f"held: {held}")
+    node.stop()
+
+
+def test_metrics(t):
+    """/metrics, /metrics/cadvisor and /metrics/resource name everything as kubelet and cAdvisor do"""
+    node = t.node()
+    node.import_image()
+    node.put("a.yaml", pod("a", container("hog", command=shell(HOG), resources={"limits": {"memory": "64Mi"}}), terminationGracePeriodSeconds=0))
+    a = node.wait_running("a")
+    until(lambda: "full" in node.logs("a", "hog"), 20, "memory of the hog in use")
+    labels = {"namespace": "default", "pod": "a", "container": "hog"}
+    pages = {}
+    for path in ("/metrics", "/metrics/cadvisor", "/metrics/resource"):
+        code, body = node.request("GET", path)
+        equal(code, 200, path)
+        pages[path] = body.decode()
+        well_formed(path, pages[path])
+    for path in ("/metrics", "/metrics/cadvisor", "/metrics/resource"):
+        text = pages[path]
+        check(metric(text, "container_cpu_usage_seconds_total", **labels) > 0, f"cpu in {path}")
+        value = metric(text, "container_memory_working_set_bytes", **labels)
+        check(abs(value - working_set(node, a, "hog")) < 4 << 20, lambda: f"working set in {path}: {value}")  # pylint: disable=cell-var-from-loop
+        check(metric(text, "container_start_time_seconds", **labels) > 1e9, f"start time in {path}")
+    text = pages["/metrics/cadvisor"]
+    equal(metric(text, "container_spec_memory_limit_bytes", **labels), 64 << 20, "limit")
+    equal(metric(text, "container_spec_memory_limit_bytes", id="/"), 0, "no limit")
+    equal(metric(text, "container_processes", **labels), len(node.container_pids(a, "hog")), "processes")
+    check(metric(text, "container_memory_usage_bytes", container="", pod="a") > 19 << 20, "the pod's own line")
+    check(metric(text, "container_network_transmit_bytes_total", pod="a", interface="eth0") is not None, "network")
+    equal(metric(text, "machine_cpu_cores"), os.cpu_count(), "machine_cpu_cores")
+    contains(text, f'id="{node.cgroup_root}/kubepods/burstable"', "classes")
+    text = pages["/metrics/resource"]
+    check(metric(text, "node_cpu_usage_seconds_total") > 0 and metric(text, "pod_memory_working_set_bytes", pod="a") > 19 << 20, text)
+    equal(metric(text, "resource_scrape_error"), 0, "resource_scrape_error")
+    text = pages["/metrics"]
+    equal((metric(text, "kubelet_running_pods"), metric(text, "kubelet_running_containers", container_state="running")), (1, 1), "running")
+    equal(metric(text, "kubelet_pod_start_duration_seconds_count"), 1, "pod starts")
+    check(metric(text, "process_open_fds") > 5 and metric(text, "process_resident_memory_bytes") > 1 << 20, "process_*")
+    node.stop()
+
+
+def well_formed(path, text):
+    """Each name's lines stand together below one TYPE; no line comes twice."""
+    seen, names, current = set(), set(), ""
+    for line in text.splitlines():
+        if line.startswith("# TYPE "):
+            current = line.split()[2]
+            check(current not in names, lambda: f"{path}: {current} comes twice")  # pylint: disable=cell-var-from-loop
+            names.add(current)
+        elif not line.startswith("#"):
+            match = re.fullmatch(r'([a-z_]+)(_bucket|_sum|_count)?({([a-z_]+="(\\.|[^"\\])*",?)*})? [0-9.]+', line)
+            check(match and line.startswith(current), lambda: f"{path}: {line!r} below {current}")  # pylint: disable=cell-var-from-loop
+            check(line.rpartition(" ")[0] not in seen, lambda: f"{path}: {line!r} comes twice")  # pylint: disable=cell-var-from-loop
+            seen.add(line.rpartition(" ")[0])
+    check(len(names) > 5, f"{path}: {names}")
+
+
+def test_top(t):
+    """`coracle top` shows pods, containers and the node as kubectl does, sorted as asked"""
+    node = t.node()
+    node.import_image()
+    node.put("a.yaml", pod("a", container("busy", command=shell("while true; do true; done"), resources={"limits": {"cpu": "300m"}}),
+                           labels={"app": "a"}, terminationGracePeriodSeconds=0))
+    node.put("b.yaml", pod("b", container("hog", command=shell(HOG)), container("idle"), terminationGracePeriodSeconds=0))
+    b = node.wait_running("a", "b")
+    until(lambda: "full" in node.logs("b", "hog"), 20, "memory of the hog in use")
+    lines = node.cli("top", "pods").stdout.splitlines()
+    equal(lines[0].split(), ["NAME", "CPU(cores)", "MEMORY(bytes)"], "headers")
+    rows = {line.split()[0]: line.split()[1:] for line in lines[1:]}
+    equal(list(rows), ["a", "b"], "rows by name")
+    check(30 < int(rows["a"][0].removesuffix("m")) < 600 and int(rows["b"][1].removesuffix("Mi")) >= 19, lambda: f"{rows}")
+    equal([line.split()[0] for line in node.cli("top", "pods", "--sort-by=memory", "--no-headers").stdout.splitlines()], ["b", "a"], "by memory")
+    equal([line.split()[0] for line in node.cli("top", "pod", "--sort-by=cpu", "-A", "--no-headers").stdout.splitlines()], ["default"] * 2, "-A")
+    equal([line.split()[:2] for line in node.cli("top", "pods", "--containers").stdout.splitlines()],
+          [["POD", "NAME"], ["a", "busy"], ["b", "hog"], ["b", "idle"]], "containers")
+    equal([line.split()[0] for line in node.cli("top", "pods", "-l", "app=a").stdout.splitlines()], ["NAME", "a"], "selector")
+    lines = node.cli("top", "pods", "--sum").stdout.splitlines()
+    check(int(lines[-1].split()[-1].removesuffix("Mi")) >= 19, lambda: f"sum: {lines}")
+    one = json.loads(node.cli("top", "pods", "b", "-o", "json").stdout)
+    equal((one["kind"], one["metadata"]["name"], [c["name"] for c in one["containers"]]), ("PodMetrics", "b", ["hog", "idle"]), "json")
+    lines = node.cli("top", "node").stdout.splitlines()
+    equal(lines[0].split(), ["NAME", "CPU(cores)", "CPU(%)", "MEMORY(bytes)", "MEMORY(%)"], "headers of the node")
+    check(re.fullmatch(r"test-node +[1-9]\d*m +\d+% +[1-9]\d*Mi +\d+% *", lines[1]), lambda: f"{lines}")
+    wrong = node.cli("top", "pods", "nobody", ok=False)
+    equal((wrong.returncode, wrong.stderr), (1, "error: metrics not available for pod default/nobody\n"), "a pod that is not there")
+    equal(node.cli("top", "pods", "-n", "other").stderr, "No resources found in other namespace.\n", "another namespace")
+    node.stop()
