@@ -8,6 +8,7 @@
 #include <yaml.h>
 
 #define ANCHORS_MAX 256 /* a document; looked up one by one */
+#define MENDED_MAX 64   /* scalars of a file: it is read anew after each */
 
 struct yaml_anchor {
     char *name;
@@ -423,13 +424,16 @@ static enum err_code read_events(struct yaml_reader *r, const char *text, size_t
     return ERR_OK;
 }
 
-static enum err_code read_yaml(const char *text, size_t size, json_t **ret, int **ret_numbers, struct err *e)
+/* *ret_quoted: the first character of a scalar with an escape that libyaml does not know; SIZE_MAX: none. */
+static enum err_code read_once(const char *text, size_t size, json_t **ret, int **ret_numbers,
+                               size_t *ret_quoted, struct err *e)
 {
     struct yaml_reader *r = calloc(1, sizeof(*r));
     enum err_code code;
 
     *ret = NULL;
     *ret_numbers = NULL;
+    *ret_quoted = SIZE_MAX;
     if (r == NULL)
         return err_nomem(e);
     r->docs = json_array();
@@ -440,6 +444,8 @@ static enum err_code read_yaml(const char *text, size_t size, json_t **ret, int 
     }
     yaml_parser_set_input_string(&r->parser, (const unsigned char *)text, size);
     code = read_events(r, text, size, e);
+    if (r->parser.problem != NULL && strcmp(r->parser.problem, "found unknown escape character") == 0)
+        *ret_quoted = r->parser.context_mark.index;
     yaml_parser_delete(&r->parser);
     while (r->depth > 0) {
         struct yaml_frame *f = &r->frames[--r->depth];
@@ -452,6 +458,34 @@ static enum err_code read_yaml(const char *text, size_t size, json_t **ret, int 
     *ret = r->docs;
     *ret_numbers = r->numbers;
     free(r);
+    return code;
+}
+
+static enum err_code read_yaml(const char *text, size_t size, json_t **ret, int **ret_numbers, struct err *e)
+{
+    size_t quoted, mended_size = size;
+    char *mended = NULL;
+    enum err_code code = read_once(text, size, ret, ret_numbers, &quoted, e);
+
+    for (int i = 0; i < MENDED_MAX && quoted != SIZE_MAX; i++) {
+        struct err again = { 0 };
+
+        if (i == 0) {
+            mended = malloc(size);
+            if (mended == NULL)
+                return err_nomem(e);
+            memcpy(mended, text, size);
+        }
+        if (!yaml_mend_quotes(mended, &mended_size, quoted))
+            break;
+        json_decref(*ret);
+        free(*ret_numbers);
+        code = read_once(mended, mended_size, ret, ret_numbers, &quoted, &again);
+        *e = again;
+    }
+    if (mended != NULL)
+        explicit_bzero(mended, size);
+    free(mended);
     return code;
 }
 

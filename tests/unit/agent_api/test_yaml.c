@@ -78,6 +78,21 @@ static void quotes_and_tags_decide(void **state)
                        "quotes if it is a text");
 }
 
+static void an_escaped_single_quote_in_double_quotes_is_one(void **state)
+{
+    (void)state;
+    becomes("a: [\"it\\'s\", 'x', \"\\\\'\"]\nb: \"\\'\"", "{\"a\":[\"it's\",\"x\",\"\\\\'\"],\"b\":\"'\"}");
+    becomes("\xef\xbb\xbf\xc3\xa4: \"\xc3\xb6\\'\\'\\n\\\"\\'\"", "{\"\xc3\xa4\":\"\xc3\xb6''\\n\\\"'\"}");
+    becomes("{a: \"\\'\", b: \"\\\n  \\'\"}", "{\"a\":\"'\",\"b\":\"'\"}");
+    refused("a: \"\\q\"", "document 1: line 1 column 5: found unknown escape character (while parsing a "
+                          "quoted scalar that began in line 1)");
+    refused("a: \"\\'\\q\"", "document 1: line 1 column 6: found unknown escape character (while parsing a "
+                             "quoted scalar that began in line 1)");
+    refused("a: \"\\'",
+            "document 1: line 1 column 6: found unexpected end of stream (while scanning a quoted "
+            "scalar that began in line 1)");
+}
+
 static void block_texts_keep_their_lines(void **state)
 {
     (void)state;
@@ -317,6 +332,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(scalars_are_typed_as_kubernetes_does),
         cmocka_unit_test(quotes_and_tags_decide),
+        cmocka_unit_test(an_escaped_single_quote_in_double_quotes_is_one),
         cmocka_unit_test(block_texts_keep_their_lines),
         cmocka_unit_test(aliases_are_copied_and_merge_keys_followed),
         cmocka_unit_test(an_anchor_of_an_earlier_document_is_not_known),
