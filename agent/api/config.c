@@ -240,12 +240,14 @@ static void check_data(struct api_check *c, struct api_config *config)
 void api_build_config(struct api_check *c, struct api_config *config, json_t *object)
 {
     bool secret = config->kind == API_SECRET;
-    size_t most = members(object, "data") + members(object, "binaryData") + members(object, "stringData");
+    size_t before,
+        most = members(object, "data") + members(object, "binaryData") + members(object, "stringData");
 
     api_walk(c, secret ? &api_schema_secret : &api_schema_config_map, object, config);
     config->data = api_alloc(c, (most + 1) * sizeof(*config->data));
     if (config->data == NULL)
         return;
+    before = c->faults;
     if (secret) {
         merge_string_data(object);
         add_data(c, config, object, "data", true);
@@ -257,7 +259,7 @@ void api_build_config(struct api_check *c, struct api_config *config, json_t *ob
     if (config->n_data > 1)
         qsort(config->data, config->n_data, sizeof(*config->data), datum_order);
     check_data(c, config);
-    if (secret)
+    if (secret && c->faults == before) /* a value that cannot be read is left out: it is not missing */
         check_type(c, config);
     api_validate_meta(c, &config->meta);
 }

@@ -535,6 +535,8 @@ static enum err_code json_fault(int document, const json_error_t *je, size_t lin
     near = strstr(text, " near ");
     if (near != NULL && json_error_code(je) != json_error_duplicate_key)
         *near = '\0';
+    if (json_error_code(je) == json_error_null_character)
+        snprintf(text, sizeof(text), "a value contains a NUL character");
     return err_set(e, ERR_INVALID, "document %d: line %zu column %d: not JSON: %s", document,
                    line + (size_t)(je->line > 0 ? je->line : 1), je->column > 0 ? je->column : 1, text);
 }

@@ -110,6 +110,9 @@ static void secret_types_need_their_keys(void **state)
     (void)state;
     text_is_bad(SECRET("type: kubernetes.io/tls\n"), "data[tls.crt]: required for type kubernetes.io/tls",
                 "data[tls.key]: required for type kubernetes.io/tls");
+    /* As in the documentation's example before somebody filled it in. */
+    text_is_bad(SECRET("type: kubernetes.io/tls\ndata:\n  tls.crt: REPLACE_ME\n  tls.key: eA==\n"),
+                "data[tls.crt]: expected base64, padded with '='; plain text goes into stringData");
     text_is_bad(SECRET("type: kubernetes.io/dockerconfigjson\nstringData: {.dockerconfigjson: '['}\n"),
                 "data[.dockerconfigjson]: must be a JSON object for type kubernetes.io/dockerconfigjson");
     text_is_bad(SECRET("type: kubernetes.io/dockercfg\n"),

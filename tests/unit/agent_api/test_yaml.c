@@ -185,6 +185,8 @@ static void bytes_that_are_no_text_are_refused(void **state)
             "document 1: line 2 column 4: invalid leading UTF-8 octet (byte 0xff), a manifest is "
             "UTF-8 text");
     refused("a: \"x\\0y\"", "document 1: line 1 column 4: this value contains a NUL character");
+    refused("{\"a\": \"x\\u0000y\"}",
+            "document 1: line 1 column 16: not JSON: a value contains a NUL character");
 }
 
 static double seconds(void)
