@@ -3,16 +3,10 @@
 #define BASE_INTERNAL_H
 #include "base/log.h"
 #include "base/process.h"
+#include "base/utf8.h"
 
 #include <stdbool.h>
 #include <stddef.h>
-
-/* ---- utf8.c --------------------------------------------------------------------------------- */
-size_t utf8_char(const char *text, size_t n); /* bytes of the valid character at text, 0: none */
-/* The greatest length <= max at which text (readable up to text[max]) ends with a whole character. */
-size_t utf8_cut(const char *text, size_t max);
-/* In place: control characters and bytes that are not UTF-8 become '?'. */
-void text_printable(char *text);
 
 /* ---- spawn.c: from clone3 to execve ----------------------------------------------------------- */
 enum { SPAWN_FDS_MAX = 32, SPAWN_FD_NUMBER_MAX = 255 }; /* a handful is used: far below any rlimit */

@@ -1,7 +1,8 @@
-#include "base/internal.h"
+#include "base/utf8.h"
 
-/* Length of the well-formed UTF-8 character at p (RFC 3629: no overlong form, no surrogate, at most
- * U+10FFFF), 0 when there is none. */
+#include <stdbool.h>
+
+/* No overlong form, no surrogate, at most U+10FFFF. */
 size_t utf8_char(const char *text, size_t n)
 {
     const unsigned char *p = (const unsigned char *)text;
@@ -35,6 +36,21 @@ size_t utf8_char(const char *text, size_t n)
     for (i = 2; i < len; i++)
         if (p[i] < 0x80 || p[i] > 0xbf)
             return 0;
+    return len;
+}
+
+size_t utf8_decode(const char *text, size_t n, uint32_t *ret)
+{
+    const unsigned char *p = (const unsigned char *)text;
+    size_t len = utf8_char(text, n);
+    uint32_t c;
+
+    if (len == 0)
+        return 0;
+    c = len == 1 ? p[0] : p[0] & (0x7fu >> len);
+    for (size_t i = 1; i < len; i++)
+        c = c << 6 | (p[i] & 0x3f);
+    *ret = c;
     return len;
 }
 

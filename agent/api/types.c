@@ -131,3 +131,16 @@ void api_priority_class_unref(struct api_priority_class *c)
     arena_done(&c->arena);
     free(c);
 }
+
+const struct api_volume *api_volume_find(const struct api_pod_spec *spec, const char *name)
+{
+    for (size_t i = 0; i < spec->n_volumes; i++)
+        if (str_eq(spec->volumes[i].name, name))
+            return &spec->volumes[i];
+    return NULL;
+}
+
+bool api_mount_has_sub_path(const struct api_volume_mount *m)
+{
+    return (m->sub_path != NULL && m->sub_path[0] != '\0') || m->sub_path_expr != NULL;
+}

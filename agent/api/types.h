@@ -373,6 +373,11 @@ struct api_pod_spec {
     size_t n_readiness_gates;
 };
 
+/* NULL: the pod has none of that name. */
+const struct api_volume *api_volume_find(const struct api_pod_spec *spec, const char *name);
+/* It shows a part of its volume: "" is none. */
+bool api_mount_has_sub_path(const struct api_volume_mount *m);
+
 /*
  * kubelet's NodeAffinity predicate: nodeSelector, and any one of the required node affinity's terms, fit a
  * node of this name with these labels.

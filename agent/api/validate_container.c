@@ -123,15 +123,6 @@ static void check_ports(struct api_check *c, const struct api_pod_spec *spec,
 }
 
 /* ---- mounts --------------------------------------------------------------------------------- */
-static const struct api_volume *find_volume(const struct api_pod_spec *spec, const char *name)
-{
-    for (size_t i = 0; i < spec->n_volumes; i++) {
-        if (str_eq(spec->volumes[i].name, name))
-            return &spec->volumes[i];
-    }
-    return NULL;
-}
-
 static void check_mount_modes(struct api_check *c, const struct api_volume_mount *m, bool privileged,
                               bool host_users)
 {
@@ -173,7 +164,7 @@ static void check_mounts(struct api_check *c, const struct api_pod_spec *spec,
     for (size_t i = 0; i < container->n_mounts; i++) {
         const struct api_volume_mount *m = &container->mounts[i];
         size_t mark = api_enter_index(c, i);
-        const struct api_volume *volume = m->name != NULL ? find_volume(spec, m->name) : NULL;
+        const struct api_volume *volume = m->name != NULL ? api_volume_find(spec, m->name) : NULL;
         if (m->name != NULL && volume == NULL)
             api_fault_at(c, "name", "there is no volume %s in this pod", QUOTE(m->name));
         for (size_t k = 0; k < i && m->mount_path != NULL; k++) {

@@ -126,13 +126,11 @@ void api_validate_resource_field_ref(struct api_check *c, const struct api_resou
 static void check_file_key_ref(struct api_check *c, const struct api_pod_spec *spec,
                                const struct api_file_key_ref *ref)
 {
-    const struct api_volume *volume = NULL;
+    const struct api_volume *volume;
 
     if (ref->volume_name == NULL)
         return;
-    for (size_t i = 0; i < spec->n_volumes && volume == NULL; i++)
-        if (str_eq(spec->volumes[i].name, ref->volume_name))
-            volume = &spec->volumes[i];
+    volume = api_volume_find(spec, ref->volume_name);
     if (volume == NULL)
         api_fault_at(c, "volumeName", "%s is not a volume of this pod", QUOTE(ref->volume_name));
     else if (volume->kind != API_VOL_EMPTY_DIR)

@@ -100,14 +100,6 @@ static const char *propagation(const char *mode)
     return "rprivate";
 }
 
-static const struct api_volume *volume_of(const struct pod *p, const char *name)
-{
-    for (size_t i = 0; i < p->api->spec.n_volumes; i++)
-        if (strcmp(p->api->spec.volumes[i].name, name) == 0)
-            return &p->api->spec.volumes[i];
-    return NULL;
-}
-
 static enum err_code add_sub_path(struct ctr_run *r, const struct ctr *c, size_t index,
                                   const char *volume_path, const char *sub, const char **ret_source,
                                   struct err *e)
@@ -120,7 +112,7 @@ static enum err_code add_sub_path(struct ctr_run *r, const struct ctr *c, size_t
     if (n < 0 || (size_t)n >= sizeof(b->target))
         return err_set(e, ERR_INVALID, "failed to prepare subPath for volumeMount \"%s\" of container \"%s\"",
                        c->spec->mounts[index].name, c->spec->name);
-    b->reference = volume_of(p, c->spec->mounts[index].name)->image_reference;
+    b->reference = api_volume_find(&p->api->spec, c->spec->mounts[index].name)->image_reference;
     b->request = (struct vol_sub_path){
         .uid = p->uid,
         .volume = c->spec->mounts[index].name,
@@ -166,7 +158,7 @@ static enum err_code add_mounts(struct ctr_run *r, const struct ctr *c, struct e
         return err_nomem(e);
     for (size_t i = 0; i < s->n_mounts; i++) {
         const struct api_volume_mount *vm = &s->mounts[i];
-        const struct api_volume *v = volume_of(p, vm->name);
+        const struct api_volume *v = api_volume_find(&p->api->spec, vm->name);
         const char *sub = vm->sub_path, *missing = NULL;
         const char *source;
 

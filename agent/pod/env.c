@@ -220,15 +220,12 @@ static enum err_code key_value(const struct pod *p, enum api_config_kind kind, c
 static enum err_code file_value(const struct pod *p, const struct api_file_key_ref *ref, struct arena *a,
                                 char **ret, struct err *e)
 {
-    const struct api_volume *v = NULL;
+    const struct api_volume *v = api_volume_find(&p->api->spec, ref->volume_name);
     struct err why = { 0 };
     str_auto text = NULL;
     char folder[1024];
     size_t n = 0;
 
-    for (size_t i = 0; i < p->api->spec.n_volumes && v == NULL; i++)
-        if (str_eq(p->api->spec.volumes[i].name, ref->volume_name))
-            v = &p->api->spec.volumes[i];
     if (v == NULL)
         return err_set(e, ERR_INVALID, "volume \"%s\" does not exist", ref->volume_name);
     if (volumes_host_path(p, v, folder, sizeof(folder), e) != ERR_OK)

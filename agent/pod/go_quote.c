@@ -1,5 +1,7 @@
 #include "agent/pod/go_quote.h"
 
+#include "base/utf8.h"
+
 #include <stdint.h>
 #include <string.h>
 
@@ -28,47 +30,31 @@ static bool is_printable(uint32_t c)
     return true;
 }
 
-/* One code point; 0 when the bytes are none (overlong, surrogate, cut off), else how many bytes it has. */
-static size_t decode(const unsigned char *s, uint32_t *ret)
-{
-    static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-    size_t n = s[0] < 0x80 ? 1 : s[0] < 0xc2 ? 0 : s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : s[0] < 0xf5 ? 4 : 0;
-    uint32_t c = n <= 1 ? s[0] : s[0] & (0x7fu >> n);
-
-    for (size_t i = 1; i < n; i++) {
-        if ((s[i] & 0xc0) != 0x80) /* also the NUL at the end */
-            return 0;
-        c = c << 6 | (s[i] & 0x3f);
-    }
-    if (n > 1 && (c < least[n] || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff)))
-        return 0;
-    *ret = c;
-    return n;
-}
-
 void go_quote(struct buf *b, const char *text)
 {
     static const char named[] = "abtnvfr"; /* 7 to 13 */
-    const unsigned char *s = (const unsigned char *)text;
+    size_t left = strlen(text);
 
     buf_addc(b, '"');
-    while (*s != '\0') {
+    while (left > 0) {
         uint32_t c = 0;
-        size_t n = decode(s, &c);
+        size_t n = utf8_decode(text, left, &c);
 
         if (n == 0)
-            buf_addf(b, "\\x%02x", *s);
+            buf_addf(b, "\\x%02x", (unsigned char)*text);
         else if (c == '"' || c == '\\')
             buf_addf(b, "\\%c", (int)c);
         else if (is_printable(c))
-            buf_add(b, s, n);
+            buf_add(b, text, n);
         else if (c >= 7 && c <= 13)
             buf_addf(b, "\\%c", named[c - 7]);
         else if (c < 0x80)
             buf_addf(b, "\\x%02x", (unsigned)c);
         else
             buf_addf(b, c <= 0xffff ? "\\u%04x" : "\\U%08x", (unsigned)c);
-        s += n > 0 ? n : 1;
+        n = n > 0 ? n : 1;
+        text += n;
+        left -= n;
     }
     buf_addc(b, '"');
 }

@@ -10,23 +10,18 @@
 #define DEADLINE_MS 30000
 #define PATH_SIZE 1024
 
+/* NULL: it is another kind of volume. */
 static const struct api_volume *payload_of(const struct pod *p, const struct api_volume_mount *vm)
 {
-    for (size_t i = 0; i < p->api->spec.n_volumes; i++)
-        if (strcmp(p->api->spec.volumes[i].name, vm->name) == 0)
-            return p->api->spec.volumes[i].kind == API_VOL_PAYLOAD ? &p->api->spec.volumes[i] : NULL;
-    return NULL;
-}
+    const struct api_volume *v = api_volume_find(&p->api->spec, vm->name);
 
-static bool has_sub_path(const struct api_volume_mount *vm)
-{
-    return (vm->sub_path != NULL && vm->sub_path[0] != '\0') || vm->sub_path_expr != NULL;
+    return v != NULL && v->kind == API_VOL_PAYLOAD ? v : NULL;
 }
 
 static bool has_any(const struct ctr *c)
 {
     for (size_t i = 0; i < c->spec->n_mounts; i++)
-        if (has_sub_path(&c->spec->mounts[i]) && payload_of(c->pod, &c->spec->mounts[i]) != NULL)
+        if (api_mount_has_sub_path(&c->spec->mounts[i]) && payload_of(c->pod, &c->spec->mounts[i]) != NULL)
             return true;
     return false;
 }
@@ -45,7 +40,7 @@ static enum err_code gather(const struct ctr *c, struct arena *a, struct live_mo
         const struct api_volume *volume = payload_of(p, vm);
         const char *sub = vm->sub_path, *missing = NULL;
 
-        if (volume == NULL || !has_sub_path(vm))
+        if (volume == NULL || !api_mount_has_sub_path(vm))
             continue;
         if (vm->sub_path_expr != NULL) {
             if (env.v == NULL && env_build(p, c->spec, a, &env, e) != ERR_OK)

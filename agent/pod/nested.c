@@ -40,12 +40,6 @@ bool nested_rest(const char *outer, const char *inner, char *ret, size_t size)
     return true;
 }
 
-/* What a subPath shows is a part of the volume, or a file: nothing is made in it. */
-static bool shows_all(const struct api_volume_mount *m)
-{
-    return (m->sub_path == NULL || m->sub_path[0] == '\0') && m->sub_path_expr == NULL;
-}
-
 enum err_code nested_make(const struct pod *p, const struct api_volume *v, struct err *e)
 {
     char rest[PATH_MAX];
@@ -54,8 +48,8 @@ enum err_code nested_make(const struct pod *p, const struct api_volume *v, struc
         const struct api_container *s = p->ctrs[c].spec;
         for (size_t i = 0; i < s->n_mounts; i++) {
             const struct api_volume_mount *outer = &s->mounts[i];
-            if (strcmp(outer->name, v->name) != 0 || !shows_all(outer))
-                continue;
+            if (strcmp(outer->name, v->name) != 0 || api_mount_has_sub_path(outer))
+                continue; /* what that shows is a part of the volume, or a file: nothing is made in it */
             for (size_t k = 0; k < s->n_mounts; k++)
                 if (nested_rest(outer->mount_path, s->mounts[k].mount_path, rest, sizeof(rest)) &&
                     vol_payload_mount_point(p->node->o.volumes, p->uid, v->name, rest, e) != ERR_OK)

@@ -179,12 +179,12 @@ static void on_brought(struct op *op, const struct err *result)
     pod_wake(p);
 }
 
-static const struct api_volume *volume_of(const struct pod *p, const char *name)
+/* NULL: it is another kind of volume. */
+static const struct api_volume *image_volume(const struct pod *p, const char *name)
 {
-    for (size_t i = 0; i < p->api->spec.n_volumes; i++)
-        if (strcmp(p->api->spec.volumes[i].name, name) == 0)
-            return p->api->spec.volumes[i].kind == API_VOL_IMAGE ? &p->api->spec.volumes[i] : NULL;
-    return NULL;
+    const struct api_volume *v = api_volume_find(&p->api->spec, name);
+
+    return v != NULL && v->kind == API_VOL_IMAGE ? v : NULL;
 }
 
 static bool wants(const struct ctr *c, const char *reference)
@@ -192,7 +192,7 @@ static bool wants(const struct ctr *c, const char *reference)
     if (strcmp(c->spec->image, reference) == 0)
         return true;
     for (size_t i = 0; i < c->spec->n_mounts; i++) {
-        const struct api_volume *v = volume_of(c->pod, c->spec->mounts[i].name);
+        const struct api_volume *v = image_volume(c->pod, c->spec->mounts[i].name);
         if (v != NULL && strcmp(v->image_reference, reference) == 0)
             return true;
     }
@@ -204,7 +204,7 @@ bool images_ready(const struct ctr *c, const struct pod_image **ret_missing)
     const struct pod_image *i = images_find(c->pod, c->spec->image);
 
     for (size_t k = 0; k < c->spec->n_mounts && i != NULL && i->image != NULL; k++) {
-        const struct api_volume *v = volume_of(c->pod, c->spec->mounts[k].name);
+        const struct api_volume *v = image_volume(c->pod, c->spec->mounts[k].name);
         if (v != NULL)
             i = images_find(c->pod, v->image_reference);
     }

@@ -75,7 +75,7 @@ static enum err_code make_mapped(const struct rt *rt, const struct rt_config *c,
                                  const char *layer_dir, const char *rootfs, struct err *e)
 {
     struct rt_path mounts = rt_container_file(rt, c->id, RT_MAPPED_MOUNTS);
-    fd_auto userns = idmap_open(c, e);
+    fd_auto userns = idmap_open(c->userns, e);
     bool each = strcmp(rt->features.runtime_name, "crun") == 0;
     struct arena arena = { 0 };
     struct rt_config mapped;

@@ -15,12 +15,12 @@
 
 #define PARTS_MAX 256 /* mounts of the host below volumes */
 
-int idmap_open(const struct rt_config *c, struct err *e)
+int idmap_open(const char *userns, struct err *e)
 {
-    int fd = open(c->userns, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    int fd = open(userns, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 
     if (fd < 0)
-        err_sys(e, errno, "open %s", c->userns);
+        err_sys(e, errno, "open %s", userns);
     return fd;
 }
 

@@ -8,8 +8,8 @@
 #include "agent/runtime/container.h"
 #include "base/arena.h"
 
-/* The namespace that the config names; -1: error. */
-int idmap_open(const struct rt_config *c, struct err *e);
+/* The user namespace that is pinned at `userns`; -1: error. */
+int idmap_open(const char *userns, struct err *e);
 
 /*
  * A mount of the tree at `path` with all mounts below it, seen so; attached nowhere, the caller closes it.

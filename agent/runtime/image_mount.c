@@ -1,5 +1,6 @@
 #include "agent/runtime/image_mount.h"
 
+#include "agent/runtime/idmap.h"
 #include "agent/runtime/overlay.h"
 #include "base/fs.h"
 #include "base/scope.h"
@@ -31,11 +32,11 @@ static int lock_folder_of(const char *target, struct err *e)
 
 enum err_code img_mount(const struct img_image *image, const char *userns, const char *target, struct err *e)
 {
-    fd_auto users = userns != NULL ? open(userns, O_RDONLY | O_NOFOLLOW | O_CLOEXEC) : -1;
+    fd_auto users = userns != NULL ? idmap_open(userns, e) : -1;
     const struct overlay o = { .dirs = &image->layer_dirs, .source = image->id, .userns_fd = users };
 
     if (userns != NULL && users < 0)
-        return err_sys(e, errno, "open %s", userns);
+        return e->code;
     if (fs_mkdirs(target, 0755, e) != ERR_OK)
         return e->code;
     fd_auto lock = lock_folder_of(target, e);

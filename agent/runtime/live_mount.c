@@ -255,7 +255,6 @@ static enum err_code open_inside(const struct live_mounts *l, struct inside *in,
 
 enum err_code live_mounts_follow(const struct live_mounts *l, struct err *e)
 {
-    const struct rt_config config = { .userns = l->userns };
     struct inside in = { .namespace = -1, .proc_fds = -1 };
     mem_auto struct source *sources = calloc(l->n, sizeof(*sources));
     struct err first = { 0 };
@@ -264,7 +263,7 @@ enum err_code live_mounts_follow(const struct live_mounts *l, struct err *e)
     /* Descriptors and text go with the child. */
     if (sources == NULL)
         return err_nomem(e);
-    if (l->userns != NULL && (userns = idmap_open(&config, e)) < 0)
+    if (l->userns != NULL && (userns = idmap_open(l->userns, e)) < 0)
         return e->code;
     for (size_t i = 0; i < l->n; i++)
         if (open_source(&l->v[i], userns, &sources[i], e) != ERR_OK)
