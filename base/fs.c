@@ -431,6 +431,24 @@ int fs_open_in_root(int root, const char *path, int flags, mode_t mode, struct e
     return open_resolved(root, path, flags, mode, RESOLVE_IN_ROOT, e);
 }
 
+char *fs_path_clean(char *path)
+{
+    size_t n = 0;
+
+    for (const char *p = path; *p != '\0'; p += strspn(p, "/")) {
+        size_t k = strcspn(p, "/");
+        bool drop = k == 0 || (k == 1 && p[0] == '.');
+        if (!drop && n > 0)
+            path[n++] = '/';
+        if (!drop)
+            memmove(path + n, p, k);
+        n += drop ? 0 : k;
+        p += k;
+    }
+    path[n] = '\0';
+    return path;
+}
+
 bool fs_path_is_safe(const char *path)
 {
     const char *p = path, *end;

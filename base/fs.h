@@ -50,6 +50,8 @@ void fs_remove_quietly(int dirfd, const char *path); /* unlink/rmdir; failure ot
 
 /* "a/b/c" with no empty, "." or ".." element, relative, no element over 255, whole at most 4096 bytes. */
 bool fs_path_is_safe(const char *path);
+/* In place: "//a/./b/" becomes "a/b"; ".." stays.  The path. */
+char *fs_path_clean(char *path);
 
 /* ---- mounts --------------------------------------------------------------------------------- */
 /* Calls fn for each line of /proc/self/mountinfo whose mount point is `prefix` or below it (NULL: all), in

@@ -1,4 +1,5 @@
 /* payload - the list of files that a writer gets, checked before anything is written and put in order. */
+#include "base/fs.h"
 #include "volumes/internal.h"
 
 #include <stdlib.h>
@@ -12,10 +13,10 @@ static enum err_code refuse(const char *path, const char *why, struct err *e)
     return err_set(e, ERR_INVALID, "volume file \"%.256s\": %s", path, why);
 }
 
-/* Copies path without empty and "." elements. */
+/* A copy of the path without empty and "." elements. */
 static enum err_code normalise(const char *path, char **ret, struct err *e)
 {
-    size_t n = strlen(path), out = 0;
+    size_t n = strlen(path);
 
     if (n == 0)
         return refuse(path, "path is empty", e);
@@ -23,30 +24,22 @@ static enum err_code normalise(const char *path, char **ret, struct err *e)
         return refuse(path, "path is absolute", e);
     if (n > PATH_LIMIT)
         return refuse(path, "path is longer than 4096 bytes", e);
-    str_auto clean = malloc(n + 1);
+    str_auto clean = strdup(path);
     if (clean == NULL)
         return err_nomem(e);
-    for (const char *p = path; *p != '\0';) {
+    fs_path_clean(clean);
+    for (const char *p = clean; *p != '\0'; p += *p == '/') {
         size_t k = strcspn(p, "/");
         if (k > NAME_LIMIT)
             return refuse(path, "a name in it is longer than 255 bytes", e);
         if (k == 2 && p[0] == '.' && p[1] == '.')
             return refuse(path, "path leaves the volume", e);
-        if (k > 0 && !(k == 1 && p[0] == '.')) {
-            /* "..data" and the generations are ours. */
-            if (out == 0 && k > 2 && p[0] == '.' && p[1] == '.')
-                return refuse(path, "must not start with \"..\"", e);
-            if (out > 0)
-                clean[out++] = '/';
-            memcpy(clean + out, p, k);
-            out += k;
-        }
         p += k;
-        p += strspn(p, "/");
     }
-    if (out == 0)
+    if (strncmp(clean, "..", 2) == 0) /* "..data" and the generations are ours */
+        return refuse(path, "must not start with \"..\"", e);
+    if (clean[0] == '\0')
         return refuse(path, "path is the volume itself", e);
-    clean[out] = '\0';
     *ret = take_ptr(&clean);
     return ERR_OK;
 }

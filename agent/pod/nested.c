@@ -5,25 +5,12 @@
 #include <limits.h>
 #include <string.h>
 
-/* "//a/./b/" -> "a/b"; false: "..", or too long. */
+/* false: it leads out by "..", or is too long. */
 static bool clean(const char *path, char *ret, size_t size)
 {
-    size_t n = 0;
+    int n = snprintf(ret, size, "%s", path);
 
-    ret[0] = '\0';
-    while (*path != '\0') {
-        size_t k = strcspn(path, "/");
-        if (k == 2 && strncmp(path, "..", 2) == 0)
-            return false;
-        if (k > 0 && !(k == 1 && path[0] == '.')) {
-            int written = snprintf(ret + n, size - n, "%s%.*s", n > 0 ? "/" : "", (int)k, path);
-            if (written < 0 || (size_t)written >= size - n)
-                return false;
-            n += (size_t)written;
-        }
-        path += k + (path[k] == '/');
-    }
-    return true;
+    return n >= 0 && (size_t)n < size && (fs_path_clean(ret)[0] == '\0' || fs_path_is_safe(ret));
 }
 
 bool nested_rest(const char *outer, const char *inner, char *ret, size_t size)

@@ -1,6 +1,7 @@
 #include "agent/pod/payload.h"
 #include "agent/pod/env.h"
 #include "base/clock.h"
+#include "base/fs.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -154,27 +155,6 @@ struct path {
     size_t file;      /* its index in files */
 };
 
-static const char *clean(const char *path, struct arena *a)
-{
-    size_t n = 0;
-    char *ret;
-
-    if (strchr(path, '/') == NULL) /* a key: most are */
-        return path;
-    ret = arena_alloc(a, strlen(path) + 1);
-    for (const char *p = path; ret != NULL && *p != '\0'; p += strspn(p, "/")) {
-        size_t k = strcspn(p, "/");
-        if (k > 0 && !(k == 1 && p[0] == '.')) {
-            if (n > 0)
-                ret[n++] = '/';
-            memcpy(ret + n, p, k);
-            n += k;
-        }
-        p += k;
-    }
-    return ret;
-}
-
 static int path_order(const void *a, const void *b)
 {
     const struct path *x = a, *y = b;
@@ -221,9 +201,10 @@ static enum err_code find_overlaps(const struct api_volume *v, const struct file
     if (paths == NULL)
         return err_nomem(e);
     for (size_t i = 0; i < f->n; i++) {
-        paths[i] = (struct path){ .text = clean(f->v[i].path, a), .file = i };
-        if (paths[i].text == NULL)
+        char *copy = arena_strdup(a, f->v[i].path);
+        if (copy == NULL)
             return err_nomem(e);
+        paths[i] = (struct path){ .text = fs_path_clean(copy), .file = i };
     }
     if (f->n > 1)
         qsort(paths, f->n, sizeof(*paths), path_order);

@@ -471,6 +471,31 @@ static void safe_paths_have_only_plain_elements(void **state)
     assert_false(fs_path_is_safe(path));
 }
 
+static void a_path_is_cleaned_of_what_says_nothing(void **state)
+{
+    static const char *const cases[][2] = {
+        { "", "" },
+        { "/", "" },
+        { ".", "" },
+        { "./", "" },
+        { "a", "a" },
+        { "//a/./b/", "a/b" },
+        { "a/b", "a/b" },
+        { "././/a//././b/.", "a/b" },
+        { "..", ".." },
+        { "/../a", "../a" },
+        { ".a/b./.", ".a/b." },
+        { "/a/.../", "a/..." },
+    };
+    char path[32];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        strcpy(path, cases[i][0]);
+        assert_string_equal(fs_path_clean(path), cases[i][1]);
+    }
+}
+
 #define dir_test(f) cmocka_unit_test_setup_teardown(f, scratch_make, with_openat2)
 
 int main(void)
@@ -496,6 +521,7 @@ int main(void)
         dir_test(files_are_created_beneath),
         dir_test(without_openat2_symlinks_are_refused_and_the_rest_works),
         cmocka_unit_test(safe_paths_have_only_plain_elements),
+        cmocka_unit_test(a_path_is_cleaned_of_what_says_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 #include "helper.h"
 
-#include "base/internal.h"
+#include "base/utf8.h"
 
 static size_t one(const char *text)
 {
@@ -16,6 +16,25 @@ static void well_formed_characters_are_measured(void **state)
     assert_int_equal(one("\xf0\x9f\x90\x9a"), 4);
     assert_int_equal(one("\xf4\x8f\xbf\xbf"), 4);
     assert_int_equal(utf8_char("", 0), 0);
+}
+
+static void code_points_are_read(void **state)
+{
+    static const struct {
+        const char *text;
+        uint32_t code;
+    } cases[] = {
+        { "a", 'a' }, { "\xc2\x80", 0x80 }, { "\xe2\x82\xac", 0x20ac }, { "\xf4\x8f\xbf\xbf", 0x10ffff }
+    };
+    uint32_t code = 7;
+
+    (void)state;
+    assert_int_equal(utf8_decode("\xed\xa0\x80", 3, &code), 0);
+    assert_int_equal(code, 7);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        assert_int_equal(utf8_decode(cases[i].text, 4, &code), strlen(cases[i].text));
+        assert_int_equal(code, cases[i].code);
+    }
 }
 
 static void malformed_ones_are_not(void **state)
@@ -60,6 +79,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(well_formed_characters_are_measured),
+        cmocka_unit_test(code_points_are_read),
         cmocka_unit_test(malformed_ones_are_not),
         cmocka_unit_test(cutting_keeps_characters_whole),
         cmocka_unit_test(terminal_control_is_made_harmless),
