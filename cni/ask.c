@@ -1,8 +1,10 @@
 /*
  * ask - VERSION: the plugins of the loaded lists are asked once which versions they speak, side by side;
- * when the last one answered the lists are gone through again, and what waited goes on.
+ * with the answers the lists are gone through again.
  *
- * What cannot be run now, or does not answer, holds nobody up for longer than ASK_MS.
+ * Operations wait only for the plugins of the list that they would use, and only for the first question to
+ * a program: one that hangs costs ASK_MS once (and what it takes to kill it, 2 s more where it ignores
+ * SIGTERM), and the later questions, after changes in the folders, nothing.
  */
 #include "cni/internal.h"
 
@@ -16,12 +18,13 @@
 #include <errno.h>
 #include <string.h>
 
-#define ASK_MS 5000 /* a plugin answers in 5 ms */
+#define ASK_MS 2000 /* a plugin answers in 5 ms */
 
 struct ask { /* one plugin being asked; outlives struct cni while its child ends */
     struct cni_plugin plugin;
     struct cni *c; /* NULL: closed meanwhile */
     struct cni_speaker *speaker;
+    bool first; /* this program was never asked before */
     char *type, *cgroup_procs;
     struct strs bin_dirs;
     json_t *input;
@@ -74,12 +77,11 @@ static void on_answer(struct op *op, const struct err *result)
 
     if (c != NULL) {
         TAILQ_REMOVE(&c->asks, a, link);
-        c->n_asking--;
         a->speaker->asking = false;
         note(a->speaker, answer, result);
     }
     ask_free(a);
-    if (c != NULL && c->n_asking == 0) {
+    if (c != NULL && !cni_ask_holds(c)) {
         cni_load_again(c);
         cni_run_next(c);
     }
@@ -107,10 +109,10 @@ static void ask(struct cni *c, const char *type)
         ask_free(a);
         return;
     }
+    a->first = s->state == SPEAKER_UNASKED;
     s->asking = true;
     s->again = false;
     TAILQ_INSERT_TAIL(&c->asks, a, link);
-    c->n_asking++;
     cni_plugin_start(&a->plugin,
                      &(struct cni_plugin_call){ .verb = CNI_VERSION,
                                                 .type = a->type,
@@ -121,6 +123,17 @@ static void ask(struct cni *c, const char *type)
                                                 .cgroup_procs = a->cgroup_procs,
                                                 .deadline_at_ms = clock_mono_ms() + ASK_MS },
                      c->loop, on_answer, a);
+}
+
+bool cni_ask_holds(const struct cni *c)
+{
+    const struct ask *a;
+
+    TAILQ_FOREACH (a, &c->asks, link)
+        for (size_t i = 0; a->first && c->networks.n > 0 && i < cni_list_size(&c->networks.lists[0]); i++)
+            if (strcmp(cni_plugin_type(cni_list_plugin(&c->networks.lists[0], i)), a->type) == 0)
+                return true;
+    return false;
 }
 
 void cni_ask_versions(struct cni *c)

@@ -72,7 +72,7 @@ void cni_reload(struct cni *c)
     cni_versions_try_again(&c->versions);
     load(c);
     cni_ask_versions(c);
-    if (c->n_asking == 0)
+    if (!cni_ask_holds(c))
         cni_status_ask(c);
 }
 
@@ -95,7 +95,7 @@ void cni_load_again(struct cni *c)
 
     load(c);
     cni_ask_versions(c); /* a program was replaced in between */
-    if (c->n_asking == 0)
+    if (!cni_ask_holds(c))
         cni_status_ask(c);
     after = picture(c);
     if (c->changed != NULL && (before == NULL || after == NULL || strcmp(before, after) != 0))

@@ -14,7 +14,7 @@ static void begin_first(struct cni *c)
 {
     struct cni_gc *g = TAILQ_FIRST(&c->gcs);
 
-    if (g == NULL || c->alone || c->n_live > 0 || c->n_asking > 0)
+    if (g == NULL || c->alone || c->n_live > 0 || c->n_held > 0 || cni_ask_holds(c))
         return;
     c->alone = true;
     g->running = true;

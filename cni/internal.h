@@ -37,7 +37,7 @@ struct cni {
 
     struct cni_versions versions; /* what plugins say they speak */
     TAILQ_HEAD(, ask) asks;       /* ask.c */
-    size_t n_asking;              /* no operation begins before plugins told their versions */
+    size_t n_held;                /* reasons for which no operation begins: the first STATUS of a list */
     struct cni_status *status;    /* status.c */
     bool starting;                /* cni_run_next() is at work */
     bool bridges_made;            /* as seen when the last one began alone */
@@ -52,6 +52,8 @@ void cni_run_next(struct cni *c);
  */
 void cni_ask_versions(struct cni *c);
 void cni_ask_close(struct cni *c);
+/* Must operations wait for an answer? */
+bool cni_ask_holds(const struct cni *c);
 
 /* cni.c: loads once more what the folder says, with the versions known by now, and tells of a change. */
 void cni_load_again(struct cni *c);

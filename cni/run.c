@@ -229,7 +229,7 @@ void cni_run_next(struct cni *c)
 
     if (c->starting) /* called from inside begin() */
         return;
-    if (c->n_asking > 0 || c->alone) /* plugins are being asked for their versions; a GC runs */
+    if (c->alone || c->n_held > 0 || cni_ask_holds(c))
         return;
     c->starting = true;
     while (c->n_running < c->max_running && may_run_together(c) && (r = TAILQ_FIRST(&c->waiting)) != NULL) {

@@ -20,7 +20,7 @@ struct cni_status { /* outlives struct cni while its child ends */
     uv_timer_t again;
     struct cni_each each;
     json_t *asked;     /* list that is being asked or was; NULL: none */
-    bool asking, held; /* held: the first answer is waited for, in c->n_asking */
+    bool asking, held; /* held: the first answer is waited for, in c->n_held */
     bool stale;        /* the list changed while it was asked */
     uint64_t again_ms;
     char problem[512];
@@ -60,7 +60,7 @@ static void on_answer(struct op *op, const struct err *result)
         return;
     }
     if (s->held)
-        c->n_asking--;
+        c->n_held--;
     s->held = false;
     if (s->stale) {
         s->stale = false;
@@ -119,7 +119,7 @@ void cni_status_ask(struct cni *c)
     ask(s);
     if (s->asking && !s->held) {
         s->held = true;
-        c->n_asking++;
+        c->n_held++;
     }
 }
 

@@ -173,6 +173,17 @@ static inline void run_until_ended(struct place *p, struct ended *d)
     assert_int_equal(d->calls, 1);
 }
 
+/* cni_on_change() with a counter, and what run_until() takes then. */
+static inline void on_change(void *arg)
+{
+    ++*(int *)arg;
+}
+
+static inline bool changed(void *arg)
+{
+    return *(int *)arg > 0;
+}
+
 /* Runs the loop until `done` says so; a watchdog of 20 s keeps a bug from hanging the suite. */
 static inline void run_until(struct place *p, bool (*done)(void *arg), void *arg)
 {

@@ -502,16 +502,6 @@ static void a_list_that_a_plugin_does_not_speak_is_named_and_the_next_one_used(v
     }
 }
 
-static void on_change(void *arg)
-{
-    ++*(int *)arg;
-}
-
-static bool changed(void *arg)
-{
-    return *(int *)arg > 0;
-}
-
 static void a_program_that_is_replaced_is_asked_again(void **state)
 {
     struct place *p = *state;
@@ -532,6 +522,35 @@ static void a_program_that_is_replaced_is_asked_again(void **state)
     run_until(p, changed, &changes);
     assert_null(cni_problem(c, 0));
     assert_string_equal(cni_default_network(c, NULL), "net");
+    cni_close(c);
+}
+
+static void a_plugin_that_hangs_when_asked_for_its_versions_delays_one_operation_once(void **state)
+{
+    struct place *p = *state;
+    struct cni *c = NULL;
+
+    one_plugin(p, "1.0.0", "");
+    oracle_put(p, "other");
+    put(p, "net.d/20.conf", "{\"cniVersion\":\"1.0.0\",\"name\":\"second\",\"type\":\"other\"}");
+    oracle_tell(p, "other", "VERSION", "hang\n");
+    c = open_cni(p);
+    run_well(p, c, cni_add_start);
+    run_well(p, c, cni_del_start);
+    assert_true(op_count() > 0); /* the other network's plugin is still being asked */
+    cni_close(c);
+    while (op_count() > 0)
+        uv_run(&p->loop, UV_RUN_ONCE);
+
+    oracle_tell(p, "main", "VERSION", "hang\n");
+    unlinkat(p->fd, "net.d/20.conf", 0);
+    c = open_cni(p);
+    run_well(p, c, cni_add_start);
+    assert_true(op_count() == 0);
+    cni_reload(c);
+    assert_true(op_count() > 0);
+    run_well(p, c, cni_del_start);
+    assert_true(op_count() > 0); /* asked again, and not waited for */
     cni_close(c);
 }
 
@@ -730,6 +749,7 @@ int main(int argc, char **argv)
         TEST(the_highest_version_that_all_speak_is_used),
         TEST(a_list_that_a_plugin_does_not_speak_is_named_and_the_next_one_used),
         TEST(a_program_that_is_replaced_is_asked_again),
+        TEST(a_plugin_that_hangs_when_asked_for_its_versions_delays_one_operation_once),
         TEST(a_plugin_that_cannot_be_executed_is_named),
         TEST(a_network_that_is_not_ready_says_so_until_it_is),
         TEST(check_tells_what_is_missing_and_is_left_out_where_the_list_says_so),

@@ -390,7 +390,7 @@ static void start_many(struct many *m)
 {
     struct cni_attachment a = web;
 
-    while (m->c->n_asking > 0) /* nothing begins before plugins told their versions */
+    while (cni_ask_holds(m->c)) /* nothing begins before plugins told their versions */
         uv_run(&m->p->loop, UV_RUN_ONCE);
     for (int i = 0; i < MANY; i++) {
         snprintf(m->ids[i], sizeof(m->ids[i]), "pod%d", i);
@@ -444,16 +444,6 @@ static void waiting_operations_can_be_cancelled(void **state)
 }
 
 /* ---- the folder ---------------------------------------------------------------------------------- */
-
-static void on_change(void *arg)
-{
-    ++*(int *)arg;
-}
-
-static bool changed(void *arg)
-{
-    return *(int *)arg > 0;
-}
 
 static void a_list_that_appears_later_is_loaded_by_itself(void **state)
 {

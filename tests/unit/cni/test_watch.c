@@ -7,30 +7,20 @@ struct told {
     int calls;
 };
 
-static void on_change(void *arg)
-{
-    ((struct told *)arg)->calls++;
-}
-
-static bool was_told(void *arg)
-{
-    return ((struct told *)arg)->calls > 0;
-}
-
 static void watch(struct place *p, struct told *t, const char *first, const char *second)
 {
     const char *const dirs[] = { first, second, NULL };
     struct err e = { 0 };
 
     if (t->w == NULL)
-        assert_int_equal(cni_watch_open(&t->w, &p->loop, on_change, t, &e), ERR_OK);
+        assert_int_equal(cni_watch_open(&t->w, &p->loop, on_change, &t->calls, &e), ERR_OK);
     if (cni_watch_set(t->w, dirs, &e) != ERR_OK)
         fail_msg("%s", e.text);
 }
 
 static void assert_told(struct place *p, struct told *t)
 {
-    run_until(p, was_told, t);
+    run_until(p, changed, &t->calls);
     assert_int_equal(t->calls, 1);
     t->calls = 0;
 }
