@@ -122,6 +122,19 @@ const char *cni_default_network(const struct cni *c, const char **ret_why)
     return NULL;
 }
 
+const struct cni_list *cni_network(const struct cni *c, const char *name)
+{
+    for (size_t i = 0; i < c->networks.n; i++)
+        if (strcmp(c->networks.lists[i].name, name) == 0)
+            return &c->networks.lists[i];
+    return NULL;
+}
+
+bool cni_has_network(const struct cni *c, const char *name)
+{
+    return cni_network(c, name) != NULL;
+}
+
 const char *const *cni_missing_plugins(const struct cni *c)
 {
     return strs_list(&c->networks.missing);

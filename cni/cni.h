@@ -44,6 +44,8 @@ void cni_reload(struct cni *c);
  * while its plugins' STATUS is good; one that is not is asked again, every few seconds in the end.
  */
 const char *cni_default_network(const struct cni *c, const char **ret_why);
+/* Is there a usable list of this name? */
+bool cni_has_network(const struct cni *c, const char *name);
 /* Plugins (types) that lists name but no bin_dir has; NULL-terminated, borrowed; empty when all are there. */
 const char *const *cni_missing_plugins(const struct cni *c);
 /* What is wrong with single files or with watching the folders, since the last load; NULL past the last. */

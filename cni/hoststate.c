@@ -148,3 +148,17 @@ enum err_code cni_hoststate_restore(const json_t *sysctls, struct err *e)
         *e = first;
     return first.code;
 }
+
+char *cni_hoststate_program(const char *name)
+{
+    static const char *const dirs[] = { "/usr/local/sbin", "/usr/local/bin", "/usr/sbin",
+                                        "/usr/bin",        "/sbin",          "/bin" };
+
+    for (size_t i = 0; i < ARRAY_LEN(dirs); i++) { /* the plugins' PATH */
+        str_auto path = str_printf("%s/%s", dirs[i], name);
+
+        if (path == NULL || access(path, X_OK) == 0)
+            return take_ptr(&path);
+    }
+    return NULL;
+}

@@ -15,6 +15,8 @@
 /* ["lo", "eth0", ...] */
 json_t *cni_hoststate_links(struct err *e) MUST_CHECK;
 bool cni_hoststate_link_exists(const char *name);
+/* Path of a program, malloc'ed, from the PATH that plugins get too; NULL: not installed (or no memory). */
+char *cni_hoststate_program(const char *name) MUST_CHECK;
 /* {"net/ipv4/ip_forward": "0", ...}: only those that this kernel has. */
 json_t *cni_hoststate_sysctls(struct err *e) MUST_CHECK;
 /* Writes those back that differ; what vanished with its interface is no error.  Tries all, tells the first

@@ -43,6 +43,9 @@ struct cni {
     bool bridges_made;            /* as seen when the last one began alone */
 };
 
+/* cni.c: the usable list of this name; NULL: none. */
+const struct cni_list *cni_network(const struct cni *c, const char *name);
+
 /* run_add.c: remembers what cni_remove_bridges() has to know. */
 bool cni_note_used(struct cni *c, const struct cni_list *list);
 /* run.c: starts waiting operations while there is a place. */

@@ -1,5 +1,6 @@
 #include "cni/masq.h"
-#include "cni/scaffold.h"
+#include "cni/hoststate.h"
+#include "cni/rules.h"
 
 #include "base/json.h"
 #include "base/scope.h"
@@ -81,8 +82,9 @@ static const char *program(enum masq_state s)
 /* False: not installed; then there is nothing of it to remove. */
 static bool run(struct cni_masq *m, const char *const *args, const char *input, size_t n)
 {
-    static const char *const dirs[] = { "/usr/sbin", "/usr/bin", "/sbin", "/bin" };
-    const char *name = program((enum masq_state)m->op.state), *argv[6] = { NULL };
+    const char *name = program((enum masq_state)m->op.state);
+    str_auto path = cni_hoststate_program(name);
+    const char *argv[6] = { path };
     struct proc_spec spec = {
         .name = name,
         .subject = m->op.subject,
@@ -94,14 +96,8 @@ static bool run(struct cni_masq *m, const char *const *args, const char *input, 
         .cgroup_procs = m->cgroup_procs,
         .deadline_ms = CNI_MASQ_DEADLINE_MS,
     };
-    char path[64];
 
-    for (size_t i = 0; i < ARRAY_LEN(dirs) && argv[0] == NULL; i++) {
-        snprintf(path, sizeof(path), "%s/%s", dirs[i], name);
-        if (access(path, X_OK) == 0)
-            argv[0] = path;
-    }
-    if (argv[0] == NULL)
+    if (path == NULL)
         return false;
     for (size_t i = 0; args[i] != NULL; i++)
         argv[i + 1] = args[i];

@@ -1,6 +1,7 @@
 #include "cni/scaffold.h"
 
 #include "base/scope.h"
+#include "cni/rules.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -48,88 +49,40 @@ static const struct chain *find_chain(const struct group *g, const char *name)
 
 /* ---- the text ---------------------------------------------------------------------------------- */
 
-/* One word of a rule without its quotes and their backslashes, cut when longer; false: end of line. */
-static bool next_word(const char **at, char *ret, size_t max)
-{
-    const char *p = *at;
-    bool quoted = false;
-    size_t n = 0;
-
-    while (*p == ' ')
-        p++;
-    if (*p == '\0' || *p == '\n')
-        return false;
-    for (; *p != '\0' && *p != '\n' && (quoted || *p != ' '); p++) {
-        if (*p == '"') {
-            quoted = !quoted;
-            continue;
-        }
-        if (quoted && *p == '\\' && p[1] != '\0' && p[1] != '\n')
-            p++;
-        if (n + 1 < max)
-            ret[n++] = *p;
-    }
-    ret[n] = '\0';
-    *at = p;
-    return true;
-}
-
-#define WORD 64 /* chain names have at most 28 bytes, link names 15 */
-
 struct rule {
-    char chain[WORD];         /* that it stands in */
-    char target[WORD];        /* of -j or -g; "" for none */
-    char in[WORD], out[WORD]; /* of -i and -o; "" for none */
+    char chain[CNI_RULES_WORD];                   /* that it stands in */
+    char target[CNI_RULES_WORD];                  /* of -j or -g; "" for none */
+    char in[CNI_RULES_WORD], out[CNI_RULES_WORD]; /* of -i and -o; "" for none */
 };
 
 static bool parse_rule(const char *line, struct rule *ret)
 {
-    char word[WORD];
+    char word[CNI_RULES_WORD];
 
     *ret = (struct rule){ 0 };
     if (strncmp(line, "-A ", 3) != 0)
         return false;
     line += 3;
-    if (!next_word(&line, ret->chain, sizeof(ret->chain)))
+    if (!cni_rules_word(&line, ret->chain, sizeof(ret->chain)))
         return false;
-    while (next_word(&line, word, sizeof(word))) {
+    while (cni_rules_word(&line, word, sizeof(word))) {
         char *value = strcmp(word, "-j") == 0 || strcmp(word, "-g") == 0 ? ret->target
                       : strcmp(word, "-i") == 0                          ? ret->in
                       : strcmp(word, "-o") == 0                          ? ret->out
                                                                          : NULL;
 
         if (value != NULL)
-            next_word(&line, value, WORD);
+            cni_rules_word(&line, value, CNI_RULES_WORD);
         else if (strcmp(word, "--comment") == 0) /* whose text may look like an option */
-            next_word(&line, word, sizeof(word));
+            cni_rules_word(&line, word, sizeof(word));
     }
     return true;
 }
 
-/* Calls fn for each line with the table it stands in; fn returns false to stop. */
-static void each_line(const char *save, bool (*fn)(const char *table, const char *line, void *arg), void *arg)
-{
-    char table[WORD] = "";
-
-    for (const char *line = save; *line != '\0';) {
-        const char *end = strchrnul(line, '\n');
-
-        if (line[0] == '*') {
-            const char *name = line + 1;
-
-            if (!next_word(&name, table, sizeof(table)))
-                table[0] = '\0';
-        } else if (!fn(table, line, arg)) {
-            return;
-        }
-        line = *end == '\n' ? end + 1 : end;
-    }
-}
-
 /* ":CHAIN policy [0:0]" */
-static bool parse_chain(const char *line, char ret[WORD])
+static bool parse_chain(const char *line, char ret[CNI_RULES_WORD])
 {
-    return line[0] == ':' && (line++, next_word(&line, ret, WORD));
+    return line[0] == ':' && (line++, cni_rules_word(&line, ret, CNI_RULES_WORD));
 }
 
 /* ---- finding ------------------------------------------------------------------------------------- */
@@ -142,7 +95,7 @@ struct find {
 static bool find_line(const char *table, const char *line, void *arg)
 {
     struct find *f = arg;
-    char name[WORD];
+    char name[CNI_RULES_WORD];
 
     if (!parse_chain(line, name))
         return true;
@@ -157,7 +110,7 @@ enum err_code cni_scaffold_find(const char *save, struct strs *ret, struct err *
 {
     struct find f = { .ret = ret, .ok = true };
 
-    each_line(save, find_line, &f);
+    cni_rules_each(save, find_line, &f);
     return f.ok ? ERR_OK : err_nomem(e);
 }
 
@@ -182,7 +135,7 @@ static bool own_rule(const struct chain *c, const struct rule *r, bool (*link_ex
 static bool look(const char *table, const char *line, void *arg)
 {
     struct removal *v = arg;
-    char name[WORD];
+    char name[CNI_RULES_WORD];
     struct rule r;
 
     if (strcmp(table, v->group->table) != 0)
@@ -213,7 +166,7 @@ static bool remove_rule(const char *table, const char *line, void *arg)
 static bool remove_chain(const char *table, const char *line, void *arg)
 {
     struct removal *v = arg;
-    char name[WORD];
+    char name[CNI_RULES_WORD];
 
     if (strcmp(table, v->group->table) == 0 && parse_chain(line, name) && find_chain(v->group, name) != NULL)
         buf_addf(v->out, "-X %s\n", name);
@@ -223,7 +176,7 @@ static bool remove_chain(const char *table, const char *line, void *arg)
 static bool was_there(const struct group *g, const struct strs *before)
 {
     for (size_t i = 0; i < GROUP_CHAINS && g->chains[i].name != NULL; i++) {
-        char name[2 * WORD];
+        char name[2 * CNI_RULES_WORD];
 
         snprintf(name, sizeof(name), "%s %s", g->table, g->chains[i].name);
         if (strs_has(before, name))
@@ -240,12 +193,12 @@ enum err_code cni_scaffold_removal(const char *save, const struct strs *before,
 
         if (was_there(v.group, before))
             continue;
-        each_line(save, look, &v);
+        cni_rules_each(save, look, &v);
         if (!v.present || v.used)
             continue;
         buf_addf(ret, "*%s\n", v.group->table);
-        each_line(save, remove_rule, &v);
-        each_line(save, remove_chain, &v);
+        cni_rules_each(save, remove_rule, &v);
+        cni_rules_each(save, remove_chain, &v);
         buf_adds(ret, "COMMIT\n");
     }
     return buf_check(ret, e);

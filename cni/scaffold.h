@@ -16,9 +16,6 @@
 #include "base/buf.h"
 #include "cni/strs.h"
 
-/* A node with kube-proxy and thousands of services has some megabytes of rules. */
-#define CNI_IPTABLES_MAX (32 * 1024 * 1024)
-
 /* "nat CNI-HOSTPORT-DNAT", ...: those of the chains above that exist. */
 enum err_code cni_scaffold_find(const char *save, struct strs *ret, struct err *e) MUST_CHECK;
 

@@ -7,6 +7,7 @@
 #include "cni/hoststate.h"
 #include "cni/internal.h"
 #include "cni/nft.h"
+#include "cni/rules.h"
 #include "cni/scaffold.h"
 
 #include <string.h>
@@ -116,20 +117,6 @@ static const char *chains_key(const struct cni_undo *u)
     return u->op.state == UNDO_SAVE_4 || u->op.state == UNDO_RESTORE_4 ? "iptables" : "ip6tables";
 }
 
-static char *find_program(const char *name)
-{
-    static const char *const dirs[] = { "/usr/local/sbin", "/usr/local/bin", "/usr/sbin",
-                                        "/usr/bin",        "/sbin",          "/bin" };
-
-    for (size_t i = 0; i < ARRAY_LEN(dirs); i++) { /* the plugins' PATH */
-        str_auto path = str_printf("%s/%s", dirs[i], name);
-
-        if (path == NULL || access(path, X_OK) == 0)
-            return take_ptr(&path);
-    }
-    return NULL;
-}
-
 /* For undoing, one failure does not stop the rest; for recording it does. */
 static void note(struct cni_undo *u, const struct err *e)
 {
@@ -153,7 +140,7 @@ static void on_proc_done(struct op *op, const struct err *result);
 static bool run(struct cni_undo *u, const char *suffix, const char *const *args, const char *input)
 {
     str_auto name = str_printf("%s-%s", chains_key(u), suffix);
-    str_auto program = name != NULL ? find_program(name) : NULL;
+    str_auto program = name != NULL ? cni_hoststate_program(name) : NULL;
     const char *argv[6] = { program };
     struct proc_spec spec = {
         .name = name,

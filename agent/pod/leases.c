@@ -40,7 +40,14 @@ static bool is_known(struct node *n, char *const *cached, const char *id)
     return false;
 }
 
-static void sweep_network(struct node *n, int networks, const char *network, char *const *cached)
+struct sweep {
+    struct node *node;
+    char **cached;
+    struct cni_stray_list *lost;
+    bool alone; /* no plugin is at work: a file without an id was cut off, and is not being written */
+};
+
+static void sweep_network(const struct sweep *s, int networks, const char *network)
 {
     int fd = openat(networks, network, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -58,7 +65,11 @@ static void sweep_network(struct node *n, int networks, const char *network, cha
         if (!is_address(entry->d_name) || fs_read_at(fd, entry->d_name, LEASE_MAX, &id, NULL, &e) != ERR_OK)
             continue;
         id[strcspn(id, "\r\n")] = '\0';
-        if (id[0] != '\0' && is_known(n, cached, id))
+        if (id[0] == '\0' ? !s->alone : is_known(s->node, s->cached, id))
+            continue;
+        /* One of ours: a DEL gives the address back, and what else is left; till then nobody else gets it. */
+        if (strlen(id) == SANDBOX_ID_DIGITS && cni_has_network(s->node->o.cni, network) &&
+            cni_strays_add(s->lost, network, id, entry->d_name))
             continue;
         if (unlinkat(fd, entry->d_name, 0) != 0)
             log_warn("address of nobody cannot be given back", F_STR("network", network),
@@ -116,12 +127,12 @@ static void take_all_again(struct node *n, DIR *networks)
                 take_again(n, dirfd(networks), p, p->net_result.ips[i]);
 }
 
-void leases_sweep(struct node *n)
+void leases_sweep(struct node *n, bool alone, struct cni_stray_list *lost)
 {
     str_auto path = str_printf("%s/cni/networks", n->o.state_dir);
     int fd = path == NULL ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
-    char **cached = NULL;
+    struct sweep s = { .node = n, .lost = lost, .alone = alone };
     struct dirent *entry;
     struct err e = { 0 };
 
@@ -130,11 +141,11 @@ void leases_sweep(struct node *n)
             close(fd);
         return; /* no network has given out any */
     }
-    if (cni_cached_ids(n->o.cni, &cached, &e) == ERR_OK) {
+    if (cni_cached_ids(n->o.cni, &s.cached, &e) == ERR_OK) {
         while ((entry = readdir(d)) != NULL)
             if (entry->d_name[0] != '.')
-                sweep_network(n, fd, entry->d_name, cached);
-        cg_free_list(cached);
+                sweep_network(&s, fd, entry->d_name);
+        cg_free_list(s.cached);
         take_all_again(n, d);
     }
     closedir(d);

@@ -7,12 +7,14 @@
  *
  *     <state>/cni/networks/<network>/<address>     first line: container id, second: interface
  *
- * Called at the start, when plugins of an earlier run have been killed and none of this one has begun: a file
- * that names no id was cut off, too.  Loop thread only; a small file for each pod is read.
+ * `alone`: at the start, when plugins of an earlier run have been killed and none of this one has begun: a
+ * file that names no id was cut off, and is not just being written.  Loop thread only; a small file for each
+ * pod is read.
  */
 #ifndef AGENT_POD_LEASES_H
 #define AGENT_POD_LEASES_H
 #include "agent/pod/pod.h"
 
-void leases_sweep(struct node *n);
+/* Sandboxes of nobody, of whom there may be more than an address, are added to `lost`, to be DELed. */
+void leases_sweep(struct node *n, bool alone, struct cni_stray_list *lost);
 #endif

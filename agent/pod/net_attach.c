@@ -35,6 +35,28 @@ void net_attach_free(struct pod *p)
     free(a);
 }
 
+/* ---- the sandbox's id -------------------------------------------------------------------------------- */
+
+void net_sandbox_tag(const char *state_dir, char ret[SANDBOX_TAG_DIGITS + 1])
+{
+    static const unsigned char key[SIPHASH_KEY_SIZE]; /* nothing secret: it only has to differ */
+    struct err ignored = { 0 };
+    str_auto machine = NULL;
+    str_auto text = NULL;
+
+    if (fs_read_at(AT_FDCWD, "/etc/machine-id", 256, &machine, NULL, &ignored) != ERR_OK)
+        machine = NULL;
+    text = str_printf("%s%s", machine != NULL ? machine : "", state_dir);
+    snprintf(ret, SANDBOX_TAG_DIGITS + 1, "%016llx",
+             text != NULL ? (unsigned long long)siphash(key, text, strlen(text)) : 0);
+}
+
+void net_sandbox_id(const struct node *n, char ret[SANDBOX_ID_DIGITS + 1])
+{
+    id_random_hex(ret, SANDBOX_ID_DIGITS);
+    memcpy(ret, n->sandbox_tag, strnlen(n->sandbox_tag, SANDBOX_TAG_DIGITS));
+}
+
 /* ---- bandwidth ------------------------------------------------------------------------------------ */
 
 enum err_code net_bandwidth(const struct api_pod *pod, const char *annotation, int64_t *ret, struct err *e)

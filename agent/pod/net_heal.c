@@ -168,6 +168,17 @@ bool net_heal_end(struct pod *p)
 
 /* ---- the node ---------------------------------------------------------------------------------------- */
 
+static void on_strays(struct op *op, const struct err *result)
+{
+    struct node *n = op->owner;
+
+    n->heal.adopted += n->heal.strays.n_adopted;
+    if (result->code != ERR_OK && result->code != ERR_CANCELLED)
+        log_warn("what lost network attachments left cannot be looked for", F_ERR(result));
+    if (n->heal.strays.n_adopted > 0 && !n->closing)
+        sweep_network(n);
+}
+
 static void on_collected(struct op *op, const struct err *result)
 {
     struct node *n = op->owner;
@@ -186,6 +197,7 @@ static void on_collected(struct op *op, const struct err *result)
 
 void net_heal_start(struct node *n, bool again)
 {
+    struct cni_stray_list lost = { 0 };
     struct pod *p, *tmp;
 
     if (n->closing || n->draining)
@@ -196,10 +208,12 @@ void net_heal_start(struct node *n, bool again)
             p->net_check = true;
             p->net_check_ns = 0;
         }
-    if (again) {
+    if (again)
         sweep_network(n);
-        leases_sweep(n);
-    }
+    leases_sweep(n, !again, &lost);
+    if (!op_live(&n->heal.strays.op))
+        cni_strays_start(&n->heal.strays, n->o.cni, n->sandbox_tag, POD_IFNAME, &lost, on_strays, n);
+    cni_strays_done(&lost);
     if (op_live(&n->heal.gc.op))
         n->heal.gc_again = true;
     else
@@ -209,13 +223,15 @@ void net_heal_start(struct node *n, bool again)
 
 bool net_heal_live(const struct node *n)
 {
-    return op_live(&n->heal.gc.op); /* checks are the pods' operations */
+    return op_live(&n->heal.gc.op) || op_live(&n->heal.strays.op); /* checks are the pods' operations */
 }
 
 void net_heal_cancel(struct node *n)
 {
     if (op_live(&n->heal.gc.op))
         op_cancel(&n->heal.gc.op);
+    if (op_live(&n->heal.strays.op))
+        op_cancel(&n->heal.strays.op);
 }
 
 void net_heal_explain(const struct node *n, json_t *steps)
@@ -226,8 +242,14 @@ void net_heal_explain(const struct node *n, json_t *steps)
                      h->checked, h->again, h->left);
 
     if (h->networks > 0 || h->gc_error[0] != '\0')
-        snprintf(text + k, sizeof(text) - (size_t)k, "; garbage collection of %zu networks%s%.400s",
-                 h->networks, h->gc_error[0] != '\0' ? ": " : "", h->gc_error);
+        k += snprintf(text + k, sizeof(text) - (size_t)k, "; garbage collection of %zu networks%s%.400s",
+                      h->networks, h->gc_error[0] != '\0' ? ": " : "", h->gc_error);
+    if (h->adopted > 0)
+        k += snprintf(text + k, sizeof(text) - (size_t)k,
+                      "; %zu attachments were known only by what they had left", h->adopted);
+    if (h->strays.links[0] != '\0')
+        snprintf(text + k, sizeof(text) - (size_t)k, "; of no attachment of this agent, and left alone: %s",
+                 h->strays.links);
     explain_step(steps, "network healing",
                  h->running > 0 || op_live(&h->gc.op)    ? "running"
                  : h->left > 0 || h->gc_error[0] != '\0' ? "failed"

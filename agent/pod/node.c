@@ -6,6 +6,7 @@
 #include "agent/pod/leases.h"
 #include "agent/pod/live_sub_path.h"
 #include "agent/pod/mount_watch.h"
+#include "agent/pod/net_attach.h"
 #include "agent/pod/net_heal.h"
 #include "agent/pod/node_users.h"
 #include "agent/pod/pod.h"
@@ -120,6 +121,7 @@ enum err_code node_open(struct node **ret, const struct node_options *o, struct 
     n->idle_timer.data = n;
     provider_init(n);
     id_boot(n->boot_id);
+    net_sandbox_tag(o->state_dir, n->sandbox_tag);
     n->clock_offset_ns = clock_jump_offset_ns();
     shutdown_open(n);
     allocatable_open(n);
@@ -235,7 +237,6 @@ void node_sources_ready(struct node *n)
         pod_wake(p);
     }
     sweep_start(n);
-    leases_sweep(n);
     net_heal_start(n, false);
     damage_tell(n, n->opened_ns);
 }

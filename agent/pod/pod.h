@@ -18,6 +18,7 @@
 #include "base/fs.h"
 #include "base/list.h"
 #include "base/siphash.h"
+#include "cni/strays.h"
 
 enum pod_state { POD_PENDING, POD_STARTING, POD_RUNNING, POD_TERMINATING, POD_TERMINATED };
 const char *pod_state_name(enum pod_state s);
@@ -459,6 +460,8 @@ struct pod_starts { /* agent_metrics.h: how long pods took until they ran */
 struct net_heal { /* net_heal.c; counts of its last round */
     struct cni_gc gc;
     bool gc_again;
+    struct cni_strays strays;
+    size_t adopted; /* attachments known only by what they left, since the start */
     unsigned running, checked, again, left;
     size_t networks; /* that GC was run on */
     char gc_error[512];
@@ -503,6 +506,7 @@ struct node {
     size_t n_events;
     uint64_t event_serial;
     char boot_id[ID_BOOT_SIZE];
+    char sandbox_tag[17];                    /* the first digits of sandbox ids; net_attach.h */
     unsigned char env_key[SIPHASH_KEY_SIZE]; /* env_age.c */
     bool env_key_known;
     int64_t clock_offset_ns; /* from the clock since boot to the wall clock, as pods' waits count with it */

@@ -167,7 +167,7 @@ static void create_namespaces(struct pod *p)
     struct err e = { 0 };
 
     if (p->sandbox_id[0] == '\0') {
-        id_random_hex(p->sandbox_id, 64);
+        net_sandbox_id(p->node, p->sandbox_id);
         p->record_dirty = true;
     }
     /* What is attached by the cache is not so by these namespaces: the record must say so before they are

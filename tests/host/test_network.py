@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 
-from coracle import check, container, contains, equal, firewall, pod, read, run, until
+from coracle import check, container, contains, equal, firewall, links, pod, read, run, until
 
 SERVER = """
 import socket, sys, threading
@@ -233,6 +233,36 @@ def test_flushed_rules(t):
     node.remove("a.yaml")
     node.wait_gone("a")
     node.wait_no_traces(a)
+    equal(node.stop(), 0, "exit code")
+
+
+def test_forgotten_attachments(t):
+    """rules, ifbs and firewall entries of pods of which the state folder knows nothing any more go at the next start"""
+    node = t.node()
+    node.import_image()
+    for n, name in enumerate(("a", "b")):
+        node.put(f"{name}.yaml", pod(name, container(ports=ports((80, 8080 + n, "TCP", None), (53, 8080 + n, "UDP", None))),
+                                     annotations={"kubernetes.io/egress-bandwidth": "10M"}, terminationGracePeriodSeconds=0))
+    a, b = node.wait_running("a"), node.wait_running("b")
+    node.kill()
+    for folder in ("results", "networks"):  # of a nothing is left but what its plugins made; b lives and has lost its entry, too
+        shutil.rmtree(f"{node.state_dir}/cni/{folder}")
+    os.unlink(f"{node.state_dir}/pods/{a.uid}.json")
+    for copy in glob.glob(f"{node.state_dir}/pods/{a.uid}.json.*"):
+        os.unlink(copy)
+    node.remove("a.yaml")
+    node.start()
+    until(lambda: "were known only by what they had left" in explain(node, "node"), 15, "explain node tells what was found")
+    again = node.wait_pod("b", lambda p: p.phase == "Running" and p.ip and p.condition("PodReadyToStartContainers").get("status") == "True",
+                          20, "b is attached again")
+    until(lambda: a.ip == again.ip or f"{a.ip}/32" not in firewall(), 10, "rules of a are gone")
+    until(lambda: len(re.findall(r"(?m)^:CNI-DN-", run("iptables-save", "-t", "nat").stdout)) == 1, 10, "ports of b alone")
+    until(lambda: len([x for x in links() if x.startswith("bwp")]) == 1, 10, "the ifb of b alone")
+    node.remove("b.yaml")
+    node.wait_gone("b")
+    node.wait_no_traces(b)
+    check(not re.search("CNI-DN-|CNI-[0-9a-f]{24}", firewall()), firewall)
+    check(not [x for x in links() if x.startswith(("bwp", "veth"))], links)
     equal(node.stop(), 0, "exit code")
 
 

@@ -6,6 +6,7 @@
 
 #include "cni/cni.h"
 #include "cni/netns.h"
+#include "cni/strays.h"
 #include "cni/undo.h"
 
 #define BRIDGE "crtest0"
@@ -359,6 +360,63 @@ static void what_was_there_before_is_left_alone(void **state)
     cni_close(c);
 }
 
+/* Its entry was lost: what the rules tell is enough to undo the rest, ifb and firewall's rules among it. */
+static void a_pod_that_only_rules_tell_of_goes_without_a_trace(void **state)
+{
+    static const struct cni_port_mapping ports[] = { { 18080, 80, "tcp", "" }, { 18053, 53, "udp", "" } };
+    struct place *p = *state;
+    struct cni_attachment a = { .container_id = ID,
+                                .ifname = "eth0",
+                                .ports = ports,
+                                .n_ports = ARRAY_LEN(ports),
+                                .ingress_bits = 8000000,
+                                .egress_bits = 8000000 };
+    struct cni_stray_list lost = { 0 };
+    struct cni_result result;
+    struct cni_strays strays;
+    str_auto dir = NULL;
+    str_auto netns = NULL;
+    str_auto left = NULL;
+    str_auto entry = NULL;
+    struct ended d = { 0 };
+    struct err e = { 0 };
+    struct cni *c;
+
+    if (why_not != NULL)
+        SKIP(why_not);
+    dir = strdup(in_place(p, "ns/pod"));
+    netns = strdup(in_place(p, "ns/pod/net"));
+    c = open_cni(p);
+    make_netns(p, dir);
+    a.netns = netns;
+    add(p, c, &a, &result);
+    assert_int_equal(netns_remove(dir, &e), ERR_OK);
+    unlinkat(p->fd, "cache/crtest-" ID "-eth0.json", 0);
+
+    cni_strays_start(&strays, c, "somebody-else", "eth0", &lost, on_ended, &d);
+    finish(p, &d);
+    assert_int_equal(strays.n_adopted, 0);
+    assert_memory_equal(strays.links, "bwp", 3); /* told, and left alone */
+    unlinkat(p->fd, "data/crtest/10.231.77.2", 0);
+    put(p, "data/crtest/fd77:231::2", "somebody-else");
+    cni_strays_start(&strays, c, "coraclecni", "eth0", &lost, on_ended, &d);
+    finish(p, &d);
+    assert_int_equal(strays.n_adopted, 1);
+    assert_true(exists(p, "data/crtest/10.231.77.2")); /* nobody gets it before the DEL */
+    entry = get(p, "cache/crtest-" ID "-eth0.json");
+    assert_lacks(entry, "fd77:231::2/128"); /* whose rules are somebody else's */
+    a = (struct cni_attachment){ .container_id = ID, .netns = "", .ifname = "eth0" };
+    del(p, c, &a);
+    assert_int_equal(count(p, "cache"), 0);
+    left = host_state();
+    assert_lacks(left, "bwp");
+    assert_lacks(left, ID);
+    assert_lacks(left, "10.231.77.2/");
+    assert_lacks(left, "CNI-DN-");
+    assert_false(exists(p, "data/crtest/10.231.77.2"));
+    cni_close(c);
+}
+
 int main(void)
 {
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, place_remove)
@@ -367,6 +425,7 @@ int main(void)
         TEST(many_pods_at_once_get_different_addresses),
         TEST(a_pod_whose_namespace_is_gone_still_gives_its_address_back),
         TEST(what_was_there_before_is_left_alone),
+        TEST(a_pod_that_only_rules_tell_of_goes_without_a_trace),
     };
 
     if (access("/usr/lib/cni/bridge", X_OK) != 0 && access("/opt/cni/bin/bridge", X_OK) != 0)
