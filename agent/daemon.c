@@ -375,6 +375,12 @@ static enum err_code open_parts(struct agent *a, struct err *e)
     return ERR_OK;
 }
 
+static void say_missing(const char *controller, const char *disables, void *arg)
+{
+    (void)arg;
+    log_warn("cgroup controller is missing", F_STR("controller", controller), F_STR("so", disables));
+}
+
 static void report_start(struct agent *a)
 {
     const struct rt_features *f = rt_features(a->rt);
@@ -385,6 +391,11 @@ static void report_start(struct agent *a)
              F_STR("runtime", f->runtime_name), F_STR("runtimeVersion", f->runtime_version),
              F_STR("cgroups", layouts[cg_layout(a->cgroups)]), F_STR("manifests", a->config.manifests),
              F_STR("socket", a->config.socket));
+    cg_missing(a->cgroups, say_missing, NULL);
+    if (a->config.resources.memory_qos && cg_layout(a->cgroups) != CG_V2)
+        log_warn("feature gate MemoryQoS has no effect on cgroup v1");
+    if (a->config.resources.limited_swap && cg_layout(a->cgroups) != CG_V2)
+        log_warn("swapBehavior LimitedSwap has no effect on cgroup v1: no container gets swap");
     if (!f->lower_oom_score)
         log_warn("oom_score_adj cannot be lowered here (no CAP_SYS_RESOURCE): containers keep at least the "
                  "agent's own value",

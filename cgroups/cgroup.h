@@ -38,8 +38,18 @@ enum err_code cg_open(struct cg_tree **ret, const struct cg_options *o, struct e
 void cg_close(struct cg_tree *t, bool remove);
 enum cg_layout cg_layout(const struct cg_tree *t);
 
+/* For each controller that is not there: what is not done for want of it. */
+void cg_missing(const struct cg_tree *t, void (*fn)(const char *controller, const char *disables, void *arg),
+                void *arg);
+/* For each controller that is mounted below scratch_dir: where.  Nothing is limited in it. */
+void cg_mounted(const struct cg_tree *t, void (*fn)(const char *controller, const char *point, void *arg),
+                void *arg);
+
 /* Huge pages can be limited here.  Not on a hybrid where hugetlb had to be mounted below scratch_dir. */
 bool cg_has_hugetlb(const struct cg_tree *t);
+
+/* On v2 reservations of this size ("2MB") are counted, too: hugetlb.<size>.rsvd.max (Linux 5.7). */
+bool cg_has_hugetlb_reserved(const struct cg_tree *t, const char *size);
 
 /* Unit conversions; sources: kubelet pkg/kubelet/cm/helpers_linux.go, opencontainers/cgroups. */
 uint64_t cg_shares_from_milli(int64_t milli_cpu); /* clamp 2..262144; 0 -> 2 */

@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <unistd.h>
 
 static enum err_code write_one(int dir, const char *file, int64_t bytes, struct err *e)
 {
@@ -36,6 +37,22 @@ enum err_code cg_hugetlb_limit(int dir, const struct cg_limits *l, const char *l
         }
     }
     return ERR_OK;
+}
+
+bool cg_has_hugetlb_reserved(const struct cg_tree *t, const char *size)
+{
+    char path[CG_PATH_MAX], file[64];
+
+    snprintf(path, sizeof(path), "%s/kubepods", t->root);
+    snprintf(file, sizeof(file), "hugetlb.%s.rsvd.max", size);
+    for (size_t i = 0; i < t->n_hiers; i++) {
+        const struct cg_hier *h = &t->hiers[i];
+        if (!h->backend->v2 || (h->controllers & CG_CTL_HUGETLB) == 0)
+            continue;
+        fd_auto dir = cg_open_dir(h, path);
+        return dir >= 0 && faccessat(dir, file, F_OK, 0) == 0;
+    }
+    return false;
 }
 
 bool cg_has_hugetlb(const struct cg_tree *t)

@@ -51,6 +51,35 @@ static void add_records(const struct node *n, json_t *steps)
                  first != NULL ? (text != NULL ? text : first->record_error) : "written", 0);
 }
 
+static void add_missing(const char *controller, const char *disables, void *arg)
+{
+    str_auto name = str_printf("controller %s", controller);
+
+    if (name != NULL)
+        explain_step(arg, name, "missing", 0, disables, 0);
+}
+
+static void add_mounted(const char *controller, const char *point, void *arg)
+{
+    str_auto name = str_printf("controller %s", controller);
+    str_auto text = str_printf("mounted as v1 at %s, since OCI runtimes refuse it on v2 beside v1", point);
+
+    if (name != NULL && text != NULL)
+        explain_step(arg, name, "done", 0, text, 0);
+}
+
+/* Which hierarchies there are, and what is not done for want of a controller. */
+static void add_cgroups(const struct node *n, json_t *steps)
+{
+    static const char *const layouts[] = {
+        [CG_V2] = "v2", [CG_V1] = "v1", [CG_HYBRID] = "v1, and v2 beside it"
+    };
+
+    explain_step(steps, "cgroups", "done", 0, layouts[cg_layout(n->o.cgroups)], 0);
+    cg_missing(n->o.cgroups, add_missing, steps);
+    cg_mounted(n->o.cgroups, add_mounted, steps);
+}
+
 /* Settings that were given and are not acted on. */
 static void add_settings(const struct node *n, json_t *steps)
 {
@@ -122,6 +151,7 @@ json_t *explain_node_json(struct node *n)
     add_network(n, steps);
     add_lists(n, steps);
     net_heal_explain(n, steps);
+    add_cgroups(n, steps);
     add_records(n, steps);
     damage_explain(n, steps);
     node_users_explain(n, steps);

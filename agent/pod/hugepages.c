@@ -144,6 +144,8 @@ size_t hugepages_ctr_limits(const struct pod *p, const struct api_container *c,
             q = api_resource_get(&p->api->spec.resources.limits, sizes[i].resource);
         ret[i].limit = q != NULL ? quantity_value(q) : 0;
         memcpy(ret[i].size, sizes[i].cgroup, sizeof(ret[i].size));
+        ret[i].reserved =
+            p->node->o.cgroups != NULL && cg_has_hugetlb_reserved(p->node->o.cgroups, ret[i].size);
     }
     return n;
 }

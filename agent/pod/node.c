@@ -3,6 +3,7 @@
 #include "agent/pod/allocatable.h"
 #include "agent/pod/damage.h"
 #include "agent/pod/hooks.h"
+#include "agent/pod/hugepages_watch.h"
 #include "agent/pod/leases.h"
 #include "agent/pod/live_sub_path.h"
 #include "agent/pod/mount_watch.h"
@@ -129,6 +130,7 @@ enum err_code node_open(struct node **ret, const struct node_options *o, struct 
         node_free(n);
         return e->code;
     }
+    hugepages_watch_begin(n);
     src_store_watch(o->store, on_store, n);
     img_on_added(o->images, on_image, n);
     cni_on_change(o->cni, on_network, n);
@@ -349,6 +351,7 @@ void node_close(struct node *n, void (*idle)(void *arg), void *arg)
     }
     sweep_cancel(n);
     mount_watch_end(n);
+    hugepages_watch_end(n);
     node_users_cancel(n);
     net_heal_cancel(n);
     provider_cancel(n);

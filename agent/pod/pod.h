@@ -515,8 +515,9 @@ struct node {
         enum { USERS_ASKING, USERS_CAN, USERS_CANNOT } state;
         char why[504]; /* not */
         struct proc_call call;
-    } users;                         /* node_users.c */
-    struct mount_watch *mount_watch; /* NULL: nobody waits for a mount to go */
+    } users;                                 /* node_users.c */
+    struct hugepages_watch *hugepages_watch; /* NULL: this kernel has none */
+    struct mount_watch *mount_watch;         /* NULL: nobody waits for a mount to go */
     struct pod_starts starts;
     struct usage *usage; /* usage.h; NULL: nobody has asked yet */
     char left_out[256];  /* why a pod of the manifests is not in the table; "" */

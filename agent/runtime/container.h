@@ -70,6 +70,7 @@ struct rt_device { /* a node of the host, or a folder of them, given to the cont
 struct rt_hugepages { /* one page size the kernel has; 0: none may be used */
     char size[16];    /* "2MB", "1GB" */
     int64_t limit;
+    bool reserved; /* limit reservations, too: a mapping is refused, not its use; cgroup v2 */
 };
 
 struct rt_config {  /* all resolved; borrowed until done */

@@ -230,6 +230,13 @@ static bool put_unified(const struct rt *rt, const struct rt_config *c, json_t *
     for (size_t i = 0; i < ARRAY_LEN(memory); i++)
         if (memory[i].value > 0 && !put_number(unified, memory[i].file, memory[i].value))
             return false;
+    /* crun knows the limit of what is in use alone. */
+    for (size_t i = 0; i < c->n_hugepages; i++) {
+        char file[64];
+        snprintf(file, sizeof(file), "hugetlb.%s.rsvd.max", c->hugepages[i].size);
+        if (c->hugepages[i].reserved && !put_number(unified, file, c->hugepages[i].limit))
+            return false;
+    }
     return !rt->swap_accounting || put_number(unified, "memory.swap.max", c->swap_max);
 }
 

@@ -4,7 +4,7 @@ import time
 
 import limits_check
 from coracle import Skip, cgroup_v2, check, container, contains, equal, pod, read, shell, until
-from test_volumes_hugepages import PAGE, pages
+from test_volumes_hugepages import PAGE, pages, set_aside
 
 SPIN = shell("trap 'exit 0' TERM; while :; do :; done")
 
@@ -143,6 +143,34 @@ def test_huge_pages(t):
             raise Skip("the hugetlb controller is mounted in no usual place here")
         huge_pages(node)
         equal(node.stop(), 0, "exit code")
+
+
+def test_capacity(t):
+    """huge pages that are set aside or given back while the agent runs are noticed at once, without looking again and again"""
+    with pages(1):
+        node = t.node()
+
+        def changes():
+            return " | ".join(e["message"] for e in node.events("test-node") if e["reason"] == "HugePagesChanged")
+
+        with set_aside(2) as total:
+            until(lambda: f"hugepages-2Mi of this node: {total} bytes" in changes(), 5, lambda: f"event of more pages: {changes()}")
+        until(lambda: f"hugepages-2Mi of this node: {total - 2 * PAGE} bytes" in changes(), 5, lambda: f"event of fewer pages: {changes()}")
+        equal(node.stop(), 0, "exit code")
+
+
+def test_missing_controllers(t):
+    """a controller that is not there is named with what it disables, and what the agent mounted is told"""
+    node = t.node()
+    text = node.cli("explain", "node").stdout
+    contains(text, "cgroups", "explain node")
+    have = {w for root in limits_check.hierarchies() for w in os.path.basename(root).split(",")}
+    if not cgroup_v2() and "hugetlb" not in have:
+        contains(text, "huge pages are not limited: a container may take more than it asked for", "explain node")
+        contains(node.log(), "cgroup controller is missing", "log")
+    if not cgroup_v2() and "freezer" in have:
+        check("stopped before they are killed" not in text, "freezer is there")
+    equal(node.stop(), 0, "exit code")
 
 
 test_a_quarter_of_a_processor.seconds = 70

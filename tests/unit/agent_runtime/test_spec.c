@@ -146,12 +146,15 @@ static void protection_swap_and_processors_are_the_kernels_own_words(void **stat
     f->config.memory_low = 2 << 20;
     f->config.memory_high = 3 << 20;
     f->config.swap_max = 4 << 20;
+    const struct rt_hugepages huge[] = { { "2MB", 8 << 20, true }, { "1GB", 0, false } };
+    f->config.hugepages = huge;
+    f->config.n_hugepages = ARRAY_LEN(huge);
     f->config.cpus = "2-3";
     f->config.mems = "0";
     json_auto_t *all = build(f);
     expect(all, "linux.resources.unified",
            "{\"memory.min\":\"1048576\",\"memory.low\":\"2097152\",\"memory.high\":\"3145728\","
-           "\"memory.swap.max\":\"4194304\"}");
+           "\"hugetlb.2MB.rsvd.max\":\"8388608\",\"memory.swap.max\":\"4194304\"}");
     expect(all, "linux.resources.cpu", "{\"cpus\":\"2-3\",\"mems\":\"0\"}");
 }
 

@@ -245,6 +245,10 @@ static void huge_pages_are_limited_in_use_and_reserved(void **state)
     l.n_hugetlb = ARRAY_LEN(huge);
     assert_int_equal(fake_open(f, "/", "/", &e), ERR_OK);
     assert_true(cg_has_hugetlb(f->tree));
+    assert_false(cg_has_hugetlb_reserved(f->tree, "2MB"));
+    put(f, "/kubepods", "hugetlb.2MB.rsvd.max", "");
+    assert_true(cg_has_hugetlb_reserved(f->tree, "2MB"));
+    assert_false(cg_has_hugetlb_reserved(f->tree, "1GB"));
     assert_int_equal(cg_pod_apply(f->tree, CG_GUARANTEED, "u1", &l, &e), ERR_OK);
     assert_string_equal(get(f, pod, "hugetlb.2MB.max"), "4194304");
     assert_string_equal(get(f, pod, "hugetlb.2MB.rsvd.max"), "4194304");

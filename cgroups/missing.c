@@ -1,0 +1,44 @@
+/* missing - controllers that cannot be used here, and what is not there for want of them. */
+#include "cgroups/internal.h"
+
+#include <stdio.h>
+
+static const struct {
+    const char *name;
+    unsigned bit;
+    bool v1_only; /* v2 has it without a controller */
+    const char *disables;
+} controllers[] = {
+    { "cpu", CG_CTL_CPU, false, "requests and limits of cpu are not kept" },
+    { "memory", CG_CTL_MEMORY, false, "memory is neither limited nor counted" },
+    { "pids", CG_CTL_PIDS, false, "processes are neither limited nor counted" },
+    { "cpuacct", CG_CTL_CPUACCT, true, "processor time is not counted" },
+    { "freezer", CG_CTL_FREEZER, true,
+      "processes are not stopped before they are killed: one that forks fast may take several rounds" },
+    { "cpuset", CG_CTL_CPUSET, false, "processors and memory nodes cannot be given to single containers" },
+    { "hugetlb", CG_CTL_HUGETLB, false,
+      "huge pages are not limited: a container may take more than it asked for" },
+    { "io", CG_CTL_IO, false, "reads and writes of disks are not counted" },
+};
+
+void cg_missing(const struct cg_tree *t, void (*fn)(const char *controller, const char *disables, void *arg),
+                void *arg)
+{
+    unsigned have = 0;
+
+    for (size_t i = 0; i < t->n_hiers; i++)
+        have |= t->hiers[i].controllers;
+    for (size_t i = 0; i < ARRAY_LEN(controllers); i++)
+        if ((have & controllers[i].bit) == 0 && !(controllers[i].v1_only && t->layout == CG_V2))
+            fn(controllers[i].name, controllers[i].disables, arg);
+}
+
+void cg_mounted(const struct cg_tree *t, void (*fn)(const char *controller, const char *point, void *arg),
+                void *arg)
+{
+    for (size_t i = 0; i < t->n_pinned; i++) {
+        char point[CG_PATH_MAX + CG_NAME_MAX];
+        snprintf(point, sizeof(point), "%s/%s", t->scratch_dir, t->pinned[i]);
+        fn(t->pinned[i], point, arg);
+    }
+}

@@ -1,0 +1,99 @@
+"""limits - what stands in cgroups below the unit of the pods: the host tests' table, and that nothing changes it.  Called by test_limits.py."""
+import os
+import re
+
+import coracle
+from coracle import check, equal, hierarchies, pod, read, run, until
+from node import UNIT_CGROUP, node
+
+import limits_check  # of the host tests, like the next ones
+import limits_table
+import test_resources_work
+
+CONFIG = "/etc/coracle/config.yaml"
+LIMIT = re.compile(r"cpu\.(weight|max|shares|cfs_.*_us)|memory\.(min|low|high|max|oom\.group|swap\.max|limit_in_bytes)|pids\.max|"
+                   r"hugetlb\..*(max|limit_in_bytes)|cpuset\.(cpus|mems)")
+
+
+def begin(version):
+    run("systemctl", "enable", "--now", "coracle.service")
+    node.wait_active()
+    node.import_image()
+    equal(2 if coracle.cgroup_v2() else 1, version, "version of cgroups")
+
+
+def table():
+    check(len(limits_table.TABLE) >= 60, "at least 60 rows")
+    limits_check.run_table(node, limits_table.TABLE)
+
+
+def huge(pages):
+    """Tables of huge pages, and one page more than the limit."""
+    equal(int(read("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages")), pages, "pages that this VM was booted with")
+    limits_check.run_table(node, limits_table.HUGE)
+    test_resources_work.huge_pages(node)
+
+
+def with_settings(text, rows, *args, **kwargs):
+    """The table on a node with other settings; afterwards it has its own again."""
+    before = read(CONFIG)
+    with open(CONFIG, "w", encoding="utf-8") as f:
+        f.write("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n" + text)
+    restart()
+    try:
+        limits_check.run_table(node, rows, *args, **kwargs)
+    finally:
+        with open(CONFIG, "w", encoding="utf-8") as f:
+            f.write(before)
+        restart()
+
+
+def restart():
+    old = node.main_pid
+    run("systemctl", "restart", "coracle", timeout=60)
+    node.wait_active(other_than=old)
+    until(lambda: node.request("GET", "/healthz")[0] == 200, 20, "the agent answers")
+
+
+def tiers():
+    with_settings(limits_table.TIERS, limits_table.TIERS_TABLE, 10000, 64, (500, 100, 1024), protects=True)
+
+
+def loose():
+    with_settings(limits_table.LOOSE, limits_table.LOOSE_TABLE)
+
+
+def values():
+    """Every limit of the pods' unit and of all cgroups below it."""
+    found = {}
+    for root in hierarchies():
+        for folder, _, files in os.walk(root + UNIT_CGROUP):
+            for file in files:
+                if LIMIT.fullmatch(file):
+                    found[f"{folder}/{file}"] = read(f"{folder}/{file}", "").strip()
+    return found
+
+
+def turns():
+    """systemd's turns and the agent's restarts write nothing that was not there."""
+    rows = limits_table.TABLE[:2] + limits_table.HUGE[:1] + [row for row in limits_table.TABLE if row.name in ("g-both", "b-between", "b-sidecar-limits", "p-and-containers")]
+    names = [row.name for row in rows]
+    for row in rows:
+        spec = dict(row.spec)
+        node.put(f"{row.name}.yaml", pod(row.name, *spec.pop("containers"), hostNetwork=True, terminationGracePeriodSeconds=0, **spec))
+    node.wait_running(*names, deadline=60)
+    before = values()
+    check(len(before) > 100, f"{len(before)} values")
+    for argv in (("daemon-reload",), ("daemon-reexec",), ("restart", "coracle"), ("kill", "--signal=KILL", "coracle"), ("daemon-reload",)):
+        old = node.main_pid
+        run("systemctl", *argv, timeout=60)
+        if "coracle" in argv:
+            node.wait_active(other_than=old)
+        until(lambda: node.request("GET", "/healthz")[0] == 200, 20, "the agent answers")
+        node.watch(lambda pods: all(("default", n) in pods and pods["default", n].ready for n in names), what="pods ready")
+        now = values()
+        equal({k: (v, now.get(k)) for k, v in before.items() if now.get(k) != v}, {}, f"changed by systemctl {' '.join(argv)}")
+        equal(sorted(now), sorted(before), "files")
+    node.remove(*[f"{n}.yaml" for n in names])
+    node.wait_gone(*names, deadline=60)
+    return len(before)

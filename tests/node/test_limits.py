@@ -1,0 +1,29 @@
+"""limits - what stands in the cgroups of 80 pods, worked out by hand; huge pages beyond the limit; systemd's turns change no value."""
+PAGES = 16
+OPTIONS = {"append": f"hugepages={PAGES}"}
+
+
+def suite(t):
+    vm = t.vm()
+    with t.step("the VM boots"):
+        vm.boot()
+    vm.call("limits.begin", 2, deadline=200)
+    with t.step("daemon-reload, daemon-reexec, a restart and a kill of the agent leave every limit as it was"):
+        vm.call("limits.turns", deadline=600)
+    with t.step("v2: huge pages of every size are limited; one page more than the limit is refused, the pod beside it gets its own"):
+        vm.call("limits.huge", PAGES, deadline=600)
+    with t.step("v2: with reservations, MemoryQoS, a quota period and podPidsLimit protection, throttling and all limits follow"):
+        vm.call("limits.tiers", deadline=600)
+    with t.step("v2: without quotas, enforcement and group kills there are none, but for pods that ask for these"):
+        vm.call("limits.loose", deadline=600)
+    with t.step("v2: cgroups of pods, containers, classes and node stand as the table says"):
+        vm.call("limits.table", deadline=1800)
+    vm.kill()
+    vm = t.vm("limits-v1", append=f"systemd.unified_cgroup_hierarchy=0 hugepages={PAGES}")
+    with t.step("a VM with the v1 hierarchy boots"):
+        vm.boot()
+    vm.call("limits.begin", 1, deadline=200)
+    with t.step("v1: huge pages of every size are limited; one page more than the limit is refused, the pod beside it gets its own"):
+        vm.call("limits.huge", PAGES, deadline=600)
+    with t.step("v1: daemon-reload, daemon-reexec, a restart and a kill of the agent leave every limit as it was"):
+        vm.call("limits.turns", deadline=600)
