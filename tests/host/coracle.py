@@ -530,6 +530,13 @@ class Node:
     def wait_gone(self, *names, deadline=20):
         self.watch(lambda pods: not any(("default", n) in pods for n in names), deadline, f"{', '.join(names)} gone")
 
+    def finish(self, *pods):
+        """Removes the manifests of pods that stand in a file of their name each, and waits until nothing is left of them."""
+        self.remove(*[f"{p.name}.yaml" for p in pods])
+        self.wait_gone(*[p.name for p in pods])
+        for p in pods:
+            self.wait_no_traces(p)
+
     def wait_log(self, text, deadline=10, since=0):
         until(lambda: text in self.log()[since:], deadline, lambda: f"log line {text!r}; the log:\n{self.log()[since:][-4000:]}")
 
@@ -645,6 +652,11 @@ STAY = ["/bin/sh", "-c", "trap 'exit 0' TERM; while true; do sleep 3600 & wait $
 
 def container(name="main", command=None, **more):
     return {"name": name, "image": IMAGE, "command": command if command is not None else STAY, **more}
+
+
+def mount(name, path, **more):
+    """A volumeMount."""
+    return {"name": name, "mountPath": path, **more}
 
 
 def shell(text):

@@ -1,7 +1,7 @@
 """Volumes of type `image`: the tree of an image, read-only, in a container that is made of another."""
 import os
 
-from coracle import check, container, contains, equal, mounts_below, pod, shell, until
+from coracle import check, container, contains, equal, mount, mounts_below, pod, shell, until
 from test_unpack import Source, device, entry, folder, link, tar
 from test_userns import able
 
@@ -22,8 +22,8 @@ def image_volume(reference=NAME, policy="IfNotPresent", name="v"):
     return {"name": name, "image": {"reference": reference, "pullPolicy": policy}}
 
 
-def mount(path="/v", **more):
-    return {"name": "v", "mountPath": path, **more}
+def at(path="/v", **more):
+    return mount("v", path, **more)
 
 
 def images(node):
@@ -38,8 +38,8 @@ def test_shown(t):
                                      device("null", 1, 3)),
                                  (folder("d"), entry("d/.wh.old"), entry("d/new", b"3"))))
     script = shell("ls /v/d; cat /v/d/kept /v/d/new; echo; /v/run; touch /v/x 2>&1; echo y > /v/d/kept; exec sleep 1000")
-    node.put("a.yaml", pod("a", container("one", script, volumeMounts=[mount()]), container("two", script, volumeMounts=[mount("/v/")]),
-                           initContainers=[container("first", shell("test $(cat /v/d/new) = 3"), volumeMounts=[mount()])], volumes=[image_volume()]))
+    node.put("a.yaml", pod("a", container("one", script, volumeMounts=[at()]), container("two", script, volumeMounts=[at("/v/")]),
+                           initContainers=[container("first", shell("test $(cat /v/d/new) = 3"), volumeMounts=[at()])], volumes=[image_volume()]))
     a = node.wait_running("a")
     for name in ("one", "two"):
         until(lambda n=name: "kept" in node.logs("a", n).partition("touch")[2], 10, lambda n=name: f"the script of {n}: {node.logs('a', n)}")
@@ -56,9 +56,7 @@ def test_shown(t):
         contains(text, part, "describe")
     contains(node.cli("explain", "pod", "a").stdout, f"image {NAME}", "explain")
     equal(len([m for m in mounts_below(node.root_dir) if "kubernetes.io~image" in m]), 1, "mounts of the volume on the host")
-    node.remove("a.yaml")
-    node.wait_gone("a")
-    node.wait_no_traces(a)
+    node.finish(a)
     equal(node.stop(), 0, "exit code")
 
 
@@ -66,11 +64,11 @@ def test_missing(t):
     """a missing image holds the containers that mount it, with kubelet's reasons; they start when it is there"""
     node = t.node()
     node.import_image()
-    node.put("a.yaml", pod("a", container(volumeMounts=[mount()]), container("other"), volumes=[image_volume(policy="Never")]))
+    node.put("a.yaml", pod("a", container(volumeMounts=[at()]), container("other"), volumes=[image_volume(policy="Never")]))
     a = node.wait_pod("a", lambda p: p.state("main")[1].get("reason") == "ErrImageNeverPull" and p.state("other")[0] == "running")
     equal(a.state("main"), ("waiting", {"reason": "ErrImageNeverPull", "message": f'Container image "{NAME}" is not present with pull policy of Never'}), "state")
-    node.put("b.yaml", pod("b", container(volumeMounts=[mount()]), volumes=[image_volume("localhost:1/none:1")]))
-    node.put("c.yaml", pod("c", container(volumeMounts=[mount()]), volumes=[image_volume("a//b:1")]))
+    node.put("b.yaml", pod("b", container(volumeMounts=[at()]), volumes=[image_volume("localhost:1/none:1")]))
+    node.put("c.yaml", pod("c", container(volumeMounts=[at()]), volumes=[image_volume("a//b:1")]))
     node.wait_pod("b", lambda p: p.state()[1].get("reason") in ("ErrImagePull", "ImagePullBackOff"))
     node.wait_pod("c", lambda p: p.state()[1].get("reason") == "InvalidImageName")
     contains(str([(e["reason"], e["message"]) for e in node.events("b")]), "Failed to pull image")
@@ -86,10 +84,10 @@ def test_sub_path(t):
     node.import_image()
     node.import_image(data_image(t, (folder("models"), entry("models/a.bin", b"weights\n"), link("out", "../../../.."), link("abs", "/etc"))))
     node.put("a.yaml", pod("a", container(env=[{"name": "WHICH", "value": "a"}],
-                                          volumeMounts=[mount(subPath="models"), mount("/file", subPath="models/a.bin"),
-                                                        mount("/expr", subPathExpr="models/$(WHICH).bin")]), volumes=[image_volume()]))
-    node.put("b.yaml", pod("b", container(volumeMounts=[mount(subPath="models/none")]), volumes=[image_volume()]))
-    node.put("c.yaml", pod("c", container(volumeMounts=[mount(subPath="out/etc")]), container("abs", volumeMounts=[mount(subPath="abs")]), volumes=[image_volume()]))
+                                          volumeMounts=[at(subPath="models"), at("/file", subPath="models/a.bin"),
+                                                        at("/expr", subPathExpr="models/$(WHICH).bin")]), volumes=[image_volume()]))
+    node.put("b.yaml", pod("b", container(volumeMounts=[at(subPath="models/none")]), volumes=[image_volume()]))
+    node.put("c.yaml", pod("c", container(volumeMounts=[at(subPath="out/etc")]), container("abs", volumeMounts=[at(subPath="abs")]), volumes=[image_volume()]))
     a = node.wait_running("a")
     equal(node.enter(a, "cat", "/v/a.bin", "/file", "/expr").stdout, 3 * "weights\n", "the file, three ways")
     check(node.enter(a, "touch", "/v/x", ok=False).returncode != 0, "a sub path can be written to")
@@ -98,10 +96,7 @@ def test_sub_path(t):
     for name in ("main", "abs"):
         c = node.wait_pod("c", lambda p, n=name: p.state(n)[1].get("reason") == "CreateContainerError")
         contains(c.state(name)[1]["message"], "ImageVolumeMountFailed", "message of a path that leads out")
-    node.remove("a.yaml", "b.yaml", "c.yaml")
-    node.wait_gone("a", "b", "c")
-    for p in (a, b, c):
-        node.wait_no_traces(p)
+    node.finish(a, b, c)
     equal(node.stop(), 0, "exit code")
 
 
@@ -111,7 +106,7 @@ def test_in_use(t):
     node.import_image()
     node.import_image(data_image(t, (entry("which", b"first\n"),)))
     first = next(i["id"] for i in node.get("/images")["items"] if NAME in i["names"])
-    node.put("a.yaml", pod("a", container(volumeMounts=[mount()]), volumes=[image_volume()]))
+    node.put("a.yaml", pod("a", container(volumeMounts=[at()]), volumes=[image_volume()]))
     a = node.wait_running("a")
     contains(node.cli("image", "rm", NAME, ok=False).stderr, "in use", "removal of a mounted image")
     node.import_image(data_image(t, (entry("which", b"second\n"),)))
@@ -125,7 +120,7 @@ def test_in_use(t):
     equal(node.enter(a, "cat", "/v/which").stdout, "first\n", "what the next run sees")
     node.remove("a.yaml")
     node.wait_gone("a")
-    node.put("a.yaml", pod("a", container(volumeMounts=[mount()]), volumes=[image_volume()]))
+    node.put("a.yaml", pod("a", container(volumeMounts=[at()]), volumes=[image_volume()]))
     a = node.wait_running("a")
     equal(node.enter(a, "cat", "/v/which").stdout, "second\n", "what a new pod sees")
     node.remove("a.yaml")
@@ -142,7 +137,7 @@ def test_killed(t):
     node.import_image()
     node.import_image(data_image(t))
     for n in range(6):
-        node.put("a.yaml", pod("a", container("one", volumeMounts=[mount()]), container("two", volumeMounts=[mount(subPath="models")]), volumes=[image_volume()]))
+        node.put("a.yaml", pod("a", container("one", volumeMounts=[at()]), container("two", volumeMounts=[at(subPath="models")]), volumes=[image_volume()]))
         with_mount = n % 2 == 0
 
         def begun():
@@ -170,11 +165,9 @@ def test_users(t):
     node.import_image()
     node.import_image(data_image(t))
     node.put("a.yaml", pod("a", container(command=shell("stat -c '%u %n' /v/run /v/secret /file; /v/run; exec sleep 1000"),
-                                          volumeMounts=[mount(), mount("/file", subPath="models/a.bin")]), hostUsers=False, volumes=[image_volume()]))
+                                          volumeMounts=[at(), at("/file", subPath="models/a.bin")]), hostUsers=False, volumes=[image_volume()]))
     a = node.wait_running("a")
     until(lambda: "it runs" in node.logs("a"), 10, lambda: node.logs("a"))
     equal(node.logs("a"), "0 /v/run\n1000 /v/secret\n0 /file\nit runs\n", "owners inside")
-    node.remove("a.yaml")
-    node.wait_gone("a")
-    node.wait_no_traces(a)
+    node.finish(a)
     equal(node.stop(), 0, "exit code")

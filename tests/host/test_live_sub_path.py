@@ -1,5 +1,5 @@
 """subPath mounts of ConfigMaps and Secrets that follow them: coracle.dev/subpath: live."""
-from coracle import (check, config_map, container, contains, equal, pod, read, secret, shell, until)
+from coracle import check, config_map, container, contains, equal, mount, pod, read, secret, shell, until
 from test_userns import able
 
 LIVE = {"coracle.dev/subpath": "live"}
@@ -32,9 +32,9 @@ def parts(node, users=False, annotations=None):
     volumes = [{"name": "config", "configMap": {"name": "config", "items": [
         {"key": "app", "path": "app.conf"}, {"key": "one", "path": "parts/one"}, {"key": "two", "path": "parts/two"}]}},
                {"name": "login", "secret": {"secretName": "login"}}]
-    mounts = [{"name": "config", "mountPath": "/etc/app.conf", "subPath": "app.conf"},
-              {"name": "config", "mountPath": "/parts", "subPath": "parts"},
-              {"name": "login", "mountPath": "/run/word", "subPathExpr": "$(KEY)"}]
+    mounts = [mount("config", "/etc/app.conf", subPath="app.conf"),
+              mount("config", "/parts", subPath="parts"),
+              mount("login", "/run/word", subPathExpr="$(KEY)")]
     more = {"hostUsers": False} if users else {}
     node.put("login.yaml", secret("login", word="swordfish"))
     node.put("pod.yaml", pod("p", container(volumeMounts=mounts, env=[{"name": "KEY", "value": "word"}]), volumes=volumes,
@@ -90,7 +90,7 @@ def test_kubelets_rule(t):
     put(node, 1)
     p = parts(node)
     put(node, 2)
-    node.put("mark.yaml", pod("mark", container(volumeMounts=[{"name": "config", "mountPath": "/config"}]),
+    node.put("mark.yaml", pod("mark", container(volumeMounts=[mount("config", "/config")]),
                               volumes=[{"name": "config", "configMap": {"name": "config"}}]))
     mark = node.wait_running("mark")
     until(lambda: node.enter(mark, "cat", "/config/app", ok=False).stdout == line(2), 10, "the volume has version 2")
@@ -109,7 +109,7 @@ def test_atomic(t):
     node.import_image()
     put(node, 1)
     node.put("pod.yaml", pod("reader", container(command=shell(READER), volumeMounts=[
-        {"name": "config", "mountPath": "/etc/app.conf", "subPath": "app"}]), restartPolicy="Never", annotations=LIVE,
+        mount("config", "/etc/app.conf", subPath="app")]), restartPolicy="Never", annotations=LIVE,
                              volumes=[{"name": "config", "configMap": {"name": "config"}}]))
     p = node.wait_running("reader")
     for number in range(2, 102):

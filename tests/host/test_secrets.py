@@ -3,7 +3,7 @@ import base64
 import contextlib
 import os
 
-from coracle import (Skip, as_nobody, check, config_map, container, equal, pod, run, secret, shell, until)
+from coracle import as_nobody, check, config_map, container, equal, mount, pod, run, secret, shell, Skip, until
 
 VALUES = {"env": "kingfisher-over-the-weir", "file": "otter-beneath-the-bank", "from": "heron-on-the-island"}
 
@@ -15,7 +15,7 @@ def start(t):
     node.put("pod.yaml", pod("keeper", container(
         env=[{"name": "FROM_KEY", "valueFrom": {"secretKeyRef": {"name": "login", "key": "env"}}}],
         envFrom=[{"secretRef": {"name": "login"}, "prefix": "P_"}],
-        volumeMounts=[{"name": "login", "mountPath": "/login"}]),
+        volumeMounts=[mount("login", "/login")]),
         volumes=[{"name": "login", "secret": {"secretName": "login"}}]))
     keeper = node.wait_running("keeper")
     # Started means that the runtime let it go; it becomes the program a moment later.
@@ -164,8 +164,8 @@ def test_not_in_the_raw_image(t):
             command=shell("trap 'exit 0' TERM; : $0; while :; do sleep 1000 & wait $!; done") + ["$(FROM_KEY)"],
             env=[{"name": "FROM_KEY", "valueFrom": {"secretKeyRef": {"name": "login", "key": "env"}}}],
             envFrom=[{"secretRef": {"name": "login"}, "prefix": "P_"}],
-            volumeMounts=[{"name": "login", "mountPath": "/login"}, {"name": "login", "mountPath": "/part", "subPath": "file"},
-                          {"name": "all", "mountPath": "/all"}]),
+            volumeMounts=[mount("login", "/login"), mount("login", "/part", subPath="file"),
+                          mount("all", "/all")]),
             annotations={"coracle.dev/on-config-change": "restart"},
             volumes=[{"name": "login", "secret": {"secretName": "login"}},
                      {"name": "all", "projected": {"sources": [{"secret": {"name": "login"}}]}}]))

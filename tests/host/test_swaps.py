@@ -13,7 +13,7 @@ import struct
 import threading
 import time
 
-from coracle import SLOW, check, config_map, container, contains, equal, pod, run, secret, shell, until
+from coracle import SLOW, check, config_map, container, contains, equal, mount, pod, run, secret, shell, until
 
 SECONDS, KILLS = float(os.environ.get("SWAP_SECONDS", "4")), int(os.environ.get("SWAP_KILLS", "3"))
 RATE = 200
@@ -116,7 +116,7 @@ def test_storm(t):
     node = t.node()
     node.import_image()
     node.put("config.yaml", config_map("config", **version(0)))
-    mounts = [{"name": "config", "mountPath": "/config"}]
+    mounts = [mount("config", "/config")]
     node.put("readers.yaml", pod("readers", *[container(f"reader-{i}", shell(READER), volumeMounts=mounts) for i in range(2)],
                                  volumes=[{"name": "config", "configMap": {"name": "config"}}], restartPolicy="Never"))
     readers = node.wait_running("readers")
@@ -184,7 +184,7 @@ def test_untouched(t):
     node.put("mark.yaml", config_map("mark", count="0"))
     volumes = [{"name": "config", "configMap": {"name": "config", "items": [{"key": "used", "path": "deep/used"}]}},
                {"name": "mark", "configMap": {"name": "mark"}}]
-    spec = container(volumeMounts=[{"name": v["name"], "mountPath": f"/{v['name']}"} for v in volumes])
+    spec = container(volumeMounts=[mount(v["name"], f"/{v['name']}") for v in volumes])
     node.put("pod.yaml", pod("still", spec, volumes=volumes, labels={"v": "0"}))
     p = node.wait_running("still")
     path = folder(node, p, "config")
@@ -241,7 +241,7 @@ def test_full(t):
     node = t.node()
     node.import_image()
     node.put("login.yaml", secret("login", a="small"))
-    node.put("pod.yaml", pod("keeper", container(volumeMounts=[{"name": "login", "mountPath": "/login"}]),
+    node.put("pod.yaml", pod("keeper", container(volumeMounts=[mount("login", "/login")]),
                              volumes=[{"name": "login", "secret": {"secretName": "login"}}]))
     p = node.wait_running("keeper")
     run("mount", "-o", "remount,size=256k", f"{node.run_dir}/volumes")
@@ -267,7 +267,7 @@ def test_propagation(t):
     volumes = [{"name": "shared", "configMap": {"name": "shared"}}]
     names = [f"p{i}" for i in range(100)]
     for name in names:
-        node.put(f"{name}.yaml", pod(name, container(volumeMounts=[{"name": "shared", "mountPath": "/shared"}]), volumes=volumes,
+        node.put(f"{name}.yaml", pod(name, container(volumeMounts=[mount("shared", "/shared")]), volumes=volumes,
                                      hostNetwork=True, terminationGracePeriodSeconds=0))
     pods = node.watch(lambda pods: pods if len(pods) == len(names) and all(p.ready for p in pods.values()) else None, 100,
                       "100 pods ready")

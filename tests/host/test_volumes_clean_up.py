@@ -5,11 +5,12 @@ import shutil
 import signal
 import uuid
 
-from coracle import all_running, check, config_map, container, contains, equal, mounts_below, pod, run, shell, until
+from coracle import (all_running, check, config_map, container, contains, equal, mount, mounts_below, pod, run,
+                     shell, until)
 
 EMPTY = "volumes/kubernetes.io~empty-dir"
 VOLUMES = [{"name": "disk", "emptyDir": {}}, {"name": "memory", "emptyDir": {"medium": "Memory"}}, {"name": "c", "configMap": {"name": "c"}}]
-MOUNTS = [{"name": v["name"], "mountPath": f"/{v['name']}"} for v in VOLUMES] + [{"name": "disk", "mountPath": "/sub", "subPath": "a/b"}]
+MOUNTS = [mount(v["name"], f"/{v['name']}") for v in VOLUMES] + [mount("disk", "/sub", subPath="a/b")]
 
 
 def precious(t):
@@ -122,9 +123,9 @@ def test_mounted_by_the_pod(t):
     node.import_image()
     script = shell("until [ -e /v/go ]; do sleep 0.02; done; mkdir /v/mine && mount -t tmpfs mine /v/mine && echo x > /v/mine/x && echo mounted; exec sleep 1000")
     node.put("a.yaml", pod("a", container(command=script, securityContext={"privileged": True},
-                                          volumeMounts=[{"name": "v", "mountPath": "/v", "mountPropagation": "Bidirectional"}]),
-                           container("sees", volumeMounts=[{"name": "v", "mountPath": "/v", "mountPropagation": "HostToContainer"},
-                                                           {"name": "v", "mountPath": "/none"}]), volumes=[{"name": "v", "emptyDir": {}}]))
+                                          volumeMounts=[mount("v", "/v", mountPropagation="Bidirectional")]),
+                           container("sees", volumeMounts=[mount("v", "/v", mountPropagation="HostToContainer"),
+                                                           mount("v", "/none")]), volumes=[{"name": "v", "emptyDir": {}}]))
     a = node.wait_running("a")
     node.enter(a, "touch", "/v/go", container="sees")  # what was mounted before its start it would see in any case
     until(lambda: "mounted" in node.logs("a", "main"), 10, "the container mounts")

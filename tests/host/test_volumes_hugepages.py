@@ -4,7 +4,7 @@ import fcntl
 import glob
 import os
 
-from coracle import Skip, check, container, contains, equal, pod, read, until
+from coracle import check, container, contains, equal, mount, pod, read, Skip, until
 
 SYS = "/sys/kernel/mm/hugepages/hugepages-2048kB"
 PAGE = 2 << 20
@@ -46,7 +46,7 @@ def test_volume(t):
     with pages(4):
         node = t.node()
         node.import_image()
-        mounts = [{"name": "any", "mountPath": "/any"}, {"name": "two", "mountPath": "/two"}]
+        mounts = [mount("any", "/any"), mount("two", "/two")]
         volumes = [{"name": "any", "emptyDir": {"medium": "HugePages"}}, {"name": "two", "emptyDir": {"medium": "HugePages-2Mi", "sizeLimit": "3Mi"}}]
         node.put("a.yaml", pod("a", container(volumeMounts=mounts, **huge("4Mi")), securityContext={"fsGroup": 2000}, volumes=volumes))
         node.put("b.yaml", pod("b", container(volumeMounts=mounts[:1]), volumes=volumes[:1]))

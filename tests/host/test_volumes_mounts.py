@@ -3,7 +3,7 @@ import os
 import socket
 import stat
 
-from coracle import check, config_map, container, contains, equal, pod, run, until
+from coracle import check, config_map, container, contains, equal, mount, pod, run, until
 
 
 def test_nested(t):
@@ -11,8 +11,8 @@ def test_nested(t):
     node = t.node()
     node.import_image()
     volumes = [{"name": n, "emptyDir": {}} for n in ("outer", "inner", "deep")] + [{"name": "c", "configMap": {"name": "c"}}]
-    mounts = [{"name": "deep", "mountPath": "/a/b/c"}, {"name": "outer", "mountPath": "/a"}, {"name": "inner", "mountPath": "/a/b/"},
-              {"name": "inner", "mountPath": "/cfg/in/side"}, {"name": "c", "mountPath": "/cfg"}, {"name": "outer", "mountPath": "/a/b/c/d"}]
+    mounts = [mount("deep", "/a/b/c"), mount("outer", "/a"), mount("inner", "/a/b/"),
+              mount("inner", "/cfg/in/side"), mount("c", "/cfg"), mount("outer", "/a/b/c/d")]
     node.put("a.yaml", config_map("c", key="one"), pod("a", container(volumeMounts=mounts), container("back", volumeMounts=mounts[::-1]), volumes=volumes))
     a = node.wait_running("a")
     for name, path in (("deep", "/a/b/c"), ("outer", "/a"), ("inner", "/a/b")):
@@ -24,9 +24,7 @@ def test_nested(t):
     node.put("a.yaml", config_map("c", key="two"), pod("a", container(volumeMounts=mounts), container("back", volumeMounts=mounts[::-1]), volumes=volumes))
     until(lambda: node.enter(a, "cat", "/cfg/key").stdout == "two", 10, "the ConfigMap's new content")
     contains(node.enter(a, "ls", "/cfg/in/side").stdout, "of-inner\n", "the volume inside, after an update")
-    node.remove("a.yaml")
-    node.wait_gone("a")
-    node.wait_no_traces(a)
+    node.finish(a)
     equal(node.stop(), 0, "exit code")
 
 
@@ -39,8 +37,8 @@ def test_recursive_read_only(t):
     run("mount", "-t", "tmpfs", "sub", f"{path}/sub")
     mounts = [{"name": "v", "mountPath": f"/{n}", "readOnly": True, **more} for n, more in (
         ("plain", {}), ("disabled", {"recursiveReadOnly": "Disabled"}), ("enabled", {"recursiveReadOnly": "Enabled"}), ("possible", {"recursiveReadOnly": "IfPossible"}))]
-    node.put("a.yaml", pod("a", container(volumeMounts=mounts + [{"name": "v", "mountPath": "/rw"}]), volumes=[{"name": "v", "hostPath": {"path": path}}]))
-    node.put("b.yaml", pod("b", container(volumeMounts=[{"name": "v", "mountPath": "/v", "recursiveReadOnly": "Enabled"}]), volumes=[{"name": "v", "emptyDir": {}}]))
+    node.put("a.yaml", pod("a", container(volumeMounts=mounts + [mount("v", "/rw")]), volumes=[{"name": "v", "hostPath": {"path": path}}]))
+    node.put("b.yaml", pod("b", container(volumeMounts=[mount("v", "/v", recursiveReadOnly="Enabled")]), volumes=[{"name": "v", "emptyDir": {}}]))
     a = node.wait_running("a")
     shown = {m["mountPath"]: m.get("recursiveReadOnly") for m in a.container()["volumeMounts"]}
     equal(shown, {"/plain": "Disabled", "/disabled": "Disabled", "/enabled": "Enabled", "/possible": "Enabled", "/rw": None}, "volumeMounts of the status")
@@ -78,9 +76,7 @@ def test_propagation(t):
     for name, sees in (("none", False), ("explicit", False), ("hosttocontainer", True), ("bidirectional", True)):
         for file in ("/v/host/below/file", "/v/pod/file", "/s/below/file"):
             equal(node.enter(a, "test", "-e", file, container=name, ok=False).returncode == 0, sees, f"{name} sees {file}")
-    node.remove("a.yaml")
-    node.wait_gone("a")
-    node.wait_no_traces(a)
+    node.finish(a)
     check(os.path.exists(f"{path}/pod/file") and os.path.exists(f"{path}/host/below/file"), "mounts of the host went with the pod")
     run("umount", f"{path}/pod", f"{path}/host/below")
     equal(node.stop(), 0, "exit code")
@@ -117,7 +113,7 @@ def test_host_path_types(t):
     volumes = [{"name": n, "hostPath": {"path": p, **({"type": k} if k else {})}} for n, p, k in good]
     before = os.umask(0o077)
     try:
-        node.put("a.yaml", pod("a", container(volumeMounts=[{"name": n, "mountPath": f"/m/{n}"} for n, _, _ in good]), volumes=volumes))
+        node.put("a.yaml", pod("a", container(volumeMounts=[mount(n, f"/m/{n}") for n, _, _ in good]), volumes=volumes))
         a = node.wait_running("a")
     finally:
         os.umask(before)
@@ -126,7 +122,7 @@ def test_host_path_types(t):
     equal(node.enter(a, "stat", "-c", "%F", "/m/link", "/m/socket", "/m/char", "/m/block", "/m/made-file").stdout.splitlines(),
           ["directory", "socket", "character special file", "block special file", "regular empty file"], "what the container sees")
     for name, (path, kind, text) in bad.items():
-        node.put("b.yaml", pod("b", container(volumeMounts=[{"name": "v", "mountPath": "/v"}]), volumes=[{"name": "v", "hostPath": {"path": path, "type": kind}}]))
+        node.put("b.yaml", pod("b", container(volumeMounts=[mount("v", "/v")]), volumes=[{"name": "v", "hostPath": {"path": path, "type": kind}}]))
         wanted = f'MountVolume.SetUp failed for volume "v" : {text}'
         until(lambda w=wanted: any(e["reason"] == "FailedMount" and e["message"] == w for e in node.events("b")), 20,
               lambda n=name, w=wanted: f"{n}: {w!r} among {[e['message'] for e in node.events('b')]}")

@@ -1,7 +1,7 @@
 """subPath against containers that want out of their volume: symlinks that are there, and such as are swapped while we look."""
 import os
 
-from coracle import check, container, contains, equal, mounts_below, pod, run, shell, until
+from coracle import check, container, contains, equal, mount, mounts_below, pod, run, shell, until
 
 EMPTY = "volumes/kubernetes.io~empty-dir"
 
@@ -26,8 +26,8 @@ def test_planted(t):
              f" && ln -s /proc/self/cwd self && ln -s {path}/mark file && ln -s . here && ln -s d/../d inside && echo mine > d/mine")
     subs = ("abs", "rel", "chain", "d/nested/deep", "proc", "self/etc", "file", "abs/new/folder", "here/abs")
     node.put("a.yaml", pod("a", *[container(f"c{i}", volumeMounts=[{"name": "v", "mountPath": "/s", "subPath": s}]) for i, s in enumerate(subs)],
-                           container("good", volumeMounts=[{"name": "v", "mountPath": "/s", "subPath": "here/inside"}]),
-                           initContainers=[container("plant", shell(plant), volumeMounts=[{"name": "v", "mountPath": "/v"}])], volumes=[{"name": "v", "emptyDir": {}}]))
+                           container("good", volumeMounts=[mount("v", "/s", subPath="here/inside")]),
+                           initContainers=[container("plant", shell(plant), volumeMounts=[mount("v", "/v")])], volumes=[{"name": "v", "emptyDir": {}}]))
 
     def settled(p):
         return p.state("good")[0] == "running" and all(p.state(f"c{i}")[1].get("reason") == "CreateContainerConfigError" for i in range(len(subs)))
@@ -37,9 +37,7 @@ def test_planted(t):
     equal(node.enter(a, "cat", "/s/mine", container="good").stdout, "mine\n", "a path of links that stay inside")
     check(not os.path.exists(f"{path}/new"), "a folder was made outside the volume")
     equal(sorted(os.listdir(path)), ["deep", "mark"], "outside")
-    node.remove("a.yaml")
-    node.wait_gone("a")
-    node.wait_no_traces(a)
+    node.finish(a)
     equal(sorted(os.listdir(path)), ["deep", "mark"], "outside, after the pod")
     equal(node.stop(), 0, "exit code")
 
@@ -63,7 +61,7 @@ def test_swapped(t):
     # What it sees goes to the log: the runs that saw nothing are as good as those that saw their own.
     look = shell("cat /s/mark 2>/dev/null || echo none; sleep 0.05; exit 1")
     volume = [{"name": "v", "hostPath": {"path": f"{t.scratch}/tmp/v", "type": "DirectoryOrCreate"}}]
-    node.put("swap.yaml", pod("swap", container(command=shell(SWAP.format(path=path)), volumeMounts=[{"name": "v", "mountPath": "/v"}]), volumes=volume,
+    node.put("swap.yaml", pod("swap", container(command=shell(SWAP.format(path=path)), volumeMounts=[mount("v", "/v")]), volumes=volume,
                               terminationGracePeriodSeconds=0))
     node.wait_running("swap")
     until(lambda: os.path.exists(f"{t.scratch}/tmp/v/t"), 10, "the swapping begins")
@@ -97,11 +95,11 @@ def test_modes(t):
     node = t.node()
     node.import_image()
     node.put("a.yaml", pod("a", container(env=[{"name": "WHO", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}],
-                                          volumeMounts=[{"name": "v", "mountPath": "/one", "subPath": "x/y"},
-                                                        {"name": "v", "mountPath": "/two", "subPathExpr": "of/$(WHO)"},
-                                                        {"name": "v", "mountPath": "/ro", "subPath": "x", "readOnly": True}]),
+                                          volumeMounts=[mount("v", "/one", subPath="x/y"),
+                                                        mount("v", "/two", subPathExpr="of/$(WHO)"),
+                                                        mount("v", "/ro", subPath="x", readOnly=True)]),
                            securityContext={"runAsUser": 1000, "fsGroup": 2000}, volumes=[{"name": "v", "emptyDir": {}}]))
-    node.put("b.yaml", pod("b", container(volumeMounts=[{"name": "v", "mountPath": "/v", "subPathExpr": "of/$(NOBODY)"}]), volumes=[{"name": "v", "emptyDir": {}}]))
+    node.put("b.yaml", pod("b", container(volumeMounts=[mount("v", "/v", subPathExpr="of/$(NOBODY)")]), volumes=[{"name": "v", "emptyDir": {}}]))
     a = node.wait_running("a")
     for path in ("/one", "/two", "/ro"):
         equal(node.enter(a, "stat", "-c", "%a", path).stdout, "2777\n", f"mode of {path}")
@@ -112,8 +110,5 @@ def test_modes(t):
     b = node.wait_pod("b", lambda p: p.state()[1].get("reason") == "CreateContainerConfigError")
     equal(b.state()[1]["message"], 'failed to expand subPath for volumeMount "v" of container "main": missing value for "NOBODY"', "message")
     equal(run("mountpoint", "-q", f"{node.root_dir}/pods/{a.uid}/volume-subpaths/v/main/0", ok=False).returncode, 0, "kubelet's place of the bind mount")
-    node.remove("a.yaml", "b.yaml")
-    node.wait_gone("a", "b")
-    for p in (a, b):
-        node.wait_no_traces(p)
+    node.finish(a, b)
     equal(node.stop(), 0, "exit code")
