@@ -219,6 +219,8 @@ static void live_options(const struct agent_config *c, struct node_options *o)
     o->cpu_cfs_period_us = c->cpu_cfs_period_us;
     o->backoff_max_ms = c->backoff_max_ms;
     o->labels = &c->node_labels;
+    o->taints = c->node_taints;
+    o->n_taints = c->n_node_taints;
     o->seccomp_default = c->seccomp_default;
 }
 

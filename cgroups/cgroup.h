@@ -104,6 +104,14 @@ enum err_code cg_foreign_apply(struct cg_tree *t, const char *path, const struct
                                struct err *e) MUST_CHECK;
 
 /*
+ * New limits of cpu and memory for a container's cgroup (path as for cg_kill()), which exists; what *l does
+ * not limit becomes unlimited, but for the number of processes.  memory_high: v2; 0: none; -1: left alone.
+ * ERR_NOT_FOUND: it is gone.  The kernel's EBUSY (v1): more memory is in use than can be reclaimed.
+ */
+enum err_code cg_resize(struct cg_tree *t, const char *path, const struct cg_limits *l, int64_t memory_high,
+                        struct err *e) MUST_CHECK;
+
+/*
  * Kills every process at or below `path` (relative to the cgroup mount, as given by cg_pod_path() plus
  * "/<id>"): cgroup.kill on v2; else freeze, kill, thaw, until empty.  Returns at once after the signals;
  * ERR_NOT_FOUND is success.

@@ -65,6 +65,13 @@ void api_objects_done(struct api_objects *o); /* drops the references */
 enum err_code api_decode_file(const char *file, const char *text, size_t size, struct api_objects *ret,
                               struct api_problems *problems, struct err *e) MUST_CHECK;
 
+/* In-place resize: cpu and memory, of containers or the pod, are not the same.  Both have the same
+ * containers. */
+bool api_pod_resources_differ(const struct api_pod *old_pod, const struct api_pod *new_pod);
+/* A pod as `pod`, with the resources of `other`, which has the same containers: a new reference. */
+enum err_code api_pod_with_resources_of(const struct api_pod *pod, const struct api_pod *other,
+                                        struct api_pod **ret, struct err *e) MUST_CHECK;
+
 /* One Pod from JSON that the agent wrote itself (a record): same path, same checks. */
 enum err_code api_decode_pod(const json_t *object, struct api_pod **ret, struct api_problems *problems,
                              struct err *e) MUST_CHECK;

@@ -1,4 +1,4 @@
-/* kubelet's NodeAffinity predicate: rules of component-helpers/scheduling/corev1/nodeaffinity. */
+/* kubelet's NodeAffinity and TaintToleration predicates: rules of component-helpers/scheduling/corev1. */
 #include "agent/api/types.h"
 
 #include "base/buf.h"
@@ -73,4 +73,32 @@ bool api_pod_fits_node(const struct api_pod_spec *spec, const char *node_name, c
             return true;
     }
     return false;
+}
+
+static bool tolerates(const struct api_toleration *t, const struct api_taint *taint)
+{
+    if (t->effect != NULL && strcmp(t->effect, taint->effect) != 0)
+        return false;
+    if (t->key != NULL && strcmp(t->key, taint->key) != 0)
+        return false;
+    switch (t->op) {
+    case API_TOLERATE_EXISTS:
+        return true;
+    case API_TOLERATE_EQUAL:
+        break;
+    }
+    return strcmp(t->value != NULL ? t->value : "", taint->value) == 0;
+}
+
+const struct api_taint *api_pod_untolerated(const struct api_pod_spec *spec, const struct api_taint *taints,
+                                            size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        bool tolerated = strcmp(taints[i].effect, "NoExecute") != 0;
+        for (size_t k = 0; k < spec->n_tolerations && !tolerated; k++)
+            tolerated = tolerates(&spec->tolerations[k], &taints[i]);
+        if (!tolerated)
+            return &taints[i];
+    }
+    return NULL;
 }

@@ -68,6 +68,11 @@ static void check_huge(struct api_check *c, const struct api_resource *r)
         api_fault(c, "must be a multiple of the page size");
 }
 
+static bool counts_bytes(const char *name)
+{
+    return strcmp(name, "memory") == 0 || strcmp(name, "ephemeral-storage") == 0;
+}
+
 static void check_amount(struct api_check *c, const struct api_resource *r)
 {
     const __int128 unit = 1000000000;
@@ -80,6 +85,9 @@ static void check_amount(struct api_check *c, const struct api_resource *r)
         api_fault(c, "%s is no whole number", text);
     else if (huge(r->name))
         check_huge(c, r);
+    /* A mistake for M or Mi, of which the API server warns.  0.1Gi is meant, and no whole number either. */
+    else if (counts_bytes(r->name) && r->amount.nano % unit != 0 && r->amount.format != QUANTITY_BINARY_SI)
+        api_fault(c, "fractional byte value \"%s\" is invalid, must be an integer", text);
 }
 
 static void note_support(struct api_check *c, const struct api_resource *r)

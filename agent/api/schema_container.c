@@ -202,17 +202,28 @@ static const struct api_row resources[] = {
 };
 const struct api_schema api_schema_resources = { .name = "ResourceRequirements", .rows = resources };
 
-static const struct api_value resize_resources[] = { { "cpu", 0 }, { "memory", 1 }, { NULL, 0 } };
-static const struct api_value resize_policies[] = { { "NotRequired", 0 },
-                                                    { "RestartContainer", 1 },
+static const struct api_value resize_resources[] = { { "cpu", API_RESIZE_CPU },
+                                                     { "memory", API_RESIZE_MEMORY },
+                                                     { NULL, 0 } };
+static const struct api_value resize_policies[] = { { "NotRequired", API_RESIZE_NOT_REQUIRED },
+                                                    { "RestartContainer", API_RESIZE_RESTART_CONTAINER },
                                                     { NULL, 0 } };
 static const struct api_row resize_policy[] = {
-    { .name = "resourceName", .type = API_STRING, .flags = API_REQUIRED, .values = resize_resources },
-    { .name = "restartPolicy", .type = API_STRING, .flags = API_REQUIRED, .values = resize_policies },
+    { .name = "resourceName",
+      .type = API_ENUM,
+      .slot = AT(api_resize_policy, resource),
+      .flags = API_REQUIRED,
+      .values = resize_resources },
+    { .name = "restartPolicy",
+      .type = API_ENUM,
+      .slot = AT(api_resize_policy, restart),
+      .flags = API_REQUIRED,
+      .values = resize_policies },
     { 0 },
 };
 static const struct api_schema resize_policy_schema = { .name = "ContainerResizePolicy",
-                                                        .rows = resize_policy };
+                                                        .rows = resize_policy,
+                                                        .size = sizeof(struct api_resize_policy) };
 
 /* ---- restart rules -------------------------------------------------------------------------- */
 static const struct api_value exit_code_operators[] = { { "In", 0 }, { "NotIn", 1 }, { NULL, 0 } };
@@ -356,9 +367,9 @@ static const struct api_row container[] = {
       .otherwise = "{}" },
     { .name = "resizePolicy",
       .type = API_LIST,
-      .nested = &resize_policy_schema,
-      .support = API_IGNORED,
-      .why = "resources are changed in place, without a restart" },
+      .slot = AT(api_container, resize_policies),
+      .count = AT(api_container, n_resize_policies),
+      .nested = &resize_policy_schema },
     { .name = "restartPolicy",
       .type = API_ENUM,
       .slot = AT(api_container, restart_policy),

@@ -136,19 +136,26 @@ static const struct api_row affinity[] = {
 const struct api_schema api_schema_affinity = { .name = "Affinity", .rows = affinity };
 
 /* ---- tolerations, spreading, gates, groups -------------------------------------------------- */
-static const struct api_value toleration_operators[] = { { "Equal", 0 }, { "Exists", 1 }, { NULL, 0 } };
+static const struct api_value toleration_operators[] = { { "Equal", API_TOLERATE_EQUAL },
+                                                         { "Exists", API_TOLERATE_EXISTS },
+                                                         { NULL, 0 } };
 static const struct api_value taint_effects[] = {
     { "NoSchedule", 0 }, { "PreferNoSchedule", 1 }, { "NoExecute", 2 }, { NULL, 0 }
 };
 static const struct api_row toleration[] = {
-    { .name = "key", .type = API_STRING, .format = API_FMT_LABEL_KEY },
-    { .name = "operator", .type = API_STRING, .values = toleration_operators },
-    { .name = "value", .type = API_STRING },
-    { .name = "effect", .type = API_STRING, .values = taint_effects },
-    { .name = "tolerationSeconds", .type = API_INT64 },
+    { .name = "key", .type = API_STRING, .slot = AT(api_toleration, key), .format = API_FMT_LABEL_KEY },
+    { .name = "operator", .type = API_ENUM, .slot = AT(api_toleration, op), .values = toleration_operators },
+    { .name = "value", .type = API_STRING, .slot = AT(api_toleration, value) },
+    { .name = "effect", .type = API_STRING, .slot = AT(api_toleration, effect), .values = taint_effects },
+    { .name = "tolerationSeconds",
+      .type = API_INT64,
+      .support = API_ACCEPTED,
+      .why = "taints are looked at when a pod is admitted; what runs is left alone" },
     { 0 },
 };
-const struct api_schema api_schema_toleration = { .name = "Toleration", .rows = toleration };
+const struct api_schema api_schema_toleration = { .name = "Toleration",
+                                                  .rows = toleration,
+                                                  .size = sizeof(struct api_toleration) };
 
 static const struct api_value unsatisfiable[] = { { "DoNotSchedule", 0 },
                                                   { "ScheduleAnyway", 1 },

@@ -213,6 +213,14 @@ struct api_restart_rule {
     size_t n_exit_codes;
 };
 
+enum api_resize_resource { API_RESIZE_CPU, API_RESIZE_MEMORY };
+enum api_resize_restart { API_RESIZE_NOT_REQUIRED, API_RESIZE_RESTART_CONTAINER };
+
+struct api_resize_policy {
+    enum api_resize_resource resource;
+    enum api_resize_restart restart;
+};
+
 struct api_container {
     char *name;
     char *image;
@@ -233,6 +241,8 @@ struct api_container {
     enum api_restart_policy restart_policy; /* UNSET: the pod's; ALWAYS on an init container: a sidecar */
     struct api_restart_rule *restart_rules; /* before the policy; the first that matches */
     size_t n_restart_rules;
+    struct api_resize_policy *resize_policies;
+    size_t n_resize_policies;
     char *termination_message_path;
     bool message_fallback_to_logs; /* terminationMessagePolicy: FallbackToLogsOnError */
     bool stdin_open, stdin_once, tty;
@@ -329,6 +339,19 @@ struct api_node_term { /* all of it must hold; an empty term holds for no node *
     size_t n_fields;
 };
 
+struct api_taint {              /* of a node */
+    char *key, *value, *effect; /* value: "" if none was given */
+};
+
+enum api_toleration_operator { API_TOLERATE_EQUAL, API_TOLERATE_EXISTS };
+
+struct api_toleration {
+    char *key; /* NULL: any, with API_TOLERATE_EXISTS */
+    enum api_toleration_operator op;
+    char *value;  /* NULL: "" */
+    char *effect; /* NULL: every one */
+};
+
 struct api_readiness_gate {
     char *condition_type;
 };
@@ -369,6 +392,8 @@ struct api_pod_spec {
     bool has_node_terms; /* required node affinity was given */
     struct api_node_term *node_terms;
     size_t n_node_terms;
+    struct api_toleration *tolerations;
+    size_t n_tolerations;
     struct api_readiness_gate *readiness_gates;
     size_t n_readiness_gates;
 };
@@ -378,16 +403,23 @@ const struct api_volume *api_volume_find(const struct api_pod_spec *spec, const 
 /* It shows a part of its volume: "" is none. */
 bool api_mount_has_sub_path(const struct api_volume_mount *m);
 
-/*
- * kubelet's NodeAffinity predicate: nodeSelector, and any one of the required node affinity's terms, fit a
- * node of this name with these labels.
- */
 /* False: the pod has a user namespace of its own (hostUsers: false). */
 static inline bool api_pod_host_users(const struct api_pod_spec *spec)
 {
     return !spec->has_host_users || spec->host_users;
 }
+/*
+ * kubelet's NodeAffinity predicate: nodeSelector, and any one of the required node affinity's terms, fit a
+ * node of this name with these labels.
+ */
 bool api_pod_fits_node(const struct api_pod_spec *spec, const char *node_name, const struct api_kvs *labels);
+
+/*
+ * kubelet's TaintToleration predicate: the first of these taints that the pod does not tolerate, NULL if
+ * there is none.  Only NoExecute counts, the other effects are for schedulers.
+ */
+const struct api_taint *api_pod_untolerated(const struct api_pod_spec *spec, const struct api_taint *taints,
+                                            size_t n);
 
 enum api_qos { API_QOS_GUARANTEED, API_QOS_BURSTABLE, API_QOS_BEST_EFFORT };
 const char *api_qos_name(enum api_qos qos); /* "Guaranteed", ... */

@@ -111,6 +111,38 @@ static enum err_code set_labels(struct api_kvs *m, const json_t *v, struct err *
     return ERR_OK;
 }
 
+static void taints_done(struct agent_config *c)
+{
+    for (size_t i = 0; i < c->n_node_taints; i++) {
+        free(c->node_taints[i].key);
+        free(c->node_taints[i].value);
+        free(c->node_taints[i].effect);
+    }
+    free(take_ptr(&c->node_taints));
+    c->n_node_taints = 0;
+}
+
+static enum err_code set_taints(struct agent_config *c, const json_t *v, struct err *e)
+{
+    json_t *item;
+    size_t i;
+
+    taints_done(c);
+    c->node_taints = calloc(json_array_size(v) + 1, sizeof(*c->node_taints));
+    if (c->node_taints == NULL)
+        return err_nomem(e);
+    json_array_foreach (v, i, item) {
+        struct api_taint *t = &c->node_taints[c->n_node_taints++];
+        const char *value = json_str(item, "value");
+        t->key = strdup(json_str(item, "key"));
+        t->value = strdup(value != NULL ? value : "");
+        t->effect = strdup(json_str(item, "effect"));
+        if (t->key == NULL || t->value == NULL || t->effect == NULL)
+            return err_nomem(e);
+    }
+    return ERR_OK;
+}
+
 static unsigned max_pods(const struct agent_config *c)
 {
     json_int_t max = json_integer_value(of(c, DOC_KUBELET, "maxPods")),
@@ -210,7 +242,8 @@ enum err_code config_apply(struct agent_config *c, struct err *e)
     set_priorities(c);
     labels_done(&c->node_labels);
     if (set_labels(&c->node_labels, of(c, DOC_OWN, "nodeLabels"), e) != ERR_OK ||
-        set_node_ip(c, e) != ERR_OK || set_log(c, e) != ERR_OK)
+        set_taints(c, of(c, DOC_KUBELET, "registerWithTaints"), e) != ERR_OK || set_node_ip(c, e) != ERR_OK ||
+        set_log(c, e) != ERR_OK)
         return e->code;
     return set_socket(c, e);
 }
@@ -222,5 +255,6 @@ void config_fields_done(struct agent_config *c)
     for (size_t i = 0; i < n; i++)
         config_field_done(c, config_row(i, NULL));
     labels_done(&c->node_labels);
+    taints_done(c);
     free(take_ptr(&c->node_ip));
 }

@@ -56,6 +56,8 @@ struct agent_config {
     char *socket, *socket_group;
     char *node_name, *node_ip; /* node_ip: the first one given */
     struct api_kvs node_labels;
+    struct api_taint *node_taints; /* registerWithTaints */
+    size_t n_node_taints;
     struct config_list cluster_dns;
     struct config_list allowed_unsafe_sysctls;
     char *cluster_domain, *resolv_conf;

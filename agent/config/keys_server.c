@@ -84,8 +84,10 @@ static const struct config_row rows[] = {
       "images listed in the node's status, -1: all", NO_CLUSTER },
     { "registerNode", "register-node", T_BOOL, "true", NULL, 0, LATER, 0,
       "make the Node object in the cluster", NO_CLUSTER },
-    { "registerWithTaints", "register-with-taints", T_OBJECTS, NULL, NULL, 0, LATER, 0,
-      "taints of that Node object", NO_CLUSTER, config_check_taints },
+    { "registerWithTaints", "register-with-taints", T_OBJECTS, NULL, NULL, LIVE, WORKS, 0,
+      "taints of this node: pods that do not tolerate those with the effect NoExecute are refused; "
+      "other effects are for schedulers",
+      NULL, config_check_taints },
     { "providerID", "provider-id", T_TEXT, NULL, NULL, ZERO, LATER, 0, "name of this machine at its cloud",
       NO_CLUSTER },
     { "contentType", "kube-api-content-type", T_TEXT, "application/vnd.kubernetes.protobuf", NULL, ZERO,

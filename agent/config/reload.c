@@ -44,6 +44,8 @@ static bool same(const struct config_state *a, const struct config_state *b, siz
 static void swap_derived(struct agent_config *c, struct agent_config *next)
 {
     SWAP(node_labels);
+    SWAP(node_taints);
+    SWAP(n_node_taints);
     SWAP(max_pods_n);
     SWAP(pod_pids_limit);
     SWAP(cpu_cfs_period_us);

@@ -1,9 +1,8 @@
-/* Admission on the node: kubelet's general predicates that mean something without a scheduler, in its order
- * and words. */
+/* Admission on the node: kubelet's general predicates (pkg/kubelet/lifecycle/predicate.go), in its order and
+ * words. */
 #include "agent/api/sysctls.h"
-#include "agent/pod/allocatable.h"
-#include "agent/pod/hugepages.h"
-#include "agent/pod/pod.h"
+#include "agent/pod/fit.h"
+#include "agent/pod/preempt.h"
 #include "base/fs.h"
 
 #include <fcntl.h>
@@ -11,11 +10,6 @@
 
 #include <string.h>
 #include <sys/utsname.h>
-
-static bool active(const struct pod *other, const struct pod *p)
-{
-    return other != p && other->admitted && !other->rejected && other->state != POD_TERMINATED;
-}
 
 static enum err_code refuse(char reason[64], const char *why, struct err *e, const char *fmt, ...)
     PRINTF_LIKE(4, 5);
@@ -59,53 +53,29 @@ static bool apparmor_is_on(void)
 
 /* ---- resources --------------------------------------------------------------------------------------- */
 
+/*
+ * ERR_EXHAUSTED: something is lacking that waiting for others to end would not bring.  What only waits for
+ * them is ERR_UNAVAILABLE.
+ */
 static enum err_code check_resources(const struct pod *p, char reason[64], struct err *e)
 {
-    struct node *n = p->node;
-    struct quantity cpu = resources_pod_request(p->api, "cpu"),
-                    memory = resources_pod_request(p->api, "memory");
-    int64_t want_cpu = quantity_milli(&cpu), want_memory = quantity_value(&memory), used_cpu = 0,
-            used_memory = 0, have_memory = node_allocatable(n, "memory"),
-            have_cpu = node_allocatable(n, "cpu");
-    size_t pods = 0, going = 0;
-    struct pod *o, *tmp;
+    struct shortage lacks[FIT_SHORTAGES_MAX];
+    char text[FIT_TEXT_SIZE];
 
-    HASH_ITER (hh, n->pods, o, tmp) {
-        struct quantity q;
-        if (!active(o, p))
-            continue;
-        pods++;
-        going += o->state == POD_TERMINATING;
-        q = resources_pod_request(o->api, "cpu");
-        used_cpu += quantity_milli(&q);
-        q = resources_pod_request(o->api, "memory");
-        used_memory += quantity_value(&q);
-    }
-    if (pods + 1 > n->o.max_pods) {
-        if (going > 0)
-            return err_set(e, ERR_UNAVAILABLE, "waits for a place: %zu pods are ending", going);
-        return refuse(reason, "OutOfpods", e,
-                      "Node didn't have enough resource: pods, requested: 1, used: %zu, capacity: %u", pods,
-                      n->o.max_pods);
-    }
-    if (want_cpu > 0 && want_cpu > have_cpu - used_cpu) {
-        if (going > 0 && want_cpu <= have_cpu)
-            return err_set(e, ERR_UNAVAILABLE, "waits for cpu: %zu pods are ending", going);
-        return refuse(reason, "OutOfcpu", e,
-                      "Node didn't have enough resource: cpu, requested: %lld, used: %lld, capacity: %lld",
-                      (long long)want_cpu, (long long)used_cpu, (long long)have_cpu);
-    }
-    if (want_memory > 0 && want_memory > have_memory - used_memory) {
-        if (going > 0 && want_memory <= have_memory)
-            return err_set(e, ERR_UNAVAILABLE, "waits for memory: %zu pods are ending", going);
-        return refuse(reason, "OutOfmemory", e,
-                      "Node didn't have enough resource: memory, requested: %lld, used: %lld, capacity: %lld",
-                      (long long)want_memory, (long long)used_memory, (long long)have_memory);
-    }
-    return hugepages_admit(p, reason, e);
+    if (fit_shortages(p, p->api, true, lacks) == 0)
+        return ERR_OK;
+    if (fit_shortages(p, p->api, false, (struct shortage[FIT_SHORTAGES_MAX]){ 0 }) == 0)
+        return err_set(e, ERR_UNAVAILABLE, "waits for %.100s: %zu pods are ending",
+                       strcmp(lacks[0].resource, "pods") == 0 ? "a place" : lacks[0].resource, fit_ending(p));
+    fit_text(p->node, &lacks[0], text);
+    refuse(reason, "OutOf", e, "%s", text);
+    snprintf(reason, 64, "OutOf%.57s", lacks[0].resource);
+    e->code = ERR_EXHAUSTED;
+    return e->code;
 }
 
-/* ---- node selector, name, ports ------------------------------------------------------------------------ */
+/* ---- node selector, name, ports, taints -----------------------------------------------------------------
+ */
 
 /* In its place by key; a key that is there already gets the value. */
 static void add_label(struct api_kv *labels, size_t *n, const struct api_kv *label)
@@ -180,26 +150,13 @@ static const struct api_port *clashing_port(const struct api_pod *a, const struc
     return NULL;
 }
 
-enum err_code admit_pod(struct pod *p, char reason[64], struct err *e)
+/* What does not depend on amounts. */
+static enum err_code check_node(const struct pod *p, char reason[64], struct err *e)
 {
     struct node *n = p->node;
     const struct api_pod_spec *s = &p->api->spec;
-    const char *label;
     struct pod *o, *tmp;
 
-    if (sysctls_admit(s, n->o.allowed_unsafe_sysctls, e) != ERR_OK) {
-        snprintf(reason, 64, "SysctlForbidden");
-        return e->code;
-    }
-    label = api_kvs_get(&p->api->meta.labels, "kubernetes.io/os");
-    if (label != NULL && strcmp(label, "linux") != 0)
-        return refuse(reason, "PodOSSelectorNodeLabelDoesNotMatch", e,
-                      "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label");
-    if (s->os_name != NULL && strcmp(s->os_name, "linux") != 0)
-        return refuse(reason, "PodOSNotSupported", e,
-                      "Failed to admit pod as the OS field doesn't match node OS");
-    if (check_resources(p, reason, e) != ERR_OK)
-        return e->code;
     if (!fits_node(n, s))
         return refuse(reason, "NodeAffinity", e,
                       "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector");
@@ -207,7 +164,7 @@ enum err_code admit_pod(struct pod *p, char reason[64], struct err *e)
         return refuse(reason, "NodeName", e,
                       "Predicate NodeName failed: node(s) didn't match the requested node name");
     HASH_ITER (hh, n->pods, o, tmp) {
-        const struct api_port *port = active(o, p) ? clashing_port(p->api, o->api) : NULL;
+        const struct api_port *port = o != p && fit_counts(o) ? clashing_port(p->api, o->api) : NULL;
         if (port == NULL)
             continue;
         if (o->state == POD_TERMINATING)
@@ -218,9 +175,41 @@ enum err_code admit_pod(struct pod *p, char reason[64], struct err *e)
             "is pod %s's",
             port->host_port, port->protocol, o->key);
     }
+    if (api_pod_untolerated(s, n->o.taints, n->o.n_taints) != NULL)
+        return refuse(reason, "TaintToleration", e,
+                      "Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate");
     if (wants_apparmor(p) && !apparmor_is_on())
         return refuse(reason, "AppArmor", e, "Cannot enforce AppArmor: AppArmor is not enabled on the host");
     if (shutdown_now(n))
         return refuse(reason, "NodeShutdown", e, "Pod was rejected as the node is shutting down.");
     return ERR_OK;
+}
+
+enum err_code admit_pod(struct pod *p, char reason[64], struct err *e)
+{
+    const struct api_pod_spec *s = &p->api->spec;
+    char other_reason[64];
+    struct err other = { 0 };
+    const char *label;
+
+    if (sysctls_admit(s, p->node->o.allowed_unsafe_sysctls, e) != ERR_OK) {
+        snprintf(reason, 64, "SysctlForbidden");
+        return e->code;
+    }
+    label = api_kvs_get(&p->api->meta.labels, "kubernetes.io/os");
+    if (label != NULL && strcmp(label, "linux") != 0)
+        return refuse(reason, "PodOSSelectorNodeLabelDoesNotMatch", e,
+                      "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label");
+    if (s->os_name != NULL && strcmp(s->os_name, "linux") != 0)
+        return refuse(reason, "PodOSNotSupported", e,
+                      "Failed to admit pod as the OS field doesn't match node OS");
+    check_node(p, other_reason, &other);
+    if (check_resources(p, reason, e) == ERR_EXHAUSTED && (other.code == ERR_OK || !preempt_is_critical(p)))
+        return e->code;
+    /* Nobody is waited for, or ended, by who would be refused all the same. */
+    if (other.code != ERR_OK) {
+        snprintf(reason, 64, "%s", other_reason);
+        *e = other;
+    }
+    return e->code;
 }

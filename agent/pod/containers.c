@@ -2,6 +2,7 @@
 #include "agent/pod/hooks.h"
 #include "agent/pod/pod.h"
 #include "agent/pod/probes.h"
+#include "agent/pod/resize.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
@@ -149,7 +150,8 @@ static void adopt_new_instance(struct ctr *c, struct ctr_run *run)
     } else {
         instance_clear(&c->cur);
     }
-    c->cur = (struct instance){ .attempt = config->attempt, .created_ns = clock_wall_ns() };
+    c->cur =
+        (struct instance){ .attempt = config->attempt, .created_ns = clock_wall_ns(), .sizes = c->building };
     snprintf(c->cur.id, sizeof(c->cur.id), "%s", config->id);
     snprintf(c->cur.message_file, sizeof(c->cur.message_file), "%s", ctr_run_take_message_file(run));
     c->cur.image_id = strdup(config->image->id);
@@ -283,6 +285,7 @@ static void begin(struct ctr *c, struct pod_image *image)
         pod_wake_at(p, c->retry_at_ns);
         return;
     }
+    c->building = resize_sizes(c->spec);
     if (c->cur.ended)
         backoff_next(c);
     tell_present(c, image);

@@ -95,6 +95,16 @@ static void add_images(const struct pod *p, json_t *steps)
     }
 }
 
+static void add_resize(const struct pod *p, json_t *steps)
+{
+    if (p->desired != NULL)
+        explain_step(steps, "resize", p->resize.infeasible ? "failed" : "waiting", p->resize.pending_ns,
+                     p->resize.pending, 0);
+    if (p->resize.under_way)
+        explain_step(steps, "resize", p->resize.error != NULL ? "failed" : "running", p->resize.since_ns,
+                     p->resize.error != NULL ? p->resize.error : "containers get their new limits", 0);
+}
+
 static const char *lost_text(const struct instance *i)
 {
     return str_eq(i->reason, "ContainerStatusUnknown")
@@ -310,6 +320,7 @@ json_t *explain_json(struct pod *p)
         add_users(p, steps);
         add_volumes(p, steps);
         add_images(p, steps);
+        add_resize(p, steps);
         for (size_t i = 0; i < p->n_ctrs; i++)
             add_container(&p->ctrs[i], steps);
         for (size_t i = 0; i < p->n_ctrs; i++)

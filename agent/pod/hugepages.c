@@ -150,65 +150,6 @@ size_t hugepages_ctr_limits(const struct pod *p, const struct api_container *c,
     return n;
 }
 
-/* ---- admission ----------------------------------------------------------------------------------- */
-
-struct admission {
-    const struct pod *p;
-    const struct hugepages_size *sizes;
-    size_t n;
-    char *reason;
-    struct err *e;
-};
-
-static int64_t pod_request(const struct api_pod *api, const char *resource)
-{
-    struct quantity q = resources_pod_request(api, resource);
-
-    return quantity_value(&q);
-}
-
-static bool fits(const struct api_resource *r, void *arg)
-{
-    struct admission *a = arg;
-    int64_t want = pod_request(a->p->api, r->name), used = 0, capacity = 0;
-    size_t going = 0;
-    struct pod *o, *tmp;
-
-    for (size_t i = 0; i < a->n; i++)
-        if (strcmp(a->sizes[i].resource, r->name) == 0)
-            capacity = (int64_t)a->sizes[i].total_bytes;
-    HASH_ITER (hh, a->p->node->pods, o, tmp) {
-        int64_t has = o != a->p && o->admitted && !o->rejected && o->state != POD_TERMINATED
-                          ? pod_request(o->api, r->name)
-                          : 0;
-        used += has;
-        going += has > 0 && o->state == POD_TERMINATING;
-    }
-    if (want <= 0 || want <= capacity - used)
-        return true;
-    if (going > 0 && want <= capacity) {
-        err_set(a->e, ERR_UNAVAILABLE, "waits for %s: %zu pods are ending", r->name, going);
-        return false;
-    }
-    snprintf(a->reason, 64, "OutOf%.50s", r->name);
-    err_set(a->e, ERR_PRECONDITION,
-            "Node didn't have enough resource: %.60s, requested: %lld, used: %lld, capacity: %lld", r->name,
-            (long long)want, (long long)used, (long long)capacity);
-    return false;
-}
-
-enum err_code hugepages_admit(const struct pod *p, char reason[64], struct err *e)
-{
-    struct hugepages_size sizes[HUGEPAGES_SIZES_MAX];
-    struct admission a = { p, sizes, 0, reason, e };
-
-    if (!hugepages_wanted(p->api))
-        return ERR_OK;
-    a.n = hugepages_sizes(p->node, sizes);
-    each_request(p->api, fits, &a);
-    return e->code;
-}
-
 /* ---- emptyDir ------------------------------------------------------------------------------------ */
 
 struct medium {

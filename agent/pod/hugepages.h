@@ -21,9 +21,6 @@ size_t hugepages_sizes(const struct node *n, struct hugepages_size ret[HUGEPAGES
 /* Memory that was set aside for them, all sizes together. */
 uint64_t hugepages_bytes(const struct node *n);
 
-/* kubelet's predicate; as admit_pod(). */
-enum err_code hugepages_admit(const struct pod *p, char reason[64], struct err *e) MUST_CHECK;
-
 /* The pod asks for some. */
 bool hugepages_wanted(const struct api_pod *api);
 

@@ -88,12 +88,15 @@ void node_set_options(struct node *n, const struct node_options *o)
     n->o.cpu_cfs_period_us = o->cpu_cfs_period_us;
     n->o.backoff_max_ms = o->backoff_max_ms;
     n->o.labels = o->labels;
+    n->o.taints = o->taints;
+    n->o.n_taints = o->n_taints;
     n->o.cluster_domain = o->cluster_domain;
     n->o.pod_cidr = o->pod_cidr;
     n->o.cluster_dns = o->cluster_dns;
     n->o.resolv_conf = o->resolv_conf;
     n->o.allowed_unsafe_sysctls = o->allowed_unsafe_sysctls;
     n->o.seccomp_default = o->seccomp_default;
+    pods_wake_pending(n); /* some may fit now */
 }
 
 enum err_code node_open(struct node **ret, const struct node_options *o, struct err *e)

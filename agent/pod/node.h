@@ -42,6 +42,8 @@ struct node_options {  /* all strings borrowed for the node's life */
     uint64_t cpu_cfs_period_us;
     uint64_t backoff_max_ms;      /* longest pause of a container that crashes */
     const struct api_kvs *labels; /* of the node, beside those every node has; NULL: none */
+    const struct api_taint *taints;
+    size_t n_taints;
     json_t *(*config)(void *arg); /* what `coracle config` shows, a new reference; NULL: nothing */
     void *config_arg;
     uint64_t cpu_milli, memory_bytes; /* capacity of this node */

@@ -23,6 +23,12 @@
 enum pod_state { POD_PENDING, POD_STARTING, POD_RUNNING, POD_TERMINATING, POD_TERMINATED };
 const char *pod_state_name(enum pod_state s);
 
+/* cpu (thousandths) and memory (bytes) as a cgroup was last given them; -1: none. */
+struct sizes {
+    bool known;
+    int64_t cpu_request, cpu_limit, memory_request, memory_limit;
+};
+
 /* One run of a container.  Kept in the pod's record. */
 struct instance {
     char id[65]; /* "" : there is none */
@@ -35,6 +41,7 @@ struct instance {
     char *image_id;      /* sha256:...; NULL while unknown */
     json_t *env_sources; /* what its environment was made from (env_age.h); NULL: nothing that can change */
     json_t *env_told;    /* what it was last told of by a signal; NULL: nothing since */
+    struct sizes sizes;
     char message_file[128]; /* host file behind terminationMessagePath, below the pod's folder */
 };
 
@@ -91,7 +98,8 @@ struct ctr {
     /* From the record, for the instance that was running: what its probes had said. */
     bool recovered, was_ready, was_started;
 
-    struct ctr_run *run; /* what a create under way borrows */
+    struct sizes building; /* of the run that is being created */
+    struct ctr_run *run;   /* what a create under way borrows */
     struct rt_create create;
     struct rt_action action;
     struct proc_call subpaths;
@@ -150,6 +158,7 @@ struct pod {
     char uid[132];
     struct api_pod *api;       /* the accepted manifest */
     char manifest_file[256];   /* its file in the manifest folder; "" while unknown */
+    struct api_pod *desired;   /* the manifest, while its resources cannot be had: resize.h; NULL */
     struct api_pod *successor; /* an edit that needs a new pod: starts when this one is gone */
     bool wanted;               /* the store still has it (or confirmed not yet after a restart) */
     bool recovered;            /* taken over from an earlier run and not yet compared with the store */
@@ -165,6 +174,8 @@ struct pod {
     int32_t priority;
     int64_t deletion_ns;   /* when it was asked to go; 0 */
     int64_t grace_seconds; /* in force while terminating */
+    bool preempting;       /* pending: others were ended for it, what they had is its own */
+    int64_t preempted_ns;  /* when it was ended for a critical one; 0 */
     int64_t shutdown_ns;   /* when a shutdown of the machine ended it, or had it refused; 0 */
     bool finishing;        /* terminating because all its containers are done; not because it was removed */
 
@@ -227,6 +238,12 @@ struct pod {
         vols_at; /* shared with the child that checks host paths: 1 + index of the volume it looks at; NULL */
     char shm_path[512];
     bool cgroup_made;
+    struct sizes sizes, keep; /* of its cgroup; what that must keep while containers shrink */
+    struct {                  /* resize.c */
+        bool under_way, infeasible;
+        int64_t since_ns, pending_ns;
+        char *pending, *error; /* why it waits; what goes wrong; NULL */
+    } resize;
     bool payload_stale;      /* a ConfigMap or Secret it uses changed */
     bool env_look;           /* likewise for an environment: env_age_step() looks at them */
     int64_t tokens_renew_ns; /* its service account tokens are asked for again then; 0: it has none */
@@ -402,9 +419,11 @@ void pods_free(struct pod *p); /* out of the table; its memory goes when its tim
 void pods_want(struct node *n, struct api_pod *api);
 /* Those that the store wants and that were left out: taken on if there is room now. */
 void pods_take_left_out(struct node *n);
+void pods_apply(struct pod *p, struct api_pod *api); /* takes an edit over in place */
 void pods_unwant(struct node *n, const char *namespace_, const char *name);
 bool pods_uid_taken(struct node *n, const struct pod *but);
-void pods_wake_pending(struct node *n); /* what one pod held may be what another waits for */
+/* What one pod held may be what another waits for, or was refused for. */
+void pods_wake_pending(struct node *n);
 int32_t pods_priority(const struct node *n, const struct api_pod *api);
 void pods_config_changed(struct node *n, const struct api_config *c);
 enum err_code pods_build(struct pod *p, struct err *e) MUST_CHECK; /* ctrs and images from p->api */
@@ -425,9 +444,18 @@ json_t *events_json(struct node *n);
 void events_free(struct node *n);
 
 /* ---- admission.c ---- */
-/* ERR_OK: admitted.  ERR_UNAVAILABLE: wait (a terminating pod holds what it needs).  Else reason and message
- * are set. */
+/*
+ * ERR_OK: admitted.  ERR_UNAVAILABLE: wait (a terminating pod holds what it needs).  Else it is refused, with
+ * reason and message; ERR_EXHAUSTED: only for want of resources, which preempt.h may help against.
+ */
 enum err_code admit_pod(struct pod *p, char reason[64], struct err *e) MUST_CHECK;
+
+/* ---- again.c ---- pods that were refused, or ended for a critical one: nobody else creates them again */
+bool again_waits(const struct pod *p); /* to be admitted, be it for the first time */
+/* Whose turn it is: higher priority, then age, then name. */
+bool again_before(const struct pod *a, const struct pod *b);
+/* Terminated: when it could be admitted now it becomes its own successor. */
+void again_step(struct pod *p);
 
 /* ---- resources.c ---- */
 enum err_code resources_pod_cgroup(struct pod *p, struct err *e) MUST_CHECK; /* creates or updates */

@@ -1,8 +1,9 @@
 /* The pod as the API shows it: phase, conditions, container statuses (pkg/kubelet/kubelet_pods.go,
  * status/generate.go). */
 #include "agent/pod/env_age.h"
-#include "agent/pod/pod.h"
+#include "agent/pod/preempt.h"
 #include "agent/pod/probes.h"
+#include "agent/pod/resize.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -269,8 +270,12 @@ static json_t *container_json(const struct ctr *c)
                         json_string(shown != NULL && shown->image_id != NULL ? shown->image_id : ""));
     json_put_str(o, "containerID", id);
     json_object_set_new(o, "started", json_boolean(ctr_started(c)));
-    if (shown != NULL)
-        json_object_set_new(o, "resources", resources_json(&c->spec->resources, is_running(c)));
+    if (shown != NULL) {
+        json_t *resources = resources_json(&c->spec->resources, is_running(c));
+        if (is_running(c))
+            resize_actual(c, resources);
+        json_object_set_new(o, "resources", resources);
+    }
     if (shown != NULL && c->spec->resources.requests.n > 0)
         json_object_set_new(o, "allocatedResources", resource_list(&c->spec->resources.requests));
     if (c->spec->n_mounts > 0)
@@ -436,6 +441,7 @@ static json_t *conditions_json(struct pod *p)
     const char *message = over ? NULL : unready;
 
     pod_note_conditions(p);
+    resize_conditions(p, list);
     /* Only when its turn has come: before, what fails is the sandbox, of which kubelet's condition says
      * nothing. */
     bool no_network = !ready_to_start(p) && !over && p->net >= NET_PINNED && p->net_error[0] != '\0';
@@ -461,15 +467,15 @@ static json_t *conditions_json(struct pod *p)
                              : NULL,
                       now ? "container exited with restart policy rule" : NULL);
     }
-    if (p->shutdown_ns != 0 && p->state == POD_TERMINATED) {
+    if ((p->shutdown_ns != 0 || p->preempted_ns != 0) && p->state == POD_TERMINATED) {
         json_t *o = json_object();
         json_put_str(o, "type", "DisruptionTarget");
         json_object_set_new(o, "observedGeneration", json_integer(p->api->meta.generation));
         json_put_str(o, "status", "True");
         json_object_set_new(o, "lastProbeTime", json_null());
-        put_time(o, "lastTransitionTime", p->shutdown_ns);
+        put_time(o, "lastTransitionTime", p->shutdown_ns != 0 ? p->shutdown_ns : p->preempted_ns);
         json_put_str(o, "reason", "TerminationByKubelet");
-        json_put_str(o, "message", p->message);
+        json_put_str(o, "message", p->shutdown_ns != 0 ? p->message : PREEMPT_CONDITION);
         json_array_append_new(list, o);
     }
     if (p->api->ignored.n >
@@ -548,7 +554,9 @@ json_t *pod_status_json(struct pod *p)
     json_t *o = NULL, *meta, *spec;
     struct err e = { 0 };
 
-    if (json_parse(p->api->json, strlen(p->api->json), SIZE_MAX, &o, "manifest", &e) != ERR_OK)
+    const char *manifest = resize_desired(p)->json;
+
+    if (json_parse(manifest, strlen(manifest), SIZE_MAX, &o, "manifest", &e) != ERR_OK)
         return NULL;
     meta = json_object_get(o, "metadata");
     spec = json_object_get(o, "spec");

@@ -5,6 +5,7 @@
 #include "agent/pod/net_attach.h"
 #include "agent/pod/pod.h"
 #include "agent/pod/probes.h"
+#include "agent/pod/resize.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
@@ -164,6 +165,7 @@ static void pod_free(struct pod *p)
     images_clear(p);
     free(p->ctrs);
     net_attach_free(p);
+    resize_forget(p);
     free(p->netns_spec);
     free(p->pidns_spec);
     free(p->message);
@@ -223,7 +225,7 @@ void pods_wake_pending(struct node *n)
     struct pod *p, *tmp;
 
     HASH_ITER (hh, n->pods, p, tmp)
-        if (p->state == POD_PENDING)
+        if (again_waits(p) || p->desired != NULL)
             pod_wake(p);
 }
 
@@ -287,12 +289,14 @@ void pods_gone(struct pod *p)
  * ------------------------------------------------------------------------------------ */
 
 /* Takes the new manifest over in place. */
-static void apply_edit(struct pod *p, struct api_pod *api)
+void pods_apply(struct pod *p, struct api_pod *api)
 {
-    struct api_pod *old = p->api;
+    struct api_pod *old = p->api, *taken = resize_take(p, api);
     struct err e = { 0 };
 
-    p->api = api_pod_ref(api);
+    if (taken == NULL)
+        return;
+    p->api = api = taken;
     for (size_t i = 0; i < p->n_ctrs; i++) {
         struct ctr *c = &p->ctrs[i];
         const struct api_container *was = c->spec;
@@ -313,7 +317,7 @@ static void apply_edit(struct pod *p, struct api_pod *api)
     live_sub_path_due(p);    /* the annotation that asks for it may be new */
     p->payload_stale = true; /* labels and annotations show in downward API volumes */
     p->record_dirty = true;
-    if (p->cgroup_made && resources_pod_cgroup(p, &e) != ERR_OK)
+    if (p->cgroup_made && !p->resize.under_way && resize_pod_cgroup(p, &e) != ERR_OK)
         log_warn("pod cgroup cannot be updated", F_STR("pod", p->key), F_ERR(&e));
     resources_qos_update(p->node);
     api_pod_unref(old);
@@ -339,7 +343,7 @@ void pods_want(struct node *n, struct api_pod *api)
     }
     p->recovered = false;
     p->wanted = true;
-    if (str_eq(p->api->json, api->json)) {
+    if (str_eq(resize_desired(p)->json, api->json)) {
         api_pod_unref(take_ptr(&p->successor));
         pod_wake(p);
         return;
@@ -354,6 +358,7 @@ void pods_want(struct node *n, struct api_pod *api)
         p->successor = api_pod_ref(api);
     } else if (p->state == POD_TERMINATING || p->state == POD_TERMINATED) {
         struct api_pod *old = p->api; /* it is over: only what is shown changes */
+        resize_forget(p);
         size_t inits = api->spec.n_init_containers;
         p->api = api_pod_ref(api);
         for (size_t i = 0; i < p->n_ctrs; i++)
@@ -362,7 +367,7 @@ void pods_want(struct node *n, struct api_pod *api)
         p->record_dirty = true;
         api_pod_unref(old);
     } else {
-        apply_edit(p, api);
+        pods_apply(p, api);
     }
     pod_wake(p);
 }

@@ -32,6 +32,22 @@
 #define CLOCK_NOISE_NS (500 * INT64_C(1000000)) /* two readings of two clocks, adjtime() */
 #define RECORD_MAX (12 * 1024 * 1024)
 
+static void put_sizes(json_t *o, const struct sizes *s)
+{
+    if (s->known)
+        json_object_set_new(o, "sizes",
+                            json_pack("[I,I,I,I]", (json_int_t)s->cpu_request, (json_int_t)s->cpu_limit,
+                                      (json_int_t)s->memory_request, (json_int_t)s->memory_limit));
+}
+
+static void read_sizes(const json_t *o, struct sizes *s)
+{
+    json_int_t v[4];
+
+    if (json_unpack(json_object_get(o, "sizes"), "[I,I,I,I]", &v[0], &v[1], &v[2], &v[3]) == 0)
+        *s = (struct sizes){ true, v[0], v[1], v[2], v[3] };
+}
+
 static json_t *instance_json(const struct instance *i)
 {
     json_t *o = json_object();
@@ -42,6 +58,7 @@ static json_t *instance_json(const struct instance *i)
     json_object_set_new(o, "started", json_integer(i->started_ns));
     json_put_str(o, "imageID", i->image_id);
     json_put_str(o, "messageFile", i->message_file);
+    put_sizes(o, &i->sizes);
     if (i->env_sources != NULL)
         json_object_set(o, "envSources", i->env_sources);
     if (i->env_told != NULL)
@@ -80,7 +97,12 @@ static json_t *to_json(const struct pod *p)
     json_object_set_new(o, "graceSeconds", json_integer(p->grace_seconds));
     if (p->shutdown_ns != 0)
         json_object_set_new(o, "shutdown", json_integer(p->shutdown_ns));
+    if (p->preempting)
+        json_object_set_new(o, "preempting", json_true());
+    if (p->preempted_ns != 0)
+        json_object_set_new(o, "preempted", json_integer(p->preempted_ns));
     json_put_str(o, "sandboxID", p->sandbox_id);
+    put_sizes(o, &p->sizes);
     if (p->net_undo)
         json_object_set_new(o, "networkUndo", json_true());
     if (p->first_id != 0)
@@ -214,6 +236,7 @@ static bool instance_read(const json_t *o, struct instance *i)
     i->started_ns = time_of(o, "started");
     i->image_id = image != NULL ? strdup(image) : NULL;
     copy(i->message_file, sizeof(i->message_file), file);
+    read_sizes(o, &i->sizes);
     if (env_age_is_sane(json_object_get(o, "envSources")))
         i->env_sources = json_incref(json_object_get(o, "envSources"));
     if (i->env_sources != NULL && env_age_is_sane(json_object_get(o, "envTold")))
@@ -293,8 +316,11 @@ static enum err_code read_one(struct node *n, const char *name, const char *text
     p->message = json_str(o, "message") != NULL ? strdup(json_str(o, "message")) : NULL;
     p->deletion_ns = time_of(o, "deletion");
     p->shutdown_ns = time_of(o, "shutdown");
+    p->preempted_ns = time_of(o, "preempted");
+    p->preempting = json_flag(o, "preempting");
     p->grace_seconds = number(o, "graceSeconds", GRACE_MAX_SECONDS);
     copy(p->sandbox_id, sizeof(p->sandbox_id), sandbox);
+    read_sizes(o, &p->sizes);
     p->net_undo = json_flag(o, "networkUndo");
     p->first_id = (uint32_t)number(o, "firstID", UINT32_MAX);
     for (size_t i = 0;

@@ -3,6 +3,7 @@
 #include "agent/pod/ctr_limits.h"
 #include "agent/pod/hugepages.h"
 #include "agent/pod/pod.h"
+#include "agent/pod/resize.h"
 #include "base/log.h"
 
 #include <string.h>
@@ -147,6 +148,7 @@ enum err_code resources_pod_cgroup(struct pod *p, struct err *e)
     if (protects_memory(p->node))
         *(p->api->qos == API_QOS_GUARANTEED ? &l.memory_min : &l.memory_low) = quantity_value(&q);
     l.oom_group = oom_kill_takes_pod(p);
+    resize_widen(p, &l);
     l.n_hugetlb = hugepages_pod_limits(p, hugetlb);
     l.hugetlb = hugetlb;
     return cg_pod_apply(o->cgroups, class_of(p), p->uid, &l, e);

@@ -6,9 +6,10 @@
 #include "agent/pod/env_age.h"
 #include "agent/pod/hooks.h"
 #include "agent/pod/live_sub_path.h"
-#include "agent/pod/pod.h"
 #include "agent/pod/pod_payloads.h"
+#include "agent/pod/preempt.h"
 #include "agent/pod/probes.h"
+#include "agent/pod/resize.h"
 #include "agent/pod/usage.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -101,6 +102,22 @@ static void on_run(uv_idle_t *handle)
     }
 }
 
+/* Those that are to be admitted stand in their order: who comes first takes what there is. */
+static void enqueue(struct node *n, struct pod *p)
+{
+    struct pod *o;
+
+    if (p->state == POD_PENDING)
+        p->priority = pods_priority(n, p->api); /* its class may have been read after it */
+    if (again_waits(p))
+        TAILQ_FOREACH (o, &n->dirty, dirty_link)
+            if (again_waits(o) && again_before(p, o)) {
+                TAILQ_INSERT_BEFORE(o, p, dirty_link);
+                return;
+            }
+    TAILQ_INSERT_TAIL(&n->dirty, p, dirty_link);
+}
+
 void pod_wake(struct pod *p)
 {
     struct node *n = p->node;
@@ -108,7 +125,7 @@ void pod_wake(struct pod *p)
     if (p->freed || p->dirty_queued)
         return;
     p->dirty_queued = true;
-    TAILQ_INSERT_TAIL(&n->dirty, p, dirty_link);
+    enqueue(n, p);
     if (!n->runner_active) {
         n->runner_active = true;
         uv_idle_start(&n->runner, on_run);
@@ -195,6 +212,7 @@ static void pending_step(struct pod *p)
     struct node *n = p->node;
     struct err e = { 0 };
     char reason[64] = "";
+    enum err_code code;
 
     if (!n->sources_ready || n->closing)
         return;
@@ -203,7 +221,10 @@ static void pending_step(struct pod *p)
         return;
     }
     p->priority = pods_priority(n, p->api); /* its class may have been read after it */
-    switch (admit_pod(p, reason, &e)) {
+    code = admit_pod(p, reason, &e);
+    if (code == ERR_EXHAUSTED && preempt_is_critical(p))
+        code = preempt_for(p, reason, &e);
+    switch (code) {
     case ERR_OK:
         break;
     case ERR_UNAVAILABLE: /* woken when a pod goes */
@@ -218,6 +239,7 @@ static void pending_step(struct pod *p)
         free(p->message);
         p->message = str_printf("Pod was rejected: %s", e.text);
         p->rejected = true;
+        p->preempting = false;
         p->shutdown_ns = shutdown_now(n) ? clock_wall_ns() : 0;
         p->start_time_ns = clock_wall_ns();
         pod_set_state(p, POD_TERMINATED);
@@ -225,6 +247,7 @@ static void pending_step(struct pod *p)
     }
     free(take_ptr(&p->message));
     p->admitted = true;
+    p->preempting = false;
     if (p->start_time_ns == 0)
         p->start_time_ns = clock_wall_ns();
     pod_set_state(p, POD_STARTING);
@@ -313,7 +336,7 @@ static void active_step(struct pod *p)
     }
     if (!p->cgroup_made) {
         struct err e = { 0 };
-        if (resources_pod_cgroup(p, &e) != ERR_OK) {
+        if (resize_pod_cgroup(p, &e) != ERR_OK) {
             log_warn("pod cgroup cannot be made; trying again", F_STR("pod", p->key), F_ERR(&e));
             pod_event(p, NULL, true, "FailedCreatePodContainer", "unable to ensure pod container exists: %s",
                       e.text);
@@ -323,6 +346,7 @@ static void active_step(struct pod *p)
         p->cgroup_made = true;
         resources_qos_update(n);
     }
+    resize_step(p);
     /* Side by side: none of the three waits for another. */
     sandbox_step(p);
     pidns_step(p);
@@ -431,7 +455,7 @@ static void terminating_step(struct pod *p)
             return;
         }
     }
-    p->cgroup_made = false;
+    p->cgroup_made = p->sizes.known = false;
     if (p->phase[0] == '\0')
         snprintf(p->phase, sizeof(p->phase), "%s", ended_phase(p));
     pod_set_state(p, POD_TERMINATED);
@@ -457,6 +481,7 @@ void pod_begin_termination(struct pod *p, int64_t grace_seconds, bool finishing,
     }
     log_info("pod ending", F_STR("pod", p->key), F_STR("podUID", p->uid), F_STR("why", why),
              F_I64("graceSeconds", grace_seconds));
+    resize_forget(p);
     p->finishing = finishing;
     p->grace_seconds = grace_seconds;
     if (!finishing)
@@ -472,7 +497,7 @@ void pod_begin_termination(struct pod *p, int64_t grace_seconds, bool finishing,
 static void reconcile(struct pod *p)
 {
     struct node *n = p->node;
-    enum pod_state before;
+    enum pod_state first = p->state, before;
 
     do {
         before = p->state;
@@ -493,7 +518,12 @@ static void reconcile(struct pod *p)
             terminating_step(p);
             break;
         case POD_TERMINATED:
-            shutdown_revive(p);
+            if (shutdown_revive(p))
+                break;
+            if (first == POD_TERMINATED)
+                again_step(p);
+            else if (again_waits(p))
+                pod_wake(p); /* in its turn */
             break;
         }
     } while (p->state != before);

@@ -28,6 +28,29 @@ static void amounts_and_names_are_checked(void **state)
         "cpu, memory, ephemeral-storage, hugepages-<size> and names with a domain (example.com/thing)");
 }
 
+static void fractions_of_a_byte_are_a_mistake(void **state)
+{
+    (void)state;
+    pod_is_bad(
+        "resources: {limits: {memory: 0.5m}, requests: {memory: 0.5m, ephemeral-storage: 1500m}}", "",
+        "spec.containers[0].resources.limits[memory]: fractional byte value \"1m\" is invalid, must be an "
+        "integer",
+        "spec.containers[0].resources.requests[ephemeral-storage]: fractional byte value \"1500m\" is "
+        "invalid, "
+        "must be an integer");
+    pod_is_good("resources: {limits: {memory: 0.1Gi, cpu: 0.5m}}", "");
+}
+
+static void amounts_beyond_all_range_are_refused(void **state)
+{
+    (void)state;
+    pod_is_bad(
+        "resources: {limits: {memory: '1e100', cpu: -0.1}}", "",
+        "spec.containers[0].resources.limits[memory]: quantity \"1e100\" is too large, allowed are "
+        "numbers with a suffix n u m k M G T P E, Ki Mi Gi Ti Pi Ei or an exponent (500m, 1.5Gi, 12e6)",
+        "spec.containers[0].resources.limits[cpu]: -100m is negative, allowed are 0 and more");
+}
+
 static void requests_stay_within_limits(void **state)
 {
     (void)state;
@@ -205,6 +228,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(amounts_and_names_are_checked),
+        cmocka_unit_test(fractions_of_a_byte_are_a_mistake),
+        cmocka_unit_test(amounts_beyond_all_range_are_refused),
         cmocka_unit_test(requests_stay_within_limits),
         cmocka_unit_test(unsupported_resources_are_refused_or_listed),
         cmocka_unit_test(a_list_where_requests_belong_is_only_a_problem),

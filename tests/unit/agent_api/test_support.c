@@ -89,8 +89,6 @@ static void the_table_shows_what_the_rows_say(void **state)
     assert_non_null(strstr(table, "| `livenessProbe` | Probe |  |  | acted on |  |\n"));
     assert_non_null(
         strstr(table, "| `restartPolicyRules` | list of ContainerRestartRule |  |  | acted on |  |\n"));
-    assert_non_null(strstr(table, "| `resizePolicy` | list of ContainerResizePolicy |  |  | ignored, with a "
-                                  "warning | resources are changed in place, without a restart |\n"));
     assert_non_null(
         strstr(table, "| `restartPolicy` | string | `Always` | Always, OnFailure, Never | acted on |  |\n"));
     assert_non_null(strstr(table, "| `nfs` | NFSVolumeSource |  |  | refused | "));

@@ -80,7 +80,8 @@ static void what_the_node_lacks_is_refused_in_kubelets_words(void **state)
     pages(w);
     assert_int_equal(admit_pod(first, reason, &e), ERR_OK);
     first->admitted = true;
-    assert_int_equal(admit_pod(second, reason, &e), ERR_PRECONDITION);
+    first->state = POD_RUNNING;
+    assert_int_equal(admit_pod(second, reason, &e), ERR_EXHAUSTED);
     assert_string_equal(reason, "OutOfhugepages-2Mi");
     assert_string_equal(e.text, "Node didn't have enough resource: hugepages-2Mi, requested: 4194304, used: "
                                 "6291456, capacity: 8388608");
@@ -89,7 +90,7 @@ static void what_the_node_lacks_is_refused_in_kubelets_words(void **state)
     assert_int_equal(admit_pod(second, reason, &e), ERR_UNAVAILABLE);
     assert_string_equal(e.text, "waits for hugepages-2Mi: 1 pods are ending");
     e = (struct err){ 0 };
-    assert_int_equal(admit_pod(odd, reason, &e), ERR_PRECONDITION); /* no node offers that name */
+    assert_int_equal(admit_pod(odd, reason, &e), ERR_EXHAUSTED); /* no node offers that name */
     assert_string_equal(reason, "OutOfhugepages-2048Ki");
 }
 
