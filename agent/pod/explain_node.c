@@ -3,6 +3,7 @@
 #include "agent/pod/explain.h"
 #include "agent/pod/net_heal.h"
 #include "agent/pod/node_users.h"
+#include "agent/pod/oom.h"
 #include "agent/pod/sweep.h"
 #include "base/clock.h"
 #include "base/json.h"
@@ -159,6 +160,7 @@ json_t *explain_node_json(struct node *n)
     add_settings(n, steps);
     add_stuck(steps);
     shutdown_explain(n, steps);
+    oom_explain(n, steps);
     sweep_each(n, add_left_over, steps);
     op_each(add_operation, operations);
     log_recent_each(add_said, said);

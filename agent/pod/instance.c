@@ -1,5 +1,6 @@
 /* How a container's run ends: noticing, stopping, the termination message, removing what is left. */
 #include "agent/pod/hooks.h"
+#include "agent/pod/oom.h"
 #include "agent/pod/pod.h"
 #include "agent/pod/probes.h"
 #include "agent/pod/usage.h"
@@ -177,6 +178,7 @@ void ctr_reap(struct pod *p, const char *id, const char *cgroup_path)
         log_debug("bundle does not say whose it is; the pod's cgroup is assumed", F_STR("pod", p->key),
                   F_STR("containerID", id));
     }
+    oom_forget(p->node, r->cgroup_path[0] != '\0' ? r->cgroup_path : identity.cgroup_path);
     usage_forget(p->node, r->cgroup_path[0] != '\0' ? r->cgroup_path : identity.cgroup_path);
     TAILQ_INSERT_TAIL(&p->reaps, r, link);
     reap_begin(r);
@@ -229,6 +231,7 @@ void ctr_refresh(struct ctr *c)
             ctr_set_state(c, CTR_RUNNING);
             ctr_note_start(c, s.started_ns);
         }
+        oom_watch(c);
         return;
     case RT_CREATED:
         return;
@@ -241,6 +244,7 @@ void ctr_refresh(struct ctr *c)
             break; /* its init died before the start */
         if (c->kind == CTR_REGULAR)
             c->pod->initialized = true;
+        oom_ended(c);
         ctr_ended(c, s.exit_code,
                   s.oom_killed       ? "OOMKilled"
                   : s.exit_code == 0 ? "Completed"

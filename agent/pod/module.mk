@@ -4,3 +4,4 @@ agent_pod_SRCS := node.c pods.c worker.c sandbox.c userns.c node_users.c pidns.c
 agent_pod_SRCS += net_attach.c net_heal.c net_stats.c
 agent_pod_SRCS += allocatable.c ctr_limits.c hugepages_watch.c
 agent_pod_SRCS += usage.c usage_node.c usage_summary.c usage_metrics.c usage_text.c agent_metrics.c
+agent_pod_SRCS += oom.c

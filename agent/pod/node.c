@@ -10,6 +10,7 @@
 #include "agent/pod/net_attach.h"
 #include "agent/pod/net_heal.h"
 #include "agent/pod/node_users.h"
+#include "agent/pod/oom.h"
 #include "agent/pod/pod.h"
 #include "agent/pod/probes.h"
 #include "agent/pod/provider.h"
@@ -128,6 +129,7 @@ enum err_code node_open(struct node **ret, const struct node_options *o, struct 
     net_sandbox_tag(o->state_dir, n->sandbox_tag);
     n->clock_offset_ns = clock_jump_offset_ns();
     shutdown_open(n);
+    oom_open(n);
     allocatable_open(n);
     if (record_load_all(n, e) != ERR_OK) {
         node_free(n);
@@ -380,6 +382,7 @@ void node_free(struct node *n)
         pods_free(p);
     events_free(n);
     usage_close(n);
+    oom_close(n);
     n->sweeps = 0;
     uv_close((uv_handle_t *)&n->runner, on_handle_closed);
     uv_close((uv_handle_t *)&n->idle_timer, on_handle_closed);

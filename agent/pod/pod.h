@@ -547,6 +547,7 @@ struct node {
     struct hugepages_watch *hugepages_watch; /* NULL: this kernel has none */
     struct mount_watch *mount_watch;         /* NULL: nobody waits for a mount to go */
     struct pod_starts starts;
+    struct oom *oom;     /* oom.h; NULL: kills are not watched */
     struct usage *usage; /* usage.h; NULL: nobody has asked yet */
     char left_out[256];  /* why a pod of the manifests is not in the table; "" */
 };

@@ -3,7 +3,7 @@ import json
 import os
 import re
 
-from coracle import cgroup_v2, check, container, contains, equal, pod, read, shell, until
+from coracle import cgroup_v2, check, container, contains, equal, pod, read, run, shell, until
 
 HOG = "x=$(head -c 20000000 /dev/zero | tr '\\0' a); echo full; while true; do sleep 3600 & wait $!; done"
 
@@ -182,4 +182,56 @@ def test_top(t):
     wrong = node.cli("top", "pods", "nobody", ok=False)
     equal((wrong.returncode, wrong.stderr), (1, "error: metrics not available for pod default/nobody\n"), "a pod that is not there")
     equal(node.cli("top", "pods", "-n", "other").stderr, "No resources found in other namespace.\n", "another namespace")
+    node.stop()
+
+
+def oom_events(node, name):
+    return [e for e in node.events(name) if e["reason"] == "OOMKilling"]
+
+
+def test_oom_is_described(t):
+    """a process that is killed for want of memory has its number and name in `describe`, and its container the reason OOMKilled"""
+    node = t.node()
+    node.import_image()
+    node.put("a.yaml", pod("a", container(command=shell("sleep 0.2; tail /dev/zero"), resources={"limits": {"memory": "16Mi"}}),
+                           restartPolicy="Never"))
+    a = node.wait_phase("a", "Failed")
+    equal((a.state()[1]["reason"], a.state()[1]["exitCode"]), ("OOMKilled", 137), "state")
+    event = until(lambda: oom_events(node, "a"), 5, "the event")[0]
+    equal((event["type"], event["involvedObject"]["fieldPath"]), ("Warning", "spec.containers{main}"), "event")
+    check(re.search(r"^Memory cgroup out of memory: Killed process \d+ \((tail|sh)\), anon-rss:\d+kB, file-rss:\d+kB, shmem-rss:\d+kB", event["message"]),
+          lambda: event["message"])
+    contains(node.cli("describe", "pod", "a").stdout, event["message"], "describe")
+    node.stop()
+
+
+def test_oom_of_a_child(t):
+    """a child that is killed in a container that lives on is told at once, by its own name, however hostile"""
+    node = t.node()
+    node.import_image()
+    evil = "x) total-vm:1kB"  # 15 bytes, what the kernel keeps
+    node.put("a.yaml", pod("a", container(
+        command=shell(f"cp /bin/busybox '/tmp/{evil}'; ln -s '/tmp/{evil}' /tmp/run; while true; do (echo 1000 > /proc/self/oom_score_adj; "
+                      f"exec -a tail '/tmp/{evil}' /dev/zero); sleep 1000 & wait $!; done"),
+        resources={"limits": {"memory": "16Mi"}}), terminationGracePeriodSeconds=0),
+        )
+    node.wait_running("a")
+    message = until(lambda: oom_events(node, "a"), 20, lambda: f"the event; {node.logs('a')}")[0]["message"]
+    contains(message, f"({evil}), anon-rss:", "message")
+    if not cgroup_v2():  # there the whole container goes, which is what kubelet asks for
+        equal(node.pod("a").restarts(), 0, "restarts")
+    node.stop()
+
+
+def test_oom_without_a_log(t):
+    """where the kernel's log cannot be read, a kill is told all the same, with the reason why it is not known which"""
+    run("mount", "--bind", "/dev/null", "/dev/kmsg")
+    node = t.node()
+    node.import_image()
+    node.put("a.yaml", pod("a", container(command=shell("tail /dev/zero"), resources={"limits": {"memory": "16Mi"}}), restartPolicy="Never"))
+    equal(node.wait_phase("a", "Failed").state()[1]["reason"], "OOMKilled", "reason")
+    message = until(lambda: oom_events(node, "a"), 5, "the event")[0]["message"]
+    check(re.fullmatch(r"Memory cgroup out of memory: \d+ process(es were| was) killed; which is not known: /dev/kmsg cannot be waited for", message),
+          lambda: message)
+    contains(node.cli("explain", "node").stdout, "killed processes", "explain node")
     node.stop()

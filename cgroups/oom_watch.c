@@ -1,0 +1,229 @@
+#include "cgroups/oom_watch.h"
+
+#include "base/fs.h"
+#include "base/list.h"
+#include "cgroups/internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/inotify.h>
+
+struct watched {
+    UT_hash_handle hh; /* by path */
+    int wd;            /* v2 */
+    uint64_t counted;
+    bool touched;
+    char path[];
+};
+
+struct cg_oom_watch {
+    struct cg_tree *tree;
+    const struct cg_hier *hier; /* the one with memory */
+    int fd;
+    struct watched *all;
+};
+
+static const struct cg_hier *memory_hier(const struct cg_tree *t)
+{
+    for (size_t i = 0; i < t->n_hiers; i++)
+        if (t->hiers[i].controllers & CG_CTL_MEMORY)
+            return &t->hiers[i];
+    return NULL;
+}
+
+enum err_code cg_oom_watch_open(struct cg_oom_watch **ret, struct cg_tree *t, struct err *e)
+{
+    const struct cg_hier *h = memory_hier(t);
+    struct cg_oom_watch *w;
+
+    if (h == NULL)
+        return err_set(e, ERR_PRECONDITION, "no cgroup hierarchy has the memory controller");
+    w = calloc(1, sizeof(*w));
+    if (w == NULL)
+        return err_nomem(e);
+    w->tree = t;
+    w->hier = h;
+    w->fd = h->backend->v2 ? inotify_init1(IN_CLOEXEC | IN_NONBLOCK) : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (w->fd < 0) {
+        err_sys(e, errno, "make an %s",
+                h->backend->v2 ? "inotify instance (see fs.inotify.max_user_instances)" : "eventfd");
+        free(w);
+        return e->code;
+    }
+    *ret = w;
+    return ERR_OK;
+}
+
+static void drop(struct cg_oom_watch *w, struct watched *one)
+{
+    HASH_DEL(w->all, one);
+    free(one);
+}
+
+void cg_oom_watch_close(struct cg_oom_watch *w)
+{
+    struct watched *one, *tmp;
+
+    if (w == NULL)
+        return;
+    HASH_ITER (hh, w->all, one, tmp)
+        drop(w, one);
+    close(w->fd);
+    free(w);
+}
+
+int cg_oom_watch_fd(const struct cg_oom_watch *w)
+{
+    return w->fd;
+}
+
+/* ---- what is watched -------------------------------------------------------------------------- */
+
+/* v1: "<eventfd> <descriptor of memory.oom_control>"; the kernel holds on to the eventfd, not to the other.
+ */
+static enum err_code register_v1(struct cg_oom_watch *w, const char *path, struct err *e)
+{
+    fd_auto dir = cg_open_dir(w->hier, path);
+    fd_auto control = dir >= 0 ? openat(dir, "memory.oom_control", O_RDONLY | O_CLOEXEC) : -1;
+    char text[32];
+
+    if (control < 0)
+        return err_sys(e, errno, "open memory.oom_control of cgroup %s", path);
+    snprintf(text, sizeof(text), "%d %d", w->fd, control);
+    return fs_write_control(dir, "cgroup.event_control", text, e);
+}
+
+static enum err_code register_v2(struct cg_oom_watch *w, const char *path, int *ret_wd, struct err *e)
+{
+    char file[CG_PATH_MAX + 64];
+
+    /* By our descriptor of the mount point, so that a scratch folder can stand in for it. */
+    snprintf(file, sizeof(file), "/proc/self/fd/%d%s/memory.events", w->hier->fd, path);
+    *ret_wd = inotify_add_watch(w->fd, file, IN_MODIFY);
+    if (*ret_wd >= 0)
+        return ERR_OK;
+    return errno == ENOSPC ? err_set(e, ERR_EXHAUSTED,
+                                     "watch memory.events of cgroup %s: too many watches (see "
+                                     "fs.inotify.max_user_watches)",
+                                     path)
+                           : err_sys(e, errno, "watch memory.events of cgroup %s", path);
+}
+
+enum err_code cg_oom_watch_add(struct cg_oom_watch *w, const char *path, uint64_t counted, struct err *e)
+{
+    size_t n = strlen(path);
+    struct watched *one;
+
+    HASH_FIND(hh, w->all, path, n, one);
+    if (one != NULL)
+        return err_set(e, ERR_EXISTS, "cgroup %s is being watched", path);
+    if (path[0] != '/' || n >= CG_PATH_MAX || !fs_path_is_safe(path + 1))
+        return err_set(e, ERR_INVALID, "watch cgroup \"%.200s\": not an absolute path", path);
+    one = calloc(1, sizeof(*one) + n + 1);
+    if (one == NULL)
+        return err_nomem(e);
+    memcpy(one->path, path, n + 1);
+    one->counted = counted;
+    one->wd = -1;
+    if ((w->hier->backend->v2 ? register_v2(w, path, &one->wd, e) : register_v1(w, path, e)) != ERR_OK) {
+        free(one);
+        return e->code;
+    }
+    HASH_ADD(hh, w->all, path[0], n, one);
+    if (one->hh.tbl == NULL) {
+        free(one);
+        return err_nomem(e);
+    }
+    return ERR_OK;
+}
+
+void cg_oom_watch_remove(struct cg_oom_watch *w, const char *path)
+{
+    struct watched *one;
+
+    HASH_FIND(hh, w->all, path, strlen(path), one);
+    if (one == NULL)
+        return;
+    if (one->wd >= 0)
+        inotify_rm_watch(w->fd, one->wd); /* v1's goes with the cgroup */
+    drop(w, one);
+}
+
+/* ---- what happened ---------------------------------------------------------------------------- */
+
+bool cg_oom_kills(struct cg_tree *t, const char *path, uint64_t *ret)
+{
+    const struct cg_hier *h = memory_hier(t);
+    fd_auto dir = h != NULL ? cg_open_dir(h, path) : -1;
+
+    return dir >= 0 &&
+           cg_read_key(dir, h->backend->v2 ? "memory.events" : "memory.oom_control", "oom_kill", ret);
+}
+
+static void touch(struct cg_oom_watch *w, int wd)
+{
+    struct watched *one, *tmp;
+
+    HASH_ITER (hh, w->all, one, tmp)
+        if (wd < 0 || one->wd == wd)
+            one->touched = true;
+}
+
+static void drain(struct cg_oom_watch *w)
+{
+    _Alignas(struct inotify_event) char chunk[4096];
+    const struct inotify_event *event;
+    uint64_t count;
+    ssize_t n;
+
+    if (!w->hier->backend->v2) {
+        if (read(w->fd, &count, sizeof(count)) > 0)
+            touch(w, -1); /* which one, only the counts say */
+        return;
+    }
+    while ((n = read(w->fd, chunk, sizeof(chunk))) > 0)
+        for (char *p = chunk; p < chunk + n; p += sizeof(*event) + event->len) {
+            event = (const struct inotify_event *)(const void *)p;
+            touch(w, event->mask & IN_Q_OVERFLOW ? -1 : event->wd);
+        }
+}
+
+static uint64_t take(struct cg_oom_watch *w, struct watched *one)
+{
+    uint64_t kills, before = one->counted;
+
+    if (!cg_oom_kills(w->tree, one->path, &kills) || kills <= before)
+        return 0;
+    one->counted = kills;
+    return kills - before;
+}
+
+uint64_t cg_oom_watch_take(struct cg_oom_watch *w, const char *path)
+{
+    struct watched *one;
+
+    HASH_FIND(hh, w->all, path, strlen(path), one);
+    return one != NULL ? take(w, one) : 0;
+}
+
+size_t cg_oom_watch_read(struct cg_oom_watch *w, bool all,
+                         void (*fn)(const char *path, uint64_t kills, void *arg), void *arg)
+{
+    struct watched *one, *tmp;
+    size_t found = 0;
+
+    drain(w);
+    HASH_ITER (hh, w->all, one, tmp) {
+        uint64_t kills = all || one->touched ? take(w, one) : 0;
+
+        one->touched = false;
+        if (kills == 0)
+            continue;
+        found++;
+        fn(one->path, kills, arg);
+    }
+    return found;
+}

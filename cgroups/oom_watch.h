@@ -1,0 +1,43 @@
+/*
+ * oom_watch - tells when the kernel kills processes of a cgroup for want of memory, without polling: inotify
+ * on memory.events (v2), one eventfd for all on memory.oom_control (v1).  One descriptor for any number of
+ * cgroups.
+ *
+ * The descriptor may become readable without a kill: v2 tells of every event of memory, a cgroup that lives
+ * at its limit has many; v1 tells before the process is chosen.  So: cg_oom_watch_read() when it is readable,
+ * and when it found nothing, once more after CG_OOM_LOOK_AGAIN_MS, meanwhile leaving the descriptor alone.
+ * Loop thread.
+ */
+#ifndef CGROUPS_OOM_WATCH_H
+#define CGROUPS_OOM_WATCH_H
+#include "cgroups/cgroup.h"
+
+#define CG_OOM_LOOK_AGAIN_MS 100
+
+struct cg_oom_watch;
+
+/* ERR_PRECONDITION: no memory controller. */
+enum err_code cg_oom_watch_open(struct cg_oom_watch **ret, struct cg_tree *t, struct err *e) MUST_CHECK;
+void cg_oom_watch_close(struct cg_oom_watch *w);   /* NULL is fine */
+int cg_oom_watch_fd(const struct cg_oom_watch *w); /* to be polled for reading */
+
+/*
+ * Watches the cgroup (as for cg_usage()) and what is below it.  `counted`: kills that are known already.
+ * ERR_EXISTS: it is being watched.  ERR_EXHAUSTED: fs.inotify.max_user_watches.
+ */
+enum err_code cg_oom_watch_add(struct cg_oom_watch *w, const char *path, uint64_t counted,
+                               struct err *e) MUST_CHECK;
+void cg_oom_watch_remove(struct cg_oom_watch *w,
+                         const char *path); /* before the cgroup goes; unknown is fine */
+
+/* Calls fn for each cgroup with kills since the last call: how many cgroups.  `all`: also those that nothing
+ * was said about.  fn neither adds nor removes any. */
+size_t cg_oom_watch_read(struct cg_oom_watch *w, bool all,
+                         void (*fn)(const char *path, uint64_t kills, void *arg), void *arg);
+
+/* Kills of one of them since it was last asked about, by either call; 0 for one that is not watched. */
+uint64_t cg_oom_watch_take(struct cg_oom_watch *w, const char *path);
+
+/* The kernel's count, at or below it on v2, in it on v1; false: no such cgroup. */
+bool cg_oom_kills(struct cg_tree *t, const char *path, uint64_t *ret);
+#endif
