@@ -2,6 +2,7 @@
  * kubelet's /stats/summary (k8s.io/kubelet/pkg/apis/stats/v1alpha1): a member that is not known is left out.
  * What only a scan of files would tell (rootfs, logs and volumes in bytes) is not in it.
  */
+#include "agent/pod/allocatable.h"
 #include "agent/pod/usage.h"
 #include "base/clock.h"
 #include "base/json.h"
@@ -228,8 +229,8 @@ static void add_node(struct summary *s, const struct usage_row *row)
     if (s->machine.boot_ns != 0)
         put_time(s, o, "startTime", s->machine.boot_ns);
     /* Not kubelet's: what percentages are of, since there is no Node object to ask. */
-    put_number(s, allocatable, "nanoCores", s->node->o.cpu_milli * 1000000);
-    put_number(s, allocatable, "memoryBytes", s->node->o.memory_bytes);
+    put_number(s, allocatable, "nanoCores", (uint64_t)node_allocatable(s->node, "cpu") * 1000000);
+    put_number(s, allocatable, "memoryBytes", (uint64_t)node_allocatable(s->node, "memory"));
     put(s, o, "allocatable", allocatable);
     if (s->basic)
         return;

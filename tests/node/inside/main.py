@@ -3,6 +3,7 @@
 One machine, one daemon, the tests in order: each builds on what is there.  Output is TAP.
 """
 import os
+import re
 import signal
 import sys
 import time
@@ -126,12 +127,44 @@ def test_limits():
     node.wait_no_traces(limits)
 
 
+def test_usage():
+    """`top`, /stats/summary and /metrics show what the kernel counts for a pod, and forget it when it goes"""
+    hog = "x=$(head -c 20000000 /dev/zero | tr '\\0' a); echo full; while true; do true; done"
+    node.put("hog.yaml", pod("hog", container(command=coracle.shell(hog), resources={"limits": {"cpu": "300m", "memory": "96Mi"}}),
+                             terminationGracePeriodSeconds=0))
+    hog = node.wait_running("hog", deadline=60)
+    until(lambda: "full" in node.logs("hog"), 120, "memory in use")
+    stats = node.get("/stats/summary")
+    found = [p for p in stats["pods"] if p["podRef"]["name"] == "hog"][0]["containers"][0]
+    check(50e6 < found["cpu"]["usageNanoCores"] < 600e6, lambda: f"300m: {found}")
+    folder, v2 = node.container_cgroup(hog, "memory"), coracle.cgroup_v2()
+    usage = int(read(f"{folder}/memory.{'current' if v2 else 'usage_in_bytes'}"))
+    inactive = int(re.search(rf"^{'' if v2 else 'total_'}inactive_file (\d+)$", read(f"{folder}/memory.stat"), re.MULTILINE).group(1))
+    check(abs(found["memory"]["workingSetBytes"] - (usage - inactive)) < 8 << 20, lambda: f"{found['memory']}, {usage} - {inactive}")
+    equal(found["memory"]["availableBytes"], (96 << 20) - found["memory"]["workingSetBytes"], "available")
+    lines = node.cli("top", "pods", "--sort-by=memory", "--no-headers").stdout.splitlines()
+    row = [line.split() for line in lines if line.startswith("hog ")][0]
+    check(50 <= int(row[1].removesuffix("m")) <= 600 and 19 <= int(row[2].removesuffix("Mi")) <= 96, lambda: f"top: {lines}")
+    check(re.search(r"^\S+ +\d+m +\d+% +\d+Mi +\d+%", node.cli("top", "node", "--no-headers").stdout), "top node")
+    labels = r'container="main",id="[^"]*",image="[^"]*",name="[^"]*",namespace="default",pod="hog"'
+    text = node.request("GET", "/metrics")[1].decode()
+    for name in ("container_memory_working_set_bytes", "container_memory_rss", "container_threads", "container_processes"):
+        check(re.search(rf"^{name}{{{labels}}} [1-9]", text, re.MULTILINE), lambda: f"{name} in {text[-3000:]}")  # pylint: disable=cell-var-from-loop
+    check(re.search(rf"^container_cpu_cfs_throttled_periods_total{{{labels}}} [1-9]", text, re.MULTILINE), "it was throttled")
+    node.remove("hog.yaml")
+    node.wait_gone("hog")
+    equal([p for p in node.get("/stats/summary")["pods"] if p["podRef"]["name"] == "hog"], [], "the summary after it is gone")
+
+
 def test_oom():
     """a container over its memory limit is OOMKilled; the unit of the pods lives on"""
     node.put("oom.yaml", pod("oom", container(command=coracle.shell("tail /dev/zero"), resources={"limits": {"memory": "16Mi"}}),
                              restartPolicy="Never"))
     oom = node.wait_phase("oom", "Failed")
     equal((oom.state()[1]["reason"], oom.state()[1]["exitCode"]), ("OOMKilled", 137), "state")
+    killed = until(lambda: [e["message"] for e in node.events("oom") if e["reason"] == "OOMKilling"], 10, "the event about the kill")[0]
+    check(re.match(r"Memory cgroup out of memory: Killed process \d+ \((tail|sh)\), anon-rss:\d+kB", killed), killed)
+    contains(node.cli("describe", "pod", "oom").stdout, killed, "describe")
     equal(run("systemctl", "is-active", "coracle-pods").stdout.strip(), "active", "coracle-pods.service")
     node.remove("oom.yaml")
     node.wait_gone("oom")
