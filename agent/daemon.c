@@ -383,6 +383,18 @@ static void say_missing(const char *controller, const char *disables, void *arg)
     log_warn("cgroup controller is missing", F_STR("controller", controller), F_STR("so", disables));
 }
 
+/* Protection counts only as far as every cgroup above has it, too. */
+static void say_unprotected(const struct agent *a)
+{
+    char where[512] = "";
+
+    if (a->config.resources.memory_qos && a->config.resources.memory_tiers &&
+        cg_protected_above(a->cgroups, where, sizeof(where)) == 0)
+        log_warn("memory requests of pods are protected among themselves only: a cgroup above them has no "
+                 "memory.min (MemoryMin= of its unit)",
+                 F_STR("cgroup", where));
+}
+
 static void report_start(struct agent *a)
 {
     const struct rt_features *f = rt_features(a->rt);
@@ -394,6 +406,7 @@ static void report_start(struct agent *a)
              F_STR("cgroups", layouts[cg_layout(a->cgroups)]), F_STR("manifests", a->config.manifests),
              F_STR("socket", a->config.socket));
     cg_missing(a->cgroups, say_missing, NULL);
+    say_unprotected(a);
     if (a->config.resources.memory_qos && cg_layout(a->cgroups) != CG_V2)
         log_warn("feature gate MemoryQoS has no effect on cgroup v1");
     if (a->config.resources.limited_swap && cg_layout(a->cgroups) != CG_V2)

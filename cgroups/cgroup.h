@@ -45,6 +45,13 @@ void cg_missing(const struct cg_tree *t, void (*fn)(const char *controller, cons
 void cg_mounted(const struct cg_tree *t, void (*fn)(const char *controller, const char *point, void *arg),
                 void *arg);
 
+/*
+ * v2: memory.min and memory.low below <root> protect no more than <root> and the cgroups above it have
+ * themselves: the least of these, in bytes, and *ret_where it stands ("/system.slice").  INT64_MAX: nothing
+ * is above.
+ */
+int64_t cg_protected_above(const struct cg_tree *t, char *ret_where, size_t size);
+
 /* Huge pages can be limited here.  Not on a hybrid where hugetlb had to be mounted below scratch_dir. */
 bool cg_has_hugetlb(const struct cg_tree *t);
 

@@ -1,7 +1,9 @@
-/* missing - controllers that cannot be used here, and what is not there for want of them. */
+/* missing - what cannot be done here: controllers that are not there, protection that has none above it. */
+#include "base/scope.h"
 #include "cgroups/internal.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static const struct {
     const char *name;
@@ -41,4 +43,22 @@ void cg_mounted(const struct cg_tree *t, void (*fn)(const char *controller, cons
         snprintf(point, sizeof(point), "%s/%s", t->scratch_dir, t->pinned[i]);
         fn(t->pinned[i], point, arg);
     }
+}
+
+int64_t cg_protected_above(const struct cg_tree *t, char *ret_where, size_t size)
+{
+    int64_t least = INT64_MAX;
+    char path[CG_PATH_MAX];
+
+    if (t->layout != CG_V2)
+        return least;
+    for (snprintf(path, sizeof(path), "%s", t->root); path[0] != '\0'; *strrchr(path, '/') = '\0') {
+        fd_auto dir = cg_open_dir(&t->hiers[0], path);
+        uint64_t own = 0;
+        if (dir < 0 || !cg_read_u64(dir, "memory.min", &own) || own >= (uint64_t)least)
+            continue; /* "max" is no number */
+        least = (int64_t)own;
+        snprintf(ret_where, size, "%s", path);
+    }
+    return least;
 }

@@ -353,13 +353,22 @@ static void sweep_logs(struct node *n)
     closedir(d);
 }
 
+/* Its own: not that of a pod with the same uid that was of another class. */
+static bool is_cgroup_of(const struct pod *p, const char *path)
+{
+    struct err e = { 0 };
+    char own[512];
+
+    return p != NULL && (resources_cgroup_path(p, own, sizeof(own), &e) != ERR_OK || strcmp(own, path) == 0);
+}
+
 static void remove_cgroup(struct job *j)
 {
     struct err e = { 0 };
     struct cg_tree *t = j->node->o.cgroups;
     const char *leaf = strrchr(j->id, '/');
 
-    if (pods_by_uid(j->node, leaf + strlen("/pod")) != NULL) {
+    if (is_cgroup_of(pods_by_uid(j->node, leaf + strlen("/pod")), j->id)) {
         finished(j);
         return;
     }
@@ -379,7 +388,7 @@ static void sweep_cgroups(struct node *n)
     }
     for (char **path = paths; *path != NULL; path++) {
         const char *leaf = strrchr(*path, '/');
-        if (leaf != NULL && str_starts(leaf, "/pod") && pods_by_uid(n, leaf + 4) == NULL)
+        if (leaf != NULL && str_starts(leaf, "/pod") && !is_cgroup_of(pods_by_uid(n, leaf + 4), *path))
             new_job(n, *path, "cgroup", remove_cgroup);
     }
     cg_free_list(paths);

@@ -1,9 +1,10 @@
 """What stands in the cgroups of 80 pods, their classes and the node, against a table worked out by hand (limits_table.py)."""
 import contextlib
+import os
 
 import limits_check
 import limits_table
-from coracle import Skip, check, cgroup_v2, equal
+from coracle import Failed, Skip, check, cgroup_v2, container, contains, equal, hierarchies, pod, read, shell, until
 from test_volumes_hugepages import pages
 
 
@@ -49,6 +50,91 @@ def test_loose(t):
     """without quotas, enforcement and group kills there are none, but for pods whose annotation asks for these"""
     node = with_settings(t, limits_table.LOOSE)
     limits_check.run_table(node, limits_table.LOOSE_TABLE)
+    equal(node.stop(), 0, "exit code")
+
+
+@contextlib.contextmanager
+def cgroup(path):
+    """A cgroup that is not the agent's, in all hierarchies."""
+    folders = [root + path for root in hierarchies()]
+    for folder in folders:
+        os.makedirs(folder)
+    try:
+        yield folders
+    finally:
+        for folder in folders:
+            os.rmdir(folder)
+
+
+def test_reserved_cgroups(t):
+    """limits of the reserved cgroups are written where that is asked for; without the cgroup the agent does not start, and says why"""
+    text = ("systemReserved: {cpu: 250m, memory: 64Mi, pid: '500'}\nkubeReserved: {cpu: 500m, memory: 32Mi}\n"
+            f"systemReservedCgroup: /{t.name}/sys\nkubeReservedCgroup: {t.name}/kube\n"
+            "enforceNodeAllocatable: [pods, system-reserved, kube-reserved-compressible]\n")
+    if cgroup_v2():
+        raise Skip("cgroups of v2 get their controllers from above: the node VM's part")
+    try:
+        node = with_settings(t, text)
+        raise Failed("it started")
+    except Failed as e:
+        contains(str(e), "systemReservedCgroup: cgroup /sys/fs/cgroup/", "what the agent says")
+        contains(str(e), f"/{t.name}/sys: No such file or directory", "what the agent says")
+    with cgroup(f"/{t.name}/sys"), cgroup(f"/{t.name}/kube"):
+        node = with_settings(t, text)
+
+        def value(where, file):
+            return read(f"/sys/fs/cgroup/{file.split('.')[0]}/{t.name}/{where}/{file}").strip()
+
+        equal([value("sys", f) for f in ("cpu.shares", "memory.limit_in_bytes", "pids.max")], ["256", str(64 << 20), "500"], "of the system")
+        equal([value("kube", f) for f in ("cpu.shares", "memory.limit_in_bytes", "pids.max")],
+              ["512", str(limits_check.NO_MEMORY_LIMIT_V1), "max"], "of the node's agents: cpu alone")
+        equal(node.stop(), 0, "exit code")
+
+
+def test_less_than_pods_use(t):
+    """on v1 a new limit below what pods use is refused by the kernel: told by an event, and everything else goes on"""
+    if cgroup_v2():
+        raise Skip("v2 takes the limit, and ends what is above it")
+    node = t.node()
+    node.import_image()
+    node.put("a.yaml", pod("a", container(command=shell("head -c 96m /dev/zero > /memory/file; exec sleep 3600"),
+                                          volumeMounts=[{"name": "memory", "mountPath": "/memory"}]),
+                           hostNetwork=True, terminationGracePeriodSeconds=0, volumes=[{"name": "memory", "emptyDir": {"medium": "Memory"}}]))
+    a = node.wait_running("a")
+    until(lambda: node.enter(a, "stat", "-c", "%s", "/memory/file", ok=False).stdout.strip() == str(96 << 20), 20, "the file")
+    node.stop()
+    most = limits_check.meminfo("MemTotal")
+    node.flags += ["--system-reserved", f"memory={most - (32 << 20)}"]
+    node.start()
+    said = [e for e in node.events("test-node") if e["reason"] == "FailedNodeAllocatableEnforcement"]
+    equal(len(said), 1, "events")
+    contains(said[0]["message"], "Failed to update Node Allocatable Limits: cgroup ", "event")
+    contains(said[0]["message"], "Device or resource busy", "event")
+    again = node.wait_pod("a", lambda p: p.ready)
+    equal((again.uid, again.container_id(), again.restarts()), (a.uid, a.container_id(), 0), "the pod")
+    node.remove("a.yaml")
+    node.wait_gone("a")
+    equal(node.stop(), 0, "exit code")
+
+
+def test_left_over_cgroups(t):
+    """cgroups of pods that are gone, or were of another class, are removed at the start; those of living pods are taken over"""
+    node = t.node()
+    node.import_image()
+    node.put("a.yaml", pod("a", container(resources={"requests": {"cpu": "100m"}}), hostNetwork=True, terminationGracePeriodSeconds=0))
+    a = node.wait_running("a")
+    node.kill()
+    roots = [root + node.cgroup_root for root in hierarchies() if os.path.isdir(root + node.cgroup_root)]
+    left = [f"{root}/kubepods{path}" for root in roots for path in (f"/besteffort/pod{a.uid}", "/podgone", "/burstable/podgone/1234")]
+    for folder in left:
+        os.makedirs(folder)
+    node.start()
+    until(lambda: not any(os.path.exists(folder) for folder in left), 10, "left-overs are removed")
+    again = node.wait_pod("a", lambda p: p.ready)
+    equal((again.uid, again.container_id(), again.restarts()), (a.uid, a.container_id(), 0), "the pod")
+    check(all(os.path.isdir(f"{root}/kubepods/burstable/pod{a.uid}") for root in roots), "its own cgroups stay")
+    node.remove("a.yaml")
+    node.wait_gone("a")
     equal(node.stop(), 0, "exit code")
 
 

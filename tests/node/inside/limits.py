@@ -3,7 +3,7 @@ import os
 import re
 
 import coracle
-from coracle import check, equal, hierarchies, pod, read, run, until
+from coracle import check, contains, equal, hierarchies, pod, read, run, until
 from node import UNIT_CGROUP, node
 
 import limits_check  # of the host tests, like the next ones
@@ -56,7 +56,9 @@ def restart():
 
 
 def tiers():
+    since = len(node.log())
     with_settings(limits_table.TIERS, limits_table.TIERS_TABLE, 10000, 64, (500, 100, 1024), protects=True)
+    contains(node.log()[since:], "memory requests of pods are protected among themselves only", "the log, below a unit without MemoryMin=")
 
 
 def loose():

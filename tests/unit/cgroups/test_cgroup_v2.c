@@ -301,6 +301,25 @@ static void protection_and_group_kills_are_written_where_asked_for_and_taken_awa
     assert_string_equal(get(f, pod, "cpuset.cpus"), "");
 }
 
+static void protection_counts_as_far_as_the_cgroups_above_have_it(void **state)
+{
+    struct fake *f = *state;
+    struct err e = { 0 };
+    char where[64] = "";
+
+    fake_cgroup(f, "", "cpu memory pids\n");
+    fake_cgroup(f, "/a", "cpu memory pids\n");
+    fake_tree(f, "/a/b", "cpu memory pids\n");
+    put(f, "/a", "memory.min", "4096\n");
+    put(f, "/a/b", "memory.min", "max\n");
+    assert_int_equal(fake_open(f, "/a/b", "/", &e), ERR_OK);
+    assert_int_equal(cg_protected_above(f->tree, where, sizeof(where)), 4096);
+    assert_string_equal(where, "/a");
+    put(f, "/a/b", "memory.min", "0\n");
+    assert_int_equal(cg_protected_above(f->tree, where, sizeof(where)), 0);
+    assert_string_equal(where, "/a/b");
+}
+
 static void somebody_elses_cgroup_gets_only_what_is_limited(void **state)
 {
     struct fake *f = *state;
@@ -530,6 +549,7 @@ int main(void)
         TEST(limits_are_written_in_the_kernels_words),
         TEST(huge_pages_are_limited_in_use_and_reserved),
         TEST(protection_and_group_kills_are_written_where_asked_for_and_taken_away),
+        TEST(protection_counts_as_far_as_the_cgroups_above_have_it),
         TEST(somebody_elses_cgroup_gets_only_what_is_limited),
         TEST(node_and_class_levels_are_written_too),
         TEST(a_control_file_that_is_missing_is_named_with_its_cgroup),
