@@ -118,8 +118,12 @@ static bool on_tmpfs(const char *path)
 
 static enum err_code make_run_dir(struct preflight *p, const struct agent_config *c, struct err *e)
 {
-    static const char *const private[] = { "containers", "exits",   "oci",    "ns",
-                                           "pods",       "volumes", "cgroup", "auth" };
+    /* A runtime in a pod's user namespace passes through to the hierarchies that are mounted in "cgroup". */
+    static const struct {
+        const char *name;
+        mode_t mode;
+    } folders[] = { { "containers", 0700 }, { "exits", 0700 },   { "oci", 0700 },    { "ns", 0700 },
+                    { "pods", 0700 },       { "volumes", 0700 }, { "cgroup", 0711 }, { "auth", 0700 } };
 
     if (fs_mkdirs(c->run_dir, 0711, e) != ERR_OK)
         return e->code;
@@ -134,13 +138,13 @@ static enum err_code make_run_dir(struct preflight *p, const struct agent_config
         return err_sys(e, errno, "make %s a shared mount", c->run_dir);
     if (chmod(c->run_dir, 0711) != 0)
         return err_sys(e, errno, "chmod %s", c->run_dir);
-    for (size_t i = 0; i < ARRAY_LEN(private); i++) {
-        str_auto path = str_printf("%s/%s", c->run_dir, private[i]);
+    for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
+        str_auto path = str_printf("%s/%s", c->run_dir, folders[i].name);
         if (path == NULL)
             return err_nomem(e);
-        if (fs_mkdirs(path, 0700, e) != ERR_OK)
+        if (fs_mkdirs(path, folders[i].mode, e) != ERR_OK)
             return e->code;
-        if (!fs_is_mountpoint(path) && chmod(path, 0700) != 0)
+        if (!fs_is_mountpoint(path) && chmod(path, folders[i].mode) != 0)
             return err_sys(e, errno, "chmod %s", path);
     }
     return ERR_OK;

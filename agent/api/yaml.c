@@ -582,6 +582,16 @@ static enum err_code read_json(const char *text, size_t size, size_t at, json_t 
     return code;
 }
 
+/* A JSON object goes on with a quote or ends; {apiVersion: v1} and {# why ...} are YAML in flow style. */
+static bool looks_like_json(const char *text, size_t size, size_t at)
+{
+    if (at == size || text[at] != '{')
+        return false;
+    for (at++; at < size && text[at] != '\0' && strchr(" \t\r\n", text[at]) != NULL;)
+        at++;
+    return at == size || text[at] == '"' || text[at] == '}';
+}
+
 enum err_code yaml_to_json(const char *text, size_t size, json_t **ret, int **ret_numbers, struct err *e)
 {
     struct err flow = { 0 };
@@ -592,12 +602,12 @@ enum err_code yaml_to_json(const char *text, size_t size, json_t **ret, int **re
     if (size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0)
         at = 3;
     at = skip_separators(text, size, at);
-    if (at == size || text[at] != '{')
+    if (!looks_like_json(text, size, at))
         return read_yaml(text, size, ret, ret_numbers, e);
 
     if (read_json(text, size, at, ret, ret_numbers, e) == ERR_OK || e->code != ERR_INVALID)
         return e->code;
-    /* Not JSON, but perhaps YAML in flow style: {apiVersion: v1, kind: Pod}. */
+    /* Not JSON, but perhaps YAML in flow style with quoted keys. */
     if (read_yaml(text, size, &docs, &numbers, &flow) == ERR_OK) {
         json_decref(*ret);
         free(*ret_numbers);

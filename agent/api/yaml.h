@@ -4,9 +4,9 @@
  * Scalars are typed as Kubernetes' YAML reader does (YAML 1.1 core: yes/no/on/off booleans but y/n strings,
  * 0644 and 0o644 octal, 0x, .inf refused, ~ null, quoted = string, \' in double quotes a quote); merge keys
  * (<<) are followed; duplicate keys, non-string keys, anchors that expand without end, and depth beyond the
- * limit are problems with line and column. A text whose first character is '{' is read as JSON (duplicate
- * members refused), and as YAML in flow style only if it is no JSON; several JSON documents may follow one
- * another.
+ * limit are problems with line and column. A text that begins with '{' and a quote is read as JSON
+ * (duplicate members refused), and as YAML in flow style only if it is no JSON; several JSON documents may
+ * follow one another.
  */
 #ifndef AGENT_API_YAML_H
 #define AGENT_API_YAML_H

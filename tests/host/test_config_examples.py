@@ -2,7 +2,7 @@
 import base64
 import os
 
-from coracle import check, config_map, container, contains, equal, pod, run, secret, shell, until
+from coracle import IMAGE, check, config_map, container, contains, equal, pod, run, secret, shell, until
 
 END = "\necho end"
 
@@ -260,6 +260,85 @@ def test_environment(t):
                  "args Warm greetings to Kubernetes odd"):
         check(line in lines, lambda: f"{line!r} is not in {lines}")  # pylint: disable=W0640
     equal(report(node, "environment", "after"), "found\nend\n", "the sub path")
+    node.stop()
+
+
+FORMS = r"""---
+{
+  apiVersion: "v1",
+  kind: "ConfigMap",
+  metadata: { name: "flow", },
+  data: {
+    # comments, commas at the end, texts folded with backslashes
+    lives: "3",
+    game.properties: "\
+       enemies=aliens\n\
+       lives=5\n\
+      ",
+  },
+}
+---
+apiVersion: v1
+data:
+  allowed: '"true"'
+kind: ConfigMap
+metadata:
+  creationTimestamp: "2019-12-27T18:36:28Z"
+  name: read-back
+  namespace: default
+  resourceVersion: "809965"
+  uid: d9d1ca5b-eb34-11e7-887b-42010a8002b8
+---
+apiVersion: v1
+kind: List
+items:
+- apiVersion: v1
+  kind: Secret
+  metadata: {name: listed}
+  type: Opaque
+  data:
+    word: |
+      c3dvcmRm
+      aXNo
+  stringData: {other: plain}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: forms}
+spec:
+  restartPolicy: Never
+  containers:
+  - name: main
+    image: IMAGE
+    command: ["sh", "-c", "echo \'$LIVES\' $allowed; cat /flow/* /listed/word; stat -L -c \" %a\" /listed/other; echo end"]
+    env:
+    - name: LIVES
+      valueFrom:
+        configMapKeyRef:
+          name: flow
+          key: lives
+    envFrom:
+    - configMapRef:
+        name: read-back
+    volumeMounts:
+    - {name: flow, mountPath: /flow}
+    - {name: listed, mountPath: /listed, readOnly: true}
+  volumes:
+  - name: flow
+    configMap: {name: flow, items: [{key: game.properties, path: game.properties}]}
+  - name: listed
+    secret:
+      secretName: listed
+      defaultMode: 0400
+"""
+
+
+def test_forms(t):
+    """manifests as the documentation and kubectl write them: flow style with comments, block style, read back, in a list"""
+    node = start(t, FORMS.replace("IMAGE", IMAGE))
+    finished(node, "forms")
+    equal(report(node, "forms"), "$LIVES \"true\"\nenemies=aliens\nlives=5\nswordfish 400\nend\n", "what the container has")
+    equal(node.problems(), {}, "problems")
     node.stop()
 
 

@@ -256,11 +256,24 @@ static void a_brace_begins_json(void **state)
     (void)state;
     becomes("{\"a\": 1,\t\"b\": \"\\ud83d\\ude00\\/\"}", "{\"a\":1,\"b\":\"\xf0\x9f\x98\x80/\"}");
     becomes("\xef\xbb\xbf\n\t {\n\t\"a\": [\n\t\t1\n\t]\n}\n", "{\"a\":[1]}");
-    becomes("{a: 1, b: yes}", "{\"a\":1,\"b\":true}"); /* YAML in flow style */
     refused("{\"a\": 1, \"a\": 2}",
             "document 1: line 1 column 12: not JSON: duplicate object key near '\"a\"'");
     refused("{\"a\": [1,}", "document 1: line 1 column 10: not JSON: unexpected token");
     refused("{\"a\": \"secret\" \"b\"}", "document 1: line 1 column 18: not JSON: '}' expected");
+}
+
+static void a_brace_without_a_quote_begins_yaml_in_flow_style(void **state)
+{
+    (void)state;
+    becomes("{a: 1, b: yes}", "{\"a\":1,\"b\":true}");
+    /* As the examples of the Kubernetes documentation are written. */
+    becomes(
+        "---\n{\n  # why\n  a: \"\\\n     one\\n\\\n     two\\n\\\n    \", # here\n  b: [{ c: 1, }, ],\n}\n",
+        "{\"a\":\"one\\ntwo\\n\",\"b\":[{\"c\":1}]}");
+    refused(
+        "{ a: 1,\n b: [1 }",
+        "document 1: line 2 column 8: did not find expected ',' or ']' (while parsing a flow sequence that "
+        "began in line 2)");
 }
 
 static void json_documents_may_follow_one_another(void **state)
@@ -346,6 +359,7 @@ int main(void)
         cmocka_unit_test(aliases_that_multiply_end_at_once),
         cmocka_unit_test(nesting_has_a_limit),
         cmocka_unit_test(a_brace_begins_json),
+        cmocka_unit_test(a_brace_without_a_quote_begins_yaml_in_flow_style),
         cmocka_unit_test(json_documents_may_follow_one_another),
         cmocka_unit_test(json_prints_as_kubectl_does),
         cmocka_unit_test(what_is_printed_reads_back),
