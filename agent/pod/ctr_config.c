@@ -159,8 +159,7 @@ static enum err_code add_mounts(struct ctr_run *r, const struct ctr *c, struct e
     for (size_t i = 0; i < s->n_mounts; i++) {
         const struct api_volume_mount *vm = &s->mounts[i];
         const struct api_volume *v = api_volume_find(&p->api->spec, vm->name);
-        const char *sub = vm->sub_path, *missing = NULL;
-        const char *source;
+        const char *source, *sub, *missing = NULL;
 
         if (v == NULL)
             return err_set(e, ERR_INVALID, "volume \"%s\" of container \"%s\" does not exist", vm->name,
@@ -168,21 +167,17 @@ static enum err_code add_mounts(struct ctr_run *r, const struct ctr *c, struct e
         if (volumes_host_path(p, v, path, sizeof(path), e) != ERR_OK)
             return e->code;
         source = arena_strdup(&r->arena, path);
-        if (vm->sub_path_expr != NULL) {
-            sub = env_expand(vm->sub_path_expr, &r->env, &r->arena, &missing);
-            if (missing != NULL)
-                return err_set(e, ERR_PRECONDITION,
-                               "failed to expand subPath for volumeMount \"%s\" of container \"%s\": missing "
-                               "value for \"%s\"",
-                               vm->name, s->name, missing);
-            if (sub == NULL)
-                return err_nomem(e);
-        }
-        if (source == NULL)
+        sub = env_sub_path(vm, &r->env, &r->arena, &missing);
+        if (missing != NULL)
+            return err_set(e, ERR_PRECONDITION,
+                           "failed to expand subPath for volumeMount \"%s\" of container \"%s\": missing "
+                           "value for \"%s\"",
+                           vm->name, s->name, missing);
+        if (source == NULL || sub == NULL)
             return err_nomem(e);
         if (v->kind == API_VOL_IMAGE && add_image_volume(r, p, v, source, e) != ERR_OK)
             return e->code;
-        if (sub != NULL && sub[0] != '\0' && add_sub_path(r, c, i, source, sub, &source, e) != ERR_OK)
+        if (sub[0] != '\0' && add_sub_path(r, c, i, source, sub, &source, e) != ERR_OK)
             return e->code;
         m[n++] = (struct rt_mount){
             .volume = vm->name,

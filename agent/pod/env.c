@@ -1,5 +1,6 @@
 #include "agent/pod/env.h"
 #include "agent/pod/env_file.h"
+#include "base/fs.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -144,6 +145,19 @@ char *env_expand(const char *text, const struct env *env, struct arena *a, const
     if (out.cap > 0)
         explicit_bzero(out.p, out.n);
     return ret;
+}
+
+const char *env_sub_path(const struct api_volume_mount *m, const struct env *env, struct arena *a,
+                         const char **ret_missing)
+{
+    char *ret;
+
+    *ret_missing = NULL;
+    if (m->sub_path_expr != NULL)
+        ret = env_expand(m->sub_path_expr, env, a, ret_missing);
+    else
+        ret = arena_strdup(a, m->sub_path != NULL ? m->sub_path : "");
+    return ret == NULL || ret[0] == '/' ? ret : fs_path_clean(ret);
 }
 
 /* ---- sources ----------------------------------------------------------------------------------------- */

@@ -30,6 +30,12 @@ const char *env_get(const struct env *env, const char *name); /* NULL if absent 
 /* Expands $(X), $$; unknown ones stay as they are.  *ret_missing (may be NULL): the first unknown or empty
  * name, else NULL. */
 char *env_expand(const char *text, const struct env *env, struct arena *a, const char **ret_missing);
+/*
+ * subPath or the expanded subPathExpr of a mount, cleaned: "./logs/" is "logs", as kubelet joins it; "": the
+ * whole volume.  An absolute one stays as it is, to be refused.  *ret_missing as above; NULL: no memory.
+ */
+const char *env_sub_path(const struct api_volume_mount *m, const struct env *env, struct arena *a,
+                         const char **ret_missing);
 void env_wipe(struct env *env); /* overwrites the values */
 
 /*

@@ -38,17 +38,15 @@ static enum err_code gather(const struct ctr *c, struct arena *a, struct live_mo
     for (size_t i = 0; i < c->spec->n_mounts && l->n < LIVE_MOUNTS_MAX; i++) {
         const struct api_volume_mount *vm = &c->spec->mounts[i];
         const struct api_volume *volume = payload_of(p, vm);
-        const char *sub = vm->sub_path, *missing = NULL;
+        const char *sub, *missing = NULL;
 
         if (volume == NULL || !api_mount_has_sub_path(vm))
             continue;
-        if (vm->sub_path_expr != NULL) {
-            if (env.v == NULL && env_build(p, c->spec, a, &env, e) != ERR_OK)
-                return e->code;
-            sub = env_expand(vm->sub_path_expr, &env, a, &missing);
-            if (sub == NULL || missing != NULL)
-                continue;
-        }
+        if (vm->sub_path_expr != NULL && env.v == NULL && env_build(p, c->spec, a, &env, e) != ERR_OK)
+            return e->code;
+        sub = env_sub_path(vm, &env, a, &missing);
+        if (missing != NULL || sub == NULL || sub[0] == '\0')
+            continue;
         if (volumes_host_path(p, volume, path, sizeof(path), e) != ERR_OK)
             return e->code;
         v[l->n] = (struct live_mount){ .volume_path = arena_strdup(a, path),

@@ -95,15 +95,16 @@ def test_modes(t):
     node = t.node()
     node.import_image()
     node.put("a.yaml", pod("a", container(env=[{"name": "WHO", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}],
-                                          volumeMounts=[mount("v", "/one", subPath="x/y"),
+                                          volumeMounts=[mount("v", "/one", subPath="./x//y/"),
                                                         mount("v", "/two", subPathExpr="of/$(WHO)"),
-                                                        mount("v", "/ro", subPath="x", readOnly=True)]),
+                                                        mount("v", "/ro", subPath="x", readOnly=True), mount("v", "/all", subPath=".")]),
                            securityContext={"runAsUser": 1000, "fsGroup": 2000}, volumes=[{"name": "v", "emptyDir": {}}]))
     node.put("b.yaml", pod("b", container(volumeMounts=[mount("v", "/v", subPathExpr="of/$(NOBODY)")]), volumes=[{"name": "v", "emptyDir": {}}]))
     a = node.wait_running("a")
     for path in ("/one", "/two", "/ro"):
         equal(node.enter(a, "stat", "-c", "%a", path).stdout, "2777\n", f"mode of {path}")
     node.enter(a, "touch", "/one/new", "/two/new")
+    equal(node.enter(a, "ls", "/all").stdout.split(), ["of", "x"], "subPath: . is the volume")
     check(node.enter(a, "touch", "/ro/new", ok=False).returncode != 0, "a read-only subPath can be written to")
     folder = f"{node.root_dir}/pods/{a.uid}/{EMPTY}/v"
     equal((os.path.exists(f"{folder}/x/y/new"), os.path.exists(f"{folder}/of/a/new")), (True, True), "files in the volume")

@@ -136,6 +136,33 @@ static void expansion_follows_kubelet(void **state)
     arena_done(&a);
 }
 
+static void a_sub_path_is_cleaned_but_stays_absolute(void **state)
+{
+    static const struct {
+        const char *sub_path, *expr, *wanted;
+    } cases[] = { { NULL, NULL, "" },           { "", NULL, "" },
+                  { "./", NULL, "" },           { "./logs//a/", NULL, "logs/a" },
+                  { "/logs/", NULL, "/logs/" }, { "../x", NULL, "../x" },
+                  { NULL, "$(A)/./x", "one/x" } };
+    struct env_var vars[] = { { (char *)"A", (char *)"one" } };
+    const struct env env = { .v = vars, .n = 1, .cap = 1 };
+    struct api_volume_mount m = { 0 };
+    struct arena a = { 0 };
+    const char *missing;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        m.sub_path = (char *)cases[i].sub_path;
+        m.sub_path_expr = (char *)cases[i].expr;
+        assert_string_equal(env_sub_path(&m, &env, &a, &missing), cases[i].wanted);
+        assert_null(missing);
+    }
+    m.sub_path_expr = (char *)"$(B)";
+    assert_non_null(env_sub_path(&m, &env, &a, &missing));
+    assert_string_equal(missing, "B");
+    arena_done(&a);
+}
+
 static void env_wins_over_env_from_and_sees_it(void **state)
 {
     struct arena a = { 0 };
@@ -239,6 +266,7 @@ int main(void)
         cmocka_unit_test(secrets_are_taken_out_of_what_is_shown),
         cmocka_unit_test_setup_teardown(a_secret_that_a_variable_replaced_is_known_still, setup, teardown),
         cmocka_unit_test(expansion_follows_kubelet),
+        cmocka_unit_test(a_sub_path_is_cleaned_but_stays_absolute),
         cmocka_unit_test_setup_teardown(env_wins_over_env_from_and_sees_it, setup, teardown),
         cmocka_unit_test_setup_teardown(missing_references_have_kubelets_words, setup, teardown),
         cmocka_unit_test_setup_teardown(a_value_with_a_nul_byte_is_refused_by_name, setup, teardown),
