@@ -87,21 +87,6 @@ static enum err_code v1_limit(const struct cg_hier *h, int dir, const struct cg_
     return ERR_OK;
 }
 
-static void v1_usage(const struct cg_hier *h, int dir, struct cg_usage *ret)
-{
-    uint64_t inactive = 0;
-
-    if (h->controllers & CG_CTL_CPUACCT)
-        cg_read_u64(dir, "cpuacct.usage", &ret->cpu_ns);
-    if (h->controllers & CG_CTL_PIDS)
-        cg_read_u64(dir, "pids.current", &ret->pids);
-    if ((h->controllers & CG_CTL_MEMORY) && cg_read_u64(dir, "memory.usage_in_bytes", &ret->memory_bytes)) {
-        cg_read_key(dir, "memory.stat", "total_inactive_file", &inactive);
-        ret->working_set_bytes = ret->memory_bytes > inactive ? ret->memory_bytes - inactive : 0;
-        cg_read_key(dir, "memory.oom_control", "oom_kill", &ret->oom_kills);
-    }
-}
-
 static bool v1_kill(int dir)
 {
     (void)dir;
@@ -132,7 +117,6 @@ const struct cg_backend cg_backend_v1 = {
     .prepare_root = v1_prepare_root,
     .prepare = v1_prepare,
     .limit = v1_limit,
-    .usage = v1_usage,
     .kill = v1_kill,
     .freeze = v1_freeze,
     .frozen = v1_frozen,

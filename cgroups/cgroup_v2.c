@@ -174,28 +174,6 @@ static enum err_code v2_limit(const struct cg_hier *h, int dir, const struct cg_
     return h->controllers & CG_CTL_HUGETLB ? cg_hugetlb_limit(dir, l, "max", e) : ERR_OK;
 }
 
-static void v2_usage(const struct cg_hier *h, int dir, struct cg_usage *ret)
-{
-    uint64_t usec = 0, inactive = 0, anon = 0, file = 0;
-
-    /* cpu.stat has times even without the cpu controller; on a hybrid cpuacct has counted already. */
-    if (ret->cpu_ns == 0 && cg_read_key(dir, "cpu.stat", "usage_usec", &usec))
-        ret->cpu_ns = usec * 1000;
-    if (h->controllers & CG_CTL_PIDS)
-        cg_read_u64(dir, "pids.current", &ret->pids);
-    if ((h->controllers & CG_CTL_MEMORY) == 0)
-        return;
-    /* The root of all has no memory.current. */
-    if (!cg_read_u64(dir, "memory.current", &ret->memory_bytes) &&
-        cg_read_key(dir, "memory.stat", "anon", &anon) && cg_read_key(dir, "memory.stat", "file", &file))
-        ret->memory_bytes = anon + file;
-    cg_read_key(dir, "memory.stat", "inactive_file", &inactive);
-    ret->working_set_bytes = ret->memory_bytes > inactive ? ret->memory_bytes - inactive : 0;
-    /* Local: kills in this very cgroup.  Before 5.2 there is only the sum with its children. */
-    if (!cg_read_key(dir, "memory.events.local", "oom_kill", &ret->oom_kills))
-        cg_read_key(dir, "memory.events", "oom_kill", &ret->oom_kills);
-}
-
 static bool v2_kill(int dir)
 {
     struct err e = { 0 };
@@ -231,7 +209,6 @@ const struct cg_backend cg_backend_v2 = {
     .prepare_root = v2_prepare_root,
     .prepare = v2_prepare,
     .limit = v2_limit,
-    .usage = v2_usage,
     .kill = v2_kill,
     .freeze = v2_freeze,
     .frozen = v2_frozen,

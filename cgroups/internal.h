@@ -79,10 +79,8 @@ struct cg_backend {
     /* Writes what this hierarchy controls.  `fresh`: made a moment ago, so "no limit" needs no write. */
     enum err_code (*limit)(const struct cg_hier *h, int dir, const struct cg_limits *l, bool fresh,
                            struct err *e);
-    void (*usage)(const struct cg_hier *h, int dir,
-                  struct cg_usage *ret); /* adds what this hierarchy counts */
-    bool (*kill)(int dir);               /* cgroup.kill; false: the kernel has none */
-    void (*freeze)(int dir, bool on);    /* one cgroup; asynchronous; no freezer here: nothing */
+    bool (*kill)(int dir);            /* cgroup.kill; false: the kernel has none */
+    void (*freeze)(int dir, bool on); /* one cgroup; asynchronous; no freezer here: nothing */
     bool (*frozen)(int dir);
     bool (*populated)(int dir); /* at or below */
 };

@@ -91,7 +91,7 @@ enum err_code cg_meters_open(struct cg_meters **ret, const struct cg_meters_opti
 void cg_meters_close(struct cg_meters *s);        /* after its meters; NULL is fine */
 size_t cg_meters_kept(const struct cg_meters *s); /* descriptors that are open now */
 
-/* `path` as for cg_usage(): absolute below the mount point, "/" is the whole machine.  Opens nothing yet. */
+/* `path` is absolute below the mount point, "/" is the whole machine.  Opens nothing yet. */
 enum err_code cg_meter_new(struct cg_meter **ret, struct cg_meters *s, const char *path,
                            struct err *e) MUST_CHECK;
 void cg_meter_free(struct cg_meter *m); /* NULL is fine */

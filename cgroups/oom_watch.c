@@ -154,13 +154,17 @@ void cg_oom_watch_remove(struct cg_oom_watch *w, const char *path)
 
 /* ---- what happened ---------------------------------------------------------------------------- */
 
-bool cg_oom_kills(struct cg_tree *t, const char *path, uint64_t *ret)
+bool cg_oom_kills(struct cg_tree *t, const char *path, bool below, uint64_t *ret)
 {
     const struct cg_hier *h = memory_hier(t);
     fd_auto dir = h != NULL ? cg_open_dir(h, path) : -1;
 
-    return dir >= 0 &&
-           cg_read_key(dir, h->backend->v2 ? "memory.events" : "memory.oom_control", "oom_kill", ret);
+    if (dir < 0)
+        return false;
+    if (!h->backend->v2)
+        return cg_read_key(dir, "memory.oom_control", "oom_kill", ret);
+    return (!below && cg_read_key(dir, "memory.events.local", "oom_kill", ret)) ||
+           cg_read_key(dir, "memory.events", "oom_kill", ret);
 }
 
 static void touch(struct cg_oom_watch *w, int wd)
@@ -195,7 +199,7 @@ static uint64_t take(struct cg_oom_watch *w, struct watched *one)
 {
     uint64_t kills, before = one->counted;
 
-    if (!cg_oom_kills(w->tree, one->path, &kills) || kills <= before)
+    if (!cg_oom_kills(w->tree, one->path, true, &kills) || kills <= before)
         return 0;
     one->counted = kills;
     return kills - before;

@@ -22,8 +22,8 @@ void cg_oom_watch_close(struct cg_oom_watch *w);   /* NULL is fine */
 int cg_oom_watch_fd(const struct cg_oom_watch *w); /* to be polled for reading */
 
 /*
- * Watches the cgroup (as for cg_usage()) and what is below it.  `counted`: kills that are known already.
- * ERR_EXISTS: it is being watched.  ERR_EXHAUSTED: fs.inotify.max_user_watches.
+ * Watches the cgroup (absolute below the mount point) and what is below it.  `counted`: kills that are known
+ * already. ERR_EXISTS: it is being watched.  ERR_EXHAUSTED: fs.inotify.max_user_watches.
  */
 enum err_code cg_oom_watch_add(struct cg_oom_watch *w, const char *path, uint64_t counted,
                                struct err *e) MUST_CHECK;
@@ -38,6 +38,9 @@ size_t cg_oom_watch_read(struct cg_oom_watch *w, bool all,
 /* Kills of one of them since it was last asked about, by either call; 0 for one that is not watched. */
 uint64_t cg_oom_watch_take(struct cg_oom_watch *w, const char *path);
 
-/* The kernel's count, at or below it on v2, in it on v1; false: no such cgroup. */
-bool cg_oom_kills(struct cg_tree *t, const char *path, uint64_t *ret);
+/*
+ * The kernel's count; false: no such cgroup.  `below`: on v2 also in cgroups below it (v1 never counts
+ * those); not: in this very one, since Linux 5.2, where memory.events.local is.
+ */
+bool cg_oom_kills(struct cg_tree *t, const char *path, bool below, uint64_t *ret);
 #endif

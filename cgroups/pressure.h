@@ -31,8 +31,9 @@ enum err_code cg_pressure_open_psi(struct cg_pressure **ret, struct cg_tree *t, 
                                    const struct cg_psi_trigger *trigger, struct err *e) MUST_CHECK;
 
 /*
- * `path` as for cg_usage(), not "/".  v2: writes memory.high, which stays when this is closed; bytes again
- * with another number moves it.  ERR_NOT_FOUND: no such cgroup, or no memory controller in it.
+ * `path` is absolute below the mount point, not "/".  v2: writes memory.high, which stays when this is
+ * closed; bytes again with another number moves it.  ERR_NOT_FOUND: no such cgroup, or no memory controller
+ * in it.
  */
 enum err_code cg_pressure_open_memory(struct cg_pressure **ret, struct cg_tree *t, const char *path,
                                       uint64_t bytes, struct err *e) MUST_CHECK;
