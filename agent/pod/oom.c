@@ -333,7 +333,8 @@ void oom_forget(struct node *n, const char *cgroup_path)
         return;
     cg_oom_watch_remove(o->watch, cgroup_path);
     s->over = true;
-    tell_all(o);
+    if (tell_all(o))
+        uv_timer_start(&o->timer, on_timer, CG_OOM_LOOK_AGAIN_MS, 0);
 }
 
 /* ---- opening, closing ---------------------------------------------------------------------------- */

@@ -177,6 +177,35 @@ static void a_cgroup_that_is_not_there_cannot_be_watched(void **state)
     cg_oom_watch_close(w);
 }
 
+static void a_meter_lets_a_removed_cgroup_go(void **state)
+{
+    struct host *h = *state;
+    struct cg_meters_options o = { .tree = h->tree, .keep_open = 100 };
+    struct cg_meters *set = NULL;
+    struct cg_meter *m = NULL;
+    struct cg_sample s;
+    struct err e = { 0 };
+    char pod[CG_PATH_MAX];
+
+    make_pod(h, 8 << 20);
+    assert_int_equal(cg_pod_path(h->tree, CG_BURSTABLE, "u1", pod, sizeof(pod), &e), ERR_OK);
+    assert_int_equal(cg_meters_open(&set, &o, &e), ERR_OK);
+    assert_int_equal(cg_meter_new(&m, set, pod, &e), ERR_OK);
+    assert_int_equal(cg_meter_read(m, CG_PARTS_ALL, &s, &e), ERR_OK);
+    assert_int_equal(s.parts & CG_PARTS_BASIC, CG_PARTS_BASIC);
+    assert_int_equal(s.memory.limit, 8 << 20);
+    assert_int_equal(s.pids, 0);
+    assert_int_equal(cg_meters_kept(set), 4);
+    assert_int_equal(cg_remove(h->tree, pod, &e), ERR_OK);
+    assert_int_equal(cg_meter_read(m, CG_PARTS_BASIC, &s, &e), ERR_NOT_FOUND);
+    assert_int_equal(cg_meters_kept(set), 0);
+    make_pod(h, 16 << 20); /* one of the same name */
+    assert_int_equal(cg_meter_read(m, CG_PARTS_ALL, &s, &e), ERR_OK);
+    assert_int_equal(s.memory.limit, 16 << 20);
+    cg_meter_free(m);
+    cg_meters_close(set);
+}
+
 static void memory_in_use_at_a_number_is_told(void **state)
 {
     struct host *h = *state;
@@ -273,6 +302,7 @@ int main(void)
 #define HOST_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
         HOST_TEST(a_kill_makes_the_descriptor_readable_and_is_counted_once),
         HOST_TEST(a_cgroup_that_is_not_there_cannot_be_watched),
+        HOST_TEST(a_meter_lets_a_removed_cgroup_go),
         HOST_TEST(memory_in_use_at_a_number_is_told),
         HOST_TEST(waiting_for_a_processor_triggers),
         HOST_TEST(a_trigger_that_the_kernel_would_not_take_is_refused),
