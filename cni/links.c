@@ -259,29 +259,62 @@ static enum err_code read_all(struct talk *t, int ns, struct cni_links *ret, str
 {
     int32_t id;
 
-    if (talk_open(t, e) != ERR_OK || id_of(t, ns, &id, e) != ERR_OK ||
+    if (id_of(t, ns, &id, e) != ERR_OK ||
         dump(t, RTM_GETLINK, sizeof(struct ifinfomsg), IFLA_TARGET_NETNSID, id, ret, e) != ERR_OK)
         return e->code;
     return dump(t, RTM_GETADDR, sizeof(struct ifaddrmsg), IFA_TARGET_NETNSID, id, ret, e);
 }
 
-enum err_code cni_links_read(const char *netns_path, struct cni_links *ret, struct err *e)
+static void talk_free(struct talk *t)
 {
-    fd_auto ns = open(netns_path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    struct talk *t;
-
-    ret->n = 0;
-    if (ns < 0)
-        return err_sys(e, errno, "open %s", netns_path);
-    t = calloc(1, sizeof(*t));
     if (t == NULL)
-        return err_nomem(e);
-    t->fd = -1;
-    if (read_all(t, ns, ret, e) != ERR_OK)
-        err_wrap(e, "interfaces of %s", netns_path);
+        return;
     if (t->fd >= 0)
         close(t->fd);
     free(t);
+}
+SCOPE_DEFINE(struct talk, talk_free)
+
+static enum err_code open_both(const char *netns_path, int *ret_ns, struct talk **ret, struct err *e)
+{
+    scoped(talk_free) struct talk *t = calloc(1, sizeof(*t));
+    fd_auto ns = -1;
+
+    if (t == NULL)
+        return err_nomem(e);
+    t->fd = -1;
+    ns = open(netns_path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (ns < 0)
+        return err_sys(e, errno, "open %s", netns_path);
+    if (talk_open(t, e) != ERR_OK)
+        return err_wrap(e, "interfaces of %s", netns_path);
+    *ret_ns = take_fd(&ns);
+    *ret = take_ptr(&t);
+    return ERR_OK;
+}
+
+enum err_code cni_links_read(const char *netns_path, struct cni_links *ret, struct err *e)
+{
+    scoped(talk_free) struct talk *t = NULL;
+    fd_auto ns = -1;
+
+    ret->n = 0;
+    if (open_both(netns_path, &ns, &t, e) != ERR_OK)
+        return e->code;
+    if (read_all(t, ns, ret, e) != ERR_OK)
+        err_wrap(e, "interfaces of %s", netns_path);
+    return e->code;
+}
+
+enum err_code cni_links_nsid(const char *netns_path, int32_t *ret, struct err *e)
+{
+    scoped(talk_free) struct talk *t = NULL;
+    fd_auto ns = -1;
+
+    if (open_both(netns_path, &ns, &t, e) != ERR_OK)
+        return e->code;
+    if (id_of(t, ns, ret, e) != ERR_OK)
+        err_wrap(e, "id of %s", netns_path);
     return e->code;
 }
 

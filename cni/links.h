@@ -31,6 +31,11 @@ struct cni_links {
 /* ERR_NOT_FOUND: no such namespace. */
 enum err_code cni_links_read(const char *netns_path, struct cni_links *ret, struct err *e) MUST_CHECK;
 
+/*
+ * The id that a namespace has in ours, given to it when it has none yet; it goes with the namespace.
+ */
+enum err_code cni_links_nsid(const char *netns_path, int32_t *ret, struct err *e) MUST_CHECK;
+
 /* NULL: no such interface. */
 const struct cni_link *cni_links_find(const struct cni_links *l, const char *name);
 

@@ -32,6 +32,8 @@ void clock_jump_pod(struct pod *p, int64_t by_ns)
     p->ending_shift_ns += by_ns;
     move(&p->net_retry_ns, by_ns);
     move(&p->net_check_ns, by_ns);
+    move(&p->net_look_ns, by_ns);
+    move(&p->net_again_ns, by_ns);
     move(&p->pidns_retry_ns, by_ns);
     move(&p->vols_retry_ns, by_ns);
     move(&p->vols_tidy_ns, by_ns);

@@ -2,6 +2,7 @@
 #include "agent/pod/explain.h"
 #include "agent/pod/leases.h"
 #include "agent/pod/net_attach.h"
+#include "agent/pod/net_watch.h"
 #include "agent/pod/sweep.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -64,6 +65,7 @@ static void attach_again(struct pod *p, const struct err *e)
     if (p->net_result.n_ips > 0)
         snprintf(p->net_again_ip, sizeof(p->net_again_ip), "%s", p->net_result.ips[0]);
     p->node->heal.again++;
+    p->net_again_ns = clock_wall_ns();
     p->net_healing = true;
     p->net_check = false;
     p->net_undo = true;
@@ -107,12 +109,28 @@ static bool misses_links(struct pod *p, struct err *ret)
     return missing;
 }
 
+/* Something went in its namespace: is it what the pod needs? */
+static void look(struct pod *p)
+{
+    int64_t not_before = p->net_again_ns == 0 ? 0 : p->net_again_ns + NET_AGAIN_MS * MS;
+    struct err found = { 0 };
+
+    if (!misses_links(p, &found))
+        return;
+    log_debug("pod lost something of its network", F_STR("pod", p->key), F_ERR(&found));
+    p->net_check = true;
+    p->net_check_ns = not_before;
+    p->net_fresh = false; /* it had it: this is not how its plugins left it */
+}
+
 void net_heal_step(struct pod *p)
 {
     struct node *n = p->node;
     struct err e = { 0 }, found = { 0 };
     bool missing;
 
+    if (is_attached(p) && net_watch_due(p))
+        look(p);
     if (!p->net_check || !is_attached(p) || op_live(&p->cni_op.op) || n->closing)
         return;
     if (p->net_check_ns > clock_wall_ns()) {
@@ -143,6 +161,7 @@ void net_heal_step(struct pod *p)
 
 void net_heal_attached(struct pod *p)
 {
+    net_watch_pod(p);
     p->net_fresh = true;
     p->net_check = true;
     p->net_check_ns = clock_wall_ns() + FIRST_CHECK_MS * MS;
@@ -202,11 +221,14 @@ void net_heal_start(struct node *n, bool again)
 
     if (n->closing || n->draining)
         return;
+    net_watch_start(n);
     n->heal.checked = n->heal.again = n->heal.left = 0;
     HASH_ITER (hh, n->pods, p, tmp)
         if (is_attached(p)) {
             p->net_check = true;
             p->net_check_ns = 0;
+            if (!p->net_watched)
+                net_watch_pod(p);
         }
     if (again)
         sweep_network(n);
@@ -228,6 +250,7 @@ bool net_heal_live(const struct node *n)
 
 void net_heal_cancel(struct node *n)
 {
+    net_watch_end(n);
     if (op_live(&n->heal.gc.op))
         op_cancel(&n->heal.gc.op);
     if (op_live(&n->heal.strays.op))

@@ -1,6 +1,6 @@
 /*
  * net_heal - the pods' network is looked at and put right: at the start of the agent and after the network
- * lists or plugins changed.
+ * lists or plugins changed; one pod also when it lost an interface or an address (net_watch.h).
  *
  * Each attached pod, one after the other: has its namespace still the interface with the pod's addresses
  * (links.h), and do the plugins find what they made (CHECK, as cni.h understands it)?  What was lost is DELed

@@ -18,6 +18,7 @@
 #include "base/fs.h"
 #include "base/list.h"
 #include "base/siphash.h"
+#include "cni/link_watch.h"
 #include "cni/strays.h"
 
 enum pod_state { POD_PENDING, POD_STARTING, POD_RUNNING, POD_TERMINATING, POD_TERMINATED };
@@ -208,6 +209,10 @@ struct pod {
     bool net_checking;    /* cni_op is a CHECK */
     bool net_fresh;       /* this agent attached it, and nothing was wrong since */
     int64_t net_check_ns; /* wall clock; 0: now */
+    int64_t net_look_ns;  /* net_watch.c: its interface is looked at then; wall clock, 0: nothing happened */
+    int64_t net_again_ns; /* when it was last attached again; wall clock, 0: never */
+    bool net_watched;     /* net_nsid is the id of its network namespace */
+    int32_t net_nsid;
     bool net_undo;        /* an ADD failed or was cut off: DEL before the next one */
     bool net_detached;    /* DEL is done (terminating) */
     bool net_lost;        /* recovered without its namespaces: begins anew */
@@ -489,7 +494,8 @@ struct net_heal { /* net_heal.c; counts of its last round */
     struct cni_gc gc;
     bool gc_again;
     struct cni_strays strays;
-    size_t adopted; /* attachments known only by what they left, since the start */
+    struct cni_link_watch *watch; /* net_watch.c; NULL: none */
+    size_t adopted;               /* attachments known only by what they left, since the start */
     unsigned running, checked, again, left;
     size_t networks; /* that GC was run on */
     char gc_error[512];

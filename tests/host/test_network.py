@@ -209,6 +209,41 @@ def test_lost_interface(t):
     equal(node.stop(), 0, "exit code")
 
 
+def test_lost_while_running(t):
+    """an interface or an address that a pod loses is noticed at once and made again; one that takes it away again waits for that"""
+    node = t.node()
+    node.import_image()
+    node.put("a.yaml", pod("a", container()))
+    node.put("b.yaml", pod("b", container()))
+    a, b = node.wait_running("a"), node.wait_running("b")
+
+    def inside(p, *args):
+        return run("nsenter", f"--net=/proc/{node.pid(p)}/ns/net", "ip", *args).stdout
+
+    def whole(p):
+        return f"inet {p.ip}/" in inside(p, "-o", "addr", "show")
+
+    def lost():
+        return node.log().count("pod lost its network: it is attached again")
+
+    inside(a, "link", "del", "eth0")
+    until(lambda: lost() == 1 and whole(a), 5, "a has its interface again")
+    inside(b, "addr", "flush", "dev", "eth0")
+    until(lambda: lost() == 2 and whole(b), 5, "b has its address again")
+    inside(b, "link", "add", "other", "type", "bridge")
+    inside(b, "link", "del", "other")
+    inside(a, "link", "del", "eth0")
+    until(lambda: node.log().count("pod lost something of its network") == 3, 5, "that is seen, too")
+    equal(lost(), 2, "not at once again")
+    again = node.pod("a")
+    equal((again.ip, again.restarts()), (a.ip, 0), "address and restarts")
+    node.remove("a.yaml", "b.yaml")
+    node.wait_gone("a", "b")
+    for p in (a, b):
+        node.wait_no_traces(p)
+    equal(node.stop(), 0, "exit code")
+
+
 def test_flushed_rules(t):
     """rules that somebody flushed are missed by CHECK after the next change of the lists, and made again"""
     node = t.node()

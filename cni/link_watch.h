@@ -1,0 +1,25 @@
+/*
+ * link_watch - tells when an interface or an address goes in another network namespace, by rtnetlink.
+ *
+ * One socket hears of all namespaces that have an id in ours (NETLINK_LISTEN_ALL_NSID, Linux 4.2), as those
+ * of pods do.  A filter in the kernel passes only what goes (RTM_DELLINK, RTM_DELADDR): pods that start wake
+ * nobody.  Loop thread only.
+ */
+#ifndef CNI_LINK_WATCH_H
+#define CNI_LINK_WATCH_H
+#include "base/error.h"
+
+#include <stdint.h>
+#include <uv.h>
+
+#define CNI_NSID_ANY (-1) /* events were lost: it may have been any of them */
+
+struct cni_link_watch;
+
+/* fn: something went in the namespace of this id (cni_links_nsid()).  ERR_PERMISSION: no CAP_NET_BROADCAST.
+ */
+enum err_code cni_link_watch_open(struct cni_link_watch **ret, uv_loop_t *loop,
+                                  void (*fn)(void *arg, int32_t nsid), void *arg, struct err *e) MUST_CHECK;
+/* Nothing is told any more; the memory is freed by the loop on a later turn.  NULL is fine. */
+void cni_link_watch_close(struct cni_link_watch *w);
+#endif
