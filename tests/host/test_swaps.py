@@ -111,8 +111,14 @@ def count_swaps(seen, stop, path, found):
         found.extend(at for at, _, name in seen.read(0.2) if name == "..data")
 
 
+def nothing_else_runs():
+    """What a machine is asked for by absolute numbers holds where it has nothing else to do."""
+    return os.getloadavg()[0] < os.cpu_count()
+
+
 def test_storm(t):
     """200 swaps a second of 20 files, the daemon killed at random meanwhile: no reader sees a mixture, a missing or a half file"""
+    idle = nothing_else_runs()
     node = t.node()
     node.import_image()
     node.put("config.yaml", config_map("config", **version(0)))
@@ -148,7 +154,7 @@ def test_storm(t):
              if not any(begin < second + 1 and end > second for begin, end in downs)]
     print(f"MEASURED {len(swaps)} swaps in {took:.1f} s ({len(swaps) / took:.0f} a second) of {writer.number} versions; killed {KILLS} "
           f"times, {len(swaps) / up:.0f} a second while it ran; seconds without a kill: {min(whole, default=0)} to "
-          f"{max(whole, default=0)}, half of them above {statistics.median(whole or [0]):.0f}")
+          f"{max(whole, default=0)}, half of them above {statistics.median(whole or [0]):.0f}{'' if idle else '; the machine was busy'}")
     for name in FILES:
         equal(open(f"{path}/{name}", encoding="ascii").read(), last[name], f"{name} at the end")
     until(lambda: len(generations(path)) == 1, 5, lambda: f"one generation is left, not {os.listdir(path)}")
@@ -166,8 +172,7 @@ def test_storm(t):
         equal((mixed, missing), ("0", "0"), f"mixed and missing of {name} in {snapshots} snapshots: {text[-1000:]}")
         check(int(snapshots) > 20, f"{name} read {snapshots} snapshots")
         print(f"MEASURED {name}: {snapshots} snapshots, {mixed} mixed, {missing} missing")
-    # The short form runs beside other tests, and with sanitizers.
-    least = RATE * SECONDS if SECONDS >= 30 and SLOW == 1 else 10 * (SECONDS - KILLS)
+    least = RATE * SECONDS if SECONDS >= 30 and SLOW == 1 and idle else 10 * (SECONDS - KILLS)
     check(len(swaps) >= least, f"{len(swaps)} swaps were seen, not {least:.0f}")
     node.wait_gone("readers")
     node.stop()
@@ -261,6 +266,7 @@ def test_full(t):
 
 def test_propagation(t):
     """a ConfigMap that 100 pods mount reaches all of them within milliseconds of its file's rename"""
+    idle = nothing_else_runs()
     node = t.node("--max-pods", "120")
     node.import_image()
     node.put("shared.yaml", config_map("shared", version="0", text="y" * 2000))
@@ -291,8 +297,10 @@ def test_propagation(t):
         took.append((last - start) * 1000)
     seen.close()
     took.sort()
+    p99 = took[int(len(took) * 0.99) - 1]
     print(f"MEASURED a ConfigMap in 100 pods, {len(took)} changes, rename to the last swap: p50 {statistics.median(took):.1f} ms, "
-          f"p99 {took[int(len(took) * 0.99) - 1]:.1f} ms, max {took[-1]:.1f} ms")
+          f"p99 {p99:.1f} ms, max {took[-1]:.1f} ms{'' if idle else '; the machine was busy'}")
+    check(p99 < 50 or not idle or SLOW != 1, f"p99 is {p99:.1f} ms, not below 50 ms")
     for p in pods.values():
         equal(open(f"{folder(node, p, 'shared')}/version", encoding="ascii").read(), str(ROUNDS), f"the last version in {p.name}")
     node.remove(*[f"{name}.yaml" for name in names])
