@@ -153,7 +153,6 @@ void allocatable_open(struct node *n)
 {
     uv_timer_init(n->o.loop, &n->limits_timer);
     n->limits_timer.data = n;
-    allocatable_update(n);
 }
 
 /* ---- limits of the reserved cgroups ---------------------------------------------------------------- */

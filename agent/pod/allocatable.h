@@ -20,11 +20,11 @@ int64_t node_capacity(const struct node *n, const char *resource);
 int64_t node_allocatable(const struct node *n, const char *resource);
 
 /*
- * Writes the limits of all pods together; _update() again when what they depend on changed.  Where pods use
+ * _update() writes the limits of all pods together, again when what they depend on changed.  Where pods use
  * more than a new limit (v1 refuses it then) it is told by an event and tried again each minute, as kubelet
  * does.
  */
-void allocatable_open(struct node *n);
+void allocatable_open(struct node *n); /* once; writes nothing yet */
 void allocatable_update(struct node *n);
 
 /*

@@ -135,6 +135,8 @@ enum err_code node_open(struct node **ret, const struct node_options *o, struct 
         node_free(n);
         return e->code;
     }
+    resources_qos_update(n); /* of the pods that are there: no limit is lowered for a moment */
+    allocatable_update(n);
     hugepages_watch_begin(n);
     src_store_watch(o->store, on_store, n);
     img_on_added(o->images, on_image, n);
@@ -384,6 +386,7 @@ void node_free(struct node *n)
     usage_close(n);
     oom_close(n);
     n->sweeps = 0;
+    hugepages_watch_end(n);
     uv_close((uv_handle_t *)&n->runner, on_handle_closed);
     uv_close((uv_handle_t *)&n->idle_timer, on_handle_closed);
     uv_close((uv_handle_t *)&n->gate_timer, on_handle_closed);

@@ -2,7 +2,7 @@
 import os
 import shutil
 
-from coracle import (contains, equal, pod, until)
+from coracle import Failed, contains, equal, pod, until
 
 
 def test_no_plugins(t):
@@ -63,3 +63,14 @@ def test_no_list(t):
     os.rename(f"{t.scratch}/tmp/list", f"{t.scratch}/cni/10-coracle.conflist")
     node.wait_running("a", deadline=10)
     node.stop()
+
+
+def test_runtime_that_is_none(t):
+    """a program that is no OCI runtime ends the start with its answer"""
+    try:
+        t.node("--runtime", "/bin/echo")
+    except Failed as e:
+        contains(str(e), "the daemon ended with 1", "the start")
+        contains(t.nodes[0].log(), "/bin/echo --version: not an OCI runtime's answer", "log")
+        return
+    raise Failed("it started")

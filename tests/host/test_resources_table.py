@@ -42,7 +42,15 @@ def test_table(t):
 def test_tiers(t):
     """with reservations, MemoryQoS, a quota period and podPidsLimit: protection, throttling and all limits follow"""
     node = with_settings(t, limits_table.TIERS)
-    limits_check.run_table(node, limits_table.TIERS_TABLE, 10000, 64, (500, 100, 1024), protects=True)
+
+    def after(batch):
+        node.kill()
+        node.start()
+        for row in batch:
+            limits_check.check_row(node, node.wait_pod(row.name, lambda p: p.ready), row, 10000, 64)
+        return True
+
+    limits_check.run_table(node, limits_table.TIERS_TABLE, 10000, 64, (500, 100, 1024), protects=True, after=after)
     equal(node.stop(), 0, "exit code")
 
 
