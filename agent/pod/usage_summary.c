@@ -1,6 +1,6 @@
 /*
  * kubelet's /stats/summary (k8s.io/kubelet/pkg/apis/stats/v1alpha1): a member that is not known is left out.
- * What only a scan of files would tell (rootfs, logs and volumes in bytes) is not in it.
+ * What only a scan of foreign files would tell (rootfs and volumes in bytes) is not in it.
  */
 #include "agent/pod/allocatable.h"
 #include "agent/pod/usage.h"
@@ -8,8 +8,13 @@
 #include "base/json.h"
 #include "cni/links.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
+
+#define LOG_FILES_MAX 1000 /* rotation keeps a handful */
 
 struct summary {
     struct node *node;
@@ -292,6 +297,34 @@ static void add_pod(struct summary *s, const struct usage_row *row)
         s->pod_json = o;
 }
 
+/* Files of its log, rotated ones included, as kubelet counts them: a few in a folder of ours. */
+static void put_logs(struct summary *s, json_t *o, const struct ctr *c, int64_t at_ns)
+{
+    const struct pod *p = c->pod;
+    str_auto path = str_printf("%s/%s_%s_%s/%s", p->node->o.pod_logs_dir, p->api->meta.namespace,
+                               p->api->meta.name, p->uid, c->spec->name);
+    DIR *list = path != NULL ? opendir(path) : NULL;
+    uint64_t bytes = 0, files = 0;
+    struct stat st;
+    json_t *logs;
+
+    if (list == NULL)
+        return;
+    for (struct dirent *d = readdir(list); d != NULL && files < LOG_FILES_MAX; d = readdir(list)) {
+        if (fstatat(dirfd(list), d->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode))
+            continue;
+        bytes += (uint64_t)st.st_blocks * 512;
+        files++;
+    }
+    closedir(list);
+    logs = fs_json(s, s->node->o.pod_logs_dir, at_ns);
+    if (logs == NULL)
+        return;
+    put_number(s, logs, "usedBytes", bytes);
+    put_number(s, logs, "inodesUsed", files);
+    put(s, o, "logs", logs);
+}
+
 static void add_container(struct summary *s, const struct usage_row *row)
 {
     json_t *o = json_object(), *count;
@@ -302,6 +335,8 @@ static void add_container(struct summary *s, const struct usage_row *row)
     put_usage(s, o, row);
     if (!s->basic && (row->s.parts & CG_PART_HUGETLB))
         put(s, o, "hugetlb", hugetlb_json(s, row));
+    if (!s->basic)
+        put_logs(s, o, row->ctr, row->s.at_ns);
     count = json_object_get(json_object_get(s->pod_json, "process_stats"), "process_count");
     if (count != NULL)
         json_integer_set(count, json_integer_value(count) + (json_int_t)row->s.processes);
