@@ -13,6 +13,8 @@
 #define KILLS_KEPT                                                                                           \
     64 /* of the log, until somebody's count asks for them: more than one kill takes at once                 \
         */
+#define LOG_PAUSE_MS                                                                                         \
+    1000 /* a kernel that says a lot (firewalls, links) does not wake the agent for each line */
 #define RECORDS_AT_ONCE 512 /* of the log in one step of the loop: a flood of records holds nobody up */
 #define TELL_MAX 8          /* events for one container at a time; a group kill may have thousands */
 
@@ -31,7 +33,8 @@ struct oom {
     struct cg_oom_log *log;
     char no_watch[504], no_log[504]; /* why not; "" */
     uv_poll_t watch_poll, log_poll;
-    uv_timer_t timer; /* runs while there is something to look at again */
+    uv_timer_t timer;     /* runs while there is something to look at again */
+    uv_timer_t log_timer; /* runs for LOG_PAUSE_MS after the log said something */
     int handles;
     struct suspect *suspects;
     struct cg_oom_kill kills[KILLS_KEPT]; /* the newest, as a ring */
@@ -151,16 +154,25 @@ static bool read_log(struct oom *o)
     return more;
 }
 
+static void on_log_timer(uv_timer_t *timer);
+
+/* What was said is read a moment later, with what follows; at once only when a count asks for it. */
 static void on_log(uv_poll_t *poll, int status, int events)
 {
     struct oom *o = poll->data;
 
     (void)events;
-    if (status < 0) {
-        uv_poll_stop(poll);
-        return;
-    }
+    uv_poll_stop(poll);
+    if (status == 0)
+        uv_timer_start(&o->log_timer, on_log_timer, LOG_PAUSE_MS, 0);
+}
+
+static void on_log_timer(uv_timer_t *timer)
+{
+    struct oom *o = timer->data;
+
     read_log(o); /* what is left makes it readable again */
+    uv_poll_start(&o->log_poll, UV_READABLE, on_log);
 }
 
 /* ---- the counts -------------------------------------------------------------------------------- */
@@ -358,9 +370,10 @@ void oom_open(struct node *n)
     }
     n->oom = o;
     uv_timer_init(n->o.loop, &o->timer);
+    uv_timer_init(n->o.loop, &o->log_timer);
     uv_poll_init(n->o.loop, &o->watch_poll, cg_oom_watch_fd(o->watch));
-    o->timer.data = o->watch_poll.data = o;
-    o->handles = 2;
+    o->timer.data = o->log_timer.data = o->watch_poll.data = o;
+    o->handles = 3;
     uv_poll_start(&o->watch_poll, UV_READABLE, on_count);
     if (o->log == NULL)
         return;
@@ -371,7 +384,7 @@ void oom_open(struct node *n)
         return;
     }
     o->log_poll.data = o;
-    o->handles = 3;
+    o->handles = 4;
     uv_poll_start(&o->log_poll, UV_READABLE, on_log);
 }
 
@@ -397,6 +410,7 @@ void oom_close(struct node *n)
     HASH_ITER (hh, o->suspects, s, tmp)
         drop(o, s);
     uv_close((uv_handle_t *)&o->timer, on_closed);
+    uv_close((uv_handle_t *)&o->log_timer, on_closed);
     uv_close((uv_handle_t *)&o->watch_poll, on_closed);
     if (o->log != NULL)
         uv_close((uv_handle_t *)&o->log_poll, on_closed);
