@@ -417,6 +417,51 @@ static void a_pod_that_only_rules_tell_of_goes_without_a_trace(void **state)
     cni_close(c);
 }
 
+/* Debian 12's plugins (1.1) have neither; with newer ones in /opt/cni/bin this is the real thing. */
+static void plugins_of_cni_1_1_give_their_status_and_collect_garbage(void **state)
+{
+    struct place *p = *state;
+    struct cni_attachment a = { .container_id = ID, .ifname = "eth0" };
+    struct cni_result result;
+    str_auto text = NULL;
+    str_auto dir = NULL;
+    str_auto netns = NULL;
+    struct ended d = { 0 };
+    struct err e = { 0 };
+    struct cni_gc gc;
+    struct cni *c;
+
+    if (why_not != NULL)
+        SKIP(why_not);
+    text = strdup(list);
+    memcpy(strstr(text, "1.0.0"), "1.1.0", 5);
+    put(p, "net.d/10-crtest.conflist", text);
+    c = open_cni(p);
+    cni_gc_start(&gc, c, on_ended, &d); /* waits for what plugins say of their versions and their status */
+    finish(p, &d);
+    if (cni_default_network(c, NULL) == NULL) {
+        assert_non_null(strstr(cni_problem(c, 0), "does not speak cniVersion 1.1.0"));
+        assert_int_equal(gc.n_networks, 0);
+        print_message("# not tried with these plugins: %s\n", cni_problem(c, 0));
+        cni_close(c);
+        return;
+    }
+    dir = strdup(in_place(p, "ns/pod"));
+    netns = strdup(in_place(p, "ns/pod/net"));
+    make_netns(p, dir);
+    a.netns = netns;
+    add(p, c, &a, &result);
+    put(p, "data/crtest/10.231.77.99", "nobody\r\neth0");
+    cni_gc_start(&gc, c, on_ended, &d);
+    finish(p, &d);
+    assert_int_equal(gc.n_networks, 1);
+    assert_true(exists(p, "data/crtest/10.231.77.2"));
+    assert_false(exists(p, "data/crtest/10.231.77.99"));
+    del(p, c, &a);
+    assert_int_equal(netns_remove(dir, &e), ERR_OK);
+    cni_close(c);
+}
+
 int main(void)
 {
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, place_remove)
@@ -426,6 +471,7 @@ int main(void)
         TEST(a_pod_whose_namespace_is_gone_still_gives_its_address_back),
         TEST(what_was_there_before_is_left_alone),
         TEST(a_pod_that_only_rules_tell_of_goes_without_a_trace),
+        TEST(plugins_of_cni_1_1_give_their_status_and_collect_garbage),
     };
 
     if (access("/usr/lib/cni/bridge", X_OK) != 0 && access("/opt/cni/bin/bridge", X_OK) != 0)
