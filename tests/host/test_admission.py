@@ -166,3 +166,31 @@ def test_unknown_page_size(t):
              "Node didn't have enough resource: hugepages-3Mi, requested: 3145728, used: 0, capacity: 0; this machine has no huge pages "
              "of that size")
     node.stop()
+
+
+def test_bad_amounts(t):
+    """amounts that cannot be meant are refused with file, document and field; the file's pods are not touched"""
+    node = start(t)
+    node.put("a.yaml", asking("a", "100m"))
+    a = node.wait_running("a")
+
+    def bad(resources):
+        return pod("a", container(resources=resources), **QUICK)
+
+    for resources, field, text in (
+            ({"limits": {"memory": "1Gi"}, "requests": {"memory": "2Gi"}}, "requests[memory]",
+             "2Gi must be less than or equal to the memory limit of 1Gi"),
+            ({"limits": {"cpu": "-1"}}, "limits[cpu]", "-1 is negative, allowed are 0 and more"),
+            ({"limits": {"cpu": "1e100"}}, "limits[cpu]", 'quantity "1e100" is too large'),
+            ({"limits": {"memory": "0.5m"}}, "limits[memory]", 'fractional byte value "1m" is invalid, must be an integer'),
+            ({"limits": {"memory": "1Gi", "hugepages-2Mi": "3Mi"}}, "limits[hugepages-2Mi]", "must be a multiple of the page size"),
+            ({"limits": {"memory": "1Gi", "hugepages-x": "3Mi"}}, "limits[hugepages-x]", '"hugepages-x" names no page size')):
+        node.put("a.yaml", {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "first"}}, bad(resources))
+        found = until(lambda: [p for p in node.problems().get("a.yaml", []) if field in p], 10, f"a problem of {field}")
+        contains(found[0], f"spec.containers[0].resources.{field}: ", "where")
+        contains(found[0], text, "what")
+        check(found[0].startswith("a.yaml:"), lambda: f"no file and line: {found[0]}")
+        node.put("a.yaml", asking("a", "100m"))
+        until(lambda: "a.yaml" not in node.problems(), 10, "the file is fine again")
+    node.wait_running("a")
+    node.stop()
