@@ -2,7 +2,7 @@
 #include "agent/pod/hooks.h"
 #include "agent/pod/pod.h"
 #include "agent/pod/probes.h"
-#include "agent/pod/resize.h"
+#include "agent/pod/sizes.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
@@ -285,7 +285,7 @@ static void begin(struct ctr *c, struct pod_image *image)
         pod_wake_at(p, c->retry_at_ns);
         return;
     }
-    c->building = resize_sizes(c->spec);
+    c->building = sizes_of_container(c->spec);
     if (c->cur.ended)
         backoff_next(c);
     tell_present(c, image);

@@ -47,5 +47,11 @@ void resize_conditions(const struct pod *p, json_t *list);
 /* What a container's resources are, where that differs from what is allocated. */
 void resize_actual(const struct ctr *c, json_t *resources);
 
-struct sizes resize_sizes(const struct api_container *c); /* what a container's manifest says */
+/* ---- resize_cgroups.c, for resize_step() ---- */
+/* In kubelet's words why memory limits cannot be lowered now; false: nothing is in the way. */
+bool resize_memory_refuses(struct pod *p, char *ret, size_t size);
+/* Writes what differs, in the order above. */
+enum err_code resize_apply(struct pod *p, struct err *e) MUST_CHECK;
+/* No instance is left, or on its way, that has other sizes than it should. */
+bool resize_is_settled(const struct pod *p);
 #endif

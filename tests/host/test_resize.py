@@ -120,6 +120,11 @@ def test_restart_where_the_policy_says_so(t):
     memory_is(node, now, 64, "again")
     memory_is(node, now, 64, "stays")
     equal((now.uid, now.container_id("stays"), now.restarts("stays")), (a.uid, a.container_id("stays"), 0), "the other one")
+    equal(of_pod(node, now, "stays")[2], str(128 * MIB), "the pod")
+    node.put("a.yaml", spec("200m", "32Mi"))  # and back
+    now = node.wait_pod("a", lambda p: p.restarts("again") == 2 and p.state("again")[0] == "running" and settled(p))
+    equal(of_pod(node, now, "stays")[2], str(64 * MIB), "the pod")
+    check(not any(e["reason"] == "ResizeError" for e in node.events("a")), lambda: f"events: {node.events('a')}")
     check(any(e["reason"] == "Killing" and e["message"] == "Container again resize requires restart" for e in node.events("a")),
           lambda: f"events: {node.events('a')}")
     node.stop()

@@ -1,6 +1,7 @@
 /* What an edit of cpu and memory means: taken at once, waiting with kubelet's words, or back to what it was.
  */
 #include "agent/pod/resize.h"
+#include "agent/pod/sizes.h"
 #include "tests/unit/agent_pod/world.h"
 
 #define CTR(resources) "containers: [{name: a, image: x, resources: {" resources "}}]"
@@ -178,7 +179,7 @@ static void the_status_shows_what_a_container_has(void **state)
     json_auto_t *o = json_pack("{s:{s:s, s:s}}", "limits", "cpu", "1", "memory", "64Mi");
     str_auto text = NULL;
 
-    p->ctrs[0].cur.sizes = resize_sizes(p->ctrs[0].spec);
+    p->ctrs[0].cur.sizes = sizes_of_container(p->ctrs[0].spec);
     resize_actual(&p->ctrs[0], o);
     text = json_dumps(o, JSON_COMPACT);
     assert_string_equal(text, "{\"limits\":{\"cpu\":\"1\",\"memory\":\"64Mi\"}}");
