@@ -439,10 +439,19 @@ static void many_files_at_once_are_quick(void **state)
     }
 }
 
+/* Processor time of this thread: other programs' share of the machine is not in it. */
+static uint64_t thread_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
 static void a_huge_file_does_not_hold_up_the_loop(void **state)
 {
     struct buf big = BUF_INIT(API_FILE_MAX);
-    uint64_t last, longest = 0, until;
+    uint64_t last, longest = 0, until = clock_mono_ms() + DEADLINE_MS;
     struct fixture *f = *state;
 
     start(f);
@@ -451,21 +460,20 @@ static void a_huge_file_does_not_hold_up_the_loop(void **state)
         buf_addf(&big, "- {a: [1, 2, 3, yes, no, 0x10, 1e3], b: 'text %zu', c: {d: ~}}\n", big.n);
     write_file(f, "big.yaml", big.p);
     write_file(f, "small.yaml", POD("a", "x:1"));
-    last = clock_mono_ms();
-    until = last + DEADLINE_MS;
+    last = thread_ms();
     while ((strstr(f->seen.p, "file big.yaml") == NULL || strstr(f->seen.p, "added Pod") == NULL) &&
-           last < until) {
+           clock_mono_ms() < until) {
         uint64_t now;
 
         turn(f, 5);
-        now = clock_mono_ms();
+        now = thread_ms();
         longest = now - last > longest ? now - last : longest;
         last = now;
     }
     to_see(f, "file big.yaml bad 0 [big.yaml:");
     to_see(f, "added Pod default/a x:1\n");
-    print_message("longest turn of the loop: %u ms\n", (unsigned)longest);
-    assert_true(longest < 1000);
+    print_message("longest turn of the loop: %u ms of the processor\n", (unsigned)longest);
+    assert_true(longest < 500);
     buf_done(&big);
 }
 
