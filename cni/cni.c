@@ -62,6 +62,7 @@ static void load(struct cni *c)
         done = same(&fresh.folders, &c->networks.folders);
         cni_networks_done(&c->networks);
         c->networks = fresh;
+        strs_done(&c->checked);
         if (done)
             return;
     }
@@ -225,6 +226,7 @@ void cni_close(struct cni *c)
     cni_networks_done(&c->networks);
     strs_done(&c->bin_dirs);
     strs_done(&c->used_bridges);
+    strs_done(&c->checked);
     strs_done(&c->used_networks);
     free(c->conf_dir);
     free(c->cache_dir);

@@ -97,6 +97,7 @@ struct cni_result {
 struct cni_op {
     struct op op;
     struct cni_result result; /* ADD; valid in done on success */
+    bool checked;             /* ADD, likewise: a first CHECK would tell nothing new */
     struct cni_run *run;      /* private */
     uv_timer_t slow;          /* private: runs while the operation counts as one of those that run at once */
 };
@@ -125,8 +126,10 @@ void cni_del_start(struct cni_op *o, struct cni *c, const struct cni_attachment 
  * CHECK in the list's order with cached list and result.  Not every plugin's CHECK is good: bandwidth 1.1
  * crashes where there is no limit, portmap 1.1 misses rules of a family in which it made none.  So a crash (a
  * failure without an error object) says nothing, and the first CHECK after an ADD is the measure: what it
- * found wrong is kept with the attachment, and a later one fails where it finds something else.  ERR_OK also
- * when the list is not to be checked (disableCheck, cniVersion below 0.4.0).
+ * found wrong is kept with the attachment, and a later one fails where it finds something else.  When that
+ * was nothing, attachments of the same kind (network, capabilities, no host ports) need no first CHECK of
+ * their own until the lists are loaded again.  ERR_OK also when the list is not to be checked (disableCheck,
+ * cniVersion below 0.4.0).
  *
  * `found`: what the caller sees is wrong by itself, NULL: nothing; it counts like a plugin's word, before
  * them. `fresh`: the ADD was a moment ago, so this is how it is meant to be; else what was found by the

@@ -27,6 +27,7 @@ struct cni {
 
     /* What operations used: cni_remove_bridges() must know it after lists and entries are gone. */
     struct strs used_bridges, used_networks;
+    struct strs checked; /* run_check.c: kinds of attachments of which CHECK finds all; since the last load */
 
     struct cni_run_list waiting; /* operations for which there is no place yet */
     size_t n_running, max_running;

@@ -62,4 +62,6 @@ bool cni_del_by_todays_list(struct cni_run *r);
 enum err_code cni_check_begin(struct cni_run *r, bool *ret_more, struct err *e);
 /* What was found, an error or none, against what the first CHECK found: *e becomes the result. */
 void cni_check_judge(struct cni_run *r, struct err *e);
+/* Did CHECK find nothing wrong with an attachment of the same kind, since the lists were loaded? */
+bool cni_check_known(const struct cni_run *r);
 #endif

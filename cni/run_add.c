@@ -67,9 +67,12 @@ enum err_code cni_add_proceed(struct cni_run *r, json_t *result, struct err *e)
     r->entry.complete = r->done + 1 == cni_list_size(&r->entry.list);
     if (r->entry.complete && cni_result_addresses(&addresses, converted, version, r->ifname, e) != ERR_OK)
         return e->code;
+    if (r->entry.complete && cni_check_known(r))
+        r->entry.check = "";
     if (cni_cache_write(r->c->cache_fd, &r->entry, e) != ERR_OK)
         return e->code;
     r->done++;
     r->o->result = addresses;
+    r->o->checked = r->entry.check != NULL;
     return ERR_OK;
 }

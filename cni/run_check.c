@@ -1,10 +1,36 @@
 #include "cni/run.h"
 
+#include "base/buf.h"
 #include "base/log.h"
 #include "base/scope.h"
 #include "cni/names.h"
 
 #include <string.h>
+
+/*
+ * What plugins were asked for, as far as it decides what their CHECK can see: the network and the kinds of
+ * capability arguments. NULL: an attachment with host ports, whose addresses matter, too.
+ */
+static char *kind_of(const struct cni_entry *entry)
+{
+    buf_auto b = BUF_INIT(4096);
+    json_t *value;
+    const char *key;
+
+    if (json_object_get(entry->capability_args, "portMappings") != NULL)
+        return NULL;
+    buf_adds(&b, entry->list.name);
+    json_object_foreach (entry->capability_args, key, value)
+        buf_addf(&b, " %s", key);
+    return b.failed ? NULL : buf_detach(&b);
+}
+
+bool cni_check_known(const struct cni_run *r)
+{
+    str_auto kind = kind_of(&r->entry);
+
+    return kind != NULL && strs_has(&r->c->checked, kind);
+}
 
 void cni_check_judge(struct cni_run *r, struct err *e)
 {
@@ -19,6 +45,11 @@ void cni_check_judge(struct cni_run *r, struct err *e)
         if (cni_cache_write(r->c->cache_fd, &r->entry, &failed) != ERR_OK)
             log_debug("what CHECK found cannot be kept", F_STR("containerID", r->container_id),
                       F_ERR(&failed));
+    }
+    if (e->code == ERR_OK && r->found == NULL && r->done == cni_list_size(&r->entry.list)) {
+        str_auto kind = kind_of(&r->entry);
+        if (kind != NULL)
+            (void)strs_add_once(&r->c->checked, kind); /* else the next one is checked, too */
     }
     *e = (struct err){ 0 };
 }
@@ -39,5 +70,9 @@ enum err_code cni_check_begin(struct cni_run *r, bool *ret_more, struct err *e)
         return e->code;
     }
     *ret_more = r->entry.list.version >= CNI_V(0, 4, 0) && !r->entry.list.disable_check;
+    if (*ret_more && r->fresh && r->entry.check == NULL && cni_check_known(r)) {
+        *ret_more = false;
+        cni_check_judge(r, e);
+    }
     return ERR_OK;
 }

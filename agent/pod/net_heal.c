@@ -163,7 +163,7 @@ void net_heal_attached(struct pod *p)
 {
     net_watch_pod(p);
     p->net_fresh = true;
-    p->net_check = true;
+    p->net_check = !p->cni_op.checked;
     p->net_check_ns = clock_wall_ns() + FIRST_CHECK_MS * MS;
     if (!p->net_healing)
         return;

@@ -676,6 +676,7 @@ static void what_the_first_check_finds_wrong_is_the_measure(void **state)
     run_well(p, c, cni_del_start);
 
     /* The same before any CHECK: lost, unless it was like that from the start. */
+    cni_reload(c);
     run_well(p, c, cni_add_start);
     assert_int_equal(run(p, c, check).code, ERR_UNKNOWN);
     fresh = true;
@@ -683,6 +684,51 @@ static void what_the_first_check_finds_wrong_is_the_measure(void **state)
     fresh = false;
     run_well(p, c, check);
     found = NULL;
+    run_well(p, c, cni_del_start);
+    cni_close(c);
+}
+
+static bool add_is_checked(struct place *p, struct cni *c, const struct cni_attachment *a)
+{
+    struct ended d = { 0 };
+    struct cni_op o;
+
+    cni_add_start(&o, c, a, on_ended, &d);
+    run_until_ended(p, &d);
+    assert_int_equal(d.result.code, ERR_OK);
+    return o.checked;
+}
+
+static void a_kind_of_attachment_that_check_finds_whole_is_checked_once(void **state)
+{
+    struct cni_attachment bare = web; /* no host ports */
+    struct place *p = *state;
+    struct cni *c;
+
+    put(p, "net.d/10.conflist",
+        "{\"cniVersion\":\"1.0.0\",\"name\":\"net\",\"plugins\":[{\"type\":\"main\","
+        "\"capabilities\":{\"portMappings\":true,\"bandwidth\":true}}]}");
+    oracle_put(p, "main");
+    bare.n_ports = 0;
+    c = open_cni(p);
+    assert_false(add_is_checked(p, c, &bare));
+    run_well(p, c, check);
+    assert_int_equal(calls(p, "CHECK", "main", NULL, NULL), 1);
+    run_well(p, c, cni_del_start);
+
+    assert_true(add_is_checked(p, c, &bare));
+    run_well(p, c, check); /* one that is asked for all the same */
+    assert_int_equal(calls(p, "CHECK", "main", NULL, NULL), 2);
+    run_well(p, c, cni_del_start);
+    assert_false(add_is_checked(p, c, &web)); /* its addresses matter, too */
+    run_well(p, c, cni_del_start);
+    bare.egress_bits = bare.ingress_bits = 0; /* another kind */
+    assert_false(add_is_checked(p, c, &bare));
+    run_well(p, c, cni_del_start);
+    bare = web;
+    bare.n_ports = 0;
+    cni_reload(c); /* another configuration, or other programs */
+    assert_false(add_is_checked(p, c, &bare));
     run_well(p, c, cni_del_start);
     cni_close(c);
 }
@@ -754,6 +800,7 @@ int main(int argc, char **argv)
         TEST(a_network_that_is_not_ready_says_so_until_it_is),
         TEST(check_tells_what_is_missing_and_is_left_out_where_the_list_says_so),
         TEST(what_the_first_check_finds_wrong_is_the_measure),
+        TEST(a_kind_of_attachment_that_check_finds_whole_is_checked_once),
         TEST(gc_runs_alone_and_asks_every_plugin),
     };
 
