@@ -130,6 +130,19 @@ static void kill_session(const struct exec *x)
         usleep(PAUSE_US);
 }
 
+/*
+ * A runtime that was killed in the middle of it may have started the process and not said which: whatever it
+ * left came to this program, the nearest subreaper.
+ */
+static void kill_orphans(void)
+{
+    uint64_t until = now_ms() + KILL_GRACE_MS;
+
+    while (waitpid(-1, NULL, WNOHANG) >= 0 && now_ms() < until)
+        if (exec_children_kill() > 0)
+            usleep(PAUSE_US);
+}
+
 /* ---- the process ----------------------------------------------------------------------------- */
 
 static pid_t read_pid(void)
@@ -173,6 +186,7 @@ static void runtime_ended(struct exec *x, int status)
     }
     if (x->leader > 1)
         kill_session(x);
+    kill_orphans();
     report_log(x, EXEC_FAILED, status);
     finish(x, 0);
 }

@@ -61,6 +61,8 @@ struct exec_report { /* sent as far as the text goes */
  * began.)
  */
 size_t exec_session_kill(pid_t leader, pid_t session);
+/* Kills the children of this process, how many there were; they are still to be waited for. */
+size_t exec_children_kill(void);
 /* Fields of /proc/<pid>/stat; false: no such process, or a zombie. */
 bool exec_process_fields(pid_t pid, pid_t *ret_session, uint64_t *ret_start_time);
 #endif

@@ -12,13 +12,14 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-bool exec_process_fields(pid_t pid, pid_t *ret_session, uint64_t *ret_start_time)
+/* False: no such process, or only what is left of it. */
+static bool read_stat(pid_t pid, pid_t *ret_parent, pid_t *ret_session, uint64_t *ret_start_time)
 {
     char path[64], text[2048];
     const char *p;
     ssize_t n;
     char state;
-    int fd, session;
+    int fd, parent, session;
 
     snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
     fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -31,12 +32,20 @@ bool exec_process_fields(pid_t pid, pid_t *ret_session, uint64_t *ret_start_time
     text[n] = '\0';
     p = strrchr(text, ')'); /* the name before it is the process's own choice */
     if (p == NULL || sscanf(p + 1,
-                            " %c %*d %*d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
+                            " %c %d %*d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
                             "%*d %" SCNu64,
-                            &state, &session, ret_start_time) != 3)
+                            &state, &parent, &session, ret_start_time) != 4)
         return false;
+    *ret_parent = parent;
     *ret_session = session;
     return strchr("ZXx", state) == NULL;
+}
+
+bool exec_process_fields(pid_t pid, pid_t *ret_session, uint64_t *ret_start_time)
+{
+    pid_t parent;
+
+    return read_stat(pid, &parent, ret_session, ret_start_time);
 }
 
 static bool belongs(pid_t pid, pid_t leader, pid_t session)
@@ -70,6 +79,27 @@ size_t exec_session_kill(pid_t leader, pid_t session)
             n++;
         }
         close(pidfd);
+    }
+    if (proc != NULL)
+        closedir(proc);
+    return n;
+}
+
+size_t exec_children_kill(void)
+{
+    DIR *proc = opendir("/proc");
+    const struct dirent *entry;
+    size_t n = 0;
+
+    while (proc != NULL && (entry = readdir(proc)) != NULL) {
+        pid_t pid = (pid_t)atoi(entry->d_name), parent, session;
+        uint64_t start_time;
+
+        if (!isdigit((unsigned char)entry->d_name[0]) || !read_stat(pid, &parent, &session, &start_time) ||
+            parent != getpid())
+            continue;
+        kill(pid, SIGKILL); /* its number is its own until we wait for it */
+        n++;
     }
     if (proc != NULL)
         closedir(proc);
