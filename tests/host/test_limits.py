@@ -2,6 +2,7 @@
 import contextlib
 import os
 import random
+import re
 import resource
 
 from coracle import Skip, check, container, contains, equal, pod, run, shell, until
@@ -72,7 +73,7 @@ def full_disk(t, leave):
     node.wait_no_traces(a)
     free(t)
     node.wait_running(*[f"new{i}" for i in range(4)], deadline=60)
-    until(lambda: "pod records      done" in explain(node, "node") or "pod records  done" in explain(node, "node"), 20,
+    until(lambda: re.search(r"pod records +done", explain(node, "node")), 20,
           lambda: f"the records are written again:\n{explain(node, 'node')}")
     equal(facts(node, node.pod("b")), b, "a running pod")
     damaged = [f for f in os.listdir(f"{node.state_dir}/pods") if f.endswith(".damaged")]
