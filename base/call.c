@@ -219,6 +219,7 @@ static enum err_code start(struct proc_call *c, const struct proc_call_spec *spe
     int fds[2], status, sys;
     sigset_t all, before;
     fd_auto wire = -1;
+    bool paused;
 
     if (pipe2(fds, O_CLOEXEC) != 0)
         return err_sys(e, errno, "make a pipe");
@@ -235,10 +236,12 @@ static enum err_code start(struct proc_call *c, const struct proc_call_spec *spe
     /* glibc's fork(), not clone3: it makes malloc usable in the child of a process with threads. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
+    paused = work_pause();
     c->pid = fork();
     if (c->pid == 0)
         child_run(spec, wire);
     sys = errno;
+    work_go_on(paused);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (c->pid < 0)
         return err_sys(e, sys, "fork");

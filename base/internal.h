@@ -39,6 +39,11 @@ void child_reset_signals(void);
 int child_join_cgroup(int cgroup_fd, const char *cgroup_procs);
 int open_pidfd(pid_t pid); /* -1: errno */
 
+/* ---- work.c ------------------------------------------------------------------------------------ */
+/* Around a fork() whose child goes on without exec; see there.  Does nothing without a sanitizer. */
+bool work_pause(void); /* what work_go_on() must be told */
+void work_go_on(bool paused);
+
 /* ---- log_journal.c ----------------------------------------------------------------------------- */
 /* The datagram: its size; a field that does not fit is left out. */
 size_t log_journal_format(enum log_level level, const char *text, const struct log_field *fields, size_t n,

@@ -3,14 +3,84 @@
 #include "base/internal.h"
 #include "base/scope.h"
 
+/*
+ * Sanitizers only: glibc's fork() makes malloc usable in the child of a process with threads, but nothing
+ * does so for a sanitizer's allocator; the child would wait for ever for a lock that a thread of the pool
+ * held at that moment.  So children are forked between jobs, or after WORK_PAUSE_MS all the same.
+ */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+#define SANITIZED 1
+#endif
+
+#ifdef SANITIZED
+#include <pthread.h>
+#include <time.h>
+
+#define WORK_PAUSE_MS 50
+
+static pthread_rwlock_t jobs = PTHREAD_RWLOCK_INITIALIZER; /* read: a job runs */
+
+static void job_begins(void)
+{
+    pthread_rwlock_rdlock(&jobs);
+}
+
+static void job_ends(void)
+{
+    pthread_rwlock_unlock(&jobs);
+}
+
+bool work_pause(void)
+{
+    struct timespec until;
+
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_nsec += WORK_PAUSE_MS * 1000000L;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    return pthread_rwlock_timedwrlock(&jobs, &until) == 0;
+}
+
+void work_go_on(bool paused)
+{
+    if (paused)
+        pthread_rwlock_unlock(&jobs);
+}
+#else
+static void job_begins(void)
+{
+}
+
+static void job_ends(void)
+{
+}
+
+bool work_pause(void)
+{
+    return false;
+}
+
+void work_go_on(bool paused)
+{
+    (void)paused;
+}
+#endif
+
 static void run_on_pool(uv_work_t *req)
 {
     struct work *w = req->data;
 
+    job_begins();
     if (w->fn(w->arg, &w->outcome) == ERR_OK)
         w->outcome = (struct err){ 0 };
     else if (w->outcome.code == ERR_OK)
         err_set(&w->outcome, ERR_INTERNAL, "%s: failed without saying why", w->op.name);
+    job_ends();
 }
 
 static void on_ran(uv_work_t *req, int status)

@@ -76,6 +76,7 @@ soak: ## the long loops: 20 pods churned under kill -9 of daemon and conmons, vo
 	@CNI_PARALLEL_PERCENT=120 $(check_gcc)/tests/unit/cni/test_parallel
 	@SWAP_SECONDS=$(or $(SWAP_SECONDS),30) SWAP_KILLS=$(or $(SWAP_KILLS),10) PROPAGATION_ROUNDS=200 \
 	    tests/host/run --verbose --jobs 1 --build $(check_gcc) test_swaps
+	@LIMITS_EVERY=1 NODE_DEADLINE=3600 $(run_tests) --only node/limits -v node
 	@NODE_RESETS=$(NODE_RESETS) NODE_SEED=$(NODE_SEED) NODE_DEADLINE=$$((600 + 400 * $(NODE_RESETS))) $(run_tests) --only node/reset -v node
 
 check-node: ## boot node VMs, install the build, run it there under systemd; ONLY=text chooses suites (v2, v1, reboot ...)
