@@ -16,6 +16,12 @@
 
 /* ---- messages ------------------------------------------------------------------------------------- */
 
+/* libmnl compares lengths as signed numbers: one above INT_MAX would count as short. */
+static bool is_message(const struct nlmsghdr *h, int left)
+{
+    return mnl_nlmsg_ok(h, left) && h->nlmsg_len <= (uint32_t)left;
+}
+
 /* Only attributes whose payload fits into the message and is at least `least` long. */
 static const void *payload(const struct nlattr *a, size_t least)
 {
@@ -127,7 +133,7 @@ void cni_links_parse(struct cni_links *ret, const void *messages, size_t n)
     const struct nlmsghdr *h = messages;
     int left = n > INT32_MAX ? INT32_MAX : (int)n;
 
-    for (; mnl_nlmsg_ok(h, left); h = mnl_nlmsg_next(h, &left)) {
+    for (; is_message(h, left); h = mnl_nlmsg_next(h, &left)) {
         if (h->nlmsg_type == RTM_NEWLINK)
             parse_link(h, ret);
         else if (h->nlmsg_type == RTM_NEWADDR)
@@ -176,7 +182,7 @@ static enum err_code ask(struct talk *t, struct nlmsghdr *h, void (*fn)(void *ar
             return err_sys(e, errno, "receive netlink answer");
         if (fn != NULL)
             fn(arg, t->answer, (size_t)n);
-        for (; mnl_nlmsg_ok(m, left); m = mnl_nlmsg_next(m, &left)) {
+        for (; is_message(m, left); m = mnl_nlmsg_next(m, &left)) {
             if (m->nlmsg_seq != h->nlmsg_seq)
                 continue; /* the rest of an answer that was given up */
             if (m->nlmsg_type == NLMSG_ERROR) {
@@ -195,7 +201,7 @@ static void note_id(void *arg, const void *p, size_t n)
     const struct nlattr *a;
     int left = (int)n;
 
-    if (!mnl_nlmsg_ok(h, left) || h->nlmsg_type != RTM_NEWNSID)
+    if (!is_message(h, left) || h->nlmsg_type != RTM_NEWNSID)
         return;
     mnl_attr_for_each(a, h, sizeof(struct rtgenmsg))
     {

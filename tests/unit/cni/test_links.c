@@ -149,6 +149,12 @@ static void messages_that_lie_about_their_length_are_passed_over(void **state)
     for (int i = 0; i < CNI_LINKS_MAX + 5; i++)
         cni_links_parse(l, &message, sizeof(message));
     assert_int_equal(l->n, CNI_LINKS_MAX);
+    l->n = 0;
+    message.h.nlmsg_len = (uint32_t)INT32_MAX + 5; /* negative, to libmnl */
+    cni_links_parse(l, &message, sizeof(message));
+    message.h.nlmsg_len = UINT32_MAX;
+    cni_links_parse(l, &message, sizeof(message));
+    assert_int_equal(l->n, 0);
     free(l);
 }
 
