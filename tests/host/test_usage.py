@@ -1,4 +1,5 @@
 """What pods use: /stats/summary, /metrics and `coracle top`, held against the kernel's own files."""
+import contextlib
 import json
 import os
 import re
@@ -81,6 +82,15 @@ def test_summary(t):
     node.stop()
 
 
+def held(node):
+    """Files of removed cgroups that the agent has open."""
+    found = []
+    for fd in os.listdir(f"/proc/{node.process.pid}/fd"):
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            found.append(os.readlink(f"/proc/{node.process.pid}/fd/{fd}"))
+    return [path for path in found if path.endswith("(deleted)") and "cgroup" in path]
+
+
 def test_rate_follows(t):
     """a second question gives the rate between the two; a container that starts in between is waited for"""
     node = t.node()
@@ -101,8 +111,7 @@ def test_rate_follows(t):
     equal([p["podRef"]["name"] for p in summary(node, True)["pods"]], ["a"], "pods after the removal")
     after = metric(node.request("GET", "/metrics")[1].decode(), "coracle_usage_open_files")
     equal(files - after, 8, "files that were open for the pod and its container")
-    held = [os.readlink(f"/proc/{node.process.pid}/fd/{f}") for f in os.listdir(f"/proc/{node.process.pid}/fd")]
-    check(not [path for path in held if path.endswith("(deleted)") and "cgroup" in path], lambda: f"held: {held}")
+    until(lambda: not held(node), 5, lambda: f"no cgroup file of the pod that is gone is open: {held(node)}")
     node.stop()
 
 
