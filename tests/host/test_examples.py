@@ -121,6 +121,7 @@ def test_make_run(t):
         second = run(f"{TOP}/examples/run", t.build, ok=False)
         equal(second.returncode, 1, "a second run beside it")
         contains(second.stderr, "is running already", "its message")
+        until(lambda: "Ctrl-C here takes everything down" in read(f"{t.scratch}/run.log"), 20, "what it says once all are up")
     finally:
         os.killpg(script.pid, signal.SIGINT)  # as a terminal does
         code = script.wait(timeout=60)
