@@ -2,7 +2,7 @@
 import os
 
 PAGES = 16
-EVERY = int(os.environ.get("LIMITS_EVERY", "3"))  # rows of the large table; `make soak` takes all
+EVERY = int(os.environ.get("LIMITS_EVERY", "4"))  # one row of so many of the large table; `make soak` takes all, and a v1 VM, too
 OPTIONS = {"append": f"hugepages={PAGES}"}
 
 
@@ -22,6 +22,8 @@ def suite(t):
     with t.step(f"v2: cgroups of pods, containers, classes and node stand as the table says (one row of {EVERY})"):
         vm.call("limits.table", EVERY, deadline=1800)
     vm.kill()
+    if EVERY > 1:  # the host tests have the table on v1
+        return
     vm = t.vm("limits-v1", append=f"systemd.unified_cgroup_hierarchy=0 hugepages={PAGES}")
     with t.step("a VM with the v1 hierarchy boots"):
         vm.boot()
