@@ -2,7 +2,7 @@
 import os
 
 PAGES = 16
-EVERY = int(os.environ.get("LIMITS_EVERY", "4"))  # one row of so many of the large table; `make soak` takes all, and a v1 VM, too
+EVERY = int(os.environ.get("LIMITS_EVERY", "8"))  # one row of so many of the large table; `make soak` takes all, and a v1 VM, too
 OPTIONS = {"append": f"hugepages={PAGES}"}
 
 
