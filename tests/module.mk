@@ -40,12 +40,12 @@ make_clang  := $(MAKE) --no-print-directory -j$(jobs) CC=clang SAN=
 .PHONY: unit-programs check check-unit check-host check-host-san check-node check-node-host bench check-layers check-headers fuzz node node-shell soak
 unit-programs: $(unit_bins) $(fuzz_bins)
 
-check: ## everything: both compilers, layers, headers, unit, seeds, host tests (all of them also sanitized), node VM
+check: ## everything: both compilers, layers, headers, unit, seeds, host tests (sanitized; plain where speed or chance matters), node VMs
 	@tests/tools/deps build run test node
 	@$(make_gcc) all unit-programs
 	@$(make_san) all unit-programs
-	@$(make_clang) all unit-programs
-	@$(run_tests) layers headers format unit unit-san fuzz host host-runc host-san node
+	@$(make_clang) all
+	@$(run_tests) layers headers format unit unit-san fuzz host-plain host-runc host-san node
 
 check-unit: ## unit tests and fuzz seeds, plain and sanitized
 	@tests/tools/deps build test
@@ -67,9 +67,10 @@ SOAK_AGENT_KILLS  ?= 200
 SOAK_CONMON_KILLS ?= 50
 NET_SOAK_ROUNDS   ?= 100
 NODE_RESETS       ?= 20
-soak: ## the long loops: 20 pods churned under kill -9 of daemon and conmons, volumes swapped under it, then resets of a node VM; SOAK_SEED= SOAK_AGENT_KILLS= NODE_RESETS= NODE_SEED=
+soak: ## all host tests plain, and the long loops: 20 pods churned under kill -9 of daemon and conmons, volumes swapped under it, then resets of a node VM; SOAK_SEED= SOAK_AGENT_KILLS= NODE_RESETS= NODE_SEED=
 	@tests/tools/deps build run test node
 	@$(make_gcc) all unit-programs
+	@tests/host/run --build $(check_gcc)
 	@SOAK_SEED=$(SOAK_SEED) SOAK_AGENT_KILLS=$(SOAK_AGENT_KILLS) SOAK_CONMON_KILLS=$(SOAK_CONMON_KILLS) \
 	    tests/host/run --verbose --build $(check_gcc) test_soak
 	@NET_SOAK_SEED=$(NET_SOAK_SEED) NET_SOAK_ROUNDS=$(NET_SOAK_ROUNDS) tests/host/run --verbose --build $(check_gcc) test_network_soak

@@ -84,9 +84,10 @@ class Vm:
 
     def argv(self, *serials):
         disks = "node.disks=" + ",".join(f"{name}:{fs}" for name, fs in self.disks.items()) if self.disks else ""
+        # Nehalem: what has wider vectors makes emulation slower; with rdrand, or a boot waits for random numbers.
         # tb-size in MiB: what QEMU takes by itself is a GiB, and each reset that fills it is slower than the one before.
         argv = ["qemu-system-x86_64", "-name", self.name, "-machine", "pc", "-accel", "tcg,thread=multi,tb-size=256",
-                "-cpu", "max", "-smp", str(self.cpus), "-m", str(self.memory), "-nodefaults", "-display", "none", "-nic", "none",
+                "-cpu", "Nehalem,+rdrand", "-smp", str(self.cpus), "-m", str(self.memory), "-nodefaults", "-display", "none", "-nic", "none",
                 "-kernel", f"{self.root}/vmlinuz", "-initrd", f"{self.root}/initrd.img", "-append", f"{CMDLINE} {self.append} {disks}"]
         # Devices, not if=virtio: the order here is the order inside.
         drives = [("root", f"file={self.root}/root.img,snapshot=on"), ("payload", f"file={self.payload},readonly=on")]
