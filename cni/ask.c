@@ -62,8 +62,10 @@ static void note(struct cni_speaker *s, const json_t *answer, const struct err *
         /* What it said itself; not that it could not be asked. */
         bool said = e.sys == 0 && (e.code == ERR_UNKNOWN || e.code == ERR_INVALID ||
                                    e.code == ERR_PRECONDITION || e.code == ERR_EXHAUSTED);
+        /* That changes with the file; what else stops it (a missing interpreter) each ADD says. */
+        bool no_program = e.sys == ENOEXEC || e.sys == ELIBBAD;
 
-        s->state = said ? SPEAKER_BROKEN : SPEAKER_SILENT;
+        s->state = said || no_program ? SPEAKER_BROKEN : SPEAKER_SILENT;
         s->why = e;
         log_debug("CNI plugin does not tell its versions", F_STR("plugin", s->path), F_ERR(&e));
     }

@@ -36,12 +36,18 @@ enum err_code cni_cache_write(int dirfd, const struct cni_entry *entry, struct e
     if ((entry->capability_args != NULL &&
          json_object_set(doc, "capabilityArgs", entry->capability_args) < 0) ||
         (entry->result != NULL && json_object_set(doc, "result", entry->result) < 0) ||
+        (entry->n_unrun > 0 &&
+         json_object_set_new(doc, "unrun", json_integer((json_int_t)entry->n_unrun)) < 0) ||
         (entry->check != NULL && json_object_set_new(doc, "check", json_string(entry->check)) < 0) ||
         (entry->boot_id != NULL && !json_put_str(doc, "bootId", entry->boot_id)))
         return err_nomem(e);
     text = json_text(doc);
     if (text == NULL)
         return err_nomem(e);
+    /* It could not be read again: 0.1 is written as 0.10000000000000001. */
+    if (strlen(text) > CNI_CACHE_ENTRY_MAX)
+        return err_set(e, ERR_EXHAUSTED, "CNI result cache: %zu bytes are more than the %d allowed",
+                       strlen(text), CNI_CACHE_ENTRY_MAX);
     if (fs_replace_at(dirfd, name, text, strlen(text), 0600, false, e) != ERR_OK)
         return err_wrap(e, "CNI result cache");
     return ERR_OK;
@@ -71,6 +77,7 @@ static enum err_code decode(struct cni_entry *ret, json_t *doc, struct err *e)
         .boot_id = json_str(doc, "bootId"),
         .complete = json_flag(doc, "complete"),
     };
+    json_int_t unrun;
 
     if (!str_eq(json_str(doc, "kind"), KIND) || !cni_name_ok(entry.container_id) ||
         !cni_ifname_ok(entry.ifname) || entry.netns == NULL || entry.args == NULL ||
@@ -81,6 +88,9 @@ static enum err_code decode(struct cni_entry *ret, json_t *doc, struct err *e)
                        VERSION);
     if (cni_list_from_json(&entry.list, json_object_get(doc, "config"), e) != ERR_OK)
         return e->code;
+    unrun = json_int(doc, "unrun", 0);
+    if (unrun > 0 && unrun <= (json_int_t)cni_list_size(&entry.list))
+        entry.n_unrun = (size_t)unrun;
     entry.doc = json_incref(doc);
     *ret = entry;
     return ERR_OK;

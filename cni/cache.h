@@ -5,7 +5,7 @@
  *     {"kind": "cniAttachment", "version": 1, "complete": true, "containerId": "...", "ifName": "...",
  *      "networkName": "...", "netns": "...", "cniArgs": "K=V;K=V", "capabilityArgs": {...},
  *      "config": {the whole list in its normal form}, "result": {of the last plugin so far},
- *      "bootId": "...", "check": "what the first CHECK said"}
+ *      "bootId": "...", "check": "what the first CHECK said", "unrun": 1}
  *
  * An entry is written before the first plugin of an ADD runs (complete: false), after each plugin (its result
  * is the prevResult of a DEL that has to clean up half an ADD) and at the end (complete: true), always by
@@ -30,6 +30,7 @@ struct cni_entry { /* strings and capability_args borrowed: from the caller (wri
     json_t *result;          /* in the list's version; NULL: none */
     const char *check;       /* what the first CHECK after the ADD found wrong, "": nothing; NULL: none yet */
     const char *boot_id;     /* of the ADD; NULL: not known */
+    size_t n_unrun; /* plugins at the list's end that an ADD could not execute; 0: all may have run */
     bool complete;
     json_t *doc; /* owned; NULL when the entry was not read from disk */
 };

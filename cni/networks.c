@@ -121,6 +121,10 @@ static enum err_code note_missing(const struct load *l, const char *type, struct
         return err_set(e, ERR_PERMISSION, "plugin \"%.60s\": %s is not executable", type, path);
     if (path != NULL)
         return ERR_OK;
+    path = cni_plugin_find_other(l->bin_dirs, type);
+    if (path != NULL)
+        return err_set(e, ERR_PRECONDITION, "plugin \"%.60s\": %s is no program, it is not a file", type,
+                       path);
     return strs_add_once(here, type) && strs_add_once(&l->out->missing, type) ? ERR_OK : err_nomem(e);
 }
 

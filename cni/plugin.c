@@ -36,7 +36,7 @@ const char *cni_verb_name(enum cni_verb verb)
     return verbs[verb].upper;
 }
 
-char *cni_plugin_find(const char *const *bin_dirs, const char *type)
+static char *find(const char *const *bin_dirs, const char *type, bool regular)
 {
     for (size_t i = 0; bin_dirs[i] != NULL; i++) {
         str_auto path = str_printf("%s/%s", bin_dirs[i], type);
@@ -44,10 +44,20 @@ char *cni_plugin_find(const char *const *bin_dirs, const char *type)
 
         if (path == NULL)
             return NULL;
-        if (stat(path, &st) == 0 && S_ISREG(st.st_mode))
+        if (stat(path, &st) == 0 && (S_ISREG(st.st_mode) != 0) == regular)
             return take_ptr(&path);
     }
     return NULL;
+}
+
+char *cni_plugin_find(const char *const *bin_dirs, const char *type)
+{
+    return find(bin_dirs, type, true);
+}
+
+char *cni_plugin_find_other(const char *const *bin_dirs, const char *type)
+{
+    return find(bin_dirs, type, false);
 }
 
 /* ---- errors ---------------------------------------------------------------------------------- */
@@ -134,6 +144,16 @@ enum err_code cni_plugin_error(const char *out, size_t out_n, const char *err_ou
                    number);
 }
 
+/* Some say what went wrong and exit with 0 all the same; neither a result nor anything else has a code. */
+static bool is_error_object(const struct buf *out)
+{
+    json_auto_t *v = NULL;
+    struct err ignored = { 0 };
+
+    return out->n > 0 && json_parse(out->p, out->n, CNI_RESULT_MAX, &v, "JSON", &ignored) == ERR_OK &&
+           json_int(v, "code", 0) != 0;
+}
+
 /* ---- the run --------------------------------------------------------------------------------- */
 
 static void run(struct cni_plugin *p);
@@ -195,7 +215,10 @@ static void on_proc_done(struct op *op, const struct err *result)
 
     if (e.sys == ETXTBSY && try_again(p))
         return;
-    if (e.code == ERR_UNKNOWN && e.sys == 0 && proc->exited) {
+    /* What else has an errno came before the program; no memory may also have come with its output. */
+    p->never_ran = e.sys != 0 && e.sys != ENOMEM && e.code != ERR_DEADLINE && e.code != ERR_CANCELLED;
+    if ((e.code == ERR_UNKNOWN && e.sys == 0 && proc->exited) ||
+        (e.code == ERR_OK && is_error_object(&proc->out))) {
         e = (struct err){ 0 };
         cni_plugin_error(proc->out.p, proc->out.n, proc->err_out.p, proc->status, &p->cni_code, &e);
     } else if (e.code == ERR_OK && p->call.verb == CNI_ADD) {
@@ -275,6 +298,7 @@ static enum err_code prepare(struct cni_plugin *p, struct err *e)
     if (p->program == NULL) { /* not ERR_NOT_FOUND: for a DEL that would sound like done */
         str_auto path = join_dirs(c->bin_dirs);
 
+        p->never_ran = true;
         if (path == NULL)
             return err_nomem(e);
         return err_set(e, ERR_UNAVAILABLE, "failed to find plugin \"%s\" in path [%s]", c->type,

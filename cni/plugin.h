@@ -8,11 +8,15 @@
  *                    them, libcni does the same) CNI_PATH PATH
  * PATH is there because plugins call iptables.  Failures read as with libcni, with the number behind it:
  *     plugin type="bridge" failed (add): <msg>: <details> (CNI code 7)
- * Codes: ERR_PRECONDITION  its configuration must change first (CNI codes 1, 2, 7) ERR_UNAVAILABLE   it asks
- * to be tried again (11), or no bin_dir has it (yet) ERR_DEADLINE, ERR_CANCELLED, ERR_EXHAUSTED (more than
- * CNI_RESULT_MAX bytes of output) ERR_INVALID       it succeeded but its result cannot be used ERR_UNKNOWN
- * everything else that it reported A program that is being written (ETXTBSY: its installer is at work) is
- * tried up to 6 times, 1 s apart.
+ * Codes:
+ *     ERR_PRECONDITION  its configuration must change first (CNI codes 1, 2, 7)
+ *     ERR_UNAVAILABLE   it asks to be tried again (11), or no bin_dir has it (yet)
+ *     ERR_EXHAUSTED     more than CNI_RESULT_MAX bytes of output
+ *     ERR_INVALID       it succeeded but its result cannot be used
+ *     ERR_UNKNOWN       everything else that it reported
+ *     others            it cannot be executed; ERR_DEADLINE, ERR_CANCELLED
+ * An error object is an error whatever the exit status is.  A program that is being written (ETXTBSY: its
+ * installer is at work) is tried up to 6 times, 1 s apart.
  */
 #ifndef CNI_PLUGIN_H
 #define CNI_PLUGIN_H
@@ -44,6 +48,7 @@ struct cni_plugin {
     struct op op;
     json_t *result; /* ADD, VERSION that succeeded: owned by the caller in done */
     int cni_code;   /* the error's `code`; 0: none was given */
+    bool never_ran; /* there is no such program, or it cannot be executed */
     /* private */
     struct cni_plugin_call call;
     struct proc proc;
@@ -59,6 +64,8 @@ void cni_plugin_start(struct cni_plugin *p, const struct cni_plugin_call *call, 
 
 /* Path of a plugin, malloc'ed; the first regular file wins.  NULL: none (or no memory). */
 char *cni_plugin_find(const char *const *bin_dirs, const char *type) MUST_CHECK;
+/* What bears its name and is no file, say a folder; NULL: nothing (or no memory). */
+char *cni_plugin_find_other(const char *const *bin_dirs, const char *type) MUST_CHECK;
 
 /* What a failed plugin said, as one line (for tests): `out` standard output, `err_out` standard error. */
 enum err_code cni_plugin_error(const char *out, size_t out_n, const char *err_out, int wait_status,

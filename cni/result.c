@@ -99,6 +99,43 @@ static enum err_code check_optional_text(const json_t *obj, const char *list, si
     return ERR_OK;
 }
 
+/*
+ * The kernel takes no other; other runtimes, for which some plugins are made, have longer ones.  A control
+ * character would break lines wherever the name is told.
+ */
+static bool is_link_name(const char *name)
+{
+    size_t n = strlen(name);
+
+    for (size_t i = 0; i < n; i++)
+        if ((unsigned char)name[i] <= ' ' || name[i] == 0x7f || name[i] == '/')
+            return false;
+    return n > 0 && n <= CNI_RESULT_NAME_MAX;
+}
+
+/* Neither "any" nor a group: what a packet may come from. */
+static bool is_hosts(const char *address)
+{
+    unsigned char raw[16];
+    char text[46];
+
+    if (parse_address(address, text) == AF_INET)
+        return inet_pton(AF_INET, text, raw) == 1 && raw[0] != 0 && raw[0] < 224;
+    return inet_pton(AF_INET6, text, raw) == 1 && !IN6_IS_ADDR_UNSPECIFIED((struct in6_addr *)raw) &&
+           raw[0] != 0xff;
+}
+
+static enum err_code check_interface(const json_t *v, size_t i, struct err *e)
+{
+    const char *name = json_str(v, "name");
+
+    if (name == NULL || name[0] == '\0')
+        return err_set(e, ERR_INVALID, "interfaces[%zu].name: missing", i);
+    if (!is_link_name(name))
+        return err_set(e, ERR_INVALID, "interfaces[%zu].name: not the name of an interface", i);
+    return check_optional_text(v, "interfaces", i, "sandbox", e);
+}
+
 /* Checks what we or the conversions read. `c` has the shape of 1.1.0. */
 static enum err_code check_canonical(const json_t *c, struct err *e)
 {
@@ -106,9 +143,7 @@ static enum err_code check_canonical(const json_t *c, struct err *e)
     size_t i;
 
     json_array_foreach (interfaces, i, v) {
-        if (json_str(v, "name") == NULL)
-            return err_set(e, ERR_INVALID, "interfaces[%zu].name: missing", i);
-        if (check_optional_text(v, "interfaces", i, "sandbox", e) != ERR_OK)
+        if (check_interface(v, i, e) != ERR_OK)
             return e->code;
     }
     json_array_foreach (json_object_get(c, "ips"), i, v) {
@@ -120,6 +155,9 @@ static enum err_code check_canonical(const json_t *c, struct err *e)
         if (parse_address(address, NULL) == 0 || strchr(address, '/') == NULL)
             return err_set(e, ERR_INVALID,
                            "ips[%zu].address: \"%.60s\" is not an address with a prefix length", i, address);
+        if (!is_hosts(address))
+            return err_set(e, ERR_INVALID, "ips[%zu].address: \"%.60s\" is not an address a pod can have", i,
+                           address);
         if (check_optional_text(v, "ips", i, "gateway", e) != ERR_OK)
             return e->code;
         if (index == NULL)
@@ -279,6 +317,25 @@ static enum err_code encode(json_t *c, int to, struct err *e)
     return ERR_OK;
 }
 
+static bool is_deeper_than(const json_t *v, int levels)
+{
+    const char *key;
+    json_t *item;
+    size_t i;
+
+    if ((json_is_object(v) || json_is_array(v)) && levels == 0)
+        return true;
+    json_array_foreach (v, i, item) {
+        if (is_deeper_than(item, levels - 1))
+            return true;
+    }
+    json_object_foreach ((json_t *)v, key, item) {
+        if (is_deeper_than(item, levels - 1))
+            return true;
+    }
+    return false;
+}
+
 enum err_code cni_result_parse(json_t **ret, const char *text, size_t n, int config_version, struct err *e)
 {
     json_auto_t *v = NULL, *c = NULL;
@@ -288,6 +345,8 @@ enum err_code cni_result_parse(json_t **ret, const char *text, size_t n, int con
         return e->code;
     if (!json_is_object(v))
         return err_set(e, ERR_INVALID, "CNI result: not a JSON object");
+    if (is_deeper_than(v, CNI_RESULT_DEPTH_MAX))
+        return err_set(e, ERR_EXHAUSTED, "CNI result: nested in more than %d levels", CNI_RESULT_DEPTH_MAX);
     if (result_version(v, config_version, &version, e) != ERR_OK || to_canonical(&c, v, version, e) != ERR_OK)
         return err_wrap(e, "CNI result");
     *ret = take_ptr(&v);
@@ -325,6 +384,14 @@ static bool is_pods(const json_t *ip, const json_t *interfaces, const char *ifna
     return sandbox != NULL && sandbox[0] != '\0' && strcmp(json_str(link, "name"), ifname) == 0;
 }
 
+static bool has_ip(const struct cni_result *r, const char *ip)
+{
+    for (size_t i = 0; i < r->n_ips; i++)
+        if (strcmp(r->ips[i], ip) == 0)
+            return true;
+    return false;
+}
+
 enum err_code cni_result_addresses(struct cni_result *ret, json_t *result, int config_version,
                                    const char *ifname, struct err *e)
 {
@@ -339,9 +406,11 @@ enum err_code cni_result_addresses(struct cni_result *ret, json_t *result, int c
         return err_wrap(e, "CNI result");
     for (int all = 0; all < 2 && r.n_ips == 0; all++) {
         json_array_foreach (json_object_get(c, "ips"), i, v) {
+            char ip[46];
+
             if (r.n_ips < CNI_IPS_MAX && (all || is_pods(v, json_object_get(c, "interfaces"), ifname)) &&
-                parse_address(json_str(v, "address"), r.ips[r.n_ips]) != 0)
-                r.n_ips++;
+                parse_address(json_str(v, "address"), ip) != 0 && !has_ip(&r, ip))
+                strcpy(r.ips[r.n_ips++], ip);
         }
     }
     *ret = r;

@@ -20,6 +20,8 @@
 
 #define CNI_RESULT_MAX (1024 * 1024) /* bytes of standard output; a real result has about one kilobyte */
 #define CNI_RESULT_ITEMS_MAX 256     /* interfaces, ips, routes: each */
+#define CNI_RESULT_NAME_MAX 255      /* bytes of an interface's name; Linux has 15 */
+#define CNI_RESULT_DEPTH_MAX 64 /* real ones have 3; what contains one must be readable by jansson: 2048 */
 
 /* Decodes and checks one answer; without cniVersion it has `config_version`.  *ret is as it was written. */
 enum err_code cni_result_parse(json_t **ret, const char *text, size_t n, int config_version,
@@ -30,8 +32,8 @@ enum err_code cni_result_convert(json_t **ret, json_t *result, int config_versio
                                  struct err *e) MUST_CHECK;
 
 /*
- * The pod's addresses: those of `ifname` inside the sandbox, or that name no interface; all if there is no
- * such one.  At most CNI_IPS_MAX (a pod has two at most); further ones are left out.
+ * The pod's addresses, each once: those of `ifname` inside the sandbox, or that name no interface; all if
+ * there is no such one.  At most CNI_IPS_MAX (a pod has two at most); further ones are left out.
  */
 enum err_code cni_result_addresses(struct cni_result *ret, json_t *result, int config_version,
                                    const char *ifname, struct err *e) MUST_CHECK;

@@ -121,6 +121,8 @@ static void on_plugin_done(struct op *op, const struct err *result)
     if (r->verb == CNI_ADD) {
         if (e.code == ERR_OK)
             cni_add_proceed(r, answer, &e);
+        else if (r->plugin.never_ran)
+            cni_add_not_run(r);
     } else if (r->verb == CNI_CHECK) {
         if (e.code == ERR_UNKNOWN && r->plugin.cni_code == 0) {
             log_debug("CNI plugin fails in CHECK without saying why", F_STR("plugin", r->plugin.call.type),
@@ -150,7 +152,7 @@ static void on_plugin_done(struct op *op, const struct err *result)
         step(r);
 }
 
-void cni_run_plugin(struct cni_run *r)
+static void start_plugin(struct cni_run *r)
 {
     const struct cni_list *l = &r->entry.list;
     size_t n = cni_list_size(l), i = r->verb == CNI_DEL ? n - 1 - r->done : r->done;
@@ -179,6 +181,14 @@ void cni_run_plugin(struct cni_run *r)
     }
     r->o->op.state = RUN_PLUGIN;
     cni_plugin_start(&r->plugin, &call, r->c->loop, on_plugin_done, r);
+}
+
+void cni_run_plugin(struct cni_run *r)
+{
+    if (r->verb == CNI_DEL && r->done == cni_list_size(&r->entry.list))
+        cni_del_over(r);
+    else
+        start_plugin(r);
 }
 
 static void begin(struct cni_run *r)

@@ -43,13 +43,15 @@ struct cni_run {
 
 /* The operation had a place and gives it back; *r is gone. */
 void cni_run_finish(struct cni_run *r, const struct err *e);
-/* The next plugin of r->entry; `done` of them are over. */
+/* The next plugin of r->entry; `done` of them are over.  A DEL of which none has run is over at once. */
 void cni_run_plugin(struct cni_run *r);
 void cni_run_drop_entry(struct cni_run *r);
 
 /* ---- the verbs: begin() finds the entry; *ret_more false: nothing is to be run.  *e is the result. ---- */
 
 enum err_code cni_add_begin(struct cni_run *r, struct err *e);
+/* The next plugin could not be executed: a DEL has nothing to undo of it and those behind it. */
+void cni_add_not_run(struct cni_run *r);
 /* The plugin's result becomes the next one's prevResult and is kept for a DEL. */
 enum err_code cni_add_proceed(struct cni_run *r, json_t *result, struct err *e);
 

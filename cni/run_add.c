@@ -1,5 +1,6 @@
 #include "cni/run.h"
 
+#include "base/log.h"
 #include "cni/result.h"
 
 #include <string.h>
@@ -52,6 +53,16 @@ enum err_code cni_add_begin(struct cni_run *r, struct err *e)
     if (!cni_note_used(r->c, &r->entry.list))
         return err_nomem(e);
     return cni_cache_write(r->c->cache_fd, &r->entry, e);
+}
+
+void cni_add_not_run(struct cni_run *r)
+{
+    struct err e = { 0 };
+
+    r->entry.n_unrun = cni_list_size(&r->entry.list) - r->done;
+    if (cni_cache_write(r->c->cache_fd, &r->entry, &e) != ERR_OK) /* then DEL asks it as well */
+        log_debug("that a plugin could not be executed is not kept", F_STR("containerID", r->container_id),
+                  F_ERR(&e));
 }
 
 enum err_code cni_add_proceed(struct cni_run *r, json_t *result, struct err *e)

@@ -35,6 +35,7 @@ enum err_code cni_del_begin(struct cni_run *r, bool *ret_more, struct err *e)
     r->done = 0;
     if (cni_cache_find(c->cache_fd, r->container_id, r->ifname, &r->entry, e) == ERR_OK) {
         r->cached = true;
+        r->done = r->entry.n_unrun;
         r->cut_off = !r->entry.complete || no_netns;
         if (r->entry.complete) {
             r->entry.complete = false;

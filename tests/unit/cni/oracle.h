@@ -6,7 +6,9 @@
  * Each call becomes a file <place>/calls/<number>-<VERB>-<type>: the arguments, the environment and the
  * standard input, byte for byte.  What it answers stands in <place>/told/<type>.<VERB>, a command a line:
  *     out TEXT     to standard output, err TEXT  to standard error, each with a line end
- *     flood BYTES  of "x" to standard output
+ *     flood BYTES  of "x" to standard output, spill BYTES  to standard error
+ *     file NAME    <place>/NAME to standard output
+ *     fds          the numbers of its open descriptors to <place>/fds
  *     child        leaves a child behind that holds the output and sleeps; its pid: <place>/child
  *     hang         sleeps for ever (a child of its own, too: <place>/child)
  *     exit N       default 0;  kill N: ends itself by a signal
@@ -84,6 +86,35 @@ static inline void oracle_leave_child(const char *dir)
     }
 }
 
+static inline void oracle_copy(const char *dir, const char *name)
+{
+    char path[512], chunk[4096];
+    size_t n;
+    FILE *f;
+
+    if ((size_t)snprintf(path, sizeof(path), "%s/%s", dir, name) >= sizeof(path))
+        return;
+    f = fopen(path, "r");
+    while (f != NULL && (n = fread(chunk, 1, sizeof(chunk), f)) > 0)
+        fwrite(chunk, 1, n, stdout);
+    if (f != NULL)
+        fclose(f);
+}
+
+static inline void oracle_note_fds(const char *dir, int told)
+{
+    char path[512];
+    FILE *f;
+
+    snprintf(path, sizeof(path), "%s/fds", dir);
+    f = fopen(path, "w");
+    for (int fd = 0; f != NULL && fd < 1024; fd++)
+        if (fd != told && fd != fileno(f) && fcntl(fd, F_GETFD) >= 0)
+            fprintf(f, "%d ", fd);
+    if (f != NULL)
+        fclose(f);
+}
+
 static inline int oracle_obey(const char *dir, FILE *told)
 {
     char line[8192];
@@ -98,6 +129,13 @@ static inline int oracle_obey(const char *dir, FILE *told)
         else if (strncmp(line, "flood ", 6) == 0)
             for (long n = atol(line + 6); n > 0; n--)
                 putchar('x');
+        else if (strncmp(line, "spill ", 6) == 0)
+            for (long n = atol(line + 6); n > 0; n--)
+                putc('x', stderr);
+        else if (strncmp(line, "file ", 5) == 0)
+            oracle_copy(dir, line + 5);
+        else if (strcmp(line, "fds") == 0)
+            oracle_note_fds(dir, fileno(told));
         else if (strcmp(line, "child") == 0)
             oracle_leave_child(dir);
         else if (strncmp(line, "exit ", 5) == 0)

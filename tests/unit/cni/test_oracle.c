@@ -1,7 +1,5 @@
 /* What plugins are given, byte for byte, and what comes of everything they may answer. */
-#include "oracle.h"
-
-#include "cni/cni.h"
+#include "oracle_run.h"
 
 #define ID "0123abcd"
 #define ARGS                                                                                                 \
@@ -55,31 +53,9 @@ static const struct {
 #define NONE 0u
 #define ALL ((1u << ARRAY_LEN(capabilities)) - 1)
 
-static struct cni *open_cni(struct place *p)
-{
-    const char *const bin[] = { in_place(p, "bin"), "/nowhere", NULL };
-    struct cni_options o = { .loop = &p->loop,
-                             .conf_dir = in_place(p, "net.d"),
-                             .bin_dirs = bin,
-                             .cache_dir = in_place(p, "cache"),
-                             .ops_cgroup_fd = -1 };
-    struct cni *c = NULL;
-    struct err e = { 0 };
-
-    assert_int_equal(cni_open(&c, &o, &e), ERR_OK);
-    return c;
-}
-
-typedef void (*start_fn)(struct cni_op *, struct cni *, const struct cni_attachment *, op_done_fn, void *);
-
 static struct err run(struct place *p, struct cni *c, start_fn start)
 {
-    struct ended d = { 0 };
-    struct cni_op o;
-
-    start(&o, c, &web, on_ended, &d);
-    run_until_ended(p, &d);
-    return d.result;
+    return run_one(p, c, start, &web);
 }
 
 static const char *found; /* by the caller, in the next checks */
@@ -110,40 +86,6 @@ static void gc(struct place *p, struct cni *c, struct cni_gc *g)
 }
 
 /* ---- what was recorded -------------------------------------------------------------------------------- */
-
-/* How often a plugin was called with a verb; the last call's text (the caller frees) and number. */
-static int calls(const struct place *p, const char *verb, const char *type, char **ret_text, int *ret_number)
-{
-    char end[64], path[300], last[64] = "";
-    uv_fs_t req;
-    uv_dirent_t d;
-    int n = 0;
-
-    snprintf(end, sizeof(end), "-%s-%s", verb, type);
-    assert_true(uv_fs_scandir(NULL, &req, in_place(p, "calls"), 0, NULL) >= 0);
-    while (uv_fs_scandir_next(&req, &d) != UV_EOF) {
-        if (d.name[0] == '.' || !str_ends(d.name, end))
-            continue;
-        n++;
-        if (strcmp(d.name, last) > 0)
-            snprintf(last, sizeof(last), "%s", d.name);
-    }
-    uv_fs_req_cleanup(&req);
-    snprintf(path, sizeof(path), "calls/%s", last);
-    if (ret_text != NULL)
-        *ret_text = n > 0 ? get(p, path) : strdup("");
-    if (ret_number != NULL)
-        *ret_number = n > 0 ? atoi(last) : 0;
-    return n;
-}
-
-static void forget_calls(const struct place *p)
-{
-    struct err e = { 0 };
-
-    assert_int_equal(fs_remove_tree(p->fd, "calls", &e), ERR_OK);
-    assert_int_equal(fs_mkdirs_beneath(p->fd, "calls", 0755, &e), ERR_OK);
-}
 
 #define ATTACHED                                                                                             \
     "env CNI_CONTAINERID=" ID "\nenv CNI_NETNS=/run/ns\nenv CNI_IFNAME=eth0\nenv CNI_ARGS=" ARGS "\n"
@@ -284,16 +226,6 @@ static void every_verb_is_called_as_the_specification_says(void **state)
 /* ---- failures -------------------------------------------------------------------------------------------
  */
 
-static void one_plugin(struct place *p, const char *version, const char *more)
-{
-    str_auto list = str_printf("{\"cniVersion\":\"%s\",\"name\":\"net\",%s\"plugins\":[{\"type\":\"main\"}]}",
-                               version, more);
-
-    put(p, "net.d/10.conflist", list);
-    if (!exists(p, "bin/main"))
-        oracle_put(p, "main");
-}
-
 static void every_failure_is_told_in_one_line_and_can_be_undone(void **state)
 {
     static const struct {
@@ -357,36 +289,6 @@ static void every_failure_is_told_in_one_line_and_can_be_undone(void **state)
         assert_int_equal(count(p, "cache"), 0);
     }
     cni_close(c);
-}
-
-static bool has_child(void *arg)
-{
-    str_auto text = get(arg, "child");
-
-    return text[0] != '\0';
-}
-
-static pid_t child_of(const struct place *p)
-{
-    str_auto text = get(p, "child");
-
-    unlinkat(p->fd, "child", 0);
-    return (pid_t)atoi(text);
-}
-
-static bool is_gone(void *arg)
-{
-    pid_t pid = *(pid_t *)arg;
-    char path[64], text[512] = "";
-    int fd;
-    ssize_t n;
-
-    snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    fd = open(path, O_RDONLY | O_CLOEXEC);
-    n = fd >= 0 ? read(fd, text, sizeof(text) - 1) : 0;
-    if (fd >= 0)
-        close(fd);
-    return n <= 0 || strstr(text, ") Z ") != NULL; /* nobody reaps orphans everywhere */
 }
 
 static void a_plugin_that_hangs_is_ended_with_its_children(void **state)

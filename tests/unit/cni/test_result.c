@@ -193,12 +193,68 @@ static void bad_results_say_where(void **state)
     assert_refused("{\"ips\": [{\"address\": \"10.0.0.1/8\", \"interface\": 0}]}",
                    "CNI result: ips[0].interface: not an index of interfaces");
     assert_refused("{\"interfaces\": [{}]}", "CNI result: interfaces[0].name: missing");
+    assert_refused("{\"interfaces\": [{\"name\": \"\"}]}", "CNI result: interfaces[0].name: missing");
+    assert_refused("{\"interfaces\": [{\"name\": \"../a\"}]}",
+                   "CNI result: interfaces[0].name: not the name of an interface");
+    assert_refused("{\"interfaces\": [{\"name\": \"a\\nb\"}]}",
+                   "CNI result: interfaces[0].name: not the name of an interface");
+    assert_refused("{\"interfaces\": [{\"name\": \"a\\u0000b\"}]}",
+                   "CNI result: line 1, column 35: \\u0000 is not allowed without JSON_ALLOW_NUL");
+    assert_refused("{\"ips\": [{\"address\": \"0.0.0.0/0\"}]}",
+                   "CNI result: ips[0].address: \"0.0.0.0/0\" is not an address a pod can have");
+    assert_refused("{\"ips\": [{\"address\": \"224.0.0.1/24\"}]}",
+                   "CNI result: ips[0].address: \"224.0.0.1/24\" is not an address a pod can have");
+    assert_refused("{\"ips\": [{\"address\": \"::/64\"}]}",
+                   "CNI result: ips[0].address: \"::/64\" is not an address a pod can have");
+    assert_refused("{\"ips\": [{\"address\": \"ff02::1/64\"}]}",
+                   "CNI result: ips[0].address: \"ff02::1/64\" is not an address a pod can have");
     assert_refused("{\"interfaces\": [{\"name\": \"a\", \"sandbox\": 1}]}",
                    "CNI result: interfaces[0].sandbox: not a string");
     assert_refused("{\"routes\": [{\"dst\": \"default\"}]}", "CNI result: routes[0].dst: not a destination");
     assert_refused("{\"dns\": 1}", "CNI result: dns: not an object");
     assert_refused("{\"cniVersion\": \"0.1.0\", \"ip4\": {\"ip\": \"fd00::1/64\"}}",
                    "CNI result: ip4.ip: not an address of this family");
+}
+
+static void an_address_that_is_said_twice_is_one(void **state)
+{
+    json_auto_t *v =
+        parsed("{\"interfaces\": [{\"name\": \"eth0\", \"sandbox\": \"/n\"}, {\"name\": \"eth0\","
+               " \"sandbox\": \"/n\"}], \"ips\": [{\"address\": \"10.0.0.1/8\", \"interface\": 1},"
+               " {\"address\": \"10.0.0.1/24\", \"interface\": 0}, {\"address\": \"fd00::0:1/64\","
+               " \"interface\": -7}, {\"address\": \"fd00::1/64\"}]}");
+    struct cni_result r;
+    struct err e = { 0 };
+
+    (void)state;
+    assert_int_equal(cni_result_addresses(&r, v, V100, "eth0", &e), ERR_OK);
+    assert_int_equal(r.n_ips, 2);
+    assert_string_equal(r.ips[0], "10.0.0.1");
+    assert_string_equal(r.ips[1], "fd00::1");
+}
+
+static void nesting_is_bounded(void **state)
+{
+    struct buf b = BUF_INIT(1 << 20);
+    struct err e = { 0 };
+    json_t *v = NULL;
+
+    (void)state;
+    for (int levels = CNI_RESULT_DEPTH_MAX - 1; levels <= CNI_RESULT_DEPTH_MAX; levels++) {
+        b.n = 0;
+        buf_adds(&b, "{\"x\": ");
+        for (int i = 0; i < levels; i++)
+            buf_adds(&b, "[");
+        for (int i = 0; i < levels; i++)
+            buf_adds(&b, "]");
+        buf_adds(&b, "}");
+        assert_int_equal(cni_result_parse(&v, b.p, b.n, V100, &e),
+                         levels < CNI_RESULT_DEPTH_MAX ? ERR_OK : ERR_EXHAUSTED);
+        json_decref(v);
+        v = NULL;
+    }
+    assert_string_equal(e.text, "CNI result: nested in more than 64 levels");
+    buf_done(&b);
 }
 
 static void lists_are_bounded(void **state)
@@ -261,7 +317,9 @@ int main(void)
         cmocka_unit_test(version_0_3_becomes_1_0),
         cmocka_unit_test(version_0_2_becomes_1_0_and_back),
         cmocka_unit_test(bad_results_say_where),
+        cmocka_unit_test(an_address_that_is_said_twice_is_one),
         cmocka_unit_test(lists_are_bounded),
+        cmocka_unit_test(nesting_is_bounded),
         cmocka_unit_test(no_allocation_failure_leaks_or_crashes),
     };
 
