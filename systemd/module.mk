@@ -4,14 +4,29 @@ libexecdir := $(PREFIX)/libexec/coracle
 unitdir    := $(PREFIX)/lib/systemd/system
 tmpfilesd  := $(PREFIX)/lib/tmpfiles.d
 docdir     := $(PREFIX)/share/doc/coracle
+mandir     := $(PREFIX)/share/man
+bashdir    := $(PREFIX)/share/bash-completion/completions
+zshdir     := $(PREFIX)/share/zsh/vendor-completions
 sysconfdir := /etc
 
 install_docs := $(wildcard README.md ARCHITECTURE.md docs/*.md)
 
+# What the program says of itself: manual pages and completion, from its tables.
+man_pages   := man1/coracle.1 man8/coracle.8 man5/coracle-config.5
+completions := $(B)/completion/bash $(B)/completion/zsh
+$(patsubst %,$(B)/man/%,$(man_pages)): $(B)/coracle
+	$(call say,MAN,$@)
+	$(Q)mkdir -p $(@D) && $(B)/coracle help --man $(@F) > $@.new && mv $@.new $@
+$(completions): $(B)/coracle
+	$(call say,GEN,$@)
+	$(Q)mkdir -p $(@D) && $(B)/coracle completion $(@F) > $@.new && mv $@.new $@
+all: $(patsubst %,$(B)/man/%,$(man_pages)) $(completions)
+
 .PHONY: install uninstall
 install: all ## install below DESTDIR (PREFIX=/usr); runs nothing
 	$(Q)install -d -m 0755 $(patsubst %,'$(DESTDIR)%',$(bindir) $(libexecdir) $(unitdir) $(tmpfilesd) $(docdir)/examples/manifests \
-	    $(docdir)/examples/cni $(sysconfdir)/coracle)
+	    $(docdir)/examples/cni $(sysconfdir)/coracle \
+	    $(mandir)/man1 $(mandir)/man5 $(mandir)/man8 $(bashdir) $(zshdir))
 	$(Q)install -d -m 0700 '$(DESTDIR)$(sysconfdir)/coracle/manifests'
 	$(Q)install -m 0755 $(B)/coracle '$(DESTDIR)$(bindir)/coracle'
 	$(Q)install -m 0755 $(B)/coracle-unpack $(B)/coracle-pause $(B)/coracle-exec $(B)/coracle-probe $(B)/coracle-shutdown '$(DESTDIR)$(libexecdir)/'
@@ -24,12 +39,16 @@ install: all ## install below DESTDIR (PREFIX=/usr); runs nothing
 	$(Q)install -m 0644 $(wildcard examples/manifests/*.yaml) '$(DESTDIR)$(docdir)/examples/manifests/'
 	$(Q)install -m 0644 $(wildcard examples/cni/*.conflist) '$(DESTDIR)$(docdir)/examples/cni/'
 	$(Q)install -m 0755 examples/mkimage '$(DESTDIR)$(docdir)/examples/mkimage'
+	$(Q)for page in $(man_pages); do install -m 0644 $(B)/man/$$page '$(DESTDIR)$(mandir)'/$$page || exit 1; done
+	$(Q)install -m 0644 $(B)/completion/bash '$(DESTDIR)$(bashdir)/coracle'
+	$(Q)install -m 0644 $(B)/completion/zsh '$(DESTDIR)$(zshdir)/_coracle'
 	$(Q)$(if $(install_docs),install -m 0644 $(install_docs) '$(DESTDIR)$(docdir)/')
 
 # Manifests, state, logs and a changed config.yaml stay: they are not ours to delete.
 uninstall: ## remove what install put below DESTDIR
 	$(Q)rm -f '$(DESTDIR)$(bindir)/coracle' $(patsubst %,'$(DESTDIR)$(libexecdir)/%',coracle-unpack coracle-pause coracle-exec coracle-probe coracle-shutdown) \
-	    $(patsubst %,'$(DESTDIR)$(unitdir)/%',coracle.service coracle-pods.service) '$(DESTDIR)$(tmpfilesd)/coracle.conf'
+	    $(patsubst %,'$(DESTDIR)$(unitdir)/%',coracle.service coracle-pods.service) '$(DESTDIR)$(tmpfilesd)/coracle.conf' \
+	    $(patsubst %,'$(DESTDIR)$(mandir)/%',$(man_pages)) '$(DESTDIR)$(bashdir)/coracle' '$(DESTDIR)$(zshdir)/_coracle'
 	$(Q)rm -rf '$(DESTDIR)$(docdir)'
 	$(Q)cmp -s systemd/config.yaml '$(DESTDIR)$(sysconfdir)/coracle/config.yaml' && rm -f '$(DESTDIR)$(sysconfdir)/coracle/config.yaml' || :
 	$(Q)rmdir --ignore-fail-on-non-empty '$(DESTDIR)$(libexecdir)' '$(DESTDIR)$(sysconfdir)/coracle/manifests' \

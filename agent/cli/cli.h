@@ -1,9 +1,7 @@
 /*
  * cli - the command line clients of the status socket, and what works without a daemon.
  *
- *     coracle get pods|manifests|images|events      coracle logs [-f] POD       coracle validate FILE...
- *     coracle describe pod NAME                     coracle explain pod NAME    coracle image
- * import|pull|ls|rm coracle version
+ * commands.c lists them; `coracle help` and coracle(1) are made of that list.
  *
  * Output and exit codes follow kubectl: 0 done, 1 an error (one line on standard error), 2 wrong usage.
  * Synchronous; takes no locks and keeps no state; main() calls it for every command but `run`.  A reader of

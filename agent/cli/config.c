@@ -16,6 +16,16 @@ struct asked {
     int argc;
 };
 
+static const struct cli_flag flags[] = {
+    /* for the help: the words are taken by take_word() */
+    { "output", 'o', FLAG_TEXT, 0, "FORMAT", "yaml (default) or json, as the daemon says it", "yaml|json" },
+    { "file", 0, FLAG_TEXT, 0, "FILE", "do not ask the daemon: read this file (the same as --config)",
+      "@file" },
+    { "local", 0, FLAG_SWITCH, 0, NULL, "do not ask the daemon: what `coracle run` without flags would use" },
+    { "sample", 0, FLAG_SWITCH, 0, NULL, "every key with its meaning and its default" },
+    CLI_FLAGS_END,
+};
+
 /* A word that is ours is taken, all others belong to `coracle run`. */
 static void take_word(struct cli *cli, struct asked *a, int argc, char **argv, int *i)
 {
@@ -94,9 +104,10 @@ static bool somebody_listens(const char *path)
     return connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0 || (errno != ENOENT && errno != ECONNREFUSED);
 }
 
-int cli_config(struct cli *cli, const struct cli_command *command, int argc, char **argv)
+static int run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
 {
     mem_auto char **left = calloc((size_t)argc + 2, sizeof(*left));
+    buf_auto text = BUF_INIT(64 * 1024);
     struct asked a = { .format = "yaml", .argv = left };
     json_auto_t *configz = NULL;
 
@@ -106,15 +117,8 @@ int cli_config(struct cli *cli, const struct cli_command *command, int argc, cha
     for (int i = 0; i < argc; i++)
         take_word(cli, &a, argc, argv, &i);
     if (a.help) {
-        cli_say(
-            cli,
-            "%s\n\nUsage:\n    %s\n\nFlags:\n"
-            "  -o, --output FORMAT   yaml (default) or json, as the daemon says it\n"
-            "      --file FILE       do not ask the daemon: read this file (the same as --config)\n"
-            "      --local           do not ask the daemon: what `coracle run` without flags would use\n"
-            "      --sample          every key with its meaning and its default\n"
-            "      FLAG of run       do not ask the daemon: what `coracle run` with these flags would use\n",
-            command->about, command->usage);
+        help_command(command, &text);
+        cli_write(cli, text.p, text.n);
         return EXIT_OK;
     }
     if (strcmp(a.format, "yaml") != 0 && strcmp(a.format, "json") != 0)
@@ -131,3 +135,27 @@ int cli_config(struct cli *cli, const struct cli_command *command, int argc, cha
     configz = cli_get(cli, "/configz", NULL);
     return configz != NULL ? show(cli, &a, configz) : EXIT_ERROR;
 }
+
+static const struct cli_example examples[] = {
+    { "what is in force, and where it comes from", "coracle config" },
+    { "whether a file is right, before the daemon gets it", "coracle config --file new.yaml" },
+    { "a file to begin with", "coracle config --sample" },
+    { NULL, NULL },
+};
+
+const struct cli_command command_config = {
+    .name = "config",
+    .run = run,
+    .summary = "the configuration in force, and where it comes from",
+    .usage = "config [-o yaml|json] [--file FILE] [--config-dir DIR] [FLAG of run...]\n"
+             "config --sample",
+    .about =
+        "Shows the daemon's configuration and where each value comes from, or that of files and flags; and "
+        "which settings are not acted on.  With a flag of `coracle run` the daemon is not asked: it shows "
+        "what that command line would use.",
+    .flags = flags,
+    .examples = examples,
+    .exits = cli_exits,
+    .see_also = "run validate",
+    .words = "@nothing",
+};

@@ -392,28 +392,32 @@ static int describe_all(struct cli *cli, const char *namespace_)
     return EXIT_OK;
 }
 
-int cli_describe(struct cli *cli, const struct cli_command *command, int argc, char **argv)
+struct describe {
+    const char *namespace_;
+};
+
+static const struct cli_flag flags[] = {
+    CLI_NAMESPACE(struct describe, namespace_, "the pod's namespace (default)"),
+    CLI_FLAGS_END,
+};
+
+static int run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
 {
-    const char *namespace_ = "default";
-    const struct cli_flag flags[] = {
-        { "namespace", 'n', FLAG_TEXT, &namespace_, "NS", "the pod's namespace (default)" },
-        { NULL, 0, FLAG_SWITCH, NULL, NULL, NULL },
-    };
+    struct describe d = { .namespace_ = "default" };
     bool shown = false, slashes;
     int code;
 
-    if (!cli_parse(cli, command, flags, &argc, argv, &code))
+    if (!cli_parse(cli, command, &d, &argc, argv, &code))
         return code;
     slashes = argc > 0 && strchr(argv[0], '/') != NULL;
     if (argc == 0)
-        return cli_usage_error(cli, command, flags,
-                               "you must specify the type of resource to describe: pod NAME");
+        return cli_usage_error(cli, command, "you must specify the type of resource to describe: pod NAME");
     for (size_t i = 0; !slashes && cli_pod_kinds[i] != NULL; i++)
         shown = shown || strcmp(argv[0], cli_pod_kinds[i]) == 0;
     if (!slashes && !shown)
         return cli_error(cli, "the server doesn't have a resource type \"%s\"", argv[0]);
     if (!slashes && argc == 1)
-        return describe_all(cli, namespace_);
+        return describe_all(cli, d.namespace_);
 
     shown = false;
     code = EXIT_OK;
@@ -424,7 +428,7 @@ int cli_describe(struct cli *cli, const struct cli_command *command, int argc, c
         if (name == NULL)
             return cli_error(cli, "the server doesn't have a resource type \"%.*s\"",
                              (int)strcspn(argv[i], "/"), argv[i]);
-        pod = cli_get_pod(cli, namespace_, name);
+        pod = cli_get_pod(cli, d.namespace_, name);
         if (pod == NULL) {
             code = EXIT_ERROR;
             continue;
@@ -434,3 +438,22 @@ int cli_describe(struct cli *cli, const struct cli_command *command, int argc, c
     }
     return code;
 }
+
+static const struct cli_example examples[] = {
+    { "one pod", "coracle describe pod web" },
+    { "all pods of a namespace", "coracle describe pods -n shop" },
+    { NULL, NULL },
+};
+
+const struct cli_command command_describe = {
+    .name = "describe",
+    .run = run,
+    .summary = "everything about a pod",
+    .usage = "describe pod [NAME...] [flags]",
+    .about = "Shows everything about a pod, its events included.",
+    .flags = flags,
+    .examples = examples,
+    .exits = cli_exits,
+    .see_also = "get explain",
+    .words = "pod|pods @pod ...",
+};

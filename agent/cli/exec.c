@@ -58,25 +58,27 @@ static int run(struct cli *cli, const struct exec *x, const char *name, char **c
     return code;
 }
 
-int cli_exec(struct cli *cli, const struct cli_command *command, int argc, char **argv)
+static const struct cli_flag flags[] = {
+    CLI_NAMESPACE(struct exec, namespace_, "the pod's namespace (default)"),
+    { "container", 'c', FLAG_TEXT, offsetof(struct exec, container), "NAME",
+      "which container; else the first", "@container" },
+    { "stdin", 'i', FLAG_SWITCH, offsetof(struct exec, stdin_), NULL, "pass standard input on" },
+    { "tty", 't', FLAG_SWITCH, offsetof(struct exec, tty), NULL, "with -i: on a terminal" },
+    CLI_FLAGS_END,
+};
+
+static int exec_command(struct cli *cli, const struct cli_command *command, int argc, char **argv)
 {
     struct exec x = { .namespace_ = "default" };
-    const struct cli_flag flags[] = {
-        { "namespace", 'n', FLAG_TEXT, &x.namespace_, "NS", "the pod's namespace (default)" },
-        { "container", 'c', FLAG_TEXT, &x.container, "NAME", "which container; else the first" },
-        { "stdin", 'i', FLAG_SWITCH, &x.stdin_, NULL, "pass standard input on" },
-        { "tty", 't', FLAG_SWITCH, &x.tty, NULL, "with -i: on a terminal" },
-        { NULL, 0, FLAG_SWITCH, NULL, NULL, NULL },
-    };
     char **words;
     const char *name;
     int code;
 
-    if (!cli_parse(cli, command, flags, &argc, argv, &code))
+    if (!cli_parse(cli, command, &x, &argc, argv, &code))
         return code;
     name = argc > 0 ? cli_resource_name(argv[0], cli_pod_kinds) : NULL;
     if (name == NULL || argc < 2)
-        return cli_usage_error(cli, command, flags, "expected 'exec POD [--] COMMAND [ARG...]'");
+        return cli_usage_error(cli, command, "expected 'exec POD [--] COMMAND [ARG...]'");
     if (!x.stdin_) /* as kubectl: a terminal is for typing */
         x.tty = false;
     if (x.tty && !isatty(STDIN_FILENO)) {
@@ -91,3 +93,35 @@ int cli_exec(struct cli *cli, const struct cli_command *command, int argc, char 
     free(words);
     return code;
 }
+
+static const struct cli_example examples[] = {
+    { "a shell", "coracle exec -it web -- sh" },
+    { "one command in one of several containers", "coracle exec -c proxy web -- nginx -t" },
+    { "pass a file in", "coracle exec -i web -- tee /tmp/x < x" },
+    { NULL, NULL },
+};
+
+static const struct cli_exit exits[] = {
+    { 0, "the command ended with 0" },
+    { 1, "it failed; one line on standard error says why" },
+    { 2, "wrong usage" },
+    { 126, "the command cannot be executed" },
+    { 127, "the command was not found" },
+    { 128, "and above: with a terminal, 128 plus the signal that ended coracle" },
+    { 255, "and any other: the command's own exit code" },
+    { 0, NULL },
+};
+
+const struct cli_command command_exec = {
+    .name = "exec",
+    .run = exec_command,
+    .summary = "run a command in a container",
+    .usage = "exec [-i] [-t] [-c CONTAINER] POD [--] COMMAND [ARG...]",
+    .about = "Runs a command in a container.  Its exit code is the exit code.",
+    .flags = flags,
+    .examples = examples,
+    .exits = exits,
+    .see_also = "logs",
+    .words = "@pod @nothing",
+    .rest_from = 2,
+};

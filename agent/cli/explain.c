@@ -77,14 +77,20 @@ static void add_said(const struct cli *cli, const json_t *said, struct buf *text
     }
 }
 
-int cli_explain(struct cli *cli, const struct cli_command *command, int argc, char **argv)
+struct explain {
+    const char *namespace_, *format;
+};
+
+static const struct cli_flag flags[] = {
+    CLI_NAMESPACE(struct explain, namespace_, "the pod's namespace (default)"),
+    CLI_OUTPUT(struct explain, format, "json|yaml", "json or yaml: everything, as the daemon says it"),
+    CLI_FLAGS_END,
+};
+
+static int run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
 {
-    const char *namespace_ = "default", *format = NULL, *name;
-    const struct cli_flag flags[] = {
-        { "namespace", 'n', FLAG_TEXT, &namespace_, "NS", "the pod's namespace (default)" },
-        { "output", 'o', FLAG_TEXT, &format, "FORMAT", "json or yaml: everything, as the daemon says it" },
-        { NULL, 0, FLAG_SWITCH, NULL, NULL, NULL },
-    };
+    struct explain x = { .namespace_ = "default" };
+    const char *name;
     buf_auto url = BUF_INIT(64 * 1024);
     buf_auto text = BUF_INIT(64u << 20), shown = BUF_INIT(64u << 20);
     json_auto_t *value = NULL;
@@ -92,7 +98,7 @@ int cli_explain(struct cli *cli, const struct cli_command *command, int argc, ch
     int code = EXIT_OK;
     bool node;
 
-    if (!cli_parse(cli, command, flags, &argc, argv, &code))
+    if (!cli_parse(cli, command, &x, &argc, argv, &code))
         return code;
     node = argc == 1 && strcmp(argv[0], "node") == 0; /* a pod of that name: "pod node" */
     if (argc == 2 &&
@@ -102,22 +108,22 @@ int cli_explain(struct cli *cli, const struct cli_command *command, int argc, ch
     }
     name = argc == 1 ? cli_resource_name(argv[0], cli_pod_kinds) : NULL;
     if (name == NULL)
-        return cli_usage_error(cli, command, flags, "you must specify one pod, or node");
-    if (format != NULL && strcmp(format, "json") != 0 && strcmp(format, "yaml") != 0)
-        return cli_error(cli, "unknown output format \"%s\": json or yaml", format);
+        return cli_usage_error(cli, command, "you must specify one pod, or node");
+    if (x.format != NULL && strcmp(x.format, "json") != 0 && strcmp(x.format, "yaml") != 0)
+        return cli_error(cli, "unknown output format \"%s\": json or yaml", x.format);
 
     buf_adds(&url, "/explain");
     if (!node) {
         buf_addc(&url, '/');
-        cli_add_escaped(&url, namespace_);
+        cli_add_escaped(&url, x.namespace_);
         buf_addc(&url, '/');
         cli_add_escaped(&url, name);
     }
     value = cli_get(cli, url.p, NULL);
     if (value == NULL)
         return EXIT_ERROR;
-    if (format != NULL)
-        return cli_print_value(cli, value, format);
+    if (x.format != NULL)
+        return cli_print_value(cli, value, x.format);
 
     if (cli_text(value, "since")[0] != '\0')
         cli_age(cli, cli_text(value, "since"), age);
@@ -133,3 +139,24 @@ int cli_explain(struct cli *cli, const struct cli_command *command, int argc, ch
     cli_write(cli, shown.p, shown.n);
     return EXIT_OK;
 }
+
+static const struct cli_example examples[] = {
+    { "why a pod does not start", "coracle explain pod web" },
+    { "what is wrong with the node", "coracle explain node" },
+    { NULL, NULL },
+};
+
+const struct cli_command command_explain = {
+    .name = "explain",
+    .run = run,
+    .summary = "what a pod waits for",
+    .usage = "explain pod NAME [flags]\n"
+             "explain node [flags]",
+    .about = "Says for a pod which step it is in, since when, and what it waits for; for the node what is "
+             "wrong with it, what is under way, and its latest warnings.",
+    .flags = flags,
+    .examples = examples,
+    .exits = cli_exits,
+    .see_also = "describe get",
+    .words = "pod|node @pod",
+};

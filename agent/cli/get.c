@@ -415,26 +415,26 @@ static int take_names(struct get *g, const char *const *kinds, char **words, int
     return EXIT_OK;
 }
 
-int cli_get_command(struct cli *cli, const struct cli_command *command, int argc, char **argv)
+static const struct cli_flag flags[] = {
+    CLI_NAMESPACE(struct get, namespace_, "the namespace (default)"),
+    { "all-namespaces", 'A', FLAG_SWITCH, offsetof(struct get, all), NULL, "all namespaces" },
+    CLI_OUTPUT(struct get, format, "wide|json|yaml|name", "wide, json, yaml or name"),
+    { "selector", 'l', FLAG_TEXT, offsetof(struct get, selector), "SELECTOR",
+      "only pods with these labels: app=web,tier!=db" },
+    { "watch", 'w', FLAG_SWITCH, offsetof(struct get, watch), NULL, "go on with what changes" },
+    { "no-headers", 0, FLAG_SWITCH, offsetof(struct get, no_headers), NULL, "no line of headers" },
+    CLI_FLAGS_END,
+};
+
+static int run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
 {
     struct get g = { .cli = cli, .command = command, .namespace_ = "default" };
-    const struct cli_flag flags[] = {
-        { "namespace", 'n', FLAG_TEXT, &g.namespace_, "NS", "the namespace (default)" },
-        { "all-namespaces", 'A', FLAG_SWITCH, &g.all, NULL, "all namespaces" },
-        { "output", 'o', FLAG_TEXT, &g.format, "FORMAT", "wide, json, yaml or name" },
-        { "selector", 'l', FLAG_TEXT, &g.selector, "SELECTOR",
-          "only pods with these labels: app=web,tier!=db" },
-        { "watch", 'w', FLAG_SWITCH, &g.watch, NULL, "go on with what changes" },
-        { "no-headers", 0, FLAG_SWITCH, &g.no_headers, NULL, "no line of headers" },
-        { NULL, 0, FLAG_SWITCH, NULL, NULL, NULL },
-    };
     int code;
 
-    g.flags = flags;
-    if (!cli_parse(cli, command, flags, &argc, argv, &code))
+    if (!cli_parse(cli, command, &g, &argc, argv, &code))
         return code;
     if (argc < 1)
-        return cli_usage_error(cli, command, flags,
+        return cli_usage_error(cli, command,
                                "you must specify what to get: pods, manifests, images or events");
     code = check_format(&g);
     if (code != EXIT_OK)
@@ -453,3 +453,24 @@ int cli_get_command(struct cli *cli, const struct cli_command *command, int argc
     return cli_is_kind(argv[0], manifest_kinds) ? get_manifests(&g)
                                                 : cli_list_images(cli, g.format, g.no_headers);
 }
+
+static const struct cli_example examples[] = {
+    { "all pods of all namespaces, with their addresses", "coracle get pods -A -o wide" },
+    { "one pod as the agent sees it", "coracle get pod web -o yaml" },
+    { "what changes, as it changes", "coracle get pods -w" },
+    { "files of the manifest folder that have problems", "coracle get manifests" },
+    { NULL, NULL },
+};
+
+const struct cli_command command_get = {
+    .name = "get",
+    .run = run,
+    .summary = "pods, manifests, images or events",
+    .usage = "get pods|manifests|images|events [NAME...] [flags]",
+    .about = "Shows what runs: a table, or whole objects with -o json|yaml.",
+    .flags = flags,
+    .examples = examples,
+    .exits = cli_exits,
+    .see_also = "describe explain",
+    .words = "pods|manifests|images|events @pod ...",
+};

@@ -131,29 +131,34 @@ static int remove_one(struct cli *cli, const char *name)
     return code;
 }
 
-int cli_image(struct cli *cli, const struct cli_command *command, int argc, char **argv)
+struct image {
+    const char *name, *format;
+    bool no_headers;
+};
+
+static const struct cli_flag flags[] = {
+    { "name", 0, FLAG_TEXT, offsetof(struct image, name), "REFERENCE",
+      "import: what to call the image (else the names in the archive)" },
+    CLI_OUTPUT(struct image, format, "wide|json|yaml|name", "ls: wide, json, yaml or name"),
+    { "no-headers", 0, FLAG_SWITCH, offsetof(struct image, no_headers), NULL, "ls: no line of headers" },
+    CLI_FLAGS_END,
+};
+
+static int run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
 {
-    const char *name = NULL, *format = NULL;
-    bool no_headers = false;
-    const struct cli_flag flags[] = {
-        { "name", 0, FLAG_TEXT, &name, "REFERENCE",
-          "import: what to call the image (else the names in the archive)" },
-        { "output", 'o', FLAG_TEXT, &format, "FORMAT", "ls: wide, json, yaml or name" },
-        { "no-headers", 0, FLAG_SWITCH, &no_headers, NULL, "ls: no line of headers" },
-        { NULL, 0, FLAG_SWITCH, NULL, NULL, NULL },
-    };
+    struct image x = { 0 };
     int code = EXIT_OK;
 
-    if (!cli_parse(cli, command, flags, &argc, argv, &code))
+    if (!cli_parse(cli, command, &x, &argc, argv, &code))
         return code;
     if (argc == 1 && (strcmp(argv[0], "ls") == 0 || strcmp(argv[0], "list") == 0)) {
-        if (format != NULL && strcmp(format, "wide") != 0 && strcmp(format, "json") != 0 &&
-            strcmp(format, "yaml") != 0 && strcmp(format, "name") != 0)
-            return cli_error(cli, "unknown output format \"%s\": wide, json, yaml or name", format);
-        return cli_list_images(cli, format, no_headers);
+        if (x.format != NULL && strcmp(x.format, "wide") != 0 && strcmp(x.format, "json") != 0 &&
+            strcmp(x.format, "yaml") != 0 && strcmp(x.format, "name") != 0)
+            return cli_error(cli, "unknown output format \"%s\": wide, json, yaml or name", x.format);
+        return cli_list_images(cli, x.format, x.no_headers);
     }
     if (argc == 2 && strcmp(argv[0], "import") == 0)
-        return import(cli, argv[1], name);
+        return import(cli, argv[1], x.name);
     if (argc == 2 && strcmp(argv[0], "pull") == 0)
         return pull(cli, argv[1]);
     if (argc >= 2 && strcmp(argv[0], "rm") == 0) {
@@ -162,8 +167,32 @@ int cli_image(struct cli *cli, const struct cli_command *command, int argc, char
                 code = EXIT_ERROR;
         return code;
     }
-    return cli_usage_error(cli, command, flags,
+    return cli_usage_error(cli, command,
                            argc > 0 ? "image %s: wrong number of words, or no such command"
                                     : "you must specify ls, import, pull or rm",
                            argc > 0 ? argv[0] : "");
 }
+
+static const struct cli_example examples[] = {
+    { "what is there", "coracle image ls" },
+    { "an archive that another tool wrote", "coracle image import web.tar --name localhost/web:1" },
+    { "before a pod needs it", "coracle image pull docker.io/library/busybox:1.36" },
+    { NULL, NULL },
+};
+
+const struct cli_command command_image = {
+    .name = "image",
+    .run = run,
+    .summary = "list, import, pull and remove images",
+    .usage = "image ls [flags]\n"
+             "image import FILE [--name REFERENCE]\n"
+             "image pull REFERENCE\n"
+             "image rm REFERENCE...",
+    .about = "Lists, brings and removes images.  FILE is an OCI or Docker archive, or the folder of an OCI "
+             "layout.",
+    .flags = flags,
+    .examples = examples,
+    .exits = cli_exits,
+    .see_also = "get",
+    .words = "ls|import|pull|rm @image|@file ...",
+};

@@ -2,6 +2,7 @@
 #ifndef AGENT_CLI_INTERNAL_H
 #define AGENT_CLI_INTERNAL_H
 #include "agent/cli/cli.h"
+#include "agent/cli/command.h"
 #include "base/buf.h"
 #include "base/scope.h"
 
@@ -26,39 +27,12 @@ int cli_run(struct cli *cli, int argc, char **argv);
 int64_t cli_now(const struct cli *cli);
 /* "error: ..." on standard error; returns EXIT_ERROR. */
 int cli_error(struct cli *cli, const char *fmt, ...) PRINTF_LIKE(2, 3);
+int cli_unknown_command(struct cli *cli, const char *name); /* says so, and which was meant; EXIT_USAGE */
 /* False: the output cannot be written any more (most often: nobody reads it): stop, cli_main() says why if it
  * must. */
 bool cli_write(struct cli *cli, const char *data, size_t n);
 bool cli_flush(struct cli *cli);
 void cli_say(struct cli *cli, const char *fmt, ...) PRINTF_LIKE(2, 3);
-
-/* ---- args.c ------------------------------------------------------------------------------------ */
-struct cli_flag {
-    const char *name; /* without dashes; NULL ends a table */
-    char letter;      /* 0: none */
-    enum { FLAG_SWITCH, FLAG_TEXT } type;
-    void *to;          /* bool * or const char ** */
-    const char *value; /* what stands for the value in the help */
-    const char *help;
-};
-
-struct cli_command {
-    const char *name;
-    const char *usage; /* "coracle get ..." */
-    const char *about; /* one or more lines */
-    int (*run)(struct cli *cli, const struct cli_command *command, int argc, char **argv);
-    int rest_from; /* from this word on (1: the first) nothing is a flag of ours; 0: flags may stand anywhere
-                    */
-};
-
-/*
- * Takes the flags out of argv ("--" ends them; see rest_from) and leaves the words; *argc counts
- * them. Anything but EXIT_OK: return `*ret` (help was shown, or a usage error).
- */
-bool cli_parse(struct cli *cli, const struct cli_command *command, const struct cli_flag *flags, int *argc,
-               char **argv, int *ret);
-int cli_usage_error(struct cli *cli, const struct cli_command *command, const struct cli_flag *flags,
-                    const char *fmt, ...) PRINTF_LIKE(4, 5);
 
 /* ---- client.c ---------------------------------------------------------------------------------- */
 struct cli_response {
@@ -143,7 +117,6 @@ void cli_warn_manifests(
 struct get {
     struct cli *cli;
     const struct cli_command *command;
-    const struct cli_flag *flags;
     const char *namespace_, *format, *selector;
     bool all, watch, no_headers;
     char **names;
@@ -172,16 +145,9 @@ int exec_stream_run(const struct exec_session *s);
 int exec_outcome(struct cli *cli, const char *status, size_t n);
 
 /* ---- commands ---------------------------------------------------------------------------------------- */
-int cli_get_command(struct cli *cli, const struct cli_command *command, int argc, char **argv);
-int cli_describe(struct cli *cli, const struct cli_command *command, int argc, char **argv);
-int cli_logs(struct cli *cli, const struct cli_command *command, int argc, char **argv);
-int cli_exec(struct cli *cli, const struct cli_command *command, int argc, char **argv);
-int cli_explain(struct cli *cli, const struct cli_command *command, int argc, char **argv);
-int cli_top(struct cli *cli, const struct cli_command *command, int argc, char **argv);
-int cli_validate(struct cli *cli, const struct cli_command *command, int argc, char **argv);
-int cli_version(struct cli *cli, const struct cli_command *command, int argc, char **argv);
-int cli_config(struct cli *cli, const struct cli_command *command, int argc, char **argv);
-int cli_image(struct cli *cli, const struct cli_command *command, int argc, char **argv);
+extern const struct cli_command command_run, command_get, command_describe, command_logs, command_exec,
+    command_explain, command_top, command_validate, command_config, command_image, command_version,
+    command_help, command_completion, command_complete;
 
 /* Prints a value as "json" or "yaml". */
 int cli_print_value(struct cli *cli, const json_t *value, const char *format);

@@ -92,33 +92,58 @@ static int print_log(struct cli *cli, const struct logs *l, const char *name)
     return code;
 }
 
-int cli_logs(struct cli *cli, const struct cli_command *command, int argc, char **argv)
+static const struct cli_flag flags[] = {
+    CLI_NAMESPACE(struct logs, namespace_, "the pod's namespace (default)"),
+    { "container", 'c', FLAG_TEXT, offsetof(struct logs, container), "NAME",
+      "which container; else the first", "@container" },
+    { "follow", 'f', FLAG_SWITCH, offsetof(struct logs, follow), NULL,
+      "go on with what is written, until the container ends" },
+    { "previous", 'p', FLAG_SWITCH, offsetof(struct logs, previous), NULL,
+      "of the instance before the last restart" },
+    { "tail", 0, FLAG_TEXT, offsetof(struct logs, tail), "N", "only the last N lines (-1: all)" },
+    { "since", 0, FLAG_TEXT, offsetof(struct logs, since), "DURATION", "only what is newer: 10s, 5m, 1h30m" },
+    { "since-time", 0, FLAG_TEXT, offsetof(struct logs, since_time), "TIME",
+      "only what is newer than 2026-01-02T03:04:05Z" },
+    { "timestamps", 0, FLAG_SWITCH, offsetof(struct logs, timestamps), NULL,
+      "begin each line with its time" },
+    { "limit-bytes", 0, FLAG_TEXT, offsetof(struct logs, limit), "N", "at most so many bytes" },
+    CLI_FLAGS_END,
+};
+
+static int run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
 {
     struct logs l = { .namespace_ = "default" };
-    const struct cli_flag flags[] = {
-        { "namespace", 'n', FLAG_TEXT, &l.namespace_, "NS", "the pod's namespace (default)" },
-        { "container", 'c', FLAG_TEXT, &l.container, "NAME", "which container; else the first" },
-        { "follow", 'f', FLAG_SWITCH, &l.follow, NULL,
-          "go on with what is written, until the container ends" },
-        { "previous", 'p', FLAG_SWITCH, &l.previous, NULL, "of the instance before the last restart" },
-        { "tail", 0, FLAG_TEXT, &l.tail, "N", "only the last N lines (-1: all)" },
-        { "since", 0, FLAG_TEXT, &l.since, "DURATION", "only what is newer: 10s, 5m, 1h30m" },
-        { "since-time", 0, FLAG_TEXT, &l.since_time, "TIME", "only what is newer than 2026-01-02T03:04:05Z" },
-        { "timestamps", 0, FLAG_SWITCH, &l.timestamps, NULL, "begin each line with its time" },
-        { "limit-bytes", 0, FLAG_TEXT, &l.limit, "N", "at most so many bytes" },
-        { NULL, 0, FLAG_SWITCH, NULL, NULL, NULL },
-    };
     const char *name;
     int code;
 
-    if (!cli_parse(cli, command, flags, &argc, argv, &code))
+    if (!cli_parse(cli, command, &l, &argc, argv, &code))
         return code;
     name = argc > 0 ? cli_resource_name(argv[0], cli_pod_kinds) : NULL;
     if (name == NULL || argc > 2)
-        return cli_usage_error(cli, command, flags, "expected 'logs [-f] [-p] POD [CONTAINER]'");
+        return cli_usage_error(cli, command, "expected 'logs [-f] [-p] POD [CONTAINER]'");
     if (argc == 2 && l.container != NULL)
-        return cli_usage_error(cli, command, flags, "only one of -c or an inline CONTAINER is allowed");
+        return cli_usage_error(cli, command, "only one of -c or an inline CONTAINER is allowed");
     if (argc == 2)
         l.container = argv[1];
     return print_log(cli, &l, name);
 }
+
+static const struct cli_example examples[] = {
+    { "what comes, from now on", "coracle logs -f --tail 0 web" },
+    { "why it crashed", "coracle logs -p web" },
+    { "the last five minutes of one of several containers", "coracle logs --since 5m web proxy" },
+    { NULL, NULL },
+};
+
+const struct cli_command command_logs = {
+    .name = "logs",
+    .run = run,
+    .summary = "a container's log",
+    .usage = "logs [-f] [-p] POD [CONTAINER] [flags]",
+    .about = "Prints the log of a container.",
+    .flags = flags,
+    .examples = examples,
+    .exits = cli_exits,
+    .see_also = "describe exec",
+    .words = "@pod @container",
+};

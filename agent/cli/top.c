@@ -330,29 +330,31 @@ static int top_node(const struct top *t, const char *name)
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-int cli_top(struct cli *cli, const struct cli_command *command, int argc, char **argv)
+static const struct cli_flag flags[] = {
+    CLI_NAMESPACE(struct top, namespace_, "the namespace (default)"),
+    { "all-namespaces", 'A', FLAG_SWITCH, offsetof(struct top, all), NULL, "all namespaces" },
+    { "containers", 0, FLAG_SWITCH, offsetof(struct top, containers), NULL, "a line for each container" },
+    { "selector", 'l', FLAG_TEXT, offsetof(struct top, selector), "SELECTOR",
+      "only pods with these labels: app=web,tier!=db" },
+    { "sort-by", 0, FLAG_TEXT, offsetof(struct top, sort_by), "cpu|memory",
+      "the largest first, instead of by name", "cpu|memory" },
+    { "sum", 0, FLAG_SWITCH, offsetof(struct top, sum), NULL, "a last line with the sums" },
+    CLI_OUTPUT(struct top, format, "json|yaml", "json or yaml: objects of the metrics API"),
+    { "no-headers", 0, FLAG_SWITCH, offsetof(struct top, no_headers), NULL, "no line of headers" },
+    CLI_FLAGS_END,
+};
+
+static int run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
 {
     static const char *const node_kinds[] = { "node", "nodes", "no", NULL };
     struct top t = { .cli = cli, .namespace_ = "default" };
-    const struct cli_flag flags[] = {
-        { "namespace", 'n', FLAG_TEXT, &t.namespace_, "NS", "the namespace (default)" },
-        { "all-namespaces", 'A', FLAG_SWITCH, &t.all, NULL, "all namespaces" },
-        { "containers", 0, FLAG_SWITCH, &t.containers, NULL, "a line for each container" },
-        { "selector", 'l', FLAG_TEXT, &t.selector, "SELECTOR",
-          "only pods with these labels: app=web,tier!=db" },
-        { "sort-by", 0, FLAG_TEXT, &t.sort_by, "cpu|memory", "the largest first, instead of by name" },
-        { "sum", 0, FLAG_SWITCH, &t.sum, NULL, "a last line with the sums" },
-        { "output", 'o', FLAG_TEXT, &t.format, "FORMAT", "json or yaml: objects of the metrics API" },
-        { "no-headers", 0, FLAG_SWITCH, &t.no_headers, NULL, "no line of headers" },
-        { NULL, 0, FLAG_SWITCH, NULL, NULL, NULL },
-    };
     const char *name;
     int code;
 
-    if (!cli_parse(cli, command, flags, &argc, argv, &code))
+    if (!cli_parse(cli, command, &t, &argc, argv, &code))
         return code;
     if (argc < 1 || argc > 2)
-        return cli_usage_error(cli, command, flags, "you must specify pods or node, and at most one name");
+        return cli_usage_error(cli, command, "you must specify pods or node, and at most one name");
     if (t.sort_by != NULL && strcmp(t.sort_by, "cpu") != 0 && strcmp(t.sort_by, "memory") != 0)
         return cli_error(cli, "--sort-by accepts only cpu or memory");
     if (t.format != NULL && strcmp(t.format, "json") != 0 && strcmp(t.format, "yaml") != 0)
@@ -364,3 +366,24 @@ int cli_top(struct cli *cli, const struct cli_command *command, int argc, char *
         return top_pods(&t, name);
     return cli_error(cli, "unknown command \"%s\": pods or node", argv[0]);
 }
+
+static const struct cli_example examples[] = {
+    { "who uses the most memory", "coracle top pods -A --sort-by memory" },
+    { "each container of a pod", "coracle top pod web --containers" },
+    { NULL, NULL },
+};
+
+const struct cli_command command_top = {
+    .name = "top",
+    .run = run,
+    .summary = "what pods and the node use",
+    .usage = "top pods [NAME] [flags]\n"
+             "top node [flags]",
+    .about = "Shows what pods, containers or the node use: processor and memory, right now.  The first "
+             "question takes half a second, since a rate needs two looks.",
+    .flags = flags,
+    .examples = examples,
+    .exits = cli_exits,
+    .see_also = "get",
+    .words = "pods|node @pod",
+};

@@ -133,16 +133,17 @@ static int validate(struct cli *cli, const char *path, struct seen *seen)
     return ok ? EXIT_OK : EXIT_ERROR;
 }
 
-int cli_validate(struct cli *cli, const struct cli_command *command, int argc, char **argv)
+static const struct cli_flag flags[] = { CLI_FLAGS_END };
+
+static int validate_command(struct cli *cli, const struct cli_command *command, int argc, char **argv)
 {
-    const struct cli_flag flags[] = { { NULL, 0, FLAG_SWITCH, NULL, NULL, NULL } };
     struct seen seen = { 0 };
     int code = EXIT_OK;
 
-    if (!cli_parse(cli, command, flags, &argc, argv, &code))
+    if (!cli_parse(cli, command, NULL, &argc, argv, &code))
         return code;
     if (argc == 0)
-        return cli_usage_error(cli, command, flags, "you must specify files, or - for standard input");
+        return cli_usage_error(cli, command, "you must specify files, or - for standard input");
     for (int i = 0; i < argc; i++)
         if (validate(cli, argv[i], &seen) != EXIT_OK)
             code = EXIT_ERROR;
@@ -154,3 +155,29 @@ int cli_validate(struct cli *cli, const struct cli_command *command, int argc, c
     free(seen.files);
     return code;
 }
+
+static const struct cli_example examples[] = {
+    { "before a file goes into the manifest folder", "coracle validate web.yaml" },
+    { "what another program writes", "kustomize build . | coracle validate -" },
+    { NULL, NULL },
+};
+
+static const struct cli_exit exits[] = {
+    { 0, "no problems" },
+    { 1, "there is a problem, or a file cannot be read" },
+    { 2, "wrong usage" },
+    { 0, NULL },
+};
+
+const struct cli_command command_validate = {
+    .name = "validate",
+    .run = validate_command,
+    .summary = "check manifests, without a daemon",
+    .usage = "validate FILE... | -",
+    .about = "Checks manifests as the daemon would, without one.",
+    .flags = flags,
+    .examples = examples,
+    .exits = exits,
+    .see_also = "get",
+    .words = "@file ...",
+};

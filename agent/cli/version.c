@@ -4,24 +4,29 @@
 
 #include <string.h>
 
-int cli_version(struct cli *cli, const struct cli_command *command, int argc, char **argv)
+struct version {
+    const char *format;
+};
+
+static const struct cli_flag flags[] = {
+    CLI_OUTPUT(struct version, format, "json|yaml", "json or yaml"),
+    CLI_FLAGS_END,
+};
+
+static int run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
 {
-    const char *format = NULL;
-    const struct cli_flag flags[] = {
-        { "output", 'o', FLAG_TEXT, &format, "FORMAT", "json or yaml" },
-        { NULL, 0, FLAG_SWITCH, NULL, NULL, NULL },
-    };
+    struct version v = { 0 };
     struct cli_response r = CLI_RESPONSE_INIT;
     json_auto_t *server = NULL, *both = NULL;
     struct err e = { 0 };
     int code = EXIT_OK;
 
-    if (!cli_parse(cli, command, flags, &argc, argv, &code))
+    if (!cli_parse(cli, command, &v, &argc, argv, &code))
         return code;
     if (argc > 0)
-        return cli_usage_error(cli, command, flags, "unexpected word \"%s\"", argv[0]);
-    if (format != NULL && strcmp(format, "json") != 0 && strcmp(format, "yaml") != 0)
-        return cli_error(cli, "unknown output format \"%s\": json or yaml", format);
+        return cli_usage_error(cli, command, "unexpected word \"%s\"", argv[0]);
+    if (v.format != NULL && strcmp(v.format, "json") != 0 && strcmp(v.format, "yaml") != 0)
+        return cli_error(cli, "unknown output format \"%s\": json or yaml", v.format);
 
     if (cli_request(cli, "GET", "/version", false, NULL, NULL, &r, &e) == ERR_OK && r.code != 200)
         cli_server_error(cli, &r);
@@ -29,10 +34,10 @@ int cli_version(struct cli *cli, const struct cli_command *command, int argc, ch
         (void)!json_parse(r.body.p, r.body.n, CLI_BODY_MAX, &server, "version", &e);
     buf_done(&r.body);
 
-    if (format != NULL) {
+    if (v.format != NULL) {
         both = json_pack("{s:{s:s, s:s}, s:O*}", "clientVersion", "gitVersion", "v" CORACLE_VERSION,
                          "compiler", __VERSION__, "serverVersion", server);
-        code = cli_print_value(cli, both, format);
+        code = cli_print_value(cli, both, v.format);
     } else {
         cli_say(cli, "Client Version: v" CORACLE_VERSION "\n");
         if (server != NULL)
@@ -44,3 +49,22 @@ int cli_version(struct cli *cli, const struct cli_command *command, int argc, ch
     }
     return code;
 }
+
+static const struct cli_example examples[] = {
+    { "both", "coracle version" },
+    { "for scripts", "coracle version -o json" },
+    { NULL, NULL },
+};
+
+const struct cli_command command_version = {
+    .name = "version",
+    .run = run,
+    .summary = "of this program and of the daemon",
+    .usage = "version [flags]",
+    .about =
+        "Prints the versions of this program and of the daemon.  It is no failure when there is no daemon.",
+    .flags = flags,
+    .examples = examples,
+    .exits = cli_exits,
+    .words = "@nothing",
+};

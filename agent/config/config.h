@@ -89,6 +89,21 @@ struct agent_config {
 enum err_code config_parse(struct agent_config *c, int argc, char **argv, bool *ret_help,
                            struct err *e) MUST_CHECK;
 void config_help(void); /* on standard output */
+
+/* One setting as manual pages and completion tell of it. */
+struct config_documented {
+    const char *kind, *key; /* of the document that the key stands in; NULL: only a flag */
+    const char *flag;       /* without dashes; NULL: none */
+    const char *value;      /* what stands for its value, "" for a switch */
+    const char *otherwise;  /* the default; NULL: not set */
+    const char *words;      /* "a|b": no other value; NULL: others */
+    const char *help;       /* NULL: a flag without effect */
+    const char *why;        /* not acted on, for this reason; NULL: it works */
+    bool later;             /* not acted on yet */
+    bool live;              /* taken over by SIGHUP */
+    bool is_path;
+};
+void config_documented(void (*fn)(const struct config_documented *s, void *arg), void *arg);
 void config_done(struct agent_config *c);
 
 /* What a setting is now, its default included; borrowed; NULL: it is not set. For what has no field above. */

@@ -1,2 +1,2 @@
 agent_config_SRCS := keys_server.c keys_pods.c keys_own.c keys_flags.c rows.c gates.c duration.c value.c value_special.c where.c decode.c \
-                     flags.c check.c apply.c resources.c config.c print.c reload.c
+                     flags.c check.c apply.c resources.c config.c help.c print.c reload.c

@@ -1,10 +1,8 @@
 /* The rows of all tables, numbered through, and what is looked for in them. */
 #include "agent/config/internal.h"
+#include "base/near.h"
 
 #include <string.h>
-#include <strings.h>
-
-#define NEAR_MAX 40 /* longer names are not compared by distance */
 
 const char *const config_doc_api[N_DOCS] = { "kubelet.config.k8s.io/v1beta1", "coracle.dev/v1", "" };
 const char *const config_doc_kind[N_DOCS] = { "KubeletConfiguration", "CoracleConfiguration", "" };
@@ -85,68 +83,31 @@ bool config_is_mapping(enum config_doc doc, const char *prefix)
     return false;
 }
 
-/* Levenshtein's distance; NEAR_MAX when one is too long. */
-static size_t distance(const char *a, const char *b)
-{
-    size_t row[NEAR_MAX + 1], n = strlen(a), m = strlen(b);
-
-    if (n > NEAR_MAX || m > NEAR_MAX)
-        return NEAR_MAX;
-    for (size_t j = 0; j <= m; j++)
-        row[j] = j;
-    for (size_t i = 1; i <= n; i++) {
-        size_t corner = row[0];
-
-        row[0] = i;
-        for (size_t j = 1; j <= m; j++) {
-            size_t best = corner + (a[i - 1] != b[j - 1]);
-
-            corner = row[j];
-            if (row[j] + 1 < best)
-                best = row[j] + 1;
-            if (row[j - 1] + 1 < best)
-                best = row[j - 1] + 1;
-            row[j] = best;
-        }
-    }
-    return row[m];
-}
-
-static const char *nearer(const char *name, const char *candidate, size_t *best)
-{
-    size_t d = strcasecmp(name, candidate) == 0 ? 0 : distance(name, candidate);
-
-    if (d >= *best || d > 3 || d > strlen(name) / 2)
-        return NULL;
-    *best = d;
-    return candidate;
-}
-
 const char *config_nearest_key(enum config_doc doc, const char *key)
 {
-    size_t n = config_n_rows(), best = NEAR_MAX;
-    const char *found = NULL, *hit;
+    struct near near = { .name = key };
+    size_t n = config_n_rows();
     enum config_doc of;
 
     for (size_t i = 0; i < n; i++) {
         const char *candidate = config_row(i, &of)->key;
 
-        if (of == doc && candidate != NULL && (hit = nearer(key, candidate, &best)) != NULL)
-            found = hit;
+        if (of == doc && candidate != NULL)
+            near_try(&near, candidate);
     }
-    return found;
+    return near.found;
 }
 
 const char *config_nearest_flag(const char *name)
 {
-    size_t n = config_n_rows(), best = NEAR_MAX;
-    const char *found = NULL, *hit;
+    struct near near = { .name = name };
+    size_t n = config_n_rows();
 
     for (size_t i = 0; i < n; i++) {
         const char *candidate = config_row(i, NULL)->flag;
 
-        if (candidate != NULL && (hit = nearer(name, candidate, &best)) != NULL)
-            found = hit;
+        if (candidate != NULL)
+            near_try(&near, candidate);
     }
-    return found;
+    return near.found;
 }

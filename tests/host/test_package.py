@@ -33,7 +33,11 @@ def test_content(t):
                        ("./usr/libexec/coracle/coracle-probe", "-rwxr-xr-x"), ("./usr/lib/systemd/system/coracle.service", "-rw-r--r--"),
                        ("./usr/lib/systemd/system/coracle-pods.service", "-rw-r--r--"), ("./etc/coracle/manifests", "drwx------"),
                        ("./etc/coracle/config.yaml", "-rw-r--r--"), ("./usr/share/doc/coracle/copyright", "-rw-r--r--"),
-                       ("./usr/share/doc/coracle/changelog.gz", "-rw-r--r--"), ("./usr/lib/tmpfiles.d/coracle.conf", "-rw-r--r--")):
+                       ("./usr/share/doc/coracle/changelog.gz", "-rw-r--r--"), ("./usr/lib/tmpfiles.d/coracle.conf", "-rw-r--r--"),
+                       ("./usr/share/man/man1/coracle.1.gz", "-rw-r--r--"), ("./usr/share/man/man8/coracle.8.gz", "-rw-r--r--"),
+                       ("./usr/share/man/man5/coracle-config.5.gz", "-rw-r--r--"),
+                       ("./usr/share/bash-completion/completions/coracle", "-rw-r--r--"),
+                       ("./usr/share/zsh/vendor-completions/_coracle", "-rw-r--r--")):
         check(path in found, f"{path} is not in the package")
         equal(found[path][0], mode, path)
     equal([path for path, (_, owner) in found.items() if owner != "root/root"], [], "not root's")

@@ -1,0 +1,70 @@
+/* All commands, in the order in which people see them; each is described in its own file. */
+#include "agent/cli/internal.h"
+
+#include "base/near.h"
+
+#include <string.h>
+
+const struct cli_command *const cli_commands[] = {
+    &command_run,     &command_get,  &command_describe,   &command_logs,     &command_exec,
+    &command_explain, &command_top,  &command_validate,   &command_config,   &command_image,
+    &command_version, &command_help, &command_completion, &command_complete, NULL,
+};
+
+const struct cli_exit cli_exits[] = { CLI_EXITS, { 0, NULL } };
+
+const struct cli_command *cli_command_find(const char *name)
+{
+    for (size_t i = 0; cli_commands[i] != NULL; i++)
+        if (strcmp(name, cli_commands[i]->name) == 0)
+            return cli_commands[i];
+    return NULL;
+}
+
+const char *cli_command_near(const char *name)
+{
+    struct near near = { .name = name };
+
+    for (size_t i = 0; cli_commands[i] != NULL; i++)
+        if (!cli_commands[i]->hidden)
+            near_try(&near, cli_commands[i]->name);
+    return near.found;
+}
+
+/* ---- run, which is no client ----------------------------------------------------------------- */
+
+static int run_elsewhere(struct cli *cli, const struct cli_command *command, int argc, char **argv)
+{
+    (void)argc;
+    (void)argv;
+    return cli_usage_error(cli, command, "run must be the first word");
+}
+
+static const struct cli_example run_examples[] = {
+    { "the agent with the pods of a folder", "coracle run --pod-manifest-path /etc/coracle/manifests" },
+    { "to try it: a node that takes everything down with it when it ends",
+      "coracle run --ephemeral --pod-manifest-path ./manifests" },
+    { NULL, NULL },
+};
+
+static const struct cli_exit run_exits[] = {
+    { 0, "it was asked to end (SIGTERM, SIGINT)" },
+    { 1, "it cannot start, or something went wrong that it cannot go on with" },
+    { 2, "a flag or a setting is wrong" },
+    { 0, NULL },
+};
+
+static const struct cli_flag run_flags[] = { CLI_FLAGS_END };
+
+const struct cli_command command_run = {
+    .name = "run",
+    .run = run_elsewhere,
+    .summary = "the agent itself (coracle run --help)",
+    .usage = "run [FLAG...]",
+    .about = "Runs the node agent in the foreground.  coracle(8) has its flags, signals and files.",
+    .flags = run_flags,
+    .examples = run_examples,
+    .exits = run_exits,
+    .see_also = "config",
+    .words = "@nothing",
+};

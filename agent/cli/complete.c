@@ -1,0 +1,358 @@
+/*
+ * Completion.  The shells' part is a few lines (`coracle completion`): they hand the words over and get what
+ * may stand for the last one, from the same tables as everything else, names from the daemon.  A daemon that
+ * cannot be asked makes no noise: there are just no names.
+ */
+#include "agent/cli/internal.h"
+#include "agent/config/config.h"
+#include "base/json.h"
+
+#include <string.h>
+
+struct completion {
+    struct cli *cli;
+    const struct cli_command *command;
+    char **words; /* behind the command */
+    int n;        /* without the last, which is to be completed */
+    const char *begun;
+    const char *namespace_, *pod;    /* as far as they were typed */
+    int place;                       /* which word of the command's own comes: 0 the first */
+    const struct cli_flag *value_of; /* the last is the value of this flag */
+    const char *before;              /* what stands before a candidate: "--output=" */
+    struct buf *out;
+};
+
+static void candidate(struct completion *c, const char *word, size_t n, const char *meaning)
+{
+    size_t begun = strlen(c->begun);
+
+    if (n < begun || strncmp(word, c->begun, begun) != 0)
+        return;
+    buf_adds(c->out, c->before);
+    buf_add(c->out, word, n);
+    if (meaning != NULL)
+        buf_addf(c->out, "\t%s", meaning);
+    buf_addc(c->out, '\n');
+}
+
+/* ---- names from the daemon ------------------------------------------------------------------- */
+
+static json_t *ask(const struct completion *c, const char *url)
+{
+    struct cli_response r = CLI_RESPONSE_INIT;
+    struct err ignored = { 0 };
+    json_t *value = NULL;
+
+    if (cli_request(c->cli, "GET", url, false, NULL, NULL, &r, &ignored) == ERR_OK && r.code == 200)
+        (void)!json_parse(r.body.p, r.body.n, CLI_BODY_MAX, &value, "answer", &ignored);
+    buf_done(&r.body);
+    return value;
+}
+
+static json_t *ask_pods(const struct completion *c, bool all)
+{
+    buf_auto url = BUF_INIT(64 * 1024);
+
+    buf_adds(&url, "/api/v1");
+    if (!all) {
+        buf_adds(&url, "/namespaces/");
+        cli_add_escaped(&url, c->namespace_);
+    }
+    buf_adds(&url, "/pods");
+    return ask(c, url.p);
+}
+
+static void name_of(struct completion *c, const char *name)
+{
+    if (name[0] != '\0')
+        candidate(c, name, strlen(name), NULL);
+}
+
+static void pods(struct completion *c)
+{
+    json_auto_t *list = ask_pods(c, false);
+    const json_t *pod;
+    size_t i;
+
+    json_array_foreach (cli_at(list, "items"), i, pod)
+        name_of(c, cli_text(pod, "metadata.name"));
+}
+
+static void namespaces(struct completion *c)
+{
+    json_auto_t *list = ask_pods(c, true), *seen = json_object();
+    const json_t *pod;
+    size_t i;
+
+    json_array_foreach (cli_at(list, "items"), i, pod) {
+        const char *name = cli_text(pod, "metadata.namespace");
+
+        if (json_object_get(seen, name) == NULL)
+            name_of(c, name);
+        json_object_set_new(seen, name, json_true());
+    }
+}
+
+static void containers(struct completion *c)
+{
+    static const char *const lists[] = { "spec.containers", "spec.initContainers" };
+    json_auto_t *list = c->pod != NULL ? ask_pods(c, false) : NULL;
+    const json_t *pod, *container;
+    size_t i, k;
+
+    json_array_foreach (cli_at(list, "items"), i, pod) {
+        for (size_t l = 0; l < ARRAY_LEN(lists); l++) {
+            if (strcmp(cli_text(pod, "metadata.name"), c->pod) != 0)
+                continue;
+            json_array_foreach (cli_at(pod, lists[l]), k, container)
+                name_of(c, cli_text(container, "name"));
+        }
+    }
+}
+
+static void images(struct completion *c)
+{
+    json_auto_t *list = ask(c, "/images");
+    const json_t *image, *name;
+    size_t i, k;
+
+    json_array_foreach (cli_at(list, "items"), i, image) {
+        json_array_foreach (cli_at(image, "names"), k, name)
+            name_of(c, json_string_value(name));
+    }
+}
+
+/* ---- words and flags ------------------------------------------------------------------------- */
+
+static void commands(struct completion *c)
+{
+    for (size_t i = 0; cli_commands[i] != NULL; i++)
+        if (!cli_commands[i]->hidden)
+            candidate(c, cli_commands[i]->name, strlen(cli_commands[i]->name), cli_commands[i]->summary);
+}
+
+static bool is(const char *word, size_t n, const char *what)
+{
+    return strlen(what) == n && strncmp(word, what, n) == 0;
+}
+
+/* "a|b|@pod" */
+static void alternatives(struct completion *c, const char *spec, size_t n)
+{
+    for (const char *end = spec + n; spec < end;) {
+        const char *bar = memchr(spec, '|', (size_t)(end - spec));
+        size_t length = (size_t)((bar != NULL ? bar : end) - spec);
+
+        if (spec[0] != '@')
+            candidate(c, spec, length, NULL);
+        else if (is(spec, length, "@pod"))
+            pods(c);
+        else if (is(spec, length, "@container"))
+            containers(c);
+        else if (is(spec, length, "@namespace"))
+            namespaces(c);
+        else if (is(spec, length, "@image"))
+            images(c);
+        else if (is(spec, length, "@command"))
+            commands(c);
+        else if (is(spec, length, "@file"))
+            buf_adds(c->out, ":files\n");
+        spec += length + 1;
+    }
+}
+
+static void place(struct completion *c)
+{
+    const char *spec = c->command->words;
+
+    for (int i = 0; i < c->place && *spec != '\0'; i++) {
+        const char *next = spec + strcspn(spec, " ");
+
+        next += strspn(next, " ");
+        if (strcmp(next, "...") == 0)
+            break;
+        spec = next;
+    }
+    alternatives(c, spec, strcspn(spec, " "));
+}
+
+static void add_flag(struct completion *c, const char *name, const char *help)
+{
+    buf_auto word = BUF_INIT(256);
+
+    buf_addf(&word, "--%s", name);
+    candidate(c, word.p, word.n, help);
+}
+
+static void add_setting(const struct config_documented *s, void *arg)
+{
+    if (s->flag != NULL && s->why == NULL && s->flag[1] != '\0')
+        add_flag(arg, s->flag, s->help);
+}
+
+static bool takes_settings(const struct cli_command *command)
+{
+    return command == &command_run || command == &command_config;
+}
+
+static void flags(struct completion *c)
+{
+    for (const struct cli_flag *f = c->command->flags; f->name != NULL; f++)
+        add_flag(c, f->name, f->help);
+    if (takes_settings(c->command))
+        config_documented(add_setting, c);
+    if (c->command != &command_run)
+        for (const struct cli_flag *f = cli_common_flags; f->name != NULL; f++)
+            add_flag(c, f->name, f->help);
+}
+
+/* ---- what was typed so far ------------------------------------------------------------------- */
+
+static const struct cli_flag *flag_of(const struct cli_flag *flags, const char *word, size_t n)
+{
+    for (; flags->name != NULL; flags++)
+        if ((n == 2 && word[1] == flags->letter && flags->letter != 0) ||
+            (n > 2 && strlen(flags->name) == n - 2 && strncmp(word + 2, flags->name, n - 2) == 0))
+            return flags;
+    return NULL;
+}
+
+static const struct cli_flag *find_flag(const struct completion *c, const char *word, size_t n)
+{
+    const struct cli_flag *f = flag_of(c->command->flags, word, n);
+
+    return f != NULL ? f : flag_of(cli_common_flags, word, n);
+}
+
+static void note_value(struct completion *c, const struct cli_flag *f, const char *value)
+{
+    if (strcmp(f->name, "namespace") == 0)
+        c->namespace_ = value;
+    else if (strcmp(f->name, "socket") == 0)
+        c->cli->socket = value;
+}
+
+static void note_word(struct completion *c, const char *word)
+{
+    const char *spec = c->command->words;
+
+    for (int i = 0; i < c->place && *spec != '\0'; i++) {
+        spec += strcspn(spec, " ");
+        spec += strspn(spec, " ");
+    }
+    if (strncmp(spec, "@pod", 4) == 0 && c->pod == NULL)
+        c->pod = strchr(word, '/') != NULL ? strchr(word, '/') + 1 : word;
+    c->place++;
+}
+
+static void read_words(struct completion *c)
+{
+    for (int i = 0; i < c->n; i++) {
+        const char *word = c->words[i], *equals = strchr(word, '=');
+        const struct cli_flag *f;
+
+        if (word[0] != '-' || word[1] == '\0') {
+            note_word(c, word);
+            continue;
+        }
+        f = find_flag(c, word, equals != NULL ? (size_t)(equals - word) : strlen(word));
+        if (f == NULL || f->type == FLAG_SWITCH)
+            continue;
+        if (equals != NULL)
+            note_value(c, f, equals + 1);
+        else if (++i < c->n)
+            note_value(c, f, c->words[i]);
+        else
+            c->value_of = f;
+    }
+}
+
+/* "--output=js": the value is completed. */
+static void split_begun(struct completion *c, struct buf *before)
+{
+    const char *equals = strchr(c->begun, '=');
+
+    if (c->value_of != NULL || equals == NULL || strncmp(c->begun, "--", 2) != 0)
+        return;
+    c->value_of = find_flag(c, c->begun, (size_t)(equals - c->begun));
+    if (c->value_of == NULL || c->value_of->type == FLAG_SWITCH) {
+        c->value_of = NULL;
+        return;
+    }
+    buf_add(before, c->begun, (size_t)(equals + 1 - c->begun));
+    c->before = before->p;
+    c->begun = equals + 1;
+}
+
+static bool is_over(const struct completion *c) /* the rest belongs to another program, or is no flag */
+{
+    for (int i = 0; i < c->n; i++)
+        if (strcmp(c->words[i], "--") == 0)
+            return true;
+    return c->command->rest_from > 0 && c->place >= c->command->rest_from;
+}
+
+void complete_words(struct cli *cli, int argc, char **argv, struct buf *out)
+{
+    struct completion c = { .cli = cli, .out = out, .namespace_ = "default", .before = "" };
+    buf_auto before = BUF_INIT(4096);
+
+    if (argc < 1)
+        return;
+    c.begun = argv[argc - 1];
+    while (argc > 2 && strcmp(argv[0], "--socket") == 0) {
+        cli->socket = argv[1];
+        argv += 2;
+        argc -= 2;
+    }
+    if (argc == 1) {
+        commands(&c);
+        return;
+    }
+    c.command = cli_command_find(argv[0]);
+    if (c.command == NULL)
+        return;
+    c.words = argv + 1;
+    c.n = argc - 2;
+    read_words(&c);
+    split_begun(&c, &before);
+    if (c.value_of != NULL)
+        alternatives(&c, c.value_of->words != NULL ? c.value_of->words : "",
+                     c.value_of->words != NULL ? strlen(c.value_of->words) : 0);
+    else if (c.begun[0] == '-' && !is_over(&c))
+        flags(&c);
+    else
+        place(&c);
+}
+
+/* ---- the commands ---------------------------------------------------------------------------- */
+
+static int run_complete(struct cli *cli, const struct cli_command *command, int argc, char **argv)
+{
+    buf_auto out = BUF_INIT(4u << 20);
+
+    (void)command;
+    complete_words(cli, argc, argv, &out);
+    cli_write(cli, out.p, out.n);
+    return EXIT_OK;
+}
+
+static const struct cli_flag no_flags[] = { CLI_FLAGS_END };
+
+static const struct cli_example complete_examples[] = {
+    { "what may stand behind \"logs \"", "coracle __complete logs ''" },
+    { NULL, NULL },
+};
+
+const struct cli_command command_complete = {
+    .name = "__complete",
+    .run = run_complete,
+    .summary = "what the shells' completion asks",
+    .usage = "__complete [WORD...]",
+    .about = "Prints what may stand for the last word.",
+    .flags = no_flags,
+    .examples = complete_examples,
+    .exits = cli_exits,
+    .words = "@nothing",
+    .hidden = true,
+};

@@ -1,0 +1,84 @@
+/* The shells' halves of completion; complete.c has ours. */
+#include "agent/cli/internal.h"
+
+#include <string.h>
+
+/*
+ * bash breaks words at ":" and "=", too, and replaces only what stands behind the last break: the line is
+ * read again, and what stands before the break is taken off the candidates.
+ */
+static const char bash[] = "# bash completion for coracle, by `coracle completion bash`\n"
+                           "_coracle() {\n"
+                           "    local line=${COMP_LINE:0:COMP_POINT} words word current before=\n"
+                           "    read -ra words <<< \"$line\"\n"
+                           "    [[ $line == *[[:space:]] ]] && words+=('')\n"
+                           "    current=${words[${#words[@]} - 1]}\n"
+                           "    [[ $current == *[:=]* ]] && before=${current%\"${current##*[:=]}\"}\n"
+                           "    COMPREPLY=()\n"
+                           "    while IFS=$'\\t' read -r word _; do\n"
+                           "        if [[ $word == :files ]]; then\n"
+                           "            compopt -o default -o nospace 2> /dev/null\n"
+                           "        elif [[ $word == \"$before\"* ]]; then\n"
+                           "            COMPREPLY+=(\"${word#\"$before\"}\")\n"
+                           "        fi\n"
+                           "    done < <(\"${words[0]}\" __complete \"${words[@]:1}\" 2> /dev/null)\n"
+                           "}\n"
+                           "complete -F _coracle coracle\n";
+
+static const char zsh[] = "#compdef coracle\n"
+                          "# zsh completion for coracle, by `coracle completion zsh`\n"
+                          "_coracle() {\n"
+                          "    local line files=\n"
+                          "    local -a found\n"
+                          "    while IFS= read -r line; do\n"
+                          "        if [[ $line == :files ]]; then\n"
+                          "            files=1\n"
+                          "        else\n"
+                          "            found+=(\"${${line//:/\\\\:}/$'\\t'/:}\")\n"
+                          "        fi\n"
+                          "    done < <(\"${words[1]}\" __complete \"${(@)words[2,CURRENT]}\" 2> /dev/null)\n"
+                          "    (( ${#found} )) && _describe coracle found\n"
+                          "    [[ -n $files ]] && _files\n"
+                          "}\n"
+                          "if [[ $funcstack[1] == _coracle ]]; then\n"
+                          "    _coracle \"$@\"\n"
+                          "else\n"
+                          "    compdef _coracle coracle\n"
+                          "fi\n";
+
+static int run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
+{
+    int code;
+
+    if (!cli_parse(cli, command, NULL, &argc, argv, &code))
+        return code;
+    if (argc == 1 && strcmp(argv[0], "bash") == 0)
+        cli_write(cli, bash, strlen(bash));
+    else if (argc == 1 && strcmp(argv[0], "zsh") == 0)
+        cli_write(cli, zsh, strlen(zsh));
+    else
+        return cli_usage_error(cli, command, "you must specify bash or zsh");
+    return EXIT_OK;
+}
+
+static const struct cli_flag flags[] = { CLI_FLAGS_END };
+
+static const struct cli_example examples[] = {
+    { "in this shell, now", "source <(coracle completion bash)" },
+    { "where it was not installed with the program", "coracle completion zsh > ~/.zfunc/_coracle" },
+    { NULL, NULL },
+};
+
+const struct cli_command command_completion = {
+    .name = "completion",
+    .run = run,
+    .summary = "completion for bash or zsh",
+    .usage = "completion bash|zsh",
+    .about =
+        "Prints a script for the shell.  Commands, flags and the names of pods, containers and images are "
+        "completed; the names come from the daemon.",
+    .flags = flags,
+    .examples = examples,
+    .exits = cli_exits,
+    .words = "bash|zsh",
+};

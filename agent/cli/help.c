@@ -1,0 +1,159 @@
+/* What people read about commands on a terminal; the manual page has the same from the same tables. */
+#include "agent/cli/internal.h"
+
+#include <string.h>
+
+static const char where[] = "Clients reach the daemon at " CLI_SOCKET ", or where "
+                            "--socket PATH or CORACLE_SOCKET says.\n";
+
+void help_overview(struct buf *out)
+{
+    buf_adds(out, "coracle - a node agent for Kubernetes pods\n\n");
+    for (size_t i = 0; cli_commands[i] != NULL; i++)
+        if (!cli_commands[i]->hidden)
+            buf_addf(out, "    coracle %-12s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
+    buf_addf(out, "\ncoracle COMMAND --help says more, with examples; so does coracle(1).\n%s", where);
+}
+
+static void add_flag(struct buf *b, const struct cli_flag *f)
+{
+    char left[80];
+    int n;
+
+    n = snprintf(left, sizeof(left), "    %s%c%s--%s%s%s", f->letter ? "-" : " ", f->letter ? f->letter : ' ',
+                 f->letter ? ", " : "  ", f->name, f->value != NULL ? " " : "",
+                 f->value != NULL ? f->value : "");
+    buf_addf(b, "%-*s %s\n", n > 31 ? n + 1 : 31, left, f->help);
+}
+
+static void add_usage(struct buf *out, const struct cli_command *command)
+{
+    const char *line = command->usage;
+
+    buf_adds(out, "Usage:\n");
+    for (;;) {
+        size_t n = strcspn(line, "\n");
+
+        buf_addf(out, "    coracle %.*s\n", (int)n, line);
+        if (line[n] == '\0')
+            return;
+        line += n + 1;
+    }
+}
+
+/* Words, in lines of at most WIDTH. */
+static void add_wrapped(struct buf *out, const char *text)
+{
+    enum { WIDTH = 100 };
+    size_t column = 0;
+
+    while (*text != '\0') {
+        size_t blanks = strspn(text, " "), word = strcspn(text + blanks, " ");
+
+        if (column > 0 && column + blanks + word > WIDTH) {
+            buf_addc(out, '\n');
+            column = 0;
+        } else if (column > 0) {
+            buf_add(out, text, blanks);
+            column += blanks;
+        }
+        buf_add(out, text + blanks, word);
+        column += word;
+        text += blanks + word;
+    }
+    buf_addc(out, '\n');
+}
+
+void help_command(const struct cli_command *command, struct buf *out)
+{
+    add_wrapped(out, command->about);
+    buf_addc(out, '\n');
+    add_usage(out, command);
+    buf_adds(out, "\nFlags:\n");
+    for (const struct cli_flag *f = command->flags; f->name != NULL; f++)
+        add_flag(out, f);
+    for (const struct cli_flag *f = cli_common_flags; f->name != NULL; f++)
+        add_flag(out, f);
+    buf_adds(out, "\nExamples:\n");
+    for (const struct cli_example *x = command->examples; x->line != NULL; x++)
+        buf_addf(out, "    # %s\n    %s\n", x->what, x->line);
+    buf_adds(out, "\nExit codes:\n");
+    for (const struct cli_exit *x = command->exits; x->when != NULL; x++)
+        buf_addf(out, "    %-3d %s\n", x->code, x->when);
+    if (command->see_also != NULL)
+        buf_addf(out, "\nSee also: %s\n", command->see_also);
+}
+
+int cli_usage_error(struct cli *cli, const struct cli_command *command, const char *fmt, ...)
+{
+    buf_auto text = BUF_INIT(64 * 1024);
+    va_list ap;
+
+    va_start(ap, fmt);
+    fputs("error: ", cli->err);
+    vfprintf(cli->err, fmt, ap);
+    va_end(ap);
+    add_usage(&text, command);
+    fprintf(cli->err, "\n\n%s\n\"coracle %s --help\" says more.\n", text.p, command->name);
+    return EXIT_USAGE;
+}
+
+/* ---- the command ----------------------------------------------------------------------------- */
+
+struct help {
+    const char *man;
+};
+
+static const struct cli_flag flags[] = {
+    { "man", 0, FLAG_TEXT, offsetof(struct help, man), "PAGE",
+      "a manual page as troff: coracle.1, coracle.8 or coracle-config.5",
+      "coracle.1|coracle.8|coracle-config.5" },
+    CLI_FLAGS_END,
+};
+
+static int run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
+{
+    buf_auto text = BUF_INIT(4u << 20);
+    const struct cli_command *about;
+    struct help help = { 0 };
+    int code;
+
+    if (!cli_parse(cli, command, &help, &argc, argv, &code))
+        return code;
+    if (argc > 1)
+        return cli_usage_error(cli, command, "at most one command can be explained");
+    if (help.man != NULL) {
+        if (!man_page(help.man, &text))
+            return cli_error(cli, "there is no manual page \"%s\": coracle.1, coracle.8 or coracle-config.5",
+                             help.man);
+    } else if (argc == 0) {
+        help_overview(&text);
+    } else if ((about = cli_command_find(argv[0])) != NULL) {
+        help_command(about, &text);
+    } else {
+        return cli_unknown_command(cli, argv[0]);
+    }
+    if (text.failed)
+        return cli_error(cli, "out of memory");
+    cli_write(cli, text.p, text.n);
+    return EXIT_OK;
+}
+
+static const struct cli_example examples[] = {
+    { "what there is", "coracle help" },
+    { "everything about one command", "coracle help logs" },
+    { "read the manual without installing it", "coracle help --man coracle.1 | man -l -" },
+    { NULL, NULL },
+};
+
+const struct cli_command command_help = {
+    .name = "help",
+    .run = run,
+    .summary = "what a command does",
+    .usage = "help [COMMAND]\nhelp --man PAGE",
+    .about = "Shows all commands, or one of them with flags, examples and exit codes.",
+    .flags = flags,
+    .examples = examples,
+    .exits = cli_exits,
+    .words = "@command",
+};

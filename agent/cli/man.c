@@ -1,0 +1,346 @@
+/* Manual pages from the tables: man(7) macros, for man-db and mandoc alike. */
+#include "agent/cli/internal.h"
+#include "agent/config/config.h"
+
+#include <string.h>
+
+/* When the text in this file last changed: the same build gives the same page. */
+#define TEXT_OF "2026-11-22"
+
+/* ---- troff ----------------------------------------------------------------------------------- */
+
+/* Text as text: no request begins in it, no hyphen is one that copies badly. */
+static void add_text(struct buf *out, const char *text, size_t n)
+{
+    bool begins = out->n == 0 || out->p[out->n - 1] == '\n';
+
+    for (size_t i = 0; i < n; i++) {
+        char c = text[i];
+
+        if (begins && (c == '.' || c == '\''))
+            buf_adds(out, "\\&");
+        begins = c == '\n';
+        if (c == '\\')
+            buf_adds(out, "\\e");
+        else if (c == '-')
+            buf_adds(out, "\\-");
+        else if (c == '^')
+            buf_adds(out, "\\(ha");
+        else if (c == '~')
+            buf_adds(out, "\\(ti");
+        else if (c == '`')
+            buf_adds(out, "\\(ga");
+        else if (c == '\'')
+            buf_adds(out, "\\(aq");
+        else if (c == ' ' && i + 1 < n && text[i + 1] == ' ' && i > 0 && text[i - 1] == '.')
+            i++, buf_addc(out, '\n'), begins = true; /* a sentence a line, as troff likes it */
+        else
+            buf_addc(out, c);
+    }
+}
+
+static void text(struct buf *out, const char *s)
+{
+    add_text(out, s, strlen(s));
+}
+
+static void line(struct buf *out, const char *s)
+{
+    text(out, s);
+    buf_addc(out, '\n');
+}
+
+static void request(struct buf *out, const char *name, const char *argument)
+{
+    buf_addf(out, ".%s \"", name);
+    text(out, argument);
+    buf_adds(out, "\"\n");
+}
+
+static void title(struct buf *out, const char *name, const char *section, const char *what)
+{
+    buf_addf(out, ".TH %s %s " TEXT_OF " \"coracle " CORACLE_VERSION "\" \"Coracle\"\n.ad l\n.SH NAME\n",
+             name, section);
+    text(out, name);
+    buf_adds(out, " \\- ");
+    line(out, what);
+}
+
+/* ---- coracle(1) ------------------------------------------------------------------------------ */
+
+static void add_flags(struct buf *out, const struct cli_flag *f)
+{
+    for (; f->name != NULL; f++) {
+        buf_adds(out, ".TP\n");
+        if (f->letter != 0)
+            buf_addf(out, "\\fB\\-%c\\fR, ", f->letter);
+        buf_adds(out, "\\fB\\-\\-");
+        text(out, f->name);
+        buf_adds(out, "\\fR");
+        if (f->value != NULL) {
+            buf_adds(out, " \\fI");
+            text(out, f->value);
+            buf_adds(out, "\\fR");
+        }
+        buf_addc(out, '\n');
+        line(out, f->help);
+    }
+}
+
+static void add_forms(struct buf *out, const char *usage)
+{
+    buf_adds(out, ".nf\n");
+    for (;;) {
+        size_t n = strcspn(usage, "\n");
+
+        buf_adds(out, "\\fBcoracle\\fR ");
+        add_text(out, usage, n);
+        buf_addc(out, '\n');
+        if (usage[n] == '\0')
+            break;
+        usage += n + 1;
+    }
+    buf_adds(out, ".fi\n");
+}
+
+static void add_see_also(struct buf *out, const char *names)
+{
+    buf_adds(out, ".PP\nSee also ");
+    for (const char *p = names; *p != '\0'; p++) {
+        if (*p == ' ')
+            buf_adds(out, ", ");
+        else
+            add_text(out, p, 1);
+    }
+    buf_adds(out, ".\n");
+}
+
+static void add_command(struct buf *out, const struct cli_command *c)
+{
+    request(out, "SS", c->name);
+    add_forms(out, c->usage);
+    buf_adds(out, ".PP\n");
+    line(out, c->about);
+    add_flags(out, c->flags);
+    buf_adds(out, ".PP\nExamples:\n");
+    for (const struct cli_example *x = c->examples; x->line != NULL; x++) {
+        buf_adds(out, ".PP\n.RS 4\n.nf\n");
+        buf_adds(out, "# ");
+        line(out, x->what);
+        line(out, x->line);
+        buf_adds(out, ".fi\n.RE\n");
+    }
+    if (c->exits != cli_exits) {
+        buf_adds(out, ".PP\nExit codes:\n");
+        for (const struct cli_exit *x = c->exits; x->when != NULL; x++) {
+            buf_addf(out, ".TP\n.B %d\n", x->code);
+            line(out, x->when);
+        }
+    }
+    if (c->see_also != NULL)
+        add_see_also(out, c->see_also);
+}
+
+static void page_clients(struct buf *out)
+{
+    title(out, "coracle", "1", "look at and work with the pods of this node");
+    buf_adds(out, ".SH SYNOPSIS\n.B coracle\n[\\fB\\-\\-socket\\fR \\fIPATH\\fR]\n.I COMMAND\n"
+                  "[\\fIARGUMENT\\fR...]\n.SH DESCRIPTION\n");
+    line(out, "Coracle is an agent that runs Kubernetes pods on a Linux node.  Its commands ask the agent, "
+              "coracle(8), over a local socket; words, columns and exit codes are those of kubectl where "
+              "kubectl has the same.");
+    buf_adds(out, ".PP\nFlags that every command has:\n");
+    add_flags(out, cli_common_flags);
+    buf_adds(out, ".SH COMMANDS\n");
+    for (size_t i = 0; cli_commands[i] != NULL; i++)
+        if (!cli_commands[i]->hidden)
+            add_command(out, cli_commands[i]);
+    buf_adds(out, ".SH EXIT STATUS\nWhere a command says nothing else:\n");
+    for (const struct cli_exit *x = cli_exits; x->when != NULL; x++) {
+        buf_addf(out, ".TP\n.B %d\n", x->code);
+        line(out, x->when);
+    }
+    buf_adds(out,
+             ".SH ENVIRONMENT\n.TP\n.B CORACLE_SOCKET\nthe daemon\\(aqs socket, where no "
+             "\\fB\\-\\-socket\\fR is given\n.SH FILES\n.TP\n.I " CLI_SOCKET "\nthe daemon\\(aqs socket\n"
+             ".SH SEE ALSO\n.BR coracle (8),\n.BR coracle\\-config (5)\n");
+}
+
+/* ---- coracle(8) ------------------------------------------------------------------------------ */
+
+static void add_daemon_flag(const struct config_documented *s, void *arg)
+{
+    struct buf *out = arg;
+
+    if (s->flag == NULL || s->why != NULL)
+        return;
+    buf_addf(out, ".TP\n\\fB%s", s->flag[1] == '\0' ? "\\-" : "\\-\\-");
+    text(out, s->flag);
+    buf_adds(out, "\\fR");
+    if (s->value[0] != '\0') {
+        buf_adds(out, " \\fI");
+        text(out, s->value);
+        buf_adds(out, "\\fR");
+    }
+    buf_addc(out, '\n');
+    text(out, s->help);
+    if (s->otherwise != NULL && s->value[0] != '\0') {
+        buf_adds(out, " (default ");
+        text(out, s->otherwise);
+        buf_addc(out, ')');
+    }
+    buf_addc(out, '\n');
+}
+
+static void add_items(struct buf *out, const char *const (*items)[2])
+{
+    for (; (*items)[0] != NULL; items++) {
+        buf_adds(out, ".TP\n.B \"");
+        text(out, (*items)[0]);
+        buf_adds(out, "\"\n");
+        line(out, (*items)[1]);
+    }
+}
+
+static const char *const signals[][2] = {
+    { "SIGTERM, SIGINT",
+      "The agent ends; pods go on and are taken over by the next one.  With --ephemeral all "
+      "pods end first." },
+    { "SIGHUP", "The configuration is read again; what may change while the agent runs is taken over, the "
+                "log names what needs a restart." },
+    { NULL, NULL },
+};
+
+static const char *const files[][2] = {
+    { CONFIG_FILE, "the configuration, where no --config is given; see coracle-config(5)" },
+    { "/etc/coracle/manifests", "the manifest folder of the installed unit" },
+    { "/run/coracle", "what may vanish at a reboot, and the socket of the commands" },
+    { "/var/lib/coracle", "images, writable layers, pod records, network results" },
+    { "/var/lib/kubelet/pods", "pods' volumes" },
+    { "/var/log/pods", "containers' logs" },
+    { NULL, NULL },
+};
+
+static void page_daemon(struct buf *out)
+{
+    title(out, "coracle", "8", "the node agent: runs Kubernetes pods");
+    buf_adds(out, ".SH SYNOPSIS\n.B coracle run\n[\\fIFLAG\\fR...]\n.SH DESCRIPTION\n");
+    line(out,
+         "Takes the pods assigned to this node from a folder of manifests and makes the node match them: "
+         "it does what kubelet and a container engine do together, with crun or runc, conmon, CNI plugins "
+         "and skopeo for everything else.  It runs in the foreground, as root, and logs to standard "
+         "error.");
+    buf_adds(out, ".PP\n");
+    line(out, "Pods outlive the agent: it can be restarted and upgraded while they run.");
+    buf_adds(out, ".SH OPTIONS\n");
+    line(out,
+         "Flags are kubelet's where kubelet has the same; every other flag of kubelet is taken, too, and "
+         "warned about where it asks for what is not done.  Most have a key in the configuration file, "
+         "over which they go.");
+    config_documented(add_daemon_flag, out);
+    buf_adds(out, ".SH SIGNALS\n");
+    add_items(out, signals);
+    buf_adds(out, ".SH EXIT STATUS\n");
+    for (const struct cli_exit *x = command_run.exits; x->when != NULL; x++) {
+        buf_addf(out, ".TP\n.B %d\n", x->code);
+        line(out, x->when);
+    }
+    buf_adds(out, ".SH FILES\n");
+    add_items(out, files);
+    buf_adds(out, ".SH SEE ALSO\n.BR coracle (1),\n.BR coracle\\-config (5),\n.BR systemctl (1)\n");
+}
+
+/* ---- coracle-config(5) ----------------------------------------------------------------------- */
+
+struct keys {
+    struct buf *out;
+    const char *kind;
+    bool works; /* else those that are not acted on */
+};
+
+static void add_key(const struct config_documented *s, void *arg)
+{
+    struct keys *k = arg;
+    struct buf *out = k->out;
+
+    if (s->key == NULL || strcmp(s->kind, k->kind) != 0 || (s->why == NULL) != k->works)
+        return;
+    buf_adds(out, ".TP\n.B \"");
+    text(out, s->key);
+    buf_adds(out, "\"\n");
+    text(out, s->help);
+    buf_adds(out, ".\n");
+    if (s->words != NULL) {
+        buf_adds(out, "One of ");
+        text(out, s->words);
+        buf_adds(out, ".\n");
+    }
+    if (s->otherwise != NULL) {
+        buf_adds(out, "Default: ");
+        text(out, s->otherwise);
+        buf_adds(out, ".\n");
+    }
+    if (s->why != NULL) {
+        buf_adds(out, s->later ? "Not acted on yet: " : "Without effect here: ");
+        text(out, s->why);
+        buf_adds(out, ".\n");
+    }
+    if (s->live)
+        line(out, "Taken over by SIGHUP.");
+    if (s->flag != NULL) {
+        buf_addf(out, "Flag: \\fB%s", s->flag[1] == '\0' ? "\\-" : "\\-\\-");
+        text(out, s->flag);
+        buf_adds(out, "\\fR.\n");
+    }
+}
+
+static void page_config(struct buf *out)
+{
+    static const char *const kinds[] = { "KubeletConfiguration", "CoracleConfiguration" };
+
+    title(out, "coracle-config", "5", "configuration of the node agent");
+    buf_adds(out, ".SH SYNOPSIS\n.I " CONFIG_FILE "\n.SH DESCRIPTION\n");
+    line(out,
+         "A YAML file with one or two documents: a KubeletConfiguration (kubelet.config.k8s.io/v1beta1) as "
+         "kubelet reads it, and a CoracleConfiguration (coracle.dev/v1) with what kubelet has no key for.  "
+         "Drop-ins (--config-dir) are merged over it, key by key; flags of coracle(8) go over both.  A key "
+         "that is unknown or wrong is an error that names file, line and key.");
+    buf_adds(out, ".PP\n");
+    line(out, "`coracle config` shows what is in force and where it comes from, `coracle config --sample` "
+              "prints a file with all keys to begin with.");
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        struct keys k = { out, kinds[i], true };
+
+        request(out, "SH", kinds[i]);
+        config_documented(add_key, &k);
+    }
+    buf_adds(out, ".SH KEYS THAT ARE TAKEN BUT NOT ACTED ON\n");
+    line(out, "They are checked, and a value other than what is done anyway gives a warning.");
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        struct keys k = { out, kinds[i], false };
+
+        config_documented(add_key, &k);
+    }
+    buf_adds(out, ".SH SEE ALSO\n.BR coracle (1),\n.BR coracle (8)\n");
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+bool man_page(const char *name, struct buf *out)
+{
+    static const struct {
+        const char *name;
+        void (*write)(struct buf *out);
+    } pages[] = {
+        { "coracle.1", page_clients },
+        { "coracle.8", page_daemon },
+        { "coracle-config.5", page_config },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(pages); i++)
+        if (strcmp(name, pages[i].name) == 0) {
+            pages[i].write(out);
+            return true;
+        }
+    return false;
+}

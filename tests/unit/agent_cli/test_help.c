@@ -1,0 +1,279 @@
+#include "tests/unit/agent_cli/served.h"
+
+#include "base/scope.h"
+
+/* ---- usage ----------------------------------------------------------------------------------- */
+
+static void wrong_usage_shows_the_right_one_and_ends_with_2(void **state)
+{
+    static const struct {
+        const char *line, *error;
+    } wrong[] = {
+        { "", "coracle - a node agent" },
+        { "frobnicate", "error: unknown command \"frobnicate\"\n\ncoracle - " },
+        { "gte", "error: unknown command \"gte\": did you mean \"get\"?\n\ncoracle - " },
+        { "get pods --hepl", "error: unknown flag: --hepl (did you mean --help?)\n\nUsage:\n" },
+        { "logs web --folow", "error: unknown flag: --folow (did you mean --follow?)\n\nUsage:\n" },
+        { "help a b", "error: at most one command can be explained\n\nUsage:\n" },
+        { "help frob", "error: unknown command \"frob\"\n\ncoracle - " },
+        { "completion fish", "error: you must specify bash or zsh\n\n" },
+        { "get", "error: you must specify what to get: pods, manifests, images or events\n\nUsage:\n    "
+                 "coracle get pods|" },
+        { "get pods --frob", "error: unknown flag: --frob\n\n" },
+        { "get pods -x", "error: unknown flag: -x\n\n" },
+        { "get pods -n", "error: flag needs a value: -n\n\n" },
+        { "get pods --namespace", "error: flag needs a value: --namespace\n\n" },
+        { "get pods --watch=maybe", "error: invalid value \"maybe\" for --watch: true or false\n\n" },
+        { "logs", "error: expected 'logs [-f] [-p] POD [CONTAINER]'\n\n" },
+        { "logs a b -c c", "error: only one of -c or an inline CONTAINER is allowed\n\n" },
+        { "describe", "error: you must specify the type of resource to describe: pod NAME\n\n" },
+        { "explain", "error: you must specify one pod, or node\n\n" },
+        { "validate", "error: you must specify files, or - for standard input\n\n" },
+        { "image", "error: you must specify ls, import, pull or rm\n\n" },
+        { "image pull", "error: image pull: wrong number of words, or no such command\n\n" },
+        { "version now", "error: unexpected word \"now\"\n\n" },
+    };
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++) {
+        assert_int_equal(run(f, wrong[i].line), 2);
+        assert_string_equal(f->out, "");
+        if (strncmp(f->err, wrong[i].error, strlen(wrong[i].error)) != 0)
+            fail_msg("coracle %s: %s", wrong[i].line, f->err);
+    }
+}
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+static void every_command_says_what_it_is_how_it_is_used_and_how_it_ends(void **state)
+{
+    (void)state;
+    for (size_t i = 0; cli_commands[i] != NULL; i++) {
+        const struct cli_command *c = cli_commands[i];
+        char start[40];
+
+        print_message("%s\n", c->name);
+        snprintf(start, sizeof(start), "%s ", c->name);
+        assert_int_equal(strncmp(c->usage, start, strlen(start) - (c->usage[strlen(c->name)] == '\0')), 0);
+        assert_true(c->summary[0] != '\0' && strlen(c->summary) < 60);
+        assert_int_equal(c->about[strlen(c->about) - 1], '.');
+        assert_true(c->words[0] != '\0');
+        assert_non_null(c->run);
+        assert_non_null(c->examples[0].line);
+        assert_ptr_equal(cli_command_find(c->name), c);
+        for (const struct cli_example *x = c->examples; x->line != NULL; x++)
+            assert_true(x->what[0] != '\0' && strstr(x->line, "coracle") != NULL);
+        assert_int_equal(c->exits[0].code, 0);
+        assert_non_null(c->exits[0].when);
+        assert_non_null(c->exits[1].when);
+        for (const struct cli_exit *x = c->exits; x[1].when != NULL; x++)
+            assert_true(x[0].code < x[1].code);
+        for (const struct cli_flag *f = c->flags; f->name != NULL; f++) {
+            assert_true(f->help != NULL && f->help[0] != '\0');
+            assert_int_equal(f->type == FLAG_TEXT, f->value != NULL);
+        }
+    }
+}
+
+static void commands_and_flags_have_names_of_their_own(void **state)
+{
+    (void)state;
+    for (size_t i = 0; cli_commands[i] != NULL; i++) {
+        for (size_t k = 0; k < i; k++)
+            assert_string_not_equal(cli_commands[i]->name, cli_commands[k]->name);
+        for (const struct cli_flag *f = cli_commands[i]->flags; f->name != NULL; f++)
+            for (const struct cli_flag *g = f + 1; g->name != NULL; g++) {
+                assert_string_not_equal(f->name, g->name);
+                assert_true(f->letter == 0 || f->letter != g->letter);
+            }
+    }
+}
+
+static void commands_that_are_referred_to_exist(void **state)
+{
+    (void)state;
+    for (size_t i = 0; cli_commands[i] != NULL; i++) {
+        str_auto names = strdup(cli_commands[i]->see_also != NULL ? cli_commands[i]->see_also : "");
+        char *save = NULL;
+
+        for (char *name = strtok_r(names, " ", &save); name != NULL; name = strtok_r(NULL, " ", &save))
+            if (cli_command_find(name) == NULL)
+                fail_msg("%s: see also %s", cli_commands[i]->name, name);
+    }
+}
+
+static void every_command_has_help(void **state)
+{
+    struct fixture *f = *state;
+    str_auto flag = NULL;
+    char line[40];
+
+    for (size_t i = 0; cli_commands[i] != NULL; i++) {
+        if (cli_commands[i] == &command_run || cli_commands[i]->hidden)
+            continue;
+        snprintf(line, sizeof(line), "%s --help", cli_commands[i]->name);
+        assert_int_equal(run(f, line), 0);
+        assert_string_equal(f->err, "");
+        assert_non_null(strstr(f->out, "\nUsage:\n    coracle "));
+        assert_non_null(strstr(f->out, "--socket PATH"));
+        assert_non_null(strstr(f->out, "\nExamples:\n    # "));
+        assert_non_null(strstr(f->out, "\nExit codes:\n    0   "));
+        free(flag);
+        flag = strdup(f->out);
+        snprintf(line, sizeof(line), "help %s", cli_commands[i]->name);
+        expect(f, line, 0, flag, "");
+    }
+    assert_int_equal(run(f, "help"), 0);
+    assert_non_null(strstr(f->out, "    coracle logs         a container's log\n"));
+    assert_null(strstr(f->out, "__complete"));
+    assert_int_equal(run(f, "-h"), 0);
+    expect(f, "--version", 0, "coracle v" CORACLE_VERSION "\n", "");
+}
+
+/* ---- manual pages ---------------------------------------------------------------------------- */
+
+/* The output of a shell command line, its standard error with it. */
+static char *shell(const char *command)
+{
+    FILE *p = popen(command, "re");
+    struct buf out = BUF_INIT(1u << 20);
+    char piece[4096];
+    size_t n;
+
+    assert_non_null(p);
+    while ((n = fread(piece, 1, sizeof(piece), p)) > 0)
+        buf_add(&out, piece, n);
+    pclose(p);
+    return buf_detach(&out);
+}
+
+static void manual_pages_format_without_a_warning(void **state)
+{
+    static const char *const pages[] = { "coracle.1", "coracle.8", "coracle-config.5" };
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < ARRAY_LEN(pages); i++) {
+        char line[200], path[100];
+        str_auto said = NULL;
+        FILE *out;
+
+        snprintf(line, sizeof(line), "help --man %s", pages[i]);
+        assert_int_equal(run(f, line), 0);
+        snprintf(path, sizeof(path), "%s/%s", f->dir, pages[i]);
+        out = fopen(path, "we");
+        fputs(f->out, out);
+        fclose(out);
+        snprintf(line, sizeof(line), "mandoc -Tlint -Wwarning %s 2>&1; echo $?", path);
+        said = shell(line);
+        assert_string_equal(said, "0\n");
+    }
+    expect(f, "help --man coracle.3", 1, "",
+           "error: there is no manual page \"coracle.3\": coracle.1, coracle.8 or coracle-config.5\n");
+}
+
+static void manual_pages_have_all_commands_flags_and_keys(void **state)
+{
+    struct fixture *f = *state;
+
+    assert_int_equal(run(f, "help --man coracle.1"), 0);
+    for (size_t i = 0; cli_commands[i] != NULL; i++) {
+        str_auto head = str_printf("\n.SS \"%s\"\n", cli_commands[i]->name);
+        char *hyphen = strchr(head, '-');
+        str_auto escaped =
+            hyphen != NULL ? str_printf("%.*s\\%s", (int)(hyphen - head), head, hyphen) : strdup(head);
+
+        if ((strstr(f->out, escaped) != NULL) == cli_commands[i]->hidden)
+            fail_msg("%s", cli_commands[i]->name);
+    }
+    assert_int_equal(run(f, "help --man coracle.8"), 0);
+    assert_non_null(strstr(f->out, "\\fB\\-\\-pod\\-manifest\\-path\\fR \\fI"));
+    assert_int_equal(run(f, "help --man coracle-config.5"), 0);
+    assert_non_null(strstr(f->out, "\n.B \"staticPodPath\"\n"));
+}
+
+/* ---- completion ------------------------------------------------------------------------------ */
+
+static void words_are_completed_from_the_tables(void **state)
+{
+    struct fixture *f = *state;
+
+    expect(f, "__complete expl", 0, "explain\twhat a pod waits for\n", "");
+    expect(f, "__complete get ev", 0, "events\n", "");
+    expect(f, "__complete get pods --no", 0, "--no-headers\tno line of headers\n", "");
+    expect(f, "__complete get pods -o j", 0, "json\n", "");
+    expect(f, "__complete get pods --output=y", 0, "--output=yaml\n", "");
+    expect(f, "__complete image r", 0, "rm\n", "");
+    expect(f, "__complete validate x", 0, ":files\n", "");
+    expect(f, "__complete validate a.yaml x", 0, ":files\n", "");
+    expect(f, "__complete help lo", 0, "logs\ta container's log\n", "");
+    expect(f, "__complete run --pod-man", 0,
+           "--pod-manifest-path\tfolder of manifests: Pods, and the ConfigMaps, Secrets and PriorityClasses "
+           "they use\n",
+           "");
+    expect(f, "__complete nonsense x", 0, "", "");
+    expect(f, "__complete exec web -- --", 0, "", ""); /* the command's own */
+}
+
+static void names_are_completed_by_the_daemon(void **state)
+{
+    struct fixture *f = *state;
+
+    expect(f, "__complete describe pod w", 0, "web\n", "");
+    expect(f, "__complete describe pod web d", 0, "db\n", "");
+    expect(f, "__complete logs -n a z", 0, "z\n", "");
+    expect(f, "__complete logs --namespace d", 0, "default\n", "");
+    expect(f, "__complete logs db c", 0, "c\n", "");
+    expect(f, "__complete exec db -c c", 0, "c\n", "");
+    expect(f, "__complete image rm docker", 0, "docker.io/library/busybox:1\n:files\n", "");
+    expect(f, "__complete --socket /nonexistent logs w", 0, "", "");
+}
+
+/* What bash would offer for a line, with a program "coracle" that asks as ours does. */
+static void expect_bash(struct fixture *f, const char *line, const char *answer, const char *want)
+{
+    char path[100];
+    str_auto command = NULL;
+    str_auto got = NULL;
+    FILE *out;
+
+    assert_int_equal(run(f, "completion bash"), 0);
+    snprintf(path, sizeof(path), "%s/completion", f->dir);
+    out = fopen(path, "we");
+    fputs(f->out, out);
+    fclose(out);
+    command = str_printf(
+        "bash -c '. %s; coracle() { [ \"$1\" = __complete ] && printf -- \"%s\"; }; COMP_LINE=\"%s\"; "
+        "COMP_POINT=${#COMP_LINE}; _coracle; echo \"${COMPREPLY[*]}\"' 2>&1",
+        path, answer, line);
+    got = shell(command);
+    assert_string_equal(got, want);
+}
+
+static void bash_offers_what_stands_behind_its_own_breaks(void **state)
+{
+    struct fixture *f = *state;
+
+    expect_bash(f, "coracle get pods --output=y", "--output=yaml\\n", "yaml\n");
+    expect_bash(f, "coracle image rm localhost/b:", "localhost/b:1\\nlocalhost/b:2\\n", "1 2\n");
+    expect_bash(f, "coracle lo", "logs\\ta log\\n", "logs\n");
+    expect_bash(f, "coracle validate ", ":files\\n", "\n");
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(wrong_usage_shows_the_right_one_and_ends_with_2),
+        cmocka_unit_test(every_command_says_what_it_is_how_it_is_used_and_how_it_ends),
+        cmocka_unit_test(commands_and_flags_have_names_of_their_own),
+        cmocka_unit_test(commands_that_are_referred_to_exist),
+        T(every_command_has_help),
+        T(manual_pages_format_without_a_warning),
+        T(manual_pages_have_all_commands_flags_and_keys),
+        T(words_are_completed_from_the_tables),
+        T(names_are_completed_by_the_daemon),
+        T(bash_offers_what_stands_behind_its_own_breaks),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
