@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -55,7 +56,7 @@ pid_t proc_call_fork(void)
     return (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
 }
 
-__attribute__((noreturn)) static void child_run(const struct proc_call_spec *spec, int wire)
+__attribute__((noreturn)) static void child_run(const struct proc_call_spec *spec, pid_t parent, int wire)
 {
     struct buf out = BUF_INIT(spec->out_max);
     struct err e = { 0 };
@@ -63,7 +64,12 @@ __attribute__((noreturn)) static void child_run(const struct proc_call_spec *spe
 
     child_reset_signals();
     setpgid(0, 0);
-    sys = child_join_cgroup(spec->cgroup_fd, spec->cgroup_procs);
+    if (spec->with_us) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != parent)
+            _exit(126);
+    }
+    sys = spec->with_us ? 0 : child_join_cgroup(spec->cgroup_fd, spec->cgroup_procs);
     child_close_fds(wire);
     wire = 3;
     if (sys != 0) {
@@ -219,6 +225,7 @@ static enum err_code start(struct proc_call *c, const struct proc_call_spec *spe
     int fds[2], status, sys;
     sigset_t all, before;
     fd_auto wire = -1;
+    pid_t parent = getpid();
     bool paused;
 
     if (pipe2(fds, O_CLOEXEC) != 0)
@@ -239,7 +246,7 @@ static enum err_code start(struct proc_call *c, const struct proc_call_spec *spe
     paused = work_pause();
     c->pid = fork();
     if (c->pid == 0)
-        child_run(spec, wire);
+        child_run(spec, parent, wire);
     sys = errno;
     work_go_on(paused);
     pthread_sigmask(SIG_SETMASK, &before, NULL);

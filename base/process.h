@@ -117,8 +117,14 @@ struct proc_call_spec {
     const void *arg; /* seen by the child through fork: no copy needed, valid during start */
     size_t out_max;
     uint64_t deadline_ms;
-    int cgroup_fd;            /* as above; -1: none */
+    int cgroup_fd;            /* as above, but the child moves there; -1: none */
     const char *cgroup_procs; /* as above; NULL: none */
+    /*
+     * Short work that changes no user: the child stays in the caller's cgroup and is killed when the thread
+     * that starts it ends, as by an agent's kill -9.  It spares the move, for which the kernel waits 10 to 30
+     * ms when no process was moved just before.
+     */
+    bool with_us;
 };
 
 void proc_call_start(struct proc_call *c, const struct proc_call_spec *spec, uv_loop_t *loop, op_done_fn done,

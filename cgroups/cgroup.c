@@ -126,7 +126,9 @@ static enum err_code open_leaves(struct cg_tree *t, struct err *e)
 
     for (size_t i = 0; i < ARRAY_LEN(subs); i++) {
         char path[CG_PATH_MAX + 32];
-        if (t->layout != CG_V2) {
+        /* A hybrid's conmons are moved, as they stand in all hierarchies; being found in one is enough for
+         * ops. */
+        if (!h->backend->v2 || (t->layout != CG_V2 && i == CG_LEAF_CONMON)) {
             t->leaf_procs[i] = str_printf("%s%s/%s/cgroup.procs", h->point, t->root, subs[i]);
             if (t->leaf_procs[i] == NULL)
                 return err_nomem(e);

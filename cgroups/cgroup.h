@@ -139,11 +139,16 @@ enum err_code cg_remove(struct cg_tree *t, const char *path, struct err *e) MUST
 enum err_code cg_list_pods(struct cg_tree *t, char ***ret_paths, struct err *e) MUST_CHECK;
 void cg_free_list(char **list);
 
-/* Leaves of our own.  v2: the directory descriptor to spawn into (borrowed), else -1. */
+/*
+ * Leaves of our own.  The directory descriptor to spawn into: of ops wherever there is a v2 side, as being
+ * found in one hierarchy is enough to be swept, and being born there is cheaper by far than being moved (the
+ * kernel waits 10 to 30 ms for a move when none was made just before); of conmon on v2 alone, as it stands in
+ * all hierarchies.  Else -1.  Borrowed.
+ */
 enum cg_leaf { CG_LEAF_OPS, CG_LEAF_CONMON };
 int cg_leaf_fd(struct cg_tree *t, enum cg_leaf leaf);
-/* v1/hybrid: cgroup.procs for a child to join (the hierarchy in which it can be killed best: the v2 side,
- * else freezer, else pids); NULL on v2. Borrowed. */
+/* Where there is no descriptor: cgroup.procs for a child to join (the hierarchy in which it can be killed
+ * best: the v2 side, else freezer, else pids); else NULL.  Borrowed. */
 const char *cg_leaf_procs(struct cg_tree *t, enum cg_leaf leaf);
 /* Moves a process into a leaf, in all hierarchies. */
 enum err_code cg_leaf_attach(struct cg_tree *t, enum cg_leaf leaf, pid_t pid, struct err *e) MUST_CHECK;

@@ -127,6 +127,12 @@ enum err_code cg_remove_below(const struct cg_hier *h, const char *path, struct 
 
 /* ---- kill.c ----------------------------------------------------------------------------------- */
 void cg_kill_below(struct cg_tree *t, const char *path); /* cg_kill() without its check */
+/*
+ * The same by signals alone, for a cgroup that lives on: what is born (CLONE_INTO_CGROUP) into one that
+ * cgroup.kill was written to dies at birth on Linux 6.18, which compares its count of kills with the
+ * parent's.
+ */
+void cg_kill_members(struct cg_tree *t, const char *path);
 bool cg_procs_left(struct cg_tree *t, const char *path);
 bool cg_wait_empty(struct cg_tree *t, const char *path, unsigned timeout_ms);
 /* Calls fn for each process at or below a cgroup until it returns false; then false. */

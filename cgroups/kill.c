@@ -210,7 +210,8 @@ static void freeze_and_strike(const struct opened *o, size_t n)
     }
 }
 
-void cg_kill_below(struct cg_tree *t, const char *path)
+/* whole: by cgroup.kill where there is one. */
+static void kill_below(struct cg_tree *t, const char *path, bool whole)
 {
     struct opened o[CG_HIERS_MAX];
     struct pids dying = { 0 };
@@ -225,7 +226,7 @@ void cg_kill_below(struct cg_tree *t, const char *path)
             /* On a hybrid: who is listed here needs no second signal, only who is found in v1 alone does. */
             if (t->layout == CG_HYBRID)
                 cg_each_pid(dir, collect, &dying);
-            if (b->kill(dir)) {
+            if (whole && b->kill(dir)) {
                 close(dir);
                 continue;
             }
@@ -245,6 +246,16 @@ void cg_kill_below(struct cg_tree *t, const char *path)
         close(o[i].dir);
     }
     free(dying.v);
+}
+
+void cg_kill_below(struct cg_tree *t, const char *path)
+{
+    kill_below(t, path, true);
+}
+
+void cg_kill_members(struct cg_tree *t, const char *path)
+{
+    kill_below(t, path, false);
 }
 
 enum err_code cg_kill(struct cg_tree *t, const char *path, struct err *e)

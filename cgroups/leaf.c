@@ -77,7 +77,7 @@ enum err_code cg_ops_sweep(struct cg_tree *t, struct err *e)
     snprintf(path, sizeof(path), "%s%s", t->root, leaf_names[CG_LEAF_OPS]);
     if (!cg_procs_left(t, path))
         return ERR_OK;
-    cg_kill_below(t, path);
+    cg_kill_members(t, path); /* the leaf goes on being used */
     if (!cg_wait_empty(t, path, SWEEP_TIMEOUT_MS))
         return err_set(
             e, ERR_UNAVAILABLE,

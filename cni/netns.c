@@ -365,6 +365,7 @@ void netns_create_start(struct proc_call *c, const struct netns_spec *spec, int 
         .deadline_ms = CREATE_DEADLINE_MS,
         .cgroup_fd = ops_cgroup_fd,
         .cgroup_procs = ops_procs,
+        .with_us = spec->first_id == 0, /* else a process in the user namespace holds it meanwhile */
     };
 
     proc_call_start(c, &call, loop, done, owner);

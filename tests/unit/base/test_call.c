@@ -2,7 +2,9 @@
 
 #include "base/clock.h"
 
+#include <poll.h>
 #include <signal.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 static void take_output(struct op *op, const struct err *result)
@@ -282,6 +284,54 @@ static void a_cgroup_that_cannot_be_joined_is_an_error(void **state)
     assert_string_equal(d->result.text, "mount: join its cgroup: No such file or directory");
 }
 
+static enum err_code says_who_and_hangs(const void *arg, struct buf *out, struct err *e)
+{
+    char text[16];
+
+    (void)out;
+    snprintf(text, sizeof(text), "%d", (int)getpid());
+    if (fs_replace_at(AT_FDCWD, arg, text, strlen(text), 0600, false, e) != ERR_OK)
+        return e->code;
+    for (;;)
+        pause();
+}
+
+/* As an agent does that is killed amid a call: the child must be gone, too. */
+static void a_call_with_us_ends_with_us(void **state)
+{
+    struct ended *d = *state;
+    char path[64], *text = NULL;
+    struct err e = { 0 };
+    struct proc_call c;
+    struct pollfd gone = { .events = POLLIN };
+    uint64_t end = clock_mono_ms() + 20000;
+
+    snprintf(path, sizeof(path), "/tmp/coracle-unit-call-%d", (int)getpid());
+    pid_t us = fork();
+    assert_true(us >= 0);
+    if (us == 0) {
+        struct proc_call_spec spec = {
+            .name = "m", .fn = says_who_and_hangs, .arg = path, .cgroup_fd = -1, .with_us = true
+        };
+
+        uv_loop_fork(d->loop);
+        proc_call_start(&c, &spec, d->loop, free_in_done, d);
+        for (;;)
+            pause();
+    }
+    while (access(path, R_OK) != 0 && clock_mono_ms() < end)
+        usleep(1000);
+    assert_int_equal(fs_read_at(AT_FDCWD, path, 16, &text, NULL, &e), ERR_OK);
+    gone.fd = (int)syscall(SYS_pidfd_open, atoi(text), 0);
+    assert_true(gone.fd >= 0);
+    kill(us, SIGKILL);
+    waitpid(us, NULL, 0);
+    assert_int_equal(poll(&gone, 1, 20000), 1);
+    close(gone.fd);
+    unlink(path);
+    free(text);
+}
+
 static enum err_code freezes_itself(const void *arg, struct buf *out, struct err *e)
 {
     (void)out;
@@ -339,6 +389,7 @@ int main(void)
         loop_test(a_grandchild_with_the_pipe_is_not_waited_for),
         loop_test(the_struct_may_be_freed_in_done),
         loop_test(a_cgroup_that_cannot_be_joined_is_an_error),
+        loop_test(a_call_with_us_ends_with_us),
         loop_test(a_child_that_cannot_die_does_not_hold_the_operation),
     };
 

@@ -16,11 +16,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 enum side { AS_IT_IS, V1_ALONE, V2_ALONE, V2_WITHOUT_KILL };
@@ -411,14 +413,30 @@ static void remove_waits_for_processes_and_forgives_absence(void **state)
     assert_int_equal(cg_kill(h->tree, pod, &e), ERR_OK);
 }
 
+/* /proc/<pid>/cgroup names the leaf once for each hierarchy of the tree. */
+static void stands_in_all(struct host *h, pid_t pid, const char *leaf)
+{
+    char path[64];
+    mem_auto char *text = NULL;
+    struct err e = { 0 };
+    size_t seen = 0;
+
+    snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
+    assert_int_equal(fs_read_at(AT_FDCWD, path, 1 << 16, &text, NULL, &e), ERR_OK);
+    for (const char *at = text; (at = strstr(at, leaf)) != NULL; at += strlen(leaf))
+        seen++;
+    assert_int_equal(seen, h->tree->n_hiers);
+}
+
 static void leaves_take_processes_and_the_sweep_empties_one(void **state)
 {
     struct host *h = need(state);
     struct err e = { 0 };
     char path[CG_PATH_MAX];
 
-    assert_int_equal(cg_leaf_fd(h->tree, CG_LEAF_OPS) >= 0, cg_layout(h->tree) == CG_V2);
-    assert_int_equal(cg_leaf_procs(h->tree, CG_LEAF_OPS) == NULL, cg_layout(h->tree) == CG_V2);
+    assert_int_equal(cg_leaf_fd(h->tree, CG_LEAF_OPS) >= 0, cg_layout(h->tree) != CG_V1);
+    assert_int_equal(cg_leaf_procs(h->tree, CG_LEAF_OPS) == NULL, cg_layout(h->tree) != CG_V1);
+    assert_int_equal(cg_leaf_fd(h->tree, CG_LEAF_CONMON) >= 0, cg_layout(h->tree) == CG_V2);
     if (cg_layout(h->tree) != CG_V2)
         assert_int_equal(access(cg_leaf_procs(h->tree, CG_LEAF_CONMON), W_OK), 0);
     make_container(h, "");
@@ -427,6 +445,7 @@ static void leaves_take_processes_and_the_sweep_empties_one(void **state)
     assert_int_equal(cg_leaf_attach(h->tree, CG_LEAF_CONMON, conmon, &e), ERR_OK);
     assert_int_equal(cg_leaf_attach(h->tree, CG_LEAF_OPS, op, &e), ERR_OK);
     assert_false(cg_populated(h->tree, h->ctr));
+    stands_in_all(h, conmon, "/coracle/conmon");
     snprintf(path, sizeof(path), "%s/coracle/conmon", h->root);
     assert_true(cg_populated(h->tree, path));
     assert_int_equal(cg_ops_sweep(h->tree, &e), ERR_OK);
@@ -453,6 +472,30 @@ static void the_sweep_finds_a_child_that_joined_by_leaf_procs(void **state)
     assert_int_equal(cg_ops_sweep(h->tree, &e), ERR_OK);
     assert_false(cg_populated(h->tree, path));
     waitpid(pid, NULL, 0);
+}
+
+static void a_child_is_born_into_a_leaf_that_was_swept(void **state)
+{
+    struct host *h = need(state);
+    struct err e = { 0 };
+    char path[CG_PATH_MAX];
+    int fd = cg_leaf_fd(h->tree, CG_LEAF_OPS), status = 0;
+
+    if (fd < 0) {
+        print_message("skipped: nothing can be born into a cgroup of v1\n");
+        skip();
+    }
+    snprintf(path, sizeof(path), "%s/coracle/ops", h->root);
+    pid_t old = start(h, path, h->tree->hiers[0].name, FORKS_ON);
+    assert_int_equal(cg_ops_sweep(h->tree, &e), ERR_OK);
+    waitpid(old, NULL, 0);
+    struct clone_args args = { .flags = CLONE_INTO_CGROUP, .exit_signal = SIGCHLD, .cgroup = (uint64_t)fd };
+    pid_t pid = (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+    if (pid == 0)
+        _exit(7);
+    assert_true(pid > 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 7);
 }
 
 static void usage_counts_what_runs(void **state)
@@ -584,6 +627,7 @@ int main(void)
         TEST_ALL(remove_waits_for_processes_and_forgives_absence),
         TEST_ALL(leaves_take_processes_and_the_sweep_empties_one),
         TEST_ALL(the_sweep_finds_a_child_that_joined_by_leaf_procs),
+        TEST_ALL(a_child_is_born_into_a_leaf_that_was_swept),
         TEST_ALL(usage_counts_what_runs),
         TEST_ALL(an_oom_kill_is_counted),
         TEST_ALL(a_hybrids_v2_side_has_no_controllers_while_open),
