@@ -301,6 +301,9 @@ static enum err_code open_parts(struct agent *a, struct err *e)
                                      .unpack_path = a->pre.unpack,
                                      .skopeo_path = a->pre.skopeo[0] != '\0' ? a->pre.skopeo : NULL,
                                      .tmpfs_dir = a->auth_dir,
+                                     .auth_file = c->registry_auth_file,
+                                     .registries_conf =
+                                         c->registries_conf[0] != '\0' ? c->registries_conf : NULL,
                                      .max_parallel = c->pulls_max };
     struct rt_options rt = { .loop = &a->loop,
                              .run_dir = c->run_dir,

@@ -56,6 +56,7 @@ struct api_objects {
 };
 
 void api_objects_done(struct api_objects *o); /* drops the references */
+void api_json_wipe(json_t *v);                /* overwrites every string below v: it may have held a Secret */
 
 /*
  * Decodes the content of one file.  Fails only when nothing could be done at all (out of memory);

@@ -239,6 +239,5 @@ void api_validate_scheduling(struct api_check *c, const json_t *spec);
 void api_build_config(struct api_check *c, struct api_config *config, json_t *object);
 /* Go's standard base64: line ends are skipped, padding is required.  False: not base64. */
 bool api_base64(const char *text, size_t n, unsigned char *out, size_t *ret_n);
-void api_json_wipe(json_t *v); /* overwrites every string below v */
 void api_kvs_sort(struct api_kvs *m);
 #endif

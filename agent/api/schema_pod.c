@@ -4,10 +4,12 @@
 static const char scheduler[] = "the scheduler's; this pod is on its node already";
 
 static const struct api_row local_ref[] = {
-    { .name = "name", .type = API_STRING },
+    { .name = "name", .type = API_STRING, .slot = AT(api_local_ref, name) },
     { 0 },
 };
-const struct api_schema api_schema_local_ref = { .name = "LocalObjectReference", .rows = local_ref };
+const struct api_schema api_schema_local_ref = { .name = "LocalObjectReference",
+                                                 .rows = local_ref,
+                                                 .size = sizeof(struct api_local_ref) };
 
 static const struct api_row host_alias[] = {
     { .name = "ip",
@@ -186,9 +188,9 @@ static const struct api_row pod_spec[] = {
       .otherwise = "{}" },
     { .name = "imagePullSecrets",
       .type = API_LIST,
-      .nested = &api_schema_local_ref,
-      .support = API_IGNORED,
-      .why = "registry credentials of a pod are not used yet" },
+      .slot = AT(api_pod_spec, image_pull_secrets),
+      .count = AT(api_pod_spec, n_image_pull_secrets),
+      .nested = &api_schema_local_ref },
     { .name = "hostname", .type = API_STRING, .slot = AT(api_pod_spec, hostname), .format = API_FMT_LABEL },
     { .name = "subdomain", .type = API_STRING, .slot = AT(api_pod_spec, subdomain), .format = API_FMT_LABEL },
     { .name = "hostnameOverride",

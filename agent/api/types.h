@@ -356,6 +356,10 @@ struct api_readiness_gate {
     char *condition_type;
 };
 
+struct api_local_ref { /* LocalObjectReference */
+    char *name;        /* NULL: none given */
+};
+
 struct api_pod_spec {
     struct api_container *containers; /* regular ones */
     size_t n_containers;
@@ -377,6 +381,8 @@ struct api_pod_spec {
     bool has_host_users, host_users;
     char *hostname, *subdomain, *hostname_override; /* NULL: none */
     bool hostname_as_fqdn;
+    struct api_local_ref *image_pull_secrets;
+    size_t n_image_pull_secrets;
     struct api_host_alias *host_aliases;
     size_t n_host_aliases;
     struct api_pod_security security;

@@ -54,7 +54,8 @@ struct agent_config {
     char *cgroup_root;
     char *runtime, *conmon; /* "": looked for on PATH */
     char *socket, *socket_group;
-    char *node_name, *node_ip; /* node_ip: the first one given */
+    char *registry_auth_file, *registries_conf; /* the latter "": the host's */
+    char *node_name, *node_ip;                  /* node_ip: the first one given */
     struct api_kvs node_labels;
     struct api_taint *node_taints; /* registerWithTaints */
     size_t n_node_taints;

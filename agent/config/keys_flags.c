@@ -6,7 +6,7 @@
 #define GONE "kubelet has given it up"
 #define NO_KLOG "the agent logs to standard error; see --log-level and --log-format"
 #define NO_CADVISOR "the agent reads cgroups itself, without cAdvisor"
-#define NO_CREDENTIALS "registries are asked with the pod's imagePullSecrets only"
+#define NO_CREDENTIALS "registries are asked with imagePullSecrets and registryAuthFile"
 
 #define IGNORED(flag, type, why)                                                                             \
     {                                                                                                        \

@@ -29,6 +29,12 @@ static const struct config_row rows[] = {
       "status socket; not set: <runDir>/coracle.sock", NULL, config_check_socket },
     { "socketGroup", "socket-group", T_TEXT, NULL, NULL, ZERO, WORKS, FIELD(socket_group),
       "group that may read on the socket; not set: root only" },
+    { "registryAuthFile", "registry-auth-file", T_PATH, "/etc/coracle/auth.json", NULL, ZERO, WORKS,
+      FIELD(registry_auth_file),
+      "this node's credentials for registries, a Docker config.json; used after a pod's imagePullSecrets" },
+    { "registriesConf", "registries-conf", T_TEXT, NULL, NULL, ZERO, WORKS, FIELD(registries_conf),
+      "registries, mirrors and short names (containers-registries.conf); not set: "
+      "/etc/containers/registries.conf" },
     { "logLevel", "log-level", T_WORD, NULL, "debug|info|warn|error", ZERO | LIVE, WORKS, FIELD(log_level),
       "what is logged; not set: info, or debug where logging.verbosity is 4 or more" },
     { "logFormat", "log-format", T_WORD, NULL, "text|json|journal", ZERO, WORKS, FIELD(log_format),

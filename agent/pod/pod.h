@@ -128,6 +128,7 @@ struct pod_image {
     uint64_t backoff_ms;
     int64_t retry_at_ns;
     int64_t pull_started_ns;
+    uint64_t pull_started_ms; /* clock_mono_ms() */
 };
 
 enum net_state {
@@ -350,6 +351,7 @@ bool volumes_use_config(const struct api_pod *p, enum api_config_kind kind, cons
 
 /* ---- pod_images.c ---- */
 void images_step(struct pod *p);
+void images_secret_changed(struct pod *p, const char *name); /* one of imagePullSecrets: try again now */
 struct pod_image *images_find(const struct pod *p, const char *reference);
 /* The container's image and those of its volumes are here; else *ret_missing is one that is not (NULL: for
  * want of memory). */

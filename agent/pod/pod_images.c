@@ -1,5 +1,6 @@
 /* The images of a pod, each brought once however many containers use it. */
 #include "agent/pod/pod.h"
+#include "agent/pod/pull_secrets.h"
 #include "agent/runtime/image_mount.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -140,6 +141,30 @@ static const struct ctr *user_of(const struct pod_image *i)
     return NULL;
 }
 
+#define DURATION_SIZE 48
+/* As Go prints a duration that was cut to milliseconds: "950ms", "1.2s", "2m0.05s". */
+static void format_ms(uint64_t ms, char ret[DURATION_SIZE])
+{
+    const unsigned long long minutes = ms / 60000, seconds = ms / 1000 % 60;
+    char fraction[8] = "", front[32] = "";
+
+    if (ms < 1000) {
+        snprintf(ret, DURATION_SIZE, ms == 0 ? "0s" : "%llums", (unsigned long long)ms);
+        return;
+    }
+    if (ms % 1000 != 0) {
+        size_t n = (size_t)snprintf(fraction, sizeof(fraction), ".%03u", (unsigned)(ms % 1000));
+
+        while (fraction[n - 1] == '0')
+            fraction[--n] = '\0';
+    }
+    if (minutes >= 60)
+        snprintf(front, sizeof(front), "%lluh%llum", minutes / 60, minutes % 60);
+    else if (minutes > 0)
+        snprintf(front, sizeof(front), "%llum", minutes);
+    snprintf(ret, DURATION_SIZE, "%s%llu%ss", front, seconds, fraction);
+}
+
 static void on_brought(struct op *op, const struct err *result)
 {
     struct pod_image *i = op->owner;
@@ -155,15 +180,17 @@ static void on_brought(struct op *op, const struct err *result)
     }
     c = user_of(i);
     if (result->code == ERR_OK) {
-        double seconds = (double)(clock_wall_ns() - i->pull_started_ns) / 1e9;
+        char alone[DURATION_SIZE], whole[DURATION_SIZE];
+
+        format_ms(i->bring.ran_ms, alone);
+        format_ms(clock_mono_ms() - i->pull_started_ms, whole);
         i->image = img_ref(i->bring.image);
         i->pulled = true;
         i->reason[0] = '\0';
         i->backoff_ms = 0;
-        pod_event(
-            p, c, false, "Pulled",
-            "Successfully pulled image \"%s\" in %.3gs (%.3gs including waiting). Image size: %llu bytes.",
-            i->reference, seconds, seconds, (unsigned long long)i->image->size_bytes);
+        pod_event(p, c, false, "Pulled",
+                  "Successfully pulled image \"%s\" in %s (%s including waiting). Image size: %llu bytes.",
+                  i->reference, alone, whole, (unsigned long long)i->image->size_bytes);
     } else if (result->code != ERR_CANCELLED) {
         str_auto text = str_printf("failed to pull image \"%s\": %s", i->reference, result->text);
         i->backoff_ms = i->backoff_ms == 0 ? BACKOFF_FIRST_MS : i->backoff_ms * 2;
@@ -239,11 +266,58 @@ static struct img_image *mounted_one(const struct pod_image *i)
     return NULL;
 }
 
+static void tell_secrets(struct pod *p, const struct pull_secrets *s)
+{
+    if (s->missing.n > 0)
+        pod_event(p, NULL, true, "FailedToRetrieveImagePullSecret",
+                  "Unable to retrieve some image pull secrets (%s); attempting to pull the image may not "
+                  "succeed.",
+                  s->missing.p);
+    if (s->unusable.n > 0)
+        pod_event(p, NULL, true, "FailedToRetrieveImagePullSecret",
+                  "Unable to use some image pull secrets (%s): they are not of type "
+                  "kubernetes.io/dockerconfigjson or kubernetes.io/dockercfg; attempting to pull the image "
+                  "may not succeed.",
+                  s->unusable.p);
+}
+
+static void start_pull(struct pod_image *i, const struct ctr *c, const char *name)
+{
+    struct pod *p = i->pod;
+    char source[IMG_NAME_MAX + 16];
+    struct pull_secrets secrets;
+    struct err e = { 0 };
+
+    if (pull_secrets_collect(p, &secrets, &e) == ERR_OK && secrets.missing.n > 0 && pod_is_new(p)) {
+        pod_wake_at(p, p->created_ns + POD_NEW_NS); /* the file that holds it may be read next */
+        pull_secrets_done(&secrets);
+        return;
+    }
+    tell_secrets(p, &secrets);
+    pod_event(p, c, false, "Pulling", "Pulling image \"%s\"", i->reference);
+    snprintf(source, sizeof(source), "docker://%s", name);
+    i->bringing = true;
+    i->pull_started_ns = clock_wall_ns();
+    i->pull_started_ms = clock_mono_ms();
+    /* Without memory for the secrets the registry refuses, and the pull is tried again. */
+    img_bring_start_auth(&i->bring, p->node->o.images, source, name,
+                         e.code == ERR_OK && secrets.json.n > 0 ? secrets.json.p : NULL, on_brought, i);
+    pull_secrets_done(&secrets);
+}
+
+void images_secret_changed(struct pod *p, const char *name)
+{
+    if (!pull_secrets_uses(p, name))
+        return;
+    for (size_t i = 0; i < p->n_images; i++)
+        p->images[i]->retry_at_ns = 0;
+}
+
 static void image_step(struct pod_image *i)
 {
     struct pod *p = i->pod;
     const struct ctr *c = user_of(i);
-    char name[IMG_NAME_MAX], source[IMG_NAME_MAX + 16];
+    char name[IMG_NAME_MAX];
     struct err e = { 0 };
 
     if (i->image != NULL || i->bringing || i->error_final)
@@ -284,11 +358,7 @@ static void image_step(struct pod_image *i)
         pod_wake_at(p, i->retry_at_ns);
         return;
     }
-    pod_event(p, c, false, "Pulling", "Pulling image \"%s\"", i->reference);
-    snprintf(source, sizeof(source), "docker://%s", name);
-    i->bringing = true;
-    i->pull_started_ns = clock_wall_ns();
-    img_bring_start(&i->bring, p->node->o.images, source, name, on_brought, i);
+    start_pull(i, c, name);
 }
 
 void images_step(struct pod *p)

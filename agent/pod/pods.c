@@ -419,6 +419,8 @@ void pods_config_changed(struct node *n, const struct api_config *c)
             p->payload_stale = true;
             p->vols_retry_ns = 0;
         }
+        if (c->kind == API_SECRET)
+            images_secret_changed(p, c->meta.name);
         for (size_t i = 0; i < p->n_ctrs; i++)
             p->env_look = p->env_look || env_age_uses(p->ctrs[i].spec, c->kind, c->meta.name);
         for (size_t i = 0; i < p->n_ctrs; i++)

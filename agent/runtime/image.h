@@ -49,7 +49,8 @@ struct img_store_options {
     const char *dir;         /* /var/lib/coracle/images */
     const char *unpack_path; /* coracle-unpack */
     const char *skopeo_path; /* NULL when not installed: only what is there can be used */
-    const char *tmpfs_dir;   /* for auth files, 0700 */
+    const char *tmpfs_dir;   /* for auth files, 0700; what lies in it is removed by img_store_open() */
+    const char *auth_file;   /* the node's own credentials, a Docker config.json; NULL or not there: none */
     int ops_cgroup_fd;
     const char *ops_cgroup_procs;
     const char *registries_conf; /* skopeo's; NULL: the system's, /etc/containers/registries.conf */
@@ -95,6 +96,7 @@ struct img_bring { /* one pull or import; { 0 } before */
     struct op op;
     struct img_image *image; /* in done on success; the first one; unref'ed by the store after done returns */
     json_t *names;           /* what was added, likewise */
+    uint64_t ran_ms;         /* in done: how long the work itself took, without waiting for a turn */
     struct img_bring_run *run; /* private */
 };
 #define IMG_BRING_DEADLINE_MS (30 * 60 * 1000)
@@ -117,7 +119,9 @@ void img_bring_start(struct img_bring *b, struct img_store *s, const char *sourc
                      op_done_fn done, void *owner);
 /*
  * The same with credentials: the content of a Docker config.json ({"auths":{...}}, as in a Secret of type
- * kubernetes.io/dockerconfigjson); copied, kept in a file of its own on tmpfs while skopeo runs.  NULL: none.
+ * kubernetes.io/dockerconfigjson), or a JSON array of several; copied, kept in a file of its own on tmpfs
+ * while skopeo runs.  NULL: none.  registry_auth.h says which are tried, and in which order; the node's own
+ * come last.
  */
 void img_bring_start_auth(struct img_bring *b, struct img_store *s, const char *source, const char *name,
                           const char *auth_json, op_done_fn done, void *owner);

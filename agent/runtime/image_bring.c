@@ -53,6 +53,7 @@ void img_bring_start_auth(struct img_bring *b, struct img_store *s, const char *
 
     b->run = run;
     b->image = NULL;
+    b->ran_ms = 0;
     b->names = NULL;
     op_init(&b->op, s->loop, "image bring", IMG_BRING_DEADLINE_MS, run != NULL ? on_abort : NULL,
             run != NULL ? on_done : done, owner);

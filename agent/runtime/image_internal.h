@@ -2,6 +2,7 @@
 #ifndef AGENT_RUNTIME_IMAGE_INTERNAL_H
 #define AGENT_RUNTIME_IMAGE_INTERNAL_H
 #include "agent/runtime/image.h"
+#include "agent/runtime/registry_auth.h"
 
 #include "base/list.h"
 #include "base/work.h"
@@ -33,7 +34,7 @@ TAILQ_HEAD(img_jobs, img_job);
 
 struct img_store {
     uv_loop_t *loop;
-    char *dir, *unpack_path, *skopeo_path, *tmpfs_dir, *ops_cgroup_procs, *registries_conf;
+    char *dir, *unpack_path, *skopeo_path, *tmpfs_dir, *ops_cgroup_procs, *registries_conf, *auth_file;
     int ops_cgroup_fd;
     uint64_t max_bytes;
     unsigned max_parallel;
@@ -97,6 +98,7 @@ struct img_found {
 
 enum img_job_state {
     JOB_WAIT,   /* for its turn */
+    JOB_AUTH,   /* with which credentials? (pool) */
     JOB_ASK,    /* skopeo inspect: which digest has the name now? */
     JOB_NAME,   /* the image is here under another name: coracle-unpack --hash-name */
     JOB_COPY,   /* skopeo copy */
@@ -118,18 +120,21 @@ struct img_bring_run { /* one img_bring */
 struct img_job {
     struct img_store *store;
     enum img_job_state state;
-    char *source, *name, *auth; /* as asked for; name normalised or NULL; auth NULL */
+    char *source, *name, *auth; /* as asked for; name normalised or NULL; auth: secrets or NULL */
     char *key;                  /* what must not be brought twice at once: the name, else the source */
     bool is_registry, cancelled, over_limit;
-    char tmp[33];    /* folder below tmp/; "" before it is made */
-    char *auth_path; /* on tmpfs; NULL: none */
-    char *digest;    /* the registry's answer */
+    char tmp[33];           /* folder below tmp/; "" before it is made */
+    struct reg_tries tries; /* credentials, from the first to the last that is worth one */
+    size_t attempt;         /* of those, now */
+    char *auth_path;        /* on tmpfs; NULL: none */
+    char *digest;           /* the registry's answer */
     struct img_found *found;
     size_t n_found;
     struct img_waiters waiters;
     struct proc proc;
     struct work work;
-    struct err limit; /* why it was stopped, when over_limit */
+    struct err limit;  /* why it was stopped, when over_limit */
+    uint64_t begun_ms; /* clock_mono_ms(), when its turn came */
     struct img_write *writes;
     size_t n_writes;
     TAILQ_ENTRY(img_job) more;
@@ -144,6 +149,19 @@ void img_job_leave(struct img_bring_run *run);
 void img_jobs_start(struct img_store *s);
 /* A running job has found this image. */
 bool img_job_holds(const struct img_store *s, const char *id);
+
+/* ---- image_auth.c: with which credentials a registry is asked --------------------------------- */
+/* Reads the node's auth file on the pool and makes j->tries. */
+void img_auth_start(struct img_job *j, op_done_fn done);
+/* Writes the credentials of this attempt for skopeo: a file of its own on tmpfs, never on a disk. */
+enum err_code img_auth_write(struct img_job *j, struct err *e) MUST_CHECK;
+/* The registry refused: true when there are other credentials, which count from now on. */
+bool img_auth_next(struct img_job *j, const struct err *refused);
+void img_auth_remove(struct img_job *j); /* the file */
+/* What a killed agent left of them. */
+void img_auth_clean(const struct img_store *s);
+/* The source's own name, which --name may have covered. */
+const char *img_job_reference(const struct img_job *j, char full[IMG_NAME_MAX]);
 
 /* ---- image_skopeo.c -------------------------------------------------------------------------- */
 /* A normalised name -> what skopeo takes; `digest` (may be NULL) replaces tag and digest.  NULL: no memory.

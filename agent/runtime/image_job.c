@@ -1,5 +1,6 @@
 #include "agent/runtime/image_internal.h"
 
+#include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -23,7 +24,7 @@ static void job_free(struct img_job *j)
     free(j->name);
     free(j->auth);
     free(j->key);
-    free(j->auth_path);
+    reg_tries_done(&j->tries);
     free(j->digest);
     free(j);
 }
@@ -129,6 +130,7 @@ static void answer(struct img_job *j, const struct err *e)
 
         TAILQ_REMOVE(&j->waiters, run, more);
         run->job = NULL;
+        run->bring->ran_ms = clock_mono_ms() - j->begun_ms;
         if (result.code == ERR_OK) {
             run->names = all_names(j);
             run->image = img_ref(j->found[0].image);
@@ -161,8 +163,7 @@ static void job_end(struct img_job *j, const struct err *e)
 {
     struct img_store *s = j->store;
 
-    if (j->auth_path != NULL)
-        fs_remove_quietly(AT_FDCWD, j->auth_path);
+    img_auth_remove(j);
     if (j->tmp[0] != '\0')
         img_trash(s, j->tmp);
     TAILQ_REMOVE(&s->jobs, j, more);
@@ -190,22 +191,7 @@ static enum err_code make_folder(struct img_job *j, struct err *e)
     return ERR_OK;
 }
 
-/* In a file of its own on tmpfs, since skopeo reads credentials from nowhere else; never on a disk. */
-static enum err_code write_auth(struct img_job *j, struct err *e)
-{
-    const char *folder = j->store->tmpfs_dir;
-
-    if (j->auth == NULL)
-        return ERR_OK;
-    if (folder == NULL)
-        return err_set(e, ERR_PRECONDITION, "there is no tmpfs to keep registry credentials on");
-    j->auth_path = str_printf("%s/auth-%s.json", folder, j->tmp);
-    if (j->auth_path == NULL)
-        return err_nomem(e);
-    return fs_replace_at(AT_FDCWD, j->auth_path, j->auth, strlen(j->auth), 0600, false, e);
-}
-
-static void on_proc_done(struct op *op, const struct err *result)
+static void on_step_done(struct op *op, const struct err *result)
 {
     struct img_job *j = op->owner;
     struct err e = *result;
@@ -239,7 +225,7 @@ static void run_unpack(struct img_job *j, const char *const *more)
                                     .cgroup_fd = s->ops_cgroup_fd,
                                     .cgroup_procs = s->ops_cgroup_procs,
                                     .deadline_ms = IMG_BRING_DEADLINE_MS },
-               s->loop, on_proc_done, j);
+               s->loop, on_step_done, j);
 }
 
 static void start_unpack(struct img_job *j, struct err *e)
@@ -268,7 +254,7 @@ static void start_copy(struct img_job *j, struct err *e)
     j->state = JOB_COPY;
     if (mkdirat(s->tmp_fd, "blobs", 0700) != 0 && errno != EEXIST)
         err_sys(e, errno, "make the folder for blobs");
-    else if (img_skopeo_copy(j, on_proc_done, e) == ERR_OK) {
+    else if (img_skopeo_copy(j, on_step_done, e) == ERR_OK) {
         s->have_blobs = true;
         if (s->copying++ == 0)
             uv_timer_start(&s->usage, img_usage_tick, IMG_USAGE_PERIOD_MS, IMG_USAGE_PERIOD_MS);
@@ -277,18 +263,10 @@ static void start_copy(struct img_job *j, struct err *e)
     job_end(j, e);
 }
 
-static void on_committed(struct op *op, const struct err *result)
-{
-    struct img_job *j = op->owner;
-    struct err e = *result;
-
-    job_step(j, &e);
-}
-
 static void start_commit(struct img_job *j, struct err *e)
 {
     j->state = JOB_COMMIT;
-    if (img_commit_start(j, on_committed, e) != ERR_OK)
+    if (img_commit_start(j, on_step_done, e) != ERR_OK)
         job_end(j, e);
 }
 
@@ -314,6 +292,13 @@ static enum err_code take_present(struct img_job *j, struct img_entry *entry, st
     return ERR_OK;
 }
 
+static void start_ask(struct img_job *j, struct err *e)
+{
+    j->state = JOB_ASK;
+    if (img_auth_write(j, e) != ERR_OK || img_skopeo_ask(j, on_step_done, e) != ERR_OK)
+        job_end(j, e);
+}
+
 static void asked(struct img_job *j, struct err *e)
 {
     struct img_entry *entry;
@@ -321,7 +306,12 @@ static void asked(struct img_job *j, struct err *e)
 
     if (e->code != ERR_OK) {
         img_skopeo_error(j->proc.err_out.p, j->key, e);
-        job_end(j, e);
+        if (img_auth_next(j, e)) {
+            *e = (struct err){ 0 };
+            start_ask(j, e);
+        } else {
+            job_end(j, e);
+        }
         return;
     }
     while (end > j->proc.out.p && (end[-1] == '\n' || end[-1] == '\r'))
@@ -390,7 +380,7 @@ static void job_step(struct img_job *j, struct err *e)
     }
     switch (j->state) {
     case JOB_WAIT:
-        if (make_folder(j, e) != ERR_OK || (j->is_registry && write_auth(j, e) != ERR_OK)) {
+        if (make_folder(j, e) != ERR_OK) {
             job_end(j, e);
         } else if (!j->is_registry) {
             start_unpack(j, e);
@@ -399,9 +389,16 @@ static void job_step(struct img_job *j, struct err *e)
                     "cannot pull %.300s: skopeo is not installed (Debian package skopeo)", j->key);
             job_end(j, e);
         } else {
-            j->state = JOB_ASK;
-            if (img_skopeo_ask(j, on_proc_done, e) != ERR_OK)
-                job_end(j, e);
+            j->state = JOB_AUTH;
+            img_auth_start(j, on_step_done);
+        }
+        return;
+    case JOB_AUTH:
+        if (e->code == ERR_OK) {
+            start_ask(j, e);
+        } else {
+            err_wrap(e, "pull %.200s", j->key);
+            job_end(j, e);
         }
         return;
     case JOB_ASK:
@@ -458,6 +455,7 @@ void img_jobs_start(struct img_store *s)
             struct err e = { 0 };
 
             s->running++;
+            next->begun_ms = clock_mono_ms();
             job_step(next, &e);
         } else {
             next = NULL;

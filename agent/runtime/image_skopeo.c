@@ -68,7 +68,9 @@ static void set_environment(struct command *c, const char *work)
     static const char *const passed[] = { "HTTP_PROXY",  "HTTPS_PROXY", "NO_PROXY",      "http_proxy",
                                           "https_proxy", "no_proxy",    "SSL_CERT_FILE", "SSL_CERT_DIR" };
 
-    c->env[c->n_env++] = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+    c->env[c->n_env++] = getenv("PATH") == NULL /* credential helpers are looked for on it */
+                             ? "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+                             : own(c, str_printf("PATH=%s", getenv("PATH")));
     c->env[c->n_env++] = own(c, str_printf("HOME=%s", work));
     c->env[c->n_env++] = own(c, str_printf("XDG_RUNTIME_DIR=%s", work));
     c->env[c->n_env++] = own(c, str_printf("TMPDIR=%s", work));
@@ -128,16 +130,6 @@ static enum err_code run_command(struct command *c, struct img_job *j, const cha
     return ERR_OK;
 }
 
-/* What is asked of the registry: the source's own name, which --name may have covered. */
-static const char *reference_of(const struct img_job *j, char full[IMG_NAME_MAX])
-{
-    struct err ignored = { 0 };
-    const char *given = j->source + strlen("docker://");
-
-    return img_normalise(given, full, &ignored) == ERR_OK ? full
-                                                          : given; /* skopeo refuses it with its own words */
-}
-
 enum err_code img_skopeo_ask(struct img_job *j, op_done_fn done, struct err *e)
 {
     struct command c = { 0 };
@@ -151,7 +143,7 @@ enum err_code img_skopeo_ask(struct img_job *j, op_done_fn done, struct err *e)
         arg(&c, "--authfile");
         arg(&c, j->auth_path);
     }
-    arg(&c, own(&c, img_skopeo_source(reference_of(j, full), NULL)));
+    arg(&c, own(&c, img_skopeo_source(img_job_reference(j, full), NULL)));
     return run_command(&c, j, "skopeo inspect", DIGEST_LINE_MAX, done, e);
 }
 
@@ -173,7 +165,7 @@ enum err_code img_skopeo_copy(struct img_job *j, op_done_fn done, struct err *e)
     }
     /* The digest that was just read: what is fetched is what was asked for, even when the tag moves
      * meanwhile. */
-    arg(&c, own(&c, img_skopeo_source(reference_of(j, full), j->digest)));
+    arg(&c, own(&c, img_skopeo_source(img_job_reference(j, full), j->digest)));
     arg(&c, own(&c, str_printf("oci:%s/tmp/%s/layout:image", j->store->dir, j->tmp)));
     return run_command(&c, j, "skopeo copy", 4096, done, e);
 }

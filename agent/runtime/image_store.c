@@ -431,6 +431,7 @@ static void store_free(struct img_store *s)
     free(s->tmpfs_dir);
     free(s->ops_cgroup_procs);
     free(s->registries_conf);
+    free(s->auth_file);
     free(s);
 }
 
@@ -448,6 +449,7 @@ enum err_code img_store_open(struct img_store **ret, const struct img_store_opti
     s->tmpfs_dir = copy(o->tmpfs_dir, &failed);
     s->ops_cgroup_procs = copy(o->ops_cgroup_procs, &failed);
     s->registries_conf = copy(o->registries_conf, &failed);
+    s->auth_file = copy(o->auth_file, &failed);
     s->ops_cgroup_fd = o->ops_cgroup_fd;
     s->max_bytes = o->max_bytes > 0 ? o->max_bytes : IMG_DEFAULT_BYTES;
     s->max_parallel = o->max_parallel > 0 ? o->max_parallel : IMG_DEFAULT_PARALLEL;
@@ -460,6 +462,7 @@ enum err_code img_store_open(struct img_store **ret, const struct img_store_opti
     uv_timer_init(s->loop, &s->usage);
     s->usage.data = s;
 
+    img_auth_clean(s);
     each_entry(s, s->tmp_fd, trash_leftover);
     s->loading = true;
     each_entry(s, s->images_fd, load_image);

@@ -249,13 +249,10 @@ static void what_is_not_acted_on_yet_is_listed(void **state)
     struct decoded d;
 
     (void)state;
-    decode_pod(
-        &d, "restartPolicy: Never",
-        "activeDeadlineSeconds: 60\nimagePullSecrets: [{name: a}]\nreadinessGates: [{conditionType: a/b}]\n"
-        "securityContext: {seLinuxOptions: {level: s0}, appArmorProfile: {type: RuntimeDefault}}");
-    assert_int_equal(the_pod(&d)->ignored.n, 2);
-    assert_string_equal(the_pod(&d)->ignored.v[1],
-                        "spec.imagePullSecrets: registry credentials of a pod are not used yet");
+    decode_pod(&d, "restartPolicy: Never",
+               "activeDeadlineSeconds: 60\nreadinessGates: [{conditionType: a/b}]\n"
+               "securityContext: {seLinuxOptions: {level: s0}, appArmorProfile: {type: RuntimeDefault}}");
+    assert_int_equal(the_pod(&d)->ignored.n, 1);
     assert_int_equal(the_pod(&d)->spec.containers[0].restart_policy, API_RESTART_NEVER);
     assert_int_equal(the_pod(&d)->spec.active_deadline_seconds, 60);
     assert_int_equal(the_pod(&d)->spec.n_readiness_gates, 1);

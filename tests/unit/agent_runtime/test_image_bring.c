@@ -404,6 +404,8 @@ static void skopeos_own_words_come_through_with_a_fitting_code(void **state)
     assert_int_equal(count_entries(w, "tmp"), 0);
 }
 
+#define R_IO "{\"auths\":{\"r.io\":{\"auth\":\"dTpw\"}}}"
+
 static void credentials_stand_in_a_private_file_while_it_lasts(void **state)
 {
     struct world *w = *state;
@@ -415,12 +417,12 @@ static void credentials_stand_in_a_private_file_while_it_lasts(void **state)
                "for a; do [ \"$last\" = --authfile ] && stat -c %%a $a > $D/mode && cat $a > $D/seen; "
                "last=$a; done\n%s",
                registry);
-    img_bring_start_auth(&t.b, w->store, "docker://r.io/x:1", NULL, "{\"auths\":{}}", on_brought, &t);
+    img_bring_start_auth(&t.b, w->store, "docker://r.io/x:1", NULL, R_IO, on_brought, &t);
     wait_for(w, &t);
     assert_int_equal(t.result.code, ERR_OK);
     img_unref(t.image);
     text = read_file(w, "seen");
-    assert_string_equal(text, "{\"auths\":{}}");
+    assert_string_equal(text, "{\"auths\":{\"r.io\":{\"auth\":\"dTpw\"},\"r.io/x\":{\"auth\":\"dTpw\"}}}");
     free(text);
     text = read_file(w, "mode");
     assert_string_equal(text, "600\n");
@@ -441,13 +443,50 @@ static void the_same_name_with_other_credentials_is_asked_for_again(void **state
     open_store(w);
     write_file(w, "skopeo.answer", 0644, "case $* in *authfile*) ;; *) fatal 'unauthorized' ;; esac\n%s",
                registry);
-    img_bring_start_auth(&one.b, w->store, "docker://r.io/x:1", NULL, "{\"auths\":{}}", on_brought, &one);
+    img_bring_start_auth(&one.b, w->store, "docker://r.io/x:1", NULL, R_IO, on_brought, &one);
     start(w, &two, "docker://r.io/x:1", NULL); /* must not ride on the other's credentials */
     wait_for(w, &one);
     wait_for(w, &two);
     assert_int_equal(one.result.code, ERR_OK);
     assert_int_equal(two.result.code, ERR_UNAUTHENTICATED);
     img_unref(one.image);
+}
+
+static void credentials_are_tried_until_one_is_let_in(void **state)
+{
+    struct world *w = *state;
+    struct bring t = { 0 };
+
+    open_store(w);
+    write_file(
+        w, "skopeo.answer", 0644,
+        "for a; do case $last in *authfile) grep -q Z29vZA== $a || fatal 'unauthorized' ;; esac; last=$a; "
+        "done\n%s",
+        registry);
+    img_bring_start_auth(
+        &t.b, w->store, "docker://r.io/x:1", NULL,
+        "[{\"auths\":{\"r.io\":{\"auth\":\"YmFk\"}}},{\"auths\":{\"r.io\":{\"auth\":\"Z29vZA==\"}}}]",
+        on_brought, &t);
+    wait_for(w, &t);
+    if (t.result.code != ERR_OK)
+        fail_msg("%s", t.result.text);
+    img_unref(t.image);
+    assert_int_equal(count_lines(w, "skopeo.log"), 3); /* two questions, one copy */
+    img_bring_start_auth(&t.b, w->store, "docker://r.io/y:1", NULL, "not JSON", on_brought, &t);
+    t.calls = 0;
+    wait_for(w, &t);
+    assert_int_equal(t.result.code, ERR_INVALID);
+    assert_true(str_starts(t.result.text, "pull r.io/y:1: image pull secrets: "));
+}
+
+static void what_a_killed_agent_left_of_credentials_is_removed(void **state)
+{
+    struct world *w = *state;
+
+    write_file(w, "auth-00.json", 0600, "secret");
+    open_store(w);
+    assert_false(have(w, "auth-00.json"));
+    assert_true(have(w, "skopeo"));
 }
 
 static void a_download_past_the_limit_is_stopped(void **state)
@@ -532,6 +571,8 @@ int main(void)
         TEST(skopeos_own_words_come_through_with_a_fitting_code),
         TEST(credentials_stand_in_a_private_file_while_it_lasts),
         TEST(the_same_name_with_other_credentials_is_asked_for_again),
+        TEST(credentials_are_tried_until_one_is_let_in),
+        TEST(what_a_killed_agent_left_of_credentials_is_removed),
         TEST(a_download_past_the_limit_is_stopped),
         TEST(a_name_may_move_to_another_image),
         TEST(the_source_for_skopeo_has_a_tag_or_a_digest),

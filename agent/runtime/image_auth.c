@@ -1,0 +1,119 @@
+#include "agent/runtime/image_internal.h"
+
+#include "base/fs.h"
+#include "base/log.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *img_job_reference(const struct img_job *j, char full[IMG_NAME_MAX])
+{
+    struct err ignored = { 0 };
+    const char *given = j->source + strlen("docker://");
+
+    return img_normalise(given, full, &ignored) == ERR_OK ? full
+                                                          : given; /* skopeo refuses it with its own words */
+}
+
+/* ---- on the pool ----------------------------------------------------------------------------- */
+
+/* A node without the file, or with one that cannot be used, still pulls what needs no password of its own. */
+static char *read_node_file(const char *path, struct err *e)
+{
+    char *text = NULL;
+
+    if (path == NULL || fs_read_at(AT_FDCWD, path, IMG_AUTH_MAX, &text, NULL, e) == ERR_OK)
+        return text;
+    if (e->sys == ENOENT)
+        *e = (struct err){ 0 };
+    return NULL;
+}
+
+static void wipe(char *text)
+{
+    if (text != NULL)
+        explicit_bzero(text, strlen(text));
+    free(text);
+}
+
+static enum err_code plan(void *arg, struct err *e)
+{
+    struct img_job *j = arg;
+    struct err node_error = { 0 };
+    char full[IMG_NAME_MAX], repository[IMG_NAME_MAX];
+    const char *reference = img_job_reference(j, full), *slash;
+    char *node = read_node_file(j->store->auth_file, &node_error), *colon;
+
+    snprintf(repository, sizeof(repository), "%.*s", (int)strcspn(reference, "@"), reference);
+    slash = strrchr(repository, '/');
+    colon = strrchr(repository, ':');
+    if (colon != NULL && (slash == NULL || colon > slash))
+        *colon = '\0';
+
+    if (node != NULL && reg_tries_plan(&j->tries, NULL, node, repository, &node_error) != ERR_OK) {
+        wipe(node);
+        node = NULL;
+    }
+    reg_tries_done(&j->tries);
+    if (node_error.code != ERR_OK)
+        log_warn("registry credentials of the node cannot be read: images are pulled without them",
+                 F_STR("file", j->store->auth_file), F_ERR(&node_error));
+    (void)!reg_tries_plan(&j->tries, j->auth, node, repository, e);
+    wipe(node);
+    return e->code;
+}
+
+void img_auth_start(struct img_job *j, op_done_fn done)
+{
+    work_start(&j->work, "registry credentials", j->key, plan, j, j->store->loop, done, j);
+}
+
+/* ---- the file for skopeo --------------------------------------------------------------------- */
+
+enum err_code img_auth_write(struct img_job *j, struct err *e)
+{
+    const char *folder = j->store->tmpfs_dir, *text = j->tries.v[j->attempt];
+
+    if (text == NULL)
+        return ERR_OK;
+    if (folder == NULL)
+        return err_set(e, ERR_PRECONDITION, "there is no tmpfs to keep registry credentials on");
+    if (j->auth_path == NULL)
+        j->auth_path = str_printf("%s/auth-%s.json", folder, j->tmp);
+    if (j->auth_path == NULL)
+        return err_nomem(e);
+    return fs_replace_at(AT_FDCWD, j->auth_path, text, strlen(text), 0600, false, e);
+}
+
+bool img_auth_next(struct img_job *j, const struct err *refused)
+{
+    /* Registries hide what one may not see: not found may mean not yours. */
+    if (refused->code != ERR_UNAUTHENTICATED && refused->code != ERR_NOT_FOUND)
+        return false;
+    if (j->attempt + 1 >= j->tries.n)
+        return false;
+    j->attempt++;
+    return true;
+}
+
+void img_auth_remove(struct img_job *j)
+{
+    if (j->auth_path != NULL)
+        fs_remove_quietly(AT_FDCWD, j->auth_path);
+    free(take_ptr(&j->auth_path));
+}
+
+void img_auth_clean(const struct img_store *s)
+{
+    DIR *d = s->tmpfs_dir == NULL ? NULL : opendir(s->tmpfs_dir);
+    struct dirent *entry;
+
+    if (d == NULL)
+        return;
+    while ((entry = readdir(d)) != NULL)
+        if (str_starts(entry->d_name, "auth-") || str_starts(entry->d_name, ".auth-"))
+            fs_remove_quietly(dirfd(d), entry->d_name);
+    closedir(d);
+}

@@ -1,0 +1,33 @@
+/*
+ * registry_auth - which credentials a repository is asked with, by kubelet's rules (pkg/credentialprovider).
+ *
+ * Sources are the pod's imagePullSecrets in their order, then the node's own auth file; each is a Docker
+ * config.json.  An entry's key is a host or a host with the beginning of a path ("quay.io/team"), host parts
+ * may be globs ("*.azurecr.io"); https:// and /v1/ or /v2/ count for nothing.  All entries that match are
+ * tried, the longest path first; the node's after the secrets'.  The node's file may also name credential
+ * helpers (credHelpers, credsStore), which skopeo runs.
+ *
+ * skopeo takes credentials from a file only: each try is the text of one.  Beside the entry that is tried it
+ * holds those of other registries, for mirrors.  Pure: no files, no processes.
+ */
+#ifndef AGENT_RUNTIME_REGISTRY_AUTH_H
+#define AGENT_RUNTIME_REGISTRY_AUTH_H
+#include "base/error.h"
+
+#include <stddef.h>
+
+#define REG_AUTH_MAX_TRIES 32 /* credentials for one image; more are passed over */
+
+struct reg_tries { /* { 0 } before */
+    char *v[REG_AUTH_MAX_TRIES];
+    size_t n; /* never 0 after a success; v[0] may be NULL: without credentials */
+};
+
+/*
+ * `secrets`: one config.json or a JSON array of such; `node`: one; NULL: none.  `repository`: normalised,
+ * without tag and digest.  ERR_INVALID names the source that is not JSON.
+ */
+enum err_code reg_tries_plan(struct reg_tries *ret, const char *secrets, const char *node,
+                             const char *repository, struct err *e) MUST_CHECK;
+void reg_tries_done(struct reg_tries *t); /* overwrites them */
+#endif

@@ -1,0 +1,97 @@
+"""Images from registries: tags and digests, credentials, and what a pod says while it cannot have its image."""
+import json
+import re
+
+from coracle import check, contains, container, equal, pod, until
+from registry import BAD, GOOD, Registry, auths, busybox, pull_secret, registries_conf
+
+PULLED = re.compile(r'^Successfully pulled image "([^"]+)" in \d[\d.hms]*s \(\d[\d.hms]*s including waiting\)\. Image size: \d+ bytes\.$')
+
+
+def messages(node, name, reason):
+    return [e["message"] for e in node.events(name) if e["reason"] == reason]
+
+
+def of(image, policy="Always"):
+    return container(image=image, imagePullPolicy=policy)
+
+
+def test_by_tag_and_digest(t):
+    """an image is pulled by tag and by digest, into the status and the events; what is there is not fetched again"""
+    registry = Registry(t)
+    tag, digest = registry.push(busybox(), "team/box:1")
+    node = t.node(registries_conf(t, registry))
+    node.put("a.yaml", pod("a", of(tag)))
+    a = node.wait_running("a")
+    equal(a.container()["image"], tag, "image")
+    pulled = messages(node, "a", "Pulled")
+    check(len(pulled) == 1 and PULLED.match(pulled[0]), f"Pulled: {pulled}")
+    equal(PULLED.match(pulled[0]).group(1), tag, "the image of the event")
+    equal(messages(node, "a", "Pulling"), [f'Pulling image "{tag}"'], "Pulling")
+    contains(a.container()["imageID"], "sha256:", "imageID")
+
+    registry.stop()
+    node.put("b.yaml", pod("b", of(digest, "IfNotPresent")), pod("c", of(tag, "IfNotPresent")))
+    node.wait_running("b", "c")
+    contains(messages(node, "b", "Pulled")[0], "already present on machine", "b's event")
+    registry.start()
+    out = node.cli("image", "pull", digest).stdout
+    contains(out, digest, "coracle image pull")
+    equal(node.stop(), 0, "exit code")
+
+
+def test_credentials(t):
+    """a private image comes with the right secret of either kind; with a wrong one and with none the pod says unauthorized"""
+    registry = Registry(t, closed=True)
+    tag, _ = registry.push(busybox(), "team/box:1")
+    node = t.node(env={"SSL_CERT_FILE": registry.certificate})
+    node.put("secrets.yaml", pull_secret("good", registry.address, GOOD), pull_secret("older", registry.address, GOOD, older=True),
+             pull_secret("bad", registry.address, BAD))
+
+    def refs(*names):
+        return [{"name": n} for n in names]
+    node.put("a.yaml", pod("good", of(tag), imagePullSecrets=refs("good")), pod("older", of(tag), imagePullSecrets=refs("older")),
+             pod("second", of(tag), imagePullSecrets=refs("bad", "good")), pod("bad", of(tag), imagePullSecrets=refs("bad")),
+             pod("none", of(tag)), pod("late", of(tag), imagePullSecrets=refs("late")))
+    node.wait_running("good", "older", "second")
+    for name in ("bad", "none", "late"):
+        p = node.wait_pod(name, lambda p: p.state()[1].get("reason") in ("ErrImagePull", "ImagePullBackOff"), 30, "a failed pull")
+        equal(p.phase, "Pending", "phase")
+        contains(p.state()[1]["message"], f'"{tag}"', "message")
+        until(lambda n=name: "Error: ErrImagePull" in messages(node, n, "Failed"), 20, "the event")
+        text = messages(node, name, "Failed")[0]
+        contains(text, f'Failed to pull image "{tag}": ', "Failed")
+        contains(text, "unauthorized", "Failed")
+        p = node.wait_pod(name, lambda p: p.state()[1].get("reason") == "ImagePullBackOff", 30, "back-off")
+        contains(p.state()[1]["message"], f'Back-off pulling image "{tag}": ErrImagePull: ', "message of the back-off")
+        equal(messages(node, name, "BackOff")[0], f'Back-off pulling image "{tag}"', "BackOff")
+    equal(messages(node, "late", "FailedToRetrieveImagePullSecret")[0],
+          "Unable to retrieve some image pull secrets (late); attempting to pull the image may not succeed.", "the missing Secret")
+    node.put("late.yaml", pull_secret("late", registry.address, GOOD))
+    node.wait_running("late")
+    equal(node.stop(), 0, "exit code")
+    check("geheim" not in node.log(), "the password stands in the log")
+
+
+def test_node_credentials(t):
+    """without a pull secret the node's own auth file counts, and its credential helpers"""
+    registry = Registry(t, closed=True)
+    tag, _ = registry.push(busybox(), "team/box:1")
+    file = f"{t.scratch}/auth.json"
+    node = t.node(f"--registry-auth-file={file}", path=f"{t.scratch}:/usr/sbin:/usr/bin:/sbin:/bin", env={"SSL_CERT_FILE": registry.certificate})
+    contains(node.cli("image", "pull", tag, ok=False).stderr, "unauthorized", "without the file")
+    with open(file, "w", encoding="utf-8") as f:
+        json.dump({"auths": auths(registry.address, GOOD)}, f)
+    node.cli("image", "pull", tag)
+    node.cli("image", "rm", tag)
+    with open(f"{t.scratch}/docker-credential-own", "w", opener=lambda p, flags: __import__("os").open(p, flags, 0o755), encoding="utf-8") as f:
+        f.write('#!/bin/sh\nread -r host\n[ "$1" = get ] && printf \'{"ServerURL":"%s","Username":"user","Secret":"geheim"}\' "$host"\n')
+    with open(file, "w", encoding="utf-8") as f:
+        json.dump({"credHelpers": {registry.address: "own"}}, f)
+    node.put("a.yaml", pod("a", of(tag)))
+    node.wait_running("a")
+    with open(file, "w", encoding="utf-8") as f:
+        f.write("{")
+    contains(node.cli("image", "pull", tag, ok=False).stderr, "unauthorized", "with a broken file")
+    contains(node.log(), "registry credentials of the node cannot be read", "log")
+    equal(node.stop(), 0, "exit code")

@@ -1,0 +1,160 @@
+#include "tests/unit/base/helper.h"
+
+#include "agent/runtime/registry_auth.h"
+#include "base/buf.h"
+#include "base/json.h"
+
+/* The credentials that are tried for a repository, as "key=auth key=auth | key=auth": each file after a bar.
+ */
+static char *tries(const char *secrets, const char *node, const char *repository)
+{
+    struct buf out = BUF_INIT(10000);
+    struct reg_tries t;
+    struct err e = { 0 };
+
+    if (reg_tries_plan(&t, secrets, node, repository, &e) != ERR_OK)
+        fail_msg("%s", e.text);
+    for (size_t i = 0; i < t.n; i++) {
+        json_auto_t *file = t.v[i] == NULL ? json_object() : json_loads(t.v[i], 0, NULL);
+        const char *key;
+        json_t *value;
+
+        assert_non_null(file);
+        if (i > 0)
+            buf_adds(&out, " |");
+        json_object_foreach (json_object_get(file, "credHelpers"), key, value)
+            buf_addf(&out, " %s->%s", key, json_string_value(value));
+        json_object_foreach (json_object_get(file, "auths"), key, value)
+            buf_addf(&out, " %s=%s", key, json_str(value, "auth"));
+    }
+    reg_tries_done(&t);
+    return buf_detach(&out);
+}
+
+#define TRIES(secrets, node, repository, wanted)                                                             \
+    do {                                                                                                     \
+        char *got_ = tries(secrets, node, repository);                                                       \
+        assert_string_equal(got_, wanted);                                                                   \
+        free(got_);                                                                                          \
+    } while (0)
+
+static void nothing_is_told_when_there_is_nothing(void **state)
+{
+    (void)state;
+    TRIES(NULL, NULL, "r.io/x", "");
+    TRIES("[]", "{}", "r.io/x", "");
+    TRIES("[{\"auths\":{}}]", "{\"auths\":null}", "r.io/x", "");
+    TRIES("{\"auths\":{\"r.io\":{}}}", NULL, "r.io/x", ""); /* podman logout leaves such */
+}
+
+static void all_that_match_are_tried_the_longest_path_first_the_nodes_last(void **state)
+{
+    (void)state;
+    TRIES("[{\"auths\":{\"r.io\":{\"auth\":\"a\"}}},{\"auths\":{\"https://r.io/v1/\":{\"auth\":\"b\"},\"r.io/"
+          "team\":{\"auth\":\"c\"}}}]",
+          "{\"auths\":{\"r.io\":{\"auth\":\"d\"}}}", "r.io/team/x",
+          " r.io/team=c r.io=a r.io/team/x=c | r.io/team=c r.io=a r.io/team/x=a | r.io/team=c r.io=a "
+          "r.io/team/x=b |"
+          " r.io/team=c r.io=a r.io/team/x=d");
+    /* The same credentials twice are one try. */
+    TRIES("[{\"auths\":{\"r.io\":{\"auth\":\"a\"}}},{\"auths\":{\"r.io\":{\"auth\":\"a\"}}}]", NULL, "r.io/x",
+          " r.io=a r.io/x=a");
+}
+
+static void host_port_and_path_must_match(void **state)
+{
+    static const struct {
+        const char *key, *repository;
+        bool matches;
+    } cases[] = {
+        { "r.io", "r.io/a/b", true },
+        { "r.io:5000", "r.io/a", false },
+        { "r.io", "r.io:5000/a", false },
+        { "http://r.io:5000/v2/", "r.io:5000/a", true },
+        { "r.io/a", "r.io/ab", true }, /* kubelet compares the beginning of the path */
+        { "r.io/a", "r.io/b", false },
+        { "*.r.io", "eu.r.io/a", true },
+        { "*.r.io", "r.io/a", false },
+        { "*.r.io", "a.eu.r.io/a", false },
+        { "e?.r.io", "eu.r.io/a", true },
+        { "e*.r.io/team", "eu.r.io/team/x", true },
+        { "[::1]:5000", "[::1]:5000/a", true },
+        { "[::1]", "[::1]:5000/a", false },
+        { "index.docker.io", "docker.io/library/x", true },
+        { "https://index.docker.io/v1/", "docker.io/me/x", true },
+        { "docker.io", "docker.io/me/x", true },
+        { "index.docker.io", "r.io/docker.io/x", false },
+        { "", "r.io/x", false },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char *secrets = str_printf("{\"auths\":{\"%s\":{\"auth\":\"a\"}}}", cases[i].key);
+        char *got = tries(secrets, NULL, cases[i].repository),
+             *own = str_printf(" %s=a", cases[i].repository);
+
+        if ((strstr(got, own) != NULL) != cases[i].matches)
+            fail_msg("%s for %s:%s", cases[i].key, cases[i].repository, got);
+        free(own);
+        free(got);
+        free(secrets);
+    }
+}
+
+static void a_user_and_a_password_become_what_skopeo_reads(void **state)
+{
+    (void)state;
+    TRIES("{\"auths\":{\"r.io\":{\"username\":\"user\",\"password\":\"geheim\"}}}", NULL, "r.io/x",
+          " r.io=dXNlcjpnZWhlaW0= r.io/x=dXNlcjpnZWhlaW0=");
+    TRIES("{\"auths\":{\"r.io\":{\"username\":\"u\",\"password\":\"p\",\"auth\":\"eDp5\"}}}", NULL, "r.io/x",
+          " r.io=eDp5 r.io/x=eDp5");
+    TRIES("{\"auths\":{\"r.io\":{\"username\":\"u\"}}}", NULL, "r.io/x", " r.io=dTo= r.io/x=dTo=");
+}
+
+static void what_is_for_other_registries_is_there_for_mirrors(void **state)
+{
+    (void)state;
+    TRIES("{\"auths\":{\"r.io\":{\"auth\":\"a\"}}}", "{\"auths\":{\"mirror:5000\":{\"auth\":\"m\"}}}",
+          "r.io/x", " r.io=a mirror:5000=m r.io/x=a");
+    TRIES(NULL, "{\"auths\":{\"mirror:5000\":{\"auth\":\"m\"}}}", "r.io/x", " mirror:5000=m");
+}
+
+static void the_nodes_helpers_come_before_its_passwords(void **state)
+{
+    (void)state;
+    TRIES("{\"auths\":{\"r.io\":{\"auth\":\"a\"}}}",
+          "{\"credHelpers\":{\"r.io\":\"ecr-login\"},\"auths\":{\"r.io\":{\"auth\":\"n\"},\"q.io\":{\"auth\":"
+          "\"q\"}}}",
+          "r.io/x", " r.io=a q.io=q r.io/x=a | r.io->ecr-login q.io=q | r.io=a q.io=q r.io/x=n");
+    TRIES(NULL, "{\"credsStore\":\"pass\"}", "r.io/x", " r.io->pass");
+    TRIES(NULL, "{\"credHelpers\":{\"r.io\":\"../../bin/sh\"}}", "r.io/x", ""); /* a name, not a path */
+    TRIES("{\"credHelpers\":{\"r.io\":\"x\"}}", NULL, "r.io/x", ""); /* a pod starts no programs here */
+}
+
+static void what_is_not_json_is_named(void **state)
+{
+    struct reg_tries t;
+    struct err e = { 0 };
+
+    (void)state;
+    assert_int_equal(reg_tries_plan(&t, "[{]", NULL, "r.io/x", &e), ERR_INVALID);
+    assert_true(str_starts(e.text, "image pull secrets: "));
+    e = (struct err){ 0 };
+    assert_int_equal(reg_tries_plan(&t, NULL, "auths", "r.io/x", &e), ERR_INVALID);
+    assert_true(str_starts(e.text, "the node's registry credentials: "));
+    assert_int_equal(t.n, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_is_told_when_there_is_nothing),
+        cmocka_unit_test(all_that_match_are_tried_the_longest_path_first_the_nodes_last),
+        cmocka_unit_test(host_port_and_path_must_match),
+        cmocka_unit_test(a_user_and_a_password_become_what_skopeo_reads),
+        cmocka_unit_test(what_is_for_other_registries_is_there_for_mirrors),
+        cmocka_unit_test(the_nodes_helpers_come_before_its_passwords),
+        cmocka_unit_test(what_is_not_json_is_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
