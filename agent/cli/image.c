@@ -9,7 +9,8 @@
 
 /* ---- ls -------------------------------------------------------------------------------------- */
 
-static void add_row(const struct cli *cli, struct cli_table *t, const char *name, const json_t *image)
+static void add_row(const struct cli *cli, struct cli_table *t, const char *name, const json_t *image,
+                    bool wide)
 {
     const char *id = cli_text(image, "id"), *colon = strchr(id, ':');
     char short_id[13], size[CLI_AGE_SIZE], age[CLI_AGE_SIZE];
@@ -21,6 +22,13 @@ static void add_row(const struct cli *cli, struct cli_table *t, const char *name
     cli_table_cell(t, short_id);
     cli_table_cell(t, age);
     cli_table_cell(t, size);
+    if (!wide)
+        return;
+    cli_size((uint64_t)cli_number(image, "ownBytes"), size);
+    cli_table_cell(t, size);
+    cli_size((uint64_t)cli_number(image, "sharedBytes"), size);
+    cli_table_cell(t, size);
+    cli_table_cell(t, cli_true(image, "pinned") ? "yes" : "no");
 }
 
 static int print_names(struct cli *cli, const json_t *images)
@@ -38,6 +46,9 @@ static int print_names(struct cli *cli, const json_t *images)
 int cli_list_images(struct cli *cli, const char *format, bool no_headers)
 {
     static const char *const headers[] = { "NAME", "IMAGE ID", "CREATED", "SIZE", NULL };
+    static const char *const wide_headers[] = { "NAME", "IMAGE ID", "CREATED", "SIZE",
+                                                "OWN",  "SHARED",   "PINNED",  NULL };
+    const bool wide = format != NULL && strcmp(format, "wide") == 0;
     json_auto_t *list = cli_get(cli, "/images", NULL);
     const json_t *images = cli_at(list, "items"), *image, *name;
     struct cli_table table;
@@ -47,18 +58,18 @@ int cli_list_images(struct cli *cli, const char *format, bool no_headers)
         return EXIT_ERROR;
     if (format != NULL && strcmp(format, "name") == 0)
         return print_names(cli, images);
-    if (format != NULL && strcmp(format, "wide") != 0)
+    if (format != NULL && !wide)
         return cli_print_value(cli, list, format);
     if (json_array_size(images) == 0) {
         fputs("No images found\n", cli->err);
         return EXIT_OK;
     }
-    cli_table_init(&table, headers, !no_headers);
+    cli_table_init(&table, wide ? wide_headers : headers, !no_headers);
     json_array_foreach (images, i, image) {
         json_array_foreach (cli_at(image, "names"), k, name)
-            add_row(cli, &table, json_string_value(name), image);
+            add_row(cli, &table, json_string_value(name), image, wide);
         if (json_array_size(cli_at(image, "names")) == 0)
-            add_row(cli, &table, "<none>", image);
+            add_row(cli, &table, "<none>", image, wide);
     }
     cli_table_print(&table, cli);
     cli_table_done(&table);
@@ -133,7 +144,7 @@ static int remove_one(struct cli *cli, const char *name)
 
 struct image {
     const char *name, *format;
-    bool no_headers;
+    bool no_headers, all;
 };
 
 static const struct cli_flag flags[] = {
@@ -141,6 +152,7 @@ static const struct cli_flag flags[] = {
       "import: what to call the image (else the names in the archive)" },
     CLI_OUTPUT(struct image, format, "wide|json|yaml|name", "ls: wide, json, yaml or name"),
     { "no-headers", 0, FLAG_SWITCH, offsetof(struct image, no_headers), NULL, "ls: no line of headers" },
+    { "all", 'a', FLAG_SWITCH, offsetof(struct image, all), NULL, "prune: images with a name, too" },
     CLI_FLAGS_END,
 };
 
@@ -167,9 +179,11 @@ static int run(struct cli *cli, const struct cli_command *command, int argc, cha
                 code = EXIT_ERROR;
         return code;
     }
+    if (cli_image_care(cli, argc, argv, x.all, &code))
+        return code;
     return cli_usage_error(cli, command,
                            argc > 0 ? "image %s: wrong number of words, or no such command"
-                                    : "you must specify ls, import, pull or rm",
+                                    : "you must specify ls, import, pull, rm, verify, prune, pin or unpin",
                            argc > 0 ? argv[0] : "");
 }
 
@@ -177,22 +191,31 @@ static const struct cli_example examples[] = {
     { "what is there", "coracle image ls" },
     { "an archive that another tool wrote", "coracle image import web.tar --name localhost/web:1" },
     { "before a pod needs it", "coracle image pull docker.io/library/busybox:1.36" },
+    { "whether the disk still holds what was brought", "coracle image verify" },
     { NULL, NULL },
 };
 
 const struct cli_command command_image = {
     .name = "image",
     .run = run,
-    .summary = "list, import, pull and remove images",
+    .summary = "list, import, pull, check and remove images",
     .usage = "image ls [flags]\n"
              "image import FILE [--name REFERENCE]\n"
              "image pull REFERENCE\n"
-             "image rm REFERENCE...",
-    .about = "Lists, brings and removes images.  FILE is an OCI or Docker archive, or the folder of an OCI "
+             "image rm REFERENCE...\n"
+             "image verify [REFERENCE...]\n"
+             "image prune [--all]\n"
+             "image pin|unpin REFERENCE...",
+    .about = "Lists, brings, checks and removes images.  verify compares configurations and unpacked layers "
+             "with what was "
+             "brought; prune removes images that have no name and that no container uses, --all those with a "
+             "name, too; "
+             "pinned ones are never collected or pruned.  FILE is an OCI or Docker archive, or the folder of "
+             "an OCI "
              "layout.",
     .flags = flags,
     .examples = examples,
     .exits = cli_exits,
     .see_also = "get",
-    .words = "ls|import|pull|rm @image|@file ...",
+    .words = "ls|import|pull|rm|verify|prune|pin|unpin @image|@file ...",
 };

@@ -158,6 +158,8 @@ extern const char *const cli_pod_kinds[];
 bool cli_is_kind(const char *word,
                  const char *const *kinds); /* "pods" or "pods/web" among { "pods", ..., NULL } */
 json_t *cli_get_pod(struct cli *cli, const char *namespace_, const char *name);
+/* image_care.c: verify, prune, pin and unpin; false: it is none of them. */
+bool cli_image_care(struct cli *cli, int argc, char **argv, bool all, int *ret);
 int cli_list_images(struct cli *cli, const char *format, bool no_headers);
 /* describe_*.c: into `out`, tabs as in cli_align(). */
 void cli_describe_pod(const struct cli *cli, const json_t *pod, const json_t *events, struct buf *out);

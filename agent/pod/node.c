@@ -115,6 +115,7 @@ enum err_code node_open(struct node **ret, const struct node_options *o, struct 
     TAILQ_INIT(&n->events);
     TAILQ_INIT(&n->jobs);
     TAILQ_INIT(&n->imports);
+    TAILQ_INIT(&n->image_tasks);
     TAILQ_INIT(&n->execs);
     n->gate_max = cpus > 2 ? (unsigned)cpus * 2 : 4; /* pods start side by side, bounded by the processors */
     ctr_gate_init(n);

@@ -536,8 +536,9 @@ struct node {
     /* clean-up of left-overs */
     unsigned sweeps;
     TAILQ_HEAD(, job) jobs;
-    TAILQ_HEAD(, import) imports;    /* images being brought for the status socket */
-    TAILQ_HEAD(, status_exec) execs; /* processes in containers for it */
+    TAILQ_HEAD(, import) imports;         /* images being brought for the status socket */
+    TAILQ_HEAD(, image_task) image_tasks; /* verified or pinned, likewise */
+    TAILQ_HEAD(, status_exec) execs;      /* processes in containers for it */
     TAILQ_HEAD(, event) events;
     size_t n_events;
     uint64_t event_serial;

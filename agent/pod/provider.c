@@ -105,92 +105,17 @@ static json_t *config(void *arg, struct err *e)
     return o;
 }
 
-/* ---- images
+/* ---- life
  * -------------------------------------------------------------------------------------------------- */
-
-struct import {
-    struct node *node;
-    struct img_bring bring;
-    struct status_reply *reply;
-    TAILQ_ENTRY(import) link;
-};
-
-static json_t *images(void *arg, struct err *e)
-{
-    struct node *n = arg;
-
-    (void)e;
-    return img_list(n->o.images);
-}
-
-static void on_imported(struct op *op, const struct err *result)
-{
-    struct import *i = op->owner;
-
-    if (result->code == ERR_OK) {
-        json_t *o = json_object();
-        json_object_set(o, "names", i->bring.names);
-        json_put_str(o, "id", i->bring.image != NULL ? i->bring.image->id : NULL);
-        status_reply_json(i->reply, 200, o);
-    } else {
-        status_reply_err(i->reply, result);
-    }
-    TAILQ_REMOVE(&i->node->imports, i, link);
-    free(i);
-}
-
-static void image_add(void *arg, const char *source, const char *name, struct status_reply *r)
-{
-    struct node *n = arg;
-    struct import *i = n->closing ? NULL : calloc(1, sizeof(*i));
-    struct err e = { 0 };
-
-    if (i == NULL) {
-        err_set(&e, ERR_UNAVAILABLE, n->closing ? "the agent is ending" : "out of memory");
-        status_reply_err(r, &e);
-        return;
-    }
-    i->node = n;
-    i->reply = r;
-    TAILQ_INSERT_TAIL(&n->imports, i, link);
-    img_bring_start(&i->bring, n->o.images, source, name, on_imported, i);
-}
-
-static bool image_in_use(const char *id, void *arg)
-{
-    struct node *n = arg;
-    struct pod *p, *tmp;
-
-    HASH_ITER (hh, n->pods, p, tmp) {
-        for (size_t i = 0; i < p->n_ctrs; i++)
-            if (p->ctrs[i].cur.id[0] != '\0' && !p->ctrs[i].cur.ended && str_eq(p->ctrs[i].cur.image_id, id))
-                return true;
-        for (size_t i = 0; i < p->n_images; i++)
-            if (p->images[i]->image != NULL && str_eq(p->images[i]->image->id, id) &&
-                p->state != POD_TERMINATED)
-                return true;
-    }
-    return false;
-}
-
-static enum err_code image_remove(void *arg, const char *name, struct err *e)
-{
-    struct node *n = arg;
-
-    return img_remove(n->o.images, name, image_in_use, n, e);
-}
 
 bool provider_busy(const struct node *n)
 {
-    return !TAILQ_EMPTY(&n->imports) || !TAILQ_EMPTY(&n->execs);
+    return provider_images_busy(n) || !TAILQ_EMPTY(&n->execs);
 }
 
 void provider_cancel(struct node *n)
 {
-    struct import *i;
-
-    TAILQ_FOREACH (i, &n->imports, link)
-        op_cancel(&i->bring.op);
+    provider_images_cancel(n);
     provider_exec_cancel_all(n);
 }
 
@@ -345,11 +270,12 @@ void provider_init(struct node *n)
         .explain = explain,
         .manifests = manifests,
         .config = config,
-        .images = images,
+        .images = provider_images,
         .ready = ready,
         .log_path = log_path,
-        .image_add = image_add,
-        .image_remove = image_remove,
+        .image_add = provider_image_add,
+        .image_remove = provider_image_remove,
+        .image_task = provider_image_task,
         .exec_check = provider_exec_check,
         .exec = provider_exec,
         .exec_cancel = provider_exec_cancel,

@@ -1,11 +1,12 @@
 /*
  * image - the content-addressed image store, and bringing images into it.
  *
- *     <dir>/refs/<sha256 of name>.json   one file a name: {"version":1,"name","id",...}; written atomically,
- * synced <dir>/images/<hex>.json            one record an image id (config digest): config, layers, size;
- * likewise <dir>/layers/<hex>/                one unpacked layer (diff or chain id), whole and on the disk
- * (syncfs) once it has the name <dir>/tmp/                         what is under way; emptied by
- * img_store_open()
+ *     refs/<sha256 of name>.json   one file a name: {"version":1,"name","id",...}; written atomically, synced
+ *     images/<hex>.json            one record an image id (config digest): config, layers, size; likewise
+ *     layers/<hex>/                one unpacked layer (diff or chain id), whole and on the disk (syncfs) once
+ *                                  it has the name; with a sum over its tree as an attribute
+ *     parts/<hex>.config           the configuration of that image as it came
+ *     tmp/                         what is under way; emptied by img_store_open()
  *
  * Images are brought by `skopeo` into a temporary OCI layout and unpacked by `coracle-unpack` (hostile input:
  * a process of its own), one source at a time a name, several names in parallel.  Loop thread only.
@@ -29,15 +30,17 @@ struct img_strs {
     size_t n;
 };
 
-struct img_image { /* immutable, shared by reference count */
+struct img_image { /* immutable (but for the pin), shared by reference count */
     int refs;
     char *id;                   /* "sha256:<hex>" of the image's configuration */
     char *digest;               /* "sha256:<hex>" of its manifest; may equal what was asked for */
     struct img_strs layer_dirs; /* absolute paths, lowest first */
+    uint64_t *layer_bytes;      /* of each of them; 0: brought by a version that did not say */
     struct img_strs env, entrypoint, cmd;
     char *user, *working_dir, *stop_signal; /* NULL when not set */
     uint64_t size_bytes;                    /* unpacked */
     char *created;                          /* RFC 3339 or NULL */
+    bool pinned;                            /* never collected, never pruned */
 };
 struct img_image *img_ref(struct img_image *i);
 void img_unref(struct img_image *i); /* NULL is fine */
@@ -79,16 +82,31 @@ enum err_code img_normalise(const char *reference, char ret[IMG_NAME_MAX], struc
  * name comes before an id.
  */
 struct img_image *img_lookup(struct img_store *s, const char *reference);
-/* [{"id","names":[],"digest","sizeBytes","created"}], new. */
+/*
+ * [{"id","names":[],"digest","sizeBytes","ownBytes","sharedBytes","created","pinned"}], new.  Own are layers
+ * that no other image has: what a removal frees.
+ */
 json_t *img_list(struct img_store *s);
+/* Of one image, now; 0: not here. */
+uint64_t img_own_bytes(struct img_store *s, const char *id);
+
+struct img_seen { /* for whoever chooses what may go */
+    const struct img_image *image;
+    size_t n_names;
+    bool held; /* somebody has it by img_ref(), or it is being verified, pinned or brought */
+};
+/* fn may remove the image that it is called for. */
+void img_each(struct img_store *s, void (*fn)(const struct img_seen *seen, void *arg), void *arg);
 /*
  * Removes the name (for an id or name@digest: all its names); with its last name the image goes, too, and
  * layers that nothing refers to follow in the background.  `in_use` (may be NULL) answers for an image id.
  * ERR_NOT_FOUND; ERR_PRECONDITION: a container uses the image, or somebody holds it by img_ref(), and this is
- * its last name; ERR_UNAVAILABLE: it is just being brought.
+ * its last name; ERR_UNAVAILABLE: it is just being brought, verified or pinned.
  */
 enum err_code img_remove(struct img_store *s, const char *reference,
                          bool (*in_use)(const char *id, void *arg), void *arg, struct err *e) MUST_CHECK;
+/* The image with all its names; errors as above. */
+enum err_code img_remove_id(struct img_store *s, const char *id, struct err *e) MUST_CHECK;
 /* Called on the loop after a name was added: pods waiting for it wake up. */
 void img_on_added(struct img_store *s, void (*fn)(const char *name, void *arg), void *arg);
 
@@ -125,4 +143,22 @@ void img_bring_start(struct img_bring *b, struct img_store *s, const char *sourc
  */
 void img_bring_start_auth(struct img_bring *b, struct img_store *s, const char *source, const char *name,
                           const char *auth_json, op_done_fn done, void *owner);
+
+/* ---- looking after what is there ------------------------------------------------------------- */
+struct img_task { /* { 0 } before */
+    struct op op;
+    json_t *answer;           /* in done on success; unref'ed by the store after done returns */
+    struct img_task_run *run; /* private */
+};
+/*
+ * Compares the image's configuration and every layer's tree with what was brought; `reference` NULL: of all
+ * images, and looks for what belongs to none.  The images cannot be removed meanwhile.  Answer:
+ *     {"items":[{"id","names":[],"problems":[]}],"orphans":[],"bytes":N}
+ * A helper process reads: minutes for a full disk.  ERR_NOT_FOUND.
+ */
+void img_verify_start(struct img_task *t, struct img_store *s, const char *reference, op_done_fn done,
+                      void *owner);
+/* A pinned image is never collected; `rm` by name still takes it.  done when the record is on the disk. */
+void img_pin_start(struct img_task *t, struct img_store *s, const char *reference, bool pin, op_done_fn done,
+                   void *owner);
 #endif

@@ -205,6 +205,8 @@ enum err_code img_commit_start(struct img_job *j, op_done_fn done, struct err *e
 
         if (entry != NULL && strcmp(entry->image->digest, entry->image->id) != 0)
             continue; /* its record is there and complete */
+        if (entry != NULL)
+            image->pinned = entry->image->pinned;
         if (settle_digest(j, image, e) != ERR_OK ||
             plan(j, s->images_fd, image->id + 7, img_record_encode(image), e) != ERR_OK)
             return e->code;

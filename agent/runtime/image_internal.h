@@ -19,6 +19,7 @@
 
 struct img_entry { /* one image of the store */
     struct img_image *image;
+    unsigned held;     /* tasks that need it as it is */
     UT_hash_handle hh; /* by image->id */
 };
 
@@ -31,6 +32,7 @@ struct img_name { /* one name */
 };
 
 TAILQ_HEAD(img_jobs, img_job);
+TAILQ_HEAD(img_task_runs, img_task_run);
 
 struct img_store {
     uv_loop_t *loop;
@@ -42,17 +44,20 @@ struct img_store {
     struct err shortage; /* while the records are read: why one could not be */
     bool said_damaged, loading;
     unsigned damaged; /* image records that were set aside and not replaced since: layers may be theirs */
-    int refs_fd, images_fd, layers_fd, tmp_fd;
+    int refs_fd, images_fd, layers_fd, parts_fd, tmp_fd;
     struct img_entry *images;
     struct img_name *names;
     void (*on_added)(const char *name, void *arg);
     void *on_added_arg;
 
     struct img_jobs jobs; /* waiting and running, oldest first */
+    struct img_task_runs tasks;
     unsigned running, copying;
     bool have_blobs, closing;
     uv_timer_t usage; /* while something is being copied */
 };
+
+#define IMG_CONFIG ".config" /* parts/<hex>.config */
 
 /* ---- image_record.c -------------------------------------------------------------------------- */
 /* "sha256:" + 64 lower-case hex digits. */
@@ -67,6 +72,33 @@ enum err_code img_record_decode(const json_t *record, const char *store_dir, str
 json_t *img_record_encode(const struct img_image *i);
 /* Name of a layer's folder: the last element of layer_dirs[n]. */
 const char *img_layer_name(const struct img_image *i, size_t n);
+
+/* ---- image_query.c --------------------------------------------------------------------------- */
+/* ERR_NOT_FOUND with the text that people see. */
+enum err_code img_find_reference(struct img_store *s, const char *reference, struct img_entry **ret,
+                                 struct err *e) MUST_CHECK;
+/* Names of an entry, sorted. */
+json_t *img_names_of(struct img_store *s, const struct img_entry *entry);
+
+/* ---- image_task.c: something done with images that are there --------------------------------- */
+struct img_task_run {
+    struct img_task *task;
+    struct img_store *store;
+    op_done_fn done; /* the caller's */
+    struct img_entry **held;
+    size_t n_held;
+    bool of_all;
+    json_t *answer;
+    struct proc proc;
+    struct work work;
+    char file[80], *text; /* the record being written */
+    TAILQ_ENTRY(img_task_run) more;
+};
+/* Begins the operation and holds the images it is about; NULL: it has failed and done will say so. */
+struct img_task_run *img_task_begin(struct img_task *t, struct img_store *s, const char *name,
+                                    const char *reference, uint64_t deadline_ms, op_done_fn done,
+                                    void *owner);
+void img_task_end(struct img_task_run *run, const struct err *result);
 
 /* ---- image_store.c --------------------------------------------------------------------------- */
 struct img_entry *img_find(struct img_store *s, const char *id);

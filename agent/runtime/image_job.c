@@ -234,17 +234,18 @@ static void start_unpack(struct img_job *j, struct err *e)
     str_auto work = str_printf("%s/tmp/%s", s->dir, j->tmp);
     str_auto layout = str_printf("%s/tmp/%s/layout", s->dir, j->tmp);
     str_auto layers = str_printf("%s/layers", s->dir);
+    str_auto parts = str_printf("%s/parts", s->dir);
     str_auto blobs = str_printf("%s/tmp/blobs", s->dir);
 
     j->state = JOB_UNPACK;
-    if (work == NULL || layout == NULL || layers == NULL || blobs == NULL) {
+    if (work == NULL || layout == NULL || layers == NULL || parts == NULL || blobs == NULL) {
         err_nomem(e);
         job_end(j, e);
         return;
     }
-    run_unpack(j,
-               (const char *const[]){ "--source", j->is_registry ? layout : j->source, "--work", work,
-                                      "--layers", layers, j->is_registry ? "--blobs" : NULL, blobs, NULL });
+    run_unpack(j, (const char *const[]){ "--source", j->is_registry ? layout : j->source, "--work", work,
+                                         "--layers", layers, "--parts", parts,
+                                         j->is_registry ? "--blobs" : NULL, blobs, NULL });
 }
 
 static void start_copy(struct img_job *j, struct err *e)

@@ -88,6 +88,18 @@ struct img_image *img_lookup(struct img_store *s, const char *reference)
     return entry == NULL ? NULL : img_ref(entry->image);
 }
 
+enum err_code img_find_reference(struct img_store *s, const char *reference, struct img_entry **ret,
+                                 struct err *e)
+{
+    struct img_name *ignored;
+    struct img_entry *entry = find(s, reference, &ignored);
+
+    if (entry == NULL)
+        return err_set(e, ERR_NOT_FOUND, "no such image: \"%.300s\"", reference);
+    *ret = entry;
+    return ERR_OK;
+}
+
 /* ---- the list -------------------------------------------------------------------------------- */
 
 static int by_name(const struct img_name *a, const struct img_name *b)
@@ -95,19 +107,105 @@ static int by_name(const struct img_name *a, const struct img_name *b)
     return strcmp(a->name, b->name);
 }
 
-static json_t *describe(const struct img_store *s, const struct img_entry *entry)
+json_t *img_names_of(struct img_store *s, const struct img_entry *entry)
+{
+    json_t *names = json_array();
+
+    HASH_SORT(s->names, by_name);
+    for (const struct img_name *n = s->names; n != NULL && names != NULL; n = n->hh.next)
+        if (n->entry == entry && json_array_append_new(names, json_string(n->name)) != 0) {
+            json_decref(names);
+            names = NULL;
+        }
+    return names;
+}
+
+struct layer_use { /* how many images have a layer */
+    const char *name;
+    size_t n;
+    UT_hash_handle hh;
+};
+
+static void uses_free(struct layer_use **uses)
+{
+    struct layer_use *one, *next;
+
+    HASH_ITER (hh, *uses, one, next) {
+        HASH_DEL(*uses, one);
+        free(one);
+    }
+}
+
+static enum err_code count_uses(const struct img_store *s, struct layer_use **uses, struct err *e)
+{
+    for (const struct img_entry *entry = s->images; entry != NULL; entry = entry->hh.next)
+        for (size_t i = 0; i < entry->image->layer_dirs.n; i++) {
+            const char *name = img_layer_name(entry->image, i);
+            struct layer_use *one;
+
+            HASH_FIND_STR(*uses, name, one);
+            if (one == NULL) {
+                one = calloc(1, sizeof(*one));
+                if (one == NULL)
+                    return err_nomem(e);
+                one->name = name;
+                HASH_ADD_KEYPTR(hh, *uses, name, strlen(name), one);
+                if (one->hh.tbl == NULL) {
+                    free(one);
+                    return err_nomem(e);
+                }
+            }
+            one->n++;
+        }
+    return ERR_OK;
+}
+
+static uint64_t own_bytes(struct layer_use *uses, const struct img_image *image)
+{
+    uint64_t own = 0;
+
+    for (size_t i = 0; i < image->layer_dirs.n; i++) {
+        struct layer_use *one;
+
+        HASH_FIND_STR(uses, img_layer_name(image, i), one);
+        if (one != NULL && one->n == 1)
+            own += image->layer_bytes[i];
+    }
+    return own;
+}
+
+uint64_t img_own_bytes(struct img_store *s, const char *id)
+{
+    const struct img_entry *entry = img_find(s, id);
+    struct layer_use *uses = NULL;
+    struct err ignored = { 0 };
+    uint64_t own = 0;
+
+    if (entry != NULL && count_uses(s, &uses, &ignored) == ERR_OK)
+        own = own_bytes(uses, entry->image);
+    uses_free(&uses);
+    return own;
+}
+
+static uint64_t all_bytes(const struct img_image *image)
+{
+    uint64_t all = 0;
+
+    for (size_t i = 0; i < image->layer_dirs.n; i++)
+        all += image->layer_bytes[i];
+    return all;
+}
+
+static json_t *describe(struct img_store *s, struct layer_use *uses, const struct img_entry *entry)
 {
     const struct img_image *i = entry->image;
-    json_t *item = json_pack("{s:s, s:[], s:s, s:I}", "id", i->id, "names", "digest", i->digest, "sizeBytes",
-                             (json_int_t)i->size_bytes);
+    const uint64_t own = own_bytes(uses, i);
+    json_t *item =
+        json_pack("{s:s, s:o, s:s, s:I, s:I, s:I, s:b}", "id", i->id, "names", img_names_of(s, entry),
+                  "digest", i->digest, "sizeBytes", (json_int_t)i->size_bytes, "ownBytes", (json_int_t)own,
+                  "sharedBytes", (json_int_t)(all_bytes(i) - own), "pinned", i->pinned);
 
-    if (item == NULL)
-        return NULL;
-    for (const struct img_name *n = s->names; n != NULL; n = n->hh.next)
-        if (n->entry == entry &&
-            json_array_append_new(json_object_get(item, "names"), json_string(n->name)) != 0)
-            break;
-    if (json_put_str(item, "created", i->created))
+    if (item != NULL && json_put_str(item, "created", i->created))
         return item;
     json_decref(item);
     return NULL;
@@ -116,13 +214,19 @@ static json_t *describe(const struct img_store *s, const struct img_entry *entry
 json_t *img_list(struct img_store *s)
 {
     json_t *list = json_array();
+    struct layer_use *uses = NULL;
+    struct err e = { 0 };
 
-    HASH_SORT(s->names, by_name);
+    if (count_uses(s, &uses, &e) != ERR_OK) {
+        json_decref(list);
+        list = NULL;
+    }
     for (const struct img_entry *entry = s->images; entry != NULL && list != NULL; entry = entry->hh.next)
-        if (json_array_append_new(list, describe(s, entry)) != 0) {
+        if (json_array_append_new(list, describe(s, uses, entry)) != 0) {
             json_decref(list);
             list = NULL;
         }
+    uses_free(&uses);
     return list;
 }
 
@@ -170,6 +274,43 @@ static enum err_code remove_image(struct img_store *s, struct img_entry *entry, 
     return ERR_OK;
 }
 
+/* Why it cannot go just now. */
+static enum err_code check_held(const struct img_store *s, const struct img_entry *entry,
+                                const char *reference, struct err *e)
+{
+    if (img_job_holds(s, entry->image->id))
+        return err_set(e, ERR_UNAVAILABLE, "image \"%.300s\" is just being brought", reference);
+    if (entry->held > 0)
+        return err_set(e, ERR_UNAVAILABLE, "image \"%.300s\" is just being verified, exported or pinned",
+                       reference);
+    if (entry->image->refs > 1)
+        return err_set(e, ERR_PRECONDITION, "image \"%.300s\" is in use by a container", reference);
+    return ERR_OK;
+}
+
+enum err_code img_remove_id(struct img_store *s, const char *id, struct err *e)
+{
+    struct img_entry *entry = img_find(s, id);
+
+    if (entry == NULL)
+        return err_set(e, ERR_NOT_FOUND, "no such image: \"%.300s\"", id);
+    return check_held(s, entry, id, e) == ERR_OK ? remove_image(s, entry, e) : e->code;
+}
+
+void img_each(struct img_store *s, void (*fn)(const struct img_seen *seen, void *arg), void *arg)
+{
+    struct img_entry *entry, *next;
+
+    HASH_ITER (hh, s->images, entry, next) {
+        struct err why = { 0 };
+        const struct img_seen seen = { .image = entry->image,
+                                       .n_names = count_names(s, entry),
+                                       .held = check_held(s, entry, "", &why) != ERR_OK };
+
+        fn(&seen, arg);
+    }
+}
+
 enum err_code img_remove(struct img_store *s, const char *reference,
                          bool (*in_use)(const char *id, void *arg), void *arg, struct err *e)
 {
@@ -180,9 +321,7 @@ enum err_code img_remove(struct img_store *s, const char *reference,
         return err_set(e, ERR_NOT_FOUND, "no such image: \"%.300s\"", reference);
     if (name != NULL && count_names(s, entry) > 1)
         return remove_name(s, name, e);
-    if (img_job_holds(s, entry->image->id))
-        return err_set(e, ERR_UNAVAILABLE, "image \"%.300s\" is just being brought", reference);
-    if ((in_use != NULL && in_use(entry->image->id, arg)) || entry->image->refs > 1)
+    if (in_use != NULL && !img_job_holds(s, entry->image->id) && in_use(entry->image->id, arg))
         return err_set(e, ERR_PRECONDITION, "image \"%.300s\" is in use by a container", reference);
-    return remove_image(s, entry, e);
+    return check_held(s, entry, reference, e) == ERR_OK ? remove_image(s, entry, e) : e->code;
 }

@@ -44,6 +44,7 @@ void img_unref(struct img_image *i)
     free(i->working_dir);
     free(i->stop_signal);
     free(i->created);
+    free(i->layer_bytes);
     free(i);
 }
 
@@ -120,6 +121,28 @@ static enum err_code take_layers(const json_t *record, const char *dir, struct i
     return ERR_OK;
 }
 
+/* As many as there are layers, or none at all: records did not always have them. */
+static enum err_code take_layer_bytes(const json_t *record, struct img_image *i, struct err *e)
+{
+    const json_t *list = json_object_get(record, "layerBytes");
+    json_t *item;
+    size_t n;
+
+    i->layer_bytes = calloc(i->layer_dirs.n, sizeof(*i->layer_bytes));
+    if (i->layer_bytes == NULL)
+        return err_nomem(e);
+    if (list == NULL)
+        return ERR_OK;
+    if (json_array_size(list) != i->layer_dirs.n)
+        return err_set(e, ERR_INVALID, "image record: layerBytes has not one size for each layer");
+    json_array_foreach (list, n, item) {
+        if (!json_is_integer(item) || json_integer_value(item) < 0)
+            return err_set(e, ERR_INVALID, "image record: layerBytes[%zu] is not a size", n);
+        i->layer_bytes[n] = (uint64_t)json_integer_value(item);
+    }
+    return ERR_OK;
+}
+
 enum err_code img_record_version(const json_t *record, struct err *e)
 {
     json_int_t version = json_int(record, "version", IMG_RECORD_VERSION);
@@ -141,10 +164,11 @@ enum err_code img_record_decode(const json_t *record, const char *store_dir, str
     if (size < 0)
         return err_set(e, ERR_INVALID, "image record: sizeBytes is not a size");
     i->size_bytes = (uint64_t)size;
+    i->pinned = json_flag(record, "pinned");
     if (img_record_version(record, e) != ERR_OK || take_digest(record, "id", &i->id, e) != ERR_OK ||
         take_digest(record, "digest", &i->digest, e) != ERR_OK ||
         take_layers(record, store_dir, &i->layer_dirs, e) != ERR_OK ||
-        take_strings(record, "env", &i->env, e) != ERR_OK ||
+        take_layer_bytes(record, i, e) != ERR_OK || take_strings(record, "env", &i->env, e) != ERR_OK ||
         take_strings(record, "entrypoint", &i->entrypoint, e) != ERR_OK ||
         take_strings(record, "cmd", &i->cmd, e) != ERR_OK ||
         take_string(record, "user", &i->user, e) != ERR_OK ||
@@ -185,6 +209,18 @@ static bool put_layers(json_t *record, const struct img_image *i)
     return json_object_set_new(record, "layers", list) == 0;
 }
 
+static bool put_layer_bytes(json_t *record, const struct img_image *i)
+{
+    json_t *list = json_array();
+
+    for (size_t n = 0; n < i->layer_dirs.n && list != NULL; n++)
+        if (json_array_append_new(list, json_integer((json_int_t)i->layer_bytes[n])) != 0) {
+            json_decref(list);
+            list = NULL;
+        }
+    return json_object_set_new(record, "layerBytes", list) == 0;
+}
+
 json_t *img_record_encode(const struct img_image *i)
 {
     json_t *record = json_object();
@@ -193,7 +229,8 @@ json_t *img_record_encode(const struct img_image *i)
         return NULL;
     if (json_object_set_new(record, "version", json_integer(IMG_RECORD_VERSION)) == 0 &&
         json_put_str(record, "id", i->id) && json_put_str(record, "digest", i->digest) &&
-        put_layers(record, i) &&
+        put_layers(record, i) && put_layer_bytes(record, i) &&
+        (!i->pinned || json_object_set_new(record, "pinned", json_true()) == 0) &&
         json_object_set_new(record, "sizeBytes", json_integer((json_int_t)i->size_bytes)) == 0 &&
         json_put_str(record, "created", i->created) && put_strings(record, "env", &i->env) &&
         put_strings(record, "entrypoint", &i->entrypoint) && put_strings(record, "cmd", &i->cmd) &&

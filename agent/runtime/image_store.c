@@ -16,7 +16,7 @@
 struct trash { /* belongs to itself: the store may be gone before it is */
     struct work work;
     int dir;
-    int records[3]; /* folders whose entries go first; -1: none */
+    int records[4]; /* folders whose entries go first; -1: none */
     char name[256];
 };
 
@@ -60,7 +60,7 @@ void img_trash(struct img_store *s, const char *name)
         return;
     }
     for (size_t i = 0; i < ARRAY_LEN(t->records); i++) {
-        const int folders[] = { s->images_fd, s->layers_fd, s->tmp_fd };
+        const int folders[] = { s->images_fd, s->layers_fd, s->parts_fd, s->tmp_fd };
         t->records[i] = fcntl(folders[i], F_DUPFD_CLOEXEC, 3);
     }
     work_start(&t->work, "image clean-up", name, remove_trash, t, s->loop, on_trash_removed, t);
@@ -110,18 +110,41 @@ static bool layer_is_used(const struct img_store *s, const char *name)
     return false;
 }
 
-static void collect_layer(struct img_store *s, const char *name)
+static void take_away(struct img_store *s, int folder, const char *name)
 {
     char away[33];
 
-    if (layer_is_used(s, name))
-        return;
     id_random_hex(away, sizeof(away) - 1);
-    /* One rename: the layer is there as a whole or not at all. */
-    if (renameat(s->layers_fd, name, s->tmp_fd, away) == 0)
+    /* One rename: it is there as a whole or not at all. */
+    if (renameat(folder, name, s->tmp_fd, away) == 0)
         img_trash(s, away);
     else
-        log_warn("images: layer not removed", F_STR("layer", name), F_STR("err", strerrordesc_np(errno)));
+        log_warn("images: left-over not removed", F_STR("file", name), F_STR("err", strerrordesc_np(errno)));
+}
+
+static void collect_layer(struct img_store *s, const char *name)
+{
+    if (!layer_is_used(s, name))
+        take_away(s, s->layers_fd, name);
+}
+
+/* "<64 hex><ending>" -> the hex part; false for anything else. */
+static bool named_by_hex(const char *file, const char *ending, char hex[65])
+{
+    if (strlen(file) != 64 + strlen(ending) || strspn(file, "0123456789abcdef") != 64 ||
+        strcmp(file + 64, ending) != 0)
+        return false;
+    memcpy(hex, file, 64);
+    hex[64] = '\0';
+    return true;
+}
+
+static void collect_part(struct img_store *s, const char *name)
+{
+    char id[72] = "sha256:";
+
+    if (!named_by_hex(name, IMG_CONFIG, id + strlen(id)) || img_find(s, id) == NULL)
+        take_away(s, s->parts_fd, name);
 }
 
 void img_collect(struct img_store *s)
@@ -133,8 +156,10 @@ void img_collect(struct img_store *s)
                  "them; bring the image again, or remove the record",
                  F_STR("folder", s->dir), F_U64("damagedRecords", s->damaged));
     s->said_damaged = s->damaged > 0;
-    if (s->running == 0 && s->damaged == 0) /* the last one collects */
+    if (s->running == 0 && s->damaged == 0) { /* the last one collects */
         each_entry(s, s->layers_fd, collect_layer);
+        each_entry(s, s->parts_fd, collect_part);
+    }
 }
 
 /* ---- the tables ------------------------------------------------------------------------------ */
@@ -283,16 +308,6 @@ static void set_aside(struct img_store *s, int dir, const char *file, const stru
                   F_STR("damage", why->text), F_ERR(&e));
 }
 
-/* "<64 hex>.json" -> the hex part; false for anything else. */
-static bool record_name(const char *file, char hex[65])
-{
-    if (strlen(file) != 64 + 5 || strspn(file, "0123456789abcdef") != 64 || strcmp(file + 64, ".json") != 0)
-        return false;
-    memcpy(hex, file, 64);
-    hex[64] = '\0';
-    return true;
-}
-
 static enum err_code read_record(int dir, const char *file, json_t **ret, struct err *e)
 {
     str_auto text = NULL;
@@ -321,7 +336,7 @@ static void load_image(struct img_store *s, const char *file)
     struct err e = { 0 };
     char hex[65];
 
-    if (!record_name(file, hex)) {
+    if (!named_by_hex(file, ".json", hex)) {
         if (file[0] == '.') /* a write that a crash cut off */
             fs_remove_quietly(s->images_fd, file);
         else if (aside_is(file))
@@ -344,7 +359,7 @@ static void load_name(struct img_store *s, const char *file)
     char hex[65], full[IMG_NAME_MAX];
     struct err e = { 0 };
 
-    if (!record_name(file, hex)) {
+    if (!named_by_hex(file, ".json", hex)) {
         if (file[0] == '.')
             fs_remove_quietly(s->refs_fd, file);
         return;
@@ -399,7 +414,8 @@ static enum err_code open_folders(struct img_store *s, struct err *e)
           (st.st_mode & 077) == 0)) /* setuid files in layers: no other user of the host may come near */
         return err_sys(e, errno, "close %s to others", s->dir);
     if ((s->refs_fd = open_part(dir, "refs", e)) < 0 || (s->images_fd = open_part(dir, "images", e)) < 0 ||
-        (s->layers_fd = open_part(dir, "layers", e)) < 0 || (s->tmp_fd = open_part(dir, "tmp", e)) < 0)
+        (s->layers_fd = open_part(dir, "layers", e)) < 0 || (s->parts_fd = open_part(dir, "parts", e)) < 0 ||
+        (s->tmp_fd = open_part(dir, "tmp", e)) < 0)
         return e->code;
     return ERR_OK;
 }
@@ -416,7 +432,7 @@ static void store_free(struct img_store *s)
 {
     struct img_entry *entry, *next_entry;
     struct img_name *name, *next_name;
-    const int fds[] = { s->refs_fd, s->images_fd, s->layers_fd, s->tmp_fd };
+    const int fds[] = { s->refs_fd, s->images_fd, s->layers_fd, s->parts_fd, s->tmp_fd };
 
     HASH_ITER (hh, s->names, name, next_name)
         img_drop_name(s, name);
@@ -453,8 +469,9 @@ enum err_code img_store_open(struct img_store **ret, const struct img_store_opti
     s->ops_cgroup_fd = o->ops_cgroup_fd;
     s->max_bytes = o->max_bytes > 0 ? o->max_bytes : IMG_DEFAULT_BYTES;
     s->max_parallel = o->max_parallel > 0 ? o->max_parallel : IMG_DEFAULT_PARALLEL;
-    s->refs_fd = s->images_fd = s->layers_fd = s->tmp_fd = -1;
+    s->refs_fd = s->images_fd = s->layers_fd = s->parts_fd = s->tmp_fd = -1;
     TAILQ_INIT(&s->jobs);
+    TAILQ_INIT(&s->tasks);
     if (failed || open_folders(s, e) != ERR_OK) {
         store_free(s);
         return failed ? err_nomem(e) : err_wrap(e, "image store %s", o->dir);
@@ -486,13 +503,15 @@ static void on_timer_closed(uv_handle_t *handle)
 
 void img_store_settle(struct img_store *s)
 {
-    if (s->closing && TAILQ_EMPTY(&s->jobs) && !uv_is_closing((uv_handle_t *)&s->usage))
+    if (s->closing && TAILQ_EMPTY(&s->jobs) && TAILQ_EMPTY(&s->tasks) &&
+        !uv_is_closing((uv_handle_t *)&s->usage))
         uv_close((uv_handle_t *)&s->usage, on_timer_closed);
 }
 
 void img_store_close(struct img_store *s)
 {
     struct img_job *job, *next_job;
+    struct img_task_run *task, *next_task;
 
     if (s == NULL)
         return;
@@ -504,6 +523,8 @@ void img_store_close(struct img_store *s)
         TAILQ_FOREACH_SAFE (run, &job->waiters, more, next_run)
             op_cancel(&run->bring->op); /* the last one takes the job with it */
     }
+    TAILQ_FOREACH_SAFE (task, &s->tasks, more, next_task)
+        op_cancel(&task->task->op);
     img_store_settle(s);
 }
 

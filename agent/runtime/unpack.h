@@ -3,8 +3,9 @@
  * hostile input, so they are parsed in a process of its own that has given away what it does not need, and
  * never by the daemon.
  *
- *     coracle-unpack --source PATH --work DIR --layers DIR [--blobs DIR] [--name NAME]
+ *     coracle-unpack --source PATH --work DIR --layers DIR [--parts DIR] [--blobs DIR] [--name NAME]
  *                    [--platform OS/ARCH[/VARIANT]] [--max-bytes N] [--max-entries N] [--reserve-bytes N]
+ *     coracle-unpack --verify some|all --layers DIR --parts DIR
  *     coracle-unpack --hash-name NAME
  *
  *     --source     an OCI layout folder, or an OCI archive or a docker archive (tar, tar+gzip, tar+zstd);
@@ -15,6 +16,10 @@
  *                  removes it afterwards
  *     --layers     the store's layers: <hex>/, complete as soon as the name is there; see
  * unpack_store_image()
+ *     --parts      what is kept of an image beside its layers (UNPACK_CONFIG); without it nothing is
+ *     --verify     reads lines "layer <hex>" and "config <hex>", compares each with the sum that was noted or
+ *                  its name, and prints {"problems":[{"part","what"}],"bytes":N,"orphans":[]}; `all`: the
+ *                  lines name all that should be there, and the rest is told as orphans
  *     --blobs      blobs of the layout, when they are not in <source>/blobs (skopeo --dest-shared-blob-dir)
  *     --name       what to call the image; ERR_INVALID when the source holds several
  *     --platform   which image of a multi-platform index; default: this machine's
@@ -43,6 +48,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <time.h>
@@ -104,9 +110,10 @@ void unpack_source_close(struct unpack_source *s);
 /* A regular file of the source, never following a path out of it. */
 int unpack_source_file(const struct unpack_source *s, const char *path, struct err *e) MUST_CHECK;
 int unpack_source_blob(const struct unpack_source *s, const char *digest, struct err *e) MUST_CHECK;
-/* A JSON blob with its digest and size (-1: unknown) verified. */
+/* A JSON blob with its digest and size (-1: unknown) verified; its bytes, too, when ret_text is not NULL. */
 enum err_code unpack_source_json(const struct unpack_source *s, const char *digest, int64_t size,
-                                 const char *what, json_t **ret, struct err *e) MUST_CHECK;
+                                 const char *what, json_t **ret, char **ret_text, size_t *ret_n,
+                                 struct err *e) MUST_CHECK;
 
 /* ---- images of a source (unpack_layout.c, unpack_docker.c, unpack_config.c) ------------------ */
 struct unpack_layer {
@@ -125,6 +132,8 @@ struct unpack_image {
     struct unpack_layer *layers; /* lowest first */
     size_t n_layers;
     json_t *record; /* what the configuration says: env, entrypoint, ... as printed */
+    char *config;   /* the configuration's own bytes */
+    size_t config_size;
 };
 
 struct unpack_images {
@@ -261,9 +270,10 @@ SCOPE_DEFINE(struct unpack_apply, unpack_apply_free)
 enum err_code unpack_archive_error(struct archive *a, const char *what, struct err *e);
 
 /* ---- layers into the store (unpack_store.c) -------------------------------------------------- */
+#define UNPACK_CONFIG ".config" /* parts/<hex of the image's id>.config: the configuration as it came */
 struct unpack_store {
-    int work, layers;
-    unsigned n_done; /* layers unpacked by this run */
+    int work, layers, parts; /* parts -1: nothing is kept beside the layers */
+    unsigned n_done;         /* layers unpacked by this run */
     uint64_t skipped_devices;
 };
 /*
@@ -277,17 +287,30 @@ enum err_code unpack_store_image(struct unpack_store *st, const struct unpack_so
                                  struct unpack_image *image, struct unpack_budget *budget,
                                  struct err *e) MUST_CHECK;
 
+/* ---- is the store still what was unpacked? (unpack_sum.c, unpack_store.c, unpack_verify.c) ---- */
+/*
+ * SHA-256 over a tree: paths, modes, owners, times, attributes, hard links, content.  The process' working
+ * folder is elsewhere meanwhile.
+ */
+enum err_code unpack_sum(int root, char ret[UNPACK_DIGEST_SIZE], uint64_t *ret_bytes,
+                         struct err *e) MUST_CHECK;
+/* ERR_DATA_LOSS: it has changed; ERR_PRECONDITION: brought by a version that noted no sum. */
+enum err_code unpack_check_layer(int layers, const char *hex, uint64_t *ret_bytes, struct err *e) MUST_CHECK;
+enum err_code unpack_check_config(int parts, const char *hex, uint64_t *ret_bytes, struct err *e) MUST_CHECK;
+/* The lines of `in` one by one, and with `all` what else lies in both folders; the answer is --verify's. */
+enum err_code unpack_verify(FILE *in, bool all, int layers, int parts, json_t *ret, struct err *e) MUST_CHECK;
+
 /* ---- confinement (unpack_confine.c) ---------------------------------------------------------- */
 /*
  * Gives away what parsing does not need; called once everything outside is open.  Always: no_new_privs, no
  * core, rlimits, capabilities down to CHOWN DAC_OVERRIDE FOWNER FSETID MKNOD SETFCAP SYS_ADMIN (the last for
  * trusted.* attributes alone).  Where the kernel has it: Landlock (5.19: reads `source` and `blobs`, writes
- * `work` and `layers`) and a seccomp filter that forbids sockets, programs, processes, mounts, namespaces,
- * modules and every device number but the few above.  ERR_*: only what cannot fail on a working kernel; what
- * an old one lacks is left out.
+ * `work`, `layers` and `parts`) and a seccomp filter that forbids sockets, programs, processes, mounts,
+ * namespaces, modules and every device number but the few above.  ERR_*: only what cannot fail on a working
+ * kernel; what an old one lacks is left out.
  */
 struct unpack_confine {
-    int source, blobs, work, layers; /* -1: none */
+    int source, blobs, work, layers, parts; /* -1: none */
     uint64_t max_bytes;
 };
 enum err_code unpack_confine(const struct unpack_confine *c, struct err *e) MUST_CHECK;

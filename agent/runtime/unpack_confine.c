@@ -117,7 +117,7 @@ static enum err_code restrict_paths(const struct unpack_confine *c, struct err *
         allow(ruleset, c->blobs, READ_RIGHTS, e) != ERR_OK ||
         allow(ruleset, c->work, WRITE_RIGHTS, e) != ERR_OK ||
         allow(ruleset, c->layers, WRITE_RIGHTS, e) != ERR_OK ||
-        allow(ruleset, proc, READ_RIGHTS, e) != ERR_OK)
+        allow(ruleset, c->parts, WRITE_RIGHTS, e) != ERR_OK || allow(ruleset, proc, READ_RIGHTS, e) != ERR_OK)
         return e->code;
     if (syscall(SYS_landlock_restrict_self, ruleset, 0) != 0)
         return err_sys(e, errno, "landlock: enter");

@@ -42,6 +42,8 @@ static enum err_code read_config(const struct unpack_source *s, const struct unp
     if (check_config_name(path, image->id, e) != ERR_OK ||
         json_parse(text, n, UNPACK_MAX_JSON, &config, "image configuration", e) != ERR_OK)
         return e->code;
+    image->config = take_ptr(&text);
+    image->config_size = n;
     return unpack_config_read(config, p, image, e);
 }
 

@@ -15,6 +15,7 @@ static void image_done(struct unpack_image *image)
     free(image->names);
     free(image->layers);
     json_decref(image->record);
+    free(image->config);
 }
 
 void unpack_images_done(struct unpack_images *images)

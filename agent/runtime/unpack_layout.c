@@ -120,7 +120,8 @@ static enum err_code read_manifest(struct layout *l, const json_t *manifest, str
     if (type != NULL && strcmp(type, OCI_CONFIG) != 0 && strcmp(type, DOCKER_CONFIG) != 0)
         return err_set(e, ERR_INVALID, "not a container image: its configuration is of type \"%.100s\"",
                        type);
-    if (unpack_source_json(l->source, digest, size, "image configuration", &config, e) != ERR_OK)
+    if (unpack_source_json(l->source, digest, size, "image configuration", &config, &image->config,
+                           &image->config_size, e) != ERR_OK)
         return e->code;
     memcpy(image->id, digest, UNPACK_DIGEST_SIZE);
     if (unpack_config_read(config, l->platform, image, e) != ERR_OK)
@@ -153,7 +154,7 @@ static enum err_code resolve(struct layout *l, const json_t *descriptor, unsigne
     *ret = find_image(l->images, digest);
     if (*ret != NULL)
         return ERR_OK;
-    if (unpack_source_json(l->source, digest, size, "manifest", &object, e) != ERR_OK)
+    if (unpack_source_json(l->source, digest, size, "manifest", &object, NULL, NULL, e) != ERR_OK)
         return e->code;
 
     list = json_object_get(object, "manifests");

@@ -17,13 +17,13 @@
 #define LIMIT_MAX (1ull << 50)
 
 struct options {
-    const char *source, *work, *layers, *blobs, *name, *hash_name;
+    const char *source, *work, *layers, *parts, *blobs, *name, *hash_name, *verify;
     struct unpack_platform platform;
     uint64_t max_bytes, max_entries, reserve;
 };
 
 struct folders {
-    int source, work, layers, blobs;
+    int source, work, layers, parts, blobs;
 };
 
 static enum err_code parse_options(int argc, char **argv, struct options *o, struct err *e)
@@ -32,6 +32,8 @@ static enum err_code parse_options(int argc, char **argv, struct options *o, str
         { "source", required_argument, NULL, 's' },
         { "work", required_argument, NULL, 'w' },
         { "layers", required_argument, NULL, 'l' },
+        { "parts", required_argument, NULL, 'P' },
+        { "verify", required_argument, NULL, 'v' },
         { "blobs", required_argument, NULL, 'b' },
         { "name", required_argument, NULL, 'n' },
         { "platform", required_argument, NULL, 'p' },
@@ -60,6 +62,12 @@ static enum err_code parse_options(int argc, char **argv, struct options *o, str
             break;
         case 'l':
             o->layers = optarg;
+            break;
+        case 'P':
+            o->parts = optarg;
+            break;
+        case 'v':
+            o->verify = optarg;
             break;
         case 'b':
             o->blobs = optarg;
@@ -90,7 +98,11 @@ static enum err_code parse_options(int argc, char **argv, struct options *o, str
     }
     if (optind < argc)
         return err_set(e, ERR_INVALID, "argument \"%.100s\" is not expected", argv[optind]);
-    if (o->hash_name == NULL && (o->source == NULL || o->work == NULL || o->layers == NULL))
+    if (o->verify != NULL && (o->layers == NULL || o->parts == NULL ||
+                              (strcmp(o->verify, "all") != 0 && strcmp(o->verify, "some") != 0)))
+        return err_set(e, ERR_INVALID, "--verify wants all or some, --layers and --parts");
+    if (o->hash_name == NULL && o->verify == NULL &&
+        (o->source == NULL || o->work == NULL || o->layers == NULL))
         return err_set(e, ERR_INVALID, "--source, --work and --layers are needed");
     return ERR_OK;
 }
@@ -150,6 +162,8 @@ static enum err_code open_folders(const struct options *o, struct folders *f, st
     if (open_folder(o->work, "--work", &f->work, e) != ERR_OK ||
         open_folder(o->layers, "--layers", &f->layers, e) != ERR_OK)
         return e->code;
+    if (o->parts != NULL && open_folder(o->parts, "--parts", &f->parts, e) != ERR_OK)
+        return e->code;
     return o->blobs == NULL ? ERR_OK : open_folder(o->blobs, "--blobs", &f->blobs, e);
 }
 
@@ -180,9 +194,10 @@ static enum err_code bring(const struct options *o, const struct folders *f, str
                                             .blobs = f->blobs,
                                             .work = f->work,
                                             .layers = f->layers,
+                                            .parts = f->parts,
                                             .max_bytes = o->max_bytes };
     struct unpack_budget budget = { .bytes = o->max_bytes, .entries = o->max_entries, .reserve = o->reserve };
-    struct unpack_store store = { .work = f->work, .layers = f->layers };
+    struct unpack_store store = { .work = f->work, .layers = f->layers, .parts = f->parts };
     json_t *list = json_array();
 
     if (list == NULL || json_object_set_new(record, "images", list) != 0)
@@ -201,14 +216,28 @@ static enum err_code bring(const struct options *o, const struct folders *f, str
     return ERR_OK;
 }
 
+/* What hostile layers left is read again: with no right to write anything. */
+static enum err_code verify(const struct options *o, json_t *record, struct err *e)
+{
+    struct unpack_confine confine = { .work = -1, .layers = -1, .parts = -1, .max_bytes = 0 };
+
+    if (open_folder(o->layers, "--layers", &confine.source, e) != ERR_OK ||
+        open_folder(o->parts, "--parts", &confine.blobs, e) != ERR_OK ||
+        unpack_confine(&confine, e) != ERR_OK)
+        return e->code;
+    return unpack_verify(stdin, strcmp(o->verify, "all") == 0, confine.source, confine.blobs, record, e);
+}
+
 static enum err_code run(const struct options *o, json_t *record, struct err *e)
 {
-    struct folders f = { -1, -1, -1, -1 };
+    struct folders f = { -1, -1, -1, -1, -1 };
     struct unpack_source source = { -1, -1, false };
     struct unpack_images images = { 0 };
 
     if (o->hash_name != NULL)
         return hash_name(o->hash_name, record, e);
+    if (o->verify != NULL)
+        return verify(o, record, e);
     if (open_folders(o, &f, e) == ERR_OK)
         bring(o, &f, &source, &images, record, e);
     unpack_images_done(&images);

@@ -105,7 +105,8 @@ int unpack_source_blob(const struct unpack_source *s, const char *digest, struct
 }
 
 enum err_code unpack_source_json(const struct unpack_source *s, const char *digest, int64_t size,
-                                 const char *what, json_t **ret, struct err *e)
+                                 const char *what, json_t **ret, char **ret_text, size_t *ret_n,
+                                 struct err *e)
 {
     char sum[UNPACK_DIGEST_SIZE];
     str_auto text = NULL;
@@ -127,6 +128,10 @@ enum err_code unpack_source_json(const struct unpack_source *s, const char *dige
         json_decref(*ret);
         *ret = NULL;
         return err_set(e, ERR_INVALID, "%s %s is not a JSON object", what, digest);
+    }
+    if (ret_text != NULL) {
+        *ret_text = take_ptr(&text);
+        *ret_n = n;
     }
     return ERR_OK;
 }

@@ -1,6 +1,7 @@
 #include "agent/runtime/unpack.h"
 #include "agent/runtime/unpack_node.h"
 
+#include "base/fs.h"
 #include "base/json.h"
 #include "base/parse.h"
 
@@ -15,6 +16,9 @@
 
 /* Likewise, on one that borrowed folders: it suits only the layers that it was unpacked on. */
 #define BORROWED_ATTRIBUTE "trusted.coracle.borrowed"
+
+/* Likewise, the sum over its tree (unpack_sum()): what `coracle image verify` compares with. */
+#define SUM_ATTRIBUTE "trusted.coracle.sum"
 
 struct fresh { /* a layer that waits in the work folder for its name */
     const char *name;
@@ -76,6 +80,25 @@ static enum err_code open_lower(const struct layers *l, size_t i, struct unpack_
     return ERR_OK;
 }
 
+/* What is known about a layer stands on its own folder before it gets its name. */
+static enum err_code note(int root, const char *attribute, const char *text, struct err *e)
+{
+    if (fsetxattr(root, attribute, text, strlen(text), 0) != 0)
+        return err_sys(e, errno, "set attribute %s", attribute);
+    return ERR_OK;
+}
+
+/* Of what stands on the disk, not of what was written: the two differ when one of us errs. */
+static enum err_code note_sum(int root, struct err *e)
+{
+    char sum[UNPACK_DIGEST_SIZE];
+    uint64_t bytes;
+
+    if (unpack_sum(root, sum, &bytes, e) != ERR_OK)
+        return err_wrap(e, "sum over the tree");
+    return note(root, SUM_ATTRIBUTE, sum, e);
+}
+
 /* Into the work folder; *ret_borrowed: what it holds depends on `lower`. */
 static enum err_code unpack_layer(struct layers *l, const struct unpack_layer *layer, const char *work_name,
                                   const struct unpack_lower *lower, bool *ret_borrowed, struct err *e)
@@ -94,11 +117,10 @@ static enum err_code unpack_layer(struct layers *l, const struct unpack_layer *l
                       &result, e) != ERR_OK)
         return e->code;
     snprintf(size, sizeof(size), "%llu", (unsigned long long)result.bytes);
-    if (fsetxattr(root, SIZE_ATTRIBUTE, size, strlen(size), 0) != 0)
-        return err_sys(e, errno, "set attribute " SIZE_ATTRIBUTE);
     *ret_borrowed = result.borrowed_folders > 0;
-    if (*ret_borrowed && fsetxattr(root, BORROWED_ATTRIBUTE, "y", 1, 0) != 0)
-        return err_sys(e, errno, "set attribute " BORROWED_ATTRIBUTE);
+    if (note(root, SIZE_ATTRIBUTE, size, e) != ERR_OK ||
+        (*ret_borrowed && note(root, BORROWED_ATTRIBUTE, "y", e) != ERR_OK) || note_sum(root, e) != ERR_OK)
+        return e->code;
     l->st->skipped_devices += result.skipped_devices;
     return ERR_OK;
 }
@@ -175,6 +197,20 @@ static uint64_t layer_size(int fd)
     return size;
 }
 
+/* The configuration as it came: it is what the image's id is the digest of. */
+static enum err_code keep_config(const struct unpack_store *st, const struct unpack_image *image,
+                                 struct err *e)
+{
+    char file[UNPACK_DIGEST_SIZE + 8];
+
+    if (st->parts < 0)
+        return ERR_OK;
+    snprintf(file, sizeof(file), "%s" UNPACK_CONFIG, unpack_digest_hex(image->id));
+    if (fs_replace_at(st->parts, file, image->config, image->config_size, 0600, true, e) != ERR_OK)
+        return err_wrap(e, "image configuration");
+    return ERR_OK;
+}
+
 static bool listed(const json_t *list, const char *text)
 {
     json_t *item;
@@ -190,13 +226,14 @@ enum err_code unpack_store_image(struct unpack_store *st, const struct unpack_so
                                  struct unpack_image *image, struct unpack_budget *budget, struct err *e)
 {
     struct layers l = { .st = st, .source = s, .image = image, .budget = budget };
-    json_t *layers = json_array();
+    json_t *layers = json_array(), *sizes = json_array();
     uint64_t size = 0;
 
-    /* The record takes the list at once: one owner on every path. */
-    if (layers == NULL || json_object_set_new(image->record, "layers", layers) != 0)
+    /* The record takes the lists at once: one owner on every path. */
+    if (json_object_set_new(image->record, "layers", layers) != 0 ||
+        json_object_set_new(image->record, "layerBytes", sizes) != 0)
         return err_nomem(e);
-    if (bring_layers(&l, e) != ERR_OK)
+    if (bring_layers(&l, e) != ERR_OK || keep_config(st, image, e) != ERR_OK)
         return e->code;
 
     for (size_t i = image->n_layers; i-- > 0;) { /* from the top */
@@ -209,12 +246,48 @@ enum err_code unpack_store_image(struct unpack_store *st, const struct unpack_so
         if (fd < 0)
             return err_sys(e, errno, "open layer %s", name);
         size += layer_size(fd);
-        if (json_array_insert_new(layers, 0, json_string(name)) != 0)
+        if (json_array_insert_new(layers, 0, json_string(name)) != 0 ||
+            json_array_insert_new(sizes, 0, json_integer((json_int_t)layer_size(fd))) != 0)
             return err_nomem(e);
         if (unpack_is_opaque(fd)) /* overlayfs has no opaque root: the layers below are left out instead */
             break;
     }
     if (json_object_set_new(image->record, "sizeBytes", json_integer((json_int_t)size)) != 0)
         return err_nomem(e);
+    return ERR_OK;
+}
+
+/* ---- looking again --------------------------------------------------------------------------- */
+
+enum err_code unpack_check_layer(int layers, const char *hex, uint64_t *ret_bytes, struct err *e)
+{
+    char wanted[UNPACK_DIGEST_SIZE] = "", sum[UNPACK_DIGEST_SIZE];
+    fd_auto fd = open_folder(layers, hex);
+
+    if (fd < 0)
+        return err_sys(e, errno, "open");
+    if (fgetxattr(fd, SUM_ATTRIBUTE, wanted, sizeof(wanted) - 1) < 0)
+        return err_set(e, ERR_PRECONDITION, "no sum was noted when it was unpacked");
+    if (unpack_sum(fd, sum, ret_bytes, e) != ERR_OK)
+        return e->code;
+    if (strcmp(sum, wanted) != 0)
+        return err_set(e, ERR_DATA_LOSS,
+                       "files, modes, owners or attributes are not those that were unpacked");
+    return ERR_OK;
+}
+
+enum err_code unpack_check_config(int parts, const char *hex, uint64_t *ret_bytes, struct err *e)
+{
+    char file[UNPACK_DIGEST_SIZE + 8], sum[UNPACK_DIGEST_SIZE];
+    str_auto text = NULL;
+    size_t n = 0;
+
+    snprintf(file, sizeof(file), "%.64s" UNPACK_CONFIG, hex);
+    if (fs_read_at(parts, file, UNPACK_MAX_JSON, &text, &n, e) != ERR_OK ||
+        unpack_hash_text(text, n, sum, e) != ERR_OK)
+        return e->code;
+    *ret_bytes = n;
+    if (strcmp(unpack_digest_hex(sum), hex) != 0)
+        return err_set(e, ERR_DATA_LOSS, "its content has the digest %s", sum);
     return ERR_OK;
 }

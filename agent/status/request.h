@@ -94,6 +94,7 @@ enum status_route {
     ROUTE_MANIFESTS,
     ROUTE_CONFIG,
     ROUTE_IMAGES,
+    ROUTE_IMAGE_TASK,
     ROUTE_OPERATIONS,
 };
 

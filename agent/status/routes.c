@@ -425,6 +425,40 @@ static void images(struct conn *c)
         get_items(c, c->server->provider.images);
 }
 
+static void image_task(struct conn *c, const char *word)
+{
+    static const struct {
+        const char *word;
+        enum status_image_verb verb;
+        bool wants_name;
+    } verbs[] = {
+        { "verify", IMAGE_VERIFY, false },
+        { "pin", IMAGE_PIN, true },
+        { "unpin", IMAGE_UNPIN, true },
+        { "prune", IMAGE_PRUNE, false },
+    };
+    const struct status_request *r = &c->parser.request;
+    struct status_image_task task = { .name = status_param(r, "name") };
+    struct err e = { 0 };
+    size_t i = 0;
+
+    if (task.name != NULL && task.name[0] == '\0')
+        task.name = NULL;
+    while (i < ARRAY_LEN(verbs) && strcmp(verbs[i].word, word) != 0)
+        i++;
+    if (i == ARRAY_LEN(verbs)) {
+        conn_status(c, 404, "NotFound", NULL, NULL, "the server could not find the requested resource");
+        return;
+    }
+    task.verb = verbs[i].verb;
+    if (verbs[i].wants_name && task.name == NULL)
+        conn_status(c, 400, "BadRequest", NULL, NULL, "name: required");
+    else if (status_param_flag(r, "all", &task.all, &e) != ERR_OK)
+        conn_err(c, &e);
+    else if (owe_reply(c) != NULL)
+        c->server->provider.image_task(c->server->provider.arg, &task, c->reply);
+}
+
 /* ---- dispatch -------------------------------------------------------------------------------- */
 
 static void not_allowed(struct conn *c, unsigned methods)
@@ -433,8 +467,9 @@ static void not_allowed(struct conn *c, unsigned methods)
     json_t *body = status_object(405, status_reason(405), NULL, NULL, "the method is not allowed here");
     char *text = body != NULL ? json_dumps(body, JSON_COMPACT) : NULL;
 
-    snprintf(head, sizeof(head), "Allow: GET, HEAD%s%s\r\n", methods & METHOD_POST ? ", POST" : "",
-             methods & METHOD_DELETE ? ", DELETE" : "");
+    snprintf(head, sizeof(head), "Allow: %s%s%s\r\n", methods & METHOD_GET ? "GET, HEAD, " : "",
+             methods & METHOD_POST ? "POST, " : "", methods & METHOD_DELETE ? "DELETE, " : "");
+    memcpy(head + strlen(head) - strlen(", \r\n"), "\r\n", sizeof("\r\n"));
     conn_answer(c, 405, "application/json", head, text != NULL ? text : "", text != NULL ? strlen(text) : 0);
     json_decref(body);
     free(text);
@@ -515,6 +550,9 @@ void route_request(struct conn *c)
         return;
     case ROUTE_IMAGES:
         images(c);
+        return;
+    case ROUTE_IMAGE_TASK:
+        image_task(c, m.name);
         return;
     case ROUTE_OPERATIONS:
         get_operations(c);

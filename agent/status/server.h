@@ -17,6 +17,9 @@
  *     GET     /explain                 what is wrong with the node
  *     GET     /manifests               the files of the manifest folder and their problems
  *     GET     /images    POST /images?source=&name=    DELETE /images?name=
+ *     POST    /images/verify?name=     every digest again; without a name of all images
+ *     POST    /images/pin?name=        /images/unpin?name=
+ *     POST    /images/prune?all=       what no container uses: without a name, or all of it
  *     GET     /configz                 the configuration in force, where each value comes from, warnings
  *     GET     /debug/operations
  *
@@ -62,6 +65,13 @@ struct status_exec_spec { /* borrowed during the call */
     void (*on_done)(const struct err *result, int exit_code, void *owner);
 };
 
+enum status_image_verb { IMAGE_VERIFY, IMAGE_PIN, IMAGE_UNPIN, IMAGE_PRUNE };
+struct status_image_task { /* borrowed during the call */
+    enum status_image_verb verb;
+    const char *name; /* NULL: none was given */
+    bool all;
+};
+
 enum status_metrics { METRICS_ALL, METRICS_CADVISOR, METRICS_RESOURCE };
 
 struct status_provider { /* results are new references; NULL with *e set is an error */
@@ -84,6 +94,8 @@ struct status_provider { /* results are new references; NULL with *e set is an e
     /* Answers later through status_reply_*(). */
     void (*image_add)(void *arg, const char *source, const char *name /* may be NULL */,
                       struct status_reply *r);
+    void (*image_task)(void *arg, const struct status_image_task *task,
+                       struct status_reply *r); /* likewise */
     enum err_code (*image_remove)(void *arg, const char *name, struct err *e);
     /* Whether something can be run there: ERR_NOT_FOUND: no such pod; ERR_INVALID: no such container, or
      * which?; ERR_PRECONDITION: it does not run. */

@@ -4,7 +4,7 @@
  * A script logs its arguments (<dir>/unpack.log, skopeo.log) and then does what the test wrote to
  * <dir>/unpack.answer or skopeo.answer.  For those: `hex a` = 64 times that letter; `image A B [NAME]` prints
  * an image with that id and that layer (made when missing), called NAME or what --name said; `gate` waits
- * until the test calls open_gate().
+ * until the test closes what at_gate() returned.
  */
 #ifndef TESTS_UNIT_AGENT_RUNTIME_IMAGE_HELPER_H
 #define TESTS_UNIT_AGENT_RUNTIME_IMAGE_HELPER_H
@@ -32,7 +32,7 @@ static const char unpack_script[] =
     "    mkdir -p \"$layers/$(hex \"$2\")\"\n"
     "    printf "
     "'{\"images\":[{\"id\":\"sha256:%%s\",\"digest\":\"sha256:%%s\",\"layers\":[\"sha256:%%s\"],"
-    "\"sizeBytes\":5,%%s}]}' \\\n"
+    "\"layerBytes\":[5],\"sizeBytes\":5,%%s}]}' \\\n"
     "        \"$(hex \"$1\")\" \"${digest:-$(hex \"$1\")}\" \"$(hex \"$2\")\" \"$(names \"${3:-$name}\")\"\n"
     "}\n"
     "echo \"$*\" >> $D/unpack.log\n"

@@ -10,7 +10,8 @@
 #define C "sha256:cccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccccc"
 
 static const char whole[] =
-    "{\"id\":\"" A "\",\"digest\":\"" B "\",\"layers\":[\"" B "\",\"" C "\"],\"sizeBytes\":4711,"
+    "{\"id\":\"" A "\",\"digest\":\"" B "\",\"layers\":[\"" B "\",\"" C
+    "\"],\"layerBytes\":[7,0],\"sizeBytes\":4711,\"pinned\":true,"
     "\"created\":\"2026-01-02T03:04:05Z\",\"env\":[\"PATH=/bin\",\"E=\"],\"entrypoint\":[\"/e\"],"
     "\"cmd\":[\"-c\",\"\"],\"user\":\"1:2\",\"workingDir\":\"/w\",\"stopSignal\":\"SIGQUIT\"}";
 
@@ -47,6 +48,8 @@ static void a_record_becomes_an_image_and_a_record_again(void **state)
     assert_string_equal(i->stop_signal, "SIGQUIT");
     assert_string_equal(i->created, "2026-01-02T03:04:05Z");
     assert_int_equal(i->size_bytes, 4711);
+    assert_int_equal(i->layer_bytes[0], 7);
+    assert_true(i->pinned);
 
     again = img_record_encode(i);
     assert_int_equal(json_object_set_new(record, "version", json_integer(1)), 0);

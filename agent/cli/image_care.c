@@ -1,0 +1,123 @@
+#include "agent/cli/internal.h"
+
+#include "base/json.h"
+
+#include <string.h>
+
+/* POST /images/<verb>?...: the answer, or NULL having said why. */
+static json_t *ask(struct cli *cli, const char *verb, const char *name, const char *more)
+{
+    struct cli_response r = CLI_RESPONSE_INIT;
+    buf_auto url = BUF_INIT(64 * 1024);
+    json_t *answer = NULL;
+    struct err e = { 0 };
+
+    buf_addf(&url, "/images/%s?name=", verb);
+    cli_add_escaped(&url, name != NULL ? name : "");
+    buf_adds(&url, more);
+    if (cli_request(cli, "POST", url.p, true, NULL, NULL, &r, &e) != ERR_OK)
+        cli_error(cli, "%s", e.text);
+    else if (r.code != 200)
+        cli_server_error(cli, &r);
+    else if (json_parse(r.body.p, r.body.n, CLI_BODY_MAX, &answer, "answer", &e) != ERR_OK)
+        cli_error(cli, "%s", e.text);
+    buf_done(&r.body);
+    return answer;
+}
+
+/* What people call it. */
+static const char *name_of(const json_t *image)
+{
+    const char *name = json_string_value(json_array_get(cli_at(image, "names"), 0));
+
+    return name != NULL ? name : cli_text(image, "id");
+}
+
+/* ---- verify ---------------------------------------------------------------------------------- */
+
+static int print_verified(struct cli *cli, const json_t *answer)
+{
+    const json_t *image, *text;
+    size_t i, k;
+    int code = EXIT_OK;
+
+    json_array_foreach (cli_at(answer, "items"), i, image) {
+        const json_t *problems = cli_at(image, "problems");
+
+        if (json_array_size(problems) == 0) {
+            cli_say(cli, "image/%s ok\n", name_of(image));
+            continue;
+        }
+        code = EXIT_ERROR;
+        json_array_foreach (problems, k, text)
+            cli_say(cli, "image/%s damaged: %s\n", name_of(image), json_string_value(text));
+    }
+    json_array_foreach (cli_at(answer, "orphans"), i, text) {
+        code = EXIT_ERROR;
+        cli_say(cli, "%s belongs to no image\n", json_string_value(text));
+    }
+    return code;
+}
+
+static int verify(struct cli *cli, int argc, char **argv)
+{
+    int code = EXIT_OK;
+
+    for (int i = 0; i < argc || i == 0; i++) {
+        json_auto_t *answer = ask(cli, "verify", argc > 0 ? argv[i] : NULL, "");
+
+        if (answer == NULL || print_verified(cli, answer) != EXIT_OK)
+            code = EXIT_ERROR;
+    }
+    return code;
+}
+
+/* ---- prune, pin ------------------------------------------------------------------------------ */
+
+static int prune(struct cli *cli, bool all)
+{
+    json_auto_t *answer = ask(cli, "prune", NULL, all ? "&all=true" : "");
+    char size[CLI_AGE_SIZE];
+    const json_t *image;
+    size_t i;
+
+    if (answer == NULL)
+        return EXIT_ERROR;
+    json_array_foreach (cli_at(answer, "items"), i, image)
+        cli_say(cli, "image %s deleted\n", cli_text(image, "id"));
+    cli_size((uint64_t)cli_number(answer, "bytes"), size);
+    cli_say(cli, "Total reclaimed space: %s\n", size);
+    return EXIT_OK;
+}
+
+static int pin(struct cli *cli, const char *verb, int argc, char **argv)
+{
+    int code = EXIT_OK;
+
+    for (int i = 0; i < argc; i++) {
+        json_auto_t *answer = ask(cli, verb, argv[i], "");
+
+        if (answer == NULL)
+            code = EXIT_ERROR;
+        else
+            cli_say(cli, "image \"%s\" %sned\n", argv[i], verb);
+    }
+    return code;
+}
+
+/* ---- which ----------------------------------------------------------------------------------- */
+
+bool cli_image_care(struct cli *cli, int argc, char **argv, bool all, int *ret)
+{
+    const char *verb = argc > 0 ? argv[0] : "";
+
+    if (strcmp(verb, "verify") == 0)
+        *ret = verify(cli, argc - 1, argv + 1);
+    else if (strcmp(verb, "prune") == 0 && argc == 1)
+        *ret = prune(cli, all);
+    else if ((strcmp(verb, "pin") == 0 || strcmp(verb, "unpin") == 0) && argc > 1)
+        *ret = pin(cli, verb, argc - 1, argv + 1);
+    else
+        return false;
+    return true;
+}

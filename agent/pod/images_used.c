@@ -1,0 +1,33 @@
+#include "agent/pod/images_used.h"
+
+enum { NAMED_MAX = 5 };
+
+static bool has_it(const struct pod *p, const char *id)
+{
+    for (size_t i = 0; i < p->n_ctrs; i++)
+        if (p->ctrs[i].cur.id[0] != '\0' && !p->ctrs[i].cur.ended && str_eq(p->ctrs[i].cur.image_id, id))
+            return true;
+    for (size_t i = 0; i < p->n_images; i++)
+        if (p->images[i]->image != NULL && str_eq(p->images[i]->image->id, id) && p->state != POD_TERMINATED)
+            return true;
+    return false;
+}
+
+bool image_is_used(const struct node *n, const char *id, struct buf *pods)
+{
+    const struct pod *p;
+    size_t found = 0;
+
+    for (p = n->pods; p != NULL; p = p->hh.next) {
+        if (!has_it(p, id))
+            continue;
+        found++;
+        if (pods == NULL)
+            return true;
+        if (found <= NAMED_MAX)
+            buf_addf(pods, "%spod %s", found > 1 ? ", " : "", p->key);
+    }
+    if (found > NAMED_MAX)
+        buf_addf(pods, " and %zu more", found - NAMED_MAX);
+    return found > 0;
+}

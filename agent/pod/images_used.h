@@ -1,0 +1,12 @@
+/* images_used - which pods hold an image: what `image rm` refuses, and what the collector passes over. */
+#ifndef AGENT_POD_IMAGES_USED_H
+#define AGENT_POD_IMAGES_USED_H
+#include "agent/pod/pod.h"
+#include "base/buf.h"
+
+/*
+ * A container was made from it, or a pod that is not over has it for a container or a volume.  `pods` (may be
+ * NULL) gets "pod default/web, pod default/db", five at most.
+ */
+bool image_is_used(const struct node *n, const char *id, struct buf *pods);
+#endif
