@@ -31,6 +31,7 @@ void agent_metrics_pod_runs(struct pod *p)
     if (p->created_ns < p->node->opened_ns || p->start_counted)
         return;
     p->start_counted = true;
+    start_times_over(p);
     if (took_ns < 0)
         took_ns = 0; /* the clock was set */
     for (size_t i = 0; i < POD_START_BUCKETS; i++)
@@ -93,6 +94,7 @@ static void put_kubelet(struct node *n, struct buf *out)
              "kubelet_running_containers{container_state=\"running\"} %u\n",
              created, exited, running);
     put_starts(&n->starts, out);
+    start_times_metrics(&n->start_sums, out);
 }
 
 /* ---- the process ----------------------------------------------------------------------------- */

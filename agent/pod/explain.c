@@ -211,6 +211,16 @@ static void add_container(const struct ctr *c, json_t *steps)
     explain_step(steps, name, state, c->state_since_ns, detail, next);
 }
 
+static void add_start(const struct pod *p, json_t *steps)
+{
+    buf_auto text = BUF_INIT(512);
+
+    start_times_text(p, &text);
+    if (text.n > 0)
+        explain_step(steps, "start", p->start_times.whole_us > 0 ? "done" : "running", p->start_time_ns,
+                     text.p, 0);
+}
+
 static void add_clean_up(const struct pod *p, json_t *steps)
 {
     const struct reap *r;
@@ -326,6 +336,7 @@ json_t *explain_json(struct pod *p)
         for (size_t i = 0; i < p->n_ctrs; i++)
             for (int t = 0; t < PROBE_TYPES; t++)
                 add_probe(&p->ctrs[i], (enum probe_type)t, steps);
+        add_start(p, steps);
         add_clean_up(p, steps);
         if (p->record_error[0] != '\0')
             explain_step(steps, "record", "failed", 0, p->record_error, 0);

@@ -3,5 +3,5 @@ agent_pod_SRCS := node.c pods.c worker.c sandbox.c userns.c node_users.c pidns.c
                   pod_status.c events.c explain.c explain_node.c provider.c provider_images.c images_used.c provider_exec.c
 agent_pod_SRCS += net_attach.c net_heal.c net_stats.c net_watch.c
 agent_pod_SRCS += allocatable.c ctr_limits.c hugepages_watch.c
-agent_pod_SRCS += usage.c usage_node.c usage_summary.c usage_metrics.c usage_text.c agent_metrics.c
+agent_pod_SRCS += usage.c usage_node.c usage_summary.c usage_metrics.c usage_text.c agent_metrics.c start_times.c
 agent_pod_SRCS += oom.c

@@ -15,6 +15,7 @@
 #define AGENT_POD_POD_H
 #include "agent/pod/node.h"
 #include "agent/pod/shutdown.h"
+#include "agent/pod/start_times.h"
 #include "base/fs.h"
 #include "base/list.h"
 #include "base/siphash.h"
@@ -259,6 +260,7 @@ struct pod {
     uint64_t probes_since_ms; /* clock_mono_ms(): the ticks of its probes count from here; 0: not yet */
     bool initialized;         /* some regular container has started */
     bool start_counted;       /* agent_metrics.h */
+    struct start_times start_times;
     struct {
         char status[8];
         int64_t since_ns;
@@ -556,6 +558,7 @@ struct node {
     struct hugepages_watch *hugepages_watch; /* NULL: this kernel has none */
     struct mount_watch *mount_watch;         /* NULL: nobody waits for a mount to go */
     struct pod_starts starts;
+    struct start_sums start_sums;
     struct oom *oom;     /* oom.h; NULL: kills are not watched */
     struct usage *usage; /* usage.h; NULL: nobody has asked yet */
     char left_out[256];  /* why a pod of the manifests is not in the table; "" */

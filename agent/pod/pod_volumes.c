@@ -24,6 +24,10 @@ static void set_vols(struct pod *p, int state)
 {
     p->vols = (__typeof__(p->vols))state;
     p->vols_since_ns = clock_wall_ns();
+    if (p->vols == VOLS_CHECKING)
+        start_times_begin(p, START_VOLUMES);
+    else if (p->vols == VOLS_READY)
+        start_times_end(p, START_VOLUMES);
 }
 
 bool volumes_is_mounted(const struct pod *p, const char *volume)

@@ -128,6 +128,7 @@ struct pod *pods_new(struct node *n, struct api_pod *api, const char *uid)
     p->timer.data = p;
     snprintf(p->netns_dir, sizeof(p->netns_dir), "%s/ns/%s", n->o.run_dir, p->uid);
     p->created_ns = p->state_since_ns = p->net_since_ns = p->vols_since_ns = clock_wall_ns();
+    start_times_open(p);
     p->priority = pods_priority(n, api);
     if (pods_build(p, &e) == ERR_OK)
         HASH_ADD_STR(n->pods, key, p);

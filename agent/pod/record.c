@@ -306,6 +306,7 @@ static enum err_code read_one(struct node *n, const char *name, const char *text
     p->ending_shift_ns = shift_of(o, "endingShift");
     p->created_ns = time_of(o, "created") != 0 ? time_of(o, "created") : p->created_ns;
     p->start_time_ns = time_of(o, "startTime");
+    p->start_times = (struct start_times){ 0 };
     p->priority = (int32_t)number(o, "priority", INT32_MAX);
     p->admitted = json_flag(o, "admitted");
     p->rejected = json_flag(o, "rejected");

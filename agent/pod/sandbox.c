@@ -49,6 +49,14 @@ void pod_set_net(struct pod *p, enum net_state s)
               F_STR("to", net_state_name(s)));
     p->net = s;
     p->net_since_ns = clock_wall_ns();
+    if (s == NET_CREATING)
+        start_times_begin(p, START_NAMESPACES);
+    else if (s == NET_PINNED)
+        start_times_end(p, START_NAMESPACES);
+    else if (s == NET_ADDING)
+        start_times_begin(p, START_NETWORK);
+    else if (s == NET_READY)
+        start_times_end(p, START_NETWORK);
 }
 
 bool sandbox_pinned(const struct pod *p)

@@ -175,6 +175,14 @@ void ctr_set_state(struct ctr *c, enum ctr_state s)
     c->state = s;
     c->state_since_ns = clock_wall_ns();
     c->pod->record_dirty = true;
+    if (s == CTR_MOUNTING || s == CTR_CREATING)
+        start_times_begin(c->pod, START_CREATE);
+    else if (s == CTR_CREATED)
+        start_times_end(c->pod, START_CREATE);
+    else if (s == CTR_STARTING)
+        start_times_begin(c->pod, START_RUN);
+    else if (s == CTR_RUNNING)
+        start_times_end(c->pod, START_RUN);
 }
 
 static bool is_done(const struct ctr *c) /* ended for good with success */
@@ -250,6 +258,7 @@ static void pending_step(struct pod *p)
     p->preempting = false;
     if (p->start_time_ns == 0)
         p->start_time_ns = clock_wall_ns();
+    start_times_end(p, START_ADMISSION);
     pod_set_state(p, POD_STARTING);
 }
 
@@ -360,9 +369,10 @@ static void active_step(struct pod *p)
     for (size_t i = 0; i < p->n_ctrs; i++)
         probes_step(&p->ctrs[i]);
 
-    if (p->state == POD_STARTING && p->initialized)
+    if (p->state == POD_STARTING && p->initialized) {
         pod_set_state(p, POD_RUNNING);
-    agent_metrics_pod_runs(p);
+        agent_metrics_pod_runs(p);
+    }
 }
 
 /* Stops what runs: regular containers together, then sidecars from the last to the first.  True when nothing

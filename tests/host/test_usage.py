@@ -149,6 +149,10 @@ def test_metrics(t):
     text = pages["/metrics"]
     equal((metric(text, "kubelet_running_pods"), metric(text, "kubelet_running_containers", container_state="running")), (1, 1), "running")
     equal(metric(text, "kubelet_pod_start_duration_seconds_count"), 1, "pod starts")
+    for step in ("admission", "namespaces", "network", "volumes", "create", "start"):
+        equal(metric(text, "coracle_pod_start_step_duration_seconds_count", step=step), 1, f"starts with the step {step}")
+    start = [line for line in node.cli("explain", "pod", "a").stdout.splitlines() if line.split()[:1] == ["start"]][0]
+    check(re.search(r"admission [0-9.]+-[0-9.]+, namespaces .* network .* create .* start [0-9.]+-[0-9.]+ ms .* ran after [0-9.]+ ms", start), start)
     check(metric(text, "process_open_fds") > 5 and metric(text, "process_resident_memory_bytes") > 1 << 20, "process_*")
     node.stop()
 
