@@ -96,9 +96,25 @@ static enum err_code decode(struct cni_entry *ret, json_t *doc, struct err *e)
     return ERR_OK;
 }
 
+/* Not the file's fault: no memory, no descriptor left.  It says nothing of what is in the file. */
+static bool is_for_now(const struct err *e)
+{
+    switch (e->sys) {
+    case 0: /* read, but no entry */
+    case EIO:
+    case EISDIR:
+    case ELOOP:
+    case ENOENT: /* a symbolic link to nothing */
+    case ENXIO:
+        return false;
+    default:
+        return true;
+    }
+}
+
 /*
- * One file.  No entry: set aside; an empty one, of which there is nothing to look at, is removed.  A failure
- * to read it (no memory) leaves it alone.
+ * One file.  No entry: set aside; an empty one, of which there is nothing to look at, is removed.  What keeps
+ * us from reading it now (is_for_now()) leaves it alone.
  */
 static enum err_code read_entry(int dirfd, const char *name, struct cni_entry *ret, struct err *e)
 {
@@ -107,14 +123,13 @@ static enum err_code read_entry(int dirfd, const char *name, struct cni_entry *r
     str_auto expected = NULL;
     size_t n;
 
-    if (fs_read_at(dirfd, name, CNI_CACHE_ENTRY_MAX, &text, &n, e) != ERR_OK)
-        return e->code;
-    if (n == 0) {
+    if (fs_read_at(dirfd, name, CNI_CACHE_ENTRY_MAX, &text, &n, e) == ERR_OK && n == 0) {
         log_info("CNI result that a power cut left empty: removed", F_STR("file", name));
         fs_remove_quietly(dirfd, name);
         return err_set(e, ERR_DATA_LOSS, "%s is empty", name);
     }
-    if (json_parse(text, n, CNI_CACHE_ENTRY_MAX, &doc, name, e) == ERR_OK && decode(ret, doc, e) == ERR_OK) {
+    if (e->code == ERR_OK && json_parse(text, n, CNI_CACHE_ENTRY_MAX, &doc, name, e) == ERR_OK &&
+        decode(ret, doc, e) == ERR_OK) {
         expected = file_name(ret);
         if (expected != NULL && strcmp(expected, name) == 0)
             return ERR_OK;
@@ -123,14 +138,15 @@ static enum err_code read_entry(int dirfd, const char *name, struct cni_entry *r
             return err_nomem(e);
         err_set(e, ERR_DATA_LOSS, "belongs to another file name");
     }
-    if (e->code != ERR_EXHAUSTED) {
+    if (!is_for_now(e)) {
         char away[ASIDE_NAME_SIZE];
         struct err failed = { 0 };
 
-        log_warn(
-            "CNI result is damaged: set aside; its attachment is undone by what the network lists say now",
-            F_STR("file", name), F_ERR(e));
-        if (aside_put(dirfd, name, away, &failed) != ERR_OK)
+        if (aside_put(dirfd, name, away, &failed) == ERR_OK)
+            log_warn("CNI result is damaged: set aside; its attachment is undone by what the network lists "
+                     "say now",
+                     F_STR("file", name), F_ERR(e));
+        else if (failed.sys != ENOENT)
             log_error("damaged CNI result cannot be set aside", F_STR("file", name), F_ERR(&failed));
     }
     return e->code;
@@ -211,7 +227,7 @@ static bool find_one(const char *name, void *arg)
     if (!str_ends(name, f->suffix))
         return true;
     if (read_entry(f->dirfd, name, &entry, &e) != ERR_OK) {
-        if (e.code == ERR_EXHAUSTED)
+        if (is_for_now(&e))
             f->failed = e;
         return f->failed.code == ERR_OK;
     }
@@ -249,17 +265,21 @@ struct each {
     int dirfd;
     bool (*fn)(const struct cni_entry *entry, void *arg);
     void *arg;
+    struct err failed;
 };
 
 static bool visit(const char *name, void *arg)
 {
-    const struct each *v = arg;
+    struct each *v = arg;
     struct cni_entry entry;
     struct err e = { 0 };
     bool more;
 
-    if (read_entry(v->dirfd, name, &entry, &e) != ERR_OK)
-        return true; /* set aside */
+    if (read_entry(v->dirfd, name, &entry, &e) != ERR_OK) {
+        if (is_for_now(&e))
+            v->failed = e;
+        return v->failed.code == ERR_OK; /* else set aside */
+    }
     more = v->fn(&entry, v->arg);
     cni_entry_done(&entry);
     return more;
@@ -270,7 +290,23 @@ enum err_code cni_cache_each(int dirfd, bool (*fn)(const struct cni_entry *entry
 {
     struct each v = { .dirfd = dirfd, .fn = fn, .arg = arg };
 
-    return each_name(dirfd, is_entry_name, visit, &v, e);
+    if (each_name(dirfd, is_entry_name, visit, &v, e) == ERR_OK && v.failed.code != ERR_OK)
+        *e = v.failed;
+    return e->code;
+}
+
+static void note_some(const char *name, void *arg)
+{
+    (void)name;
+    *(bool *)arg = true;
+}
+
+bool cni_cache_lacks_some(int dirfd)
+{
+    bool some = false;
+
+    aside_each(dirfd, note_some, &some);
+    return some;
 }
 
 void cni_entry_done(struct cni_entry *entry)

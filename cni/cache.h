@@ -43,9 +43,14 @@ enum err_code cni_cache_remove(int dirfd, const struct cni_entry *entry, struct 
 /* First entry of this attachment, whatever its network; ERR_NOT_FOUND: none.  cni_entry_done(). */
 enum err_code cni_cache_find(int dirfd, const char *container_id, const char *ifname, struct cni_entry *ret,
                              struct err *e) MUST_CHECK;
-/* Calls fn for each readable entry, in no order; `entry` is borrowed.  fn returns false to stop. */
+/*
+ * Calls fn for each readable entry, in no order; `entry` is borrowed.  fn returns false to stop.  A damaged
+ * one is passed over; one that cannot be read now (no memory, no descriptor) is an error.
+ */
 enum err_code cni_cache_each(int dirfd, bool (*fn)(const struct cni_entry *entry, void *arg), void *arg,
                              struct err *e) MUST_CHECK;
+/* Were entries set aside, so that there may be attachments of which nothing is known but their name? */
+bool cni_cache_lacks_some(int dirfd);
 /* Releases an entry that was read; { 0 } is fine. */
 void cni_entry_done(struct cni_entry *entry);
 #endif

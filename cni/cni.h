@@ -13,6 +13,7 @@
 #define CNI_CNI_H
 #include "base/op.h"
 #include "base/scope.h"
+#include "cni/strs.h"
 
 #include <jansson.h>
 #include <stdint.h>
@@ -142,6 +143,7 @@ void cni_check_start(struct cni_op *o, struct cni *c, const struct cni_attachmen
 /*
  * GC of every usable network that has it (cniVersion 1.1.0, no disableGC): plugins are told which attachments
  * of the network the cache knows and remove what belongs to others.  DEL cached attachments of nobody first.
+ * `living`: ids of containers (NULL-terminated) whose `ifname` stays though its entry is lost or damaged.
  * Waits for a moment in which no other operation runs; none begins until it is over.  Every plugin is asked;
  * the first error is the result.
  */
@@ -152,12 +154,15 @@ struct cni_gc {
     /* private */
     struct cni *c;
     struct cni_each *each;
+    struct strs living;
+    char ifname[16];
     size_t next;
     struct err first;
     bool running;
     TAILQ_ENTRY(cni_gc) link;
 };
-void cni_gc_start(struct cni_gc *g, struct cni *c, op_done_fn done, void *owner);
+void cni_gc_start(struct cni_gc *g, struct cni *c, const char *const *living, const char *ifname,
+                  op_done_fn done, void *owner);
 
 /* The cached result of an attachment (after a restart of the agent); ERR_NOT_FOUND if none. */
 enum err_code cni_cached_result(struct cni *c, const char *container_id, const char *ifname,

@@ -30,6 +30,7 @@ static void over(struct cni_gc *g, const struct err *e)
         c->alone = false;
     g->running = false;
     free(take_ptr(&g->each));
+    strs_done(&g->living);
     op_finish(&g->op, e->code != ERR_OK ? e : NULL);
     begin_first(c);
     cni_run_next(c);
@@ -54,21 +55,32 @@ struct valid {
     bool ok;
 };
 
+static bool add(struct valid *v, const char *container_id, const char *ifname)
+{
+    json_auto_t *one = json_pack("{s:s, s:s}", "containerID", container_id, "ifname", ifname);
+    const json_t *have;
+    size_t i;
+
+    json_array_foreach (v->list, i, have) {
+        if (json_equal(have, one))
+            return true;
+    }
+    v->ok = one != NULL && json_array_append(v->list, one) == 0;
+    return v->ok;
+}
+
 static bool add_valid(const struct cni_entry *entry, void *arg)
 {
     struct valid *v = arg;
 
-    if (strcmp(entry->list.name, v->network) == 0 &&
-        json_array_append_new(v->list, json_pack("{s:s, s:s}", "containerID", entry->container_id, "ifname",
-                                                 entry->ifname)) < 0)
-        v->ok = false;
-    return v->ok;
+    return strcmp(entry->list.name, v->network) != 0 || add(v, entry->container_id, entry->ifname);
 }
 
 /* Both keys: the second is the one of the specification's draft, which plugins of that time read. */
-static json_t *what_is_valid(struct cni *c, const char *network, struct err *e)
+static json_t *what_is_valid(const struct cni_gc *g, const char *network, struct err *e)
 {
     struct valid v = { .network = network, .list = json_array(), .ok = true };
+    struct cni *c = g->c;
     json_t *ret = NULL;
 
     /* An entry that cannot be read is of nobody who could be told apart: better no GC than a wrong one. */
@@ -78,6 +90,8 @@ static json_t *what_is_valid(struct cni *c, const char *network, struct err *e)
             err_nomem(e);
         return NULL;
     }
+    for (size_t i = 0; v.ok && i < g->living.n; i++)
+        add(&v, g->living.v[i], g->ifname); /* its network was in the entry, too: it may be any */
     if (v.ok)
         ret = json_pack("{s:O, s:O}", "cni.dev/valid-attachments", v.list, "cni.dev/attachments", v.list);
     json_decref(v.list);
@@ -97,7 +111,7 @@ static void next_network(struct cni_gc *g)
 
         if (list->version < CNI_V(1, 1, 0) || list->disable_gc)
             continue;
-        more = what_is_valid(c, list->name, &e);
+        more = what_is_valid(g, list->name, &e);
         g->each = more != NULL ? calloc(1, sizeof(*g->each)) : NULL;
         if (g->each == NULL) {
             if (e.code == ERR_OK)
@@ -131,11 +145,21 @@ static void abort_gc(struct op *op)
         over(g, &e); /* it waited */
 }
 
-void cni_gc_start(struct cni_gc *g, struct cni *c, op_done_fn done, void *owner)
+void cni_gc_start(struct cni_gc *g, struct cni *c, const char *const *living, const char *ifname,
+                  op_done_fn done, void *owner)
 {
+    struct err e = { 0 };
+
     *g = (struct cni_gc){ .c = c };
+    snprintf(g->ifname, sizeof(g->ifname), "%s", ifname);
     op_init(&g->op, c->loop, "cni gc of all networks", 0, abort_gc, done, owner);
     TAILQ_INSERT_TAIL(&c->gcs, g, link);
+    for (; *living != NULL; living++)
+        if (!strs_add(&g->living, *living)) {
+            err_nomem(&e);
+            over(g, &e);
+            return;
+        }
     c->idle = begin_first;
     begin_first(c);
 }

@@ -277,15 +277,18 @@ static bool keep_address(struct cni *c, const struct cni_list *list, const struc
     str_auto text = str_printf("%s\r\n%s", s->id, ifname); /* as host-local writes it */
     str_auto holder = NULL;
     struct err e = { 0 };
+    bool lacks_some;
 
     if (path == NULL || folder == NULL || text == NULL ||
         cni_cache_each(c->cache_fd, uses, &u, &e) != ERR_OK || u.taken)
         return false;
+    /* It may be that of a living pod whose entry was damaged: only a lease can say that it is not. */
+    lacks_some = cni_cache_lacks_some(c->cache_fd);
     if (!by_host_local(c, list))
-        return true;
+        return !lacks_some;
     if (fs_read_at(AT_FDCWD, path, LEASE_MAX, &holder, NULL, &e) == ERR_OK)
         return str_starts(holder, s->id);
-    if (e.code != ERR_NOT_FOUND)
+    if (e.code != ERR_NOT_FOUND || lacks_some)
         return false;
     e = (struct err){ 0 };
     return fs_mkdirs(folder, 0755, &e) == ERR_OK &&
@@ -392,7 +395,8 @@ static void tell_links(struct cni_strays *s)
     const json_t *v;
     size_t i, n = 0;
 
-    if (links != NULL && cni_cache_each(s->c->cache_fd, add_links, &known, &ignored) == ERR_OK && known.ok) {
+    if (links != NULL && cni_cache_each(s->c->cache_fd, add_links, &known, &ignored) == ERR_OK && known.ok &&
+        !cni_cache_lacks_some(s->c->cache_fd)) {
         json_array_foreach (links, i, v) {
             const char *name = json_string_value(v);
 

@@ -198,6 +198,25 @@ static void on_strays(struct op *op, const struct err *result)
         sweep_network(n);
 }
 
+static void on_collected(struct op *op, const struct err *result);
+
+static void collect(struct node *n)
+{
+    const char **living = calloc(HASH_COUNT(n->pods) + 1, sizeof(*living));
+    struct pod *p, *tmp;
+    size_t k = 0;
+
+    if (living == NULL) {
+        snprintf(n->heal.gc_error, sizeof(n->heal.gc_error), "no memory");
+        return;
+    }
+    HASH_ITER (hh, n->pods, p, tmp)
+        if (p->sandbox_id[0] != '\0')
+            living[k++] = p->sandbox_id;
+    cni_gc_start(&n->heal.gc, n->o.cni, living, POD_IFNAME, on_collected, n);
+    free(living);
+}
+
 static void on_collected(struct op *op, const struct err *result)
 {
     struct node *n = op->owner;
@@ -210,7 +229,7 @@ static void on_collected(struct op *op, const struct err *result)
         log_warn("network plugins could not collect all their garbage", F_ERR(result));
     if (n->heal.gc_again && !n->closing) {
         n->heal.gc_again = false;
-        cni_gc_start(&n->heal.gc, n->o.cni, on_collected, n);
+        collect(n);
     }
 }
 
@@ -239,7 +258,7 @@ void net_heal_start(struct node *n, bool again)
     if (op_live(&n->heal.gc.op))
         n->heal.gc_again = true;
     else
-        cni_gc_start(&n->heal.gc, n->o.cni, on_collected, n);
+        collect(n);
     next(n);
 }
 

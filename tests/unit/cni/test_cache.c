@@ -155,6 +155,33 @@ static void damaged_entries_are_set_aside(void **state)
     }
 }
 
+static void what_is_no_file_or_far_too_long_is_set_aside(void **state)
+{
+    struct place *p = *state;
+    fd_auto fd = open_cache(p);
+    struct cni_entry out;
+    struct err e = { 0 };
+
+    for (int i = 0; i < 3; i++) {
+        assert_false(cni_cache_lacks_some(fd));
+        if (i == 0) {
+            assert_int_equal(fs_mkdirs_beneath(p->fd, "cache/net-" ID "-eth0.json", 0755, &e), ERR_OK);
+        } else if (i == 1) {
+            put(p, "cache/net-" ID "-eth0.json", "{}");
+            assert_int_equal(truncate(in_place(p, "cache/net-" ID "-eth0.json"), CNI_CACHE_ENTRY_MAX + 1), 0);
+        } else {
+            assert_int_equal(symlinkat("nowhere", p->fd, "cache/net-" ID "-eth0.json"), 0);
+        }
+        assert_int_equal(cni_cache_find(fd, ID, "eth0", &out, &e), ERR_NOT_FOUND);
+        e = (struct err){ 0 };
+        assert_true(cni_cache_lacks_some(fd));
+        assert_int_equal(count(p, "cache"), 1);
+        assert_int_equal(fs_remove_tree(p->fd, "cache", &e), ERR_OK);
+        close(fd);
+        fd = open_cache(p);
+    }
+}
+
 static void an_empty_entry_is_removed(void **state)
 {
     struct place *p = *state;
@@ -211,6 +238,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_unknown_attachment_is_not_found, place_make, place_remove),
         cmocka_unit_test_setup_teardown(names_with_dashes_are_not_mixed_up, place_make, place_remove),
         cmocka_unit_test_setup_teardown(damaged_entries_are_set_aside, place_make, place_remove),
+        cmocka_unit_test_setup_teardown(what_is_no_file_or_far_too_long_is_set_aside, place_make,
+                                        place_remove),
         cmocka_unit_test_setup_teardown(an_empty_entry_is_removed, place_make, place_remove),
         cmocka_unit_test_setup_teardown(all_entries_are_visited_and_other_files_left_alone, place_make,
                                         place_remove),

@@ -1,6 +1,8 @@
 /* Plugins that answer what nobody expects, or are none at all: told, undone, and nothing is left. */
 #include "oracle_run.h"
 
+#include "cni/strays.h"
+
 #define ID "0123abcd"
 
 static const struct cni_attachment web = { .container_id = ID, .netns = "/run/ns", .ifname = "eth0" };
@@ -234,6 +236,88 @@ static void floods_of_errors_are_told_in_one_short_line(void **state)
     cni_close(c);
 }
 
+/* ---- damaged entries ------------------------------------------------------------------------------------
+ */
+
+#define ENTRY "net-" ID "-eth0.json"
+#define VALID "\"cni.dev/valid-attachments\":[{\"containerID\":\"" ID "\",\"ifname\":\"eth0\"}]"
+
+static void garbage_collection_spares_the_living_whose_entry_is_damaged(void **state)
+{
+    static const char *const damages[] = { "", "{\"kind\":", "{\"kind\":\"other\"}", "[]", NULL };
+    static const char *const living[] = { ID, NULL };
+    struct place *p = *state;
+    struct cni *c;
+
+    one_plugin(p, "1.1.0", "");
+    c = open_cni(p);
+    for (size_t i = 0; i < ARRAY_LEN(damages); i++) {
+        str_auto text = NULL;
+        struct ended d = { 0 };
+        struct cni_gc g;
+
+        run_well(p, c, cni_add_start);
+        if (damages[i] != NULL)
+            put(p, "cache/" ENTRY, damages[i]);
+        else
+            unlinkat(p->fd, "cache/" ENTRY, 0);
+        cni_gc_start(&g, c, living, "eth0", on_ended, &d);
+        run_until_ended(p, &d);
+        assert_int_equal(d.result.code, ERR_OK);
+        calls(p, "GC", "main", &text, NULL);
+        if (strstr(text, VALID) == NULL)
+            fail_msg("case %zu: %s", i, text);
+        run_well(p, c, cni_del_start);
+        assert_false(exists(p, "cache/" ENTRY));
+    }
+    cni_close(c);
+}
+
+/* The addresses of the entry that is made for a container of nobody. */
+static char *adopted(struct place *p, struct cni *c)
+{
+    struct cni_stray_list lost = { 0 };
+    struct cni_strays strays;
+    struct ended d = { 0 };
+    str_auto text = NULL;
+    json_auto_t *entry = NULL;
+
+    assert_true(cni_strays_add(&lost, "net", "stray", "10.0.0.7"));
+    cni_strays_start(&strays, c, "", "eth0", &lost, on_ended, &d);
+    run_until_ended(p, &d);
+    assert_int_equal(strays.n_adopted, 1);
+    text = get(p, "cache/net-stray-eth0.json");
+    entry = parse(text);
+    unlinkat(p->fd, "cache/net-stray-eth0.json", 0);
+    return json_dumps(json_object_get(json_object_get(entry, "result"), "ips"), JSON_COMPACT);
+}
+
+static void an_address_that_may_be_of_a_damaged_entry_is_not_taken_away(void **state)
+{
+    struct place *p = *state;
+    str_auto before = NULL;
+    str_auto after = NULL;
+    struct ended d = { 0 };
+    struct cni_op o;
+    struct cni *c;
+
+    one_plugin(p, "1.0.0", "");
+    oracle_tell(p, "main", "ADD", "hang\n");
+    c = open_cni(p);
+    cni_add_start(&o, c, &web, on_ended,
+                  &d); /* under way: so rules, which others may have here, are not read */
+    run_until(p, has_child, p);
+    before = adopted(p, c);
+    assert_string_equal(before, "[{\"address\":\"10.0.0.7/32\"}]");
+    put(p, "cache/net-other-eth0.json", "damaged");
+    after = adopted(p, c);
+    assert_string_equal(after, "[]");
+    op_cancel(&o.op);
+    run_until_ended(p, &d);
+    run_well(p, c, cni_del_start);
+    cni_close(c);
+}
+
 /* ---- what they get --------------------------------------------------------------------------------------
  */
 
@@ -268,6 +352,8 @@ int main(int argc, char **argv)
         TEST(a_result_of_a_megabyte_is_passed_on_whole),
         TEST(a_result_that_could_not_be_kept_fails_and_can_be_undone),
         TEST(floods_of_errors_are_told_in_one_short_line),
+        TEST(garbage_collection_spares_the_living_whose_entry_is_damaged),
+        TEST(an_address_that_may_be_of_a_damaged_entry_is_not_taken_away),
         TEST(no_descriptor_of_ours_reaches_a_plugin),
     };
 

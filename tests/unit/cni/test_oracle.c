@@ -6,6 +6,8 @@
     "IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME=web;K8S_POD_INFRA_CONTAINER_ID=" ID              \
     ";K8S_POD_UID=u1;IP=10.0.0.9"
 
+static const char *const nobody[] = { NULL };
+
 static const struct cni_port_mapping ports[] = {
     { 8080, 80, "tcp", "" }, { 53, 5353, "udp", "10.1.1.1" }, { 9, 9, "sctp", NULL }, { 0, 7, "tcp", NULL }
 };
@@ -79,7 +81,7 @@ static void gc(struct place *p, struct cni *c, struct cni_gc *g)
 {
     struct ended d = { 0 };
 
-    cni_gc_start(g, c, on_ended, &d);
+    cni_gc_start(g, c, nobody, "eth0", on_ended, &d);
     run_until_ended(p, &d);
     if (d.result.code != ERR_OK)
         fail_msg("%s", d.result.text);
@@ -653,7 +655,7 @@ static void gc_runs_alone_and_asks_every_plugin(void **state)
     oracle_tell(p, "main", "GC", "out {\"code\":100,\"msg\":\"stuck\"}\nexit 1\n");
     c = open_cni(p);
     cni_add_start(&o, c, &web, on_ended, &added);
-    cni_gc_start(&g, c, on_ended, &collected);
+    cni_gc_start(&g, c, nobody, "eth0", on_ended, &collected);
     run_until_ended(p, &added);
     assert_int_equal(added.result.code, ERR_OK);
     run_until_ended(p, &collected);
@@ -667,7 +669,7 @@ static void gc_runs_alone_and_asks_every_plugin(void **state)
     unlinkat(p->fd, "told/main.GC", 0);
     collected = (struct ended){ 0 };
     forget_calls(p);
-    cni_gc_start(&g, c, on_ended, &collected);
+    cni_gc_start(&g, c, nobody, "eth0", on_ended, &collected);
     run_well(p, c, cni_del_start);
     assert_int_equal(collected.calls, 1);
     calls(p, "GC", "meta", NULL, &gc_number);

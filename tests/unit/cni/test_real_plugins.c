@@ -12,6 +12,8 @@
 #define BRIDGE "crtest0"
 #define ID "coraclecnitest0123456789abcdef"
 
+static const char *const nobody[] = { NULL };
+
 static const char *why_not;
 static const char *const bin_dirs[] = { "/opt/cni/bin", "/usr/lib/cni", NULL };
 
@@ -437,7 +439,8 @@ static void plugins_of_cni_1_1_give_their_status_and_collect_garbage(void **stat
     memcpy(strstr(text, "1.0.0"), "1.1.0", 5);
     put(p, "net.d/10-crtest.conflist", text);
     c = open_cni(p);
-    cni_gc_start(&gc, c, on_ended, &d); /* waits for what plugins say of their versions and their status */
+    cni_gc_start(&gc, c, nobody, "eth0", on_ended,
+                 &d); /* waits for what plugins say of their versions and their status */
     finish(p, &d);
     if (cni_default_network(c, NULL) == NULL) {
         assert_non_null(strstr(cni_problem(c, 0), "does not speak cniVersion 1.1.0"));
@@ -452,7 +455,7 @@ static void plugins_of_cni_1_1_give_their_status_and_collect_garbage(void **stat
     a.netns = netns;
     add(p, c, &a, &result);
     put(p, "data/crtest/10.231.77.99", "nobody\r\neth0");
-    cni_gc_start(&gc, c, on_ended, &d);
+    cni_gc_start(&gc, c, nobody, "eth0", on_ended, &d);
     finish(p, &d);
     assert_int_equal(gc.n_networks, 1);
     assert_true(exists(p, "data/crtest/10.231.77.2"));
