@@ -3,6 +3,7 @@
 #include "base/scope.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
 #include <libmnl/libmnl.h>
 #include <linux/if_addr.h>
@@ -155,27 +156,35 @@ static int on_route(const struct nlmsghdr *h, void *data)
     return MNL_CB_OK;
 }
 
-static enum err_code dump(uint16_t type, int family, mnl_cb_t cb, void *data, struct err *e)
+#define DUMP_TRIES 10
+#define DUMP_DATA_MAX 1024
+
+/* `data`, of `size` bytes, is as it was before when the kernel is asked again. */
+static enum err_code dump(uint16_t type, int family, mnl_cb_t cb, void *data, size_t size, struct err *e)
 {
+    unsigned char before[DUMP_DATA_MAX];
     _Alignas(struct nlmsghdr) char space[256];
     struct nlmsghdr *h = mnl_nlmsg_put_header(space);
     int tries = 0;
     struct rtmsg *m; /* longer than struct ifaddrmsg and as long as the kernel wants for either */
-    size_t size = type == RTM_GETROUTE  ? sizeof(struct rtmsg)
-                  : type == RTM_GETLINK ? sizeof(struct ifinfomsg)
-                                        : sizeof(struct ifaddrmsg);
+    size_t header = type == RTM_GETROUTE  ? sizeof(struct rtmsg)
+                    : type == RTM_GETLINK ? sizeof(struct ifinfomsg)
+                                          : sizeof(struct ifaddrmsg);
 
     h->nlmsg_type = type;
     h->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
-    m = mnl_nlmsg_put_extra_header(h, size);
+    m = mnl_nlmsg_put_extra_header(h, header);
     m->rtm_family = (unsigned char)family; /* the first byte of all three */
-    do {                                   /* EINTR: the kernel's list changed during the dump */
+    assert(size <= sizeof(before));
+    memcpy(before, data, size);
+    do { /* EINTR: the kernel's list changed during the dump; ENOBUFS: it dropped some of it */
         struct err why = { 0 };
 
+        memcpy(data, before, size);
         if (talk(h, cb, data, &why) == ERR_OK)
             return ERR_OK;
         *e = why;
-    } while (e->sys == EINTR && ++tries < 5);
+    } while ((e->sys == EINTR || e->sys == ENOBUFS) && ++tries < DUMP_TRIES);
     return e->code;
 }
 
@@ -269,18 +278,18 @@ enum err_code nl_default_addresses(char ipv4[16], char ipv6[46], struct err *e)
     unsigned char up[LINKS_MAX / 8] = { 0 };
     struct address_search s = { .up = up };
 
-    if (dump(RTM_GETROUTE, AF_INET, on_route, &route, e) != ERR_OK)
+    if (dump(RTM_GETROUTE, AF_INET, on_route, &route, sizeof(route), e) != ERR_OK)
         return err_wrap(e, "routes");
     if (route.index == 0) {
         route.family = AF_INET6;
-        if (dump(RTM_GETROUTE, AF_INET6, on_route, &route, e) != ERR_OK)
+        if (dump(RTM_GETROUTE, AF_INET6, on_route, &route, sizeof(route), e) != ERR_OK)
             return err_wrap(e, "routes");
     }
     s.index = route.index;
-    if (s.index == 0 && dump(RTM_GETLINK, AF_UNSPEC, on_link, up, e) != ERR_OK)
+    if (s.index == 0 && dump(RTM_GETLINK, AF_UNSPEC, on_link, up, sizeof(up), e) != ERR_OK)
         return err_wrap(e, "links");
-    if (dump(RTM_GETADDR, AF_INET, on_address, &s, e) != ERR_OK ||
-        dump(RTM_GETADDR, AF_INET6, on_address, &s, e) != ERR_OK)
+    if (dump(RTM_GETADDR, AF_INET, on_address, &s, sizeof(s), e) != ERR_OK ||
+        dump(RTM_GETADDR, AF_INET6, on_address, &s, sizeof(s), e) != ERR_OK)
         return err_wrap(e, "addresses");
     if (s.ipv4[0] == '\0' && s.ipv6[0] == '\0')
         return err_set(e, ERR_NOT_FOUND, "no interface with a global address");

@@ -11,6 +11,15 @@
 #include <string.h>
 #include <unistd.h>
 
+/*
+ * The kernel says that a dump is not of one moment (NLM_F_DUMP_INTR), or had to drop parts of it (ENOBUFS):
+ * it is no answer.
+ */
+static bool must_ask_again(const struct err *e)
+{
+    return e->sys == EINTR || e->sys == ENOBUFS;
+}
+
 /* Answers of the kernel are there at once; one that never came must not hold the loop. */
 #define WAIT_S 2
 
@@ -70,8 +79,12 @@ static void parse_link(const struct nlmsghdr *h, struct cni_links *ret)
     const struct nlattr *a;
     const uint32_t *mtu;
 
-    if (mnl_nlmsg_get_payload_len(h) < sizeof(*m) || ret->n == CNI_LINKS_MAX)
+    if (mnl_nlmsg_get_payload_len(h) < sizeof(*m))
         return;
+    if (ret->n == CNI_LINKS_MAX) {
+        ret->cut = true;
+        return;
+    }
     l.index = m->ifi_index;
     l.up = (m->ifi_flags & IFF_UP) != 0;
     l.loopback = (m->ifi_flags & IFF_LOOPBACK) != 0;
@@ -145,17 +158,19 @@ void cni_links_parse(struct cni_links *ret, const void *messages, size_t n)
 
 struct talk {
     int fd, seq;
+    bool cut; /* an answer had more parts than are read; nothing more can be asked here */
     _Alignas(struct nlmsghdr) char answer[32 * 1024]; /* what the kernel fills at once in a dump */
 };
 
 static enum err_code talk_open(struct talk *t, struct err *e)
 {
-    struct sockaddr_nl self = { .nl_family = AF_NETLINK };
+    struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
     struct timeval wait = { .tv_sec = WAIT_S };
     int on = 1;
 
     t->fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
-    if (t->fd < 0 || bind(t->fd, (struct sockaddr *)&self, sizeof(self)) != 0 ||
+    /* Connected: no other process can answer in the kernel's place. */
+    if (t->fd < 0 || connect(t->fd, (struct sockaddr *)&kernel, sizeof(kernel)) != 0 ||
         setsockopt(t->fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait)) != 0)
         return err_sys(e, errno, "open netlink socket");
     /* Without it the kernel does not look at the namespace's id in a request for addresses. */
@@ -164,14 +179,35 @@ static enum err_code talk_open(struct talk *t, struct err *e)
     return ERR_OK;
 }
 
-/* Sends and gives each datagram of the answer to fn, until it is complete. */
+/* Is it over?  *e: how. */
+static bool is_last(const struct nlmsghdr *m, bool interrupted, struct err *e)
+{
+    if (m->nlmsg_type == NLMSG_ERROR) {
+        const struct nlmsgerr *error = mnl_nlmsg_get_payload(m);
+
+        if (mnl_nlmsg_get_payload_len(m) < sizeof(*error))
+            err_sys(e, EBADMSG, "netlink");
+        else if (error->error != 0)
+            err_sys(e, -error->error, "netlink");
+        return true;
+    }
+    if (m->nlmsg_type != NLMSG_DONE && (m->nlmsg_flags & NLM_F_MULTI) != 0)
+        return false;
+    if (interrupted)
+        err_sys(e, EINTR, "netlink: what is listed changes");
+    return true;
+}
+
+/* Sends and gives each part of the answer to fn, until it is complete, or cut. */
 static enum err_code ask(struct talk *t, struct nlmsghdr *h, void (*fn)(void *arg, const void *p, size_t n),
                          void *arg, struct err *e)
 {
+    bool interrupted = false;
+
     h->nlmsg_seq = (uint32_t)++t->seq;
     if (send(t->fd, h, h->nlmsg_len, 0) < 0)
         return err_sys(e, errno, "send netlink request");
-    for (;;) {
+    for (int parts = 0; parts < CNI_LINKS_ANSWERS_MAX;) {
         ssize_t n = recv(t->fd, t->answer, sizeof(t->answer), 0);
         const struct nlmsghdr *m = (const struct nlmsghdr *)t->answer;
         int left = (int)n;
@@ -180,19 +216,19 @@ static enum err_code ask(struct talk *t, struct nlmsghdr *h, void (*fn)(void *ar
             continue;
         if (n < 0)
             return err_sys(e, errno, "receive netlink answer");
+        parts++;
+        if (!is_message(m, left) || m->nlmsg_seq != h->nlmsg_seq)
+            continue; /* the rest of an answer that was given up; a part is of one answer */
         if (fn != NULL)
             fn(arg, t->answer, (size_t)n);
         for (; is_message(m, left); m = mnl_nlmsg_next(m, &left)) {
-            if (m->nlmsg_seq != h->nlmsg_seq)
-                continue; /* the rest of an answer that was given up */
-            if (m->nlmsg_type == NLMSG_ERROR) {
-                const struct nlmsgerr *error = mnl_nlmsg_get_payload(m);
-                return error->error == 0 ? ERR_OK : err_sys(e, -error->error, "netlink");
-            }
-            if (m->nlmsg_type == NLMSG_DONE || (m->nlmsg_flags & NLM_F_MULTI) == 0)
-                return ERR_OK;
+            interrupted = interrupted || (m->nlmsg_flags & NLM_F_DUMP_INTR) != 0;
+            if (is_last(m, interrupted, e))
+                return e->code;
         }
     }
+    t->cut = true;
+    return ERR_OK;
 }
 
 static void note_id(void *arg, const void *p, size_t n)
@@ -261,14 +297,29 @@ static enum err_code dump(struct talk *t, uint16_t type, size_t header, uint16_t
     return ask(t, h, add_messages, ret, e);
 }
 
-static enum err_code read_all(struct talk *t, int ns, struct cni_links *ret, struct err *e)
+static enum err_code read_once(struct talk *t, int ns, struct cni_links *ret, struct err *e)
 {
     int32_t id;
 
+    ret->n = 0;
+    ret->cut = false;
     if (id_of(t, ns, &id, e) != ERR_OK ||
         dump(t, RTM_GETLINK, sizeof(struct ifinfomsg), IFLA_TARGET_NETNSID, id, ret, e) != ERR_OK)
         return e->code;
-    return dump(t, RTM_GETADDR, sizeof(struct ifaddrmsg), IFA_TARGET_NETNSID, id, ret, e);
+    if (!t->cut)
+        dump(t, RTM_GETADDR, sizeof(struct ifaddrmsg), IFA_TARGET_NETNSID, id, ret, e);
+    ret->cut = ret->cut || t->cut;
+    return e->code;
+}
+
+static enum err_code read_all(struct talk *t, int ns, struct cni_links *ret, struct err *e)
+{
+    int tries = 0;
+
+    do
+        *e = (struct err){ 0 };
+    while (read_once(t, ns, ret, e) != ERR_OK && must_ask_again(e) && ++tries < CNI_LINKS_TRIES);
+    return e->code;
 }
 
 static void talk_free(struct talk *t)
@@ -304,12 +355,21 @@ enum err_code cni_links_read(const char *netns_path, struct cni_links *ret, stru
     scoped(talk_free) struct talk *t = NULL;
     fd_auto ns = -1;
 
-    ret->n = 0;
     if (open_both(netns_path, &ns, &t, e) != ERR_OK)
         return e->code;
     if (read_all(t, ns, ret, e) != ERR_OK)
         err_wrap(e, "interfaces of %s", netns_path);
     return e->code;
+}
+
+enum err_code cni_links_read_over(int fd, int netns, struct cni_links *ret, struct err *e)
+{
+    mem_auto struct talk *t = calloc(1, sizeof(*t));
+
+    if (t == NULL)
+        return err_nomem(e);
+    t->fd = fd;
+    return read_all(t, netns, ret, e);
 }
 
 enum err_code cni_links_nsid(const char *netns_path, int32_t *ret, struct err *e)
@@ -347,12 +407,14 @@ enum err_code cni_links_check(const struct cni_links *l, const char *ifname,
 {
     const struct cni_link *link = cni_links_find(l, ifname);
 
+    if (link == NULL && l->cut)
+        return ERR_OK;
     if (link == NULL)
         return err_set(e, ERR_NOT_FOUND, "interface %s is gone", ifname);
     if (!link->up)
         return err_set(e, ERR_PRECONDITION, "interface %s is down", ifname);
     for (size_t i = 0; i < expected->n_ips; i++)
-        if (link->n_addresses < CNI_LINK_ADDRESSES_MAX && !has_address(link, expected->ips[i]))
+        if (!l->cut && link->n_addresses < CNI_LINK_ADDRESSES_MAX && !has_address(link, expected->ips[i]))
             return err_set(e, ERR_NOT_FOUND, "interface %s lost its address %s", ifname, expected->ips[i]);
     return ERR_OK;
 }

@@ -26,10 +26,18 @@ struct cni_link {
 struct cni_links {
     struct cni_link v[CNI_LINKS_MAX]; /* in the kernel's order; further ones are left out */
     size_t n;
+    bool cut; /* there is more than was read: what is not here may be there */
 };
 
-/* ERR_NOT_FOUND: no such namespace. */
+/*
+ * ERR_NOT_FOUND: no such namespace.  What changes while it is read is read again, a few times.  A pod may
+ * make as many interfaces as it likes: the answer is read up to CNI_LINKS_ANSWERS_MAX parts.
+ */
+#define CNI_LINKS_TRIES 10
+#define CNI_LINKS_ANSWERS_MAX 64 /* of up to 32 KiB: some 1500 interfaces */
 enum err_code cni_links_read(const char *netns_path, struct cni_links *ret, struct err *e) MUST_CHECK;
+/* The same over a socket to the kernel (tests: to somebody else), of an open namespace. */
+enum err_code cni_links_read_over(int fd, int netns, struct cni_links *ret, struct err *e) MUST_CHECK;
 
 /*
  * The id that a namespace has in ours, given to it when it has none yet; it goes with the namespace.
@@ -41,7 +49,7 @@ const struct cni_link *cni_links_find(const struct cni_links *l, const char *nam
 
 /*
  * Does the namespace still have what ADD gave it?  ERR_NOT_FOUND: the interface or one of its addresses is
- * gone; ERR_PRECONDITION: it is down.  Pure.
+ * gone; ERR_PRECONDITION: it is down.  What was not read (`cut`) is not missed.  Pure.
  */
 enum err_code cni_links_check(const struct cni_links *l, const char *ifname,
                               const struct cni_result *expected, struct err *e) MUST_CHECK;

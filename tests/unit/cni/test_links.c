@@ -5,7 +5,10 @@
 #include "cni/netns.h"
 
 #include <arpa/inet.h>
+#include <libmnl/libmnl.h>
+#include <linux/net_namespace.h>
 #include <linux/rtnetlink.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
@@ -158,6 +161,154 @@ static void messages_that_lie_about_their_length_are_passed_over(void **state)
     free(l);
 }
 
+/* ---- a kernel that answers what we like ------------------------------------------------------------------
+ */
+
+/* Puts a message at the end of a part; of NLMSG_ERROR and links: `value` is the error, the index. */
+static void put_message(struct buf *part, uint16_t type, uint16_t flags, uint32_t seq, int value)
+{
+    _Alignas(struct nlmsghdr) char space[256];
+    struct nlmsghdr *h = mnl_nlmsg_put_header(space);
+    struct nlmsgerr *error;
+    struct ifinfomsg *link;
+    struct ifaddrmsg *address;
+
+    h->nlmsg_type = type;
+    h->nlmsg_flags = flags;
+    h->nlmsg_seq = seq;
+    switch (type) {
+    case RTM_NEWNSID:
+        mnl_nlmsg_put_extra_header(h, sizeof(struct rtgenmsg));
+        mnl_attr_put_u32(h, NETNSA_NSID, (uint32_t)value);
+        break;
+    case RTM_NEWLINK:
+        link = mnl_nlmsg_put_extra_header(h, sizeof(*link));
+        link->ifi_index = value;
+        link->ifi_flags = IFF_UP;
+        mnl_attr_put_strz(h, IFLA_IFNAME, value == 2 ? "eth0" : "other");
+        break;
+    case RTM_NEWADDR:
+        address = mnl_nlmsg_put_extra_header(h, sizeof(*address));
+        address->ifa_family = AF_INET;
+        address->ifa_index = (uint32_t)value;
+        mnl_attr_put_u32(h, IFA_LOCAL, htonl(0x0a000009));
+        break;
+    default:
+        error = mnl_nlmsg_put_extra_header(h, sizeof(*error));
+        error->error = -value;
+        break;
+    }
+    buf_add(part, space, h->nlmsg_len);
+}
+
+static void send_part(int fd, struct buf *part)
+{
+    assert_int_equal(send(fd, part->p, part->n, MSG_DONTWAIT), part->n);
+    part->n = 0;
+}
+
+struct kernel { /* [0]: its end, [1]: ours */
+    int fd[2];
+    struct buf part;
+    struct cni_links *links;
+};
+
+static void kernel_open(struct kernel *k)
+{
+    const struct timeval wait = { .tv_sec = 10 };
+
+    assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, k->fd), 0);
+    assert_int_equal(setsockopt(k->fd[1], SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait)), 0);
+    k->part = (struct buf)BUF_INIT(64 * 1024);
+    k->links = calloc(1, sizeof(*k->links));
+    assert_non_null(k->links);
+}
+
+static void kernel_close(struct kernel *k)
+{
+    close(k->fd[0]);
+    close(k->fd[1]);
+    buf_done(&k->part);
+    free(k->links);
+}
+
+static void what_changes_while_it_is_listed_is_listed_again(void **state)
+{
+    const struct cni_result expected = { { "10.0.0.9" }, 1 };
+    struct kernel k;
+    struct err e = { 0 };
+
+    (void)state;
+    kernel_open(&k);
+    put_message(&k.part, RTM_NEWNSID, 0, 1, 5);
+    send_part(k.fd[0], &k.part);
+    put_message(&k.part, RTM_NEWLINK, NLM_F_MULTI | NLM_F_DUMP_INTR, 2, 3); /* eth0 was not seen */
+    put_message(&k.part, NLMSG_DONE, NLM_F_MULTI, 2, 0);
+    send_part(k.fd[0], &k.part);
+    put_message(&k.part, RTM_NEWNSID, 0, 3, 5);
+    send_part(k.fd[0], &k.part);
+    put_message(&k.part, NLMSG_ERROR, 0, 4, ENOBUFS);
+    send_part(k.fd[0], &k.part);
+    put_message(&k.part, RTM_NEWNSID, 0, 5, 5);
+    send_part(k.fd[0], &k.part);
+    put_message(&k.part, RTM_NEWLINK, NLM_F_MULTI, 4, 7); /* the rest of what was given up */
+    put_message(&k.part, NLMSG_DONE, NLM_F_MULTI, 4, 0);
+    send_part(k.fd[0], &k.part);
+    put_message(&k.part, RTM_NEWLINK, NLM_F_MULTI, 6, 2);
+    send_part(k.fd[0], &k.part);
+    put_message(&k.part, NLMSG_DONE, NLM_F_MULTI, 6, 0);
+    send_part(k.fd[0], &k.part);
+    put_message(&k.part, RTM_NEWADDR, NLM_F_MULTI, 7, 2);
+    put_message(&k.part, NLMSG_DONE, NLM_F_MULTI, 7, 0);
+    send_part(k.fd[0], &k.part);
+    if (cni_links_read_over(k.fd[1], k.fd[0], k.links, &e) != ERR_OK)
+        fail_msg("%s", e.text);
+    assert_int_equal(k.links->n, 1);
+    assert_false(k.links->cut);
+    assert_int_equal(cni_links_check(k.links, "eth0", &expected, &e), ERR_OK);
+    kernel_close(&k);
+}
+
+static void what_never_stops_changing_is_not_known(void **state)
+{
+    struct kernel k;
+    struct err e = { 0 };
+
+    (void)state;
+    kernel_open(&k);
+    for (uint32_t seq = 1; seq < 2 * CNI_LINKS_TRIES; seq += 2) {
+        put_message(&k.part, RTM_NEWNSID, 0, seq, 5);
+        send_part(k.fd[0], &k.part);
+        put_message(&k.part, NLMSG_DONE, NLM_F_MULTI | NLM_F_DUMP_INTR, seq + 1, 0);
+        send_part(k.fd[0], &k.part);
+    }
+    assert_true(cni_links_read_over(k.fd[1], k.fd[0], k.links, &e) != ERR_OK);
+    assert_int_equal(e.sys, EINTR);
+    kernel_close(&k);
+}
+
+static void of_a_list_without_end_nothing_is_missed(void **state)
+{
+    const struct cni_result expected = { { "10.0.0.9" }, 1 };
+    struct kernel k;
+    struct err e = { 0 };
+
+    (void)state;
+    kernel_open(&k);
+    put_message(&k.part, RTM_NEWNSID, 0, 1, 5);
+    send_part(k.fd[0], &k.part);
+    for (int i = 0; i < CNI_LINKS_ANSWERS_MAX; i++) {
+        put_message(&k.part, RTM_NEWLINK, NLM_F_MULTI, 2, 3);
+        send_part(k.fd[0], &k.part);
+    }
+    if (cni_links_read_over(k.fd[1], k.fd[0], k.links, &e) != ERR_OK)
+        fail_msg("%s", e.text);
+    assert_true(k.links->cut);
+    assert_int_equal(cni_links_check(k.links, "eth0", &expected, &e), ERR_OK);
+    assert_int_equal(cni_links_check(k.links, "other", &expected, &e), ERR_OK);
+    kernel_close(&k);
+}
+
 int main(void)
 {
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, place_remove)
@@ -165,6 +316,9 @@ int main(void)
         TEST(interfaces_are_read_with_addresses_and_counters),
         TEST(what_is_no_namespace_is_said),
         TEST(messages_that_lie_about_their_length_are_passed_over),
+        cmocka_unit_test(what_changes_while_it_is_listed_is_listed_again),
+        cmocka_unit_test(what_never_stops_changing_is_not_known),
+        cmocka_unit_test(of_a_list_without_end_nothing_is_missed),
     };
 
     why_not = rootns_enter();
