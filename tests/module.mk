@@ -27,6 +27,13 @@ $(B)/tests/bench/floor: $(B)/tests/bench/floor.o
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $< -ljansson
 
+$(B)/tests/bench/writer: $(B)/tests/bench/writer.o $(all_libs)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $< -Wl,--start-group $(all_libs) -Wl,--end-group $(LIBS_CORE)
+
+.PHONY: bench-programs
+bench-programs: $(B)/tests/bench/floor $(B)/tests/bench/writer
+
 # Where things are for the recipes below, whatever SAN= and CC= say now.
 check_gcc   := $(O)/gcc
 check_san   := $(O)/gcc-address-undefined
@@ -99,7 +106,7 @@ node-shell: ## a shell in a node VM with the build installed and running; ONLY=s
 
 bench: ## figures of this build on this machine, against the same parts without an agent (root; a quiet machine); ONLY=text, QUICK=1
 	@tests/tools/deps build run test
-	@$(make_gcc) all $(check_gcc)/tests/bench/floor
+	@$(make_gcc) all bench-programs
 	@tests/bench/run --build $(check_gcc) --json $(O)/bench.json $(if $(QUICK),--quick) $(ONLY)
 
 check-layers: ## fail on an include that breaks the table of layers

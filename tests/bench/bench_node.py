@@ -1,10 +1,11 @@
 """A node that carries pods: memory, idling, changes, restarts of containers and of the agent, the socket."""
 import os
+import subprocess
 import sys
 import time
 
 from bench import HERE, Figure
-from coracle import config_map, processes, read, until
+from coracle import UnixConnection, config_map, processes, read, until
 
 sys.path.insert(0, f"{os.path.dirname(HERE)}/host")
 from test_swaps import IN_MOVED_TO, Inotify, folder  # noqa: E402
@@ -109,6 +110,29 @@ def requests(b, n):
     yield Figure(f"GET /api/v1/pods of {FULL} pods: rate", "1/s", [n / (time.monotonic() - begin)])
 
 
+def kept_requests(b, n):
+    """The same over one connection that is kept."""
+    took = []
+    connection = UnixConnection(b.node.socket, 10)
+    begin = time.monotonic()
+    for _ in range(n):
+        start = time.monotonic()
+        connection.request("GET", "/api/v1/pods")
+        connection.getresponse().read()
+        took.append((time.monotonic() - start) * 1000)
+    connection.close()
+    yield Figure(f"GET /api/v1/pods of {FULL} pods, one connection", "ms", took)
+    yield Figure(f"GET /api/v1/pods of {FULL} pods, one connection: rate", "1/s", [n / (time.monotonic() - begin)])
+
+
+def bench_writer(b, quick):
+    """The atomic writer alone, on a tmpfs."""
+    for files in (1, 20, 200):
+        argv = [f"{b.build}/tests/bench/writer", f"{b.scratch}/run/writer", str(files), "1" if quick else "3"]
+        rates = [float(subprocess.run(argv, stdout=subprocess.PIPE, text=True, check=True, timeout=60).stdout) for _ in range(1 if quick else 5)]
+        yield Figure(f"atomic writer alone, {files} files: swaps", "1/s", rates)
+
+
 def agent_restart(b, times):
     took = []
     for _ in range(times):
@@ -141,7 +165,8 @@ def bench_node(b, quick):
     yield from idle(b, FULL, seconds)
     yield restarts(b, names[:10 if quick else 50])
     yield from requests(b, 50 if quick else 500)
+    yield from kept_requests(b, 50 if quick else 500)
     yield agent_restart(b, 2 if quick else 10)
 
 
-__all__ = ["bench_node"]
+__all__ = ["bench_node", "bench_writer"]

@@ -1,17 +1,35 @@
 """Starting and removing pods, against their parts run without an agent."""
 import os
+import re
 import statistics
 
 from bench import Figure, Floor
+from coracle import config_map
 
 
 def medians(steps):
     return {name: statistics.median(s[name] for s in steps) for name in steps[0]}
 
 
+def step_sums(b):
+    """{step: (seconds, starts)} of the agent's own record of what starts took."""
+    found = {}
+    for word, step, value in re.findall(r'^coracle_pod_start_step_duration_seconds_(sum|count){step="([a-z]+)"} (\S+)$',
+                                        b.node.request("GET", "/metrics")[1].decode(), re.MULTILINE):
+        found.setdefault(step, {})[word] = float(value)
+    return {step: (of["sum"], of["count"]) for step, of in found.items()}
+
+
+def step_means(before, after):
+    """ms that each step took on average between the two; steps overlap."""
+    return {step: (after[step][0] - before[step][0]) * 1000 / (after[step][1] - before[step][1])
+            for step in after if after[step][1] > before[step][1]}
+
+
 def bench_one_pod(b, quick):
     """Manifest renamed -> its process runs; and how long it takes to go."""
     floor, mine, theirs, mine_gone, theirs_gone, steps = Floor(b), [], [], [], [], []
+    before = step_sums(b)
     for i in range(5 if quick else 30):
         each, _ = b.start([b.pod(f"one-{i}")])
         mine += each.values()
@@ -20,8 +38,37 @@ def bench_one_pod(b, quick):
         theirs += each.values()
         theirs_gone.append(floor.remove(ids, 1))
         steps += parts
-    yield Figure("one pod: manifest to process", "ms", mine, theirs, medians(steps))
+    yield Figure("one pod: manifest to process", "ms", mine, theirs, {"floor": medians(steps), "agent": step_means(before, step_sums(b))})
     yield Figure("one pod: removed", "ms", mine_gone, theirs_gone)
+
+
+def bench_config_volume(b, quick):
+    """What a ConfigMap volume adds to the start of a pod: the same pod with and without, in turns."""
+    b.node.put("shared.yaml", config_map("shared", **{f"key-{i}": "y" * 200 for i in range(20)}))
+    volume = {"name": "shared", "configMap": {"name": "shared"}}, {"name": "shared", "mountPath": "/shared"}
+    b.start([b.pod("warm", volume)])
+    took = {True: [], False: []}
+    for i in range(5 if quick else 30):
+        for has in (True, False) if i % 2 else (False, True):
+            took[has] += b.start([b.pod(f"volume-{i}-{has}".lower(), *([volume] if has else []))])[0].values()
+            b.remove([f"volume-{i}-{has}".lower()])
+    yield Figure("one pod with a ConfigMap volume of 20 files, floor: without", "ms", took[True], took[False])
+
+
+def bench_gaps(b, quick):
+    """Ten pods, one every so many ms: each from its manifest to its process; where they do not meet, the floor is one alone."""
+    floor = Floor(b)
+    for gap in (0, 100, 300):
+        mine, theirs = [], []
+        for i in range(1 if quick else 5):
+            names = [f"gap-{gap}-{i}-{k}" for k in range(10)]
+            mine += b.start([b.pod(name) for name in names], gap / 1000)[0].values()
+            b.remove(names)
+            for _ in range(2 if gap else 0):
+                ids, each, _, _ = floor.start(1, 1)
+                theirs += each.values()
+                floor.remove(ids, 1)
+        yield Figure(f"10 pods, {gap} ms between them: each", "ms", mine, theirs)
 
 
 def bench_many_pods(b, quick):
