@@ -54,6 +54,13 @@ void cli_say(struct cli *cli, const char *fmt, ...)
     va_end(ap);
 }
 
+int cli_check_format(struct cli *cli, const char *format)
+{
+    if (format == NULL || strcmp(format, "json") == 0 || strcmp(format, "yaml") == 0)
+        return EXIT_OK;
+    return cli_error(cli, "unknown output format \"%s\": json or yaml", format);
+}
+
 int cli_print_value(struct cli *cli, const json_t *value, const char *format)
 {
     bool yaml = strcmp(format, "yaml") == 0;

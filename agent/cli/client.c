@@ -107,7 +107,8 @@ static int dial(struct cli *cli, bool patient, struct err *e)
     }
     if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
         err_set(e, ERR_UNAVAILABLE, "cannot reach coracle at %s: %s%s", cli->socket, strerror(errno),
-                errno == EACCES || errno == EPERM ? "" : "; is the daemon running?");
+                errno == EACCES || errno == EPERM ? "; root and members of the socket's group may"
+                                                  : "; is the daemon running?");
         return -1;
     }
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
@@ -247,13 +248,13 @@ int cli_server_error(struct cli *cli, const struct cli_response *r)
     return EXIT_ERROR;
 }
 
-json_t *cli_get(struct cli *cli, const char *url, int *ret_code)
+json_t *cli_call(struct cli *cli, const char *method, const char *url, int *ret_code)
 {
     struct cli_response r = CLI_RESPONSE_INIT;
     struct err e = { 0 };
     json_t *value = NULL;
 
-    if (cli_request(cli, "GET", url, false, NULL, NULL, &r, &e) != ERR_OK)
+    if (cli_request(cli, method, url, false, NULL, NULL, &r, &e) != ERR_OK)
         cli_error(cli, "%s", e.text);
     else if (r.code != 200)
         cli_server_error(cli, &r);
@@ -263,6 +264,19 @@ json_t *cli_get(struct cli *cli, const char *url, int *ret_code)
         *ret_code = r.code;
     buf_done(&r.body);
     return value;
+}
+
+json_t *cli_get(struct cli *cli, const char *url, int *ret_code)
+{
+    return cli_call(cli, "GET", url, ret_code);
+}
+
+void cli_add_pod_path(struct buf *b, const char *namespace_, const char *name)
+{
+    buf_adds(b, "/api/v1/namespaces/");
+    cli_add_escaped(b, namespace_);
+    buf_adds(b, "/pods/");
+    cli_add_escaped(b, name);
 }
 
 void cli_add_escaped(struct buf *b, const char *text)

@@ -372,69 +372,92 @@ static void describe_one(struct cli *cli, const json_t *pod, bool first)
         cli_write(cli, shown.p, shown.n);
 }
 
-static int describe_all(struct cli *cli, const char *namespace_)
+struct describe {
+    const char *namespace_, *format;
+    json_t *items; /* with a format: what is to be printed at the end; else NULL */
+    size_t n;      /* described so far */
+};
+
+static void take(struct cli *cli, struct describe *d, json_t *pod)
+{
+    if (d->items != NULL)
+        json_array_append_new(d->items, json_pack("{s:O, s:o}", "pod", pod, "events", events_of(cli, pod)));
+    else
+        describe_one(cli, pod, d->n == 0);
+    d->n++;
+}
+
+static int describe_all(struct cli *cli, struct describe *d)
 {
     buf_auto url = BUF_INIT(64 * 1024);
     json_auto_t *list = NULL;
-    const json_t *pod;
+    json_t *pod;
     size_t i;
 
     buf_adds(&url, "/api/v1/namespaces/");
-    cli_add_escaped(&url, namespace_);
+    cli_add_escaped(&url, d->namespace_);
     buf_adds(&url, "/pods");
     list = cli_get(cli, url.p, NULL);
     if (list == NULL)
         return EXIT_ERROR;
     json_array_foreach (cli_at(list, "items"), i, pod)
-        describe_one(cli, pod, i == 0);
-    if (json_array_size(cli_at(list, "items")) == 0)
-        fprintf(cli->err, "No resources found in %s namespace.\n", namespace_);
+        take(cli, d, pod);
+    if (d->n == 0 && d->items == NULL)
+        fprintf(cli->err, "No resources found in %s namespace.\n", d->namespace_);
     return EXIT_OK;
 }
 
-struct describe {
-    const char *namespace_;
-};
-
-static const struct cli_flag flags[] = {
-    CLI_NAMESPACE(struct describe, namespace_, "the pod's namespace (default)"),
-    CLI_FLAGS_END,
-};
-
-static int run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
+/* "pod web db", "pod/web pod/db" */
+static int describe_named(struct cli *cli, struct describe *d, int argc, char **argv)
 {
-    struct describe d = { .namespace_ = "default" };
-    bool shown = false, slashes;
-    int code;
+    int code = EXIT_OK;
 
-    if (!cli_parse(cli, command, &d, &argc, argv, &code))
-        return code;
-    slashes = argc > 0 && strchr(argv[0], '/') != NULL;
-    if (argc == 0)
-        return cli_usage_error(cli, command, "you must specify the type of resource to describe: pod NAME");
-    for (size_t i = 0; !slashes && cli_pod_kinds[i] != NULL; i++)
-        shown = shown || strcmp(argv[0], cli_pod_kinds[i]) == 0;
-    if (!slashes && !shown)
-        return cli_error(cli, "the server doesn't have a resource type \"%s\"", argv[0]);
-    if (!slashes && argc == 1)
-        return describe_all(cli, d.namespace_);
-
-    shown = false;
-    code = EXIT_OK;
-    for (int i = slashes ? 0 : 1; i < argc; i++) {
+    for (int i = 0; i < argc; i++) {
         const char *name = cli_resource_name(argv[i], cli_pod_kinds);
         json_auto_t *pod = NULL;
 
         if (name == NULL)
             return cli_error(cli, "the server doesn't have a resource type \"%.*s\"",
                              (int)strcspn(argv[i], "/"), argv[i]);
-        pod = cli_get_pod(cli, d.namespace_, name);
-        if (pod == NULL) {
+        pod = cli_get_pod(cli, d->namespace_, name);
+        if (pod == NULL)
             code = EXIT_ERROR;
-            continue;
-        }
-        describe_one(cli, pod, !shown);
-        shown = true;
+        else
+            take(cli, d, pod);
+    }
+    return code;
+}
+
+static const struct cli_flag flags[] = {
+    CLI_NAMESPACE(struct describe, namespace_, "the pod's namespace (default)"),
+    CLI_OUTPUT(struct describe, format, "json|yaml",
+               "json or yaml: {\"items\": [{\"pod\": ..., \"events\": [...]}]}"),
+    CLI_FLAGS_END,
+};
+
+static int run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
+{
+    struct describe d = { .namespace_ = "default" };
+    bool slashes;
+    int code;
+
+    if (!cli_parse(cli, command, &d, &argc, argv, &code))
+        return code;
+    if (argc == 0)
+        return cli_usage_error(cli, command, "you must specify the type of resource to describe: pod NAME");
+    if (cli_check_format(cli, d.format) != EXIT_OK)
+        return EXIT_ERROR;
+    slashes = strchr(argv[0], '/') != NULL;
+    if (!slashes && !cli_is_kind(argv[0], cli_pod_kinds))
+        return cli_error(cli, "the server doesn't have a resource type \"%s\"", argv[0]);
+    d.items = d.format != NULL ? json_array() : NULL;
+    code = !slashes && argc == 1 ? describe_all(cli, &d)
+                                 : describe_named(cli, &d, argc - !slashes, argv + !slashes);
+    if (d.items != NULL) {
+        json_auto_t *all = json_pack("{s:o}", "items", d.items);
+
+        if (cli_print_value(cli, all, d.format) != EXIT_OK)
+            code = EXIT_ERROR;
     }
     return code;
 }

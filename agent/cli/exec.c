@@ -18,10 +18,7 @@ static void add_param(struct buf *url, const char *key, const char *value)
 static enum err_code make_url(const struct exec *x, const char *pod, const char *container, char **command,
                               struct buf *url, struct err *e)
 {
-    buf_adds(url, "/api/v1/namespaces/");
-    cli_add_escaped(url, x->namespace_);
-    buf_adds(url, "/pods/");
-    cli_add_escaped(url, pod);
+    cli_add_pod_path(url, x->namespace_, pod);
     buf_adds(url, "/exec?container=");
     cli_add_escaped(url, container);
     for (; *command != NULL; command++)

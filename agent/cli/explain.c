@@ -109,8 +109,8 @@ static int run(struct cli *cli, const struct cli_command *command, int argc, cha
     name = argc == 1 ? cli_resource_name(argv[0], cli_pod_kinds) : NULL;
     if (name == NULL)
         return cli_usage_error(cli, command, "you must specify one pod, or node");
-    if (x.format != NULL && strcmp(x.format, "json") != 0 && strcmp(x.format, "yaml") != 0)
-        return cli_error(cli, "unknown output format \"%s\": json or yaml", x.format);
+    if (cli_check_format(cli, x.format) != EXIT_OK)
+        return EXIT_ERROR;
 
     buf_adds(&url, "/explain");
     if (!node) {
@@ -119,9 +119,12 @@ static int run(struct cli *cli, const struct cli_command *command, int argc, cha
         buf_addc(&url, '/');
         cli_add_escaped(&url, name);
     }
-    value = cli_get(cli, url.p, NULL);
-    if (value == NULL)
+    value = cli_get(cli, url.p, &code);
+    if (value == NULL) {
+        if (code == 404 && !node)
+            cli_hint_pod(cli, x.namespace_, name);
         return EXIT_ERROR;
+    }
     if (x.format != NULL)
         return cli_print_value(cli, value, x.format);
 

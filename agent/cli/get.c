@@ -171,12 +171,14 @@ json_t *cli_sorted(const json_t *items, int (*order)(const void *a, const void *
 json_t *cli_get_pod(struct cli *cli, const char *namespace_, const char *name)
 {
     buf_auto url = BUF_INIT(64 * 1024);
+    json_t *pod;
+    int code;
 
-    buf_adds(&url, "/api/v1/namespaces/");
-    cli_add_escaped(&url, namespace_);
-    buf_adds(&url, "/pods/");
-    cli_add_escaped(&url, name);
-    return cli_get(cli, url.p, NULL);
+    cli_add_pod_path(&url, namespace_, name);
+    pod = cli_get(cli, url.p, &code);
+    if (pod == NULL && code == 404)
+        cli_hint_pod(cli, namespace_, name);
+    return pod;
 }
 
 /* All that were asked for; *ret_code tells of names that were not found. NULL: nothing could be read. */

@@ -62,9 +62,11 @@ int cli_upgrade(struct cli *cli, const char *url, const char *subprotocols, stru
                 struct buf *ret_rest, struct err *e) MUST_CHECK;
 /* GET of a JSON document; on failure says why on standard error and returns NULL.  *ret_code may be NULL. */
 json_t *cli_get(struct cli *cli, const char *url, int *ret_code);
+json_t *cli_call(struct cli *cli, const char *method, const char *url, int *ret_code); /* the same for any */
 /* "Error from server (NotFound): pods "x" not found"; EXIT_ERROR. */
 int cli_server_error(struct cli *cli, const struct cli_response *r);
 void cli_add_escaped(struct buf *b, const char *text); /* percent-encoded for a URL */
+void cli_add_pod_path(struct buf *b, const char *namespace_, const char *name);
 
 /* ---- values.c: JSON members by path, times, sizes ------------------------------------------------- */
 json_t *cli_at(const json_t *object, const char *path);       /* "status.phase"; NULL if absent */
@@ -147,19 +149,26 @@ int exec_outcome(struct cli *cli, const char *status, size_t n);
 /* ---- commands ---------------------------------------------------------------------------------------- */
 extern const struct cli_command command_run, command_get, command_describe, command_logs, command_exec,
     command_explain, command_top, command_validate, command_config, command_image, command_version,
-    command_help, command_completion, command_complete;
+    command_restart, command_delete, command_help, command_completion, command_complete;
 
 /* Prints a value as "json" or "yaml". */
 int cli_print_value(struct cli *cli, const json_t *value, const char *format);
+/* EXIT_OK for NULL, "json" and "yaml"; else it was said. */
+int cli_check_format(struct cli *cli, const char *format);
 /* "pod/web" or "web" for a kind with these names ("pods", "pod", "po"): the name, or NULL when it is another
  * kind. */
 const char *cli_resource_name(const char *word, const char *const *kinds);
 extern const char *const cli_pod_kinds[];
 bool cli_is_kind(const char *word,
                  const char *const *kinds); /* "pods" or "pods/web" among { "pods", ..., NULL } */
+/* NULL: why was said, and which name was most likely meant. */
 json_t *cli_get_pod(struct cli *cli, const char *namespace_, const char *name);
 /* image_care.c: verify, prune, pin and unpin; false: it is none of them. */
 bool cli_image_care(struct cli *cli, int argc, char **argv, bool all, int *ret);
+/* After a pod was not found: one of nearly that name, or of that name in another namespace. */
+void cli_hint_pod(struct cli *cli, const char *namespace_, const char *name);
+/* "pod web", "pod/web", "web": the name; NULL: it is none, or there are more. */
+const char *cli_pod_word(int argc, char **argv);
 int cli_list_images(struct cli *cli, const char *format, bool no_headers);
 /* describe_*.c: into `out`, tabs as in cli_align(). */
 void cli_describe_pod(const struct cli *cli, const json_t *pod, const json_t *events, struct buf *out);

@@ -76,10 +76,7 @@ static int print_log(struct cli *cli, const struct logs *l, const char *name)
         return EXIT_ERROR;
     if (l->container != NULL && !cli_has_container(pod, l->container))
         return cli_error(cli, "container %s is not valid for pod %s", l->container, name);
-    buf_adds(&url, "/api/v1/namespaces/");
-    cli_add_escaped(&url, l->namespace_);
-    buf_adds(&url, "/pods/");
-    cli_add_escaped(&url, name);
+    cli_add_pod_path(&url, l->namespace_, name);
     buf_adds(&url, "/log?container=");
     cli_add_escaped(&url, l->container != NULL ? l->container : cli_choose_container(cli, pod));
     if (add_options(l, &url, &e) != ERR_OK)

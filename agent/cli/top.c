@@ -6,13 +6,15 @@
 
 #include <inttypes.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #define SUMMARY_URL "/stats/summary?only_cpu_and_memory=true"
 
 struct top {
     struct cli *cli;
     const char *namespace_, *format, *selector, *sort_by;
-    bool all, containers, no_headers, sum;
+    bool all, containers, no_headers, sum, watch;
 };
 
 struct usage {
@@ -328,6 +330,54 @@ static int top_node(const struct top *t, const char *name)
     return EXIT_OK;
 }
 
+/* ---- again and again --------------------------------------------------------------------------- */
+
+typedef int (*show_fn)(const struct top *t, const char *name);
+
+/* What one round shows, at the top of the terminal: each line and the rest of the screen are overwritten. */
+static void redraw(struct cli *cli, const char *text)
+{
+    buf_auto screen = BUF_INIT(64u << 20);
+
+    buf_adds(&screen, "\033[H");
+    for (; *text != '\0'; text++)
+        buf_adds(&screen, *text == '\n' ? "\033[K\n" : (char[2]){ *text, '\0' });
+    buf_adds(&screen, "\033[J");
+    cli_write(cli, screen.p, screen.n);
+}
+
+static int watch(const struct top *t, show_fn show, const char *name)
+{
+    const struct timespec pause = { .tv_sec = 2 };
+    struct cli *cli = t->cli;
+    FILE *out = cli->out;
+    bool terminal = isatty(fileno(out));
+    int code = EXIT_OK;
+
+    if (terminal)
+        cli_write(cli, "\033[2J", strlen("\033[2J"));
+    for (;;) {
+        mem_auto char *text = NULL;
+        size_t n = 0;
+
+        cli->out = open_memstream(&text, &n);
+        if (cli->out != NULL)
+            code = show(t, name);
+        if (cli->out == NULL || fclose(cli->out) != 0)
+            code = cli_error(cli, "out of memory");
+        cli->out = out;
+        if (code != EXIT_OK)
+            return code;
+        if (terminal)
+            redraw(cli, text);
+        else
+            cli_write(cli, text, n);
+        if (!cli_flush(cli))
+            return EXIT_OK;
+        nanosleep(&pause, NULL);
+    }
+}
+
 /* ---- the command ----------------------------------------------------------------------------- */
 
 static const struct cli_flag flags[] = {
@@ -339,6 +389,8 @@ static const struct cli_flag flags[] = {
     { "sort-by", 0, FLAG_TEXT, offsetof(struct top, sort_by), "cpu|memory",
       "the largest first, instead of by name", "cpu|memory" },
     { "sum", 0, FLAG_SWITCH, offsetof(struct top, sum), NULL, "a last line with the sums" },
+    { "watch", 'w', FLAG_SWITCH, offsetof(struct top, watch), NULL,
+      "again every two seconds, until Ctrl-C; on a terminal in place" },
     CLI_OUTPUT(struct top, format, "json|yaml", "json or yaml: objects of the metrics API"),
     { "no-headers", 0, FLAG_SWITCH, offsetof(struct top, no_headers), NULL, "no line of headers" },
     CLI_FLAGS_END,
@@ -349,6 +401,7 @@ static int run(struct cli *cli, const struct cli_command *command, int argc, cha
     static const char *const node_kinds[] = { "node", "nodes", "no", NULL };
     struct top t = { .cli = cli, .namespace_ = "default" };
     const char *name;
+    show_fn show;
     int code;
 
     if (!cli_parse(cli, command, &t, &argc, argv, &code))
@@ -357,18 +410,23 @@ static int run(struct cli *cli, const struct cli_command *command, int argc, cha
         return cli_usage_error(cli, command, "you must specify pods or node, and at most one name");
     if (t.sort_by != NULL && strcmp(t.sort_by, "cpu") != 0 && strcmp(t.sort_by, "memory") != 0)
         return cli_error(cli, "--sort-by accepts only cpu or memory");
-    if (t.format != NULL && strcmp(t.format, "json") != 0 && strcmp(t.format, "yaml") != 0)
-        return cli_error(cli, "unknown output format \"%s\": json or yaml", t.format);
+    if (cli_check_format(cli, t.format) != EXIT_OK)
+        return EXIT_ERROR;
     name = argc == 2 ? argv[1] : NULL;
     if (cli_is_kind(argv[0], node_kinds))
-        return top_node(&t, name);
-    if (cli_is_kind(argv[0], cli_pod_kinds))
-        return top_pods(&t, name);
-    return cli_error(cli, "unknown command \"%s\": pods or node", argv[0]);
+        show = top_node;
+    else if (cli_is_kind(argv[0], cli_pod_kinds))
+        show = top_pods;
+    else
+        return cli_error(cli, "unknown command \"%s\": pods or node", argv[0]);
+    if (t.watch && t.format != NULL)
+        return cli_error(cli, "--watch shows tables, not %s", t.format);
+    return t.watch ? watch(&t, show, name) : show(&t, name);
 }
 
 static const struct cli_example examples[] = {
     { "who uses the most memory", "coracle top pods -A --sort-by memory" },
+    { "who uses most, as it changes", "coracle top pods -A --sort-by cpu -w" },
     { "each container of a pod", "coracle top pod web --containers" },
     { NULL, NULL },
 };

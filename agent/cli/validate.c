@@ -99,7 +99,38 @@ static void print_ignored(struct cli *cli, const char *name, const struct api_ob
                 o->pod->ignored.v[i]);
 }
 
-static int validate(struct cli *cli, const char *path, struct seen *seen)
+/* {"file", "ok", "objects", "problems": [{"where", "what"}], "notes": [...]} */
+static json_t *file_json(const char *name, bool ok, const struct api_objects *objects,
+                         const struct api_problems *problems)
+{
+    json_t *found = json_array(), *notes = json_array();
+
+    for (size_t i = 0; i < problems->n; i++)
+        json_array_append_new(
+            found, json_pack("{s:s, s:s}", "where", problems->v[i].where, "what", problems->v[i].what));
+    for (size_t i = 0; ok && i < objects->n; i++) {
+        const struct api_object *o = &objects->v[i];
+
+        for (size_t k = 0; o->kind == API_KIND_POD && k < o->pod->ignored.n; k++)
+            json_array_append_new(notes, json_sprintf("Pod %s/%s: %s", o->pod->meta.namespace,
+                                                      o->pod->meta.name, o->pod->ignored.v[k]));
+    }
+    return json_pack("{s:s, s:b, s:I, s:o, s:o}", "file", name, "ok", ok, "objects", (json_int_t)objects->n,
+                     "problems", found, "notes", notes);
+}
+
+static void print_file(struct cli *cli, const char *name, bool ok, const struct api_objects *objects,
+                       const struct api_problems *problems)
+{
+    print_problems(cli, problems);
+    if (ok)
+        cli_say(cli, "%s: %zu object%s, no problems\n", name, objects->n, objects->n == 1 ? "" : "s");
+    for (size_t i = 0; ok && i < objects->n; i++)
+        print_ignored(cli, name, &objects->v[i]);
+}
+
+/* `files`: gets what is found, instead of people; NULL: people. */
+static int validate(struct cli *cli, const char *path, struct seen *seen, json_t *files)
 {
     const char *name = strcmp(path, "-") == 0 ? "stdin" : path;
     struct api_objects objects = { 0 };
@@ -121,32 +152,46 @@ static int validate(struct cli *cli, const char *path, struct seen *seen)
     for (size_t i = 0; i < objects.n; i++)
         if (!check_duplicate(seen, name, &objects.v[i], &problems))
             api_problems_add(&problems, name, "out of memory");
-    print_problems(cli, &problems);
     ok = problems.n == 0 && problems.dropped == 0;
-    if (ok)
-        cli_say(cli, "%s: %zu object%s, no problems\n", name, objects.n, objects.n == 1 ? "" : "s");
-    for (size_t i = 0; ok && i < objects.n; i++)
-        print_ignored(cli, name, &objects.v[i]);
+    if (files != NULL)
+        json_array_append_new(files, file_json(name, ok, &objects, &problems));
+    else
+        print_file(cli, name, ok, &objects, &problems);
     api_objects_done(&objects);
     api_problems_done(&problems);
     explicit_bzero(text, n);
     return ok ? EXIT_OK : EXIT_ERROR;
 }
 
-static const struct cli_flag flags[] = { CLI_FLAGS_END };
+struct validate_options {
+    const char *format;
+};
+
+static const struct cli_flag flags[] = {
+    CLI_OUTPUT(struct validate_options, format, "json|yaml",
+               "json or yaml: {\"items\": [{\"file\", \"ok\", \"objects\", \"problems\", \"notes\"}]}"),
+    CLI_FLAGS_END,
+};
 
 static int validate_command(struct cli *cli, const struct cli_command *command, int argc, char **argv)
 {
+    struct validate_options o = { 0 };
+    json_auto_t *files = NULL;
     struct seen seen = { 0 };
     int code = EXIT_OK;
 
-    if (!cli_parse(cli, command, NULL, &argc, argv, &code))
+    if (!cli_parse(cli, command, &o, &argc, argv, &code))
         return code;
     if (argc == 0)
         return cli_usage_error(cli, command, "you must specify files, or - for standard input");
+    if (cli_check_format(cli, o.format) != EXIT_OK)
+        return EXIT_ERROR;
+    files = o.format != NULL ? json_pack("{s:[]}", "items") : NULL;
     for (int i = 0; i < argc; i++)
-        if (validate(cli, argv[i], &seen) != EXIT_OK)
+        if (validate(cli, argv[i], &seen, json_object_get(files, "items")) != EXIT_OK)
             code = EXIT_ERROR;
+    if (files != NULL && cli_print_value(cli, files, o.format) != EXIT_OK)
+        code = EXIT_ERROR;
     for (size_t i = 0; i < seen.n; i++) {
         free(seen.keys[i]);
         free(seen.files[i]);
@@ -173,7 +218,7 @@ const struct cli_command command_validate = {
     .name = "validate",
     .run = validate_command,
     .summary = "check manifests, without a daemon",
-    .usage = "validate FILE... | -",
+    .usage = "validate [-o json|yaml] FILE... | -",
     .about = "Checks manifests as the daemon would, without one.",
     .flags = flags,
     .examples = examples,

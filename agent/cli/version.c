@@ -25,8 +25,8 @@ static int run(struct cli *cli, const struct cli_command *command, int argc, cha
         return code;
     if (argc > 0)
         return cli_usage_error(cli, command, "unexpected word \"%s\"", argv[0]);
-    if (v.format != NULL && strcmp(v.format, "json") != 0 && strcmp(v.format, "yaml") != 0)
-        return cli_error(cli, "unknown output format \"%s\": json or yaml", v.format);
+    if (cli_check_format(cli, v.format) != EXIT_OK)
+        return EXIT_ERROR;
 
     if (cli_request(cli, "GET", "/version", false, NULL, NULL, &r, &e) == ERR_OK && r.code != 200)
         cli_server_error(cli, &r);

@@ -160,7 +160,7 @@ static void adopt_new_instance(struct ctr *c, struct ctr_run *run)
     c->live_due = true;      /* likewise its volumes */
     c->restarts = config->attempt;
     c->replace = strcmp(ctr_run_image(run), c->spec->image) != 0; /* edited while it was being created */
-    c->again = c->recovered = false;
+    c->again = c->asked = c->recovered = false;
     c->post = POST_NONE;
     c->pod->record_dirty = true;
 }
@@ -286,7 +286,7 @@ static void begin(struct ctr *c, struct pod_image *image)
         return;
     }
     c->building = sizes_of_container(c->spec);
-    if (c->cur.ended)
+    if (c->cur.ended && !c->asked)
         backoff_next(c);
     tell_present(c, image);
     call.cgroup_fd = cg_leaf_fd(p->node->o.cgroups, CG_LEAF_OPS);
@@ -310,7 +310,7 @@ static bool env_needs_pod_ip(const struct api_container *spec)
 static void try_create(struct ctr *c)
 {
     struct pod *p = c->pod;
-    int64_t now = clock_wall_ns(), until = ctr_backoff_until(c);
+    int64_t now = clock_wall_ns(), until = c->asked ? 0 : ctr_backoff_until(c);
     const struct pod_image *missing;
 
     if (!ctr_restart_wanted(c))
@@ -402,6 +402,10 @@ static void running_step(struct ctr *c)
         snprintf(c->stop_text, sizeof(c->stop_text), "FailedPostStartHook");
         ctr_stop(c, replace_grace_ns(c->pod));
     } else if (c->replace) {
+        ctr_stop(c, replace_grace_ns(c->pod));
+    } else if (c->asked) {
+        snprintf(c->stop_text, sizeof(c->stop_text), "Container %s will be restarted, as asked for",
+                 c->spec->name);
         ctr_stop(c, replace_grace_ns(c->pod));
     } else if (probes_result(c, PROBE_LIVENESS) == RESULT_FAILURE) {
         stop_for_probe(c, PROBE_LIVENESS);

@@ -97,6 +97,7 @@ struct ctr {
     char *post_message;  /* why the hook failed */
     char stop_text[160]; /* of the Killing event; "" : the usual one */
     bool again;          /* killed by a probe: starts again whatever its exit code */
+    bool asked;          /* restart_ask(): ends, and starts again at once; its back-off stays as it is */
     /* From the record, for the instance that was running: what its probes had said. */
     bool recovered, was_ready, was_started;
 
@@ -316,6 +317,11 @@ enum api_restart_policy ctr_policy(const struct ctr *c); /* its own, or the pod'
 bool ctr_restart_wanted(const struct ctr *c);            /* after it ended, or never ran */
 bool restart_all_possible(const struct pod *p); /* a rule of it has the action RestartAllContainers */
 bool restart_all_wanted(const struct pod *p);   /* and holds now */
+/*
+ * Somebody asks for a restart: all containers but init containers end with their grace and start again in
+ * place.  ERR_PRECONDITION: the pod does not run.
+ */
+enum err_code restart_ask(struct pod *p, struct err *e) MUST_CHECK;
 /* Does so: true while containers are still to end, and none is to start. */
 bool restart_all_step(struct pod *p);
 

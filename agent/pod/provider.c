@@ -40,6 +40,13 @@ static json_t *pod(void *arg, const char *namespace_, const char *name, struct e
     return o;
 }
 
+static enum err_code pod_restart(void *arg, const char *namespace_, const char *name, struct err *e)
+{
+    struct pod *p = pods_find(arg, namespace_, name);
+
+    return p != NULL ? restart_ask(p, e) : err_set(e, ERR_NOT_FOUND, "pods \"%s\" not found", name);
+}
+
 static json_t *events(void *arg, struct err *e)
 {
     (void)e;
@@ -63,13 +70,22 @@ static json_t *explain(void *arg, const char *namespace_, const char *name, stru
 /* ---- manifests
  * --------------------------------------------------------------------------------------------- */
 
+static void add_object(const struct api_object *o, json_t *list)
+{
+    const struct api_meta *meta = src_object_meta(o);
+
+    json_array_append_new(list, json_pack("{s:s, s:s*, s:s}", "kind", api_kind_name(o->kind), "namespace",
+                                          meta->namespace, "name", meta->name));
+}
+
 static void add_file(const struct src_file *f, void *arg)
 {
-    json_t *o = json_object(), *problems = json_array();
+    json_t *o = json_object(), *problems = json_array(), *holds = json_array();
     char text[CLOCK_RFC3339_SIZE];
 
     clock_format_s(f->read_ns, text);
     json_put_str(o, "name", f->name);
+    json_object_set_new(o, "path", json_sprintf("%s/%s", f->dir, f->name));
     json_object_set_new(o, "ok", json_boolean(f->ok));
     json_object_set_new(o, "stale", json_boolean(f->stale));
     json_object_set_new(o, "objects", json_integer((json_int_t)f->n_objects));
@@ -81,6 +97,9 @@ static void add_file(const struct src_file *f, void *arg)
         json_array_append_new(problems, p);
     }
     json_object_set_new(o, "problems", problems);
+    json_object_set_new(o, "holds", holds);
+    for (size_t i = 0; i < f->n_objects; i++)
+        add_object(&f->in_force[i], holds);
     json_array_append_new(arg, o);
 }
 
@@ -266,6 +285,7 @@ void provider_init(struct node *n)
         .arg = n,
         .pods = pods,
         .pod = pod,
+        .pod_restart = pod_restart,
         .events = events,
         .explain = explain,
         .manifests = manifests,

@@ -129,6 +129,8 @@ static json_t *to_json(const struct pod *p)
             json_object_set_new(j, "replace", json_true());
         if (c->again)
             json_object_set_new(j, "again", json_true());
+        if (c->asked)
+            json_object_set_new(j, "asked", json_true());
         if (probes_result(c, PROBE_READINESS) == RESULT_SUCCESS)
             json_object_set_new(j, "ready", json_true());
         if (probes_result(c, PROBE_STARTUP) == RESULT_SUCCESS)
@@ -346,6 +348,7 @@ static enum err_code read_one(struct node *n, const char *name, const char *text
         c->ended_shift_ns = shift_of(j, "endedShift");
         c->replace = json_flag(j, "replace");
         c->again = json_flag(j, "again");
+        c->asked = json_flag(j, "asked");
         c->was_ready = json_flag(j, "ready");
         c->was_started = json_flag(j, "started");
         c->post = json_flag(j, "postStart") ? POST_RUNNING : POST_NONE;

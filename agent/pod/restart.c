@@ -116,3 +116,43 @@ bool restart_all_step(struct pod *p)
     p->record_dirty = true;
     return false;
 }
+
+/* ---- somebody asks for it ---------------------------------------------------------------------- */
+
+/* What is being made, or was not yet made, is new anyway. */
+static bool can_be_asked(const struct ctr *c)
+{
+    switch (c->state) {
+    case CTR_NONE:
+        return c->cur.id[0] != '\0' && c->cur.ended;
+    case CTR_RUNNING:
+    case CTR_PRESTOP:
+    case CTR_STOPPING:
+    case CTR_KILLING:
+        return true;
+    case CTR_MOUNTING:
+    case CTR_CREATING:
+    case CTR_CREATED:
+    case CTR_STARTING:
+        break;
+    }
+    return false;
+}
+
+enum err_code restart_ask(struct pod *p, struct err *e)
+{
+    if (p->state != POD_STARTING && p->state != POD_RUNNING)
+        return err_set(e, ERR_PRECONDITION, "pod %s has no containers to restart: it is %s",
+                       p->api->meta.name, p->deletion_ns != 0 ? "terminating" : pod_phase(p));
+    pod_event(p, NULL, false, "Restarting", "All containers are restarted, as asked for");
+    log_info("all containers of the pod are restarted, as asked for", F_STR("pod", p->key));
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        struct ctr *c = &p->ctrs[i];
+
+        if (c->kind != CTR_INIT && can_be_asked(c))
+            c->again = c->asked = true;
+    }
+    p->record_dirty = true;
+    pod_wake(p);
+    return ERR_OK;
+}

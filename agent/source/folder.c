@@ -31,11 +31,13 @@ static bool has_problems(const struct api_problems *p)
 static struct src_file describe(const struct file *file)
 {
     return (struct src_file){
+        .dir = file->folder->dir,
         .name = file->name,
         .ok = !has_problems(&file->holder.problems),
         .stale = has_problems(&file->holder.problems) && file->holder.in_force.n > 0,
         .problems = file->holder.problems.v,
         .n_problems = file->holder.problems.n,
+        .in_force = file->holder.in_force.v,
         .n_objects = file->holder.in_force.n,
         .read_ns = file->read_ns,
     };

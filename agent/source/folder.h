@@ -29,14 +29,15 @@
 
 struct src_folder;
 
-struct src_file {     /* one manifest file as people see it */
-    const char *name; /* file name in the folder */
-    bool ok;          /* no problems */
-    bool stale;       /* earlier content of it is still in force */
+struct src_file {           /* one manifest file as people see it */
+    const char *dir, *name; /* the folder, and the file's name in it */
+    bool ok;                /* no problems */
+    bool stale;             /* earlier content of it is still in force */
     const struct api_problem *problems;
     size_t n_problems;
-    size_t n_objects; /* in force from it */
-    int64_t read_ns;  /* wall clock of the last read */
+    const struct api_object *in_force; /* from it */
+    size_t n_objects;
+    int64_t read_ns; /* wall clock of the last read */
 };
 
 /* Called after a file was read, unless it has the very problems that were told before: for logging and the

@@ -9,7 +9,6 @@
 /* ---- store.c: objects of any kind ------------------------------------------------------------ */
 #define SRC_KEY_SIZE 400 /* "PriorityClass/" + namespace (63) + "/" + name (253) */
 
-const struct api_meta *src_object_meta(const struct api_object *o);
 struct api_object src_object_ref(const struct api_object *o);
 void src_object_unref(struct api_object *o);
 bool config_data_equal(const struct api_config *a, const struct api_config *b);

@@ -450,6 +450,7 @@ static const struct {
     { ROUTE_POD_EXEC,
       METHOD_GET | METHOD_POST,
       { "api", "v1", "namespaces", "{ns}", "pods", "{name}", "exec" } },
+    { ROUTE_POD_RESTART, METHOD_POST, { "api", "v1", "namespaces", "{ns}", "pods", "{name}", "restart" } },
     { ROUTE_EVENTS, METHOD_GET, { "api", "v1", "events" } },
     { ROUTE_EVENTS, METHOD_GET, { "api", "v1", "namespaces", "{ns}", "events" } },
     { ROUTE_EXPLAIN, METHOD_GET, { "explain" } },

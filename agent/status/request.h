@@ -89,6 +89,7 @@ enum status_route {
     ROUTE_POD,
     ROUTE_POD_LOG,
     ROUTE_POD_EXEC,
+    ROUTE_POD_RESTART,
     ROUTE_EVENTS,
     ROUTE_EXPLAIN,
     ROUTE_MANIFESTS,

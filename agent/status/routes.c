@@ -459,6 +459,19 @@ static void image_task(struct conn *c, const char *word)
         c->server->provider.image_task(c->server->provider.arg, &task, c->reply);
 }
 
+static void restart_pod(struct conn *c, const struct status_match *m)
+{
+    const struct status_provider *p = &c->server->provider;
+    struct err e = { 0 };
+
+    if (p->pod_restart(p->arg, m->namespace_, m->name, &e) == ERR_OK)
+        conn_status(c, 200, "", "pods", m->name, "restarted");
+    else if (e.code == ERR_NOT_FOUND)
+        pod_not_found(c, m->name);
+    else
+        conn_err(c, &e);
+}
+
 /* ---- dispatch -------------------------------------------------------------------------------- */
 
 static void not_allowed(struct conn *c, unsigned methods)
@@ -535,6 +548,9 @@ void route_request(struct conn *c)
         return;
     case ROUTE_POD_EXEC:
         exec_begin(c, &m);
+        return;
+    case ROUTE_POD_RESTART:
+        restart_pod(c, &m);
         return;
     case ROUTE_EVENTS:
         get_events(c, &m);

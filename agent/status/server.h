@@ -12,6 +12,7 @@
  *     GET     /api/v1/namespaces/{ns}/pods/{name}/exec
  *             ?container= &command= &command= ... &stdin= &stdout= &stderr= &tty=
  *             upgraded to WebSocket, subprotocol v5.channel.k8s.io or v4.channel.k8s.io
+ *     POST    /api/v1/namespaces/{ns}/pods/{name}/restart      all containers again, in place
  *     GET     /api/v1/events  /api/v1/namespaces/{ns}/events
  *     GET     /explain/{ns}/{name}     which step, since when, waiting for what, next try
  *     GET     /explain                 what is wrong with the node
@@ -79,6 +80,8 @@ struct status_provider { /* results are new references; NULL with *e set is an e
     /* All pods (kube-shaped, status filled in); `resource_version` of the newest change. */
     json_t *(*pods)(void *arg, struct err *e);
     json_t *(*pod)(void *arg, const char *namespace_, const char *name, struct err *e);
+    /* All containers again, in place.  ERR_PRECONDITION: it does not run. */
+    enum err_code (*pod_restart)(void *arg, const char *namespace_, const char *name, struct err *e);
     json_t *(*events)(void *arg, struct err *e); /* array of v1 Events, oldest first */
     /* name "": the node itself. */
     json_t *(*explain)(void *arg, const char *namespace_, const char *name, struct err *e);

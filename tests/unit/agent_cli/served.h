@@ -84,6 +84,18 @@ static inline json_t *one_pod(void *arg, const char *namespace_, const char *nam
     return NULL;
 }
 
+static inline enum err_code pod_restart(void *arg, const char *namespace_, const char *name, struct err *e)
+{
+    json_t *pod = one_pod(arg, namespace_, name, e);
+
+    json_decref(pod);
+    if (pod == NULL)
+        return e->code;
+    return strcmp(name, "db") == 0
+               ? err_set(e, ERR_PRECONDITION, "pod db has no containers to restart: it is Pending")
+               : ERR_OK;
+}
+
 static inline json_t *events(void *arg, struct err *e)
 {
     (void)e;
@@ -202,6 +214,7 @@ static inline void serve(const char *socket, const char *log, int ready_fd)
         .arg = &f,
         .pods = pods,
         .pod = one_pod,
+        .pod_restart = pod_restart,
         .events = events,
         .explain = explain,
         .manifests = manifests,

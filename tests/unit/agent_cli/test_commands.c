@@ -1,5 +1,9 @@
 #include "tests/unit/agent_cli/served.h"
 
+#include "base/json.h"
+
+#include <unistd.h>
+
 #define WARNINGS                                                                                             \
     "warning: manifest bad.yaml: bad.yaml:1:spec.containers[0].image: required\n"                            \
     "warning: manifest web.yaml: web.yaml:1:kind: unknown (the running pod stays as it was)\n"
@@ -325,6 +329,61 @@ static void what_is_no_file_is_not_validated(void **state)
            "error: open /nonexistent.yaml: No such file or directory\n");
 }
 
+/* ---- objects, hints, restart ------------------------------------------------------------------- */
+
+static void describe_and_validate_print_objects_too(void **state)
+{
+    struct fixture *f = *state;
+    json_auto_t *all = NULL;
+    char line[200];
+    FILE *out;
+
+    assert_int_equal(run(f, "describe pod web db -o json"), 0);
+    all = json_loads(f->out, 0, NULL);
+    assert_int_equal(json_array_size(cli_at(all, "items")), 2);
+    assert_string_equal(cli_text(json_array_get(cli_at(all, "items"), 1), "pod.metadata.name"), "db");
+    assert_true(json_array_size(cli_at(json_array_get(cli_at(all, "items"), 0), "events")) > 0);
+    expect(f, "describe pod absent -o yaml", 1, "items: []\n",
+           "Error from server (NotFound): pods \"absent\" not found\n");
+    expect(f, "describe pod web -o wide", 1, "", "error: unknown output format \"wide\": json or yaml\n");
+
+    snprintf(line, sizeof(line), "%s/bad.yaml", f->dir);
+    out = fopen(line, "we");
+    fputs("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {}\n", out);
+    fclose(out);
+    snprintf(line, sizeof(line), "validate -o yaml %s/bad.yaml", f->dir);
+    assert_int_equal(run(f, line), 1);
+    assert_string_equal(f->err, "");
+    assert_non_null(strstr(f->out, "  ok: false\n  problems:\n  - what: required\n    where: "));
+}
+
+static void a_pod_that_was_most_likely_meant_is_named(void **state)
+{
+    struct fixture *f = *state;
+
+    expect(f, "explain pod wbe", 1, "",
+           "Error from server (NotFound): pods \"wbe\" not found\nDid you mean \"web\"?\n");
+    expect(f, "logs z", 1, "",
+           "Error from server (NotFound): pods \"z\" not found\nThere is one in namespace a: -n a\n");
+}
+
+static void a_pod_is_restarted(void **state)
+{
+    struct fixture *f = *state;
+
+    if (geteuid() != 0) {
+        print_message("skipped: only root may restart pods\n");
+        skip();
+    }
+    expect(f, "restart pod web", 0, "pod/web restarted\n", "");
+    expect(f, "restart pod/web", 0, "pod/web restarted\n", "");
+    expect(f, "restart db", 1, "",
+           "Error from server (Conflict): pod db has no containers to restart: it is Pending\n");
+    expect(f, "restart dbb", 1, "",
+           "Error from server (NotFound): pods \"dbb\" not found\nDid you mean \"db\"?\n");
+    assert_int_equal(run(f, "restart"), 2);
+}
+
 /* ---- no daemon, no reader ---------------------------------------------------------------------- */
 
 static void a_daemon_that_is_not_there_is_named_with_its_socket(void **state)
@@ -377,6 +436,9 @@ int main(void)
         T(versions_of_both_are_shown_also_without_a_daemon),
         T(files_are_validated_without_a_daemon),
         T(what_is_no_file_is_not_validated),
+        T(describe_and_validate_print_objects_too),
+        T(a_pod_that_was_most_likely_meant_is_named),
+        T(a_pod_is_restarted),
         T(a_daemon_that_is_not_there_is_named_with_its_socket),
         T(a_reader_that_goes_away_ends_a_command_quietly),
     };

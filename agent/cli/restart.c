@@ -1,0 +1,61 @@
+#include "agent/cli/internal.h"
+
+#include <jansson.h>
+
+struct restart {
+    const char *namespace_;
+};
+
+static const struct cli_flag flags[] = {
+    CLI_NAMESPACE(struct restart, namespace_, "the pod's namespace (default)"),
+    CLI_FLAGS_END,
+};
+
+static int run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
+{
+    struct restart o = { .namespace_ = "default" };
+    buf_auto url = BUF_INIT(64 * 1024);
+    json_t *answer;
+    const char *name;
+    int code;
+
+    if (!cli_parse(cli, command, &o, &argc, argv, &code))
+        return code;
+    name = cli_pod_word(argc, argv);
+    if (name == NULL)
+        return cli_usage_error(cli, command, "you must specify one pod");
+    cli_add_pod_path(&url, o.namespace_, name);
+    buf_adds(&url, "/restart");
+    answer = cli_call(cli, "POST", url.p, &code);
+    if (answer == NULL) {
+        if (code == 404)
+            cli_hint_pod(cli, o.namespace_, name);
+        return EXIT_ERROR;
+    }
+    json_decref(answer);
+    cli_say(cli, "pod/%s restarted\n", name);
+    return EXIT_OK;
+}
+
+static const struct cli_example examples[] = {
+    { "all containers of a pod again", "coracle restart pod web" },
+    { "and what comes of it", "coracle get pod web -w" },
+    { NULL, NULL },
+};
+
+const struct cli_command command_restart = {
+    .name = "restart",
+    .run = run,
+    .summary = "restart the containers of a pod, in place",
+    .usage = "restart pod NAME [flags]",
+    .about = "Ends all containers of a pod, with their hooks and grace period, and starts them again in "
+             "place: the "
+             "pod keeps its address and its volumes, init containers do not run again, and the back-off of a "
+             "container that crashes is neither waited for nor counted up.  It does not wait until they run "
+             "again.",
+    .flags = flags,
+    .examples = examples,
+    .exits = cli_exits,
+    .see_also = "delete describe",
+    .words = "pod @pod",
+};

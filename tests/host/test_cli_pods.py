@@ -1,0 +1,55 @@
+"""What the command line does to pods: restart, delete."""
+import os
+
+from coracle import check, container, contains, equal, pod, shell
+
+
+def running(p):
+    return all("running" in c["state"] for c in p.status["containerStatuses"])
+
+
+def test_restart(t):
+    """restart ends and starts all containers in place, with one event, and leaves the back-off alone"""
+    node = t.node()
+    node.import_image()
+    node.put("a.yaml", pod("a", container("one", command=shell("trap 'exit 0' TERM; sleep 1000 & wait")), container("two"),
+                           initContainers=[container("init", command=shell("true"))], terminationGracePeriodSeconds=0))
+    before = node.wait_running("a")
+    equal(node.cli("restart", "pod", "a").stdout, "pod/a restarted\n", "what it says")
+    after = node.wait_pod("a", lambda p: p.restarts("one") == 1 and p.restarts("two") == 1 and running(p), 20, "both again")
+    equal((after.uid, after.ip), (before.uid, before.ip), "uid and address")
+    check(after.container_id("one") != before.container_id("one"), "the container was not restarted")
+    equal(len([e for e in node.events("a") if e["reason"] == "Restarting"]), 1, "events")
+    node.cli("restart", "pod/a")
+    node.wait_pod("a", lambda p: p.restarts("one") == 2 and p.restarts("two") == 2 and running(p), 40, "both once more")
+    equal([e for e in node.events("a") if e["reason"] == "BackOff"], [], "back-off, which nothing was counted for")
+    missing = node.cli("restart", "pod", "aa", ok=False)
+    equal((missing.returncode, missing.stderr), (1, 'Error from server (NotFound): pods "aa" not found\nDid you mean "a"?\n'), "a name that is near")
+    node.put("done.yaml", pod("done", container(command=shell("true")), restartPolicy="Never"))
+    node.wait_pod("done", lambda p: p.phase == "Succeeded", 15, "its end")
+    contains(node.cli("restart", "pod", "done", ok=False).stderr, "pod done has no containers to restart: it is Succeeded")
+    node.stop()
+
+
+def test_delete(t):
+    """delete says which file holds a pod; with --file it removes a file that holds nothing else, and waits"""
+    node = t.node()
+    node.import_image()
+    node.put("a.yaml", pod("a", terminationGracePeriodSeconds=0))
+    node.put("more.yaml", pod("b", terminationGracePeriodSeconds=0), pod("c", namespace="other", terminationGracePeriodSeconds=0))
+    node.wait_running("a")
+    node.wait_running("b")
+    path = f"{node.manifests}/a.yaml"
+    told = node.cli("delete", "pod", "a", ok=False)
+    equal((told.returncode, told.stderr), (1, f"error: pod a is there because {path} says so; removing that file ends it\n"
+                                              "With --file this command removes the file\n"), "without --file")
+    check(os.path.exists(path), "the file is gone")
+    result = node.cli("delete", "pod", "a", "--file", timeout=30)
+    equal(result.stdout, f'{path} removed\npod "a" deleted\n', "what it says")
+    check(node.pod("a") is None and not os.path.exists(path), "pod or file is still there")
+    held = node.cli("delete", "pod", "b", "--file", ok=False)
+    equal((held.returncode, held.stderr), (1, f"error: {node.manifests}/more.yaml is not removed, as it also holds Pod other/c: "
+                                              "take the pod out of it\n"), "a file of two")
+    elsewhere = node.cli("delete", "pod", "c", ok=False)
+    contains(elsewhere.stderr, "There is one in namespace other: -n other\n")
+    node.stop()
