@@ -1,5 +1,7 @@
 #include "base/internal.h"
 
+#include "base/fs.h"
+#include "base/log.h"
 #include "base/scope.h"
 
 #include <errno.h>
@@ -64,12 +66,12 @@ __attribute__((noreturn)) static void child_run(const struct proc_call_spec *spe
 
     child_reset_signals();
     setpgid(0, 0);
-    if (spec->with_us) {
+    if (spec->moves_late) {
         prctl(PR_SET_PDEATHSIG, SIGKILL);
         if (getppid() != parent)
             _exit(126);
     }
-    sys = spec->with_us ? 0 : child_join_cgroup(spec->cgroup_fd, spec->cgroup_procs);
+    sys = spec->moves_late ? 0 : child_join_cgroup(spec->cgroup_fd, spec->cgroup_procs);
     child_close_fds(wire);
     wire = 3;
     if (sys != 0) {
@@ -115,7 +117,7 @@ static void end(struct proc_call *c, const struct err *e)
     close_poll(c, &c->wire_poll, &c->wire_fd);
     close_poll(c, &c->exit_poll, &c->pidfd);
     buf_done(&c->wire);
-    op_close_handle(&c->op, (uv_handle_t *)&c->kill_timer);
+    op_close_handle(&c->op, (uv_handle_t *)&c->timer);
     op_finish(&c->op, e);
 }
 
@@ -152,6 +154,19 @@ static void on_kill_timer(uv_timer_t *timer)
     end(c, &e);
 }
 
+/* It takes its time: from now on it is found by its cgroup, as by the next run of the agent. */
+static void on_move_timer(uv_timer_t *timer)
+{
+    struct proc_call *c = timer->data;
+    struct err e = { 0 };
+    char text[16];
+
+    snprintf(text, sizeof(text), "%d", (int)c->pid);
+    if ((c->late_fd >= 0 && fs_write_control(c->late_fd, "cgroup.procs", text, &e) != ERR_OK) ||
+        (c->late_procs != NULL && fs_write_control(AT_FDCWD, c->late_procs, text, &e) != ERR_OK))
+        log_debug("a child cannot be moved to its cgroup", F_STR("name", c->name), F_ERR(&e));
+}
+
 static void kill_group(struct proc_call *c)
 {
     if (kill(-c->pid, SIGKILL) != 0) /* no group yet: it has just begun */
@@ -166,7 +181,7 @@ static void abort_call(struct op *op)
         return;
     c->step = CALL_KILL;
     kill_group(c);
-    uv_timer_start(&c->kill_timer, on_kill_timer, KILL_GRACE_MS, 0);
+    uv_timer_start(&c->timer, on_kill_timer, KILL_GRACE_MS, 0);
 }
 
 /* What came over the wire is the child's word: taken only when it is whole and well formed. */
@@ -265,6 +280,8 @@ static enum err_code start(struct proc_call *c, const struct proc_call_spec *spe
     c->step = CALL_RUN;
     c->exit_poll.data = c;
     uv_poll_start(&c->exit_poll, UV_READABLE, on_exit_event);
+    if (spec->moves_late)
+        uv_timer_start(&c->timer, on_move_timer, PROC_CALL_MOVE_MS, 0);
     return ERR_OK;
 }
 
@@ -278,6 +295,8 @@ void proc_call_start(struct proc_call *c, const struct proc_call_spec *spec, uv_
         .pid = -1,
         .pidfd = -1,
         .wire_fd = -1,
+        .late_fd = spec->cgroup_fd,
+        .late_procs = spec->cgroup_procs,
         .out = BUF_INIT(spec->out_max),
         .wire = BUF_INIT(spec->out_max + sizeof(struct err)),
     };
@@ -286,8 +305,8 @@ void proc_call_start(struct proc_call *c, const struct proc_call_spec *spec, uv_
     op_init(&c->op, loop, c->name, spec->deadline_ms, abort_call, on_op_done, owner);
     if (spec->subject != NULL)
         op_set_subject(&c->op, spec->subject);
-    uv_timer_init(loop, &c->kill_timer);
-    c->kill_timer.data = c;
+    uv_timer_init(loop, &c->timer);
+    c->timer.data = c;
 
     if (start(c, spec, &e) != ERR_OK) {
         err_wrap(&e, "%s", c->name);

@@ -105,11 +105,15 @@ struct proc_call {
     int pidfd;
     uv_poll_t exit_poll;
     uv_poll_t wire_poll;
-    uv_timer_t kill_timer;
+    uv_timer_t timer; /* of its move, then of its killing */
+    const char *late_procs;
+    int late_fd;
     int wire_fd;
     struct buf wire;
     int step;
 };
+
+#define PROC_CALL_MOVE_MS 200
 
 struct proc_call_spec {
     const char *name, *subject;
@@ -120,11 +124,12 @@ struct proc_call_spec {
     int cgroup_fd;            /* as above, but the child moves there; -1: none */
     const char *cgroup_procs; /* as above; NULL: none */
     /*
-     * Short work that changes no user: the child stays in the caller's cgroup and is killed when the thread
-     * that starts it ends, as by an agent's kill -9.  It spares the move, for which the kernel waits 10 to 30
-     * ms when no process was moved just before.
+     * For what is short nearly always and neither changes its user nor forks: the child begins in the
+     * caller's cgroup, dies with the thread that starts it, and is moved by it (by then cgroup_fd and
+     * cgroup_procs are still there) when it takes longer than PROC_CALL_MOVE_MS.  For a move the kernel waits
+     * 10 to 30 ms when none was made just before.
      */
-    bool with_us;
+    bool moves_late;
 };
 
 void proc_call_start(struct proc_call *c, const struct proc_call_spec *spec, uv_loop_t *loop, op_done_fn done,

@@ -365,7 +365,7 @@ void netns_create_start(struct proc_call *c, const struct netns_spec *spec, int 
         .deadline_ms = CREATE_DEADLINE_MS,
         .cgroup_fd = ops_cgroup_fd,
         .cgroup_procs = ops_procs,
-        .with_us = spec->first_id == 0, /* else a process in the user namespace holds it meanwhile */
+        .moves_late = spec->first_id == 0, /* else it forks */
     };
 
     proc_call_start(c, &call, loop, done, owner);
@@ -399,6 +399,7 @@ void netns_interface_sysctls_start(struct proc_call *c, const struct netns_spec 
         .deadline_ms = CREATE_DEADLINE_MS,
         .cgroup_fd = ops_cgroup_fd,
         .cgroup_procs = ops_procs,
+        .moves_late = true,
     };
 
     proc_call_start(c, &call, loop, done, owner);

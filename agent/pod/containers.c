@@ -291,6 +291,7 @@ static void begin(struct ctr *c, struct pod_image *image)
     tell_present(c, image);
     call.cgroup_fd = cg_leaf_fd(p->node->o.cgroups, CG_LEAF_OPS);
     call.cgroup_procs = cg_leaf_procs(p->node->o.cgroups, CG_LEAF_OPS);
+    call.moves_late = true;
     if (ctr_run_subpaths(c->run, &call)) {
         ctr_set_state(c, CTR_MOUNTING);
         proc_call_start(&c->subpaths, &call, p->node->o.loop, on_subpaths, c);

@@ -221,6 +221,7 @@ void volumes_step(struct pod *p)
             .deadline_ms = HOST_PATH_DEADLINE_MS,
             .cgroup_fd = cg_leaf_fd(p->node->o.cgroups, CG_LEAF_OPS),
             .cgroup_procs = cg_leaf_procs(p->node->o.cgroups, CG_LEAF_OPS),
+            .moves_late = true,
         };
         set_vols(p, VOLS_CHECKING);
         p->vols_at =
@@ -334,6 +335,7 @@ bool volumes_teardown_step(struct pod *p)
         .deadline_ms = TEARDOWN_DEADLINE_MS,
         .cgroup_fd = cg_leaf_fd(p->node->o.cgroups, CG_LEAF_OPS),
         .cgroup_procs = cg_leaf_procs(p->node->o.cgroups, CG_LEAF_OPS),
+        .moves_late = true,
     };
 
     switch (p->vols) {

@@ -363,7 +363,7 @@ void rt_create_start(struct rt_create *c, struct rt *rt, const struct rt_config 
         .deadline_ms = RT_CREATE_DEADLINE_MS,
         .cgroup_fd = cg_leaf_fd(rt->cgroups, CG_LEAF_OPS),
         .cgroup_procs = cg_leaf_procs(rt->cgroups, CG_LEAF_OPS),
-        .with_us = config->userns == NULL,
+        .moves_late = config->userns == NULL,
     };
     proc_call_start(&run->bundle, &spec, rt->loop, on_bundle, c);
 }

@@ -135,6 +135,7 @@ static void remove_files(struct rt_action *a)
         .deadline_ms = DEADLINE_MS,
         .cgroup_fd = cg_leaf_fd(run->rt->cgroups, CG_LEAF_OPS),
         .cgroup_procs = cg_leaf_procs(run->rt->cgroups, CG_LEAF_OPS),
+        .moves_late = true,
     };
 
     a->op.state = DELETE_FILES;

@@ -297,7 +297,7 @@ static enum err_code says_who_and_hangs(const void *arg, struct buf *out, struct
 }
 
 /* As an agent does that is killed amid a call: the child must be gone, too. */
-static void a_call_with_us_ends_with_us(void **state)
+static void a_late_mover_ends_with_us(void **state)
 {
     struct ended *d = *state;
     char path[64], *text = NULL;
@@ -311,7 +311,7 @@ static void a_call_with_us_ends_with_us(void **state)
     assert_true(us >= 0);
     if (us == 0) {
         struct proc_call_spec spec = {
-            .name = "m", .fn = says_who_and_hangs, .arg = path, .cgroup_fd = -1, .with_us = true
+            .name = "m", .fn = says_who_and_hangs, .arg = path, .cgroup_fd = -1, .moves_late = true
         };
 
         uv_loop_fork(d->loop);
@@ -330,6 +330,53 @@ static void a_call_with_us_ends_with_us(void **state)
     close(gone.fd);
     unlink(path);
     free(text);
+}
+
+/* Until its cgroups have that name in them. */
+static enum err_code waits_for_its_move(const void *arg, struct buf *out, struct err *e)
+{
+    uint64_t end = clock_mono_ms() + 20000;
+
+    (void)out;
+    while (clock_mono_ms() < end) {
+        mem_auto char *text = NULL;
+
+        if (fs_read_at(AT_FDCWD, "/proc/self/cgroup", 1 << 16, &text, NULL, e) != ERR_OK)
+            return e->code;
+        if (strstr(text, arg) != NULL)
+            return ERR_OK;
+        usleep(1000);
+    }
+    return err_set(e, ERR_DEADLINE, "not moved");
+}
+
+static bool find_cgroups(const struct fs_mount *m, void *arg)
+{
+    if (!str_starts(m->fstype, "cgroup") || strcmp(m->root, "/") != 0)
+        return true;
+    snprintf(arg, 256, "%s", m->point);
+    return false;
+}
+
+static void who_takes_long_is_moved(void **state)
+{
+    struct ended *d = *state;
+    char point[256] = "", name[40], path[300], procs[320], random[9];
+    struct err e = { 0 };
+    struct proc_call c;
+
+    if (geteuid() != 0 || fs_each_mount(NULL, find_cgroups, point, &e) != ERR_OK || point[0] == '\0')
+        SKIP("needs root and a cgroup hierarchy");
+    id_random_hex(random, 8);
+    snprintf(name, sizeof(name), "coracle-unit-%s", random);
+    snprintf(path, sizeof(path), "%s/%s", point, name);
+    snprintf(procs, sizeof(procs), "%s/cgroup.procs", path);
+    assert_int_equal(mkdir(path, 0755), 0);
+    call(d, &c, waits_for_its_move,
+         (struct proc_call_spec){ .arg = name, .cgroup_procs = procs, .moves_late = true });
+    run_until_ended(d, 1);
+    assert_int_equal(d->result.code, ERR_OK);
+    assert_int_equal(rmdir(path), 0);
 }
 
 static enum err_code freezes_itself(const void *arg, struct buf *out, struct err *e)
@@ -389,7 +436,8 @@ int main(void)
         loop_test(a_grandchild_with_the_pipe_is_not_waited_for),
         loop_test(the_struct_may_be_freed_in_done),
         loop_test(a_cgroup_that_cannot_be_joined_is_an_error),
-        loop_test(a_call_with_us_ends_with_us),
+        loop_test(a_late_mover_ends_with_us),
+        loop_test(who_takes_long_is_moved),
         loop_test(a_child_that_cannot_die_does_not_hold_the_operation),
     };
 
