@@ -6,11 +6,16 @@
 #include <assert.h>
 #include <errno.h>
 #include <libmnl/libmnl.h>
+#include <linux/ethtool.h>
 #include <linux/if_addr.h>
 #include <linux/rtnetlink.h>
+#include <linux/sockios.h>
 #include <net/if.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 static void mnl_socket_close_p(struct mnl_socket **s)
 {
@@ -109,6 +114,19 @@ bool nl_link_exists(const char *name)
     struct err e = { 0 };
 
     return check_name(name, &e) == ERR_OK && if_nametoindex(name) != 0;
+}
+
+/* Asked in our own namespace, not in that of /sys. */
+bool nl_link_is(const char *name, const char *driver)
+{
+    fd_auto s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    struct ethtool_drvinfo info = { .cmd = ETHTOOL_GDRVINFO };
+    struct ifreq req = { .ifr_data = (char *)&info };
+
+    if (s < 0 || strlen(name) >= sizeof(req.ifr_name))
+        return false;
+    strcpy(req.ifr_name, name);
+    return ioctl(s, SIOCETHTOOL, &req) == 0 && strncmp(info.driver, driver, sizeof(info.driver)) == 0;
 }
 
 /* ---- the node's addresses --------------------------------------------------------------------- */

@@ -11,6 +11,7 @@
 enum err_code nl_link_up(const char *name, struct err *e) MUST_CHECK;
 enum err_code nl_link_delete(const char *name, struct err *e) MUST_CHECK; /* missing is success */
 bool nl_link_exists(const char *name);
+bool nl_link_is(const char *name, const char *driver); /* "bridge", "veth" */
 /*
  * First global IPv4 (and IPv6) address of the interface that holds the default route: the node's IP.  Without
  * a default route the first interface that is up and has one, bridges left out: pods make those, and the

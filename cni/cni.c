@@ -9,12 +9,7 @@
 #include "cni/undo.h"
 
 #include <fcntl.h>
-#include <linux/ethtool.h>
-#include <linux/sockios.h>
-#include <net/if.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/socket.h>
 
 /* New plugin folders of lists may have to be watched before they are read; they do not come without end. */
 #define WATCH_ROUNDS 3
@@ -237,19 +232,6 @@ void cni_close(struct cni *c)
 
 /* ---- removing what plugins leave ---------------------------------------------------------------- */
 
-/* By name alone a list could make us delete any link; asked in our own namespace, not in that of /sys. */
-static bool is_bridge(const char *name)
-{
-    fd_auto s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    struct ethtool_drvinfo info = { .cmd = ETHTOOL_GDRVINFO };
-    struct ifreq req = { .ifr_data = (char *)&info };
-
-    if (s < 0 || strlen(name) >= sizeof(req.ifr_name))
-        return false;
-    strcpy(req.ifr_name, name);
-    return ioctl(s, SIOCETHTOOL, &req) == 0 && strncmp(info.driver, "bridge", sizeof(info.driver)) == 0;
-}
-
 struct remove {
     struct strs bridges, networks;
     bool ok;
@@ -292,7 +274,8 @@ void cni_remove_bridges(struct cni *c)
 
     for (size_t i = 0; i < r.bridges.n; i++) {
         e = (struct err){ 0 };
-        if (is_bridge(r.bridges.v[i]) && !cni_undo_link_existed(c, r.bridges.v[i]) &&
+        /* By name alone a list could make us delete any link. */
+        if (nl_link_is(r.bridges.v[i], "bridge") && !cni_undo_link_existed(c, r.bridges.v[i]) &&
             nl_link_delete(r.bridges.v[i], &e) != ERR_OK)
             log_debug("CNI bridge not removed", F_STR("link", r.bridges.v[i]), F_ERR(&e));
     }

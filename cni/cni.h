@@ -99,6 +99,7 @@ struct cni_op {
     struct op op;
     struct cni_result result; /* ADD; valid in done on success */
     bool checked;             /* ADD, likewise: a first CHECK would tell nothing new */
+    bool inside;              /* CHECK that failed: as the list's first plugin sees it, see there */
     struct cni_run *run;      /* private */
     uv_timer_t slow;          /* private: runs while the operation counts as one of those that run at once */
 };
@@ -132,6 +133,10 @@ void cni_del_start(struct cni_op *o, struct cni *c, const struct cni_attachment 
  * their own until the lists are loaded again.  ERR_OK also when the list is not to be checked (disableCheck,
  * cniVersion below 0.4.0).
  *
+ * The first plugin of a list makes the interface, and its CHECK looks into the namespace: addresses, routes.
+ * Those are the pod's own, who may have changed them on purpose; so the others are asked all the same, and
+ * where they find nothing wrong `inside` is set.
+ *
  * `found`: what the caller sees is wrong by itself, NULL: nothing; it counts like a plugin's word, before
  * them. `fresh`: the ADD was a moment ago, so this is how it is meant to be; else what was found by the
  * caller is an error also in the first CHECK. ERR_NOT_FOUND: nothing cached; ERR_PRECONDITION: its ADD or DEL
@@ -163,6 +168,14 @@ struct cni_gc {
 };
 void cni_gc_start(struct cni_gc *g, struct cni *c, const char *const *living, const char *ifname,
                   op_done_fn done, void *owner);
+
+/*
+ * Is what ADD made as `ifname` there still, though the namespace (its links: `inside`) has none of that name?
+ * A pod may rename its interface, or move it away.
+ */
+struct cni_links;
+bool cni_interface_lives(struct cni *c, const char *container_id, const char *ifname,
+                         const struct cni_links *inside);
 
 /* The cached result of an attachment (after a restart of the agent); ERR_NOT_FOUND if none. */
 enum err_code cni_cached_result(struct cni *c, const char *container_id, const char *ifname,

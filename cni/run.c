@@ -106,8 +106,11 @@ static void step(struct cni_run *r)
     } else if (r->verb == CNI_DEL) {
         cni_del_over(r);
     } else {
-        if (r->verb == CNI_CHECK)
+        if (r->verb == CNI_CHECK) {
+            e = r->inside;
+            r->o->inside = true;
             cni_check_judge(r, &e);
+        }
         cni_run_finish(r, &e);
     }
 }
@@ -127,6 +130,10 @@ static void on_plugin_done(struct op *op, const struct err *result)
         if (e.code == ERR_UNKNOWN && r->plugin.cni_code == 0) {
             log_debug("CNI plugin fails in CHECK without saying why", F_STR("plugin", r->plugin.call.type),
                       F_STR("containerID", r->container_id));
+            e = (struct err){ 0 };
+        }
+        if (r->plugin.cni_code > 0 && r->done == 0) {
+            r->inside = e;
             e = (struct err){ 0 };
         }
         if (e.code == ERR_OK)

@@ -29,6 +29,8 @@ struct cni_run {
 
     struct cni_entry entry; /* what is being added or deleted; entry.list holds a reference */
     bool cached;            /* DEL: entry was read from disk */
+    bool no_interface;      /* DEL: nothing of that name is in the namespace, or that is gone */
+    struct err inside;      /* CHECK: what the first plugin found */
     bool cut_off;           /* DEL: an ADD or DEL before it did not end well, or the namespace is gone */
     bool counted;           /* in c->n_running */
     bool live;              /* in c->n_live */

@@ -7,36 +7,44 @@
 #include "base/log.h"
 #include "base/scope.h"
 #include "cni/links.h"
+#include "cni/result.h"
+#include "cni/veth.h"
 
 #include <string.h>
 
 /*
- * Not without its interface either: a namespace that was made anew after a reboot, or an interface that
- * somebody removed.  Plugins find less then: bridge leaves its masquerading behind.
+ * Is the namespace as ADD left it?  It may be one that was made anew after a reboot; the pod, or somebody
+ * else, may have removed, renamed or moved the interface or its addresses.  Plugins find less then: bridge
+ * leaves its masquerading behind.
  */
-static bool interface_is_gone(const struct cni_run *r)
+static void look_inside(struct cni_run *r)
 {
     struct cni_links *links = r->netns[0] != '\0' ? calloc(1, sizeof(*links)) : NULL;
+    struct cni_result expected = { 0 };
     struct err ignored = { 0 };
-    bool there = links != NULL && cni_links_read(r->netns, links, &ignored) == ERR_OK &&
-                 cni_links_find(links, r->ifname) != NULL;
 
+    r->no_interface = r->cut_off = true;
+    if (links != NULL && cni_links_read(r->netns, links, &ignored) == ERR_OK) {
+        r->no_interface = !links->cut && cni_links_find(links, r->ifname) == NULL;
+        r->cut_off = r->no_interface || links->cut || (r->cached && !r->entry.complete) ||
+                     (r->cached && cni_result_addresses(&expected, r->entry.result, r->entry.list.version,
+                                                        r->ifname, &ignored) != ERR_OK) ||
+                     cni_links_check(links, r->ifname, &expected, &ignored) != ERR_OK;
+    }
     free(links);
-    return !there;
 }
 
 /* Finds what to delete next; *ret_more false: nothing (more). */
 enum err_code cni_del_begin(struct cni_run *r, bool *ret_more, struct err *e)
 {
     struct cni *c = r->c;
-    bool no_netns = interface_is_gone(r);
 
     *ret_more = true;
     r->done = 0;
     if (cni_cache_find(c->cache_fd, r->container_id, r->ifname, &r->entry, e) == ERR_OK) {
         r->cached = true;
         r->done = r->entry.n_unrun;
-        r->cut_off = !r->entry.complete || no_netns;
+        look_inside(r);
         if (r->entry.complete) {
             r->entry.complete = false;
             if (cni_cache_write(c->cache_fd, &r->entry, e) != ERR_OK) {
@@ -65,7 +73,7 @@ enum err_code cni_del_begin(struct cni_run *r, bool *ret_more, struct err *e)
         .capability_args = r->capability_args,
     };
     json_incref(r->entry.list.conf);
-    r->cut_off = no_netns;
+    look_inside(r);
     return ERR_OK;
 }
 
@@ -103,6 +111,8 @@ static void on_masq_done(struct op *op, const struct err *result)
 
 void cni_del_over(struct cni_run *r)
 {
+    if (r->no_interface)
+        cni_veth_remove(r->c, &r->entry);
     if (r->cut_off && cni_masq_wanted(&r->entry.list)) {
         r->o->op.state = RUN_MASQ;
         cni_masq_start(&r->masq, r->c->loop, r->entry.list.name, r->container_id, r->c->cgroup_fd,

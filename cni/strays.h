@@ -10,7 +10,9 @@
  *
  * Whose a container is, its id must say: other programs on the machine may use a network of the same name.
  * Not found: rules of plugins that speak nftables natively (portmap from 1.6, bridge from 1.7; their GC does
- * that), and an ifb of which there is nothing but its name: that is told and left alone.
+ * that); rules of the other iptables after its alternative was switched (legacy, nft), which no plugin's DEL
+ * finds either: who switches drains the node before, or reboots it; and an ifb of which there is nothing but
+ * its name: that is told and left alone.
  */
 #ifndef CNI_STRAYS_H
 #define CNI_STRAYS_H

@@ -54,7 +54,7 @@ static void tell(struct pod *p, const struct err *e)
                   e->text);
     }
     snprintf(p->net_error, sizeof(p->net_error), "%s", e->text);
-    p->node->heal.left++;
+    p->net_told = true;
 }
 
 /* DEL and ADD follow, in sandbox_step(). */
@@ -80,10 +80,12 @@ static void on_checked(struct op *op, const struct err *result)
     struct pod *p = op->owner;
 
     p->net_checking = false;
+    p->net_told = false;
     p->node->heal.running--;
     if (p->state != POD_TERMINATING && result->code == ERR_OK)
         p->net_error[0] = '\0';
-    else if (p->state != POD_TERMINATING && result->code == ERR_UNKNOWN && result->sys == 0)
+    else if (p->state != POD_TERMINATING && result->code == ERR_UNKNOWN && result->sys == 0 &&
+             !p->net_changed && !p->cni_op.inside)
         attach_again(p, result);
     else if (p->state != POD_TERMINATING && result->code != ERR_CANCELLED)
         tell(p, result);
@@ -93,7 +95,10 @@ static void on_checked(struct op *op, const struct err *result)
 
 /* ---- steps ------------------------------------------------------------------------------------------- */
 
-/* What is wrong with its interface and addresses, in *ret; false: nothing, or it cannot be told. */
+/*
+ * What is wrong with its interface and addresses, in *ret; false: nothing, or it cannot be told.  Only an
+ * interface that is gone was lost: what is inside the namespace is the pod's to change.
+ */
 static bool misses_links(struct pod *p, struct err *ret)
 {
     str_auto path = str_printf("%s/net", p->netns_dir);
@@ -101,10 +106,17 @@ static bool misses_links(struct pod *p, struct err *ret)
     struct err e = { 0 };
     bool missing = false;
 
+    p->net_changed = false;
     if (path == NULL || links == NULL || cni_links_read(path, links, &e) != ERR_OK)
         log_debug("interfaces of a pod cannot be read", F_STR("pod", p->key), F_ERR(&e));
     else
         missing = cni_links_check(links, POD_IFNAME, &p->net_result, ret) != ERR_OK;
+    if (missing && cni_links_find(links, POD_IFNAME) != NULL) {
+        p->net_changed = true;
+    } else if (missing && cni_interface_lives(p->node->o.cni, p->sandbox_id, POD_IFNAME, links)) {
+        p->net_changed = true;
+        err_set(ret, ERR_NOT_FOUND, "interface " POD_IFNAME " was renamed or moved away");
+    }
     free(links);
     return missing;
 }
@@ -163,6 +175,7 @@ void net_heal_attached(struct pod *p)
 {
     net_watch_pod(p);
     p->net_fresh = true;
+    p->net_told = false;
     p->net_check = !p->cni_op.checked;
     p->net_check_ns = clock_wall_ns() + FIRST_CHECK_MS * MS;
     if (!p->net_healing)
@@ -241,7 +254,7 @@ void net_heal_start(struct node *n, bool again)
     if (n->closing || n->draining)
         return;
     net_watch_start(n);
-    n->heal.checked = n->heal.again = n->heal.left = 0;
+    n->heal.checked = n->heal.again = 0;
     HASH_ITER (hh, n->pods, p, tmp)
         if (is_attached(p)) {
             p->net_check = true;
@@ -279,9 +292,15 @@ void net_heal_cancel(struct node *n)
 void net_heal_explain(const struct node *n, json_t *steps)
 {
     const struct net_heal *h = &n->heal;
+    const struct pod *p, *tmp;
+    unsigned told = 0;
     char text[1024];
-    int k = snprintf(text, sizeof(text), "%u attachments checked, %u made again, %u not as they should be",
-                     h->checked, h->again, h->left);
+    int k;
+
+    HASH_ITER (hh, n->pods, p, tmp)
+        told += is_attached(p) && p->net_told;
+    k = snprintf(text, sizeof(text), "%u attachments checked, %u made again, %u not as they should be",
+                 h->checked, h->again, told);
 
     if (h->networks > 0 || h->gc_error[0] != '\0')
         k += snprintf(text + k, sizeof(text) - (size_t)k, "; garbage collection of %zu networks%s%.400s",
@@ -293,8 +312,8 @@ void net_heal_explain(const struct node *n, json_t *steps)
         snprintf(text + k, sizeof(text) - (size_t)k, "; of no attachment of this agent, and left alone: %s",
                  h->strays.links);
     explain_step(steps, "network healing",
-                 h->running > 0 || op_live(&h->gc.op)    ? "running"
-                 : h->left > 0 || h->gc_error[0] != '\0' ? "failed"
-                                                         : "done",
+                 h->running > 0 || op_live(&h->gc.op) ? "running"
+                 : told > 0 || h->gc_error[0] != '\0' ? "failed"
+                                                      : "done",
                  0, text, 0);
 }

@@ -5,10 +5,12 @@
  * Each attached pod, one after the other: has its namespace still the interface with the pod's addresses
  * (links.h), and do the plugins find what they made (CHECK, as cni.h understands it)?  What was lost is DELed
  * and ADDed again in the same namespace, with the address it had where the plugins allow that; containers go
- * on. What cannot be judged is only told (`coracle explain pod`).  Ten seconds after an ADD the first CHECK
- * sees how plugins find what they made a moment ago, unless that is known of attachments of this kind.
- * Attachments and addresses of nobody are given back, and plugins that have it run their GC.  `coracle
- * explain node` says what came of it.  Loop thread only.
+ * on.  Lost is an interface that is gone, and what plugins made outside (rules, limits).  What is inside is
+ * the pod's: one that moves its address or its interface elsewhere (KubeVirt's do), or changes its routes, is
+ * left alone, as by kubelet.  That, and what cannot be judged, is only told (`coracle explain pod`).  Ten
+ * seconds after an ADD the first CHECK sees how plugins find what they made a moment ago, unless that is
+ * known of attachments of this kind. Attachments and addresses of nobody are given back, and plugins that
+ * have it run their GC.  `coracle explain node` says what came of it.  Loop thread only.
  */
 #ifndef AGENT_POD_NET_HEAL_H
 #define AGENT_POD_NET_HEAL_H

@@ -1,7 +1,7 @@
 /*
  * net_watch - an interface or address that a pod loses while the agent runs is noticed at once, by an event
  * of the kernel (cni/link_watch.h): a moment later the pod's interface is looked at, and only when something
- * is missing it is checked and attached again as after a restart (net_heal.h).  A pod that is attached again
+ * is missing it is told, or attached again, as after a restart (net_heal.h).  A pod that is attached again
  * loses it again: not before NET_AGAIN_MS, so that one that takes its own interface away keeps nobody busy.
  * Where the kernel or our rights do not allow it, the next start or change of the lists finds it.  Loop
  * thread only.

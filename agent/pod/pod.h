@@ -210,6 +210,8 @@ struct pod {
     bool net_check;       /* net_heal.c: to be looked at, not before net_check_ns */
     bool net_healing;     /* lost its network: DEL and ADD are under way */
     bool net_checking;    /* cni_op is a CHECK */
+    bool net_changed;     /* the pod changed its namespace itself: not attached again for that */
+    bool net_told;        /* the last check found something that is only told */
     bool net_fresh;       /* this agent attached it, and nothing was wrong since */
     int64_t net_check_ns; /* wall clock; 0: now */
     int64_t net_look_ns;  /* net_watch.c: its interface is looked at then; wall clock, 0: nothing happened */
@@ -506,7 +508,7 @@ struct net_heal { /* net_heal.c; counts of its last round */
     struct cni_strays strays;
     struct cni_link_watch *watch; /* net_watch.c; NULL: none */
     size_t adopted;               /* attachments known only by what they left, since the start */
-    unsigned running, checked, again, left;
+    unsigned running, checked, again;
     size_t networks; /* that GC was run on */
     char gc_error[512];
 };

@@ -553,6 +553,39 @@ static void check_tells_what_is_missing_and_is_left_out_where_the_list_says_so(v
     cni_close(c);
 }
 
+static bool fails_inside(struct place *p, struct cni *c, const char *text)
+{
+    struct ended d = { 0 };
+    struct cni_op o;
+
+    check(&o, c, &web, on_ended, &d);
+    run_until_ended(p, &d);
+    assert_int_equal(d.result.code, ERR_UNKNOWN);
+    assert_string_equal(d.result.text, text);
+    return o.inside;
+}
+
+static void what_the_first_plugin_misses_does_not_keep_the_others_from_being_asked(void **state)
+{
+    struct place *p = *state;
+    struct cni *c = NULL;
+
+    put(p, "net.d/10.conflist",
+        "{\"cniVersion\":\"1.0.0\",\"name\":\"net\",\"plugins\":[{\"type\":\"main\"},{\"type\":\"meta\"}]}");
+    oracle_put(p, "main");
+    oracle_put(p, "meta");
+    c = open_cni(p);
+    run_well(p, c, cni_add_start);
+    run_well(p, c, check);
+    oracle_tell(p, "main", "CHECK", "out {\"code\":100,\"msg\":\"no route\"}\nexit 1\n");
+    assert_true(fails_inside(p, c, "plugin type=\"main\" failed (check): no route (CNI code 100)"));
+    assert_int_equal(calls(p, "CHECK", "meta", NULL, NULL), 2);
+    oracle_tell(p, "meta", "CHECK", "out {\"code\":100,\"msg\":\"no rule\"}\nexit 1\n");
+    assert_false(fails_inside(p, c, "plugin type=\"meta\" failed (check): no rule (CNI code 100)"));
+    run_well(p, c, cni_del_start);
+    cni_close(c);
+}
+
 static void what_the_first_check_finds_wrong_is_the_measure(void **state)
 {
     struct place *p = *state;
@@ -703,6 +736,7 @@ int main(int argc, char **argv)
         TEST(a_plugin_that_cannot_be_executed_is_named),
         TEST(a_network_that_is_not_ready_says_so_until_it_is),
         TEST(check_tells_what_is_missing_and_is_left_out_where_the_list_says_so),
+        TEST(what_the_first_plugin_misses_does_not_keep_the_others_from_being_asked),
         TEST(what_the_first_check_finds_wrong_is_the_measure),
         TEST(a_kind_of_attachment_that_check_finds_whole_is_checked_once),
         TEST(gc_runs_alone_and_asks_every_plugin),
