@@ -324,6 +324,8 @@ static enum err_code open_parts(struct agent *a, struct err *e)
         .run_dir = c->run_dir,
         .pod_logs_dir = c->pod_logs_dir,
         .container_logs_dir = c->container_logs_dir,
+        .log_max_bytes = c->log_max_bytes,
+        .log_max_files = c->log_max_files,
         .pause_path = a->pre.pause,
         .cpu_milli = a->pre.cpu_milli,
         .memory_bytes = a->pre.memory_bytes,

@@ -25,12 +25,12 @@
 
 static pthread_rwlock_t jobs = PTHREAD_RWLOCK_INITIALIZER; /* read: a job runs */
 
-static void job_begins(void)
+void work_job_begins(void)
 {
     pthread_rwlock_rdlock(&jobs);
 }
 
-static void job_ends(void)
+void work_job_ends(void)
 {
     pthread_rwlock_unlock(&jobs);
 }
@@ -52,11 +52,11 @@ void work_go_on(bool paused)
         pthread_rwlock_unlock(&jobs);
 }
 #else
-static void job_begins(void)
+void work_job_begins(void)
 {
 }
 
-static void job_ends(void)
+void work_job_ends(void)
 {
 }
 
@@ -75,12 +75,12 @@ static void run_on_pool(uv_work_t *req)
 {
     struct work *w = req->data;
 
-    job_begins();
+    work_job_begins();
     if (w->fn(w->arg, &w->outcome) == ERR_OK)
         w->outcome = (struct err){ 0 };
     else if (w->outcome.code == ERR_OK)
         err_set(&w->outcome, ERR_INTERNAL, "%s: failed without saying why", w->op.name);
-    job_ends();
+    work_job_ends();
 }
 
 static void on_ran(uv_work_t *req, int status)

@@ -20,4 +20,9 @@ struct work {
 
 void work_start(struct work *w, const char *name, const char *subject, work_fn fn, void *arg, uv_loop_t *loop,
                 op_done_fn done, void *owner);
+
+/* Around what a thread of one's own does with memory, as around a job: children are not forked amid it where
+ * a sanitizer's allocator would not bear that (work.c). */
+void work_job_begins(void);
+void work_job_ends(void);
 #endif

@@ -49,6 +49,8 @@ struct agent_config {
     char *manifests; /* --pod-manifest-path (staticPodPath) */
     char *root_dir, *state_dir, *run_dir;
     char *pod_logs_dir, *container_logs_dir;
+    int64_t log_max_bytes; /* of one file of a container's log */
+    unsigned log_max_files;
     char *cni_conf_dir;
     struct config_list cni_bin_dirs;
     char *cgroup_root;

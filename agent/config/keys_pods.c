@@ -4,7 +4,7 @@
 #define NO_IMAGE_GC "images are removed by `coracle image rm` only"
 #define NO_EVICTION "pods are not evicted for want of memory, disk or process ids"
 #define NO_PINNING "processors and memory are not pinned to containers"
-#define NO_ROTATION "logs of containers are not rotated"
+#define AT_ONCE "a log is rotated at once when it is full"
 #define INT32 "2147483647"
 
 static const struct config_row rows[] = {
@@ -76,14 +76,13 @@ static const struct config_row rows[] = {
     { "imageGCLowThresholdPercent", "image-gc-low-threshold", T_INT, "80", "0..100", 0, LATER, 0,
       "and down to where", NO_IMAGE_GC },
 
-    { "containerLogMaxSize", "container-log-max-size", T_QUANTITY, "10Mi", NULL, ZERO, LATER, 0,
-      "size at which a log is rotated", NO_ROTATION },
-    { "containerLogMaxFiles", "container-log-max-files", T_INT, "5", "2.." INT32, 0, LATER, 0,
-      "files of a container's log", NO_ROTATION },
-    { "containerLogMaxWorkers", NULL, T_INT, "1", "1.." INT32, 0, NONE, 0, "rotations at a time",
-      NO_ROTATION },
+    { "containerLogMaxSize", "container-log-max-size", T_QUANTITY, "10Mi", NULL, ZERO, WORKS, 0,
+      "size at which a container's log is rotated; for containers that start from now on" },
+    { "containerLogMaxFiles", "container-log-max-files", T_INT, "5", "2.." INT32, 0, WORKS, 0,
+      "files of a container's log, the one being written included" },
+    { "containerLogMaxWorkers", NULL, T_INT, "1", "1.." INT32, 0, NONE, 0, "rotations at a time", AT_ONCE },
     { "containerLogMonitorInterval", NULL, T_DURATION, "10s", NULL, 0, NONE, 0,
-      "how often sizes are looked at", NO_ROTATION },
+      "how often sizes are looked at", AT_ONCE },
 
     { "cgroupRoot", "cgroup-root", T_PATH, "/", NULL, ZERO, WORKS, FIELD(cgroup_root),
       "cgroup below which pods live (a delegated unit's, under systemd)" },

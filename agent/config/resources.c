@@ -93,12 +93,22 @@ static unsigned enforce(const json_t *list)
     return bits;
 }
 
+static int64_t log_max_bytes(const json_t *setting)
+{
+    const char *text = json_string_value(setting);
+    struct quantity q;
+    struct err ignored = { 0 };
+
+    return text != NULL && quantity_parse(text, &q, &ignored) == ERR_OK ? quantity_value(&q) : 0;
+}
+
 void config_apply_resources(struct agent_config *c)
 {
     struct api_node_resources *r = &c->resources;
     const char *cpus = json_string_value(of(c, "reservedSystemCPUs"));
     const json_t *hard = of(c, "evictionHard"), *factor = of(c, "memoryThrottlingFactor");
 
+    c->log_max_bytes = log_max_bytes(of(c, "containerLogMaxSize"));
     *r = (struct api_node_resources){
         .system = reserved(of(c, "systemReserved")),
         .kube = reserved(of(c, "kubeReserved")),

@@ -58,37 +58,13 @@ static void backoff_next(struct ctr *c)
 
 /* ---- start --------------------------------------------------------------------------------------- */
 
-/* /var/log/containers/<pod>_<ns>_<container>-<id>.log, for log shippers; the name part is cut to fit 255. */
-static void link_path(const struct ctr *c, const char *id, char *ret, size_t size)
-{
-    const struct pod *p = c->pod;
-    char name[512];
-
-    snprintf(name, sizeof(name), "%s_%s_%s", p->api->meta.name, p->api->meta.namespace, c->spec->name);
-    if (strlen(name) > 255 - 69)
-        name[255 - 69] = '\0';
-    snprintf(ret, size, "%s/%s-%s.log", p->node->o.container_logs_dir, name, id);
-}
-
-static void link_log(const struct ctr *c)
-{
-    const struct pod *p = c->pod;
-    char target[1024], path[1024];
-
-    snprintf(target, sizeof(target), "%s/%s_%s_%s/%s/%u.log", p->node->o.pod_logs_dir, p->api->meta.namespace,
-             p->api->meta.name, p->uid, c->spec->name, c->cur.attempt);
-    link_path(c, c->cur.id, path, sizeof(path));
-    if (symlink(target, path) != 0 && errno != EEXIST)
-        log_debug("log link cannot be made", F_STR("path", path), F_STR("err", strerror(errno)));
-}
-
 void ctr_note_start(struct ctr *c, int64_t started_ns)
 {
     c->cur.started_ns = started_ns != 0 ? started_ns : clock_wall_ns();
     if (c->kind == CTR_REGULAR)
         c->pod->initialized = true;
     c->pod->record_dirty = true;
-    link_log(c);
+    ctr_log_link(c);
     pod_event(c->pod, c, false, "Started", "Container started");
     log_info("container started", F_STR("pod", c->pod->key), F_STR("containerName", c->spec->name),
              F_STR("containerID", c->cur.id), F_U64("restartCount", c->restarts));
@@ -140,7 +116,7 @@ static void adopt_new_instance(struct ctr *c, struct ctr_run *run)
     if (!remake && c->cur.id[0] != '\0') {
         if (c->last.id[0] != '\0') { /* its log is gone by now */
             char path[1024];
-            link_path(c, c->last.id, path, sizeof(path));
+            ctr_log_link_path(c, c->last.id, path, sizeof(path));
             fs_remove_quietly(AT_FDCWD, path);
         }
         instance_clear(&c->last);
@@ -194,6 +170,7 @@ static void on_created(struct op *op, const struct err *result)
             log_warn("container cannot be created", F_STR("pod", p->key),
                      F_STR("containerName", c->spec->name), F_ERR(&shown));
             c->cur.ended = true;
+            ctr_log_ended(c);
             c->cur.exit_code = 128;
             c->cur.finished_ns = now;
             c->ended_shift_ns = 0;
@@ -218,6 +195,7 @@ static void on_created(struct op *op, const struct err *result)
 static void create(struct ctr *c)
 {
     ctr_set_state(c, CTR_CREATING);
+    ctr_log_keep(c, ctr_run_config(c->run)->attempt);
     rt_create_start(&c->create, c->pod->node->rt, ctr_run_config(c->run), on_created, c);
 }
 

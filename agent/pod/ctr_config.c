@@ -345,11 +345,9 @@ static enum err_code add_log(struct ctr_run *r, const struct ctr *c, struct err 
         return err_set(e, ERR_INVALID, "path of the log is too long");
     if (fs_mkdirs(path, 0755, e) != ERR_OK)
         return e->code;
-    if (r->config.attempt >= 2) { /* only the run before is readable (logs -p): the ones before it go */
-        char old[PATH_SIZE + 32];
-        snprintf(old, sizeof(old), "%s/%u.log", path, r->config.attempt - 2);
-        fs_remove_quietly(AT_FDCWD, old);
-    }
+    if (r->config.attempt >= 2) /* only the run before is readable (logs -p): the ones before it go */
+        ctr_log_remove(c, r->config.attempt - 2);
+    r->config.log_max_bytes = p->node->o.log_max_bytes;
     r->config.log_path = arena_printf(&r->arena, "%s/%u.log", path, r->config.attempt);
     return r->config.log_path != NULL ? ERR_OK : err_nomem(e);
 }

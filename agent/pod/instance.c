@@ -77,9 +77,9 @@ static char *read_message(const struct ctr *c, int exit_code)
         }
     }
     if (text == NULL && exit_code != 0 && c->spec->message_fallback_to_logs) {
-        str_auto path = str_printf("%s/%s_%s_%s/%s/%u.log", p->node->o.pod_logs_dir, p->api->meta.namespace,
-                                   p->api->meta.name, p->uid, c->spec->name, c->cur.attempt);
-        if (path != NULL && cri_log_tail(path, MESSAGE_LOG_LINES, MESSAGE_LOG_MAX, &text, &e) != ERR_OK)
+        char path[PATH_MAX];
+        if (ctr_log_path(c, c->cur.attempt, path, sizeof(path)) &&
+            cri_log_tail(path, MESSAGE_LOG_LINES, MESSAGE_LOG_MAX, &text, &e) != ERR_OK)
             log_debug("log cannot be read for the termination message", F_STR("path", path), F_ERR(&e));
     }
     if (text != NULL) {
@@ -189,6 +189,7 @@ void ctr_ended(struct ctr *c, int exit_code, const char *reason, const char *mes
     struct pod *p = c->pod;
 
     c->cur.ended = true;
+    ctr_log_ended(c);
     c->ended_shift_ns = 0;
     c->cur.exit_code = exit_code;
     c->cur.finished_ns = clock_wall_ns();
@@ -232,6 +233,8 @@ void ctr_refresh(struct ctr *c)
             ctr_note_start(c, s.started_ns);
         }
         oom_watch(c);
+        if (!c->log_kept) /* an earlier agent began it */
+            ctr_log_keep(c, c->cur.attempt);
         return;
     case RT_CREATED:
         return;

@@ -6,6 +6,7 @@
 #include "agent/pod/hugepages_watch.h"
 #include "agent/pod/leases.h"
 #include "agent/pod/live_sub_path.h"
+#include "agent/pod/log_keep.h"
 #include "agent/pod/mount_watch.h"
 #include "agent/pod/net_attach.h"
 #include "agent/pod/net_heal.h"
@@ -100,6 +101,14 @@ void node_set_options(struct node *n, const struct node_options *o)
     pods_wake_pending(n); /* some may fit now */
 }
 
+static void open_logs(struct node *n)
+{
+    struct err e = { 0 };
+
+    if (n->o.log_max_files > 1 && log_keep_open(&n->logs, n->o.log_max_files, &e) != ERR_OK)
+        log_error("rotated logs of containers are not kept", F_ERR(&e));
+}
+
 enum err_code node_open(struct node **ret, const struct node_options *o, struct err *e)
 {
     struct node *n = calloc(1, sizeof(*n));
@@ -131,6 +140,7 @@ enum err_code node_open(struct node **ret, const struct node_options *o, struct 
     n->clock_offset_ns = clock_jump_offset_ns();
     shutdown_open(n);
     oom_open(n);
+    open_logs(n);
     allocatable_open(n);
     if (record_load_all(n, e) != ERR_OK) {
         node_free(n);
@@ -386,6 +396,7 @@ void node_free(struct node *n)
     events_free(n);
     usage_close(n);
     oom_close(n);
+    log_keep_close(n->logs);
     n->sweeps = 0;
     hugepages_watch_end(n);
     uv_close((uv_handle_t *)&n->runner, on_handle_closed);

@@ -29,6 +29,8 @@ struct node_options {  /* all strings borrowed for the node's life */
     const char *node_name, *node_ip; /* node_ip: IPv4 or IPv6 text, may be "" */
     const char *root_dir, *state_dir, *run_dir;
     const char *pod_logs_dir, *container_logs_dir;
+    int64_t log_max_bytes; /* of one file of a container's log */
+    unsigned log_max_files;
     const char *cluster_domain;     /* "" : none */
     const char *pod_cidr;           /* "10.1.0.0/16,fd00::/64" for plugins that want to be told; "" : none */
     const char *const *cluster_dns; /* NULL-terminated */

@@ -109,6 +109,7 @@ struct ctr {
     char *env_old;      /* `ConfigMap "a"`: what its environment is older than; NULL: nothing */
     int64_t env_old_ns; /* since when that is known */
     json_t *env_now;    /* what it is to be told of; NULL: nothing new */
+    bool log_kept;      /* rotated files of cur's log are being kept: log_keep.h */
     bool live_due;      /* its subPath mounts may be older than their volume (live_sub_path.h) */
     pid_t live_pid;     /* its first process, for the child that looks */
     bool gate_held, gate_waiting;
@@ -399,6 +400,14 @@ void ctr_waiting(struct ctr *c, const char *reason, const char *fmt, ...) PRINTF
 int64_t ctr_backoff_until(const struct ctr *c); /* wall ns; 0: none */
 const char *ctr_backoff_text(uint64_t ms);      /* "1m20s" */
 
+/* ---- ctr_log.c ---- */
+bool ctr_log_path(const struct ctr *c, unsigned attempt, char *ret, size_t size); /* false: too long */
+void ctr_log_keep(struct ctr *c, unsigned attempt); /* its rotated files, from now on; again is fine */
+void ctr_log_ended(struct ctr *c);                  /* cur writes no more */
+void ctr_log_remove(const struct ctr *c, unsigned attempt);
+void ctr_log_link(const struct ctr *c); /* for log shippers */
+void ctr_log_link_path(const struct ctr *c, const char *id, char *ret, size_t size);
+
 /* ---- ctr_config.c ---- what a container is made of */
 struct ctr_run; /* owns everything an rt_config borrows */
 enum err_code ctr_run_build(struct ctr *c, struct ctr_run **ret, struct err *e) MUST_CHECK;
@@ -567,9 +576,10 @@ struct node {
     struct mount_watch *mount_watch;         /* NULL: nobody waits for a mount to go */
     struct pod_starts starts;
     struct start_sums start_sums;
-    struct oom *oom;     /* oom.h; NULL: kills are not watched */
-    struct usage *usage; /* usage.h; NULL: nobody has asked yet */
-    char left_out[256];  /* why a pod of the manifests is not in the table; "" */
+    struct oom *oom;       /* oom.h; NULL: kills are not watched */
+    struct log_keep *logs; /* log_keep.h; NULL: rotated logs are lost */
+    struct usage *usage;   /* usage.h; NULL: nobody has asked yet */
+    char left_out[256];    /* why a pod of the manifests is not in the table; "" */
 };
 
 void node_check_idle(struct node *n);

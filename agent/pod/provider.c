@@ -190,8 +190,7 @@ static enum err_code log_path(void *arg, const char *namespace_, const char *nam
                        c->waiting_reason[0] != '\0'         ? c->waiting_reason
                        : p->api->spec.n_init_containers > 0 ? "PodInitializing"
                                                             : "ContainerCreating");
-    if ((size_t)snprintf(ret, size, "%s/%s_%s_%s/%s/%u.log", p->node->o.pod_logs_dir, namespace_, name,
-                         p->uid, c->spec->name, i->attempt) >= size)
+    if (!ctr_log_path(c, i->attempt, ret, size))
         return err_set(e, ERR_INVALID, "path of the log is too long");
     *ret_running = i == &c->cur && !i->ended;
     return ERR_OK;

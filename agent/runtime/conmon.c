@@ -69,6 +69,11 @@ void rt_conmon_args(const struct rt *rt, const struct rt_config *c, struct rt_co
     };
     for (i = 0; i < ARRAY_LEN(fixed); i++)
         ret->v[n++] = fixed[i];
+    if (c->log_max_bytes > 0) {
+        snprintf(ret->log_max, sizeof(ret->log_max), "%lld", (long long)c->log_max_bytes);
+        ret->v[n++] = "--log-size-max";
+        ret->v[n++] = ret->log_max;
+    }
     if (c->tty)
         ret->v[n++] = "--terminal";
     if (c->stdin_open) {

@@ -106,7 +106,8 @@ struct rt_config {  /* all resolved; borrowed until done */
     bool oom_group;                                 /* an OOM kill takes the whole container; cgroup v2 */
     const char *cpus, *mems;                        /* "0-3,7": its processors, memory nodes; NULL: any */
     int oom_score_adj;
-    const char *log_path; /* its folder exists */
+    const char *log_path;  /* its folder exists */
+    int64_t log_max_bytes; /* of one file of it: conmon begins the next one then; 0: any size */
 };
 
 struct rt_create {

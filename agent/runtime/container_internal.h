@@ -127,7 +127,7 @@ struct rt_conmon_args {
     char real_runtime[PATH_MAX + 20], streams[40];
     struct rt_runtime_args runtime;
     struct rt_path bundle, pid_file, conmon_pid_file, exits;
-    char log[4200];
+    char log[4200], log_max[24];
 };
 void rt_conmon_args(const struct rt *rt, const struct rt_config *c, struct rt_conmon_args *ret);
 /* One line from the sync pipe: the pid, or ERR_UNKNOWN with the runtime's words. */

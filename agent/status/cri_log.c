@@ -137,13 +137,12 @@ static enum err_code parse_head(struct window *w, uint64_t start, uint64_t end, 
     return ERR_OK;
 }
 
-enum err_code cri_log_tail_offset(int fd, uint64_t lines, uint64_t *ret, struct err *e)
+enum err_code cri_log_tail_find(int fd, struct cri_log_tail *t, uint64_t *ret, struct err *e)
 {
-    bool seen[2] = { false, false };
     mem_auto char *bytes = NULL;
     struct window w = { .fd = fd };
     struct stat st;
-    uint64_t end, count = 0;
+    uint64_t end;
 
     if (fstat(fd, &st) < 0)
         return err_sys(e, errno, "read the log");
@@ -163,14 +162,23 @@ enum err_code cri_log_tail_offset(int fd, uint64_t lines, uint64_t *ret, struct 
             parse_head(&w, start, end - 1, &line, &is_line, e) != ERR_OK)
             return e->code;
         if (is_line) {
-            if ((!line.partial || !seen[line.is_stderr]) && ++count > lines)
+            if ((!line.partial || !t->seen[line.is_stderr]) && ++t->found > t->lines) {
+                t->enough = true;
                 break;
-            seen[line.is_stderr] = true;
+            }
+            t->seen[line.is_stderr] = true;
         }
         end = start;
     }
     *ret = end;
     return ERR_OK;
+}
+
+enum err_code cri_log_tail_offset(int fd, uint64_t lines, uint64_t *ret, struct err *e)
+{
+    struct cri_log_tail t = { .lines = lines };
+
+    return cri_log_tail_find(fd, &t, ret, e);
 }
 
 enum err_code cri_log_tail(const char *path, unsigned lines, size_t max, char **ret, struct err *e)

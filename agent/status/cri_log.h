@@ -28,6 +28,15 @@ bool cri_log_parse(struct str line, struct cri_log_line *ret);
  * parts of both streams mix, the first parts of the oldest line may be left out.
  */
 enum err_code cri_log_tail_offset(int fd, uint64_t lines, uint64_t *ret, struct err *e) MUST_CHECK;
+/* The same from file to file, the newest first: begin with the number of lines, go on until enough. */
+struct cri_log_tail {
+    uint64_t lines;
+    bool enough; /* they begin in the file that was looked at last */
+    /* private */
+    uint64_t found;
+    bool seen[2];
+};
+enum err_code cri_log_tail_find(int fd, struct cri_log_tail *t, uint64_t *ret, struct err *e) MUST_CHECK;
 /* Text of the last `lines` lines without timestamps, at most `max` last bytes (termination message fall-back:
  * 80, 2048). malloc'ed. */
 enum err_code cri_log_tail(const char *path, unsigned lines, size_t max, char **ret,

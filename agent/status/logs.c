@@ -7,6 +7,7 @@
 #include "agent/status/internal.h"
 
 #include "agent/status/cri_log.h"
+#include "agent/status/log_walk.h"
 #include "base/log.h"
 #include "base/work.h"
 
@@ -36,8 +37,7 @@ struct log_stream {
     /* the worker's, while `work` runs */
     struct work work;
     bool working;
-    int fd;
-    uint64_t offset;
+    struct log_walk walk;
     struct cri_log_reader reader;
     struct buf out;
     bool at_end, limit_reached;
@@ -53,8 +53,7 @@ static void maybe_free(struct log_stream *l)
 
     if (l->conn != NULL || l->working || l->folder_open)
         return;
-    if (l->fd >= 0)
-        close(l->fd);
+    log_walk_done(&l->walk);
     cri_log_reader_done(&l->reader);
     buf_done(&l->out);
     LIST_REMOVE(l, all);
@@ -100,90 +99,27 @@ static void over(struct log_stream *l)
 
 /* ---- on the worker pool ---------------------------------------------------------------------- */
 
-static int open_log(const char *path, struct stat *st, struct err *e)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
-
-    if (fd < 0) {
-        err_sys(e, errno, "open log %s", path);
-    } else if (fstat(fd, st) < 0 || !S_ISREG(st->st_mode)) {
-        close(fd);
-        fd = -1;
-        err_set(e, ERR_INVALID, "log %s is not a regular file", path);
-    }
-    return fd;
-}
-
-/* A log that is not there (yet) is an empty one. */
 static enum err_code open_and_seek(void *arg, struct err *e)
 {
     struct log_stream *l = arg;
-    struct stat st;
 
-    l->fd = open_log(l->path, &st, e);
-    if (l->fd < 0) {
-        if (e->code != ERR_NOT_FOUND)
-            return e->code;
-        *e = (struct err){ 0 };
-        return ERR_OK;
-    }
-    if (l->options.has_tail)
-        return cri_log_tail_offset(l->fd, l->options.tail_lines, &l->offset, e);
-    return ERR_OK;
-}
-
-static ssize_t read_some(struct log_stream *l, char *piece)
-{
-    ssize_t n;
-
-    do
-        n = l->fd >= 0 ? pread(l->fd, piece, PIECE, (off_t)l->offset) : 0;
-    while (n < 0 && errno == EINTR);
-    return n;
-}
-
-/* The log that was begun anew after ours was moved away; -1: there is none. */
-static int find_new_file(struct log_stream *l)
-{
-    struct err ignored = { 0 };
-    struct stat now, ours;
-    int fd = open_log(l->path, &now, &ignored);
-
-    if (fd < 0 || l->fd < 0 || fstat(l->fd, &ours) < 0 || ours.st_dev != now.st_dev ||
-        ours.st_ino != now.st_ino)
-        return fd;
-    if ((uint64_t)now.st_size < l->offset) /* emptied in place */
-        return fd;
-    close(fd);
-    return -1;
+    return log_walk_seek(&l->walk, l->options.has_tail ? l->options.tail_lines : UINT64_MAX,
+                         l->options.since_ns, e);
 }
 
 static enum err_code read_piece(void *arg, struct err *e)
 {
     struct log_stream *l = arg;
     mem_auto char *piece = malloc(PIECE);
-    fd_auto next = -1;
-    ssize_t n;
+    size_t n;
 
     if (piece == NULL)
         return err_nomem(e);
     buf_reset(&l->out);
-    /* What was written to the old file until the new one was begun is seen by the second read. */
-    while ((n = read_some(l, piece)) == 0) {
-        if (next >= 0) {
-            if (l->fd >= 0)
-                close(l->fd);
-            l->fd = take_fd(&next);
-            l->offset = 0;
-        } else if ((next = find_new_file(l)) < 0) {
-            break;
-        }
-    }
-    if (n < 0)
-        return err_sys(e, errno, "read log %s", l->path);
-    l->offset += (uint64_t)n;
+    if (log_walk_read(&l->walk, piece, PIECE, &n, e) != ERR_OK)
+        return e->code;
     l->at_end = n == 0;
-    l->limit_reached = !cri_log_reader_feed(&l->reader, piece, (size_t)n, &l->out);
+    l->limit_reached = !cri_log_reader_feed(&l->reader, piece, n, &l->out);
     return buf_check(&l->out, e);
 }
 
@@ -280,7 +216,7 @@ static void look_again(struct log_stream *l)
     if (l->state == LOG_WAITING) {
         start_read(l);
     } else if (l->state == LOG_SENDING && l->caught_up && stat(l->path, &st) == 0 &&
-               (uint64_t)st.st_size > l->offset + STATUS_BACKLOG_MAX) {
+               (uint64_t)st.st_size > l->walk.offset + STATUS_BACKLOG_MAX) {
         log_info("a client that follows a log is dropped: it fell too far behind", F_STR("pod", l->name));
         l->server->count.dropped++;
         conn_close(l->conn);
@@ -370,7 +306,7 @@ void logs_begin(struct conn *c, const char *namespace_, const char *name, const 
     l->conn = c;
     l->options = *o;
     l->options.container = NULL; /* borrowed from the request */
-    l->fd = -1;
+    log_walk_init(&l->walk, l->path);
     buf_init(&l->out, 16 * PIECE); /* timestamps may make it longer than what was read, never that much */
     cri_log_reader_init(&l->reader);
     l->reader.timestamps = o->timestamps;

@@ -1,0 +1,121 @@
+"""Logs of containers: rotation by the real conmon, what `coracle logs` makes of it, and that disks do not fill."""
+import glob
+import os
+import re
+
+from coracle import check, container, equal, mount, pod, shell, until
+
+ENTRY = re.compile(r"\S+ stdout ([FP]) (.*)")
+LINE = re.compile(r"line (\d+) x{100}")
+FAST = "i=0; while [ $i -lt {lines} ]; do echo line $i {pad}; i=$((i+1)); done; while :; do sleep 1000; done"
+# Writes as many lines as it is told to by its standard input's file, a FIFO.
+TOLD = "i=0; exec 3<>/ctl/fifo; while read n <&3; do e=$((i+n)); while [ $i -lt $e ]; do echo line $i {pad}; i=$((i+1)); done; done"
+PAD = "x" * 100
+
+
+def folder(node, p, name="main"):
+    return f"{node.pod_logs}/default_{p.name}_{p.uid}/{name}"
+
+
+def kept(path, attempt=0):
+    """The files of a run, the oldest first."""
+    return sorted(glob.glob(f"{path}/{attempt}.log.2*")) + [f"{path}/{attempt}.log"]
+
+
+def texts(files):
+    """What was written, as lines; conmon writes a line in parts (P) where its buffer ends, also over the end of a file."""
+    found, begun = [], ""
+    for file in files:
+        with open(file, encoding="ascii") as f:
+            for entry in f.read().splitlines():
+                tag, text = ENTRY.fullmatch(entry).groups()
+                begun += text
+                if tag == "F":
+                    found.append(begun)
+                    begun = ""
+    return found
+
+
+def numbers(lines):
+    """Their numbers; None where they do not follow each other.  The first one may have begun in a file that is gone."""
+    if lines and not LINE.fullmatch(lines[0]):
+        lines = lines[1:]
+    found = [LINE.fullmatch(line) for line in lines]
+    if None in found:
+        return None
+    found = [int(m.group(1)) for m in found]
+    return found if found == list(range(found[0], found[0] + len(found))) else None
+
+
+def rotating(t, size="64Ki", files="3"):
+    node = t.node("--container-log-max-size", size, "--container-log-max-files", files)
+    node.import_image()
+    return node
+
+
+def ready(path):
+    """The next file lies ready: names are in order."""
+    return os.path.exists(f"{path}/0.log.tmp") and os.path.exists(f"{path}/.0.log.kept")
+
+
+def test_full_speed(t):
+    """a container that writes as fast as it can stays within its files; each is whole, and what is missing was said"""
+    node = rotating(t, "256Ki")
+    lines = 20000
+    node.put("fast.yaml", pod("fast", container(command=shell(FAST.format(lines=lines, pad=PAD))), terminationGracePeriodSeconds=1))
+    p = node.wait_running("fast")
+    path = folder(node, p)
+    last = f"line {lines - 1} {PAD}"
+    until(lambda: last in node.cli("logs", "fast", "--tail", "1").stdout, 60, "the last line")
+    until(lambda: ready(path) and len(kept(path)) == 3, 20, "the next file")
+    files = kept(path)
+    sizes = [os.stat(f).st_size for f in files]
+    check(max(sizes) <= 256 << 10, f"files of at most 256 KiB: {sizes}")
+    check(min(sizes[:-1]) > 250 << 10, f"and full ones: {sizes}")
+    written = texts(files)
+    equal(written[-1], last, "the last line")
+    check(numbers(written) or "lines may be missing" in node.log(), "files that follow each other")
+    said = node.cli("logs", "fast").stdout.splitlines()
+    check(said == written, "what `logs` shows is what stands in all files")
+    node.remove("fast.yaml")
+    node.wait_gone("fast")
+    node.wait_no_traces(p)
+    node.stop()
+
+
+def test_killed(t):
+    """the agent is killed again and again, and logs are rotated meanwhile: the kept files have consecutive lines"""
+    node = rotating(t)
+    ctl = f"{t.scratch}/tmp"
+    os.mkfifo(f"{ctl}/fifo")
+    node.put("told.yaml", pod("told", container(command=shell(TOLD.format(pad=PAD)), volumeMounts=[mount("ctl", "/ctl")]),
+                              volumes=[{"name": "ctl", "hostPath": {"path": ctl}}]))
+    path = folder(node, node.wait_running("told"))
+    written = 0
+
+    def rotate():
+        """Has lines written until the log is rotated, once."""
+        nonlocal written
+        before = os.stat(f"{path}/0.log").st_ino
+        while os.stat(f"{path}/0.log").st_ino == before:
+            with open(f"{ctl}/fifo", "w", encoding="ascii") as f:
+                f.write("50\n")
+            written += 50
+            until(lambda: f"line {written - 1} x" in open(f"{path}/0.log", encoding="ascii").read(), 20, "the lines")
+
+    for _ in range(3):
+        until(lambda: ready(path), 20, "the next file")
+        rotate()
+        until(lambda: ready(path), 20, "the next file")
+        node.kill()
+        rotate()  # while nobody is there
+        node.start()
+    until(lambda: ready(path) and len(kept(path)) == 3, 20, "files put in order")
+    files = kept(path)
+    found = numbers(texts(files))
+    check(found, "kept files that follow each other")
+    equal(found[-1], written - 1, "the last line")
+    check("lines may be missing" not in node.log(), "nothing was said to be lost")
+    shown = node.cli("logs", "told", "--tail", "600").stdout.splitlines()
+    equal(numbers(shown), list(range(written - 600, written)), "a tail over several files")
+    node.stop()
