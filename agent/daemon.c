@@ -218,6 +218,10 @@ static void live_options(const struct agent_config *c, struct node_options *o)
     o->cpu_cfs_quota = c->cpu_cfs_quota;
     o->cpu_cfs_period_us = c->cpu_cfs_period_us;
     o->backoff_max_ms = c->backoff_max_ms;
+    o->image_gc = (struct image_gc_policy){ .high_percent = c->image_gc_high,
+                                            .low_percent = c->image_gc_low,
+                                            .min_age_ms = c->image_min_age_ms,
+                                            .max_age_ms = c->image_max_age_ms };
     o->labels = &c->node_labels;
     o->taints = c->node_taints;
     o->n_taints = c->n_node_taints;

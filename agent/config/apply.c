@@ -235,6 +235,8 @@ enum err_code config_apply(struct agent_config *c, struct err *e)
     c->max_pods_n = max_pods(c);
     c->pulls_max = pulls_max(c);
     c->log_max_files = (unsigned)json_integer_value(of(c, DOC_KUBELET, "containerLogMaxFiles"));
+    c->image_gc_high = (unsigned)json_integer_value(of(c, DOC_KUBELET, "imageGCHighThresholdPercent"));
+    c->image_gc_low = (unsigned)json_integer_value(of(c, DOC_KUBELET, "imageGCLowThresholdPercent"));
     c->pod_pids_limit = json_integer_value(of(c, DOC_KUBELET, "podPidsLimit"));
     if (c->pod_pids_limit <= 0)
         c->pod_pids_limit = -1;

@@ -72,8 +72,10 @@ struct agent_config {
     int64_t pod_pids_limit; /* -1: none */
     bool cpu_cfs_quota;
     uint64_t cpu_cfs_period_us;
-    uint64_t backoff_max_ms; /* of a container that crashes */
-    unsigned pulls_max;      /* images brought at a time; 0: the store's own number */
+    uint64_t backoff_max_ms;              /* of a container that crashes */
+    unsigned image_gc_high, image_gc_low; /* percent of the disk */
+    uint64_t image_min_age_ms, image_max_age_ms;
+    unsigned pulls_max; /* images brought at a time; 0: the store's own number */
     struct api_node_resources resources;
     char *system_reserved_cgroup, *kube_reserved_cgroup; /* "": none */
     bool fail_swap_on, fail_cgroup_v1; /* asked for explicitly: do not start on such a node */

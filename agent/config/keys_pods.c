@@ -1,7 +1,6 @@
 /* KubeletConfiguration: what concerns pods, their containers, images, logs and resources. */
 #include "agent/config/internal.h"
 
-#define NO_IMAGE_GC "images are removed by `coracle image rm` only"
 #define NO_EVICTION "pods are not evicted for want of memory, disk or process ids"
 #define NO_PINNING "processors and memory are not pinned to containers"
 #define AT_ONCE "a log is rotated at once when it is full"
@@ -67,14 +66,14 @@ static const struct config_row rows[] = {
       "an image that is here may be used by every pod of the node" },
     { "preloadedImagesVerificationAllowlist", NULL, T_TEXTS, NULL, NULL, 0, LATER, 0, "images exempt from it",
       "an image that is here may be used by every pod of the node" },
-    { "imageMinimumGCAge", "minimum-image-ttl-duration", T_DURATION, "2m", NULL, ZERO, LATER, 0,
-      "age at which an unused image may be removed", NO_IMAGE_GC },
-    { "imageMaximumGCAge", NULL, T_DURATION, "0s", NULL, 0, LATER, 0, "age at which it is removed; 0s: none",
-      NO_IMAGE_GC },
-    { "imageGCHighThresholdPercent", "image-gc-high-threshold", T_INT, "85", "0..100", 0, LATER, 0,
-      "full disk at which images are removed", NO_IMAGE_GC },
-    { "imageGCLowThresholdPercent", "image-gc-low-threshold", T_INT, "80", "0..100", 0, LATER, 0,
-      "and down to where", NO_IMAGE_GC },
+    { "imageMinimumGCAge", "minimum-image-ttl-duration", T_DURATION, "2m", NULL, ZERO | LIVE, WORKS,
+      FIELD(image_min_age_ms), "age at which an unused image may be removed" },
+    { "imageMaximumGCAge", NULL, T_DURATION, "0s", NULL, LIVE, WORKS, FIELD(image_max_age_ms),
+      "time without use after which it is removed; 0s: none" },
+    { "imageGCHighThresholdPercent", "image-gc-high-threshold", T_INT, "85", "0..100", LIVE, WORKS, 0,
+      "how full the disk is when unused images are removed" },
+    { "imageGCLowThresholdPercent", "image-gc-low-threshold", T_INT, "80", "0..100", LIVE, WORKS, 0,
+      "and down to where" },
 
     { "containerLogMaxSize", "container-log-max-size", T_QUANTITY, "10Mi", NULL, ZERO, WORKS, 0,
       "size at which a container's log is rotated; for containers that start from now on" },

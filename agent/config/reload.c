@@ -49,6 +49,8 @@ static void swap_derived(struct agent_config *c, struct agent_config *next)
     SWAP(max_pods_n);
     SWAP(pod_pids_limit);
     SWAP(cpu_cfs_period_us);
+    SWAP(image_gc_high);
+    SWAP(image_gc_low);
     SWAP(log_level);
 }
 

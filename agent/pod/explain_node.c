@@ -161,6 +161,7 @@ json_t *explain_node_json(struct node *n)
     add_stuck(steps);
     shutdown_explain(n, steps);
     oom_explain(n, steps);
+    image_gc_explain(n, steps);
     sweep_each(n, add_left_over, steps);
     op_each(add_operation, operations);
     log_recent_each(add_said, said);

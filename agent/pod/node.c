@@ -51,6 +51,7 @@ static void on_image(const char *name, void *arg)
     struct pod *p, *tmp;
 
     (void)name;
+    image_gc_wake(n);
     HASH_ITER (hh, n->pods, p, tmp)
         for (size_t i = 0; i < p->n_images; i++)
             if (p->images[i]->image == NULL) {
@@ -89,6 +90,7 @@ void node_set_options(struct node *n, const struct node_options *o)
     n->o.cpu_cfs_quota = o->cpu_cfs_quota;
     n->o.cpu_cfs_period_us = o->cpu_cfs_period_us;
     n->o.backoff_max_ms = o->backoff_max_ms;
+    n->o.image_gc = o->image_gc;
     n->o.labels = o->labels;
     n->o.taints = o->taints;
     n->o.n_taints = o->n_taints;
@@ -151,6 +153,7 @@ enum err_code node_open(struct node **ret, const struct node_options *o, struct 
     hugepages_watch_begin(n);
     src_store_watch(o->store, on_store, n);
     img_on_added(o->images, on_image, n);
+    image_gc_open(n);
     cni_on_change(o->cni, on_network, n);
     tell_lists(n);
     *ret = n;
@@ -308,7 +311,8 @@ static bool operations_live(const struct node *n)
     HASH_ITER (hh, n->pods, p, tmp)
         if (!pod_idle(p))
             return true;
-    return n->sweeps > 0 || n->records_syncing || provider_busy(n) || node_users_live(n) || net_heal_live(n);
+    return n->sweeps > 0 || n->records_syncing || provider_busy(n) || image_gc_busy(n) ||
+           node_users_live(n) || net_heal_live(n);
 }
 
 static void on_idle_timer(uv_timer_t *timer)
@@ -397,6 +401,7 @@ void node_free(struct node *n)
     usage_close(n);
     oom_close(n);
     log_keep_close(n->logs);
+    image_gc_close(n);
     n->sweeps = 0;
     hugepages_watch_end(n);
     uv_close((uv_handle_t *)&n->runner, on_handle_closed);

@@ -7,6 +7,7 @@
 #ifndef AGENT_POD_NODE_H
 #define AGENT_POD_NODE_H
 #include "agent/api/node_resources.h"
+#include "agent/pod/image_gc.h"
 #include "agent/pod/tokens.h"
 #include "agent/runtime/container.h"
 #include "agent/source/folder.h"
@@ -42,7 +43,8 @@ struct node_options {  /* all strings borrowed for the node's life */
     int64_t pod_pids_limit; /* processes of one pod; -1: any number */
     bool cpu_cfs_quota;     /* limits.cpu are enforced */
     uint64_t cpu_cfs_period_us;
-    uint64_t backoff_max_ms;      /* longest pause of a container that crashes */
+    uint64_t backoff_max_ms; /* longest pause of a container that crashes */
+    struct image_gc_policy image_gc;
     const struct api_kvs *labels; /* of the node, beside those every node has; NULL: none */
     const struct api_taint *taints;
     size_t n_taints;

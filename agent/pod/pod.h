@@ -576,10 +576,11 @@ struct node {
     struct mount_watch *mount_watch;         /* NULL: nobody waits for a mount to go */
     struct pod_starts starts;
     struct start_sums start_sums;
-    struct oom *oom;       /* oom.h; NULL: kills are not watched */
-    struct log_keep *logs; /* log_keep.h; NULL: rotated logs are lost */
-    struct usage *usage;   /* usage.h; NULL: nobody has asked yet */
-    char left_out[256];    /* why a pod of the manifests is not in the table; "" */
+    struct oom *oom;           /* oom.h; NULL: kills are not watched */
+    struct image_gc *image_gc; /* image_gc.h */
+    struct log_keep *logs;     /* log_keep.h; NULL: rotated logs are lost */
+    struct usage *usage;       /* usage.h; NULL: nobody has asked yet */
+    char left_out[256];        /* why a pod of the manifests is not in the table; "" */
 };
 
 void node_check_idle(struct node *n);

@@ -255,6 +255,7 @@ static void metrics_of_agent(struct node *n, struct buf *out)
     if (shutdown_is_on(n))
         shutdown_metrics(n, out);
     agent_metrics(n, out);
+    image_gc_metrics(n, out);
 }
 
 static void metrics(void *arg, enum status_metrics which, struct buf *out)

@@ -66,6 +66,7 @@ struct img_store_options {
  */
 enum err_code img_store_open(struct img_store **ret, const struct img_store_options *o,
                              struct err *e) MUST_CHECK;
+const char *img_store_dir(const struct img_store *s);
 /* Brings under way are cancelled (their done runs); the memory goes with the last of them.  NULL is fine. */
 void img_store_close(struct img_store *s);
 

@@ -496,6 +496,11 @@ enum err_code img_store_open(struct img_store **ret, const struct img_store_opti
     return ERR_OK;
 }
 
+const char *img_store_dir(const struct img_store *s)
+{
+    return s->dir;
+}
+
 static void on_timer_closed(uv_handle_t *handle)
 {
     store_free(handle->data);

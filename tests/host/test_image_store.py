@@ -1,10 +1,8 @@
 """The image store: what is there is what was brought; what may go goes as a whole; what is in use stays."""
-import contextlib
 import os
 import shutil
-import stat
 
-from coracle import IMAGE, check, contains, equal, pod, until
+from coracle import IMAGE, check, container, contains, equal, mount, pod, run, until
 from test_unpack import Source, entry, folder, hard, link, tar
 
 
@@ -132,3 +130,49 @@ def test_removal(t):
     until(lambda: not os.listdir(f"{node.state_dir}/images/tmp"), 10, "the rubbish is gone")
     equal(len(parts(node)), 4, f"layer, configuration, record and name: {parts(node)}")
     contains(node.cli("image", "verify").stdout, "ok\n")
+
+
+def test_collection(t):
+    """on a disk that is too full the least recently used image goes, down to the low threshold; one in use or pinned never"""
+    os.makedirs(f"{t.scratch}/state/images")
+    run("mount", "-t", "tmpfs", "-o", "size=200m", "coracle-images", f"{t.scratch}/state/images")
+    try:
+        collect(t)
+    finally:
+        run("umount", "-l", f"{t.scratch}/state/images")
+
+
+def collect(t):
+    node = t.node("--image-gc-high-threshold", "30", "--image-gc-low-threshold", "20", "--minimum-image-ttl-duration", "1ms")
+    s = Source(t)
+    def bring(name):
+        node.cli("image", "import", archive(s, f"localhost/{name}:1", [entry("big", name.encode() * (12 << 20))]))
+
+    def there():
+        return sorted(line.split("/")[-1][0] for line in node.cli("image", "ls", "-o", "name").stdout.split() if "busybox" not in line)
+
+    bring("a")
+    bring("b")
+    node.cli("image", "pin", "localhost/a:1")
+    node.import_image()
+    node.put("web.yaml", pod("web", container(volumeMounts=[mount("c", "/c")]),
+                             volumes=[{"name": "c", "image": {"reference": "localhost/c:1", "pullPolicy": "IfNotPresent"}}]))
+    bring("c")
+    node.wait_running("web")
+    equal(there(), ["a", "b", "c"], "below the threshold all stay")
+    bring("d")
+    bring("e")  # 62 MB of 200: over 30 %, and down to 40 MB
+    until(lambda: there() == ["a", "c", "e"] or there() == ["a", "c"] or there() == ["a", "c", "d"], 20,
+          lambda: f"two of b, d and e go: {there()}")
+    until(lambda: "image collection" in node.cli("explain", "node").stdout, 5, "explain node tells of it")
+    contains(node.request("GET", "/metrics")[1].decode(), 'kubelet_image_garbage_collected_total{reason="space"} ')
+
+    # Nothing may go any more: told in kubelet's words.
+    node.cli("image", "pin", *[f"localhost/{name}:1" for name in there()])
+    for name in "fg":
+        bring(name)
+        node.cli("image", "pin", f"localhost/{name}:1", ok=False)
+    events = until(lambda: [e for e in node.events("test-node") if e["reason"] == "FreeDiskSpaceFailed"], 20, "the event")
+    contains(events[0]["message"], "Failed to garbage collect required amount of images. Attempted to free ")
+    contains(node.cli("image", "verify").stdout, "image/localhost/c:1 ok\n")
+    node.finish(node.pod("web"))

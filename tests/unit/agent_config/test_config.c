@@ -172,12 +172,12 @@ static void what_is_not_acted_on_is_said_once_and_only_where_it_matters(void **s
     put(s, "config.yaml",
         KUBELET
         "syncFrequency: 1m\nfileCheckFrequency: 5s\nimageGCHighThresholdPercent: "
-        "85\nimageGCLowThresholdPercent: 60\n"
+        "85\nnodeStatusMaxImages: 60\n"
         "containerLogMaxSize: 10Mi\nprotectKernelDefaults: false\nevictionHard: {memory.available: 100Mi}\n"
         "featureGates: {SidecarContainers: true, MemoryQoS: true, GracefulNodeShutdown: false, Unheard: "
         "true}\n");
     parses(s, "--kubeconfig=/k --v=2 --node-labels=a=b");
-    expect_warnings(s, "fileCheckFrequency\nimageGCLowThresholdPercent\nevictionHard\n"
+    expect_warnings(s, "fileCheckFrequency\nnodeStatusMaxImages\nevictionHard\n"
                        "featureGates.GracefulNodeShutdown\nfeatureGates.Unheard\n--kubeconfig\n");
 }
 
