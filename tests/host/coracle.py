@@ -371,7 +371,8 @@ class Node:
         argv = [self.coracle, "run", "--pod-manifest-path", self.manifests, "--root-dir", self.root_dir,
                 "--state-dir", self.state_dir, "--run-dir", self.run_dir, "--pod-logs-dir", self.pod_logs,
                 "--container-logs-dir", self.container_logs, "--cni-conf-dir", f"{s}/cni",
-                "--cgroup-root", self.cgroup_root, "--hostname-override", "test-node", "--log-level", "debug"]
+                "--cgroup-root", self.cgroup_root, "--hostname-override", "test-node", "--log-level", "debug",
+                "--image-gc-high-threshold", "100"]  # however full this machine's disk is
         if "CORACLE_TEST_RUNTIME" in os.environ and "--runtime" not in self.flags and self.path is None:
             argv += ["--runtime", os.environ["CORACLE_TEST_RUNTIME"]]
         return argv + (["--ephemeral"] if self.ephemeral else []) + self.flags
