@@ -340,6 +340,7 @@ static enum err_code open_parts(struct agent *a, struct err *e)
         .probe_helper = a->pre.probe,
         .config = show_config,
         .config_arg = a,
+        .local_limits = a->config.local_limits,
         .shutdown_groups = a->shutdown_groups,
         .n_shutdown_groups = a->n_shutdown_groups,
     };

@@ -8,7 +8,7 @@
 const struct api_resource_rule api_resource_rules[] = {
     { "cpu", API_ACTED, NULL },
     { "memory", API_ACTED, NULL },
-    { "ephemeral-storage", API_IGNORED, "the limit is not enforced yet" },
+    { "ephemeral-storage", API_ACTED, NULL },
     { "hugepages-", API_ACTED, NULL },
     { "", API_IGNORED, "no device plugin on this node provides it: kubelet, too, runs the pod without" },
     { NULL, API_ACTED, NULL },

@@ -70,6 +70,7 @@ struct agent_config {
     bool seccomp_default;
     unsigned max_pods_n;    /* podsPerCore is in it already */
     int64_t pod_pids_limit; /* -1: none */
+    bool local_limits;      /* of local storage are enforced */
     bool cpu_cfs_quota;
     uint64_t cpu_cfs_period_us;
     uint64_t backoff_max_ms;              /* of a container that crashes */

@@ -1,6 +1,7 @@
 /* Which step a pod is in, since when, what it waits for, when it tries again. */
 #include "agent/pod/explain.h"
 #include "agent/pod/hooks.h"
+#include "agent/pod/local_storage.h"
 #include "agent/pod/probes.h"
 #include "agent/pod/userns.h"
 #include "base/clock.h"
@@ -329,6 +330,7 @@ json_t *explain_json(struct pod *p)
         add_network(p, steps);
         add_users(p, steps);
         add_volumes(p, steps);
+        local_storage_explain(p, steps);
         add_images(p, steps);
         add_resize(p, steps);
         for (size_t i = 0; i < p->n_ctrs; i++)

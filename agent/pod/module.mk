@@ -6,3 +6,4 @@ agent_pod_SRCS += allocatable.c ctr_limits.c hugepages_watch.c
 agent_pod_SRCS += usage.c usage_node.c usage_summary.c usage_metrics.c usage_text.c agent_metrics.c start_times.c
 agent_pod_SRCS += oom.c
 agent_pod_SRCS += ctr_log.c log_keep.c log_turn.c
+agent_pod_SRCS += local_storage.c local_limits.c

@@ -6,6 +6,7 @@
 #include "agent/pod/hugepages_watch.h"
 #include "agent/pod/leases.h"
 #include "agent/pod/live_sub_path.h"
+#include "agent/pod/local_storage.h"
 #include "agent/pod/log_keep.h"
 #include "agent/pod/mount_watch.h"
 #include "agent/pod/net_attach.h"
@@ -312,7 +313,7 @@ static bool operations_live(const struct node *n)
         if (!pod_idle(p))
             return true;
     return n->sweeps > 0 || n->records_syncing || provider_busy(n) || image_gc_busy(n) ||
-           node_users_live(n) || net_heal_live(n);
+           local_storage_busy(n) || node_users_live(n) || net_heal_live(n);
 }
 
 static void on_idle_timer(uv_timer_t *timer)
@@ -402,6 +403,7 @@ void node_free(struct node *n)
     oom_close(n);
     log_keep_close(n->logs);
     image_gc_close(n);
+    local_storage_close(n);
     n->sweeps = 0;
     hugepages_watch_end(n);
     uv_close((uv_handle_t *)&n->runner, on_handle_closed);

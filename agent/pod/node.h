@@ -58,6 +58,7 @@ struct node_options {  /* all strings borrowed for the node's life */
     bool seccomp_default;
     const char *probe_helper; /* coracle-probe; NULL: HTTPS probes and hooks fail */
 
+    bool local_limits;                                 /* limits of local storage are enforced */
     const struct node_shutdown_group *shutdown_groups; /* sorted, lowest priority first; borrowed */
     size_t n_shutdown_groups;                          /* 0: no graceful shutdown */
 

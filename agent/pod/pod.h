@@ -249,6 +249,7 @@ struct pod {
         vols_at; /* shared with the child that checks host paths: 1 + index of the volume it looks at; NULL */
     char shm_path[512];
     bool cgroup_made;
+    struct local_pod *local;  /* local_storage.h; NULL: what it writes is not measured */
     struct sizes sizes, keep; /* of its cgroup; what that must keep while containers shrink */
     struct {                  /* resize.c */
         bool under_way, infeasible;
@@ -576,11 +577,12 @@ struct node {
     struct mount_watch *mount_watch;         /* NULL: nobody waits for a mount to go */
     struct pod_starts starts;
     struct start_sums start_sums;
-    struct oom *oom;           /* oom.h; NULL: kills are not watched */
-    struct image_gc *image_gc; /* image_gc.h */
-    struct log_keep *logs;     /* log_keep.h; NULL: rotated logs are lost */
-    struct usage *usage;       /* usage.h; NULL: nobody has asked yet */
-    char left_out[256];        /* why a pod of the manifests is not in the table; "" */
+    struct local_storage *local; /* local_storage.h; NULL: nothing was measured yet */
+    struct oom *oom;             /* oom.h; NULL: kills are not watched */
+    struct image_gc *image_gc;   /* image_gc.h */
+    struct log_keep *logs;       /* log_keep.h; NULL: rotated logs are lost */
+    struct usage *usage;         /* usage.h; NULL: nobody has asked yet */
+    char left_out[256];          /* why a pod of the manifests is not in the table; "" */
 };
 
 void node_check_idle(struct node *n);

@@ -2,6 +2,7 @@
  * pod, removals. */
 #include "agent/pod/env_age.h"
 #include "agent/pod/live_sub_path.h"
+#include "agent/pod/local_storage.h"
 #include "agent/pod/net_attach.h"
 #include "agent/pod/pod.h"
 #include "agent/pod/probes.h"
@@ -167,6 +168,7 @@ static void pod_free(struct pod *p)
     free(p->ctrs);
     net_attach_free(p);
     resize_forget(p);
+    local_storage_forget(p);
     free(p->netns_spec);
     free(p->pidns_spec);
     free(p->message);

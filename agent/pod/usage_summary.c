@@ -1,8 +1,10 @@
 /*
  * kubelet's /stats/summary (k8s.io/kubelet/pkg/apis/stats/v1alpha1): a member that is not known is left out.
- * What only a scan of foreign files would tell (rootfs and volumes in bytes) is not in it.
+ * What only a scan of foreign files would tell (rootfs and volumes in bytes) is in it for pods that are
+ * scanned for their limits, as of their last scan (local_storage.h).
  */
 #include "agent/pod/allocatable.h"
+#include "agent/pod/local_storage.h"
 #include "agent/pod/usage.h"
 #include "base/clock.h"
 #include "base/json.h"
@@ -224,6 +226,50 @@ static void put_fs(struct summary *s, json_t *node, int64_t at_ns)
     }
 }
 
+static json_t *scanned_json(struct summary *s, const char *fs, const struct disk_usage_sum *sum,
+                            int64_t at_ns)
+{
+    json_t *o = fs_json(s, fs, at_ns);
+
+    if (o == NULL)
+        return NULL;
+    put_number(s, o, "usedBytes", sum->bytes);
+    put_number(s, o, "inodesUsed", sum->inodes);
+    return o;
+}
+
+static void put_layer(struct summary *s, json_t *o, const struct ctr *c)
+{
+    const struct pod *p = c->pod;
+    const struct local_tree *t = local_storage_find(p, LOCAL_LAYER, (size_t)(c - p->ctrs));
+    json_t *rootfs = t != NULL ? scanned_json(s, s->node->o.state_dir, &t->sum, t->at_ns) : NULL;
+
+    if (rootfs != NULL)
+        put(s, o, "rootfs", rootfs);
+}
+
+static void put_volumes(struct summary *s, json_t *o, const struct pod *p, int64_t at_ns)
+{
+    json_t *volumes = json_array();
+    struct disk_usage_sum sum;
+    bool all = local_limits_sum(p, &sum);
+
+    for (size_t i = 0; i < p->api->spec.n_volumes; i++) {
+        const struct local_tree *t = local_storage_find(p, LOCAL_VOLUME, i);
+        json_t *v = t != NULL ? scanned_json(s, s->node->o.root_dir, &t->sum, t->at_ns) : NULL;
+
+        if (v == NULL)
+            continue;
+        put(s, v, "name", json_string(p->api->spec.volumes[i].name));
+        json_array_append_new(volumes, v);
+    }
+    if (json_array_size(volumes) > 0)
+        put(s, o, "volume", json_incref(volumes));
+    json_decref(volumes);
+    if (all && local_limits_whole(p))
+        put(s, o, "ephemeral-storage", scanned_json(s, s->node->o.root_dir, &sum, at_ns));
+}
+
 /* ---- node, pods, containers ------------------------------------------------------------------- */
 
 static void add_node(struct summary *s, const struct usage_row *row)
@@ -285,6 +331,7 @@ static void add_pod(struct summary *s, const struct usage_row *row)
     put_usage(s, o, row);
     if (!s->basic) {
         put_network(s, o, p, row->s.at_ns);
+        put_volumes(s, o, p, row->s.at_ns);
         processes = json_object();
         put_number(s, processes, "process_count", 0); /* its containers are added to it */
         put(s, o, "process_stats", processes);
@@ -335,8 +382,10 @@ static void add_container(struct summary *s, const struct usage_row *row)
     put_usage(s, o, row);
     if (!s->basic && (row->s.parts & CG_PART_HUGETLB))
         put(s, o, "hugetlb", hugetlb_json(s, row));
-    if (!s->basic)
+    if (!s->basic) {
+        put_layer(s, o, row->ctr);
         put_logs(s, o, row->ctr, row->s.at_ns);
+    }
     count = json_object_get(json_object_get(s->pod_json, "process_stats"), "process_count");
     if (count != NULL)
         json_integer_set(count, json_integer_value(count) + (json_int_t)row->s.processes);

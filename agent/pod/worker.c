@@ -6,6 +6,7 @@
 #include "agent/pod/env_age.h"
 #include "agent/pod/hooks.h"
 #include "agent/pod/live_sub_path.h"
+#include "agent/pod/local_storage.h"
 #include "agent/pod/pod_payloads.h"
 #include "agent/pod/preempt.h"
 #include "agent/pod/probes.h"
@@ -356,6 +357,7 @@ static void active_step(struct pod *p)
         resources_qos_update(n);
     }
     resize_step(p);
+    local_storage_step(p);
     /* Side by side: none of the three waits for another. */
     sandbox_step(p);
     pidns_step(p);
@@ -492,6 +494,7 @@ void pod_begin_termination(struct pod *p, int64_t grace_seconds, bool finishing,
     log_info("pod ending", F_STR("pod", p->key), F_STR("podUID", p->uid), F_STR("why", why),
              F_I64("graceSeconds", grace_seconds));
     resize_forget(p);
+    local_storage_forget(p);
     p->finishing = finishing;
     p->grace_seconds = grace_seconds;
     if (!finishing)

@@ -58,6 +58,11 @@ struct rt_path rt_layer_dir(const struct rt *rt, const char *id)
     return make_path("%s/containers/%s", rt->state_dir, id);
 }
 
+bool rt_writable_dir(const struct rt *rt, const char *id, char *ret, size_t size)
+{
+    return (size_t)snprintf(ret, size, "%s/containers/%s/upper", rt->state_dir, id) < size;
+}
+
 bool rt_cgroup_path_valid(const char *path, const char *id)
 {
     size_t n = path != NULL ? strlen(path) : 0;

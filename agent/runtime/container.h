@@ -164,6 +164,8 @@ struct rt_state {
 void rt_state(struct rt *rt, const char *id, struct rt_state *ret);
 /* Begins to watch a container that an earlier run of the agent made (its conmon's pidfd). */
 void rt_adopt(struct rt *rt, const char *id);
+/* The folder of what it wrote to its root file system; false: its path is too long. */
+bool rt_writable_dir(const struct rt *rt, const char *id, char *ret, size_t size);
 /* Ids of all containers that have a bundle, a writable layer, runtime state or an exit file (NULL-terminated,
  * malloc'ed each). */
 enum err_code rt_list(struct rt *rt, char ***ret, struct err *e) MUST_CHECK;

@@ -78,11 +78,13 @@ static void unsupported_resources_are_refused_or_listed(void **state)
                "required, equal to "
                "the request",
                "spec.containers[0].resources: huge pages need cpu or memory next to them");
-    decode_pod(&d, "resources: {limits: {ephemeral-storage: 1Gi, hugepages-2Mi: 0, cpu: 1}}", "");
+    decode_pod(&d,
+               "resources: {limits: {example.com/gpu: 1, ephemeral-storage: 1Gi, hugepages-2Mi: 0, cpu: 1}}",
+               "");
     assert_int_equal(the_pod(&d)->ignored.n, 1);
-    assert_string_equal(
-        the_pod(&d)->ignored.v[0],
-        "spec.containers[0].resources.limits[ephemeral-storage]: the limit is not enforced yet");
+    assert_string_equal(the_pod(&d)->ignored.v[0], "spec.containers[0].resources.limits[example.com/gpu]: no "
+                                                   "device plugin on this node provides it: kubelet, "
+                                                   "too, runs the pod without");
     decoded_done(&d);
 }
 

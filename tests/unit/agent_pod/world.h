@@ -63,7 +63,7 @@ static inline int world_setup(void **state)
     w->node.o.node_name = "node-a";
     w->node.o.node_ip = "192.0.2.7";
     w->node.o.max_pods = 110;
-    w->node.o.cpu_cfs_quota = true;
+    w->node.o.local_limits = w->node.o.cpu_cfs_quota = true;
     w->node.o.cpu_cfs_period_us = CG_CPU_PERIOD_US;
     w->node.o.backoff_max_ms = BACKOFF_MAX_MS;
     w->node.o.cpu_milli = 4000;
