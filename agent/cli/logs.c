@@ -1,26 +1,17 @@
 #include "agent/cli/internal.h"
 
+#include "agent/cli/log_streams.h"
 #include "base/parse.h"
 
 #include <string.h>
 
+#define SELECTED_TAIL "10" /* kubectl's, where a selector is given and no --tail */
+#define STREAMS_MAX "5"
+
 struct logs {
-    const char *namespace_, *container, *tail, *since, *since_time, *limit;
-    bool follow, previous, timestamps;
+    const char *namespace_, *container, *tail, *since, *since_time, *limit, *selector, *max_streams;
+    bool follow, previous, timestamps, all_containers, prefix, ignore_errors;
 };
-
-struct sink {
-    struct cli *cli;
-    bool unread;
-};
-
-static bool on_data(const char *data, size_t n, void *arg)
-{
-    struct sink *s = arg;
-
-    s->unread = !cli_write(s->cli, data, n);
-    return !s->unread;
-}
 
 static void add_param(struct buf *url, const char *key, const char *value)
 {
@@ -63,31 +54,106 @@ static enum err_code add_options(const struct logs *l, struct buf *url, struct e
     return ERR_OK;
 }
 
-static int print_log(struct cli *cli, const struct logs *l, const char *name)
-{
-    json_auto_t *pod = cli_get_pod(cli, l->namespace_, name);
-    struct cli_response r = CLI_RESPONSE_INIT;
-    struct sink sink = { cli, false };
-    buf_auto url = BUF_INIT(64 * 1024);
-    struct err e = { 0 };
-    int code = EXIT_OK;
+/* ---- which logs ------------------------------------------------------------------------------ */
 
-    if (pod == NULL)
-        return EXIT_ERROR;
-    if (l->container != NULL && !cli_has_container(pod, l->container))
-        return cli_error(cli, "container %s is not valid for pod %s", l->container, name);
-    cli_add_pod_path(&url, l->namespace_, name);
+static enum err_code add_container(const struct logs *l, const char *pod, const char *container,
+                                   struct log_streams *streams, struct err *e)
+{
+    buf_auto url = BUF_INIT(64 * 1024), prefix = BUF_INIT(1024);
+
+    cli_add_pod_path(&url, l->namespace_, pod);
     buf_adds(&url, "/log?container=");
-    cli_add_escaped(&url, l->container != NULL ? l->container : cli_choose_container(cli, pod));
-    if (add_options(l, &url, &e) != ERR_OK)
+    cli_add_escaped(&url, container);
+    if (add_options(l, &url, e) != ERR_OK || buf_check(&url, e) != ERR_OK)
+        return e->code;
+    buf_addf(&prefix, "[pod/%s/%s] ", pod, container);
+    return log_streams_add(streams, url.p, l->prefix ? prefix.p : NULL) ? ERR_OK : err_nomem(e);
+}
+
+static enum err_code add_all_containers(const struct logs *l, const json_t *pod, struct log_streams *streams,
+                                        struct err *e)
+{
+    static const char *const lists[] = { "spec.initContainers", "spec.containers" };
+    const json_t *c;
+    size_t i;
+
+    for (size_t k = 0; k < ARRAY_LEN(lists); k++) {
+        json_array_foreach (cli_at(pod, lists[k]), i, c) {
+            if (add_container(l, cli_text(pod, "metadata.name"), cli_text(c, "name"), streams, e) != ERR_OK)
+                return e->code;
+        }
+    }
+    return ERR_OK;
+}
+
+static enum err_code add_pod(struct cli *cli, const struct logs *l, const json_t *pod,
+                             struct log_streams *streams, struct err *e)
+{
+    const char *name = cli_text(pod, "metadata.name");
+
+    if (l->all_containers)
+        return add_all_containers(l, pod, streams, e);
+    if (l->container != NULL && !cli_has_container(pod, l->container))
+        return err_set(e, ERR_INVALID, "container %s is not valid for pod %s", l->container, name);
+    return add_container(l, name, l->container != NULL ? l->container : cli_choose_container(cli, pod),
+                         streams, e);
+}
+
+static json_t *selected(struct cli *cli, const struct logs *l)
+{
+    buf_auto url = BUF_INIT(64 * 1024);
+
+    buf_adds(&url, "/api/v1/namespaces/");
+    cli_add_escaped(&url, l->namespace_);
+    buf_adds(&url, "/pods?labelSelector=");
+    cli_add_escaped(&url, l->selector);
+    return cli_get(cli, url.p, NULL);
+}
+
+static int find_logs(struct cli *cli, struct logs *l, const char *name, struct log_streams *streams)
+{
+    json_auto_t *found = l->selector != NULL ? selected(cli, l) : cli_get_pod(cli, l->namespace_, name);
+    const json_t *items = cli_at(found, "items"), *pod;
+    struct err e = { 0 };
+    size_t i;
+
+    if (found == NULL)
+        return EXIT_ERROR;
+    if (l->selector == NULL)
+        return add_pod(cli, l, found, streams, &e) == ERR_OK ? EXIT_OK : cli_error(cli, "%s", e.text);
+    if (l->tail == NULL)
+        l->tail = SELECTED_TAIL;
+    json_array_foreach (items, i, pod) {
+        if (add_pod(cli, l, pod, streams, &e) != ERR_OK)
+            return cli_error(cli, "%s", e.text);
+    }
+    if (json_array_size(items) == 0)
+        fprintf(cli->err, "No resources found in %s namespace.\n", l->namespace_);
+    return EXIT_OK;
+}
+
+static int print_logs(struct cli *cli, struct logs *l, const char *name)
+{
+    struct log_streams streams = { 0 };
+    struct err e = { 0 };
+    uint64_t max;
+    int code;
+
+    if (parse_u64(l->max_streams, 1, 1000, &max, "--max-log-requests", &e) != ERR_OK)
         return cli_error(cli, "%s", e.text);
-    if (cli_request(cli, "GET", url.p, true, on_data, &sink, &r, &e) != ERR_OK)
-        code = cli_error(cli, "%s", e.text);
-    else if (r.code != 200)
-        code = cli_server_error(cli, &r);
-    buf_done(&r.body);
+    code = find_logs(cli, l, name, &streams);
+    if (code == EXIT_OK && l->follow && streams.n > max)
+        code = cli_error(cli,
+                         "you are attempting to follow %zu log streams, but maximum allowed concurrency is "
+                         "%llu, use --max-log-requests to increase the limit",
+                         streams.n, (unsigned long long)max);
+    else if (code == EXIT_OK)
+        code = log_streams_print(cli, &streams, l->follow, l->ignore_errors);
+    log_streams_done(&streams);
     return code;
 }
+
+/* ---- the command ----------------------------------------------------------------------------- */
 
 static const struct cli_flag flags[] = {
     CLI_NAMESPACE(struct logs, namespace_, "the pod's namespace (default)"),
@@ -103,31 +169,49 @@ static const struct cli_flag flags[] = {
       "only what is newer than 2026-01-02T03:04:05Z" },
     { "timestamps", 0, FLAG_SWITCH, offsetof(struct logs, timestamps), NULL,
       "begin each line with its time" },
-    { "limit-bytes", 0, FLAG_TEXT, offsetof(struct logs, limit), "N", "at most so many bytes" },
+    { "limit-bytes", 0, FLAG_TEXT, offsetof(struct logs, limit), "N", "at most so many bytes of each log" },
+    { "selector", 'l', FLAG_TEXT, offsetof(struct logs, selector), "LABELS",
+      "of all pods with these labels (app=web,tier!=db), the last " SELECTED_TAIL
+      " lines unless --tail is given" },
+    { "all-containers", 0, FLAG_SWITCH, offsetof(struct logs, all_containers), NULL,
+      "of all containers of the pod" },
+    { "prefix", 0, FLAG_SWITCH, offsetof(struct logs, prefix), NULL,
+      "begin each line with its pod and container" },
+    { "max-log-requests", 0, FLAG_TEXT, offsetof(struct logs, max_streams), "N",
+      "how many logs may be followed at a time (" STREAMS_MAX ")" },
+    { "ignore-errors", 0, FLAG_SWITCH, offsetof(struct logs, ignore_errors), NULL,
+      "go on with the others when a log cannot be read" },
     CLI_FLAGS_END,
 };
 
 static int run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
 {
-    struct logs l = { .namespace_ = "default" };
-    const char *name;
+    struct logs l = { .namespace_ = "default", .max_streams = STREAMS_MAX };
+    const char *name = NULL;
     int code;
 
     if (!cli_parse(cli, command, &l, &argc, argv, &code))
         return code;
-    name = argc > 0 ? cli_resource_name(argv[0], cli_pod_kinds) : NULL;
-    if (name == NULL || argc > 2)
-        return cli_usage_error(cli, command, "expected 'logs [-f] [-p] POD [CONTAINER]'");
+    if (l.selector != NULL && argc > 0)
+        return cli_usage_error(cli, command, "only a selector (-l) or a POD name is allowed");
+    if (argc > 0)
+        name = cli_resource_name(argv[0], cli_pod_kinds);
+    if (l.selector == NULL && (name == NULL || argc > 2))
+        return cli_usage_error(cli, command, "expected 'logs [-f] [-p] (POD [CONTAINER] | -l LABELS)'");
     if (argc == 2 && l.container != NULL)
         return cli_usage_error(cli, command, "only one of -c or an inline CONTAINER is allowed");
     if (argc == 2)
         l.container = argv[1];
-    return print_log(cli, &l, name);
+    if (l.all_containers && l.container != NULL)
+        return cli_usage_error(cli, command, "--all-containers should not be specified with container name");
+    return print_logs(cli, &l, name);
 }
 
 static const struct cli_example examples[] = {
     { "what comes, from now on", "coracle logs -f --tail 0 web" },
     { "why it crashed", "coracle logs -p web" },
+    { "all pods of an application, each line with its origin",
+      "coracle logs -f -l app=web --all-containers --prefix" },
     { "the last five minutes of one of several containers", "coracle logs --since 5m web proxy" },
     { NULL, NULL },
 };
@@ -136,8 +220,8 @@ const struct cli_command command_logs = {
     .name = "logs",
     .run = run,
     .summary = "a container's log",
-    .usage = "logs [-f] [-p] POD [CONTAINER] [flags]",
-    .about = "Prints the log of a container.",
+    .usage = "logs [-f] [-p] POD [CONTAINER] [flags]\nlogs [-f] [-p] -l LABELS [flags]",
+    .about = "Prints the log of a container, or of several: all that is kept of it, its rotated files, too.",
     .flags = flags,
     .examples = examples,
     .exits = cli_exits,

@@ -2,6 +2,8 @@
 import glob
 import os
 import re
+import subprocess
+import threading
 
 from coracle import check, container, equal, mount, pod, shell, until
 
@@ -9,7 +11,7 @@ ENTRY = re.compile(r"\S+ stdout ([FP]) (.*)")
 LINE = re.compile(r"line (\d+) x{100}")
 FAST = "i=0; while [ $i -lt {lines} ]; do echo line $i {pad}; i=$((i+1)); done; while :; do sleep 1000; done"
 # Writes as many lines as it is told to by its standard input's file, a FIFO.
-TOLD = "i=0; exec 3<>/ctl/fifo; while read n <&3; do e=$((i+n)); while [ $i -lt $e ]; do echo line $i {pad}; i=$((i+1)); done; done"
+TOLD = "i=0; exec 3<>/ctl/fifo; while read n <&3; do [ $n = end ] && exit 0; e=$((i+n)); while [ $i -lt $e ]; do echo line $i {pad}; i=$((i+1)); done; done"
 PAD = "x" * 100
 
 
@@ -89,7 +91,7 @@ def test_killed(t):
     ctl = f"{t.scratch}/tmp"
     os.mkfifo(f"{ctl}/fifo")
     node.put("told.yaml", pod("told", container(command=shell(TOLD.format(pad=PAD)), volumeMounts=[mount("ctl", "/ctl")]),
-                              volumes=[{"name": "ctl", "hostPath": {"path": ctl}}]))
+                              volumes=[{"name": "ctl", "hostPath": {"path": ctl}}], restartPolicy="Never"))
     path = folder(node, node.wait_running("told"))
     written = 0
 
@@ -118,4 +120,47 @@ def test_killed(t):
     check("lines may be missing" not in node.log(), "nothing was said to be lost")
     shown = node.cli("logs", "told", "--tail", "600").stdout.splitlines()
     equal(numbers(shown), list(range(written - 600, written)), "a tail over several files")
+    begin, seen = written - 1, []
+    follow = subprocess.Popen([node.coracle, "--socket", node.socket, "logs", "told", "-f", "--tail", "1"],
+                              stdout=subprocess.PIPE, text=True)
+    reader = threading.Thread(target=lambda: seen.extend(iter(follow.stdout.readline, "")), daemon=True)
+    reader.start()
+    until(lambda: seen, 20, "the line before")
+    for _ in range(4):
+        rotate()
+        until(lambda: f"line {written - 1} x" in seen[-1], 20, "what was written, at the follower")
+    with open(f"{ctl}/fifo", "w", encoding="ascii") as f:
+        f.write("end\n")
+    follow.wait(timeout=60)
+    reader.join(timeout=60)
+    equal(numbers([line.rstrip("\n") for line in seen]), list(range(begin, written)), "what a follower saw")
+    equal(follow.returncode, 0, "its end, with the container's")
+    until(lambda: not os.path.exists(f"{path}/0.log.tmp") and not os.path.exists(f"{path}/.0.log.kept"), 10,
+          "only written files are left")
+    node.stop()
+
+
+def test_several(t):
+    """logs -l, --all-containers and --prefix: of several pods, followed side by side until the last one ends"""
+    node = t.node()
+    node.import_image()
+    say = "echo {0} one; echo {0} two; until [ -e /ctl/end ]; do sleep 0.1; done; echo {0} end"
+    volumes = [{"name": "ctl", "hostPath": {"path": f"{t.scratch}/tmp"}}]
+    for name in ("a", "b"):
+        containers = [container(c, shell(say.format(f"{name}-{c}")), volumeMounts=[mount("ctl", "/ctl")]) for c in ("x", "y")]
+        node.put(f"{name}.yaml", pod(name, *containers, volumes=volumes, labels={"app": "say"}, restartPolicy="Never"))
+    node.wait_running("a", "b")
+    who = [(p, c) for p in "ab" for c in "xy"]
+
+    def lines(*words):
+        return sorted(f"[pod/{p}/{c}] {p}-{c} {w}" for p, c in who for w in words)
+
+    logs = ["logs", "-l", "app=say", "--all-containers", "--prefix"]
+    until(lambda: sorted(node.cli(*logs).stdout.splitlines()) == lines("one", "two"), 20, "what all have said")
+    equal(sorted(node.cli(*logs, "--tail", "1").stdout.splitlines()), lines("two"), "the last line of each")
+    equal(node.cli("logs", "-l", "app=say", "-c", "y").stdout, "a-y one\na-y two\nb-y one\nb-y two\n", "one container of each")
+    follow = subprocess.Popen([node.coracle, "--socket", node.socket, *logs, "-f"], stdout=subprocess.PIPE, text=True)
+    open(f"{t.scratch}/tmp/end", "w", encoding="ascii").close()
+    equal(sorted(follow.communicate(timeout=60)[0].splitlines()), lines("one", "two", "end"), "what was followed")
+    equal(follow.returncode, 0, "its end")
     node.stop()

@@ -229,6 +229,35 @@ static void logs_choose_a_container_and_pass_on_what_was_asked_for(void **state)
            "error: --since: \"5\" is not a duration such as 10s, 5m or 1h30m\n");
 }
 
+static void logs_of_several_containers_come_in_turn_or_side_by_side(void **state)
+{
+    struct fixture *f = *state;
+
+    expect(f, "logs web --all-containers --prefix --tail 1", 0,
+           "[pod/web/init] two\n[pod/web/main] two\n[pod/web/side] two\n", "");
+    expect(f, "logs -l app=db --prefix", 0, "[pod/db/c] one\n[pod/db/c] two\n", "");
+    expect(f, "logs -l app=none", 0, "", "No resources found in default namespace.\n");
+    assert_int_equal(run(f, "logs -f web --all-containers --prefix"), 0);
+    assert_int_equal(strlen(f->out), 3 * strlen("[pod/web/init] one\n[pod/web/init] two\n"));
+    for (size_t i = 0; i < 3; i++) {
+        static const char *const both[] = { "[pod/web/init] one\n", "[pod/web/main] two\n",
+                                            "[pod/web/side] two\n" };
+
+        assert_non_null(strstr(f->out, both[i]));
+    }
+    expect(f, "logs -f web --all-containers --max-log-requests 2", 1, "",
+           "error: you are attempting to follow 3 log streams, but maximum allowed concurrency is 2, use "
+           "--max-log-requests to increase the limit\n");
+    expect(f, "logs -l app=db -p", 1, "",
+           "Error from server (BadRequest): previous terminated container \"c\" in pod \"db\" not found\n");
+    expect(f, "logs -l app=db -p --ignore-errors", 0, "",
+           "Error from server (BadRequest): previous terminated container \"c\" in pod \"db\" not found\n");
+    assert_int_equal(run(f, "logs web -l app=web"), 2);
+    assert_non_null(strstr(f->err, "only a selector (-l) or a POD name is allowed"));
+    assert_int_equal(run(f, "logs web -c main --all-containers"), 2);
+    assert_non_null(strstr(f->err, "--all-containers should not be specified with container name"));
+}
+
 /* ---- images, version ------------------------------------------------------------------------- */
 
 static void images_are_brought_and_removed(void **state)
@@ -432,6 +461,7 @@ int main(void)
         T(describe_shows_everything_about_a_pod),
         T(explain_says_what_a_pod_waits_for),
         T(logs_choose_a_container_and_pass_on_what_was_asked_for),
+        T(logs_of_several_containers_come_in_turn_or_side_by_side),
         T(images_are_brought_and_removed),
         T(versions_of_both_are_shown_also_without_a_daemon),
         T(files_are_validated_without_a_daemon),
