@@ -24,7 +24,7 @@ static void wrong_usage_shows_the_right_one_and_ends_with_2(void **state)
         { "get pods -n", "error: flag needs a value: -n\n\n" },
         { "get pods --namespace", "error: flag needs a value: --namespace\n\n" },
         { "get pods --watch=maybe", "error: invalid value \"maybe\" for --watch: true or false\n\n" },
-        { "logs", "error: expected 'logs [-f] [-p] POD [CONTAINER]'\n\n" },
+        { "logs", "error: expected 'logs [-f] [-p] (POD [CONTAINER] | -l LABELS)'\n\n" },
         { "logs a b -c c", "error: only one of -c or an inline CONTAINER is allowed\n\n" },
         { "describe", "error: you must specify the type of resource to describe: pod NAME\n\n" },
         { "explain", "error: you must specify one pod, or node\n\n" },
