@@ -308,7 +308,10 @@ static enum err_code open_parts(struct agent *a, struct err *e)
                                      .auth_file = c->registry_auth_file,
                                      .registries_conf =
                                          c->registries_conf[0] != '\0' ? c->registries_conf : NULL,
-                                     .max_parallel = c->pulls_max };
+                                     .max_bytes = c->image_max_bytes,
+                                     .stall_ms = c->pull_stall_ms,
+                                     .max_parallel = c->pulls_max,
+                                     .max_per_registry = c->pulls_per_registry_max };
     struct rt_options rt = { .loop = &a->loop,
                              .run_dir = c->run_dir,
                              .state_dir = c->state_dir,

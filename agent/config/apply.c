@@ -1,4 +1,5 @@
 /* The settings into the fields of struct agent_config. */
+#include "agent/api/quantity.h"
 #include "agent/config/internal.h"
 #include "base/json.h"
 
@@ -154,6 +155,16 @@ static unsigned max_pods(const struct agent_config *c)
     return max > CONFIG_PODS_MAX ? CONFIG_PODS_MAX : (unsigned)max;
 }
 
+static uint64_t bytes_of(const json_t *quantity)
+{
+    const char *text = json_string_value(quantity);
+    struct err ignored = { 0 };
+    struct quantity q;
+    int64_t bytes = text != NULL && quantity_parse(text, &q, &ignored) == ERR_OK ? quantity_value(&q) : 0;
+
+    return bytes > 0 ? (uint64_t)bytes : 0;
+}
+
 static unsigned pulls_max(const struct agent_config *c)
 {
     const json_t *parallel = of(c, DOC_KUBELET, "maxParallelImagePulls");
@@ -237,6 +248,9 @@ enum err_code config_apply(struct agent_config *c, struct err *e)
     c->log_max_files = (unsigned)json_integer_value(of(c, DOC_KUBELET, "containerLogMaxFiles"));
     c->image_gc_high = (unsigned)json_integer_value(of(c, DOC_KUBELET, "imageGCHighThresholdPercent"));
     c->image_gc_low = (unsigned)json_integer_value(of(c, DOC_KUBELET, "imageGCLowThresholdPercent"));
+    c->pulls_per_registry_max =
+        (unsigned)json_integer_value(of(c, DOC_OWN, "maxParallelImagePullsPerRegistry"));
+    c->image_max_bytes = bytes_of(of(c, DOC_OWN, "maxImageSize"));
     c->pod_pids_limit = json_integer_value(of(c, DOC_KUBELET, "podPidsLimit"));
     if (c->pod_pids_limit <= 0)
         c->pod_pids_limit = -1;

@@ -76,7 +76,9 @@ struct agent_config {
     uint64_t backoff_max_ms;              /* of a container that crashes */
     unsigned image_gc_high, image_gc_low; /* percent of the disk */
     uint64_t image_min_age_ms, image_max_age_ms;
-    unsigned pulls_max; /* images brought at a time; 0: the store's own number */
+    unsigned pulls_max;              /* images brought at a time; 0: the store's own number */
+    unsigned pulls_per_registry_max; /* likewise */
+    uint64_t pull_stall_ms, image_max_bytes;
     struct api_node_resources resources;
     char *system_reserved_cgroup, *kube_reserved_cgroup; /* "": none */
     bool fail_swap_on, fail_cgroup_v1; /* asked for explicitly: do not start on such a node */

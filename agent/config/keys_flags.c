@@ -58,7 +58,6 @@ static const struct config_row rows[] = {
     IGNORED("docker-tls-key", T_TEXT, NO_CRI),
     IGNORED("docker-env-metadata-whitelist", T_TEXT, NO_CRI),
     IGNORED("docker-disable-shared-pid", T_BOOL, NO_CRI),
-    IGNORED("image-pull-progress-deadline", T_DURATION, "a pull has 30 minutes"),
     IGNORED("network-plugin", T_TEXT, "the network is always CNI's"),
     IGNORED("network-plugin-mtu", T_INT, "the CNI network list decides about the MTU"),
     IGNORED("cni-cache-dir", T_TEXT, "results are kept in <state-dir>/cni"),

@@ -35,6 +35,13 @@ static const struct config_row rows[] = {
     { "registriesConf", "registries-conf", T_TEXT, NULL, NULL, ZERO, WORKS, FIELD(registries_conf),
       "registries, mirrors and short names (containers-registries.conf); not set: "
       "/etc/containers/registries.conf" },
+    { "maxParallelImagePullsPerRegistry", "max-parallel-image-pulls-per-registry", T_INT, NULL,
+      "1..2147483647", 0, WORKS, 0,
+      "how many of maxParallelImagePulls may come from one registry; not set: one less" },
+    { "imagePullProgressDeadline", "image-pull-progress-deadline", T_DURATION, "5m", NULL, ZERO, WORKS,
+      FIELD(pull_stall_ms), "a pull for which nothing comes so long has failed" },
+    { "maxImageSize", "max-image-size", T_QUANTITY, "16Gi", NULL, ZERO, WORKS, 0,
+      "of one image: as it comes, and unpacked; what is larger is refused" },
     { "logLevel", "log-level", T_WORD, NULL, "debug|info|warn|error", ZERO | LIVE, WORKS, FIELD(log_level),
       "what is logged; not set: info, or debug where logging.verbosity is 4 or more" },
     { "logFormat", "log-format", T_WORD, NULL, "text|json|journal", ZERO, WORKS, FIELD(log_format),

@@ -60,7 +60,7 @@ static const struct config_row rows[] = {
     { "serializeImagePulls", "serialize-image-pulls", T_BOOL, NULL, NULL, 0, WORKS, 0,
       "true: one image after another; not set: as maxParallelImagePulls says" },
     { "maxParallelImagePulls", NULL, T_INT, NULL, "1.." INT32, 0, WORKS, 0,
-      "images brought at a time; not set: 3" },
+      "images brought at a time; not set: 4" },
     { "imagePullCredentialsVerificationPolicy", NULL, T_WORD, "NeverVerifyPreloadedImages",
       "NeverVerify|NeverVerifyPreloadedImages|NeverVerifyAllowlistedImages|AlwaysVerify", ZERO, LATER, 0,
       "whether an image that is here may be used without its pull secret",

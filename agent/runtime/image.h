@@ -58,7 +58,10 @@ struct img_store_options {
     const char *ops_cgroup_procs;
     const char *registries_conf; /* skopeo's; NULL: the system's, /etc/containers/registries.conf */
     uint64_t max_bytes;          /* of one image, downloaded and unpacked each; 0: 16 GiB */
-    unsigned max_parallel;       /* brings at once, others wait; 0: 3 as containerd (skopeo takes 30-60 MB) */
+    unsigned max_parallel;       /* brings at once, others wait; 0: 4 (skopeo takes 30-60 MB) */
+    unsigned max_per_registry; /* of those from one registry; 0: one less than in all, so that one that hangs
+                                  leaves a place */
+    uint64_t stall_ms;         /* a pull for which nothing comes so long has failed; 0: 5 minutes */
 };
 /*
  * Reads the records; what cannot be read is set aside (base/aside.h) and logged, layers that no image has and

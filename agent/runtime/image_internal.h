@@ -13,9 +13,10 @@
 #define IMG_RECORD_MAX (8u << 20) /* a configuration may have 4 MiB, JSON escapes some of it */
 #define IMG_AUTH_MAX (1u << 20)   /* a Secret's limit */
 #define IMG_DEFAULT_BYTES (16ull << 30)
-#define IMG_DEFAULT_PARALLEL 3
-#define IMG_RESERVE_BYTES (64u << 20) /* must stay free on the store's file system */
-#define IMG_USAGE_PERIOD_MS 1000      /* how often a download's size is looked at */
+#define IMG_DEFAULT_PARALLEL 4               /* containerd's 3 for one registry, and one for the others */
+#define IMG_DEFAULT_STALL_MS (5 * 60 * 1000) /* as containerd's image_pull_progress_timeout */
+#define IMG_RESERVE_BYTES (64u << 20)        /* must stay free on the store's file system */
+#define IMG_USAGE_PERIOD_MS 1000             /* how often a download's size is looked at */
 
 struct img_entry { /* one image of the store */
     struct img_image *image;
@@ -38,8 +39,8 @@ struct img_store {
     uv_loop_t *loop;
     char *dir, *unpack_path, *skopeo_path, *tmpfs_dir, *ops_cgroup_procs, *registries_conf, *auth_file;
     int ops_cgroup_fd;
-    uint64_t max_bytes;
-    unsigned max_parallel;
+    uint64_t max_bytes, stall_ms;
+    unsigned max_parallel, max_per_registry;
 
     struct err shortage; /* while the records are read: why one could not be */
     bool said_damaged, loading;
@@ -53,8 +54,10 @@ struct img_store {
     struct img_jobs jobs; /* waiting and running, oldest first */
     struct img_task_runs tasks;
     unsigned running, copying;
-    bool have_blobs, closing;
-    uv_timer_t usage; /* while something is being copied */
+    bool have_blobs, blobs_bad, closing;
+    uint64_t blobs_until_ms; /* kept for another try; 0: not */
+    char *blobs_for;         /* the key of what failed last */
+    uv_timer_t usage;        /* while something is being copied, or blobs are kept */
 };
 
 #define IMG_CONFIG ".config" /* parts/<hex>.config */
@@ -132,6 +135,7 @@ enum img_job_state {
     JOB_WAIT,   /* for its turn */
     JOB_AUTH,   /* with which credentials? (pool) */
     JOB_ASK,    /* skopeo inspect: which digest has the name now? */
+    JOB_TWIN,   /* another job is bringing the same digest */
     JOB_NAME,   /* the image is here under another name: coracle-unpack --hash-name */
     JOB_COPY,   /* skopeo copy */
     JOB_UNPACK, /* coracle-unpack */
@@ -153,6 +157,7 @@ struct img_job {
     struct img_store *store;
     enum img_job_state state;
     char *source, *name, *auth; /* as asked for; name normalised or NULL; auth: secrets or NULL */
+    char *host;                 /* the registry's, with its port; NULL: none */
     char *key;                  /* what must not be brought twice at once: the name, else the source */
     bool is_registry, cancelled, over_limit;
     char tmp[33];           /* folder below tmp/; "" before it is made */
@@ -165,8 +170,9 @@ struct img_job {
     struct img_waiters waiters;
     struct proc proc;
     struct work work;
-    struct err limit;  /* why it was stopped, when over_limit */
-    uint64_t begun_ms; /* clock_mono_ms(), when its turn came */
+    uint64_t seen_bytes, progress_ms; /* of the copy: when there were how many */
+    struct err limit;                 /* why it was stopped, when over_limit */
+    uint64_t begun_ms;                /* clock_mono_ms(), when its turn came */
     struct img_write *writes;
     size_t n_writes;
     TAILQ_ENTRY(img_job) more;
@@ -177,8 +183,10 @@ enum err_code img_job_join(struct img_store *s, struct img_bring_run *run, const
                            const char *name, const char *auth, struct err *e) MUST_CHECK;
 /* The run does not want it any more. */
 void img_job_leave(struct img_bring_run *run);
-/* Starts what may start. */
-void img_jobs_start(struct img_store *s);
+/* Its turn has come. */
+void img_job_begin(struct img_job *j);
+/* Its digest is known, and nobody else is bringing that any more. */
+void img_job_decide(struct img_job *j);
 /* A running job has found this image. */
 bool img_job_holds(const struct img_store *s, const char *id);
 
@@ -203,8 +211,25 @@ enum err_code img_skopeo_ask(struct img_job *j, op_done_fn done, struct err *e) 
 enum err_code img_skopeo_copy(struct img_job *j, op_done_fn done, struct err *e) MUST_CHECK;
 /* Makes the reason out of what skopeo wrote: its last fatal message, and a code that fits. */
 void img_skopeo_error(const char *err_out, const char *name, struct err *e);
-/* Sizes of all downloads; stops what is over the limit. */
-void img_usage_tick(uv_timer_t *timer);
+
+/* ---- image_turn.c: who may work ---------------------------------------------------------------- */
+/* Starts what may start. */
+void img_jobs_start(struct img_store *s);
+/* Another job fetches the same digest, or unpacks it. */
+bool img_job_has_elder(const struct img_job *j);
+void img_twins_wake(struct img_store *s);
+
+/* ---- image_blobs.c: what pulls fetch ------------------------------------------------------------- */
+/*
+ * tmp/blobs holds whole blobs, for all pulls under way, and for the next try of one that broke off, also by
+ * the end of the agent.  skopeo names them by the digest that it computed, coracle-unpack checks it again;
+ * blobs that turned out bad go at once.
+ */
+enum err_code img_blobs_begin(struct img_job *j, struct err *e) MUST_CHECK; /* a copy begins */
+void img_blobs_end(struct img_job *j);                                      /* it is over */
+void img_blobs_ended(struct img_job *j, const struct err *e);               /* the job has */
+void img_blobs_settle(struct img_store *s); /* no more needed: they go, now or later */
+void img_blobs_adopt(struct img_store *s);  /* those of the agent before this one */
 
 /* ---- image_commit.c -------------------------------------------------------------------------- */
 /* What coracle-unpack printed -> j->found. */

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 static void job_step(struct img_job *j, struct err *e);
+static void job_end(struct img_job *j, const struct err *e);
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
@@ -24,6 +25,7 @@ static void job_free(struct img_job *j)
     free(j->name);
     free(j->auth);
     free(j->key);
+    free(j->host);
     reg_tries_done(&j->tries);
     free(j->digest);
     free(j);
@@ -42,8 +44,14 @@ static struct img_job *job_new(struct img_store *s, const char *source, const ch
     j->name = name == NULL ? NULL : strdup(name);
     j->auth = auth == NULL ? NULL : strdup(auth);
     TAILQ_INIT(&j->waiters);
-    if (j->source != NULL && j->key != NULL && (name == NULL || j->name != NULL) &&
-        (auth == NULL || j->auth != NULL))
+    if (j->source != NULL && j->is_registry) {
+        char full[IMG_NAME_MAX];
+        const char *reference = img_job_reference(j, full);
+
+        j->host = strndup(reference, strcspn(reference, "/"));
+    }
+    if (j->source != NULL && j->key != NULL && (!j->is_registry || j->host != NULL) &&
+        (name == NULL || j->name != NULL) && (auth == NULL || j->auth != NULL))
         return j;
     job_free(j);
     return NULL;
@@ -86,13 +94,18 @@ void img_job_leave(struct img_bring_run *run)
     if (!TAILQ_EMPTY(&j->waiters) || j->cancelled)
         return;
     j->cancelled = true;
-    if (j->state != JOB_WAIT) {
+    if (j->state == JOB_WAIT) {
+        TAILQ_REMOVE(&j->store->jobs, j, more);
+        img_store_settle(j->store);
+        job_free(j);
+    } else if (j->state == JOB_TWIN) {
+        struct err e = { 0 };
+
+        err_set(&e, ERR_CANCELLED, "cancelled");
+        job_end(j, &e);
+    } else {
         stop_step(j);
-        return;
     }
-    TAILQ_REMOVE(&j->store->jobs, j, more);
-    img_store_settle(j->store);
-    job_free(j);
 }
 
 bool img_job_holds(const struct img_store *s, const char *id)
@@ -143,22 +156,6 @@ static void answer(struct img_job *j, const struct err *e)
     }
 }
 
-static void drop_blobs(struct img_store *s)
-{
-    const struct img_job *j;
-    char away[33];
-
-    TAILQ_FOREACH (j, &s->jobs, more)
-        if (j->state != JOB_WAIT && j->is_registry)
-            return;
-    if (!s->have_blobs)
-        return;
-    s->have_blobs = false;
-    id_random_hex(away, sizeof(away) - 1);
-    if (renameat(s->tmp_fd, "blobs", s->tmp_fd, away) == 0)
-        img_trash(s, away);
-}
-
 static void job_end(struct img_job *j, const struct err *e)
 {
     struct img_store *s = j->store;
@@ -168,11 +165,14 @@ static void job_end(struct img_job *j, const struct err *e)
         img_trash(s, j->tmp);
     TAILQ_REMOVE(&s->jobs, j, more);
     s->running--;
-    if (j->is_registry)
-        drop_blobs(s);
+    if (j->is_registry) {
+        img_blobs_ended(j, e);
+        img_blobs_settle(s);
+    }
     answer(j, e);
     job_free(j);
     img_collect(s); /* layers that were whole before it failed, or that an opaque root hides */
+    img_twins_wake(s);
     img_jobs_start(s);
     img_store_settle(s);
 }
@@ -250,16 +250,11 @@ static void start_unpack(struct img_job *j, struct err *e)
 
 static void start_copy(struct img_job *j, struct err *e)
 {
-    struct img_store *s = j->store;
-
     j->state = JOB_COPY;
-    if (mkdirat(s->tmp_fd, "blobs", 0700) != 0 && errno != EEXIST)
-        err_sys(e, errno, "make the folder for blobs");
-    else if (img_skopeo_copy(j, on_step_done, e) == ERR_OK) {
-        s->have_blobs = true;
-        if (s->copying++ == 0)
-            uv_timer_start(&s->usage, img_usage_tick, IMG_USAGE_PERIOD_MS, IMG_USAGE_PERIOD_MS);
-        return;
+    if (img_blobs_begin(j, e) == ERR_OK) {
+        if (img_skopeo_copy(j, on_step_done, e) == ERR_OK)
+            return;
+        img_blobs_end(j);
     }
     job_end(j, e);
 }
@@ -300,49 +295,57 @@ static void start_ask(struct img_job *j, struct err *e)
         job_end(j, e);
 }
 
-static void asked(struct img_job *j, struct err *e)
+static enum err_code take_digest(struct img_job *j, struct err *e)
 {
-    struct img_entry *entry;
     char *end = j->proc.out.p + j->proc.out.n;
 
-    if (e->code != ERR_OK) {
-        img_skopeo_error(j->proc.err_out.p, j->key, e);
-        if (img_auth_next(j, e)) {
-            *e = (struct err){ 0 };
-            start_ask(j, e);
-        } else {
-            job_end(j, e);
-        }
-        return;
-    }
     while (end > j->proc.out.p && (end[-1] == '\n' || end[-1] == '\r'))
         *--end = '\0';
-    if (!img_digest_is_valid(j->proc.out.p)) {
-        err_set(e, ERR_UNKNOWN, "skopeo inspect: it did not print a digest for %.300s", j->key);
-        job_end(j, e);
-        return;
-    }
+    if (!img_digest_is_valid(j->proc.out.p))
+        return err_set(e, ERR_UNKNOWN, "skopeo inspect: it did not print a digest for %.300s", j->key);
     j->digest = strdup(j->proc.out.p);
-    entry = j->digest == NULL ? NULL : present(j->store, j->digest);
-    if (j->digest == NULL)
-        err_nomem(e);
-    else if (entry == NULL) {
-        start_copy(j, e);
-        return;
-    } else if (take_present(j, entry, e) == ERR_OK) {
+    return j->digest != NULL ? ERR_OK : err_nomem(e);
+}
+
+/* The digest is known: it is here, it is just coming under another name, or it is fetched. */
+void img_job_decide(struct img_job *j)
+{
+    struct img_entry *entry = present(j->store, j->digest);
+    struct err e = { 0 };
+
+    if (entry == NULL && img_job_has_elder(j)) {
+        j->state = JOB_TWIN;
+    } else if (entry == NULL) {
+        start_copy(j, &e);
+    } else if (take_present(j, entry, &e) == ERR_OK) {
         j->state = JOB_NAME;
         run_unpack(j, (const char *const[]){ "--hash-name", j->name, NULL });
+    } else {
+        job_end(j, &e);
+    }
+}
+
+static void asked(struct img_job *j, struct err *e)
+{
+    if (e->code == ERR_OK) {
+        if (take_digest(j, e) == ERR_OK)
+            img_job_decide(j);
+        else
+            job_end(j, e);
         return;
     }
-    job_end(j, e);
+    img_skopeo_error(j->proc.err_out.p, j->key, e);
+    if (img_auth_next(j, e)) {
+        *e = (struct err){ 0 };
+        start_ask(j, e);
+    } else {
+        job_end(j, e);
+    }
 }
 
 static void copied(struct img_job *j, struct err *e)
 {
-    struct img_store *s = j->store;
-
-    if (--s->copying == 0)
-        uv_timer_stop(&s->usage);
+    img_blobs_end(j);
     if (e->code == ERR_OK) {
         start_unpack(j, e);
         return;
@@ -374,8 +377,8 @@ static void job_step(struct img_job *j, struct err *e)
 {
     /* All callers are gone; COMMIT has put whole records on the disk, and the tables must say the same. */
     if (j->cancelled && j->state != JOB_COMMIT) {
-        if (j->state == JOB_COPY && --j->store->copying == 0)
-            uv_timer_stop(&j->store->usage);
+        if (j->state == JOB_COPY)
+            img_blobs_end(j);
         job_end(j, e);
         return;
     }
@@ -405,6 +408,8 @@ static void job_step(struct img_job *j, struct err *e)
     case JOB_ASK:
         asked(j, e);
         return;
+    case JOB_TWIN: /* nothing of its own is under way */
+        return;
     case JOB_NAME:
         if (e->code == ERR_OK && img_take_names(j, j->proc.out.p, j->proc.out.n, e) == ERR_OK)
             start_commit(j, e);
@@ -425,41 +430,9 @@ static void job_step(struct img_job *j, struct err *e)
     }
 }
 
-/* ---- whose turn it is ------------------------------------------------------------------------ */
-
-static bool key_is_busy(const struct img_job *wanted)
+void img_job_begin(struct img_job *j)
 {
-    const struct img_job *j;
+    struct err e = { 0 };
 
-    TAILQ_FOREACH (j, &wanted->store->jobs, more) {
-        if (j == wanted)
-            return false;
-        if (strcmp(j->key, wanted->key) == 0)
-            return true; /* an older one */
-    }
-    return false;
-}
-
-void img_jobs_start(struct img_store *s)
-{
-    struct img_job *j, *next;
-
-    /* A job that fails at once ends in here and starts others: the list is read anew after each. */
-    do {
-        next = NULL;
-        TAILQ_FOREACH (j, &s->jobs, more)
-            if (j->state == JOB_WAIT && !key_is_busy(j)) {
-                next = j;
-                break;
-            }
-        if (next != NULL && s->running < s->max_parallel && !s->closing) {
-            struct err e = { 0 };
-
-            s->running++;
-            next->begun_ms = clock_mono_ms();
-            job_step(next, &e);
-        } else {
-            next = NULL;
-        }
-    } while (next != NULL);
+    job_step(j, &e);
 }

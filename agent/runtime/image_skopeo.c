@@ -2,12 +2,10 @@
 
 #include "base/fs.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 
 /* Used when it is there: who signs images says so in it.  Without the file skopeo refuses everything. */
 #define SYSTEM_POLICY "/etc/containers/policy.json"
@@ -107,7 +105,7 @@ static void begin_command(struct command *c, struct img_job *j, const char *verb
 }
 
 static enum err_code run_command(struct command *c, struct img_job *j, const char *name, size_t out_max,
-                                 op_done_fn done, struct err *e)
+                                 uint64_t deadline_ms, op_done_fn done, struct err *e)
 {
     const struct img_store *s = j->store;
 
@@ -124,7 +122,7 @@ static enum err_code run_command(struct command *c, struct img_job *j, const cha
                                     .cgroup_fd = s->ops_cgroup_fd,
                                     .cgroup_procs = s->ops_cgroup_procs,
                                     .no_rights = true, /* its peer is a registry, its files are root's */
-                                    .deadline_ms = IMG_BRING_DEADLINE_MS },
+                                    .deadline_ms = deadline_ms },
                s->loop, done, j);
     command_done(c);
     return ERR_OK;
@@ -144,7 +142,7 @@ enum err_code img_skopeo_ask(struct img_job *j, op_done_fn done, struct err *e)
         arg(&c, j->auth_path);
     }
     arg(&c, own(&c, img_skopeo_source(img_job_reference(j, full), NULL)));
-    return run_command(&c, j, "skopeo inspect", DIGEST_LINE_MAX, done, e);
+    return run_command(&c, j, "skopeo inspect", DIGEST_LINE_MAX, j->store->stall_ms, done, e);
 }
 
 enum err_code img_skopeo_copy(struct img_job *j, op_done_fn done, struct err *e)
@@ -167,7 +165,7 @@ enum err_code img_skopeo_copy(struct img_job *j, op_done_fn done, struct err *e)
      * meanwhile. */
     arg(&c, own(&c, img_skopeo_source(img_job_reference(j, full), j->digest)));
     arg(&c, own(&c, str_printf("oci:%s/tmp/%s/layout:image", j->store->dir, j->tmp)));
-    return run_command(&c, j, "skopeo copy", 4096, done, e);
+    return run_command(&c, j, "skopeo copy", 4096, IMG_BRING_DEADLINE_MS, done, e);
 }
 
 /* ---- what went wrong ------------------------------------------------------------------------- */
@@ -230,70 +228,4 @@ void img_skopeo_error(const char *err_out, const char *name, struct err *e)
             break;
         }
     err_set(e, code, "pull %.200s: %s", name, message);
-}
-
-/* ---- how much has come ----------------------------------------------------------------------- */
-
-/* Bytes of the files below; folders three deep (a pull's, its layout, blobs/sha256), so an end is certain. */
-static uint64_t bytes_below(int dir, const char *name, int depth)
-{
-    int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
-    struct dirent *entry;
-    uint64_t sum = 0;
-    struct stat st;
-
-    if (d == NULL) {
-        if (fd >= 0)
-            close(fd);
-        return 0;
-    }
-    while ((entry = readdir(d)) != NULL) {
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
-            fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-            continue;
-        if (S_ISREG(st.st_mode))
-            sum += (uint64_t)st.st_size;
-        else if (S_ISDIR(st.st_mode) && depth > 1)
-            sum += bytes_below(fd, entry->d_name, depth - 1);
-    }
-    closedir(d);
-    return sum;
-}
-
-static void stop(struct img_job *j, const struct err *why)
-{
-    if (j->over_limit)
-        return;
-    j->over_limit = true;
-    j->limit = *why;
-    err_wrap(&j->limit, "pull %.200s", j->key);
-    proc_cancel(&j->proc);
-}
-
-void img_usage_tick(uv_timer_t *timer)
-{
-    struct img_store *s = timer->data;
-    const uint64_t shared = bytes_below(s->tmp_fd, "blobs", 2);
-    struct err full = { 0 }, large = { 0 };
-    struct img_job *j, *next;
-    struct statvfs fs;
-
-    if (fstatvfs(s->tmp_fd, &fs) == 0 && (uint64_t)fs.f_bavail * fs.f_frsize < IMG_RESERVE_BYTES)
-        err_set(&full, ERR_EXHAUSTED,
-                "no space left for images: less than %u MiB are free on the store's file system",
-                IMG_RESERVE_BYTES >> 20);
-    err_set(&large, ERR_EXHAUSTED, "the image is larger than the limit of %llu bytes",
-            (unsigned long long)s->max_bytes);
-
-    TAILQ_FOREACH_SAFE (j, &s->jobs, more, next) {
-        if (j->state != JOB_COPY)
-            continue;
-        if (full.code != ERR_OK)
-            stop(j, &full);
-        else if (bytes_below(s->tmp_fd, j->tmp, 3) > s->max_bytes || shared > s->max_bytes * s->copying)
-            stop(
-                j,
-                &large); /* whole blobs are shared: when all together have too many, none can be told apart */
-    }
 }

@@ -72,6 +72,8 @@ static void trash_leftover(struct img_store *s, const char *name)
 {
     char away[33];
 
+    if (strcmp(name, "blobs") == 0) /* whole ones: img_blobs_adopt() */
+        return;
     id_random_hex(away, sizeof(away) - 1);
     if (renameat(s->tmp_fd, name, s->tmp_fd, away) == 0)
         img_trash(s, away);
@@ -448,6 +450,7 @@ static void store_free(struct img_store *s)
     free(s->ops_cgroup_procs);
     free(s->registries_conf);
     free(s->auth_file);
+    free(s->blobs_for);
     free(s);
 }
 
@@ -469,6 +472,9 @@ enum err_code img_store_open(struct img_store **ret, const struct img_store_opti
     s->ops_cgroup_fd = o->ops_cgroup_fd;
     s->max_bytes = o->max_bytes > 0 ? o->max_bytes : IMG_DEFAULT_BYTES;
     s->max_parallel = o->max_parallel > 0 ? o->max_parallel : IMG_DEFAULT_PARALLEL;
+    s->max_per_registry =
+        o->max_per_registry > 0 ? o->max_per_registry : s->max_parallel - (s->max_parallel > 1);
+    s->stall_ms = o->stall_ms > 0 ? o->stall_ms : IMG_DEFAULT_STALL_MS;
     s->refs_fd = s->images_fd = s->layers_fd = s->parts_fd = s->tmp_fd = -1;
     TAILQ_INIT(&s->jobs);
     TAILQ_INIT(&s->tasks);
@@ -492,6 +498,7 @@ enum err_code img_store_open(struct img_store **ret, const struct img_store_opti
         return err_wrap(e, "image store %s", o->dir);
     }
     img_collect(s);
+    img_blobs_adopt(s);
     *ret = s;
     return ERR_OK;
 }

@@ -1,9 +1,16 @@
-"""Debian's docker-registry on the test's own loopback, and images to put into it."""
+"""Registries on the test's own loopback: Debian's docker-registry, and one of our own that misbehaves as it is told to."""
 import base64
+import collections
+import contextlib
+import hashlib
+import http.server
+import io
 import json
 import os
 import socket
 import subprocess
+import tarfile
+import threading
 
 from coracle import read, run, until
 
@@ -80,3 +87,117 @@ def pull_secret(name, address, pair, older=False):
     key, value = (".dockercfg", auths(address, pair)) if older else (".dockerconfigjson", {"auths": auths(address, pair)})
     return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "type": f"kubernetes.io/{key[1:]}",
             "stringData": {key: json.dumps(value)}}
+
+
+# ---- a registry of our own, which does what it should not ------------------------------------------------------------
+
+INDEX, MANIFEST = "application/vnd.oci.image.index.v1+json", "application/vnd.oci.image.manifest.v1+json"
+CONFIG, LAYER = "application/vnd.oci.image.config.v1+json", "application/vnd.oci.image.layer.v1.tar"
+ARCH = {"x86_64": "amd64", "aarch64": "arm64"}.get(os.uname().machine, os.uname().machine)
+
+
+def digest_of(data):
+    return "sha256:" + hashlib.sha256(data).hexdigest()
+
+
+def descriptor(kind, data, **more):
+    return {"mediaType": kind, "digest": digest_of(data), "size": len(data), **more}
+
+
+def file_layer(name, data):
+    """A tar with one file."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        info = tarfile.TarInfo(name)
+        info.size = len(data)
+        tar.addfile(info, io.BytesIO(data))
+    return out.getvalue()
+
+
+class Scripted:
+    """
+    Serves the images that are put into it over plain HTTP, counts what is asked for, and lets `hook(handler, kind, key)`
+    answer instead: true when it did.  kind: "manifests" or "blobs"; key: what was asked for.
+    """
+
+    def __init__(self, port=5005):
+        self.address, self.blobs, self.tags, self.hook = f"127.0.0.1:{port}", {}, {}, None
+        self.asked, self.now, self.most, self.lock = collections.Counter(), 0, 0, threading.Lock()
+        registry = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self):  # noqa: N802 (its name is given)
+                with contextlib.suppress(OSError):
+                    registry.answer(self)
+
+            do_HEAD = do_GET
+
+            def log_message(self, *_args):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", port), Handler)
+        self.server.daemon_threads = True
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def put(self, data):
+        self.blobs[digest_of(data)] = data
+        return data
+
+    def image(self, name, *layers, kind=LAYER, packed=None):
+        """Puts one in; packed: what is sent for the layers.  Its reference."""
+        config = self.put(json.dumps({"os": "linux", "architecture": ARCH, "config": {"Cmd": ["/x"]},
+                                      "rootfs": {"type": "layers", "diff_ids": [digest_of(layer) for layer in layers]}}).encode())
+        sent = [self.put(layer) for layer in packed or layers]
+        self.tag(name, MANIFEST, {"schemaVersion": 2, "mediaType": MANIFEST, "config": descriptor(CONFIG, config),
+                                  "layers": [descriptor(kind, layer) for layer in sent]})
+        return f"{self.address}/{name}"
+
+    def tag(self, name, kind, content):
+        data = self.put(json.dumps(content).encode())
+        self.tags[name], self.tags[name.partition(":")[0] + "@" + digest_of(data)] = (kind, data), (kind, data)
+
+    def answer(self, handler):
+        path = handler.path.strip("/").split("/")
+        if len(path) < 4:
+            return self.send(handler, b"{}")
+        name, kind, key = "/".join(path[1:-2]), path[-2], path[-1]
+        with self.lock:
+            self.asked[kind if kind == "manifests" else key] += 1
+            self.now += 1
+            self.most = max(self.most, self.now)
+        try:
+            if self.hook is not None and self.hook(handler, kind, key):
+                return None
+            if kind == "manifests":
+                known = self.tags.get(f"{name}@{key}" if key.startswith("sha256:") else f"{name}:{key}")
+                return self.send(handler, *reversed(known)) if known else self.missing(handler, "MANIFEST_UNKNOWN", "manifest unknown")
+            return self.send(handler, self.blobs[key]) if key in self.blobs else self.missing(handler, "BLOB_UNKNOWN", "blob unknown")
+        finally:
+            with self.lock:
+                self.now -= 1
+
+    @staticmethod
+    def send(handler, data, kind="application/octet-stream", code=200):
+        handler.send_response(code)
+        handler.send_header("Content-Type", kind)
+        handler.send_header("Content-Length", str(len(data)))
+        handler.end_headers()
+        if handler.command != "HEAD":
+            handler.wfile.write(data)
+
+    def missing(self, handler, code, message):
+        self.send(handler, json.dumps({"errors": [{"code": code, "message": message}]}).encode(), "application/json", 404)
+
+    def half(self, handler, key, then):
+        """The first half of a blob that was said to be whole, then `then()`, then the end of the connection."""
+        data = self.blobs[key]
+        handler.send_response(200)
+        handler.send_header("Content-Length", str(len(data)))
+        handler.end_headers()
+        handler.wfile.write(data[:len(data) // 2])
+        handler.wfile.flush()
+        then()
+        handler.close_connection = True
+        return True

@@ -489,6 +489,102 @@ static void what_a_killed_agent_left_of_credentials_is_removed(void **state)
     assert_true(have(w, "skopeo"));
 }
 
+static void one_digest_under_two_names_is_fetched_once(void **state)
+{
+    struct world *w = *state;
+    struct bring one, two, three;
+    char *log;
+    int gate;
+
+    open_store(w);
+    write_file(w, "skopeo.answer", 0644, "case \"$*\" in *copy*) gate ;; esac\n%s", registry);
+    start(w, &one, "docker://r.io/x:1", NULL);
+    start(w, &two, "docker://r.io/y:1", NULL);
+    start(w, &three, "docker://q.io/z:1", NULL);
+    gate = at_gate(w);
+    while (count_lines(w, "skopeo.log") < 4) /* all have asked */
+        uv_run(&w->loop, UV_RUN_ONCE);
+    uv_run(&w->loop, UV_RUN_NOWAIT);
+    op_cancel(&two.b.op); /* who waits may go */
+    wait_for(w, &two);
+    assert_int_equal(two.result.code, ERR_CANCELLED);
+    close(gate);
+    wait_for(w, &one);
+    wait_for(w, &three);
+    assert_int_equal(one.result.code, ERR_OK);
+    assert_int_equal(three.result.code, ERR_OK);
+    assert_ptr_equal(one.image, three.image);
+    log = read_file(w, "skopeo.log");
+    assert_null(strstr(strstr(log, " copy ") + 1, " copy "));
+    free(log);
+    img_unref(one.image);
+    img_unref(three.image);
+}
+
+static void a_registry_that_hangs_leaves_a_place_for_others(void **state)
+{
+    struct world *w = *state;
+    struct bring one, two, other;
+    int gate;
+
+    open_store_with(w, 0, 2, true);
+    write_file(w, "skopeo.answer", 0644, "case \"$*\" in *inspect*r.io/x*) gate ;; esac\n%s", registry);
+    start(w, &one, "docker://r.io/x:1", NULL);
+    start(w, &two, "docker://r.io/y:1", NULL);
+    start(w, &other, "docker://q.io/z:1", NULL);
+    gate = at_gate(w);
+    wait_for(w, &other);
+    assert_int_equal(other.result.code, ERR_OK);
+    assert_int_equal(two.calls, 0);
+    close(gate);
+    wait_for(w, &one);
+    wait_for(w, &two);
+    img_unref(one.image);
+    img_unref(two.image);
+    img_unref(other.image);
+}
+
+/* A whole blob, and then the connection breaks. */
+static const char breaks[] = "[ $verb = inspect ] && { echo sha256:$(hex e); exit; }\n"
+                             "mkdir -p $D/images/tmp/blobs/sha256; touch $D/images/tmp/blobs/sha256/whole\n"
+                             "fatal 'unexpected EOF'\n";
+
+static void whole_blobs_of_a_pull_that_broke_off_wait_for_the_next(void **state)
+{
+    struct world *w = *state;
+
+    open_store(w);
+    write_file(w, "skopeo.answer", 0644, "%s", breaks);
+    refused(w, "docker://r.io/x:1", NULL, ERR_UNAVAILABLE, "pull r.io/x:1: unexpected EOF");
+    settle(w);
+    assert_true(have(w, "images/tmp/blobs/sha256/whole"));
+    close_store(w);
+    open_store(w); /* also across a restart */
+    settle(w);
+    assert_true(have(w, "images/tmp/blobs/sha256/whole"));
+    assert_int_equal(count_entries(w, "tmp"), 1);
+    refused(w, "docker://r.io/x:1", NULL, ERR_UNAVAILABLE, "pull r.io/x:1: unexpected EOF");
+    write_file(w, "skopeo.answer", 0644, "%s", registry);
+    bring(w, "docker://r.io/x:1", NULL);
+    settle(w);
+    assert_int_equal(count_entries(w, "tmp"), 0);
+}
+
+static void bad_blobs_do_not_stay(void **state)
+{
+    struct world *w = *state;
+
+    open_store(w);
+    write_file(w, "skopeo.answer", 0644, "%s", breaks);
+    refused(w, "docker://r.io/x:1", NULL, ERR_UNAVAILABLE, "pull r.io/x:1: unexpected EOF");
+    write_file(w, "skopeo.answer", 0644, "%s", registry);
+    write_file(w, "unpack.answer", 0644,
+               "echo '{\"error\":\"its digest is wrong\",\"code\":\"DATA_LOSS\"}'; exit 1\n");
+    refused(w, "docker://r.io/x:1", NULL, ERR_DATA_LOSS, "r.io/x:1: its digest is wrong");
+    settle(w);
+    assert_int_equal(count_entries(w, "tmp"), 0);
+}
+
 static void a_download_past_the_limit_is_stopped(void **state)
 {
     struct world *w = *state;
@@ -573,6 +669,10 @@ int main(void)
         TEST(the_same_name_with_other_credentials_is_asked_for_again),
         TEST(credentials_are_tried_until_one_is_let_in),
         TEST(what_a_killed_agent_left_of_credentials_is_removed),
+        TEST(one_digest_under_two_names_is_fetched_once),
+        TEST(a_registry_that_hangs_leaves_a_place_for_others),
+        TEST(whole_blobs_of_a_pull_that_broke_off_wait_for_the_next),
+        TEST(bad_blobs_do_not_stay),
         TEST(a_download_past_the_limit_is_stopped),
         TEST(a_name_may_move_to_another_image),
         TEST(the_source_for_skopeo_has_a_tag_or_a_digest),

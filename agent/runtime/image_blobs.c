@@ -1,0 +1,194 @@
+/* What pulls fetch: the folder of whole blobs that they share, how much has come, and whether anything still
+ * comes. */
+#include "agent/runtime/image_internal.h"
+
+#include "base/clock.h"
+#include "base/fs.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+/* Longer than the longest back-off of a pod (5 minutes): its next try finds them. */
+#define KEEP_MS (10 * 60 * 1000)
+
+/* ---- how much has come ----------------------------------------------------------------------- */
+
+/* Bytes of the files below; folders three deep (a pull's, its layout, blobs/sha256), so an end is certain. */
+static uint64_t bytes_below(int dir, const char *name, int depth)
+{
+    int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    struct dirent *entry;
+    uint64_t sum = 0;
+    struct stat st;
+
+    if (d == NULL) {
+        if (fd >= 0)
+            close(fd);
+        return 0;
+    }
+    while ((entry = readdir(d)) != NULL) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
+            fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+            continue;
+        if (S_ISREG(st.st_mode))
+            sum += (uint64_t)st.st_size;
+        else if (S_ISDIR(st.st_mode) && depth > 1)
+            sum += bytes_below(fd, entry->d_name, depth - 1);
+    }
+    closedir(d);
+    return sum;
+}
+
+static void stop(struct img_job *j, const struct err *why)
+{
+    if (j->over_limit)
+        return;
+    j->over_limit = true;
+    j->limit = *why;
+    err_wrap(&j->limit, "pull %.200s", j->key);
+    proc_cancel(&j->proc);
+}
+
+/* A finished blob leaves the pull's own folder, which is a change, too. */
+static void check_stall(struct img_job *j, uint64_t bytes, uint64_t now_ms)
+{
+    struct err stalled = { 0 };
+
+    if (bytes != j->seen_bytes || j->progress_ms == 0) {
+        j->seen_bytes = bytes;
+        j->progress_ms = now_ms;
+    } else if (now_ms - j->progress_ms >= j->store->stall_ms) {
+        err_set(&stalled, ERR_UNAVAILABLE, "nothing came for %.3g s", (double)j->store->stall_ms / 1000);
+        stop(j, &stalled);
+    }
+}
+
+static void check_all(struct img_store *s)
+{
+    const uint64_t shared = bytes_below(s->tmp_fd, "blobs", 2), now_ms = clock_mono_ms();
+    struct err full = { 0 }, large = { 0 };
+    struct img_job *j, *next;
+    struct statvfs fs;
+
+    if (fstatvfs(s->tmp_fd, &fs) == 0 && (uint64_t)fs.f_bavail * fs.f_frsize < IMG_RESERVE_BYTES)
+        err_set(&full, ERR_EXHAUSTED,
+                "no space left for images: less than %u MiB are free on the store's file system",
+                IMG_RESERVE_BYTES >> 20);
+    err_set(&large, ERR_EXHAUSTED, "the image is larger than the limit of %llu bytes",
+            (unsigned long long)s->max_bytes);
+
+    TAILQ_FOREACH_SAFE (j, &s->jobs, more, next) {
+        uint64_t bytes;
+
+        if (j->state != JOB_COPY)
+            continue;
+        bytes = bytes_below(s->tmp_fd, j->tmp, 3);
+        if (full.code != ERR_OK)
+            stop(j, &full);
+        else if (bytes > s->max_bytes || shared > s->max_bytes * s->copying)
+            stop(
+                j,
+                &large); /* whole blobs are shared: when all together have too many, none can be told apart */
+        else
+            check_stall(j, bytes, now_ms);
+    }
+}
+
+/* ---- the folder ------------------------------------------------------------------------------ */
+
+static bool registry_is_asked(const struct img_store *s)
+{
+    const struct img_job *j;
+
+    TAILQ_FOREACH (j, &s->jobs, more)
+        if (j->state != JOB_WAIT && j->is_registry)
+            return true;
+    return false;
+}
+
+static void drop(struct img_store *s)
+{
+    char away[33];
+
+    s->have_blobs = s->blobs_bad = false;
+    s->blobs_until_ms = 0;
+    free(take_ptr(&s->blobs_for));
+    id_random_hex(away, sizeof(away) - 1);
+    if (renameat(s->tmp_fd, "blobs", s->tmp_fd, away) == 0)
+        img_trash(s, away);
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+    struct img_store *s = timer->data;
+
+    if (s->copying > 0)
+        check_all(s);
+    else
+        img_blobs_settle(s);
+}
+
+void img_blobs_settle(struct img_store *s)
+{
+    const uint64_t now_ms = clock_mono_ms();
+
+    if (!s->have_blobs || registry_is_asked(s) || s->closing) /* the next agent goes on with them */
+        return;
+    if (s->blobs_bad || s->blobs_until_ms <= now_ms)
+        drop(s);
+    else
+        uv_timer_start(&s->usage, on_tick, s->blobs_until_ms - now_ms, 0);
+}
+
+void img_blobs_ended(struct img_job *j, const struct err *e)
+{
+    struct img_store *s = j->store;
+
+    if (e->code == ERR_OK) {
+        if (s->blobs_for == NULL || strcmp(s->blobs_for, j->key) == 0) /* it came after all */
+            s->blobs_until_ms = 0;
+    } else if (e->code == ERR_UNAVAILABLE || e->code == ERR_DEADLINE) {
+        /* Counted from the first failure: what is never fetched whole does not stay. */
+        if (s->blobs_until_ms == 0)
+            s->blobs_until_ms = clock_mono_ms() + KEEP_MS;
+        free(s->blobs_for);
+        s->blobs_for = strdup(j->key);
+    } else if (j->state >= JOB_COPY && e->code != ERR_CANCELLED) {
+        s->blobs_bad = true;
+    }
+}
+
+void img_blobs_adopt(struct img_store *s)
+{
+    struct stat st;
+
+    if (fstatat(s->tmp_fd, "blobs", &st, AT_SYMLINK_NOFOLLOW) != 0)
+        return;
+    s->have_blobs = true;
+    if (S_ISDIR(st.st_mode))
+        s->blobs_until_ms = clock_mono_ms() + KEEP_MS;
+    img_blobs_settle(s);
+}
+
+enum err_code img_blobs_begin(struct img_job *j, struct err *e)
+{
+    struct img_store *s = j->store;
+
+    if (mkdirat(s->tmp_fd, "blobs", 0700) != 0 && errno != EEXIST)
+        return err_sys(e, errno, "make the folder for blobs");
+    s->have_blobs = true;
+    if (s->copying++ == 0)
+        uv_timer_start(&s->usage, on_tick, IMG_USAGE_PERIOD_MS, IMG_USAGE_PERIOD_MS);
+    return ERR_OK;
+}
+
+void img_blobs_end(struct img_job *j)
+{
+    if (--j->store->copying == 0)
+        uv_timer_stop(&j->store->usage);
+}
