@@ -2,17 +2,23 @@
 
 #include "base/buf.h"
 #include "base/fs.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/netlink.h"
 #include "base/scope.h"
+#include "cni/plugin.h"
 #include "cni/result.h"
 #include "cni/undo.h"
 
 #include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
 
 /* New plugin folders of lists may have to be watched before they are read; they do not come without end. */
 #define WATCH_ROUNDS 3
+
+#define PICTURE_MAX                                                                                          \
+    (16 * 1024 * 1024) /* lists have 1 MiB at most, and there are few; beyond: told at each event */
 
 /* ---- loading ---------------------------------------------------------------------------------- */
 
@@ -72,39 +78,60 @@ void cni_reload(struct cni *c)
         cni_status_ask(c);
 }
 
-/* What of a load others see. */
+/* The lists as they are used, the programs in them, and what is wrong. */
 static char *picture(const struct cni *c)
 {
-    buf_auto b = BUF_INIT(1 << 20);
+    buf_auto b = BUF_INIT(PICTURE_MAX);
+    const char *problem;
 
-    for (size_t i = 0; i < c->networks.n; i++)
-        buf_addf(&b, "%s %d\n", c->networks.lists[i].name, c->networks.lists[i].version);
-    for (size_t i = 0; i < c->networks.problems.n; i++)
-        buf_addf(&b, "%s\n", c->networks.problems.v[i]);
+    for (size_t i = 0; i < c->networks.n; i++) {
+        const struct cni_list *list = &c->networks.lists[i];
+        str_auto text = json_text(list->conf);
+
+        buf_addf(&b, "%s\n", text != NULL ? text : "");
+        for (size_t k = 0; k < cni_list_size(list); k++) {
+            str_auto path =
+                cni_plugin_find(strs_list(&c->bin_dirs), cni_plugin_type(cni_list_plugin(list, k)));
+            struct stat st;
+
+            if (path != NULL && stat(path, &st) == 0)
+                buf_addf(&b, "%s %llu %lld %lld.%09ld\n", path, (unsigned long long)st.st_ino,
+                         (long long)st.st_size, (long long)st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
+        }
+    }
+    for (size_t i = 0; (problem = cni_problem(c, i)) != NULL; i++)
+        buf_addf(&b, "%s\n", problem);
     return b.failed ? NULL : buf_detach(&b);
+}
+
+/* Not when nothing is new: a plugin that writes into the folders when it is called would keep us calling it.
+ */
+static void tell_if_changed(struct cni *c, const char *before)
+{
+    str_auto after = picture(c);
+
+    if (c->changed != NULL && (before == NULL || after == NULL || strcmp(before, after) != 0))
+        c->changed(c->changed_arg);
 }
 
 void cni_load_again(struct cni *c)
 {
     str_auto before = picture(c);
-    str_auto after = NULL;
 
     load(c);
     cni_ask_versions(c); /* a program was replaced in between */
     if (!cni_ask_holds(c))
         cni_status_ask(c);
-    after = picture(c);
-    if (c->changed != NULL && (before == NULL || after == NULL || strcmp(before, after) != 0))
-        c->changed(c->changed_arg);
+    tell_if_changed(c, before);
 }
 
 static void on_folder_event(void *arg)
 {
     struct cni *c = arg;
+    str_auto before = picture(c);
 
     cni_reload(c);
-    if (c->changed != NULL)
-        c->changed(c->changed_arg);
+    tell_if_changed(c, before);
 }
 
 const char *cni_default_network(const struct cni *c, const char **ret_why)

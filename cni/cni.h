@@ -51,7 +51,7 @@ bool cni_has_network(const struct cni *c, const char *name);
 const char *const *cni_missing_plugins(const struct cni *c);
 /* What is wrong with single files or with watching the folders, since the last load; NULL past the last. */
 const char *cni_problem(const struct cni *c, size_t i);
-/* Called on the loop after the folder changed and was reloaded. */
+/* Called on the loop after the folders changed and what they say (lists, programs, problems) is another. */
 void cni_on_change(struct cni *c, void (*fn)(void *arg), void *arg);
 
 struct cni_port_mapping {

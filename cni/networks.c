@@ -121,10 +121,6 @@ static enum err_code note_missing(const struct load *l, const char *type, struct
         return err_set(e, ERR_PERMISSION, "plugin \"%.60s\": %s is not executable", type, path);
     if (path != NULL)
         return ERR_OK;
-    path = cni_plugin_find_other(l->bin_dirs, type);
-    if (path != NULL)
-        return err_set(e, ERR_PRECONDITION, "plugin \"%.60s\": %s is no program, it is not a file", type,
-                       path);
     return strs_add_once(here, type) && strs_add_once(&l->out->missing, type) ? ERR_OK : err_nomem(e);
 }
 
@@ -144,8 +140,13 @@ static enum err_code check_installed(const struct load *l, const struct cni_list
             note_missing(l, cni_plugin_ipam_type(plugin), &here, e);
     }
     if (e->code == ERR_OK && here.n > 0) {
-        for (size_t i = 0; i < here.n; i++)
+        for (size_t i = 0; i < here.n; i++) {
+            str_auto other = cni_plugin_find_other(l->bin_dirs, here.v[i]);
+
             buf_addf(&text, "%s\"%.60s\"", i > 0 ? ", " : "", here.v[i]);
+            if (other != NULL)
+                buf_addf(&text, " (%s is not a file)", other);
+        }
         buf_adds(&text, " in path [");
         for (size_t i = 0; l->bin_dirs[i] != NULL; i++)
             buf_addf(&text, "%s%s", i > 0 ? ":" : "", l->bin_dirs[i]);

@@ -72,7 +72,7 @@ static void what_is_no_program_is_named_when_the_list_is_loaded(void **state)
     static const struct {
         const char *text, *why; /* text NULL: a folder */
     } cases[] = {
-        { NULL, "/bin/main is no program, it is not a file" },
+        { NULL, "/bin/main is not a file" },
         { "echo '{}'\n", "/bin/main: Exec format error" },
         { "", "/bin/main: Exec format error" },
         /* ELF, 64 bits, of a machine (0xfefe) that there is not. */

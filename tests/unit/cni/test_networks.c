@@ -125,10 +125,11 @@ static void a_list_with_missing_plugins_is_not_usable_and_they_are_named(void **
     assert_string_equal(n.missing.v[1], "b");
     assert_string_equal(n.missing.v[2], "bridge");
     assert_string_equal(n.bridges.v[0], "br7");
-    snprintf(problem, sizeof(problem),
-             "10.conflist: network \"n\": failed to find plugin \"ip-giver\", \"b\", \"bridge\" in path "
-             "[%s/bin1:%s/bin2]",
-             p->dir, p->dir);
+    snprintf(
+        problem, sizeof(problem),
+        "10.conflist: network \"n\": failed to find plugin \"ip-giver\", \"b\" (%s/bin1/b is not a file), "
+        "\"bridge\" in path [%s/bin1:%s/bin2]",
+        p->dir, p->dir, p->dir);
     assert_string_equal(n.problems.v[0], problem);
     cni_networks_done(&n);
 }
