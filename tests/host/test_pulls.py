@@ -1,5 +1,6 @@
 """Images from registries: tags and digests, credentials, and what a pod says while it cannot have its image."""
 import json
+import os
 import re
 
 from coracle import check, contains, container, equal, pod, until
@@ -84,8 +85,10 @@ def test_node_credentials(t):
         json.dump({"auths": auths(registry.address, GOOD)}, f)
     node.cli("image", "pull", tag)
     node.cli("image", "rm", tag)
-    with open(f"{t.scratch}/docker-credential-own", "w", opener=lambda p, flags: __import__("os").open(p, flags, 0o755), encoding="utf-8") as f:
+    helper = f"{t.scratch}/docker-credential-own"
+    with open(helper, "w", encoding="utf-8") as f:
         f.write('#!/bin/sh\nread -r host\n[ "$1" = get ] && printf \'{"ServerURL":"%s","Username":"user","Secret":"geheim"}\' "$host"\n')
+    os.chmod(helper, 0o755)
     with open(file, "w", encoding="utf-8") as f:
         json.dump({"credHelpers": {registry.address: "own"}}, f)
     node.put("a.yaml", pod("a", of(tag)))
