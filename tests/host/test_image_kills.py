@@ -2,16 +2,22 @@
 The agent is killed in the middle of pulls, unpacks and removals, at random: the store is whole each time it starts, and nothing
 that belongs to nobody is left.  IMAGE_KILLS=200 in `make soak`; IMAGE_SEED repeats a run.
 """
+import collections
 import contextlib
 import http.client
+import json
 import os
 import random
+import signal
+import subprocess
 import threading
 import time
 import urllib.parse
 
-from coracle import check, equal, until
+from coracle import IMAGE, SLOW, check, contains, equal, pod, process_fields, processes, read, until
 from registry import Scripted, file_layer, registries_conf
+from test_image_store import BASE, archive
+from test_unpack import Source, entry, folder, hard
 
 KILLS = int(os.environ.get("IMAGE_KILLS") or 4)
 SEED = int(os.environ.get("IMAGE_SEED") or random.randrange(1 << 30))
@@ -80,3 +86,98 @@ def test_kills(t):
 
 
 test_kills.seconds = 10 + KILLS * 3
+
+
+class Images:
+    def __init__(self, t, seed):
+        self.t, self.rng = t, random.Random(seed)
+        self.numbers = collections.Counter()
+        self.sources = {}
+        s = Source(t)
+        for n in range(4):  # a common layer, many small files, a large one; the last two share more
+            many = [folder("many")] + [entry(f"many/{i}", bytes([n]) * 500) for i in range(300)] + [hard("many/hard", "many/0")]
+            large = [entry("large", bytes([n // 2]) * (4 << 20))]
+            name = f"localhost/k{n}:1"
+            self.sources[name] = archive(s, name, BASE, many, large)
+        self.node = t.node()
+        self.node.import_image()
+        self.node.put("web.yaml", pod("web"))
+        self.node.wait_running("web")
+        begun = time.monotonic()
+        for name in self.sources:
+            self.node.cli("image", "import", self.sources[name])
+        self.import_seconds = (time.monotonic() - begun) / len(self.sources)
+
+    def order(self):
+        """Something that changes the store, as a process of its own."""
+        names = sorted(self.sources)
+        draw = self.rng.random()
+        name = self.rng.choice(names)
+        if draw < 0.6:
+            argv = ["import", self.sources[name]]
+        elif draw < 0.75:
+            argv = ["rm", name]
+        elif draw < 0.85:
+            argv = ["prune", "--all"]
+        elif draw < 0.93:
+            argv = [self.rng.choice(("pin", "unpin")), name]
+        else:
+            argv = ["verify"]
+        self.numbers[argv[0]] += 1
+        return subprocess.Popen([self.node.coracle, "--socket", self.node.socket, "image", *argv], stdin=subprocess.DEVNULL,
+                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def kill_helper(self):
+        for pid in processes():
+            if (process_fields(pid) or ("",))[0] == "coracle-unpack" and self.t.scratch in read(f"/proc/{pid}/cmdline", ""):
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+                    self.numbers["helpers killed"] += 1
+
+    def round(self):
+        clients = [self.order() for _ in range(self.rng.randrange(1, 4))]
+        time.sleep(self.rng.random() * 3 * self.import_seconds)  # the moment is what is random here: nothing is waited for
+        if self.rng.random() < 0.25:
+            self.kill_helper()
+            for c in clients:
+                c.wait(timeout=60 * SLOW)
+        self.node.kill()
+        for c in clients:
+            c.wait(timeout=60 * SLOW)
+        self.node.start()
+        self.compare()
+
+    def compare(self):
+        node = self.node
+        store = f"{node.state_dir}/images"
+        until(lambda: not os.listdir(f"{store}/tmp"), 30, lambda: f"the rubbish goes: {os.listdir(f'{store}/tmp')}")
+        images = node.get("/images")["items"]
+        records = {i["id"][7:]: json.loads(read(f"{store}/images/{i['id'][7:]}.json")) for i in images}
+        equal(sorted(os.listdir(f"{store}/images")), sorted(f"{i}.json" for i in records), "image records")
+        equal(sorted(os.listdir(f"{store}/parts")), sorted(part for i in records for part in self.parts_of(i)), "parts")
+        equal(sorted(os.listdir(f"{store}/layers")), sorted({layer[7:] for r in records.values() for layer in r["layers"]}), "layers")
+        equal(len(os.listdir(f"{store}/refs")), sum(len(i["names"]) for i in images), "names")
+        result = node.cli("image", "verify", ok=False, timeout=60)
+        equal(result.returncode, 0, f"image verify: {result.stdout}{result.stderr}")
+        equal(result.stdout.count(" ok\n"), len(images), result.stdout)
+        result = node.cli("image", "rm", IMAGE, ok=False)
+        contains(result.stderr, "is in use by pod default/web", "rm of an image in use")
+        self.numbers["images found whole"] += len(images)
+
+    @staticmethod
+    def parts_of(image):
+        return [f"{image}.config"]
+
+
+def test_import_kills(t):
+    """kill -9 of agent and helper during imports, removals, pins and checks: image verify is clean, no orphan is on the disk"""
+    print(f"IMAGE_SEED={SEED} IMAGE_KILLS={KILLS}", flush=True)
+    images = Images(t, SEED)
+    for _ in range(KILLS):
+        images.round()
+    print(f"an import: {images.import_seconds:.2f} s; " + ", ".join(f"{what}: {n}" for what, n in sorted(images.numbers.items())), flush=True)
+    print(f"images added: {images.node.log().count('image added')}", flush=True)
+    images.node.finish(images.node.pod("web"))
+
+
+test_import_kills.seconds = 20 + 2 * KILLS
