@@ -30,29 +30,19 @@ static enum err_code make_url(const struct exec *x, const char *pod, const char 
 static int run(struct cli *cli, const struct exec *x, const char *name, char **command)
 {
     json_auto_t *pod = cli_get_pod(cli, x->namespace_, name);
-    struct cli_response r = CLI_RESPONSE_INIT;
     buf_auto url = BUF_INIT(64 * 1024);
-    buf_auto rest = BUF_INIT(128 * 1024);
     struct err e = { 0 };
-    fd_auto fd = -1;
-    int code;
 
     if (pod == NULL)
         return EXIT_ERROR;
     if (make_url(x, name, x->container != NULL ? x->container : cli_choose_container(cli, pod), command, &url,
                  &e) != ERR_OK)
         return cli_error(cli, "%s", e.text);
-    fd = cli_upgrade(cli, url.p, "v5.channel.k8s.io", &r, &rest, &e);
-    if (fd < 0)
-        code = e.code != ERR_OK ? cli_error(cli, "%s", e.text) : cli_server_error(cli, &r);
-    else
-        code = exec_stream_run(&(struct exec_session){ .cli = cli,
-                                                       .fd = fd,
-                                                       .input = x->stdin_ ? STDIN_FILENO : -1,
-                                                       .terminal = x->tty ? STDIN_FILENO : -1,
-                                                       .rest = &rest });
-    buf_done(&r.body);
-    return code;
+    return exec_stream(&(struct exec_session){ .cli = cli,
+                                               .input = x->stdin_ ? STDIN_FILENO : -1,
+                                               .output = -1,
+                                               .terminal = x->tty ? STDIN_FILENO : -1 },
+                       url.p);
 }
 
 static const struct cli_flag flags[] = {

@@ -26,11 +26,14 @@ enum {
     PIECE = 32 * 1024,
     STATUS_MAX = 64 * 1024,
     CODE_SIGNAL = 128, /* as shells: plus the signal's number */
+    KEY_P = 'P' & 31,  /* ctrl-p, ctrl-q */
+    KEY_Q = 'Q' & 31,
 };
 
 struct stream {
     struct cli *cli;
-    int fd, input, terminal, signals; /* -1: none, or over */
+    int fd, input, output, terminal, signals; /* -1: none, or over */
+    bool detaches, held, detached;            /* held: a ctrl-p, until it is known what follows */
     struct ws_reader reader;
     struct buf wire; /* to be sent */
     int channel;
@@ -68,6 +71,35 @@ static void queue_size(struct stream *s)
     queue(s, WS_BINARY, text, strlen(text));
 }
 
+static void end_early(struct stream *s, int code, const char *why)
+{
+    s->over = true;
+    s->code = code;
+    s->why = why;
+}
+
+/* What is typed, but for the keys that detach. */
+static void queue_typed(struct stream *s, const char *p, size_t n)
+{
+    char piece[1 + 1 + PIECE] = { CHANNEL_STDIN };
+    size_t used = 1;
+
+    for (size_t i = 0; i < n; i++) {
+        if (s->held && p[i] == KEY_Q) {
+            s->detached = true;
+            end_early(s, EXIT_OK, NULL);
+            return;
+        }
+        if (s->held)
+            piece[used++] = KEY_P;
+        s->held = p[i] == KEY_P;
+        if (!s->held)
+            piece[used++] = p[i];
+    }
+    if (used > 1)
+        queue(s, WS_BINARY, piece, used);
+}
+
 static void read_input(struct stream *s)
 {
     static const char close_stdin[] = { (char)CHANNEL_CLOSE, CHANNEL_STDIN };
@@ -77,19 +109,14 @@ static void read_input(struct stream *s)
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return;
     piece[0] = CHANNEL_STDIN;
-    if (n > 0) {
+    if (n > 0 && s->detaches) {
+        queue_typed(s, piece + 1, (size_t)n);
+    } else if (n > 0) {
         queue(s, WS_BINARY, piece, (size_t)n + 1);
     } else {
         queue(s, WS_BINARY, close_stdin, sizeof(close_stdin));
         s->input = -1;
     }
-}
-
-static void end_early(struct stream *s, int code, const char *why)
-{
-    s->over = true;
-    s->code = code;
-    s->why = why;
 }
 
 static void send_some(struct stream *s)
@@ -131,11 +158,29 @@ int exec_outcome(struct cli *cli, const char *text, size_t n)
     return cli_error(cli, "%s", cli_text(status, "message"));
 }
 
+static void write_all(struct stream *s, const char *p, size_t n)
+{
+    while (n > 0) {
+        ssize_t done = write(s->output, p, n);
+
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done < 0) {
+            end_early(s, EXIT_ERROR, NULL); /* who reads it is gone, and knows */
+            return;
+        }
+        p += done;
+        n -= (size_t)done;
+    }
+}
+
 static void write_out(struct stream *s, const char *p, size_t n)
 {
     if (s->channel == CHANNEL_STDERR) {
         fwrite(p, 1, n, s->cli->err);
         fflush(s->cli->err);
+    } else if (s->output >= 0) {
+        write_all(s, p, n);
     } else if (!cli_write(s->cli, p, n)) { /* nobody reads it: as a program that is told so by SIGPIPE */
         end_early(s, CODE_SIGNAL + SIGPIPE, NULL);
     }
@@ -156,6 +201,8 @@ static void take_piece(struct stream *s, const struct ws_piece *piece)
         write_out(s, p, n);
     else if (s->channel == CHANNEL_ERROR)
         buf_add(&s->status, p, n);
+    else if (s->channel == CHANNEL_CLOSE && s->output >= 0)
+        shutdown(s->output, SHUT_WR);
 }
 
 static void take_bytes(struct stream *s, char *bytes, size_t n)
@@ -256,11 +303,13 @@ static void turn(struct stream *s)
         end_early(s, EXIT_ERROR, "out of memory");
 }
 
-int exec_stream_run(const struct exec_session *session)
+static int pump(const struct exec_session *session)
 {
     struct stream s = { .cli = session->cli,
                         .fd = session->fd,
                         .input = session->input,
+                        .output = session->output,
+                        .detaches = session->detaches,
                         .terminal = session->terminal,
                         .channel = -1,
                         .wire = BUF_INIT(8 * PIECE),
@@ -282,7 +331,7 @@ int exec_stream_run(const struct exec_session *session)
         cli_error(s.cli, "%s", s.why);
     else if (s.code == EXIT_OK && s.status.n > 0)
         s.code = exec_outcome(s.cli, s.status.p, s.status.n);
-    else if (s.code == EXIT_OK)
+    else if (s.code == EXIT_OK && !s.detached)
         s.code = cli_error(s.cli, "the connection to coracle ended before the command did");
     if (s.signals >= 0)
         close(s.signals);
@@ -290,4 +339,23 @@ int exec_stream_run(const struct exec_session *session)
     buf_wipe(&s.wire);
     buf_done(&s.status);
     return s.code;
+}
+
+int exec_stream(const struct exec_session *session, const char *url)
+{
+    struct exec_session opened = *session;
+    struct cli_response r = CLI_RESPONSE_INIT;
+    buf_auto rest = BUF_INIT(128 * 1024);
+    struct err e = { 0 };
+    fd_auto fd = cli_upgrade(session->cli, url, "v5.channel.k8s.io", &r, &rest, &e);
+    int code;
+
+    opened.fd = fd;
+    opened.rest = &rest;
+    if (fd < 0)
+        code = e.code != ERR_OK ? cli_error(session->cli, "%s", e.text) : cli_server_error(session->cli, &r);
+    else
+        code = pump(&opened);
+    buf_done(&r.body);
+    return code;
 }

@@ -136,20 +136,23 @@ json_t *cli_sorted(const json_t *items, int (*order)(const void *a, const void *
 /* ---- exec_stream.c ------------------------------------------------------------------------------- */
 struct exec_session {
     struct cli *cli;
-    int fd;           /* speaks WebSocket */
-    int input;        /* to pass on; -1: none */
-    int terminal;     /* whose size is passed on; -1: none */
-    struct buf *rest; /* received already */
+    int input;     /* to pass on; -1: none */
+    int output;    /* a descriptor instead of standard output; -1: none; a socket is half-closed at its end */
+    int terminal;  /* whose size is passed on; -1: none */
+    bool detaches; /* at ctrl-p, ctrl-q on the input */
+    int fd;        /* exec_stream_open()'s: speaks WebSocket */
+    struct buf *rest; /* likewise: received already */
 };
-/* Until the process ended: its exit code; or EXIT_ERROR, having said why. */
-int exec_stream_run(const struct exec_session *s);
+/* Opens the URL and pumps until the process ended: its exit code; or EXIT_ERROR, having said why. */
+int exec_stream(const struct exec_session *s, const char *url);
 /* What the Status on the error channel means: the exit code. */
 int exec_outcome(struct cli *cli, const char *status, size_t n);
 
 /* ---- commands ---------------------------------------------------------------------------------------- */
 extern const struct cli_command command_run, command_get, command_describe, command_logs, command_exec,
     command_explain, command_top, command_validate, command_config, command_image, command_version,
-    command_restart, command_delete, command_help, command_completion, command_complete;
+    command_attach, command_port_forward, command_restart, command_delete, command_help, command_completion,
+    command_complete;
 
 /* Prints a value as "json" or "yaml". */
 int cli_print_value(struct cli *cli, const json_t *value, const char *format);

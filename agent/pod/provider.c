@@ -3,6 +3,7 @@
 #include "agent/pod/explain.h"
 #include "agent/pod/net_stats.h"
 #include "agent/pod/usage.h"
+#include "agent/runtime/stream.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -299,6 +300,9 @@ void provider_init(struct node *n)
         .exec_check = provider_exec_check,
         .exec = provider_exec,
         .exec_cancel = provider_exec_cancel,
+        .forward = provider_forward,
+        .attach = provider_attach,
+        .attach_resize = rt_attach_resize,
         .metrics = metrics,
         .stats = stats,
     };

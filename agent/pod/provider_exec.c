@@ -1,13 +1,18 @@
-/* Processes in containers for clients of the status socket. */
+/* Processes in containers, their streams and ports of pods, for clients of the status socket. */
 #include "agent/pod/provider.h"
 #include "agent/runtime/exec.h"
+#include "agent/runtime/stream.h"
 #include "base/log.h"
 
 #include <string.h>
 
 struct status_exec {
     struct node *node;
-    struct rt_exec x;
+    struct op *op; /* of one of these */
+    union {
+        struct rt_exec x;
+        struct proc forward;
+    };
     void *owner;
     void (*on_terminal)(int master_fd, void *owner);
     void (*on_started)(void *owner);
@@ -103,6 +108,7 @@ struct status_exec *provider_exec(void *arg, const struct status_exec_spec *spec
              F_STR("containerName", c->spec->name)); /* who looks into a container is worth knowing; what with
                                                         is not ours to log */
     TAILQ_INSERT_TAIL(&n->execs, x, link);
+    x->op = &x->x.op;
     const struct rt_exec_spec rt = { .id = c->cur.id,
                                      .argv = spec->command,
                                      .stdin_fd = spec->stdin_fd,
@@ -115,9 +121,80 @@ struct status_exec *provider_exec(void *arg, const struct status_exec_spec *spec
     return x;
 }
 
+/* ---- a port ---------------------------------------------------------------------------------- */
+
+static void on_forward_done(struct op *op, const struct err *result)
+{
+    struct status_exec *x = op->owner;
+    struct err shown = *result;
+
+    if (result->code != ERR_OK && x->forward.err_out.n > 0) { /* its own words say all */
+        snprintf(shown.text, sizeof(shown.text), "%s", x->forward.err_out.p);
+        shown.text[strcspn(shown.text, "\n")] = '\0';
+    }
+    TAILQ_REMOVE(&x->node->execs, x, link);
+    x->on_done(&shown, 0, x->owner);
+    free(x);
+}
+
+struct status_exec *provider_forward(void *arg, const struct status_exec_spec *spec, struct err *e)
+{
+    struct node *n = arg;
+    struct pod *p = pods_find(n, spec->namespace_, spec->name);
+    struct rt_forward_spec forward = { .port = spec->port, .in = spec->stdin_fd, .out = spec->stdout_fd };
+    struct status_exec *x;
+
+    if (p == NULL) {
+        err_set(e, ERR_NOT_FOUND, "pods \"%s\" not found", spec->name);
+        return NULL;
+    }
+    if (n->closing || p->state == POD_TERMINATED || (!p->api->spec.host_network && !sandbox_ready(p))) {
+        err_set(e, ERR_PRECONDITION, "pod %s has no network: it is %s", spec->name, pod_phase(p));
+        return NULL;
+    }
+    x = calloc(1, sizeof(*x));
+    if (x == NULL) {
+        err_nomem(e);
+        return NULL;
+    }
+    x->node = n;
+    x->op = &x->forward.op;
+    x->owner = spec->owner;
+    x->on_done = spec->on_done;
+    forward.netns = p->api->spec.host_network ? NULL : p->netns_path;
+    TAILQ_INSERT_TAIL(&n->execs, x, link);
+    rt_forward_start(&x->forward, n->rt, &forward, on_forward_done, x);
+    return x;
+}
+
+/* ---- the streams of the first process --------------------------------------------------------- */
+
+enum err_code provider_attach(void *arg, const char *namespace_, const char *name, const char *container,
+                              bool input, struct status_attached *ret, struct err *e)
+{
+    struct node *n = arg;
+    struct ctr *c = find_running(n, namespace_, name, container, e);
+    struct rt_attach a;
+
+    if (c == NULL)
+        return e->code;
+    if (input && !c->spec->stdin_open)
+        return err_set(e, ERR_INVALID, "container %s takes no input: its manifest does not say stdin: true",
+                       c->spec->name);
+    if (rt_attach(n->rt, c->cur.id, &a, e) != ERR_OK)
+        return e->code;
+    log_info("a client attaches to a container", F_STR("pod", name), F_STR("namespace", namespace_),
+             F_STR("containerName", c->spec->name));
+    *ret =
+        (struct status_attached){ .stream = a.stream, .control = a.control, .packet_max = RT_ATTACH_PACKET };
+    return ERR_OK;
+}
+
+/* ---- the end --------------------------------------------------------------------------------- */
+
 void provider_exec_cancel(struct status_exec *x)
 {
-    op_cancel(&x->x.op);
+    op_cancel(x->op);
 }
 
 void provider_exec_cancel_all(struct node *n)
@@ -125,5 +202,5 @@ void provider_exec_cancel_all(struct node *n)
     struct status_exec *x;
 
     TAILQ_FOREACH (x, &n->execs, link)
-        op_cancel(&x->x.op);
+        op_cancel(x->op);
 }

@@ -375,6 +375,8 @@ int main(int argc, char **argv)
 
     if (argc > 3 && strcmp(argv[1], EXEC_STREAMS) == 0)
         return run_with_streams(argv[2], argv + 3);
+    if (argc == 4 && strcmp(argv[1], EXEC_FORWARD) == 0)
+        return exec_forward(argv[2], argv[3]);
     if (argc < 4) {
         fprintf(stderr, "usage: coracle-exec FOLDER ROWSxCOLUMNS|- RUNTIME ARG...\n");
         return 2;

@@ -34,6 +34,14 @@ enum {
  */
 #define EXEC_STREAMS "--streams"
 
+/*
+ * coracle-exec --forward NETNS PORT   one connection to a port of the loopback interface there ("": of the
+ * host), between the descriptors EXEC_FORWARD_IN and EXEC_FORWARD_OUT, until both ways are over.
+ */
+#define EXEC_FORWARD "--forward"
+enum { EXEC_FORWARD_IN = 3, EXEC_FORWARD_OUT = 4 };
+int exec_forward(const char *netns, const char *port);
+
 #define EXEC_PROC_PATH(fd) "/proc/self/fd/" #fd
 #define EXEC_FILE_PID "pid"
 #define EXEC_FILE_LEADER "leader"

@@ -93,6 +93,8 @@ void exec_gone(struct conn *c)
     exec_close_end(&x->out[0]);
     exec_close_end(&x->out[1]);
     exec_close_end(&x->hangup);
+    if (x->control >= 0)
+        close(take_fd(&x->control));
     if (x->has_timer) {
         x->has_timer = false;
         uv_close((uv_handle_t *)&x->timer, on_timer_closed);
@@ -141,7 +143,7 @@ void exec_close(struct exec_stream *x, uint16_t code, const char *reason, bool l
 
 static void finish(struct exec_stream *x)
 {
-    char *status = exec_status(&x->result, x->exit_code);
+    char *status = x->forwards ? forward_status(&x->result) : exec_status(&x->result, x->exit_code);
     const char *text = x->result.text;
     char words[sizeof(x->result.text) + 64];
 
@@ -177,6 +179,27 @@ static bool backlogged(const struct exec_stream *x)
     return conn_backlog(x->conn) > BACKLOG_HIGH;
 }
 
+static void end_of_output(struct exec_end *end)
+{
+    static const char ended[] = { EXEC_CHANNEL_STDOUT };
+    struct exec_stream *x = end->stream;
+
+    exec_close_end(end);
+    if (x->attached) /* the container's end */
+        x->ended = true;
+    else if (x->forwards && !x->ended)
+        say(x, EXEC_CHANNEL_CLOSE, ended, sizeof(ended));
+}
+
+/* Of an attached container: the first byte says which stream it is of. */
+static void say_packet(struct exec_stream *x, const char *packet, size_t n)
+{
+    bool error = packet[0] == 3;
+
+    if (n > 1 && (error ? x->wants_stderr : x->wants_stdout))
+        say(x, error ? EXEC_CHANNEL_STDERR : EXEC_CHANNEL_STDOUT, packet + 1, n - 1);
+}
+
 /* One piece; false: nothing more now, or the end. */
 static bool read_piece(struct exec_end *end)
 {
@@ -187,10 +210,13 @@ static bool read_piece(struct exec_end *end)
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return errno == EINTR;
     if (n <= 0) { /* EIO: nobody has the terminal open any more */
-        exec_close_end(end);
+        end_of_output(end);
         return false;
     }
-    say(x, end->channel, piece, (size_t)n);
+    if (x->attached)
+        say_packet(x, piece, (size_t)n);
+    else
+        say(x, end->channel, piece, (size_t)n);
     return x->conn != NULL;
 }
 
@@ -280,7 +306,7 @@ static void on_started(void *owner)
 {
     struct exec_stream *x = owner;
 
-    if (x->conn == NULL || x->closing)
+    if (x->conn == NULL || x->closing || x->started)
         return;
     x->started = true;
     set_polling(&x->out[0], true);
@@ -311,7 +337,7 @@ static void on_done(const struct err *result, int exit_code, void *owner)
         return;
     }
     exec_close_end(&x->in);
-    if (result->code != ERR_OK) { /* what is in the pipes is the runtime's */
+    if (result->code != ERR_OK && !x->forwards) { /* what is in the pipes is the runtime's */
         exec_close_end(&x->out[0]);
         exec_close_end(&x->out[1]);
     }
@@ -352,6 +378,7 @@ static struct exec_stream *new_stream(struct conn *c, const struct status_exec_o
     x->wants_stdout = o->stdout_;
     x->wants_stderr = o->stderr_;
     x->tty = o->tty;
+    x->control = -1;
     x->in.stream = x->out[0].stream = x->out[1].stream = x->hangup.stream = x;
     x->in.fd = x->out[0].fd = x->out[1].fd = x->hangup.fd = -1;
     buf_init(&x->small, EXEC_SMALL_MAX);
@@ -389,12 +416,40 @@ static void start(struct exec_stream *x, const struct status_exec_options *o, co
         .stdout_fd = out,
         .stderr_fd = err,
         .tty = o->tty,
+        .port = (uint16_t)o->port,
         .owner = x,
         .on_terminal = on_terminal,
         .on_started = on_started,
         .on_done = on_done,
     };
-    x->process = p->exec(p->arg, &spec, e);
+    x->forwards = o->port != 0;
+    x->process = (x->forwards ? p->forward : p->exec)(p->arg, &spec, e);
+}
+
+static void attach(struct exec_stream *x, const struct status_exec_options *o, const struct status_match *m,
+                   struct err *e)
+{
+    const struct status_provider *p = &x->server->provider;
+    struct status_attached a;
+
+    if (p->attach(p->arg, m->namespace_, m->name, o->container, o->stdin_, &a, e) != ERR_OK)
+        return;
+    x->attached = true;
+    x->control = a.control;
+    x->piece_max = a.packet_max;
+    if (!exec_open_end(x, &x->out[0], a.stream, EXEC_CHANNEL_STDOUT) ||
+        (o->stdin_ && !exec_open_end(x, &x->in, fcntl(a.stream, F_DUPFD_CLOEXEC, 3), EXEC_CHANNEL_STDIN)))
+        err_set(e, ERR_EXHAUSTED, "no descriptors to attach with: %s", strerror(errno));
+}
+
+static enum err_code options_of(const struct conn *c, const struct status_match *m,
+                                struct status_exec_options *ret, struct err *e)
+{
+    const struct status_request *r = &c->parser.request;
+
+    return m->route == ROUTE_POD_FORWARD  ? status_forward_options(r, ret, e)
+           : m->route == ROUTE_POD_ATTACH ? status_attach_options(r, ret, e)
+                                          : status_exec_options(r, ret, e);
 }
 
 static void refuse(struct conn *c, const char *name, const struct err *e)
@@ -416,11 +471,12 @@ void exec_begin(struct conn *c, const struct status_match *m)
     struct err e = { 0 };
     int protocol;
 
-    if (status_exec_options(&c->parser.request, &options, &e) != ERR_OK) {
+    if (options_of(c, m, &options, &e) != ERR_OK) {
         conn_err(c, &e);
         return;
     }
-    if (p->exec_check(p->arg, m->namespace_, m->name, options.container, &e) != ERR_OK) {
+    if (m->route != ROUTE_POD_FORWARD &&
+        p->exec_check(p->arg, m->namespace_, m->name, options.container, &e) != ERR_OK) {
         refuse(c, m->name, &e);
         return;
     }
@@ -435,13 +491,18 @@ void exec_begin(struct conn *c, const struct status_match *m)
         conn_json(c, 500, NULL);
         return;
     }
-    start(x, &options, m, &e);
-    if (x->process == NULL) {
+    if (m->route == ROUTE_POD_ATTACH)
+        attach(x, &options, m, &e);
+    else
+        start(x, &options, m, &e);
+    if (e.code != ERR_OK) {
         exec_gone(c);
         refuse(c, m->name, &e);
         return;
     }
     exec_accept(c, protocol);
+    if (c->exec != NULL && (x->attached || x->forwards)) /* nothing has to begin first */
+        on_started(x);
     if (c->exec != NULL && c->in.n > 0)
         exec_input(c);
 }

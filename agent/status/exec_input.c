@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -46,7 +47,9 @@ static void end_terminal_input(int master)
 
 static void end_input(struct exec_stream *x)
 {
-    if (x->tty && x->in.fd >= 0)
+    if (x->attached && x->in.fd >= 0)
+        shutdown(x->in.fd, SHUT_WR);
+    else if (x->tty && x->in.fd >= 0)
         end_terminal_input(x->in.fd);
     exec_close_end(&x->in);
 }
@@ -67,7 +70,12 @@ void exec_pump_input(struct exec_stream *x)
     size_t done = 0;
 
     while (x->in.fd >= 0 && done < x->pending.n) {
-        ssize_t n = write(x->in.fd, x->pending.p + done, x->pending.n - done);
+        size_t piece = x->pending.n - done;
+        ssize_t n;
+
+        if (x->piece_max > 0 && piece > x->piece_max)
+            piece = x->piece_max;
+        n = write(x->in.fd, x->pending.p + done, piece);
 
         if (n < 0 && errno == EINTR)
             continue;
@@ -117,7 +125,9 @@ static void resize(struct exec_stream *x)
     if (width < 1 || height < 1 || width > UINT16_MAX || height > UINT16_MAX)
         return;
     x->size = (struct winsize){ .ws_row = (unsigned short)height, .ws_col = (unsigned short)width };
-    if (x->out[0].fd >= 0)
+    if (x->attached)
+        x->server->provider.attach_resize(x->control, x->size.ws_row, x->size.ws_col);
+    else if (x->out[0].fd >= 0)
         ioctl(x->out[0].fd, TIOCSWINSZ, &x->size);
 }
 

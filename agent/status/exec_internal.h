@@ -42,6 +42,10 @@ struct exec_stream {
     struct buf pending;     /* input that the process did not take yet */
     bool input_over;        /* the client has no more: close when `pending` is written */
     struct winsize size;    /* the last one told; no rows: none */
+    bool attached;          /* out[0] is conmon's socket: packets; `in` is the same socket */
+    size_t piece_max;       /* of input in one write; 0: any */
+    int control;            /* for the size of an attached terminal; -1: none */
+    bool forwards;          /* a connection: the client is told when the other side ends its half */
     bool started, ended;
     bool closing; /* our close frame is on its way */
     bool linger;  /* the client's is waited for */

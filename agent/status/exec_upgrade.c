@@ -133,3 +133,13 @@ char *exec_status(const struct err *result, int exit_code)
     }
     return status != NULL ? json_dumps(status, JSON_COMPACT) : NULL;
 }
+
+char *forward_status(const struct err *result)
+{
+    json_auto_t *status = result->code == ERR_OK
+                              ? json_pack("{s:{}, s:s}", "metadata", "status", "Success")
+                              : json_pack("{s:{}, s:s, s:s, s:s, s:i}", "metadata", "status", "Failure",
+                                          "message", result->text, "reason", "InternalError", "code", 500);
+
+    return status != NULL ? json_dumps(status, JSON_COMPACT) : NULL;
+}

@@ -133,6 +133,7 @@ bool exec_handshake(struct conn *c, int *ret_protocol);
 void exec_accept(struct conn *c, int protocol); /* 101 */
 /* What goes over the error channel: JSON, malloc'ed; NULL: no memory. */
 char *exec_status(const struct err *result, int exit_code);
+char *forward_status(const struct err *result); /* likewise, of a connection */
 
 /* ---- server.c ----------------------------------------------------------------------------------- */
 struct pod_version {

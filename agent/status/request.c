@@ -405,11 +405,10 @@ enum err_code status_log_options(const struct status_request *r, struct status_l
     return ERR_OK;
 }
 
-enum err_code status_exec_options(const struct status_request *r, struct status_exec_options *ret,
-                                  struct err *e)
+enum err_code status_attach_options(const struct status_request *r, struct status_exec_options *ret,
+                                    struct err *e)
 {
     struct status_exec_options o = { .container = given(r, "container") };
-    size_t n = 0;
 
     if (status_param_flag(r, "stdin", &o.stdin_, e) != ERR_OK ||
         status_param_flag(r, "stdout", &o.stdout_, e) != ERR_OK ||
@@ -420,13 +419,32 @@ enum err_code status_exec_options(const struct status_request *r, struct status_
         o.stderr_ = false;
     if (!o.stdin_ && !o.stdout_ && !o.stderr_)
         return err_set(e, ERR_INVALID, "you must specify at least 1 of stdin, stdout, stderr");
-    for (size_t i = 0; i < r->n_params; i++)
-        if (strcmp(r->params[i].key, "command") == 0)
-            o.command[n++] = r->params[i].value;
-    if (n == 0)
-        return err_set(e, ERR_INVALID, "you must specify at least one command for the container");
     *ret = o;
     return ERR_OK;
+}
+
+enum err_code status_exec_options(const struct status_request *r, struct status_exec_options *ret,
+                                  struct err *e)
+{
+    size_t n = 0;
+
+    if (status_attach_options(r, ret, e) != ERR_OK)
+        return e->code;
+    for (size_t i = 0; i < r->n_params; i++)
+        if (strcmp(r->params[i].key, "command") == 0)
+            ret->command[n++] = r->params[i].value;
+    if (n == 0)
+        return err_set(e, ERR_INVALID, "you must specify at least one command for the container");
+    return ERR_OK;
+}
+
+enum err_code status_forward_options(const struct status_request *r, struct status_exec_options *ret,
+                                     struct err *e)
+{
+    *ret = (struct status_exec_options){ .stdin_ = true, .stdout_ = true };
+    if (status_param_number(r, "port", 1, UINT16_MAX, &ret->port, e) != ERR_OK)
+        return e->code;
+    return ret->port != 0 ? ERR_OK : err_set(e, ERR_INVALID, "port: required");
 }
 
 /* ---- routes ---------------------------------------------------------------------------------- */
@@ -450,6 +468,12 @@ static const struct {
     { ROUTE_POD_EXEC,
       METHOD_GET | METHOD_POST,
       { "api", "v1", "namespaces", "{ns}", "pods", "{name}", "exec" } },
+    { ROUTE_POD_ATTACH,
+      METHOD_GET | METHOD_POST,
+      { "api", "v1", "namespaces", "{ns}", "pods", "{name}", "attach" } },
+    { ROUTE_POD_FORWARD,
+      METHOD_GET | METHOD_POST,
+      { "api", "v1", "namespaces", "{ns}", "pods", "{name}", "portforward" } },
     { ROUTE_POD_RESTART, METHOD_POST, { "api", "v1", "namespaces", "{ns}", "pods", "{name}", "restart" } },
     { ROUTE_EVENTS, METHOD_GET, { "api", "v1", "events" } },
     { ROUTE_EVENTS, METHOD_GET, { "api", "v1", "namespaces", "{ns}", "events" } },

@@ -89,6 +89,8 @@ enum status_route {
     ROUTE_POD,
     ROUTE_POD_LOG,
     ROUTE_POD_EXEC,
+    ROUTE_POD_ATTACH,
+    ROUTE_POD_FORWARD,
     ROUTE_POD_RESTART,
     ROUTE_EVENTS,
     ROUTE_EXPLAIN,
@@ -119,10 +121,15 @@ struct status_exec_options {
     const char *container; /* NULL: not given */
     const char *command[STATUS_PARAMS_MAX + 1];
     bool stdin_, stdout_, stderr_, tty;
+    uint64_t port; /* forward */
 };
-/* As an apiserver checks PodExecOptions; borrowed from the request. */
+/* As an apiserver checks PodExecOptions and PodAttachOptions; borrowed from the request. */
 enum err_code status_exec_options(const struct status_request *r, struct status_exec_options *ret,
                                   struct err *e) MUST_CHECK;
+enum err_code status_attach_options(const struct status_request *r, struct status_exec_options *ret,
+                                    struct err *e) MUST_CHECK;
+enum err_code status_forward_options(const struct status_request *r, struct status_exec_options *ret,
+                                     struct err *e) MUST_CHECK;
 enum err_code status_log_options(const struct status_request *r, struct status_log_options *ret,
                                  struct err *e) MUST_CHECK;
 #endif

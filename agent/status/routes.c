@@ -504,10 +504,12 @@ void route_request(struct conn *c)
         not_allowed(c, m.methods);
         return;
     }
-    if ((r->method == METHOD_POST || r->method == METHOD_DELETE || m.route == ROUTE_POD_EXEC) &&
-        c->role != PEER_ROOT) {
+    bool stream = m.route == ROUTE_POD_EXEC || m.route == ROUTE_POD_ATTACH || m.route == ROUTE_POD_FORWARD;
+    if ((r->method == METHOD_POST || r->method == METHOD_DELETE || stream) && c->role != PEER_ROOT) {
         conn_status(c, 403, "Forbidden", NULL, NULL,
-                    m.route == ROUTE_POD_EXEC
+                    m.route == ROUTE_POD_ATTACH || m.route == ROUTE_POD_FORWARD
+                        ? "only root may reach into pods through this socket"
+                    : m.route == ROUTE_POD_EXEC
                         ? "only root may run something in containers through this socket"
                         : "only root may change something through this socket");
         return;
@@ -547,6 +549,8 @@ void route_request(struct conn *c)
         get_log(c, &m);
         return;
     case ROUTE_POD_EXEC:
+    case ROUTE_POD_ATTACH:
+    case ROUTE_POD_FORWARD:
         exec_begin(c, &m);
         return;
     case ROUTE_POD_RESTART:

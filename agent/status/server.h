@@ -12,6 +12,9 @@
  *     GET     /api/v1/namespaces/{ns}/pods/{name}/exec
  *             ?container= &command= &command= ... &stdin= &stdout= &stderr= &tty=
  *             upgraded to WebSocket, subprotocol v5.channel.k8s.io or v4.channel.k8s.io
+ *     GET     /api/v1/namespaces/{ns}/pods/{name}/attach         ?container= &stdin= &stdout= &stderr= &tty=
+ *     GET     /api/v1/namespaces/{ns}/pods/{name}/portforward    ?port=   one connection: channels 0 and 1;
+ *             both upgraded as exec is; the pod's end of a connection is told by channel 255
  *     POST    /api/v1/namespaces/{ns}/pods/{name}/restart      all containers again, in place
  *     GET     /api/v1/events  /api/v1/namespaces/{ns}/events
  *     GET     /explain/{ns}/{name}     which step, since when, waiting for what, next try
@@ -56,6 +59,7 @@ struct status_exec_spec { /* borrowed during the call */
     const char *const *command;         /* NULL-terminated */
     int stdin_fd, stdout_fd, stderr_fd; /* borrowed; -1: none */
     bool tty;                           /* instead of those */
+    uint16_t port;                      /* forward: to this one, and no command */
     void *owner;
     void (*on_terminal)(int master_fd, void *owner); /* the server's from then on */
     void (*on_started)(void *owner);
@@ -71,6 +75,13 @@ struct status_image_task { /* borrowed during the call */
     enum status_image_verb verb;
     const char *name; /* NULL: none was given */
     bool all;
+};
+
+/* The streams of a container's first process. */
+struct status_attached {
+    int stream;  /* packets; of those that come the first byte is 2 (standard output) or 3 (standard error) */
+    int control; /* for attach_resize() */
+    size_t packet_max;
 };
 
 enum status_metrics { METRICS_ALL, METRICS_CADVISOR, METRICS_RESOURCE };
@@ -106,6 +117,12 @@ struct status_provider { /* results are new references; NULL with *e set is an e
                                 struct err *e);
     struct status_exec *(*exec)(void *arg, const struct status_exec_spec *spec, struct err *e); /* as above */
     void (*exec_cancel)(struct status_exec *x); /* on_done still comes */
+    /* spec->port of the pod; the rest as exec.  ERR_PRECONDITION: it has no network, or has ended. */
+    struct status_exec *(*forward)(void *arg, const struct status_exec_spec *spec, struct err *e);
+    /* After exec_check().  The descriptors are the server's.  `input`: ERR_INVALID if it takes none. */
+    enum err_code (*attach)(void *arg, const char *namespace_, const char *name, const char *container,
+                            bool input, struct status_attached *ret, struct err *e);
+    void (*attach_resize)(int control, unsigned short rows, unsigned short columns);
     void (*metrics)(void *arg, enum status_metrics which,
                     struct buf *out); /* Prometheus text, appended to the server's own */
     /* kubelet's summary; `basic`: without what is slow to know.  Answers later through status_reply_*(). */

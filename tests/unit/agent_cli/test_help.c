@@ -63,7 +63,6 @@ static void every_command_says_what_it_is_how_it_is_used_and_how_it_ends(void **
         assert_ptr_equal(cli_command_find(c->name), c);
         for (const struct cli_example *x = c->examples; x->line != NULL; x++)
             assert_true(x->what[0] != '\0' && strstr(x->line, "coracle") != NULL);
-        assert_int_equal(c->exits[0].code, 0);
         assert_non_null(c->exits[0].when);
         assert_non_null(c->exits[1].when);
         for (const struct cli_exit *x = c->exits; x[1].when != NULL; x++)
@@ -117,7 +116,7 @@ static void every_command_has_help(void **state)
         assert_non_null(strstr(f->out, "\nUsage:\n    coracle "));
         assert_non_null(strstr(f->out, "--socket PATH"));
         assert_non_null(strstr(f->out, "\nExamples:\n    # "));
-        assert_non_null(strstr(f->out, "\nExit codes:\n    0   "));
+        assert_non_null(strstr(f->out, "\nExit codes:\n    "));
         free(flag);
         flag = strdup(f->out);
         snprintf(line, sizeof(line), "help %s", cli_commands[i]->name);

@@ -255,7 +255,10 @@ static void paths_lead_to_their_routes_and_nothing_else(void **state)
         { "/api/v1", ROUTE_NONE },
         { "/api/v1/namespaces//pods", ROUTE_NONE },
         { "/api/v1/namespaces/default/pods/web/exec", ROUTE_POD_EXEC },
-        { "/api/v1/namespaces/default/pods/web/attach", ROUTE_NONE },
+        { "/api/v1/namespaces/default/pods/web/attach", ROUTE_POD_ATTACH },
+        { "/api/v1/namespaces/default/pods/web/portforward", ROUTE_POD_FORWARD },
+        { "/api/v1/namespaces/default/pods/web/restart", ROUTE_POD_RESTART },
+        { "/api/v1/namespaces/default/pods/web/proxy", ROUTE_NONE },
         { "/healthz/x", ROUTE_NONE },
         { "/a/b/c/d/e/f/g/h/i/j", ROUTE_NONE },
         { "/explain/a/b%2Fc", ROUTE_EXPLAIN }, /* one segment whatever it decodes to */

@@ -1,0 +1,127 @@
+/* attach - the streams of a container's first process. */
+#include "agent/cli/internal.h"
+
+#include <string.h>
+#include <unistd.h>
+
+struct attach {
+    const char *namespace_, *container;
+    bool stdin_, tty;
+};
+
+static const struct cli_flag flags[] = {
+    CLI_NAMESPACE(struct attach, namespace_, "the pod's namespace (default)"),
+    { "container", 'c', FLAG_TEXT, offsetof(struct attach, container), "NAME",
+      "which container; else the first", "@container" },
+    { "stdin", 'i', FLAG_SWITCH, offsetof(struct attach, stdin_), NULL,
+      "pass standard input on (the container's manifest says stdin: true)" },
+    { "tty", 't', FLAG_SWITCH, offsetof(struct attach, tty), NULL,
+      "with -i: as a terminal (its manifest says tty: true)" },
+    CLI_FLAGS_END,
+};
+
+static const json_t *find_container(const json_t *pod, const char *name)
+{
+    static const char *const lists[] = { "spec.containers", "spec.initContainers" };
+    const json_t *c;
+    size_t i;
+
+    for (size_t l = 0; l < ARRAY_LEN(lists); l++) {
+        json_array_foreach (cli_at(pod, lists[l]), i, c) {
+            if (strcmp(cli_text(c, "name"), name) == 0)
+                return c;
+        }
+    }
+    return NULL;
+}
+
+/* A terminal where both ends are one; else says why not. */
+static bool terminal_wanted(struct cli *cli, const struct attach *o, const json_t *container)
+{
+    if (!o->stdin_ || !o->tty)
+        return false;
+    if (!cli_true(container, "tty")) {
+        fprintf(cli->err, "Unable to use a TTY - container %s did not allocate one\n",
+                cli_text(container, "name"));
+        return false;
+    }
+    if (!isatty(STDIN_FILENO)) {
+        fputs("Unable to use a TTY - input is not a terminal or the right kind of file\n", cli->err);
+        return false;
+    }
+    return true;
+}
+
+static int attach(struct cli *cli, const struct attach *o, const char *name)
+{
+    json_auto_t *pod = cli_get_pod(cli, o->namespace_, name);
+    buf_auto url = BUF_INIT(64 * 1024);
+    const char *container = o->container;
+    const json_t *spec;
+    bool tty;
+
+    if (pod == NULL)
+        return EXIT_ERROR;
+    if (container == NULL)
+        container = cli_choose_container(cli, pod);
+    spec = find_container(pod, container);
+    if (spec == NULL)
+        return cli_error(cli, "container %s is not valid for pod %s", container, name);
+    tty = terminal_wanted(cli, o, spec);
+    cli_add_pod_path(&url, o->namespace_, name);
+    buf_adds(&url, "/attach?container=");
+    cli_add_escaped(&url, container);
+    buf_addf(&url, "&stdout=true%s%s", o->stdin_ ? "&stdin=true" : "",
+             cli_true(spec, "tty") ? "&tty=true" : "&stderr=true");
+    if (tty)
+        fputs("If you don't see a command prompt, try pressing enter; ctrl-p, ctrl-q detaches.\n", cli->err);
+    return exec_stream(&(struct exec_session){ .cli = cli,
+                                               .input = o->stdin_ ? STDIN_FILENO : -1,
+                                               .output = -1,
+                                               .terminal = tty ? STDIN_FILENO : -1,
+                                               .detaches = tty },
+                       url.p);
+}
+
+static int run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
+{
+    struct attach o = { .namespace_ = "default" };
+    const char *name;
+    int code;
+
+    if (!cli_parse(cli, command, &o, &argc, argv, &code))
+        return code;
+    name = argc == 1 ? cli_resource_name(argv[0], cli_pod_kinds) : NULL;
+    if (name == NULL)
+        return cli_usage_error(cli, command, "you must specify one pod");
+    return attach(cli, &o, name);
+}
+
+static const struct cli_example examples[] = {
+    { "what a container writes from now on", "coracle attach web" },
+    { "work in the shell that a container runs", "coracle attach -it shell" },
+    { NULL, NULL },
+};
+
+static const struct cli_exit exits[] = {
+    { 0, "the container ended, or ctrl-p, ctrl-q was typed" },
+    { 1, "it failed; one line on standard error says why" },
+    { 2, "wrong usage" },
+    { 128, "and above: with a terminal, 128 plus the signal that ended coracle" },
+    { 0, NULL },
+};
+
+const struct cli_command command_attach = {
+    .name = "attach",
+    .run = run,
+    .summary = "the streams of a container's first process",
+    .usage = "attach [-i] [-t] [-c CONTAINER] POD [flags]",
+    .about = "Shows what the first process of a container writes, and passes input on to it.  On a terminal "
+             "ctrl-p, "
+             "ctrl-q detaches and leaves the container running.",
+    .flags = flags,
+    .examples = examples,
+    .exits = exits,
+    .see_also = "exec logs",
+    .words = "@pod",
+};
