@@ -74,6 +74,7 @@ SOAK_AGENT_KILLS  ?= 200
 SOAK_CONMON_KILLS ?= 50
 NET_SOAK_ROUNDS   ?= 100
 NODE_RESETS       ?= 20
+GROWTH_STARTS     ?= 10000
 soak: ## all host tests plain, and the long loops: 20 pods churned under kill -9 of daemon and conmons, volumes swapped under it, then resets of a node VM; SOAK_SEED= SOAK_AGENT_KILLS= NODE_RESETS= NODE_SEED=
 	@tests/tools/deps build run test node
 	@$(make_gcc) all unit-programs
@@ -82,6 +83,7 @@ soak: ## all host tests plain, and the long loops: 20 pods churned under kill -9
 	    tests/host/run --verbose --build $(check_gcc) test_soak
 	@IMAGE_KILLS=$(or $(IMAGE_KILLS),200) IMAGE_SEED=$(IMAGE_SEED) tests/host/run --verbose --build $(check_gcc) test_image_kills
 	@NET_SOAK_SEED=$(NET_SOAK_SEED) NET_SOAK_ROUNDS=$(NET_SOAK_ROUNDS) tests/host/run --verbose --build $(check_gcc) test_network_soak
+	@GROWTH_STARTS=$(GROWTH_STARTS) tests/host/run --slow 100 --verbose --build $(check_gcc) test_growth
 	@CNI_PARALLEL_PERCENT=120 $(check_gcc)/tests/unit/cni/test_parallel
 	@SWAP_SECONDS=$(or $(SWAP_SECONDS),30) SWAP_KILLS=$(or $(SWAP_KILLS),10) PROPAGATION_ROUNDS=200 \
 	    tests/host/run --verbose --jobs 1 --build $(check_gcc) test_swaps
