@@ -10,7 +10,9 @@
 #include "cni/result.h"
 #include "cni/veth.h"
 
+#include <linux/magic.h>
 #include <string.h>
+#include <sys/vfs.h>
 
 /*
  * Is the namespace as ADD left it?  It may be one that was made anew after a reboot; the pod, or somebody
@@ -34,6 +36,16 @@ static void look_inside(struct cni_run *r)
     free(links);
 }
 
+/* A file in the place of a namespace: somebody unmounted it.  Plugins fail on that; "" says that it is gone.
+ */
+static void forget_removed_pin(struct cni_run *r)
+{
+    struct statfs fs;
+
+    if (r->netns[0] != '\0' && statfs(r->netns, &fs) == 0 && fs.f_type != NSFS_MAGIC)
+        r->netns[0] = '\0';
+}
+
 /* Finds what to delete next; *ret_more false: nothing (more). */
 enum err_code cni_del_begin(struct cni_run *r, bool *ret_more, struct err *e)
 {
@@ -41,6 +53,7 @@ enum err_code cni_del_begin(struct cni_run *r, bool *ret_more, struct err *e)
 
     *ret_more = true;
     r->done = 0;
+    forget_removed_pin(r);
     if (cni_cache_find(c->cache_fd, r->container_id, r->ifname, &r->entry, e) == ERR_OK) {
         r->cached = true;
         r->done = r->entry.n_unrun;
