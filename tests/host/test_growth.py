@@ -5,7 +5,7 @@ import time
 from coracle import check, container, pod, read, shell
 
 WAVE = 10
-STARTS = int(os.environ.get("GROWTH_STARTS", "120"))  # `make soak`: 10000
+STARTS = int(os.environ.get("GROWTH_STARTS", "80"))  # `make soak`: 10000
 SPARE_KIB = 512  # of events, of which so many are kept, and of a heap whose parts lie in another order
 SPARE_FILES = 8  # connections that come and go
 
