@@ -235,8 +235,6 @@ struct watch {
     struct get *g;
     struct cli_table table;
     json_t *shown; /* "namespace/name": what was printed last, ages left out */
-    struct buf line;
-    bool failed, unread;
 };
 
 /* The row without what changes by itself. */
@@ -277,70 +275,27 @@ static void show(struct watch *w, json_t *pod)
         pod_row(w->g, &w->table, pod);
         cli_table_print(&w->table, w->g->cli);
     }
-    w->unread = !cli_flush(w->g->cli);
 }
 
-static void on_event(struct watch *w, const char *text, size_t n)
-{
-    json_auto_t *event = NULL;
-    struct err e = { 0 };
-    json_t *pod;
-
-    if (n == 0)
-        return;
-    if (json_parse(text, n, CLI_BODY_MAX, &event, "watch event", &e) != ERR_OK) {
-        cli_error(w->g->cli, "%s", e.text);
-        w->failed = true;
-        return;
-    }
-    pod = cli_at(event, "object");
-    if (note(w, pod, strcmp(cli_text(event, "type"), "DELETED") == 0))
-        show(w, pod);
-}
-
-static bool on_watch_data(const char *data, size_t n, void *arg)
+static void on_change(const char *type, json_t *pod, void *arg)
 {
     struct watch *w = arg;
 
-    while (n > 0 && !w->failed && !w->unread) {
-        const char *newline = memchr(data, '\n', n);
-        size_t part = newline != NULL ? (size_t)(newline - data) : n;
-
-        buf_add(&w->line, data, part);
-        if (newline == NULL)
-            return !w->line.failed;
-        on_event(w, w->line.p, w->line.n);
-        buf_reset(&w->line);
-        data += part + 1;
-        n -= part + 1;
-    }
-    return !w->failed && !w->unread;
+    if (note(w, pod, strcmp(type, "DELETED") == 0))
+        show(w, pod);
 }
 
 static int watch_pods(struct watch *w)
 {
-    struct cli_response r = CLI_RESPONSE_INIT;
     buf_auto url = BUF_INIT(64 * 1024);
-    struct get *g = w->g;
-    struct err e = { 0 };
-    int code = EXIT_OK;
 
-    pods_url(g, true, &url);
-    if (cli_request(g->cli, "GET", url.p, true, on_watch_data, w, &r, &e) != ERR_OK)
-        code = cli_error(g->cli, "%s", e.text);
-    else if (r.code != 200)
-        code = cli_server_error(g->cli, &r);
-    else if (w->failed)
-        code = EXIT_ERROR;
-    else if (!w->unread)
-        code = cli_error(g->cli, "coracle ended the watch");
-    buf_done(&r.body);
-    return code;
+    pods_url(w->g, true, &url);
+    return cli_watch(w->g->cli, url.p, on_change, w);
 }
 
 static int get_pods(struct get *g)
 {
-    struct watch w = { .g = g, .line = BUF_INIT(CLI_BODY_MAX) };
+    struct watch w = { .g = g };
     json_auto_t *pods = NULL;
     json_t *pod;
     size_t i;
@@ -377,7 +332,6 @@ static int get_pods(struct get *g)
     }
     cli_table_done(&w.table);
     json_decref(w.shown);
-    buf_done(&w.line);
     return code;
 }
 

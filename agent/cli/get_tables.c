@@ -74,7 +74,8 @@ int get_events(struct get *g)
     size_t i;
 
     if (g->n_names > 0 || g->watch)
-        return cli_error(g->cli, g->watch ? "events cannot be watched" : "events are listed, not named");
+        return cli_error(g->cli, g->watch ? "events are watched by 'coracle events -w'"
+                                          : "events are listed, not named");
     buf_adds(&url, "/api/v1");
     if (!g->all) {
         buf_adds(&url, "/namespaces/");

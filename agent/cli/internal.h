@@ -63,6 +63,9 @@ int cli_upgrade(struct cli *cli, const char *url, const char *subprotocols, stru
 /* GET of a JSON document; on failure says why on standard error and returns NULL.  *ret_code may be NULL. */
 json_t *cli_get(struct cli *cli, const char *url, int *ret_code);
 json_t *cli_call(struct cli *cli, const char *method, const char *url, int *ret_code); /* the same for any */
+/* Follows a watch: fn for each change, as long as the output can be written; the exit code. */
+typedef void (*cli_object_fn)(const char *type, json_t *object, void *arg);
+int cli_watch(struct cli *cli, const char *url, cli_object_fn fn, void *arg);
 /* "Error from server (NotFound): pods "x" not found"; EXIT_ERROR. */
 int cli_server_error(struct cli *cli, const struct cli_response *r);
 void cli_add_escaped(struct buf *b, const char *text); /* percent-encoded for a URL */
@@ -149,10 +152,10 @@ int exec_stream(const struct exec_session *s, const char *url);
 int exec_outcome(struct cli *cli, const char *status, size_t n);
 
 /* ---- commands ---------------------------------------------------------------------------------------- */
-extern const struct cli_command command_run, command_get, command_describe, command_logs, command_exec,
-    command_explain, command_top, command_validate, command_config, command_image, command_version,
-    command_attach, command_port_forward, command_restart, command_delete, command_help, command_completion,
-    command_complete;
+extern const struct cli_command command_run, command_get, command_describe, command_logs, command_events,
+    command_exec, command_explain, command_top, command_validate, command_config, command_image,
+    command_version, command_attach, command_port_forward, command_restart, command_delete, command_help,
+    command_completion, command_complete;
 
 /* Prints a value as "json" or "yaml". */
 int cli_print_value(struct cli *cli, const json_t *value, const char *format);

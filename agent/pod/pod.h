@@ -501,6 +501,7 @@ struct quantity resources_pod_limit(const struct api_pod *p, const char *resourc
 struct event {
     char *namespace_, *pod, *uid, *field_path, *reason, *message;
     bool warning, of_node; /* of_node: "pod" and "uid" are the node's name */
+    bool combined;         /* stands for many with different messages */
     unsigned count;
     int64_t first_ns, last_ns;
     uint64_t serial;

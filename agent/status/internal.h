@@ -110,7 +110,9 @@ void selection_done(struct selection *s);
 bool selection_matches(struct selection *s, const json_t *object); /* check s->failed after the last one */
 
 /* ---- watch.c ------------------------------------------------------------------------------------ */
-void watch_begin(struct conn *c, struct selection *selection /* moved */, json_t *pods /* array, borrowed */);
+/* `objects` (an array, borrowed): pods or events, what the selection was parsed for. */
+void watch_begin(struct conn *c, struct selection *selection /* moved */, enum select_kind kind,
+                 json_t *objects);
 void watch_gone(struct conn *c); /* the connection closes */
 /* The object with metadata.resourceVersion set to what the server knows of it, new; NULL: no memory. */
 json_t *with_version(struct status_server *s, json_t *pod);
@@ -155,7 +157,7 @@ struct status_server {
     size_t n_conns;            /* all, also those that are being turned away */
     size_t n_served, n_others; /* those that the limits are about; of these others than root */
     struct conn *spare; /* for when there is no memory for another: the socket must not stop for good */
-    LIST_HEAD(, watcher) watchers;
+    LIST_HEAD(, watcher) watchers, event_watchers;
     LIST_HEAD(, log_stream) logs;
     size_t n_logs;   /* their work may outlive connections */
     size_t n_execs;  /* as well */

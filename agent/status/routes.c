@@ -130,7 +130,7 @@ static void get_pods(struct conn *c, const struct status_match *m)
             err_nomem(&e);
         conn_err(c, &e);
     } else if (watch) {
-        watch_begin(c, &selection, pods);
+        watch_begin(c, &selection, SELECT_PODS, pods);
     } else {
         conn_json(c, 200, pod_list(s, pods, &selection));
     }
@@ -184,7 +184,6 @@ static void get_events(struct conn *c, const struct status_match *m)
     size_t i;
 
     if (status_param_flag(&c->parser.request, "watch", &watch, &e) != ERR_OK ||
-        (watch && err_set(&e, ERR_INVALID, "events cannot be watched") != ERR_OK) ||
         selection_parse(&c->parser.request, SELECT_EVENTS, m->namespace_, &selection, &e) != ERR_OK) {
         conn_err(c, &e);
         return;
@@ -192,6 +191,8 @@ static void get_events(struct conn *c, const struct status_match *m)
     events = items_of(s->provider.events(s->provider.arg, &e));
     if (!json_is_array(events)) {
         conn_err(c, &e);
+    } else if (watch) {
+        watch_begin(c, &selection, SELECT_EVENTS, events);
     } else {
         chosen = json_array();
         json_array_foreach (events, i, event) {
@@ -266,7 +267,8 @@ static void get_metrics(struct conn *c, enum status_metrics which)
     if (which == METRICS_ALL) {
         add_metric(&b, "coracle_status_connections", "gauge", "Open connections of the status socket.",
                    s->n_conns);
-        add_metric(&b, "coracle_status_watchers", "gauge", "Clients that watch pods.", count_watchers(s));
+        add_metric(&b, "coracle_status_watchers", "gauge", "Clients that watch pods or events.",
+                   count_watchers(s));
         add_metric(&b, "coracle_status_log_streams", "gauge", "Clients that read a log.", s->n_logs);
         add_metric(&b, "coracle_status_execs", "gauge", "Processes in containers for clients.", s->n_execs);
         add_metric(&b, "coracle_status_accepted_total", "counter", "Connections accepted.",

@@ -17,6 +17,7 @@
  *             both upgraded as exec is; the pod's end of a connection is told by channel 255
  *     POST    /api/v1/namespaces/{ns}/pods/{name}/restart      all containers again, in place
  *     GET     /api/v1/events  /api/v1/namespaces/{ns}/events
+ *             ?fieldSelector=involvedObject.name= &watch=1
  *     GET     /explain/{ns}/{name}     which step, since when, waiting for what, next try
  *     GET     /explain                 what is wrong with the node
  *     GET     /manifests               the files of the manifest folder and their problems
@@ -152,6 +153,9 @@ void status_server_close(struct status_server *s);
 void status_server_pod_event(struct status_server *s, const char *type, json_t *pod);
 /* True when somebody watches: the provider need not build objects otherwise. */
 bool status_server_has_watchers(const struct status_server *s);
+/* Likewise of events. */
+void status_server_event(struct status_server *s, const char *type, json_t *event);
+bool status_server_has_event_watchers(const struct status_server *s);
 /* A container's log may have grown no further / has moved to a new file (rotation, restart, end): followers
  * look again. */
 void status_server_log_event(struct status_server *s, const char *namespace_, const char *name);

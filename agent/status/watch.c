@@ -1,7 +1,7 @@
 /*
- * watch - clients that follow the pods.  Each gets all that match as ADDED, then what changes.  A pod that
- * begins or ends to match (its labels may change) is ADDED or DELETED for that client, as an apiserver does
- * it.
+ * watch - clients that follow the pods, or events.  Each gets all that match as ADDED, then what changes.  A
+ * pod that begins or ends to match (its labels may change) is ADDED or DELETED for that client, as an
+ * apiserver does it.
  */
 #include "agent/status/internal.h"
 
@@ -151,10 +151,10 @@ static void send_event(struct watcher *w, const char *type, const char *object, 
     }
 }
 
-void watch_begin(struct conn *c, struct selection *selection, json_t *pods)
+void watch_begin(struct conn *c, struct selection *selection, enum select_kind kind, json_t *objects)
 {
     struct watcher *w = calloc(1, sizeof(*w));
-    json_t *pod, *object;
+    json_t *one, *object;
     char key[KEY_SIZE];
     size_t i;
 
@@ -167,22 +167,26 @@ void watch_begin(struct conn *c, struct selection *selection, json_t *pods)
     *selection = (struct selection){ 0 };
     w->allowance = SIZE_MAX - STATUS_BACKLOG_MAX;
     c->watch = w;
-    LIST_INSERT_HEAD(&c->server->watchers, w, all);
+    if (kind == SELECT_PODS)
+        LIST_INSERT_HEAD(&c->server->watchers, w, all);
+    else
+        LIST_INSERT_HEAD(&c->server->event_watchers, w, all);
     conn_stream_begin(c, "application/json");
     if (c->state != CONN_CLOSING && c->parser.request.method == METHOD_HEAD) {
         watch_gone(c);
         conn_stream_end(c);
         return;
     }
-    json_array_foreach (pods, i, pod) {
+    json_array_foreach (objects, i, one) {
         char *text;
 
         if (c->state == CONN_CLOSING)
             return;
-        if (!selection_matches(&w->selection, pod) && !w->selection.failed)
+        if (!selection_matches(&w->selection, one) && !w->selection.failed)
             continue;
-        key_of(pod, key);
-        object = with_version(c->server, pod);
+        key_of(one, key);
+        object =
+            kind == SELECT_PODS ? with_version(c->server, one) : set_version(one, c->server->first_version);
         text = object != NULL ? json_text(object) : NULL;
         json_decref(object);
         if (text == NULL || w->selection.failed || !learn(w, key))
@@ -220,32 +224,56 @@ static void tell(struct watcher *w, bool deleted, const char *key, const json_t 
     }
 }
 
+/* `object`: NULL: no memory. */
+static void tell_all(struct watcher *first, bool deleted, const char *key, json_t *object)
+{
+    char *text = object != NULL ? json_text(object) : NULL;
+    struct watcher *w, *next;
+
+    for (w = first; w != NULL; w = next) {
+        next = LIST_NEXT(w, all); /* a watcher that is told may go, no other does */
+        if (text == NULL)
+            conn_close(w->conn); /* it would miss a change: better it begins anew */
+        else
+            tell(w, deleted, key, object, text, strlen(text));
+    }
+    free(text);
+}
+
 void status_server_pod_event(struct status_server *s, const char *type, json_t *pod)
 {
     bool deleted = strcmp(type, "DELETED") == 0;
-    struct watcher *w, *next;
     char key[KEY_SIZE];
     json_t *object;
-    char *text;
 
     key_of(pod, key);
     note_version(s, key, deleted);
     if (LIST_EMPTY(&s->watchers))
         return;
     object = set_version(pod, s->version);
-    text = object != NULL ? json_text(object) : NULL;
-    for (w = LIST_FIRST(&s->watchers); w != NULL; w = next) {
-        next = LIST_NEXT(w, all); /* a watcher that is told may go, no other does */
-        if (text == NULL)
-            conn_close(w->conn); /* it would miss a change: better it begins anew */
-        else
-            tell(w, deleted, key, pod, text, strlen(text));
-    }
+    tell_all(LIST_FIRST(&s->watchers), deleted, key, object);
     json_decref(object);
-    free(text);
 }
 
 bool status_server_has_watchers(const struct status_server *s)
 {
     return !LIST_EMPTY(&s->watchers);
+}
+
+void status_server_event(struct status_server *s, const char *type, json_t *event)
+{
+    char key[KEY_SIZE];
+    json_t *object;
+
+    if (LIST_EMPTY(&s->event_watchers))
+        return;
+    key_of(event, key);
+    object = set_version(event, ++s->version);
+    tell_all(LIST_FIRST(&s->event_watchers), strcmp(type, "DELETED") == 0, key, object);
+    json_decref(object);
+}
+
+bool status_server_has_event_watchers(const struct status_server *s)
+{
+    return !LIST_EMPTY(&s->event_watchers);
 }

@@ -100,6 +100,32 @@ static void events_manifests_and_images_have_tables_too(void **state)
     expect(f, "image ls -o name", 0, "image/docker.io/library/busybox:1\nimage/localhost/b:1\n", "");
 }
 
+static void events_are_those_of_kubectl(void **state)
+{
+    struct fixture *f = *state;
+
+    expect(f, "events", 0,
+           "LAST SEEN          TYPE      REASON    OBJECT    MESSAGE\n"
+           "2m                 Normal    Pulled    Pod/web   Container image present\n"
+           "60s (x7 over 2m)   Warning   BackOff   Pod/web   Back-off restarting\n",
+           "");
+    expect(f, "events --for pod/web --types=Warning --no-headers", 0,
+           "60s (x7 over 2m)   Warning   BackOff   Pod/web   Back-off restarting\n", "");
+    expect(f, "events --for pod/db", 0, "", "No events found in default namespace.\n");
+    expect(f, "events -A --types Normal", 0,
+           "NAMESPACE   LAST SEEN   TYPE     REASON   OBJECT    MESSAGE\n"
+           "default     2m          Normal   Pulled   Pod/web   Container image present\n",
+           "");
+    expect(f, "events -A --for node/n1", 0, "", "No events found.\n");
+    assert_int_equal(run(f, "events -o json"), 0);
+    assert_non_null(strstr(f->out, "\"kind\": \"EventList\""));
+    expect(f, "events --types Odd", 1, "", "error: valid --types are Normal or Warning\n");
+    expect(f, "events --for web", 1, "", "error: --for must be in resource/name form (pod/web)\n");
+    expect(f, "events --for job/a", 1, "",
+           "error: --for: there are events of pods and of nodes only, not of \"job\"\n");
+    assert_int_equal(run(f, "events web"), 2);
+}
+
 /* ---- watching: in a child, because it does not end ------------------------------------------- */
 
 static void read_until(int fd, char *text, size_t size, const char *want)
@@ -457,6 +483,7 @@ int main(void)
         T(other_formats_print_whole_objects_or_names),
         T(what_is_not_there_is_said_as_kubectl_does),
         T(events_manifests_and_images_have_tables_too),
+        T(events_are_those_of_kubectl),
         T(a_watch_prints_rows_that_changed),
         T(describe_shows_everything_about_a_pod),
         T(explain_says_what_a_pod_waits_for),

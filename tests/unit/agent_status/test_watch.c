@@ -71,6 +71,43 @@ static void versions_only_grow_and_lists_and_events_agree(void **state)
     hang_up(&c);
 }
 
+static json_t *fake_event(const char *name, const char *reason)
+{
+    return json_pack("{s:{s:s, s:s}, s:{s:s, s:s}, s:s}", "metadata", "namespace", "default", "name", name,
+                     "involvedObject", "kind", "Pod", "name", "web", "reason", reason);
+}
+
+static void tell_event(struct fixture *f, const char *type, json_t *event)
+{
+    status_server_event(f->server, type, event);
+    json_decref(event);
+}
+
+static void events_are_watched_like_pods_and_apart_from_them(void **state)
+{
+    struct fixture *f = *state;
+    struct client pods = watch(f, "/api/v1/pods?watch=1&labelSelector=app%3Dnone");
+    struct client c = watch(f, "/api/v1/events?watch=1&fieldSelector=reason%3DBackOff");
+
+    to_see(f, &pods, "\r\n\r\n");
+    to_see(f, &c, "\r\n\r\n");
+    assert_true(status_server_has_event_watchers(f->server));
+    tell_event(f, "ADDED", fake_event("web.1", "Pulled"));
+    tell_event(f, "ADDED", fake_event("web.2", "BackOff"));
+    to_see(f, &c, "{\"type\":\"ADDED\"");
+    assert_null(strstr(c.got.p, "Pulled"));
+    forget(&c);
+    tell_event(f, "MODIFIED", fake_event("web.2", "BackOff"));
+    to_see(f, &c, "{\"type\":\"MODIFIED\"");
+    tell_event(f, "DELETED", fake_event("web.2", "BackOff"));
+    to_see(f, &c, "{\"type\":\"DELETED\"");
+    event(f, "MODIFIED", fake_pod("default", "web", "none"));
+    to_see(f, &pods, "{\"type\":\"ADDED\"");
+    assert_null(strstr(pods.got.p, "BackOff"));
+    hang_up(&pods);
+    hang_up(&c);
+}
+
 static void a_pod_that_begins_or_ends_to_match_comes_and_goes(void **state)
 {
     struct fixture *f = *state;
@@ -156,6 +193,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(a_watch_begins_with_all_pods_and_goes_on_with_changes),
         T(versions_only_grow_and_lists_and_events_agree),
+        T(events_are_watched_like_pods_and_apart_from_them),
         T(a_pod_that_begins_or_ends_to_match_comes_and_goes),
         T(a_client_that_does_not_read_is_dropped_and_the_others_go_on),
         T(a_first_set_of_any_size_is_no_reason_to_drop_a_client),

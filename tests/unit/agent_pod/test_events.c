@@ -1,0 +1,81 @@
+/* The ring of events: what is counted, what is combined, what goes. */
+#include "tests/unit/agent_pod/world.h"
+
+static size_t count(struct world *w)
+{
+    json_t *events = events_json(&w->node);
+    size_t n = json_array_size(events);
+
+    json_decref(events);
+    return n;
+}
+
+static void assert_last(struct world *w, const char *message, int times)
+{
+    json_t *events = events_json(&w->node);
+    json_t *last = json_array_get(events, json_array_size(events) - 1);
+
+    assert_string_equal(json_string_value(json_object_get(last, "message")), message);
+    assert_int_equal(json_integer_value(json_object_get(last, "count")), times);
+    json_decref(events);
+}
+
+static void the_same_again_is_counted(void **state)
+{
+    struct world *w = *state;
+    struct pod *p = world_pod(w, "p", "containers: [{name: c, image: i}]");
+
+    pod_event(p, NULL, true, "BackOff", "back-off");
+    pod_event(p, NULL, false, "Pulled", "pulled");
+    pod_event(p, NULL, true, "BackOff", "back-off");
+    assert_int_equal(count(w), 2);
+    assert_last(w, "back-off", 2);
+    pod_event(p, &p->ctrs[0], true, "BackOff", "back-off"); /* of a container: another one */
+    assert_int_equal(count(w), 3);
+}
+
+static void the_tenth_text_about_the_same_and_those_after_it_are_one_event(void **state)
+{
+    struct world *w = *state;
+    struct pod *p = world_pod(w, "p", "containers: [{name: c, image: i}]");
+
+    for (int i = 1; i <= 9; i++)
+        pod_event(p, NULL, true, "OOMKilling", "process %d", i);
+    assert_int_equal(count(w), 9);
+    assert_last(w, "process 9", 1);
+    for (int i = 10; i <= 3000; i++)
+        pod_event(p, NULL, true, "OOMKilling", "process %d", i);
+    assert_int_equal(count(w), 10);
+    assert_last(w, "(combined from similar events): process 3000", 2991);
+    pod_event(p, NULL, true, "OOMKilling", "process 3"); /* that one is known */
+    assert_int_equal(count(w), 10);
+    assert_last(w, "process 3", 2);
+    pod_event(p, NULL, true, "Failed", "process 3001");
+    assert_int_equal(count(w), 11);
+}
+
+static void there_are_at_most_a_thousand(void **state)
+{
+    struct world *w = *state;
+    struct pod *p = world_pod(w, "p", "containers: [{name: c, image: i}]");
+    char reason[32];
+
+    for (int i = 0; i < 1500; i++) {
+        snprintf(reason, sizeof(reason), "Reason%d", i);
+        pod_event(p, NULL, false, reason, "message");
+    }
+    assert_int_equal(count(w), 1000);
+    assert_last(w, "message", 1);
+}
+
+int main(void)
+{
+#define T(name) WORLD_TEST(name)
+    const struct CMUnitTest tests[] = {
+        T(the_same_again_is_counted),
+        T(the_tenth_text_about_the_same_and_those_after_it_are_one_event),
+        T(there_are_at_most_a_thousand),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
