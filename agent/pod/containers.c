@@ -263,7 +263,7 @@ static void begin(struct ctr *c, struct pod_image *image)
         pod_wake_at(p, c->retry_at_ns);
         return;
     }
-    c->building = sizes_of_container(c->spec);
+    c->building = sizes_of_container(c);
     if (c->cur.ended && !c->asked)
         backoff_next(c);
     tell_present(c, image);

@@ -86,6 +86,15 @@ static enum api_oom_kill oom_kill(const struct pod *p)
     return way;
 }
 
+bool oom_kill_cannot(const struct pod *p)
+{
+    enum api_oom_kill way;
+
+    return api_oom_kill_parse(api_kvs_get(&p->api->meta.annotations, API_OOM_KILL), &way) &&
+           (way == API_OOM_KILL_CONTAINER || way == API_OOM_KILL_POD) && p->node->o.cgroups != NULL &&
+           cg_layout(p->node->o.cgroups) != CG_V2;
+}
+
 bool oom_kill_takes_pod(const struct pod *p)
 {
     return oom_kill(p) == API_OOM_KILL_POD;

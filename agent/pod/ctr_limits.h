@@ -22,4 +22,6 @@ void ctr_limits_of(const struct ctr *c, struct ctr_limits *ret);
 int resources_oom_score(const struct pod *p, const struct ctr *c);
 /* The pod's annotation coracle.dev/oom-kill says "pod". */
 bool oom_kill_takes_pod(const struct pod *p);
+/* It asks for what this node cannot do: on cgroup v1 a kill takes one process. */
+bool oom_kill_cannot(const struct pod *p);
 #endif

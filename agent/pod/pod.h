@@ -451,7 +451,6 @@ void pods_unwant(struct node *n, const char *namespace_, const char *name);
 bool pods_uid_taken(struct node *n, const struct pod *but);
 /* What one pod held may be what another waits for, or was refused for. */
 void pods_wake_pending(struct node *n);
-int32_t pods_priority(const struct node *n, const struct api_pod *api);
 void pods_config_changed(struct node *n, const struct api_config *c);
 enum err_code pods_build(struct pod *p, struct err *e) MUST_CHECK; /* ctrs and images from p->api */
 
@@ -469,6 +468,11 @@ void node_event(struct node *n, bool warning, const char *reason,
                 const char *message); /* of the node itself */
 json_t *events_json(struct node *n);
 void events_free(struct node *n);
+
+/* ---- priority.c ---- */
+int32_t pods_priority(const struct node *n, const struct api_pod *api);
+/* False: its class is none of the two that Kubernetes has, and no manifest holds it yet; that is told. */
+bool priority_step(struct pod *p);
 
 /* ---- admission.c ---- */
 /*

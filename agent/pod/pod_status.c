@@ -1,5 +1,7 @@
 /* The pod as the API shows it: phase, conditions, container statuses (pkg/kubelet/kubelet_pods.go,
  * status/generate.go). */
+#include "agent/api/oom_kill.h"
+#include "agent/pod/ctr_limits.h"
 #include "agent/pod/env_age.h"
 #include "agent/pod/preempt.h"
 #include "agent/pod/probes.h"
@@ -428,6 +430,29 @@ void pod_note_conditions(struct pod *p)
     note(p, C_READY, ready && gates == NULL);
 }
 
+/* No silent subset: what of the manifest is not acted on stands in the status.  NULL: nothing. */
+static json_t *ignored_condition(const struct pod *p)
+{
+    buf_auto b = BUF_INIT(64 * 1024);
+    json_t *o;
+
+    for (size_t i = 0; i < p->api->ignored.n; i++)
+        buf_addf(&b, "%s%s", i > 0 ? "; " : "", p->api->ignored.v[i]);
+    if (oom_kill_cannot(p))
+        buf_addf(&b,
+                 "%smetadata.annotations[" API_OOM_KILL "]: needs cgroup v2; on v1 a kill takes one process",
+                 b.n > 0 ? "; " : "");
+    if (b.n == 0)
+        return NULL;
+    o = json_object();
+    json_put_str(o, "type", "coracle.dev/FieldsIgnored");
+    json_put_str(o, "status", "True");
+    put_time(o, "lastTransitionTime", p->start_time_ns != 0 ? p->start_time_ns : p->state_since_ns);
+    json_put_str(o, "reason", "NotActedOn");
+    json_put_str(o, "message", b.p);
+    return o;
+}
+
 static json_t *conditions_json(struct pod *p)
 {
     json_t *list = json_array();
@@ -478,19 +503,9 @@ static json_t *conditions_json(struct pod *p)
         json_put_str(o, "message", p->shutdown_ns != 0 ? p->message : PREEMPT_CONDITION);
         json_array_append_new(list, o);
     }
-    if (p->api->ignored.n >
-        0) { /* no silent subset: what of the manifest is not acted on stands in the status */
-        buf_auto b = BUF_INIT(64 * 1024);
-        json_t *o = json_object();
-        for (size_t i = 0; i < p->api->ignored.n; i++)
-            buf_addf(&b, "%s%s", i > 0 ? "; " : "", p->api->ignored.v[i]);
-        json_put_str(o, "type", "coracle.dev/FieldsIgnored");
-        json_put_str(o, "status", "True");
-        put_time(o, "lastTransitionTime", p->start_time_ns != 0 ? p->start_time_ns : p->state_since_ns);
-        json_put_str(o, "reason", "NotActedOn");
-        json_put_str(o, "message", b.p);
-        json_array_append_new(list, o);
-    }
+    json_t *ignored = ignored_condition(p);
+    if (ignored != NULL)
+        json_array_append_new(list, ignored);
     if (p->overlaps != NULL)
         json_array_append_new(list, volumes_overlaps_json(p));
     json_t *outdated = env_age_condition(p);

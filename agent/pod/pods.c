@@ -84,24 +84,6 @@ enum err_code pods_build(struct pod *p, struct err *e)
     return images_build(p, e);
 }
 
-int32_t pods_priority(const struct node *n, const struct api_pod *api)
-{
-    const struct api_priority_class *c;
-
-    if (api->spec.has_priority)
-        return api->spec.priority;
-    if (api->spec.priority_class_name == NULL) {
-        c = src_store_default_priority(n->o.store);
-        return c != NULL ? c->value : 0;
-    }
-    if (strcmp(api->spec.priority_class_name, "system-cluster-critical") == 0)
-        return 2000000000;
-    if (strcmp(api->spec.priority_class_name, "system-node-critical") == 0)
-        return 2000001000;
-    c = src_store_priority_class(n->o.store, api->spec.priority_class_name);
-    return c != NULL ? c->value : 0;
-}
-
 static void pod_free(struct pod *p);
 
 struct pod *pods_new(struct node *n, struct api_pod *api, const char *uid)

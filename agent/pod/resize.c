@@ -98,7 +98,7 @@ static void put_amount(json_t *resources, const char *list, const char *name, in
 
 void resize_actual(const struct ctr *c, json_t *resources)
 {
-    struct sizes wanted = sizes_of_container(c->spec);
+    struct sizes wanted = sizes_of_container(c);
     const struct sizes *s = &c->cur.sizes;
 
     if (!s->known || sizes_same(s, &wanted))
@@ -246,7 +246,7 @@ static void restart_where_asked(struct pod *p)
 {
     for (size_t i = 0; i < p->n_ctrs; i++) {
         struct ctr *c = &p->ctrs[i];
-        struct sizes wanted = sizes_of_container(c->spec);
+        struct sizes wanted = sizes_of_container(c);
         const struct sizes *s = &c->cur.sizes;
         bool cpu = s->cpu_request != wanted.cpu_request || s->cpu_limit != wanted.cpu_limit;
         bool memory = s->memory_request != wanted.memory_request || s->memory_limit != wanted.memory_limit;

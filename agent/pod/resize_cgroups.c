@@ -13,7 +13,7 @@ static bool is_live(const struct ctr *c)
 
 static bool differs(const struct ctr *c)
 {
-    struct sizes wanted = sizes_of_container(c->spec);
+    struct sizes wanted = sizes_of_container(c);
 
     return !sizes_same(&c->cur.sizes, &wanted);
 }
@@ -81,7 +81,7 @@ static enum err_code write_ctr(struct ctr *c, struct err *e)
     if (cg_resize(n->o.cgroups, identity.cgroup_path, &g, n->o.resources.memory_qos ? l.memory_high : -1,
                   e) != ERR_OK)
         return err_wrap(e, "container %s", c->spec->name);
-    c->cur.sizes = sizes_of_container(c->spec);
+    c->cur.sizes = sizes_of_container(c);
     c->pod->record_dirty = true;
     return ERR_OK;
 }
@@ -122,7 +122,7 @@ bool resize_memory_refuses(struct pod *p, char *ret, size_t size)
     }
     for (size_t i = 0; i < p->n_ctrs; i++) {
         const struct ctr *c = &p->ctrs[i];
-        struct sizes wanted = sizes_of_container(c->spec);
+        struct sizes wanted = sizes_of_container(c);
         struct rt_identity identity;
         if (!is_live(c) || !c->cur.sizes.known || c->replace ||
             !sizes_shrink(c->cur.sizes.memory_limit, wanted.memory_limit) ||
@@ -143,7 +143,7 @@ bool resize_memory_refuses(struct pod *p, char *ret, size_t size)
 
 static bool grows(const struct ctr *c)
 {
-    struct sizes wanted = sizes_of_container(c->spec);
+    struct sizes wanted = sizes_of_container(c);
 
     return sizes_shrink(wanted.memory_limit, c->cur.sizes.memory_limit) ||
            sizes_shrink(wanted.cpu_limit, c->cur.sizes.cpu_limit) ||
@@ -155,7 +155,7 @@ bool resize_is_settled(const struct pod *p)
 {
     for (size_t i = 0; i < p->n_ctrs; i++) {
         const struct ctr *c = &p->ctrs[i];
-        struct sizes wanted = sizes_of_container(c->spec);
+        struct sizes wanted = sizes_of_container(c);
         if (c->state == CTR_MOUNTING || c->state == CTR_CREATING) {
             if (!sizes_same(&c->building, &wanted))
                 return false;

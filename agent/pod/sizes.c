@@ -12,14 +12,22 @@ int64_t sizes_amount(const struct api_resource_list *l, const char *name)
     return strcmp(name, "cpu") == 0 ? quantity_milli(q) : quantity_value(q);
 }
 
-struct sizes sizes_of_container(const struct api_container *c)
+static int64_t ctr_limit(const struct ctr *c, const char *name)
+{
+    const struct api_pod_spec *s = &c->pod->api->spec;
+    int64_t own = sizes_amount(&c->spec->resources.limits, name);
+
+    return own >= 0 || !s->has_resources ? own : sizes_amount(&s->resources.limits, name);
+}
+
+struct sizes sizes_of_container(const struct ctr *c)
 {
     return (struct sizes){
         .known = true,
-        .cpu_request = sizes_amount(&c->resources.requests, "cpu"),
-        .cpu_limit = sizes_amount(&c->resources.limits, "cpu"),
-        .memory_request = sizes_amount(&c->resources.requests, "memory"),
-        .memory_limit = sizes_amount(&c->resources.limits, "memory"),
+        .cpu_request = sizes_amount(&c->spec->resources.requests, "cpu"),
+        .cpu_limit = ctr_limit(c, "cpu"),
+        .memory_request = sizes_amount(&c->spec->resources.requests, "memory"),
+        .memory_limit = ctr_limit(c, "memory"),
     };
 }
 

@@ -6,7 +6,8 @@
 #define AGENT_POD_SIZES_H
 #include "agent/pod/pod.h"
 
-struct sizes sizes_of_container(const struct api_container *c);
+/* As its cgroup has them: where it has no limit of its own the pod's (spec.resources) holds. */
+struct sizes sizes_of_container(const struct ctr *c);
 /* Sums; a limit only where all containers have one, as the pod's cgroup has it. */
 struct sizes sizes_of_pod(const struct api_pod *api);
 bool sizes_same(const struct sizes *a, const struct sizes *b); /* unknown ones are never the same */

@@ -229,6 +229,8 @@ static void pending_step(struct pod *p)
         pod_begin_termination(p, 0, false, p->wanted ? "its manifest changed" : "its manifest is gone");
         return;
     }
+    if (!priority_step(p))
+        return;
     p->priority = pods_priority(n, p->api); /* its class may have been read after it */
     code = admit_pod(p, reason, &e);
     if (code == ERR_EXHAUSTED && preempt_is_critical(p))

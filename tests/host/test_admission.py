@@ -3,7 +3,7 @@ import json
 import os
 import signal
 
-from coracle import check, container, contains, equal, pod, until
+from coracle import cgroup_v2, check, container, contains, equal, pod, until
 
 CPUS = os.sysconf("SC_NPROCESSORS_ONLN")
 QUICK = {"terminationGracePeriodSeconds": 0}
@@ -104,6 +104,24 @@ def test_labels_and_taints_by_reload(t):
     node.put("v.yaml", asking("v"))
     refused(node, "v", "TaintToleration")
     equal([node.pod(p).phase for p in "tlu"], ["Running"] * 3, "those that ran before")
+    node.stop()
+
+
+def test_priority_class_comes_later(t):
+    """a pod whose PriorityClass nobody knows waits and says so, until the class is there; what v1 cannot do is said"""
+    node = start(t)
+    node.put("a.yaml", pod("a", annotations={"coracle.dev/oom-kill": "container"}, priorityClassName="important", **QUICK))
+    text = 'spec.priorityClassName: no PriorityClass with name "important" was found'
+    node.wait_pod("a", lambda p: p.phase == "Pending" and p.status.get("message", "").startswith(text), what="a waits")
+    event = next(e for e in node.events("a") if e["reason"] == "PriorityClassNotFound")
+    equal((event["type"], event["message"].startswith(text)), ("Warning", True), "its event")
+    contains(node.cli("explain", "pod", "a").stdout, text, "explain")
+    node.put("class.yaml", {"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", "metadata": {"name": "important"}, "value": 1000})
+    a = node.wait_running("a")
+    check("message" not in a.status, lambda: f"{a.status['message']}")
+    ignored = (a.condition("coracle.dev/FieldsIgnored") or {}).get("message")
+    equal(ignored, None if cgroup_v2() else "metadata.annotations[coracle.dev/oom-kill]: needs cgroup v2; on v1 a kill takes one process",
+          "what is not acted on")
     node.stop()
 
 

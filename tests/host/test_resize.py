@@ -83,6 +83,26 @@ def test_up_and_down(t):
     node.stop()
 
 
+def test_pod_level(t):
+    """a limit of the whole pod reaches containers that have none of their own, upwards and downwards"""
+    node = start(t)
+
+    def put(cpu, memory):
+        node.put("a.yaml", pod("a", container("x"), sized("y", "50m", "32Mi"), resources={"limits": {"cpu": cpu, "memory": memory}}, **QUICK))
+    put("200m", "64Mi")
+    a = node.wait_running("a")
+    equal(of_container(node, a, "x")[0::2], ("20000", str(64 * MIB)), "before")
+    for cpu, memory in ((300, 96), (100, 48)):
+        put(f"{cpu}m", f"{memory}Mi")
+        memory_is(node, a, memory, "x")
+        a = node.wait_pod("a", settled)
+        equal(of_container(node, a, "x")[0], str(cpu * 100), f"quota of the one without limits, the pod at {cpu}m")
+        equal(of_pod(node, a, "x")[0::2], (str(cpu * 100), str(memory * MIB)), f"the pod at {cpu}m")
+        equal(of_container(node, a, "y")[0::2], ("5000", str(32 * MIB)), "the one with its own")
+    equal([node.pod("a").restarts(c) for c in "xy"], [0, 0], "restarts")
+    node.stop()
+
+
 def test_limits_come_and_go(t):
     """of a Burstable pod limits can be added and taken away; containers of a pod change side by side"""
     node = start(t)

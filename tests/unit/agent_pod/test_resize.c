@@ -179,7 +179,7 @@ static void the_status_shows_what_a_container_has(void **state)
     json_auto_t *o = json_pack("{s:{s:s, s:s}}", "limits", "cpu", "1", "memory", "64Mi");
     str_auto text = NULL;
 
-    p->ctrs[0].cur.sizes = sizes_of_container(p->ctrs[0].spec);
+    p->ctrs[0].cur.sizes = sizes_of_container(&p->ctrs[0]);
     resize_actual(&p->ctrs[0], o);
     text = json_dumps(o, JSON_COMPACT);
     assert_string_equal(text, "{\"limits\":{\"cpu\":\"1\",\"memory\":\"64Mi\"}}");
@@ -189,6 +189,23 @@ static void the_status_shows_what_a_container_has(void **state)
     text = json_dumps(o, JSON_COMPACT);
     assert_string_equal(
         text, "{\"limits\":{\"cpu\":\"1500m\",\"memory\":\"128Mi\"},\"requests\":{\"cpu\":\"250m\"}}");
+}
+
+static void a_limit_of_the_pod_is_that_of_containers_without_one(void **state)
+{
+    struct world *w = *state;
+    struct pod *p = running(w, "a", "resources: {limits: {cpu: 1, memory: 64Mi}}, " CTR(""));
+    struct sizes before = sizes_of_container(&p->ctrs[0]), after;
+
+    assert_int_equal(before.cpu_limit, 1000);
+    assert_int_equal(before.memory_limit, 64 << 20);
+    take(w, p, "resources: {limits: {cpu: 2, memory: 96Mi}}, " CTR(""));
+    after = sizes_of_container(&p->ctrs[0]);
+    assert_int_equal(after.cpu_limit, 2000);
+    assert_int_equal(after.memory_limit, 96 << 20);
+    assert_false(sizes_same(&before, &after));
+    take(w, p, "resources: {limits: {cpu: 2, memory: 96Mi}}, " CTR("limits: {memory: 32Mi}"));
+    assert_int_equal(sizes_of_container(&p->ctrs[0]).memory_limit, 32 << 20);
 }
 
 int main(void)
@@ -201,6 +218,7 @@ int main(void)
         WORLD_TEST(a_pod_that_is_not_admitted_yet_is_judged_then),
         WORLD_TEST(nothing_becomes_smaller_before_its_turn),
         WORLD_TEST(the_status_shows_what_a_container_has),
+        WORLD_TEST(a_limit_of_the_pod_is_that_of_containers_without_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

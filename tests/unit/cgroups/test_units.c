@@ -21,6 +21,24 @@ static void shares_follow_the_millicores_and_stay_in_the_kernels_range(void **st
     assert_int_equal(cg_shares_from_milli(INT64_MAX), 262144);
 }
 
+static double ratio_of(int64_t milli, int64_t times)
+{
+    return (double)cg_weight_from_shares(cg_shares_from_milli(times * milli)) /
+           (double)cg_weight_from_shares(cg_shares_from_milli(milli));
+}
+
+/* ARCHITECTURE.md says which requests compete as 1 to 3 within ten percent. */
+static void requests_of_one_to_four_weigh_one_to_three(void **state)
+{
+    (void)state;
+    for (int64_t milli = 65; milli <= 56000; milli += 5) {
+        if (ratio_of(milli, 4) < 2.7 || ratio_of(milli, 4) > 3.3)
+            fail_msg("%lld: 1 to %f", (long long)milli, ratio_of(milli, 4));
+        if (ratio_of(milli, 3) > 2.7)
+            fail_msg("%lld, three times: 1 to %f", (long long)milli, ratio_of(milli, 3));
+    }
+}
+
 static void weights_match_the_published_table(void **state)
 {
     static const struct {
@@ -68,6 +86,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shares_follow_the_millicores_and_stay_in_the_kernels_range),
         cmocka_unit_test(weights_match_the_published_table),
+        cmocka_unit_test(requests_of_one_to_four_weigh_one_to_three),
         cmocka_unit_test(more_shares_never_weigh_less),
         cmocka_unit_test(quota_is_at_least_a_millisecond_and_zero_means_none),
     };
