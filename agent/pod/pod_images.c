@@ -281,10 +281,10 @@ static void tell_secrets(struct pod *p, const struct pull_secrets *s)
                   s->unusable.p);
 }
 
-static void start_pull(struct pod_image *i, const struct ctr *c, const char *name)
+static void start_pull(struct pod_image *i, const struct ctr *c)
 {
     struct pod *p = i->pod;
-    char source[IMG_NAME_MAX + 16];
+    char source[IMG_NAME_MAX + 16]; /* it parses, so it is no longer than its name */
     struct pull_secrets secrets;
     struct err e = { 0 };
 
@@ -295,12 +295,12 @@ static void start_pull(struct pod_image *i, const struct ctr *c, const char *nam
     }
     tell_secrets(p, &secrets);
     pod_event(p, c, false, "Pulling", "Pulling image \"%s\"", i->reference);
-    snprintf(source, sizeof(source), "docker://%s", name);
+    snprintf(source, sizeof(source), "docker://%s", i->reference);
     i->bringing = true;
     i->pull_started_ns = clock_wall_ns();
     i->pull_started_ms = clock_mono_ms();
     /* Without memory for the secrets the registry refuses, and the pull is tried again. */
-    img_bring_start_auth(&i->bring, p->node->o.images, source, name,
+    img_bring_start_auth(&i->bring, p->node->o.images, source, NULL,
                          e.code == ERR_OK && secrets.json.n > 0 ? secrets.json.p : NULL, on_brought, i);
     pull_secrets_done(&secrets);
 }
@@ -311,6 +311,18 @@ void images_secret_changed(struct pod *p, const char *name)
         return;
     for (size_t i = 0; i < p->n_images; i++)
         p->images[i]->retry_at_ns = 0;
+}
+
+/* By name only: a part of an id is a name on Docker Hub. */
+static struct img_image *look_up(const struct pod_image *i, const char *normalised)
+{
+    struct img_store *s = i->pod->node->o.images;
+    struct img_image *found = NULL;
+    char name[IMG_NAME_MAX];
+
+    for (size_t k = 0; found == NULL && img_candidate(s, i->reference, k, name); k++)
+        found = img_lookup(s, name);
+    return found != NULL ? found : img_lookup(s, normalised);
 }
 
 static void image_step(struct pod_image *i)
@@ -332,7 +344,7 @@ static void image_step(struct pod_image *i)
     }
     if (c == NULL && (i->image = mounted_one(i)) != NULL)
         return;
-    if (i->policy != API_PULL_ALWAYS && (i->image = img_lookup(p->node->o.images, name)) != NULL) {
+    if (i->policy != API_PULL_ALWAYS && (i->image = look_up(i, name)) != NULL) {
         i->reason[0] = '\0';
         return;
     }
@@ -358,7 +370,7 @@ static void image_step(struct pod_image *i)
         pod_wake_at(p, i->retry_at_ns);
         return;
     }
-    start_pull(i, c, name);
+    start_pull(i, c);
 }
 
 void images_step(struct pod *p)

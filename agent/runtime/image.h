@@ -111,6 +111,11 @@ enum err_code img_remove(struct img_store *s, const char *reference,
                          bool (*in_use)(const char *id, void *arg), void *arg, struct err *e) MUST_CHECK;
 /* The image with all its names; errors as above. */
 enum err_code img_remove_id(struct img_store *s, const char *id, struct err *e) MUST_CHECK;
+/*
+ * The k-th name that a reference stands for, normalised: one, but for short names where registries.conf says
+ * more (registry_names.h).  False: there are no more, or it does not parse.
+ */
+bool img_candidate(struct img_store *s, const char *reference, size_t k, char ret[IMG_NAME_MAX]);
 /* Called on the loop after a name was added: pods waiting for it wake up. */
 void img_on_added(struct img_store *s, void (*fn)(const char *name, void *arg), void *arg);
 
@@ -126,7 +131,8 @@ struct img_bring { /* one pull or import; { 0 } before */
 /*
  * `source`: "docker://name" (registry) or a path to an OCI layout folder, an OCI archive or a docker archive
  * (told apart by content).  `name`: what to call it; NULL: the names the archive holds (ERR_INVALID when it
- * has none), the registry's name.
+ * has none), the registry's name.  For a short name the registries of registries.conf are asked in their
+ * order; what comes has the name of where it was found.
  *
  * A registry needs skopeo; folders and archives are read by coracle-unpack alone.  A pull first asks the
  * registry for the name's digest and fetches nothing when that image is here.  The same source under the same

@@ -3,6 +3,7 @@
 #define AGENT_RUNTIME_IMAGE_INTERNAL_H
 #include "agent/runtime/image.h"
 #include "agent/runtime/registry_auth.h"
+#include "agent/runtime/registry_names.h"
 
 #include "base/list.h"
 #include "base/work.h"
@@ -45,6 +46,7 @@ struct img_store {
     struct err shortage; /* while the records are read: why one could not be */
     bool said_damaged, loading;
     unsigned damaged; /* image records that were set aside and not replaced since: layers may be theirs */
+    struct reg_names short_names;
     int refs_fd, images_fd, layers_fd, parts_fd, tmp_fd;
     struct img_entry *images;
     struct img_name *names;
@@ -119,6 +121,10 @@ void img_trash(struct img_store *s, const char *name);
 /* Frees a closed store once nothing is under way. */
 void img_store_settle(struct img_store *s);
 
+/* ---- image_bring.c --------------------------------------------------------------------------- */
+/* Its job is over: done, or the next name that the reference may stand for. */
+void img_bring_answer(struct img_bring_run *run, const struct err *result);
+
 /* ---- image_job.c: one source being brought, for one or several that wait for it -------------- */
 struct img_named { /* what a job found: a name and the file for it */
     char *name;
@@ -148,6 +154,10 @@ struct img_bring_run { /* one img_bring */
     struct img_bring *bring;
     op_done_fn done;     /* the caller's */
     struct img_job *job; /* NULL: detached or over */
+    char *reference;     /* what a registry is asked for; NULL: it is none */
+    char *name, *auth;   /* as asked for; NULL: none */
+    size_t candidate;    /* of the names that the reference may stand for */
+    struct img_store *store;
     struct img_image *image;
     json_t *names;
     TAILQ_ENTRY(img_bring_run) more;

@@ -152,7 +152,7 @@ static void answer(struct img_job *j, const struct err *e)
             run->bring->names = run->names;
             run->bring->image = run->image;
         }
-        op_finish(&run->bring->op, &result);
+        img_bring_answer(run, &result);
     }
 }
 

@@ -69,7 +69,10 @@ static struct img_entry *find(struct img_store *s, const char *reference, struct
     struct img_entry *entry;
 
     *ret_name = NULL;
-    if (img_normalise(reference, full, &ignored) == ERR_OK) {
+    for (size_t k = 0; img_candidate(s, reference, k, full); k++)
+        if ((*ret_name = find_name(s, full)) != NULL)
+            return (*ret_name)->entry;
+    if (img_normalise(reference, full, &ignored) == ERR_OK) { /* also of a short name: as imports call it */
         *ret_name = find_name(s, full);
         if (*ret_name != NULL)
             return (*ret_name)->entry;

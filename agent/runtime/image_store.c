@@ -450,6 +450,7 @@ static void store_free(struct img_store *s)
     free(s->ops_cgroup_procs);
     free(s->registries_conf);
     free(s->auth_file);
+    reg_names_done(&s->short_names);
     free(s->blobs_for);
     free(s);
 }
@@ -486,6 +487,7 @@ enum err_code img_store_open(struct img_store **ret, const struct img_store_opti
     s->usage.data = s;
 
     img_auth_clean(s);
+    reg_names_load(&s->short_names, s->registries_conf);
     each_entry(s, s->tmp_fd, trash_leftover);
     s->loading = true;
     each_entry(s, s->images_fd, load_image);

@@ -98,3 +98,26 @@ def test_node_credentials(t):
     contains(node.cli("image", "pull", tag, ok=False).stderr, "unauthorized", "with a broken file")
     contains(node.log(), "registry credentials of the node cannot be read", "log")
     equal(node.stop(), 0, "exit code")
+
+
+def test_short_names(t):
+    """a name without a registry is looked for in registries.conf's registries, in their order; mirrors are skopeo's"""
+    one, two = Registry(t, "one", 5000), Registry(t, "two", 5001)
+    two.push(busybox(), "team/box:1")
+    aliases = f'[aliases]\n"known" = "{two.address}/team/box"\n'
+    search = f'unqualified-search-registries = ["{one.address}", "{two.address}"]\n'
+    mirror = f'[[registry]]\nlocation = "gone.example"\n[[registry.mirror]]\nlocation = "{two.address}"\ninsecure = true\n'
+    node = t.node(registries_conf(t, one, two, more=search + mirror + aliases))
+    node.put("a.yaml", pod("a", of("team/box:1")), pod("b", of("gone.example/team/box:1")))
+    node.wait_running("a", "b")
+    equal(node.pod("a").container()["image"], "team/box:1", "image of a")
+    contains(node.cli("image", "pull", "known:1").stdout, f"{two.address}/team/box:1", "an alias")
+    names = {name for item in node.get("/images")["items"] for name in item["names"]}
+    equal(names, {f"{two.address}/team/box:1", "gone.example/team/box:1"}, "names")
+    contains(node.cli("image", "pull", "team/other:1", ok=False).stderr, f"{two.address}/team/other:1", "the last one's refusal")
+    node.remove("a.yaml")
+    node.wait_gone("a", "b")
+    two.stop()
+    node.put("c.yaml", pod("c", of("team/box:1", "IfNotPresent")))
+    node.wait_running("c")
+    equal(node.stop(), 0, "exit code")
