@@ -87,6 +87,7 @@ soak: ## all host tests plain, and the long loops: 20 pods churned under kill -9
 	@CNI_PARALLEL_PERCENT=120 $(check_gcc)/tests/unit/cni/test_parallel
 	@SWAP_SECONDS=$(or $(SWAP_SECONDS),30) SWAP_KILLS=$(or $(SWAP_KILLS),10) PROPAGATION_ROUNDS=200 \
 	    tests/host/run --verbose --jobs 1 --build $(check_gcc) test_swaps
+	@LOG_SECONDS=$(or $(LOG_SECONDS),20) tests/host/run --verbose --jobs 1 --build $(check_gcc) test_logs.test_flood
 	@LIMITS_EVERY=1 NODE_DEADLINE=3600 $(run_tests) --only node/limits -v node
 	@NODE_RESETS=$(NODE_RESETS) NODE_SEED=$(NODE_SEED) NODE_DEADLINE=$$((600 + 400 * $(NODE_RESETS))) $(run_tests) --only node/reset -v node
 

@@ -1,9 +1,11 @@
 """Logs of containers: rotation by the real conmon, what `coracle logs` makes of it, and that disks do not fill."""
+import contextlib
 import glob
 import os
 import re
 import subprocess
 import threading
+import time
 
 from coracle import check, container, equal, mount, pod, shell, until
 
@@ -13,6 +15,7 @@ FAST = "i=0; while [ $i -lt {lines} ]; do echo line $i {pad}; i=$((i+1)); done; 
 # Writes as many lines as it is told to by its standard input's file, a FIFO.
 TOLD = "i=0; exec 3<>/ctl/fifo; while read n <&3; do [ $n = end ] && exit 0; e=$((i+n)); while [ $i -lt $e ]; do echo line $i {pad}; i=$((i+1)); done; done"
 PAD = "x" * 100
+SECONDS = float(os.environ.get("LOG_SECONDS", "1"))
 
 
 def folder(node, p, name="main"):
@@ -166,4 +169,62 @@ def test_several(t):
     open(f"{t.scratch}/tmp/end", "w", encoding="ascii").close()
     equal(sorted(follow.communicate(timeout=60)[0].splitlines()), lines("one", "two", "end"), "what was followed")
     equal(follow.returncode, 0, "its end")
+    node.stop()
+
+
+def processor_seconds(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+        fields = f.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def used(path):
+    """Bytes of the files of a log folder, each counted once."""
+    sizes = {}
+    for entry in os.scandir(path):
+        with contextlib.suppress(FileNotFoundError):
+            st = entry.stat(follow_symlinks=False)
+            sizes[st.st_ino] = st.st_size
+    return sum(sizes.values())
+
+
+def test_flood(t):
+    """a container that writes without a pause for LOG_SECONDS: its logs never take more than their files may"""
+    size, files = (10 << 20, 5) if SECONDS > 5 else (1 << 20, 3)
+    node = rotating(t, str(size), str(files))
+    node.put("flood.yaml", pod("flood", container(command=shell(f"exec yes {PAD}")), terminationGracePeriodSeconds=0))
+    path = folder(node, node.wait_running("flood"))
+    begin, cpu, most, rotated = time.monotonic(), processor_seconds(node.process.pid), 0, set()
+    while time.monotonic() - begin < SECONDS or len(rotated) <= files:
+        check(time.monotonic() - begin < SECONDS + 60, "rotations")
+        most = max(most, used(path))
+        rotated.add(os.stat(f"{path}/0.log").st_ino)
+        time.sleep(0.01)
+    took, cpu = time.monotonic() - begin, processor_seconds(node.process.pid) - cpu
+    node.remove("flood.yaml")
+    node.wait_gone("flood")
+    # A look at a folder is not one moment: files that go meanwhile may be counted beside those that come.
+    check(most <= 2 * files * size, f"at most {files} files of {size} bytes: {most}")
+    lost = node.log().count("lines may be missing")
+    print(f"# {took:.1f} s: at most {most >> 10} KiB of {files * size >> 10}; agent {100 * cpu / took:.1f} % of a processor; "
+          f"{lost} times files were lost")
+    node.stop()
+
+
+def test_bytes(t):
+    """bytes of all values, a line of a million bytes and an end without newline come back as they were written"""
+    node = rotating(t, "512Ki", "100")
+    out = f"{t.scratch}/tmp"
+    write = "head -c 1000000 /dev/zero | tr '\\0' a; head -c 500000 /dev/urandom | tee /out/random; printf end"
+    node.put("bytes.yaml", pod("bytes", container(command=shell(write), volumeMounts=[mount("out", "/out")]),
+                               volumes=[{"name": "out", "hostPath": {"path": out}}], restartPolicy="Never"))
+    p = node.wait_phase("bytes", "Succeeded")
+    with open(f"{out}/random", "rb") as f:
+        wanted = b"a" * 1000000 + f.read() + b"end"
+    got = subprocess.run([node.coracle, "--socket", node.socket, "logs", "bytes"], stdout=subprocess.PIPE, check=True,
+                         timeout=120).stdout
+    check(got == wanted or "lines may be missing" in node.log(), f"{len(got)} bytes, wanted {len(wanted)}")
+    check(len(kept(folder(node, p))) >= 3, "rotated files")
+    until(lambda: sorted(os.listdir(folder(node, p))) == sorted(os.path.basename(f) for f in kept(folder(node, p))), 10,
+          "only written files are left")
     node.stop()
