@@ -7,7 +7,7 @@ import subprocess
 import threading
 import time
 
-from coracle import check, container, equal, mount, pod, shell, until
+from coracle import check, contains, container, equal, mount, pod, run, shell, until
 
 ENTRY = re.compile(r"\S+ stdout ([FP]) (.*)")
 LINE = re.compile(r"line (\d+) x{100}")
@@ -228,3 +228,32 @@ def test_bytes(t):
     until(lambda: sorted(os.listdir(folder(node, p))) == sorted(os.path.basename(f) for f in kept(folder(node, p))), 10,
           "only written files are left")
     node.stop()
+
+
+def test_full(t):
+    """a full disk costs lines and no container: it runs on, and what is written once there is room again is logged"""
+    run("mount", "-t", "tmpfs", "-o", "size=1m", "logs", f"{t.scratch}/log/pods")
+    node = rotating(t, "10Mi")
+    ctl = f"{t.scratch}/tmp"
+    os.mkfifo(f"{ctl}/fifo")
+    told = container(command=shell(TOLD.format(pad=PAD) + "; sleep 1000"), volumeMounts=[mount("ctl", "/ctl")])
+    node.put("told.yaml", pod("told", told, volumes=[{"name": "ctl", "hostPath": {"path": ctl}}], restartPolicy="Never",
+                              terminationGracePeriodSeconds=0))
+    p = node.wait_running("told")
+    path = folder(node, p)
+
+    def write(lines):
+        with open(f"{ctl}/fifo", "w", encoding="ascii") as f:
+            f.write(f"{lines}\n")
+
+    write(20000)
+    until(lambda: os.statvfs(path).f_bavail == 0, 20, "a full disk")
+    contains(node.cli("logs", "told", "--limit-bytes", "1000").stdout, "line 0 x", "the log's beginning")
+    run("mount", "-o", "remount,size=8m", f"{t.scratch}/log/pods")
+    write(100)
+    until(lambda: "line 20099 x" in node.cli("logs", "told", "--tail", "1").stdout, 30, "the last line")
+    equal(node.pod("told").state()[0], "running", "the container's state")
+    node.remove("told.yaml")
+    node.wait_gone("told")
+    node.stop()
+    run("umount", f"{t.scratch}/log/pods")
