@@ -14,9 +14,9 @@
  *     conmon renames it over 3.log ──► inotify: the next 3.log.tmp is made ready
  *
  * So conmon is held for the microseconds that it takes to keep a file; no file grows beyond its size, as
- * conmon itself counts.  A file that is not made ready before conmon wants it, conmon makes itself, and is not
- * held: the second names keep that one, too, and only who fills two files before this thread has its turn loses
- * one, which is said.  Hence its priority.  The same goes for file systems without leases.
+ * conmon itself counts.  A file that is not made ready before conmon wants it, conmon makes itself, and is
+ * not held: the second names keep that one, too, and only who fills two files before this thread has its turn
+ * loses one, which is said.  Hence its priority.  The same goes for file systems without leases.
  *
  * While no agent runs nobody holds conmon either: the second names keep the files of two rotations, after
  * that whole files are lost.  The next agent puts the names in order and says that lines may be missing.
