@@ -248,7 +248,7 @@ static void begin(struct ctr *c, struct pod_image *image)
         ctr_gate_release(c);
         if (e.code == ERR_PRECONDITION &&
             pod_is_new(p)) { /* the file that holds it may be read next: no event yet */
-            c->retry_at_ns = p->created_ns + POD_NEW_NS;
+            c->retry_at_ns = pod_new_until_ns(p);
             pod_wake_at(p, c->retry_at_ns);
             return;
         }

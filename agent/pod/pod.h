@@ -296,11 +296,14 @@ void pod_wake_at(struct pod *p, int64_t at_ns);
 #define GRACE_MAX_SECONDS INT32_MAX
 void pod_begin_termination(struct pod *p, int64_t grace_seconds, bool finishing, const char *why);
 /*
- * Files that are dropped together are read one after the other: within this time of its first sight a pod
- * that misses a ConfigMap or Secret just tries again (woken at once when it comes) and nobody is told.
+ * Files that are dropped together are read one after the other: within this time of its first sight, and as
+ * long as files are being read (but not for ever: some folders never rest), a pod that misses a ConfigMap or
+ * Secret just tries again (woken at once when it comes) and nobody is told.
  */
 #define POD_NEW_NS (500 * INT64_C(1000000))
+#define POD_NEW_MAX_NS (10 * INT64_C(1000000000))
 bool pod_is_new(const struct pod *p);
+int64_t pod_new_until_ns(const struct pod *p); /* of one that is new: when to look again; wall clock */
 /*
  * May an optional ConfigMap or Secret be taken as missing?  Not while the pod is new and files are still
  * being read: of files that are dropped together the pod's may be the first one to be ready, and its

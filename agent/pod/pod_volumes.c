@@ -44,7 +44,7 @@ static void failed(struct pod *p, const char *volume, const struct err *e)
     if (e->code == ERR_PRECONDITION &&
         pod_is_new(p)) { /* the file that holds it may be read next: no event yet */
         snprintf(p->vols_error, sizeof(p->vols_error), "%s", e->text);
-        p->vols_retry_ns = p->created_ns + POD_NEW_NS;
+        p->vols_retry_ns = pod_new_until_ns(p);
         set_vols(p, VOLS_NONE);
         return;
     }

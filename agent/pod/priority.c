@@ -37,7 +37,7 @@ static void wait_for_class(struct pod *p)
     str_auto text = NULL;
 
     if (pod_is_new(p)) {
-        pod_wake_at(p, p->created_ns + POD_NEW_NS);
+        pod_wake_at(p, pod_new_until_ns(p));
         return;
     }
     text = str_printf(

@@ -583,7 +583,17 @@ void pod_reconcile(struct pod *p)
 
 bool pod_is_new(const struct pod *p)
 {
-    return clock_wall_ns() - p->created_ns < POD_NEW_NS;
+    int64_t age_ns = clock_wall_ns() - p->created_ns;
+
+    return age_ns < POD_NEW_NS ||
+           (age_ns < POD_NEW_MAX_NS && p->node->folder != NULL && src_folder_busy(p->node->folder));
+}
+
+int64_t pod_new_until_ns(const struct pod *p)
+{
+    int64_t soon = clock_wall_ns() + 100 * INT64_C(1000000);
+
+    return p->created_ns + POD_NEW_NS > soon ? p->created_ns + POD_NEW_NS : soon;
 }
 
 enum err_code pod_may_lack(const struct pod *p, enum api_config_kind kind, const char *name, struct err *e)

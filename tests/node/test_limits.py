@@ -19,6 +19,8 @@ def suite(t):
         vm.call("limits.table", EVERY, deadline=1800)
     if EVERY > 1:  # the host tests have the rest, on v1
         return
+    with t.step("v2: requests of 250m and 1 share one busy processor as 1 to 3, within 10%"):
+        vm.call("limits.one_to_three", deadline=600)
     with t.step("v2: with reservations, MemoryQoS, a quota period and podPidsLimit protection, throttling and all limits follow"):
         vm.call("limits.tiers", deadline=600)
     with t.step("v2: without quotas, enforcement and group kills there are none, but for pods that ask for these"):

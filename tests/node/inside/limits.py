@@ -65,6 +65,21 @@ def loose():
     with_settings(limits_table.LOOSE, limits_table.LOOSE_TABLE)
 
 
+def one_to_three():
+    """Two pods on one busy processor whose weights are as 1 to 3 within ten percent: their requests are as 1 to 4 (ARCHITECTURE.md)."""
+    work, found = test_resources_work, []
+    node.put("one.yaml", work.busy("one", 250))
+    node.put("three.yaml", work.busy("three", 1000))
+    node.wait_running("one", "three", deadline=60)
+    one, three = node.pod("one"), node.pod("three")
+    for p in (one, three):
+        os.sched_setaffinity(node.pid(p), {max(os.sched_getaffinity(0))})
+    until(lambda: found.append(work.ratio(node, one, three)) or 2.7 < found[-1] < 3.3, 180, lambda: f"ratios {found}, wanted 3 within 10%")
+    node.remove("one.yaml", "three.yaml")
+    node.wait_gone("one", "three", deadline=60)
+    return found[-1]
+
+
 def values():
     """Every limit of the pods' unit and of all cgroups below it."""
     found = {}
