@@ -14,6 +14,8 @@
 #define SIDE_BY_SIDE 1 /* checks: three plugins each, of which nothing waits */
 #define FIRST_CHECK_MS                                                                                       \
     10000 /* after an ADD: beside the start of the pod, and of others, it would be in the way */
+#define TOLD_FIRST_MS 2000
+#define TOLD_MAX_MS 600000
 #define MS INT64_C(1000000)
 
 /* ---- one after the other ---------------------------------------------------------------------------- */
@@ -75,6 +77,24 @@ static void attach_again(struct pod *p, const struct err *e)
     pod_wake(p);
 }
 
+/* No event tells when a pod has put it right, as one does that puts another interface in the place of its
+ * own. */
+static void look_later(struct pod *p)
+{
+    p->net_told_ms = p->net_told_ms == 0 ? TOLD_FIRST_MS : p->net_told_ms * 2;
+    if (p->net_told_ms > TOLD_MAX_MS)
+        p->net_told_ms = TOLD_MAX_MS;
+    p->net_look_ns = clock_wall_ns() + (int64_t)p->net_told_ms * MS;
+    pod_wake_at(p, p->net_look_ns);
+}
+
+static void is_well(struct pod *p)
+{
+    p->net_error[0] = '\0';
+    p->net_told = false;
+    p->net_told_ms = 0;
+}
+
 static void on_checked(struct op *op, const struct err *result)
 {
     struct pod *p = op->owner;
@@ -83,12 +103,14 @@ static void on_checked(struct op *op, const struct err *result)
     p->net_told = false;
     p->node->heal.running--;
     if (p->state != POD_TERMINATING && result->code == ERR_OK)
-        p->net_error[0] = '\0';
+        is_well(p);
     else if (p->state != POD_TERMINATING && result->code == ERR_UNKNOWN && result->sys == 0 &&
              !p->net_changed && !p->cni_op.inside)
         attach_again(p, result);
     else if (p->state != POD_TERMINATING && result->code != ERR_CANCELLED)
         tell(p, result);
+    if (p->net_told && p->net_changed)
+        look_later(p);
     over(p);
     pod_wake(p);
 }
@@ -127,8 +149,11 @@ static void look(struct pod *p)
     int64_t not_before = p->net_again_ns == 0 ? 0 : p->net_again_ns + NET_AGAIN_MS * MS;
     struct err found = { 0 };
 
-    if (!misses_links(p, &found))
+    if (!misses_links(p, &found)) {
+        if (p->net_told && p->net_told_ms > 0)
+            is_well(p);
         return;
+    }
     log_debug("pod lost something of its network", F_STR("pod", p->key), F_ERR(&found));
     p->net_check = true;
     p->net_check_ns = not_before;
@@ -175,7 +200,7 @@ void net_heal_attached(struct pod *p)
 {
     net_watch_pod(p);
     p->net_fresh = true;
-    p->net_told = false;
+    is_well(p);
     p->net_check = !p->cni_op.checked;
     p->net_check_ns = clock_wall_ns() + FIRST_CHECK_MS * MS;
     if (!p->net_healing)

@@ -8,13 +8,14 @@
 
 static void on_gone(void *arg, int32_t nsid)
 {
+    int64_t soon = clock_wall_ns() + SETTLE_MS * MS;
     struct node *n = arg;
     struct pod *p, *tmp;
 
     HASH_ITER (hh, n->pods, p, tmp)
-        if (p->net == NET_READY && p->net_watched && p->net_look_ns == 0 &&
+        if (p->net == NET_READY && p->net_watched && (p->net_look_ns == 0 || p->net_look_ns > soon) &&
             (nsid == CNI_NSID_ANY || p->net_nsid == nsid)) {
-            p->net_look_ns = clock_wall_ns() + SETTLE_MS * MS;
+            p->net_look_ns = soon;
             pod_wake_at(p, p->net_look_ns);
         }
 }

@@ -213,6 +213,7 @@ struct pod {
     bool net_checking;    /* cni_op is a CHECK */
     bool net_changed;     /* the pod changed its namespace itself: not attached again for that */
     bool net_told;        /* the last check found something that is only told */
+    uint64_t net_told_ms; /* pause before the next look at what the pod changed */
     bool net_fresh;       /* this agent attached it, and nothing was wrong since */
     int64_t net_check_ns; /* wall clock; 0: now */
     int64_t net_look_ns;  /* net_watch.c: its interface is looked at then; wall clock, 0: nothing happened */

@@ -280,6 +280,8 @@ def test_lost_while_running(t):
         again = node.pod("a")
         equal((again.ip, again.restarts()), (a.ip, 0), "address and restarts")
         check(not whole(b), "b's address is where b has it")
+        inside(b, "addr", "add", f"{b.ip}/16", "dev", "eth0")
+        until(lambda: "lost its address" not in explain(node, "pod", "b"), 20, "b has put it right")
         node.remove("a.yaml", "b.yaml", "c.yaml")
         node.wait_gone("a", "b", "c")
         for p in (a, b, c):
