@@ -21,6 +21,10 @@ def suite(t):
         return
     with t.step("v2: requests of 250m and 1 share one busy processor as 1 to 3, within 10%"):
         vm.call("limits.one_to_three", deadline=600)
+    with t.step("v2: with a swap file LimitedSwap gives Burstable containers their share, and others none"):
+        vm.call("limits.swap", deadline=300)
+    with t.step("v2: cgroups of the system and of kubelet's kind get what is reserved for them"):
+        vm.call("limits.reserved", deadline=300)
     with t.step("v2: with reservations, MemoryQoS, a quota period and podPidsLimit protection, throttling and all limits follow"):
         vm.call("limits.tiers", deadline=600)
     with t.step("v2: without quotas, enforcement and group kills there are none, but for pods that ask for these"):

@@ -1,4 +1,5 @@
 """limits - what stands in cgroups below the unit of the pods: the host tests' table, and that nothing changes it.  Called by test_limits.py."""
+import contextlib
 import os
 import re
 
@@ -11,6 +12,7 @@ import limits_table
 import test_resources_work
 
 CONFIG = "/etc/coracle/config.yaml"
+SWAP_FILE = "/var/tmp/swap"
 LIMIT = re.compile(r"cpu\.(weight|max|shares|cfs_.*_us)|memory\.(min|low|high|max|oom\.group|swap\.max|limit_in_bytes)|pids\.max|"
                    r"hugetlb\..*(max|limit_in_bytes)|cpuset\.(cpus|mems)")
 
@@ -34,18 +36,65 @@ def huge(pages):
     test_resources_work.huge_pages(node)
 
 
-def with_settings(text, rows, *args, **kwargs):
-    """The table on a node with other settings; afterwards it has its own again."""
+@contextlib.contextmanager
+def settings(text):
+    """A node with other settings; afterwards it has its own again."""
     before = read(CONFIG)
     with open(CONFIG, "w", encoding="utf-8") as f:
         f.write("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n" + text)
     restart()
     try:
-        limits_check.run_table(node, rows, *args, **kwargs)
+        yield
     finally:
         with open(CONFIG, "w", encoding="utf-8") as f:
             f.write(before)
         restart()
+
+
+def with_settings(text, rows, *args, **kwargs):
+    """The table on such a node."""
+    with settings(text):
+        limits_check.run_table(node, rows, *args, **kwargs)
+
+
+def swap():
+    """A swap file, and LimitedSwap: Burstable containers get of it what their memory request is of the machine's memory, others none."""
+    for argv in (("dd", "if=/dev/zero", f"of={SWAP_FILE}", "bs=1M", "count=128"), ("chmod", "600", SWAP_FILE), ("mkswap", SWAP_FILE), ("swapon", SWAP_FILE)):
+        run(*argv, timeout=60)
+    try:
+        with settings("failSwapOn: false\nmemorySwap: {swapBehavior: LimitedSwap}\n"):
+            asks = {"guaranteed": {"limits": {"cpu": "50m", "memory": "32Mi"}}, "idle": {},
+                    "burstable": {"requests": {"memory": "48Mi"}, "limits": {"memory": "96Mi"}}, "full": {"requests": {"cpu": "10m", "memory": "32Mi"},
+                                                                                                         "limits": {"memory": "32Mi"}}}
+            for name, resources in asks.items():
+                node.put(f"{name}.yaml", pod(name, coracle.container(resources=resources), hostNetwork=True, terminationGracePeriodSeconds=0))
+            node.wait_running(*asks, deadline=60)
+            share = (48 << 20) / limits_check.meminfo("MemTotal") * limits_check.meminfo("SwapTotal")
+            got = {n: int(read(node.container_cgroup(node.pod(n), "memory") + "/memory.swap.max")) for n in asks}
+            equal(got, {"guaranteed": 0, "idle": 0, "full": 0, "burstable": int(share) // 4096 * 4096}, "memory.swap.max")
+            check(got["burstable"] > 1 << 20, f"a share of swap that can be seen: {got}")
+            node.remove(*[f"{n}.yaml" for n in asks])
+            node.wait_gone(*asks, deadline=60)
+    finally:
+        run("swapoff", SWAP_FILE, timeout=60)
+        os.unlink(SWAP_FILE)
+
+
+def reserved():
+    """Cgroups of the system and of the agent's kind that are there get what is reserved for them."""
+    wanted = {"reserved-system": (200, 64 << 20, 1000), "reserved-kube": (300, 36 << 20, 24)}
+    for name in wanted:
+        os.mkdir(f"/sys/fs/cgroup/{name}")
+    try:
+        with settings("enforceNodeAllocatable: [pods, system-reserved, kube-reserved]\n"
+                      "systemReserved: {cpu: 200m, memory: 64Mi, pid: '1000'}\nsystemReservedCgroup: /reserved-system\n"
+                      "kubeReserved: {cpu: 300m, memory: 36Mi, pid: '24'}\nkubeReservedCgroup: /reserved-kube\n"):
+            for name, (milli, memory, pids) in wanted.items():
+                found = [read(f"/sys/fs/cgroup/{name}/{file}").strip() for file in ("cpu.weight", "memory.max", "pids.max")]
+                equal(found, [str(limits_check.weight(milli * 1024 // 1000)), str(memory), str(pids)], name)
+    finally:
+        for name in wanted:
+            os.rmdir(f"/sys/fs/cgroup/{name}")
 
 
 def restart():
