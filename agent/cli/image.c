@@ -182,8 +182,9 @@ static int run(struct cli *cli, const struct cli_command *command, int argc, cha
     if (cli_image_care(cli, argc, argv, x.all, &code))
         return code;
     return cli_usage_error(cli, command,
-                           argc > 0 ? "image %s: wrong number of words, or no such command"
-                                    : "you must specify ls, import, pull, rm, verify, prune, pin or unpin",
+                           argc > 0
+                               ? "image %s: wrong number of words, or no such command"
+                               : "you must specify ls, import, pull, rm, verify, prune, pin, unpin or export",
                            argc > 0 ? argv[0] : "");
 }
 
@@ -191,6 +192,7 @@ static const struct cli_example examples[] = {
     { "what is there", "coracle image ls" },
     { "an archive that another tool wrote", "coracle image import web.tar --name localhost/web:1" },
     { "before a pod needs it", "coracle image pull docker.io/library/busybox:1.36" },
+    { "for another node, or podman load", "coracle image export localhost/web:1 web.tar" },
     { "whether the disk still holds what was brought", "coracle image verify" },
     { NULL, NULL },
 };
@@ -198,14 +200,15 @@ static const struct cli_example examples[] = {
 const struct cli_command command_image = {
     .name = "image",
     .run = run,
-    .summary = "list, import, pull, check and remove images",
+    .summary = "list, import, pull, check, export and remove images",
     .usage = "image ls [flags]\n"
              "image import FILE [--name REFERENCE]\n"
              "image pull REFERENCE\n"
              "image rm REFERENCE...\n"
              "image verify [REFERENCE...]\n"
              "image prune [--all]\n"
-             "image pin|unpin REFERENCE...",
+             "image pin|unpin REFERENCE...\n"
+             "image export REFERENCE FILE",
     .about = "Lists, brings, checks and removes images.  verify compares configurations and unpacked layers "
              "with what was "
              "brought; prune removes images that have no name and that no container uses, --all those with a "
@@ -217,5 +220,5 @@ const struct cli_command command_image = {
     .examples = examples,
     .exits = cli_exits,
     .see_also = "get",
-    .words = "ls|import|pull|rm|verify|prune|pin|unpin @image|@file ...",
+    .words = "ls|import|pull|rm|verify|prune|pin|unpin|export @image|@file ...",
 };

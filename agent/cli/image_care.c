@@ -2,7 +2,12 @@
 
 #include "base/json.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* POST /images/<verb>?...: the answer, or NULL having said why. */
 static json_t *ask(struct cli *cli, const char *verb, const char *name, const char *more)
@@ -105,6 +110,35 @@ static int pin(struct cli *cli, const char *verb, int argc, char **argv)
     return code;
 }
 
+/* ---- export ---------------------------------------------------------------------------------- */
+
+/* The file is made here, so that it is the caller's; the daemon has another working folder. */
+static int export_image(struct cli *cli, const char *name, const char *file)
+{
+    buf_auto more = BUF_INIT(64 * 1024);
+    char path[PATH_MAX];
+    json_auto_t *answer = NULL;
+    int fd = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+
+    if (fd < 0 || realpath(file, path) == NULL) {
+        int sys = errno;
+
+        if (fd >= 0)
+            close(fd);
+        return cli_error(cli, "create %s: %s", file, strerror(sys));
+    }
+    close(fd);
+    buf_adds(&more, "&file=");
+    cli_add_escaped(&more, path);
+    answer = ask(cli, "export", name, more.p);
+    if (answer == NULL) {
+        unlink(path);
+        return EXIT_ERROR;
+    }
+    cli_say(cli, "image \"%s\" exported\n", name);
+    return EXIT_OK;
+}
+
 /* ---- which ----------------------------------------------------------------------------------- */
 
 bool cli_image_care(struct cli *cli, int argc, char **argv, bool all, int *ret)
@@ -117,6 +151,8 @@ bool cli_image_care(struct cli *cli, int argc, char **argv, bool all, int *ret)
         *ret = prune(cli, all);
     else if ((strcmp(verb, "pin") == 0 || strcmp(verb, "unpin") == 0) && argc > 1)
         *ret = pin(cli, verb, argc - 1, argv + 1);
+    else if (strcmp(verb, "export") == 0 && argc == 3)
+        *ret = export_image(cli, argv[1], argv[2]);
     else
         return false;
     return true;

@@ -6,6 +6,7 @@
  *     layers/<hex>/                one unpacked layer (diff or chain id), whole and on the disk (syncfs) once
  *                                  it has the name; with a sum over its tree as an attribute
  *     parts/<hex>.config           the configuration of that image as it came
+ *     parts/<hex>.frame            that layer's tar without its files' content
  *     tmp/                         what is under way; emptied by img_store_open()
  *
  * Images are brought by `skopeo` into a temporary OCI layout and unpacked by `coracle-unpack` (hostile input:
@@ -168,6 +169,12 @@ struct img_task { /* { 0 } before */
  */
 void img_verify_start(struct img_task *t, struct img_store *s, const char *reference, op_done_fn done,
                       void *owner);
+/*
+ * As OCI archive into `path`, an existing empty file: layers byte for byte as they came, uncompressed, so
+ * that an import has the same id.  ERR_PRECONDITION: a layer's tar cannot be put together again.
+ */
+void img_export_start(struct img_task *t, struct img_store *s, const char *reference, const char *path,
+                      op_done_fn done, void *owner);
 /* A pinned image is never collected; `rm` by name still takes it.  done when the record is on the disk. */
 void img_pin_start(struct img_task *t, struct img_store *s, const char *reference, bool pin, op_done_fn done,
                    void *owner);

@@ -63,6 +63,7 @@ struct img_store {
 };
 
 #define IMG_CONFIG ".config" /* parts/<hex>.config */
+#define IMG_FRAME ".frame"   /* parts/<hex of a layer>.frame */
 
 /* ---- image_record.c -------------------------------------------------------------------------- */
 /* "sha256:" + 64 lower-case hex digits. */

@@ -143,8 +143,10 @@ static bool named_by_hex(const char *file, const char *ending, char hex[65])
 
 static void collect_part(struct img_store *s, const char *name)
 {
-    char id[72] = "sha256:";
+    char id[72] = "sha256:", layer[65];
 
+    if (named_by_hex(name, IMG_FRAME, layer) && layer_is_used(s, layer))
+        return;
     if (!named_by_hex(name, IMG_CONFIG, id + strlen(id)) || img_find(s, id) == NULL)
         take_away(s, s->parts_fd, name);
 }

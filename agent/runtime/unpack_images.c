@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-static void image_done(struct unpack_image *image)
+void unpack_image_done(struct unpack_image *image)
 {
     for (size_t i = 0; i < image->n_names; i++)
         free(image->names[i]);
@@ -21,7 +21,7 @@ static void image_done(struct unpack_image *image)
 void unpack_images_done(struct unpack_images *images)
 {
     for (size_t i = 0; i < images->n; i++)
-        image_done(&images->v[i]);
+        unpack_image_done(&images->v[i]);
     free(images->v);
     *images = (struct unpack_images){ 0 };
 }

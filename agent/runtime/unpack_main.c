@@ -17,7 +17,7 @@
 #define LIMIT_MAX (1ull << 50)
 
 struct options {
-    const char *source, *work, *layers, *parts, *blobs, *name, *hash_name, *verify;
+    const char *source, *work, *layers, *parts, *blobs, *name, *hash_name, *verify, *export_id, *out;
     struct unpack_platform platform;
     uint64_t max_bytes, max_entries, reserve;
 };
@@ -33,6 +33,8 @@ static enum err_code parse_options(int argc, char **argv, struct options *o, str
         { "work", required_argument, NULL, 'w' },
         { "layers", required_argument, NULL, 'l' },
         { "parts", required_argument, NULL, 'P' },
+        { "export", required_argument, NULL, 'x' },
+        { "out", required_argument, NULL, 'o' },
         { "verify", required_argument, NULL, 'v' },
         { "blobs", required_argument, NULL, 'b' },
         { "name", required_argument, NULL, 'n' },
@@ -69,6 +71,12 @@ static enum err_code parse_options(int argc, char **argv, struct options *o, str
         case 'v':
             o->verify = optarg;
             break;
+        case 'x':
+            o->export_id = optarg;
+            break;
+        case 'o':
+            o->out = optarg;
+            break;
         case 'b':
             o->blobs = optarg;
             break;
@@ -101,7 +109,11 @@ static enum err_code parse_options(int argc, char **argv, struct options *o, str
     if (o->verify != NULL && (o->layers == NULL || o->parts == NULL ||
                               (strcmp(o->verify, "all") != 0 && strcmp(o->verify, "some") != 0)))
         return err_set(e, ERR_INVALID, "--verify wants all or some, --layers and --parts");
-    if (o->hash_name == NULL && o->verify == NULL &&
+    if (o->export_id != NULL &&
+        (strlen(o->export_id) != 64 || strspn(o->export_id, "0123456789abcdef") != 64 || o->out == NULL ||
+         o->layers == NULL || o->parts == NULL))
+        return err_set(e, ERR_INVALID, "--export wants 64 hex digits, --out, --layers and --parts");
+    if (o->hash_name == NULL && o->verify == NULL && o->export_id == NULL &&
         (o->source == NULL || o->work == NULL || o->layers == NULL))
         return err_set(e, ERR_INVALID, "--source, --work and --layers are needed");
     return ERR_OK;
@@ -228,6 +240,41 @@ static enum err_code verify(const struct options *o, json_t *record, struct err 
     return unpack_verify(stdin, strcmp(o->verify, "all") == 0, confine.source, confine.blobs, record, e);
 }
 
+/* The names on standard input, a line each; NULL-terminated. */
+static enum err_code read_names(char *names[UNPACK_MAX_NAMES + 1], struct err *e)
+{
+    char line[IMG_NAME_MAX + 1];
+    size_t n = 0;
+
+    while (n < UNPACK_MAX_NAMES && fgets(line, sizeof(line), stdin) != NULL) {
+        line[strcspn(line, "\n")] = '\0';
+        names[n] = strdup(line);
+        if (names[n++] == NULL)
+            return err_nomem(e);
+    }
+    return ERR_OK;
+}
+
+static enum err_code export_image(const struct options *o, struct err *e)
+{
+    struct unpack_confine confine = { .work = -1, .layers = -1, .parts = -1, .max_bytes = LIMIT_MAX };
+    char *names[UNPACK_MAX_NAMES + 1] = { NULL };
+    fd_auto out = open(o->out, O_WRONLY | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC);
+    struct stat st;
+
+    if (out < 0 || fstat(out, &st) != 0)
+        return err_sys(e, errno, "open %s", o->out);
+    if (!S_ISREG(st.st_mode))
+        return err_set(e, ERR_INVALID, "%s is not a regular file", o->out);
+    if (open_folder(o->layers, "--layers", &confine.source, e) == ERR_OK &&
+        open_folder(o->parts, "--parts", &confine.blobs, e) == ERR_OK && read_names(names, e) == ERR_OK &&
+        unpack_confine(&confine, e) == ERR_OK)
+        unpack_export(out, o->export_id, (const char *const *)names, confine.source, confine.blobs, e);
+    for (char **name = names; *name != NULL; name++)
+        free(*name);
+    return e->code;
+}
+
 static enum err_code run(const struct options *o, json_t *record, struct err *e)
 {
     struct folders f = { -1, -1, -1, -1, -1 };
@@ -236,6 +283,8 @@ static enum err_code run(const struct options *o, json_t *record, struct err *e)
 
     if (o->hash_name != NULL)
         return hash_name(o->hash_name, record, e);
+    if (o->export_id != NULL)
+        return export_image(o, e);
     if (o->verify != NULL)
         return verify(o, record, e);
     if (open_folders(o, &f, e) == ERR_OK)

@@ -434,13 +434,11 @@ static void image_task(struct conn *c, const char *word)
         enum status_image_verb verb;
         bool wants_name;
     } verbs[] = {
-        { "verify", IMAGE_VERIFY, false },
-        { "pin", IMAGE_PIN, true },
-        { "unpin", IMAGE_UNPIN, true },
-        { "prune", IMAGE_PRUNE, false },
+        { "verify", IMAGE_VERIFY, false }, { "pin", IMAGE_PIN, true },       { "unpin", IMAGE_UNPIN, true },
+        { "prune", IMAGE_PRUNE, false },   { "export", IMAGE_EXPORT, true },
     };
     const struct status_request *r = &c->parser.request;
-    struct status_image_task task = { .name = status_param(r, "name") };
+    struct status_image_task task = { .name = status_param(r, "name"), .file = status_param(r, "file") };
     struct err e = { 0 };
     size_t i = 0;
 
@@ -455,6 +453,8 @@ static void image_task(struct conn *c, const char *word)
     task.verb = verbs[i].verb;
     if (verbs[i].wants_name && task.name == NULL)
         conn_status(c, 400, "BadRequest", NULL, NULL, "name: required");
+    else if (task.verb == IMAGE_EXPORT && (task.file == NULL || task.file[0] != '/'))
+        conn_status(c, 400, "BadRequest", NULL, NULL, "file: required, an absolute path");
     else if (status_param_flag(r, "all", &task.all, &e) != ERR_OK)
         conn_err(c, &e);
     else if (owe_reply(c) != NULL)

@@ -154,8 +154,9 @@ class Images:
         images = node.get("/images")["items"]
         records = {i["id"][7:]: json.loads(read(f"{store}/images/{i['id'][7:]}.json")) for i in images}
         equal(sorted(os.listdir(f"{store}/images")), sorted(f"{i}.json" for i in records), "image records")
-        equal(sorted(os.listdir(f"{store}/parts")), sorted(part for i in records for part in self.parts_of(i)), "parts")
-        equal(sorted(os.listdir(f"{store}/layers")), sorted({layer[7:] for r in records.values() for layer in r["layers"]}), "layers")
+        layers = {layer[7:] for r in records.values() for layer in r["layers"]}
+        equal(sorted(os.listdir(f"{store}/layers")), sorted(layers), "layers")
+        equal(sorted(os.listdir(f"{store}/parts")), sorted([f"{i}.config" for i in records] + [f"{i}.frame" for i in layers]), "parts")
         equal(len(os.listdir(f"{store}/refs")), sum(len(i["names"]) for i in images), "names")
         result = node.cli("image", "verify", ok=False, timeout=60)
         equal(result.returncode, 0, f"image verify: {result.stdout}{result.stderr}")
@@ -163,10 +164,6 @@ class Images:
         result = node.cli("image", "rm", IMAGE, ok=False)
         contains(result.stderr, "is in use by pod default/web", "rm of an image in use")
         self.numbers["images found whole"] += len(images)
-
-    @staticmethod
-    def parts_of(image):
-        return [f"{image}.config"]
 
 
 def test_import_kills(t):

@@ -1,6 +1,8 @@
 """The image store: what is there is what was brought; what may go goes as a whole; what is in use stays."""
+import hashlib
 import os
 import shutil
+import tarfile
 
 from coracle import IMAGE, check, container, contains, equal, mount, pod, run, until
 from test_unpack import Source, entry, folder, hard, link, tar
@@ -128,7 +130,7 @@ def test_removal(t):
     node.cli("image", "prune", "-a")
     equal(node.cli("image", "ls", "-o", "name").stdout.split(), [f"image/{IMAGE}"], "in use")
     until(lambda: not os.listdir(f"{node.state_dir}/images/tmp"), 10, "the rubbish is gone")
-    equal(len(parts(node)), 4, f"layer, configuration, record and name: {parts(node)}")
+    equal(len(parts(node)), 5, f"layer, frame, configuration, record and name: {parts(node)}")
     contains(node.cli("image", "verify").stdout, "ok\n")
 
 
@@ -176,3 +178,39 @@ def collect(t):
     contains(events[0]["message"], "Failed to garbage collect required amount of images. Attempted to free ")
     contains(node.cli("image", "verify").stdout, "image/localhost/c:1 ok\n")
     node.finish(node.pod("web"))
+
+
+def test_export(t):
+    """export: layers byte for byte as they came, so an import has the same id and tree; skopeo reads it; a tar that cannot be had again is refused"""
+    node = t.node()
+    s = Source(t)
+    long = "d/" * 60 + "n" * 90
+    upper = (entry("etc/.wh.motd"), folder("opt"), entry("opt/.wh..wh..opq"), entry(long, b"long name"), entry("empty"), entry("new", b"n" * 1000),
+             hard("etc/alias", "new"), entry("caf\u00e9", b"utf"), link("to", "/etc"), entry("to/through", b"a link"),
+             folder("t", mode=0o1777), entry("odd", b"o" * 513, uid=3 << 20, gname="some"))
+    node.cli("image", "import", archive(s, "localhost/e:1", BASE, upper, BASE, User="7"))
+    before = [i for i in node.get("/images")["items"] if i["names"] == ["localhost/e:1"]][0]
+    file = f"{t.scratch}/e.tar"
+    node.cli("image", "export", "localhost/e:1", file)
+    contains(node.cli("image", "export", "localhost/e:1", file, ok=False).stderr, f"error: create {file}: File exists")
+    trees = sorted(os.listdir(layers(node)))
+    run("skopeo", "copy", f"oci-archive:{file}:localhost/e:1", f"oci:{t.scratch}/copy:e")
+    node.cli("image", "rm", "localhost/e:1")
+    until(lambda: not os.listdir(layers(node)), 10, "the layers are gone")
+    node.cli("image", "import", file)
+    after = [i for i in node.get("/images")["items"] if i["names"] == ["localhost/e:1"]][0]
+    equal({k: after[k] for k in ("id", "created", "sizeBytes") if k in before},
+          {k: before[k] for k in ("id", "created", "sizeBytes") if k in before}, "the image")
+    equal(sorted(os.listdir(layers(node))), trees, "the layers")
+    contains(node.cli("image", "verify").stdout, "image/localhost/e:1 ok\n")
+    for layer in (tar(*BASE), tar(*upper)):  # with every byte of its own tar
+        digest = hashlib.sha256(layer).hexdigest()
+        with tarfile.open(file) as outer:
+            check(outer.extractfile(f"blobs/sha256/{digest}").read() == layer, f"layer {digest}")
+
+    node.cli("image", "import", archive(s, "localhost/twice:1", (entry("f", b"one"), entry("f", b"two"))))
+    result = node.cli("image", "export", "localhost/twice:1", f"{t.scratch}/twice.tar", ok=False)
+    equal(result.returncode, 1, "exit code")
+    contains(result.stderr, "cannot be exported: its tar is not here")
+    check(not os.path.exists(f"{t.scratch}/twice.tar"), "no half file stays")
+    contains(node.cli("image", "verify").stdout, "image/localhost/twice:1 ok\n")

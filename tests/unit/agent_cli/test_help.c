@@ -29,7 +29,7 @@ static void wrong_usage_shows_the_right_one_and_ends_with_2(void **state)
         { "describe", "error: you must specify the type of resource to describe: pod NAME\n\n" },
         { "explain", "error: you must specify one pod, or node\n\n" },
         { "validate", "error: you must specify files, or - for standard input\n\n" },
-        { "image", "error: you must specify ls, import, pull, rm, verify, prune, pin or unpin\n\n" },
+        { "image", "error: you must specify ls, import, pull, rm, verify, prune, pin, unpin or export\n\n" },
         { "image pull", "error: image pull: wrong number of words, or no such command\n\n" },
         { "version now", "error: unexpected word \"now\"\n\n" },
     };
