@@ -21,9 +21,10 @@
 #include <pthread.h>
 #include <time.h>
 
-#define WORK_PAUSE_MS 50
+#define WORK_PAUSE_MS 5000 /* a job reads or writes our own files; none waits for the loop */
 
-static pthread_rwlock_t jobs = PTHREAD_RWLOCK_INITIALIZER; /* read: a job runs */
+/* read: a job runs; who wants to fork goes before further jobs */
+static pthread_rwlock_t jobs = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
 
 void work_job_begins(void)
 {

@@ -358,6 +358,8 @@ static void put_logs(struct summary *s, json_t *o, const struct ctr *c, int64_t 
     if (list == NULL)
         return;
     for (struct dirent *d = readdir(list); d != NULL && files < LOG_FILES_MAX; d = readdir(list)) {
+        if (d->d_name[0] == '.' || str_ends(d->d_name, ".tmp")) /* second names, and the next one, empty */
+            continue;
         if (fstatat(dirfd(list), d->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode))
             continue;
         bytes += (uint64_t)st.st_blocks * 512;
