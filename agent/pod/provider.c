@@ -301,6 +301,7 @@ void provider_init(struct node *n)
         .exec = provider_exec,
         .exec_cancel = provider_exec_cancel,
         .forward = provider_forward,
+        .archive = provider_archive,
         .attach = provider_attach,
         .attach_resize = rt_attach_resize,
         .metrics = metrics,

@@ -23,6 +23,7 @@ enum err_code provider_exec_check(void *arg, const char *namespace_, const char 
                                   struct err *e);
 struct status_exec *provider_exec(void *arg, const struct status_exec_spec *spec, struct err *e);
 struct status_exec *provider_forward(void *arg, const struct status_exec_spec *spec, struct err *e);
+struct status_exec *provider_archive(void *arg, const struct status_exec_spec *spec, struct err *e);
 enum err_code provider_attach(void *arg, const char *namespace_, const char *name, const char *container,
                               bool input, struct status_attached *ret, struct err *e);
 void provider_exec_cancel(struct status_exec *x);

@@ -11,7 +11,7 @@ struct status_exec {
     struct op *op; /* of one of these */
     union {
         struct rt_exec x;
-        struct proc forward;
+        struct proc helper; /* of a port or an archive */
     };
     void *owner;
     void (*on_terminal)(int master_fd, void *owner);
@@ -123,13 +123,13 @@ struct status_exec *provider_exec(void *arg, const struct status_exec_spec *spec
 
 /* ---- a port ---------------------------------------------------------------------------------- */
 
-static void on_forward_done(struct op *op, const struct err *result)
+static void on_helper_done(struct op *op, const struct err *result)
 {
     struct status_exec *x = op->owner;
     struct err shown = *result;
 
-    if (result->code != ERR_OK && x->forward.err_out.n > 0) { /* its own words say all */
-        snprintf(shown.text, sizeof(shown.text), "%s", x->forward.err_out.p);
+    if (result->code != ERR_OK && x->helper.err_out.n > 0) { /* its own words say all */
+        snprintf(shown.text, sizeof(shown.text), "%s", x->helper.err_out.p);
         shown.text[strcspn(shown.text, "\n")] = '\0';
     }
     TAILQ_REMOVE(&x->node->execs, x, link);
@@ -158,12 +158,43 @@ struct status_exec *provider_forward(void *arg, const struct status_exec_spec *s
         return NULL;
     }
     x->node = n;
-    x->op = &x->forward.op;
+    x->op = &x->helper.op;
     x->owner = spec->owner;
     x->on_done = spec->on_done;
     forward.netns = p->api->spec.host_network ? NULL : p->netns_path;
     TAILQ_INSERT_TAIL(&n->execs, x, link);
-    rt_forward_start(&x->forward, n->rt, &forward, on_forward_done, x);
+    rt_forward_start(&x->helper, n->rt, &forward, on_helper_done, x);
+    return x;
+}
+
+/* ---- files ---------------------------------------------------------------------------------- */
+
+struct status_exec *provider_archive(void *arg, const struct status_exec_spec *spec, struct err *e)
+{
+    struct node *n = arg;
+    struct ctr *c = find_running(n, spec->namespace_, spec->name, spec->container, e);
+    struct rt_archive_spec archive = {
+        .path = spec->path, .in = spec->stdin_fd, .out = spec->stdout_fd, .messages = spec->stderr_fd
+    };
+    struct status_exec *x = c != NULL && !n->closing ? calloc(1, sizeof(*x)) : NULL;
+
+    if (x == NULL) {
+        if (c != NULL)
+            err_set(e, ERR_UNAVAILABLE, "the agent is ending, or has no memory");
+        return NULL;
+    }
+    archive.id = c->cur.id;
+    x->node = n;
+    x->op = &x->helper.op;
+    x->owner = spec->owner;
+    x->on_done = spec->on_done;
+    log_info("files of a container are copied", F_STR("pod", spec->name),
+             F_STR("namespace", spec->namespace_), F_STR("containerName", c->spec->name));
+    if (rt_archive_start(&x->helper, n->rt, &archive, on_helper_done, x, e) != ERR_OK) {
+        free(x);
+        return NULL;
+    }
+    TAILQ_INSERT_TAIL(&n->execs, x, link);
     return x;
 }
 

@@ -34,4 +34,17 @@ struct rt_forward_spec {
 };
 void rt_forward_start(struct proc *p, struct rt *rt, const struct rt_forward_spec *spec, op_done_fn done,
                       void *owner);
+
+/*
+ * Archive: a file or folder of a container as a tar stream, or one unpacked there (base/tar.h), by a child in
+ * the container's mount and user namespaces: no link that the container has made leads out of it.
+ */
+struct rt_archive_spec {
+    const char *id, *path;
+    int in, out;  /* borrowed pipes; in -1: from the container, else into it */
+    int messages; /* gets what is left out, a line each */
+};
+/* ERR_PRECONDITION: the container does not run; then `done` is not called. */
+enum err_code rt_archive_start(struct proc *p, struct rt *rt, const struct rt_archive_spec *spec,
+                               op_done_fn done, void *owner, struct err *e) MUST_CHECK;
 #endif

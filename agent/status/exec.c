@@ -143,7 +143,7 @@ void exec_close(struct exec_stream *x, uint16_t code, const char *reason, bool l
 
 static void finish(struct exec_stream *x)
 {
-    char *status = x->forwards ? forward_status(&x->result) : exec_status(&x->result, x->exit_code);
+    char *status = x->plain ? forward_status(&x->result) : exec_status(&x->result, x->exit_code);
     const char *text = x->result.text;
     char words[sizeof(x->result.text) + 64];
 
@@ -337,7 +337,7 @@ static void on_done(const struct err *result, int exit_code, void *owner)
         return;
     }
     exec_close_end(&x->in);
-    if (result->code != ERR_OK && !x->forwards) { /* what is in the pipes is the runtime's */
+    if (result->code != ERR_OK && !x->plain) { /* what is in the pipes is the runtime's */
         exec_close_end(&x->out[0]);
         exec_close_end(&x->out[1]);
     }
@@ -417,13 +417,15 @@ static void start(struct exec_stream *x, const struct status_exec_options *o, co
         .stderr_fd = err,
         .tty = o->tty,
         .port = (uint16_t)o->port,
+        .path = o->path,
         .owner = x,
         .on_terminal = on_terminal,
         .on_started = on_started,
         .on_done = on_done,
     };
     x->forwards = o->port != 0;
-    x->process = (x->forwards ? p->forward : p->exec)(p->arg, &spec, e);
+    x->plain = x->forwards || o->path != NULL;
+    x->process = (x->forwards ? p->forward : o->path != NULL ? p->archive : p->exec)(p->arg, &spec, e);
 }
 
 static void attach(struct exec_stream *x, const struct status_exec_options *o, const struct status_match *m,
@@ -447,6 +449,8 @@ static enum err_code options_of(const struct conn *c, const struct status_match 
 {
     const struct status_request *r = &c->parser.request;
 
+    if (m->route == ROUTE_POD_ARCHIVE)
+        return status_archive_options(r, ret, e);
     return m->route == ROUTE_POD_FORWARD  ? status_forward_options(r, ret, e)
            : m->route == ROUTE_POD_ATTACH ? status_attach_options(r, ret, e)
                                           : status_exec_options(r, ret, e);
@@ -501,7 +505,7 @@ void exec_begin(struct conn *c, const struct status_match *m)
         return;
     }
     exec_accept(c, protocol);
-    if (c->exec != NULL && (x->attached || x->forwards)) /* nothing has to begin first */
+    if (c->exec != NULL && (x->attached || x->plain)) /* nothing has to begin first */
         on_started(x);
     if (c->exec != NULL && c->in.n > 0)
         exec_input(c);

@@ -46,6 +46,7 @@ struct exec_stream {
     size_t piece_max;       /* of input in one write; 0: any */
     int control;            /* for the size of an attached terminal; -1: none */
     bool forwards;          /* a connection: the client is told when the other side ends its half */
+    bool plain;             /* how it ends is no exit code: forward, archive */
     bool started, ended;
     bool closing; /* our close frame is on its way */
     bool linger;  /* the client's is waited for */

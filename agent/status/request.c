@@ -447,6 +447,18 @@ enum err_code status_forward_options(const struct status_request *r, struct stat
     return ret->port != 0 ? ERR_OK : err_set(e, ERR_INVALID, "port: required");
 }
 
+enum err_code status_archive_options(const struct status_request *r, struct status_exec_options *ret,
+                                     struct err *e)
+{
+    *ret = (struct status_exec_options){ .container = given(r, "container"),
+                                         .path = given(r, "path"),
+                                         .stderr_ = true };
+    if (status_param_flag(r, "into", &ret->stdin_, e) != ERR_OK)
+        return e->code;
+    ret->stdout_ = !ret->stdin_;
+    return ret->path != NULL ? ERR_OK : err_set(e, ERR_INVALID, "path: required");
+}
+
 /* ---- routes ---------------------------------------------------------------------------------- */
 
 static const struct {
@@ -474,6 +486,9 @@ static const struct {
     { ROUTE_POD_FORWARD,
       METHOD_GET | METHOD_POST,
       { "api", "v1", "namespaces", "{ns}", "pods", "{name}", "portforward" } },
+    { ROUTE_POD_ARCHIVE,
+      METHOD_GET | METHOD_POST,
+      { "api", "v1", "namespaces", "{ns}", "pods", "{name}", "archive" } },
     { ROUTE_POD_RESTART, METHOD_POST, { "api", "v1", "namespaces", "{ns}", "pods", "{name}", "restart" } },
     { ROUTE_EVENTS, METHOD_GET, { "api", "v1", "events" } },
     { ROUTE_EVENTS, METHOD_GET, { "api", "v1", "namespaces", "{ns}", "events" } },

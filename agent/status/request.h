@@ -91,6 +91,7 @@ enum status_route {
     ROUTE_POD_EXEC,
     ROUTE_POD_ATTACH,
     ROUTE_POD_FORWARD,
+    ROUTE_POD_ARCHIVE,
     ROUTE_POD_RESTART,
     ROUTE_EVENTS,
     ROUTE_EXPLAIN,
@@ -121,7 +122,8 @@ struct status_exec_options {
     const char *container; /* NULL: not given */
     const char *command[STATUS_PARAMS_MAX + 1];
     bool stdin_, stdout_, stderr_, tty;
-    uint64_t port; /* forward */
+    uint64_t port;    /* forward */
+    const char *path; /* archive */
 };
 /* As an apiserver checks PodExecOptions and PodAttachOptions; borrowed from the request. */
 enum err_code status_exec_options(const struct status_request *r, struct status_exec_options *ret,
@@ -129,6 +131,8 @@ enum err_code status_exec_options(const struct status_request *r, struct status_
 enum err_code status_attach_options(const struct status_request *r, struct status_exec_options *ret,
                                     struct err *e) MUST_CHECK;
 enum err_code status_forward_options(const struct status_request *r, struct status_exec_options *ret,
+                                     struct err *e) MUST_CHECK;
+enum err_code status_archive_options(const struct status_request *r, struct status_exec_options *ret,
                                      struct err *e) MUST_CHECK;
 enum err_code status_log_options(const struct status_request *r, struct status_log_options *ret,
                                  struct err *e) MUST_CHECK;

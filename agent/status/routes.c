@@ -506,11 +506,11 @@ void route_request(struct conn *c)
         not_allowed(c, m.methods);
         return;
     }
-    bool stream = m.route == ROUTE_POD_EXEC || m.route == ROUTE_POD_ATTACH || m.route == ROUTE_POD_FORWARD;
+    bool stream = m.route == ROUTE_POD_EXEC || m.route == ROUTE_POD_ATTACH || m.route == ROUTE_POD_FORWARD ||
+                  m.route == ROUTE_POD_ARCHIVE;
     if ((r->method == METHOD_POST || r->method == METHOD_DELETE || stream) && c->role != PEER_ROOT) {
         conn_status(c, 403, "Forbidden", NULL, NULL,
-                    m.route == ROUTE_POD_ATTACH || m.route == ROUTE_POD_FORWARD
-                        ? "only root may reach into pods through this socket"
+                    stream && m.route != ROUTE_POD_EXEC ? "only root may reach into pods through this socket"
                     : m.route == ROUTE_POD_EXEC
                         ? "only root may run something in containers through this socket"
                         : "only root may change something through this socket");
@@ -553,6 +553,7 @@ void route_request(struct conn *c)
     case ROUTE_POD_EXEC:
     case ROUTE_POD_ATTACH:
     case ROUTE_POD_FORWARD:
+    case ROUTE_POD_ARCHIVE:
         exec_begin(c, &m);
         return;
     case ROUTE_POD_RESTART:

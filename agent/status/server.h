@@ -15,6 +15,8 @@
  *     GET     /api/v1/namespaces/{ns}/pods/{name}/attach         ?container= &stdin= &stdout= &stderr= &tty=
  *     GET     /api/v1/namespaces/{ns}/pods/{name}/portforward    ?port=   one connection: channels 0 and 1;
  *             both upgraded as exec is; the pod's end of a connection is told by channel 255
+ *     GET     /api/v1/namespaces/{ns}/pods/{name}/archive        ?container= &path= &into=
+ *             a file or folder as a tar stream on channel 1; into=true: one on channel 0 is unpacked there
  *     POST    /api/v1/namespaces/{ns}/pods/{name}/restart      all containers again, in place
  *     GET     /api/v1/events  /api/v1/namespaces/{ns}/events
  *             ?fieldSelector=involvedObject.name= &watch=1
@@ -62,6 +64,7 @@ struct status_exec_spec { /* borrowed during the call */
     int stdin_fd, stdout_fd, stderr_fd; /* borrowed; -1: none */
     bool tty;                           /* instead of those */
     uint16_t port;                      /* forward: to this one, and no command */
+    const char *path;                   /* archive: of this one, into it when there is a stdin_fd */
     void *owner;
     void (*on_terminal)(int master_fd, void *owner); /* the server's from then on */
     void (*on_started)(void *owner);
@@ -122,6 +125,8 @@ struct status_provider { /* results are new references; NULL with *e set is an e
     void (*exec_cancel)(struct status_exec *x); /* on_done still comes */
     /* spec->port of the pod; the rest as exec.  ERR_PRECONDITION: it has no network, or has ended. */
     struct status_exec *(*forward)(void *arg, const struct status_exec_spec *spec, struct err *e);
+    /* spec->path in a container, as or from a tar stream; stderr_fd gets what is left out. */
+    struct status_exec *(*archive)(void *arg, const struct status_exec_spec *spec, struct err *e);
     /* After exec_check().  The descriptors are the server's.  `input`: ERR_INVALID if it takes none. */
     enum err_code (*attach)(void *arg, const char *namespace_, const char *name, const char *container,
                             bool input, struct status_attached *ret, struct err *e);

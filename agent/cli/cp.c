@@ -1,0 +1,254 @@
+/*
+ * cp - files between a container and here, as a tar stream: the agent packs or unpacks in the container's
+ * namespaces, a child of this process does so here.
+ */
+#include "agent/cli/internal.h"
+
+#include "base/scope.h"
+#include "base/tar.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct cp {
+    struct cli *cli;
+    const char *namespace_, *container;
+};
+
+struct place { /* "web:/etc", "shop/web:/etc", "./file", "-" */
+    char *pod; /* NULL: here */
+    char *namespace_;
+    const char *path; /* into the word */
+};
+
+static const struct cli_flag flags[] = {
+    CLI_NAMESPACE(struct cp, namespace_, "the pod's namespace (default)"),
+    { "container", 'c', FLAG_TEXT, offsetof(struct cp, container), "NAME", "which container; else the first",
+      "@container" },
+    CLI_FLAGS_END,
+};
+
+static bool parse_place(const char *word, struct place *ret)
+{
+    const char *colon = strchr(word, ':'), *slash = strchr(word, '/');
+
+    *ret = (struct place){ .path = word };
+    if (colon == NULL || word[0] == '/' || word[0] == '.')
+        return true;
+    if (slash != NULL && slash < colon)
+        ret->namespace_ = strndup(word, (size_t)(slash - word));
+    else
+        slash = NULL;
+    ret->pod =
+        strndup(slash != NULL ? slash + 1 : word, (size_t)(colon - (slash != NULL ? slash + 1 : word)));
+    ret->path = colon + 1;
+    return ret->pod != NULL;
+}
+
+static void place_done(struct place *p)
+{
+    free(p->pod);
+    free(p->namespace_);
+}
+
+/* "a/b/" is "b"; "": it has none ("/", ".", ".."). */
+static void base_name(const char *path, char ret[256])
+{
+    size_t n = strlen(path), from;
+
+    while (n > 0 && path[n - 1] == '/')
+        n--;
+    for (from = n; from > 0 && path[from - 1] != '/';)
+        from--;
+    snprintf(ret, 256, "%.*s", (int)(n - from), path + from);
+    if (strcmp(ret, ".") == 0 || strcmp(ret, "..") == 0)
+        ret[0] = '\0';
+}
+
+static void warn(const char *text, void *arg)
+{
+    fprintf(((struct cli *)arg)->err, "warning: %s\n", text);
+}
+
+/* ---- this side ------------------------------------------------------------------------------- */
+
+static int pack_here(struct cli *cli, const char *path, int out)
+{
+    fd_auto fds = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    fd_auto node = open(path, O_PATH | O_CLOEXEC);
+    const struct tar_options o = { .proc_fds = fds, .warn = warn, .arg = cli };
+    struct err e = { 0 };
+    char name[256];
+
+    base_name(path, name);
+    if (node < 0)
+        return cli_error(cli, "open %s: %s", path, strerror(errno));
+    return tar_pack(node, name, out, &o, &e) == ERR_OK ? EXIT_OK : cli_error(cli, "%s", e.text);
+}
+
+/* Into a folder that is there; else under the name that the path gives it. */
+static int unpack_here(struct cli *cli, const char *path, int in)
+{
+    str_auto above = strdup(path);
+    struct tar_options o = { .no_links = true, .warn = warn, .arg = cli };
+    fd_auto dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    struct err e = { 0 };
+    char name[256];
+
+    if (above == NULL)
+        return cli_error(cli, "out of memory");
+    if (dir < 0) {
+        size_t n = strlen(above);
+
+        base_name(path, name);
+        while (n > 0 && above[n - 1] == '/')
+            n--;
+        while (n > 0 && above[n - 1] != '/')
+            n--;
+        above[n] = '\0';
+        o.rename = name;
+        dir = open(n > 0 ? above : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    }
+    if (dir < 0)
+        return cli_error(cli, "open %s: %s", path, strerror(errno));
+    return tar_unpack(dir, in, &o, &e) == ERR_OK ? EXIT_OK : cli_error(cli, "%s", e.text);
+}
+
+/* A child with one end of a pipe; the other is the caller's.  -1: said. */
+static int start_here(struct cli *cli, const char *path, bool pack, pid_t *ret_pid)
+{
+    int fds[2];
+
+    if (pipe2(fds, O_CLOEXEC) != 0 || (*ret_pid = fork()) < 0) {
+        cli_error(cli, "start a copy: %s", strerror(errno));
+        return -1;
+    }
+    if (*ret_pid == 0) {
+        int code;
+
+        signal(SIGPIPE, SIG_DFL); /* the other side says why it wants no more */
+        close(fds[pack ? 0 : 1]);
+        code = pack ? pack_here(cli, path, fds[1]) : unpack_here(cli, path, fds[0]);
+        _exit(code);
+    }
+    close(fds[pack ? 1 : 0]);
+    return fds[pack ? 0 : 1];
+}
+
+static int wait_here(pid_t pid)
+{
+    int status;
+
+    while (waitpid(pid, &status, 0) < 0)
+        if (errno != EINTR)
+            return EXIT_ERROR;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_ERROR;
+}
+
+/* ---- both ------------------------------------------------------------------------------------ */
+
+static int transfer(const struct cp *o, const char *url, const char *local, bool into)
+{
+    bool streamed = strcmp(local, "-") == 0;
+    pid_t pid = -1;
+    fd_auto end = streamed ? -1 : start_here(o->cli, local, into, &pid);
+    int code, here;
+
+    if (!streamed && end < 0)
+        return EXIT_ERROR;
+    code = exec_stream(&(struct exec_session){ .cli = o->cli,
+                                               .input = !into      ? -1
+                                                        : streamed ? STDIN_FILENO
+                                                                   : end,
+                                               .output = into || streamed ? -1 : end,
+                                               .terminal = -1 },
+                       url);
+    if (streamed)
+        return code;
+    close(take_fd(&end));
+    here = wait_here(pid);
+    return code != EXIT_OK ? code : here;
+}
+
+static int copy(const struct cp *o, const struct place *remote, const char *local, bool into)
+{
+    const char *namespace_ = remote->namespace_ != NULL ? remote->namespace_ : o->namespace_;
+    json_auto_t *pod = cli_get_pod(o->cli, namespace_, remote->pod);
+    buf_auto url = BUF_INIT(64 * 1024);
+    char name[256];
+
+    if (pod == NULL)
+        return EXIT_ERROR;
+    base_name(into ? local : remote->path, name);
+    if (name[0] == '\0' && strcmp(local, "-") != 0)
+        return cli_error(o->cli, "%s has no name to copy it under: name the file or folder itself",
+                         into ? local : remote->path);
+    cli_add_pod_path(&url, namespace_, remote->pod);
+    buf_adds(&url, "/archive?container=");
+    cli_add_escaped(&url, o->container != NULL ? o->container : cli_choose_container(o->cli, pod));
+    buf_adds(&url, "&path=");
+    cli_add_escaped(&url, remote->path);
+    buf_addf(&url, "&into=%s", into ? "true" : "false");
+    return transfer(o, url.p, local, into);
+}
+
+static int run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
+{
+    struct cp o = { .cli = cli, .namespace_ = "default" };
+    struct place from = { 0 }, to = { 0 };
+    int code;
+
+    if (!cli_parse(cli, command, &o, &argc, argv, &code))
+        return code;
+    if (argc != 2)
+        return cli_usage_error(cli, command, "you must specify a source and a destination");
+    if (!parse_place(argv[0], &from) || !parse_place(argv[1], &to))
+        code = cli_error(cli, "out of memory");
+    else if ((from.pod == NULL) == (to.pod == NULL))
+        code = cli_usage_error(cli, command, "one of source and destination must be POD:PATH");
+    else if ((from.pod != NULL ? from.path : to.path)[0] == '\0')
+        code = cli_usage_error(cli, command, "the path behind POD: is missing");
+    else
+        code =
+            copy(&o, from.pod != NULL ? &from : &to, from.pod != NULL ? to.path : from.path, to.pod != NULL);
+    place_done(&from);
+    place_done(&to);
+    return code;
+}
+
+static const struct cli_example examples[] = {
+    { "a file out of a container", "coracle cp web:/etc/nginx/nginx.conf ." },
+    { "a folder into one of several containers", "coracle cp -c proxy ./conf web:/etc/proxy" },
+    { "through another program", "coracle cp web:/var/log - | gzip > log.tar.gz" },
+    { NULL, NULL },
+};
+
+static const struct cli_exit exits[] = {
+    { 0, "all of it was copied; what was left out is told by warnings" },
+    { 1, "it failed, maybe amid the copy; standard error says why" },
+    { 2, "wrong usage" },
+    { 0, NULL },
+};
+
+const struct cli_command command_cp = {
+    .name = "cp",
+    .run = run,
+    .summary = "copy files from and into containers",
+    .usage = "cp [NAMESPACE/]POD:PATH DESTINATION [flags]\ncp SOURCE [NAMESPACE/]POD:PATH [flags]",
+    .about =
+        "Copies a file or a folder.  A destination that is a folder gets it below its own name, else the "
+        "destination is its new name; - is a tar stream on standard input or output.  The container needs "
+        "no tar.  Files, folders and their permissions are copied, symbolic links only into containers; "
+        "whatever links a container has, nothing is read or written outside of it, and here nothing "
+        "outside of the destination.",
+    .flags = flags,
+    .examples = examples,
+    .exits = exits,
+    .see_also = "exec",
+    .words = "@pod|@file @pod|@file",
+};

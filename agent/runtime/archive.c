@@ -1,0 +1,47 @@
+#include "agent/runtime/container_internal.h"
+#include "agent/runtime/stream.h"
+#include "base/tar.h"
+
+#include <errno.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* The first process, of which is known that it is still the container's once its number is held. */
+static int open_init(struct rt *rt, const char *id)
+{
+    struct rt_state before, after;
+    fd_auto pidfd = -1;
+
+    rt_state(rt, id, &before);
+    if (before.phase != RT_RUNNING || before.pid <= 0)
+        return -1;
+    pidfd = (int)syscall(SYS_pidfd_open, before.pid, 0);
+    rt_state(rt, id, &after);
+    return pidfd >= 0 && after.phase == RT_RUNNING && after.pid == before.pid ? take_fd(&pidfd) : -1;
+}
+
+enum err_code rt_archive_start(struct proc *p, struct rt *rt, const struct rt_archive_spec *spec,
+                               op_done_fn done, void *owner, struct err *e)
+{
+    bool into = spec->in >= 0;
+    fd_auto pidfd = open_init(rt, spec->id);
+    /* This very program, whatever has its path by now: its code knows tar. */
+    const char *const argv[] = { "/proc/self/exe", TAR_HELPER, into ? "into" : "from", spec->path, NULL };
+    const struct proc_fd fds[] = { { pidfd, TAR_HELPER_PIDFD },
+                                   { into ? spec->in : spec->out, TAR_HELPER_STREAM },
+                                   { spec->messages, TAR_HELPER_MESSAGES } };
+    const struct proc_spec child = {
+        .name = "cp",
+        .subject = spec->id,
+        .argv = argv,
+        .fds = fds,
+        .n_fds = ARRAY_LEN(fds),
+        .cgroup_fd = cg_leaf_fd(rt->cgroups, CG_LEAF_OPS),
+        .cgroup_procs = cg_leaf_procs(rt->cgroups, CG_LEAF_OPS),
+    };
+
+    if (pidfd < 0)
+        return err_set(e, ERR_PRECONDITION, "container %.12s is not running", spec->id);
+    proc_start(p, &child, rt->loop, done, owner);
+    return ERR_OK;
+}

@@ -1,0 +1,212 @@
+#include "base/tar.h"
+
+#include "base/buf.h"
+#include "base/fs.h"
+#include "base/scope.h"
+#include "base/tar_internal.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct scratch {
+    char path[64];
+    int dir;
+    struct buf warnings;
+};
+
+static int setup(void **state)
+{
+    struct scratch *s = calloc(1, sizeof(*s));
+
+    strcpy(s->path, "/tmp/test-tar.XXXXXX");
+    if (mkdtemp(s->path) == NULL)
+        return -1;
+    s->dir = open(s->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    buf_init(&s->warnings, 64 * 1024);
+    if (mkdirat(s->dir, "to", 0755) != 0)
+        return -1;
+    *state = s;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct scratch *s = *state;
+    struct err e = { 0 };
+
+    close(s->dir);
+    buf_done(&s->warnings);
+    if (fs_remove_tree(AT_FDCWD, s->path, &e) != ERR_OK)
+        return -1;
+    free(s);
+    return 0;
+}
+
+static void warn(const char *text, void *arg)
+{
+    buf_addf(arg, "%s\n", text);
+}
+
+static enum err_code unpack(struct scratch *s, int archive, bool no_links, const char *rename, struct err *e)
+{
+    const struct tar_options o = {
+        .no_links = no_links, .rename = rename, .warn = warn, .arg = &s->warnings
+    };
+    fd_auto to = openat(s->dir, "to", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+    lseek(archive, 0, SEEK_SET);
+    return tar_unpack(to, archive, &o, e);
+}
+
+static void put(int fd, const char *name, char type, const char *link, const char *content)
+{
+    struct tar_header h = { .type = type, .magic = "ustar  ", .mode = "0000644" };
+    const unsigned char *bytes = (const unsigned char *)&h;
+    char block[TAR_BLOCK] = { 0 };
+    unsigned sum = 0;
+
+    memcpy(h.name, name, strlen(name));
+    memcpy(h.link, link, strlen(link));
+    snprintf(h.size, sizeof(h.size), "%011o", (unsigned)strlen(content));
+    memset(h.checksum, ' ', sizeof(h.checksum));
+    for (size_t i = 0; i < sizeof(h); i++)
+        sum += bytes[i];
+    snprintf(h.checksum, 7, "%06o", sum);
+    assert_int_equal(write(fd, &h, sizeof(h)), sizeof(h));
+    memcpy(block, content, strlen(content));
+    if (content[0] != '\0')
+        assert_int_equal(write(fd, block, sizeof(block)), sizeof(block));
+}
+
+static int archive(void)
+{
+    return memfd_create("archive", MFD_CLOEXEC);
+}
+
+static void expect_file(const struct scratch *s, const char *path, const char *want)
+{
+    str_auto text = NULL;
+    struct err e = { 0 };
+
+    assert_int_equal(fs_read_at(s->dir, path, 4096, &text, NULL, &e), ERR_OK);
+    assert_string_equal(text, want);
+}
+
+static void a_tree_comes_back_as_it_was(void **state)
+{
+    struct scratch *s = *state;
+    const struct tar_options o = { .proc_fds = open("/proc/self/fd", O_PATH | O_CLOEXEC) };
+    fd_auto tar = archive();
+    fd_auto node = -1;
+    char target[20] = "";
+    struct err e = { 0 };
+    struct stat st;
+
+    assert_int_equal(mkdirat(s->dir, "from", 0755), 0);
+    assert_int_equal(mkdirat(s->dir, "from/d", 0700), 0);
+    assert_int_equal(fs_replace_at(s->dir, "from/d/file", "text", 4, 0640, false, &e), ERR_OK);
+    assert_int_equal(symlinkat("d/file", s->dir, "from/link"), 0);
+    node = openat(s->dir, "from", O_PATH | O_CLOEXEC);
+    assert_int_equal(tar_pack(node, "name", tar, &o, &e), ERR_OK);
+    close(o.proc_fds);
+    assert_int_equal(unpack(s, tar, false, "other", &e), ERR_OK);
+    expect_file(s, "to/other/d/file", "text");
+    assert_int_equal(fstatat(s->dir, "to/other/d/file", &st, 0), 0);
+    assert_int_equal(st.st_mode & 07777, 0640);
+    assert_int_equal(readlinkat(s->dir, "to/other/link", target, sizeof(target) - 1), 6);
+    assert_string_equal(target, "d/file");
+}
+
+static void no_name_leads_out(void **state)
+{
+    static const char *const names[] = { "../out", "a/../../out", "/out", "a/.." };
+    struct scratch *s = *state;
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        fd_auto tar = archive();
+        struct err e = { 0 };
+
+        put(tar, names[i], '0', "", "x");
+        assert_int_equal(unpack(s, tar, false, NULL, &e), ERR_INVALID);
+    }
+    assert_int_equal(faccessat(s->dir, "out", F_OK, 0), -1);
+}
+
+static void no_link_is_followed_or_written_through(void **state)
+{
+    struct scratch *s = *state;
+    fd_auto tar = archive();
+    fd_auto again = archive();
+    struct err e = { 0 };
+
+    assert_int_equal(fs_replace_at(s->dir, "victim", "safe", 4, 0644, false, &e), ERR_OK);
+    put(tar, "link", '2', "..", "");
+    put(tar, "link/victim", '0', "", "bad");
+    assert_int_not_equal(unpack(s, tar, false, NULL, &e), ERR_OK);
+    expect_file(s, "victim", "safe");
+    e = (struct err){ 0 };
+    put(again, "file", '2', "../victim", "");
+    put(again, "file", '0', "", "new");
+    assert_int_equal(unpack(s, again, false, NULL, &e), ERR_OK);
+    expect_file(s, "victim", "safe");
+    expect_file(s, "to/file", "new");
+}
+
+static void what_is_left_out_is_told(void **state)
+{
+    struct scratch *s = *state;
+    fd_auto tar = archive();
+    struct err e = { 0 };
+
+    put(tar, "link", '2', "/etc/passwd", "");
+    put(tar, "device", '3', "", "");
+    put(tar, "file", '0', "", "x");
+    assert_int_equal(unpack(s, tar, true, NULL, &e), ERR_OK);
+    assert_string_equal(s->warnings.p, "link: left out: a symbolic link\n"
+                                       "device: left out: neither a file, a folder nor a symbolic link\n");
+    expect_file(s, "to/file", "x");
+}
+
+static void what_is_no_archive_is_refused(void **state)
+{
+    struct scratch *s = *state;
+    fd_auto garbage = archive();
+    fd_auto torn = archive();
+    struct err e = { 0 };
+    char block[TAR_BLOCK];
+
+    memset(block, 'x', sizeof(block));
+    assert_int_equal(write(garbage, block, sizeof(block)), sizeof(block));
+    assert_int_equal(unpack(s, garbage, false, NULL, &e), ERR_INVALID);
+    assert_string_equal(e.text, "this is no tar archive, or it is damaged");
+    e = (struct err){ 0 };
+    put(torn, "file", '0', "", "content");
+    assert_int_equal(ftruncate(torn, TAR_BLOCK + 3), 0);
+    assert_int_equal(unpack(s, torn, false, NULL, &e), ERR_DATA_LOSS);
+    assert_string_equal(e.text, "the archive ends early");
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(a_tree_comes_back_as_it_was),
+        T(no_name_leads_out),
+        T(no_link_is_followed_or_written_through),
+        T(what_is_left_out_is_told),
+        T(what_is_no_archive_is_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
