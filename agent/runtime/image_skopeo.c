@@ -11,6 +11,7 @@
 #define SYSTEM_POLICY "/etc/containers/policy.json"
 static const char open_policy[] = "{\"default\":[{\"type\":\"insecureAcceptAnything\"}]}";
 
+#define ASK_MIN_MS (60 * 1000) /* a question is answered as a whole: progress cannot be seen */
 enum { DIGEST_LINE_MAX = 256, FATAL_MAX = 400, ARGS_MAX = 24, ENV_MAX = 16 };
 
 /* ---- command lines --------------------------------------------------------------------------- */
@@ -142,7 +143,8 @@ enum err_code img_skopeo_ask(struct img_job *j, op_done_fn done, struct err *e)
         arg(&c, j->auth_path);
     }
     arg(&c, own(&c, img_skopeo_source(img_job_reference(j, full), NULL)));
-    return run_command(&c, j, "skopeo inspect", DIGEST_LINE_MAX, j->store->stall_ms, done, e);
+    return run_command(&c, j, "skopeo inspect", DIGEST_LINE_MAX,
+                       j->store->stall_ms > ASK_MIN_MS ? j->store->stall_ms : ASK_MIN_MS, done, e);
 }
 
 enum err_code img_skopeo_copy(struct img_job *j, op_done_fn done, struct err *e)

@@ -76,13 +76,16 @@ def test_lies(t):
 
 def test_too_much(t):
     """a layer that unpacks to more than the limit, one that is larger as it comes, and a registry that goes silent"""
-    registry, node = start(t, "--max-image-size=4Mi", "--image-pull-progress-deadline=2s")
+    registry, node = start(t, "--max-image-size=4Mi")
     bomb = file_layer("x", b"\0" * 64000000)
     refused(node, registry.image("bomb:1", bomb, kind=LAYER + "+gzip", packed=[gzip.compress(bomb)]), "the image is larger than the limit for unpacked images")
     large = file_layer("x", os.urandom(12000000))
     registry.hook = lambda handler, kind, key: key == digest_of(large) and registry.half(handler, key, lambda: threading.Event().wait(30))
     registry.blobs[digest_of(large)] = large
     refused(node, registry.image("large:1", large), "larger than the limit of 4194304 bytes")
+    node.stop()
+    node.flags.append("--image-pull-progress-deadline=2s")
+    node.start()
     silent = file_layer("x", b"x" * 1000)
     registry.hook = lambda handler, kind, key: key == digest_of(silent) and registry.half(handler, key, lambda: threading.Event().wait(30))
     refused(node, registry.image("silent:1", silent), "nothing came for 2 s")
