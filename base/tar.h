@@ -4,7 +4,8 @@
  * change meanwhile, and what is unpacked is somebody else's bytes.
  *
  * Unpacking never leaves the folder: names with ".." or from "/" are refused, no symbolic link is followed, a
- * file that is there is replaced and never written through.  Packing opens nothing but files and folders.
+ * file that is there is replaced as a whole and never written through: of an archive that ends early no half
+ * file stays.  Packing opens nothing but files and folders.
  * Blocking, on blocking descriptors.
  */
 #ifndef BASE_TAR_H
@@ -14,14 +15,17 @@
 #include <stdbool.h>
 
 struct tar_options {
-    const char *rename; /* unpack: the first element of every name becomes this; NULL: it stays */
+    const char *rename; /* unpack: the first element of every name, the same in all, becomes this */
     bool no_links;      /* unpack: symbolic links are left out, with a warning */
-    void (*warn)(const char *text, void *arg); /* what was left out; may be NULL */
+    void (*warn)(const char *text, void *arg); /* what was left out, printable; may be NULL */
     void *arg;
     int proc_fds; /* pack: a descriptor of /proc/self/fd, of a /proc that knows us */
 };
 
-/* `node`: O_PATH; its name in the archive is `as`. */
+/* "b" of "a/b/"; "": it has none ("/", ".", ".."). */
+void tar_base_name(const char *path, char ret[256]);
+
+/* `node`: O_PATH; its name in the archive is `as`, for a folder also ".". */
 enum err_code tar_pack(int node, const char *as, int out, const struct tar_options *o,
                        struct err *e) MUST_CHECK;
 /* Below the folder `dir`.  Reads `in` to its end. */

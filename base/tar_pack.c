@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/scope.h"
 #include "base/tar_internal.h"
+#include "base/utf8.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -113,6 +114,7 @@ static void warn(const struct pack *p, const char *what)
     char text[TAR_NAME_MAX + 100];
 
     snprintf(text, sizeof(text), "%s: %s", p->path.p, what);
+    text_printable(text);
     if (p->o->warn != NULL)
         p->o->warn(text, p->o->arg);
 }
@@ -222,6 +224,19 @@ static enum err_code pack_node(struct pack *p, int node, struct err *e)
         return pack_link(p, node, &st, e);
     warn(p, "left out: neither a file, a folder nor a link");
     return ERR_OK;
+}
+
+void tar_base_name(const char *path, char ret[256])
+{
+    size_t n = strlen(path), from;
+
+    while (n > 0 && path[n - 1] == '/')
+        n--;
+    for (from = n; from > 0 && path[from - 1] != '/';)
+        from--;
+    snprintf(ret, 256, "%.*s", (int)(n - from), path + from);
+    if (strcmp(ret, ".") == 0 || strcmp(ret, "..") == 0)
+        ret[0] = '\0';
 }
 
 enum err_code tar_pack(int node, const char *as, int out, const struct tar_options *o, struct err *e)

@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/scope.h"
 #include "base/tar_internal.h"
+#include "base/utf8.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PIECE = 64 * 1024, ATTRIBUTES_MAX = 64 * 1024 };
+enum { PIECE = 64 * 1024, ATTRIBUTES_MAX = 64 * 1024, NAME_SIZE = 256 };
+enum { NAMES_TRIED = 100, BESIDE_SIZE = 48 }; /* of files that are not whole yet */
 
 struct unpack {
     int dir, in;
@@ -22,6 +24,7 @@ struct unpack {
     char name[TAR_NAME_MAX + 1], link[TAR_NAME_MAX + 1]; /* of the entry */
     bool name_given, link_given, size_given;             /* by entries before it */
     uint64_t size;
+    char top[NAME_SIZE]; /* the first element that was renamed */
 };
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -118,22 +121,25 @@ static enum err_code take_text(const struct unpack *u, uint64_t size, char *to, 
 }
 
 /* One of "<length> <key>=<value>\n" */
-static void take_attribute(struct unpack *u, const char *key, const char *value, size_t n)
+static enum err_code take_attribute(struct unpack *u, const char *key, const char *value, size_t n,
+                                    struct err *e)
 {
+    bool name = strncmp(key, "path=", 5) == 0, link = strncmp(key, "linkpath=", 9) == 0;
     char *end;
 
-    if (n > TAR_NAME_MAX)
-        n = TAR_NAME_MAX;
-    if (strncmp(key, "path=", 5) == 0) {
+    if ((name || link) && n > TAR_NAME_MAX)
+        return err_set(e, ERR_INVALID, "a name of %zu bytes in the archive", n);
+    if (name) {
         snprintf(u->name, sizeof(u->name), "%.*s", (int)n, value);
         u->name_given = true;
-    } else if (strncmp(key, "linkpath=", 9) == 0) {
+    } else if (link) {
         snprintf(u->link, sizeof(u->link), "%.*s", (int)n, value);
         u->link_given = true;
     } else if (strncmp(key, "size=", 5) == 0) {
         u->size = strtoull(value, &end, 10);
         u->size_given = u->size <= INT64_MAX - TAR_BLOCK;
     }
+    return ERR_OK;
 }
 
 static enum err_code take_attributes(struct unpack *u, uint64_t size, struct err *e)
@@ -156,8 +162,9 @@ static enum err_code take_attributes(struct unpack *u, uint64_t size, struct err
             return err_set(e, ERR_INVALID, "the archive has broken attributes");
         at[n - 1] = '\0';
         equals = strchr(++key, '=');
-        if (equals != NULL)
-            take_attribute(u, key, equals + 1, (size_t)(at + n - 1 - (equals + 1)));
+        if (equals != NULL &&
+            take_attribute(u, key, equals + 1, (size_t)(at + n - 1 - (equals + 1)), e) != ERR_OK)
+            return e->code;
         at += n;
     }
     return skip(u, padded(size) - size, e);
@@ -170,6 +177,7 @@ static void warn(const struct unpack *u, const char *what)
     char text[TAR_NAME_MAX + 100];
 
     snprintf(text, sizeof(text), "%s: %s", u->name, what);
+    text_printable(text); /* names may hold anything, and warnings go to terminals */
     if (u->o->warn != NULL)
         u->o->warn(text, u->o->arg);
 }
@@ -193,11 +201,25 @@ static enum err_code enter(int *dir, const char *name, const struct unpack *u, s
     return ERR_OK;
 }
 
+/* With a new first name, an archive is one file or folder. */
+static enum err_code rename_first(struct unpack *u, char last[NAME_SIZE], struct err *e)
+{
+    if (u->top[0] == '\0')
+        snprintf(u->top, sizeof(u->top), "%s", last);
+    if (strcmp(u->top, last) != 0)
+        return err_set(
+            e, ERR_INVALID,
+            "the archive holds more than one file or folder (%s, %s): its destination must be a folder",
+            u->top, last);
+    snprintf(last, NAME_SIZE, "%s", u->o->rename);
+    return ERR_OK;
+}
+
 /*
  * The folder that the entry goes into, and its last name; "" for the destination itself.  Each element is
  * opened from the one before it, and none is a link.
  */
-static enum err_code walk(const struct unpack *u, int *ret_dir, char last[256], struct err *e)
+static enum err_code walk(struct unpack *u, int *ret_dir, char last[NAME_SIZE], struct err *e)
 {
     fd_auto dir = fcntl(u->dir, F_DUPFD_CLOEXEC, 3);
     const char *at = u->name;
@@ -211,16 +233,16 @@ static enum err_code walk(const struct unpack *u, int *ret_dir, char last[256], 
     while (*at != '\0') {
         size_t n = strcspn(at, "/");
 
-        if (n > 255)
+        if (n >= NAME_SIZE)
             return err_set(e, ERR_INVALID, "the archive has a name that is too long: %s", at);
         if (n == 2 && is_dots(at, n))
             return err_set(e, ERR_INVALID, "the archive has a name with ..: %s", u->name);
         if (n > 0 && !is_dots(at, n)) {
             if (last[0] != '\0' && enter(&dir, last, u, e) != ERR_OK)
                 return e->code;
-            snprintf(last, 256, "%.*s", (int)n, at);
-            if (first && u->o->rename != NULL)
-                snprintf(last, 256, "%s", u->o->rename);
+            snprintf(last, NAME_SIZE, "%.*s", (int)n, at);
+            if (first && u->o->rename != NULL && rename_first(u, last, e) != ERR_OK)
+                return e->code;
             first = false;
         }
         at += n;
@@ -238,18 +260,25 @@ static void set_time(int fd, uint64_t mtime)
         return; /* the content matters */
 }
 
-static enum err_code make_file(const struct unpack *u, int dir, const char *last, mode_t mode, uint64_t mtime,
-                               struct err *e)
+/* A file under a name that nobody has, beside the one that it will get. */
+static int open_beside(int dir, char name[BESIDE_SIZE])
+{
+    int fd = -1;
+
+    for (int i = 0; i < NAMES_TRIED && fd < 0; i++) {
+        snprintf(name, BESIDE_SIZE, ".coracle-cp.%d.%d", (int)getpid(), i);
+        fd = openat(dir, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (fd < 0 && errno != EEXIST)
+            break;
+    }
+    return fd;
+}
+
+static enum err_code fill(const struct unpack *u, int fd, mode_t mode, uint64_t mtime, struct err *e)
 {
     uint64_t left = u->size;
     char piece[PIECE];
-    fd_auto fd = -1;
 
-    if (unlinkat(dir, last, 0) != 0 && errno != ENOENT)
-        return err_sys(e, errno, "replace %s", u->name);
-    fd = openat(dir, last, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return err_sys(e, errno, "make %s", u->name);
     while (left > 0) {
         size_t part = left < sizeof(piece) ? (size_t)left : sizeof(piece), done = 0;
 
@@ -268,6 +297,22 @@ static enum err_code make_file(const struct unpack *u, int dir, const char *last
         return err_sys(e, errno, "set permissions of %s", u->name);
     set_time(fd, mtime);
     return skip(u, padded(u->size) - u->size, e);
+}
+
+/* What has that name stays as it is until the new file is whole. */
+static enum err_code make_file(const struct unpack *u, int dir, const char *last, mode_t mode, uint64_t mtime,
+                               struct err *e)
+{
+    char beside[BESIDE_SIZE];
+    fd_auto fd = open_beside(dir, beside);
+
+    if (fd < 0)
+        return err_sys(e, errno, "make %s", u->name);
+    if (fill(u, fd, mode, mtime, e) == ERR_OK && renameat(dir, beside, dir, last) != 0)
+        err_sys(e, errno, "replace %s", u->name);
+    if (e->code != ERR_OK)
+        unlinkat(dir, beside, 0);
+    return e->code;
 }
 
 static enum err_code make_folder(const struct unpack *u, int dir, const char *last, mode_t mode,
@@ -297,11 +342,11 @@ static enum err_code make_link(const struct unpack *u, int dir, const char *last
     return ERR_OK;
 }
 
-static enum err_code make_entry(const struct unpack *u, const struct tar_header *h, struct err *e)
+static enum err_code make_entry(struct unpack *u, const struct tar_header *h, struct err *e)
 {
     bool file = h->type == '0' || h->type == '\0' || h->type == '7';
     uint64_t mode = 0, mtime = 0;
-    char last[256];
+    char last[NAME_SIZE];
     fd_auto dir = -1;
 
     if (!number(h->mode, sizeof(h->mode), &mode) || !number(h->mtime, sizeof(h->mtime), &mtime))
@@ -362,6 +407,14 @@ static enum err_code take_block(struct unpack *u, const struct tar_header *h, st
     return make_entry(u, h, e);
 }
 
+/* Of a file: one element, and not the folder itself or the one above. */
+static bool is_name(const char *name)
+{
+    size_t n = strlen(name);
+
+    return n > 0 && n < NAME_SIZE && !is_dots(name, n) && strchr(name, '/') == NULL;
+}
+
 enum err_code tar_unpack(int dir, int in, const struct tar_options *o, struct err *e)
 {
     static const struct tar_header zeros;
@@ -369,6 +422,8 @@ enum err_code tar_unpack(int dir, int in, const struct tar_options *o, struct er
     struct tar_header h;
     bool end = false, over = false;
 
+    if (o->rename != NULL && !is_name(o->rename))
+        return err_set(e, ERR_INVALID, "\"%s\" is no name for a file or folder", o->rename);
     for (;;) {
         if (take(&u, &h, sizeof(h), &end, e) != ERR_OK || end)
             return e->code;

@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <sched.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -39,12 +40,13 @@ static void tell(const char *text, void *arg)
 
 static enum err_code pack(int root, const char *path, const struct tar_options *o, struct err *e)
 {
-    const char *slash = strrchr(path, '/');
     fd_auto node = fs_open_in_root(root, path, O_PATH, 0, e);
+    char name[256];
 
     if (node < 0)
         return e->code;
-    return tar_pack(node, slash != NULL ? slash + 1 : path, TAR_HELPER_STREAM, o, e);
+    tar_base_name(path, name);
+    return tar_pack(node, name[0] != '\0' ? name : ".", TAR_HELPER_STREAM, o, e);
 }
 
 /* Into a folder that is there; else under the name that the path gives it. */
@@ -57,6 +59,7 @@ static enum err_code unpack(int root, const char *path, struct tar_options *o, s
 
     if (above == NULL)
         return err_nomem(e);
+    signal(SIGTERM, SIG_IGN); /* the stream ends, too: a half file is removed first */
     if (dir < 0) {
         o->rename = slash != NULL ? slash + 1 : path;
         dir = fs_open_in_root(root, above, O_PATH | O_DIRECTORY, 0, e);

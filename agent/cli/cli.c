@@ -17,14 +17,32 @@ int64_t cli_now(const struct cli *cli)
 
 int cli_error(struct cli *cli, const char *fmt, ...)
 {
+    buf_auto text = BUF_INIT(SIZE_MAX - 1);
     va_list ap;
 
     va_start(ap, fmt);
-    fputs("error: ", cli->err);
-    vfprintf(cli->err, fmt, ap);
-    fputc('\n', cli->err);
+    buf_addv(&text, fmt, ap);
     va_end(ap);
+    cli_complain(cli, "error: ", text.p);
     return EXIT_ERROR;
+}
+
+void cli_complain(struct cli *cli, const char *what, const char *text)
+{
+    buf_auto line = BUF_INIT(SIZE_MAX - 1);
+
+    buf_adds(&line, what);
+    cli_add_clean(&line, text);
+    buf_addc(&line, '\n');
+    fputs(line.p, cli->err);
+}
+
+void cli_show(struct cli *cli, const struct buf *text)
+{
+    buf_auto clean = BUF_INIT(SIZE_MAX - 1);
+
+    cli_add_clean(&clean, text->p);
+    cli_write(cli, clean.p, clean.n);
 }
 
 bool cli_flush(struct cli *cli)

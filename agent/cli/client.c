@@ -233,6 +233,7 @@ int cli_server_error(struct cli *cli, const struct cli_response *r)
 {
     struct err ignored = { 0 };
     json_auto_t *status = NULL;
+    buf_auto what = BUF_INIT(64 * 1024);
     const char *reason, *message;
 
     if (json_parse(r->body.p, r->body.n, CLI_BODY_MAX, &status, "answer", &ignored) != ERR_OK ||
@@ -241,10 +242,11 @@ int cli_server_error(struct cli *cli, const struct cli_response *r)
         return EXIT_ERROR;
     }
     reason = json_str(status, "reason");
+    buf_adds(&what, "Error from server");
     if (reason != NULL)
-        fprintf(cli->err, "Error from server (%s): %s\n", reason, message);
-    else
-        fprintf(cli->err, "Error from server: %s\n", message);
+        buf_addf(&what, " (%s)", reason);
+    buf_adds(&what, ": ");
+    cli_complain(cli, what.p, message);
     return EXIT_ERROR;
 }
 

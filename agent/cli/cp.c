@@ -56,20 +56,6 @@ static void place_done(struct place *p)
     free(p->namespace_);
 }
 
-/* "a/b/" is "b"; "": it has none ("/", ".", ".."). */
-static void base_name(const char *path, char ret[256])
-{
-    size_t n = strlen(path), from;
-
-    while (n > 0 && path[n - 1] == '/')
-        n--;
-    for (from = n; from > 0 && path[from - 1] != '/';)
-        from--;
-    snprintf(ret, 256, "%.*s", (int)(n - from), path + from);
-    if (strcmp(ret, ".") == 0 || strcmp(ret, "..") == 0)
-        ret[0] = '\0';
-}
-
 static void warn(const char *text, void *arg)
 {
     fprintf(((struct cli *)arg)->err, "warning: %s\n", text);
@@ -85,14 +71,17 @@ static int pack_here(struct cli *cli, const char *path, int out)
     struct err e = { 0 };
     char name[256];
 
-    base_name(path, name);
+    tar_base_name(path, name);
     if (node < 0)
         return cli_error(cli, "open %s: %s", path, strerror(errno));
     return tar_pack(node, name, out, &o, &e) == ERR_OK ? EXIT_OK : cli_error(cli, "%s", e.text);
 }
 
-/* Into a folder that is there; else under the name that the path gives it. */
-static int unpack_here(struct cli *cli, const char *path, int in)
+/*
+ * Into a folder that is there; else under the name that the path gives it.  Ctrl-C ends the stream: what was
+ * not whole is removed then, and `parent`, which is gone, need not be told.
+ */
+static int unpack_here(struct cli *cli, const char *path, int in, pid_t parent)
 {
     str_auto above = strdup(path);
     struct tar_options o = { .no_links = true, .warn = warn, .arg = cli };
@@ -102,10 +91,13 @@ static int unpack_here(struct cli *cli, const char *path, int in)
 
     if (above == NULL)
         return cli_error(cli, "out of memory");
+    signal(SIGINT, SIG_IGN);
+    signal(SIGTERM, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
     if (dir < 0) {
         size_t n = strlen(above);
 
-        base_name(path, name);
+        tar_base_name(path, name);
         while (n > 0 && above[n - 1] == '/')
             n--;
         while (n > 0 && above[n - 1] != '/')
@@ -116,12 +108,15 @@ static int unpack_here(struct cli *cli, const char *path, int in)
     }
     if (dir < 0)
         return cli_error(cli, "open %s: %s", path, strerror(errno));
-    return tar_unpack(dir, in, &o, &e) == ERR_OK ? EXIT_OK : cli_error(cli, "%s", e.text);
+    if (tar_unpack(dir, in, &o, &e) == ERR_OK)
+        return EXIT_OK;
+    return getppid() == parent ? cli_error(cli, "%s", e.text) : EXIT_ERROR;
 }
 
 /* A child with one end of a pipe; the other is the caller's.  -1: said. */
 static int start_here(struct cli *cli, const char *path, bool pack, pid_t *ret_pid)
 {
+    pid_t parent = getpid();
     int fds[2];
 
     if (pipe2(fds, O_CLOEXEC) != 0 || (*ret_pid = fork()) < 0) {
@@ -133,7 +128,7 @@ static int start_here(struct cli *cli, const char *path, bool pack, pid_t *ret_p
 
         signal(SIGPIPE, SIG_DFL); /* the other side says why it wants no more */
         close(fds[pack ? 0 : 1]);
-        code = pack ? pack_here(cli, path, fds[1]) : unpack_here(cli, path, fds[0]);
+        code = pack ? pack_here(cli, path, fds[1]) : unpack_here(cli, path, fds[0], parent);
         _exit(code);
     }
     close(fds[pack ? 1 : 0]);
@@ -184,7 +179,9 @@ static int copy(const struct cp *o, const struct place *remote, const char *loca
 
     if (pod == NULL)
         return EXIT_ERROR;
-    base_name(into ? local : remote->path, name);
+    if (!into && strcmp(local, "-") == 0 && isatty(STDOUT_FILENO))
+        return cli_error(o->cli, "an archive is not written to a terminal: pass it on, or to a file");
+    tar_base_name(into ? local : remote->path, name);
     if (name[0] == '\0' && strcmp(local, "-") != 0)
         return cli_error(o->cli, "%s has no name to copy it under: name the file or folder itself",
                          into ? local : remote->path);

@@ -369,7 +369,7 @@ static void describe_one(struct cli *cli, const json_t *pod, bool first)
     if (text.failed || shown.failed)
         cli_error(cli, "pod %s: too much to describe", cli_text(pod, "metadata.name"));
     else
-        cli_write(cli, shown.p, shown.n);
+        cli_show(cli, &shown);
 }
 
 struct describe {

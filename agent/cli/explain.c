@@ -139,7 +139,7 @@ static int run(struct cli *cli, const struct cli_command *command, int argc, cha
     add_operations(cli_at(value, "operations"), &text);
     add_said(cli, cli_at(value, "said"), &text);
     cli_align(text.p, 0, 2, &shown);
-    cli_write(cli, shown.p, shown.n);
+    cli_show(cli, &shown);
     return EXIT_OK;
 }
 

@@ -27,6 +27,10 @@ int cli_run(struct cli *cli, int argc, char **argv);
 int64_t cli_now(const struct cli *cli);
 /* "error: ..." on standard error; returns EXIT_ERROR. */
 int cli_error(struct cli *cli, const char *fmt, ...) PRINTF_LIKE(2, 3);
+/* A line on standard error, and text on standard output, of which parts came from a container, an image or a
+ * registry: without control characters. */
+void cli_complain(struct cli *cli, const char *what, const char *text);
+void cli_show(struct cli *cli, const struct buf *text);
 int cli_unknown_command(struct cli *cli, const char *name); /* says so, and which was meant; EXIT_USAGE */
 /* False: the output cannot be written any more (most often: nobody reads it): stop, cli_main() says why if it
  * must. */

@@ -57,7 +57,7 @@ static int listen_at(const char *address, uint16_t *port, struct err *e)
         err_set(e, ERR_INVALID, "--address: \"%s\" is no IP address, nor localhost", address);
         return -1;
     }
-    fd = socket(to->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    fd = socket(to->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd >= 0 && is_v6)
         setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
     if (fd >= 0)

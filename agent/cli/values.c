@@ -53,7 +53,9 @@ void cli_add_clean(struct buf *b, const char *text)
     for (; *text != '\0'; text++) {
         unsigned char c = (unsigned char)*text;
 
-        if (c == '\n' || c >= ' ')
+        if (c == 0xc2 && (unsigned char)text[1] >= 0x80 && (unsigned char)text[1] < 0xa0)
+            buf_addf(b, "<%02x>", (unsigned char)*++text); /* U+0080 to U+009F: U+009B is an ESC [ */
+        else if (c == '\n' || c >= ' ')
             c == 0x7f ? buf_adds(b, "^?") : buf_addc(b, (char)c);
         else if (c == '\t')
             buf_addc(b, ' '); /* a tab would end a column */

@@ -136,10 +136,12 @@ char *exec_status(const struct err *result, int exit_code)
 
 char *forward_status(const struct err *result)
 {
-    json_auto_t *status = result->code == ERR_OK
-                              ? json_pack("{s:{}, s:s}", "metadata", "status", "Success")
-                              : json_pack("{s:{}, s:s, s:s, s:s, s:i}", "metadata", "status", "Failure",
-                                          "message", result->text, "reason", "InternalError", "code", 500);
+    bool ok = result->code == ERR_OK;
+    json_auto_t *status = ok ? json_pack("{s:{}, s:s}", "metadata", "status", "Success")
+                             : json_pack("{s:{}, s:s, s:s, s:i}", "metadata", "status", "Failure", "reason",
+                                         "InternalError", "code", 500);
 
+    if (status == NULL || (!ok && !json_put_str(status, "message", result->text))) /* not always UTF-8 */
+        return NULL;
     return status != NULL ? json_dumps(status, JSON_COMPACT) : NULL;
 }

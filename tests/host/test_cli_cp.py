@@ -36,6 +36,8 @@ def test_cp(t):
     back = node.cli("cp", "a:/tmp/tree", f"{here}/back")
     equal((read(f"{here}/back/one"), read(f"{here}/back/{deep}/two")), ("1\n", "2\n"), "and back")
     contains(back.stderr, "tree/link: left out: a symbolic link")
+    node.cli("cp", "a:/tmp/tree/", f"{here}/slash")
+    equal(read(f"{here}/slash/one"), "1\n", "a folder with a slash behind its name")
     inside(node, "dd if=/dev/zero of=/tmp/big bs=1M count=4 2> /dev/null; mkfifo /tmp/tree/fifo")
     node.cli("cp", "a:/tmp/big", here)
     equal(os.path.getsize(f"{here}/big"), 4 << 20, "a larger one, into a folder")
@@ -63,6 +65,8 @@ def test_hostile_links(t):
     node.wait_running("a")
     here = f"{t.scratch}/here"
     os.mkdir(here)
+    inside(node, "until [ -L /tmp/up ]; do sleep 0.1; done; mkdir /tmp/odd; mkfifo \"$(printf '/tmp/odd/f\\033[2J')\"")
+    contains(node.cli("cp", "a:/tmp/odd", here).stderr, "warning: odd/f?[2J: left out")
     for path in ("/tmp/d/out", f"/tmp/root{secret}", f"/tmp/up{secret}"):
         node.cli("cp", f"a:{path}", f"{here}/got")
         equal(read(f"{here}/got"), "own\n", path)

@@ -54,6 +54,14 @@ static void other_formats_print_whole_objects_or_names(void **state)
     assert_non_null(strstr(f->out, "kind: Pod\nmetadata:\n"));
 }
 
+static void errors_move_no_cursor(void **state)
+{
+    struct fixture *f = *state;
+
+    expect(f, "get pod some\x1b[2J\xc2\x9bthing", 1, "",
+           "Error from server (NotFound): pods \"some^[[2J<9b>thing\" not found\n");
+}
+
 static void what_is_not_there_is_said_as_kubectl_does(void **state)
 {
     struct fixture *f = *state;
@@ -481,6 +489,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         T(pods_are_shown_as_a_table_with_warnings_after_it),
         T(other_formats_print_whole_objects_or_names),
+        T(errors_move_no_cursor),
         T(what_is_not_there_is_said_as_kubectl_does),
         T(events_manifests_and_images_have_tables_too),
         T(events_are_those_of_kubectl),

@@ -592,6 +592,22 @@ static void server_that_closes_cancels_and_waits_for_the_process(void **state)
     hang_up(&c);
 }
 
+static void words_of_a_helper_need_not_be_utf8(void **state)
+{
+    struct err e = { 0 }, ignored = { 0 };
+    json_auto_t *status = NULL;
+    char *text;
+
+    (void)state;
+    err_set(&e, ERR_INTERNAL, "open tmp/\xff: no");
+    text = forward_status(&e);
+    assert_non_null(text);
+    assert_int_equal(json_parse(text, strlen(text), 4096, &status, "status", &ignored), ERR_OK);
+    assert_string_equal(json_str(status, "message"), "open tmp/\xef\xbf\xbd: no");
+    assert_string_equal(json_str(status, "status"), "Failure");
+    free(text);
+}
+
 #define T(name) cmocka_unit_test_setup_teardown(name, setup_exec, teardown)
 
 int main(void)
@@ -614,6 +630,7 @@ int main(void)
         T(questions_that_cannot_be_answered_are_refused_before_the_upgrade),
         T(others_than_root_are_refused),
         T(server_that_closes_cancels_and_waits_for_the_process),
+        cmocka_unit_test(words_of_a_helper_need_not_be_utf8),
     };
 
     log_init(LOG_LVL_ERROR, LOG_FMT_TEXT);

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -178,6 +179,76 @@ static void what_is_left_out_is_told(void **state)
     expect_file(s, "to/file", "x");
 }
 
+static void warnings_leave_a_terminal_alone(void **state)
+{
+    struct scratch *s = *state;
+    fd_auto tar = archive();
+    struct err e = { 0 };
+
+    put(tar, "a\x1b[2J\nb\xff", '3', "", "");
+    assert_int_equal(unpack(s, tar, false, NULL, &e), ERR_OK);
+    assert_string_equal(s->warnings.p, "a?[2J?b?: left out: neither a file, a folder nor a symbolic link\n");
+}
+
+static void what_is_there_stays_until_the_new_file_is_whole(void **state)
+{
+    struct scratch *s = *state;
+    fd_auto torn = archive();
+    struct err e = { 0 };
+    const struct dirent *entry;
+    size_t n = 0;
+    DIR *to;
+
+    assert_int_equal(fs_replace_at(s->dir, "to/file", "old", 3, 0644, false, &e), ERR_OK);
+    put(torn, "file", '0', "", "content");
+    put(torn, "other", '0', "", "content");
+    assert_int_equal(ftruncate(torn, TAR_BLOCK + 3), 0);
+    assert_int_equal(unpack(s, torn, false, NULL, &e), ERR_DATA_LOSS);
+    expect_file(s, "to/file", "old");
+    to = fdopendir(openat(s->dir, "to", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    assert_non_null(to);
+    while ((entry = readdir(to)) != NULL)
+        n += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+    closedir(to);
+    assert_int_equal(n, 1);
+}
+
+static void one_new_name_is_for_one_file_or_folder(void **state)
+{
+    static const char *const names[] = { "", ".", "..", "a/b" };
+    struct scratch *s = *state;
+    fd_auto two = archive();
+    struct err e = { 0 };
+
+    put(two, "a/x", '0', "", "x");
+    put(two, "a/y", '0', "", "y");
+    put(two, "b", '0', "", "b");
+    assert_int_equal(unpack(s, two, false, "new", &e), ERR_INVALID);
+    assert_string_equal(e.text, "the archive holds more than one file or folder (a, b): its destination must "
+                                "be a folder");
+    expect_file(s, "to/new/y", "y");
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        e = (struct err){ 0 };
+        assert_int_equal(unpack(s, two, false, names[i], &e), ERR_INVALID);
+        assert_non_null(strstr(e.text, "is no name for a file or folder"));
+    }
+}
+
+static void the_last_element_of_a_path_is_its_name(void **state)
+{
+    static const struct {
+        const char *path, *name;
+    } cases[] = { { "/a/b", "b" }, { "a/b//", "b" }, { "b", "b" },   { "/", "" },
+                  { "", "" },      { ".", "" },      { "a/..", "" }, { "/a/.b", ".b" } };
+    char name[256];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        tar_base_name(cases[i].path, name);
+        assert_string_equal(name, cases[i].name);
+    }
+}
+
 static void what_is_no_archive_is_refused(void **state)
 {
     struct scratch *s = *state;
@@ -205,6 +276,10 @@ int main(void)
         T(no_name_leads_out),
         T(no_link_is_followed_or_written_through),
         T(what_is_left_out_is_told),
+        T(warnings_leave_a_terminal_alone),
+        T(what_is_there_stays_until_the_new_file_is_whole),
+        T(one_new_name_is_for_one_file_or_folder),
+        T(the_last_element_of_a_path_is_its_name),
         T(what_is_no_archive_is_refused),
     };
 
