@@ -1,6 +1,6 @@
 /*
- * exec_internal - one client's process, shared by exec.c (the process, its output, the end) and exec_input.c
- * (what the client sends).  Loop thread only.
+ * exec_internal - one client's process, shared by exec.c (the process, its output, the end), exec_begin.c and
+ * exec_input.c (what the client sends).  Loop thread only.
  */
 #ifndef AGENT_STATUS_EXEC_INTERNAL_H
 #define AGENT_STATUS_EXEC_INTERNAL_H
@@ -63,6 +63,11 @@ void exec_close_end(struct exec_end *end);
 
 /* Our close frame; with `linger` the client may have the last word, as it should when it did not begin. */
 void exec_close(struct exec_stream *x, uint16_t code, const char *reason, bool linger);
+
+/* Of the process, from the provider. */
+void exec_on_terminal(int master, void *owner);
+void exec_on_started(void *owner);
+void exec_on_done(const struct err *result, int exit_code, void *owner);
 
 /* ---- exec_input.c ---------------------------------------------------------------------------- */
 

@@ -57,7 +57,7 @@ struct conn {
 
 void conn_accept(struct status_server *s);
 void conn_close(struct conn *c); /* at once; idempotent; the memory goes when its handles are closed */
-void status_reply_orphan(struct status_reply *r); /* routes.c: its connection is gone */
+void status_reply_orphan(struct status_reply *r); /* reply.c: its connection is gone */
 
 /* One answer a request.  All of them take the connection to the next request, or close it. */
 void conn_answer(struct conn *c, int http_code, const char *type, const char *extra_head, const void *body,
@@ -86,8 +86,27 @@ const char *status_phrase(int http_code); /* HTTP's: "Not Found" */
 json_t *status_object(int http_code, const char *reason, const char *kind, const char *name,
                       const char *message);
 
-/* ---- routes.c ---------------------------------------------------------------------------------- */
+/* The array in `value` (stolen): an array as it is, the items of a list. */
+json_t *status_items(json_t *value);
+/* What the provider gave, or why it did not. */
+void conn_value(struct conn *c, json_t *value /* stolen */, const struct err *e);
+/* A list of things that are no Kubernetes objects: {"items": [...]}. */
+void conn_items(struct conn *c, json_t *(*get)(void *arg, struct err *e));
+/* For an answer that comes later: c->reply.  NULL: there is no memory for one, and that was answered. */
+struct status_reply *reply_owe(struct conn *c);
+
+/* ---- routes.c: who may, pods and events; routes_node.c, routes_images.c: other paths ------------ */
 void route_request(struct conn *c);
+void route_healthz(struct conn *c, const struct status_match *m);
+void route_readyz(struct conn *c, const struct status_match *m);
+void route_version(struct conn *c, const struct status_match *m);
+void route_metrics(struct conn *c, const struct status_match *m);
+void route_stats(struct conn *c, const struct status_match *m);
+void route_manifests(struct conn *c, const struct status_match *m);
+void route_config(struct conn *c, const struct status_match *m);
+void route_operations(struct conn *c, const struct status_match *m);
+void route_images(struct conn *c, const struct status_match *m);
+void route_image_task(struct conn *c, const struct status_match *m);
 
 /* ---- select.c: label and field selectors on JSON objects ---------------------------------------- */
 #define SELECT_FIELDS_MAX 16
@@ -123,7 +142,7 @@ void logs_gone(struct conn *c); /* the connection closes */
 bool logs_endless(const struct conn *c);
 void logs_drained(struct conn *c); /* all that was written is taken */
 
-/* ---- exec.c, exec_upgrade.c --------------------------------------------------------------------- */
+/* ---- exec*.c ------------------------------------------------------------------------------------ */
 void exec_begin(struct conn *c, const struct status_match *m);
 void exec_gone(struct conn *c);    /* the connection closes */
 void exec_input(struct conn *c);   /* c->in holds more */

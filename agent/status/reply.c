@@ -94,3 +94,75 @@ json_t *status_object(int http_code, const char *reason, const char *kind, const
     }
     return o;
 }
+
+/* ---- values of the provider -------------------------------------------------------------------- */
+
+json_t *status_items(json_t *value)
+{
+    json_t *items = json_object_get(value, "items");
+
+    if (items == NULL)
+        return value;
+    json_incref(items);
+    json_decref(value);
+    return items;
+}
+
+void conn_value(struct conn *c, json_t *value, const struct err *e)
+{
+    if (value == NULL)
+        conn_err(c, e);
+    else
+        conn_json(c, 200, value);
+}
+
+void conn_items(struct conn *c, json_t *(*get)(void *arg, struct err *e))
+{
+    struct err e = { 0 };
+    json_t *items = status_items(get(c->server->provider.arg, &e));
+
+    if (json_is_array(items))
+        items = json_pack("{s:o}", "items", items);
+    conn_value(c, items, &e);
+}
+
+/* ---- answers that come later ------------------------------------------------------------------- */
+
+struct status_reply {
+    struct conn *conn; /* NULL: nobody waits any more */
+};
+
+void status_reply_orphan(struct status_reply *r)
+{
+    r->conn = NULL;
+}
+
+void status_reply_json(struct status_reply *r, int http_code, json_t *body)
+{
+    struct conn *c = r->conn;
+
+    free(r);
+    if (c == NULL) {
+        json_decref(body);
+        return;
+    }
+    c->reply = NULL;
+    conn_json(c, http_code, body);
+}
+
+void status_reply_err(struct status_reply *r, const struct err *e)
+{
+    int http_code = status_http_code(e->code);
+
+    status_reply_json(r, http_code, status_object(http_code, status_reason(http_code), NULL, NULL, e->text));
+}
+
+struct status_reply *reply_owe(struct conn *c)
+{
+    c->reply = calloc(1, sizeof(*c->reply));
+    if (c->reply == NULL)
+        conn_json(c, 500, NULL);
+    else
+        c->reply->conn = c;
+    return c->reply;
+}

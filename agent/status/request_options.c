@@ -1,0 +1,128 @@
+/* What the parameters of a request ask for. */
+#include "agent/status/request.h"
+
+#include "base/clock.h"
+#include "base/parse.h"
+#include "base/scope.h"
+
+#include <string.h>
+
+const char *status_param(const struct status_request *r, const char *key)
+{
+    for (size_t i = r->n_params; i-- > 0;)
+        if (strcmp(r->params[i].key, key) == 0)
+            return r->params[i].value;
+    return NULL;
+}
+
+static const char *given(const struct status_request *r, const char *key)
+{
+    const char *value = status_param(r, key);
+
+    return value != NULL && value[0] != '\0' ? value : NULL;
+}
+
+/* What Go's strconv.ParseBool takes, as the apiserver does. */
+enum err_code status_param_flag(const struct status_request *r, const char *key, bool *ret, struct err *e)
+{
+    static const char *const yes[] = { "1", "t", "T", "true", "TRUE", "True" };
+    static const char *const no[] = { "0", "f", "F", "false", "FALSE", "False" };
+    const char *value = given(r, key);
+
+    if (value == NULL)
+        return ERR_OK;
+    for (size_t i = 0; i < ARRAY_LEN(yes); i++) {
+        if (strcmp(value, yes[i]) == 0 || strcmp(value, no[i]) == 0) {
+            *ret = strcmp(value, yes[i]) == 0;
+            return ERR_OK;
+        }
+    }
+    return err_set(e, ERR_INVALID, "%s: \"%.64s\" is neither true nor false", key, value);
+}
+
+enum err_code status_param_number(const struct status_request *r, const char *key, uint64_t min, uint64_t max,
+                                  uint64_t *ret, struct err *e)
+{
+    const char *value = given(r, key);
+
+    return value == NULL ? ERR_OK : parse_u64(value, min, max, ret, key, e);
+}
+
+enum err_code status_log_options(const struct status_request *r, struct status_log_options *ret,
+                                 struct err *e)
+{
+    struct status_log_options o = { .container = given(r, "container"),
+                                    .has_tail = given(r, "tailLines") != NULL };
+    const char *since_time = given(r, "sinceTime");
+    uint64_t since_seconds = 0;
+
+    if (status_param_flag(r, "follow", &o.follow, e) != ERR_OK ||
+        status_param_flag(r, "previous", &o.previous, e) != ERR_OK ||
+        status_param_flag(r, "timestamps", &o.timestamps, e) != ERR_OK ||
+        status_param_number(r, "tailLines", 0, INT64_MAX, &o.tail_lines, e) != ERR_OK ||
+        status_param_number(r, "limitBytes", 1, INT64_MAX, &o.limit_bytes, e) != ERR_OK ||
+        status_param_number(r, "sinceSeconds", 1, INT32_MAX, &since_seconds, e) != ERR_OK)
+        return e->code;
+    if (since_time != NULL && since_seconds != 0)
+        return err_set(e, ERR_INVALID, "at most one of sinceTime and sinceSeconds may be given");
+    if (since_time != NULL && clock_parse(since_time, &o.since_ns, e) != ERR_OK)
+        return err_wrap(e, "sinceTime");
+    if (since_seconds != 0)
+        o.since_ns = clock_wall_ns() - (int64_t)since_seconds * 1000000000;
+    *ret = o;
+    return ERR_OK;
+}
+
+enum err_code status_attach_options(const struct status_request *r, struct status_exec_options *ret,
+                                    struct err *e)
+{
+    struct status_exec_options o = { .container = given(r, "container") };
+
+    if (status_param_flag(r, "stdin", &o.stdin_, e) != ERR_OK ||
+        status_param_flag(r, "stdout", &o.stdout_, e) != ERR_OK ||
+        status_param_flag(r, "stderr", &o.stderr_, e) != ERR_OK ||
+        status_param_flag(r, "tty", &o.tty, e) != ERR_OK)
+        return e->code;
+    if (o.tty) /* a terminal has one way out; kubelet ignores it, too */
+        o.stderr_ = false;
+    if (!o.stdin_ && !o.stdout_ && !o.stderr_)
+        return err_set(e, ERR_INVALID, "you must specify at least 1 of stdin, stdout, stderr");
+    *ret = o;
+    return ERR_OK;
+}
+
+enum err_code status_exec_options(const struct status_request *r, struct status_exec_options *ret,
+                                  struct err *e)
+{
+    size_t n = 0;
+
+    if (status_attach_options(r, ret, e) != ERR_OK)
+        return e->code;
+    for (size_t i = 0; i < r->n_params; i++)
+        if (strcmp(r->params[i].key, "command") == 0)
+            ret->command[n++] = r->params[i].value;
+    if (n == 0)
+        return err_set(e, ERR_INVALID, "you must specify at least one command for the container");
+    return ERR_OK;
+}
+
+enum err_code status_forward_options(const struct status_request *r, struct status_exec_options *ret,
+                                     struct err *e)
+{
+    *ret = (struct status_exec_options){ .stdin_ = true, .stdout_ = true };
+    if (status_param_number(r, "port", 1, UINT16_MAX, &ret->port, e) != ERR_OK)
+        return e->code;
+    return ret->port != 0 ? ERR_OK : err_set(e, ERR_INVALID, "port: required");
+}
+
+enum err_code status_archive_options(const struct status_request *r, struct status_exec_options *ret,
+                                     struct err *e)
+{
+    *ret = (struct status_exec_options){ .container = given(r, "container"),
+                                         .path = given(r, "path"),
+                                         .stderr_ = true };
+    if (status_param_flag(r, "into", &ret->stdin_, e) != ERR_OK)
+        return e->code;
+    ret->stdout_ = !ret->stdin_;
+    return ret->path != NULL ? ERR_OK : err_set(e, ERR_INVALID, "path: required");
+}

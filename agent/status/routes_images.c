@@ -1,0 +1,81 @@
+/* Paths that are about images. */
+#include "agent/status/internal.h"
+
+#include <string.h>
+
+static void add_image(struct conn *c)
+{
+    struct status_server *s = c->server;
+    const char *source = status_param(&c->parser.request, "source");
+    const char *name = status_param(&c->parser.request, "name");
+
+    if (source == NULL || source[0] == '\0') {
+        conn_status(c, 400, "BadRequest", NULL, NULL,
+                    "source: required, docker://NAME or the path of an archive or layout");
+        return;
+    }
+    if (reply_owe(c) == NULL)
+        return;
+    s->provider.image_add(s->provider.arg, source, name != NULL && name[0] != '\0' ? name : NULL, c->reply);
+}
+
+static void remove_image(struct conn *c)
+{
+    struct status_server *s = c->server;
+    const char *name = status_param(&c->parser.request, "name");
+    struct err e = { 0 };
+
+    if (name == NULL || name[0] == '\0')
+        conn_status(c, 400, "BadRequest", NULL, NULL, "name: required");
+    else if (s->provider.image_remove(s->provider.arg, name, &e) == ERR_OK)
+        conn_status(c, 200, "", "images", name, "removed");
+    else if (e.code == ERR_NOT_FOUND)
+        conn_status(c, 404, "NotFound", "images", name, e.text);
+    else
+        conn_err(c, &e);
+}
+
+void route_images(struct conn *c, const struct status_match *m)
+{
+    (void)m;
+    if (c->parser.request.method == METHOD_POST)
+        add_image(c);
+    else if (c->parser.request.method == METHOD_DELETE)
+        remove_image(c);
+    else
+        conn_items(c, c->server->provider.images);
+}
+
+void route_image_task(struct conn *c, const struct status_match *m)
+{
+    static const struct {
+        const char *word;
+        enum status_image_verb verb;
+        bool wants_name;
+    } verbs[] = {
+        { "verify", IMAGE_VERIFY, false }, { "pin", IMAGE_PIN, true },       { "unpin", IMAGE_UNPIN, true },
+        { "prune", IMAGE_PRUNE, false },   { "export", IMAGE_EXPORT, true },
+    };
+    const struct status_request *r = &c->parser.request;
+    struct status_image_task task = { .name = status_param(r, "name"), .file = status_param(r, "file") };
+    struct err e = { 0 };
+    size_t i = 0;
+
+    if (task.name != NULL && task.name[0] == '\0')
+        task.name = NULL;
+    while (i < ARRAY_LEN(verbs) && strcmp(verbs[i].word, m->name) != 0)
+        i++;
+    if (i == ARRAY_LEN(verbs)) {
+        conn_status(c, 404, "NotFound", NULL, NULL, "the server could not find the requested resource");
+        return;
+    }
+    task.verb = verbs[i].verb;
+    if (verbs[i].wants_name && task.name == NULL)
+        conn_status(c, 400, "BadRequest", NULL, NULL, "name: required");
+    else if (task.verb == IMAGE_EXPORT && (task.file == NULL || task.file[0] != '/'))
+        conn_status(c, 400, "BadRequest", NULL, NULL, "file: required, an absolute path");
+    else if (status_param_flag(r, "all", &task.all, &e) != ERR_OK)
+        conn_err(c, &e);
+    else if (reply_owe(c) != NULL)
+        c->server->provider.image_task(c->server->provider.arg, &task, c->reply);
+}
