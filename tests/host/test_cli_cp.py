@@ -4,7 +4,7 @@ import os
 import subprocess
 import tarfile
 
-from coracle import check, container, contains, equal, pod, read, shell
+from coracle import check, container, contains, equal, pod, read, shell, until
 
 
 def write(path, text):
@@ -47,6 +47,17 @@ def test_cp(t):
     contains(stream.stderr.decode(), "tree/fifo: left out")
     subprocess.run([node.coracle, "--socket", node.socket, "cp", "-", "a:/var"], input=stream.stdout, timeout=60, check=True)
     equal(inside(node, "cat /var/tree/one"), "1\n", "a stream into a folder")
+    half = tarfile.TarInfo("half")
+    half.size = 1 << 20
+    cut = subprocess.Popen([node.coracle, "--socket", node.socket, "cp", "-", "a:/var"], stdin=subprocess.PIPE)
+    cut.stdin.write(half.tobuf() + b"x" * 1000)
+    cut.stdin.flush()
+    until(lambda: ".coracle-cp." in inside(node, "ls -A /var"), 20, "a file that is not whole yet")
+    cut.kill()
+    until(lambda: ".coracle-cp." not in inside(node, "ls -A /var"), 20, "nothing of it stays")
+    equal(inside(node, "ls -d /var/half 2> /dev/null; true"), "", "half a file")
+    cut.wait()
+    cut.stdin.close()
     missing = node.cli("cp", "a:/absent", here, ok=False)
     equal(missing.returncode, 1, "a file that is not there")
     contains(missing.stderr, "No such file or directory")
