@@ -36,8 +36,8 @@
  * ADDED.  resourceVersions are the server's own and only grow, also from one run to the next.  The log of a
  * container follows rotation and ends with the container.
  *
- * Peer credentials: everything that changes something, and exec, is for uid 0 only; root and members of the
- * socket's group (or the uid of the daemon) may read.  Errors are Kubernetes Status objects.  Bounded:
+ * Peer credentials: what changes something, and what reaches into pods, is for uid 0 only; root and members
+ * of the socket's group (or the uid of the daemon) may read.  Errors are Kubernetes Status objects.  Bounded:
  * connections, request head and body, one request's time, a slow reader's backlog (a watch or log follower
  * that falls behind by more than 4 MiB is closed).  The server asks a provider for everything: it knows the
  * socket, not the pods.  Loop thread only.
