@@ -59,7 +59,7 @@ static void errors_move_no_cursor(void **state)
     struct fixture *f = *state;
 
     expect(f, "get pod some\x1b[2J\xc2\x9bthing", 1, "",
-           "Error from server (NotFound): pods \"some^[[2J<9b>thing\" not found\n");
+           "Error from server (NotFound): pods \"some^[[2J<9b>thing\" not found\n" WARNINGS);
 }
 
 static void what_is_not_there_is_said_as_kubectl_does(void **state)
