@@ -115,12 +115,24 @@ enum err_code img_keep_name(struct img_store *s, const char *name, const char *f
                             struct img_entry *entry, struct err *e) MUST_CHECK;
 void img_drop_name(struct img_store *s, struct img_name *n);
 void img_drop(struct img_store *s, struct img_entry *entry);
+/* Frees a closed store once nothing is under way. */
+void img_store_settle(struct img_store *s);
+
+/* ---- image_rubbish.c ------------------------------------------------------------------------- */
 /* Removes layers that no image has: at once, or when the last bring is over. */
 void img_collect(struct img_store *s);
 /* tmp/<name> goes, in the background. */
 void img_trash(struct img_store *s, const char *name);
-/* Frees a closed store once nothing is under way. */
-void img_store_settle(struct img_store *s);
+/* What an earlier run left; a name of its own at once, for the old one may be used again before it is gone.
+ */
+void img_trash_leftover(struct img_store *s, const char *name);
+/*
+ * Calls fn for each entry of a folder but "." and "..".  The list is read first: fn renames, and some file
+ * systems show a renamed entry again, for ever.
+ */
+void img_each_entry(struct img_store *s, int dir, void (*fn)(struct img_store *s, const char *name));
+/* "<64 hex><ending>" -> the hex part; false for anything else. */
+bool img_named_by_hex(const char *file, const char *ending, char hex[65]);
 
 /* ---- image_bring.c --------------------------------------------------------------------------- */
 /* Its job is over: done, or the next name that the reference may stand for. */

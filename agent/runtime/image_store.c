@@ -5,166 +5,10 @@
 #include "base/json.h"
 #include "base/log.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-
-/* ---- rubbish --------------------------------------------------------------------------------- */
-
-struct trash { /* belongs to itself: the store may be gone before it is */
-    struct work work;
-    int dir;
-    int records[4]; /* folders whose entries go first; -1: none */
-    char name[256];
-};
-
-static enum err_code remove_trash(void *arg, struct err *e)
-{
-    const struct trash *t = arg;
-
-    /* First that it is nobody's any more, then the files: a power cut in between must not leave a record that
-     * names a layer with half its files. */
-    for (size_t i = 0; i < ARRAY_LEN(t->records); i++)
-        if (t->records[i] >= 0 && fsync(t->records[i]) != 0)
-            return err_sys(e, errno, "sync the image store");
-    return fs_remove_tree(t->dir, t->name, e);
-}
-
-static void on_trash_removed(struct op *op, const struct err *result)
-{
-    struct trash *t = op->owner;
-
-    if (result->code != ERR_OK)
-        log_warn("images: temporary folder not removed", F_STR("folder", t->name), F_ERR(result));
-    close(t->dir);
-    for (size_t i = 0; i < ARRAY_LEN(t->records); i++)
-        if (t->records[i] >= 0)
-            close(t->records[i]);
-    free(t);
-}
-
-void img_trash(struct img_store *s, const char *name)
-{
-    struct trash *t = calloc(1, sizeof(*t));
-
-    if (t == NULL || strlen(name) >= sizeof(t->name)) {
-        free(t); /* the next start finds it */
-        return;
-    }
-    memcpy(t->name, name, strlen(name) + 1);
-    t->dir = fcntl(s->tmp_fd, F_DUPFD_CLOEXEC, 3);
-    if (t->dir < 0) {
-        free(t);
-        return;
-    }
-    for (size_t i = 0; i < ARRAY_LEN(t->records); i++) {
-        const int folders[] = { s->images_fd, s->layers_fd, s->parts_fd, s->tmp_fd };
-        t->records[i] = fcntl(folders[i], F_DUPFD_CLOEXEC, 3);
-    }
-    work_start(&t->work, "image clean-up", name, remove_trash, t, s->loop, on_trash_removed, t);
-}
-
-/* What an earlier run left; a name of its own at once, for the old one may be used again before it is gone.
- */
-static void trash_leftover(struct img_store *s, const char *name)
-{
-    char away[33];
-
-    if (strcmp(name, "blobs") == 0) /* whole ones: img_blobs_adopt() */
-        return;
-    id_random_hex(away, sizeof(away) - 1);
-    if (renameat(s->tmp_fd, name, s->tmp_fd, away) == 0)
-        img_trash(s, away);
-}
-
-/*
- * Calls fn for each entry of a folder but "." and "..".  The list is read first: fn renames, and some file
- * systems show a renamed entry again, for ever.
- */
-static void each_entry(struct img_store *s, int dir, void (*fn)(struct img_store *s, const char *name))
-{
-    int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
-    buf_auto names = BUF_INIT(64u << 20);
-    struct dirent *entry;
-
-    if (d == NULL) {
-        if (fd >= 0)
-            close(fd);
-        return;
-    }
-    while ((entry = readdir(d)) != NULL)
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            buf_add(&names, entry->d_name, strlen(entry->d_name) + 1);
-    closedir(d);
-    for (const char *name = names.p; name < names.p + names.n; name += strlen(name) + 1)
-        fn(s, name);
-}
-
-static bool layer_is_used(const struct img_store *s, const char *name)
-{
-    for (const struct img_entry *entry = s->images; entry != NULL; entry = entry->hh.next)
-        for (size_t i = 0; i < entry->image->layer_dirs.n; i++)
-            if (strcmp(img_layer_name(entry->image, i), name) == 0)
-                return true;
-    return false;
-}
-
-static void take_away(struct img_store *s, int folder, const char *name)
-{
-    char away[33];
-
-    id_random_hex(away, sizeof(away) - 1);
-    /* One rename: it is there as a whole or not at all. */
-    if (renameat(folder, name, s->tmp_fd, away) == 0)
-        img_trash(s, away);
-    else
-        log_warn("images: left-over not removed", F_STR("file", name), F_STR("err", strerrordesc_np(errno)));
-}
-
-static void collect_layer(struct img_store *s, const char *name)
-{
-    if (!layer_is_used(s, name))
-        take_away(s, s->layers_fd, name);
-}
-
-/* "<64 hex><ending>" -> the hex part; false for anything else. */
-static bool named_by_hex(const char *file, const char *ending, char hex[65])
-{
-    if (strlen(file) != 64 + strlen(ending) || strspn(file, "0123456789abcdef") != 64 ||
-        strcmp(file + 64, ending) != 0)
-        return false;
-    memcpy(hex, file, 64);
-    hex[64] = '\0';
-    return true;
-}
-
-static void collect_part(struct img_store *s, const char *name)
-{
-    char id[72] = "sha256:", layer[65];
-
-    if (named_by_hex(name, IMG_FRAME, layer) && layer_is_used(s, layer))
-        return;
-    if (!named_by_hex(name, IMG_CONFIG, id + strlen(id)) || img_find(s, id) == NULL)
-        take_away(s, s->parts_fd, name);
-}
-
-void img_collect(struct img_store *s)
-{
-    /* A bring under way relies on layers that are there, and adds some before their image is. */
-    if (s->damaged > 0 && !s->said_damaged)
-        log_warn("images: layers that no image names are kept: a damaged record may have named them, and "
-                 "pods may run on "
-                 "them; bring the image again, or remove the record",
-                 F_STR("folder", s->dir), F_U64("damagedRecords", s->damaged));
-    s->said_damaged = s->damaged > 0;
-    if (s->running == 0 && s->damaged == 0) { /* the last one collects */
-        each_entry(s, s->layers_fd, collect_layer);
-        each_entry(s, s->parts_fd, collect_part);
-    }
-}
 
 /* ---- the tables ------------------------------------------------------------------------------ */
 
@@ -340,7 +184,7 @@ static void load_image(struct img_store *s, const char *file)
     struct err e = { 0 };
     char hex[65];
 
-    if (!named_by_hex(file, ".json", hex)) {
+    if (!img_named_by_hex(file, ".json", hex)) {
         if (file[0] == '.') /* a write that a crash cut off */
             fs_remove_quietly(s->images_fd, file);
         else if (aside_is(file))
@@ -363,7 +207,7 @@ static void load_name(struct img_store *s, const char *file)
     char hex[65], full[IMG_NAME_MAX];
     struct err e = { 0 };
 
-    if (!named_by_hex(file, ".json", hex)) {
+    if (!img_named_by_hex(file, ".json", hex)) {
         if (file[0] == '.')
             fs_remove_quietly(s->refs_fd, file);
         return;
@@ -490,11 +334,11 @@ enum err_code img_store_open(struct img_store **ret, const struct img_store_opti
 
     img_auth_clean(s);
     reg_names_load(&s->short_names, s->registries_conf);
-    each_entry(s, s->tmp_fd, trash_leftover);
+    img_each_entry(s, s->tmp_fd, img_trash_leftover);
     s->loading = true;
-    each_entry(s, s->images_fd, load_image);
+    img_each_entry(s, s->images_fd, load_image);
     if (s->shortage.code == ERR_OK)
-        each_entry(s, s->refs_fd, load_name);
+        img_each_entry(s, s->refs_fd, load_name);
     s->loading = false;
     if (s->shortage.code != ERR_OK) {
         *e = s->shortage;
