@@ -72,6 +72,14 @@ void img_auth_start(struct img_job *j, op_done_fn done)
 
 /* ---- the file for skopeo --------------------------------------------------------------------- */
 
+static enum err_code make_home(struct img_job *j, struct err *e)
+{
+    if (j->auth_home != NULL)
+        return ERR_OK;
+    j->auth_home = str_printf("%s/auth-%s", j->store->tmpfs_dir, j->tmp);
+    return j->auth_home == NULL ? err_nomem(e) : fs_mkdirs(j->auth_home, 0700, e);
+}
+
 enum err_code img_auth_write(struct img_job *j, struct err *e)
 {
     const char *folder = j->store->tmpfs_dir, *text = j->tries.v[j->attempt];
@@ -84,6 +92,8 @@ enum err_code img_auth_write(struct img_job *j, struct err *e)
         j->auth_path = str_printf("%s/auth-%s.json", folder, j->tmp);
     if (j->auth_path == NULL)
         return err_nomem(e);
+    if (make_home(j, e) != ERR_OK)
+        return err_wrap(e, "registry credentials");
     return fs_replace_at(AT_FDCWD, j->auth_path, text, strlen(text), 0600, false, e);
 }
 
@@ -98,11 +108,22 @@ bool img_auth_next(struct img_job *j, const struct err *refused)
     return true;
 }
 
+static void remove_left(int dir, const char *name)
+{
+    struct err e = { 0 };
+
+    if (fs_remove_tree(dir, name, &e) != ERR_OK)
+        log_warn("registry credentials that were used are not removed", F_STR("file", name), F_ERR(&e));
+}
+
 void img_auth_remove(struct img_job *j)
 {
     if (j->auth_path != NULL)
         fs_remove_quietly(AT_FDCWD, j->auth_path);
+    if (j->auth_home != NULL)
+        remove_left(AT_FDCWD, j->auth_home);
     free(take_ptr(&j->auth_path));
+    free(take_ptr(&j->auth_home));
 }
 
 void img_auth_clean(const struct img_store *s)
@@ -114,6 +135,6 @@ void img_auth_clean(const struct img_store *s)
         return;
     while ((entry = readdir(d)) != NULL)
         if (str_starts(entry->d_name, "auth-") || str_starts(entry->d_name, ".auth-"))
-            fs_remove_quietly(dirfd(d), entry->d_name);
+            remove_left(dirfd(d), entry->d_name);
     closedir(d);
 }

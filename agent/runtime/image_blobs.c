@@ -68,6 +68,16 @@ static void check_stall(struct img_job *j, uint64_t bytes, uint64_t now_ms)
     }
 }
 
+/* Whole blobs are shared: when those that came since this one began are more than all of them may have
+ * brought, none can be told apart. */
+static bool too_large(const struct img_job *j, uint64_t own, uint64_t shared)
+{
+    const struct img_store *s = j->store;
+
+    return own > s->max_bytes ||
+           shared > j->shared_before + s->max_bytes * (s->copies_begun - j->copies_before);
+}
+
 static void check_all(struct img_store *s)
 {
     const uint64_t shared = bytes_below(s->tmp_fd, "blobs", 2), now_ms = clock_mono_ms();
@@ -90,10 +100,8 @@ static void check_all(struct img_store *s)
         bytes = bytes_below(s->tmp_fd, j->tmp, 3);
         if (full.code != ERR_OK)
             stop(j, &full);
-        else if (bytes > s->max_bytes || shared > s->max_bytes * s->copying)
-            stop(
-                j,
-                &large); /* whole blobs are shared: when all together have too many, none can be told apart */
+        else if (too_large(j, bytes, shared))
+            stop(j, &large);
         else
             check_stall(j, bytes, now_ms);
     }
@@ -182,6 +190,8 @@ enum err_code img_blobs_begin(struct img_job *j, struct err *e)
     if (mkdirat(s->tmp_fd, "blobs", 0700) != 0 && errno != EEXIST)
         return err_sys(e, errno, "make the folder for blobs");
     s->have_blobs = true;
+    j->shared_before = bytes_below(s->tmp_fd, "blobs", 2);
+    j->copies_before = s->copies_begun++ - s->copying;
     if (s->copying++ == 0)
         uv_timer_start(&s->usage, on_tick, IMG_USAGE_PERIOD_MS, IMG_USAGE_PERIOD_MS);
     return ERR_OK;

@@ -12,6 +12,7 @@ struct img_write { /* one record on its way to the disk */
     int dir;       /* the store's, open as long as the job is */
     char file[80];
     char *text;
+    bool *written; /* a name's; NULL: it is an image's */
 };
 
 void img_writes_free(struct img_job *j)
@@ -182,6 +183,8 @@ static enum err_code write_all(void *arg, struct err *e)
 
         if (fs_replace_at(w->dir, w->file, w->text, strlen(w->text), 0600, true, e) != ERR_OK)
             return err_wrap(e, "image store");
+        if (w->written != NULL)
+            *w->written = true;
     }
     return ERR_OK;
 }
@@ -213,10 +216,11 @@ enum err_code img_commit_start(struct img_job *j, op_done_fn done, struct err *e
     }
     for (size_t i = 0; i < j->n_found; i++)
         for (size_t k = 0; k < j->found[i].n_names; k++) {
-            const struct img_named *name = &j->found[i].names[k];
+            struct img_named *name = &j->found[i].names[k];
 
             if (plan(j, s->refs_fd, name->file, name_record(j, &j->found[i], name->name), e) != ERR_OK)
                 return e->code;
+            j->writes[j->n_writes - 1].written = &name->written;
         }
     work_start(&j->work, "image records", j->key, write_all, j, s->loop, done, j);
     return ERR_OK;
@@ -248,4 +252,34 @@ enum err_code img_commit_finish(struct img_job *j, struct err *e)
                 s->on_added(j->found[i].names[k].name, s->on_added_arg);
         }
     return ERR_OK;
+}
+
+static void keep_written_names(struct img_job *j, struct img_found *f)
+{
+    struct err e = { 0 };
+
+    for (size_t k = 0; k < f->n_names; k++) {
+        struct img_entry *entry = f->names[k].written ? img_keep(j->store, f->image, &e) : NULL;
+
+        if (entry != NULL &&
+            img_keep_name(j->store, f->names[k].name, f->names[k].file, j->digest, entry, &e) != ERR_OK)
+            log_warn("a name of an image is known from the next start on", F_STR("image", f->names[k].name),
+                     F_ERR(&e));
+    }
+}
+
+void img_commit_undo(struct img_job *j)
+{
+    struct img_store *s = j->store;
+
+    for (size_t i = 0; i < j->n_found; i++) {
+        const char *id = j->found[i].image->id;
+        char file[80];
+
+        keep_written_names(j, &j->found[i]);
+        /* Else the next start would find a record whose layers were collected. */
+        snprintf(file, sizeof(file), "%s.json", id + strlen("sha256:"));
+        if (img_find(s, id) == NULL && !img_job_holds(s, id))
+            fs_remove_quietly(s->images_fd, file);
+    }
 }

@@ -56,6 +56,7 @@ struct img_store {
     struct img_jobs jobs; /* waiting and running, oldest first */
     struct img_task_runs tasks;
     unsigned running, copying;
+    uint64_t jobs_begun, copies_begun;
     bool have_blobs, blobs_bad, closing;
     uint64_t blobs_until_ms; /* kept for another try; 0: not */
     char *blobs_for;         /* the key of what failed last */
@@ -94,6 +95,7 @@ struct img_task_run {
     struct img_entry **held;
     size_t n_held;
     bool of_all;
+    uint64_t jobs_before; /* that had begun when it did */
     json_t *answer;
     struct proc proc;
     struct work work;
@@ -142,6 +144,7 @@ void img_bring_answer(struct img_bring_run *run, const struct err *result);
 struct img_named { /* what a job found: a name and the file for it */
     char *name;
     char file[65];
+    bool written; /* its record is on the disk */
 };
 
 struct img_found {
@@ -187,15 +190,17 @@ struct img_job {
     struct reg_tries tries; /* credentials, from the first to the last that is worth one */
     size_t attempt;         /* of those, now */
     char *auth_path;        /* on tmpfs; NULL: none */
+    char *auth_home;        /* beside it: where helpers may write what they got; NULL: none */
     char *digest;           /* the registry's answer */
     struct img_found *found;
     size_t n_found;
     struct img_waiters waiters;
     struct proc proc;
     struct work work;
-    uint64_t seen_bytes, progress_ms; /* of the copy: when there were how many */
-    struct err limit;                 /* why it was stopped, when over_limit */
-    uint64_t begun_ms;                /* clock_mono_ms(), when its turn came */
+    uint64_t seen_bytes, progress_ms;      /* of the copy: when there were how many */
+    uint64_t shared_before, copies_before; /* when it began: bytes of shared blobs, copies that were over */
+    struct err limit;                      /* why it was stopped, when over_limit */
+    uint64_t begun_ms;                     /* clock_mono_ms(), when its turn came */
     struct img_write *writes;
     size_t n_writes;
     TAILQ_ENTRY(img_job) more;
@@ -220,7 +225,7 @@ void img_auth_start(struct img_job *j, op_done_fn done);
 enum err_code img_auth_write(struct img_job *j, struct err *e) MUST_CHECK;
 /* The registry refused: true when there are other credentials, which count from now on. */
 bool img_auth_next(struct img_job *j, const struct err *refused);
-void img_auth_remove(struct img_job *j); /* the file */
+void img_auth_remove(struct img_job *j); /* the file, and what helpers wrote */
 /* What a killed agent left of them. */
 void img_auth_clean(const struct img_store *s);
 /* The source's own name, which --name may have covered. */
@@ -265,6 +270,8 @@ enum err_code img_take_names(struct img_job *j, const char *text, size_t n, stru
 enum err_code img_commit_start(struct img_job *j, op_done_fn done, struct err *e) MUST_CHECK;
 /* They are on the disk: the tables follow. */
 enum err_code img_commit_finish(struct img_job *j, struct err *e) MUST_CHECK;
+/* Not all of them are, or the tables are full: an image that got a name stays, any other goes. */
+void img_commit_undo(struct img_job *j);
 void img_found_free(struct img_job *j);
 void img_writes_free(struct img_job *j);
 #endif

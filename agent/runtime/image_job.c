@@ -165,6 +165,8 @@ static void job_end(struct img_job *j, const struct err *e)
         img_trash(s, j->tmp);
     TAILQ_REMOVE(&s->jobs, j, more);
     s->running--;
+    if (j->state == JOB_COMMIT && e->code != ERR_OK)
+        img_commit_undo(j);
     if (j->is_registry) {
         img_blobs_ended(j, e);
         img_blobs_settle(s);
@@ -379,6 +381,8 @@ static void job_step(struct img_job *j, struct err *e)
     if (j->cancelled && j->state != JOB_COMMIT) {
         if (j->state == JOB_COPY)
             img_blobs_end(j);
+        if (e->code == ERR_OK) /* the step was over just then: blobs that wait for another try stay */
+            err_set(e, ERR_CANCELLED, "cancelled");
         job_end(j, e);
         return;
     }

@@ -60,9 +60,10 @@ static void command_done(struct command *c)
 
 /*
  * Nothing of the daemon's own environment but how to reach the network and which registries the host trusts.
- * The home folder is the temporary one: no credentials of root's are used by accident.
+ * The home folder is a temporary one: no credentials of root's are used by accident, and what a credential
+ * helper keeps (a token) comes on no disk.
  */
-static void set_environment(struct command *c, const char *work)
+static void set_environment(struct command *c, const char *work, const char *home)
 {
     static const char *const passed[] = { "HTTP_PROXY",  "HTTPS_PROXY", "NO_PROXY",      "http_proxy",
                                           "https_proxy", "no_proxy",    "SSL_CERT_FILE", "SSL_CERT_DIR" };
@@ -70,8 +71,8 @@ static void set_environment(struct command *c, const char *work)
     c->env[c->n_env++] = getenv("PATH") == NULL /* credential helpers are looked for on it */
                              ? "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
                              : own(c, str_printf("PATH=%s", getenv("PATH")));
-    c->env[c->n_env++] = own(c, str_printf("HOME=%s", work));
-    c->env[c->n_env++] = own(c, str_printf("XDG_RUNTIME_DIR=%s", work));
+    c->env[c->n_env++] = own(c, str_printf("HOME=%s", home));
+    c->env[c->n_env++] = own(c, str_printf("XDG_RUNTIME_DIR=%s", home));
     c->env[c->n_env++] = own(c, str_printf("TMPDIR=%s", work));
     for (size_t i = 0; i < ARRAY_LEN(passed); i++)
         if (getenv(passed[i]) != NULL)
@@ -84,7 +85,7 @@ static void begin_command(struct command *c, struct img_job *j, const char *verb
     const char *work = own(c, str_printf("%s/tmp/%s", s->dir, j->tmp));
     struct err ignored = { 0 };
 
-    set_environment(c, work);
+    set_environment(c, work, j->auth_home != NULL ? j->auth_home : work);
     arg(c, s->skopeo_path);
     arg(c, "--tmpdir");
     arg(c, work);
@@ -194,7 +195,26 @@ static bool fatal_message(const char *text, char ret[FATAL_MAX + 1])
     return n > 0;
 }
 
-void img_skopeo_error(const char *err_out, const char *name, struct err *e)
+/*
+ * What stands behind the "?" of an address is often a key to it: registries lead to blobs by signed ones, and
+ * the text goes into events and the log.
+ */
+static void hide_queries(char *text)
+{
+    char *to = text;
+    bool address = false;
+
+    for (const char *at = text; *at != '\0';) {
+        address = (address || str_starts(at, "://")) && strchr(" \"'<>", *at) == NULL;
+        if (address && *at == '?')
+            at += strcspn(at, " \"'<>\\");
+        else
+            *to++ = *at++;
+    }
+    *to = '\0';
+}
+
+static void make_reason(const char *err_out, const char *name, struct err *e)
 {
     static const struct {
         const char *words;
@@ -230,4 +250,10 @@ void img_skopeo_error(const char *err_out, const char *name, struct err *e)
             break;
         }
     err_set(e, code, "pull %.200s: %s", name, message);
+}
+
+void img_skopeo_error(const char *err_out, const char *name, struct err *e)
+{
+    make_reason(err_out, name, e);
+    hide_queries(e->text);
 }

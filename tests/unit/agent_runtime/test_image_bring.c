@@ -112,6 +112,55 @@ static void layers_of_a_failed_bring_are_collected(void **state)
     assert_int_equal(count_entries(w, "layers"), 0);
 }
 
+/* The record of y cannot be written: a folder stands in its place. */
+#define NO_NAME                                                                                              \
+    "X=docker.io/library/x:latest Y=docker.io/library/y:latest\n"                                            \
+    "mkdir -p $D/images/refs/$(printf $Y | sha256sum | cut -c1-64).json/full\n"
+
+static void an_image_whose_name_cannot_be_written_leaves_nothing(void **state)
+{
+    struct world *w = *state;
+    struct bring t;
+
+    open_store(w);
+    bring(w, "/a", "x");
+    write_file(w, "unpack.answer", 0644, NO_NAME "image c d\n");
+    start(w, &t, "/c", "y");
+    wait_for(w, &t);
+    assert_int_not_equal(t.result.code, ERR_OK);
+    settle(w);
+    assert_true(have(w, "images/images/" HEX("a") ".json"));
+    assert_false(have(w, "images/images/" HEX("c") ".json"));
+    assert_int_equal(count_entries(w, "layers"), 1);
+}
+
+static void a_name_that_could_be_written_stays_with_its_image(void **state)
+{
+    struct world *w = *state;
+    struct img_image *now;
+    struct bring t;
+
+    open_store(w);
+    bring(w, "/a", "x");
+    write_file(w, "unpack.answer", 0644,
+               NO_NAME "image c d $X | sed \"s|}]}]}|},$(names $Y | sed 's/.*\\[//; s/]$//')]}]}|\"\n");
+    start(w, &t, "/c", NULL);
+    wait_for(w, &t);
+    assert_int_not_equal(t.result.code, ERR_OK);
+    for (int again = 0; again < 2; again++) {
+        now = img_lookup(w->store, "x");
+        assert_non_null(now);
+        assert_string_equal(now->id, ID("c"));
+        img_unref(now);
+        now = img_lookup(w->store, "y");
+        assert_null(now);
+        close_store(w);
+        open_store(w);
+        settle(w);
+    }
+    assert_int_equal(count_entries(w, "layers"), 2);
+}
+
 static void a_missing_helper_is_an_error_with_its_path(void **state)
 {
     struct world *w = *state;
@@ -299,6 +348,8 @@ int main(void)
         TEST(what_unpack_reports_is_passed_on_with_its_code),
         TEST(what_unpack_prints_is_not_believed),
         TEST(layers_of_a_failed_bring_are_collected),
+        TEST(an_image_whose_name_cannot_be_written_leaves_nothing),
+        TEST(a_name_that_could_be_written_stays_with_its_image),
         TEST(a_missing_helper_is_an_error_with_its_path),
         TEST(the_same_source_twice_is_brought_once),
         TEST(another_source_of_the_same_name_waits),

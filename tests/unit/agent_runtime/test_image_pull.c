@@ -107,6 +107,10 @@ static void skopeos_own_words_come_through_with_a_fitting_code(void **state)
                "fatal 'pinging container registry r.io: dial tcp: connect: connection refused'\n");
     refused(w, "docker://r.io/x:1", NULL, ERR_UNAVAILABLE,
             "pull r.io/x:1: pinging container registry r.io: dial tcp: connect: connection refused");
+    write_file(w, "skopeo.answer", 0644,
+               "fatal 'Get \\\\\"https://r.io/b?X-Sig=key&v=1\\\\\": EOF? at https://cdn.io/?k=2 again'\n");
+    refused(w, "docker://r.io/x:1", NULL, ERR_UNAVAILABLE,
+            "pull r.io/x:1: Get \"https://r.io/b\": EOF? at https://cdn.io/ again");
     write_file(w, "skopeo.answer", 0644, "echo panic >&2; exit 2\n");
     refused(w, "docker://r.io/x:1", NULL, ERR_UNKNOWN, "pull r.io/x:1: skopeo inspect: exit status 2: panic");
     write_file(w, "skopeo.answer", 0644, "echo nothing like a digest\n");
@@ -122,12 +126,12 @@ static void credentials_stand_in_a_private_file_while_it_lasts(void **state)
 {
     struct world *w = *state;
     struct bring t = { 0 };
-    char *text, file[43] = ""; /* auth-<32 digits>.json */
+    char *text, file[43] = "", home[400]; /* auth-<32 digits>.json */
 
     open_store(w);
     write_file(w, "skopeo.answer", 0644,
                "for a; do [ \"$last\" = --authfile ] && stat -c %%a $a > $D/mode && cat $a > $D/seen; "
-               "last=$a; done\n%s",
+               "last=$a; done; touch $HOME/token $XDG_RUNTIME_DIR/token2 || exit 9\n%s",
                registry);
     img_bring_start_auth(&t.b, w->store, "docker://r.io/x:1", NULL, R_IO, on_brought, &t);
     wait_for(w, &t);
@@ -144,7 +148,13 @@ static void credentials_stand_in_a_private_file_while_it_lasts(void **state)
     memcpy(file, strstr(text, "auth-"), sizeof(file) - 1);
     free(text);
     assert_true(str_ends(file, ".json"));
-    assert_false(have(w, file)); /* gone */
+    assert_false(have(w, file));       /* gone */
+    text = read_file(w, "skopeo.env"); /* what a helper keeps is beside it, and on no disk either */
+    snprintf(home, sizeof(home), "HOME=%s/auth-", w->dir);
+    assert_non_null(strstr(text, home));
+    free(text);
+    file[strlen("auth-") + 32] = '\0';
+    assert_false(have(w, file));
 }
 
 static void the_same_name_with_other_credentials_is_asked_for_again(void **state)
@@ -195,9 +205,15 @@ static void what_a_killed_agent_left_of_credentials_is_removed(void **state)
 {
     struct world *w = *state;
 
+    char path[400];
+
     write_file(w, "auth-00.json", 0600, "secret");
+    snprintf(path, sizeof(path), "%s/auth-00", w->dir);
+    assert_int_equal(mkdir(path, 0700), 0);
+    write_file(w, "auth-00/token", 0600, "secret");
     open_store(w);
     assert_false(have(w, "auth-00.json"));
+    assert_false(have(w, "auth-00"));
     assert_true(have(w, "skopeo"));
 }
 
@@ -321,6 +337,60 @@ static void a_download_past_the_limit_is_stopped(void **state)
     assert_int_equal(count_entries(w, "tmp"), 0);
 }
 
+static void on_late(uv_timer_t *timer)
+{
+    *(bool *)timer->data = true;
+}
+
+/* Longer than blobs are left uncounted. */
+static void let_count(struct world *w)
+{
+    bool late = false;
+    uv_timer_t timer;
+
+    uv_timer_init(&w->loop, &timer);
+    timer.data = &late;
+    uv_timer_start(&timer, on_late, IMG_USAGE_PERIOD_MS + 200, 0);
+    while (!late)
+        uv_run(&w->loop, UV_RUN_ONCE);
+    uv_close((uv_handle_t *)&timer, NULL);
+    uv_run(&w->loop, UV_RUN_NOWAIT);
+}
+
+/* Each brings less than the limit; the blobs of all stay until no registry is asked any more. */
+static void blobs_of_others_do_not_make_an_image_too_large(void **state)
+{
+    struct world *w = *state;
+    struct bring one, two;
+    int gate;
+
+    open_store_with(w, 1 << 20, 0, true);
+    write_file(w, "skopeo.answer", 0644,
+               "case $* in *inspect*r.io/two*) gate; echo sha256:$(hex f); exit ;; esac\n"
+               "case $verb in inspect) echo sha256:$(hex e); exit ;; esac\n"
+               "mkdir -p $TMPDIR/layout $D/images/tmp/blobs/sha256\n"
+               "case $* in *r.io/two*) b=two ;; *) b=one ;; esac\n"
+               "head -c 900000 /dev/zero > $D/images/tmp/blobs/sha256/$b\n"
+               "case $b in two) gate ;; esac; true\n");
+    start(w, &two, "docker://r.io/two:1", NULL);
+    gate = at_gate(w);
+    start(w, &one, "docker://r.io/one:1", NULL);
+    wait_for(w, &one);
+    assert_int_equal(one.result.code, ERR_OK);
+    assert_true(have(w, "images/tmp/blobs/sha256/one"));
+    close(gate);
+    while (jobs_in(w, JOB_COPY) == 0)
+        uv_run(&w->loop, UV_RUN_ONCE);
+    gate = at_gate(w);
+    let_count(w);
+    close(gate);
+    wait_for(w, &two);
+    if (two.result.code != ERR_OK)
+        fail_msg("%s", two.result.text);
+    img_unref(one.image);
+    img_unref(two.image);
+}
+
 static void a_name_may_move_to_another_image(void **state)
 {
     struct world *w = *state;
@@ -381,6 +451,7 @@ int main(void)
         TEST(whole_blobs_of_a_pull_that_broke_off_wait_for_the_next),
         TEST(bad_blobs_do_not_stay),
         TEST(a_download_past_the_limit_is_stopped),
+        TEST(blobs_of_others_do_not_make_an_image_too_large),
         TEST(a_name_may_move_to_another_image),
         TEST(the_source_for_skopeo_has_a_tag_or_a_digest),
     };
