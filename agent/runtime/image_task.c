@@ -69,6 +69,7 @@ struct img_task_run *img_task_begin(struct img_task *t, struct img_store *s, con
     }
     run->task = t;
     run->store = s;
+    run->jobs_before = s->jobs_begun;
     run->done = done;
     TAILQ_INSERT_TAIL(&s->tasks, run, more);
     if (s->closing)

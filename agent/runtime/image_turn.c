@@ -46,6 +46,7 @@ void img_jobs_start(struct img_store *s)
             }
         if (next != NULL && s->running < s->max_parallel && !s->closing) {
             s->running++;
+            s->jobs_begun++;
             next->begun_ms = clock_mono_ms();
             img_job_begin(next);
         } else {

@@ -63,6 +63,8 @@ static enum err_code answer(struct img_task_run *run, const json_t *said, struct
     json_t *items = json_array(), *orphans = json_object_get(said, "orphans"), *one;
     size_t i;
 
+    if (run->store->jobs_begun != run->jobs_before && json_is_array(orphans))
+        json_array_clear(orphans); /* they may be of what was brought meanwhile */
     json_array_foreach (json_object_get(said, "problems"), i, one) {
         const char *part = json_str(one, "part"), *what = json_str(one, "what");
 

@@ -3,6 +3,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/list.h"
+#include "base/utf8.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -39,9 +40,12 @@ static enum err_code expect(struct verifying *v, const char *name, struct err *e
 
 static enum err_code add_problem(struct verifying *v, const char *part, const struct err *why, struct err *e)
 {
-    json_t *one = json_pack("{s:s, s:s}", "part", part, "what", why->text);
+    json_t *one = json_object();
 
-    return json_array_append_new(v->problems, one) == 0 ? ERR_OK : err_nomem(e);
+    if (json_array_append_new(v->problems, one) != 0 || !json_put_str(one, "part", part) ||
+        !json_put_str(one, "what", why->text)) /* which may hold a file's name, of any bytes */
+        return err_nomem(e);
+    return ERR_OK;
 }
 
 /* "layer <hex>" or "config <hex>" */
@@ -78,6 +82,7 @@ static enum err_code find_orphans(struct verifying *v, int folder, const char *l
 {
     int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    char text[300];
     struct dirent *entry;
     struct part *known;
 
@@ -90,8 +95,11 @@ static enum err_code find_orphans(struct verifying *v, int folder, const char *l
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
         HASH_FIND_STR(v->expected, entry->d_name, known);
-        if (known == NULL &&
-            json_array_append_new(v->orphans, json_sprintf("%s/%s", label, entry->d_name)) != 0)
+        if (known != NULL)
+            continue;
+        snprintf(text, sizeof(text), "%s/%s", label, entry->d_name);
+        text_printable(text); /* jansson takes nothing else */
+        if (json_array_append_new(v->orphans, json_string(text)) != 0)
             err_nomem(e);
     }
     closedir(d);

@@ -135,6 +135,25 @@ static void what_the_helper_says_is_not_believed(void **state)
     }
 }
 
+static void what_was_brought_meanwhile_is_not_told_as_rubbish(void **state)
+{
+    struct world *w = *state;
+    struct task t = { 0 };
+    int gate;
+
+    three(w);
+    write_file(w, "unpack.answer", 0644, "gate; echo '{\"problems\":[],\"orphans\":[\"layers/x\"]}'\n");
+    img_verify_start(&t.t, w->store, NULL, on_task, &t);
+    gate = at_gate(w);
+    write_file(w, "unpack.answer", 0644, "image f 0\n");
+    bring(w, "/f", "four");
+    close(gate);
+    wait_task(w, &t);
+    assert_int_equal(t.result.code, ERR_OK);
+    assert_int_equal(json_array_size(json_object_get(t.answer, "orphans")), 0);
+    json_decref(t.answer);
+}
+
 static void an_image_stays_while_it_is_verified(void **state)
 {
     struct world *w = *state;
@@ -270,6 +289,7 @@ int main(void)
         T(the_helper_gets_each_part_once_and_a_damaged_layer_damages_all_its_images),
         T(one_image_is_verified_alone),
         T(what_the_helper_says_is_not_believed),
+        T(what_was_brought_meanwhile_is_not_told_as_rubbish),
         T(an_image_stays_while_it_is_verified),
         T(a_store_that_closes_ends_what_is_under_way),
         T(a_pin_holds_after_a_restart_until_it_is_taken_out),
