@@ -18,7 +18,7 @@ def refused(node, reference, *parts):
     text = node.cli("image", "pull", reference, ok=False, timeout=40).stderr
     for part in parts:
         contains(text, part, f"pull of {reference}")
-    until(lambda: set(os.listdir(f"{node.state_dir}/images/tmp")) <= {"blobs"}, 10, "the temporary folders are gone")
+    until(lambda: set(os.listdir(f"{node.state_dir}/images/tmp")) <= {"blobs"}, 30, "the temporary folders are gone")
     equal(os.listdir(f"{node.state_dir}/images/layers"), [], "layers")
 
 
@@ -51,7 +51,7 @@ def test_breaks_off(t):
     node.start()
     node.cli("image", "pull", reference)
     equal(registry.asked[digest_of(first)], 1, "requests for the first layer")
-    until(lambda: os.listdir(f"{node.state_dir}/images/tmp") == [], 10, "nothing temporary is left")
+    until(lambda: os.listdir(f"{node.state_dir}/images/tmp") == [], 30, "nothing temporary is left")
     equal(node.stop(), 0, "exit code")
 
 
