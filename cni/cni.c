@@ -78,17 +78,30 @@ void cni_reload(struct cni *c)
         cni_status_ask(c);
 }
 
-/* The lists as they are used, the programs in them, and what is wrong. */
+/* The lists as they are used, and what is wrong. */
 static char *picture(const struct cni *c)
 {
     buf_auto b = BUF_INIT(PICTURE_MAX);
     const char *problem;
 
     for (size_t i = 0; i < c->networks.n; i++) {
-        const struct cni_list *list = &c->networks.lists[i];
-        str_auto text = json_text(list->conf);
+        str_auto text = json_text(c->networks.lists[i].conf);
 
         buf_addf(&b, "%s\n", text != NULL ? text : "");
+    }
+    for (size_t i = 0; (problem = cni_problem(c, i)) != NULL; i++)
+        buf_addf(&b, "%s\n", problem);
+    return b.failed ? NULL : buf_detach(&b);
+}
+
+/* The programs of the lists, as they stand on the disk now. */
+static char *programs(const struct cni *c)
+{
+    buf_auto b = BUF_INIT(PICTURE_MAX);
+
+    for (size_t i = 0; i < c->networks.n; i++) {
+        const struct cni_list *list = &c->networks.lists[i];
+
         for (size_t k = 0; k < cni_list_size(list); k++) {
             str_auto path =
                 cni_plugin_find(strs_list(&c->bin_dirs), cni_plugin_type(cni_list_plugin(list, k)));
@@ -99,9 +112,16 @@ static char *picture(const struct cni *c)
                          (long long)st.st_size, (long long)st.st_ctim.tv_sec, st.st_ctim.tv_nsec);
         }
     }
-    for (size_t i = 0; (problem = cni_problem(c, i)) != NULL; i++)
-        buf_addf(&b, "%s\n", problem);
     return b.failed ? NULL : buf_detach(&b);
+}
+
+/* Other ones than the last time? */
+static bool programs_changed(struct cni *c)
+{
+    str_auto before = c->programs;
+
+    c->programs = programs(c);
+    return before == NULL || c->programs == NULL || strcmp(before, c->programs) != 0;
 }
 
 /* Not when nothing is new: a plugin that writes into the folders when it is called would keep us calling it.
@@ -109,8 +129,9 @@ static char *picture(const struct cni *c)
 static void tell_if_changed(struct cni *c, const char *before)
 {
     str_auto after = picture(c);
+    bool changed = programs_changed(c) || before == NULL || after == NULL || strcmp(before, after) != 0;
 
-    if (c->changed != NULL && (before == NULL || after == NULL || strcmp(before, after) != 0))
+    if (c->changed != NULL && changed)
         c->changed(c->changed_arg);
 }
 
@@ -231,6 +252,7 @@ enum err_code cni_open(struct cni **ret, const struct cni_options *o, struct err
     if (c->cache_fd < 0 || cni_watch_open(&c->watch, c->loop, on_folder_event, c, e) != ERR_OK)
         return e->code;
     cni_reload(c);
+    c->programs = programs(c);
     *ret = take_ptr(&c);
     return ERR_OK;
 }
@@ -250,6 +272,7 @@ void cni_close(struct cni *c)
     strs_done(&c->used_bridges);
     strs_done(&c->checked);
     strs_done(&c->used_networks);
+    free(c->programs);
     free(c->conf_dir);
     free(c->cache_dir);
     free(c->data_dir);

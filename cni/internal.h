@@ -24,6 +24,7 @@ struct cni {
     struct err load_problem, watch_problem; /* ERR_OK: none */
     void (*changed)(void *arg);
     void *changed_arg;
+    char *programs; /* of the lists, when it was last looked whether they changed */
 
     /* What operations used: cni_remove_bridges() must know it after lists and entries are gone. */
     struct strs used_bridges, used_networks;

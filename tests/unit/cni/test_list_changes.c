@@ -176,6 +176,31 @@ static void a_plugin_that_writes_into_the_folders_makes_no_change(void **state)
     cni_close(c);
 }
 
+static void another_program_in_a_plugins_place_is_a_change(void **state)
+{
+    struct place *p = *state;
+    int changes = 0;
+    char self[256];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    str_auto copy = strdup(in_place(p, "bin/.copy"));
+    struct cni *c;
+    uv_fs_t req;
+
+    assert_true(n > 0);
+    self[n] = '\0';
+    oracle_put(p, "main");
+    put(p, "net.d/10.conflist", LIST("net", "main"));
+    c = open_cni(p);
+    run_well(p, c, cni_add_start);
+    cni_on_change(c, on_change, &changes);
+    assert_int_equal(uv_fs_copyfile(NULL, &req, self, copy, 0, NULL), 0); /* which does the same */
+    uv_fs_req_cleanup(&req);
+    assert_int_equal(renameat(p->fd, "bin/.copy", p->fd, "bin/main"), 0);
+    run_until(p, changed, &changes);
+    run_well(p, c, cni_del_start);
+    cni_close(c);
+}
+
 int main(int argc, char **argv)
 {
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, place_make, place_remove)
@@ -184,6 +209,7 @@ int main(int argc, char **argv)
         TEST(a_list_may_break_and_be_mended_and_its_folder_go_and_come_back),
         TEST(a_folder_that_is_a_link_is_followed_wherever_it_points),
         TEST(a_plugin_that_writes_into_the_folders_makes_no_change),
+        TEST(another_program_in_a_plugins_place_is_a_change),
     };
 
     if (oracle_is_called())
