@@ -20,21 +20,6 @@ static const struct cli_flag flags[] = {
     CLI_FLAGS_END,
 };
 
-static const json_t *find_container(const json_t *pod, const char *name)
-{
-    static const char *const lists[] = { "spec.containers", "spec.initContainers" };
-    const json_t *c;
-    size_t i;
-
-    for (size_t l = 0; l < ARRAY_LEN(lists); l++) {
-        json_array_foreach (cli_at(pod, lists[l]), i, c) {
-            if (strcmp(cli_text(c, "name"), name) == 0)
-                return c;
-        }
-    }
-    return NULL;
-}
-
 /* A terminal where both ends are one; else says why not. */
 static bool terminal_wanted(struct cli *cli, const struct attach *o, const json_t *container)
 {
@@ -64,7 +49,7 @@ static int attach(struct cli *cli, const struct attach *o, const char *name)
         return EXIT_ERROR;
     if (container == NULL)
         container = cli_choose_container(cli, pod);
-    spec = find_container(pod, container);
+    spec = cli_find_container(pod, container);
     if (spec == NULL)
         return cli_error(cli, "container %s is not valid for pod %s", container, name);
     tty = terminal_wanted(cli, o, spec);

@@ -114,7 +114,7 @@ struct cli_pod_summary {
 };
 void cli_pod_summary(const struct cli *cli, const json_t *pod, struct cli_pod_summary *ret);
 bool cli_is_sidecar(const json_t *container);
-bool cli_has_container(const json_t *pod, const char *name);
+const json_t *cli_find_container(const json_t *pod, const char *name); /* NULL: it has none of that name */
 /* The pod's default container, or its first; says so where there is a choice.  Borrowed. */
 const char *cli_choose_container(struct cli *cli, const json_t *pod);
 

@@ -93,7 +93,7 @@ static enum err_code add_pod(struct cli *cli, const struct logs *l, const json_t
 
     if (l->all_containers)
         return add_all_containers(l, pod, streams, e);
-    if (l->container != NULL && !cli_has_container(pod, l->container))
+    if (l->container != NULL && cli_find_container(pod, l->container) == NULL)
         return err_set(e, ERR_INVALID, "container %s is not valid for pod %s", l->container, name);
     return add_container(l, name, l->container != NULL ? l->container : cli_choose_container(cli, pod),
                          streams, e);

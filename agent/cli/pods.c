@@ -156,20 +156,11 @@ void cli_pod_summary(const struct cli *cli, const json_t *pod, struct cli_pod_su
 
 /* ---- which container ----------------------------------------------------------------------------- */
 
-bool cli_has_container(const json_t *pod, const char *name)
+const json_t *cli_find_container(const json_t *pod, const char *name)
 {
-    static const char *const lists[] = { "spec.containers", "spec.initContainers" };
+    const json_t *found = by_name(cli_at(pod, "spec.containers"), name);
 
-    for (size_t k = 0; k < ARRAY_LEN(lists); k++) {
-        const json_t *c;
-        size_t i;
-
-        json_array_foreach (cli_at(pod, lists[k]), i, c) {
-            if (strcmp(cli_text(c, "name"), name) == 0)
-                return true;
-        }
-    }
-    return false;
+    return found != NULL ? found : by_name(cli_at(pod, "spec.initContainers"), name);
 }
 
 const char *cli_choose_container(struct cli *cli, const json_t *pod)
@@ -180,7 +171,7 @@ const char *cli_choose_container(struct cli *cli, const json_t *pod)
     buf_auto all = BUF_INIT(64 * 1024);
     size_t i;
 
-    if (named != NULL && cli_has_container(pod, named))
+    if (named != NULL && cli_find_container(pod, named) != NULL)
         return named;
     if (json_array_size(containers) + json_array_size(init) > 1) {
         json_array_foreach (containers, i, c)
