@@ -78,49 +78,21 @@ int cli_list_images(struct cli *cli, const char *format, bool no_headers)
 
 /* ---- import, pull, rm ------------------------------------------------------------------------ */
 
-static int bring(struct cli *cli, const char *source, const char *name)
-{
-    struct cli_response r = CLI_RESPONSE_INIT;
-    buf_auto url = BUF_INIT(64 * 1024);
-    json_auto_t *answer = NULL;
-    const json_t *one;
-    struct err e = { 0 };
-    int code = EXIT_OK;
-    size_t i;
-
-    buf_adds(&url, "/images?source=");
-    cli_add_escaped(&url, source);
-    if (name != NULL) {
-        buf_adds(&url, "&name=");
-        cli_add_escaped(&url, name);
-    }
-    if (cli_request(cli, "POST", url.p, true, NULL, NULL, &r, &e) != ERR_OK)
-        code = cli_error(cli, "%s", e.text);
-    else if (r.code != 200 && r.code != 201)
-        code = cli_server_error(cli, &r);
-    else if (json_parse(r.body.p, r.body.n, CLI_BODY_MAX, &answer, "answer", &e) != ERR_OK)
-        code = cli_error(cli, "%s", e.text);
-    buf_done(&r.body);
-    json_array_foreach (cli_at(answer, "names"), i, one)
-        cli_say(cli, "image/%s imported\n", json_string_value(one));
-    return code;
-}
-
 /* The daemon has another working folder. */
-static int import(struct cli *cli, const char *file, const char *name)
+static int import(struct cli *cli, const char *file, const char *name, bool quiet)
 {
     char path[PATH_MAX];
 
     if (realpath(file, path) == NULL)
         return cli_error(cli, "open %s: %s", file, strerror(errno));
-    return bring(cli, path, name);
+    return cli_bring_image(cli, path, name, quiet);
 }
 
-static int pull(struct cli *cli, const char *reference)
+static int pull(struct cli *cli, const char *reference, bool quiet)
 {
     str_auto source = str_printf("docker://%s", reference);
 
-    return source == NULL ? cli_error(cli, "out of memory") : bring(cli, source, reference);
+    return source == NULL ? cli_error(cli, "out of memory") : cli_bring_image(cli, source, reference, quiet);
 }
 
 static int remove_one(struct cli *cli, const char *name)
@@ -144,13 +116,14 @@ static int remove_one(struct cli *cli, const char *name)
 
 struct image {
     const char *name, *format;
-    bool no_headers, all;
+    bool no_headers, all, quiet;
 };
 
 static const struct cli_flag flags[] = {
     { "name", 0, FLAG_TEXT, offsetof(struct image, name), "REFERENCE",
       "import: what to call the image (else the names in the archive)" },
     CLI_OUTPUT(struct image, format, "wide|json|yaml|name", "ls: wide, json, yaml or name"),
+    { "quiet", 'q', FLAG_SWITCH, offsetof(struct image, quiet), NULL, "import, pull: no word of progress" },
     { "no-headers", 0, FLAG_SWITCH, offsetof(struct image, no_headers), NULL, "ls: no line of headers" },
     { "all", 'a', FLAG_SWITCH, offsetof(struct image, all), NULL, "prune: images with a name, too" },
     CLI_FLAGS_END,
@@ -170,9 +143,9 @@ static int run(struct cli *cli, const struct cli_command *command, int argc, cha
         return cli_list_images(cli, x.format, x.no_headers);
     }
     if (argc == 2 && strcmp(argv[0], "import") == 0)
-        return import(cli, argv[1], x.name);
+        return import(cli, argv[1], x.name, x.quiet);
     if (argc == 2 && strcmp(argv[0], "pull") == 0)
-        return pull(cli, argv[1]);
+        return pull(cli, argv[1], x.quiet);
     if (argc >= 2 && strcmp(argv[0], "rm") == 0) {
         for (int i = 1; i < argc; i++)
             if (remove_one(cli, argv[i]) != EXIT_OK)
@@ -202,8 +175,8 @@ const struct cli_command command_image = {
     .run = run,
     .summary = "list, import, pull, check, export and remove images",
     .usage = "image ls [flags]\n"
-             "image import FILE [--name REFERENCE]\n"
-             "image pull REFERENCE\n"
+             "image import FILE [--name REFERENCE] [-q]\n"
+             "image pull REFERENCE [-q]\n"
              "image rm REFERENCE...\n"
              "image verify [REFERENCE...]\n"
              "image prune [--all]\n"
@@ -215,7 +188,7 @@ const struct cli_command command_image = {
              "name, too; "
              "pinned ones are never collected or pruned.  FILE is an OCI or Docker archive, or the folder of "
              "an OCI "
-             "layout.",
+             "layout.  import and pull tell on standard error how far they are.",
     .flags = flags,
     .examples = examples,
     .exits = cli_exits,

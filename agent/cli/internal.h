@@ -173,6 +173,8 @@ bool cli_is_kind(const char *word,
                  const char *const *kinds); /* "pods" or "pods/web" among { "pods", ..., NULL } */
 /* NULL: why was said, and which name was most likely meant. */
 json_t *cli_get_pod(struct cli *cli, const char *namespace_, const char *name);
+/* image_bring.c: import and pull; `quiet`: nothing but the result. */
+int cli_bring_image(struct cli *cli, const char *source, const char *name, bool quiet);
 /* image_care.c: verify, prune, pin, unpin and export; false: it is none of them. */
 bool cli_image_care(struct cli *cli, int argc, char **argv, bool all, int *ret);
 /* After a pod was not found: one of nearly that name, or of that name in another namespace. */

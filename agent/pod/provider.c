@@ -295,6 +295,7 @@ void provider_init(struct node *n)
         .ready = ready,
         .log_path = log_path,
         .image_add = provider_image_add,
+        .image_progress = provider_image_progress,
         .image_remove = provider_image_remove,
         .image_task = provider_image_task,
         .exec_check = provider_exec_check,

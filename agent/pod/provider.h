@@ -13,6 +13,7 @@ struct ctr *provider_find_container(struct pod *p, const char *name, struct err 
 /* ---- provider_images.c ----------------------------------------------------------------------- */
 json_t *provider_images(void *arg, struct err *e);
 void provider_image_add(void *arg, const char *source, const char *name, struct status_reply *r);
+json_t *provider_image_progress(void *arg, const struct status_reply *r);
 enum err_code provider_image_remove(void *arg, const char *name, struct err *e);
 void provider_image_task(void *arg, const struct status_image_task *task, struct status_reply *r);
 bool provider_images_busy(const struct node *n);

@@ -27,6 +27,8 @@ static void on_imported(struct op *op, const struct err *result)
         json_t *o = json_object();
         json_object_set(o, "names", i->bring.names);
         json_put_str(o, "id", i->bring.image != NULL ? i->bring.image->id : NULL);
+        if (i->bring.image != NULL)
+            json_object_set_new(o, "sizeBytes", json_integer((json_int_t)i->bring.image->size_bytes));
         status_reply_json(i->reply, 200, o);
     } else {
         status_reply_err(i->reply, result);
@@ -50,6 +52,23 @@ void provider_image_add(void *arg, const char *source, const char *name, struct 
     i->reply = r;
     TAILQ_INSERT_TAIL(&n->imports, i, link);
     img_bring_start(&i->bring, n->o.images, source, name, on_imported, i);
+}
+
+json_t *provider_image_progress(void *arg, const struct status_reply *r)
+{
+    struct node *n = arg;
+    struct img_progress p;
+    struct import *i;
+
+    TAILQ_FOREACH (i, &n->imports, link)
+        if (i->reply == r)
+            break;
+    if (i == NULL)
+        return NULL;
+    img_bring_progress(&i->bring, &p);
+    return json_pack("{s:s, s:I, s:I, s:I}", "step", p.step, "bytes",
+                     (json_int_t)(p.bytes < INT64_MAX ? p.bytes : INT64_MAX), "layers", (json_int_t)p.layers,
+                     "ofLayers", (json_int_t)p.of_layers);
 }
 
 /* ---- removal --------------------------------------------------------------------------------- */

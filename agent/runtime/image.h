@@ -146,6 +146,16 @@ struct img_bring { /* one pull or import; { 0 } before */
  */
 void img_bring_start(struct img_bring *b, struct img_store *s, const char *source, const char *name,
                      op_done_fn done, void *owner);
+struct img_progress {
+    const char *step;           /* "waiting", "asking", "pulling", "unpacking", "storing" */
+    uint64_t bytes;             /* that have come, or that are unpacked, in this step */
+    uint32_t layers, of_layers; /* unpacking: done, and how many there are (0: not known yet) */
+};
+/*
+ * How far it is, for a bring that is under way.  What has come is counted once a second; whole blobs of pulls
+ * beside it count, too, as all share a folder.  The other numbers are coracle-unpack's own.
+ */
+void img_bring_progress(const struct img_bring *b, struct img_progress *ret);
 /*
  * The same with credentials: the content of a Docker config.json ({"auths":{...}}, as in a Secret of type
  * kubernetes.io/dockerconfigjson), or a JSON array of several; copied, kept in a file of its own on tmpfs

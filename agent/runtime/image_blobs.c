@@ -54,6 +54,13 @@ static void stop(struct img_job *j, const struct err *why)
     proc_cancel(&j->proc);
 }
 
+/* Never less than before: blobs that turned out bad are gone. */
+static void note_fetched(struct img_job *j, uint64_t all)
+{
+    if (all > j->shared_before && all - j->shared_before > j->fetched)
+        j->fetched = all - j->shared_before;
+}
+
 /* A finished blob leaves the pull's own folder, which is a change, too. */
 static void check_stall(struct img_job *j, uint64_t bytes, uint64_t now_ms)
 {
@@ -98,6 +105,7 @@ static void check_all(struct img_store *s)
         if (j->state != JOB_COPY)
             continue;
         bytes = bytes_below(s->tmp_fd, j->tmp, 3);
+        note_fetched(j, bytes + shared);
         if (full.code != ERR_OK)
             stop(j, &full);
         else if (too_large(j, bytes, shared))

@@ -199,8 +199,11 @@ struct img_job {
     struct work work;
     uint64_t seen_bytes, progress_ms;      /* of the copy: when there were how many */
     uint64_t shared_before, copies_before; /* when it began: bytes of shared blobs, copies that were over */
-    struct err limit;                      /* why it was stopped, when over_limit */
-    uint64_t begun_ms;                     /* clock_mono_ms(), when its turn came */
+    uint64_t fetched;                      /* since then, about */
+    struct unpack_progress *meter;         /* coracle-unpack's; NULL: none */
+    int meter_fd;
+    struct err limit;  /* why it was stopped, when over_limit */
+    uint64_t begun_ms; /* clock_mono_ms(), when its turn came */
     struct img_write *writes;
     size_t n_writes;
     TAILQ_ENTRY(img_job) more;
@@ -217,6 +220,12 @@ void img_job_begin(struct img_job *j);
 void img_job_decide(struct img_job *j);
 /* A running job has found this image. */
 bool img_job_holds(const struct img_store *s, const char *id);
+
+/* ---- image_progress.c ------------------------------------------------------------------------- */
+/* A page for coracle-unpack to count into; without one (no memory) nothing is told and nothing else is lost.
+ */
+void img_meter_open(struct img_job *j);
+void img_meter_close(struct img_job *j);
 
 /* ---- image_auth.c: with which credentials a registry is asked --------------------------------- */
 /* Reads the node's auth file on the pool and makes j->tries. */

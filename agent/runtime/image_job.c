@@ -21,6 +21,7 @@ static void job_free(struct img_job *j)
         explicit_bzero(j->auth, strlen(j->auth));
     img_found_free(j);
     img_writes_free(j);
+    img_meter_close(j);
     free(j->source);
     free(j->name);
     free(j->auth);
@@ -38,6 +39,7 @@ static struct img_job *job_new(struct img_store *s, const char *source, const ch
     if (j == NULL)
         return NULL;
     j->store = s;
+    j->meter_fd = -1;
     j->is_registry = str_starts(source, "docker://");
     j->source = strdup(source);
     j->key = strdup(name != NULL ? name : source);
@@ -209,6 +211,12 @@ static void run_unpack(struct img_job *j, const char *const *more)
     size_t n = 1;
 
     snprintf(max, sizeof(max), "%llu", (unsigned long long)s->max_bytes);
+    if (j->state == JOB_UNPACK)
+        img_meter_open(j);
+    if (j->meter != NULL) {
+        argv[n++] = "--progress";
+        argv[n++] = "3";
+    }
     while (*more != NULL)
         argv[n++] = *more++;
     if (j->state == JOB_UNPACK) {
@@ -224,6 +232,8 @@ static void run_unpack(struct img_job *j, const char *const *more)
                                     .subject = j->key,
                                     .argv = argv,
                                     .stdout_max = IMG_RECORD_MAX,
+                                    .fds = &(struct proc_fd){ j->meter_fd, 3 },
+                                    .n_fds = j->meter != NULL,
                                     .cgroup_fd = s->ops_cgroup_fd,
                                     .cgroup_procs = s->ops_cgroup_procs,
                                     .deadline_ms = IMG_BRING_DEADLINE_MS },

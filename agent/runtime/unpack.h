@@ -5,6 +5,7 @@
  *
  *     coracle-unpack --source PATH --work DIR --layers DIR [--parts DIR] [--blobs DIR] [--name NAME]
  *                    [--platform OS/ARCH[/VARIANT]] [--max-bytes N] [--max-entries N] [--reserve-bytes N]
+ *                    [--progress FD]
  *     coracle-unpack --verify some|all --layers DIR --parts DIR
  *     coracle-unpack --export ID --out FILE --layers DIR --parts DIR
  *     coracle-unpack --hash-name NAME
@@ -25,6 +26,7 @@
  *                  its names come as lines on standard input; prints {}
  *     --blobs      blobs of the layout, when they are not in <source>/blobs (skopeo --dest-shared-blob-dir)
  *     --name       what to call the image; ERR_INVALID when the source holds several
+ *     --progress   the descriptor of a shared page to count into (unpack_progress.h)
  *     --platform   which image of a multi-platform index; default: this machine's
  *     --hash-name  only prints {"names":[{"name","ref"}]} for a name
  *
@@ -69,11 +71,14 @@
 #define UNPACK_MAX_PARTS 20000     /* files in an archive: a blob each, and docker's old three a layer */
 #define UNPACK_DIGEST_SIZE 72      /* "sha256:" + 64 + NUL */
 
+struct unpack_progress;
+
 /* ---- what one run may use up, all layers and the archive around them together ---------------- */
 struct unpack_budget {
-    uint64_t bytes, entries; /* left */
-    uint64_t reserve;        /* free bytes that must remain on the file system */
-    uint64_t until_check;    /* bytes that may be written before free space is looked at again */
+    uint64_t bytes, entries;          /* left */
+    uint64_t reserve;                 /* free bytes that must remain on the file system */
+    uint64_t until_check;             /* bytes that may be written before free space is looked at again */
+    struct unpack_progress *progress; /* counts what is spent; NULL: nobody wants to know */
 };
 /* About to write n more bytes on fd's file system. ERR_EXHAUSTED: over the limit, or too little space left.
  */

@@ -1,5 +1,6 @@
 #include "agent/runtime/image.h"
 #include "agent/runtime/unpack.h"
+#include "agent/runtime/unpack_progress.h"
 
 #include "base/fs.h"
 #include "base/json.h"
@@ -11,6 +12,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 
 /* 2^50 bytes: sums of limits stay far from overflowing. */
@@ -20,6 +22,7 @@ struct options {
     const char *source, *work, *layers, *parts, *blobs, *name, *hash_name, *verify, *export_id, *out;
     struct unpack_platform platform;
     uint64_t max_bytes, max_entries, reserve;
+    uint64_t progress_fd; /* 0: none */
 };
 
 struct folders {
@@ -29,21 +32,14 @@ struct folders {
 static enum err_code parse_options(int argc, char **argv, struct options *o, struct err *e)
 {
     static const struct option known[] = {
-        { "source", required_argument, NULL, 's' },
-        { "work", required_argument, NULL, 'w' },
-        { "layers", required_argument, NULL, 'l' },
-        { "parts", required_argument, NULL, 'P' },
-        { "export", required_argument, NULL, 'x' },
-        { "out", required_argument, NULL, 'o' },
-        { "verify", required_argument, NULL, 'v' },
-        { "blobs", required_argument, NULL, 'b' },
-        { "name", required_argument, NULL, 'n' },
-        { "platform", required_argument, NULL, 'p' },
-        { "max-bytes", required_argument, NULL, 'B' },
-        { "max-entries", required_argument, NULL, 'E' },
-        { "reserve-bytes", required_argument, NULL, 'R' },
-        { "hash-name", required_argument, NULL, 'h' },
-        { NULL, 0, NULL, 0 },
+        { "source", required_argument, NULL, 's' },        { "work", required_argument, NULL, 'w' },
+        { "layers", required_argument, NULL, 'l' },        { "parts", required_argument, NULL, 'P' },
+        { "export", required_argument, NULL, 'x' },        { "out", required_argument, NULL, 'o' },
+        { "verify", required_argument, NULL, 'v' },        { "blobs", required_argument, NULL, 'b' },
+        { "name", required_argument, NULL, 'n' },          { "platform", required_argument, NULL, 'p' },
+        { "max-bytes", required_argument, NULL, 'B' },     { "max-entries", required_argument, NULL, 'E' },
+        { "reserve-bytes", required_argument, NULL, 'R' }, { "hash-name", required_argument, NULL, 'h' },
+        { "progress", required_argument, NULL, 'g' },      { NULL, 0, NULL, 0 },
     };
     int c;
 
@@ -97,6 +93,9 @@ static enum err_code parse_options(int argc, char **argv, struct options *o, str
             break;
         case 'R':
             code = parse_u64(optarg, 0, LIMIT_MAX, &o->reserve, "--reserve-bytes", e);
+            break;
+        case 'g':
+            code = parse_u64(optarg, 3, 1023, &o->progress_fd, "--progress", e);
             break;
         default:
             code = err_set(e, ERR_INVALID, "option %s is not known or lacks its value", argv[optind - 1]);
@@ -199,6 +198,26 @@ static enum err_code settle_names(const struct options *o, struct unpack_images 
     return ERR_OK;
 }
 
+static enum err_code open_progress(const struct options *o, struct unpack_progress **ret, struct err *e)
+{
+    void *page;
+
+    if (o->progress_fd == 0)
+        return ERR_OK;
+    page = mmap(NULL, sizeof(struct unpack_progress), PROT_READ | PROT_WRITE, MAP_SHARED, (int)o->progress_fd,
+                0);
+    if (page == MAP_FAILED)
+        return err_sys(e, errno, "map --progress");
+    *ret = page;
+    return ERR_OK;
+}
+
+static void announce_layers(struct unpack_progress *progress, const struct unpack_images *images)
+{
+    for (size_t i = 0; progress != NULL && i < images->n; i++)
+        unpack_progress_add(&progress->of_layers, (uint32_t)images->v[i].n_layers);
+}
+
 static enum err_code bring(const struct options *o, const struct folders *f, struct unpack_source *source,
                            struct unpack_images *images, json_t *record, struct err *e)
 {
@@ -214,11 +233,12 @@ static enum err_code bring(const struct options *o, const struct folders *f, str
 
     if (list == NULL || json_object_set_new(record, "images", list) != 0)
         return err_nomem(e);
-    if (unpack_confine(&confine, e) != ERR_OK)
+    if (open_progress(o, &budget.progress, e) != ERR_OK || unpack_confine(&confine, e) != ERR_OK)
         return e->code;
     if (unpack_source_open(source, f->source, f->work, f->blobs, &budget, e) != ERR_OK ||
         unpack_images_read(source, &o->platform, images, e) != ERR_OK || settle_names(o, images, e) != ERR_OK)
         return e->code;
+    announce_layers(budget.progress, images);
     for (size_t i = 0; i < images->n; i++)
         if (unpack_store_image(&store, source, &images->v[i], &budget, e) != ERR_OK ||
             add_image(list, &images->v[i], e) != ERR_OK)

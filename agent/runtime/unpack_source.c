@@ -20,6 +20,7 @@ static int take_apart(int source, int work, struct unpack_budget *budget, struct
     struct unpack_result result;
     fd_auto root = -1;
 
+    parts.progress = NULL; /* the same bytes come again as layers */
     if (mkdirat(work, "source", 0700) != 0 || (root = open_folder(work, "source")) < 0) {
         err_sys(e, errno, "make the folder for the archive's parts");
         return -1;

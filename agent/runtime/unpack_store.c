@@ -1,5 +1,6 @@
 #include "agent/runtime/unpack.h"
 #include "agent/runtime/unpack_node.h"
+#include "agent/runtime/unpack_progress.h"
 
 #include "base/fs.h"
 #include "base/json.h"
@@ -231,6 +232,8 @@ static enum err_code bring_layers(struct layers *l, struct err *e)
         if ((i > 0 && chain_id(chain, diff_id, next, e) != ERR_OK) || bring_layer(l, i, next, e) != ERR_OK)
             return e->code;
         memcpy(chain, next, sizeof(chain));
+        if (l->budget->progress != NULL)
+            unpack_progress_add(&l->budget->progress->layers, 1);
     }
     return name_layers(l->st, l->fresh, l->n_fresh, e);
 }

@@ -1,4 +1,5 @@
 #include "agent/runtime/unpack.h"
+#include "agent/runtime/unpack_progress.h"
 
 #include <archive.h>
 #include <archive_entry.h>
@@ -44,6 +45,8 @@ enum err_code unpack_spend_bytes(struct unpack_budget *b, int fd, uint64_t n, st
     if (n > b->bytes)
         return err_set(e, ERR_EXHAUSTED, "the image is larger than the limit for unpacked images");
     b->bytes -= n;
+    if (b->progress != NULL)
+        atomic_fetch_add_explicit(&b->progress->bytes, n, memory_order_relaxed);
     if (n < b->until_check) {
         b->until_check -= n;
         return ERR_OK;

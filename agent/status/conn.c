@@ -219,6 +219,12 @@ void conn_stream(struct conn *c, const void *data, size_t n)
     send_buf(c, &b);
 }
 
+void conn_tick_after(struct conn *c, uint64_t ms)
+{
+    if (c->state == CONN_STREAMING)
+        uv_timer_start(&c->timer, on_timer, ms, 0);
+}
+
 void conn_stream_end(struct conn *c)
 {
     char *end;
@@ -376,6 +382,8 @@ static void on_timer(uv_timer_t *timer)
         conn_status(c, 408, status_reason(408), NULL, NULL, "the request did not come in in time");
     } else if (c->state == CONN_ANSWERING && conn_backlog(c) < c->progress) {
         arm(c, c->server->write_ms);
+    } else if (c->state == CONN_STREAMING && c->reply != NULL) {
+        progress_tick(c);
     } else {
         conn_close(c);
     }

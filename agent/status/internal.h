@@ -15,6 +15,7 @@
 #define STATUS_HEAD_MS 10000          /* for a request to come in completely */
 #define STATUS_IDLE_MS 60000          /* a connection without a request is kept open */
 #define STATUS_WRITE_MS 60000         /* an answer of which the client takes nothing */
+#define STATUS_PROGRESS_MS 200        /* between two lines about what is under way */
 #define STATUS_BACKLOG_MAX (4u << 20) /* bytes that a watch or log follower may be behind */
 
 /* ---- conn.c: one connection ------------------------------------------------------------------- */
@@ -72,6 +73,8 @@ void conn_stream_begin(struct conn *c, const char *type);
 void conn_stream(struct conn *c, const void *data, size_t n);
 void conn_stream_end(struct conn *c);
 size_t conn_backlog(const struct conn *c);
+/* Of a stream: progress_tick() comes then. */
+void conn_tick_after(struct conn *c, uint64_t ms);
 /* After a change of the protocol: the whole head, then frames.  Takes the buffer's content. */
 void conn_upgrade(struct conn *c, struct buf *head);
 void conn_frames(struct conn *c, struct buf *b);
@@ -107,6 +110,16 @@ void route_config(struct conn *c, const struct status_match *m);
 void route_operations(struct conn *c, const struct status_match *m);
 void route_images(struct conn *c, const struct status_match *m);
 void route_image_task(struct conn *c, const struct status_match *m);
+
+/* ---- progress.c: a client that watches what it asked for ---------------------------------------- */
+struct status_reply {
+    struct conn *conn; /* NULL: nobody waits any more */
+    bool streams;      /* lines of JSON, the last one is the answer */
+    char *last;        /* the last line that was sent */
+};
+void progress_begin(struct conn *c); /* its reply is owed, and begins to stream */
+void progress_tick(struct conn *c);
+void progress_end(struct conn *c, json_t *body /* stolen; NULL: out of memory */);
 
 /* ---- select.c: label and field selectors on JSON objects ---------------------------------------- */
 #define SELECT_FIELDS_MAX 16

@@ -128,10 +128,6 @@ void conn_items(struct conn *c, json_t *(*get)(void *arg, struct err *e))
 
 /* ---- answers that come later ------------------------------------------------------------------- */
 
-struct status_reply {
-    struct conn *conn; /* NULL: nobody waits any more */
-};
-
 void status_reply_orphan(struct status_reply *r)
 {
     r->conn = NULL;
@@ -140,14 +136,19 @@ void status_reply_orphan(struct status_reply *r)
 void status_reply_json(struct status_reply *r, int http_code, json_t *body)
 {
     struct conn *c = r->conn;
+    const bool streams = r->streams;
 
+    free(r->last);
     free(r);
     if (c == NULL) {
         json_decref(body);
         return;
     }
     c->reply = NULL;
-    conn_json(c, http_code, body);
+    if (streams)
+        progress_end(c, body);
+    else
+        conn_json(c, http_code, body);
 }
 
 void status_reply_err(struct status_reply *r, const struct err *e)

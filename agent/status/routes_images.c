@@ -8,7 +8,13 @@ static void add_image(struct conn *c)
     struct status_server *s = c->server;
     const char *source = status_param(&c->parser.request, "source");
     const char *name = status_param(&c->parser.request, "name");
+    struct err e = { 0 };
+    bool progress = false;
 
+    if (status_param_flag(&c->parser.request, "progress", &progress, &e) != ERR_OK) {
+        conn_err(c, &e);
+        return;
+    }
     if (source == NULL || source[0] == '\0') {
         conn_status(c, 400, "BadRequest", NULL, NULL,
                     "source: required, docker://NAME or the path of an archive or layout");
@@ -17,6 +23,8 @@ static void add_image(struct conn *c)
     if (reply_owe(c) == NULL)
         return;
     s->provider.image_add(s->provider.arg, source, name != NULL && name[0] != '\0' ? name : NULL, c->reply);
+    if (progress && c->reply != NULL) /* else it was answered at once */
+        progress_begin(c);
 }
 
 static void remove_image(struct conn *c)

@@ -23,7 +23,9 @@
  *     GET     /explain/{ns}/{name}     which step, since when, waiting for what, next try
  *     GET     /explain                 what is wrong with the node
  *     GET     /manifests               the files of the manifest folder and their problems
- *     GET     /images    POST /images?source=&name=    DELETE /images?name=
+ *     GET     /images    POST /images?source=&name=&progress=    DELETE /images?name=
+ *             progress=1: lines of JSON, five a second at most, {"step","bytes","layers","ofLayers"};
+ *             the last one is the answer, a Status object when it failed
  *     POST    /images/verify?name=     every digest again; without a name of all images
  *     POST    /images/pin?name=        /images/unpin?name=
  *     POST    /images/export?name=&file=    as OCI archive into that (existing) file
@@ -114,6 +116,8 @@ struct status_provider { /* results are new references; NULL with *e set is an e
     /* Answers later through status_reply_*(). */
     void (*image_add)(void *arg, const char *source, const char *name /* may be NULL */,
                       struct status_reply *r);
+    /* Of an image_add() that is under way: {"step", ...}, new; NULL: not known. */
+    json_t *(*image_progress)(void *arg, const struct status_reply *r);
     void (*image_task)(void *arg, const struct status_image_task *task,
                        struct status_reply *r); /* likewise */
     enum err_code (*image_remove)(void *arg, const char *name, struct err *e);

@@ -1,10 +1,14 @@
 """Images from registries: tags and digests, credentials, and what a pod says while it cannot have its image."""
 import json
 import os
+import pty
 import re
+import select
+import subprocess
+import threading
 
-from coracle import check, contains, container, equal, pod, until
-from registry import BAD, GOOD, Registry, auths, busybox, pull_secret, registries_conf
+from coracle import SLOW, Failed, check, contains, container, equal, pod, until
+from registry import BAD, GOOD, Registry, Scripted, auths, busybox, digest_of, file_layer, pull_secret, registries_conf
 
 PULLED = re.compile(r'^Successfully pulled image "([^"]+)" in \d[\d.hms]*s \(\d[\d.hms]*s including waiting\)\. Image size: \d+ bytes\.$')
 
@@ -121,3 +125,61 @@ def test_short_names(t):
     node.put("c.yaml", pod("c", of("team/box:1", "IfNotPresent")))
     node.wait_running("c")
     equal(node.stop(), 0, "exit code")
+
+
+class OnTerminal:
+    """`coracle image pull` with a terminal as standard error: what it has shown so far."""
+
+    def __init__(self, node, reference):
+        self.master, slave = pty.openpty()
+        self.shown = b""
+        self.process = subprocess.Popen([node.coracle, "--socket", node.socket, "image", "pull", reference], stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.PIPE, stderr=slave, env={**os.environ, "TERM": "xterm"})
+        os.close(slave)
+
+    def until(self, pattern):
+        while not re.search(pattern, self.shown):
+            if not select.select([self.master], [], [], 30 * SLOW)[0]:
+                raise Failed(f"{pattern} is not shown: {self.shown}")
+            self.shown += os.read(self.master, 4096)
+
+    def end(self):
+        out, _ = self.process.communicate(timeout=30 * SLOW)
+        os.close(self.master)
+        return self.process.returncode, out.decode()
+
+
+def test_progress(t):
+    """image pull shows how much has come: one line on a terminal, elsewhere a line for each step, nothing with -q"""
+    registry = Scripted()
+    node = t.node(registries_conf(t, registry))
+    big, small = file_layer("big", os.urandom(1 << 20)), file_layer("small", b"s")
+    reference, other = registry.image("big:1", small, big), registry.image("other:1", small)
+    rest = threading.Event()
+
+    def hook(handler, kind, key):
+        if kind != "blobs" or key != digest_of(big):
+            return False
+        handler.send_response(200)
+        handler.send_header("Content-Length", str(len(big)))
+        handler.end_headers()
+        handler.wfile.write(big[:600000])
+        handler.wfile.flush()
+        rest.wait(60 * SLOW)
+        handler.wfile.write(big[600000:])
+        return True
+
+    registry.hook = hook
+    pull = OnTerminal(node, reference)
+    pull.until(rb"\r\x1b\[Kpulling, [56]\d\dkB")
+    rest.set()
+    pull.until(rb"\r\x1b\[Kdone: 1\.05MB in \d+\.\d s\r\n")
+    equal(pull.end(), (0, f"image/{reference} imported\n"), "exit code and output")
+    equal(pull.shown.count(b"\n"), 1, f"lines of {pull.shown}")
+
+    result = node.cli("image", "pull", other)
+    equal(result.stdout, f"image/{other} imported\n", "output")
+    check(re.fullmatch(r"(waiting\n)?asking\n(pulling\n)?(unpacking\n)?(layer 1 of 1 unpacked\n)?(storing\n)?done: 1B in \d+\.\d s\n",
+                       result.stderr), f"what it said: {result.stderr!r}")
+    equal(node.cli("image", "pull", "-q", other).stderr, "", "with -q")
+    contains(node.cli("image", "pull", f"{registry.address}/none:1", ok=False).stderr, "Error from server (NotFound): pull", "a failure")

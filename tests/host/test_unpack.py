@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import stat
+import struct
 import subprocess
 import tarfile
 import time
@@ -96,13 +97,13 @@ class Source:
         with open(f"{self.dir}/index.json", "w", encoding="ascii") as f:
             json.dump({"schemaVersion": 2, "manifests": manifests}, f)
 
-    def run(self, *flags, source=None):
+    def run(self, *flags, source=None, pass_fds=()):
         self.runs += 1
         work = f"{self.store}/work/{self.runs}"
         os.mkdir(work)
         p = subprocess.run([f"{self.t.build}/coracle-unpack", "--source", source or self.dir, "--work", work, "--layers",
                             f"{self.store}/layers", *flags], stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60,
-                           check=False)
+                           check=False, pass_fds=pass_fds)
         answer = json.loads(p.stdout)
         equal(p.returncode, 1 if "error" in answer else 0, f"exit status with {answer} {p.stderr}")
         check(b"\n" not in p.stderr.rstrip(b"\n"), f"one line on standard error: {p.stderr}")
@@ -671,6 +672,21 @@ def test_oci_archive(t):
     s.bad("NOT_FOUND", "No such file", source=f"{t.scratch}/nothing")
     s.bad("INVALID", "neither a folder nor a file", source="/dev/null")
     s.bad("INVALID", "neither index.json nor manifest.json", source=t.build)
+
+
+def test_progress(t):
+    """bytes and layers are counted into the page that --progress names, found layers, too"""
+    s = Source(t)
+    s.index(s.manifest([tar(entry("a", b"x" * 1000)), tar(entry("b", b"y" * 500), entry("c", b"z"))]))
+    for counted in ((1501, 2, 2), (0, 2, 2)):  # unpacked, then found
+        page = os.memfd_create("progress", os.MFD_ALLOW_SEALING)
+        os.truncate(page, struct.calcsize("=QII"))
+        os.set_inheritable(page, True)
+        s.good("--progress", str(page), pass_fds=(page,))
+        equal(struct.unpack("=QII", os.pread(page, 16, 0)), counted, "bytes, layers, of layers")
+        os.close(page)
+    for bad, text in (("2", "--progress"), ("x", "--progress"), ("900", "map --progress")):
+        contains(s.run("--progress", bad)["error"], text, "error")
 
 
 # ---- confinement ------------------------------------------------------------------------------------------------------------------

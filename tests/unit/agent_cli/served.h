@@ -47,6 +47,10 @@ struct fake {
     uv_signal_t usr1;
     uv_timer_t timer;
     int step;
+    struct status_reply *slow; /* of an image that takes its time */
+    bool slow_fails;
+    int slow_step;
+    uv_timer_t slow_timer;
 };
 
 static inline json_t *load(const char *name)
@@ -160,11 +164,53 @@ static inline enum err_code log_path(void *arg, const char *namespace_, const ch
     return ERR_OK;
 }
 
-static inline void image_add(void *arg, const char *source, const char *name, struct status_reply *r)
+/* Each look finds it a step further; with the last one it is there. */
+static const struct {
+    const char *step;
+    int bytes, layers, of;
+} slow_steps[] = { { "asking", 0, 0, 0 },    { "pulling", 0, 0, 0 },        { "pulling", 700000, 0, 0 },
+                   { "unpacking", 0, 0, 2 }, { "unpacking", 900000, 1, 2 }, { "unpacking", 900000, 2, 2 } };
+
+static inline json_t *image_progress(void *arg, const struct status_reply *r)
 {
+    struct fake *f = arg;
+    const int i = f->slow_step < (int)ARRAY_LEN(slow_steps) ? f->slow_step++ : f->slow_step - 1;
+
+    if (r != f->slow)
+        return NULL;
+    return json_pack("{s:s, s:i, s:i, s:i}", "step", slow_steps[i].step, "bytes", slow_steps[i].bytes,
+                     "layers", slow_steps[i].layers, "ofLayers", slow_steps[i].of);
+}
+
+static inline void on_slow(uv_timer_t *timer)
+{
+    struct fake *f = timer->data;
     struct err e = { 0 };
 
-    (void)arg;
+    if (f->slow_step < (int)ARRAY_LEN(slow_steps))
+        return;
+    uv_timer_stop(timer);
+    err_set(&e, ERR_NOT_FOUND, "pull slow: manifest unknown");
+    if (f->slow_fails)
+        status_reply_err(f->slow, &e);
+    else
+        status_reply_json(
+            f->slow, 200,
+            json_pack("{s:[s], s:i}", "names", "docker.io/library/slow:1", "sizeBytes", 900000));
+}
+
+static inline void image_add(void *arg, const char *source, const char *name, struct status_reply *r)
+{
+    struct fake *f = arg;
+    struct err e = { 0 };
+
+    if (strstr(source, "slow") != NULL) {
+        f->slow = r;
+        f->slow_fails = strstr(source, "bad") != NULL;
+        f->slow_step = 0;
+        uv_timer_start(&f->slow_timer, on_slow, 5, 5);
+        return;
+    }
     if (strstr(source, "bad") != NULL) {
         err_set(&e, ERR_INVALID, "import %s: not an image", source);
         status_reply_err(r, &e);
@@ -222,6 +268,7 @@ static inline void serve(const char *socket, const char *log, int ready_fd)
         .ready = ready,
         .log_path = log_path,
         .image_add = image_add,
+        .image_progress = image_progress,
         .image_remove = image_remove,
     };
     const struct status_options o = { .loop = &f.loop, .path = socket, .provider = &provider };
@@ -242,7 +289,8 @@ static inline void serve(const char *socket, const char *log, int ready_fd)
         _exit(1);
     uv_signal_init(&f.loop, &f.usr1);
     uv_timer_init(&f.loop, &f.timer);
-    f.usr1.data = f.timer.data = &f;
+    uv_timer_init(&f.loop, &f.slow_timer);
+    f.usr1.data = f.timer.data = f.slow_timer.data = &f;
     uv_signal_start(&f.usr1, on_usr1, SIGUSR1);
     if (write(ready_fd, "x", 1) != 1)
         _exit(1);

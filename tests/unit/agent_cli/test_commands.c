@@ -319,6 +319,24 @@ static void images_are_brought_and_removed(void **state)
            "Error from server (NotFound): image \"absent\" not found\n");
 }
 
+#define SLOW_STEPS "asking\npulling\nunpacking\nlayer 1 of 2 unpacked\nlayer 2 of 2 unpacked\n"
+
+static void what_takes_its_time_says_a_line_for_each_step(void **state)
+{
+    struct fixture *f = *state;
+
+    if (geteuid() != 0) {
+        print_message("skipped: only root may bring images\n");
+        skip();
+    }
+    assert_int_equal(run(f, "image pull slow:1"), 0);
+    assert_string_equal(f->out, "image/docker.io/library/slow:1 imported\n");
+    assert_memory_equal(f->err, SLOW_STEPS "done: 900kB in ", strlen(SLOW_STEPS "done: 900kB in "));
+    expect(f, "image pull slow-bad:1", 1, "",
+           SLOW_STEPS "Error from server (NotFound): pull slow: manifest unknown\n");
+    expect(f, "image pull --quiet x:1", 0, "image/x:1 imported\n", "");
+}
+
 static void versions_of_both_are_shown_also_without_a_daemon(void **state)
 {
     struct fixture *f = *state;
@@ -499,6 +517,7 @@ int main(void)
         T(logs_choose_a_container_and_pass_on_what_was_asked_for),
         T(logs_of_several_containers_come_in_turn_or_side_by_side),
         T(images_are_brought_and_removed),
+        T(what_takes_its_time_says_a_line_for_each_step),
         T(versions_of_both_are_shown_also_without_a_daemon),
         T(files_are_validated_without_a_daemon),
         T(what_is_no_file_is_not_validated),

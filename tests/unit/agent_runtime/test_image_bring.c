@@ -19,7 +19,7 @@ static void an_archive_comes_with_its_names(void **state)
     img_unref(t.image);
 
     log = read_file(w, "unpack.log");
-    assert_true(str_starts(log, "--source /the/archive.tar --work "));
+    assert_true(str_starts(log, "--progress 3 --source /the/archive.tar --work "));
     assert_non_null(strstr(log, "/images/parts --max-bytes 17179869184\n"));
     assert_null(strstr(log, "--name"));
     free(log);

@@ -38,6 +38,9 @@ struct fixture {
     bool ready, running, log_missing;
     struct status_reply *reply;
     char source[200], name[200], removed[200];
+    const char *step; /* of the image that is being brought; NULL: not known */
+    int bytes;
+    unsigned looks; /* at it */
 };
 
 struct client {
@@ -146,6 +149,15 @@ static inline void fake_image_add(void *arg, const char *source, const char *nam
     f->reply = r;
 }
 
+static inline json_t *fake_image_progress(void *arg, const struct status_reply *r)
+{
+    struct fixture *f = arg;
+
+    f->looks++;
+    return f->step == NULL || r != f->reply ? NULL
+                                            : json_pack("{s:s, s:i}", "step", f->step, "bytes", f->bytes);
+}
+
 static inline enum err_code fake_image_remove(void *arg, const char *name, struct err *e)
 {
     struct fixture *f = arg;
@@ -207,6 +219,7 @@ static inline int setup(void **state)
         .ready = fake_ready,
         .log_path = fake_log_path,
         .image_add = fake_image_add,
+        .image_progress = fake_image_progress,
         .image_remove = fake_image_remove,
         .metrics = fake_metrics,
         .stats = fake_stats,

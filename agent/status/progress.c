@@ -1,0 +1,61 @@
+/*
+ * progress - a client that watches what it asked for: lines of JSON, one when something changed, five a
+ * second at most, and the answer as the last one.  The connection's timer asks the provider; nobody does
+ * otherwise.
+ */
+#include "agent/status/internal.h"
+
+#include "base/json.h"
+
+#include <string.h>
+
+void progress_begin(struct conn *c)
+{
+    c->reply->streams = true;
+    conn_stream_begin(c, "application/x-ndjson");
+    if (c->state != CONN_CLOSING)
+        progress_tick(c);
+}
+
+/* `text` and a line break. */
+static void send_line(struct conn *c, char *text)
+{
+    const size_t n = strlen(text);
+
+    text[n] = '\n'; /* the zero byte is not sent */
+    conn_stream(c, text, n + 1);
+    text[n] = '\0';
+}
+
+/* To a client that has not taken the last line yet there is nothing to say. */
+void progress_tick(struct conn *c)
+{
+    const struct status_provider *p = &c->server->provider;
+    json_t *now =
+        p->image_progress != NULL && conn_backlog(c) == 0 ? p->image_progress(p->arg, c->reply) : NULL;
+    char *text = now != NULL ? json_text(now) : NULL;
+
+    json_decref(now);
+    if (text != NULL && !str_eq(text, c->reply->last)) {
+        free(c->reply->last);
+        c->reply->last = text;
+        send_line(c, text);
+    } else {
+        free(text);
+    }
+    conn_tick_after(c, STATUS_PROGRESS_MS);
+}
+
+void progress_end(struct conn *c, json_t *body)
+{
+    char *text = body != NULL ? json_text(body) : NULL;
+
+    json_decref(body);
+    if (text == NULL) {
+        conn_close(c); /* the client sees that the end is missing */
+        return;
+    }
+    send_line(c, text);
+    free(text);
+    conn_stream_end(c);
+}
