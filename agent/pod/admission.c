@@ -131,22 +131,37 @@ static bool same_address(const char *a, const char *b)
     return any_a || any_b || strcmp(a, b) == 0;
 }
 
+/* The i-th container, if it runs as long as the pod (a regular one, a sidecar); else NULL. */
+static const struct api_container *lasting(const struct api_pod_spec *s, size_t i)
+{
+    if (i >= s->n_init_containers)
+        return &s->containers[i - s->n_init_containers];
+    return s->init_containers[i].restart_policy == API_RESTART_ALWAYS ? &s->init_containers[i] : NULL;
+}
+
+static bool has_port(const struct api_pod_spec *s, const struct api_port *x)
+{
+    for (size_t i = 0; i < s->n_init_containers + s->n_containers; i++) {
+        const struct api_container *c = lasting(s, i);
+        for (size_t k = 0; c != NULL && k < c->n_ports; k++)
+            if (x->host_port == c->ports[k].host_port && strcmp(x->protocol, c->ports[k].protocol) == 0 &&
+                same_address(x->host_ip, c->ports[k].host_ip))
+                return true;
+    }
+    return false;
+}
+
 /* A port of `a` that `b` has; NULL: none. */
 static const struct api_port *clashing_port(const struct api_pod *a, const struct api_pod *b)
 {
-    for (size_t i = 0; i < a->spec.n_containers; i++)
-        for (size_t j = 0; j < a->spec.containers[i].n_ports; j++) {
-            const struct api_port *x = &a->spec.containers[i].ports[j];
-            if (x->host_port == 0)
-                continue;
-            for (size_t k = 0; k < b->spec.n_containers; k++)
-                for (size_t l = 0; l < b->spec.containers[k].n_ports; l++) {
-                    const struct api_port *y = &b->spec.containers[k].ports[l];
-                    if (x->host_port == y->host_port && strcmp(x->protocol, y->protocol) == 0 &&
-                        same_address(x->host_ip, y->host_ip))
-                        return x;
-                }
-        }
+    const struct api_pod_spec *s = &a->spec;
+
+    for (size_t i = 0; i < s->n_init_containers + s->n_containers; i++) {
+        const struct api_container *c = lasting(s, i);
+        for (size_t k = 0; c != NULL && k < c->n_ports; k++)
+            if (c->ports[k].host_port != 0 && has_port(&b->spec, &c->ports[k]))
+                return &c->ports[k];
+    }
     return NULL;
 }
 

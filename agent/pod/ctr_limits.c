@@ -17,14 +17,13 @@ static int64_t of_list(const struct api_resource_list *l, const char *name)
     return strcmp(name, "cpu") == 0 ? quantity_milli(q) : quantity_value(q);
 }
 
-/* A container's own limit, else the pod's; 0: neither. */
+/* A container's own limit, else the pod's; 0: neither.  As in kubelet a limit of 0 is none. */
 static int64_t limit_of(const struct ctr *c, const char *name)
 {
     const struct api_pod_spec *s = &c->pod->api->spec;
+    int64_t own = of_list(&c->spec->resources.limits, name);
 
-    if (api_resource_get(&c->spec->resources.limits, name) == NULL && s->has_resources)
-        return of_list(&s->resources.limits, name);
-    return of_list(&c->spec->resources.limits, name);
+    return own != 0 || !s->has_resources ? own : of_list(&s->resources.limits, name);
 }
 
 static int64_t memory_request(const struct ctr *c)

@@ -15,9 +15,11 @@ int64_t sizes_amount(const struct api_resource_list *l, const char *name)
 static int64_t ctr_limit(const struct ctr *c, const char *name)
 {
     const struct api_pod_spec *s = &c->pod->api->spec;
-    int64_t own = sizes_amount(&c->spec->resources.limits, name);
+    int64_t limit = sizes_amount(&c->spec->resources.limits, name);
 
-    return own >= 0 || !s->has_resources ? own : sizes_amount(&s->resources.limits, name);
+    if (limit <= 0 && s->has_resources)
+        limit = sizes_amount(&s->resources.limits, name);
+    return limit > 0 ? limit : -1; /* 0 is no limit */
 }
 
 struct sizes sizes_of_container(const struct ctr *c)

@@ -98,6 +98,24 @@ static void ports_clash_by_number_protocol_and_address(void **state)
         "pod default/a's");
 }
 
+static void ports_of_sidecars_count_and_those_of_init_containers_do_not(void **state)
+{
+    const char *sidecar =
+        "initContainers: [{name: i, image: x, ports: [{containerPort: 1, hostPort: 81}]},"
+        "{name: s, image: x, restartPolicy: Always, ports: [{containerPort: 1, hostPort: 80}]}],"
+        "containers: [{name: a, image: x}]";
+    const char *text = "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod "
+                       "ports: 80/TCP is pod default/a's";
+
+    admitted(world_pod(*state, "a", sidecar));
+    refused(world_pod(*state, "b", sidecar), "NodePorts", text);
+    refused(world_pod(*state, "c",
+                      "containers: [{name: a, image: x, ports: [{containerPort: 1, hostPort: 80}]}]"),
+            "NodePorts", text);
+    admitted(world_pod(*state, "d",
+                       "containers: [{name: a, image: x, ports: [{containerPort: 1, hostPort: 81}]}]"));
+}
+
 static void the_node_must_be_the_one_that_is_asked_for(void **state)
 {
     admitted(
@@ -218,6 +236,7 @@ int main(void)
         WORLD_TEST(resources_are_compared_with_what_others_have),
         WORLD_TEST(a_pod_that_is_ending_is_waited_for),
         WORLD_TEST(ports_clash_by_number_protocol_and_address),
+        WORLD_TEST(ports_of_sidecars_count_and_those_of_init_containers_do_not),
         WORLD_TEST(the_node_must_be_the_one_that_is_asked_for),
         WORLD_TEST(taints_that_forbid_to_run_must_be_tolerated),
         WORLD_TEST(init_containers_sidecars_overhead_and_the_pods_own_requests_count),

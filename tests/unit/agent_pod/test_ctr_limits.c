@@ -87,13 +87,16 @@ static void limits_of_the_pod_are_those_of_containers_without(void **state)
     struct pod *p = world_pod(*state, "p",
                               "resources: {limits: {cpu: 120m, memory: 96Mi}},"
                               "containers: [{name: a, image: x}, {name: b, image: x, resources:"
-                              " {limits: {cpu: 20m, memory: 16Mi}}}]");
+                              " {limits: {cpu: 20m, memory: 16Mi}}},"
+                              "{name: c, image: x, resources: {limits: {cpu: 0, memory: 0}}}]");
 
     assert_int_equal(limits(p, 0).cpu_shares, 122); /* no request: its limit is one */
     assert_int_equal(limits(p, 0).cpu_quota_us, 12000);
     assert_int_equal(limits(p, 0).memory_max, 96 * MI);
     assert_int_equal(limits(p, 1).cpu_quota_us, 2000);
     assert_int_equal(limits(p, 1).memory_max, 16 * MI);
+    assert_int_equal(limits(p, 2).cpu_quota_us, 12000); /* 0 is none, as in kubelet */
+    assert_int_equal(limits(p, 2).memory_max, 96 * MI);
 }
 
 static void the_period_is_the_nodes_and_quotas_can_be_off(void **state)

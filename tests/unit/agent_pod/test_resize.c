@@ -208,6 +208,19 @@ static void a_limit_of_the_pod_is_that_of_containers_without_one(void **state)
     assert_int_equal(sizes_of_container(&p->ctrs[0]).memory_limit, 32 << 20);
 }
 
+static void a_limit_of_zero_is_none_and_no_smaller_one(void **state)
+{
+    struct world *w = *state;
+    struct pod *p = running(w, "a", CTR("requests: {cpu: 1}, limits: {memory: 64Mi}"));
+    int64_t before = sizes_of_container(&p->ctrs[0]).memory_limit, after;
+
+    take(w, p, CTR("requests: {cpu: 1}, limits: {memory: 0}"));
+    after = sizes_of_container(&p->ctrs[0]).memory_limit;
+    assert_int_equal(after, -1);
+    assert_false(sizes_shrink(before, after));
+    assert_true(sizes_shrink(after, before));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -219,6 +232,7 @@ int main(void)
         WORLD_TEST(nothing_becomes_smaller_before_its_turn),
         WORLD_TEST(the_status_shows_what_a_container_has),
         WORLD_TEST(a_limit_of_the_pod_is_that_of_containers_without_one),
+        WORLD_TEST(a_limit_of_zero_is_none_and_no_smaller_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
