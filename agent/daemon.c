@@ -7,6 +7,7 @@
 #include "agent/pod/shutdown.h"
 #include "agent/preflight.h"
 #include "agent/settings.h"
+#include "agent/unit_weight.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
@@ -41,6 +42,7 @@ struct agent { /* the parts, in the order in which they are opened */
     struct src_folder *folder;
     struct cni_undo undo;
     struct inhibit inhibit;
+    struct unit_weight unit_weight;
     struct node_shutdown_group shutdown_groups[CONFIG_SHUTDOWN_PRIORITIES_MAX];
     size_t n_shutdown_groups;
     char node_name[256], node_ip[46];
@@ -62,6 +64,7 @@ static void close_parts(struct agent *a)
     bool remove = a->config.ephemeral && !a->failed;
 
     inhibit_close(&a->inhibit);
+    unit_weight_close(&a->unit_weight);
     if (a->node != NULL)
         node_free(a->node);
     rt_close(a->rt);
@@ -290,6 +293,18 @@ static void open_inhibitor(struct agent *a)
         inhibit_open(&a->inhibit, &o);
 }
 
+static void open_unit_weight(struct agent *a)
+{
+    const struct unit_weight_options o = { .loop = &a->loop,
+                                           .cgroup_root = a->config.cgroup_root,
+                                           .weight = allocatable_unit_weight(a->node),
+                                           .cgroup_fd = cg_leaf_fd(a->cgroups, CG_LEAF_OPS),
+                                           .cgroup_procs = cg_leaf_procs(a->cgroups, CG_LEAF_OPS) };
+
+    if (cg_layout(a->cgroups) == CG_V2)
+        unit_weight_open(&a->unit_weight, &o);
+}
+
 static enum err_code open_parts(struct agent *a, struct err *e)
 {
     const struct agent_config *c = &a->config;
@@ -490,6 +505,7 @@ static enum err_code start(struct agent *a, struct err *e)
     node_set_server(a->node, a->server);
     report_start(a);
     open_inhibitor(a);
+    open_unit_weight(a);
     notify_watchdog_start(&a->notify, &a->loop);
     if (a->config.ephemeral)
         cni_undo_record_start(&a->undo, a->cni, on_recorded, a);
@@ -512,6 +528,7 @@ static void on_hup(uv_signal_t *handle, int signo)
         return;
     snprintf(reloading, sizeof(reloading), "RELOADING=1\nMONOTONIC_USEC=%" PRIu64, uv_hrtime() / 1000);
     notify_send(&a->notify, reloading);
+    unit_weight_look(&a->unit_weight);
     if (settings_reload(&a->config, a->argc, a->argv)) {
         live_options(&a->config, &o);
         node_set_options(a->node, &o);

@@ -306,6 +306,10 @@ enum err_code cg_foreign_apply(struct cg_tree *t, const char *path, const struct
     path += strspn(path, "/");
     if (!fs_path_is_safe(path))
         return err_set(e, ERR_INVALID, "cgroup \"%.200s\": not a path without empty, . or .. elements", path);
+    if (cg_is_at_or_below(t->root, "/", path))
+        return err_set(e, ERR_PRECONDITION,
+                       "cgroup /%s: the pods' own cgroup %s is in it and would be limited, too", path,
+                       t->root);
     for (size_t i = 0; i < t->n_hiers && wanted != 0; i++) {
         const struct cg_hier *h = &t->hiers[i];
         unsigned has = h->controllers;

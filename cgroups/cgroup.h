@@ -105,7 +105,8 @@ enum err_code cg_qos_apply(struct cg_tree *t, enum cg_class class_, const struct
                            struct err *e) MUST_CHECK;
 /*
  * Limits of a cgroup that is somebody else's, "/system.slice", and that exists: nothing is made or moved, and
- * what *l does not limit is left alone.  ERR_NOT_FOUND: it, or the controller of a limit, is not there.
+ * what *l does not limit is left alone.  ERR_NOT_FOUND: it, or the controller of a limit, is not there;
+ * ERR_PRECONDITION: the pods' own is in it.
  */
 enum err_code cg_foreign_apply(struct cg_tree *t, const char *path, const struct cg_limits *l,
                                struct err *e) MUST_CHECK;

@@ -113,6 +113,8 @@ enum err_code cg_pin_controllers(struct cg_tree *t, const struct cg_found *found
 void cg_unpin_controllers(struct cg_tree *t);
 
 /* ---- tree.c ----------------------------------------------------------------------------------- */
+/* `path` is root + sub, or below it. */
+bool cg_is_at_or_below(const char *path, const char *root, const char *sub);
 bool cg_path_is_ours(const struct cg_tree *t,
                      const char *path); /* at or below <root>/kubepods or <root>/coracle */
 int cg_open_dir(const struct cg_hier *h, const char *path); /* -1 with errno; O_DIRECTORY, readable */

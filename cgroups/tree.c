@@ -10,7 +10,7 @@
 
 #define CG_REMOVE_STEPS 100000 /* more cgroups than that below one pod are removed over several calls */
 
-static bool is_at_or_below(const char *path, const char *root, const char *sub)
+bool cg_is_at_or_below(const char *path, const char *root, const char *sub)
 {
     size_t n = strlen(root), k = strlen(sub);
 
@@ -21,7 +21,7 @@ static bool is_at_or_below(const char *path, const char *root, const char *sub)
 bool cg_path_is_ours(const struct cg_tree *t, const char *path)
 {
     return path[0] == '/' && strlen(path) < CG_PATH_MAX && fs_path_is_safe(path + 1) &&
-           (is_at_or_below(path, t->root, "/kubepods") || is_at_or_below(path, t->root, "/coracle"));
+           (cg_is_at_or_below(path, t->root, "/kubepods") || cg_is_at_or_below(path, t->root, "/coracle"));
 }
 
 int cg_open_dir(const struct cg_hier *h, const char *path)

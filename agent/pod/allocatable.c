@@ -123,6 +123,11 @@ static struct cg_limits pods_limits(const struct node *n)
     return l;
 }
 
+uint64_t allocatable_unit_weight(const struct node *n)
+{
+    return cg_weight_from_shares((uint64_t)pods_limits(n).cpu_shares);
+}
+
 static void on_again(uv_timer_t *timer)
 {
     allocatable_update(timer->data);

@@ -26,6 +26,8 @@ int64_t node_allocatable(const struct node *n, const char *resource);
  */
 void allocatable_open(struct node *n); /* once; writes nothing yet */
 void allocatable_update(struct node *n);
+/* The cpu weight of all pods together, as a unit of systemd's has it. */
+uint64_t allocatable_unit_weight(const struct node *n);
 
 /*
  * Where enforceNodeAllocatable says so: limits of the reserved cgroups, which are somebody else's.

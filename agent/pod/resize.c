@@ -230,6 +230,25 @@ const struct api_pod *resize_desired(const struct pod *p)
     return p->desired != NULL ? p->desired : p->api;
 }
 
+static bool wants_more(const struct pod *p)
+{
+    return fit_request(p->desired, "cpu") > fit_request(p->api, "cpu") ||
+           fit_request(p->desired, "memory") > fit_request(p->api, "memory");
+}
+
+bool resize_before(const struct pod *a, const struct pod *b)
+{
+    bool a_guaranteed = a->api->qos == API_QOS_GUARANTEED, b_guaranteed = b->api->qos == API_QOS_GUARANTEED;
+
+    if (wants_more(a) != wants_more(b))
+        return !wants_more(a);
+    if (a->priority != b->priority)
+        return a->priority > b->priority;
+    if (a_guaranteed != b_guaranteed)
+        return a_guaranteed;
+    return a->resize.pending_ns < b->resize.pending_ns;
+}
+
 void resize_forget(struct pod *p)
 {
     api_pod_unref(take_ptr(&p->desired));

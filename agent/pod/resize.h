@@ -33,6 +33,8 @@ struct api_pod *resize_take(struct pod *p, struct api_pod *api);
 /* What the pod's owner wants: p->api, or what waits. */
 const struct api_pod *resize_desired(const struct pod *p);
 void resize_forget(struct pod *p); /* it is over, or freed */
+/* Of two that wait whose turn it is: what asks for no more, higher priority, Guaranteed, who waits longer. */
+bool resize_before(const struct pod *a, const struct pod *b);
 
 /* Makes the pod's cgroup, not smaller than what its containers may have from before. */
 enum err_code resize_pod_cgroup(struct pod *p, struct err *e) MUST_CHECK;

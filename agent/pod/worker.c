@@ -103,16 +103,23 @@ static void on_run(uv_idle_t *handle)
     }
 }
 
-/* Those that are to be admitted stand in their order: who comes first takes what there is. */
+static bool is_before(const struct pod *p, const struct pod *o)
+{
+    if (again_waits(p))
+        return again_waits(o) && again_before(p, o);
+    return p->desired != NULL && o->desired != NULL && !again_waits(o) && resize_before(p, o);
+}
+
+/* Those that are to be admitted, or resized, stand in their order: who comes first takes what there is. */
 static void enqueue(struct node *n, struct pod *p)
 {
     struct pod *o;
 
     if (p->state == POD_PENDING)
         p->priority = pods_priority(n, p->api); /* its class may have been read after it */
-    if (again_waits(p))
+    if (again_waits(p) || p->desired != NULL)
         TAILQ_FOREACH (o, &n->dirty, dirty_link)
-            if (again_waits(o) && again_before(p, o)) {
+            if (is_before(p, o)) {
                 TAILQ_INSERT_BEFORE(o, p, dirty_link);
                 return;
             }

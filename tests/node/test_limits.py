@@ -13,6 +13,8 @@ def suite(t):
     vm.call("limits.begin", 2, deadline=200)
     with t.step("daemon-reload, daemon-reexec, a restart and a kill of the agent leave every limit as it was"):
         vm.call("limits.turns", deadline=600)
+    with t.step("v2: the pods' unit weighs what pods may ask for, after a restart and with reserved processors, too; an administrator's CPUWeight= stays"):
+        vm.call("limits.weight", deadline=600)
     with t.step("v2: huge pages of every size are limited; one page more than the limit is refused, the pod beside it gets its own"):
         vm.call("limits.huge", PAGES, deadline=600)
     with t.step(f"v2: cgroups of pods, containers, classes and node stand as the table says (one row of {EVERY})"):

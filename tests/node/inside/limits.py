@@ -13,6 +13,7 @@ import test_resources_work
 
 CONFIG = "/etc/coracle/config.yaml"
 SWAP_FILE = "/var/tmp/swap"
+DROP_INS = "/etc/systemd/system/coracle-pods.service.d"
 LIMIT = re.compile(r"cpu\.(weight|max|shares|cfs_.*_us)|memory\.(min|low|high|max|oom\.group|swap\.max|limit_in_bytes)|pids\.max|"
                    r"hugetlb\..*(max|limit_in_bytes)|cpuset\.(cpus|mems)")
 
@@ -104,6 +105,66 @@ def restart():
     until(lambda: node.request("GET", "/healthz")[0] == 200, 20, "the agent answers")
 
 
+def unit_weight():
+    """Of the unit in which the pods are."""
+    return int(read(limits_check.folder(node, "cpu", "") + "/cpu.weight"))
+
+
+def wait_unit_weight(weight=None, reserved=0):
+    """An administrator's, else that of the processors that pods may ask for: all but what is reserved (in thousandths)."""
+    wanted = weight or limits_check.weight((os.cpu_count() * 1000 - reserved) * 1024 // 1000)
+    until(lambda: unit_weight() == wanted, 20, lambda: f"weight of the pods' unit: {unit_weight()}, wanted {wanted}")
+
+
+@contextlib.contextmanager
+def drop_in(name, weight):
+    """A file of the administrator's beside the unit's."""
+    os.makedirs(DROP_INS, exist_ok=True)
+    with open(f"{DROP_INS}/{name}", "w", encoding="utf-8") as f:
+        f.write(f"[Service]\nCPUWeight={weight}\n")
+    run("systemctl", "daemon-reload", timeout=60)
+    try:
+        yield
+    finally:
+        os.unlink(f"{DROP_INS}/{name}")
+        run("systemctl", "daemon-reload", timeout=60)
+
+
+def left_alone(turn):
+    """The agent has looked, and says so."""
+    since = len(node.log())
+    turn()
+    until(lambda: "the cpu weight of the pods' unit is an administrator's" in node.log()[since:], 20, "the agent says whose weight it is")
+
+
+def reload():
+    run("systemctl", "reload", "coracle", timeout=60)
+
+
+def weight():
+    """The unit of the pods has its weight from the start on, and after what is done to it; one of an administrator's stays."""
+    wait_unit_weight()
+    with drop_in("override.conf", 321):  # as `systemctl edit` calls it: systemd reads it after ours
+        wait_unit_weight(321)
+        left_alone(restart)
+        wait_unit_weight(321)
+    wait_unit_weight()
+    with drop_in("10-weight.conf", 456):  # before ours
+        left_alone(reload)
+        wait_unit_weight(456)
+    reload()
+    wait_unit_weight()
+    run("systemctl", "set-property", "coracle-pods.service", "CPUWeight=78", timeout=60)
+    left_alone(reload)
+    wait_unit_weight(78)
+    run("systemctl", "revert", "coracle-pods.service", timeout=60)  # ours is gone, too
+    reload()
+    wait_unit_weight()
+    with settings("systemReserved: {cpu: 500m}\n"):
+        wait_unit_weight(reserved=500)
+    wait_unit_weight()
+
+
 def tiers():
     since = len(node.log())
     with_settings(limits_table.TIERS, limits_table.TIERS_TABLE, 10000, 64, (500, 100, 1024), protects=True)
@@ -144,6 +205,8 @@ def turns():
     """systemd's turns and the agent's restarts write nothing that was not there."""
     rows = limits_table.TABLE[:2] + limits_table.HUGE[:1] + [row for row in limits_table.TABLE if row.name in ("g-both", "b-between", "b-sidecar-limits", "p-and-containers")]
     names = [row.name for row in rows]
+    if coracle.cgroup_v2():
+        wait_unit_weight()
     for row in rows:
         spec = dict(row.spec)
         node.put(f"{row.name}.yaml", pod(row.name, *spec.pop("containers"), hostNetwork=True, terminationGracePeriodSeconds=0, **spec))

@@ -221,6 +221,32 @@ static void a_limit_of_zero_is_none_and_no_smaller_one(void **state)
     assert_true(sizes_shrink(after, before));
 }
 
+static void who_waits_has_its_turn_as_in_kubelet(void **state)
+{
+    static const char *const wanted[] = { "default/less", "default/high", "default/guaranteed",
+                                          "default/low" };
+    struct world *w = *state;
+    struct pod *low = running(w, "low", CTR("requests: {cpu: 1}")),
+               *guaranteed = running(w, "guaranteed", CTR("limits: {cpu: 1, memory: 1Gi}")),
+               *high = running(w, "high", CTR("requests: {cpu: 1}")),
+               *less = running(w, "less", CTR("requests: {cpu: 1}")), *p;
+    size_t i = 0;
+
+    w->node.o.cpu_milli = 3000; /* they have more than there is */
+    high->priority = 100;
+    take(w, low, CTR("requests: {cpu: 3}"));
+    take(w, guaranteed, CTR("limits: {cpu: 3, memory: 1Gi}"));
+    take(w, high, CTR("requests: {cpu: 3}"));
+    take(w, less, CTR("requests: {cpu: 900m}"));
+    assert_true(TAILQ_EMPTY(&w->node.dirty));
+    pods_wake_pending(&w->node);
+    TAILQ_FOREACH (p, &w->node.dirty, dirty_link) {
+        assert_true(i < ARRAY_LEN(wanted));
+        assert_string_equal(p->key, wanted[i++]);
+    }
+    assert_int_equal(i, ARRAY_LEN(wanted));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -233,6 +259,7 @@ int main(void)
         WORLD_TEST(the_status_shows_what_a_container_has),
         WORLD_TEST(a_limit_of_the_pod_is_that_of_containers_without_one),
         WORLD_TEST(a_limit_of_zero_is_none_and_no_smaller_one),
+        WORLD_TEST(who_waits_has_its_turn_as_in_kubelet),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

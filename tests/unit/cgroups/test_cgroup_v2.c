@@ -344,6 +344,26 @@ static void somebody_elses_cgroup_gets_only_what_is_limited(void **state)
     assert_int_equal(cg_foreign_apply(f->tree, "/a/../b", &l, &e), ERR_INVALID);
 }
 
+static void a_cgroup_in_which_the_pods_are_gets_no_limits_of_the_systems(void **state)
+{
+    struct fake *f = *state;
+    struct err e = { 0 };
+    struct cg_limits l = CG_LIMITS_NONE;
+    const char *unit = "/system.slice/coracle-pods.service";
+
+    fake_cgroup(f, "", "cpu memory pids\n");
+    fake_cgroup(f, "/system.slice", "cpu memory pids\n");
+    fake_tree(f, unit, "cpu memory pids\n");
+    assert_int_equal(fake_open(f, unit, unit, &e), ERR_OK);
+    l.memory_max = 1 << 30;
+    assert_int_equal(cg_foreign_apply(f->tree, "/system.slice", &l, &e), ERR_PRECONDITION);
+    assert_string_equal(e.text, "cgroup /system.slice: the pods' own cgroup "
+                                "/system.slice/coracle-pods.service is in it and would be limited, too");
+    assert_int_equal(cg_foreign_apply(f->tree, unit, &l, &e), ERR_PRECONDITION);
+    assert_string_equal(get(f, "/system.slice", "memory.max"), "");
+    assert_int_equal(cg_foreign_apply(f->tree, "/system", &l, &e), ERR_NOT_FOUND); /* no folder of its path */
+}
+
 static void node_and_class_levels_are_written_too(void **state)
 {
     struct fake *f = *state;
@@ -551,6 +571,7 @@ int main(void)
         TEST(protection_and_group_kills_are_written_where_asked_for_and_taken_away),
         TEST(protection_counts_as_far_as_the_cgroups_above_have_it),
         TEST(somebody_elses_cgroup_gets_only_what_is_limited),
+        TEST(a_cgroup_in_which_the_pods_are_gets_no_limits_of_the_systems),
         TEST(node_and_class_levels_are_written_too),
         TEST(a_control_file_that_is_missing_is_named_with_its_cgroup),
         TEST(usage_is_gathered_from_the_files),
