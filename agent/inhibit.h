@@ -4,8 +4,9 @@
  * PrepareForShutdown; this is the agent's end of the line to it.
  *
  *     coracle-shutdown ──► "held USEC"       it has the lock; logind waits that long at most
- *                          "preparing 0|1"   is the machine about to shut down?  at first, and when it
- * changes "warn TEXT"       worth a warning coracle-shutdown ◄── "release"         the pods have ended
+ *                          "preparing 0|1"   is the machine about to shut down?  first, and at changes
+ *                          "warn TEXT"       worth a warning
+ *     coracle-shutdown ◄── "release"         the pods have ended
  *
  * It ends when the line closes (so does the lock), and is started again when it ends, with growing pauses.
  * Loop thread only.

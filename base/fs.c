@@ -2,10 +2,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <linux/fs.h>
 #include <linux/openat2.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 
 /* ---- whole files ----------------------------------------------------------------------------- */
@@ -200,27 +203,50 @@ static int open_made(int parent, const char *name, mode_t mode)
     return fd;
 }
 
+/* The deepest folder of `path` that is there, mostly all of it but the last element; *ret_rest: what is
+ * missing. */
+static int open_deepest(const char *path, const char **ret_rest)
+{
+    char above[PATH_MAX];
+    size_t n = strlen(path);
+    int fd;
+
+    if (n >= sizeof(above))
+        return errno = ENAMETOOLONG, -1;
+    memcpy(above, path, n + 1);
+    for (;;) {
+        above[n] = '\0';
+        *ret_rest = path + n;
+        fd = open(n > 0 ? above : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+        if (fd >= 0 || (errno != ENOENT && errno != ENOTDIR) || n == 0)
+            return fd;
+        while (n > 0 && above[n - 1] == '/')
+            n--;
+        while (n > 0 && above[n - 1] != '/')
+            n--;
+    }
+}
+
 enum err_code fs_mkdirs(const char *path, mode_t mode, struct err *e)
 {
-    fd_auto at = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     const char *rest = path;
+    fd_auto at = *path != '\0' ? open_deepest(path, &rest) : -1;
     char name[256];
 
-    if (at >= 0)
-        return ERR_OK;
-    at = open(*path == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (*path == '\0')
+        return err_sys(e, ENOENT, "mkdir %s", path);
     if (at < 0)
-        return err_sys(e, errno, "open %s", *path == '/' ? "/" : ".");
+        return err_sys(e, errno, "mkdir %.*s", rest > path ? (int)(rest - path) : (int)strlen(path), path);
     for (;;) {
         int next;
 
         if (!next_element(&rest, name))
             return err_sys(e, ENAMETOOLONG, "mkdir %s", path);
         if (*name == '\0')
-            return *path == '\0' ? err_sys(e, ENOENT, "mkdir %s", path) : ERR_OK;
+            return ERR_OK;
         if (mkdirat(at, name, mode | 0700) == 0)
             next = open_made(at, name, mode);
-        else if (errno == EEXIST)
+        else if (errno == EEXIST) /* somebody was faster, or a symlink that leads nowhere */
             next = openat(at, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
         else
             next = -1;
@@ -228,6 +254,17 @@ enum err_code fs_mkdirs(const char *path, mode_t mode, struct err *e)
             return err_sys(e, errno, "mkdir %.*s", (int)(rest - path), path);
         close(at);
         at = next;
+    }
+}
+
+void fs_spread_below(const char *path)
+{
+    fd_auto fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int flags = 0; /* the kernel's, whatever _IOR says of their size */
+
+    if (fd >= 0 && ioctl(fd, FS_IOC_GETFLAGS, &flags) == 0 && (flags & FS_TOPDIR_FL) == 0) {
+        flags |= FS_TOPDIR_FL;
+        ioctl(fd, FS_IOC_SETFLAGS, &flags);
     }
 }
 

@@ -36,6 +36,13 @@ enum err_code fs_replace_at(int dirfd, const char *path, const void *data, size_
 enum err_code fs_mkdirs(const char *path, mode_t mode, struct err *e) MUST_CHECK;
 enum err_code fs_mkdirs_beneath(int root, const char *path, mode_t mode, struct err *e) MUST_CHECK;
 
+/*
+ * For a folder whose folders have nothing to do with each other and come and go: asks the file system to find
+ * each a place of its own (FS_TOPDIR_FL, chattr +T; ext4), not beside all others, where it would look for
+ * a free inode past all that were deleted lately.  What cannot be asked stays as it is.
+ */
+void fs_spread_below(const char *path);
+
 /* Opens `path` below `root` without leaving it.  The result is O_CLOEXEC. */
 int fs_open_beneath(int root, const char *path, int flags, mode_t mode, struct err *e) MUST_CHECK;
 /* Likewise, and not through a mount point: what is asked is the file system of `root`, which answers. */

@@ -8,6 +8,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* ---- process_result.c -------------------------------------------------------------------------- */
+void proc_result_text(const struct proc *p, struct err *e); /* leaves *e alone when it ended well */
+
 /* ---- spawn.c: from clone3 to execve ----------------------------------------------------------- */
 enum { SPAWN_FDS_MAX = 32, SPAWN_FD_NUMBER_MAX = 255 }; /* a handful is used: far below any rlimit */
 
@@ -24,20 +27,47 @@ struct spawn_plan {
     int std[3]; /* become 0, 1 and 2 */
     const struct proc_fd *fds;
     size_t n_fds;
-    int cgroup_fd;            /* -1: none */
-    const char *cgroup_procs; /* NULL: none */
-    int report_fd;            /* write end, O_CLOEXEC */
+    int cgroup_fd;                 /* -1: none */
+    const char *cgroup_procs;      /* NULL: none */
+    const char *const *join_procs; /* NULL: none */
+    int report_fd;                 /* write end, O_CLOEXEC */
     bool new_session, no_rights;
 };
 
+/* *ret_pidfd is there before the child runs, for another thread to see; -1 when there is none. */
 enum err_code spawn_child(const struct spawn_plan *plan, pid_t *ret_pid, int *ret_pidfd,
                           struct err *e) MUST_CHECK;
+
+/* ---- spawn_queue.c: the same on a thread of its own --------------------------------------------- */
+struct spawn_job;
+/*
+ * Copies the plan with what it points to; takes std and report_fd over when it succeeds.  What the report
+ * pipe gives: one of zeros when it is over, one way or the other, and spawn_end() may be called; that of a
+ * child that could not exec, before or (where its maker does not wait for the exec) after.
+ */
+enum err_code spawn_begin(struct spawn_job **ret, const struct spawn_plan *plan, struct err *e) MUST_CHECK;
+bool spawn_is_over(struct spawn_job *j);
+/* What became of it; frees it.  Only when it is over. */
+enum err_code spawn_end(struct spawn_job *j, pid_t *ret_pid, int *ret_pidfd, struct err *e) MUST_CHECK;
+bool spawn_cancel(struct spawn_job *j); /* true: it had not begun and is gone; else it is soon over */
+/* It takes too long: what comes of it is killed.  False: it is over by now. */
+bool spawn_abandon(struct spawn_job *j);
+size_t spawn_abandoned(void); /* how many such are still starting */
 
 /* For children of ours after fork: default dispositions, nothing blocked.  Async-signal-safe. */
 void child_reset_signals(void);
 /* Write "0" to <cgroup_fd>/cgroup.procs and to the file cgroup_procs, where given; 0 or an errno. */
 int child_join_cgroup(int cgroup_fd, const char *cgroup_procs);
 int open_pidfd(pid_t pid); /* -1: errno */
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+#define SANITIZED 1
+#endif
 
 /* ---- work.c ------------------------------------------------------------------------------------ */
 /* Around a fork() whose child goes on without exec; see there.  Does nothing without a sanitizer. */

@@ -18,10 +18,10 @@
 /* Where a grandchild keeps a pipe open, the result waits this long after the exit. */
 #define DRAIN_MS 200
 
-enum { CHUNK = 16 * 1024, ERR_TAIL = 4096, ERR_TAIL_SHOWN = 360 };
+enum { CHUNK = 16 * 1024, ERR_TAIL = 16 * 1024 };
 
 enum proc_step {
-    PROC_SPAWN = 0, /* nothing runs yet */
+    PROC_SPAWN = 0, /* nothing runs yet, as far as is known */
     PROC_RUN,
     PROC_TERM,  /* asked to end; SIGKILL follows */
     PROC_KILL,  /* killed; left behind if it does not die */
@@ -70,117 +70,29 @@ static void end(struct proc *p, const struct err *e)
     close_poll(p, &p->out_poll, &p->out_fd);
     close_poll(p, &p->err_poll, &p->err_fd);
     close_poll(p, &p->exit_poll, &p->pidfd);
-    close_fd(&p->report_fd);
+    close_poll(p, &p->report_poll, &p->report_fd);
     op_close_handle(&p->op, (uv_handle_t *)&p->kill_timer);
     op_finish(&p->op, e);
 }
 
-/* The end of standard error as part of a one-line message: ": a; b". */
-static void add_tail(struct proc *p, struct err *e)
-{
-    char shown[ERR_TAIL_SHOWN + 1], line[2 * ERR_TAIL_SHOWN + 1];
-    const char *text = p->err_out.p;
-    size_t n = p->err_out.n, i, out = 0;
-    char before[sizeof(e->text)];
-    enum err_code code = e->code;
-
-    while (n > 0 && strchr(" \t\r\n", text[n - 1]) != NULL)
-        n--;
-    if (n > ERR_TAIL_SHOWN) { /* from the start of a line if one is near */
-        const char *start = text + n - ERR_TAIL_SHOWN, *newline = memchr(start, '\n', ERR_TAIL_SHOWN / 2);
-
-        if (newline != NULL)
-            start = newline + 1;
-        n -= (size_t)(start - text);
-        text = start;
-    }
-    if (n == 0)
-        return;
-    memcpy(shown, text, n);
-    shown[n] = '\0';
-    for (i = 0; i < n; i++) {
-        if (shown[i] == '\n') {
-            if (out > 0 && line[out - 1] != ' ')
-                line[out++] = ';';
-            line[out++] = ' ';
-        } else if (shown[i] != '\r') {
-            line[out++] = shown[i] == '\0' || shown[i] == '\t' ? ' ' : shown[i];
-        }
-    }
-    line[out] = '\0';
-    text_printable(line);
-    memcpy(before, e->text, sizeof(before));
-    err_set(e, code, "%s: %s", before, line);
-}
-
-/* The child could not exec: say what stood in the way. */
-static void report_text(struct proc *p, const struct spawn_report *r, struct err *e)
-{
-    switch ((enum spawn_step)r->step) {
-    case SPAWN_EXEC:
-        err_sys(e, r->sys, "%s: %s", p->name, p->prog);
-        return;
-    case SPAWN_CWD:
-        err_sys(e, r->sys, "%s: enter its working folder", p->name);
-        break;
-    case SPAWN_CGROUP:
-        err_sys(e, r->sys, "%s: join its cgroup", p->name);
-        break;
-    case SPAWN_FDS:
-        err_sys(e, r->sys, "%s: arrange descriptors", p->name);
-        break;
-    case SPAWN_RIGHTS:
-        err_sys(e, r->sys, "%s: drop its rights", p->name);
-        break;
-    case SPAWN_GROUP:
-        err_sys(e, r->sys, "%s: make its process group", p->name);
-        break;
-    }
-    if (e->code == ERR_NOT_FOUND) /* which says that the program is missing */
-        e->code = ERR_PRECONDITION;
-}
-
-static void result_text(struct proc *p, struct err *e)
+static void read_reports(struct proc *p)
 {
     struct spawn_report report;
-    const char *sig;
 
-    if (read(p->report_fd, &report, sizeof(report)) == sizeof(report)) {
-        report_text(p, &report, e);
-        return;
+    while (read(p->report_fd, &report, sizeof(report)) == sizeof(report)) {
+        if (report.step == 0)
+            continue; /* its maker's */
+        p->report_step = report.step;
+        p->report_sys = report.sys;
     }
-    if (p->overflow) {
-        err_set(e, ERR_EXHAUSTED, "%s: more than %zu bytes of output", p->name, p->out.max);
-        return;
-    }
-    if (p->out.failed) {
-        err_nomem(e);
-        err_wrap(e, "%s: output", p->name);
-        return;
-    }
-    if (!p->exited) {
-        err_set(e, ERR_INTERNAL, "%s: its exit status is lost", p->name);
-        return;
-    }
-    if (WIFSIGNALED(p->status)) {
-        sig = sigabbrev_np(WTERMSIG(p->status));
-        if (sig != NULL)
-            err_set(e, ERR_UNKNOWN, "%s: killed by SIG%s", p->name, sig);
-        else
-            err_set(e, ERR_UNKNOWN, "%s: killed by signal %d", p->name, WTERMSIG(p->status));
-    } else if (WEXITSTATUS(p->status) != 0) {
-        err_set(e, ERR_UNKNOWN, "%s: exit status %d", p->name, WEXITSTATUS(p->status));
-    } else {
-        return;
-    }
-    add_tail(p, e);
 }
 
 static void end_with_status(struct proc *p)
 {
     struct err e = { 0 };
 
-    result_text(p, &e);
+    read_reports(p);
+    proc_result_text(p, &e);
     end(p, e.code == ERR_OK ? NULL : &e);
 }
 
@@ -195,6 +107,7 @@ static void signal_group(struct proc *p, int sig)
 }
 
 static void on_kill_timer(uv_timer_t *timer);
+static void started(struct proc *p);
 
 static void terminate(struct proc *p)
 {
@@ -208,6 +121,13 @@ static void abort_proc(struct op *op)
     struct proc *p = container_of(op, struct proc, op);
 
     switch ((enum proc_step)p->step) {
+    case PROC_SPAWN:
+        p->aborted = true;
+        if (p->job == NULL || spawn_cancel(p->job))
+            end(p, NULL);
+        else
+            uv_timer_start(&p->kill_timer, on_kill_timer, KILL_GRACE_MS, 0);
+        return;
     case PROC_RUN:
         terminate(p);
         return;
@@ -215,7 +135,6 @@ static void abort_proc(struct op *op)
         op->why = (struct err){ 0 };
         end_with_status(p);
         return;
-    case PROC_SPAWN:
     case PROC_TERM:
     case PROC_KILL:
     case PROC_OVER:
@@ -330,7 +249,17 @@ static void on_kill_timer(uv_timer_t *timer)
         drain(p); /* the loop may have been busy all that time */
         end_with_status(p);
         return;
-    case PROC_SPAWN:
+    case PROC_SPAWN: /* its program lies on something that hangs */
+        if (!spawn_abandon(p->job)) {
+            started(p);
+            return;
+        }
+        p->job = NULL;
+        log_warn("child does not start, left behind", F_STR("name", p->name),
+                 F_STR("subject", p->op.subject));
+        err_set(&e, ERR_DEADLINE, "%s: %s does not start", p->name, p->prog);
+        end(p, &e);
+        return;
     case PROC_RUN:
     case PROC_OVER:
         return;
@@ -420,7 +349,7 @@ static int stdin_file(const struct proc_spec *spec, struct err *e)
 }
 
 /* A pipe whose read end the loop watches; the write end goes to the child and stays blocking. */
-static enum err_code watched_pipe(struct proc *p, uv_poll_t *poll, int *ret_read, int *ret_write,
+static enum err_code watched_pipe(struct proc *p, uv_poll_t *poll, int *ret_read, int *ret_write, int events,
                                   uv_poll_cb cb, struct err *e)
 {
     int fds[2], status;
@@ -432,7 +361,7 @@ static enum err_code watched_pipe(struct proc *p, uv_poll_t *poll, int *ret_read
         poll->data = p;
         *ret_read = fds[0];
         *ret_write = fds[1];
-        status = uv_poll_start(poll, UV_READABLE, cb);
+        status = uv_poll_start(poll, events, cb);
         if (status == 0)
             return ERR_OK;
     } else {
@@ -440,6 +369,50 @@ static enum err_code watched_pipe(struct proc *p, uv_poll_t *poll, int *ret_read
         close(fds[1]);
     }
     return err_sys(e, -status, "watch a pipe");
+}
+
+static enum err_code watch_exit(struct proc *p, struct err *e)
+{
+    int status = uv_poll_init(p->op.loop, &p->exit_poll, p->pidfd);
+
+    if (status != 0) { /* no memory: take it back */
+        signal_group(p, SIGKILL);
+        reaper_adopt(p->op.loop, p->pid, take_fd(&p->pidfd), p->name, p->op.subject);
+        err_sys(e, -status, "watch the child");
+        e->sys = 0; /* an errno says that the program never ran */
+        return e->code;
+    }
+    p->exit_poll.data = p;
+    uv_poll_start(&p->exit_poll, UV_READABLE, on_exit_event);
+    return ERR_OK;
+}
+
+/* The program runs, or the child said why not, or there is none. */
+static void started(struct proc *p)
+{
+    struct err e = { 0 };
+
+    uv_poll_stop(&p->report_poll); /* a child may still have to say why it cannot exec: read at its end */
+    uv_timer_stop(&p->kill_timer);
+    if (spawn_end(take_ptr(&p->job), &p->pid, &p->pidfd, &e) != ERR_OK || watch_exit(p, &e) != ERR_OK) {
+        err_wrap(&e, "%s", p->name);
+        end(p, &e);
+        return;
+    }
+    p->step = PROC_RUN;
+    if (p->aborted || p->overflow)
+        terminate(p);
+}
+
+static void on_report(uv_poll_t *poll, int status, int events)
+{
+    struct proc *p = poll->data;
+
+    (void)status;
+    (void)events;
+    read_reports(p);
+    if (spawn_is_over(p->job))
+        started(p);
 }
 
 static enum err_code start(struct proc *p, const struct proc_spec *spec, struct err *e)
@@ -452,7 +425,6 @@ static enum err_code start(struct proc *p, const struct proc_spec *spec, struct 
     fd_auto err = -1;
     fd_auto report = -1;
     struct spawn_plan plan;
-    int fds[2], status;
 
     if (check_spec(spec, e) != ERR_OK)
         return e->code;
@@ -466,17 +438,13 @@ static enum err_code start(struct proc *p, const struct proc_spec *spec, struct 
         out = open("/dev/null", O_WRONLY | O_CLOEXEC);
         if (out < 0)
             return err_sys(e, errno, "open /dev/null");
-    } else if (watched_pipe(p, &p->out_poll, &p->out_fd, &out, on_out, e) != ERR_OK) {
+    } else if (watched_pipe(p, &p->out_poll, &p->out_fd, &out, UV_READABLE, on_out, e) != ERR_OK) {
         return e->code;
     }
-    if (watched_pipe(p, &p->err_poll, &p->err_fd, &err, on_err, e) != ERR_OK)
+    if (watched_pipe(p, &p->err_poll, &p->err_fd, &err, UV_READABLE, on_err, e) != ERR_OK)
         return e->code;
-    if (pipe2(fds, O_CLOEXEC) != 0)
-        return err_sys(e, errno, "make a pipe");
-    p->report_fd = fds[0];
-    report = fds[1];
-    if (fcntl(p->report_fd, F_SETFL, O_NONBLOCK) != 0)
-        return err_sys(e, errno, "make a pipe");
+    if (watched_pipe(p, &p->report_poll, &p->report_fd, &report, UV_READABLE, on_report, e) != ERR_OK)
+        return e->code;
 
     plan = (struct spawn_plan){
         .argv = spec->argv,
@@ -487,23 +455,14 @@ static enum err_code start(struct proc *p, const struct proc_spec *spec, struct 
         .n_fds = spec->n_fds,
         .cgroup_fd = spec->cgroup_fd,
         .cgroup_procs = spec->cgroup_procs,
+        .join_procs = spec->join_procs,
         .report_fd = report,
         .new_session = spec->new_session,
         .no_rights = spec->no_rights,
     };
-    if (spawn_child(&plan, &p->pid, &p->pidfd, e) != ERR_OK)
+    if (spawn_begin(&p->job, &plan, e) != ERR_OK)
         return e->code;
-
-    p->step = PROC_RUN;
-    status = uv_poll_init(p->op.loop, &p->exit_poll, p->pidfd);
-    if (status != 0) { /* no memory: take it back; it is too young to be stuck */
-        signal_group(p, SIGKILL);
-        waitid(P_PIDFD, (id_t)p->pidfd, &(siginfo_t){ 0 }, WEXITED);
-        close_fd(&p->pidfd);
-        return err_sys(e, -status, "watch the child");
-    }
-    p->exit_poll.data = p;
-    uv_poll_start(&p->exit_poll, UV_READABLE, on_exit_event);
+    take_fd(&in), take_fd(&out), take_fd(&err), take_fd(&report);
     return ERR_OK;
 }
 

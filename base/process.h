@@ -9,7 +9,9 @@
  * Result: ERR_OK when the child exited with 0; ERR_UNKNOWN "<name>: exit status N: <tail of
  * stderr>" or "... killed by SIGX" otherwise; ERR_DEADLINE / ERR_CANCELLED after TERM to the process
  * group, 2 s later KILL; ERR_NOT_FOUND when the program is missing.  The result does not wait for
- * a grandchild that holds the pipes: 200 ms after the exit they are closed.  Loop thread only.
+ * a grandchild that holds the pipes: 200 ms after the exit they are closed.  The child is made by a thread
+ * of its own, soon after proc_start(): a program on a file system that hangs holds up nothing but its own
+ * operation.  Loop thread only.
  */
 #ifndef BASE_PROCESS_H
 #define BASE_PROCESS_H
@@ -35,8 +37,9 @@ struct proc_spec {           /* everything borrowed only during proc_start() */
     size_t stdout_max; /* ERR_EXHAUSTED past it; 0: standard output is discarded */
     const struct proc_fd *fds;
     size_t n_fds;
-    int cgroup_fd;            /* directory to start in (v2); -1: none */
-    const char *cgroup_procs; /* or a cgroup.procs file that the child joins first (v1); NULL: none */
+    int cgroup_fd;                 /* directory to start in (v2); -1: none */
+    const char *cgroup_procs;      /* or a cgroup.procs file that the child joins first (v1); NULL: none */
+    const char *const *join_procs; /* more of them, NULL-terminated; NULL: none */
     uint64_t deadline_ms;
     bool new_session; /* setsid(): for conmon; otherwise only a process group of its own */
     bool no_rights;   /* no capabilities, also none to gain (the bounding set, no_new_privs), no core dumps */
@@ -44,22 +47,24 @@ struct proc_spec {           /* everything borrowed only during proc_start() */
 
 struct proc {
     struct op op;
-    pid_t pid;
-    int pidfd;
     int status; /* wait status, valid in done when `exited` */
     bool exited;
     struct buf out;     /* standard output; freed after done returns unless detached */
-    struct buf err_out; /* the last 4 KiB of standard error */
+    struct buf err_out; /* the last 16 KiB of standard error */
     /* private */
     op_done_fn user_done;
+    struct spawn_job *job; /* while it is being started */
+    pid_t pid;
+    int pidfd;
     char name[64]; /* op.name: the specification's is only borrowed */
     char *prog;
     uv_poll_t exit_poll;
-    uv_poll_t out_poll, err_poll;
+    uv_poll_t out_poll, err_poll, report_poll;
     uv_timer_t kill_timer;
     int out_fd, err_fd, report_fd;
+    int report_step, report_sys; /* why it could not exec; 0: it could */
     int step;
-    bool overflow;
+    bool overflow, aborted;
 };
 
 void proc_start(struct proc *p, const struct proc_spec *spec, uv_loop_t *loop, op_done_fn done, void *owner);

@@ -66,7 +66,7 @@ void reaper_adopt(uv_loop_t *loop, pid_t pid, int pidfd, const char *name, const
 
 size_t proc_left_behind(void)
 {
-    return stray_count;
+    return stray_count + spawn_abandoned();
 }
 
 void proc_left_behind_forget(uv_loop_t *loop)

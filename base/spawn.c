@@ -66,7 +66,8 @@ void proc_defaults_capture(void)
     }
 }
 
-/* ---- in the child: async-signal-safe calls only --------------------------------------------- */
+/* ---- in the child: async-signal-safe calls only, no memory but the stack
+ * ---------------------------------------- */
 
 void child_reset_signals(void)
 {
@@ -103,11 +104,9 @@ int child_join_cgroup(int cgroup_fd, const char *cgroup_procs)
 }
 
 /* A negative score of the daemon, or one it set after its start, is not for its children. */
-static void reset_oom_score(void)
+static void reset_oom_score(int inherited)
 {
-    int now = read_int("/proc/self/oom_score_adj");
-
-    if (now < 0 || now != defaults.oom_score_adj)
+    if (inherited < 0 || inherited != defaults.oom_score_adj)
         write_zero(open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC)); /* may lack the right */
 }
 
@@ -194,7 +193,8 @@ static int drop_rights(void)
     return 0;
 }
 
-__attribute__((noreturn)) static void child_run(const struct spawn_plan *plan, bool join)
+__attribute__((noreturn, noinline)) static void child_run(const struct spawn_plan *plan, bool join,
+                                                          int oom_score)
 {
     struct spawn_report report = { 0 };
     int report_fd = plan->report_fd;
@@ -209,6 +209,8 @@ __attribute__((noreturn)) static void child_run(const struct spawn_plan *plan, b
     }
     report.step = SPAWN_CGROUP;
     report.sys = child_join_cgroup(join ? plan->cgroup_fd : -1, plan->cgroup_procs);
+    for (size_t i = 0; report.sys == 0 && plan->join_procs != NULL && plan->join_procs[i] != NULL; i++)
+        report.sys = child_join_cgroup(-1, plan->join_procs[i]);
     if (report.sys != 0)
         goto fail;
     report.step = SPAWN_CWD;
@@ -216,7 +218,7 @@ __attribute__((noreturn)) static void child_run(const struct spawn_plan *plan, b
         report.sys = errno;
         goto fail;
     }
-    reset_oom_score();
+    reset_oom_score(oom_score);
     report.step = SPAWN_FDS;
     report.sys = arrange_fds(plan, &report_fd);
     if (report.sys != 0)
@@ -238,17 +240,57 @@ fail:
 
 /* ---- in the parent ---------------------------------------------------------------------------- */
 
-/* The system call itself: glibc has no wrapper.  No CLONE_VM, so the child works on a copy. */
-static pid_t clone_child(int cgroup_fd, int *ret_pidfd)
+/*
+ * The system call itself: glibc has no wrapper.  Where its instruction can stand right here (a function
+ * around it would return in the child first, and leave the way back to be overwritten), the child borrows our
+ * memory and this very stack until it execs or ends, as vfork()'s does, and this thread waits so long: of a
+ * daemon with many pods the copy costs more than all else that is done here.  Elsewhere, and for a sanitizer,
+ * which must see every return, it works on a copy.
+ */
+#if defined(SANITIZED) || !(defined(__x86_64__) || defined(__aarch64__))
+#define BORROW 0
+#define CLONE3(args, size) syscall(SYS_clone3, args, size)
+#else
+#define BORROW (CLONE_VM | CLONE_VFORK)
+#define CLONE3(args, size) clone3_here(args, size)
+
+static inline __attribute__((always_inline)) long clone3_here(struct clone_args *args, size_t size)
+{
+    long ret;
+
+#if defined(__x86_64__)
+    __asm__ volatile("syscall" : "=a"(ret) : "0"(SYS_clone3), "D"(args), "S"(size) : "rcx", "r11", "memory");
+#else
+    register long number __asm__("x8") = SYS_clone3;
+    register long first __asm__("x0") = (long)args;
+    register long second __asm__("x1") = (long)size;
+
+    __asm__ volatile("svc 0" : "+r"(first) : "r"(number), "r"(second) : "memory");
+    ret = first;
+#endif
+    if (ret < 0) {
+        errno = (int)-ret;
+        return -1;
+    }
+    return ret;
+}
+#endif
+
+/* The child does not return. */
+static __attribute__((noinline)) pid_t clone_child(const struct spawn_plan *plan, int cgroup_fd,
+                                                   int oom_score, int *ret_pidfd)
 {
     struct clone_args args = {
-        .flags = CLONE_PIDFD | (cgroup_fd >= 0 ? CLONE_INTO_CGROUP : 0),
+        .flags = CLONE_PIDFD | BORROW | (cgroup_fd >= 0 ? CLONE_INTO_CGROUP : 0),
         .pidfd = (uint64_t)(uintptr_t)ret_pidfd,
         .exit_signal = SIGCHLD,
         .cgroup = cgroup_fd >= 0 ? (uint64_t)cgroup_fd : 0,
     };
+    pid_t pid = (pid_t)CLONE3(&args, sizeof(args));
 
-    return (pid_t)syscall(SYS_clone3, &args, sizeof(args));
+    if (pid == 0)
+        child_run(plan, cgroup_fd != plan->cgroup_fd, oom_score);
+    return pid;
 }
 
 static enum err_code clone_failed(int sys, bool cgroup, struct err *e)
@@ -301,18 +343,20 @@ enum err_code spawn_child(const struct spawn_plan *plan, pid_t *ret_pid, int *re
 {
     bool plain = atomic_load(&no_clone3), join = false;
     sigset_t all, before;
-    int pidfd = -1, sys;
+    /* Read here: what a process looks up below its own /proc makes its end dearer. */
+    int sys, oom_score = read_int("/proc/self/oom_score_adj");
     pid_t pid = -1;
 
+    *ret_pidfd = -1;
     /* Until the child has default dispositions no handler of ours may run in it. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
 
     if (!plain) {
-        pid = clone_child(plan->cgroup_fd, &pidfd);
+        pid = clone_child(plan, plan->cgroup_fd, oom_score, ret_pidfd);
         if (pid < 0 && plan->cgroup_fd >= 0 && (errno == EINVAL || errno == E2BIG)) {
             join = true; /* Linux 5.3 to 5.6: clone3 without CLONE_INTO_CGROUP */
-            pid = clone_child(-1, &pidfd);
+            pid = clone_child(plan, -1, oom_score, ret_pidfd);
         }
         plain = pid < 0 && errno == ENOSYS; /* before Linux 5.3, or a seccomp filter */
         if (plain)
@@ -320,16 +364,15 @@ enum err_code spawn_child(const struct spawn_plan *plan, pid_t *ret_pid, int *re
     }
     if (plain) {
         join = true;
-        pid = fork_child(&pidfd);
+        pid = fork_child(ret_pidfd);
+        if (pid == 0)
+            child_run(plan, join, oom_score);
     }
-    if (pid == 0)
-        child_run(plan, join);
     sys = errno;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 
     if (pid < 0)
         return plain ? err_sys(e, sys, "fork") : clone_failed(sys, plan->cgroup_fd >= 0 && !join, e);
     *ret_pid = pid;
-    *ret_pidfd = pidfd;
     return ERR_OK;
 }

@@ -15,8 +15,10 @@
 #include <stdbool.h>
 
 struct tar_options {
-    const char *rename; /* unpack: the first element of every name, the same in all, becomes this */
-    bool no_links;      /* unpack: symbolic links are left out, with a warning */
+    /* unpack: the first element of every name, the same in all, becomes this; of an archive of "." the folder
+     */
+    const char *rename;
+    bool no_links;                             /* unpack: symbolic links are left out, with a warning */
     void (*warn)(const char *text, void *arg); /* what was left out, printable; may be NULL */
     void *arg;
     int proc_fds; /* pack: a descriptor of /proc/self/fd, of a /proc that knows us */

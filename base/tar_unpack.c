@@ -25,6 +25,7 @@ struct unpack {
     bool name_given, link_given, size_given;             /* by entries before it */
     uint64_t size;
     char top[NAME_SIZE]; /* the first element that was renamed */
+    bool below;          /* there is none: it is "." that was */
 };
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -225,7 +226,7 @@ static enum err_code walk(struct unpack *u, int *ret_dir, char last[NAME_SIZE], 
     const char *at = u->name;
     bool first = true;
 
-    last[0] = '\0';
+    snprintf(last, NAME_SIZE, "%s", u->below ? u->o->rename : "");
     if (dir < 0)
         return err_sys(e, errno, "open the destination");
     if (at[0] == '/')
@@ -241,7 +242,7 @@ static enum err_code walk(struct unpack *u, int *ret_dir, char last[NAME_SIZE], 
             if (last[0] != '\0' && enter(&dir, last, u, e) != ERR_OK)
                 return e->code;
             snprintf(last, NAME_SIZE, "%.*s", (int)n, at);
-            if (first && u->o->rename != NULL && rename_first(u, last, e) != ERR_OK)
+            if (first && u->o->rename != NULL && !u->below && rename_first(u, last, e) != ERR_OK)
                 return e->code;
             first = false;
         }
@@ -357,6 +358,10 @@ static enum err_code make_entry(struct unpack *u, const struct tar_header *h, st
     }
     if (walk(u, &dir, last, e) != ERR_OK)
         return e->code;
+    if (last[0] == '\0' && u->o->rename != NULL && u->top[0] == '\0' && h->type == '5') {
+        u->below = true;
+        snprintf(last, sizeof(last), "%s", u->o->rename);
+    }
     if (last[0] == '\0')
         return skip(u, file ? padded(u->size) : 0, e);
     if (file)

@@ -8,15 +8,6 @@
  * does so for a sanitizer's allocator; the child would wait for ever for a lock that a thread of the pool
  * held at that moment.  So children are forked between jobs, or after WORK_PAUSE_MS all the same.
  */
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__)
-#define SANITIZED 1
-#endif
-
 #ifdef SANITIZED
 #include <pthread.h>
 #include <time.h>

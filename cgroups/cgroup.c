@@ -85,10 +85,9 @@ static enum err_code make_skeleton(struct cg_tree *t, struct err *e)
         const char *sub;
         bool inner;
     } parts[] = {
-        { "/kubepods/burstable", true },
-        { "/kubepods/besteffort", true },
-        { "/coracle/ops", false },
-        { "/coracle/conmon", false },
+        /* Each level by itself: an earlier run may have died before it prepared one. */
+        { "/kubepods", true }, { "/kubepods/burstable", true }, { "/kubepods/besteffort", true },
+        { "/coracle", true },  { "/coracle/ops", false },       { "/coracle/conmon", false },
     };
     bool fresh = false;
 
@@ -119,39 +118,13 @@ static enum err_code require_controllers(const struct cg_tree *t, unsigned requi
         t->root[0] != '\0' ? t->root : "/", missing);
 }
 
-static enum err_code open_leaves(struct cg_tree *t, struct err *e)
-{
-    static const char *const subs[] = { [CG_LEAF_OPS] = "coracle/ops", [CG_LEAF_CONMON] = "coracle/conmon" };
-    const struct cg_hier *h = &t->hiers[0]; /* v2 or freezer, where it is easiest to kill in */
-
-    for (size_t i = 0; i < ARRAY_LEN(subs); i++) {
-        char path[CG_PATH_MAX + 32];
-        /* A hybrid's conmons are moved, as they stand in all hierarchies; being found in one is enough for
-         * ops. */
-        if (!h->backend->v2 || (t->layout != CG_V2 && i == CG_LEAF_CONMON)) {
-            t->leaf_procs[i] = str_printf("%s%s/%s/cgroup.procs", h->point, t->root, subs[i]);
-            if (t->leaf_procs[i] == NULL)
-                return err_nomem(e);
-            continue;
-        }
-        snprintf(path, sizeof(path), "%s/%s", t->root, subs[i]);
-        t->leaf_fd[i] = cg_open_dir(h, path);
-        if (t->leaf_fd[i] < 0)
-            return err_sys(e, errno, "open cgroup %s%s", h->point, path);
-    }
-    return ERR_OK;
-}
-
 static void cg_free(struct cg_tree *t)
 {
     for (size_t i = 0; i < t->n_hiers; i++) {
         scope_close_p(&t->hiers[i].fd);
         free(t->hiers[i].point);
     }
-    for (size_t i = 0; i < ARRAY_LEN(t->leaf_fd); i++) {
-        scope_close_p(&t->leaf_fd[i]);
-        free(t->leaf_procs[i]);
-    }
+    cg_close_leaves(t);
     free(t->scratch_dir);
     free(t);
 }
@@ -175,7 +148,7 @@ enum err_code cg_open_env(struct cg_tree **ret, const struct cg_options *o, cons
     t->layout = found->layout;
     if (open_hiers(t, found, env->root_fd, e) != ERR_OK || cg_pin_controllers(t, found, e) != ERR_OK ||
         make_skeleton(t, e) != ERR_OK || require_controllers(t, env->required, e) != ERR_OK ||
-        open_leaves(t, e) != ERR_OK)
+        cg_open_leaves(t, e) != ERR_OK)
         return e->code;
     *ret = take_ptr(&t);
     return ERR_OK;

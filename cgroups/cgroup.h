@@ -151,8 +151,9 @@ int cg_leaf_fd(struct cg_tree *t, enum cg_leaf leaf);
 /* Where there is no descriptor: cgroup.procs for a child to join (the hierarchy in which it can be killed
  * best: the v2 side, else freezer, else pids); else NULL.  Borrowed. */
 const char *cg_leaf_procs(struct cg_tree *t, enum cg_leaf leaf);
-/* Moves a process into a leaf, in all hierarchies. */
-enum err_code cg_leaf_attach(struct cg_tree *t, enum cg_leaf leaf, pid_t pid, struct err *e) MUST_CHECK;
+/* Of a leaf in all hierarchies (conmon, but on v2): the cgroup.procs files that a child joins;
+ * NULL-terminated, borrowed.  Else NULL. */
+const char *const *cg_leaf_joins(struct cg_tree *t, enum cg_leaf leaf);
 /* Makes a cgroup below a pod's (path as for cg_kill()) and moves a process into it, in all hierarchies. */
 enum err_code cg_place(struct cg_tree *t, const char *path, pid_t pid, struct err *e) MUST_CHECK;
 /* Kills what an earlier run of the agent left in the ops leaf and waits (bounded, 2 s) until it is empty.

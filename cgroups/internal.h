@@ -96,7 +96,7 @@ struct cg_tree {
     char pinned[CG_HIERS_MAX][CG_NAME_MAX]; /* mounted as v1 below scratch_dir */
     size_t n_pinned;
     int leaf_fd[2];
-    char *leaf_procs[2];
+    char *leaf_procs[2], **leaf_joins[2];
 };
 
 /* What cg_open() looks at; tests give their own. */
@@ -126,6 +126,10 @@ enum err_code cg_make_root(const struct cg_tree *t, struct cg_hier *h, struct er
 /* Which controllers a cgroup of v2 has. */
 enum err_code cg_controllers_of(int dir, unsigned *ret, struct err *e) MUST_CHECK;
 enum err_code cg_remove_below(const struct cg_hier *h, const char *path, struct err *e) MUST_CHECK;
+
+/* ---- leaf.c ----------------------------------------------------------------------------------- */
+enum err_code cg_open_leaves(struct cg_tree *t, struct err *e) MUST_CHECK;
+void cg_close_leaves(struct cg_tree *t);
 
 /* ---- kill.c ----------------------------------------------------------------------------------- */
 void cg_kill_below(struct cg_tree *t, const char *path); /* cg_kill() without its check */

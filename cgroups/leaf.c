@@ -28,6 +28,52 @@ const char *cg_leaf_procs(struct cg_tree *t, enum cg_leaf leaf)
     return t->leaf_procs[leaf];
 }
 
+const char *const *cg_leaf_joins(struct cg_tree *t, enum cg_leaf leaf)
+{
+    return (const char *const *)t->leaf_joins[leaf];
+}
+
+/* Where it is no child of ours that could be born in its place. */
+static enum err_code open_joins(struct cg_tree *t, enum cg_leaf leaf, struct err *e)
+{
+    char **joins = t->leaf_joins[leaf] = calloc(t->n_hiers + 1, sizeof(*joins));
+
+    for (size_t i = 0; joins != NULL && i < t->n_hiers; i++)
+        if ((joins[i] = str_printf("%s%s%s/cgroup.procs", t->hiers[i].point, t->root, leaf_names[leaf])) ==
+            NULL)
+            return err_nomem(e);
+    return joins != NULL ? ERR_OK : err_nomem(e);
+}
+
+enum err_code cg_open_leaves(struct cg_tree *t, struct err *e)
+{
+    const struct cg_hier *h = &t->hiers[0]; /* v2 or freezer, where it is easiest to kill in */
+
+    if (t->layout != CG_V2 && open_joins(t, CG_LEAF_CONMON, e) != ERR_OK)
+        return e->code;
+    for (size_t i = 0; i < ARRAY_LEN(leaf_names); i++) {
+        char path[CG_PATH_MAX + 32];
+
+        snprintf(path, sizeof(path), "%s%s", t->root, leaf_names[i]);
+        if (t->leaf_joins[i] != NULL)
+            continue;
+        if (!h->backend->v2 && (t->leaf_procs[i] = str_printf("%s%s/cgroup.procs", h->point, path)) == NULL)
+            return err_nomem(e);
+        if (h->backend->v2 && (t->leaf_fd[i] = cg_open_dir(h, path)) < 0)
+            return err_sys(e, errno, "open cgroup %s%s", h->point, path);
+    }
+    return ERR_OK;
+}
+
+void cg_close_leaves(struct cg_tree *t)
+{
+    for (size_t i = 0; i < ARRAY_LEN(t->leaf_fd); i++) {
+        scope_close_p(&t->leaf_fd[i]);
+        free(t->leaf_procs[i]);
+        cg_free_list(t->leaf_joins[i]);
+    }
+}
+
 static enum err_code attach(struct cg_tree *t, const char *path, pid_t pid, struct err *e)
 {
     char text[16];
@@ -48,14 +94,6 @@ static enum err_code attach(struct cg_tree *t, const char *path, pid_t pid, stru
         }
     }
     return ERR_OK;
-}
-
-enum err_code cg_leaf_attach(struct cg_tree *t, enum cg_leaf leaf, pid_t pid, struct err *e)
-{
-    char path[CG_PATH_MAX];
-
-    snprintf(path, sizeof(path), "%s%s", t->root, leaf_names[leaf]);
-    return attach(t, path, pid, e);
 }
 
 enum err_code cg_place(struct cg_tree *t, const char *path, pid_t pid, struct err *e)

@@ -46,44 +46,43 @@ struct row {
     bool v2;
     unsigned controller; /* 0: in each v2 cgroup, whatever its controllers */
     unsigned part;
-    bool hot; /* stays open */
     const char *name;
 };
 
 static const struct row rows[] = {
-    { F_CPU_STAT, true, 0, CG_PART_CPU, true, "cpu.stat" },
-    { F_MEMORY_USAGE, true, CG_CTL_MEMORY, CG_PART_MEMORY, true, "memory.current" },
-    { F_MEMORY_STAT, true, CG_CTL_MEMORY, CG_PART_MEMORY, true, "memory.stat" },
-    { F_PIDS, true, CG_CTL_PIDS, CG_PART_PIDS, true, "pids.current" },
-    { F_MEMORY_LIMIT, true, CG_CTL_MEMORY, CG_PART_LIMIT, false, "memory.max" },
-    { F_MEMORY_PEAK, true, CG_CTL_MEMORY, CG_PART_MORE, false, "memory.peak" },
-    { F_SWAP, true, CG_CTL_MEMORY, CG_PART_SWAP, false, "memory.swap.current" },
-    { F_SWAP_LIMIT, true, CG_CTL_MEMORY, CG_PART_SWAP, false, "memory.swap.max" },
-    { F_OOM, true, CG_CTL_MEMORY, CG_PART_OOM, false, "memory.events" },
-    { F_PIDS_LIMIT, true, CG_CTL_PIDS, CG_PART_MORE, false, "pids.max" },
-    { F_PROCESSES, true, 0, CG_PART_PROCESSES, false, "cgroup.procs" },
-    { F_HUGETLB, true, CG_CTL_HUGETLB, CG_PART_HUGETLB, false, "current" },
-    { F_IO_STAT, true, CG_CTL_IO, CG_PART_IO, false, "io.stat" },
-    { F_PSI_CPU, true, 0, CG_PART_PRESSURE, false, "cpu.pressure" },
-    { F_PSI_MEMORY, true, 0, CG_PART_PRESSURE, false, "memory.pressure" },
-    { F_PSI_IO, true, 0, CG_PART_PRESSURE, false, "io.pressure" },
+    { F_CPU_STAT, true, 0, CG_PART_CPU, "cpu.stat" },
+    { F_MEMORY_USAGE, true, CG_CTL_MEMORY, CG_PART_MEMORY, "memory.current" },
+    { F_MEMORY_STAT, true, CG_CTL_MEMORY, CG_PART_MEMORY, "memory.stat" },
+    { F_PIDS, true, CG_CTL_PIDS, CG_PART_PIDS, "pids.current" },
+    { F_MEMORY_LIMIT, true, CG_CTL_MEMORY, CG_PART_LIMIT, "memory.max" },
+    { F_MEMORY_PEAK, true, CG_CTL_MEMORY, CG_PART_MORE, "memory.peak" },
+    { F_SWAP, true, CG_CTL_MEMORY, CG_PART_SWAP, "memory.swap.current" },
+    { F_SWAP_LIMIT, true, CG_CTL_MEMORY, CG_PART_SWAP, "memory.swap.max" },
+    { F_OOM, true, CG_CTL_MEMORY, CG_PART_OOM, "memory.events" },
+    { F_PIDS_LIMIT, true, CG_CTL_PIDS, CG_PART_MORE, "pids.max" },
+    { F_PROCESSES, true, 0, CG_PART_PROCESSES, "cgroup.procs" },
+    { F_HUGETLB, true, CG_CTL_HUGETLB, CG_PART_HUGETLB, "current" },
+    { F_IO_STAT, true, CG_CTL_IO, CG_PART_IO, "io.stat" },
+    { F_PSI_CPU, true, 0, CG_PART_PRESSURE, "cpu.pressure" },
+    { F_PSI_MEMORY, true, 0, CG_PART_PRESSURE, "memory.pressure" },
+    { F_PSI_IO, true, 0, CG_PART_PRESSURE, "io.pressure" },
 
-    { F_CPUACCT_USAGE, false, CG_CTL_CPUACCT, CG_PART_CPU, true, "cpuacct.usage" },
-    { F_MEMORY_USAGE, false, CG_CTL_MEMORY, CG_PART_MEMORY, true, "memory.usage_in_bytes" },
-    { F_MEMORY_STAT, false, CG_CTL_MEMORY, CG_PART_MEMORY, true, "memory.stat" },
-    { F_PIDS, false, CG_CTL_PIDS, CG_PART_PIDS, true, "pids.current" },
-    { F_CPUACCT_USER, false, CG_CTL_CPUACCT, CG_PART_THROTTLE, false, "cpuacct.usage_user" },
-    { F_CPUACCT_SYSTEM, false, CG_CTL_CPUACCT, CG_PART_THROTTLE, false, "cpuacct.usage_sys" },
-    { F_CPU_STAT, false, CG_CTL_CPU, CG_PART_THROTTLE, false, "cpu.stat" },
-    { F_MEMORY_LIMIT, false, CG_CTL_MEMORY, CG_PART_LIMIT, false, "memory.limit_in_bytes" },
-    { F_MEMORY_PEAK, false, CG_CTL_MEMORY, CG_PART_MORE, false, "memory.max_usage_in_bytes" },
-    { F_MEMSW_LIMIT, false, CG_CTL_MEMORY, CG_PART_SWAP, false, "memory.memsw.limit_in_bytes" },
-    { F_OOM, false, CG_CTL_MEMORY, CG_PART_OOM, false, "memory.oom_control" },
-    { F_PIDS_LIMIT, false, CG_CTL_PIDS, CG_PART_MORE, false, "pids.max" },
-    { F_PROCESSES, false, CG_CTL_PIDS, CG_PART_PROCESSES, false, "cgroup.procs" },
-    { F_HUGETLB, false, CG_CTL_HUGETLB, CG_PART_HUGETLB, false, "usage_in_bytes" },
-    { F_BLKIO_BYTES, false, CG_CTL_IO, CG_PART_IO, false, "blkio.throttle.io_service_bytes_recursive" },
-    { F_BLKIO_COUNT, false, CG_CTL_IO, CG_PART_IO, false, "blkio.throttle.io_serviced_recursive" },
+    { F_CPUACCT_USAGE, false, CG_CTL_CPUACCT, CG_PART_CPU, "cpuacct.usage" },
+    { F_MEMORY_USAGE, false, CG_CTL_MEMORY, CG_PART_MEMORY, "memory.usage_in_bytes" },
+    { F_MEMORY_STAT, false, CG_CTL_MEMORY, CG_PART_MEMORY, "memory.stat" },
+    { F_PIDS, false, CG_CTL_PIDS, CG_PART_PIDS, "pids.current" },
+    { F_CPUACCT_USER, false, CG_CTL_CPUACCT, CG_PART_THROTTLE, "cpuacct.usage_user" },
+    { F_CPUACCT_SYSTEM, false, CG_CTL_CPUACCT, CG_PART_THROTTLE, "cpuacct.usage_sys" },
+    { F_CPU_STAT, false, CG_CTL_CPU, CG_PART_THROTTLE, "cpu.stat" },
+    { F_MEMORY_LIMIT, false, CG_CTL_MEMORY, CG_PART_LIMIT, "memory.limit_in_bytes" },
+    { F_MEMORY_PEAK, false, CG_CTL_MEMORY, CG_PART_MORE, "memory.max_usage_in_bytes" },
+    { F_MEMSW_LIMIT, false, CG_CTL_MEMORY, CG_PART_SWAP, "memory.memsw.limit_in_bytes" },
+    { F_OOM, false, CG_CTL_MEMORY, CG_PART_OOM, "memory.oom_control" },
+    { F_PIDS_LIMIT, false, CG_CTL_PIDS, CG_PART_MORE, "pids.max" },
+    { F_PROCESSES, false, CG_CTL_PIDS, CG_PART_PROCESSES, "cgroup.procs" },
+    { F_HUGETLB, false, CG_CTL_HUGETLB, CG_PART_HUGETLB, "usage_in_bytes" },
+    { F_BLKIO_BYTES, false, CG_CTL_IO, CG_PART_IO, "blkio.throttle.io_service_bytes_recursive" },
+    { F_BLKIO_COUNT, false, CG_CTL_IO, CG_PART_IO, "blkio.throttle.io_serviced_recursive" },
 };
 
 struct entry {
@@ -98,6 +97,7 @@ struct cg_meters {
     size_t n_page_sizes;
     struct entry entries[ENTRIES_MAX]; /* what a meter of this tree has: the same for each of them */
     size_t n_entries;
+    char text[TEXT_MAX]; /* what one file says; not on the stack, where each read would first zero it */
 };
 
 struct cg_meter {
@@ -307,12 +307,12 @@ static bool read_entry(struct cg_meter *m, struct entry *n, struct reading *read
 {
     struct cg_sample *s = &reading->s;
     const struct row *r = &rows[n->row];
-    char text[TEXT_MAX];
+    char *text = m->set->text;
     ssize_t got = -1;
     bool ok;
 
     if (n->fd >= 0) {
-        got = pread(n->fd, text, sizeof(text), 0);
+        got = pread(n->fd, text, TEXT_MAX, 0);
         if (got < 0) {
             close(n->fd);
             n->fd = -1;
@@ -328,8 +328,8 @@ static bool read_entry(struct cg_meter *m, struct entry *n, struct reading *read
             s->parts |= ok ? r->part : 0;
             return ok;
         }
-        got = pread(fd, text, sizeof(text), 0);
-        if (got >= 0 && r->hot && m->set->kept < m->set->keep_open) {
+        got = pread(fd, text, TEXT_MAX, 0);
+        if (got >= 0 && (r->part & CG_PARTS_BASIC) && m->set->kept < m->set->keep_open) {
             n->fd = take_fd(&fd);
             m->set->kept++;
         }

@@ -1,11 +1,12 @@
 /*
  * meter - what a cgroup uses, read again and again.
  *
- * A meter keeps the files that are read each time open (four of a cgroup: processor time, memory in use, its
- * statistics, number of tasks) and reads them with pread() into a buffer on the stack: a read allocates
- * nothing.  Files that only a full reading wants (huge pages, swap, limits, pressure, disk) are opened for
- * the moment.  Descriptors are bounded for all meters of a set together; a meter that finds no room works all
- * the same, it opens and closes its files at each read.
+ * A meter keeps the files of CG_PARTS_BASIC open (four of a cgroup: processor time, memory in use, its
+ * statistics, its limit) and reads them with pread() into a buffer of the set: such a read opens and
+ * allocates nothing.  To open a file costs ten times what it costs to read one; an open one holds a page of
+ * the kernel's memory.  Files that only a full reading wants (tasks, huge pages, swap, pressure, disk) are
+ * opened for the moment.  Descriptors are bounded for all meters of a set together; a meter that finds no
+ * room works all the same, it opens and closes its files at each read.
  *
  * A descriptor that stays open keeps the kernel's part of a removed cgroup in memory: a meter is freed when
  * its cgroup goes, and lets go by itself as soon as a read finds it gone.  Nothing here has a timer.
@@ -35,7 +36,7 @@ enum cg_part { /* bits: what is asked for, and which members of a sample are fil
                CG_PART_PROCESSES = 1 << 10, /* of this cgroup itself, not of those below it */
                CG_PART_MORE = 1 << 11,      /* memory.peak, pids_limit */
 };
-#define CG_PARTS_BASIC (CG_PART_CPU | CG_PART_MEMORY | CG_PART_PIDS)
+#define CG_PARTS_BASIC (CG_PART_CPU | CG_PART_MEMORY | CG_PART_LIMIT) /* what is asked for often */
 #define CG_PARTS_ALL ((1 << 12) - 1)
 
 #define CG_NO_LIMIT UINT64_MAX

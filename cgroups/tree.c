@@ -49,17 +49,35 @@ static enum err_code make_level(const struct cg_hier *h, int parent, const char 
     return ERR_OK;
 }
 
+/* The cgroup above <root><sub>, where it is there, else <root>; *ret_sub: what is to be made in it.  What is
+ * there has been prepared: cg_open() makes the skeleton level by level, and a pod's own cgroup comes before
+ * all in it. */
+static int open_above(const struct cg_tree *t, const struct cg_hier *h, const char *sub, const char **ret_sub)
+{
+    const char *last = strrchr(sub, '/');
+    char path[CG_PATH_MAX];
+    int dir = -1;
+
+    if (last != NULL && last > sub) {
+        snprintf(path, sizeof(path), "%s%.*s", t->root, (int)(last - sub), sub);
+        dir = cg_open_dir(h, path);
+    }
+    *ret_sub = dir >= 0 ? last : sub;
+    return dir >= 0 ? dir : cg_open_dir(h, t->root);
+}
+
 enum err_code cg_make(const struct cg_tree *t, struct cg_hier *h, const char *sub, bool inner,
                       bool *ret_fresh, int *ret_dir, struct err *e)
 {
+    const char *missing = sub;
     char path[CG_PATH_MAX];
     char *saved = NULL;
     bool fresh = false;
-    fd_auto dir = cg_open_dir(h, t->root);
+    fd_auto dir = open_above(t, h, sub, &missing);
 
     if (dir < 0)
         return err_sys(e, errno, "open cgroup %s%s", h->point, t->root);
-    snprintf(path, sizeof(path), "%s", sub);
+    snprintf(path, sizeof(path), "%s", missing);
     for (char *name = strtok_r(path, "/", &saved); name != NULL;) {
         char *next = strtok_r(NULL, "/", &saved);
         int below = -1;

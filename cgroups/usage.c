@@ -44,7 +44,7 @@ enum err_code cg_usage(struct cg_tree *t, const char *path, struct cg_usage *ret
     uint64_t kills = 0;
 
     if (cg_meters_open(&set, &o, e) != ERR_OK || cg_meter_new(&m, set, path, e) != ERR_OK ||
-        cg_meter_read(m, CG_PARTS_BASIC, &s, e) != ERR_OK)
+        cg_meter_read(m, CG_PART_CPU | CG_PART_MEMORY | CG_PART_PIDS, &s, e) != ERR_OK)
         return e->code;
     cg_oom_kills(t, path, false, &kills);
     *ret = (struct cg_usage){ .cpu_ns = s.cpu.usage_ns,

@@ -7,14 +7,13 @@
  *      "config": {the whole list in its normal form}, "result": {of the last plugin so far},
  *      "bootId": "...", "check": "what the first CHECK said", "unrun": 1}
  *
- * An entry is written before the first plugin of an ADD runs (complete: false), after each plugin (its result
- * is the prevResult of a DEL that has to clean up half an ADD) and at the end (complete: true), always by
- * atomic replacement, so an agent killed at any instruction finds a usable entry.  Not synced: after a power
- * failure there are no namespaces either, and the addresses that our own IPAM gave out are looked through at
- * the start (cni_leases_sweep()).  An entry that cannot be read as such, or of another version, is set aside
- * (base/aside.h); without "version" it is of version 1.  An empty one, as a power cut leaves a file that was
- * just written, is removed.
- * Loop thread only.
+ * An entry is written before the first plugin of an ADD runs (complete: false), after each plugin that
+ * changes the result (it is the prevResult of a DEL that has to clean up half an ADD) and at the end
+ * (complete: true), always by atomic replacement, so an agent killed at any instruction finds a usable entry.
+ * Not synced: after a power failure there are no namespaces either, and the addresses that our own IPAM gave
+ * out are looked through at the start (cni_leases_sweep()).  An entry that cannot be read as such, or of
+ * another version, is set aside (base/aside.h); without "version" it is of version 1.  An empty one, as a
+ * power cut leaves a file that was just written, is removed. Loop thread only.
  */
 #ifndef CNI_CACHE_H
 #define CNI_CACHE_H

@@ -70,17 +70,19 @@ enum err_code cni_add_proceed(struct cni_run *r, json_t *result, struct err *e)
     struct cni_result addresses = { 0 };
     int version = r->entry.list.version;
     json_t *converted;
+    bool same; /* a chained plugin hands on what it was given: the entry says so already */
 
     if (cni_result_convert(&converted, result, version, version, e) != ERR_OK)
         return e->code;
+    r->entry.complete = r->done + 1 == cni_list_size(&r->entry.list);
+    same = !r->entry.complete && r->entry.result != NULL && json_equal(r->entry.result, converted);
     json_decref(r->entry.result);
     r->entry.result = converted;
-    r->entry.complete = r->done + 1 == cni_list_size(&r->entry.list);
     if (r->entry.complete && cni_result_addresses(&addresses, converted, version, r->ifname, e) != ERR_OK)
         return e->code;
     if (r->entry.complete && cni_check_known(r))
         r->entry.check = "";
-    if (cni_cache_write(r->c->cache_fd, &r->entry, e) != ERR_OK)
+    if (!same && cni_cache_write(r->c->cache_fd, &r->entry, e) != ERR_OK)
         return e->code;
     r->done++;
     r->o->result = addresses;

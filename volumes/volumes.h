@@ -85,6 +85,12 @@ enum err_code vol_empty_dir_setup(struct vol_node *n, const struct vol_empty_dir
  * Errors: `hostPath type check failed: <path> is not a directory`. */
 enum err_code vol_host_path_check(const char *path, const char *type, struct err *e) MUST_CHECK;
 
+/*
+ * True: the check would succeed, by what the kernel has in its caches of a file system on a disk of the
+ * machine.  False: not known without asking a file system.  Never waits.
+ */
+bool vol_host_path_known(const char *path, const char *type);
+
 /* The pod's /dev/shm. */
 enum err_code vol_shm_setup(struct vol_node *n, const char *uid, uint64_t size_bytes, char *ret_path,
                             size_t size, struct err *e) MUST_CHECK;

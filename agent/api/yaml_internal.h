@@ -1,9 +1,23 @@
-/* yaml_internal - what yaml.c, yaml_scalar.c and yaml_write.c share. */
+/* yaml_internal - what the files of yaml share. */
 #ifndef AGENT_API_YAML_INTERNAL_H
 #define AGENT_API_YAML_INTERNAL_H
+#include "base/error.h"
+
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+
+/*
+ * Documents of YAML; results as of yaml_to_json(), also after a failure, then perhaps NULL.  *ret_quoted: the
+ * first character of a scalar with an escape that libyaml does not know; SIZE_MAX: none.
+ */
+enum err_code yaml_read(const char *text, size_t size, json_t **ret, int **ret_numbers, size_t *ret_quoted,
+                        struct err *e) MUST_CHECK;
+/* Documents of JSON from `at` on; results likewise. */
+enum err_code yaml_read_json(const char *text, size_t size, size_t at, json_t **ret, int **ret_numbers,
+                             struct err *e) MUST_CHECK;
+/* Behind white space and "---" lines between JSON documents. */
+size_t yaml_skip_separators(const char *text, size_t size, size_t at);
 
 extern const char yaml_no_memory[]; /* *problem when it is none of the text */
 

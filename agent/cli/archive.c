@@ -107,7 +107,7 @@ const struct cli_command command_archive = {
     .about = "Packs or unpacks files in the namespaces of a container.",
     .flags = flags,
     .examples = examples,
-    .exits = cli_exits,
+    .exits = cli_exits_local,
     .words = "@nothing",
     .hidden = true,
 };

@@ -39,19 +39,20 @@ static bool terminal_wanted(struct cli *cli, const struct attach *o, const json_
 
 static int attach(struct cli *cli, const struct attach *o, const char *name)
 {
-    json_auto_t *pod = cli_get_pod(cli, o->namespace_, name);
+    int code;
+    json_auto_t *pod = cli_get_pod(cli, o->namespace_, name, &code);
     buf_auto url = BUF_INIT(64 * 1024);
     const char *container = o->container;
     const json_t *spec;
     bool tty;
 
     if (pod == NULL)
-        return EXIT_ERROR;
+        return code;
     if (container == NULL)
         container = cli_choose_container(cli, pod);
     spec = cli_find_container(pod, container);
     if (spec == NULL)
-        return cli_error(cli, "container %s is not valid for pod %s", container, name);
+        return cli_no_container(cli, container, name);
     tty = terminal_wanted(cli, o, spec);
     cli_add_pod_path(&url, o->namespace_, name);
     buf_adds(&url, "/attach?container=");
@@ -74,12 +75,7 @@ static int run(struct cli *cli, const struct cli_command *command, int argc, cha
     const char *name;
     int code;
 
-    if (!cli_parse(cli, command, &o, &argc, argv, &code))
-        return code;
-    name = argc == 1 ? cli_resource_name(argv[0], cli_pod_kinds) : NULL;
-    if (name == NULL)
-        return cli_usage_error(cli, command, "you must specify one pod");
-    return attach(cli, &o, name);
+    return cli_parse_one_pod(cli, command, &o, argc, argv, &name, &code) ? attach(cli, &o, name) : code;
 }
 
 static const struct cli_example examples[] = {
@@ -91,7 +87,8 @@ static const struct cli_example examples[] = {
 static const struct cli_exit exits[] = {
     { 0, "the container ended, or ctrl-p, ctrl-q was typed" },
     { 1, "it failed; one line on standard error says why" },
-    { 2, "wrong usage" },
+    { 2, "wrong usage: a word, a flag or its value" },
+    CLI_EXITS_DAEMON,
     { 128, "and above: with a terminal, 128 plus the signal that ended coracle" },
     { 0, NULL },
 };

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- output ---------------------------------------------------------------------------------- */
 
@@ -15,16 +16,33 @@ int64_t cli_now(const struct cli *cli)
     return cli->now_ns != 0 ? cli->now_ns : clock_wall_ns();
 }
 
-int cli_error(struct cli *cli, const char *fmt, ...)
+PRINTF_LIKE(2, 0)
+static void print_error(struct cli *cli, const char *fmt, va_list ap)
 {
     buf_auto text = BUF_INIT(SIZE_MAX - 1);
+
+    buf_addv(&text, fmt, ap);
+    cli_complain(cli, "error: ", text.p);
+}
+
+int cli_error(struct cli *cli, const char *fmt, ...)
+{
     va_list ap;
 
     va_start(ap, fmt);
-    buf_addv(&text, fmt, ap);
+    print_error(cli, fmt, ap);
     va_end(ap);
-    cli_complain(cli, "error: ", text.p);
     return EXIT_ERROR;
+}
+
+int cli_wrong(struct cli *cli, const char *fmt, ...)
+{
+    va_list ap;
+
+    va_start(ap, fmt);
+    print_error(cli, fmt, ap);
+    va_end(ap);
+    return EXIT_USAGE;
 }
 
 void cli_complain(struct cli *cli, const char *what, const char *text)
@@ -76,14 +94,34 @@ int cli_check_format(struct cli *cli, const char *format)
 {
     if (format == NULL || strcmp(format, "json") == 0 || strcmp(format, "yaml") == 0)
         return EXIT_OK;
-    return cli_error(cli, "unknown output format \"%s\": json or yaml", format);
+    return cli_wrong(cli, "unknown output format \"%s\": json or yaml", format);
+}
+
+/* As it is, for programs; on a terminal without what could move its cursor. */
+static int print_jsonpath(struct cli *cli, const json_t *value, const char *text)
+{
+    buf_auto out = BUF_INIT(SIZE_MAX - 1);
+    struct err e = { 0 };
+
+    if (cli_jsonpath(text, value, &out, &e) != ERR_OK)
+        return cli_failed(cli, &e);
+    if (out.failed)
+        return cli_error(cli, "out of memory");
+    if (cli->terminal)
+        cli_show(cli, &out);
+    else
+        cli_write(cli, out.p, out.n);
+    return EXIT_OK;
 }
 
 int cli_print_value(struct cli *cli, const json_t *value, const char *format)
 {
     bool yaml = strcmp(format, "yaml") == 0;
-    char *text = yaml ? yaml_from_json(value) : json_dumps(value, JSON_INDENT(4) | JSON_SORT_KEYS);
+    char *text;
 
+    if (str_starts(format, CLI_JSONPATH))
+        return print_jsonpath(cli, value, format + strlen(CLI_JSONPATH));
+    text = yaml ? yaml_from_json(value) : json_dumps(value, JSON_INDENT(4) | JSON_SORT_KEYS);
     if (text == NULL)
         return cli_error(cli, "out of memory");
     cli_write(cli, text, strlen(text));
@@ -105,13 +143,15 @@ static void overview(FILE *to)
 
 int cli_unknown_command(struct cli *cli, const char *name)
 {
-    const char *near = cli_command_near(name);
+    const char *near = cli_command_near(name), *here = cli_command_elsewhere(name);
 
-    if (near != NULL)
-        fprintf(cli->err, "error: unknown command \"%s\": did you mean \"%s\"?\n\n", name, near);
+    if (here != NULL)
+        fprintf(cli->err, "error: unknown command \"%s\": here it is \"%s\"\n", name, here);
+    else if (near != NULL)
+        fprintf(cli->err, "error: unknown command \"%s\": did you mean \"%s\"?\n", name, near);
     else
-        fprintf(cli->err, "error: unknown command \"%s\"\n\n", name);
-    overview(cli->err);
+        fprintf(cli->err, "error: unknown command \"%s\"\n", name);
+    fputs("\"coracle help\" lists the commands.\n", cli->err);
     return EXIT_USAGE;
 }
 
@@ -153,6 +193,8 @@ int cli_main(int argc, char **argv)
     struct cli cli = {
         .out = stdout,
         .err = stderr,
+        .terminal = isatty(STDOUT_FILENO) != 0,
+        .colours = cli_colours_wanted(STDOUT_FILENO, getenv("TERM"), getenv("NO_COLOR")),
         .socket = socket != NULL && socket[0] != '\0' ? socket : CLI_SOCKET,
     };
     int code;

@@ -3,7 +3,7 @@
  *
  * commands.c lists them; `coracle help` and coracle(1) are made of that list.
  *
- * Output and exit codes follow kubectl: 0 done, 1 an error (one line on standard error), 2 wrong usage.
+ * Output follows kubectl.  Exit codes: exits.c has the table.
  * Synchronous; takes no locks and keeps no state; main() calls it for every command but `run`.  A reader of
  * standard output that goes away ends it quietly.
  */

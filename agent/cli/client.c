@@ -1,10 +1,12 @@
 /* client - one HTTP request to the status socket, blocking; llhttp takes the answer apart. */
 #include "agent/cli/internal.h"
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/websocket.h"
 
 #include <llhttp.h>
+#include <poll.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/random.h>
@@ -14,6 +16,7 @@
 enum { PATIENCE_S = 30 }; /* for answers that come at once; a daemon that takes longer is stuck */
 
 struct exchange {
+    uint64_t until_ms; /* 0: no end */
     llhttp_t llhttp;
     struct cli_response *response;
     cli_data_fn on_data;
@@ -106,9 +109,11 @@ static int dial(struct cli *cli, bool patient, struct err *e)
         return -1;
     }
     if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
-        err_set(e, ERR_UNAVAILABLE, "cannot reach coracle at %s: %s%s", cli->socket, strerror(errno),
-                errno == EACCES || errno == EPERM ? "; root and members of the socket's group may"
-                                                  : "; is the daemon running?");
+        const bool denied = errno == EACCES || errno == EPERM;
+
+        err_set(e, denied ? ERR_PERMISSION : ERR_UNAVAILABLE, "cannot reach coracle at %s: %s%s", cli->socket,
+                strerror(errno),
+                denied ? "; root and members of the socket's group may" : "; is the daemon running?");
         return -1;
     }
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
@@ -135,14 +140,34 @@ static enum err_code send_all(int fd, const struct buf *b, struct err *e)
     return ERR_OK;
 }
 
+/* False: the time is over. */
+static bool wait_for_bytes(const struct exchange *x, int fd)
+{
+    struct pollfd p = { .fd = fd, .events = POLLIN };
+
+    while (x->until_ms != 0) {
+        const uint64_t now = clock_mono_ms(), left = x->until_ms > now ? x->until_ms - now : 0;
+        const int n = poll(&p, 1, left < 60000 ? (int)left : 60000);
+
+        if (n > 0)
+            return true;
+        if (left == 0)
+            return false;
+    }
+    return true;
+}
+
 static enum err_code receive(struct exchange *x, int fd, struct err *e)
 {
     char piece[64 * 1024];
 
     while (!x->complete && !x->stopped) {
-        ssize_t n = recv(fd, piece, sizeof(piece), 0);
         enum llhttp_errno code;
+        ssize_t n;
 
+        if (!wait_for_bytes(x, fd))
+            return err_set(e, ERR_DEADLINE, "the time is over");
+        n = recv(fd, piece, sizeof(piece), 0);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && errno == EAGAIN)
@@ -175,7 +200,9 @@ static enum err_code receive(struct exchange *x, int fd, struct err *e)
 enum err_code cli_request(struct cli *cli, const char *method, const char *url, bool patient,
                           cli_data_fn on_data, void *arg, struct cli_response *ret, struct err *e)
 {
-    struct exchange x = { .response = ret, .on_data = on_data, .arg = arg };
+    struct exchange x = {
+        .until_ms = patient ? cli->until_ms : 0, .response = ret, .on_data = on_data, .arg = arg
+    };
     buf_auto head = BUF_INIT(64 * 1024);
     fd_auto fd = -1;
 
@@ -239,7 +266,7 @@ int cli_server_error(struct cli *cli, const struct cli_response *r)
     if (json_parse(r->body.p, r->body.n, CLI_BODY_MAX, &status, "answer", &ignored) != ERR_OK ||
         (message = json_str(status, "message")) == NULL) {
         fprintf(cli->err, "Error from server: HTTP status %d\n", r->code);
-        return EXIT_ERROR;
+        return cli_exit_of_http(r->code);
     }
     reason = json_str(status, "reason");
     buf_adds(&what, "Error from server");
@@ -247,7 +274,7 @@ int cli_server_error(struct cli *cli, const struct cli_response *r)
         buf_addf(&what, " (%s)", reason);
     buf_adds(&what, ": ");
     cli_complain(cli, what.p, message);
-    return EXIT_ERROR;
+    return cli_exit_of_http(r->code);
 }
 
 json_t *cli_call(struct cli *cli, const char *method, const char *url, int *ret_code)
@@ -255,15 +282,18 @@ json_t *cli_call(struct cli *cli, const char *method, const char *url, int *ret_
     struct cli_response r = CLI_RESPONSE_INIT;
     struct err e = { 0 };
     json_t *value = NULL;
+    int code = EXIT_OK;
 
     if (cli_request(cli, method, url, false, NULL, NULL, &r, &e) != ERR_OK)
-        cli_error(cli, "%s", e.text);
+        code = cli_failed(cli, &e);
     else if (r.code != 200)
-        cli_server_error(cli, &r);
+        code = cli_server_error(cli, &r);
     else if (json_parse(r.body.p, r.body.n, CLI_BODY_MAX, &value, "answer", &e) != ERR_OK)
-        cli_error(cli, "%s", e.text);
+        code = cli_error(cli, "%s", e.text);
+    if (r.code == 400)
+        code = EXIT_USAGE; /* a selector that is none, say */
     if (ret_code != NULL)
-        *ret_code = r.code;
+        *ret_code = code;
     buf_done(&r.body);
     return value;
 }

@@ -57,9 +57,15 @@ struct cli_exit {
 #define CLI_EXITS                                                                                            \
     { 0, "done" }, { 1, "it failed; one line on standard error says why" },                                  \
     {                                                                                                        \
-        2, "wrong usage"                                                                                     \
+        2, "wrong usage: a word, a flag or its value"                                                        \
     }
-extern const struct cli_exit cli_exits[]; /* these three */
+#define CLI_EXITS_DAEMON                                                                                     \
+    { 3, "no daemon answers at the socket" }, { 4, "not permitted" },                                        \
+    {                                                                                                        \
+        5, "there is nothing of that name"                                                                   \
+    }
+extern const struct cli_exit cli_exits[];       /* all of them */
+extern const struct cli_exit cli_exits_local[]; /* of a command that asks no daemon: the first three */
 
 struct cli_command {
     const char *name;
@@ -73,6 +79,7 @@ struct cli_command {
     const char *see_also; /* commands, separated by blanks */
     /*
      * What its words may be, for completion: "a|b" one of these; "@pod", "@container" (of the pod before it),
+     * "@named" (of the kind before it),
      * "@namespace", "@image", "@command", "@file", "@nothing"; "..." as the last: the one before it again.
      */
     const char *words;
@@ -85,6 +92,8 @@ struct cli_command {
 extern const struct cli_command *const cli_commands[]; /* NULL-terminated, in the order of the help */
 const struct cli_command *cli_command_find(const char *name);
 const char *cli_command_near(const char *name); /* what was meant; NULL: nothing is near */
+/* hints.c: what does here what a command of kubectl, podman or docker does; NULL: it is none that is known */
+const char *cli_command_elsewhere(const char *name);
 
 /* ---- args.c ------------------------------------------------------------------------------------ */
 extern const struct cli_flag cli_common_flags[]; /* --socket and --help */

@@ -16,6 +16,7 @@ struct completion {
     int n;        /* without the last, which is to be completed */
     const char *begun;
     const char *namespace_, *pod;    /* as far as they were typed */
+    const char *first;               /* of the command's own words */
     int place;                       /* which word of the command's own comes: 0 the first */
     const struct cli_flag *value_of; /* the last is the value of this flag */
     const char *before;              /* what stands before a candidate: "--output=" */
@@ -122,6 +123,27 @@ static void images(struct completion *c)
     }
 }
 
+/* Of the kind that the first word names. */
+static void named(struct completion *c)
+{
+    const struct cli_kind *kind = c->first != NULL ? cli_kind_find(c->first) : NULL;
+    buf_auto url = BUF_INIT(64 * 1024);
+    json_auto_t *list = NULL;
+    const json_t *o;
+    size_t i;
+
+    if (kind == NULL)
+        return;
+    if (strcmp(kind->names[0], "images") == 0) {
+        images(c);
+        return;
+    }
+    cli_add_kind_path(&url, kind, c->namespace_, NULL);
+    list = ask(c, url.p);
+    json_array_foreach (cli_at(list, "items"), i, o)
+        name_of(c, cli_text(o, "metadata.name"));
+}
+
 /* ---- words and flags ------------------------------------------------------------------------- */
 
 static void commands(struct completion *c)
@@ -147,6 +169,8 @@ static void alternatives(struct completion *c, const char *spec, size_t n)
             candidate(c, spec, length, NULL);
         else if (is(spec, length, "@pod"))
             pods(c);
+        else if (is(spec, length, "@named"))
+            named(c);
         else if (is(spec, length, "@container"))
             containers(c);
         else if (is(spec, length, "@namespace"))
@@ -195,6 +219,12 @@ static bool takes_settings(const struct cli_command *command)
     return command == &command_run || command == &command_config;
 }
 
+static void common_flags(struct completion *c)
+{
+    for (const struct cli_flag *f = cli_common_flags; f->name != NULL; f++)
+        add_flag(c, f->name, f->help);
+}
+
 static void flags(struct completion *c)
 {
     for (const struct cli_flag *f = c->command->flags; f->name != NULL; f++)
@@ -202,8 +232,7 @@ static void flags(struct completion *c)
     if (takes_settings(c->command))
         config_documented(add_setting, c);
     if (c->command != &command_run)
-        for (const struct cli_flag *f = cli_common_flags; f->name != NULL; f++)
-            add_flag(c, f->name, f->help);
+        common_flags(c);
 }
 
 /* ---- what was typed so far ------------------------------------------------------------------- */
@@ -236,6 +265,8 @@ static void note_word(struct completion *c, const char *word)
 {
     const char *spec = c->command->words;
 
+    if (c->place == 0)
+        c->first = word;
     for (int i = 0; i < c->place && *spec != '\0'; i++) {
         spec += strcspn(spec, " ");
         spec += strspn(spec, " ");
@@ -305,6 +336,11 @@ void complete_words(struct cli *cli, int argc, char **argv, struct buf *out)
         argv += 2;
         argc -= 2;
     }
+    if (argc == 1 && c.begun[0] == '-') {
+        common_flags(&c);
+        add_flag(&c, "version", "of this program");
+        return;
+    }
     if (argc == 1) {
         commands(&c);
         return;
@@ -352,7 +388,7 @@ const struct cli_command command_complete = {
     .about = "Prints what may stand for the last word.",
     .flags = no_flags,
     .examples = complete_examples,
-    .exits = cli_exits,
+    .exits = cli_exits_local,
     .words = "@nothing",
     .hidden = true,
 };

@@ -79,6 +79,6 @@ const struct cli_command command_completion = {
         "completed; the names come from the daemon.",
     .flags = flags,
     .examples = examples,
-    .exits = cli_exits,
+    .exits = cli_exits_local,
     .words = "bash|zsh",
 };

@@ -110,6 +110,7 @@ static int run(struct cli *cli, const struct cli_command *command, int argc, cha
     buf_auto text = BUF_INIT(64 * 1024);
     struct asked a = { .format = "yaml", .argv = left };
     json_auto_t *configz = NULL;
+    int code;
 
     if (left == NULL)
         return cli_error(cli, "out of memory");
@@ -122,7 +123,7 @@ static int run(struct cli *cli, const struct cli_command *command, int argc, cha
         return EXIT_OK;
     }
     if (strcmp(a.format, "yaml") != 0 && strcmp(a.format, "json") != 0)
-        return cli_error(cli, "unknown output format \"%s\": json or yaml", a.format);
+        return cli_wrong(cli, "unknown output format \"%s\": json or yaml", a.format);
     if (a.sample)
         return show_sample(cli);
     if (a.local)
@@ -132,8 +133,8 @@ static int run(struct cli *cli, const struct cli_command *command, int argc, cha
                 cli->socket);
         return show_local(cli, &a);
     }
-    configz = cli_get(cli, "/configz", NULL);
-    return configz != NULL ? show(cli, &a, configz) : EXIT_ERROR;
+    configz = cli_get(cli, "/configz", &code);
+    return configz != NULL ? show(cli, &a, configz) : code;
 }
 
 static const struct cli_example examples[] = {

@@ -50,6 +50,14 @@ static bool parse_place(const char *word, struct place *ret)
     return ret->pod != NULL;
 }
 
+/* "dir/.", "." or "/": what is in it, and not it. */
+static bool is_content(const char *path)
+{
+    const size_t n = strlen(path);
+
+    return strcmp(path, ".") == 0 || (n >= 2 && strcmp(path + n - 2, "/.") == 0) || strspn(path, "/") == n;
+}
+
 static void place_done(struct place *p)
 {
     free(p->pod);
@@ -74,7 +82,8 @@ static int pack_here(struct cli *cli, const char *path, int out)
     tar_base_name(path, name);
     if (node < 0)
         return cli_error(cli, "open %s: %s", path, strerror(errno));
-    return tar_pack(node, name, out, &o, &e) == ERR_OK ? EXIT_OK : cli_error(cli, "%s", e.text);
+    return tar_pack(node, name[0] != '\0' ? name : ".", out, &o, &e) == ERR_OK ? EXIT_OK
+                                                                               : cli_error(cli, "%s", e.text);
 }
 
 /*
@@ -173,18 +182,22 @@ static int transfer(const struct cp *o, const char *url, const char *local, bool
 static int copy(const struct cp *o, const struct place *remote, const char *local, bool into)
 {
     const char *namespace_ = remote->namespace_ != NULL ? remote->namespace_ : o->namespace_;
-    json_auto_t *pod = cli_get_pod(o->cli, namespace_, remote->pod);
+    int code;
+    json_auto_t *pod = cli_get_pod(o->cli, namespace_, remote->pod, &code);
     buf_auto url = BUF_INIT(64 * 1024);
     char name[256];
 
     if (pod == NULL)
-        return EXIT_ERROR;
+        return code;
+    if (o->container != NULL && cli_find_container(pod, o->container) == NULL)
+        return cli_no_container(o->cli, o->container, remote->pod);
     if (!into && strcmp(local, "-") == 0 && isatty(STDOUT_FILENO))
         return cli_error(o->cli, "an archive is not written to a terminal: pass it on, or to a file");
     tar_base_name(into ? local : remote->path, name);
-    if (name[0] == '\0' && strcmp(local, "-") != 0)
-        return cli_error(o->cli, "%s has no name to copy it under: name the file or folder itself",
-                         into ? local : remote->path);
+    if (name[0] == '\0' && !is_content(into ? local : remote->path))
+        return cli_wrong(o->cli,
+                         "%s has no name to copy it under: name the folder itself, or its content (%s/.)",
+                         into ? local : remote->path, into ? local : remote->path);
     cli_add_pod_path(&url, namespace_, remote->pod);
     buf_adds(&url, "/archive?container=");
     cli_add_escaped(&url, o->container != NULL ? o->container : cli_choose_container(o->cli, pod));
@@ -220,6 +233,7 @@ static int run(struct cli *cli, const struct cli_command *command, int argc, cha
 
 static const struct cli_example examples[] = {
     { "a file out of a container", "coracle cp web:/etc/nginx/nginx.conf ." },
+    { "what is in a folder, without the folder itself", "coracle cp site/. web:/usr/share/nginx/html" },
     { "a folder into one of several containers", "coracle cp -c proxy ./conf web:/etc/proxy" },
     { "through another program", "coracle cp web:/var/log - | gzip > log.tar.gz" },
     { NULL, NULL },
@@ -228,7 +242,8 @@ static const struct cli_example examples[] = {
 static const struct cli_exit exits[] = {
     { 0, "all of it was copied; what was left out is told by warnings" },
     { 1, "it failed, maybe amid the copy; standard error says why" },
-    { 2, "wrong usage" },
+    { 2, "wrong usage: a word, a flag or its value" },
+    CLI_EXITS_DAEMON,
     { 0, NULL },
 };
 
@@ -239,7 +254,8 @@ const struct cli_command command_cp = {
     .usage = "cp [NAMESPACE/]POD:PATH DESTINATION [flags]\ncp SOURCE [NAMESPACE/]POD:PATH [flags]",
     .about =
         "Copies a file or a folder.  A destination that is a folder gets it below its own name, else the "
-        "destination is its new name; - is a tar stream on standard input or output.  The container needs "
+        "destination is its new name; of DIR/. the content is copied, and the destination made if it is not "
+        "there; - is a tar stream on standard input or output.  The container needs "
         "no tar.  Files, folders and their permissions are copied, symbolic links only into containers; "
         "whatever links a container has, nothing is read or written outside of it, and here nothing "
         "outside of the destination.",

@@ -4,10 +4,14 @@
  */
 #include "agent/cli/internal.h"
 
+#include "agent/api/decode.h"
+#include "base/clock.h"
+#include "base/fs.h"
 #include "base/json.h"
 #include "base/scope.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -56,79 +60,82 @@ static void add_others(const json_t *file, const char *namespace_, const char *n
 
 struct removal {
     struct cli *cli;
-    const char *path, *uid;
-    bool wait;
-    struct buf line;
-    bool removed, over;
+    const char *path, *uid, *namespace_, *name;
+    bool wait, removed;
     int code;
 };
 
-static void remove_file(struct removal *r)
+/* As the file is by now, whatever the daemon has read: somebody may just have written another one. */
+static bool still_holds_it_alone(const struct removal *r)
 {
-    if (unlink(r->path) != 0) {
-        r->code = cli_error(r->cli, "remove %s: %s", r->path, strerror(errno));
-        r->over = true;
-        return;
-    }
+    struct api_objects objects = { 0 };
+    struct api_problems problems = { 0 };
+    struct err ignored = { 0 };
+    str_auto text = NULL;
+    size_t n = 0;
+    bool holds = fs_read_at(AT_FDCWD, r->path, API_FILE_MAX, &text, &n, &ignored) == ERR_OK &&
+                 api_decode_file(r->path, text, n, &objects, &problems, &ignored) == ERR_OK &&
+                 problems.n == 0 && objects.n == 1 && objects.v[0].kind == API_KIND_POD &&
+                 strcmp(objects.v[0].pod->meta.namespace, r->namespace_) == 0 &&
+                 strcmp(objects.v[0].pod->meta.name, r->name) == 0;
+
+    api_objects_done(&objects);
+    api_problems_done(&problems);
+    if (text != NULL)
+        explicit_bzero(text, n);
+    return holds;
+}
+
+static int remove_file(struct removal *r)
+{
+    if (!still_holds_it_alone(r))
+        return cli_error(r->cli, "%s is not removed, as it was changed meanwhile: look again", r->path);
+    if (unlink(r->path) != 0)
+        return cli_error(r->cli, "remove %s: %s", r->path, strerror(errno));
     cli_say(r->cli, "%s removed\n", r->path);
     cli_flush(r->cli);
     r->removed = true;
-    r->over = !r->wait;
+    return EXIT_OK;
 }
 
 /* The first event says that the watch stands: what becomes of the pod from now on is not missed. */
-static void take_event(struct removal *r)
-{
-    json_auto_t *event = NULL;
-    struct err e = { 0 };
-
-    if (json_parse(r->line.p, r->line.n, CLI_BODY_MAX, &event, "watch event", &e) != ERR_OK) {
-        r->code = cli_error(r->cli, "%s", e.text);
-        r->over = true;
-    } else if (!r->removed) {
-        remove_file(r);
-    } else {
-        r->over = strcmp(cli_text(event, "type"), "DELETED") == 0 ||
-                  strcmp(cli_text(event, "object.metadata.uid"), r->uid) != 0;
-    }
-}
-
-static bool on_data(const char *data, size_t n, void *arg)
+static bool on_change(const char *type, json_t *pod, void *arg)
 {
     struct removal *r = arg;
 
-    for (size_t i = 0; i < n && !r->over; i++) {
-        if (data[i] != '\n') {
-            buf_addc(&r->line, data[i]);
-            continue;
-        }
-        take_event(r);
-        buf_reset(&r->line);
+    if (!r->removed) {
+        r->code = remove_file(r);
+        return r->code == EXIT_OK && r->wait;
     }
-    return !r->over && !r->line.failed;
+    return strcmp(type, "DELETED") != 0 && strcmp(cli_text(pod, "metadata.uid"), r->uid) == 0;
 }
 
 static int remove_and_wait(struct cli *cli, const struct delete_options *o, const char *name,
                            const char *path, const char *uid)
 {
     struct removal removal = {
-        .cli = cli, .path = path, .uid = uid, .wait = o->wait, .line = BUF_INIT(CLI_BODY_MAX)
+        .cli = cli, .path = path, .uid = uid, .namespace_ = o->namespace_, .name = name, .wait = o->wait
     };
     struct cli_response r = CLI_RESPONSE_INIT;
     buf_auto url = BUF_INIT(64 * 1024);
-    struct err e = { 0 };
+    bool there = true;
+    struct err e;
     int code;
 
     cli_add_pod_path(&url, o->namespace_, name);
     buf_adds(&url, "?watch=true");
-    if (cli_request(cli, "GET", url.p, true, on_data, &removal, &r, &e) != ERR_OK)
-        code = cli_error(cli, "%s", e.text);
-    else if (r.code != 200)
-        code = cli_server_error(cli, &r);
+    do {
+        e = (struct err){ 0 };
+        cli->until_ms = clock_mono_ms() + CLI_LOOK_AGAIN_MS;
+        if (cli_follow(cli, url.p, on_change, &removal, &r, &e) == ERR_DEADLINE)
+            there = cli_pod_is_there(cli, o->namespace_, name);
+    } while (e.code == ERR_DEADLINE && there);
+    if (!there)
+        code = removal.removed ? EXIT_OK : cli_error(cli, "pod %s is gone, %s is not removed", name, path);
+    else if (e.code != ERR_OK)
+        code = cli_failed(cli, &e);
     else
-        code =
-            removal.over ? removal.code : cli_error(cli, "coracle ended the watch before the pod was gone");
-    buf_done(&removal.line);
+        code = r.code == 200 ? removal.code : cli_server_error(cli, &r);
     buf_done(&r.body);
     return code;
 }
@@ -137,14 +144,15 @@ static int remove_and_wait(struct cli *cli, const struct delete_options *o, cons
 
 static int delete_pod(struct cli *cli, const struct delete_options *o, const char *name)
 {
-    json_auto_t *pod = cli_get_pod(cli, o->namespace_, name);
-    json_auto_t *list = pod != NULL ? cli_get(cli, "/manifests", NULL) : NULL;
+    int code;
+    json_auto_t *pod = cli_get_pod(cli, o->namespace_, name, &code);
+    json_auto_t *list = pod != NULL ? cli_get(cli, "/manifests", &code) : NULL;
     const json_t *file = file_of(cli_at(list, "items"), o->namespace_, name);
     buf_auto others = BUF_INIT(1u << 20);
     const char *path = cli_text(file, "path");
 
     if (list == NULL)
-        return EXIT_ERROR;
+        return code;
     if (file == NULL)
         return cli_error(cli, "no file holds pod %s any more: it is on its way out, or its folder is missing",
                          name);
@@ -159,8 +167,9 @@ static int delete_pod(struct cli *cli, const struct delete_options *o, const cha
     if (others.n > 0)
         return cli_error(cli, "%s is not removed, as it also holds %s: take the pod out of it", path,
                          others.p);
-    if (remove_and_wait(cli, o, name, path, cli_text(pod, "metadata.uid")) != EXIT_OK)
-        return EXIT_ERROR;
+    code = remove_and_wait(cli, o, name, path, cli_text(pod, "metadata.uid"));
+    if (code != EXIT_OK)
+        return code;
     cli_say(cli, "pod \"%s\" %s\n", name, o->wait ? "deleted" : "will be deleted");
     return EXIT_OK;
 }
@@ -180,12 +189,7 @@ static int run(struct cli *cli, const struct cli_command *command, int argc, cha
     const char *name;
     int code;
 
-    if (!cli_parse(cli, command, &o, &argc, argv, &code))
-        return code;
-    name = cli_pod_word(argc, argv);
-    if (name == NULL)
-        return cli_usage_error(cli, command, "you must specify one pod");
-    return delete_pod(cli, &o, name);
+    return cli_parse_one_pod(cli, command, &o, argc, argv, &name, &code) ? delete_pod(cli, &o, name) : code;
 }
 
 static const struct cli_example examples[] = {
@@ -197,7 +201,8 @@ static const struct cli_example examples[] = {
 static const struct cli_exit exits[] = {
     { 0, "the pod is gone, or will be (--wait=false)" },
     { 1, "nothing was removed, or the pod did not go; standard error says why" },
-    { 2, "wrong usage" },
+    { 2, "wrong usage: a word, a flag or its value" },
+    CLI_EXITS_DAEMON,
     { 0, NULL },
 };
 
@@ -208,7 +213,8 @@ const struct cli_command command_delete = {
     .usage = "delete pod NAME [--file] [flags]",
     .about = "Says which file of the manifest folder holds the pod: the pod is there because the file is, "
              "and ends "
-             "when the file goes.  With --file that file is removed, unless it holds something else, too.",
+             "when the file goes.  With --file that file is removed, unless it holds something else, too, or "
+             "was changed meanwhile.",
     .flags = flags,
     .examples = examples,
     .exits = exits,

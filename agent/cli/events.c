@@ -112,7 +112,7 @@ static void row(struct events *v, const json_t *event)
     if (v->all)
         cli_table_cell(&v->table, cli_text(event, "metadata.namespace"));
     cli_table_cell(&v->table, seen);
-    cli_table_cell(&v->table, cli_text(event, "type"));
+    cli_table_coloured(&v->table, cli_text(event, "type"), cli_colour_of_event(cli_text(event, "type")));
     cli_table_cell(&v->table, cli_text(event, "reason"));
     cli_table_cell(&v->table, object);
     cli_table_cell(&v->table, message != NULL ? message : "");
@@ -156,7 +156,7 @@ static void print_one(struct events *v, json_t *event)
     cli_table_print(&v->table, v->cli);
 }
 
-static void on_change(const char *type, json_t *event, void *arg)
+static bool on_change(const char *type, json_t *event, void *arg)
 {
     struct events *v = arg;
     char key[600];
@@ -168,6 +168,7 @@ static void on_change(const char *type, json_t *event, void *arg)
     } else if ((v->types == NULL || has_type(v->types, cli_text(event, "type"))) && note(v, event)) {
         print_one(v, event);
     }
+    return cli_flush(v->cli);
 }
 
 static int print_list(struct events *v, const json_t *events)
@@ -209,9 +210,9 @@ static int show(struct events *v)
     int code;
 
     events_url(v, false, &url);
-    list = cli_get(v->cli, url.p, NULL);
+    list = cli_get(v->cli, url.p, &code);
     if (list == NULL)
-        return EXIT_ERROR;
+        return code;
     events = chosen(v, list);
     v->shown = json_object();
     cli_table_init(&v->table, headers + (v->all ? 0 : 1), !v->no_headers);
@@ -252,9 +253,9 @@ static int run(struct cli *cli, const struct cli_command *command, int argc, cha
     if (code != EXIT_OK)
         return code;
     if (v.types != NULL && !has_type(v.types, NULL))
-        return cli_error(cli, "valid --types are Normal or Warning");
+        return cli_wrong(cli, "valid --types are Normal or Warning");
     if (check_about(&v, &e) != ERR_OK)
-        return cli_error(cli, "%s", e.text);
+        return cli_failed(cli, &e);
     return show(&v);
 }
 

@@ -29,12 +29,15 @@ static enum err_code make_url(const struct exec *x, const char *pod, const char 
 
 static int run(struct cli *cli, const struct exec *x, const char *name, char **command)
 {
-    json_auto_t *pod = cli_get_pod(cli, x->namespace_, name);
+    int code;
+    json_auto_t *pod = cli_get_pod(cli, x->namespace_, name, &code);
     buf_auto url = BUF_INIT(64 * 1024);
     struct err e = { 0 };
 
     if (pod == NULL)
-        return EXIT_ERROR;
+        return code;
+    if (x->container != NULL && cli_find_container(pod, x->container) == NULL)
+        return cli_no_container(cli, x->container, name);
     if (make_url(x, name, x->container != NULL ? x->container : cli_choose_container(cli, pod), command, &url,
                  &e) != ERR_OK)
         return cli_error(cli, "%s", e.text);
@@ -63,9 +66,11 @@ static int exec_command(struct cli *cli, const struct cli_command *command, int 
 
     if (!cli_parse(cli, command, &x, &argc, argv, &code))
         return code;
-    name = argc > 0 ? cli_resource_name(argv[0], cli_pod_kinds) : NULL;
-    if (name == NULL || argc < 2)
+    if (argc < 2)
         return cli_usage_error(cli, command, "expected 'exec POD [--] COMMAND [ARG...]'");
+    name = cli_resource_name(argv[0], cli_pod_kinds);
+    if (name == NULL)
+        return cli_no_pod(cli, argv[0]);
     if (!x.stdin_) /* as kubectl: a terminal is for typing */
         x.tty = false;
     if (x.tty && !isatty(STDIN_FILENO)) {
@@ -91,7 +96,8 @@ static const struct cli_example examples[] = {
 static const struct cli_exit exits[] = {
     { 0, "the command ended with 0" },
     { 1, "it failed; one line on standard error says why" },
-    { 2, "wrong usage" },
+    { 2, "wrong usage: a word, a flag or its value" },
+    CLI_EXITS_DAEMON,
     { 126, "the command cannot be executed" },
     { 127, "the command was not found" },
     { 128, "and above: with a terminal, 128 plus the signal that ended coracle" },

@@ -353,7 +353,7 @@ int exec_stream(const struct exec_session *session, const char *url)
     opened.fd = fd;
     opened.rest = &rest;
     if (fd < 0)
-        code = e.code != ERR_OK ? cli_error(session->cli, "%s", e.text) : cli_server_error(session->cli, &r);
+        code = e.code != ERR_OK ? cli_failed(session->cli, &e) : cli_server_error(session->cli, &r);
     else
         code = pump(&opened);
     buf_done(&r.body);

@@ -87,46 +87,40 @@ static const struct cli_flag flags[] = {
     CLI_FLAGS_END,
 };
 
-static int run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
+/* "node", or the pod's name; NULL: neither. */
+static const char *parse(int argc, char **argv, bool *ret_node)
 {
-    struct explain x = { .namespace_ = "default" };
-    const char *name;
-    buf_auto url = BUF_INIT(64 * 1024);
-    buf_auto text = BUF_INIT(64u << 20), shown = BUF_INIT(64u << 20);
-    json_auto_t *value = NULL;
-    char age[CLI_AGE_SIZE] = "";
-    int code = EXIT_OK;
-    bool node;
+    *ret_node = argc == 1 && strcmp(argv[0], "node") == 0; /* a pod of that name: "pod node" */
+    if (argc == 2 && strchr(argv[0], '/') == NULL && cli_is_kind(argv[0], cli_pod_kinds))
+        return argv[1];
+    if (argc != 1 || (strchr(argv[0], '/') == NULL && cli_is_kind(argv[0], cli_pod_kinds)))
+        return NULL; /* a pod is called "pod": "pod pod" */
+    return cli_resource_name(argv[0], cli_pod_kinds);
+}
 
-    if (!cli_parse(cli, command, &x, &argc, argv, &code))
-        return code;
-    node = argc == 1 && strcmp(argv[0], "node") == 0; /* a pod of that name: "pod node" */
-    if (argc == 2 &&
-        (strcmp(argv[0], "pod") == 0 || strcmp(argv[0], "pods") == 0 || strcmp(argv[0], "po") == 0)) {
-        argv++;
-        argc--;
-    }
-    name = argc == 1 ? cli_resource_name(argv[0], cli_pod_kinds) : NULL;
-    if (name == NULL)
-        return cli_usage_error(cli, command, "you must specify one pod, or node");
-    if (cli_check_format(cli, x.format) != EXIT_OK)
-        return EXIT_ERROR;
+static json_t *ask(struct cli *cli, const struct explain *x, const char *pod /* NULL: the node */,
+                   int *ret_code)
+{
+    buf_auto url = BUF_INIT(64 * 1024);
+    json_t *value;
 
     buf_adds(&url, "/explain");
-    if (!node) {
+    if (pod != NULL) {
         buf_addc(&url, '/');
-        cli_add_escaped(&url, x.namespace_);
+        cli_add_escaped(&url, x->namespace_);
         buf_addc(&url, '/');
-        cli_add_escaped(&url, name);
+        cli_add_escaped(&url, pod);
     }
-    value = cli_get(cli, url.p, &code);
-    if (value == NULL) {
-        if (code == 404 && !node)
-            cli_hint_pod(cli, x.namespace_, name);
-        return EXIT_ERROR;
-    }
-    if (x.format != NULL)
-        return cli_print_value(cli, value, x.format);
+    value = cli_get(cli, url.p, ret_code);
+    if (*ret_code == EXIT_NOT_FOUND && pod != NULL)
+        cli_hint_pod(cli, x->namespace_, pod);
+    return value;
+}
+
+static void show(struct cli *cli, const json_t *value, bool node)
+{
+    buf_auto text = BUF_INIT(64u << 20), shown = BUF_INIT(64u << 20);
+    char age[CLI_AGE_SIZE] = "";
 
     if (cli_text(value, "since")[0] != '\0')
         cli_age(cli, cli_text(value, "since"), age);
@@ -139,7 +133,30 @@ static int run(struct cli *cli, const struct cli_command *command, int argc, cha
     add_operations(cli_at(value, "operations"), &text);
     add_said(cli, cli_at(value, "said"), &text);
     cli_align(text.p, 0, 2, &shown);
-    cli_show(cli, &shown);
+    cli_show_described(cli, &shown);
+}
+
+static int run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
+{
+    struct explain x = { .namespace_ = "default" };
+    json_auto_t *value = NULL;
+    const char *name;
+    bool node;
+    int code;
+
+    if (!cli_parse(cli, command, &x, &argc, argv, &code))
+        return code;
+    name = parse(argc, argv, &node);
+    if (name == NULL)
+        return cli_usage_error(cli, command, "you must specify one pod, or node");
+    if (cli_check_format(cli, x.format) != EXIT_OK)
+        return EXIT_USAGE;
+    value = ask(cli, &x, node ? NULL : name, &code);
+    if (value == NULL)
+        return code;
+    if (x.format != NULL)
+        return cli_print_value(cli, value, x.format);
+    show(cli, value, node);
     return EXIT_OK;
 }
 

@@ -6,7 +6,6 @@
 #include <strings.h>
 
 static const char *const manifest_kinds[] = { "manifests", "manifest", NULL };
-static const char *const image_kinds[] = { "images", "image", NULL };
 static const char *const event_kinds[] = { "events", "event", "ev", NULL };
 
 bool get_is_format(const struct get *g, const char *format)
@@ -17,29 +16,6 @@ bool get_is_format(const struct get *g, const char *format)
 bool get_is_table(const struct get *g)
 {
     return g->format == NULL || strcmp(g->format, "wide") == 0;
-}
-
-/* "pod/web" or "web" for these kinds: the name; NULL: another kind. */
-const char *cli_resource_name(const char *word, const char *const *kinds)
-{
-    const char *slash = strchr(word, '/');
-
-    if (slash == NULL)
-        return word;
-    for (; *kinds != NULL; kinds++)
-        if (strlen(*kinds) == (size_t)(slash - word) && strncmp(word, *kinds, (size_t)(slash - word)) == 0)
-            return slash + 1;
-    return NULL;
-}
-
-bool cli_is_kind(const char *word, const char *const *kinds)
-{
-    size_t n = strcspn(word, "/");
-
-    for (; *kinds != NULL; kinds++)
-        if (strlen(*kinds) == n && strncmp(word, *kinds, n) == 0)
-            return true;
-    return false;
 }
 
 int get_nothing_found(const struct get *g)
@@ -77,6 +53,8 @@ static void pod_table(const struct get *g, struct cli_table *t)
         headers[n++] = "NOMINATED NODE";
         headers[n++] = "READINESS GATES";
     }
+    if (g->show_labels)
+        headers[n++] = "LABELS";
     cli_table_init(t, headers, !g->no_headers);
 }
 
@@ -102,6 +80,17 @@ static void readiness_gates(const json_t *pod, char ret[32])
         snprintf(ret, 32, "%zu/%zu", met, json_array_size(gates));
 }
 
+/* "app=web,tier=front" */
+static void add_labels(struct cli_table *t, const json_t *labels)
+{
+    mem_auto const char **keys = cli_sorted_keys(labels);
+    buf_auto text = BUF_INIT(1u << 20);
+
+    for (size_t i = 0; keys != NULL && keys[i] != NULL; i++)
+        buf_addf(&text, "%s%s=%s", i > 0 ? "," : "", keys[i], json_str(labels, keys[i]));
+    cli_table_cell(t, text.n > 0 ? text.p : "<none>");
+}
+
 static void pod_row(const struct get *g, struct cli_table *t, const json_t *pod)
 {
     struct cli_pod_summary s;
@@ -113,7 +102,7 @@ static void pod_row(const struct get *g, struct cli_table *t, const json_t *pod)
         cli_table_cell(t, cli_text(pod, "metadata.namespace"));
     cli_table_cell(t, cli_text(pod, "metadata.name"));
     cli_table_cell(t, s.ready);
-    cli_table_cell(t, s.status);
+    cli_table_coloured(t, s.status, cli_colour_of_status(s.status));
     cli_table_cell(t, s.restarts);
     cli_table_cell(t, age);
     if (get_is_format(g, "wide")) {
@@ -123,6 +112,8 @@ static void pod_row(const struct get *g, struct cli_table *t, const json_t *pod)
         cli_table_cell(t, or_none(cli_text(pod, "status.nominatedNodeName")));
         cli_table_cell(t, gates);
     }
+    if (g->show_labels)
+        add_labels(t, cli_at(pod, "metadata.labels"));
 }
 
 static void pods_url(const struct get *g, bool watch, struct buf *url)
@@ -137,13 +128,17 @@ static void pods_url(const struct get *g, bool watch, struct buf *url)
         buf_adds(url, "fieldSelector=metadata.name%3D");
         cli_add_escaped(url, g->names[0]);
     }
+    if (g->field_selector != NULL) {
+        buf_adds(url, "&fieldSelector=");
+        cli_add_escaped(url, g->field_selector);
+    }
     if (g->selector != NULL) {
-        buf_adds(url, "labelSelector=");
+        buf_adds(url, "&labelSelector=");
         cli_add_escaped(url, g->selector);
     }
 }
 
-static int by_namespace_and_name(const void *a, const void *b)
+int cli_by_namespace_and_name(const void *a, const void *b)
 {
     const json_t *x = *(json_t *const *)a, *y = *(json_t *const *)b;
     int order = strcmp(cli_text(x, "metadata.namespace"), cli_text(y, "metadata.namespace"));
@@ -168,15 +163,14 @@ json_t *cli_sorted(const json_t *items, int (*order)(const void *a, const void *
     return ret;
 }
 
-json_t *cli_get_pod(struct cli *cli, const char *namespace_, const char *name)
+json_t *cli_get_pod(struct cli *cli, const char *namespace_, const char *name, int *ret_code)
 {
     buf_auto url = BUF_INIT(64 * 1024);
     json_t *pod;
-    int code;
 
     cli_add_pod_path(&url, namespace_, name);
-    pod = cli_get(cli, url.p, &code);
-    if (pod == NULL && code == 404)
+    pod = cli_get(cli, url.p, ret_code);
+    if (*ret_code == EXIT_NOT_FOUND)
         cli_hint_pod(cli, namespace_, name);
     return pod;
 }
@@ -192,22 +186,18 @@ static json_t *read_pods(struct get *g, int *ret_code)
     if (g->n_names > 0) {
         pods = json_array();
         for (int i = 0; i < g->n_names; i++) {
-            json_t *pod = cli_get_pod(g->cli, g->namespace_, g->names[i]);
+            int code;
+            json_t *pod = cli_get_pod(g->cli, g->namespace_, g->names[i], &code);
 
-            if (pod == NULL)
-                *ret_code = EXIT_ERROR;
-            else
+            cli_keep_first(ret_code, code);
+            if (pod != NULL)
                 json_array_append_new(pods, pod);
         }
         return pods;
     }
     pods_url(g, false, &url);
-    list = cli_get(g->cli, url.p, NULL);
-    if (list == NULL) {
-        *ret_code = EXIT_ERROR;
-        return NULL;
-    }
-    return cli_sorted(cli_at(list, "items"), by_namespace_and_name);
+    list = cli_get(g->cli, url.p, ret_code);
+    return list == NULL ? NULL : cli_sorted(cli_at(list, "items"), cli_by_namespace_and_name);
 }
 
 int get_print_objects(const struct get *g, const char *kind, const json_t *items, bool single)
@@ -235,18 +225,21 @@ struct watch {
     struct get *g;
     struct cli_table table;
     json_t *shown; /* "namespace/name": what was printed last, ages left out */
+    int code;      /* of what could not be printed */
 };
 
 /* The row without what changes by itself. */
 static json_t *essence(const struct get *g, const json_t *pod)
 {
+    str_auto labels = g->show_labels ? json_dumps(cli_at(pod, "metadata.labels"), JSON_SORT_KEYS) : NULL;
     struct cli_pod_summary s;
 
     cli_pod_summary(g->cli, pod, &s);
     s.restarts[strcspn(s.restarts, " ")] = '\0';
-    return json_sprintf("%s %s %s %s %s", s.ready, s.status, s.restarts,
+    return json_sprintf("%s %s %s %s %s %s", s.ready, s.status, s.restarts,
                         get_is_format(g, "wide") ? cli_text(pod, "status.podIP") : "",
-                        get_is_table(g) ? "" : cli_text(pod, "metadata.resourceVersion"));
+                        get_is_table(g) ? "" : cli_text(pod, "metadata.resourceVersion"),
+                        labels != NULL ? labels : "");
 }
 
 /* True: it is not what was shown of this pod last. */
@@ -270,27 +263,31 @@ static void show(struct watch *w, json_t *pod)
     json_auto_t *one = json_pack("[O]", pod);
 
     if (!get_is_table(w->g)) {
-        get_print_objects(w->g, "pod", one, true);
+        w->code = get_print_objects(w->g, "pod", one, true);
     } else {
         pod_row(w->g, &w->table, pod);
         cli_table_print(&w->table, w->g->cli);
     }
 }
 
-static void on_change(const char *type, json_t *pod, void *arg)
+static bool on_change(const char *type, json_t *pod, void *arg)
 {
     struct watch *w = arg;
 
     if (note(w, pod, strcmp(type, "DELETED") == 0))
         show(w, pod);
+    return cli_flush(w->g->cli) && w->code == EXIT_OK;
 }
 
 static int watch_pods(struct watch *w)
 {
     buf_auto url = BUF_INIT(64 * 1024);
+    int code;
 
     pods_url(w->g, true, &url);
-    return cli_watch(w->g->cli, url.p, on_change, w);
+    code = cli_watch(w->g->cli, url.p, on_change, w);
+    cli_keep_first(&code, w->code);
+    return code;
 }
 
 static int get_pods(struct get *g)
@@ -301,11 +298,11 @@ static int get_pods(struct get *g)
     size_t i;
     int code;
 
-    if (g->n_names > 0 && (g->selector != NULL || g->all))
-        return cli_error(g->cli, g->all ? "a resource cannot be retrieved by name across all namespaces"
+    if (g->n_names > 0 && (g->selector != NULL || g->field_selector != NULL || g->all))
+        return cli_wrong(g->cli, g->all ? "a resource cannot be retrieved by name across all namespaces"
                                         : "name cannot be provided when a selector is specified");
     if (g->watch && g->n_names > 1)
-        return cli_error(g->cli, "you may only watch a single resource or type of resource at a time");
+        return cli_wrong(g->cli, "you may only watch a single resource or type of resource at a time");
     pods = read_pods(g, &code);
     if (pods == NULL)
         return code;
@@ -341,29 +338,29 @@ static int check_format(const struct get *g)
 {
     static const char *const formats[] = { "json", "name", "wide", "yaml" };
 
-    for (size_t i = 0; g->format != NULL && i < ARRAY_LEN(formats); i++)
+    if (g->format == NULL || str_starts(g->format, CLI_JSONPATH))
+        return EXIT_OK;
+    for (size_t i = 0; i < ARRAY_LEN(formats); i++)
         if (strcmp(g->format, formats[i]) == 0)
             return EXIT_OK;
-    if (g->format == NULL)
-        return EXIT_OK;
-    return cli_error(g->cli,
+    return cli_wrong(g->cli,
                      "unable to match a printer suitable for the output format \"%s\", allowed formats are: "
-                     "json,name,wide,yaml",
+                     "json,jsonpath,name,wide,yaml",
                      g->format);
 }
 
-/* "pods web db", "pod/web pod/db" */
-static int take_names(struct get *g, const char *const *kinds, char **words, int n)
+/* "pods web db", "pod/web pod/db"; names of images have slashes of their own */
+static int take_names(struct get *g, const struct cli_kind *kind, char **words, int n)
 {
-    bool slashes = strchr(words[0], '/') != NULL;
+    const bool slashes = strchr(words[0], '/') != NULL, image = strcmp(kind->names[0], "images") == 0;
 
     g->names = slashes ? words : words + 1;
     g->n_names = slashes ? n : n - 1;
-    for (int i = 0; i < g->n_names; i++) {
-        const char *name = cli_resource_name(g->names[i], kinds);
+    for (int i = 0; i < g->n_names && (slashes || !image); i++) {
+        const char *name = cli_resource_name(g->names[i], kind->names);
 
         if (slashes != (strchr(g->names[i], '/') != NULL) || name == NULL || name[0] == '\0')
-            return cli_error(
+            return cli_wrong(
                 g->cli, "there is no need to specify a resource type as a separate argument when passing "
                         "arguments in resource/name form (e.g. 'coracle get pod/NAME')");
         g->names[i] = (char *)(uintptr_t)name;
@@ -371,12 +368,37 @@ static int take_names(struct get *g, const char *const *kinds, char **words, int
     return EXIT_OK;
 }
 
+static int get_images(const struct get *g)
+{
+    if (g->watch || g->selector != NULL || g->field_selector != NULL)
+        return cli_wrong(g->cli, "images are neither watched nor selected by labels");
+    return cli_list_images(g->cli, g->format, g->no_headers, g->names, g->n_names);
+}
+
+/* What is no object of Kubernetes' API, or none that has a name. */
+static int get_others(struct get *g, const char *word)
+{
+    if (cli_is_kind(word, event_kinds))
+        return get_events(g);
+    if (!cli_is_kind(word, manifest_kinds))
+        return cli_unknown_kind(g->cli, word);
+    if (g->n_names > 0 || g->watch || g->selector != NULL || g->field_selector != NULL ||
+        strchr(word, '/') != NULL)
+        return cli_wrong(g->cli, "manifests are listed as a whole: no names, selectors or watch");
+    return get_manifests(g);
+}
+
 static const struct cli_flag flags[] = {
     CLI_NAMESPACE(struct get, namespace_, "the namespace (default)"),
     { "all-namespaces", 'A', FLAG_SWITCH, offsetof(struct get, all), NULL, "all namespaces" },
-    CLI_OUTPUT(struct get, format, "wide|json|yaml|name", "wide, json, yaml or name"),
+    CLI_OUTPUT(struct get, format, "wide|json|yaml|name|jsonpath=",
+               "wide, json, yaml, name or jsonpath=TEMPLATE: {.status.podIP}"),
     { "selector", 'l', FLAG_TEXT, offsetof(struct get, selector), "SELECTOR",
       "only pods with these labels: app=web,tier!=db" },
+    { "field-selector", 0, FLAG_TEXT, offsetof(struct get, field_selector), "SELECTOR",
+      "only pods or events with these fields: status.phase=Running,spec.nodeName!=a" },
+    { "show-labels", 0, FLAG_SWITCH, offsetof(struct get, show_labels), NULL,
+      "pods: a last column with their labels" },
     { "watch", 'w', FLAG_SWITCH, offsetof(struct get, watch), NULL, "go on with what changes" },
     { "no-headers", 0, FLAG_SWITCH, offsetof(struct get, no_headers), NULL, "no line of headers" },
     CLI_FLAGS_END,
@@ -385,35 +407,38 @@ static const struct cli_flag flags[] = {
 static int run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
 {
     struct get g = { .cli = cli, .command = command, .namespace_ = "default" };
+    const struct cli_kind *kind;
     int code;
 
     if (!cli_parse(cli, command, &g, &argc, argv, &code))
         return code;
     if (argc < 1)
-        return cli_usage_error(cli, command,
-                               "you must specify what to get: pods, manifests, images or events");
+        return cli_usage_error(
+            cli, command,
+            "you must specify what to get: pods, nodes, configmaps, secrets, priorityclasses, "
+            "images, manifests or events");
     code = check_format(&g);
     if (code != EXIT_OK)
         return code;
-    if (cli_is_kind(argv[0], cli_pod_kinds)) {
-        code = take_names(&g, cli_pod_kinds, argv, argc);
-        return code != EXIT_OK ? code : get_pods(&g);
+    kind = cli_kind_find(argv[0]);
+    if (kind == NULL) {
+        g.n_names = argc - 1;
+        return get_others(&g, argv[0]);
     }
-    g.n_names = argc - 1;
-    if (cli_is_kind(argv[0], event_kinds))
-        return get_events(&g);
-    if (!cli_is_kind(argv[0], manifest_kinds) && !cli_is_kind(argv[0], image_kinds))
-        return cli_error(cli, "the server doesn't have a resource type \"%s\"", argv[0]);
-    if (g.n_names > 0 || g.watch || g.selector != NULL || strchr(argv[0], '/') != NULL)
-        return cli_error(cli, "%s are listed as a whole: no names, selectors or watch", argv[0]);
-    return cli_is_kind(argv[0], manifest_kinds) ? get_manifests(&g)
-                                                : cli_list_images(cli, g.format, g.no_headers);
+    code = take_names(&g, kind, argv, argc);
+    if (code != EXIT_OK)
+        return code;
+    return kind->names == cli_pod_kinds            ? get_pods(&g)
+           : strcmp(kind->names[0], "images") == 0 ? get_images(&g)
+                                                   : get_objects(&g, kind);
 }
 
 static const struct cli_example examples[] = {
     { "all pods of all namespaces, with their addresses", "coracle get pods -A -o wide" },
     { "one pod as the agent sees it", "coracle get pod web -o yaml" },
+    { "a pod's address, for a script", "coracle get pod web -o jsonpath={.status.podIP}" },
     { "what changes, as it changes", "coracle get pods -w" },
+    { "what a ConfigMap holds", "coracle get configmap settings -o yaml" },
     { "files of the manifest folder that have problems", "coracle get manifests" },
     { NULL, NULL },
 };
@@ -421,12 +446,15 @@ static const struct cli_example examples[] = {
 const struct cli_command command_get = {
     .name = "get",
     .run = run,
-    .summary = "pods, manifests, images or events",
-    .usage = "get pods|manifests|images|events [NAME...] [flags]",
-    .about = "Shows what runs: a table, or whole objects with -o json|yaml.",
+    .summary = "pods, nodes, configmaps, secrets, images, manifests ...",
+    .usage = "get pods|nodes|configmaps|secrets|priorityclasses|images [NAME...] [flags]\n"
+             "get manifests|events [flags]",
+    .about =
+        "Shows what is there: a table, or whole objects with -o json|yaml.  Of a Secret it shows the keys "
+        "and, as \"sizes\", how long their values are, never a value: the daemon hands none out.",
     .flags = flags,
     .examples = examples,
     .exits = cli_exits,
     .see_also = "describe explain",
-    .words = "pods|manifests|images|events @pod ...",
+    .words = "pods|nodes|configmaps|secrets|priorityclasses|images|manifests|events @named ...",
 };

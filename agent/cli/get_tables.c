@@ -39,7 +39,7 @@ static void event_row(const struct get *g, struct cli_table *t, const json_t *ev
     if (g->all)
         cli_table_cell(t, cli_text(event, "metadata.namespace"));
     cli_table_cell(t, last);
-    cli_table_cell(t, cli_text(event, "type"));
+    cli_table_coloured(t, cli_text(event, "type"), cli_colour_of_event(cli_text(event, "type")));
     cli_table_cell(t, cli_text(event, "reason"));
     cli_table_cell(t, object);
     if (get_is_format(g, "wide")) {
@@ -72,19 +72,26 @@ int get_events(struct get *g)
     struct cli_table table;
     json_t *event;
     size_t i;
+    int code;
 
     if (g->n_names > 0 || g->watch)
-        return cli_error(g->cli, g->watch ? "events are watched by 'coracle events -w'"
+        return cli_wrong(g->cli, g->watch ? "events are watched by 'coracle events -w'"
                                           : "events are listed, not named");
+    if (g->selector != NULL)
+        return cli_wrong(g->cli, "events have no labels to select by: --field-selector, or 'coracle events'");
     buf_adds(&url, "/api/v1");
     if (!g->all) {
         buf_adds(&url, "/namespaces/");
         cli_add_escaped(&url, g->namespace_);
     }
     buf_adds(&url, "/events");
-    list = cli_get(g->cli, url.p, NULL);
+    if (g->field_selector != NULL) {
+        buf_adds(&url, "?fieldSelector=");
+        cli_add_escaped(&url, g->field_selector);
+    }
+    list = cli_get(g->cli, url.p, &code);
     if (list == NULL)
-        return EXIT_ERROR;
+        return code;
     events = cli_sorted(cli_at(list, "items"), by_last_time);
     if (!get_is_table(g))
         return get_print_objects(g, "event", events, false);
@@ -103,13 +110,14 @@ int get_events(struct get *g)
 int get_manifests(struct get *g)
 {
     static const char *const headers[] = { "NAME", "STATUS", "OBJECTS", "PROBLEMS", "READ", NULL };
-    json_auto_t *list = cli_get(g->cli, "/manifests", NULL);
+    int code;
+    json_auto_t *list = cli_get(g->cli, "/manifests", &code);
     const json_t *items = cli_at(list, "items"), *m;
     struct cli_table table;
     size_t i;
 
     if (list == NULL)
-        return EXIT_ERROR;
+        return code;
     if (!get_is_table(g))
         return get_print_objects(g, "manifest", items, false);
     if (json_array_size(items) == 0) {
@@ -119,12 +127,13 @@ int get_manifests(struct get *g)
     cli_table_init(&table, headers, !g->no_headers);
     json_array_foreach (items, i, m) {
         char objects[24], problems[24], age[CLI_AGE_SIZE];
+        const char *status = cli_true(m, "ok") ? "OK" : cli_true(m, "stale") ? "Stale" : "Invalid";
 
         snprintf(objects, sizeof(objects), "%lld", (long long)cli_number(m, "objects"));
         snprintf(problems, sizeof(problems), "%zu", json_array_size(cli_at(m, "problems")));
         cli_age(g->cli, cli_text(m, "read"), age);
         cli_table_cell(&table, cli_text(m, "name"));
-        cli_table_cell(&table, cli_true(m, "ok") ? "OK" : cli_true(m, "stale") ? "Stale" : "Invalid");
+        cli_table_coloured(&table, status, cli_colour_of_status(status));
         cli_table_cell(&table, objects);
         cli_table_cell(&table, problems);
         cli_table_cell(&table, age);

@@ -4,7 +4,15 @@
 #include <string.h>
 
 static const char where[] = "Clients reach the daemon at " CLI_SOCKET ", or where "
-                            "--socket PATH or CORACLE_SOCKET says.\n";
+                            "--socket PATH or CORACLE_SOCKET says.\n"
+                            "Colours are for terminals; NO_COLOR=1 turns them off.\n";
+
+static void add_exits(struct buf *out, const struct cli_exit *x)
+{
+    buf_adds(out, "\nExit codes:\n");
+    for (; x->when != NULL; x++)
+        buf_addf(out, "    %-3d %s\n", x->code, x->when);
+}
 
 void help_overview(struct buf *out)
 {
@@ -13,6 +21,7 @@ void help_overview(struct buf *out)
         if (!cli_commands[i]->hidden)
             buf_addf(out, "    coracle %-12s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
     buf_addf(out, "\ncoracle COMMAND --help says more, with examples; so does coracle(1).\n%s", where);
+    add_exits(out, cli_exits);
 }
 
 static void add_flag(struct buf *b, const struct cli_flag *f)
@@ -77,9 +86,7 @@ void help_command(const struct cli_command *command, struct buf *out)
     buf_adds(out, "\nExamples:\n");
     for (const struct cli_example *x = command->examples; x->line != NULL; x++)
         buf_addf(out, "    # %s\n    %s\n", x->what, x->line);
-    buf_adds(out, "\nExit codes:\n");
-    for (const struct cli_exit *x = command->exits; x->when != NULL; x++)
-        buf_addf(out, "    %-3d %s\n", x->code, x->when);
+    add_exits(out, command->exits);
     if (command->see_also != NULL)
         buf_addf(out, "\nSee also: %s\n", command->see_also);
 }
@@ -124,7 +131,7 @@ static int run(struct cli *cli, const struct cli_command *command, int argc, cha
         return cli_usage_error(cli, command, "at most one command can be explained");
     if (help.man != NULL) {
         if (!man_page(help.man, &text))
-            return cli_error(cli, "there is no manual page \"%s\": coracle.1, coracle.8 or coracle-config.5",
+            return cli_wrong(cli, "there is no manual page \"%s\": coracle.1, coracle.8 or coracle-config.5",
                              help.man);
     } else if (argc == 0) {
         help_overview(&text);
@@ -154,6 +161,6 @@ const struct cli_command command_help = {
     .about = "Shows all commands, or one of them with flags, examples and exit codes.",
     .flags = flags,
     .examples = examples,
-    .exits = cli_exits,
+    .exits = cli_exits_local,
     .words = "@command",
 };

@@ -42,9 +42,34 @@ void cli_hint_pod(struct cli *cli, const char *namespace_, const char *name)
         fprintf(cli->err, "Did you mean \"%s\"?\n", near.found);
 }
 
-const char *cli_pod_word(int argc, char **argv)
+const char *cli_command_elsewhere(const char *name)
 {
-    if (argc == 2 && strchr(argv[0], '/') == NULL && cli_is_kind(argv[0], cli_pod_kinds))
-        return argv[1];
-    return argc == 1 ? cli_resource_name(argv[0], cli_pod_kinds) : NULL;
+    static const char *const known[][2] = {
+        { "apply", "a file in the manifest folder (coracle config: staticPodPath)" },
+        { "build", "podman build, and coracle image import" },
+        { "create", "a file in the manifest folder (coracle config: staticPodPath)" },
+        { "edit", "an edit of its file in the manifest folder" },
+        { "images", "coracle image ls" },
+        { "import", "coracle image import" },
+        { "inspect", "coracle get pod NAME -o yaml" },
+        { "kill", "coracle delete pod NAME --file" },
+        { "load", "coracle image import" },
+        { "ls", "coracle get pods" },
+        { "port", "coracle describe pod NAME" },
+        { "ps", "coracle get pods" },
+        { "pull", "coracle image pull" },
+        { "rm", "coracle delete pod NAME --file" },
+        { "rmi", "coracle image rm" },
+        { "rollout", "coracle restart pod NAME" },
+        { "save", "coracle image export" },
+        { "start", "a file in the manifest folder (coracle config: staticPodPath)" },
+        { "stats", "coracle top pods" },
+        { "status", "coracle explain node" },
+        { "stop", "coracle delete pod NAME --file" },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(known); i++)
+        if (strcmp(name, known[i][0]) == 0)
+            return known[i][1];
+    return NULL;
 }

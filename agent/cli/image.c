@@ -31,7 +31,7 @@ static void add_row(const struct cli *cli, struct cli_table *t, const char *name
     cli_table_cell(t, cli_true(image, "pinned") ? "yes" : "no");
 }
 
-static int print_names(struct cli *cli, const json_t *images)
+static void print_names(struct cli *cli, const json_t *images)
 {
     const json_t *image, *name;
     size_t i, k;
@@ -40,30 +40,17 @@ static int print_names(struct cli *cli, const json_t *images)
         json_array_foreach (cli_at(image, "names"), k, name)
             cli_say(cli, "image/%s\n", json_string_value(name));
     }
-    return EXIT_OK;
 }
 
-int cli_list_images(struct cli *cli, const char *format, bool no_headers)
+static void print_table(struct cli *cli, const json_t *images, bool wide, bool no_headers)
 {
     static const char *const headers[] = { "NAME", "IMAGE ID", "CREATED", "SIZE", NULL };
     static const char *const wide_headers[] = { "NAME", "IMAGE ID", "CREATED", "SIZE",
                                                 "OWN",  "SHARED",   "PINNED",  NULL };
-    const bool wide = format != NULL && strcmp(format, "wide") == 0;
-    json_auto_t *list = cli_get(cli, "/images", NULL);
-    const json_t *images = cli_at(list, "items"), *image, *name;
+    const json_t *image, *name;
     struct cli_table table;
     size_t i, k;
 
-    if (list == NULL)
-        return EXIT_ERROR;
-    if (format != NULL && strcmp(format, "name") == 0)
-        return print_names(cli, images);
-    if (format != NULL && !wide)
-        return cli_print_value(cli, list, format);
-    if (json_array_size(images) == 0) {
-        fputs("No images found\n", cli->err);
-        return EXIT_OK;
-    }
     cli_table_init(&table, wide ? wide_headers : headers, !no_headers);
     json_array_foreach (images, i, image) {
         json_array_foreach (cli_at(image, "names"), k, name)
@@ -73,7 +60,46 @@ int cli_list_images(struct cli *cli, const char *format, bool no_headers)
     }
     cli_table_print(&table, cli);
     cli_table_done(&table);
-    return EXIT_OK;
+}
+
+static json_t *read_images(struct cli *cli, char **names, int n_names, int *ret_code)
+{
+    const struct cli_kind *kind = cli_kind_find("images");
+    json_t *images;
+
+    if (n_names == 0)
+        return cli_get_all(cli, kind, NULL, ret_code);
+    images = json_array();
+    *ret_code = EXIT_OK;
+    for (int i = 0; i < n_names; i++) {
+        int code;
+        json_t *one = cli_get_one(cli, kind, NULL, names[i], &code);
+
+        cli_keep_first(ret_code, code);
+        if (one != NULL)
+            json_array_append_new(images, one);
+    }
+    return images;
+}
+
+int cli_list_images(struct cli *cli, const char *format, bool no_headers, char **names, int n_names)
+{
+    const bool wide = format != NULL && strcmp(format, "wide") == 0;
+    int code;
+    json_auto_t *images = read_images(cli, names, n_names, &code);
+    json_auto_t *list = images != NULL ? json_pack("{s:O}", "items", images) : NULL;
+
+    if (images == NULL || (json_array_size(images) == 0 && n_names > 0))
+        return code;
+    if (format != NULL && strcmp(format, "name") == 0)
+        print_names(cli, images);
+    else if (format != NULL && !wide)
+        cli_keep_first(&code, cli_print_value(cli, n_names == 1 ? json_array_get(images, 0) : list, format));
+    else if (json_array_size(images) == 0)
+        fputs("No images found\n", cli->err);
+    else
+        print_table(cli, images, wide, no_headers);
+    return code;
 }
 
 /* ---- import, pull, rm ------------------------------------------------------------------------ */
@@ -105,7 +131,7 @@ static int remove_one(struct cli *cli, const char *name)
     buf_adds(&url, "/images?name=");
     cli_add_escaped(&url, name);
     if (cli_request(cli, "DELETE", url.p, false, NULL, NULL, &r, &e) != ERR_OK)
-        code = cli_error(cli, "%s", e.text);
+        code = cli_failed(cli, &e);
     else if (r.code != 200)
         code = cli_server_error(cli, &r);
     else
@@ -139,26 +165,27 @@ static int run(struct cli *cli, const struct cli_command *command, int argc, cha
     if (argc == 1 && (strcmp(argv[0], "ls") == 0 || strcmp(argv[0], "list") == 0)) {
         if (x.format != NULL && strcmp(x.format, "wide") != 0 && strcmp(x.format, "json") != 0 &&
             strcmp(x.format, "yaml") != 0 && strcmp(x.format, "name") != 0)
-            return cli_error(cli, "unknown output format \"%s\": wide, json, yaml or name", x.format);
-        return cli_list_images(cli, x.format, x.no_headers);
+            return cli_wrong(cli, "unknown output format \"%s\": wide, json, yaml or name", x.format);
+        return cli_list_images(cli, x.format, x.no_headers, NULL, 0);
     }
+    if (argc >= 2 && strcmp(argv[0], "inspect") == 0)
+        return cli_list_images(cli, "json", false, argv + 1, argc - 1);
     if (argc == 2 && strcmp(argv[0], "import") == 0)
         return import(cli, argv[1], x.name, x.quiet);
     if (argc == 2 && strcmp(argv[0], "pull") == 0)
         return pull(cli, argv[1], x.quiet);
     if (argc >= 2 && strcmp(argv[0], "rm") == 0) {
         for (int i = 1; i < argc; i++)
-            if (remove_one(cli, argv[i]) != EXIT_OK)
-                code = EXIT_ERROR;
+            cli_keep_first(&code, remove_one(cli, argv[i]));
         return code;
     }
     if (cli_image_care(cli, argc, argv, x.all, &code))
         return code;
-    return cli_usage_error(cli, command,
-                           argc > 0
-                               ? "image %s: wrong number of words, or no such command"
-                               : "you must specify ls, import, pull, rm, verify, prune, pin, unpin or export",
-                           argc > 0 ? argv[0] : "");
+    return cli_usage_error(
+        cli, command,
+        argc > 0 ? "image %s: wrong number of words, or no such command"
+                 : "you must specify ls, inspect, import, pull, rm, verify, prune, pin, unpin or export",
+        argc > 0 ? argv[0] : "");
 }
 
 static const struct cli_example examples[] = {
@@ -175,6 +202,7 @@ const struct cli_command command_image = {
     .run = run,
     .summary = "list, import, pull, check, export and remove images",
     .usage = "image ls [flags]\n"
+             "image inspect REFERENCE...\n"
              "image import FILE [--name REFERENCE] [-q]\n"
              "image pull REFERENCE [-q]\n"
              "image rm REFERENCE...\n"
@@ -193,5 +221,5 @@ const struct cli_command command_image = {
     .examples = examples,
     .exits = cli_exits,
     .see_also = "get",
-    .words = "ls|import|pull|rm|verify|prune|pin|unpin|export @image|@file ...",
+    .words = "ls|inspect|import|pull|rm|verify|prune|pin|unpin|export @image|@file ...",
 };

@@ -9,7 +9,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define ERASE_LINE "\r\033[K"
 
@@ -152,7 +151,7 @@ static int finish(struct view *v, struct cli_response *r, const struct err *e)
     if (v->terminal && v->shown)
         fputs(ERASE_LINE, v->cli->err);
     if (e->code != ERR_OK || v->err.code != ERR_OK)
-        return cli_error(v->cli, "%s", e->code != ERR_OK ? e->text : v->err.text);
+        return e->code != ERR_OK ? cli_failed(v->cli, e) : cli_error(v->cli, "%s", v->err.text);
     if (r->code != 200)
         return cli_server_error(v->cli, r);
     if (strcmp(cli_text(v->answer, "kind"), "Status") == 0)
@@ -163,19 +162,11 @@ static int finish(struct view *v, struct cli_response *r, const struct err *e)
     return EXIT_OK;
 }
 
-static bool is_terminal(FILE *f)
-{
-    const char *term = getenv("TERM");
-    const int fd = fileno(f);
-
-    return fd >= 0 && isatty(fd) && (term == NULL || strcmp(term, "dumb") != 0);
-}
-
 int cli_bring_image(struct cli *cli, const char *source, const char *name, bool quiet)
 {
     struct view v = { .cli = cli,
                       .line = BUF_INIT(CLI_BODY_MAX),
-                      .terminal = is_terminal(cli->err),
+                      .terminal = cli_is_terminal(fileno(cli->err), getenv("TERM")),
                       .begun_ms = clock_mono_ms() };
     struct cli_response r = CLI_RESPONSE_INIT;
     buf_auto url = BUF_INIT(64 * 1024);

@@ -9,23 +9,25 @@
 #include <string.h>
 #include <unistd.h>
 
-/* POST /images/<verb>?...: the answer, or NULL having said why. */
-static json_t *ask(struct cli *cli, const char *verb, const char *name, const char *more)
+/* POST /images/<verb>?...: the answer, or NULL having said why; *ret_code: the exit code. */
+static json_t *ask(struct cli *cli, const char *verb, const char *name, const char *more, int *ret_code)
 {
     struct cli_response r = CLI_RESPONSE_INIT;
     buf_auto url = BUF_INIT(64 * 1024);
     json_t *answer = NULL;
     struct err e = { 0 };
+    int code = EXIT_OK;
 
     buf_addf(&url, "/images/%s?name=", verb);
     cli_add_escaped(&url, name != NULL ? name : "");
     buf_adds(&url, more);
     if (cli_request(cli, "POST", url.p, true, NULL, NULL, &r, &e) != ERR_OK)
-        cli_error(cli, "%s", e.text);
+        code = cli_failed(cli, &e);
     else if (r.code != 200)
-        cli_server_error(cli, &r);
+        code = cli_server_error(cli, &r);
     else if (json_parse(r.body.p, r.body.n, CLI_BODY_MAX, &answer, "answer", &e) != ERR_OK)
-        cli_error(cli, "%s", e.text);
+        code = cli_error(cli, "%s", e.text);
+    *ret_code = code;
     buf_done(&r.body);
     return answer;
 }
@@ -69,10 +71,10 @@ static int verify(struct cli *cli, int argc, char **argv)
     int code = EXIT_OK;
 
     for (int i = 0; i < argc || i == 0; i++) {
-        json_auto_t *answer = ask(cli, "verify", argc > 0 ? argv[i] : NULL, "");
+        int its;
+        json_auto_t *answer = ask(cli, "verify", argc > 0 ? argv[i] : NULL, "", &its);
 
-        if (answer == NULL || print_verified(cli, answer) != EXIT_OK)
-            code = EXIT_ERROR;
+        cli_keep_first(&code, answer != NULL ? print_verified(cli, answer) : its);
     }
     return code;
 }
@@ -81,13 +83,14 @@ static int verify(struct cli *cli, int argc, char **argv)
 
 static int prune(struct cli *cli, bool all)
 {
-    json_auto_t *answer = ask(cli, "prune", NULL, all ? "&all=true" : "");
+    int code;
+    json_auto_t *answer = ask(cli, "prune", NULL, all ? "&all=true" : "", &code);
     char size[CLI_AGE_SIZE];
     const json_t *image;
     size_t i;
 
     if (answer == NULL)
-        return EXIT_ERROR;
+        return code;
     json_array_foreach (cli_at(answer, "items"), i, image)
         cli_say(cli, "image %s deleted\n", cli_text(image, "id"));
     cli_size((uint64_t)cli_number(answer, "bytes"), size);
@@ -100,11 +103,11 @@ static int pin(struct cli *cli, const char *verb, int argc, char **argv)
     int code = EXIT_OK;
 
     for (int i = 0; i < argc; i++) {
-        json_auto_t *answer = ask(cli, verb, argv[i], "");
+        int its;
+        json_auto_t *answer = ask(cli, verb, argv[i], "", &its);
 
-        if (answer == NULL)
-            code = EXIT_ERROR;
-        else
+        cli_keep_first(&code, its);
+        if (answer != NULL)
             cli_say(cli, "image \"%s\" %sned\n", argv[i], verb);
     }
     return code;
@@ -118,7 +121,7 @@ static int export_image(struct cli *cli, const char *name, const char *file)
     buf_auto more = BUF_INIT(64 * 1024);
     char path[PATH_MAX];
     json_auto_t *answer = NULL;
-    int fd = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    int fd = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666), code;
 
     if (fd < 0 || realpath(file, path) == NULL) {
         int sys = errno;
@@ -130,10 +133,10 @@ static int export_image(struct cli *cli, const char *name, const char *file)
     close(fd);
     buf_adds(&more, "&file=");
     cli_add_escaped(&more, path);
-    answer = ask(cli, "export", name, more.p);
+    answer = ask(cli, "export", name, more.p, &code);
     if (answer == NULL) {
         unlink(path);
-        return EXIT_ERROR;
+        return code;
     }
     cli_say(cli, "image \"%s\" exported\n", name);
     return EXIT_OK;

@@ -11,14 +11,17 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum { EXIT_OK = 0, EXIT_ERROR = 1, EXIT_USAGE = 2 };
+enum { EXIT_OK, EXIT_ERROR, EXIT_USAGE, EXIT_NO_DAEMON, EXIT_DENIED, EXIT_NOT_FOUND }; /* cli_exits */
 
 struct cli {
     FILE *out, *err;
     const char *socket;
     bool help;
-    int64_t now_ns;  /* ages are counted to here; fixed in tests, else 0 */
-    int write_errno; /* why standard output cannot be written, 0: it can */
+    bool colours;      /* on `out` */
+    bool terminal;     /* `out` is one */
+    int64_t now_ns;    /* ages are counted to here; fixed in tests, else 0 */
+    uint64_t until_ms; /* a patient request ends then with ERR_DEADLINE (clock_mono_ms()); 0: it does not */
+    int write_errno;   /* why standard output cannot be written, 0: it can */
 };
 
 int cli_run(struct cli *cli, int argc, char **argv);
@@ -37,6 +40,14 @@ int cli_unknown_command(struct cli *cli, const char *name); /* says so, and whic
 bool cli_write(struct cli *cli, const char *data, size_t n);
 bool cli_flush(struct cli *cli);
 void cli_say(struct cli *cli, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* ---- exits.c ----------------------------------------------------------------------------------- */
+/* "error: ..." of a request, a file or a value that went wrong; the exit code that tells it. */
+int cli_failed(struct cli *cli, const struct err *e);
+int cli_exit_of_http(int code);
+/* "error: ..." about a word or a value of a flag; EXIT_USAGE. */
+int cli_wrong(struct cli *cli, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void cli_keep_first(int *code, int next); /* of several things done the first failure counts */
 
 /* ---- client.c ---------------------------------------------------------------------------------- */
 struct cli_response {
@@ -64,16 +75,26 @@ enum err_code cli_request(struct cli *cli, const char *method, const char *url, 
  */
 int cli_upgrade(struct cli *cli, const char *url, const char *subprotocols, struct cli_response *ret,
                 struct buf *ret_rest, struct err *e) MUST_CHECK;
-/* GET of a JSON document; on failure says why on standard error and returns NULL.  *ret_code may be NULL. */
+/* GET of a JSON document; on failure says why on standard error and returns NULL.  *ret_code: the exit code;
+ * may be NULL. */
 json_t *cli_get(struct cli *cli, const char *url, int *ret_code);
 json_t *cli_call(struct cli *cli, const char *method, const char *url, int *ret_code); /* the same for any */
-/* Follows a watch: fn for each change, as long as the output can be written; the exit code. */
-typedef void (*cli_object_fn)(const char *type, json_t *object, void *arg);
-int cli_watch(struct cli *cli, const char *url, cli_object_fn fn, void *arg);
-/* "Error from server (NotFound): pods "x" not found"; EXIT_ERROR. */
+/* "Error from server (NotFound): pods "x" not found"; the exit code. */
 int cli_server_error(struct cli *cli, const struct cli_response *r);
 void cli_add_escaped(struct buf *b, const char *text); /* percent-encoded for a URL */
 void cli_add_pod_path(struct buf *b, const char *namespace_, const char *name);
+
+/* ---- watch.c ----------------------------------------------------------------------------------- */
+/* Follows a watch until fn has seen enough (false).  ERR_UNAVAILABLE: the daemon went away first.  With a
+ * code other than 200 in *ret it was refused. */
+typedef bool (*cli_change_fn)(const char *type, json_t *object, void *arg);
+enum err_code cli_follow(struct cli *cli, const char *url, cli_change_fn fn, void *arg,
+                         struct cli_response *ret, struct err *e) MUST_CHECK;
+int cli_watch(struct cli *cli, const char *url, cli_change_fn fn, void *arg); /* likewise: the exit code */
+/* A watch of one pod that went just before says nothing: it ends after this time (until_ms), and one looks.
+ */
+enum { CLI_LOOK_AGAIN_MS = 5000 };
+bool cli_pod_is_there(struct cli *cli, const char *namespace_, const char *name); /* or it cannot be known */
 
 /* ---- values.c: JSON members by path, times, sizes ------------------------------------------------- */
 json_t *cli_at(const json_t *object, const char *path);       /* "status.phase"; NULL if absent */
@@ -92,17 +113,36 @@ void cli_size(uint64_t bytes, char ret[CLI_AGE_SIZE]);    /* "1.4MB" */
 /* Go's "1h30m", "10s", "1.5h"; ERR_INVALID. */
 enum err_code cli_parse_duration(const char *text, int64_t *ret_ns, struct err *e) MUST_CHECK;
 
+/* ---- jsonpath.c ---------------------------------------------------------------------------------- */
+/* ERR_INVALID: the template cannot be understood. */
+enum err_code cli_jsonpath(const char *text, const json_t *value, struct buf *out, struct err *e) MUST_CHECK;
+#define CLI_JSONPATH "jsonpath=" /* a format that begins so */
+
+/* ---- colour.c ------------------------------------------------------------------------------------ */
+enum cli_colour { COLOUR_NONE, COLOUR_GOOD, COLOUR_WAITING, COLOUR_BAD, COLOUR_TITLE };
+bool cli_is_terminal(int fd, const char *term);                          /* that can be drawn on */
+bool cli_colours_wanted(int fd, const char *term, const char *no_color); /* as the environment has them */
+void cli_add_coloured(struct buf *b, enum cli_colour colour, const char *text, size_t n);
+enum cli_colour cli_colour_of_status(const char *status); /* of a pod, a container or a manifest file */
+enum cli_colour cli_colour_of_event(const char *type);
+void cli_show_described(struct cli *cli, const struct buf *text); /* cli_show(), with colours where wanted */
+
 /* ---- table.c ------------------------------------------------------------------------------------- */
 #define CLI_COLUMNS_MAX 12
+struct cli_cell {
+    char *text; /* owned */
+    enum cli_colour colour;
+};
 struct cli_table { /* rows are kept until printed; widths are remembered (a watch goes on) */
     size_t n_columns;
     size_t widths[CLI_COLUMNS_MAX];
-    char **cells; /* n_columns for each row, owned */
+    struct cli_cell *cells; /* n_columns for each row */
     size_t n_cells;
     bool failed;
 };
 void cli_table_init(struct cli_table *t, const char *const *headers /* NULL-terminated */, bool show_headers);
 void cli_table_cell(struct cli_table *t, const char *text); /* to the first line break, with "..." */
+void cli_table_coloured(struct cli_table *t, const char *text, enum cli_colour colour);
 void cli_table_print(struct cli_table *t, struct cli *cli);
 void cli_table_done(struct cli_table *t);
 /* Lines of cells that end with a tab, made columns as Go's text/tabwriter does it. */
@@ -114,7 +154,8 @@ struct cli_pod_summary {
 };
 void cli_pod_summary(const struct cli *cli, const json_t *pod, struct cli_pod_summary *ret);
 bool cli_is_sidecar(const json_t *container);
-const json_t *cli_find_container(const json_t *pod, const char *name); /* NULL: it has none of that name */
+const json_t *cli_find_container(const json_t *pod, const char *name);    /* NULL: it has none of that name */
+int cli_no_container(struct cli *cli, const char *name, const char *pod); /* says so; EXIT_NOT_FOUND */
 /* The pod's default container, or its first; says so where there is a choice.  Borrowed. */
 const char *cli_choose_container(struct cli *cli, const json_t *pod);
 
@@ -122,12 +163,36 @@ const char *cli_choose_container(struct cli *cli, const json_t *pod);
 void cli_warn_manifests(
     struct cli *cli); /* one line a problem on standard error; silent when it cannot be known */
 
-/* ---- get.c, get_tables.c ------------------------------------------------------------------------- */
+/* ---- kinds.c ------------------------------------------------------------------------------------- */
+struct cli_kind {
+    const char *const *names; /* "configmaps", "configmap", "cm", NULL */
+    const char *base;         /* of its path */
+    bool namespaced;
+    bool bare_list; /* its list leaves something out */
+};
+extern const struct cli_kind cli_kinds[]; /* the last has no names */
+extern const char *const cli_pod_kinds[], *const cli_node_kinds[];
+const struct cli_kind *cli_kind_find(const char *word); /* "cm", "configmaps/web"; NULL: none of ours */
+bool cli_is_kind(const char *word,
+                 const char *const *kinds); /* "pods" or "pods/web" among { "pods", NULL } */
+/* "pod/web" or "web" for a kind with these names: the name, or NULL when it is another kind. */
+const char *cli_resource_name(const char *word, const char *const *kinds);
+int cli_unknown_kind(struct cli *cli, const char *word); /* says so; EXIT_USAGE */
+/* namespace_ NULL: all; name NULL: the list. */
+void cli_add_kind_path(struct buf *url, const struct cli_kind *kind, const char *namespace_,
+                       const char *name);
+/* One object, or an array of all; NULL: *ret_code, and it was said. */
+json_t *cli_get_one(struct cli *cli, const struct cli_kind *kind, const char *namespace_, const char *name,
+                    int *ret_code);
+json_t *cli_get_all(struct cli *cli, const struct cli_kind *kind, const char *namespace_, int *ret_code);
+
+/* ---- get.c, get_objects.c, get_tables.c
+ * ------------------------------------------------------------------------- */
 struct get {
     struct cli *cli;
     const struct cli_command *command;
-    const char *namespace_, *format, *selector;
-    bool all, watch, no_headers;
+    const char *namespace_, *format, *selector, *field_selector;
+    bool all, watch, no_headers, show_labels;
     char **names;
     int n_names;
 };
@@ -136,8 +201,10 @@ bool get_is_format(const struct get *g, const char *format);
 bool get_is_table(const struct get *g); /* plain or wide */
 int get_nothing_found(const struct get *g);
 int get_print_objects(const struct get *g, const char *kind, const json_t *items, bool single);
+int get_objects(struct get *g, const struct cli_kind *kind);
 int get_events(struct get *g);
 int get_manifests(struct get *g);
+int cli_by_namespace_and_name(const void *a, const void *b);
 json_t *cli_sorted(const json_t *items, int (*order)(const void *a, const void *b)); /* a new array */
 
 /* ---- exec_stream.c ------------------------------------------------------------------------------- */
@@ -150,7 +217,7 @@ struct exec_session {
     int fd;        /* exec_stream_open()'s: speaks WebSocket */
     struct buf *rest; /* likewise: received already */
 };
-/* Opens the URL and pumps until the process ended: its exit code; or EXIT_ERROR, having said why. */
+/* Opens the URL and pumps until the process ended: its exit code; or one of ours, having said why. */
 int exec_stream(const struct exec_session *s, const char *url);
 /* What the Status on the error channel means: the exit code. */
 int exec_outcome(struct cli *cli, const char *status, size_t n);
@@ -159,33 +226,42 @@ int exec_outcome(struct cli *cli, const char *status, size_t n);
 extern const struct cli_command command_run, command_get, command_describe, command_logs, command_events,
     command_exec, command_explain, command_top, command_validate, command_config, command_image,
     command_version, command_attach, command_port_forward, command_cp, command_archive, command_restart,
-    command_delete, command_help, command_completion, command_complete;
+    command_delete, command_wait, command_help, command_completion, command_complete;
 
-/* Prints a value as "json" or "yaml". */
+/* Prints a value as "json", "yaml" or "jsonpath=...". */
 int cli_print_value(struct cli *cli, const json_t *value, const char *format);
-/* EXIT_OK for NULL, "json" and "yaml"; else it was said. */
+/* EXIT_OK for NULL, "json" and "yaml"; else EXIT_USAGE, and it was said. */
 int cli_check_format(struct cli *cli, const char *format);
-/* "pod/web" or "web" for a kind with these names ("pods", "pod", "po"): the name, or NULL when it is another
- * kind. */
-const char *cli_resource_name(const char *word, const char *const *kinds);
-extern const char *const cli_pod_kinds[];
-bool cli_is_kind(const char *word,
-                 const char *const *kinds); /* "pods" or "pods/web" among { "pods", ..., NULL } */
 /* NULL: why was said, and which name was most likely meant. */
-json_t *cli_get_pod(struct cli *cli, const char *namespace_, const char *name);
+json_t *cli_get_pod(struct cli *cli, const char *namespace_, const char *name, int *ret_code);
 /* image_bring.c: import and pull; `quiet`: nothing but the result. */
 int cli_bring_image(struct cli *cli, const char *source, const char *name, bool quiet);
 /* image_care.c: verify, prune, pin, unpin and export; false: it is none of them. */
 bool cli_image_care(struct cli *cli, int argc, char **argv, bool all, int *ret);
+/* Of a command for one pod: "pod web", "pod/web", "web".  False: return *ret. */
+bool cli_parse_one_pod(struct cli *cli, const struct cli_command *command, void *options, int argc,
+                       char **argv, const char **ret_name, int *ret);
+int cli_no_pod(struct cli *cli, const char *word); /* of "svc/web": says so; EXIT_USAGE */
 /* After a pod was not found: one of nearly that name, or of that name in another namespace. */
 void cli_hint_pod(struct cli *cli, const char *namespace_, const char *name);
-/* "pod web", "pod/web", "web": the name; NULL: it is none, or there are more. */
-const char *cli_pod_word(int argc, char **argv);
-int cli_list_images(struct cli *cli, const char *format, bool no_headers);
-/* describe_*.c: into `out`, tabs as in cli_align(). */
+int cli_list_images(struct cli *cli, const char *format, bool no_headers, char **names /* all: 0 */,
+                    int n_names);
+
+/* ---- describe_*.c: into `out`, tabs as in cli_align() -------------------------------------------------- */
 void cli_describe_pod(const struct cli *cli, const json_t *pod, const json_t *events, struct buf *out);
 void cli_describe_containers(const char *label, const json_t *pod, const json_t *containers,
                              const json_t *statuses, struct buf *out);
 void cli_describe_volumes(const json_t *volumes, struct buf *out);
 void cli_describe_resources(const json_t *resources, const char *indent, struct buf *out);
+void cli_describe_node(const struct cli *cli, const json_t *node, const json_t *pods, struct buf *out);
+void cli_describe_config_map(const struct cli *cli, const json_t *o, struct buf *out);
+void cli_describe_secret(const struct cli *cli, const json_t *o, struct buf *out);
+void cli_describe_class(const struct cli *cli, const json_t *o, struct buf *out);
+void cli_describe_image(const struct cli *cli, const json_t *o, struct buf *out);
+/* describe_parts.c */
+const char **cli_sorted_keys(const json_t *object); /* NULL-terminated; free() it, the keys are borrowed */
+void cli_describe_pairs(struct buf *out, const char *title, const json_t *object); /* "Labels" */
+void cli_describe_annotations(struct buf *out, const json_t *annotations);
+void cli_describe_events(const struct cli *cli, const json_t *events, struct buf *out);
+void cli_describe_text(struct buf *out, const char *title, const char *text); /* unless it is "" */
 #endif

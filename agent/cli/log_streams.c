@@ -6,20 +6,25 @@
 
 #define LINE_MAX_BYTES (1u << 20) /* what is longer is given in pieces */
 
-bool log_streams_add(struct log_streams *s, const char *url, const char *prefix)
+static bool copy_spec(struct log_stream_spec *to, const char *url, const char *name, bool prefixed)
 {
-    struct log_stream_spec *grown = reallocarray(s->v, s->n + 1, sizeof(*grown)), *one;
+    *to = (struct log_stream_spec){ strdup(url), strdup(name), prefixed };
+    if (to->url != NULL && to->name != NULL)
+        return true;
+    free(to->url);
+    free(to->name);
+    return false;
+}
+
+bool log_streams_add(struct log_streams *s, const char *url, const char *name, bool prefixed)
+{
+    struct log_stream_spec *grown = reallocarray(s->v, s->n + 1, sizeof(*grown));
 
     if (grown == NULL)
         return false;
     s->v = grown;
-    one = &grown[s->n];
-    *one = (struct log_stream_spec){ strdup(url), prefix != NULL ? strdup(prefix) : NULL };
-    if (one->url == NULL || (prefix != NULL && one->prefix == NULL)) {
-        free(one->url);
-        free(one->prefix);
+    if (!copy_spec(&grown[s->n], url, name, prefixed))
         return false;
-    }
     s->n++;
     return true;
 }
@@ -28,7 +33,7 @@ void log_streams_done(struct log_streams *s)
 {
     for (size_t i = 0; i < s->n; i++) {
         free(s->v[i].url);
-        free(s->v[i].prefix);
+        free(s->v[i].name);
     }
     free(s->v);
 }
@@ -40,7 +45,8 @@ struct output {
     pthread_cond_t changed;
     size_t running;
     int code;
-    bool unread; /* nobody reads the output any more */
+    struct buf failed; /* names of those that did */
+    bool unread;       /* nobody reads the output any more */
 };
 
 struct stream {
@@ -76,8 +82,8 @@ static void take_lines(struct stream *s, const char *data, size_t n)
         const char *newline = memchr(data, '\n', n);
         size_t part = newline != NULL ? (size_t)(newline - data) + 1 : n;
 
-        if (s->line.n == 0 && s->spec->prefix != NULL)
-            buf_adds(&s->line, s->spec->prefix);
+        if (s->line.n == 0 && s->spec->prefixed)
+            buf_addf(&s->line, "[%s] ", s->spec->name);
         if (s->line.n + part > LINE_MAX_BYTES) {
             give_line(s);
             give(s, data, part);
@@ -110,7 +116,7 @@ static int print_one(struct output *out, const struct log_stream_spec *spec, boo
 {
     struct stream s = { .out = out,
                         .spec = spec,
-                        .whole_lines = whole_lines || spec->prefix != NULL,
+                        .whole_lines = whole_lines || spec->prefixed,
                         .line = BUF_INIT(LINE_MAX_BYTES * 2) };
     struct cli_response r = CLI_RESPONSE_INIT;
     struct err e = { 0 };
@@ -121,7 +127,7 @@ static int print_one(struct output *out, const struct log_stream_spec *spec, boo
     buf_done(&s.line);
     pthread_mutex_lock(&out->lock);
     if (asked != ERR_OK)
-        code = cli_error(out->cli, "%s", e.text);
+        code = cli_failed(out->cli, &e);
     else if (r.code != 200)
         code = cli_server_error(out->cli, &r);
     pthread_mutex_unlock(&out->lock);
@@ -156,14 +162,16 @@ static void *follow(void *arg)
     struct output *out = f->out;
     int code = print_one(out, &f->spec, true);
 
-    free(f->spec.url);
-    free(f->spec.prefix);
     pthread_mutex_lock(&out->lock);
-    if (code != EXIT_OK && !f->ignore_errors)
-        out->code = code;
+    if (code != EXIT_OK && !f->ignore_errors) {
+        cli_keep_first(&out->code, code);
+        buf_addf(&out->failed, "%s%s", out->failed.n > 0 ? ", " : "", f->spec.name);
+    }
     out->running--;
     pthread_cond_signal(&out->changed);
     pthread_mutex_unlock(&out->lock);
+    free(f->spec.url);
+    free(f->spec.name);
     free(f);
     return NULL;
 }
@@ -176,12 +184,13 @@ static bool start(struct output *out, const struct log_stream_spec *spec, bool i
     if (f == NULL)
         return false;
     *f = (struct follower){ .out = out, .ignore_errors = ignore_errors };
-    f->spec.url = strdup(spec->url);
-    f->spec.prefix = spec->prefix != NULL ? strdup(spec->prefix) : NULL;
-    if (f->spec.url == NULL || (spec->prefix != NULL && f->spec.prefix == NULL) ||
-        pthread_create(&thread, NULL, follow, f) != 0) {
+    if (!copy_spec(&f->spec, spec->url, spec->name, spec->prefixed)) {
+        free(f);
+        return false;
+    }
+    if (pthread_create(&thread, NULL, follow, f) != 0) {
         free(f->spec.url);
-        free(f->spec.prefix);
+        free(f->spec.name);
         free(f);
         return false;
     }
@@ -197,15 +206,18 @@ static int print_side_by_side(struct output *out, const struct log_streams *s, b
                               bool *ret_left)
 {
     pthread_mutex_lock(&out->lock);
-    for (size_t i = 0; i < s->n && out->code == EXIT_OK; i++) {
+    for (size_t i = 0; i < s->n; i++) {
         if (start(out, &s->v[i], ignore_errors))
             out->running++;
         else
-            out->code = cli_error(out->cli, "a further log cannot be followed: out of memory");
+            cli_keep_first(&out->code,
+                           cli_error(out->cli, "%s cannot be followed: out of memory", s->v[i].name));
     }
     while (out->running > 0 && !out->unread)
         pthread_cond_wait(&out->changed, &out->lock);
     *ret_left = out->running > 0;
+    if (out->failed.n > 0 && !out->unread)
+        cli_error(out->cli, "not all logs were followed to their end: %s", out->failed.p);
     pthread_mutex_unlock(&out->lock);
     return out->code;
 }
@@ -219,6 +231,7 @@ int log_streams_print(struct cli *cli, const struct log_streams *s, bool side_by
     if (out == NULL)
         return cli_error(cli, "out of memory");
     out->cli = cli;
+    buf_init(&out->failed, 64 * 1024);
     pthread_mutex_init(&out->lock, NULL);
     pthread_cond_init(&out->changed, NULL);
     code = side_by_side && s->n > 1 ? print_side_by_side(out, s, ignore_errors, &left)
@@ -226,6 +239,7 @@ int log_streams_print(struct cli *cli, const struct log_streams *s, bool side_by
     if (!left) {
         pthread_cond_destroy(&out->changed);
         pthread_mutex_destroy(&out->lock);
+        buf_done(&out->failed);
         free(out);
     }
     return code;

@@ -8,7 +8,8 @@
 
 struct log_stream_spec {
     char *url;
-    char *prefix; /* of each line; NULL: none */
+    char *name;    /* "pod/web/main" */
+    bool prefixed; /* each line begins with it */
 };
 
 struct log_streams {
@@ -16,9 +17,13 @@ struct log_streams {
     size_t n;
 };
 
-bool log_streams_add(struct log_streams *s, const char *url, const char *prefix); /* false: no memory */
+/* False: no memory. */
+bool log_streams_add(struct log_streams *s, const char *url, const char *name, bool prefixed);
 void log_streams_done(struct log_streams *s);
-/* To the end of all of them, or of the output: the exit code.  One after the other: the first that fails is
- * the last, unless errors are ignored. */
+/*
+ * To the end of all of them, or of the output: the exit code of the first that failed, unless errors are
+ * ignored. One after the other the first that fails is the last then; side by side the others go on, and at
+ * the end it is said which failed.
+ */
 int log_streams_print(struct cli *cli, const struct log_streams *s, bool side_by_side, bool ignore_errors);
 #endif

@@ -59,15 +59,15 @@ static enum err_code add_options(const struct logs *l, struct buf *url, struct e
 static enum err_code add_container(const struct logs *l, const char *pod, const char *container,
                                    struct log_streams *streams, struct err *e)
 {
-    buf_auto url = BUF_INIT(64 * 1024), prefix = BUF_INIT(1024);
+    buf_auto url = BUF_INIT(64 * 1024), origin = BUF_INIT(1024);
 
     cli_add_pod_path(&url, l->namespace_, pod);
     buf_adds(&url, "/log?container=");
     cli_add_escaped(&url, container);
     if (add_options(l, &url, e) != ERR_OK || buf_check(&url, e) != ERR_OK)
         return e->code;
-    buf_addf(&prefix, "[pod/%s/%s] ", pod, container);
-    return log_streams_add(streams, url.p, l->prefix ? prefix.p : NULL) ? ERR_OK : err_nomem(e);
+    buf_addf(&origin, "pod/%s/%s", pod, container);
+    return log_streams_add(streams, url.p, origin.p, l->prefix) ? ERR_OK : err_nomem(e);
 }
 
 static enum err_code add_all_containers(const struct logs *l, const json_t *pod, struct log_streams *streams,
@@ -94,12 +94,12 @@ static enum err_code add_pod(struct cli *cli, const struct logs *l, const json_t
     if (l->all_containers)
         return add_all_containers(l, pod, streams, e);
     if (l->container != NULL && cli_find_container(pod, l->container) == NULL)
-        return err_set(e, ERR_INVALID, "container %s is not valid for pod %s", l->container, name);
+        return err_set(e, ERR_NOT_FOUND, "container %s is not valid for pod %s", l->container, name);
     return add_container(l, name, l->container != NULL ? l->container : cli_choose_container(cli, pod),
                          streams, e);
 }
 
-static json_t *selected(struct cli *cli, const struct logs *l)
+static json_t *selected(struct cli *cli, const struct logs *l, int *ret_code)
 {
     buf_auto url = BUF_INIT(64 * 1024);
 
@@ -107,25 +107,27 @@ static json_t *selected(struct cli *cli, const struct logs *l)
     cli_add_escaped(&url, l->namespace_);
     buf_adds(&url, "/pods?labelSelector=");
     cli_add_escaped(&url, l->selector);
-    return cli_get(cli, url.p, NULL);
+    return cli_get(cli, url.p, ret_code);
 }
 
 static int find_logs(struct cli *cli, struct logs *l, const char *name, struct log_streams *streams)
 {
-    json_auto_t *found = l->selector != NULL ? selected(cli, l) : cli_get_pod(cli, l->namespace_, name);
+    int code;
+    json_auto_t *found =
+        l->selector != NULL ? selected(cli, l, &code) : cli_get_pod(cli, l->namespace_, name, &code);
     const json_t *items = cli_at(found, "items"), *pod;
     struct err e = { 0 };
     size_t i;
 
     if (found == NULL)
-        return EXIT_ERROR;
+        return code;
     if (l->selector == NULL)
-        return add_pod(cli, l, found, streams, &e) == ERR_OK ? EXIT_OK : cli_error(cli, "%s", e.text);
+        return add_pod(cli, l, found, streams, &e) == ERR_OK ? EXIT_OK : cli_failed(cli, &e);
     if (l->tail == NULL)
         l->tail = SELECTED_TAIL;
     json_array_foreach (items, i, pod) {
         if (add_pod(cli, l, pod, streams, &e) != ERR_OK)
-            return cli_error(cli, "%s", e.text);
+            return cli_failed(cli, &e);
     }
     if (json_array_size(items) == 0)
         fprintf(cli->err, "No resources found in %s namespace.\n", l->namespace_);
@@ -140,10 +142,10 @@ static int print_logs(struct cli *cli, struct logs *l, const char *name)
     int code;
 
     if (parse_u64(l->max_streams, 1, 1000, &max, "--max-log-requests", &e) != ERR_OK)
-        return cli_error(cli, "%s", e.text);
+        return cli_failed(cli, &e);
     code = find_logs(cli, l, name, &streams);
     if (code == EXIT_OK && l->follow && streams.n > max)
-        code = cli_error(cli,
+        code = cli_wrong(cli,
                          "you are attempting to follow %zu log streams, but maximum allowed concurrency is "
                          "%llu, use --max-log-requests to increase the limit",
                          streams.n, (unsigned long long)max);
@@ -180,7 +182,7 @@ static const struct cli_flag flags[] = {
     { "max-log-requests", 0, FLAG_TEXT, offsetof(struct logs, max_streams), "N",
       "how many logs may be followed at a time (" STREAMS_MAX ")" },
     { "ignore-errors", 0, FLAG_SWITCH, offsetof(struct logs, ignore_errors), NULL,
-      "go on with the others when a log cannot be read" },
+      "go on with the others when a log cannot be read (-f always does), and end with 0" },
     CLI_FLAGS_END,
 };
 
@@ -194,8 +196,8 @@ static int run(struct cli *cli, const struct cli_command *command, int argc, cha
         return code;
     if (l.selector != NULL && argc > 0)
         return cli_usage_error(cli, command, "only a selector (-l) or a POD name is allowed");
-    if (argc > 0)
-        name = cli_resource_name(argv[0], cli_pod_kinds);
+    if (argc > 0 && (name = cli_resource_name(argv[0], cli_pod_kinds)) == NULL)
+        return cli_no_pod(cli, argv[0]);
     if (l.selector == NULL && (name == NULL || argc > 2))
         return cli_usage_error(cli, command, "expected 'logs [-f] [-p] (POD [CONTAINER] | -l LABELS)'");
     if (argc == 2 && l.container != NULL)

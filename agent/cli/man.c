@@ -59,8 +59,10 @@ static void request(struct buf *out, const char *name, const char *argument)
 
 static void title(struct buf *out, const char *name, const char *section, const char *what)
 {
-    buf_addf(out, ".TH %s %s " TEXT_OF " \"coracle " CORACLE_VERSION "\" \"Coracle\"\n.ad l\n.SH NAME\n",
-             name, section);
+    buf_adds(out, ".TH ");
+    for (const char *p = name; *p != '\0'; p++)
+        buf_addc(out, *p >= 'a' && *p <= 'z' ? (char)(*p & ~0x20) : *p);
+    buf_addf(out, " %s " TEXT_OF " \"coracle " CORACLE_VERSION "\" \"Coracle\"\n.ad l\n.SH NAME\n", section);
     text(out, name);
     buf_adds(out, " \\- ");
     line(out, what);
@@ -130,7 +132,7 @@ static void add_command(struct buf *out, const struct cli_command *c)
         line(out, x->line);
         buf_adds(out, ".fi\n.RE\n");
     }
-    if (c->exits != cli_exits) {
+    if (c->exits != cli_exits && c->exits != cli_exits_local) {
         buf_adds(out, ".PP\nExit codes:\n");
         for (const struct cli_exit *x = c->exits; x->when != NULL; x++) {
             buf_addf(out, ".TP\n.B %d\n", x->code);
@@ -162,7 +164,10 @@ static void page_clients(struct buf *out)
     }
     buf_adds(out,
              ".SH ENVIRONMENT\n.TP\n.B CORACLE_SOCKET\nthe daemon\\(aqs socket, where no "
-             "\\fB\\-\\-socket\\fR is given\n.SH FILES\n.TP\n.I " CLI_SOCKET "\nthe daemon\\(aqs socket\n"
+             "\\fB\\-\\-socket\\fR is given\n.TP\n.B NO_COLOR\nset to anything but empty: no colours; there "
+             "are some "
+             "only on a terminal, and none where \\fBTERM\\fR is \\fBdumb\\fR\n.SH FILES\n.TP\n.I " CLI_SOCKET
+             "\nthe daemon\\(aqs socket\n"
              ".SH SEE ALSO\n.BR coracle (8),\n.BR coracle\\-config (5)\n");
 }
 
@@ -324,6 +329,47 @@ static void page_config(struct buf *out)
     buf_adds(out, ".SH SEE ALSO\n.BR coracle (1),\n.BR coracle (8)\n");
 }
 
+/* ---- lines ----------------------------------------------------------------------------------- */
+
+/* How much of a line of text is one in the page: at most WIDTH bytes where it has a blank to break at. */
+static size_t fold_at(const char *p, size_t n)
+{
+    enum { WIDTH = 78 };
+    size_t at = 0;
+
+    for (size_t i = 1; n > WIDTH && i + 1 < n && (i <= WIDTH || at == 0); i++)
+        if (p[i] == ' ' && p[i - 1] != ' ' && strchr(" .'", p[i + 1]) == NULL)
+            at = i;
+    return at != 0 ? at : n;
+}
+
+static bool is_request(const char *line, size_t n, const char *name)
+{
+    return n == strlen(name) && memcmp(line, name, n) == 0;
+}
+
+/* Running text in short lines; requests, tags and what is not filled stay as they are. */
+static void add_folded(struct buf *out, const char *page)
+{
+    bool tag = false, filled = true;
+
+    for (const char *line = page; *line != '\0';) {
+        size_t n = strcspn(line, "\n"), part;
+        const bool text = line[0] != '.' && !tag && filled;
+
+        if (line[0] == '.')
+            filled = is_request(line, n, ".fi") || (filled && !is_request(line, n, ".nf"));
+        tag = is_request(line, n, ".TP");
+        for (; text && (part = fold_at(line, n)) < n; line += part + 1, n -= part + 1) {
+            buf_add(out, line, part);
+            buf_addc(out, '\n');
+        }
+        buf_add(out, line, n);
+        buf_addc(out, '\n');
+        line += n + (line[n] == '\n');
+    }
+}
+
 /* ---- all of them ----------------------------------------------------------------------------- */
 
 bool man_page(const char *name, struct buf *out)
@@ -336,10 +382,13 @@ bool man_page(const char *name, struct buf *out)
         { "coracle.8", page_daemon },
         { "coracle-config.5", page_config },
     };
+    buf_auto page = BUF_INIT(4u << 20);
 
     for (size_t i = 0; i < ARRAY_LEN(pages); i++)
         if (strcmp(name, pages[i].name) == 0) {
-            pages[i].write(out);
+            pages[i].write(&page);
+            out->failed = out->failed || page.failed;
+            add_folded(out, page.p);
             return true;
         }
     return false;

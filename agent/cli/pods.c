@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-const char *const cli_pod_kinds[] = { "pods", "pod", "po", NULL };
-
 struct tally {
     int64_t restarts;
     const char *last; /* the newest time that an instance before ended, NULL: none */
@@ -154,6 +152,31 @@ void cli_pod_summary(const struct cli *cli, const json_t *pod, struct cli_pod_su
     }
 }
 
+/* ---- which pod ------------------------------------------------------------------------------------- */
+
+bool cli_parse_one_pod(struct cli *cli, const struct cli_command *command, void *options, int argc,
+                       char **argv, const char **ret_name, int *ret)
+{
+    if (!cli_parse(cli, command, options, &argc, argv, ret))
+        return false;
+    *ret_name = NULL;
+    if (argc == 2 && strchr(argv[0], '/') == NULL && cli_is_kind(argv[0], cli_pod_kinds))
+        *ret_name = argv[1];
+    else if (argc == 1 && strchr(argv[0], '/') != NULL &&
+             (*ret_name = cli_resource_name(argv[0], cli_pod_kinds)) == NULL)
+        *ret = cli_no_pod(cli, argv[0]);
+    else if (argc == 1 && strchr(argv[0], '/') == NULL && !cli_is_kind(argv[0], cli_pod_kinds))
+        *ret_name = argv[0]; /* one that is called "pod": "pod pod" */
+    else if (*ret_name == NULL)
+        *ret = cli_usage_error(cli, command, "you must specify one pod");
+    return *ret_name != NULL;
+}
+
+int cli_no_pod(struct cli *cli, const char *word)
+{
+    return cli_wrong(cli, "%s: a pod is expected, as NAME or pod/NAME", word);
+}
+
 /* ---- which container ----------------------------------------------------------------------------- */
 
 const json_t *cli_find_container(const json_t *pod, const char *name)
@@ -161,6 +184,12 @@ const json_t *cli_find_container(const json_t *pod, const char *name)
     const json_t *found = by_name(cli_at(pod, "spec.containers"), name);
 
     return found != NULL ? found : by_name(cli_at(pod, "spec.initContainers"), name);
+}
+
+int cli_no_container(struct cli *cli, const char *name, const char *pod)
+{
+    cli_error(cli, "container %s is not valid for pod %s", name, pod);
+    return EXIT_NOT_FOUND;
 }
 
 const char *cli_choose_container(struct cli *cli, const json_t *pod)

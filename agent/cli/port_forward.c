@@ -4,11 +4,13 @@
  */
 #include "agent/cli/internal.h"
 
+#include "base/clock.h"
 #include "base/parse.h"
 #include "base/scope.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <poll.h>
 #include <signal.h>
@@ -16,9 +18,10 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { LISTENERS_MAX = 64 };
+enum { LISTENERS_MAX = 64, PAUSE_MS = 1000 };
 
 struct listener {
     int fd;
@@ -31,6 +34,7 @@ struct forward {
     const char *pod;
     struct listener v[LISTENERS_MAX];
     size_t n;
+    int over[2]; /* a pipe: whoever writes an exit code into it ends all of this */
 };
 
 static const struct cli_flag flags[] = {
@@ -125,7 +129,29 @@ static enum err_code parse_ports(const char *text, uint16_t *ret_local, uint16_t
     return ERR_OK;
 }
 
-/* ---- connections ----------------------------------------------------------------------------- */
+/* ---- children -------------------------------------------------------------------------------- */
+
+/* One that ends with this process, and has none of its listeners. */
+static pid_t start_child(const struct forward *f)
+{
+    pid_t parent = getpid(), pid = fork();
+
+    if (pid != 0)
+        return pid;
+    prctl(PR_SET_PDEATHSIG, SIGTERM);
+    if (getppid() != parent)
+        _exit(EXIT_ERROR);
+    for (size_t i = 0; i < f->n; i++)
+        close(f->v[i].fd);
+    return 0;
+}
+
+static void end_all(const struct forward *f, int code)
+{
+    const unsigned char byte = (unsigned char)code;
+
+    (void)!write(f->over[1], &byte, 1); /* it is read, or nobody is there to read it */
+}
 
 static int serve(const struct forward *f, int fd, uint16_t remote)
 {
@@ -137,43 +163,120 @@ static int serve(const struct forward *f, int fd, uint16_t remote)
                        url.p);
 }
 
-static void take_connection(const struct forward *f, const struct listener *l)
+/* False: there is no descriptor or memory for it now. */
+static bool take_connection(const struct forward *f, const struct listener *l)
 {
-    pid_t parent = getpid();
-    int fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC);
+    int fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC), code;
     pid_t pid;
 
     if (fd < 0)
-        return;
+        return errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM;
     cli_say(f->cli, "Handling connection for %u\n", l->local);
     cli_flush(f->cli);
-    pid = fork();
+    pid = start_child(f);
     if (pid == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGTERM);
-        if (getppid() != parent)
-            _exit(EXIT_ERROR);
-        for (size_t i = 0; i < f->n; i++)
-            close(f->v[i].fd);
-        _exit(serve(f, fd, l->remote));
+        code = serve(f, fd, l->remote);
+        if (code == EXIT_NOT_FOUND)
+            end_all(f, code);
+        _exit(code);
     }
     if (pid < 0)
         cli_error(f->cli, "connection for %u: fork: %s", l->local, strerror(errno));
     close(fd);
+    return true;
+}
+
+/* ---- the pod --------------------------------------------------------------------------------- */
+
+struct look {
+    const char *uid;
+    int code; /* EXIT_OK: it runs */
+    char phase[32];
+};
+
+static bool on_change(const char *type, json_t *pod, void *arg)
+{
+    const char *phase = cli_text(pod, "status.phase");
+    struct look *l = arg;
+
+    if (strcmp(type, "DELETED") == 0 || strcmp(cli_text(pod, "metadata.uid"), l->uid) != 0) {
+        l->code = EXIT_NOT_FOUND;
+    } else if (strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0) {
+        l->code = EXIT_ERROR;
+        snprintf(l->phase, sizeof(l->phase), "%s", phase);
+    }
+    return l->code == EXIT_OK;
+}
+
+/* A pod outlives the daemon: while that is away nothing is known, and nothing is over. */
+static void look_after(const struct forward *f, const char *uid)
+{
+    const struct timespec pause = { .tv_sec = 1 };
+    buf_auto one = BUF_INIT(64 * 1024), watch = BUF_INIT(64 * 1024);
+    struct look l = { .uid = uid };
+
+    cli_add_pod_path(&one, f->namespace_, f->pod);
+    buf_addf(&watch, "%s?watch=true", one.p);
+    while (l.code == EXIT_OK) {
+        struct cli_response r = CLI_RESPONSE_INIT;
+        struct err e = { 0 };
+
+        f->cli->until_ms = clock_mono_ms() + CLI_LOOK_AGAIN_MS; /* the watch, which ours may have missed */
+        if (cli_request(f->cli, "GET", one.p, false, NULL, NULL, &r, &e) == ERR_OK && r.code == 404)
+            l.code = EXIT_NOT_FOUND;
+        else if (e.code == ERR_OK && r.code == 200)
+            (void)!cli_follow(f->cli, watch.p, on_change, &l, &r, &e);
+        if (l.code == EXIT_OK)
+            nanosleep(&pause, NULL);
+        buf_done(&r.body);
+    }
+    cli_error(f->cli, "lost connection to pod %s/%s: it %s%s", f->namespace_, f->pod,
+              l.code == EXIT_NOT_FOUND ? "is gone" : "has ended: ", l.phase);
+    end_all(f, l.code);
+}
+
+static bool start_looking(const struct forward *f, const char *uid)
+{
+    pid_t pid = start_child(f);
+
+    if (pid == 0) {
+        look_after(f, uid);
+        _exit(EXIT_OK);
+    }
+    return pid > 0;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+/* Who is waiting stays in the listener's queue meanwhile. */
+static bool take_connections(const struct forward *f, const struct pollfd *p, bool paused)
+{
+    for (size_t i = 0; i < f->n; i++) {
+        if (p[i].revents == 0 || take_connection(f, &f->v[i]))
+            continue;
+        if (!paused)
+            cli_error(f->cli, "connections have to wait: %s", strerror(errno));
+        return false;
+    }
+    return true;
 }
 
 static int serve_all(const struct forward *f)
 {
-    struct pollfd p[LISTENERS_MAX];
+    struct pollfd p[1 + LISTENERS_MAX] = { { .fd = f->over[0], .events = POLLIN } };
+    bool paused = false;
+    unsigned char code;
 
-    signal(SIGCHLD, SIG_IGN); /* nobody waits for them */
     for (size_t i = 0; i < f->n; i++)
-        p[i] = (struct pollfd){ .fd = f->v[i].fd, .events = POLLIN };
+        p[1 + i] = (struct pollfd){ .fd = f->v[i].fd, .events = POLLIN };
     for (;;) {
-        if (poll(p, f->n, -1) < 0 && errno != EINTR)
+        if (poll(p, 1 + f->n, -1) < 0 && errno != EINTR)
             return cli_error(f->cli, "wait for connections: %s", strerror(errno));
-        for (size_t i = 0; i < f->n; i++)
-            if (p[i].revents != 0)
-                take_connection(f, &f->v[i]);
+        if (p[0].revents != 0 && read(f->over[0], &code, 1) == 1)
+            return code;
+        paused = !take_connections(f, p + 1, paused);
+        if (paused && poll(p, 1, PAUSE_MS) < 0 && errno != EINTR)
+            return cli_error(f->cli, "wait for connections: %s", strerror(errno));
     }
 }
 
@@ -181,21 +284,27 @@ static int serve_all(const struct forward *f)
 
 static int forward(struct forward *f, int argc, char **argv)
 {
-    json_auto_t *pod = cli_get_pod(f->cli, f->namespace_, f->pod);
+    int code;
+    json_auto_t *pod = cli_get_pod(f->cli, f->namespace_, f->pod, &code);
     struct err e = { 0 };
 
     if (pod == NULL)
-        return EXIT_ERROR;
+        return code;
     if (strcmp(cli_text(pod, "status.phase"), "Running") != 0)
         return cli_error(f->cli, "unable to forward port because pod is not running. Current status=%s",
                          cli_text(pod, "status.phase"));
     for (int i = 0; i < argc; i++) {
         uint16_t local, remote;
 
-        if (parse_ports(argv[i], &local, &remote, &e) != ERR_OK || !listen_all(f, local, remote, &e))
+        if (parse_ports(argv[i], &local, &remote, &e) != ERR_OK)
+            return cli_failed(f->cli, &e);
+        if (!listen_all(f, local, remote, &e))
             return cli_error(f->cli, "%s", e.text);
     }
     cli_flush(f->cli);
+    signal(SIGCHLD, SIG_IGN); /* nobody waits for them */
+    if (pipe2(f->over, O_CLOEXEC) != 0 || !start_looking(f, cli_text(pod, "metadata.uid")))
+        return cli_error(f->cli, "look after pod %s: %s", f->pod, strerror(errno));
     return serve_all(f);
 }
 
@@ -206,9 +315,11 @@ static int run(struct cli *cli, const struct cli_command *command, int argc, cha
 
     if (!cli_parse(cli, command, &f, &argc, argv, &code))
         return code;
-    f.pod = argc > 1 ? cli_resource_name(argv[0], cli_pod_kinds) : NULL;
-    if (f.pod == NULL)
+    if (argc < 2)
         return cli_usage_error(cli, command, "you must specify one pod and at least one port");
+    f.pod = cli_resource_name(argv[0], cli_pod_kinds);
+    if (f.pod == NULL)
+        return cli_no_pod(cli, argv[0]);
     code = forward(&f, argc - 1, argv + 1);
     for (size_t i = 0; i < f.n; i++)
         close(f.v[i].fd);
@@ -223,9 +334,10 @@ static const struct cli_example examples[] = {
 };
 
 static const struct cli_exit exits[] = {
-    { 1, "it cannot begin; one line on standard error says why" },
-    { 2, "wrong usage" },
-    { 130, "Ctrl-C: it does not end by itself" },
+    { 1, "it cannot begin, or the pod has ended; standard error says so" },
+    { 2, "wrong usage: a word, a flag or its value" },
+    CLI_EXITS_DAEMON,
+    { 130, "Ctrl-C: as long as the pod runs it does not end by itself" },
     { 0, NULL },
 };
 
@@ -238,7 +350,8 @@ const struct cli_command command_port_forward = {
         "Listens here and passes each connection on to a port of the pod's own localhost, also to what "
         "listens "
         "there only.  LOCAL empty: any free port.  A connection that cannot be made is told and closed; the "
-        "others go on.",
+        "others go on.  When the pod is gone or has ended, so does this, and says it; the daemon may be "
+        "restarted meanwhile.",
     .flags = flags,
     .examples = examples,
     .exits = exits,

@@ -19,18 +19,15 @@ static int run(struct cli *cli, const struct cli_command *command, int argc, cha
     const char *name;
     int code;
 
-    if (!cli_parse(cli, command, &o, &argc, argv, &code))
+    if (!cli_parse_one_pod(cli, command, &o, argc, argv, &name, &code))
         return code;
-    name = cli_pod_word(argc, argv);
-    if (name == NULL)
-        return cli_usage_error(cli, command, "you must specify one pod");
     cli_add_pod_path(&url, o.namespace_, name);
     buf_adds(&url, "/restart");
     answer = cli_call(cli, "POST", url.p, &code);
     if (answer == NULL) {
-        if (code == 404)
+        if (code == EXIT_NOT_FOUND)
             cli_hint_pod(cli, o.namespace_, name);
-        return EXIT_ERROR;
+        return code;
     }
     json_decref(answer);
     cli_say(cli, "pod/%s restarted\n", name);

@@ -33,10 +33,15 @@ void cli_table_init(struct cli_table *t, const char *const *headers, bool show_h
 
 void cli_table_cell(struct cli_table *t, const char *text)
 {
+    cli_table_coloured(t, text, COLOUR_NONE);
+}
+
+void cli_table_coloured(struct cli_table *t, const char *text, enum cli_colour colour)
+{
     size_t column = t->n_cells % t->n_columns, width, n = strcspn(text, "\n\r\f");
     buf_auto cell = BUF_INIT(SIZE_MAX - 1);
     str_auto first = strndup(text, n);
-    char **more;
+    struct cli_cell *more;
 
     if (t->failed || first == NULL) {
         t->failed = true;
@@ -54,8 +59,8 @@ void cli_table_cell(struct cli_table *t, const char *text)
         t->cells = more;
     }
     width = width_of(cell.p, cell.n) + TABLE_PADDING;
-    t->cells[t->n_cells] = cell.failed ? NULL : buf_detach(&cell);
-    if (t->cells[t->n_cells] == NULL) {
+    t->cells[t->n_cells] = (struct cli_cell){ cell.failed ? NULL : buf_detach(&cell), colour };
+    if (t->cells[t->n_cells].text == NULL) {
         t->failed = true;
         return;
     }
@@ -69,7 +74,7 @@ void cli_table_cell(struct cli_table *t, const char *text)
 static void forget_rows(struct cli_table *t)
 {
     for (size_t i = 0; i < t->n_cells; i++)
-        free(t->cells[i]);
+        free(t->cells[i].text);
     free(t->cells);
     t->cells = NULL;
     t->n_cells = 0;
@@ -81,11 +86,12 @@ void cli_table_print(struct cli_table *t, struct cli *cli)
 
     for (size_t i = 0; i < t->n_cells; i++) {
         size_t column = i % t->n_columns;
-        size_t n = strlen(t->cells[i]);
+        const char *text = t->cells[i].text;
+        size_t n = strlen(text);
 
-        buf_add(&b, t->cells[i], n);
+        cli_add_coloured(&b, cli->colours ? t->cells[i].colour : COLOUR_NONE, text, n);
         if (column + 1 < t->n_columns)
-            add_blanks(&b, t->widths[column] - width_of(t->cells[i], n));
+            add_blanks(&b, t->widths[column] - width_of(text, n));
         else
             buf_addc(&b, '\n');
     }

@@ -108,10 +108,9 @@ static json_t *selected(const struct top *t, int *ret_code)
 
     buf_adds(&url, "/api/v1/pods?labelSelector=");
     cli_add_escaped(&url, t->selector);
-    list = cli_get(t->cli, url.p, NULL);
+    list = cli_get(t->cli, url.p, ret_code);
     if (list == NULL) {
         json_decref(found);
-        *ret_code = EXIT_ERROR;
         return NULL;
     }
     json_array_foreach (cli_at(list, "items"), i, pod) {
@@ -256,13 +255,13 @@ static int top_pods(const struct top *t, const char *name)
     int code = EXIT_OK;
 
     if (name != NULL && (t->selector != NULL || t->all))
-        return cli_error(t->cli, t->all ? "a resource cannot be retrieved by name across all namespaces"
+        return cli_wrong(t->cli, t->all ? "a resource cannot be retrieved by name across all namespaces"
                                         : "name cannot be provided when a selector is specified");
     if (t->selector != NULL && (chosen = selected(t, &code)) == NULL)
         return code;
-    summary = cli_get(t->cli, SUMMARY_URL, NULL);
+    summary = cli_get(t->cli, SUMMARY_URL, &code);
     if (summary == NULL)
-        return EXIT_ERROR;
+        return code;
     json_array_foreach (cli_at(summary, "pods"), i, pod)
         room += 1 + json_array_size(cli_at(pod, "containers"));
     v = calloc(room, sizeof(*v));
@@ -299,16 +298,19 @@ static int top_node(const struct top *t, const char *name)
     static const char *const headers[] = {
         "NAME", "CPU(cores)", "CPU(%)", "MEMORY(bytes)", "MEMORY(%)", NULL
     };
-    json_auto_t *summary = cli_get(t->cli, SUMMARY_URL, NULL);
+    int code;
+    json_auto_t *summary = cli_get(t->cli, SUMMARY_URL, &code);
     const json_t *node = cli_at(summary, "node");
     struct usage u = usage_of(node);
     struct cli_table table;
     char text[32];
 
     if (summary == NULL)
-        return EXIT_ERROR;
-    if (name != NULL && strcmp(name, cli_text(node, "nodeName")) != 0)
-        return cli_error(t->cli, "nodes \"%s\" not found: this one is %s", name, cli_text(node, "nodeName"));
+        return code;
+    if (name != NULL && strcmp(name, cli_text(node, "nodeName")) != 0) {
+        cli_error(t->cli, "nodes \"%s\" not found: this one is %s", name, cli_text(node, "nodeName"));
+        return EXIT_NOT_FOUND;
+    }
     if (!u.known)
         return cli_error(t->cli, "metrics not available for node %s", cli_text(node, "nodeName"));
     if (t->format != NULL) {
@@ -398,7 +400,6 @@ static const struct cli_flag flags[] = {
 
 static int run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
 {
-    static const char *const node_kinds[] = { "node", "nodes", "no", NULL };
     struct top t = { .cli = cli, .namespace_ = "default" };
     const char *name;
     show_fn show;
@@ -409,18 +410,18 @@ static int run(struct cli *cli, const struct cli_command *command, int argc, cha
     if (argc < 1 || argc > 2)
         return cli_usage_error(cli, command, "you must specify pods or node, and at most one name");
     if (t.sort_by != NULL && strcmp(t.sort_by, "cpu") != 0 && strcmp(t.sort_by, "memory") != 0)
-        return cli_error(cli, "--sort-by accepts only cpu or memory");
+        return cli_wrong(cli, "--sort-by accepts only cpu or memory");
     if (cli_check_format(cli, t.format) != EXIT_OK)
-        return EXIT_ERROR;
+        return EXIT_USAGE;
     name = argc == 2 ? argv[1] : NULL;
-    if (cli_is_kind(argv[0], node_kinds))
+    if (cli_is_kind(argv[0], cli_node_kinds))
         show = top_node;
     else if (cli_is_kind(argv[0], cli_pod_kinds))
         show = top_pods;
     else
-        return cli_error(cli, "unknown command \"%s\": pods or node", argv[0]);
+        return cli_wrong(cli, "unknown command \"%s\": pods or node", argv[0]);
     if (t.watch && t.format != NULL)
-        return cli_error(cli, "--watch shows tables, not %s", t.format);
+        return cli_wrong(cli, "--watch shows tables, not %s", t.format);
     return t.watch ? watch(&t, show, name) : show(&t, name);
 }
 

@@ -185,7 +185,7 @@ static int validate_command(struct cli *cli, const struct cli_command *command, 
     if (argc == 0)
         return cli_usage_error(cli, command, "you must specify files, or - for standard input");
     if (cli_check_format(cli, o.format) != EXIT_OK)
-        return EXIT_ERROR;
+        return EXIT_USAGE;
     files = o.format != NULL ? json_pack("{s:[]}", "items") : NULL;
     for (int i = 0; i < argc; i++)
         if (validate(cli, argv[i], &seen, json_object_get(files, "items")) != EXIT_OK)
@@ -210,7 +210,7 @@ static const struct cli_example examples[] = {
 static const struct cli_exit exits[] = {
     { 0, "no problems" },
     { 1, "there is a problem, or a file cannot be read" },
-    { 2, "wrong usage" },
+    { 2, "wrong usage: a word, a flag or its value" },
     { 0, NULL },
 };
 

@@ -33,7 +33,7 @@ static bool enforces(const struct config_state *s, const char *what)
     size_t i;
 
     json_array_foreach (list, i, item)
-        if (strncmp(json_string_value(item), what, strlen(what)) == 0)
+        if (str_eq(json_string_value(item), what))
             return true;
     return false;
 }
@@ -83,16 +83,23 @@ static enum err_code check_shutdown(const struct config_state *s, struct err *e)
 
 static enum err_code check_reservations(const struct config_state *s, struct err *e)
 {
-    static const char *const whose[][2] = { { "system-reserved", "systemReservedCgroup" },
-                                            { "kube-reserved", "kubeReservedCgroup" } };
+    static const char *const whose[][3] = {
+        { "system-reserved", "system-reserved-compressible", "systemReservedCgroup" },
+        { "kube-reserved", "kube-reserved-compressible", "kubeReservedCgroup" },
+    };
 
     for (size_t i = 0; i < ARRAY_LEN(whose); i++) {
-        if (enforces(s, whose[i][0]) && text(s, whose[i][1])[0] == '\0')
-            return err_set(e, ERR_INVALID, "enforceNodeAllocatable: \"%s\" needs %s", whose[i][0],
+        bool all = enforces(s, whose[i][0]), cpu = enforces(s, whose[i][1]);
+        if (all && cpu)
+            return err_set(e, ERR_INVALID,
+                           "enforceNodeAllocatable: \"%s\" and \"%s\" cannot be given together", whose[i][0],
                            whose[i][1]);
-        if (text(s, "reservedSystemCPUs")[0] != '\0' && text(s, whose[i][1])[0] != '\0')
+        if ((all || cpu) && text(s, whose[i][2])[0] == '\0')
+            return err_set(e, ERR_INVALID, "enforceNodeAllocatable: \"%s\" needs %s", whose[i][cpu ? 1 : 0],
+                           whose[i][2]);
+        if (text(s, "reservedSystemCPUs")[0] != '\0' && text(s, whose[i][2])[0] != '\0')
             return err_set(e, ERR_INVALID, "reservedSystemCPUs: cannot be given together with %s",
-                           whose[i][1]);
+                           whose[i][2]);
     }
     if (json_is_false(value(s, "cgroupsPerQOS")) && json_array_size(value(s, "enforceNodeAllocatable")) > 0 &&
         !enforces(s, "none"))

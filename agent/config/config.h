@@ -76,6 +76,8 @@ struct agent_config {
     uint64_t backoff_max_ms;              /* of a container that crashes */
     unsigned image_gc_high, image_gc_low; /* percent of the disk */
     uint64_t image_min_age_ms, image_max_age_ms;
+    char *image_verify; /* imagePullCredentialsVerificationPolicy */
+    struct config_list image_verify_not;
     unsigned pulls_max;              /* images brought at a time; 0: the store's own number */
     unsigned pulls_per_registry_max; /* likewise */
     uint64_t pull_stall_ms, image_max_bytes;

@@ -49,7 +49,7 @@ static const struct {
     { "InPlacePodVerticalScalingExclusiveMemory", false },
     { "KubeletCgroupDriverFromCRI", true },
     { "KubeletCrashLoopBackOffMax", true },
-    { "KubeletEnsureSecretPulledImages", false },
+    { "KubeletEnsureSecretPulledImages", true },
     { "KubeletFineGrainedAuthz", true },
     { "KubeletInUserNamespace", false },
     { "KubeletPSI", false },

@@ -114,6 +114,7 @@ enum err_code config_check_ips(const json_t *value, struct err *e) MUST_CHECK;
 enum err_code config_check_ip_list(const json_t *value, struct err *e) MUST_CHECK;
 enum err_code config_check_cidrs(const json_t *v, struct err *e) MUST_CHECK; /* one text, comma-separated */
 enum err_code config_check_sysctls(const json_t *value, struct err *e) MUST_CHECK;
+enum err_code config_check_image_patterns(const json_t *value, struct err *e) MUST_CHECK;
 enum err_code config_check_thresholds(const json_t *value, struct err *e) MUST_CHECK;
 enum err_code config_check_signal_quantities(const json_t *value, struct err *e) MUST_CHECK;
 enum err_code config_check_signal_durations(const json_t *value, struct err *e) MUST_CHECK;

@@ -39,7 +39,7 @@ static const struct config_row rows[] = {
       "1..2147483647", 0, WORKS, 0,
       "how many of maxParallelImagePulls may come from one registry; not set: one less" },
     { "imagePullProgressDeadline", "image-pull-progress-deadline", T_DURATION, "5m", NULL, ZERO, WORKS,
-      FIELD(pull_stall_ms), "a pull for which nothing comes so long has failed" },
+      FIELD(pull_stall_ms), "a pull for which nothing comes so long, or less than 16 KiB, has failed" },
     { "maxImageSize", "max-image-size", T_QUANTITY, "16Gi", NULL, ZERO, WORKS, 0,
       "of one image: as it comes, and unpacked; what is larger is refused" },
     { "logLevel", "log-level", T_WORD, NULL, "debug|info|warn|error", ZERO | LIVE, WORKS, FIELD(log_level),

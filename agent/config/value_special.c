@@ -84,6 +84,41 @@ enum err_code config_check_sysctls(const json_t *v, struct err *e)
     return sysctls_check_patterns(patterns, e);
 }
 
+/* ---- images ----------------------------------------------------------------------------------------------
+ */
+
+/* As kubelet takes them: whole names without tag and digest ("docker.io/library/busybox", which is what
+ * "busybox" means), or the beginning of such with a star behind a slash. */
+static enum err_code check_image_pattern(const char *pattern, struct err *e)
+{
+    const bool beginning = str_ends(pattern, "/*");
+    const size_t n = strlen(pattern) - (beginning ? 1 : 0), host = strcspn(pattern, "/");
+    const char *path = pattern + host;
+
+    if (strpbrk(pattern, " \t\n") != NULL || memchr(pattern, '*', n) != NULL || host == 0)
+        return err_set(e, ERR_INVALID,
+                       "\"%.200s\" is neither a repository nor the beginning of one with \"/*\" at its end",
+                       pattern);
+    if (*path == '\0' || (strcspn(pattern, ".:") >= host && strncmp(pattern, "localhost/", 10) != 0))
+        return err_set(e, ERR_INVALID,
+                       "\"%.200s\" does not begin with a registry, as in docker.io/library/%s", pattern,
+                       "busybox");
+    if (strpbrk(path, "@:") != NULL)
+        return err_set(e, ERR_INVALID, "\"%.200s\" has a tag or a digest", pattern);
+    return ERR_OK;
+}
+
+enum err_code config_check_image_patterns(const json_t *v, struct err *e)
+{
+    json_t *item;
+    size_t i;
+
+    json_array_foreach ((json_t *)v, i, item)
+        if (check_image_pattern(json_string_value(item), e) != ERR_OK)
+            return e->code;
+    return ERR_OK;
+}
+
 /* ---- eviction --------------------------------------------------------------------------------------------
  */
 

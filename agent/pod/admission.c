@@ -2,6 +2,7 @@
  * words. */
 #include "agent/api/sysctls.h"
 #include "agent/pod/fit.h"
+#include "agent/pod/node_object.h"
 #include "agent/pod/preempt.h"
 #include "base/fs.h"
 
@@ -9,7 +10,6 @@
 #include <stdlib.h>
 
 #include <string.h>
-#include <sys/utsname.h>
 
 static enum err_code refuse(char reason[64], const char *why, struct err *e, const char *fmt, ...)
     PRINTF_LIKE(4, 5);
@@ -77,50 +77,12 @@ static enum err_code check_resources(const struct pod *p, char reason[64], struc
 /* ---- node selector, name, ports, taints -----------------------------------------------------------------
  */
 
-/* In its place by key; a key that is there already gets the value. */
-static void add_label(struct api_kv *labels, size_t *n, const struct api_kv *label)
-{
-    size_t i = 0;
-    int order = 1;
-
-    while (i < *n && (order = strcmp(labels[i].key, label->key)) < 0)
-        i++;
-    if (i == *n || order != 0) {
-        memmove(labels + i + 1, labels + i, (*n - i) * sizeof(*labels));
-        ++*n;
-    }
-    labels[i] = *label;
-}
-
-/* The labels that a kubelet gives its node by itself, and those of --node-labels. */
 static bool fits_node(const struct node *n, const struct api_pod_spec *s)
 {
-    static const struct {
-        const char *machine, *arch;
-    } archs[] = { { "x86_64", "amd64" },    { "aarch64", "arm64" },   { "armv7l", "arm" },
-                  { "ppc64le", "ppc64le" }, { "riscv64", "riscv64" }, { "s390x", "s390x" } };
-    struct utsname u;
-    const char *arch = "";
-    const struct api_kvs *own = n->o.labels;
-    mem_auto struct api_kv *labels = calloc(5 + (own != NULL ? own->n : 0), sizeof(*labels));
-    size_t n_labels = 5;
+    struct api_kvs labels = { 0 };
+    mem_auto struct api_kv *v = labels.v = node_labels(n, &labels.n);
 
-    if (labels == NULL)
-        return false;
-
-    if (uname(&u) == 0)
-        for (size_t i = 0; i < ARRAY_LEN(archs); i++)
-            if (strcmp(archs[i].machine, u.machine) == 0)
-                arch = archs[i].arch;
-    /* Sorted by key, as api_kvs must be; the values are only read. */
-    labels[0] = (struct api_kv){ (char *)"beta.kubernetes.io/arch", (char *)arch };
-    labels[1] = (struct api_kv){ (char *)"beta.kubernetes.io/os", (char *)"linux" };
-    labels[2] = (struct api_kv){ (char *)"kubernetes.io/arch", (char *)arch };
-    labels[3] = (struct api_kv){ (char *)"kubernetes.io/hostname", (char *)n->o.node_name };
-    labels[4] = (struct api_kv){ (char *)"kubernetes.io/os", (char *)"linux" };
-    for (size_t i = 0; own != NULL && i < own->n; i++)
-        add_label(labels, &n_labels, &own->v[i]);
-    return api_pod_fits_node(s, n->o.node_name, &(struct api_kvs){ labels, n_labels });
+    return v != NULL && api_pod_fits_node(s, n->o.node_name, &labels);
 }
 
 static bool same_address(const char *a, const char *b)

@@ -102,6 +102,37 @@ int64_t node_allocatable(const struct node *n, const char *resource)
     return capacity;
 }
 
+/* What settings keep from pods may be no more than there is. */
+static enum err_code check_one(const char *resource, int64_t capacity, int64_t system, int64_t kube,
+                               int64_t evict, struct err *e)
+{
+    const char *unit = strcmp(resource, "cpu") == 0 ? "m" : "";
+    int64_t kept;
+
+    if (__builtin_add_overflow(system, kube, &kept) || __builtin_add_overflow(kept, evict, &kept))
+        kept = INT64_MAX;
+    if (capacity < 0 || kept <= capacity)
+        return ERR_OK;
+    return err_set(e, ERR_INVALID,
+                   "invalid Node Allocatable configuration: resource \"%s\" has a reservation of %" PRId64
+                   "%s (systemReserved, kubeReserved and evictionHard) but a capacity of %" PRId64 "%s",
+                   resource, kept, unit, capacity, unit);
+}
+
+enum err_code allocatable_check(const struct node_options *o, struct err *e)
+{
+    const struct api_reserved *system = &o->resources.system, *kube = &o->resources.kube;
+    int64_t memory = (int64_t)o->memory_bytes, disk = storage(o);
+
+    if (check_one("cpu", (int64_t)o->cpu_milli, system->cpu_milli, kube->cpu_milli, 0, e) != ERR_OK ||
+        check_one("memory", memory, system->memory_bytes, kube->memory_bytes,
+                  kept_free(&o->resources.evict_memory, memory), e) != ERR_OK ||
+        check_one("ephemeral-storage", disk, system->storage_bytes, kube->storage_bytes,
+                  kept_free(&o->resources.evict_storage, disk), e) != ERR_OK)
+        return e->code;
+    return check_one("pid", pids(), system->pids, kube->pids, 0, e);
+}
+
 /* ---- limits of all pods together ------------------------------------------------------------------- */
 
 /* What is left for pods, without the eviction's part: that is for a pod that is about to be evicted. */

@@ -20,6 +20,12 @@ int64_t node_capacity(const struct node *n, const char *resource);
 int64_t node_allocatable(const struct node *n, const char *resource);
 
 /*
+ * ERR_INVALID, in kubelet's words: more is reserved and kept free than the machine has.  The agent does not
+ * start then: a limit of all pods of 0 would end those that run.
+ */
+enum err_code allocatable_check(const struct node_options *o, struct err *e) MUST_CHECK;
+
+/*
  * _update() writes the limits of all pods together, again when what they depend on changed.  Where pods use
  * more than a new limit (v1 refuses it then) it is told by an event and tried again each minute, as kubelet
  * does.

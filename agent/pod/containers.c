@@ -131,6 +131,7 @@ static void adopt_new_instance(struct ctr *c, struct ctr_run *run)
     snprintf(c->cur.id, sizeof(c->cur.id), "%s", config->id);
     snprintf(c->cur.message_file, sizeof(c->cur.message_file), "%s", ctr_run_take_message_file(run));
     c->cur.image_id = strdup(config->image->id);
+    c->cur.image_ref = img_repo_digest(c->pod->node->o.images, config->image->id, ctr_run_image(run));
     c->cur.env_sources = ctr_run_take_env_sources(run);
     c->pod->env_look = true; /* they may have changed since */
     c->live_due = true;      /* likewise its volumes */

@@ -143,88 +143,104 @@ static enum err_code add_image_volume(struct ctr_run *r, const struct pod *p, co
     return ERR_OK;
 }
 
+static enum err_code volume_mount(struct ctr_run *r, const struct ctr *c, size_t index, struct rt_mount *ret,
+                                  struct err *e)
+{
+    const struct pod *p = c->pod;
+    const struct api_volume_mount *vm = &c->spec->mounts[index];
+    const struct api_volume *v = api_volume_find(&p->api->spec, vm->name);
+    bool can_recurse = rt_features(p->node->rt)->recursive_read_only;
+    const char *source, *sub, *missing = NULL;
+    char path[PATH_SIZE];
+
+    if (v == NULL)
+        return err_set(e, ERR_INVALID, "volume \"%s\" of container \"%s\" does not exist", vm->name,
+                       c->spec->name);
+    if (volumes_host_path(p, v, path, sizeof(path), e) != ERR_OK)
+        return e->code;
+    source = arena_strdup(&r->arena, path);
+    sub = env_sub_path(vm, &r->env, &r->arena, &missing);
+    if (missing != NULL)
+        return err_set(e, ERR_PRECONDITION,
+                       "failed to expand subPath for volumeMount \"%s\" of container \"%s\": missing "
+                       "value for \"%s\"",
+                       vm->name, c->spec->name, missing);
+    if (source == NULL || sub == NULL)
+        return err_nomem(e);
+    if (v->kind == API_VOL_IMAGE && add_image_volume(r, p, v, source, e) != ERR_OK)
+        return e->code;
+    if (sub[0] != '\0' && add_sub_path(r, c, index, source, sub, &source, e) != ERR_OK)
+        return e->code;
+    if (str_eq(vm->recursive_read_only, "Enabled") && !can_recurse)
+        return err_set(e, ERR_PRECONDITION,
+                       "volumeMount \"%s\": the runtime does not support recursive read-only mounts",
+                       vm->name);
+    *ret = (struct rt_mount){
+        .volume = vm->name,
+        .source = source,
+        .destination =
+            vm->mount_path[0] == '/' ? vm->mount_path : arena_printf(&r->arena, "/%s", vm->mount_path),
+        .read_only = vm->read_only || v->kind == API_VOL_PAYLOAD || v->kind == API_VOL_IMAGE,
+        .image = v->kind == API_VOL_IMAGE,
+        .recursive_read_only = str_eq(vm->recursive_read_only, "Enabled") ||
+                               (str_eq(vm->recursive_read_only, "IfPossible") && can_recurse),
+        .propagation = propagation(vm->mount_propagation),
+    };
+    return ret->destination != NULL ? ERR_OK : err_nomem(e);
+}
+
+static bool mounts_at(const struct api_container *c, const char *path)
+{
+    for (size_t i = 0; i < c->n_mounts; i++)
+        if (strcmp(c->mounts[i].mount_path, path) == 0)
+            return true;
+    return false;
+}
+
+/* The pod's own hosts, resolv.conf and hostname, where the container does not bring its own. */
+static enum err_code add_files(struct ctr_run *r, const struct ctr *c, struct rt_mount *m, size_t *n,
+                               struct err *e)
+{
+    static const struct {
+        const char *name, *destination;
+        bool may_be_read_only; /* with the root file system */
+    } files[] = { { FILES_HOSTS, "/etc/hosts", false },
+                  { "resolv.conf", "/etc/resolv.conf", true },
+                  { "hostname", "/etc/hostname", true } };
+    char path[PATH_SIZE];
+
+    for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+        if (mounts_at(c->spec, files[i].destination))
+            continue;
+        if (files_path(c->pod, files[i].name, path, sizeof(path), e) != ERR_OK)
+            return e->code;
+        m[(*n)++] = (struct rt_mount){
+            .source = arena_strdup(&r->arena, path),
+            .destination = files[i].destination,
+            .read_only = files[i].may_be_read_only && c->spec->security.has_read_only_root_filesystem &&
+                         c->spec->security.read_only_root_filesystem,
+            .propagation = "rprivate",
+        };
+    }
+    return ERR_OK;
+}
+
 static enum err_code add_mounts(struct ctr_run *r, const struct ctr *c, struct err *e)
 {
     const struct pod *p = c->pod;
     const struct api_container *s = c->spec;
     struct rt_mount *m = arena_alloc(&r->arena, (s->n_mounts + 4) * sizeof(*m));
-    bool own_hosts = false, own_resolv = false, own_hostname = false, own_shm = false;
-    char path[PATH_SIZE];
     size_t n = 0;
 
     r->binds = arena_alloc(&r->arena, (s->n_mounts + 1) * sizeof(*r->binds));
     r->image_volumes = arena_alloc(&r->arena, (s->n_mounts + 1) * sizeof(*r->image_volumes));
     if (m == NULL || r->binds == NULL || r->image_volumes == NULL)
         return err_nomem(e);
-    for (size_t i = 0; i < s->n_mounts; i++) {
-        const struct api_volume_mount *vm = &s->mounts[i];
-        const struct api_volume *v = api_volume_find(&p->api->spec, vm->name);
-        const char *source, *sub, *missing = NULL;
-
-        if (v == NULL)
-            return err_set(e, ERR_INVALID, "volume \"%s\" of container \"%s\" does not exist", vm->name,
-                           s->name);
-        if (volumes_host_path(p, v, path, sizeof(path), e) != ERR_OK)
+    for (; n < s->n_mounts; n++)
+        if (volume_mount(r, c, n, &m[n], e) != ERR_OK)
             return e->code;
-        source = arena_strdup(&r->arena, path);
-        sub = env_sub_path(vm, &r->env, &r->arena, &missing);
-        if (missing != NULL)
-            return err_set(e, ERR_PRECONDITION,
-                           "failed to expand subPath for volumeMount \"%s\" of container \"%s\": missing "
-                           "value for \"%s\"",
-                           vm->name, s->name, missing);
-        if (source == NULL || sub == NULL)
-            return err_nomem(e);
-        if (v->kind == API_VOL_IMAGE && add_image_volume(r, p, v, source, e) != ERR_OK)
-            return e->code;
-        if (sub[0] != '\0' && add_sub_path(r, c, i, source, sub, &source, e) != ERR_OK)
-            return e->code;
-        m[n++] = (struct rt_mount){
-            .volume = vm->name,
-            .source = source,
-            .destination =
-                vm->mount_path[0] == '/' ? vm->mount_path : arena_printf(&r->arena, "/%s", vm->mount_path),
-            .read_only = vm->read_only || v->kind == API_VOL_PAYLOAD || v->kind == API_VOL_IMAGE,
-            .image = v->kind == API_VOL_IMAGE,
-            .recursive_read_only = str_eq(vm->recursive_read_only, "Enabled") ||
-                                   (str_eq(vm->recursive_read_only, "IfPossible") &&
-                                    rt_features(p->node->rt)->recursive_read_only),
-            .propagation = propagation(vm->mount_propagation),
-        };
-        if (m[n - 1].destination == NULL)
-            return err_nomem(e);
-        if (str_eq(vm->recursive_read_only, "Enabled") && !rt_features(p->node->rt)->recursive_read_only)
-            return err_set(e, ERR_PRECONDITION,
-                           "volumeMount \"%s\": the runtime does not support recursive read-only mounts",
-                           vm->name);
-        own_hosts = own_hosts || strcmp(vm->mount_path, "/etc/hosts") == 0;
-        own_resolv = own_resolv || strcmp(vm->mount_path, "/etc/resolv.conf") == 0;
-        own_hostname = own_hostname || strcmp(vm->mount_path, "/etc/hostname") == 0;
-        own_shm = own_shm || strcmp(vm->mount_path, "/dev/shm") == 0;
-    }
-    if (!own_hosts) {
-        if (files_path(p, FILES_HOSTS, path, sizeof(path), e) != ERR_OK)
-            return e->code;
-        m[n++] = (struct rt_mount){ .source = arena_strdup(&r->arena, path),
-                                    .destination = "/etc/hosts",
-                                    .propagation = "rprivate" };
-    }
-    for (int k = 0; k < 2; k++) {
-        static const struct {
-            const char *name, *destination;
-        } file[] = { { "resolv.conf", "/etc/resolv.conf" }, { "hostname", "/etc/hostname" } };
-        if (k == 0 ? own_resolv : own_hostname)
-            continue;
-        if (files_path(p, file[k].name, path, sizeof(path), e) != ERR_OK)
-            return e->code;
-        m[n++] = (struct rt_mount){
-            .source = arena_strdup(&r->arena, path),
-            .destination = file[k].destination,
-            .read_only = c->spec->security.has_read_only_root_filesystem &&
-                         c->spec->security.read_only_root_filesystem,
-            .propagation = "rprivate",
-        };
-    }
+    if (add_files(r, c, m, &n, e) != ERR_OK)
+        return e->code;
     m[n++] = (struct rt_mount){
         .source = arena_printf(&r->arena, "%s/pods/%s/%s", p->node->o.root_dir, p->uid, r->message_file),
         .destination = s->termination_message_path,
@@ -233,7 +249,7 @@ static enum err_code add_mounts(struct ctr_run *r, const struct ctr *c, struct e
     for (size_t i = 0; i < n; i++)
         if (m[i].source == NULL)
             return err_nomem(e);
-    r->config.shm_path = p->api->spec.host_ipc || own_shm ? NULL : p->shm_path;
+    r->config.shm_path = p->api->spec.host_ipc || mounts_at(s, "/dev/shm") ? NULL : p->shm_path;
     r->config.mounts = m;
     r->config.n_mounts = n;
     return ERR_OK;

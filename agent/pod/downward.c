@@ -83,6 +83,14 @@ enum err_code env_field(const struct pod *p, const char *path, struct arena *a, 
     return *ret != NULL ? ERR_OK : err_nomem(e);
 }
 
+/* As in kubelet a limit of 0 is none. */
+static const struct quantity *limit_of(const struct api_resource_list *limits, const char *name)
+{
+    const struct quantity *q = api_resource_get(limits, name);
+
+    return q != NULL && q->nano != 0 ? q : NULL;
+}
+
 enum err_code env_resource(const struct pod *p, const struct api_container *c,
                            const struct api_resource_field_ref *ref, struct arena *a, char **ret,
                            struct err *e)
@@ -110,9 +118,9 @@ enum err_code env_resource(const struct pod *p, const struct api_container *c,
     if (name == NULL || r == NULL)
         return err_set(e, ERR_INVALID, "unsupported container resource: %s", ref->resource);
     name++;
-    found = api_resource_get(limit ? &r->limits : &r->requests, name);
+    found = limit ? limit_of(&r->limits, name) : api_resource_get(&r->requests, name);
     if (found == NULL && limit && s->has_resources)
-        found = api_resource_get(&s->resources.limits, name);
+        found = limit_of(&s->resources.limits, name);
     if (found != NULL)
         q = *found;
     else if (limit && !str_starts(name, "hugepages-") && (has = node_allocatable(p->node, name)) > 0)

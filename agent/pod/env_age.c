@@ -16,38 +16,18 @@
 
 /* ---- the key --------------------------------------------------------------------------------- */
 
-static bool key_from_hex(const char *hex, unsigned char key[SIPHASH_KEY_SIZE])
-{
-    if (strlen(hex) != 2 * SIPHASH_KEY_SIZE || strspn(hex, "0123456789abcdef") != 2 * SIPHASH_KEY_SIZE)
-        return false;
-    for (size_t i = 0; i < SIPHASH_KEY_SIZE; i++) {
-        const char digits[] = { hex[2 * i], hex[2 * i + 1], '\0' };
-        key[i] = (unsigned char)strtoul(digits, NULL, 16);
-    }
-    return true;
-}
-
 /* Of this node, as long as the tmpfs of its volumes lives. */
 static const unsigned char *key_of(struct node *n)
 {
-    char hex[2 * SIPHASH_KEY_SIZE + 1], path[512];
     struct err e = { 0 };
-    str_auto text = NULL;
+    char path[512];
 
     if (n->env_key_known)
         return n->env_key;
     snprintf(path, sizeof(path), "%s/volumes/.environment-key", n->o.run_dir);
-    if (fs_read_at(AT_FDCWD, path, sizeof(hex), &text, NULL, &e) != ERR_OK ||
-        !key_from_hex(text, n->env_key)) {
-        e = (struct err){ 0 };
-        id_random_hex(hex, 2 * SIPHASH_KEY_SIZE);
-        key_from_hex(hex, n->env_key);
-        if (fs_replace_at(AT_FDCWD, path, hex, strlen(hex), 0600, false, &e) != ERR_OK)
-            log_warn("a restart will not know how old environments are", F_ERR(&e));
-        explicit_bzero(hex, sizeof(hex));
-    }
-    if (text != NULL)
-        explicit_bzero(text, strlen(text));
+    siphash_key(path, n->env_key, &e);
+    if (e.code != ERR_OK)
+        log_warn("a restart will not know how old environments are", F_ERR(&e));
     n->env_key_known = true;
     return n->env_key;
 }

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/siphash.h"
 
 #include <string.h>
 
@@ -92,12 +93,23 @@ static void drop(struct node *n, struct event *v)
 
 struct said { /* of an event */
     const char *namespace_, *name, *uid, *field_path, *reason, *message;
+    uint64_t about;
     bool warning, of_node;
 };
 
+static uint64_t about(const struct said *s)
+{
+    const char *const parts[] = { s->uid, s->field_path != NULL ? s->field_path : "", s->reason };
+    uint64_t h = 0;
+
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+        h = siphash_part(h, parts[i], strlen(parts[i]));
+    return h;
+}
+
 static bool similar(const struct event *v, const struct said *s)
 {
-    return strcmp(v->uid, s->uid) == 0 && str_eq(v->field_path, s->field_path) &&
+    return v->about == s->about && strcmp(v->uid, s->uid) == 0 && str_eq(v->field_path, s->field_path) &&
            strcmp(v->reason, s->reason) == 0;
 }
 
@@ -153,6 +165,7 @@ static struct event *event_new(const struct said *s)
     v->field_path = s->field_path != NULL ? strdup(s->field_path) : NULL;
     v->reason = strdup(s->reason);
     v->message = strdup(s->message);
+    v->about = s->about;
     v->warning = s->warning;
     v->of_node = s->of_node;
     v->count = 1;
@@ -166,9 +179,11 @@ static void add(struct node *n, struct said *s)
 {
     int64_t now_ns = clock_wall_ns();
     char text[MESSAGE_MAX + sizeof(COMBINED)];
-    struct event *v = find(n, s), *combined;
+    struct event *v, *combined;
     bool combine;
 
+    s->about = about(s);
+    v = find(n, s);
     if (v != NULL) {
         again(n, v, now_ns);
         return;

@@ -79,6 +79,21 @@ static void add_volumes(const struct pod *p, json_t *steps)
                  p->vols_since_ns, bad ? p->vols_error : names[p->vols], p->vols_retry_ns);
 }
 
+/* Why an image that `coracle image ls` shows is pulled is not for the registry to say. */
+static void add_lacking_image(const struct pod_image *img, const char *name, json_t *steps)
+{
+    const char *message = img->message != NULL ? img->message : "";
+    str_auto refused =
+        img->right != RIGHT_REFUSED
+            ? NULL
+            : str_printf("%s%sit is here, but none of this pod's imagePullSecrets is known to have "
+                         "pulled it (imagePullCredentialsVerificationPolicy)",
+                         message, message[0] != '\0' ? "; " : "");
+
+    explain_step(steps, name, img->reason[0] != '\0' ? "failed" : "waiting", 0,
+                 refused != NULL ? refused : img->message, img->retry_at_ns);
+}
+
 static void add_images(const struct pod *p, json_t *steps)
 {
     for (size_t i = 0; i < p->n_images; i++) {
@@ -91,8 +106,7 @@ static void add_images(const struct pod *p, json_t *steps)
         else if (img->bringing)
             explain_step(steps, name, "running", img->pull_started_ns, "pulling", 0);
         else
-            explain_step(steps, name, img->reason[0] != '\0' ? "failed" : "waiting", 0, img->message,
-                         img->retry_at_ns);
+            add_lacking_image(img, name, steps);
     }
 }
 
@@ -104,112 +118,6 @@ static void add_resize(const struct pod *p, json_t *steps)
     if (p->resize.under_way)
         explain_step(steps, "resize", p->resize.error != NULL ? "failed" : "running", p->resize.since_ns,
                      p->resize.error != NULL ? p->resize.error : "containers get their new limits", 0);
-}
-
-static const char *lost_text(const struct instance *i)
-{
-    return str_eq(i->reason, "ContainerStatusUnknown")
-               ? " (lost: its conmon was gone, or its bundle was damaged, and no exit code was left)"
-               : "";
-}
-
-/* Processes that even SIGKILL does not end: which, and where the kernel holds them. */
-static void describe_stuck(const struct ctr *c, char *text, size_t size)
-{
-    struct node *n = c->pod->node;
-    char path[512], where[200] = "";
-    struct err e = { 0 };
-
-    if (resources_cgroup_path(c->pod, path, sizeof(path), &e) == ERR_OK) {
-        size_t k = strlen(path);
-        snprintf(path + k, sizeof(path) - k, "/%s", c->cur.id);
-        cg_stuck(n->o.cgroups, path, where, sizeof(where));
-    }
-    snprintf(text, size, "killed; waiting for the kernel to end it%s%s", where[0] != '\0' ? ": " : "", where);
-}
-
-static void add_container(const struct ctr *c, json_t *steps)
-{
-    const struct pod *p = c->pod;
-    str_auto name = str_printf("%s %s",
-                               c->kind == CTR_REGULAR ? "container"
-                               : c->kind == CTR_INIT  ? "init container"
-                                                      : "sidecar",
-                               c->spec->name);
-    const char *state = "running", *detail = ctr_state_name(c->state);
-    int64_t next = 0;
-    char text[320];
-
-    if (name == NULL)
-        return;
-    switch (c->state) {
-    case CTR_RUNNING:
-        state = "done";
-        if (c->last.ended && c->restarts > 0) {
-            snprintf(text, sizeof(text), "running; the run before: %s, exit code %d%s", c->last.reason,
-                     c->last.exit_code, lost_text(&c->last));
-            detail = text;
-        }
-        if (c->env_old != NULL) {
-            snprintf(text, sizeof(text), "running; its environment is older than %s", c->env_old);
-            detail = text;
-        }
-        if (c->post != POST_NONE) {
-            state = "running";
-            detail = "its postStart hook runs";
-        }
-        break;
-    case CTR_PRESTOP:
-        next = c->stop_deadline_ns;
-        detail = hook_live(c) ? "its preStop hook runs; the stop signal follows"
-                              : "told to end; signalled when the containers before it have ended";
-        break;
-    case CTR_NONE:
-        if (c->cur.ended && !ctr_restart_wanted(c)) {
-            state = "done";
-            snprintf(text, sizeof(text), "ended: %s, exit code %d%s", c->cur.reason, c->cur.exit_code,
-                     lost_text(&c->cur));
-            detail = text;
-            break;
-        }
-        state = c->waiting_reason[0] != '\0' ? "failed" : "waiting";
-        next = ctr_backoff_until(c) > c->retry_at_ns ? ctr_backoff_until(c) : c->retry_at_ns;
-        if (c->waiting_reason[0] != '\0')
-            detail = c->waiting_message != NULL ? c->waiting_message : c->waiting_reason;
-        else if (p->state == POD_TERMINATING || p->state == POD_TERMINATED)
-            detail = "not started: the pod is ending";
-        else if (c->gate_waiting)
-            detail = "waits for a place: other containers are being created";
-        else if (p->vols != VOLS_READY)
-            detail = "waits for the pod's volumes";
-        else if (!sandbox_pinned(p))
-            detail = "waits for the pod's namespaces";
-        else if (p->net != NET_READY)
-            detail = "waits for the pod's network";
-        else
-            detail = "waits for its turn or its image";
-        break;
-    case CTR_CREATED:
-        state = "waiting";
-        detail = p->net != NET_READY  ? "created; waits for the pod's network"
-                 : !p->record_durable ? "created; waits for the pod's record to be on the disk"
-                                      : "created";
-        break;
-    case CTR_STOPPING:
-        next = c->stop_deadline_ns;
-        detail = "stop signal sent; SIGKILL follows at nextTry";
-        break;
-    case CTR_KILLING:
-        next = c->kill_again_ns;
-        describe_stuck(c, text, sizeof(text));
-        detail = text;
-        break;
-    case CTR_MOUNTING:
-    case CTR_CREATING:
-    case CTR_STARTING:
-        break;
-    }
-    explain_step(steps, name, state, c->state_since_ns, detail, next);
 }
 
 static void add_start(const struct pod *p, json_t *steps)
@@ -334,7 +242,7 @@ json_t *explain_json(struct pod *p)
         add_images(p, steps);
         add_resize(p, steps);
         for (size_t i = 0; i < p->n_ctrs; i++)
-            add_container(&p->ctrs[i], steps);
+            explain_container(&p->ctrs[i], steps);
         for (size_t i = 0; i < p->n_ctrs; i++)
             for (int t = 0; t < PROBE_TYPES; t++)
                 add_probe(&p->ctrs[i], (enum probe_type)t, steps);

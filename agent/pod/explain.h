@@ -15,4 +15,5 @@ json_t *explain_operation(const struct op *op);
 json_t *explain_json(struct pod *p);
 /* The node itself: {"node","state","steps","operations","said":[{"level","last","times","text"}]}. */
 json_t *explain_node_json(struct node *n);
+void explain_container(const struct ctr *c, json_t *steps); /* explain_container.c */
 #endif

@@ -78,3 +78,15 @@ void ctr_gate_release(struct ctr *c)
         pod_wake(next->pod);
     }
 }
+
+void ctr_gate_pump(struct node *n)
+{
+    unsigned free_places = n->gate_max > n->gate_used ? n->gate_max - n->gate_used : 0;
+    struct ctr *c;
+
+    while (free_places-- > 0 && (c = TAILQ_FIRST(&n->gate_queue)) != NULL) {
+        TAILQ_REMOVE(&n->gate_queue, c, gate_link);
+        c->gate_waiting = false;
+        pod_wake(c->pod);
+    }
+}

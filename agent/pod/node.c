@@ -56,7 +56,9 @@ static void on_image(const char *name, void *arg)
     HASH_ITER (hh, n->pods, p, tmp)
         for (size_t i = 0; i < p->n_images; i++)
             if (p->images[i]->image == NULL) {
-                if (p->images[i]->policy != API_PULL_ALWAYS)
+                if (p->images[i]->right == RIGHT_REFUSED)
+                    p->images[i]->right = RIGHT_UNKNOWN; /* perhaps by another name now */
+                else if (p->images[i]->policy != API_PULL_ALWAYS)
                     p->images[i]->retry_at_ns = 0;
                 pod_wake(p);
             }
@@ -112,6 +114,19 @@ static void open_logs(struct node *n)
         log_error("rotated logs of containers are not kept", F_ERR(&e));
 }
 
+/* Those of which each pod has a folder; that they cannot be made is told by the first pod. */
+static void open_folders(struct node *n)
+{
+    str_auto pods = n->o.root_dir != NULL ? str_printf("%s/pods", n->o.root_dir) : NULL;
+    struct err ignored = { 0 };
+
+    if (pods != NULL && fs_mkdirs(n->o.root_dir, 0755, &ignored) == ERR_OK &&
+        fs_mkdirs(pods, 0750, &ignored) == ERR_OK)
+        fs_spread_below(pods);
+    if (n->o.pod_logs_dir != NULL && fs_mkdirs(n->o.pod_logs_dir, 0755, &ignored) == ERR_OK)
+        fs_spread_below(n->o.pod_logs_dir);
+}
+
 enum err_code node_open(struct node **ret, const struct node_options *o, struct err *e)
 {
     struct node *n = calloc(1, sizeof(*n));
@@ -144,6 +159,7 @@ enum err_code node_open(struct node **ret, const struct node_options *o, struct 
     shutdown_open(n);
     oom_open(n);
     open_logs(n);
+    open_folders(n);
     allocatable_open(n);
     if (record_load_all(n, e) != ERR_OK) {
         node_free(n);

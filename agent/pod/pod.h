@@ -41,6 +41,7 @@ struct instance {
     char reason[32];     /* terminated: Completed, Error, OOMKilled, StartError, ContainerStatusUnknown */
     char *message;       /* termination message; NULL: none */
     char *image_id;      /* sha256:...; NULL while unknown */
+    char *image_ref;     /* what the status calls it, as it was pulled; NULL: as image_id */
     json_t *env_sources; /* what its environment was made from (env_age.h); NULL: nothing that can change */
     json_t *env_told;    /* what it was last told of by a signal; NULL: nothing since */
     struct sizes sizes;
@@ -117,6 +118,9 @@ struct ctr {
     TAILQ_ENTRY(ctr) gate_link;
 };
 
+/* To an image that is here (image_right.h). */
+enum image_right { RIGHT_UNKNOWN, RIGHT_GRANTED, RIGHT_REFUSED };
+
 /* One distinct image of the pod. */
 struct pod_image {
     struct pod *pod;
@@ -125,6 +129,11 @@ struct pod_image {
     struct img_image *image; /* NULL until present */
     struct img_bring bring;
     bool bringing, pulled, error_final;
+    bool pull_failed;      /* which is what reason and message tell */
+    struct img_task check; /* whether its secrets have pulled the image before */
+    bool checking;
+    bool stale; /* a secret changed meanwhile: its answer counts for nothing */
+    enum image_right right;
     bool dropped;    /* no container uses it any more: freed when its bring is over */
     char reason[32]; /* ErrImagePull, ... */
     char *message;
@@ -276,26 +285,27 @@ struct pod {
     bool dirty_queued, record_dirty, freed;
     bool record_durable;  /* some record of it is on the disk: its containers may start */
     bool record_unsynced; /* the newest is not in a batch yet */
+    bool record_written;
+    uint64_t record_hash; /* of what was written last */
     TAILQ_ENTRY(pod) unsynced_link;
     char record_error[256]; /* why the record could not be written; "" */
-    char shown_hash[17];    /* of the status last told to watchers */
+    uint64_t shown_hash;    /* of the status last told to watchers */
     uv_timer_t timer;
     bool timer_open;
     TAILQ_ENTRY(pod) dirty_link;
     UT_hash_handle hh;
 };
 
-/* ---- worker.c ---- */
+/* ---- turns.c ---- when a pod is looked at */
 void pod_wake(struct pod *p); /* reconcile soon, on a later step of the loop */
+/* Wake again at this wall-clock time (ns), unless something earlier is due; called during reconcile only. */
+void pod_wake_at(struct pod *p, int64_t at_ns);
+
+/* ---- worker.c ---- what its next step is */
 void pod_reconcile(struct pod *p);
 void pod_set_state(struct pod *p, enum pod_state s);
 void ctr_set_state(struct ctr *c, enum ctr_state s);
 void pod_set_net(struct pod *p, enum net_state s);
-/* Wake again at this wall-clock time (ns), unless something earlier is due; called during reconcile only. */
-void pod_wake_at(struct pod *p, int64_t at_ns);
-/* 68 years: what a manifest says beyond that would not fit times in ns. */
-#define GRACE_MAX_SECONDS INT32_MAX
-void pod_begin_termination(struct pod *p, int64_t grace_seconds, bool finishing, const char *why);
 /*
  * Files that are dropped together are read one after the other: within this time of its first sight, and as
  * long as files are being read (but not for ever: some folders never rest), a pod that misses a ConfigMap or
@@ -315,10 +325,18 @@ enum err_code pod_may_lack(const struct pod *p, enum api_config_kind kind, const
 /* True when no operation of the pod is under way. */
 bool pod_idle(const struct pod *p);
 
+/* ---- ending.c ---- on its way down */
+/* 68 years: what a manifest says beyond that would not fit times in ns. */
+#define GRACE_MAX_SECONDS INT32_MAX
+void pod_begin_termination(struct pod *p, int64_t grace_seconds, bool finishing, const char *why);
+void pod_ending_step(struct pod *p);
+
 /* ---- gate.c ---- how many are created at the same time */
 void ctr_gate_init(struct node *n);
 bool ctr_gate_take(struct ctr *c); /* false: the pod is woken when there is a place */
 void ctr_gate_release(struct ctr *c);
+/* Creates that waited for a place: told to try again, as many as there are places. */
+void ctr_gate_pump(struct node *n);
 
 /* ---- restart.c ---- which containers run again */
 enum api_restart_policy ctr_policy(const struct ctr *c); /* its own, or the pod's */
@@ -377,6 +395,8 @@ bool images_ready(const struct ctr *c, const struct pod_image **ret_missing);
 enum err_code images_build(struct pod *p, struct err *e) MUST_CHECK;
 void images_clear(struct pod *p); /* likewise, with nothing that stays */
 bool images_busy(const struct pod *p);
+bool images_free_dropped(
+    struct pod_image *i); /* what was under way has answered: true when nobody wants it */
 
 /* ---- containers.c ---- create, start; instance.c ---- ends, stops, removes */
 void ctr_step(struct ctr *c); /* towards running, if it should */
@@ -431,13 +451,14 @@ void ctr_run_redact(struct ctr_run *r,
 void ctr_run_free(struct ctr_run *r); /* NULL is fine */
 
 /* ---- record.c ---- */
-enum err_code record_save(struct pod *p, struct err *e) MUST_CHECK;
+/* *ret_written: false when the file says all that already. */
+enum err_code record_save(struct pod *p, bool *ret_written, struct err *e) MUST_CHECK;
 void record_remove(struct pod *p);
 /* Makes a pod of each record; damaged ones are set aside (base/aside.h) and logged. */
 enum err_code record_load_all(struct node *n, struct err *e) MUST_CHECK;
 
 /* ---- record_sync.c ---- to the disk, in batches */
-void record_sync(struct pod *p); /* after each record_save() */
+void record_sync(struct pod *p); /* after each record_save() that wrote */
 void record_sync_forget(struct pod *p);
 
 /* ---- pods.c ---- the table */
@@ -458,7 +479,7 @@ void pods_wake_pending(struct node *n);
 void pods_config_changed(struct node *n, const struct api_config *c);
 enum err_code pods_build(struct pod *p, struct err *e) MUST_CHECK; /* ctrs and images from p->api */
 
-/* ---- pod_status.c, events.c, explain.c ---- */
+/* ---- pod_status.c, pod_conditions.c, ctr_status.c, events.c ---- */
 json_t *pod_status_json(struct pod *p); /* the whole Pod object */
 const char *pod_phase(const struct pod *p);
 void pod_note_conditions(
@@ -507,13 +528,14 @@ struct quantity resources_pod_limit(const struct api_pod *p, const char *resourc
     1024 /* entries in the table, also finished ones: memory stays bounded whatever the folder holds */
 
 struct event {
+    TAILQ_ENTRY(event) link;
+    uint64_t about; /* a hash of uid, field_path and reason: the ring is searched for each event */
     char *namespace_, *pod, *uid, *field_path, *reason, *message;
     bool warning, of_node; /* of_node: "pod" and "uid" are the node's name */
     bool combined;         /* stands for many with different messages */
     unsigned count;
     int64_t first_ns, last_ns;
     uint64_t serial;
-    TAILQ_ENTRY(event) link;
 };
 
 #define POD_START_BUCKETS 29
@@ -552,6 +574,10 @@ struct node {
     void (*idle)(void *arg);
     void *idle_arg;
     uv_timer_t idle_timer;
+    struct { /* what the cgroup of a QoS class was last given, by enum cg_class */
+        bool known;
+        int64_t cpu_shares, memory_low;
+    } classes[CG_BEST_EFFORT + 1];
     int64_t protected_bytes; /* requests of memory that the cgroup of all pods protects; 0: none */
     uv_timer_t limits_timer; /* runs while the limits of all pods together cannot be written */
     /* at most gate_max containers are being created at a time */

@@ -1,4 +1,5 @@
 /* The images of a pod, each brought once however many containers use it. */
+#include "agent/pod/image_right.h"
 #include "agent/pod/pod.h"
 #include "agent/pod/pull_secrets.h"
 #include "agent/runtime/image_mount.h"
@@ -28,17 +29,34 @@ static void image_free(struct pod_image *i)
     free(i);
 }
 
-/* Freed now, or when its bring has answered. */
+static bool is_busy(const struct pod_image *i)
+{
+    return i->bringing || i->checking;
+}
+
+/* Freed now, or when what is under way has answered. */
 static void drop(struct pod_image *i)
 {
-    if (!i->bringing) {
+    if (!is_busy(i)) {
         image_free(i);
         return;
     }
     i->dropped = true;
     i->reference = NULL;
     i->pod->images_dropped++;
-    op_cancel(&i->bring.op);
+    op_cancel(i->bringing ? &i->bring.op : &i->check.op);
+}
+
+bool images_free_dropped(struct pod_image *i)
+{
+    struct pod *p = i->pod;
+
+    if (!i->dropped)
+        return false;
+    p->images_dropped--;
+    image_free(i);
+    pod_wake(p);
+    return true;
 }
 
 void images_clear(struct pod *p)
@@ -52,7 +70,7 @@ void images_clear(struct pod *p)
 bool images_busy(const struct pod *p)
 {
     for (size_t i = 0; i < p->n_images; i++)
-        if (p->images[i]->bringing)
+        if (is_busy(p->images[i]))
             return true;
     return p->images_dropped > 0;
 }
@@ -129,6 +147,7 @@ static void say(struct pod_image *i, const char *reason, const char *message)
     snprintf(i->reason, sizeof(i->reason), "%s", reason);
     free(i->message);
     i->message = strdup(message);
+    i->pull_failed = false;
 }
 
 /* The first container that wants it: events carry a container.  NULL: it is a volume only, as kubelet tells
@@ -165,6 +184,43 @@ static void format_ms(uint64_t ms, char ret[DURATION_SIZE])
     snprintf(ret, DURATION_SIZE, "%s%llu%ss", front, seconds, fraction);
 }
 
+/* As a CRI runtime calls it in front of the reason; "": nothing of that kind. */
+static const char *failure_name(enum img_failure failure)
+{
+    switch (failure) {
+    case IMG_FAILED:
+        break;
+    case IMG_REGISTRY_UNAVAILABLE:
+        return "RegistryUnavailable";
+    case IMG_SIGNATURE_REJECTED:
+        return "SignatureValidationFailed";
+    }
+    return "";
+}
+
+/* Reason and message as kubelet's image manager makes them. */
+static void say_failure(struct pod_image *i, const char *why)
+{
+    str_auto text = NULL;
+
+    switch (i->bring.failure) {
+    case IMG_FAILED:
+        text = str_printf("failed to pull image \"%s\": %s", i->reference, why);
+        break;
+    case IMG_REGISTRY_UNAVAILABLE:
+        text =
+            str_printf("image pull failed for %s because the registry is unavailable: %s", i->reference, why);
+        break;
+    case IMG_SIGNATURE_REJECTED:
+        text = str_printf("image pull failed for %s because the signature validation failed: %s",
+                          i->reference, why);
+        break;
+    }
+    say(i, i->bring.failure == IMG_FAILED ? "ErrImagePull" : failure_name(i->bring.failure),
+        text != NULL ? text : why);
+    i->pull_failed = true;
+}
+
 static void on_brought(struct op *op, const struct err *result)
 {
     struct pod_image *i = op->owner;
@@ -172,12 +228,8 @@ static void on_brought(struct op *op, const struct err *result)
     const struct ctr *c;
 
     i->bringing = false;
-    if (i->dropped) {
-        p->images_dropped--;
-        image_free(i);
-        pod_wake(p);
+    if (images_free_dropped(i))
         return;
-    }
     c = user_of(i);
     if (result->code == ERR_OK) {
         char alone[DURATION_SIZE], whole[DURATION_SIZE];
@@ -192,16 +244,16 @@ static void on_brought(struct op *op, const struct err *result)
                   "Successfully pulled image \"%s\" in %s (%s including waiting). Image size: %llu bytes.",
                   i->reference, alone, whole, (unsigned long long)i->image->size_bytes);
     } else if (result->code != ERR_CANCELLED) {
-        str_auto text = str_printf("failed to pull image \"%s\": %s", i->reference, result->text);
         i->backoff_ms = i->backoff_ms == 0 ? BACKOFF_FIRST_MS : i->backoff_ms * 2;
         if (i->backoff_ms > BACKOFF_MAX_MS)
             i->backoff_ms = BACKOFF_MAX_MS;
         i->retry_at_ns = clock_wall_ns() + (int64_t)i->backoff_ms * MS;
-        say(i, "ErrImagePull", text != NULL ? text : result->text);
+        say_failure(i, result->text);
         log_warn("image cannot be pulled", F_STR("pod", p->key), F_STR("image", i->reference),
                  F_U64("retryMs", i->backoff_ms), F_ERR(result));
-        pod_event(p, c, true, "Failed", "Failed to pull image \"%s\": %s", i->reference, result->text);
-        pod_event(p, c, true, "Failed", "Error: ErrImagePull");
+        pod_event(p, c, true, "Failed", "Failed to pull image \"%s\": %s%s%s", i->reference,
+                  failure_name(i->bring.failure), i->bring.failure != IMG_FAILED ? ": " : "", result->text);
+        pod_event(p, c, true, "Failed", "Error: %s", i->reason);
     }
     pod_wake(p);
 }
@@ -294,12 +346,15 @@ static void start_pull(struct pod_image *i, const struct ctr *c)
         return;
     }
     tell_secrets(p, &secrets);
+    if (e.code != ERR_OK)
+        pod_event(p, NULL, true, "FailedToRetrieveImagePullSecret",
+                  "Unable to use the image pull secrets: %s; attempting to pull the image may not succeed.",
+                  e.text);
     pod_event(p, c, false, "Pulling", "Pulling image \"%s\"", i->reference);
     snprintf(source, sizeof(source), "docker://%s", i->reference);
     i->bringing = true;
     i->pull_started_ns = clock_wall_ns();
     i->pull_started_ms = clock_mono_ms();
-    /* Without memory for the secrets the registry refuses, and the pull is tried again. */
     img_bring_start_auth(&i->bring, p->node->o.images, source, NULL,
                          e.code == ERR_OK && secrets.json.n > 0 ? secrets.json.p : NULL, on_brought, i);
     pull_secrets_done(&secrets);
@@ -309,20 +364,45 @@ void images_secret_changed(struct pod *p, const char *name)
 {
     if (!pull_secrets_uses(p, name))
         return;
-    for (size_t i = 0; i < p->n_images; i++)
+    for (size_t i = 0; i < p->n_images; i++) {
         p->images[i]->retry_at_ns = 0;
+        p->images[i]->right = RIGHT_UNKNOWN;
+        p->images[i]->stale = p->images[i]->checking;
+    }
 }
 
-/* By name only: a part of an id is a name on Docker Hub. */
-static struct img_image *look_up(const struct pod_image *i, const char *normalised)
+/* By name only: a part of an id is a name on Docker Hub.  `name` is normalised; it becomes the one that was
+ * found. */
+static struct img_image *look_up(const struct pod_image *i, char name[IMG_NAME_MAX])
 {
     struct img_store *s = i->pod->node->o.images;
     struct img_image *found = NULL;
-    char name[IMG_NAME_MAX];
+    char candidate[IMG_NAME_MAX];
 
-    for (size_t k = 0; found == NULL && img_candidate(s, i->reference, k, name); k++)
-        found = img_lookup(s, name);
-    return found != NULL ? found : img_lookup(s, normalised);
+    for (size_t k = 0; img_candidate(s, i->reference, k, candidate); k++)
+        if ((found = img_lookup(s, candidate)) != NULL) {
+            memcpy(name, candidate, IMG_NAME_MAX);
+            return found;
+        }
+    return img_lookup(s, name);
+}
+
+/* False: it is not here, or a pull has to show the pod's right to it.  Pods that run go on with what they
+ * have. */
+static bool take_present(struct pod_image *i, char name[IMG_NAME_MAX])
+{
+    scoped(img_unref) struct img_image *found = look_up(i, name);
+
+    if (found == NULL)
+        return false;
+    if (is_needed(i)) {
+        image_right_look(i, found, name);
+        if (i->right != RIGHT_GRANTED)
+            return i->right == RIGHT_UNKNOWN; /* it will be known */
+    }
+    i->image = take_ptr(&found);
+    i->reason[0] = '\0';
+    return true;
 }
 
 static void image_step(struct pod_image *i)
@@ -332,7 +412,7 @@ static void image_step(struct pod_image *i)
     char name[IMG_NAME_MAX];
     struct err e = { 0 };
 
-    if (i->image != NULL || i->bringing || i->error_final)
+    if (i->image != NULL || is_busy(i) || i->error_final)
         return;
     if (img_normalise(i->reference, name, &e) != ERR_OK) {
         str_auto text = str_printf("Failed to apply default image tag \"%s\": %s", i->reference, e.text);
@@ -344,10 +424,8 @@ static void image_step(struct pod_image *i)
     }
     if (c == NULL && (i->image = mounted_one(i)) != NULL)
         return;
-    if (i->policy != API_PULL_ALWAYS && (i->image = look_up(i, name)) != NULL) {
-        i->reason[0] = '\0';
+    if (i->policy != API_PULL_ALWAYS && take_present(i, name))
         return;
-    }
     if (!is_needed(i))
         return;
     if (i->policy == API_PULL_NEVER) {
@@ -361,8 +439,8 @@ static void image_step(struct pod_image *i)
         return; /* woken when an image is added */
     }
     if (i->retry_at_ns > clock_wall_ns()) {
-        if (strcmp(i->reason, "ErrImagePull") == 0) {
-            str_auto text = str_printf("Back-off pulling image \"%s\": ErrImagePull: %s", i->reference,
+        if (i->pull_failed) {
+            str_auto text = str_printf("Back-off pulling image \"%s\": %s: %s", i->reference, i->reason,
                                        i->message != NULL ? i->message : "");
             pod_event(p, c, false, "BackOff", "Back-off pulling image \"%s\"", i->reference);
             say(i, "ImagePullBackOff", text != NULL ? text : "");

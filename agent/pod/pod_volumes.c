@@ -198,7 +198,7 @@ static void on_checked(struct op *op, const struct err *result)
 
 void volumes_step(struct pod *p)
 {
-    bool host_paths = false;
+    bool unknown = false;
 
     payloads_step(p);
     if (p->vols != VOLS_NONE)
@@ -208,10 +208,12 @@ void volumes_step(struct pod *p)
         return;
     }
     p->payload_stale = false;
-    for (size_t i = 0; i < p->api->spec.n_volumes; i++)
-        host_paths = host_paths || (p->api->spec.volumes[i].kind == API_VOL_HOST_PATH &&
-                                    volumes_is_mounted(p, p->api->spec.volumes[i].name));
-    if (host_paths) {
+    for (size_t i = 0; i < p->api->spec.n_volumes && !unknown; i++) {
+        const struct api_volume *v = &p->api->spec.volumes[i];
+        unknown = v->kind == API_VOL_HOST_PATH && volumes_is_mounted(p, v->name) &&
+                  !vol_host_path_known(v->host_path, v->host_path_type);
+    }
+    if (unknown) {
         struct proc_call_spec call = {
             .name = "check host paths",
             .subject = p->key,

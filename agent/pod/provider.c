@@ -291,7 +291,7 @@ void provider_init(struct node *n)
         .explain = explain,
         .manifests = manifests,
         .config = config,
-        .images = provider_images,
+        .objects = provider_objects,
         .ready = ready,
         .log_path = log_path,
         .image_add = provider_image_add,

@@ -11,13 +11,16 @@ void provider_cancel(struct node *n);
 struct ctr *provider_find_container(struct pod *p, const char *name, struct err *e);
 
 /* ---- provider_images.c ----------------------------------------------------------------------- */
-json_t *provider_images(void *arg, struct err *e);
 void provider_image_add(void *arg, const char *source, const char *name, struct status_reply *r);
 json_t *provider_image_progress(void *arg, const struct status_reply *r);
 enum err_code provider_image_remove(void *arg, const char *name, struct err *e);
 void provider_image_task(void *arg, const struct status_image_task *task, struct status_reply *r);
 bool provider_images_busy(const struct node *n);
 void provider_images_cancel(struct node *n);
+
+/* ---- provider_objects.c ---------------------------------------------------------------------- */
+json_t *provider_objects(void *arg, enum status_kind kind, const char *namespace_, const char *name,
+                         struct err *e);
 
 /* ---- provider_exec.c ------------------------------------------------------------------------- */
 enum err_code provider_exec_check(void *arg, const char *namespace_, const char *name, const char *container,

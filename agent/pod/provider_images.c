@@ -11,14 +11,6 @@ struct import {
     TAILQ_ENTRY(import) link;
 };
 
-json_t *provider_images(void *arg, struct err *e)
-{
-    struct node *n = arg;
-
-    (void)e;
-    return img_list(n->o.images);
-}
-
 static void on_imported(struct op *op, const struct err *result)
 {
     struct import *i = op->owner;

@@ -1,10 +1,10 @@
 #include "agent/pod/pull_secrets.h"
 
+#include "agent/runtime/registry_auth.h"
 #include "agent/source/store.h"
 
 #include <string.h>
 
-#define SECRETS_MAX (4u << 20) /* of all a pod names: a Secret holds 1 MiB */
 #define NAMES_MAX 2000
 
 static void add_name(struct buf *names, const char *name)
@@ -23,11 +23,13 @@ static bool add_secret(struct buf *json, const struct api_config *c)
     if (d == NULL || (!older && !str_eq(c->type, "kubernetes.io/dockerconfigjson")))
         return false;
     buf_addc(json, json->n == 0 ? '[' : ',');
+    /* Names and uids are of letters, digits, "-" and ".": nothing has to be quoted. */
+    buf_addf(json, "{\"namespace\":\"%s\",\"name\":\"%s\",\"uid\":\"%s\",\"config\":", c->meta.namespace,
+             c->meta.name, c->meta.uid != NULL ? c->meta.uid : "");
     if (older)
         buf_adds(json, "{\"auths\":");
     buf_add(json, d->data, d->size);
-    if (older)
-        buf_addc(json, '}');
+    buf_adds(json, older ? "}}" : "}");
     return true;
 }
 
@@ -35,11 +37,11 @@ enum err_code pull_secrets_collect(const struct pod *p, struct pull_secrets *ret
 {
     const struct api_pod_spec *spec = &p->api->spec;
 
-    buf_init(&ret->json, SECRETS_MAX);
+    buf_init(&ret->json, REG_AUTH_MAX);
     buf_init(&ret->missing, NAMES_MAX);
     buf_init(&ret->unusable, NAMES_MAX);
     if (spec->n_image_pull_secrets > 0)
-        buf_room(&ret->json, SECRETS_MAX / 64); /* growing leaves copies behind: most Secrets fit */
+        buf_room(&ret->json, REG_AUTH_MAX / 64); /* growing leaves copies behind: most Secrets fit */
     for (size_t i = 0; i < spec->n_image_pull_secrets; i++) {
         const char *name = spec->image_pull_secrets[i].name;
         const struct api_config *c =
@@ -53,7 +55,11 @@ enum err_code pull_secrets_collect(const struct pod *p, struct pull_secrets *ret
     }
     if (ret->json.n > 0)
         buf_addc(&ret->json, ']');
-    return buf_check(&ret->json, e);
+    if (ret->json.failed)
+        return err_set(e, ERR_EXHAUSTED,
+                       "they are larger than %u MiB together, or there is no memory for them",
+                       REG_AUTH_MAX >> 20);
+    return ERR_OK;
 }
 
 void pull_secrets_done(struct pull_secrets *s)

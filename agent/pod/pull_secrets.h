@@ -14,7 +14,7 @@ struct pull_secrets {
     struct buf unusable; /* names of Secrets of another type, with commas */
 };
 
-/* Fills in *ret; pull_secrets_done() is due in any case. */
+/* Fills in *ret; pull_secrets_done() is due in any case.  ERR_EXHAUSTED: none can be used. */
 enum err_code pull_secrets_collect(const struct pod *p, struct pull_secrets *ret, struct err *e) MUST_CHECK;
 void pull_secrets_done(struct pull_secrets *s); /* overwrites them */
 bool pull_secrets_uses(const struct pod *p, const char *name);

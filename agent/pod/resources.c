@@ -177,11 +177,18 @@ static struct sums requests_of(const struct node *n, enum api_qos qos)
     return s;
 }
 
+/* What somebody else does to the cgroup meanwhile is not looked for. */
 static void class_update(struct node *n, enum cg_class class_, const char *name, const struct cg_limits *l)
 {
     struct err e = { 0 };
 
-    if (cg_qos_apply(n->o.cgroups, class_, l, &e) != ERR_OK)
+    if (n->classes[class_].known && n->classes[class_].cpu_shares == l->cpu_shares &&
+        n->classes[class_].memory_low == l->memory_low)
+        return;
+    n->classes[class_].known = cg_qos_apply(n->o.cgroups, class_, l, &e) == ERR_OK;
+    n->classes[class_].cpu_shares = l->cpu_shares;
+    n->classes[class_].memory_low = l->memory_low;
+    if (!n->classes[class_].known)
         log_warn("QoS cgroup cannot be updated", F_STR("class", name), F_ERR(&e));
 }
 

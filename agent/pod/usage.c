@@ -7,6 +7,7 @@
 
 #include <string.h>
 #include <sys/resource.h>
+#include <time.h>
 
 #define RATE_WAIT_MS (CG_RATE_MIN_NS / 1000000 + 10)
 
@@ -30,8 +31,9 @@ struct usage {
     struct cg_meters *meters;
     struct source *sources;
     uint64_t round;
-    uint64_t read_ns;           /* what reading has taken in this round */
-    uint64_t basic_ns, full_ns; /* what it took the last time */
+    struct took {
+        uint64_t ns, cpu_ns;
+    } basic, full; /* the last reading of CG_PARTS_BASIC, of CG_PARTS_ALL */
     char page_sizes[CG_PAGE_SIZES_MAX][16];
     size_t n_page_sizes;
     uv_timer_t timer; /* runs while questions wait for a second sample */
@@ -134,36 +136,53 @@ void usage_forget(struct node *n, const char *path)
 
 /* ---- reading --------------------------------------------------------------------------------- */
 
+/* Everything is read in one go and told then: what the answer takes to make does not stand between two
+ * samples, and the kernel's code and ours stay in the processor's cache. */
 struct pass {
     struct usage *u;
     unsigned parts;
-    void (*fn)(const struct usage_row *row, void *arg);
-    void *arg;
+    struct usage_row *rows;
+    size_t n, room;
     bool complete;
 };
 
-static void read_one(struct pass *p, struct usage_row *row, const char *path)
+/* Where the next row goes, NULL: no memory. */
+static struct usage_row *next_row(struct pass *p)
+{
+    if (p->n == p->room) {
+        size_t room = p->room != 0 ? 2 * p->room : 256;
+        struct usage_row *rows = reallocarray(p->rows, room, sizeof(*rows));
+        if (rows == NULL)
+            return NULL;
+        p->rows = rows;
+        p->room = room;
+    }
+    return &p->rows[p->n];
+}
+
+/* `row` says of what. */
+static void read_one(struct pass *p, const struct usage_row *row, const char *path)
 {
     struct source *s = source_of(p->u, path);
-    uint64_t before = uv_hrtime();
-    struct err e = { 0 };
+    struct usage_row *to = next_row(p);
+    struct err e;
 
-    if (s == NULL) {
+    if (s == NULL || to == NULL) {
         p->complete = false;
         return;
     }
-    row->cgroup = s->path;
-    if (cg_meter_read(s->meter, p->parts, &row->s, &e) != ERR_OK) {
+    *to = *row;
+    to->cgroup = s->path;
+    if (cg_meter_read(s->meter, p->parts, &to->s, &e) != ERR_OK) {
         log_debug("usage cannot be read", F_ERR(&e)); /* it goes away just now, or was never made */
         return;                                       /* s->round says that it may go */
     }
+    p->n++;
     s->round = p->u->round;
-    if (row->s.parts & CG_PART_CPU) {
-        row->rate_known = cg_rate_update(&s->rate, row->s.mono_ns, row->s.cpu.usage_ns);
-        row->nano_cores = s->rate.nano_cores;
+    if (to->s.parts & CG_PART_CPU) {
+        to->rate_known = cg_rate_update(&s->rate, to->s.mono_ns, to->s.cpu.usage_ns);
+        to->nano_cores = s->rate.nano_cores;
     }
-    p->u->read_ns += uv_hrtime() - before;
-    p->fn(row, p->arg);
 }
 
 static bool has_cgroup(const struct ctr *c)
@@ -179,45 +198,61 @@ static void read_pod(struct pass *pass, struct pod *p)
     if (!p->cgroup_made || p->state == POD_TERMINATED ||
         resources_cgroup_path(p, path, sizeof(path), &e) != ERR_OK)
         return;
-    struct usage_row row = { .kind = USAGE_POD, .pod = p };
-    read_one(pass, &row, path);
+    read_one(pass, &(struct usage_row){ .kind = USAGE_POD, .pod = p }, path);
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        struct usage_row of_ctr = { .kind = USAGE_CONTAINER, .pod = p, .ctr = &p->ctrs[i] };
         if (!has_cgroup(&p->ctrs[i]))
             continue;
         snprintf(below, sizeof(below), "%s/%s", path, p->ctrs[i].cur.id);
-        read_one(pass, &of_ctr, below);
+        read_one(pass, &(struct usage_row){ .kind = USAGE_CONTAINER, .pod = p, .ctr = &p->ctrs[i] }, below);
     }
 }
 
-bool usage_each(struct node *n, unsigned parts, void (*fn)(const struct usage_row *row, void *arg), void *arg)
+static void read_all(struct pass *pass, struct node *n)
 {
     static const enum cg_class classes[] = { CG_BURSTABLE, CG_BEST_EFFORT };
-    struct pass pass = { .u = usage_of(n), .parts = parts, .fn = fn, .arg = arg, .complete = true };
-    struct usage_row node = { .kind = USAGE_NODE }, pods = { .kind = USAGE_PODS };
-    struct source *s, *next;
     struct pod *p, *tmp;
     struct err e = { 0 };
     char path[512];
 
+    read_one(pass, &(struct usage_row){ .kind = USAGE_NODE }, "/");
+    if (cg_class_path(n->o.cgroups, CG_GUARANTEED, path, sizeof(path), &e) == ERR_OK)
+        read_one(pass, &(struct usage_row){ .kind = USAGE_PODS }, path);
+    for (size_t i = 0; i < ARRAY_LEN(classes); i++)
+        if (cg_class_path(n->o.cgroups, classes[i], path, sizeof(path), &e) == ERR_OK)
+            read_one(pass, &(struct usage_row){ .kind = USAGE_CLASS, .class_ = classes[i] }, path);
+    HASH_ITER (hh, n->pods, p, tmp)
+        read_pod(pass, p);
+}
+
+static uint64_t thread_ns(void)
+{
+    struct timespec ts;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+    return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
+}
+
+bool usage_each(struct node *n, unsigned parts, void (*fn)(const struct usage_row *row, void *arg), void *arg)
+{
+    struct pass pass = { .u = usage_of(n), .parts = parts, .complete = true };
+    struct took began = { uv_hrtime(), thread_ns() }, took;
+    struct source *s, *next;
+
     if (pass.u == NULL)
         return false;
     pass.u->round++;
-    pass.u->read_ns = 0;
-    read_one(&pass, &node, "/");
-    if (cg_class_path(n->o.cgroups, CG_GUARANTEED, path, sizeof(path), &e) == ERR_OK)
-        read_one(&pass, &pods, path);
-    for (size_t i = 0; i < ARRAY_LEN(classes); i++) {
-        struct usage_row row = { .kind = USAGE_CLASS, .class_ = classes[i] };
-        if (cg_class_path(n->o.cgroups, classes[i], path, sizeof(path), &e) == ERR_OK)
-            read_one(&pass, &row, path);
-    }
-    HASH_ITER (hh, n->pods, p, tmp)
-        read_pod(&pass, p);
+    read_all(&pass, n);
     HASH_ITER (hh, pass.u->sources, s, next)
         if (s->round != pass.u->round)
             drop(pass.u, s);
-    *(parts == CG_PARTS_ALL ? &pass.u->full_ns : &pass.u->basic_ns) = pass.u->read_ns;
+    took = (struct took){ uv_hrtime() - began.ns, thread_ns() - began.cpu_ns };
+    if (parts == CG_PARTS_ALL)
+        pass.u->full = took;
+    else if (parts == CG_PARTS_BASIC)
+        pass.u->basic = took;
+    for (size_t i = 0; i < pass.n; i++)
+        fn(&pass.rows[i], arg);
+    free(pass.rows);
     return pass.complete;
 }
 
@@ -338,7 +373,9 @@ void usage_metrics_agent(struct node *n, struct buf *out)
              "# HELP coracle_usage_open_files Files of cgroups that stay open.\n"
              "# TYPE coracle_usage_open_files gauge\ncoracle_usage_open_files %zu\n",
              HASH_COUNT(u->sources), cg_meters_kept(u->meters));
-    put_seconds(out, "coracle_usage_read_seconds", "What the last reading of everything took.", u->full_ns);
+    put_seconds(out, "coracle_usage_read_seconds", "What the last reading of everything took.", u->full.ns);
     put_seconds(out, "coracle_usage_basic_read_seconds",
-                "What the last reading of processor, memory and tasks alone took.", u->basic_ns);
+                "What the last reading of processor and memory alone took.", u->basic.ns);
+    put_seconds(out, "coracle_usage_basic_read_cpu_seconds", "Processor time of that reading.",
+                u->basic.cpu_ns);
 }

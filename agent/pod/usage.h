@@ -5,7 +5,7 @@
  * timer that runs by itself.  Meters (cgroups/meter.h) are made at the first question, keep their files open
  * for the next one, and go with their cgroup.  They may hold a quarter of the descriptors that this process
  * may have (RLIMIT_NOFILE), at most USAGE_OPEN_MAX: four a container and pod, so 110 pods of one container
- * hold some 900; beyond that meters open their files at each read, which costs about half as much again.
+ * hold some 900; beyond that meters open their files at each read, which takes three times as long.
  *
  * Processor time a second (usageNanoCores) is between the last two questions, if they were CG_RATE_MIN_NS to
  * CG_RATE_MAX_NS apart.  Where there is no such sample - the first question, a container that has just
@@ -39,8 +39,8 @@ struct usage_row { /* borrowed during the call that gives it */
     bool rate_known;
 };
 
-/* Reads `parts` of everything there is and calls fn for each, in the order of enum usage_kind; what cannot be
- * read is left out.  False: no memory. */
+/* Reads `parts` of everything there is and then calls fn for each, in the order of enum usage_kind; what
+ * cannot be read is left out.  False: no memory. */
 bool usage_each(struct node *n, unsigned parts, void (*fn)(const struct usage_row *row, void *arg),
                 void *arg);
 

@@ -316,7 +316,7 @@ void usage_metrics_resource(struct node *n, struct buf *out)
     };
     struct usage_machine m;
     struct rows all;
-    bool read = read_rows(n, CG_PARTS_BASIC | CG_PART_SWAP, true, &all);
+    bool read = read_rows(n, CG_PART_CPU | CG_PART_MEMORY | CG_PART_SWAP, true, &all);
 
     for (size_t i = 0; read && i < ARRAY_LEN(resources); i++)
         put_resource(&all, resources[i].kind, &resources[i].f, out);

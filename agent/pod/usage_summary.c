@@ -424,7 +424,7 @@ static void add(const struct usage_row *row, void *arg)
 json_t *usage_summary_json(struct node *n, bool basic, size_t *ret_missing)
 {
     struct summary s = { .node = n, .basic = basic };
-    unsigned parts = basic ? CG_PARTS_BASIC | CG_PART_LIMIT : CG_PARTS_ALL;
+    unsigned parts = basic ? CG_PARTS_BASIC : CG_PARTS_ALL;
     json_t *o;
 
     usage_machine_read(&s.machine);

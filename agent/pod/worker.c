@@ -11,15 +11,12 @@
 #include "agent/pod/preempt.h"
 #include "agent/pod/probes.h"
 #include "agent/pod/resize.h"
-#include "agent/pod/usage.h"
 #include "base/clock.h"
 #include "base/log.h"
 
 #include <string.h>
 
 #define DEADLINE_TEXT "Pod was active on the node longer than the specified deadline"
-#define CGROUP_PAUSE_MIN_NS (20 * INT64_C(1000000))
-#define CGROUP_PAUSE_MAX_NS (5 * INT64_C(1000000000))
 
 const char *pod_state_name(enum pod_state s)
 {
@@ -61,102 +58,6 @@ const char *ctr_state_name(enum ctr_state s)
         return "killing";
     }
     return "?";
-}
-
-/* ---- waking ----------------------------------------------------------------------------------- */
-
-/* Creates that waited for a place: told to try again, as many as there are places. */
-static void gate_pump(struct node *n)
-{
-    unsigned free_places = n->gate_max > n->gate_used ? n->gate_max - n->gate_used : 0;
-    struct ctr *c;
-
-    while (free_places-- > 0 && (c = TAILQ_FIRST(&n->gate_queue)) != NULL) {
-        TAILQ_REMOVE(&n->gate_queue, c, gate_link);
-        c->gate_waiting = false;
-        pod_wake(c->pod);
-    }
-}
-
-static void on_run(uv_idle_t *handle)
-{
-    struct node *n = handle->data;
-    struct pod *p;
-    size_t bound = n->n_pods + 1; /* a pod that wakes itself runs again on the next step, not in this one */
-
-    clock_jump_check(n);
-    /* A changed ConfigMap is in all its volumes before anybody's containers are looked at. */
-    TAILQ_FOREACH (p, &n->dirty, dirty_link)
-        if (n->sources_ready && !n->closing)
-            payloads_follow(p);
-    while (bound-- > 0 && (p = TAILQ_FIRST(&n->dirty)) != NULL) {
-        TAILQ_REMOVE(&n->dirty, p, dirty_link);
-        p->dirty_queued = false;
-        pod_reconcile(p);
-    }
-    gate_pump(n);
-    if (TAILQ_EMPTY(&n->dirty)) {
-        uv_idle_stop(&n->runner);
-        n->runner_active = false;
-        shutdown_step(n);
-        node_check_idle(n);
-    }
-}
-
-static bool is_before(const struct pod *p, const struct pod *o)
-{
-    if (again_waits(p))
-        return again_waits(o) && again_before(p, o);
-    return p->desired != NULL && o->desired != NULL && !again_waits(o) && resize_before(p, o);
-}
-
-/* Those that are to be admitted, or resized, stand in their order: who comes first takes what there is. */
-static void enqueue(struct node *n, struct pod *p)
-{
-    struct pod *o;
-
-    if (p->state == POD_PENDING)
-        p->priority = pods_priority(n, p->api); /* its class may have been read after it */
-    if (again_waits(p) || p->desired != NULL)
-        TAILQ_FOREACH (o, &n->dirty, dirty_link)
-            if (is_before(p, o)) {
-                TAILQ_INSERT_BEFORE(o, p, dirty_link);
-                return;
-            }
-    TAILQ_INSERT_TAIL(&n->dirty, p, dirty_link);
-}
-
-void pod_wake(struct pod *p)
-{
-    struct node *n = p->node;
-
-    if (p->freed || p->dirty_queued)
-        return;
-    p->dirty_queued = true;
-    enqueue(n, p);
-    if (!n->runner_active) {
-        n->runner_active = true;
-        uv_idle_start(&n->runner, on_run);
-    }
-}
-
-static void on_timer(uv_timer_t *timer)
-{
-    struct pod *p = timer->data;
-
-    pod_wake(p);
-}
-
-void pod_wake_at(struct pod *p, int64_t at_ns)
-{
-    int64_t in_ms = (at_ns - clock_wall_ns()) / 1000000 + 1;
-    uint64_t ms = in_ms > 0 ? (uint64_t)in_ms : 0;
-
-    if (ms > 24 * 3600 * 1000)
-        ms = 24 * 3600 * 1000; /* a clock that was set back must not strand the pod: look again once a day */
-    if (uv_is_active((uv_handle_t *)&p->timer) && uv_timer_get_due_in(&p->timer) <= ms)
-        return;
-    uv_timer_start(&p->timer, on_timer, ms, 0);
 }
 
 /* ---- states ----------------------------------------------------------------------------------- */
@@ -321,6 +222,25 @@ static bool deadline_passed(struct pod *p)
     return false;
 }
 
+/* The pod's cgroup is there. */
+static bool cgroup_step(struct pod *p)
+{
+    struct err e = { 0 };
+
+    if (p->cgroup_made)
+        return true;
+    if (resize_pod_cgroup(p, &e) != ERR_OK) {
+        log_warn("pod cgroup cannot be made; trying again", F_STR("pod", p->key), F_ERR(&e));
+        pod_event(p, NULL, true, "FailedCreatePodContainer", "unable to ensure pod container exists: %s",
+                  e.text);
+        pod_wake_at(p, clock_wall_ns() + 10 * INT64_C(1000000000));
+        return false;
+    }
+    p->cgroup_made = true;
+    resources_qos_update(p->node);
+    return true;
+}
+
 static void active_step(struct pod *p)
 {
     struct node *n = p->node;
@@ -353,18 +273,8 @@ static void active_step(struct pod *p)
         pod_begin_termination(p, p->api->spec.termination_grace_seconds, true, "all its containers are done");
         return;
     }
-    if (!p->cgroup_made) {
-        struct err e = { 0 };
-        if (resize_pod_cgroup(p, &e) != ERR_OK) {
-            log_warn("pod cgroup cannot be made; trying again", F_STR("pod", p->key), F_ERR(&e));
-            pod_event(p, NULL, true, "FailedCreatePodContainer", "unable to ensure pod container exists: %s",
-                      e.text);
-            pod_wake_at(p, clock_wall_ns() + 10 * INT64_C(1000000000));
-            return;
-        }
-        p->cgroup_made = true;
-        resources_qos_update(n);
-    }
+    if (!cgroup_step(p))
+        return;
     resize_step(p);
     local_storage_step(p);
     /* Side by side: none of the three waits for another. */
@@ -386,134 +296,56 @@ static void active_step(struct pod *p)
     }
 }
 
-/* Stops what runs: regular containers together, then sidecars from the last to the first.  True when nothing
- * is alive. */
-static bool stop_containers(struct pod *p)
+/* `first`: the state in which this turn of the pod began. */
+static void step(struct pod *p, enum pod_state first)
 {
-    /* The grace counts from the pod's end: the wait for others, and a restart of the agent, are charged to
-     * it. */
-    int64_t grace_ns = p->grace_seconds * INT64_C(1000000000);
-    int64_t left_ns = p->state_since_ns + p->ending_shift_ns + grace_ns - clock_wall_ns();
-    bool alive = false;
-
-    if (left_ns < 0)
-        left_ns = 0; /* ctr_stop() keeps kubelet's 2 s */
-    if (left_ns > grace_ns)
-        left_ns = grace_ns; /* the clock was set back */
-
-    for (size_t i = 0; i < p->n_ctrs; i++) {
-        struct ctr *c = &p->ctrs[i];
-        ctr_refresh(c);
-        if (c->state == CTR_NONE)
-            continue;
-        if (c->kind == CTR_SIDECAR) {
-            ctr_stop_begin(c, left_ns); /* its hook runs beside the others' */
-            continue;
-        }
-        ctr_stop(c, left_ns);
-        alive = alive || c->state != CTR_NONE;
-    }
-    for (size_t i = p->n_ctrs; i-- > 0;) {
-        struct ctr *c = &p->ctrs[i];
-        if (c->kind != CTR_SIDECAR || c->state == CTR_NONE)
-            continue;
-        if (!alive || left_ns == 0)
-            ctr_stop(c, left_ns);
-        else
-            pod_wake_at(p, clock_wall_ns() + left_ns);
-        alive = alive || c->state != CTR_NONE;
-    }
-    return !alive;
-}
-
-/* Of a pod that was asked to go: what its containers' last exits say. */
-static const char *ended_phase(const struct pod *p)
-{
-    for (size_t i = 0; i < p->n_ctrs; i++)
-        if (p->ctrs[i].kind == CTR_REGULAR && (!p->ctrs[i].cur.ended || p->ctrs[i].cur.exit_code != 0))
-            return "Failed";
-    return "Succeeded";
-}
-
-/* When to look again for a cgroup that does not go: soon at first, then ever less often. */
-static int64_t cgroup_pause_ns(const struct pod *p)
-{
-    int64_t pause = (clock_wall_ns() - p->state_since_ns) / 16;
-
-    return pause < CGROUP_PAUSE_MIN_NS   ? CGROUP_PAUSE_MIN_NS
-           : pause > CGROUP_PAUSE_MAX_NS ? CGROUP_PAUSE_MAX_NS
-                                         : pause;
-}
-
-static void terminating_step(struct pod *p)
-{
-    struct node *n = p->node;
-    char path[512];
-    struct err e = { 0 };
-
-    if (n->closing)
+    switch (p->state) {
+    case POD_PENDING:
+        pending_step(p);
         return;
-    for (size_t i = 0; i < p->n_images; i++)
-        if (p->images[i]->bringing)
-            op_cancel(&p->images[i]->bring.op);
-    for (size_t i = 0; i < p->n_ctrs; i++)
-        probes_step(&p->ctrs[i]);
-    if (!stop_containers(p) || reaps_hold(p))
+    case POD_STARTING:
+    case POD_RUNNING:
+        active_step(p);
         return;
-    if (!pidns_teardown_step(p) || !sandbox_teardown_step(p))
-        return;
-    if ((!shutdown_keeps_volumes(p) || op_live(&p->vols_call.op)) && !volumes_teardown_step(p))
-        return;
-    if (images_busy(p))
-        return;
-    if (resources_cgroup_path(p, path, sizeof(path), &e) == ERR_OK) {
-        if (cg_populated(n->o.cgroups, path) && cg_kill(n->o.cgroups, path, &e) != ERR_OK)
-            log_warn("pod cgroup cannot be killed; trying again", F_STR("pod", p->key), F_ERR(&e));
-        usage_forget(n, path);
-        if (cg_remove(n->o.cgroups, path, &e) != ERR_OK) {
-            log_debug("pod cgroup cannot be removed yet", F_STR("pod", p->key), F_ERR(&e));
-            pod_wake_at(p, clock_wall_ns() + cgroup_pause_ns(p));
-            return;
-        }
-    }
-    p->cgroup_made = p->sizes.known = false;
-    if (p->phase[0] == '\0')
-        snprintf(p->phase, sizeof(p->phase), "%s", ended_phase(p));
-    pod_set_state(p, POD_TERMINATED);
-    resources_qos_update(n);
-    pods_wake_pending(n); /* also when it stays, as one that is done: its ports and resources are free */
-    log_info("pod ended", F_STR("pod", p->key), F_STR("podUID", p->uid), F_STR("phase", p->phase));
-}
-
-void pod_begin_termination(struct pod *p, int64_t grace_seconds, bool finishing, const char *why)
-{
-    if (grace_seconds < 0)
-        grace_seconds = 1; /* the API's rule for negative values */
-    if (grace_seconds > GRACE_MAX_SECONDS)
-        grace_seconds = GRACE_MAX_SECONDS;
-    if (p->state == POD_TERMINATING || p->state == POD_TERMINATED) {
-        if (!finishing && p->deletion_ns == 0)
+    case POD_TERMINATING:
+        if (!p->wanted && p->deletion_ns == 0) {
             p->deletion_ns = clock_wall_ns();
-        if (grace_seconds < p->grace_seconds) { /* grace only ever shrinks */
-            p->grace_seconds = grace_seconds;
             p->record_dirty = true;
         }
+        pod_ending_step(p);
+        return;
+    case POD_TERMINATED:
+        if (shutdown_revive(p))
+            return;
+        if (first == POD_TERMINATED)
+            again_step(p);
+        else if (again_waits(p))
+            pod_wake(p); /* in its turn */
         return;
     }
-    log_info("pod ending", F_STR("pod", p->key), F_STR("podUID", p->uid), F_STR("why", why),
-             F_I64("graceSeconds", grace_seconds));
-    resize_forget(p);
-    local_storage_forget(p);
-    p->finishing = finishing;
-    p->grace_seconds = grace_seconds;
-    if (!finishing)
-        p->deletion_ns = clock_wall_ns();
-    /* What failed on the way up does not hold up the way down. */
-    p->net_retry_ns = 0;
-    p->net_backoff_ms = 0;
-    p->net_error[0] = '\0';
-    p->vols_retry_ns = 0;
-    pod_set_state(p, POD_TERMINATING);
+}
+
+static void save(struct pod *p)
+{
+    struct err e = { 0 };
+    bool written;
+
+    p->record_dirty = false;
+    if (record_save(p, &written, &e) != ERR_OK) {
+        /* Running pods go on; what would be lost is only what a restart of the agent would want to know. */
+        if (strncmp(p->record_error, e.text, sizeof(p->record_error) - 1) != 0)
+            log_error("pod record cannot be written; trying again", F_STR("pod", p->key), F_ERR(&e));
+        snprintf(p->record_error, sizeof(p->record_error), "%.250s", e.text);
+        p->record_dirty = true;
+        p->record_durable = true; /* it cannot be: no reason to hold up its start */
+        pod_wake_at(p, clock_wall_ns() + 5 * INT64_C(1000000000));
+        return;
+    }
+    if (written)
+        record_sync(p);
+    if (p->record_error[0] != '\0')
+        log_info("pod record is written again", F_STR("pod", p->key));
+    p->record_error[0] = '\0';
 }
 
 static void reconcile(struct pod *p)
@@ -524,30 +356,7 @@ static void reconcile(struct pod *p)
     do {
         before = p->state;
         reaps_step(p);
-        switch (p->state) {
-        case POD_PENDING:
-            pending_step(p);
-            break;
-        case POD_STARTING:
-        case POD_RUNNING:
-            active_step(p);
-            break;
-        case POD_TERMINATING:
-            if (!p->wanted && p->deletion_ns == 0) {
-                p->deletion_ns = clock_wall_ns();
-                p->record_dirty = true;
-            }
-            terminating_step(p);
-            break;
-        case POD_TERMINATED:
-            if (shutdown_revive(p))
-                break;
-            if (first == POD_TERMINATED)
-                again_step(p);
-            else if (again_waits(p))
-                pod_wake(p); /* in its turn */
-            break;
-        }
+        step(p, first);
     } while (p->state != before);
 
     if (p->state == POD_TERMINATED && n->sources_ready && !n->closing &&
@@ -557,25 +366,8 @@ static void reconcile(struct pod *p)
         return;
     }
     pod_note_conditions(p);
-    if (p->record_dirty) {
-        struct err e = { 0 };
-        p->record_dirty = false;
-        if (record_save(p, &e) != ERR_OK) {
-            /* Running pods go on; what would be lost is only what a restart of the agent would want to know.
-             */
-            if (strncmp(p->record_error, e.text, sizeof(p->record_error) - 1) != 0)
-                log_error("pod record cannot be written; trying again", F_STR("pod", p->key), F_ERR(&e));
-            snprintf(p->record_error, sizeof(p->record_error), "%.250s", e.text);
-            p->record_dirty = true;
-            p->record_durable = true; /* it cannot be: no reason to hold up its start */
-            pod_wake_at(p, clock_wall_ns() + 5 * INT64_C(1000000000));
-        } else {
-            record_sync(p);
-            if (p->record_error[0] != '\0')
-                log_info("pod record is written again", F_STR("pod", p->key));
-            p->record_error[0] = '\0';
-        }
-    }
+    if (p->record_dirty)
+        save(p);
     pod_show(p, "MODIFIED");
 }
 

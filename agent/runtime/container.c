@@ -167,6 +167,7 @@ static enum err_code make_folders(const struct rt *rt, struct err *e)
     for (i = 0; i < ARRAY_LEN(folders); i++)
         if (fs_mkdirs(folders[i].s, 0700, e) != ERR_OK)
             return e->code;
+    fs_spread_below(folders[4].s); /* of containers' own files */
     /* To be passed by the users of a user namespace on the way to their own bundle; each is closed to others.
      */
     if (chmod(folders[0].s, 0711) != 0)

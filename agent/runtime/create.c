@@ -19,8 +19,7 @@ enum create_state { CREATE_BUNDLE, CREATE_CONMON, CREATE_OVER };
 
 enum {
     SYNC_MAX = 64 * 1024, /* conmon's one line: at most 8 KiB of the runtime's words, escaped */
-    START_PIPE = 3,       /* descriptor numbers in conmon */
-    SYNC_PIPE = 4,
+    SYNC_PIPE = 4,        /* descriptor number in conmon */
 };
 
 struct rt_create_run {
@@ -29,7 +28,7 @@ struct rt_create_run {
     op_done_fn done;
     struct proc_call bundle;
     struct proc conmon;
-    int start_fd, sync_fd; /* our ends; -1: closed */
+    int sync_fd; /* our end; -1: closed */
     uv_poll_t sync_poll;
     struct buf sync;
     bool conmon_over;
@@ -81,8 +80,6 @@ static void finish(struct rt_create *c)
 
     c->op.state = CREATE_OVER;
     close_sync(c);
-    if (run->start_fd >= 0)
-        close(take_fd(&run->start_fd));
     if (run->told) /* nobody is at it any more */
         unlink(supervised.s);
     if (run->e.code == ERR_OK && c->op.why.code == ERR_OK)
@@ -138,6 +135,8 @@ static void on_conmon(struct op *op, const struct err *result)
     c->run->conmon_over = true;
     if (e.code == ERR_UNKNOWN) /* not the runtime's words */
         e.code = ERR_INTERNAL;
+    if (e.code == ERR_INVALID || e.code == ERR_PRECONDITION) /* as of its cgroup: not the pod's fault */
+        e.code = ERR_UNAVAILABLE;
     if (e.code != ERR_OK)
         fail(c->run, &e);
     conmon_step(c);
@@ -176,27 +175,6 @@ static void on_sync(uv_poll_t *poll, int status, int events)
     conmon_step(c);
 }
 
-/* On v1 conmon waits for a byte until it stands in its cgroups; on v2 it is born there. */
-static void let_go(struct rt_create *c)
-{
-    struct rt_create_run *run = c->run;
-    struct err e = { 0 };
-
-    if (run->start_fd < 0 || run->conmon.pid <= 0)
-        return;
-    if (cg_leaf_attach(run->rt->cgroups, CG_LEAF_CONMON, run->conmon.pid, &e) != ERR_OK) {
-        err_wrap(&e, "place conmon");
-        if (e.code == ERR_UNKNOWN || e.code == ERR_INVALID || e.code == ERR_PRECONDITION)
-            e.code = ERR_UNAVAILABLE;
-        fail(run, &e);
-        proc_cancel(&run->conmon);
-        return;
-    }
-    if (write(run->start_fd, "1", 1) != 1)
-        log_debug("conmon does not read its start pipe", F_STR("containerID", run->config->id));
-    close(take_fd(&run->start_fd));
-}
-
 static enum err_code open_sync(struct rt_create *c, int *ret_child, struct err *e)
 {
     struct rt_create_run *run = c->run;
@@ -221,21 +199,12 @@ static enum err_code start_conmon(struct rt_create *c, struct err *e)
 {
     struct rt_create_run *run = c->run;
     struct cg_tree *cgroups = run->rt->cgroups;
-    bool born_there = cg_leaf_fd(cgroups, CG_LEAF_CONMON) >= 0;
     fd_auto sync_child = -1;
-    fd_auto start_child = -1;
     struct rt_conmon_args args;
     char tmpdir[RT_ROOT_MAX + 16];
-    int fds[2];
 
     if (open_sync(c, &sync_child, e) != ERR_OK)
         return e->code;
-    if (!born_there) {
-        if (pipe2(fds, O_CLOEXEC) != 0)
-            return err_sys(e, errno, "make a pipe");
-        start_child = fds[0];
-        run->start_fd = fds[1];
-    }
     rt_conmon_args(run->rt, run->config, &args);
     /* For the socket that a terminal comes over: in the bundle its path would be longer than a socket's may
      * be. */
@@ -245,27 +214,23 @@ static enum err_code start_conmon(struct rt_create *c, struct err *e)
         tmpdir,
         args.runtime.clone_env.s,
         "_OCI_SYNCPIPE=4",
-        born_there ? NULL : "_OCI_STARTPIPE=3",
         NULL,
     };
-    const struct proc_fd pass[] = {
-        { .parent_fd = sync_child, .child_fd = SYNC_PIPE },
-        { .parent_fd = start_child, .child_fd = START_PIPE },
-    };
+    const struct proc_fd pass = { .parent_fd = sync_child, .child_fd = SYNC_PIPE };
     const struct proc_spec spec = {
         .name = "conmon",
         .subject = c->op.subject,
         .argv = args.v,
         .env = env,
         .cwd = args.bundle.s, /* it writes its file `oom` there */
-        .fds = pass,
-        .n_fds = born_there ? 1 : 2,
+        .fds = &pass,
+        .n_fds = 1,
         .cgroup_fd = cg_leaf_fd(cgroups, CG_LEAF_CONMON),
+        .join_procs = cg_leaf_joins(cgroups, CG_LEAF_CONMON),
         .deadline_ms = RT_CREATE_DEADLINE_MS,
         .new_session = true,
     };
     proc_start(&run->conmon, &spec, run->rt->loop, on_conmon, c);
-    let_go(c);
     return ERR_OK;
 }
 
@@ -345,7 +310,7 @@ void rt_create_start(struct rt_create *c, struct rt *rt, const struct rt_config 
         return;
     }
     *run = (struct rt_create_run){
-        .rt = rt, .config = config, .done = done, .start_fd = -1, .sync_fd = -1, .sync = BUF_INIT(SYNC_MAX)
+        .rt = rt, .config = config, .done = done, .sync_fd = -1, .sync = BUF_INIT(SYNC_MAX)
     };
     if (check_config(config, &e) != ERR_OK) {
         fail(run, &e);

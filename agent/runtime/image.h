@@ -31,7 +31,7 @@ struct img_strs {
     size_t n;
 };
 
-struct img_image { /* immutable (but for the pin), shared by reference count */
+struct img_image { /* immutable (but for the pin and pulled_for), shared by reference count */
     int refs;
     char *id;                   /* "sha256:<hex>" of the image's configuration */
     char *digest;               /* "sha256:<hex>" of its manifest; may equal what was asked for */
@@ -42,10 +42,19 @@ struct img_image { /* immutable (but for the pin), shared by reference count */
     uint64_t size_bytes;                    /* unpacked */
     char *created;                          /* RFC 3339 or NULL */
     bool pinned;                            /* never collected, never pruned */
+    json_t *pulled_for; /* who may use it without asking (image_access.c); NULL: not said */
 };
 struct img_image *img_ref(struct img_image *i);
 void img_unref(struct img_image *i); /* NULL is fine */
 SCOPE_DEFINE(struct img_image, img_unref)
+
+/* kubelet's imagePullCredentialsVerificationPolicy: whose right to an image that is here is looked at. */
+enum img_verify {
+    IMG_VERIFY_PULLED, /* to one that was pulled for a pod */
+    IMG_VERIFY_NEVER,
+    IMG_VERIFY_LISTED, /* to any but those of a list */
+    IMG_VERIFY_ALWAYS
+};
 
 struct img_store;
 struct img_store_options {
@@ -62,7 +71,11 @@ struct img_store_options {
     unsigned max_parallel;       /* brings at once, others wait; 0: 4 (skopeo takes 30-60 MB) */
     unsigned max_per_registry; /* of those from one registry; 0: one less than in all, so that one that hangs
                                   leaves a place */
-    uint64_t stall_ms;         /* a pull for which nothing comes so long has failed; 0: 5 minutes */
+    enum img_verify verify;
+    const char *const *verify_not; /* for IMG_VERIFY_LISTED: repositories, or beginnings with "/" and a star;
+                                      ends with NULL */
+    uint64_t
+        stall_ms; /* a pull for which nothing comes so long, or less than 16 KiB, has failed; 0: 5 minutes */
 };
 /*
  * Reads the records; what cannot be read is set aside (base/aside.h) and logged, layers that no image has and
@@ -87,6 +100,12 @@ enum err_code img_normalise(const char *reference, char ret[IMG_NAME_MAX], struc
  * name comes before an id.
  */
 struct img_image *img_lookup(struct img_store *s, const char *reference);
+/*
+ * What a registry calls the image: "repository@sha256:...", the digest of the manifest or index that it was
+ * pulled by; of several that of the repository of `reference`, else the first.  Without one (imported, or not
+ * here) its id.  NULL: no memory; the caller frees.
+ */
+char *img_repo_digest(struct img_store *s, const char *id, const char *reference);
 /*
  * [{"id","names":[],"digest","sizeBytes","ownBytes","sharedBytes","created","pinned"}], new.  Own are layers
  * that no other image has: what a removal frees.
@@ -120,11 +139,19 @@ bool img_candidate(struct img_store *s, const char *reference, size_t k, char re
 /* Called on the loop after a name was added: pods waiting for it wake up. */
 void img_on_added(struct img_store *s, void (*fn)(const char *name, void *arg), void *arg);
 
+enum img_failure { /* the kinds of failures that the CRI has names for */
+                   IMG_FAILED,
+                   IMG_REGISTRY_UNAVAILABLE, /* nobody answers there, or not in time, or only that he cannot
+                                              */
+                   IMG_SIGNATURE_REJECTED    /* the node's policy.json does not let it in */
+};
+
 struct img_bring { /* one pull or import; { 0 } before */
     struct op op;
     struct img_image *image; /* in done on success; the first one; unref'ed by the store after done returns */
     json_t *names;           /* what was added, likewise */
-    uint64_t ran_ms;         /* in done: how long the work itself took, without waiting for a turn */
+    enum img_failure failure;  /* in done, of one that failed */
+    uint64_t ran_ms;           /* in done: how long the work itself took, without waiting for a turn */
     struct img_bring_run *run; /* private */
 };
 #define IMG_BRING_DEADLINE_MS (30 * 60 * 1000)
@@ -157,13 +184,22 @@ struct img_progress {
  */
 void img_bring_progress(const struct img_bring *b, struct img_progress *ret);
 /*
- * The same with credentials: the content of a Docker config.json ({"auths":{...}}, as in a Secret of type
- * kubernetes.io/dockerconfigjson), or a JSON array of several; copied, kept in a file of its own on tmpfs
- * while skopeo runs.  NULL: none.  registry_auth.h says which are tried, and in which order; the node's own
- * come last.
+ * The same for a pod, with credentials: the content of a Docker config.json ({"auths":{...}}, as in a Secret
+ * of type kubernetes.io/dockerconfigjson), or a JSON array of several, or of such with the names of their
+ * secrets; copied, kept in a file of its own on tmpfs while skopeo runs.  NULL: none.  registry_auth.h says
+ * which are tried, and in which order; the node's own come last.  The image's record keeps who was let in.
  */
 void img_bring_start_auth(struct img_bring *b, struct img_store *s, const char *source, const char *name,
                           const char *auth_json, op_done_fn done, void *owner);
+
+/* ---- who may use what is here ------------------------------------------------------------------ */
+enum img_access {
+    IMG_ACCESS_GRANTED,
+    IMG_ACCESS_REFUSED, /* only a pull can show the right to it */
+    IMG_ACCESS_SECRETS  /* whoever has certain credentials: img_access_start() compares */
+};
+/* By this name, as normalised; the image is here. */
+enum img_access img_access(struct img_store *s, const struct img_image *image, const char *name);
 
 /* ---- looking after what is there ------------------------------------------------------------- */
 struct img_task { /* { 0 } before */
@@ -185,7 +221,14 @@ void img_verify_start(struct img_task *t, struct img_store *s, const char *refer
  */
 void img_export_start(struct img_task *t, struct img_store *s, const char *reference, const char *path,
                       op_done_fn done, void *owner);
-/* A pinned image is never collected; `rm` by name still takes it.  done when the record is on the disk. */
+/*
+ * Whether one of these credentials (as for img_bring_start_auth()) has pulled the image of this name before:
+ * the same ones, or a secret of the same namespace, name and uid.  Answer: true or false.
+ */
+void img_access_start(struct img_task *t, struct img_store *s, const char *name, const char *auth_json,
+                      op_done_fn done, void *owner);
+/* A pinned image is never collected; `rm` by name still takes it.  done when the record is on the disk.
+ * ERR_NOT_FOUND. */
 void img_pin_start(struct img_task *t, struct img_store *s, const char *reference, bool pin, op_done_fn done,
                    void *owner);
 #endif

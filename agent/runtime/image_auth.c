@@ -17,6 +17,11 @@ const char *img_job_reference(const struct img_job *j, char full[IMG_NAME_MAX])
                                                           : given; /* skopeo refuses it with its own words */
 }
 
+void img_auth_repository(const char *reference, char ret[IMG_NAME_MAX])
+{
+    snprintf(ret, IMG_NAME_MAX, "%.*s", (int)img_repository(reference), reference);
+}
+
 /* ---- on the pool ----------------------------------------------------------------------------- */
 
 /* A node without the file, or with one that cannot be used, still pulls what needs no password of its own. */
@@ -24,7 +29,7 @@ static char *read_node_file(const char *path, struct err *e)
 {
     char *text = NULL;
 
-    if (path == NULL || fs_read_at(AT_FDCWD, path, IMG_AUTH_MAX, &text, NULL, e) == ERR_OK)
+    if (path == NULL || fs_read_at(AT_FDCWD, path, REG_AUTH_MAX, &text, NULL, e) == ERR_OK)
         return text;
     if (e->sys == ENOENT)
         *e = (struct err){ 0 };
@@ -41,18 +46,13 @@ static void wipe(char *text)
 static enum err_code plan(void *arg, struct err *e)
 {
     struct img_job *j = arg;
+    const unsigned char *key = j->store->proof_key;
     struct err node_error = { 0 };
     char full[IMG_NAME_MAX], repository[IMG_NAME_MAX];
-    const char *reference = img_job_reference(j, full), *slash;
-    char *node = read_node_file(j->store->auth_file, &node_error), *colon;
+    char *node = read_node_file(j->store->auth_file, &node_error);
 
-    snprintf(repository, sizeof(repository), "%.*s", (int)strcspn(reference, "@"), reference);
-    slash = strrchr(repository, '/');
-    colon = strrchr(repository, ':');
-    if (colon != NULL && (slash == NULL || colon > slash))
-        *colon = '\0';
-
-    if (node != NULL && reg_tries_plan(&j->tries, NULL, node, repository, &node_error) != ERR_OK) {
+    img_auth_repository(img_job_reference(j, full), repository);
+    if (node != NULL && reg_tries_plan(&j->tries, NULL, node, repository, key, &node_error) != ERR_OK) {
         wipe(node);
         node = NULL;
     }
@@ -60,7 +60,7 @@ static enum err_code plan(void *arg, struct err *e)
     if (node_error.code != ERR_OK)
         log_warn("registry credentials of the node cannot be read: images are pulled without them",
                  F_STR("file", j->store->auth_file), F_ERR(&node_error));
-    (void)!reg_tries_plan(&j->tries, j->auth, node, repository, e);
+    (void)!reg_tries_plan(&j->tries, j->auth, node, repository, key, e);
     wipe(node);
     return e->code;
 }

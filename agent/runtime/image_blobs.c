@@ -15,6 +15,9 @@
 /* Longer than the longest back-off of a pod (5 minutes): its next try finds them. */
 #define KEEP_MS (10 * 60 * 1000)
 
+/* Less in a whole progress deadline is none: a registry that sends a byte now and then keeps no place. */
+#define STALL_BYTES (16u << 10)
+
 /* ---- how much has come ----------------------------------------------------------------------- */
 
 /* Bytes of the files below; folders three deep (a pull's, its layout, blobs/sha256), so an end is certain. */
@@ -49,6 +52,8 @@ static void stop(struct img_job *j, const struct err *why)
     if (j->over_limit)
         return;
     j->over_limit = true;
+    if (why->code == ERR_UNAVAILABLE)
+        j->failure = IMG_REGISTRY_UNAVAILABLE;
     j->limit = *why;
     err_wrap(&j->limit, "pull %.200s", j->key);
     proc_cancel(&j->proc);
@@ -61,16 +66,21 @@ static void note_fetched(struct img_job *j, uint64_t all)
         j->fetched = all - j->shared_before;
 }
 
-/* A finished blob leaves the pull's own folder, which is a change, too. */
+/* A finished blob leaves the pull's own folder, which is progress, too. */
 static void check_stall(struct img_job *j, uint64_t bytes, uint64_t now_ms)
 {
+    const double seconds = (double)j->store->stall_ms / 1000;
     struct err stalled = { 0 };
 
-    if (bytes != j->seen_bytes || j->progress_ms == 0) {
+    if (bytes < j->seen_bytes || bytes >= j->seen_bytes + STALL_BYTES || j->progress_ms == 0) {
         j->seen_bytes = bytes;
         j->progress_ms = now_ms;
     } else if (now_ms - j->progress_ms >= j->store->stall_ms) {
-        err_set(&stalled, ERR_UNAVAILABLE, "nothing came for %.3g s", (double)j->store->stall_ms / 1000);
+        if (bytes == j->seen_bytes)
+            err_set(&stalled, ERR_UNAVAILABLE, "nothing came for %.3g s", seconds);
+        else
+            err_set(&stalled, ERR_UNAVAILABLE, "only %llu bytes came in %.3g s",
+                    (unsigned long long)(bytes - j->seen_bytes), seconds);
         stop(j, &stalled);
     }
 }
@@ -161,10 +171,98 @@ void img_blobs_settle(struct img_store *s)
         uv_timer_start(&s->usage, on_tick, s->blobs_until_ms - now_ms, 0);
 }
 
+/* ---- whose blobs ------------------------------------------------------------------------------- */
+
+enum err_code img_blobs_take(struct img_job *j, char *answer, struct err *e)
+{
+    char *rest = answer, *line = strsep(&rest, " \r\n");
+
+    if (!img_digest_is_valid(line))
+        return err_set(e, ERR_UNKNOWN, "skopeo inspect: it did not print a digest for %.300s", j->key);
+    j->digest = strdup(line);
+    j->blobs = calloc(IMG_MAX_LAYERS, sizeof(*j->blobs));
+    if (j->digest == NULL || j->blobs == NULL)
+        return err_nomem(e);
+    while ((line = strsep(&rest, " \r\n")) != NULL) {
+        if (!img_digest_is_valid(line))
+            continue; /* an image of that kind fails later, with better words */
+        if (j->n_blobs == IMG_MAX_LAYERS)
+            return err_set(e, ERR_INVALID, "pull %.200s: it has more than %d layers", j->key, IMG_MAX_LAYERS);
+        j->blobs[j->n_blobs] = strdup(line + strlen("sha256:"));
+        if (j->blobs[j->n_blobs] == NULL)
+            return err_nomem(e);
+        j->n_blobs++;
+    }
+    return ERR_OK;
+}
+
+/* skopeo looks for a layer that is here already when it comes to it: who copies may count on any of its own.
+ */
+static bool is_wanted(const struct img_job *by_others_than, const char *hex)
+{
+    const struct img_job *j;
+
+    TAILQ_FOREACH (j, &by_others_than->store->jobs, more) {
+        if (j == by_others_than || !j->is_registry || (j->state != JOB_COPY && j->state != JOB_UNPACK))
+            continue;
+        if (j->n_blobs == 0)
+            return true; /* which ones was not said */
+        for (size_t i = 0; i < j->n_blobs; i++)
+            if (strcmp(j->blobs[i], hex) == 0)
+                return true;
+    }
+    return false;
+}
+
+/* Its size; 0: it is not there, or stays. */
+static uint64_t move_away(const struct img_job *j, const char *hex, int from, int to)
+{
+    struct stat st;
+
+    if (is_wanted(j, hex) || fstatat(from, hex, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+        renameat(from, hex, to, hex) != 0)
+        return 0;
+    return (uint64_t)st.st_size;
+}
+
+/* Its configuration and manifests stay: they are small, and another one may have the same, with other layers.
+ */
+static uint64_t move_own(const struct img_job *j, int from, int to)
+{
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < j->n_blobs; i++)
+        bytes += move_away(j, j->blobs[i], from, to);
+    return bytes;
+}
+
+static void drop_own(const struct img_job *j)
+{
+    struct img_store *s = j->store;
+    fd_auto from = openat(s->tmp_fd, "blobs/sha256", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    fd_auto to = -1;
+    struct img_job *other;
+    uint64_t bytes;
+    char away[33];
+
+    id_random_hex(away, sizeof(away) - 1);
+    if (from < 0 || mkdirat(s->tmp_fd, away, 0700) != 0)
+        return;
+    to = openat(s->tmp_fd, away, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    bytes = to >= 0 ? move_own(j, from, to) : 0;
+    TAILQ_FOREACH (other, &s->jobs, more) /* they count from what was there before */
+        other->shared_before -= bytes < other->shared_before ? bytes : other->shared_before;
+    img_trash(s, away);
+}
+
 void img_blobs_ended(struct img_job *j, const struct err *e)
 {
     struct img_store *s = j->store;
 
+    const bool again = e->code == ERR_UNAVAILABLE || e->code == ERR_DEADLINE || e->code == ERR_CANCELLED;
+
+    if (j->state >= JOB_COPY && !again && registry_is_asked(s)) /* else img_blobs_settle() */
+        drop_own(j);
     if (e->code == ERR_OK) {
         if (s->blobs_for == NULL || strcmp(s->blobs_for, j->key) == 0) /* it came after all */
             s->blobs_until_ms = 0;

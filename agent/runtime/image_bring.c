@@ -69,7 +69,7 @@ static bool join_next(struct img_bring_run *run, struct err *e)
         return false;
     run->candidate++;
     snprintf(source, sizeof(source), "docker://%s", name);
-    (void)!img_job_join(run->store, run, source, run->name != NULL ? run->name : name, run->auth, e);
+    (void)!img_job_join(run->store, run, source, run->name != NULL ? run->name : name, e);
     return true;
 }
 
@@ -107,7 +107,7 @@ static enum err_code begin(struct img_bring_run *run, const char *source, const 
     if (check_source(source, name, full, e) != ERR_OK)
         return e->code;
     if (!str_starts(source, "docker://"))
-        return img_job_join(run->store, run, source, full[0] != '\0' ? full : NULL, auth, e);
+        return img_job_join(run->store, run, source, full[0] != '\0' ? full : NULL, e);
     if (img_normalise(reference, whole, e) != ERR_OK ||
         keep_wishes(run, reference, name == NULL || strcmp(name, reference) == 0 ? NULL : full, auth, e) !=
             ERR_OK)
@@ -118,8 +118,8 @@ static enum err_code begin(struct img_bring_run *run, const char *source, const 
     return e->code;
 }
 
-void img_bring_start_auth(struct img_bring *b, struct img_store *s, const char *source, const char *name,
-                          const char *auth_json, op_done_fn done, void *owner)
+static void start(struct img_bring *b, struct img_store *s, const char *source, const char *name,
+                  const char *auth_json, bool for_pod, op_done_fn done, void *owner)
 {
     struct img_bring_run *run = calloc(1, sizeof(*run));
     struct err e = { 0 };
@@ -127,6 +127,7 @@ void img_bring_start_auth(struct img_bring *b, struct img_store *s, const char *
     b->run = run;
     b->image = NULL;
     b->ran_ms = 0;
+    b->failure = IMG_FAILED;
     b->names = NULL;
     op_init(&b->op, s->loop, "image bring", IMG_BRING_DEADLINE_MS, run != NULL ? on_abort : NULL,
             run != NULL ? on_done : done, owner);
@@ -139,10 +140,12 @@ void img_bring_start_auth(struct img_bring *b, struct img_store *s, const char *
     run->bring = b;
     run->done = done;
     run->store = s;
+    run->for_pod = for_pod;
     if (s->closing)
         err_set(&e, ERR_CANCELLED, "the image store is closing");
-    else if (auth_json != NULL && strlen(auth_json) > IMG_AUTH_MAX)
-        err_set(&e, ERR_INVALID, "the registry credentials are larger than %u bytes", IMG_AUTH_MAX);
+    else if (auth_json != NULL && strlen(auth_json) > REG_AUTH_MAX)
+        err_set(&e, ERR_INVALID, "the registry credentials are larger than %u MiB together",
+                REG_AUTH_MAX >> 20);
     else if (begin(run, source, name, auth_json, &e) == ERR_OK)
         return;
     op_finish(&b->op, &e);
@@ -151,5 +154,11 @@ void img_bring_start_auth(struct img_bring *b, struct img_store *s, const char *
 void img_bring_start(struct img_bring *b, struct img_store *s, const char *source, const char *name,
                      op_done_fn done, void *owner)
 {
-    img_bring_start_auth(b, s, source, name, NULL, done, owner);
+    start(b, s, source, name, NULL, false, done, owner);
+}
+
+void img_bring_start_auth(struct img_bring *b, struct img_store *s, const char *source, const char *name,
+                          const char *auth_json, op_done_fn done, void *owner)
+{
+    start(b, s, source, name, auth_json, true, done, owner);
 }

@@ -32,6 +32,7 @@ void img_found_free(struct img_job *j)
         for (size_t k = 0; k < f->n_names; k++)
             free(f->names[k].name);
         free(f->names);
+        json_decref(f->pulled_for);
         img_unref(f->image);
     }
     free(j->found);
@@ -89,6 +90,8 @@ enum err_code img_take_result(struct img_job *j, const char *text, size_t n, str
         if (img_record_decode(item, j->store->dir, &j->found[i].image, e) != ERR_OK ||
             take_names(&j->found[i], json_object_get(item, "names"), e) != ERR_OK)
             return e->code;
+        j->found[i].image->pinned = false; /* neither is its to say */
+        json_decref(take_ptr(&j->found[i].image->pulled_for));
     }
     skipped = json_int(record, "skippedDevices", 0);
     if (skipped > 0)
@@ -189,6 +192,30 @@ static enum err_code write_all(void *arg, struct err *e)
     return ERR_OK;
 }
 
+/* The record of an image that is here and complete changes only in what is said of who may use it. */
+static enum err_code plan_image(struct img_job *j, struct img_found *f, struct err *e)
+{
+    const struct img_entry *entry = img_find(j->store, f->image->id);
+    const bool complete = entry != NULL && strcmp(entry->image->digest, entry->image->id) != 0;
+    const json_t *is = entry != NULL ? entry->image->pulled_for : NULL;
+    json_auto_t *record = NULL;
+
+    if (j->for_pod && (f->pulled_for = img_access_add(j, is)) == NULL)
+        return err_nomem(e);
+    if (complete && (!j->for_pod || json_equal(f->pulled_for, is)))
+        return ERR_OK;
+    if (!complete && entry != NULL)
+        f->image->pinned = entry->image->pinned;
+    if (!complete && settle_digest(j, f->image, e) != ERR_OK)
+        return e->code;
+    record = img_record_encode(complete ? entry->image : f->image);
+    if (f->pulled_for == NULL)
+        f->pulled_for = json_incref((json_t *)is);
+    if (f->pulled_for != NULL && json_object_set(record, "pulledFor", f->pulled_for) != 0)
+        return err_nomem(e);
+    return plan(j, j->store->images_fd, f->image->id + 7, json_incref(record), e);
+}
+
 enum err_code img_commit_start(struct img_job *j, op_done_fn done, struct err *e)
 {
     struct img_store *s = j->store;
@@ -202,18 +229,9 @@ enum err_code img_commit_start(struct img_job *j, op_done_fn done, struct err *e
 
     /* Images before names: a crash in between leaves an image without a name, never a name without an image.
      */
-    for (size_t i = 0; i < j->n_found; i++) {
-        struct img_image *image = j->found[i].image;
-        const struct img_entry *entry = img_find(s, image->id);
-
-        if (entry != NULL && strcmp(entry->image->digest, entry->image->id) != 0)
-            continue; /* its record is there and complete */
-        if (entry != NULL)
-            image->pinned = entry->image->pinned;
-        if (settle_digest(j, image, e) != ERR_OK ||
-            plan(j, s->images_fd, image->id + 7, img_record_encode(image), e) != ERR_OK)
+    for (size_t i = 0; i < j->n_found; i++)
+        if (plan_image(j, &j->found[i], e) != ERR_OK)
             return e->code;
-    }
     for (size_t i = 0; i < j->n_found; i++)
         for (size_t k = 0; k < j->found[i].n_names; k++) {
             struct img_named *name = &j->found[i].names[k];
@@ -224,6 +242,14 @@ enum err_code img_commit_start(struct img_job *j, op_done_fn done, struct err *e
         }
     work_start(&j->work, "image records", j->key, write_all, j, s->loop, done, j);
     return ERR_OK;
+}
+
+static void take_pulled_for(const struct img_found *f, struct img_image *image)
+{
+    if (f->pulled_for == NULL)
+        return;
+    json_decref(image->pulled_for);
+    image->pulled_for = json_incref(f->pulled_for);
 }
 
 enum err_code img_commit_finish(struct img_job *j, struct err *e)
@@ -240,6 +266,7 @@ enum err_code img_commit_finish(struct img_job *j, struct err *e)
             img_unref(f->image);
             f->image = img_ref(entry->image);
         }
+        take_pulled_for(f, entry->image);
         for (size_t k = 0; k < f->n_names; k++)
             if (img_keep_name(s, f->names[k].name, f->names[k].file, j->digest, entry, e) != ERR_OK)
                 return e->code;
@@ -261,6 +288,8 @@ static void keep_written_names(struct img_job *j, struct img_found *f)
     for (size_t k = 0; k < f->n_names; k++) {
         struct img_entry *entry = f->names[k].written ? img_keep(j->store, f->image, &e) : NULL;
 
+        if (entry != NULL)
+            take_pulled_for(f, entry->image);
         if (entry != NULL &&
             img_keep_name(j->store, f->names[k].name, f->names[k].file, j->digest, entry, &e) != ERR_OK)
             log_warn("a name of an image is known from the next start on", F_STR("image", f->names[k].name),

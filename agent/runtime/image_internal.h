@@ -12,12 +12,18 @@
 #define IMG_MAX_NAMES 20000
 #define IMG_MAX_LAYERS 128        /* as coracle-unpack's */
 #define IMG_RECORD_MAX (8u << 20) /* a configuration may have 4 MiB, JSON escapes some of it */
-#define IMG_AUTH_MAX (1u << 20)   /* a Secret's limit */
 #define IMG_DEFAULT_BYTES (16ull << 30)
 #define IMG_DEFAULT_PARALLEL 4               /* containerd's 3 for one registry, and one for the others */
 #define IMG_DEFAULT_STALL_MS (5 * 60 * 1000) /* as containerd's image_pull_progress_timeout */
 #define IMG_RESERVE_BYTES (64u << 20)        /* must stay free on the store's file system */
 #define IMG_USAGE_PERIOD_MS 1000             /* how often a download's size is looked at */
+
+/* A record of an image is about to be written: one at a time, so that none undoes what another one says. */
+struct img_writer {
+    void (*begin)(struct img_writer *w);
+    TAILQ_ENTRY(img_writer) more;
+};
+TAILQ_HEAD(img_writers, img_writer);
 
 struct img_entry { /* one image of the store */
     struct img_image *image;
@@ -53,7 +59,12 @@ struct img_store {
     void (*on_added)(const char *name, void *arg);
     void *on_added_arg;
 
-    struct img_jobs jobs; /* waiting and running, oldest first */
+    enum img_verify verify;
+    char **verify_not; /* ends with NULL; NULL: none */
+    unsigned char proof_key[SIPHASH_KEY_SIZE];
+
+    struct img_writers writers; /* the first one writes, others wait */
+    struct img_jobs jobs;       /* waiting and running, oldest first */
     struct img_task_runs tasks;
     unsigned running, copying;
     uint64_t jobs_begun, copies_begun;
@@ -77,6 +88,8 @@ enum err_code img_record_decode(const json_t *record, const char *store_dir, str
                                 struct err *e) MUST_CHECK;
 /* The record as written to images/<hex>.json; NULL: no memory. */
 json_t *img_record_encode(const struct img_image *i);
+/* "r.io:5000/team/web:1@sha256:..." -> the length of "r.io:5000/team/web". */
+size_t img_repository(const char *name);
 /* Name of a layer's folder: the last element of layer_dirs[n]. */
 const char *img_layer_name(const struct img_image *i, size_t n);
 
@@ -99,7 +112,11 @@ struct img_task_run {
     json_t *answer;
     struct proc proc;
     struct work work;
+    struct img_writer writer;
+    bool pin;
     char file[80], *text; /* the record being written */
+    char *name, *auth;    /* image_access.c: what is asked */
+    struct reg_tries tries;
     TAILQ_ENTRY(img_task_run) more;
 };
 /* Begins the operation and holds the images it is about; NULL: it has failed and done will say so. */
@@ -151,6 +168,7 @@ struct img_found {
     struct img_image *image;
     struct img_named *names;
     size_t n_names;
+    json_t *pulled_for; /* what the record says of it from now on; NULL: as before */
 };
 
 enum img_job_state {
@@ -172,7 +190,8 @@ struct img_bring_run { /* one img_bring */
     struct img_job *job; /* NULL: detached or over */
     char *reference;     /* what a registry is asked for; NULL: it is none */
     char *name, *auth;   /* as asked for; NULL: none */
-    size_t candidate;    /* of the names that the reference may stand for */
+    bool for_pod;
+    size_t candidate; /* of the names that the reference may stand for */
     struct img_store *store;
     struct img_image *image;
     json_t *names;
@@ -186,12 +205,15 @@ struct img_job {
     char *host;                 /* the registry's, with its port; NULL: none */
     char *key;                  /* what must not be brought twice at once: the name, else the source */
     bool is_registry, cancelled, over_limit;
+    bool for_pod;           /* the image's record keeps who was let in */
     char tmp[33];           /* folder below tmp/; "" before it is made */
     struct reg_tries tries; /* credentials, from the first to the last that is worth one */
     size_t attempt;         /* of those, now */
     char *auth_path;        /* on tmpfs; NULL: none */
     char *auth_home;        /* beside it: where helpers may write what they got; NULL: none */
     char *digest;           /* the registry's answer */
+    char **blobs;           /* and of which layers: hex digests, as their files are called */
+    size_t n_blobs;
     struct img_found *found;
     size_t n_found;
     struct img_waiters waiters;
@@ -202,8 +224,11 @@ struct img_job {
     uint64_t fetched;                      /* since then, about */
     struct unpack_progress *meter;         /* coracle-unpack's; NULL: none */
     int meter_fd;
-    struct err limit;  /* why it was stopped, when over_limit */
+    struct err limit; /* why it was stopped, when over_limit */
+    enum img_failure failure;
     uint64_t begun_ms; /* clock_mono_ms(), when its turn came */
+    struct img_writer writer;
+    bool is_writer; /* waits for its turn, too */
     struct img_write *writes;
     size_t n_writes;
     TAILQ_ENTRY(img_job) more;
@@ -211,7 +236,7 @@ struct img_job {
 
 /* Joins a job that does the same, or makes one. */
 enum err_code img_job_join(struct img_store *s, struct img_bring_run *run, const char *source,
-                           const char *name, const char *auth, struct err *e) MUST_CHECK;
+                           const char *name, struct err *e) MUST_CHECK;
 /* The run does not want it any more. */
 void img_job_leave(struct img_bring_run *run);
 /* Its turn has come. */
@@ -237,6 +262,8 @@ bool img_auth_next(struct img_job *j, const struct err *refused);
 void img_auth_remove(struct img_job *j); /* the file, and what helpers wrote */
 /* What a killed agent left of them. */
 void img_auth_clean(const struct img_store *s);
+/* Of a normalised name: without tag and digest. */
+void img_auth_repository(const char *reference, char ret[IMG_NAME_MAX]);
 /* The source's own name, which --name may have covered. */
 const char *img_job_reference(const struct img_job *j, char full[IMG_NAME_MAX]);
 
@@ -246,8 +273,8 @@ const char *img_job_reference(const struct img_job *j, char full[IMG_NAME_MAX]);
 char *img_skopeo_source(const char *reference, const char *digest);
 enum err_code img_skopeo_ask(struct img_job *j, op_done_fn done, struct err *e) MUST_CHECK;
 enum err_code img_skopeo_copy(struct img_job *j, op_done_fn done, struct err *e) MUST_CHECK;
-/* Makes the reason out of what skopeo wrote: its last fatal message, and a code that fits. */
-void img_skopeo_error(const char *err_out, const char *name, struct err *e);
+/* Makes the reason out of what skopeo wrote: its last fatal message, a code that fits, and j->failure. */
+void img_skopeo_error(struct img_job *j, struct err *e);
 
 /* ---- image_turn.c: who may work ---------------------------------------------------------------- */
 /* Starts what may start. */
@@ -260,13 +287,28 @@ void img_twins_wake(struct img_store *s);
 /*
  * tmp/blobs holds whole blobs, for all pulls under way, and for the next try of one that broke off, also by
  * the end of the agent.  skopeo names them by the digest that it computed, coracle-unpack checks it again;
- * blobs that turned out bad go at once.
+ * blobs that turned out bad go at once.  Blobs of one that is over go with it, but for those that another one
+ * under way may count on.
  */
+/* The registry's answer: the name's digest, then those of its layers.  ERR_UNKNOWN: it is none;
+ * ERR_INVALID: too many layers. */
+enum err_code img_blobs_take(struct img_job *j, char *answer, struct err *e) MUST_CHECK;
 enum err_code img_blobs_begin(struct img_job *j, struct err *e) MUST_CHECK; /* a copy begins */
 void img_blobs_end(struct img_job *j);                                      /* it is over */
 void img_blobs_ended(struct img_job *j, const struct err *e);               /* the job has */
 void img_blobs_settle(struct img_store *s); /* no more needed: they go, now or later */
 void img_blobs_adopt(struct img_store *s);  /* those of the agent before this one */
+
+/* ---- image_access.c: who may use what is here -------------------------------------------------- */
+/* `is` (may be NULL) and whoever the job was let in as, for its repository; NULL: no memory. */
+json_t *img_access_add(const struct img_job *j, const json_t *is);
+bool img_access_is_valid(const json_t *pulled_for);
+
+/* ---- image_writer.c --------------------------------------------------------------------------- */
+/* begin() runs when no other one writes, perhaps at once; ..._end() is due once it has, or does not want it
+ * any more. */
+void img_writer_start(struct img_store *s, struct img_writer *w, void (*begin)(struct img_writer *w));
+void img_writer_end(struct img_store *s, struct img_writer *w);
 
 /* ---- image_commit.c -------------------------------------------------------------------------- */
 /* What coracle-unpack printed -> j->found. */
@@ -275,7 +317,7 @@ enum err_code img_take_result(struct img_job *j, const char *text, size_t n, str
 bool img_take_failure(const char *text, size_t n, struct err *e);
 /* {"names":[{"name","ref"}]} -> the one found image's names. */
 enum err_code img_take_names(struct img_job *j, const char *text, size_t n, struct err *e) MUST_CHECK;
-/* Writes the records of j->found on the pool. */
+/* Writes the records of j->found on the pool; j is the writer. */
 enum err_code img_commit_start(struct img_job *j, op_done_fn done, struct err *e) MUST_CHECK;
 /* They are on the disk: the tables follow. */
 enum err_code img_commit_finish(struct img_job *j, struct err *e) MUST_CHECK;

@@ -29,17 +29,23 @@ static void job_free(struct img_job *j)
     free(j->host);
     reg_tries_done(&j->tries);
     free(j->digest);
+    for (size_t i = 0; i < j->n_blobs; i++)
+        free(j->blobs[i]);
+    free(j->blobs);
     free(j);
 }
 
-static struct img_job *job_new(struct img_store *s, const char *source, const char *name, const char *auth)
+static struct img_job *job_new(struct img_store *s, const struct img_bring_run *run, const char *source,
+                               const char *name)
 {
+    const char *auth = run->auth;
     struct img_job *j = calloc(1, sizeof(*j));
 
     if (j == NULL)
         return NULL;
     j->store = s;
     j->meter_fd = -1;
+    j->for_pod = run->for_pod;
     j->is_registry = str_starts(source, "docker://");
     j->source = strdup(source);
     j->key = strdup(name != NULL ? name : source);
@@ -60,15 +66,16 @@ static struct img_job *job_new(struct img_store *s, const char *source, const ch
 }
 
 enum err_code img_job_join(struct img_store *s, struct img_bring_run *run, const char *source,
-                           const char *name, const char *auth, struct err *e)
+                           const char *name, struct err *e)
 {
     struct img_job *j;
 
     TAILQ_FOREACH (j, &s->jobs, more)
-        if (!j->cancelled && strcmp(j->source, source) == 0 && str_eq(j->name, name) && str_eq(j->auth, auth))
+        if (!j->cancelled && strcmp(j->source, source) == 0 && str_eq(j->name, name) &&
+            str_eq(j->auth, run->auth) && j->for_pod == run->for_pod)
             break;
     if (j == NULL) {
-        j = job_new(s, source, name, auth);
+        j = job_new(s, run, source, name);
         if (j == NULL)
             return err_nomem(e);
         TAILQ_INSERT_TAIL(&s->jobs, j, more);
@@ -145,6 +152,7 @@ static void answer(struct img_job *j, const struct err *e)
 
         TAILQ_REMOVE(&j->waiters, run, more);
         run->job = NULL;
+        run->bring->failure = j->failure;
         run->bring->ran_ms = clock_mono_ms() - j->begun_ms;
         if (result.code == ERR_OK) {
             run->names = all_names(j);
@@ -169,6 +177,8 @@ static void job_end(struct img_job *j, const struct err *e)
     s->running--;
     if (j->state == JOB_COMMIT && e->code != ERR_OK)
         img_commit_undo(j);
+    if (j->is_writer)
+        img_writer_end(s, &j->writer);
     if (j->is_registry) {
         img_blobs_ended(j, e);
         img_blobs_settle(s);
@@ -271,11 +281,20 @@ static void start_copy(struct img_job *j, struct err *e)
     job_end(j, e);
 }
 
-static void start_commit(struct img_job *j, struct err *e)
+static void on_writers_turn(struct img_writer *w)
+{
+    struct img_job *j = container_of(w, struct img_job, writer);
+    struct err e = { 0 };
+
+    if (img_commit_start(j, on_step_done, &e) != ERR_OK)
+        job_end(j, &e);
+}
+
+static void start_commit(struct img_job *j)
 {
     j->state = JOB_COMMIT;
-    if (img_commit_start(j, on_step_done, e) != ERR_OK)
-        job_end(j, e);
+    j->is_writer = true;
+    img_writer_start(j->store, &j->writer, on_writers_turn);
 }
 
 /* What is here for the digest that the registry has just named; NULL: nothing. */
@@ -307,18 +326,6 @@ static void start_ask(struct img_job *j, struct err *e)
         job_end(j, e);
 }
 
-static enum err_code take_digest(struct img_job *j, struct err *e)
-{
-    char *end = j->proc.out.p + j->proc.out.n;
-
-    while (end > j->proc.out.p && (end[-1] == '\n' || end[-1] == '\r'))
-        *--end = '\0';
-    if (!img_digest_is_valid(j->proc.out.p))
-        return err_set(e, ERR_UNKNOWN, "skopeo inspect: it did not print a digest for %.300s", j->key);
-    j->digest = strdup(j->proc.out.p);
-    return j->digest != NULL ? ERR_OK : err_nomem(e);
-}
-
 /* The digest is known: it is here, it is just coming under another name, or it is fetched. */
 void img_job_decide(struct img_job *j)
 {
@@ -340,13 +347,13 @@ void img_job_decide(struct img_job *j)
 static void asked(struct img_job *j, struct err *e)
 {
     if (e->code == ERR_OK) {
-        if (take_digest(j, e) == ERR_OK)
+        if (img_blobs_take(j, j->proc.out.p, e) == ERR_OK)
             img_job_decide(j);
         else
             job_end(j, e);
         return;
     }
-    img_skopeo_error(j->proc.err_out.p, j->key, e);
+    img_skopeo_error(j, e);
     if (img_auth_next(j, e)) {
         *e = (struct err){ 0 };
         start_ask(j, e);
@@ -365,7 +372,7 @@ static void copied(struct img_job *j, struct err *e)
     if (j->over_limit)
         *e = j->limit;
     else
-        img_skopeo_error(j->proc.err_out.p, j->key, e);
+        img_skopeo_error(j, e);
     job_end(j, e);
 }
 
@@ -375,7 +382,7 @@ static void unpacked(struct img_job *j, struct err *e)
 
     if (e->code == ERR_OK) {
         if (img_take_result(j, j->proc.out.p, j->proc.out.n, e) == ERR_OK) {
-            start_commit(j, e);
+            start_commit(j);
             return;
         }
     } else if (img_take_failure(j->proc.out.p, j->proc.out.n, &why)) {
@@ -426,7 +433,7 @@ static void job_step(struct img_job *j, struct err *e)
         return;
     case JOB_NAME:
         if (e->code == ERR_OK && img_take_names(j, j->proc.out.p, j->proc.out.n, e) == ERR_OK)
-            start_commit(j, e);
+            start_commit(j);
         else
             job_end(j, e);
         return;

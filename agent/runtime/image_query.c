@@ -17,25 +17,16 @@ static struct img_name *find_name(struct img_store *s, const char *name)
     return n;
 }
 
-/* Length of the repository in a normalised name: no tag, no digest. */
-static size_t repository(const char *name)
-{
-    size_t n = strcspn(name, "@");
-    const char *colon = memrchr(name, ':', n), *slash = memrchr(name, '/', n);
-
-    return colon != NULL && (slash == NULL || colon > slash) ? (size_t)(colon - name) : n;
-}
-
 /* "repo@digest" where the image is here as "repo:tag". */
 static struct img_entry *find_digest(struct img_store *s, const char *name)
 {
     const char *at = strchr(name, '@');
-    size_t n = repository(name);
+    size_t n = img_repository(name);
 
     if (at == NULL)
         return NULL;
     for (const struct img_name *i = s->names; i != NULL; i = i->hh.next)
-        if (repository(i->name) == n && memcmp(i->name, name, n) == 0 &&
+        if (img_repository(i->name) == n && memcmp(i->name, name, n) == 0 &&
             (str_eq(i->digest, at + 1) || strcmp(i->entry->image->digest, at + 1) == 0))
             return i->entry;
     return NULL;
@@ -89,6 +80,42 @@ struct img_image *img_lookup(struct img_store *s, const char *reference)
     struct img_entry *entry = find(s, reference, &name);
 
     return entry == NULL ? NULL : img_ref(entry->image);
+}
+
+/* How near a pulled name is to what was asked for: its repository, and there the same tag or digest. */
+static int nearness(const struct img_name *n, const char *wanted)
+{
+    const char *at = strchr(wanted, '@');
+    size_t length = img_repository(wanted);
+
+    if (img_repository(n->name) != length || memcmp(n->name, wanted, length) != 0)
+        return 0;
+    return strcmp(n->name, wanted) == 0 || (at != NULL && str_eq(n->digest, at + 1)) ? 2 : 1;
+}
+
+char *img_repo_digest(struct img_store *s, const char *id, const char *reference)
+{
+    const struct img_entry *entry = img_find(s, id);
+    const struct img_name *best = NULL;
+    int best_nearness = 0;
+
+    for (const struct img_name *n = s->names; entry != NULL && n != NULL; n = n->hh.next) {
+        char wanted[IMG_NAME_MAX];
+        int near = 0;
+
+        if (n->entry != entry || n->digest == NULL)
+            continue;
+        for (size_t k = 0; near == 0 && img_candidate(s, reference, k, wanted); k++)
+            near = nearness(n, wanted);
+        if (best == NULL || near > best_nearness ||
+            (near == best_nearness && strcmp(n->name, best->name) < 0)) {
+            best = n;
+            best_nearness = near;
+        }
+    }
+    if (best == NULL)
+        return strdup(id);
+    return str_printf("%.*s@%s", (int)img_repository(best->name), best->name, best->digest);
 }
 
 enum err_code img_find_reference(struct img_store *s, const char *reference, struct img_entry **ret,

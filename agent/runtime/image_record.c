@@ -15,6 +15,14 @@ const char *img_layer_name(const struct img_image *i, size_t n)
     return strrchr(i->layer_dirs.v[n], '/') + 1;
 }
 
+size_t img_repository(const char *name)
+{
+    const size_t n = strcspn(name, "@");
+    const char *colon = memrchr(name, ':', n), *slash = memrchr(name, '/', n);
+
+    return colon != NULL && (slash == NULL || colon > slash) ? (size_t)(colon - name) : n;
+}
+
 /* ---- life ------------------------------------------------------------------------------------ */
 
 struct img_image *img_ref(struct img_image *i)
@@ -45,6 +53,7 @@ void img_unref(struct img_image *i)
     free(i->stop_signal);
     free(i->created);
     free(i->layer_bytes);
+    json_decref(i->pulled_for);
     free(i);
 }
 
@@ -143,6 +152,16 @@ static enum err_code take_layer_bytes(const json_t *record, struct img_image *i,
     return ERR_OK;
 }
 
+static enum err_code take_pulled_for(const json_t *record, struct img_image *i, struct err *e)
+{
+    json_t *v = json_object_get(record, "pulledFor");
+
+    if (v != NULL && !img_access_is_valid(v))
+        return err_set(e, ERR_INVALID, "image record: pulledFor does not say who may use the image");
+    i->pulled_for = json_incref(v);
+    return ERR_OK;
+}
+
 enum err_code img_record_version(const json_t *record, struct err *e)
 {
     json_int_t version = json_int(record, "version", IMG_RECORD_VERSION);
@@ -168,7 +187,8 @@ enum err_code img_record_decode(const json_t *record, const char *store_dir, str
     if (img_record_version(record, e) != ERR_OK || take_digest(record, "id", &i->id, e) != ERR_OK ||
         take_digest(record, "digest", &i->digest, e) != ERR_OK ||
         take_layers(record, store_dir, &i->layer_dirs, e) != ERR_OK ||
-        take_layer_bytes(record, i, e) != ERR_OK || take_strings(record, "env", &i->env, e) != ERR_OK ||
+        take_layer_bytes(record, i, e) != ERR_OK || take_pulled_for(record, i, e) != ERR_OK ||
+        take_strings(record, "env", &i->env, e) != ERR_OK ||
         take_strings(record, "entrypoint", &i->entrypoint, e) != ERR_OK ||
         take_strings(record, "cmd", &i->cmd, e) != ERR_OK ||
         take_string(record, "user", &i->user, e) != ERR_OK ||
@@ -231,6 +251,7 @@ json_t *img_record_encode(const struct img_image *i)
         json_put_str(record, "id", i->id) && json_put_str(record, "digest", i->digest) &&
         put_layers(record, i) && put_layer_bytes(record, i) &&
         (!i->pinned || json_object_set_new(record, "pinned", json_true()) == 0) &&
+        (i->pulled_for == NULL || json_object_set(record, "pulledFor", i->pulled_for) == 0) &&
         json_object_set_new(record, "sizeBytes", json_integer((json_int_t)i->size_bytes)) == 0 &&
         json_put_str(record, "created", i->created) && put_strings(record, "env", &i->env) &&
         put_strings(record, "entrypoint", &i->entrypoint) && put_strings(record, "cmd", &i->cmd) &&

@@ -12,16 +12,14 @@
 static const char open_policy[] = "{\"default\":[{\"type\":\"insecureAcceptAnything\"}]}";
 
 #define ASK_MIN_MS (60 * 1000) /* a question is answered as a whole: progress cannot be seen */
-enum { DIGEST_LINE_MAX = 256, FATAL_MAX = 400, ARGS_MAX = 24, ENV_MAX = 16 };
+enum { ANSWER_MAX = 4 << 20, FATAL_MAX = 16 * 1024, ADDRESS_MAX = 120, ARGS_MAX = 24, ENV_MAX = 16 };
 
 /* ---- command lines --------------------------------------------------------------------------- */
 
 char *img_skopeo_source(const char *reference, const char *digest)
 {
     const size_t n = strcspn(reference, "@");
-    const char *colon = memrchr(reference, ':', n), *slash = memrchr(reference, '/', n);
-    const size_t repository =
-        colon != NULL && (slash == NULL || colon > slash) ? (size_t)(colon - reference) : n;
+    const size_t repository = img_repository(reference);
 
     /* skopeo refuses a tag beside a digest; the digest decides. */
     if (digest != NULL)
@@ -138,13 +136,13 @@ enum err_code img_skopeo_ask(struct img_job *j, op_done_fn done, struct err *e)
     begin_command(&c, j, "inspect");
     arg(&c, "--no-tags");
     arg(&c, "--format");
-    arg(&c, "{{.Digest}}");
+    arg(&c, "{{.Digest}}{{range .Layers}} {{.}}{{end}}");
     if (j->auth_path != NULL) {
         arg(&c, "--authfile");
         arg(&c, j->auth_path);
     }
     arg(&c, own(&c, img_skopeo_source(img_job_reference(j, full), NULL)));
-    return run_command(&c, j, "skopeo inspect", DIGEST_LINE_MAX,
+    return run_command(&c, j, "skopeo inspect", ANSWER_MAX,
                        j->store->stall_ms > ASK_MIN_MS ? j->store->stall_ms : ASK_MIN_MS, done, e);
 }
 
@@ -197,63 +195,112 @@ static bool fatal_message(const char *text, char ret[FATAL_MAX + 1])
 
 /*
  * What stands behind the "?" of an address is often a key to it: registries lead to blobs by signed ones, and
- * the text goes into events and the log.
+ * the text goes into events and the log.  The key may stand in the path, too, and a long address would leave
+ * no room for the reason behind it: its end goes.
  */
-static void hide_queries(char *text)
+static void shorten_addresses(char *text)
 {
+    static const char ends[] = " \"'<>";
     char *to = text;
-    bool address = false;
+    size_t length = 0; /* of the address so far; 0: this is none */
 
     for (const char *at = text; *at != '\0';) {
-        address = (address || str_starts(at, "://")) && strchr(" \"'<>", *at) == NULL;
-        if (address && *at == '?')
-            at += strcspn(at, " \"'<>\\");
-        else
+        const size_t rest = strcspn(at, ends);
+
+        length = rest > 0 && (length > 0 || str_starts(at, "://")) ? length + 1 : 0;
+        if (length > 0 && *at == '?') {
+            at += rest;
+        } else if (length > ADDRESS_MAX && rest > strlen("...")) {
+            at += rest;
+            memcpy(to, "...", 3);
+            to += 3;
+        } else {
             *to++ = *at++;
+        }
     }
     *to = '\0';
 }
 
-static void make_reason(const char *err_out, const char *name, struct err *e)
+/* skopeo says so in front of whatever a registry answered, and our own words name the image anyway. */
+static const char *without_name(const char *message)
 {
-    static const struct {
-        const char *words;
-        enum err_code code;
-    } known[] = {
-        { "unauthorized", ERR_UNAUTHENTICATED },
-        { "authentication required", ERR_UNAUTHENTICATED },
-        { "requested access to the resource is denied", ERR_UNAUTHENTICATED },
-        { "invalid username/password", ERR_UNAUTHENTICATED },
-        { "manifest unknown", ERR_NOT_FOUND },
-        { "name unknown", ERR_NOT_FOUND },
-        { "repository name not known", ERR_NOT_FOUND },
-        { "no image found", ERR_NOT_FOUND },
-        { "no space left on device", ERR_EXHAUSTED },
-        { "is rejected by policy", ERR_PERMISSION },
-        { "rejected by policy", ERR_PERMISSION },
+    static const char front[] = "Error parsing image name \"", back[] = "\": ";
+    const char *end = str_starts(message, front) ? strstr(message + strlen(front), back) : NULL;
+
+    return end != NULL && end[strlen(back)] != '\0' ? end + strlen(back) : message;
+}
+
+struct known {
+    const char *words;
+    enum err_code code;
+    enum img_failure failure;
+};
+
+/* The first that is said decides. */
+static const struct known *known_words(const char *message)
+{
+    static const struct known known[] = {
+        { "source image rejected", ERR_PERMISSION, IMG_SIGNATURE_REJECTED },
+        { "rejected by policy", ERR_PERMISSION, IMG_SIGNATURE_REJECTED },
+        { "unauthorized", ERR_UNAUTHENTICATED, IMG_FAILED },
+        { "authentication required", ERR_UNAUTHENTICATED, IMG_FAILED },
+        { "requested access to the resource is denied", ERR_UNAUTHENTICATED, IMG_FAILED },
+        { "invalid username/password", ERR_UNAUTHENTICATED, IMG_FAILED },
+        { "manifest unknown", ERR_NOT_FOUND, IMG_FAILED },
+        { "name unknown", ERR_NOT_FOUND, IMG_FAILED },
+        { "repository name not known", ERR_NOT_FOUND, IMG_FAILED },
+        { "no image found", ERR_NOT_FOUND, IMG_FAILED },
+        { "no space left on device", ERR_EXHAUSTED, IMG_FAILED },
+        { "connection refused", ERR_UNAVAILABLE, IMG_REGISTRY_UNAVAILABLE },
+        { "no route to host", ERR_UNAVAILABLE, IMG_REGISTRY_UNAVAILABLE },
+        { "network is unreachable", ERR_UNAVAILABLE, IMG_REGISTRY_UNAVAILABLE },
+        { "connection timed out", ERR_UNAVAILABLE, IMG_REGISTRY_UNAVAILABLE },
+        { "i/o timeout", ERR_UNAVAILABLE, IMG_REGISTRY_UNAVAILABLE },
+        { "tls handshake timeout", ERR_UNAVAILABLE, IMG_REGISTRY_UNAVAILABLE },
+        { "timeout awaiting response headers", ERR_UNAVAILABLE, IMG_REGISTRY_UNAVAILABLE },
+        { "temporary failure in name resolution", ERR_UNAVAILABLE, IMG_REGISTRY_UNAVAILABLE },
+        { "server misbehaving", ERR_UNAVAILABLE, IMG_REGISTRY_UNAVAILABLE }, /* of name servers */
+        { "502 (bad gateway)", ERR_UNAVAILABLE, IMG_REGISTRY_UNAVAILABLE },
+        { "502 bad gateway", ERR_UNAVAILABLE, IMG_REGISTRY_UNAVAILABLE },
+        { "503 (service unavailable)", ERR_UNAVAILABLE, IMG_REGISTRY_UNAVAILABLE },
+        { "503 service unavailable", ERR_UNAVAILABLE, IMG_REGISTRY_UNAVAILABLE },
+        { "504 (gateway timeout)", ERR_UNAVAILABLE, IMG_REGISTRY_UNAVAILABLE },
+        { "504 gateway timeout", ERR_UNAVAILABLE, IMG_REGISTRY_UNAVAILABLE },
     };
+    static const struct known other = { "", ERR_UNAVAILABLE,
+                                        IMG_FAILED }; /* networks and registries come back */
+
+    for (size_t i = 0; i < ARRAY_LEN(known); i++)
+        if (strcasestr(message, known[i].words) != NULL)
+            return &known[i];
+    return &other;
+}
+
+void img_skopeo_error(struct img_job *j, struct err *e)
+{
     char message[FATAL_MAX + 1];
-    enum err_code code = ERR_UNAVAILABLE; /* networks and registries come back */
+    const struct known *known;
 
     if (e->code == ERR_NOT_FOUND) { /* of the program itself */
         err_set(e, ERR_PRECONDITION, "cannot pull %.300s: skopeo is not installed (Debian package skopeo)",
-                name);
+                j->key);
         return;
     }
-    if (e->code != ERR_UNKNOWN || !fatal_message(err_out, message)) {
-        err_wrap(e, "pull %.300s", name);
+    if (e->code == ERR_DEADLINE)
+        j->failure = IMG_REGISTRY_UNAVAILABLE;
+    if (e->code == ERR_UNKNOWN &&
+        j->proc.err_out.n >= FATAL_MAX) { /* perhaps the end of an address, with its key */
+        err_set(e, ERR_UNAVAILABLE, "pull %.300s: skopeo failed, and says more than %d bytes why", j->key,
+                FATAL_MAX);
         return;
     }
-    for (size_t i = 0; i < ARRAY_LEN(known); i++)
-        if (strcasestr(message, known[i].words) != NULL) {
-            code = known[i].code;
-            break;
-        }
-    err_set(e, code, "pull %.200s: %s", name, message);
-}
-
-void img_skopeo_error(const char *err_out, const char *name, struct err *e)
-{
-    make_reason(err_out, name, e);
-    hide_queries(e->text);
+    if (e->code != ERR_UNKNOWN || !fatal_message(j->proc.err_out.p, message)) {
+        shorten_addresses(e->text);
+        err_wrap(e, "pull %.300s", j->key);
+        return;
+    }
+    shorten_addresses(message);
+    known = known_words(message);
+    j->failure = known->failure;
+    err_set(e, known->code, "pull %.200s: %s", j->key, without_name(message));
 }

@@ -276,6 +276,29 @@ static char *copy(const char *text, bool *failed)
     return mine;
 }
 
+static char **copy_list(const char *const *list, bool *failed)
+{
+    size_t n = 0;
+    char **mine;
+
+    if (list == NULL)
+        return NULL;
+    while (list[n] != NULL)
+        n++;
+    mine = calloc(n + 1, sizeof(*mine));
+    *failed = *failed || mine == NULL;
+    for (size_t i = 0; mine != NULL && i < n; i++)
+        mine[i] = copy(list[i], failed);
+    return mine;
+}
+
+static void free_list(char **list)
+{
+    for (size_t i = 0; list != NULL && list[i] != NULL; i++)
+        free(list[i]);
+    free(list);
+}
+
 static void store_free(struct img_store *s)
 {
     struct img_entry *entry, *next_entry;
@@ -296,9 +319,23 @@ static void store_free(struct img_store *s)
     free(s->ops_cgroup_procs);
     free(s->registries_conf);
     free(s->auth_file);
+    free_list(s->verify_not);
     reg_names_done(&s->short_names);
     free(s->blobs_for);
     free(s);
+}
+
+static void load_proof_key(struct img_store *s)
+{
+    str_auto path = s->tmpfs_dir == NULL ? NULL : str_printf("%s/proof-key", s->tmpfs_dir);
+    struct err e = { 0 };
+
+    if (path != NULL)
+        siphash_key(path, s->proof_key, &e);
+    else
+        id_random_hex((char *)s->proof_key, sizeof(s->proof_key) - 1);
+    if (e.code != ERR_OK)
+        log_warn("pull secrets are known by their names only after a restart", F_ERR(&e));
 }
 
 enum err_code img_store_open(struct img_store **ret, const struct img_store_options *o, struct err *e)
@@ -316,6 +353,8 @@ enum err_code img_store_open(struct img_store **ret, const struct img_store_opti
     s->ops_cgroup_procs = copy(o->ops_cgroup_procs, &failed);
     s->registries_conf = copy(o->registries_conf, &failed);
     s->auth_file = copy(o->auth_file, &failed);
+    s->verify = o->verify;
+    s->verify_not = copy_list(o->verify_not, &failed);
     s->ops_cgroup_fd = o->ops_cgroup_fd;
     s->max_bytes = o->max_bytes > 0 ? o->max_bytes : IMG_DEFAULT_BYTES;
     s->max_parallel = o->max_parallel > 0 ? o->max_parallel : IMG_DEFAULT_PARALLEL;
@@ -323,6 +362,7 @@ enum err_code img_store_open(struct img_store **ret, const struct img_store_opti
         o->max_per_registry > 0 ? o->max_per_registry : s->max_parallel - (s->max_parallel > 1);
     s->stall_ms = o->stall_ms > 0 ? o->stall_ms : IMG_DEFAULT_STALL_MS;
     s->refs_fd = s->images_fd = s->layers_fd = s->parts_fd = s->tmp_fd = -1;
+    TAILQ_INIT(&s->writers);
     TAILQ_INIT(&s->jobs);
     TAILQ_INIT(&s->tasks);
     if (failed || open_folders(s, e) != ERR_OK) {
@@ -333,6 +373,7 @@ enum err_code img_store_open(struct img_store **ret, const struct img_store_opti
     s->usage.data = s;
 
     img_auth_clean(s);
+    load_proof_key(s);
     reg_names_load(&s->short_names, s->registries_conf);
     img_each_entry(s, s->tmp_fd, img_trash_leftover);
     s->loading = true;

@@ -17,6 +17,8 @@ static void on_done(struct op *op, const struct err *result)
 
     free(run->held);
     free(run->text);
+    free(run->name);
+    free(run->auth);
     free(run);
     done(op, result); /* the img_task is the caller's again: not touched any more */
     json_decref(answer);

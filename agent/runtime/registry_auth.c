@@ -1,21 +1,23 @@
 #include "agent/runtime/registry_auth.h"
 
 #include "agent/api/decode.h"
+#include "base/base64.h"
 #include "base/buf.h"
 #include "base/json.h"
 #include "base/scope.h"
 
 #include <fnmatch.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define CONFIG_MAX (4u << 20) /* several Secrets of 1 MiB */
-#define KEYS_MAX 1000         /* entries of all sources; a Docker config has a handful */
+#define KEYS_MAX 1000 /* entries of all sources; a Docker config has a handful */
 #define DOCKER_HUB "index.docker.io"
 
 struct entry {
     char *key;           /* "quay.io/team" */
     const json_t *value; /* {"auth"} or {"username","password"} */
+    const json_t *whose; /* {"namespace","name","uid"}; NULL: not said */
     size_t order;        /* as given */
 };
 
@@ -106,15 +108,17 @@ static bool key_matches(const char *key, const char *repository)
 
 /* ---- entries --------------------------------------------------------------------------------- */
 
-static enum err_code add_config(struct keyring *k, const json_t *config, struct err *e)
+static enum err_code add_config(struct keyring *k, const json_t *given, struct err *e)
 {
+    const json_t *whose = json_str(given, "name") != NULL ? given : NULL;
+    const json_t *config = whose != NULL ? json_object_get(given, "config") : given;
     json_t *auths = json_object_get(config, "auths"), *value;
     const char *key;
 
     json_object_foreach (auths, key, value) {
         if (k->n == KEYS_MAX)
             return err_set(e, ERR_INVALID, "registry credentials: more than %d entries", KEYS_MAX);
-        k->v[k->n] = (struct entry){ .key = clean_key(key), .value = value, .order = k->n };
+        k->v[k->n] = (struct entry){ .key = clean_key(key), .value = value, .whose = whose, .order = k->n };
         if (k->v[k->n].key == NULL)
             return err_nomem(e);
         k->n++;
@@ -162,30 +166,20 @@ static enum err_code keyring_new(const json_t *configs, struct keyring **ret, st
 
 /* ---- what skopeo reads ----------------------------------------------------------------------- */
 
-static void add_base64(struct buf *out, const char *text)
+static bool is_usable(const json_t *value)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const size_t n = strlen(text);
+    const char *auth = json_str(value, "auth"), *user = json_str(value, "username");
 
-    for (size_t i = 0; i < n; i += 3) {
-        unsigned v = 0;
-
-        for (size_t k = 0; k < 3; k++)
-            v = v << 8 | (i + k < n ? (unsigned char)text[i + k] : 0);
-        buf_addc(out, digits[v >> 18]);
-        buf_addc(out, digits[v >> 12 & 63]);
-        buf_addc(out, i + 1 < n ? digits[v >> 6 & 63] : '=');
-        buf_addc(out, i + 2 < n ? digits[v & 63] : '=');
-    }
+    return (auth != NULL && auth[0] != '\0') || (user != NULL && user[0] != '\0');
 }
 
 /* Docker writes "auth" and identity tokens, people username and password: skopeo knows the first two only.
- * NULL: nothing that could be used, or no memory. */
+ * NULL: it is not usable, or no memory. */
 static json_t *credential(const json_t *value)
 {
     const char *auth = json_str(value, "auth"), *token = json_str(value, "identitytoken");
     const char *user = json_str(value, "username"), *password = json_str(value, "password");
-    struct buf pair = BUF_INIT(CONFIG_MAX), text = BUF_INIT(2 * CONFIG_MAX);
+    struct buf pair = BUF_INIT(REG_AUTH_MAX), text = BUF_INIT(2 * REG_AUTH_MAX);
     json_t *ret = NULL;
 
     if (auth != NULL && auth[0] != '\0') {
@@ -195,7 +189,7 @@ static json_t *credential(const json_t *value)
         buf_room(&pair, strlen(user) + strlen(password != NULL ? password : "") + 2);
         buf_addf(&pair, "%s:%s", user, password != NULL ? password : "");
         buf_room(&text, 2 * pair.n + 8);
-        add_base64(&text, pair.p);
+        base64_add(&text, pair.p, pair.n);
         if (!pair.failed && !text.failed)
             ret = json_pack("{s:s}", "auth", text.p);
     }
@@ -243,17 +237,43 @@ static enum err_code add_try(struct reg_tries *t, const json_t *file, struct err
     return ERR_OK;
 }
 
+/* NULL: no memory. */
+static json_t *proof(const json_t *whose, const json_t *credential, const unsigned char *key)
+{
+    char *text = json_text(credential);
+    json_t *ret = NULL;
+    char hash[17];
+
+    if (text == NULL)
+        return NULL;
+    snprintf(hash, sizeof(hash), "%016llx", (unsigned long long)siphash(key, text, strlen(text)));
+    explicit_bzero(text, strlen(text));
+    free(text);
+    ret = json_object();
+    if (json_put_str(ret, "namespace", json_str(whose, "namespace")) &&
+        json_put_str(ret, "name", json_str(whose, "name")) &&
+        json_put_str(ret, "uid", json_str(whose, "uid")) && json_put_str(ret, "hash", hash))
+        return ret;
+    json_decref(ret);
+    return NULL;
+}
+
 /* The repository's own key is the longest that skopeo looks for: nothing else of the file comes before it. */
 static enum err_code try_entry(struct reg_tries *t, json_t *auths, const char *repository,
-                               const json_t *value, struct err *e)
+                               const struct entry *entry, const unsigned char *key, struct err *e)
 {
-    json_t *had = json_incref(json_object_get(auths, repository)), *mine = credential(value);
+    json_t *had = json_incref(json_object_get(auths, repository)), *mine = credential(entry->value);
+    const size_t before = t->n;
     json_t *file = mine == NULL || json_object_set(auths, repository, mine) != 0
                        ? NULL
                        : json_pack("{s:O}", "auths", auths);
 
     if (file != NULL)
         (void)!add_try(t, file, e);
+    else if (is_usable(entry->value))
+        err_nomem(e);
+    if (t->n > before && entry->whose != NULL && (t->whose[before] = proof(entry->whose, mine, key)) == NULL)
+        err_nomem(e); /* without it, it would be everybody's */
     json_decref(file);
     if (had == NULL || json_object_set(auths, repository, had) != 0)
         json_object_del(auths, repository);
@@ -264,19 +284,19 @@ static enum err_code try_entry(struct reg_tries *t, json_t *auths, const char *r
 }
 
 static enum err_code try_ring(struct reg_tries *t, const struct keyring *k, json_t *auths,
-                              const char *repository, struct err *e)
+                              const char *repository, const unsigned char *key, struct err *e)
 {
     const size_t before = t->n;
 
     for (size_t i = 0; i < k->n; i++)
         if (key_matches(k->v[i].key, repository) &&
-            try_entry(t, auths, repository, k->v[i].value, e) != ERR_OK)
+            try_entry(t, auths, repository, &k->v[i], key, e) != ERR_OK)
             return e->code;
     if (t->n > before || !str_starts(repository, "docker.io/"))
         return ERR_OK;
     for (size_t i = 0; i < k->n; i++) /* Docker's own key for its hub */
         if (strcmp(k->v[i].key, DOCKER_HUB) == 0 &&
-            try_entry(t, auths, repository, k->v[i].value, e) != ERR_OK)
+            try_entry(t, auths, repository, &k->v[i], key, e) != ERR_OK)
             return e->code;
     return ERR_OK;
 }
@@ -321,11 +341,11 @@ static enum err_code read_config(const char *text, const char *what, json_t **re
 {
     if (text == NULL)
         return ERR_OK;
-    return json_parse(text, strlen(text), CONFIG_MAX, ret, what, e);
+    return json_parse(text, strlen(text), REG_AUTH_MAX, ret, what, e);
 }
 
 static enum err_code plan(struct reg_tries *t, const json_t *secrets, const json_t *node,
-                          const char *repository, struct err *e)
+                          const char *repository, const unsigned char *key, struct err *e)
 {
     scoped(keyring_free) struct keyring *of_pod = NULL, *of_node = NULL;
     json_t *auths;
@@ -335,9 +355,10 @@ static enum err_code plan(struct reg_tries *t, const json_t *secrets, const json
     auths = all_entries(of_pod, of_node);
     if (auths == NULL)
         return err_nomem(e);
-    if (try_ring(t, of_pod, auths, repository, e) == ERR_OK &&
+    t->with_secrets = of_pod->n > 0;
+    if (try_ring(t, of_pod, auths, repository, key, e) == ERR_OK &&
         try_helper(t, node, auths, repository, e) == ERR_OK &&
-        try_ring(t, of_node, auths, repository, e) == ERR_OK && t->n == 0) {
+        try_ring(t, of_node, auths, repository, key, e) == ERR_OK && t->n == 0) {
         json_auto_t *file = json_pack("{s:O}", "auths", auths);
 
         if (json_object_size(auths) == 0)
@@ -353,14 +374,14 @@ static enum err_code plan(struct reg_tries *t, const json_t *secrets, const json
 }
 
 enum err_code reg_tries_plan(struct reg_tries *ret, const char *secrets, const char *node,
-                             const char *repository, struct err *e)
+                             const char *repository, const unsigned char key[SIPHASH_KEY_SIZE], struct err *e)
 {
     json_t *of_pod = NULL, *of_node = NULL;
 
     *ret = (struct reg_tries){ 0 };
     if (read_config(secrets, "image pull secrets", &of_pod, e) == ERR_OK &&
         read_config(node, "the node's registry credentials", &of_node, e) == ERR_OK)
-        (void)!plan(ret, of_pod, of_node, repository, e);
+        (void)!plan(ret, of_pod, of_node, repository, key, e);
     if (e->code != ERR_OK)
         reg_tries_done(ret);
     api_json_wipe(of_pod);
@@ -376,6 +397,7 @@ void reg_tries_done(struct reg_tries *t)
         if (t->v[i] != NULL)
             explicit_bzero(t->v[i], strlen(t->v[i]));
         free(t->v[i]);
+        json_decref(t->whose[i]);
     }
     *t = (struct reg_tries){ 0 };
 }

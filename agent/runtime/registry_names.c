@@ -157,6 +157,15 @@ static enum err_code take_value(struct reg_names *r, struct toml *t, const char 
     return strcmp(table, "aliases") == 0 ? add_alias(r, key, word, e) : ERR_OK;
 }
 
+/* [[registry]], as a table or in a line, and [[registry.mirror]]. */
+static void note_redirect(struct reg_names *r, const char *table, const char *key)
+{
+    if ((table[0] == '\0' && strcmp(key, "registry") == 0) || /* else an alias: Docker's image of that name */
+        (strstr(table, "registry") != NULL &&
+         (strcmp(key, "prefix") == 0 || strcmp(key, "mirror") == 0 || strchr(table, '.') != NULL)))
+        r->redirects = true;
+}
+
 enum err_code reg_names_parse(struct reg_names *r, const char *text, struct err *e)
 {
     struct toml t = { text, 1 };
@@ -170,6 +179,7 @@ enum err_code reg_names_parse(struct reg_names *r, const char *text, struct err 
         }
         if (take_word(&t, key, e) != ERR_OK)
             return e->code;
+        note_redirect(r, table, key);
         skip_blank(&t, false);
         if (*t.at++ != '=')
             return bad(&t, e);
@@ -203,9 +213,10 @@ static void load_file(struct reg_names *r, int dir, const char *name)
 
     if (fs_read_at(dir, name, REG_CONF_MAX, &text, NULL, &e) == ERR_OK)
         (void)!reg_names_parse(r, text, &e);
-    if (e.code != ERR_OK && e.sys != ENOENT)
-        log_warn("short names of images: a file is not taken over as a whole", F_STR("file", name),
-                 F_ERR(&e));
+    if (e.code == ERR_OK || e.sys == ENOENT)
+        return;
+    r->redirects = true; /* perhaps, behind where it cannot be read */
+    log_warn("short names of images: a file is not taken over as a whole", F_STR("file", name), F_ERR(&e));
 }
 
 static int is_conf(const struct dirent *d)

@@ -23,6 +23,7 @@ struct reg_names { /* { 0 } before */
     size_t n_search;
     struct reg_alias *aliases;
     size_t n_aliases;
+    bool redirects; /* some name is asked for elsewhere: a mirror, or another prefix */
 };
 
 /*

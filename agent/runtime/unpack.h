@@ -129,6 +129,7 @@ struct unpack_layer {
     char digest[UNPACK_DIGEST_SIZE];  /* of the blob; "": a docker archive's file, which has none */
     int64_t size;                     /* of the blob; -1: not said */
     char *path;                       /* docker archive: file in the source */
+    bool foreign;                     /* its descriptor leads to some other server */
     char name[UNPACK_DIGEST_SIZE];    /* in the store; "" before unpack_store_image() has settled it */
 };
 

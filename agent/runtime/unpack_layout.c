@@ -101,6 +101,7 @@ static enum err_code read_layers(struct unpack_image *image, const json_t *manif
             check_layer_type(json_str(layer, "mediaType"), e) != ERR_OK)
             return err_wrap(e, "layer %zu", i + 1);
         memcpy(image->layers[i].digest, digest, UNPACK_DIGEST_SIZE);
+        image->layers[i].foreign = json_array_size(json_object_get(layer, "urls")) > 0;
     }
     return ERR_OK;
 }

@@ -1,13 +1,11 @@
 #include "agent/runtime/image.h"
-#include "agent/runtime/unpack.h"
+#include "agent/runtime/unpack_options.h"
 #include "agent/runtime/unpack_progress.h"
 
 #include "base/fs.h"
 #include "base/json.h"
-#include "base/parse.h"
 
 #include <fcntl.h>
-#include <getopt.h>
 #include <locale.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,108 +13,9 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-/* 2^50 bytes: sums of limits stay far from overflowing. */
-#define LIMIT_MAX (1ull << 50)
-
-struct options {
-    const char *source, *work, *layers, *parts, *blobs, *name, *hash_name, *verify, *export_id, *out;
-    struct unpack_platform platform;
-    uint64_t max_bytes, max_entries, reserve;
-    uint64_t progress_fd; /* 0: none */
-};
-
 struct folders {
     int source, work, layers, parts, blobs;
 };
-
-static enum err_code parse_options(int argc, char **argv, struct options *o, struct err *e)
-{
-    static const struct option known[] = {
-        { "source", required_argument, NULL, 's' },        { "work", required_argument, NULL, 'w' },
-        { "layers", required_argument, NULL, 'l' },        { "parts", required_argument, NULL, 'P' },
-        { "export", required_argument, NULL, 'x' },        { "out", required_argument, NULL, 'o' },
-        { "verify", required_argument, NULL, 'v' },        { "blobs", required_argument, NULL, 'b' },
-        { "name", required_argument, NULL, 'n' },          { "platform", required_argument, NULL, 'p' },
-        { "max-bytes", required_argument, NULL, 'B' },     { "max-entries", required_argument, NULL, 'E' },
-        { "reserve-bytes", required_argument, NULL, 'R' }, { "hash-name", required_argument, NULL, 'h' },
-        { "progress", required_argument, NULL, 'g' },      { NULL, 0, NULL, 0 },
-    };
-    int c;
-
-    *o = (struct options){ .max_bytes = UNPACK_MAX_BYTES,
-                           .max_entries = UNPACK_MAX_ENTRIES,
-                           .reserve = UNPACK_RESERVE_BYTES };
-    unpack_platform_host(&o->platform);
-    opterr = 0;
-    while ((c = getopt_long(argc, argv, "", known, NULL)) != -1) {
-        enum err_code code = ERR_OK;
-
-        switch (c) {
-        case 's':
-            o->source = optarg;
-            break;
-        case 'w':
-            o->work = optarg;
-            break;
-        case 'l':
-            o->layers = optarg;
-            break;
-        case 'P':
-            o->parts = optarg;
-            break;
-        case 'v':
-            o->verify = optarg;
-            break;
-        case 'x':
-            o->export_id = optarg;
-            break;
-        case 'o':
-            o->out = optarg;
-            break;
-        case 'b':
-            o->blobs = optarg;
-            break;
-        case 'n':
-            o->name = optarg;
-            break;
-        case 'h':
-            o->hash_name = optarg;
-            break;
-        case 'p':
-            code = unpack_platform_parse(optarg, &o->platform, e);
-            break;
-        case 'B':
-            code = parse_u64(optarg, 1, LIMIT_MAX, &o->max_bytes, "--max-bytes", e);
-            break;
-        case 'E':
-            code = parse_u64(optarg, 1, 1u << 30, &o->max_entries, "--max-entries", e);
-            break;
-        case 'R':
-            code = parse_u64(optarg, 0, LIMIT_MAX, &o->reserve, "--reserve-bytes", e);
-            break;
-        case 'g':
-            code = parse_u64(optarg, 3, 1023, &o->progress_fd, "--progress", e);
-            break;
-        default:
-            code = err_set(e, ERR_INVALID, "option %s is not known or lacks its value", argv[optind - 1]);
-        }
-        if (code != ERR_OK)
-            return code;
-    }
-    if (optind < argc)
-        return err_set(e, ERR_INVALID, "argument \"%.100s\" is not expected", argv[optind]);
-    if (o->verify != NULL && (o->layers == NULL || o->parts == NULL ||
-                              (strcmp(o->verify, "all") != 0 && strcmp(o->verify, "some") != 0)))
-        return err_set(e, ERR_INVALID, "--verify wants all or some, --layers and --parts");
-    if (o->export_id != NULL &&
-        (strlen(o->export_id) != 64 || strspn(o->export_id, "0123456789abcdef") != 64 || o->out == NULL ||
-         o->layers == NULL || o->parts == NULL))
-        return err_set(e, ERR_INVALID, "--export wants 64 hex digits, --out, --layers and --parts");
-    if (o->hash_name == NULL && o->verify == NULL && o->export_id == NULL &&
-        (o->source == NULL || o->work == NULL || o->layers == NULL))
-        return err_set(e, ERR_INVALID, "--source, --work and --layers are needed");
-    return ERR_OK;
-}
 
 /* ---- the record ------------------------------------------------------------------------------ */
 
@@ -165,7 +64,7 @@ static enum err_code open_folder(const char *path, const char *option, int *ret,
     return ERR_OK;
 }
 
-static enum err_code open_folders(const struct options *o, struct folders *f, struct err *e)
+static enum err_code open_folders(const struct unpack_options *o, struct folders *f, struct err *e)
 {
     f->source = open(o->source, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (f->source < 0)
@@ -179,7 +78,7 @@ static enum err_code open_folders(const struct options *o, struct folders *f, st
 }
 
 /* Names are settled before the first layer is touched. */
-static enum err_code settle_names(const struct options *o, struct unpack_images *images, struct err *e)
+static enum err_code settle_names(const struct unpack_options *o, struct unpack_images *images, struct err *e)
 {
     if (o->name != NULL) {
         struct unpack_image *image = &images->v[0];
@@ -198,7 +97,8 @@ static enum err_code settle_names(const struct options *o, struct unpack_images 
     return ERR_OK;
 }
 
-static enum err_code open_progress(const struct options *o, struct unpack_progress **ret, struct err *e)
+static enum err_code open_progress(const struct unpack_options *o, struct unpack_progress **ret,
+                                   struct err *e)
 {
     void *page;
 
@@ -218,8 +118,9 @@ static void announce_layers(struct unpack_progress *progress, const struct unpac
         unpack_progress_add(&progress->of_layers, (uint32_t)images->v[i].n_layers);
 }
 
-static enum err_code bring(const struct options *o, const struct folders *f, struct unpack_source *source,
-                           struct unpack_images *images, json_t *record, struct err *e)
+static enum err_code bring(const struct unpack_options *o, const struct folders *f,
+                           struct unpack_source *source, struct unpack_images *images, json_t *record,
+                           struct err *e)
 {
     const struct unpack_confine confine = { .source = f->source,
                                             .blobs = f->blobs,
@@ -249,7 +150,7 @@ static enum err_code bring(const struct options *o, const struct folders *f, str
 }
 
 /* What hostile layers left is read again: with no right to write anything. */
-static enum err_code verify(const struct options *o, json_t *record, struct err *e)
+static enum err_code verify(const struct unpack_options *o, json_t *record, struct err *e)
 {
     struct unpack_confine confine = { .work = -1, .layers = -1, .parts = -1, .max_bytes = 0 };
 
@@ -275,9 +176,9 @@ static enum err_code read_names(char *names[UNPACK_MAX_NAMES + 1], struct err *e
     return ERR_OK;
 }
 
-static enum err_code export_image(const struct options *o, struct err *e)
+static enum err_code export_image(const struct unpack_options *o, struct err *e)
 {
-    struct unpack_confine confine = { .work = -1, .layers = -1, .parts = -1, .max_bytes = LIMIT_MAX };
+    struct unpack_confine confine = { .work = -1, .layers = -1, .parts = -1, .max_bytes = UNPACK_LIMIT_MAX };
     char *names[UNPACK_MAX_NAMES + 1] = { NULL };
     fd_auto out = open(o->out, O_WRONLY | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC);
     struct stat st;
@@ -295,7 +196,7 @@ static enum err_code export_image(const struct options *o, struct err *e)
     return e->code;
 }
 
-static enum err_code run(const struct options *o, json_t *record, struct err *e)
+static enum err_code run(const struct unpack_options *o, json_t *record, struct err *e)
 {
     struct folders f = { -1, -1, -1, -1, -1 };
     struct unpack_source source = { -1, -1, false };
@@ -332,7 +233,7 @@ static bool print_line(const json_t *record)
 int main(int argc, char **argv)
 {
     json_auto_t *record = json_object(), *failure = NULL;
-    struct options o;
+    struct unpack_options o;
     struct err e = { 0 };
 
     umask(0);                       /* modes are set exactly */
@@ -341,7 +242,7 @@ int main(int argc, char **argv)
 
     if (record == NULL)
         err_nomem(&e);
-    else if (parse_options(argc, argv, &o, &e) == ERR_OK)
+    else if (unpack_options_parse(argc, argv, &o, &e) == ERR_OK)
         run(&o, record, &e);
     if (e.code == ERR_OK && print_line(record))
         return 0;

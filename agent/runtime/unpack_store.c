@@ -149,6 +149,9 @@ static enum err_code unpack_layer(struct layers *l, const struct unpack_layer *l
 
     fd = layer->path != NULL ? unpack_source_file(l->source, layer->path, e)
                              : unpack_source_blob(l->source, layer->digest, e);
+    if (fd < 0 && layer->foreign && e->sys == ENOENT)
+        return err_set(e, ERR_UNIMPLEMENTED,
+                       "it is a foreign layer, which other servers have: only registries are asked");
     if (fd < 0)
         return e->code;
     if (mkdirat(l->st->work, work_name, 0755) != 0 || (root = open_folder(l->st->work, work_name)) < 0)

@@ -70,7 +70,9 @@ const char *claims_owner(const struct claims *c, enum api_kind kind, const char 
                          const char *name);
 void claims_done(struct claims *c); /* the store stays as it is */
 
-/* ---- folder.c, watch.c ------------------------------------------------------------------------ */
+/* ---- the folder: folder.c, file.c, reads.c, watch.c --------------------------------------------- */
+enum { LACKING_RETRY_MS = 2000 /* after a read that failed for want of memory or descriptors */ };
+
 struct file {
     UT_hash_handle hh;
     struct src_folder *folder;
@@ -134,14 +136,33 @@ struct src_folder {
     bool closing;
 };
 
-/* folder.c */
+/* folder.c: when things count */
 void folder_touched(struct src_folder *f, const char *name); /* complete (again): read it */
 void folder_retouched(struct src_folder *f,
                       const char *name); /* permissions, times, links: may mend a file with problems */
 void folder_missing(struct src_folder *f,
                     const char *name); /* moved away or deleted: counts after SRC_FOLDER_SETTLE_MS */
 void folder_rescan(struct src_folder *f);
+/* Something of the folder could not be taken in, for lack of memory or descriptors. */
+void folder_rescan_later(struct src_folder *f);
 void folder_lost(struct src_folder *f); /* the folder itself is gone: nothing that is missing counts */
+/* What is due by now: files that stay away, second reads; then all that follows from it. */
+void folder_settle(struct src_folder *f);
+void folder_handle_closed(uv_handle_t *handle);
+void folder_end(struct src_folder *f); /* in closing: frees it when nothing is under way any more */
+
+/* file.c */
+struct file *file_find(struct src_folder *f, const char *name); /* NULL: not one of the folder's */
+/* NULL: there are too many, or no memory; it was said, and without memory the folder is looked at again. */
+struct file *file_find_or_add(struct src_folder *f, const char *name);
+void file_remove(struct file *file); /* and what it held */
+void file_free(struct file *file);   /* in closing: what it held stays in the store */
+bool problems_any(const struct api_problems *p);
+void file_report(struct file *file); /* to on_file, unless it was told before */
+
+/* reads.c */
+void reads_queue(struct file *file);    /* once more, when a read of it is under way */
+void reads_start(struct src_folder *f); /* those that are queued, as many as may be under way */
 
 /* watch.c */
 enum err_code watch_open(struct src_folder *f, struct err *e) MUST_CHECK;
@@ -151,5 +172,4 @@ void watch_check(struct src_folder *f); /* is the path still the folder that is 
 /* The folder that a symlink leads to; NULL: none.  True: it is another one than so far, what happened in it
  * before is not known. */
 bool watch_target(struct src_folder *f, struct file *file, const char *dir);
-void folder_handle_closed(uv_handle_t *handle);
 #endif

@@ -1,1 +1,1 @@
-agent_source_SRCS := store.c manifest.c claims.c folder.c watch.c
+agent_source_SRCS := store.c manifest.c claims.c folder.c file.c reads.c watch.c

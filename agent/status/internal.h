@@ -109,6 +109,7 @@ void route_manifests(struct conn *c, const struct status_match *m);
 void route_config(struct conn *c, const struct status_match *m);
 void route_operations(struct conn *c, const struct status_match *m);
 void route_images(struct conn *c, const struct status_match *m);
+void route_objects(struct conn *c, const struct status_match *m);
 void route_image_task(struct conn *c, const struct status_match *m);
 
 /* ---- progress.c: a client that watches what it asked for ---------------------------------------- */

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/work.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -41,9 +42,16 @@ struct log_stream {
     struct cri_log_reader reader;
     struct buf out;
     bool at_end, limit_reached;
+
+    /* how far the client is behind: looked at beside */
+    struct work look;
+    bool looking, look_again; /* again: the log changed meanwhile */
+    uint64_t had;             /* what was read for the client when the look began */
+    off_t size;               /* of the log; the worker's while `looking` */
 };
 
 static void step(struct log_stream *l);
+static void check_backlog(struct log_stream *l);
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
@@ -51,7 +59,7 @@ static void maybe_free(struct log_stream *l)
 {
     struct status_server *s = l->server;
 
-    if (l->conn != NULL || l->working || l->folder_open)
+    if (l->conn != NULL || l->working || l->looking || l->folder_open)
         return;
     log_walk_done(&l->walk);
     cri_log_reader_done(&l->reader);
@@ -180,8 +188,11 @@ static void step(struct log_stream *l)
         conn_stream(c, l->out.p, l->out.n);
         if (c->state == CONN_CLOSING)
             return;
-        if (more && !l->limit_reached)
+        if (more && !l->limit_reached) {
+            if (l->state == LOG_SENDING && l->look_again)
+                check_backlog(l);
             return; /* on with logs_drained() */
+        }
     }
     if (!more || l->limit_reached) {
         over(l);
@@ -208,19 +219,56 @@ void logs_drained(struct conn *c)
 
 /* ---- following ------------------------------------------------------------------------------- */
 
-static void look_again(struct log_stream *l)
+static enum err_code read_size(void *arg, struct err *e)
 {
+    struct log_stream *l = arg;
     struct stat st;
 
-    l->changed = true;
-    if (l->state == LOG_WAITING) {
-        start_read(l);
-    } else if (l->state == LOG_SENDING && l->caught_up && stat(l->path, &st) == 0 &&
-               (uint64_t)st.st_size > l->walk.offset + STATUS_BACKLOG_MAX) {
+    if (stat(l->path, &st) != 0)
+        return err_sys(e, errno, "look at %s", l->path);
+    l->size = st.st_size;
+    return ERR_OK;
+}
+
+static void on_size(struct op *op, const struct err *result)
+{
+    struct log_stream *l = op->owner;
+    const bool behind = result->code == ERR_OK && (uint64_t)l->size > l->had + STATUS_BACKLOG_MAX;
+
+    l->looking = false;
+    if (l->conn == NULL) {
+        maybe_free(l);
+    } else if (l->state == LOG_WAITING) {
+        return; /* it has all by now */
+    } else if (l->state != LOG_SENDING) {
+        l->look_again |= behind; /* it took something since: with the next piece, in step() */
+    } else if (behind && l->walk.offset == l->had) {
         log_info("a client that follows a log is dropped: it fell too far behind", F_STR("pod", l->name));
         l->server->count.dropped++;
         conn_close(l->conn);
+    } else if (l->look_again || behind) {
+        check_backlog(l);
     }
+}
+
+/* A client that had seen all and now takes nothing, while the log goes on; nothing is being read now. */
+static void check_backlog(struct log_stream *l)
+{
+    l->look_again = l->looking;
+    if (l->looking)
+        return;
+    l->looking = true;
+    l->had = l->walk.offset;
+    work_start(&l->look, "look at log", l->name, read_size, l, l->server->loop, on_size, l);
+}
+
+static void look_again(struct log_stream *l)
+{
+    l->changed = true;
+    if (l->state == LOG_WAITING)
+        start_read(l);
+    else if (l->state == LOG_SENDING && l->caught_up)
+        check_backlog(l);
 }
 
 static void on_folder_event(uv_fs_event_t *handle, const char *filename, int events, int status)

@@ -43,6 +43,25 @@ static void remove_image(struct conn *c)
         conn_err(c, &e);
 }
 
+/* All, or the one of ?name=. */
+static void list_images(struct conn *c)
+{
+    const struct status_provider *p = &c->server->provider;
+    const char *name = status_param(&c->parser.request, "name");
+    struct err e = { 0 };
+    json_t *found = p->objects(p->arg, KIND_IMAGE, NULL, name, &e);
+    char message[400];
+
+    if (found == NULL && e.code == ERR_NOT_FOUND) {
+        snprintf(message, sizeof(message), "no such image: \"%.300s\"", name);
+        conn_status(c, 404, "NotFound", "images", name, message);
+        return;
+    }
+    if (found != NULL)
+        found = name != NULL ? json_pack("{s:[o]}", "items", found) : json_pack("{s:o}", "items", found);
+    conn_value(c, found, &e);
+}
+
 void route_images(struct conn *c, const struct status_match *m)
 {
     (void)m;
@@ -51,7 +70,7 @@ void route_images(struct conn *c, const struct status_match *m)
     else if (c->parser.request.method == METHOD_DELETE)
         remove_image(c);
     else
-        conn_items(c, c->server->provider.images);
+        list_images(c);
 }
 
 void route_image_task(struct conn *c, const struct status_match *m)

@@ -18,12 +18,16 @@
  *     GET     /api/v1/namespaces/{ns}/pods/{name}/archive        ?container= &path= &into=
  *             a file or folder as a tar stream on channel 1; into=true: one on channel 0 is unpacked there
  *     POST    /api/v1/namespaces/{ns}/pods/{name}/restart      all containers again, in place
+ *     GET     /api/v1/nodes[/{name}]   this one
+ *     GET     /api/v1/configmaps  /api/v1/namespaces/{ns}/configmaps[/{name}]      a list has no values
+ *     GET     /api/v1/secrets  /api/v1/namespaces/{ns}/secrets[/{name}]            never values, only "sizes"
+ *     GET     /apis/scheduling.k8s.io/v1/priorityclasses[/{name}]
  *     GET     /api/v1/events  /api/v1/namespaces/{ns}/events
  *             ?fieldSelector=involvedObject.name= &watch=1
  *     GET     /explain/{ns}/{name}     which step, since when, waiting for what, next try
  *     GET     /explain                 what is wrong with the node
  *     GET     /manifests               the files of the manifest folder and their problems
- *     GET     /images    POST /images?source=&name=&progress=    DELETE /images?name=
+ *     GET     /images[?name=]   POST /images?source=&name=&progress=    DELETE /images?name=
  *             progress=1: lines of JSON, five a second at most, {"step","bytes","layers","ofLayers"};
  *             the last one is the answer, a Status object when it failed
  *     POST    /images/verify?name=     every digest again; without a name of all images
@@ -94,6 +98,8 @@ struct status_attached {
 
 enum status_metrics { METRICS_ALL, METRICS_CADVISOR, METRICS_RESOURCE };
 
+enum status_kind { KIND_NODE, KIND_CONFIG_MAP, KIND_SECRET, KIND_PRIORITY_CLASS, KIND_IMAGE };
+
 struct status_provider { /* results are new references; NULL with *e set is an error */
     void *arg;
     /* All pods (kube-shaped, status filled in); `resource_version` of the newest change. */
@@ -106,7 +112,12 @@ struct status_provider { /* results are new references; NULL with *e set is an e
     json_t *(*explain)(void *arg, const char *namespace_, const char *name, struct err *e);
     json_t *(*manifests)(void *arg, struct err *e);
     json_t *(*config)(void *arg, struct err *e); /* {"kubeletconfig": {...}, ...} */
-    json_t *(*images)(void *arg, struct err *e);
+    /*
+     * Objects besides pods, name NULL: an array of all (namespace_ NULL: of all namespaces), which has no
+     * values of ConfigMaps; else that one.  Values of Secrets are never there: "sizes" has their lengths.
+     */
+    json_t *(*objects)(void *arg, enum status_kind kind, const char *namespace_, const char *name,
+                       struct err *e);
     json_t *(*ready)(void *arg, bool *ret_ready); /* {"checks":[{"name","ok","message"}]} */
     /* Path of a container's log; previous: of the instance before.  400-like ERR_PRECONDITION: `container "c"
      * in pod "p" is waiting to start: ...` */

@@ -174,11 +174,11 @@ class Floor:
                               "CNI_ARGS=IgnoreUnknown=1;K8S_POD_NAMESPACE=default;K8S_POD_NAME=@ID@;K8S_POD_INFRA_CONTAINER_ID=@ID@;K8S_POD_UID=@ID@"]}
 
     def conmon(self, cid):
-        """(argv, environment) of the sample's conmon, without the pipe that makes it wait for its cgroup."""
+        """(argv, environment) of the sample's conmon."""
         for pid in processes():
             argv = read(f"/proc/{pid}/cmdline", "").split("\0")[:-1]
             if argv and os.path.basename(argv[0]) == "conmon" and cid in argv:
-                env = [e for e in read(f"/proc/{pid}/environ").split("\0") if e and not e.startswith("_OCI_STARTPIPE")]
+                env = [e for e in read(f"/proc/{pid}/environ").split("\0") if e]
                 return [a for a in argv if a], env
         raise LookupError("no conmon of the sample pod")
 

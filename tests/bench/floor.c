@@ -46,7 +46,7 @@ static struct step {
 static int n_steps;
 static long long step_began;
 
-static _Noreturn void die(const char *format, ...)
+__attribute__((format(printf, 1, 2))) static _Noreturn void die(const char *format, ...)
 {
     va_list ap;
 

@@ -35,6 +35,35 @@ static void check_names(const struct img_found *f)
                strlen(f->names[k].file) == 64);
 }
 
+static void check_stored(struct str text)
+{
+    struct img_image *image = NULL;
+    json_t *record = NULL;
+    struct err e = { 0 };
+
+    if (json_parse(text.p, text.n, IMG_RECORD_MAX, &record, "record", &e) == ERR_OK &&
+        img_record_decode(record, "/s", &image, &e) == ERR_OK)
+        check_record(image);
+    json_decref(record);
+    img_unref(image);
+}
+
+/* The same words as the registry's answer. */
+static void check_answer(char *words)
+{
+    struct img_job job = { .key = (char *)"k" };
+    struct err e = { 0 };
+
+    if (img_blobs_take(&job, words, &e) == ERR_OK)
+        assert(img_digest_is_valid(job.digest) && job.n_blobs <= IMG_MAX_LAYERS);
+    for (size_t i = 0; i < job.n_blobs; i++) {
+        assert(strlen(job.blobs[i]) == 64);
+        free(job.blobs[i]);
+    }
+    free(job.blobs);
+    free(job.digest);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct img_store store = { .dir = (char *)"/s" };
@@ -65,7 +94,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (img_take_failure(parts[0].p, parts[0].n, &e))
         assert(e.code != ERR_OK);
     e = (struct err){ .code = ERR_UNKNOWN };
-    img_skopeo_error(words, "name", &e);
+    job.proc.err_out = (struct buf){ .p = words, .n = strlen(words) };
+    img_skopeo_error(&job, &e);
     assert(e.code != ERR_OK && e.text[0] != '\0');
+    check_stored(parts[0]);
+    check_answer(words);
     return 0;
 }

@@ -51,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (p != NULL) {
         assert(p->state >= POD_PENDING && p->state <= POD_TERMINATED && p->grace_seconds >= 0);
         assert(p->sandbox_id[0] == '\0' || strlen(p->sandbox_id) == 64);
-        assert(record_save(p, &e) == ERR_OK);
+        assert(record_save(p, &(bool){ false }, &e) == ERR_OK);
         world_forget(world);
         assert(load() != NULL);
         world_forget(world);

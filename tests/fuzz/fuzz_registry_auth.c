@@ -9,6 +9,8 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static const unsigned char key[SIPHASH_KEY_SIZE];
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char *const repositories[] = { "docker.io/library/x", "r.io:5000/team/x", "[::1]/x" };
@@ -22,7 +24,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct reg_tries t;
         struct err e = { 0 };
 
-        if (reg_tries_plan(&t, text, i == 1 ? text : NULL, repositories[i], &e) != ERR_OK) {
+        if (reg_tries_plan(&t, text, i == 1 ? text : NULL, repositories[i], key, &e) != ERR_OK) {
             assert(e.text[0] != '\0' && t.n == 0);
             continue;
         }
@@ -31,6 +33,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             json_t *file = t.v[k] == NULL ? NULL : json_loads(t.v[k], 0, NULL);
 
             assert(t.v[k] == NULL || json_is_object(json_object_get(file, "auths")));
+            assert(t.whose[k] == NULL ||
+                   (json_str(t.whose[k], "name") != NULL && strlen(json_str(t.whose[k], "hash")) == 16));
             json_decref(file);
         }
         reg_tries_done(&t);

@@ -1,7 +1,9 @@
 """Registries that break off, lie, hang or send too much; many pulls at once."""
 import gzip
+import json
 import os
 import threading
+import time
 import urllib.parse
 
 from coracle import check, contains, container, equal, pod, until
@@ -56,7 +58,7 @@ def test_breaks_off(t):
 
 
 def test_lies(t):
-    """a layer with another digest, a manifest that changed, a platform that is not ours, no such tag: each has its words"""
+    """a layer with another digest or elsewhere, a manifest that changed, too many layers, a platform that is not ours, no such tag: each has its words"""
     registry, node = start(t)
     layer = file_layer("x", b"x" * 1000)
     lied = registry.image("lied:1", layer)
@@ -70,7 +72,12 @@ def test_lies(t):
     registry.tag("other:1", INDEX, {"schemaVersion": 2, "mediaType": INDEX, "manifests": [
         descriptor(MANIFEST, registry.tags["other:1"][1], platform={"os": "linux", "architecture": "mips"})]})
     refused(node, f"{registry.address}/other:1", "no image found")
-    refused(node, f"{registry.address}/lied:2", "manifest unknown")
+    refused(node, f"{registry.address}/lied:2", f"pull {registry.address}/lied:2: reading manifest 2 in ", "manifest unknown")
+    manifest = json.loads(registry.tags["lied:1"][1])
+    registry.tag("foreign:1", MANIFEST, {**manifest, "layers": [{**manifest["layers"][0], "urls": ["http://127.0.0.1:1/layer"]}]})
+    refused(node, f"{registry.address}/foreign:1", "layer 1 of 1 ", "it is a foreign layer, which other servers have")
+    registry.tag("tall:1", MANIFEST, {**manifest, "layers": manifest["layers"] * 129})
+    refused(node, f"{registry.address}/tall:1", "it has more than 128 layers")
     equal(node.stop(), 0, "exit code")
 
 
@@ -89,7 +96,37 @@ def test_too_much(t):
     silent = file_layer("x", b"x" * 1000)
     registry.hook = lambda handler, kind, key: key == digest_of(silent) and registry.half(handler, key, lambda: threading.Event().wait(30))
     refused(node, registry.image("silent:1", silent), "nothing came for 2 s")
+
+    def drip(handler, kind, key):
+        def on():
+            for _ in range(600):
+                handler.wfile.write(b"x")
+                time.sleep(0.1)
+        return key == digest_of(silent) and registry.half(handler, key, on)
+    registry.hook = drip
+    references = registry.image("drip:1", silent), registry.image("other:1", file_layer("x", b"y" * 1000))
+    node.put("a.yaml", *[pod(n, container(image=r), hostNetwork=True) for n, r in zip(("drip", "other"), references)])
+    until(lambda: "Pulled" in [e["reason"] for e in node.events("other")], 60, "another pull beside it")
+    drip = node.wait_pod("drip", lambda p: p.state()[1].get("reason") in ("RegistryUnavailable", "ImagePullBackOff"), 30, "the end of the dripping one")
+    contains(drip.state()[1]["message"], f"image pull failed for {references[0]} because the registry is unavailable: pull {references[0]}: ", "message")
+    contains(drip.state()[1]["message"], " 2 s", "message")
     equal(node.stop(), 0, "exit code")
+
+
+def test_unavailable(t):
+    """a registry that refuses connections or answers 503 is RegistryUnavailable, also while the pod waits for its next try"""
+    registry, node = start(t)
+    registry.hook = lambda handler, kind, key: not registry.send(handler, b"busy", code=503)
+    references = f"{registry.address}/busy:1", "127.0.0.1:1/nobody:1"
+    node.put("a.yaml", *[pod(n, container(image=r), hostNetwork=True) for n, r in zip(("busy", "nobody"), references)])
+    for name, reference, why in zip(("busy", "nobody"), references, ("503", "connection refused")):
+        p = node.wait_pod(name, lambda p: p.state()[1].get("reason") == "ImagePullBackOff", 40, "a failed pull")
+        contains(p.state()[1]["message"], f'Back-off pulling image "{reference}": RegistryUnavailable: image pull failed for {reference} because '
+                 "the registry is unavailable: ", "message")
+        contains(p.state()[1]["message"], why, "message")
+        failed = [e["message"] for e in node.events(name) if e["reason"] == "Failed"]
+        contains(failed[0], f'Failed to pull image "{reference}": RegistryUnavailable: ', "event")
+        equal(failed[1], "Error: RegistryUnavailable", "event")
 
 
 def test_many(t):

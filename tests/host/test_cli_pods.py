@@ -24,7 +24,7 @@ def test_restart(t):
     node.wait_pod("a", lambda p: p.restarts("one") == 2 and p.restarts("two") == 2 and running(p), 40, "both once more")
     equal([e for e in node.events("a") if e["reason"] == "BackOff"], [], "back-off, which nothing was counted for")
     missing = node.cli("restart", "pod", "aa", ok=False)
-    equal((missing.returncode, missing.stderr), (1, 'Error from server (NotFound): pods "aa" not found\nDid you mean "a"?\n'), "a name that is near")
+    equal((missing.returncode, missing.stderr), (5, 'Error from server (NotFound): pods "aa" not found\nDid you mean "a"?\n'), "a name that is near")
     node.put("done.yaml", pod("done", container(command=shell("true")), restartPolicy="Never"))
     node.wait_pod("done", lambda p: p.phase == "Succeeded", 15, "its end")
     contains(node.cli("restart", "pod", "done", ok=False).stderr, "pod done has no containers to restart: it is Succeeded")

@@ -3,6 +3,7 @@ import hashlib
 import http.client
 import os
 import re
+import resource
 import socket
 import subprocess
 import threading
@@ -134,12 +135,12 @@ def test_attach(t):
 
 
 def test_port_forward(t):
-    """port-forward: several ports and connections at a time to what listens on the pod's localhost; a refused one is told"""
+    """port-forward: connections at a time to what listens on the pod's localhost; a refused one is told; it waits for descriptors and ends with the pod"""
     node = t.node()
     node.import_image()
     node.put("a.yaml", pod("a", container(command=shell(
         "mkdir /www; echo page > /www/page; dd if=/dev/urandom of=/www/big bs=1M count=5 2> /dev/null; sha256sum /www/big > /www/sum;"
-        "exec httpd -f -p 127.0.0.1:8080 -h /www"))))
+        "exec httpd -f -p 127.0.0.1:8080 -h /www")), terminationGracePeriodSeconds=0))
     node.wait_running("a")
     forward = subprocess.Popen([node.coracle, "--socket", node.socket, "port-forward", "a", ":8080", ":81", "--address", "127.0.0.1"],
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -168,11 +169,31 @@ def test_port_forward(t):
             equal(refused.recv(1), b"", "a port where nobody listens")
         until(lambda: any("port 81 of the pod: Connection refused" in e for e in errors), 10, lambda: f"the error; {errors}")
         equal(forward.poll(), None, "port-forward after an error of one connection")
+
+        room = resource.prlimit(forward.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(forward.pid, resource.RLIMIT_NOFILE, (3, room[1]))
+        waits = []
+        later = threading.Thread(target=lambda: waits.append(fetch("/page")), daemon=True)
+        later.start()
+        until(lambda: any("error: connections have to wait: Too many open files" in e for e in errors), 20, lambda: f"it says so; {errors}")
+        resource.prlimit(forward.pid, resource.RLIMIT_NOFILE, room)
+        later.join(60)
+        equal(waits, [b"page\n"], "a connection that waited for a descriptor")
+        equal(sum("have to wait" in e for e in errors), 1, "once")
+
+        node.kill()
+        node.start()
+        equal(until(served, 20, "through the next daemon").split()[0].decode(), total, "the same")
+        node.remove("a.yaml")
+        equal(forward.wait(timeout=60), 5, "its exit code when the pod is gone")
+        until(lambda: any("error: lost connection to pod default/a: it is gone" in e for e in errors), 10, lambda: f"it says so; {errors}")
     finally:
         forward.terminate()
         forward.wait(timeout=20)
+    node.put("a.yaml", pod("a"))
+    node.wait_running("a")
     wrong = node.cli("port-forward", "a", "x", ok=False)
-    check(wrong.returncode == 1 and "remote port" in wrong.stderr, f"a port that is none: {wrong}")
+    check(wrong.returncode == 2 and "remote port" in wrong.stderr, f"a port that is none: {wrong}")
     helpers = [p for p in os.listdir("/proc") if p.isdigit() and b"--forward" in cmdline(p) and node.run_dir.encode() in cmdline(p)]
     until(lambda: not [p for p in helpers if os.path.exists(f"/proc/{p}")], 20, "no helper is left")
     node.stop()

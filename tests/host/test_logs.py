@@ -7,7 +7,7 @@ import subprocess
 import threading
 import time
 
-from coracle import check, contains, container, equal, mount, pod, run, shell, until
+from coracle import check, contains, container, equal, mount, pod, read, run, shell, until
 
 ENTRY = re.compile(r"\S+ stdout ([FP]) (.*)")
 LINE = re.compile(r"line (\d+) x{100}")
@@ -178,6 +178,17 @@ def processor_seconds(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def written(pid):
+    """Bytes that a process has written."""
+    return int(re.search(r"^wchar: (\d+)$", read(f"/proc/{pid}/io"), re.MULTILINE).group(1))
+
+
+def offered(seconds):
+    """MB/s that the flood's writer gives to who reads it as fast as it can and does nothing with it."""
+    result = run("busybox", "sh", "-c", f"timeout {seconds} busybox yes {PAD} | wc -c", timeout=seconds + 20)
+    return int(result.stdout) / seconds / 1e6
+
+
 def used(path):
     """Bytes of the files of a log folder, each counted once."""
     sizes = {}
@@ -192,22 +203,26 @@ def test_flood(t):
     """a container that writes without a pause for LOG_SECONDS: its logs never take more than their files may"""
     size, files = (10 << 20, 5) if SECONDS > 5 else (1 << 20, 3)
     node = rotating(t, str(size), str(files))
+    could = f" of {offered(3):.0f} that it could write" if SECONDS > 5 else ""
     node.put("flood.yaml", pod("flood", container(command=shell(f"exec yes {PAD}")), terminationGracePeriodSeconds=0))
-    path = folder(node, node.wait_running("flood"))
+    p = node.wait_running("flood")
+    path, writer = folder(node, p), node.pid(p)
     begin, cpu, most, rotated = time.monotonic(), processor_seconds(node.process.pid), 0, set()
+    before = written(writer)
     while time.monotonic() - begin < SECONDS or len(rotated) <= files:
         check(time.monotonic() - begin < SECONDS + 60, "rotations")
         most = max(most, used(path))
         rotated.add(os.stat(f"{path}/0.log").st_ino)
         time.sleep(0.01)
     took, cpu = time.monotonic() - begin, processor_seconds(node.process.pid) - cpu
+    through = (written(writer) - before) / took / 1e6
     node.remove("flood.yaml")
     node.wait_gone("flood")
     # A look at a folder is not one moment: files that go meanwhile may be counted beside those that come.
     check(most <= 2 * files * size, f"at most {files} files of {size} bytes: {most}")
     lost = node.log().count("lines may be missing")
     print(f"# {took:.1f} s: at most {most >> 10} KiB of {files * size >> 10}; agent {100 * cpu / took:.1f} % of a processor; "
-          f"{lost} times files were lost")
+          f"the writer got {through:.1f} MB/s through{could}; {lost} times files were lost")
     node.stop()
 
 

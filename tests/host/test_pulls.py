@@ -1,4 +1,5 @@
 """Images from registries: tags and digests, credentials, and what a pod says while it cannot have its image."""
+import base64
 import json
 import os
 import pty
@@ -33,12 +34,17 @@ def test_by_tag_and_digest(t):
     check(len(pulled) == 1 and PULLED.match(pulled[0]), f"Pulled: {pulled}")
     equal(PULLED.match(pulled[0]).group(1), tag, "the image of the event")
     equal(messages(node, "a", "Pulling"), [f'Pulling image "{tag}"'], "Pulling")
-    contains(a.container()["imageID"], "sha256:", "imageID")
+    equal(a.container()["imageID"], digest, "imageID")
 
     registry.stop()
     node.put("b.yaml", pod("b", of(digest, "IfNotPresent")), pod("c", of(tag, "IfNotPresent")))
     node.wait_running("b", "c")
     contains(messages(node, "b", "Pulled")[0], "already present on machine", "b's event")
+    node.kill()
+    node.start()
+    node.wait_running("a", "b", "c")
+    equal([node.pod(n).container()["imageID"] for n in "abc"], [digest] * 3, "imageIDs after a restart")
+    contains(node.cli("describe", "pod", "a").stdout, f" {digest}\n", "describe")
     registry.start()
     out = node.cli("image", "pull", digest).stdout
     contains(out, digest, "coracle image pull")
@@ -76,6 +82,52 @@ def test_credentials(t):
     node.wait_running("late")
     equal(node.stop(), 0, "exit code")
     check("geheim" not in node.log(), "the password stands in the log")
+
+
+def test_right_to_what_is_here(t):
+    """what a pod's secret pulled is used only by who has that secret or its credentials, also while the registry is away; any other has to pull it"""
+    registry = Registry(t, closed=True)
+    tag, _ = registry.push(busybox(), "team/box:1")
+    node = t.node(env={"SSL_CERT_FILE": registry.certificate})
+    node.import_image()
+    node.put("secrets.yaml", pull_secret("good", registry.address, GOOD), pull_secret("same", registry.address, GOOD),
+             pull_secret("bad", registry.address, BAD))
+
+    def using(name, *secrets, policy="IfNotPresent"):
+        return pod(name, of(tag, policy), imagePullSecrets=[{"name": s} for s in secrets])
+    node.put("a.yaml", using("a", "good"))
+    node.wait_running("a")
+    node.kill()
+    registry.stop()
+    node.start()
+    node.put("b.yaml", using("good", "good"), using("same", "bad", "same", policy="Never"), using("bad", "bad"), using("none"),
+             using("never", policy="Never"), pod("import", container()))
+    node.wait_running("a", "good", "same", "import")
+    contains(messages(node, "good", "Pulled")[0], "already present on machine and can be accessed by the pod", "Pulled")
+    equal(messages(node, "good", "Pulling") + messages(node, "same", "Pulling"), [], "what is known is not pulled")
+    for name in ("bad", "none"):
+        node.wait_pod(name, lambda p: p.state()[1].get("reason") in ("RegistryUnavailable", "ImagePullBackOff"), 30, "a failed pull")
+        equal(messages(node, name, "Pulling")[0], f'Pulling image "{tag}"', "Pulling")
+    never = node.wait_pod("never", lambda p: p.state()[1].get("reason") == "ErrImageNeverPull", 30, "ErrImageNeverPull")
+    equal(never.state()[1]["message"], f'Container image "{tag}" is not present with pull policy of Never', "message")
+    until(lambda: "it is here, but none of this pod's imagePullSecrets is known to have pulled it" in node.cli("explain", "pod", "never").stdout, 20, "explain")
+    registry.start()
+    node.put("secrets.yaml", pull_secret("good", registry.address, GOOD), pull_secret("same", registry.address, GOOD),
+             pull_secret("bad", registry.address, GOOD))
+    node.wait_running("bad")
+    check(node.pod("none").phase == "Pending" and node.pod("never").phase == "Pending", "no secret, no image")
+    for name in os.listdir(f"{node.state_dir}/images/images"):
+        with open(f"{node.state_dir}/images/images/{name}", encoding="utf-8") as f:
+            check(base64.b64encode(GOOD.encode()).decode() not in f.read(), "credentials stand in a record")
+
+    node.stop()
+    with open(f"{t.scratch}/kubelet.yaml", "w", encoding="utf-8") as f:
+        f.write("apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\n"
+                "imagePullCredentialsVerificationPolicy: NeverVerifyAllowlistedImages\n"
+                f"preloadedImagesVerificationAllowlist: [{registry.address}/team/*]\n")
+    node.flags.append(f"--config={t.scratch}/kubelet.yaml")
+    node.start()
+    node.wait_running("none", "never")
 
 
 def test_node_credentials(t):

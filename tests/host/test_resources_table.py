@@ -112,7 +112,7 @@ def test_less_than_pods_use(t):
     until(lambda: node.enter(a, "stat", "-c", "%s", "/memory/file", ok=False).stdout.strip() == str(96 << 20), 20, "the file")
     node.stop()
     most = limits_check.meminfo("MemTotal")
-    node.flags += ["--system-reserved", f"memory={most - (32 << 20)}"]
+    node.flags += ["--system-reserved", f"memory={most - (32 << 20)}", "--eviction-hard", "memory.available<1Mi"]
     node.start()
     said = [e for e in node.events("test-node") if e["reason"] == "FailedNodeAllocatableEnforcement"]
     equal(len(said), 1, "events")

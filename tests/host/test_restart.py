@@ -2,6 +2,7 @@
 import json
 import os
 import random
+import re
 import signal
 import time
 
@@ -9,7 +10,7 @@ from coracle import (alive, check, config_map, container, equal, pod, run, shell
 
 
 def ten(node, *without):
-    """The running pods: {name: (uid, container id, pid, start time of the process, restarts)}."""
+    """The running pods: {name: (uid, container id, pid, start time of the process, restarts, imageID)}."""
     return {name: facts(node, node.pod(name)) for name in names() if name not in without}
 
 
@@ -21,7 +22,7 @@ def facts(node, p):
     pid = node.pid(p)
     with open(f"/proc/{pid}/stat", encoding="ascii") as f:
         started = f.read().rpartition(")")[2].split()[19]
-    return p.uid, p.container_id(), pid, started, p.restarts()
+    return p.uid, p.container_id(), pid, started, p.restarts(), p.container()["imageID"]
 
 
 def start_ten(node):
@@ -42,11 +43,12 @@ def test_kill_9(t):
     before = ten(node)
     for _ in range(3):
         node.kill()
-        for _uid, _cid, pid, _started, _restarts in before.values():
+        for _uid, _cid, pid, _started, _restarts, image in before.values():
             check(alive(pid), f"process {pid} of a pod died with the daemon")
+            check(re.fullmatch("sha256:[0-9a-f]{64}", image), f"imageID of an imported image: {image}")
         node.start()
         node.watch(lambda pods: all(("default", n) in pods and pods["default", n].ready for n in names()), what="ten pods ready")
-        equal(ten(node), before, "uids, container ids, processes and restart counts")
+        equal(ten(node), before, "uids, container ids, processes and restart counts, images")
     node.put("config.yaml", config_map("config", text="two"))
     until(lambda: node.enter(node.pod("pod-3"), "cat", "/config/text").stdout == "two", 5, "an update after the restart")
     node.remove(*[f"{n}.yaml" for n in names()])

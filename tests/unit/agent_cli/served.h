@@ -24,6 +24,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
 
 /*
  * The server is in a child, since commands block.  Ages are
@@ -35,6 +36,7 @@ struct fixture {
     char dir[64], socket[100];
     pid_t server;
     char *out, *err;
+    bool colours;
 };
 
 /* ---- the server in the child ----------------------------------------------------------------- */
@@ -42,7 +44,7 @@ struct fixture {
 struct fake {
     uv_loop_t loop;
     struct status_server *server;
-    json_t *pods, *events, *manifests;
+    json_t *pods, *events, *manifests, *objects;
     char log[200];
     uv_signal_t usr1;
     uv_timer_t timer;
@@ -133,13 +135,42 @@ static inline json_t *manifests(void *arg, struct err *e)
     return json_incref(((struct fake *)arg)->manifests);
 }
 
-static inline json_t *images(void *arg, struct err *e)
+static inline bool is_called(const json_t *object, const char *namespace_, const char *name)
 {
-    (void)arg;
-    (void)e;
-    return json_pack("[{s:s, s:[s, s], s:i, s:s}, {s:s, s:[], s:i}]", "id", "sha256:0123456789abcdef0123",
-                     "names", "docker.io/library/busybox:1", "localhost/b:1", "sizeBytes", 4300000, "created",
-                     "2025-12-28T03:06:05Z", "id", "sha256:ff", "names", "sizeBytes", 5);
+    const json_t *one;
+    size_t i;
+
+    json_array_foreach (cli_at(object, "names"), i, one) {
+        if (strcmp(json_string_value(one), name) == 0)
+            return true;
+    }
+    return strcmp(cli_text(object, "metadata.name"), name) == 0 &&
+           (namespace_ == NULL || strcmp(cli_text(object, "metadata.namespace"), namespace_) == 0);
+}
+
+/* As the daemon gives them: a list of ConfigMaps has no values. */
+static inline json_t *objects(void *arg, enum status_kind kind, const char *namespace_, const char *name,
+                              struct err *e)
+{
+    static const char *const members[] = { "node", "configmap", "secret", "priorityclass", "image" };
+    json_t *items = json_array(), *object;
+    size_t i;
+
+    json_array_foreach (json_object_get(((struct fake *)arg)->objects, members[kind]), i, object) {
+        if (name != NULL && is_called(object, namespace_, name)) {
+            json_decref(items);
+            return json_incref(object);
+        }
+        if (namespace_ == NULL || strcmp(cli_text(object, "metadata.namespace"), namespace_) == 0)
+            json_array_append_new(items, json_copy(object));
+    }
+    json_array_foreach (items, i, object)
+        json_object_del(object, "data");
+    if (name == NULL)
+        return items;
+    json_decref(items);
+    err_set(e, ERR_NOT_FOUND, "none");
+    return NULL;
 }
 
 static inline json_t *ready(void *arg, bool *ret_ready)
@@ -156,7 +187,7 @@ static inline enum err_code log_path(void *arg, const char *namespace_, const ch
     struct fake *f = arg;
 
     (void)namespace_;
-    if (previous)
+    if (previous && strcmp(container, "main") != 0)
         return err_set(e, ERR_PRECONDITION, "previous terminated container \"%s\" in pod \"%s\" not found",
                        container, name);
     snprintf(ret, size, "%s", f->log);
@@ -264,7 +295,7 @@ static inline void serve(const char *socket, const char *log, int ready_fd)
         .events = events,
         .explain = explain,
         .manifests = manifests,
-        .images = images,
+        .objects = objects,
         .ready = ready,
         .log_path = log_path,
         .image_add = image_add,
@@ -285,6 +316,11 @@ static inline void serve(const char *socket, const char *log, int ready_fd)
                        "namespace", "a", "name", "z", "spec", "containers", "name", "c", "status");
     f.events = load("events.json");
     f.manifests = load("manifests.json");
+    json_object_set_new(json_array_get(f.manifests, 1), "path",
+                        json_sprintf("%.*s/ok.yaml", (int)(strrchr(log, '/') - log), log));
+    json_object_set_new(json_array_get(f.manifests, 1), "holds",
+                        json_pack("[{s:s, s:s, s:s}]", "kind", "Pod", "namespace", "default", "name", "web"));
+    f.objects = load("objects.json");
     if (f.pods == NULL || status_server_open(&f.server, &o, &e) != ERR_OK)
         _exit(1);
     uv_signal_init(&f.loop, &f.usr1);
@@ -333,6 +369,8 @@ static inline int teardown(void **state)
     struct fixture *f = *state;
     struct err e = { 0 };
 
+    if (getuid() == 0 && seteuid(0) != 0) /* a test may have been somebody else */
+        return -1;
     kill(f->server, SIGKILL);
     waitpid(f->server, NULL, 0);
     free(f->out);
@@ -347,7 +385,7 @@ static inline int teardown(void **state)
 static inline int run(struct fixture *f, const char *line)
 {
     char program[] = "coracle", *argv[32] = { program }, *copy = strdup(line), *save = NULL;
-    struct cli cli = { .socket = f->socket, .now_ns = now_ns };
+    struct cli cli = { .socket = f->socket, .now_ns = now_ns, .colours = f->colours };
     size_t out_n, err_n;
     int argc = 1, code;
 

@@ -4,6 +4,7 @@
 
 #include <unistd.h>
 
+#define KINDS ": there are pods, nodes, configmaps, secrets, priorityclasses, images"
 #define WARNINGS                                                                                             \
     "warning: manifest bad.yaml: bad.yaml:1:spec.containers[0].image: required\n"                            \
     "warning: manifest web.yaml: web.yaml:1:kind: unknown (the running pod stays as it was)\n"
@@ -36,6 +37,35 @@ static void pods_are_shown_as_a_table_with_warnings_after_it(void **state)
            WARNINGS);
 }
 
+static void labels_and_fields_choose_and_are_shown(void **state)
+{
+    struct fixture *f = *state;
+
+    expect(f, "get pods --show-labels", 0,
+           "NAME   READY   STATUS             RESTARTS       AGE   LABELS\n"
+           "db     0/1     Pending            0              5s    app=db\n"
+           "web    1/2     CrashLoopBackOff   8 (116s ago)   2m    app=web,tier=a\n",
+           WARNINGS);
+    expect(f, "get pods --field-selector status.phase=Pending -l app=db --no-headers", 0,
+           "db    0/1   Pending   0     5s\n", WARNINGS);
+    expect(f, "get pods --field-selector status.phase=Running -l app=db -o name", 0, "", "");
+    assert_int_equal(run(f, "get pods --field-selector spec.x=y"), 2);
+    assert_non_null(strstr(f->err, "field label not supported: spec.x"));
+}
+
+static void a_jsonpath_prints_what_it_leads_to(void **state)
+{
+    struct fixture *f = *state;
+
+    expect(f, "get pod db -o jsonpath={.status.phase}", 0, "Pending", "");
+    expect(f, "get pods -o jsonpath={.items[*].metadata.name}", 0, "db web", "");
+    expect(f, "get pods -A -o jsonpath={range.items[*]}x", 2, "",
+           "error: jsonpath: a path like .status.podIP or .items[0].metadata.name is expected: "
+           "{range.items[*]}\n");
+    assert_int_equal(run(f, "get pods -w -o jsonpath={range.items[*]}x"), 2); /* and it does not go on */
+    expect(f, "get node n1 --output=jsonpath={.metadata.labels.zone}", 0, "a", "");
+}
+
 static void other_formats_print_whole_objects_or_names(void **state)
 {
     struct fixture *f = *state;
@@ -58,7 +88,7 @@ static void errors_move_no_cursor(void **state)
 {
     struct fixture *f = *state;
 
-    expect(f, "get pod some\x1b[2J\xc2\x9bthing", 1, "",
+    expect(f, "get pod some\x1b[2J\xc2\x9bthing", 5, "",
            "Error from server (NotFound): pods \"some^[[2J<9b>thing\" not found\n" WARNINGS);
 }
 
@@ -68,18 +98,19 @@ static void what_is_not_there_is_said_as_kubectl_does(void **state)
 
     expect(f, "get pods -n empty", 0, "", "No resources found in empty namespace.\n" WARNINGS);
     expect(f, "get pods -A -l app=none", 0, "", "No resources found\n" WARNINGS);
-    expect(f, "get pods absent db", 1,
+    expect(f, "get pods absent db", 5,
            "NAME   READY   STATUS    RESTARTS   AGE\n"
            "db     0/1     Pending   0          5s\n",
            "Error from server (NotFound): pods \"absent\" not found\n" WARNINGS);
-    assert_int_equal(run(f, "get pods -l a=b=c"), 1);
+    assert_int_equal(run(f, "get pods -l a=b=c"), 2);
     assert_non_null(strstr(f->err, "Error from server (BadRequest): "));
-    expect(f, "get deployments", 1, "", "error: the server doesn't have a resource type \"deployments\"\n");
-    expect(f, "get pods -o table", 1, "",
+    expect(f, "get deployments", 2, "",
+           "error: the server doesn't have a resource type \"deployments\"" KINDS "\n");
+    expect(f, "get pods -o table", 2, "",
            "error: unable to match a printer suitable for the output format \"table\", allowed formats are: "
-           "json,name,wide,yaml\n");
-    expect(f, "get pods web -l a=b", 1, "", "error: name cannot be provided when a selector is specified\n");
-    expect(f, "get pods web -A", 1, "",
+           "json,jsonpath,name,wide,yaml\n");
+    expect(f, "get pods web -l a=b", 2, "", "error: name cannot be provided when a selector is specified\n");
+    expect(f, "get pods web -A", 2, "",
            "error: a resource cannot be retrieved by name across all namespaces\n");
 }
 
@@ -92,6 +123,11 @@ static void events_manifests_and_images_have_tables_too(void **state)
            "2m          Normal    Pulled    pod/web   Container image present\n"
            "60s         Warning   BackOff   pod/web   Back-off restarting\n",
            "");
+    expect(f, "get events --field-selector type=Normal --no-headers", 0,
+           "2m    Normal   Pulled   pod/web   Container image present\n", "");
+    expect(f, "get events -l a=b", 2, "",
+           "error: events have no labels to select by: --field-selector, or 'coracle events'\n");
+    assert_int_equal(run(f, "get events --field-selector x=y"), 2);
     expect(f, "get events -n empty", 0, "", "No resources found in empty namespace.\n");
     expect(f, "get manifests", 0,
            "NAME       STATUS    OBJECTS   PROBLEMS   READ\n"
@@ -127,9 +163,9 @@ static void events_are_those_of_kubectl(void **state)
     expect(f, "events -A --for node/n1", 0, "", "No events found.\n");
     assert_int_equal(run(f, "events -o json"), 0);
     assert_non_null(strstr(f->out, "\"kind\": \"EventList\""));
-    expect(f, "events --types Odd", 1, "", "error: valid --types are Normal or Warning\n");
-    expect(f, "events --for web", 1, "", "error: --for must be in resource/name form (pod/web)\n");
-    expect(f, "events --for job/a", 1, "",
+    expect(f, "events --types Odd", 2, "", "error: valid --types are Normal or Warning\n");
+    expect(f, "events --for web", 2, "", "error: --for must be in resource/name form (pod/web)\n");
+    expect(f, "events --for job/a", 2, "",
            "error: --for: there are events of pods and of nodes only, not of \"job\"\n");
     assert_int_equal(run(f, "events web"), 2);
 }
@@ -182,7 +218,7 @@ static void a_watch_prints_rows_that_changed(void **state)
                "Running            0              5s\ndb     0/1     Running            0              5s\n");
     kill(f->server, SIGUSR1);
     waitpid(child, &status, 0);
-    assert_int_equal(WEXITSTATUS(status), 1);
+    assert_int_equal(WEXITSTATUS(status), EXIT_NO_DAEMON);
     assert_string_equal(text, "NAME   READY   STATUS             RESTARTS       AGE\n"
                               "db     0/1     Pending            0              5s\n"
                               "web    1/2     CrashLoopBackOff   8 (116s ago)   2m\n"
@@ -208,8 +244,8 @@ static void describe_shows_everything_about_a_pod(void **state)
     assert_string_equal(f->err, "");
     assert_int_equal(run(f, "describe pods -n default"), 0);
     assert_non_null(strstr(f->out, "\n\n\nName:                 web\n"));
-    expect(f, "describe pod/absent", 1, "", "Error from server (NotFound): pods \"absent\" not found\n");
-    expect(f, "describe node x", 1, "", "error: the server doesn't have a resource type \"node\"\n");
+    expect(f, "describe pod/absent", 5, "", "Error from server (NotFound): pods \"absent\" not found\n");
+    expect(f, "describe job x", 2, "", "error: the server doesn't have a resource type \"job\"" KINDS "\n");
     free(want);
 }
 
@@ -229,7 +265,7 @@ static void explain_says_what_a_pod_waits_for(void **state)
            "");
     assert_int_equal(run(f, "explain web -o json"), 0);
     assert_non_null(strstr(f->out, "\"ageMs\": 3500"));
-    expect(f, "explain pod absent", 1, "", "Error from server (NotFound): pods \"absent\" not found\n");
+    expect(f, "explain pod absent", 5, "", "Error from server (NotFound): pods \"absent\" not found\n");
     expect(f, "explain node", 0,
            "Node:   n1\n"
            "State:  running\n"
@@ -238,7 +274,7 @@ static void explain_says_what_a_pod_waits_for(void **state)
            "Said lately:\n"
            "  warning  4s ago (x3)  CNI result is damaged\n",
            "");
-    expect(f, "explain pod node", 1, "", "Error from server (NotFound): pods \"node\" not found\n");
+    expect(f, "explain pod node", 5, "", "Error from server (NotFound): pods \"node\" not found\n");
 }
 
 /* ---- logs ------------------------------------------------------------------------------------ */
@@ -255,11 +291,11 @@ static void logs_choose_a_container_and_pass_on_what_was_asked_for(void **state)
     expect(f, "logs db -f", 0, "one\ntwo\n", "");
     expect(f, "logs db -p", 1, "",
            "Error from server (BadRequest): previous terminated container \"c\" in pod \"db\" not found\n");
-    expect(f, "logs web -c nope", 1, "", "error: container nope is not valid for pod web\n");
-    expect(f, "logs absent", 1, "", "Error from server (NotFound): pods \"absent\" not found\n");
-    expect(f, "logs db --tail many", 1, "",
+    expect(f, "logs web -c nope", 5, "", "error: container nope is not valid for pod web\n");
+    expect(f, "logs absent", 5, "", "Error from server (NotFound): pods \"absent\" not found\n");
+    expect(f, "logs db --tail many", 2, "",
            "error: --tail: \"many\" is not a whole number between -1 and 9223372036854775807\n");
-    expect(f, "logs db --since 5", 1, "",
+    expect(f, "logs db --since 5", 2, "",
            "error: --since: \"5\" is not a duration such as 10s, 5m or 1h30m\n");
 }
 
@@ -279,13 +315,31 @@ static void logs_of_several_containers_come_in_turn_or_side_by_side(void **state
 
         assert_non_null(strstr(f->out, both[i]));
     }
-    expect(f, "logs -f web --all-containers --max-log-requests 2", 1, "",
+    expect(f, "logs -f web --all-containers --max-log-requests 2", 2, "",
            "error: you are attempting to follow 3 log streams, but maximum allowed concurrency is 2, use "
            "--max-log-requests to increase the limit\n");
     expect(f, "logs -l app=db -p", 1, "",
            "Error from server (BadRequest): previous terminated container \"c\" in pod \"db\" not found\n");
     expect(f, "logs -l app=db -p --ignore-errors", 0, "",
            "Error from server (BadRequest): previous terminated container \"c\" in pod \"db\" not found\n");
+    assert_int_equal(run(f, "logs -f -p web --all-containers --prefix"), 1);
+    assert_string_equal(f->out, "[pod/web/main] one\n[pod/web/main] two\n");
+    for (size_t i = 0; i < 2; i++) {
+        static const char *const names[] = { "init", "side" };
+        char want[200];
+
+        snprintf(want, sizeof(want), "previous terminated container \"%s\" in pod \"web\" not found\n",
+                 names[i]);
+        assert_non_null(strstr(f->err, want));
+    }
+    if (strstr(f->err, "\nerror: not all logs were followed to their end: pod/web/init, pod/web/side\n") ==
+            NULL &&
+        strstr(f->err, "\nerror: not all logs were followed to their end: pod/web/side, pod/web/init\n") ==
+            NULL)
+        fail_msg("%s", f->err);
+    assert_int_equal(run(f, "logs -f -p web --all-containers --ignore-errors"), 0);
+    assert_string_equal(f->out, "one\ntwo\n");
+    assert_null(strstr(f->err, "not all logs"));
     assert_int_equal(run(f, "logs web -l app=web"), 2);
     assert_non_null(strstr(f->err, "only a selector (-l) or a POD name is allowed"));
     assert_int_equal(run(f, "logs web -c main --all-containers"), 2);
@@ -315,7 +369,7 @@ static void images_are_brought_and_removed(void **state)
     snprintf(want, sizeof(want), "Error from server (BadRequest): import %s: not an image\n", path);
     expect(f, line, 1, "", want);
     expect(f, "image import /nonexistent", 1, "", "error: open /nonexistent: No such file or directory\n");
-    expect(f, "image rm a absent b", 1, "image \"a\" deleted\nimage \"b\" deleted\n",
+    expect(f, "image rm a absent b", 5, "image \"a\" deleted\nimage \"b\" deleted\n",
            "Error from server (NotFound): image \"absent\" not found\n");
 }
 
@@ -332,7 +386,7 @@ static void what_takes_its_time_says_a_line_for_each_step(void **state)
     assert_int_equal(run(f, "image pull slow:1"), 0);
     assert_string_equal(f->out, "image/docker.io/library/slow:1 imported\n");
     assert_memory_equal(f->err, SLOW_STEPS "done: 900kB in ", strlen(SLOW_STEPS "done: 900kB in "));
-    expect(f, "image pull slow-bad:1", 1, "",
+    expect(f, "image pull slow-bad:1", 5, "",
            SLOW_STEPS "Error from server (NotFound): pull slow: manifest unknown\n");
     expect(f, "image pull --quiet x:1", 0, "image/x:1 imported\n", "");
 }
@@ -424,9 +478,9 @@ static void describe_and_validate_print_objects_too(void **state)
     assert_int_equal(json_array_size(cli_at(all, "items")), 2);
     assert_string_equal(cli_text(json_array_get(cli_at(all, "items"), 1), "pod.metadata.name"), "db");
     assert_true(json_array_size(cli_at(json_array_get(cli_at(all, "items"), 0), "events")) > 0);
-    expect(f, "describe pod absent -o yaml", 1, "items: []\n",
+    expect(f, "describe pod absent -o yaml", 5, "items: []\n",
            "Error from server (NotFound): pods \"absent\" not found\n");
-    expect(f, "describe pod web -o wide", 1, "", "error: unknown output format \"wide\": json or yaml\n");
+    expect(f, "describe pod web -o wide", 2, "", "error: unknown output format \"wide\": json or yaml\n");
 
     snprintf(line, sizeof(line), "%s/bad.yaml", f->dir);
     out = fopen(line, "we");
@@ -442,9 +496,9 @@ static void a_pod_that_was_most_likely_meant_is_named(void **state)
 {
     struct fixture *f = *state;
 
-    expect(f, "explain pod wbe", 1, "",
+    expect(f, "explain pod wbe", 5, "",
            "Error from server (NotFound): pods \"wbe\" not found\nDid you mean \"web\"?\n");
-    expect(f, "logs z", 1, "",
+    expect(f, "logs z", 5, "",
            "Error from server (NotFound): pods \"z\" not found\nThere is one in namespace a: -n a\n");
 }
 
@@ -460,9 +514,54 @@ static void a_pod_is_restarted(void **state)
     expect(f, "restart pod/web", 0, "pod/web restarted\n", "");
     expect(f, "restart db", 1, "",
            "Error from server (Conflict): pod db has no containers to restart: it is Pending\n");
-    expect(f, "restart dbb", 1, "",
+    expect(f, "restart dbb", 5, "",
            "Error from server (NotFound): pods \"dbb\" not found\nDid you mean \"db\"?\n");
     assert_int_equal(run(f, "restart"), 2);
+}
+
+static void a_file_is_removed_only_while_it_holds_that_pod_and_nothing_else(void **state)
+{
+    static const char *const others[] = { POD("web") "---\n" POD("more"), POD("another"), "kind: nonsense\n",
+                                          "" };
+    struct fixture *f = *state;
+    char path[200], want[300];
+
+    snprintf(path, sizeof(path), "%s/ok.yaml", f->dir);
+    snprintf(want, sizeof(want), "error: %s is not removed, as it was changed meanwhile: look again\n", path);
+    for (size_t i = 0; i < ARRAY_LEN(others); i++) { /* the daemon has not noticed yet */
+        write_file(f, "ok.yaml", others[i], path);
+        expect(f, "delete pod web --file", 1, "", want);
+        assert_int_equal(access(path, F_OK), 0);
+    }
+    write_file(f, "ok.yaml", POD("web"), path);
+    snprintf(want, sizeof(want), "%s removed\npod \"web\" will be deleted\n", path);
+    expect(f, "delete pod web --file --wait=false", 0, want, "");
+    assert_int_equal(access(path, F_OK), -1);
+}
+
+static void pods_are_waited_for(void **state)
+{
+    struct fixture *f = *state;
+
+    expect(f, "wait pod web --for=condition=Initialized", 0, "pod/web condition met\n", "");
+    expect(f, "wait pod db z --for=condition=Initialized --timeout=1ms", 1, "",
+           "error: timed out waiting for the condition on pods/db\n"
+           "Error from server (NotFound): pods \"z\" not found\nThere is one in namespace a: -n a\n");
+    expect(f, "wait pod/web --for condition=initialized=false --timeout 50ms", 1, "",
+           "error: timed out waiting for the condition on pods/web\n");
+    expect(f, "wait pod/web --for=condition=Initialized --timeout=0s", 0, "pod/web condition met\n", "");
+    expect(f, "wait db web --for=condition=Initialized --timeout=1ms", 1, "pod/web condition met\n",
+           "error: timed out waiting for the condition on pods/db\n");
+    expect(f, "wait pod/absent --for=delete", 0, "pod/absent condition met\n", "");
+    expect(f, "wait pod/absent", 5, "", "Error from server (NotFound): pods \"absent\" not found\n");
+    expect(f, "wait svc/web", 2, "", "error: svc/web: a pod is expected, as NAME or pod/NAME\n");
+    expect(f, "wait web --for=ready", 2, "",
+           "error: --for: condition=TYPE, condition=TYPE=STATUS or delete, not \"ready\"\n");
+    expect(f, "wait web --timeout soon", 2, "",
+           "error: --timeout: \"soon\" is not a duration such as 10s, 5m or 1h30m\n");
+    assert_int_equal(run(f, "wait pods"), 2);
+    kill(f->server, SIGUSR1); /* as soon as somebody watches, db runs, and goes */
+    expect(f, "wait pod/db --for=delete --timeout=-1s", 0, "pod/db condition met\n", "");
 }
 
 /* ---- no daemon, no reader ---------------------------------------------------------------------- */
@@ -472,14 +571,28 @@ static void a_daemon_that_is_not_there_is_named_with_its_socket(void **state)
     struct fixture *f = *state;
     char want[300];
 
-    expect(f, "get pods --socket /nonexistent/c.sock", 1, "",
+    expect(f, "get pods --socket /nonexistent/c.sock", 3, "",
            "error: cannot reach coracle at /nonexistent/c.sock: No such file or directory; is the daemon "
            "running?\n");
     kill(f->server, SIGKILL);
     waitpid(f->server, NULL, 0);
     snprintf(want, sizeof(want),
              "error: cannot reach coracle at %s: Connection refused; is the daemon running?\n", f->socket);
-    expect(f, "get pods", 1, "", want);
+    expect(f, "get pods", 3, "", want);
+}
+
+static void a_socket_that_one_may_not_use_is_another_failure(void **state)
+{
+    struct fixture *f = *state;
+    const bool root = geteuid() == 0;
+    char want[300];
+
+    snprintf(want, sizeof(want),
+             "error: cannot reach coracle at %s: Permission denied; root and members of the socket's group "
+             "may\n",
+             f->socket);
+    assert_int_equal(root ? seteuid(65534) : chmod(f->socket, 0), 0);
+    expect(f, "get pods", 4, "", want); /* teardown makes us root again, whatever comes of it */
 }
 
 static void a_reader_that_goes_away_ends_a_command_quietly(void **state)
@@ -506,6 +619,8 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(pods_are_shown_as_a_table_with_warnings_after_it),
+        T(labels_and_fields_choose_and_are_shown),
+        T(a_jsonpath_prints_what_it_leads_to),
         T(other_formats_print_whole_objects_or_names),
         T(errors_move_no_cursor),
         T(what_is_not_there_is_said_as_kubectl_does),
@@ -524,7 +639,10 @@ int main(void)
         T(describe_and_validate_print_objects_too),
         T(a_pod_that_was_most_likely_meant_is_named),
         T(a_pod_is_restarted),
+        T(pods_are_waited_for),
+        T(a_file_is_removed_only_while_it_holds_that_pod_and_nothing_else),
         T(a_daemon_that_is_not_there_is_named_with_its_socket),
+        T(a_socket_that_one_may_not_use_is_another_failure),
         T(a_reader_that_goes_away_ends_a_command_quietly),
     };
 

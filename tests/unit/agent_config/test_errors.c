@@ -111,6 +111,22 @@ static void rules_between_settings_are_kept(void **state)
             "imageGCLowThresholdPercent: 90 is not less than imageGCHighThresholdPercent, which is 85");
     refused(s, "imageMaximumGCAge: 1m\n", "",
             "imageMaximumGCAge: 1m0s is not more than imageMinimumGCAge, which is 2m0s");
+    refused(s,
+            "imagePullCredentialsVerificationPolicy: NeverVerifyAllowlistedImages\n"
+            "preloadedImagesVerificationAllowlist: [r.io/team/*, r.io/app, localhost/x, busybox]\n",
+            "",
+            "preloadedImagesVerificationAllowlist: \"busybox\" does not begin with a registry, as in "
+            "docker.io/library/busybox");
+    refused(s,
+            "imagePullCredentialsVerificationPolicy: NeverVerifyAllowlistedImages\n"
+            "preloadedImagesVerificationAllowlist: [\"r.io:5000/te*m/x\"]\n",
+            "",
+            "preloadedImagesVerificationAllowlist: \"r.io:5000/te*m/x\" is neither a repository nor the "
+            "beginning of one with \"/*\" at its end");
+    refused(s,
+            "imagePullCredentialsVerificationPolicy: NeverVerifyAllowlistedImages\n"
+            "preloadedImagesVerificationAllowlist: [\"r.io:5000/x:1\"]\n",
+            "", "preloadedImagesVerificationAllowlist: \"r.io:5000/x:1\" has a tag or a digest");
     refused(s, "serializeImagePulls: true\nmaxParallelImagePulls: 2\n", "",
             "maxParallelImagePulls: more than 1 needs serializeImagePulls: false");
     refused(s, "shutdownGracePeriod: 1s\nshutdownGracePeriodCriticalPods: 2s\n", "",
@@ -123,6 +139,13 @@ static void rules_between_settings_are_kept(void **state)
             "", "shutdownGracePeriodByPodPriority: cannot be given together with shutdownGracePeriod");
     refused(s, "enforceNodeAllocatable: [pods, kube-reserved]\n", "",
             "enforceNodeAllocatable: \"kube-reserved\" needs kubeReservedCgroup");
+    refused(s, "enforceNodeAllocatable: [system-reserved-compressible]\n", "",
+            "enforceNodeAllocatable: \"system-reserved-compressible\" needs systemReservedCgroup");
+    refused(s,
+            "kubeReservedCgroup: /k\nenforceNodeAllocatable: [kube-reserved, kube-reserved-compressible]\n",
+            "",
+            "enforceNodeAllocatable: \"kube-reserved\" and \"kube-reserved-compressible\" cannot be given "
+            "together");
     refused(s, "cgroupsPerQOS: false\n", "", "cgroupsPerQOS: false needs enforceNodeAllocatable: [\"none\"]");
     refused(s, "cpuCFSQuotaPeriod: 2s\n", "", "cpuCFSQuotaPeriod: 2s is not between 1ms and 1s");
     refused(s, "crashLoopBackOff: {maxContainerRestartPeriod: 10m}\n", "",

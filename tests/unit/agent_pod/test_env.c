@@ -260,6 +260,32 @@ static void downward_values_and_resources(void **state)
     arena_done(&a);
 }
 
+static void a_limit_of_zero_is_none(void **state)
+{
+    static const struct {
+        const char *pod, *value;
+    } cases[] = { { "", "4" },
+                  { "  resources: {limits: {cpu: 3}}\n", "3" }, /* the node's; the pod's */
+                  { "  resources: {requests: {cpu: 0}, limits: {cpu: 0}}\n", "4" } };
+    struct world *w = *state;
+    struct arena a = { 0 };
+    struct err e = { 0 };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct env env;
+        str_auto text =
+            str_printf("apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n%s  containers:\n  - name: "
+                       "c\n    image: x\n"
+                       "    resources: {limits: {cpu: 0}}\n"
+                       "    env: [{name: X, valueFrom: {resourceFieldRef: {resource: limits.cpu}}}]\n",
+                       cases[i].pod);
+        load(w, text);
+        assert_int_equal(env_build(&w->pod, &w->pod.api->spec.containers[0], &a, &env, &e), ERR_OK);
+        assert_string_equal(env_get(&env, "X"), cases[i].value);
+    }
+    arena_done(&a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -272,6 +298,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_value_with_a_nul_byte_is_refused_by_name, setup, teardown),
         cmocka_unit_test_setup_teardown(optional_references_leave_earlier_values, setup, teardown),
         cmocka_unit_test_setup_teardown(downward_values_and_resources, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_limit_of_zero_is_none, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

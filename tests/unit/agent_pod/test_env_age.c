@@ -132,7 +132,7 @@ static void the_record_tells_a_restarted_agent_and_no_secret(void **state)
     p->admitted = true;
     snprintf(path, sizeof(path), "%s/pods", w->dir);
     mkdir(path, 0700);
-    assert_int_equal(record_save(p, &e), ERR_OK);
+    assert_int_equal(record_save(p, &(bool){ false }, &e), ERR_OK);
     snprintf(path, sizeof(path), "%s/pods/%s.json", w->dir, p->uid);
     assert_int_equal(fs_read_at(AT_FDCWD, path, 1 << 20, &text, NULL, &e), ERR_OK);
     assert_non_null(strstr(text, "\"Secret/login\":\""));

@@ -18,7 +18,7 @@ static void save(struct world *w, struct pod *p)
 
     snprintf(dir, sizeof(dir), "%s/pods", w->dir);
     assert_int_equal(fs_mkdirs(dir, 0700, &e), ERR_OK);
-    if (record_save(p, &e) != ERR_OK)
+    if (record_save(p, &(bool){ false }, &e) != ERR_OK)
         fail_msg("%s", e.text);
 }
 
@@ -100,6 +100,7 @@ static struct pod *lively_pod(struct world *w)
     a->cur.attempt = a->restarts = 2;
     a->cur.started_ns = 11;
     a->cur.image_id = strdup("sha256:abc");
+    a->cur.image_ref = strdup("r.io/box@sha256:def");
     memset(a->last.id, '3', 64);
     a->last.ended = true;
     a->last.exit_code = 137;
@@ -132,6 +133,7 @@ static void what_is_written_is_read_back(void **state)
     assert_int_equal(p->ctrs[1].restarts, 2);
     assert_int_equal(p->ctrs[1].backoff_ms, 20000);
     assert_string_equal(p->ctrs[1].cur.image_id, "sha256:abc");
+    assert_string_equal(p->ctrs[1].cur.image_ref, "r.io/box@sha256:def");
     assert_int_equal(p->ctrs[1].last.exit_code, 137);
     assert_string_equal(p->ctrs[1].last.message, "bye");
     assert_string_equal(p->conditions[2].status, "True");
@@ -254,6 +256,7 @@ static void a_record_that_was_not_synced_is_written_again(void **state)
     struct pod *p = lively_pod(w);
 
     sync_record(w, p);
+    p->start_time_ns++;
     save(w, p);
     p = load(w);
     assert_false(p->record_durable);
@@ -333,10 +336,33 @@ static void every_cut_is_survived(void **state)
     }
 }
 
+/* A change of which nothing is kept costs no file; one that is kept does, also when it is the second turned
+ * back. */
+static void the_same_record_is_not_written_twice(void **state)
+{
+    struct world *w = *state;
+    struct pod *p = lively_pod(w);
+    struct err e = { 0 };
+    bool written = false;
+
+    save(w, p);
+    assert_int_equal(record_save(p, &written, &e), ERR_OK);
+    assert_false(written);
+    for (int64_t t = 6; t >= 5; t--) {
+        p->start_time_ns = t;
+        assert_int_equal(record_save(p, &written, &e), ERR_OK);
+        assert_true(written);
+        assert_int_equal(record_save(p, &written, &e), ERR_OK);
+        assert_false(written);
+    }
+    assert_int_equal(load(w)->start_time_ns, 5);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         WORLD_TEST(what_is_written_is_read_back),
+        WORLD_TEST(the_same_record_is_not_written_twice),
         WORLD_TEST(a_reboot_is_noticed),
         WORLD_TEST(a_cut_off_record_is_set_aside),
         WORLD_TEST(ids_that_would_leave_their_folder_are_refused),

@@ -144,7 +144,7 @@ static void the_record_tells_of_it(void **state)
     p->shutdown_ns = INT64_C(1700000000000000000);
     str_auto dir = str_printf("%s/pods", w->dir);
     assert_int_equal(fs_mkdirs(dir, 0700, &e), ERR_OK);
-    assert_int_equal(record_save(p, &e), ERR_OK);
+    assert_int_equal(record_save(p, &(bool){ false }, &e), ERR_OK);
     world_forget(w);
     assert_int_equal(record_load_all(&w->node, &e), ERR_OK);
     p = pods_find(&w->node, "default", "web");

@@ -25,8 +25,8 @@ static void a_pull_fetches_what_the_registry_named(void **state)
     img_unref(t.image);
 
     log = read_file(w, "skopeo.log");
-    assert_non_null(
-        strstr(log, " inspect --no-tags --format {{.Digest}} docker://docker.io/library/busybox:1.36\n"));
+    assert_non_null(strstr(log, " inspect --no-tags --format {{.Digest}}{{range .Layers}} {{.}}{{end}} "
+                                "docker://docker.io/library/busybox:1.36\n"));
     assert_non_null(strstr(
         log, " copy --quiet --preserve-digests --remove-signatures --dest-oci-accept-uncompressed-layers "
              "--dest-shared-blob-dir "));
@@ -258,6 +258,40 @@ static void one_digest_under_two_names_is_fetched_once(void **state)
     img_unref(three.image);
 }
 
+static void called(struct world *w, const struct img_image *image, const char *reference, const char *wanted)
+{
+    char *got = img_repo_digest(w->store, image->id, reference);
+
+    assert_string_equal(got, wanted);
+    free(got);
+}
+
+static void an_image_is_called_by_the_digest_it_was_pulled_by(void **state)
+{
+    struct world *w = *state;
+    struct img_image *image;
+
+    open_store(w);
+    bring(w, "/a/layout", "here.io/import:1");
+    image = img_lookup(w->store, "here.io/import:1");
+    called(w, image, "here.io/import:1", image->id);
+
+    write_file(w, "skopeo.answer", 0644, registry);
+    bring(w, "docker://r.io:5000/team/x:1", NULL);
+    bring(w, "docker://q.io/team/y:1", NULL);
+    called(w, image, "r.io:5000/team/x:1", "r.io:5000/team/x@" ID("e"));
+    called(w, image, "r.io:5000/team/x@" ID("e"), "r.io:5000/team/x@" ID("e"));
+    called(w, image, "q.io/team/y:1", "q.io/team/y@" ID("e"));
+    called(w, image, "here.io/import:1", "q.io/team/y@" ID("e")); /* as containerd: the first */
+
+    close_store(w);
+    img_unref(image);
+    open_store(w);
+    image = img_lookup(w->store, "here.io/import:1");
+    called(w, image, "r.io:5000/team/x:1", "r.io:5000/team/x@" ID("e"));
+    img_unref(image);
+}
+
 static void a_registry_that_hangs_leaves_a_place_for_others(void **state)
 {
     struct world *w = *state;
@@ -447,6 +481,7 @@ int main(void)
         TEST(credentials_are_tried_until_one_is_let_in),
         TEST(what_a_killed_agent_left_of_credentials_is_removed),
         TEST(one_digest_under_two_names_is_fetched_once),
+        TEST(an_image_is_called_by_the_digest_it_was_pulled_by),
         TEST(a_registry_that_hangs_leaves_a_place_for_others),
         TEST(whole_blobs_of_a_pull_that_broke_off_wait_for_the_next),
         TEST(bad_blobs_do_not_stay),

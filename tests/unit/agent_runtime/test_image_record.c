@@ -13,7 +13,9 @@ static const char whole[] =
     "{\"id\":\"" A "\",\"digest\":\"" B "\",\"layers\":[\"" B "\",\"" C
     "\"],\"layerBytes\":[7,0],\"sizeBytes\":4711,\"pinned\":true,"
     "\"created\":\"2026-01-02T03:04:05Z\",\"env\":[\"PATH=/bin\",\"E=\"],\"entrypoint\":[\"/e\"],"
-    "\"cmd\":[\"-c\",\"\"],\"user\":\"1:2\",\"workingDir\":\"/w\",\"stopSignal\":\"SIGQUIT\"}";
+    "\"cmd\":[\"-c\",\"\"],\"user\":\"1:2\",\"workingDir\":\"/w\",\"stopSignal\":\"SIGQUIT\","
+    "\"pulledFor\":{\"r.io/x\":true,\"r.io/y\":[],\"r.io/z\":[{\"namespace\":\"a\",\"name\":\"b\","
+    "\"hash\":\"0123456789abcdef\"}]}}";
 
 static json_t *parse(const char *text)
 {
@@ -97,6 +99,10 @@ static void a_record_that_lies_is_refused(void **state)
         { "env", "{}", "image record: env is not a list" },
         { "cmd", "[null]", "image record: cmd[0] is not a string" },
         { "user", "0", "image record: user is not a string" },
+        { "pulledFor", "true", "image record: pulledFor does not say who may use the image" },
+        { "pulledFor", "{\"r.io/x\":false}", "image record: pulledFor does not say who may use the image" },
+        { "pulledFor", "{\"r.io/x\":[{\"name\":\"a\",\"namespace\":\"b\",\"hash\":\"\"}]}",
+          "image record: pulledFor does not say who may use the image" },
     };
 
     (void)state;

@@ -4,6 +4,10 @@
 #include "base/buf.h"
 #include "base/json.h"
 
+#include "tests/unit/base/nomem.h"
+
+static const unsigned char proof_key[SIPHASH_KEY_SIZE] = "a key of a test";
+
 /* The credentials that are tried for a repository, as "key=auth key=auth | key=auth": each file after a bar.
  */
 static char *tries(const char *secrets, const char *node, const char *repository)
@@ -12,7 +16,7 @@ static char *tries(const char *secrets, const char *node, const char *repository
     struct reg_tries t;
     struct err e = { 0 };
 
-    if (reg_tries_plan(&t, secrets, node, repository, &e) != ERR_OK)
+    if (reg_tries_plan(&t, secrets, node, repository, proof_key, &e) != ERR_OK)
         fail_msg("%s", e.text);
     for (size_t i = 0; i < t.n; i++) {
         json_auto_t *file = t.v[i] == NULL ? json_object() : json_loads(t.v[i], 0, NULL);
@@ -137,12 +141,75 @@ static void what_is_not_json_is_named(void **state)
     struct err e = { 0 };
 
     (void)state;
-    assert_int_equal(reg_tries_plan(&t, "[{]", NULL, "r.io/x", &e), ERR_INVALID);
+    assert_int_equal(reg_tries_plan(&t, "[{]", NULL, "r.io/x", proof_key, &e), ERR_INVALID);
     assert_true(str_starts(e.text, "image pull secrets: "));
     e = (struct err){ 0 };
-    assert_int_equal(reg_tries_plan(&t, NULL, "auths", "r.io/x", &e), ERR_INVALID);
+    assert_int_equal(reg_tries_plan(&t, NULL, "auths", "r.io/x", proof_key, &e), ERR_INVALID);
     assert_true(str_starts(e.text, "the node's registry credentials: "));
     assert_int_equal(t.n, 0);
+}
+
+#define SECRET(name, auth) "{\"namespace\":\"team\",\"name\":\"" name "\",\"uid\":\"\",\"config\":" auth "}"
+#define AUTH(pair) "{\"auths\":{\"r.io\":{\"auth\":\"" pair "\"}}}"
+
+/* Of the k-th try: "namespace/name hash", or "-". */
+static void whose(const char *secrets, const char *node, size_t k, char ret[100])
+{
+    struct reg_tries t;
+    struct err e = { 0 };
+
+    assert_int_equal(reg_tries_plan(&t, secrets, node, "r.io/x", proof_key, &e), ERR_OK);
+    assert_true(k < t.n);
+    assert_int_equal(t.with_secrets, secrets != NULL);
+    snprintf(ret, 100, "-");
+    if (t.whose[k] != NULL)
+        snprintf(ret, 100, "%s/%s %s", json_str(t.whose[k], "namespace"), json_str(t.whose[k], "name"),
+                 json_str(t.whose[k], "hash"));
+    reg_tries_done(&t);
+}
+
+static void a_try_tells_whose_credentials_it_is_and_not_what_they_are(void **state)
+{
+    static const char two[] = "[" SECRET("a", AUTH("QQ==")) "," SECRET("b", AUTH("Qg==")) "]";
+    char a[100], b[100], again[100], other[100];
+
+    (void)state;
+    whose(two, AUTH("Qw=="), 0, a);
+    whose(two, AUTH("Qw=="), 1, b);
+    assert_true(str_starts(a, "team/a "));
+    assert_int_equal(strlen(a), strlen("team/a ") + 16);
+    assert_true(str_starts(b, "team/b "));
+    assert_string_not_equal(a + 7, b + 7);
+    whose(two, AUTH("Qw=="), 2, other); /* the node's */
+    assert_string_equal(other, "-");
+    whose(AUTH("QQ=="), NULL, 0, other);
+    assert_string_equal(other, "-");
+    whose("[" SECRET("c", AUTH("QQ==")) "]", NULL, 0, again);
+    assert_string_equal(again + 7, a + 7); /* the same credentials, elsewhere */
+    whose("[" SECRET("c", "{\"auths\":{\"r.io\":{\"username\":\"A\",\"password\":\"\"}}}") "]", NULL, 0,
+          other);
+    assert_string_not_equal(other + 7, a + 7); /* "A:", not "A" */
+}
+
+/* A try that a secret gave would be everybody's without its name. */
+static void without_memory_no_try_loses_whose_it_is(void **state)
+{
+    static const char two[] = "[" SECRET("a", AUTH("QQ==")) "," SECRET(
+        "b", "{\"auths\":{\"r.io\":{\"username\":\"A\",\"password\":\"b\"}}}") "]";
+    bool ok = false;
+
+    (void)state;
+    if (!NOMEM_USABLE)
+        SKIP("the sanitizer's malloc cannot be replaced");
+    NOMEM_EACH(ok, {
+        struct reg_tries t;
+        struct err e = { 0 };
+
+        ok = reg_tries_plan(&t, two, NULL, "r.io/x", proof_key, &e) == ERR_OK;
+        if (ok && (t.n != 2 || t.whose[0] == NULL || t.whose[1] == NULL))
+            abort();
+        reg_tries_done(&t);
+    });
 }
 
 int main(void)
@@ -155,6 +222,8 @@ int main(void)
         cmocka_unit_test(what_is_for_other_registries_is_there_for_mirrors),
         cmocka_unit_test(the_nodes_helpers_come_before_its_passwords),
         cmocka_unit_test(what_is_not_json_is_named),
+        cmocka_unit_test(a_try_tells_whose_credentials_it_is_and_not_what_they_are),
+        cmocka_unit_test(without_memory_no_try_loses_whose_it_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -79,6 +79,34 @@ static void an_alias_decides_alone(void **state)
     reg_names_done(&r);
 }
 
+static void mirrors_and_other_prefixes_are_noticed(void **state)
+{
+    static const struct {
+        const char *text;
+        bool redirects;
+    } cases[] = {
+        { "unqualified-search-registries = [\"r.io\"]\n[aliases]\nmirror = \"r.io/mirror\"\n", false },
+        { "[aliases]\n\"registry\" = \"docker.io/library/registry\"\n", false },
+        { "[[registry]]\nlocation = \"r.io\"\ninsecure = true\n", false },
+        { "[registries.search]\nregistries = [\"r.io\"]\n", false },
+        { "[[registry]]\nprefix = \"r.io/team\"\nlocation = \"q.io\"\n", true },
+        { "[[registry]]\nlocation = \"r.io\"\n[[registry.mirror]]\nlocation = \"q.io\"\n", true },
+        { "[[registry]]\nlocation = \"r.io\"\nmirror = [{location = \"q.io\"}]\n", true },
+        { "registry = [{location = \"r.io\", mirror = [{location = \"q.io\"}]}]\n", true },
+        { "[[ \"registry\" ]]\n\"prefix\" = \"r.io/team\"\n", true },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct reg_names r = { 0 };
+
+        parse(&r, cases[i].text);
+        if (r.redirects != cases[i].redirects)
+            fail_msg("%s", cases[i].text);
+        reg_names_done(&r);
+    }
+}
+
 static void what_cannot_be_read_names_its_line(void **state)
 {
     static const char *const texts[] = { "a = 1\nb\n", "\n[aliases\n", "a = \"x\n", "\n\n= 3\n",
@@ -104,6 +132,7 @@ int main(void)
         cmocka_unit_test(without_a_word_in_the_file_it_is_docker_hub),
         cmocka_unit_test(registries_are_searched_in_their_order),
         cmocka_unit_test(an_alias_decides_alone),
+        cmocka_unit_test(mirrors_and_other_prefixes_are_noticed),
         cmocka_unit_test(what_cannot_be_read_names_its_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -109,11 +109,26 @@ static inline json_t *fake_manifests(void *arg, struct err *e)
     return json_pack("[{s:s}]", "name", "web.yaml");
 }
 
-static inline json_t *fake_images(void *arg, struct err *e)
+/* One of each, called "here", in namespace "default". */
+static inline json_t *fake_objects(void *arg, enum status_kind kind, const char *namespace_, const char *name,
+                                   struct err *e)
 {
+    json_t *one = kind == KIND_IMAGE
+                      ? json_pack("{s:s}", "id", "sha256:1")
+                      : json_pack("{s:{s:s, s:s}}", "metadata", "name", "here", "namespace", "default");
+
     (void)arg;
-    (void)e;
-    return json_pack("[{s:s}]", "id", "sha256:1");
+    if (namespace_ != NULL && strcmp(namespace_, "default") != 0) {
+        json_decref(one);
+        one = NULL;
+    }
+    if (name == NULL)
+        return one != NULL ? json_pack("[o]", one) : json_array();
+    if (one != NULL && strcmp(name, "here") == 0)
+        return one;
+    json_decref(one);
+    err_set(e, ERR_NOT_FOUND, "none");
+    return NULL;
 }
 
 static inline json_t *fake_ready(void *arg, bool *ret_ready)
@@ -215,7 +230,7 @@ static inline int setup(void **state)
         .explain = fake_explain,
         .manifests = fake_manifests,
         .config = fake_config,
-        .images = fake_images,
+        .objects = fake_objects,
         .ready = fake_ready,
         .log_path = fake_log_path,
         .image_add = fake_image_add,

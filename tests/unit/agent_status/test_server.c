@@ -206,6 +206,17 @@ static void simple_paths_answer(void **state)
     expect(f, "GET /stats/summary?only_cpu_and_memory=true", "200 OK", "{\"node\":{\"basic\":true}}");
     expect(f, "GET /stats/summary?only_cpu_and_memory=perhaps", "400 ", "only_cpu_and_memory");
     expect(f, "GET /manifests", "200 OK", "{\"items\":[{\"name\":\"web.yaml\"}]}");
+    expect(f, "GET /api/v1/nodes", "200 OK",
+           "{\"kind\":\"NodeList\",\"apiVersion\":\"v1\",\"metadata\":{},\"items\":[{");
+    expect(f, "GET /api/v1/namespaces/a/configmaps", "200 OK",
+           "{\"kind\":\"ConfigMapList\",\"apiVersion\":\"v1\",\"metadata\":{},\"items\":[]}");
+    expect(f, "GET /api/v1/namespaces/default/secrets/here", "200 OK", "{\"metadata\":{\"name\":\"here\"");
+    expect(f, "GET /api/v1/namespaces/a/secrets/here", "404 Not Found", "secrets \\\"here\\\" not found");
+    expect(f, "GET /apis/scheduling.k8s.io/v1/priorityclasses/x", "404 Not Found",
+           "\"details\":{\"name\":\"x\",\"kind\":\"priorityclasses.scheduling.k8s.io\"}");
+    expect(f, "DELETE /api/v1/nodes/here", "405 Method Not Allowed", "Allow: GET, HEAD");
+    expect(f, "GET /images?name=here", "200 OK", "{\"items\":[{\"id\":\"sha256:1\"}]}");
+    expect(f, "GET /images?name=no", "404 Not Found", "no such image: \\\"no\\\"");
     expect(f, "GET /configz", "200 OK", "{\"kubeletconfig\":{\"maxPods\":110}}");
     expect(f, "GET /images", "200 OK", "{\"items\":[{\"id\":\"sha256:1\"}]}");
     expect(f, "GET /debug/operations", "200 OK", "{\"operations\":[]}");

@@ -235,6 +235,20 @@ static void folders_are_made_with_the_exact_mode(void **state)
     assert_int_equal(fs_mkdirs("", 0700, &e), ERR_NOT_FOUND);
 }
 
+/* Whether it takes effect is the file system's affair; it harms none. */
+static void folders_may_be_spread_on_any_file_system(void **state)
+{
+    struct err e = { 0 };
+
+    assert_int_equal(fs_mkdirs(in(*state, "spread"), 0751, &e), ERR_OK);
+    fs_spread_below(in(*state, "spread"));
+    fs_spread_below(in(*state, "spread"));
+    fs_spread_below("/proc/self");
+    fs_spread_below(in(*state, "missing"));
+    assert_int_equal(mode_of(in(*state, "spread")), 0751);
+    assert_int_equal(fs_remove_tree(AT_FDCWD, in(*state, "spread"), &e), ERR_OK);
+}
+
 static void a_file_in_the_way_is_named(void **state)
 {
     struct err e = { 0 };
@@ -513,6 +527,7 @@ int main(void)
         dir_test(a_failed_replacement_leaves_the_old_file),
         dir_test(a_full_disk_is_an_error_and_the_old_file_stays),
         dir_test(folders_are_made_with_the_exact_mode),
+        dir_test(folders_may_be_spread_on_any_file_system),
         dir_test(a_file_in_the_way_is_named),
         dir_test(mkdirs_follows_symlinks_that_are_there),
         dir_test(folders_beneath_a_root_stay_there),

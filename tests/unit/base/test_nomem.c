@@ -163,8 +163,14 @@ static void processes_fail_as_operations(void **state)
     struct ended *d = *state;
     int calls = 0;
     bool ok = false;
+    struct proc first;
 
     NEED_NOMEM();
+    proc_start(&first, &spec, d->loop, on_ended,
+               d); /* with it the thread that starts children, which stays */
+    while (d->calls == calls)
+        uv_run(d->loop, UV_RUN_ONCE);
+    calls = d->calls;
     NOMEM_EACH(ok, {
         struct proc p;
 

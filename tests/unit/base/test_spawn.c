@@ -381,6 +381,49 @@ static void a_child_that_cannot_die_is_left_behind_and_reaped_later(void **state
     remove_cgroup(path);
 }
 
+/* A sanitized program does not: there what hangs is a child that does not die. */
+#ifdef SANITIZED
+#define WAITS_FOR_EXEC false
+#else
+#define WAITS_FOR_EXEC true
+#endif
+
+/* As one whose program lies on a file system that hangs: it freezes on its way to exec. */
+static void a_child_that_does_not_start_holds_up_nobody(void **state)
+{
+    struct ended *d = *state;
+    const char *const argv[] = { "/bin/true", NULL };
+    char path[300], procs[320], freezer[320];
+    struct proc_spec spec = { .name = "t", .argv = argv, .cgroup_fd = -1, .cgroup_procs = procs };
+    struct err e = { 0 };
+    struct proc p, before[3];
+
+    if (!make_cgroup("cgroup", "freezer", path))
+        SKIP("needs root and a cgroup v1 freezer hierarchy");
+    snprintf(procs, sizeof(procs), "%s/cgroup.procs", path);
+    snprintf(freezer, sizeof(freezer), "%s/freezer.state", path);
+    assert_int_equal(fs_write_control(AT_FDCWD, freezer, "FROZEN", &e), ERR_OK);
+    for (size_t i = 0; i < ARRAY_LEN(before); i++) { /* whose descriptors it has copies of */
+        spec.cgroup_procs = NULL;
+        proc_start(&before[i], &spec, d->loop, on_ended, d);
+    }
+    spec.cgroup_procs = procs;
+    proc_start(&p, &spec, d->loop, on_ended, d);
+    run_until_ended(d, (int)ARRAY_LEN(before));
+    assert_string_equal(run_sh(d, "echo others go on"), "others go on\n");
+    proc_cancel(&p);
+    run_until_ended(d, d->calls + 1);
+    assert_int_equal(d->result.code, ERR_CANCELLED);
+    assert_false(p.exited);
+    assert_int_equal(op_count(), 0);
+    assert_true(p.pid == -1 || !WAITS_FOR_EXEC);
+    assert_int_equal(proc_left_behind(), 1);
+
+    assert_int_equal(fs_write_control(AT_FDCWD, freezer, "THAWED", &e), ERR_OK);
+    run_until_reaped(d);
+    remove_cgroup(path);
+}
+
 static void the_left_behind_can_be_forgotten_to_close_the_loop(void **state)
 {
     struct ended *d = *state;
@@ -434,6 +477,7 @@ int main(void)
         loop_test(a_v1_cgroup_is_joined_before_exec),
         loop_test(a_missing_procs_file_is_a_clear_error),
         loop_test(a_child_that_cannot_die_is_left_behind_and_reaped_later),
+        loop_test(a_child_that_does_not_start_holds_up_nobody),
         loop_test(the_left_behind_can_be_forgotten_to_close_the_loop),
     };
     const struct CMUnitTest fork_tests[] = {

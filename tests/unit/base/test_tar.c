@@ -268,6 +268,22 @@ static void what_is_no_archive_is_refused(void **state)
     assert_string_equal(e.text, "the archive ends early");
 }
 
+static void of_an_archive_of_a_folder_s_content_the_folder_is_named(void **state)
+{
+    struct scratch *s = *state;
+    fd_auto tar = archive();
+    struct err e = { 0 };
+
+    put(tar, ".", '5', "", "");
+    put(tar, "./a", '0', "", "1");
+    put(tar, "./d/b", '0', "", "2");
+    assert_int_equal(unpack(s, tar, false, "new", &e), ERR_OK);
+    expect_file(s, "to/new/a", "1");
+    expect_file(s, "to/new/d/b", "2");
+    assert_int_equal(unpack(s, tar, false, NULL, &e), ERR_OK); /* into a folder that is there */
+    expect_file(s, "to/d/b", "2");
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -279,6 +295,7 @@ int main(void)
         T(warnings_leave_a_terminal_alone),
         T(what_is_there_stays_until_the_new_file_is_whole),
         T(one_new_name_is_for_one_file_or_folder),
+        T(of_an_archive_of_a_folder_s_content_the_folder_is_named),
         T(the_last_element_of_a_path_is_its_name),
         T(what_is_no_archive_is_refused),
     };

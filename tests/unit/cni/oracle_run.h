@@ -1,24 +1,14 @@
-/* oracle_run - a network whose plugins are the oracle: opening it, running operations, what was recorded. */
+/* oracle_run - a network whose plugins are the oracle: running operations, what was recorded. */
 #ifndef TESTS_UNIT_CNI_ORACLE_RUN_H
 #define TESTS_UNIT_CNI_ORACLE_RUN_H
 #include "oracle.h"
 
-#include "cni/cni.h"
+#define ID "0123abcd"
 
-static inline struct cni *open_cni(struct place *p)
-{
-    const char *const bin[] = { in_place(p, "bin"), "/nowhere", NULL };
-    struct cni_options o = { .loop = &p->loop,
-                             .conf_dir = in_place(p, "net.d"),
-                             .bin_dirs = bin,
-                             .cache_dir = in_place(p, "cache"),
-                             .ops_cgroup_fd = -1 };
-    struct cni *c = NULL;
-    struct err e = { 0 };
+/* For tests in which one attachment is as good as another. */
+static const struct cni_attachment web = { .container_id = ID, .netns = "/run/ns", .ifname = "eth0" };
 
-    assert_int_equal(cni_open(&c, &o, &e), ERR_OK);
-    return c;
-}
+static const char *const nobody[] = { NULL }; /* the living, for cni_gc_start() */
 
 typedef void (*start_fn)(struct cni_op *, struct cni *, const struct cni_attachment *, op_done_fn, void *);
 
@@ -31,6 +21,35 @@ static inline struct err run_one(struct place *p, struct cni *c, start_fn start,
     start(&o, c, a, on_ended, &d);
     run_until_ended(p, &d);
     return d.result;
+}
+
+static inline struct err run(struct place *p, struct cni *c, start_fn start)
+{
+    return run_one(p, c, start, &web);
+}
+
+static inline void run_well(struct place *p, struct cni *c, start_fn start)
+{
+    struct err e = run(p, c, start);
+
+    if (e.code != ERR_OK)
+        fail_msg("%s", e.text);
+}
+
+static inline void check(struct cni_op *o, struct cni *c, const struct cni_attachment *a, op_done_fn done,
+                         void *owner)
+{
+    cni_check_start(o, c, a, NULL, false, done, owner);
+}
+
+static inline void gc(struct place *p, struct cni *c, struct cni_gc *g)
+{
+    struct ended d = { 0 };
+
+    cni_gc_start(g, c, nobody, "eth0", on_ended, &d);
+    run_until_ended(p, &d);
+    if (d.result.code != ERR_OK)
+        fail_msg("%s", d.result.text);
 }
 
 static inline void one_plugin(struct place *p, const char *version, const char *more)

@@ -3,29 +3,6 @@
 
 #include "cni/strays.h"
 
-#define ID "0123abcd"
-
-static const struct cni_attachment web = { .container_id = ID, .netns = "/run/ns", .ifname = "eth0" };
-
-static struct err run(struct place *p, struct cni *c, start_fn start)
-{
-    return run_one(p, c, start, &web);
-}
-
-static void run_well(struct place *p, struct cni *c, start_fn start)
-{
-    struct err e = run(p, c, start);
-
-    if (e.code != ERR_OK)
-        fail_msg("%s", e.text);
-}
-
-static void check(struct cni_op *o, struct cni *c, const struct cni_attachment *a, op_done_fn done,
-                  void *owner)
-{
-    cni_check_start(o, c, a, NULL, false, done, owner);
-}
-
 static void two_plugins(struct place *p)
 {
     put(p, "net.d/10.conflist",

@@ -39,7 +39,7 @@ static void interfaces_are_read_with_addresses_and_counters(void **state)
     struct netns_spec spec = { .net = true };
     struct cni_links *l = calloc(1, sizeof(*l));
     struct cni_result expected = { { "10.9.0.2", "fd09::2" }, 2 };
-    const struct cni_link *eth;
+    const struct cni_link *eth = NULL;
     struct ended d = { 0 };
     struct proc_call call;
     struct err e = { 0 };
@@ -72,11 +72,15 @@ static void interfaces_are_read_with_addresses_and_counters(void **state)
         net, net);
     out = sh(command);
     send_to("10.9.0.2");
-    e = (struct err){ 0 };
-    if (cni_links_read(net, l, &e) != ERR_OK)
-        fail_msg("%s", e.text);
-    eth = cni_links_find(l, "eth0");
-    assert_non_null(eth);
+    for (int i = 0; i < 5000; i++, usleep(1000)) { /* it arrives when the kernel has the time */
+        e = (struct err){ 0 };
+        if (cni_links_read(net, l, &e) != ERR_OK)
+            fail_msg("%s", e.text);
+        eth = cni_links_find(l, "eth0");
+        assert_non_null(eth);
+        if (eth->rx_packets > 0)
+            break;
+    }
     assert_true(eth->up && !eth->loopback);
     assert_int_equal(eth->mac[0] == '\0', false);
     assert_true(eth->rx_bytes > 0 && eth->rx_packets > 0);

@@ -1,19 +1,8 @@
 /* Lists that change, go and come back while they are used. */
 #include "oracle_run.h"
 
-#define ID "0123abcd"
 #define LIST(name, type)                                                                                     \
     "{\"cniVersion\":\"1.0.0\",\"name\":\"" name "\",\"plugins\":[{\"type\":\"" type "\"}]}"
-
-static const struct cni_attachment web = { .container_id = ID, .netns = "/run/ns", .ifname = "eth0" };
-
-static void run_well(struct place *p, struct cni *c, start_fn start)
-{
-    struct err e = run_one(p, c, start, &web);
-
-    if (e.code != ERR_OK)
-        fail_msg("%s", e.text);
-}
 
 struct want { /* the default network's name; NULL: none */
     struct cni *c;

@@ -43,21 +43,6 @@ static int setup(void **state)
     return 0;
 }
 
-static struct cni *open_cni(struct place *p)
-{
-    struct cni_options o = { .loop = &p->loop,
-                             .conf_dir = in_place(p, "net.d"),
-                             .bin_dirs = bin_dirs,
-                             .cache_dir = in_place(p, "cache"),
-                             .data_dir = in_place(p, "data"),
-                             .ops_cgroup_fd = -1 };
-    struct cni *c = NULL;
-    struct err e = { 0 };
-
-    assert_int_equal(cni_open(&c, &o, &e), ERR_OK);
-    return c;
-}
-
 static void finish(struct place *p, struct ended *d)
 {
     run_until_ended(p, d);
@@ -150,7 +135,7 @@ static void a_pod_comes_and_goes_and_the_host_is_as_it_was(void **state)
     before = host_state();
     dir = strdup(in_place(p, "ns/pod"));
     netns = strdup(in_place(p, "ns/pod/net"));
-    c = open_cni(p);
+    c = open_with(p, bin_dirs);
     assert_null(cni_problem(c, 0));
     cni_undo_record_start(&undo, c, on_ended, &d);
     finish(p, &d);
@@ -248,7 +233,7 @@ static void many_pods_at_once_get_different_addresses(void **state)
 
     if (why_not != NULL)
         SKIP(why_not);
-    c = open_cni(p);
+    c = open_with(p, bin_dirs);
     for (int i = 0; i < MANY; i++) {
         snprintf(m.ids[i], sizeof(m.ids[i]), "coraclecnitest%d", i);
         snprintf(m.netns[i], sizeof(m.netns[i]), "%s/ns/%d/net", p->dir, i);
@@ -289,7 +274,7 @@ static void a_pod_whose_namespace_is_gone_still_gives_its_address_back(void **st
         SKIP(why_not);
     dir = strdup(in_place(p, "ns/pod"));
     netns = strdup(in_place(p, "ns/pod/net"));
-    c = open_cni(p);
+    c = open_with(p, bin_dirs);
     make_netns(p, dir);
     a.netns = netns;
     add(p, c, &a, &result);
@@ -297,7 +282,7 @@ static void a_pod_whose_namespace_is_gone_still_gives_its_address_back(void **st
     assert_int_equal(netns_remove(dir, &e), ERR_OK);
     cni_close(c);
 
-    c = open_cni(p); /* as after a restart */
+    c = open_with(p, bin_dirs); /* as after a restart */
     a.netns = "";
     del(p, c, &a);
     assert_false(exists(p, "data/crtest/10.231.77.2"));
@@ -340,7 +325,7 @@ static void what_was_there_before_is_left_alone(void **state)
                 "cat /proc/sys/net/ipv4/ip_forward /proc/sys/net/ipv4/conf/lo/route_localnet");
     dir = strdup(in_place(p, "ns/pod"));
     netns = strdup(in_place(p, "ns/pod/net"));
-    c = open_cni(p);
+    c = open_with(p, bin_dirs);
     cni_undo_record_start(&undo, c, on_ended, &d);
     finish(p, &d);
     make_netns(p, dir);
@@ -388,7 +373,7 @@ static void a_pod_that_only_rules_tell_of_goes_without_a_trace(void **state)
         SKIP(why_not);
     dir = strdup(in_place(p, "ns/pod"));
     netns = strdup(in_place(p, "ns/pod/net"));
-    c = open_cni(p);
+    c = open_with(p, bin_dirs);
     make_netns(p, dir);
     a.netns = netns;
     add(p, c, &a, &result);
@@ -438,7 +423,7 @@ static void plugins_of_cni_1_1_give_their_status_and_collect_garbage(void **stat
     text = strdup(list);
     memcpy(strstr(text, "1.0.0"), "1.1.0", 5);
     put(p, "net.d/10-crtest.conflist", text);
-    c = open_cni(p);
+    c = open_with(p, bin_dirs);
     cni_gc_start(&gc, c, nobody, "eth0", on_ended,
                  &d); /* waits for what plugins say of their versions and their status */
     finish(p, &d);
@@ -483,5 +468,5 @@ int main(void)
         why_not = "no iptables, ip or nsenter";
     else
         why_not = rootns_enter();
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return rootns_run(tests, ARRAY_LEN(tests));
 }

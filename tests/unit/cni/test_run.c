@@ -1,7 +1,6 @@
 /* ADD and DEL as a whole, with plugins that are shell scripts and write down how they were called. */
 #include "helper.h"
 
-#include "cni/cni.h"
 #include "cni/internal.h"
 
 #define ID "0123abcd"
@@ -17,21 +16,6 @@ static const struct cni_attachment web = { .container_id = ID,
                                            .ports = &web_port,
                                            .n_ports = 1,
                                            .egress_bits = 5000 };
-
-static struct cni *open_cni(struct place *p)
-{
-    const char *const bin[] = { in_place(p, "bin"), NULL };
-    struct cni_options o = { .loop = &p->loop,
-                             .conf_dir = in_place(p, "net.d"),
-                             .bin_dirs = bin,
-                             .cache_dir = in_place(p, "cache"),
-                             .ops_cgroup_fd = -1 };
-    struct cni *c = NULL;
-    struct err e = { 0 };
-
-    assert_int_equal(cni_open(&c, &o, &e), ERR_OK);
-    return c;
-}
 
 #define SPEAKS                                                                                               \
     "test $CNI_COMMAND = VERSION && echo '{\"supportedVersions\": [\"0.1.0\", \"0.3.1\", \"0.4.0\","         \

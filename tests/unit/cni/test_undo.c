@@ -35,21 +35,7 @@ static int setup(void **state)
     return system("sysctl -qw net.ipv4.ip_forward=0") == 0 ? 0 : -1;
 }
 
-static struct cni *open_cni(struct place *p)
-{
-    static const char *const bin[] = { NULL };
-    struct cni_options o = { .loop = &p->loop,
-                             .conf_dir = in_place(p, "net.d"),
-                             .bin_dirs = bin,
-                             .cache_dir = in_place(p, "cache"),
-                             .data_dir = in_place(p, "data"),
-                             .ops_cgroup_fd = -1 };
-    struct cni *c = NULL;
-    struct err e = { 0 };
-
-    assert_int_equal(cni_open(&c, &o, &e), ERR_OK);
-    return c;
-}
+static const char *const no_plugins[] = { NULL };
 
 static struct err record(struct place *p, struct cni *c)
 {
@@ -84,7 +70,7 @@ static void without_a_record_nothing_is_touched(void **state)
     struct cni *c = NULL;
 
     NEED_ROOT;
-    c = open_cni(p);
+    c = open_with(p, no_plugins);
     free(sh("iptables -t nat -N CNI-HOSTPORT-DNAT; sysctl -qw net.ipv4.ip_forward=1"));
     assert_int_equal(undo(p, c).code, ERR_OK);
     assert_says("iptables -t nat -S CNI-HOSTPORT-DNAT", "-N CNI-HOSTPORT-DNAT\n");
@@ -102,14 +88,14 @@ static void the_first_record_of_a_boot_is_the_one_that_counts(void **state)
 
     NEED_ROOT;
     NEED_NFT;
-    c = open_cni(p);
+    c = open_with(p, no_plugins);
     assert_int_equal(record(p, c).code, ERR_OK);
     assert_int_equal(fstatat(p->fd, "cache/undo.json", &st, 0), 0);
     assert_int_equal(st.st_mode & 07777, 0600);
     first = get(p, "cache/undo.json");
     free(sh("sysctl -qw net.ipv4.ip_forward=1; ip link add crundo0 type bridge; iptables -N CNI-ADMIN"));
     cni_close(c);
-    c = open_cni(p); /* killed and started again */
+    c = open_with(p, no_plugins); /* killed and started again */
     assert_int_equal(record(p, c).code, ERR_OK);
     second = get(p, "cache/undo.json");
     assert_string_equal(second, first);
@@ -129,7 +115,7 @@ static void a_record_of_an_earlier_boot_says_nothing(void **state)
     str_auto fresh = NULL;
 
     NEED_ROOT;
-    c = open_cni(p);
+    c = open_with(p, no_plugins);
     put(p, "cache/undo.json",
         "{\"kind\": \"cniUndo\", \"bootId\": \"another\", \"links\": [\"lo\"],"
         " \"sysctls\": {\"net/ipv4/ip_forward\": \"1\"}}");
@@ -153,7 +139,7 @@ static void a_record_cannot_write_outside_the_network_sysctls(void **state)
     str_auto before = NULL;
 
     NEED_ROOT;
-    c = open_cni(p);
+    c = open_with(p, no_plugins);
     boot = sh("tr -d '\\n' </proc/sys/kernel/random/boot_id");
     before = sh("cat /proc/sys/kernel/printk_ratelimit");
     text = str_printf(
@@ -173,7 +159,7 @@ static void tables_and_policies_of_others_stay(void **state)
 
     NEED_ROOT;
     NEED_NFT;
-    c = open_cni(p);
+    c = open_with(p, no_plugins);
     assert_int_equal(record(p, c).code, ERR_OK);
     /* Made meanwhile by others: an own table, a rule, a policy, an empty chain of somebody. */
     free(sh("nft add table ip mine; ip6tables -t nat -A POSTROUTING -o crx -j MASQUERADE; iptables -P "
@@ -201,7 +187,7 @@ static void only_bridges_of_ours_are_deleted(void **state)
         " \"crnew0\"}, {\"type\": \"bridge\", \"bridge\": \"crveth0\"}]}");
     put(p, "data/n/10.0.0.1", "lease");
     put(p, "data/other/10.0.0.1", "lease");
-    c = open_cni(p);
+    c = open_with(p, no_plugins);
     assert_int_equal(record(p, c).code, ERR_OK);
     free(sh("ip link add crnew0 type bridge"));
     cni_remove_bridges(c);
@@ -220,7 +206,7 @@ static void recording_can_be_cancelled(void **state)
     struct cni *c = NULL;
 
     NEED_ROOT;
-    c = open_cni(p);
+    c = open_with(p, no_plugins);
     cni_undo_record_start(&u, c, on_ended, &d);
     assert_int_equal(d.calls, 0);
     op_cancel(&u.op);
@@ -249,5 +235,5 @@ int main(void)
     else
         why_not = rootns_enter();
     has_nft = system("command -v nft >/dev/null") == 0;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return rootns_run(tests, ARRAY_LEN(tests));
 }

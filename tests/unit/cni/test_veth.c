@@ -6,7 +6,6 @@
 #include "cni/links.h"
 #include "cni/netns.h"
 
-#define ID "0123abcd"
 #define MAC "0a:58:0a:00:00:09"
 #define RESULT(interfaces)                                                                                   \
     "out {\"cniVersion\":\"1.0.0\",\"interfaces\":[" interfaces "],\"ips\":[{\"address\":\"10.0.0.9/"        \
@@ -67,13 +66,12 @@ static void make(struct world *w, struct place *p, const char *result, const cha
 static void unmake(struct world *w)
 {
     struct err e = run_one(w->p, w->c, cni_del_start, &w->pod);
-    str_auto out = NULL;
 
     if (e.code != ERR_OK)
         fail_msg("%s", e.text);
     cni_close(w->c);
     assert_int_equal(netns_remove(w->dir, &e), ERR_OK);
-    out = sh("for l in crbr0 crv0 crdummy; do ip link del $l 2>/dev/null; done");
+    free(sh("for l in crbr0 crv0 crdummy; do ip link del $l 2>/dev/null; done"));
     free(w->dir);
     free(w->net);
     free(w->links);
@@ -82,7 +80,8 @@ static void unmake(struct world *w)
 static void in_pod(const struct world *w, const char *what)
 {
     str_auto command = str_printf("nsenter --net=%s %s", w->net, what);
-    str_auto out = sh(command);
+
+    free(sh(command));
 }
 
 static bool lives(struct world *w)

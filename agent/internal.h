@@ -1,0 +1,62 @@
+/*
+ * internal - the daemon's parts, and what its files share: daemon.c runs them, parts.c opens and closes them,
+ * machine.c is about the machine around them, start_report.c about what the log says of them.  Loop thread
+ * only.
+ */
+#ifndef AGENT_INTERNAL_H
+#define AGENT_INTERNAL_H
+#include "agent/config/config.h"
+#include "agent/inhibit.h"
+#include "agent/notify.h"
+#include "agent/pod/node.h"
+#include "agent/pod/shutdown.h"
+#include "agent/preflight.h"
+#include "agent/unit_weight.h"
+#include "cni/undo.h"
+
+struct agent { /* the parts, in the order in which they are opened */
+    struct agent_config config;
+    int argc; /* the command line, for SIGHUP */
+    char **argv;
+    struct preflight pre;
+    struct notify notify;
+    uv_loop_t loop;
+    uv_signal_t on_int, on_term, on_hup;
+    struct cg_tree *cgroups;
+    struct vol_node *volumes;
+    struct cni *cni;
+    struct img_store *images;
+    struct src_store *store;
+    struct node *node;
+    struct rt *rt;
+    struct status_server *server;
+    struct src_folder *folder;
+    struct cni_undo undo;
+    struct inhibit inhibit;
+    struct unit_weight unit_weight;
+    struct node_shutdown_group shutdown_groups[CONFIG_SHUTDOWN_PRIORITIES_MAX];
+    size_t n_shutdown_groups;
+    char node_name[256], node_ip[46];
+    char *cni_cache, *cni_data, *images_dir, *cgroup_scratch, *volumes_dir, *pods_dir, *auth_dir,
+        *seccomp_dir;
+    bool stopping, failed, idle;
+};
+
+/* ---- parts.c ---- */
+enum err_code parts_make_paths(struct agent *a, struct err *e) MUST_CHECK; /* of what the parts keep */
+void parts_free_paths(struct agent *a);
+/* What pods stand on, up to the runtime.  After a failure what was opened before is open. */
+enum err_code parts_open(struct agent *a, struct err *e) MUST_CHECK;
+/* Whatever is open.  No operation may be under way; the loop must run once more. */
+void parts_close(struct agent *a);
+/* Those that a reload changes. */
+void parts_live_options(const struct agent_config *c, struct node_options *o);
+
+/* ---- machine.c ---- */
+void machine_identify(struct agent *a); /* node_name, node_ip */
+void machine_plan_shutdown(struct agent *a);
+void machine_open(struct agent *a); /* the lock against shutdowns, the cpu weight of the unit */
+
+/* ---- start_report.c ---- */
+void start_report(const struct agent *a);
+#endif

@@ -1,0 +1,140 @@
+/* record_load - the records of an earlier agent, whatever state their files are in (record.c says what they
+ * are). */
+#include "agent/pod/record.h"
+
+#include "base/aside.h"
+#include "base/fs.h"
+#include "base/log.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static bool same_file(int dir, const char *a, const char *b)
+{
+    struct stat one, other;
+
+    return fstatat(dir, a, &one, AT_SYMLINK_NOFOLLOW) == 0 &&
+           fstatat(dir, b, &other, AT_SYMLINK_NOFOLLOW) == 0 && one.st_ino == other.st_ino &&
+           one.st_dev == other.st_dev;
+}
+
+/* Out of the way.  Of an empty file, as a power cut leaves what was just written, there is nothing to look
+ * at. */
+static void put_away(int dir, const char *name, bool empty, const struct err *why)
+{
+    char away[ASIDE_NAME_SIZE];
+    struct err failed = { 0 };
+
+    if (empty) {
+        log_info("pod record that a power cut left empty: removed", F_STR("record", name));
+        fs_remove_quietly(dir, name);
+        return;
+    }
+    log_error("pod record is damaged: set aside", F_STR("record", name), F_ERR(why));
+    if (aside_put(dir, name, away, &failed) != ERR_OK)
+        log_error("damaged record cannot be set aside", F_STR("record", name), F_ERR(&failed));
+}
+
+/* For a record that cannot be used, what was on the disk before it, where there is such. */
+static enum err_code stand_in(struct node *n, int dir, const char *name, const char *synced, bool same,
+                              struct err *e)
+{
+    str_auto text = NULL;
+    size_t size = 0;
+    bool taken;
+
+    taken = !same && fs_read_at(dir, synced, RECORD_MAX, &text, &size, e) == ERR_OK &&
+            record_read(n, name, text, size, false, e) == ERR_OK;
+    if (err_is_shortage(e))
+        return err_wrap(e, "pod record %s", synced);
+    *e = (struct err){ 0 };
+    if (taken) {
+        if (linkat(dir, synced, dir, name, 0) != 0) /* until it is saved, with all that follows */
+            log_warn("pod record cannot be restored", F_STR("record", name),
+                     F_STR("err", strerrordesc_np(errno)));
+        log_warn("pod record: what was on the disk before it is used", F_STR("record", name));
+        return ERR_OK;
+    }
+    fs_remove_quietly(dir, synced);
+    log_warn("pod record: none; its pod starts anew if its manifest is there", F_STR("record", name));
+    return ERR_OK;
+}
+
+static enum err_code load_one(struct node *n, int dir, const char *name, struct err *e)
+{
+    str_auto text = NULL;
+    str_auto synced = str_printf("%s.synced", name);
+    struct err why = { 0 };
+    size_t size = 0;
+    bool same;
+
+    if (synced == NULL)
+        return err_nomem(e);
+    same = same_file(dir, name, synced);
+    if (fs_read_at(dir, name, RECORD_MAX, &text, &size, &why) == ERR_OK &&
+        record_read(n, name, text, size, same, &why) == ERR_OK)
+        return ERR_OK;
+    if (err_is_shortage(&why)) { /* it is not the record's fault: the next start reads it */
+        *e = why;
+        return err_wrap(e, "pod record %s", name);
+    }
+    put_away(dir, name, text != NULL && size == 0, &why);
+    return stand_in(n, dir, name, synced, same, e);
+}
+
+/* A write that was cut off, or the second name of a record that is gone. */
+static bool is_rubbish(int dir, const char *name)
+{
+    char first[256];
+
+    if (name[0] == '.')
+        return strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+    if (!str_ends(name, ".json.synced") || strlen(name) >= sizeof(first))
+        return false;
+    snprintf(first, sizeof(first), "%.*s", (int)(strlen(name) - strlen(".synced")), name);
+    return faccessat(dir, first, F_OK, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT;
+}
+
+/* The list is read first: what is set aside or made meanwhile is not looked at. */
+static enum err_code list(const char *path, int *ret_dir, struct buf *names, struct err *e)
+{
+    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    struct dirent *entry;
+
+    if (d == NULL) {
+        err_sys(e, errno, "open %s", path);
+        if (fd >= 0)
+            close(fd);
+        return e->code;
+    }
+    while ((entry = readdir(d)) != NULL)
+        buf_add(names, entry->d_name, strlen(entry->d_name) + 1);
+    *ret_dir = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+    closedir(d);
+    if (*ret_dir < 0)
+        return err_sys(e, errno, "open %s", path);
+    return buf_check(names, e);
+}
+
+enum err_code record_load_all(struct node *n, struct err *e)
+{
+    str_auto path = str_printf("%s/pods", n->o.state_dir);
+    buf_auto names = BUF_INIT(64u << 20);
+    fd_auto dir = -1;
+
+    if (path == NULL)
+        return err_nomem(e);
+    if (fs_mkdirs(path, 0700, e) != ERR_OK || list(path, &dir, &names, e) != ERR_OK)
+        return e->code;
+    for (const char *name = names.p; name < names.p + names.n; name += strlen(name) + 1) {
+        if (is_rubbish(dir, name))
+            unlinkat(dir, name, 0);
+        else if (str_ends(name, ".json") && load_one(n, dir, name, e) != ERR_OK)
+            return e->code;
+    }
+    return ERR_OK;
+}

@@ -1,0 +1,88 @@
+/*
+ * turns - when a pod is looked at: woken by what happened, or at a time, on a later step of the loop, and in
+ * the order in which pods may take what there is.
+ */
+#include "agent/pod/pod_payloads.h"
+#include "agent/pod/resize.h"
+#include "base/clock.h"
+
+static void on_run(uv_idle_t *handle)
+{
+    struct node *n = handle->data;
+    struct pod *p;
+    size_t bound = n->n_pods + 1; /* a pod that wakes itself runs again on the next step, not in this one */
+
+    clock_jump_check(n);
+    /* A changed ConfigMap is in all its volumes before anybody's containers are looked at. */
+    TAILQ_FOREACH (p, &n->dirty, dirty_link)
+        if (n->sources_ready && !n->closing)
+            payloads_follow(p);
+    while (bound-- > 0 && (p = TAILQ_FIRST(&n->dirty)) != NULL) {
+        TAILQ_REMOVE(&n->dirty, p, dirty_link);
+        p->dirty_queued = false;
+        pod_reconcile(p);
+    }
+    ctr_gate_pump(n);
+    if (TAILQ_EMPTY(&n->dirty)) {
+        uv_idle_stop(&n->runner);
+        n->runner_active = false;
+        shutdown_step(n);
+        node_check_idle(n);
+    }
+}
+
+static bool is_before(const struct pod *p, const struct pod *o)
+{
+    if (again_waits(p))
+        return again_waits(o) && again_before(p, o);
+    return p->desired != NULL && o->desired != NULL && !again_waits(o) && resize_before(p, o);
+}
+
+/* Those that are to be admitted, or resized, stand in their order: who comes first takes what there is. */
+static void enqueue(struct node *n, struct pod *p)
+{
+    struct pod *o;
+
+    if (p->state == POD_PENDING)
+        p->priority = pods_priority(n, p->api); /* its class may have been read after it */
+    if (again_waits(p) || p->desired != NULL)
+        TAILQ_FOREACH (o, &n->dirty, dirty_link)
+            if (is_before(p, o)) {
+                TAILQ_INSERT_BEFORE(o, p, dirty_link);
+                return;
+            }
+    TAILQ_INSERT_TAIL(&n->dirty, p, dirty_link);
+}
+
+void pod_wake(struct pod *p)
+{
+    struct node *n = p->node;
+
+    if (p->freed || p->dirty_queued)
+        return;
+    p->dirty_queued = true;
+    enqueue(n, p);
+    if (!n->runner_active) {
+        n->runner_active = true;
+        uv_idle_start(&n->runner, on_run);
+    }
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct pod *p = timer->data;
+
+    pod_wake(p);
+}
+
+void pod_wake_at(struct pod *p, int64_t at_ns)
+{
+    int64_t in_ms = (at_ns - clock_wall_ns()) / 1000000 + 1;
+    uint64_t ms = in_ms > 0 ? (uint64_t)in_ms : 0;
+
+    if (ms > 24 * 3600 * 1000)
+        ms = 24 * 3600 * 1000; /* a clock that was set back must not strand the pod: look again once a day */
+    if (uv_is_active((uv_handle_t *)&p->timer) && uv_timer_get_due_in(&p->timer) <= ms)
+        return;
+    uv_timer_start(&p->timer, on_timer, ms, 0);
+}

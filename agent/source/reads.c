@@ -1,0 +1,176 @@
+/*
+ * reads - the folder's files are read on the worker pool: one read a file at a time, in order, and the newest
+ * content wins.  What a read gave is applied here; what follows from it for other files is folder.c's.
+ */
+#include "agent/source/internal.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <string.h>
+
+enum { TORN_MAX = 8 /* reads spoiled by a writer before we say so: 2 s */ };
+
+/* ---- in order -------------------------------------------------------------------------------- */
+
+void reads_queue(struct file *file)
+{
+    struct src_folder *f = file->folder;
+
+    file->gone_ms = file->retry_ms = 0;
+    file->holder.leaving = false;
+    if (file->reading) {
+        file->again = true;
+        return;
+    }
+    if (file->queued)
+        TAILQ_REMOVE(&f->pending, file, pending);
+    file->queued = true;
+    file->seq = ++f->last_seq;
+    TAILQ_INSERT_TAIL(&f->pending, file, pending);
+}
+
+/* ---- what a read gave ------------------------------------------------------------------------- */
+
+/*
+ * A file that holds nothing now is most likely one that somebody is just writing anew: an empty file is a
+ * whole YAML stream. To end a pod, its file is removed.
+ */
+static void refuse_emptied(struct file *file)
+{
+    struct manifest *m = &file->manifest;
+
+    if (m->objects.n == 0 && !problems_any(&m->problems) && file->holder.in_force.n > 0)
+        api_problems_add(&m->problems, file->name,
+                         "holds no objects any more; remove the file to remove what it held before");
+}
+
+static void apply(struct file *file, const struct err *result)
+{
+    struct src_folder *f = file->folder;
+    struct manifest *m = &file->manifest;
+
+    file->read_ns = m->read_ns;
+    free(file->target_name);
+    file->target_name = take_ptr(&m->target_name);
+    if (watch_target(f, file, m->target_dir))
+        file->again = true; /* it may have changed between the read and the watch */
+
+    file->torn = m->torn ? file->torn + 1 : 0;
+    if (m->torn && file->torn < TORN_MAX) {
+        file->retry_ms = clock_mono_ms() + SRC_FOLDER_SETTLE_MS;
+        return;
+    }
+    if (m->torn)
+        api_problems_add(&m->problems, file->name, "is written to all the time");
+    file->torn = 0;
+    if (result->code != ERR_OK)
+        api_problems_add(&m->problems, file->name, "%s", result->text);
+    if (result->code == ERR_EXHAUSTED || m->lacking)
+        file->retry_ms = clock_mono_ms() + LACKING_RETRY_MS;
+    refuse_emptied(file);
+    if (!problems_any(&m->problems)) {
+        claims_adopt(&f->claims, &file->holder, &m->objects, true, f->last_seq);
+    } else {
+        api_objects_done(&file->holder.waiting);
+        file->holder.waiting = (struct api_objects){ 0 };
+        file->holder.blocked = false;
+        api_problems_done(&file->holder.problems);
+        file->holder.problems = m->problems;
+        m->problems = (struct api_problems){ 0 };
+    }
+    if (file->holder.blocked)
+        file->report_seq = f->last_seq;
+    else
+        file_report(file);
+}
+
+static void finish_read(struct file *file)
+{
+    struct src_folder *f = file->folder;
+    bool again;
+
+    TAILQ_REMOVE(&f->pending, file, pending);
+    file->reading = file->read = false;
+    if (file->manifest.missing) {
+        if (!file->again && f->state == WATCH_FOLDER && file->gone_ms == 0)
+            folder_missing(f, file->name);
+    } else {
+        apply(file, &file->result);
+    }
+    manifest_done(&file->manifest);
+    again = file->again;
+    file->again = false;
+    if (again)
+        reads_queue(file);
+}
+
+/* The first set counts in the order of names, so that the same of two files wins at each start; later, what
+ * is read counts. */
+static void finish_reads(struct src_folder *f)
+{
+    struct file *file, *tmp;
+    bool in_turn = true;
+
+    TAILQ_FOREACH_SAFE (file, &f->pending, pending, tmp) {
+        in_turn = in_turn && file->read;
+        if (file->read && (in_turn || file->seq > f->first_seq))
+            finish_read(file);
+    }
+}
+
+/* ---- on the worker pool ----------------------------------------------------------------------- */
+
+static void on_read(struct op *op, const struct err *result)
+{
+    struct file *file = op->owner;
+    struct src_folder *f = file->folder;
+
+    f->n_reading--;
+    if (f->closing) {
+        file_free(file);
+        folder_end(f);
+        return;
+    }
+    file->read = true;
+    file->result = *result;
+    finish_reads(f);
+    folder_settle(f);
+    reads_start(f);
+}
+
+static void start_read(struct file *file)
+{
+    struct src_folder *f = file->folder;
+
+    file->queued = false;
+    file->reading = true;
+    f->n_reading++;
+    file->manifest.dir = strdup(f->dir);
+    file->manifest.name = strdup(file->name);
+    if (file->manifest.dir == NULL || file->manifest.name == NULL) {
+        log_error("manifest file is not read for now: out of memory", F_STR("file", file->name));
+        folder_rescan_later(f);
+        manifest_done(&file->manifest);
+        TAILQ_REMOVE(&f->pending, file, pending);
+        file->reading = false;
+        f->n_reading--;
+        return;
+    }
+    work_start(&file->work, "read manifest", file->name, manifest_read, &file->manifest, f->loop, on_read,
+               file);
+}
+
+void reads_start(struct src_folder *f)
+{
+    struct file *file, *tmp;
+
+    if (f->closing)
+        return;
+    TAILQ_FOREACH_SAFE (file, &f->pending, pending, tmp) {
+        if (f->n_reading >= SRC_FOLDER_READS_MAX)
+            break;
+        if (file->queued)
+            start_read(file);
+    }
+}

@@ -1,0 +1,10 @@
+/* base64 - RFC 4648's alphabet, with padding. */
+#ifndef BASE_BASE64_H
+#define BASE_BASE64_H
+#include "base/buf.h"
+
+#include <stddef.h>
+
+void base64_add(struct buf *out, const void *data, size_t n);
+
+#endif

@@ -1,0 +1,341 @@
+/*
+ * spawn_queue - threads that start children.  A child of clone3 without a copy of our memory keeps its maker
+ * waiting until it execs, and a program may lie on a file system that hangs: so the makers are threads of
+ * their own, started as they are needed, and the loop goes on.  A thread, and so its children, has the
+ * namespaces that the loop's had when it came.
+ */
+#include "base/internal.h"
+
+#include "base/clock.h"
+#include "base/list.h"
+#include "base/scope.h"
+#include "base/work.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+enum {
+    THREADS_MAX = 4,
+    THREADS_HUNG_MAX = 32, /* where jobs wait longer than WAIT_MS, as all threads hang */
+    WAIT_MS = 200,
+    STACK_BYTES = 256 * 1024,
+};
+
+enum job_state { JOB_QUEUED, JOB_STARTING, JOB_OVER };
+
+struct spawn_job {
+    TAILQ_ENTRY(spawn_job) next;
+    struct spawn_plan plan; /* all that it points to is the job's own */
+    struct proc_fd fds[SPAWN_FDS_MAX];
+    enum job_state state;
+    bool abandoned;
+    uint64_t queued_ms;
+    pid_t pid;
+    int pidfd;
+    struct err e;
+    size_t size; /* of the job with what follows it: pointers, then texts */
+    const char *pointers[];
+};
+
+TAILQ_HEAD(job_list, spawn_job);
+
+static struct { /* everything, and the jobs' state, under the lock */
+    pthread_mutex_t lock;
+    pthread_cond_t work;
+    struct job_list queue;
+    size_t queued, threads, idle, abandoned;
+} makers = {
+    .lock = PTHREAD_MUTEX_INITIALIZER,
+    .work = PTHREAD_COND_INITIALIZER,
+    .queue = TAILQ_HEAD_INITIALIZER(makers.queue),
+};
+
+/* ---- a job ------------------------------------------------------------------------------------- */
+
+static void close_all(struct spawn_job *j)
+{
+    for (size_t i = 0; i < ARRAY_LEN(j->plan.std); i++)
+        scope_close_p(&j->plan.std[i]);
+    for (size_t i = 0; i < j->plan.n_fds; i++)
+        scope_close_p(&j->fds[i].parent_fd);
+    scope_close_p(&j->plan.cgroup_fd);
+    scope_close_p(&j->plan.report_fd);
+}
+
+static void free_job(struct spawn_job *j)
+{
+    explicit_bzero(j, j->size); /* an environment may hold what others must not see */
+    free(j);
+}
+
+static size_t count(const char *const *list, size_t *bytes)
+{
+    size_t n = 0;
+
+    for (; list != NULL && list[n] != NULL; n++)
+        *bytes += strlen(list[n]) + 1;
+    return n;
+}
+
+static const char *copy_text(char **at, const char *text)
+{
+    const char *copy = *at;
+
+    if (text == NULL)
+        return NULL;
+    *at = stpcpy(*at, text) + 1;
+    return copy;
+}
+
+static const char *const *copy_list(const char ***pointers, char **at, const char *const *list, size_t n)
+{
+    const char **copy = *pointers;
+
+    for (size_t i = 0; i < n; i++)
+        copy[i] = copy_text(at, list[i]);
+    copy[n] = NULL;
+    *pointers += n + 1;
+    return copy;
+}
+
+/* Without descriptors yet. */
+static struct spawn_job *copy_plan(const struct spawn_plan *plan)
+{
+    size_t bytes = strlen(plan->cwd) + 1 + (plan->cgroup_procs != NULL ? strlen(plan->cgroup_procs) + 1 : 0);
+    size_t args = count(plan->argv, &bytes), env = count(plan->env, &bytes),
+           joins = count(plan->join_procs, &bytes);
+    size_t pointers = args + env + joins + 3,
+           size = sizeof(struct spawn_job) + pointers * sizeof(char *) + bytes;
+    struct spawn_job *j = calloc(1, size);
+
+    if (j == NULL)
+        return NULL;
+    const char **next = j->pointers;
+    char *text = (char *)(j->pointers + pointers);
+
+    j->size = size;
+    j->plan = *plan;
+    j->plan.argv = copy_list(&next, &text, plan->argv, args);
+    j->plan.env = copy_list(&next, &text, plan->env, env);
+    j->plan.join_procs = copy_list(&next, &text, plan->join_procs, joins);
+    j->plan.cwd = copy_text(&text, plan->cwd);
+    j->plan.cgroup_procs = copy_text(&text, plan->cgroup_procs);
+    j->plan.fds = j->fds;
+    j->plan.n_fds = 0;
+    j->plan.cgroup_fd = -1;
+    j->plan.report_fd = -1;
+    for (size_t i = 0; i < ARRAY_LEN(j->plan.std); i++)
+        j->plan.std[i] = -1;
+    j->pidfd = -1;
+    return j;
+}
+
+static enum err_code copy_fd(int *to, int from, struct err *e)
+{
+    *to = from >= 0 ? fcntl(from, F_DUPFD_CLOEXEC, 3) : -1;
+    return from < 0 || *to >= 0 ? ERR_OK : err_sys(e, errno, "arrange descriptors");
+}
+
+static enum err_code copy_fds(struct spawn_job *j, const struct spawn_plan *plan, struct err *e)
+{
+    for (size_t i = 0; i < plan->n_fds; i++) {
+        j->fds[i] = plan->fds[i];
+        if (copy_fd(&j->fds[i].parent_fd, plan->fds[i].parent_fd, e) != ERR_OK)
+            return e->code;
+        j->plan.n_fds = i + 1;
+    }
+    return copy_fd(&j->plan.cgroup_fd, plan->cgroup_fd, e);
+}
+
+/* ---- a thread ---------------------------------------------------------------------------------- */
+
+static void make(struct spawn_job *j)
+{
+    if (spawn_child(&j->plan, &j->pid, &j->pidfd, &j->e) != ERR_OK)
+        j->pidfd = -1;
+}
+
+/* Tells the loop.  Not by closing: children that others make at this moment hold the pipe, too. */
+static void is_over(struct spawn_job *j)
+{
+    const struct spawn_report none = { 0 };
+
+    j->state = JOB_OVER;
+    if (write(j->plan.report_fd, &none, sizeof(none)) != sizeof(none))
+        log_debug("the end of a start cannot be told", F_STR("program", j->plan.argv[0]));
+    close_all(j);
+}
+
+/* Nobody waits for it any more. */
+static void end_abandoned(struct spawn_job *j)
+{
+    if (j->pidfd >= 0) {
+        syscall(SYS_pidfd_send_signal, j->pidfd, SIGKILL, NULL, 0);
+        waitid(P_PIDFD, (id_t)j->pidfd, &(siginfo_t){ 0 }, WEXITED);
+        close(j->pidfd);
+    }
+    work_job_begins();
+    free_job(j);
+    work_job_ends();
+}
+
+static void *run(void *arg)
+{
+    (void)arg;
+    pthread_mutex_lock(&makers.lock);
+    for (;;) {
+        struct spawn_job *j = TAILQ_FIRST(&makers.queue);
+
+        if (j == NULL) {
+            makers.idle++;
+            pthread_cond_wait(&makers.work, &makers.lock);
+            makers.idle--;
+            continue;
+        }
+        TAILQ_REMOVE(&makers.queue, j, next);
+        makers.queued--;
+        j->state = JOB_STARTING;
+        pthread_mutex_unlock(&makers.lock);
+        make(j);
+        pthread_mutex_lock(&makers.lock);
+        if (!j->abandoned) {
+            is_over(j); /* from here on it may be freed as soon as the lock is open */
+            continue;
+        }
+        pthread_mutex_unlock(&makers.lock);
+        close_all(j);
+        end_abandoned(j);
+        pthread_mutex_lock(&makers.lock);
+        makers.abandoned--;
+    }
+    return NULL;
+}
+
+/* Under the lock.  False: there is none at all, and none can be had. */
+static bool have_thread(void)
+{
+    const struct spawn_job *first = TAILQ_FIRST(&makers.queue);
+    sigset_t all, before;
+    pthread_attr_t attr;
+    pthread_t thread;
+
+    if (makers.idle > makers.queued || makers.threads == THREADS_HUNG_MAX ||
+        (makers.threads >= THREADS_MAX && (first == NULL || clock_mono_ms() - first->queued_ms < WAIT_MS)))
+        return true;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_attr_init(&attr);
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    pthread_attr_setstacksize(&attr, STACK_BYTES);
+    if (pthread_create(&thread, &attr, run, NULL) == 0)
+        makers.threads++;
+    pthread_attr_destroy(&attr);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return makers.threads > 0;
+}
+
+/* ---- what the loop calls ------------------------------------------------------------------------- */
+
+enum err_code spawn_begin(struct spawn_job **ret, const struct spawn_plan *plan, struct err *e)
+{
+    struct spawn_job *j = copy_plan(plan);
+
+    if (j == NULL)
+        return err_nomem(e);
+    if (copy_fds(j, plan, e) != ERR_OK) {
+        close_all(j);
+        free_job(j);
+        return e->code;
+    }
+    memcpy(j->plan.std, plan->std, sizeof(plan->std));
+    j->plan.report_fd = plan->report_fd;
+    pthread_mutex_lock(&makers.lock);
+    if (have_thread()) {
+        j->queued_ms = clock_mono_ms();
+        TAILQ_INSERT_TAIL(&makers.queue, j, next);
+        makers.queued++;
+        pthread_cond_signal(&makers.work);
+        pthread_mutex_unlock(&makers.lock);
+    } else { /* the machine has no room for a thread: the loop makes it */
+        pthread_mutex_unlock(&makers.lock);
+        make(j);
+        is_over(j);
+    }
+    *ret = j;
+    return ERR_OK;
+}
+
+bool spawn_is_over(struct spawn_job *j)
+{
+    bool over;
+
+    pthread_mutex_lock(&makers.lock);
+    over = j->state == JOB_OVER;
+    pthread_mutex_unlock(&makers.lock);
+    return over;
+}
+
+enum err_code spawn_end(struct spawn_job *j, pid_t *ret_pid, int *ret_pidfd, struct err *e)
+{
+    enum err_code code;
+
+    pthread_mutex_lock(&makers.lock); /* its thread is past close_all() */
+    pthread_mutex_unlock(&makers.lock);
+    code = j->e.code;
+    *ret_pid = j->pid;
+    *ret_pidfd = j->pidfd;
+    if (code != ERR_OK)
+        *e = j->e;
+    free_job(j);
+    return code;
+}
+
+bool spawn_cancel(struct spawn_job *j)
+{
+    bool queued;
+
+    pthread_mutex_lock(&makers.lock);
+    queued = j->state == JOB_QUEUED;
+    if (queued) {
+        TAILQ_REMOVE(&makers.queue, j, next);
+        makers.queued--;
+    }
+    pthread_mutex_unlock(&makers.lock);
+    if (queued) {
+        close_all(j);
+        free_job(j);
+    }
+    return queued;
+}
+
+bool spawn_abandon(struct spawn_job *j)
+{
+    bool starting;
+    int pidfd;
+
+    pthread_mutex_lock(&makers.lock);
+    starting = j->state == JOB_STARTING;
+    j->abandoned = starting;
+    makers.abandoned += starting;
+    pidfd = __atomic_load_n(&j->pidfd, __ATOMIC_ACQUIRE); /* the kernel's, before the child runs */
+    if (starting && pidfd >= 0)
+        syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+    pthread_mutex_unlock(&makers.lock);
+    return starting;
+}
+
+size_t spawn_abandoned(void)
+{
+    size_t n;
+
+    pthread_mutex_lock(&makers.lock);
+    n = makers.abandoned;
+    pthread_mutex_unlock(&makers.lock);
+    return n;
+}

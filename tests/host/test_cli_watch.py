@@ -1,0 +1,78 @@
+"""events -w and top -w: what they go on with, until nobody reads."""
+import os
+import pty
+import re
+import subprocess
+import threading
+
+from coracle import check, container, equal, pod, until
+
+
+class Watch:
+    """A command that goes on, and the lines that have come."""
+
+    def __init__(self, node, *words, stdout=subprocess.PIPE):
+        self.process = subprocess.Popen([node.coracle, "--socket", node.socket, *words], stdout=stdout, text=True)
+        self.lines = []
+        if stdout == subprocess.PIPE:
+            self.reader = threading.Thread(target=lambda: self.lines.extend(iter(self.process.stdout.readline, "")), daemon=True)
+            self.reader.start()
+
+    def until(self, pattern, seconds=20):
+        """Until a line like that has come."""
+        return until(lambda: next((line for line in self.lines if re.search(pattern, line)), None), seconds, lambda: f"{pattern}: {self.lines}")
+
+    def end(self):
+        self.process.terminate()
+        self.process.wait(20)
+
+
+def test_events(t):
+    """events -w shows what was and what comes, once each; with --types and --for only that; it ends with the daemon, saying so"""
+    node = t.node()
+    node.import_image()
+    node.put("a.yaml", pod("a"))
+    node.wait_running("a")
+    every, warnings = Watch(node, "events", "-w"), Watch(node, "events", "-w", "-A", "--types", "Warning", "--for", "pod/bad")
+    every.until(r"Normal +Started +Pod/a ")
+    check(every.lines[0].startswith("LAST SEEN"), f"no header: {every.lines}")
+    node.put("b.yaml", pod("b"))
+    node.put("bad.yaml", pod("bad", container(image="localhost/absent:1", imagePullPolicy="Never"), namespace="other"))
+    every.until(r"Normal +Started +Pod/b ")
+    warnings.until(r"^other .* Warning +ErrImageNeverPull +Pod/bad ")
+    equal([line for line in warnings.lines[1:] if "Warning" not in line or "Pod/bad" not in line], [], "only warnings of that pod")
+    check(not [line for line in every.lines if "Pod/bad" in line], "another namespace is shown")
+    warnings.end()
+    node.stop()
+    equal(every.process.wait(20), 3, "its exit code when the daemon ends")
+    every.reader.join(20)
+    equal([len([line for line in every.lines if re.search(rf"Started +Pod/{name} ", line)]) for name in "ab"], [1, 1], "each once")
+
+
+def test_top(t):
+    """top -w shows a table every two seconds, on a terminal in place, and ends when nobody reads"""
+    node = t.node()
+    node.import_image()
+    node.put("a.yaml", pod("a"))
+    node.wait_running("a")
+    top = Watch(node, "top", "pods", "-w")
+    until(lambda: sum(line.startswith("NAME ") for line in top.lines) >= 2, 30, lambda: f"two tables: {top.lines}")
+    top.until(r"^a +\d+m +\d+Mi$")
+    top.end()
+
+    read_end, write_end = os.pipe()
+    unread = Watch(node, "top", "pods", "-w", stdout=write_end)
+    os.close(write_end)
+    os.close(read_end)
+    equal(unread.process.wait(30), 0, "its exit code when nobody reads")
+
+    master, slave = pty.openpty()
+    terminal = Watch(node, "top", "node", "-w", stdout=slave)
+    os.close(slave)
+    shown = b""
+    while shown.count(b"\033[H") < 2:
+        shown += os.read(master, 4096)
+    check(b"\033[2J" in shown and b"\033[K" in shown, f"not in place: {shown}")
+    terminal.end()
+    os.close(master)
+    node.stop()

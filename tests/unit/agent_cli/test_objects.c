@@ -1,0 +1,230 @@
+#include "tests/unit/agent_cli/served.h"
+
+#include "base/json.h"
+
+/* ---- get --------------------------------------------------------------------------------------- */
+
+static void objects_have_tables_of_their_own(void **state)
+{
+    struct fixture *f = *state;
+
+    expect(f, "get nodes", 0,
+           "NAME   STATUS     ROLES    AGE   VERSION\n"
+           "n1     NotReady   <none>   2m    v0.1.0\n",
+           "");
+    expect(f, "get node/n1 -o wide --no-headers", 0,
+           "n1    NotReady   <none>   2m    v0.1.0   10.0.0.1   6.1.0   crun://1.8\n", "");
+    expect(f, "get cm", 0,
+           "NAME       DATA\n"
+           "settings   2\n",
+           "");
+    expect(f, "get configmaps -A", 0,
+           "NAMESPACE   NAME       DATA\n"
+           "a           other      0\n"
+           "default     settings   2\n",
+           "");
+    expect(f, "get secrets", 0,
+           "NAME    TYPE     DATA\n"
+           "login   Opaque   2\n",
+           "");
+    expect(f, "get pc high", 0,
+           "NAME   VALUE   GLOBAL-DEFAULT\n"
+           "high   1000    false\n",
+           "");
+    expect(f, "get image localhost/b:1 --no-headers", 0,
+           "docker.io/library/busybox:1   0123456789ab   5d    4.3MB\n"
+           "localhost/b:1                 0123456789ab   5d    4.3MB\n",
+           "");
+    expect(f, "get secrets -n empty", 0, "", "No resources found in empty namespace.\n");
+    expect(f, "get cm -A -o name", 0, "configmap/other\nconfigmap/settings\n", "");
+}
+
+static void objects_are_printed_whole(void **state)
+{
+    struct fixture *f = *state;
+    json_t *value;
+
+    expect(f, "get cm other -n a -o yaml", 0,
+           "apiVersion: v1\ndata: {}\nkind: ConfigMap\nmetadata:\n  name: other\n  namespace: a\nsizes: {}\n",
+           "");
+    assert_int_equal(run(f, "get cm -o json"), 0); /* the list has no values, what is shown does */
+    value = json_loads(f->out, 0, NULL);
+    assert_string_equal(json_str(cli_at(json_array_get(cli_at(value, "items"), 0), "data"), "a.conf"),
+                        "one = 1\n\ttwo");
+    json_decref(value);
+    assert_int_equal(run(f, "get image localhost/b:1 -o json"), 0);
+    value = json_loads(f->out, 0, NULL);
+    assert_string_equal(cli_text(value, "id"), "sha256:0123456789abcdef0123");
+    json_decref(value);
+}
+
+static void objects_that_are_not_there_have_the_same_words_and_code(void **state)
+{
+    struct fixture *f = *state;
+
+    expect(f, "get cm absent settings --no-headers", 5, "settings   2\n",
+           "Error from server (NotFound): configmaps \"absent\" not found\n");
+    expect(f, "describe node n2", 5, "", "Error from server (NotFound): nodes \"n2\" not found\n");
+    expect(f, "describe secret nope", 5, "", "Error from server (NotFound): secrets \"nope\" not found\n");
+    expect(f, "get pc nope", 5, "",
+           "Error from server (NotFound): priorityclasses.scheduling.k8s.io \"nope\" not found\n");
+    expect(f, "describe image absent:1", 5, "",
+           "Error from server (NotFound): no such image: \"absent:1\"\n");
+    expect(f, "get cm -w", 2, "", "error: configmaps are neither watched nor selected by labels\n");
+    assert_int_equal(run(f, "describe secret/login secret"), 2);
+    assert_string_equal(f->err, "error: secret: where one is KIND/NAME all are\n");
+    assert_int_equal(run(f, "describe pod/web gizmo/x"), 2);
+    assert_string_equal(f->err, "error: the server doesn't have a resource type \"gizmo\": there are pods, "
+                                "nodes, configmaps, secrets, "
+                                "priorityclasses, images\n");
+}
+
+/* ---- describe ---------------------------------------------------------------------------------- */
+
+static void config_maps_secrets_and_classes_are_described_as_kubectl_does(void **state)
+{
+    struct fixture *f = *state;
+
+    expect(f, "describe configmap settings", 0,
+           "Name:         settings\n"
+           "Namespace:    default\n"
+           "Labels:       app=web\n"
+           "Annotations:  <none>\n"
+           "Immutable:    true\n"
+           "\n"
+           "Data\n"
+           "====\n"
+           "a.conf:\n"
+           "----\n"
+           "one = 1\n"
+           " two\n"
+           "\n"
+           "\n"
+           "BinaryData\n"
+           "====\n"
+           "logo: 3 bytes\n"
+           "\n"
+           "Events:  <none>\n",
+           "");
+    expect(f, "describe secret", 0,
+           "Name:         login\n"
+           "Namespace:    default\n"
+           "Labels:       <none>\n"
+           "Annotations:  <none>\n"
+           "\n"
+           "Type:  Opaque\n"
+           "\n"
+           "Data\n"
+           "====\n"
+           "password:  12 bytes\n"
+           "user:      4 bytes\n",
+           "");
+    expect(f, "describe priorityclass/high", 0,
+           "Name:           high\n"
+           "Labels:         <none>\n"
+           "Annotations:    <none>\n"
+           "Value:          1000\n"
+           "GlobalDefault:  false\n"
+           "Description:    first\n",
+           "");
+    expect(f, "describe image docker.io/library/busybox:1", 0,
+           "Names:     docker.io/library/busybox:1\n"
+           "           localhost/b:1\n"
+           "Image ID:  sha256:0123456789abcdef0123\n"
+           "Created:   Sun, 28 Dec 2025 03:06:05 +0000 (5d ago)\n"
+           "Size:      4.3MB\n"
+           "Own:       0B\n"
+           "Shared:    0B\n"
+           "Pinned:    no\n"
+           "Used By:   <none>\n",
+           "");
+}
+
+static void the_node_is_described_with_what_its_pods_ask_for(void **state)
+{
+    struct fixture *f = *state;
+
+    expect(
+        f, "describe node", 0,
+        "Name:               n1\n"
+        "Roles:              <none>\n"
+        "Labels:             kubernetes.io/os=linux\n"
+        "                    zone=a\n"
+        "Annotations:        <none>\n"
+        "CreationTimestamp:  Fri, 02 Jan 2026 03:04:05 +0000\n"
+        "Taints:             dedicated=db:NoSchedule\n"
+        "Conditions:\n"
+        "  Type   Status  Reason           Message\n"
+        "  ----   ------  ------           -------\n"
+        "  Ready  False   KubeletNotReady  no network\n"
+        "Addresses:\n"
+        "  InternalIP:  10.0.0.1\n"
+        "  Hostname:    n1\n"
+        "Capacity:\n"
+        "  cpu:     2\n"
+        "  memory:  4Gi\n"
+        "  pods:    110\n"
+        "Allocatable:\n"
+        "  cpu:     2\n"
+        "  memory:  2Gi\n"
+        "  pods:    110\n"
+        "System Info:\n"
+        "  Kernel Version:             6.1.0\n"
+        "  Architecture:               amd64\n"
+        "  Container Runtime Version:  crun://1.8\n"
+        "  Kubelet Version:            v0.1.0\n"
+        "Non-terminated Pods:          (3 in total)\n"
+        "  Namespace                   Name  CPU Requests  CPU Limits   Memory Requests  Memory Limits  Age\n"
+        "  ---------                   ----  ------------  ----------   ---------------  -------------  ---\n"
+        "  a                           z     0 (0%)        0 (0%)       0 (0%)           0 (0%)         "
+        "<unknown>\n"
+        "  default                     db    0 (0%)        0 (0%)       0 (0%)           0 (0%)         5s\n"
+        "  default                     web   500m (25%)    1500m (75%)  64Mi (3%)        128Mi (6%)     2m\n"
+        "Allocated resources:\n"
+        "  (Total limits may be over 100 percent, i.e., overcommitted.)\n"
+        "  Resource  Requests    Limits\n"
+        "  --------  --------    ------\n"
+        "  cpu       500m (25%)  1500m (75%)\n"
+        "  memory    64Mi (3%)   128Mi (6%)\n"
+        "Events:     <none>\n",
+        "");
+}
+
+static void descriptions_are_objects_too(void **state)
+{
+    struct fixture *f = *state;
+
+    expect(f, "describe secret login -o yaml", 0,
+           "items:\n- secret:\n    apiVersion: v1\n    kind: Secret\n    metadata:\n      name: login\n"
+           "      namespace: default\n    sizes:\n      password: 12\n      user: 4\n    type: Opaque\n",
+           "");
+}
+
+/* ---- completion -------------------------------------------------------------------------------- */
+
+static void names_are_those_of_the_kind(void **state)
+{
+    struct fixture *f = *state;
+
+    expect(f, "__complete get configmaps s", 0, "settings\n", "");
+    expect(f, "__complete get pods w", 0, "web\n", "");
+    expect(f, "__complete describe node n", 0, "n1\n", "");
+    expect(f, "__complete describe image local", 0, "localhost/b:1\n", "");
+    expect(f, "__complete get manifests s", 0, "", "");
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(objects_have_tables_of_their_own),
+        T(objects_are_printed_whole),
+        T(objects_that_are_not_there_have_the_same_words_and_code),
+        T(config_maps_secrets_and_classes_are_described_as_kubectl_does),
+        T(the_node_is_described_with_what_its_pods_ask_for),
+        T(descriptions_are_objects_too),
+        T(names_are_those_of_the_kind),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
