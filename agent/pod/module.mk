@@ -3,7 +3,7 @@ agent_pod_SRCS := node.c pods.c worker.c turns.c ending.c sandbox.c userns.c nod
                   pod_status.c pod_conditions.c ctr_status.c events.c explain.c explain_container.c explain_node.c provider.c provider_images.c provider_objects.c node_object.c images_used.c image_gc.c image_gc_node.c provider_exec.c
 agent_pod_SRCS += net_attach.c net_heal.c net_stats.c net_watch.c
 agent_pod_SRCS += allocatable.c ctr_limits.c hugepages_watch.c
-agent_pod_SRCS += usage.c usage_node.c usage_summary.c usage_metrics.c usage_text.c agent_metrics.c start_times.c
+agent_pod_SRCS += usage.c usage_node.c usage_summary.c usage_metrics.c usage_text.c scrape.c agent_metrics.c start_times.c
 agent_pod_SRCS += oom.c
 agent_pod_SRCS += ctr_log.c log_keep.c log_turn.c
 agent_pod_SRCS += local_storage.c local_limits.c

@@ -4,6 +4,10 @@
 #include "cni/links.h"
 
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LABELS_MAX (64u << 20)
 
 struct counter {
     const char *name, *help;
@@ -29,55 +33,75 @@ static const struct counter counters[] = {
       offsetof(struct cni_link, tx_dropped) },
 };
 
-/* Namespaces by pod in the table's order; v[i].n is 0 where there is nothing. */
-static void read_all(struct node *n, struct cni_links *v)
+_Static_assert(ARRAY_LEN(counters) == NET_STATS_NAMES, "a value for each counter");
+
+struct net_line {  /* an interface */
+    size_t labels; /* where they begin in the text, NUL-terminated */
+    uint64_t values[NET_STATS_NAMES];
+};
+
+void net_stats_init(struct net_stats *s)
 {
-    struct pod *p, *tmp;
-    size_t i = 0;
-
-    HASH_ITER (hh, n->pods, p, tmp) {
-        struct cni_links *l = &v[i++];
-        str_auto path = str_printf("%s/net", p->netns_dir);
-        struct err e = { 0 };
-
-        if (p->net != NET_READY || p->api->spec.host_network || path == NULL)
-            continue;
-        if (cni_links_read(path, l, &e) != ERR_OK) {
-            l->n = 0;
-            log_debug("interfaces of a pod cannot be read", F_STR("pod", p->key), F_ERR(&e));
-        }
-    }
+    *s = (struct net_stats){ .text = BUF_INIT(LABELS_MAX) };
 }
 
-void net_stats_metrics(struct node *n, struct buf *out)
+void net_stats_done(struct net_stats *s)
 {
-    struct cni_links *v = calloc(HASH_COUNT(n->pods) + 1, sizeof(*v));
-    struct pod *p, *tmp;
+    free(s->v);
+    buf_done(&s->text);
+}
 
-    if (v == NULL)
-        return;
-    read_all(n, v);
-    for (size_t k = 0; k < ARRAY_LEN(counters); k++) {
-        size_t i = 0;
+static void add(struct net_stats *s, const struct pod *p, const struct cni_link *link)
+{
+    struct net_line *to;
 
-        buf_addf(out, "# HELP %s %s\n# TYPE %s counter\n", counters[k].name, counters[k].help,
-                 counters[k].name);
-        HASH_ITER (hh, n->pods, p, tmp) {
-            const struct cni_links *l = &v[i++];
-
-            for (size_t j = 0; j < l->n; j++) {
-                uint64_t value;
-
-                if (l->v[j].loopback)
-                    continue;
-                memcpy(&value, (const char *)&l->v[j] + counters[k].offset, sizeof(value));
-                buf_addf(out, "%s{", counters[k].name);
-                usage_label(out, "interface", l->v[j].name, true);
-                usage_label(out, "namespace", p->api->meta.namespace, false);
-                usage_label(out, "pod", p->api->meta.name, false);
-                buf_addf(out, "} %llu\n", (unsigned long long)value);
-            }
+    if (s->n == s->room) {
+        size_t room = s->room != 0 ? 2 * s->room : 64;
+        struct net_line *v = reallocarray(s->v, room, sizeof(*v));
+        if (v == NULL) {
+            s->failed = true;
+            return;
         }
+        s->v = v;
+        s->room = room;
     }
-    free(v);
+    to = &s->v[s->n++];
+    to->labels = s->text.n;
+    for (size_t k = 0; k < ARRAY_LEN(counters); k++)
+        memcpy(&to->values[k], (const char *)link + counters[k].offset, sizeof(to->values[k]));
+    usage_label(&s->text, "interface", link->name, true);
+    usage_label(&s->text, "namespace", p->api->meta.namespace, false);
+    usage_label(&s->text, "pod", p->api->meta.name, false);
+    buf_addc(&s->text, '\0');
+}
+
+void net_stats_read(struct net_stats *s, const struct pod *p)
+{
+    str_auto path = str_printf("%s/net", p->netns_dir);
+    struct cni_links l = { 0 };
+    struct err e = { 0 };
+
+    if (p->net != NET_READY || p->api->spec.host_network || path == NULL)
+        return;
+    if (cni_links_read(path, &l, &e) != ERR_OK) {
+        log_debug("interfaces of a pod cannot be read", F_STR("pod", p->key), F_ERR(&e));
+        return;
+    }
+    for (size_t i = 0; i < l.n; i++)
+        if (!l.v[i].loopback)
+            add(s, p, &l.v[i]);
+}
+
+void net_stats_tell(const struct net_stats *s, size_t name, struct buf *out)
+{
+    const struct counter *c = &counters[name];
+
+    if (s->failed || s->text.failed) {
+        out->failed = true;
+        return;
+    }
+    buf_addf(out, "# HELP %s %s\n# TYPE %s counter\n", c->name, c->help, c->name);
+    for (size_t i = 0; i < s->n; i++)
+        buf_addf(out, "%s{%s} %llu\n", c->name, s->text.p + s->v[i].labels,
+                 (unsigned long long)s->v[i].values[name]);
 }

@@ -16,6 +16,7 @@
 #include "agent/pod/pod.h"
 #include "agent/pod/probes.h"
 #include "agent/pod/provider.h"
+#include "agent/pod/scrape.h"
 #include "agent/pod/sweep.h"
 #include "agent/pod/usage.h"
 #include "base/clock.h"
@@ -395,6 +396,7 @@ void node_close(struct node *n, void (*idle)(void *arg), void *arg)
     net_heal_cancel(n);
     provider_cancel(n);
     usage_cancel(n);
+    scrapes_cancel(n);
     if (idle != NULL)
         uv_timer_start(&n->idle_timer, on_idle_timer, 1,
                        5); /* only while closing: until the last operation is back */
@@ -415,6 +417,7 @@ void node_free(struct node *n)
     HASH_ITER (hh, n->pods, p, tmp)
         pods_free(p);
     events_free(n);
+    scrapes_close(n);
     usage_close(n);
     oom_close(n);
     log_keep_close(n->logs);

@@ -617,6 +617,7 @@ struct node {
     struct image_gc *image_gc;   /* image_gc.h */
     struct log_keep *logs;       /* log_keep.h; NULL: rotated logs are lost */
     struct usage *usage;         /* usage.h; NULL: nobody has asked yet */
+    struct scrapes *scrapes;     /* scrape.h; likewise */
     char left_out[256];          /* why a pod of the manifests is not in the table; "" */
 };
 

@@ -1,7 +1,7 @@
 #include "agent/pod/provider.h"
 #include "agent/pod/agent_metrics.h"
 #include "agent/pod/explain.h"
-#include "agent/pod/net_stats.h"
+#include "agent/pod/scrape.h"
 #include "agent/pod/usage.h"
 #include "agent/runtime/stream.h"
 #include "base/clock.h"
@@ -259,20 +259,11 @@ static void metrics_of_agent(struct node *n, struct buf *out)
     image_gc_metrics(n, out);
 }
 
-static void metrics(void *arg, enum status_metrics which, struct buf *out)
+static void metrics(void *arg, enum status_metrics which, struct buf *own, struct status_reply *r)
 {
-    struct node *n = arg;
-
-    if (which == METRICS_RESOURCE) {
-        usage_metrics_resource(n, out);
-        return;
-    }
     if (which == METRICS_ALL)
-        metrics_of_agent(n, out);
-    usage_metrics_cadvisor(n, out);
-    net_stats_metrics(n, out);
-    if (which == METRICS_ALL)
-        usage_metrics_agent(n, out);
+        metrics_of_agent(arg, own);
+    scrape_start(arg, which, own, r);
 }
 
 static void stats(void *arg, bool basic, struct status_reply *r)

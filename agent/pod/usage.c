@@ -150,7 +150,7 @@ struct pass {
 static struct usage_row *next_row(struct pass *p)
 {
     if (p->n == p->room) {
-        size_t room = p->room != 0 ? 2 * p->room : 256;
+        size_t room = p->room != 0 ? 2 * p->room : 16;
         struct usage_row *rows = reallocarray(p->rows, room, sizeof(*rows));
         if (rows == NULL)
             return NULL;
@@ -207,10 +207,9 @@ static void read_pod(struct pass *pass, struct pod *p)
     }
 }
 
-static void read_all(struct pass *pass, struct node *n)
+static void read_shared(struct pass *pass, struct node *n)
 {
     static const enum cg_class classes[] = { CG_BURSTABLE, CG_BEST_EFFORT };
-    struct pod *p, *tmp;
     struct err e = { 0 };
     char path[512];
 
@@ -220,8 +219,23 @@ static void read_all(struct pass *pass, struct node *n)
     for (size_t i = 0; i < ARRAY_LEN(classes); i++)
         if (cg_class_path(n->o.cgroups, classes[i], path, sizeof(path), &e) == ERR_OK)
             read_one(pass, &(struct usage_row){ .kind = USAGE_CLASS, .class_ = classes[i] }, path);
-    HASH_ITER (hh, n->pods, p, tmp)
-        read_pod(pass, p);
+}
+
+static void tell(struct pass *pass, void (*fn)(const struct usage_row *row, void *arg), void *arg)
+{
+    for (size_t i = 0; i < pass->n; i++)
+        fn(&pass->rows[i], arg);
+    free(pass->rows);
+}
+
+/* Cgroups that nobody found since that round. */
+static void drop_unseen(struct usage *u, uint64_t round)
+{
+    struct source *s, *next;
+
+    HASH_ITER (hh, u->sources, s, next)
+        if (s->round < round)
+            drop(u, s);
 }
 
 static uint64_t thread_ns(void)
@@ -236,24 +250,52 @@ bool usage_each(struct node *n, unsigned parts, void (*fn)(const struct usage_ro
 {
     struct pass pass = { .u = usage_of(n), .parts = parts, .complete = true };
     struct took began = { uv_hrtime(), thread_ns() }, took;
-    struct source *s, *next;
+    struct pod *p, *tmp;
 
     if (pass.u == NULL)
         return false;
     pass.u->round++;
-    read_all(&pass, n);
-    HASH_ITER (hh, pass.u->sources, s, next)
-        if (s->round != pass.u->round)
-            drop(pass.u, s);
+    read_shared(&pass, n);
+    HASH_ITER (hh, n->pods, p, tmp)
+        read_pod(&pass, p);
+    drop_unseen(pass.u, pass.u->round);
     took = (struct took){ uv_hrtime() - began.ns, thread_ns() - began.cpu_ns };
     if (parts == CG_PARTS_ALL)
         pass.u->full = took;
     else if (parts == CG_PARTS_BASIC)
         pass.u->basic = took;
-    for (size_t i = 0; i < pass.n; i++)
-        fn(&pass.rows[i], arg);
-    free(pass.rows);
+    tell(&pass, fn, arg);
     return pass.complete;
+}
+
+bool usage_walk(struct node *n, struct usage_walk *w, unsigned parts, struct pod *p,
+                void (*fn)(const struct usage_row *row, void *arg), void *arg)
+{
+    struct pass pass = { .u = usage_of(n), .parts = parts, .complete = true };
+    uint64_t began = uv_hrtime();
+
+    if (pass.u == NULL)
+        return false;
+    if (w->round == 0)
+        w->round = ++pass.u->round;
+    if (p == NULL)
+        read_shared(&pass, n);
+    else
+        read_pod(&pass, p);
+    w->ns += uv_hrtime() - began;
+    tell(&pass, fn, arg);
+    return pass.complete;
+}
+
+void usage_walked(struct node *n, const struct usage_walk *w, unsigned parts)
+{
+    struct usage *u = n->usage;
+
+    if (u == NULL)
+        return;
+    drop_unseen(u, w->round);
+    if (parts == CG_PARTS_ALL)
+        u->full.ns = w->ns;
 }
 
 /* ---- questions about rates ------------------------------------------------------------------- */

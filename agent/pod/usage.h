@@ -44,6 +44,18 @@ struct usage_row { /* borrowed during the call that gives it */
 bool usage_each(struct node *n, unsigned parts, void (*fn)(const struct usage_row *row, void *arg),
                 void *arg);
 
+/*
+ * The same in pieces, for what takes long: first all but the pods, then pods, one a call; others may ask
+ * between two pieces, and pods come and go.  `fn` is told at once.
+ */
+struct usage_walk { /* begins as { 0 } */
+    uint64_t round, ns;
+};
+/* p NULL: all but the pods. */
+bool usage_walk(struct node *n, struct usage_walk *w, unsigned parts, struct pod *p,
+                void (*fn)(const struct usage_row *row, void *arg), void *arg);
+void usage_walked(struct node *n, const struct usage_walk *w, unsigned parts); /* that was everything */
+
 /* The page sizes behind cg_sample.hugetlb, "2MB"; their number. */
 size_t usage_page_sizes(struct node *n, const char (**ret)[16]);
 
@@ -55,10 +67,16 @@ void usage_summary(struct node *n, bool basic, struct status_reply *r);
 void usage_cancel(struct node *n); /* answers that are owed are refused */
 void usage_close(struct node *n);  /* from node_free() */
 
-/* ---- usage_metrics.c ------------------------------------------------------------------------- */
-void usage_metrics_cadvisor(struct node *n, struct buf *out); /* container_*, machine_* */
-void usage_metrics_resource(struct node *n, struct buf *out); /* kubelet's /metrics/resource */
-void usage_metrics_agent(struct node *n, struct buf *out);    /* of the reading itself, process_* */
+void usage_metrics_agent(struct node *n, struct buf *out); /* of the reading itself */
+
+/* ---- usage_metrics.c: a page for Prometheus, piece by piece --------------------------------------- */
+struct usage_page;
+/* cAdvisor's container_*, machine_*; `resource`: kubelet's /metrics/resource.  NULL: no memory. */
+struct usage_page *usage_page_new(struct node *n, bool resource);
+void usage_page_read(struct usage_page *page, struct pod *p); /* NULL: all but the pods; that first */
+/* The next of its names.  False: there was no further one. */
+bool usage_page_tell(struct usage_page *page, struct buf *out);
+void usage_page_free(struct usage_page *page); /* NULL is fine */
 
 /* ---- usage_node.c: the machine, from /proc ------------------------------------------------------ */
 struct usage_machine {

@@ -1,6 +1,7 @@
 /*
  * Prometheus' text of what is used, in the names and labels of cAdvisor and of kubelet's /metrics/resource.
- * Read once for a page; the values of one name stand together, as the format asks for.
+ * Read once for a page; the values of one name stand together, as the format asks for.  What a page keeps are
+ * copies: it takes several turns of the loop, and pods may go between two.
  */
 #include "agent/pod/usage.h"
 #include "agent/pod/usage_text.h"
@@ -8,6 +9,7 @@
 
 #include <fcntl.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -15,7 +17,8 @@
 #define LABELS_MAX (64u << 20)
 
 struct line {
-    struct usage_row row;
+    enum usage_kind kind;
+    struct cg_sample s;
     size_t labels; /* where they begin in rows.text, NUL-terminated */
     int64_t start_ns;
 };
@@ -60,25 +63,11 @@ static void collect(const struct usage_row *row, void *arg)
         all->room = room;
     }
     l = &all->v[all->n++];
-    *l = (struct line){ .row = *row, .labels = all->text.n };
+    *l = (struct line){ .kind = row->kind, .s = row->s, .labels = all->text.n };
     l->start_ns = row->ctr != NULL   ? row->ctr->cur.started_ns
                   : row->pod != NULL ? row->pod->start_time_ns
                                      : 0;
     put_labels(all, row);
-}
-
-static bool read_rows(struct node *n, unsigned parts, bool short_labels, struct rows *ret)
-{
-    *ret = (struct rows){ .text = BUF_INIT(LABELS_MAX), .short_labels = short_labels };
-    if (!usage_each(n, parts, collect, ret) || ret->text.failed)
-        ret->failed = true;
-    return !ret->failed;
-}
-
-static void free_rows(struct rows *all)
-{
-    free(all->v);
-    buf_done(&all->text);
 }
 
 /* ---- families -------------------------------------------------------------------------------- */
@@ -165,7 +154,7 @@ static uint64_t member(const struct line *l, size_t offset)
 {
     uint64_t value;
 
-    memcpy(&value, (const char *)&l->row.s + offset, sizeof(value));
+    memcpy(&value, (const char *)&l->s + offset, sizeof(value));
     return value;
 }
 
@@ -191,7 +180,7 @@ static void put_family(const struct rows *all, const struct family *f, struct bu
 
     for (size_t i = 0; i < all->n; i++) {
         const struct line *l = &all->v[i];
-        if (!(l->row.s.parts & f->part))
+        if (!(l->s.parts & f->part))
             continue;
         if (!any)
             head(out, f->name, f->type, f->help);
@@ -200,11 +189,13 @@ static void put_family(const struct rows *all, const struct family *f, struct bu
     }
 }
 
-static void put_start_times(const struct rows *all, const char *name, struct buf *out)
+static void put_start_times(const struct rows *all, bool only_containers, struct buf *out)
 {
+    static const char name[] = "container_start_time_seconds";
+
     head(out, name, "gauge", "When it started, in seconds since 1970.");
     for (size_t i = 0; i < all->n; i++)
-        if (all->v[i].start_ns > 0)
+        if (all->v[i].start_ns > 0 && (!only_containers || all->v[i].kind == USAGE_CONTAINER))
             put_line(out, name, all->text.p + all->v[i].labels, NULL, (uint64_t)all->v[i].start_ns, UNIT_NS);
 }
 
@@ -212,9 +203,9 @@ static void put_processes(const struct rows *all, struct buf *out)
 {
     head(out, "container_processes", "gauge", "Processes in the container.");
     for (size_t i = 0; i < all->n; i++)
-        if (all->v[i].row.kind == USAGE_CONTAINER && (all->v[i].row.s.parts & CG_PART_PROCESSES))
-            put_line(out, "container_processes", all->text.p + all->v[i].labels, NULL,
-                     all->v[i].row.s.processes, UNIT_ONE);
+        if (all->v[i].kind == USAGE_CONTAINER && (all->v[i].s.parts & CG_PART_PROCESSES))
+            put_line(out, "container_processes", all->text.p + all->v[i].labels, NULL, all->v[i].s.processes,
+                     UNIT_ONE);
 }
 
 static void put_hugetlb(struct node *n, const struct rows *all, struct buf *out)
@@ -227,13 +218,13 @@ static void put_hugetlb(struct node *n, const struct rows *all, struct buf *out)
         char extra[40];
         snprintf(extra, sizeof(extra), "pagesize=\"%s\"", sizes[k]);
         for (size_t i = 0; i < all->n; i++) {
-            if (!(all->v[i].row.s.parts & CG_PART_HUGETLB))
+            if (!(all->v[i].s.parts & CG_PART_HUGETLB))
                 continue;
             if (!any)
                 head(out, "container_hugetlb_usage_bytes", "gauge", "Huge pages in use.");
             any = true;
             put_line(out, "container_hugetlb_usage_bytes", all->text.p + all->v[i].labels, extra,
-                     all->v[i].row.s.hugetlb[k], UNIT_ONE);
+                     all->v[i].s.hugetlb[k], UNIT_ONE);
         }
     }
 }
@@ -251,23 +242,6 @@ static void put_machine(const struct node *n, struct buf *out)
     buf_addf(out, "machine_swap_bytes %llu\n", (unsigned long long)m.swap_bytes);
 }
 
-void usage_metrics_cadvisor(struct node *n, struct buf *out)
-{
-    struct rows all;
-
-    if (read_rows(n, CG_PARTS_ALL, false, &all)) {
-        for (size_t i = 0; i < ARRAY_LEN(families); i++)
-            put_family(&all, &families[i], out);
-        put_processes(&all, out);
-        put_hugetlb(n, &all, out);
-        put_start_times(&all, "container_start_time_seconds", out);
-        put_machine(n, out);
-    } else {
-        out->failed = true;
-    }
-    free_rows(&all);
-}
-
 /* ---- /metrics/resource ------------------------------------------------------------------------- */
 
 static void put_resource(const struct rows *all, enum usage_kind kind, const struct family *f,
@@ -278,7 +252,7 @@ static void put_resource(const struct rows *all, enum usage_kind kind, const str
     for (size_t i = 0; i < all->n; i++) {
         const struct line *l = &all->v[i];
         const char *labels = all->text.p + l->labels;
-        if (l->row.kind != kind || !(l->row.s.parts & f->part))
+        if (l->kind != kind || !(l->s.parts & f->part))
             continue;
         if (!any)
             head(out, f->name, f->type, f->help);
@@ -295,12 +269,10 @@ static void put_resource(const struct rows *all, enum usage_kind kind, const str
     }
 }
 
-void usage_metrics_resource(struct node *n, struct buf *out)
-{
-    static const struct {
-        enum usage_kind kind;
-        struct family f;
-    } resources[] = {
+static const struct {
+    enum usage_kind kind;
+    struct family f;
+} resources[] = {
 #define CPU(what)                                                                                            \
     what "_cpu_usage_seconds_total", "counter", "Cumulative cpu time consumed.", CG_PART_CPU,                \
         OF(cpu.usage_ns), UNIT_NS
@@ -309,31 +281,113 @@ void usage_metrics_resource(struct node *n, struct buf *out)
         OF(memory.working_set), UNIT_ONE
 #define SWAP(what)                                                                                           \
     what "_swap_usage_bytes", "gauge", "Current swap usage.", CG_PART_SWAP, OF(memory.swap), UNIT_ONE
-        { USAGE_CONTAINER, { CPU("container") } },  { USAGE_CONTAINER, { MEMORY("container") } },
-        { USAGE_CONTAINER, { SWAP("container") } }, { USAGE_NODE, { CPU("node") } },
-        { USAGE_NODE, { MEMORY("node") } },         { USAGE_POD, { CPU("pod") } },
-        { USAGE_POD, { MEMORY("pod") } },           { USAGE_POD, { SWAP("pod") } },
-    };
-    struct usage_machine m;
-    struct rows all;
-    bool read = read_rows(n, CG_PART_CPU | CG_PART_MEMORY | CG_PART_SWAP, true, &all);
+    { USAGE_CONTAINER, { CPU("container") } },  { USAGE_CONTAINER, { MEMORY("container") } },
+    { USAGE_CONTAINER, { SWAP("container") } }, { USAGE_NODE, { CPU("node") } },
+    { USAGE_NODE, { MEMORY("node") } },         { USAGE_POD, { CPU("pod") } },
+    { USAGE_POD, { MEMORY("pod") } },           { USAGE_POD, { SWAP("pod") } },
+};
 
-    for (size_t i = 0; read && i < ARRAY_LEN(resources); i++)
-        put_resource(&all, resources[i].kind, &resources[i].f, out);
-    if (read) {
-        size_t kept = 0;
-        for (size_t i = 0; i < all.n; i++)
-            if (all.v[i].row.kind == USAGE_CONTAINER)
-                all.v[kept++] = all.v[i];
-        all.n = kept;
-        put_start_times(&all, "container_start_time_seconds", out);
-    }
-    free_rows(&all);
+static void put_resource_end(bool complete, struct buf *out)
+{
+    struct usage_machine m;
+
     usage_machine_read(&m);
     head(out, "node_swap_usage_bytes", "gauge", "Current swap usage of the node.");
     buf_addf(out, "node_swap_usage_bytes %llu\n",
              (unsigned long long)(m.swap_bytes > m.swap_free_bytes ? m.swap_bytes - m.swap_free_bytes : 0));
     head(out, "resource_scrape_error", "gauge",
          "1 if there was an error while getting metrics, 0 otherwise.");
-    buf_addf(out, "resource_scrape_error %d\n", read ? 0 : 1);
+    buf_addf(out, "resource_scrape_error %d\n", complete ? 0 : 1);
+}
+
+/* ---- pages -------------------------------------------------------------------------------------- */
+
+struct usage_page {
+    struct node *node;
+    bool resource;
+    unsigned parts;
+    struct usage_walk walk;
+    struct rows all;
+    size_t told; /* names */
+};
+
+struct usage_page *usage_page_new(struct node *n, bool resource)
+{
+    struct usage_page *page = calloc(1, sizeof(*page));
+
+    if (page == NULL)
+        return NULL;
+    page->node = n;
+    page->resource = page->all.short_labels = resource;
+    page->parts = resource ? CG_PART_CPU | CG_PART_MEMORY | CG_PART_SWAP : CG_PARTS_ALL;
+    buf_init(&page->all.text, LABELS_MAX);
+    return page;
+}
+
+void usage_page_free(struct usage_page *page)
+{
+    if (page == NULL)
+        return;
+    free(page->all.v);
+    buf_done(&page->all.text);
+    free(page);
+}
+
+void usage_page_read(struct usage_page *page, struct pod *p)
+{
+    if (!usage_walk(page->node, &page->walk, page->parts, p, collect, &page->all) || page->all.text.failed)
+        page->all.failed = true;
+}
+
+/* The i-th name; false: there are fewer. */
+static bool put_cadvisor(const struct usage_page *page, size_t i, struct buf *out)
+{
+    const struct rows *all = &page->all;
+
+    if (all->failed) {
+        out->failed = true;
+        return false;
+    }
+    if (i < ARRAY_LEN(families)) {
+        put_family(all, &families[i], out);
+        return true;
+    }
+    switch (i - ARRAY_LEN(families)) {
+    case 0:
+        put_processes(all, out);
+        return true;
+    case 1:
+        put_hugetlb(page->node, all, out);
+        return true;
+    case 2:
+        put_start_times(all, false, out);
+        return true;
+    case 3:
+        put_machine(page->node, out);
+        return true;
+    default:
+        return false;
+    }
+}
+
+static bool put_resources(const struct usage_page *page, size_t i, struct buf *out)
+{
+    const struct rows *all = &page->all;
+
+    if (i < ARRAY_LEN(resources) && !all->failed)
+        put_resource(all, resources[i].kind, &resources[i].f, out);
+    else if (i == ARRAY_LEN(resources) && !all->failed)
+        put_start_times(all, true, out);
+    else if (i == ARRAY_LEN(resources) + 1)
+        put_resource_end(!all->failed, out);
+    return i < ARRAY_LEN(resources) + 2;
+}
+
+bool usage_page_tell(struct usage_page *page, struct buf *out)
+{
+    size_t i = page->told++;
+
+    if (i == 0)
+        usage_walked(page->node, &page->walk, page->parts);
+    return page->resource ? put_resources(page, i, out) : put_cadvisor(page, i, out);
 }

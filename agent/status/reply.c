@@ -2,6 +2,10 @@
 
 #include "base/json.h"
 
+#include <poll.h>
+
+#define TEXT_TYPE "text/plain; version=0.0.4; charset=utf-8" /* what Prometheus asks for */
+
 static const struct {
     int code;
     const char *phrase, *reason;
@@ -149,6 +153,36 @@ void status_reply_json(struct status_reply *r, int http_code, json_t *body)
         progress_end(c, body);
     else
         conn_json(c, http_code, body);
+}
+
+void status_reply_text(struct status_reply *r, struct buf *text)
+{
+    struct conn *c = r->conn;
+
+    free(r->last);
+    free(r);
+    if (c != NULL) {
+        c->reply = NULL;
+        if (text->failed)
+            conn_status(c, 500, "InternalError", NULL, NULL, "the metrics are too long");
+        else
+            conn_answer(c, 200, TEXT_TYPE, NULL, text->p, text->n);
+    }
+    buf_done(text);
+}
+
+/* A client may stop sending and still want its answer: only one that closed both ways has hung up. */
+static bool hung_up(const struct conn *c)
+{
+    struct pollfd p = { .fd = -1 };
+
+    return c->eof && uv_fileno((const uv_handle_t *)&c->pipe, &p.fd) == 0 && poll(&p, 1, 0) == 1 &&
+           (p.revents & POLLHUP);
+}
+
+bool status_reply_wanted(const struct status_reply *r)
+{
+    return r->conn != NULL && !hung_up(r->conn);
 }
 
 void status_reply_err(struct status_reply *r, const struct err *e)

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <sys/utsname.h>
 
-#define METRICS_TYPE "text/plain; version=0.0.4; charset=utf-8"
 #define METRICS_MAX (64u << 20) /* a thousand pods of three containers have some 40 MiB */
 
 void route_healthz(struct conn *c, const struct status_match *m)
@@ -66,6 +65,8 @@ void route_metrics(struct conn *c, const struct status_match *m)
     struct status_server *s = c->server;
     struct buf b = BUF_INIT(METRICS_MAX);
 
+    if (reply_owe(c) == NULL)
+        return;
     if (which == METRICS_ALL) {
         add_metric(&b, "coracle_status_connections", "gauge", "Open connections of the status socket.",
                    s->n_conns);
@@ -82,12 +83,9 @@ void route_metrics(struct conn *c, const struct status_match *m)
                    "Watch and log clients dropped because they fell behind.", s->count.dropped);
     }
     if (s->provider.metrics != NULL)
-        s->provider.metrics(s->provider.arg, which, &b);
-    if (b.failed)
-        conn_status(c, 500, "InternalError", NULL, NULL, "the metrics are too long");
+        s->provider.metrics(s->provider.arg, which, &b, c->reply);
     else
-        conn_answer(c, 200, METRICS_TYPE, NULL, b.p, b.n);
-    buf_done(&b);
+        status_reply_text(c->reply, &b);
 }
 
 struct operations {

@@ -3,7 +3,8 @@
  * API.
  *
  *     GET     /healthz  /readyz  /version
- *     GET     /metrics  /metrics/cadvisor  /metrics/resource      Prometheus text; the first has all names
+ *     GET     /metrics  /metrics/cadvisor  /metrics/resource      Prometheus text; the first has all names;
+ *             read piece by piece, other requests are answered meanwhile
  *     GET     /stats/summary           kubelet's; ?only_cpu_and_memory=; may take half a second
  *     GET     /api/v1/pods  /api/v1/namespaces/{ns}/pods[/{name}]
  *             ?labelSelector= &fieldSelector=metadata.name= &watch=1
@@ -146,8 +147,8 @@ struct status_provider { /* results are new references; NULL with *e set is an e
     enum err_code (*attach)(void *arg, const char *namespace_, const char *name, const char *container,
                             bool input, struct status_attached *ret, struct err *e);
     void (*attach_resize)(int control, unsigned short rows, unsigned short columns);
-    void (*metrics)(void *arg, enum status_metrics which,
-                    struct buf *out); /* Prometheus text, appended to the server's own */
+    /* Prometheus text, appended to `own` (the server's, taken).  Answers later by status_reply_text(). */
+    void (*metrics)(void *arg, enum status_metrics which, struct buf *own, struct status_reply *r);
     /* kubelet's summary; `basic`: without what is slow to know.  Answers later through status_reply_*(). */
     void (*stats)(void *arg, bool basic, struct status_reply *r);
 };
@@ -183,5 +184,8 @@ bool status_server_has_event_watchers(const struct status_server *s);
 void status_server_log_event(struct status_server *s, const char *namespace_, const char *name);
 
 void status_reply_json(struct status_reply *r, int http_code, json_t *body /* stolen */);
+void status_reply_text(struct status_reply *r, struct buf *text); /* taken; failed: ERR_EXHAUSTED */
 void status_reply_err(struct status_reply *r, const struct err *e);
+/* False: the client is gone.  The reply is owed all the same. */
+bool status_reply_wanted(const struct status_reply *r);
 #endif

@@ -51,25 +51,30 @@ def sampling(node, n):
     The latter holds on any machine, whatever else runs on it, as it is compared with bare reads of the same files at the same time; the
     former is judged where this machine is quick and idle enough."""
     def gauge(text, name):
-        return float(re.search(rf"^coracle_usage_{name} ([0-9.]+)$", text, re.MULTILINE).group(1))
-    wall, cpu, bare = [], [], []
+        return float(re.search(rf"^coracle_{name} ([0-9.]+)$", text, re.MULTILINE).group(1))
+    wall, cpu, bare, turns = [], [], [], []
     with contextlib.ExitStack() as files:
         for _ in range(15):
             node.get("/stats/summary?only_cpu_and_memory=true")
             text = node.request("GET", "/metrics")[1].decode()
-            wall.append(1000 * gauge(text, "basic_read_seconds"))
-            cpu.append(1000 * gauge(text, "basic_read_cpu_seconds"))
+            wall.append(1000 * gauge(text, "usage_basic_read_seconds"))
+            cpu.append(1000 * gauge(text, "usage_basic_read_cpu_seconds"))
             if not bare:
-                equal(gauge(text, "cgroups"), 4 + 2 * n, "cgroups that are read")
+                equal(gauge(text, "usage_cgroups"), 4 + 2 * n, "cgroups that are read")
                 kept = [files.enter_context(open(f, "rb", 0)).fileno() for f in cgroup_files(node.process.pid)]
-                equal(gauge(text, "open_files"), len(kept), "files that stay open")
+                equal(gauge(text, "usage_open_files"), len(kept), "files that stay open")
                 check(4 * (3 + 2 * n) <= len(kept) <= 4 * (4 + 2 * n), lambda: f"{len(kept)} files")  # v2's root has no memory.current, memory.max
             bare.append(1000 * bare_read(kept))
+            if len(bare) > 1:  # it tells of the page before
+                turns.append(1000 * gauge(text, "metrics_longest_turn_seconds"))
+                check(gauge(text, "metrics_turns") > n // 8, lambda: f"a page in {text}")  # pylint: disable=cell-var-from-loop
     load = stretch()
     print(f"MEASURED usage of {n} pods read in {statistics.median(wall):.2f} ms, the best {min(wall):.2f}, {min(cpu):.2f} of the processor; "
-          f"bare reads take {min(bare):.2f} of it (load {load:.1f})")
+          f"bare reads take {min(bare):.2f} of it (load {load:.1f}); all of /metrics in {1000 * gauge(text, 'usage_read_seconds'):.1f} ms, "
+          f"of which {min(turns):.2f} to {max(turns):.2f} at a stretch")
     if SLOW == 1:
         check(min(cpu) < 1.5 * min(bare), lambda: f"reading takes {cpu} ms of the processor, bare reads {bare}")
+        check(min(turns) < 5, lambda: f"a page of metrics holds the loop for {turns} ms")
         check(min(wall) < 5 or min(bare) > 4 or load > 1.2, lambda: f"reading takes {wall} ms, bare reads {bare} at load {load:.1f}")
 
 

@@ -185,12 +185,13 @@ static inline enum err_code fake_image_remove(void *arg, const char *name, struc
     return ERR_OK;
 }
 
-static inline void fake_metrics(void *arg, enum status_metrics which, struct buf *out)
+static inline void fake_metrics(void *arg, enum status_metrics which, struct buf *own, struct status_reply *r)
 {
     (void)arg;
-    buf_adds(out, which == METRICS_ALL        ? "fake_metric 1\n"
+    buf_adds(own, which == METRICS_ALL        ? "fake_metric 1\n"
                   : which == METRICS_CADVISOR ? "fake_cadvisor 2\n"
                                               : "fake_resource 3\n");
+    status_reply_text(r, own);
 }
 
 static inline void fake_stats(void *arg, bool basic, struct status_reply *r)
