@@ -260,13 +260,16 @@ void img_blobs_ended(struct img_job *j, const struct err *e)
     struct img_store *s = j->store;
 
     const bool again = e->code == ERR_UNAVAILABLE || e->code == ERR_DEADLINE || e->code == ERR_CANCELLED;
+    const bool others_stay = registry_is_asked(s) || s->blobs_until_ms != 0; /* else img_blobs_settle() */
 
-    if (j->state >= JOB_COPY && !again && registry_is_asked(s)) /* else img_blobs_settle() */
+    if (j->state >= JOB_COPY && !again && others_stay)
         drop_own(j);
     if (e->code == ERR_OK) {
         if (s->blobs_for == NULL || strcmp(s->blobs_for, j->key) == 0) /* it came after all */
             s->blobs_until_ms = 0;
     } else if (e->code == ERR_UNAVAILABLE || e->code == ERR_DEADLINE) {
+        if (j->state < JOB_COPY) /* nothing of it is here */
+            return;
         /* Counted from the first failure: what is never fetched whole does not stay. */
         if (s->blobs_until_ms == 0)
             s->blobs_until_ms = clock_mono_ms() + KEEP_MS;

@@ -234,6 +234,11 @@ static enum err_code add_try(struct reg_tries *t, const json_t *file, struct err
             return ERR_OK;
         }
     t->v[t->n++] = text;
+    t->bytes += strlen(text);
+    if (t->bytes > REG_AUTH_PLAN_MAX)
+        return err_set(e, ERR_INVALID,
+                       "registry credentials: all that would be tried has more than %u MiB together",
+                       REG_AUTH_PLAN_MAX >> 20);
     return ERR_OK;
 }
 
@@ -337,6 +342,29 @@ static enum err_code try_helper(struct reg_tries *t, const json_t *node, json_t 
 
 /* ---- the plan -------------------------------------------------------------------------------- */
 
+/* Adds which one is to blame. */
+static void name_largest(const json_t *secrets, struct err *e)
+{
+    const json_t *largest = NULL;
+    json_t *one;
+    size_t i, most = 0;
+
+    json_array_foreach (secrets, i, one) {
+        const size_t bytes = json_dumpb(one, NULL, 0, JSON_COMPACT);
+
+        if (json_str(one, "name") == NULL || bytes <= most)
+            continue;
+        most = bytes;
+        largest = one;
+    }
+    if (largest != NULL)
+        err_set(
+            e, e->code,
+            "registry credentials: all that would be tried has more than %u MiB together; Secret \"%s/%s\" "
+            "has %zu KiB",
+            REG_AUTH_PLAN_MAX >> 20, json_str(largest, "namespace"), json_str(largest, "name"), most >> 10);
+}
+
 static enum err_code read_config(const char *text, const char *what, json_t **ret, struct err *e)
 {
     if (text == NULL)
@@ -368,6 +396,8 @@ static enum err_code plan(struct reg_tries *t, const json_t *secrets, const json
         else
             (void)!add_try(t, file, e);
     }
+    if (t->bytes > REG_AUTH_PLAN_MAX)
+        name_largest(secrets, e);
     api_json_wipe(auths);
     json_decref(auths);
     return e->code;

@@ -26,17 +26,21 @@
 
 #define REG_AUTH_MAX (4u << 20) /* bytes of all that is given: a Secret may have 1 MiB */
 #define REG_AUTH_MAX_TRIES 32   /* credentials for one image; more are passed over */
+#define REG_AUTH_PLAN_MAX                                                                                    \
+    (8u << 20) /* bytes of all files that are tried for one image: each holds all entries */
 
 struct reg_tries { /* { 0 } before */
     char *v[REG_AUTH_MAX_TRIES];
     json_t *whose[REG_AUTH_MAX_TRIES]; /* NULL: the node's, anonymous, or of a secret without a name */
+    size_t bytes;                      /* of all v */
     size_t n;                          /* never 0 after a success; v[0] may be NULL: without credentials */
     bool with_secrets;                 /* entries of secrets stand in all of them, whosesoever the try is */
 };
 
 /*
  * `secrets`: one config.json or a JSON array of such; `node`: one; NULL: none.  `repository`: normalised,
- * without tag and digest.  `key` is for the hashes.  ERR_INVALID names the source that is not JSON.
+ * without tag and digest.  `key` is for the hashes.  ERR_INVALID names the source that is not JSON, or the
+ * largest Secret where the tries hold more than REG_AUTH_PLAN_MAX.
  */
 enum err_code reg_tries_plan(struct reg_tries *ret, const char *secrets, const char *node,
                              const char *repository, const unsigned char key[SIPHASH_KEY_SIZE],

@@ -142,6 +142,48 @@ static void blobs_go_with_their_pull_but_for_those_of_another(void **state)
     assert_int_equal(count_entries(w, "tmp"), 0);
 }
 
+static void a_pull_that_never_fetched_keeps_no_blobs_of_others(void **state)
+{
+    struct world *w = *state;
+    struct bring y;
+    int gate;
+
+    open_store(w);
+    write_file(w, "skopeo.answer", 0644,
+               "case \"$*\" in *inspect*r.io/x*) fatal 'unexpected EOF' ;; esac\n%s", overlapping);
+    start(w, &y, "docker://r.io/y:1", NULL);
+    gate = at_gate(w);
+    refused(w, "docker://r.io/x:1", NULL, ERR_UNAVAILABLE, "pull r.io/x:1: unexpected EOF");
+    close(gate);
+    wait_for(w, &y);
+    assert_int_equal(y.result.code, ERR_OK);
+    img_unref(y.image);
+    settle(w);
+    assert_int_equal(count_entries(w, "tmp"), 0);
+}
+
+static void blobs_that_wait_for_another_try_keep_no_others(void **state)
+{
+    struct world *w = *state;
+    struct bring y;
+
+    open_store(w);
+    write_file(w, "skopeo.answer", 0644,
+               "case \"$*\" in *copy*r.io/x*) mkdir -p $D/images/tmp/blobs/sha256\n"
+               "    touch $D/" BLOB("1") "; fatal 'unexpected EOF' ;; esac\n%s",
+               overlapping);
+    refused(w, "docker://r.io/x:1", NULL, ERR_UNAVAILABLE, "pull r.io/x:1: unexpected EOF");
+    start(w, &y, "docker://r.io/y:1", NULL);
+    close(at_gate(w));
+    wait_for(w, &y);
+    assert_int_equal(y.result.code, ERR_OK);
+    img_unref(y.image);
+    settle(w);
+    assert_true(have(w, BLOB("1")));
+    assert_false(have(w, BLOB("2")));
+    assert_false(have(w, BLOB("3")));
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, world_make, world_remove)
 
 int main(void)
@@ -151,6 +193,8 @@ int main(void)
         TEST(a_signed_address_hides_neither_its_key_nor_the_reason),
         TEST(a_byte_now_and_then_is_no_progress),
         TEST(blobs_go_with_their_pull_but_for_those_of_another),
+        TEST(a_pull_that_never_fetched_keeps_no_blobs_of_others),
+        TEST(blobs_that_wait_for_another_try_keep_no_others),
     };
 
     log_init(LOG_LVL_ERROR, LOG_FMT_TEXT);

@@ -212,6 +212,35 @@ static void without_memory_no_try_loses_whose_it_is(void **state)
     });
 }
 
+/* Each try holds all entries, so that three Secrets make three times the large one. */
+static void what_is_too_much_to_try_is_refused_and_the_largest_secret_named(void **state)
+{
+    struct buf text = BUF_INIT(REG_AUTH_MAX);
+    struct reg_tries t;
+    struct err e = { 0 };
+
+    (void)state;
+    buf_adds(&text, "[" SECRET("a", AUTH("QQ==")) ",{\"namespace\":\"team\",\"name\":\"big\",\"uid\":\"\","
+                                                  "\"config\":{\"auths\":{\"q.io\":{\"auth\":\"");
+    for (size_t i = 0; i < 3u << 20; i++)
+        buf_addc(&text, 'Q');
+    buf_adds(&text, "\"}}}}," SECRET("b", AUTH("Qg==")));
+    const size_t two = text.n;
+    buf_adds(&text, "," SECRET("c", AUTH("Qw==")) "]");
+    assert_false(text.failed);
+    assert_int_equal(reg_tries_plan(&t, text.p, NULL, "r.io/x", proof_key, &e), ERR_INVALID);
+    assert_string_equal(e.text, "registry credentials: all that would be tried has more than 8 MiB together; "
+                                "Secret \"team/big\" has 3072 KiB");
+    assert_int_equal(t.n, 0);
+    e = (struct err){ 0 };
+    text.p[two] = ']';
+    text.p[two + 1] = '\0';
+    assert_int_equal(reg_tries_plan(&t, text.p, NULL, "r.io/x", proof_key, &e), ERR_OK);
+    assert_int_equal(t.n, 2);
+    reg_tries_done(&t);
+    buf_done(&text);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -223,6 +252,7 @@ int main(void)
         cmocka_unit_test(the_nodes_helpers_come_before_its_passwords),
         cmocka_unit_test(what_is_not_json_is_named),
         cmocka_unit_test(a_try_tells_whose_credentials_it_is_and_not_what_they_are),
+        cmocka_unit_test(what_is_too_much_to_try_is_refused_and_the_largest_secret_named),
         cmocka_unit_test(without_memory_no_try_loses_whose_it_is),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
