@@ -269,5 +269,5 @@ void parts_close(struct agent *a)
     uv_close((uv_handle_t *)&a->on_int, on_closed);
     uv_close((uv_handle_t *)&a->on_term, on_closed);
     uv_close((uv_handle_t *)&a->on_hup, on_closed);
-    proc_left_behind_forget(&a->loop);
+    proc_forget(&a->loop);
 }

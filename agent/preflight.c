@@ -213,6 +213,7 @@ enum err_code preflight_folders(struct preflight *p, const struct agent_config *
         return e->code;
     if (chmod(c->state_dir, 0700) != 0 && !(errno == EROFS && is_private(c->state_dir)))
         return err_sys(e, errno, "chmod %s", c->state_dir);
+    fs_spread_below(c->state_dir); /* records, attachments and images have folders of their own */
     if (take_lock(p, c, e) != ERR_OK || make_run_dir(p, c, e) != ERR_OK || read_capacity(p, e) != ERR_OK)
         return e->code;
     if (fs_mkdirs(c->root_dir, 0755, e) != ERR_OK || fs_mkdirs(c->pod_logs_dir, 0755, e) != ERR_OK ||

@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 
 enum call_step {
-    CALL_FORK = 0,
+    CALL_BEGIN = 0, /* and as long as a thread runs */
     CALL_RUN,
     CALL_KILL, /* killed; left behind if it does not die */
     CALL_OVER,
@@ -58,6 +58,18 @@ pid_t proc_call_fork(void)
     return (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
 }
 
+void call_run(proc_call_fn fn, const void *arg, struct buf *out, struct err *e)
+{
+    if (fn(arg, out, e) != ERR_OK) {
+        if (e->code == ERR_OK)
+            err_set(e, ERR_INTERNAL, "failed without saying why");
+        return;
+    }
+    *e = (struct err){ 0 };
+    if (buf_check(out, e) != ERR_OK)
+        err_wrap(e, "its output");
+}
+
 __attribute__((noreturn)) static void child_run(const struct proc_call_spec *spec, pid_t parent, int wire)
 {
     struct buf out = BUF_INIT(spec->out_max);
@@ -78,13 +90,8 @@ __attribute__((noreturn)) static void child_run(const struct proc_call_spec *spe
         err_sys(&e, sys, "join its cgroup");
         if (e.code == ERR_NOT_FOUND)
             e.code = ERR_PRECONDITION;
-    } else if (spec->fn(spec->arg, &out, &e) != ERR_OK) {
-        if (e.code == ERR_OK)
-            err_set(&e, ERR_INTERNAL, "failed without saying why");
     } else {
-        e = (struct err){ 0 };
-        if (buf_check(&out, &e) != ERR_OK)
-            err_wrap(&e, "its output");
+        call_run(spec->fn, spec->arg, &out, &e);
     }
     write_all(wire, &e, sizeof(e));
     write_all(wire, out.p, out.n);
@@ -107,11 +114,12 @@ static void on_op_done(struct op *op, const struct err *result) /* as in process
     char *out = c->out.cap > 0 ? c->out.p : NULL;
 
     c->out.cap = 0;
+    call_thread_free(take_ptr(&c->thread));
     c->user_done(op, result);
     free(out);
 }
 
-static void end(struct proc_call *c, const struct err *e)
+void call_end(struct proc_call *c, const struct err *e)
 {
     c->step = CALL_OVER;
     close_poll(c, &c->wire_poll, &c->wire_fd);
@@ -151,7 +159,7 @@ static void on_kill_timer(uv_timer_t *timer)
     err_set(&e, ERR_DEADLINE, "%s: killed but does not die", c->name);
     op_close_handle(&c->op, (uv_handle_t *)&c->exit_poll);
     reaper_adopt(c->op.loop, c->pid, take_fd(&c->pidfd), c->name, c->op.subject);
-    end(c, &e);
+    call_end(c, &e);
 }
 
 /* It takes its time: from now on it is found by its cgroup, as by the next run of the agent. */
@@ -232,7 +240,7 @@ static void on_exit_event(uv_poll_t *poll, int status, int events)
     while (c->wire_fd >= 0 && !c->wire.failed && read_wire(c))
         ;
     result_of(c, &info, &e);
-    end(c, e.code == ERR_OK ? NULL : &e);
+    call_end(c, e.code == ERR_OK ? NULL : &e);
 }
 
 static enum err_code start(struct proc_call *c, const struct proc_call_spec *spec, struct err *e)
@@ -308,8 +316,8 @@ void proc_call_start(struct proc_call *c, const struct proc_call_spec *spec, uv_
     uv_timer_init(loop, &c->timer);
     c->timer.data = c;
 
-    if (start(c, spec, &e) != ERR_OK) {
+    if ((spec->in_thread ? call_thread_start(c, spec, &e) : start(c, spec, &e)) != ERR_OK) {
         err_wrap(&e, "%s", c->name);
-        end(c, &e);
+        call_end(c, &e);
     }
 }

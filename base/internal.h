@@ -69,6 +69,13 @@ int open_pidfd(pid_t pid); /* -1: errno */
 #define SANITIZED 1
 #endif
 
+/* ---- call.c, call_thread.c ---------------------------------------------------------------------- */
+void call_run(proc_call_fn fn, const void *arg, struct buf *out, struct err *e); /* the function itself */
+void call_end(struct proc_call *c, const struct err *e);                         /* NULL: it went well */
+enum err_code call_thread_start(struct proc_call *c, const struct proc_call_spec *spec,
+                                struct err *e) MUST_CHECK;
+void call_thread_free(struct call_thread *t); /* when its handle is closed; NULL is fine */
+
 /* ---- work.c ------------------------------------------------------------------------------------ */
 /* Around a fork() whose child goes on without exec; see there.  Does nothing without a sanitizer. */
 bool work_pause(void); /* what work_go_on() must be told */
@@ -86,6 +93,13 @@ void log_recent_add(enum log_level level, int64_t at_ns, const char *text);
 /* ---- reaper.c: children that do not even die from SIGKILL ------------------------------------- */
 /* Takes the pidfd; the child is reaped whenever it dies.  Neither the operation nor uv_run() waits. */
 void reaper_adopt(uv_loop_t *loop, pid_t pid, int pidfd, const char *name, const char *subject);
+
+/*
+ * Reaps an ended child of many threads a moment later; the descriptor is copied.  The last thread wakes us
+ * while it still takes its files in /proc down; who reaps at once takes down the same and spins until that
+ * thread, which we may have pushed off its processor, is through: two milliseconds of a busy machine.
+ */
+void reaper_later(uv_loop_t *loop, int pidfd);
 
 /* How long a killed child may take to die before it is left behind. */
 #define KILL_GRACE_MS 2000

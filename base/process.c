@@ -276,9 +276,11 @@ static void on_exit_event(uv_poll_t *poll, int status, int events)
     (void)events;
     if (killed)
         signal_group(p, SIGKILL); /* who is left of the group, while the zombie still holds its number */
-    if (waitid(P_PIDFD, (id_t)p->pidfd, &info, WEXITED | WNOHANG) == 0) {
+    if (waitid(P_PIDFD, (id_t)p->pidfd, &info, WEXITED | WNOHANG | (killed ? 0 : WNOWAIT)) == 0) {
         if (info.si_pid == 0)
             return;
+        if (!killed)
+            reaper_later(p->op.loop, p->pidfd);
         p->exited = true;
         p->status = info.si_code == CLD_EXITED ? W_EXITCODE(info.si_status, 0)
                                                : info.si_status | (info.si_code == CLD_DUMPED ? 0x80 : 0);

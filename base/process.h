@@ -78,8 +78,9 @@ void proc_defaults_capture(void);
 
 /* Children that SIGKILL did not end within 2 s (stuck in the kernel), of processes and calls alike. */
 size_t proc_left_behind(void);
-/* Before uv_loop_close(): stops watching those of this loop; a turn of the loop must follow. */
-void proc_left_behind_forget(uv_loop_t *loop);
+/* Before uv_loop_close(): stops watching those of this loop, and reaps what has ended just now; a turn of the
+ * loop must follow. */
+void proc_forget(uv_loop_t *loop);
 
 void proc_force_no_clone3(bool on); /* tests: exercise fork and pidfd_open instead */
 
@@ -100,6 +101,7 @@ typedef enum err_code (*proc_call_fn)(const void *arg, struct buf *out, struct e
  */
 pid_t proc_call_fork(void);
 
+struct call_thread;
 struct proc_call {
     struct op op;
     struct buf out; /* what the function wrote; freed after done returns unless detached */
@@ -110,7 +112,8 @@ struct proc_call {
     int pidfd;
     uv_poll_t exit_poll;
     uv_poll_t wire_poll;
-    uv_timer_t timer; /* of its move, then of its killing */
+    uv_timer_t timer;           /* of its move, then of its killing */
+    struct call_thread *thread; /* in place of the child */
     const char *late_procs;
     int late_fd;
     int wire_fd;
@@ -135,6 +138,14 @@ struct proc_call_spec {
      * 10 to 30 ms when none was made just before.
      */
     bool moves_late;
+    /*
+     * For what is short, touches none but our own files and neither changes its user nor forks: it runs in a
+     * thread of its own, not in a child, which spares the copy of our memory and the faults that follow it.
+     * The thread has a working folder of its own, may unshare() and setns(), and ends with the call; `arg`
+     * is valid until done.  Nothing can kill it: a cancel or the deadline changes the result, and done
+     * waits.  Cgroups do not matter to it.
+     */
+    bool in_thread;
 };
 
 void proc_call_start(struct proc_call *c, const struct proc_call_spec *spec, uv_loop_t *loop, op_done_fn done,

@@ -3,8 +3,11 @@
 #include "base/list.h"
 #include "base/log.h"
 
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/wait.h>
+
+/* ---- stuck ---------------------------------------------------------------------------------------- */
 
 struct stray {
     uv_poll_t poll;
@@ -64,16 +67,75 @@ void reaper_adopt(uv_loop_t *loop, pid_t pid, int pidfd, const char *name, const
     uv_unref((uv_handle_t *)&s->poll); /* the loop may end without it */
 }
 
+/* ---- ended, not reaped yet ------------------------------------------------------------------------ */
+
+#define LATER_MS 30
+
+struct ended {
+    uv_timer_t timer;
+    int pidfd;
+    TAILQ_ENTRY(ended) next;
+};
+
+static TAILQ_HEAD(, ended) endeds = TAILQ_HEAD_INITIALIZER(endeds); /* loop thread only */
+
+static void reap(int pidfd)
+{
+    waitid(P_PIDFD, (id_t)pidfd, &(siginfo_t){ 0 }, WEXITED | WNOHANG);
+}
+
+static void on_ended_closed(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+static void reap_ended(struct ended *d)
+{
+    TAILQ_REMOVE(&endeds, d, next);
+    reap(d->pidfd);
+    close(d->pidfd);
+    uv_close((uv_handle_t *)&d->timer, on_ended_closed);
+}
+
+static void on_later(uv_timer_t *timer)
+{
+    reap_ended(timer->data);
+}
+
+void reaper_later(uv_loop_t *loop, int pidfd)
+{
+    int copy = fcntl(pidfd, F_DUPFD_CLOEXEC, 3);
+    struct ended *d = copy >= 0 ? calloc(1, sizeof(*d)) : NULL;
+
+    if (d == NULL) {
+        reap(pidfd);
+        if (copy >= 0)
+            close(copy);
+        return;
+    }
+    d->pidfd = copy;
+    uv_timer_init(loop, &d->timer);
+    d->timer.data = d;
+    uv_timer_start(&d->timer, on_later, LATER_MS, 0);
+    TAILQ_INSERT_TAIL(&endeds, d, next);
+}
+
+/* ---- both ----------------------------------------------------------------------------------------- */
+
 size_t proc_left_behind(void)
 {
     return stray_count + spawn_abandoned();
 }
 
-void proc_left_behind_forget(uv_loop_t *loop)
+void proc_forget(uv_loop_t *loop)
 {
-    struct stray *s, *tmp;
+    struct stray *s, *next_stray;
+    struct ended *d, *next_ended;
 
-    TAILQ_FOREACH_SAFE (s, &strays, next, tmp)
+    TAILQ_FOREACH_SAFE (d, &endeds, next, next_ended)
+        if (d->timer.loop == loop)
+            reap_ended(d);
+    TAILQ_FOREACH_SAFE (s, &strays, next, next_stray)
         if (s->poll.loop == loop)
             drop(s);
 }

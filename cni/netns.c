@@ -323,10 +323,10 @@ static enum err_code make(const struct netns_spec *spec, int flags, struct err *
         return err_sys(e, errno, "create namespaces");
     if (set_up(spec, e) != ERR_OK)
         return e->code;
-    return pin_all(spec, getpid(), e);
+    return pin_all(spec, gettid(), e);
 }
 
-static enum err_code create_in_child(const void *arg, struct buf *out, struct err *e)
+static enum err_code create(const void *arg, struct buf *out, struct err *e)
 {
     const struct netns_spec *spec = arg;
     struct err ignored = { 0 };
@@ -360,18 +360,18 @@ void netns_create_start(struct proc_call *c, const struct netns_spec *spec, int 
     struct proc_call_spec call = {
         .name = "create pod namespaces",
         .subject = spec->dir,
-        .fn = create_in_child,
+        .fn = create,
         .arg = spec,
         .deadline_ms = CREATE_DEADLINE_MS,
         .cgroup_fd = ops_cgroup_fd,
         .cgroup_procs = ops_procs,
-        .moves_late = spec->first_id == 0, /* else it forks */
+        .in_thread = spec->first_id == 0, /* else it forks */
     };
 
     proc_call_start(c, &call, loop, done, owner);
 }
 
-static enum err_code interface_sysctls_in_child(const void *arg, struct buf *out, struct err *e)
+static enum err_code write_interface_sysctls(const void *arg, struct buf *out, struct err *e)
 {
     const struct netns_spec *spec = arg;
     str_auto path = str_printf("%s/net", spec->dir);
@@ -388,18 +388,17 @@ static enum err_code interface_sysctls_in_child(const void *arg, struct buf *out
     return write_sysctls(spec, true, e);
 }
 
-void netns_interface_sysctls_start(struct proc_call *c, const struct netns_spec *spec, int ops_cgroup_fd,
-                                   const char *ops_procs, uv_loop_t *loop, op_done_fn done, void *owner)
+void netns_interface_sysctls_start(struct proc_call *c, const struct netns_spec *spec, uv_loop_t *loop,
+                                   op_done_fn done, void *owner)
 {
     struct proc_call_spec call = {
         .name = "write interface sysctls",
         .subject = spec->dir,
-        .fn = interface_sysctls_in_child,
+        .fn = write_interface_sysctls,
         .arg = spec,
         .deadline_ms = CREATE_DEADLINE_MS,
-        .cgroup_fd = ops_cgroup_fd,
-        .cgroup_procs = ops_procs,
-        .moves_late = true,
+        .cgroup_fd = -1,
+        .in_thread = true,
     };
 
     proc_call_start(c, &call, loop, done, owner);

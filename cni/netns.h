@@ -1,7 +1,7 @@
 /*
- * netns - a pod's namespaces without a pause process: a child creates network, IPC and UTS namespaces, and
- * where asked a user namespace that owns them, sets them up and pins them by bind mounts:
- * <dir>/net  <dir>/ipc  <dir>/uts  <dir>/user.
+ * netns - a pod's namespaces without a pause process: a thread (with a user namespace that owns them: a
+ * child) creates network, IPC and UTS namespaces, sets them up and pins them by bind mounts: <dir>/net
+ * <dir>/ipc  <dir>/uts  <dir>/user.
  */
 #ifndef CNI_NETNS_H
 #define CNI_NETNS_H
@@ -14,7 +14,7 @@ struct netns_sysctl {
     const char *value;
 };
 
-struct netns_spec {     /* strings valid during start; a forked child sees them */
+struct netns_spec {     /* valid, with all it points to, until done: a thread reads it */
     const char *dir;    /* ours, on a mount with shared propagation; made (0700) when missing */
     bool net, ipc, uts; /* which ones to create */
     uint32_t
@@ -36,8 +36,8 @@ struct netns_spec {     /* strings valid during start; a forked child sees them 
 void netns_create_start(struct proc_call *c, const struct netns_spec *spec, int ops_cgroup_fd,
                         const char *ops_procs, uv_loop_t *loop, op_done_fn done, void *owner);
 /* After ADD: the sysctls of spec that name an interface other than all, default and lo, inside <dir>/net. */
-void netns_interface_sysctls_start(struct proc_call *c, const struct netns_spec *spec, int ops_cgroup_fd,
-                                   const char *ops_procs, uv_loop_t *loop, op_done_fn done, void *owner);
+void netns_interface_sysctls_start(struct proc_call *c, const struct netns_spec *spec, uv_loop_t *loop,
+                                   op_done_fn done, void *owner);
 bool netns_has_interface_sysctls(const struct netns_spec *spec); /* whether there is anything for it to do */
 /* Unpins (umount MNT_DETACH, unlink) everything in dir and removes dir. Synchronous, local; idempotent. */
 enum err_code netns_remove(const char *dir, struct err *e) MUST_CHECK;

@@ -86,6 +86,7 @@ json_t *events_json(struct node *n)
 static void drop(struct node *n, struct event *v)
 {
     TAILQ_REMOVE(&n->events, v, link);
+    LIST_REMOVE(v, near);
     n->n_events--;
     tell(n, "DELETED", v);
     event_free(v);
@@ -117,7 +118,7 @@ static struct event *find(struct node *n, const struct said *s)
 {
     struct event *v;
 
-    TAILQ_FOREACH (v, &n->events, link)
+    LIST_FOREACH (v, &n->events_about[s->about % EVENT_BUCKETS], near)
         if (similar(v, s) && strcmp(v->message, s->message) == 0)
             return v;
     return NULL;
@@ -133,7 +134,7 @@ static bool too_many(struct node *n, const struct said *s, int64_t now_ns, struc
     struct event *v;
 
     *ret_combined = NULL;
-    TAILQ_FOREACH (v, &n->events, link) {
+    LIST_FOREACH (v, &n->events_about[s->about % EVENT_BUCKETS], near) {
         if (!similar(v, s))
             continue;
         if (v->combined)
@@ -211,6 +212,7 @@ static void add(struct node *n, struct said *s)
     v->first_ns = v->last_ns = now_ns;
     v->serial = ++n->event_serial;
     TAILQ_INSERT_TAIL(&n->events, v, link);
+    LIST_INSERT_HEAD(&n->events_about[s->about % EVENT_BUCKETS], v, near);
     tell(n, "ADDED", v);
     if (++n->n_events > EVENTS_MAX)
         drop(n, TAILQ_FIRST(&n->events));

@@ -149,6 +149,8 @@ enum err_code node_open(struct node **ret, const struct node_options *o, struct 
     ctr_gate_init(n);
     uv_timer_init(o->loop, &n->left_timer);
     n->left_timer.data = n;
+    uv_timer_init(o->loop, &n->records_timer);
+    n->records_timer.data = n;
     uv_idle_init(o->loop, &n->runner);
     n->runner.data = n;
     uv_timer_init(o->loop, &n->idle_timer);
@@ -406,7 +408,7 @@ static void on_handle_closed(uv_handle_t *handle)
 {
     struct node *n = handle->data;
 
-    if (++n->sweeps == 6) /* all handles: nothing refers to the node any more */
+    if (++n->sweeps == 7) /* all handles: nothing refers to the node any more */
         free(n);
 }
 
@@ -429,6 +431,7 @@ void node_free(struct node *n)
     uv_close((uv_handle_t *)&n->idle_timer, on_handle_closed);
     uv_close((uv_handle_t *)&n->gate_timer, on_handle_closed);
     uv_close((uv_handle_t *)&n->left_timer, on_handle_closed);
+    uv_close((uv_handle_t *)&n->records_timer, on_handle_closed);
     uv_close((uv_handle_t *)&n->limits_timer, on_handle_closed);
     shutdown_close(n, on_handle_closed);
 }

@@ -527,9 +527,11 @@ struct quantity resources_pod_limit(const struct api_pod *p, const char *resourc
 #define NODE_PODS_MAX                                                                                        \
     1024 /* entries in the table, also finished ones: memory stays bounded whatever the folder holds */
 
+#define EVENT_BUCKETS 128
 struct event {
     TAILQ_ENTRY(event) link;
-    uint64_t about; /* a hash of uid, field_path and reason: the ring is searched for each event */
+    LIST_ENTRY(event) near; /* of those whose `about` falls into the same bucket */
+    uint64_t about;         /* a hash of uid, field_path and reason: those of each new event are looked up */
     char *namespace_, *pod, *uid, *field_path, *reason, *message;
     bool warning, of_node; /* of_node: "pod" and "uid" are the node's name */
     bool combined;         /* stands for many with different messages */
@@ -566,6 +568,8 @@ struct node {
     TAILQ_HEAD(, pod) dirty;
     TAILQ_HEAD(, pod) unsynced; /* their records */
     bool records_syncing;
+    bool records_due; /* those that may wait have waited */
+    uv_timer_t records_timer;
     int64_t opened_ns;
     uv_idle_t runner;
     bool runner_active, sources_ready, closing, draining, forced /* drained a second time: at once */;
@@ -595,6 +599,7 @@ struct node {
     TAILQ_HEAD(, image_task) image_tasks; /* verified or pinned, likewise */
     TAILQ_HEAD(, status_exec) execs;      /* processes in containers for it */
     TAILQ_HEAD(, event) events;
+    LIST_HEAD(, event) events_about[EVENT_BUCKETS];
     size_t n_events;
     uint64_t event_serial;
     char boot_id[ID_BOOT_SIZE];

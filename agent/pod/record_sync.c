@@ -9,8 +9,9 @@
  * goes; then the second name has what was known before (record_load_all()).  A batch costs one fdatasync() a
  * record and one fsync() of the folder; what is saved meanwhile makes the next batch.  A container is started
  * only once some record of its pod is durable: that is when its uid becomes visible, and what it writes to
- * its volumes is found by it. Everything later that a power cut may take is at most that the pod is a moment
- * younger than it was, and the facts (nothing runs after a power cut) decide.
+ * its volumes is found by it.  So a pod's first record goes at once; a later one, of which a start saves
+ * three, LATER_MS after it.  All that a power cut may take by then is that the pod is a moment younger than
+ * it was, and the facts (nothing runs after a power cut) decide.
  */
 #include "agent/pod/pod.h"
 #include "base/fs.h"
@@ -29,7 +30,9 @@ struct record_batch { /* belongs to the pool while it runs */
     char uids[][132];
 };
 
-static void start(struct node *n);
+#define LATER_MS 1000
+
+static void start(struct node *n, bool all);
 
 /* The second name for an open, synced record; false: it is not the newest any more, whose turn comes. */
 static enum err_code keep(int dir, int fd, const char *name, struct err *e)
@@ -104,28 +107,38 @@ static void on_synced(struct op *op, const struct err *result)
     n->records_syncing = false;
     free(b->dir);
     free(b);
-    start(n);
+    start(n, n->records_due);
 }
 
-static void start(struct node *n)
+/* The first records of pods, or all that wait. */
+static void start(struct node *n, bool all)
 {
     struct record_batch *b;
-    struct pod *p;
+    struct pod *p, *next;
     size_t count = 0;
 
-    if (n->records_syncing || TAILQ_EMPTY(&n->unsynced))
+    if (n->records_syncing)
         return;
     TAILQ_FOREACH (p, &n->unsynced, unsynced_link)
-        count++;
+        count += all || !p->record_durable;
+    if (count == 0)
+        return;
     b = calloc(1, sizeof(*b) + count * sizeof(b->uids[0]));
     if (b != NULL)
         b->dir = str_printf("%s/pods", n->o.state_dir);
-    while ((p = TAILQ_FIRST(&n->unsynced)) != NULL) {
+    for (p = TAILQ_FIRST(&n->unsynced); p != NULL; p = next) {
+        next = TAILQ_NEXT(p, unsynced_link);
+        if (!all && p->record_durable)
+            continue;
         if (b != NULL)
             memcpy(b->uids[b->n++], p->uid, sizeof(p->uid));
         record_sync_forget(p);
         p->record_durable =
             p->record_durable || b == NULL || b->dir == NULL; /* no memory: no reason to wait */
+    }
+    if (TAILQ_EMPTY(&n->unsynced)) {
+        n->records_due = false;
+        uv_timer_stop(&n->records_timer);
     }
     if (b == NULL || b->dir == NULL) {
         free(b);
@@ -136,12 +149,25 @@ static void start(struct node *n)
     work_start(&b->work, "pod records", "", sync_batch, b, n->o.loop, on_synced, b);
 }
 
+static void on_later(uv_timer_t *timer)
+{
+    struct node *n = timer->data;
+
+    n->records_due = true; /* maybe a batch is under way */
+    start(n, true);
+}
+
 void record_sync(struct pod *p)
 {
+    struct node *n = p->node;
+
     if (!p->record_unsynced)
-        TAILQ_INSERT_TAIL(&p->node->unsynced, p, unsynced_link);
+        TAILQ_INSERT_TAIL(&n->unsynced, p, unsynced_link);
     p->record_unsynced = true;
-    start(p->node);
+    if (!p->record_durable)
+        start(n, false);
+    if (!TAILQ_EMPTY(&n->unsynced) && !uv_is_active((uv_handle_t *)&n->records_timer))
+        uv_timer_start(&n->records_timer, on_later, LATER_MS, 0);
 }
 
 void record_sync_forget(struct pod *p)

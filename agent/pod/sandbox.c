@@ -115,7 +115,7 @@ static void on_namespaces(struct op *op, const struct err *result)
     } else {
         struct err e = { 0 };
         pod_set_net(p, NET_NONE);
-        if (netns_remove(p->netns_dir, &e) != ERR_OK) /* a child that was cut off may have pinned some */
+        if (netns_remove(p->netns_dir, &e) != ERR_OK) /* what was cut off may have pinned some */
             log_warn("namespaces of a pod cannot be unpinned", F_STR("pod", p->key), F_ERR(&e));
         if (result->code != ERR_CANCELLED)
             failed(p, result, "namespaces of a pod cannot be made");
@@ -123,24 +123,41 @@ static void on_namespaces(struct op *op, const struct err *result)
     pod_wake(p);
 }
 
-/* What the pod's namespaces are to be; kept in p->netns_spec until the call that uses it is over. */
+static const char *copy_text(char **at, const char *text)
+{
+    const char *copy = *at;
+
+    *at = stpcpy(*at, text) + 1;
+    return copy;
+}
+
+/* What the pod's namespaces are to be, in one piece with its texts: p->netns_spec is kept until the call that
+ * uses it, in a thread, is over, and the pod may be edited meanwhile. */
 static enum err_code describe_namespaces(struct pod *p, struct err *e)
 {
     const struct api_pod_spec *spec = &p->api->spec;
     struct netns_sysctl *sysctls;
-    struct netns_spec *s = calloc(1, sizeof(*s) + spec->security.n_sysctls * sizeof(*sysctls));
+    size_t n = spec->security.n_sysctls, bytes = strlen(files_hostname(p)) + 1;
+    struct netns_spec *s;
+    char *text;
 
+    for (size_t i = 0; i < n; i++)
+        bytes += strlen(spec->security.sysctls[i].name) + strlen(spec->security.sysctls[i].value) + 2;
+    s = calloc(1, sizeof(*s) + n * sizeof(*sysctls) + bytes);
     if (s == NULL)
         return err_nomem(e);
     sysctls = (struct netns_sysctl *)(s + 1);
-    for (size_t i = 0; i < spec->security.n_sysctls; i++)
-        sysctls[i] = (struct netns_sysctl){ spec->security.sysctls[i].name, spec->security.sysctls[i].value };
+    text = (char *)(sysctls + n);
+    for (size_t i = 0; i < n; i++) {
+        sysctls[i].name = copy_text(&text, spec->security.sysctls[i].name);
+        sysctls[i].value = copy_text(&text, spec->security.sysctls[i].value);
+    }
     *s = (struct netns_spec){
         .dir = p->netns_dir,
         .net = wants_netns(p),
         .ipc = !spec->host_ipc,
         .uts = wants_netns(p),
-        .hostname = files_hostname(p),
+        .hostname = copy_text(&text, files_hostname(p)),
         .first_id = userns_wanted(p) ? p->first_id : 0,
         .n_ids = USERNS_IDS,
         .sysctls = sysctls,
@@ -344,9 +361,7 @@ static void set_interface_sysctls(struct pod *p)
         p->net_sysctls_set = true;
         return;
     }
-    netns_interface_sysctls_start(&p->netns_call, p->netns_spec, cg_leaf_fd(p->node->o.cgroups, CG_LEAF_OPS),
-                                  cg_leaf_procs(p->node->o.cgroups, CG_LEAF_OPS), p->node->o.loop,
-                                  on_interface_sysctls, p);
+    netns_interface_sysctls_start(&p->netns_call, p->netns_spec, p->node->o.loop, on_interface_sysctls, p);
 }
 
 bool sandbox_ready(const struct pod *p)

@@ -1,6 +1,7 @@
 /*
- * The bundle: folders, root file system, configuration; made and removed in a child of its own, since
- * mounting, unmounting and large trees take time and can hang.
+ * The bundle: folders, root file system, configuration; made in a thread of its own, as it takes none but our
+ * own files, or, where it maps volumes to a pod's users, in a child; removed in a child, as large trees take
+ * their time.
  */
 #include "agent/runtime/container_internal.h"
 #include "agent/runtime/idmap.h"
@@ -39,7 +40,9 @@ static enum err_code write_json(const struct rt_path *path, const json_t *v, str
 
     if (text == NULL)
         return err_nomem(e);
-    return fs_replace_at(AT_FDCWD, path->s, text, strlen(text), 0600, false, e);
+    (void)(fs_replace_at(AT_FDCWD, path->s, text, strlen(text), 0600, false, e) == ERR_OK);
+    explicit_bzero(text, strlen(text)); /* the environment may hold what others must not see */
+    return e->code;
 }
 
 static enum err_code write_meta(const struct rt *rt, const struct rt_config *c, struct err *e)

@@ -143,8 +143,8 @@ struct rt_bundle_job {
     const struct rt *rt;
     const struct rt_config *config;
 };
-/* proc_call function: arg is a rt_bundle_job.  Succeeds always; the outcome is the struct err in `out`, so
- * that nothing is put in front of texts that people compare. */
+/* proc_call function, maybe in a thread: arg is a rt_bundle_job.  Succeeds always; the outcome is the struct
+ * err in `out`, so that nothing is put in front of texts that people compare. */
 enum err_code rt_bundle_make(const void *arg, struct buf *out, struct err *e);
 struct rt_bundle_removal {
     struct rt_path bundle, rootfs, mapped, layer, exit_file, oci;

@@ -1,5 +1,5 @@
 /*
- * Creating a container: the bundle in a child, then conmon, then its answer on the sync pipe.
+ * Creating a container: the bundle, then conmon, then its answer on the sync pipe.
  *
  *     CREATE_BUNDLE -> CREATE_CONMON (its first process ends, and it answers; in any order) -> CREATE_OVER
  */
@@ -27,6 +27,7 @@ struct rt_create_run {
     const struct rt_config *config;
     op_done_fn done;
     struct proc_call bundle;
+    struct rt_bundle_job job; /* its argument */
     struct proc conmon;
     int sync_fd; /* our end; -1: closed */
     uv_poll_t sync_poll;
@@ -318,17 +319,17 @@ void rt_create_start(struct rt_create *c, struct rt *rt, const struct rt_config 
         return;
     }
     c->op.state = CREATE_BUNDLE;
-    const struct rt_bundle_job job = { .rt = rt, .config = config };
+    run->job = (struct rt_bundle_job){ .rt = rt, .config = config };
     const struct proc_call_spec spec = {
         .name = "container bundle",
         .subject = c->op.subject,
         .fn = rt_bundle_make,
-        .arg = &job,
+        .arg = &run->job,
         .out_max = sizeof(struct err),
         .deadline_ms = RT_CREATE_DEADLINE_MS,
         .cgroup_fd = cg_leaf_fd(rt->cgroups, CG_LEAF_OPS),
         .cgroup_procs = cg_leaf_procs(rt->cgroups, CG_LEAF_OPS),
-        .moves_late = config->userns == NULL,
+        .in_thread = config->userns == NULL, /* else it maps volumes, which may hang */
     };
     proc_call_start(&run->bundle, &spec, rt->loop, on_bundle, c);
 }

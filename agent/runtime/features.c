@@ -33,6 +33,7 @@ static void on_probed(struct op *op, const struct err *result)
     p->result = *result;
     if (result->code == ERR_OK)
         p->out = buf_detach(&p->proc.out);
+    proc_forget(op->loop); /* nothing else is left to do on it */
 }
 
 /* Runs to the end on a loop of its own: this happens once, before there is anything else to do. */

@@ -77,6 +77,8 @@ static inline int world_setup(void **state)
     TAILQ_INIT(&w->node.dirty);
     TAILQ_INIT(&w->node.unsynced);
     uv_timer_init(&w->loop, &w->node.left_timer);
+    uv_timer_init(&w->loop, &w->node.records_timer);
+    w->node.records_timer.data = &w->node;
     TAILQ_INIT(&w->node.gate_queue);
     TAILQ_INIT(&w->node.probes_queue);
     TAILQ_INIT(&w->node.events);
@@ -103,6 +105,7 @@ static inline int world_teardown(void **state)
     world_forget(w);
     events_free(&w->node);
     uv_close((uv_handle_t *)&w->node.left_timer, NULL);
+    uv_close((uv_handle_t *)&w->node.records_timer, NULL);
     uv_run(&w->loop, UV_RUN_DEFAULT);
     src_store_free(w->node.o.store);
     left = uv_loop_close(&w->loop);

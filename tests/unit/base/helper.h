@@ -89,6 +89,7 @@ static inline int loop_remove(void **state)
     struct ended *d = *state;
     int bad = 0;
 
+    proc_forget(d->loop);
     uv_run(d->loop, UV_RUN_NOWAIT);
     if (op_count() != 0) {
         print_message("%zu operations are still live\n", op_count());

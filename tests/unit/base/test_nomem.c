@@ -170,6 +170,8 @@ static void processes_fail_as_operations(void **state)
                d); /* with it the thread that starts children, which stays */
     while (d->calls == calls)
         uv_run(d->loop, UV_RUN_ONCE);
+    proc_forget(d->loop);
+    uv_run(d->loop, UV_RUN_NOWAIT);
     calls = d->calls;
     NOMEM_EACH(ok, {
         struct proc p;
@@ -177,6 +179,8 @@ static void processes_fail_as_operations(void **state)
         proc_start(&p, &spec, d->loop, on_ended, d);
         while (d->calls == calls)
             uv_run(d->loop, UV_RUN_ONCE);
+        proc_forget(d->loop);
+        uv_run(d->loop, UV_RUN_NOWAIT);
         calls = d->calls;
         ok = d->result.code == ERR_OK;
         if (!ok && d->result.code != ERR_EXHAUSTED)

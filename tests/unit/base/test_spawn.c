@@ -435,7 +435,7 @@ static void the_left_behind_can_be_forgotten_to_close_the_loop(void **state)
     }
     reaper_adopt(d->loop, pid, open_pidfd(pid), "t", "");
     assert_int_equal(proc_left_behind(), 1);
-    proc_left_behind_forget(d->loop);
+    proc_forget(d->loop);
     assert_int_equal(proc_left_behind(), 0);
     kill(pid, SIGKILL);
     assert_int_equal(waitpid(pid, NULL, 0), pid);

@@ -15,6 +15,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/op.h"
+#include "base/process.h"
 #include "base/scope.h"
 #include "cni/cni.h"
 
@@ -61,6 +62,7 @@ static inline int place_remove(void **state)
     /* Plugins that were being asked for their versions are ended first. */
     for (uint64_t until = clock_mono_ms() + 20000; op_count() != 0 && clock_mono_ms() < until; usleep(500))
         uv_run(&p->loop, UV_RUN_NOWAIT);
+    proc_forget(&p->loop);
     for (int i = 0; i < 3; i++)
         uv_run(&p->loop, UV_RUN_NOWAIT);
     if (op_count() != 0) {

@@ -245,7 +245,7 @@ static void sysctls_of_an_interface_wait_until_it_is_there(void **state)
     assert_false(netns_has_interface_sysctls(&without));
     assert_int_equal(create(p, &spec).code, ERR_OK);
 
-    netns_interface_sysctls_start(&call, &spec, -1, NULL, &p->loop, on_ended, &d);
+    netns_interface_sysctls_start(&call, &spec, &p->loop, on_ended, &d);
     run_until_ended(p, &d);
     assert_int_equal(d.result.code, ERR_NOT_FOUND);
     assert_string_equal(d.result.text, "write interface sysctls: sysctl net.ipv4.conf.eth0.tag: write "
@@ -255,7 +255,7 @@ static void sysctls_of_an_interface_wait_until_it_is_there(void **state)
         inside(spec.dir,
                "ip link add eth0 type veth peer name other; ip link add eth0.7 type veth peer name another"));
     d.calls = 0;
-    netns_interface_sysctls_start(&call, &spec, -1, NULL, &p->loop, on_ended, &d);
+    netns_interface_sysctls_start(&call, &spec, &p->loop, on_ended, &d);
     run_until_ended(p, &d);
     assert_int_equal(d.result.code, ERR_OK);
     said = inside(spec.dir, "cat /proc/sys/net/ipv4/conf/eth0/tag /proc/sys/net/ipv4/conf/eth0.7/tag "

@@ -1,0 +1,93 @@
+/*
+ * call_thread - a call (process.h) in a thread of its own instead of a forked child.
+ */
+#include "base/internal.h"
+#include "base/work.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+
+enum { STACK_BYTES = 512 * 1024 };
+
+struct call_thread {
+    pthread_t id;
+    uv_async_t ended;
+    struct proc_call *call; /* its `out` is the thread's until it ended */
+    proc_call_fn fn;
+    const void *arg;
+    struct err told;
+};
+
+static void *run(void *arg)
+{
+    struct call_thread *t = arg;
+
+    work_job_begins();
+    if (unshare(CLONE_FS) != 0)
+        err_sys(&t->told, errno, "have a working folder of its own");
+    else
+        call_run(t->fn, t->arg, &t->call->out, &t->told);
+    work_job_ends();
+    uv_async_send(&t->ended);
+    return NULL;
+}
+
+static void on_ended(uv_async_t *async)
+{
+    struct call_thread *t = async->data;
+    struct proc_call *c = t->call;
+
+    pthread_join(t->id, NULL); /* about to end, if it has not */
+    if (t->told.code != ERR_OK)
+        err_wrap(&t->told, "%s", c->name);
+    op_close_handle(&c->op, (uv_handle_t *)&t->ended);
+    call_end(c, t->told.code == ERR_OK ? NULL : &t->told);
+}
+
+/* Signals are the loop's. */
+static int create(struct call_thread *t)
+{
+    pthread_attr_t attr;
+    sigset_t all, before;
+    int sys;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    pthread_attr_init(&attr);
+    pthread_attr_setstacksize(&attr, STACK_BYTES);
+    sys = pthread_create(&t->id, &attr, run, t);
+    pthread_attr_destroy(&attr);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return sys;
+}
+
+enum err_code call_thread_start(struct proc_call *c, const struct proc_call_spec *spec, struct err *e)
+{
+    struct call_thread *t = calloc(1, sizeof(*t));
+    int sys;
+
+    if (t == NULL)
+        return err_nomem(e);
+    *t = (struct call_thread){ .call = c, .fn = spec->fn, .arg = spec->arg };
+    sys = -uv_async_init(c->op.loop, &t->ended, on_ended);
+    if (sys != 0) {
+        free(t);
+        return err_sys(e, sys, "watch a thread");
+    }
+    t->ended.data = t;
+    c->thread = t; /* freed when its handle is closed */
+    sys = create(t);
+    if (sys != 0) {
+        op_close_handle(&c->op, (uv_handle_t *)&t->ended);
+        return err_sys(e, sys, "start a thread");
+    }
+    return ERR_OK;
+}
+
+void call_thread_free(struct call_thread *t)
+{
+    free(t);
+}
