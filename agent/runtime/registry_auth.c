@@ -110,8 +110,9 @@ static bool key_matches(const char *key, const char *repository)
 
 static enum err_code add_config(struct keyring *k, const json_t *given, struct err *e)
 {
-    const json_t *whose = json_str(given, "name") != NULL ? given : NULL;
-    const json_t *config = whose != NULL ? json_object_get(given, "config") : given;
+    const char *name = json_str(given, "name");
+    const json_t *whose = name != NULL && *name != '\0' ? given : NULL;
+    const json_t *config = name != NULL ? json_object_get(given, "config") : given;
     json_t *auths = json_object_get(config, "auths"), *value;
     const char *key;
 
