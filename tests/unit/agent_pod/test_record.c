@@ -250,6 +250,52 @@ static void a_record_is_on_the_disk_under_two_names(void **state)
     assert_false(exists(w, UID ".json"));
 }
 
+static bool newest_is_synced(struct world *w)
+{
+    char path[128], synced[128];
+    struct stat a, b;
+
+    snprintf(path, sizeof(path), "%s/pods/" UID ".json", w->dir);
+    snprintf(synced, sizeof(synced), "%s/pods/" UID ".json.synced", w->dir);
+    return stat(path, &a) == 0 && stat(synced, &b) == 0 && a.st_ino == b.st_ino;
+}
+
+static void later_records_are_synced_together(void **state)
+{
+    struct world *w = *state;
+    struct pod *p = lively_pod(w);
+
+    sync_record(w, p);
+    assert_true(newest_is_synced(w));
+    for (int i = 0; i < 3; i++) {
+        p->start_time_ns++;
+        save(w, p);
+        record_sync(p);
+        assert_false(w->node.records_syncing); /* not now */
+    }
+    uv_run(&w->loop, UV_RUN_DEFAULT);
+    assert_true(newest_is_synced(w));
+    assert_false(uv_is_active((uv_handle_t *)&w->node.records_timer));
+}
+
+static void a_record_that_changed_while_the_first_was_synced_is_synced_later(void **state)
+{
+    struct world *w = *state;
+    struct pod *p = lively_pod(w);
+
+    w->node.runner_active = true;
+    save(w, p);
+    record_sync(p);
+    assert_true(w->node.records_syncing);
+    p->start_time_ns++;
+    save(w, p);
+    record_sync(p);
+    uv_run(&w->loop, UV_RUN_DEFAULT);
+    assert_true(newest_is_synced(w));
+    assert_true(TAILQ_EMPTY(&w->node.unsynced));
+    assert_false(uv_is_active((uv_handle_t *)&w->node.records_timer));
+}
+
 static void a_record_that_was_not_synced_is_written_again(void **state)
 {
     struct world *w = *state;
@@ -369,6 +415,8 @@ int main(void)
         WORLD_TEST(numbers_out_of_range_count_as_none),
         WORLD_TEST(another_version_is_set_aside),
         WORLD_TEST(a_record_is_on_the_disk_under_two_names),
+        WORLD_TEST(later_records_are_synced_together),
+        WORLD_TEST(a_record_that_changed_while_the_first_was_synced_is_synced_later),
         WORLD_TEST(a_record_that_was_not_synced_is_written_again),
         WORLD_TEST(an_empty_record_is_replaced_by_the_one_that_was_on_the_disk),
         WORLD_TEST(a_record_both_of_whose_names_are_damaged_is_set_aside),
