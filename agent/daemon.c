@@ -6,6 +6,7 @@
 #include "base/process.h"
 
 #include <inttypes.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -221,6 +222,8 @@ int daemon_main(int argc, char **argv)
     bool help = false;
     int code;
 
+    mallopt(M_ARENA_MAX,
+            2); /* the loop's, and one for all threads, which come and go: not eight a processor */
     signal(SIGPIPE, SIG_IGN);
     umask(022);
     rt_limits_own(); /* first: children begin with what is captured next */

@@ -10,7 +10,9 @@
 #include <signal.h>
 #include <stdlib.h>
 
-enum { STACK_BYTES = 512 * 1024 };
+enum {
+    STACK_BYTES = 4 * 1024 * 1024
+}; /* jansson writes what is nested as deep as it reads, 2048, in less than one */
 
 struct call_thread {
     pthread_t id;

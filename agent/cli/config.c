@@ -75,6 +75,8 @@ static int show_local(struct cli *cli, const struct asked *a)
     json_auto_t *configz = NULL;
     bool help = false;
 
+    if (config_check_words(a->argc, a->argv, &e) != ERR_OK)
+        return cli_wrong(cli, "%s", e.text);
     if (config_parse(&c, a->argc, a->argv, &help, &e) != ERR_OK) {
         config_done(&c);
         return cli_error(cli, "%s", e.text);

@@ -62,7 +62,8 @@ struct removal {
     struct cli *cli;
     const char *path, *uid, *namespace_, *name;
     bool wait, removed;
-    int code;
+    bool gone; /* and the watch did not say so */
+    int code;  /* of removing the file */
 };
 
 /* As the file is by now, whatever the daemon has read: somebody may just have written another one. */
@@ -110,33 +111,39 @@ static bool on_change(const char *type, json_t *pod, void *arg)
     return strcmp(type, "DELETED") != 0 && strcmp(cli_text(pod, "metadata.uid"), r->uid) == 0;
 }
 
-static int remove_and_wait(struct cli *cli, const struct delete_options *o, const char *name,
-                           const char *path, const char *uid)
+/* A watch of a pod that went before the watch stood says nothing: one looks, now and then. */
+static enum err_code follow(struct removal *r, struct cli_response *answer, struct err *e)
 {
-    struct removal removal = {
-        .cli = cli, .path = path, .uid = uid, .namespace_ = o->namespace_, .name = name, .wait = o->wait
-    };
-    struct cli_response r = CLI_RESPONSE_INIT;
     buf_auto url = BUF_INIT(64 * 1024);
-    bool there = true;
-    struct err e;
+
+    cli_add_pod_path(&url, r->namespace_, r->name);
+    buf_adds(&url, "?watch=true");
+    for (;;) {
+        r->cli->until_ms = clock_mono_ms() + CLI_LOOK_AGAIN_MS;
+        if (cli_follow(r->cli, url.p, on_change, r, answer, e) != ERR_DEADLINE)
+            return e->code;
+        *e = (struct err){ 0 };
+        if (!cli_pod_is_there(r->cli, r->namespace_, r->name)) {
+            r->gone = true;
+            return ERR_OK;
+        }
+    }
+}
+
+static int remove_and_wait(struct removal *r)
+{
+    struct cli_response answer = CLI_RESPONSE_INIT;
+    struct err e = { 0 };
     int code;
 
-    cli_add_pod_path(&url, o->namespace_, name);
-    buf_adds(&url, "?watch=true");
-    do {
-        e = (struct err){ 0 };
-        cli->until_ms = clock_mono_ms() + CLI_LOOK_AGAIN_MS;
-        if (cli_follow(cli, url.p, on_change, &removal, &r, &e) == ERR_DEADLINE)
-            there = cli_pod_is_there(cli, o->namespace_, name);
-    } while (e.code == ERR_DEADLINE && there);
-    if (!there)
-        code = removal.removed ? EXIT_OK : cli_error(cli, "pod %s is gone, %s is not removed", name, path);
-    else if (e.code != ERR_OK)
-        code = cli_failed(cli, &e);
+    if (follow(r, &answer, &e) != ERR_OK)
+        code = cli_failed(r->cli, &e);
+    else if (r->gone)
+        code =
+            r->removed ? EXIT_OK : cli_error(r->cli, "pod %s is gone, %s is not removed", r->name, r->path);
     else
-        code = r.code == 200 ? removal.code : cli_server_error(cli, &r);
-    buf_done(&r.body);
+        code = answer.code == 200 ? r->code : cli_server_error(r->cli, &answer);
+    buf_done(&answer.body);
     return code;
 }
 
@@ -150,6 +157,7 @@ static int delete_pod(struct cli *cli, const struct delete_options *o, const cha
     const json_t *file = file_of(cli_at(list, "items"), o->namespace_, name);
     buf_auto others = BUF_INIT(1u << 20);
     const char *path = cli_text(file, "path");
+    struct removal removal;
 
     if (list == NULL)
         return code;
@@ -167,7 +175,13 @@ static int delete_pod(struct cli *cli, const struct delete_options *o, const cha
     if (others.n > 0)
         return cli_error(cli, "%s is not removed, as it also holds %s: take the pod out of it", path,
                          others.p);
-    code = remove_and_wait(cli, o, name, path, cli_text(pod, "metadata.uid"));
+    removal = (struct removal){ .cli = cli,
+                                .path = path,
+                                .uid = cli_text(pod, "metadata.uid"),
+                                .namespace_ = o->namespace_,
+                                .name = name,
+                                .wait = o->wait };
+    code = remove_and_wait(&removal);
     if (code != EXIT_OK)
         return code;
     cli_say(cli, "pod \"%s\" %s\n", name, o->wait ? "deleted" : "will be deleted");

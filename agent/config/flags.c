@@ -74,6 +74,22 @@ enum err_code config_flags_parse(struct config_flags *f, int argc, char **argv, 
     return ERR_OK;
 }
 
+enum err_code config_check_words(int argc, char **argv, struct err *e)
+{
+    struct config_flags f = { 0 };
+
+    if (config_flags_parse(&f, argc, argv, e) == ERR_OK)
+        for (size_t i = 0; i < f.n && e->code == ERR_OK; i++) {
+            const struct config_row *r = config_row(f.v[i].row, NULL);
+            json_auto_t *value = NULL;
+
+            if (config_flag_value(r, f.v[i].value, &value, e) != ERR_OK)
+                err_wrap(e, "--%s", r->flag);
+        }
+    config_flags_done(&f);
+    return e->code;
+}
+
 void config_flags_done(struct config_flags *f)
 {
     free(f->v);

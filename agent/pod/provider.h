@@ -24,7 +24,7 @@ json_t *provider_objects(void *arg, enum status_kind kind, const char *namespace
 
 /* ---- provider_exec.c ------------------------------------------------------------------------- */
 enum err_code provider_exec_check(void *arg, const char *namespace_, const char *name, const char *container,
-                                  struct err *e);
+                                  bool attach, struct err *e);
 struct status_exec *provider_exec(void *arg, const struct status_exec_spec *spec, struct err *e);
 struct status_exec *provider_forward(void *arg, const struct status_exec_spec *spec, struct err *e);
 struct status_exec *provider_archive(void *arg, const struct status_exec_spec *spec, struct err *e);

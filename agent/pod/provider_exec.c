@@ -22,7 +22,7 @@ struct status_exec {
 
 /* A container that is being stopped still takes processes, as under kubelet. */
 static struct ctr *find_running(struct node *n, const char *namespace_, const char *name,
-                                const char *container, struct err *e)
+                                const char *container, bool attach, struct err *e)
 {
     struct pod *p = pods_find(n, namespace_, name);
     struct ctr *c;
@@ -35,8 +35,8 @@ static struct ctr *find_running(struct node *n, const char *namespace_, const ch
     if (c == NULL)
         return NULL;
     if (p->state == POD_TERMINATED) {
-        err_set(e, ERR_PRECONDITION, "cannot exec into a container in a completed pod; current phase is %s",
-                pod_phase(p));
+        err_set(e, ERR_PRECONDITION, "cannot %s a container in a completed pod; current phase is %s",
+                attach ? "attach to" : "exec into", pod_phase(p));
         return NULL;
     }
     if (c->state != CTR_RUNNING && c->state != CTR_STOPPING) {
@@ -52,9 +52,9 @@ static struct ctr *find_running(struct node *n, const char *namespace_, const ch
 }
 
 enum err_code provider_exec_check(void *arg, const char *namespace_, const char *name, const char *container,
-                                  struct err *e)
+                                  bool attach, struct err *e)
 {
-    (void)(find_running(arg, namespace_, name, container, e) != NULL);
+    (void)(find_running(arg, namespace_, name, container, attach, e) != NULL);
     return e->code;
 }
 
@@ -84,7 +84,7 @@ static void on_done(struct op *op, const struct err *result)
 struct status_exec *provider_exec(void *arg, const struct status_exec_spec *spec, struct err *e)
 {
     struct node *n = arg;
-    struct ctr *c = find_running(n, spec->namespace_, spec->name, spec->container, e);
+    struct ctr *c = find_running(n, spec->namespace_, spec->name, spec->container, false, e);
     struct status_exec *x;
 
     if (c == NULL)
@@ -172,7 +172,7 @@ struct status_exec *provider_forward(void *arg, const struct status_exec_spec *s
 struct status_exec *provider_archive(void *arg, const struct status_exec_spec *spec, struct err *e)
 {
     struct node *n = arg;
-    struct ctr *c = find_running(n, spec->namespace_, spec->name, spec->container, e);
+    struct ctr *c = find_running(n, spec->namespace_, spec->name, spec->container, false, e);
     struct rt_archive_spec archive = {
         .path = spec->path, .in = spec->stdin_fd, .out = spec->stdout_fd, .messages = spec->stderr_fd
     };
@@ -204,7 +204,7 @@ enum err_code provider_attach(void *arg, const char *namespace_, const char *nam
                               bool input, struct status_attached *ret, struct err *e)
 {
     struct node *n = arg;
-    struct ctr *c = find_running(n, namespace_, name, container, e);
+    struct ctr *c = find_running(n, namespace_, name, container, true, e);
     struct rt_attach a;
 
     if (c == NULL)

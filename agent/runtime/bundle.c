@@ -3,6 +3,7 @@
  * own files, or, where it maps volumes to a pod's users, in a child; removed in a child, as large trees take
  * their time.
  */
+#include "agent/api/decode.h"
 #include "agent/runtime/container_internal.h"
 #include "agent/runtime/idmap.h"
 #include "agent/runtime/overlay.h"
@@ -37,12 +38,13 @@ static enum err_code mount_root(const struct rt_config *c, const char *layer_dir
 static enum err_code write_json(const struct rt_path *path, const json_t *v, struct err *e)
 {
     str_auto text = json_text(v);
+    enum err_code code;
 
     if (text == NULL)
         return err_nomem(e);
-    (void)(fs_replace_at(AT_FDCWD, path->s, text, strlen(text), 0600, false, e) == ERR_OK);
+    code = fs_replace_at(AT_FDCWD, path->s, text, strlen(text), 0600, false, e);
     explicit_bzero(text, strlen(text)); /* the environment may hold what others must not see */
-    return e->code;
+    return code;
 }
 
 static enum err_code write_meta(const struct rt *rt, const struct rt_config *c, struct err *e)
@@ -63,13 +65,16 @@ static enum err_code write_config(const struct rt *rt, const struct rt_config *c
 {
     struct rt_path path = rt_container_file(rt, c->id, "config.json");
     json_auto_t *spec = NULL;
+    enum err_code code;
     fd_auto rootfs_fd = open(rootfs, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
     if (rootfs_fd < 0)
         return err_sys(e, errno, "open %s", rootfs);
     if (rt_spec_build(rt, c, rootfs_fd, &spec, e) != ERR_OK)
         return e->code;
-    return write_json(&path, spec, e);
+    code = write_json(&path, spec, e);
+    api_json_wipe(json_object_get(spec, "process")); /* with the environment */
+    return code;
 }
 
 /* In a user namespace: all that the container sees is mapped to its users, and only they may pass the bundle.

@@ -24,6 +24,7 @@ struct probe {
     struct proc proc;
     struct err result;
     char *out;
+    uv_loop_t *loop;
 };
 
 static void on_probed(struct op *op, const struct err *result)
@@ -33,7 +34,7 @@ static void on_probed(struct op *op, const struct err *result)
     p->result = *result;
     if (result->code == ERR_OK)
         p->out = buf_detach(&p->proc.out);
-    proc_forget(op->loop); /* nothing else is left to do on it */
+    proc_forget(p->loop); /* nothing else is left to do on it */
 }
 
 /* Runs to the end on a loop of its own: this happens once, before there is anything else to do. */
@@ -51,8 +52,8 @@ static enum err_code ask(const struct rt *rt, const char *question, char **ret, 
         .cgroup_procs = cg_leaf_procs(rt->cgroups, CG_LEAF_OPS),
         .deadline_ms = PROBE_DEADLINE_MS,
     };
-    struct probe p = { 0 };
     uv_loop_t loop;
+    struct probe p = { .loop = &loop };
     int status = uv_loop_init(&loop);
 
     if (status != 0)

@@ -1,4 +1,5 @@
 /* Arguments and environment of a container's process: the image's values under the manifest's. */
+#include "agent/api/decode.h"
 #include "agent/runtime/container_internal.h"
 
 #include "base/json.h"
@@ -98,15 +99,17 @@ static enum err_code collect(const struct rt_config *c, const char *home, json_t
 enum err_code rt_env_build(const struct rt_config *c, const char *home, json_t *ret_list, struct err *e)
 {
     json_auto_t *env = json_object();
+    enum err_code code;
     const char *name;
     json_t *value;
 
     if (env == NULL)
         return err_nomem(e);
-    if (collect(c, home, env, e) != ERR_OK)
-        return e->code;
+    code = collect(c, home, env, e);
     json_object_foreach (env, name, value)
-        if (json_array_append_new(ret_list, json_sprintf("%s=%s", name, json_string_value(value))) != 0)
-            return err_nomem(e);
-    return ERR_OK;
+        if (code == ERR_OK &&
+            json_array_append_new(ret_list, json_sprintf("%s=%s", name, json_string_value(value))) != 0)
+            code = err_nomem(e);
+    api_json_wipe(env); /* the list is its maker's to wipe */
+    return code;
 }

@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 
 enum {
@@ -235,8 +236,13 @@ static const struct api_seccomp *wanted(const struct rt_config *c, enum api_secc
 static enum err_code read_profile(int fd, json_t **ret, struct err *e)
 {
     str_auto text = NULL;
+    struct stat st;
     size_t n = 0;
 
+    if (fstat(fd, &st) != 0)
+        return err_sys(e, errno, "stat");
+    if (!S_ISREG(st.st_mode))
+        return err_set(e, ERR_INVALID, "not a regular file");
     if (fs_read_fd(fd, PROFILE_MAX, &text, &n, e) != ERR_OK)
         return e->code;
     return json_parse(text, n, PROFILE_MAX, ret, "seccomp profile", e);
@@ -276,7 +282,7 @@ static enum err_code load_default(const struct rt *rt, json_t **ret, struct err 
 
     if (problem != NULL)
         return err_set(e, ERR_NOT_FOUND, "%s", problem);
-    fd = open(rt->seccomp_profile, O_RDONLY | O_CLOEXEC);
+    fd = open(rt->seccomp_profile, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return err_sys(e, errno, "open %s", rt->seccomp_profile);
     if (read_profile(fd, ret, &why) != ERR_OK)

@@ -134,8 +134,8 @@ void exec_begin(struct conn *c, const struct status_match *m)
         conn_err(c, &e);
         return;
     }
-    if (m->route != ROUTE_POD_FORWARD &&
-        p->exec_check(p->arg, m->namespace_, m->name, options.container, &e) != ERR_OK) {
+    if (m->route != ROUTE_POD_FORWARD && p->exec_check(p->arg, m->namespace_, m->name, options.container,
+                                                       m->route == ROUTE_POD_ATTACH, &e) != ERR_OK) {
         refuse(c, m->name, &e);
         return;
     }

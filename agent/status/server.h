@@ -133,10 +133,10 @@ struct status_provider { /* results are new references; NULL with *e set is an e
     void (*image_task)(void *arg, const struct status_image_task *task,
                        struct status_reply *r); /* likewise */
     enum err_code (*image_remove)(void *arg, const char *name, struct err *e);
-    /* Whether something can be run there: ERR_NOT_FOUND: no such pod; ERR_INVALID: no such container, or
-     * which?; ERR_PRECONDITION: it does not run. */
+    /* Whether something can be run there, or attached to: ERR_NOT_FOUND: no such pod; ERR_INVALID: no such
+     * container, or which?; ERR_PRECONDITION: it does not run. */
     enum err_code (*exec_check)(void *arg, const char *namespace_, const char *name, const char *container,
-                                struct err *e);
+                                bool attach, struct err *e);
     struct status_exec *(*exec)(void *arg, const struct status_exec_spec *spec, struct err *e); /* as above */
     void (*exec_cancel)(struct status_exec *x); /* on_done still comes */
     /* spec->port of the pod; the rest as exec.  ERR_PRECONDITION: it has no network, or has ended. */

@@ -128,6 +128,8 @@ def test_attach(t):
     out, error = attached.communicate("two\n", timeout=60)
     equal((attached.returncode, out, error), (0, "got two\n", "error two\n"), "the rest")
     node.wait_pod("b", lambda p: p.phase == "Succeeded", 20, "its end")
+    late = node.cli("attach", "b", ok=False)
+    equal((late.returncode, "cannot attach to a container in a completed pod; current phase is Succeeded" in late.stderr), (1, True), f"attach: {late.stderr}")
     refused = node.cli("attach", "-i", "c", ok=False)
     equal(refused.returncode, 1, "input to a container without stdin")
     contains(refused.stderr, "container main takes no input: its manifest does not say stdin: true")

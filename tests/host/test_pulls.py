@@ -115,7 +115,11 @@ def test_right_to_what_is_here(t):
     node.put("secrets.yaml", pull_secret("good", registry.address, GOOD), pull_secret("same", registry.address, GOOD),
              pull_secret("bad", registry.address, GOOD))
     node.wait_running("bad")
-    check(node.pod("none").phase == "Pending" and node.pod("never").phase == "Pending", "no secret, no image")
+    node.put("late.yaml", using("late"))  # asks the registry that is back, where "none" still waits for its next try
+    until(lambda: any("unauthorized" in text for text in messages(node, "late", "Failed")), 20, "a refusal without a secret")
+    for name in ("none", "never", "late"):
+        equal((node.pod(name).phase, messages(node, name, "Pulled")), ("Pending", []), f"{name}: no secret, no image")
+    equal(node.pod("never").state()[1].get("reason"), "ErrImageNeverPull", "what became known when \"bad\" had pulled it is nothing to it")
     for name in os.listdir(f"{node.state_dir}/images/images"):
         with open(f"{node.state_dir}/images/images/{name}", encoding="utf-8") as f:
             check(base64.b64encode(GOOD.encode()).decode() not in f.read(), "credentials stand in a record")
@@ -127,7 +131,7 @@ def test_right_to_what_is_here(t):
                 f"preloadedImagesVerificationAllowlist: [{registry.address}/team/*]\n")
     node.flags.append(f"--config={t.scratch}/kubelet.yaml")
     node.start()
-    node.wait_running("none", "never")
+    node.wait_running("none", "never", "late")
 
 
 def test_node_credentials(t):

@@ -614,10 +614,25 @@ static void a_reader_that_goes_away_ends_a_command_quietly(void **state)
     assert_string_equal(f->err, "");
 }
 
+static void config_tells_a_wrong_command_line_from_a_wrong_file(void **state)
+{
+    static const char *const wrong[] = { "config stray",      "config --local stray", "config --not-there=1",
+                                         "config --max-pods", "config --max-pods=x",  "config -o xml",
+                                         "config -x" };
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
+        if (run(f, wrong[i]) != EXIT_USAGE || !str_starts(f->err, "error: ") || f->out[0] != '\0')
+            fail_msg("%s: %s%s", wrong[i], f->out, f->err);
+    assert_int_equal(run(f, "config --file /does/not/exist"), EXIT_ERROR);
+    assert_int_equal(run(f, "config --local"), EXIT_OK);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
+        T(config_tells_a_wrong_command_line_from_a_wrong_file),
         T(pods_are_shown_as_a_table_with_warnings_after_it),
         T(labels_and_fields_choose_and_are_shown),
         T(a_jsonpath_prints_what_it_leads_to),

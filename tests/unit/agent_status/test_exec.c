@@ -23,9 +23,10 @@ static struct status_exec process; /* the one under way */
 static unsigned begun;
 
 static enum err_code exec_check(void *arg, const char *namespace_, const char *name, const char *container,
-                                struct err *e)
+                                bool attach, struct err *e)
 {
     (void)arg;
+    (void)attach;
     (void)namespace_;
     if (strcmp(name, "web") != 0)
         return err_set(e, ERR_NOT_FOUND, "pods \"%s\" not found", name);

@@ -98,9 +98,10 @@ struct status_exec {
 static struct status_exec process;
 
 static enum err_code exec_check(void *arg, const char *namespace_, const char *name, const char *container,
-                                struct err *e)
+                                bool attach, struct err *e)
 {
     (void)arg;
+    (void)attach;
     (void)namespace_;
     (void)name;
     (void)container;
