@@ -175,6 +175,16 @@ char *str_printf(const char *fmt, ...)
     return n < 0 ? NULL : text;
 }
 
+const char *str_pack(char **at, const char *text)
+{
+    const char *copy = *at;
+
+    if (text == NULL)
+        return NULL;
+    *at = stpcpy(*at, text) + 1;
+    return copy;
+}
+
 bool str_starts(const char *s, const char *prefix)
 {
     return strncmp(s, prefix, strlen(prefix)) == 0;

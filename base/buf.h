@@ -58,6 +58,9 @@ char *buf_detach(struct buf *b) MUST_CHECK;
 
 /* malloc'ed printf; NULL when out of memory. */
 char *str_printf(const char *fmt, ...) PRINTF_LIKE(1, 2) MUST_CHECK;
+/* Copies text, with its end, to *at, which moves past it; where there is room is the caller's.  NULL stays
+ * NULL. */
+const char *str_pack(char **at, const char *text);
 bool str_starts(const char *s, const char *prefix);
 bool str_ends(const char *s, const char *suffix);
 static inline bool str_eq(const char *a, const char *b) /* NULL equals only NULL */

@@ -114,7 +114,7 @@ static void on_op_done(struct op *op, const struct err *result) /* as in process
     char *out = c->out.cap > 0 ? c->out.p : NULL;
 
     c->out.cap = 0;
-    call_thread_free(take_ptr(&c->thread));
+    free(take_ptr(&c->thread));
     c->user_done(op, result);
     free(out);
 }

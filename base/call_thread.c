@@ -2,12 +2,11 @@
  * call_thread - a call (process.h) in a thread of its own instead of a forked child.
  */
 #include "base/internal.h"
+#include "base/thread.h"
 #include "base/work.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
 
 enum {
@@ -49,23 +48,6 @@ static void on_ended(uv_async_t *async)
     call_end(c, t->told.code == ERR_OK ? NULL : &t->told);
 }
 
-/* Signals are the loop's. */
-static int create(struct call_thread *t)
-{
-    pthread_attr_t attr;
-    sigset_t all, before;
-    int sys;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    pthread_attr_init(&attr);
-    pthread_attr_setstacksize(&attr, STACK_BYTES);
-    sys = pthread_create(&t->id, &attr, run, t);
-    pthread_attr_destroy(&attr);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return sys;
-}
-
 enum err_code call_thread_start(struct proc_call *c, const struct proc_call_spec *spec, struct err *e)
 {
     struct call_thread *t = calloc(1, sizeof(*t));
@@ -81,15 +63,10 @@ enum err_code call_thread_start(struct proc_call *c, const struct proc_call_spec
     }
     t->ended.data = t;
     c->thread = t; /* freed when its handle is closed */
-    sys = create(t);
+    sys = thread_start(&t->id, STACK_BYTES, false, run, t);
     if (sys != 0) {
         op_close_handle(&c->op, (uv_handle_t *)&t->ended);
         return err_sys(e, sys, "start a thread");
     }
     return ERR_OK;
-}
-
-void call_thread_free(struct call_thread *t)
-{
-    free(t);
 }

@@ -72,9 +72,9 @@ int open_pidfd(pid_t pid); /* -1: errno */
 /* ---- call.c, call_thread.c ---------------------------------------------------------------------- */
 void call_run(proc_call_fn fn, const void *arg, struct buf *out, struct err *e); /* the function itself */
 void call_end(struct proc_call *c, const struct err *e);                         /* NULL: it went well */
+/* Makes c->thread: free() it when its handle is closed. */
 enum err_code call_thread_start(struct proc_call *c, const struct proc_call_spec *spec,
                                 struct err *e) MUST_CHECK;
-void call_thread_free(struct call_thread *t); /* when its handle is closed; NULL is fine */
 
 /* ---- work.c ------------------------------------------------------------------------------------ */
 /* Around a fork() whose child goes on without exec; see there.  Does nothing without a sanitizer. */

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/list.h"
 #include "base/scope.h"
+#include "base/thread.h"
 #include "base/work.h"
 
 #include <errno.h>
@@ -83,22 +84,12 @@ static size_t count(const char *const *list, size_t *bytes)
     return n;
 }
 
-static const char *copy_text(char **at, const char *text)
-{
-    const char *copy = *at;
-
-    if (text == NULL)
-        return NULL;
-    *at = stpcpy(*at, text) + 1;
-    return copy;
-}
-
 static const char *const *copy_list(const char ***pointers, char **at, const char *const *list, size_t n)
 {
     const char **copy = *pointers;
 
     for (size_t i = 0; i < n; i++)
-        copy[i] = copy_text(at, list[i]);
+        copy[i] = str_pack(at, list[i]);
     copy[n] = NULL;
     *pointers += n + 1;
     return copy;
@@ -124,8 +115,8 @@ static struct spawn_job *copy_plan(const struct spawn_plan *plan)
     j->plan.argv = copy_list(&next, &text, plan->argv, args);
     j->plan.env = copy_list(&next, &text, plan->env, env);
     j->plan.join_procs = copy_list(&next, &text, plan->join_procs, joins);
-    j->plan.cwd = copy_text(&text, plan->cwd);
-    j->plan.cgroup_procs = copy_text(&text, plan->cgroup_procs);
+    j->plan.cwd = str_pack(&text, plan->cwd);
+    j->plan.cgroup_procs = str_pack(&text, plan->cgroup_procs);
     j->plan.fds = j->fds;
     j->plan.n_fds = 0;
     j->plan.cgroup_fd = -1;
@@ -221,22 +212,13 @@ static void *run(void *arg)
 static bool have_thread(void)
 {
     const struct spawn_job *first = TAILQ_FIRST(&makers.queue);
-    sigset_t all, before;
-    pthread_attr_t attr;
     pthread_t thread;
 
     if (makers.idle > makers.queued || makers.threads == THREADS_HUNG_MAX ||
         (makers.threads >= THREADS_MAX && (first == NULL || clock_mono_ms() - first->queued_ms < WAIT_MS)))
         return true;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    pthread_attr_init(&attr);
-    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attr, STACK_BYTES);
-    if (pthread_create(&thread, &attr, run, NULL) == 0)
+    if (thread_start(&thread, STACK_BYTES, true, run, NULL) == 0)
         makers.threads++;
-    pthread_attr_destroy(&attr);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
     return makers.threads > 0;
 }
 

@@ -5,6 +5,7 @@
 #include "base/list.h"
 #include "base/log.h"
 #include "base/scope.h"
+#include "base/thread.h"
 #include "base/work.h"
 
 #include <errno.h>
@@ -268,23 +269,6 @@ static enum err_code open_descriptors(struct log_keep *k, struct err *e)
     return k->wake >= 0 ? ERR_OK : err_sys(e, errno, "watch logs");
 }
 
-/* The thread begins with every signal blocked: what is sent to the process is for others. */
-static int start_thread(struct log_keep *k)
-{
-    sigset_t all, before;
-    pthread_attr_t attributes;
-    int sys;
-
-    pthread_attr_init(&attributes);
-    pthread_attr_setstacksize(&attributes, STACK);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    sys = pthread_create(&k->thread, &attributes, run, k);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
-    return sys;
-}
-
 static void free_all(struct log_keep *k)
 {
     struct order *o;
@@ -313,7 +297,7 @@ enum err_code log_keep_open(struct log_keep **ret, unsigned max_files, struct er
     STAILQ_INIT(&k->orders);
     LIST_INIT(&k->kept);
     pthread_mutex_init(&k->lock, NULL);
-    if (open_descriptors(k, e) == ERR_OK && (sys = start_thread(k)) != 0)
+    if (open_descriptors(k, e) == ERR_OK && (sys = thread_start(&k->thread, STACK, false, run, k)) != 0)
         err_sys(e, sys, "start the thread that keeps logs");
     if (e->code != ERR_OK) {
         free_all(k);

@@ -123,14 +123,6 @@ static void on_namespaces(struct op *op, const struct err *result)
     pod_wake(p);
 }
 
-static const char *copy_text(char **at, const char *text)
-{
-    const char *copy = *at;
-
-    *at = stpcpy(*at, text) + 1;
-    return copy;
-}
-
 /* What the pod's namespaces are to be, in one piece with its texts: p->netns_spec is kept until the call that
  * uses it, in a thread, is over, and the pod may be edited meanwhile. */
 static enum err_code describe_namespaces(struct pod *p, struct err *e)
@@ -149,15 +141,15 @@ static enum err_code describe_namespaces(struct pod *p, struct err *e)
     sysctls = (struct netns_sysctl *)(s + 1);
     text = (char *)(sysctls + n);
     for (size_t i = 0; i < n; i++) {
-        sysctls[i].name = copy_text(&text, spec->security.sysctls[i].name);
-        sysctls[i].value = copy_text(&text, spec->security.sysctls[i].value);
+        sysctls[i].name = str_pack(&text, spec->security.sysctls[i].name);
+        sysctls[i].value = str_pack(&text, spec->security.sysctls[i].value);
     }
     *s = (struct netns_spec){
         .dir = p->netns_dir,
         .net = wants_netns(p),
         .ipc = !spec->host_ipc,
         .uts = wants_netns(p),
-        .hostname = copy_text(&text, files_hostname(p)),
+        .hostname = str_pack(&text, files_hostname(p)),
         .first_id = userns_wanted(p) ? p->first_id : 0,
         .n_ids = USERNS_IDS,
         .sysctls = sysctls,

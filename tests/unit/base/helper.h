@@ -105,6 +105,29 @@ static inline int loop_remove(void **state)
     return bad;
 }
 
+/* done of a proc_call: its output is kept in the owner's `out`. */
+static inline void take_call_output(struct op *op, const struct err *result)
+{
+    struct ended *d = op->owner;
+    struct proc_call *c = container_of(op, struct proc_call, op);
+
+    d->calls++;
+    d->result = *result;
+    free(d->out);
+    d->out_n = c->out.n;
+    d->out = buf_detach(&c->out);
+}
+
+/* done of a proc_call that stands in memory of its own. */
+static inline void free_call_in_done(struct op *op, const struct err *result)
+{
+    struct ended *d = op->owner;
+
+    d->calls++;
+    d->result = *result;
+    free(container_of(op, struct proc_call, op));
+}
+
 static inline void run_until_ended(struct ended *d, int calls)
 {
     while (d->calls < calls && uv_run(d->loop, UV_RUN_ONCE) != 0)

@@ -7,18 +7,6 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
-static void take_output(struct op *op, const struct err *result)
-{
-    struct ended *d = op->owner;
-    struct proc_call *c = container_of(op, struct proc_call, op);
-
-    d->calls++;
-    d->result = *result;
-    free(d->out);
-    d->out_n = c->out.n;
-    d->out = buf_detach(&c->out);
-}
-
 static void call(struct ended *d, struct proc_call *c, proc_call_fn fn, struct proc_call_spec spec)
 {
     int before = d->calls;
@@ -28,7 +16,7 @@ static void call(struct ended *d, struct proc_call *c, proc_call_fn fn, struct p
     spec.cgroup_fd = -1;
     if (spec.out_max == 0)
         spec.out_max = 1000;
-    proc_call_start(c, &spec, d->loop, take_output, d);
+    proc_call_start(c, &spec, d->loop, take_call_output, d);
     assert_int_equal(d->calls, before); /* never from inside the start */
 }
 
@@ -253,22 +241,13 @@ static void a_grandchild_with_the_pipe_is_not_waited_for(void **state)
     assert_int_equal(kill(atoi(d->out), SIGKILL), 0);
 }
 
-static void free_in_done(struct op *op, const struct err *result)
-{
-    struct ended *d = op->owner;
-
-    d->calls++;
-    d->result = *result;
-    free(container_of(op, struct proc_call, op));
-}
-
 static void the_struct_may_be_freed_in_done(void **state)
 {
     struct ended *d = *state;
     struct proc_call *c = malloc(sizeof(*c));
     struct proc_call_spec spec = { .name = "m", .fn = says, .arg = "x", .out_max = 100, .cgroup_fd = -1 };
 
-    proc_call_start(c, &spec, d->loop, free_in_done, d);
+    proc_call_start(c, &spec, d->loop, free_call_in_done, d);
     run_until_ended(d, 1);
     assert_int_equal(d->result.code, ERR_OK);
 }
@@ -315,7 +294,7 @@ static void a_late_mover_ends_with_us(void **state)
         };
 
         uv_loop_fork(d->loop);
-        proc_call_start(&c, &spec, d->loop, free_in_done, d);
+        proc_call_start(&c, &spec, d->loop, free_call_in_done, d);
         for (;;)
             pause();
     }

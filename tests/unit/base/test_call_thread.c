@@ -9,18 +9,6 @@ struct gate { /* what a call in a thread waits for */
     int wait_fd, go_fd;
 };
 
-static void take_output(struct op *op, const struct err *result)
-{
-    struct ended *d = op->owner;
-    struct proc_call *c = container_of(op, struct proc_call, op);
-
-    d->calls++;
-    d->result = *result;
-    free(d->out);
-    d->out_n = c->out.n;
-    d->out = buf_detach(&c->out);
-}
-
 static void call(struct ended *d, struct proc_call *c, proc_call_fn fn, const void *arg, uint64_t deadline_ms)
 {
     const struct proc_call_spec spec = { .name = "make",
@@ -32,7 +20,7 @@ static void call(struct ended *d, struct proc_call *c, proc_call_fn fn, const vo
                                          .in_thread = true };
     int before = d->calls;
 
-    proc_call_start(c, &spec, d->loop, take_output, d);
+    proc_call_start(c, &spec, d->loop, take_call_output, d);
     assert_int_equal(d->calls, before); /* never from inside the start */
 }
 
@@ -196,15 +184,6 @@ static void many_run_side_by_side(void **state)
     }
 }
 
-static void free_in_done(struct op *op, const struct err *result)
-{
-    struct ended *d = op->owner;
-
-    d->calls++;
-    d->result = *result;
-    free(container_of(op, struct proc_call, op));
-}
-
 static void the_struct_may_be_freed_in_done(void **state)
 {
     struct ended *d = *state;
@@ -213,7 +192,7 @@ static void the_struct_may_be_freed_in_done(void **state)
         .name = "m", .fn = says_where, .arg = "x", .out_max = 100, .cgroup_fd = -1, .in_thread = true
     };
 
-    proc_call_start(c, &spec, d->loop, free_in_done, d);
+    proc_call_start(c, &spec, d->loop, free_call_in_done, d);
     run_until_ended(d, 1);
     assert_int_equal(d->result.code, ERR_OK);
 }
