@@ -41,7 +41,7 @@ LIBS_SHUTDOWN := -lsystemd -luv
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-7s %s\n' '$(1)' '$(2)')
 
-# Low layers first; a folder may use itself and what stands before it (tests/check-layers has the exact table).
+# Low layers first: a folder uses nothing that stands after it (tests/tools/check-layers has the exact table).
 modules := base cgroups cni volumes agent/api agent/config agent/source agent/runtime agent/probe agent/status agent/pod agent/cli agent
 include $(patsubst %,%/module.mk,$(modules))
 
@@ -133,5 +133,5 @@ clean: ## remove the build folder
 	$(Q)rm -rf $(O)
 
 help: ## this text
-	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F':.*## ' '/^[a-z_-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo "variables: V=1  SAN=address,undefined  CC=clang  WERROR=  O=build  DESTDIR=  PREFIX=/usr  (config.mk for private ones)"
