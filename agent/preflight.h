@@ -1,6 +1,7 @@
 /*
  * preflight - what must be there before the first pod: programs (with the Debian package that has them),
  * folders, the run folder's tmpfs, the lock that keeps two agents from sharing one state folder.
+ * Blocking: before the loop runs, and after it.
  */
 #ifndef AGENT_PREFLIGHT_H
 #define AGENT_PREFLIGHT_H

@@ -90,7 +90,7 @@ void proc_force_no_clone3(bool on); /* tests: exercise fork and pidfd_open inste
  * the loop or take locks, and reports through *e and up to `out` bytes.  Of the daemon's descriptors it
  * has only 0 to 2 (0 is /dev/null): it opens what it needs by path.  The child is killed at the
  * deadline; a child stuck in the kernel (D state) is left behind, counted and logged: the operation
- * ends all the same.
+ * ends all the same.  A short one on our own files can have a thread instead (in_thread, below).
  */
 typedef enum err_code (*proc_call_fn)(const void *arg, struct buf *out, struct err *e);
 

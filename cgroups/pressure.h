@@ -1,6 +1,6 @@
 /*
  * pressure - being woken when memory (or processors, or disks) run short, instead of looking every ten
- * seconds: what eviction stands on.
+ * seconds.  For an eviction of pods, which is not there yet: only the tests call it.
  *
  *     cg_pressure_open_psi()      tasks of a cgroup waited `stall_us` within `window_us` for a resource: the
  *                                 kernel's PSI triggers.  v2, the v2 side of a hybrid, and "/" everywhere

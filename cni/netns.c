@@ -146,7 +146,7 @@ bool netns_has_interface_sysctls(const struct netns_spec *spec)
     return false;
 }
 
-/* ---- creating, in the child ------------------------------------------------------------------- */
+/* ---- creating, in the thread or the child ------------------------------------------------------ */
 
 static enum err_code pin(const char *dir, const char *which, pid_t whose, struct err *e)
 {
@@ -231,7 +231,7 @@ static enum err_code write_map(const struct netns_spec *spec, pid_t pid, const c
     return fs_write_control(AT_FDCWD, path, text, e);
 }
 
-/* One step of the child's: what it says in place of success is its error. */
+/* One step of the process inside: what it says in place of success is its error. */
 static enum err_code hear(int from, struct err *e)
 {
     struct err theirs = { 0 };

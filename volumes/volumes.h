@@ -6,6 +6,10 @@
  *          <tmpfs>/<uid>/.shm          the pod's /dev/shm (its own 64 MiB tmpfs)
  *          <pods_dir>/<uid>/volumes/kubernetes.io~empty-dir/<volume>/     emptyDir (Memory: a tmpfs on it)
  *          <pods_dir>/<uid>/volume-subpaths/<volume>/<container>/<index>  subPath bind mounts
+ *
+ * All of it blocks.  The loop thread may call what touches none but the node's tmpfs and its own folders:
+ * vol_node_*(), vol_payload_*(), vol_empty_dir_setup(), vol_shm_setup(), vol_list_owners(); and
+ * vol_host_path_known(), which never waits.  The others may hang: call them inside a proc_call.
  */
 #ifndef VOLUMES_VOLUMES_H
 #define VOLUMES_VOLUMES_H
@@ -97,8 +101,7 @@ enum err_code vol_shm_setup(struct vol_node *n, const char *uid, uint64_t size_b
 
 /*
  * subPath: resolves `sub` beneath `volume_path` race-free (openat2), makes missing folders (mode of the
- * volume root), binds what was found (the very descriptor) to the subpath folder.  Inside a proc_call when
- * the volume is a hostPath.
+ * volume root), binds what was found (the very descriptor) to the subpath folder.  Inside a proc_call.
  */
 struct vol_sub_path {
     const char *uid, *volume, *container;

@@ -30,7 +30,7 @@ struct api_check {
     bool no_memory;          /* an allocation failed: the object is incomplete */
     char path[API_PATH_MAX]; /* "spec.containers[0].ports[1]" */
     size_t path_n;
-    char **ignored; /* malloc'ed; see api_check_ignored() */
+    char **ignored; /* malloc'ed; what api_ignore() was told */
     size_t n_ignored;
 };
 

@@ -214,7 +214,7 @@ struct exec_session {
     int output;    /* a descriptor instead of standard output; -1: none; a socket is half-closed at its end */
     int terminal;  /* whose size is passed on; -1: none */
     bool detaches; /* at ctrl-p, ctrl-q on the input */
-    int fd;        /* exec_stream_open()'s: speaks WebSocket */
+    int fd;        /* exec_stream()'s own: speaks WebSocket */
     struct buf *rest; /* likewise: received already */
 };
 /* Opens the URL and pumps until the process ended: its exit code; or one of ours, having said why. */

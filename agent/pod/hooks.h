@@ -1,6 +1,7 @@
 /*
  * hooks - a container's postStart and preStop handlers, as kubelet runs them (pkg/kubelet/lifecycle): exec
  * succeeds with exit code 0, httpGet with any response, sleep by waiting; tcpSocket is no valid handler.
+ * Loop thread only.
  */
 #ifndef AGENT_POD_HOOKS_H
 #define AGENT_POD_HOOKS_H

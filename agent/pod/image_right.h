@@ -3,7 +3,7 @@
  *
  * Kubelet's imagePullCredentialsVerificationPolicy (agent/runtime/image_access.c has the rules): what was
  * pulled with the secret of another pod has to be pulled, which shows the right to it, also where the policy
- * is IfNotPresent; with Never it counts as not present.
+ * is IfNotPresent; with Never it counts as not present.  Loop thread only.
  */
 #ifndef AGENT_POD_IMAGE_RIGHT_H
 #define AGENT_POD_IMAGE_RIGHT_H

@@ -1,4 +1,7 @@
-/* images_used - which pods hold an image: what `image rm` refuses, and what the collector passes over. */
+/*
+ * images_used - which pods hold an image: what `image rm` refuses, and what the collector passes over.
+ * Loop thread only.
+ */
 #ifndef AGENT_POD_IMAGES_USED_H
 #define AGENT_POD_IMAGES_USED_H
 #include "agent/pod/pod.h"

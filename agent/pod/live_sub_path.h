@@ -3,7 +3,7 @@
  * downward API and projected volumes follow their volume, where kubelet's rule leaves them as they were at
  * the start. Each file or folder is replaced whole (agent/runtime/live_mount.h), in a child, as it is another
  * namespace. By level: the mounts are compared with the volume whenever a volume was published, a container
- * began to run, or the agent started.
+ * began to run, or the agent started.  Loop thread only.
  */
 #ifndef AGENT_POD_LIVE_SUB_PATH_H
 #define AGENT_POD_LIVE_SUB_PATH_H

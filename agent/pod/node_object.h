@@ -1,4 +1,7 @@
-/* node_object - this node as people know one from kubectl: labels, conditions, how much it has. */
+/*
+ * node_object - this node as people know one from kubectl: labels, conditions, how much it has.
+ * Loop thread only.
+ */
 #ifndef AGENT_POD_NODE_OBJECT_H
 #define AGENT_POD_NODE_OBJECT_H
 #include "agent/pod/pod.h"

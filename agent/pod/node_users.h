@@ -1,6 +1,6 @@
 /*
  * node_users - whether pods can have users of their own here (hostUsers: false): asked once at the start, in
- * the background.
+ * the background.  Loop thread only.
  */
 #ifndef AGENT_POD_NODE_USERS_H
 #define AGENT_POD_NODE_USERS_H

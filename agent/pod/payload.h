@@ -1,6 +1,6 @@
 /*
  * payload - what a ConfigMap, Secret, downwardAPI or projected volume shall show: files made from the store
- * and the pod.
+ * and the pod.  Loop thread only.
  */
 #ifndef AGENT_POD_PAYLOAD_H
 #define AGENT_POD_PAYLOAD_H

@@ -1,11 +1,17 @@
 /*
  * pod - one pod of this node and its worker's state.  Private to agent/pod.
  *
- *            admitted          sandbox, volumes, images ready       finished / removed        all gone
- *   PENDING ----------> STARTING ----------------------> RUNNING ----------> TERMINATING ---------->
- * TERMINATED |                    \_____________________________________________________^ | | rejected: phase
- * Failed                                                                          | manifest gone:
- *      +--------------------------------------------------------------------------------------------> freed
+ *             admitted            a regular container started
+ *     PENDING ---------> STARTING ---------------------------> RUNNING
+ *      |   |                 |                                    |
+ *      |   | manifest gone   | manifest gone or all are done      |
+ *      |   v                 v                                    |
+ *      |  TERMINATING <------+------------------------------------+
+ *      |       | all gone
+ *      |       v
+ *      +--> TERMINATED ---> freed, when the manifest is gone
+ *    rejected   |
+ *               +---------> PENDING, when a shutdown of the machine had ended it (shutdown.h)
  *
  * Works by level: events only call pod_wake(); pod_reconcile() re-reads the facts, compares them with what
  * the manifest asks for and starts the operations that are missing.  Every operation reports back through its

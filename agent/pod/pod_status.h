@@ -1,6 +1,7 @@
 /*
  * pod_status - what the API shows of a pod, in parts (pkg/kubelet/kubelet_pods.go, status/generate.go).  What
  * others ask for, the whole object, the phase and who is ready, stands in pod.h.
+ * Loop thread only.
  */
 #ifndef AGENT_POD_STATUS_H
 #define AGENT_POD_STATUS_H

@@ -1,6 +1,6 @@
 /*
  * probe_check - one check of a probe, of whatever kind, up to its verdict in kubelet's words.  The op's
- * memory is the caller's again inside done.
+ * memory is the caller's again inside done.  Loop thread only.
  */
 #ifndef AGENT_POD_PROBE_CHECK_H
 #define AGENT_POD_PROBE_CHECK_H

@@ -1,4 +1,7 @@
-/* provider - what the status server asks the node: pods, events, logs, images, metrics. */
+/*
+ * provider - what the status server asks the node: pods, events, logs, images, metrics.
+ * Loop thread only.
+ */
 #ifndef AGENT_POD_PROVIDER_H
 #define AGENT_POD_PROVIDER_H
 #include "agent/pod/pod.h"

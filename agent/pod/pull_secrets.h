@@ -3,6 +3,7 @@
  *
  * Both types count: kubernetes.io/dockerconfigjson and the older dockercfg.  As with kubelet a Secret that is
  * not there holds nothing up: the pull is tried without it, and an event says so.
+ * Loop thread only.
  */
 #ifndef AGENT_POD_PULL_SECRETS_H
 #define AGENT_POD_PULL_SECRETS_H

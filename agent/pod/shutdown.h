@@ -2,8 +2,7 @@
  * shutdown - the machine goes down: pods end in groups by priority, one group after the other, as kubelet's
  * node shutdown manager does it (pkg/kubelet/nodeshutdown).
  *
- *     logind: PrepareForShutdown(true) ──► group of the lowest priorities ──► ... ──► critical pods ──►
- * done(arg)
+ *     logind: PrepareForShutdown(true) ─► lowest priorities ─► ... ─► critical pods ─► done(arg)
  *
  * Groups come from shutdownGracePeriod and shutdownGracePeriodCriticalPods, or from
  * shutdownGracePeriodByPodPriority; none: the feature is off.  A pod belongs to the group with the greatest

@@ -1,7 +1,8 @@
 /*
  * sweep - what belongs to no pod is removed: left-overs of a run that was killed, of damaged records, of a
- * reboot. Containers, network attachments, namespaces, volumes, cgroups, logs; each by what the kernel and
+ * reboot.  Containers, network attachments, namespaces, volumes, cgroups, logs; each by what the kernel and
  * the disk say.  What cannot be removed is tried again, every minute in the end.
+ * Loop thread only.
  */
 #ifndef AGENT_POD_SWEEP_H
 #define AGENT_POD_SWEEP_H

@@ -1,8 +1,8 @@
 /*
  * container_internal - what the files of the container half share among themselves.
  *
- * Everything is named by paths, not by descriptors: a bundle is made and removed in forked children, which
- * begin with all descriptors closed.
+ * Everything is named by paths, not by descriptors: a bundle is removed in a forked child, and with
+ * hostUsers: false made in one, and such a child begins with all descriptors closed.
  */
 #ifndef AGENT_RUNTIME_CONTAINER_INTERNAL_H
 #define AGENT_RUNTIME_CONTAINER_INTERNAL_H

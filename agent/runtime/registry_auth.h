@@ -11,7 +11,7 @@
  * holds those of other registries, for mirrors.  Pure: no files, no processes.
  *
  * A secret may come as {"namespace","name","uid","config":{...}}: then each try tells whose it is, in the
- * form in which an image's record keeps it (image_access.h): {"namespace","name","uid","hash"}, the hash
+ * form in which an image's record keeps it (image_access.c): {"namespace","name","uid","hash"}, the hash
  * keyed.
  */
 #ifndef AGENT_RUNTIME_REGISTRY_AUTH_H

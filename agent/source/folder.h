@@ -13,6 +13,8 @@
  * first goes, the other takes its place. The folder may be missing at start (its parents are watched until it
  * appears).  When the folder itself is removed or moved away the objects stay in force with one warning (an
  * unmounted disk must not end every pod); when it is back, its content decides.
+ *
+ * Loop thread only.
  */
 #ifndef AGENT_SOURCE_FOLDER_H
 #define AGENT_SOURCE_FOLDER_H
