@@ -25,10 +25,14 @@ static bool must_ask_again(const struct err *e)
 
 /* ---- messages ------------------------------------------------------------------------------------- */
 
-/* libmnl compares lengths as signed numbers: one above INT_MAX would count as short. */
+/*
+ * libmnl compares lengths as signed numbers: one above INT_MAX would count as short.  And it looks for
+ * attributes up to the padded end of a message: a padding that did not come along is not to be read.
+ */
 static bool is_message(const struct nlmsghdr *h, int left)
 {
-    return mnl_nlmsg_ok(h, left) && h->nlmsg_len <= (uint32_t)left;
+    return mnl_nlmsg_ok(h, left) && h->nlmsg_len <= (uint32_t)left &&
+           MNL_ALIGN(h->nlmsg_len) <= (uint32_t)left;
 }
 
 /* Only attributes whose payload fits into the message and is at least `least` long. */
