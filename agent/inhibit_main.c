@@ -38,7 +38,6 @@ struct holder {
     int lock; /* -1: not held */
     uint64_t wanted_us;
     bool logind_came; /* it was started anew: take the lock from the new one */
-    int result;       /* negative errno: the end */
 };
 
 static int fail(const char *what, int r, const sd_bus_error *error)

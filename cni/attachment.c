@@ -107,7 +107,7 @@ static json_t *port_mappings(const struct cni_attachment *a)
     return take_ptr(&list);
 }
 
-int64_t cni_attachment_burst(int64_t bits_per_second)
+static int64_t burst_for(int64_t bits_per_second)
 {
     int64_t burst = bits_per_second / CNI_BURST_PER_SECOND;
 
@@ -118,7 +118,7 @@ int64_t cni_attachment_burst(int64_t bits_per_second)
 static bool put_rate(json_t *obj, const char *rate, const char *burst, int64_t bits)
 {
     return bits <= 0 || (json_object_set_new(obj, rate, json_integer(bits)) == 0 &&
-                         json_object_set_new(obj, burst, json_integer(cni_attachment_burst(bits))) == 0);
+                         json_object_set_new(obj, burst, json_integer(burst_for(bits))) == 0);
 }
 
 static json_t *texts(const char *const *v)

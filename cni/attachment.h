@@ -17,7 +17,6 @@
 #define CNI_BURST_PER_SECOND 20  /* rate / 20 = 50 ms */
 #define CNI_BURST_MIN 96000      /* 12000 bytes */
 #define CNI_BURST_MAX 2147483647 /* every version of the bandwidth plugin takes it */
-int64_t cni_attachment_burst(int64_t bits_per_second);
 
 /* ERR_INVALID when something in it could not be passed on unchanged. */
 enum err_code cni_attachment_check(const struct cni_attachment *a, bool add, struct err *e) MUST_CHECK;

@@ -31,11 +31,6 @@ static const struct {
     [CNI_VERSION] = { "VERSION", "version", "cni version plugin" },
 };
 
-const char *cni_verb_name(enum cni_verb verb)
-{
-    return verbs[verb].upper;
-}
-
 static char *find(const char *const *bin_dirs, const char *type, bool regular)
 {
     for (size_t i = 0; bin_dirs[i] != NULL; i++) {

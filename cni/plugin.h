@@ -26,9 +26,6 @@
 
 enum cni_verb { CNI_ADD, CNI_DEL, CNI_CHECK, CNI_GC, CNI_STATUS, CNI_VERSION };
 
-/* "ADD", as in CNI_COMMAND. */
-const char *cni_verb_name(enum cni_verb verb);
-
 /* CNI error code 3: the container is unknown and nothing needs cleaning up. */
 #define CNI_CODE_UNKNOWN_CONTAINER 3
 

@@ -159,14 +159,6 @@ void api_ignore(struct api_check *c, const char *why)
     c->ignored[c->n_ignored++] = text;
 }
 
-void api_ignore_at(struct api_check *c, const char *child, const char *why)
-{
-    size_t mark = api_enter(c, child);
-
-    api_ignore(c, why);
-    api_leave(c, mark);
-}
-
 void api_check_done(struct api_check *c)
 {
     free(c->ignored);

@@ -35,7 +35,40 @@ struct decoder {
     struct api_objects objects;
 };
 
-static void object_done(struct api_object *o)
+const struct api_meta *api_object_meta(const struct api_object *o)
+{
+    switch (o->kind) {
+    case API_KIND_POD:
+        return &o->pod->meta;
+    case API_KIND_CONFIG_MAP:
+    case API_KIND_SECRET:
+        return &o->config->meta;
+    case API_KIND_PRIORITY_CLASS:
+        return &o->priority_class->meta;
+    }
+    return NULL;
+}
+
+struct api_object api_object_ref(const struct api_object *o)
+{
+    struct api_object mine = *o;
+
+    switch (o->kind) {
+    case API_KIND_POD:
+        mine.pod = api_pod_ref(o->pod);
+        break;
+    case API_KIND_CONFIG_MAP:
+    case API_KIND_SECRET:
+        mine.config = api_config_ref(o->config);
+        break;
+    case API_KIND_PRIORITY_CLASS:
+        mine.priority_class = api_priority_class_ref(o->priority_class);
+        break;
+    }
+    return mine;
+}
+
+void api_object_unref(struct api_object *o)
 {
     switch (o->kind) {
     case API_KIND_POD:
@@ -54,7 +87,7 @@ static void object_done(struct api_object *o)
 void api_objects_done(struct api_objects *o)
 {
     for (size_t i = 0; i < o->n; i++)
-        object_done(&o->v[i]);
+        api_object_unref(&o->v[i]);
     free(o->v);
     *o = (struct api_objects){ 0 };
 }
@@ -66,7 +99,7 @@ static void keep(struct decoder *d, struct api_object object)
     struct api_object *grown = realloc(d->objects.v, (d->objects.n + 1) * sizeof(*grown));
 
     if (grown == NULL) {
-        object_done(&object);
+        api_object_unref(&object);
         d->check.no_memory = true;
         return;
     }

@@ -50,6 +50,10 @@ struct api_object {
     };
 };
 
+const struct api_meta *api_object_meta(const struct api_object *o); /* borrowed */
+struct api_object api_object_ref(const struct api_object *o);       /* a reference more */
+void api_object_unref(struct api_object *o);
+
 struct api_objects {
     struct api_object *v; /* malloc'ed */
     size_t n;

@@ -45,7 +45,6 @@ void api_fault(struct api_check *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void api_fault_at(struct api_check *c, const char *child, const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* Something that is accepted but not acted on. */
 void api_ignore(struct api_check *c, const char *why);
-void api_ignore_at(struct api_check *c, const char *child, const char *why);
 void api_check_done(struct api_check *c);
 
 /* Arena allocation that notes failure in the context. */
@@ -174,12 +173,10 @@ struct api_schema {
 
 /* Checks `object` against the table, fills in defaults, copies into `out` (may be NULL: check only). */
 void api_walk(struct api_check *c, const struct api_schema *schema, json_t *object, void *out);
-const struct api_row *api_schema_find(const struct api_schema *schema, const char *name);
 
 extern const struct api_schema api_schema_pod, api_schema_config_map, api_schema_secret,
-    api_schema_priority_class, api_schema_list;                              /* schema_object.c */
-extern const struct api_schema api_schema_object_meta, api_schema_list_meta; /* schema_object.c */
-extern const struct api_schema api_schema_pod_spec, api_schema_local_ref;    /* schema_pod.c */
+    api_schema_priority_class, api_schema_list;                           /* schema_object.c */
+extern const struct api_schema api_schema_pod_spec, api_schema_local_ref; /* schema_pod.c */
 extern const struct api_schema api_schema_container, api_schema_ephemeral_container,
     api_schema_resources; /* schema_container.c */
 extern const struct api_schema api_schema_field_ref, api_schema_resource_field_ref;

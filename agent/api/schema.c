@@ -8,7 +8,7 @@
 static void walk_object(struct walk w, const struct api_schema *schema, json_t *object);
 
 /* ---- tables --------------------------------------------------------------------------------- */
-const struct api_row *api_schema_find(const struct api_schema *schema, const char *name)
+static const struct api_row *find_row(const struct api_schema *schema, const char *name)
 {
     for (; schema != NULL; schema = schema->base) {
         for (const struct api_row *row = schema->rows; row->name != NULL; row++) {
@@ -183,7 +183,7 @@ static void check_members(struct api_check *c, const struct api_schema *schema, 
     void *next;
 
     json_object_foreach_safe (object, next, name, value) {
-        const struct api_row *row = api_schema_find(schema, name);
+        const struct api_row *row = find_row(schema, name);
         const char *meant = row == NULL && c->faults < API_PROBLEMS_MAX ? similar(schema, name) : NULL;
         if (row != NULL && counts_as_absent(row, value))
             json_object_del(object, name);
@@ -291,7 +291,7 @@ static void walk_object(struct walk w, const struct api_schema *schema, json_t *
         *(bool *)((char *)w.out + schema->init_true - 1) = true;
     for (const struct api_schema *s = schema; s != NULL; s = s->base) {
         for (const struct api_row *row = s->rows; row->name != NULL; row++) {
-            if (s == schema || api_schema_find(schema, row->name) == row)
+            if (s == schema || find_row(schema, row->name) == row)
                 walk_row(&w, row, object);
         }
     }

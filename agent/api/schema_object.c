@@ -86,7 +86,7 @@ static const struct api_row object_meta[] = {
       .why = bookkeeping },
     { 0 },
 };
-const struct api_schema api_schema_object_meta = { .name = "ObjectMeta", .rows = object_meta };
+static const struct api_schema object_meta_schema = { .name = "ObjectMeta", .rows = object_meta };
 
 static const struct api_row cluster_meta[] = {
     { .name = "namespace",
@@ -97,7 +97,7 @@ static const struct api_row cluster_meta[] = {
 };
 static const struct api_schema cluster_meta_schema = { .name = "ObjectMeta (without namespace)",
                                                        .rows = cluster_meta,
-                                                       .base = &api_schema_object_meta };
+                                                       .base = &object_meta_schema };
 
 static const struct api_row list_meta[] = {
     { .name = "selfLink", .type = API_STRING },
@@ -106,12 +106,12 @@ static const struct api_row list_meta[] = {
     { .name = "remainingItemCount", .type = API_INT64 },
     { 0 },
 };
-const struct api_schema api_schema_list_meta = { .name = "ListMeta", .rows = list_meta };
+static const struct api_schema list_meta_schema = { .name = "ListMeta", .rows = list_meta };
 
 static const struct api_row list[] = {
     { .name = "apiVersion", .type = API_STRING },
     { .name = "kind", .type = API_STRING },
-    { .name = "metadata", .type = API_OBJECT, .nested = &api_schema_list_meta },
+    { .name = "metadata", .type = API_OBJECT, .nested = &list_meta_schema },
     { .name = "items", .type = API_ANY },
     { 0 },
 };
@@ -123,7 +123,7 @@ static const struct api_row pod[] = {
     { .name = "metadata",
       .type = API_OBJECT,
       .slot = AT(api_pod, meta),
-      .nested = &api_schema_object_meta,
+      .nested = &object_meta_schema,
       .otherwise = "{}" },
     { .name = "spec",
       .type = API_OBJECT,
@@ -145,7 +145,7 @@ static const struct api_row config_map[] = {
     { .name = "metadata",
       .type = API_OBJECT,
       .slot = AT(api_config, meta),
-      .nested = &api_schema_object_meta,
+      .nested = &object_meta_schema,
       .otherwise = "{}" },
     { .name = "data", .type = API_STRING_MAP, .support = API_ACTED },
     { .name = "binaryData", .type = API_BYTES_MAP, .support = API_ACTED },
@@ -160,7 +160,7 @@ static const struct api_row secret[] = {
     { .name = "metadata",
       .type = API_OBJECT,
       .slot = AT(api_config, meta),
-      .nested = &api_schema_object_meta,
+      .nested = &object_meta_schema,
       .otherwise = "{}" },
     { .name = "data", .type = API_BYTES_MAP, .support = API_ACTED },
     { .name = "stringData", .type = API_STRING_MAP, .support = API_ACTED },

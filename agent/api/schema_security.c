@@ -116,7 +116,6 @@ static const struct api_row pod_security[] = {
       ID },
     { .name = "fsGroupChangePolicy",
       .type = API_STRING,
-      .slot = AT(api_pod_security, fs_group_change_policy),
       .flags = API_KEEP_EMPTY,
       .values = change_policies,
       .support = API_ACCEPTED,

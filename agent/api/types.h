@@ -151,7 +151,6 @@ struct api_pod_security {
     int64_t *supplemental_groups;
     size_t n_supplemental_groups;
     char *supplemental_groups_policy; /* NULL, "Merge", "Strict" */
-    char *fs_group_change_policy;     /* NULL, "Always", "OnRootMismatch" */
     struct api_sysctl *sysctls;
     size_t n_sysctls;
 };
@@ -226,8 +225,7 @@ struct api_container {
     char *image;
     enum api_pull_policy pull_policy;
     struct api_strs command, args;
-    bool has_command, has_args; /* given and not empty */
-    char *working_dir;          /* NULL: the image's */
+    char *working_dir; /* NULL: the image's */
     struct api_port *ports;
     size_t n_ports;
     struct api_env_from *env_from;
@@ -389,7 +387,6 @@ struct api_pod_spec {
     char *priority_class_name; /* NULL: none */
     bool has_priority;
     int32_t priority;
-    bool enable_service_links;
     char *os_name; /* "linux", "windows"; NULL: not given */
     bool has_resources;
     struct api_resources resources; /* pod level */

@@ -115,9 +115,4 @@ int cli_usage_error(struct cli *cli, const struct cli_command *command, const ch
 bool man_page(const char *name, struct buf *out); /* "coracle.1"; false: there is no such page */
 
 /* ---- complete.c -------------------------------------------------------------------------------- */
-/*
- * What may stand for the last of the words (those after "coracle"; it may be empty): a candidate a line, with
- * a tab and its meaning behind it where there is one; ":files" where names of files may stand.
- */
-void complete_words(struct cli *cli, int argc, char **argv, struct buf *out);
 #endif

@@ -323,7 +323,11 @@ static bool is_over(const struct completion *c) /* the rest belongs to another p
     return c->command->rest_from > 0 && c->place >= c->command->rest_from;
 }
 
-void complete_words(struct cli *cli, int argc, char **argv, struct buf *out)
+/*
+ * What may stand for the last of the words (those after "coracle"; it may be empty): a candidate a line, with
+ * a tab and its meaning behind it where there is one; ":files" where names of files may stand.
+ */
+static void words(struct cli *cli, int argc, char **argv, struct buf *out)
 {
     struct completion c = { .cli = cli, .out = out, .namespace_ = "default", .before = "" };
     buf_auto before = BUF_INIT(4096);
@@ -368,7 +372,7 @@ static int run_complete(struct cli *cli, const struct cli_command *command, int 
     buf_auto out = BUF_INIT(4u << 20);
 
     (void)command;
-    complete_words(cli, argc, argv, &out);
+    words(cli, argc, argv, &out);
     cli_write(cli, out.p, out.n);
     return EXIT_OK;
 }

@@ -30,10 +30,9 @@ int cli_run(struct cli *cli, int argc, char **argv);
 int64_t cli_now(const struct cli *cli);
 /* "error: ..." on standard error; returns EXIT_ERROR. */
 int cli_error(struct cli *cli, const char *fmt, ...) PRINTF_LIKE(2, 3);
-/* A line on standard error, and text on standard output, of which parts came from a container, an image or a
- * registry: without control characters. */
+/* A line on standard error, of which parts came from a container, an image or a registry: without control
+ * characters. */
 void cli_complain(struct cli *cli, const char *what, const char *text);
-void cli_show(struct cli *cli, const struct buf *text);
 int cli_unknown_command(struct cli *cli, const char *name); /* says so, and which was meant; EXIT_USAGE */
 /* False: the output cannot be written any more (most often: nobody reads it): stop, cli_main() says why if it
  * must. */
@@ -125,7 +124,8 @@ bool cli_colours_wanted(int fd, const char *term, const char *no_color); /* as t
 void cli_add_coloured(struct buf *b, enum cli_colour colour, const char *text, size_t n);
 enum cli_colour cli_colour_of_status(const char *status); /* of a pod, a container or a manifest file */
 enum cli_colour cli_colour_of_event(const char *type);
-void cli_show_described(struct cli *cli, const struct buf *text); /* cli_show(), with colours where wanted */
+void cli_show_described(struct cli *cli,
+                        const struct buf *text); /* likewise on standard output; with colours where wanted */
 
 /* ---- table.c ------------------------------------------------------------------------------------- */
 #define CLI_COLUMNS_MAX 12
@@ -170,7 +170,6 @@ struct cli_kind {
     bool namespaced;
     bool bare_list; /* its list leaves something out */
 };
-extern const struct cli_kind cli_kinds[]; /* the last has no names */
 extern const char *const cli_pod_kinds[], *const cli_node_kinds[];
 const struct cli_kind *cli_kind_find(const char *word); /* "cm", "configmaps/web"; NULL: none of ours */
 bool cli_is_kind(const char *word,

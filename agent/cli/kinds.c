@@ -10,7 +10,7 @@ static const char *const class_names[] = { "priorityclasses", "priorityclass", "
 static const char *const image_names[] = { "images", "image", NULL };
 const char *const cli_pod_kinds[] = { "pods", "pod", "po", NULL };
 
-const struct cli_kind cli_kinds[] = {
+static const struct cli_kind known[] = {
     { .names = cli_pod_kinds, .base = "/api/v1", .namespaced = true },
     { .names = cli_node_kinds, .base = "/api/v1" },
     { .names = config_map_names, .base = "/api/v1", .namespaced = true, .bare_list = true },
@@ -32,7 +32,7 @@ bool cli_is_kind(const char *word, const char *const *kinds)
 
 const struct cli_kind *cli_kind_find(const char *word)
 {
-    for (const struct cli_kind *k = cli_kinds; k->names != NULL; k++)
+    for (const struct cli_kind *k = known; k->names != NULL; k++)
         if (cli_is_kind(word, k->names))
             return k;
     return NULL;
@@ -51,7 +51,7 @@ int cli_unknown_kind(struct cli *cli, const char *word)
 {
     buf_auto all = BUF_INIT(1024);
 
-    for (const struct cli_kind *k = cli_kinds; k->names != NULL; k++)
+    for (const struct cli_kind *k = known; k->names != NULL; k++)
         buf_addf(&all, "%s%s", all.n > 0 ? ", " : "", k->names[0]);
     return cli_wrong(cli, "the server doesn't have a resource type \"%.*s\": there are %s",
                      (int)strcspn(word, "/"), word, all.p);

@@ -12,25 +12,11 @@ struct seen { /* objects of all files: the second one with a name would not be a
     size_t n;
 };
 
-static const struct api_meta *meta_of(const struct api_object *o)
-{
-    switch (o->kind) {
-    case API_KIND_POD:
-        return &o->pod->meta;
-    case API_KIND_CONFIG_MAP:
-    case API_KIND_SECRET:
-        return &o->config->meta;
-    case API_KIND_PRIORITY_CLASS:
-        return &o->priority_class->meta;
-    }
-    return NULL;
-}
-
 /* False: out of memory. */
 static bool check_duplicate(struct seen *s, const char *file, const struct api_object *o,
                             struct api_problems *problems)
 {
-    const struct api_meta *meta = meta_of(o);
+    const struct api_meta *meta = api_object_meta(o);
     str_auto key =
         str_printf("%s %s%s%s", api_kind_name(o->kind), meta->namespace != NULL ? meta->namespace : "",
                    meta->namespace != NULL ? "/" : "", meta->name);

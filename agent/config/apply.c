@@ -66,7 +66,7 @@ static enum err_code set_field(struct agent_config *c, const struct config_row *
     }
 }
 
-void config_field_done(struct agent_config *c, const struct config_row *r)
+static void field_done(struct agent_config *c, const struct config_row *r)
 {
     void *at = (char *)c + r->offset;
 
@@ -270,7 +270,7 @@ void config_fields_done(struct agent_config *c)
     size_t n = config_n_rows();
 
     for (size_t i = 0; i < n; i++)
-        config_field_done(c, config_row(i, NULL));
+        field_done(c, config_row(i, NULL));
     labels_done(&c->node_labels);
     taints_done(c);
     free(take_ptr(&c->node_ip));

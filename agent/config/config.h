@@ -113,7 +113,6 @@ struct config_documented {
     const char *why;        /* not acted on, for this reason; NULL: it works */
     bool later;             /* not acted on yet */
     bool live;              /* taken over by SIGHUP */
-    bool is_path;
 };
 void config_documented(void (*fn)(const struct config_documented *s, void *arg), void *arg);
 void config_done(struct agent_config *c);

@@ -127,7 +127,7 @@ static enum err_code find_kind(struct decoder *d, const json_t *document, struct
                    config_doc_api[DOC_KUBELET], config_doc_kind[DOC_OWN], config_doc_api[DOC_OWN]);
 }
 
-enum err_code config_decode(struct config_state *s, const char *path, const char *text, size_t n,
+static enum err_code decode(struct config_state *s, const char *path, const char *text, size_t n,
                             struct err *e)
 {
     struct decoder d = { .state = s, .path = path };
@@ -168,7 +168,7 @@ enum err_code config_read_file(struct config_state *s, const char *path, struct 
 
     if (fs_read_at(AT_FDCWD, path, FILE_MAX, &text, &n, e) != ERR_OK)
         return e->code;
-    return config_decode(s, path, text, n, e);
+    return decode(s, path, text, n, e);
 }
 
 /* ---- drop-ins ---------------------------------------------------------------------------------------- */

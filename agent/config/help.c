@@ -42,7 +42,6 @@ void config_documented(void (*fn)(const struct config_documented *s, void *arg),
                 .why = r->effect != WORKS ? r->why : NULL,
                 .later = r->effect == LATER,
                 .live = (r->marks & LIVE) != 0,
-                .is_path = r->type == T_PATH,
             },
             arg);
     }

@@ -142,8 +142,6 @@ const char *config_gate_problem(const char *name, bool on);
 json_t *config_lines(const char *text, size_t n, int number);
 
 /* ---- decode.c, flags.c, check.c, apply.c ---- */
-enum err_code config_decode(struct config_state *s, const char *path, const char *text, size_t n,
-                            struct err *e) MUST_CHECK;
 enum err_code config_read_file(struct config_state *s, const char *path, struct err *e) MUST_CHECK;
 enum err_code config_read_dir(struct config_state *s, const char *path, struct err *e) MUST_CHECK;
 
@@ -165,6 +163,5 @@ void config_flags_done(struct config_flags *f);
 enum err_code config_check(struct config_state *s, struct err *e) MUST_CHECK; /* rules between settings */
 enum err_code config_apply(struct agent_config *c, struct err *e) MUST_CHECK; /* state into the fields */
 void config_apply_resources(struct agent_config *c);                          /* resources.c */
-void config_field_done(struct agent_config *c, const struct config_row *r);
 void config_fields_done(struct agent_config *c);
 #endif

@@ -98,7 +98,7 @@ static void on_started(struct op *op, const struct err *result)
     pod_wake(p);
 }
 
-void ctr_start_now(struct ctr *c)
+static void start_now(struct ctr *c)
 {
     ctr_set_state(c, CTR_STARTING);
     rt_start_start(&c->action, c->pod->node->rt, c->cur.id, on_started, c);
@@ -427,7 +427,7 @@ void ctr_step(struct ctr *c)
         return;
     case CTR_CREATED:
         if (sandbox_ready(p) && p->record_durable)
-            ctr_start_now(c);
+            start_now(c);
         return;
     case CTR_RUNNING:
         running_step(c);

@@ -105,20 +105,6 @@ static void each_request(const struct api_pod *api, bool (*fn)(const struct api_
     }
 }
 
-static bool note_any(const struct api_resource *r, void *arg)
-{
-    *(bool *)arg = !quantity_is_zero(&r->amount);
-    return !*(bool *)arg;
-}
-
-bool hugepages_wanted(const struct api_pod *api)
-{
-    bool some = false;
-
-    each_request(api, note_any, &some);
-    return some;
-}
-
 size_t hugepages_pod_limits(const struct pod *p, struct cg_hugetlb ret[HUGEPAGES_SIZES_MAX])
 {
     struct hugepages_size sizes[HUGEPAGES_SIZES_MAX];

@@ -21,9 +21,6 @@ size_t hugepages_sizes(const struct node *n, struct hugepages_size ret[HUGEPAGES
 /* Memory that was set aside for them, all sizes together. */
 uint64_t hugepages_bytes(const struct node *n);
 
-/* The pod asks for some. */
-bool hugepages_wanted(const struct api_pod *api);
-
 /* What the pod's cgroup may have of each size: its requests, of all others nothing. */
 size_t hugepages_pod_limits(const struct pod *p, struct cg_hugetlb ret[HUGEPAGES_SIZES_MAX]);
 /* And a container's: its own limit, else the pod's (spec.resources), else nothing. */

@@ -412,7 +412,6 @@ void ctr_step(struct ctr *c); /* towards running, if it should */
  */
 bool ctr_holds_others(const struct ctr *c);
 void ctr_note_start(struct ctr *c, int64_t started_ns); /* what follows from it: log link, event; 0: now */
-void ctr_start_now(struct ctr *c);                      /* CREATED and everything ready: start */
 void ctr_refresh(struct ctr *c);                        /* read the facts of its newest instance */
 void ctr_stop(struct ctr *c, int64_t grace_ns);         /* preStop hook, signal, kill at the deadline */
 void ctr_stop_begin(struct ctr *c,
@@ -475,15 +474,11 @@ struct ctr *pods_by_container(struct node *n, const char *id);
 void pods_gone(struct pod *p); /* terminated and not wanted: free, start the successor */
 void pods_free(struct pod *p); /* out of the table; its memory goes when its timer has closed */
 void pods_want(struct node *n, struct api_pod *api);
-/* Those that the store wants and that were left out: taken on if there is room now. */
-void pods_take_left_out(struct node *n);
 void pods_apply(struct pod *p, struct api_pod *api); /* takes an edit over in place */
 void pods_unwant(struct node *n, const char *namespace_, const char *name);
-bool pods_uid_taken(struct node *n, const struct pod *but);
 /* What one pod held may be what another waits for, or was refused for. */
 void pods_wake_pending(struct node *n);
 void pods_config_changed(struct node *n, const struct api_config *c);
-enum err_code pods_build(struct pod *p, struct err *e) MUST_CHECK; /* ctrs and images from p->api */
 
 /* ---- pod_status.c, pod_conditions.c, ctr_status.c, events.c ---- */
 json_t *pod_status_json(struct pod *p); /* the whole Pod object */

@@ -63,7 +63,8 @@ static enum ctr_kind kind_of(const struct api_container *c, bool init)
     return c->restart_policy == API_RESTART_ALWAYS ? CTR_SIDECAR : CTR_INIT;
 }
 
-enum err_code pods_build(struct pod *p, struct err *e)
+/* Its containers and images, from p->api. */
+static enum err_code build(struct pod *p, struct err *e)
 {
     const struct api_pod_spec *s = &p->api->spec;
 
@@ -113,7 +114,7 @@ struct pod *pods_new(struct node *n, struct api_pod *api, const char *uid)
     p->created_ns = p->state_since_ns = p->net_since_ns = p->vols_since_ns = clock_wall_ns();
     start_times_open(p);
     p->priority = pods_priority(n, api);
-    if (pods_build(p, &e) == ERR_OK)
+    if (build(p, &e) == ERR_OK)
         HASH_ADD_STR(n->pods, key, p);
     if (e.code != ERR_OK || p->hh.tbl == NULL) {
         log_error("pod cannot be taken on", F_STR("pod", p->key), F_STR("err", "out of memory"));
@@ -214,15 +215,27 @@ void pods_wake_pending(struct node *n)
             pod_wake(p);
 }
 
+static void take_left_out(struct node *n);
+
 static void on_left_timer(uv_timer_t *timer)
 {
-    pods_take_left_out(timer->data);
+    take_left_out(timer->data);
 }
 
 static void leave_out(struct node *n, const struct api_pod *api, const char *why)
 {
     snprintf(n->left_out, sizeof(n->left_out), "%.63s/%.100s: %.80s", api->meta.namespace, api->meta.name,
              why);
+}
+
+static bool uid_taken(struct node *n, const struct pod *but)
+{
+    struct pod *p, *tmp;
+
+    HASH_ITER (hh, n->pods, p, tmp)
+        if (p != but && strcmp(p->uid, but->uid) == 0)
+            return true;
+    return false;
 }
 
 /* A pod that the store wants and the table does not have. */
@@ -237,7 +250,7 @@ static void take_on(struct node *n, struct api_pod *api)
             uv_timer_start(&n->left_timer, on_left_timer, LEFT_OUT_RETRY_MS, 0);
         return;
     }
-    if (pods_uid_taken(n, p)) {
+    if (uid_taken(n, p)) {
         log_error("two pods have the same metadata.uid; the first one stays, the other waits",
                   F_STR("pod", p->key), F_STR("podUID", p->uid));
         leave_out(n, api, "another pod has its metadata.uid");
@@ -265,7 +278,7 @@ void pods_gone(struct pod *p)
         take_on(n, next);
         api_pod_unref(next);
     }
-    pods_take_left_out(n);
+    take_left_out(n);
     pods_wake_pending(n);
     node_check_idle(n);
 }
@@ -363,22 +376,13 @@ static void take_if_missing(const struct api_object *o, void *arg)
         take_on(arg, o->pod);
 }
 
-void pods_take_left_out(struct node *n)
+/* Those that the store wants and that were left out: taken on if there is room now. */
+static void take_left_out(struct node *n)
 {
     if (n->left_out[0] == '\0' || n->closing || n->draining)
         return;
     n->left_out[0] = '\0';
     src_store_each(n->o.store, API_KIND_POD, take_if_missing, n);
-}
-
-bool pods_uid_taken(struct node *n, const struct pod *but)
-{
-    struct pod *p, *tmp;
-
-    HASH_ITER (hh, n->pods, p, tmp)
-        if (p != but && strcmp(p->uid, but->uid) == 0)
-            return true;
-    return false;
 }
 
 void pods_unwant(struct node *n, const char *namespace_, const char *name)

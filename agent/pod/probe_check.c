@@ -5,11 +5,6 @@
 
 #include <string.h>
 
-bool probe_attempt_live(const struct probe_attempt *a)
-{
-    return op_live(&a->exec.op) || op_live(&a->check.op) || a->done != NULL;
-}
-
 static void finish(struct probe_attempt *a)
 {
     void (*done)(struct probe_attempt *) = a->done;

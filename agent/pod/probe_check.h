@@ -29,7 +29,6 @@ struct probe_attempt {
 /* `done` exactly once, later. */
 void probe_attempt_start(struct probe_attempt *a, struct ctr *c, const struct api_probe *spec,
                          void (*done)(struct probe_attempt *a));
-bool probe_attempt_live(const struct probe_attempt *a);
 void probe_attempt_cancel(struct probe_attempt *a);
 bool probe_needs_process(const struct ctr *c, const struct api_probe *spec);
 #endif

@@ -73,7 +73,7 @@ static json_t *explain(void *arg, const char *namespace_, const char *name, stru
 
 static void add_object(const struct api_object *o, json_t *list)
 {
-    const struct api_meta *meta = src_object_meta(o);
+    const struct api_meta *meta = api_object_meta(o);
 
     json_array_append_new(list, json_pack("{s:s, s:s*, s:s}", "kind", api_kind_name(o->kind), "namespace",
                                           meta->namespace, "name", meta->name));

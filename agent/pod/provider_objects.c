@@ -109,7 +109,7 @@ struct listing {
 static void add_object(const struct api_object *o, void *arg)
 {
     const struct listing *l = arg;
-    const struct api_meta *meta = src_object_meta(o);
+    const struct api_meta *meta = api_object_meta(o);
 
     if (l->namespace_ != NULL && !str_eq(l->namespace_, meta->namespace))
         return;

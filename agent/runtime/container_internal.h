@@ -153,9 +153,6 @@ struct rt_bundle_removal {
 enum err_code rt_bundle_remove(const void *arg, struct buf *out, struct err *e);
 
 /* ---- state.c --------------------------------------------------------------------------------- */
-/* The moment the runtime let the container's init go: its exec.fifo vanished from the folder.  0: not yet, or
- * unknown. */
-int64_t rt_started_by_runtime(const struct rt *rt, const char *id);
 void rt_record_start(const struct rt *rt, const char *id);
 
 /* ---- signal.c -------------------------------------------------------------------------------- */
@@ -198,7 +195,6 @@ enum err_code rt_user_resolve(const struct rt_config *c, int rootfs_fd, struct r
                               struct err *e) MUST_CHECK;
 
 #define RT_CAP_BIT(n) (UINT64_C(1) << (n))
-uint64_t rt_caps_default(void);
 enum err_code rt_caps_resolve(const struct rt *rt, const struct api_security *s, uint64_t *ret,
                               struct err *e) MUST_CHECK;
 json_t *rt_caps_names(uint64_t caps); /* ["CAP_CHOWN", ...]; NULL: no memory */

@@ -42,7 +42,6 @@ enum {
 enum { EXEC_FORWARD_IN = 3, EXEC_FORWARD_OUT = 4 };
 int exec_forward(const char *netns, const char *port);
 
-#define EXEC_PROC_PATH(fd) "/proc/self/fd/" #fd
 #define EXEC_FILE_PID "pid"
 #define EXEC_FILE_LEADER "leader"
 #define EXEC_FILE_CONSOLE "console"

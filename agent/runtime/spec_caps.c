@@ -53,7 +53,7 @@ static const char *const cap_names[] = {
 _Static_assert(ARRAY_LEN(cap_names) == 41,
                "one name for each capability up to CHECKPOINT_RESTORE (Linux 5.9)");
 
-uint64_t rt_caps_default(void)
+static uint64_t default_caps(void)
 {
     return RT_CAP_BIT(CAP_CHOWN) | RT_CAP_BIT(CAP_DAC_OVERRIDE) | RT_CAP_BIT(CAP_FSETID) |
            RT_CAP_BIT(CAP_FOWNER) | RT_CAP_BIT(CAP_MKNOD) | RT_CAP_BIT(CAP_NET_RAW) | RT_CAP_BIT(CAP_SETGID) |
@@ -103,7 +103,7 @@ static enum err_code read_list(const struct api_strs *list, uint64_t *ret, bool 
  */
 enum err_code rt_caps_resolve(const struct rt *rt, const struct api_security *s, uint64_t *ret, struct err *e)
 {
-    uint64_t caps = rt_caps_default(), add = 0, drop = 0;
+    uint64_t caps = default_caps(), add = 0, drop = 0;
     bool add_all = false, drop_all = false;
 
     if (s != NULL && s->has_privileged && s->privileged) {

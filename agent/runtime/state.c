@@ -48,7 +48,9 @@ static bool read_number(struct rt_path path, int64_t min, int64_t max, int64_t *
 
 /* ---- start time ------------------------------------------------------------------------------ */
 
-int64_t rt_started_by_runtime(const struct rt *rt, const char *id)
+/* The moment the runtime let the container's init go: its exec.fifo vanished from the folder.  0: not yet, or
+ * unknown. */
+static int64_t started_by_runtime(const struct rt *rt, const char *id)
 {
     struct rt_path dir = rt_oci_dir(rt, id), fifo = dir;
 
@@ -59,7 +61,7 @@ int64_t rt_started_by_runtime(const struct rt *rt, const char *id)
 void rt_record_start(const struct rt *rt, const char *id)
 {
     struct rt_path path = rt_container_file(rt, id, RT_STARTED);
-    int64_t at = rt_started_by_runtime(rt, id);
+    int64_t at = started_by_runtime(rt, id);
     struct err e = { 0 };
     char text[32];
 
@@ -74,7 +76,7 @@ static int64_t started_ns(const struct rt *rt, const char *id)
 
     if (read_number(rt_container_file(rt, id, RT_STARTED), 1, INT64_MAX, &at))
         return at;
-    return rt_started_by_runtime(rt, id); /* the agent was killed before it could write that down */
+    return started_by_runtime(rt, id); /* the agent was killed before it could write that down */
 }
 
 /* ---- identity -------------------------------------------------------------------------------- */
@@ -198,7 +200,7 @@ void rt_adopt(struct rt *rt, const char *id)
 
     if (!rt_id_valid(id) || rt_watch_find(rt, id) != NULL)
         return;
-    if (!exists(rt_container_file(rt, id, RT_STARTED)) && rt_started_by_runtime(rt, id) != 0 &&
+    if (!exists(rt_container_file(rt, id, RT_STARTED)) && started_by_runtime(rt, id) != 0 &&
         exists(rt_container_dir(rt, id)))
         rt_record_start(rt, id);
     rt_exec_clear_all(rt, id);

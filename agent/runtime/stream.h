@@ -13,7 +13,7 @@
  * client. What is read comes in packets whose first byte says which stream it is of.  Its end: the
  * container's.
  */
-enum { RT_ATTACH_PACKET = 8192, RT_ATTACH_STDOUT = 2, RT_ATTACH_STDERR = 3 };
+enum { RT_ATTACH_PACKET = 8192 };
 struct rt_attach {
     int stream;  /* non-blocking */
     int control; /* for rt_attach_resize(); -1: there is none */

@@ -21,7 +21,7 @@ struct claim {
 
 static void key_of(const struct api_object *o, char ret[SRC_KEY_SIZE])
 {
-    const struct api_meta *meta = src_object_meta(o);
+    const struct api_meta *meta = api_object_meta(o);
 
     src_key(ret, o->kind, meta->namespace, meta->name);
 }
@@ -53,14 +53,14 @@ static struct claim *find_or_add(struct claims *c, const struct api_object *o)
         free(claim);
         return NULL;
     }
-    claim->object = src_object_ref(o);
+    claim->object = api_object_ref(o);
     c->n_released++; /* nobody's, so far; a claim that stays nobody's is swept by claims_flush() */
     return claim;
 }
 
 static void say_taken(struct holder *h, const struct api_object *o, const char *by, int document)
 {
-    const struct api_meta *meta = src_object_meta(o);
+    const struct api_meta *meta = api_object_meta(o);
     char where[512], at[32] = "";
 
     snprintf(where, sizeof(where), "%s:%d:metadata.name", h->name, o->document);
@@ -127,9 +127,9 @@ static bool all_free(struct claims *c, struct holder *h, const struct api_object
         if (claim->owner == h && !keeps_immutable(c, h, o))
             ok = false;
         claim->generation = c->generation;
-        src_object_unref(&claim->object);
+        api_object_unref(&claim->object);
         claim->object =
-            src_object_ref(o); /* of which the key and the document count; the store gets its own */
+            api_object_ref(o); /* of which the key and the document count; the store gets its own */
     }
     return ok;
 }
@@ -229,7 +229,7 @@ void claims_flush(struct claims *c, uint64_t before)
     if (c->n_released == 0)
         return;
     HASH_ITER (hh, c->table, claim, tmp) {
-        const struct api_meta *meta = src_object_meta(&claim->object);
+        const struct api_meta *meta = api_object_meta(&claim->object);
 
         if (claim->owner != NULL || claim->released >= before)
             continue;
@@ -237,7 +237,7 @@ void claims_flush(struct claims *c, uint64_t before)
         c->n_released--;
         if (claim->in_store)
             src_store_remove(c->store, claim->object.kind, meta->namespace, meta->name);
-        src_object_unref(&claim->object);
+        api_object_unref(&claim->object);
         free(claim);
     }
 }
@@ -258,7 +258,7 @@ void claims_done(struct claims *c)
 
     HASH_ITER (hh, c->table, claim, tmp) {
         HASH_DEL(c->table, claim);
-        src_object_unref(&claim->object);
+        api_object_unref(&claim->object);
         free(claim);
     }
 }

@@ -313,7 +313,7 @@ enum err_code src_folder_seed(struct src_folder *f, const char *name, struct api
     if (objects.v == NULL)
         return err_nomem(e);
     for (; objects.n < held->n; objects.n++)
-        objects.v[objects.n] = src_object_ref(&held->v[objects.n]);
+        objects.v[objects.n] = api_object_ref(&held->v[objects.n]);
     objects.v[objects.n++] =
         (struct api_object){ .kind = API_KIND_POD, .document = (int)objects.n, .pod = api_pod_ref(pod) };
     if (!claims_adopt(&f->claims, &file->holder, &objects, false, f->last_seq))

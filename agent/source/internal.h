@@ -9,8 +9,6 @@
 /* ---- store.c: objects of any kind ------------------------------------------------------------ */
 #define SRC_KEY_SIZE 400 /* "PriorityClass/" + namespace (63) + "/" + name (253) */
 
-struct api_object src_object_ref(const struct api_object *o);
-void src_object_unref(struct api_object *o);
 bool config_data_equal(const struct api_config *a, const struct api_config *b);
 void src_key(char ret[SRC_KEY_SIZE], enum api_kind kind, const char *namespace_, const char *name);
 

@@ -23,55 +23,6 @@ struct src_store {
     bool ready;
 };
 
-const struct api_meta *src_object_meta(const struct api_object *o)
-{
-    switch (o->kind) {
-    case API_KIND_POD:
-        return &o->pod->meta;
-    case API_KIND_CONFIG_MAP:
-    case API_KIND_SECRET:
-        return &o->config->meta;
-    case API_KIND_PRIORITY_CLASS:
-        return &o->priority_class->meta;
-    }
-    return NULL;
-}
-
-struct api_object src_object_ref(const struct api_object *o)
-{
-    struct api_object mine = *o;
-
-    switch (o->kind) {
-    case API_KIND_POD:
-        mine.pod = api_pod_ref(o->pod);
-        break;
-    case API_KIND_CONFIG_MAP:
-    case API_KIND_SECRET:
-        mine.config = api_config_ref(o->config);
-        break;
-    case API_KIND_PRIORITY_CLASS:
-        mine.priority_class = api_priority_class_ref(o->priority_class);
-        break;
-    }
-    return mine;
-}
-
-void src_object_unref(struct api_object *o)
-{
-    switch (o->kind) {
-    case API_KIND_POD:
-        api_pod_unref(o->pod);
-        break;
-    case API_KIND_CONFIG_MAP:
-    case API_KIND_SECRET:
-        api_config_unref(o->config);
-        break;
-    case API_KIND_PRIORITY_CLASS:
-        api_priority_class_unref(o->priority_class);
-        break;
-    }
-}
-
 void src_key(char ret[SRC_KEY_SIZE], enum api_kind kind, const char *namespace_, const char *name)
 {
     snprintf(ret, SRC_KEY_SIZE, "%s/%s/%s", api_kind_name(kind), namespace_ != NULL ? namespace_ : "", name);
@@ -153,7 +104,7 @@ void src_store_free(struct src_store *s)
         return;
     HASH_ITER (hh, s->entries, entry, tmp) {
         HASH_DEL(s->entries, entry);
-        src_object_unref(&entry->object);
+        api_object_unref(&entry->object);
         free(entry);
     }
     free(s);
@@ -186,7 +137,7 @@ static struct entry *find(const struct src_store *s, enum api_kind kind, const c
 
 enum err_code src_store_put(struct src_store *s, const struct api_object *object, struct err *e)
 {
-    const struct api_meta *meta = src_object_meta(object);
+    const struct api_meta *meta = api_object_meta(object);
     struct entry *entry = find(s, object->kind, meta->namespace, meta->name);
     char key[SRC_KEY_SIZE];
 
@@ -195,9 +146,9 @@ enum err_code src_store_put(struct src_store *s, const struct api_object *object
 
         if (object_equal(&old, object))
             return ERR_OK;
-        entry->object = src_object_ref(object);
+        entry->object = api_object_ref(object);
         tell(s, SRC_UPDATED, object);
-        src_object_unref(&old);
+        api_object_unref(&old);
         return ERR_OK;
     }
 
@@ -211,7 +162,7 @@ enum err_code src_store_put(struct src_store *s, const struct api_object *object
         free(entry);
         return err_nomem(e);
     }
-    entry->object = src_object_ref(object);
+    entry->object = api_object_ref(object);
     tell(s, SRC_ADDED, object);
     return ERR_OK;
 }
@@ -224,7 +175,7 @@ void src_store_remove(struct src_store *s, enum api_kind kind, const char *names
         return;
     HASH_DEL(s->entries, entry);
     tell(s, SRC_REMOVED, &entry->object);
-    src_object_unref(&entry->object);
+    api_object_unref(&entry->object);
     free(entry);
 }
 

@@ -19,8 +19,6 @@ void src_store_free(struct src_store *s);
 #define SRC_WATCHERS_MAX 8
 void src_store_watch(struct src_store *s, src_watch_fn fn, void *arg);
 
-const struct api_meta *src_object_meta(const struct api_object *o);
-
 /* Takes its own reference. Equal content (same json/data) is no change and calls nobody. */
 enum err_code src_store_put(struct src_store *s, const struct api_object *object, struct err *e) MUST_CHECK;
 void src_store_remove(struct src_store *s, enum api_kind kind, const char *namespace_, const char *name);

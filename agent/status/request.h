@@ -73,8 +73,6 @@ const char *status_param(const struct status_request *r, const char *key);
 /* Absent or empty: *ret stays.  ERR_INVALID names parameter and value. */
 enum err_code status_param_flag(const struct status_request *r, const char *key, bool *ret,
                                 struct err *e) MUST_CHECK;
-enum err_code status_param_number(const struct status_request *r, const char *key, uint64_t min, uint64_t max,
-                                  uint64_t *ret, struct err *e) MUST_CHECK;
 
 enum status_route {
     ROUTE_NONE,

@@ -40,8 +40,8 @@ enum err_code status_param_flag(const struct status_request *r, const char *key,
     return err_set(e, ERR_INVALID, "%s: \"%.64s\" is neither true nor false", key, value);
 }
 
-enum err_code status_param_number(const struct status_request *r, const char *key, uint64_t min, uint64_t max,
-                                  uint64_t *ret, struct err *e)
+static enum err_code number(const struct status_request *r, const char *key, uint64_t min, uint64_t max,
+                            uint64_t *ret, struct err *e)
 {
     const char *value = given(r, key);
 
@@ -59,9 +59,9 @@ enum err_code status_log_options(const struct status_request *r, struct status_l
     if (status_param_flag(r, "follow", &o.follow, e) != ERR_OK ||
         status_param_flag(r, "previous", &o.previous, e) != ERR_OK ||
         status_param_flag(r, "timestamps", &o.timestamps, e) != ERR_OK ||
-        status_param_number(r, "tailLines", 0, INT64_MAX, &o.tail_lines, e) != ERR_OK ||
-        status_param_number(r, "limitBytes", 1, INT64_MAX, &o.limit_bytes, e) != ERR_OK ||
-        status_param_number(r, "sinceSeconds", 1, INT32_MAX, &since_seconds, e) != ERR_OK)
+        number(r, "tailLines", 0, INT64_MAX, &o.tail_lines, e) != ERR_OK ||
+        number(r, "limitBytes", 1, INT64_MAX, &o.limit_bytes, e) != ERR_OK ||
+        number(r, "sinceSeconds", 1, INT32_MAX, &since_seconds, e) != ERR_OK)
         return e->code;
     if (since_time != NULL && since_seconds != 0)
         return err_set(e, ERR_INVALID, "at most one of sinceTime and sinceSeconds may be given");
@@ -110,7 +110,7 @@ enum err_code status_forward_options(const struct status_request *r, struct stat
                                      struct err *e)
 {
     *ret = (struct status_exec_options){ .stdin_ = true, .stdout_ = true };
-    if (status_param_number(r, "port", 1, UINT16_MAX, &ret->port, e) != ERR_OK)
+    if (number(r, "port", 1, UINT16_MAX, &ret->port, e) != ERR_OK)
         return e->code;
     return ret->port != 0 ? ERR_OK : err_set(e, ERR_INVALID, "port: required");
 }

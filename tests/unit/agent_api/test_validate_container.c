@@ -406,7 +406,7 @@ static void commands_and_messages_reach_the_structs(void **state)
         "command: [a]\nargs: []\nworkingDir: /w\nterminationMessagePolicy: FallbackToLogsOnError\ntty: true",
         "");
     c = &the_pod(&d)->spec.containers[0];
-    assert_true(c->has_command && !c->has_args);
+    assert_int_equal(c->command.n, 1);
     assert_int_equal(c->args.n, 0);
     assert_string_equal(c->working_dir, "/w");
     assert_true(c->message_fallback_to_logs);

@@ -42,17 +42,15 @@ static void defaults_reach_the_structs(void **state)
     assert_int_equal(spec->restart_policy, API_RESTART_ALWAYS);
     assert_int_equal(spec->termination_grace_seconds, 30);
     assert_string_equal(spec->dns_policy, "ClusterFirst");
-    assert_true(spec->enable_service_links);
     assert_false(spec->has_active_deadline || spec->has_priority || spec->has_resources ||
                  spec->has_host_users);
     assert_null(spec->node_name);
     assert_null(spec->hostname);
     decoded_done(&d);
-    decode_pod(&d, "",
-               "serviceAccount: old\nnodeName: n\nenableServiceLinks: false\npriority: 0\nhostPID: true");
+    decode_pod(&d, "", "serviceAccount: old\nnodeName: n\npriority: 0\nhostPID: true");
     spec = &the_pod(&d)->spec;
     assert_string_equal(spec->service_account_name, "old");
-    assert_true(spec->has_priority && spec->host_pid && !spec->enable_service_links);
+    assert_true(spec->has_priority && spec->host_pid);
     decoded_done(&d);
 }
 

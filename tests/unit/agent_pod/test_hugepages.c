@@ -54,8 +54,6 @@ static void limits_name_every_size_and_are_zero_for_what_is_not_asked_for(void *
     struct rt_hugepages c[HUGEPAGES_SIZES_MAX];
 
     pages(w);
-    assert_true(hugepages_wanted(p->api));
-    assert_false(hugepages_wanted(none->api));
     assert_int_equal(hugepages_pod_limits(p, l), 3);
     assert_string_equal(l[1].size, "2MB");
     assert_int_equal(l[1].bytes, 4 << 20);

@@ -38,7 +38,7 @@ struct fixture {
 static inline void on_change(enum src_change change, const struct api_object *o, void *arg)
 {
     static const char *const words[] = { "added", "updated", "removed" };
-    const struct api_meta *meta = src_object_meta(o);
+    const struct api_meta *meta = api_object_meta(o);
     struct fixture *f = arg;
 
     buf_addf(&f->seen, "%s %s %s/%s", words[change], api_kind_name(o->kind),

@@ -41,7 +41,7 @@ static struct api_objects decode(const char *yaml)
 static struct api_objects share(const struct api_objects *from, struct api_object *room)
 {
     for (size_t i = 0; i < from->n; i++)
-        room[i] = src_object_ref(&from->v[i]);
+        room[i] = api_object_ref(&from->v[i]);
     return (struct api_objects){ .v = room, .n = from->n };
 }
 

@@ -18,7 +18,7 @@ struct fixture {
 static void on_change(enum src_change change, const struct api_object *o, void *arg)
 {
     static const char *const words[] = { "added", "updated", "removed" };
-    const struct api_meta *meta = src_object_meta(o);
+    const struct api_meta *meta = api_object_meta(o);
     struct fixture *f = arg;
     size_t n = strlen(f->seen);
 
