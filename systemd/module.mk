@@ -9,7 +9,8 @@ bashdir    := $(PREFIX)/share/bash-completion/completions
 zshdir     := $(PREFIX)/share/zsh/vendor-completions
 sysconfdir := /etc
 
-install_docs := $(wildcard README.md ARCHITECTURE.md docs/*.md)
+# Documents keep their folders: README.md links to them.
+install_docs := README.md ARCHITECTURE.md CONTRIBUTING.md SECURITY.md systemd/README.md $(wildcard docs/*.md)
 
 # What the program says of itself: manual pages and completion, from its tables.
 man_pages   := man1/coracle.1 man8/coracle.8 man5/coracle-config.5
@@ -25,7 +26,7 @@ all: $(patsubst %,$(B)/man/%,$(man_pages)) $(completions)
 .PHONY: install uninstall
 install: all ## install below DESTDIR (PREFIX=/usr); runs nothing
 	$(Q)install -d -m 0755 $(patsubst %,'$(DESTDIR)%',$(bindir) $(libexecdir) $(unitdir) $(tmpfilesd) $(docdir)/examples/manifests \
-	    $(docdir)/examples/cni $(sysconfdir)/coracle \
+	    $(docdir)/examples/cni $(docdir)/docs $(docdir)/systemd $(sysconfdir)/coracle \
 	    $(mandir)/man1 $(mandir)/man5 $(mandir)/man8 $(bashdir) $(zshdir))
 	$(Q)install -d -m 0700 '$(DESTDIR)$(sysconfdir)/coracle/manifests'
 	$(Q)install -m 0755 $(B)/coracle '$(DESTDIR)$(bindir)/coracle'
@@ -42,7 +43,7 @@ install: all ## install below DESTDIR (PREFIX=/usr); runs nothing
 	$(Q)for page in $(man_pages); do install -m 0644 $(B)/man/$$page '$(DESTDIR)$(mandir)'/$$page || exit 1; done
 	$(Q)install -m 0644 $(B)/completion/bash '$(DESTDIR)$(bashdir)/coracle'
 	$(Q)install -m 0644 $(B)/completion/zsh '$(DESTDIR)$(zshdir)/_coracle'
-	$(Q)$(if $(install_docs),install -m 0644 $(install_docs) '$(DESTDIR)$(docdir)/')
+	$(Q)for doc in $(install_docs); do install -m 0644 $$doc '$(DESTDIR)$(docdir)'/$$doc || exit 1; done
 
 # Manifests, state, logs and a changed config.yaml stay: they are not ours to delete.
 uninstall: ## remove what install put below DESTDIR
