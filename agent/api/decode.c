@@ -145,7 +145,7 @@ static struct api_pod *build_pod(struct api_check *c, json_t *object)
     if (!c->no_memory)
         api_walk(c, &api_schema_pod, object, pod);
     if (!c->no_memory)
-        api_defaults_after(c, object, &pod->spec);
+        api_defaults_after(c, object, pod);
     if (!c->no_memory)
         api_validate_pod(c, pod, object);
     if (c->faults == faults && !c->no_memory) {

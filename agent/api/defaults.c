@@ -169,12 +169,49 @@ static void default_pod_level(struct api_check *c, struct api_pod_spec *spec, js
     requests_from_limits(c, &spec->resources, resources, true);
 }
 
-void api_defaults_after(struct api_check *c, json_t *pod, struct api_pod_spec *spec)
+/* ---- after the walk: AppArmor profiles from before there was a field, in the structs ------------- */
+static void default_apparmor(struct api_check *c, struct api_container *v, size_t n, const char *name,
+                             const char *value)
 {
-    json_t *object = json_object_get(pod, "spec");
+    static const char local[] = "localhost/";
 
-    default_containers(c, json_object_get(object, "containers"), spec->containers, spec->n_containers);
-    default_containers(c, json_object_get(object, "initContainers"), spec->init_containers,
+    for (size_t i = 0; i < n; i++) {
+        struct api_apparmor *a = &v[i].security.apparmor;
+        if (!str_eq(v[i].name, name) || a->type != NULL)
+            continue;
+        if (strcmp(value, "runtime/default") == 0) {
+            a->type = api_strdup(c, "RuntimeDefault");
+        } else if (strcmp(value, "unconfined") == 0) {
+            a->type = api_strdup(c, "Unconfined");
+        } else if (str_starts(value, local)) {
+            a->type = api_strdup(c, "Localhost");
+            a->localhost_profile = api_strdup(c, value + sizeof(local) - 1);
+        }
+    }
+}
+
+static void default_apparmor_of_all(struct api_check *c, struct api_pod *pod)
+{
+    const struct api_kvs *m = &pod->meta.annotations;
+    struct api_pod_spec *spec = &pod->spec;
+
+    for (size_t i = 0; i < m->n; i++) {
+        const char *name = m->v[i].key + sizeof(API_APPARMOR_OF) - 1;
+        if (!str_starts(m->v[i].key, API_APPARMOR_OF))
+            continue;
+        default_apparmor(c, spec->containers, spec->n_containers, name, m->v[i].value);
+        default_apparmor(c, spec->init_containers, spec->n_init_containers, name, m->v[i].value);
+    }
+}
+
+void api_defaults_after(struct api_check *c, json_t *object, struct api_pod *pod)
+{
+    struct api_pod_spec *spec = &pod->spec;
+    json_t *json = json_object_get(object, "spec");
+
+    default_containers(c, json_object_get(json, "containers"), spec->containers, spec->n_containers);
+    default_containers(c, json_object_get(json, "initContainers"), spec->init_containers,
                        spec->n_init_containers);
-    default_pod_level(c, spec, json_object_get(object, "resources"));
+    default_pod_level(c, spec, json_object_get(json, "resources"));
+    default_apparmor_of_all(c, pod);
 }

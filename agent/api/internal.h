@@ -194,8 +194,8 @@ extern const struct api_schema api_schema_affinity, api_schema_toleration, api_s
 extern const struct api_value api_values_pull_policy[], api_values_restart_policy[];
 
 /* ---- defaults that depend on other fields (defaults.c) ------------------------------------------- */
-void api_defaults_before(struct api_check *c, json_t *pod);                           /* before the walk */
-void api_defaults_after(struct api_check *c, json_t *pod, struct api_pod_spec *spec); /* after it */
+void api_defaults_before(struct api_check *c, json_t *pod);                        /* before the walk */
+void api_defaults_after(struct api_check *c, json_t *object, struct api_pod *pod); /* after it */
 enum api_pull_policy api_pull_policy_default(const char *image);
 
 /* ---- resources (resources.c) --------------------------------------------------------------------- */
@@ -228,6 +228,8 @@ void api_validate_resource_field_ref(struct api_check *c, const struct api_resou
 void api_validate_pod_security(struct api_check *c, const struct api_pod_spec *spec, const json_t *security);
 void api_validate_security(struct api_check *c, const struct api_container *container, const json_t *security,
                            const struct api_pod_spec *spec);
+void api_validate_apparmor_name(struct api_check *c, const char *name);   /* not empty */
+#define API_APPARMOR_OF "container.apparmor.security.beta.kubernetes.io/" /* and a container's name */
 void api_validate_annotations(struct api_check *c, const struct api_pod *pod);
 void api_validate_scheduling(struct api_check *c, const json_t *spec);
 

@@ -132,19 +132,20 @@ static void check_seccomp(struct api_check *c, const struct api_pod_spec *spec, 
 
 static void check_apparmor(struct api_check *c, const struct api_pod_spec *spec, const struct api_kv *kv)
 {
-    static const char prefix[] = "container.apparmor.security.beta.kubernetes.io/";
+    static const char local[] = "localhost/";
+    const char *name = kv->key + sizeof(API_APPARMOR_OF) - 1;
 
-    if (!str_starts(kv->key, prefix))
+    if (!str_starts(kv->key, API_APPARMOR_OF))
         return;
-    if (find_container(spec, kv->key + sizeof(prefix) - 1) == NULL)
-        api_fault(c, "there is no container %s", QUOTE(kv->key + sizeof(prefix) - 1));
-    if (kv->value[0] != '\0' && strcmp(kv->value, "runtime/default") != 0 &&
-        strcmp(kv->value, "unconfined") != 0 && !str_starts(kv->value, "localhost/"))
+    if (find_container(spec, name) == NULL)
+        api_fault(c, "there is no container %s", QUOTE(name));
+    if (str_starts(kv->value, local) && kv->value[sizeof(local) - 1] != '\0')
+        api_validate_apparmor_name(c, kv->value + sizeof(local) - 1);
+    else if (kv->value[0] != '\0' && strcmp(kv->value, "runtime/default") != 0 &&
+             strcmp(kv->value, "unconfined") != 0)
         api_fault(c,
                   "%s is no AppArmor profile, allowed are unconfined, runtime/default and localhost/<name>",
                   QUOTE(kv->value));
-    else if (kv->value[0] != '\0' && strcmp(kv->value, "unconfined") != 0)
-        api_ignore(c, "AppArmor profiles are not applied yet");
 }
 
 static void check_deletion_cost(struct api_check *c, const struct api_kv *kv)

@@ -18,20 +18,28 @@ static void check_seccomp(struct api_check *c, const struct api_seccomp *s, cons
     api_leave(c, mark);
 }
 
+void api_validate_apparmor_name(struct api_check *c, const char *name)
+{
+    size_t n = strlen(name);
+
+    if (isspace((unsigned char)name[0]) || isspace((unsigned char)name[n - 1]))
+        api_fault(c, "must not begin or end with white space");
+    else if (n > PROFILE_NAME_MAX)
+        api_fault(c, "%zu characters are too many, at most %d are allowed", n, PROFILE_NAME_MAX);
+}
+
 static void check_apparmor(struct api_check *c, const json_t *profile)
 {
     const char *type = json_string_value(json_object_get(profile, "type"));
     const char *name = json_string_value(json_object_get(profile, "localhostProfile"));
-    size_t mark = api_enter(c, "appArmorProfile"), n = name != NULL ? strlen(name) : 0;
+    size_t mark = api_enter(c, "appArmorProfile");
 
     if (str_eq(type, "Localhost")) {
-        if (n == 0)
-            api_fault_at(c, "localhostProfile", "required with type Localhost");
-        else if (isspace((unsigned char)name[0]) || isspace((unsigned char)name[n - 1]))
-            api_fault_at(c, "localhostProfile", "must not begin or end with white space");
-        else if (n > PROFILE_NAME_MAX)
-            api_fault_at(c, "localhostProfile", "%zu characters are too many, at most %d are allowed", n,
-                         PROFILE_NAME_MAX);
+        api_enter(c, "localhostProfile");
+        if (name == NULL || *name == '\0')
+            api_fault(c, "required with type Localhost");
+        else
+            api_validate_apparmor_name(c, name);
     } else if (type != NULL && name != NULL) {
         api_fault_at(c, "localhostProfile", "only allowed with type Localhost");
     }

@@ -176,14 +176,53 @@ static void annotations_of_old_are_compared_with_the_fields(void **state)
         "32 "
         "bits",
         "metadata.annotations[kubernetes.io/config.mirror]: a mirror pod needs spec.nodeName");
-    decode(&d, ANNOTATED("    container.apparmor.security.beta.kubernetes.io/main: runtime/default\n"
-                         "    seccomp.security.alpha.kubernetes.io/pod: runtime/default\n",
+    decode(&d, ANNOTATED("    seccomp.security.alpha.kubernetes.io/pod: runtime/default\n",
                          "  securityContext: {seccompProfile: {type: RuntimeDefault}}\n"));
-    assert_int_equal(the_pod(&d)->ignored.n, 1);
-    assert_string_equal(the_pod(&d)->ignored.v[0],
-                        "metadata.annotations[container.apparmor.security.beta.kubernetes.io/"
-                        "main]: AppArmor profiles are not applied yet");
+    assert_int_equal(the_pod(&d)->ignored.n, 0);
     decoded_done(&d);
+}
+
+static void apparmor_is(const struct api_container *c, const char *type, const char *name)
+{
+    assert_string_equal(c->security.apparmor.type, type);
+    assert_true(str_eq(c->security.apparmor.localhost_profile, name));
+}
+
+/* kubelet: the container's field, else its annotation, else the pod's field. */
+static void apparmor_annotations_stand_in_for_the_field(void **state)
+{
+    static const char text[] =
+        "apiVersion: v1\nkind: Pod\nmetadata:\n  name: a\n  annotations:\n"
+        "    container.apparmor.security.beta.kubernetes.io/first: runtime/default\n"
+        "    container.apparmor.security.beta.kubernetes.io/free: unconfined\n"
+        "    container.apparmor.security.beta.kubernetes.io/own: localhost/mine\n"
+        "    container.apparmor.security.beta.kubernetes.io/said: runtime/default\n"
+        "    container.apparmor.security.beta.kubernetes.io/none: ''\n"
+        "spec:\n"
+        "  securityContext: {appArmorProfile: {type: RuntimeDefault}}\n"
+        "  initContainers: [{name: first, image: x}]\n"
+        "  containers:\n  - {name: free, image: x}\n  - {name: own, image: x}\n"
+        "  - {name: said, image: x, securityContext: {appArmorProfile: {type: Unconfined}}}\n"
+        "  - {name: none, image: x}\n";
+    const struct api_pod_spec *spec;
+    struct decoded d;
+
+    (void)state;
+    decode(&d, text);
+    spec = &the_pod(&d)->spec;
+    assert_int_equal(the_pod(&d)->ignored.n, 0);
+    apparmor_is(&spec->init_containers[0], "RuntimeDefault", NULL);
+    apparmor_is(&spec->containers[0], "Unconfined", NULL);
+    apparmor_is(&spec->containers[1], "Localhost", "mine");
+    apparmor_is(&spec->containers[2], "Unconfined", NULL);
+    assert_null(spec->containers[3].security.apparmor.type);
+    decoded_done(&d);
+    text_is_bad(ANNOTATED("    container.apparmor.security.beta.kubernetes.io/main: localhost/\n", ""),
+                "metadata.annotations[container.apparmor.security.beta.kubernetes.io/main]: \"localhost/\" "
+                "is no AppArmor profile, allowed are unconfined, runtime/default and localhost/<name>");
+    text_is_bad(ANNOTATED("    container.apparmor.security.beta.kubernetes.io/main: 'localhost/a '\n", ""),
+                "metadata.annotations[container.apparmor.security.beta.kubernetes.io/main]: must not begin "
+                "or end with white space");
 }
 
 int main(void)
@@ -197,6 +236,7 @@ int main(void)
         cmocka_unit_test(sysctls_are_checked),
         cmocka_unit_test(windows_options_are_refused),
         cmocka_unit_test(annotations_of_old_are_compared_with_the_fields),
+        cmocka_unit_test(apparmor_annotations_stand_in_for_the_field),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -217,6 +217,10 @@ static void apparmor_needs_a_host_that_has_it(void **state)
                       "containers: [{name: a, image: x, securityContext: {appArmorProfile: {type: Localhost, "
                       "localhostProfile: mine}}}]"),
             "AppArmor", "Cannot enforce AppArmor: AppArmor is not enabled on the host");
+    refused(world_add(*state, "{apiVersion: v1, kind: Pod, metadata: {name: d, annotations: "
+                              "{container.apparmor.security.beta.kubernetes.io/a: runtime/default}}, "
+                              "spec: {containers: [{name: a, image: x}]}}"),
+            "AppArmor", "Cannot enforce AppArmor: AppArmor is not enabled on the host");
 }
 
 static void the_number_of_pods_is_bounded(void **state)
