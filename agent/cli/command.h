@@ -72,7 +72,7 @@ struct cli_command {
     int (*run)(struct cli *cli, const struct cli_command *command, int argc, char **argv);
     const char *summary; /* a line in the list of commands */
     const char *usage;   /* "get pods|manifests [NAME...]", a form a line; flags are added */
-    const char *about;   /* whole sentences; line breaks are kept in paragraphs of their own only */
+    const char *about;   /* whole sentences, without line breaks */
     const struct cli_flag *flags;
     const struct cli_example *examples;
     const struct cli_exit *exits;

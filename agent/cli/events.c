@@ -271,7 +271,7 @@ const struct cli_command command_events = {
     .summary = "what happened to pods and the node",
     .usage = "events [--for pod/NAME] [-w] [flags]",
     .about =
-        "Shows the newest 1000 events, the oldest first.  The same again is counted; the tenth text about\n"
+        "Shows the newest 1000 events, the oldest first.  The same again is counted; the tenth text about "
         "the same within ten minutes, and those after it, are one event.",
     .flags = flags,
     .examples = examples,

@@ -3,9 +3,12 @@
 #include "base/json.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 /* ---- ls -------------------------------------------------------------------------------------- */
 
@@ -104,11 +107,35 @@ int cli_list_images(struct cli *cli, const char *format, bool no_headers, char *
 
 /* ---- import, pull, rm ------------------------------------------------------------------------ */
 
-/* The daemon has another working folder. */
+static int import_stream(struct cli *cli, int from, const char *name, bool quiet)
+{
+    struct err e = { 0 };
+    const char *path;
+    int fd, code;
+
+    if (isatty(from))
+        return cli_wrong(cli, "an archive is not read from a terminal");
+    fd = cli_spool_open(cli, &path);
+    if (fd < 0)
+        return EXIT_ERROR;
+    code = cli_spool_fill(fd, from, &e) == ERR_OK ? cli_bring_image(cli, path, name, quiet)
+                                                  : cli_failed(cli, &e);
+    cli_spool_close(fd);
+    return code;
+}
+
+/* The daemon has another working folder, and none of our descriptors. */
 static int import(struct cli *cli, const char *file, const char *name, bool quiet)
 {
+    const bool streamed = strcmp(file, "-") == 0;
+    fd_auto fd = streamed ? dup(STDIN_FILENO) : open(file, O_RDONLY | O_CLOEXEC);
     char path[PATH_MAX];
+    struct stat st;
 
+    if (fd < 0 || fstat(fd, &st) != 0)
+        return cli_error(cli, "open %s: %s", file, strerror(errno));
+    if (streamed || (!S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
+        return import_stream(cli, fd, name, quiet);
     if (realpath(file, path) == NULL)
         return cli_error(cli, "open %s: %s", file, strerror(errno));
     return cli_bring_image(cli, path, name, quiet);
@@ -193,6 +220,8 @@ static const struct cli_example examples[] = {
     { "an archive that another tool wrote", "coracle image import web.tar --name localhost/web:1" },
     { "before a pod needs it", "coracle image pull docker.io/library/busybox:1.36" },
     { "for another node, or podman load", "coracle image export localhost/web:1 web.tar" },
+    { "straight to another node",
+      "coracle image export localhost/web:1 - | ssh node2 coracle image import -" },
     { "whether the disk still holds what was brought", "coracle image verify" },
     { NULL, NULL },
 };
@@ -203,20 +232,21 @@ const struct cli_command command_image = {
     .summary = "list, import, pull, check, export and remove images",
     .usage = "image ls [flags]\n"
              "image inspect REFERENCE...\n"
-             "image import FILE [--name REFERENCE] [-q]\n"
+             "image import FILE|- [--name REFERENCE] [-q]\n"
              "image pull REFERENCE [-q]\n"
              "image rm REFERENCE...\n"
              "image verify [REFERENCE...]\n"
              "image prune [--all]\n"
              "image pin|unpin REFERENCE...\n"
-             "image export REFERENCE FILE",
+             "image export REFERENCE FILE|-",
     .about = "Lists, brings, checks and removes images.  verify compares configurations and unpacked layers "
              "with what was "
              "brought; prune removes images that have no name and that no container uses, --all those with a "
              "name, too; "
              "pinned ones are never collected or pruned.  FILE is an OCI or Docker archive, or the folder of "
              "an OCI "
-             "layout.  import and pull tell on standard error how far they are.",
+             "layout; - is one archive on standard input or output.  import and pull tell on standard error "
+             "how far they are.",
     .flags = flags,
     .examples = examples,
     .exits = cli_exits,

@@ -115,14 +115,46 @@ static int pin(struct cli *cli, const char *verb, int argc, char **argv)
 
 /* ---- export ---------------------------------------------------------------------------------- */
 
+/* Into a file that is there. */
+static int export_into(struct cli *cli, const char *name, const char *path)
+{
+    buf_auto more = BUF_INIT(64 * 1024);
+    json_auto_t *answer = NULL;
+    int code;
+
+    buf_adds(&more, "&file=");
+    cli_add_escaped(&more, path);
+    answer = ask(cli, "export", name, more.p, &code);
+    return code;
+}
+
+static int export_stream(struct cli *cli, const char *name)
+{
+    struct err e = { 0 };
+    const char *path;
+    int fd, code;
+
+    if (cli->terminal)
+        return cli_wrong(cli, "an archive is not written to a terminal: pass it on, or to a file");
+    fd = cli_spool_open(cli, &path);
+    if (fd < 0)
+        return EXIT_ERROR;
+    code = export_into(cli, name, path);
+    if (code == EXIT_OK && cli_spool_print(cli, fd, &e) != ERR_OK)
+        code = cli_failed(cli, &e);
+    cli_spool_close(fd);
+    return code;
+}
+
 /* The file is made here, so that it is the caller's; the daemon has another working folder. */
 static int export_image(struct cli *cli, const char *name, const char *file)
 {
-    buf_auto more = BUF_INIT(64 * 1024);
     char path[PATH_MAX];
-    json_auto_t *answer = NULL;
-    int fd = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666), code;
+    int fd, code;
 
+    if (strcmp(file, "-") == 0)
+        return export_stream(cli, name);
+    fd = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0 || realpath(file, path) == NULL) {
         int sys = errno;
 
@@ -131,10 +163,8 @@ static int export_image(struct cli *cli, const char *name, const char *file)
         return cli_error(cli, "create %s: %s", file, strerror(sys));
     }
     close(fd);
-    buf_adds(&more, "&file=");
-    cli_add_escaped(&more, path);
-    answer = ask(cli, "export", name, more.p, &code);
-    if (answer == NULL) {
+    code = export_into(cli, name, path);
+    if (code != EXIT_OK) {
         unlink(path);
         return code;
     }

@@ -237,6 +237,11 @@ json_t *cli_get_pod(struct cli *cli, const char *namespace_, const char *name, i
 int cli_bring_image(struct cli *cli, const char *source, const char *name, bool quiet);
 /* image_care.c: verify, prune, pin, unpin and export; false: it is none of them. */
 bool cli_image_care(struct cli *cli, int argc, char **argv, bool all, int *ret);
+/* image_spool.c: a new file, open, at a path for the daemon; -1: said.  One at a time. */
+int cli_spool_open(struct cli *cli, const char **ret_path);
+void cli_spool_close(int fd); /* and it is gone */
+enum err_code cli_spool_fill(int fd, int from, struct err *e) MUST_CHECK;
+enum err_code cli_spool_print(struct cli *cli, int fd, struct err *e) MUST_CHECK; /* on standard output */
 /* Of a command for one pod: "pod web", "pod/web", "web".  False: return *ret. */
 bool cli_parse_one_pod(struct cli *cli, const struct cli_command *command, void *options, int argc,
                        char **argv, const char **ret_name, int *ret);

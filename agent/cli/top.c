@@ -246,6 +246,15 @@ static int print_pod_objects(const struct top *t, const struct entry *v, size_t 
     return cli_print_value(t->cli, list, t->format);
 }
 
+/* It is not there, or does not run. */
+static int no_metrics(const struct top *t, const char *name)
+{
+    int code;
+    json_auto_t *pod = cli_get_pod(t->cli, t->namespace_, name, &code);
+
+    return pod == NULL ? code : cli_error(t->cli, "metrics not available for pod %s/%s", t->namespace_, name);
+}
+
 static int top_pods(const struct top *t, const char *name)
 {
     json_auto_t *summary = NULL, *chosen = NULL;
@@ -269,8 +278,8 @@ static int top_pods(const struct top *t, const char *name)
         return cli_error(t->cli, "out of memory");
     n = fill(t, cli_at(summary, "pods"), name, chosen, v);
     sort(t, v, n);
-    if (n == 0 && name != NULL) /* it is not there, or does not run */
-        return cli_error(t->cli, "metrics not available for pod %s/%s", t->namespace_, name);
+    if (n == 0 && name != NULL)
+        return no_metrics(t, name);
     if (t->format != NULL)
         return print_pod_objects(t, v, n, name != NULL);
     if (n > 0)

@@ -138,6 +138,11 @@ def test_images(t):
     node.import_image()
     contains(node.cli("image", "ls").stdout, "localhost/busybox", "image ls")
     node.import_image()  # once more changes nothing
+    piped = subprocess.run(f"{node.coracle} --socket {node.socket} image export localhost/busybox:1 - | "
+                           f"{node.coracle} --socket {node.socket} image import - --name localhost/piped:1 -q",
+                           shell=True, capture_output=True, text=True, timeout=60, check=False)
+    equal((piped.returncode, piped.stdout), (0, "image/localhost/piped:1 imported\n"), f"through a pipe: {piped}")
+    node.cli("image", "rm", "localhost/piped:1")
     node.put("a.yaml", pod("a"))
     node.wait_running("a")
     check(node.cli("image", "rm", "localhost/busybox:1", ok=False).returncode != 0, "an image in use was removed")

@@ -36,7 +36,7 @@ struct fixture {
     char dir[64], socket[100];
     pid_t server;
     char *out, *err;
-    bool colours;
+    bool colours, terminal;
 };
 
 /* ---- the server in the child ----------------------------------------------------------------- */
@@ -251,6 +251,19 @@ static inline void image_add(void *arg, const char *source, const char *name, st
                       json_pack("{s:[s], s:s}", "names", name != NULL ? name : source, "id", "sha256:1"));
 }
 
+/* An export writes which image it is. */
+static inline void image_task(void *arg, const struct status_image_task *task, struct status_reply *r)
+{
+    FILE *out = task->verb == IMAGE_EXPORT ? fopen(task->file, "we") : NULL;
+
+    (void)arg;
+    if (out != NULL) {
+        fprintf(out, "archive of %s\n", task->name);
+        fclose(out);
+    }
+    status_reply_json(r, 200, json_pack("{}"));
+}
+
 static inline enum err_code image_remove(void *arg, const char *name, struct err *e)
 {
     (void)arg;
@@ -300,6 +313,7 @@ static inline void serve(const char *socket, const char *log, int ready_fd)
         .log_path = log_path,
         .image_add = image_add,
         .image_progress = image_progress,
+        .image_task = image_task,
         .image_remove = image_remove,
     };
     const struct status_options o = { .loop = &f.loop, .path = socket, .provider = &provider };
@@ -385,7 +399,9 @@ static inline int teardown(void **state)
 static inline int run(struct fixture *f, const char *line)
 {
     char program[] = "coracle", *argv[32] = { program }, *copy = strdup(line), *save = NULL;
-    struct cli cli = { .socket = f->socket, .now_ns = now_ns, .colours = f->colours };
+    struct cli cli = {
+        .socket = f->socket, .now_ns = now_ns, .colours = f->colours, .terminal = f->terminal
+    };
     size_t out_n, err_n;
     int argc = 1, code;
 

@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 
+#include <glob.h>
 #include <unistd.h>
 
 #define KINDS ": there are pods, nodes, configmaps, secrets, priorityclasses, images"
@@ -373,6 +374,48 @@ static void images_are_brought_and_removed(void **state)
            "Error from server (NotFound): image \"absent\" not found\n");
 }
 
+static size_t spools(const struct fixture *f)
+{
+    str_auto pattern = str_printf("%s/coracle-image.*", f->dir);
+    glob_t found;
+    size_t n;
+
+    n = glob(pattern, 0, NULL, &found) == 0 ? found.gl_pathc : 0;
+    globfree(&found);
+    return n;
+}
+
+static void archives_come_and_go_through_pipes(void **state)
+{
+    struct fixture *f = *state;
+    int ends[2], before = dup(STDIN_FILENO);
+    char line[100];
+
+    if (geteuid() != 0) {
+        print_message("skipped: only root may bring images\n");
+        skip();
+    }
+    setenv("TMPDIR", f->dir, 1);
+    expect(f, "image export localhost/b:1 -", 0, "archive of localhost/b:1\n", "");
+    f->terminal = true;
+    expect(f, "image export localhost/b:1 -", 2, "",
+           "error: an archive is not written to a terminal: pass it on, or to a file\n");
+    assert_int_equal(access("-", F_OK), -1);
+
+    assert_int_equal(pipe(ends), 0);
+    assert_int_equal(write(ends[1], "x", 1), 1);
+    close(ends[1]);
+    snprintf(line, sizeof(line), "image import /dev/fd/%d --name x:1", ends[0]);
+    expect(f, line, 0, "image/x:1 imported\n", "");
+    dup2(ends[0], STDIN_FILENO); /* at its end by now */
+    close(ends[0]);
+    expect(f, "image import - --name y:1", 0, "image/y:1 imported\n", "");
+    dup2(before, STDIN_FILENO);
+    close(before);
+    assert_int_equal(spools(f), 0);
+    unsetenv("TMPDIR");
+}
+
 #define SLOW_STEPS "asking\npulling\nunpacking\nlayer 1 of 2 unpacked\nlayer 2 of 2 unpacked\n"
 
 static void what_takes_its_time_says_a_line_for_each_step(void **state)
@@ -647,6 +690,7 @@ int main(void)
         T(logs_choose_a_container_and_pass_on_what_was_asked_for),
         T(logs_of_several_containers_come_in_turn_or_side_by_side),
         T(images_are_brought_and_removed),
+        T(archives_come_and_go_through_pipes),
         T(what_takes_its_time_says_a_line_for_each_step),
         T(versions_of_both_are_shown_also_without_a_daemon),
         T(files_are_validated_without_a_daemon),

@@ -69,6 +69,7 @@ static void is_complete(const struct cli_command *c)
     assert_int_equal(strncmp(c->usage, start, strlen(start) - (c->usage[strlen(c->name)] == '\0')), 0);
     assert_true(c->summary[0] != '\0' && strlen(c->summary) < 60);
     assert_int_equal(c->about[strlen(c->about) - 1], '.');
+    assert_null(strchr(c->about, '\n'));
     assert_true(c->words[0] != '\0');
     assert_non_null(c->run);
     assert_non_null(c->examples[0].line);

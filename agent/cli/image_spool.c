@@ -1,0 +1,106 @@
+/*
+ * A file that the daemon can open by its path, for an archive that comes or goes through a pipe.  An archive
+ * may be large: it stands where TMPDIR says, else on the disk, and does not stay behind.
+ */
+#include "agent/cli/internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char *spooled; /* a signal removes it, too */
+
+static void on_signal(int signo)
+{
+    if (spooled != NULL)
+        unlink(spooled);
+    raise(signo); /* as it would have been: SA_RESETHAND */
+}
+
+int cli_spool_open(struct cli *cli, const char **ret_path)
+{
+    static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
+    const struct sigaction action = { .sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND };
+    const char *dir = getenv("TMPDIR");
+    int fd = -1;
+
+    spooled = str_printf("%s/coracle-image.XXXXXX", dir != NULL && dir[0] == '/' ? dir : "/var/tmp");
+    if (spooled != NULL)
+        fd = mkostemp(spooled, O_CLOEXEC);
+    if (fd < 0) {
+        cli_error(cli, "make %s: %s", spooled != NULL ? spooled : "a file", strerror(errno));
+        free(spooled);
+        spooled = NULL;
+        return -1;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+        struct sigaction before;
+
+        if (sigaction(ends[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN) /* as nohup sets it */
+            sigaction(ends[i], &action, NULL);
+    }
+    *ret_path = spooled;
+    return fd;
+}
+
+void cli_spool_close(int fd)
+{
+    char *path = spooled;
+
+    unlink(path);
+    spooled = NULL;
+    free(path);
+    close(fd);
+}
+
+/* ---- what goes through it -------------------------------------------------------------------- */
+
+static enum err_code put(int fd, const char *p, size_t n, struct err *e)
+{
+    while (n > 0) {
+        ssize_t done = write(fd, p, n);
+
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done < 0)
+            return err_sys(e, errno, "write %s", spooled);
+        p += done;
+        n -= (size_t)done;
+    }
+    return ERR_OK;
+}
+
+enum err_code cli_spool_fill(int fd, int from, struct err *e)
+{
+    char piece[64 * 1024];
+    ssize_t n;
+
+    while ((n = read(from, piece, sizeof(piece))) != 0) {
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return err_sys(e, errno, "read the archive");
+        if (put(fd, piece, (size_t)n, e) != ERR_OK)
+            return e->code;
+    }
+    return ERR_OK;
+}
+
+enum err_code cli_spool_print(struct cli *cli, int fd, struct err *e)
+{
+    char piece[64 * 1024];
+    ssize_t n;
+
+    while ((n = read(fd, piece, sizeof(piece))) != 0) {
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return err_sys(e, errno, "read %s", spooled);
+        if (!cli_write(cli, piece, (size_t)n))
+            break; /* cli_main() says why if it must */
+    }
+    return ERR_OK;
+}
