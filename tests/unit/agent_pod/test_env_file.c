@@ -1,19 +1,9 @@
 /* Environment files: which lines count, what is refused and where, and what is not opened at all. */
+#include "tests/unit/base/helper.h"
+
 #include "agent/pod/env_file.h"
-#include "base/fs.h"
 
-#include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mount.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 static void has(const char *text, const char *name, const char *value)
 {
@@ -142,7 +132,7 @@ static void what_is_mounted_in_the_volume_is_not_asked(void **state)
     if (mount("tmpfs", sub, "tmpfs", 0, "size=64k") != 0) {
         rmdir(sub);
         rmdir(folder);
-        skip();
+        SKIP("tmpfs cannot be mounted");
     }
     assert_int_equal(close(open(file, O_WRONLY | O_CREAT | O_CLOEXEC, 0600)), 0);
     for (int without = 0; without < 2; without++) {

@@ -573,8 +573,8 @@ int main(void)
 
     find_exec();
     if (access(host.exec_path, X_OK) != 0) {
-        print_message("skipped: needs coracle-exec\n");
-        return 0;
+        print_error("%s is not built\n", host.exec_path);
+        return 1;
     }
     return run_with_each_runtime(tests, ARRAY_LEN(tests), set_up_container, tear_down_container);
 }

@@ -1,23 +1,15 @@
 /* The program coracle-pause, built beside the tests. */
+#include "tests/unit/base/helper.h"
+
 #include "base/scope.h"
 
 #include <limits.h>
 #include <poll.h>
 #include <sched.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <cmocka.h>
 
 static char program[PATH_MAX + 64];
 
@@ -85,8 +77,6 @@ static void says_ready_and_goes_on_sigterm(void **state)
     pid_t pid;
 
     (void)state;
-    if (access(program, X_OK) != 0)
-        skip();
     pid = start(0);
     assert_int_equal(kill(pid, SIGTERM), 0);
     expect_exit(pid, 0);
@@ -100,8 +90,8 @@ static void as_first_process_of_a_namespace_it_still_hears_sigterm(void **state)
     pid_t pid;
 
     (void)state;
-    if (access(program, X_OK) != 0 || geteuid() != 0)
-        skip();
+    if (geteuid() != 0)
+        SKIP("needs root");
     pid = start(CLONE_NEWPID);
     assert_int_equal(kill(pid, SIGTERM), 0);
     expect_exit(pid, 0);
@@ -112,8 +102,6 @@ static void unknown_options_are_refused(void **state)
     pid_t pid;
 
     (void)state;
-    if (access(program, X_OK) != 0)
-        skip();
     pid = fork();
     if (pid == 0) {
         char *const argv[] = { program, (char *)"--frob", NULL };
@@ -133,7 +121,9 @@ int main(void)
         cmocka_unit_test(unknown_options_are_refused),
     };
 
-    if (!find_program())
-        print_message("skipped: %s is not built\n", program);
+    if (!find_program()) {
+        print_error("%s is not built\n", program);
+        return 1;
+    }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

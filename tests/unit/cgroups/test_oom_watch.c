@@ -2,26 +2,15 @@
  * The real kernel: kills and pressure in cgroups below a root of this test's own name.  Needs root and a
  * cgroup file system; what this host has not (v2's memory controller, PSI) is skipped with a word.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/unit/base/helper.h"
 
 #include "base/clock.h"
-#include "base/fs.h"
 #include "cgroups/internal.h"
 #include "cgroups/oom_watch.h"
 #include "cgroups/pressure.h"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 
 #define DEADLINE_MS 20000
 
@@ -57,14 +46,21 @@ static int tear_down(void **state)
     return 0;
 }
 
+static struct host *need(void **state)
+{
+    struct host *h = *state;
+
+    if (h->tree == NULL)
+        SKIP("needs root and cgroups that it may write");
+    return h;
+}
+
 /* The pod's cgroup with a limit, and a process of ours in a container's below it. */
 static void make_pod(struct host *h, int64_t memory_max)
 {
     struct cg_limits l = CG_LIMITS_NONE;
     struct err e = { 0 };
 
-    if (h->tree == NULL)
-        skip();
     l.memory_max = memory_max;
     if (cg_pod_apply(h->tree, CG_BURSTABLE, "u1", &l, &e) != ERR_OK)
         fail_msg("%s", e.text);
@@ -124,7 +120,7 @@ static void on_kill(const char *path, uint64_t kills, void *arg)
 
 static void a_kill_makes_the_descriptor_readable_and_is_counted_once(void **state)
 {
-    struct host *h = *state;
+    struct host *h = need(state);
     struct cg_oom_watch *w = NULL;
     uint64_t kills = 0, until;
     struct err e = { 0 };
@@ -163,13 +159,11 @@ static void a_kill_makes_the_descriptor_readable_and_is_counted_once(void **stat
 
 static void a_cgroup_that_is_not_there_cannot_be_watched(void **state)
 {
-    struct host *h = *state;
+    struct host *h = need(state);
     struct cg_oom_watch *w = NULL;
     struct err e = { 0 };
     uint64_t count;
 
-    if (h->tree == NULL)
-        skip();
     assert_int_equal(cg_oom_watch_open(&w, h->tree, &e), ERR_OK);
     assert_int_equal(cg_oom_watch_add(w, "/coracle-no-such-cgroup", 0, &e), ERR_NOT_FOUND);
     assert_int_equal(cg_oom_watch_add(w, "/../etc", 0, &e), ERR_INVALID);
@@ -179,7 +173,7 @@ static void a_cgroup_that_is_not_there_cannot_be_watched(void **state)
 
 static void a_meter_lets_a_removed_cgroup_go(void **state)
 {
-    struct host *h = *state;
+    struct host *h = need(state);
     struct cg_meters_options o = { .tree = h->tree, .keep_open = 100 };
     struct cg_meters *set = NULL;
     struct cg_meter *m = NULL;
@@ -208,7 +202,7 @@ static void a_meter_lets_a_removed_cgroup_go(void **state)
 
 static void memory_in_use_at_a_number_is_told(void **state)
 {
-    struct host *h = *state;
+    struct host *h = need(state);
     struct cg_pressure *p = NULL;
     struct err e = { 0 };
     bool gone = false, told = false;
@@ -236,20 +230,16 @@ static void memory_in_use_at_a_number_is_told(void **state)
 
 static void waiting_for_a_processor_triggers(void **state)
 {
-    struct host *h = *state;
+    struct host *h = need(state);
     const struct cg_psi_trigger trigger = { CG_RES_CPU, false, 50000, 2000000 };
     struct cg_pressure *p = NULL;
     struct err e = { 0 };
     pid_t pids[12];
     bool gone;
 
-    if (h->tree == NULL)
-        skip();
     enum err_code code = cg_pressure_open_psi(&p, h->tree, "/", &trigger, &e);
-    if (code == ERR_UNIMPLEMENTED) {
-        print_message("%s\n", e.text);
-        skip();
-    }
+    if (code == ERR_UNIMPLEMENTED)
+        SKIP(e.text);
     if (code != ERR_OK)
         fail_msg("%s", e.text);
     for (size_t i = 0; i < ARRAY_LEN(pids); i++) { /* more than there are processors */
@@ -273,7 +263,7 @@ static void waiting_for_a_processor_triggers(void **state)
 
 static void a_trigger_that_the_kernel_would_not_take_is_refused(void **state)
 {
-    struct host *h = *state;
+    struct host *h = need(state);
     static const struct cg_psi_trigger wrong[] = {
         { CG_RES_MEMORY, false, 0, 1000000 },
         { CG_RES_MEMORY, false, 100000, 499999 },
@@ -284,8 +274,6 @@ static void a_trigger_that_the_kernel_would_not_take_is_refused(void **state)
     struct cg_pressure *p = NULL;
     struct err e = { 0 };
 
-    if (h->tree == NULL)
-        skip();
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
         assert_int_equal(cg_pressure_open_psi(&p, h->tree, "/", &wrong[i], &e), ERR_INVALID);
     assert_int_equal(cg_pressure_open_psi(&p, h->tree, "/coracle-no-such-cgroup", &right, &e), ERR_NOT_FOUND);

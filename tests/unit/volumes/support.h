@@ -4,24 +4,13 @@
  */
 #ifndef TESTS_UNIT_VOLUMES_SUPPORT_H
 #define TESTS_UNIT_VOLUMES_SUPPORT_H
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/unit/base/helper.h"
 
-#include <cmocka.h>
-
-#include "base/fs.h"
 #include "volumes/internal.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/magic.h>
 #include <sched.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mount.h>
-#include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
 
@@ -37,8 +26,6 @@ static inline int private_mounts(void **state)
 {
     (void)state;
     mounts_are_private = unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
-    if (!mounts_are_private)
-        print_message("tests will be skipped: no mount namespace of our own: %s\n", strerror(errno));
     return 0;
 }
 
@@ -87,7 +74,7 @@ static inline struct fixture *need(void **state)
     struct fixture *f = *state;
 
     if (f->node == NULL)
-        skip();
+        SKIP("no mount namespace of our own");
     return f;
 }
 

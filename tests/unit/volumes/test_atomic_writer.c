@@ -1,23 +1,11 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "tests/unit/base/helper.h"
 
-#include <cmocka.h>
-
-#include "base/fs.h"
 #include "volumes/internal.h"
 
 #include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
 
 struct vol {
     char dir[64];
@@ -238,7 +226,7 @@ static void a_file_may_have_an_owner_of_its_own(void **state)
     struct stat st;
 
     if (geteuid() != 0)
-        skip();
+        SKIP("needs root");
     files[0].has_owner = true;
     files[0].owner = 1234;
     assert_true(publish(v, files, 2, 4711));
@@ -351,10 +339,8 @@ static void a_full_disk_keeps_the_old_set(void **state)
     static char big[256 * 1024];
     const struct vol_file files[] = { { .path = "a", .data = big, .size = sizeof(big), .mode = 0644 } };
 
-    if (geteuid() != 0 || mount("tmpfs", v->dir, "tmpfs", 0, "size=64k,mode=0755") != 0) {
-        print_message("skipped: tmpfs cannot be mounted: %s\n", strerror(errno));
-        skip();
-    }
+    if (geteuid() != 0 || mount("tmpfs", v->dir, "tmpfs", 0, "size=64k,mode=0755") != 0)
+        SKIP("tmpfs cannot be mounted");
     v->mounted = true;
     vol_writer_free(v->w);
     v->w = NULL;

@@ -109,7 +109,7 @@ static void medium_huge_pages_is_a_hugetlbfs_of_the_given_page_size(void **state
     struct err e = { 0 };
 
     if (access("/sys/kernel/mm/hugepages/hugepages-2048kB", F_OK) != 0)
-        skip();
+        SKIP("this host has no huge pages of 2 MiB");
     assert_int_equal(vol_empty_dir_setup(f->node, &d, path, sizeof(path), &e), ERR_OK);
     assert_int_equal(statfs(path, &fs), 0);
     assert_int_equal(fs.f_type, HUGETLBFS_MAGIC);
