@@ -6,14 +6,6 @@
 
 #include "tests/unit/base/nomem.h"
 
-#define NEED_NOMEM()                                                                                         \
-    do {                                                                                                     \
-        if (!NOMEM_USABLE) {                                                                                 \
-            print_message("skipped: the sanitizer's malloc cannot be replaced\n");                           \
-            skip();                                                                                          \
-        }                                                                                                    \
-    } while (0)
-
 static const char pod[] =
     "apiVersion: v1\nkind: Pod\nmetadata: {name: web, labels: {a: b}}\nspec:\n  hostNetwork: true\n  "
     "containers:\n"
@@ -53,14 +45,12 @@ static void try(const char *text, size_t wanted)
 static void a_pod_is_whole_or_not_there(void **state)
 {
     (void)state;
-    NEED_NOMEM();
     try(pod, 1);
 }
 
 static void other_objects_are_whole_or_not_there(void **state)
 {
     (void)state;
-    NEED_NOMEM();
     try(others, 3);
 }
 
@@ -69,7 +59,6 @@ static void problems_that_find_no_room_are_counted(void **state)
     bool ok = false;
 
     (void)state;
-    NEED_NOMEM();
     NOMEM_EACH(ok, {
         struct api_objects objects = { 0 };
         struct api_problems problems = { 0 };
@@ -89,7 +78,6 @@ static void selectors_and_yaml_texts_report_it(void **state)
     bool ok = false;
 
     (void)state;
-    NEED_NOMEM();
     NOMEM_EACH(ok, {
         struct api_selector *s = NULL;
         struct err e = { 0 };
@@ -125,5 +113,5 @@ int main(void)
     };
 
     json_object_seed(1); /* once, so that it allocates nothing while it is watched */
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return NOMEM_RUN(tests);
 }

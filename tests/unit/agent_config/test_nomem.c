@@ -8,10 +8,6 @@ static void a_configuration_is_taken_whole_or_not_at_all(void **state)
     struct scratch *s = *state;
     bool ok = false;
 
-    if (!NOMEM_USABLE) {
-        print_message("skipped: the sanitizer's malloc cannot be replaced\n");
-        skip();
-    }
     put(s, "config.yaml",
         KUBELET
         "maxPods: 9\nclusterDNS: [10.0.0.1]\nevictionHard: {memory.available: "
@@ -44,8 +40,6 @@ static void what_is_shown_is_whole_or_not_there(void **state)
     struct scratch *s = *state;
     bool ok = false;
 
-    if (!NOMEM_USABLE)
-        skip();
     parses(s, "--max-pods=3 --kubeconfig=/k");
     NOMEM_EACH(ok, {
         json_t *all = config_json(&s->c);
@@ -68,5 +62,5 @@ int main(void)
         TEST(what_is_shown_is_whole_or_not_there),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return NOMEM_RUN(tests);
 }

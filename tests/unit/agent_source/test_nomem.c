@@ -17,14 +17,6 @@
     "apiVersion: v1\nkind: Pod\nmetadata: {name: " name "}\nspec: {containers: [{name: c, image: " image     \
     "}]}\n"
 
-static void need_nomem(void)
-{
-    if (!NOMEM_USABLE) {
-        print_message("skipped: the sanitizer's malloc cannot be replaced\n");
-        skip();
-    }
-}
-
 static struct api_objects decode(const char *yaml)
 {
     struct api_objects objects = { 0 };
@@ -51,7 +43,6 @@ static void an_object_is_put_or_not(void **state)
     bool ok = false;
 
     (void)state;
-    need_nomem();
     one = decode(POD("a", "x:1"));
     two = decode(POD("a", "x:2"));
     NOMEM_EACH(ok, {
@@ -79,7 +70,6 @@ static void a_file_is_in_force_or_blocked(void **state)
     bool ok = false;
 
     (void)state;
-    need_nomem();
     objects = decode(POD("a", "x:1") "---\n" POD("b", "x:1"));
     NOMEM_EACH(ok, {
         struct src_store *s = src_store_new();
@@ -115,5 +105,5 @@ int main(void)
         cmocka_unit_test(a_file_is_in_force_or_blocked),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return NOMEM_RUN(tests);
 }

@@ -55,19 +55,10 @@ static void answer_or_fail(struct fixture *f, const char *url, const char *want)
     });
 }
 
-static void need_nomem(void)
-{
-    if (!NOMEM_USABLE) {
-        print_message("skipped: the sanitizer's malloc cannot be replaced\n");
-        skip();
-    }
-}
-
 static void requests_are_answered_completely_or_with_an_error(void **state)
 {
     struct fixture *f = *state;
 
-    need_nomem();
     answer_or_fail(f, "/healthz", "\r\n\r\nok");
     answer_or_fail(f, "/version", "gitVersion");
     answer_or_fail(f, "/metrics", "fake_metric 1\n");
@@ -83,7 +74,6 @@ static void a_watch_begins_completely_or_ends(void **state)
 {
     struct fixture *f = *state;
 
-    need_nomem();
     answer_or_fail(f, "/api/v1/namespaces/other/pods?watch=1", "{\"type\":\"ADDED\"");
 }
 
@@ -185,7 +175,6 @@ static void an_exec_comes_through_or_ends_and_nothing_is_left(void **state)
     struct fixture *f = *state;
     bool ok = false;
 
-    need_nomem();
     f->server->provider.exec_check = exec_check;
     f->server->provider.exec = exec_start;
     f->server->provider.exec_cancel = exec_cancel;
@@ -209,5 +198,5 @@ int main(void)
     };
 
     log_init(LOG_LVL_ERROR, LOG_FMT_TEXT);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return NOMEM_RUN(tests);
 }

@@ -1,9 +1,9 @@
 /*
  * nomem - lets the nth allocation of the code under test fail.  The program's own malloc family stands in
- * for glibc's and passes on to it; with a sanitizer, whose malloc must not be replaced, the tests that want
- * this are skipped.  Include it in one file of the program only.
+ * for glibc's and passes on to it.  A sanitizer's malloc must not be replaced: there the tests that want this
+ * do not exist (NOMEM_RUN).  Include it in one file of the program only.
  *
- *     NOMEM_EACH(n, { ...; result = code_under_test(); ... ; ok = result == ERR_OK; })
+ *     NOMEM_EACH(ok, { ...; result = code_under_test(); ... ; ok = result == ERR_OK; })
  */
 #ifndef TESTS_UNIT_BASE_NOMEM_H
 #define TESTS_UNIT_BASE_NOMEM_H
@@ -98,4 +98,8 @@ void free(void *p)
         }                                                                                                    \
         assert_true(nth_ > 1 && nth_ < 10000);                                                               \
     } while (0)
+
+/* Runs the tests that use it, an array; returns how many failed. */
+#define NOMEM_RUN(tests)                                                                                     \
+    _cmocka_run_group_tests(#tests, tests, NOMEM_USABLE ? sizeof(tests) / sizeof((tests)[0]) : 0, NULL, NULL)
 #endif

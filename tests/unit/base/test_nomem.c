@@ -9,18 +9,11 @@
 
 #include "nomem.h"
 
-#define NEED_NOMEM()                                                                                         \
-    do {                                                                                                     \
-        if (!NOMEM_USABLE)                                                                                   \
-            SKIP("the sanitizer's malloc cannot be replaced");                                               \
-    } while (0)
-
 static void buffers_report_it_once_at_the_end(void **state)
 {
     bool ok = false;
 
     (void)state;
-    NEED_NOMEM();
     NOMEM_EACH(ok, {
         struct buf b = BUF_INIT(100000);
         struct err e = { 0 };
@@ -46,7 +39,6 @@ static void arenas_return_null(void **state)
     bool ok = false;
 
     (void)state;
-    NEED_NOMEM();
     NOMEM_EACH(ok, {
         struct arena a = { 0 };
 
@@ -63,7 +55,6 @@ static void files_are_read_or_not(void **state)
     bool ok = false;
 
     (void)state;
-    NEED_NOMEM();
     NOMEM_EACH(ok, {
         struct err e = { 0 };
         char *text = NULL;
@@ -82,7 +73,6 @@ static void trees_are_removed_or_not(void **state)
     bool ok = false;
     int i;
 
-    NEED_NOMEM();
     NOMEM_EACH(ok, {
         struct err e = { 0 };
         long left = nomem_countdown;
@@ -114,7 +104,6 @@ static void mounts_are_listed_or_not(void **state)
     int n;
 
     (void)state;
-    NEED_NOMEM();
     NOMEM_EACH(ok, {
         struct err e = { 0 };
 
@@ -131,7 +120,6 @@ static void json_is_parsed_or_not(void **state)
     bool ok = false;
 
     (void)state;
-    NEED_NOMEM();
     NOMEM_EACH(ok, {
         struct err e = { 0 };
         json_t *v = NULL;
@@ -165,7 +153,6 @@ static void processes_fail_as_operations(void **state)
     bool ok = false;
     struct proc first;
 
-    NEED_NOMEM();
     proc_start(&first, &spec, d->loop, on_ended,
                d); /* with it the thread that starts children, which stays */
     while (d->calls == calls)
@@ -202,7 +189,6 @@ static void calls_fail_as_operations(void **state)
     int calls = 0;
     bool ok = false;
 
-    NEED_NOMEM();
     NOMEM_EACH(ok, {
         struct proc_call c;
 
@@ -229,5 +215,5 @@ int main(void)
         cmocka_unit_test_setup_teardown(calls_fail_as_operations, processes_setup, loop_remove),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return NOMEM_RUN(tests);
 }

@@ -643,10 +643,12 @@ int main(void)
         TEST_ALL(remove_waits_for_processes_and_forgives_absence),
         TEST_ALL(leaves_take_processes_and_the_sweep_empties_one),
         TEST_ALL(the_sweep_finds_a_child_that_joined_by_leaf_procs),
-        TEST_ALL(a_child_is_born_into_a_leaf_that_was_swept),
+        TEST(a_child_is_born_into_a_leaf_that_was_swept, AS_IT_IS),
+        TEST(a_child_is_born_into_a_leaf_that_was_swept, V2_ALONE),
+        TEST(a_child_is_born_into_a_leaf_that_was_swept, V2_WITHOUT_KILL),
         TEST_ALL(usage_counts_what_runs),
         TEST_ALL(an_oom_kill_is_counted),
-        TEST_ALL(a_hybrids_v2_side_has_no_controllers_while_open),
+        TEST(a_hybrids_v2_side_has_no_controllers_while_open, AS_IT_IS),
     };
 
     return cmocka_run_group_tests(tests, hold_hugetlb, release_hugetlb);
