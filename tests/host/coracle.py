@@ -608,7 +608,7 @@ class Node:
         argv = ["logs", pod] + (["-c", container] if container else []) + (["-p"] if previous else [])
         return self.cli(*argv).stdout
 
-    def traces(self, pod, name=None):
+    def traces(self, pod):
         """Whatever still speaks of a pod, outside the manifest folder and the daemon's own log."""
         uid = pod.uid
         ids = [c["containerID"].rpartition("//")[2] for c in pod.status.get("containerStatuses", []) if c.get("containerID")]

@@ -30,11 +30,6 @@ def configured(t, flags):
     return node
 
 
-def runs_pods(node):
-    node.put("a.yaml", pod("a"))
-    node.wait_running("a")
-
-
 def test_kubeadm(t):
     """the files and flags of a kubeadm node start the daemon, with a warning for each setting that is not acted on"""
     text = read(f"{FIXTURES}/kubeadm/config.yaml").replace("/run/systemd/resolve/resolv.conf", "/etc/resolv.conf")

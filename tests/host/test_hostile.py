@@ -8,7 +8,7 @@ import subprocess
 import threading
 import time
 
-from coracle import SLOW, check, contains, equal, pod, read, until
+from coracle import SLOW, check, equal, pod, read, until
 
 NOBODY = 65534
 

@@ -5,7 +5,6 @@ One machine, one daemon, the tests in order: each builds on what is there.  Outp
 import os
 import re
 import signal
-import sys
 import time
 import traceback
 

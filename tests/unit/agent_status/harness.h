@@ -35,7 +35,7 @@ struct fixture {
     struct status_provider provider;
     struct status_server *server;
     json_t *pods, *events;
-    bool ready, running, log_missing;
+    bool ready, running;
     struct status_reply *reply;
     char source[200], name[200], removed[200];
     const char *step; /* of the image that is being brought; NULL: not known */

@@ -465,20 +465,6 @@ static void many_run_side_by_side(void **state)
     free(p);
 }
 
-static int with_clone3(void **state)
-{
-    (void)state;
-    proc_force_no_clone3(false);
-    return 0;
-}
-
-static int with_fork(void **state)
-{
-    (void)state;
-    proc_force_no_clone3(true);
-    return 0;
-}
-
 #define loop_test(f) cmocka_unit_test_setup_teardown(f, loop_make, loop_remove)
 
 int main(void)

@@ -441,20 +441,6 @@ static void the_left_behind_can_be_forgotten_to_close_the_loop(void **state)
     assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-static int with_clone3(void **state)
-{
-    (void)state;
-    proc_force_no_clone3(false);
-    return 0;
-}
-
-static int with_fork(void **state)
-{
-    (void)state;
-    proc_force_no_clone3(true);
-    return 0;
-}
-
 #define loop_test(f) cmocka_unit_test_setup_teardown(f, loop_make, loop_remove)
 
 int main(void)
