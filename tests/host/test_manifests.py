@@ -1,6 +1,5 @@
 """What the manifest folder takes, refuses and says about it."""
 import os
-import time
 
 from coracle import (SLOW, as_nobody, check, contains, equal, pod, read, until)
 
@@ -193,10 +192,13 @@ def test_written_in_place(t):
     """a file written slowly in place acts once it is closed, not half way"""
     node = t.node()
     node.import_image()
+    node.put("other.yaml", pod("other"))
+    node.wait_running("other")
     with open(f"{node.manifests}/slow.yaml", "w", encoding="utf-8") as f:
         f.write("apiVersion: v1\nkind: Pod\nmetadata:\n  name: slow\n")
         f.flush()
-        time.sleep(0.3)
+        node.remove("other.yaml")  # counts later than a file that was read at once or soon
+        node.wait_gone("other")
         equal((node.pods(), node.problems()), ({}, {}), "pods and problems of a half-written file")
         f.write("spec:\n  containers:\n  - name: a\n    image: localhost/busybox:1\n    command: [sleep, '100']\n"
                 "  terminationGracePeriodSeconds: 0\n")
@@ -213,7 +215,7 @@ def test_folder_goes_and_comes(t):
     node.put("a.yaml", pod("a"))
     a = node.wait_running("a")
     os.rename(f"{t.scratch}/manifests", f"{t.scratch}/away")
-    time.sleep(0.3)
+    node.wait_log("the manifest folder is gone; what it held stays in force")
     equal(node.pod("a").container_id(), a.container_id(), "the pod while the folder is away")
     os.rename(f"{t.scratch}/away", f"{t.scratch}/manifests")
     node.put("b.yaml", pod("b"))

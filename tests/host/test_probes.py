@@ -237,7 +237,9 @@ def test_post_start(t):
                   readinessProbe=probe(exec={"command": ["/bin/true"]})),
         container("second", lifecycle={"postStart": {"httpGet": {"host": ADDRESS, "port": server.port}}}), hostPID=False))
     until(lambda: any(e["reason"] == "Started" for e in node.events("chain")), 10, "the first one runs")
-    time.sleep(0.5)
+    until(lambda: marked("until test -e /tmp/go"), 10, "the hook runs")
+    node.put("later.yaml", pod("later"))
+    node.wait_running("later")  # a whole start: the second container's would be over
     now = node.pod("chain")
     equal([("waiting" in c["state"], c["ready"], c["started"]) for c in now.status["containerStatuses"]], [(True, False, False)] * 2,
           "neither is shown as running")
@@ -257,8 +259,8 @@ def test_post_start(t):
     wait_event(node, "bad", "FailedPostStartHook", "PostStartHook failed")
     wait_event(node, "bad", "Killing", "FailedPostStartHook")
     node.wait_pod("bad", lambda p: p.restarts() >= 1 or p.state()[0] == "CrashLoopBackOff", what="tried again")
-    node.remove("bad.yaml", "chain.yaml")
-    node.wait_gone("bad", "chain")
+    node.remove("bad.yaml", "chain.yaml", "later.yaml")
+    node.wait_gone("bad", "chain", "later")
 
 
 def test_http_fallback(t):

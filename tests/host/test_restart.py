@@ -64,7 +64,7 @@ def test_while_it_was_away(t):
                                    volumeMounts=[{"name": "go", "mountPath": "/go"}]),
                 restartPolicy="Never", volumes=[{"name": "go", "hostPath": {"path": f"{t.scratch}/tmp"}}])
     node.put("never.yaml", never)
-    node.wait_running("never")
+    ending = node.wait_running("never")
     before = ten(node)
     victim = node.pod("pod-1")
     removed = node.pod("pod-2")
@@ -75,7 +75,8 @@ def test_while_it_was_away(t):
     node.remove("pod-2.yaml")
     node.put("new.yaml", pod("new"))
     node.put("config.yaml", config_map("config", text="changed meanwhile"))
-    time.sleep(0.3)  # let the exits happen while nobody looks
+    for p in (victim, ending):
+        until(lambda: os.path.exists(f"{node.run_dir}/exits/{p.container_id()}"), 10, lambda: f"{p.name} ends while nobody looks")
     node.start()
     again = node.wait_pod("pod-1", lambda p: p.restarts() == 1 and p.state()[0] == "running", what="the killed one was restarted")
     equal((again.uid, again.container()["lastState"]["terminated"]["exitCode"]), (victim.uid, 137), "its uid and last exit code")

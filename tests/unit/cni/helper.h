@@ -18,6 +18,7 @@
 #include "base/process.h"
 #include "base/scope.h"
 #include "cni/cni.h"
+#include "cni/watch.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -223,5 +224,24 @@ static inline void run_until(struct place *p, bool (*done)(void *arg), void *arg
         uv_run(&p->loop, UV_RUN_NOWAIT);
         usleep(500);
     }
+}
+
+static inline void on_tick(uv_timer_t *timer)
+{
+    (void)timer;
+}
+
+/* Until what happened in the folders so far was acted on: a timer set after the watch's ends after it. */
+static inline void run_settled(struct place *p)
+{
+    uv_timer_t after;
+
+    uv_run(&p->loop, UV_RUN_NOWAIT); /* takes the events */
+    uv_timer_init(&p->loop, &after);
+    uv_timer_start(&after, on_tick, CNI_WATCH_SETTLE_MS, 0);
+    while (uv_is_active((uv_handle_t *)&after) || op_count() != 0)
+        uv_run(&p->loop, UV_RUN_ONCE);
+    uv_close((uv_handle_t *)&after, NULL);
+    uv_run(&p->loop, UV_RUN_NOWAIT);
 }
 #endif
