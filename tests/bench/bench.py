@@ -15,7 +15,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, f"{os.path.dirname(HERE)}/host")
-from coracle import CGROUP_FS, World, cgroup_v2, container, pod, processes, read, shell, until  # noqa: E402
+from coracle import CGROUP_FS, World, cgroup_v2, container, pod, processes, read, shell  # noqa: E402
 
 SAMPLE = "sample"
 SETTLE_MS = 250  # SRC_FOLDER_SETTLE_MS

@@ -18,7 +18,7 @@ import time
 
 import coracle
 from coracle import (Failed, alive, check, config_map, container, equal, links, mounts_below, pod, process_fields,
-                     processes, read, run, secret, shell, until, world_cgroups, world_processes)
+                     processes, read, secret, shell, until, world_cgroups, world_processes)
 
 KINDS = ("plain", "rich", "pair", "host", "job", "crash", "never")
 LOOP = "trap 'exit 0' TERM; while :; do sleep 1000 & wait $!; done"

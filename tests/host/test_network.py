@@ -6,7 +6,6 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 
 from coracle import check, container, contains, equal, firewall, links, pod, read, run, until
 
