@@ -67,6 +67,16 @@ static char *escape_path(const char *s, size_t n, bool decode)
     return out.failed ? NULL : buf_detach(&out);
 }
 
+/* As Go's URL.String() of a URL with a host: a path that is not empty begins with a slash. */
+static char *rooted_path(const char *s, size_t n, bool decode)
+{
+    str_auto path = escape_path(s, n, decode);
+
+    if (path == NULL || path[0] == '\0' || path[0] == '/')
+        return take_ptr(&path);
+    return str_printf("/%s", path);
+}
+
 /* ---- taking apart ---------------------------------------------------------------------------------------
  */
 
@@ -149,9 +159,9 @@ enum err_code probe_url_make(struct probe_url *ret, bool https, const char *host
     split(path, &p);
     if (has_control(path) || !escapes_are_valid(p.path.p, p.path.n)) {
         p = (struct parts){ 0 };
-        u.path = escape_path(path, strlen(path), false);
+        u.path = rooted_path(path, strlen(path), false);
     } else {
-        u.path = escape_path(p.path.p, p.path.n, true);
+        u.path = rooted_path(p.path.p, p.path.n, true);
     }
     if (copy_rest(&u, &p, e) != ERR_OK) {
         probe_url_done(&u);
@@ -316,8 +326,6 @@ void probe_url_add(const struct probe_url *u, struct buf *out)
 {
     buf_adds(out, u->https ? "https://" : "http://");
     probe_url_add_authority(u, out);
-    if (u->path[0] != '\0' && u->path[0] != '/')
-        buf_addc(out, '/');
     buf_adds(out, u->path);
     if (u->query != NULL)
         buf_addf(out, "?%s", u->query);

@@ -24,7 +24,18 @@ static void a_path_may_hold_a_query(void **state)
     made("/x?a=b&c", "http://10.0.0.1:8080/x?a=b&c", "/x?a=b&c");
     made("/x?", "http://10.0.0.1:8080/x?", "/x?");
     made("/x#part", "http://10.0.0.1:8080/x#part", "/x");
-    made("x", "http://10.0.0.1:8080/x", "x");
+    made("?x=1", "http://10.0.0.1:8080?x=1", "/?x=1");
+}
+
+static void a_path_without_a_slash_in_front_gets_one(void **state)
+{
+    (void)state;
+    made("x", "http://10.0.0.1:8080/x", "/x");
+    made("cgi-bin/e?x=1", "http://10.0.0.1:8080/cgi-bin/e?x=1", "/cgi-bin/e?x=1");
+    made("a b", "http://10.0.0.1:8080/a%20b", "/a%20b");
+    made("%2fx", "http://10.0.0.1:8080/%2fx", "/%2fx");
+    made("%zz", "http://10.0.0.1:8080/%25zz", "/%25zz");
+    made("*", "http://10.0.0.1:8080/*", "/*");
 }
 
 static void a_path_is_escaped_where_it_must_be(void **state)
@@ -60,6 +71,7 @@ static void redirects_lead_where_the_standard_says(void **state)
     (void)state;
     followed("/a/b?q", "/c", "http://10.0.0.1:8080/c");
     followed("/a/b?q", "c?x", "http://10.0.0.1:8080/a/c?x");
+    followed("a/b", "c", "http://10.0.0.1:8080/a/c");
     followed("/a/b", "../c/./d", "http://10.0.0.1:8080/c/d");
     followed("/a/b", "../../../..", "http://10.0.0.1:8080/");
     followed("/a/b?q", "?r", "http://10.0.0.1:8080/a/b?r");
@@ -87,6 +99,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_path_may_hold_a_query),
+        cmocka_unit_test(a_path_without_a_slash_in_front_gets_one),
         cmocka_unit_test(a_path_is_escaped_where_it_must_be),
         cmocka_unit_test(redirects_lead_where_the_standard_says),
         cmocka_unit_test(what_is_no_address_is_refused),
