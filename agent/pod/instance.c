@@ -1,10 +1,9 @@
-/* How a container's run ends: noticing, stopping, the termination message, removing what is left. */
+/* How a container's run ends: noticing, stopping, removing what is left. */
 #include "agent/pod/hooks.h"
 #include "agent/pod/oom.h"
 #include "agent/pod/pod.h"
 #include "agent/pod/probes.h"
 #include "agent/pod/usage.h"
-#include "agent/status/cri_log.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
@@ -18,9 +17,6 @@
 #define KILL_AGAIN_NS (10 * SECOND) /* a killed container that does not go is killed again */
 #define REAP_FIRST_MS 1000          /* between tries to remove what is left of a run, doubling */
 #define REAP_MAX_MS 60000
-#define MESSAGE_MAX 4096 /* last bytes of the termination message file */
-#define MESSAGE_LOG_LINES 80
-#define MESSAGE_LOG_MAX 2048
 
 const char *ctr_backoff_text(uint64_t ms)
 {
@@ -48,50 +44,6 @@ void instance_clear(struct instance *i)
     json_decref(i->env_sources);
     json_decref(i->env_told);
     *i = (struct instance){ 0 };
-}
-
-/* Last MESSAGE_MAX bytes of the file; NULL when empty or absent. */
-static char *read_message(const struct ctr *c, int exit_code)
-{
-    const struct pod *p = c->pod;
-    struct err e = { 0 };
-    char *text = NULL;
-
-    if (c->cur.message_file[0] != '\0') {
-        str_auto dir = str_printf("%s/pods/%s", p->node->o.root_dir, p->uid);
-        fd_auto root = dir != NULL ? open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
-        /* The container can write the file but not replace it; it is opened without following links all the
-         * same. */
-        fd_auto fd =
-            root >= 0 ? fs_open_beneath(root, c->cur.message_file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0, &e)
-                      : -1;
-        struct stat st;
-
-        if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size > 0) {
-            off_t from = st.st_size > MESSAGE_MAX ? st.st_size - MESSAGE_MAX : 0;
-            char buffer[MESSAGE_MAX + 1];
-            ssize_t n = pread(fd, buffer, MESSAGE_MAX, from);
-            if (n > 0) {
-                buffer[n] = '\0';
-                text = strdup(buffer);
-            }
-        }
-    }
-    if (text == NULL && exit_code != 0 && c->spec->message_fallback_to_logs) {
-        char path[PATH_MAX];
-        if (ctr_log_path(c, c->cur.attempt, path, sizeof(path)) &&
-            cri_log_tail(path, MESSAGE_LOG_LINES, MESSAGE_LOG_MAX, &text, &e) != ERR_OK)
-            log_debug("log cannot be read for the termination message", F_STR("path", path), F_ERR(&e));
-    }
-    if (text != NULL) {
-        /* kubelet shares 12 KiB among the containers of a pod and keeps the beginning */
-        size_t budget = 12288 / (p->n_ctrs > 0 ? p->n_ctrs : 1);
-        if (strlen(text) > budget)
-            text[budget] = '\0';
-        if (text[0] == '\0')
-            free(take_ptr(&text));
-    }
-    return text;
 }
 
 static void on_reaped(struct op *op, const struct err *result)
@@ -199,7 +151,7 @@ void ctr_ended(struct ctr *c, int exit_code, const char *reason, const char *mes
         c->cur.finished_ns = finished_ns;
     snprintf(c->cur.reason, sizeof(c->cur.reason), "%s", reason);
     free(c->cur.message);
-    c->cur.message = message != NULL ? strdup(message) : read_message(c, exit_code);
+    c->cur.message = message != NULL ? strdup(message) : ctr_message(c, exit_code);
     c->stop_deadline_ns = 0;
     c->stop_text[0] = '\0';
     c->waiting_reason[0] = '\0';

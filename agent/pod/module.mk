@@ -5,5 +5,5 @@ agent_pod_SRCS += net_attach.c net_heal.c net_stats.c net_watch.c
 agent_pod_SRCS += allocatable.c ctr_limits.c hugepages_watch.c
 agent_pod_SRCS += usage.c usage_node.c usage_summary.c usage_metrics.c usage_text.c scrape.c agent_metrics.c start_times.c
 agent_pod_SRCS += oom.c
-agent_pod_SRCS += ctr_log.c log_keep.c log_turn.c
+agent_pod_SRCS += ctr_message.c ctr_log.c log_keep.c log_turn.c
 agent_pod_SRCS += local_storage.c local_limits.c

@@ -430,6 +430,9 @@ void ctr_waiting(struct ctr *c, const char *reason, const char *fmt, ...) PRINTF
 int64_t ctr_backoff_until(const struct ctr *c); /* wall ns; 0: none */
 const char *ctr_backoff_text(uint64_t ms);      /* "1m20s" */
 
+/* ---- ctr_message.c ---- */
+char *ctr_message(const struct ctr *c, int exit_code); /* of cur, malloc'ed; NULL: it left none */
+
 /* ---- ctr_log.c ---- */
 bool ctr_log_path(const struct ctr *c, unsigned attempt, char *ret, size_t size); /* false: too long */
 void ctr_log_keep(struct ctr *c, unsigned attempt); /* its rotated files, from now on; again is fine */
