@@ -268,12 +268,17 @@ static const struct kind *find_kind(const char *name, size_t n)
     return NULL;
 }
 
+static bool is_missing(const json_t *v)
+{
+    return v == NULL || json_is_null(v) || (json_is_string(v) && json_string_length(v) == 0);
+}
+
 /* The value of apiVersion or kind; NULL after reporting what is wrong with it. */
 static const char *type_field(struct api_check *c, const json_t *object, const char *field)
 {
     const json_t *v = json_object_get(object, field);
 
-    if (v == NULL || json_is_null(v) || (json_is_string(v) && json_string_length(v) == 0))
+    if (is_missing(v))
         api_fault_at(c, field, "required");
     else if (!json_is_string(v))
         api_fault_at(c, field, "expected a string");
@@ -292,6 +297,18 @@ static bool has_version(struct api_check *c, const json_t *object, const char *k
     return version != NULL && strcmp(version, wanted) == 0;
 }
 
+/* What says no version at all is read all the same, for its other problems; nothing of it is kept. */
+static bool lacks_version(const json_t *object)
+{
+    return is_missing(json_object_get(object, "apiVersion"));
+}
+
+static void drop_from(struct decoder *d, size_t first)
+{
+    while (d->objects.n > first)
+        api_object_unref(&d->objects.v[--d->objects.n]);
+}
+
 static void unknown_kind(struct api_check *c, const char *kind)
 {
     api_fault_at(
@@ -304,15 +321,20 @@ static void unknown_kind(struct api_check *c, const char *kind)
 static void decode_single(struct decoder *d, json_t *object)
 {
     const char *name = type_field(&d->check, object, "kind");
+    const size_t before = d->objects.n;
     const struct kind *kind;
 
     if (name == NULL)
         return;
     kind = find_kind(name, strlen(name));
-    if (kind == NULL)
+    if (kind == NULL) {
         unknown_kind(&d->check, name);
-    else if (has_version(&d->check, object, kind->name, kind->api_version))
+    } else if (has_version(&d->check, object, kind->name, kind->api_version)) {
         decode_object(d, kind, object);
+    } else if (lacks_version(object)) {
+        decode_object(d, kind, object);
+        drop_from(d, before);
+    }
 }
 
 /* Items of a typed list may leave out their kind and apiVersion. */
@@ -344,11 +366,13 @@ static void decode_item(struct decoder *d, const struct kind *kind, json_t *item
 static void decode_list(struct decoder *d, const struct kind *kind, const char *name, json_t *object)
 {
     struct api_check *c = &d->check;
+    const size_t before = d->objects.n;
     struct arena scratch = { 0 };
     json_t *items, *item;
     size_t i, outer;
+    bool versioned = has_version(c, object, name, kind != NULL ? kind->api_version : "v1");
 
-    if (!has_version(c, object, name, kind != NULL ? kind->api_version : "v1"))
+    if (!versioned && !lacks_version(object))
         return;
     c->arena = &scratch;
     api_walk(c, &api_schema_list, object, NULL);
@@ -364,6 +388,8 @@ static void decode_list(struct decoder *d, const struct kind *kind, const char *
         api_leave(c, mark);
     }
     api_leave(c, outer);
+    if (!versioned)
+        drop_from(d, before);
 }
 
 static void decode_document(struct decoder *d, json_t *document)

@@ -90,11 +90,31 @@ static void an_unknown_kind_is_one_problem_that_names_the_known_ones(void **stat
                 "PriorityClass (apiVersion scheduling.k8s.io/v1), List, and typed lists such as PodList");
     text_is_bad("apiVersion: v2\nkind: Pod\n",
                 "apiVersion: \"v2\" is not supported for kind Pod, allowed is v1");
-    text_is_bad("kind: Pod\n", "apiVersion: required");
     text_is_bad("apiVersion: v1\n", "kind: required");
     text_is_bad("apiVersion: v1\nkind: 5\n", "kind: expected a string");
     text_is_bad("- a\n", "f.yaml:1: expected an object with apiVersion, kind and metadata");
     text_is_bad("just text\n", "f.yaml:1: expected an object with apiVersion, kind and metadata");
+}
+
+static void without_a_version_the_other_problems_are_named_too(void **state)
+{
+    struct decoded d;
+
+    (void)state;
+    text_is_bad("kind: Pod\n", "apiVersion: required", "metadata.name: required",
+                "spec.containers: required");
+    text_is_bad("apiVersion:\nkind: Secret\n", "apiVersion: required", "metadata.name: required");
+    text_is_bad("apiVersion: ''\nkind: Secret\n", "apiVersion: required", "metadata.name: required");
+    text_is_bad("kind: List\nitems: [{kind: Secret}]\n", "apiVersion: required",
+                "items[0].apiVersion: required", "items[0].metadata.name: required");
+
+    decode(&d, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n---\n"
+               "{kind: ConfigMap, metadata: {name: b}}\n---\n"
+               "{kind: ConfigMapList, items: [{metadata: {name: c}}]}\n");
+    assert_int_equal(d.problems.n, 2);
+    assert_int_equal(d.objects.n, 1);
+    assert_string_equal(d.objects.v[0].config->meta.name, "a");
+    decoded_done(&d);
 }
 
 static void lists_are_opened(void **state)
@@ -398,6 +418,7 @@ int main(void)
         cmocka_unit_test(every_mistake_of_a_manifest_is_named),
         cmocka_unit_test(good_documents_survive_bad_ones),
         cmocka_unit_test(an_unknown_kind_is_one_problem_that_names_the_known_ones),
+        cmocka_unit_test(without_a_version_the_other_problems_are_named_too),
         cmocka_unit_test(lists_are_opened),
         cmocka_unit_test(metadata_follows_the_rules),
         cmocka_unit_test(annotations_have_a_total_limit),
