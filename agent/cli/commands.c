@@ -61,7 +61,7 @@ static int run_elsewhere(struct cli *cli, const struct cli_command *command, int
 static const struct cli_example run_examples[] = {
     { "the agent with the pods of a folder", "coracle run --pod-manifest-path /etc/coracle/manifests" },
     { "to try it: a node that takes everything down with it when it ends",
-      "coracle run --ephemeral --pod-manifest-path ./manifests" },
+      "coracle run --ephemeral --pod-manifest-path \"$PWD/manifests\"" },
     { NULL, NULL },
 };
 

@@ -149,8 +149,8 @@ static void page_clients(struct buf *out)
     buf_adds(out, ".SH SYNOPSIS\n.B coracle\n[\\fB\\-\\-socket\\fR \\fIPATH\\fR]\n.I COMMAND\n"
                   "[\\fIARGUMENT\\fR...]\n.SH DESCRIPTION\n");
     line(out, "Coracle is an agent that runs Kubernetes pods on a Linux node.  Its commands ask the agent, "
-              "coracle(8), over a local socket; words, columns and exit codes are those of kubectl where "
-              "kubectl has the same.");
+              "coracle(8), over a local socket; words and columns are those of kubectl where kubectl has the "
+              "same.  Exit codes say more than kubectl's, which is 1 for whatever fails.");
     buf_adds(out, ".PP\nFlags that every command has:\n");
     add_flags(out, cli_common_flags);
     buf_adds(out, ".SH COMMANDS\n");
