@@ -1,5 +1,6 @@
 """The Debian package: what is in it, how it is made, what its scripts do.  tests/node/test_deb.py installs it."""
 import os
+import re
 import shutil
 import subprocess
 
@@ -49,6 +50,12 @@ def test_content(t):
         contains(control, part, "control")
     unpacked = f"{t.scratch}/unpacked"
     run("dpkg-deb", "--raw-extract", package, unpacked)
+    for unit in ("coracle.service", "coracle-pods.service"):
+        documents = re.findall(r"^Documentation=(.*)", read(f"{unpacked}/usr/lib/systemd/system/{unit}"), re.MULTILINE)[0].split()
+        contains(documents, "man:coracle(8)", unit)
+        pages = [re.sub(r"man:(.*)\((\d)\)", r"/usr/share/man/man\2/\1.\2.gz", d) for d in documents]
+        for path in (p.removeprefix("file:") for p in pages):
+            check(os.path.exists(unpacked + path), f"{unit} names {path}, which is not in the package")
     run("md5sum", "--quiet", "-c", "DEBIAN/md5sums", cwd=unpacked)
     equal(read(f"{unpacked}/DEBIAN/conffiles"), "/etc/coracle/config.yaml\n", "conffiles")
     files = sum(len(f) for d, _, f in os.walk(unpacked) if not d.endswith("DEBIAN"))
