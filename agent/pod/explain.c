@@ -175,13 +175,17 @@ static void add_probe(const struct ctr *c, enum probe_type t, json_t *steps)
                               ? "not checked: its container is not started"
                               : "waits for the startup probe");
     else
-        buf_addf(&detail, "last check %s", v.last_failed ? "failed" : "succeeded");
-    if (v.run > 1)
+        buf_addf(&detail, "last check %s",
+                 v.last_errored  ? "could not be made"
+                 : v.last_failed ? "failed"
+                                 : "succeeded");
+    if (v.run > 1 && !v.last_errored)
         buf_addf(&detail, " (%u in a row)", v.run);
     if (v.last_text[0] != '\0' && v.last_failed)
         buf_addf(&detail, ": %s", v.last_text);
     explain_step(steps, name,
-                 v.result == RESULT_SUCCESS                            ? "done"
+                 v.last_errored                                        ? "failed"
+                 : v.result == RESULT_SUCCESS                          ? "done"
                  : v.result == RESULT_FAILURE && (v.last_ns || v.held) ? "failed"
                                                                        : "waiting",
                  v.last_ns, detail.p, v.due_ns);

@@ -29,6 +29,7 @@ struct prober { /* one probe of a container */
     TAILQ_ENTRY(prober) link;
     struct probe_attempt attempt;
     int64_t last_ns;
+    bool last_failed, last_errored;
     char last_text[256];
 };
 
@@ -136,7 +137,8 @@ bool probes_view(const struct ctr *c, enum probe_type t, struct probe_view *ret)
     ret->held = b->held;
     ret->last_ns = b->last_ns;
     ret->run = b->count.run;
-    ret->last_failed = b->count.known && !b->count.success;
+    ret->last_failed = b->last_failed;
+    ret->last_errored = b->last_errored;
     ret->last_text = b->last_text;
     if (b->active && !b->running && !b->queued)
         ret->due_ns = clock_wall_ns() + ((int64_t)b->due_ms - (int64_t)clock_mono_ms()) * 1000000;
@@ -290,6 +292,8 @@ static void note_last(struct prober *b, const struct probe_attempt *a)
     probe_add_utf8(&text, a->text.p, a->text.n, sizeof(b->last_text) - 1);
     snprintf(b->last_text, sizeof(b->last_text), "%s", text.p);
     b->last_ns = clock_wall_ns();
+    b->last_failed = a->outcome != PROBE_SUCCESS && a->outcome != PROBE_WARNING;
+    b->last_errored = a->errored;
 }
 
 /* A container's first second: what fails in it is neither told nor counted, only tried again; see the header.
@@ -302,10 +306,11 @@ static bool is_early(const struct prober *b)
 static void judge(struct prober *b, const struct probe_attempt *a)
 {
     const struct api_probe *spec = probes_spec(b->c, b->type);
-    bool success = a->outcome == PROBE_SUCCESS || a->outcome == PROBE_WARNING;
+    bool success;
     char prefix[64];
 
     note_last(b, a);
+    success = !b->last_failed;
     if (a->errored) { /* it says nothing */
         snprintf(prefix, sizeof(prefix),
                  "errored and resulted in %s state: ", probe_outcome_name(a->outcome));
@@ -397,6 +402,7 @@ static void begin_instance(struct ctr_probes *s)
         b->count = (struct probe_count){ 0 };
         b->held = b->active = false;
         b->last_ns = 0;
+        b->last_failed = b->last_errored = false;
         b->last_text[0] = '\0';
     }
 }

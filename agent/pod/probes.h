@@ -42,10 +42,11 @@ struct probe_view {
     enum probe_result result;
     bool running, waiting; /* a check is under way; waits for a place */
     bool held;             /* nothing more until there is a new container */
-    int64_t last_ns;       /* wall clock of the last verdict; 0: none yet */
+    int64_t last_ns;       /* wall clock of the last check's end; 0: none yet */
     int64_t due_ns;        /* of the next check; 0: none */
     unsigned run;          /* so many equal verdicts in a row */
-    bool last_failed;
+    bool last_failed;      /* or it could not be made, which is no verdict: */
+    bool last_errored;
     const char *last_text; /* borrowed; "" : nothing to tell */
 };
 bool probes_view(const struct ctr *c, enum probe_type t, struct probe_view *ret);

@@ -1,7 +1,9 @@
 /* What probes and hooks mean for what is shown and done; one probe run against a real server. */
+#include "agent/pod/explain.h"
 #include "agent/pod/handler.h"
 #include "agent/pod/probes.h"
 #include "base/clock.h"
+#include "base/json.h"
 #include "world.h"
 
 #include <arpa/inet.h>
@@ -73,6 +75,22 @@ static void a_probes_command_knows_literal_variables_only(void **state)
         handler_command(&p->ctrs[0], &p->ctrs[0].spec->liveness->handler, false, &arena, &argv, &e), ERR_OK);
     assert_string_equal(argv[0], "$(A)"); /* a hook's: as it is */
     arena_done(&arena);
+}
+
+/* "failed: last check ..." */
+static void explained(struct pod *p, const char *step, const char *wanted)
+{
+    json_t *o = explain_json(p), *v;
+    str_auto text = NULL;
+    size_t i;
+
+    json_array_foreach (json_object_get(o, "steps"), i, v) {
+        if (str_eq(json_str(v, "name"), step))
+            text = str_printf("%s: %s", json_str(v, "state"), json_str(v, "detail"));
+    }
+    json_decref(o);
+    assert_non_null(text);
+    assert_string_equal(text, wanted);
 }
 
 static void run(struct ctr *c)
@@ -230,6 +248,8 @@ static void results_follow_the_server(void **state)
     assert_int_equal(v.run, 2);
     snprintf(text, sizeof(text), "dial tcp 127.0.0.1:%u: connect: connection refused", port);
     assert_string_equal(v.last_text, text);
+    snprintf(text, sizeof(text), "failed: last check failed (2 in a row): %s", v.last_text);
+    explained(p, "Readiness probe of c", text);
     events = events_json(&w->node);
     snprintf(text, sizeof(text), "Readiness probe failed: dial tcp 127.0.0.1:%u: connect: connection refused",
              port);
@@ -266,6 +286,8 @@ static void the_first_second_is_not_held_against_a_container(void **state)
     if (clock_wall_ns() < c->cur.started_ns + SECOND / 2) { /* unless this machine is very slow */
         assert_int_equal(json_array_size(events), 0);
         assert_int_equal(v.run, 0);
+        explained(p, "Readiness probe of c",
+                  "failed: last check failed: dial tcp 127.0.0.1:1: connect: connection refused");
         assert_true(v.due_ns < clock_wall_ns() + SECOND);
     }
     json_decref(events);
@@ -298,6 +320,8 @@ static void what_has_no_port_says_nothing_of_the_server(void **state)
         "invalid syntax");
     json_decref(events);
     assert_int_equal(probes_result(c, PROBE_LIVENESS), RESULT_SUCCESS);
+    explained(p, "Liveness probe of c",
+              "failed: last check could not be made: strconv.Atoi: parsing \"nobody\": invalid syntax");
     let_go(w, c);
     c->state = CTR_NONE;
 }
