@@ -180,11 +180,10 @@ static void on_created(struct op *op, const struct err *result)
         } else {
             bool config_error = result->code == ERR_INVALID || result->code == ERR_PRECONDITION;
             const char *reason = config_error ? "CreateContainerConfigError" : "CreateContainerError";
-            if (!str_eq(c->waiting_message, shown.text)) {
-                pod_event(p, c, true, "Failed", "Error: %s", shown.text);
+            if (!str_eq(c->waiting_message, shown.text))
                 log_warn("container cannot be created", F_STR("pod", p->key),
                          F_STR("containerName", c->spec->name), F_STR("reason", reason), F_ERR(&shown));
-            }
+            pod_event(p, c, true, "Failed", "Error: %s", shown.text);
             ctr_waiting(c, reason, "%s", shown.text);
             c->retry_at_ns = clock_wall_ns() + CONFIG_RETRY_NS;
         }
@@ -216,8 +215,7 @@ static void on_subpaths(struct op *op, const struct err *result)
     ctr_run_free(take_ptr(&c->run));
     ctr_set_state(c, CTR_NONE);
     if (result->code != ERR_OK && result->code != ERR_CANCELLED) {
-        if (!str_eq(c->waiting_message, shown.text))
-            pod_event(c->pod, c, true, "Failed", "Error: %s", shown.text);
+        pod_event(c->pod, c, true, "Failed", "Error: %s", shown.text);
         ctr_waiting(c,
                     str_starts(shown.text, IMAGE_VOLUME_FAILED) ? "CreateContainerError"
                                                                 : "CreateContainerConfigError",
@@ -253,12 +251,11 @@ static void begin(struct ctr *c, struct pod_image *image)
             pod_wake_at(p, c->retry_at_ns);
             return;
         }
-        if (!str_eq(c->waiting_message, e.text)) {
-            tell_present(c, image);
-            pod_event(p, c, true, "Failed", "Error: %s", e.text);
+        if (!str_eq(c->waiting_message, e.text))
             log_warn("container cannot be configured", F_STR("pod", p->key),
                      F_STR("containerName", c->spec->name), F_ERR(&e));
-        }
+        tell_present(c, image);
+        pod_event(p, c, true, "Failed", "Error: %s", e.text);
         ctr_waiting(c, "CreateContainerConfigError", "%s", e.text);
         c->retry_at_ns = clock_wall_ns() + CONFIG_RETRY_NS;
         pod_wake_at(p, c->retry_at_ns);

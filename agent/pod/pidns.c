@@ -132,10 +132,11 @@ static void on_made(struct op *op, const struct err *result)
     if (e.code != ERR_OK) {
         (void)!clean(p, &ignored);
         p->pidns_retry_ns = clock_wall_ns() + RETRY_NS;
-        if (e.code != ERR_CANCELLED && strncmp(p->net_error, e.text, sizeof(p->net_error) - 1) != 0) {
+        if (e.code != ERR_CANCELLED) {
+            if (strncmp(p->net_error, e.text, sizeof(p->net_error) - 1) != 0)
+                log_warn("shared PID namespace of a pod cannot be made; trying again", F_STR("pod", p->key),
+                         F_ERR(&e));
             snprintf(p->net_error, sizeof(p->net_error), "%s", e.text);
-            log_warn("shared PID namespace of a pod cannot be made; trying again", F_STR("pod", p->key),
-                     F_ERR(&e));
             pod_event(p, NULL, true, "FailedCreatePodSandBox", "Failed to create pod sandbox: %s", e.text);
         }
     } else if (p->net == NET_READY) {

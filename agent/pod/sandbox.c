@@ -69,8 +69,7 @@ static bool wants_netns(const struct pod *p)
     return !p->api->spec.host_network;
 }
 
-/* Sets when to try again; true the first time that this error is seen: then it is worth a log line and an
- * event. */
+/* Sets when to try again; true the first time that this error is seen: then it is worth a log line. */
 static bool back_off(struct pod *p, const struct err *e)
 {
     bool again = strncmp(p->net_error, e->text, sizeof(p->net_error) - 1) == 0;
@@ -85,10 +84,9 @@ static bool back_off(struct pod *p, const struct err *e)
 
 static void failed(struct pod *p, const struct err *e, const char *what)
 {
-    if (back_off(p, e)) {
+    if (back_off(p, e))
         log_warn(what, F_STR("pod", p->key), F_U64("retryMs", p->net_backoff_ms), F_ERR(e));
-        pod_event(p, NULL, true, "FailedCreatePodSandBox", "Failed to create pod sandbox: %s", e->text);
-    }
+    pod_event(p, NULL, true, "FailedCreatePodSandBox", "Failed to create pod sandbox: %s", e->text);
 }
 
 /* ---- files --------------------------------------------------------------------------------------- */
@@ -394,9 +392,10 @@ static void on_detached(struct op *op, const struct err *result)
     if (result->code == ERR_OK) {
         p->net_detached = true;
         p->net_error[0] = '\0';
-    } else if (result->code != ERR_CANCELLED && back_off(p, result)) {
-        log_warn("pod cannot be detached from the network; trying again", F_STR("pod", p->key),
-                 F_ERR(result));
+    } else if (result->code != ERR_CANCELLED) {
+        if (back_off(p, result))
+            log_warn("pod cannot be detached from the network; trying again", F_STR("pod", p->key),
+                     F_ERR(result));
         pod_event(p, NULL, true, "FailedKillPod", "error killing pod: failed to detach from network: %s",
                   result->text);
     }
