@@ -65,12 +65,17 @@ static enum err_code write_config(const struct rt *rt, const struct rt_config *c
 {
     struct rt_path path = rt_container_file(rt, c->id, "config.json");
     json_auto_t *spec = NULL;
+    struct arena arena = { 0 };
+    struct rt_config whole;
     enum err_code code;
     fd_auto rootfs_fd = open(rootfs, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
     if (rootfs_fd < 0)
         return err_sys(e, errno, "open %s", rootfs);
-    if (rt_spec_build(rt, c, rootfs_fd, &spec, e) != ERR_OK)
+    if (rt_volumes_add(c, rootfs_fd, &arena, &whole, e) == ERR_OK)
+        (void)(rt_spec_build(rt, &whole, rootfs_fd, &spec, e) == ERR_OK);
+    arena_done(&arena);
+    if (e->code != ERR_OK)
         return e->code;
     code = write_json(&path, spec, e);
     api_json_wipe(json_object_get(spec, "process")); /* with the environment */

@@ -7,6 +7,7 @@
 #ifndef AGENT_RUNTIME_CONTAINER_INTERNAL_H
 #define AGENT_RUNTIME_CONTAINER_INTERNAL_H
 #include "agent/runtime/container.h"
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/list.h"
 #include "base/process.h"
@@ -214,6 +215,13 @@ enum err_code rt_seccomp_convert(const json_t *profile, const struct rt_seccomp_
 
 enum err_code rt_mounts_build(const struct rt *rt, const struct rt_config *c, json_t *ret_mounts,
                               const char **ret_root_propagation, struct err *e) MUST_CHECK;
+/*
+ * Makes the folders of the image's volumes in the root that rootfs_fd is, which is mounted; where the pod or
+ * the runtime mounts something at or above one, that goes first.  *ret is the config; with a root that is to
+ * be read-only it also has a writable mount for each, its list in the arena.
+ */
+enum err_code rt_volumes_add(const struct rt_config *c, int rootfs_fd, struct arena *arena,
+                             struct rt_config *ret, struct err *e) MUST_CHECK;
 /* linux.devices and linux.resources.devices. */
 enum err_code rt_devices_build(const struct rt_config *c, json_t *ret_devices, json_t *ret_rules,
                                struct err *e) MUST_CHECK;
@@ -224,5 +232,10 @@ enum err_code rt_args_build(const struct rt_config *c, json_t *ret_list, struct 
 static inline bool rt_privileged(const struct rt_config *c)
 {
     return c->security != NULL && c->security->has_privileged && c->security->privileged;
+}
+static inline bool rt_read_only_root(const struct rt_config *c)
+{
+    return c->security != NULL && c->security->has_read_only_root_filesystem &&
+           c->security->read_only_root_filesystem;
 }
 #endif

@@ -38,6 +38,7 @@ struct img_image { /* immutable (but for the pin and pulled_for), shared by refe
     struct img_strs layer_dirs; /* absolute paths, lowest first */
     uint64_t *layer_bytes;      /* of each of them; 0: brought by a version that did not say */
     struct img_strs env, entrypoint, cmd;
+    struct img_strs volumes;                /* absolute paths in the image, unresolved */
     char *user, *working_dir, *stop_signal; /* NULL when not set */
     uint64_t size_bytes;                    /* unpacked */
     char *created;                          /* RFC 3339 or NULL */

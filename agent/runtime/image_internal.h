@@ -11,6 +11,7 @@
 #define IMG_MAX_IMAGES 10000 /* as many as a store may hold; a node has tens */
 #define IMG_MAX_NAMES 20000
 #define IMG_MAX_LAYERS 128        /* as coracle-unpack's */
+#define IMG_MAX_VOLUMES 100       /* likewise */
 #define IMG_RECORD_MAX (8u << 20) /* a configuration may have 4 MiB, JSON escapes some of it */
 #define IMG_DEFAULT_BYTES (16ull << 30)
 #define IMG_DEFAULT_PARALLEL 4               /* containerd's 3 for one registry, and one for the others */

@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 
+#include <limits.h>
 #include <string.h>
 
 bool img_digest_is_valid(const char *digest)
@@ -46,6 +47,7 @@ void img_unref(struct img_image *i)
     strs_free(&i->env);
     strs_free(&i->entrypoint);
     strs_free(&i->cmd);
+    strs_free(&i->volumes);
     free(i->id);
     free(i->digest);
     free(i->user);
@@ -94,6 +96,18 @@ static enum err_code take_strings(const json_t *record, const char *key, struct 
             return err_nomem(e);
         ret->n++;
     }
+    return ERR_OK;
+}
+
+static enum err_code take_volumes(const json_t *record, struct img_strs *ret, struct err *e)
+{
+    if (json_array_size(json_object_get(record, "volumes")) > IMG_MAX_VOLUMES)
+        return err_set(e, ERR_INVALID, "image record: it has more than %d volumes", IMG_MAX_VOLUMES);
+    if (take_strings(record, "volumes", ret, e) != ERR_OK)
+        return e->code;
+    for (size_t i = 0; i < ret->n; i++)
+        if (ret->v[i][0] != '/' || strlen(ret->v[i]) >= PATH_MAX)
+            return err_set(e, ERR_INVALID, "image record: volumes[%zu] is not an absolute path", i);
     return ERR_OK;
 }
 
@@ -190,7 +204,7 @@ enum err_code img_record_decode(const json_t *record, const char *store_dir, str
         take_layer_bytes(record, i, e) != ERR_OK || take_pulled_for(record, i, e) != ERR_OK ||
         take_strings(record, "env", &i->env, e) != ERR_OK ||
         take_strings(record, "entrypoint", &i->entrypoint, e) != ERR_OK ||
-        take_strings(record, "cmd", &i->cmd, e) != ERR_OK ||
+        take_strings(record, "cmd", &i->cmd, e) != ERR_OK || take_volumes(record, &i->volumes, e) != ERR_OK ||
         take_string(record, "user", &i->user, e) != ERR_OK ||
         take_string(record, "workingDir", &i->working_dir, e) != ERR_OK ||
         take_string(record, "stopSignal", &i->stop_signal, e) != ERR_OK ||
@@ -255,7 +269,8 @@ json_t *img_record_encode(const struct img_image *i)
         json_object_set_new(record, "sizeBytes", json_integer((json_int_t)i->size_bytes)) == 0 &&
         json_put_str(record, "created", i->created) && put_strings(record, "env", &i->env) &&
         put_strings(record, "entrypoint", &i->entrypoint) && put_strings(record, "cmd", &i->cmd) &&
-        json_put_str(record, "user", i->user) && json_put_str(record, "workingDir", i->working_dir) &&
+        put_strings(record, "volumes", &i->volumes) && json_put_str(record, "user", i->user) &&
+        json_put_str(record, "workingDir", i->working_dir) &&
         json_put_str(record, "stopSignal", i->stop_signal))
         return record;
     json_decref(record);

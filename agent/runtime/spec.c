@@ -335,11 +335,9 @@ static enum err_code build_linux(const struct rt *rt, const struct rt_config *c,
 enum err_code rt_spec_build(const struct rt *rt, const struct rt_config *c, int rootfs_fd, json_t **ret,
                             struct err *e)
 {
-    bool readonly = c->security != NULL && c->security->has_read_only_root_filesystem &&
-                    c->security->read_only_root_filesystem;
     json_t *mounts = json_array();
     json_auto_t *spec = json_pack("{s:s,s:{s:s,s:b},s:o}", "ociVersion", OCI_VERSION, "root", "path",
-                                  "rootfs", "readonly", (int)readonly, "mounts", mounts);
+                                  "rootfs", "readonly", (int)rt_read_only_root(c), "mounts", mounts);
     const char *root_propagation = NULL;
     uint64_t caps = 0;
 

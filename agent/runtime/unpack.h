@@ -66,6 +66,7 @@
 #define UNPACK_MAX_LAYERS 128      /* Docker's limit is 127; overlayfs takes 500 */
 #define UNPACK_MAX_IMAGES 64       /* of one archive; docker save takes a list */
 #define UNPACK_MAX_NAMES 64        /* of one image */
+#define UNPACK_MAX_VOLUMES 100     /* of one image; they have one or two */
 #define UNPACK_MAX_JSON (4u << 20) /* index, manifest, config: registries refuse manifests over 4 MiB */
 #define UNPACK_MAX_INDEX_DEPTH 4   /* index in an index: buildx nests once */
 #define UNPACK_MAX_PARTS 20000     /* files in an archive: a blob each, and docker's old three a layer */

@@ -1,7 +1,9 @@
 #include "agent/runtime/unpack.h"
 
+#include "base/fs.h"
 #include "base/json.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -92,6 +94,49 @@ static enum err_code take_strings(json_t *record, const char *key, const json_t 
     return json_object_set(record, key, v) == 0 ? ERR_OK : err_nomem(e);
 }
 
+/* As containerd: one that is relative begins at the root.  The root itself is none. */
+static enum err_code take_volume(json_t *list, const char *name, struct err *e)
+{
+    size_t n = strlen(name);
+    char path[PATH_MAX];
+    str_auto clean = NULL;
+
+    if (n + 1 >= sizeof(path))
+        return err_set(e, ERR_INVALID, "Volumes: a path of %zu bytes, the limit is %zu", n, sizeof(path) - 2);
+    for (size_t i = 0; i < n; i++)
+        if ((unsigned char)name[i] < 0x20 || name[i] == 0x7f)
+            return err_set(e, ERR_INVALID, "Volumes: \"%.200s\" has control characters", name);
+    snprintf(path, sizeof(path), "%s", name);
+    fs_path_clean(path);
+    if (path[0] == '\0')
+        return ERR_OK;
+    if (!fs_path_is_safe(path))
+        return err_set(e, ERR_INVALID, "Volumes: \"%.200s\" is not a path of the image", name);
+    clean = str_printf("/%s", path);
+    return clean != NULL && json_array_append_new(list, json_string(clean)) == 0 ? ERR_OK : err_nomem(e);
+}
+
+static enum err_code take_volumes(json_t *record, json_t *config, struct err *e)
+{
+    json_t *volumes = json_object_get(config, "Volumes"), *list, *ignored;
+    const char *name;
+
+    if (volumes == NULL || json_is_null(volumes))
+        return ERR_OK;
+    if (!json_is_object(volumes))
+        return err_set(e, ERR_INVALID, "Volumes is not an object");
+    if (json_object_size(volumes) > UNPACK_MAX_VOLUMES)
+        return err_set(e, ERR_EXHAUSTED, "Volumes: %zu of them, the limit is %d", json_object_size(volumes),
+                       UNPACK_MAX_VOLUMES);
+    list = json_array();
+    if (json_object_set_new(record, "volumes", list) != 0)
+        return err_nomem(e);
+    json_object_foreach (volumes, name, ignored)
+        if (take_volume(list, name, e) != ERR_OK)
+            return e->code;
+    return ERR_OK;
+}
+
 static enum err_code take_diff_ids(struct unpack_image *image, const json_t *config, struct err *e)
 {
     const json_t *ids = json_object_get(json_object_get(config, "rootfs"), "diff_ids");
@@ -120,7 +165,7 @@ static enum err_code take_diff_ids(struct unpack_image *image, const json_t *con
 enum err_code unpack_config_read(const json_t *config, const struct unpack_platform *p,
                                  struct unpack_image *image, struct err *e)
 {
-    const json_t *c = json_object_get(config, "config");
+    json_t *c = json_object_get(config, "config");
 
     image->record = json_object();
     if (image->record == NULL)
@@ -134,7 +179,8 @@ enum err_code unpack_config_read(const json_t *config, const struct unpack_platf
         take_strings(image->record, "cmd", c, "Cmd", e) != ERR_OK ||
         take_string(image->record, "user", c, "User", e) != ERR_OK ||
         take_string(image->record, "workingDir", c, "WorkingDir", e) != ERR_OK ||
-        take_string(image->record, "stopSignal", c, "StopSignal", e) != ERR_OK)
+        take_string(image->record, "stopSignal", c, "StopSignal", e) != ERR_OK ||
+        take_volumes(image->record, c, e) != ERR_OK)
         return err_wrap(e, "image configuration");
     return ERR_OK;
 }

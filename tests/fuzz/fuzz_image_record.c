@@ -16,6 +16,9 @@ static void check_record(const struct img_image *image)
     struct err e = { 0 };
 
     assert(record != NULL && image->layer_dirs.n >= 1 && image->layer_dirs.n <= IMG_MAX_LAYERS);
+    assert(image->volumes.n <= IMG_MAX_VOLUMES);
+    for (size_t i = 0; i < image->volumes.n; i++)
+        assert(image->volumes.v[i][0] == '/');
     assert(img_digest_is_valid(image->id) && img_digest_is_valid(image->digest));
     assert(img_record_decode(record, "/s", &back, &e) == ERR_OK);
     again = img_record_encode(back);

@@ -150,6 +150,12 @@ def test_absurd_configurations(t):
     for change, code, text in (({"Env": ["A=\0b"]}, "INVALID", "image configuration"), ({"Env": [None]}, "INVALID", "Env[0] is not a string"),
                                ({"Env": {"A": "b"}}, "INVALID", "Env is not a list"), ({"User": ["0"]}, "INVALID", "User is not a string"),
                                ({"Cmd": "sh"}, "INVALID", "Cmd is not a list"), ({"WorkingDir": 1}, "INVALID", "WorkingDir"),
+                               ({"Volumes": ["/a"]}, "INVALID", "Volumes is not an object"),
+                               ({"Volumes": {"/a": {}, "/b/../../c": {}}}, "INVALID", 'Volumes: "/b/../../c" is not a path of the image'),
+                               ({"Volumes": {"/a\nb": {}}}, "INVALID", "has control characters"),
+                               ({"Volumes": {"/" + "v" * 256: {}}}, "INVALID", "is not a path of the image"),
+                               ({"Volumes": {"/v" * 2048: {}}}, "INVALID", "Volumes: a path of 4096 bytes, the limit is 4094"),
+                               ({"Volumes": {f"/{n}": {} for n in range(101)}}, "EXHAUSTED", "Volumes: 101 of them, the limit is 100"),
                                ({"Cmd": ["x" * (5 << 20)]}, "EXHAUSTED", "more than")):
         with_config(json.dumps({**base, "config": change}))
         s.bad(code, text)
@@ -158,9 +164,12 @@ def test_absurd_configurations(t):
         s.bad("INVALID", "image configuration")
     with_config(json.dumps({**base, "config": None, "history": "x", "os": "linux"}))
     equal([k for k in s.good()["images"][0] if k in ("env", "cmd", "user")], [], "an empty configuration")
-    big = {"Cmd": ["x" * (1 << 20)] * 3, "Env": ["=", "A", "A=1", "A=2"], "User": "-1:nobody:x", "WorkingDir": "../..", "StopSignal": "SIGWHAT"}
+    big = {"Cmd": ["x" * (1 << 20)] * 3, "Env": ["=", "A", "A=1", "A=2"], "User": "-1:nobody:x", "WorkingDir": "../..", "StopSignal": "SIGWHAT",
+           "Volumes": {"/": {}, "": {}, "rel/": None, "//a//./b/": {}, "/proc": {}}}
     with_config(json.dumps({**base, "config": big}))
-    equal(len(s.good()["images"][0]["cmd"]), 3, "3 MiB of arguments")
+    record = s.good()["images"][0]
+    equal(len(record["cmd"]), 3, "3 MiB of arguments")
+    equal(sorted(record["volumes"]), ["/a/b", "/proc", "/rel"], "volumes")
 
 
 def test_daemon_keeps_nothing(t):
@@ -207,6 +216,8 @@ def test_absurd_images_run(t):
     for n, (change, words) in enumerate((({"User": "nobody:::"}, "user"), ({"User": "-7"}, "user"), ({"User": "4294967296"}, "user"),
                                          ({"User": "no-such-user"}, "user"), ({"WorkingDir": "not/absolute"}, ""),
                                          ({"Env": ["NOVALUE", "=x", "PATH=/bin:/usr/bin"]}, None), ({"StopSignal": "SIGWHAT"}, None),
+                                         ({"Volumes": {"/proc": {}, "/dev": {}, "/etc/resolv.conf": {}, "/": {}}}, None),
+                                         ({"Volumes": {"/bin/sh": {}}}, 'volume "/bin/sh" of the image: open /bin/sh: Not a directory'),
                                          ({"Cmd": ["sleep", "1000"], "Entrypoint": []}, None))):
         config = {"architecture": host_arch(), "os": "linux", "config": {"Cmd": ["sleep", "1000"], "Env": ["PATH=/bin"], **change},
                   "rootfs": {"type": "layers", "diff_ids": [digest(x) for x in layers]}}
@@ -221,6 +232,41 @@ def test_absurd_images_run(t):
             contains(found.state()[1]["message"], words)
         node.remove(f"p{n}.yaml")
         node.wait_gone(f"p{n}")
+    node.stop()
+
+
+def import_with_volumes(t, node):
+    """The test image with folders that it declares as volumes, as localhost/volumes:1."""
+    with tarfile.open(os.environ["CORACLE_TEST_IMAGE"]) as image:
+        blobs = {m.name: image.extractfile(m).read() for m in image if m.isfile()}
+    top = tar(folder("data"), entry("data/f", b"of the image\n"), folder("mine"), entry("mine/hidden", b"x"), folder("run"), link("var-run", "/run"))
+    layers = layers_of(blobs) + [top]
+    config = {"architecture": host_arch(), "os": "linux", "rootfs": {"type": "layers", "diff_ids": [digest(x) for x in layers]},
+              "config": {"Cmd": ["sleep", "1000"], "Env": ["PATH=/bin"],
+                         "Volumes": {"/data": {}, "/var/new": {}, "/mine": {}, "/var-run/sock": {}, "/etc": {}}}}
+    node.import_image(archive(t, *docker(layers, config=config, RepoTags=["localhost/volumes:1"])))
+
+
+def write_to_volumes(node, name, read_only, **more):
+    """What a container of that image says which writes to each of its volumes, and to its root."""
+    script = ("exec 2>&1; cd /; cat data/f; for f in data/x var/new/x run/sock/x etc/x mine/x y; do touch $f && echo $f; done; ls mine;"
+              "grep -c ' /mine ' /proc/self/mounts; stat -c %a:%u:%g var/new; cat /etc/hostname")
+    node.put(f"{name}.yaml", pod(name, container(
+        image="localhost/volumes:1", command=["sh", "-c", script], volumeMounts=[{"name": "mine", "mountPath": "/mine"}],
+        securityContext={"readOnlyRootFilesystem": read_only}), restartPolicy="Never", volumes=[{"name": "mine", "emptyDir": {}}], **more))
+    node.wait_pod(name, lambda p: p.phase in ("Succeeded", "Failed"), what=f"the end of {name}")
+    return node.logs(name)
+
+
+VOLUMES_WRITTEN = "of the image\ndata/x\nvar/new/x\nrun/sock/x\netc/x\nmine/x\n"
+
+
+def test_volumes_of_an_image(t):
+    """a folder that the image declares as a volume is there, and writable where the root is not; what the pod mounts goes first"""
+    node = t.node()
+    import_with_volumes(t, node)
+    equal(write_to_volumes(node, "ro", True), VOLUMES_WRITTEN + "touch: y: Read-only file system\nx\n1\n755:0:0\nro\n", "with a read-only root")
+    equal(write_to_volumes(node, "rw", False), VOLUMES_WRITTEN + "y\nx\n1\n755:0:0\nrw\n", "with a writable root")
     node.stop()
 
 

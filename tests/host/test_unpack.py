@@ -600,13 +600,14 @@ def test_record(t):
     """the record holds what the configuration says"""
     s = Source(t)
     data = tar(entry("f", b"12345"), entry("g", b"678"))
-    m = s.manifest([data], Env=["A=b", "C=\u00e4"], Entrypoint=["/e"], Cmd=["c", ""], User="7:8", WorkingDir="/w", StopSignal="SIGQUIT")
+    m = s.manifest([data], Env=["A=b", "C=\u00e4"], Entrypoint=["/e"], Cmd=["c", ""], User="7:8", WorkingDir="/w", StopSignal="SIGQUIT",
+                   Volumes={"/data": {}})
     s.index(m)
     for _ in range(2):  # unpacked, then found
         i = s.good()["images"][0]
-        equal({k: i[k] for k in ("env", "entrypoint", "cmd", "user", "workingDir", "stopSignal", "sizeBytes", "digest")},
+        equal({k: i[k] for k in ("env", "entrypoint", "cmd", "user", "workingDir", "stopSignal", "volumes", "sizeBytes", "digest")},
               {"env": ["A=b", "C=\u00e4"], "entrypoint": ["/e"], "cmd": ["c", ""], "user": "7:8", "workingDir": "/w",
-               "stopSignal": "SIGQUIT", "sizeBytes": 8, "digest": m["digest"]}, "record")
+               "stopSignal": "SIGQUIT", "volumes": ["/data"], "sizeBytes": 8, "digest": m["digest"]}, "record")
 
 
 # ---- archives ------------------------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 import os
 
 from coracle import Skip, check, config_map, container, contains, equal, pod, read, secret, shell, until
+from test_layers import VOLUMES_WRITTEN, import_with_volumes, write_to_volumes
 
 BLOCK = 65536
 
@@ -159,3 +160,14 @@ def test_refused(t):
     node.wait_gone("p", "big")
     node.wait_no_traces(p)
     equal(node.stop(), 0, "exit code")
+
+
+def test_volumes_of_an_image(t):
+    """folders that the image declares as volumes belong to the pod's root, and are writable where the root is not"""
+    node = t.node()
+    able(node)
+    import_with_volumes(t, node)
+    equal(write_to_volumes(node, "ro", True, hostUsers=False), VOLUMES_WRITTEN + "touch: y: Read-only file system\nx\n1\n755:0:0\nro\n",
+          "with a read-only root")
+    equal(write_to_volumes(node, "rw", False, hostUsers=False), VOLUMES_WRITTEN + "y\nx\n1\n755:0:0\nrw\n", "with a writable root")
+    node.stop()

@@ -13,7 +13,8 @@ static const char whole[] =
     "{\"id\":\"" A "\",\"digest\":\"" B "\",\"layers\":[\"" B "\",\"" C
     "\"],\"layerBytes\":[7,0],\"sizeBytes\":4711,\"pinned\":true,"
     "\"created\":\"2026-01-02T03:04:05Z\",\"env\":[\"PATH=/bin\",\"E=\"],\"entrypoint\":[\"/e\"],"
-    "\"cmd\":[\"-c\",\"\"],\"user\":\"1:2\",\"workingDir\":\"/w\",\"stopSignal\":\"SIGQUIT\","
+    "\"cmd\":[\"-c\",\"\"],\"volumes\":[\"/data\",\"/a/b\"],\"user\":\"1:2\",\"workingDir\":\"/"
+    "w\",\"stopSignal\":\"SIGQUIT\","
     "\"pulledFor\":{\"r.io/x\":true,\"r.io/y\":[],\"r.io/z\":[{\"namespace\":\"a\",\"name\":\"b\","
     "\"hash\":\"0123456789abcdef\"}]}}";
 
@@ -45,6 +46,8 @@ static void a_record_becomes_an_image_and_a_record_again(void **state)
     assert_null(i->env.v[2]);
     assert_string_equal(i->entrypoint.v[0], "/e");
     assert_string_equal(i->cmd.v[1], "");
+    assert_int_equal(i->volumes.n, 2);
+    assert_string_equal(i->volumes.v[1], "/a/b");
     assert_string_equal(i->user, "1:2");
     assert_string_equal(i->working_dir, "/w");
     assert_string_equal(i->stop_signal, "SIGQUIT");
@@ -77,7 +80,7 @@ static void what_an_image_leaves_out_is_null_or_empty(void **state)
     assert_null(i->working_dir);
     assert_null(i->stop_signal);
     assert_null(i->created);
-    assert_int_equal(i->env.n + i->entrypoint.n + i->cmd.n, 0);
+    assert_int_equal(i->env.n + i->entrypoint.n + i->cmd.n + i->volumes.n, 0);
     img_unref(i);
     json_decref(record);
 }
@@ -98,6 +101,10 @@ static void a_record_that_lies_is_refused(void **state)
         { "sizeBytes", "\"1\"", "image record: sizeBytes is not a size" },
         { "env", "{}", "image record: env is not a list" },
         { "cmd", "[null]", "image record: cmd[0] is not a string" },
+        { "volumes", "{}", "image record: volumes is not a list" },
+        { "volumes", "[\"/a\",7]", "image record: volumes[1] is not a string" },
+        { "volumes", "[\"/a\",\"b\"]", "image record: volumes[1] is not an absolute path" },
+        { "volumes", "[\"\"]", "image record: volumes[0] is not an absolute path" },
         { "user", "0", "image record: user is not a string" },
         { "pulledFor", "true", "image record: pulledFor does not say who may use the image" },
         { "pulledFor", "{\"r.io/x\":false}", "image record: pulledFor does not say who may use the image" },
@@ -134,6 +141,21 @@ static void more_layers_than_overlayfs_takes_are_refused(void **state)
     json_decref(record);
 }
 
+static void more_volumes_than_an_image_may_have_are_refused(void **state)
+{
+    json_t *record = parse(whole), *volumes = json_array();
+    struct img_image *i = NULL;
+    struct err e = { 0 };
+
+    (void)state;
+    for (int n = 0; n < 101; n++)
+        json_array_append_new(volumes, json_string("/v"));
+    json_object_set_new(record, "volumes", volumes);
+    assert_int_equal(img_record_decode(record, "/s", &i, &e), ERR_INVALID);
+    assert_string_equal(e.text, "image record: it has more than 100 volumes");
+    json_decref(record);
+}
+
 static void every_allocation_may_fail(void **state)
 {
     json_t *record;
@@ -165,6 +187,7 @@ int main(void)
         cmocka_unit_test(what_an_image_leaves_out_is_null_or_empty),
         cmocka_unit_test(a_record_that_lies_is_refused),
         cmocka_unit_test(more_layers_than_overlayfs_takes_are_refused),
+        cmocka_unit_test(more_volumes_than_an_image_may_have_are_refused),
     };
     const struct CMUnitTest nomem[] = { cmocka_unit_test(every_allocation_may_fail) };
 
