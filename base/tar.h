@@ -1,7 +1,8 @@
 /*
  * tar - a file or a folder as a tar stream, and a tar stream into a folder: regular files, folders and
  * symbolic links, their permissions and times, nothing else.  Both sides may be hostile: what is packed may
- * change meanwhile, and what is unpacked is somebody else's bytes.
+ * change meanwhile, and what is unpacked is somebody else's bytes.  Of a file that says it is empty, as those
+ * of procfs do, what it holds is packed, a MiB at most.
  *
  * Unpacking never leaves the folder: names with ".." or from "/" are refused, no symbolic link is followed, a
  * file that is there is replaced as a whole and never written through: of an archive that ends early no half
@@ -27,7 +28,8 @@ struct tar_options {
 /* "b" of "a/b/"; "": it has none ("/", ".", ".."). */
 void tar_base_name(const char *path, char ret[256]);
 
-/* `node`: O_PATH; its name in the archive is `as`, for a folder also ".". */
+/* `node`: O_PATH; its name in the archive is `as`, for a folder also ".".  ERR_INVALID: a device, say, which
+ * is left out of a folder only. */
 enum err_code tar_pack(int node, const char *as, int out, const struct tar_options *o,
                        struct err *e) MUST_CHECK;
 /* Below the folder `dir`.  Reads `in` to its end. */

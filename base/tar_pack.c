@@ -1,6 +1,7 @@
 #include "base/tar.h"
 
 #include "base/buf.h"
+#include "base/fs.h"
 #include "base/scope.h"
 #include "base/tar_internal.h"
 #include "base/utf8.h"
@@ -14,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { DEPTH_MAX = 256, PIECE = 64 * 1024 };
+enum { DEPTH_MAX = 256, PIECE = 64 * 1024, UNSIZED_MAX = 1024 * 1024 };
 
 struct pack {
     int out;
@@ -128,6 +129,29 @@ static int reopen(const struct pack *p, int node, int flags)
     return openat(p->o->proc_fds, name, flags | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 }
 
+/* Files of procfs say that they are empty; what they hold is known when it is read. */
+static enum err_code pack_unsized(const struct pack *p, int fd, const struct stat *st, struct err *e)
+{
+    struct stat sized = *st;
+    struct err why = { 0 };
+    str_auto text = NULL;
+    size_t n = 0;
+
+    if (fs_read_fd(fd, UNSIZED_MAX, &text, &n, &why) != ERR_OK) {
+        char what[sizeof(why.text) + 20];
+
+        if (p->depth == 0)
+            return err_set(e, why.code, "read %s: %s", p->path.p, why.text);
+        snprintf(what, sizeof(what), "left out: %s", why.text);
+        warn(p, what);
+        return ERR_OK;
+    }
+    sized.st_size = (off_t)n;
+    if (put_head(p, &sized, '0', "", e) != ERR_OK || put(p, text, n, e) != ERR_OK)
+        return e->code;
+    return pad(p, n, e);
+}
+
 /* As many bytes as the header says: a file may grow or shrink meanwhile. */
 static enum err_code pack_file(const struct pack *p, int node, const struct stat *st, struct err *e)
 {
@@ -137,6 +161,8 @@ static enum err_code pack_file(const struct pack *p, int node, const struct stat
 
     if (fd < 0)
         return err_sys(e, errno, "open %s", p->path.p);
+    if (left == 0)
+        return pack_unsized(p, fd, st, e);
     if (put_head(p, st, '0', "", e) != ERR_OK)
         return e->code;
     while (left > 0) {
@@ -222,6 +248,8 @@ static enum err_code pack_node(struct pack *p, int node, struct err *e)
         return pack_folder(p, node, &st, e);
     if (S_ISLNK(st.st_mode))
         return pack_link(p, node, &st, e);
+    if (p->depth == 0) /* which is all there was to pack */
+        return err_set(e, ERR_INVALID, "%s is neither a file, a folder nor a link", p->path.p);
     warn(p, "left out: neither a file, a folder nor a link");
     return ERR_OK;
 }

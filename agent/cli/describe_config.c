@@ -70,9 +70,8 @@ void cli_describe_image(const struct cli *cli, const json_t *o, struct buf *out)
     static const struct {
         const char *title, *path;
     } sizes[] = { { "Size", "sizeBytes" }, { "Own", "ownBytes" }, { "Shared", "sharedBytes" } };
-    const char *used = cli_text(o, "usedBy");
     char text[CLI_TIME_SIZE], age[CLI_AGE_SIZE];
-    const json_t *name;
+    const json_t *name, *user;
     size_t i;
 
     buf_adds(out, json_array_size(cli_at(o, "names")) == 0 ? "Names:\t<none>\n" : "Names:\t");
@@ -89,6 +88,9 @@ void cli_describe_image(const struct cli *cli, const json_t *o, struct buf *out)
         cli_size((uint64_t)cli_number(o, sizes[i].path), age);
         buf_addf(out, "%s:\t%s\n", sizes[i].title, age);
     }
-    buf_addf(out, "Pinned:\t%s\nUsed By:\t%s\n", cli_true(o, "pinned") ? "yes" : "no",
-             used[0] != '\0' ? used : "<none>");
+    buf_addf(out, "Pinned:\t%s\nUsed By:\t%s", cli_true(o, "pinned") ? "yes" : "no",
+             json_array_size(cli_at(o, "usedBy")) == 0 ? "<none>\n" : "");
+    json_array_foreach (cli_at(o, "usedBy"), i, user)
+        buf_addf(out, "%spod %s/%s\n", i > 0 ? "\t" : "", cli_text(user, "namespace"),
+                 cli_text(user, "name"));
 }

@@ -62,8 +62,9 @@ static void add_missing(const char *controller, const char *disables, void *arg)
 
 static void add_mounted(const char *controller, const char *point, void *arg)
 {
-    str_auto name = str_printf("controller %s", controller);
-    str_auto text = str_printf("mounted as v1 at %s, since OCI runtimes refuse it on v2 beside v1", point);
+    str_auto name = str_printf("hierarchy %s", controller);
+    str_auto text =
+        str_printf("mounted at %s and not used: OCI runtimes refuse the controller on v2 beside v1", point);
 
     if (name != NULL && text != NULL)
         explain_step(arg, name, "done", 0, text, 0);

@@ -13,6 +13,17 @@ static bool has_it(const struct pod *p, const char *id)
     return false;
 }
 
+json_t *image_users(const struct node *n, const char *id)
+{
+    json_t *users = json_array();
+
+    for (const struct pod *p = n->pods; p != NULL; p = p->hh.next)
+        if (has_it(p, id))
+            json_array_append_new(users, json_pack("{s:s, s:s, s:s}", "kind", "Pod", "namespace",
+                                                   p->api->meta.namespace, "name", p->api->meta.name));
+    return users;
+}
+
 bool image_is_used(const struct node *n, const char *id, struct buf *pods)
 {
     const struct pod *p;

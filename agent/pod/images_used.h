@@ -12,4 +12,6 @@
  * NULL) gets "pod default/web, pod default/db", five at most.
  */
 bool image_is_used(const struct node *n, const char *id, struct buf *pods);
+/* The same pods, all of them: [{"kind", "namespace", "name"}], new. */
+json_t *image_users(const struct node *n, const char *id);
 #endif

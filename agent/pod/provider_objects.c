@@ -164,12 +164,8 @@ static json_t *all_images(struct node *n)
     json_t *all = img_list(n->o.images), *item;
     size_t i;
 
-    json_array_foreach (all, i, item) {
-        buf_auto pods = BUF_INIT(64 * 1024);
-
-        if (image_is_used(n, json_str(item, "id"), &pods))
-            json_put_str(item, "usedBy", pods.p);
-    }
+    json_array_foreach (all, i, item)
+        json_object_set_new(item, "usedBy", image_users(n, json_str(item, "id")));
     return all;
 }
 

@@ -108,8 +108,9 @@ struct img_image *img_lookup(struct img_store *s, const char *reference);
  */
 char *img_repo_digest(struct img_store *s, const char *id, const char *reference);
 /*
- * [{"id","names":[],"digest","sizeBytes","ownBytes","sharedBytes","created","pinned"}], new.  Own are layers
- * that no other image has: what a removal frees.
+ * [{"id","names":[],"digest","sizeBytes","ownBytes","sharedBytes","created","pinned","config":{"Env":[],...},
+ * "layers":[{"id","sizeBytes"}]}], new; the lowest layer first.  Own are layers that no other image has: what
+ * a removal frees.
  */
 json_t *img_list(struct img_store *s);
 /* Of one image, now; 0: not here. */

@@ -226,14 +226,50 @@ static uint64_t all_bytes(const struct img_image *image)
     return all;
 }
 
+/* Nothing for none. */
+static bool put_strs(json_t *o, const char *key, const struct img_strs *strs)
+{
+    json_t *list = strs->n > 0 ? json_array() : NULL;
+
+    for (size_t i = 0; i < strs->n; i++)
+        json_array_append_new(list, json_string(strs->v[i]));
+    return strs->n == 0 || json_object_set_new(o, key, list) == 0;
+}
+
+/* What a container gets, under the names that an image's configuration has. */
+static json_t *config_of(const struct img_image *i)
+{
+    json_t *config = json_object();
+
+    if (put_strs(config, "Env", &i->env) && put_strs(config, "Entrypoint", &i->entrypoint) &&
+        put_strs(config, "Cmd", &i->cmd) && json_put_str(config, "User", i->user) &&
+        json_put_str(config, "WorkingDir", i->working_dir) &&
+        json_put_str(config, "StopSignal", i->stop_signal))
+        return config;
+    json_decref(config);
+    return NULL;
+}
+
+static json_t *layers_of(const struct img_image *image)
+{
+    json_t *layers = json_array();
+
+    for (size_t i = 0; i < image->layer_dirs.n; i++)
+        json_array_append_new(layers, json_pack("{s:o, s:I}", "id",
+                                                json_sprintf("sha256:%s", img_layer_name(image, i)),
+                                                "sizeBytes", (json_int_t)image->layer_bytes[i]));
+    return layers;
+}
+
 static json_t *describe(struct img_store *s, struct layer_use *uses, const struct img_entry *entry)
 {
     const struct img_image *i = entry->image;
     const uint64_t own = own_bytes(uses, i);
     json_t *item =
-        json_pack("{s:s, s:o, s:s, s:I, s:I, s:I, s:b}", "id", i->id, "names", img_names_of(s, entry),
-                  "digest", i->digest, "sizeBytes", (json_int_t)i->size_bytes, "ownBytes", (json_int_t)own,
-                  "sharedBytes", (json_int_t)(all_bytes(i) - own), "pinned", i->pinned);
+        json_pack("{s:s, s:o, s:s, s:I, s:I, s:I, s:b, s:o, s:o}", "id", i->id, "names",
+                  img_names_of(s, entry), "digest", i->digest, "sizeBytes", (json_int_t)i->size_bytes,
+                  "ownBytes", (json_int_t)own, "sharedBytes", (json_int_t)(all_bytes(i) - own), "pinned",
+                  i->pinned, "config", config_of(i), "layers", layers_of(i));
 
     if (item != NULL && json_put_str(item, "created", i->created))
         return item;

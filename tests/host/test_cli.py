@@ -59,6 +59,8 @@ def test_describe_and_explain(t):
                  "Events:", "Started"):
         contains(text, part, "describe")
     check(node.cli("explain", "pod", "a").stdout.strip(), "explain says nothing")
+    steps = [step["name"] for step in json.loads(node.cli("explain", "node", "-o", "json").stdout)["steps"]]
+    equal(len(set(steps)), len(steps), f"each step of the node once: {steps}")
     node.put("b.yaml", pod("b", container(image="localhost/absent:1", imagePullPolicy="Never")))
     node.wait_pod("b", lambda p: p.state()[1].get("reason") == "ErrImageNeverPull")
     contains(node.cli("explain", "pod", "b").stdout, "localhost/absent:1", "explain of a waiting pod")

@@ -43,6 +43,8 @@ def test_objects(t):
     contains(node.cli("describe", "pc").stdout, "Value:             1000\n")
     image = node.cli("describe", "image", "localhost/busybox:1").stdout
     contains(image, "pod default/p\n")
-    equal(json.loads(node.cli("get", "image", "localhost/busybox:1", "-o", "json").stdout)["usedBy"], "pod default/p", "used by")
+    image = json.loads(node.cli("image", "inspect", "localhost/busybox:1").stdout)
+    equal(image["usedBy"], [{"kind": "Pod", "namespace": "default", "name": "p"}], "used by")
+    check(image["config"]["Cmd"] and image["layers"][0]["sizeBytes"] > 0, f"configuration and layers: {image}")
     equal(node.cli("get", "secret", "nobody", ok=False).returncode, 5, "exit code")
     node.stop()

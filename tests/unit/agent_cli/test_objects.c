@@ -136,7 +136,8 @@ static void config_maps_secrets_and_classes_are_described_as_kubectl_does(void *
            "Own:       0B\n"
            "Shared:    0B\n"
            "Pinned:    no\n"
-           "Used By:   <none>\n",
+           "Used By:   pod default/db\n"
+           "           pod default/web\n",
            "");
 }
 

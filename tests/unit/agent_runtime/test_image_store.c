@@ -124,9 +124,10 @@ static void the_list_names_what_kubectl_would_ask(void **state)
     bring(w, "/a", "zebra");
     bring(w, "/a", "ant:2");
     list = img_list(w->store);
-    wanted = json_pack("[{s:s, s:[s,s], s:s, s:i, s:i, s:i, s:b}]", "id", ID("a"), "names",
-                       "docker.io/library/ant:2", "docker.io/library/zebra:latest", "digest", ID("a"),
-                       "sizeBytes", 5, "ownBytes", 5, "sharedBytes", 0, "pinned", 0);
+    wanted = json_pack("[{s:s, s:[s,s], s:s, s:i, s:i, s:i, s:b, s:{}, s:[{s:s, s:i}]}]", "id", ID("a"),
+                       "names", "docker.io/library/ant:2", "docker.io/library/zebra:latest", "digest",
+                       ID("a"), "sizeBytes", 5, "ownBytes", 5, "sharedBytes", 0, "pinned", 0, "config",
+                       "layers", "id", ID("b"), "sizeBytes", 5);
     assert_true(json_equal(list, wanted));
     json_decref(list);
     json_decref(wanted);

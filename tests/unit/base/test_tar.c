@@ -129,6 +129,38 @@ static void a_tree_comes_back_as_it_was(void **state)
     assert_string_equal(target, "d/file");
 }
 
+static enum err_code pack(const char *path, int tar, struct err *e)
+{
+    fd_auto fds = open("/proc/self/fd", O_PATH | O_CLOEXEC);
+    const struct tar_options o = { .proc_fds = fds };
+    fd_auto node = open(path, O_PATH | O_CLOEXEC);
+
+    return tar_pack(node, "name", tar, &o, e);
+}
+
+static void a_file_that_says_it_is_empty_is_read(void **state)
+{
+    struct scratch *s = *state;
+    fd_auto tar = archive();
+    str_auto want = NULL;
+    struct err e = { 0 };
+
+    assert_int_equal(fs_read_at(AT_FDCWD, "/proc/version", 4096, &want, NULL, &e), ERR_OK);
+    assert_int_equal(pack("/proc/version", tar, &e), ERR_OK);
+    assert_int_equal(unpack(s, tar, false, NULL, &e), ERR_OK);
+    expect_file(s, "to/name", want);
+}
+
+static void a_device_alone_is_an_error(void **state)
+{
+    fd_auto tar = archive();
+    struct err e = { 0 };
+
+    (void)state;
+    assert_int_equal(pack("/dev/null", tar, &e), ERR_INVALID);
+    assert_string_equal(e.text, "name is neither a file, a folder nor a link");
+}
+
 static void no_name_leads_out(void **state)
 {
     static const char *const names[] = { "../out", "a/../../out", "/out", "a/.." };
@@ -289,6 +321,8 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(a_tree_comes_back_as_it_was),
+        T(a_file_that_says_it_is_empty_is_read),
+        T(a_device_alone_is_an_error),
         T(no_name_leads_out),
         T(no_link_is_followed_or_written_through),
         T(what_is_left_out_is_told),
