@@ -22,6 +22,7 @@ static void state_free(struct config_state *s)
     if (s != NULL) {
         free(s->set);
         free(s->defaults);
+        json_decref(s->problems);
     }
     free(s);
 }
@@ -145,6 +146,16 @@ enum err_code config_parse(struct agent_config *c, int argc, char **argv, bool *
     *ret_help = e->code == ERR_OK && flags.help;
     config_flags_done(&flags);
     return e->code;
+}
+
+size_t config_problems(const struct agent_config *c, void (*fn)(const char *text, void *arg), void *arg)
+{
+    const json_t *problems = c->state != NULL ? c->state->problems : NULL, *text;
+    size_t i;
+
+    json_array_foreach (problems, i, text)
+        fn(json_string_value(text), arg);
+    return json_array_size(problems);
 }
 
 void config_done(struct agent_config *c)

@@ -98,6 +98,9 @@ struct agent_config {
  * wrong with which flag or key. *ret_help: --help was asked for. config_done() is due in any case. */
 enum err_code config_parse(struct agent_config *c, int argc, char **argv, bool *ret_help,
                            struct err *e) MUST_CHECK;
+/* After that: everything that is wrong in the file which it stopped at, the first being its error; how many.
+ */
+size_t config_problems(const struct agent_config *c, void (*fn)(const char *text, void *arg), void *arg);
 /* The command line alone: ERR_INVALID: a word that is no flag, or a value that its flag does not take. */
 enum err_code config_check_words(int argc, char **argv, struct err *e) MUST_CHECK;
 void config_help(void); /* on standard output */

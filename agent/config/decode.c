@@ -83,31 +83,57 @@ static enum err_code take_setting(struct decoder *d, size_t i, const char *key, 
     return config_set(d->state, i, checked, place(d, key, from), e);
 }
 
+/* What is wrong is kept, and the rest is looked at, too; an error that is none of the file's stops. */
+static enum err_code go_on(struct config_state *s, const struct err *why, struct err *e)
+{
+    if (why->code == ERR_OK)
+        return ERR_OK;
+    if (why->code != ERR_INVALID) {
+        *e = *why;
+        return e->code;
+    }
+    if (s->problems == NULL) {
+        s->problems = json_array();
+        s->first = *why;
+    }
+    return json_array_append_new(s->problems, json_string(why->text)) == 0 ? ERR_OK : err_nomem(e);
+}
+
+static enum err_code take_mapping(struct decoder *d, const json_t *mapping, const char *prefix,
+                                  struct err *e);
+
+static enum err_code take_key(struct decoder *d, const char *key, const json_t *value, struct err *e)
+{
+    const size_t i = config_find_key(d->doc, key);
+    char from[320];
+
+    if (i < config_n_rows())
+        return take_setting(d, i, key, value, e);
+    if (!config_is_mapping(d->doc, key))
+        return unknown_key(d, key, e);
+    if (json_is_object(value))
+        return take_mapping(d, value, key, e);
+    if (!json_is_null(value))
+        return err_set(e, ERR_INVALID, "%s: %s: no mapping", place(d, key, from), key);
+    unset_below(d, key);
+    return ERR_OK;
+}
+
 static enum err_code take_mapping(struct decoder *d, const json_t *mapping, const char *prefix, struct err *e)
 {
     const char *name;
     json_t *value;
-    char key[200], from[320];
+    char key[200];
 
     json_object_foreach ((json_t *)mapping, name, value) {
-        size_t i;
+        struct err why = { 0 };
 
         snprintf(key, sizeof(key), "%s%s%.120s", prefix, prefix[0] != '\0' ? "." : "", name);
         if (prefix[0] == '\0' && (strcmp(key, "apiVersion") == 0 || strcmp(key, "kind") == 0))
             continue;
-        i = config_find_key(d->doc, key);
-        if (i < config_n_rows()) {
-            if (take_setting(d, i, key, value, e) != ERR_OK)
-                return e->code;
-        } else if (!config_is_mapping(d->doc, key)) {
-            return unknown_key(d, key, e);
-        } else if (json_is_null(value)) {
-            unset_below(d, key);
-        } else if (!json_is_object(value)) {
-            return err_set(e, ERR_INVALID, "%s: %s: no mapping", place(d, key, from), key);
-        } else if (take_mapping(d, value, key, e) != ERR_OK) {
+        (void)!take_key(d, key, value, &why);
+        if (go_on(d->state, &why, e) != ERR_OK)
             return e->code;
-        }
     }
     return ERR_OK;
 }
@@ -127,13 +153,36 @@ static enum err_code find_kind(struct decoder *d, const json_t *document, struct
                    config_doc_api[DOC_KUBELET], config_doc_kind[DOC_OWN], config_doc_api[DOC_OWN]);
 }
 
+struct file {
+    const char *text;
+    size_t n;
+    bool had[N_DOCS];
+};
+
+static enum err_code take_document(struct decoder *d, struct file *file, const json_t *document, int number,
+                                   struct err *e)
+{
+    if (!json_is_object(document))
+        return err_set(e, ERR_INVALID, "%.200s: document %d: no mapping", d->path, number);
+    if (find_kind(d, document, e) != ERR_OK)
+        return e->code;
+    if (file->had[d->doc])
+        return err_set(e, ERR_INVALID, "%.200s: document %d: a second %s", d->path, number,
+                       config_doc_kind[d->doc]);
+    file->had[d->doc] = true;
+    d->lines = config_lines(file->text, file->n, number);
+    (void)!take_mapping(d, document, "", e);
+    json_decref(d->lines);
+    return e->code;
+}
+
 static enum err_code decode(struct config_state *s, const char *path, const char *text, size_t n,
                             struct err *e)
 {
     struct decoder d = { .state = s, .path = path };
+    struct file file = { .text = text, .n = n };
     json_auto_t *documents = NULL;
     mem_auto int *numbers = NULL;
-    bool had[N_DOCS] = { false };
     json_t *document;
     size_t i;
 
@@ -142,23 +191,15 @@ static enum err_code decode(struct config_state *s, const char *path, const char
     if (json_array_size(documents) == 0)
         return err_set(e, ERR_INVALID, "%.200s: it holds no document", path);
     json_array_foreach (documents, i, document) {
-        enum err_code code;
+        struct err why = { 0 };
 
-        if (!json_is_object(document))
-            return err_set(e, ERR_INVALID, "%.200s: document %d: no mapping", path, numbers[i]);
-        if (find_kind(&d, document, e) != ERR_OK)
+        (void)!take_document(&d, &file, document, numbers[i], &why);
+        if (go_on(s, &why, e) != ERR_OK)
             return e->code;
-        if (had[d.doc])
-            return err_set(e, ERR_INVALID, "%.200s: document %d: a second %s", path, numbers[i],
-                           config_doc_kind[d.doc]);
-        had[d.doc] = true;
-        d.lines = config_lines(text, n, numbers[i]);
-        code = take_mapping(&d, document, "", e);
-        json_decref(d.lines);
-        if (code != ERR_OK)
-            return code;
     }
-    return ERR_OK;
+    if (s->problems != NULL)
+        *e = s->first;
+    return e->code;
 }
 
 enum err_code config_read_file(struct config_state *s, const char *path, struct err *e)
