@@ -1,13 +1,24 @@
 #include "agent/cli/internal.h"
 
 #include "base/near.h"
+#include "base/parse.h"
 
 #include <string.h>
 
 const struct cli_flag cli_common_flags[] = {
     { "socket", 0, FLAG_TEXT, offsetof(struct cli, socket), "PATH",
       "the daemon's socket (" CLI_SOCKET ", or CORACLE_SOCKET)", "@file" },
+    { "request-timeout", 0, FLAG_TEXT, offsetof(struct cli, request_timeout), "DURATION",
+      "how long a short answer may take (30s); 0: for ever" },
     { "help", 'h', FLAG_SWITCH, offsetof(struct cli, help), NULL, "this text", NULL },
+    CLI_FLAGS_END,
+};
+
+/* Where their values go is known to the command. */
+const struct cli_flag cli_early_flags[] = {
+    { "namespace", 'n', FLAG_TEXT, 0, "NS", "the namespace (default)", "@namespace" },
+    { "all-namespaces", 'A', FLAG_SWITCH, 0, NULL, "all namespaces", NULL },
+    { "output", 'o', FLAG_TEXT, 0, "FORMAT", "json, yaml or what the command has", "json|yaml" },
     CLI_FLAGS_END,
 };
 
@@ -51,6 +62,38 @@ static struct hit find(const struct parse *p, const char *name, size_t n, char l
     return (struct hit){ name != NULL ? by_name(cli_common_flags, name, n)
                                       : by_letter(cli_common_flags, letter),
                          (char *)p->cli };
+}
+
+const struct cli_flag *cli_early_flag(int argc, char **argv, const char **ret_value, int *ret_words)
+{
+    const struct cli_flag *f;
+    const char *word, *end;
+
+    if (argc < 1)
+        return NULL;
+    word = argv[0];
+    if (str_starts(word, "--")) {
+        const size_t n = strcspn(word + 2, "=");
+
+        end = word + 2 + n;
+        f = by_name(cli_common_flags, word + 2, n);
+        if (f == NULL)
+            f = by_name(cli_early_flags, word + 2, n);
+    } else {
+        end = word[0] == '-' && word[1] != '\0' ? word + 2 : word;
+        f = end > word ? by_letter(cli_early_flags, word[1]) : NULL;
+    }
+    if (f == NULL || strcmp(f->name, "help") == 0)
+        return NULL;
+    *ret_words = 1;
+    *ret_value = NULL;
+    if (f->type == FLAG_TEXT && *end != '\0') {
+        *ret_value = *end == '=' ? end + 1 : end;
+    } else if (f->type == FLAG_TEXT && argc > 1) {
+        *ret_value = argv[1];
+        *ret_words = 2;
+    }
+    return f;
 }
 
 static bool set_switch(const struct hit *hit, const char *value)
@@ -156,6 +199,56 @@ static int take_words(struct parse *p)
     return EXIT_OK;
 }
 
+int cli_take_early(struct cli *cli, int *argc, char **argv)
+{
+    const struct cli_flag *f;
+    const char *value;
+    char *command;
+    int at = 1, words;
+
+    while ((f = cli_early_flag(*argc - at, argv + at, &value, &words)) != NULL) {
+        if (f->type == FLAG_TEXT && value == NULL)
+            return cli_wrong(cli, "flag needs a value: %s", argv[at]);
+        if (by_name(cli_common_flags, f->name, strlen(f->name)) == NULL) {
+            at += words;
+            continue;
+        }
+        *(const char **)((char *)cli + f->at) = value;
+        *argc -= words;
+        memmove(argv + at, argv + at + words, (size_t)(*argc - at) * sizeof(*argv));
+    }
+    if (at > 1 && at < *argc) {
+        command = argv[at];
+        memmove(argv + 2, argv + 1, (size_t)(at - 1) * sizeof(*argv));
+        argv[1] = command;
+    } else if (at > 1) {
+        return cli_wrong(cli, "there is no command behind %s", argv[at - 1]);
+    }
+    return cli_take_patience(cli);
+}
+
+int cli_take_patience(struct cli *cli)
+{
+    const char *text = cli->request_timeout;
+    uint64_t seconds;
+    struct err e = { 0 };
+    int64_t ns;
+
+    if (text == NULL)
+        return EXIT_OK;
+    if (parse_u64(text, 0, CLI_PATIENCE_MAX_S, &seconds, "--request-timeout", &e) == ERR_OK) {
+        ns = (int64_t)seconds * 1000000000;
+    } else {
+        e = (struct err){ 0 };
+        if (cli_parse_duration(text, &ns, &e) != ERR_OK || ns < 0) {
+            return cli_wrong(cli, "--request-timeout: \"%s\" is not a duration such as 10s, 5m or 1h30m",
+                             text);
+        }
+    }
+    cli->patience_ms = ns > 0 ? (ns + 999999) / 1000000 : CLI_PATIENCE_NONE;
+    return EXIT_OK;
+}
+
 bool cli_parse(struct cli *cli, const struct cli_command *command, void *options, int *argc, char **argv,
                int *ret)
 {
@@ -170,6 +263,7 @@ bool cli_parse(struct cli *cli, const struct cli_command *command, void *options
         cli_write(cli, text.p, text.n);
         return false;
     }
+    *ret = cli_take_patience(cli);
     *argc = p.words;
-    return true;
+    return *ret == EXIT_OK;
 }

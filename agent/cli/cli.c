@@ -158,18 +158,10 @@ int cli_unknown_command(struct cli *cli, const char *name)
 int cli_run(struct cli *cli, int argc, char **argv)
 {
     const struct cli_command *command;
+    const int code = cli_take_early(cli, &argc, argv);
 
-    /* Flags of all commands may stand before the command, too. */
-    while (argc > 2 && strcmp(argv[1], "--socket") == 0) {
-        cli->socket = argv[2];
-        argv += 2;
-        argc -= 2;
-    }
-    if (argc > 1 && strncmp(argv[1], "--socket=", strlen("--socket=")) == 0) {
-        cli->socket = argv[1] + strlen("--socket=");
-        argv++;
-        argc--;
-    }
+    if (code != EXIT_OK)
+        return code;
     if (argc < 2) {
         overview(cli->err);
         return EXIT_USAGE;

@@ -13,8 +13,6 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-enum { PATIENCE_S = 30 }; /* for answers that come at once; a daemon that takes longer is stuck */
-
 struct exchange {
     uint64_t until_ms; /* 0: no end */
     llhttp_t llhttp;
@@ -92,12 +90,29 @@ static const llhttp_settings_t settings = {
     .on_message_complete = on_complete,
 };
 
+/* For answers that come at once: a daemon that takes longer is stuck. */
+static int64_t patience_ms(const struct cli *cli)
+{
+    return cli->patience_ms != 0 ? cli->patience_ms : CLI_PATIENCE_S * 1000;
+}
+
+static void no_answer(const struct cli *cli, struct err *e)
+{
+    err_set(e, ERR_DEADLINE, "coracle at %s does not answer within %gs (--request-timeout); is it stopped?",
+            cli->socket, (double)patience_ms(cli) / 1000);
+}
+
 static int dial(struct cli *cli, bool patient, struct err *e)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
-    const struct timeval patience = { .tv_sec = PATIENCE_S };
+    const int64_t ms = patience_ms(cli);
+    const struct timeval patience = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
     fd_auto fd = -1;
 
+    if (cli->socket[0] == '\0') {
+        err_set(e, ERR_INVALID, "--socket: a path is expected");
+        return -1;
+    }
     if (strlen(cli->socket) >= sizeof(address.sun_path)) {
         err_set(e, ERR_INVALID, "cannot reach coracle at %s: the path is too long for a socket", cli->socket);
         return -1;
@@ -108,21 +123,26 @@ static int dial(struct cli *cli, bool patient, struct err *e)
         err_sys(e, errno, "socket");
         return -1;
     }
+    if (ms > 0)
+        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
     if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0) {
         const bool denied = errno == EACCES || errno == EPERM;
 
+        if (errno == EAGAIN) { /* as many wait already as may */
+            no_answer(cli, e);
+            return -1;
+        }
         err_set(e, denied ? ERR_PERMISSION : ERR_UNAVAILABLE, "cannot reach coracle at %s: %s%s", cli->socket,
                 strerror(errno),
                 denied ? "; root and members of the socket's group may" : "; is the daemon running?");
         return -1;
     }
-    setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-    if (!patient)
+    if (!patient && ms > 0)
         setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
     return take_fd(&fd);
 }
 
-static enum err_code send_all(int fd, const struct buf *b, struct err *e)
+static enum err_code send_all(const struct cli *cli, int fd, const struct buf *b, struct err *e)
 {
     size_t sent = 0;
 
@@ -133,6 +153,10 @@ static enum err_code send_all(int fd, const struct buf *b, struct err *e)
             continue;
         if (n < 0 && errno == EPIPE) /* turned away: the answer says why */
             return ERR_OK;
+        if (n < 0 && errno == EAGAIN) {
+            no_answer(cli, e);
+            return e->code;
+        }
         if (n < 0)
             return err_sys(e, errno, "send to coracle");
         sent += (size_t)n;
@@ -157,7 +181,7 @@ static bool wait_for_bytes(const struct exchange *x, int fd)
     return true;
 }
 
-static enum err_code receive(struct exchange *x, int fd, struct err *e)
+static enum err_code receive(const struct cli *cli, struct exchange *x, int fd, struct err *e)
 {
     char piece[64 * 1024];
 
@@ -170,8 +194,10 @@ static enum err_code receive(struct exchange *x, int fd, struct err *e)
         n = recv(fd, piece, sizeof(piece), 0);
         if (n < 0 && errno == EINTR)
             continue;
-        if (n < 0 && errno == EAGAIN)
-            return err_set(e, ERR_DEADLINE, "coracle did not answer within %d seconds", PATIENCE_S);
+        if (n < 0 && errno == EAGAIN) {
+            no_answer(cli, e);
+            return e->code;
+        }
         if (n < 0)
             return err_sys(e, errno, "read from coracle");
         code = n > 0 ? llhttp_execute(&x->llhttp, piece, (size_t)n) : llhttp_finish(&x->llhttp);
@@ -215,9 +241,9 @@ enum err_code cli_request(struct cli *cli, const char *method, const char *url, 
     llhttp_init(&x.llhttp, HTTP_RESPONSE, &settings);
     x.llhttp.data = &x;
     fd = dial(cli, patient, e);
-    if (fd < 0 || send_all(fd, &head, e) != ERR_OK)
+    if (fd < 0 || send_all(cli, fd, &head, e) != ERR_OK)
         return e->code;
-    return receive(&x, fd, e);
+    return receive(cli, &x, fd, e);
 }
 
 int cli_upgrade(struct cli *cli, const char *url, const char *subprotocols, struct cli_response *ret,
@@ -245,7 +271,7 @@ int cli_upgrade(struct cli *cli, const char *url, const char *subprotocols, stru
     llhttp_init(&x.llhttp, HTTP_RESPONSE, &settings);
     x.llhttp.data = &x;
     fd = dial(cli, false, e);
-    if (fd < 0 || send_all(fd, &head, e) != ERR_OK || receive(&x, fd, e) != ERR_OK)
+    if (fd < 0 || send_all(cli, fd, &head, e) != ERR_OK || receive(cli, &x, fd, e) != ERR_OK)
         return -1;
     if (!x.upgraded)
         return -1;

@@ -80,7 +80,8 @@ struct cli_command {
     /*
      * What its words may be, for completion: "a|b" one of these; "@pod", "@container" (of the pod before it),
      * "@named" (of the kind before it),
-     * "@namespace", "@image", "@command", "@file", "@nothing"; "..." as the last: the one before it again.
+     * "@object" ("pod/web"), "@namespace", "@image", "@command", "@file", "@nothing"; "..." as the last: the
+     * one before it again.
      */
     const char *words;
     int rest_from; /* from this word on (1: the first) nothing is a flag of ours; 0: flags may stand anywhere
@@ -96,7 +97,13 @@ const char *cli_command_near(const char *name); /* what was meant; NULL: nothing
 const char *cli_command_elsewhere(const char *name);
 
 /* ---- args.c ------------------------------------------------------------------------------------ */
-extern const struct cli_flag cli_common_flags[]; /* --socket and --help */
+extern const struct cli_flag cli_common_flags[]; /* --socket and --help, say */
+extern const struct cli_flag cli_early_flags[]; /* of most commands: they may stand before the command, too */
+/* The first word is one of either: how many words it takes with its value, which is NULL where it is missing.
+ * NULL: it is none. */
+const struct cli_flag *cli_early_flag(int argc, char **argv, const char **ret_value, int *ret_words);
+/* Takes common flags from before the command, and puts others behind it; EXIT_OK, or it was said. */
+int cli_take_early(struct cli *cli, int *argc, char **argv);
 /*
  * Takes the flags out of argv into `options` ("--" ends them; see rest_from) and leaves the words; *argc
  * counts them.  False: return `*ret` (help was shown, or a usage error).

@@ -111,6 +111,25 @@ static void containers(struct completion *c)
     }
 }
 
+/* "pod/web", "node/n1": what events are about. */
+static void objects(struct completion *c)
+{
+    json_auto_t *all_pods = ask_pods(c, false), *nodes = ask(c, "/api/v1/nodes");
+    const json_t *const lists[] = { all_pods, nodes };
+    static const char *const kinds[] = { "pod", "node" };
+    const json_t *o;
+    size_t i;
+
+    for (size_t k = 0; k < ARRAY_LEN(lists); k++) {
+        json_array_foreach (cli_at(lists[k], "items"), i, o) {
+            str_auto word = str_printf("%s/%s", kinds[k], cli_text(o, "metadata.name"));
+
+            if (word != NULL)
+                name_of(c, word);
+        }
+    }
+}
+
 static void images(struct completion *c)
 {
     json_auto_t *list = ask(c, "/images");
@@ -123,17 +142,13 @@ static void images(struct completion *c)
     }
 }
 
-/* Of the kind that the first word names. */
-static void named(struct completion *c)
+static void names_of(struct completion *c, const struct cli_kind *kind)
 {
-    const struct cli_kind *kind = c->first != NULL ? cli_kind_find(c->first) : NULL;
     buf_auto url = BUF_INIT(64 * 1024);
     json_auto_t *list = NULL;
     const json_t *o;
     size_t i;
 
-    if (kind == NULL)
-        return;
     if (strcmp(kind->names[0], "images") == 0) {
         images(c);
         return;
@@ -142,6 +157,15 @@ static void named(struct completion *c)
     list = ask(c, url.p);
     json_array_foreach (cli_at(list, "items"), i, o)
         name_of(c, cli_text(o, "metadata.name"));
+}
+
+/* Of the kind that the first word names. */
+static void named(struct completion *c)
+{
+    const struct cli_kind *kind = c->first != NULL ? cli_kind_find(c->first) : NULL;
+
+    if (kind != NULL)
+        names_of(c, kind);
 }
 
 /* ---- words and flags ------------------------------------------------------------------------- */
@@ -171,6 +195,8 @@ static void alternatives(struct completion *c, const char *spec, size_t n)
             pods(c);
         else if (is(spec, length, "@named"))
             named(c);
+        else if (is(spec, length, "@object"))
+            objects(c);
         else if (is(spec, length, "@container"))
             containers(c);
         else if (is(spec, length, "@namespace"))
@@ -185,6 +211,31 @@ static void alternatives(struct completion *c, const char *spec, size_t n)
     }
 }
 
+static bool has(const char *spec, size_t n, const char *what)
+{
+    return memmem(spec, n, what, strlen(what)) != NULL;
+}
+
+/* "pod/w", where a name or a kind with a name behind it may stand.  False: it is none of that. */
+static bool with_kind(struct completion *c, const char *spec)
+{
+    const char *slash = strchr(c->begun, '/');
+    const struct cli_kind *kind = slash != NULL ? cli_kind_find(c->begun) : NULL;
+    const char *next = spec + strcspn(spec, " ");
+    size_t n = c->place == 0 && next[0] != '\0' ? (size_t)(next + 1 + strcspn(next + 1, " ") - spec)
+                                                : (size_t)(next - spec);
+    buf_auto before = BUF_INIT(4096);
+
+    if (kind == NULL || has(spec, n, "@file") ||
+        !(has(spec, n, "@named") || (has(spec, n, "@pod") && kind->names == cli_pod_kinds)))
+        return false;
+    buf_add(&before, c->begun, (size_t)(slash + 1 - c->begun));
+    c->before = before.p;
+    c->begun = slash + 1;
+    names_of(c, kind);
+    return true;
+}
+
 static void place(struct completion *c)
 {
     const char *spec = c->command->words;
@@ -197,7 +248,8 @@ static void place(struct completion *c)
             break;
         spec = next;
     }
-    alternatives(c, spec, strcspn(spec, " "));
+    if (!with_kind(c, spec))
+        alternatives(c, spec, strcspn(spec, " "));
 }
 
 static void add_flag(struct completion *c, const char *name, const char *help)
@@ -248,7 +300,7 @@ static const struct cli_flag *flag_of(const struct cli_flag *flags, const char *
 
 static const struct cli_flag *find_flag(const struct completion *c, const char *word, size_t n)
 {
-    const struct cli_flag *f = flag_of(c->command->flags, word, n);
+    const struct cli_flag *f = flag_of(c->command != NULL ? c->command->flags : cli_early_flags, word, n);
 
     return f != NULL ? f : flag_of(cli_common_flags, word, n);
 }
@@ -298,6 +350,38 @@ static void read_words(struct completion *c)
     }
 }
 
+/* What stands before the command; how many words. */
+static int read_early(struct completion *c, int n, char **words)
+{
+    const struct cli_flag *f;
+    const char *value;
+    int at = 0, taken;
+
+    while ((f = cli_early_flag(n - at, words + at, &value, &taken)) != NULL) {
+        if (value != NULL)
+            note_value(c, f, value);
+        else if (f->type == FLAG_TEXT)
+            c->value_of = f;
+        at += taken;
+    }
+    return at;
+}
+
+static void early_flags(struct completion *c)
+{
+    common_flags(c);
+    for (const struct cli_flag *f = cli_early_flags; f->name != NULL; f++)
+        add_flag(c, f->name, f->help);
+    add_flag(c, "version", "of this program");
+}
+
+static void value(struct completion *c)
+{
+    const char *spec = c->value_of->words != NULL ? c->value_of->words : "";
+
+    alternatives(c, spec, strlen(spec));
+}
+
 /* "--output=js": the value is completed. */
 static void split_begun(struct completion *c, struct buf *before)
 {
@@ -331,22 +415,22 @@ static void words(struct cli *cli, int argc, char **argv, struct buf *out)
 {
     struct completion c = { .cli = cli, .out = out, .namespace_ = "default", .before = "" };
     buf_auto before = BUF_INIT(4096);
+    int early;
 
     if (argc < 1)
         return;
     c.begun = argv[argc - 1];
-    while (argc > 2 && strcmp(argv[0], "--socket") == 0) {
-        cli->socket = argv[1];
-        argv += 2;
-        argc -= 2;
-    }
-    if (argc == 1 && c.begun[0] == '-') {
-        common_flags(&c);
-        add_flag(&c, "version", "of this program");
-        return;
-    }
+    early = read_early(&c, argc - 1, argv);
+    argv += early;
+    argc -= early;
     if (argc == 1) {
-        commands(&c);
+        split_begun(&c, &before);
+        if (c.value_of != NULL)
+            value(&c);
+        else if (c.begun[0] == '-')
+            early_flags(&c);
+        else
+            commands(&c);
         return;
     }
     c.command = cli_command_find(argv[0]);
@@ -357,8 +441,7 @@ static void words(struct cli *cli, int argc, char **argv, struct buf *out)
     read_words(&c);
     split_begun(&c, &before);
     if (c.value_of != NULL)
-        alternatives(&c, c.value_of->words != NULL ? c.value_of->words : "",
-                     c.value_of->words != NULL ? strlen(c.value_of->words) : 0);
+        value(&c);
     else if (c.begun[0] == '-' && !is_over(&c))
         flags(&c);
     else

@@ -12,6 +12,7 @@
 struct asked {
     const char *format; /* "json", "yaml" */
     bool sample, local, help;
+    bool file;   /* --file, and not --config */
     char **argv; /* what is left: the command line of `coracle run` */
     int argc;
 };
@@ -46,9 +47,13 @@ static void take_word(struct cli *cli, struct asked *a, int argc, char **argv, i
         a->format = argv[++*i];
     } else if (strcmp(word, "--socket") == 0 && *i + 1 < argc) {
         cli->socket = argv[++*i];
+    } else if (strcmp(word, "--request-timeout") == 0 && *i + 1 < argc) {
+        cli->request_timeout = argv[++*i];
+    } else if (str_starts(word, "--request-timeout=")) {
+        cli->request_timeout = word + strlen("--request-timeout=");
     } else if (strcmp(word, "--file") == 0) {
         a->argv[a->argc++] = (char *)"--config";
-        a->local = true;
+        a->local = a->file = true;
     } else {
         a->argv[a->argc++] = argv[*i];
         a->local = true;
@@ -68,6 +73,11 @@ static int show(struct cli *cli, const struct asked *a, const json_t *configz)
     return EXIT_OK;
 }
 
+static void say_problem(const char *text, void *arg)
+{
+    cli_error(arg, "%s", text);
+}
+
 static int show_local(struct cli *cli, const struct asked *a)
 {
     struct agent_config c = { 0 };
@@ -78,8 +88,11 @@ static int show_local(struct cli *cli, const struct asked *a)
     if (config_check_words(a->argc, a->argv, &e) != ERR_OK)
         return cli_wrong(cli, "%s", e.text);
     if (config_parse(&c, a->argc, a->argv, &help, &e) != ERR_OK) {
+        if (config_problems(&c, say_problem, cli) == 0)
+            say_problem(a->file && str_starts(e.text, "--config: ") ? e.text + strlen("--config: ") : e.text,
+                        cli);
         config_done(&c);
-        return cli_error(cli, "%s", e.text);
+        return EXIT_ERROR;
     }
     configz = config_json(&c);
     config_done(&c);
@@ -100,7 +113,7 @@ static bool somebody_listens(const char *path)
     struct sockaddr_un to = { .sun_family = AF_UNIX };
     fd_auto fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-    if (fd < 0 || strlen(path) >= sizeof(to.sun_path))
+    if (fd < 0 || path[0] == '\0' || strlen(path) >= sizeof(to.sun_path))
         return true; /* the request says what is wrong */
     memcpy(to.sun_path, path, strlen(path));
     return connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0 || (errno != ENOENT && errno != ECONNREFUSED);
@@ -126,6 +139,9 @@ static int run(struct cli *cli, const struct cli_command *command, int argc, cha
     }
     if (strcmp(a.format, "yaml") != 0 && strcmp(a.format, "json") != 0)
         return cli_wrong(cli, "unknown output format \"%s\": json or yaml", a.format);
+    code = cli_take_patience(cli);
+    if (code != EXIT_OK)
+        return code;
     if (a.sample)
         return show_sample(cli);
     if (a.local)

@@ -67,16 +67,15 @@ struct removal {
 };
 
 /* As the file is by now, whatever the daemon has read: somebody may just have written another one. */
-static bool still_holds_it_alone(const struct removal *r)
+static bool still_holds_it_alone(const struct removal *r, struct err *e)
 {
     struct api_objects objects = { 0 };
     struct api_problems problems = { 0 };
-    struct err ignored = { 0 };
     str_auto text = NULL;
     size_t n = 0;
-    bool holds = fs_read_at(AT_FDCWD, r->path, API_FILE_MAX, &text, &n, &ignored) == ERR_OK &&
-                 api_decode_file(r->path, text, n, &objects, &problems, &ignored) == ERR_OK &&
-                 problems.n == 0 && objects.n == 1 && objects.v[0].kind == API_KIND_POD &&
+    bool holds = fs_read_at(AT_FDCWD, r->path, API_FILE_MAX, &text, &n, e) == ERR_OK &&
+                 api_decode_file(r->path, text, n, &objects, &problems, e) == ERR_OK && problems.n == 0 &&
+                 objects.n == 1 && objects.v[0].kind == API_KIND_POD &&
                  strcmp(objects.v[0].pod->meta.namespace, r->namespace_) == 0 &&
                  strcmp(objects.v[0].pod->meta.name, r->name) == 0;
 
@@ -89,10 +88,15 @@ static bool still_holds_it_alone(const struct removal *r)
 
 static int remove_file(struct removal *r)
 {
-    if (!still_holds_it_alone(r))
-        return cli_error(r->cli, "%s is not removed, as it was changed meanwhile: look again", r->path);
+    struct err e = { 0 };
+
+    if (!still_holds_it_alone(r, &e))
+        return e.code == ERR_PERMISSION
+                   ? cli_failed(r->cli, &e)
+                   : cli_error(r->cli, "%s is not removed, as it was changed meanwhile: look again", r->path);
     if (unlink(r->path) != 0)
-        return cli_error(r->cli, "remove %s: %s", r->path, strerror(errno));
+        return err_sys(&e, errno, "remove %s", r->path) == ERR_PERMISSION ? cli_failed(r->cli, &e)
+                                                                          : cli_error(r->cli, "%s", e.text);
     cli_say(r->cli, "%s removed\n", r->path);
     cli_flush(r->cli);
     r->removed = true;

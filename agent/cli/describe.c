@@ -140,7 +140,7 @@ static int describe_named(struct describe *d, int argc, char **argv, bool slashe
         int its;
 
         if (slashes && (d->kind = cli_kind_find(argv[i])) == NULL)
-            return cli_unknown_kind(d->cli, argv[i]);
+            return cli_unknown_kind(d->cli, argv[i], "");
         if (slashes && name == NULL)
             return cli_wrong(d->cli, "%s: where one is KIND/NAME all are", argv[i]);
         object = cli_get_one(d->cli, d->kind, d->namespace_, slashes ? name + 1 : argv[i], &its);
@@ -175,7 +175,7 @@ static int run(struct cli *cli, const struct cli_command *command, int argc, cha
     slashes = strchr(argv[0], '/') != NULL;
     d.kind = cli_kind_find(argv[0]);
     if (d.kind == NULL)
-        return cli_unknown_kind(cli, argv[0]);
+        return cli_unknown_kind(cli, argv[0], "");
     d.items = d.format != NULL ? json_array() : NULL;
     code = !slashes && argc == 1 ? describe_all(&d)
                                  : describe_named(&d, argc - !slashes, argv + !slashes, slashes);

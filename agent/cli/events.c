@@ -231,7 +231,8 @@ static int show(struct events *v)
 static const struct cli_flag flags[] = {
     CLI_NAMESPACE(struct events, namespace_, "the namespace (default)"),
     { "all-namespaces", 'A', FLAG_SWITCH, offsetof(struct events, all), NULL, "all namespaces" },
-    { "for", 0, FLAG_TEXT, offsetof(struct events, about), "POD", "only those about pod/NAME or node/NAME" },
+    { "for", 0, FLAG_TEXT, offsetof(struct events, about), "POD", "only those about pod/NAME or node/NAME",
+      "@object" },
     { "types", 0, FLAG_TEXT, offsetof(struct events, types), "TYPES", "only these: Normal,Warning" },
     { "watch", 'w', FLAG_SWITCH, offsetof(struct events, watch), NULL, "go on with what happens" },
     CLI_OUTPUT(struct events, format, "json|yaml", "json or yaml"),

@@ -101,6 +101,7 @@ static const struct cli_exit exits[] = {
     { 126, "the command cannot be executed" },
     { 127, "the command was not found" },
     { 128, "and above: with a terminal, 128 plus the signal that ended coracle" },
+    { 141, "nobody reads the output any more, as of a command that runs here" },
     { 255, "and any other: the command's own exit code" },
     { 0, NULL },
 };

@@ -343,6 +343,8 @@ static int check_format(const struct get *g)
     for (size_t i = 0; i < ARRAY_LEN(formats); i++)
         if (strcmp(g->format, formats[i]) == 0)
             return EXIT_OK;
+    if (strcmp(g->format, "jsonpath") == 0)
+        return cli_wrong(g->cli, "-o jsonpath needs a template: -o jsonpath={.status.podIP}");
     return cli_wrong(g->cli,
                      "unable to match a printer suitable for the output format \"%s\", allowed formats are: "
                      "json,jsonpath,name,wide,yaml",
@@ -359,7 +361,9 @@ static int take_names(struct get *g, const struct cli_kind *kind, char **words, 
     for (int i = 0; i < g->n_names && (slashes || !image); i++) {
         const char *name = cli_resource_name(g->names[i], kind->names);
 
-        if (slashes != (strchr(g->names[i], '/') != NULL) || name == NULL || name[0] == '\0')
+        if (name != NULL && name[0] == '\0')
+            return cli_wrong(g->cli, "the name of a resource may not be empty");
+        if (slashes != (strchr(g->names[i], '/') != NULL) || name == NULL)
             return cli_wrong(
                 g->cli, "there is no need to specify a resource type as a separate argument when passing "
                         "arguments in resource/name form (e.g. 'coracle get pod/NAME')");
@@ -381,7 +385,7 @@ static int get_others(struct get *g, const char *word)
     if (cli_is_kind(word, event_kinds))
         return get_events(g);
     if (!cli_is_kind(word, manifest_kinds))
-        return cli_unknown_kind(g->cli, word);
+        return cli_unknown_kind(g->cli, word, ", manifests, events");
     if (g->n_names > 0 || g->watch || g->selector != NULL || g->field_selector != NULL ||
         strchr(word, '/') != NULL)
         return cli_wrong(g->cli, "manifests are listed as a whole: no names, selectors or watch");

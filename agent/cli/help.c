@@ -5,6 +5,7 @@
 
 static const char where[] = "Clients reach the daemon at " CLI_SOCKET ", or where "
                             "--socket PATH or CORACLE_SOCKET says.\n"
+                            "-n, -A, -o, --socket and --request-timeout may stand before the command, too.\n"
                             "Colours are for terminals; NO_COLOR=1 turns them off.\n";
 
 static void add_exits(struct buf *out, const struct cli_exit *x)

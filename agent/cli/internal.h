@@ -15,7 +15,8 @@ enum { EXIT_OK, EXIT_ERROR, EXIT_USAGE, EXIT_NO_DAEMON, EXIT_DENIED, EXIT_NOT_FO
 
 struct cli {
     FILE *out, *err;
-    const char *socket;
+    const char *socket, *request_timeout;
+    int64_t patience_ms; /* of the latter; 0: the default, negative: no end */
     bool help;
     bool colours;      /* on `out` */
     bool terminal;     /* `out` is one */
@@ -58,6 +59,9 @@ struct cli_response {
     {                                                                                                        \
         .body = BUF_INIT(CLI_BODY_MAX)                                                                       \
     }
+
+enum { CLI_PATIENCE_NONE = -1, CLI_PATIENCE_S = 30, CLI_PATIENCE_MAX_S = 7 * 24 * 3600 };
+int cli_take_patience(struct cli *cli); /* args.c: from request_timeout; EXIT_OK, or it was said */
 
 /* False: stop reading, the rest is not wanted. */
 typedef bool (*cli_data_fn)(const char *data, size_t n, void *arg);
@@ -176,7 +180,9 @@ bool cli_is_kind(const char *word,
                  const char *const *kinds); /* "pods" or "pods/web" among { "pods", NULL } */
 /* "pod/web" or "web" for a kind with these names: the name, or NULL when it is another kind. */
 const char *cli_resource_name(const char *word, const char *const *kinds);
-int cli_unknown_kind(struct cli *cli, const char *word); /* says so; EXIT_USAGE */
+int cli_unknown_kind(
+    struct cli *cli, const char *word,
+    const char *more /* ", events": what else the command knows */); /* says so; EXIT_USAGE */
 /* namespace_ NULL: all; name NULL: the list. */
 void cli_add_kind_path(struct buf *url, const struct cli_kind *kind, const char *namespace_,
                        const char *name);

@@ -1,6 +1,7 @@
 #include "agent/cli/internal.h"
 
 #include "agent/cli/log_streams.h"
+#include "base/clock.h"
 #include "base/parse.h"
 
 #include <string.h>
@@ -35,8 +36,11 @@ static enum err_code add_options(const struct logs *l, struct buf *url, struct e
         add_param(url, "limitBytes", l->limit);
     if (l->since != NULL && l->since_time != NULL)
         return err_set(e, ERR_INVALID, "at most one of --since and --since-time may be used");
-    if (l->since_time != NULL)
+    if (l->since_time != NULL) {
+        if (clock_parse(l->since_time, &since_ns, e) != ERR_OK)
+            return err_wrap(e, "--since-time");
         add_param(url, "sinceTime", l->since_time);
+    }
     if (l->since != NULL) {
         if (cli_parse_duration(l->since, &since_ns, e) != ERR_OK)
             return err_wrap(e, "--since");

@@ -153,6 +153,8 @@ static void page_clients(struct buf *out)
               "same.  Exit codes say more than kubectl's, which is 1 for whatever fails.");
     buf_adds(out, ".PP\nFlags that every command has:\n");
     add_flags(out, cli_common_flags);
+    buf_adds(out, ".PP\n");
+    line(out, "They may stand before the command, too, and so may -n, -A and -o of commands that have them.");
     buf_adds(out, ".SH COMMANDS\n");
     for (size_t i = 0; cli_commands[i] != NULL; i++)
         if (!cli_commands[i]->hidden)

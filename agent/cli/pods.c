@@ -167,6 +167,9 @@ bool cli_parse_one_pod(struct cli *cli, const struct cli_command *command, void 
         *ret = cli_no_pod(cli, argv[0]);
     else if (argc == 1 && strchr(argv[0], '/') == NULL && !cli_is_kind(argv[0], cli_pod_kinds))
         *ret_name = argv[0]; /* one that is called "pod": "pod pod" */
+    else if (argc == 2 && !cli_is_kind(argv[0], cli_pod_kinds) && cli_kind_find(argv[0]) != NULL)
+        *ret = cli_wrong(cli, "\"%s\" is no pod: coracle %s takes a pod and nothing else, as pod NAME",
+                         argv[0], command->name);
     else if (*ret_name == NULL)
         *ret = cli_usage_error(cli, command, "you must specify one pod");
     return *ret_name != NULL;

@@ -5,7 +5,9 @@
 #include "base/json.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -345,15 +347,25 @@ static int top_node(const struct top *t, const char *name)
 
 typedef int (*show_fn)(const struct top *t, const char *name);
 
-/* What one round shows, at the top of the terminal: each line and the rest of the screen are overwritten. */
+/*
+ * What one round shows, at the top of the terminal: each line and the rest of the screen are overwritten.
+ * What does not fit is cut off: it would push out what stands above.
+ */
 static void redraw(struct cli *cli, const char *text)
 {
     buf_auto screen = BUF_INIT(64u << 20);
+    struct winsize size = { 0 };
+    unsigned left;
 
-    buf_adds(&screen, "\033[H");
-    for (; *text != '\0'; text++)
-        buf_adds(&screen, *text == '\n' ? "\033[K\n" : (char[2]){ *text, '\0' });
-    buf_adds(&screen, "\033[J");
+    left = ioctl(fileno(cli->out), TIOCGWINSZ, &size) == 0 && size.ws_row > 0 ? size.ws_row : UINT_MAX;
+    buf_adds(&screen, "\033[H\033[?7l"); /* no line becomes two */
+    for (; *text != '\0' && left > 0; text++) {
+        if (*text != '\n')
+            buf_addc(&screen, *text);
+        else
+            buf_adds(&screen, --left > 0 ? "\033[K\n" : "\033[K");
+    }
+    buf_adds(&screen, "\033[J\033[?7h");
     cli_write(cli, screen.p, screen.n);
 }
 

@@ -168,6 +168,10 @@ def test_credentials(t):
     equal(reader.returncode, 0, f"reading as a member of the group: {reader.stderr}")
     writer = as_nobody(node.coracle, "--socket", node.socket, "image", "rm", "localhost/busybox:1", ok=False)
     equal(writer.returncode, 4, "changing something as a member of the group")
+    node.put("a.yaml", pod("a"))
+    node.wait_running("a")
+    remover = as_nobody(node.coracle, "--socket", node.socket, "delete", "pod", "a", "--file", ok=False)
+    equal((remover.returncode, os.path.exists(f"{node.manifests}/a.yaml")), (4, True), f"removing a file: {remover.stderr}")
     contains(node.cli("image", "ls").stdout, "localhost/busybox")
     node.stop()
 

@@ -1,8 +1,11 @@
 """events -w and top -w: what they go on with, until nobody reads."""
+import fcntl
 import os
 import pty
 import re
+import struct
 import subprocess
+import termios
 import threading
 
 from coracle import check, container, equal, pod, until
@@ -74,5 +77,16 @@ def test_top(t):
         shown += os.read(master, 4096)
     check(b"\033[2J" in shown and b"\033[K" in shown, f"not in place: {shown}")
     terminal.end()
+    os.close(master)
+
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 1, 40, 0, 0))
+    small = Watch(node, "top", "pods", "-w", stdout=slave)
+    os.close(slave)
+    shown = b""
+    while shown.count(b"\033[?7h") < 2:
+        shown += os.read(master, 4096)
+    check(b"NAME" in shown and b"\n" not in shown, f"more than the one line that there is: {shown}")
+    small.end()
     os.close(master)
     node.stop()

@@ -106,7 +106,7 @@ static void what_is_not_there_is_said_as_kubectl_does(void **state)
     assert_int_equal(run(f, "get pods -l a=b=c"), 2);
     assert_non_null(strstr(f->err, "Error from server (BadRequest): "));
     expect(f, "get deployments", 2, "",
-           "error: the server doesn't have a resource type \"deployments\"" KINDS "\n");
+           "error: the server doesn't have a resource type \"deployments\"" KINDS ", manifests, events\n");
     expect(f, "get pods -o table", 2, "",
            "error: unable to match a printer suitable for the output format \"table\", allowed formats are: "
            "json,jsonpath,name,wide,yaml\n");
@@ -296,6 +296,8 @@ static void logs_choose_a_container_and_pass_on_what_was_asked_for(void **state)
     expect(f, "logs absent", 5, "", "Error from server (NotFound): pods \"absent\" not found\n");
     expect(f, "logs db --tail many", 2, "",
            "error: --tail: \"many\" is not a whole number between -1 and 9223372036854775807\n");
+    assert_int_equal(run(f, "logs db --since-time 2026-13-01"), 2);
+    assert_non_null(strstr(f->err, "error: --since-time: "));
     expect(f, "logs db --since 5", 2, "",
            "error: --since: \"5\" is not a duration such as 10s, 5m or 1h30m\n");
 }
@@ -447,6 +449,31 @@ static void versions_of_both_are_shown_also_without_a_daemon(void **state)
     expect(f, "--socket /nonexistent/s version", 0, "Client Version: v" CORACLE_VERSION "\n", want);
     assert_int_equal(run(f, "version -o json"), 0);
     assert_non_null(strstr(f->out, "\"serverVersion\": {"));
+}
+
+static void flags_may_stand_before_the_command(void **state)
+{
+    struct fixture *f = *state;
+    str_auto line = str_printf("--request-timeout 5s -n a --socket=%s -o=name get pods", f->socket);
+
+    expect(f, line, 0, "pod/z\n", "");
+    expect(f, "-A --output name get pods", 0, "pod/z\npod/db\npod/web\n", "");
+    expect(f, "-nshop get pods -n a --no-headers", 0, "z     0/1         0     <unknown>\n", WARNINGS);
+}
+
+/* A daemon that is stopped: it is connected to, and nothing comes. */
+static void a_daemon_that_does_not_answer_is_given_up(void **state)
+{
+    struct fixture *f = *state;
+    str_auto want = str_printf(
+        "error: coracle at %s does not answer within 0.1s (--request-timeout); is it stopped?\n", f->socket);
+
+    kill(f->server, SIGSTOP);
+    expect(f, "get pods --request-timeout=100ms", EXIT_NO_DAEMON, "", want);
+    assert_int_equal(run(f, "--request-timeout 100ms version"), 0);
+    assert_non_null(strstr(f->err, " does not answer within "));
+    kill(f->server, SIGCONT);
+    assert_int_equal(run(f, "get pods --request-timeout 0"), 0);
 }
 
 /* ---- validate -------------------------------------------------------------------------------- */
@@ -667,8 +694,32 @@ static void config_tells_a_wrong_command_line_from_a_wrong_file(void **state)
     for (size_t i = 0; i < ARRAY_LEN(wrong); i++)
         if (run(f, wrong[i]) != EXIT_USAGE || !str_starts(f->err, "error: ") || f->out[0] != '\0')
             fail_msg("%s: %s%s", wrong[i], f->out, f->err);
-    assert_int_equal(run(f, "config --file /does/not/exist"), EXIT_ERROR);
+    expect(f, "config --file /does/not/exist", EXIT_ERROR, "",
+           "error: open /does/not/exist: No such file or directory\n");
     assert_int_equal(run(f, "config --local"), EXIT_OK);
+}
+
+static void config_names_everything_that_is_wrong_in_a_file(void **state)
+{
+    struct fixture *f = *state;
+    char path[200];
+    str_auto line = NULL;
+    str_auto want = NULL;
+
+    write_file(
+        f, "config.yaml",
+        "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nmaxPod: 3\nmaxPods: x\n"
+        "authentication: {anonymous: {enable: true}}\n",
+        path);
+    line = str_printf("config --file %s", path);
+    assert_int_equal(run(f, line), EXIT_ERROR);
+    want = str_printf("error: %s:3: maxPod: unknown key in a KubeletConfiguration; did you mean maxPods?\n"
+                      "error: %s:4: maxPods: ",
+                      path, path);
+    assert_memory_equal(f->err, want, strlen(want));
+    free(want);
+    want = str_printf("\nerror: %s:5: authentication.anonymous.enable: unknown key", path);
+    assert_non_null(strstr(f->err, want));
 }
 
 int main(void)
@@ -676,6 +727,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(config_tells_a_wrong_command_line_from_a_wrong_file),
+        T(config_names_everything_that_is_wrong_in_a_file),
         T(pods_are_shown_as_a_table_with_warnings_after_it),
         T(labels_and_fields_choose_and_are_shown),
         T(a_jsonpath_prints_what_it_leads_to),
@@ -691,6 +743,8 @@ int main(void)
         T(logs_of_several_containers_come_in_turn_or_side_by_side),
         T(images_are_brought_and_removed),
         T(archives_come_and_go_through_pipes),
+        T(flags_may_stand_before_the_command),
+        T(a_daemon_that_does_not_answer_is_given_up),
         T(what_takes_its_time_says_a_line_for_each_step),
         T(versions_of_both_are_shown_also_without_a_daemon),
         T(files_are_validated_without_a_daemon),

@@ -15,6 +15,16 @@ static void wrong_usage_shows_the_right_one_and_ends_with_2(void **state)
         { "gte", "error: unknown command \"gte\": did you mean \"get\"?\n\"coracle help\" lists" },
         { "get pods --hepl", "error: unknown flag: --hepl (did you mean --help?)\n\nUsage:\n" },
         { "logs web --folow", "error: unknown flag: --folow (did you mean --follow?)\n\nUsage:\n" },
+        { "-n", "error: flag needs a value: -n\n" },
+        { "-n shop", "error: there is no command behind shop\n" },
+        { "-n shop version", "error: unknown flag: -n\n\n" },
+        { "--request-timeout soon get pods", "error: --request-timeout: \"soon\" is not a duration such as" },
+        { "get pods --request-timeout -1s", "error: --request-timeout: \"-1s\" is not a duration such as" },
+        { "--socket= get pods", "error: --socket: a path is expected\n" },
+        { "delete node vm",
+          "error: \"node\" is no pod: coracle delete takes a pod and nothing else, as pod NAME\n" },
+        { "get pods -o jsonpath", "error: -o jsonpath needs a template: -o jsonpath={.status.podIP}\n" },
+        { "get pod/", "error: the name of a resource may not be empty\n" },
         { "help a b", "error: at most one command can be explained\n\nUsage:\n" },
         { "help frob", "error: unknown command \"frob\"\n\"coracle help\" lists" },
         { "logs svc/web", "error: svc/web: a pod is expected, as NAME or pod/NAME\n" },
@@ -224,6 +234,9 @@ static void words_are_completed_from_the_tables(void **state)
 {
     struct fixture *f = *state;
 
+    expect(f, "__complete -n default get ev", 0, "events\n", "");
+    expect(f, "__complete -A --out", 0, "--output\tjson, yaml or what the command has\n", "");
+    expect(f, "__complete --output=y", 0, "--output=yaml\n", "");
     expect(f, "__complete --so", 0, "--socket\tthe daemon's socket (" CLI_SOCKET ", or CORACLE_SOCKET)\n",
            "");
     expect(f, "__complete expl", 0, "explain\twhat a pod waits for\n", "");
@@ -255,6 +268,17 @@ static void names_are_completed_by_the_daemon(void **state)
     expect(f, "__complete exec db -c c", 0, "c\n", "");
     expect(f, "__complete image rm docker", 0, "docker.io/library/busybox:1\n:files\n", "");
     expect(f, "__complete --socket /nonexistent logs w", 0, "", "");
+    expect(f, "__complete -n a logs z", 0, "z\n", "");
+    expect(f, "__complete -n d", 0, "default\n", "");
+    expect(f, "__complete --namespace=d", 0, "--namespace=default\n", "");
+    expect(f, "__complete wait pod/w", 0, "pod/web\n", "");
+    expect(f, "__complete wait pod/web po/d", 0, "po/db\n", "");
+    expect(f, "__complete get pod/w", 0, "pod/web\n", "");
+    expect(f, "__complete get cm/se", 0, "cm/settings\n", "");
+    expect(f, "__complete wait cm/", 0, "", "");
+    expect(f, "__complete exec web pod/", 0, "", "");
+    expect(f, "__complete events --for pod/", 0, "pod/db\npod/web\n", "");
+    expect(f, "__complete events --for=node/", 0, "--for=node/n1\n", "");
 }
 
 static void put(struct fixture *f, const char *name, const char *text)
