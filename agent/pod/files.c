@@ -128,6 +128,24 @@ enum err_code files_name_host(struct pod *p, struct err *e)
     return ERR_OK;
 }
 
+/*
+ * kubelet has both events for each such pod.  The pod's own goes to those that surely asked: ClusterFirst is
+ * every pod's default, and stands in a manifest that is kept or shown, whoever wrote it.
+ */
+static void tell_no_cluster_dns(struct pod *p)
+{
+    static const char text[] =
+        "the node does not have ClusterDNS IP configured and cannot create Pod using \"ClusterFirst\" "
+        "policy. Falling back to \"Default\" policy.";
+
+    if (!p->node->told_no_cluster_dns)
+        node_event(p->node, true, "MissingClusterDNS", text);
+    p->node->told_no_cluster_dns = true;
+    if (str_eq(p->api->spec.dns_policy, "ClusterFirstWithHostNet"))
+        pod_event(p, NULL, true, "MissingClusterDNS", "pod: \"%s_%s(%s)\". %s", p->api->meta.name,
+                  p->api->meta.namespace, p->uid, text);
+}
+
 static enum err_code write_resolv(struct pod *p, struct err *e)
 {
     const struct node_options *o = &p->node->o;
@@ -152,6 +170,8 @@ static enum err_code write_resolv(struct pod *p, struct err *e)
         pod_event(p, NULL, true, "DNSConfigForming", "%s", warnings.servers.p);
     if (warnings.searches.n > 0)
         pod_event(p, NULL, true, "DNSConfigForming", "%s", warnings.searches.p);
+    if (warnings.no_cluster_dns)
+        tell_no_cluster_dns(p);
     buf_done(&warnings.servers);
     buf_done(&warnings.searches);
     return replace(p, "resolv.conf", &text, e);

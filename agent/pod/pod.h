@@ -577,6 +577,7 @@ struct node {
     int64_t opened_ns;
     uv_idle_t runner;
     bool runner_active, sources_ready, closing, draining, forced /* drained a second time: at once */;
+    bool told_no_cluster_dns;
     void (*drained)(void *arg);
     void *drained_arg;
     void (*idle)(void *arg);

@@ -138,15 +138,17 @@ static void of_cluster(const struct api_pod *pod, const struct resolv_node *node
 }
 
 static void choose(const struct api_pod *pod, const struct resolv_node *node, const struct resolv *host,
-                   struct resolv *r)
+                   struct resolv *r, bool *ret_no_cluster_dns)
 {
     const struct api_pod_spec *s = &pod->spec;
     bool cluster = str_eq(s->dns_policy, "ClusterFirstWithHostNet") ||
                    (str_eq(s->dns_policy, "ClusterFirst") && !s->host_network);
+    bool known = node->cluster_dns != NULL && node->cluster_dns[0] != NULL;
 
+    *ret_no_cluster_dns = cluster && !known;
     if (str_eq(s->dns_policy, "None"))
         return; /* only what dnsConfig says */
-    if (cluster && node->cluster_dns != NULL && node->cluster_dns[0] != NULL) {
+    if (cluster && known) {
         of_cluster(pod, node, host, r);
     } else if (node->file == NULL) { /* what a resolver without any server uses, said aloud */
         add_text(&r->servers, node->ipv6 ? "::1" : "127.0.0.1");
@@ -213,7 +215,7 @@ void resolv_text(const struct api_pod *pod, const struct resolv_node *node, stru
         out->failed = true;
     } else {
         parse(node->file != NULL ? node->file : "", host);
-        choose(pod, node, host, r);
+        choose(pod, node, host, r, &ret->no_cluster_dns);
         add_config(&pod->spec, r);
         limit(r, ret);
         if (r->searches.n > 0) {

@@ -4,7 +4,7 @@
  * together.  What does not fit is left out, and that is said.
  *
  * One difference: kubelet warns of every ClusterFirst pod (the default) where no --cluster-dns is given;
- * here, without a cluster, that is the usual case, and such pods quietly get the node's servers.
+ * here, without a cluster, that is the usual case: files.c says it once, of the node.
  */
 #ifndef AGENT_POD_RESOLV_H
 #define AGENT_POD_RESOLV_H
@@ -18,11 +18,12 @@ struct resolv_node {
     bool ipv6;                      /* of the node's address: which localhost */
 };
 
-/* Messages of DNSConfigForming events, when something was left out; else empty.  buf_done() both. */
 struct resolv_warnings {
+    /* Messages of DNSConfigForming events, when something was left out; else empty.  buf_done() both. */
     struct buf servers, searches;
+    bool no_cluster_dns; /* the policy asks for the cluster's servers, there are none: as Default */
 };
-#define RESOLV_WARNINGS_INIT ((struct resolv_warnings){ BUF_INIT(4096), BUF_INIT(4096) })
+#define RESOLV_WARNINGS_INIT ((struct resolv_warnings){ BUF_INIT(4096), BUF_INIT(4096), false })
 
 void resolv_text(const struct api_pod *pod, const struct resolv_node *node, struct buf *out,
                  struct resolv_warnings *ret);

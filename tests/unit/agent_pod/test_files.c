@@ -1,12 +1,7 @@
-/* Hosts and hostname texts against kubelet's rules. */
+/* Hosts and hostname texts against kubelet's rules; what is said of name servers. */
 #include "agent/pod/files.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "base/json.h"
+#include "tests/unit/agent_pod/world.h"
 
 static struct api_pod *make_pod(const char *name, const char *policy)
 {
@@ -67,12 +62,52 @@ static void host_aliases_come_after_a_blank_line(void **state)
     api_pod_unref(p);
 }
 
+static unsigned told(struct world *w, const char *of)
+{
+    json_t *events = events_json(&w->node), *v;
+    unsigned n = 0;
+    size_t i;
+
+    json_array_foreach (events, i, v) {
+        assert_string_equal(json_str(v, "reason"), "MissingClusterDNS");
+        if (str_eq(json_str(json_object_get(v, "involvedObject"), "name"), of))
+            n += (unsigned)json_int(v, "count", 0);
+    }
+    json_decref(events);
+    return n;
+}
+
+static void no_name_servers_of_the_cluster_are_told_once_and_to_who_asked_for_them(void **state)
+{
+    struct world *w = *state;
+    const char *const servers[] = { "10.96.0.10", NULL };
+    const char *const specs[] = { "", "dnsPolicy: Default, ", "dnsPolicy: ClusterFirstWithHostNet, ", "" };
+    struct err e = { 0 };
+
+    w->node.o.cluster_domain = "";
+    w->node.o.resolv_conf = "";
+    for (size_t i = 0; i < 4; i++) {
+        str_auto name = str_printf("p%zu", i);
+        str_auto spec = str_printf("%scontainers: [{name: c, image: x}]", specs[i]);
+        struct pod *p = world_pod(w, name, spec);
+
+        assert_int_equal(files_write_static(p, &e), ERR_OK);
+        assert_int_equal(told(w, "node-a"), 1);
+        assert_int_equal(told(w, name), i == 2);
+    }
+    w->node.told_no_cluster_dns = false;
+    w->node.o.cluster_dns = servers;
+    assert_int_equal(files_write_static(world_pod(w, "q", "containers: [{name: c, image: x}]"), &e), ERR_OK);
+    assert_int_equal(told(w, "node-a"), 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hostname_is_cut_to_63_and_trimmed),
         cmocka_unit_test(hosts_has_the_pod_ip_with_and_without_domain),
         cmocka_unit_test(host_aliases_come_after_a_blank_line),
+        WORLD_TEST(no_name_servers_of_the_cluster_are_told_once_and_to_who_asked_for_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -72,12 +72,23 @@ static void cluster_first_uses_the_cluster_servers_and_searches(void **state)
     assert_string_equal(text(t, "ClusterFirst", &in_cluster), of_node);
     assert_string_equal(text(t, "ClusterFirstWithHostNet", &in_cluster), cluster);
     assert_int_equal(t->warnings.servers.n + t->warnings.searches.n, 0);
+    assert_false(t->warnings.no_cluster_dns);
 }
 
 static void without_cluster_dns_the_node_file_is_used(void **state)
 {
-    assert_string_equal(text(*state, "ClusterFirst", &alone),
+    struct t *t = *state;
+
+    assert_string_equal(text(t, "ClusterFirst", &alone),
                         "search example.test lan\nnameserver 192.0.2.53\noptions timeout:3 rotate\n");
+    assert_true(t->warnings.no_cluster_dns);
+    text(t, "Default", &alone);
+    assert_false(t->warnings.no_cluster_dns);
+    t->pod.spec.host_network = true;
+    text(t, "ClusterFirst", &alone);
+    assert_false(t->warnings.no_cluster_dns);
+    text(t, "ClusterFirstWithHostNet", &alone);
+    assert_true(t->warnings.no_cluster_dns);
 }
 
 static void without_a_node_file_the_resolver_is_localhost(void **state)
