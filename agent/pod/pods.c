@@ -322,6 +322,38 @@ void pods_apply(struct pod *p, struct api_pod *api)
     log_info("manifest edit applied in place", F_STR("pod", p->key), F_STR("podUID", p->uid));
 }
 
+/* Of one whose containers are as many. */
+static bool has_other_image(const struct pod *p, const struct api_pod *api)
+{
+    size_t inits = api->spec.n_init_containers;
+
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        const struct api_container *c =
+            i < inits ? &api->spec.init_containers[i] : &api->spec.containers[i - inits];
+        if (strcmp(p->ctrs[i].spec->image, c->image) != 0)
+            return true;
+    }
+    return false;
+}
+
+/* Does it take a new pod?  `why`: what is other. */
+static bool needs_new_pod(const struct pod *p, const struct api_pod *api, char *why, size_t size)
+{
+    bool over = p->state == POD_TERMINATING || p->state == POD_TERMINATED;
+
+    if (api->meta.uid != NULL && strcmp(api->meta.uid, p->uid) != 0)
+        snprintf(why, size, "metadata.uid");
+    else if (p->rejected)
+        snprintf(why, size, "it was rejected");
+    else if (api_pod_edit_needs_restart(p->api, api, why, size))
+        return true;
+    else if (over && has_other_image(p, api)) /* no container of it starts any more */
+        snprintf(why, size, "image, of a pod that has ended");
+    else
+        return false;
+    return true;
+}
+
 /* The store has this pod now. */
 void pods_want(struct node *n, struct api_pod *api)
 {
@@ -346,11 +378,7 @@ void pods_want(struct node *n, struct api_pod *api)
         pod_wake(p);
         return;
     }
-    if (api->meta.uid != NULL && strcmp(api->meta.uid, p->uid) != 0)
-        snprintf(why, sizeof(why), "metadata.uid");
-    if (p->rejected && why[0] == '\0')
-        snprintf(why, sizeof(why), "it was rejected");
-    if (why[0] != '\0' || api_pod_edit_needs_restart(p->api, api, why, sizeof(why))) {
+    if (needs_new_pod(p, api, why, sizeof(why))) {
         log_info("manifest edit needs a new pod", F_STR("pod", p->key), F_STR("fields", why));
         api_pod_unref(p->successor);
         p->successor = api_pod_ref(api);

@@ -1,4 +1,5 @@
 """Edits of manifests, ConfigMaps and Secrets while pods run."""
+import os
 import time
 
 from coracle import (check, config_map, container, contains, equal, pod, secret, until)
@@ -20,6 +21,28 @@ def test_in_place_or_new(t):
     check(new.container_id() != a.container_id(), "the container is the old one")
     equal(new.restarts(), 0, "restarts of the new pod")
     node.wait_no_traces(a)
+    node.stop()
+
+
+def test_image_of_a_pod_that_has_ended(t):
+    """another image makes a new pod of one that succeeded or failed; another label does not"""
+    node = t.node()
+    node.import_image()
+    node.cli("image", "import", os.environ["CORACLE_TEST_IMAGE"], "--name", "localhost/busybox:2")
+
+    def manifest(code, image, v):
+        return pod("a", container(image=image, command=["/bin/sh", "-c", f"exit {code}"]), restartPolicy="Never", labels={"v": v})
+
+    for code, phase in ((0, "Succeeded"), (1, "Failed")):
+        node.put("a.yaml", manifest(code, "localhost/busybox:1", "1"))
+        a = node.wait_phase("a", phase)
+        node.put("a.yaml", manifest(code, "localhost/busybox:1", "2"))
+        node.wait_pod("a", lambda p: p["metadata"]["labels"]["v"] == "2" and p.uid == a.uid and p.phase == phase, what="the label")
+        node.put("a.yaml", manifest(code, "localhost/busybox:2", "2"))
+        new = node.wait_pod("a", lambda p: p.uid != a.uid and p.phase == phase, what=f"the new pod {phase}")
+        equal((new["spec"]["containers"][0]["image"], new.restarts()), ("localhost/busybox:2", 0), "image and restarts")
+        node.remove("a.yaml")
+        node.wait_gone("a")
     node.stop()
 
 
