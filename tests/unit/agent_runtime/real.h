@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
+#include "tests/unit/base/own_mounts.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -421,6 +422,10 @@ static inline int run_with_each_runtime(const struct CMUnitTest *tests, size_t n
             print_message("needs %s\n", needed[i]);
             return SKIPPED;
         }
+    if (!own_mounts()) {
+        print_error("no mounts of our own: %s\n", strerror(errno));
+        return 1;
+    }
     for (size_t i = 0; i < ARRAY_LEN(runtimes); i++) {
         const char *path = access(runtimes[i][0], X_OK) == 0 ? runtimes[i][0] : runtimes[i][1];
         struct CMUnitTest copy[32]; /* cmocka keeps its state in them */

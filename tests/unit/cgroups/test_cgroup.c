@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "cgroups/internal.h"
+#include "tests/unit/base/own_mounts.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -611,6 +612,7 @@ static int hold_hugetlb(void **state)
     struct err e = { 0 };
 
     (void)state;
+    assert_true(geteuid() != 0 || own_mounts());
     assert_non_null(mkdtemp(held));
     if (geteuid() == 0 && access(UNIFIED "/cgroup.controllers", F_OK) == 0) {
         if (fs_write_control(AT_FDCWD, UNIFIED "/cgroup.subtree_control", "-hugetlb", &e) != ERR_OK)

@@ -3,6 +3,7 @@
  * cgroup file system; what this host has not (v2's memory controller, PSI) is skipped with a word.
  */
 #include "tests/unit/base/helper.h"
+#include "tests/unit/base/own_mounts.h"
 
 #include "base/clock.h"
 #include "cgroups/internal.h"
@@ -284,6 +285,12 @@ static void a_trigger_that_the_kernel_would_not_take_is_refused(void **state)
     assert_null(p);
 }
 
+static int group_set_up(void **state)
+{
+    (void)state;
+    return geteuid() != 0 || own_mounts() ? 0 : -1;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -296,5 +303,5 @@ int main(void)
         HOST_TEST(a_trigger_that_the_kernel_would_not_take_is_refused),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, group_set_up, NULL);
 }

@@ -5,11 +5,11 @@
 #ifndef TESTS_UNIT_VOLUMES_SUPPORT_H
 #define TESTS_UNIT_VOLUMES_SUPPORT_H
 #include "tests/unit/base/helper.h"
+#include "tests/unit/base/own_mounts.h"
 
 #include "volumes/internal.h"
 
 #include <linux/magic.h>
-#include <sched.h>
 #include <sys/mount.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
@@ -25,7 +25,7 @@ static bool mounts_are_private;
 static inline int private_mounts(void **state)
 {
     (void)state;
-    mounts_are_private = unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
+    mounts_are_private = own_mounts();
     return 0;
 }
 
