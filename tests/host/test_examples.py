@@ -1,10 +1,13 @@
 """The pods of examples/ do what their comments say."""
+import fcntl
 import os
+import pty
 import signal
 import subprocess
+import termios
 import time
 
-from coracle import (TOP, Skip, as_nobody, check, contains, equal, firewall, hierarchies, http_answers, http_get, links,
+from coracle import (SLOW, TOP, Skip, as_nobody, check, contains, equal, firewall, hierarchies, http_answers, http_get, links,
                      mounts_below, read, run, until, world_processes)
 
 EXAMPLES = f"{TOP}/examples/manifests"
@@ -97,43 +100,122 @@ def default_cgroups():
     return [f"{root}/{name}" for root in hierarchies() for name in ("kubepods", "coracle") if os.path.isdir(f"{root}/{name}")]
 
 
-def test_make_run(t):
-    """examples/run brings all examples up and leaves the machine as it was on Ctrl-C"""
-    run("mount", "-t", "tmpfs", "tmpfs", "/run")  # the default socket path, in this test's own mount namespace
-    mounts = set(mounts_below(""))
-    if default_cgroups():
-        raise Skip(f"something else uses the default cgroups here: {default_cgroups()}")
-    with open(f"{t.scratch}/run.log", "wb") as log:
-        script = subprocess.Popen([f"{TOP}/examples/run", t.build], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                  env={**os.environ, "TMPDIR": f"{t.scratch}/tmp"}, start_new_session=True)
+class MakeRun:
+    """What `make run` does once all is built: examples/run below a shell or make, and the machine as it was before."""
 
-    def get_pods():
-        result = run(f"{t.build}/coracle", "get", "pods", ok=False)
+    def __init__(self, t, argv, **popen):
+        self.script = open(f"{TOP}/examples/run", "rb")  # pylint: disable=consider-using-with
+        fcntl.flock(self.script, fcntl.LOCK_EX)  # one at a time: they have the same cgroups
+        run("mount", "-t", "tmpfs", "tmpfs", "/run")  # the default socket path, in this test's own mount namespace
+        if default_cgroups():
+            raise Skip(f"something else uses the default cgroups here: {default_cgroups()}")
+        self.t, self.mounts, self.log_path = t, set(mounts_below("")), f"{t.scratch}/run.log"
+        env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
+        with open(self.log_path, "wb") as log:
+            self.process = subprocess.Popen(argv, stdout=log, stderr=log, start_new_session=True,
+                                            env={**env, "TMPDIR": f"{t.scratch}/tmp"}, **popen)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.interrupt()
+            self.wait_end()
+
+    def log(self):
+        return read(self.log_path)
+
+    def interrupt(self):
+        os.killpg(self.process.pid, signal.SIGINT)  # as a terminal does
+
+    def pods(self):
+        result = run(f"{self.t.build}/coracle", "get", "pods", ok=False)
         return {line.split()[0]: line.split() for line in result.stdout.splitlines()[1:]} if result.returncode == 0 else {}
 
-    try:
+    def wait_up(self):
         wanted = {"web": "Running", "shared": "Running", "job": "Completed"}
-        until(lambda: all(get_pods().get(n, ["", "", ""])[2] == s for n, s in wanted.items()) and "crash" in get_pods(), 40,
-              lambda: f"examples up; {get_pods()}\n{read(f'{t.scratch}/run.log')}", interval=0.3)
-        equal((get_pods()["web"][1], get_pods()["shared"][1], get_pods()["job"][1]), ("1/1", "2/2", "0/1"), "READY column")
+        until(lambda: all(self.pods().get(n, ["", "", ""])[2] == s for n, s in wanted.items()) and "crash" in self.pods(), 40,
+              lambda: f"examples up; {self.pods()}\n{self.log()}", interval=0.3)
+        until(lambda: "Ctrl-C here takes everything down" in self.log(), 20, "what it says once all are up")
+
+    def daemon(self):
+        """Its pid; None: there is none."""
+        pids = [pid for pid, line in world_processes(self.t.name) if line.startswith(f"{self.t.build}/coracle run ")]
+        return pids[0] if pids else None
+
+    def wait_end(self):
+        return self.process.wait(timeout=60 * SLOW)
+
+    def nothing_left(self, scratch=()):
+        t = self.t
+        equal(os.listdir(f"{t.scratch}/tmp"), list(scratch), "scratch folder")
+        equal(os.listdir("/run"), [], "/run")
+        equal(set(mounts_below("")) - self.mounts, set(), "new mounts")
+        equal(links(), t.before["links"], "links")
+        equal(firewall(), t.before["rules"], "firewall rules")
+        equal(world_processes(t.name, os.readlink("/proc/self/ns/mnt")), [], "processes")
+        equal(default_cgroups(), [], "cgroups")
+
+
+def test_make_run(t):
+    """examples/run brings all examples up and leaves the machine as it was on Ctrl-C"""
+    with MakeRun(t, [f"{TOP}/examples/run", t.build], stdin=subprocess.DEVNULL) as made:
+        made.wait_up()
+        pods = made.pods()
+        equal((pods["web"][1], pods["shared"][1], pods["job"][1]), ("1/1", "2/2", "0/1"), "READY column")
         contains(http_answers("127.0.0.1", 8080), "Hello from a ConfigMap")
         equal(as_nobody(f"{t.build}/coracle", "get", "pods", ok=False).returncode != 0, True, "reading the socket as nobody fails")
         second = run(f"{TOP}/examples/run", t.build, ok=False)
         equal(second.returncode, 1, "a second run beside it")
         contains(second.stderr, "is running already", "its message")
-        until(lambda: "Ctrl-C here takes everything down" in read(f"{t.scratch}/run.log"), 20, "what it says once all are up")
-    finally:
-        os.killpg(script.pid, signal.SIGINT)  # as a terminal does
-        code = script.wait(timeout=60)
-    log = read(f"{t.scratch}/run.log")
-    equal(code, 0, f"exit code after Ctrl-C; its output:\n{log}")
-    equal(os.listdir(f"{t.scratch}/tmp"), [], "scratch folder")
-    equal(os.listdir("/run"), [], "/run")
-    equal(set(mounts_below("")) - mounts, set(), "new mounts")
-    equal(links(), t.before["links"], "links")
-    equal(firewall(), t.before["rules"], "firewall rules")
-    equal(world_processes(t.name, os.readlink("/proc/self/ns/mnt")), [], "processes")
-    equal(default_cgroups(), [], "cgroups")
+        made.interrupt()
+        equal(made.wait_end(), 0, f"exit code after Ctrl-C; its output:\n{made.log()}")
+    made.nothing_left()
 
 
-test_make_run.seconds = 15
+def test_make_run_killed(t):
+    """a daemon of examples/run that is killed by -9 is followed by one that takes everything down"""
+    with MakeRun(t, [f"{TOP}/examples/run", t.build], stdin=subprocess.DEVNULL) as made:
+        made.wait_up()
+        os.kill(made.daemon(), signal.SIGKILL)
+        equal(made.wait_end(), 128 + signal.SIGKILL, f"exit code; its output:\n{made.log()}")
+    contains(made.log(), "run: the daemon ended badly (exit code 137); another one takes down what it left")
+    made.nothing_left()
+
+
+def test_make_run_killed_twice(t):
+    """where that one is killed, too, the state stays, and the command that is said takes everything down"""
+    with MakeRun(t, [f"{TOP}/examples/run", t.build], stdin=subprocess.DEVNULL) as made:
+        made.wait_up()
+        first = made.daemon()
+        os.kill(first, signal.SIGKILL)
+        os.kill(until(lambda: made.daemon() not in (None, first) and made.daemon(), 20, "another daemon"), signal.SIGKILL)
+        equal(made.wait_end(), 1, f"exit code; its output:\n{made.log()}")
+    scratch = os.listdir(f"{t.scratch}/tmp")
+    contains(made.log(), f"run: not all could be taken down; {t.scratch}/tmp/{scratch[0]} stays.", "what it says")
+    command = made.log().rpartition("remove ")[2].partition("\n\n")[2]
+    with open(f"{t.scratch}/last.log", "wb") as log, subprocess.Popen(["sh", "-c", f"exec {command}"], stderr=log) as last:
+        until(lambda: "ready" in read(f"{t.scratch}/last.log"), 20, lambda: read(f"{t.scratch}/last.log"))
+        last.send_signal(signal.SIGINT)
+        equal(last.wait(timeout=60 * SLOW), 0, "exit code of that command")
+    os.rmdir("/run/crun")  # crun makes it and leaves it
+    made.nothing_left(scratch)
+
+
+def test_make_run_without_terminal(t):
+    """examples/run takes everything down when the terminal goes away and only make, the session's leader, is told"""
+    ours, theirs = pty.openpty()
+    with open(f"{t.scratch}/Makefile", "w", encoding="ascii") as f:
+        f.write(f"run:\n\t@{TOP}/examples/run {t.build}\n")
+    with MakeRun(t, ["make", "-f", f"{t.scratch}/Makefile"], stdin=theirs,
+                 preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0)) as made:
+        os.close(theirs)
+        made.wait_up()
+        os.close(ours)
+        made.wait_end()
+    made.nothing_left()
+
+
+for test in (test_make_run, test_make_run_killed, test_make_run_killed_twice, test_make_run_without_terminal):
+    test.seconds = 15
