@@ -9,9 +9,9 @@ def suite(t):
         before = vm.call("deb.install", deadline=400)
     for title, function in (
             ("an upgrade replaces the agent, changes nothing for a pod, keeps an edited configuration", "deb.upgrade"),
-            ("removal ends the pods in order and leaves nothing that runs, is mounted or linked", "deb.remove"),
+            ("removal ends the pods in order, also with the flags of a drop-in, and leaves nothing that runs, is mounted or linked", "deb.remove"),
             ("installed again it brings the pods back, with the images that were there", "deb.again")):
         with t.step(title):
             before = vm.call(function, before, deadline=400)
-    with t.step("a purge takes away state, images and logs, never manifests"):
+    with t.step("a purge, with the agent stopped, ends pods in order, takes away state, images and logs, never manifests"):
         vm.call("deb.purge", before, deadline=400)

@@ -1,5 +1,6 @@
 """deb - the package's life, called by test_deb.py.  The payload has it in two versions: coracle_1.deb and coracle_2.deb."""
 import os
+import re
 
 import coracle
 from coracle import check, config_map, container, contains, equal, http_answers, links, pod, read, run, until
@@ -7,11 +8,13 @@ from node import EXAMPLES, UNIT_CGROUP, cgroup, node
 
 NAMES = ("one", "two", "web")
 UNITS = ("coracle.service", "coracle-pods.service")
+DROP_IN = "/etc/systemd/system/coracle.service.d/flags.conf"
 
 
 def dpkg(*argv):
     result = run("dpkg", *argv, timeout=120, env={**os.environ, "DEBIAN_FRONTEND": "noninteractive"})
     print("# " + (result.stdout + result.stderr).strip().replace("\n", "\n# "))
+    return result.stdout + result.stderr
 
 
 def forget_build():
@@ -81,8 +84,27 @@ def upgrade(before):
     return before
 
 
-def remove(before):
-    dpkg("--remove", "coracle")
+def put_drop_in():
+    """Flags from a file and in quotes, as a node that kubeadm set up has them."""
+    os.makedirs("/etc/coracle/drop ins")
+    os.makedirs(os.path.dirname(DROP_IN))
+    with open("/etc/default/coracle", "w", encoding="ascii") as f:
+        f.write('FLAGS="--max-pods=20 --node-labels=a=b"\n')
+    with open(DROP_IN, "w", encoding="ascii") as f:
+        command = re.search(r"^ExecStart=.*", read("/usr/lib/systemd/system/coracle.service"), re.MULTILINE).group()
+        f.write(f'[Service]\nEnvironmentFile=-/etc/default/coracle\nExecStart=\n{command} $FLAGS --config-dir "/etc/coracle/drop ins"\n')
+    run("systemctl", "daemon-reload")
+    old = node.main_pid
+    run("systemctl", "restart", "coracle")
+    node.wait_active(other_than=old)
+    contains(read(f"/proc/{node.main_pid}/cmdline"), "\0--node-labels=a=b\0--config-dir\0/etc/coracle/drop ins\0", "command line")
+
+
+def end_in_order(option, before):
+    """Removes the package; nothing of the pods is left."""
+    said = dpkg(option, "coracle")
+    contains(said, "ending this node's pods", "output")
+    check("in order" not in said, "the agent could not end the pods")
     for name, (_uid, _cid, pid, *_rest) in before[0].items():
         check(not coracle.alive(pid), f"a process of {name} lives")
     for unit in UNITS:
@@ -94,6 +116,13 @@ def remove(before):
     check(not os.path.exists(cgroup(UNIT_CGROUP + "/kubepods")), "the pods' cgroup is left")
     rules = coracle.firewall()
     check(not any(ip in rules for *_, ip in before[0].values()), f"firewall rules of pods:\n{rules}")
+
+
+def remove(before):
+    put_drop_in()
+    all_ready()
+    equal([facts(), pods_pid()], before, "pods after a restart with other flags")
+    end_in_order("--remove", before)
     check(not os.path.exists("/usr/bin/coracle") and not os.path.exists("/usr/libexec/coracle"), "programs are left")
     check(os.listdir("/var/lib/coracle/images/images"), "removal took the images: a purge does that")
     equal(sorted(os.listdir("/etc/coracle/manifests")), ["config.yaml", "one.yaml", "two.yaml", "web-page.yaml", "web.yaml"], "manifests")
@@ -110,9 +139,12 @@ def again(before):
 
 
 def purge(before):
-    dpkg("--purge", "coracle")
-    for name, (_uid, _cid, pid, *_rest) in before[0].items():
-        check(not coracle.alive(pid), f"a process of {name} lives")
+    run("systemctl", "stop", "coracle")  # pods go on without it
+    end_in_order("--purge", before)
+    os.unlink(DROP_IN)
+    os.unlink("/etc/default/coracle")
+    os.rmdir("/etc/coracle/drop ins")
+    run("systemctl", "daemon-reload")
     for path in ("/var/lib/coracle", "/run/coracle", "/var/lib/kubelet", "/etc/coracle/config.yaml", "/usr/lib/systemd/system/coracle.service"):
         check(not os.path.exists(path), f"{path} is left: {os.listdir(path) if os.path.isdir(path) else ''}")
     for folder in ("/var/log/pods", "/var/log/containers"):
