@@ -166,6 +166,10 @@ static const struct api_row secret[] = {
     { .name = "stringData", .type = API_STRING_MAP, .support = API_ACTED },
     { .name = "type", .type = API_STRING, .slot = AT(api_config, type), .otherwise = "Opaque" },
     { .name = "immutable", .type = API_BOOL, .slot = AT(api_config, immutable) },
+    { .name = "sizes",
+      .type = API_ANY,
+      .support = API_REFUSED,
+      .why = "what is shown in place of the values, which are shown to nobody; set data" },
     { 0 },
 };
 const struct api_schema api_schema_secret = { .name = "Secret", .rows = secret };

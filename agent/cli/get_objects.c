@@ -151,6 +151,17 @@ static void print_table(const struct get *g, const struct cli_kind *kind, const 
     cli_table_done(&table);
 }
 
+/* What is printed whole can be a manifest again. */
+static void drop_sizes(const struct cli_kind *kind, const json_t *items)
+{
+    json_t *o;
+    size_t i;
+
+    if (strcmp(kind->names[0], "configmaps") == 0)
+        json_array_foreach (items, i, o)
+            json_object_del(o, "sizes");
+}
+
 int get_objects(struct get *g, const struct cli_kind *kind)
 {
     json_auto_t *items = NULL;
@@ -163,13 +174,15 @@ int get_objects(struct get *g, const struct cli_kind *kind)
     items = g->n_names > 0 ? read_named(g, kind, &code) : read_all(g, kind, &code);
     if (items == NULL || (json_array_size(items) == 0 && g->n_names > 0))
         return code;
-    if (!get_is_table(g))
+    if (!get_is_table(g)) {
+        drop_sizes(kind, items);
         cli_keep_first(&code, get_print_objects(g, kind->names[1], items, g->n_names == 1));
-    else if (json_array_size(items) > 0)
+    } else if (json_array_size(items) > 0) {
         print_table(g, kind, items);
-    else if (kind->namespaced)
+    } else if (kind->namespaced) {
         get_nothing_found(g);
-    else
+    } else {
         fputs("No resources found\n", g->cli->err);
+    }
     return code;
 }

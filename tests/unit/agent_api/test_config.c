@@ -213,6 +213,14 @@ static void references_keep_an_object_alive(void **state)
     api_priority_class_unref(NULL);
 }
 
+static void sizes_are_no_values(void **state)
+{
+    (void)state;
+    text_is_bad(
+        SECRET("sizes: {password: 12}\n"),
+        "sizes: not supported: what is shown in place of the values, which are shown to nobody; set data");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -225,6 +233,7 @@ int main(void)
         cmocka_unit_test(values_have_a_total_limit),
         cmocka_unit_test(no_problem_text_shows_a_secrets_value),
         cmocka_unit_test(references_keep_an_object_alive),
+        cmocka_unit_test(sizes_are_no_values),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
