@@ -235,11 +235,22 @@ static struct api_priority_class *build_priority_class(struct api_check *c, json
     return NULL;
 }
 
+static void check_generate_name(struct api_check *c, const json_t *object)
+{
+    const json_t *meta = json_object_get(object, "metadata");
+
+    if (json_string_length(json_object_get(meta, "generateName")) > 0 &&
+        json_string_length(json_object_get(meta, "name")) == 0)
+        api_fault_at(c, "metadata.generateName",
+                     "not supported: nothing generates names here; set metadata.name");
+}
+
 static void decode_object(struct decoder *d, const struct kind *kind, json_t *object)
 {
     struct api_object result = { .kind = kind->kind, .document = d->check.document };
     struct api_check *c = &d->check;
 
+    check_generate_name(c, object);
     switch (kind->kind) {
     case API_KIND_POD:
         result.pod = build_pod(c, object);

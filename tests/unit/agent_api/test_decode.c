@@ -149,6 +149,23 @@ static void lists_are_opened(void **state)
     text_is_bad("apiVersion: v1\nkind: PodList\nitems: {}\n", "items: expected a list");
 }
 
+static void a_name_that_would_have_been_generated_is_dropped(void **state)
+{
+    struct decoded d;
+
+    (void)state;
+    decode(&d, "apiVersion: v1\nkind: Pod\nmetadata: {name: a-x7k2p, generateName: a-}\n"
+               "spec: {containers: [{name: main, image: x}]}\n");
+    assert_int_equal(the_pod(&d)->ignored.n, 0);
+    assert_string_equal(the_pod(&d)->meta.name, "a-x7k2p");
+    assert_null(strstr(the_pod(&d)->json, "generateName"));
+    decoded_done(&d);
+    text_is_bad("apiVersion: v1\nkind: Pod\nmetadata: {name: '', generateName: a-}\n"
+                "spec: {containers: [{name: main, image: x}]}\n",
+                "metadata.name: required",
+                "metadata.generateName: not supported: nothing generates names here; set metadata.name");
+}
+
 static void metadata_follows_the_rules(void **state)
 {
     (void)state;
@@ -420,6 +437,7 @@ int main(void)
         cmocka_unit_test(an_unknown_kind_is_one_problem_that_names_the_known_ones),
         cmocka_unit_test(without_a_version_the_other_problems_are_named_too),
         cmocka_unit_test(lists_are_opened),
+        cmocka_unit_test(a_name_that_would_have_been_generated_is_dropped),
         cmocka_unit_test(metadata_follows_the_rules),
         cmocka_unit_test(annotations_have_a_total_limit),
         cmocka_unit_test(bookkeeping_of_an_api_server_is_dropped),
