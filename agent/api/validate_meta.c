@@ -128,6 +128,8 @@ static void check_seccomp(struct api_check *c, const struct api_pod_spec *spec, 
     check_seccomp_text(c, kv->value);
     if (field != NULL && !seccomp_agrees(field, kv->value))
         api_fault(c, "differs from the field seccompProfile");
+    else if (field == NULL || field->type == API_SECCOMP_UNSET)
+        api_ignore(c, "without effect since Kubernetes 1.27; set the field seccompProfile");
 }
 
 static void check_apparmor(struct api_check *c, const struct api_pod_spec *spec, const struct api_kv *kv)

@@ -180,6 +180,14 @@ static void annotations_of_old_are_compared_with_the_fields(void **state)
                          "  securityContext: {seccompProfile: {type: RuntimeDefault}}\n"));
     assert_int_equal(the_pod(&d)->ignored.n, 0);
     decoded_done(&d);
+    decode(&d, ANNOTATED("    container.seccomp.security.alpha.kubernetes.io/main: runtime/default\n"
+                         "    seccomp.security.alpha.kubernetes.io/pod: unconfined\n",
+                         ""));
+    assert_int_equal(the_pod(&d)->ignored.n, 2);
+    assert_string_equal(the_pod(&d)->ignored.v[0],
+                        "metadata.annotations[container.seccomp.security.alpha.kubernetes.io/main]: without "
+                        "effect since Kubernetes 1.27; set the field seccompProfile");
+    decoded_done(&d);
 }
 
 static void apparmor_is(const struct api_container *c, const char *type, const char *name)
