@@ -85,9 +85,10 @@ static void check_amount(struct api_check *c, const struct api_resource *r)
         api_fault(c, "%s is no whole number", text);
     else if (huge(r->name))
         check_huge(c, r);
-    /* A mistake for M or Mi, of which the API server warns.  0.1Gi is meant, and no whole number either. */
+    /* A mistake for M or Mi, of which the API server warns, too.  0.1Gi is meant, and no whole number either.
+     */
     else if (counts_bytes(r->name) && r->amount.nano % unit != 0 && r->amount.format != QUANTITY_BINARY_SI)
-        api_fault(c, "fractional byte value \"%s\" is invalid, must be an integer", text);
+        api_ignore(c, "a fraction of a byte, rounded up: \"m\" is a thousandth, \"M\" a million");
 }
 
 static void note_support(struct api_check *c, const struct api_resource *r)

@@ -28,17 +28,24 @@ static void amounts_and_names_are_checked(void **state)
         "cpu, memory, ephemeral-storage, hugepages-<size> and names with a domain (example.com/thing)");
 }
 
-static void fractions_of_a_byte_are_a_mistake(void **state)
+static void fractions_of_a_byte_are_told(void **state)
 {
+    struct decoded d;
+
     (void)state;
-    pod_is_bad(
-        "resources: {limits: {memory: 0.5m}, requests: {memory: 0.5m, ephemeral-storage: 1500m}}", "",
-        "spec.containers[0].resources.limits[memory]: fractional byte value \"1m\" is invalid, must be an "
-        "integer",
-        "spec.containers[0].resources.requests[ephemeral-storage]: fractional byte value \"1500m\" is "
-        "invalid, "
-        "must be an integer");
-    pod_is_good("resources: {limits: {memory: 0.1Gi, cpu: 0.5m}}", "");
+    decode_pod(&d, "resources: {limits: {memory: 0.5m}, requests: {memory: 0.5m, ephemeral-storage: 1500m}}",
+               "");
+    assert_int_equal(the_pod(&d)->ignored.n, 2);
+    assert_string_equal(
+        the_pod(&d)->ignored.v[0],
+        "spec.containers[0].resources.limits[memory]: a fraction of a byte, rounded up: \"m\" "
+        "is a thousandth, \"M\" a million");
+    assert_non_null(strstr(the_pod(&d)->ignored.v[1], "resources.requests[ephemeral-storage]: a fraction"));
+    assert_int_equal(quantity_value(&the_pod(&d)->spec.containers[0].resources.limits.v[0].amount), 1);
+    decoded_done(&d);
+    decode_pod(&d, "resources: {limits: {memory: 0.1Gi, cpu: 0.5m}}", "");
+    assert_int_equal(the_pod(&d)->ignored.n, 0);
+    decoded_done(&d);
 }
 
 static void amounts_beyond_all_range_are_refused(void **state)
@@ -230,7 +237,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(amounts_and_names_are_checked),
-        cmocka_unit_test(fractions_of_a_byte_are_a_mistake),
+        cmocka_unit_test(fractions_of_a_byte_are_told),
         cmocka_unit_test(amounts_beyond_all_range_are_refused),
         cmocka_unit_test(requests_stay_within_limits),
         cmocka_unit_test(unsupported_resources_are_refused_or_listed),
