@@ -173,6 +173,17 @@ static bool named_before(const struct api_pod_spec *spec, size_t index)
     return false;
 }
 
+/* The API server lets it through, and so do we. */
+static void check_host_path(struct api_check *c, const struct api_volume *volume)
+{
+    size_t mark = api_enter(c, "hostPath");
+
+    api_enter(c, "path");
+    if (volume->kind == API_VOL_HOST_PATH && volume->host_path != NULL && volume->host_path[0] != '/')
+        api_ignore(c, "not an absolute path: the volume cannot be mounted");
+    api_leave(c, mark);
+}
+
 void api_validate_volumes(struct api_check *c, const struct api_pod_spec *spec)
 {
     size_t outer = api_enter(c, "volumes");
@@ -184,6 +195,7 @@ void api_validate_volumes(struct api_check *c, const struct api_pod_spec *spec)
             api_fault_at(c, "name", "%s is given twice", QUOTE(volume->name));
         if (volume->has_size_limit && volume->size_limit.nano < 0)
             api_fault_at(c, "emptyDir.sizeLimit", "must not be negative");
+        check_host_path(c, volume);
         check_payload(c, volume);
         api_leave(c, mark);
     }

@@ -85,8 +85,8 @@ static enum err_code read_and_decode(struct manifest *m, const char *path, struc
     if (stat(path, &before) < 0) {
         if (m->target_dir != NULL && (errno == ENOENT || errno == ENOTDIR))
             api_problems_add(&m->problems, m->name,
-                             "is a symbolic link that leads nowhere: %s/%s does not exist", m->target_dir,
-                             m->target_name);
+                             "is a symbolic link that leads nowhere: %s%s%s does not exist", m->target_dir,
+                             str_eq(m->target_dir, "/") ? "" : "/", m->target_name);
         else
             cannot_read(m, errno, strerror(errno));
         return ERR_OK;

@@ -37,6 +37,9 @@ static void host_paths_are_checked(void **state)
     assert_string_equal(the_pod(&d)->spec.volumes[0].host_path, "/a");
     assert_string_equal(the_pod(&d)->spec.volumes[0].host_path_type, "");
     assert_string_equal(the_pod(&d)->spec.volumes[1].host_path_type, "File");
+    assert_int_equal(the_pod(&d)->ignored.n, 1);
+    assert_string_equal(the_pod(&d)->ignored.v[0],
+                        "spec.volumes[1].hostPath.path: not an absolute path: the volume cannot be mounted");
     decoded_done(&d);
 }
 

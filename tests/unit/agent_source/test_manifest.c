@@ -18,6 +18,7 @@ static void what_is_no_file_is_refused_and_never_opened(void **state)
     link_to(f, "/dev/zero", "device.yaml");
     link_to(f, "fifo.yaml", "fifo-link.yaml");
     link_to(f, "nowhere", "dangling.yaml");
+    link_to(f, "/nonexistent", "rootless.yaml");
     start(f);
     to_see(f, "first set\n");
     assert_non_null(strstr(
@@ -27,6 +28,8 @@ static void what_is_no_file_is_refused_and_never_opened(void **state)
     assert_non_null(strstr(f->seen.p, "[fifo-link.yaml: is a FIFO, not a file; it is not looked into]\n"));
     assert_non_null(strstr(f->seen.p, "[device.yaml: is a device, not a file; it is not looked into]\n"));
     assert_non_null(strstr(f->seen.p, "[dangling.yaml: is a symbolic link that leads nowhere: "));
+    assert_non_null(strstr(f->seen.p, "[rootless.yaml: is a symbolic link that leads nowhere: /nonexistent "
+                                      "does not exist]\n"));
 
     at(f, "socket.yaml", path);
     strcpy(address.sun_path, path);
