@@ -217,7 +217,7 @@ static int run(struct agent *a)
 
 int daemon_main(int argc, char **argv)
 {
-    struct agent a = { .pre.lock_fd = -1, .argc = argc, .argv = argv };
+    struct agent a = { .pre.state_lock = -1, .pre.run_lock = -1, .argc = argc, .argv = argv };
     struct err e = { 0 };
     bool help = false;
     int code;
@@ -248,8 +248,7 @@ int daemon_main(int argc, char **argv)
     }
     raise_file_limit();
     code = run(&a);
-    if (a.pre.lock_fd >= 0)
-        close(a.pre.lock_fd);
+    preflight_done(&a.pre);
     parts_free_paths(&a);
     config_done(&a.config);
     return code;

@@ -1,4 +1,5 @@
 #include "agent/preflight.h"
+#include "base/file_lock.h"
 #include "base/fs.h"
 #include "base/log.h"
 
@@ -6,13 +7,10 @@
 #include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/mount.h>
 #include <sys/vfs.h>
 
 #define SEARCH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-#define LOCK_TRIES 50
-#define LOCK_PAUSE_US 20000
 #define RUN_TMPFS "size=512m,mode=0711" /* bundles and small files; volumes have a tmpfs of their own */
 
 static bool find(const char *name, char ret[PREFLIGHT_PATH_SIZE])
@@ -116,14 +114,38 @@ static bool on_tmpfs(const char *path)
     return statfs(path, &s) == 0 && s.f_type == TMPFS_MAGIC;
 }
 
+static enum err_code take_lock(const char *folder, const char *what, int *ret_fd, struct err *e)
+{
+    str_auto path = str_printf("%s/lock", folder);
+    pid_t holder;
+
+    if (path == NULL)
+        return err_nomem(e);
+    *ret_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (*ret_fd < 0 && errno == EROFS) { /* what runs can be looked after all the same */
+        *ret_fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (*ret_fd >= 0)
+            log_error(
+                "the state folder is read-only: what runs goes on, nothing new can start and nothing can go",
+                F_STR("path", folder));
+    }
+    if (*ret_fd < 0)
+        return err_sys(e, errno, "open %s", path);
+    if (file_lock(*ret_fd, &holder, e) == ERR_EXISTS)
+        return err_set(e, ERR_EXISTS, "another coracle (process %d) runs on the %s folder %s", (int)holder,
+                       what, folder);
+    return e->code != ERR_OK ? err_wrap(e, "%s", path) : ERR_OK;
+}
+
 static enum err_code make_run_dir(struct preflight *p, const struct agent_config *c, struct err *e)
 {
     /* A runtime in a pod's user namespace passes through to the hierarchies that are mounted in "cgroup". */
     static const struct {
         const char *name;
         mode_t mode;
-    } folders[] = { { "containers", 0700 }, { "exits", 0700 },   { "oci", 0700 },    { "ns", 0700 },
-                    { "pods", 0700 },       { "volumes", 0700 }, { "cgroup", 0711 }, { "auth", 0700 } };
+    } folders[] = { { "containers", 0700 }, { "exits", 0700 }, { "oci", 0700 },
+                    { "ns", 0700 },         { "pods", 0700 },  { "volumes", 0700 },
+                    { "cgroup", 0711 },     { "auth", 0700 },  { "records", 0700 } };
 
     if (fs_mkdirs(c->run_dir, 0711, e) != ERR_OK)
         return e->code;
@@ -134,6 +156,8 @@ static enum err_code make_run_dir(struct preflight *p, const struct agent_config
     } else if (fs_is_mountpoint(c->run_dir)) {
         p->run_mounted = true; /* by an earlier run */
     }
+    if (take_lock(c->run_dir, "run", &p->run_lock, e) != ERR_OK)
+        return e->code;
     if (p->run_mounted && mount(NULL, c->run_dir, NULL, MS_SHARED, NULL) != 0)
         return err_sys(e, errno, "make %s a shared mount", c->run_dir);
     if (chmod(c->run_dir, 0711) != 0)
@@ -146,35 +170,6 @@ static enum err_code make_run_dir(struct preflight *p, const struct agent_config
             return e->code;
         if (!fs_is_mountpoint(path) && chmod(path, folders[i].mode) != 0)
             return err_sys(e, errno, "chmod %s", path);
-    }
-    return ERR_OK;
-}
-
-static enum err_code take_lock(struct preflight *p, const struct agent_config *c, struct err *e)
-{
-    str_auto path = str_printf("%s/lock", c->state_dir);
-
-    if (path == NULL)
-        return err_nomem(e);
-    p->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (p->lock_fd < 0 && errno == EROFS) { /* what runs can be looked after all the same */
-        p->lock_fd = open(path, O_RDONLY | O_CLOEXEC);
-        if (p->lock_fd >= 0)
-            log_error(
-                "the state folder is read-only: what runs goes on, nothing new can start and nothing can go",
-                F_STR("path", c->state_dir));
-    }
-    if (p->lock_fd < 0)
-        return err_sys(e, errno, "open %s", path);
-    /* One that was just killed may still be on its way out of the kernel: its lock goes with it. */
-    for (int tries = 0; flock(p->lock_fd, LOCK_EX | LOCK_NB) != 0; tries++) {
-        if (errno == EWOULDBLOCK && tries < LOCK_TRIES) {
-            usleep(LOCK_PAUSE_US);
-            continue;
-        }
-        if (errno == EWOULDBLOCK)
-            return err_set(e, ERR_EXISTS, "another coracle runs on the state folder %s", c->state_dir);
-        return err_sys(e, errno, "lock %s", path);
     }
     return ERR_OK;
 }
@@ -208,13 +203,13 @@ static bool is_private(const char *path)
 
 enum err_code preflight_folders(struct preflight *p, const struct agent_config *c, struct err *e)
 {
-    p->lock_fd = -1;
     if (fs_mkdirs(c->state_dir, 0700, e) != ERR_OK)
         return e->code;
     if (chmod(c->state_dir, 0700) != 0 && !(errno == EROFS && is_private(c->state_dir)))
         return err_sys(e, errno, "chmod %s", c->state_dir);
     fs_spread_below(c->state_dir); /* records, attachments and images have folders of their own */
-    if (take_lock(p, c, e) != ERR_OK || make_run_dir(p, c, e) != ERR_OK || read_capacity(p, e) != ERR_OK)
+    if (take_lock(c->state_dir, "state", &p->state_lock, e) != ERR_OK || make_run_dir(p, c, e) != ERR_OK ||
+        read_capacity(p, e) != ERR_OK)
         return e->code;
     if (fs_mkdirs(c->root_dir, 0755, e) != ERR_OK || fs_mkdirs(c->pod_logs_dir, 0755, e) != ERR_OK ||
         fs_mkdirs(c->container_logs_dir, 0755, e) != ERR_OK)
@@ -226,9 +221,16 @@ void preflight_undo(struct preflight *p, const struct agent_config *c)
 {
     struct err e = { 0 };
 
+    scope_close_p(&p->run_lock); /* it would keep the mount busy */
     if (fs_unmount_below(c->run_dir, &e) != ERR_OK)
         log_warn("run folder cannot be unmounted", F_STR("path", c->run_dir), F_ERR(&e));
     if (fs_remove_tree(AT_FDCWD, c->run_dir, &e) != ERR_OK)
         log_warn("run folder cannot be removed", F_STR("path", c->run_dir), F_ERR(&e));
     p->run_mounted = false;
+}
+
+void preflight_done(struct preflight *p)
+{
+    scope_close_p(&p->run_lock);
+    scope_close_p(&p->state_lock);
 }

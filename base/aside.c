@@ -79,11 +79,11 @@ static void note_oldest(const char *name, void *arg)
 
 enum err_code aside_put(int dirfd, const char *name, char ret[ASIDE_NAME_SIZE], struct err *e)
 {
-    time_t now = (time_t)(clock_wall_ns() / INT64_C(1000000000));
     char away[ASIDE_NAME_SIZE], at[STAMP_LEN + 1];
     struct tm tm;
 
-    if (gmtime_r(&now, &tm) == NULL || strftime(at, sizeof(at), "%Y%m%dT%H%M%SZ", &tm) != STAMP_LEN)
+    clock_utc(clock_wall_ns() / INT64_C(1000000000), &tm);
+    if (strftime(at, sizeof(at), "%Y%m%dT%H%M%SZ", &tm) != STAMP_LEN)
         memcpy(at, "19700101T000000Z", sizeof(at)); /* a clock beyond the year 9999 */
     if ((size_t)snprintf(away, sizeof(away), "%s" MARK "%s", name, at) >= sizeof(away))
         return err_sys(e, ENAMETOOLONG, "set %s aside", name);

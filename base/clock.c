@@ -24,10 +24,29 @@ int64_t clock_wall_ns(void)
     return (int64_t)ts.tv_sec * NS + ts.tv_nsec;
 }
 
+/* Counted in years from March and eras of 400 years, in which leap days come last and come regularly. */
+void clock_utc(int64_t s, struct tm *ret)
+{
+    int64_t days = s / 86400 - (s % 86400 < 0), of_day = s - days * 86400;
+    int64_t shifted = days + 719468; /* from 0000-03-01 */
+    int64_t era = (shifted >= 0 ? shifted : shifted - 146096) / 146097;
+    int64_t day = shifted - era * 146097;
+    int64_t year = (day - day / 1460 + day / 36524 - day / 146096) / 365;
+    int64_t of_year = day - (365 * year + year / 4 - year / 100);
+    int64_t month = (5 * of_year + 2) / 153; /* from March */
+
+    *ret = (struct tm){ .tm_sec = (int)(of_day % 60),
+                        .tm_min = (int)(of_day / 60 % 60),
+                        .tm_hour = (int)(of_day / 3600),
+                        .tm_mday = (int)(of_year - (153 * month + 2) / 5 + 1),
+                        .tm_mon = (int)(month < 10 ? month + 2 : month - 10),
+                        .tm_year = (int)(year + era * 400 + (month >= 10) - 1900) };
+}
+
 /* Writes the date and time without fraction and zone; returns the nanoseconds left over. */
 static int seconds(int64_t wall_ns, char ret[CLOCK_RFC3339_SIZE])
 {
-    time_t s = (time_t)(wall_ns / NS);
+    int64_t s = wall_ns / NS;
     int ns = (int)(wall_ns % NS);
     struct tm tm;
 
@@ -35,8 +54,9 @@ static int seconds(int64_t wall_ns, char ret[CLOCK_RFC3339_SIZE])
         ns += NS;
         s--;
     }
-    gmtime_r(&s, &tm);
-    strftime(ret, CLOCK_RFC3339_SIZE, "%Y-%m-%dT%H:%M:%S", &tm);
+    clock_utc(s, &tm);
+    snprintf(ret, CLOCK_RFC3339_SIZE, "%04d-%02d-%02dT%02d:%02d:%02d", tm.tm_year + 1900, tm.tm_mon + 1,
+             tm.tm_mday, tm.tm_hour, tm.tm_min, tm.tm_sec);
     return ns;
 }
 

@@ -1,8 +1,10 @@
 /*
  * spawn_queue - threads that start children.  A child of clone3 without a copy of our memory keeps its maker
  * waiting until it execs, and a program may lie on a file system that hangs: so the makers are threads of
- * their own, started as they are needed, and the loop goes on.  A thread, and so its children, has the
- * namespaces that the loop's had when it came.
+ * their own, started as they are needed, and the loop goes on.  THREADS_MAX do all the work while none hangs.
+ * Once they are all busy, one more stands by for the job that waits longer than WAIT_MS: it takes that job,
+ * and is one of them from then on.  A thread, and so its children, has the namespaces that the loop's had
+ * when it came.
  */
 #include "base/internal.h"
 
@@ -23,7 +25,7 @@
 
 enum {
     THREADS_MAX = 4,
-    THREADS_HUNG_MAX = 32, /* where jobs wait longer than WAIT_MS, as all threads hang */
+    THREADS_HUNG_MAX = 32, /* where others hang */
     WAIT_MS = 200,
     STACK_BYTES = 256 * 1024,
 };
@@ -48,12 +50,14 @@ TAILQ_HEAD(job_list, spawn_job);
 
 static struct { /* everything, and the jobs' state, under the lock */
     pthread_mutex_t lock;
-    pthread_cond_t work;
+    pthread_cond_t work, late; /* for a thread that is idle, for the one that stands by */
     struct job_list queue;
-    size_t queued, threads, idle, abandoned;
+    size_t queued, threads, idle, abandoned; /* threads: without the one that stands by */
+    bool stands_by;
 } makers = {
     .lock = PTHREAD_MUTEX_INITIALIZER,
     .work = PTHREAD_COND_INITIALIZER,
+    .late = PTHREAD_COND_INITIALIZER,
     .queue = TAILQ_HEAD_INITIALIZER(makers.queue),
 };
 
@@ -176,22 +180,70 @@ static void end_abandoned(struct spawn_job *j)
     work_job_ends();
 }
 
+/* What follows is under the lock. */
+
+static struct spawn_job *take(void)
+{
+    struct spawn_job *j = TAILQ_FIRST(&makers.queue);
+
+    TAILQ_REMOVE(&makers.queue, j, next);
+    makers.queued--;
+    j->state = JOB_STARTING;
+    return j;
+}
+
+static struct spawn_job *next_job(void)
+{
+    while (TAILQ_EMPTY(&makers.queue)) {
+        makers.idle++;
+        pthread_cond_wait(&makers.work, &makers.lock);
+        makers.idle--;
+    }
+    return take();
+}
+
+static void *run(void *arg);
+
+static void stand_by(void)
+{
+    pthread_t thread;
+
+    makers.stands_by =
+        makers.threads < THREADS_HUNG_MAX && thread_start(&thread, STACK_BYTES, true, run, &makers.late) == 0;
+}
+
+static struct spawn_job *late_job(void)
+{
+    const struct spawn_job *first;
+
+    while ((first = TAILQ_FIRST(&makers.queue)) == NULL || clock_mono_ms() < first->queued_ms + WAIT_MS) {
+        uint64_t at = first != NULL ? first->queued_ms + WAIT_MS : 0;
+        struct timespec until = { .tv_sec = (time_t)(at / 1000), .tv_nsec = (long)(at % 1000) * 1000000 };
+
+        if (first == NULL)
+            pthread_cond_wait(&makers.late, &makers.lock);
+        else
+            pthread_cond_clockwait(&makers.late, &makers.lock, CLOCK_MONOTONIC, &until);
+    }
+    makers.stands_by = false;
+    makers.threads++;
+    struct spawn_job *j = take();
+
+    if (!TAILQ_EMPTY(&makers.queue))
+        stand_by();
+    return j;
+}
+
+/* arg: NULL; not NULL: stands by first. */
 static void *run(void *arg)
 {
-    (void)arg;
+    bool waits = arg != NULL;
+
     pthread_mutex_lock(&makers.lock);
     for (;;) {
-        struct spawn_job *j = TAILQ_FIRST(&makers.queue);
+        struct spawn_job *j = waits ? late_job() : next_job();
 
-        if (j == NULL) {
-            makers.idle++;
-            pthread_cond_wait(&makers.work, &makers.lock);
-            makers.idle--;
-            continue;
-        }
-        TAILQ_REMOVE(&makers.queue, j, next);
-        makers.queued--;
-        j->state = JOB_STARTING;
+        waits = false;
         pthread_mutex_unlock(&makers.lock);
         make(j);
         pthread_mutex_lock(&makers.lock);
@@ -211,14 +263,16 @@ static void *run(void *arg)
 /* Under the lock.  False: there is none at all, and none can be had. */
 static bool have_thread(void)
 {
-    const struct spawn_job *first = TAILQ_FIRST(&makers.queue);
     pthread_t thread;
 
-    if (makers.idle > makers.queued || makers.threads == THREADS_HUNG_MAX ||
-        (makers.threads >= THREADS_MAX && (first == NULL || clock_mono_ms() - first->queued_ms < WAIT_MS)))
+    if (makers.idle > makers.queued)
         return true;
-    if (thread_start(&thread, STACK_BYTES, true, run, NULL) == 0)
+    if (makers.threads < THREADS_MAX && thread_start(&thread, STACK_BYTES, true, run, NULL) == 0)
         makers.threads++;
+    else if (makers.threads > 0 && !makers.stands_by)
+        stand_by();
+    else if (TAILQ_EMPTY(&makers.queue))
+        pthread_cond_signal(&makers.late);
     return makers.threads > 0;
 }
 

@@ -3,6 +3,7 @@
 #include "cgroups/cgroup.h"
 
 #include "base/buf.h"
+#include "base/file_lock.h"
 #include "base/fs.h"
 #include "base/log.h"
 #include "cgroups/internal.h"
@@ -118,8 +119,49 @@ static enum err_code require_controllers(const struct cg_tree *t, unsigned requi
         t->root[0] != '\0' ? t->root : "/", missing);
 }
 
+/*
+ * Whatever is below <root>/kubepods and no pod of ours is killed.  So it must be ours: an agent makes
+ * <root>/coracle beside it, and nothing but an agent's end takes that away.
+ */
+static enum err_code refuse_foreign_pods(struct cg_tree *t, struct err *e)
+{
+    char mark[CG_PATH_MAX], pods[CG_PATH_MAX];
+
+    snprintf(mark, sizeof(mark), "%s/coracle", t->root);
+    snprintf(pods, sizeof(pods), "%s/kubepods", t->root);
+    fd_auto dir = cg_open_dir(&t->hiers[0], mark);
+    if (dir >= 0 || !cg_procs_left(t, pods))
+        return ERR_OK;
+    return err_set(
+        e, ERR_PRECONDITION,
+        "processes run in cgroup %s, and they are not of this agent: of a kubelet's pods? End them "
+        "first, or set another cgroup root",
+        pods);
+}
+
+/* The lock is on a file that nothing here ever opens otherwise (file_lock.h). */
+static enum err_code lock_root(struct cg_tree *t, struct err *e)
+{
+    static const char *const files[] = { "cgroup.max.depth", "notify_on_release" }; /* v2, v1 */
+    char path[CG_PATH_MAX];
+    pid_t holder;
+
+    snprintf(path, sizeof(path), "%s/coracle", t->root);
+    fd_auto dir = cg_open_dir(&t->hiers[0], path);
+    for (size_t i = 0; i < ARRAY_LEN(files) && t->lock_fd < 0; i++)
+        t->lock_fd = openat(dir, files[i], O_RDWR | O_CLOEXEC);
+    if (t->lock_fd < 0)
+        return err_sys(e, errno, "open a file of cgroup %s%s to lock it", t->hiers[0].point, path);
+    if (file_lock(t->lock_fd, &holder, e) == ERR_EXISTS)
+        return err_set(e, ERR_EXISTS,
+                       "another coracle (process %d) has its pods in cgroup %s: give each its own root",
+                       (int)holder, t->root[0] != '\0' ? t->root : "/");
+    return e->code != ERR_OK ? err_wrap(e, "cgroup %s", path) : ERR_OK;
+}
+
 static void cg_free(struct cg_tree *t)
 {
+    scope_close_p(&t->lock_fd);
     for (size_t i = 0; i < t->n_hiers; i++) {
         scope_close_p(&t->hiers[i].fd);
         free(t->hiers[i].point);
@@ -138,7 +180,7 @@ enum err_code cg_open_env(struct cg_tree **ret, const struct cg_options *o, cons
 
     if (t == NULL || found == NULL)
         return err_nomem(e);
-    t->leaf_fd[0] = t->leaf_fd[1] = -1;
+    t->lock_fd = t->leaf_fd[0] = t->leaf_fd[1] = -1;
     if (o->scratch_dir != NULL && (t->scratch_dir = strdup(o->scratch_dir)) == NULL)
         return err_nomem(e);
     if (set_root(t, o->root, e) != ERR_OK ||
@@ -146,9 +188,10 @@ enum err_code cg_open_env(struct cg_tree **ret, const struct cg_options *o, cons
         refuse_living_in_it(t, found, e) != ERR_OK)
         return e->code;
     t->layout = found->layout;
-    if (open_hiers(t, found, env->root_fd, e) != ERR_OK || cg_pin_controllers(t, found, e) != ERR_OK ||
-        make_skeleton(t, e) != ERR_OK || require_controllers(t, env->required, e) != ERR_OK ||
-        cg_open_leaves(t, e) != ERR_OK)
+    if (open_hiers(t, found, env->root_fd, e) != ERR_OK ||
+        (env->alone && refuse_foreign_pods(t, e) != ERR_OK) || cg_pin_controllers(t, found, e) != ERR_OK ||
+        make_skeleton(t, e) != ERR_OK || (env->alone && lock_root(t, e) != ERR_OK) ||
+        require_controllers(t, env->required, e) != ERR_OK || cg_open_leaves(t, e) != ERR_OK)
         return e->code;
     *ret = take_ptr(&t);
     return ERR_OK;
@@ -165,9 +208,11 @@ enum err_code cg_open(struct cg_tree **ret, const struct cg_options *o, struct e
     if (fs_read_at(AT_FDCWD, "/proc/self/mountinfo", PROC_FILE_MAX, &mountinfo, NULL, e) != ERR_OK ||
         fs_read_at(AT_FDCWD, "/proc/self/cgroup", PROC_FILE_MAX, &proc_cgroup, NULL, e) != ERR_OK)
         return e->code;
-    struct cg_env env = {
-        .mountinfo = mountinfo, .proc_cgroup = proc_cgroup, .root_fd = root_fd, .required = CG_REQUIRED
-    };
+    struct cg_env env = { .mountinfo = mountinfo,
+                          .proc_cgroup = proc_cgroup,
+                          .root_fd = root_fd,
+                          .alone = true,
+                          .required = CG_REQUIRED };
     return cg_open_env(ret, o, &env, e);
 }
 
@@ -205,8 +250,16 @@ void cg_close(struct cg_tree *t, bool remove)
     if (t == NULL)
         return;
     if (remove) {
+        char pods[CG_PATH_MAX];
+
+        snprintf(pods, sizeof(pods), "%s/kubepods", t->root);
         take_down(t, "/kubepods");
-        take_down(t, "/coracle");
+        if (!cg_procs_left(t, pods)) {
+            take_down(t, "/coracle");
+        } else { /* what cannot die is ours all the same: the mark stays */
+            take_down(t, "/coracle/ops");
+            take_down(t, "/coracle/conmon");
+        }
         for (size_t i = 0; i < t->n_hiers; i++)
             remove_made_root(t, &t->hiers[i]);
         cg_unpin_controllers(t);

@@ -32,6 +32,8 @@ struct cg_options {
                                 these (hugetlb) are mounted as v1 below it while the agent runs */
 };
 
+/* ERR_EXISTS: another agent uses this root.  ERR_PRECONDITION: what runs in <root>/kubepods is of other
+ * software, or something is missing; nothing was touched. */
 enum err_code cg_open(struct cg_tree **ret, const struct cg_options *o, struct err *e) MUST_CHECK;
 /* Forgets; keeps the cgroups.  `remove` (--ephemeral): kill and remove what cg_open() and others made below
  * root, unmount what was mounted below scratch_dir; <root> itself is removed when it was created. */

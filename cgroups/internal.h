@@ -95,6 +95,7 @@ struct cg_tree {
     char *scratch_dir;
     char pinned[CG_HIERS_MAX][CG_NAME_MAX]; /* mounted as v1 below scratch_dir */
     size_t n_pinned;
+    int lock_fd; /* -1: none */
     int leaf_fd[2];
     char *leaf_procs[2], **leaf_joins[2];
 };
@@ -103,6 +104,7 @@ struct cg_tree {
 struct cg_env {
     const char *mountinfo, *proc_cgroup;
     int root_fd;       /* "/" */
+    bool alone;        /* other software's pods and another agent are looked for */
     unsigned required; /* CG_REQUIRED */
 };
 enum err_code cg_open_env(struct cg_tree **ret, const struct cg_options *o, const struct cg_env *env,

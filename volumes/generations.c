@@ -17,13 +17,12 @@
 
 void vol_generation_name(char ret[64])
 {
-    time_t now = (time_t)(clock_wall_ns() / 1000000000);
     unsigned number = 0;
     struct tm tm;
 
     if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != sizeof(number))
         number = (unsigned)clock_mono_ms();
-    gmtime_r(&now, &tm);
+    clock_utc(clock_wall_ns() / 1000000000, &tm);
     size_t n = strftime(ret, 64, "..%Y_%m_%d_%H_%M_%S.", &tm);
     snprintf(ret + n, 64 - n, "%u", number);
 }

@@ -93,7 +93,9 @@ static void on_started(struct op *op, const struct err *result)
     c->waiting_reason[0] = '\0';
     free(take_ptr(&c->waiting_message));
     ctr_note_start(c, s.started_ns);
-    if (c->spec->post_start != NULL)
+    if (c->spec->post_start != NULL && p->node->closing)
+        c->post = POST_RUNNING; /* the next agent's */
+    else if (c->spec->post_start != NULL)
         hook_post_start(c);
     pod_wake(p);
 }
@@ -423,7 +425,11 @@ void ctr_step(struct ctr *c)
             try_create(c);
         return;
     case CTR_CREATED:
-        if (sandbox_ready(p) && p->record_durable)
+        if (!sandbox_ready(p) || !p->record_durable)
+            return;
+        if (p->record_dirty && p->record_error[0] == '\0')
+            pod_wake(p); /* an agent that comes after us must find whose it is: once the record names it */
+        else
             start_now(c);
         return;
     case CTR_RUNNING:

@@ -134,7 +134,11 @@ void ctr_reap(struct pod *p, const char *id, const char *cgroup_path)
     oom_forget(p->node, r->cgroup_path[0] != '\0' ? r->cgroup_path : identity.cgroup_path);
     usage_forget(p->node, r->cgroup_path[0] != '\0' ? r->cgroup_path : identity.cgroup_path);
     TAILQ_INSERT_TAIL(&p->reaps, r, link);
-    reap_begin(r);
+    if (p->node->closing) /* nothing new begins any more, and all that was begun is asked to end: the next
+                             start */
+        r->again_ms = clock_mono_ms();
+    else
+        reap_begin(r);
 }
 
 void ctr_ended(struct ctr *c, int exit_code, const char *reason, const char *message, int64_t finished_ns)
@@ -184,6 +188,8 @@ void ctr_refresh(struct ctr *c)
         if (c->state == CTR_CREATED) { /* a restart of the agent came between the start and its record */
             ctr_set_state(c, CTR_RUNNING);
             ctr_note_start(c, s.started_ns);
+            if (c->spec->post_start != NULL)
+                c->post = POST_RUNNING;
         }
         oom_watch(c);
         if (!c->log_kept) /* an earlier agent began it */

@@ -232,7 +232,9 @@ static uint64_t period_ms(const struct prober *b)
  */
 static uint64_t delay_over_ms(const struct prober *b)
 {
-    int64_t started = b->c->cur.started_ns, now_ns = clock_wall_ns();
+    int64_t now_ns = clock_wall_ns();
+    /* Nothing starts in the future: the clock was set back. */
+    int64_t started = b->c->cur.started_ns < now_ns ? b->c->cur.started_ns : now_ns;
     int64_t left = started / SECOND * SECOND +
                    (int64_t)probes_spec(b->c, b->type)->initial_delay_seconds * SECOND - now_ns;
     uint64_t now = clock_mono_ms();

@@ -3,6 +3,7 @@
  *
  *     <state>/pods/<uid>.json   {"version":1, "uid", "bootID", "manifest":{...}, "state", "startTime", ...
  *                                "sandboxID", "containers":{name:{...}}}
+ *     <run>/records/<uid>.json  the same, where the disk did not take it: full, read-only, broken
  *
  * Written by atomic rename whenever something of it changed, then synced (record_sync.c).  A damaged one, or
  * one of a newer version than this program knows, is set aside and reported; where the power was cut while it
@@ -19,6 +20,7 @@
 #include "agent/pod/probes.h"
 #include "base/fs.h"
 #include "base/json.h"
+#include "base/log.h"
 #include "base/siphash.h"
 
 #include <string.h>
@@ -166,6 +168,32 @@ static bool is_written(struct pod *p, const struct buf *text)
     return same;
 }
 
+/*
+ * On a disk that takes nothing: at least a restart of the agent, which keeps the run folder, finds what runs.
+ * record_load.c takes the younger one.
+ */
+static void write_aside(struct pod *p, const struct buf *text)
+{
+    struct err e = { 0 };
+    char path[512];
+
+    snprintf(path, sizeof(path), "%s/records/%s.json", p->node->o.run_dir, p->uid);
+    p->record_aside = true;
+    if (fs_replace_at(AT_FDCWD, path, text->p, text->n, 0600, false, &e) != ERR_OK)
+        log_debug("nor can the pod record be written in the run folder", F_STR("pod", p->key), F_ERR(&e));
+}
+
+static void remove_aside(struct pod *p)
+{
+    char path[512];
+
+    if (!p->record_aside)
+        return;
+    snprintf(path, sizeof(path), "%s/records/%s.json", p->node->o.run_dir, p->uid);
+    fs_remove_quietly(AT_FDCWD, path);
+    p->record_aside = false;
+}
+
 enum err_code record_save(struct pod *p, bool *ret_written, struct err *e)
 {
     note_file(p);
@@ -189,6 +217,10 @@ enum err_code record_save(struct pod *p, bool *ret_written, struct err *e)
         return ERR_OK;
     p->record_written = *ret_written =
         fs_replace_at(AT_FDCWD, path, text.p, text.n, 0600, false, e) == ERR_OK;
+    if (p->record_written)
+        remove_aside(p);
+    else
+        write_aside(p, &text);
     return e->code;
 }
 
@@ -196,6 +228,7 @@ void record_remove(struct pod *p)
 {
     char path[512];
 
+    remove_aside(p);
     snprintf(path, sizeof(path), "%s/pods/%s.json.synced", p->node->o.state_dir, p->uid);
     fs_remove_quietly(AT_FDCWD, path);
     snprintf(path, sizeof(path), "%s/pods/%s.json", p->node->o.state_dir, p->uid);

@@ -120,6 +120,74 @@ static enum err_code list(const char *path, int *ret_dir, struct buf *names, str
     return buf_check(names, e);
 }
 
+/* ---- what the disk did not take ---------------------------------------------------------------- */
+
+static bool is_younger(int aside, int dir, const char *name)
+{
+    struct stat beside, there;
+
+    if (fstatat(aside, name, &beside, AT_SYMLINK_NOFOLLOW) != 0)
+        return false;
+    return fstatat(dir, name, &there, AT_SYMLINK_NOFOLLOW) != 0 ||
+           beside.st_mtim.tv_sec > there.st_mtim.tv_sec ||
+           (beside.st_mtim.tv_sec == there.st_mtim.tv_sec && beside.st_mtim.tv_nsec >= there.st_mtim.tv_nsec);
+}
+
+static struct pod *pod_of(struct node *n, const char *name)
+{
+    str_auto uid = strndup(name, strlen(name) - strlen(".json"));
+
+    return uid != NULL ? pods_by_uid(n, uid) : NULL;
+}
+
+/* The run folder's record, where it is the younger one; it goes as soon as the disk takes it. */
+static enum err_code load_aside(struct node *n, int aside, int dir, const char *name, struct err *e)
+{
+    str_auto text = NULL;
+    struct err why = { 0 };
+    size_t size = 0;
+    struct pod *p;
+
+    if (!is_younger(aside, dir, name)) {
+        fs_remove_quietly(aside, name);
+        return ERR_OK;
+    }
+    if (fs_read_at(aside, name, RECORD_MAX, &text, &size, &why) == ERR_OK &&
+        record_read(n, name, text, size, false, &why) == ERR_OK) {
+        p = pod_of(n, name);
+        if (p == NULL)
+            return err_nomem(e);
+        p->record_aside = true;
+        return ERR_OK;
+    }
+    if (err_is_shortage(&why)) {
+        *e = why;
+        return err_wrap(e, "pod record %s", name);
+    }
+    log_warn("pod record in the run folder cannot be used", F_STR("record", name), F_ERR(&why));
+    fs_remove_quietly(aside, name);
+    return ERR_OK;
+}
+
+static enum err_code load_all_aside(struct node *n, int dir, struct err *e)
+{
+    str_auto path = str_printf("%s/records", n->o.run_dir);
+    buf_auto names = BUF_INIT(64u << 20);
+    fd_auto aside = -1;
+
+    if (path == NULL)
+        return err_nomem(e);
+    if (fs_mkdirs(path, 0700, e) != ERR_OK || list(path, &aside, &names, e) != ERR_OK)
+        return e->code;
+    for (const char *name = names.p; name < names.p + names.n; name += strlen(name) + 1) {
+        if (is_rubbish(aside, name))
+            unlinkat(aside, name, 0);
+        else if (str_ends(name, ".json") && load_aside(n, aside, dir, name, e) != ERR_OK)
+            return e->code;
+    }
+    return ERR_OK;
+}
+
 enum err_code record_load_all(struct node *n, struct err *e)
 {
     str_auto path = str_printf("%s/pods", n->o.state_dir);
@@ -128,12 +196,16 @@ enum err_code record_load_all(struct node *n, struct err *e)
 
     if (path == NULL)
         return err_nomem(e);
-    if (fs_mkdirs(path, 0700, e) != ERR_OK || list(path, &dir, &names, e) != ERR_OK)
+    if (fs_mkdirs(path, 0700, e) != ERR_OK || list(path, &dir, &names, e) != ERR_OK ||
+        load_all_aside(n, dir, e) != ERR_OK)
         return e->code;
+    bool some_aside = n->n_pods > 0;
+
     for (const char *name = names.p; name < names.p + names.n; name += strlen(name) + 1) {
         if (is_rubbish(dir, name))
             unlinkat(dir, name, 0);
-        else if (str_ends(name, ".json") && load_one(n, dir, name, e) != ERR_OK)
+        else if (str_ends(name, ".json") && !(some_aside && pod_of(n, name) != NULL) &&
+                 load_one(n, dir, name, e) != ERR_OK)
             return e->code;
     }
     return ERR_OK;

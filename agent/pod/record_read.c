@@ -45,6 +45,13 @@ static int64_t shift_of(const json_t *o, const char *key)
     return v > -TIME_MAX_NS / 4 && v < TIME_MAX_NS / 4 ? v : 0;
 }
 
+static int32_t priority_of(const json_t *o)
+{
+    json_int_t v = json_int(o, "priority", 0);
+
+    return v >= INT32_MIN && v <= INT32_MAX ? (int32_t)v : 0;
+}
+
 static bool id_is_sane(const char *id) /* becomes part of paths */
 {
     return id == NULL || (strlen(id) == 64 && strspn(id, "0123456789abcdef") == 64);
@@ -157,7 +164,7 @@ static void read_pod(struct pod *p, const json_t *o)
     p->created_ns = time_of(o, "created") != 0 ? time_of(o, "created") : p->created_ns;
     p->start_time_ns = time_of(o, "startTime");
     p->start_times = (struct start_times){ 0 };
-    p->priority = (int32_t)number(o, "priority", INT32_MAX);
+    p->priority = priority_of(o);
     p->admitted = json_flag(o, "admitted");
     p->rejected = json_flag(o, "rejected");
     p->finishing = json_flag(o, "finishing");

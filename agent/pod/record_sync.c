@@ -133,8 +133,10 @@ static void start(struct node *n, bool all)
         if (b != NULL)
             memcpy(b->uids[b->n++], p->uid, sizeof(p->uid));
         record_sync_forget(p);
-        p->record_durable =
-            p->record_durable || b == NULL || b->dir == NULL; /* no memory: no reason to wait */
+        if (b == NULL || b->dir == NULL) { /* no memory: no reason to wait */
+            p->record_durable = true;
+            pod_wake(p);
+        }
     }
     if (TAILQ_EMPTY(&n->unsynced)) {
         n->records_due = false;

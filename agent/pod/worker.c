@@ -384,6 +384,8 @@ bool pod_is_new(const struct pod *p)
 {
     int64_t age_ns = clock_wall_ns() - p->created_ns;
 
+    if (age_ns < 0) /* the clock was set back */
+        return false;
     return age_ns < POD_NEW_NS ||
            (age_ns < POD_NEW_MAX_NS && p->node->folder != NULL && src_folder_busy(p->node->folder));
 }

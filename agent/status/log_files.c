@@ -1,6 +1,7 @@
 #include "agent/status/log_files.h"
 
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/fs.h"
 #include "base/scope.h"
 
@@ -66,12 +67,12 @@ bool log_file_is_rotated(const char *name, const char *base)
 void log_file_rotated_name(const char *base, int64_t wall_ns, const char *newest, char ret[LOG_NAME_SIZE])
 {
     const char *last = newest != NULL ? stamp_of(newest, base) : NULL;
-    time_t seconds = (time_t)(wall_ns / 1000000000);
     char stamp[STAMP + 1];
     unsigned long count;
     struct tm tm;
 
-    if (gmtime_r(&seconds, &tm) == NULL || strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &tm) != STAMP)
+    clock_utc(wall_ns / 1000000000, &tm);
+    if (strftime(stamp, sizeof(stamp), "%Y%m%d-%H%M%S", &tm) != STAMP)
         strcpy(stamp, "19700101-000000");
     if (last == NULL || strncmp(stamp, last, STAMP) > 0) {
         snprintf(ret, LOG_NAME_SIZE, "%.200s.%s", base, stamp);

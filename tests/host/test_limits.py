@@ -4,6 +4,7 @@ import os
 import random
 import re
 import resource
+import signal
 
 from coracle import Skip, check, container, contains, equal, pod, run, shell, until
 from test_restart import facts
@@ -51,6 +52,26 @@ def free(t):
     for name in os.listdir(f"{t.scratch}/state"):
         if name.startswith("fill"):
             os.unlink(f"{t.scratch}/state/{name}")
+
+
+def test_full_disk_while_a_container_restarts(t):
+    """what restarted while no record could be written is found by the next daemon, which lets it run"""
+    node = with_state(t, "100m")
+    fill(t, 0)
+    os.kill(node.pid(node.pod("a")), signal.SIGKILL)
+    a = node.wait_pod("a", lambda p: p.restarts() == 1 and p.ready, 40, "a runs again")
+    until(lambda: "pod record cannot be written" in node.log(), 10, "it is said")
+    before = facts(node, a)
+    node.kill()
+    node.start()
+    equal(facts(node, node.wait_pod("a", lambda p: p.ready)), before, "the pod")
+    free(t)
+    until(lambda: "pod record is written again" in node.log(), 20, "the record is written")
+    equal(os.listdir(f"{node.run_dir}/records"), [], "records beside")
+    node.kill()
+    node.start()
+    equal(facts(node, node.wait_pod("a", lambda p: p.ready)), before, "the pod")
+    equal(node.stop(), 0, "exit code")
 
 
 def full_disk(t, leave):

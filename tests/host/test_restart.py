@@ -6,7 +6,7 @@ import re
 import signal
 import time
 
-from coracle import (alive, check, config_map, container, equal, pod, run, shell, until)
+from coracle import (alive, check, config_map, container, equal, pod, read, run, shell, until)
 
 
 def ten(node, *without):
@@ -54,6 +54,59 @@ def test_kill_9(t):
     node.remove(*[f"{n}.yaml" for n in names()])
     node.wait_gone(*names())
     equal(node.stop(), 0, "exit code")
+
+
+def runtime_with(t, body):
+    """A runtime with something to do at some of its commands; $T: the folder tmp."""
+    path = f"{t.scratch}/tmp/crun"
+    with open(path, "w", encoding="ascii") as f:
+        f.write(f"""#!/bin/sh
+T={t.scratch}/tmp
+case " $* " in
+{body}
+esac
+exec /usr/bin/crun "$@"
+""")
+    os.chmod(path, 0o755)
+    return path
+
+
+def with_hook(t, command):
+    return pod("a", container(lifecycle={"postStart": {"exec": {"command": shell(command)}}},
+                              volumeMounts=[{"name": "go", "mountPath": "/go"}]),
+               volumes=[{"name": "go", "hostPath": {"path": f"{t.scratch}/tmp"}}], terminationGracePeriodSeconds=0)
+
+
+def test_kill_between_start_and_hook(t):
+    """a daemon killed right after a container's start runs its postStart hook at the next one"""
+    node = t.node("--runtime", runtime_with(t, """*" start "*) [ -e $T/killed ] || { touch $T/killed; /usr/bin/crun "$@"; kill -9 $PPID; exit 0; };;"""))
+    node.import_image()
+    node.put("a.yaml", with_hook(t, "echo hook >> /go/hook"))
+    node.process.wait(30)
+    node.process = None
+    node.start()
+    node.wait_running("a")
+    equal(node.pod("a").restarts(), 0, "restarts")
+    equal(read(f"{t.scratch}/tmp/hook", "none"), "hook\n", "what the hook wrote")
+
+
+def test_stop_amid_a_start(t):
+    """a daemon that is asked to end while a container starts begins no hook; the next one runs it"""
+    node = t.node("--runtime", runtime_with(t, """*" start "*) touch $T/starting; while [ ! -e $T/go ]; do sleep 0.02; done;;"""))
+    node.import_image()
+    node.put("a.yaml", with_hook(t, "echo hook >> /go/hook; while [ ! -e /go/enough ]; do sleep 0.1; done"))
+    until(lambda: os.path.exists(f"{t.scratch}/tmp/starting"), 20, "a start that is under way")
+    os.kill(node.process.pid, signal.SIGTERM)
+    until(lambda: "stopping; pods go on" in node.log(), 10, "the signal is taken")
+    with open(f"{t.scratch}/tmp/go", "w", encoding="ascii"):
+        pass
+    equal(node.stop(deadline=10), 0, "exit code")
+    equal(read(f"{t.scratch}/tmp/hook", "none"), "none", "a hook")
+    node.start()
+    until(lambda: read(f"{t.scratch}/tmp/hook", "") == "hook\n", 10, "the hook")
+    with open(f"{t.scratch}/tmp/enough", "w", encoding="ascii"):
+        pass
+    node.wait_running("a")
 
 
 def test_while_it_was_away(t):

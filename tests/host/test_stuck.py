@@ -1,5 +1,6 @@
 """What hangs around the daemon: runtimes, plugins, frozen containers, file systems.  It says which, and the rest goes on."""
 import contextlib
+import glob
 import os
 import signal
 import statistics
@@ -239,6 +240,42 @@ def on_fuse(name, f, **more):
     return pod(name, container(command=QUICK, volumeMounts=[{"name": "far", "mountPath": "/far"}, {"name": "near", "mountPath": "/near"}]),
                volumes=[{"name": "far", "hostPath": {"path": f.path + "/sub"}}, {"name": "near", "emptyDir": {}}],
                terminationGracePeriodSeconds=0, **more)
+
+
+def children_of(pid):
+    return [child for path in glob.glob(f"/proc/{pid}/task/*/children") for child in read(path, "").split()]
+
+
+def replace_program(path, text):
+    with open(path + ".new", "w", encoding="ascii") as f:
+        f.write(text)
+    os.chmod(path + ".new", 0o755)
+    os.rename(path + ".new", path)
+
+
+def test_next_daemon_beside_a_child_that_hangs(t):
+    """a child of a killed daemon that hangs on its way to exec, with copies of all descriptors, keeps no next one from its start"""
+    with fuse(t) as f:
+        runtime = f"{t.scratch}/tmp/crun"
+        good = '#!/bin/sh\nexec /usr/bin/crun "$@"\n'
+        replace_program(runtime, good)
+        node = t.node("--runtime", runtime)
+        node.import_image()
+        node.put("a.yaml", pod("a", container(command=QUICK), hostNetwork=True))
+        node.wait_running("a")
+        daemon = node.process.pid
+        replace_program(runtime, f"#!{f.path}/sub/interpreter\n")
+        f.say("hang")
+        os.kill(node.pid(node.pod("a")), signal.SIGKILL)
+        until(lambda: any(read(f"/proc/{p}/wchan", "").startswith(("request_wait", "fuse")) for p in children_of(daemon)), 20,
+              "a child that hangs")
+        replace_program(runtime, good)
+        node.kill()
+        node.start()
+        node.wait_running("a", deadline=30)
+        f.say("go")
+        ends(node, "a")
+        equal(node.stop(), 0, "exit code")
 
 
 def time_to_run(node, name):

@@ -88,7 +88,7 @@ static struct pod *lively_pod(struct world *w)
 
     p->state = POD_RUNNING;
     p->admitted = p->initialized = true;
-    p->priority = 7;
+    p->priority = -7;
     p->start_time_ns = 5;
     memset(p->sandbox_id, 'c', 64);
     memset(i->cur.id, '1', 64);
@@ -125,7 +125,7 @@ static void what_is_written_is_read_back(void **state)
     assert_int_equal(p->state, POD_RUNNING);
     assert_true(p->admitted && p->initialized && p->recovered && p->wanted);
     assert_false(p->rebooted);
-    assert_int_equal(p->priority, 7);
+    assert_int_equal(p->priority, -7);
     assert_int_equal(strlen(p->sandbox_id), 64);
     assert_int_equal(p->ctrs[0].state, CTR_NONE);
     assert_true(p->ctrs[0].replace);

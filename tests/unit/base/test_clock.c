@@ -28,6 +28,22 @@ static void times_are_written_as_kubernetes_writes_them(void **state)
     assert_string_equal(text, "1677-09-21T00:12:43Z");
 }
 
+static void dates_are_those_of_libc(void **state)
+{
+    (void)state;
+    for (int64_t day = -110000; day < 110000; day++) { /* every day of 600 years, each at another time */
+        int64_t s = day * 86400 + (day * 7919 % 86400 + 86400) % 86400;
+        time_t seconds = (time_t)s;
+        struct tm ours, libc;
+
+        clock_utc(s, &ours);
+        gmtime_r(&seconds, &libc);
+        assert_true(ours.tm_year == libc.tm_year && ours.tm_mon == libc.tm_mon &&
+                    ours.tm_mday == libc.tm_mday && ours.tm_hour == libc.tm_hour &&
+                    ours.tm_min == libc.tm_min && ours.tm_sec == libc.tm_sec);
+    }
+}
+
 static int64_t parsed(const char *text)
 {
     struct err e = { 0 };
@@ -113,6 +129,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(times_are_written_as_kubernetes_writes_them),
+        cmocka_unit_test(dates_are_those_of_libc),
         cmocka_unit_test(times_are_read),
         cmocka_unit_test(what_is_written_reads_back),
         cmocka_unit_test(other_texts_are_refused),

@@ -424,6 +424,32 @@ static void a_child_that_does_not_start_holds_up_nobody(void **state)
     remove_cgroup(path);
 }
 
+static void a_lone_start_does_not_wait_for_all_those_that_hang(void **state)
+{
+    struct ended *d = *state;
+    const char *const argv[] = { "/bin/true", NULL };
+    char path[300], procs[320], freezer[320];
+    struct proc_spec spec = { .name = "t", .argv = argv, .cgroup_fd = -1, .cgroup_procs = procs };
+    struct err e = { 0 };
+    struct proc hung[6];
+
+    if (!make_cgroup("cgroup", "freezer", path))
+        SKIP("needs root and a cgroup v1 freezer hierarchy");
+    snprintf(procs, sizeof(procs), "%s/cgroup.procs", path);
+    snprintf(freezer, sizeof(freezer), "%s/freezer.state", path);
+    assert_int_equal(fs_write_control(AT_FDCWD, freezer, "FROZEN", &e), ERR_OK);
+    for (size_t i = 0; i < ARRAY_LEN(hung); i++) { /* each alone: no later one has its turn looked after */
+        proc_start(&hung[i], &spec, d->loop, on_ended, d);
+        assert_string_equal(run_sh(d, "echo goes on"), "goes on\n");
+    }
+    for (size_t i = 0; i < ARRAY_LEN(hung); i++)
+        proc_cancel(&hung[i]);
+    run_until_ended(d, d->calls + (int)ARRAY_LEN(hung));
+    assert_int_equal(fs_write_control(AT_FDCWD, freezer, "THAWED", &e), ERR_OK);
+    run_until_reaped(d);
+    remove_cgroup(path);
+}
+
 static void the_left_behind_can_be_forgotten_to_close_the_loop(void **state)
 {
     struct ended *d = *state;
@@ -464,6 +490,7 @@ int main(void)
         loop_test(a_missing_procs_file_is_a_clear_error),
         loop_test(a_child_that_cannot_die_is_left_behind_and_reaped_later),
         loop_test(a_child_that_does_not_start_holds_up_nobody),
+        loop_test(a_lone_start_does_not_wait_for_all_those_that_hang),
         loop_test(the_left_behind_can_be_forgotten_to_close_the_loop),
     };
     const struct CMUnitTest fork_tests[] = {
