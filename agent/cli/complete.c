@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+enum { PATIENCE_MS = 2000 }; /* of somebody who hit the tab key */
+
 struct completion {
     struct cli *cli;
     const struct cli_command *command;
@@ -233,6 +235,7 @@ static bool with_kind(struct completion *c, const char *spec)
     c->before = before.p;
     c->begun = slash + 1;
     names_of(c, kind);
+    c->before = "";
     return true;
 }
 
@@ -419,6 +422,7 @@ static void words(struct cli *cli, int argc, char **argv, struct buf *out)
 
     if (argc < 1)
         return;
+    cli->patience_ms = PATIENCE_MS;
     c.begun = argv[argc - 1];
     early = read_early(&c, argc - 1, argv);
     argv += early;

@@ -306,6 +306,9 @@ static int get_pods(struct get *g)
     pods = read_pods(g, &code);
     if (pods == NULL)
         return code;
+    cli_keep_first(&code, get_sort(g, pods));
+    if (code == EXIT_USAGE)
+        return code;
 
     w.shown = json_object();
     if (get_is_table(g)) {
@@ -374,8 +377,8 @@ static int take_names(struct get *g, const struct cli_kind *kind, char **words, 
 
 static int get_images(const struct get *g)
 {
-    if (g->watch || g->selector != NULL || g->field_selector != NULL)
-        return cli_wrong(g->cli, "images are neither watched nor selected by labels");
+    if (g->watch || g->selector != NULL || g->field_selector != NULL || g->sort_by != NULL)
+        return cli_wrong(g->cli, "images are neither watched nor selected by labels, nor sorted");
     return cli_list_images(g->cli, g->format, g->no_headers, g->names, g->n_names);
 }
 
@@ -387,8 +390,8 @@ static int get_others(struct get *g, const char *word)
     if (!cli_is_kind(word, manifest_kinds))
         return cli_unknown_kind(g->cli, word, ", manifests, events");
     if (g->n_names > 0 || g->watch || g->selector != NULL || g->field_selector != NULL ||
-        strchr(word, '/') != NULL)
-        return cli_wrong(g->cli, "manifests are listed as a whole: no names, selectors or watch");
+        g->sort_by != NULL || strchr(word, '/') != NULL)
+        return cli_wrong(g->cli, "manifests are listed as a whole: no names, selectors, order or watch");
     return get_manifests(g);
 }
 
@@ -403,6 +406,8 @@ static const struct cli_flag flags[] = {
       "only pods or events with these fields: status.phase=Running,spec.nodeName!=a" },
     { "show-labels", 0, FLAG_SWITCH, offsetof(struct get, show_labels), NULL,
       "pods: a last column with their labels" },
+    { "sort-by", 0, FLAG_TEXT, offsetof(struct get, sort_by), "PATH",
+      "the order, lowest first: .metadata.creationTimestamp" },
     { "watch", 'w', FLAG_SWITCH, offsetof(struct get, watch), NULL, "go on with what changes" },
     { "no-headers", 0, FLAG_SWITCH, offsetof(struct get, no_headers), NULL, "no line of headers" },
     CLI_FLAGS_END,
@@ -424,6 +429,8 @@ static int run(struct cli *cli, const struct cli_command *command, int argc, cha
     code = check_format(&g);
     if (code != EXIT_OK)
         return code;
+    if (g.sort_by != NULL && g.watch)
+        return cli_wrong(cli, "--sort-by and --watch cannot be given together");
     kind = cli_kind_find(argv[0]);
     if (kind == NULL) {
         g.n_names = argc - 1;

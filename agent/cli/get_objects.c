@@ -174,6 +174,9 @@ int get_objects(struct get *g, const struct cli_kind *kind)
     items = g->n_names > 0 ? read_named(g, kind, &code) : read_all(g, kind, &code);
     if (items == NULL || (json_array_size(items) == 0 && g->n_names > 0))
         return code;
+    cli_keep_first(&code, get_sort(g, items));
+    if (code == EXIT_USAGE)
+        return code;
     if (!get_is_table(g)) {
         drop_sizes(kind, items);
         cli_keep_first(&code, get_print_objects(g, kind->names[1], items, g->n_names == 1));

@@ -93,6 +93,9 @@ int get_events(struct get *g)
     if (list == NULL)
         return code;
     events = cli_sorted(cli_at(list, "items"), by_last_time);
+    code = get_sort(g, events);
+    if (code != EXIT_OK)
+        return code;
     if (!get_is_table(g))
         return get_print_objects(g, "event", events, false);
     if (json_array_size(events) == 0)

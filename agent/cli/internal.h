@@ -191,12 +191,12 @@ json_t *cli_get_one(struct cli *cli, const struct cli_kind *kind, const char *na
                     int *ret_code);
 json_t *cli_get_all(struct cli *cli, const struct cli_kind *kind, const char *namespace_, int *ret_code);
 
-/* ---- get.c, get_objects.c, get_tables.c
+/* ---- get.c, get_objects.c, get_tables.c, get_sort.c
  * ------------------------------------------------------------------------- */
 struct get {
     struct cli *cli;
     const struct cli_command *command;
-    const char *namespace_, *format, *selector, *field_selector;
+    const char *namespace_, *format, *selector, *field_selector, *sort_by;
     bool all, watch, no_headers, show_labels;
     char **names;
     int n_names;
@@ -208,6 +208,8 @@ int get_nothing_found(const struct get *g);
 int get_print_objects(const struct get *g, const char *kind, const json_t *items, bool single);
 int get_objects(struct get *g, const struct cli_kind *kind);
 int get_events(struct get *g);
+int get_sort(const struct get *g,
+             json_t *items); /* get_sort.c: in place, if that was asked for; the exit code */
 int get_manifests(struct get *g);
 int cli_by_namespace_and_name(const void *a, const void *b);
 json_t *cli_sorted(const json_t *items, int (*order)(const void *a, const void *b)); /* a new array */

@@ -7,7 +7,8 @@
 #include <strings.h>
 
 struct wait {
-    const char *namespace_, *what, *timeout;
+    const char *namespace_, *what, *timeout, *selector;
+    bool all;
     uint64_t until_ms;
     /* of `what`: */
     char condition[128], status[32]; /* condition "": that it is gone */
@@ -122,6 +123,9 @@ static const struct cli_flag flags[] = {
     CLI_NAMESPACE(struct wait, namespace_, "the pods' namespace (default)"),
     { "for", 0, FLAG_TEXT, offsetof(struct wait, what), "WHAT",
       "condition=Ready (default), condition=TYPE[=STATUS] or delete", "condition=Ready|delete" },
+    { "selector", 'l', FLAG_TEXT, offsetof(struct wait, selector), "SELECTOR",
+      "for all pods with these labels: app=web,tier!=db" },
+    { "all", 0, FLAG_SWITCH, offsetof(struct wait, all), NULL, "for all pods of the namespace" },
     { "timeout", 0, FLAG_TEXT, offsetof(struct wait, timeout), "DURATION",
       "for all of them together (30s); negative: a week" },
     CLI_FLAGS_END,
@@ -140,16 +144,45 @@ static int wait_for_all(struct cli *cli, const struct wait *w, int argc, char **
     return code;
 }
 
+/* Those that are there now. */
+static int wait_for_selected(struct cli *cli, const struct wait *w)
+{
+    buf_auto url = BUF_INIT(64 * 1024);
+    json_auto_t *list = NULL, *sorted = NULL;
+    const json_t *pod;
+    size_t i;
+    int code;
+
+    buf_adds(&url, "/api/v1/namespaces/");
+    cli_add_escaped(&url, w->namespace_);
+    buf_adds(&url, "/pods?labelSelector=");
+    cli_add_escaped(&url, w->selector != NULL ? w->selector : "");
+    list = cli_get(cli, url.p, &code);
+    if (list == NULL)
+        return code;
+    sorted = cli_sorted(cli_at(list, "items"), cli_by_namespace_and_name);
+    if (json_array_size(sorted) == 0 && w->condition[0] != '\0')
+        return cli_error(cli, "no matching resources found");
+    json_array_foreach (sorted, i, pod)
+        cli_keep_first(&code, wait_for_one(cli, w, cli_text(pod, "metadata.name")));
+    return code;
+}
+
 static int run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
 {
     struct wait w = { .namespace_ = "default", .what = "condition=Ready", .timeout = "30s" };
     int64_t timeout_ns = INT64_C(7) * 24 * 3600 * 1000000000;
     struct err e = { 0 };
+    bool selected, kind;
     int code;
 
     if (!cli_parse(cli, command, &w, &argc, argv, &code))
         return code;
-    if (argc == 0 || (argc == 1 && strchr(argv[0], '/') == NULL && cli_is_kind(argv[0], cli_pod_kinds)))
+    selected = w.all || w.selector != NULL;
+    kind = argc == 1 && strchr(argv[0], '/') == NULL && cli_is_kind(argv[0], cli_pod_kinds);
+    if (selected && !kind)
+        return cli_usage_error(cli, command, "expected 'wait pods' with --all or -l, and no names");
+    if (!selected && (argc == 0 || kind))
         return cli_usage_error(cli, command, "you must specify pods");
     if (!parse_what(&w))
         return cli_wrong(cli, "--for: condition=TYPE, condition=TYPE=STATUS or delete, not \"%s\"", w.what);
@@ -158,12 +191,13 @@ static int run(struct cli *cli, const struct cli_command *command, int argc, cha
         return cli_failed(cli, &e);
     }
     w.until_ms = clock_mono_ms() + (uint64_t)(timeout_ns / 1000000) + 1;
-    return wait_for_all(cli, &w, argc, argv);
+    return selected ? wait_for_selected(cli, &w) : wait_for_all(cli, &w, argc, argv);
 }
 
 static const struct cli_example examples[] = {
     { "until a pod is ready, a minute at most", "coracle wait pod/web --timeout 1m" },
     { "until a pod is gone", "coracle wait pod/web --for delete" },
+    { "until all pods of an application are ready", "coracle wait pods -l app=web" },
     { NULL, NULL },
 };
 
@@ -179,7 +213,8 @@ const struct cli_command command_wait = {
     .name = "wait",
     .run = run,
     .summary = "until pods are ready, or gone",
-    .usage = "wait pod/NAME... [--for WHAT] [--timeout DURATION] [flags]",
+    .usage = "wait pod/NAME... [--for WHAT] [--timeout DURATION] [flags]\n"
+             "wait pods --all|-l SELECTOR [--for WHAT] [--timeout DURATION] [flags]",
     .about =
         "Waits until pods have a condition, or are gone.  A pod that is not there is an error, unless it is "
         "to be gone.",

@@ -478,6 +478,18 @@ def test_client_goes(t):
     check(node.pod("a").restarts() == 0, "the container restarted")
 
 
+def test_nobody_reads(t):
+    """where nobody reads the output, exec ends as a command here would: by SIGPIPE, as shells tell it"""
+    node, _ = start(t)
+    client = subprocess.Popen(coracle(node, "a", "--", "yes"), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    equal(client.stdout.read(2), b"y\n", "the beginning")
+    client.stdout.close()
+    equal((client.wait(30), client.stderr.read()), (141, b""), "its end")
+    client.stderr.close()
+    until(lambda: not with_command(node, "yes"), 10, "the process ended, too")
+    settled(node)
+
+
 def test_container_stops(t):
     """an exec ends with its container"""
     node, _ = start(t)

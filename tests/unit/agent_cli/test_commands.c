@@ -54,6 +54,18 @@ static void labels_and_fields_choose_and_are_shown(void **state)
     assert_non_null(strstr(f->err, "field label not supported: spec.x"));
 }
 
+static void objects_are_sorted_by_what_a_path_leads_to(void **state)
+{
+    struct fixture *f = *state;
+
+    expect(f, "get pods -o name --sort-by .metadata.creationTimestamp", 0, "pod/web\npod/db\n", "");
+    expect(f, "get pods -o name --sort-by={.metadata.name}", 0, "pod/db\npod/web\n", "");
+    expect(f, "get events --no-headers --sort-by=.count --field-selector type=Normal", 0,
+           "2m    Normal   Pulled   pod/web   Container image present\n", "");
+    expect(f, "get pods --sort-by {.x", 2, "", "error: jsonpath: a } is missing: {.x}\n");
+    expect(f, "get pods --sort-by .x -w", 2, "", "error: --sort-by and --watch cannot be given together\n");
+}
+
 static void a_jsonpath_prints_what_it_leads_to(void **state)
 {
     struct fixture *f = *state;
@@ -467,6 +479,7 @@ static void a_daemon_that_does_not_answer_is_given_up(void **state)
     struct fixture *f = *state;
     str_auto want = str_printf(
         "error: coracle at %s does not answer within 0.1s (--request-timeout); is it stopped?\n", f->socket);
+    uint64_t begun;
 
     kill(f->server, SIGSTOP);
     expect(f, "get pods --request-timeout=100ms", EXIT_NO_DAEMON, "", want);
@@ -474,6 +487,11 @@ static void a_daemon_that_does_not_answer_is_given_up(void **state)
     assert_non_null(strstr(f->err, " does not answer within "));
     kill(f->server, SIGCONT);
     assert_int_equal(run(f, "get pods --request-timeout 0"), 0);
+    kill(f->server, SIGSTOP);
+    begun = clock_mono_ms();
+    expect(f, "__complete logs w", 0, "", "");
+    assert_true(clock_mono_ms() - begun < 20000); /* not as long as for a command */
+    kill(f->server, SIGCONT);
 }
 
 /* ---- validate -------------------------------------------------------------------------------- */
@@ -630,6 +648,13 @@ static void pods_are_waited_for(void **state)
     expect(f, "wait web --timeout soon", 2, "",
            "error: --timeout: \"soon\" is not a duration such as 10s, 5m or 1h30m\n");
     assert_int_equal(run(f, "wait pods"), 2);
+    assert_int_equal(run(f, "wait pod/web --all"), 2);
+    expect(f, "wait pods -l app=db --for=condition=Initialized --timeout=1ms", 1, "",
+           "error: timed out waiting for the condition on pods/db\n");
+    expect(f, "wait pods --all --for=condition=Initialized --timeout=1ms", 1, "pod/web condition met\n",
+           "error: timed out waiting for the condition on pods/db\n");
+    expect(f, "wait pods -l app=none", 1, "", "error: no matching resources found\n");
+    expect(f, "wait pods -l app=none --for delete", 0, "", "");
     kill(f->server, SIGUSR1); /* as soon as somebody watches, db runs, and goes */
     expect(f, "wait pod/db --for=delete --timeout=-1s", 0, "pod/db condition met\n", "");
 }
@@ -743,6 +768,7 @@ int main(void)
         T(logs_of_several_containers_come_in_turn_or_side_by_side),
         T(images_are_brought_and_removed),
         T(archives_come_and_go_through_pipes),
+        T(objects_are_sorted_by_what_a_path_leads_to),
         T(flags_may_stand_before_the_command),
         T(a_daemon_that_does_not_answer_is_given_up),
         T(what_takes_its_time_says_a_line_for_each_step),
