@@ -145,7 +145,9 @@ int cli_unknown_command(struct cli *cli, const char *name)
 {
     const char *near = cli_command_near(name), *here = cli_command_elsewhere(name);
 
-    if (here != NULL)
+    if (name[0] == '-')
+        fprintf(cli->err, "error: %s stands before the command: flags of a command stand behind it\n", name);
+    else if (here != NULL)
         fprintf(cli->err, "error: unknown command \"%s\": here it is \"%s\"\n", name, here);
     else if (near != NULL)
         fprintf(cli->err, "error: unknown command \"%s\": did you mean \"%s\"?\n", name, near);

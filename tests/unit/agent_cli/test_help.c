@@ -15,6 +15,8 @@ static void wrong_usage_shows_the_right_one_and_ends_with_2(void **state)
         { "gte", "error: unknown command \"gte\": did you mean \"get\"?\n\"coracle help\" lists" },
         { "get pods --hepl", "error: unknown flag: --hepl (did you mean --help?)\n\nUsage:\n" },
         { "logs web --folow", "error: unknown flag: --folow (did you mean --follow?)\n\nUsage:\n" },
+        { "-x get pods",
+          "error: -x stands before the command: flags of a command stand behind it\n\"coracle help\" lists" },
         { "-n", "error: flag needs a value: -n\n" },
         { "-n shop", "error: there is no command behind shop\n" },
         { "-n shop version", "error: unknown flag: -n\n\n" },
