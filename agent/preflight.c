@@ -114,6 +114,28 @@ static bool on_tmpfs(const char *path)
     return statfs(path, &s) == 0 && s.f_type == TMPFS_MAGIC;
 }
 
+static int open_lock(const char *path, const char *folder, const char *what)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+    if (fd < 0 && errno == EROFS) { /* what runs can be looked after all the same */
+        fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (fd >= 0)
+            log_error("a folder is read-only: what runs goes on, nothing new can start and nothing can go",
+                      F_STR("folder", what), F_STR("path", folder));
+    }
+    return fd;
+}
+
+/* It may have been taken away, or mounted over, by another agent that came or went at this moment. */
+static bool stands_at(int fd, const char *path)
+{
+    struct stat ours, there;
+
+    return fstat(fd, &ours) == 0 && stat(path, &there) == 0 && ours.st_ino == there.st_ino &&
+           ours.st_dev == there.st_dev;
+}
+
 static enum err_code take_lock(const char *folder, const char *what, int *ret_fd, struct err *e)
 {
     str_auto path = str_printf("%s/lock", folder);
@@ -121,20 +143,18 @@ static enum err_code take_lock(const char *folder, const char *what, int *ret_fd
 
     if (path == NULL)
         return err_nomem(e);
-    *ret_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (*ret_fd < 0 && errno == EROFS) { /* what runs can be looked after all the same */
-        *ret_fd = open(path, O_RDONLY | O_CLOEXEC);
-        if (*ret_fd >= 0)
-            log_error(
-                "the state folder is read-only: what runs goes on, nothing new can start and nothing can go",
-                F_STR("path", folder));
-    }
-    if (*ret_fd < 0)
-        return err_sys(e, errno, "open %s", path);
-    if (file_lock(*ret_fd, &holder, e) == ERR_EXISTS)
-        return err_set(e, ERR_EXISTS, "another coracle (process %d) runs on the %s folder %s", (int)holder,
-                       what, folder);
-    return e->code != ERR_OK ? err_wrap(e, "%s", path) : ERR_OK;
+    do {
+        scope_close_p(ret_fd);
+        *ret_fd = open_lock(path, folder, what);
+        if (*ret_fd < 0)
+            return err_sys(e, errno, "open %s", path);
+        if (file_lock(*ret_fd, &holder, e) == ERR_EXISTS)
+            return err_set(e, ERR_EXISTS, "another coracle (process %d) runs on the %s folder %s",
+                           (int)holder, what, folder);
+        if (e->code != ERR_OK)
+            return err_wrap(e, "%s", path);
+    } while (!stands_at(*ret_fd, path));
+    return ERR_OK;
 }
 
 static enum err_code make_run_dir(struct preflight *p, const struct agent_config *c, struct err *e)
@@ -221,7 +241,6 @@ void preflight_undo(struct preflight *p, const struct agent_config *c)
 {
     struct err e = { 0 };
 
-    scope_close_p(&p->run_lock); /* it would keep the mount busy */
     if (fs_unmount_below(c->run_dir, &e) != ERR_OK)
         log_warn("run folder cannot be unmounted", F_STR("path", c->run_dir), F_ERR(&e));
     if (fs_remove_tree(AT_FDCWD, c->run_dir, &e) != ERR_OK)

@@ -53,7 +53,7 @@ static struct { /* everything, and the jobs' state, under the lock */
     pthread_cond_t work, late; /* for a thread that is idle, for the one that stands by */
     struct job_list queue;
     size_t queued, threads, idle, abandoned; /* threads: without the one that stands by */
-    bool stands_by;
+    bool stands_by, sleeps;                  /* one does; and nothing wakes it but `late` */
 } makers = {
     .lock = PTHREAD_MUTEX_INITIALIZER,
     .work = PTHREAD_COND_INITIALIZER,
@@ -220,12 +220,13 @@ static struct spawn_job *late_job(void)
         uint64_t at = first != NULL ? first->queued_ms + WAIT_MS : 0;
         struct timespec until = { .tv_sec = (time_t)(at / 1000), .tv_nsec = (long)(at % 1000) * 1000000 };
 
+        makers.sleeps = first == NULL;
         if (first == NULL)
             pthread_cond_wait(&makers.late, &makers.lock);
         else
             pthread_cond_clockwait(&makers.late, &makers.lock, CLOCK_MONOTONIC, &until);
     }
-    makers.stands_by = false;
+    makers.stands_by = makers.sleeps = false;
     makers.threads++;
     struct spawn_job *j = take();
 
@@ -271,7 +272,7 @@ static bool have_thread(void)
         makers.threads++;
     else if (makers.threads > 0 && !makers.stands_by)
         stand_by();
-    else if (TAILQ_EMPTY(&makers.queue))
+    else if (makers.sleeps)
         pthread_cond_signal(&makers.late);
     return makers.threads > 0;
 }

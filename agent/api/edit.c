@@ -181,6 +181,24 @@ static void spec_difference(struct edit *e, const char *name, const json_t *a, c
     need(e, "spec.%.100s", name);
 }
 
+/* By field or by annotation. */
+static bool same_profiles(const struct api_container *a, const struct api_container *b, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!str_eq(a[i].security.apparmor.type, b[i].security.apparmor.type) ||
+            !str_eq(a[i].security.apparmor.localhost_profile, b[i].security.apparmor.localhost_profile))
+            return false;
+    return true;
+}
+
+static void compare_profiles(struct edit *e, const struct api_pod_spec *a, const struct api_pod_spec *b)
+{
+    if (a->n_containers == b->n_containers && a->n_init_containers == b->n_init_containers &&
+        !(same_profiles(a->containers, b->containers, a->n_containers) &&
+          same_profiles(a->init_containers, b->init_containers, a->n_init_containers)))
+        need(e, "metadata.annotations: a container's AppArmor profile");
+}
+
 bool api_pod_edit_needs_restart(const struct api_pod *old_pod, const struct api_pod *new_pod, char *why,
                                 size_t why_size)
 {
@@ -199,6 +217,7 @@ bool api_pod_edit_needs_restart(const struct api_pod *old_pod, const struct api_
         if (new_pod->meta.uid != NULL && !str_eq(old_pod->meta.uid, new_pod->meta.uid))
             need(&e, "metadata.uid");
         each_difference(&e, json_object_get(a, "spec"), json_object_get(b, "spec"), spec_difference, NULL);
+        compare_profiles(&e, &old_pod->spec, &new_pod->spec);
         if (old_pod->qos != new_pod->qos)
             need(&e, "resources that change the QoS class from %s to %s", api_qos_name(old_pod->qos),
                  api_qos_name(new_pod->qos));

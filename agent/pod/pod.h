@@ -292,8 +292,9 @@ struct pod {
     bool record_durable;  /* some record of it is on the disk: its containers may start */
     bool record_unsynced; /* the newest is not in a batch yet */
     bool record_written;
-    bool record_aside;    /* the run folder has one, as the disk took none */
-    uint64_t record_hash; /* of what was written last */
+    uint64_t record_number; /* of the newest: counts up */
+    bool record_aside;      /* the run folder has one, as the disk took none */
+    uint64_t record_hash;   /* of what was written last */
     TAILQ_ENTRY(pod) unsynced_link;
     char record_error[256]; /* why the record could not be written; "" */
     uint64_t shown_hash;    /* of the status last told to watchers */

@@ -23,6 +23,7 @@
 #include "base/log.h"
 #include "base/siphash.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 static void put_sizes(json_t *o, const struct sizes *s)
@@ -170,7 +171,7 @@ static bool is_written(struct pod *p, const struct buf *text)
 
 /*
  * On a disk that takes nothing: at least a restart of the agent, which keeps the run folder, finds what runs.
- * record_load.c takes the younger one.
+ * record_load.c takes the one with the higher number.
  */
 static void write_aside(struct pod *p, const struct buf *text)
 {
@@ -208,13 +209,15 @@ enum err_code record_save(struct pod *p, bool *ret_written, struct err *e)
     buf_add(&text, head, strlen(head) - 1);
     buf_adds(&text, ",\"manifest\":");
     buf_adds(&text, p->api->json);
-    buf_addc(&text, '}');
     snprintf(path, sizeof(path), "%s/pods/%s.json", p->node->o.state_dir, p->uid);
     *ret_written = false;
     if (buf_check(&text, e) != ERR_OK)
         return e->code;
     if (is_written(p, &text))
         return ERR_OK;
+    buf_addf(&text, ",\"number\":%" PRIu64 "}", ++p->record_number);
+    if (buf_check(&text, e) != ERR_OK)
+        return e->code;
     p->record_written = *ret_written =
         fs_replace_at(AT_FDCWD, path, text.p, text.n, 0600, false, e) == ERR_OK;
     if (p->record_written)

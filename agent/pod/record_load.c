@@ -4,6 +4,7 @@
 
 #include "base/aside.h"
 #include "base/fs.h"
+#include "base/json.h"
 #include "base/log.h"
 
 #include <dirent.h>
@@ -122,15 +123,18 @@ static enum err_code list(const char *path, int *ret_dir, struct buf *names, str
 
 /* ---- what the disk did not take ---------------------------------------------------------------- */
 
-static bool is_younger(int aside, int dir, const char *name)
+/* Of the record in a file; below 0: there is none that says one. */
+static json_int_t number_of(int dir, const char *name)
 {
-    struct stat beside, there;
+    str_auto text = NULL;
+    json_auto_t *o = NULL;
+    struct err e = { 0 };
+    size_t size = 0;
 
-    if (fstatat(aside, name, &beside, AT_SYMLINK_NOFOLLOW) != 0)
-        return false;
-    return fstatat(dir, name, &there, AT_SYMLINK_NOFOLLOW) != 0 ||
-           beside.st_mtim.tv_sec > there.st_mtim.tv_sec ||
-           (beside.st_mtim.tv_sec == there.st_mtim.tv_sec && beside.st_mtim.tv_nsec >= there.st_mtim.tv_nsec);
+    if (fs_read_at(dir, name, RECORD_MAX, &text, &size, &e) != ERR_OK ||
+        json_parse(text, size, RECORD_MAX, &o, "pod record", &e) != ERR_OK)
+        return -1;
+    return json_int(o, "number", 0);
 }
 
 static struct pod *pod_of(struct node *n, const char *name)
@@ -140,7 +144,7 @@ static struct pod *pod_of(struct node *n, const char *name)
     return uid != NULL ? pods_by_uid(n, uid) : NULL;
 }
 
-/* The run folder's record, where it is the younger one; it goes as soon as the disk takes it. */
+/* The run folder's record, where it is the newer one; it goes as soon as the disk takes it. */
 static enum err_code load_aside(struct node *n, int aside, int dir, const char *name, struct err *e)
 {
     str_auto text = NULL;
@@ -148,7 +152,7 @@ static enum err_code load_aside(struct node *n, int aside, int dir, const char *
     size_t size = 0;
     struct pod *p;
 
-    if (!is_younger(aside, dir, name)) {
+    if (number_of(aside, name) <= number_of(dir, name)) {
         fs_remove_quietly(aside, name);
         return ERR_OK;
     }

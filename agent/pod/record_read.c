@@ -165,6 +165,7 @@ static void read_pod(struct pod *p, const json_t *o)
     p->start_time_ns = time_of(o, "startTime");
     p->start_times = (struct start_times){ 0 };
     p->priority = priority_of(o);
+    p->record_number = (uint64_t)number(o, "number", INT64_MAX);
     p->admitted = json_flag(o, "admitted");
     p->rejected = json_flag(o, "rejected");
     p->finishing = json_flag(o, "finishing");

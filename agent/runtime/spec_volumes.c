@@ -46,21 +46,49 @@ static bool is_at_or_below(const char *path, const char *other)
     return strncmp(path, other, n) == 0 && (n == 0 || path[n] == '/' || path[n] == '\0');
 }
 
+/* Where a mount of the pod goes, links of the image resolved as far as it has them. */
+static void resolve(const struct search *s, const char *destination, char ret[PATH_MAX])
+{
+    struct err e = { 0 };
+    fd_auto fd = fs_open_in_root(s->root_fd, destination, O_PATH, 0, &e);
+    char path[PATH_MAX];
+
+    if (fd >= 0 && path_of(fd, path, &e) == ERR_OK && str_starts(path, s->root))
+        snprintf(ret, PATH_MAX, "%s", path + strlen(s->root));
+    else
+        snprintf(ret, PATH_MAX, "%s", destination);
+    fs_path_clean(ret);
+}
+
 /* What the runtime mounts, and the pod, hides whatever the image has there. */
 static bool is_hidden(const struct search *s)
 {
     static const char *const defaults[] = { "proc", "dev", "sys" };
+    char destination[PATH_MAX];
 
     for (size_t i = 0; i < ARRAY_LEN(defaults); i++)
         if (is_at_or_below(s->place, defaults[i]))
             return true;
     for (size_t i = 0; i < s->c->n_mounts; i++) {
-        char destination[PATH_MAX];
-        snprintf(destination, sizeof(destination), "%s", s->c->mounts[i].destination);
-        if (is_at_or_below(s->place, fs_path_clean(destination)))
+        resolve(s, s->c->mounts[i].destination, destination);
+        if (is_at_or_below(s->place, destination))
             return true;
     }
     return s->place[0] == '\0'; /* the root itself is as the pod wants it */
+}
+
+/* By its own words: then it does not matter what the image has there. */
+static bool is_mounted_over(const struct rt_config *c, const char *volume)
+{
+    char own[PATH_MAX], destination[PATH_MAX];
+
+    snprintf(own, sizeof(own), "%s", volume);
+    for (size_t i = 0; i < c->n_mounts; i++) {
+        snprintf(destination, sizeof(destination), "%s", c->mounts[i].destination);
+        if (is_at_or_below(fs_path_clean(own), fs_path_clean(destination)))
+            return true;
+    }
+    return false;
 }
 
 /* The place of `rest` below an open folder. */
@@ -139,7 +167,7 @@ enum err_code rt_volumes_add(const struct rt_config *c, int rootfs_fd, struct ar
     if (path_of(rootfs_fd, s.root, e) != ERR_OK)
         return e->code;
     for (size_t i = 0; i < volumes->n; i++) {
-        bool found = find_folder(&s, volumes->v[i], e);
+        bool found = !is_mounted_over(c, volumes->v[i]) && find_folder(&s, volumes->v[i], e);
         if (e->code != ERR_OK) {
             err_wrap(e, "volume \"%.200s\" of the image", volumes->v[i]);
             e->code = ERR_UNAVAILABLE; /* no error of the pod's configuration */

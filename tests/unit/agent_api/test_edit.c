@@ -74,8 +74,30 @@ static void labels_change_in_place_and_identity_does_not(void **state)
     assert_string_equal(why, "metadata.name, metadata.namespace, metadata.uid");
     decoded_done(&b);
     decoded_done(&a);
-#undef POD
 }
+
+static void a_profile_by_annotation_needs_a_new_pod_as_by_field(void **state)
+{
+#define AS(profile)                                                                                          \
+    POD("{name: a, annotations: {container.apparmor.security.beta.kubernetes.io/c: " profile "}}")
+    struct decoded a, b;
+    char why[200];
+
+    (void)state;
+    decode(&a, AS("unconfined"));
+    decode(&b, AS("localhost/strict"));
+    assert_true(api_pod_edit_needs_restart(the_pod(&a), the_pod(&b), why, sizeof(why)));
+    assert_string_equal(why, "metadata.annotations: a container's AppArmor profile");
+    decoded_done(&b);
+    decode(&b, POD("{name: a}"));
+    assert_true(api_pod_edit_needs_restart(the_pod(&a), the_pod(&b), why, sizeof(why)));
+    assert_false(api_pod_edit_needs_restart(the_pod(&a), the_pod(&a), why, sizeof(why)));
+    decoded_done(&a);
+    decoded_done(&b);
+}
+
+#undef AS
+#undef POD
 
 static void a_long_list_is_cut_at_the_end(void **state)
 {
@@ -100,6 +122,7 @@ int main(void)
         cmocka_unit_test(the_mutable_fields_change_in_place),
         cmocka_unit_test(everything_else_needs_a_new_pod),
         cmocka_unit_test(labels_change_in_place_and_identity_does_not),
+        cmocka_unit_test(a_profile_by_annotation_needs_a_new_pod_as_by_field),
         cmocka_unit_test(a_long_list_is_cut_at_the_end),
     };
 

@@ -115,6 +115,30 @@ static void links_are_resolved_inside_the_root(void **state)
     arena_done(&a.arena);
 }
 
+static void a_mount_of_the_pod_behind_a_link_goes_first_too(void **state)
+{
+    struct fixture *f = *state;
+    const struct rt_mount own[] = { { .source = "/v", .destination = "/var/run" },
+                                    { .source = "/s", .destination = "/opt/file" },
+                                    { .source = "/s", .destination = "/opt/nowhere/socket" } };
+    struct added a;
+
+    read_only(f);
+    f->config.mounts = own;
+    f->config.n_mounts = ARRAY_LEN(own);
+    in_root(f, "folder", "run", NULL);
+    in_root(f, "folder", "var", NULL);
+    in_root(f, "folder", "opt", NULL);
+    in_root(f, "link", "var/run", "../run");
+    in_root(f, "link", "opt/nowhere", "/not-there");
+    assert_int_equal(close(openat(f->fd, "opt/file", O_WRONLY | O_CREAT | O_CLOEXEC, 0600)), 0);
+    ADD(f, &a, "/run/x", "/var/run/y", "/opt/file", "/opt/nowhere/socket");
+    assert_int_equal(a.e.code, ERR_OK);
+    assert_int_equal(a.config.n_mounts, ARRAY_LEN(own));
+    assert_false(is_folder(f, "run/x"));
+    arena_done(&a.arena);
+}
+
 static void what_the_pod_or_the_runtime_mounts_goes_first(void **state)
 {
     struct fixture *f = *state;
@@ -222,6 +246,7 @@ int main(void)
         fixture_test(a_read_only_root_has_them_mounted_beside_the_pods_own),
         fixture_test(links_are_resolved_inside_the_root),
         fixture_test(what_the_pod_or_the_runtime_mounts_goes_first),
+        fixture_test(a_mount_of_the_pod_behind_a_link_goes_first_too),
         fixture_test(what_is_no_folder_is_named),
         fixture_test(without_openat2_folders_are_found_and_links_refused),
         fixture_test(an_image_without_volumes_is_left_alone),
