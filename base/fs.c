@@ -92,7 +92,7 @@ enum err_code fs_write_control(int dirfd, const char *path, const char *text, st
     return ERR_OK;
 }
 
-static int write_whole(int fd, const void *data, size_t n)
+int fs_write_all(int fd, const void *data, size_t n)
 {
     const char *p = data;
 
@@ -120,7 +120,7 @@ static int fill(int folder, const char *tmp, const char *name, const void *data,
     if (fd < 0)
         return errno;
     *ret_step = "write";
-    sys = write_whole(fd, data, n);
+    sys = fs_write_all(fd, data, n);
     if (sys == 0 && fchmod(fd, mode) != 0)
         sys = errno;
     if (sys == 0 && sync && fsync(fd) != 0)
@@ -484,6 +484,13 @@ char *fs_path_clean(char *path)
     }
     path[n] = '\0';
     return path;
+}
+
+bool fs_path_is_at_or_below(const char *path, const char *above)
+{
+    size_t n = strlen(above);
+
+    return strncmp(path, above, n) == 0 && (n == 0 || path[n] == '/' || path[n] == '\0');
 }
 
 bool fs_path_is_safe(const char *path)

@@ -24,6 +24,7 @@ enum err_code fs_read_at(int dirfd, const char *path, size_t max, char **ret, si
                          struct err *e) MUST_CHECK;
 enum err_code fs_read_fd(int fd, size_t max, char **ret, size_t *ret_n, struct err *e) MUST_CHECK;
 
+int fs_write_all(int fd, const void *data, size_t n); /* 0, or an errno; a signal is no end */
 /* One write() to an existing control file (cgroup, /proc/sys): "write <path>: ...". */
 enum err_code fs_write_control(int dirfd, const char *path, const char *text, struct err *e) MUST_CHECK;
 
@@ -57,6 +58,8 @@ void fs_remove_quietly(int dirfd, const char *path); /* unlink/rmdir; failure ot
 
 /* "a/b/c" with no empty, "." or ".." element, relative, no element over 255, whole at most 4096 bytes. */
 bool fs_path_is_safe(const char *path);
+/* Both clean, and both relative or both absolute; all is below "". */
+bool fs_path_is_at_or_below(const char *path, const char *above);
 /* In place: "//a/./b/" becomes "a/b"; ".." stays.  The path. */
 char *fs_path_clean(char *path);
 

@@ -21,12 +21,14 @@ bool json_flag(const json_t *obj, const char *key)
     return json_is_true(json_object_get(obj, key));
 }
 
-/* A string for any bytes: what is not UTF-8 becomes U+FFFD, for jansson takes nothing else. */
-static json_t *any_string(const char *value)
+json_t *json_string_of(const char *value)
 {
     size_t n = strlen(value), i = 0;
+    json_t *s = json_string(value);
     buf_auto clean = BUF_INIT(3 * n);
 
+    if (s != NULL)
+        return s;
     while (i < n) {
         size_t len = utf8_char(value + i, n - i);
 
@@ -41,16 +43,11 @@ static json_t *any_string(const char *value)
 
 bool json_put_str(json_t *obj, const char *key, const char *value)
 {
-    json_t *s;
-
     if (value == NULL || *value == '\0') {
         json_object_del(obj, key);
         return true;
     }
-    s = json_string(value);
-    if (s == NULL)
-        s = any_string(value);
-    return json_object_set_new(obj, key, s) == 0; /* refuses NULL */
+    return json_object_set_new(obj, key, json_string_of(value)) == 0; /* refuses NULL */
 }
 
 enum err_code json_parse(const char *text, size_t n, size_t max, json_t **ret, const char *what,

@@ -12,6 +12,8 @@
 const char *json_str(const json_t *obj, const char *key); /* NULL if absent or not a string */
 json_int_t json_int(const json_t *obj, const char *key, json_int_t otherwise);
 bool json_flag(const json_t *obj, const char *key); /* false if absent */
+/* For any bytes: what is not UTF-8 becomes U+FFFD, for jansson takes nothing else.  NULL: no memory. */
+json_t *json_string_of(const char *value);
 /* Sets obj[key]; NULL or empty value: the member is left out.  False only when out of memory. */
 bool json_put_str(json_t *obj, const char *key, const char *value);
 /* Parses one value of at most `max` bytes, duplicates refused, nothing after it; `what` for messages. */

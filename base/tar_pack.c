@@ -26,19 +26,9 @@ struct pack {
 
 static enum err_code put(const struct pack *p, const void *data, size_t n, struct err *e)
 {
-    const char *at = data;
+    int sys = fs_write_all(p->out, data, n);
 
-    while (n > 0) {
-        ssize_t done = write(p->out, at, n);
-
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done < 0)
-            return err_sys(e, errno, "write the archive");
-        at += done;
-        n -= (size_t)done;
-    }
-    return ERR_OK;
+    return sys == 0 ? ERR_OK : err_sys(e, sys, "write the archive");
 }
 
 static enum err_code pad(const struct pack *p, uint64_t size, struct err *e)

@@ -1,6 +1,7 @@
 #include "base/tar.h"
 
 #include "base/buf.h"
+#include "base/fs.h"
 #include "base/scope.h"
 #include "base/tar_internal.h"
 #include "base/utf8.h"
@@ -281,17 +282,14 @@ static enum err_code fill(const struct unpack *u, int fd, mode_t mode, uint64_t 
     char piece[PIECE];
 
     while (left > 0) {
-        size_t part = left < sizeof(piece) ? (size_t)left : sizeof(piece), done = 0;
+        size_t part = left < sizeof(piece) ? (size_t)left : sizeof(piece);
+        int sys;
 
         if (take(u, piece, part, NULL, e) != ERR_OK)
             return e->code;
-        while (done < part) {
-            ssize_t n = write(fd, piece + done, part - done);
-
-            if (n < 0 && errno != EINTR)
-                return err_sys(e, errno, "write %s", u->name);
-            done += n > 0 ? (size_t)n : 0;
-        }
+        sys = fs_write_all(fd, piece, part);
+        if (sys != 0)
+            return err_sys(e, sys, "write %s", u->name);
         left -= part;
     }
     if (fchmod(fd, mode) != 0)

@@ -176,20 +176,6 @@ static int make_dir(const char *dir, void *arg)
     return fchmodat(f->gen, dir, DIR_MODE | f->rule->dir_bits, 0) != 0 ? errno : 0;
 }
 
-static int write_all(int fd, const char *data, size_t size)
-{
-    while (size > 0) {
-        ssize_t n = write(fd, data, size);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return errno;
-        data += n;
-        size -= (size_t)n;
-    }
-    return 0;
-}
-
 static int make_file(struct fill *f, const struct vol_entry *entry)
 {
     int sys;
@@ -199,7 +185,7 @@ static int make_file(struct fill *f, const struct vol_entry *entry)
     if (fd < 0)
         return errno;
     f->step = "write";
-    sys = write_all(fd, entry->file->data, entry->file->size);
+    sys = fs_write_all(fd, entry->file->data, entry->file->size);
     if (sys != 0)
         return sys;
     f->step = "chown";

@@ -55,13 +55,6 @@ static size_t elements(const char *path)
     return n;
 }
 
-static bool is_below(const char *path, const char *prefix)
-{
-    size_t n = strlen(prefix);
-
-    return strncmp(path, prefix, n) == 0 && (path[n] == '\0' || path[n] == '/');
-}
-
 static const struct point *already_at(const struct survey *s, const char *path)
 {
     for (size_t i = 0; i < s->n; i++)
@@ -145,7 +138,7 @@ static enum err_code survey_make(struct survey *s, const char *base, bool payloa
 static const struct point *held_by(const struct survey *s, const char *path)
 {
     for (size_t i = 0; i < s->n; i++)
-        if (s->v[i].kind == FOREIGN && is_below(s->v[i].path, path))
+        if (s->v[i].kind == FOREIGN && fs_path_is_at_or_below(s->v[i].path, path))
             return &s->v[i];
     return NULL;
 }
@@ -154,7 +147,7 @@ static const struct point *held_by(const struct survey *s, const char *path)
 static bool is_hidden(const struct survey *s, const char *path)
 {
     for (size_t i = 0; i < s->n; i++)
-        if (s->v[i].kind == FOREIGN && is_below(path, s->v[i].path))
+        if (s->v[i].kind == FOREIGN && fs_path_is_at_or_below(path, s->v[i].path))
             return true;
     return false;
 }

@@ -4,6 +4,8 @@
  */
 #include "agent/cli/internal.h"
 
+#include "base/fs.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -58,33 +60,20 @@ void cli_spool_close(int fd)
 
 /* ---- what goes through it -------------------------------------------------------------------- */
 
-static enum err_code put(int fd, const char *p, size_t n, struct err *e)
-{
-    while (n > 0) {
-        ssize_t done = write(fd, p, n);
-
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done < 0)
-            return err_sys(e, errno, "write %s", spooled);
-        p += done;
-        n -= (size_t)done;
-    }
-    return ERR_OK;
-}
-
 enum err_code cli_spool_fill(int fd, int from, struct err *e)
 {
     char piece[64 * 1024];
     ssize_t n;
+    int sys;
 
     while ((n = read(from, piece, sizeof(piece))) != 0) {
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
             return err_sys(e, errno, "read the archive");
-        if (put(fd, piece, (size_t)n, e) != ERR_OK)
-            return e->code;
+        sys = fs_write_all(fd, piece, (size_t)n);
+        if (sys != 0)
+            return err_sys(e, sys, "write %s", spooled);
     }
     return ERR_OK;
 }

@@ -92,11 +92,9 @@ static enum err_code go_on(struct config_state *s, const struct err *why, struct
         *e = *why;
         return e->code;
     }
-    if (s->problems == NULL) {
+    if (s->problems == NULL)
         s->problems = json_array();
-        s->first = *why;
-    }
-    return json_array_append_new(s->problems, json_string(why->text)) == 0 ? ERR_OK : err_nomem(e);
+    return json_array_append_new(s->problems, json_string_of(why->text)) == 0 ? ERR_OK : err_nomem(e);
 }
 
 static enum err_code take_mapping(struct decoder *d, const json_t *mapping, const char *prefix,
@@ -198,7 +196,7 @@ static enum err_code decode(struct config_state *s, const char *path, const char
             return e->code;
     }
     if (s->problems != NULL)
-        *e = s->first;
+        err_set(e, ERR_INVALID, "%s", json_string_value(json_array_get(s->problems, 0)));
     return e->code;
 }
 

@@ -86,7 +86,6 @@ struct config_state {
     struct config_setting *set; /* one for each row */
     json_t **defaults;          /* likewise; NULL: not set */
     json_t *problems;           /* texts: of everything that is wrong in a file */
-    struct err first;           /* of them */
 };
 
 /* RFC 7386 for one setting: mappings are merged, null takes away, all else replaces. */

@@ -123,18 +123,20 @@ static enum err_code list(const char *path, int *ret_dir, struct buf *names, str
 
 /* ---- what the disk did not take ---------------------------------------------------------------- */
 
-/* Of the record in a file; below 0: there is none that says one. */
-static json_int_t number_of(int dir, const char *name)
+/* A record's text and its number, below 0: there is none that says one.  Fails for a shortage alone. */
+static enum err_code read_numbered(int dir, const char *name, char **ret, size_t *ret_size,
+                                   json_int_t *ret_number, struct err *e)
 {
-    str_auto text = NULL;
     json_auto_t *o = NULL;
-    struct err e = { 0 };
-    size_t size = 0;
 
-    if (fs_read_at(dir, name, RECORD_MAX, &text, &size, &e) != ERR_OK ||
-        json_parse(text, size, RECORD_MAX, &o, "pod record", &e) != ERR_OK)
-        return -1;
-    return json_int(o, "number", 0);
+    *ret_number = -1;
+    if (fs_read_at(dir, name, RECORD_MAX, ret, ret_size, e) == ERR_OK &&
+        json_parse(*ret, *ret_size, RECORD_MAX, &o, "pod record", e) == ERR_OK)
+        *ret_number = json_int(o, "number", 0);
+    if (err_is_shortage(e))
+        return err_wrap(e, "pod record %s", name);
+    *e = (struct err){ 0 };
+    return ERR_OK;
 }
 
 static struct pod *pod_of(struct node *n, const char *name)
@@ -148,16 +150,20 @@ static struct pod *pod_of(struct node *n, const char *name)
 static enum err_code load_aside(struct node *n, int aside, int dir, const char *name, struct err *e)
 {
     str_auto text = NULL;
+    str_auto other = NULL;
+    json_int_t number, others_number;
+    size_t size = 0, others_size = 0;
     struct err why = { 0 };
-    size_t size = 0;
     struct pod *p;
 
-    if (number_of(aside, name) <= number_of(dir, name)) {
+    if (read_numbered(aside, name, &text, &size, &number, e) != ERR_OK ||
+        read_numbered(dir, name, &other, &others_size, &others_number, e) != ERR_OK)
+        return e->code;
+    if (number <= others_number) {
         fs_remove_quietly(aside, name);
         return ERR_OK;
     }
-    if (fs_read_at(aside, name, RECORD_MAX, &text, &size, &why) == ERR_OK &&
-        record_read(n, name, text, size, false, &why) == ERR_OK) {
+    if (record_read(n, name, text, size, false, &why) == ERR_OK) {
         p = pod_of(n, name);
         if (p == NULL)
             return err_nomem(e);

@@ -38,14 +38,6 @@ static enum err_code path_of(int fd, char ret[PATH_MAX], struct err *e)
     return ERR_OK;
 }
 
-/* Both clean and relative. */
-static bool is_at_or_below(const char *path, const char *other)
-{
-    size_t n = strlen(other);
-
-    return strncmp(path, other, n) == 0 && (n == 0 || path[n] == '/' || path[n] == '\0');
-}
-
 /* Where a mount of the pod goes, links of the image resolved as far as it has them. */
 static void resolve(const struct search *s, const char *destination, char ret[PATH_MAX])
 {
@@ -67,11 +59,11 @@ static bool is_hidden(const struct search *s)
     char destination[PATH_MAX];
 
     for (size_t i = 0; i < ARRAY_LEN(defaults); i++)
-        if (is_at_or_below(s->place, defaults[i]))
+        if (fs_path_is_at_or_below(s->place, defaults[i]))
             return true;
     for (size_t i = 0; i < s->c->n_mounts; i++) {
         resolve(s, s->c->mounts[i].destination, destination);
-        if (is_at_or_below(s->place, destination))
+        if (fs_path_is_at_or_below(s->place, destination))
             return true;
     }
     return s->place[0] == '\0'; /* the root itself is as the pod wants it */
@@ -85,7 +77,7 @@ static bool is_mounted_over(const struct rt_config *c, const char *volume)
     snprintf(own, sizeof(own), "%s", volume);
     for (size_t i = 0; i < c->n_mounts; i++) {
         snprintf(destination, sizeof(destination), "%s", c->mounts[i].destination);
-        if (is_at_or_below(fs_path_clean(own), fs_path_clean(destination)))
+        if (fs_path_is_at_or_below(fs_path_clean(own), fs_path_clean(destination)))
             return true;
     }
     return false;

@@ -24,6 +24,22 @@ static void unknown_keys_are_named_with_their_line_and_a_guess(void **state)
     refused(s, "authentication: 3\n", "", "/config.yaml:3: authentication: no mapping");
 }
 
+/* 100 bytes of it are told. */
+static void a_key_that_is_cut_within_a_character_is_named(void **state)
+{
+    struct scratch *s = *state;
+    char key[256] = "x", text[300], expected[400] = "/config.yaml: x";
+
+    for (int i = 0; i < 100; i++)
+        strcat(key, "\xc3\xa9");
+    for (int i = 0; i < 49; i++)
+        strcat(expected, "\xc3\xa9");
+    strcat(expected,
+           "\xef\xbf\xbd: unknown key in a KubeletConfiguration; `coracle config --sample` shows all");
+    snprintf(text, sizeof(text), "%s: 1\n", key);
+    refused(s, text, "", expected);
+}
+
 static void documents_have_to_be_of_one_of_the_two_kinds(void **state)
 {
     struct scratch *s = *state;
@@ -234,6 +250,7 @@ int main(void)
 #define TEST(f) cmocka_unit_test_setup_teardown(f, scratch_setup, scratch_teardown)
     const struct CMUnitTest tests[] = {
         TEST(unknown_keys_are_named_with_their_line_and_a_guess),
+        TEST(a_key_that_is_cut_within_a_character_is_named),
         TEST(documents_have_to_be_of_one_of_the_two_kinds),
         TEST(values_of_another_type_or_out_of_range_are_refused),
         TEST(rules_of_single_settings_are_kept),
