@@ -9,6 +9,7 @@
 #ifndef BASE_FS_H
 #define BASE_FS_H
 #include "base/buf.h"
+#include "base/presence.h"
 #include "base/scope.h"
 
 #include <stdbool.h>
@@ -23,6 +24,21 @@
 enum err_code fs_read_at(int dirfd, const char *path, size_t max, char **ret, size_t *ret_n /* may be NULL */,
                          struct err *e) MUST_CHECK;
 enum err_code fs_read_fd(int fd, size_t max, char **ret, size_t *ret_n, struct err *e) MUST_CHECK;
+
+/* ---- looks: present, absent, or unknown with *e set (base/presence.h) ------------------------ */
+/* Whether `path` names something, itself even where it is a symlink; *ret (may be NULL) is set when present.
+ */
+struct presence fs_look_at(int dirfd, const char *path, struct stat *ret, struct err *e) MUST_CHECK;
+/* fs_read_at() of a file that may be missing; *ret and *ret_n are set when present. */
+struct presence fs_read_if_there(int dirfd, const char *path, size_t max, char **ret,
+                                 size_t *ret_n /* may be NULL */, struct err *e) MUST_CHECK;
+/*
+ * Calls fn with the name of each entry of a folder but "." and "..", in no order.  The folder is read to its
+ * end first: unless that went well fn is not called at all, so that what was not named is proven absent.  fn
+ * may change the folder.  fn returns false to stop.  Absent: there is no such folder.
+ */
+struct presence fs_list(int dirfd, const char *path, bool (*fn)(const char *name, void *arg), void *arg,
+                        struct err *e) MUST_CHECK;
 
 int fs_write_all(int fd, const void *data, size_t n); /* 0, or an errno; a signal is no end */
 /* One write() to an existing control file (cgroup, /proc/sys): "write <path>: ...". */
@@ -75,6 +91,9 @@ enum err_code fs_each_mount(const char *prefix, bool (*fn)(const struct fs_mount
 /* The parser itself, on text (fuzzed): returns false when fn stopped it. */
 bool fs_parse_mountinfo(char *text, const char *prefix, bool (*fn)(const struct fs_mount *m, void *arg),
                         void *arg);
+/* Whether something is mounted right at `path`.  Absent also when there is no such path. */
+struct presence fs_look_mountpoint(const char *path, struct err *e) MUST_CHECK;
+/* Best effort: false also when it is not known.  Only where a wrong answer changes nothing that lasts. */
 bool fs_is_mountpoint(const char *path);
 /* Unmounts (MNT_DETACH) everything at or below prefix, deepest first.  May hang: in a proc_call for foreign
  * paths. */

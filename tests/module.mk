@@ -113,8 +113,9 @@ bench: ## figures of this build on this machine, against the same parts without 
 	@$(make_gcc) all bench-programs
 	@tests/bench/run --build $(check_gcc) --json $(O)/bench.json $(if $(QUICK),--quick) $(ONLY)
 
-check-layers: ## fail on an include that breaks the table of layers
+check-layers: ## fail on an include that breaks the table of layers, or a look whose "unknown" could pass for "absent"
 	$(Q)tests/tools/check-layers
+	$(Q)CC="$(CC)" tests/tools/check-presence
 
 # Each header compiles alone, so that the order of includes never matters.
 check-headers: ## compile each header by itself

@@ -93,6 +93,9 @@ static void put_kubelet(struct node *n, struct buf *out)
              "kubelet_running_containers{container_state=\"exited\"} %u\n"
              "kubelet_running_containers{container_state=\"running\"} %u\n",
              created, exited, running);
+    number(out, "coracle_failed_looks_total", "counter",
+           "Looks at files, mounts, processes and cgroups that failed and were repeated.",
+           presence_unknown_count(), UNIT_ONE);
     put_starts(&n->starts, out);
     start_times_metrics(&n->start_sums, out);
 }

@@ -252,6 +252,7 @@ json_t *explain_json(struct pod *p)
                 add_probe(&p->ctrs[i], (enum probe_type)t, steps);
         add_start(p, steps);
         add_clean_up(p, steps);
+        pod_look_explain(p, steps);
         if (p->record_error[0] != '\0')
             explain_step(steps, "record", "failed", 0, p->record_error, 0);
     }

@@ -7,3 +7,4 @@ agent_pod_SRCS += usage.c usage_node.c usage_summary.c usage_metrics.c usage_tex
 agent_pod_SRCS += oom.c
 agent_pod_SRCS += ctr_message.c ctr_log.c log_keep.c log_turn.c
 agent_pod_SRCS += local_storage.c local_limits.c
+agent_pod_SRCS += pod_look.c

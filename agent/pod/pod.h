@@ -20,6 +20,7 @@
 #ifndef AGENT_POD_POD_H
 #define AGENT_POD_POD_H
 #include "agent/pod/node.h"
+#include "agent/pod/pod_look.h"
 #include "agent/pod/shutdown.h"
 #include "agent/pod/start_times.h"
 #include "base/fs.h"
@@ -297,7 +298,8 @@ struct pod {
     uint64_t record_hash;   /* of what was written last */
     TAILQ_ENTRY(pod) unsynced_link;
     char record_error[256]; /* why the record could not be written; "" */
-    uint64_t shown_hash;    /* of the status last told to watchers */
+    struct pod_look look;
+    uint64_t shown_hash; /* of the status last told to watchers */
     uv_timer_t timer;
     bool timer_open;
     TAILQ_ENTRY(pod) dirty_link;

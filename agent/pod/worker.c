@@ -353,6 +353,7 @@ static void reconcile(struct pod *p)
     struct node *n = p->node;
     enum pod_state first = p->state, before;
 
+    pod_look_begin(p);
     do {
         before = p->state;
         reaps_step(p);
@@ -365,6 +366,7 @@ static void reconcile(struct pod *p)
         pods_gone(p); /* frees p */
         return;
     }
+    pod_look_end(p);
     pod_note_conditions(p);
     if (p->record_dirty)
         save(p);

@@ -1,0 +1,28 @@
+/*
+ * pod_look - what a pod does when a look at the world failed (base/presence.h): nothing, and it looks again.
+ *
+ * The step that could not look calls pod_look_again() and returns without deciding anything.  The pod is
+ * woken after a back-off of 50 ms, doubled to 10 s; `coracle explain pod` shows the error; the first one of a
+ * row is logged.  A turn of the pod in which every look succeeded ends the row.  Loop thread.
+ */
+#ifndef AGENT_POD_LOOK_H
+#define AGENT_POD_LOOK_H
+#include "base/error.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct pod;
+struct pod_look {               /* embedded in struct pod, zeroed */
+    bool failed_now;            /* in the turn that runs */
+    uint64_t wait_ms;           /* until the next look; 0: the last turn saw everything */
+    int64_t since_ns, retry_ns; /* wall clock */
+    char error[504];
+};
+
+void pod_look_again(struct pod *p, const struct err *e);
+void pod_look_begin(struct pod *p); /* a turn of the pod begins ... */
+void pod_look_end(struct pod *p);   /* ... and has ended */
+void pod_look_explain(const struct pod *p, json_t *steps);
+#endif
