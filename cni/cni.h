@@ -1,6 +1,6 @@
 /*
  * cni - the CNI runtime: network lists, plugin execution, result cache.
- * Rules: containernetworking/cni SPEC.md 1.1, libcni; reference values in ARCHITECTURE.md.
+ * Rules: containernetworking/cni SPEC.md 1.1, libcni; docs/decisions/network.md.
  *
  * A configuration folder is loaded into networks; the first good list (plain sort by file name) is the
  * default network.  One attachment = (network, container id, interface).  The caller serialises operations on

@@ -10,7 +10,7 @@ zshdir     := $(PREFIX)/share/zsh/vendor-completions
 sysconfdir := /etc
 
 # Documents keep their folders: README.md links to them.
-install_docs := README.md ARCHITECTURE.md CONTRIBUTING.md SECURITY.md systemd/README.md $(wildcard docs/*.md)
+install_docs := README.md CHANGELOG.md LICENSE ARCHITECTURE.md CONTRIBUTING.md SECURITY.md systemd/README.md $(wildcard docs/*.md docs/decisions/*.md)
 
 # What the program says of itself: manual pages and completion, from its tables.
 man_pages   := man1/coracle.1 man8/coracle.8 man5/coracle-config.5
@@ -26,7 +26,7 @@ all: $(patsubst %,$(B)/man/%,$(man_pages)) $(completions)
 .PHONY: install uninstall
 install: all ## install below DESTDIR (PREFIX=/usr); runs nothing
 	$(Q)install -d -m 0755 $(patsubst %,'$(DESTDIR)%',$(bindir) $(libexecdir) $(unitdir) $(tmpfilesd) $(docdir)/examples/manifests \
-	    $(docdir)/examples/cni $(docdir)/docs $(docdir)/systemd $(sysconfdir)/coracle \
+	    $(docdir)/examples/cni $(docdir)/docs/decisions $(docdir)/systemd $(sysconfdir)/coracle \
 	    $(mandir)/man1 $(mandir)/man5 $(mandir)/man8 $(bashdir) $(zshdir))
 	$(Q)install -d -m 0700 '$(DESTDIR)$(sysconfdir)/coracle/manifests'
 	$(Q)install -m 0755 $(B)/coracle '$(DESTDIR)$(bindir)/coracle'

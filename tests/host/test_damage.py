@@ -11,7 +11,7 @@ from test_restart import facts
 QUICK = shell("trap 'exit 0' TERM; while true; do sleep 0.1; done")
 UID = "[0-9a-f]{8}-[0-9a-f-]{27}"
 
-# Every file below the state folder, but the layers' and containers' own: a new one needs a line here and in ARCHITECTURE.md.
+# Every file below the state folder, but the layers' and containers' own: a new one needs a line here and in docs/state-files.md.
 KNOWN = {
     "pods": rf"pods/{UID}\.json",
     "synced": rf"pods/{UID}\.json\.synced",

@@ -176,7 +176,7 @@ def loose():
 
 
 def one_to_three():
-    """Two pods on one busy processor whose weights are as 1 to 3 within ten percent: their requests are as 1 to 4 (ARCHITECTURE.md)."""
+    """Two pods on one busy processor whose weights are as 1 to 3 within ten percent: their requests are as 1 to 4 (docs/decisions/resources.md)."""
     work, found = test_resources_work, []
     node.put("one.yaml", work.busy("one", 250))
     node.put("three.yaml", work.busy("three", 1000))

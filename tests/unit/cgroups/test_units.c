@@ -27,7 +27,7 @@ static double ratio_of(int64_t milli, int64_t times)
            (double)cg_weight_from_shares(cg_shares_from_milli(milli));
 }
 
-/* ARCHITECTURE.md says which requests compete as 1 to 3 within ten percent. */
+/* docs/decisions/resources.md says which requests compete as 1 to 3 within ten percent. */
 static void requests_of_one_to_four_weigh_one_to_three(void **state)
 {
     (void)state;
