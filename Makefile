@@ -63,7 +63,7 @@ all: $(programs) ## build the programs (default)
 
 $(B)/coracle: $(B)/agent/main.o $(all_libs) $(B)/llhttp/llhttp.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $< -Wl,--start-group $(all_libs) -Wl,--end-group $(B)/llhttp/llhttp.a $(LIBS_CORE)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $< $(all_libs) $(B)/llhttp/llhttp.a $(LIBS_CORE)
 
 $(B)/coracle-unpack: $(patsubst %.c,$(B)/agent/runtime/%.o,$(unpack_SRCS)) $(call libname,base)
 	$(call say,LD,$@)

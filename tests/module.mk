@@ -7,7 +7,7 @@ fuzz_names := $(patsubst tests/fuzz/fuzz_%.c,%,$(fuzz_srcs))
 
 $(unit_bins): $(B)/%: $(B)/%.o $(all_libs) $(B)/llhttp/llhttp.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $< -Wl,--start-group $(all_libs) -Wl,--end-group $(B)/llhttp/llhttp.a $(LIBS_CORE) -lcmocka
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $< $(all_libs) $(B)/llhttp/llhttp.a $(LIBS_CORE) -lcmocka
 
 # coracle-unpack's files, for the targets that read images as it does; and what a target links.
 fuzz_unpack := $(patsubst %.c,$(B)/agent/runtime/%.o,$(filter-out unpack_main.c image_name.c,$(unpack_SRCS)))
@@ -15,7 +15,7 @@ $(B)/tests/fuzz/unpack.a: $(fuzz_unpack)
 	$(call say,AR,$@)
 	$(Q)mkdir -p $(@D) && rm -f $@ && ar rcs $@ $^
 fuzz_deps := $(all_libs) $(B)/tests/fuzz/unpack.a $(B)/llhttp/llhttp.a
-fuzz_libs := -Wl,--start-group $(all_libs) $(B)/tests/fuzz/unpack.a -Wl,--end-group $(B)/llhttp/llhttp.a \
+fuzz_libs := $(B)/tests/fuzz/unpack.a $(all_libs) $(B)/llhttp/llhttp.a \
              $(LIBS_CORE) $(LIBS_UNPACK)
 
 # In `make check` the seeds are replayed through a plain main; `make fuzz` links libFuzzer (clang).
@@ -29,7 +29,7 @@ $(B)/tests/bench/floor: $(B)/tests/bench/floor.o
 
 $(B)/tests/bench/writer: $(B)/tests/bench/writer.o $(all_libs)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $< -Wl,--start-group $(all_libs) -Wl,--end-group $(LIBS_CORE)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $< $(all_libs) $(LIBS_CORE)
 
 .PHONY: bench-programs
 bench-programs: $(B)/tests/bench/floor $(B)/tests/bench/writer
@@ -113,8 +113,9 @@ bench: ## figures of this build on this machine, against the same parts without 
 	@$(make_gcc) all bench-programs
 	@tests/bench/run --build $(check_gcc) --json $(O)/bench.json $(if $(QUICK),--quick) $(ONLY)
 
-check-layers: ## fail on an include that breaks the table of layers, or a look whose "unknown" could pass for "absent"
+check-layers: all ## fail on an include or a call that breaks the table of layers, or a look whose "unknown" could pass for "absent"
 	$(Q)tests/tools/check-layers
+	$(Q)tests/tools/check-symbols $(B)
 	$(Q)CC="$(CC)" tests/tools/check-presence
 
 # Each header compiles alone, so that the order of includes never matters.
