@@ -73,9 +73,26 @@ static enum err_code open_to_group(const char *path, struct err *e)
 
 static enum err_code set_up_huge(const char *path, const struct vol_empty_dir *v, struct err *e)
 {
-    if (!vol_is_mounted(path, "hugetlbfs") && mount_huge(path, v, e) != ERR_OK)
+    struct presence mounted = vol_look_mounted(path, "hugetlbfs", NULL, e);
+
+    if (presence_is_unknown(mounted) || (presence_is_absent(mounted) && mount_huge(path, v, e) != ERR_OK))
         return e->code;
     return v->fs_group >= 0 ? open_to_group(path, e) : ERR_OK;
+}
+
+static enum err_code set_up_memory(const char *path, const struct vol_empty_dir *v, struct err *e)
+{
+    const struct vol_tmpfs t = {
+        .size_bytes = v->size_bytes,
+        .mode = 01777 | (v->fs_group >= 0 ? RW_DIR_BITS : 0),
+        .gid = v->fs_group,
+    };
+    struct presence mounted = vol_look_mounted(path, "tmpfs", NULL, e);
+
+    if (presence_is_unknown(mounted) ||
+        (presence_is_absent(mounted) && vol_tmpfs_mount(path, &t, NULL, e) != ERR_OK))
+        return e->code;
+    return ERR_OK;
 }
 
 enum err_code vol_empty_dir_setup(struct vol_node *n, const struct vol_empty_dir *v, char *ret_path,
@@ -100,14 +117,8 @@ enum err_code vol_empty_dir_setup(struct vol_node *n, const struct vol_empty_dir
     if (v->huge_page_bytes > 0) {
         if (set_up_huge(path, v, e) != ERR_OK)
             return err_wrap(e, "volume %s", v->name);
-    } else if (v->memory && !vol_tmpfs_is_mounted(path, NULL)) {
-        const struct vol_tmpfs t = {
-            .size_bytes = v->size_bytes,
-            .mode = 01777 | (v->fs_group >= 0 ? RW_DIR_BITS : 0),
-            .gid = v->fs_group,
-        };
-        if (vol_tmpfs_mount(path, &t, NULL, e) != ERR_OK)
-            return err_wrap(e, "volume %s", v->name);
+    } else if (v->memory && set_up_memory(path, v, e) != ERR_OK) {
+        return err_wrap(e, "volume %s", v->name);
     }
     return vol_join(ret_path, size, e, "%s", path);
 }

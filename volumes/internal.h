@@ -1,6 +1,7 @@
 /* volumes, private. */
 #ifndef VOLUMES_INTERNAL_H
 #define VOLUMES_INTERNAL_H
+#include "base/presence.h"
 #include "volumes/atomic_writer.h"
 #include "volumes/volumes.h"
 
@@ -31,8 +32,9 @@ struct vol_tmpfs {
 /* Mounts a tmpfs, unless it may_swap without swap where the kernel can (6.4); *ret_noswap may be NULL. */
 enum err_code vol_tmpfs_mount(const char *path, const struct vol_tmpfs *t, bool *ret_noswap,
                               struct err *e) MUST_CHECK;
-bool vol_tmpfs_is_mounted(const char *path, bool *ret_noswap /* may be NULL */);
-bool vol_is_mounted(const char *path, const char *fstype); /* that kind of file system */
+/* Whether that kind of file system is what is on top at `path`, a canonical one. */
+struct presence vol_look_mounted(const char *path, const char *fstype, bool *ret_noswap /* may be NULL */,
+                                 struct err *e) MUST_CHECK;
 bool vol_swap_is_on(void);
 
 /* ---- payload.c: what a writer shall show, sorted and checked ----------------------------------- */

@@ -2,10 +2,10 @@
  * pods_dir. */
 #include "base/fs.h"
 #include "base/log.h"
+#include "base/patience.h"
 #include "volumes/internal.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -75,6 +75,19 @@ static void resize(const struct vol_node *n, uint64_t bytes, bool noswap)
         log_debug("volumes' tmpfs keeps its size", F_STR("path", n->tmpfs), F_STR("err", strerror(errno)));
 }
 
+/* A second one over it would hide what running pods see. */
+static struct presence look_at_tmpfs(const struct vol_node *n, bool *ret_noswap, struct err *e)
+{
+    struct patience patience = { 0 };
+    struct presence found;
+
+    do {
+        *e = (struct err){ 0 };
+        found = vol_look_mounted(n->tmpfs, "tmpfs", ret_noswap, e);
+    } while (presence_is_unknown(found) && patience_wait(&patience));
+    return found;
+}
+
 enum err_code vol_node_open(struct vol_node **ret, const struct vol_node_options *o, bool *ret_swap_warning,
                             struct err *e)
 {
@@ -90,10 +103,17 @@ enum err_code vol_node_open(struct vol_node **ret, const struct vol_node_options
     if (make_canonical(o->tmpfs_dir, 0700, &n->tmpfs, e) != ERR_OK ||
         make_canonical(o->pods_dir, 0750, &n->pods, e) != ERR_OK)
         return err_wrap(e, "volumes");
-    if (vol_tmpfs_is_mounted(n->tmpfs, &noswap))
-        resize(n, o->tmpfs_bytes, noswap);
-    else if (vol_tmpfs_mount(n->tmpfs, &t, &noswap, e) != ERR_OK)
+    switch (presence_of(look_at_tmpfs(n, &noswap, e))) {
+    case PRESENCE_UNKNOWN:
         return err_wrap(e, "volumes");
+    case PRESENCE_PRESENT:
+        resize(n, o->tmpfs_bytes, noswap);
+        break;
+    case PRESENCE_ABSENT:
+        if (vol_tmpfs_mount(n->tmpfs, &t, &noswap, e) != ERR_OK)
+            return err_wrap(e, "volumes");
+        break;
+    }
     n->tmpfs_fd = open(n->tmpfs, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (n->tmpfs_fd < 0)
         return err_sys(e, errno, "volumes: open %s", n->tmpfs);
@@ -188,13 +208,15 @@ enum err_code vol_payload_publish(struct vol_node *n, const struct vol_payload *
     return code != ERR_OK ? err_wrap(e, "volume %s", p->name) : ERR_OK;
 }
 
-bool vol_payload_published(const struct vol_node *n, const char *uid, const char *name)
+struct presence vol_payload_published(const struct vol_node *n, const char *uid, const char *name,
+                                      struct err *e)
 {
     char path[VOL_PATH_MAX], data[VOL_PATH_MAX];
-    struct err e = { 0 };
 
-    return vol_payload_path(n, uid, name, path, sizeof(path), &e) == ERR_OK &&
-           vol_join(data, sizeof(data), &e, "%s/..data/.", path) == ERR_OK && access(data, F_OK) == 0;
+    if (vol_payload_path(n, uid, name, path, sizeof(path), e) != ERR_OK ||
+        vol_join(data, sizeof(data), e, "%s/..data/.", path) != ERR_OK)
+        return presence_unknown(e);
+    return fs_look_at(AT_FDCWD, data, NULL, e);
 }
 
 void vol_payload_tidy(struct vol_node *n, const char *uid, const char *name, bool *ret_kept)
@@ -249,7 +271,9 @@ enum err_code vol_shm_setup(struct vol_node *n, const char *uid, uint64_t size_b
         return e->code;
     if (fs_mkdirs_beneath(n->tmpfs_fd, path + strlen(n->tmpfs) + 1, 0755, e) != ERR_OK)
         return err_wrap(e, "shared memory");
-    if (!fs_is_mountpoint(path) && vol_tmpfs_mount(path, &t, NULL, e) != ERR_OK)
+    struct presence mounted = fs_look_mountpoint(path, e);
+    if (presence_is_unknown(mounted) ||
+        (presence_is_absent(mounted) && vol_tmpfs_mount(path, &t, NULL, e) != ERR_OK))
         return err_wrap(e, "shared memory");
     return vol_join(ret_path, size, e, "%s", path);
 }
@@ -281,27 +305,42 @@ static enum err_code add_owner(struct owners *o, const char *name, struct err *e
     return ERR_OK;
 }
 
+struct folders {
+    struct owners *owners;
+    int dir;
+    struct err failed;
+};
+
+static bool add_folder(const char *name, void *arg)
+{
+    struct folders *f = arg;
+    struct err not_ours = { 0 };
+    struct stat st;
+
+    if (vol_check_name("pod uid", name, &not_ours) != ERR_OK)
+        return true;
+    switch (presence_of(fs_look_at(f->dir, name, &st, &f->failed))) {
+    case PRESENCE_UNKNOWN:
+        return false;
+    case PRESENCE_ABSENT:
+        return true;
+    case PRESENCE_PRESENT:
+        break;
+    }
+    return !S_ISDIR(st.st_mode) || add_owner(f->owners, name, &f->failed) == ERR_OK;
+}
+
 static enum err_code add_folders(struct owners *o, int dir, const char *path, struct err *e)
 {
-    int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *list = copy >= 0 ? fdopendir(copy) : NULL;
+    struct folders f = { .owners = o, .dir = dir };
 
-    if (list == NULL) {
-        err_sys(e, errno, "list %s", path);
-        scope_close_p(&copy);
-        return e->code;
+    if (presence_is_unknown(fs_list(dir, ".", add_folder, &f, e)))
+        return err_wrap(e, "list %s", path);
+    if (f.failed.code != ERR_OK) {
+        *e = f.failed;
+        return err_wrap(e, "list %s", path);
     }
-    for (struct dirent *d = readdir(list); d != NULL && e->code == ERR_OK; d = readdir(list)) {
-        struct err not_ours = { 0 };
-        struct stat st;
-        if (vol_check_name("pod uid", d->d_name, &not_ours) != ERR_OK ||
-            fstatat(dir, d->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISDIR(st.st_mode))
-            continue;
-        if (add_owner(o, d->d_name, e) != ERR_OK)
-            err_wrap(e, "list %s", path);
-    }
-    closedir(list);
-    return e->code;
+    return ERR_OK;
 }
 
 static int compare_names(const void *a, const void *b)

@@ -117,11 +117,17 @@ static enum err_code make_target(int parent, const char *name, bool is_dir, stru
 {
     struct stat st;
 
-    if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+    switch (presence_of(fs_look_at(parent, name, &st, e))) {
+    case PRESENCE_UNKNOWN:
+        return e->code;
+    case PRESENCE_PRESENT:
         if (S_ISDIR(st.st_mode) == is_dir)
             return ERR_OK;
         if (unlinkat(parent, name, S_ISDIR(st.st_mode) ? AT_REMOVEDIR : 0) != 0)
             return err_sys(e, errno, "remove %s", name);
+        break;
+    case PRESENCE_ABSENT:
+        break;
     }
     if (is_dir)
         return mkdirat(parent, name, 0750) != 0 ? err_sys(e, errno, "mkdir %s", name) : ERR_OK;
@@ -129,12 +135,22 @@ static enum err_code make_target(int parent, const char *name, bool is_dir, stru
     return fd < 0 ? err_sys(e, errno, "create %s", name) : ERR_OK;
 }
 
-static bool is_bound_already(const char *target, const struct stat *wanted)
+/* Another mount at the target is taken off. */
+static enum err_code look_at_target(const char *target, const struct stat *wanted, bool *ret_bound,
+                                    struct err *e)
 {
+    struct presence mounted = fs_look_mountpoint(target, e);
     struct stat st;
 
-    return fs_is_mountpoint(target) && stat(target, &st) == 0 && st.st_dev == wanted->st_dev &&
-           st.st_ino == wanted->st_ino;
+    *ret_bound = false;
+    if (presence_is_unknown(mounted))
+        return e->code;
+    if (presence_is_absent(mounted))
+        return ERR_OK;
+    if (stat(target, &st) != 0)
+        return err_sys(e, errno, "look at %s", target);
+    *ret_bound = st.st_dev == wanted->st_dev && st.st_ino == wanted->st_ino;
+    return *ret_bound ? ERR_OK : fs_unmount_below(target, e);
 }
 
 enum err_code vol_sub_path_bind(struct vol_node *n, const struct vol_sub_path *s, char *ret_path, size_t size,
@@ -161,10 +177,11 @@ enum err_code vol_sub_path_bind(struct vol_node *n, const struct vol_sub_path *s
         return err_sys(e, errno, "subPath %.256s: stat", s->sub);
     if (S_ISLNK(st.st_mode)) /* bound, it would lead anywhere; resolve() never gives one */
         return err_set(e, ERR_INTERNAL, "subPath %.256s: is a symlink", s->sub);
-    if (is_bound_already(target, &st))
-        return vol_join(ret_path, size, e, "%s", target);
-    if (fs_is_mountpoint(target) && fs_unmount_below(target, e) != ERR_OK)
+    bool bound;
+    if (look_at_target(target, &st, &bound, e) != ERR_OK)
         return err_wrap(e, "subPath %.256s", s->sub);
+    if (bound)
+        return vol_join(ret_path, size, e, "%s", target);
     /* By path: in the forked child where this runs no descriptor of the node is open. */
     fd_auto pods = open(n->pods, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (pods < 0)

@@ -9,7 +9,6 @@
 #include "base/fs.h"
 #include "volumes/internal.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -203,23 +202,33 @@ struct removal {
 
 static enum err_code remove_free(const struct removal *r, const char *path, size_t deep, struct err *e);
 
+struct children {
+    const struct removal *r;
+    const char *path;
+    size_t deep;
+    struct err failed;
+};
+
+static bool remove_child(const char *name, void *arg)
+{
+    struct children *c = arg;
+    char child[VOL_PATH_MAX];
+
+    return vol_join(child, sizeof(child), &c->failed, "%s/%s", c->path, name) == ERR_OK &&
+           remove_free(c->r, child, c->deep + 1, &c->failed) == ERR_OK;
+}
+
 static enum err_code remove_children(const struct removal *r, const char *path, size_t deep, struct err *e)
 {
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    DIR *list = fd >= 0 ? fdopendir(fd) : NULL;
+    struct children c = { .r = r, .path = path, .deep = deep };
+    fd_auto fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-    if (list == NULL) {
-        err_sys(e, errno, "list %s", path);
-        scope_close_p(&fd);
-        return e->code;
-    }
-    for (struct dirent *d = readdir(list); d != NULL && e->code == ERR_OK; d = readdir(list)) {
-        char child[VOL_PATH_MAX];
-        if (strcmp(d->d_name, ".") != 0 && strcmp(d->d_name, "..") != 0 &&
-            vol_join(child, sizeof(child), e, "%s/%s", path, d->d_name) == ERR_OK)
-            (void)(remove_free(r, child, deep + 1, e) == ERR_OK);
-    }
-    closedir(list);
+    if (fd < 0)
+        return err_sys(e, errno, "list %s", path);
+    if (presence_is_unknown(fs_list(fd, ".", remove_child, &c, e)))
+        return err_wrap(e, "list %s", path);
+    if (c.failed.code != ERR_OK)
+        *e = c.failed;
     return e->code;
 }
 

@@ -33,7 +33,7 @@ enum err_code vol_tmpfs_mount(const char *path, const struct vol_tmpfs *t, bool 
 
 struct look {
     const char *path, *fstype;
-    bool found, noswap;
+    bool seen, found, noswap;
 };
 
 static bool is_it(const struct fs_mount *m, void *arg)
@@ -41,30 +41,31 @@ static bool is_it(const struct fs_mount *m, void *arg)
     struct look *l = arg;
 
     if (strcmp(m->point, l->path) == 0) { /* the last line is the one on top */
+        l->seen = true;
         l->found = strcmp(m->fstype, l->fstype) == 0;
         l->noswap = l->found && strstr(m->super_options, "noswap") != NULL;
     }
     return true;
 }
 
-bool vol_tmpfs_is_mounted(const char *path, bool *ret_noswap)
-{
-    struct look l = { .path = path, .fstype = "tmpfs" };
-    struct err e = { 0 };
-
-    if (!fs_is_mountpoint(path) || fs_each_mount(path, is_it, &l, &e) != ERR_OK || !l.found)
-        return false;
-    if (ret_noswap != NULL)
-        *ret_noswap = l.noswap;
-    return true;
-}
-
-bool vol_is_mounted(const char *path, const char *fstype)
+struct presence vol_look_mounted(const char *path, const char *fstype, bool *ret_noswap, struct err *e)
 {
     struct look l = { .path = path, .fstype = fstype };
-    struct err e = { 0 };
+    struct presence any = fs_look_mountpoint(path, e);
 
-    return fs_is_mountpoint(path) && fs_each_mount(path, is_it, &l, &e) == ERR_OK && l.found;
+    if (presence_is_unknown(any) || presence_is_absent(any))
+        return any;
+    if (fs_each_mount(path, is_it, &l, e) != ERR_OK)
+        return presence_unknown(e);
+    if (!l.seen) { /* unmounted in between, or listed by another path */
+        err_set(e, ERR_ABORTED, "%s is a mount point that mountinfo does not list", path);
+        return presence_unknown(e);
+    }
+    if (!l.found)
+        return presence_absent();
+    if (ret_noswap != NULL)
+        *ret_noswap = l.noswap;
+    return presence_present();
 }
 
 bool vol_swap_is_on(void)

@@ -53,7 +53,8 @@ struct vol_payload { /* what a payload volume shall show */
 enum err_code vol_payload_publish(struct vol_node *n, const struct vol_payload *p, bool *ret_changed,
                                   struct err *e) MUST_CHECK;
 /* Was some version of it published, and is it there still? */
-bool vol_payload_published(const struct vol_node *n, const char *uid, const char *name);
+struct presence vol_payload_published(const struct vol_node *n, const char *uid, const char *name,
+                                      struct err *e) MUST_CHECK;
 /* Removes superseded versions whose time is over; *ret_kept: some stay.  A volume that is not there is fine.
  */
 void vol_payload_tidy(struct vol_node *n, const char *uid, const char *name, bool *ret_kept);

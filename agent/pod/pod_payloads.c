@@ -107,9 +107,19 @@ bool payloads_have_token(const struct api_volume *v)
  */
 bool payloads_keep_content(struct pod *p, const struct api_volume *v, struct err *e)
 {
-    if (v->kind != API_VOL_PAYLOAD || (e->code != ERR_PRECONDITION && e->code != ERR_EXHAUSTED) ||
-        !vol_payload_published(p->node->o.volumes, p->uid, v->name))
+    struct err unseen = { 0 };
+
+    if (v->kind != API_VOL_PAYLOAD || (e->code != ERR_PRECONDITION && e->code != ERR_EXHAUSTED))
         return false;
+    switch (presence_of(vol_payload_published(p->node->o.volumes, p->uid, v->name, &unseen))) {
+    case PRESENCE_UNKNOWN: /* of both errors the one that passes: it is tried again */
+        *e = unseen;
+        return false;
+    case PRESENCE_ABSENT:
+        return false;
+    case PRESENCE_PRESENT:
+        break;
+    }
     *e = (struct err){ 0 };
     p->payload_stale = true;
     p->vols_retry_ns = 0;
