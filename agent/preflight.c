@@ -2,6 +2,7 @@
 #include "base/file_lock.h"
 #include "base/fs.h"
 #include "base/log.h"
+#include "base/patience.h"
 
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -107,11 +108,54 @@ enum err_code preflight_programs(struct preflight *p, const struct agent_config 
     return ok ? ERR_OK : err_set(e, ERR_PRECONDITION, "programs are missing (named above)");
 }
 
-static bool on_tmpfs(const char *path)
+/* What the run folder is: a tmpfs mounted over the one that running pods use would hide all of it. */
+static enum err_code look_at_run_dir(const char *path, bool *ret_tmpfs, bool *ret_mounted, struct err *e)
 {
+    struct presence mounted = fs_look_mountpoint(path, e);
     struct statfs s;
 
-    return statfs(path, &s) == 0 && s.f_type == TMPFS_MAGIC;
+    if (presence_is_unknown(mounted))
+        return e->code;
+    if (statfs(path, &s) != 0)
+        return err_sys(e, errno, "look at %s", path);
+    *ret_tmpfs = s.f_type == TMPFS_MAGIC;
+    *ret_mounted = !presence_is_absent(mounted);
+    return ERR_OK;
+}
+
+static enum err_code mount_run_dir(struct preflight *p, const char *path, struct err *e)
+{
+    struct patience patience = { 0 };
+    bool tmpfs = false, mounted = false;
+
+    do
+        *e = (struct err){ 0 };
+    while (look_at_run_dir(path, &tmpfs, &mounted, e) != ERR_OK && patience_wait(&patience));
+    if (e->code != ERR_OK)
+        return err_wrap(e, "run folder");
+    if (!tmpfs && mount("coracle", path, "tmpfs", MS_NOSUID | MS_NODEV, RUN_TMPFS) != 0)
+        return err_sys(e, errno, "mount a tmpfs on %s", path);
+    p->run_mounted = !tmpfs || mounted; /* or by an earlier run */
+    return ERR_OK;
+}
+
+/* What is mounted on one (ns, cgroup, volumes) has a mode of its own. */
+static enum err_code make_folder(const char *path, mode_t mode, struct err *e)
+{
+    struct patience patience = { 0 };
+    struct presence mounted;
+
+    if (fs_mkdirs(path, mode, e) != ERR_OK)
+        return e->code;
+    do {
+        *e = (struct err){ 0 };
+        mounted = fs_look_mountpoint(path, e);
+    } while (presence_is_unknown(mounted) && patience_wait(&patience));
+    if (presence_is_unknown(mounted))
+        return e->code;
+    if (presence_is_absent(mounted) && chmod(path, mode) != 0)
+        return err_sys(e, errno, "chmod %s", path);
+    return ERR_OK;
 }
 
 static int open_lock(const char *path, const char *folder, const char *what)
@@ -128,17 +172,26 @@ static int open_lock(const char *path, const char *folder, const char *what)
 }
 
 /* It may have been taken away, or mounted over, by another agent that came or went at this moment. */
-static bool stands_at(int fd, const char *path)
+static enum err_code look_at_lock(int fd, const char *path, bool *ret_there, struct err *e)
 {
     struct stat ours, there;
 
-    return fstat(fd, &ours) == 0 && stat(path, &there) == 0 && ours.st_ino == there.st_ino &&
-           ours.st_dev == there.st_dev;
+    *ret_there = false;
+    if (fstat(fd, &ours) != 0)
+        return err_sys(e, errno, "look at %s", path);
+    if (stat(path, &there) != 0) {
+        err_sys(e, errno, "look at %s", path);
+        return presence_is_unknown(presence_from_err(e)) ? e->code : ERR_OK;
+    }
+    *ret_there = ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
+    return ERR_OK;
 }
 
 static enum err_code take_lock(const char *folder, const char *what, int *ret_fd, struct err *e)
 {
     str_auto path = str_printf("%s/lock", folder);
+    struct patience patience = { 0 };
+    bool there = false;
     pid_t holder;
 
     if (path == NULL)
@@ -153,7 +206,12 @@ static enum err_code take_lock(const char *folder, const char *what, int *ret_fd
                            (int)holder, what, folder);
         if (e->code != ERR_OK)
             return err_wrap(e, "%s", path);
-    } while (!stands_at(*ret_fd, path));
+        if (look_at_lock(*ret_fd, path, &there, e) != ERR_OK) {
+            if (!patience_wait(&patience))
+                return e->code;
+            *e = (struct err){ 0 };
+        }
+    } while (!there);
     return ERR_OK;
 }
 
@@ -169,13 +227,8 @@ static enum err_code make_run_dir(struct preflight *p, const struct agent_config
 
     if (fs_mkdirs(c->run_dir, 0711, e) != ERR_OK)
         return e->code;
-    if (!on_tmpfs(c->run_dir)) {
-        if (mount("coracle", c->run_dir, "tmpfs", MS_NOSUID | MS_NODEV, RUN_TMPFS) != 0)
-            return err_sys(e, errno, "mount a tmpfs on %s", c->run_dir);
-        p->run_mounted = true;
-    } else if (fs_is_mountpoint(c->run_dir)) {
-        p->run_mounted = true; /* by an earlier run */
-    }
+    if (mount_run_dir(p, c->run_dir, e) != ERR_OK)
+        return e->code;
     if (take_lock(c->run_dir, "run", &p->run_lock, e) != ERR_OK)
         return e->code;
     if (p->run_mounted && mount(NULL, c->run_dir, NULL, MS_SHARED, NULL) != 0)
@@ -186,10 +239,8 @@ static enum err_code make_run_dir(struct preflight *p, const struct agent_config
         str_auto path = str_printf("%s/%s", c->run_dir, folders[i].name);
         if (path == NULL)
             return err_nomem(e);
-        if (fs_mkdirs(path, folders[i].mode, e) != ERR_OK)
+        if (make_folder(path, folders[i].mode, e) != ERR_OK)
             return e->code;
-        if (!fs_is_mountpoint(path) && chmod(path, folders[i].mode) != 0)
-            return err_sys(e, errno, "chmod %s", path);
     }
     return ERR_OK;
 }

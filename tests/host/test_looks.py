@@ -1,0 +1,133 @@
+"""A look that fails once, when the daemon starts over running pods, changes nothing of them."""
+import os
+
+from coracle import Skip, alive, check, config_map, container, equal, pod, run, until
+
+# One call of the daemon fails once, as the file named by CORACLE_TEST_FAIL asks: its name, a part of the path, the
+# errno.  Whoever removes the file fails.
+SHIM = r"""
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+static int fails(const char *call, const char *path)
+{
+    char text[600] = "", name[32], part[512];
+    const char *file = getenv("CORACLE_TEST_FAIL");
+    int fd, code, before = errno;
+
+    if (file == NULL || path == NULL || strcmp(program_invocation_short_name, "coracle") != 0)
+        return 0;
+    fd = (int)syscall(SYS_openat, AT_FDCWD, file, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        ssize_t n = read(fd, text, sizeof(text) - 1);
+        close(fd);
+        if (n > 0 && sscanf(text, "%31s %511s %d", name, part, &code) == 3 && strcmp(name, call) == 0 &&
+            strstr(path, part) != NULL && unlink(file) == 0) {
+            errno = code;
+            return 1;
+        }
+    }
+    errno = before;
+    return 0;
+}
+
+int statx(int dir, const char *path, int flags, unsigned mask, struct statx *ret)
+{
+    return fails("statx", path) ? -1 : (int)syscall(SYS_statx, dir, path, flags, mask, ret);
+}
+
+int fstatat(int dir, const char *path, struct stat *ret, int flags)
+{
+    return fails("fstatat", path) ? -1 : (int)syscall(SYS_newfstatat, dir, path, ret, flags);
+}
+
+int statfs(const char *path, struct statfs *ret)
+{
+    return fails("statfs", path) ? -1 : (int)syscall(SYS_statfs, path, ret);
+}
+
+int openat(int dir, const char *path, int flags, ...)
+{
+    va_list ap;
+    va_start(ap, flags);
+    mode_t mode = (flags & (O_CREAT | __O_TMPFILE)) != 0 ? va_arg(ap, mode_t) : 0;
+    va_end(ap);
+    return fails("openat", path) ? -1 : (int)syscall(SYS_openat, dir, path, flags, mode);
+}
+"""
+
+
+def node_that_fails(t):
+    if "address" in os.path.basename(t.build):
+        raise Skip("AddressSanitizer wants to be the first library")
+    with open(f"{t.scratch}/tmp/fail.c", "w", encoding="ascii") as f:
+        f.write(SHIM)
+    run("cc", "-shared", "-fPIC", "-o", f"{t.scratch}/tmp/fail.so", f"{t.scratch}/tmp/fail.c")
+    node = t.node(env={"LD_PRELOAD": f"{t.scratch}/tmp/fail.so", "CORACLE_TEST_FAIL": f"{t.scratch}/tmp/fail"})
+    node.import_image()
+    return node
+
+
+def fail_once(t, call, part, code):
+    with open(f"{t.scratch}/tmp/fail.new", "w", encoding="ascii") as f:
+        f.write(f"{call} {part} {code}")
+    os.rename(f"{t.scratch}/tmp/fail.new", f"{t.scratch}/tmp/fail")
+
+
+def failed(t):
+    return not os.path.exists(f"{t.scratch}/tmp/fail")
+
+
+def facts(node):
+    p = node.pod("a")
+    return p.uid, p.container_id(), node.pid(p), p.ip, p.restarts()
+
+
+EIO = 5
+
+
+def over_running_pods(t, *looks):
+    """The daemon is killed and started once a look that fails; then the pod is edited, and goes."""
+    node = node_that_fails(t)
+    node.put("config.yaml", config_map("config", text="0"))
+    node.put("a.yaml", pod("a", container(volumeMounts=[{"name": "config", "mountPath": "/config"},
+                                                        {"name": "memory", "mountPath": "/memory"}]),
+                           volumes=[{"name": "config", "configMap": {"name": "config"}},
+                                    {"name": "memory", "emptyDir": {"medium": "Memory"}}]))
+    node.put("done.yaml", pod("done", container(command=["true"]), restartPolicy="Never"))
+    node.wait_running("a")
+    done = node.wait_phase("done", "Succeeded").container_id()
+    before = facts(node)
+    for turn, (call, part) in enumerate(looks, 1):
+        node.kill()
+        fail_once(t, call, part.format(uid=before[0], cid=before[1], run=node.run_dir), EIO)
+        node.start()
+        until(lambda: failed(t), 10, f"{call} of {part} fails")  # pylint: disable=cell-var-from-loop
+        node.wait_pod("a", lambda p: p.ready)
+        node.put("config.yaml", config_map("config", text=str(turn)))
+        until(lambda: node.enter(node.pod("a"), "cat", "/config/text").stdout == str(turn), 10,  # pylint: disable=cell-var-from-loop
+              f"an edit after {call} of {part} failed")
+        equal(facts(node), before, f"the pod after {call} of {part} failed")
+        check(alive(before[2]), "its process")
+        equal(node.pod("done").container_id(), done, f"the pod that had ended, after {call} of {part} failed")
+    node.remove("a.yaml", "done.yaml")
+    node.wait_gone("a", "done")
+    equal(node.stop(), 0, "exit code")
+
+
+def test_mounts(t):
+    """over a failed look at the mounts of the run folder, of the volumes' tmpfs, of a memory volume and of shared memory"""
+    over_running_pods(t, ("statfs", "{run}"), ("statx", "{run}"), ("statx", "{run}/volumes"),
+                      ("statx", "/kubernetes.io~empty-dir/memory"), ("statx", "/.shm"))
+
+
+test_mounts.seconds = 20
