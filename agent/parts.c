@@ -176,6 +176,8 @@ static enum err_code open_images(struct agent *a, struct err *e)
                                          .skopeo_path = a->pre.skopeo[0] != '\0' ? a->pre.skopeo : NULL,
                                          .tmpfs_dir = a->auth_dir,
                                          .auth_file = c->registry_auth_file,
+                                         .run_dir = c->run_dir,
+                                         .pods_dir = a->pods_dir,
                                          .registries_conf =
                                              c->registries_conf[0] != '\0' ? c->registries_conf : NULL,
                                          .max_bytes = c->image_max_bytes,

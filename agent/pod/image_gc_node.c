@@ -246,8 +246,11 @@ void image_gc_explain(const struct node *n, json_t *steps)
 {
     const struct image_gc *gc = n->image_gc;
     const struct image_gc_policy *p = &n->o.image_gc;
+    struct img_look failed;
     str_auto text = NULL;
 
+    if (img_look_failed(n->o.images, &failed))
+        explain_step(steps, "image store", "waiting", failed.since_ns, failed.why.text, failed.retry_ns);
     if (gc == NULL)
         return;
     if (gc->error.code != ERR_OK) {

@@ -65,6 +65,9 @@ struct img_store_options {
     const char *skopeo_path; /* NULL when not installed: only what is there can be used */
     const char *tmpfs_dir;   /* for auth files, 0700; what lies in it is removed by img_store_open() */
     const char *auth_file;   /* the node's own credentials, a Docker config.json; NULL or not there: none */
+    /* Where images are mounted, as root file systems (below <run_dir>/containers) and as volumes: layers of
+     * an image that is there and that the store does not know are kept.  NULL: nowhere. */
+    const char *run_dir, *pods_dir;
     int ops_cgroup_fd;
     const char *ops_cgroup_procs;
     const char *registries_conf; /* skopeo's; NULL: the system's, /etc/containers/registries.conf */
@@ -79,12 +82,23 @@ struct img_store_options {
         stall_ms; /* a pull for which nothing comes so long, or less than 16 KiB, has failed; 0: 5 minutes */
 };
 /*
- * Reads the records; what cannot be read is set aside (base/aside.h) and logged, layers that no image has and
- * everything in tmp/ is removed in the background.  All strings are copied.
+ * Reads the records; what was read and cannot be used is set aside (base/aside.h) and logged, layers that no
+ * image has and everything in tmp/ is removed in the background.  All strings are copied.
+ *
+ * What cannot be read (EIO, ENOMEM, ...) is looked at again: a folder of records for a third of a second,
+ * then the error is the caller's; a record for as long as it takes.  Until then its image is not here, and no
+ * layer is removed.
  */
 enum err_code img_store_open(struct img_store **ret, const struct img_store_options *o,
                              struct err *e) MUST_CHECK;
 const char *img_store_dir(const struct img_store *s);
+/* A look at the store failed, or found an image mounted that it does not know: no layer is removed until a
+ * look succeeds, and an image may be here that is not listed.  False: all is known. */
+struct img_look {
+    struct err why;
+    int64_t since_ns, retry_ns; /* wall clock */
+};
+bool img_look_failed(const struct img_store *s, struct img_look *ret);
 /* Brings under way are cancelled (their done runs); the memory goes with the last of them.  NULL is fine. */
 void img_store_close(struct img_store *s);
 

@@ -308,7 +308,14 @@ void img_commit_undo(struct img_job *j)
         keep_written_names(j, &j->found[i]);
         /* Else the next start would find a record whose layers were collected. */
         snprintf(file, sizeof(file), "%s.json", id + strlen("sha256:"));
-        if (img_find(s, id) == NULL && !img_job_holds(s, id))
-            fs_remove_quietly(s->images_fd, file);
+        if (img_find(s, id) != NULL || img_job_holds(s, id) ||
+            img_unread_has(s, s->images_fd, id + strlen("sha256:")))
+            continue;
+        if (unlinkat(s->images_fd, file, 0) != 0 && errno != ENOENT) {
+            struct err e = { 0 };
+
+            err_sys(&e, errno, "remove record %s", file);
+            img_unread_add(s, s->images_fd, file, &e);
+        }
     }
 }

@@ -42,6 +42,16 @@ struct img_name { /* one name */
 
 TAILQ_HEAD(img_jobs, img_job);
 TAILQ_HEAD(img_task_runs, img_task_run);
+TAILQ_HEAD(img_unreads, img_unread);
+
+struct img_looks { /* those that failed (image_look.c) */
+    struct img_unreads unread;
+    bool lost;                  /* no memory to note one: nothing is removed before the next start */
+    struct err why;             /* the last one */
+    int64_t since_ns, retry_ns; /* wall clock; 0: none failed since all was seen */
+    uint64_t wait_ms;
+    uv_timer_t timer;
+};
 
 struct img_store {
     uv_loop_t *loop;
@@ -50,8 +60,9 @@ struct img_store {
     uint64_t max_bytes, stall_ms;
     unsigned max_parallel, max_per_registry;
 
-    struct err shortage; /* while the records are read: why one could not be */
-    bool said_damaged, loading;
+    char *run_dir, *pods_dir; /* of what is mounted */
+    struct img_looks looks;
+    bool said_damaged, loading, have_rubbish;
     unsigned damaged; /* image records that were set aside and not replaced since: layers may be theirs */
     struct reg_names short_names;
     int refs_fd, images_fd, layers_fd, parts_fd, tmp_fd;
@@ -73,6 +84,7 @@ struct img_store {
     uint64_t blobs_until_ms; /* kept for another try; 0: not */
     char *blobs_for;         /* the key of what failed last */
     uv_timer_t usage;        /* while something is being copied, or blobs are kept */
+    unsigned n_timers;       /* that are not closed yet */
 };
 
 #define IMG_CONFIG ".config" /* parts/<hex>.config */
@@ -137,6 +149,30 @@ void img_drop_name(struct img_store *s, struct img_name *n);
 void img_drop(struct img_store *s, struct img_entry *entry);
 /* Frees a closed store once nothing is under way. */
 void img_store_settle(struct img_store *s);
+/* Reads a record of images/ or refs/ into the tables.  A damaged one is set aside, one that cannot be read is
+ * looked at again. */
+void img_load_record(struct img_store *s, int dir, const char *file);
+
+/* ---- image_look.c: what could not be looked at ------------------------------------------------- */
+/* Nothing is removed before a look succeeds; the next one comes after a back-off of 50 ms, doubled to 60 s.
+ */
+void img_look_again(struct img_store *s, const struct err *why);
+void img_look_over(struct img_store *s); /* everything was seen */
+/* A record that is there, or may be, and was not read: <hex>.json of images_fd or refs_fd. */
+void img_unread_add(struct img_store *s, int dir, const char *file, const struct err *why);
+bool img_unread_has(const struct img_store *s, int dir, const char *hex);
+void img_unread_forget(struct img_store *s, int dir, const char *hex); /* it was replaced */
+bool img_unread_any(const struct img_store *s);
+void img_unread_free(struct img_store *s);
+/* img_each_entry() and the unread records, several times within a third of a second: for the start. */
+typedef void (*img_entry_fn)(struct img_store *s, const char *name);
+enum err_code img_list_surely(struct img_store *s, int dir, const char *name, img_entry_fn fn,
+                              struct err *e) MUST_CHECK;
+void img_read_surely(struct img_store *s);
+
+/* ---- image_mounted.c --------------------------------------------------------------------------- */
+/* ERR_PRECONDITION: an image is mounted that the store does not know; any other error: that is not known. */
+enum err_code img_check_mounted(struct img_store *s, struct err *e) MUST_CHECK;
 
 /* ---- image_rubbish.c ------------------------------------------------------------------------- */
 /* Removes layers that no image has: at once, or when the last bring is over. */
@@ -146,11 +182,10 @@ void img_trash(struct img_store *s, const char *name);
 /* What an earlier run left; a name of its own at once, for the old one may be used again before it is gone.
  */
 void img_trash_leftover(struct img_store *s, const char *name);
-/*
- * Calls fn for each entry of a folder but "." and "..".  The list is read first: fn renames, and some file
- * systems show a renamed entry again, for ever.
- */
-void img_each_entry(struct img_store *s, int dir, void (*fn)(struct img_store *s, const char *name));
+/* Calls fn for each entry of a folder but "." and "..", or for none where not all of them can be listed.  fn
+ * may rename. */
+enum err_code img_each_entry(struct img_store *s, int dir, void (*fn)(struct img_store *s, const char *name),
+                             struct err *e) MUST_CHECK;
 /* "<64 hex><ending>" -> the hex part; false for anything else. */
 bool img_named_by_hex(const char *file, const char *ending, char hex[65]);
 

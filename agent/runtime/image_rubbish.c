@@ -4,7 +4,6 @@
 #include "base/fs.h"
 #include "base/log.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -73,24 +72,28 @@ void img_trash_leftover(struct img_store *s, const char *name)
         img_trash(s, away);
 }
 
-void img_each_entry(struct img_store *s, int dir, void (*fn)(struct img_store *s, const char *name))
-{
-    int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
-    buf_auto names = BUF_INIT(64u << 20);
-    struct dirent *entry;
+struct each {
+    struct img_store *store;
+    void (*fn)(struct img_store *s, const char *name);
+};
 
-    if (d == NULL) {
-        if (fd >= 0)
-            close(fd);
-        return;
-    }
-    while ((entry = readdir(d)) != NULL)
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            buf_add(&names, entry->d_name, strlen(entry->d_name) + 1);
-    closedir(d);
-    for (const char *name = names.p; name < names.p + names.n; name += strlen(name) + 1)
-        fn(s, name);
+static bool on_entry(const char *name, void *arg)
+{
+    const struct each *each = arg;
+
+    each->fn(each->store, name);
+    return true;
+}
+
+enum err_code img_each_entry(struct img_store *s, int dir, void (*fn)(struct img_store *s, const char *name),
+                             struct err *e)
+{
+    struct each each = { s, fn };
+    struct presence found = fs_list(dir, ".", on_entry, &each, e);
+
+    if (presence_is_absent(found)) /* it was opened, and others may not remove it */
+        return err_set(e, ERR_DATA_LOSS, "the folder was removed");
+    return presence_is_unknown(found) ? e->code : ERR_OK;
 }
 
 static bool layer_is_used(const struct img_store *s, const char *name)
@@ -130,27 +133,63 @@ bool img_named_by_hex(const char *file, const char *ending, char hex[65])
     return true;
 }
 
-static void collect_part(struct img_store *s, const char *name)
+static bool part_is_used(struct img_store *s, const char *name)
 {
     char id[72] = "sha256:", layer[65];
 
     if (img_named_by_hex(name, IMG_FRAME, layer) && layer_is_used(s, layer))
-        return;
-    if (!img_named_by_hex(name, IMG_CONFIG, id + strlen(id)) || img_find(s, id) == NULL)
+        return true;
+    return img_named_by_hex(name, IMG_CONFIG, id + strlen(id)) && img_find(s, id) != NULL;
+}
+
+static void collect_part(struct img_store *s, const char *name)
+{
+    if (!part_is_used(s, name))
         take_away(s, s->parts_fd, name);
+}
+
+static void note_unused_layer(struct img_store *s, const char *name)
+{
+    s->have_rubbish = s->have_rubbish || !layer_is_used(s, name);
+}
+
+static void note_unused_part(struct img_store *s, const char *name)
+{
+    s->have_rubbish = s->have_rubbish || !part_is_used(s, name);
+}
+
+/* Nothing is removed before everything was seen: the folders, and what is mounted. */
+static enum err_code collect(struct img_store *s, struct err *e)
+{
+    s->have_rubbish = false;
+    if (img_each_entry(s, s->layers_fd, note_unused_layer, e) != ERR_OK ||
+        img_each_entry(s, s->parts_fd, note_unused_part, e) != ERR_OK)
+        return err_wrap(e, "list the store's layers");
+    if (!s->have_rubbish)
+        return ERR_OK;
+    if (img_check_mounted(s, e) != ERR_OK || img_each_entry(s, s->layers_fd, collect_layer, e) != ERR_OK)
+        return e->code;
+    return img_each_entry(s, s->parts_fd, collect_part, e);
 }
 
 void img_collect(struct img_store *s)
 {
-    /* A bring under way relies on layers that are there, and adds some before their image is. */
+    struct err e = { 0 };
+
+    if (img_unread_any(s)) /* any layer may be theirs */
+        return;
     if (s->damaged > 0 && !s->said_damaged)
         log_warn("images: layers that no image names are kept: a damaged record may have named them, and "
                  "pods may run on "
                  "them; bring the image again, or remove the record",
                  F_STR("folder", s->dir), F_U64("damagedRecords", s->damaged));
     s->said_damaged = s->damaged > 0;
-    if (s->running == 0 && s->damaged == 0) { /* the last one collects */
-        img_each_entry(s, s->layers_fd, collect_layer);
-        img_each_entry(s, s->parts_fd, collect_part);
-    }
+    /* A bring under way relies on layers that are there, and adds some before their image is: the last one
+     * collects. */
+    if (s->running > 0)
+        return;
+    if (s->damaged == 0 && collect(s, &e) != ERR_OK)
+        img_look_again(s, &e);
+    else
+        img_look_over(s);
 }

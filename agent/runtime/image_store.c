@@ -27,24 +27,36 @@ struct replaced {
     unsigned others;
 };
 
-static void remove_if_of_it(const char *name, void *arg)
+static bool remove_if_of_it(const char *name, void *arg)
 {
     struct replaced *r = arg;
 
+    if (!aside_is(name))
+        return true;
     if (strncmp(name, r->hex, 64) == 0)
         fs_remove_quietly(r->store->images_fd, name);
     else
         r->others++;
+    return true;
 }
 
 static void replaced(struct img_store *s, const struct img_image *image)
 {
     struct replaced r = { .store = s, .hex = image->id + strlen("sha256:") };
+    struct err e = { 0 };
 
+    if (!s->loading)
+        img_unread_forget(s, s->images_fd, r.hex);
     if (s->damaged == 0 || s->loading)
         return;
-    aside_each(s->images_fd, remove_if_of_it, &r);
-    s->damaged = r.others;
+    switch (presence_of(fs_list(s->images_fd, ".", remove_if_of_it, &r, &e))) {
+    case PRESENCE_UNKNOWN: /* there may be others: layers stay */
+        log_warn("images: damaged records that were set aside cannot be listed", F_ERR(&e));
+        return;
+    case PRESENCE_ABSENT:
+    case PRESENCE_PRESENT:
+        s->damaged = r.others;
+    }
 }
 
 struct img_entry *img_keep(struct img_store *s, struct img_image *image, struct err *e)
@@ -111,6 +123,8 @@ enum err_code img_keep_name(struct img_store *s, const char *name, const char *f
 
     if (n == NULL)
         return err_nomem(e);
+    if (!s->loading)
+        img_unread_forget(s, s->refs_fd, file);
     n->entry = entry;
     snprintf(n->file, sizeof(n->file), "%s", file);
     n->name = strdup(name);
@@ -136,17 +150,13 @@ enum err_code img_keep_name(struct img_store *s, const char *name, const char *f
 
 /* ---- reading the records --------------------------------------------------------------------- */
 
-/* A record that cannot be used is kept for people to look at, out of the way; the next start does not see it.
- */
+/* A record that was read and cannot be used is kept for people to look at, out of the way; the next start
+ * does not see it. */
 static void set_aside(struct img_store *s, int dir, const char *file, const struct err *why)
 {
     char away[ASIDE_NAME_SIZE] = "";
     struct err e = { 0 };
 
-    if (err_is_shortage(why)) { /* it is not the record's fault */
-        s->shortage = *why;
-        return;
-    }
     if (dir == s->images_fd)
         s->damaged++;
     if (aside_put(dir, file, away, &e) == ERR_OK)
@@ -156,24 +166,49 @@ static void set_aside(struct img_store *s, int dir, const char *file, const stru
                   F_STR("damage", why->text), F_ERR(&e));
 }
 
+/* Not the record's fault: the disk's, or a shortage.  A folder or a link in its place is damage. */
+static bool is_not_seen(const struct err *e)
+{
+    return e->sys != 0 && e->sys != EISDIR && e->sys != ELOOP;
+}
+
+static void reject(struct img_store *s, int dir, const char *file, const struct err *why)
+{
+    if (is_not_seen(why))
+        img_unread_add(s, dir, file, why);
+    else
+        set_aside(s, dir, file, why);
+}
+
+/* ERR_NOT_FOUND: it is gone. */
 static enum err_code read_record(int dir, const char *file, json_t **ret, struct err *e)
 {
     str_auto text = NULL;
     size_t n = 0;
 
-    if (fs_read_at(dir, file, IMG_RECORD_MAX, &text, &n, e) != ERR_OK)
+    switch (presence_of(fs_read_if_there(dir, file, IMG_RECORD_MAX, &text, &n, e))) {
+    case PRESENCE_UNKNOWN:
         return e->code;
+    case PRESENCE_ABSENT:
+        return err_set(e, ERR_NOT_FOUND, "record %s is gone", file);
+    case PRESENCE_PRESENT:
+        break;
+    }
     return json_parse(text, n, IMG_RECORD_MAX, ret, file, e);
 }
 
 static enum err_code check_layers(const struct img_store *s, const struct img_image *i, struct err *e)
 {
-    struct stat st;
+    struct stat st = { 0 };
 
-    for (size_t n = 0; n < i->layer_dirs.n; n++)
-        if (fstatat(s->layers_fd, img_layer_name(i, n), &st, AT_SYMLINK_NOFOLLOW) != 0 ||
-            !S_ISDIR(st.st_mode))
+    for (size_t n = 0; n < i->layer_dirs.n; n++) {
+        struct presence found = fs_look_at(s->layers_fd, img_layer_name(i, n), &st, e);
+
+        if (presence_is_unknown(found))
+            return err_wrap(e, "its layer");
+        if (presence_is_absent(found) || !S_ISDIR(st.st_mode))
             return err_set(e, ERR_DATA_LOSS, "its layer %s is missing", img_layer_name(i, n));
+    }
     return ERR_OK;
 }
 
@@ -191,44 +226,77 @@ static void load_image(struct img_store *s, const char *file)
             s->damaged++;
         return;
     }
-    if (read_record(s->images_fd, file, &record, &e) == ERR_OK &&
-        img_record_decode(record, s->dir, &image, &e) == ERR_OK && strcmp(image->id + 7, hex) != 0)
+    if (read_record(s->images_fd, file, &record, &e) == ERR_NOT_FOUND)
+        return;
+    if (e.code == ERR_OK && img_record_decode(record, s->dir, &image, &e) == ERR_OK &&
+        strcmp(image->id + 7, hex) != 0)
         err_set(&e, ERR_INVALID, "image record: it is for %s", image->id);
     if (e.code == ERR_OK && check_layers(s, image, &e) == ERR_OK && img_keep(s, image, &e) != NULL)
         return;
-    set_aside(s, s->images_fd, file, &e);
+    reject(s, s->images_fd, file, &e);
+}
+
+/* The record's own content, checked. */
+static enum err_code take_name(struct img_store *s, const json_t *record, const char *hex, struct err *e)
+{
+    const char *name = json_str(record, "name"), *id = json_str(record, "id");
+    const char *digest = json_str(record, "digest");
+    struct img_entry *entry;
+    char full[IMG_NAME_MAX];
+
+    if (img_record_version(record, e) != ERR_OK)
+        return e->code;
+    if (name == NULL || img_normalise(name, full, e) != ERR_OK || strcmp(full, name) != 0 ||
+        !img_digest_is_valid(id) || (digest != NULL && !img_digest_is_valid(digest)))
+        return err_set(e, ERR_INVALID, "name record: name or id is not valid");
+    entry = img_find(s, id);
+    if (entry == NULL && img_unread_has(s, s->images_fd, id + strlen("sha256:")))
+        return err_sys(e, EAGAIN, "name record: image %s is not read yet", id);
+    if (entry == NULL)
+        return err_set(e, ERR_DATA_LOSS, "name record: there is no image %s", id);
+    if (img_keep_name(s, name, hex, digest, entry, e) == ERR_OK && s->on_added != NULL)
+        s->on_added(name, s->on_added_arg); /* later than at the start: pods may wait for it */
+    return e->code;
 }
 
 static void load_name(struct img_store *s, const char *file)
 {
-    struct img_entry *entry = NULL;
     json_auto_t *record = NULL;
-    const char *name, *id, *digest;
-    char hex[65], full[IMG_NAME_MAX];
     struct err e = { 0 };
+    char hex[65];
 
     if (!img_named_by_hex(file, ".json", hex)) {
         if (file[0] == '.')
             fs_remove_quietly(s->refs_fd, file);
         return;
     }
-    if (read_record(s->refs_fd, file, &record, &e) == ERR_OK) {
-        name = json_str(record, "name");
-        id = json_str(record, "id");
-        if (img_record_version(record, &e) != ERR_OK) {
-            set_aside(s, s->refs_fd, file, &e);
-            return;
-        }
-        digest = json_str(record, "digest");
-        if (name == NULL || img_normalise(name, full, &e) != ERR_OK || strcmp(full, name) != 0 ||
-            !img_digest_is_valid(id) || (digest != NULL && !img_digest_is_valid(digest)))
-            err_set(&e, ERR_INVALID, "name record: name or id is not valid");
-        else if ((entry = img_find(s, id)) == NULL)
-            err_set(&e, ERR_DATA_LOSS, "name record: there is no image %s", id);
-        else if (img_keep_name(s, name, hex, digest, entry, &e) == ERR_OK)
-            return;
-    }
-    set_aside(s, s->refs_fd, file, &e);
+    if (read_record(s->refs_fd, file, &record, &e) == ERR_NOT_FOUND)
+        return;
+    if (e.code != ERR_OK || take_name(s, record, hex, &e) != ERR_OK)
+        reject(s, s->refs_fd, file, &e);
+}
+
+void img_load_record(struct img_store *s, int dir, const char *file)
+{
+    const bool was_loading = s->loading;
+
+    s->loading = true;
+    if (dir == s->images_fd)
+        load_image(s, file);
+    else
+        load_name(s, file);
+    s->loading = was_loading;
+}
+
+static enum err_code load_all(struct img_store *s, struct err *e)
+{
+    s->loading = true;
+    if (img_list_surely(s, s->images_fd, "images", load_image, e) == ERR_OK)
+        (void)!img_list_surely(s, s->refs_fd, "refs", load_name, e);
+    s->loading = false;
+    if (e->code == ERR_OK)
+        img_read_surely(s);
+    return e->code;
 }
 
 /* ---- open and close -------------------------------------------------------------------------- */
@@ -319,6 +387,9 @@ static void store_free(struct img_store *s)
     free(s->ops_cgroup_procs);
     free(s->registries_conf);
     free(s->auth_file);
+    free(s->run_dir);
+    free(s->pods_dir);
+    img_unread_free(s);
     free_list(s->verify_not);
     reg_names_done(&s->short_names);
     free(s->blobs_for);
@@ -341,6 +412,7 @@ static void load_proof_key(struct img_store *s)
 enum err_code img_store_open(struct img_store **ret, const struct img_store_options *o, struct err *e)
 {
     struct img_store *s = calloc(1, sizeof(*s));
+    struct err left = { 0 };
     bool failed = false;
 
     if (s == NULL)
@@ -353,6 +425,8 @@ enum err_code img_store_open(struct img_store **ret, const struct img_store_opti
     s->ops_cgroup_procs = copy(o->ops_cgroup_procs, &failed);
     s->registries_conf = copy(o->registries_conf, &failed);
     s->auth_file = copy(o->auth_file, &failed);
+    s->run_dir = copy(o->run_dir, &failed);
+    s->pods_dir = copy(o->pods_dir, &failed);
     s->verify = o->verify;
     s->verify_not = copy_list(o->verify_not, &failed);
     s->ops_cgroup_fd = o->ops_cgroup_fd;
@@ -365,24 +439,22 @@ enum err_code img_store_open(struct img_store **ret, const struct img_store_opti
     TAILQ_INIT(&s->writers);
     TAILQ_INIT(&s->jobs);
     TAILQ_INIT(&s->tasks);
+    TAILQ_INIT(&s->looks.unread);
     if (failed || open_folders(s, e) != ERR_OK) {
         store_free(s);
         return failed ? err_nomem(e) : err_wrap(e, "image store %s", o->dir);
     }
     uv_timer_init(s->loop, &s->usage);
-    s->usage.data = s;
+    uv_timer_init(s->loop, &s->looks.timer);
+    s->usage.data = s->looks.timer.data = s;
+    s->n_timers = 2;
 
     img_auth_clean(s);
     load_proof_key(s);
     reg_names_load(&s->short_names, s->registries_conf);
-    img_each_entry(s, s->tmp_fd, img_trash_leftover);
-    s->loading = true;
-    img_each_entry(s, s->images_fd, load_image);
-    if (s->shortage.code == ERR_OK)
-        img_each_entry(s, s->refs_fd, load_name);
-    s->loading = false;
-    if (s->shortage.code != ERR_OK) {
-        *e = s->shortage;
+    if (img_each_entry(s, s->tmp_fd, img_trash_leftover, &left) != ERR_OK)
+        log_warn("images: left-overs cannot be listed; they stay until the next start", F_ERR(&left));
+    if (load_all(s, e) != ERR_OK) {
         img_store_close(s);
         return err_wrap(e, "image store %s", o->dir);
     }
@@ -399,14 +471,19 @@ const char *img_store_dir(const struct img_store *s)
 
 static void on_timer_closed(uv_handle_t *handle)
 {
-    store_free(handle->data);
+    struct img_store *s = handle->data;
+
+    if (--s->n_timers == 0)
+        store_free(s);
 }
 
 void img_store_settle(struct img_store *s)
 {
     if (s->closing && TAILQ_EMPTY(&s->jobs) && TAILQ_EMPTY(&s->tasks) &&
-        !uv_is_closing((uv_handle_t *)&s->usage))
+        !uv_is_closing((uv_handle_t *)&s->usage)) {
         uv_close((uv_handle_t *)&s->usage, on_timer_closed);
+        uv_close((uv_handle_t *)&s->looks.timer, on_timer_closed);
+    }
 }
 
 void img_store_close(struct img_store *s)
@@ -418,6 +495,7 @@ void img_store_close(struct img_store *s)
         return;
     s->closing = true;
     s->on_added = NULL;
+    uv_timer_stop(&s->looks.timer);
     TAILQ_FOREACH_SAFE (job, &s->jobs, more, next_job) {
         struct img_bring_run *run, *next_run;
 

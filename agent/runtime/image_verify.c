@@ -106,8 +106,9 @@ void img_verify_start(struct img_task *t, struct img_store *s, const char *refer
     str_auto parts = str_printf("%s/parts", s->dir);
     buf_auto order = BUF_INIT(VERIFY_ORDER_MAX);
     json_auto_t *known = json_object();
-    /* While something is being brought, there are layers that no image has yet. */
-    const bool orphans = reference == NULL && s->running == 0;
+    /* While something is being brought, there are layers that no image has yet; those of a record that was
+     * not read belong to it. */
+    const bool orphans = reference == NULL && s->running == 0 && !img_unread_any(s);
     const char *const argv[] = { s->unpack_path, "--verify", orphans ? "all" : "some",
                                  "--layers",     layers,     "--parts",
                                  parts,          NULL };

@@ -149,6 +149,7 @@ static inline void open_store_with(struct world *w, uint64_t max_bytes, unsigned
                                          .unpack_path = unpack,
                                          .skopeo_path = skopeo ? skopeo_path : NULL,
                                          .tmpfs_dir = w->dir,
+                                         .run_dir = w->dir,
                                          .ops_cgroup_fd = -1,
                                          .max_bytes = max_bytes,
                                          .max_parallel = parallel };
