@@ -162,31 +162,33 @@ bool img_look_failed(const struct img_store *s, struct img_look *ret)
 /* ---- while the store is opened --------------------------------------------------------------------- */
 
 /* 10 + 20 + ... + 160 ms: a shortage of a moment does not end the start. */
-enum { TRIES = 6 };
+enum { PAUSES = 5 };
 
-static void pause_before(unsigned attempt)
+bool img_look_pause(unsigned attempt)
 {
     const struct timespec wait = { .tv_nsec = 10000000L << attempt };
 
+    if (attempt >= PAUSES)
+        return false;
     nanosleep(&wait, NULL);
+    return true;
 }
 
 enum err_code img_list_surely(struct img_store *s, int dir, const char *name, img_entry_fn fn, struct err *e)
 {
-    for (unsigned attempt = 0; img_each_entry(s, dir, fn, e) != ERR_OK; attempt++) {
-        if (attempt == TRIES - 1)
+    unsigned attempt = 0;
+
+    while (img_each_entry(s, dir, fn, e) != ERR_OK) {
+        log_warn("images: a folder cannot be listed", F_STR("folder", name), F_ERR(e));
+        if (!img_look_pause(attempt++))
             return err_wrap(e, "list folder %s", name);
-        log_warn("images: a folder cannot be listed; trying again", F_STR("folder", name), F_ERR(e));
         *e = (struct err){ 0 };
-        pause_before(attempt);
     }
     return ERR_OK;
 }
 
 void img_read_surely(struct img_store *s)
 {
-    for (unsigned attempt = 0; attempt < TRIES - 1 && !TAILQ_EMPTY(&s->looks.unread); attempt++) {
-        pause_before(attempt);
+    for (unsigned attempt = 0; !TAILQ_EMPTY(&s->looks.unread) && img_look_pause(attempt); attempt++)
         read_all_again(s);
-    }
 }

@@ -336,6 +336,31 @@ static enum err_code open_folders(struct img_store *s, struct err *e)
     return ERR_OK;
 }
 
+static void close_folders(struct img_store *s)
+{
+    int *const fds[] = { &s->refs_fd, &s->images_fd, &s->layers_fd, &s->parts_fd, &s->tmp_fd };
+
+    for (size_t i = 0; i < ARRAY_LEN(fds); i++) {
+        if (*fds[i] >= 0)
+            close(*fds[i]);
+        *fds[i] = -1;
+    }
+}
+
+/* A shortage, or a disk that does not answer, may last a moment. */
+static enum err_code open_folders_surely(struct img_store *s, struct err *e)
+{
+    unsigned attempt = 0;
+
+    while (open_folders(s, e) != ERR_OK) {
+        close_folders(s);
+        if ((!err_is_shortage(e) && e->sys != EIO) || !img_look_pause(attempt++))
+            return e->code;
+        *e = (struct err){ 0 };
+    }
+    return ERR_OK;
+}
+
 static char *copy(const char *text, bool *failed)
 {
     char *mine = text == NULL ? NULL : strdup(text);
@@ -371,15 +396,12 @@ static void store_free(struct img_store *s)
 {
     struct img_entry *entry, *next_entry;
     struct img_name *name, *next_name;
-    const int fds[] = { s->refs_fd, s->images_fd, s->layers_fd, s->parts_fd, s->tmp_fd };
 
     HASH_ITER (hh, s->names, name, next_name)
         img_drop_name(s, name);
     HASH_ITER (hh, s->images, entry, next_entry)
         img_drop(s, entry);
-    for (size_t i = 0; i < ARRAY_LEN(fds); i++)
-        if (fds[i] >= 0)
-            close(fds[i]);
+    close_folders(s);
     free(s->dir);
     free(s->unpack_path);
     free(s->skopeo_path);
@@ -440,7 +462,7 @@ enum err_code img_store_open(struct img_store **ret, const struct img_store_opti
     TAILQ_INIT(&s->jobs);
     TAILQ_INIT(&s->tasks);
     TAILQ_INIT(&s->looks.unread);
-    if (failed || open_folders(s, e) != ERR_OK) {
+    if (failed || open_folders_surely(s, e) != ERR_OK) {
         store_free(s);
         return failed ? err_nomem(e) : err_wrap(e, "image store %s", o->dir);
     }
