@@ -1,9 +1,13 @@
 #include "agent/pod/env.h"
 #include "agent/pod/env_file.h"
+#include "base/base64.h"
 #include "base/fs.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* Digits of base64 that are found in no text by chance; a value of four bytes has five or more of its own. */
+enum { BASE64_MIN = 4 };
 
 const char *env_get(const struct env *env, const char *name)
 {
@@ -74,30 +78,99 @@ static int longest_first(const void *a, const void *b)
     return (m < n) - (m > n);
 }
 
-void env_redact(struct env *env, char *text)
+/* Every place of `form` in the text, and a beginning of it where the text was cut off. */
+static void redact_form(char *text, const char *form, size_t len)
 {
     static const char stars[] = "***";
-    size_t n_stars = strlen(stars);
+    const size_t n_stars = strlen(stars);
+    size_t n;
 
+    if (len < ENV_SECRET_MIN)
+        return;
+    for (char *p = text; (p = strstr(p, form)) != NULL; p += n_stars) {
+        memmove(p + n_stars, p + len, strlen(p + len) + 1);
+        memcpy(p, stars, n_stars);
+    }
+    n = strlen(text);
+    for (size_t k = len - 1 < n ? len - 1 : n; k >= ENV_SECRET_MIN; k--) {
+        if (memcmp(text + n - k, form, k) != 0)
+            continue;
+        memcpy(text + n - k, stars, n_stars + 1);
+        break;
+    }
+}
+
+/*
+ * base64 of the secret at each of the three places that it can have in what was encoded ("user:secret", a
+ * whole file): the digits that depend on it alone.  Where its last bytes share a digit with what follows,
+ * that digit stays: it has too few of their bits.  Both alphabets; padding stays, it has no bits at all.
+ */
+static void redact_base64(char *text, const char *secret)
+{
+    const size_t len = strlen(secret);
+
+    for (size_t before = 0; before < 3; before++) {
+        /* Encoding may hold twice the value and the three bytes before it. */
+        buf_auto whole = BUF_INIT(2 * ENV_BYTES_MAX), digits = BUF_INIT(2 * ENV_BYTES_MAX);
+        const size_t first = (before * 8 + 5) / 6, end = (before + len) * 8 / 6;
+
+        buf_add(&whole, "\0\0", before);
+        buf_add(&whole, secret, len);
+        base64_add(&digits, whole.p, whole.n);
+        if (!whole.failed && !digits.failed && end >= first + BASE64_MIN) {
+            digits.p[end] = '\0';
+            redact_form(text, digits.p + first, end - first);
+            for (char *c = digits.p; *c != '\0'; c++)
+                *c = *c == '+' ? '-' : *c == '/' ? '_' : *c;
+            redact_form(text, digits.p + first, end - first);
+        }
+        if (whole.cap > 0)
+            explicit_bzero(whole.p, whole.n);
+        if (digits.cap > 0)
+            explicit_bzero(digits.p, digits.cap);
+    }
+}
+
+/* As JSON (jansson, Go with and without its escapes for HTML) and Go's %q write it within quotes. */
+static void redact_escaped(char *text, const char *secret, bool html, bool slash, bool short_control)
+{
+    static const char from[] = "\n\t\r\b\f", to[] = "ntrbf";
+    buf_auto out = BUF_INIT(6 * ENV_BYTES_MAX);
+    bool differs = false;
+
+    for (const unsigned char *c = (const unsigned char *)secret; *c != '\0'; c++) {
+        const size_t before = out.n;
+        const char *known = strchr(from, *c);
+
+        if (*c == '"' || *c == '\\' || (slash && *c == '/'))
+            buf_addf(&out, "\\%c", *c);
+        else if (known != NULL && (short_control || known < from + 3))
+            buf_addf(&out, "\\%c", to[known - from]);
+        else if (*c < ' ' || (html && strchr("<>&", *c) != NULL))
+            buf_addf(&out, "\\u%04x", *c);
+        else
+            buf_addc(&out, (char)*c);
+        differs = differs || out.n - before != 1;
+    }
+    if (differs && !out.failed)
+        redact_form(text, out.p, out.n);
+    if (out.cap > 0)
+        explicit_bzero(out.p, out.n);
+}
+
+void env_redact(struct env *env, char *text)
+{
     if (env->n_secrets > 1) /* one may be a part of another */
         qsort(env->secrets, env->n_secrets, sizeof(*env->secrets), longest_first);
     for (size_t i = 0; i < env->n_secrets; i++) {
         const char *secret = env->secrets[i];
-        size_t len = strlen(secret), n;
 
-        if (len < ENV_SECRET_MIN)
+        if (strlen(secret) < ENV_SECRET_MIN)
             continue;
-        for (char *p = text; (p = strstr(p, secret)) != NULL; p += n_stars) {
-            memmove(p + n_stars, p + len, strlen(p + len) + 1);
-            memcpy(p, stars, n_stars);
-        }
-        n = strlen(text);
-        for (size_t k = len - 1 < n ? len - 1 : n; k >= ENV_SECRET_MIN; k--) {
-            if (memcmp(text + n - k, secret, k) != 0)
-                continue;
-            memcpy(text + n - k, stars, n_stars + 1);
-            break;
-        }
+        for (unsigned how = 0; how < 8; how++) /* before the plain form, which may be a part of these */
+            redact_escaped(text, secret, (how & 1) != 0, (how & 2) != 0, (how & 4) != 0);
+        redact_form(text, secret, strlen(secret));
+        redact_base64(text, secret);
     }
 }
 

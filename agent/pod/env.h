@@ -40,8 +40,10 @@ void env_wipe(struct env *env); /* overwrites the values */
 
 /*
  * Replaces every Secret's value in a text by "***", in place; also a beginning of one at the text's end,
- * where it was cut off.  For what the OCI runtime says: it quotes command and paths, into which Secrets may
- * have been expanded.  Values of less than ENV_SECRET_MIN characters stay: they are found in any text.
+ * where it was cut off.  So are its base64 (also as a part of something longer that was encoded) and its form
+ * with JSON's or Go's escapes.  For what the OCI runtime says: it quotes command and paths, into which
+ * Secrets may have been expanded.  Values of less than ENV_SECRET_MIN characters stay: they are found in any
+ * text.
  */
 #define ENV_SECRET_MIN 4
 void env_redact(struct env *env, char *text); /* sorts what it knows of Secrets, hence no const */

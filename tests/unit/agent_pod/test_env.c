@@ -97,6 +97,33 @@ static void secrets_are_taken_out_of_what_is_shown(void **state)
     assert_true(strstr(cut, "hunter") == NULL);
 }
 
+static void secrets_are_taken_out_in_other_forms(void **state)
+{
+    char *secrets[] = { (char *)"a\"b\\c\nd/<e>", (char *)"correct horse",
+                        (char *)"\377\376\373\377\277\357" };
+    struct env env = { .secrets = secrets, .n_secrets = 3, .cap_secrets = 3 };
+    /* echo -n | base64, as it is, behind "u:", behind "us:" */
+    char encoded[] = "Y29ycmVjdCBob3JzZQ== dTpjb3JyZWN0IGhvcnNl dXM6Y29ycmVjdCBob3JzZQ==";
+    char urls[] = "__77_7_v //77/7/v";
+    char json[] = "{\"a\\\"b\\\\c\\nd/<e>\"} a\\\"b\\\\c\\nd\\/<e> a\\\"b\\\\c\\nd/\\u003ce\\u003e";
+    char cut[] = "open /a\\\"b\\\\c\\nd";
+    char other[] = "Y29ycmVs ../etc/horse correct x";
+
+    (void)state;
+    env_redact(&env, encoded);
+    assert_null(strstr(encoded, "Y29ycmVj"));
+    assert_null(strstr(encoded, "jb3JyZWN0IGhvcnN"));
+    assert_string_equal(encoded, "***Q== dTp*** dXM6***Q==");
+    env_redact(&env, urls);
+    assert_string_equal(urls, "*** ***");
+    env_redact(&env, json);
+    assert_string_equal(json, "{\"***\"} *** ***");
+    env_redact(&env, cut);
+    assert_string_equal(cut, "open /***");
+    env_redact(&env, other);
+    assert_string_equal(other, "Y29ycmVs ../etc/horse correct x");
+}
+
 static void a_secret_that_a_variable_replaced_is_known_still(void **state)
 {
     struct world *w = *state;
@@ -290,6 +317,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(secrets_are_taken_out_of_what_is_shown),
+        cmocka_unit_test(secrets_are_taken_out_in_other_forms),
         cmocka_unit_test_setup_teardown(a_secret_that_a_variable_replaced_is_known_still, setup, teardown),
         cmocka_unit_test(expansion_follows_kubelet),
         cmocka_unit_test(a_sub_path_is_cleaned_but_stays_absolute),
