@@ -109,7 +109,9 @@ static void add_left_out(const struct node *n, json_t *steps)
 static void add_left_over(const char *what, const char *id, const char *error, void *arg)
 {
     str_auto name = str_printf("left-over %s", what);
-    str_auto detail = error[0] != '\0' ? str_printf("%.300s: %s", id, error) : strdup(id);
+    str_auto detail = error[0] == '\0' ? strdup(id)
+                      : id[0] == '\0'  ? strdup(error) /* of a look for them */
+                                       : str_printf("%.300s: %s", id, error);
 
     if (name != NULL && detail != NULL)
         explain_step(arg, name, error[0] != '\0' ? "failed" : "running", 0, detail, 0);

@@ -2,6 +2,7 @@
  */
 #include "agent/pod/allocatable.h"
 #include "agent/pod/damage.h"
+#include "agent/pod/foreign.h"
 #include "agent/pod/hooks.h"
 #include "agent/pod/hugepages_watch.h"
 #include "agent/pod/leases.h"
@@ -425,6 +426,7 @@ void node_free(struct node *n)
     log_keep_close(n->logs);
     image_gc_close(n);
     local_storage_close(n);
+    foreign_free(n);
     n->sweeps = 0;
     hugepages_watch_end(n);
     uv_close((uv_handle_t *)&n->runner, on_handle_closed);

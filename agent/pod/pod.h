@@ -602,6 +602,7 @@ struct node {
     unsigned probes_used;
     TAILQ_HEAD(, prober) probes_queue;
     /* clean-up of left-overs */
+    char *foreign; /* uids of pods that are not ours (foreign.h), a line each; NULL: not known yet */
     unsigned sweeps;
     TAILQ_HEAD(, job) jobs;
     TAILQ_HEAD(, import) imports;         /* images being brought for the status socket */

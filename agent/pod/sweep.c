@@ -1,4 +1,5 @@
 #include "agent/pod/sweep.h"
+#include "agent/pod/foreign.h"
 #include "agent/pod/mount_watch.h"
 #include "agent/pod/net_attach.h"
 #include "base/clock.h"
@@ -6,7 +7,6 @@
 #include "base/log.h"
 #include "cni/netns.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
 
@@ -16,12 +16,13 @@
 #define DRAIN_PAUSE_MAX_MS 1600 /* when all is taken down: given up after 3 s */
 #define SAID_AFTER_MS 3000      /* what takes longer is worth a line in the log */
 
-/* One thing being removed. */
+/* One thing being removed, or a look for such things that failed and is repeated. */
 struct job {
     struct node *node;
     const char *what;
-    void (*begin)(struct job *j); /* one try; ends in on_done() */
-    char id[512];                 /* container id, uid or cgroup path */
+    void (*begin)(struct job *j);                         /* one try; ends in on_done() */
+    enum err_code (*look)(struct node *n, struct err *e); /* NULL: something is removed */
+    char id[512];                                         /* container id, uid or cgroup path */
     struct rt_action action;
     struct cni_op cni;
     struct cni_attachment attachment;
@@ -64,6 +65,12 @@ static void on_retry(uv_timer_t *timer)
 static void tried(struct job *j, const struct err *result)
 {
     struct node *n = j->node;
+    const char *trouble = j->look != NULL
+                              ? "left-overs cannot be listed: nothing of them is removed; trying again"
+                              : "left-over cannot be removed; trying again";
+
+    if (result->code == ERR_OK && j->look == NULL)
+        log_info("left-over removed", F_STR("what", j->what), F_STR("id", j->id));
 
     if (result->code == ERR_OK || result->code == ERR_CANCELLED || n->closing ||
         (n->draining && j->pause_ms >= DRAIN_PAUSE_MAX_MS)) {
@@ -75,8 +82,7 @@ static void tried(struct job *j, const struct err *result)
     }
     j->held = result->code == ERR_PRECONDITION;
     if (strcmp(j->error, result->text) != 0 && (j->held || clock_mono_ms() - j->since_ms > SAID_AFTER_MS)) {
-        log_warn("left-over cannot be removed; trying again", F_STR("what", j->what), F_STR("id", j->id),
-                 F_ERR(result));
+        log_warn(trouble, F_STR("what", j->what), F_STR("id", j->id), F_ERR(result));
         snprintf(j->error, sizeof(j->error), "%s", result->text);
     }
     j->pause_ms = j->pause_ms == 0 ? PAUSE_FIRST_MS : j->pause_ms * 2;
@@ -97,15 +103,15 @@ static void on_done(struct op *op, const struct err *result)
     tried(op->owner, result);
 }
 
-static void new_job(struct node *n, const char *id, const char *what, void (*begin)(struct job *j))
+static struct job *make_job(struct node *n, const char *id, const char *what, void (*begin)(struct job *j))
 {
     struct job *j = strlen(id) < sizeof(j->id) ? calloc(1, sizeof(*j)) : NULL;
 
     if (j == NULL) {
-        log_error("no memory to remove a left-over; the next start does it", F_STR("id", id));
-        return;
+        log_error("no memory to remove a left-over; the next start does it", F_STR("what", what),
+                  F_STR("id", id));
+        return NULL;
     }
-    log_info("left-over removed", F_STR("what", what), F_STR("id", id));
     j->node = n;
     j->what = what;
     j->begin = begin;
@@ -115,7 +121,46 @@ static void new_job(struct node *n, const char *id, const char *what, void (*beg
     j->retry.data = j;
     n->sweeps++;
     TAILQ_INSERT_TAIL(&n->jobs, j, link);
+    return j;
+}
+
+static void new_job(struct node *n, const char *id, const char *what, void (*begin)(struct job *j))
+{
+    struct job *j = make_job(n, id, what, begin);
+
+    if (j == NULL)
+        return;
+    log_info("left-over is being removed", F_STR("what", what), F_STR("id", id));
     j->begin(j);
+}
+
+static void look_again(struct job *j)
+{
+    struct err e = { 0 };
+
+    (void)(j->look(j->node, &e) == ERR_OK);
+    tried(j, &e);
+}
+
+/* What cannot be listed is unknown: nothing of it is removed, and the look is repeated. */
+static void look(struct node *n, const char *what, enum err_code (*fn)(struct node *n, struct err *e))
+{
+    struct err e = { 0 };
+    struct job *j;
+
+    TAILQ_FOREACH (j, &n->jobs, link)
+        if (j->look == fn && !j->over)
+            return; /* it is repeated already */
+    if (fn(n, &e) == ERR_OK)
+        return;
+    log_warn("left-overs cannot be listed: nothing of them is removed; trying again", F_STR("what", what),
+             F_ERR(&e));
+    j = make_job(n, "", what, look_again);
+    if (j == NULL)
+        return;
+    j->look = fn;
+    snprintf(j->error, sizeof(j->error), "%s", e.text);
+    tried(j, &e);
 }
 
 void sweep_cancel(struct node *n)
@@ -190,24 +235,32 @@ static bool knows_sandbox(struct node *n, const char *id)
     return false;
 }
 
+static bool is_being_swept(struct node *n, const char *id, void (*begin)(struct job *j))
+{
+    const struct job *j;
+
+    TAILQ_FOREACH (j, &n->jobs, link)
+        if (!j->over && j->begin == begin && strcmp(j->id, id) == 0)
+            return true;
+    return false;
+}
+
 static void remove_container(struct job *j)
 {
     rt_delete_start(&j->action, j->node->rt, j->id, NULL, on_done, j);
 }
 
-static void sweep_containers(struct node *n)
+static enum err_code look_containers(struct node *n, struct err *e)
 {
     char **ids = NULL;
-    struct err e = { 0 };
 
-    if (rt_list(n->rt, &ids, &e) != ERR_OK) {
-        log_warn("left-over containers cannot be listed", F_ERR(&e));
-        return;
-    }
+    if (rt_list(n->rt, &ids, e) != ERR_OK)
+        return e->code;
     for (char **id = ids; *id != NULL; id++)
-        if (!knows_container(n, *id))
+        if (!knows_container(n, *id) && !is_being_swept(n, *id, remove_container))
             new_job(n, *id, "container", remove_container);
     cg_free_list(ids);
+    return ERR_OK;
 }
 
 static void detach(struct job *j)
@@ -221,29 +274,22 @@ static void detach(struct job *j)
     cni_del_start(&j->cni, j->node->o.cni, &j->attachment, on_done, j);
 }
 
-static bool is_being_removed(struct node *n, const char *id)
+static enum err_code look_network(struct node *n, struct err *e)
 {
-    const struct job *j;
+    char **ids = NULL;
 
-    TAILQ_FOREACH (j, &n->jobs, link)
-        if (!j->over && j->begin == detach && strcmp(j->id, id) == 0)
-            return true;
-    return false;
+    if (cni_cached_ids(n->o.cni, &ids, e) != ERR_OK)
+        return e->code;
+    for (char **id = ids; *id != NULL; id++)
+        if (!knows_sandbox(n, *id) && !is_being_swept(n, *id, detach))
+            new_job(n, *id, "network attachment", detach);
+    cg_free_list(ids);
+    return ERR_OK;
 }
 
 void sweep_network(struct node *n)
 {
-    char **ids = NULL;
-    struct err e = { 0 };
-
-    if (cni_cached_ids(n->o.cni, &ids, &e) != ERR_OK) {
-        log_warn("left-over network attachments cannot be listed", F_ERR(&e));
-        return;
-    }
-    for (char **id = ids; *id != NULL; id++)
-        if (!knows_sandbox(n, *id) && !is_being_removed(n, *id))
-            new_job(n, *id, "network attachment", detach);
-    cg_free_list(ids);
+    look(n, "network attachments", look_network);
 }
 
 static enum err_code remove_volumes(const void *arg, struct buf *out, struct err *e)
@@ -273,85 +319,116 @@ static void remove_pod_volumes(struct job *j)
         proc_call_start(&j->call, &call, n->o.loop, on_done, j);
 }
 
-static void sweep_volumes(struct node *n)
+/* Neither a pod's, nor of somebody else who was here before. */
+static bool is_left_over(struct node *n, const char *uid)
+{
+    return pods_by_uid(n, uid) == NULL && !foreign_has(n, uid);
+}
+
+static enum err_code look_volumes(struct node *n, struct err *e)
 {
     char **uids = NULL;
-    struct err e = { 0 };
 
-    if (vol_list_owners(n->o.volumes, &uids, &e) != ERR_OK) {
-        log_warn("left-over volumes cannot be listed", F_ERR(&e));
-        return;
-    }
+    if (foreign_load(n, e) != ERR_OK || vol_list_owners(n->o.volumes, &uids, e) != ERR_OK)
+        return e->code;
     for (char **uid = uids; *uid != NULL; uid++)
-        if (pods_by_uid(n, *uid) == NULL)
+        if (is_left_over(n, *uid) && !is_being_swept(n, *uid, remove_pod_volumes))
             new_job(n, *uid, "volumes", remove_pod_volumes);
     cg_free_list(uids);
+    return ERR_OK;
 }
 
-/* Calls fn(path) for each folder in `dir` that is not the uid of a pod. */
-static void each_unknown(struct node *n, const char *dir, void (*fn)(const char *path))
-{
-    struct dirent *entry;
-    DIR *d = opendir(dir);
+/* ---- namespaces and logs: at once, a failure is for the next start --------------------------- */
 
-    if (d == NULL)
-        return;
-    while ((entry = readdir(d)) != NULL) {
-        if (entry->d_name[0] != '.' && pods_by_uid(n, entry->d_name) == NULL) {
-            str_auto path = str_printf("%s/%s", dir, entry->d_name);
-            if (path != NULL)
-                fn(path);
-        }
-    }
-    closedir(d);
-}
+struct listing {
+    struct node *node;
+    const char *dir;
+};
 
-static void remove_ns(const char *path)
+static bool remove_ns(const char *name, void *arg)
 {
+    const struct listing *l = arg;
     struct err e = { 0 };
 
+    if (name[0] == '.' || pods_by_uid(l->node, name) != NULL)
+        return true;
+    str_auto path = str_printf("%s/%s", l->dir, name);
+    if (path == NULL)
+        return true;
+    log_info("left-over is being removed", F_STR("what", "namespaces"), F_STR("id", path));
     if (netns_remove(path, &e) != ERR_OK)
         log_warn("left-over namespaces cannot be removed", F_STR("path", path), F_ERR(&e));
+    return true;
 }
 
-static void remove_dir(const char *path)
+static enum err_code look_namespaces(struct node *n, struct err *e)
 {
+    str_auto ns = str_printf("%s/ns", n->o.run_dir);
+    struct listing l = { n, ns };
+
+    if (ns == NULL)
+        return err_nomem(e);
+    return presence_is_unknown(fs_list(AT_FDCWD, ns, remove_ns, &l, e)) ? e->code : ERR_OK;
+}
+
+/* "<namespace>_<name>_<uid>" whose uid is nobody's. */
+static bool remove_logs(const char *name, void *arg)
+{
+    const struct listing *l = arg;
+    const char *uid = foreign_uid_of_logs(name);
     struct err e = { 0 };
 
+    if (uid == NULL || !is_left_over(l->node, uid))
+        return true;
+    str_auto path = str_printf("%s/%s", l->dir, name);
+    if (path == NULL)
+        return true;
+    log_info("left-over is being removed", F_STR("what", "logs"), F_STR("id", path));
     if (fs_remove_tree(AT_FDCWD, path, &e) != ERR_OK)
         log_warn("left-over folder cannot be removed", F_STR("path", path), F_ERR(&e));
+    return true;
 }
 
-/* Logs: "<namespace>_<name>_<uid>" whose uid is nobody's. */
-static void sweep_logs(struct node *n)
+static enum err_code look_logs(struct node *n, struct err *e)
 {
-    struct dirent *entry;
-    DIR *d = opendir(n->o.pod_logs_dir);
+    struct listing l = { n, n->o.pod_logs_dir };
 
-    if (d == NULL)
-        return;
-    while ((entry = readdir(d)) != NULL) {
-        const char *uid = strrchr(entry->d_name, '_');
-        if (entry->d_name[0] == '.' || uid == NULL || strchr(entry->d_name, '_') == uid ||
-            pods_by_uid(n, uid + 1) != NULL)
-            continue;
-        str_auto path = str_printf("%s/%s", n->o.pod_logs_dir, entry->d_name);
-        if (path != NULL)
-            remove_dir(path);
-    }
-    closedir(d);
-    d = opendir(n->o.container_logs_dir);
-    if (d == NULL)
-        return;
-    while ((entry = readdir(d)) != NULL) {
-        struct stat st;
-        if (str_ends(entry->d_name, ".log") &&
-            fstatat(dirfd(d), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode) &&
-            fstatat(dirfd(d), entry->d_name, &st, 0) != 0 && errno == ENOENT)
-            unlinkat(dirfd(d), entry->d_name, 0); /* dangling */
-    }
-    closedir(d);
+    if (foreign_load(n, e) != ERR_OK)
+        return e->code;
+    return presence_is_unknown(fs_list(AT_FDCWD, l.dir, remove_logs, &l, e)) ? e->code : ERR_OK;
 }
+
+/* A link into our folder of logs whose file is proven gone; those of somebody else stay. */
+static bool remove_dangling(const char *name, void *arg)
+{
+    const struct listing *l = arg;
+    char target[4096];
+
+    if (!str_ends(name, ".log"))
+        return true;
+    str_auto path = str_printf("%s/%s", l->dir, name);
+    ssize_t size = path == NULL ? -1 : readlink(path, target, sizeof(target) - 1);
+    if (size <= 0)
+        return true;
+    target[size] = '\0';
+    if (!fs_path_is_at_or_below(target, l->node->o.pod_logs_dir))
+        return true;
+    if (faccessat(AT_FDCWD, path, F_OK, 0) == 0 || errno != ENOENT)
+        return true;
+    log_info("left-over is being removed", F_STR("what", "link to a log"), F_STR("id", path));
+    if (unlink(path) != 0 && errno != ENOENT)
+        log_warn("left-over link cannot be removed", F_STR("path", path), F_STR("error", strerror(errno)));
+    return true;
+}
+
+static enum err_code look_log_links(struct node *n, struct err *e)
+{
+    struct listing l = { n, n->o.container_logs_dir };
+
+    return presence_is_unknown(fs_list(AT_FDCWD, l.dir, remove_dangling, &l, e)) ? e->code : ERR_OK;
+}
+
+/* ---- cgroups --------------------------------------------------------------------------------- */
 
 /* Its own: not that of a pod with the same uid that was of another class. */
 static bool is_cgroup_of(const struct pod *p, const char *path)
@@ -377,32 +454,29 @@ static void remove_cgroup(struct job *j)
     tried(j, &e);
 }
 
-static void sweep_cgroups(struct node *n)
+static enum err_code look_cgroups(struct node *n, struct err *e)
 {
     char **paths = NULL;
-    struct err e = { 0 };
 
-    if (cg_list_pods(n->o.cgroups, &paths, &e) != ERR_OK) {
-        log_warn("left-over cgroups cannot be listed", F_ERR(&e));
-        return;
-    }
+    if (foreign_load(n, e) != ERR_OK || cg_list_pods(n->o.cgroups, &paths, e) != ERR_OK)
+        return e->code;
     for (char **path = paths; *path != NULL; path++) {
         const char *leaf = strrchr(*path, '/');
-        if (leaf != NULL && str_starts(leaf, "/pod") && !is_cgroup_of(pods_by_uid(n, leaf + 4), *path))
+        if (leaf != NULL && str_starts(leaf, "/pod") && !foreign_has(n, leaf + 4) &&
+            !is_cgroup_of(pods_by_uid(n, leaf + 4), *path) && !is_being_swept(n, *path, remove_cgroup))
             new_job(n, *path, "cgroup", remove_cgroup);
     }
     cg_free_list(paths);
+    return ERR_OK;
 }
 
 void sweep_start(struct node *n)
 {
-    str_auto ns = str_printf("%s/ns", n->o.run_dir);
-
-    sweep_containers(n);
+    look(n, "containers", look_containers);
     sweep_network(n);
-    sweep_volumes(n);
-    sweep_cgroups(n);
-    sweep_logs(n);
-    if (ns != NULL)
-        each_unknown(n, ns, remove_ns);
+    look(n, "volumes", look_volumes);
+    look(n, "cgroups", look_cgroups);
+    look(n, "logs", look_logs);
+    look(n, "links to logs", look_log_links);
+    look(n, "namespaces", look_namespaces);
 }

@@ -117,6 +117,53 @@ def test_left_over(t):
     equal(node.stop(), 0, "exit code")
 
 
+def test_first_start_beside_a_kubelet(t):
+    """what lay below the root folder and among the logs before the first start stays, then and at later starts"""
+    node = t.node()
+    equal(node.stop(), 0, "exit code")
+    os.unlink(f"{node.state_dir}/foreign-pods")  # written at the first start
+    uid = str(uuid.uuid4())
+    folder, logs = f"{node.root_dir}/pods/{uid}", f"{node.pod_logs}/default_web_{uid}"
+    for path in (f"{folder}/volumes/kubernetes.io~empty-dir/data", f"{logs}/main"):
+        os.makedirs(path)
+        with open(f"{path}/data", "w", encoding="ascii") as f:
+            f.write("must live\n")
+    node.start()
+    node.import_image()
+    left = str(uuid.uuid4())
+    for _ in range(2):
+        node.put("a.yaml", pod("a", container()))
+        node.wait_running("a")
+        node.remove("a.yaml")
+        node.wait_gone("a")
+        equal(node.stop(), 0, "exit code")
+        os.makedirs(f"{node.root_dir}/pods/{left}/volumes")
+        node.start()
+        until(lambda: not os.path.exists(f"{node.root_dir}/pods/{left}"), 15, "what is no pod's and came later")
+        lives(f"{folder}/volumes/kubernetes.io~empty-dir/data")
+        lives(f"{logs}/main")
+    contains(node.log(), "pod is not known here and was never ours: nothing of it is removed", uid)
+    equal(node.stop(), 0, "exit code")
+
+
+def test_left_over_unknown(t):
+    """as long as it cannot be read which pods are somebody else's no left-over volume is removed; it is looked again"""
+    node, _ = started(t)
+    equal(node.stop(), 0, "exit code")
+    uid, known = str(uuid.uuid4()), f"{node.state_dir}/foreign-pods"
+    os.makedirs(f"{node.root_dir}/pods/{uid}/volumes")
+    os.unlink(known)
+    os.mkdir(known)  # EISDIR: neither there nor absent
+    node.start()
+    explained(node, ("node",), "left-over volumes", "foreign-pods")
+    check(os.path.isdir(f"{node.root_dir}/pods/{uid}/volumes"), "removed although it could not be known whose it is")
+    os.rmdir(known)
+    with open(known, "w", encoding="ascii"):
+        pass
+    until(lambda: not os.path.exists(f"{node.root_dir}/pods/{uid}"), 70, "left-over folder")
+    equal(node.stop(), 0, "exit code")
+
+
 def test_mounted_by_the_pod(t):
     """what a container mounted with Bidirectional propagation holds its volume, as under kubelet, and is named"""
     node = t.node()
