@@ -238,10 +238,11 @@ static enum err_code on_alias(struct yaml_reader *r, const yaml_event_t *ev, str
         if (strcmp(r->anchors[i - 1].name, name) == 0)
             a = &r->anchors[i - 1];
     }
+    /* "password: *hunter2" without quotes: the name may be a Secret's value, and errors are seen by many. */
     if (a == NULL)
-        return fault(r, &ev->start_mark, e, "unknown anchor %s", QUOTE(name));
+        return fault(r, &ev->start_mark, e, "unknown anchor; a text that begins with * needs quotes");
     if (a->value == NULL)
-        return fault(r, &ev->start_mark, e, "the anchor %s contains itself", QUOTE(name));
+        return fault(r, &ev->start_mark, e, "this anchor contains itself");
     if (count(r, ev, a->nodes, a->bytes, e) != ERR_OK)
         return e->code;
     copy = json_deep_copy(a->value);
@@ -272,7 +273,8 @@ static enum err_code open_container(struct yaml_reader *r, const yaml_event_t *e
     }
     r->depth++;
     if (tag != NULL && strcmp((const char *)tag, allowed_tag) != 0 && strcmp((const char *)tag, "!") != 0)
-        return fault(r, &ev->start_mark, e, "the tag %s is not supported here", QUOTE((const char *)tag));
+        return fault(r, &ev->start_mark, e,
+                     "this tag is not supported here; a text that begins with ! needs quotes");
     if (new_anchor(r, ev, anchor, &index, e) != ERR_OK)
         return e->code;
     f->anchor = index;
