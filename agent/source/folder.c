@@ -6,15 +6,19 @@
 
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/fs.h"
 #include "base/log.h"
 
 #include <assert.h>
-#include <dirent.h>
-#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <string.h>
 
-enum { NAMES_MAX = 65536 /* of a folder that nobody meant to be one of manifests */ };
+enum {
+    NAMES_MAX = 65536,     /* of a folder that nobody meant to be one of manifests */
+    UNSEEN_RETRY_MS = 100, /* after a look at the folder that failed; doubled */
+    UNSEEN_RETRY_MAX_MS = 10000,
+};
 
 /* ---- when things count ----------------------------------------------------------------------- */
 
@@ -24,11 +28,32 @@ static void on_timer(uv_timer_t *timer)
     reads_start(timer->data);
 }
 
+static void rescan_in(struct src_folder *f, uint64_t ms)
+{
+    f->rescan_ms = clock_mono_ms() + ms;
+    if (f->timer.loop == NULL) /* while it opens: the first turn takes it up */
+        return;
+    if (!uv_is_active((uv_handle_t *)&f->timer) || uv_timer_get_due_in(&f->timer) > ms)
+        uv_timer_start(&f->timer, on_timer, ms, 0);
+}
+
 void folder_rescan_later(struct src_folder *f)
 {
-    f->rescan_ms = clock_mono_ms() + LACKING_RETRY_MS;
-    if (!uv_is_active((uv_handle_t *)&f->timer) || uv_timer_get_due_in(&f->timer) > LACKING_RETRY_MS)
-        uv_timer_start(&f->timer, on_timer, LACKING_RETRY_MS, 0);
+    rescan_in(f, LACKING_RETRY_MS);
+}
+
+void folder_unseen(struct src_folder *f, const struct err *e)
+{
+    if (f->closing || (f->unseen_wait_ms != 0 && f->rescan_ms > clock_mono_ms()))
+        return; /* the next look is due already */
+    if (f->unseen_wait_ms == 0)
+        log_warn(
+            "the manifest folder cannot be looked at; what it held stays in force, and the look is repeated",
+            F_STR("path", f->dir), F_ERR(e));
+    f->unseen_wait_ms = f->unseen_wait_ms == 0 ? UNSEEN_RETRY_MS : f->unseen_wait_ms * 2;
+    if (f->unseen_wait_ms > UNSEEN_RETRY_MAX_MS)
+        f->unseen_wait_ms = UNSEEN_RETRY_MAX_MS;
+    rescan_in(f, f->unseen_wait_ms);
 }
 
 /* Files that wait for an object, in order of arrival, until nothing moves any more. */
@@ -60,28 +85,51 @@ static void retry_blocked(struct src_folder *f)
     f->retried = f->claims.releases;
 }
 
-static bool is_there(const struct file *file)
+static struct presence look_at(const struct file *file, struct err *e)
 {
     char path[PATH_MAX];
-    struct stat st;
 
-    return snprintf(path, sizeof(path), "%s/%s", file->folder->dir, file->name) < (int)sizeof(path) &&
-           lstat(path, &st) == 0;
+    if (snprintf(path, sizeof(path), "%s/%s", file->folder->dir, file->name) >= (int)sizeof(path))
+        return presence_absent();
+    return fs_look_at(AT_FDCWD, path, NULL, e);
+}
+
+/* True: it stays away.  What could not be looked at is looked at again. */
+static bool is_gone(struct file *file)
+{
+    struct err e = { 0 };
+
+    switch (presence_of(look_at(file, &e))) {
+    case PRESENCE_ABSENT:
+        return true;
+    case PRESENCE_PRESENT: /* made anew; when it is complete it tells */
+        file->gone_ms = 0;
+        file->holder.leaving = false;
+        return false;
+    case PRESENCE_UNKNOWN:
+        folder_unseen(file->folder, &e);
+        file->gone_ms = clock_mono_ms() + file->folder->unseen_wait_ms;
+        return false;
+    }
+    return false;
 }
 
 void folder_settle(struct src_folder *f)
 {
     uint64_t now = clock_mono_ms(), next = UINT64_MAX, done;
-    bool folder_checked = false, torn = false;
+    bool folder_checked = false, folder_seen = true, torn = false;
     struct file *file, *tmp;
 
     HASH_ITER (hh, f->files, file, tmp) {
         uint64_t due = file->gone_ms != 0 ? file->gone_ms : file->retry_ms;
 
         torn = torn || file->torn > 0;
-        if (due != 0 && due <= now && file->gone_ms != 0 && !folder_checked) {
-            watch_check(f); /* a folder that is gone takes no object with it */
+        if (due != 0 && due <= now && file->gone_ms != 0) {
+            if (!folder_checked)
+                folder_seen = watch_check(f); /* a folder that is gone takes no object with it */
             folder_checked = true;
+            if (!folder_seen && file->gone_ms != 0)
+                file->gone_ms = now + f->unseen_wait_ms;
             due = file->gone_ms;
         }
         if (due == 0 || file->reading)
@@ -92,19 +140,19 @@ void folder_settle(struct src_folder *f)
         }
         if (file->gone_ms == 0) {
             reads_queue(file);
-        } else if (is_there(file)) { /* made anew; when it is complete it tells */
-            file->gone_ms = 0;
-            file->holder.leaving = false;
-        } else {
+        } else if (is_gone(file)) {
             file_remove(file);
+        } else if (file->gone_ms != 0) {
+            next = file->gone_ms < next ? file->gone_ms : next;
         }
     }
 
-    if (f->rescan_ms != 0 && f->rescan_ms <= now && f->state == WATCH_FOLDER) {
+    if (f->rescan_ms != 0 && f->rescan_ms <= now) {
         f->rescan_ms = 0;
-        folder_rescan(f);
+        if (watch_check(f) && f->state == WATCH_FOLDER)
+            folder_rescan(f);
     }
-    if (f->rescan_ms != 0 && f->state == WATCH_FOLDER)
+    if (f->rescan_ms != 0)
         next = f->rescan_ms < next ? f->rescan_ms : next;
 
     retry_blocked(f);
@@ -122,7 +170,8 @@ void folder_settle(struct src_folder *f)
     }
     if (f->closing) /* by first_set */
         return;
-    if (next != UINT64_MAX)
+    if (next != UINT64_MAX &&
+        (!uv_is_active((uv_handle_t *)&f->timer) || uv_timer_get_due_in(&f->timer) > next - now))
         uv_timer_start(&f->timer, on_timer, next - now, 0);
 }
 
@@ -163,66 +212,80 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Sorted, so that which of two files comes first is the same at each start. */
-static char **list_names(struct src_folder *f, size_t *ret_n)
+struct names {
+    char **v;
+    size_t n, room;
+    bool lacking; /* no memory for one of them: not all are here */
+};
+
+static bool add_name(const char *name, void *arg)
 {
-    size_t n = 0, room = 0;
-    char **names = NULL;
-    struct dirent *entry;
-    DIR *dir = opendir(f->dir);
+    struct names *names = arg;
 
-    *ret_n = 0;
-    if (dir == NULL) {
-        if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
-            folder_rescan_later(f);
-        return NULL;
-    }
-    while (n < NAMES_MAX && (entry = readdir(dir)) != NULL) {
-        if (manifest_ignored(entry->d_name))
-            continue;
-        if (n == room) {
-            char **more = reallocarray(names, room == 0 ? 64 : room * 2, sizeof(*names));
+    if (manifest_ignored(name))
+        return true;
+    if (names->n == NAMES_MAX)
+        return false;
+    if (names->n == names->room) {
+        size_t room = names->room == 0 ? 64 : names->room * 2;
+        char **more = reallocarray(names->v, room, sizeof(*more));
 
-            if (more == NULL) {
-                folder_rescan_later(f);
-                break;
-            }
-            names = more;
-            room = room == 0 ? 64 : room * 2;
+        if (more == NULL) {
+            names->lacking = true;
+            return false;
         }
-        names[n] = strdup(entry->d_name);
-        if (names[n] == NULL) {
-            folder_rescan_later(f);
-            break;
-        }
-        n++;
+        names->v = more;
+        names->room = room;
     }
-    closedir(dir);
-    if (n > 0)
-        qsort(names, n, sizeof(*names), compare_names);
-    *ret_n = n;
-    return names;
+    names->v[names->n] = strdup(name);
+    names->lacking = names->v[names->n] == NULL;
+    names->n += !names->lacking;
+    return !names->lacking;
 }
 
+/* Sorted, so that which of two files comes first is the same at each start.  Present: all are here. */
+static struct presence list_names(struct src_folder *f, struct names *ret, struct err *e)
+{
+    struct presence listed = fs_list(AT_FDCWD, f->dir, add_name, ret, e);
+
+    if (ret->n > 0)
+        qsort(ret->v, ret->n, sizeof(*ret->v), compare_names);
+    if (ret->lacking) {
+        err_nomem(e);
+        return presence_unknown(e);
+    }
+    return listed;
+}
+
+/* What a listing that ended whole does not name is missing; each of them is looked at once more. */
 void folder_rescan(struct src_folder *f)
 {
+    struct names names = { 0 };
     struct file *file, *tmp;
-    size_t n;
-    char **names = list_names(f, &n);
+    struct err e = { 0 };
+    struct presence listed = list_names(f, &names, &e);
 
     f->scans++;
-    for (size_t i = 0; i < n; i++) {
-        file = file_find_or_add(f, names[i]);
+    for (size_t i = 0; i < names.n; i++) {
+        file = file_find_or_add(f, names.v[i]);
         if (file != NULL) {
             file->scan = f->scans;
             reads_queue(file);
         }
-        free(names[i]);
+        free(names.v[i]);
     }
-    free(names);
-    HASH_ITER (hh, f->files, file, tmp) {
-        if (file->scan != f->scans)
-            folder_missing(f, file->name);
+    free(names.v);
+    f->listed = !presence_is_unknown(listed);
+    if (f->listed) {
+        if (f->unseen_wait_ms != 0)
+            log_info("the manifest folder can be looked at again", F_STR("path", f->dir));
+        f->unseen_wait_ms = 0;
+        HASH_ITER (hh, f->files, file, tmp) {
+            if (file->scan != f->scans)
+                folder_missing(f, file->name);
+        }
+    } else {
+        folder_unseen(f, &e);
     }
     reads_start(f);
 }
@@ -318,7 +381,7 @@ enum err_code src_folder_seed(struct src_folder *f, const char *name, struct api
         (struct api_object){ .kind = API_KIND_POD, .document = (int)objects.n, .pod = api_pod_ref(pod) };
     if (!claims_adopt(&f->claims, &file->holder, &objects, false, f->last_seq))
         return err_set(e, ERR_EXISTS, "manifest file %s: another file holds its pod already", name);
-    if (f->state == WATCH_FOLDER && file->scan != f->scans)
+    if (f->state == WATCH_FOLDER && f->listed && file->scan != f->scans)
         folder_missing(f, name);
     return ERR_OK;
 }

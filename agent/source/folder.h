@@ -1,5 +1,6 @@
 /*
- * folder - the manifest folder as a source: inotify, no polling; a complete file acts at once.
+ * folder - the manifest folder as a source: by events, not by polling (but see base/watches.h); a complete
+ * file acts at once.
  *
  * A file counts when it is renamed into the folder, closed after writing, or found at start.  Ignored: names
  * that begin with "." or "#", and editors' left-overs (*~, *.swp, *.swx, *.tmp, *.bak, *.orig, *.rej,

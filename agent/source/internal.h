@@ -4,6 +4,7 @@
 #define AGENT_SOURCE_INTERNAL_H
 #include "agent/source/folder.h"
 #include "base/list.h"
+#include "base/watches.h"
 #include "base/work.h"
 
 /* ---- store.c: objects of any kind ------------------------------------------------------------ */
@@ -119,16 +120,20 @@ struct src_folder {
     uint64_t arrivals, scans, retried;
     uint64_t
         rescan_ms; /* when to look at the whole folder again, since some name could not be taken in; 0: not */
+    uint64_t unseen_wait_ms; /* back-off while the folder cannot be looked at; 0: it can */
     size_t n_reading;
+    bool listed; /* the last scan saw all names: what it did not see was missing */
     bool first_done, full;
 
     enum watch_state state;
-    int inotify_fd, folder_wd, parent_wd;
-    dev_t dev; /* of the folder that is (or was) watched; in WATCH_BARE of the bare one */
+    struct watch_set *watches;
+    int folder_wd, parent_wd;
+    bool uncovered; /* its disk was unmounted, and what it had covered could not be looked at yet */
+    dev_t dev;      /* of the folder that is (or was) watched; in WATCH_BARE of the bare one */
     ino_t ino;
     uint64_t mount_id; /* that the folder is on; 0: not known */
     int mounts_fd;
-    uv_poll_t inotify_poll, mounts_poll;
+    uv_poll_t mounts_poll;
     uv_timer_t timer; /* for gone_ms, retry_ms and the first set */
     int open_handles;
     bool closing;
@@ -143,6 +148,8 @@ void folder_missing(struct src_folder *f,
 void folder_rescan(struct src_folder *f);
 /* Something of the folder could not be taken in, for lack of memory or descriptors. */
 void folder_rescan_later(struct src_folder *f);
+/* A look at the folder or at a file of it failed: nothing is taken for gone, and all is looked at again. */
+void folder_unseen(struct src_folder *f, const struct err *e);
 void folder_lost(struct src_folder *f); /* the folder itself is gone: nothing that is missing counts */
 /* What is due by now: files that stay away, second reads; then all that follows from it. */
 void folder_settle(struct src_folder *f);
@@ -166,7 +173,7 @@ void reads_start(struct src_folder *f); /* those that are queued, as many as may
 enum err_code watch_open(struct src_folder *f, struct err *e) MUST_CHECK;
 void watch_close(
     struct src_folder *f); /* its handles are counted in open_handles; folder_handle_closed() follows */
-void watch_check(struct src_folder *f); /* is the path still the folder that is watched? */
+bool watch_check(struct src_folder *f); /* is the path still the folder that is watched?  False: unknown */
 /* The folder that a symlink leads to; NULL: none.  True: it is another one than so far, what happened in it
  * before is not known. */
 bool watch_target(struct src_folder *f, struct file *file, const char *dir);

@@ -39,7 +39,7 @@ static const char *what_else(mode_t mode)
 
 static void cannot_read(struct manifest *m, int sys, const char *why)
 {
-    m->lacking = sys == ENOMEM || sys == EMFILE || sys == ENFILE || sys == EIO;
+    m->lacking = sys != ENOENT && sys != ENOTDIR && sys != ELOOP && sys != ENAMETOOLONG;
     api_problems_add(&m->problems, m->name, "cannot be read: %s", why);
 }
 

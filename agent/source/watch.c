@@ -1,7 +1,7 @@
 /*
- * watch - knows when the folder, the files in it and what its symlinks lead to may have changed.  One inotify
- * descriptor, and one on /proc/self/mountinfo (which reports, but shows no events to inotify): the folder may
- * be a mount point.
+ * watch - knows when the folder, the files in it and what its symlinks lead to may have changed: by a set of
+ * watches, and a descriptor of /proc/self/mountinfo (which reports, but shows no events to inotify): the
+ * folder may be a mount point.
  */
 #include "agent/source/internal.h"
 
@@ -16,13 +16,13 @@
 #include <sys/inotify.h>
 #include <sys/stat.h>
 
-enum { READS_A_TURN = 16, EVENTS_SIZE = 16 * 1024, MOUNTINFO_MAX = 64 * 1024 * 1024 };
+enum { MOUNTINFO_MAX = 64 * 1024 * 1024 };
 
-/* Two uses of one folder share a watch, hence IN_MASK_ADD. */
+/* Two uses of one folder share a watch. */
 static const uint32_t content_mask = IN_CREATE | IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE |
-                                     IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR | IN_MASK_ADD;
+                                     IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
 static const uint32_t parent_mask =
-    IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR | IN_MASK_ADD;
+    IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
 
 /* ---- the folder ------------------------------------------------------------------------------ */
 
@@ -37,7 +37,7 @@ static void release_wd(struct src_folder *f, int wd)
         if (file->target_wd == wd)
             return;
     }
-    inotify_rm_watch(f->inotify_fd, wd);
+    watch_set_remove(f->watches, wd);
 }
 
 static void set_wd(struct src_folder *f, int *slot, int wd)
@@ -60,7 +60,7 @@ static void watch_parent(struct src_folder *f)
     strcpy(path, f->dir);
     while (wd < 0 && (slash = strrchr(path, '/')) != NULL && path[1] != '\0') {
         slash[slash == path ? 1 : 0] = '\0';
-        wd = inotify_add_watch(f->inotify_fd, path, parent_mask);
+        wd = watch_set_add(f->watches, path, parent_mask);
     }
     set_wd(f, &f->parent_wd, wd);
 }
@@ -77,40 +77,58 @@ static uint64_t mount_of(const char *path)
     return 0;
 }
 
-/* A line of mountinfo begins with the mount's id. */
-static bool is_mounted(uint64_t id)
+/* A line of mountinfo begins with the mount's id.  One without an id counts as present. */
+static struct presence look_mount(uint64_t id, struct err *e)
 {
-    struct err ignored = { 0 };
     str_auto text = NULL;
 
-    if (id == 0 ||
-        fs_read_at(AT_FDCWD, "/proc/self/mountinfo", MOUNTINFO_MAX, &text, NULL, &ignored) != ERR_OK)
-        return true;
+    if (id == 0)
+        return presence_present();
+    if (fs_read_at(AT_FDCWD, "/proc/self/mountinfo", MOUNTINFO_MAX, &text, NULL, e) != ERR_OK)
+        return presence_unknown(e);
     for (const char *line = text; line != NULL && *line != '\0';) {
         if (strtoull(line, NULL, 10) == id)
-            return true;
+            return presence_present();
         line = strchr(line, '\n');
         if (line != NULL)
             line++;
     }
-    return false;
+    return presence_absent();
+}
+
+/* The folder that the path leads to; what is no folder is no manifest folder. */
+static struct presence look_folder(const struct src_folder *f, struct stat *ret, struct err *e)
+{
+    if (stat(f->dir, ret) < 0) {
+        err_sys(e, errno, "look at %s", f->dir);
+        return presence_from_err(e);
+    }
+    return S_ISDIR(ret->st_mode) ? presence_present() : presence_absent();
 }
 
 /* True: the folder is there and watched. */
 static bool take_folder(struct src_folder *f)
 {
+    struct presence found;
+    struct err e = { 0 };
     struct stat st;
     int wd;
 
-    if (stat(f->dir, &st) < 0 || !S_ISDIR(st.st_mode))
+    found = look_folder(f, &st, &e);
+    if (presence_is_unknown(found)) {
+        folder_unseen(f, &e);
+        return false;
+    }
+    if (presence_is_absent(found))
         return false;
     if (f->state == WATCH_BARE && st.st_dev == f->dev && st.st_ino == f->ino)
         return false;
-    wd = inotify_add_watch(f->inotify_fd, f->dir, content_mask);
+    wd = watch_set_add(f->watches, f->dir, content_mask);
     if (wd < 0) {
-        if (errno != ENOENT)
-            log_error("the manifest folder cannot be watched", F_STR("path", f->dir),
-                      F_STR("err", strerror(errno)));
+        if (errno != ENOENT && errno != ENOTDIR) {
+            err_sys(&e, errno, "watch %s", f->dir);
+            folder_unseen(f, &e);
+        }
         return false;
     }
     set_wd(f, &f->folder_wd, wd);
@@ -122,8 +140,35 @@ static bool take_folder(struct src_folder *f)
     return true;
 }
 
+/* What an unmounted disk had covered is not the folder, unless somebody writes to it. */
+static void note_bare(struct src_folder *f)
+{
+    struct err e = { 0 };
+    struct stat st;
+
+    switch (presence_of(look_folder(f, &st, &e))) {
+    case PRESENCE_UNKNOWN:
+        folder_unseen(f, &e);
+        return;
+    case PRESENCE_ABSENT:
+        f->uncovered = false;
+        return;
+    case PRESENCE_PRESENT:
+        f->uncovered = false;
+        f->state = WATCH_BARE;
+        f->dev = st.st_dev;
+        f->ino = st.st_ino;
+        f->folder_wd = watch_set_add(f->watches, f->dir, content_mask);
+        return;
+    }
+}
+
 static void await_folder(struct src_folder *f)
 {
+    if (f->uncovered)
+        note_bare(f);
+    if (f->uncovered)
+        return;                   /* what is there now may be the bare folder */
     for (int i = 0; i < 2; i++) { /* it may have appeared before its parent was watched */
         if (take_folder(f)) {
             log_info("the manifest folder is there", F_STR("path", f->dir));
@@ -136,42 +181,50 @@ static void await_folder(struct src_folder *f)
 
 static void lose_folder(struct src_folder *f, bool unmounted)
 {
-    struct stat st;
-
     log_warn("the manifest folder is gone; what it held stays in force until it is back",
              F_STR("path", f->dir));
     folder_lost(f);
     set_wd(f, &f->folder_wd, -1);
     f->state = WATCH_PARENTS;
-    if (unmounted && stat(f->dir, &st) == 0 && S_ISDIR(st.st_mode)) {
-        f->state = WATCH_BARE;
-        f->dev = st.st_dev;
-        f->ino = st.st_ino;
-        f->folder_wd = inotify_add_watch(f->inotify_fd, f->dir, content_mask);
-    }
+    f->uncovered = unmounted;
     await_folder(f);
 }
 
 /* Something was mounted, unmounted, moved or linked anew: is the path still the folder that is watched? */
-void watch_check(struct src_folder *f)
+bool watch_check(struct src_folder *f)
 {
+    struct presence found, mounted;
+    struct err e = { 0 };
     struct stat st;
 
     if (f->state != WATCH_FOLDER) {
         await_folder(f);
-        return;
+        return !f->uncovered;
     }
-    if (stat(f->dir, &st) < 0) {
+    found = look_folder(f, &st, &e);
+    if (presence_is_unknown(found)) {
+        folder_unseen(f, &e);
+        return false;
+    }
+    if (presence_is_absent(found)) {
         lose_folder(f, false);
-    } else if (st.st_dev == f->dev && st.st_ino == f->ino) {
-        return;
-    } else if (!is_mounted(f->mount_id)) {
-        lose_folder(f, true); /* seen before inotify tells */
+        return true;
+    }
+    if (st.st_dev == f->dev && st.st_ino == f->ino)
+        return true;
+    mounted = look_mount(f->mount_id, &e);
+    if (presence_is_unknown(mounted)) {
+        folder_unseen(f, &e);
+        return false;
+    }
+    if (presence_is_absent(mounted)) {
+        lose_folder(f, true); /* seen before the event comes */
     } else {
         log_info("another manifest folder is in its place", F_STR("path", f->dir));
         if (take_folder(f))
             folder_rescan(f);
     }
+    return true;
 }
 
 /* ---- symlinks -------------------------------------------------------------------------------- */
@@ -182,18 +235,18 @@ bool watch_target(struct src_folder *f, struct file *file, const char *dir)
 
     if (f->closing)
         return false;
-    set_wd(f, &file->target_wd, dir != NULL ? inotify_add_watch(f->inotify_fd, dir, content_mask) : -1);
+    set_wd(f, &file->target_wd, dir != NULL ? watch_set_add(f->watches, dir, content_mask) : -1);
     return file->target_wd >= 0 && file->target_wd != old;
 }
 
-static void target_event(struct src_folder *f, const struct inotify_event *event, const char *name)
+static void target_event(struct src_folder *f, int wd, uint32_t mask, const char *name)
 {
     struct file *file, *tmp;
 
     HASH_ITER (hh, f->files, file, tmp) {
-        if (file->target_wd != event->wd)
+        if (file->target_wd != wd)
             continue;
-        if (event->mask & IN_IGNORED)
+        if (mask & IN_IGNORED)
             file->target_wd = -1;
         if (name[0] == '\0' || (file->target_name != NULL && strcmp(name, file->target_name) == 0))
             folder_touched(f, file->name);
@@ -213,17 +266,17 @@ static bool complete_when_created(const struct src_folder *f, const char *name)
     return !S_ISREG(st.st_mode) || st.st_nlink > 1;
 }
 
-static void folder_event(struct src_folder *f, const struct inotify_event *event, const char *name)
+static void folder_event(struct src_folder *f, uint32_t mask, const char *name)
 {
-    if (event->mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT | IN_IGNORED)) {
+    if (mask & (IN_DELETE_SELF | IN_MOVE_SELF | IN_UNMOUNT | IN_IGNORED)) {
         if (f->state == WATCH_FOLDER)
-            lose_folder(f, (event->mask & IN_UNMOUNT) != 0);
-        else if (event->mask & IN_IGNORED)
+            lose_folder(f, (mask & IN_UNMOUNT) != 0);
+        else if (mask & IN_IGNORED)
             f->folder_wd = -1;
         return;
     }
     if (f->state == WATCH_BARE) {
-        if (event->mask & (IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE)) {
+        if (mask & (IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE)) {
             f->state = WATCH_PARENTS;
             await_folder(f);
         }
@@ -234,57 +287,36 @@ static void folder_event(struct src_folder *f, const struct inotify_event *event
         return;
     }
     if (strcmp(name, "..data") == 0) { /* a mounted ConfigMap got a new generation */
-        if (event->mask & IN_MOVED_TO)
+        if (mask & IN_MOVED_TO)
             folder_rescan(f);
-    } else if (event->mask & (IN_DELETE | IN_MOVED_FROM)) {
+    } else if (mask & (IN_DELETE | IN_MOVED_FROM)) {
         folder_missing(f, name);
-    } else if ((event->mask & (IN_CLOSE_WRITE | IN_MOVED_TO)) ||
-               ((event->mask & (IN_CREATE | IN_ATTRIB)) && complete_when_created(f, name))) {
+    } else if ((mask & (IN_CLOSE_WRITE | IN_MOVED_TO)) ||
+               ((mask & (IN_CREATE | IN_ATTRIB)) && complete_when_created(f, name))) {
         folder_touched(f, name);
-    } else if (event->mask & IN_ATTRIB) {
+    } else if (mask & IN_ATTRIB) {
         folder_retouched(f, name);
     }
 }
 
-static void dispatch(struct src_folder *f, const struct inotify_event *event)
+static void on_change(int wd, uint32_t mask, const char *name, void *arg)
 {
-    const char *name = event->len > 0 ? event->name : "";
+    struct src_folder *f = arg;
 
-    if (event->mask & IN_Q_OVERFLOW) {
+    if (mask & IN_Q_OVERFLOW) {
         log_debug("manifest events were lost, reading all", F_STR("path", f->dir));
         watch_check(f);
         if (f->state == WATCH_FOLDER)
             folder_rescan(f);
         return;
     }
-    target_event(f, event, name);
-    if (event->wd == f->folder_wd) {
-        folder_event(f, event, name);
-    } else if (event->wd == f->parent_wd) {
-        if (event->mask & IN_IGNORED)
+    target_event(f, wd, mask, name);
+    if (wd == f->folder_wd) {
+        folder_event(f, mask, name);
+    } else if (wd == f->parent_wd) {
+        if (mask & IN_IGNORED)
             f->parent_wd = -1;
         watch_check(f);
-    }
-}
-
-static void on_inotify(uv_poll_t *poll, int status, int events)
-{
-    char bytes[EVENTS_SIZE] __attribute__((aligned(__alignof__(struct inotify_event))));
-    struct src_folder *f = poll->data;
-
-    (void)events;
-    if (status < 0)
-        return;
-    for (int i = 0; i < READS_A_TURN && !f->closing; i++) {
-        ssize_t n = read(f->inotify_fd, bytes, sizeof(bytes));
-        const struct inotify_event *event;
-
-        if (n <= 0)
-            return;
-        for (char *p = bytes; p < bytes + n; p += sizeof(*event) + event->len) {
-            event = (const struct inotify_event *)p;
-            dispatch(f, event);
-        }
     }
 }
 
@@ -299,21 +331,10 @@ static void on_mounts(uv_poll_t *poll, int status, int events)
 
 enum err_code watch_open(struct src_folder *f, struct err *e)
 {
-    int status;
-
     f->folder_wd = f->parent_wd = -1;
     f->state = WATCH_PARENTS;
-    f->inotify_fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-    if (f->inotify_fd < 0)
-        return err_sys(e, errno, "inotify");
-    status = uv_poll_init(f->loop, &f->inotify_poll, f->inotify_fd);
-    if (status != 0) {
-        close(f->inotify_fd);
-        return err_sys(e, -status, "watch inotify");
-    }
-    f->inotify_poll.data = f;
-    f->open_handles++;
-    uv_poll_start(&f->inotify_poll, UV_READABLE, on_inotify);
+    if (watch_set_open(&f->watches, f->loop, on_change, f, e) != ERR_OK)
+        return e->code;
 
     /* Without /proc only a mount that is laid over the folder goes unnoticed. */
     f->mounts_fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
@@ -337,8 +358,7 @@ enum err_code watch_open(struct src_folder *f, struct err *e)
 
 void watch_close(struct src_folder *f)
 {
-    uv_close((uv_handle_t *)&f->inotify_poll, folder_handle_closed);
-    close(f->inotify_fd);
+    watch_set_close(f->watches);
     if (f->mounts_fd >= 0) {
         uv_close((uv_handle_t *)&f->mounts_poll, folder_handle_closed);
         close(f->mounts_fd);

@@ -164,7 +164,7 @@ static void lost_events_are_made_up_for_by_reading_all(void **state)
     to_see(f, "first set\n");
     buf_reset(&f->seen);
     /* As after an overflow: what happened was not seen. */
-    uv_poll_stop(&f->folder->inotify_poll);
+    watch_set_remove(f->folder->watches, f->folder->folder_wd);
     write_file(f, "a.yaml", POD("a", "x:2"));
     delete (f, "b.yaml");
     quiet(f);
@@ -172,6 +172,36 @@ static void lost_events_are_made_up_for_by_reading_all(void **state)
     folder_rescan(f->folder);
     to_see(f, "updated Pod default/a x:2\n");
     to_see(f, "removed Pod default/b\n");
+}
+
+static void without_inotify_the_folder_is_polled(void **state)
+{
+    struct fixture *f = *state;
+    char why[200], away[120];
+
+    watches_force_poll(&f->loop, true);
+    start(f);
+    to_see(f, "first set\n");
+    assert_true(watches_polled(&f->loop, why, sizeof(why)) >= 2); /* the folder and its parent */
+    assert_non_null(strstr(why, "fs.inotify.max_user_instances"));
+    write_file(f, "a.yaml", POD("a", "x:1"));
+    to_see(f, "added Pod default/a x:1\n");
+    write_file(f, "a.yaml", POD("a", "x:2"));
+    to_see(f, "updated Pod default/a x:2\n");
+    delete (f, "a.yaml");
+    to_see(f, "removed Pod default/a\n");
+
+    snprintf(away, sizeof(away), "%s/away", f->root);
+    assert_int_equal(rename(f->dir, away), 0);
+    mkdir(f->dir, 0755);
+    write_file(f, "b.yaml", POD("b", "x:1"));
+    to_see(f, "added Pod default/b x:1\n");
+
+    watches_force_poll(&f->loop, false); /* an instance is to be had again */
+    while (watches_polled(&f->loop, why, sizeof(why)) > 0)
+        turn(f, 100);
+    write_file(f, "c.yaml", POD("c", "x:1"));
+    to_see(f, "added Pod default/c x:1\n");
 }
 
 int main(void)
@@ -183,6 +213,7 @@ int main(void)
         T(a_parent_that_is_replaced_brings_its_own_folder),
         T(an_unmounted_disk_ends_no_pod),
         T(lost_events_are_made_up_for_by_reading_all),
+        T(without_inotify_the_folder_is_polled),
     };
 
     log_init(LOG_LVL_ERROR, LOG_FMT_TEXT);
