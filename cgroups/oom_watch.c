@@ -2,6 +2,7 @@
 
 #include "base/fs.h"
 #include "base/list.h"
+#include "base/watches.h"
 #include "cgroups/internal.h"
 
 #include <errno.h>
@@ -22,7 +23,8 @@ struct watched {
 struct cg_oom_watch {
     struct cg_tree *tree;
     const struct cg_hier *hier; /* the one with memory */
-    int fd;
+    int fd;                     /* an eventfd: v1's kernel, or our own watches, count it up */
+    struct watch_set *files;    /* v2 */
     struct watched *all;
 };
 
@@ -34,7 +36,26 @@ static const struct cg_hier *memory_hier(const struct cg_tree *t)
     return NULL;
 }
 
-enum err_code cg_oom_watch_open(struct cg_oom_watch **ret, struct cg_tree *t, struct err *e)
+static void touch(struct cg_oom_watch *w, int wd)
+{
+    struct watched *one, *tmp;
+
+    HASH_ITER (hh, w->all, one, tmp)
+        if (wd < 0 || one->wd == wd)
+            one->touched = true;
+}
+
+static void on_event(int wd, uint32_t mask, const char *name, void *arg)
+{
+    struct cg_oom_watch *w = arg;
+    const uint64_t one = 1;
+
+    (void)name;
+    touch(w, mask & IN_Q_OVERFLOW ? -1 : wd);
+    (void)!write(w->fd, &one, sizeof(one));
+}
+
+enum err_code cg_oom_watch_open(struct cg_oom_watch **ret, struct cg_tree *t, uv_loop_t *loop, struct err *e)
 {
     const struct cg_hier *h = memory_hier(t);
     struct cg_oom_watch *w;
@@ -46,10 +67,12 @@ enum err_code cg_oom_watch_open(struct cg_oom_watch **ret, struct cg_tree *t, st
         return err_nomem(e);
     w->tree = t;
     w->hier = h;
-    w->fd = h->backend->v2 ? inotify_init1(IN_CLOEXEC | IN_NONBLOCK) : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (w->fd < 0) {
-        err_sys(e, errno, "make an %s",
-                h->backend->v2 ? "inotify instance (see fs.inotify.max_user_instances)" : "eventfd");
+    w->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (w->fd < 0)
+        err_sys(e, errno, "make an eventfd");
+    else if (h->backend->v2 && watch_set_open(&w->files, loop, on_event, w, e) != ERR_OK)
+        close(w->fd);
+    if (e->code != ERR_OK) {
         free(w);
         return e->code;
     }
@@ -71,6 +94,7 @@ void cg_oom_watch_close(struct cg_oom_watch *w)
         return;
     HASH_ITER (hh, w->all, one, tmp)
         drop(w, one);
+    watch_set_close(w->files);
     close(w->fd);
     free(w);
 }
@@ -102,14 +126,8 @@ static enum err_code register_v2(struct cg_oom_watch *w, const char *path, int *
 
     /* By our descriptor of the mount point, so that a scratch folder can stand in for it. */
     snprintf(file, sizeof(file), "/proc/self/fd/%d%s/memory.events", w->hier->fd, path);
-    *ret_wd = inotify_add_watch(w->fd, file, IN_MODIFY);
-    if (*ret_wd >= 0)
-        return ERR_OK;
-    return errno == ENOSPC ? err_set(e, ERR_EXHAUSTED,
-                                     "watch memory.events of cgroup %s: too many watches (see "
-                                     "fs.inotify.max_user_watches)",
-                                     path)
-                           : err_sys(e, errno, "watch memory.events of cgroup %s", path);
+    *ret_wd = watch_set_add(w->files, file, IN_MODIFY);
+    return *ret_wd >= 0 ? ERR_OK : err_sys(e, errno, "watch memory.events of cgroup %s", path);
 }
 
 enum err_code cg_oom_watch_add(struct cg_oom_watch *w, const char *path, uint64_t counted, struct err *e)
@@ -148,7 +166,7 @@ void cg_oom_watch_remove(struct cg_oom_watch *w, const char *path)
     if (one == NULL)
         return;
     if (one->wd >= 0)
-        inotify_rm_watch(w->fd, one->wd); /* v1's goes with the cgroup */
+        watch_set_remove(w->files, one->wd); /* v1's goes with the cgroup */
     drop(w, one);
 }
 
@@ -167,32 +185,12 @@ bool cg_oom_kills(struct cg_tree *t, const char *path, bool below, uint64_t *ret
            cg_read_key(dir, "memory.events", "oom_kill", ret);
 }
 
-static void touch(struct cg_oom_watch *w, int wd)
-{
-    struct watched *one, *tmp;
-
-    HASH_ITER (hh, w->all, one, tmp)
-        if (wd < 0 || one->wd == wd)
-            one->touched = true;
-}
-
 static void drain(struct cg_oom_watch *w)
 {
-    _Alignas(struct inotify_event) char chunk[4096];
-    const struct inotify_event *event;
     uint64_t count;
-    ssize_t n;
 
-    if (!w->hier->backend->v2) {
-        if (read(w->fd, &count, sizeof(count)) > 0)
-            touch(w, -1); /* which one, only the counts say */
-        return;
-    }
-    while ((n = read(w->fd, chunk, sizeof(chunk))) > 0)
-        for (char *p = chunk; p < chunk + n; p += sizeof(*event) + event->len) {
-            event = (const struct inotify_event *)(const void *)p;
-            touch(w, event->mask & IN_Q_OVERFLOW ? -1 : event->wd);
-        }
+    if (read(w->fd, &count, sizeof(count)) > 0 && !w->hier->backend->v2)
+        touch(w, -1); /* which one, only the counts say */
 }
 
 static uint64_t take(struct cg_oom_watch *w, struct watched *one)

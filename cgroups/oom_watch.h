@@ -1,6 +1,6 @@
 /*
- * oom_watch - tells when the kernel kills processes of a cgroup for want of memory, without polling: inotify
- * on memory.events (v2), one eventfd for all on memory.oom_control (v1).  One descriptor for any number of
+ * oom_watch - tells when the kernel kills processes of a cgroup for want of memory, without polling: watches
+ * of memory.events (v2), one eventfd for all on memory.oom_control (v1).  One descriptor for any number of
  * cgroups.
  *
  * The descriptor may become readable without a kill: v2 tells of every event of memory, a cgroup that lives
@@ -12,18 +12,21 @@
 #define CGROUPS_OOM_WATCH_H
 #include "cgroups/cgroup.h"
 
+#include <uv.h>
+
 #define CG_OOM_LOOK_AGAIN_MS 100
 
 struct cg_oom_watch;
 
 /* ERR_PRECONDITION: no memory controller. */
-enum err_code cg_oom_watch_open(struct cg_oom_watch **ret, struct cg_tree *t, struct err *e) MUST_CHECK;
+enum err_code cg_oom_watch_open(struct cg_oom_watch **ret, struct cg_tree *t, uv_loop_t *loop,
+                                struct err *e) MUST_CHECK;
 void cg_oom_watch_close(struct cg_oom_watch *w);   /* NULL is fine */
 int cg_oom_watch_fd(const struct cg_oom_watch *w); /* to be polled for reading */
 
 /*
  * Watches the cgroup (absolute below the mount point) and what is below it.  `counted`: kills that are known
- * already. ERR_EXISTS: it is being watched.  ERR_EXHAUSTED: fs.inotify.max_user_watches.
+ * already. ERR_EXISTS: it is being watched.
  */
 enum err_code cg_oom_watch_add(struct cg_oom_watch *w, const char *path, uint64_t counted,
                                struct err *e) MUST_CHECK;

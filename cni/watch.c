@@ -2,6 +2,7 @@
 
 #include "base/buf.h"
 #include "base/scope.h"
+#include "base/watches.h"
 
 #include <limits.h>
 #include <string.h>
@@ -23,26 +24,24 @@ struct place {
 };
 
 struct cni_watch {
-    uv_poll_t poll;
     uv_timer_t settle;
-    int open_handles;
-    int fd;
+    struct watch_set *set;
     struct place places[PLACES_MAX];
     size_t n_places;
     void (*fn)(void *arg);
     void *arg;
 };
 
-static bool concerns(const struct cni_watch *w, const struct inotify_event *ev)
+static bool concerns(const struct cni_watch *w, int wd, uint32_t mask, const char *name)
 {
-    if ((ev->mask & IN_Q_OVERFLOW) != 0)
+    if ((mask & IN_Q_OVERFLOW) != 0)
         return true;
-    if ((ev->mask & IN_IGNORED) != 0)
+    if ((mask & IN_IGNORED) != 0)
         return false;
     for (size_t i = 0; i < w->n_places; i++) {
         const struct place *p = &w->places[i];
 
-        if (p->wd == ev->wd && (p->only == NULL || ev->len == 0 || strcmp(p->only, ev->name) == 0))
+        if (p->wd == wd && (p->only == NULL || name[0] == '\0' || strcmp(p->only, name) == 0))
             return true;
     }
     return false;
@@ -55,24 +54,11 @@ static void on_settled(uv_timer_t *timer)
     w->fn(w->arg);
 }
 
-static void on_events(uv_poll_t *poll, int status, int events)
+static void on_change(int wd, uint32_t mask, const char *name, void *arg)
 {
-    struct cni_watch *w = poll->data;
-    char raw[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
-    bool changed = false;
-    ssize_t n;
+    struct cni_watch *w = arg;
 
-    (void)status;
-    (void)events;
-    while ((n = read(w->fd, raw, sizeof(raw))) > 0) {
-        for (char *at = raw; at < raw + n;) {
-            const struct inotify_event *ev = (const struct inotify_event *)at;
-
-            changed = concerns(w, ev) || changed;
-            at += sizeof(*ev) + ev->len;
-        }
-    }
-    if (changed && !uv_is_active((uv_handle_t *)&w->settle))
+    if (concerns(w, wd, mask, name) && !uv_is_active((uv_handle_t *)&w->settle))
         uv_timer_start(&w->settle, on_settled, CNI_WATCH_SETTLE_MS, 0);
 }
 
@@ -80,25 +66,15 @@ enum err_code cni_watch_open(struct cni_watch **ret, uv_loop_t *loop, void (*fn)
                              struct err *e)
 {
     mem_auto struct cni_watch *w = calloc(1, sizeof(*w));
-    int status;
 
     if (w == NULL)
         return err_nomem(e);
     w->fn = fn;
     w->arg = arg;
-    w->fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-    if (w->fd < 0)
-        return err_sys(e, errno, "inotify");
-    status = uv_poll_init(loop, &w->poll, w->fd);
-    if (status != 0) {
-        close(w->fd);
-        return err_sys(e, -status, "watch inotify");
-    }
+    if (watch_set_open(&w->set, loop, on_change, w, e) != ERR_OK)
+        return e->code;
     uv_timer_init(loop, &w->settle);
-    w->poll.data = w;
     w->settle.data = w;
-    w->open_handles = 2;
-    uv_poll_start(&w->poll, UV_READABLE, on_events);
     *ret = take_ptr(&w);
     return ERR_OK;
 }
@@ -112,7 +88,7 @@ static enum err_code add(struct cni_watch *w, struct place *set, size_t *n, cons
 
     if (*n == PLACES_MAX)
         return err_set(e, ERR_EXHAUSTED, "watch %s: more than %d folders", path, PLACES_MAX);
-    wd = inotify_add_watch(w->fd, path, MASK);
+    wd = watch_set_add(w->set, path, MASK);
     if (wd < 0)
         return err_sys(e, errno, "watch %s", path);
     set[(*n)++] = (struct place){ .wd = wd, .only = take_ptr(&name) };
@@ -202,10 +178,10 @@ enum err_code cni_watch_set(struct cni_watch *w, const char *const *dirs, struct
         if (add_folder(w, set, &n, dirs[i], &one) != ERR_OK && first.code == ERR_OK)
             first = one;
     }
-    /* The kernel gives an inode that is watched already its old number, so what stays has no gap. */
+    /* An inode that is watched already keeps its number, so what stays has no gap. */
     for (size_t i = 0; i < w->n_places; i++) {
         if (!in_set(set, n, w->places[i].wd) && !in_set(w->places, i, w->places[i].wd))
-            inotify_rm_watch(w->fd, w->places[i].wd);
+            watch_set_remove(w->set, w->places[i].wd);
         free(w->places[i].only);
     }
     memcpy(w->places, set, n * sizeof(set[0]));
@@ -219,8 +195,6 @@ static void on_closed(uv_handle_t *handle)
 {
     struct cni_watch *w = handle->data;
 
-    if (--w->open_handles > 0)
-        return;
     for (size_t i = 0; i < w->n_places; i++)
         free(w->places[i].only);
     free(w);
@@ -230,7 +204,6 @@ void cni_watch_close(struct cni_watch *w)
 {
     if (w == NULL)
         return;
-    uv_close((uv_handle_t *)&w->poll, on_closed);
+    watch_set_close(w->set);
     uv_close((uv_handle_t *)&w->settle, on_closed);
-    close(w->fd);
 }

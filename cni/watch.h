@@ -1,6 +1,6 @@
 /*
  * watch - tells when something changed in a set of folders, also in ones that do not exist yet (the nearest
- * existing parent is watched for the next path element).  inotify; events that come close together are told
+ * existing parent is watched for the next path element).  Events that come close together are told
  * once, so that a file that is being written is mostly seen whole.  Loop thread only.
  */
 #ifndef CNI_WATCH_H
@@ -18,7 +18,7 @@ enum err_code cni_watch_open(struct cni_watch **ret, uv_loop_t *loop, void (*fn)
                              struct err *e) MUST_CHECK;
 /*
  * The folders (absolute paths, NULL-terminated) from now on.  Call it before reading them: a change after
- * this call is told.  A folder that cannot be watched (limit of the kernel, permission) is the error; the
+ * this call is told.  A folder that cannot be watched (permission) is the error; the
  * others are watched.
  */
 enum err_code cni_watch_set(struct cni_watch *w, const char *const *dirs, struct err *e) MUST_CHECK;

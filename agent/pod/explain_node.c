@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/process.h"
+#include "base/watches.h"
 
 #include <string.h>
 
@@ -24,6 +25,18 @@ static void add_network(const struct node *n, json_t *steps)
     const char *name = cni_default_network(n->o.cni, &why);
 
     explain_step(steps, "network", name != NULL ? "done" : "failed", 0, name != NULL ? name : why, 0);
+}
+
+static void add_watches(const struct node *n, json_t *steps)
+{
+    char why[200];
+    size_t polled = watches_polled(n->o.loop, why, sizeof(why));
+    str_auto text =
+        polled > 0 ? str_printf("%zu paths are polled each second, inotify is at a limit: %s", polled, why)
+                   : NULL;
+
+    if (polled > 0)
+        explain_step(steps, "file events", "failed", 0, text != NULL ? text : why, 0);
 }
 
 /* Lists that are passed over, and why. */
@@ -152,6 +165,7 @@ json_t *explain_node_json(struct node *n)
     json_put_str(o, "node", n->o.node_name);
     json_put_str(o, "state", n->closing ? "ending" : n->draining ? "taking all pods down" : "running");
     add_sources(n, steps);
+    add_watches(n, steps);
     add_network(n, steps);
     add_lists(n, steps);
     net_heal_explain(n, steps);

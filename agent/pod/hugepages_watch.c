@@ -1,12 +1,12 @@
 #include "agent/pod/hugepages_watch.h"
 #include "agent/pod/hugepages.h"
 #include "base/log.h"
+#include "base/watches.h"
 
 #include <glob.h>
 #include <inttypes.h>
 #include <string.h>
-
-#define FILES_MAX 64 /* sizes times memory nodes of a big machine, and some */
+#include <sys/inotify.h>
 
 static const char *const patterns[] = {
     "/sys/kernel/mm/hugepages/hugepages-*/nr_hugepages",
@@ -17,8 +17,8 @@ static const char *const patterns[] = {
 struct hugepages_watch {
     struct node *node;
     struct hugepages_size known[HUGEPAGES_SIZES_MAX];
-    size_t n_known, n_files, n_open;
-    uv_fs_event_t files[FILES_MAX];
+    size_t n_known;
+    struct watch_set *files;
 };
 
 static const struct hugepages_size *find(const struct hugepages_size *v, size_t n, uint64_t page_bytes)
@@ -29,16 +29,17 @@ static const struct hugepages_size *find(const struct hugepages_size *v, size_t 
     return NULL;
 }
 
-static void on_write(uv_fs_event_t *handle, const char *name, int events, int status)
+static void on_write(int wd, uint32_t mask, const char *name, void *arg)
 {
-    struct hugepages_watch *w = handle->data;
+    struct hugepages_watch *w = arg;
     struct hugepages_size now[HUGEPAGES_SIZES_MAX];
     size_t n = hugepages_sizes(w->node, now);
     bool changed = false;
 
+    (void)wd;
+    (void)mask;
     (void)name;
-    (void)events;
-    if (status < 0 || w->node->closing)
+    if (w->node->closing)
         return;
     for (size_t i = 0; i < n; i++) {
         const struct hugepages_size *was = find(w->known, w->n_known, now[i].page_bytes);
@@ -59,36 +60,15 @@ static void on_write(uv_fs_event_t *handle, const char *name, int events, int st
         pods_wake_pending(w->node);
 }
 
-static void on_closed(uv_handle_t *handle)
-{
-    struct hugepages_watch *w = handle->data;
-
-    if (--w->n_open == 0)
-        free(w);
-}
-
-static void add_file(struct hugepages_watch *w, const char *path)
-{
-    uv_fs_event_t *f = &w->files[w->n_files];
-    int rc;
-
-    if (w->n_files == FILES_MAX || uv_fs_event_init(w->node->o.loop, f) != 0)
-        return;
-    f->data = w;
-    w->n_files++;
-    w->n_open++;
-    rc = uv_fs_event_start(f, on_write, path, 0);
-    if (rc != 0)
-        log_warn("huge pages of the node are not watched", F_STR("file", path),
-                 F_STR("err", uv_strerror(rc)));
-}
-
 void hugepages_watch_begin(struct node *n)
 {
     struct hugepages_watch *w = calloc(1, sizeof(*w));
+    struct err e = { 0 };
+    size_t n_files = 0;
 
-    if (w == NULL) {
+    if (w == NULL || watch_set_open(&w->files, n->o.loop, on_write, w, &e) != ERR_OK) {
         log_warn("huge pages of the node are not watched", F_STR("err", "no memory"));
+        free(w);
         return;
     }
     w->node = n;
@@ -97,18 +77,20 @@ void hugepages_watch_begin(struct node *n)
         glob_t found = { 0 };
         if (glob(patterns[i], GLOB_NOSORT, NULL, &found) == 0)
             for (size_t k = 0; k < found.gl_pathc; k++)
-                add_file(w, found.gl_pathv[k]);
+                n_files += watch_set_add(w->files, found.gl_pathv[k], IN_MODIFY) >= 0;
         globfree(&found);
     }
-    if (w->n_files == 0) /* a kernel without huge pages */
-        free(take_ptr(&w));
     n->hugepages_watch = w;
+    if (n_files == 0) /* a kernel without huge pages */
+        hugepages_watch_end(n);
 }
 
 void hugepages_watch_end(struct node *n)
 {
     struct hugepages_watch *w = take_ptr(&n->hugepages_watch);
 
-    for (size_t i = 0; w != NULL && i < w->n_files; i++)
-        uv_close((uv_handle_t *)&w->files[i], on_closed);
+    if (w == NULL)
+        return;
+    watch_set_close(w->files);
+    free(w);
 }

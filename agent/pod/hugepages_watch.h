@@ -12,6 +12,6 @@ struct node;
 struct hugepages_watch;
 
 void hugepages_watch_begin(
-    struct node *n); /* without memory or inotify: a line in the log, and there is none */
+    struct node *n); /* without memory: a line in the log, and there is none */
 void hugepages_watch_end(struct node *n);
 #endif

@@ -24,7 +24,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-enum { STACK = 256 * 1024, SIGNALS_AT_ONCE = 16 };
+enum { STACK = 256 * 1024, SIGNALS_AT_ONCE = 16, POLL_MS = 200 /* without inotify */ };
 
 struct order {
     enum { ORDER_BEGIN, ORDER_END, ORDER_REMOVE } what;
@@ -47,7 +47,7 @@ struct log_keep {
     bool closing;
 
     /* the thread's */
-    int inotify, signals;
+    int inotify, signals; /* inotify is -1 where no instance is to be had */
     LIST_HEAD(, kept) kept;
 };
 
@@ -71,10 +71,15 @@ static void forget(struct log_keep *k, struct kept *one)
     LIST_FOREACH (other, &k->kept, link)
         if (other->wd == one->wd)
             break;
-    if (other == NULL && one->wd >= 0)
+    if (other == NULL && one->wd >= 0 && k->inotify >= 0)
         inotify_rm_watch(k->inotify, one->wd);
     log_turn_done(&one->turn);
     free(one);
+}
+
+static int watch_folder(struct log_keep *k, const struct kept *one)
+{
+    return inotify_add_watch(k->inotify, one->turn.folder, IN_MOVED_TO | IN_CREATE | IN_ONLYDIR);
 }
 
 static void begin(struct log_keep *k, const char *path)
@@ -89,8 +94,8 @@ static void begin(struct log_keep *k, const char *path)
             free(one);
             return;
         }
-        one->wd = inotify_add_watch(k->inotify, one->turn.folder, IN_MOVED_TO | IN_CREATE | IN_ONLYDIR);
-        if (one->wd < 0)
+        one->wd = watch_folder(k, one);
+        if (one->wd < 0 && k->inotify >= 0)
             log_warn("a log's folder cannot be watched; files may be lost when it is rotated",
                      F_STR("path", path), F_STR("err", strerror(errno)));
         LIST_INSERT_HEAD(&k->kept, one, link);
@@ -215,6 +220,34 @@ static void on_inotify(struct log_keep *k)
 }
 
 /*
+ * The files that no event would tell of are looked at; a turn looks at what there is, so that one too many
+ * does nothing.  An instance is tried for again.
+ */
+static void look_at_all(struct log_keep *k)
+{
+    struct kept *one;
+
+    if (k->inotify < 0)
+        k->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    LIST_FOREACH (one, &k->kept, link) {
+        if (one->wd >= 0)
+            continue;
+        one->wd = watch_folder(k, one);
+        log_turn_look(&one->turn);
+    }
+}
+
+static bool all_watched(const struct log_keep *k)
+{
+    const struct kept *one;
+
+    LIST_FOREACH (one, &k->kept, link)
+        if (one->wd < 0)
+            return false;
+    return true;
+}
+
+/*
  * Between a file and the next, conmon is ahead: it goes on writing while the one after it is made ready.  On
  * a machine with more to do than processors an ordinary thread waits for its turn longer than two files take
  * to be filled; this one runs for microseconds at a time.  Not allowed to: as good as can be.
@@ -238,7 +271,8 @@ static void *run(void *arg)
 
     go_first();
     while (go_on) {
-        if (poll(p, ARRAY_LEN(p), -1) < 0)
+        p[1].fd = k->inotify; /* poll() leaves a negative one alone */
+        if (poll(p, ARRAY_LEN(p), all_watched(k) ? -1 : POLL_MS) < 0)
             continue;
         work_job_begins();
         if (p[0].revents != 0) /* first: somebody is held */
@@ -247,6 +281,8 @@ static void *run(void *arg)
             on_inotify(k);
         if (p[2].revents != 0)
             go_on = on_orders(k);
+        if (!all_watched(k))
+            look_at_all(k);
         work_job_ends();
     }
     while (!LIST_EMPTY(&k->kept))
@@ -264,7 +300,10 @@ static enum err_code open_descriptors(struct log_keep *k, struct err *e)
     sigaddset(&lease, LOG_LEASE_SIGNAL);
     sigaddset(&lease, SIGIO);
     k->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-    k->signals = k->inotify >= 0 ? signalfd(-1, &lease, SFD_CLOEXEC | SFD_NONBLOCK) : -1;
+    if (k->inotify < 0)
+        log_warn("inotify cannot watch logs; files may be lost when one that is written fast is rotated",
+                 F_STR("limit", "fs.inotify.max_user_instances"), F_STR("err", strerror(errno)));
+    k->signals = signalfd(-1, &lease, SFD_CLOEXEC | SFD_NONBLOCK);
     k->wake = k->signals >= 0 ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;
     return k->wake >= 0 ? ERR_OK : err_sys(e, errno, "watch logs");
 }

@@ -359,7 +359,7 @@ void oom_open(struct node *n)
     if (o == NULL)
         return;
     o->node = n;
-    if (cg_oom_watch_open(&o->watch, n->o.cgroups, &e) != ERR_OK) {
+    if (cg_oom_watch_open(&o->watch, n->o.cgroups, n->o.loop, &e) != ERR_OK) {
         log_warn("kills for want of memory are only noticed when a container ends", F_ERR(&e));
         free(o);
         return;

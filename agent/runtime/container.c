@@ -223,7 +223,6 @@ enum err_code rt_open(struct rt **ret, const struct rt_options *o, struct err *e
     rt = calloc(1, sizeof(*rt));
     if (rt == NULL)
         return err_nomem(e);
-    rt->exits_fd = -1;
     if (!copy_options(rt, o)) {
         rt_free(rt);
         return err_nomem(e);

@@ -49,8 +49,7 @@ struct rt {
     uint64_t own_caps;    /* our effective set: what ALL and privileged can mean */
     char seccomp_problem[256];
     struct rt_watch *watches; /* by id */
-    int exits_fd;             /* inotify */
-    uv_poll_t exits_poll;
+    struct watch_set *exits;
     size_t open_handles; /* uv_close() calls still to come back; the memory goes with the last */
     unsigned execs;      /* begun; part of their folders' names */
     bool closing;

@@ -5,6 +5,7 @@
 #include "agent/runtime/container_internal.h"
 
 #include "base/log.h"
+#include "base/watches.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -36,11 +37,6 @@ static void on_watch_closed(uv_handle_t *handle)
 
     free(w);
     handle_closed(rt);
-}
-
-static void on_exits_closed(uv_handle_t *handle)
-{
-    handle_closed(handle->data);
 }
 
 static void drop(struct rt *rt, struct rt_watch *w)
@@ -142,46 +138,29 @@ static void tell_all(struct rt *rt)
     }
 }
 
-static void on_exits(uv_poll_t *poll, int status, int events)
+static void on_exits(int wd, uint32_t mask, const char *name, void *arg)
 {
-    _Alignas(struct inotify_event) char chunk[16 * 1024];
-    struct rt *rt = poll->data;
-    const struct inotify_event *event;
-    ssize_t n;
-    char *p;
+    struct rt *rt = arg;
 
-    (void)status;
-    (void)events;
-    n = read(rt->exits_fd, chunk, sizeof(chunk));
-    for (p = chunk; n > 0 && p < chunk + n; p += sizeof(*event) + event->len) {
-        event = (const struct inotify_event *)(const void *)p;
-        if (rt->closing)
-            return;
-        if ((event->mask & IN_Q_OVERFLOW) != 0)
-            tell_all(rt);
-        else if (event->len > 0 && rt_id_valid(event->name)) /* conmon's temporary names are longer */
-            tell(rt, event->name);
-    }
+    (void)wd;
+    if ((mask & IN_Q_OVERFLOW) != 0)
+        tell_all(rt);
+    else if (rt_id_valid(name)) /* conmon's temporary names are longer */
+        tell(rt, name);
 }
 
 enum err_code rt_exits_open(struct rt *rt, struct err *e)
 {
     struct rt_path dir = rt_exit_file(rt, "");
-    fd_auto fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-    int status;
 
-    if (fd < 0)
-        return err_sys(e, errno, "make an inotify instance (see fs.inotify.max_user_instances)");
+    if (watch_set_open(&rt->exits, rt->loop, on_exits, rt, e) != ERR_OK)
+        return e->code;
     /* Renamed into place by conmon 2; written in place by supervisors that do it otherwise. */
-    if (inotify_add_watch(fd, dir.s, IN_MOVED_TO | IN_CLOSE_WRITE | IN_ONLYDIR) < 0)
-        return err_sys(e, errno, "watch %s", dir.s);
-    status = uv_poll_init(rt->loop, &rt->exits_poll, fd);
-    if (status != 0)
-        return err_sys(e, -status, "watch %s", dir.s);
-    rt->exits_poll.data = rt;
-    rt->exits_fd = take_fd(&fd);
-    rt->open_handles++;
-    uv_poll_start(&rt->exits_poll, UV_READABLE, on_exits);
+    if (watch_set_add(rt->exits, dir.s, IN_MOVED_TO | IN_CLOSE_WRITE | IN_ONLYDIR) < 0) {
+        err_sys(e, errno, "watch %s", dir.s);
+        watch_set_close(rt->exits);
+        return e->code;
+    }
     return ERR_OK;
 }
 
@@ -192,7 +171,8 @@ void rt_exits_close(struct rt *rt)
     rt->closing = true;
     HASH_ITER (hh, rt->watches, w, next)
         drop(rt, w);
-    uv_close((uv_handle_t *)&rt->exits_poll, on_exits_closed);
-    close(rt->exits_fd);
-    rt->exits_fd = -1;
+    watch_set_close(rt->exits);
+    rt->exits = NULL;
+    if (rt->open_handles == 0)
+        rt_free(rt);
 }

@@ -9,6 +9,7 @@
 #include "agent/status/cri_log.h"
 #include "agent/status/log_walk.h"
 #include "base/log.h"
+#include "base/watches.h"
 #include "base/work.h"
 
 #include <errno.h>
@@ -16,6 +17,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 
 enum { PIECE = 128 * 1024 };
@@ -28,11 +30,10 @@ struct log_stream {
     bool has_container;
     struct status_log_options options;
     char path[PATH_MAX];
-    uv_fs_event_t folder; /* while `watching` */
-    bool watching, folder_open;
-    bool running;   /* the container is: more may come */
-    bool changed;   /* something happened since the last read began */
-    bool caught_up; /* the client had seen all once */
+    struct watch_set *folder; /* NULL: not watched */
+    bool running;             /* the container is: more may come */
+    bool changed;             /* something happened since the last read began */
+    bool caught_up;           /* the client had seen all once */
     enum { LOG_OPENING, LOG_READING, LOG_SENDING, LOG_WAITING, LOG_OVER } state;
 
     /* the worker's, while `work` runs */
@@ -59,7 +60,7 @@ static void maybe_free(struct log_stream *l)
 {
     struct status_server *s = l->server;
 
-    if (l->conn != NULL || l->working || l->looking || l->folder_open)
+    if (l->conn != NULL || l->working || l->looking)
         return;
     log_walk_done(&l->walk);
     cri_log_reader_done(&l->reader);
@@ -70,20 +71,9 @@ static void maybe_free(struct log_stream *l)
     server_maybe_free(s);
 }
 
-static void on_folder_closed(uv_handle_t *handle)
-{
-    struct log_stream *l = handle->data;
-
-    l->folder_open = false;
-    maybe_free(l);
-}
-
 static void unwatch(struct log_stream *l)
 {
-    if (!l->watching)
-        return;
-    l->watching = false;
-    uv_close((uv_handle_t *)&l->folder, on_folder_closed);
+    watch_set_close(take_ptr(&l->folder));
 }
 
 void logs_gone(struct conn *c)
@@ -271,29 +261,29 @@ static void look_again(struct log_stream *l)
         check_backlog(l);
 }
 
-static void on_folder_event(uv_fs_event_t *handle, const char *filename, int events, int status)
+static void on_folder_event(int wd, uint32_t mask, const char *name, void *arg)
 {
-    struct log_stream *l = handle->data;
+    struct log_stream *l = arg;
     const char *slash = strrchr(l->path, '/');
 
-    (void)events;
-    if (!l->watching)
-        return;
-    if (status != 0 || filename == NULL || strcmp(filename, slash + 1) == 0)
+    (void)wd;
+    (void)mask;
+    if (name[0] == '\0' || strcmp(name, slash + 1) == 0)
         look_again(l);
 }
 
 static void watch_folder(struct log_stream *l)
 {
+    const uint32_t mask = IN_MODIFY | IN_CREATE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE | IN_ATTRIB |
+                          IN_DELETE_SELF | IN_MOVE_SELF;
     char folder[PATH_MAX];
+    struct err e = { 0 };
 
     strcpy(folder, l->path);
     *strrchr(folder, '/') = '\0';
-    uv_fs_event_init(l->server->loop, &l->folder);
-    l->folder.data = l;
-    l->folder_open = l->watching = true;
-    /* Without it (no watches left) the log still moves on with what the provider tells. */
-    if (uv_fs_event_start(&l->folder, on_folder_event, folder, 0) != 0)
+    /* Without it the log still moves on with what the provider reports. */
+    if (watch_set_open(&l->folder, l->server->loop, on_folder_event, l, &e) != ERR_OK ||
+        watch_set_add(l->folder, folder, mask) < 0)
         log_debug("a log's folder cannot be watched", F_STR("path", folder));
 }
 
