@@ -35,6 +35,7 @@ struct command {
     char *owned[ARGS_MAX + ENV_MAX];
     size_t n_owned;
     bool failed;
+    struct err unknown; /* why it may not be run */
 };
 
 static const char *own(struct command *c, char *text)
@@ -77,11 +78,32 @@ static void set_environment(struct command *c, const char *work, const char *hom
             c->env[c->n_env++] = own(c, str_printf("%s=%s", passed[i], getenv(passed[i])));
 }
 
+/* Without a policy of the host every image is accepted: that there is none has to be proven. */
+static void add_policy(struct command *c, const char *work)
+{
+    const char *policy;
+    struct err ignored = { 0 };
+
+    switch (presence_of(fs_look_at(AT_FDCWD, SYSTEM_POLICY, NULL, &c->unknown))) {
+    case PRESENCE_UNKNOWN:
+    case PRESENCE_PRESENT:
+        return;
+    case PRESENCE_ABSENT:
+        break;
+    }
+    policy = own(c, str_printf("%s/policy.json", work));
+    /* Fails only with the disk, and then skopeo says it. */
+    if (policy != NULL &&
+        fs_replace_at(AT_FDCWD, policy, open_policy, strlen(open_policy), 0600, false, &ignored) == ERR_OK) {
+        arg(c, "--policy");
+        arg(c, policy);
+    }
+}
+
 static void begin_command(struct command *c, struct img_job *j, const char *verb)
 {
     const struct img_store *s = j->store;
     const char *work = own(c, str_printf("%s/tmp/%s", s->dir, j->tmp));
-    struct err ignored = { 0 };
 
     set_environment(c, work, j->auth_home != NULL ? j->auth_home : work);
     arg(c, s->skopeo_path);
@@ -91,16 +113,7 @@ static void begin_command(struct command *c, struct img_job *j, const char *verb
         arg(c, "--registries-conf");
         arg(c, s->registries_conf);
     }
-    if (access(SYSTEM_POLICY, R_OK) != 0) {
-        const char *policy = own(c, str_printf("%s/policy.json", work));
-
-        /* Fails only with the disk, and then skopeo says it. */
-        if (policy != NULL && fs_replace_at(AT_FDCWD, policy, open_policy, strlen(open_policy), 0600, false,
-                                            &ignored) == ERR_OK) {
-            arg(c, "--policy");
-            arg(c, policy);
-        }
-    }
+    add_policy(c, work);
     arg(c, verb);
 }
 
@@ -109,6 +122,12 @@ static enum err_code run_command(struct command *c, struct img_job *j, const cha
 {
     const struct img_store *s = j->store;
 
+    if (c->unknown.code != ERR_OK) {
+        *e = c->unknown;
+        e->code = ERR_UNAVAILABLE; /* for the next try */
+        command_done(c);
+        return err_wrap(e, "pull %.200s", j->key);
+    }
     if (c->failed) {
         command_done(c);
         return err_nomem(e);
