@@ -5,7 +5,6 @@
 #include "base/clock.h"
 #include "base/fs.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,36 +14,62 @@
 /* Longer than the longest back-off of a pod (5 minutes): its next try finds them. */
 #define KEEP_MS (10 * 60 * 1000)
 
+#define DROP_AGAIN_MS (10 * 1000)
+
 /* Less in a whole progress deadline is none: a registry that sends a byte now and then keeps no place. */
 #define STALL_BYTES (16u << 10)
 
 /* ---- how much has come ----------------------------------------------------------------------- */
 
-/* Bytes of the files below; folders three deep (a pull's, its layout, blobs/sha256), so an end is certain. */
-static uint64_t bytes_below(int dir, const char *name, int depth)
-{
-    int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
-    struct dirent *entry;
-    uint64_t sum = 0;
-    struct stat st;
+struct sum {
+    int folder;
+    int depth;
+    uint64_t bytes;
+    struct err e;
+};
 
-    if (d == NULL) {
-        if (fd >= 0)
-            close(fd);
-        return 0;
+static enum err_code add_below(int dir, const char *name, int depth, uint64_t *sum, struct err *e);
+
+static bool add_one(const char *name, void *arg)
+{
+    struct sum *s = arg;
+    struct stat st;
+    struct presence found = fs_look_at(s->folder, name, &st, &s->e);
+
+    if (presence_is_unknown(found))
+        return false;
+    if (presence_is_absent(found)) /* a finished blob leaves */
+        return true;
+    if (S_ISREG(st.st_mode))
+        s->bytes += (uint64_t)st.st_size;
+    else if (S_ISDIR(st.st_mode) && s->depth > 1)
+        (void)!add_below(s->folder, name, s->depth - 1, &s->bytes, &s->e);
+    return s->e.code == ERR_OK;
+}
+
+static enum err_code add_below(int dir, const char *name, int depth, uint64_t *sum, struct err *e)
+{
+    fd_auto fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    struct sum s = { .folder = fd, .depth = depth };
+
+    if (fd < 0) {
+        err_sys(e, errno, "open %s", name);
+        return presence_is_absent(presence_from_err(e)) ? ERR_OK : e->code;
     }
-    while ((entry = readdir(d)) != NULL) {
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0 ||
-            fstatat(fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0)
-            continue;
-        if (S_ISREG(st.st_mode))
-            sum += (uint64_t)st.st_size;
-        else if (S_ISDIR(st.st_mode) && depth > 1)
-            sum += bytes_below(fd, entry->d_name, depth - 1);
-    }
-    closedir(d);
-    return sum;
+    if (presence_is_unknown(fs_list(fd, ".", add_one, &s, e)))
+        return e->code;
+    *sum += s.bytes;
+    if (s.e.code != ERR_OK)
+        *e = s.e;
+    return e->code;
+}
+
+/* Bytes of the files below; folders three deep (a pull's, its layout, blobs/sha256), so an end is certain.
+ * What is not there has none. */
+static enum err_code bytes_below(int dir, const char *name, int depth, uint64_t *ret, struct err *e)
+{
+    *ret = 0;
+    return add_below(dir, name, depth, ret, e);
 }
 
 static void stop(struct img_job *j, const struct err *why)
@@ -97,11 +122,14 @@ static bool too_large(const struct img_job *j, uint64_t own, uint64_t shared)
 
 static void check_all(struct img_store *s)
 {
-    const uint64_t shared = bytes_below(s->tmp_fd, "blobs", 2), now_ms = clock_mono_ms();
-    struct err full = { 0 }, large = { 0 };
+    const uint64_t now_ms = clock_mono_ms();
+    struct err full = { 0 }, large = { 0 }, unknown = { 0 };
+    uint64_t shared;
     struct img_job *j, *next;
     struct statvfs fs;
 
+    if (bytes_below(s->tmp_fd, "blobs", 2, &shared, &unknown) != ERR_OK)
+        return; /* the next tick sees more */
     if (fstatvfs(s->tmp_fd, &fs) == 0 && (uint64_t)fs.f_bavail * fs.f_frsize < IMG_RESERVE_BYTES)
         err_set(&full, ERR_EXHAUSTED,
                 "no space left for images: less than %u MiB are free on the store's file system",
@@ -114,7 +142,8 @@ static void check_all(struct img_store *s)
 
         if (j->state != JOB_COPY)
             continue;
-        bytes = bytes_below(s->tmp_fd, j->tmp, 3);
+        if (bytes_below(s->tmp_fd, j->tmp, 3, &bytes, &unknown) != ERR_OK)
+            return;
         note_fetched(j, bytes + shared);
         if (full.code != ERR_OK)
             stop(j, &full);
@@ -137,16 +166,22 @@ static bool registry_is_asked(const struct img_store *s)
     return false;
 }
 
+static void on_tick(uv_timer_t *timer);
+
 static void drop(struct img_store *s)
 {
     char away[33];
 
+    id_random_hex(away, sizeof(away) - 1);
+    if (renameat(s->tmp_fd, "blobs", s->tmp_fd, away) == 0) {
+        img_trash(s, away);
+    } else if (errno != ENOENT) { /* they are not for another try */
+        uv_timer_start(&s->usage, on_tick, DROP_AGAIN_MS, 0);
+        return;
+    }
     s->have_blobs = s->blobs_bad = false;
     s->blobs_until_ms = 0;
     free(take_ptr(&s->blobs_for));
-    id_random_hex(away, sizeof(away) - 1);
-    if (renameat(s->tmp_fd, "blobs", s->tmp_fd, away) == 0)
-        img_trash(s, away);
 }
 
 static void on_tick(uv_timer_t *timer)
@@ -282,9 +317,10 @@ void img_blobs_ended(struct img_job *j, const struct err *e)
 
 void img_blobs_adopt(struct img_store *s)
 {
-    struct stat st;
+    struct stat st = { .st_mode = S_IFDIR }; /* unless it was seen */
+    struct err ignored = { 0 };
 
-    if (fstatat(s->tmp_fd, "blobs", &st, AT_SYMLINK_NOFOLLOW) != 0)
+    if (presence_is_absent(fs_look_at(s->tmp_fd, "blobs", &st, &ignored)))
         return;
     s->have_blobs = true;
     if (S_ISDIR(st.st_mode))
@@ -299,7 +335,10 @@ enum err_code img_blobs_begin(struct img_job *j, struct err *e)
     if (mkdirat(s->tmp_fd, "blobs", 0700) != 0 && errno != EEXIST)
         return err_sys(e, errno, "make the folder for blobs");
     s->have_blobs = true;
-    j->shared_before = bytes_below(s->tmp_fd, "blobs", 2);
+    if (bytes_below(s->tmp_fd, "blobs", 2, &j->shared_before, e) != ERR_OK) {
+        e->code = ERR_UNAVAILABLE; /* they are not bad: the next try looks again */
+        return err_wrap(e, "look at the blobs that are here");
+    }
     j->copies_before = s->copies_begun++ - s->copying;
     if (s->copying++ == 0)
         uv_timer_start(&s->usage, on_tick, IMG_USAGE_PERIOD_MS, IMG_USAGE_PERIOD_MS);
