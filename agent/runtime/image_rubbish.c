@@ -11,9 +11,18 @@
 struct trash { /* belongs to itself: the store may be gone before it is */
     struct work work;
     int dir;
-    int records[4]; /* folders whose entries go first; -1: none */
+    int records[4]; /* folders whose entries go first */
     char name[256];
 };
+
+static void trash_free(struct trash *t)
+{
+    close(t->dir);
+    for (size_t i = 0; i < ARRAY_LEN(t->records); i++)
+        if (t->records[i] >= 0)
+            close(t->records[i]);
+    free(t);
+}
 
 static enum err_code remove_trash(void *arg, struct err *e)
 {
@@ -22,7 +31,7 @@ static enum err_code remove_trash(void *arg, struct err *e)
     /* First that it is nobody's any more, then the files: a power cut in between must not leave a record that
      * names a layer with half its files. */
     for (size_t i = 0; i < ARRAY_LEN(t->records); i++)
-        if (t->records[i] >= 0 && fsync(t->records[i]) != 0)
+        if (fsync(t->records[i]) != 0)
             return err_sys(e, errno, "sync the image store");
     return fs_remove_tree(t->dir, t->name, e);
 }
@@ -33,16 +42,13 @@ static void on_trash_removed(struct op *op, const struct err *result)
 
     if (result->code != ERR_OK)
         log_warn("images: temporary folder not removed", F_STR("folder", t->name), F_ERR(result));
-    close(t->dir);
-    for (size_t i = 0; i < ARRAY_LEN(t->records); i++)
-        if (t->records[i] >= 0)
-            close(t->records[i]);
-    free(t);
+    trash_free(t);
 }
 
 void img_trash(struct img_store *s, const char *name)
 {
     struct trash *t = calloc(1, sizeof(*t));
+    bool failed = false;
 
     if (t == NULL || strlen(name) >= sizeof(t->name)) {
         free(t); /* the next start finds it */
@@ -57,6 +63,11 @@ void img_trash(struct img_store *s, const char *name)
     for (size_t i = 0; i < ARRAY_LEN(t->records); i++) {
         const int folders[] = { s->images_fd, s->layers_fd, s->parts_fd, s->tmp_fd };
         t->records[i] = fcntl(folders[i], F_DUPFD_CLOEXEC, 3);
+        failed = failed || t->records[i] < 0;
+    }
+    if (failed) { /* not without the order of the disk; the next start finds it */
+        trash_free(t);
+        return;
     }
     work_start(&t->work, "image clean-up", name, remove_trash, t, s->loop, on_trash_removed, t);
 }
