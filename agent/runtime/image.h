@@ -99,6 +99,9 @@ struct img_look {
     int64_t since_ns, retry_ns; /* wall clock */
 };
 bool img_look_failed(const struct img_store *s, struct img_look *ret);
+/* Whether records were not read: an image that is not found may be here all the same, and *why (may be NULL)
+ * says so. */
+bool img_is_unsure(const struct img_store *s, struct err *why);
 /* Brings under way are cancelled (their done runs); the memory goes with the last of them.  NULL is fine. */
 void img_store_close(struct img_store *s);
 

@@ -65,6 +65,12 @@ static bool join_next(struct img_bring_run *run, struct err *e)
 {
     char name[IMG_NAME_MAX], source[IMG_NAME_MAX + sizeof("docker://")];
 
+    if (run->store->names_unknown.code != ERR_OK && run->candidate == 0 &&
+        reg_names_is_short(run->reference)) {
+        *e = run->store->names_unknown; /* else another registry might be asked */
+        e->code = ERR_UNAVAILABLE;
+        return true;
+    }
     if (!img_candidate(run->store, run->reference, run->candidate, name))
         return false;
     run->candidate++;

@@ -65,6 +65,7 @@ struct img_store {
     bool said_damaged, loading, have_rubbish;
     unsigned damaged; /* image records that were set aside and not replaced since: layers may be theirs */
     struct reg_names short_names;
+    struct err names_unknown; /* why short_names may lack some */
     int refs_fd, images_fd, layers_fd, parts_fd, tmp_fd;
     struct img_entry *images;
     struct img_name *names;
@@ -162,6 +163,8 @@ void img_look_over(struct img_store *s); /* everything was seen */
 void img_unread_add(struct img_store *s, int dir, const char *file, const struct err *why);
 bool img_unread_has(const struct img_store *s, int dir, const char *hex);
 void img_unread_forget(struct img_store *s, int dir, const char *hex); /* it was replaced */
+/* Reads which registries short names stand for. */
+void img_look_at_names(struct img_store *s);
 bool img_unread_any(const struct img_store *s);
 void img_unread_free(struct img_store *s);
 /* Between two tries of the start: 10 ms, doubled; false: there were enough of them. */

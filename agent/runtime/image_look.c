@@ -104,6 +104,18 @@ void img_unread_free(struct img_store *s)
 
 /* ---- again --------------------------------------------------------------------------------------- */
 
+void img_look_at_names(struct img_store *s)
+{
+    struct reg_names names = { 0 };
+    struct err e = { 0 };
+
+    if (reg_names_load(&names, s->registries_conf, &e) != ERR_OK)
+        img_look_again(s, &e);
+    s->names_unknown = e;
+    reg_names_done(&s->short_names);
+    s->short_names = names;
+}
+
 static void on_look_timer(uv_timer_t *timer)
 {
     struct img_store *s = timer->data;
@@ -113,6 +125,8 @@ static void on_look_timer(uv_timer_t *timer)
         uv_timer_start(timer, on_look_timer, s->looks.wait_ms, 0);
         return;
     }
+    if (s->names_unknown.code != ERR_OK)
+        img_look_at_names(s);
     read_all_again(s);
     img_collect(s);
 }
@@ -140,7 +154,7 @@ void img_look_over(struct img_store *s)
 {
     struct img_looks *l = &s->looks;
 
-    if (l->since_ns == 0)
+    if (l->since_ns == 0 || s->names_unknown.code != ERR_OK)
         return;
     log_info("images: the store was looked at again", F_STR("folder", s->dir));
     uv_timer_stop(&l->timer);
@@ -156,6 +170,15 @@ bool img_look_failed(const struct img_store *s, struct img_look *ret)
     *ret = (struct img_look){ .why = s->looks.why,
                               .since_ns = s->looks.since_ns,
                               .retry_ns = s->looks.retry_ns };
+    return true;
+}
+
+bool img_is_unsure(const struct img_store *s, struct err *why)
+{
+    if (!img_unread_any(s))
+        return false;
+    if (why != NULL)
+        *why = s->looks.why;
     return true;
 }
 

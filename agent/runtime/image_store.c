@@ -473,7 +473,7 @@ enum err_code img_store_open(struct img_store **ret, const struct img_store_opti
 
     img_auth_clean(s);
     load_proof_key(s);
-    reg_names_load(&s->short_names, s->registries_conf);
+    img_look_at_names(s);
     if (img_each_entry(s, s->tmp_fd, img_trash_leftover, &left) != ERR_OK)
         log_warn("images: left-overs cannot be listed; they stay until the next start", F_ERR(&left));
     if (load_all(s, e) != ERR_OK) {

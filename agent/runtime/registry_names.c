@@ -206,17 +206,21 @@ void reg_names_done(struct reg_names *r)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-static void load_file(struct reg_names *r, int dir, const char *name)
+/* What cannot be parsed counts up to there.  ERR_OK unless the file may say more than could be read. */
+static enum err_code load_file(struct reg_names *r, int dir, const char *name, struct err *e)
 {
-    struct err e = { 0 };
+    struct err bad = { 0 };
     str_auto text = NULL;
 
-    if (fs_read_at(dir, name, REG_CONF_MAX, &text, NULL, &e) == ERR_OK)
-        (void)!reg_names_parse(r, text, &e);
-    if (e.code == ERR_OK || e.sys == ENOENT)
-        return;
+    if (fs_read_at(dir, name, REG_CONF_MAX, &text, NULL, &bad) == ERR_OK)
+        (void)!reg_names_parse(r, text, &bad);
+    if (bad.code == ERR_OK || bad.sys == ENOENT || bad.sys == ENOTDIR)
+        return ERR_OK;
     r->redirects = true; /* perhaps, behind where it cannot be read */
-    log_warn("short names of images: a file is not taken over as a whole", F_STR("file", name), F_ERR(&e));
+    log_warn("short names of images: a file is not taken over as a whole", F_STR("file", name), F_ERR(&bad));
+    if (bad.sys != 0 && bad.sys != EISDIR)
+        *e = bad;
+    return e->code;
 }
 
 static int is_conf(const struct dirent *d)
@@ -224,23 +228,28 @@ static int is_conf(const struct dirent *d)
     return d->d_name[0] != '.' && str_ends(d->d_name, ".conf");
 }
 
-void reg_names_load(struct reg_names *r, const char *conf)
+enum err_code reg_names_load(struct reg_names *r, const char *conf, struct err *e)
 {
     fd_auto dir = open(SYSTEM_CONF_DIR, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct dirent **files = NULL;
-    int n = dir < 0 ? 0 : scandirat(dir, ".", &files, is_conf, alphasort);
+    int n = 0;
 
-    load_file(r, AT_FDCWD, conf != NULL ? conf : SYSTEM_CONF);
+    if (dir >= 0)
+        n = scandirat(dir, ".", &files, is_conf, alphasort);
+    if ((dir < 0 && errno != ENOENT && errno != ENOTDIR) || n < 0)
+        err_sys(e, errno, "list %s", SYSTEM_CONF_DIR);
+    (void)!load_file(r, AT_FDCWD, conf != NULL ? conf : SYSTEM_CONF, e);
     for (int i = 0; i < n; i++) {
-        load_file(r, dir, files[i]->d_name);
+        (void)!load_file(r, dir, files[i]->d_name, e);
         free(files[i]);
     }
     free(files);
+    return e->code == ERR_OK ? ERR_OK : err_wrap(e, "short names of images");
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-static bool is_short(const char *reference)
+bool reg_names_is_short(const char *reference)
 {
     const char *slash = strchr(reference, '/');
     const size_t n = slash == NULL ? 0 : (size_t)(slash - reference);
@@ -267,7 +276,7 @@ bool reg_names_candidate(const struct reg_names *r, const char *reference, size_
     struct err ignored = { 0 };
     const char *target;
 
-    if (!is_short(reference))
+    if (!reg_names_is_short(reference))
         return k == 0 && img_normalise(reference, ret, &ignored) == ERR_OK;
     repository = strndup(reference, repository_length(reference));
     target = repository == NULL ? NULL : find_alias(r, repository);

@@ -32,8 +32,11 @@ struct reg_names { /* { 0 } before */
  * there.
  */
 enum err_code reg_names_parse(struct reg_names *r, const char *text, struct err *e) MUST_CHECK;
-/* `conf` (NULL: the system's) and then registries.conf.d; what cannot be read is logged.  Blocking. */
-void reg_names_load(struct reg_names *r, const char *conf);
+/* `conf` (NULL: the system's) and then registries.conf.d.  A file that does not parse is logged.  An error:
+ * one may say more than could be read (EIO, EMFILE, ...).  Blocking. */
+enum err_code reg_names_load(struct reg_names *r, const char *conf, struct err *e) MUST_CHECK;
+/* Whether the configuration decides which registry is meant. */
+bool reg_names_is_short(const char *reference);
 void reg_names_done(struct reg_names *r);
 
 /* The k-th name, normalised, that `reference` may stand for; false: there are no more, or it does not parse.
