@@ -1,6 +1,7 @@
 /* The images of a pod, each brought once however many containers use it. */
 #include "agent/pod/image_right.h"
 #include "agent/pod/pod.h"
+#include "agent/pod/pod_look.h"
 #include "agent/pod/pull_secrets.h"
 #include "agent/runtime/image_mount.h"
 #include "base/clock.h"
@@ -302,20 +303,41 @@ static bool is_needed(const struct pod_image *i)
     return false;
 }
 
-/* After a restart of the agent: what is mounted is the image, whatever its name means by now. */
-static struct img_image *mounted_one(const struct pod_image *i)
+/* After a restart of the agent: what is mounted is the image, whatever its name means by now.  *ret: NULL, it
+ * is not in the store. */
+static struct presence mounted_one(const struct pod_image *i, struct img_image **ret, struct err *e)
 {
     const struct pod *p = i->pod;
     char path[1024], id[IMG_ID_SIZE];
-    struct err e = { 0 };
+    struct err ignored = { 0 };
 
     for (size_t k = 0; k < p->api->spec.n_volumes; k++) {
         const struct api_volume *v = &p->api->spec.volumes[k];
-        if (v->kind == API_VOL_IMAGE && strcmp(v->image_reference, i->reference) == 0 &&
-            volumes_host_path(p, v, path, sizeof(path), &e) == ERR_OK && img_mounted(path, id))
-            return img_lookup(p->node->o.images, id);
+        struct presence mounted;
+
+        if (v->kind != API_VOL_IMAGE || strcmp(v->image_reference, i->reference) != 0 ||
+            volumes_host_path(p, v, path, sizeof(path), &ignored) != ERR_OK)
+            continue;
+        mounted = img_mounted(path, id, e);
+        if (presence_is_unknown(mounted))
+            return mounted;
+        if (presence_is_absent(mounted))
+            continue;
+        *ret = img_lookup(p->node->o.images, id);
+        return *ret == NULL && img_is_unsure(p->node->o.images, e) ? presence_unknown(e) : mounted;
     }
-    return NULL;
+    return presence_absent();
+}
+
+/* False: what is mounted is not known, and is looked at again. */
+static bool take_mounted(struct pod_image *i)
+{
+    struct err e = { 0 };
+
+    if (!presence_is_unknown(mounted_one(i, &i->image, &e)))
+        return true;
+    pod_look_again(i->pod, &e);
+    return false;
 }
 
 static void tell_secrets(struct pod *p, const struct pull_secrets *s)
@@ -422,12 +444,16 @@ static void image_step(struct pod_image *i)
         pod_event(p, c, true, "Failed", "Error: InvalidImageName");
         return;
     }
-    if (c == NULL && (i->image = mounted_one(i)) != NULL)
+    if (c == NULL && (!take_mounted(i) || i->image != NULL))
         return;
     if (i->policy != API_PULL_ALWAYS && take_present(i, name))
         return;
     if (!is_needed(i))
         return;
+    if (i->policy == API_PULL_NEVER && img_is_unsure(p->node->o.images, &e)) {
+        pod_look_again(p, &e);
+        return;
+    }
     if (i->policy == API_PULL_NEVER) {
         if (i->reason[0] == '\0') {
             str_auto text =

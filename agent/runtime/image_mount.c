@@ -42,7 +42,14 @@ enum err_code img_mount(const struct img_image *image, const char *userns, const
     fd_auto lock = lock_folder_of(target, e);
     if (lock < 0)
         return e->code;
-    return fs_is_mountpoint(target) ? ERR_OK : overlay_mount(&o, target, e);
+    switch (presence_of(fs_look_mountpoint(target, e))) {
+    case PRESENCE_UNKNOWN: /* never a second one over the first */
+    case PRESENCE_PRESENT:
+        return e->code;
+    case PRESENCE_ABSENT:
+        break;
+    }
+    return overlay_mount(&o, target, e);
 }
 
 struct look {
@@ -62,12 +69,21 @@ static bool is_it(const struct fs_mount *m, void *arg)
     return true;
 }
 
-bool img_mounted(const char *target, char ret_id[IMG_ID_SIZE])
+struct presence img_mounted(const char *target, char ret_id[IMG_ID_SIZE], struct err *e)
 {
     str_auto real = realpath(target, NULL); /* as mountinfo spells it */
     struct look l = { .path = real, .id = ret_id };
-    struct err e = { 0 };
+    struct presence mounted;
 
     ret_id[0] = '\0';
-    return real != NULL && fs_is_mountpoint(real) && fs_each_mount(real, is_it, &l, &e) == ERR_OK && l.found;
+    if (real == NULL) {
+        err_sys(e, errno, "look at %s", target);
+        return presence_from_err(e);
+    }
+    mounted = fs_look_mountpoint(real, e);
+    if (presence_is_unknown(mounted) || presence_is_absent(mounted))
+        return mounted;
+    if (fs_each_mount(real, is_it, &l, e) != ERR_OK)
+        return presence_unknown(e);
+    return l.found ? presence_present() : presence_absent();
 }

@@ -7,6 +7,8 @@
 #define AGENT_RUNTIME_IMAGE_MOUNT_H
 #include "agent/runtime/image.h"
 
+#include "base/presence.h"
+
 /*
  * Makes the folder `target` and mounts the image there; what is mounted already stays, whichever image it is.
  * Several processes may do that at a time: one is first.  userns: path of the pod's user namespace, whose
@@ -17,6 +19,6 @@ enum err_code img_mount(const struct img_image *image, const char *userns, const
                         struct err *e) MUST_CHECK;
 
 #define IMG_ID_SIZE 72 /* "sha256:", 64 digits, NUL */
-/* Which image is mounted on `target`; false: none. */
-bool img_mounted(const char *target, char ret_id[IMG_ID_SIZE]);
+/* Which image is mounted on `target`. */
+struct presence img_mounted(const char *target, char ret_id[IMG_ID_SIZE], struct err *e) MUST_CHECK;
 #endif

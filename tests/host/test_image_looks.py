@@ -2,7 +2,7 @@
 import errno
 import os
 
-from coracle import SLOW, Skip, check, contains, equal, pod, run, until
+from coracle import SLOW, Skip, check, container, contains, equal, pod, run, until
 from test_restart import facts
 
 # The first calls of one kind on the folder or file whose path ends with CORACLE_TEST_PATH fail.
@@ -148,9 +148,13 @@ def test_a_record_that_cannot_be_read(t):
     equal(pods(node), before, "containers while the record cannot be read")
     contains(node.cli("explain", "node").stdout, "image store")
     contains(node.cli("explain", "node").stdout, "is not read")
+    node.put("three.yaml", pod("three", container(imagePullPolicy="Never")))
+    until(lambda: "is not read" in node.cli("explain", "pod", "three", ok=False).stdout, 10, "explain says what the pod waits for")
+    check("ErrImageNeverPull" not in node.log(), "the image is not said to be absent")
     check_store(node, kept, "while the record cannot be read")
     node.stop()
     node.extra_env = {}
     node.start()
     equal(pods(node), before, "containers")
     contains(node.cli("image", "verify").stdout, "ok\n")
+    node.wait_running("three")

@@ -1,6 +1,8 @@
 /* What the store does when a look at the disk fails: nothing that lasts. */
 #include "tests/unit/agent_runtime/image_helper.h"
 
+#include "agent/runtime/image_mount.h"
+
 #include <dlfcn.h>
 #include <sys/mount.h>
 
@@ -80,6 +82,16 @@ int fake_openat(int dir, const char *path, int flags, mode_t mode)
     return is_due("openat", path) || (strcmp(path, ".") == 0 && is_due_fd("openat", dir))
                ? -1
                : real(dir, path, flags, mode);
+}
+
+int fake_statx(int dir, const char *path, int flags, unsigned mask, struct statx *ret) __asm__("statx");
+int fake_statx(int dir, const char *path, int flags, unsigned mask, struct statx *ret)
+{
+    static int (*real)(int, const char *, int, unsigned, struct statx *);
+
+    if (real == NULL)
+        real = (int (*)(int, const char *, int, unsigned, struct statx *))dlsym(RTLD_NEXT, "statx");
+    return is_due("statx", path) ? -1 : real(dir, path, flags, mask, ret);
 }
 
 /* ---- the tests --------------------------------------------------------------------------------------- */
@@ -264,6 +276,74 @@ static void a_layer_under_a_container_stays_whatever_the_records_say(void **stat
     assert_true(have(w, "images/layers/" HEX("d")));
 }
 
+/* Else the open one would count for a moment, and an image that nobody signed would come in. */
+static void a_policy_that_cannot_be_looked_at_is_not_replaced_by_an_open_one(void **state)
+{
+    struct world *w = *state;
+
+    open_store(w);
+    fail_call("fstatat", "/etc/containers/policy.json", 1, EIO);
+    refused(w, "docker://r.io/x:1", NULL, ERR_UNAVAILABLE,
+            "pull r.io/x:1: look at /etc/containers/policy.json: Input/output error");
+    assert_false(have(w, "skopeo.log"));
+}
+
+static void short_names_wait_for_a_configuration_that_cannot_be_read(void **state)
+{
+    struct world *w = *state;
+    struct img_look failed;
+    struct bring t;
+
+    fail_call("openat", "/etc/containers/registries.conf", 1000, EIO);
+    open_store(w);
+    assert_true(img_look_failed(w->store, &failed));
+    start(w, &t, "docker://x:1", NULL);
+    wait_for(w, &t);
+    assert_non_null(strstr(t.result.text, "/etc/containers/registries.conf"));
+    assert_false(have(w, "skopeo.log"));
+    fail_call("", "", 0, 0);
+    look_again(w);
+    write_file(w, "skopeo.answer", 0644, "fatal unauthorized\n");
+    start(w, &t, "docker://x:1", NULL);
+    wait_for(w, &t);
+    assert_true(have(w, "skopeo.log"));
+}
+
+static void a_pull_does_not_begin_before_it_knows_how_much_is_there(void **state)
+{
+    struct world *w = *state;
+
+    open_store(w);
+    write_file(w, "skopeo.answer", 0644, "[ $verb = inspect ] && echo sha256:$(hex a)\n");
+    fail_call("readdir", "/images/tmp/blobs", 1, EIO);
+    refused(w, "docker://r.io/x:1", NULL, ERR_UNAVAILABLE,
+            "look at the blobs that are here: list .: Input/output error");
+}
+
+static void nothing_is_mounted_over_what_could_not_be_looked_at(void **state)
+{
+    struct world *w = *state;
+    struct img_image *one;
+    char target[400], id[IMG_ID_SIZE];
+    struct err e = { 0 };
+
+    two_images(w);
+    open_store(w);
+    snprintf(target, sizeof(target), "%s/volume", w->dir);
+    assert_int_equal(mkdir(target, 0700), 0);
+    assert_true(presence_is_absent(img_mounted(target, id, &e)));
+    if (mount("none", target, "tmpfs", 0, NULL) != 0)
+        skip(); /* not root */
+    one = img_lookup(w->store, "one");
+    fail_call("statx", "/volume", 2, ENOMEM);
+    assert_true(presence_is_unknown(img_mounted(target, id, &e)));
+    e = (struct err){ 0 };
+    assert_int_not_equal(img_mount(one, NULL, target, &e), ERR_OK);
+    img_unref(one);
+    assert_int_equal(umount(target), 0);
+    assert_int_equal(umount(target), -1);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, world_make, world_remove)
 
 int main(void)
@@ -274,6 +354,10 @@ int main(void)
         TEST(a_record_that_cannot_be_read_is_neither_damaged_nor_gone),
         TEST(a_layer_that_cannot_be_looked_at_is_not_missing),
         TEST(an_image_that_is_brought_again_need_not_be_read),
+        TEST(a_policy_that_cannot_be_looked_at_is_not_replaced_by_an_open_one),
+        TEST(short_names_wait_for_a_configuration_that_cannot_be_read),
+        TEST(a_pull_does_not_begin_before_it_knows_how_much_is_there),
+        TEST(nothing_is_mounted_over_what_could_not_be_looked_at),
         TEST(a_layer_under_a_container_stays_whatever_the_records_say),
     };
 
