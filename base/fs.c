@@ -468,6 +468,12 @@ int fs_open_in_root(int root, const char *path, int flags, mode_t mode, struct e
     return open_resolved(root, path, flags, mode, RESOLVE_IN_ROOT, e);
 }
 
+int fs_open_in_root_plain(int root, const char *path, int flags, mode_t mode, struct err *e)
+{
+    /* The walk without openat2 follows no symlinks at all. */
+    return open_resolved(root, path, flags, mode, RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS, e);
+}
+
 char *fs_path_clean(char *path)
 {
     size_t n = 0;

@@ -66,6 +66,8 @@ int fs_open_beneath(int root, const char *path, int flags, mode_t mode, struct e
 int fs_open_on_mount(int root, const char *path, int flags, mode_t mode, struct err *e) MUST_CHECK;
 /* As in a chroot: absolute symlinks and ".." resolve inside (container root file systems). */
 int fs_open_in_root(int root, const char *path, int flags, mode_t mode, struct err *e) MUST_CHECK;
+/* Likewise; a symlink anywhere in the path is ELOOP. */
+int fs_open_in_root_plain(int root, const char *path, int flags, mode_t mode, struct err *e) MUST_CHECK;
 void fs_force_no_openat2(bool on); /* tests: exercise the fall-back */
 
 /* Removes a tree; missing is success; refuses to enter or delete a mount point (ERR_PRECONDITION). */
@@ -84,7 +86,8 @@ char *fs_path_clean(char *path);
  * file order. */
 struct fs_mount {
     const char *point, *fstype, *source, *root, *options, *super_options; /* borrowed during fn */
-    bool shared;
+    uint64_t id, parent;
+    bool shared, slave;
 };
 enum err_code fs_each_mount(const char *prefix, bool (*fn)(const struct fs_mount *m, void *arg), void *arg,
                             struct err *e) MUST_CHECK;

@@ -61,6 +61,8 @@ static bool parse_line(char *line, struct fs_mount *m)
             break;
         if (strncmp(tag, "shared:", 7) == 0)
             m->shared = true;
+        else if (strncmp(tag, "master:", 7) == 0)
+            m->slave = true;
     }
     type = strsep(&line, " ");
     source = strsep(&line, " "); /* may be empty */
@@ -72,6 +74,8 @@ static bool parse_line(char *line, struct fs_mount *m)
     unescape(type);
     unescape(source);
     unescape(line);
+    m->id = strtoull(fields[0], NULL, 10);
+    m->parent = strtoull(fields[1], NULL, 10);
     m->root = fields[3];
     m->point = fields[4];
     m->options = fields[5];
