@@ -14,13 +14,32 @@
 #include <unistd.h>
 
 #define MOUNTINFO_MAX (64 * 1024 * 1024)
-#define ABOVE_MAX 64 /* mounts that killed runs left on top of each other */
+#define ROUNDS_MAX                                                                                           \
+    64 /* mounts that killed runs left on top of each other, and mounts that moved meanwhile                 \
+        */
 #define PATH_SIZE 4096
+
+#ifndef MOVE_MOUNT_BENEATH
+#define MOVE_MOUNT_BENEATH 0x200 /* Linux 6.5 */
+#endif
 
 struct source { /* what is to be seen */
     int tree;   /* a mount of it, attached nowhere; -1: nothing to do */
     struct stat st;
+    const char *sub;
+    char volume[PATH_SIZE]; /* the end of the volume's path: its pod, its name */
 };
+
+/* "/b/c" of "/a/b/c". */
+static const char *last_two(const char *path)
+{
+    const char *at = path + strlen(path);
+
+    for (unsigned n = 0; n < 2 && at > path;)
+        if (*--at == '/')
+            n++;
+    return at;
+}
 
 /* ---- on the host ------------------------------------------------------------------------------- */
 
@@ -28,11 +47,18 @@ static enum err_code open_source(const struct live_mount *m, int userns_fd, stru
 {
     struct mount_attr attr = { .attr_set = MOUNT_ATTR_RDONLY, .propagation = MS_PRIVATE };
     fd_auto volume = open(m->volume_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    char path[64];
+    char path[64], real[PATH_SIZE];
+    ssize_t n;
 
     ret->tree = -1;
+    ret->sub = m->sub;
     if (volume < 0)
         return err_sys(e, errno, "open volume %s", m->volume_path);
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", volume);
+    if ((n = readlink(path, real, sizeof(real) - 1)) < 0)
+        return err_sys(e, errno, "read %s", path);
+    real[n] = '\0';
+    snprintf(ret->volume, sizeof(ret->volume), "%s", last_two(real));
     fd_auto file = fs_open_beneath(volume, m->sub, O_PATH, 0, e);
     if (file < 0 && e->code == ERR_NOT_FOUND) {
         *e = (struct err){ 0 };
@@ -53,11 +79,20 @@ static enum err_code open_source(const struct live_mount *m, int userns_fd, stru
     return ERR_OK;
 }
 
-/* ---- in the container's mount namespace ------------------------------------------------------------- */
+/* ---- in the container's mount namespace -------------------------------------------------------------
+ *
+ * Folders of the container may change their names at any moment.  So a path only finds a mount; it is
+ * recognized by its id and by what it shows, and everything is done to descriptors. */
 
 struct inside {
-    int namespace, proc_fds; /* of the container; /proc/self/fd as the host has it */
-    char *mountinfo;         /* of the container */
+    int namespace; /* of the container */
+    int proc_self; /* /proc/self as the host has it ... */
+    int proc_fds;  /* ... and its "fd" */
+};
+
+struct place {
+    uint64_t id, parent;
+    char path[PATH_SIZE]; /* at the time of the look */
 };
 
 static enum err_code enter(const struct inside *in, struct err *e)
@@ -67,17 +102,27 @@ static enum err_code enter(const struct inside *in, struct err *e)
                : err_sys(e, errno, "enter the container's mount namespace");
 }
 
-/* What is at the destination now: on top of all that is mounted there. */
-static int open_top(const char *destination, struct err *e)
+static int open_root(struct err *e)
 {
-    fd_auto root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    const char *path = destination + strspn(destination, "/");
+    int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-    if (root < 0) {
+    if (root < 0)
         err_sys(e, errno, "open the container's root");
+    return root;
+}
+
+/* What is at the path now: on top of all that is mounted there. */
+static int open_top(const char *path, bool symlinks, struct err *e)
+{
+    fd_auto root = open_root(e);
+    const char *below = path + strspn(path, "/");
+
+    if (root < 0)
         return -1;
-    }
-    return fs_open_in_root(root, path[0] != '\0' ? path : ".", O_PATH, 0, e);
+    if (below[0] == '\0')
+        below = ".";
+    return symlinks ? fs_open_in_root(root, below, O_PATH, 0, e)
+                    : fs_open_in_root_plain(root, below, O_PATH, 0, e);
 }
 
 static enum err_code look(int fd, struct statx *ret, struct err *e)
@@ -89,44 +134,125 @@ static enum err_code look(int fd, struct statx *ret, struct err *e)
     return ERR_OK;
 }
 
+static bool is_mount(const struct statx *st, uint64_t id)
+{
+    return (st->stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0 && st->stx_mnt_id == id;
+}
+
 static bool is_same(const struct stat *st, const struct source *s)
 {
     return st->st_dev == s->st.st_dev && st->st_ino == s->st.st_ino;
 }
 
-/* The path under which the container has it, symlinks resolved. */
-static enum err_code canonical(const struct inside *in, int fd, char ret[PATH_SIZE], struct err *e)
+/* Whether a mount shows a version, any, of the source: "<volume>/..<generation>/<sub>", perhaps removed. */
+static bool is_version(const char *root, const struct source *s)
 {
-    static const char gone[] = " (deleted)";
+    static const char gone[] = "//deleted";
+    size_t n = strlen(root), sub = strlen(s->sub), volume = strlen(s->volume);
+
+    if (str_ends(root, gone))
+        n -= sizeof(gone) - 1;
+    if (n <= sub || memcmp(root + n - sub, s->sub, sub) != 0 || root[n - sub - 1] != '/')
+        return false;
+    n -= sub + 1;
+    const char *slash = memrchr(root, '/', n);
+    if (slash == NULL || strncmp(slash, "/..", 3) != 0)
+        return false;
+    n = (size_t)(slash - root);
+    return n >= volume && memcmp(root + n - volume, s->volume, volume) == 0;
+}
+
+struct versions {
+    const struct source *s;
+    size_t n, skip; /* mounts that show a version; how many of them do not count */
+    uint64_t id;    /* of the one that is asked for; 0: any */
+    struct place *ret;
+    bool found;
+};
+
+static bool note_version(const struct fs_mount *m, void *arg)
+{
+    struct versions *v = arg;
+
+    if (!is_version(m->root, v->s) || (v->id != 0 && v->id != m->id) || v->n++ < v->skip)
+        return true;
+    v->ret->id = m->id;
+    v->ret->parent = m->parent;
+    v->found = snprintf(v->ret->path, PATH_SIZE, "%s", m->point) < PATH_SIZE;
+    return false;
+}
+
+static enum err_code each_mount(const struct inside *in, bool (*fn)(const struct fs_mount *m, void *arg),
+                                void *arg, struct err *e)
+{
+    str_auto text = NULL;
+
+    if (fs_read_at(in->proc_self, "mountinfo", MOUNTINFO_MAX, &text, NULL, e) == ERR_OK)
+        (void)fs_parse_mountinfo(text, NULL, fn, arg);
+    return e->code;
+}
+
+/* The mount at the destination, if that is one of the source.  A descriptor, or -1: with *e, or it is not. */
+static int find_by_path(const struct inside *in, const char *destination, const struct source *s,
+                        struct place *ret, struct err *e)
+{
+    struct err why = { 0 };
+    struct statx st;
+    fd_auto top = open_top(destination, true, &why);
+
+    if (top < 0) {
+        if (why.sys != ENOENT && why.sys != ENOTDIR && why.sys != ELOOP)
+            *e = why;
+        return -1;
+    }
+    if (look(top, &st, e) != ERR_OK || (st.stx_attributes & STATX_ATTR_MOUNT_ROOT) == 0)
+        return -1;
+    struct versions v = { .s = s, .id = st.stx_mnt_id, .ret = ret };
+    return each_mount(in, note_version, &v, e) == ERR_OK && v.found ? take_fd(&top) : -1;
+}
+
+/* What the mounts of the source are found to be when the destination leads to none. */
+struct search {
+    bool current; /* there is one that is up to date */
+    bool moved;   /* there is one that could not be reached: another name already, or covered */
+};
+
+/* The container gave the folders of the destination other names: any mount of the source that is not up to
+ * date. */
+static int find_by_content(const struct inside *in, const struct source *s, struct place *ret,
+                           struct search *found, struct err *e)
+{
+    *found = (struct search){ 0 };
+    for (size_t i = 0; i < LIVE_MOUNTS_MAX; i++) {
+        struct versions v = { .s = s, .skip = i, .ret = ret };
+        struct err why = { 0 };
+        struct stat plain;
+        struct statx st;
+        if (each_mount(in, note_version, &v, e) != ERR_OK || !v.found)
+            return -1;
+        fd_auto top = open_top(ret->path, false, &why);
+        if (top < 0 || look(top, &st, &why) != ERR_OK || fstat(top, &plain) != 0 || !is_mount(&st, ret->id))
+            found->moved = true;
+        else if (is_same(&plain, s))
+            found->current = true;
+        else
+            return take_fd(&top);
+    }
+    return -1;
+}
+
+/* Exactly the mount whose root the descriptor is, wherever it is by now. */
+static enum err_code take_off(const struct inside *in, int fd, struct err *e)
+{
     char name[16];
-    struct stat st;
 
     snprintf(name, sizeof(name), "%d", fd);
-    ssize_t n = readlinkat(in->proc_fds, name, ret, PATH_SIZE - 1);
-    if (n < 0 || fstat(fd, &st) != 0)
-        return err_sys(e, errno, "where is it mounted");
-    ret[n] = '\0';
-    if (str_ends(ret, gone)) /* the version that it shows was removed */
-        ret[n - (ssize_t)(sizeof(gone) - 1)] = '\0';
-    return ret[0] == '/' && ret[1] != '\0' ? ERR_OK : err_set(e, ERR_PRECONDITION, "it is mounted nowhere");
+    if (fchdir(in->proc_fds) != 0 || umount2(name, MNT_DETACH) != 0)
+        return err_sys(e, errno, "unmount the old version");
+    return ERR_OK;
 }
 
-/* A line of mountinfo: "<id> ... <options> shared:1 master:2 - ...".  What makes it as it was after it was
- * shared for a moment; 0: it was shared before. */
-static uint64_t propagation_of(const char *mountinfo, uint64_t id)
-{
-    for (const char *line = mountinfo; line != NULL && *line != '\0';) {
-        const char *end = strchrnul(line, '\n'), *dash = strstr(line, " - ");
-        if (strtoull(line, NULL, 10) == id && dash != NULL && dash < end) {
-            const char *shared = strstr(line, " shared:"), *master = strstr(line, " master:");
-            return shared != NULL && shared < dash   ? 0
-                   : master != NULL && master < dash ? MS_SLAVE
-                                                     : MS_PRIVATE;
-        }
-        line = *end == '\n' ? end + 1 : NULL;
-    }
-    return 0;
-}
+/* ---- beneath, before Linux 6.5 ---- */
 
 /* The root of the mount that `fd` is in: its propagation is set there. */
 static int open_mount_root(int fd, struct statx *ret, struct err *e)
@@ -146,91 +272,184 @@ static int open_mount_root(int fd, struct statx *ret, struct err *e)
     return -1;
 }
 
+/*
+ * A mount that a killed call left shared is known by a mark, which is set and removed together with the
+ * propagation: MOUNT_ATTR_NODIRATIME, which changes nothing that a container relies on.  A mount whose times
+ * are locked (EPERM) cannot have it.
+ */
 static enum err_code set_propagation(int fd, uint64_t how, struct err *e)
 {
     struct mount_attr attr = { .propagation = how };
 
-    return mount_setattr(fd, "", AT_EMPTY_PATH, &attr, sizeof(attr)) == 0
-               ? ERR_OK
-               : err_sys(e, errno, "set the propagation of the mount below");
+    if (how == MS_SHARED)
+        attr.attr_set = MOUNT_ATTR_NODIRATIME;
+    else
+        attr.attr_clr = MOUNT_ATTR_NODIRATIME;
+    if (mount_setattr(fd, "", AT_EMPTY_PATH, &attr, sizeof(attr)) == 0)
+        return ERR_OK;
+    attr = (struct mount_attr){ .propagation = how };
+    if (errno == EPERM && mount_setattr(fd, "", AT_EMPTY_PATH, &attr, sizeof(attr)) == 0)
+        return ERR_OK;
+    return err_sys(e, errno, "set the propagation of the mount below");
 }
 
-/* Puts the tree at `name` of the folder, beneath what covers it, and comes back. */
-static enum err_code put_beneath(const struct inside *in, int folder, const char *name, int tree,
+struct below {
+    uint64_t id;
+    bool found, shared, slave, marked;
+};
+
+static bool note_below(const struct fs_mount *m, void *arg)
+{
+    struct below *b = arg;
+
+    if (m->id != b->id)
+        return true;
+    b->found = true;
+    b->shared = m->shared;
+    b->slave = m->slave;
+    b->marked = strstr(m->options, "nodiratime") != NULL;
+    return false;
+}
+
+/*
+ * A copy of the mount below, to which it is a slave: what is mounted in the copy appears in it, and nothing
+ * the other way.  It is shared for as long as that takes, two calls; once it is a slave, the kernel gives it
+ * back what it was when the copy ends, with this process at the latest.
+ */
+static int copy_below(int folder, int root, const struct below *b, struct err *e)
+{
+    bool was_shared = b->shared && !b->marked;
+
+    if (!was_shared && set_propagation(root, MS_SHARED, e) != ERR_OK)
+        return -1;
+    fd_auto copy = open_tree(folder, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+    if (copy < 0)
+        err_sys(e, errno, "clone the mount below");
+    struct err ignored = { 0 };
+    if (!was_shared)
+        (void)!set_propagation(root, MS_SLAVE, e->code == ERR_OK ? e : &ignored);
+    return e->code == ERR_OK ? take_fd(&copy) : -1;
+}
+
+/* Puts the tree at `name` of the copy, in a namespace of this process, and comes back. */
+static enum err_code mount_in_copy(const struct inside *in, int copy, const char *name, int tree,
+                                   struct err *e)
+{
+    /* A copy that is attached nowhere cannot be mounted on. */
+    if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
+        return err_sys(e, errno, "make a mount namespace");
+    if (move_mount(copy, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH) != 0)
+        err_sys(e, errno, "attach the copy");
+    else if (move_mount(tree, "", copy, name, MOVE_MOUNT_F_EMPTY_PATH) != 0)
+        err_sys(e, errno, "mount the new version");
+    struct err ignored = { 0 };
+    return enter(in, e->code == ERR_OK ? e : &ignored);
+}
+
+static enum err_code propagate_beneath(const struct inside *in, const struct place *at, int tree,
+                                       struct err *e)
+{
+    const char *name = strrchr(at->path, '/') + 1;
+    str_auto above = strndup(at->path, (size_t)(name - at->path));
+    struct below b = { 0 };
+    struct statx st;
+
+    if (above == NULL)
+        return err_nomem(e);
+    fd_auto folder = open_top(above, false, e);
+    if (folder < 0)
+        return e->code;
+    /* In this folder the entry that is mounted on can neither be renamed nor removed: no race from here on.
+     */
+    fd_auto top = fs_open_in_root_plain(folder, name, O_PATH, 0, e);
+    if (top < 0 || look(top, &st, e) != ERR_OK)
+        return e->code;
+    if (!is_mount(&st, at->id))
+        return err_set(e, ERR_UNAVAILABLE, "the container renames its folders meanwhile");
+    fd_auto root = open_mount_root(folder, &st, e);
+    if (root < 0)
+        return e->code;
+    b.id = st.stx_mnt_id;
+    if (each_mount(in, note_below, &b, e) != ERR_OK)
+        return e->code;
+    if (!b.found)
+        return err_set(e, ERR_UNAVAILABLE, "the mount below is not known");
+    fd_auto copy = copy_below(folder, root, &b, e);
+    if (copy < 0)
+        return e->code;
+    return mount_in_copy(in, copy, name, tree, e);
+}
+
+/* ---- one mount ---- */
+
+static enum err_code put_beneath(const struct inside *in, int top, const struct place *at, int tree,
                                  struct err *e)
 {
-    fd_auto copy = open_tree(folder, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-
-    if (copy < 0)
-        return err_sys(e, errno, "clone the mount below");
-    /* A copy that is attached nowhere cannot be mounted on: it gets a place in a namespace of this process.
-     */
-    if (unshare(CLONE_NEWNS) != 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0 ||
-        move_mount(copy, "", AT_FDCWD, "/", MOVE_MOUNT_F_EMPTY_PATH) != 0)
-        return err_sys(e, errno, "make a mount namespace");
-    if (move_mount(tree, "", copy, name, MOVE_MOUNT_F_EMPTY_PATH) != 0)
+    if (move_mount(tree, "", top, "",
+                   MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH | MOVE_MOUNT_BENEATH) == 0)
+        return ERR_OK;
+    if (errno != EINVAL)
         return err_sys(e, errno, "mount the new version");
-    return enter(in, e);
+    return propagate_beneath(in, at, tree, e);
 }
 
-/* Takes off what lies on top of the new version. */
-static enum err_code uncover(const char *path, const struct source *s, struct err *e)
+/* A mount of the source that is to be replaced, or is up to date already; -1 with *e: there is none, with
+ * *again: the container renamed its folders meanwhile; else: there are only some that are up to date. */
+static int find(const struct inside *in, const char *destination, const struct source *s, struct place *ret,
+                bool *again, struct err *e)
 {
-    for (unsigned i = 0; i < ABOVE_MAX; i++) {
-        fd_auto top = open_top(path, e);
-        struct stat st;
-        if (top < 0)
-            return e->code;
-        if (fstat(top, &st) != 0)
-            return err_sys(e, errno, "stat");
-        if (is_same(&st, s))
-            return set_propagation(top, MS_PRIVATE, e);
-        if (st.st_dev != s->st.st_dev)
-            break;
-        if (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) != 0)
-            return err_sys(e, errno, "unmount the old version");
+    struct search found;
+    fd_auto top = find_by_path(in, destination, s, ret, e);
+
+    *again = false;
+    if (top < 0 && e->code == ERR_OK)
+        top = find_by_content(in, s, ret, &found, e);
+    else
+        return take_fd(&top);
+    if (top < 0 && e->code == ERR_OK) {
+        *again = found.moved;
+        if (!found.moved && !found.current)
+            err_set(e, ERR_PRECONDITION, "the volume is not what is mounted there");
     }
-    return err_set(e, ERR_PRECONDITION, "the new version did not come to light");
+    return take_fd(&top);
 }
 
 static enum err_code replace(const struct inside *in, const struct live_mount *m, const struct source *s,
                              struct err *e)
 {
-    char path[PATH_SIZE], above[PATH_SIZE];
-    struct statx st, below;
-    struct stat plain;
-    fd_auto top = open_top(m->destination, e);
+    bool put = false, again = false;
 
-    if (top < 0 || look(top, &st, e) != ERR_OK)
-        return e->code;
-    if (fstat(top, &plain) != 0)
-        return err_sys(e, errno, "stat");
-    if (is_same(&plain, s))
-        return ERR_OK;
-    if (plain.st_dev != s->st.st_dev || (st.stx_attributes & STATX_ATTR_MOUNT_ROOT) == 0)
-        return err_set(e, ERR_PRECONDITION, "the volume is not what is mounted there");
-    if (S_ISDIR(plain.st_mode) != S_ISDIR(s->st.st_mode))
-        return err_set(e, ERR_PRECONDITION,
-                       "a folder cannot take the place of a file, nor a file that of a folder");
-    if (canonical(in, top, path, e) != ERR_OK)
-        return e->code;
-    char *name = strrchr(path, '/') + 1;
-    snprintf(above, sizeof(above), "%.*s", (int)(name - path), path);
-    fd_auto folder = open_top(above, e);
-    if (folder < 0)
-        return e->code;
-    fd_auto root = open_mount_root(folder, &below, e);
-    if (root < 0)
-        return e->code;
-    uint64_t before = propagation_of(in->mountinfo, below.stx_mnt_id);
-    if (set_propagation(root, MS_SHARED, e) != ERR_OK)
-        return e->code;
-    if (put_beneath(in, folder, name, s->tree, e) == ERR_OK)
-        (void)!uncover(path, s, e);
-    struct err ignored = { 0 };
-    if (before != 0 && (e->code == ERR_OK || enter(in, &ignored) == ERR_OK))
-        (void)!set_propagation(root, before, e->code == ERR_OK ? e : &ignored);
-    return e->code;
+    for (unsigned i = 0; i < ROUNDS_MAX; i++) {
+        struct place at, below;
+        struct stat plain;
+        fd_auto top = find(in, m->destination, s, &at, &again, e);
+        if (top < 0 && again && e->code == ERR_OK)
+            continue;
+        if (top < 0)
+            return e->code;
+        if (fstat(top, &plain) != 0)
+            return err_sys(e, errno, "stat");
+        if (is_same(&plain, s))
+            return put ? set_propagation(top, MS_PRIVATE, e) : ERR_OK;
+        if (S_ISDIR(plain.st_mode) != S_ISDIR(s->st.st_mode))
+            return err_set(e, ERR_PRECONDITION,
+                           "a folder cannot take the place of a file, nor a file that of a folder");
+        /* One that a killed call put beneath is newer than what covers it. */
+        struct versions v = { .s = s, .id = at.parent, .ret = &below };
+        if (each_mount(in, note_version, &v, e) != ERR_OK)
+            return e->code;
+        if (!v.found && put)
+            break;
+        if (!v.found) {
+            if (put_beneath(in, top, &at, s->tree, e) != ERR_OK)
+                return e->code;
+            put = true;
+        }
+        if (take_off(in, top, e) != ERR_OK)
+            return e->code;
+    }
+    return again ? err_set(e, ERR_UNAVAILABLE, "the container renames its folders all the time")
+                 : err_set(e, ERR_UNAVAILABLE, "the new version did not come to light");
 }
 
 /* ---- both -------------------------------------------------------------------------------------------- */
@@ -241,21 +460,19 @@ static enum err_code open_inside(const struct live_mounts *l, struct inside *in,
 
     snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)l->pid);
     in->namespace = open(path, O_RDONLY | O_CLOEXEC);
-    in->proc_fds = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    snprintf(path, sizeof(path), "/proc/%d/mountinfo", (int)l->pid);
-    /* The order matters: what stands in the cgroup now had this number before, too. */
-    if (in->namespace < 0 || in->proc_fds < 0 ||
-        fs_read_at(AT_FDCWD, path, MOUNTINFO_MAX, &in->mountinfo, NULL, e) != ERR_OK ||
-        !rt_is_in_cgroup(l->pid, l->id)) {
-        *e = (struct err){ 0 };
+    if (in->namespace < 0 && errno != ENOENT && errno != ESRCH)
+        return err_sys(e, errno, "open the container's mount namespace");
+    /* The order matters: what is in the cgroup now had this number before, too. */
+    if (in->namespace < 0 || !rt_is_in_cgroup(l->pid, l->id))
         return err_set(e, ERR_NOT_FOUND, "container %.12s is not running", l->id);
-    }
-    return ERR_OK;
+    in->proc_self = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    in->proc_fds = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return in->proc_self >= 0 && in->proc_fds >= 0 ? ERR_OK : err_sys(e, errno, "open /proc/self");
 }
 
 enum err_code live_mounts_follow(const struct live_mounts *l, struct err *e)
 {
-    struct inside in = { .namespace = -1, .proc_fds = -1 };
+    struct inside in = { .namespace = -1, .proc_self = -1, .proc_fds = -1 };
     mem_auto struct source *sources = calloc(l->n, sizeof(*sources));
     struct err first = { 0 };
     fd_auto userns = -1;

@@ -4,12 +4,17 @@
  *
  * A mount holds on to its inode, so it must be replaced, and taking it away first would show what lies below
  * for a moment.  Instead the new mount is put beneath the old one, which is then taken off: whoever opens the
- * path gets the old file or the new one, and who has the old one open keeps it.  Beneath is where the kernel
- * puts a mount that propagates to a place which is covered already (since Linux 4.11): the mount that holds
- * the place is shared for that time with a copy of itself in a mount namespace of the child, where nothing
- * covers the place.  (MOVE_MOUNT_BENEATH, Linux 6.5, would do the same.)
+ * path gets the old file or the new one, and who has the old one open keeps it.  The kernel does that with
+ * MOVE_MOUNT_BENEATH (Linux 6.5).  Before, beneath is where it puts a mount that propagates to a place which
+ * is covered already (Linux 4.11): the mount that holds the place becomes, for that time, the slave of a copy
+ * of itself in a mount namespace of the child, where nothing covers the place.
  *
- * Killed halfway, at most the new mount lies unseen beneath the old one; the next call takes away all above.
+ * The container may rename folders and exchange them with symlinks all the while.  So no path decides: a
+ * mount is known by its id and by what it shows, mounted and unmounted through a descriptor.  One whose
+ * folder has another name by now is found there.
+ *
+ * Killed halfway, at most the new mount lies unseen beneath the old one; the next call takes off all above.
+ * The copy ends with the child, and with it what it did to the mount below.
  */
 #ifndef AGENT_RUNTIME_LIVE_MOUNT_H
 #define AGENT_RUNTIME_LIVE_MOUNT_H
@@ -37,7 +42,8 @@ struct live_mounts {
 /*
  * For a forked child (proc_call), which it leaves in the container's mount namespace.  A path that the volume
  * does not have any more stays mounted as it was; one that is up to date is not touched.
- * ERR_NOT_FOUND: the container is gone.  ERR_PRECONDITION: something else is mounted there.
+ * ERR_NOT_FOUND: the container is gone.  ERR_PRECONDITION: something else is mounted there.  Whatever failed
+ * may be tried again.
  */
 enum err_code live_mounts_follow(const struct live_mounts *l, struct err *e) MUST_CHECK;
 #endif

@@ -1,5 +1,7 @@
 """subPath mounts of ConfigMaps and Secrets that follow them: coracle.dev/subpath: live."""
-from coracle import check, config_map, container, contains, equal, mount, pod, read, secret, shell, until
+import os
+
+from coracle import Skip, check, config_map, container, contains, equal, mount, pod, read, run, secret, shell, until
 from test_userns import able
 
 LIVE = {"coracle.dev/subpath": "live"}
@@ -17,6 +19,44 @@ while :; do
     n=$((n + 1))
 done
 """
+
+# Exchanges /a, which holds the mount points, and the link /b to /proc, as fast as it can.
+EXCHANGER = r"""
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int main(void)
+{
+    if (symlink("/proc", "/b") != 0)
+        return 1;
+    for (;;)
+        syscall(SYS_renameat2, -100, "/a", -100, "/b", 2);
+}
+"""
+
+# The kernel before 6.5: mounts nothing beneath.
+NOT_BENEATH = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+int move_mount(int from, const char *from_path, int to, const char *to_path, unsigned flags)
+{
+    int (*real)(int, const char *, int, const char *, unsigned) = dlsym(RTLD_NEXT, "move_mount");
+    if (flags & 0x200) {
+        errno = EINVAL;
+        return -1;
+    }
+    return real(from, from_path, to, to_path, flags);
+}
+"""
+
+def preloaded(t, source, **env):
+    if "address" in os.path.basename(t.build):
+        raise Skip("AddressSanitizer wants to be the first library")
+    with open(f"{t.scratch}/tmp/shim.c", "w", encoding="ascii") as f:
+        f.write(source)
+    run("cc", "-shared", "-fPIC", "-o", f"{t.scratch}/tmp/shim.so", f"{t.scratch}/tmp/shim.c", "-ldl")
+    return t.node(env={"LD_PRELOAD": f"{t.scratch}/tmp/shim.so", **env})
 
 
 def line(number):
@@ -48,7 +88,15 @@ def put(node, number):
 
 def test_follow(t):
     """file, folder and subPathExpr follow their volume, read-only, without a mount more; a removed key and a killed agent change nothing"""
-    node = t.node()
+    follow(t.node())
+
+
+def test_follow_before_beneath(t):
+    """the same where the kernel mounts nothing beneath"""
+    follow(preloaded(t, NOT_BENEATH))
+
+
+def follow(node):
     node.import_image()
     put(node, 1)
     p = parts(node, annotations=LIVE)
@@ -146,3 +194,64 @@ def test_users(t):
               lambda: f"version {number}; {[e['message'] for e in node.events('p')]}")
     equal(node.enter(p, "stat", "-c", "%u", "/etc/app.conf").stdout.strip(), "0", "its owner, as the pod sees it")
     node.stop()
+
+
+def points(node, p):
+    """Mount points of the container, as often as there are mounts; whatever name the attacker's folder has."""
+    return sorted(m.split()[4].replace("/b/", "/a/") for m in mounts_of(node, p).splitlines())
+
+
+def exchange(t, node):
+    tmp = f"{t.scratch}/tmp"
+    with open(f"{tmp}/exchange.c", "w", encoding="ascii") as f:
+        f.write(EXCHANGER)
+    os.makedirs(f"{tmp}/tool", exist_ok=True)
+    run("cc", "-static", "-O1", "-o", f"{tmp}/tool/exchange", f"{tmp}/exchange.c")
+    node.import_image()
+
+    def edit(number):
+        node.put("config.yaml", config_map("config", app=line(number), one=f"one {number}"))
+    edit(1)
+    # What hides below the folder has the names of what hides below /proc.
+    node.put("pod.yaml", pod("p", container(command=["/tool/exchange"], volumeMounts=[
+        mount("config", "/a/sys", subPath="sys"), mount("config", "/a/keys", subPath="app"), mount("tool", "/tool")]),
+        annotations=LIVE, volumes=[
+            {"name": "config", "configMap": {"name": "config", "items": [{"key": "app", "path": "app"}, {"key": "one", "path": "sys/one"}]}},
+            {"name": "tool", "hostPath": {"path": f"{tmp}/tool"}}]))
+    p = node.wait_running("p")
+    before = points(node, p)
+    check("/proc/sys" in before and "/proc/keys" in before, f"/proc/sys and /proc/keys are mounts: {before}")
+
+    def shows(number):
+        out = [node.enter(p, "cat", f"/{x}/keys", f"/{x}/sys/one", ok=False).stdout for x in "ab"]
+        return f"{line(number)}one {number}" in out
+
+    def safe():
+        now = [x for x in points(node, p) if x.startswith("/proc/")]
+        equal(now, [x for x in before if x.startswith("/proc/")], "mounts of the container below /proc")
+    for number in range(2, 32):
+        edit(number)
+        until(lambda: safe() or shows(number), 30,  # pylint: disable=cell-var-from-loop
+              lambda: f"version {number}; {[e['message'] for e in node.events('p')]}")
+    safe()
+    until(lambda: points(node, p) == before, 10, lambda: f"mounts {points(node, p)}, not {before}")
+    proc_sys = [m.split() for m in mounts_of(node, p).splitlines() if m.split()[4] == "/proc/sys"]
+    check(all(m[5].startswith("ro") for m in proc_sys), f"/proc/sys is read-only: {proc_sys}")
+    equal(node.pod("p").restarts(), 0, "restarts")
+    node.remove("pod.yaml")
+    node.wait_gone("p")
+    node.wait_no_traces(p)
+    node.stop()
+
+
+def test_exchange(t):
+    """a container that exchanges the mounts' folder with a link to /proc, as fast as it can, keeps all its mounts, and they follow"""
+    exchange(t, t.node())
+
+
+def test_exchange_before_beneath(t):
+    """the same where the kernel mounts nothing beneath"""
+    exchange(t, preloaded(t, NOT_BENEATH))
+
+
+test_exchange.seconds = test_exchange_before_beneath.seconds = 40
