@@ -137,6 +137,7 @@ static void adopt_new_instance(struct ctr *c, struct ctr_run *run)
     c->cur.env_sources = ctr_run_take_env_sources(run);
     c->pod->env_look = true; /* they may have changed since */
     c->live_due = true;      /* likewise its volumes */
+    c->live_retry = (struct live_retry){ 0 };
     c->restarts = config->attempt;
     c->replace = strcmp(ctr_run_image(run), c->spec->image) != 0; /* edited while it was being created */
     c->again = c->asked = c->recovered = false;

@@ -1,6 +1,7 @@
 /* Which step a pod is in, since when, what it waits for, when it tries again. */
 #include "agent/pod/explain.h"
 #include "agent/pod/hooks.h"
+#include "agent/pod/live_sub_path.h"
 #include "agent/pod/local_storage.h"
 #include "agent/pod/probes.h"
 #include "agent/pod/userns.h"
@@ -247,6 +248,8 @@ json_t *explain_json(struct pod *p)
         add_resize(p, steps);
         for (size_t i = 0; i < p->n_ctrs; i++)
             explain_container(&p->ctrs[i], steps);
+        for (size_t i = 0; i < p->n_ctrs; i++)
+            live_sub_path_explain(&p->ctrs[i], steps);
         for (size_t i = 0; i < p->n_ctrs; i++)
             for (int t = 0; t < PROBE_TYPES; t++)
                 add_probe(&p->ctrs[i], (enum probe_type)t, steps);

@@ -1,14 +1,18 @@
 #include "agent/pod/live_sub_path.h"
 #include "agent/api/on_change.h"
 #include "agent/pod/env.h"
+#include "agent/pod/explain.h"
 #include "agent/pod/userns.h"
 #include "agent/runtime/live_mount.h"
+#include "base/clock.h"
 #include "base/log.h"
 
 #include <string.h>
 
 #define DEADLINE_MS 30000
 #define PATH_SIZE 1024
+#define RETRY_FIRST_MS 200
+#define RETRY_MAX_MS 10000
 
 /* NULL: it is another kind of volume. */
 static const struct api_volume *payload_of(const struct pod *p, const struct api_volume_mount *vm)
@@ -78,33 +82,62 @@ static enum err_code follow(const void *arg, struct buf *out, struct err *e)
     return live_mounts_follow(&l, e);
 }
 
+/* The first failure of a row is reported, and any that differs from the one before. */
+static void report(struct pod *p, const struct ctr *c, const struct err *e)
+{
+    if (e->code == ERR_NOT_FOUND || strcmp(c->live_retry.error, e->text) == 0)
+        return; /* not found: it ends just now, or its cgroup could not be read */
+    log_warn("subPath mounts of a container do not follow their volume", F_STR("pod", p->key),
+             F_STR("containerName", c->spec->name), F_ERR(e));
+    pod_event(p, c, true, "SubPathNotFollowed", "A subPath mount keeps its old content: %s", e->text);
+}
+
+static void try_again(struct pod *p, struct ctr *c, const struct err *e)
+{
+    struct live_retry *r = &c->live_retry;
+
+    report(p, c, e);
+    if (r->wait_ms == 0)
+        r->since_ns = clock_wall_ns();
+    r->wait_ms = r->wait_ms == 0                 ? RETRY_FIRST_MS
+                 : r->wait_ms * 2 < RETRY_MAX_MS ? r->wait_ms * 2
+                                                 : RETRY_MAX_MS;
+    r->retry_ns = clock_wall_ns() + (int64_t)r->wait_ms * 1000000;
+    snprintf(r->error, sizeof(r->error), "%s", e->text);
+    c->live_due = true;
+}
+
 static void on_followed(struct op *op, const struct err *result)
 {
     struct pod *p = op->owner;
-    const struct ctr *c = p->live_ctr;
+    struct ctr *c = p->live_ctr;
 
     p->live_ctr = NULL;
-    if (result->code != ERR_OK && result->code != ERR_CANCELLED && result->code != ERR_NOT_FOUND) {
-        log_warn("subPath mounts of a container do not follow their volume", F_STR("pod", p->key),
-                 F_STR("containerName", c->spec->name), F_ERR(result));
-        pod_event(p, c, true, "SubPathNotFollowed", "A subPath mount keeps its old content: %s",
-                  result->text);
-    }
+    if (result->code == ERR_OK)
+        c->live_retry = (struct live_retry){ 0 };
+    else if (result->code != ERR_CANCELLED)
+        try_again(p, c, result);
     pod_wake(p);
 }
 
 void live_sub_path_due(struct pod *p)
 {
-    for (size_t i = 0; i < p->n_ctrs; i++)
+    for (size_t i = 0; i < p->n_ctrs; i++) {
         p->ctrs[i].live_due = true;
+        p->ctrs[i].live_retry.retry_ns = 0; /* at once, and then at the pace that it has */
+    }
+}
+
+static bool is_wanted(const struct pod *p)
+{
+    bool live;
+
+    return api_live_sub_path_parse(api_kvs_get(&p->api->meta.annotations, API_SUB_PATH), &live) && live;
 }
 
 void live_sub_path_step(struct pod *p)
 {
-    bool live;
-
-    if (op_live(&p->live_call.op) || p->vols != VOLS_READY ||
-        !api_live_sub_path_parse(api_kvs_get(&p->api->meta.annotations, API_SUB_PATH), &live) || !live)
+    if (op_live(&p->live_call.op) || p->vols != VOLS_READY || !is_wanted(p))
         return;
     for (size_t i = 0; i < p->n_ctrs; i++) {
         struct ctr *c = &p->ctrs[i];
@@ -121,15 +154,34 @@ void live_sub_path_step(struct pod *p)
 
         if (!c->live_due || c->state != CTR_RUNNING)
             continue;
-        c->live_due = false;
-        if (!has_any(c))
+        if (!has_any(c)) {
+            c->live_due = false;
+            c->live_retry = (struct live_retry){ 0 };
             continue;
+        }
+        if (c->live_retry.retry_ns > clock_wall_ns() &&
+            c->live_retry.retry_ns <=
+                clock_wall_ns() + RETRY_MAX_MS * 1000000LL) { /* else the clock was set */
+            pod_wake_at(p, c->live_retry.retry_ns);
+            continue;
+        }
         rt_state(p->node->rt, c->cur.id, &s);
         if (s.phase != RT_RUNNING)
-            continue;
+            continue; /* it stays due: it ends, or its state is not known just now */
+        c->live_due = false;
         c->live_pid = s.pid;
         p->live_ctr = c;
         proc_call_start(&p->live_call, &call, p->node->o.loop, on_followed, p);
         return;
     }
+}
+
+void live_sub_path_explain(const struct ctr *c, json_t *steps)
+{
+    char name[300];
+
+    if (c->live_retry.wait_ms == 0 || c->state != CTR_RUNNING || !is_wanted(c->pod))
+        return;
+    snprintf(name, sizeof(name), "subPath of %.256s", c->spec->name);
+    explain_step(steps, name, "failed", c->live_retry.since_ns, c->live_retry.error, c->live_retry.retry_ns);
 }

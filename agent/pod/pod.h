@@ -71,6 +71,13 @@ enum ctr_state {
 };
 const char *ctr_state_name(enum ctr_state s);
 
+/* subPath mounts that could not follow their volume (live_sub_path.h) */
+struct live_retry {
+    uint64_t wait_ms;           /* until the next try; 0: none has failed */
+    int64_t since_ns, retry_ns; /* wall clock */
+    char error[504];
+};
+
 struct ctr {
     struct pod *pod;
     const struct api_container *spec; /* into pod->api */
@@ -120,6 +127,7 @@ struct ctr {
     bool log_kept;      /* rotated files of cur's log are being kept: log_keep.h */
     bool live_due;      /* its subPath mounts may be older than their volume (live_sub_path.h) */
     pid_t live_pid;     /* its first process, for the child that looks */
+    struct live_retry live_retry;
     bool gate_held, gate_waiting;
     uint64_t gate_since_ms; /* held since, clock_mono_ms() */
     TAILQ_ENTRY(ctr) gate_link;
@@ -261,7 +269,7 @@ struct pod {
     int64_t vols_tidy_ns; /* superseded versions of payloads are removed then; 0: there are none */
     struct proc_call vols_call;
     struct proc_call live_call;
-    const struct ctr *live_ctr; /* whom it is about */
+    struct ctr *live_ctr; /* whose mounts it looks at */
     unsigned *
         vols_at; /* shared with the child that checks host paths: 1 + index of the volume it looks at; NULL */
     char shm_path[512];

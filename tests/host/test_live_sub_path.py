@@ -50,6 +50,26 @@ int move_mount(int from, const char *from_path, int to, const char *to_path, uns
 }
 """
 
+# Opening a mount's tree fails while the file named by CORACLE_TEST_FAIL is there.
+NO_TREE = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+int open_tree(int fd, const char *path, unsigned flags)
+{
+    int (*real)(int, const char *, unsigned) = dlsym(RTLD_NEXT, "open_tree");
+    if (access(getenv("CORACLE_TEST_FAIL"), F_OK) == 0) {
+        errno = ENOMEM;
+        return -1;
+    }
+    return real(fd, path, flags);
+}
+"""
+
+
 def preloaded(t, source, **env):
     if "address" in os.path.basename(t.build):
         raise Skip("AddressSanitizer wants to be the first library")
@@ -255,3 +275,25 @@ def test_exchange_before_beneath(t):
 
 
 test_exchange.seconds = test_exchange_before_beneath.seconds = 40
+
+
+def test_retry(t):
+    """what could not follow is tried again with back-off until it does; explain shows the error till then"""
+    switch = f"{t.scratch}/tmp/fail"
+    node = preloaded(t, NO_TREE, CORACLE_TEST_FAIL=switch)
+    node.import_image()
+    put(node, 1)
+    p = parts(node, annotations=LIVE)
+    equal("subPath of main" in node.cli("explain", "pod", "p").stdout, False, "explain before")
+    with open(switch, "w", encoding="ascii"):
+        pass
+    put(node, 2)
+    text = until(lambda: (x := node.cli("explain", "pod", "p").stdout) and "subPath of main" in x and x, 10, "explain shows the step")
+    contains(text, "Cannot allocate memory", "explain")
+    equal(node.enter(p, "cat", "/etc/app.conf").stdout, line(1), "the subPath mount")
+    os.unlink(switch)
+    until(lambda: node.enter(p, "cat", "/etc/app.conf").stdout == line(2), 15, "it is tried again")
+    until(lambda: "subPath of main" not in node.cli("explain", "pod", "p").stdout, 10, "explain shows it no more")
+    equal(len([e for e in node.events("p") if e["reason"] == "SubPathNotFollowed"]), 1, "events")
+    equal(node.pod("p").restarts(), 0, "restarts")
+    node.stop()
