@@ -22,14 +22,22 @@ static bool from_hex(const char *hex, unsigned char key[SIPHASH_KEY_SIZE])
 
 void siphash_key(const char *path, unsigned char ret[SIPHASH_KEY_SIZE], struct err *e)
 {
-    struct err unread = { 0 };
-    str_auto text = NULL;
     char hex[HEX_SIZE + 1];
+    struct err damaged = { 0 };
+    str_auto text = NULL;
+    bool is_whole = fs_read_at(AT_FDCWD, path, sizeof(hex), &text, NULL, &damaged) == ERR_OK;
+    /* What could not be read may be a good one: it stays for the next start. */
+    const bool unknown = !is_whole && damaged.sys != 0 && damaged.sys != EISDIR &&
+                         presence_is_unknown(presence_from_err(&damaged));
 
-    if (fs_read_at(AT_FDCWD, path, sizeof(hex), &text, NULL, &unread) != ERR_OK || !from_hex(text, ret)) {
+    is_whole = is_whole && from_hex(text, ret);
+    if (!is_whole) {
         id_random_hex(hex, HEX_SIZE);
         from_hex(hex, ret);
-        (void)!fs_replace_at(AT_FDCWD, path, hex, strlen(hex), 0600, false, e);
+        if (unknown)
+            *e = damaged;
+        else
+            (void)!fs_replace_at(AT_FDCWD, path, hex, strlen(hex), 0600, false, e);
         explicit_bzero(hex, sizeof(hex));
     }
     if (text != NULL)

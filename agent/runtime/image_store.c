@@ -418,13 +418,23 @@ static void store_free(struct img_store *s)
     free(s);
 }
 
+static void read_proof_key(const char *path, unsigned char ret[SIPHASH_KEY_SIZE], struct err *e)
+{
+    unsigned attempt = 0;
+
+    do {
+        *e = (struct err){ 0 };
+        siphash_key(path, ret, e);
+    } while ((err_is_shortage(e) || e->sys == EIO) && img_look_pause(attempt++));
+}
+
 static void load_proof_key(struct img_store *s)
 {
     str_auto path = s->tmpfs_dir == NULL ? NULL : str_printf("%s/proof-key", s->tmpfs_dir);
     struct err e = { 0 };
 
     if (path != NULL)
-        siphash_key(path, s->proof_key, &e);
+        read_proof_key(path, s->proof_key, &e);
     else
         id_random_hex((char *)s->proof_key, sizeof(s->proof_key) - 1);
     if (e.code != ERR_OK)
