@@ -3,7 +3,6 @@
 #include "base/fs.h"
 #include "base/log.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -24,15 +23,17 @@ void img_auth_repository(const char *reference, char ret[IMG_NAME_MAX])
 
 /* ---- on the pool ----------------------------------------------------------------------------- */
 
-/* A node without the file, or with one that cannot be used, still pulls what needs no password of its own. */
-static char *read_node_file(const char *path, struct err *e)
+/* A node without the file, or with one that cannot be used, still pulls what needs no password of its own.
+ * *unknown: a shortage, or a disk that does not answer; the next try may see it. */
+static char *read_node_file(const char *path, bool *unknown, struct err *e)
 {
     char *text = NULL;
 
     if (path == NULL || fs_read_at(AT_FDCWD, path, REG_AUTH_MAX, &text, NULL, e) == ERR_OK)
         return text;
-    if (e->sys == ENOENT)
+    if (e->sys == ENOENT || e->sys == ENOTDIR)
         *e = (struct err){ 0 };
+    *unknown = err_is_shortage(e) || e->sys == EIO;
     return NULL;
 }
 
@@ -49,8 +50,14 @@ static enum err_code plan(void *arg, struct err *e)
     const unsigned char *key = j->store->proof_key;
     struct err node_error = { 0 };
     char full[IMG_NAME_MAX], repository[IMG_NAME_MAX];
-    char *node = read_node_file(j->store->auth_file, &node_error);
+    bool unknown = false;
+    char *node = read_node_file(j->store->auth_file, &unknown, &node_error);
 
+    if (unknown) {
+        *e = node_error;
+        e->code = ERR_UNAVAILABLE;
+        return err_wrap(e, "registry credentials of the node");
+    }
     img_auth_repository(img_job_reference(j, full), repository);
     if (node != NULL && reg_tries_plan(&j->tries, NULL, node, repository, key, &node_error) != ERR_OK) {
         wipe(node);
@@ -126,15 +133,30 @@ void img_auth_remove(struct img_job *j)
     free(take_ptr(&j->auth_home));
 }
 
+static bool remove_left_of_agent(const char *name, void *arg)
+{
+    const int *folder = arg;
+
+    if (str_starts(name, "auth-") || str_starts(name, ".auth-"))
+        remove_left(*folder, name);
+    return true;
+}
+
 void img_auth_clean(const struct img_store *s)
 {
-    DIR *d = s->tmpfs_dir == NULL ? NULL : opendir(s->tmpfs_dir);
-    struct dirent *entry;
+    fd_auto folder = s->tmpfs_dir == NULL ? -1 : open(s->tmpfs_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct err e = { 0 };
+    struct presence found;
 
-    if (d == NULL)
+    if (s->tmpfs_dir == NULL)
         return;
-    while ((entry = readdir(d)) != NULL)
-        if (str_starts(entry->d_name, "auth-") || str_starts(entry->d_name, ".auth-"))
-            remove_left(dirfd(d), entry->d_name);
-    closedir(d);
+    if (folder < 0) {
+        err_sys(&e, errno, "open %s", s->tmpfs_dir);
+        found = presence_from_err(&e);
+    } else {
+        found = fs_list(folder, ".", remove_left_of_agent, &folder, &e);
+    }
+    if (presence_is_unknown(found))
+        log_warn("registry credentials of an earlier run may be left: their folder cannot be listed",
+                 F_STR("folder", s->tmpfs_dir), F_ERR(&e));
 }

@@ -309,6 +309,41 @@ static void short_names_wait_for_a_configuration_that_cannot_be_read(void **stat
     assert_true(have(w, "skopeo.log"));
 }
 
+static void a_key_that_cannot_be_read_is_not_replaced(void **state)
+{
+    struct world *w = *state;
+    char *before, *after;
+
+    open_store(w);
+    close_store(w);
+    before = read_file(w, "proof-key");
+    fail_call("openat", "/proof-key", 1000, EIO);
+    open_store(w);
+    fail_call("", "", 0, 0);
+    after = read_file(w, "proof-key");
+    assert_int_not_equal(before[0], 0);
+    assert_string_equal(before, after);
+    free(before);
+    free(after);
+}
+
+/* Asked without a password a registry says "unauthorized", which is not so. */
+static void a_pull_waits_for_credentials_that_cannot_be_read(void **state)
+{
+    struct world *w = *state;
+    struct bring t;
+
+    write_file(w, "node-auth", 0600, "{}");
+    open_store(w);
+    w->store->auth_file = str_printf("%s/node-auth", w->dir);
+    fail_call("openat", "/node-auth", 1, EMFILE);
+    start(w, &t, "docker://r.io/x:1", NULL);
+    wait_for(w, &t);
+    assert_int_equal(t.result.code, ERR_UNAVAILABLE);
+    assert_non_null(strstr(t.result.text, "registry credentials of the node: open "));
+    assert_false(have(w, "skopeo.log"));
+}
+
 static void a_pull_does_not_begin_before_it_knows_how_much_is_there(void **state)
 {
     struct world *w = *state;
@@ -356,6 +391,8 @@ int main(void)
         TEST(an_image_that_is_brought_again_need_not_be_read),
         TEST(a_policy_that_cannot_be_looked_at_is_not_replaced_by_an_open_one),
         TEST(short_names_wait_for_a_configuration_that_cannot_be_read),
+        TEST(a_key_that_cannot_be_read_is_not_replaced),
+        TEST(a_pull_waits_for_credentials_that_cannot_be_read),
         TEST(a_pull_does_not_begin_before_it_knows_how_much_is_there),
         TEST(nothing_is_mounted_over_what_could_not_be_looked_at),
         TEST(a_layer_under_a_container_stays_whatever_the_records_say),
