@@ -106,6 +106,6 @@ enum err_code fs_unmount_below(const char *prefix, struct err *e) MUST_CHECK;
 void id_random_hex(char *ret, size_t digits); /* writes digits + NUL */
 void id_random_uuid(char ret[37]);
 #define ID_BOOT_SIZE 37
-/* The kernel's id of this boot; "" when it has none. */
-void id_boot(char ret[ID_BOOT_SIZE]);
+/* The kernel's id of this boot; "" when it has none.  Tries a few times; before the loop runs. */
+enum err_code id_boot(char ret[ID_BOOT_SIZE], struct err *e) MUST_CHECK;
 #endif

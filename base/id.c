@@ -1,9 +1,12 @@
 #include "base/fs.h"
+#include "base/patience.h"
 
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+
+#define BOOT_ID "/proc/sys/kernel/random/boot_id"
 
 /* Up to 256 bytes getrandom() neither fails nor comes back short once the pool is seeded at boot. */
 static void random_bytes(unsigned char *p, size_t n)
@@ -50,12 +53,20 @@ void id_random_uuid(char ret[37])
     ret[out] = '\0';
 }
 
-void id_boot(char ret[ID_BOOT_SIZE])
+enum err_code id_boot(char ret[ID_BOOT_SIZE], struct err *e)
 {
-    struct err ignored = { 0 };
+    struct patience patience = { 0 };
     str_auto text = NULL;
+    struct presence found;
 
-    ret[0] = '\0';
-    if (fs_read_at(AT_FDCWD, "/proc/sys/kernel/random/boot_id", 64, &text, NULL, &ignored) == ERR_OK)
-        snprintf(ret, ID_BOOT_SIZE, "%.*s", (int)strcspn(text, "\n"), text);
+    do {
+        *e = (struct err){ 0 };
+        found = fs_read_if_there(AT_FDCWD, BOOT_ID, 64, &text, NULL, e);
+    } while (presence_is_unknown(found) && patience_wait(&patience));
+    if (presence_is_unknown(found))
+        return e->code;
+    if (text != NULL && strcspn(text, "\n") != ID_BOOT_SIZE - 1)
+        return err_set(e, ERR_INTERNAL, BOOT_ID " has no id");
+    snprintf(ret, ID_BOOT_SIZE, "%.*s", ID_BOOT_SIZE - 1, text != NULL ? text : "");
+    return ERR_OK;
 }

@@ -245,8 +245,7 @@ enum err_code cni_open(struct cni **ret, const struct cni_options *o, struct err
     TAILQ_INIT(&c->asks);
     cni_versions_init(&c->versions);
     c->cache_fd = -1;
-    id_boot(c->boot_id);
-    if (fill(c, o, e) != ERR_OK || cni_status_open(c, e) != ERR_OK)
+    if (id_boot(c->boot_id, e) != ERR_OK || fill(c, o, e) != ERR_OK || cni_status_open(c, e) != ERR_OK)
         return e->code;
     c->cache_fd = cni_cache_open(c->cache_dir, e);
     if (c->cache_fd < 0 || cni_watch_open(&c->watch, c->loop, on_folder_event, c, e) != ERR_OK)

@@ -157,7 +157,7 @@ enum err_code node_open(struct node **ret, const struct node_options *o, struct 
     uv_timer_init(o->loop, &n->idle_timer);
     n->idle_timer.data = n;
     provider_init(n);
-    id_boot(n->boot_id);
+    bool boot_known = id_boot(n->boot_id, e) == ERR_OK;
     net_sandbox_tag(o->state_dir, n->sandbox_tag);
     n->clock_offset_ns = clock_jump_offset_ns();
     shutdown_open(n);
@@ -165,7 +165,7 @@ enum err_code node_open(struct node **ret, const struct node_options *o, struct 
     open_logs(n);
     open_folders(n);
     allocatable_open(n);
-    if (record_load_all(n, e) != ERR_OK) {
+    if (!boot_known || record_load_all(n, e) != ERR_OK) {
         node_free(n);
         return e->code;
     }

@@ -153,12 +153,12 @@ static void read_ctr(struct ctr *c, const json_t *j, const char *name)
 
 static void read_pod(struct pod *p, const json_t *o)
 {
+    const char *boot = json_str(o, "bootID");
     const struct node *n = p->node;
 
     copy(p->manifest_file, sizeof(p->manifest_file), json_str(o, "manifestFile"));
     p->state = state_of(json_str(o, "state"));
-    p->rebooted = json_str(o, "bootID") != NULL && n->boot_id[0] != '\0' &&
-                  strcmp(json_str(o, "bootID"), n->boot_id) != 0;
+    p->rebooted = boot != NULL && boot[0] != '\0' && n->boot_id[0] != '\0' && strcmp(boot, n->boot_id) != 0;
     p->state_since_ns = time_of(o, "stateSince");
     p->ending_shift_ns = shift_of(o, "endingShift");
     p->created_ns = time_of(o, "created") != 0 ? time_of(o, "created") : p->created_ns;
