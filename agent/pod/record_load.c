@@ -6,20 +6,44 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/patience.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 
-static bool same_file(int dir, const char *a, const char *b)
+/* Not what the file is: no memory, a disk that does not answer.  Such a record is neither damaged nor gone,
+ * and its pod may be running: it is read again, and then the start ends. */
+static bool is_unknown(const struct err *e)
+{
+    switch (e->sys) {
+    case 0: /* read whole, but no record */
+    case EISDIR:
+    case ELOOP:
+    case ENOENT:
+    case ENOTDIR:
+    case ENXIO:
+        return false;
+    default:
+        return true;
+    }
+}
+
+static enum err_code same_file(int dir, const char *a, const char *b, bool *ret, struct err *e)
 {
     struct stat one, other;
+    struct presence first = fs_look_at(dir, a, &one, e), second;
 
-    return fstatat(dir, a, &one, AT_SYMLINK_NOFOLLOW) == 0 &&
-           fstatat(dir, b, &other, AT_SYMLINK_NOFOLLOW) == 0 && one.st_ino == other.st_ino &&
+    *ret = false;
+    if (presence_is_unknown(first))
+        return e->code;
+    second = fs_look_at(dir, b, &other, e);
+    if (presence_is_unknown(second))
+        return e->code;
+    *ret = !presence_is_absent(first) && !presence_is_absent(second) && one.st_ino == other.st_ino &&
            one.st_dev == other.st_dev;
+    return ERR_OK;
 }
 
 /* Out of the way.  Of an empty file, as a power cut leaves what was just written, there is nothing to look
@@ -39,29 +63,32 @@ static void put_away(int dir, const char *name, bool empty, const struct err *wh
         log_error("damaged record cannot be set aside", F_STR("record", name), F_ERR(&failed));
 }
 
-/* For a record that cannot be used, what was on the disk before it, where there is such. */
-static enum err_code stand_in(struct node *n, int dir, const char *name, const char *synced, bool same,
+/* For a record that cannot be used, what was on the disk before it, where there is such.  *ret_taken. */
+static enum err_code stand_in(struct node *n, int dir, const char *name, const char *synced, bool *ret_taken,
                               struct err *e)
 {
     str_auto text = NULL;
     size_t size = 0;
-    bool taken;
 
-    taken = !same && fs_read_at(dir, synced, RECORD_MAX, &text, &size, e) == ERR_OK &&
-            record_read(n, name, text, size, false, e) == ERR_OK;
-    if (err_is_shortage(e))
+    *ret_taken = fs_read_at(dir, synced, RECORD_MAX, &text, &size, e) == ERR_OK &&
+                 record_read(n, name, text, size, false, e) == ERR_OK;
+    if (is_unknown(e))
         return err_wrap(e, "pod record %s", synced);
     *e = (struct err){ 0 };
+    return ERR_OK;
+}
+
+static void keep_stand_in(int dir, const char *name, const char *synced, bool taken)
+{
     if (taken) {
         if (linkat(dir, synced, dir, name, 0) != 0) /* until it is saved, with all that follows */
             log_warn("pod record cannot be restored", F_STR("record", name),
                      F_STR("err", strerrordesc_np(errno)));
         log_warn("pod record: what was on the disk before it is used", F_STR("record", name));
-        return ERR_OK;
+        return;
     }
     fs_remove_quietly(dir, synced);
     log_warn("pod record: none; its pod starts anew if its manifest is there", F_STR("record", name));
-    return ERR_OK;
 }
 
 static enum err_code load_one(struct node *n, int dir, const char *name, struct err *e)
@@ -70,20 +97,24 @@ static enum err_code load_one(struct node *n, int dir, const char *name, struct 
     str_auto synced = str_printf("%s.synced", name);
     struct err why = { 0 };
     size_t size = 0;
-    bool same;
+    bool same, taken = false;
 
     if (synced == NULL)
         return err_nomem(e);
-    same = same_file(dir, name, synced);
+    if (same_file(dir, name, synced, &same, e) != ERR_OK)
+        return err_wrap(e, "pod record %s", name);
     if (fs_read_at(dir, name, RECORD_MAX, &text, &size, &why) == ERR_OK &&
         record_read(n, name, text, size, same, &why) == ERR_OK)
         return ERR_OK;
-    if (err_is_shortage(&why)) { /* it is not the record's fault: the next start reads it */
+    if (is_unknown(&why)) {
         *e = why;
         return err_wrap(e, "pod record %s", name);
     }
+    if (!same && stand_in(n, dir, name, synced, &taken, e) != ERR_OK) /* before anything is moved */
+        return e->code;
     put_away(dir, name, text != NULL && size == 0, &why);
-    return stand_in(n, dir, name, synced, same, e);
+    keep_stand_in(dir, name, synced, taken);
+    return ERR_OK;
 }
 
 /* A write that was cut off, or the second name of a record that is gone. */
@@ -99,31 +130,33 @@ static bool is_rubbish(int dir, const char *name)
     return faccessat(dir, first, F_OK, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT;
 }
 
+static bool add_name(const char *name, void *arg)
+{
+    buf_add(arg, name, strlen(name) + 1);
+    return true;
+}
+
 /* The list is read first: what is set aside or made meanwhile is not looked at. */
 static enum err_code list(const char *path, int *ret_dir, struct buf *names, struct err *e)
 {
-    int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
-    struct dirent *entry;
+    struct patience patience = { 0 };
+    struct presence found;
 
-    if (d == NULL) {
-        err_sys(e, errno, "open %s", path);
-        if (fd >= 0)
-            close(fd);
-        return e->code;
-    }
-    while ((entry = readdir(d)) != NULL)
-        buf_add(names, entry->d_name, strlen(entry->d_name) + 1);
-    *ret_dir = fcntl(fd, F_DUPFD_CLOEXEC, 3);
-    closedir(d);
+    *ret_dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (*ret_dir < 0)
         return err_sys(e, errno, "open %s", path);
+    do {
+        *e = (struct err){ 0 };
+        found = fs_list(*ret_dir, ".", add_name, names, e);
+    } while (presence_is_unknown(found) && patience_wait(&patience));
+    if (presence_is_unknown(found))
+        return err_wrap(e, "%s", path);
     return buf_check(names, e);
 }
 
 /* ---- what the disk did not take ---------------------------------------------------------------- */
 
-/* A record's text and its number, below 0: there is none that says one.  Fails for a shortage alone. */
+/* A record's text and its number, below 0: there is none that says one.  Fails where that is not known. */
 static enum err_code read_numbered(int dir, const char *name, char **ret, size_t *ret_size,
                                    json_int_t *ret_number, struct err *e)
 {
@@ -133,7 +166,7 @@ static enum err_code read_numbered(int dir, const char *name, char **ret, size_t
     if (fs_read_at(dir, name, RECORD_MAX, ret, ret_size, e) == ERR_OK &&
         json_parse(*ret, *ret_size, RECORD_MAX, &o, "pod record", e) == ERR_OK)
         *ret_number = json_int(o, "number", 0);
-    if (err_is_shortage(e))
+    if (is_unknown(e))
         return err_wrap(e, "pod record %s", name);
     *e = (struct err){ 0 };
     return ERR_OK;
@@ -170,13 +203,26 @@ static enum err_code load_aside(struct node *n, int aside, int dir, const char *
         p->record_aside = true;
         return ERR_OK;
     }
-    if (err_is_shortage(&why)) {
+    if (is_unknown(&why)) {
         *e = why;
         return err_wrap(e, "pod record %s", name);
     }
     log_warn("pod record in the run folder cannot be used", F_STR("record", name), F_ERR(&why));
     fs_remove_quietly(aside, name);
     return ERR_OK;
+}
+
+/* `aside` below 0: the disk's. */
+static enum err_code load_patiently(struct node *n, int aside, int dir, const char *name, struct err *e)
+{
+    struct patience patience = { 0 };
+    enum err_code code;
+
+    do {
+        *e = (struct err){ 0 };
+        code = aside >= 0 ? load_aside(n, aside, dir, name, e) : load_one(n, dir, name, e);
+    } while (code != ERR_OK && patience_wait(&patience));
+    return code;
 }
 
 static enum err_code load_all_aside(struct node *n, int dir, struct err *e)
@@ -192,7 +238,7 @@ static enum err_code load_all_aside(struct node *n, int dir, struct err *e)
     for (const char *name = names.p; name < names.p + names.n; name += strlen(name) + 1) {
         if (is_rubbish(aside, name))
             unlinkat(aside, name, 0);
-        else if (str_ends(name, ".json") && load_aside(n, aside, dir, name, e) != ERR_OK)
+        else if (str_ends(name, ".json") && load_patiently(n, aside, dir, name, e) != ERR_OK)
             return e->code;
     }
     return ERR_OK;
@@ -215,7 +261,7 @@ enum err_code record_load_all(struct node *n, struct err *e)
         if (is_rubbish(dir, name))
             unlinkat(dir, name, 0);
         else if (str_ends(name, ".json") && !(some_aside && pod_of(n, name) != NULL) &&
-                 load_one(n, dir, name, e) != ERR_OK)
+                 load_patiently(n, -1, dir, name, e) != ERR_OK)
             return e->code;
     }
     return ERR_OK;
