@@ -3,7 +3,6 @@
 #include "base/clock.h"
 #include "base/fs.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -46,21 +45,33 @@ int64_t aside_since_ns(const char *name)
     return (int64_t)timegm(&tm) * INT64_C(1000000000);
 }
 
+struct visit {
+    void (*fn)(const char *name, void *arg);
+    void *arg;
+};
+
+static bool visit_one(const char *name, void *arg)
+{
+    const struct visit *v = arg;
+
+    if (aside_is(name))
+        v->fn(name, v->arg);
+    return true;
+}
+
+struct presence aside_look(int dirfd, void (*fn)(const char *name, void *arg), void *arg, struct err *e)
+{
+    struct visit v = { fn, arg };
+
+    return fs_list(dirfd, ".", visit_one, &v, e);
+}
+
 void aside_each(int dirfd, void (*fn)(const char *name, void *arg), void *arg)
 {
-    int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
-    struct dirent *entry;
+    struct err unseen = { 0 };
 
-    if (d == NULL) {
-        if (fd >= 0)
-            close(fd);
-        return;
-    }
-    while ((entry = readdir(d)) != NULL)
-        if (aside_is(entry->d_name))
-            fn(entry->d_name, arg);
-    closedir(d);
+    if (presence_is_unknown(aside_look(dirfd, fn, arg, &unseen)))
+        return; /* counted and logged */
 }
 
 struct oldest {

@@ -7,7 +7,7 @@
  */
 #ifndef BASE_ASIDE_H
 #define BASE_ASIDE_H
-#include "base/error.h"
+#include "base/presence.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,6 +23,9 @@ enum err_code aside_put(int dirfd, const char *name, char ret[ASIDE_NAME_SIZE], 
 bool aside_is(const char *name);
 /* When it was set aside, in ns since 1970; 0: it does not say. */
 int64_t aside_since_ns(const char *name);
-/* Calls fn for each of the folder's, in no order; a folder that cannot be read has none. */
+/* Calls fn for each of the folder's, in no order; for none of a folder that cannot be read. */
+struct presence aside_look(int dirfd, void (*fn)(const char *name, void *arg), void *arg,
+                           struct err *e) MUST_CHECK;
+/* The same, to report them. */
 void aside_each(int dirfd, void (*fn)(const char *name, void *arg), void *arg);
 #endif

@@ -8,7 +8,6 @@
 #include "base/scope.h"
 #include "cni/names.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -96,12 +95,12 @@ static enum err_code decode(struct cni_entry *ret, json_t *doc, struct err *e)
     return ERR_OK;
 }
 
-/* Not the file's fault: no memory, no descriptor left.  It says nothing of what is in the file. */
+/* Not what the file is: no memory, no descriptor left, a disk that does not answer.  It says nothing of what
+ * is in the file. */
 static bool is_for_now(const struct err *e)
 {
     switch (e->sys) {
-    case 0: /* read, but no entry */
-    case EIO:
+    case 0: /* read whole, but no entry */
     case EISDIR:
     case ELOOP:
     case ENOENT: /* a symbolic link to nothing */
@@ -166,25 +165,27 @@ static bool is_temporary(const char *name)
     return name[0] == '.' && strstr(name, ".json.") != NULL;
 }
 
+struct wanted_names {
+    bool (*wanted)(const char *name);
+    bool (*fn)(const char *name, void *arg);
+    void *arg;
+};
+
+static bool visit_wanted(const char *name, void *arg)
+{
+    const struct wanted_names *w = arg;
+
+    return !w->wanted(name) || w->fn(name, w->arg);
+}
+
 /* Calls fn for each wanted file name until it returns false. */
 static enum err_code each_name(int dirfd, bool (*wanted)(const char *name),
                                bool (*fn)(const char *name, void *arg), void *arg, struct err *e)
 {
-    int fd = openat(dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-    struct dirent *d;
+    struct wanted_names w = { wanted, fn, arg };
 
-    if (dir == NULL) {
-        err_sys(e, errno, "read the CNI result cache");
-        if (fd >= 0)
-            close(fd);
-        return e->code;
-    }
-    while ((d = readdir(dir)) != NULL) {
-        if (wanted(d->d_name) && !fn(d->d_name, arg))
-            break;
-    }
-    closedir(dir);
+    if (presence_is_unknown(fs_list(dirfd, ".", visit_wanted, &w, e)))
+        return err_wrap(e, "CNI result cache");
     return ERR_OK;
 }
 
@@ -304,9 +305,9 @@ static void note_some(const char *name, void *arg)
 bool cni_cache_lacks_some(int dirfd)
 {
     bool some = false;
+    struct err e = { 0 };
 
-    aside_each(dirfd, note_some, &some);
-    return some;
+    return presence_is_unknown(aside_look(dirfd, note_some, &some, &e)) || some;
 }
 
 void cni_entry_done(struct cni_entry *entry)

@@ -339,20 +339,27 @@ void cni_remove_bridges(struct cni *c)
 
 /* ---- the cache, for the agent -------------------------------------------------------------------- */
 
-enum err_code cni_cached_result(struct cni *c, const char *container_id, const char *ifname,
-                                struct cni_result *ret, struct err *e)
+struct presence cni_cached_result(struct cni *c, const char *container_id, const char *ifname,
+                                  struct cni_result *ret, struct err *e)
 {
     struct cni_entry entry;
-    enum err_code code;
+    enum err_code code = ERR_OK;
+    bool complete;
 
-    if (cni_cache_find(c->cache_fd, container_id, ifname, &entry, e) != ERR_OK)
-        return e->code;
-    if (entry.complete)
+    if (cni_cache_find(c->cache_fd, container_id, ifname, &entry, e) != ERR_OK) {
+        if (e->code != ERR_NOT_FOUND || e->sys != 0)
+            return presence_unknown(e);
+        *e = (struct err){ 0 };
+        return presence_absent();
+    }
+    complete = entry.complete; /* else its ADD did not finish */
+    if (complete)
         code = cni_result_addresses(ret, entry.result, entry.list.version, ifname, e);
-    else
-        code = err_set(e, ERR_NOT_FOUND, "container %s: its ADD for %s did not finish", container_id, ifname);
     cni_entry_done(&entry);
-    return code;
+    if (code != ERR_OK && err_is_shortage(e))
+        return presence_unknown(e);
+    *e = (struct err){ 0 };
+    return complete && code == ERR_OK ? presence_present() : presence_absent();
 }
 
 enum err_code cni_cached_network(struct cni *c, const char *container_id, const char *ifname, char **ret,

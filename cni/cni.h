@@ -174,12 +174,13 @@ void cni_gc_start(struct cni_gc *g, struct cni *c, const char *const *living, co
  * A pod may rename its interface, or move it away.
  */
 struct cni_links;
-bool cni_interface_lives(struct cni *c, const char *container_id, const char *ifname,
-                         const struct cni_links *inside);
+struct presence cni_look_interface(struct cni *c, const char *container_id, const char *ifname,
+                                   const struct cni_links *inside, struct err *e) MUST_CHECK;
 
-/* The cached result of an attachment (after a restart of the agent); ERR_NOT_FOUND if none. */
-enum err_code cni_cached_result(struct cni *c, const char *container_id, const char *ifname,
-                                struct cni_result *ret, struct err *e) MUST_CHECK;
+/* The cached result of an attachment (after a restart of the agent); absent: none, or its ADD did not finish.
+ */
+struct presence cni_cached_result(struct cni *c, const char *container_id, const char *ifname,
+                                  struct cni_result *ret, struct err *e) MUST_CHECK;
 /* The name of its network; malloc'ed. */
 enum err_code cni_cached_network(struct cni *c, const char *container_id, const char *ifname, char **ret,
                                  struct err *e) MUST_CHECK;

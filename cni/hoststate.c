@@ -45,7 +45,8 @@ json_t *cni_hoststate_links(struct err *e)
 
 bool cni_hoststate_link_exists(const char *name)
 {
-    return if_nametoindex(name) != 0;
+    return if_nametoindex(name) != 0 ||
+           (errno != ENODEV && errno != ENXIO); /* unless that is proven, it is there */
 }
 
 /* The value without its newline; false: the kernel has no such sysctl, or *e says what else. */

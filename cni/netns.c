@@ -4,7 +4,6 @@
 #include "base/netlink.h"
 #include "base/scope.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <sched.h>
@@ -39,12 +38,20 @@ static bool wanted(const struct netns_spec *spec, size_t kind)
     }
 }
 
-bool netns_pinned(const char *dir, const char *which)
+struct presence netns_look_pinned(const char *dir, const char *which, struct err *e)
 {
     str_auto path = str_printf("%s/%s", dir, which);
     struct statfs fs;
 
-    return path != NULL && statfs(path, &fs) == 0 && fs.f_type == NSFS_MAGIC;
+    if (path == NULL) {
+        err_nomem(e);
+        return presence_unknown(e);
+    }
+    if (statfs(path, &fs) != 0) {
+        err_sys(e, errno, "look at %s", path);
+        return presence_from_err(e);
+    }
+    return fs.f_type == NSFS_MAGIC ? presence_present() : presence_absent();
 }
 
 /* ---- sysctls ---------------------------------------------------------------------------------- */
@@ -179,26 +186,31 @@ static enum err_code unpin(int dirfd, const char *dir, const char *name, struct 
     return ERR_OK;
 }
 
+struct unpinning {
+    int fd;
+    const char *dir;
+    struct err failed;
+};
+
+static bool unpin_one(const char *name, void *arg)
+{
+    struct unpinning *u = arg;
+
+    return unpin(u->fd, u->dir, name, &u->failed) == ERR_OK;
+}
+
 static enum err_code unpin_all(const char *dir, struct err *e)
 {
-    enum err_code code = ERR_OK;
-    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    DIR *d = fd >= 0 ? fdopendir(fd) : NULL;
-    struct dirent *entry;
+    fd_auto fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    struct unpinning u = { .fd = fd, .dir = dir };
 
-    if (d == NULL) {
-        int sys = errno;
-
-        if (fd >= 0)
-            close(fd);
-        return sys == ENOENT ? ERR_OK : err_sys(e, sys, "open %s", dir);
-    }
-    while (code == ERR_OK && (entry = readdir(d)) != NULL) {
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            code = unpin(fd, dir, entry->d_name, e);
-    }
-    closedir(d);
-    return code;
+    if (fd < 0)
+        return errno == ENOENT ? ERR_OK : err_sys(e, errno, "open %s", dir);
+    if (presence_is_unknown(fs_list(fd, ".", unpin_one, &u, e)))
+        return err_wrap(e, "unpin %s", dir);
+    if (u.failed.code != ERR_OK)
+        *e = u.failed;
+    return e->code;
 }
 
 /* Inside the new namespaces. */
@@ -338,7 +350,10 @@ static enum err_code create(const void *arg, struct buf *out, struct err *e)
         if (!wanted(spec, i))
             continue;
         flags |= kinds[i].flag;
-        all_pinned = all_pinned && netns_pinned(spec->dir, kinds[i].name);
+        struct presence pinned = netns_look_pinned(spec->dir, kinds[i].name, e);
+        if (presence_is_unknown(pinned))
+            return e->code;
+        all_pinned = all_pinned && !presence_is_absent(pinned);
     }
     if (all_pinned)
         return ERR_OK;

@@ -5,6 +5,7 @@
  */
 #ifndef CNI_NETNS_H
 #define CNI_NETNS_H
+#include "base/presence.h"
 #include "base/process.h"
 
 #include <stdbool.h>
@@ -41,6 +42,6 @@ void netns_interface_sysctls_start(struct proc_call *c, const struct netns_spec 
 bool netns_has_interface_sysctls(const struct netns_spec *spec); /* whether there is anything for it to do */
 /* Unpins (umount MNT_DETACH, unlink) everything in dir and removes dir. Synchronous, local; idempotent. */
 enum err_code netns_remove(const char *dir, struct err *e) MUST_CHECK;
-/* True if dir/<which> ("net", "ipc", "uts", "user") is a pinned namespace (nsfs). */
-bool netns_pinned(const char *dir, const char *which);
+/* Whether dir/<which> ("net", "ipc", "uts", "user") is a pinned namespace (nsfs). */
+struct presence netns_look_pinned(const char *dir, const char *which, struct err *e) MUST_CHECK;
 #endif

@@ -28,17 +28,20 @@ static bool has_mac(const struct cni_links *inside, const char *mac)
     return false;
 }
 
-bool cni_interface_lives(struct cni *c, const char *container_id, const char *ifname,
-                         const struct cni_links *inside)
+struct presence cni_look_interface(struct cni *c, const char *container_id, const char *ifname,
+                                   const struct cni_links *inside, struct err *e)
 {
     struct cni_entry entry;
-    struct err ignored = { 0 };
     bool lives = false;
     const json_t *v;
     size_t i;
 
-    if (cni_cache_find(c->cache_fd, container_id, ifname, &entry, &ignored) != ERR_OK)
-        return false;
+    if (cni_cache_find(c->cache_fd, container_id, ifname, &entry, e) != ERR_OK) {
+        if (e->code != ERR_NOT_FOUND || e->sys != 0)
+            return presence_unknown(e);
+        *e = (struct err){ 0 };
+        return presence_absent();
+    }
     json_array_foreach (json_object_get(entry.result, "interfaces"), i, v) {
         const char *name = json_str(v, "name"), *sandbox = json_str(v, "sandbox");
         bool pods = sandbox != NULL && sandbox[0] != '\0' && name != NULL && strcmp(name, ifname) == 0;
@@ -46,7 +49,7 @@ bool cni_interface_lives(struct cni *c, const char *container_id, const char *if
         lives = lives || host_end(v) != NULL || (pods && has_mac(inside, json_str(v, "mac")));
     }
     cni_entry_done(&entry);
-    return lives;
+    return lives ? presence_present() : presence_absent();
 }
 
 /* ---- removal ------------------------------------------------------------------------------------------ */

@@ -80,19 +80,29 @@ static void sweep_network(const struct sweep *s, int networks, const char *netwo
     closedir(d);
 }
 
-static bool is_taken(DIR *networks, const char *address)
+struct taking {
+    int networks;
+    const char *address;
+    bool maybe; /* a network has it, or could not be looked at */
+};
+
+static bool note_taken(const char *network, void *arg)
 {
-    struct dirent *entry;
-    struct stat st;
+    struct taking *t = arg;
+    struct err unseen = { 0 };
+    str_auto path = str_printf("%s/%s", network, t->address);
 
-    rewinddir(networks);
-    while ((entry = readdir(networks)) != NULL) {
-        str_auto path = str_printf("%s/%s", entry->d_name, address);
+    t->maybe = path == NULL || !presence_is_absent(fs_look_at(t->networks, path, NULL, &unseen));
+    return !t->maybe;
+}
 
-        if (path != NULL && fstatat(dirfd(networks), path, &st, AT_SYMLINK_NOFOLLOW) == 0)
-            return true;
-    }
-    return false;
+/* Whether every network was looked at, and none has it. */
+static bool is_free(int networks, const char *address)
+{
+    struct taking t = { .networks = networks, .address = address };
+    struct err unseen = { 0 };
+
+    return !presence_is_unknown(fs_list(networks, ".", note_taken, &t, &unseen)) && !t.maybe;
 }
 
 static void take_again(struct node *n, int networks, const struct pod *p, const char *address)
@@ -117,14 +127,14 @@ static void take_again(struct node *n, int networks, const struct pod *p, const 
                  F_STR("address", address), F_ERR(&e));
 }
 
-static void take_all_again(struct node *n, DIR *networks)
+static void take_all_again(struct node *n, int networks)
 {
     struct pod *p, *tmp;
 
     HASH_ITER (hh, n->pods, p, tmp)
         for (size_t i = 0; p->net == NET_READY && p->sandbox_id[0] != '\0' && i < p->net_result.n_ips; i++)
-            if (!is_taken(networks, p->net_result.ips[i]))
-                take_again(n, dirfd(networks), p, p->net_result.ips[i]);
+            if (is_free(networks, p->net_result.ips[i]))
+                take_again(n, networks, p, p->net_result.ips[i]);
 }
 
 void leases_sweep(struct node *n, bool alone, struct cni_stray_list *lost)
@@ -146,7 +156,7 @@ void leases_sweep(struct node *n, bool alone, struct cni_stray_list *lost)
             if (entry->d_name[0] != '.')
                 sweep_network(&s, fd, entry->d_name);
         cg_free_list(s.cached);
-        take_all_again(n, d);
+        take_all_again(n, fd);
     }
     closedir(d);
 }

@@ -112,47 +112,80 @@ static void on_checked(struct op *op, const struct err *result)
     if (p->net_told && p->net_changed)
         look_later(p);
     over(p);
+    if (p->net_told &&
+        (result->code != ERR_UNKNOWN || result->sys != 0)) { /* a CHECK that could not be run */
+        look_later(p);
+        p->net_check = true;
+        p->net_check_ns = p->net_look_ns;
+    }
     pod_wake(p);
 }
 
 /* ---- steps ------------------------------------------------------------------------------------------- */
 
-/*
- * What is wrong with its interface and addresses, in *ret; false: nothing, or it cannot be told.  Only an
- * interface that is gone was lost: what is inside the namespace is the pod's to change.
- */
-static bool misses_links(struct pod *p, struct err *ret)
+/* Whether all of it is there; absent: *ret_missing.  Only an interface that is gone was lost: what is inside
+ * the namespace is the pod's to change. */
+static struct presence look_among(struct pod *p, const struct cni_links *links, struct err *ret_missing,
+                                  struct err *e)
+{
+    struct presence lives;
+
+    if (cni_links_check(links, POD_IFNAME, &p->net_result, ret_missing) == ERR_OK)
+        return presence_present();
+    if (cni_links_find(links, POD_IFNAME) != NULL) {
+        p->net_changed = true;
+        return presence_absent();
+    }
+    lives = cni_look_interface(p->node->o.cni, p->sandbox_id, POD_IFNAME, links, e);
+    if (presence_is_unknown(lives))
+        return lives;
+    if (!presence_is_absent(lives)) {
+        p->net_changed = true;
+        err_set(ret_missing, ERR_NOT_FOUND, "interface " POD_IFNAME " was renamed or moved away");
+    }
+    return presence_absent();
+}
+
+/* Its interface and addresses.  A kernel that cannot list them (before 4.20) leaves it to the plugins. */
+static struct presence look_at_links(struct pod *p, struct err *ret_missing, struct err *e)
 {
     str_auto path = str_printf("%s/net", p->netns_dir);
     struct cni_links *links = calloc(1, sizeof(*links));
-    struct err e = { 0 };
-    bool missing = false;
+    struct presence found;
 
     p->net_changed = false;
-    if (path == NULL || links == NULL || cni_links_read(path, links, &e) != ERR_OK)
-        log_debug("interfaces of a pod cannot be read", F_STR("pod", p->key), F_ERR(&e));
-    else
-        missing = cni_links_check(links, POD_IFNAME, &p->net_result, ret) != ERR_OK;
-    if (missing && cni_links_find(links, POD_IFNAME) != NULL) {
-        p->net_changed = true;
-    } else if (missing && cni_interface_lives(p->node->o.cni, p->sandbox_id, POD_IFNAME, links)) {
-        p->net_changed = true;
-        err_set(ret, ERR_NOT_FOUND, "interface " POD_IFNAME " was renamed or moved away");
+    if (path == NULL || links == NULL) {
+        err_nomem(e);
+        found = presence_unknown(e);
+    } else if (cni_links_read(path, links, e) == ERR_OK) {
+        found = look_among(p, links, ret_missing, e);
+    } else if (e->sys == ENOPROTOOPT) {
+        *e = (struct err){ 0 };
+        found = presence_present();
+    } else {
+        found = presence_unknown(e);
     }
     free(links);
-    return missing;
+    return found;
 }
 
 /* Something went in its namespace: is it what the pod needs? */
 static void look(struct pod *p)
 {
     int64_t not_before = p->net_again_ns == 0 ? 0 : p->net_again_ns + NET_AGAIN_MS * MS;
-    struct err found = { 0 };
+    struct err found = { 0 }, e = { 0 };
 
-    if (!misses_links(p, &found)) {
+    switch (presence_of(look_at_links(p, &found, &e))) {
+    case PRESENCE_UNKNOWN:
+        pod_look_again(p, &e);
+        p->net_look_ns = p->look.retry_ns;
+        return;
+    case PRESENCE_PRESENT:
         if (p->net_told && p->net_told_ms > 0)
             is_well(p);
         return;
+    case PRESENCE_ABSENT:
+        break;
     }
     log_debug("pod lost something of its network", F_STR("pod", p->key), F_ERR(&found));
     p->net_check = true;
@@ -164,7 +197,7 @@ void net_heal_step(struct pod *p)
 {
     struct node *n = p->node;
     struct err e = { 0 }, found = { 0 };
-    bool missing;
+    struct presence pinned, links;
 
     if (is_attached(p) && net_watch_due(p))
         look(p);
@@ -176,14 +209,24 @@ void net_heal_step(struct pod *p)
     }
     if (n->heal.running >= SIDE_BY_SIDE)
         return; /* woken by the one that runs */
+    pinned = netns_look_pinned(p->netns_dir, "net", &e);
+    if (presence_is_unknown(pinned)) {
+        pod_look_again(p, &e);
+        return;
+    }
     n->heal.checked++;
-    if (!netns_pinned(p->netns_dir, "net")) {
+    if (presence_is_absent(pinned)) {
         err_set(&e, ERR_UNAVAILABLE, "network namespace %s/net is gone", p->netns_dir);
         tell(p, &e);
         over(p);
         return;
     }
-    missing = misses_links(p, &found);
+    links = look_at_links(p, &found, &e);
+    if (presence_is_unknown(links)) {
+        n->heal.checked--;
+        pod_look_again(p, &e);
+        return;
+    }
     if (net_attach_fill(p, false, true, &e) != ERR_OK) {
         tell(p, &e);
         over(p);
@@ -191,8 +234,8 @@ void net_heal_step(struct pod *p)
     }
     p->net_checking = true;
     n->heal.running++;
-    cni_check_start(&p->cni_op, n->o.cni, &p->cni_att, missing ? found.text : NULL, p->net_fresh, on_checked,
-                    p);
+    cni_check_start(&p->cni_op, n->o.cni, &p->cni_att, presence_is_absent(links) ? found.text : NULL,
+                    p->net_fresh, on_checked, p);
     p->net_fresh = false;
 }
 

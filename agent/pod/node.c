@@ -216,11 +216,17 @@ void node_on_container_event(const char *id, void *arg)
  */
 
 /* From the record's view to the facts: each instance that had not ended is looked at. */
-static void recover_pod(struct pod *p)
+void node_recover_pod(struct pod *p)
 {
+    struct err unseen = { 0 };
+
+    p->unseen = sandbox_recover(p, &unseen) != ERR_OK;
+    if (p->unseen) {
+        pod_look_again(p, &unseen);
+        return;
+    }
     p->env_look = true;
     live_sub_path_due(p);
-    sandbox_recover(p);
     pidns_recover(
         p); /* the pod's cgroup and volumes are gone through again as at the start: what is there stays */
     for (size_t i = 0; i < p->n_ctrs; i++) {
@@ -265,7 +271,7 @@ void node_set_runtime(struct node *n, struct rt *rt)
     n->rt = rt;
     node_users_ask(n);
     HASH_ITER (hh, n->pods, p, tmp)
-        recover_pod(p);
+        node_recover_pod(p);
 }
 
 void node_sources_ready(struct node *n)

@@ -17,6 +17,7 @@
 #include "cni/cni.h"
 #include "volumes/volumes.h"
 
+struct pod;
 struct node;
 
 struct node_shutdown_group { /* of a graceful shutdown of the machine: shutdown.h */
@@ -76,6 +77,8 @@ enum err_code node_open(struct node **ret, const struct node_options *o, struct 
 
 /* The runtime is opened after the node, since its events go to node_on_container_event(). */
 void node_set_runtime(struct node *n, struct rt *rt);
+/* Of a pod that is taken over; it stays `unseen` where that could not be looked at. */
+void node_recover_pod(struct pod *p);
 void node_on_container_event(const char *id, void *node);
 void node_set_server(struct node *n, struct status_server *s);
 /* Right after src_folder_open(): the folder is told which pods an earlier run had from which files. */

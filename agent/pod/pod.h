@@ -191,6 +191,7 @@ struct pod {
     struct api_pod *successor; /* an edit that needs a new pod: starts when this one is gone */
     bool wanted;               /* the store still has it (or confirmed not yet after a restart) */
     bool recovered;            /* taken over from an earlier run and not yet compared with the store */
+    bool unseen;               /* taken over, and its sandbox could not be looked at yet: it is left alone */
     bool rebooted;             /* that earlier run was before a reboot of the machine */
 
     enum pod_state state;
@@ -377,9 +378,11 @@ void clock_jump_pod(struct pod *p, int64_t by_ns);
 /* ---- sandbox.c ---- network namespace, CNI, hosts, resolv.conf */
 void sandbox_step(struct pod *p);          /* towards NET_READY */
 bool sandbox_teardown_step(struct pod *p); /* towards NET_DELETED; true when there */
-void sandbox_recover(struct pod *p);       /* after a restart of the agent: from the facts */
-bool sandbox_ready(const struct pod *p);   /* containers can be started in it */
-bool sandbox_pinned(const struct pod *p);  /* containers can be created in it */
+/* After a restart of the agent: from the facts.  An error: they could not be looked at, nothing was decided.
+ */
+enum err_code sandbox_recover(struct pod *p, struct err *e) MUST_CHECK;
+bool sandbox_ready(const struct pod *p);  /* containers can be started in it */
+bool sandbox_pinned(const struct pod *p); /* containers can be created in it */
 
 /* ---- pidns.c ---- the PID namespace that the pod's containers share, where it asks for that */
 void pidns_step(struct pod *p);

@@ -437,9 +437,13 @@ bool sandbox_teardown_step(struct pod *p)
         return false;
     }
     if (wants_netns(p) && !p->net_detached && p->sandbox_id[0] != '\0') {
-        bool there =
-            netns_pinned(p->netns_dir, "net"); /* gone after a reboot: DEL without it frees the address */
-        if (net_attach_fill(p, false, there, &e) != ERR_OK) {
+        struct presence pinned = netns_look_pinned(p->netns_dir, "net", &e);
+        if (presence_is_unknown(pinned)) {
+            pod_look_again(p, &e);
+            return false;
+        }
+        /* Gone after a reboot: DEL without it frees the address. */
+        if (net_attach_fill(p, false, !presence_is_absent(pinned), &e) != ERR_OK) {
             log_warn("pod cannot be detached from the network; trying again", F_STR("pod", p->key),
                      F_ERR(&e));
             pod_wake_at(p, clock_wall_ns() + 1000 * MS);
@@ -464,20 +468,56 @@ bool sandbox_teardown_step(struct pod *p)
 
 /* ---- after a restart of the agent ------------------------------------------------------------------- */
 
-void sandbox_recover(struct pod *p)
+/* All that it is to have; a pod that uses only the host's has no pin to miss. */
+static struct presence look_pinned(const struct pod *p, struct err *e)
 {
-    const struct api_pod_spec *spec = &p->api->spec;
-    struct err e = { 0 };
-    bool pinned =
-        (!wants_netns(p) || (netns_pinned(p->netns_dir, "net") && netns_pinned(p->netns_dir, "uts"))) &&
-        (spec->host_ipc || netns_pinned(p->netns_dir, "ipc")) &&
-        (!userns_wanted(p) || (p->first_id != 0 && netns_pinned(p->netns_dir, "user")));
+    const struct {
+        const char *which;
+        bool wanted;
+    } pins[] = {
+        { "net", wants_netns(p) },
+        { "uts", wants_netns(p) },
+        { "ipc", !p->api->spec.host_ipc },
+        { "user", userns_wanted(p) },
+    };
 
-    if (p->sandbox_id[0] == '\0' || !pinned ||
-        p->rebooted) { /* a pod that uses only the host's has no pin to miss */
-        p->net_lost = p->sandbox_id[0] != '\0';
-        return;
+    if (userns_wanted(p) && p->first_id == 0)
+        return presence_absent();
+    for (size_t i = 0; i < ARRAY_LEN(pins); i++) {
+        struct presence found =
+            pins[i].wanted ? netns_look_pinned(p->netns_dir, pins[i].which, e) : presence_present();
+        if (presence_is_unknown(found) || presence_is_absent(found))
+            return found;
     }
+    return presence_present();
+}
+
+static struct presence look_attached(struct pod *p, struct err *e)
+{
+    if (!wants_netns(p))
+        return presence_present();
+    if (p->net_undo)
+        return presence_absent();
+    return cni_cached_result(p->node->o.cni, p->sandbox_id, POD_IFNAME, &p->net_result, e);
+}
+
+enum err_code sandbox_recover(struct pod *p, struct err *ret)
+{
+    struct presence pinned, attached;
+    struct err e = { 0 };
+
+    if (p->sandbox_id[0] == '\0')
+        return ERR_OK;
+    pinned = p->rebooted ? presence_absent() : look_pinned(p, ret);
+    if (presence_is_unknown(pinned))
+        return ret->code;
+    if (presence_is_absent(pinned)) {
+        p->net_lost = true;
+        return ERR_OK;
+    }
+    attached = look_attached(p, ret);
+    if (presence_is_unknown(attached))
+        return ret->code;
     p->net_sysctls_set = p->initialized; /* else the agent may have been killed before it set them */
     pod_set_net(p, NET_PINNED);
     if (files_name_host(p, &e) != ERR_OK)
@@ -486,9 +526,7 @@ void sandbox_recover(struct pod *p)
     if (!wants_netns(p)) {
         p->files_written = true;
         pod_set_net(p, NET_READY);
-    } else if (!p->net_undo &&
-               cni_cached_result(p->node->o.cni, p->sandbox_id, POD_IFNAME, &p->net_result, &e) == ERR_OK &&
-               p->net_result.n_ips > 0) {
+    } else if (!presence_is_absent(attached) && p->net_result.n_ips > 0) {
         /* Written again: the agent may have been killed between the plugin's answer and the file. */
         p->files_written = write_files(p, &e) == ERR_OK;
         if (!p->files_written)
@@ -497,4 +535,5 @@ void sandbox_recover(struct pod *p)
     } else {
         p->net_undo = true; /* killed in the midst of ADD, or before the DEL that it needs was over */
     }
+    return ERR_OK;
 }

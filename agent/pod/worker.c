@@ -354,6 +354,12 @@ static void reconcile(struct pod *p)
     enum pod_state first = p->state, before;
 
     pod_look_begin(p);
+    if (p->unseen)
+        node_recover_pod(p);
+    if (p->unseen) {
+        pod_look_end(p);
+        return;
+    }
     do {
         before = p->state;
         reaps_step(p);

@@ -105,11 +105,12 @@ def over_running_pods(t, *looks):
                                     {"name": "memory", "emptyDir": {"medium": "Memory"}}]))
     node.put("done.yaml", pod("done", container(command=["true"]), restartPolicy="Never"))
     node.wait_running("a")
-    done = node.wait_phase("done", "Succeeded").container_id()
+    ended = node.wait_phase("done", "Succeeded")
+    done = ended.container_id()
     before = facts(node)
     for turn, (call, part) in enumerate(looks, 1):
         node.kill()
-        fail_once(t, call, part.format(uid=before[0], cid=before[1], run=node.run_dir), EIO)
+        fail_once(t, call, part.format(uid=before[0], cid=before[1], run=node.run_dir, done=ended.uid), EIO)
         node.start()
         until(lambda: failed(t), 10, f"{call} of {part} fails")  # pylint: disable=cell-var-from-loop
         node.wait_pod("a", lambda p: p.ready)
@@ -131,3 +132,20 @@ def test_mounts(t):
 
 
 test_mounts.seconds = 20
+
+
+def test_network(t):
+    """over a failed look at the pins of the namespaces and at the cached answer of the network plugins"""
+    over_running_pods(t, ("statfs", "{uid}/net"), ("statfs", "{uid}/uts"), ("statfs", "{uid}/ipc"), ("openat", "-eth0.json"))
+
+
+test_network.seconds = 20
+
+
+def test_records(t):
+    """over a record, of a pod that runs and of one that had ended, and a boot id that cannot be read"""
+    over_running_pods(t, ("openat", "{uid}.json"), ("fstatat", "{uid}.json"), ("openat", "{done}.json"),
+                      ("openat", "/random/boot_id"))
+
+
+test_records.seconds = 20

@@ -3,6 +3,8 @@
 #include <glob.h>
 
 #include "cni/cache.h"
+#include "cni/netns.h"
+#include "tests/unit/base/failing.h"
 
 #define ID "0123456789abcdef"
 
@@ -231,6 +233,46 @@ static void what_a_killed_writer_left_is_cleared_at_the_start(void **state)
     assert_true(exists(p, "cache/.other"));
 }
 
+static void what_could_not_be_read_stays_and_is_no_absence(void **state)
+{
+    static const struct {
+        const char *call, *part;
+        int sys;
+    } failures[] = { { "openat", "-eth0.json", EIO },
+                     { "openat", "-eth0.json", EMFILE },
+                     { "readdir", "", EIO } };
+    struct place *p = *state;
+    fd_auto fd = open_cache(p);
+    struct cni_entry out;
+    struct err e = { 0 };
+
+    write_entry(fd, "net", ID, NULL);
+    for (size_t i = 0; i < ARRAY_LEN(failures); i++) {
+        failing_arm(failures[i].call, failures[i].part, failures[i].sys, 1);
+        assert_int_not_equal(cni_cache_find(fd, ID, "eth0", &out, &e), ERR_OK);
+        assert_int_equal(e.sys, failures[i].sys);
+        assert_int_not_equal(e.code, ERR_NOT_FOUND);
+        e = (struct err){ 0 };
+        assert_int_equal(cni_cache_find(fd, ID, "eth0", &out, &e), ERR_OK);
+        cni_entry_done(&out);
+    }
+    assert_false(cni_cache_lacks_some(fd));
+    failing_arm("readdir", "", EIO, 1);
+    assert_true(cni_cache_lacks_some(fd)); /* for all that is known */
+}
+
+static void a_pin_that_could_not_be_looked_at_is_not_gone(void **state)
+{
+    struct place *p = *state;
+    struct err e = { 0 };
+
+    put(p, "net", "");
+    assert_int_equal(presence_of(netns_look_pinned(p->dir, "uts", &e)), PRESENCE_ABSENT);
+    assert_int_equal(presence_of(netns_look_pinned(p->dir, "net", &e)), PRESENCE_ABSENT); /* a plain file */
+    failing_arm("statfs", "/uts", ENOMEM, 1);
+    assert_int_equal(presence_of(netns_look_pinned(p->dir, "uts", &e)), PRESENCE_UNKNOWN);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -238,6 +280,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(an_unknown_attachment_is_not_found, place_make, place_remove),
         cmocka_unit_test_setup_teardown(names_with_dashes_are_not_mixed_up, place_make, place_remove),
         cmocka_unit_test_setup_teardown(damaged_entries_are_set_aside, place_make, place_remove),
+        cmocka_unit_test_setup_teardown(what_could_not_be_read_stays_and_is_no_absence, place_make,
+                                        place_remove),
+        cmocka_unit_test_setup_teardown(a_pin_that_could_not_be_looked_at_is_not_gone, place_make,
+                                        place_remove),
         cmocka_unit_test_setup_teardown(what_is_no_file_or_far_too_long_is_set_aside, place_make,
                                         place_remove),
         cmocka_unit_test_setup_teardown(an_empty_entry_is_removed, place_make, place_remove),

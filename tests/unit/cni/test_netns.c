@@ -19,6 +19,13 @@ static int setup(void **state)
             SKIP(why_not);                                                                                   \
     } while (0)
 
+static enum presence_answer pinned(const char *dir, const char *which)
+{
+    struct err e = { 0 };
+
+    return presence_of(netns_look_pinned(dir, which, &e));
+}
+
 static struct err create(struct place *p, const struct netns_spec *spec)
 {
     struct ended d = { 0 };
@@ -120,9 +127,9 @@ static void namespaces_are_made_set_up_and_pinned(void **state)
         fail_msg("%s", e.text);
     assert_int_equal(stat(spec.dir, &st), 0);
     assert_int_equal(st.st_mode & 07777, 0700);
-    assert_true(netns_pinned(spec.dir, "net"));
-    assert_true(netns_pinned(spec.dir, "ipc"));
-    assert_true(netns_pinned(spec.dir, "uts"));
+    assert_int_equal(pinned(spec.dir, "net"), PRESENCE_PRESENT);
+    assert_int_equal(pinned(spec.dir, "ipc"), PRESENCE_PRESENT);
+    assert_int_equal(pinned(spec.dir, "uts"), PRESENCE_PRESENT);
     said = inside(
         spec.dir,
         "hostname; cat /proc/sys/net/ipv4/ip_unprivileged_port_start /proc/sys/net/ipv4/conf/lo/forwarding "
@@ -152,10 +159,10 @@ static void what_is_pinned_stays_and_a_part_of_it_is_made_anew(void **state)
     assert_int_equal(inode(spec.dir, "net"), net);
 
     assert_int_equal(umount2(in_place(p, "ns/pod2/uts"), MNT_DETACH), 0);
-    assert_false(netns_pinned(spec.dir, "uts"));
+    assert_int_equal(pinned(spec.dir, "uts"), PRESENCE_ABSENT);
     assert_int_equal(create(p, &spec).code, ERR_OK);
-    assert_true(netns_pinned(spec.dir, "net"));
-    assert_true(netns_pinned(spec.dir, "uts"));
+    assert_int_equal(pinned(spec.dir, "net"), PRESENCE_PRESENT);
+    assert_int_equal(pinned(spec.dir, "uts"), PRESENCE_PRESENT);
     assert_int_equal(netns_remove(spec.dir, &e), ERR_OK);
 }
 
@@ -168,8 +175,8 @@ static void only_what_is_asked_for_is_made(void **state)
     NEED_ROOT;
     spec.dir = in_place(p, "ns/pod3");
     assert_int_equal(create(p, &spec).code, ERR_OK);
-    assert_true(netns_pinned(spec.dir, "ipc"));
-    assert_false(netns_pinned(spec.dir, "net"));
+    assert_int_equal(pinned(spec.dir, "ipc"), PRESENCE_PRESENT);
+    assert_int_equal(pinned(spec.dir, "net"), PRESENCE_ABSENT);
     assert_int_equal(count(p, "ns/pod3"), 1);
     assert_int_equal(netns_remove(spec.dir, &e), ERR_OK);
 }
@@ -270,9 +277,9 @@ static void removing_a_folder_that_is_none_is_a_success(void **state)
     struct err e = { 0 };
 
     assert_int_equal(netns_remove(in_place(p, "never/was"), &e), ERR_OK);
-    assert_false(netns_pinned(in_place(p, "never"), "net"));
+    assert_int_equal(pinned(in_place(p, "never"), "net"), PRESENCE_ABSENT);
     put(p, "plain/net", "a file");
-    assert_false(netns_pinned(in_place(p, "plain"), "net"));
+    assert_int_equal(pinned(in_place(p, "plain"), "net"), PRESENCE_ABSENT);
     NEED_ROOT;
     assert_int_equal(netns_remove(in_place(p, "plain"), &e), ERR_OK);
     assert_false(exists(p, "plain"));

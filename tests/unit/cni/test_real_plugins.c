@@ -146,7 +146,7 @@ static void a_pod_comes_and_goes_and_the_host_is_as_it_was(void **state)
     assert_int_equal(result.n_ips, 2);
     assert_string_equal(result.ips[0], "10.231.77.2");
     assert_string_equal(result.ips[1], "fd77:231::2");
-    assert_int_equal(cni_cached_result(c, ID, "eth0", &cached, &e), ERR_OK);
+    assert_int_equal(presence_of(cni_cached_result(c, ID, "eth0", &cached, &e)), PRESENCE_PRESENT);
     assert_memory_equal(&cached, &result, sizeof(cached));
     command = str_printf("nsenter --net=%s ip -o addr show dev eth0", netns);
     inside = sh(command);
@@ -168,7 +168,7 @@ static void a_pod_comes_and_goes_and_the_host_is_as_it_was(void **state)
     assert_lacks(left, "10.231.77.2 ");
     assert_contains(left, BRIDGE);
     assert_false(exists(p, "data/crtest/10.231.77.2"));
-    assert_int_equal(cni_cached_result(c, ID, "eth0", &cached, &e), ERR_NOT_FOUND);
+    assert_int_equal(presence_of(cni_cached_result(c, ID, "eth0", &cached, &e)), PRESENCE_ABSENT);
     e = (struct err){ 0 };
     a.netns = "";
     assert_int_equal(netns_remove(dir, &e), ERR_OK);

@@ -135,7 +135,7 @@ static void add_runs_the_list_in_order_and_hands_results_on(void **state)
     assert_member(p, "in-rate-ADD", "runtimeConfig",
                   "{\"bandwidth\": {\"egressRate\": 5000, \"egressBurst\": 96000}}");
 
-    assert_int_equal(cni_cached_result(c, ID, "eth0", &cached, &e), ERR_OK);
+    assert_int_equal(presence_of(cni_cached_result(c, ID, "eth0", &cached, &e)), PRESENCE_PRESENT);
     assert_string_equal(cached.ips[0], "10.0.0.11");
     cni_close(c);
 }
@@ -161,7 +161,7 @@ static void del_runs_backwards_with_the_final_result_and_forgets(void **state)
     assert_member(p, "in-ports-DEL", "runtimeConfig",
                   "{\"portMappings\": [{\"hostPort\": 8080, \"containerPort\": 80, \"protocol\": \"tcp\"}]}");
     assert_int_equal(count(p, "cache"), 0);
-    assert_int_equal(cni_cached_result(c, ID, "eth0", &cached, &e), ERR_NOT_FOUND);
+    assert_int_equal(presence_of(cni_cached_result(c, ID, "eth0", &cached, &e)), PRESENCE_ABSENT);
     cni_close(c);
 }
 
@@ -239,7 +239,7 @@ static void a_failed_add_is_told_and_must_be_deleted_before_another(void **state
     assert_string_equal(e.text, "plugin type=\"ports\" failed (add): port taken (CNI code 100)");
     assert_log(p, "ADD main\nADD ports\n");
     e = (struct err){ 0 };
-    assert_int_equal(cni_cached_result(c, ID, "eth0", &cached, &e), ERR_NOT_FOUND);
+    assert_int_equal(presence_of(cni_cached_result(c, ID, "eth0", &cached, &e)), PRESENCE_ABSENT);
 
     e = add(p, c, &o);
     assert_int_equal(e.code, ERR_PRECONDITION);

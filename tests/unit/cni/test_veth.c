@@ -91,7 +91,7 @@ static bool lives(struct world *w)
     if (cni_links_read(w->net, w->links, &e) != ERR_OK)
         fail_msg("%s", e.text);
     assert_null(cni_links_find(w->links, "eth0"));
-    return cni_interface_lives(w->c, ID, "eth0", w->links);
+    return presence_of(cni_look_interface(w->c, ID, "eth0", w->links, &e)) == PRESENCE_PRESENT;
 }
 
 #define VETH                                                                                                 \
