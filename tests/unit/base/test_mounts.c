@@ -33,6 +33,26 @@ static const char sample[] =
     "41 28 0:35 / /var/lib/a\\040b/c\\134d\\012e ro - ext4 /dev/sd\\011a rw\n"
     "42 28 0:4 net:[4026532451] /var/library rw shared:5 unbindable - nsfs nsfs rw";
 
+static bool note_ids(const struct fs_mount *m, void *arg)
+{
+    struct found *f = arg;
+
+    buf_addf(&f->text, "%d<%d%s%s\n", (int)m->id, (int)m->parent, m->shared ? " shared" : "",
+             m->slave ? " slave" : "");
+    return true;
+}
+
+static void a_mount_has_its_id_and_what_it_is_mounted_on(void **state)
+{
+    struct found f = { .text = BUF_INIT(10000) };
+    str_auto copy = strdup(sample);
+
+    (void)state;
+    assert_true(fs_parse_mountinfo(copy, NULL, note_ids, &f));
+    assert_string_equal(f.text.p, "22<28 shared\n40<28 slave\n41<28\n42<28 shared\n");
+    buf_done(&f.text);
+}
+
 static void lines_are_taken_apart_and_unescaped(void **state)
 {
     struct found f = { .text = BUF_INIT(10000) };
@@ -160,6 +180,7 @@ static void the_whole_host_is_never_unmounted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_mount_has_its_id_and_what_it_is_mounted_on),
         cmocka_unit_test(lines_are_taken_apart_and_unescaped),
         cmocka_unit_test(a_prefix_matches_whole_elements),
         cmocka_unit_test(broken_lines_are_left_out),
