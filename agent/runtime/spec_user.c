@@ -123,7 +123,9 @@ static enum err_code read_accounts(int rootfs_fd, const char *path, char **ret, 
             *e = why;
             return err_wrap(e, "read /%s of the image", path);
         }
-    } else if (fstat(found, &st) == 0 && S_ISREG(st.st_mode)) {
+    } else if (fstat(found, &st) != 0) {
+        return err_sys(e, errno, "stat /%s of the image", path);
+    } else if (S_ISREG(st.st_mode)) {
         snprintf(link, sizeof(link), "/proc/self/fd/%d", found);
         fd = open(link, O_RDONLY | O_CLOEXEC);
         if (fd < 0)
