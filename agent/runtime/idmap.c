@@ -162,6 +162,46 @@ struct parts {
     struct err *e;
 };
 
+/*
+ * A copy of the mount at `rest` below a volume gets a place of its own.  Its path is not handed on:
+ * containers of the pod that run already may have exchanged its folders with links.
+ */
+static enum err_code copy_part(const struct fs_mount *m, const char *rest, const char *target,
+                               bool *ret_hidden, struct err *e)
+{
+    str_auto volume = strndup(m->point, (size_t)(rest - m->point));
+    struct statx st;
+
+    *ret_hidden = false;
+    if (volume == NULL)
+        return err_nomem(e);
+    fd_auto root = open(volume, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (root < 0)
+        return err_sys(e, errno, "open %s", volume);
+    fd_auto found = fs_open_in_root_plain(root, rest + 1, O_PATH, 0, e);
+    if (found < 0 && (e->sys == ENOENT || e->sys == ENOTDIR)) {
+        *e = (struct err){ 0 };
+        *ret_hidden = true;
+    }
+    if (found < 0)
+        return e->code;
+    if (statx(found, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_MNT_ID, &st) != 0)
+        return err_sys(e, errno, "statx %s", m->point);
+    *ret_hidden = (st.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0 && st.stx_mnt_id != m->id;
+    if (*ret_hidden)
+        return ERR_OK;
+    if ((st.stx_mask & STATX_MNT_ID) == 0 || st.stx_mnt_id != m->id)
+        return err_set(e, ERR_UNAVAILABLE, "%s is renamed meanwhile", m->point);
+    fd_auto tree = open_tree(found, "", AT_EMPTY_PATH | OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+    if (tree < 0)
+        return err_sys(e, errno, "clone the mount of %s", m->point);
+    if (make_point(tree, target, e) != ERR_OK)
+        return e->code;
+    return move_mount(tree, "", AT_FDCWD, target, MOVE_MOUNT_F_EMPTY_PATH) == 0
+               ? ERR_OK
+               : err_sys(e, errno, "mount on %s", target);
+}
+
 /* <folder>/<i>/<rest>: a mount below the i-th. */
 static bool note_part(const struct fs_mount *m, void *arg)
 {
@@ -169,6 +209,7 @@ static bool note_part(const struct fs_mount *m, void *arg)
     const char *number = m->point + strlen(p->folder);
     const char *rest = *number == '/' ? strchr(number + 1, '/') : NULL;
     struct rt_mount *to = &p->list[p->n];
+    bool hidden;
 
     if (rest == NULL)
         return true;
@@ -178,11 +219,15 @@ static bool note_part(const struct fs_mount *m, void *arg)
     }
     *to = p->list[strtoul(number + 1, NULL, 10)];
     to->destination = arena_printf(p->arena, "%s%s", to->destination, rest);
-    to->source = arena_strdup(p->arena, m->point);
+    to->source = arena_printf(p->arena, "%s/part-%zu", p->folder, p->n);
     if (to->source == NULL || to->destination == NULL) {
         err_nomem(p->e);
         return false;
     }
+    if (copy_part(m, rest, to->source, &hidden, p->e) != ERR_OK)
+        return false;
+    if (hidden) /* by another mount, which is listed, too */
+        return true;
     p->n++;
     p->left--;
     return true;

@@ -1,5 +1,6 @@
 """hostUsers: false, the rest of a pod's life: streams, mounts of the host below volumes, restarts, nodes that cannot."""
 import contextlib
+import json
 import os
 import pty
 import signal
@@ -299,6 +300,12 @@ def test_mounts_of_the_host_stay(t):
     node.put("p.yaml", own("p", container(volumeMounts=mounts), volumes=[{"name": "v", "hostPath": {"path": folder}}]))
     p = node.wait_running("p")
     equal(run_in(node, "p", "cat /v/sub/file; stat -c ' %u' /v/sub/file /later/sub/file"), "below 0\n 0\n", "below the volume")
+    # A path below a volume belongs to the containers that run: the runtime would follow their links.
+    mapped = f"{node.run_dir}/containers/{p.container_id()}/"
+    sources = [m.get("source", "") for m in json.loads(read(f"{mapped}config.json"))["mounts"]]
+    below = [x for x in sources if x.startswith(mapped) and len(x[len(mapped):].split("/")) > 2]
+    equal(below, [], "sources of mounts that are below a volume")
+    check(any("/part-" in x for x in sources), f"the mount below has a place of its own: {sources}")
     os.mkdir(f"{folder}/new")
     run("mount", "-t", "tmpfs", "-o", "mode=755", "none", f"{folder}/new")
     until(lambda: run_in(node, "p", "grep -c ' /later/new ' /proc/self/mountinfo", ok=False).strip() == "1", 5, "a later mount shows")
