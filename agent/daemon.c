@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/process.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <malloc.h>
 #include <signal.h>
@@ -167,6 +168,24 @@ static void on_hup(uv_signal_t *handle, int signo)
 
 /* ---- main ------------------------------------------------------------------------------------ */
 
+/*
+ * Secrets are in this memory.  A soft limit of 1 byte is the one that keeps a core dump from a file and from
+ * the program of kernel.core_pattern alike, which a limit of 0 does not (core(5)).  The process stays
+ * dumpable: otherwise /proc/self would be another user's, and user namespaces could not be mapped.
+ */
+static void leave_no_core(void)
+{
+    struct rlimit l;
+
+    if (getrlimit(RLIMIT_CORE, &l) != 0)
+        return;
+    l.rlim_cur = 1;
+    if (l.rlim_max < l.rlim_cur)
+        l.rlim_max = l.rlim_cur;
+    if (setrlimit(RLIMIT_CORE, &l) != 0)
+        log_debug("a core dump of the agent is not excluded", F_STR("err", strerror(errno)));
+}
+
 static void raise_file_limit(void)
 {
     struct rlimit l;
@@ -247,6 +266,7 @@ int daemon_main(int argc, char **argv)
         return 1;
     }
     raise_file_limit();
+    leave_no_core(); /* children get the old limit back, too */
     code = run(&a);
     preflight_done(&a.pre);
     parts_free_paths(&a);

@@ -181,14 +181,15 @@ static int drop_rights(void)
 {
     struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
     struct __user_cap_data_struct none[2] = { 0 };
-    const struct rlimit no_core = { 0, 0 };
+    /* 0 would still feed the program of core_pattern; it serves where 1 is beyond the hard limit. */
+    const struct rlimit no_core = { 1, 1 }, no_file = { 0, 0 };
 
     for (int cap = 0; cap <= 63; cap++)
         prctl(PR_CAPBSET_DROP, cap, 0, 0,
               0); /* beyond the kernel's last one: EINVAL; without the right: EPERM */
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-    if (setrlimit(RLIMIT_CORE, &no_core) != 0 || syscall(SYS_capset, &header, none) != 0 ||
-        prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+    if ((setrlimit(RLIMIT_CORE, &no_core) != 0 && setrlimit(RLIMIT_CORE, &no_file) != 0) ||
+        syscall(SYS_capset, &header, none) != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
         return errno;
     return 0;
 }

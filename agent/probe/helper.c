@@ -51,10 +51,12 @@ static int fail(const char *fmt, ...)
 /* What comes is hostile and needs no rights: none are kept. */
 static bool confine(void)
 {
-    const struct rlimit none = { 0, 0 }, few = { 64, 64 };
+    /* A core limit of 0 would still feed the program of core_pattern. */
+    const struct rlimit none = { 1, 1 }, no_file = { 0, 0 }, few = { 64, 64 };
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (setrlimit(RLIMIT_CORE, &none) != 0 || setrlimit(RLIMIT_NOFILE, &few) != 0)
+    if ((setrlimit(RLIMIT_CORE, &none) != 0 && setrlimit(RLIMIT_CORE, &no_file) != 0) ||
+        setrlimit(RLIMIT_NOFILE, &few) != 0)
         return false;
     if (geteuid() == 0 && (setgroups(0, NULL) != 0 || setresgid(NOBODY, NOBODY, NOBODY) != 0 ||
                            setresuid(NOBODY, NOBODY, NOBODY) != 0))

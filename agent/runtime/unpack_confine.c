@@ -243,7 +243,7 @@ static enum err_code filter_calls(struct err *e)
 
 enum err_code unpack_confine(const struct unpack_confine *c, struct err *e)
 {
-    limit(RLIMIT_CORE, 0);
+    limit(RLIMIT_CORE, 1); /* 0 would still feed the program of core_pattern */
     limit(RLIMIT_NOFILE, 64 + UNPACK_MAX_LAYERS); /* each layer below the one at work is open */
     limit(RLIMIT_CPU, CPU_SECONDS_MAX);
     limit(RLIMIT_FSIZE, c->max_bytes);

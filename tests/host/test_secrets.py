@@ -3,7 +3,7 @@ import base64
 import contextlib
 import os
 
-from coracle import as_nobody, check, config_map, container, equal, mount, pod, run, secret, shell, Skip, until
+from coracle import as_nobody, check, config_map, container, equal, mount, pod, read, run, secret, shell, Skip, until
 
 VALUES = {"env": "kingfisher-over-the-weir", "file": "otter-beneath-the-bank", "from": "heron-on-the-island"}
 
@@ -213,4 +213,19 @@ def test_mounts(t):
 
     start_with("first", 1)
     equal(start_with("many", 20), start_with("one", 1), "mounts of a pod with 20 of them, and of one with 1")
+    node.stop()
+
+
+def test_no_core(t):
+    """the daemon, whose memory holds Secrets, leaves no core dump, not to a program either; containers keep their limit"""
+    node = t.node()
+    node.import_image()
+    node.put("web.yaml", pod("web"))
+    node.wait_running("web")
+
+    def soft(pid):
+        line = next(x for x in read(f"/proc/{pid}/limits").splitlines() if x.startswith("Max core file size"))
+        return line.split()[4]
+    equal(soft(node.process.pid), "1", "the daemon's")
+    equal(soft(node.pid(node.pod("web"))), "0", "a container's")
     node.stop()

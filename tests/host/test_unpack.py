@@ -713,6 +713,6 @@ def test_confined(t):
     equal(int(status["CapEff"], 16) & ~allowed, 0, "capabilities beyond the list")
     equal(int(status["CapBnd"], 16) & ~allowed, 0, "bounding set beyond the list")
     equal(status["NoNewPrivs"], "1", "no_new_privs")
-    contains(limits, "Max core file size        0", "limits")
+    contains(limits, "Max core file size        1 ", "limits")
     if not t.build.endswith("address-undefined"):
         equal(status["Seccomp"], "2", "seccomp filter")
