@@ -307,15 +307,19 @@ static enum err_code add_environment(struct ctr_run *r, const struct ctr *c, str
     return ERR_OK;
 }
 
-static const struct api_strs *expand(struct ctr_run *r, const struct api_strs *in)
+static const struct api_strs *expand(struct ctr_run *r, const struct api_strs *in, struct err *e)
 {
     struct api_strs *out = arena_alloc(&r->arena, sizeof(*out));
 
-    if (out == NULL || (out->v = arena_alloc(&r->arena, (in->n + 1) * sizeof(*out->v))) == NULL)
+    if (out == NULL || (out->v = arena_alloc(&r->arena, (in->n + 1) * sizeof(*out->v))) == NULL) {
+        err_nomem(e);
         return NULL;
+    }
     for (; out->n < in->n; out->n++)
-        if ((out->v[out->n] = env_expand(in->v[out->n], &r->env, &r->arena, NULL)) == NULL)
+        if ((out->v[out->n] = env_expand(in->v[out->n], &r->env, &r->arena, NULL)) == NULL) {
+            env_expand_error(e);
             return NULL;
+        }
     return out;
 }
 
@@ -412,12 +416,12 @@ static enum err_code fill(struct ctr_run *r, struct ctr *c, struct err *e)
         return e->code;
     add_resources(r, c);
     r->config.cgroup_path = arena_printf(&r->arena, "%s/%s", cgroup, id);
-    r->config.command = expand(r, &c->spec->command);
-    r->config.args = expand(r, &c->spec->args);
+    if ((r->config.command = expand(r, &c->spec->command, e)) == NULL ||
+        (r->config.args = expand(r, &c->spec->args, e)) == NULL)
+        return e->code;
     if (userns_wanted(p) && r->config.userns == NULL)
         return err_nomem(e);
-    if (r->config.id == NULL || r->config.cgroup_path == NULL || r->config.command == NULL ||
-        r->config.args == NULL)
+    if (r->config.id == NULL || r->config.cgroup_path == NULL)
         return err_nomem(e);
     return ERR_OK;
 }

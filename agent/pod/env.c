@@ -3,6 +3,7 @@
 #include "base/base64.h"
 #include "base/fs.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,12 @@ const char *env_get(const struct env *env, const char *name)
     return NULL;
 }
 
+static enum err_code too_large(struct err *e)
+{
+    return err_set(e, ERR_INVALID, "the environment is too large, allowed are %d variables and %d bytes",
+                   ENV_MAX, ENV_BYTES_MAX);
+}
+
 static enum err_code set(struct env *env, struct arena *a, char *name, char *value, struct err *e)
 {
     if (name == NULL || value == NULL)
@@ -28,8 +35,7 @@ static enum err_code set(struct env *env, struct arena *a, char *name, char *val
         }
     }
     if (env->n >= ENV_MAX || a->used > ENV_BYTES_MAX)
-        return err_set(e, ERR_INVALID, "the environment is too large, allowed are %d variables and %d bytes",
-                       ENV_MAX, ENV_BYTES_MAX);
+        return too_large(e);
     if (env->n == env->cap) {
         size_t cap = env->cap == 0 ? 16 : env->cap * 2;
         struct env_var *v = arena_alloc(a, cap * sizeof(*v));
@@ -179,6 +185,7 @@ void env_redact(struct env *env, char *text)
 char *env_expand(const char *text, const struct env *env, struct arena *a, const char **ret_missing)
 {
     buf_auto out = BUF_INIT(ENV_BYTES_MAX);
+    bool big = false;
     char *ret;
 
     if (ret_missing != NULL)
@@ -208,6 +215,7 @@ char *env_expand(const char *text, const struct env *env, struct arena *a, const
         value = env_get(env, name);
         if (ret_missing != NULL && *ret_missing == NULL && (value == NULL || value[0] == '\0'))
             *ret_missing = name;
+        big = big || (value != NULL && out.n + strlen(value) > ENV_BYTES_MAX);
         if (value != NULL)
             buf_adds(&out, value);
         else
@@ -217,7 +225,14 @@ char *env_expand(const char *text, const struct env *env, struct arena *a, const
     ret = out.failed ? NULL : arena_strndup(a, out.p, out.n);
     if (out.cap > 0)
         explicit_bzero(out.p, out.n);
+    if (ret == NULL)
+        errno = big || out.n + 1 >= ENV_BYTES_MAX ? E2BIG : ENOMEM;
     return ret;
+}
+
+enum err_code env_expand_error(struct err *e)
+{
+    return errno == E2BIG ? too_large(e) : err_nomem(e);
 }
 
 const char *env_sub_path(const struct api_volume_mount *m, const struct env *env, struct arena *a,
@@ -360,7 +375,7 @@ static enum err_code build(const struct pod *p, const struct api_container *c, s
         else if (v->resource_field_ref != NULL)
             code = env_resource(p, c, v->resource_field_ref, a, &value, e);
         else if ((value = env_expand(v->value != NULL ? v->value : "", env, a, NULL)) == NULL)
-            code = err_nomem(e);
+            code = env_expand_error(e);
         if (code != ERR_OK)
             return code;
         if ((v->secret_key_ref != NULL || v->file_key_ref != NULL) && note_secret(env, a, value, e) != ERR_OK)

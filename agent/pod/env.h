@@ -28,8 +28,9 @@ enum err_code env_build(const struct pod *p, const struct api_container *c, stru
                         struct err *e) MUST_CHECK;
 const char *env_get(const struct env *env, const char *name); /* NULL if absent */
 /* Expands $(X), $$; unknown ones stay as they are.  *ret_missing (may be NULL): the first unknown or empty
- * name, else NULL. */
+ * name, else NULL.  NULL: too large, or no memory, as env_expand_error() right after it says. */
 char *env_expand(const char *text, const struct env *env, struct arena *a, const char **ret_missing);
+enum err_code env_expand_error(struct err *e);
 /*
  * subPath or the expanded subPathExpr of a mount, cleaned: "./logs/" is "logs", as kubelet joins it; "": the
  * whole volume.  An absolute one stays as it is, to be refused.  *ret_missing as above; NULL: no memory.

@@ -97,7 +97,7 @@ enum err_code handler_command(const struct ctr *c, const struct api_handler *h, 
     for (size_t i = 0; i < h->command.n; i++) {
         argv[i] = expand ? env_expand(h->command.v[i], &env, a, NULL) : h->command.v[i];
         if (argv[i] == NULL)
-            return err_nomem(e);
+            return env_expand_error(e);
     }
     argv[h->command.n] = NULL;
     *ret = (const char *const *)argv;

@@ -163,6 +163,26 @@ static void expansion_follows_kubelet(void **state)
     arena_done(&a);
 }
 
+static void what_expands_beyond_the_limit_is_reported_as_such(void **state)
+{
+    char *half = malloc(ENV_BYTES_MAX / 2 + 2);
+    struct env_var vars[] = { { (char *)"A", half } };
+    const struct env env = { .v = vars, .n = 1, .cap = 1 };
+    struct arena a = { 0 };
+    struct err e = { 0 };
+
+    (void)state;
+    memset(half, 'x', ENV_BYTES_MAX / 2 + 1);
+    half[ENV_BYTES_MAX / 2 + 1] = '\0';
+    assert_non_null(env_expand("$(A)", &env, &a, NULL));
+    assert_null(env_expand("$(A)$(A)", &env, &a, NULL));
+    assert_int_equal(env_expand_error(&e), ERR_INVALID);
+    assert_string_equal(e.text,
+                        "the environment is too large, allowed are 20000 variables and 4194304 bytes");
+    arena_done(&a);
+    free(half);
+}
+
 static void a_sub_path_is_cleaned_but_stays_absolute(void **state)
 {
     static const struct {
@@ -320,6 +340,7 @@ int main(void)
         cmocka_unit_test(secrets_are_taken_out_in_other_forms),
         cmocka_unit_test_setup_teardown(a_secret_that_a_variable_replaced_is_known_still, setup, teardown),
         cmocka_unit_test(expansion_follows_kubelet),
+        cmocka_unit_test(what_expands_beyond_the_limit_is_reported_as_such),
         cmocka_unit_test(a_sub_path_is_cleaned_but_stays_absolute),
         cmocka_unit_test_setup_teardown(env_wins_over_env_from_and_sees_it, setup, teardown),
         cmocka_unit_test_setup_teardown(missing_references_have_kubelets_words, setup, teardown),
