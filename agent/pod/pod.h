@@ -476,7 +476,9 @@ void ctr_run_free(struct ctr_run *r); /* NULL is fine */
 /* ---- record.c ---- */
 /* *ret_written: false when the file says all that already. */
 enum err_code record_save(struct pod *p, bool *ret_written, struct err *e) MUST_CHECK;
-void record_remove(struct pod *p);
+void record_remove(struct pod *p); /* what cannot be removed is tried again (sweep.h) */
+/* Each of its files; the first error, after all were tried. */
+enum err_code record_remove_files(const struct node *n, const char *uid, struct err *e);
 /* Makes a pod of each record; damaged ones are set aside (base/aside.h) and logged. */
 enum err_code record_load_all(struct node *n, struct err *e) MUST_CHECK;
 

@@ -7,6 +7,7 @@
 #include "agent/pod/pod.h"
 #include "agent/pod/probes.h"
 #include "agent/pod/resize.h"
+#include "agent/pod/sweep.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
@@ -177,15 +178,13 @@ void pods_free(struct pod *p)
 static void remove_logs(const struct pod *p)
 {
     const struct node_options *o = &p->node->o;
-    char path[1024], prefix[512];
-    struct err e = { 0 };
+    char path[1024], prefix[512], folder[512];
     struct dirent *entry;
     DIR *d;
 
-    snprintf(path, sizeof(path), "%s/%s_%s_%s", o->pod_logs_dir, p->api->meta.namespace, p->api->meta.name,
-             p->uid);
-    if (fs_remove_tree(AT_FDCWD, path, &e) != ERR_OK)
-        log_warn("logs of a pod cannot be removed", F_STR("pod", p->key), F_ERR(&e));
+    snprintf(folder, sizeof(folder), "%s_%s_%s", p->api->meta.namespace, p->api->meta.name, p->uid);
+    snprintf(path, sizeof(path), "%s/%s", o->pod_logs_dir, folder);
+    sweep_logs(p->node, folder);
     /* Links that now dangle: those of this pod, told by their target. */
     d = opendir(o->container_logs_dir);
     if (d == NULL)

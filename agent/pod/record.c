@@ -18,13 +18,16 @@
 
 #include "agent/pod/env_age.h"
 #include "agent/pod/probes.h"
+#include "agent/pod/sweep.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "base/siphash.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
+#include <unistd.h>
 
 static void put_sizes(json_t *o, const struct sizes *s)
 {
@@ -184,6 +187,7 @@ static void write_aside(struct pod *p, const struct buf *text)
         log_debug("nor can the pod record be written in the run folder", F_STR("pod", p->key), F_ERR(&e));
 }
 
+/* One that cannot be removed stays noted, for the next save. */
 static void remove_aside(struct pod *p)
 {
     char path[512];
@@ -191,8 +195,7 @@ static void remove_aside(struct pod *p)
     if (!p->record_aside)
         return;
     snprintf(path, sizeof(path), "%s/records/%s.json", p->node->o.run_dir, p->uid);
-    fs_remove_quietly(AT_FDCWD, path);
-    p->record_aside = false;
+    p->record_aside = unlink(path) != 0 && errno != ENOENT;
 }
 
 enum err_code record_save(struct pod *p, bool *ret_written, struct err *e)
@@ -227,13 +230,27 @@ enum err_code record_save(struct pod *p, bool *ret_written, struct err *e)
     return e->code;
 }
 
+enum err_code record_remove_files(const struct node *n, const char *uid, struct err *e)
+{
+    const struct {
+        const char *dir, *below, *end;
+    } names[] = { { n->o.run_dir, "records/", "" },
+                  { n->o.state_dir, "pods/.", ".synced" },
+                  { n->o.state_dir, "pods/", ".synced" },
+                  { n->o.state_dir, "pods/", "" } };
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        char path[512];
+
+        snprintf(path, sizeof(path), "%s/%s%s.json%s", names[i].dir, names[i].below, uid, names[i].end);
+        if (unlink(path) != 0 && errno != ENOENT && e->code == ERR_OK)
+            err_sys(e, errno, "remove %s", path);
+    }
+    return e->code;
+}
+
 void record_remove(struct pod *p)
 {
-    char path[512];
-
-    remove_aside(p);
-    snprintf(path, sizeof(path), "%s/pods/%s.json.synced", p->node->o.state_dir, p->uid);
-    fs_remove_quietly(AT_FDCWD, path);
-    snprintf(path, sizeof(path), "%s/pods/%s.json", p->node->o.state_dir, p->uid);
-    fs_remove_quietly(AT_FDCWD, path);
+    sweep_record(p->node, p->uid);
+    p->record_aside = false;
 }

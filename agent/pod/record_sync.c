@@ -14,13 +14,16 @@
  * it was, and the facts (nothing runs after a power cut) decide.
  */
 #include "agent/pod/pod.h"
+#include "agent/pod/sweep.h"
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/work.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct record_batch { /* belongs to the pool while it runs */
     struct work work;
@@ -49,8 +52,8 @@ static enum err_code keep(int dir, int fd, const char *name, struct err *e)
         return errno == ENOENT ? ERR_OK /* replaced meanwhile */ : err_sys(e, errno, "link %s", to);
     if (renameat(dir, tmp, dir, to) != 0)
         return err_sys(e, errno, "rename %s", to);
-    unlinkat(dir, tmp, 0); /* two names of one file: rename() did nothing */
-    return ERR_OK;
+    /* Two names of one file: rename() did nothing. */
+    return unlinkat(dir, tmp, 0) == 0 || errno == ENOENT ? ERR_OK : err_sys(e, errno, "remove %s", tmp);
 }
 
 static enum err_code sync_batch(void *arg, struct err *e)
@@ -76,12 +79,13 @@ static enum err_code sync_batch(void *arg, struct err *e)
     return fsync(dir) == 0 ? ERR_OK : err_sys(e, errno, "sync %s", b->dir);
 }
 
-static void remove_synced(const struct node *n, const char *uid)
+/* Of a pod that went meanwhile; its record went first. */
+static void remove_synced(struct node *n, const char *uid)
 {
     str_auto path = str_printf("%s/pods/%s.json.synced", n->o.state_dir, uid);
 
-    if (path != NULL)
-        fs_remove_quietly(AT_FDCWD, path);
+    if (path != NULL && unlink(path) != 0 && errno != ENOENT && !n->closing)
+        sweep_record(n, uid);
 }
 
 static void on_synced(struct op *op, const struct err *result)
@@ -96,7 +100,7 @@ static void on_synced(struct op *op, const struct err *result)
         struct pod *p = pods_by_uid(n, b->uids[i]);
 
         if (p == NULL) {
-            remove_synced(n, b->uids[i]); /* it went meanwhile */
+            remove_synced(n, b->uids[i]);
             continue;
         }
         if (!p->record_durable) { /* what cannot be synced keeps no container from its start */

@@ -428,6 +428,71 @@ static enum err_code look_log_links(struct node *n, struct err *e)
     return presence_is_unknown(fs_list(AT_FDCWD, l.dir, remove_dangling, &l, e)) ? e->code : ERR_OK;
 }
 
+/* ---- what pods that are gone left ------------------------------------------------------------- */
+
+/* The first try is silent, as it is no left-over yet. */
+static void begin_quietly(struct node *n, const char *id, const char *what, void (*begin)(struct job *j),
+                          const struct err *e)
+{
+    struct job *j;
+
+    log_warn("what a pod left cannot be removed; trying again", F_STR("what", what), F_STR("id", id),
+             F_ERR(e));
+    if (n->closing || is_being_swept(n, id, begin))
+        return; /* the next start finds it */
+    j = make_job(n, id, what, begin);
+    if (j != NULL)
+        tried(j, e);
+}
+
+static void remove_record(struct job *j)
+{
+    struct err e = { 0 };
+
+    if (pods_by_uid(j->node, j->id) != NULL) { /* it has a record of its own by now */
+        finished(j);
+        return;
+    }
+    record_remove_files(j->node, j->id, &e);
+    tried(j, &e);
+}
+
+void sweep_record(struct node *n, const char *uid)
+{
+    struct err e = { 0 };
+
+    if (record_remove_files(n, uid, &e) != ERR_OK)
+        begin_quietly(n, uid, "pod record", remove_record, &e);
+}
+
+static enum err_code remove_log_folder(struct node *n, const char *folder, struct err *e)
+{
+    str_auto path = str_printf("%s/%s", n->o.pod_logs_dir, folder);
+
+    return path == NULL ? err_nomem(e) : fs_remove_tree(AT_FDCWD, path, e);
+}
+
+static void remove_pod_logs(struct job *j)
+{
+    const char *uid = foreign_uid_of_logs(j->id);
+    struct err e = { 0 };
+
+    if (uid != NULL && pods_by_uid(j->node, uid) != NULL) {
+        finished(j);
+        return;
+    }
+    remove_log_folder(j->node, j->id, &e);
+    tried(j, &e);
+}
+
+void sweep_logs(struct node *n, const char *folder)
+{
+    struct err e = { 0 };
+
+    if (remove_log_folder(n, folder, &e) != ERR_OK)
+        begin_quietly(n, folder, "logs of a pod", remove_pod_logs, &e);
+}
+
 /* ---- cgroups --------------------------------------------------------------------------------- */
 
 /* Its own: not that of a pod with the same uid that was of another class. */
