@@ -11,21 +11,20 @@
 #include <fcntl.h>
 #include <string.h>
 
-static json_t *pods(void *arg, struct err *e)
+static json_t *pod_keys(void *arg, struct err *e)
 {
     struct node *n = arg;
     json_t *list = json_array();
     struct pod *p, *tmp;
 
-    if (list == NULL) {
+    HASH_ITER (hh, n->pods, p, tmp)
+        if (list == NULL || json_array_append_new(list, json_string(p->key)) != 0) {
+            json_decref(list);
+            list = NULL;
+            break;
+        }
+    if (list == NULL)
         err_nomem(e);
-        return NULL;
-    }
-    HASH_ITER (hh, n->pods, p, tmp) {
-        json_t *o = pod_status_json(p);
-        if (o != NULL)
-            json_array_append_new(list, o);
-    }
     return list;
 }
 
@@ -275,7 +274,7 @@ void provider_init(struct node *n)
 {
     n->provider = (struct status_provider){
         .arg = n,
-        .pods = pods,
+        .pod_keys = pod_keys,
         .pod = pod,
         .pod_restart = pod_restart,
         .events = events,

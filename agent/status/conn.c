@@ -12,6 +12,7 @@
 #define PIPELINE_MAX (STATUS_HEAD_MAX + STATUS_BODY_MAX)
 
 static void on_timer(uv_timer_t *timer);
+static void on_turn(struct turn *t);
 static void next_request(struct conn *c);
 static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret);
 static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *piece);
@@ -20,6 +21,7 @@ struct write {
     uv_write_t req;
     struct conn *conn;
     char *data;
+    size_t n;
 };
 
 /* ---- the end --------------------------------------------------------------------------------- */
@@ -53,6 +55,10 @@ void conn_close(struct conn *c)
     if (c->state == CONN_CLOSING)
         return;
     c->state = CONN_CLOSING;
+    turns_withdraw(&c->server->turns, &c->turn);
+    held_forget(c);
+    if (c->listing != NULL)
+        listing_gone(c);
     if (c->watch != NULL)
         watch_gone(c);
     if (c->log != NULL)
@@ -83,9 +89,9 @@ static void on_written(uv_write_t *req, int status)
     struct write *w = (struct write *)req;
     struct conn *c = w->conn;
 
+    held_remove(c, w->n);
     free(w->data);
     free(w);
-    c->writes--;
     if (c->state == CONN_CLOSING)
         return;
     if (status < 0) {
@@ -93,9 +99,13 @@ static void on_written(uv_write_t *req, int status)
     } else if (c->exec != NULL) {
         exec_drained(c);
     } else if (c->writes == 0) {
-        if (c->state == CONN_STREAMING && c->log != NULL)
+        if (c->awaits) {
+            c->awaits = false;
+            uv_timer_stop(&c->timer);
+            conn_next_turn(c);
+        } else if (c->state == CONN_STREAMING && c->log != NULL)
             logs_drained(c);
-        else if (c->state == CONN_ANSWERING && c->reply == NULL)
+        else if (c->state == CONN_ANSWERING && c->reply == NULL && c->listing == NULL && !c->asks)
             next_request(c);
     }
 }
@@ -114,9 +124,10 @@ static void send_data(struct conn *c, char *data, size_t n)
     }
     w->conn = c;
     w->data = data;
-    c->writes++;
+    w->n = n;
+    held_add(c, n);
     if (uv_write(&w->req, (uv_stream_t *)&c->pipe, &piece, 1, on_written) != 0) {
-        c->writes--;
+        held_remove(c, n);
         free(w);
         free(data);
         conn_close(c);
@@ -149,6 +160,12 @@ void conn_answer(struct conn *c, int http_code, const char *type, const char *ex
 {
     struct buf b = BUF_INIT(SIZE_MAX - 1);
 
+    if (!held_room(c, n)) {
+        c->server->count.no_room++;
+        conn_status(c, 503, status_reason(503), NULL, NULL,
+                    "too much waits for other clients of the socket; try again");
+        return;
+    }
     if (!c->parser.request.keep_alive)
         c->last = true;
     add_head(c, &b, http_code, type, extra_head);
@@ -196,7 +213,7 @@ void conn_stream_begin(struct conn *c, const char *type)
     struct buf b = BUF_INIT(STATUS_HEAD_MAX);
 
     c->chunked = !c->parser.request.http10;
-    if (!c->parser.request.keep_alive)
+    if (!c->parser.request.keep_alive || !c->chunked)
         c->last = true;
     add_head(c, &b, 200, type, c->chunked ? "Transfer-Encoding: chunked\r\n" : NULL);
     buf_adds(&b, "\r\n");
@@ -238,6 +255,25 @@ void conn_stream_end(struct conn *c)
         conn_close(c);
     else
         send_data(c, end, strlen(end));
+}
+
+void conn_next_turn(struct conn *c)
+{
+    if (c->state != CONN_CLOSING)
+        turns_ask(&c->server->turns, &c->turn);
+}
+
+void conn_await(struct conn *c)
+{
+    if (c->state == CONN_CLOSING)
+        return;
+    if (c->writes == 0) {
+        conn_next_turn(c);
+        return;
+    }
+    c->awaits = true;
+    if (c->listing != NULL)
+        arm(c, c->server->write_ms);
 }
 
 /* ---- another protocol ------------------------------------------------------------------------ */
@@ -297,13 +333,31 @@ static void parse(struct conn *c)
         uv_timer_stop(&c->timer);
         c->server->count.requests++;
         c->state = CONN_ANSWERING;
-        if (c->parser.state == PARSE_FAILED)
-            refuse(c);
-        else
-            route_request(c);
+        c->asks = true;
+        conn_next_turn(c);
     }
     if (c->state == CONN_READING && c->eof)
         conn_close(c);
+}
+
+static void on_turn(struct turn *t)
+{
+    struct conn *c = (struct conn *)((char *)t - offsetof(struct conn, turn));
+
+    if (!c->asks) {
+        if (c->listing != NULL)
+            listing_turn(c);
+        else if (c->watch != NULL)
+            watch_turn(c);
+        return;
+    }
+    c->asks = false;
+    if (c->parser.state == PARSE_FAILED)
+        refuse(c);
+    else
+        route_request(c);
+    if (c->state == CONN_STREAMING && c->listing == NULL && c->exec == NULL && c->stopped)
+        conn_close(c); /* it sent so much behind its request that nobody would see it leave */
 }
 
 static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret)
@@ -322,7 +376,8 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *piece)
         /* A client may stop sending and still want its answer; but an endless one has no other way to see
          * that nobody listens. */
         c->eof = c->last = true;
-        if (c->state == CONN_READING || (c->state == CONN_STREAMING && (c->log == NULL || logs_endless(c))))
+        if (c->state == CONN_READING ||
+            (c->state == CONN_STREAMING && c->listing == NULL && (c->log == NULL || logs_endless(c))))
             conn_close(c);
         return;
     }
@@ -347,9 +402,9 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *piece)
     }
     parse(c);
     if (c->in.n > PIPELINE_MAX) {
-        if (c->state == CONN_STREAMING)
+        if (c->state == CONN_STREAMING && c->listing == NULL)
             conn_close(c);
-        else if (c->state == CONN_ANSWERING)
+        else if (c->state == CONN_ANSWERING || c->state == CONN_STREAMING)
             conn_pause(c);
     }
 }
@@ -368,8 +423,6 @@ static void next_request(struct conn *c)
     parse(c);
     if (c->in.n <= PIPELINE_MAX)
         conn_resume(c);
-    else if (c->state == CONN_STREAMING)
-        conn_close(c);
 }
 
 static void on_timer(uv_timer_t *timer)
@@ -380,7 +433,7 @@ static void on_timer(uv_timer_t *timer)
         c->state = CONN_ANSWERING;
         c->last = true;
         conn_status(c, 408, status_reason(408), NULL, NULL, "the request did not come in in time");
-    } else if (c->state == CONN_ANSWERING && conn_backlog(c) < c->progress) {
+    } else if ((c->state == CONN_ANSWERING || c->listing != NULL) && conn_backlog(c) < c->progress) {
         arm(c, c->server->write_ms);
     } else if (c->state == CONN_STREAMING && c->reply != NULL) {
         progress_tick(c);
@@ -446,6 +499,7 @@ void conn_accept(struct status_server *s)
     uv_pipe_init(s->loop, &c->pipe, 0);
     uv_timer_init(s->loop, &c->timer);
     c->pipe.data = c->timer.data = c;
+    c->turn = (struct turn){ .run = on_turn };
     c->open_handles = 2;
     LIST_INSERT_HEAD(&s->conns, c, all);
     s->n_conns++;
@@ -455,6 +509,7 @@ void conn_accept(struct status_server *s)
         return;
     }
     c->role = who_is_it(c);
+    c->turn.first = c->role == PEER_ROOT;
     if (c->role == PEER_NOBODY) {
         turn_away(c, 403, "only root and the members of the socket's group may use this socket");
     } else if (s->n_served >= STATUS_CONNS_MAX ||

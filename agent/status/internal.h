@@ -5,6 +5,7 @@
 #include "agent/status/request.h"
 #include "agent/status/server.h"
 #include "base/list.h"
+#include "base/turns.h"
 
 #include <jansson.h>
 #include <uv.h>
@@ -17,11 +18,19 @@
 #define STATUS_WRITE_MS 60000         /* an answer of which the client takes nothing */
 #define STATUS_PROGRESS_MS 200        /* between two lines about what is under way */
 #define STATUS_BACKLOG_MAX (4u << 20) /* bytes that a watch or log follower may be behind */
+#define STATUS_PIECE (64u << 10)      /* of a list, or of what a watch begins with: more when it was taken */
+/*
+ * Bytes of answers that wait for all clients together.  Beyond it the client that has taken nothing for
+ * longest is cut off, and an answer for which there is no room is a Status (503).  Four followers at their
+ * own limit, or a page of metrics of 400 pods; a larger answer is given while no other waits.
+ */
+#define STATUS_HELD_MAX (16u << 20)
+#define STATUS_HELD_SMALL (16u << 10) /* who holds less is not cut off: nothing would be won */
 
 /* ---- conn.c: one connection ------------------------------------------------------------------- */
 enum conn_state {
     CONN_READING,   /* waits for a request */
-    CONN_ANSWERING, /* the answer is being made (status_reply) or sent */
+    CONN_ANSWERING, /* waits for its turn; the answer is being made (status_reply) or sent */
     CONN_STREAMING, /* watch, log or exec: ends when one of both sides ends it */
     CONN_CLOSING,
 };
@@ -31,6 +40,7 @@ enum peer_role { PEER_NOBODY, PEER_READER, PEER_ROOT };
 struct watcher;
 struct log_stream;
 struct exec_stream;
+struct listing;
 
 struct conn {
     LIST_ENTRY(conn) all;
@@ -41,9 +51,14 @@ struct conn {
     uv_timer_t timer;
     int open_handles;
     struct status_parser parser;
-    struct buf in;   /* received, not parsed yet */
-    size_t writes;   /* under way */
-    size_t progress; /* bytes that were waiting when the timer was last set */
+    struct buf in;    /* received, not parsed yet */
+    size_t writes;    /* under way */
+    size_t held;      /* bytes of them */
+    uint64_t took_ns; /* when the client last took something, or had nothing to take; uv_hrtime() */
+    struct turn turn; /* for its next request, or the next piece of its answer */
+    bool asks;        /* that turn is for a request */
+    bool awaits;      /* it asks for a turn when all is taken */
+    size_t progress;  /* bytes that were waiting when the timer was last set */
     bool eof, stopped,
         last;    /* the peer sends no more; reading is stopped; the connection ends after this answer */
     bool served; /* counts against the limits: not turned away */
@@ -53,6 +68,7 @@ struct conn {
     struct watcher *watch;
     struct log_stream *log;
     struct exec_stream *exec; /* the connection speaks WebSocket */
+    struct listing *listing;
     struct status_reply *reply;
 };
 
@@ -73,6 +89,10 @@ void conn_stream_begin(struct conn *c, const char *type);
 void conn_stream(struct conn *c, const void *data, size_t n);
 void conn_stream_end(struct conn *c);
 size_t conn_backlog(const struct conn *c);
+/* listing_turn() or watch_turn() comes when it is the connection's turn; */
+void conn_next_turn(struct conn *c);
+/* once all that was sent is taken. */
+void conn_await(struct conn *c);
 /* Of a stream: progress_tick() comes then. */
 void conn_tick_after(struct conn *c, uint64_t ms);
 /* After a change of the protocol: the whole head, then frames.  Takes the buffer's content. */
@@ -142,10 +162,41 @@ enum err_code selection_parse(const struct status_request *r, enum select_kind k
 void selection_done(struct selection *s);
 bool selection_matches(struct selection *s, const json_t *object); /* check s->failed after the last one */
 
+/* ---- keys.c ------------------------------------------------------------------------------------- */
+struct pod_key {
+    const char *namespace_, *name;
+};
+struct pod_keys { /* begins as { 0 } */
+    struct pod_key *keys;
+    size_t n, next;
+    char *text;
+};
+/* namespace_ NULL: of all. */
+enum err_code keys_read(struct pod_keys *ret, struct status_server *s, const char *namespace_,
+                        struct err *e) MUST_CHECK;
+void keys_done(struct pod_keys *k);
+bool keys_to_come(const struct pod_keys *k, const char *namespace_, const char *name);
+/* The pod whose turn it is; NULL with ERR_NOT_FOUND: it is gone. */
+json_t *keys_next(struct pod_keys *k, struct status_server *s, struct err *e);
+
+/* ---- listing.c ---------------------------------------------------------------------------------- */
+void listing_begin(struct conn *c, struct selection *selection /* moved */);
+void listing_turn(struct conn *c);
+void listing_gone(struct conn *c); /* the connection closes */
+
+/* ---- held.c ------------------------------------------------------------------------------------- */
+void held_init(struct status_server *s);
+/* Whether an answer of n bytes may wait; others are cut off for it. */
+bool held_room(struct conn *c, size_t n);
+void held_add(struct conn *c, size_t n); /* a write of so many bytes begins, */
+void held_remove(struct conn *c, size_t n);
+void held_forget(struct conn *c); /* the connection closes: its writes are being cancelled */
+
 /* ---- watch.c ------------------------------------------------------------------------------------ */
-/* `objects` (an array, borrowed): pods or events, what the selection was parsed for. */
-void watch_begin(struct conn *c, struct selection *selection /* moved */, enum select_kind kind,
-                 json_t *objects);
+/* What the selection was parsed for.  Either `keys`, of pods (moved), or `events`, an array. */
+void watch_begin(struct conn *c, struct selection *selection /* moved */, struct pod_keys *keys,
+                 json_t *events);
+void watch_turn(struct conn *c);
 void watch_gone(struct conn *c); /* the connection closes */
 /* The object with metadata.resourceVersion set to what the server knows of it, new; NULL: no memory. */
 json_t *with_version(struct status_server *s, json_t *pod);
@@ -186,6 +237,10 @@ struct status_server {
     ino_t ino;
     bool has_group, closing, listening;
     gid_t gid;
+    struct turns turns;
+    bool turns_open;
+    struct turn cutting;   /* held.c */
+    size_t held, n_writes; /* of all connections; of those that are not closing */
     LIST_HEAD(, conn) conns;
     size_t n_conns;            /* all, also those that are being turned away */
     size_t n_served, n_others; /* those that the limits are about; of these others than root */
@@ -201,7 +256,7 @@ struct status_server {
     int64_t started_ns;
     uint64_t head_ms, idle_ms, write_ms; /* STATUS_HEAD_MS, ...; shorter in tests */
     struct {
-        uint64_t requests, connections, refused, dropped;
+        uint64_t requests, connections, refused, dropped, cut_off, no_room;
     } count;
     char read_buffer[64 * 1024];
 };

@@ -32,42 +32,6 @@ static json_t *list_of(struct status_server *s, const char *kind, json_t *items,
 
 /* ---- pods ------------------------------------------------------------------------------------ */
 
-static int by_namespace_and_name(const void *a, const void *b)
-{
-    static const char *const members[] = { "namespace", "name" };
-    const json_t *x = json_object_get(*(json_t *const *)a, "metadata");
-    const json_t *y = json_object_get(*(json_t *const *)b, "metadata");
-    int order = 0;
-
-    for (size_t i = 0; i < ARRAY_LEN(members) && order == 0; i++) {
-        const char *s = json_str(x, members[i]), *t = json_str(y, members[i]);
-
-        order = strcmp(s != NULL ? s : "", t != NULL ? t : "");
-    }
-    return order;
-}
-
-/* The matching ones in the order of an apiserver's list, as a new list; NULL: no memory. */
-static json_t *pod_list(struct status_server *s, json_t *pods, struct selection *selection)
-{
-    mem_auto json_t **chosen = calloc(json_array_size(pods) + 1, sizeof(*chosen));
-    json_t *items = json_array(), *pod;
-    bool complete;
-    size_t i, n = 0;
-
-    if (chosen == NULL)
-        return list_of(s, "PodList", items, false);
-    json_array_foreach (pods, i, pod) {
-        if (selection_matches(selection, pod))
-            chosen[n++] = pod;
-    }
-    qsort(chosen, n, sizeof(*chosen), by_namespace_and_name);
-    complete = !selection->failed;
-    for (i = 0; i < n && complete; i++)
-        complete = json_array_append_new(items, with_version(s, chosen[i])) == 0;
-    return list_of(s, "PodList", items, complete);
-}
-
 /* One pod of a watch that names it in the path. */
 static bool narrow(struct selection *s, const char *name)
 {
@@ -85,25 +49,24 @@ static void get_pods(struct conn *c, const struct status_match *m)
     struct status_server *s = c->server;
     struct selection selection;
     struct err e = { 0 };
+    struct pod_keys keys;
     bool watch = false;
-    json_t *pods;
 
     if (status_param_flag(&c->parser.request, "watch", &watch, &e) != ERR_OK ||
         selection_parse(&c->parser.request, SELECT_PODS, m->namespace_, &selection, &e) != ERR_OK) {
         conn_err(c, &e);
         return;
     }
-    pods = status_items(s->provider.pods(s->provider.arg, &e));
-    if (!json_is_array(pods) || (watch && m->name != NULL && !narrow(&selection, m->name))) {
-        if (e.code == ERR_OK)
-            err_nomem(&e);
+    if (!watch) {
+        listing_begin(c, &selection);
+    } else if (m->name != NULL && !narrow(&selection, m->name)) {
+        err_nomem(&e);
         conn_err(c, &e);
-    } else if (watch) {
-        watch_begin(c, &selection, SELECT_PODS, pods);
+    } else if (keys_read(&keys, s, selection.namespace_, &e) != ERR_OK) {
+        conn_err(c, &e);
     } else {
-        conn_json(c, 200, pod_list(s, pods, &selection));
+        watch_begin(c, &selection, &keys, NULL);
     }
-    json_decref(pods);
     selection_done(&selection);
 }
 
@@ -161,7 +124,7 @@ static void get_events(struct conn *c, const struct status_match *m)
     if (!json_is_array(events)) {
         conn_err(c, &e);
     } else if (watch) {
-        watch_begin(c, &selection, SELECT_EVENTS, events);
+        watch_begin(c, &selection, NULL, events);
     } else {
         chosen = json_array();
         json_array_foreach (events, i, event) {

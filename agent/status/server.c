@@ -158,6 +158,14 @@ static void on_pipe_closed(uv_handle_t *handle)
     server_maybe_free(s);
 }
 
+static void on_turns_closed(void *owner)
+{
+    struct status_server *s = owner;
+
+    s->turns_open = false;
+    server_maybe_free(s);
+}
+
 /* A client that leaves in the middle of an answer must not end the process: libuv writes without
  * MSG_NOSIGNAL. */
 static void ignore_sigpipe(void)
@@ -174,7 +182,7 @@ void server_maybe_free(struct status_server *s)
 {
     struct pod_version *v, *tmp;
 
-    if (!s->closing || s->listening || s->n_conns > 0 || s->n_logs > 0 || s->n_execs > 0)
+    if (!s->closing || s->listening || s->turns_open || s->n_conns > 0 || s->n_logs > 0 || s->n_execs > 0)
         return;
     HASH_ITER (hh, s->versions, v, tmp) {
         HASH_DEL(s->versions, v);
@@ -224,6 +232,9 @@ enum err_code status_server_open(struct status_server **ret, const struct status
         free(s);
         return e->code == ERR_EXISTS ? e->code : err_wrap(e, "status socket %s", o->path);
     }
+    turns_init(&s->turns, s->loop);
+    s->turns_open = true;
+    held_init(s);
     uv_pipe_init(s->loop, &s->pipe, 0);
     s->pipe.data = s;
     s->listening = true;
@@ -250,4 +261,5 @@ void status_server_close(struct status_server *s)
         next = LIST_NEXT(c, all); /* freed later, when its handles are closed */
         conn_close(c);
     }
+    turns_close(&s->turns, on_turns_closed, s);
 }

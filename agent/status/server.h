@@ -103,8 +103,9 @@ enum status_kind { KIND_NODE, KIND_CONFIG_MAP, KIND_SECRET, KIND_PRIORITY_CLASS,
 
 struct status_provider { /* results are new references; NULL with *e set is an error */
     void *arg;
-    /* All pods (kube-shaped, status filled in); `resource_version` of the newest change. */
-    json_t *(*pods)(void *arg, struct err *e);
+    /* The names of all pods, "namespace/name", in any order; and one of them, kube-shaped, status filled in.
+     */
+    json_t *(*pod_keys)(void *arg, struct err *e);
     json_t *(*pod)(void *arg, const char *namespace_, const char *name, struct err *e);
     /* All containers again, in place.  ERR_PRECONDITION: it does not run. */
     enum err_code (*pod_restart)(void *arg, const char *namespace_, const char *name, struct err *e);

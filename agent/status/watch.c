@@ -21,7 +21,8 @@ struct watcher {
     struct conn *conn;
     struct selection selection;
     struct known *known;
-    size_t allowance; /* bytes of the first set, which no client can be blamed for */
+    struct pod_keys rest; /* of the first set: pods that the client does not know of yet */
+    size_t allowance;     /* bytes of the first set, which no client can be blamed for */
 };
 
 enum { KEY_SIZE = 320 };
@@ -112,6 +113,7 @@ void watch_gone(struct conn *c)
         free(known);
     }
     selection_done(&w->selection);
+    keys_done(&w->rest);
     free(w);
     c->watch = NULL;
 }
@@ -151,52 +153,102 @@ static void send_event(struct watcher *w, const char *type, const char *object, 
     }
 }
 
-void watch_begin(struct conn *c, struct selection *selection, enum select_kind kind, json_t *objects)
+/* An object of the first set. */
+static void send_first(struct watcher *w, json_t *one, json_t *versioned /* stolen; NULL: no memory */)
 {
-    struct watcher *w = calloc(1, sizeof(*w));
-    json_t *one, *object;
+    char *text = versioned != NULL ? json_text(versioned) : NULL;
     char key[KEY_SIZE];
+
+    json_decref(versioned);
+    key_of(one, key);
+    if (text == NULL || w->selection.failed || !learn(w, key))
+        conn_close(w->conn);
+    else
+        send_event(w, "ADDED", text, strlen(text));
+    free(text);
+}
+
+/* The next pods of the first set, as many as a piece holds; the others when the client took these. */
+void watch_turn(struct conn *c)
+{
+    struct watcher *w = c->watch;
+    const uint64_t began = uv_hrtime();
+
+    while (w->rest.next < w->rest.n && conn_backlog(c) < STATUS_PIECE &&
+           uv_hrtime() - began < TURNS_PIECE_NS) {
+        struct err e = { 0 };
+        json_t *pod = keys_next(&w->rest, c->server, &e);
+
+        if (pod == NULL && e.code != ERR_NOT_FOUND)
+            conn_close(c);
+        else if (pod != NULL && (selection_matches(&w->selection, pod) || w->selection.failed))
+            send_first(w, pod, with_version(c->server, pod));
+        json_decref(pod);
+        if (c->state == CONN_CLOSING)
+            return; /* and with it the watcher */
+    }
+    if (w->rest.next == w->rest.n)
+        keys_done(&w->rest);
+    else if (conn_backlog(c) >= STATUS_PIECE)
+        conn_await(c);
+    else
+        conn_next_turn(c);
+}
+
+void watch_begin(struct conn *c, struct selection *selection, struct pod_keys *keys, json_t *events)
+{
+    struct watcher *w = c->eof ? NULL : calloc(1, sizeof(*w));
+    json_t *one;
     size_t i;
 
     if (w == NULL) {
-        conn_json(c, 500, NULL);
+        if (keys != NULL)
+            keys_done(keys);
+        if (c->eof)
+            conn_close(c); /* nobody would see that nobody listens */
+        else
+            conn_json(c, 500, NULL);
         return;
     }
     w->conn = c;
     w->selection = *selection;
     *selection = (struct selection){ 0 };
-    w->allowance = SIZE_MAX - STATUS_BACKLOG_MAX;
     c->watch = w;
-    if (kind == SELECT_PODS)
+    if (keys != NULL) {
+        w->rest = *keys;
         LIST_INSERT_HEAD(&c->server->watchers, w, all);
-    else
+    } else {
         LIST_INSERT_HEAD(&c->server->event_watchers, w, all);
+    }
     conn_stream_begin(c, "application/json");
     if (c->state != CONN_CLOSING && c->parser.request.method == METHOD_HEAD) {
         watch_gone(c);
         conn_stream_end(c);
         return;
     }
-    json_array_foreach (objects, i, one) {
-        char *text;
-
+    if (keys != NULL) {
+        if (c->state != CONN_CLOSING)
+            watch_turn(c);
+        return;
+    }
+    w->allowance = SIZE_MAX - STATUS_BACKLOG_MAX;
+    json_array_foreach (events, i, one) {
         if (c->state == CONN_CLOSING)
             return;
-        if (!selection_matches(&w->selection, one) && !w->selection.failed)
-            continue;
-        key_of(one, key);
-        object =
-            kind == SELECT_PODS ? with_version(c->server, one) : set_version(one, c->server->first_version);
-        text = object != NULL ? json_text(object) : NULL;
-        json_decref(object);
-        if (text == NULL || w->selection.failed || !learn(w, key))
-            conn_close(c);
-        else
-            send_event(w, "ADDED", text, strlen(text));
-        free(text);
+        if (selection_matches(&w->selection, one) || w->selection.failed)
+            send_first(w, one, set_version(one, c->server->first_version));
     }
     if (c->state != CONN_CLOSING)
         w->allowance = conn_backlog(c);
+}
+
+/* Whether the client gets to know of it with the first set, as it is then. */
+static bool to_come(const struct watcher *w, const json_t *pod)
+{
+    const json_t *meta = json_object_get(pod, "metadata");
+    const char *namespace_ = json_str(meta, "namespace"), *name = json_str(meta, "name");
+
+    return w->rest.n > 0 && namespace_ != NULL && name != NULL && keys_to_come(&w->rest, namespace_, name);
 }
 
 static void tell(struct watcher *w, bool deleted, const char *key, const json_t *pod, const char *text,
@@ -205,6 +257,8 @@ static void tell(struct watcher *w, bool deleted, const char *key, const json_t 
     bool matches = !deleted && selection_matches(&w->selection, pod);
     struct known *known;
 
+    if (to_come(w, pod))
+        return;
     if (w->selection.failed) {
         conn_close(w->conn); /* better it begins anew than it misses a change */
         return;

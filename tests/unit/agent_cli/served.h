@@ -6,6 +6,7 @@
 #include "agent/status/server.h"
 #include "base/clock.h"
 #include "base/fs.h"
+#include "base/json.h"
 #include "base/log.h"
 
 #include <setjmp.h>
@@ -69,10 +70,19 @@ static inline json_t *load(const char *name)
     return value;
 }
 
-static inline json_t *pods(void *arg, struct err *e)
+static inline json_t *pod_keys(void *arg, struct err *e)
 {
+    json_t *keys = json_array(), *pod;
+    size_t i;
+
     (void)e;
-    return json_incref(((struct fake *)arg)->pods);
+    json_array_foreach (((struct fake *)arg)->pods, i, pod) {
+        const json_t *meta = json_object_get(pod, "metadata");
+
+        json_array_append_new(keys,
+                              json_sprintf("%s/%s", json_str(meta, "namespace"), json_str(meta, "name")));
+    }
+    return keys;
 }
 
 static inline json_t *one_pod(void *arg, const char *namespace_, const char *name, struct err *e)
@@ -302,7 +312,7 @@ static inline void serve(const char *socket, const char *log, int ready_fd)
     struct fake f = { 0 };
     const struct status_provider provider = {
         .arg = &f,
-        .pods = pods,
+        .pod_keys = pod_keys,
         .pod = one_pod,
         .pod_restart = pod_restart,
         .events = events,

@@ -56,13 +56,29 @@ static inline json_t *fake_pod(const char *namespace_, const char *name, const c
                      "phase", "Running");
 }
 
-static inline json_t *fake_pods(void *arg, struct err *e)
+static inline json_t *fake_pod_keys(void *arg, struct err *e)
 {
     struct fixture *f = arg;
+    json_t *keys = json_array(), *pod;
+    size_t i;
 
-    if (f->pods == NULL)
+    if (f->pods == NULL) {
+        json_decref(keys);
         err_set(e, ERR_UNAVAILABLE, "not started yet");
-    return json_incref(f->pods);
+        return NULL;
+    }
+    json_array_foreach (f->pods, i, pod) {
+        const json_t *meta = json_object_get(pod, "metadata");
+        const char *namespace_ = json_string_value(json_object_get(meta, "namespace"));
+        const char *name = json_string_value(json_object_get(meta, "name"));
+
+        if (json_array_append_new(keys, json_sprintf("%s/%s", namespace_, name)) != 0) {
+            json_decref(keys);
+            err_nomem(e);
+            return NULL;
+        }
+    }
+    return keys;
 }
 
 static inline json_t *fake_one(void *arg, const char *namespace_, const char *name, struct err *e)
@@ -225,7 +241,7 @@ static inline int setup(void **state)
                           "namespace", "other", "involvedObject", "name", "web", "reason", "Killing");
     f->provider = (struct status_provider){
         .arg = f,
-        .pods = fake_pods,
+        .pod_keys = fake_pod_keys,
         .pod = fake_one,
         .events = fake_events,
         .explain = fake_explain,

@@ -1,0 +1,90 @@
+/*
+ * held - the bytes that wait in this process for all clients together.  A single client is bounded by what it
+ * asks for; all of them are bounded here, so that clients that never read cost no pod its memory.
+ */
+#include "agent/status/internal.h"
+
+#include "base/log.h"
+
+/* The one that waits longest since it last took something; others before root.  NULL: there is none. */
+static struct conn *slowest(const struct status_server *s, bool also_root)
+{
+    struct conn *c, *found = NULL;
+
+    LIST_FOREACH (c, &s->conns, all) {
+        const bool root = c->role == PEER_ROOT;
+
+        if (c->state == CONN_CLOSING || c->held < STATUS_HELD_SMALL || (root && !also_root))
+            continue;
+        if (found == NULL || (found->role == PEER_ROOT && !root) ||
+            ((found->role == PEER_ROOT) == root && c->took_ns < found->took_ns))
+            found = c;
+    }
+    return found;
+}
+
+/* Makes room for n more bytes.  False: there is not enough to cut off. */
+static bool make_room(struct status_server *s, size_t n, bool also_root)
+{
+    struct conn *c;
+
+    while (s->held + n > STATUS_HELD_MAX) {
+        c = slowest(s, also_root);
+        if (c == NULL)
+            return false;
+        s->count.cut_off++;
+        log_info("a client of the status socket is cut off: too much waits for all of them together",
+                 F_U64("bytes", c->held), F_U64("of", s->held));
+        conn_close(c);
+    }
+    return true;
+}
+
+bool held_room(struct conn *c, size_t n)
+{
+    /* An answer that is larger than the bound is given while no other waits. */
+    return n < STATUS_HELD_SMALL || make_room(c->server, n, c->role == PEER_ROOT) || c->server->held == 0;
+}
+
+static void on_turn(struct turn *t)
+{
+    struct status_server *s = (struct status_server *)((char *)t - offsetof(struct status_server, cutting));
+
+    if (s->n_writes > 1) /* the only one is the one that may be larger */
+        make_room(s, 0, true);
+}
+
+void held_init(struct status_server *s)
+{
+    s->cutting = (struct turn){ .run = on_turn, .first = true };
+}
+
+void held_add(struct conn *c, size_t n)
+{
+    struct status_server *s = c->server;
+
+    if (c->writes++ == 0)
+        c->took_ns = uv_hrtime();
+    s->n_writes++;
+    c->held += n;
+    s->held += n;
+    if (s->held > STATUS_HELD_MAX) /* not from here: somebody may be going through the clients */
+        turns_ask(&s->turns, &s->cutting);
+}
+
+void held_remove(struct conn *c, size_t n)
+{
+    c->took_ns = uv_hrtime();
+    c->writes--;
+    c->server->n_writes--;
+    if (c->state == CONN_CLOSING) /* held_forget() was there */
+        return;
+    c->held -= n;
+    c->server->held -= n;
+}
+
+void held_forget(struct conn *c)
+{
+    c->server->held -= c->held;
+    c->held = 0;
+}

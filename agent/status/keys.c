@@ -1,0 +1,72 @@
+/* keys - the names of the pods, sorted: what an answer in pieces goes through while pods come and go. */
+#include "agent/status/internal.h"
+
+#include "base/json.h"
+
+#include <string.h>
+
+static int by_namespace_and_name(const void *a, const void *b)
+{
+    const struct pod_key *x = a, *y = b;
+    int order = strcmp(x->namespace_, y->namespace_);
+
+    return order != 0 ? order : strcmp(x->name, y->name);
+}
+
+enum err_code keys_read(struct pod_keys *ret, struct status_server *s, const char *namespace_, struct err *e)
+{
+    struct pod_keys k = { 0 };
+    json_auto_t *names = s->provider.pod_keys(s->provider.arg, e);
+    size_t bytes = 0, i;
+    json_t *one;
+    char *at;
+
+    if (!json_is_array(names))
+        return e->code == ERR_OK ? err_nomem(e) : e->code;
+    json_array_foreach (names, i, one)
+        bytes += json_string_length(one) + 1;
+    k.keys = calloc(json_array_size(names) + 1, sizeof(*k.keys));
+    k.text = at = malloc(bytes + 1);
+    if (k.keys == NULL || k.text == NULL) {
+        keys_done(&k);
+        return err_nomem(e);
+    }
+    json_array_foreach (names, i, one) {
+        char *slash;
+
+        strcpy(at, json_string_value(one));
+        slash = strchr(at, '/');
+        if (slash == NULL)
+            continue;
+        *slash = '\0';
+        if (namespace_ == NULL || strcmp(namespace_, at) == 0) {
+            k.keys[k.n++] = (struct pod_key){ at, slash + 1 };
+            at = slash + 1 + strlen(slash + 1) + 1;
+        }
+    }
+    qsort(k.keys, k.n, sizeof(*k.keys), by_namespace_and_name);
+    *ret = k;
+    return ERR_OK;
+}
+
+void keys_done(struct pod_keys *k)
+{
+    free(k->keys);
+    free(k->text);
+    *k = (struct pod_keys){ 0 };
+}
+
+bool keys_to_come(const struct pod_keys *k, const char *namespace_, const char *name)
+{
+    const struct pod_key key = { namespace_, name };
+
+    return k->next < k->n &&
+           bsearch(&key, k->keys + k->next, k->n - k->next, sizeof(key), by_namespace_and_name) != NULL;
+}
+
+json_t *keys_next(struct pod_keys *k, struct status_server *s, struct err *e)
+{
+    const struct pod_key *key = &k->keys[k->next++];
+
+    return s->provider.pod(s->provider.arg, key->namespace_, key->name, e);
+}

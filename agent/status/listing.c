@@ -1,0 +1,169 @@
+/*
+ * listing - a list of pods, made in pieces: the loop makes the text of a few pods in a turn, and of the next
+ * ones when the client took the last piece.  What a client does not take is not made.  A list that fits into
+ * one piece has a Content-Length, a longer one comes in chunks.
+ *
+ * A pod that came after the question is left out, as is one that went before its turn.
+ */
+#include "agent/status/internal.h"
+
+#include <string.h>
+
+struct listing {
+    struct pod_keys keys;
+    struct selection selection;
+    struct buf out;
+    bool pretty, begun, any;
+};
+
+static void add_head(struct listing *l, const struct status_server *s)
+{
+    buf_addf(&l->out,
+             l->pretty
+                 ? "{\n  \"kind\": \"PodList\",\n  \"apiVersion\": \"v1\",\n  \"metadata\": {\n"
+                   "    \"resourceVersion\": \"%llu\"\n  },\n  \"items\": ["
+                 : "{\"kind\":\"PodList\",\"apiVersion\":\"v1\",\"metadata\":{\"resourceVersion\":\"%llu\"},"
+                   "\"items\":[",
+             (unsigned long long)s->version);
+}
+
+/* An element of the list stands four columns further right; a string of JSON has no line break. */
+static void add_indented(struct buf *out, const char *text)
+{
+    for (const char *line = text, *end; *line != '\0'; line = end) {
+        end = strchrnul(line, '\n');
+        end += *end == '\n';
+        buf_adds(out, "    ");
+        buf_add(out, line, (size_t)(end - line));
+    }
+}
+
+static void add_pod(struct listing *l, json_t *pod /* stolen; NULL: no memory */)
+{
+    char *text = pod != NULL ? json_dumps(pod, l->pretty ? JSON_INDENT(2) : JSON_COMPACT) : NULL;
+
+    json_decref(pod);
+    if (text == NULL) {
+        l->out.failed = true;
+        return;
+    }
+    if (l->any)
+        buf_addc(&l->out, ',');
+    l->any = true;
+    if (l->pretty) {
+        buf_addc(&l->out, '\n');
+        add_indented(&l->out, text);
+    } else {
+        buf_adds(&l->out, text);
+    }
+    free(text);
+}
+
+static void add_end(struct listing *l)
+{
+    buf_adds(&l->out, !l->pretty ? "]}\n" : l->any ? "\n  ]\n}\n" : "]\n}\n");
+}
+
+void listing_gone(struct conn *c)
+{
+    struct listing *l = c->listing;
+
+    c->listing = NULL;
+    keys_done(&l->keys);
+    selection_done(&l->selection);
+    buf_done(&l->out);
+    free(l);
+}
+
+static void fail(struct conn *c)
+{
+    const bool begun = c->listing->begun;
+
+    if (begun) {
+        conn_close(c); /* the client sees that the end is missing */
+        return;
+    }
+    listing_gone(c);
+    conn_json(c, 500, NULL);
+}
+
+/* Nothing else in a turn: also sending takes time. */
+static void flush(struct conn *c, bool complete)
+{
+    struct listing *l = c->listing;
+
+    if (complete && !l->begun) {
+        struct buf out = l->out;
+
+        l->out = (struct buf)BUF_INIT(0);
+        listing_gone(c);
+        conn_answer(c, 200, "application/json", NULL, out.p, out.n);
+        buf_done(&out);
+        return;
+    }
+    if (!l->begun) {
+        l->begun = true;
+        conn_stream_begin(c, "application/json");
+        complete = complete || c->parser.request.method == METHOD_HEAD;
+    }
+    if (c->state != CONN_CLOSING && c->parser.request.method != METHOD_HEAD)
+        conn_stream(c, l->out.p, l->out.n);
+    if (c->state == CONN_CLOSING)
+        return;
+    buf_done(&l->out);
+    if (complete) {
+        listing_gone(c);
+        conn_stream_end(c);
+    } else {
+        conn_await(c);
+    }
+}
+
+void listing_turn(struct conn *c)
+{
+    struct listing *l = c->listing;
+    const uint64_t began = uv_hrtime();
+
+    while (l->keys.next < l->keys.n && l->out.n < STATUS_PIECE && !l->out.failed && !l->selection.failed &&
+           uv_hrtime() - began < TURNS_PIECE_NS) {
+        struct err e = { 0 };
+        json_t *pod = keys_next(&l->keys, c->server, &e);
+
+        if (pod == NULL && e.code != ERR_NOT_FOUND)
+            l->out.failed = true;
+        if (pod != NULL && selection_matches(&l->selection, pod))
+            add_pod(l, with_version(c->server, pod));
+        json_decref(pod);
+    }
+    if (l->keys.next == l->keys.n)
+        add_end(l);
+    if (l->out.failed || l->selection.failed)
+        fail(c);
+    else if (l->keys.next == l->keys.n || l->out.n >= STATUS_PIECE)
+        flush(c, l->keys.next == l->keys.n);
+    else
+        conn_next_turn(c);
+}
+
+void listing_begin(struct conn *c, struct selection *selection)
+{
+    struct listing *l = calloc(1, sizeof(*l));
+    struct err e = { 0 };
+
+    if (l == NULL) {
+        conn_json(c, 500, NULL);
+        return;
+    }
+    buf_init(&l->out, SIZE_MAX - 1);
+    if (keys_read(&l->keys, c->server, selection->namespace_, &e) != ERR_OK) {
+        free(l);
+        conn_err(c, &e);
+        return;
+    }
+    l->selection = *selection;
+    *selection = (struct selection){ 0 };
+    l->pretty = c->pretty;
+    add_head(l, c->server);
+    c->listing = l;
+    conn_next_turn(c);
+}
