@@ -3,6 +3,7 @@
 #include "agent/pod/net_stats.h"
 #include "agent/pod/usage.h"
 #include "agent/pod/usage_text.h"
+#include "base/turns.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,7 @@ struct scrape {
     enum { SCRAPE_WAITS, SCRAPE_READS, SCRAPE_TELLS, SCRAPE_TELLS_NET } state;
     enum status_metrics which;
     struct status_reply *reply;
+    bool root; /* asked */
     struct buf out;
     struct buf keys; /* of the pods, each NUL-terminated */
     size_t next;     /* the key whose turn it is; of the network, the name */
@@ -21,16 +23,17 @@ struct scrape {
     struct net_stats net;
 };
 
-struct turns { /* of the loop, for one page */
+struct counted_turns { /* of the loop, for one page */
     unsigned n;
     uint64_t longest_ns;
 };
 
 struct scrapes {
     struct node *node;
-    uv_idle_t idle; /* runs while there is one */
+    struct turns turns;
+    struct turn turn, root_turn; /* while there is one; one of root */
     TAILQ_HEAD(, scrape) queue;
-    struct turns now, last;
+    struct counted_turns now, last;
 };
 
 static void finish(struct scrapes *all, struct scrape *s, const struct err *e)
@@ -131,9 +134,19 @@ static bool step(struct scrapes *all, struct scrape *s)
     return false;
 }
 
-static void on_turn(uv_idle_t *idle)
+/* Whose reply is first stands first. */
+static void ask(struct scrapes *all)
 {
-    struct scrapes *all = idle->data;
+    const struct scrape *s = TAILQ_FIRST(&all->queue);
+
+    turns_withdraw(&all->turns, &all->turn);
+    turns_withdraw(&all->turns, &all->root_turn);
+    if (s != NULL)
+        turns_ask(&all->turns, s->root ? &all->root_turn : &all->turn);
+}
+
+static void run_turn(struct scrapes *all)
+{
     struct scrape *s = TAILQ_FIRST(&all->queue);
     uint64_t began = uv_hrtime(), took = 0;
     bool over = false;
@@ -147,10 +160,19 @@ static void on_turn(uv_idle_t *idle)
         all->now.longest_ns = took;
     if (over) {
         all->last = all->now;
-        all->now = (struct turns){ 0 };
+        all->now = (struct counted_turns){ 0 };
     }
-    if (TAILQ_EMPTY(&all->queue))
-        uv_idle_stop(idle);
+    ask(all);
+}
+
+static void on_turn(struct turn *t)
+{
+    run_turn((struct scrapes *)((char *)t - offsetof(struct scrapes, turn)));
+}
+
+static void on_root_turn(struct turn *t)
+{
+    run_turn((struct scrapes *)((char *)t - offsetof(struct scrapes, root_turn)));
 }
 
 /* ---- the queue ----------------------------------------------------------------------------------- */
@@ -166,8 +188,9 @@ static struct scrapes *scrapes_of(struct node *n)
         return NULL;
     all->node = n;
     TAILQ_INIT(&all->queue);
-    uv_idle_init(n->o.loop, &all->idle);
-    all->idle.data = all;
+    turns_init(&all->turns, n->o.loop);
+    all->turn = (struct turn){ .run = on_turn };
+    all->root_turn = (struct turn){ .run = on_root_turn, .first = true };
     n->scrapes = all;
     return all;
 }
@@ -193,8 +216,12 @@ void scrape_start(struct node *n, enum status_metrics which, struct buf *own, st
     buf_init(own, 0);
     buf_init(&s->keys, NAMES_MAX);
     net_stats_init(&s->net);
-    TAILQ_INSERT_TAIL(&all->queue, s, link);
-    uv_idle_start(&all->idle, on_turn);
+    s->root = status_reply_is_roots(r);
+    if (s->root)
+        TAILQ_INSERT_HEAD(&all->queue, s, link);
+    else
+        TAILQ_INSERT_TAIL(&all->queue, s, link);
+    ask(all);
 }
 
 void scrapes_cancel(struct node *n)
@@ -206,12 +233,12 @@ void scrapes_cancel(struct node *n)
     err_set(&e, ERR_UNAVAILABLE, "the agent is ending");
     while (!TAILQ_EMPTY(&n->scrapes->queue))
         finish(n->scrapes, TAILQ_FIRST(&n->scrapes->queue), &e);
-    uv_idle_stop(&n->scrapes->idle);
+    ask(n->scrapes);
 }
 
-static void on_closed(uv_handle_t *handle)
+static void on_closed(void *all)
 {
-    free(handle->data);
+    free(all);
 }
 
 void scrapes_close(struct node *n)
@@ -222,7 +249,7 @@ void scrapes_close(struct node *n)
         return;
     scrapes_cancel(n);
     n->scrapes = NULL;
-    uv_close((uv_handle_t *)&all->idle, on_closed);
+    turns_close(&all->turns, on_closed, all);
 }
 
 void scrapes_metrics(const struct node *n, struct buf *out)

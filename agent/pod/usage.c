@@ -4,6 +4,7 @@
 #include "agent/pod/usage_text.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/turns.h"
 
 #include <string.h>
 #include <sys/resource.h>
@@ -23,7 +24,10 @@ struct question {
     TAILQ_ENTRY(question) link;
     struct status_reply *reply;
     bool basic;
-    uint64_t due_ms; /* clock_mono_ms() */
+    bool root;               /* asked */
+    bool last;               /* what is still not known is left out */
+    struct summary *summary; /* while it is being made */
+    uint64_t due_ms;         /* clock_mono_ms() */
 };
 
 struct usage {
@@ -36,9 +40,16 @@ struct usage {
     } basic, full; /* the last reading of CG_PARTS_BASIC, of CG_PARTS_ALL */
     char page_sizes[CG_PAGE_SIZES_MAX][16];
     size_t n_page_sizes;
-    uv_timer_t timer; /* runs while questions wait for a second sample */
-    TAILQ_HEAD(, question) questions;
+    uv_timer_t timer;                        /* runs while questions wait for a second sample */
+    TAILQ_HEAD(questions, question) waiting; /* for that */
+    struct questions now;                    /* answered one by one, root's before others' */
+    struct turns turns;
+    struct turn turn, root_turn;
+    int closing; /* handles */
 };
+
+static void on_turn(struct turn *t);
+static void on_root_turn(struct turn *t);
 
 static size_t descriptors(void)
 {
@@ -72,7 +83,11 @@ static struct usage *usage_of(struct node *n)
         return NULL;
     }
     u->node = n;
-    TAILQ_INIT(&u->questions);
+    TAILQ_INIT(&u->waiting);
+    TAILQ_INIT(&u->now);
+    turns_init(&u->turns, n->o.loop);
+    u->turn = (struct turn){ .run = on_turn };
+    u->root_turn = (struct turn){ .run = on_root_turn, .first = true };
     uv_timer_init(n->o.loop, &u->timer);
     u->timer.data = u;
     n->usage = u;
@@ -272,7 +287,7 @@ bool usage_walk(struct node *n, struct usage_walk *w, unsigned parts, struct pod
                 void (*fn)(const struct usage_row *row, void *arg), void *arg)
 {
     struct pass pass = { .u = usage_of(n), .parts = parts, .complete = true };
-    uint64_t began = uv_hrtime();
+    uint64_t began = uv_hrtime(), cpu_began = thread_ns();
 
     if (pass.u == NULL)
         return false;
@@ -283,6 +298,7 @@ bool usage_walk(struct node *n, struct usage_walk *w, unsigned parts, struct pod
     else
         read_pod(&pass, p);
     w->ns += uv_hrtime() - began;
+    w->cpu_ns += thread_ns() - cpu_began;
     tell(&pass, fn, arg);
     return pass.complete;
 }
@@ -295,7 +311,9 @@ void usage_walked(struct node *n, const struct usage_walk *w, unsigned parts)
         return;
     drop_unseen(u, w->round);
     if (parts == CG_PARTS_ALL)
-        u->full.ns = w->ns;
+        u->full = (struct took){ w->ns, w->cpu_ns };
+    else if (parts == CG_PARTS_BASIC)
+        u->basic = (struct took){ w->ns, w->cpu_ns };
 }
 
 /* ---- questions about rates ------------------------------------------------------------------- */
@@ -316,67 +334,158 @@ static void on_second_sample(uv_timer_t *timer);
 
 static void wait_for_next(struct usage *u)
 {
-    const struct question *q = TAILQ_FIRST(&u->questions); /* in the order of their time */
+    const struct question *q = TAILQ_FIRST(&u->waiting); /* in the order of their time */
     uint64_t now = clock_mono_ms();
 
     if (q != NULL)
         uv_timer_start(&u->timer, on_second_sample, q->due_ms > now ? q->due_ms - now : 1, 0);
 }
 
+static void ask(struct usage *u)
+{
+    const struct question *q = TAILQ_FIRST(&u->now);
+
+    turns_withdraw(&u->turns, &u->turn);
+    turns_withdraw(&u->turns, &u->root_turn);
+    if (q != NULL)
+        turns_ask(&u->turns, q->root ? &u->root_turn : &u->turn);
+}
+
+static void enqueue(struct usage *u, struct question *q)
+{
+    if (q->root)
+        TAILQ_INSERT_HEAD(&u->now, q, link);
+    else
+        TAILQ_INSERT_TAIL(&u->now, q, link);
+    ask(u);
+}
+
 static void on_second_sample(uv_timer_t *timer)
 {
     struct usage *u = timer->data;
     struct question *q;
-    size_t missing; /* what is still not known by then is left out */
 
-    while ((q = TAILQ_FIRST(&u->questions)) != NULL && q->due_ms <= clock_mono_ms()) {
-        TAILQ_REMOVE(&u->questions, q, link);
-        answer(usage_summary_json(u->node, q->basic, &missing), q->reply);
-        free(q);
+    while ((q = TAILQ_FIRST(&u->waiting)) != NULL && q->due_ms <= clock_mono_ms()) {
+        TAILQ_REMOVE(&u->waiting, q, link);
+        enqueue(u, q);
     }
     wait_for_next(u);
 }
 
-void usage_summary(struct node *n, bool basic, struct status_reply *r)
+/* All pods are read. */
+static void conclude(struct usage *u, struct question *q)
 {
     size_t missing = 0;
-    json_t *o = usage_summary_json(n, basic, &missing);
-    struct question *q = NULL;
+    json_t *o = summary_end(q->summary, &missing);
 
-    if (o != NULL && missing > 0 && !n->closing)
-        q = calloc(1, sizeof(*q));
-    if (q == NULL) {
-        answer(o, r);
+    TAILQ_REMOVE(&u->now, q, link);
+    summary_free(q->summary);
+    q->summary = NULL;
+    if (o != NULL && missing > 0 && !q->last && !u->node->closing) {
+        json_decref(o);
+        q->last = true;
+        q->due_ms = clock_mono_ms() + RATE_WAIT_MS;
+        TAILQ_INSERT_TAIL(&u->waiting, q, link);
+        if (!uv_is_active((uv_handle_t *)&u->timer))
+            wait_for_next(u);
         return;
     }
-    json_decref(o);
+    answer(o, q->reply);
+    free(q);
+}
+
+static void give_up(struct questions *from, struct question *q, const struct err *e)
+{
+    TAILQ_REMOVE(from, q, link);
+    summary_free(q->summary);
+    status_reply_err(q->reply, e);
+    free(q);
+}
+
+static void run_turn(struct usage *u)
+{
+    struct question *q = TAILQ_FIRST(&u->now);
+    const uint64_t began = uv_hrtime();
+    struct err e = { 0 };
+
+    if (q->summary == NULL && status_reply_wanted(q->reply))
+        q->summary = summary_new(u->node, q->basic);
+    if (!status_reply_wanted(q->reply)) {
+        err_set(&e, ERR_CANCELLED, "the client is gone");
+        give_up(&u->now, q, &e);
+    } else if (q->summary == NULL) {
+        err_nomem(&e);
+        give_up(&u->now, q, &e);
+    } else {
+        bool more = true;
+
+        while (more && uv_hrtime() - began < TURNS_PIECE_NS)
+            more = summary_step(q->summary);
+        if (!more)
+            conclude(u, q);
+    }
+    ask(u);
+}
+
+static void on_turn(struct turn *t)
+{
+    run_turn((struct usage *)((char *)t - offsetof(struct usage, turn)));
+}
+
+static void on_root_turn(struct turn *t)
+{
+    run_turn((struct usage *)((char *)t - offsetof(struct usage, root_turn)));
+}
+
+void usage_summary(struct node *n, bool basic, struct status_reply *r)
+{
+    struct usage *u = usage_of(n);
+    struct question *q = u != NULL ? calloc(1, sizeof(*q)) : NULL;
+    struct err e = { 0 };
+
+    if (q == NULL || n->closing) {
+        if (n->closing)
+            err_set(&e, ERR_UNAVAILABLE, "the agent is ending");
+        else
+            err_nomem(&e);
+        free(q);
+        status_reply_err(r, &e);
+        return;
+    }
     q->reply = r;
     q->basic = basic;
-    q->due_ms = clock_mono_ms() + RATE_WAIT_MS;
-    TAILQ_INSERT_TAIL(&n->usage->questions, q, link);
-    if (!uv_is_active((uv_handle_t *)&n->usage->timer))
-        wait_for_next(n->usage);
+    q->root = status_reply_is_roots(r);
+    enqueue(u, q);
 }
 
 void usage_cancel(struct node *n)
 {
+    struct usage *u = n->usage;
     struct err e = { 0 };
     struct question *q;
 
-    if (n->usage == NULL)
+    if (u == NULL)
         return;
-    uv_timer_stop(&n->usage->timer);
+    uv_timer_stop(&u->timer);
     err_set(&e, ERR_UNAVAILABLE, "the agent is ending");
-    while ((q = TAILQ_FIRST(&n->usage->questions)) != NULL) {
-        TAILQ_REMOVE(&n->usage->questions, q, link);
-        status_reply_err(q->reply, &e);
-        free(q);
-    }
+    while ((q = TAILQ_FIRST(&u->waiting)) != NULL)
+        give_up(&u->waiting, q, &e);
+    while ((q = TAILQ_FIRST(&u->now)) != NULL)
+        give_up(&u->now, q, &e);
+    ask(u);
 }
 
-static void on_closed(uv_handle_t *handle)
+static void on_part_closed(void *owner)
 {
-    free(handle->data);
+    struct usage *u = owner;
+
+    if (--u->closing == 0)
+        free(u);
+}
+
+static void on_timer_closed(uv_handle_t *handle)
+{
+    on_part_closed(handle->data);
 }
 
 void usage_close(struct node *n)
@@ -391,7 +500,9 @@ void usage_close(struct node *n)
         drop(u, s);
     cg_meters_close(u->meters);
     n->usage = NULL;
-    uv_close((uv_handle_t *)&u->timer, on_closed);
+    u->closing = 2;
+    turns_close(&u->turns, on_part_closed, u);
+    uv_close((uv_handle_t *)&u->timer, on_timer_closed);
 }
 
 /* ---- about itself ---------------------------------------------------------------------------- */

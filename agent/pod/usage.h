@@ -49,7 +49,7 @@ bool usage_each(struct node *n, unsigned parts, void (*fn)(const struct usage_ro
  * between two pieces, and pods come and go.  `fn` is told at once.
  */
 struct usage_walk { /* begins as { 0 } */
-    uint64_t round, ns;
+    uint64_t round, ns, cpu_ns;
 };
 /* p NULL: all but the pods. */
 bool usage_walk(struct node *n, struct usage_walk *w, unsigned parts, struct pod *p,
@@ -87,6 +87,14 @@ struct usage_machine {
 void usage_machine_read(struct usage_machine *ret);
 
 /* ---- usage_summary.c ---------------------------------------------------------------------------- */
-/* *ret_missing: rates that are not known yet. */
+struct summary;
+/* NULL: no memory. */
+struct summary *summary_new(struct node *n, bool basic);
+/* The next pod.  False: there was no further one. */
+bool summary_step(struct summary *s);
+/* Of what was read.  *ret_missing: rates that are not known yet.  NULL: no memory. */
+json_t *summary_end(struct summary *s, size_t *ret_missing);
+void summary_free(struct summary *s); /* NULL is fine */
+/* All of it at once. */
 json_t *usage_summary_json(struct node *n, bool basic, size_t *ret_missing);
 #endif

@@ -16,7 +16,8 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
-#define LOG_FILES_MAX 1000 /* rotation keeps a handful */
+#define NAMES_MAX (16u << 20) /* of all pods: no fewer than there can be */
+#define LOG_FILES_MAX 1000    /* rotation keeps a handful */
 
 struct summary {
     struct node *node;
@@ -26,7 +27,15 @@ struct summary {
     size_t missing;
     bool failed;
     struct usage_machine machine;
+    struct usage_walk walk;
+    struct buf keys; /* of the pods, each NUL-terminated: they come and go between two steps */
+    size_t next;
 };
+
+static unsigned summary_parts(const struct summary *s)
+{
+    return s->basic ? CG_PARTS_BASIC : CG_PARTS_ALL;
+}
 
 static void put(struct summary *s, json_t *o, const char *key, json_t *value)
 {
@@ -421,27 +430,79 @@ static void add(const struct usage_row *row, void *arg)
     }
 }
 
-json_t *usage_summary_json(struct node *n, bool basic, size_t *ret_missing)
+struct summary *summary_new(struct node *n, bool basic)
 {
-    struct summary s = { .node = n, .basic = basic };
-    unsigned parts = basic ? CG_PARTS_BASIC : CG_PARTS_ALL;
-    json_t *o;
+    struct summary *s = calloc(1, sizeof(*s));
+    struct pod *p, *tmp;
 
-    usage_machine_read(&s.machine);
-    s.node_json = json_object();
-    s.pods = json_array();
-    s.system_containers = json_array();
-    put(&s, s.node_json, "nodeName", json_string(n->o.node_name));
-    if (!usage_each(n, parts, add, &s))
-        s.failed = true;
-    put(&s, s.node_json, "systemContainers", s.system_containers);
-    o = json_object();
-    put(&s, o, "node", s.node_json);
-    put(&s, o, "pods", s.pods);
-    *ret_missing = s.missing;
-    if (s.failed) {
+    if (s == NULL)
+        return NULL;
+    s->node = n;
+    s->basic = basic;
+    buf_init(&s->keys, NAMES_MAX);
+    HASH_ITER (hh, n->pods, p, tmp)
+        buf_add(&s->keys, p->key, strlen(p->key) + 1);
+    usage_machine_read(&s->machine);
+    s->node_json = json_object();
+    s->pods = json_array();
+    s->system_containers = json_array();
+    put(s, s->node_json, "nodeName", json_string(n->o.node_name));
+    if (s->keys.failed || !usage_walk(n, &s->walk, summary_parts(s), NULL, add, s))
+        s->failed = true;
+    return s;
+}
+
+bool summary_step(struct summary *s)
+{
+    const char *key = s->keys.p + s->next;
+    struct pod *p;
+
+    if (s->next == s->keys.n || s->failed)
+        return false;
+    s->next += strlen(key) + 1;
+    HASH_FIND_STR(s->node->pods, key, p);
+    if (p != NULL && !usage_walk(s->node, &s->walk, summary_parts(s), p, add, s))
+        s->failed = true;
+    return true;
+}
+
+json_t *summary_end(struct summary *s, size_t *ret_missing)
+{
+    json_t *o = json_object();
+
+    usage_walked(s->node, &s->walk, summary_parts(s));
+    put(s, s->node_json, "systemContainers", json_incref(s->system_containers));
+    put(s, o, "node", json_incref(s->node_json));
+    put(s, o, "pods", json_incref(s->pods));
+    *ret_missing = s->missing;
+    if (s->failed) {
         json_decref(o);
         return NULL;
     }
+    return o;
+}
+
+void summary_free(struct summary *s)
+{
+    if (s == NULL)
+        return;
+    json_decref(s->node_json);
+    json_decref(s->pods);
+    json_decref(s->system_containers);
+    buf_done(&s->keys);
+    free(s);
+}
+
+json_t *usage_summary_json(struct node *n, bool basic, size_t *ret_missing)
+{
+    struct summary *s = summary_new(n, basic);
+    json_t *o;
+
+    if (s == NULL)
+        return NULL;
+    while (summary_step(s))
+        ;
+    o = summary_end(s, ret_missing);
+    summary_free(s);
     return o;
 }

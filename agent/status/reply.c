@@ -185,6 +185,11 @@ bool status_reply_wanted(const struct status_reply *r)
     return r->conn != NULL && !hung_up(r->conn);
 }
 
+bool status_reply_is_roots(const struct status_reply *r)
+{
+    return r->conn != NULL && r->conn->role == PEER_ROOT;
+}
+
 void status_reply_err(struct status_reply *r, const struct err *e)
 {
     int http_code = status_http_code(e->code);

@@ -187,6 +187,8 @@ void status_server_log_event(struct status_server *s, const char *namespace_, co
 void status_reply_json(struct status_reply *r, int http_code, json_t *body /* stolen */);
 void status_reply_text(struct status_reply *r, struct buf *text); /* taken; failed: ERR_EXHAUSTED */
 void status_reply_err(struct status_reply *r, const struct err *e);
+/* Root asked: the reply comes before those to others. */
+bool status_reply_is_roots(const struct status_reply *r);
 /* False: the client is gone.  The reply is owed all the same. */
 bool status_reply_wanted(const struct status_reply *r);
 #endif
