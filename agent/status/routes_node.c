@@ -81,6 +81,13 @@ void route_metrics(struct conn *c, const struct status_match *m)
         add_metric(&b, "coracle_status_requests_total", "counter", "Requests received.", s->count.requests);
         add_metric(&b, "coracle_status_dropped_total", "counter",
                    "Watch and log clients dropped because they fell behind.", s->count.dropped);
+        add_metric(&b, "coracle_status_held_bytes", "gauge", "Bytes of answers that wait for all clients.",
+                   s->held);
+        add_metric(&b, "coracle_status_cut_off_total", "counter",
+                   "Slow clients cut off because too much waited for all of them together.",
+                   s->count.cut_off);
+        add_metric(&b, "coracle_status_no_room_total", "counter",
+                   "Answers refused because too much waited for other clients.", s->count.no_room);
     }
     if (s->provider.metrics != NULL)
         s->provider.metrics(s->provider.arg, which, &b, c->reply);

@@ -498,6 +498,127 @@ static void a_client_that_is_slow_with_its_request_or_takes_no_answer_is_closed(
     free(filler);
 }
 
+/* ---- fair turns, and a bound on what is held ---------------------------------------------------- */
+
+static size_t count(const char *text, const char *part)
+{
+    size_t n = 0;
+
+    for (; (text = strstr(text, part)) != NULL; text += strlen(part))
+        n++;
+    return n;
+}
+
+static void a_client_that_pipelines_has_one_turn_like_any_other(void **state)
+{
+    struct fixture *f = *state;
+    struct client many = dial(f), one = dial(f);
+
+    struct buf all = BUF_INIT(SIZE_MAX - 1);
+
+    for (int i = 0; i < 300; i++)
+        buf_adds(&all, "GET /version HTTP/1.1\r\n\r\n");
+    send_text(&many, all.p); /* at once: many small messages fill the socket */
+    buf_done(&all);
+    send_text(&one, "GET /healthz HTTP/1.1\r\n\r\n");
+    to_see(f, &one, "\r\n\r\nok");
+    take(&many);
+    assert_true(count(many.got.p, "200 OK") < 20);
+    for (int i = 0; i < 2000 && count(many.got.p, "200 OK") < 300; i++)
+        turn(f, &many);
+    assert_int_equal(count(many.got.p, "200 OK"), 300);
+    hang_up(&many);
+    hang_up(&one);
+}
+
+static char *filler_of(size_t n)
+{
+    char *filler = malloc(n + 1);
+
+    memset(filler, 'x', n);
+    filler[n] = '\0';
+    return filler;
+}
+
+static void a_list_is_made_as_its_client_takes_it(void **state)
+{
+    struct fixture *f = *state;
+    char *filler = filler_of(100000), name[20];
+    struct client c, other;
+
+    for (int i = 0; i < 80; i++) {
+        snprintf(name, sizeof(name), "p%02d", i);
+        json_array_append_new(f->pods, fake_pod("default", name, filler));
+    }
+    c = dial(f);
+    other = dial(f);
+    send_text(&c, "GET /api/v1/pods?pretty=1 HTTP/1.1\r\n\r\n");
+    for (int i = 0; i < 500; i++)
+        uv_run(&f->loop, UV_RUN_NOWAIT);
+    assert_in_range(f->server->held, 1, 4 * STATUS_PIECE); /* of 8 MB */
+    send_text(&other, "GET /healthz HTTP/1.1\r\n\r\n");
+    to_see(f, &other, "\r\n\r\nok");
+    json_array_remove(f->pods, 40); /* "p37": it is gone when its turn comes */
+    to_see(f, &c, "\r\n0\r\n\r\n");
+    assert_non_null(strstr(c.got.p, "Transfer-Encoding: chunked"));
+    assert_int_equal(count(c.got.p, "\"kind\": \"Pod\""), 82);
+    assert_null(strstr(c.got.p, "\"p37\""));
+    send_text(&c, "GET /healthz HTTP/1.1\r\n\r\n"); /* the connection goes on */
+    to_see(f, &c, "\r\n\r\nok");
+    uv_run(&f->loop, UV_RUN_NOWAIT); /* what was sent is freed a turn later */
+    assert_int_equal(f->server->held, 0);
+    hang_up(&c);
+    hang_up(&other);
+    free(filler);
+}
+
+static void a_pretty_list_is_what_its_json_would_be(void **state)
+{
+    struct fixture *f = *state;
+    struct client c = dial(f);
+    json_t *list;
+    char *text;
+
+    send_text(&c, "GET /api/v1/pods?pretty=1 HTTP/1.1\r\nConnection: close\r\n\r\n");
+    to_see(f, &c, NULL);
+    list = json_loads(strstr(c.got.p, "\r\n\r\n"), 0, NULL);
+    assert_non_null(list);
+    text = json_dumps(list, JSON_INDENT(2));
+    assert_non_null(strstr(c.got.p, text));
+    free(text);
+    json_decref(list);
+    hang_up(&c);
+}
+
+static void clients_that_never_read_hold_so_much_together_and_the_slowest_goes(void **state)
+{
+    struct fixture *f = *state;
+    char *filler = filler_of(3000000);
+    struct client deaf[10], quick;
+
+    json_array_append_new(f->events,
+                          json_pack("{s:s, s:{s:s}}", "filler", filler, "metadata", "namespace", "x"));
+    for (size_t i = 0; i < ARRAY_LEN(deaf); i++) {
+        deaf[i] = dial(f);
+        send_text(&deaf[i], "GET /api/v1/events HTTP/1.1\r\n\r\n");
+        for (int n = 0; n < 5; n++)
+            uv_run(&f->loop, UV_RUN_NOWAIT);
+        assert_true(f->server->held <= STATUS_HELD_MAX + 1000);
+    }
+    assert_true(f->server->count.cut_off >= 4);
+    quick = dial(f);
+    send_text(&quick, "GET /api/v1/events HTTP/1.1\r\nConnection: close\r\n\r\n");
+    to_see(f, &quick, NULL);
+    assert_true(quick.got.n > 3000000);
+    for (int i = 0; i < 200 && !deaf[0].closed; i++) /* the first one waited longest */
+        turn(f, &deaf[0]);
+    assert_true(deaf[0].closed && deaf[0].got.n < 3000000);
+    hang_up(&quick);
+    for (size_t i = 0; i < ARRAY_LEN(deaf); i++)
+        hang_up(&deaf[i]);
+    free(filler);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -511,6 +632,10 @@ int main(void)
         T(the_rights_hold_for_real_peers),
         cmocka_unit_test(root_may_all_the_group_may_read_others_nothing),
         T(simple_paths_answer),
+        T(a_client_that_pipelines_has_one_turn_like_any_other),
+        T(a_list_is_made_as_its_client_takes_it),
+        T(a_pretty_list_is_what_its_json_would_be),
+        T(clients_that_never_read_hold_so_much_together_and_the_slowest_goes),
         T(pods_are_listed_and_selected),
         T(errors_are_status_objects),
         T(oversized_and_foreign_input_is_refused_with_its_own_code),
