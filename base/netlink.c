@@ -199,8 +199,10 @@ static enum err_code dump(uint16_t type, int family, mnl_cb_t cb, void *data, si
         struct err why = { 0 };
 
         memcpy(data, before, size);
-        if (talk(h, cb, data, &why) == ERR_OK)
+        if (talk(h, cb, data, &why) == ERR_OK) {
+            *e = (struct err){ 0 }; /* of a try before */
             return ERR_OK;
+        }
         *e = why;
     } while ((e->sys == EINTR || e->sys == ENOBUFS) && ++tries < DUMP_TRIES);
     return e->code;

@@ -212,7 +212,7 @@ static enum err_code ask(struct talk *t, struct nlmsghdr *h, void (*fn)(void *ar
     if (send(t->fd, h, h->nlmsg_len, 0) < 0)
         return err_sys(e, errno, "send netlink request");
     for (int parts = 0; parts < CNI_LINKS_ANSWERS_MAX;) {
-        ssize_t n = recv(t->fd, t->answer, sizeof(t->answer), 0);
+        ssize_t n = recv(t->fd, t->answer, sizeof(t->answer), MSG_TRUNC);
         const struct nlmsghdr *m = (const struct nlmsghdr *)t->answer;
         int left = (int)n;
 
@@ -220,6 +220,8 @@ static enum err_code ask(struct talk *t, struct nlmsghdr *h, void (*fn)(void *ar
             continue;
         if (n < 0)
             return err_sys(e, errno, "receive netlink answer");
+        if ((size_t)n > sizeof(t->answer)) /* what was cut off may be what is looked for */
+            return err_sys(e, EMSGSIZE, "receive netlink answer");
         parts++;
         if (!is_message(m, left) || m->nlmsg_seq != h->nlmsg_seq)
             continue; /* the rest of an answer that was given up; a part is of one answer */

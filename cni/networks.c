@@ -46,7 +46,13 @@ static enum err_code list_files(int dirfd, const char *path, bool (*wanted)(cons
             close(fd);
         return sys == ENOENT || sys == ENOTDIR ? ERR_OK : err_sys(e, sys, "read the folder");
     }
-    while ((d = readdir(dir)) != NULL) {
+    for (;;) {
+        errno = 0;
+        d = readdir(dir);
+        if (d == NULL && errno != 0) /* the first of a part of them is not the first of all */
+            err_sys(e, errno, "read the folder");
+        if (d == NULL)
+            break;
         if (!wanted(d->d_name) || (fstatat(fd, d->d_name, &st, 0) == 0 && S_ISDIR(st.st_mode)))
             continue;
         if (ret->n == CNI_FILES_MAX) {
@@ -295,6 +301,11 @@ enum err_code cni_networks_load(struct cni_networks *ret, const char *conf_dir, 
         err_sys(&bad, errno, "open %s", conf_dir);
     else if (dirfd >= 0)
         list_files(dirfd, ".", is_config_name, &files, &bad);
+    if (bad.sys != 0 && bad.sys != ENOTDIR && bad.sys != ELOOP) { /* not known: what was known stays */
+        strs_done(&files);
+        *e = bad;
+        return e->code;
+    }
     if (bad.code != ERR_OK && !strs_add(&out.problems, bad.text))
         code = err_nomem(e);
     if (code == ERR_OK)

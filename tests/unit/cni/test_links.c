@@ -291,6 +291,22 @@ static void what_never_stops_changing_is_not_known(void **state)
     kernel_close(&k);
 }
 
+static void what_was_cut_off_is_not_known(void **state)
+{
+    static char long_part[33 * 1024];
+    struct kernel k;
+    struct err e = { 0 };
+
+    (void)state;
+    kernel_open(&k);
+    put_message(&k.part, RTM_NEWNSID, 0, 1, 5);
+    send_part(k.fd[0], &k.part);
+    assert_int_equal(send(k.fd[0], long_part, sizeof(long_part), 0), sizeof(long_part));
+    assert_true(cni_links_read_over(k.fd[1], k.fd[0], k.links, &e) != ERR_OK);
+    assert_int_equal(e.sys, EMSGSIZE);
+    kernel_close(&k);
+}
+
 static void of_a_list_without_end_nothing_is_missed(void **state)
 {
     const struct cni_result expected = { { "10.0.0.9" }, 1 };
@@ -322,6 +338,7 @@ int main(void)
         TEST(messages_that_lie_about_their_length_are_passed_over),
         cmocka_unit_test(what_changes_while_it_is_listed_is_listed_again),
         cmocka_unit_test(what_never_stops_changing_is_not_known),
+        cmocka_unit_test(what_was_cut_off_is_not_known),
         cmocka_unit_test(of_a_list_without_end_nothing_is_missed),
     };
 

@@ -1,6 +1,7 @@
 #include "helper.h"
 
 #include "cni/networks.h"
+#include "tests/unit/base/failing.h"
 
 #define LIST(name, type)                                                                                     \
     "{\"cniVersion\": \"1.0.0\", \"name\": \"" name "\", \"plugins\": [{\"type\": \"" type "\"}]}"
@@ -14,6 +15,28 @@ static struct cni_networks load(struct place *p)
     put_mode(p, "bin2/a", 0755, "");
     assert_int_equal(cni_networks_load(&n, in_place(p, "net.d"), bin, NULL, NULL, &e), ERR_OK);
     return n;
+}
+
+static void a_folder_that_could_not_be_listed_is_not_empty(void **state)
+{
+    struct place *p = *state;
+    const char *const bin[] = { in_place(p, "bin2"), NULL };
+    struct cni_networks n;
+    struct err e = { 0 };
+
+    put_mode(p, "bin2/a", 0755, "");
+    put(p, "net.d/10.conflist", LIST("one", "a"));
+    failing_arm("readdir", "", EIO, 1);
+    assert_int_not_equal(cni_networks_load(&n, in_place(p, "net.d"), bin, NULL, NULL, &e), ERR_OK);
+    assert_int_equal(e.sys, EIO);
+    failing_arm("openat", "net.d", EMFILE, 1);
+    e = (struct err){ 0 };
+    assert_int_not_equal(cni_networks_load(&n, in_place(p, "net.d"), bin, NULL, NULL, &e), ERR_OK);
+    assert_int_equal(e.sys, EMFILE);
+    e = (struct err){ 0 };
+    assert_int_equal(cni_networks_load(&n, in_place(p, "net.d"), bin, NULL, NULL, &e), ERR_OK);
+    assert_int_equal(n.n, 1);
+    cni_networks_done(&n);
 }
 
 static void a_missing_or_empty_folder_has_no_network_and_says_so(void **state)
@@ -184,6 +207,8 @@ static void the_number_of_files_is_bounded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_folder_that_could_not_be_listed_is_not_empty, place_make,
+                                        place_remove),
         cmocka_unit_test_setup_teardown(a_missing_or_empty_folder_has_no_network_and_says_so, place_make,
                                         place_remove),
         cmocka_unit_test_setup_teardown(the_first_file_by_name_is_the_default, place_make, place_remove),
