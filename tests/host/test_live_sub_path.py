@@ -50,6 +50,32 @@ int move_mount(int from, const char *from_path, int to, const char *to_path, uns
 }
 """
 
+# Whoever has made a mount shared is killed, while the file named by CORACLE_TEST_FAIL has a 1: mapped, as a child in a
+# container's namespaces does not find it by name.
+KILLED_WHILE_SHARED = NOT_BENEATH + r"""
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <unistd.h>
+static volatile char *on;
+__attribute__((constructor)) static void map(void)
+{
+    int fd = open(getenv("CORACLE_TEST_FAIL"), O_RDONLY | O_CLOEXEC);
+    on = mmap(NULL, 1, PROT_READ, MAP_SHARED, fd, 0);
+    close(fd);
+}
+int mount_setattr(int fd, const char *path, unsigned flags, struct mount_attr *attr, size_t size)
+{
+    int (*real)(int, const char *, unsigned, struct mount_attr *, size_t) = dlsym(RTLD_NEXT, "mount_setattr");
+    int result = real(fd, path, flags, attr, size);
+    if (result == 0 && attr->propagation == MS_SHARED && on != MAP_FAILED && *on == '1')
+        raise(SIGKILL);
+    return result;
+}
+"""
+
 # Opening a mount's tree fails while the file named by CORACLE_TEST_FAIL is there.
 NO_TREE = r"""
 #define _GNU_SOURCE
@@ -296,4 +322,30 @@ def test_retry(t):
     until(lambda: "subPath of main" not in node.cli("explain", "pod", "p").stdout, 10, "explain shows it no more")
     equal(len([e for e in node.events("p") if e["reason"] == "SubPathNotFollowed"]), 1, "events")
     equal(node.pod("p").restarts(), 0, "restarts")
+    node.stop()
+
+
+def test_killed_while_shared(t):
+    """before mounts could be put beneath: killed while the mount below is shared, the next try gives it back what it was"""
+    switch = f"{t.scratch}/tmp/fail"
+
+    def kill(on):
+        with open(switch, "r+" if os.path.exists(switch) else "w", encoding="ascii") as f:
+            f.write(str(on))
+    kill(0)
+    node = preloaded(t, KILLED_WHILE_SHARED, CORACLE_TEST_FAIL=switch)
+    node.import_image()
+    put(node, 1)
+    p = parts(node, annotations=LIVE)
+
+    def mounts():
+        return sorted((m.split()[4], "nodiratime" in m.split()[5], *m.split(" - ")[0].split()[6:]) for m in mounts_of(node, p).splitlines())
+    before = mounts()
+    kill(1)
+    put(node, 2)
+    until(lambda: "subPath of main" in node.cli("explain", "pod", "p").stdout, 10, "a child was killed")
+    check(mounts() != before, "it left the mount below shared")
+    kill(0)
+    until(lambda: node.enter(p, "cat", "/etc/app.conf").stdout == line(2), 15, "it is tried again")
+    until(lambda: mounts() == before, 10, lambda: f"mounts {mounts()}, not {before}")
     node.stop()
