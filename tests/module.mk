@@ -37,14 +37,17 @@ bench-programs: $(B)/tests/bench/floor $(B)/tests/bench/writer
 # Where things are for the recipes below, whatever SAN= and CC= say now.
 check_gcc   := $(O)/gcc
 check_san   := $(O)/gcc-address-undefined
+inject_build := $(O)/inject
 node_cache  := $(O)/node
-run_tests   := tests/tools/run-tests --build $(check_gcc) --san $(check_san) --cache $(node_cache)
+run_tests   := tests/tools/run-tests --build $(check_gcc) --san $(check_san) --inject $(inject_build)/gcc --cache $(node_cache)
 jobs        := $(or $(JOBS),$(shell nproc))
 make_gcc    := $(MAKE) --no-print-directory -j$(jobs) CC=gcc SAN=
 make_san    := $(MAKE) --no-print-directory -j$(jobs) CC=gcc SAN=address,undefined
+make_inject := $(MAKE) --no-print-directory -j$(jobs) CC=gcc SAN= O=$(inject_build) \
+                CFLAGS='$(CFLAGS) -fno-omit-frame-pointer -fno-optimize-sibling-calls'
 make_clang  := $(MAKE) --no-print-directory -j$(jobs) CC=clang SAN=
 
-.PHONY: unit-programs check check-unit check-host check-host-san check-node check-node-host bench check-layers check-headers fuzz node node-shell soak
+.PHONY: unit-programs check check-unit check-host check-host-san check-node check-node-host bench check-layers check-headers fuzz node node-shell soak inject inject-programs
 unit-programs: $(unit_bins) $(fuzz_bins)
 
 check: ## everything: both compilers, layers, headers, unit, seeds, host tests (sanitized; plain where speed or chance matters), node VMs
@@ -52,7 +55,8 @@ check: ## everything: both compilers, layers, headers, unit, seeds, host tests (
 	@$(make_gcc) all unit-programs
 	@$(make_san) all unit-programs
 	@$(make_clang) all
-	@$(run_tests) layers headers format unit unit-san fuzz host-plain host-runc host-san node
+	@$(make_inject) inject-programs
+	@$(run_tests) layers headers format unit unit-san fuzz host-plain host-runc host-san inject node
 
 check-unit: ## unit tests and fuzz seeds, plain and sanitized
 	@tests/tools/deps build test
@@ -88,6 +92,8 @@ soak: ## all host tests plain, and the long loops: 20 pods churned under kill -9
 	@SWAP_SECONDS=$(or $(SWAP_SECONDS),30) SWAP_KILLS=$(or $(SWAP_KILLS),10) PROPAGATION_ROUNDS=200 \
 	    tests/host/run --verbose --jobs 1 --build $(check_gcc) test_swaps
 	@LOG_SECONDS=$(or $(LOG_SECONDS),20) tests/host/run --verbose --jobs 1 --build $(check_gcc) test_logs.test_flood
+	@$(make_inject) inject-programs
+	@tests/inject/run --build $(inject_build)/gcc
 	@LIMITS_EVERY=1 NODE_DEADLINE=3600 $(run_tests) --only node/limits -v node
 	@NODE_RESETS=$(NODE_RESETS) NODE_SEED=$(NODE_SEED) NODE_DEADLINE=$$((600 + 400 * $(NODE_RESETS))) $(run_tests) --only node/reset -v node
 
@@ -117,6 +123,19 @@ check-layers: all ## fail on an include or a call that breaks the table of layer
 	$(Q)tests/tools/check-layers
 	$(Q)tests/tools/check-symbols $(B)
 	$(Q)CC="$(CC)" tests/tools/check-presence
+
+# The sweep of failing calls tells a helper's callers apart by their frames: a build with frame pointers, of its own.
+$(B)/tests/inject/inject.so: tests/inject/inject.c tests/inject/inject.h | $(B)/.flags
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D) && $(CC) -std=gnu17 -O2 -g $(warnings) -fPIC -shared -fno-omit-frame-pointer -D_GNU_SOURCE -I. -o $@ $< -ldl
+
+inject-programs: all $(B)/tests/inject/inject.so
+
+inject: ## each call of a phase fails once, and the agent is killed at it (root); PHASE= SITE= ERRNO= ACTION= NTH=, SAMPLE=n by chance, INJECT_SEED=
+	@tests/tools/deps build run test
+	@$(make_inject) inject-programs
+	@tests/inject/run --build $(inject_build)/gcc $(if $(PHASE),--phase $(PHASE)) $(if $(SITE),--site '$(SITE)') $(if $(ERRNO),--errno $(ERRNO)) \
+	    $(if $(ACTION),--action $(ACTION)) $(if $(NTH),--nth $(NTH)) $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(INJECT_SEED),--seed $(INJECT_SEED))
 
 # Each header compiles alone, so that the order of includes never matters.
 check-headers: ## compile each header by itself
