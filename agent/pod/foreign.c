@@ -7,8 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FILE_NAME "foreign-pods" /* one uid a line */
-enum { FOREIGN_MAX = 4 << 20 };  /* 100,000 of them */
+#define FILE_NAME "foreign-pods" /* one uid a line, then the end */
+#define END ".\n"
+enum { FOREIGN_MAX = 4 << 20 }; /* 100,000 of them */
 
 struct foreign_found {
     struct node *node;
@@ -34,6 +35,11 @@ static bool foreign_listed(const char *text, const char *uid)
         if (strcspn(line, "\n") == n && memcmp(line, uid, n) == 0)
             return true;
     return false;
+}
+
+static bool foreign_is_whole(const char *text)
+{
+    return str_ends(text, "\n" END) || strcmp(text, END) == 0;
 }
 
 static void foreign_note(struct foreign_found *f, const char *uid, const char *what)
@@ -80,13 +86,11 @@ static enum err_code foreign_make(struct node *n, const char *path, struct err *
 {
     struct foreign_found f = { .node = n, .text = BUF_INIT(FOREIGN_MAX) };
 
-    buf_adds(&f.text, "");
-    if (foreign_find(&f, e) == ERR_OK && f.text.failed)
-        err_set(e, ERR_EXHAUSTED, "foreign pods: too many, or out of memory");
-    if (e->code == ERR_OK &&
-        fs_replace_at(AT_FDCWD, path, f.text.n > 0 ? f.text.p : "", f.text.n, 0600, true, e) == ERR_OK) {
-        n->foreign = strndup(f.text.n > 0 ? f.text.p : "", f.text.n);
-        if (n->foreign == NULL)
+    if (foreign_find(&f, e) == ERR_OK) {
+        buf_adds(&f.text, END);
+        if (buf_check(&f.text, e) == ERR_OK &&
+            fs_replace_at(AT_FDCWD, path, f.text.p, f.text.n, 0600, true, e) == ERR_OK &&
+            (n->foreign = buf_detach(&f.text)) == NULL)
             err_nomem(e);
     }
     buf_done(&f.text);
@@ -107,7 +111,12 @@ enum err_code foreign_load(struct node *n, struct err *e)
     case PRESENCE_ABSENT:
         return foreign_make(n, path, e);
     case PRESENCE_PRESENT:
-        return ERR_OK;
+        if (foreign_is_whole(n->foreign))
+            return ERR_OK;
+        /* What it listed may be lost: again everything that is here and not known stays. */
+        log_warn("list of foreign pods is damaged and made anew", F_STR("file", path));
+        foreign_free(n);
+        return foreign_make(n, path, e);
     }
     return ERR_OK;
 }

@@ -22,6 +22,7 @@ KNOWN = {
     "leases": r"cni/networks/[^/]+/[0-9a-f.:]+",
     "reserved": r"cni/networks/[^/]+/last_reserved_ip\.\d",
     "lock": r"cni/networks/[^/]+/lock",
+    "foreign": r"foreign-pods",
     "daemon": r"lock",
 }
 
@@ -159,6 +160,11 @@ def every_damage(t, kind, restores_image=False):
     until(lambda: not os.listdir(f"{node.state_dir}/pods"), 10, "no record is left")
     until(lambda: not os.listdir(f"{node.state_dir}/containers"), 10, "no container's layer is left")
     equal(node.stop(), 0, "exit code")
+
+
+def test_foreign(t):
+    """the list of pods that were never ours, likewise"""
+    every_damage(t, "foreign")
 
 
 def test_pods(t):

@@ -142,6 +142,12 @@ def test_first_start_beside_a_kubelet(t):
         until(lambda: not os.path.exists(f"{node.root_dir}/pods/{left}"), 15, "what is no pod's and came later")
         lives(f"{folder}/volumes/kubernetes.io~empty-dir/data")
         lives(f"{logs}/main")
+    node.kill()
+    with open(f"{node.state_dir}/foreign-pods", "w", encoding="ascii"):
+        pass
+    node.start()
+    lives(f"{folder}/volumes/kubernetes.io~empty-dir/data")
+    contains(node.log(), "list of foreign pods is damaged and made anew")
     contains(node.log(), "pod is not known here and was never ours: nothing of it is removed", uid)
     equal(node.stop(), 0, "exit code")
 
@@ -158,8 +164,8 @@ def test_left_over_unknown(t):
     explained(node, ("node",), "left-over volumes", "foreign-pods")
     check(os.path.isdir(f"{node.root_dir}/pods/{uid}/volumes"), "removed although it could not be known whose it is")
     os.rmdir(known)
-    with open(known, "w", encoding="ascii"):
-        pass
+    with open(known, "w", encoding="ascii") as f:
+        f.write(".\n")
     until(lambda: not os.path.exists(f"{node.root_dir}/pods/{uid}"), 70, "left-over folder")
     equal(node.stop(), 0, "exit code")
 
