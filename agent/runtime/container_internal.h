@@ -161,13 +161,15 @@ bool rt_is_in_cgroup(pid_t pid, const char *id);
 
 /* ---- exec_spec.c ----------------------------------------------------------------------------- */
 struct rt_exec_spec;
+#define RT_OOM_SCORE_SIZE 8 /* "-1000" */
 /*
  * The process specification, JSON: the member `process` of a bundle's config.json, with other arguments and
- * terminal.  malloc'ed; holds the environment: wipe it.  ERR_DATA_LOSS: not a config.json, or an argument
+ * terminal.  malloc'ed; holds the environment: wipe it.  *ret_oom_score: its oomScoreAdj, "-" without one.
+ * ERR_DATA_LOSS: not a config.json, or an argument
  * that is not UTF-8.
  */
 enum err_code rt_exec_process_build(const char *config, size_t n, const struct rt_exec_spec *spec, char **ret,
-                                    struct err *e) MUST_CHECK;
+                                    char ret_oom_score[RT_OOM_SCORE_SIZE], struct err *e) MUST_CHECK;
 /* The runtime's words (its log, JSON lines) about a process that could not be started -> *e, and 127
  * (ERR_NOT_FOUND), 126 (ERR_PERMISSION) or 0.  False: the log holds no error. */
 bool rt_exec_failure(const char *log, int *ret_exit_code, struct err *e);

@@ -328,7 +328,7 @@ static enum err_code watch(struct rt_exec *x, uv_poll_t *poll, int fds[2], int *
 }
 
 static enum err_code read_spec(const struct rt_exec_run *run, const struct rt_exec_spec *spec, char **ret,
-                               struct err *e)
+                               char oom_score[RT_OOM_SCORE_SIZE], struct err *e)
 {
     struct rt_path path = rt_container_file(run->rt, run->id, "config.json");
     char *config = NULL;
@@ -336,14 +336,14 @@ static enum err_code read_spec(const struct rt_exec_run *run, const struct rt_ex
 
     if (fs_read_at(AT_FDCWD, path.s, CONFIG_MAX, &config, &n, e) != ERR_OK)
         return e->code;
-    (void)(rt_exec_process_build(config, n, spec, ret, e) == ERR_OK);
+    (void)(rt_exec_process_build(config, n, spec, ret, oom_score, e) == ERR_OK);
     explicit_bzero(config, n);
     free(config);
     return e->code;
 }
 
 static size_t add_args(const struct rt_exec_run *run, const struct rt_exec_spec *spec, char size[32],
-                       struct rt_runtime_args *global, const char *v[ARGS_MAX])
+                       const char *oom_score, struct rt_runtime_args *global, const char *v[ARGS_MAX])
 {
     size_t n = 0;
 
@@ -352,6 +352,7 @@ static size_t add_args(const struct rt_exec_run *run, const struct rt_exec_spec 
     v[n++] = run->rt->exec_path;
     v[n++] = run->folder.s;
     v[n++] = size;
+    v[n++] = oom_score;
     v[n++] = run->rt->runtime_path;
     for (size_t i = 0; i < global->n; i++)
         v[n++] = global->v[i];
@@ -390,7 +391,7 @@ static enum err_code start_helper(struct rt_exec *x, const struct rt_exec_spec *
     fd_auto nothing = -1; /* reads as end of file */
     struct rt_runtime_args global, bundle;
     const char *argv[ARGS_MAX];
-    char size[32], *process = NULL;
+    char size[32], oom_score[RT_OOM_SCORE_SIZE], *process = NULL;
     int fds[2];
 
     /*
@@ -411,9 +412,9 @@ static enum err_code start_helper(struct rt_exec *x, const struct rt_exec_spec *
         if (watch(x, &run->output_poll, fds, &run->output, &output, on_output, e) != ERR_OK)
             return e->code;
     }
-    if (make_folder(run, e) != ERR_OK || read_spec(run, spec, &process, e) != ERR_OK)
+    if (make_folder(run, e) != ERR_OK || read_spec(run, spec, &process, oom_score, e) != ERR_OK)
         return e->code;
-    add_args(run, spec, size, &global, argv);
+    add_args(run, spec, size, oom_score, &global, argv);
     rt_runtime_args(run->rt, run->id,
                     &bundle); /* its environment: what a killed runtime leaves goes with the bundle */
 

@@ -44,7 +44,7 @@ enum {
 };
 
 struct exec {
-    const char *folder;
+    const char *folder, *oom_score; /* oom_score NULL: as it is */
     bool terminal;
     struct winsize size;
     char **runtime;
@@ -261,6 +261,22 @@ static void take_console(struct exec *x)
 
 /* ---- the runtime ----------------------------------------------------------------------------- */
 
+/*
+ * Before the runtime begins, so that the process has it from its first instruction.  EACCES: too low a value
+ * without CAP_SYS_RESOURCE; better a process with another value than none.
+ */
+static void set_oom_score(const char *score)
+{
+    int fd = score == NULL ? -1 : open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    ssize_t ignored;
+
+    if (fd < 0)
+        return;
+    ignored = write(fd, score, strlen(score));
+    (void)ignored;
+    close(fd);
+}
+
 static void run_runtime(struct exec *x)
 {
     int null, i;
@@ -284,6 +300,7 @@ static void run_runtime(struct exec *x)
         return;
     }
     sigprocmask(SIG_SETMASK, &x->mask_before, NULL);
+    set_oom_score(x->oom_score);
     i = fcntl(x->log, F_DUPFD_CLOEXEC, SPARE_FD);
     dup2(STDIN_FILENO, EXEC_FD_SPEC);
     dup2(i, EXEC_FD_LOG);
@@ -377,13 +394,14 @@ int main(int argc, char **argv)
         return run_with_streams(argv[2], argv + 3);
     if (argc == 4 && strcmp(argv[1], EXEC_FORWARD) == 0)
         return exec_forward(argv[2], argv[3]);
-    if (argc < 4) {
-        fprintf(stderr, "usage: coracle-exec FOLDER ROWSxCOLUMNS|- RUNTIME ARG...\n");
+    if (argc < 5) {
+        fprintf(stderr, "usage: coracle-exec FOLDER ROWSxCOLUMNS|- OOM_SCORE_ADJ|- RUNTIME ARG...\n");
         return 2;
     }
     x.folder = argv[1];
     x.terminal = sscanf(argv[2], "%hux%hu", &x.size.ws_row, &x.size.ws_col) == 2;
-    x.runtime = argv + 3;
+    x.oom_score = strcmp(argv[3], "-") == 0 ? NULL : argv[3];
+    x.runtime = argv + 4;
 
     sigemptyset(&mask);
     sigaddset(&mask, SIGTERM);

@@ -2,12 +2,14 @@
  * exec_report - between the agent and `coracle-exec`, the small program that starts one process in a
  * container and waits for it: its command line, its descriptors, what it says.
  *
- *     coracle-exec FOLDER ROWSxCOLUMNS|- RUNTIME ARG...
+ *     coracle-exec FOLDER ROWSxCOLUMNS|- OOM_SCORE_ADJ|- RUNTIME ARG...
  *
  *     FOLDER    its working folder: `pid` (of the process, by the runtime), `leader` (pid and start time, by
  *               coracle-exec), `console` (socket for the terminal); removed at the end
- *     RUNTIME   the OCI runtime's `exec --detach` with all its options, run with --process and --log on
- *               descriptors EXEC_FD_SPEC and EXEC_FD_LOG
+ *     OOM_SCORE_ADJ  of the process, as of its container; crun sets none for exec.  The runtime begins with
+ * it; where the kernel refuses it (lower than that of the agent's start without CAP_SYS_RESOURCE) the process
+ * keeps the one that it has RUNTIME   the OCI runtime's `exec --detach` with all its options, run with
+ * --process and --log on descriptors EXEC_FD_SPEC and EXEC_FD_LOG
  *
  * Standard input is the process specification.  The end of the agent's side of EXEC_FD_CONTROL means: kill
  * the process and everything in its session; so nothing outlives an agent that was killed.

@@ -80,17 +80,27 @@ static enum err_code build(json_t *config, const struct rt_exec_spec *spec, char
     return ERR_OK;
 }
 
+static void oom_score(const json_t *process, char ret[RT_OOM_SCORE_SIZE])
+{
+    const json_t *score = json_object_get(process, "oomScoreAdj");
+
+    if (json_is_integer(score) && json_integer_value(score) >= -1000 && json_integer_value(score) <= 1000)
+        snprintf(ret, RT_OOM_SCORE_SIZE, "%d", (int)json_integer_value(score));
+}
+
 enum err_code rt_exec_process_build(const char *config, size_t n, const struct rt_exec_spec *spec, char **ret,
-                                    struct err *e)
+                                    char ret_oom_score[RT_OOM_SCORE_SIZE], struct err *e)
 {
     json_t *value = NULL;
 
+    snprintf(ret_oom_score, RT_OOM_SCORE_SIZE, "-");
     if (json_parse(config, n, CONFIG_MAX, &value, "config.json", e) != ERR_OK) {
         if (e->code != ERR_EXHAUSTED)
             e->code = ERR_DATA_LOSS;
         return e->code;
     }
-    (void)(build(value, spec, ret, e) == ERR_OK);
+    if (build(value, spec, ret, e) == ERR_OK)
+        oom_score(json_object_get(value, "process"), ret_oom_score);
     wipe_env(value);
     json_decref(value);
     return e->code;

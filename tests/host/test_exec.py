@@ -277,6 +277,29 @@ def confinement(t, *flags):
     settled(node)
 
 
+def oom_scores(t, *flags):
+    node = t.node(*flags)
+    node.import_image()
+    node.put("a.yaml", pod("a", container()))
+    a = node.wait_running("a")
+    wanted = read(f"/proc/{node.pid(a)}/oom_score_adj").strip()
+    equal(wanted, "1000", "of the container")
+    code, out, err = execute(node, "a", "--", "cat", "/proc/self/oom_score_adj")
+    equal((code, out.decode().strip()), (0, wanted), f"of the process: {err!r}")
+    settled(node)
+    equal(node.stop(), 0, "exit code")
+
+
+def test_oom_score(t):
+    """the process has its container's oom_score_adj, which the runtime alone does not give it"""
+    oom_scores(t)
+
+
+def test_oom_score_with_runc(t):
+    """the same with runc"""
+    oom_scores(t, *runc())
+
+
 def test_confinement(t):
     """the process has user, groups, capabilities, seccomp, environment, folder and cgroup of its container"""
     confinement(t)

@@ -12,9 +12,10 @@ static json_t *build(const struct rt_exec_spec *spec)
 {
     struct err e = { 0 };
     json_t *process = NULL;
+    char score[RT_OOM_SCORE_SIZE];
     str_auto text = NULL;
 
-    if (rt_exec_process_build(config, strlen(config), spec, &text, &e) != ERR_OK)
+    if (rt_exec_process_build(config, strlen(config), spec, &text, score, &e) != ERR_OK)
         fail_msg("%s", e.text);
     assert_int_equal(json_parse(text, strlen(text), 1 << 20, &process, "process", &e), ERR_OK);
     return process;
@@ -48,22 +49,46 @@ static void terminal_has_its_size_and_term_unless_the_container_sets_it(void **s
     assert_string_equal(json_string_value(json_array_get(env, 2)), "TERM=xterm");
 }
 
+static void the_containers_oom_score_is_the_processs(void **state)
+{
+    static const struct {
+        const char *config, *wanted;
+    } cases[] = { { "{\"process\":{\"oomScoreAdj\":-997}}", "-997" },
+                  { "{\"process\":{\"oomScoreAdj\":1000}}", "1000" },
+                  { "{\"process\":{}}", "-" },
+                  { "{\"process\":{\"oomScoreAdj\":\"7\"}}", "-" },
+                  { "{\"process\":{\"oomScoreAdj\":10000000}}", "-" } };
+    const char *const argv[] = { "sh", NULL };
+    const struct rt_exec_spec spec = { .argv = argv };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct err e = { 0 };
+        char score[RT_OOM_SCORE_SIZE];
+        str_auto text = NULL;
+
+        assert_int_equal(
+            rt_exec_process_build(cases[i].config, strlen(cases[i].config), &spec, &text, score, &e), ERR_OK);
+        assert_string_equal(score, cases[i].wanted);
+    }
+}
+
 static void damaged_configuration_and_arguments_that_are_no_text_are_refused(void **state)
 {
     const char *const argv[] = { "sh", "\xff", NULL };
     const struct rt_exec_spec spec = { .argv = argv };
     static const char *const damaged[] = { "", "{", "[]", "{}", "{\"process\":3}" };
     struct err e = { 0 };
-    char *text = NULL;
+    char *text = NULL, score[RT_OOM_SCORE_SIZE];
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(damaged); i++) {
         e = (struct err){ 0 };
-        assert_int_equal(rt_exec_process_build(damaged[i], strlen(damaged[i]), &spec, &text, &e),
+        assert_int_equal(rt_exec_process_build(damaged[i], strlen(damaged[i]), &spec, &text, score, &e),
                          ERR_DATA_LOSS);
     }
     e = (struct err){ 0 };
-    assert_int_equal(rt_exec_process_build(config, strlen(config), &spec, &text, &e), ERR_DATA_LOSS);
+    assert_int_equal(rt_exec_process_build(config, strlen(config), &spec, &text, score, &e), ERR_DATA_LOSS);
     assert_string_equal(e.text, "exec: an argument is not UTF-8");
     assert_null(text);
 }
@@ -130,6 +155,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arguments_and_terminal_are_replaced_and_the_rest_is_the_containers),
         cmocka_unit_test(terminal_has_its_size_and_term_unless_the_container_sets_it),
+        cmocka_unit_test(the_containers_oom_score_is_the_processs),
         cmocka_unit_test(damaged_configuration_and_arguments_that_are_no_text_are_refused),
         cmocka_unit_test(runtimes_words_become_the_shells_codes),
         cmocka_unit_test(log_without_an_error_is_no_failure),
