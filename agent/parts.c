@@ -175,6 +175,7 @@ static enum err_code open_images(struct agent *a, struct err *e)
                                          .unpack_path = a->pre.unpack,
                                          .skopeo_path = a->pre.skopeo[0] != '\0' ? a->pre.skopeo : NULL,
                                          .tmpfs_dir = a->auth_dir,
+                                         .confine = true,
                                          .auth_file = c->registry_auth_file,
                                          .run_dir = c->run_dir,
                                          .pods_dir = a->pods_dir,

@@ -2,6 +2,7 @@
 #include "agent/internal.h"
 
 #include "base/log.h"
+#include "base/process.h"
 
 static void say_missing(const char *controller, const char *disables, void *arg)
 {
@@ -45,6 +46,8 @@ void start_report(const struct agent *a)
         log_error("network plugin is missing: install Debian's package containernetworking-plugins, or the "
                   "network's own",
                   F_STR("plugin", *m), F_STR("package", "containernetworking-plugins"));
+    if (proc_landlock_version() < PROC_LANDLOCK_MIN)
+        log_warn(PROC_LANDLOCK_MISSING);
     if (network == NULL)
         log_warn("no network yet: pods without hostNetwork wait for it", F_STR("why", why));
     if (rt_seccomp_problem(a->rt) != NULL)

@@ -21,6 +21,10 @@ struct spawn_report { /* what a child that could not exec says on its report pip
     int sys;          /* errno */
 };
 
+/* landlock.c: both return an errno; *ret -1: this kernel has none. */
+int child_landlock_ruleset(const char *const *read_paths, const char *const *write_paths, int *ret);
+int child_landlock_enter(int ruleset);
+
 struct spawn_plan {
     const char *const *argv, *const *env;
     const char *cwd;
@@ -30,7 +34,8 @@ struct spawn_plan {
     int cgroup_fd;                 /* -1: none */
     const char *cgroup_procs;      /* NULL: none */
     const char *const *join_procs; /* NULL: none */
-    int report_fd;                 /* write end, O_CLOEXEC */
+    const char *const *read_paths, *const *write_paths;
+    int report_fd; /* write end, O_CLOEXEC */
     bool new_session, no_rights;
 };
 

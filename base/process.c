@@ -460,6 +460,8 @@ static enum err_code start(struct proc *p, const struct proc_spec *spec, struct 
         .join_procs = spec->join_procs,
         .report_fd = report,
         .new_session = spec->new_session,
+        .read_paths = spec->read_paths,
+        .write_paths = spec->write_paths,
         .no_rights = spec->no_rights,
     };
     if (spawn_begin(&p->job, &plan, e) != ERR_OK)

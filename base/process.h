@@ -40,6 +40,13 @@ struct proc_spec {           /* everything borrowed only during proc_start() */
     int cgroup_fd;                 /* directory to start in (v2); -1: none */
     const char *cgroup_procs;      /* or a cgroup.procs file that the child joins first (v1); NULL: none */
     const char *const *join_procs; /* more of them, NULL-terminated; NULL: none */
+    /*
+     * Folders and files, each list NULL-terminated.  With write_paths the child reads and runs (Landlock,
+     * Linux 5.19) only what is below the first, makes and changes only what is below the second, and never
+     * runs that; what is not there is left out.  On an older kernel it is not confined so:
+     * proc_landlock_version(). Needs no_rights.
+     */
+    const char *const *read_paths, *const *write_paths;
     uint64_t deadline_ms;
     bool new_session; /* setsid(): for conmon; otherwise only a process group of its own */
     bool no_rights;   /* no capabilities, also none to gain (the bounding set, no_new_privs), no core dumps */
@@ -81,6 +88,14 @@ size_t proc_left_behind(void);
 /* Before uv_loop_close(): stops watching those of this loop, and reaps what has ended just now; a turn of the
  * loop must follow. */
 void proc_forget(uv_loop_t *loop);
+
+/* Of the kernel; 0: it has none, or it is not enabled.  The first version cannot be used: it forbids every
+ * rename to another folder. */
+#define PROC_LANDLOCK_MIN 2
+int proc_landlock_version(void);
+#define PROC_LANDLOCK_MISSING                                                                                \
+    "kernel has no usable Landlock (Linux 5.19, lsm=): coracle-unpack and skopeo are confined by dropped "   \
+    "capabilities, limits and seccomp alone, and skopeo can read what root can"
 
 void proc_force_no_clone3(bool on); /* tests: exercise fork and pidfd_open instead */
 

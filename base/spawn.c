@@ -198,7 +198,7 @@ __attribute__((noreturn, noinline)) static void child_run(const struct spawn_pla
                                                           int oom_score)
 {
     struct spawn_report report = { 0 };
-    int report_fd = plan->report_fd;
+    int report_fd = plan->report_fd, ruleset = -1;
     ssize_t ignored;
 
     child_reset_signals();
@@ -227,7 +227,12 @@ __attribute__((noreturn, noinline)) static void child_run(const struct spawn_pla
     restore_limits(); /* last: a low limit would refuse the numbers used on the way */
 
     report.step = SPAWN_RIGHTS;
-    report.sys = plan->no_rights ? drop_rights() : 0;
+    if (plan->write_paths != NULL && plan->write_paths[0] != NULL)
+        report.sys = child_landlock_ruleset(plan->read_paths, plan->write_paths, &ruleset);
+    if (report.sys == 0 && plan->no_rights)
+        report.sys = drop_rights();
+    if (report.sys == 0)
+        report.sys = child_landlock_enter(ruleset);
     if (report.sys != 0)
         goto fail;
     report.step = SPAWN_EXEC;

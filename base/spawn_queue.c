@@ -104,8 +104,9 @@ static struct spawn_job *copy_plan(const struct spawn_plan *plan)
 {
     size_t bytes = strlen(plan->cwd) + 1 + (plan->cgroup_procs != NULL ? strlen(plan->cgroup_procs) + 1 : 0);
     size_t args = count(plan->argv, &bytes), env = count(plan->env, &bytes),
-           joins = count(plan->join_procs, &bytes);
-    size_t pointers = args + env + joins + 3,
+           joins = count(plan->join_procs, &bytes), reads = count(plan->read_paths, &bytes),
+           writes = count(plan->write_paths, &bytes);
+    size_t pointers = args + env + joins + reads + writes + 5,
            size = sizeof(struct spawn_job) + pointers * sizeof(char *) + bytes;
     struct spawn_job *j = calloc(1, size);
 
@@ -119,6 +120,8 @@ static struct spawn_job *copy_plan(const struct spawn_plan *plan)
     j->plan.argv = copy_list(&next, &text, plan->argv, args);
     j->plan.env = copy_list(&next, &text, plan->env, env);
     j->plan.join_procs = copy_list(&next, &text, plan->join_procs, joins);
+    j->plan.read_paths = copy_list(&next, &text, plan->read_paths, reads);
+    j->plan.write_paths = copy_list(&next, &text, plan->write_paths, writes);
     j->plan.cwd = str_pack(&text, plan->cwd);
     j->plan.cgroup_procs = str_pack(&text, plan->cgroup_procs);
     j->plan.fds = j->fds;

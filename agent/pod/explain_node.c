@@ -130,6 +130,12 @@ static void add_left_over(const char *what, const char *id, const char *error, v
         explain_step(arg, name, error[0] != '\0' ? "failed" : "running", 0, detail, 0);
 }
 
+static void add_confinement(json_t *steps)
+{
+    if (proc_landlock_version() < PROC_LANDLOCK_MIN)
+        explain_step(steps, "confinement of pulls", "waiting", 0, PROC_LANDLOCK_MISSING, 0);
+}
+
 static void add_stuck(json_t *steps)
 {
     size_t n = proc_left_behind();
@@ -175,6 +181,7 @@ json_t *explain_node_json(struct node *n)
     node_users_explain(n, steps);
     add_left_out(n, steps);
     add_settings(n, steps);
+    add_confinement(steps);
     add_stuck(steps);
     shutdown_explain(n, steps);
     oom_explain(n, steps);

@@ -68,6 +68,8 @@ struct img_store_options {
     /* Where images are mounted, as root file systems (below <run_dir>/containers) and as volumes: layers of
      * an image that is there and that the store does not know are kept.  NULL: nowhere. */
     const char *run_dir, *pods_dir;
+    /* skopeo sees of the host only what it needs (Landlock); false: in tests, where it is a script. */
+    bool confine;
     int ops_cgroup_fd;
     const char *ops_cgroup_procs;
     const char *registries_conf; /* skopeo's; NULL: the system's, /etc/containers/registries.conf */

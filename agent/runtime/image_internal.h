@@ -62,6 +62,7 @@ struct img_store {
 
     char *run_dir, *pods_dir; /* of what is mounted */
     struct img_looks looks;
+    bool confine;
     bool said_damaged, loading, have_rubbish;
     unsigned damaged; /* image records that were set aside and not replaced since: layers may be theirs */
     struct reg_names short_names;

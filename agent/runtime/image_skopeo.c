@@ -1,6 +1,7 @@
 #include "agent/runtime/image_internal.h"
 
 #include "base/fs.h"
+#include "base/log.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,7 +13,14 @@
 static const char open_policy[] = "{\"default\":[{\"type\":\"insecureAcceptAnything\"}]}";
 
 #define ASK_MIN_MS (60 * 1000) /* a question is answered as a whole: progress cannot be seen */
-enum { ANSWER_MAX = 4 << 20, FATAL_MAX = 16 * 1024, ADDRESS_MAX = 120, ARGS_MAX = 24, ENV_MAX = 16 };
+enum {
+    ANSWER_MAX = 4 << 20,
+    FATAL_MAX = 16 * 1024,
+    ADDRESS_MAX = 120,
+    ARGS_MAX = 24,
+    ENV_MAX = 16,
+    PATHS_MAX = 96
+};
 
 /* ---- command lines --------------------------------------------------------------------------- */
 
@@ -32,7 +40,9 @@ char *img_skopeo_source(const char *reference, const char *digest)
 struct command {
     const char *argv[ARGS_MAX], *env[ENV_MAX];
     size_t n_argv, n_env;
-    char *owned[ARGS_MAX + ENV_MAX];
+    const char *reads[PATHS_MAX + 1], *writes[8]; /* end with NULL */
+    size_t n_reads, n_writes;
+    char *owned[ARGS_MAX + ENV_MAX + PATHS_MAX];
     size_t n_owned;
     bool failed;
     struct err unknown; /* why it may not be run */
@@ -100,6 +110,88 @@ static void add_policy(struct command *c, const char *work)
     }
 }
 
+/* ---- what it sees of the host ---------------------------------------------------------------- */
+
+/*
+ * What parses the network for root: programs, libraries and their settings, registries' certificates and
+ * policies, the name service.  Not: the state folder, /run, /home, /root, other processes.
+ */
+static const char *const system_paths[] = {
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/usr",
+    "/opt",
+    "/etc",
+    "/var/lib/ca-certificates",
+    "/var/lib/containers/sigstore",
+    "/run/systemd/resolve", /* /etc/resolv.conf may lead there, or to the next ones */
+    "/run/resolvconf",
+    "/run/NetworkManager",
+    "/run/connman",
+    "/run/nscd",
+    "/run/systemd/userdb",
+    "/dev/urandom",
+    "/dev/random",
+    "/dev/zero",
+    "/proc/self",
+    "/proc/sys",
+    "/proc/cpuinfo",
+    "/proc/meminfo",
+    "/proc/stat",
+    "/sys/devices/system/cpu",
+    "/sys/kernel/mm/transparent_hugepage",
+    "/sys/fs/cgroup",
+};
+
+static void may_read(struct command *c, const char *path)
+{
+    if (path == NULL || path[0] != '/')
+        return;
+    if (c->n_reads == PATHS_MAX)
+        log_debug("too many folders for skopeo; it cannot read this one", F_STR("path", path));
+    else
+        c->reads[c->n_reads++] = path;
+}
+
+/* A list with colons; a file of its own copy each. */
+static void may_read_each(struct command *c, const char *list)
+{
+    while (list != NULL && *list != '\0') {
+        const size_t n = strcspn(list, ":");
+
+        if (list[0] == '/' && c->n_owned < ARGS_MAX + PATHS_MAX)
+            may_read(c, own(c, strndup(list, n)));
+        list += n + (list[n] == ':');
+    }
+}
+
+static void may_write(struct command *c, const char *path)
+{
+    if (path != NULL)
+        c->writes[c->n_writes++] = path;
+}
+
+static void set_view(struct command *c, const struct img_job *j)
+{
+    const struct img_store *s = j->store;
+
+    for (size_t i = 0; i < ARRAY_LEN(system_paths); i++)
+        may_read(c, system_paths[i]);
+    may_read(c, s->skopeo_path);
+    may_read(c, s->registries_conf);
+    may_read(c, j->auth_path);
+    may_read(c, getenv("SSL_CERT_FILE"));
+    may_read_each(c, getenv("SSL_CERT_DIR"));
+    may_read_each(c, getenv("PATH"));
+    may_write(c, own(c, str_printf("%s/tmp/%s", s->dir, j->tmp)));
+    may_write(c, own(c, str_printf("%s/tmp/blobs", s->dir)));
+    may_write(c, j->auth_home);
+    may_write(c, "/dev/null");
+}
+
 static void begin_command(struct command *c, struct img_job *j, const char *verb)
 {
     const struct img_store *s = j->store;
@@ -128,6 +220,8 @@ static enum err_code run_command(struct command *c, struct img_job *j, const cha
         command_done(c);
         return err_wrap(e, "pull %.200s", j->key);
     }
+    if (s->confine)
+        set_view(c, j);
     if (c->failed) {
         command_done(c);
         return err_nomem(e);
@@ -140,6 +234,8 @@ static enum err_code run_command(struct command *c, struct img_job *j, const cha
                                     .stdout_max = out_max,
                                     .cgroup_fd = s->ops_cgroup_fd,
                                     .cgroup_procs = s->ops_cgroup_procs,
+                                    .read_paths = s->confine ? c->reads : NULL,
+                                    .write_paths = s->confine ? c->writes : NULL,
                                     .no_rights = true, /* its peer is a registry, its files are root's */
                                     .deadline_ms = deadline_ms },
                s->loop, done, j);

@@ -461,6 +461,7 @@ enum err_code img_store_open(struct img_store **ret, const struct img_store_opti
     s->pods_dir = copy(o->pods_dir, &failed);
     s->verify = o->verify;
     s->verify_not = copy_list(o->verify_not, &failed);
+    s->confine = o->confine;
     s->ops_cgroup_fd = o->ops_cgroup_fd;
     s->max_bytes = o->max_bytes > 0 ? o->max_bytes : IMG_DEFAULT_BYTES;
     s->max_parallel = o->max_parallel > 0 ? o->max_parallel : IMG_DEFAULT_PARALLEL;

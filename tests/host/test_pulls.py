@@ -22,6 +22,52 @@ def of(image, policy="Always"):
     return container(image=image, imagePullPolicy=policy)
 
 
+NO_LANDLOCK = """
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <sys/syscall.h>
+
+long syscall(long number, ...)
+{
+    long a[6];
+    va_list ap;
+
+    va_start(ap, number);
+    for (int i = 0; i < 6; i++)
+        a[i] = va_arg(ap, long);
+    va_end(ap);
+    if (number == SYS_landlock_create_ruleset) {
+        errno = ENOSYS;
+        return -1;
+    }
+    return ((long (*)(long, ...))dlsym(RTLD_NEXT, "syscall"))(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+"""
+WARNING = "kernel has no usable Landlock"
+
+
+def test_without_landlock(t):
+    """without Landlock the agent warns once and explain node reports it; pulls work"""
+    registry = Registry(t)
+    tag, _ = registry.push(busybox(), "team/box:1")
+    node = t.node(registries_conf(t, registry))
+    check(WARNING not in node.log() + node.cli("explain", "node").stdout, "a warning although there is Landlock")
+    equal(node.stop(), 0, "exit code")
+    source, library = f"{t.scratch}/tmp/no_landlock.c", f"{t.scratch}/tmp/no_landlock.so"
+    with open(source, "w", encoding="ascii") as f:
+        f.write(NO_LANDLOCK)
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"], check=True, timeout=60)
+    node.extra_env = {**node.extra_env, "LD_PRELOAD": library, "ASAN_OPTIONS": "verify_asan_link_order=0:detect_leaks=0"}
+    node.start()
+    node.put("a.yaml", pod("a", of(tag)))
+    node.wait_running("a")
+    equal(node.log().count(WARNING), 1, "warnings")
+    contains(node.cli("explain", "node").stdout, WARNING)
+    equal(node.stop(), 0, "exit code")
+
+
 def test_by_tag_and_digest(t):
     """an image is pulled by tag and by digest, into the status and the events; what is there is not fetched again"""
     registry = Registry(t)
@@ -135,19 +181,22 @@ def test_right_to_what_is_here(t):
 
 
 def test_node_credentials(t):
-    """without a pull secret the node's own auth file counts, and its credential helpers"""
+    """without a pull secret the node's own auth file counts, and its credential helpers, which see nothing else of the node"""
     registry = Registry(t, closed=True)
     tag, _ = registry.push(busybox(), "team/box:1")
     file = f"{t.scratch}/auth.json"
-    node = t.node(f"--registry-auth-file={file}", path=f"{t.scratch}:/usr/sbin:/usr/bin:/sbin:/bin", env={"SSL_CERT_FILE": registry.certificate})
+    node = t.node(f"--registry-auth-file={file}", path=f"{t.scratch}/helpers:/usr/sbin:/usr/bin:/sbin:/bin", env={"SSL_CERT_FILE": registry.certificate})
     contains(node.cli("image", "pull", tag, ok=False).stderr, "unauthorized", "without the file")
     with open(file, "w", encoding="utf-8") as f:
         json.dump({"auths": auths(registry.address, GOOD)}, f)
     node.cli("image", "pull", tag)
     node.cli("image", "rm", tag)
-    helper = f"{t.scratch}/docker-credential-own"
-    with open(helper, "w", encoding="utf-8") as f:
-        f.write('#!/bin/sh\nread -r host\n[ "$1" = get ] && printf \'{"ServerURL":"%s","Username":"user","Secret":"geheim"}\' "$host"\n')
+    os.mkdir(f"{t.scratch}/helpers")
+    helper = f"{t.scratch}/helpers/docker-credential-own"
+    with open(helper, "w", encoding="utf-8") as f:  # without an answer where it can read or write what is not for it
+        f.write(f'#!/bin/sh\ncat {file} {node.state_dir}/lock > /dev/null 2>&1 && exit 1\nls {node.state_dir} > /dev/null 2>&1 && exit 1\n'
+                f'touch {t.scratch}/helpers/x /etc/coracle-test 2> /dev/null && exit 1\ntouch "$HOME/x" "$TMPDIR/x" || exit 1\n')
+        f.write('read -r host\n[ "$1" = get ] && printf \'{"ServerURL":"%s","Username":"user","Secret":"geheim"}\' "$host"\n')
     os.chmod(helper, 0o755)
     with open(file, "w", encoding="utf-8") as f:
         json.dump({"credHelpers": {registry.address: "own"}}, f)

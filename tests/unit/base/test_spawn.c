@@ -281,6 +281,44 @@ static void without_rights_it_has_none_and_gains_none(void **state)
     assert_string_equal(run_sh(d, "grep NoNewPrivs /proc/$$/status"), "NoNewPrivs:\t0\n"); /* nobody else's */
 }
 
+static void with_folders_given_it_sees_and_changes_no_others(void **state)
+{
+    struct ended *d = *state;
+    char dir[] = "/tmp/test-spawn-XXXXXX";
+    struct err e = { 0 };
+
+    if (proc_landlock_version() < PROC_LANDLOCK_MIN)
+        SKIP("this kernel has no Landlock, or an old one");
+    assert_non_null(mkdtemp(dir));
+    str_auto mine = str_printf("%s/mine", dir);
+    str_auto other = str_printf("%s/other", dir);
+    str_auto secret = str_printf("%s/other/secret", dir);
+    str_auto missing = str_printf("%s/missing", dir);
+
+    assert_int_equal(mkdir(mine, 0700) + mkdir(other, 0700), 0);
+    assert_int_equal(fs_replace_at(AT_FDCWD, secret, "s3cret", 6, 0644, false, &e), ERR_OK);
+    str_auto script =
+        str_printf("exec 2>&1; cd %s; echo a > a && mkdir d && mv a d/b && cat d/b; : > d/b;"
+                   "cat ../other/secret; echo x > ../other/x; ls ../other; cp /bin/true . && ./true; "
+                   "cat /proc/1/environ > /dev/null && echo environ; echo end > /dev/null",
+                   mine);
+    const char *const reads[] = { "/bin", "/usr", "/lib", "/lib64", "/etc", missing, NULL },
+                      *const writes[] = { mine, "/dev/null", NULL };
+    const char *said = run_spec(
+        d, script, (struct proc_spec){ .no_rights = true, .read_paths = reads, .write_paths = writes });
+
+    assert_int_equal(strncmp(said, "a\n", 2), 0);
+    assert_null(strstr(said, "s3cret"));
+    assert_null(strstr(said, "environ\n"));
+    assert_non_null(strstr(said, "cat: ../other/secret: Permission denied"));
+    assert_non_null(strstr(said, "cannot create ../other/x: Permission denied"));
+    assert_non_null(strstr(said, "ls: cannot open directory '../other': Permission denied"));
+    assert_non_null(strstr(said, "./true: Permission denied"));
+    str_auto shown = str_printf("cat %s", secret);
+    assert_string_equal(run_sh(d, shown), "s3cret"); /* nobody else's */
+    assert_int_equal(fs_remove_tree(AT_FDCWD, dir, &e), ERR_OK);
+}
+
 static void it_starts_inside_its_cgroup(void **state)
 {
     struct ended *d = *state;
@@ -483,6 +521,7 @@ int main(void)
         loop_test(it_may_have_a_session_of_its_own),
         loop_test(the_daemons_raised_limit_is_not_inherited),
         loop_test(without_rights_it_has_none_and_gains_none),
+        loop_test(with_folders_given_it_sees_and_changes_no_others),
         loop_test(it_starts_inside_its_cgroup),
         loop_test(a_removed_cgroup_is_a_clear_error),
         loop_test(a_folder_that_is_no_cgroup_is_a_clear_error),
