@@ -130,8 +130,18 @@ static enum err_code refuse_foreign_pods(struct cg_tree *t, struct err *e)
     snprintf(mark, sizeof(mark), "%s/coracle", t->root);
     snprintf(pods, sizeof(pods), "%s/kubepods", t->root);
     fd_auto dir = cg_open_dir(&t->hiers[0], mark);
-    if (dir >= 0 || !cg_procs_left(t, pods))
+    if (dir < 0 && errno != ENOENT)
+        return err_sys(e, errno, "open cgroup %s", mark);
+    if (dir >= 0)
         return ERR_OK;
+    switch (presence_of(cg_procs_left(t, pods, e))) {
+    case PRESENCE_UNKNOWN:
+        return e->code;
+    case PRESENCE_ABSENT:
+        return ERR_OK;
+    case PRESENCE_PRESENT:
+        break;
+    }
     return err_set(
         e, ERR_PRECONDITION,
         "processes run in cgroup %s, and they are not of this agent: of a kubelet's pods? End them "
@@ -251,10 +261,11 @@ void cg_close(struct cg_tree *t, bool remove)
         return;
     if (remove) {
         char pods[CG_PATH_MAX];
+        struct err ignored = { 0 };
 
         snprintf(pods, sizeof(pods), "%s/kubepods", t->root);
         take_down(t, "/kubepods");
-        if (!cg_procs_left(t, pods)) {
+        if (presence_is_absent(cg_procs_left(t, pods, &ignored))) {
             take_down(t, "/coracle");
         } else { /* what cannot die is ours all the same: the mark stays */
             take_down(t, "/coracle/ops");

@@ -15,7 +15,7 @@
  */
 #ifndef CGROUPS_CGROUP_H
 #define CGROUPS_CGROUP_H
-#include "base/error.h"
+#include "base/presence.h"
 #include "base/scope.h"
 
 #include <stdbool.h>
@@ -123,11 +123,12 @@ enum err_code cg_resize(struct cg_tree *t, const char *path, const struct cg_lim
 
 /*
  * Kills every process at or below `path` (relative to the cgroup mount, as given by cg_pod_path() plus
- * "/<id>"): cgroup.kill on v2; else freeze, kill, thaw, until empty.  Returns at once after the signals;
- * ERR_NOT_FOUND is success.
+ * "/<id>"): cgroup.kill on v2; else freeze, kill, thaw, until empty.  Returns at once after the signals.  A
+ * cgroup that is not there is success; where something could not be read some may have been missed: an error.
  */
 enum err_code cg_kill(struct cg_tree *t, const char *path, struct err *e) MUST_CHECK;
-bool cg_populated(struct cg_tree *t, const char *path); /* any process at or below; false if missing */
+/* Any process at or below; absent also when there is no such cgroup. */
+struct presence cg_look_processes(struct cg_tree *t, const char *path, struct err *e) MUST_CHECK;
 /*
  * Says which processes at or below `path` sleep in the kernel where not even SIGKILL reaches them, and where:
  * "process 412 (cat) in request_wait_answer"; "" when there are none.  Reads /proc/<pid>/stat and wchan only,

@@ -196,12 +196,15 @@ static bool v2_frozen(int dir)
     return cg_read_key(dir, "cgroup.events", "frozen", &frozen) && frozen != 0;
 }
 
-static bool v2_populated(int dir)
+static struct presence v2_populated(int dir, struct err *e)
 {
     uint64_t populated = 0;
-
     /* The root of all has no cgroup.events; it is never ours to ask about. */
-    return cg_read_key(dir, "cgroup.events", "populated", &populated) && populated != 0;
+    struct presence found = cg_look_key(dir, "cgroup.events", "populated", &populated, e);
+
+    if (presence_is_unknown(found) || populated != 0)
+        return found;
+    return presence_absent();
 }
 
 const struct cg_backend cg_backend_v2 = {

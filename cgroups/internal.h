@@ -82,7 +82,7 @@ struct cg_backend {
     bool (*kill)(int dir);            /* cgroup.kill; false: the kernel has none */
     void (*freeze)(int dir, bool on); /* one cgroup; asynchronous; no freezer here: nothing */
     bool (*frozen)(int dir);
-    bool (*populated)(int dir); /* at or below */
+    struct presence (*populated)(int dir, struct err *e); /* any process at or below */
 };
 extern const struct cg_backend cg_backend_v1;
 extern const struct cg_backend cg_backend_v2;
@@ -141,15 +141,21 @@ void cg_kill_below(struct cg_tree *t, const char *path); /* cg_kill() without it
  * parent's.
  */
 void cg_kill_members(struct cg_tree *t, const char *path);
-bool cg_procs_left(struct cg_tree *t, const char *path);
+struct presence cg_procs_left(struct cg_tree *t, const char *path, struct err *e) MUST_CHECK;
+/* False also when it is not known at the end. */
 bool cg_wait_empty(struct cg_tree *t, const char *path, unsigned timeout_ms);
-/* Calls fn for each process at or below a cgroup until it returns false; then false. */
-bool cg_each_pid(int dir, bool (*fn)(pid_t pid, void *arg), void *arg);
-bool cg_any_process(int dir); /* by reading cgroup.procs at and below: v1 */
+/* Calls fn for each process at or below a cgroup until it returns false; then false.  *e: the first reason why
+ * some may have been missed. */
+bool cg_each_pid(int dir, bool (*fn)(pid_t pid, void *arg), void *arg, struct err *e);
+/* By reading cgroup.procs at and below: v1. */
+struct presence cg_any_process(int dir, struct err *e) MUST_CHECK;
 
 /* ---- usage.c: numbers in files; false when the file or the key is missing ---------------------- */
 bool cg_read_u64(int dir, const char *file, uint64_t *ret);
 bool cg_read_key(int dir, const char *file, const char *key, uint64_t *ret);
+/* Likewise; a file that cannot be read leaves it unknown. */
+struct presence cg_look_key(int dir, const char *file, const char *key, uint64_t *ret,
+                            struct err *e) MUST_CHECK;
 
 /* ---- sample.c: what the files say, into a sample; a key that is missing, a line that was cut off or makes
  * no sense leaves its member alone. */

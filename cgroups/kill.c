@@ -56,7 +56,14 @@ static bool pids_have(const struct pids *s, pid_t pid)
 
 typedef bool (*pid_fn)(pid_t pid, void *arg); /* false stops */
 
-static bool each_line(int fd, pid_fn fn, void *arg)
+/* What could not be read may hold processes: *e keeps the first error.  What has gone meanwhile holds none. */
+static void note_unread(struct err *e, int sys, const char *what)
+{
+    if (sys != ENOENT && sys != ENODEV && sys != ENOTDIR && e->code == ERR_OK)
+        err_sys(e, sys, "read %s of a cgroup", what);
+}
+
+static bool each_line(int fd, pid_fn fn, void *arg, struct err *e)
 {
     char chunk[4096];
     uint64_t pid = 0;
@@ -65,8 +72,9 @@ static bool each_line(int fd, pid_fn fn, void *arg)
         ssize_t n = read(fd, chunk, sizeof(chunk));
         if (n < 0 && errno == EINTR)
             continue;
-        if (n <=
-            0) /* ENODEV: removed meanwhile; EOPNOTSUPP: a threaded child, its processes show further up */
+        if (n < 0 && errno != EOPNOTSUPP) /* which is a threaded child: its processes show further up */
+            note_unread(e, errno, "cgroup.procs");
+        if (n <= 0)
             return true;
         for (ssize_t i = 0; i < n; i++) {
             if (chunk[i] >= '0' && chunk[i] <= '9') {
@@ -81,16 +89,20 @@ static bool each_line(int fd, pid_fn fn, void *arg)
     }
 }
 
-static bool each_pid_in(int dir, pid_fn fn, void *arg)
+static bool each_pid_in(int dir, pid_fn fn, void *arg, struct err *e)
 {
     fd_auto fd = openat(dir, "cgroup.procs", O_RDONLY | O_CLOEXEC);
 
-    return fd < 0 || each_line(fd, fn, arg);
+    if (fd < 0)
+        note_unread(e, errno, "cgroup.procs");
+    return fd < 0 || each_line(fd, fn, arg, e);
 }
 
 /* Calls fn for dir and each cgroup below it, parents first; false when fn stopped it. */
-static bool each_cgroup(int dir, unsigned depth, bool (*fn)(int dir, void *arg), void *arg)
+static bool each_cgroup(int dir, unsigned depth, bool (*fn)(int dir, void *arg), void *arg, struct err *e)
 {
+    struct dirent *d;
+
     if (!fn(dir, arg))
         return false;
     if (depth >= CG_DEPTH_MAX)
@@ -99,16 +111,21 @@ static bool each_cgroup(int dir, unsigned depth, bool (*fn)(int dir, void *arg),
     DIR *list = copy >= 0 ? fdopendir(copy) : NULL;
     bool go_on = true;
     if (list == NULL) {
+        note_unread(e, errno, "the children");
         scope_close_p(&copy);
         return true;
     }
-    for (struct dirent *d = readdir(list); d != NULL && go_on; d = readdir(list)) {
+    while (go_on && (errno = 0, d = readdir(list)) != NULL) {
         if (d->d_type != DT_DIR || strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0)
             continue;
         fd_auto child = openat(dir, d->d_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
         if (child >= 0)
-            go_on = each_cgroup(child, depth + 1, fn, arg);
+            go_on = each_cgroup(child, depth + 1, fn, arg, e);
+        else
+            note_unread(e, errno, "a child");
     }
+    if (go_on && errno != 0)
+        note_unread(e, errno, "the children");
     closedir(list);
     return go_on;
 }
@@ -116,20 +133,21 @@ static bool each_cgroup(int dir, unsigned depth, bool (*fn)(int dir, void *arg),
 struct visit {
     pid_fn fn;
     void *arg;
+    struct err *e;
 };
 
 static bool visit_pids(int dir, void *arg)
 {
     const struct visit *v = arg;
 
-    return each_pid_in(dir, v->fn, v->arg);
+    return each_pid_in(dir, v->fn, v->arg, v->e);
 }
 
-bool cg_each_pid(int dir, pid_fn fn, void *arg)
+bool cg_each_pid(int dir, pid_fn fn, void *arg, struct err *e)
 {
-    struct visit v = { .fn = fn, .arg = arg };
+    struct visit v = { .fn = fn, .arg = arg, .e = e };
 
-    return each_cgroup(dir, 0, visit_pids, &v);
+    return each_cgroup(dir, 0, visit_pids, &v, e);
 }
 
 static bool collect(pid_t pid, void *arg)
@@ -145,9 +163,16 @@ static bool stop_at_once(pid_t pid, void *arg)
     return false;
 }
 
-bool cg_any_process(int dir)
+struct presence cg_any_process(int dir, struct err *e)
 {
-    return !cg_each_pid(dir, stop_at_once, NULL);
+    struct err unread = { 0 };
+
+    if (!cg_each_pid(dir, stop_at_once, NULL, &unread))
+        return presence_present(); /* whatever else could not be read */
+    if (unread.code == ERR_OK)
+        return presence_absent();
+    *e = unread;
+    return presence_unknown(e);
 }
 
 struct strike {
@@ -172,12 +197,12 @@ struct opened {
     bool freezer; /* this hierarchy can freeze */
 };
 
-static size_t strike_all(const struct opened *o, size_t n, const struct pids *dying)
+static size_t strike_all(const struct opened *o, size_t n, const struct pids *dying, struct err *e)
 {
     struct strike s = { .dying = dying };
 
     for (size_t i = 0; i < n; i++)
-        cg_each_pid(o[i].dir, strike_one, &s);
+        cg_each_pid(o[i].dir, strike_one, &s, e);
     return s.hits;
 }
 
@@ -189,7 +214,7 @@ static bool thaw_one(int dir, void *arg)
     return true;
 }
 
-static void freeze_and_strike(const struct opened *o, size_t n)
+static void freeze_and_strike(const struct opened *o, size_t n, struct err *e)
 {
     const struct timespec pause = { .tv_nsec = FREEZE_PAUSE_US * 1000 };
     const struct pids nobody = { 0 };
@@ -202,7 +227,7 @@ static void freeze_and_strike(const struct opened *o, size_t n)
         bool frozen = false;
         for (size_t i = 0; i < n && !frozen; i++)
             frozen = o[i].freezer && o[i].backend->frozen(o[i].dir);
-        if (strike_all(o, n, &nobody) == 0 || was_frozen)
+        if (strike_all(o, n, &nobody, e) == 0 || was_frozen)
             break; /* all that could still fork were frozen before this round began */
         was_frozen = frozen;
         if (!frozen)
@@ -210,8 +235,8 @@ static void freeze_and_strike(const struct opened *o, size_t n)
     }
 }
 
-/* whole: by cgroup.kill where there is one. */
-static void kill_below(struct cg_tree *t, const char *path, bool whole)
+/* whole: by cgroup.kill where there is one.  *e: the first reason why some may have been missed. */
+static void kill_below(struct cg_tree *t, const char *path, bool whole, struct err *e)
 {
     struct opened o[CG_HIERS_MAX];
     struct pids dying = { 0 };
@@ -219,13 +244,15 @@ static void kill_below(struct cg_tree *t, const char *path, bool whole)
 
     for (size_t i = 0; i < t->n_hiers; i++) {
         int dir = cg_open_dir(&t->hiers[i], path);
-        if (dir < 0)
+        if (dir < 0) {
+            note_unread(e, errno, "the folder");
             continue;
+        }
         const struct cg_backend *b = t->hiers[i].backend;
         if (b->v2) {
             /* On a hybrid: who is listed here needs no second signal, only who is found in v1 alone does. */
             if (t->layout == CG_HYBRID)
-                cg_each_pid(dir, collect, &dying);
+                cg_each_pid(dir, collect, &dying, e);
             if (whole && b->kill(dir)) {
                 close(dir);
                 continue;
@@ -237,12 +264,12 @@ static void kill_below(struct cg_tree *t, const char *path, bool whole)
     }
     if (dying.n > 0)
         qsort(dying.v, dying.n, sizeof(*dying.v), compare_pids);
-    if (n > 0 && (strike_all(o, n, &dying) > 0))
-        freeze_and_strike(o, n);
+    if (n > 0 && (strike_all(o, n, &dying, e) > 0))
+        freeze_and_strike(o, n, e);
     for (size_t i = 0; i < n; i++) {
         /* Also when we froze nothing: v1's frozen processes, of a paused container say, do not even die. */
         if (o[i].freezer)
-            each_cgroup(o[i].dir, 0, thaw_one, &o[i]);
+            each_cgroup(o[i].dir, 0, thaw_one, &o[i], e);
         close(o[i].dir);
     }
     free(dying.v);
@@ -250,12 +277,16 @@ static void kill_below(struct cg_tree *t, const char *path, bool whole)
 
 void cg_kill_below(struct cg_tree *t, const char *path)
 {
-    kill_below(t, path, true);
+    struct err ignored = { 0 };
+
+    kill_below(t, path, true, &ignored); /* whoever needs them gone looks whether they are */
 }
 
 void cg_kill_members(struct cg_tree *t, const char *path)
 {
-    kill_below(t, path, false);
+    struct err ignored = { 0 };
+
+    kill_below(t, path, false, &ignored);
 }
 
 enum err_code cg_kill(struct cg_tree *t, const char *path, struct err *e)
@@ -263,23 +294,48 @@ enum err_code cg_kill(struct cg_tree *t, const char *path, struct err *e)
     if (!cg_path_is_ours(t, path))
         return err_set(e, ERR_INVALID, "kill cgroup \"%.200s\": not below %s/kubepods or %s/coracle", path,
                        t->root, t->root);
-    cg_kill_below(t, path);
-    return ERR_OK;
+    struct err unread = { 0 };
+
+    kill_below(t, path, true, &unread);
+    if (unread.code == ERR_OK)
+        return ERR_OK;
+    *e = unread;
+    return err_wrap(e, "kill cgroup %s", path);
 }
 
-bool cg_procs_left(struct cg_tree *t, const char *path)
+struct presence cg_procs_left(struct cg_tree *t, const char *path, struct err *e)
 {
+    struct err unread = { 0 };
+
     for (size_t i = 0; i < t->n_hiers; i++) {
+        struct err why = { 0 };
         fd_auto dir = cg_open_dir(&t->hiers[i], path);
-        if (dir >= 0 && t->hiers[i].backend->populated(dir))
-            return true;
+        struct presence found;
+
+        if (dir < 0) {
+            err_sys(&why, errno, "open cgroup %s", path);
+            found = presence_from_err(&why);
+        } else {
+            found = t->hiers[i].backend->populated(dir, &why);
+        }
+        if (presence_is_unknown(found)) {
+            unread = unread.code != ERR_OK ? unread : why;
+            continue; /* another hierarchy may know */
+        }
+        if (!presence_is_absent(found))
+            return found;
     }
-    return false;
+    if (unread.code == ERR_OK)
+        return presence_absent();
+    *e = unread;
+    return (struct presence){ 0 }; /* counted where it was met */
 }
 
-bool cg_populated(struct cg_tree *t, const char *path)
+struct presence cg_look_processes(struct cg_tree *t, const char *path, struct err *e)
 {
-    return cg_path_is_ours(t, path) && cg_procs_left(t, path);
+    if (!cg_path_is_ours(t, path))
+        return presence_absent();
+    return cg_procs_left(t, path, e);
 }
 
 bool cg_wait_empty(struct cg_tree *t, const char *path, unsigned timeout_ms)
@@ -287,10 +343,13 @@ bool cg_wait_empty(struct cg_tree *t, const char *path, unsigned timeout_ms)
     const struct timespec pause = { .tv_nsec = 2 * 1000 * 1000 };
     uint64_t end = clock_mono_ms() + timeout_ms;
 
-    while (cg_procs_left(t, path)) {
+    for (;;) {
+        struct err e = { 0 };
+
+        if (presence_is_absent(cg_procs_left(t, path, &e)))
+            return true;
         if (clock_mono_ms() >= end)
             return false;
         nanosleep(&pause, NULL);
     }
-    return true;
 }

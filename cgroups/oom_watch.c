@@ -172,17 +172,40 @@ void cg_oom_watch_remove(struct cg_oom_watch *w, const char *path)
 
 /* ---- what happened ---------------------------------------------------------------------------- */
 
-bool cg_oom_kills(struct cg_tree *t, const char *path, bool below, uint64_t *ret)
+struct presence cg_look_oom_kills(struct cg_tree *t, const char *path, bool below, uint64_t *ret,
+                                  struct err *e)
 {
     const struct cg_hier *h = memory_hier(t);
     fd_auto dir = h != NULL ? cg_open_dir(h, path) : -1;
+    struct presence local = presence_absent();
 
-    if (dir < 0)
-        return false;
+    if (h == NULL)
+        return presence_absent();
+    if (dir < 0) {
+        err_sys(e, errno, "open cgroup %s", path);
+        return presence_from_err(e);
+    }
     if (!h->backend->v2)
-        return cg_read_key(dir, "memory.oom_control", "oom_kill", ret);
-    return (!below && cg_read_key(dir, "memory.events.local", "oom_kill", ret)) ||
-           cg_read_key(dir, "memory.events", "oom_kill", ret);
+        return cg_look_key(dir, "memory.oom_control", "oom_kill", ret, e);
+    if (!below)
+        local = cg_look_key(dir, "memory.events.local", "oom_kill", ret, e);
+    if (!presence_is_absent(local))
+        return local;
+    return cg_look_key(dir, "memory.events", "oom_kill", ret, e);
+}
+
+bool cg_oom_kills(struct cg_tree *t, const char *path, bool below, uint64_t *ret)
+{
+    struct err ignored = { 0 };
+
+    switch (presence_of(cg_look_oom_kills(t, path, below, ret, &ignored))) {
+    case PRESENCE_PRESENT:
+        return true;
+    case PRESENCE_ABSENT:
+    case PRESENCE_UNKNOWN:
+        break;
+    }
+    return false;
 }
 
 static void drain(struct cg_oom_watch *w)

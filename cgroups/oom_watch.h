@@ -42,8 +42,11 @@ size_t cg_oom_watch_read(struct cg_oom_watch *w, bool all,
 uint64_t cg_oom_watch_take(struct cg_oom_watch *w, const char *path);
 
 /*
- * The kernel's count; false: no such cgroup.  `below`: on v2 also in cgroups below it (v1 never counts
- * those); not: in this very one, since Linux 5.2, where memory.events.local is.
+ * The kernel's count; absent: no such cgroup, or nobody counts.  `below`: on v2 also in cgroups below it (v1
+ * never counts those); not: in this very one, since Linux 5.2, where memory.events.local is.
  */
+struct presence cg_look_oom_kills(struct cg_tree *t, const char *path, bool below, uint64_t *ret,
+                                  struct err *e) MUST_CHECK;
+/* Likewise; false also when it could not be read. */
 bool cg_oom_kills(struct cg_tree *t, const char *path, bool below, uint64_t *ret);
 #endif

@@ -4,6 +4,7 @@
 #include "cgroups/internal.h"
 #include "cgroups/oom_watch.h"
 
+#include <errno.h>
 #include <string.h>
 
 bool cg_read_u64(int dir, const char *file, uint64_t *ret)
@@ -18,19 +19,38 @@ bool cg_read_u64(int dir, const char *file, uint64_t *ret)
 /* Flat keyed files: "key value" on each line. */
 bool cg_read_key(int dir, const char *file, const char *key, uint64_t *ret)
 {
-    struct err e = { 0 };
+    struct err ignored = { 0 };
+
+    switch (presence_of(cg_look_key(dir, file, key, ret, &ignored))) {
+    case PRESENCE_PRESENT:
+        return true;
+    case PRESENCE_ABSENT:
+    case PRESENCE_UNKNOWN:
+        break;
+    }
+    return false;
+}
+
+struct presence cg_look_key(int dir, const char *file, const char *key, uint64_t *ret, struct err *e)
+{
     str_auto text = NULL;
     size_t n = strlen(key);
 
-    if (fs_read_at(dir, file, FS_SMALL_MAX, &text, NULL, &e) != ERR_OK)
-        return false;
+    if (fs_read_at(dir, file, FS_SMALL_MAX, &text, NULL, e) != ERR_OK) {
+        if (e->sys == ENODEV) { /* the cgroup went meanwhile */
+            *e = (struct err){ 0 };
+            return presence_absent();
+        }
+        return presence_from_err(e);
+    }
     for (const char *line = text; line != NULL && *line != '\0';) {
         if (strncmp(line, key, n) == 0 && line[n] == ' ')
-            return cg_take_u64(line + n + 1, strlen(line + n + 1), ret);
+            return cg_take_u64(line + n + 1, strlen(line + n + 1), ret) ? presence_present()
+                                                                        : presence_absent();
         line = strchr(line, '\n');
         line = line != NULL ? line + 1 : NULL;
     }
-    return false;
+    return presence_absent();
 }
 
 SCOPE_DEFINE(struct cg_meters, cg_meters_close)

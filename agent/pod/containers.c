@@ -1,6 +1,7 @@
 /* Bringing a container up: when it may start, its back-off, create and start. */
 #include "agent/pod/hooks.h"
 #include "agent/pod/pod.h"
+#include "agent/pod/pod_look.h"
 #include "agent/pod/probes.h"
 #include "agent/pod/sizes.h"
 #include "base/clock.h"
@@ -74,9 +75,15 @@ static void on_started(struct op *op, const struct err *result)
 {
     struct ctr *c = op->owner;
     struct pod *p = c->pod;
+    struct err unknown = { 0 };
     struct rt_state s;
 
-    rt_state(p->node->rt, c->cur.id, &s);
+    if (rt_state(p->node->rt, c->cur.id, &s, &unknown) != ERR_OK) {
+        ctr_set_state(c, CTR_CREATED); /* until it is known: ctr_refresh() looks again */
+        c->unknown = true;
+        pod_look_again(p, &unknown);
+        return;
+    }
     if (result->code != ERR_OK && s.phase != RT_RUNNING && s.phase != RT_EXITED) {
         if (result->code == ERR_CANCELLED && p->node->closing) {
             ctr_set_state(c, CTR_CREATED);
@@ -428,6 +435,8 @@ void ctr_step(struct ctr *c)
     case CTR_CREATED:
         if (!sandbox_ready(p) || !p->record_durable)
             return;
+        if (c->unknown)
+            return; /* it may have been started; the next look wakes the pod */
         if (p->record_dirty && p->record_error[0] == '\0')
             pod_wake(p); /* an agent that comes after us must find whose it is: once the record names it */
         else

@@ -93,7 +93,9 @@ void pod_ending_step(struct pod *p)
     if (images_busy(p))
         return;
     if (resources_cgroup_path(p, path, sizeof(path), &e) == ERR_OK) {
-        if (cg_populated(n->o.cgroups, path) && cg_kill(n->o.cgroups, path, &e) != ERR_OK)
+        struct err unknown = { 0 };
+        if (!presence_is_absent(cg_look_processes(n->o.cgroups, path, &unknown)) &&
+            cg_kill(n->o.cgroups, path, &e) != ERR_OK)
             log_warn("pod cgroup cannot be killed; trying again", F_STR("pod", p->key), F_ERR(&e));
         usage_forget(n, path);
         if (cg_remove(n->o.cgroups, path, &e) != ERR_OK) {

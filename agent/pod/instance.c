@@ -2,6 +2,7 @@
 #include "agent/pod/hooks.h"
 #include "agent/pod/oom.h"
 #include "agent/pod/pod.h"
+#include "agent/pod/pod_look.h"
 #include "agent/pod/probes.h"
 #include "agent/pod/usage.h"
 #include "base/clock.h"
@@ -46,20 +47,30 @@ void instance_clear(struct instance *i)
     *i = (struct instance){ 0 };
 }
 
+static void reap_pause(struct reap *r)
+{
+    r->pause_ms = r->pause_ms == 0 ? REAP_FIRST_MS : r->pause_ms * 2;
+    if (r->pause_ms > REAP_MAX_MS)
+        r->pause_ms = REAP_MAX_MS;
+    r->again_ms = clock_mono_ms() + r->pause_ms;
+}
+
+static void reap_failed(struct reap *r, const struct err *e)
+{
+    if (strcmp(r->error, e->text) != 0)
+        log_warn("remains of a container cannot be removed; trying again", F_STR("pod", r->pod->key),
+                 F_STR("containerID", r->id), F_ERR(e));
+    snprintf(r->error, sizeof(r->error), "%s", e->text);
+    reap_pause(r);
+}
+
 static void on_reaped(struct op *op, const struct err *result)
 {
     struct reap *r = op->owner;
     struct pod *p = r->pod;
 
     if (result->code != ERR_OK && result->code != ERR_CANCELLED) {
-        if (strcmp(r->error, result->text) != 0)
-            log_warn("remains of a container cannot be removed; trying again", F_STR("pod", p->key),
-                     F_STR("containerID", r->id), F_ERR(result));
-        snprintf(r->error, sizeof(r->error), "%s", result->text);
-        r->pause_ms = r->pause_ms == 0 ? REAP_FIRST_MS : r->pause_ms * 2;
-        if (r->pause_ms > REAP_MAX_MS)
-            r->pause_ms = REAP_MAX_MS;
-        r->again_ms = clock_mono_ms() + r->pause_ms;
+        reap_failed(r, result);
     } else {
         TAILQ_REMOVE(&p->reaps, r, link);
         free(r);
@@ -67,8 +78,47 @@ static void on_reaped(struct op *op, const struct err *result)
     pod_wake(p);
 }
 
+static void reap_forget(const struct reap *r)
+{
+    if (r->cgroup_path[0] == '\0')
+        return;
+    oom_forget(r->pod->node, r->cgroup_path);
+    usage_forget(r->pod->node, r->cgroup_path);
+}
+
+/* Where its processes are: what its meta.json says or, where that is missing or damaged, where they must be. */
+static enum err_code reap_find_cgroup(struct reap *r, struct err *e)
+{
+    struct rt_identity identity = { 0 };
+    struct err ignored = { 0 };
+    char above[440];
+
+    if (r->cgroup_path[0] != '\0')
+        return ERR_OK;
+    switch (presence_of(rt_identity(r->pod->node->rt, r->id, &identity, e))) {
+    case PRESENCE_UNKNOWN:
+        return e->code;
+    case PRESENCE_ABSENT:
+        if (resources_cgroup_path(r->pod, above, sizeof(above), &ignored) == ERR_OK)
+            snprintf(r->cgroup_path, sizeof(r->cgroup_path), "%s/%s", above, r->id);
+        break;
+    case PRESENCE_PRESENT:
+        snprintf(r->cgroup_path, sizeof(r->cgroup_path), "%s", identity.cgroup_path);
+        break;
+    }
+    reap_forget(r);
+    return ERR_OK;
+}
+
 static void reap_begin(struct reap *r)
 {
+    struct err e = { 0 };
+
+    if (reap_find_cgroup(r, &e) != ERR_OK) {
+        reap_failed(r, &e);
+        pod_wake(r->pod);
+        return;
+    }
     r->again_ms = 0;
     rt_delete_start(&r->action, r->pod->node->rt, r->id, r->cgroup_path[0] != '\0' ? r->cgroup_path : NULL,
                     on_reaped, r);
@@ -112,7 +162,6 @@ void reaps_clear(struct pod *p)
 void ctr_reap(struct pod *p, const char *id, const char *cgroup_path)
 {
     struct reap *r = calloc(1, sizeof(*r));
-    struct rt_identity identity = { 0 };
 
     if (r == NULL) {
         log_error("no memory to remove a container; the next start does it", F_STR("containerID", id));
@@ -120,19 +169,9 @@ void ctr_reap(struct pod *p, const char *id, const char *cgroup_path)
     }
     r->pod = p;
     snprintf(r->id, sizeof(r->id), "%s", id);
-    if (cgroup_path != NULL) {
+    if (cgroup_path != NULL)
         snprintf(r->cgroup_path, sizeof(r->cgroup_path), "%s", cgroup_path);
-    } else if (!rt_identity(p->node->rt, id, &identity)) {
-        /* Its meta.json is missing or damaged: where it must be, then. */
-        struct err e = { 0 };
-        char above[440];
-        if (resources_cgroup_path(p, above, sizeof(above), &e) == ERR_OK)
-            snprintf(r->cgroup_path, sizeof(r->cgroup_path), "%s/%s", above, id);
-        log_debug("bundle does not say whose it is; the pod's cgroup is assumed", F_STR("pod", p->key),
-                  F_STR("containerID", id));
-    }
-    oom_forget(p->node, r->cgroup_path[0] != '\0' ? r->cgroup_path : identity.cgroup_path);
-    usage_forget(p->node, r->cgroup_path[0] != '\0' ? r->cgroup_path : identity.cgroup_path);
+    reap_forget(r);
     TAILQ_INSERT_TAIL(&p->reaps, r, link);
     if (p->node->closing) /* nothing new begins any more, and all that was begun is asked to end: the next
                              start */
@@ -176,13 +215,40 @@ void ctr_ended(struct ctr *c, int exit_code, const char *reason, const char *mes
         status_server_log_event(p->node->server, p->api->meta.namespace, p->api->meta.name);
 }
 
+static void unknown_now(struct ctr *c, const struct err *e)
+{
+    c->unknown = true;
+    pod_look_again(c->pod, e);
+}
+
+/* One that waits for its start since an earlier agent is made anew: what led to it may be stale. */
+static enum err_code adopt(struct ctr *c, struct rt_state *s, struct err *e)
+{
+    struct rt *rt = c->pod->node->rt;
+
+    if (rt_adopt(rt, c->cur.id, e) != ERR_OK || rt_state(rt, c->cur.id, s, e) != ERR_OK)
+        return e->code;
+    c->adopt_due = false;
+    if (c->state == CTR_CREATED && s->phase == RT_CREATED)
+        s->phase = RT_PARTIAL;
+    return ERR_OK;
+}
+
 void ctr_refresh(struct ctr *c)
 {
+    struct rt *rt = c->pod->node->rt;
+    struct err e = { 0 };
     struct rt_state s;
 
     if (!ctr_alive(c) || c->state == CTR_STARTING || op_live(&c->action.op))
         return;
-    rt_state(c->pod->node->rt, c->cur.id, &s);
+    if ((c->adopt_due ? adopt(c, &s, &e) : rt_state(rt, c->cur.id, &s, &e)) != ERR_OK) {
+        unknown_now(c, &e);
+        return;
+    }
+    c->unknown = false;
+    if ((s.phase == RT_RUNNING || s.phase == RT_CREATED) && rt_watch_conmon(rt, c->cur.id, &e) != ERR_OK)
+        pod_look_again(c->pod, &e); /* it lives; only its end would not be noticed at once */
     switch (s.phase) {
     case RT_RUNNING:
         if (c->state == CTR_CREATED) { /* a restart of the agent came between the start and its record */
@@ -251,9 +317,13 @@ static int stop_signal(const struct ctr *c)
 
 static void kill_all(struct ctr *c)
 {
-    struct err e = { 0 };
-    struct rt_identity identity;
-    bool identified = rt_identity(c->pod->node->rt, c->cur.id, &identity) && identity.cgroup_path[0] != '\0';
+    struct err e = { 0 }, unknown = { 0 };
+    struct rt_identity identity = { 0 };
+    bool identified, empty = false;
+
+    if (presence_is_unknown(rt_identity(c->pod->node->rt, c->cur.id, &identity, &unknown)))
+        pod_look_again(c->pod, &unknown);
+    identified = identity.cgroup_path[0] != '\0';
 
     /* The whole cgroup, so that nothing with the host's PID namespace or stuck behind init is left. */
     if (identified) {
@@ -264,8 +334,11 @@ static void kill_all(struct ctr *c)
         log_warn("container cannot be killed", F_STR("pod", c->pod->key),
                  F_STR("containerName", c->spec->name), F_ERR(&e));
     }
-    if (c->state == CTR_KILLING && identified &&
-        !cg_populated(c->pod->node->o.cgroups, identity.cgroup_path)) {
+    unknown = (struct err){ 0 };
+    if (c->state == CTR_KILLING && identified)
+        empty = presence_is_absent(
+            cg_look_processes(c->pod->node->o.cgroups, identity.cgroup_path, &unknown));
+    if (empty) {
         log_warn("container is dead but its conmon does not say so; conmon killed", F_STR("pod", c->pod->key),
                  F_STR("containerName", c->spec->name));
         rt_kill_supervisor(c->pod->node->rt, c->cur.id);
@@ -274,7 +347,8 @@ static void kill_all(struct ctr *c)
                  F_STR("containerName", c->spec->name));
     }
     ctr_set_state(c, CTR_KILLING);
-    c->kill_again_ns = clock_wall_ns() + KILL_AGAIN_NS;
+    /* Where it could not be killed, or not be seen, soon again. */
+    c->kill_again_ns = clock_wall_ns() + (e.code != ERR_OK && e.code != ERR_NOT_FOUND ? SECOND : KILL_AGAIN_NS);
     pod_wake_at(c->pod, c->kill_again_ns);
 }
 
@@ -284,7 +358,13 @@ static void signal_now(struct ctr *c)
     int64_t now = clock_wall_ns();
     struct err e = { 0 };
 
-    if (rt_signal(c->pod->node->rt, c->cur.id, stop_signal(c), &e) != ERR_OK && e.code != ERR_NOT_FOUND)
+    if (rt_signal(c->pod->node->rt, c->cur.id, stop_signal(c), &e) != ERR_OK && e.code != ERR_NOT_FOUND &&
+        now < c->stop_deadline_ns) {
+        pod_wake_at(c->pod, c->stop_deadline_ns);
+        pod_look_again(c->pod, &e); /* its turn to be asked stays */
+        return;
+    }
+    if (e.code != ERR_OK && e.code != ERR_NOT_FOUND)
         log_warn("container cannot be signalled", F_STR("pod", c->pod->key),
                  F_STR("containerName", c->spec->name), F_ERR(&e));
     if (c->stop_deadline_ns - now < GRACE_MIN_NS)

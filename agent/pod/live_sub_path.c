@@ -2,6 +2,8 @@
 #include "agent/api/on_change.h"
 #include "agent/pod/env.h"
 #include "agent/pod/explain.h"
+#include "agent/pod/pod.h"
+#include "agent/pod/pod_look.h"
 #include "agent/pod/userns.h"
 #include "agent/runtime/live_mount.h"
 #include "base/clock.h"
@@ -150,6 +152,7 @@ void live_sub_path_step(struct pod *p)
             .cgroup_fd = cg_leaf_fd(p->node->o.cgroups, CG_LEAF_OPS),
             .cgroup_procs = cg_leaf_procs(p->node->o.cgroups, CG_LEAF_OPS),
         };
+        struct err unknown = { 0 };
         struct rt_state s;
 
         if (!c->live_due || c->state != CTR_RUNNING)
@@ -165,7 +168,10 @@ void live_sub_path_step(struct pod *p)
             pod_wake_at(p, c->live_retry.retry_ns);
             continue;
         }
-        rt_state(p->node->rt, c->cur.id, &s);
+        if (rt_state(p->node->rt, c->cur.id, &s, &unknown) != ERR_OK) {
+            pod_look_again(p, &unknown);
+            continue;
+        }
         if (s.phase != RT_RUNNING)
             continue; /* it stays due: it ends, or its state is not known just now */
         c->live_due = false;

@@ -25,6 +25,7 @@
 #include "base/log.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 
 static void on_store(enum src_change change, const struct api_object *o, void *arg)
@@ -233,25 +234,16 @@ void node_recover_pod(struct pod *p)
         struct ctr *c = &p->ctrs[i];
         if (c->state == CTR_NONE)
             continue;
-        rt_adopt(p->node->rt, c->cur.id);
-        if (c->state == CTR_CREATED) {
-            struct rt_state s;
-            rt_state(p->node->rt, c->cur.id, &s);
-            if (s.phase ==
-                RT_CREATED) { /* created but never started: made anew, what led to it may be stale */
-                ctr_reap(p, c->cur.id, NULL);
-                ctr_set_state(c, CTR_NONE);
-                continue;
-            }
-        }
+        c->adopt_due = true;
         ctr_refresh(c);
     }
     /* Its namespaces are gone: whatever still runs has no network; it starts again in a new sandbox. */
     if (p->net_lost && p->state != POD_TERMINATING) {
         struct err e = { 0 };
         for (size_t i = 0; i < p->n_ctrs; i++)
-            if (p->ctrs[i].state == CTR_RUNNING)
-                (void)!rt_signal(p->node->rt, p->ctrs[i].cur.id, 9, &e);
+            if (p->ctrs[i].state == CTR_RUNNING &&
+                rt_signal(p->node->rt, p->ctrs[i].cur.id, SIGKILL, &e) != ERR_OK && e.code != ERR_NOT_FOUND)
+                ctr_kill(&p->ctrs[i]); /* again until it is gone */
         /* As in kubelet: init containers run again, from the first. */
         for (size_t i = 0; i < p->n_ctrs; i++)
             if (p->ctrs[i].kind != CTR_REGULAR && p->ctrs[i].state == CTR_NONE &&

@@ -124,6 +124,9 @@ struct ctr {
     char *env_old;      /* `ConfigMap "a"`: what its environment is older than; NULL: nothing */
     int64_t env_old_ns; /* since when that is known */
     json_t *env_now;    /* what it is to be told of; NULL: nothing new */
+    bool unknown;       /* the last look at its state failed: nothing is decided about it */
+    bool adopt_due;     /* an earlier agent's, not taken over yet */
+    bool started_once;  /* a sidecar: what comes after it may start */
     bool log_kept;      /* rotated files of cur's log are being kept: log_keep.h */
     bool live_due;      /* its subPath mounts may be older than their volume (live_sub_path.h) */
     pid_t live_pid;     /* its first process, for the child that looks */

@@ -64,11 +64,13 @@ enum err_code resize_pod_cgroup(struct pod *p, struct err *e)
 static enum err_code write_ctr(struct ctr *c, struct err *e)
 {
     struct node *n = c->pod->node;
-    struct rt_identity identity;
+    struct rt_identity identity = { 0 };
     struct ctr_limits l;
     struct cg_limits g = CG_LIMITS_NONE;
 
-    if (!rt_identity(n->rt, c->cur.id, &identity) || identity.cgroup_path[0] == '\0')
+    if (presence_is_unknown(rt_identity(n->rt, c->cur.id, &identity, e)))
+        return e->code;
+    if (identity.cgroup_path[0] == '\0')
         return err_set(e, ERR_NOT_FOUND, "container %s: its cgroup is not known", c->spec->name);
     ctr_limits_of(c, &l);
     g.cpu_shares = l.cpu_shares;
@@ -123,10 +125,11 @@ bool resize_memory_refuses(struct pod *p, char *ret, size_t size)
     for (size_t i = 0; i < p->n_ctrs; i++) {
         const struct ctr *c = &p->ctrs[i];
         struct sizes wanted = sizes_of_container(c);
-        struct rt_identity identity;
+        struct rt_identity identity = { 0 };
         if (!is_live(c) || !c->cur.sizes.known || c->replace ||
             !sizes_shrink(c->cur.sizes.memory_limit, wanted.memory_limit) ||
-            !rt_identity(p->node->rt, c->cur.id, &identity) ||
+            presence_is_unknown(rt_identity(p->node->rt, c->cur.id, &identity, &ignored)) ||
+            identity.cgroup_path[0] == '\0' ||
             !in_use(t, identity.cgroup_path, wanted.memory_limit, &used))
             continue;
         buf_addf(&b, "%sattempting to set container \"%s\" memory limit (%lld) below current usage (%llu)",

@@ -6,25 +6,35 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The first process, of which is known that it is still the container's once its number is held. */
-static int open_init(struct rt *rt, const char *id)
+/* The first process, of which is known that it is still the container's once its number is held; -1 with
+ * *e. */
+static int open_init(struct rt *rt, const char *id, struct err *e)
 {
     struct rt_state before, after;
     fd_auto pidfd = -1;
 
-    rt_state(rt, id, &before);
-    if (before.phase != RT_RUNNING || before.pid <= 0)
+    if (rt_state(rt, id, &before, e) != ERR_OK)
         return -1;
-    pidfd = (int)syscall(SYS_pidfd_open, before.pid, 0);
-    rt_state(rt, id, &after);
-    return pidfd >= 0 && after.phase == RT_RUNNING && after.pid == before.pid ? take_fd(&pidfd) : -1;
+    if (before.phase == RT_RUNNING && before.pid > 0) {
+        pidfd = (int)syscall(SYS_pidfd_open, before.pid, 0);
+        if (pidfd < 0 && errno != ESRCH) {
+            err_sys(e, errno, "open process %d of container %.12s", (int)before.pid, id);
+            return -1;
+        }
+        if (rt_state(rt, id, &after, e) != ERR_OK)
+            return -1;
+    }
+    if (pidfd >= 0 && after.phase == RT_RUNNING && after.pid == before.pid)
+        return take_fd(&pidfd);
+    err_set(e, ERR_PRECONDITION, "container %.12s is not running", id);
+    return -1;
 }
 
 enum err_code rt_archive_start(struct proc *p, struct rt *rt, const struct rt_archive_spec *spec,
                                op_done_fn done, void *owner, struct err *e)
 {
     bool into = spec->in >= 0;
-    fd_auto pidfd = open_init(rt, spec->id);
+    fd_auto pidfd = open_init(rt, spec->id, e);
     /* This very program, whatever has its path by now: its code knows tar. */
     const char *const argv[] = { "/proc/self/exe", TAR_HELPER, into ? "into" : "from", spec->path, NULL };
     const struct proc_fd fds[] = { { pidfd, TAR_HELPER_PIDFD },
@@ -41,7 +51,7 @@ enum err_code rt_archive_start(struct proc *p, struct rt *rt, const struct rt_ar
     };
 
     if (pidfd < 0)
-        return err_set(e, ERR_PRECONDITION, "container %.12s is not running", spec->id);
+        return e->code;
     proc_start(p, &child, rt->loop, done, owner);
     return ERR_OK;
 }

@@ -155,17 +155,21 @@ static enum err_code remove_with_mounts(const char *path, struct err *e)
 enum err_code rt_bundle_remove(const void *arg, struct buf *out, struct err *e)
 {
     const struct rt_bundle_removal *r = arg;
+    struct presence mapped = fs_look_at(AT_FDCWD, r->mapped.s, NULL, e);
 
     (void)out;
+    if (presence_is_unknown(mapped))
+        return e->code;
     /* The one mount that belongs there; only when that fails for another reason than that it is gone, all are
      * looked for. */
-    if (access(r->mapped.s, F_OK) == 0 && fs_unmount_below(r->mapped.s, e) != ERR_OK)
+    if (!presence_is_absent(mapped) && fs_unmount_below(r->mapped.s, e) != ERR_OK)
         return e->code;
     if (umount2(r->rootfs.s, MNT_DETACH | UMOUNT_NOFOLLOW) != 0 && errno != EINVAL && errno != ENOENT &&
         fs_unmount_below(r->bundle.s, e) != ERR_OK)
         return e->code;
     if (fs_remove_tree(AT_FDCWD, r->layer.s, e) != ERR_OK || remove_with_mounts(r->oci.s, e) != ERR_OK)
         return e->code;
-    fs_remove_quietly(AT_FDCWD, r->exit_file.s);
+    if (unlink(r->exit_file.s) != 0 && errno != ENOENT)
+        return err_sys(e, errno, "remove %s", r->exit_file.s);
     return remove_with_mounts(r->bundle.s, e);
 }

@@ -13,7 +13,6 @@
 #include "base/parse.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -159,86 +158,128 @@ enum err_code rt_conmon_parse_sync(const char *line, size_t n, pid_t *ret, struc
 
 /*
  * Whether the command line begins with `program` (NULL: any) and has the id among its arguments, after
- * `option` if that is given.  A zombie's command line is empty.
+ * `option` if that is given.  A zombie's command line is empty.  Absent: another one, or the process ended.
  */
-static bool has_command_line(pid_t pid, const char *program, const char *option, const char *id)
+static struct presence look_command_line(pid_t pid, const char *program, const char *option, const char *id,
+                                         struct err *e)
 {
-    struct err e = { 0 };
     str_auto line = NULL;
     char path[64];
     const char *p, *before = "";
     size_t n = 0, words = 0;
 
     snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
-    if (fs_read_at(AT_FDCWD, path, COMMAND_LINE_MAX, &line, &n, &e) != ERR_OK)
-        return false;
+    if (fs_read_at(AT_FDCWD, path, COMMAND_LINE_MAX, &line, &n, e) != ERR_OK) {
+        if (e->sys != ESRCH && !(e->sys == 0 && e->code == ERR_EXHAUSTED))
+            return presence_from_err(e);
+        *e = (struct err){ 0 }; /* it ended meanwhile, or has a longer command line than we give */
+        return presence_absent();
+    }
     /* A script stands after its interpreter, a runtime after coracle-exec and its two words. */
     for (p = line; program != NULL && words < 4 && p < line + n && strcmp(p, program) != 0; words++)
         p += strlen(p) + 1;
     if (program != NULL && (words == 4 || p >= line + n))
-        return false;
+        return presence_absent();
     for (p = line; p < line + n; p += strlen(p) + 1) {
         if (strcmp(p, id) == 0 && (option == NULL || strcmp(before, option) == 0))
-            return true;
+            return presence_present();
         before = p;
     }
-    return false;
+    return presence_absent();
+}
+
+static struct presence open_process(pid_t pid, int *ret_pidfd, struct err *e)
+{
+    *ret_pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (*ret_pidfd >= 0)
+        return presence_present();
+    if (errno == ESRCH || errno == EINVAL) /* EINVAL: a thread's number */
+        return presence_absent();
+    err_sys(e, errno, "open process %d", (int)pid);
+    return presence_from_err(e);
 }
 
 /* The descriptor first, then the question, then whether it still lives: so the answer was about that process.
  */
-static int open_if_conmon(pid_t pid, const char *id)
+static struct presence open_if_conmon(pid_t pid, const char *id, int *ret_pidfd, struct err *e)
 {
-    fd_auto pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    fd_auto pidfd = -1;
+    struct presence found = open_process(pid, &pidfd, e);
 
-    if (pidfd < 0 || !has_command_line(pid, NULL, "--cid", id) || rt_pidfd_ended(pidfd))
-        return -1;
-    return take_fd(&pidfd);
+    if (presence_is_unknown(found) || presence_is_absent(found))
+        return found;
+    found = look_command_line(pid, NULL, "--cid", id, e);
+    if (presence_is_unknown(found) || presence_is_absent(found))
+        return found;
+    if (rt_pidfd_ended(pidfd))
+        return presence_absent();
+    *ret_pidfd = take_fd(&pidfd);
+    return found;
 }
 
-int rt_conmon_open(const struct rt *rt, const char *id, pid_t *ret_pid)
+struct presence rt_conmon_open(const struct rt *rt, const char *id, int *ret_pidfd, pid_t *ret_pid,
+                               struct err *e)
 {
     struct rt_path path = rt_container_file(rt, id, "conmon.pid");
-    struct err e = { 0 };
-    str_auto text = NULL;
-    int64_t pid;
-    int pidfd;
+    int64_t pid = 0;
+    struct presence found = rt_look_number(path.s, 1, PID_MAX_VALUE, &pid, e);
 
-    if (fs_read_at(AT_FDCWD, path.s, FS_SMALL_MAX, &text, NULL, &e) != ERR_OK)
-        return -1;
-    text[strcspn(text, "\n")] = '\0';
-    if (parse_i64(text, 1, PID_MAX_VALUE, &pid, "pid", &e) != ERR_OK)
-        return -1;
-    pidfd = open_if_conmon((pid_t)pid, id);
-    if (pidfd >= 0 && ret_pid != NULL)
+    *ret_pidfd = -1;
+    if (presence_is_unknown(found) || presence_is_absent(found))
+        return found;
+    found = open_if_conmon((pid_t)pid, id, ret_pidfd, e);
+    if (*ret_pidfd >= 0 && ret_pid != NULL)
         *ret_pid = (pid_t)pid;
-    return pidfd;
+    return found;
 }
 
-size_t rt_kill_creators(const struct rt *rt, const char *id)
+struct creators {
+    const struct rt *rt;
+    const char *id;
+    size_t n;
+    struct err e; /* the first one that could not be looked at */
+};
+
+static struct presence look_creator(const struct creators *c, pid_t pid, struct err *e)
 {
-    DIR *proc = opendir("/proc");
-    const struct dirent *entry;
-    size_t n = 0;
+    struct presence found = look_command_line(pid, c->rt->conmon_path, NULL, c->id, e);
 
-    while (proc != NULL && (entry = readdir(proc)) != NULL) {
-        pid_t pid = (pid_t)atoi(entry->d_name);
-        fd_auto pidfd = -1;
+    return presence_is_absent(found) ? look_command_line(pid, c->rt->runtime_path, NULL, c->id, e) : found;
+}
 
-        if (pid <= 1 || pid == getpid() || !isdigit((unsigned char)entry->d_name[0]))
-            continue;
-        if (!has_command_line(pid, rt->conmon_path, NULL, id) &&
-            !has_command_line(pid, rt->runtime_path, NULL, id))
-            continue;
-        /* Asked again once its number cannot be given to another. */
-        pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-        if (pidfd < 0 || (!has_command_line(pid, rt->conmon_path, NULL, id) &&
-                          !has_command_line(pid, rt->runtime_path, NULL, id)))
-            continue;
+static bool kill_creator(const char *name, void *arg)
+{
+    struct creators *c = arg;
+    pid_t pid = (pid_t)atoi(name);
+    struct err e = { 0 };
+    struct presence found;
+    fd_auto pidfd = -1;
+
+    if (pid <= 1 || pid == getpid() || !isdigit((unsigned char)name[0]))
+        return true;
+    found = look_creator(c, pid, &e);
+    /* Asked again once its number cannot be given to another. */
+    if (!presence_is_unknown(found) && !presence_is_absent(found))
+        found = open_process(pid, &pidfd, &e);
+    if (!presence_is_unknown(found) && !presence_is_absent(found))
+        found = look_creator(c, pid, &e);
+    if (presence_is_unknown(found)) {
+        c->e = c->e.code != ERR_OK ? c->e : e;
+    } else if (!presence_is_absent(found)) {
         syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
-        n++;
+        c->n++;
     }
-    if (proc != NULL)
-        closedir(proc);
-    return n;
+    return true;
+}
+
+enum err_code rt_kill_creators(const struct rt *rt, const char *id, size_t *ret_n, struct err *e)
+{
+    struct creators c = { .rt = rt, .id = id };
+
+    if (presence_is_unknown(fs_list(AT_FDCWD, "/proc", kill_creator, &c, e)))
+        return e->code;
+    *ret_n = c.n;
+    if (c.e.code != ERR_OK)
+        *e = c.e;
+    return c.e.code;
 }

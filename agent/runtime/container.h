@@ -14,6 +14,7 @@
 #define AGENT_RUNTIME_CONTAINER_H
 #include "agent/api/types.h"
 #include "agent/runtime/image.h"
+#include "base/presence.h"
 #include "cgroups/cgroup.h"
 
 struct rt;
@@ -160,23 +161,28 @@ struct rt_state {
     bool oom_killed;
     int64_t created_ns, started_ns, finished_ns; /* wall clock; 0 when it did not happen */
 };
-/* Reads the facts. Never fails: what cannot be read counts as missing. */
-void rt_state(struct rt *rt, const char *id, struct rt_state *ret);
-/* Begins to watch a container that an earlier run of the agent made (its conmon's pidfd). */
-void rt_adopt(struct rt *rt, const char *id);
+/* Reads the facts.  An error: one of them could not be read, the state is unknown (base/presence.h) and *ret
+ * unchanged. */
+enum err_code rt_state(struct rt *rt, const char *id, struct rt_state *ret, struct err *e) MUST_CHECK;
+/* Takes over a container that an earlier run of the agent made: notes its start, ends what its exec left,
+ * watches its conmon.  An error: to be called again. */
+enum err_code rt_adopt(struct rt *rt, const char *id, struct err *e) MUST_CHECK;
+/* Sees to it that the end of its conmon is an event; nothing to do where that ended or is watched. */
+enum err_code rt_watch_conmon(struct rt *rt, const char *id, struct err *e) MUST_CHECK;
 /* The folder of what it wrote to its root file system; false: its path is too long. */
 bool rt_writable_dir(const struct rt *rt, const char *id, char *ret, size_t size);
 /* Ids of all containers that have a bundle, a writable layer, runtime state or an exit file (NULL-terminated,
  * malloc'ed each). */
 enum err_code rt_list(struct rt *rt, char ***ret, struct err *e) MUST_CHECK;
-/* Identity stored in meta.json of a bundle; false if unreadable. */
+/* Identity stored in meta.json of a bundle; absent: there is no such file, or it holds none. */
 struct rt_identity {
     char pod_uid[132], pod_namespace[64], pod_name[256], container_name[64], cgroup_path[512];
     unsigned attempt;
 };
-bool rt_identity(struct rt *rt, const char *id, struct rt_identity *ret);
+struct presence rt_identity(const struct rt *rt, const char *id, struct rt_identity *ret,
+                            struct err *e) MUST_CHECK;
 
-/* Signal to the container's init by pidfd. ERR_NOT_FOUND when it is gone. */
+/* Signal to the container's init by pidfd. ERR_NOT_FOUND when it is proven to be gone. */
 enum err_code rt_signal(struct rt *rt, const char *id, int signo, struct err *e) MUST_CHECK;
 /*
  * Kills the container's conmon, for one that is alive but does not write the exit file although nothing of

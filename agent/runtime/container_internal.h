@@ -50,6 +50,8 @@ struct rt {
     char seccomp_problem[256];
     struct rt_watch *watches; /* by id */
     struct watch_set *exits;
+    uv_timer_t exits_timer; /* until the exit files are looked for again */
+    uint64_t exits_wait_ms; /* 0: the last time each could be looked for */
     size_t open_handles; /* uv_close() calls still to come back; the memory goes with the last */
     unsigned execs;      /* begun; part of their folders' names */
     bool closing;
@@ -107,20 +109,21 @@ void rt_exits_close(struct rt *rt);
 enum err_code rt_watch_add(struct rt *rt, const char *id, int pidfd, struct err *e) MUST_CHECK;
 void rt_watch_remove(struct rt *rt, const char *id);
 struct rt_watch *rt_watch_find(struct rt *rt, const char *id);
-bool rt_pidfd_ended(int pidfd);
+bool rt_pidfd_ended(int pidfd); /* true is proven */
 
 /* ---- conmon.c -------------------------------------------------------------------------------- */
 /*
- * A pidfd of the container's conmon, by conmon.pid and checked against its command line; -1: not running (or
- * nobody knows it).  *ret_pid may be NULL.
+ * A pidfd of the container's conmon, by conmon.pid and checked against its command line; absent: it ended, or
+ * nobody knows its number; then and when it is unknown *ret_pidfd is -1.  *ret_pid may be NULL.
  */
-int rt_conmon_open(const struct rt *rt, const char *id, pid_t *ret_pid);
+struct presence rt_conmon_open(const struct rt *rt, const char *id, int *ret_pidfd, pid_t *ret_pid,
+                               struct err *e) MUST_CHECK;
 /*
  * Kills whatever is at creating this container: its conmon, also one that has not written conmon.pid yet, and
- * the OCI runtime below it, which dies with conmon but a moment later.  Looks at every process; returns how
- * many there were, so again until 0.
+ * the OCI runtime below it, which dies with conmon but a moment later.  Looks at every process; *ret_n is how
+ * many there were, so again until 0.  An error: some could not be looked at.
  */
-size_t rt_kill_creators(const struct rt *rt, const char *id);
+enum err_code rt_kill_creators(const struct rt *rt, const char *id, size_t *ret_n, struct err *e) MUST_CHECK;
 struct rt_conmon_args {
     const char *v[48];
     char runtime_args[RT_GLOBAL_ARGS][640];
@@ -154,10 +157,14 @@ enum err_code rt_bundle_remove(const void *arg, struct buf *out, struct err *e);
 
 /* ---- state.c --------------------------------------------------------------------------------- */
 void rt_record_start(const struct rt *rt, const char *id);
+/* A whole number in a small file of ours; absent: there is no such file, or something else is in it. */
+struct presence rt_look_number(const char *path, int64_t min, int64_t max, int64_t *ret,
+                               struct err *e) MUST_CHECK;
 
 /* ---- signal.c -------------------------------------------------------------------------------- */
-/* Whether the process stands in a cgroup with the container's id in its path. */
-bool rt_is_in_cgroup(pid_t pid, const char *id);
+/* Whether the process is in a cgroup with the container's id in its path. */
+struct presence rt_look_in_cgroup(pid_t pid, const char *id, struct err *e) MUST_CHECK;
+bool rt_is_in_cgroup(pid_t pid, const char *id); /* false also when it is not known */
 
 /* ---- exec_spec.c ----------------------------------------------------------------------------- */
 struct rt_exec_spec;
@@ -177,9 +184,9 @@ bool rt_exec_failure(const char *log, int *ret_exit_code, struct err *e);
 /* ---- exec_leftover.c ------------------------------------------------------------------------- */
 #define RT_EXEC_FOLDER "exec" /* of a bundle: a folder for each process under way */
 /* After a `coracle-exec` that is gone: kills its process's session if that still runs, removes the folder. */
-void rt_exec_clear(struct rt *rt, const char *id, const char *folder);
-/* All of a container's: at the agent's start, when none is its own. */
-void rt_exec_clear_all(struct rt *rt, const char *id);
+enum err_code rt_exec_clear(struct rt *rt, const char *id, const char *folder, struct err *e) MUST_CHECK;
+/* All of a container's but those of this run of the agent. */
+enum err_code rt_exec_clear_all(struct rt *rt, const char *id, struct err *e) MUST_CHECK;
 
 /* ---- spec_*.c -------------------------------------------------------------------------------- */
 struct rt_user {

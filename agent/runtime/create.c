@@ -57,8 +57,11 @@ static void close_sync(struct rt_create *c)
 /* Only hastens what rt_delete would do: a conmon that still works at it. */
 static void kill_conmon(const struct rt_create_run *run)
 {
-    fd_auto pidfd = rt_conmon_open(run->rt, run->config->id, NULL);
+    struct err e = { 0 };
+    fd_auto pidfd = -1;
 
+    if (presence_is_unknown(rt_conmon_open(run->rt, run->config->id, &pidfd, NULL, &e)))
+        return;
     if (pidfd >= 0)
         syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
 }
@@ -66,12 +69,11 @@ static void kill_conmon(const struct rt_create_run *run)
 static void watch(struct rt_create_run *run)
 {
     struct err e = { 0 };
-    int pidfd = rt_conmon_open(run->rt, run->config->id, NULL);
 
     /* Gone already: the exit file, or its absence, says what happened; the creator of the container looks at
-     * it next. */
-    if (pidfd >= 0 && rt_watch_add(run->rt, run->config->id, pidfd, &e) != ERR_OK)
-        fail(run, &e);
+     * it next.  One that cannot be watched now is watched by whoever looks at its state. */
+    if (rt_watch_conmon(run->rt, run->config->id, &e) != ERR_OK)
+        log_debug("conmon cannot be watched yet", F_STR("containerID", run->config->id), F_ERR(&e));
 }
 
 static void finish(struct rt_create *c)

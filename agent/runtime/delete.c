@@ -11,8 +11,10 @@
 #include "agent/runtime/action.h"
 
 #include "base/clock.h"
+#include "base/fs.h"
 #include "base/log.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -75,8 +77,10 @@ static bool cgroup_is_empty(struct rt_action_run *run)
 {
     struct err e = { 0 };
 
-    if (run->cgroup_path[0] == '\0' || !cg_populated(run->rt->cgroups, run->cgroup_path))
+    if (run->cgroup_path[0] == '\0' ||
+        presence_is_absent(cg_look_processes(run->rt->cgroups, run->cgroup_path, &e)))
         return true;
+    e = (struct err){ 0 };
     if (cg_kill(run->rt->cgroups, run->cgroup_path, &e) != ERR_OK)
         log_debug("container cgroup cannot be killed", F_STR("containerID", run->id), F_ERR(&e));
     return false;
@@ -84,27 +88,48 @@ static bool cgroup_is_empty(struct rt_action_run *run)
 
 static bool all_gone(struct rt_action_run *run)
 {
+    struct err e = { 0 };
     bool conmon_gone;
+    size_t creators = 0;
 
     /* While somebody may be making the container, what is removed could come again. */
-    if (run->being_created && rt_kill_creators(run->rt, run->id) > 0)
+    if (run->being_created && (rt_kill_creators(run->rt, run->id, &creators, &e) != ERR_OK || creators > 0))
         return false;
     conmon_gone = conmon_is_gone(run);
     return cgroup_is_empty(run) && conmon_gone;
 }
 
-static void find_conmon(struct rt_action_run *run)
+static enum err_code is_there(struct rt_path path, bool *ret, struct err *e)
 {
-    struct rt_path pid = rt_container_file(run->rt, run->id, "pid");
-    struct rt_path supervised = rt_container_file(run->rt, run->id, RT_SUPERVISED);
-    struct rt_path bundle = rt_container_dir(run->rt, run->id), exited = rt_exit_file(run->rt, run->id);
+    switch (presence_of(fs_look_at(AT_FDCWD, path.s, NULL, e))) {
+    case PRESENCE_UNKNOWN:
+        return e->code;
+    case PRESENCE_ABSENT:
+        *ret = false;
+        break;
+    case PRESENCE_PRESENT:
+        *ret = true;
+        break;
+    }
+    return ERR_OK;
+}
 
-    run->never_created = access(pid.s, F_OK) != 0;
-    run->being_created = run->never_created && access(supervised.s, F_OK) == 0;
-    run->conmon_fd = rt_conmon_open(run->rt, run->id, NULL);
+static enum err_code find_conmon(struct rt_action_run *run, struct err *e)
+{
+    bool pid, supervised, bundle, exited;
+
+    if (is_there(rt_container_file(run->rt, run->id, "pid"), &pid, e) != ERR_OK ||
+        is_there(rt_container_file(run->rt, run->id, RT_SUPERVISED), &supervised, e) != ERR_OK ||
+        presence_is_unknown(rt_conmon_open(run->rt, run->id, &run->conmon_fd, NULL, e)) ||
+        is_there(rt_container_dir(run->rt, run->id), &bundle, e) != ERR_OK ||
+        is_there(rt_exit_file(run->rt, run->id), &exited, e) != ERR_OK)
+        return e->code;
+    run->never_created = !pid;
+    run->being_created = run->never_created && supervised;
     /* Neither a conmon by its number nor its last word: the number may be lost or another's. */
-    if (run->conmon_fd < 0 && access(bundle.s, F_OK) == 0 && access(exited.s, F_OK) != 0)
+    if (run->conmon_fd < 0 && bundle && !exited)
         run->being_created = true;
+    return ERR_OK;
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */
@@ -162,16 +187,16 @@ static void on_runtime(struct op *op, const struct err *result)
 static void step(struct rt_action *a)
 {
     struct rt_action_run *run = a->run;
-    struct rt_path oci = rt_oci_dir(run->rt, run->id);
     struct err e = { 0 };
+    bool known_to_runtime = false;
 
     switch ((enum delete_state)a->op.state) {
     case DELETE_STOP:
-        if (!all_gone(run)) {
+        if (!all_gone(run) || is_there(rt_oci_dir(run->rt, run->id), &known_to_runtime, &e) != ERR_OK) {
             step_later(a);
             return;
         }
-        if (access(oci.s, F_OK) == 0) {
+        if (known_to_runtime) {
             a->op.state = DELETE_RUNTIME;
             rt_action_call_runtime(a, "runtime delete", "delete", "--force", RUNTIME_DEADLINE_MS, on_runtime);
             return;
@@ -222,15 +247,21 @@ static void on_abort(struct op *op)
 void rt_delete_start(struct rt_action *a, struct rt *rt, const char *id, const char *cgroup_path,
                      op_done_fn done, void *owner)
 {
-    struct rt_identity identity;
+    struct rt_identity identity = { 0 };
     struct rt_action_run *run;
+    struct err e = { 0 };
 
     if (!rt_action_begin(a, rt, id, "container delete", DEADLINE_MS, on_abort, done, owner)) {
         a->op.state = DELETE_OVER;
         return;
     }
     run = a->run;
-    if (cgroup_path == NULL && rt_identity(rt, id, &identity))
+    /* Without it what runs in the cgroup would be left behind, without its files. */
+    if (cgroup_path == NULL && presence_is_unknown(rt_identity(rt, id, &identity, &e))) {
+        finish(a, &e);
+        return;
+    }
+    if (cgroup_path == NULL && identity.cgroup_path[0] != '\0')
         cgroup_path = identity.cgroup_path;
     /* Whatever is in there is killed: nothing but a cgroup of this container's own. */
     if (rt_cgroup_path_valid(cgroup_path, id))
@@ -238,8 +269,11 @@ void rt_delete_start(struct rt_action *a, struct rt *rt, const char *id, const c
     else if (cgroup_path != NULL)
         log_warn("cgroup is not the container's and left alone", F_STR("containerID", id),
                  F_STR("cgroup", cgroup_path));
+    if (find_conmon(run, &e) != ERR_OK) {
+        finish(a, &e);
+        return;
+    }
     rt_watch_remove(rt, id);
-    find_conmon(run);
     run->started_ms = clock_mono_ms();
     uv_timer_init(rt->loop, &run->timer);
     run->timer.data = a;

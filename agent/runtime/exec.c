@@ -69,6 +69,7 @@ static void close_poll(struct rt_exec *x, uv_poll_t *poll, int *fd)
 static void finish(struct rt_exec *x)
 {
     struct rt_exec_run *run = x->run;
+    struct err left = { 0 };
 
     x->op.state = EXEC_OVER;
     close_poll(x, &run->control_poll, &run->control);
@@ -76,7 +77,9 @@ static void finish(struct rt_exec *x)
     if (run->has_timer)
         op_close_handle(&x->op, (uv_handle_t *)&run->timer);
     if (run->folder.s[0] != '\0')
-        rt_exec_clear(run->rt, run->id, run->folder.s);
+        if (rt_exec_clear(run->rt, run->id, run->folder.s, &left) != ERR_OK)
+            log_warn("what a process in a container left cannot be removed; the next start of the agent does it",
+                     F_STR("containerID", run->id), F_ERR(&left));
     if (!run->ended && run->e.code != ERR_OK)
         buf_done(&x->output); /* what the runtime said; the result has it */
     op_finish(&x->op, run->e.code == ERR_OK ? NULL : &run->e);
@@ -155,13 +158,12 @@ static void drain(struct rt_exec *x)
 static void take_failure(struct rt_exec *x, const struct exec_report *r)
 {
     struct rt_exec_run *run = x->run;
-    struct err e = { 0 };
+    struct err e = { 0 }, unknown = { 0 };
     struct rt_state s;
 
     if (!rt_exec_failure(r->text, &x->exit_code, &e))
         err_set(&e, ERR_UNKNOWN, "the container runtime failed without a message");
-    rt_state(run->rt, run->id, &s);
-    if (s.phase != RT_RUNNING && x->exit_code == 0) {
+    if (rt_state(run->rt, run->id, &s, &unknown) == ERR_OK && s.phase != RT_RUNNING && x->exit_code == 0) {
         err_wrap(&e, "container %.12s is not running", run->id);
         e.code = ERR_PRECONDITION;
     }
@@ -485,10 +487,9 @@ void rt_exec_start(struct rt_exec *x, struct rt *rt, const struct rt_exec_spec *
     x->op.state = EXEC_RUN;
     if (check_spec(rt, spec, &e) == ERR_OK) {
         snprintf(run->id, sizeof(run->id), "%s", spec->id);
-        rt_state(rt, run->id, &s);
-        if (s.phase != RT_RUNNING)
+        if (rt_state(rt, run->id, &s, &e) == ERR_OK && s.phase != RT_RUNNING)
             err_set(&e, ERR_PRECONDITION, "container %.12s is not running", run->id);
-        else
+        else if (e.code == ERR_OK)
             (void)(start_helper(x, spec, &e) == ERR_OK);
     }
     if (e.code != ERR_OK) {

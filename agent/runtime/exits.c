@@ -4,15 +4,19 @@
  */
 #include "agent/runtime/container_internal.h"
 
+#include "base/fs.h"
 #include "base/log.h"
 #include "base/watches.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/inotify.h>
 #include <unistd.h>
+
+enum { EXITS_AGAIN_FIRST_MS = 50, EXITS_AGAIN_MAX_MS = 10000 };
 
 bool rt_pidfd_ended(int pidfd)
 {
@@ -28,6 +32,11 @@ static void handle_closed(struct rt *rt)
     rt->open_handles--;
     if (rt->closing && rt->open_handles == 0)
         rt_free(rt);
+}
+
+static void on_timer_closed(uv_handle_t *handle)
+{
+    handle_closed(handle->data);
 }
 
 static void on_watch_closed(uv_handle_t *handle)
@@ -119,23 +128,57 @@ static void tell(struct rt *rt, const char *id)
     rt->on_event(id, rt->arg);
 }
 
-/* The kernel dropped events: ask for each container that is watched. */
-static void tell_all(struct rt *rt)
+/* Events are missing: asks for each container that is watched and has an exit file.  False: one could not be
+ * looked for. */
+static bool tell_all(struct rt *rt)
 {
     struct rt_watch *w, *next;
+    bool complete = true;
 
     log_debug("exit events were lost; asking for all containers");
     HASH_ITER (hh, rt->watches, w, next) {
         struct rt_path file = rt_exit_file(rt, w->id);
+        struct presence ended;
+        struct err e = { 0 };
         char id[RT_ID_SIZE];
 
-        if (access(file.s, F_OK) != 0)
+        ended = fs_look_at(AT_FDCWD, file.s, NULL, &e);
+        if (presence_is_unknown(ended)) {
+            complete = false;
+            continue;
+        }
+        if (presence_is_absent(ended))
             continue;
         memcpy(id, w->id, sizeof(id));
         tell(rt, id);
         /* A handler may have removed others: `next` may be gone.  Each round removes one, so this ends. */
         next = rt->watches;
     }
+    return complete;
+}
+
+static void on_exits_again(uv_timer_t *timer);
+
+/* For all; where one could not be looked for, again with back-off. */
+static void exits_look(struct rt *rt)
+{
+    if (tell_all(rt)) {
+        rt->exits_wait_ms = 0;
+        uv_timer_stop(&rt->exits_timer);
+        return;
+    }
+    rt->exits_wait_ms = rt->exits_wait_ms == 0                       ? EXITS_AGAIN_FIRST_MS
+                        : rt->exits_wait_ms * 2 < EXITS_AGAIN_MAX_MS ? rt->exits_wait_ms * 2
+                                                                     : EXITS_AGAIN_MAX_MS;
+    uv_timer_start(&rt->exits_timer, on_exits_again, rt->exits_wait_ms, 0);
+}
+
+static void on_exits_again(uv_timer_t *timer)
+{
+    struct rt *rt = timer->data;
+
+    if (!rt->closing)
+        exits_look(rt);
 }
 
 static void on_exits(int wd, uint32_t mask, const char *name, void *arg)
@@ -144,7 +187,7 @@ static void on_exits(int wd, uint32_t mask, const char *name, void *arg)
 
     (void)wd;
     if ((mask & IN_Q_OVERFLOW) != 0)
-        tell_all(rt);
+        exits_look(rt);
     else if (rt_id_valid(name)) /* conmon's temporary names are longer */
         tell(rt, name);
 }
@@ -161,6 +204,9 @@ enum err_code rt_exits_open(struct rt *rt, struct err *e)
         watch_set_close(rt->exits);
         return e->code;
     }
+    uv_timer_init(rt->loop, &rt->exits_timer);
+    rt->exits_timer.data = rt;
+    rt->open_handles++;
     return ERR_OK;
 }
 
@@ -173,6 +219,5 @@ void rt_exits_close(struct rt *rt)
         drop(rt, w);
     watch_set_close(rt->exits);
     rt->exits = NULL;
-    if (rt->open_handles == 0)
-        rt_free(rt);
+    uv_close((uv_handle_t *)&rt->exits_timer, on_timer_closed);
 }

@@ -62,26 +62,55 @@ int rt_signal_number(const char *name)
  * The recorded pid is the container's as long as its conmon, the parent that would reap it, has not seen it
  * end; to be sure of a reused number, the process must stand in the container's cgroup.
  */
-bool rt_is_in_cgroup(pid_t pid, const char *id)
+struct presence rt_look_in_cgroup(pid_t pid, const char *id, struct err *e)
 {
-    struct err e = { 0 };
     str_auto text = NULL;
     char path[64];
 
     snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
-    return fs_read_at(AT_FDCWD, path, FS_SMALL_MAX, &text, NULL, &e) == ERR_OK && strstr(text, id) != NULL;
+    if (fs_read_at(AT_FDCWD, path, FS_SMALL_MAX, &text, NULL, e) != ERR_OK) {
+        if (e->sys == ESRCH) { /* it ended meanwhile */
+            *e = (struct err){ 0 };
+            return presence_absent();
+        }
+        return presence_from_err(e);
+    }
+    return strstr(text, id) != NULL ? presence_present() : presence_absent();
+}
+
+bool rt_is_in_cgroup(pid_t pid, const char *id)
+{
+    struct err ignored = { 0 };
+
+    switch (presence_of(rt_look_in_cgroup(pid, id, &ignored))) {
+    case PRESENCE_PRESENT:
+        return true;
+    case PRESENCE_ABSENT:
+    case PRESENCE_UNKNOWN:
+        break;
+    }
+    return false;
 }
 
 enum err_code rt_signal(struct rt *rt, const char *id, int signo, struct err *e)
 {
     struct rt_state s;
+    struct presence its_own = presence_absent();
     fd_auto pidfd = -1;
 
-    rt_state(rt, id, &s);
-    if (s.phase == RT_CREATED || s.phase == RT_RUNNING)
+    if (rt_state(rt, id, &s, e) != ERR_OK)
+        return e->code;
+    if (s.phase == RT_CREATED || s.phase == RT_RUNNING) {
         pidfd = (int)syscall(SYS_pidfd_open, s.pid, 0);
+        if (pidfd < 0 && errno != ESRCH && errno != EINVAL)
+            return err_sys(e, errno, "open process %d of container %.12s", (int)s.pid, id);
+    }
     /* The order matters: what was asked about the number then holds for the descriptor. */
-    if (pidfd < 0 || !rt_is_in_cgroup(s.pid, id) || rt_pidfd_ended(pidfd))
+    if (pidfd >= 0)
+        its_own = rt_look_in_cgroup(s.pid, id, e);
+    if (presence_is_unknown(its_own))
+        return e->code;
+    if (presence_is_absent(its_own) || rt_pidfd_ended(pidfd))
         return err_set(e, ERR_NOT_FOUND, "container %.12s is not running", id);
     if (syscall(SYS_pidfd_send_signal, pidfd, signo, NULL, 0) != 0)
         return errno == ESRCH ? err_set(e, ERR_NOT_FOUND, "container %.12s is not running", id)

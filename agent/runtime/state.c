@@ -7,8 +7,8 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/parse.h"
+#include "cgroups/oom_watch.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -21,62 +21,77 @@
 
 enum { META_MAX = 16 * 1024 };
 
-static bool exists(struct rt_path path)
+static struct presence state_look(struct rt_path path, struct err *e)
 {
-    return access(path.s, F_OK) == 0;
+    return fs_look_at(AT_FDCWD, path.s, NULL, e);
 }
 
-/* 0: not there. */
-static int64_t changed_ns(struct rt_path path)
+/* When it was changed last; 0 when it is absent. */
+static struct presence state_look_changed(struct rt_path path, int64_t *ret_ns, struct err *e)
 {
-    struct stat st;
+    struct stat st = { 0 };
+    struct presence found = fs_look_at(AT_FDCWD, path.s, &st, e);
 
-    return stat(path.s, &st) == 0 ? (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec : 0;
+    *ret_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+    return found;
 }
 
-/* A whole number in a small file; false when there is none. */
-static bool read_number(struct rt_path path, int64_t min, int64_t max, int64_t *ret)
+struct presence rt_look_number(const char *path, int64_t min, int64_t max, int64_t *ret, struct err *e)
 {
-    struct err e = { 0 };
+    struct err no_number = { 0 };
     str_auto text = NULL;
+    struct presence found = fs_read_if_there(AT_FDCWD, path, FS_SMALL_MAX, &text, NULL, e);
 
-    if (fs_read_at(AT_FDCWD, path.s, FS_SMALL_MAX, &text, NULL, &e) != ERR_OK)
-        return false;
+    if (presence_is_unknown(found) || presence_is_absent(found))
+        return found;
     text[strcspn(text, "\n")] = '\0';
-    return parse_i64(text, min, max, ret, "number", &e) == ERR_OK;
+    return parse_i64(text, min, max, ret, "number", &no_number) == ERR_OK ? found : presence_absent();
 }
 
 /* ---- start time ------------------------------------------------------------------------------ */
 
-/* The moment the runtime let the container's init go: its exec.fifo vanished from the folder.  0: not yet, or
- * unknown. */
-static int64_t started_by_runtime(const struct rt *rt, const char *id)
+/* The moment the runtime let the container's init go: its exec.fifo vanished from the folder.  0: not yet. */
+static enum err_code started_by_runtime(const struct rt *rt, const char *id, int64_t *ret_ns, struct err *e)
 {
     struct rt_path dir = rt_oci_dir(rt, id), fifo = dir;
+    struct presence waits;
 
     strcat(fifo.s, "/exec.fifo");
-    return exists(fifo) ? 0 : changed_ns(dir);
+    waits = state_look(fifo, e);
+    *ret_ns = 0;
+    if (presence_is_unknown(waits))
+        return e->code;
+    if (presence_is_absent(waits) && presence_is_unknown(state_look_changed(dir, ret_ns, e)))
+        return e->code;
+    return ERR_OK;
 }
 
 void rt_record_start(const struct rt *rt, const char *id)
 {
     struct rt_path path = rt_container_file(rt, id, RT_STARTED);
-    int64_t at = started_by_runtime(rt, id);
     struct err e = { 0 };
+    int64_t at = 0;
     char text[32];
+
+    if (started_by_runtime(rt, id, &at, &e) != ERR_OK)
+        log_debug("start time is not known; it is now", F_STR("containerID", id), F_ERR(&e));
+    e = (struct err){ 0 };
 
     snprintf(text, sizeof(text), "%" PRId64 "\n", at != 0 ? at : clock_wall_ns());
     if (fs_replace_at(AT_FDCWD, path.s, text, strlen(text), 0600, false, &e) != ERR_OK)
         log_debug("start time cannot be kept", F_STR("containerID", id), F_ERR(&e));
 }
 
-static int64_t started_ns(const struct rt *rt, const char *id)
+static enum err_code started_ns(const struct rt *rt, const char *id, int64_t *ret_ns, struct err *e)
 {
-    int64_t at;
+    struct rt_path file = rt_container_file(rt, id, RT_STARTED);
+    struct presence noted = rt_look_number(file.s, 1, INT64_MAX, ret_ns, e);
 
-    if (read_number(rt_container_file(rt, id, RT_STARTED), 1, INT64_MAX, &at))
-        return at;
-    return started_by_runtime(rt, id); /* the agent was killed before it could write that down */
+    if (presence_is_unknown(noted))
+        return e->code;
+    if (presence_is_absent(noted)) /* the agent was killed before it could write that down */
+        return started_by_runtime(rt, id, ret_ns, e);
+    return ERR_OK;
 }
 
 /* ---- identity -------------------------------------------------------------------------------- */
@@ -88,19 +103,27 @@ static bool copy_text(const json_t *meta, const char *key, char *ret, size_t siz
     return text != NULL && snprintf(ret, size, "%s", text) < (int)size;
 }
 
-bool rt_identity(struct rt *rt, const char *id, struct rt_identity *ret)
+struct presence rt_identity(const struct rt *rt, const char *id, struct rt_identity *ret, struct err *e)
 {
     struct rt_path path = rt_container_file(rt, id, "meta.json");
     struct rt_identity found = { 0 };
-    struct err e = { 0 };
+    struct presence there;
     str_auto text = NULL;
     json_auto_t *meta = NULL;
     json_int_t attempt;
     size_t n = 0;
 
-    if (!rt_id_valid(id) || fs_read_at(AT_FDCWD, path.s, META_MAX, &text, &n, &e) != ERR_OK ||
-        json_parse(text, n, META_MAX, &meta, "meta.json", &e) != ERR_OK)
-        return false;
+    if (!rt_id_valid(id))
+        return presence_absent();
+    there = fs_read_if_there(AT_FDCWD, path.s, META_MAX, &text, &n, e);
+    if (presence_is_unknown(there) || presence_is_absent(there))
+        return there;
+    if (json_parse(text, n, META_MAX, &meta, "meta.json", e) != ERR_OK) {
+        if (e->code != ERR_INVALID)
+            return presence_unknown(e);
+        *e = (struct err){ 0 };
+        return presence_absent();
+    }
     attempt = json_int(meta, "attempt", -1);
     if (!copy_text(meta, "podUID", found.pod_uid, sizeof(found.pod_uid)) ||
         !copy_text(meta, "podNamespace", found.pod_namespace, sizeof(found.pod_namespace)) ||
@@ -108,112 +131,179 @@ bool rt_identity(struct rt *rt, const char *id, struct rt_identity *ret)
         !copy_text(meta, "containerName", found.container_name, sizeof(found.container_name)) ||
         !copy_text(meta, "cgroupPath", found.cgroup_path, sizeof(found.cgroup_path)) || attempt < 0 ||
         attempt > UINT32_MAX)
-        return false;
+        return presence_absent();
     found.attempt = (unsigned)attempt;
     *ret = found;
-    return true;
+    return there;
 }
 
 /* ---- state ----------------------------------------------------------------------------------- */
 
 /* conmon's own notice, or the kernel's count as long as the cgroup is there. */
-static bool oom_killed(struct rt *rt, const char *id)
+static enum err_code look_oom_killed(struct rt *rt, const char *id, bool *ret, struct err *e)
 {
-    struct rt_identity identity;
-    struct cg_usage usage;
-    struct err e = { 0 };
+    struct rt_identity identity = { 0 };
+    struct presence found = state_look(rt_container_file(rt, id, "oom"), e);
+    uint64_t kills = 0;
 
-    return exists(rt_container_file(rt, id, "oom")) ||
-           (rt_identity(rt, id, &identity) && identity.cgroup_path[0] != '\0' &&
-            cg_usage(rt->cgroups, identity.cgroup_path, &usage, &e) == ERR_OK && usage.oom_kills > 0);
+    *ret = false;
+    if (presence_is_unknown(found))
+        return e->code;
+    if (!presence_is_absent(found)) {
+        *ret = true;
+        return ERR_OK;
+    }
+    if (presence_is_unknown(rt_identity(rt, id, &identity, e)))
+        return e->code;
+    if (identity.cgroup_path[0] == '\0' || rt->cgroups == NULL)
+        return ERR_OK;
+    if (presence_is_unknown(cg_look_oom_kills(rt->cgroups, identity.cgroup_path, false, &kills, e)))
+        return e->code;
+    *ret = kills > 0;
+    return ERR_OK;
 }
 
-static bool read_exit(struct rt *rt, const char *id, struct rt_state *s)
+/* *ret: its exit file is there, and *s has what it says. */
+static enum err_code read_exit(struct rt *rt, const char *id, struct rt_state *s, bool *ret, struct err *e)
 {
     struct rt_path file = rt_exit_file(rt, id);
-    int64_t code;
+    int64_t code = 255; /* where the file holds no code */
+    struct presence ended = state_look_changed(file, &s->finished_ns, e);
 
-    s->finished_ns = changed_ns(file);
-    if (s->finished_ns == 0)
-        return false;
+    *ret = false;
+    if (presence_is_unknown(ended))
+        return e->code;
+    if (presence_is_absent(ended))
+        return ERR_OK;
+    if (presence_is_unknown(rt_look_number(file.s, 0, 255, &code, e)) ||
+        started_ns(rt, id, &s->started_ns, e) != ERR_OK ||
+        look_oom_killed(rt, id, &s->oom_killed, e) != ERR_OK)
+        return e->code;
     s->phase = RT_EXITED;
-    s->exit_code = read_number(file, 0, 255, &code) ? (int)code : 255;
-    s->started_ns = started_ns(rt, id);
+    s->exit_code = (int)code;
     if (s->started_ns > s->finished_ns) /* a process that ended before `start` returned */
         s->started_ns = s->finished_ns;
-    s->oom_killed = oom_killed(rt, id);
-    return true;
+    *ret = true;
+    return ERR_OK;
 }
 
-static bool conmon_runs(struct rt *rt, const char *id, pid_t *ret)
+static struct presence look_conmon(struct rt *rt, const char *id, pid_t *ret, struct err *e)
 {
     const struct rt_watch *w = rt_watch_find(rt, id);
     struct rt_path file = rt_container_file(rt, id, "conmon.pid");
     fd_auto pidfd = -1;
-    int64_t pid;
-
-    if (w == NULL) {
-        pidfd = rt_conmon_open(rt, id, ret);
-        return pidfd >= 0;
-    }
-    if (rt_pidfd_ended(w->pidfd))
-        return false;
-    if (read_number(file, 1, INT32_MAX, &pid))
-        *ret = (pid_t)pid;
-    return true;
-}
-
-void rt_state(struct rt *rt, const char *id, struct rt_state *ret)
-{
-    struct rt_state s = { .phase = RT_ABSENT };
     int64_t pid = 0;
 
-    *ret = s;
-    if (!rt_id_valid(id) || !exists(rt_container_dir(rt, id)))
-        return;
-    s.created_ns = changed_ns(rt_container_file(rt, id, "pid"));
-    if (!read_exit(rt, id, &s)) {
-        bool created = read_number(rt_container_file(rt, id, "pid"), 1, INT32_MAX, &pid) &&
-                       exists(rt_container_file(rt, id, "conmon.pid"));
-
-        if (!created) {
-            s.phase = RT_PARTIAL;
-            if (pid > 0) /* the runtime was done with it: conmon.pid is what is missing */
-                s.started_ns = started_ns(rt, id);
-        } else if (conmon_runs(rt, id, &s.conmon_pid)) {
-            s.pid = (pid_t)pid;
-            s.started_ns = started_ns(rt, id);
-            s.phase = s.started_ns != 0 ? RT_RUNNING : RT_CREATED;
-        } else if (!read_exit(rt, id, &s)) { /* it may have written the file between the two looks */
-            s.phase = RT_LOST;
-            s.conmon_pid = 0;
-            s.started_ns = started_ns(rt, id);
-        }
-    }
-    *ret = s;
+    if (w == NULL)
+        return rt_conmon_open(rt, id, &pidfd, ret, e);
+    if (rt_pidfd_ended(w->pidfd))
+        return presence_absent();
+    if (presence_is_unknown(rt_look_number(file.s, 1, INT32_MAX, &pid, e)))
+        return (struct presence){ 0 }; /* counted already */
+    *ret = (pid_t)pid;
+    return presence_present();
 }
 
-void rt_adopt(struct rt *rt, const char *id)
+/* Of one that has no exit file. */
+static enum err_code read_life(struct rt *rt, const char *id, struct rt_state *s, struct err *e)
 {
-    struct err e = { 0 };
-    int pidfd;
+    struct rt_path pid_file = rt_container_file(rt, id, "pid");
+    int64_t pid = 0;
+    struct presence created = rt_look_number(pid_file.s, 1, INT32_MAX, &pid, e), conmon;
+    bool ended;
+
+    if (!presence_is_unknown(created) && !presence_is_absent(created))
+        created = state_look(rt_container_file(rt, id, "conmon.pid"), e);
+    if (presence_is_unknown(created))
+        return e->code;
+    if (presence_is_absent(created)) {
+        s->phase = RT_PARTIAL;
+        /* Where there is a number the runtime was done with it: conmon.pid is what is missing. */
+        return pid > 0 ? started_ns(rt, id, &s->started_ns, e) : ERR_OK;
+    }
+    conmon = look_conmon(rt, id, &s->conmon_pid, e);
+    if (presence_is_unknown(conmon))
+        return e->code;
+    if (!presence_is_absent(conmon)) {
+        s->pid = (pid_t)pid;
+        if (started_ns(rt, id, &s->started_ns, e) != ERR_OK)
+            return e->code;
+        s->phase = s->started_ns != 0 ? RT_RUNNING : RT_CREATED;
+        return ERR_OK;
+    }
+    /* It may have written the file between the two looks. */
+    if (read_exit(rt, id, s, &ended, e) != ERR_OK || ended)
+        return e->code;
+    s->phase = RT_LOST;
+    s->conmon_pid = 0;
+    return started_ns(rt, id, &s->started_ns, e);
+}
+
+enum err_code rt_state(struct rt *rt, const char *id, struct rt_state *ret, struct err *e)
+{
+    struct rt_state s = { .phase = RT_ABSENT };
+    struct presence bundle = presence_absent();
+    bool ended = false;
+
+    if (rt_id_valid(id))
+        bundle = state_look(rt_container_dir(rt, id), e);
+    if (presence_is_unknown(bundle))
+        return e->code;
+    if (!presence_is_absent(bundle)) {
+        if (presence_is_unknown(state_look_changed(rt_container_file(rt, id, "pid"), &s.created_ns, e)) ||
+            read_exit(rt, id, &s, &ended, e) != ERR_OK || (!ended && read_life(rt, id, &s, e) != ERR_OK))
+            return e->code;
+    }
+    *ret = s;
+    return ERR_OK;
+}
+
+enum err_code rt_watch_conmon(struct rt *rt, const char *id, struct err *e)
+{
+    struct presence runs;
+    int pidfd = -1;
 
     if (!rt_id_valid(id) || rt_watch_find(rt, id) != NULL)
-        return;
-    if (!exists(rt_container_file(rt, id, RT_STARTED)) && started_by_runtime(rt, id) != 0 &&
-        exists(rt_container_dir(rt, id)))
+        return ERR_OK;
+    runs = rt_conmon_open(rt, id, &pidfd, NULL, e);
+    if (presence_is_unknown(runs))
+        return e->code;
+    return presence_is_absent(runs) ? ERR_OK : rt_watch_add(rt, id, pidfd, e);
+}
+
+static enum err_code adopt_start(struct rt *rt, const char *id, struct err *e)
+{
+    struct presence noted = state_look(rt_container_file(rt, id, RT_STARTED), e), bundle;
+    int64_t at = 0;
+
+    if (presence_is_unknown(noted))
+        return e->code;
+    if (!presence_is_absent(noted))
+        return ERR_OK;
+    bundle = state_look(rt_container_dir(rt, id), e);
+    if (presence_is_unknown(bundle) || started_by_runtime(rt, id, &at, e) != ERR_OK)
+        return e->code;
+    if (at != 0 && !presence_is_absent(bundle))
         rt_record_start(rt, id);
-    rt_exec_clear_all(rt, id);
-    pidfd = rt_conmon_open(rt, id, NULL);
-    if (pidfd >= 0 && rt_watch_add(rt, id, pidfd, &e) != ERR_OK)
-        log_warn("container cannot be watched; only its exit file will be noticed", F_STR("containerID", id),
-                 F_ERR(&e));
+    return ERR_OK;
+}
+
+enum err_code rt_adopt(struct rt *rt, const char *id, struct err *e)
+{
+    if (!rt_id_valid(id))
+        return ERR_OK;
+    if (adopt_start(rt, id, e) != ERR_OK || rt_exec_clear_all(rt, id, e) != ERR_OK)
+        return e->code;
+    return rt_watch_conmon(rt, id, e);
 }
 
 void rt_kill_supervisor(struct rt *rt, const char *id)
 {
-    fd_auto pidfd = rt_id_valid(id) ? rt_conmon_open(rt, id, NULL) : -1;
+    struct err e = { 0 };
+    fd_auto pidfd = -1;
 
+    if (rt_id_valid(id) && presence_is_unknown(rt_conmon_open(rt, id, &pidfd, NULL, &e)))
+        log_warn("conmon cannot be looked for", F_STR("containerID", id), F_ERR(&e));
     if (pidfd >= 0 && syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0) != 0 && errno != ESRCH)
         log_warn("conmon cannot be killed", F_STR("containerID", id), F_STR("err", strerror(errno)));
 }
@@ -223,6 +313,7 @@ void rt_kill_supervisor(struct rt *rt, const char *id)
 struct ids {
     char **v;
     size_t n;
+    bool failed; /* no memory */
 };
 
 static int compare(const void *a, const void *b)
@@ -230,29 +321,26 @@ static int compare(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
+static bool add_id(const char *name, void *arg)
+{
+    struct ids *ids = arg;
+    char **more;
+
+    if (!rt_id_valid(name))
+        return true;
+    more = reallocarray(ids->v, ids->n + 1, sizeof(*more));
+    if (more != NULL)
+        ids->v = more;
+    ids->failed = more == NULL || (ids->v[ids->n] = strdup(name)) == NULL;
+    ids->n += !ids->failed;
+    return !ids->failed;
+}
+
 static enum err_code add_ids(struct ids *ids, struct rt_path dir, struct err *e)
 {
-    DIR *stream = opendir(dir.s);
-    const struct dirent *entry;
-    enum err_code code = ERR_OK;
-
-    if (stream == NULL)
-        return errno == ENOENT ? ERR_OK : err_sys(e, errno, "open %s", dir.s);
-    while (code == ERR_OK && (entry = readdir(stream)) != NULL) {
-        char **more;
-
-        if (!rt_id_valid(entry->d_name))
-            continue;
-        more = reallocarray(ids->v, ids->n + 1, sizeof(*more));
-        if (more != NULL)
-            ids->v = more;
-        if (more == NULL || (ids->v[ids->n] = strdup(entry->d_name)) == NULL)
-            code = err_nomem(e);
-        else
-            ids->n++;
-    }
-    closedir(stream);
-    return code;
+    if (presence_is_unknown(fs_list(AT_FDCWD, dir.s, add_id, ids, e)))
+        return e->code;
+    return ids->failed ? err_nomem(e) : ERR_OK;
 }
 
 enum err_code rt_list(struct rt *rt, char ***ret, struct err *e)

@@ -21,12 +21,13 @@ static int scratch = -1;
 static void check_state(struct rt *rt)
 {
     struct rt_identity identity;
+    struct err e = { 0 };
     struct rt_state s;
 
-    rt_state(rt, ID, &s);
-    assert(s.phase != RT_EXITED || (s.exit_code >= 0 && s.exit_code <= 255));
+    if (rt_state(rt, ID, &s, &e) == ERR_OK)
+        assert(s.phase != RT_EXITED || (s.exit_code >= 0 && s.exit_code <= 255));
     assert(s.pid >= 0 && s.conmon_pid >= 0 && s.started_ns >= 0);
-    if (rt_identity(rt, ID, &identity))
+    if (presence_of(rt_identity(rt, ID, &identity, &e)) == PRESENCE_PRESENT) /* best effort: a test */
         assert(memchr(identity.pod_uid, '\0', sizeof(identity.pod_uid)) != NULL &&
                memchr(identity.cgroup_path, '\0', sizeof(identity.cgroup_path)) != NULL);
 }

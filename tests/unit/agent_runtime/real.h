@@ -297,9 +297,10 @@ static inline void delete (struct box *b)
 
 static inline struct rt_state state_of(const struct box *b)
 {
+    struct err e = { 0 };
     struct rt_state s;
 
-    rt_state(host.rt, b->id, &s);
+    assert_int_equal(rt_state(host.rt, b->id, &s, &e), ERR_OK);
     return s;
 }
 

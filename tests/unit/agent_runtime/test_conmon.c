@@ -137,14 +137,20 @@ static void pid_file_that_names_another_process_is_not_believed(void **state)
 {
     struct fixture *f = *state;
     char text[32];
+    size_t n = 1;
+    struct err e = { 0 };
+    int pidfd;
 
-    assert_int_equal(rt_conmon_open(&f->rt, FIXTURE_ID, NULL), -1);
+    assert_int_equal(presence_of(rt_conmon_open(&f->rt, FIXTURE_ID, &pidfd, NULL, &e)), PRESENCE_ABSENT);
     snprintf(text, sizeof(text), "%d", (int)getpid());
     fixture_write(f, "containers/" FIXTURE_ID "/conmon.pid", text);
-    assert_int_equal(rt_conmon_open(&f->rt, FIXTURE_ID, NULL), -1);
+    assert_int_equal(presence_of(rt_conmon_open(&f->rt, FIXTURE_ID, &pidfd, NULL, &e)), PRESENCE_ABSENT);
+    assert_int_equal(pidfd, -1);
     fixture_write(f, "containers/" FIXTURE_ID "/conmon.pid", "-1");
-    assert_int_equal(rt_conmon_open(&f->rt, FIXTURE_ID, NULL), -1);
-    assert_int_equal(rt_kill_creators(&f->rt, FIXTURE_ID), 0);
+    assert_int_equal(presence_of(rt_conmon_open(&f->rt, FIXTURE_ID, &pidfd, NULL, &e)), PRESENCE_ABSENT);
+    assert_int_equal(pidfd, -1);
+    assert_int_equal(rt_kill_creators(&f->rt, FIXTURE_ID, &n, &e), ERR_OK);
+    assert_int_equal(n, 0);
 }
 
 static void last_error_of_the_runtimes_log_is_found(void **state)

@@ -3,6 +3,7 @@
 
 static void output_goes_to_the_log_and_the_exit_code_comes_as_an_event(void **state)
 {
+    struct err e = { 0 };
     struct rt_identity who;
     struct rt_state s;
 
@@ -26,7 +27,7 @@ static void output_goes_to_the_log_and_the_exit_code_comes_as_an_event(void **st
     assert_non_null(strstr(text, "hi\n"));
     assert_non_null(strstr(text, "oops\n"));
 
-    assert_true(rt_identity(host.rt, b.id, &who));
+    assert_int_equal(presence_of(rt_identity(host.rt, b.id, &who, &e)), PRESENCE_PRESENT);
     assert_string_equal(who.pod_uid, b.config.pod_uid);
     assert_string_equal(who.pod_namespace, "default");
     assert_string_equal(who.pod_name, "pod");
@@ -151,8 +152,8 @@ static void containers_of_an_earlier_run_are_found_and_watched_again(void **stat
     assert_non_null(ids[0]);
     assert_non_null(ids[1]);
     assert_null(ids[2]);
-    rt_adopt(host.rt, ids[0]);
-    rt_adopt(host.rt, ids[1]);
+    assert_int_equal(rt_adopt(host.rt, ids[0], &e), ERR_OK);
+    assert_int_equal(rt_adopt(host.rt, ids[1], &e), ERR_OK);
     free(ids[0]);
     free(ids[1]);
     free(ids);
@@ -280,13 +281,15 @@ static void delete_does_not_touch_a_cgroup_that_is_not_the_containers(void **sta
 
 static void processes_left_behind_in_the_hosts_pid_namespace_go_with_delete(void **state)
 {
+    struct err e = { 0 };
+
     (void)state;
     BOX(b, "sh", "-c", "sleep 1000 & [ $$ = 1 ] || echo host");
     b.config.host_pid = true;
     run_to_end(&b);
     str_auto text = output(&b);
     assert_string_equal(text, "host\n");
-    assert_true(cg_populated(host.cgroups, b.cgroup));
+    assert_int_equal(presence_of(cg_look_processes(host.cgroups, b.cgroup, &e)), PRESENCE_PRESENT);
     delete (&b);
     assert_no_trace(&b);
 }

@@ -2,15 +2,17 @@
  */
 #include "rt_fixture.h"
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #define BUNDLE "containers/" FIXTURE_ID "/"
 
 static struct rt_state state_of(struct fixture *f)
 {
+    struct err e = { 0 };
     struct rt_state s;
 
-    rt_state(&f->rt, FIXTURE_ID, &s);
+    assert_int_equal(rt_state(&f->rt, FIXTURE_ID, &s, &e), ERR_OK);
     return s;
 }
 
@@ -73,18 +75,67 @@ static void identity_is_read_back_or_refused_whole(void **state)
 {
     struct fixture *f = *state;
     struct rt_identity who;
+    struct err e = { 0 };
 
-    assert_false(rt_identity(&f->rt, FIXTURE_ID, &who));
+    assert_int_equal(presence_of(rt_identity(&f->rt, FIXTURE_ID, &who, &e)), PRESENCE_ABSENT);
     fixture_write(f, BUNDLE "meta.json",
                   "{\"podUID\":\"u\",\"podNamespace\":\"n\",\"podName\":\"p\",\"containerName\":\"c\","
                   "\"attempt\":3,\"cgroupPath\":\"/x\"}");
-    assert_true(rt_identity(&f->rt, FIXTURE_ID, &who));
+    assert_int_equal(presence_of(rt_identity(&f->rt, FIXTURE_ID, &who, &e)), PRESENCE_PRESENT);
     assert_string_equal(who.pod_uid, "u");
     assert_string_equal(who.cgroup_path, "/x");
     assert_int_equal(who.attempt, 3);
     fixture_write(f, BUNDLE "meta.json", "{\"podUID\":\"u\",\"attempt\":3}");
-    assert_false(rt_identity(&f->rt, FIXTURE_ID, &who));
-    assert_false(rt_identity(&f->rt, "../etc", &who));
+    assert_int_equal(presence_of(rt_identity(&f->rt, FIXTURE_ID, &who, &e)), PRESENCE_ABSENT);
+    assert_int_equal(presence_of(rt_identity(&f->rt, "../etc", &who, &e)), PRESENCE_ABSENT);
+}
+
+/* As with EMFILE, EIO, ...: the look fails, and nothing is reported; *ret stays as it was. */
+static void expect_unknown(struct fixture *f)
+{
+    struct rt_state s = { .phase = RT_RUNNING, .pid = 77 };
+    struct rt_identity who;
+    struct rlimit before, none;
+    struct err e = { 0 }, why = { 0 };
+    enum err_code code;
+    struct presence identity;
+    char **ids = NULL;
+
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = (struct rlimit){ .rlim_cur = 3, .rlim_max = before.rlim_max };
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    code = rt_state(&f->rt, FIXTURE_ID, &s, &e);
+    identity = rt_identity(&f->rt, FIXTURE_ID, &who, &why);
+    assert_int_not_equal(rt_list(&f->rt, &ids, &why), ERR_OK);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_not_equal(code, ERR_OK);
+    assert_non_null(strstr(e.text, "Too many open files"));
+    assert_int_equal(s.phase, RT_RUNNING);
+    assert_int_equal(s.pid, 77);
+    assert_true(presence_is_unknown(identity));
+}
+
+static void what_cannot_be_read_is_unknown_not_absent_lost_or_255(void **state)
+{
+    struct fixture *f = *state;
+    char text[32];
+
+    fixture_write(f, BUNDLE "meta.json", "{}");
+    fixture_write(f, BUNDLE "pid", "1");
+    expect_unknown(f);
+    snprintf(text, sizeof(text), "%d", (int)getpid());
+    fixture_write(f, BUNDLE "conmon.pid", text);
+    expect_unknown(f);
+    fixture_write(f, BUNDLE "started", "1234567890\n");
+    fixture_write(f, "exits/" FIXTURE_ID, "3");
+    expect_unknown(f);
+    assert_int_equal(state_of(f).exit_code, 3);
+    fixture_write(f, "exits/" FIXTURE_ID, "0");
+    expect_unknown(f);
+    assert_int_equal(state_of(f).exit_code, 0);
+    fixture_write(f, BUNDLE "oom", "");
+    expect_unknown(f);
+    assert_true(state_of(f).oom_killed);
 }
 
 static void list_has_each_id_once_wherever_it_left_something(void **state)
@@ -201,6 +252,7 @@ int main(void)
         fixture_test(exit_file_decides_whatever_else_is_there),
         fixture_test(start_time_is_the_recorded_one_or_when_the_runtime_let_go),
         fixture_test(identity_is_read_back_or_refused_whole),
+        fixture_test(what_cannot_be_read_is_unknown_not_absent_lost_or_255),
         fixture_test(list_has_each_id_once_wherever_it_left_something),
         cmocka_unit_test(cgroup_of_a_container_ends_in_its_id),
         cmocka_unit_test(versions_of_runtimes_are_understood),

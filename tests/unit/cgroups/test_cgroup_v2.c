@@ -8,9 +8,11 @@
 
 #include "base/fs.h"
 #include "cgroups/internal.h"
+#include "cgroups/oom_watch.h"
 
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -443,6 +445,15 @@ static void the_root_of_all_counts_anonymous_and_file_memory(void **state)
     assert_int_equal(u.working_set_bytes, 0); /* never below zero */
 }
 
+static bool populated(struct cg_tree *t, const char *path)
+{
+    struct err e = { 0 };
+    struct presence found = cg_look_processes(t, path, &e);
+
+    assert_false(presence_is_unknown(found));
+    return !presence_is_absent(found);
+}
+
 static void populated_and_kill_use_the_kernels_files(void **state)
 {
     struct fake *f = *state;
@@ -452,13 +463,43 @@ static void populated_and_kill_use_the_kernels_files(void **state)
     fake_cgroup(f, "/kubepods/podu1", "cpu memory pids\n");
     put(f, "/kubepods/podu1", "cgroup.events", "populated 1\nfrozen 0\n");
     assert_int_equal(fake_open(f, "/", "/", &e), ERR_OK);
-    assert_true(cg_populated(f->tree, "/kubepods/podu1"));
+    assert_true(populated(f->tree, "/kubepods/podu1"));
     put(f, "/kubepods/podu1", "cgroup.events", "populated 0\nfrozen 0\n");
-    assert_false(cg_populated(f->tree, "/kubepods/podu1"));
-    assert_false(cg_populated(f->tree, "/kubepods/podnone"));
+    assert_false(populated(f->tree, "/kubepods/podu1"));
+    assert_false(populated(f->tree, "/kubepods/podnone"));
     assert_int_equal(cg_kill(f->tree, "/kubepods/podu1", &e), ERR_OK);
     assert_string_equal(get(f, "/kubepods/podu1", "cgroup.kill"), "1");
     assert_int_equal(cg_kill(f->tree, "/kubepods/podnone", &e), ERR_OK);
+}
+
+static void without_descriptors_nothing_is_taken_for_empty_or_killed(void **state)
+{
+    struct fake *f = *state;
+    struct err e = { 0 };
+    struct rlimit before, none;
+    struct presence processes, kills;
+    uint64_t n = 0;
+    enum err_code code;
+
+    fake_tree(f, "", "cpu memory pids\n");
+    fake_cgroup(f, "/kubepods/podu1", "cpu memory pids\n");
+    put(f, "/kubepods/podu1", "cgroup.events", "populated 1\nfrozen 0\n");
+    put(f, "/kubepods/podu1", "memory.events", "oom_kill 1\n");
+    assert_int_equal(fake_open(f, "/", "/", &e), ERR_OK);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = (struct rlimit){ .rlim_cur = 3, .rlim_max = before.rlim_max };
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    processes = cg_look_processes(f->tree, "/kubepods/podu1", &e);
+    kills = cg_look_oom_kills(f->tree, "/kubepods/podu1", false, &n, &e);
+    code = cg_kill(f->tree, "/kubepods/podu1", &e);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_true(presence_is_unknown(processes));
+    assert_true(presence_is_unknown(kills));
+    assert_int_not_equal(code, ERR_OK);
+    assert_non_null(strstr(e.text, "Too many open files"));
+    assert_true(populated(f->tree, "/kubepods/podu1"));
+    assert_false(presence_is_unknown(cg_look_oom_kills(f->tree, "/kubepods/podu1", false, &n, &e)));
+    assert_int_equal(n, 1);
 }
 
 static void kernels_without_cgroup_kill_are_frozen_and_thawed(void **state)
@@ -498,7 +539,7 @@ static void only_our_two_subtrees_are_ever_touched(void **state)
     for (size_t i = 0; i < ARRAY_LEN(foreign); i++) {
         assert_int_equal(cg_kill(f->tree, foreign[i], &e), ERR_INVALID);
         assert_int_equal(cg_remove(f->tree, foreign[i], &e), ERR_INVALID);
-        assert_false(cg_populated(f->tree, foreign[i]));
+        assert_false(populated(f->tree, foreign[i]));
     }
     assert_int_equal(cg_kill(f->tree, "/process_api", &e), ERR_INVALID);
     assert_string_equal(e.text, "kill cgroup \"/process_api\": not below /root/kubepods or /root/coracle");
@@ -577,6 +618,7 @@ int main(void)
         TEST(usage_is_gathered_from_the_files),
         TEST(the_root_of_all_counts_anonymous_and_file_memory),
         TEST(populated_and_kill_use_the_kernels_files),
+        TEST(without_descriptors_nothing_is_taken_for_empty_or_killed),
         TEST(kernels_without_cgroup_kill_are_frozen_and_thawed),
         TEST(only_our_two_subtrees_are_ever_touched),
         TEST(unsafe_uids_and_roots_are_refused),
