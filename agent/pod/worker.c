@@ -173,6 +173,19 @@ static void pending_step(struct pod *p)
     pod_set_state(p, POD_STARTING);
 }
 
+/* As in kubelet, one that started and ended since holds nothing up; a start includes hook and startup probe. */
+static bool sidecar_started_once(struct ctr *c)
+{
+    const struct instance *cur = &c->cur;
+
+    if (c->replace)
+        c->started_once = false;
+    else if (ctr_started(c) || (cur->started_ns != 0 && c->spec->startup == NULL &&
+                                c->spec->post_start == NULL && !str_eq(cur->reason, "StartError")))
+        c->started_once = true;
+    return c->started_once;
+}
+
 /*
  * Lets containers run in their order: init ones one after the other, sidecars stay, regular ones together.
  * What has been reached once is not held up again by a sidecar before it that has to restart.
@@ -195,7 +208,7 @@ static void containers_step(struct pod *p)
             return;
         case CTR_SIDECAR:
             ctr_step(c);
-            if (!p->initialized && !ctr_started(c) && i >= reached)
+            if (!p->initialized && !sidecar_started_once(c) && i >= reached)
                 return;
             continue;
         case CTR_REGULAR:
