@@ -322,6 +322,22 @@ static void watches_begin_poll(struct watches *w)
         uv_timer_start(&w->timer, watches_on_timer, WATCHES_POLL_MS, WATCHES_POLL_MS);
 }
 
+static void watches_poll_all(struct watches *w, int why)
+{
+    struct watch_set *s;
+    struct watch_one *one;
+
+    watches_drop_instance(w);
+    w->why = why;
+    LIST_FOREACH (s, &w->sets, link)
+        LIST_FOREACH (one, &s->ones, link) {
+            if (one->gone || one->kernel_wd < 0)
+                continue;
+            one->kernel_wd = -1;
+            watches_begin_poll(w);
+        }
+}
+
 /* ---- events ---------------------------------------------------------------------------------- */
 
 static void watches_dispatch(struct watches *w, const struct inotify_event *event)
@@ -352,13 +368,18 @@ static void watches_on_readable(uv_poll_t *poll, int status, int events)
     char bytes[WATCHES_EVENTS_SIZE] __attribute__((aligned(__alignof__(struct inotify_event))));
     struct watches *w = poll->data;
 
-    (void)status;
     (void)events;
+    if (status < 0) { /* nobody calls any more */
+        watches_poll_all(w, -status);
+        return;
+    }
     w->busy++;
     for (int i = 0; i < WATCHES_READS_A_TURN && w->fd >= 0; i++) {
         ssize_t n = read(w->fd, bytes, sizeof(bytes));
         const struct inotify_event *event;
 
+        if (n < 0 && errno != EAGAIN && errno != EINTR)
+            watches_poll_all(w, errno); /* it stays readable: the loop would call without end */
         if (n <= 0)
             break;
         for (char *p = bytes; p < bytes + n && w->fd >= 0; p += sizeof(*event) + event->len) {
@@ -517,21 +538,11 @@ size_t watches_polled(const uv_loop_t *loop, char *ret_why, size_t size)
 void watches_force_poll(uv_loop_t *loop, bool on)
 {
     struct watches *w = watches_of(loop);
-    struct watch_set *s;
-    struct watch_one *one;
 
     if (w == NULL)
         return;
     w->forced = on;
     if (!on || w->fd < 0)
         return;
-    watches_drop_instance(w);
-    w->why = EMFILE;
-    LIST_FOREACH (s, &w->sets, link)
-        LIST_FOREACH (one, &s->ones, link) {
-            if (one->gone || one->kernel_wd < 0)
-                continue;
-            one->kernel_wd = -1;
-            watches_begin_poll(w);
-        }
+    watches_poll_all(w, EMFILE);
 }

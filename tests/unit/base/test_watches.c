@@ -20,6 +20,7 @@
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 enum { DEADLINE_MS = 10000 };
@@ -195,6 +196,45 @@ static void a_set_may_be_closed_amid_its_event(void **state)
     watch_set_close(b.set);
 }
 
+/* Instead of the C library's: reads of an inotify instance fail while this is set. */
+static int reads_fail, reads_failed;
+
+ssize_t read(int fd, void *to, size_t n)
+{
+    char link[64], target[64] = "";
+
+    if (reads_fail != 0) {
+        snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+        if (readlink(link, target, sizeof(target) - 1) > 0 && strcmp(target, "anon_inode:inotify") == 0) {
+            reads_failed++;
+            errno = reads_fail;
+            return -1;
+        }
+    }
+    return syscall(SYS_read, fd, to, n);
+}
+
+static void a_read_that_fails_is_not_repeated_at_once_and_loses_nothing(void **state)
+{
+    struct place *p = *state;
+    struct heard a = { 0 };
+    uint64_t end;
+
+    open_set(p, &a);
+    assert_true(watch_set_add(a.set, p->root, IN_CREATE) > 0);
+    reads_fail = EIO;
+    put(p, "x", "1");
+    for (end = clock_mono_ms() + 300; clock_mono_ms() < end;)
+        turn(p, 20);
+    assert_in_range(reads_failed, 1, 3);
+    reads_fail = 0;
+    until(p, &a.overflows); /* look at all */
+    a.n = 0;
+    put(p, "y", "1");
+    until(p, &a.n);
+    watch_set_close(a.set);
+}
+
 static void polled(struct place *p, struct heard *h)
 {
     char why[200];
@@ -272,6 +312,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(sets_share_an_instance_and_do_not_disturb_one_another, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_set_may_be_closed_amid_its_event, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_read_that_fails_is_not_repeated_at_once_and_loses_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(without_an_instance_paths_are_polled_until_there_is_one, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(an_instance_that_is_lost_leaves_the_paths_polled, setup, teardown),
