@@ -299,6 +299,7 @@ static void try_create(struct ctr *c)
     struct pod *p = c->pod;
     int64_t now = clock_wall_ns(), until = c->asked ? 0 : ctr_backoff_until(c);
     const struct pod_image *missing;
+    char pause[CTR_BACKOFF_TEXT_SIZE];
 
     if (!ctr_restart_wanted(c))
         return;
@@ -306,9 +307,9 @@ static void try_create(struct ctr *c)
         if (!str_eq(c->waiting_reason, "CrashLoopBackOff"))
             pod_event(p, c, true, "BackOff", "Back-off restarting failed container %s in pod %s_%s(%s)",
                       c->spec->name, p->api->meta.name, p->api->meta.namespace, p->uid);
-        ctr_waiting(c, "CrashLoopBackOff", "back-off %s restarting failed container=%s pod=%s_%s(%s)",
-                    ctr_backoff_text(c->backoff_ms), c->spec->name, p->api->meta.name, p->api->meta.namespace,
-                    p->uid);
+        ctr_backoff_text(c->backoff_ms, pause);
+        ctr_waiting(c, "CrashLoopBackOff", "back-off %s restarting failed container=%s pod=%s_%s(%s)", pause,
+                    c->spec->name, p->api->meta.name, p->api->meta.namespace, p->uid);
         pod_wake_at(p, until);
         return;
     }

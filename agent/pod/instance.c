@@ -10,6 +10,7 @@
 #include "base/log.h"
 
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <string.h>
 
@@ -19,22 +20,31 @@
 #define REAP_FIRST_MS 1000          /* between tries to remove what is left of a run, doubling */
 #define REAP_MAX_MS 60000
 
-const char *ctr_backoff_text(uint64_t ms)
+void ctr_backoff_text(uint64_t ms, char ret[CTR_BACKOFF_TEXT_SIZE])
 {
-    switch (ms / 1000) { /* Go's duration text, for the few values there are */
-    case 10:
-        return "10s";
-    case 20:
-        return "20s";
-    case 40:
-        return "40s";
-    case 80:
-        return "1m20s";
-    case 160:
-        return "2m40s";
-    default:
-        return "5m0s";
+    uint64_t minutes = ms / 60000;
+    unsigned whole = (unsigned)(ms % 60000 / 1000), rest = (unsigned)(ms % 1000);
+    char seconds[16];
+
+    if (ms > 0 && ms < 1000) { /* as Go's Duration.String() */
+        snprintf(ret, CTR_BACKOFF_TEXT_SIZE, "%ums", rest);
+        return;
     }
+    if (rest == 0)
+        snprintf(seconds, sizeof(seconds), "%u", whole);
+    else if (rest % 100 == 0)
+        snprintf(seconds, sizeof(seconds), "%u.%u", whole, rest / 100);
+    else if (rest % 10 == 0)
+        snprintf(seconds, sizeof(seconds), "%u.%02u", whole, rest / 10);
+    else
+        snprintf(seconds, sizeof(seconds), "%u.%03u", whole, rest);
+    if (minutes >= 60)
+        snprintf(ret, CTR_BACKOFF_TEXT_SIZE, "%" PRIu64 "h%um%ss", minutes / 60, (unsigned)(minutes % 60),
+                 seconds);
+    else if (minutes > 0)
+        snprintf(ret, CTR_BACKOFF_TEXT_SIZE, "%um%ss", (unsigned)minutes, seconds);
+    else
+        snprintf(ret, CTR_BACKOFF_TEXT_SIZE, "%ss", seconds);
 }
 
 void instance_clear(struct instance *i)

@@ -446,7 +446,8 @@ void instance_clear(struct instance *i);
 bool ctr_alive(const struct ctr *c); /* an instance exists that has not ended */
 void ctr_waiting(struct ctr *c, const char *reason, const char *fmt, ...) PRINTF_LIKE(3, 4);
 int64_t ctr_backoff_until(const struct ctr *c); /* wall ns; 0: none */
-const char *ctr_backoff_text(uint64_t ms);      /* "1m20s" */
+#define CTR_BACKOFF_TEXT_SIZE 48
+void ctr_backoff_text(uint64_t ms, char ret[CTR_BACKOFF_TEXT_SIZE]); /* "1m20s" */
 
 /* ---- ctr_message.c ---- */
 char *ctr_message(const struct ctr *c, int exit_code); /* of cur, malloc'ed; NULL: it left none */
