@@ -4,6 +4,7 @@
  * taken.
  */
 #include "agent/status/internal.h"
+#include "agent/status/reserve.h"
 
 #include <string.h>
 #include <sys/socket.h>
@@ -515,6 +516,9 @@ void conn_accept(struct status_server *s)
     } else if (s->n_served >= STATUS_CONNS_MAX ||
                (c->role != PEER_ROOT && s->n_others >= STATUS_CONNS_OTHERS)) {
         turn_away(c, 503, "too many connections");
+    } else if (reserve_is_short(c->role == PEER_ROOT)) {
+        c->server->count.few_files++;
+        turn_away(c, 503, "too few file descriptors are left: they are kept for pods");
     } else {
         c->served = true;
         s->n_served++;

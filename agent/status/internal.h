@@ -256,7 +256,7 @@ struct status_server {
     int64_t started_ns;
     uint64_t head_ms, idle_ms, write_ms; /* STATUS_HEAD_MS, ...; shorter in tests */
     struct {
-        uint64_t requests, connections, refused, dropped, cut_off, no_room;
+        uint64_t requests, connections, refused, dropped, cut_off, no_room, few_files;
     } count;
     char read_buffer[64 * 1024];
 };

@@ -3,6 +3,7 @@
 #include "agent/status/internal.h"
 
 #include <grp.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -619,6 +620,40 @@ static void clients_that_never_read_hold_so_much_together_and_the_slowest_goes(v
     free(filler);
 }
 
+static void few_descriptors_are_kept_for_pods(void **state)
+{
+    struct fixture *f = *state;
+    struct rlimit before, few;
+    struct client c;
+
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    few = before;
+    few.rlim_cur = 24; /* a quarter is kept; the test, its loop and the client have more than the others */
+    c = dial(f);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    for (int i = 0; i < 24; i++)
+        (void)!dup(c.fd);
+    few.rlim_cur = 64;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+    for (int i = 0; i < 34; i++)
+        (void)!dup(c.fd);
+    to_see(f, &c, "503 Service Unavailable");
+    to_see(f, &c, "kept for pods");
+    assert_int_equal(f->server->count.few_files, 1);
+    for (int fd = c.fd + 1; fd < 64; fd++) {
+        struct stat a, b;
+
+        if (fstat(fd, &a) == 0 && fstat(c.fd, &b) == 0 && a.st_ino == b.st_ino)
+            close(fd);
+    }
+    hang_up(&c);
+    c = dial(f);
+    send_text(&c, "GET /healthz HTTP/1.1\r\n\r\n");
+    to_see(f, &c, "\r\n\r\nok");
+    hang_up(&c);
+    setrlimit(RLIMIT_NOFILE, &before);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -632,6 +667,7 @@ int main(void)
         T(the_rights_hold_for_real_peers),
         cmocka_unit_test(root_may_all_the_group_may_read_others_nothing),
         T(simple_paths_answer),
+        T(few_descriptors_are_kept_for_pods),
         T(a_client_that_pipelines_has_one_turn_like_any_other),
         T(a_list_is_made_as_its_client_takes_it),
         T(a_pretty_list_is_what_its_json_would_be),
