@@ -6,11 +6,15 @@
 #include "agent/pod/resize.h"
 #include "base/clock.h"
 
+/* Of one turn of the loop: a file of a thousand pods must not keep probes, exits and the socket waiting. */
+enum { TURN_MS = 10 };
+
 static void on_run(uv_idle_t *handle)
 {
     struct node *n = handle->data;
     struct pod *p;
     size_t bound = n->n_pods + 1; /* a pod that wakes itself runs again on the next step, not in this one */
+    uint64_t until_ms = clock_mono_ms() + TURN_MS;
 
     clock_jump_check(n);
     /* A changed ConfigMap is in all its volumes before anybody's containers are looked at. */
@@ -21,6 +25,8 @@ static void on_run(uv_idle_t *handle)
         TAILQ_REMOVE(&n->dirty, p, dirty_link);
         p->dirty_queued = false;
         pod_reconcile(p);
+        if (clock_mono_ms() >= until_ms)
+            break;
     }
     ctr_gate_pump(n);
     if (TAILQ_EMPTY(&n->dirty)) {
