@@ -200,6 +200,7 @@ static void raise_file_limit(void)
 static int run(struct agent *a)
 {
     struct err e = { 0 };
+    int status;
 
     if (settings_check_swap(&a->config, &e) != ERR_OK ||
         preflight_programs(&a->pre, &a->config, &e) != ERR_OK ||
@@ -209,7 +210,12 @@ static int run(struct agent *a)
     }
     machine_identify(a);
     machine_plan_shutdown(a);
-    uv_loop_init(&a->loop);
+    status = uv_loop_init(&a->loop); /* the signals use what it has opened: they cannot fail after it */
+    if (status != 0) {
+        err_sys(&e, -status, "make the event loop");
+        log_error("coracle cannot start", F_ERR(&e));
+        return 1;
+    }
     uv_signal_init(&a->loop, &a->on_int);
     uv_signal_init(&a->loop, &a->on_term);
     uv_signal_init(&a->loop, &a->on_hup);
