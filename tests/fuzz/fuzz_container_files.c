@@ -40,9 +40,9 @@ static void check_exec(struct str config)
     const struct rt_exec_spec spec = { .argv = argv };
     json_t *process, *args;
     struct err e = { 0 };
-    char *text = NULL;
+    char *text = NULL, oom_score[RT_OOM_SCORE_SIZE];
 
-    if (rt_exec_process_build(config.p, config.n, &spec, &text, &e) != ERR_OK) {
+    if (rt_exec_process_build(config.p, config.n, &spec, &text, oom_score, &e) != ERR_OK) {
         assert(text == NULL && e.text[0] != '\0');
         return;
     }
