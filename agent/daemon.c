@@ -1,6 +1,7 @@
 #include "agent/daemon.h"
 
 #include "agent/internal.h"
+#include "agent/pod/show/provider.h"
 #include "agent/settings.h"
 #include "base/log.h"
 #include "base/process.h"

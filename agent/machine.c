@@ -1,7 +1,11 @@
 /* machine - the machine around the daemon: name and address, shutdowns, the weight of its unit. */
 #include "agent/internal.h"
+#include "agent/pod/core/node_options.h"
+#include "agent/pod/core/shutdown_state.h"
+#include "agent/pod/node/node.h"
+#include "agent/pod/worker/shutdown.h"
 
-#include "agent/pod/allocatable.h"
+#include "agent/pod/limits/allocatable.h"
 #include "base/log.h"
 #include "base/netlink.h"
 

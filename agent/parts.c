@@ -1,7 +1,10 @@
 /* parts - opens the daemon's parts in their order, each with its settings, and closes them in reverse. */
 #include "agent/internal.h"
+#include "agent/pod/core/node_labels.h"
+#include "agent/pod/core/node_options.h"
+#include "agent/pod/node/node.h"
 
-#include "agent/pod/allocatable.h"
+#include "agent/pod/limits/allocatable.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"

@@ -8,7 +8,7 @@
  *     .3.log.kept, .3.log.next       second names of the two before: what conmon does on its own, while no
  *                                    agent runs, takes their first ones away
  *
- * Who makes them: agent/pod/log_keep.h.  Blocking; any thread.
+ * Who makes them: agent/pod/container/log_keep.h.  Blocking; any thread.
  */
 #ifndef AGENT_STATUS_LOG_FILES_H
 #define AGENT_STATUS_LOG_FILES_H

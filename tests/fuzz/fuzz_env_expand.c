@@ -3,7 +3,7 @@
  * variable counts as a Secret's.  What comes out is compared with the rules written down once more, the plain
  * way.
  */
-#include "agent/pod/env.h"
+#include "agent/pod/env/env.h"
 #include "tests/fuzz/text.h"
 
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* Environment files: the input is the name that is asked for, NUL, the file.  Each name that the file seems
  * to give is asked for, too. */
-#include "agent/pod/env_file.h"
+#include "agent/pod/env/env_file.h"
 #include "tests/fuzz/text.h"
 
 #include <stdint.h>

@@ -1,9 +1,9 @@
 /* Text files of the host: resolv.conf and hosts as a pod gets them; subuid; /proc/self/mountinfo and cgroup
  * for what is mounted. */
 #include "agent/api/decode.h"
-#include "agent/pod/files.h"
-#include "agent/pod/resolv.h"
-#include "agent/pod/userns.h"
+#include "agent/pod/sandbox/files.h"
+#include "agent/pod/sandbox/resolv.h"
+#include "agent/pod/sandbox/userns.h"
 #include "cgroups/internal.h"
 #include "tests/fuzz/scratch.h"
 #include "tests/fuzz/text.h"

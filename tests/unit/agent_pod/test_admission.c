@@ -1,4 +1,5 @@
 /* Who is let in, in kubelet's order and words; and who waits for one that is ending. */
+#include "agent/pod/admit/admit.h"
 #include "tests/unit/agent_pod/world.h"
 
 static void refused(struct pod *p, const char *why, const char *text)

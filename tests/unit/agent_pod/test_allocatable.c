@@ -1,6 +1,6 @@
 /* What the node has and what pods may ask for; expected numbers worked out by hand from kubelet's formulas.
  */
-#include "agent/pod/allocatable.h"
+#include "agent/pod/limits/allocatable.h"
 #include "tests/unit/agent_pod/world.h"
 
 #define GI (1ll << 30)

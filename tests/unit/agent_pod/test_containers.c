@@ -1,4 +1,7 @@
 /* A container on its way up, as far as that goes without a runtime. */
+#include "agent/pod/container/container.h"
+#include "agent/pod/core/events.h"
+#include "agent/pod/image/images.h"
 #include "base/json.h"
 #include "tests/unit/agent_pod/world.h"
 
@@ -64,9 +67,17 @@ static void a_back_off_reads_as_in_go(void **state)
         uint64_t ms;
         const char *text;
     } cases[] = {
-        { 0, "0s" },          { 250, "250ms" },       { 1500, "1.5s" },      { 10000, "10s" },
-        { 15000, "15s" },     { 80000, "1m20s" },     { 160000, "2m40s" },   { 300000, "5m0s" },
-        { 61050, "1m1.05s" }, { 3600000, "1h0m0s" }, { 5025001, "1h23m45.001s" },
+        { 0, "0s" },
+        { 250, "250ms" },
+        { 1500, "1.5s" },
+        { 10000, "10s" },
+        { 15000, "15s" },
+        { 80000, "1m20s" },
+        { 160000, "2m40s" },
+        { 300000, "5m0s" },
+        { 61050, "1m1.05s" },
+        { 3600000, "1h0m0s" },
+        { 5025001, "1h23m45.001s" },
     };
 
     (void)state;

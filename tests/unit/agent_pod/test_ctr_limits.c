@@ -1,6 +1,6 @@
 /* What a container's cgroup gets; expected numbers worked out by hand from kubelet's formulas.  The node has
  * 8Gi. */
-#include "agent/pod/ctr_limits.h"
+#include "agent/pod/limits/ctr_limits.h"
 #include "tests/unit/agent_pod/world.h"
 
 #define MI (1ll << 20)

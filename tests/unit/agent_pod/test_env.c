@@ -1,5 +1,5 @@
 /* $(VAR) expansion, downward API values, environment order: kubelet's rules over a scripted pod and store. */
-#include "agent/pod/env.h"
+#include "agent/pod/env/env.h"
 #include "agent/source/store.h"
 
 #include <setjmp.h>

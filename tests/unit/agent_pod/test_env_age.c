@@ -1,6 +1,8 @@
+#include "agent/pod/node/record_load.h"
+#include "agent/pod/record/record_save.h"
 #include "tests/unit/agent_pod/world.h"
 
-#include "agent/pod/env_age.h"
+#include "agent/pod/container/env_age.h"
 #include "base/json.h"
 
 #define SPEC                                                                                                 \

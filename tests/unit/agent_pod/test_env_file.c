@@ -1,7 +1,7 @@
 /* Environment files: which lines count, what is refused and where, and what is not opened at all. */
 #include "tests/unit/base/helper.h"
 
-#include "agent/pod/env_file.h"
+#include "agent/pod/env/env_file.h"
 
 #include <sys/mount.h>
 

@@ -1,4 +1,5 @@
 /* The ring of events: what is counted, what is combined, what goes. */
+#include "agent/pod/core/events.h"
 #include "tests/unit/agent_pod/world.h"
 
 static size_t count(struct world *w)

@@ -1,5 +1,6 @@
 /* Hosts and hostname texts against kubelet's rules; what is said of name servers. */
-#include "agent/pod/files.h"
+#include "agent/pod/core/events.h"
+#include "agent/pod/sandbox/files.h"
 #include "base/json.h"
 #include "tests/unit/agent_pod/world.h"
 

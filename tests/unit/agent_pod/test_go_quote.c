@@ -1,5 +1,5 @@
 /* Go's way to quote, as in the files of metadata.labels and metadata.annotations. */
-#include "agent/pod/go_quote.h"
+#include "agent/pod/env/go_quote.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,7 @@
 /* Huge pages: what the node has, what pods may have of it, which size an emptyDir is of. */
-#include "agent/pod/allocatable.h"
-#include "agent/pod/hugepages.h"
+#include "agent/pod/admit/admit.h"
+#include "agent/pod/limits/allocatable.h"
+#include "agent/pod/limits/hugepages.h"
 #include "tests/unit/agent_pod/world.h"
 
 /* A node with four pages of 2 MiB and one of 1 GiB. */

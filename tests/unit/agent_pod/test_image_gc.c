@@ -1,5 +1,6 @@
 /* Which images go, and when: the collector over a store and a disk of the test's. */
-#include "agent/pod/image_gc.h"
+#include "agent/pod/core/node_options.h"
+#include "agent/pod/image/image_gc.h"
 #include "base/log.h"
 
 #include <setjmp.h>
@@ -10,8 +11,8 @@
 
 #include <cmocka.h>
 
-#define MIN UINT64_C(60000)
-#define HOUR (60 * MIN)
+#define MINUTE_MS UINT64_C(60000)
+#define HOUR (60 * MINUTE_MS)
 
 struct image {
     const char *id;
@@ -90,7 +91,8 @@ static int setup(void **state)
         return -1;
     f->now = HOUR;
     f->records = image_gc_records_new(f->now);
-    f->policy = (struct image_gc_policy){ .high_percent = 85, .low_percent = 80, .min_age_ms = 2 * MIN };
+    f->policy =
+        (struct image_gc_policy){ .high_percent = 85, .low_percent = 80, .min_age_ms = 2 * MINUTE_MS };
     disk(f, 500);
     *state = f;
     return f->records == NULL ? -1 : 0;
@@ -116,7 +118,7 @@ static void four(struct fixture *f)
         for (size_t i = 0; i < f->n; i++)
             f->images[i].used = strcmp(f->images[i].id, order[k]) == 0;
         assert_int_equal(run(f), ERR_OK);
-        f->now += 10 * MIN;
+        f->now += 10 * MINUTE_MS;
     }
     f->images[1].used = false;
 }
@@ -141,10 +143,10 @@ static void down_to_the_low_threshold_the_least_recently_used_first(void **state
     assert_int_equal(run(f), ERR_OK);
     assert_string_equal(f->removed, "d ");
     f->images[3].gone = false;
-    f->now += 2 * MIN;
+    f->now += 2 * MINUTE_MS;
     disk(f, 840);
     assert_int_equal(run(f), ERR_OK);
-    f->now += 2 * MIN;
+    f->now += 2 * MINUTE_MS;
     disk(f, 900);
     assert_int_equal(run(f), ERR_OK);
     assert_int_equal(f->outcome.percent, 90);
@@ -169,7 +171,7 @@ static void never_one_that_is_used_or_pinned_or_too_young(void **state)
     assert_string_equal(f->e.text,
                         "Failed to garbage collect required amount of images. Attempted to free 190 "
                         "bytes, but only found 100 bytes eligible to free.");
-    f->now += 2 * MIN - 1;
+    f->now += 2 * MINUTE_MS - 1;
     assert_int_equal(run(f), ERR_EXHAUSTED);
     assert_string_equal(f->removed, "");
     f->now += 1;

@@ -2,9 +2,10 @@
 #define world store_world /* both helpers have one */
 #include "tests/unit/agent_runtime/image_helper.h"
 #undef world
+#include "agent/pod/image/images.h"
 #include "tests/unit/agent_pod/world.h"
 
-#include "agent/pod/image_right.h"
+#include "agent/pod/image/image_right.h"
 
 #define NAME "r.io/x:1"
 #define GOOD "Z29vZA=="

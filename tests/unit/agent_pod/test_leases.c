@@ -1,7 +1,7 @@
 /* Addresses of nobody are given back at the start. */
 #include "tests/unit/agent_pod/world.h"
 
-#include "agent/pod/leases.h"
+#include "agent/pod/sandbox/leases.h"
 
 #include <unistd.h>
 

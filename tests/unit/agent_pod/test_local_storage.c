@@ -1,5 +1,5 @@
 /* Which pods are measured, by what; who is evicted, in which words; that a scan of a volume leads there. */
-#include "agent/pod/local_storage.h"
+#include "agent/pod/usage/local_storage.h"
 #include "tests/unit/agent_pod/world.h"
 
 #include <unistd.h>

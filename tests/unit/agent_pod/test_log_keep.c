@@ -1,5 +1,5 @@
 /* Rotation, with somebody who does what conmon does; the real one: tests/host/test_logs.py. */
-#include "agent/pod/log_keep.h"
+#include "agent/pod/container/log_keep.h"
 
 #include "agent/status/log_files.h"
 #include "base/buf.h"

@@ -1,5 +1,5 @@
 /* Which mounts lie below which, however their paths are written. */
-#include "agent/pod/nested.h"
+#include "agent/pod/volume/nested.h"
 #include "tests/unit/agent_pod/world.h"
 
 static void what_is_below_is_found_however_it_is_written(void **state)

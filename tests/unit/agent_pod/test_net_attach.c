@@ -1,8 +1,8 @@
 /* What network plugins are told of a pod. */
 #include "tests/unit/agent_pod/world.h"
 
-#include "agent/pod/files.h"
-#include "agent/pod/net_attach.h"
+#include "agent/pod/sandbox/files.h"
+#include "agent/pod/sandbox/net_attach.h"
 
 static struct pod *annotated(struct world *w, const char *name, const char *annotations)
 {

@@ -1,7 +1,8 @@
 /* Which files a ConfigMap, Secret, downward API or projected volume holds. */
+#include "agent/pod/core/facts.h"
 #include "tests/unit/agent_pod/world.h"
 
-#include "agent/pod/payload.h"
+#include "agent/pod/volume/payload.h"
 
 static const char map[] = "{apiVersion: v1, kind: ConfigMap, metadata: {name: cm}, data: {a: one, b: two}}";
 

@@ -1,4 +1,5 @@
 /* The images of a pod over an edit: what stays keeps what is known of it. */
+#include "agent/pod/image/images.h"
 #include "tests/unit/agent_pod/world.h"
 
 static void build(struct pod *p)

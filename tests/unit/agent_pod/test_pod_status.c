@@ -1,4 +1,6 @@
 /* Phase, conditions and container statuses from what the worker knows. */
+#include "agent/pod/container/readiness.h"
+#include "agent/pod/status/status.h"
 #include "tests/unit/agent_pod/world.h"
 
 #include "base/json.h"

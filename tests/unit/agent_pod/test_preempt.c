@@ -1,5 +1,8 @@
 /* Who has to go for a critical pod; who comes first; who is tried again. */
-#include "agent/pod/preempt.h"
+#include "agent/pod/admit/admit.h"
+#include "agent/pod/admit/preempt.h"
+#include "agent/pod/core/facts.h"
+#include "agent/pod/worker/worker.h"
 #include "tests/unit/agent_pod/world.h"
 
 #define CTR(resources) "containers: [{name: a, image: x, resources: {" resources "}}]"

@@ -1,4 +1,7 @@
 /* The pod's record: what is written is read back; what is damaged is set aside and harms nobody. */
+#include "agent/pod/node/record_load.h"
+#include "agent/pod/record/record_save.h"
+#include "agent/pod/worker/pods.h"
 #include "tests/unit/agent_pod/world.h"
 
 #include "base/aside.h"

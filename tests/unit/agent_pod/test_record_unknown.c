@@ -1,5 +1,7 @@
 /* A record that could not be read is neither damaged nor gone: nothing is set aside, removed or begun anew.
  */
+#include "agent/pod/node/record_load.h"
+#include "agent/pod/record/record_save.h"
 #include "tests/unit/agent_pod/world.h"
 
 #include "base/aside.h"

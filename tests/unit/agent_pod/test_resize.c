@@ -1,7 +1,9 @@
 /* What an edit of cpu and memory means: taken at once, waiting with kubelet's words, or back to what it was.
  */
-#include "agent/pod/resize.h"
-#include "agent/pod/sizes.h"
+#include "agent/pod/admit/admit.h"
+#include "agent/pod/admit/resize.h"
+#include "agent/pod/limits/limits.h"
+#include "agent/pod/limits/sizes.h"
 #include "tests/unit/agent_pod/world.h"
 
 #define CTR(resources) "containers: [{name: a, image: x, resources: {" resources "}}]"
@@ -158,15 +160,15 @@ static void nothing_becomes_smaller_before_its_turn(void **state)
     l.cpu_period_us = 100000;
     l.cpu_quota_us = 100000;
     l.memory_max = 64 << 20;
-    resize_widen(p, &l);
+    resources_widen(p, &l);
     assert_int_equal(l.memory_max, 64 << 20);
     p->keep = (struct sizes){ true, 500, 2000, 0, 128 << 20 };
-    resize_widen(p, &l);
+    resources_widen(p, &l);
     assert_int_equal(l.cpu_shares, 1024);
     assert_int_equal(l.cpu_quota_us, 200000);
     assert_int_equal(l.memory_max, 128 << 20);
     p->keep = (struct sizes){ true, 2000, -1, 0, -1 };
-    resize_widen(p, &l);
+    resources_widen(p, &l);
     assert_int_equal(l.cpu_shares, 2048);
     assert_int_equal(l.cpu_quota_us, -1);
     assert_int_equal(l.memory_max, -1);

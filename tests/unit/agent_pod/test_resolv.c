@@ -1,5 +1,5 @@
 /* resolv.conf texts against kubelet's rules. */
-#include "agent/pod/resolv.h"
+#include "agent/pod/sandbox/resolv.h"
 #include "base/scope.h"
 
 #include <setjmp.h>

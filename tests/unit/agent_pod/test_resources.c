@@ -1,4 +1,5 @@
 /* Requests and limits of a pod by kubelet's formulas. */
+#include "agent/pod/limits/limits.h"
 #include "tests/unit/agent_pod/world.h"
 
 static int64_t request(const struct pod *p, const char *name)

@@ -1,9 +1,11 @@
 /* Pages of metrics through a real server, of pods whose cgroups are a folder that imitates cgroupfs. */
+#include "agent/pod/core/shutdown_state.h"
+#include "agent/pod/worker/pods.h"
 #include "world.h"
 
-#include "agent/pod/provider.h"
-#include "agent/pod/scrape.h"
-#include "agent/pod/usage.h"
+#include "agent/pod/show/provider.h"
+#include "agent/pod/usage/scrape.h"
+#include "agent/pod/usage/usage.h"
 #include "agent/status/server.h"
 #include "base/clock.h"
 #include "cgroups/internal.h"

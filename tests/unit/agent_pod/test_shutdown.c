@@ -1,7 +1,11 @@
 /* Which pods begin again after a shutdown, and what is refused during one. */
+#include "agent/pod/admit/admit.h"
+#include "agent/pod/core/shutdown_state.h"
+#include "agent/pod/node/record_load.h"
+#include "agent/pod/record/record_save.h"
 #include "world.h"
 
-#include "agent/pod/shutdown.h"
+#include "agent/pod/worker/shutdown.h"
 
 static struct pod *ended(struct world *w, const char *spec)
 {

@@ -1,5 +1,6 @@
 /* Which pod ends when at a shutdown, and for how long it is waited: kubelet's own table of cases. */
-#include "agent/pod/shutdown.h"
+#include "agent/pod/core/node_options.h"
+#include "agent/pod/worker/shutdown.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

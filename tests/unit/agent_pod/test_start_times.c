@@ -1,6 +1,6 @@
 #include "world.h"
 
-#include "agent/pod/start_times.h"
+#include "agent/pod/core/start_times.h"
 
 static void only_what_was_measured_is_told(void **state)
 {

@@ -1,7 +1,8 @@
 /* Service account tokens: what is asked for, the file's owner and mode, when it is asked for again. */
+#include "agent/pod/volume/tokens.h"
 #include "tests/unit/agent_pod/world.h"
 
-#include "agent/pod/payload.h"
+#include "agent/pod/volume/payload.h"
 #include "base/clock.h"
 
 #define SECOND INT64_C(1000000000)

@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "agent/pod/oom.h"
-#include "agent/pod/usage_text.h"
+#include "agent/pod/core/usage_text.h"
+#include "agent/pod/usage/oom.h"
 #include "cgroups/oom_log.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "agent/pod/userns.h"
+#include "agent/pod/sandbox/userns.h"
 #include "world.h"
 
 static void the_range_of_kubelet_is_found_among_others(void **state)

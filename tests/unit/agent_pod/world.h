@@ -1,7 +1,10 @@
 /* A node without runtime, network and cgroups, for the parts of agent/pod that only look at what is known. */
 #ifndef TESTS_UNIT_AGENT_POD_WORLD_H
 #define TESTS_UNIT_AGENT_POD_WORLD_H
-#include "agent/pod/pod.h"
+#include "agent/pod/core/events.h"
+#include "agent/pod/core/pod.h"
+#include "agent/pod/worker/pods.h"
+#include "agent/pod/worker/worker.h"
 #include "base/fs.h"
 #include "base/log.h"
 
@@ -58,6 +61,7 @@ static inline int world_setup(void **state)
 
     log_init(LOG_LVL_ERROR, LOG_FMT_TEXT);
     uv_loop_init(&w->loop);
+    w->node.upward = worker_upward;
     w->node.o.loop = &w->loop;
     w->node.o.store = src_store_new();
     w->node.o.node_name = "node-a";

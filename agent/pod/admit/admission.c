@@ -1,0 +1,194 @@
+/* Admission on the node: kubelet's general predicates (pkg/kubelet/lifecycle/predicate.go), in its order and
+ * words. */
+#include "agent/api/sysctls.h"
+#include "agent/pod/admit/admit.h"
+#include "agent/pod/admit/preempt.h"
+#include "agent/pod/core/facts.h"
+#include "agent/pod/core/node_labels.h"
+#include "agent/pod/limits/fit.h"
+#include "base/fs.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+
+#include <string.h>
+
+static enum err_code refuse(char reason[64], const char *why, struct err *e, const char *fmt, ...)
+    PRINTF_LIKE(4, 5);
+static enum err_code refuse(char reason[64], const char *why, struct err *e, const char *fmt, ...)
+{
+    va_list ap;
+
+    snprintf(reason, 64, "%s", why);
+    e->code = ERR_PRECONDITION;
+    e->sys = 0;
+    va_start(ap, fmt);
+    vsnprintf(e->text, sizeof(e->text), fmt, ap);
+    va_end(ap);
+    return e->code;
+}
+
+/* ---- AppArmor (pkg/security/apparmor) ------------------------------------------------------------------ */
+
+static bool confines(const struct api_apparmor *a)
+{
+    return a->type != NULL && strcmp(a->type, "Unconfined") != 0;
+}
+
+static bool wants_apparmor(const struct pod *p)
+{
+    for (size_t i = 0; i < p->n_ctrs; i++)
+        if (confines(&p->ctrs[i].spec->security.apparmor))
+            return true;
+    return confines(&p->api->spec.security.apparmor);
+}
+
+static bool apparmor_is_on(void)
+{
+    struct err e = { 0 };
+    str_auto text = NULL;
+
+    return fs_read_at(AT_FDCWD, "/sys/module/apparmor/parameters/enabled", FS_SMALL_MAX, &text, NULL, &e) ==
+               ERR_OK &&
+           text[0] == 'Y';
+}
+
+/* ---- resources --------------------------------------------------------------------------------------- */
+
+/*
+ * ERR_EXHAUSTED: something is lacking that waiting for others to end would not bring.  What only waits for
+ * them is ERR_UNAVAILABLE.
+ */
+static enum err_code check_resources(const struct pod *p, char reason[64], struct err *e)
+{
+    struct shortage lacks[FIT_SHORTAGES_MAX];
+    char text[FIT_TEXT_SIZE];
+
+    if (fit_shortages(p, p->api, true, lacks) == 0)
+        return ERR_OK;
+    if (fit_shortages(p, p->api, false, (struct shortage[FIT_SHORTAGES_MAX]){ 0 }) == 0)
+        return err_set(e, ERR_UNAVAILABLE, "waits for %.100s: %zu pods are ending",
+                       strcmp(lacks[0].resource, "pods") == 0 ? "a place" : lacks[0].resource, fit_ending(p));
+    fit_text(p->node, &lacks[0], text);
+    refuse(reason, "OutOf", e, "%s", text);
+    snprintf(reason, 64, "OutOf%.57s", lacks[0].resource);
+    e->code = ERR_EXHAUSTED;
+    return e->code;
+}
+
+/* ---- node selector, name, ports, taints -----------------------------------------------------------------
+ */
+
+static bool fits_node(const struct node *n, const struct api_pod_spec *s)
+{
+    struct api_kvs labels = { 0 };
+    mem_auto struct api_kv *v = labels.v = node_labels(n, &labels.n);
+
+    return v != NULL && api_pod_fits_node(s, n->o.node_name, &labels);
+}
+
+static bool same_address(const char *a, const char *b)
+{
+    bool any_a = a == NULL || a[0] == '\0' || strcmp(a, "0.0.0.0") == 0;
+    bool any_b = b == NULL || b[0] == '\0' || strcmp(b, "0.0.0.0") == 0;
+
+    return any_a || any_b || strcmp(a, b) == 0;
+}
+
+/* The i-th container, if it runs as long as the pod (a regular one, a sidecar); else NULL. */
+static const struct api_container *lasting(const struct api_pod_spec *s, size_t i)
+{
+    if (i >= s->n_init_containers)
+        return &s->containers[i - s->n_init_containers];
+    return s->init_containers[i].restart_policy == API_RESTART_ALWAYS ? &s->init_containers[i] : NULL;
+}
+
+static bool has_port(const struct api_pod_spec *s, const struct api_port *x)
+{
+    for (size_t i = 0; i < s->n_init_containers + s->n_containers; i++) {
+        const struct api_container *c = lasting(s, i);
+        for (size_t k = 0; c != NULL && k < c->n_ports; k++)
+            if (x->host_port == c->ports[k].host_port && strcmp(x->protocol, c->ports[k].protocol) == 0 &&
+                same_address(x->host_ip, c->ports[k].host_ip))
+                return true;
+    }
+    return false;
+}
+
+/* A port of `a` that `b` has; NULL: none. */
+static const struct api_port *clashing_port(const struct api_pod *a, const struct api_pod *b)
+{
+    const struct api_pod_spec *s = &a->spec;
+
+    for (size_t i = 0; i < s->n_init_containers + s->n_containers; i++) {
+        const struct api_container *c = lasting(s, i);
+        for (size_t k = 0; c != NULL && k < c->n_ports; k++)
+            if (c->ports[k].host_port != 0 && has_port(&b->spec, &c->ports[k]))
+                return &c->ports[k];
+    }
+    return NULL;
+}
+
+/* What does not depend on amounts. */
+static enum err_code check_node(const struct pod *p, char reason[64], struct err *e)
+{
+    struct node *n = p->node;
+    const struct api_pod_spec *s = &p->api->spec;
+    struct pod *o, *tmp;
+
+    if (!fits_node(n, s))
+        return refuse(reason, "NodeAffinity", e,
+                      "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector");
+    if (s->node_name != NULL && s->node_name[0] != '\0' && strcmp(s->node_name, n->o.node_name) != 0)
+        return refuse(reason, "NodeName", e,
+                      "Predicate NodeName failed: node(s) didn't match the requested node name");
+    HASH_ITER (hh, n->pods, o, tmp) {
+        const struct api_port *port = o != p && fit_counts(o) ? clashing_port(p->api, o->api) : NULL;
+        if (port == NULL)
+            continue;
+        if (o->state == POD_TERMINATING)
+            return err_set(e, ERR_UNAVAILABLE, "waits for a host port: pod %s is ending", o->key);
+        return refuse(
+            reason, "NodePorts", e,
+            "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports: %d/%s "
+            "is pod %s's",
+            port->host_port, port->protocol, o->key);
+    }
+    if (api_pod_untolerated(s, n->o.taints, n->o.n_taints) != NULL)
+        return refuse(reason, "TaintToleration", e,
+                      "Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate");
+    if (wants_apparmor(p) && !apparmor_is_on())
+        return refuse(reason, "AppArmor", e, "Cannot enforce AppArmor: AppArmor is not enabled on the host");
+    if (shutdown_now(n))
+        return refuse(reason, "NodeShutdown", e, "Pod was rejected as the node is shutting down.");
+    return ERR_OK;
+}
+
+enum err_code admit_pod(struct pod *p, char reason[64], struct err *e)
+{
+    const struct api_pod_spec *s = &p->api->spec;
+    char other_reason[64];
+    struct err other = { 0 };
+    const char *label;
+
+    if (sysctls_admit(s, p->node->o.allowed_unsafe_sysctls, e) != ERR_OK) {
+        snprintf(reason, 64, "SysctlForbidden");
+        return e->code;
+    }
+    label = api_kvs_get(&p->api->meta.labels, "kubernetes.io/os");
+    if (label != NULL && strcmp(label, "linux") != 0)
+        return refuse(reason, "PodOSSelectorNodeLabelDoesNotMatch", e,
+                      "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label");
+    if (s->os_name != NULL && strcmp(s->os_name, "linux") != 0)
+        return refuse(reason, "PodOSNotSupported", e,
+                      "Failed to admit pod as the OS field doesn't match node OS");
+    check_node(p, other_reason, &other);
+    if (check_resources(p, reason, e) == ERR_EXHAUSTED && (other.code == ERR_OK || !preempt_is_critical(p)))
+        return e->code;
+    /* Nobody is waited for, or ended, by who would be refused all the same. */
+    if (other.code != ERR_OK) {
+        snprintf(reason, 64, "%s", other_reason);
+        *e = other;
+    }
+    return e->code;
+}

@@ -1,0 +1,89 @@
+/*
+ * Pods that were refused, or ended for a critical one.  In a cluster their controller would create them
+ * again, perhaps elsewhere; here nobody else would.  So they are judged again whenever something of the node
+ * changed (a pod ended or became smaller, huge pages were set aside, settings were reloaded), and one that
+ * could be admitted is followed by itself: a new pod, as after an edit that needs one.
+ */
+#include "agent/pod/admit/admit.h"
+#include "agent/pod/admit/preempt.h"
+#include "agent/pod/core/events.h"
+#include "agent/pod/core/facts.h"
+#include "base/log.h"
+
+#include <string.h>
+
+static bool is_out(const struct pod *p)
+{
+    return p->state == POD_TERMINATED && (p->rejected || p->preempted_ns != 0) && p->shutdown_ns == 0;
+}
+
+bool again_waits(const struct pod *p)
+{
+    return p->state == POD_PENDING || is_out(p);
+}
+
+bool again_before(const struct pod *a, const struct pod *b)
+{
+    if (a->priority != b->priority)
+        return a->priority > b->priority;
+    if (a->created_ns != b->created_ns)
+        return a->created_ns < b->created_ns;
+    return strcmp(a->key, b->key) < 0;
+}
+
+static bool could_preempt(const struct pod *p)
+{
+    mem_auto struct pod **victims = calloc(p->node->n_pods + 1, sizeof(struct pod *));
+    struct err ignored = { 0 };
+    size_t n = 0;
+
+    return victims != NULL && preempt_is_critical(p) && preempt_choose(p, victims, &n, &ignored) == ERR_OK;
+}
+
+/* What is said of it stays true: other pods have other amounts by now. */
+static void tell(struct pod *p, const char *reason, const struct err *why)
+{
+    str_auto message = str_printf("Pod was rejected: %s", why->text);
+
+    if (!p->rejected || message == NULL || str_eq(p->message, message))
+        return;
+    if (strcmp(p->reason, reason) != 0)
+        pod_event(p, NULL, true, reason, "%s", why->text);
+    snprintf(p->reason, sizeof(p->reason), "%s", reason);
+    free(p->message);
+    p->message = take_ptr(&message);
+    p->record_dirty = true;
+}
+
+void again_step(struct pod *p)
+{
+    struct node *n = p->node;
+    char reason[64] = "";
+    struct err e = { 0 };
+    enum err_code code;
+
+    if (!is_out(p) || !n->sources_ready || n->closing || n->draining || !p->wanted || p->successor != NULL ||
+        !pod_ask_idle(p))
+        return;
+    code = admit_pod(p, reason, &e);
+    if (code == ERR_OK || (code == ERR_EXHAUSTED && could_preempt(p))) {
+        log_info("pod could be admitted now: it begins anew", F_STR("pod", p->key), F_STR("podUID", p->uid),
+                 F_STR("was", p->reason));
+        p->successor = api_pod_ref(p->api);
+        return;
+    }
+    if (code == ERR_UNAVAILABLE)
+        return;
+    /* Of a critical one the other reason stands for who it could not end. */
+    if (code != ERR_EXHAUSTED || !preempt_is_critical(p))
+        tell(p, reason, &e);
+}
+
+void pods_wake_pending(struct node *n)
+{
+    struct pod *p, *tmp;
+
+    HASH_ITER (hh, n->pods, p, tmp)
+        if (again_waits(p) || p->desired != NULL)
+            pod_wake(p);
+}

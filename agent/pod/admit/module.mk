@@ -1,0 +1,1 @@
+agent_pod_admit_SRCS := admission.c again.c hugepages_watch.c preempt.c resize.c resize_cgroups.c

@@ -1,0 +1,177 @@
+/* The cgroups of a pod that is resized: in which order they are written, and what keeps one from it. */
+#include "agent/pod/admit/resize.h"
+#include "agent/pod/core/facts.h"
+#include "agent/pod/limits/ctr_limits.h"
+#include "agent/pod/limits/limits.h"
+#include "agent/pod/limits/sizes.h"
+#include "base/clock.h"
+
+#include <string.h>
+
+static bool is_live(const struct ctr *c)
+{
+    return c->state == CTR_RUNNING;
+}
+
+static bool differs(const struct ctr *c)
+{
+    struct sizes wanted = sizes_of_container(c);
+
+    return !sizes_same(&c->cur.sizes, &wanted);
+}
+
+/* The pod's own, nowhere less than *keep says. */
+static enum err_code write_pod(struct pod *p, const struct sizes *keep, struct err *e)
+{
+    struct sizes target = sizes_of_pod(p->api);
+
+    p->keep = *keep;
+    if (resources_pod_cgroup(p, e) == ERR_OK) {
+        p->sizes = keep->known ? sizes_widest(&target, keep) : target;
+        p->record_dirty = true;
+    }
+    p->keep.known = false;
+    return e->code;
+}
+
+enum err_code resize_pod_cgroup(struct pod *p, struct err *e)
+{
+    struct sizes target = sizes_of_pod(p->api), before = p->sizes;
+    bool cut_off = before.known && !sizes_same(&before, &target);
+
+    for (size_t i = 0; i < p->n_ctrs; i++)
+        cut_off = cut_off || (is_live(&p->ctrs[i]) && p->ctrs[i].cur.sizes.known && differs(&p->ctrs[i]));
+    if (cut_off && !p->resize.under_way) {
+        p->resize.under_way = true;
+        p->resize.since_ns = clock_wall_ns();
+    }
+    return write_pod(p, &before, e);
+}
+
+static enum err_code write_ctr(struct ctr *c, struct err *e)
+{
+    struct node *n = c->pod->node;
+    struct rt_identity identity = { 0 };
+    struct ctr_limits l;
+    struct cg_limits g = CG_LIMITS_NONE;
+
+    if (presence_is_unknown(rt_identity(n->rt, c->cur.id, &identity, e)))
+        return e->code;
+    if (identity.cgroup_path[0] == '\0')
+        return err_set(e, ERR_NOT_FOUND, "container %s: its cgroup is not known", c->spec->name);
+    ctr_limits_of(c, &l);
+    g.cpu_shares = l.cpu_shares;
+    g.cpu_period_us = l.cpu_period_us;
+    g.cpu_quota_us = l.cpu_quota_us;
+    g.memory_max = l.memory_max;
+    g.memory_min = l.memory_min;
+    g.memory_low = l.memory_low;
+    g.oom_group = l.oom_group;
+    if (cg_resize(n->o.cgroups, identity.cgroup_path, &g, n->o.resources.memory_qos ? l.memory_high : -1,
+                  e) != ERR_OK)
+        return err_wrap(e, "container %s", c->spec->name);
+    c->cur.sizes = sizes_of_container(c);
+    c->pod->record_dirty = true;
+    return ERR_OK;
+}
+
+/* ---- memory that is in use ----------------------------------------------------------------------------- */
+
+static bool in_use(struct cg_tree *t, const char *path, int64_t limit, uint64_t *ret)
+{
+    struct cg_usage usage = { 0 };
+    struct err ignored = { 0 };
+
+    if (cg_usage(t, path, &usage, &ignored) != ERR_OK || usage.memory_bytes < (uint64_t)limit)
+        return false;
+    *ret = usage.memory_bytes;
+    return true;
+}
+
+/* In kubelet's words; false: nothing is in the way. */
+bool resize_memory_refuses(struct pod *p, char *ret, size_t size)
+{
+    struct cg_tree *t = p->node->o.cgroups;
+    struct sizes target = sizes_of_pod(p->api);
+    buf_auto b = BUF_INIT(4096);
+    char path[512];
+    struct err ignored = { 0 };
+    uint64_t used;
+    size_t n = 0;
+    bool one_ends = false;
+
+    for (size_t i = 0; i < p->n_ctrs; i++)
+        one_ends = one_ends || (p->ctrs[i].replace && ctr_alive(&p->ctrs[i]));
+    if (!one_ends && p->sizes.known && sizes_shrink(p->sizes.memory_limit, target.memory_limit) &&
+        resources_cgroup_path(p, path, sizeof(path), &ignored) == ERR_OK &&
+        in_use(t, path, target.memory_limit, &used)) {
+        buf_addf(&b, "attempting to set pod memory limit (%lld) below current usage (%llu)",
+                 (long long)target.memory_limit, (unsigned long long)used);
+        n++;
+    }
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        const struct ctr *c = &p->ctrs[i];
+        struct sizes wanted = sizes_of_container(c);
+        struct rt_identity identity = { 0 };
+        if (!is_live(c) || !c->cur.sizes.known || c->replace ||
+            !sizes_shrink(c->cur.sizes.memory_limit, wanted.memory_limit) ||
+            presence_is_unknown(rt_identity(p->node->rt, c->cur.id, &identity, &ignored)) ||
+            identity.cgroup_path[0] == '\0' || !in_use(t, identity.cgroup_path, wanted.memory_limit, &used))
+            continue;
+        buf_addf(&b, "%sattempting to set container \"%s\" memory limit (%lld) below current usage (%llu)",
+                 n++ > 0 ? ", " : "", c->spec->name, (long long)wanted.memory_limit,
+                 (unsigned long long)used);
+    }
+    snprintf(ret, size,
+             n > 1 ? "cannot decrease memory limits: [%.900s]" : "cannot decrease memory limits: %.900s",
+             b.n > 0 ? b.p : "");
+    return n > 0;
+}
+
+/* ---- writing ------------------------------------------------------------------------------------------- */
+
+static bool grows(const struct ctr *c)
+{
+    struct sizes wanted = sizes_of_container(c);
+
+    return sizes_shrink(wanted.memory_limit, c->cur.sizes.memory_limit) ||
+           sizes_shrink(wanted.cpu_limit, c->cur.sizes.cpu_limit) ||
+           wanted.cpu_request > c->cur.sizes.cpu_request;
+}
+
+/* No instance is left, or on its way, that has other sizes than it should. */
+bool resize_is_settled(const struct pod *p)
+{
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        const struct ctr *c = &p->ctrs[i];
+        struct sizes wanted = sizes_of_container(c);
+        if (c->state == CTR_MOUNTING || c->state == CTR_CREATING) {
+            if (!sizes_same(&c->building, &wanted))
+                return false;
+        } else if (c->state != CTR_NONE && differs(c)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+enum err_code resize_apply(struct pod *p, struct err *e)
+{
+    struct sizes before = p->sizes, none = { .known = false };
+
+    if (write_pod(p, &before, e) != ERR_OK)
+        return err_wrap(e, "pod");
+    for (int growing = 0; growing < 2; growing++) /* what shrinks makes room first */
+        for (size_t i = 0; i < p->n_ctrs; i++) {
+            struct ctr *c = &p->ctrs[i];
+            if (is_live(c) && !c->replace && differs(c) && grows(c) == (growing == 1) &&
+                write_ctr(c, e) != ERR_OK)
+                return e->code;
+        }
+    if (!resize_is_settled(p)) /* who has more than it should is ending; the pod's part is its, till then */
+        return ERR_OK;
+    if (write_pod(p, &none, e) != ERR_OK)
+        return err_wrap(e, "pod");
+    resources_qos_update(p->node);
+    return ERR_OK;
+}

@@ -1,0 +1,459 @@
+/* Bringing a container up: when it may start, its back-off, create and start. */
+#include "agent/pod/container/container.h"
+#include "agent/pod/container/hooks.h"
+#include "agent/pod/container/probes.h"
+#include "agent/pod/core/events.h"
+#include "agent/pod/core/facts.h"
+#include "agent/pod/core/pod.h"
+#include "agent/pod/core/pod_look.h"
+#include "agent/pod/image/images.h"
+#include "agent/pod/limits/sizes.h"
+#include "agent/pod/sandbox/sandbox.h"
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/log.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#define BACKOFF_FIRST_MS 10000 /* kubelet: 10 s, doubling to 300 s, forgotten after 600 s without a crash */
+#define BACKOFF_RESET_NS (600 * INT64_C(1000000000))
+#define CONFIG_RETRY_NS (10 * INT64_C(1000000000))
+
+void ctr_waiting(struct ctr *c, const char *reason, const char *fmt, ...)
+{
+    va_list ap;
+    struct buf b = BUF_INIT(4096);
+
+    snprintf(c->waiting_reason, sizeof(c->waiting_reason), "%s", reason);
+    va_start(ap, fmt);
+    buf_addv(&b, fmt, ap);
+    va_end(ap);
+    free(c->waiting_message);
+    c->waiting_message = b.n > 0 ? buf_detach(&b) : NULL;
+    buf_done(&b);
+}
+
+static int64_t ended_ns(const struct ctr *c)
+{
+    return c->cur.finished_ns + c->ended_shift_ns;
+}
+
+int64_t ctr_backoff_until(const struct ctr *c)
+{
+    if (c->backoff_ms == 0 || !c->cur.ended || ended_ns(c) - c->backoff_at_ns > BACKOFF_RESET_NS)
+        return 0;
+    return ended_ns(c) + (int64_t)c->backoff_ms * 1000000;
+}
+
+static void backoff_next(struct ctr *c)
+{
+    if (c->backoff_ms == 0 || ended_ns(c) - c->backoff_at_ns > BACKOFF_RESET_NS)
+        c->backoff_ms = BACKOFF_FIRST_MS;
+    else
+        c->backoff_ms *= 2;
+    if (c->backoff_ms > c->pod->node->o.backoff_max_ms)
+        c->backoff_ms = c->pod->node->o.backoff_max_ms;
+    c->backoff_at_ns = clock_wall_ns();
+}
+
+/* ---- start --------------------------------------------------------------------------------------- */
+
+void ctr_note_start(struct ctr *c, int64_t started_ns)
+{
+    c->cur.started_ns = started_ns != 0 ? started_ns : clock_wall_ns();
+    if (c->kind == CTR_REGULAR)
+        c->pod->initialized = true;
+    c->pod->record_dirty = true;
+    ctr_log_link(c);
+    pod_event(c->pod, c, false, "Started", "Container started");
+    log_info("container started", F_STR("pod", c->pod->key), F_STR("containerName", c->spec->name),
+             F_STR("containerID", c->cur.id), F_U64("restartCount", c->restarts));
+}
+
+static void on_started(struct op *op, const struct err *result)
+{
+    struct ctr *c = op->owner;
+    struct pod *p = c->pod;
+    struct err unknown = { 0 };
+    struct rt_state s;
+
+    if (rt_state(p->node->rt, c->cur.id, &s, &unknown) != ERR_OK) {
+        ctr_set_state(c, CTR_CREATED); /* until it is known: ctr_refresh() looks again */
+        c->unknown = true;
+        pod_look_again(p, &unknown);
+        return;
+    }
+    if (result->code != ERR_OK && s.phase != RT_RUNNING && s.phase != RT_EXITED) {
+        if (result->code == ERR_CANCELLED && p->node->closing) {
+            ctr_set_state(c, CTR_CREATED);
+            return;
+        }
+        log_warn("container cannot be started", F_STR("pod", p->key), F_STR("containerName", c->spec->name),
+                 F_ERR(result));
+        pod_event(p, c, true, "Failed", "Error: %s", result->text);
+        ctr_ended(c, 128, "StartError", result->text, clock_wall_ns());
+        pod_wake(p);
+        return;
+    }
+    ctr_set_state(c, CTR_RUNNING);
+    c->waiting_reason[0] = '\0';
+    free(take_ptr(&c->waiting_message));
+    ctr_note_start(c, s.started_ns);
+    if (c->spec->post_start != NULL && p->node->closing)
+        c->post = POST_RUNNING; /* the next agent's */
+    else if (c->spec->post_start != NULL)
+        hook_post_start(c);
+    pod_wake(p);
+}
+
+static void start_now(struct ctr *c)
+{
+    ctr_set_state(c, CTR_STARTING);
+    rt_start_start(&c->action, c->pod->node->rt, c->cur.id, on_started, c);
+}
+
+/* ---- create -------------------------------------------------------------------------------------- */
+
+/* The new instance counts from here: it is the newest, the one before becomes the last. */
+static void adopt_new_instance(struct ctr *c, struct ctr_run *run)
+{
+    const struct rt_config *config = ctr_run_config(run);
+    bool remake =
+        c->cur.id[0] != '\0' && !c->cur.ended; /* it was created but never started: same attempt, new id */
+
+    if (!remake && c->cur.id[0] != '\0') {
+        if (c->last.id[0] != '\0') { /* its log is gone by now */
+            char path[1024];
+            ctr_log_link_path(c, c->last.id, path, sizeof(path));
+            fs_remove_quietly(AT_FDCWD, path);
+        }
+        instance_clear(&c->last);
+        c->last = c->cur;
+        json_decref(take_ptr(&c->last.env_sources)); /* of a run that is over nobody asks that */
+        json_decref(take_ptr(&c->last.env_told));
+    } else {
+        instance_clear(&c->cur);
+    }
+    c->cur =
+        (struct instance){ .attempt = config->attempt, .created_ns = clock_wall_ns(), .sizes = c->building };
+    snprintf(c->cur.id, sizeof(c->cur.id), "%s", config->id);
+    snprintf(c->cur.message_file, sizeof(c->cur.message_file), "%s", ctr_run_take_message_file(run));
+    c->cur.image_id = strdup(config->image->id);
+    c->cur.image_ref = img_repo_digest(c->pod->node->o.images, config->image->id, ctr_run_image(run));
+    c->cur.env_sources = ctr_run_take_env_sources(run);
+    c->pod->env_look = true; /* they may have changed since */
+    c->live_due = true;      /* likewise its volumes */
+    c->live_retry = (struct live_retry){ 0 };
+    c->restarts = config->attempt;
+    c->replace = strcmp(ctr_run_image(run), c->spec->image) != 0; /* edited while it was being created */
+    c->again = c->asked = c->recovered = false;
+    c->post = POST_NONE;
+    c->pod->record_dirty = true;
+}
+
+static void on_created(struct op *op, const struct err *result)
+{
+    struct ctr *c = op->owner;
+    struct pod *p = c->pod;
+    struct ctr_run *run = take_ptr(&c->run);
+    const struct rt_config *config = ctr_run_config(run);
+    struct err shown = *result; /* command and paths are quoted in it, with what was expanded into them */
+
+    ctr_run_redact(run, &shown);
+    ctr_gate_release(c);
+    if (result->code == ERR_OK) {
+        adopt_new_instance(c, run);
+        ctr_set_state(c, CTR_CREATED);
+        pod_event(p, c, false, "Created", "Container created");
+    } else {
+        ctr_set_state(c, CTR_NONE);
+        ctr_reap(p, config->id, config->cgroup_path);
+        if (result->code == ERR_CANCELLED || p->node->closing) {
+            /* terminating or closing: nothing to say */
+        } else if (result->code ==
+                   ERR_UNKNOWN) { /* the runtime's own words: it counts as a run that failed to start */
+            int64_t now = clock_wall_ns();
+            adopt_new_instance(c, run);
+            c->cur.started_ns = now;
+            pod_event(p, c, false, "Created", "Container created");
+            pod_event(p, c, true, "Failed", "Error: %s", shown.text);
+            log_warn("container cannot be created", F_STR("pod", p->key),
+                     F_STR("containerName", c->spec->name), F_ERR(&shown));
+            c->cur.ended = true;
+            ctr_log_ended(c);
+            c->cur.exit_code = 128;
+            c->cur.finished_ns = now;
+            c->ended_shift_ns = 0;
+            snprintf(c->cur.reason, sizeof(c->cur.reason), "StartError");
+            c->cur.message = strdup(shown.text);
+        } else {
+            bool config_error = result->code == ERR_INVALID || result->code == ERR_PRECONDITION;
+            const char *reason = config_error ? "CreateContainerConfigError" : "CreateContainerError";
+            if (!str_eq(c->waiting_message, shown.text))
+                log_warn("container cannot be created", F_STR("pod", p->key),
+                         F_STR("containerName", c->spec->name), F_STR("reason", reason), F_ERR(&shown));
+            pod_event(p, c, true, "Failed", "Error: %s", shown.text);
+            ctr_waiting(c, reason, "%s", shown.text);
+            c->retry_at_ns = clock_wall_ns() + CONFIG_RETRY_NS;
+        }
+    }
+    ctr_run_free(run);
+    pod_wake(p);
+}
+
+static void create(struct ctr *c)
+{
+    ctr_set_state(c, CTR_CREATING);
+    ctr_log_keep(c, ctr_run_config(c->run)->attempt);
+    rt_create_start(&c->create, c->pod->node->rt, ctr_run_config(c->run), on_created, c);
+}
+
+static void on_subpaths(struct op *op, const struct err *result)
+{
+    struct ctr *c = op->owner;
+    struct err shown = *result;
+
+    if (result->code == ERR_OK && c->pod->state != POD_TERMINATING && !c->pod->node->closing) {
+        create(c);
+        return;
+    }
+    if (result->code != ERR_OK && c->subpaths.out.n > 0)
+        snprintf(shown.text, sizeof(shown.text), "%s", c->subpaths.out.p);
+    ctr_run_redact(c->run, &shown); /* subPathExpr may have a Secret in it */
+    ctr_gate_release(c);
+    ctr_run_free(take_ptr(&c->run));
+    ctr_set_state(c, CTR_NONE);
+    if (result->code != ERR_OK && result->code != ERR_CANCELLED) {
+        pod_event(c->pod, c, true, "Failed", "Error: %s", shown.text);
+        ctr_waiting(c,
+                    str_starts(shown.text, IMAGE_VOLUME_FAILED) ? "CreateContainerError"
+                                                                : "CreateContainerConfigError",
+                    "%s", shown.text);
+        c->retry_at_ns = clock_wall_ns() + CONFIG_RETRY_NS;
+    }
+    pod_wake(c->pod);
+}
+
+/* As kubelet, which looks at the image before it makes the container's configuration. */
+static void tell_present(struct ctr *c, struct pod_image *image)
+{
+    if (!image->pulled)
+        pod_event(c->pod, c, false, "Pulled",
+                  "Container image \"%s\" already present on machine and can be accessed by the pod",
+                  c->spec->image);
+    image->pulled = false;
+}
+
+static void begin(struct ctr *c, struct pod_image *image)
+{
+    struct pod *p = c->pod;
+    struct proc_call_spec call = { .name = "mount volumes", .subject = p->key, .deadline_ms = 60000 };
+    struct err e = { 0 };
+
+    if (!ctr_gate_take(c))
+        return;
+    if (ctr_run_build(c, &c->run, &e) != ERR_OK) {
+        ctr_gate_release(c);
+        if (e.code == ERR_PRECONDITION &&
+            pod_is_new(p)) { /* the file that holds it may be read next: no event yet */
+            c->retry_at_ns = pod_new_until_ns(p);
+            pod_wake_at(p, c->retry_at_ns);
+            return;
+        }
+        if (!str_eq(c->waiting_message, e.text))
+            log_warn("container cannot be configured", F_STR("pod", p->key),
+                     F_STR("containerName", c->spec->name), F_ERR(&e));
+        tell_present(c, image);
+        pod_event(p, c, true, "Failed", "Error: %s", e.text);
+        ctr_waiting(c, "CreateContainerConfigError", "%s", e.text);
+        c->retry_at_ns = clock_wall_ns() + CONFIG_RETRY_NS;
+        pod_wake_at(p, c->retry_at_ns);
+        return;
+    }
+    c->building = sizes_of_container(c);
+    if (c->cur.ended && !c->asked)
+        backoff_next(c);
+    tell_present(c, image);
+    call.cgroup_fd = cg_leaf_fd(p->node->o.cgroups, CG_LEAF_OPS);
+    call.cgroup_procs = cg_leaf_procs(p->node->o.cgroups, CG_LEAF_OPS);
+    call.moves_late = true;
+    if (ctr_run_subpaths(c->run, &call)) {
+        ctr_set_state(c, CTR_MOUNTING);
+        proc_call_start(&c->subpaths, &call, p->node->o.loop, on_subpaths, c);
+        return;
+    }
+    create(c);
+}
+
+static bool env_needs_pod_ip(const struct api_container *spec)
+{
+    for (size_t i = 0; i < spec->n_env; i++)
+        if (spec->env[i].field_ref != NULL && str_starts(spec->env[i].field_ref->field_path, "status.podIP"))
+            return true;
+    return false;
+}
+
+static void try_create(struct ctr *c)
+{
+    struct pod *p = c->pod;
+    int64_t now = clock_wall_ns(), until = c->asked ? 0 : ctr_backoff_until(c);
+    const struct pod_image *missing;
+    char pause[CTR_BACKOFF_TEXT_SIZE];
+
+    if (!ctr_restart_wanted(c))
+        return;
+    if (until > now) {
+        if (!str_eq(c->waiting_reason, "CrashLoopBackOff"))
+            pod_event(p, c, true, "BackOff", "Back-off restarting failed container %s in pod %s_%s(%s)",
+                      c->spec->name, p->api->meta.name, p->api->meta.namespace, p->uid);
+        ctr_backoff_text(c->backoff_ms, pause);
+        ctr_waiting(c, "CrashLoopBackOff", "back-off %s restarting failed container=%s pod=%s_%s(%s)", pause,
+                    c->spec->name, p->api->meta.name, p->api->meta.namespace, p->uid);
+        pod_wake_at(p, until);
+        return;
+    }
+    if (c->retry_at_ns > now) {
+        pod_wake_at(p, c->retry_at_ns);
+        return;
+    }
+    if (p->vols != VOLS_READY || !sandbox_pinned(p) || !pidns_ready(p) ||
+        (p->net != NET_READY && env_needs_pod_ip(c->spec)))
+        return; /* each of them wakes the pod */
+    if (!images_ready(c, &missing)) {
+        if (missing != NULL && missing->reason[0] != '\0')
+            ctr_waiting(c, missing->reason, "%s", missing->message != NULL ? missing->message : "");
+        return;
+    }
+    begin(c, images_find(p, c->spec->image));
+}
+
+static int64_t replace_grace_ns(const struct pod *p)
+{
+    int64_t seconds = p->api->spec.termination_grace_seconds;
+
+    return (seconds < 0                   ? 1
+            : seconds > GRACE_MAX_SECONDS ? GRACE_MAX_SECONDS
+                                          : seconds) *
+           INT64_C(1000000000);
+}
+
+static bool probe_failed(const struct ctr *c)
+{
+    return probes_result(c, PROBE_LIVENESS) == RESULT_FAILURE ||
+           probes_result(c, PROBE_STARTUP) == RESULT_FAILURE;
+}
+
+/* Nothing else of the pod runs or will: kubelet then ends the pod, with its own words and grace. */
+static bool is_last_one(const struct ctr *c)
+{
+    const struct pod *p = c->pod;
+
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        const struct ctr *o = &p->ctrs[i];
+        if (o != c && o->kind == CTR_REGULAR &&
+            (o->state == CTR_NONE ? ctr_restart_wanted(o) : !probe_failed(o)))
+            return false;
+    }
+    return true;
+}
+
+static void stop_for_probe(struct ctr *c, enum probe_type t)
+{
+    struct pod *p = c->pod;
+    const struct api_probe *spec = probes_spec(c, t);
+    const char *what = t == PROBE_STARTUP ? "startup" : "liveness";
+    int64_t grace_ns = replace_grace_ns(p);
+
+    c->again = ctr_policy(c) != API_RESTART_NEVER;
+    if (c->again || !is_last_one(c)) {
+        snprintf(c->stop_text, sizeof(c->stop_text), "%s %s failed %s probe%s",
+                 c->kind == CTR_SIDECAR ? "Init container" : "Container", c->spec->name, what,
+                 c->again && c->kind == CTR_REGULAR ? ", will be restarted" : "");
+        if (spec->has_termination_grace && spec->termination_grace_seconds <= GRACE_MAX_SECONDS)
+            grace_ns = spec->termination_grace_seconds * INT64_C(1000000000);
+    }
+    p->record_dirty = true;
+    log_warn("container is killed for its probe", F_STR("pod", p->key), F_STR("containerName", c->spec->name),
+             F_STR("probeType", probe_type_name(t)));
+    ctr_stop(c, grace_ns);
+}
+
+static void running_step(struct ctr *c)
+{
+    if (c->post == POST_RUNNING) {
+        if (c->hook == NULL) /* the agent was restarted meanwhile: at least once */
+            hook_post_start(c);
+        return;
+    }
+    if (c->post == POST_FAILED) {
+        snprintf(c->stop_text, sizeof(c->stop_text), "FailedPostStartHook");
+        ctr_stop(c, replace_grace_ns(c->pod));
+    } else if (c->replace) {
+        ctr_stop(c, replace_grace_ns(c->pod));
+    } else if (c->asked) {
+        snprintf(c->stop_text, sizeof(c->stop_text), "Container %s will be restarted, as asked for",
+                 c->spec->name);
+        ctr_stop(c, replace_grace_ns(c->pod));
+    } else if (probes_result(c, PROBE_LIVENESS) == RESULT_FAILURE) {
+        stop_for_probe(c, PROBE_LIVENESS);
+    } else if (probes_result(c, PROBE_STARTUP) == RESULT_FAILURE) {
+        stop_for_probe(c, PROBE_STARTUP);
+    }
+}
+
+bool ctr_holds_others(const struct ctr *c)
+{
+    if (c->spec->post_start == NULL)
+        return false;
+    switch (c->state) {
+    case CTR_NONE: /* it is about to start, and nothing is known to be in its way */
+        return c->waiting_reason[0] == '\0' && ctr_restart_wanted(c) && c->hook == NULL;
+    case CTR_MOUNTING:
+    case CTR_CREATING:
+    case CTR_CREATED:
+    case CTR_STARTING:
+        return true;
+    case CTR_RUNNING:
+        return c->post == POST_RUNNING;
+    case CTR_PRESTOP:
+    case CTR_STOPPING:
+    case CTR_KILLING:
+        return false;
+    }
+    return false;
+}
+
+void ctr_step(struct ctr *c)
+{
+    struct pod *p = c->pod;
+
+    switch (c->state) {
+    case CTR_NONE:
+        if (!hook_live(c)) /* of the run before */
+            try_create(c);
+        return;
+    case CTR_CREATED:
+        if (!sandbox_ready(p) || !p->record_durable)
+            return;
+        if (c->unknown)
+            return; /* it may have been started; the next look wakes the pod */
+        if (p->record_dirty && p->record_error[0] == '\0')
+            pod_wake(p); /* an agent that comes after us must find whose it is: once the record names it */
+        else
+            start_now(c);
+        return;
+    case CTR_RUNNING:
+        running_step(c);
+        return;
+    case CTR_PRESTOP:
+    case CTR_STOPPING:
+    case CTR_KILLING:
+        ctr_stop_step(c);
+        return;
+    case CTR_MOUNTING:
+    case CTR_CREATING:
+    case CTR_STARTING:
+        return;
+    }
+}

@@ -1,0 +1,312 @@
+#include "agent/pod/container/hooks.h"
+
+#include "agent/pod/container/container.h"
+#include "agent/pod/container/handler.h"
+#include "agent/pod/core/events.h"
+#include "agent/pod/core/facts.h"
+#include "agent/probe/text.h"
+#include "agent/runtime/exec.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <string.h>
+#include <strings.h>
+
+#define OUTPUT_MAX (16 * 1024) /* of an exec hook, for the message of PostStartHookError */
+
+enum hook_part { PART_HANDLER, PART_FALLBACK }; /* httpGet: HTTPS first, then plain */
+
+struct hook {
+    struct op op;
+    struct ctr *c;
+    bool pre_stop, over, ended; /* ended: the container did, before the hook */
+    enum hook_part part;
+    struct rt_exec exec;
+    struct probe_check check;
+    uv_timer_t timer;
+    bool timer_open;
+    char *why;          /* it failed: the handler's message */
+    struct arena arena; /* of the handler's specification */
+    char address[320];  /* of the fallback's event */
+};
+
+bool hook_live(const struct ctr *c)
+{
+    return c->hook != NULL;
+}
+
+static const struct api_handler *handler_of(const struct hook *h)
+{
+    return h->pre_stop ? h->c->spec->pre_stop : h->c->spec->post_start;
+}
+
+/* ---- its end --------------------------------------------------------------------------------------------
+ */
+
+static void post_start_over(struct ctr *c, bool failed, bool ended, const char *why)
+{
+    struct pod *p = c->pod;
+
+    if (c->post != POST_RUNNING)
+        return;
+    c->post = POST_NONE;
+    p->record_dirty = true;
+    if (!failed)
+        return;
+    if (ended) {
+        if (ctr_restart_wanted(c))
+            ctr_waiting(c, "PostStartHookError", "%s", why != NULL ? why : "");
+    } else {
+        free(c->post_message);
+        c->post_message = why != NULL ? strdup(why) : NULL;
+        c->post = POST_FAILED;
+    }
+    /* The message may hold what the handler's server or command said: not for events, as in kubelet. */
+    pod_event(p, c, true, "FailedPostStartHook", "PostStartHook failed");
+    log_warn("postStart hook failed: container is killed", F_STR("pod", p->key),
+             F_STR("containerName", c->spec->name));
+    log_debug("postStart hook failed", F_STR("pod", p->key), F_STR("err", why));
+}
+
+static void on_over(struct op *op, const struct err *result)
+{
+    struct hook *h = container_of(op, struct hook, op);
+    struct ctr *c = h->c;
+    struct pod *p = c->pod;
+    /* A sleep does not need its container. */
+    bool stopped = result->code == ERR_CANCELLED && (!h->ended || handler_of(h)->kind == API_HANDLER_SLEEP),
+         failed = result->code != ERR_OK && !stopped;
+
+    c->hook = NULL;
+    /* The grace is over: kubelet notices when the killed container takes the handler with it. */
+    if (h->pre_stop && result->code != ERR_OK && handler_of(h)->kind != API_HANDLER_SLEEP &&
+        !p->node->closing) {
+        pod_event(p, c, true, "FailedPreStopHook", "PreStopHook failed");
+        log_debug("preStop hook failed", F_STR("pod", p->key), F_STR("containerName", c->spec->name),
+                  F_STR("err", h->why != NULL ? h->why : result->text));
+    }
+    if (!h->pre_stop && !p->node->closing)
+        post_start_over(c, failed, h->ended, h->why);
+    arena_done(&h->arena);
+    free(h->why);
+    free(h);
+    pod_wake(p);
+}
+
+static void finish(struct hook *h, const struct err *e)
+{
+    if (h->over)
+        return;
+    h->over = true;
+    if (h->timer_open) {
+        h->timer_open = false;
+        op_close_handle(&h->op, (uv_handle_t *)&h->timer);
+    }
+    op_finish(&h->op, e);
+}
+
+/* kubelet's words around what went wrong. */
+static void fail(struct hook *h, const char *prefix, const char *why, const char *suffix)
+{
+    const struct pod *p = h->c->pod;
+    struct err e = { 0 };
+
+    free(h->why);
+    h->why = str_printf("%s for Container \"%s\" in Pod \"%s_%s(%s)\" failed - error: %s%s", prefix,
+                        h->c->spec->name, p->api->meta.name, p->api->meta.namespace, p->uid, why, suffix);
+    err_set(&e, ERR_UNKNOWN, "%s hook failed", h->pre_stop ? "preStop" : "postStart");
+    finish(h, &e);
+}
+
+/* ---- exec -----------------------------------------------------------------------------------------------
+ */
+
+static void on_exec(struct op *op, const struct err *result)
+{
+    struct hook *h = op->owner;
+    const char *const *argv = NULL;
+    buf_auto command = BUF_INIT(4096), prefix = BUF_INIT(5000), why = BUF_INIT(8192), said = BUF_INIT(4096),
+             suffix = BUF_INIT(8192);
+    struct err e = { 0 };
+
+    if (result->code == ERR_OK && h->exec.exit_code == 0) {
+        finish(h, NULL);
+    } else {
+        if (handler_command(h->c, handler_of(h), false, &h->arena, &argv, &e) == ERR_OK)
+            handler_add_command(argv, &command);
+        probe_add_utf8(&said, h->exec.output.p != NULL ? h->exec.output.p : "", h->exec.output.n, 1024);
+        buf_addf(&prefix, "Exec lifecycle hook ([%s])", command.p);
+        if (result->code == ERR_OK)
+            buf_addf(&why, "command '%s' exited with %d: %s", command.p, h->exec.exit_code, said.p);
+        else
+            buf_adds(&why, result->text);
+        buf_adds(&suffix, ", message: ");
+        probe_add_quoted(&suffix, said.p, said.n);
+        fail(h, prefix.p, why.p, suffix.p);
+    }
+    if (h->exec.output.p != NULL)
+        buf_done(&h->exec.output);
+}
+
+static void start_exec(struct hook *h, struct err *e)
+{
+    struct rt_exec_spec spec = {
+        .id = h->c->cur.id, .output_max = OUTPUT_MAX, .stdin_fd = -1, .stdout_fd = -1, .stderr_fd = -1
+    };
+
+    if (handler_command(h->c, handler_of(h), false, &h->arena, &spec.argv, e) == ERR_OK)
+        rt_exec_start(&h->exec, h->c->pod->node->rt, &spec, on_exec, h);
+}
+
+/* ---- httpGet --------------------------------------------------------------------------------------------
+ */
+
+static void start_http(struct hook *h, struct err *e);
+
+static void on_http(struct op *op, const struct err *result)
+{
+    struct hook *h = op->owner;
+    buf_auto prefix = BUF_INIT(5000), why = BUF_INIT(2048);
+    struct err e = { 0 };
+
+    if (result->code == ERR_OK && h->check.status > 0) { /* any response will do */
+        if (h->part == PART_FALLBACK)
+            pod_event(h->c->pod, NULL, true, "LifecycleHTTPFallback",
+                      "request to HTTPS lifecycle hook %s got HTTP response, retry with HTTP succeeded",
+                      h->address);
+        finish(h, NULL);
+    } else if (h->check.plain_http && h->part == PART_HANDLER && h->op.why.code == ERR_OK) {
+        h->part = PART_FALLBACK;
+        buf_done(&h->check.text);
+        start_http(h, &e);
+        if (e.code != ERR_OK)
+            finish(h, &e);
+        return;
+    } else {
+        buf_addf(&prefix, "HTTP lifecycle hook (%s)", handler_of(h)->path);
+        probe_add_utf8(&why, result->code == ERR_OK ? h->check.text.p : result->text,
+                       strlen(result->code == ERR_OK ? h->check.text.p : result->text), 2000);
+        fail(h, prefix.p, why.p, "");
+    }
+    buf_done(&h->check.text);
+}
+
+static void start_http(struct hook *h, struct err *e)
+{
+    struct probe_world w = handler_world(h->c->pod);
+    struct probe_http spec;
+    buf_auto address = BUF_INIT(sizeof(h->address) - 1);
+
+    if (handler_http(h->c, handler_of(h), HANDLER_HOOK_AGENT, &h->arena, &spec, e) != ERR_OK)
+        return;
+    spec.any_host = true;
+    if (h->part == PART_FALLBACK) {
+        struct probe_header *headers = (struct probe_header *)(uintptr_t)spec.headers; /* the arena's */
+        size_t n = 0;
+        for (size_t i = 0; i < spec.n_headers; i++)
+            if (strcasecmp(headers[i].name, "Authorization") != 0)
+                headers[n++] = headers[i];
+        spec.n_headers = n;
+        spec.https = false;
+    }
+    probe_add_address(&address, spec.host, spec.port);
+    snprintf(h->address, sizeof(h->address), "%s", address.p);
+    probe_http_start(&h->check, &w, &spec, h->c->pod->key, 0, on_http, h);
+}
+
+/* ---- the hook -------------------------------------------------------------------------------------------
+ */
+
+static void on_slept(uv_timer_t *timer)
+{
+    finish(container_of(timer, struct hook, timer), NULL);
+}
+
+static void on_abort(struct op *op)
+{
+    struct hook *h = container_of(op, struct hook, op);
+
+    if (op_live(&h->exec.op))
+        op_cancel(&h->exec.op);
+    else if (op_live(&h->check.op))
+        op_cancel(&h->check.op);
+    else
+        finish(h, NULL);
+}
+
+static void start_handler(struct hook *h, struct err *e)
+{
+    const struct api_handler *handler = handler_of(h);
+
+    switch (handler->kind) {
+    case API_HANDLER_EXEC:
+        start_exec(h, e);
+        return;
+    case API_HANDLER_HTTP:
+        start_http(h, e);
+        return;
+    case API_HANDLER_SLEEP:
+        uv_timer_init(h->op.loop, &h->timer);
+        h->timer_open = true;
+        uv_update_time(h->op.loop);
+        uv_timer_start(&h->timer, on_slept, (uint64_t)handler->sleep_seconds * 1000, 0);
+        return;
+    case API_HANDLER_TCP: /* valid in a manifest, never run */
+    case API_HANDLER_GRPC:
+    case API_HANDLER_NONE:
+        err_set(e, ERR_INVALID, "Cannot run handler: invalid handler");
+        return;
+    }
+}
+
+static void begin(struct ctr *c, bool pre_stop, uint64_t deadline_ms)
+{
+    struct hook *h = calloc(1, sizeof(*h));
+    struct err e = { 0 };
+
+    if (h == NULL) { /* as if it failed at once */
+        pod_event(c->pod, c, true, pre_stop ? "FailedPreStopHook" : "FailedPostStartHook",
+                  pre_stop ? "PreStopHook failed" : "PostStartHook failed");
+        pod_wake(c->pod);
+        return;
+    }
+    h->c = c;
+    h->pre_stop = pre_stop;
+    c->hook = h;
+    op_init(&h->op, c->pod->node->o.loop, pre_stop ? "preStop hook" : "postStart hook", deadline_ms, on_abort,
+            on_over, h);
+    op_set_subject(&h->op, c->pod->key);
+    start_handler(h, &e);
+    if (e.code != ERR_OK) {
+        h->why = strdup(e.text);
+        finish(h, &e);
+    }
+}
+
+void hook_post_start(struct ctr *c)
+{
+    c->post = POST_RUNNING;
+    c->pod->record_dirty = true;
+    begin(c, false, 0);
+    if (c->hook == NULL)
+        c->post = POST_FAILED;
+}
+
+void hook_pre_stop(struct ctr *c, int64_t grace_ns)
+{
+    begin(c, true, (uint64_t)(grace_ns / 1000000) + 1);
+}
+
+void hook_cancel(struct ctr *c)
+{
+    if (c->hook != NULL)
+        op_cancel(&c->hook->op);
+}
+
+void hook_container_ended(struct ctr *c)
+{
+    if (c->hook == NULL)
+        return;
+    c->hook->ended = true;
+    op_cancel(&c->hook->op);
+}

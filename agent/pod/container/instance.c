@@ -1,0 +1,504 @@
+/* How a container's run ends: noticing, stopping, removing what is left. */
+#include "agent/pod/container/container.h"
+#include "agent/pod/container/hooks.h"
+#include "agent/pod/container/probes.h"
+#include "agent/pod/core/events.h"
+#include "agent/pod/core/facts.h"
+#include "agent/pod/core/pod.h"
+#include "agent/pod/core/pod_look.h"
+#include "agent/pod/limits/limits.h"
+#include "agent/pod/usage/oom.h"
+#include "agent/pod/usage/usage.h"
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/log.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <string.h>
+
+#define SECOND INT64_C(1000000000)
+#define GRACE_MIN_NS (2 * SECOND)   /* kubelet: even grace 0 means TERM, 2 s, KILL */
+#define KILL_AGAIN_NS (10 * SECOND) /* a killed container that does not go is killed again */
+#define REAP_FIRST_MS 1000          /* between tries to remove what is left of a run, doubling */
+#define REAP_MAX_MS 60000
+
+void ctr_backoff_text(uint64_t ms, char ret[CTR_BACKOFF_TEXT_SIZE])
+{
+    uint64_t minutes = ms / 60000;
+    unsigned whole = (unsigned)(ms % 60000 / 1000), rest = (unsigned)(ms % 1000);
+    char seconds[16];
+
+    if (ms > 0 && ms < 1000) { /* as Go's Duration.String() */
+        snprintf(ret, CTR_BACKOFF_TEXT_SIZE, "%ums", rest);
+        return;
+    }
+    if (rest == 0)
+        snprintf(seconds, sizeof(seconds), "%u", whole);
+    else if (rest % 100 == 0)
+        snprintf(seconds, sizeof(seconds), "%u.%u", whole, rest / 100);
+    else if (rest % 10 == 0)
+        snprintf(seconds, sizeof(seconds), "%u.%02u", whole, rest / 10);
+    else
+        snprintf(seconds, sizeof(seconds), "%u.%03u", whole, rest);
+    if (minutes >= 60)
+        snprintf(ret, CTR_BACKOFF_TEXT_SIZE, "%" PRIu64 "h%um%ss", minutes / 60, (unsigned)(minutes % 60),
+                 seconds);
+    else if (minutes > 0)
+        snprintf(ret, CTR_BACKOFF_TEXT_SIZE, "%um%ss", (unsigned)minutes, seconds);
+    else
+        snprintf(ret, CTR_BACKOFF_TEXT_SIZE, "%ss", seconds);
+}
+
+void instance_clear(struct instance *i)
+{
+    free(i->message);
+    free(i->image_id);
+    free(i->image_ref);
+    json_decref(i->env_sources);
+    json_decref(i->env_told);
+    *i = (struct instance){ 0 };
+}
+
+static void reap_pause(struct reap *r)
+{
+    r->pause_ms = r->pause_ms == 0 ? REAP_FIRST_MS : r->pause_ms * 2;
+    if (r->pause_ms > REAP_MAX_MS)
+        r->pause_ms = REAP_MAX_MS;
+    r->again_ms = clock_mono_ms() + r->pause_ms;
+}
+
+static void reap_failed(struct reap *r, const struct err *e)
+{
+    if (strcmp(r->error, e->text) != 0)
+        log_warn("remains of a container cannot be removed; trying again", F_STR("pod", r->pod->key),
+                 F_STR("containerID", r->id), F_ERR(e));
+    snprintf(r->error, sizeof(r->error), "%s", e->text);
+    reap_pause(r);
+}
+
+static void on_reaped(struct op *op, const struct err *result)
+{
+    struct reap *r = op->owner;
+    struct pod *p = r->pod;
+
+    if (result->code != ERR_OK && result->code != ERR_CANCELLED) {
+        reap_failed(r, result);
+    } else {
+        TAILQ_REMOVE(&p->reaps, r, link);
+        free(r);
+    }
+    pod_wake(p);
+}
+
+static void reap_forget(const struct reap *r)
+{
+    if (r->cgroup_path[0] == '\0')
+        return;
+    oom_forget(r->pod->node, r->cgroup_path);
+    usage_forget(r->pod->node, r->cgroup_path);
+}
+
+/* Where its processes are: what its meta.json says or, where that is missing or damaged, where they must be.
+ */
+static enum err_code reap_find_cgroup(struct reap *r, struct err *e)
+{
+    struct rt_identity identity = { 0 };
+    struct err ignored = { 0 };
+    char above[440];
+
+    if (r->cgroup_path[0] != '\0')
+        return ERR_OK;
+    switch (presence_of(rt_identity(r->pod->node->rt, r->id, &identity, e))) {
+    case PRESENCE_UNKNOWN:
+        return e->code;
+    case PRESENCE_ABSENT:
+        if (resources_cgroup_path(r->pod, above, sizeof(above), &ignored) == ERR_OK)
+            snprintf(r->cgroup_path, sizeof(r->cgroup_path), "%s/%s", above, r->id);
+        break;
+    case PRESENCE_PRESENT:
+        snprintf(r->cgroup_path, sizeof(r->cgroup_path), "%s", identity.cgroup_path);
+        break;
+    }
+    reap_forget(r);
+    return ERR_OK;
+}
+
+static void reap_begin(struct reap *r)
+{
+    struct err e = { 0 };
+
+    if (reap_find_cgroup(r, &e) != ERR_OK) {
+        reap_failed(r, &e);
+        pod_wake(r->pod);
+        return;
+    }
+    r->again_ms = 0;
+    rt_delete_start(&r->action, r->pod->node->rt, r->id, r->cgroup_path[0] != '\0' ? r->cgroup_path : NULL,
+                    on_reaped, r);
+}
+
+void reaps_step(struct pod *p)
+{
+    uint64_t now = clock_mono_ms();
+    struct reap *r;
+
+    TAILQ_FOREACH (r, &p->reaps, link) {
+        if (r->again_ms == 0 || p->node->closing)
+            continue;
+        if (r->again_ms <= now)
+            reap_begin(r);
+        else
+            pod_wake_at(p, clock_wall_ns() + (int64_t)(r->again_ms - now) * 1000000);
+    }
+}
+
+bool reaps_hold(const struct pod *p)
+{
+    const struct reap *r;
+
+    TAILQ_FOREACH (r, &p->reaps, link)
+        if (r->again_ms == 0 || !p->node->forced)
+            return true;
+    return false;
+}
+
+void reaps_clear(struct pod *p)
+{
+    struct reap *r, *tmp;
+
+    TAILQ_FOREACH_SAFE (r, &p->reaps, link, tmp) {
+        TAILQ_REMOVE(&p->reaps, r, link);
+        free(r);
+    }
+}
+
+void ctr_reap(struct pod *p, const char *id, const char *cgroup_path)
+{
+    struct reap *r = calloc(1, sizeof(*r));
+
+    if (r == NULL) {
+        log_error("no memory to remove a container; the next start does it", F_STR("containerID", id));
+        return;
+    }
+    r->pod = p;
+    snprintf(r->id, sizeof(r->id), "%s", id);
+    if (cgroup_path != NULL)
+        snprintf(r->cgroup_path, sizeof(r->cgroup_path), "%s", cgroup_path);
+    reap_forget(r);
+    TAILQ_INSERT_TAIL(&p->reaps, r, link);
+    if (p->node->closing) /* nothing new begins any more, and all that was begun is asked to end: the next
+                             start */
+        r->again_ms = clock_mono_ms();
+    else
+        reap_begin(r);
+}
+
+void ctr_ended(struct ctr *c, int exit_code, const char *reason, const char *message, int64_t finished_ns)
+{
+    struct pod *p = c->pod;
+
+    c->cur.ended = true;
+    ctr_log_ended(c);
+    c->ended_shift_ns = 0;
+    c->cur.exit_code = exit_code;
+    c->cur.finished_ns = clock_wall_ns();
+    if (finished_ns != 0 &&
+        finished_ns < c->cur.finished_ns) /* nothing ends in the future: the clock was set */
+        c->cur.finished_ns = finished_ns;
+    snprintf(c->cur.reason, sizeof(c->cur.reason), "%s", reason);
+    free(c->cur.message);
+    c->cur.message = message != NULL ? strdup(message) : ctr_message(c, exit_code);
+    c->stop_deadline_ns = 0;
+    c->stop_text[0] = '\0';
+    c->waiting_reason[0] = '\0';
+    free(take_ptr(&c->waiting_message));
+    ctr_set_state(c, CTR_NONE);
+    if (c->post == POST_FAILED && ctr_restart_wanted(c))
+        ctr_waiting(c, "PostStartHookError", "%s", c->post_message != NULL ? c->post_message : "");
+    if (c->post != POST_RUNNING)
+        c->post = POST_NONE;
+    hook_container_ended(c);
+    if (c->hook == NULL)
+        c->post = POST_NONE;
+    p->record_dirty = true;
+    log_info("container ended", F_STR("pod", p->key), F_STR("containerName", c->spec->name),
+             F_STR("containerID", c->cur.id), F_I64("exitCode", exit_code), F_STR("reason", reason));
+    ctr_reap(p, c->cur.id, NULL);
+    if (p->node->server != NULL)
+        status_server_log_event(p->node->server, p->api->meta.namespace, p->api->meta.name);
+}
+
+static void unknown_now(struct ctr *c, const struct err *e)
+{
+    c->unknown = true;
+    pod_look_again(c->pod, e);
+}
+
+/* One that waits for its start since an earlier agent is made anew: what led to it may be stale. */
+static enum err_code adopt(struct ctr *c, struct rt_state *s, struct err *e)
+{
+    struct rt *rt = c->pod->node->rt;
+
+    if (rt_adopt(rt, c->cur.id, e) != ERR_OK || rt_state(rt, c->cur.id, s, e) != ERR_OK)
+        return e->code;
+    c->adopt_due = false;
+    if (c->state == CTR_CREATED && s->phase == RT_CREATED)
+        s->phase = RT_PARTIAL;
+    return ERR_OK;
+}
+
+void ctr_refresh(struct ctr *c)
+{
+    struct rt *rt = c->pod->node->rt;
+    struct err e = { 0 };
+    struct rt_state s;
+
+    if (!ctr_alive(c) || c->state == CTR_STARTING || op_live(&c->action.op))
+        return;
+    if ((c->adopt_due ? adopt(c, &s, &e) : rt_state(rt, c->cur.id, &s, &e)) != ERR_OK) {
+        unknown_now(c, &e);
+        return;
+    }
+    c->unknown = false;
+    if ((s.phase == RT_RUNNING || s.phase == RT_CREATED) && rt_watch_conmon(rt, c->cur.id, &e) != ERR_OK)
+        pod_look_again(c->pod, &e); /* it lives; only its end would not be noticed at once */
+    switch (s.phase) {
+    case RT_RUNNING:
+        if (c->state == CTR_CREATED) { /* a restart of the agent came between the start and its record */
+            ctr_set_state(c, CTR_RUNNING);
+            ctr_note_start(c, s.started_ns);
+            if (c->spec->post_start != NULL)
+                c->post = POST_RUNNING;
+        }
+        oom_watch(c);
+        if (!c->log_kept) /* an earlier agent began it */
+            ctr_log_keep(c, c->cur.attempt);
+        return;
+    case RT_CREATED:
+        return;
+    case RT_EXITED:
+        if (c->cur.started_ns == 0 && s.started_ns != 0) /* likewise, and it ended since */
+            ctr_note_start(c, s.started_ns);
+        if (s.started_ns != 0)
+            c->cur.started_ns = s.started_ns;
+        if (c->cur.started_ns == 0 && c->state == CTR_CREATED)
+            break; /* its init died before the start */
+        if (c->kind == CTR_REGULAR)
+            c->pod->initialized = true;
+        oom_ended(c);
+        ctr_ended(c, s.exit_code,
+                  s.oom_killed       ? "OOMKilled"
+                  : s.exit_code == 0 ? "Completed"
+                                     : "Error",
+                  NULL, s.finished_ns);
+        return;
+    case RT_ABSENT:
+    case RT_PARTIAL:
+    case RT_LOST:
+        if (c->cur.started_ns == 0 &&
+            s.started_ns != 0) /* the agent was killed between the start and its record */
+            ctr_note_start(c, s.started_ns);
+        if (c->cur.started_ns == 0 && c->state == CTR_CREATED)
+            break;
+        log_warn("container lost: its supervisor is gone and left no exit code", F_STR("pod", c->pod->key),
+                 F_STR("containerName", c->spec->name), F_STR("containerID", c->cur.id));
+        ctr_ended(c, 137, "ContainerStatusUnknown",
+                  "The container could not be located when the pod was terminated", clock_wall_ns());
+        return;
+    }
+    /* Created but never started: removed and made anew, as the same attempt. */
+    ctr_reap(c->pod, c->cur.id, NULL);
+    ctr_set_state(c, CTR_NONE);
+}
+
+/* ---- stopping ------------------------------------------------------------------------------------ */
+
+static int stop_signal(const struct ctr *c)
+{
+    int signo = 0;
+
+    if (c->spec->stop_signal != NULL)
+        signo = rt_signal_number(c->spec->stop_signal);
+    if (signo == 0 && c->cur.image_id != NULL) {
+        /* The image that it runs: the manifest may name another by now. */
+        scoped(img_unref) struct img_image *i = img_lookup(c->pod->node->o.images, c->cur.image_id);
+        if (i != NULL && i->stop_signal != NULL)
+            signo = rt_signal_number(i->stop_signal);
+    }
+    return signo != 0 ? signo : SIGTERM;
+}
+
+static void kill_all(struct ctr *c)
+{
+    struct err e = { 0 }, unknown = { 0 };
+    struct rt_identity identity = { 0 };
+    bool identified, empty = false;
+
+    if (presence_is_unknown(rt_identity(c->pod->node->rt, c->cur.id, &identity, &unknown)))
+        pod_look_again(c->pod, &unknown);
+    identified = identity.cgroup_path[0] != '\0';
+
+    /* The whole cgroup, so that nothing with the host's PID namespace or stuck behind init is left. */
+    if (identified) {
+        if (cg_kill(c->pod->node->o.cgroups, identity.cgroup_path, &e) != ERR_OK)
+            log_warn("container cgroup cannot be killed", F_STR("pod", c->pod->key),
+                     F_STR("containerName", c->spec->name), F_ERR(&e));
+    } else if (rt_signal(c->pod->node->rt, c->cur.id, SIGKILL, &e) != ERR_OK && e.code != ERR_NOT_FOUND) {
+        log_warn("container cannot be killed", F_STR("pod", c->pod->key),
+                 F_STR("containerName", c->spec->name), F_ERR(&e));
+    }
+    unknown = (struct err){ 0 };
+    if (c->state == CTR_KILLING && identified)
+        empty =
+            presence_is_absent(cg_look_processes(c->pod->node->o.cgroups, identity.cgroup_path, &unknown));
+    if (empty) {
+        log_warn("container is dead but its conmon does not say so; conmon killed", F_STR("pod", c->pod->key),
+                 F_STR("containerName", c->spec->name));
+        rt_kill_supervisor(c->pod->node->rt, c->cur.id);
+    } else if (c->state == CTR_KILLING) {
+        log_warn("container does not go; killed again", F_STR("pod", c->pod->key),
+                 F_STR("containerName", c->spec->name));
+    }
+    ctr_set_state(c, CTR_KILLING);
+    /* Where it could not be killed, or not be seen, soon again. */
+    c->kill_again_ns =
+        clock_wall_ns() + (e.code != ERR_OK && e.code != ERR_NOT_FOUND ? SECOND : KILL_AGAIN_NS);
+    pod_wake_at(c->pod, c->kill_again_ns);
+}
+
+/* The signal; SIGKILL follows when what is left of the grace is over. */
+static void signal_now(struct ctr *c)
+{
+    int64_t now = clock_wall_ns();
+    struct err e = { 0 };
+
+    if (rt_signal(c->pod->node->rt, c->cur.id, stop_signal(c), &e) != ERR_OK && e.code != ERR_NOT_FOUND &&
+        now < c->stop_deadline_ns) {
+        pod_wake_at(c->pod, c->stop_deadline_ns);
+        pod_look_again(c->pod, &e); /* its turn to be asked stays */
+        return;
+    }
+    if (e.code != ERR_OK && e.code != ERR_NOT_FOUND)
+        log_warn("container cannot be signalled", F_STR("pod", c->pod->key),
+                 F_STR("containerName", c->spec->name), F_ERR(&e));
+    if (c->stop_deadline_ns - now < GRACE_MIN_NS)
+        c->stop_deadline_ns = now + GRACE_MIN_NS;
+    ctr_set_state(c, CTR_STOPPING);
+    pod_wake_at(c->pod, c->stop_deadline_ns);
+}
+
+/* CTR_PRESTOP, and its turn has come: the hook's time is part of the grace. */
+static void prestop_step(struct ctr *c)
+{
+    if (!hook_live(c)) {
+        signal_now(c);
+        return;
+    }
+    if (clock_wall_ns() >= c->stop_deadline_ns)
+        hook_cancel(c);
+    else
+        pod_wake_at(c->pod, c->stop_deadline_ns);
+}
+
+void ctr_stop_begin(struct ctr *c, int64_t grace_ns)
+{
+    if (c->state != CTR_RUNNING)
+        return;
+    if (hook_live(c)) { /* postStart: its end wakes the pod */
+        hook_cancel(c);
+        return;
+    }
+    if (c->stop_text[0] == '\0')
+        snprintf(c->stop_text, sizeof(c->stop_text),
+                 c->replace ? "Container %s definition changed, will be restarted" : "Stopping container %s",
+                 c->spec->name);
+    pod_event(c->pod, c, false, "Killing", "%s", c->stop_text);
+    c->stop_deadline_ns = clock_wall_ns() + grace_ns;
+    if (c->post == POST_RUNNING) /* cut off by a restart of the agent, and not to run any more */
+        c->post = POST_NONE;
+    ctr_set_state(c, CTR_PRESTOP);
+    if (c->spec->pre_stop != NULL && grace_ns > 0)
+        hook_pre_stop(c, grace_ns);
+}
+
+void ctr_stop_step(struct ctr *c)
+{
+    int64_t now = clock_wall_ns();
+
+    if (c->state == CTR_PRESTOP) {
+        prestop_step(c);
+    } else if (c->state == CTR_STOPPING) {
+        if (now >= c->stop_deadline_ns)
+            kill_all(c);
+        else
+            pod_wake_at(c->pod, c->stop_deadline_ns);
+    } else if (c->state == CTR_KILLING) {
+        if (now >= c->kill_again_ns)
+            kill_all(c);
+        else
+            pod_wake_at(c->pod, c->kill_again_ns);
+    }
+}
+
+void ctr_kill(struct ctr *c)
+{
+    switch (c->state) {
+    case CTR_RUNNING:
+        pod_event(c->pod, c, false, "Killing", "Stopping container %s", c->spec->name);
+        kill_all(c);
+        return;
+    case CTR_PRESTOP:
+    case CTR_STOPPING:
+        kill_all(c);
+        return;
+    default:
+        ctr_stop(c, 0);
+        return;
+    }
+}
+
+void ctr_stop(struct ctr *c, int64_t grace_ns)
+{
+    int64_t now = clock_wall_ns(), deadline = now + (grace_ns < GRACE_MIN_NS ? GRACE_MIN_NS : grace_ns);
+
+    switch (c->state) {
+    case CTR_NONE:
+        return;
+    case CTR_STARTING: /* short, and its end wakes the pod; one that hangs is cut off */
+        if (clock_wall_ns() - c->state_since_ns >= GRACE_MIN_NS)
+            op_cancel(&c->action.op);
+        else
+            pod_wake_at(c->pod, c->state_since_ns + GRACE_MIN_NS);
+        return;
+    case CTR_MOUNTING:
+        op_cancel(&c->subpaths.op);
+        return;
+    case CTR_CREATING:
+        op_cancel(&c->create.op);
+        return;
+    case CTR_CREATED: /* never ran: nobody to ask */
+        ctr_reap(c->pod, c->cur.id, NULL);
+        ctr_set_state(c, CTR_NONE);
+        return;
+    case CTR_RUNNING:
+        ctr_stop_begin(c, grace_ns);
+        if (c->state == CTR_PRESTOP)
+            prestop_step(c);
+        return;
+    case CTR_PRESTOP:
+        if (c->pod->state == POD_TERMINATING && now + grace_ns < c->stop_deadline_ns)
+            c->stop_deadline_ns = now + grace_ns; /* the grace was shortened */
+        prestop_step(c);
+        return;
+    case CTR_STOPPING:
+        if (deadline < c->stop_deadline_ns && c->pod->state == POD_TERMINATING && grace_ns == 0)
+            c->stop_deadline_ns = deadline; /* the grace was shortened */
+        ctr_stop_step(c);
+        return;
+    case CTR_KILLING:
+        ctr_stop_step(c);
+        return;
+    }
+}

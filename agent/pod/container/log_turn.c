@@ -1,0 +1,329 @@
+#include "agent/pod/container/log_turn.h"
+
+#include "agent/status/log_files.h"
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/scope.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { NAMES_TRIED = 100 };
+
+/* A name of the log, as it is now. */
+struct named {
+    char name[LOG_NAME_SIZE];
+    bool there; /* a regular file */
+    struct stat st;
+};
+
+static struct named name_of(const struct log_turn *t, int dir, enum log_role role)
+{
+    struct named n;
+
+    log_file_name(role, t->base, n.name);
+    n.there = fstatat(dir, n.name, &n.st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISREG(n.st.st_mode);
+    return n;
+}
+
+static bool same(const struct named *a, const struct named *b)
+{
+    return a->there && b->there && a->st.st_ino == b->st.st_ino && a->st.st_dev == b->st.st_dev;
+}
+
+static int64_t written_ns(const struct named *n)
+{
+    return n->st.st_mtim.tv_sec * 1000000000 + n->st.st_mtim.tv_nsec;
+}
+
+enum err_code log_turn_init(struct log_turn *t, const char *path, unsigned max_files, struct err *e)
+{
+    const char *slash = strrchr(path, '/');
+
+    if (slash == NULL || slash == path || strlen(slash + 1) > 200)
+        return err_set(e, ERR_INVALID, "log path %s: no folder, or too long a name", path);
+    *t = (struct log_turn){ .path = strdup(path),
+                            .folder = strndup(path, (size_t)(slash - path)),
+                            .base = strdup(slash + 1),
+                            .max_files = max_files,
+                            .lease = -1 };
+    if (t->path != NULL && t->folder != NULL && t->base != NULL)
+        return ERR_OK;
+    log_turn_done(t);
+    return err_nomem(e);
+}
+
+void log_turn_done(struct log_turn *t)
+{
+    scope_close_p(&t->lease);
+    free(t->path);
+    free(t->folder);
+    free(t->base);
+}
+
+/* -1: the folder is gone, with the pod. */
+static int open_folder(const struct log_turn *t)
+{
+    return open(t->folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+static void trouble(const struct log_turn *t, const char *what)
+{
+    int sys = errno;
+
+    if (sys != ENOENT) /* conmon was quicker, and its rename is told next; or the pod is gone */
+        log_warn(what, F_STR("path", t->path), F_STR("err", strerror(sys)));
+}
+
+/* ---- rotated files --------------------------------------------------------------------------- */
+
+static void rotated_name(const struct log_turn *t, int dir, int64_t wall_ns, char ret[LOG_NAME_SIZE])
+{
+    struct log_files files;
+    struct err e = { 0 };
+    char newest[LOG_NAME_SIZE];
+    bool any = log_files_rotated(dir, t->base, &files, &e) == ERR_OK && files.n > 0;
+
+    log_file_rotated_name(t->base, wall_ns, any ? files.v[files.n - 1].name : NULL, ret);
+    for (int i = 0; i < NAMES_TRIED && faccessat(dir, ret, F_OK, AT_SYMLINK_NOFOLLOW) == 0; i++) {
+        snprintf(newest, sizeof(newest), "%s", ret);
+        log_file_rotated_name(t->base, wall_ns, newest, ret);
+    }
+    log_files_done(&files);
+}
+
+/* What has that name is full. */
+static void retire(const struct log_turn *t, int dir, const struct named *n, int64_t wall_ns)
+{
+    char to[LOG_NAME_SIZE];
+
+    rotated_name(t, dir, wall_ns, to);
+    if (renameat(dir, n->name, dir, to) != 0)
+        trouble(t, "a rotated log cannot be renamed");
+}
+
+static void prune(const struct log_turn *t, int dir)
+{
+    struct log_files files;
+    struct err e = { 0 };
+
+    if (log_files_rotated(dir, t->base, &files, &e) != ERR_OK)
+        return;
+    for (size_t i = 0; i + t->max_files - 1 < files.n; i++)
+        if (unlinkat(dir, files.v[i].name, 0) != 0)
+            trouble(t, "a rotated log cannot be removed");
+    log_files_done(&files);
+}
+
+/* ---- names in order -------------------------------------------------------------------------- */
+
+static void drop(int dir, struct named *n)
+{
+    if (n->there)
+        fs_remove_quietly(dir, n->name);
+    n->there = false;
+}
+
+/*
+ * By their inodes: who has which name after conmon rotated on its own, once or more often, or after somebody
+ * moved files.  True: files may have been lost.
+ */
+static bool put_in_order(struct log_turn *t, int dir, bool *ret_turned)
+{
+    struct named current = name_of(t, dir, LOG_CURRENT), kept = name_of(t, dir, LOG_KEPT),
+                 next = name_of(t, dir, LOG_NEXT), tmp = name_of(t, dir, LOG_TMP);
+    bool late = false;
+
+    *ret_turned = false;
+    if (same(&kept, &tmp)) /* cut off between the two renames of log_turn_held() and conmon's */
+        drop(dir, &kept);
+    if (kept.there && current.there && !same(&kept, &current)) {
+        retire(t, dir, &kept, written_ns(&kept));
+        kept.there = false;
+        *ret_turned = true;
+    }
+    if (next.there && !same(&next, &tmp)) {
+        if (same(&next, &current) && !kept.there && renameat(dir, next.name, dir, kept.name) == 0) {
+            kept.there = true;
+        } else if (next.st.st_size > 0 && current.there && !same(&next, &current)) {
+            retire(t, dir, &next, written_ns(&next));
+            *ret_turned = true;
+        } else {
+            drop(dir, &next);
+        }
+    }
+    if (current.there && !kept.there) {
+        late = *ret_turned;
+        if (linkat(dir, current.name, dir, kept.name, 0) != 0)
+            trouble(t, "a log cannot be given a second name; it may be lost when it is rotated");
+    }
+    return late;
+}
+
+/* ---- the next file --------------------------------------------------------------------------- */
+
+/* A second name for an open file, whatever its first one is by now. */
+static bool link_fd(int fd, int dir, const char *name)
+{
+    char self[64];
+
+    snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+    return linkat(AT_FDCWD, self, dir, name, AT_SYMLINK_FOLLOW) == 0;
+}
+
+static bool is_open_as(int fd, const struct named *n)
+{
+    struct stat st;
+
+    return n->there && fstat(fd, &st) == 0 && st.st_ino == n->st.st_ino && st.st_dev == n->st.st_dev;
+}
+
+static void let_go(struct log_turn *t)
+{
+    if (t->lease < 0)
+        return;
+    fcntl(t->lease, F_SETLEASE, F_UNLCK); /* not only closed: a child that is being forked may have it, too */
+    close(take_fd(&t->lease));
+}
+
+/* A read lease: reading the file breaks nothing, opening it to write does. */
+static bool take_lease(int fd)
+{
+    const struct f_owner_ex here = { F_OWNER_TID, gettid() };
+
+    return fcntl(fd, F_SETSIG, LOG_LEASE_SIGNAL) == 0 && fcntl(fd, F_SETOWN_EX, &here) == 0 &&
+           fcntl(fd, F_SETLEASE, F_RDLCK) == 0;
+}
+
+static void make_ready(struct log_turn *t, int dir)
+{
+    struct named current = name_of(t, dir, LOG_CURRENT), next = name_of(t, dir, LOG_NEXT),
+                 tmp = name_of(t, dir, LOG_TMP);
+    fd_auto fd = -1;
+    struct stat st;
+
+    if (t->lease >= 0 && is_open_as(t->lease, &tmp))
+        return;
+    let_go(t);
+    if (!current.there)
+        return; /* conmon has not begun */
+    fd = openat(dir, tmp.name, O_RDONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
+                current.st.st_mode & 0777);
+    if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode)) {
+        trouble(t, "the next file of a log cannot be made");
+        return;
+    }
+    if (!is_open_as(fd, &next)) {
+        drop(dir, &next);
+        if (!link_fd(fd, dir, next.name))
+            trouble(t, "the next file of a log cannot be given a second name");
+    }
+    if (take_lease(fd)) {
+        t->leased = true;
+        t->lease = take_fd(&fd);
+    } else if (errno != EAGAIN && !t->leased) { /* EAGAIN: conmon has it open, and its rename follows */
+        t->leased = true;
+        log_warn("no lease on a log: a container that fills files faster than they are kept loses some",
+                 F_STR("path", t->path), F_STR("err", strerror(errno)));
+    }
+}
+
+/* ---- the turns ------------------------------------------------------------------------------- */
+
+static void tidy(struct log_turn *t, int dir)
+{
+    bool turned, late = put_in_order(t, dir, &turned);
+
+    if (late)
+        log_warn("a log was rotated more often than its files could be kept; lines may be missing",
+                 F_STR("path", t->path));
+    if (turned)
+        prune(t, dir);
+}
+
+void log_turn_look(struct log_turn *t)
+{
+    fd_auto dir = open_folder(t);
+
+    if (dir < 0)
+        return;
+    if (t->let_go && name_of(t, dir, LOG_TMP).there)
+        return;
+    t->let_go = false;
+    tidy(t, dir);
+    make_ready(t, dir);
+}
+
+void log_turn_begun(struct log_turn *t)
+{
+    t->let_go = false;
+    log_turn_look(t);
+}
+
+void log_turn_held(struct log_turn *t)
+{
+    struct named current, kept, next;
+    fd_auto dir = -1;
+
+    if (t->lease < 0 || fcntl(t->lease, F_GETLEASE) == F_RDLCK)
+        return;
+    dir = open_folder(t);
+    if (dir >= 0) {
+        current = name_of(t, dir, LOG_CURRENT);
+        kept = name_of(t, dir, LOG_KEPT);
+        next = name_of(t, dir, LOG_NEXT);
+        if (kept.there && current.there && !same(&kept, &current)) {
+            retire(t, dir, &kept, written_ns(&kept));
+            kept.there = false;
+        }
+        if (!kept.there && current.there)
+            kept.there = linkat(dir, current.name, dir, kept.name, 0) == 0;
+        if (kept.there)
+            retire(t, dir, &kept, clock_wall_ns());
+        if ((!is_open_as(t->lease, &next) || renameat(dir, next.name, dir, kept.name) != 0) &&
+            !link_fd(t->lease, dir, kept.name))
+            trouble(t, "a log cannot be given a second name; it may be lost when it is rotated");
+        prune(t, dir);
+        t->let_go = true;
+    }
+    let_go(t);
+}
+
+void log_turn_end(struct log_turn *t)
+{
+    fd_auto dir = open_folder(t);
+    struct named n;
+
+    let_go(t);
+    t->let_go = false;
+    if (dir < 0)
+        return;
+    n = name_of(t, dir, LOG_TMP);
+    drop(dir, &n);
+    tidy(t, dir);
+    n = name_of(t, dir, LOG_KEPT);
+    drop(dir, &n);
+}
+
+void log_turn_remove(const char *path)
+{
+    struct log_turn t;
+    struct err e = { 0 };
+    int dir;
+
+    if (log_turn_init(&t, path, 2, &e) != ERR_OK)
+        return;
+    dir = open_folder(&t);
+    if (dir >= 0) {
+        log_files_remove(dir, t.base);
+        close(dir);
+    }
+    log_turn_done(&t);
+}

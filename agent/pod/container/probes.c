@@ -1,0 +1,506 @@
+#include "agent/pod/container/probes.h"
+
+#include "agent/pod/container/probe_check.h"
+#include "agent/pod/container/readiness.h"
+#include "agent/pod/core/events.h"
+#include "agent/pod/core/facts.h"
+#include "agent/probe/text.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TRIES_MAX 3   /* kubelet's maxProbeRetries, of checks that could not be carried out */
+#define PLACE_MS 1000 /* how long a check that needs a process counts as one that is being started */
+#define PLACES_MIN 4  /* of those, at the same time; else as many as containers are created at a time */
+#define EARLY_MS 100  /* between tries in a container's first second */
+#define EARLY_PROCESS_MS 1000
+#define EVENT_TEXT_MAX 1000 /* with the words before it within an event's 1024 */
+#define SECOND INT64_C(1000000000)
+
+struct prober { /* one probe of a container */
+    struct ctr *c;
+    enum probe_type type;
+    enum probe_result result;
+    struct probe_count count;
+    bool active; /* it checks now and then */
+    bool held;   /* until there is a new container */
+    uint64_t epoch_ms, due_ms, begun_ms;
+    unsigned tries;
+    bool running, queued, place_held;
+    TAILQ_ENTRY(prober) link;
+    struct probe_attempt attempt;
+    int64_t last_ns;
+    bool last_failed, last_errored;
+    char last_text[256];
+};
+
+struct ctr_probes {
+    struct ctr *c; /* NULL: freed once the timer is closed */
+    char id[65];   /* of the instance that the results are about */
+    uv_timer_t timer;
+    struct prober v[PROBE_TYPES];
+};
+
+const char *probe_type_name(enum probe_type t)
+{
+    switch (t) {
+    case PROBE_STARTUP:
+        return "Startup";
+    case PROBE_LIVENESS:
+        return "Liveness";
+    case PROBE_READINESS:
+        return "Readiness";
+    }
+    return "?";
+}
+
+const struct api_probe *probes_spec(const struct ctr *c, enum probe_type t)
+{
+    switch (t) {
+    case PROBE_STARTUP:
+        return c->spec->startup;
+    case PROBE_LIVENESS:
+        return c->spec->liveness;
+    case PROBE_READINESS:
+        return c->spec->readiness;
+    }
+    return NULL;
+}
+
+/* ---- pure -----------------------------------------------------------------------------------------------
+ */
+
+uint64_t probes_tick(uint64_t epoch_ms, uint64_t period_ms, uint64_t at_ms)
+{
+    if (at_ms <= epoch_ms)
+        return epoch_ms;
+    return epoch_ms + (at_ms - epoch_ms + period_ms - 1) / period_ms * period_ms;
+}
+
+bool probes_count(struct probe_count *c, bool success, int32_t success_threshold, int32_t failure_threshold)
+{
+    unsigned threshold = (unsigned)(success ? success_threshold : failure_threshold);
+
+    if (!c->known || c->success != success)
+        *c = (struct probe_count){ true, success, 0 };
+    if (c->run < UINT32_MAX)
+        c->run++;
+    return c->run >= threshold;
+}
+
+/* ---- what is asked --------------------------------------------------------------------------------------
+ */
+
+static enum probe_result initial_result(const struct ctr *c, enum probe_type t)
+{
+    switch (t) {
+    case PROBE_STARTUP:
+        return c->recovered && c->was_started ? RESULT_SUCCESS : RESULT_UNKNOWN;
+    case PROBE_LIVENESS:
+        return RESULT_SUCCESS;
+    case PROBE_READINESS:
+        return c->recovered && c->was_ready ? RESULT_SUCCESS : RESULT_FAILURE;
+    }
+    return RESULT_UNKNOWN;
+}
+
+enum probe_result probes_result(const struct ctr *c, enum probe_type t)
+{
+    if (probes_spec(c, t) == NULL)
+        return RESULT_UNKNOWN;
+    if (c->probes == NULL || strcmp(c->probes->id, c->cur.id) != 0)
+        return initial_result(c, t);
+    return c->probes->v[t].result;
+}
+
+bool probes_live(const struct ctr *c)
+{
+    if (c->probes == NULL)
+        return false;
+    for (size_t t = 0; t < PROBE_TYPES; t++)
+        if (c->probes->v[t].running)
+            return true;
+    return false;
+}
+
+bool probes_view(const struct ctr *c, enum probe_type t, struct probe_view *ret)
+{
+    const struct prober *b;
+
+    if (probes_spec(c, t) == NULL)
+        return false;
+    *ret = (struct probe_view){ .result = probes_result(c, t), .last_text = "" };
+    if (c->probes == NULL || strcmp(c->probes->id, c->cur.id) != 0)
+        return true;
+    b = &c->probes->v[t];
+    ret->running = b->running;
+    ret->waiting = b->queued;
+    ret->held = b->held;
+    ret->last_ns = b->last_ns;
+    ret->run = b->count.run;
+    ret->last_failed = b->last_failed;
+    ret->last_errored = b->last_errored;
+    ret->last_text = b->last_text;
+    if (b->active && !b->running && !b->queued)
+        ret->due_ns = clock_wall_ns() + ((int64_t)b->due_ms - (int64_t)clock_mono_ms()) * 1000000;
+    return true;
+}
+
+/* ---- places ---------------------------------------------------------------------------------------------
+ */
+
+static unsigned places(const struct node *n)
+{
+    return n->gate_max > PLACES_MIN ? n->gate_max : PLACES_MIN;
+}
+
+static void check_now(struct prober *b);
+static void arm(struct ctr_probes *s);
+
+static void place_release(struct prober *b)
+{
+    struct node *n = b->c->pod->node;
+    struct prober *next;
+
+    if (!b->place_held)
+        return;
+    b->place_held = false;
+    n->probes_used--;
+    while (n->probes_used < places(n) && (next = TAILQ_FIRST(&n->probes_queue)) != NULL) {
+        TAILQ_REMOVE(&n->probes_queue, next, link);
+        next->queued = false;
+        check_now(next);
+        arm(next->c->probes);
+    }
+}
+
+static bool place_take(struct prober *b)
+{
+    struct node *n = b->c->pod->node;
+
+    if (b->place_held || !probe_needs_process(b->c, probes_spec(b->c, b->type)))
+        return true;
+    if (n->probes_used < places(n)) {
+        n->probes_used++;
+        b->place_held = true;
+        return true;
+    }
+    b->queued = true;
+    TAILQ_INSERT_TAIL(&n->probes_queue, b, link);
+    return false;
+}
+
+static void leave_queue(struct prober *b)
+{
+    if (!b->queued)
+        return;
+    b->queued = false;
+    TAILQ_REMOVE(&b->c->pod->node->probes_queue, b, link);
+}
+
+/* ---- the timer ------------------------------------------------------------------------------------------
+ */
+
+static void on_timer(uv_timer_t *timer);
+
+static void arm(struct ctr_probes *s)
+{
+    uint64_t now = clock_mono_ms(), at = UINT64_MAX;
+
+    for (size_t t = 0; t < PROBE_TYPES; t++) {
+        const struct prober *b = &s->v[t];
+        if (b->active && !b->running && !b->queued && b->due_ms < at)
+            at = b->due_ms;
+        if (b->running && b->place_held && b->begun_ms + PLACE_MS < at)
+            at = b->begun_ms + PLACE_MS;
+    }
+    if (at == UINT64_MAX) {
+        uv_timer_stop(&s->timer);
+        return;
+    }
+    uv_update_time(s->timer.loop);
+    uv_timer_start(&s->timer, on_timer, at > now ? at - now : 0, 0);
+}
+
+static uint64_t period_ms(const struct prober *b)
+{
+    return (uint64_t)probes_spec(b->c, b->type)->period_seconds * 1000;
+}
+
+/*
+ * When initialDelaySeconds is over, counted from the start as people see it: cut to seconds.  Liveness leaves
+ * the first second out.
+ */
+static uint64_t delay_over_ms(const struct prober *b)
+{
+    int64_t now_ns = clock_wall_ns();
+    /* Nothing starts in the future: the clock was set back. */
+    int64_t started = b->c->cur.started_ns < now_ns ? b->c->cur.started_ns : now_ns;
+    int64_t left = started / SECOND * SECOND +
+                   (int64_t)probes_spec(b->c, b->type)->initial_delay_seconds * SECOND - now_ns;
+    uint64_t now = clock_mono_ms();
+
+    if (b->type == PROBE_LIVENESS && started + SECOND - now_ns > left)
+        left = started + SECOND - now_ns;
+    return left > 0 ? now + (uint64_t)((left + 999999) / 1000000) : now;
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct ctr_probes *s = container_of(timer, struct ctr_probes, timer);
+    uint64_t now = clock_mono_ms();
+
+    for (size_t t = 0; t < PROBE_TYPES; t++) {
+        struct prober *b = &s->v[t];
+        if (b->running && b->place_held && b->begun_ms + PLACE_MS <= now)
+            place_release(b);
+        if (b->active && !b->running && !b->queued && b->due_ms <= now) {
+            b->tries = 0;
+            check_now(b);
+        }
+    }
+    arm(s);
+}
+
+/* ---- verdicts -------------------------------------------------------------------------------------------
+ */
+
+static void set_result(struct prober *b, enum probe_result r)
+{
+    struct ctr *c = b->c;
+
+    if (b->result == r)
+        return;
+    log_debug("probe result", F_STR("pod", c->pod->key), F_STR("containerName", c->spec->name),
+              F_STR("probeType", probe_type_name(b->type)),
+              F_STR("result", r == RESULT_SUCCESS ? "success" : "failure"));
+    b->result = r;
+    c->pod->record_dirty = true;
+    pod_wake(c->pod);
+}
+
+static void say(struct prober *b, const char *reason, const char *prefix, const char *text, size_t n)
+{
+    buf_auto shown = BUF_INIT(EVENT_TEXT_MAX + 8);
+    size_t words = strlen(prefix);
+
+    probe_add_utf8(&shown, text, n, EVENT_TEXT_MAX - words);
+    pod_event(b->c->pod, b->c, true, reason, "%s probe %s%s", probe_type_name(b->type), prefix, shown.p);
+}
+
+static void note_last(struct prober *b, const struct probe_attempt *a)
+{
+    buf_auto text = BUF_INIT(sizeof(b->last_text));
+
+    probe_add_utf8(&text, a->text.p, a->text.n, sizeof(b->last_text) - 1);
+    snprintf(b->last_text, sizeof(b->last_text), "%s", text.p);
+    b->last_ns = clock_wall_ns();
+    b->last_failed = a->outcome != PROBE_SUCCESS && a->outcome != PROBE_WARNING;
+    b->last_errored = a->errored;
+}
+
+/* A container's first second: what fails in it is neither told nor counted, only tried again; see the header.
+ */
+static bool is_early(const struct prober *b)
+{
+    return !b->c->recovered && b->type != PROBE_LIVENESS && clock_wall_ns() < b->c->cur.started_ns + SECOND;
+}
+
+static void judge(struct prober *b, const struct probe_attempt *a)
+{
+    const struct api_probe *spec = probes_spec(b->c, b->type);
+    bool success;
+    char prefix[64];
+
+    note_last(b, a);
+    success = !b->last_failed;
+    if (a->errored) { /* it says nothing */
+        snprintf(prefix, sizeof(prefix),
+                 "errored and resulted in %s state: ", probe_outcome_name(a->outcome));
+        say(b, "Unhealthy", prefix, a->text.p, a->text.n);
+        return;
+    }
+    if (a->outcome == PROBE_WARNING)
+        say(b, "ProbeWarning", "warning: ", a->text.p, a->text.n);
+    else if (!success)
+        say(b, "Unhealthy", "failed: ", a->text.p, a->text.n);
+    if (!probes_count(&b->count, success, spec->success_threshold, spec->failure_threshold))
+        return;
+    set_result(b, success ? RESULT_SUCCESS : RESULT_FAILURE);
+    if (!success && b->type != PROBE_READINESS) {
+        b->held = true;
+        b->active = false;
+        b->count = (struct probe_count){ 0 };
+    }
+}
+
+static void on_attempt(struct probe_attempt *a)
+{
+    struct prober *b = container_of(a, struct prober, attempt);
+    struct ctr *c = b->c;
+    uint64_t now = clock_mono_ms();
+    bool current = b->active && strcmp(c->probes->id, c->cur.id) == 0;
+
+    b->running = false;
+    if (current && a->errored && !a->cancelled && ++b->tries < TRIES_MAX) {
+        buf_done(&a->text);
+        check_now(b);
+        arm(c->probes);
+        return;
+    }
+    place_release(b);
+    if (current && !a->cancelled && is_early(b) && (a->outcome == PROBE_FAILURE || a->errored)) {
+        note_last(b, a);
+        b->due_ms = now + (probe_needs_process(c, probes_spec(c, b->type)) ? EARLY_PROCESS_MS : EARLY_MS);
+    } else {
+        if (current && !a->cancelled)
+            judge(b, a);
+        /* A tick that passed meanwhile is made up for once. */
+        b->due_ms = probes_tick(b->epoch_ms, period_ms(b), b->begun_ms + 1);
+        if (b->due_ms < now)
+            b->due_ms = now;
+    }
+    buf_done(&a->text);
+    arm(c->probes);
+    if (!current || a->cancelled)
+        pod_wake(c->pod); /* somebody may wait for its end */
+}
+
+static void check_now(struct prober *b)
+{
+    if (!b->active || b->running || b->c->pod->node->closing || !place_take(b))
+        return;
+    b->running = true;
+    if (b->tries == 0)
+        b->begun_ms = clock_mono_ms();
+    probe_attempt_start(&b->attempt, b->c, probes_spec(b->c, b->type), on_attempt);
+}
+
+/* ---- level ----------------------------------------------------------------------------------------------
+ */
+
+static struct ctr_probes *probes_new(struct ctr *c)
+{
+    struct ctr_probes *s = calloc(1, sizeof(*s));
+
+    if (s == NULL)
+        return NULL; /* looked at again with the pod; until then nothing is known */
+    s->c = c;
+    uv_timer_init(c->pod->node->o.loop, &s->timer);
+    for (size_t t = 0; t < PROBE_TYPES; t++) {
+        s->v[t].c = c;
+        s->v[t].type = (enum probe_type)t;
+    }
+    return s;
+}
+
+static void begin_instance(struct ctr_probes *s)
+{
+    struct ctr *c = s->c;
+
+    snprintf(s->id, sizeof(s->id), "%s", c->cur.id);
+    for (size_t t = 0; t < PROBE_TYPES; t++) {
+        struct prober *b = &s->v[t];
+        b->result = initial_result(c, b->type);
+        b->count = (struct probe_count){ 0 };
+        b->held = b->active = false;
+        b->last_ns = 0;
+        b->last_failed = b->last_errored = false;
+        b->last_text[0] = '\0';
+    }
+}
+
+static void stop(struct prober *b)
+{
+    b->active = false;
+    leave_queue(b);
+    if (b->running)
+        probe_attempt_cancel(&b->attempt);
+}
+
+/* The ticks of a probe that begins: see the header. */
+static void start(struct prober *b)
+{
+    struct ctr *c = b->c;
+    uint64_t now = clock_mono_ms(), period = period_ms(b), at = delay_over_ms(b);
+
+    if (c->recovered) /* not all at once after a restart of the agent */
+        b->epoch_ms = now + (uint64_t)(random() % (long)(period < INT32_MAX ? period : INT32_MAX));
+    else
+        b->epoch_ms =
+            b->type == PROBE_READINESS || c->pod->probes_since_ms == 0 ? now : c->pod->probes_since_ms;
+    b->active = true;
+    b->due_ms = probes_tick(b->epoch_ms, period, at);
+}
+
+/* Should it check, as the container is now? */
+static bool is_wanted(const struct prober *b)
+{
+    const struct ctr *c = b->c;
+    const struct pod *p = c->pod;
+    bool ends = p->state == POD_TERMINATING || c->state != CTR_RUNNING;
+
+    if (probes_spec(c, b->type) == NULL || b->held || p->node->closing || c->post != POST_NONE)
+        return false;
+    if (c->state != CTR_RUNNING && c->state != CTR_PRESTOP && c->state != CTR_STOPPING &&
+        c->state != CTR_KILLING)
+        return false;
+    switch (b->type) {
+    case PROBE_STARTUP:
+        return !ends && b->result != RESULT_SUCCESS;
+    case PROBE_LIVENESS:
+        return !ends && ctr_started(c);
+    case PROBE_READINESS: /* to the very end */
+        return ctr_started(c);
+    }
+    return false;
+}
+
+void probes_step(struct ctr *c)
+{
+    bool any = false;
+
+    for (size_t t = 0; t < PROBE_TYPES; t++)
+        any = any || probes_spec(c, (enum probe_type)t) != NULL;
+    if (!any || (c->probes == NULL && !ctr_alive(c)))
+        return;
+    if (c->probes == NULL && (c->probes = probes_new(c)) == NULL)
+        return;
+    if (strcmp(c->probes->id, c->cur.id) != 0 && ctr_alive(c))
+        begin_instance(c->probes);
+    for (size_t t = 0; t < PROBE_TYPES; t++) {
+        struct prober *b = &c->probes->v[t];
+        bool wanted = is_wanted(b);
+        if (wanted && !b->active)
+            start(b);
+        else if (!wanted && (b->active || b->queued))
+            stop(b);
+    }
+    arm(c->probes);
+}
+
+void probes_stop(struct ctr *c)
+{
+    for (size_t t = 0; c->probes != NULL && t < PROBE_TYPES; t++)
+        stop(&c->probes->v[t]);
+    if (c->probes != NULL)
+        uv_timer_stop(&c->probes->timer);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    free(container_of(handle, struct ctr_probes, timer));
+}
+
+void probes_free(struct ctr *c)
+{
+    struct ctr_probes *s = take_ptr(&c->probes);
+
+    if (s == NULL)
+        return;
+    for (size_t t = 0; t < PROBE_TYPES; t++)
+        leave_queue(&s->v[t]);
+    uv_close((uv_handle_t *)&s->timer, on_closed);
+}

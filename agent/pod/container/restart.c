@@ -1,0 +1,108 @@
+/*
+ * Does a container that ended run again: its own restartPolicy and rules, else the pod's policy
+ * (pkg/api/v1/pod/util.go, pkg/kubelet/container/helpers.go).  And the rule that makes all of the pod's
+ * containers run again: those that run are killed, without hooks and grace; when nothing lives all start
+ * anew, init containers first, in the same sandbox with the same volumes.
+ */
+#include "agent/pod/container/container.h"
+#include "agent/pod/container/readiness.h"
+#include "agent/pod/core/events.h"
+#include "agent/pod/core/facts.h"
+#include "agent/pod/core/pod.h"
+#include "base/log.h"
+
+#include <string.h>
+
+#define ALL_REASON "RestartingAllContainers"
+#define ALL_TEXT "The container is removed because RestartAllContainers in place"
+
+/* ---- all of the pod's ------------------------------------------------------------------------ */
+
+/* Its last exit asks for it, and that was not yet acted on. */
+static bool asks_for_all(const struct ctr *c)
+{
+    const struct api_restart_rule *rule = c->again || c->replace ? NULL : restart_matching_rule(c);
+
+    return rule != NULL && rule->all && c->state == CTR_NONE;
+}
+
+bool restart_all_wanted(const struct pod *p)
+{
+    for (size_t i = 0; i < p->n_ctrs; i++)
+        if (asks_for_all(&p->ctrs[i]))
+            return true;
+    return false;
+}
+
+/* Its last run becomes one that was ended for the others' sake, whatever it was. */
+static void start_anew(struct ctr *c)
+{
+    if (c->cur.id[0] == '\0' || !c->cur.ended)
+        return;
+    c->cur.exit_code = 137;
+    snprintf(c->cur.reason, sizeof(c->cur.reason), ALL_REASON);
+    free(c->cur.message);
+    c->cur.message = strdup(ALL_TEXT);
+    c->again = c->replace = true;
+    ctr_waiting(c, ALL_REASON, ALL_TEXT);
+}
+
+bool restart_all_step(struct pod *p)
+{
+    bool alive = false;
+
+    if (!restart_all_wanted(p))
+        return false;
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        ctr_kill(&p->ctrs[i]);
+        alive = alive || p->ctrs[i].state != CTR_NONE;
+    }
+    if (alive)
+        return true;
+    log_info("all containers of the pod start anew, as a restart rule asks", F_STR("pod", p->key));
+    for (size_t i = 0; i < p->n_ctrs; i++)
+        start_anew(&p->ctrs[i]);
+    p->initialized = false;
+    p->record_dirty = true;
+    return false;
+}
+
+/* ---- somebody asks for it ---------------------------------------------------------------------- */
+
+/* What is being made, or was not yet made, is new anyway. */
+static bool can_be_asked(const struct ctr *c)
+{
+    switch (c->state) {
+    case CTR_NONE:
+        return c->cur.id[0] != '\0' && c->cur.ended;
+    case CTR_RUNNING:
+    case CTR_PRESTOP:
+    case CTR_STOPPING:
+    case CTR_KILLING:
+        return true;
+    case CTR_MOUNTING:
+    case CTR_CREATING:
+    case CTR_CREATED:
+    case CTR_STARTING:
+        break;
+    }
+    return false;
+}
+
+enum err_code restart_ask(struct pod *p, struct err *e)
+{
+    if (p->state != POD_STARTING && p->state != POD_RUNNING)
+        return err_set(e, ERR_PRECONDITION, "pod %s has no containers to restart: it is %s",
+                       p->api->meta.name, p->deletion_ns != 0 ? "terminating" : pod_phase(p));
+    pod_event(p, NULL, false, "Restarting", "All containers are restarted, as asked for");
+    log_info("all containers of the pod are restarted, as asked for", F_STR("pod", p->key));
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        struct ctr *c = &p->ctrs[i];
+
+        if (c->kind != CTR_INIT && can_be_asked(c))
+            c->again = c->asked = true;
+    }
+    p->record_dirty = true;
+    pod_wake(p);
+    return ERR_OK;
+}

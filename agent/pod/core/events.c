@@ -1,0 +1,264 @@
+/* Events, as people know them from kubectl: a bounded ring of the newest, equal ones counted together,
+ * similar ones combined. */
+#include "agent/pod/core/events.h"
+#include "agent/pod/core/pod.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/siphash.h"
+
+#include <string.h>
+
+#define EVENTS_MAX 1000
+#define MESSAGE_MAX 1024 /* the API's limit */
+#define SIMILAR_MAX 10   /* these two: client-go's correlator */
+#define SIMILAR_NS INT64_C(600000000000)
+#define COMBINED "(combined from similar events): "
+
+static void event_free(struct event *v)
+{
+    free(v->namespace_);
+    free(v->pod);
+    free(v->uid);
+    free(v->field_path);
+    free(v->reason);
+    free(v->message);
+    free(v);
+}
+
+/* ---- as objects ------------------------------------------------------------------------------ */
+
+static json_t *event_json(const struct node *n, const struct event *v)
+{
+    json_t *o = json_object(), *meta = json_object(), *object = json_object(), *source = json_object();
+    char first[CLOCK_RFC3339_SIZE], last[CLOCK_RFC3339_SIZE], name[384];
+
+    clock_format_s(v->first_ns, first);
+    clock_format_s(v->last_ns, last);
+    snprintf(name, sizeof(name), "%.253s.%llx", v->pod, (unsigned long long)v->first_ns + v->serial);
+    json_put_str(meta, "name", name);
+    json_put_str(meta, "namespace", v->namespace_);
+    json_put_str(meta, "creationTimestamp", first);
+    json_put_str(object, "kind", v->of_node ? "Node" : "Pod");
+    json_put_str(object, "apiVersion", "v1");
+    json_put_str(object, "namespace", v->namespace_);
+    json_put_str(object, "name", v->pod);
+    json_put_str(object, "uid", v->uid);
+    json_put_str(object, "fieldPath", v->field_path);
+    json_put_str(source, "component", "coracle");
+    json_put_str(source, "host", n->o.node_name);
+    json_put_str(o, "apiVersion", "v1");
+    json_put_str(o, "kind", "Event");
+    json_object_set_new(o, "metadata", meta);
+    json_object_set_new(o, "involvedObject", object);
+    json_put_str(o, "reason", v->reason);
+    json_put_str(o, "message", v->message);
+    json_object_set_new(o, "source", source);
+    json_put_str(o, "firstTimestamp", first);
+    json_put_str(o, "lastTimestamp", last);
+    json_object_set_new(o, "count", json_integer(v->count));
+    json_put_str(o, "type", v->warning ? "Warning" : "Normal");
+    return o;
+}
+
+static void tell(struct node *n, const char *type, const struct event *v)
+{
+    json_t *o;
+
+    if (n->server == NULL || !status_server_has_event_watchers(n->server))
+        return;
+    o = event_json(n, v);
+    status_server_event(n->server, type, o);
+    json_decref(o);
+}
+
+json_t *events_json(struct node *n)
+{
+    json_t *list = json_array();
+    struct event *v;
+
+    TAILQ_FOREACH (v, &n->events, link)
+        json_array_append_new(list, event_json(n, v));
+    return list;
+}
+
+/* ---- the ring -------------------------------------------------------------------------------- */
+
+static void drop(struct node *n, struct event *v)
+{
+    TAILQ_REMOVE(&n->events, v, link);
+    LIST_REMOVE(v, near);
+    n->n_events--;
+    tell(n, "DELETED", v);
+    event_free(v);
+}
+
+struct said { /* of an event */
+    const char *namespace_, *name, *uid, *field_path, *reason, *message;
+    uint64_t about;
+    bool warning, of_node;
+};
+
+static uint64_t about(const struct said *s)
+{
+    const char *const parts[] = { s->uid, s->field_path != NULL ? s->field_path : "", s->reason };
+    uint64_t h = 0;
+
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+        h = siphash_part(h, parts[i], strlen(parts[i]));
+    return h;
+}
+
+static bool similar(const struct event *v, const struct said *s)
+{
+    return v->about == s->about && strcmp(v->uid, s->uid) == 0 && str_eq(v->field_path, s->field_path) &&
+           strcmp(v->reason, s->reason) == 0;
+}
+
+static struct event *find(struct node *n, const struct said *s)
+{
+    struct event *v;
+
+    LIST_FOREACH (v, &n->events_about[s->about % EVENT_BUCKETS], near)
+        if (similar(v, s) && strcmp(v->message, s->message) == 0)
+            return v;
+    return NULL;
+}
+
+/*
+ * As kubelet's correlator: the tenth text about the same within ten minutes begins an event for this one and
+ * those that follow, so that who says something else each time does not push everybody else's events out.
+ */
+static bool too_many(struct node *n, const struct said *s, int64_t now_ns, struct event **ret_combined)
+{
+    unsigned count = 0;
+    struct event *v;
+
+    *ret_combined = NULL;
+    LIST_FOREACH (v, &n->events_about[s->about % EVENT_BUCKETS], near) {
+        if (!similar(v, s))
+            continue;
+        if (v->combined)
+            *ret_combined = v;
+        else if (now_ns - v->last_ns < SIMILAR_NS)
+            count++;
+    }
+    return count + 1 >= SIMILAR_MAX;
+}
+
+static void again(struct node *n, struct event *v, int64_t now_ns)
+{
+    v->count++;
+    v->last_ns = now_ns;
+    TAILQ_REMOVE(&n->events, v, link);
+    TAILQ_INSERT_TAIL(&n->events, v, link);
+    tell(n, "MODIFIED", v);
+}
+
+static struct event *event_new(const struct said *s)
+{
+    struct event *v = calloc(1, sizeof(*v));
+
+    if (v == NULL)
+        return NULL; /* an event less; nothing depends on it */
+    v->namespace_ = strdup(s->namespace_);
+    v->pod = strdup(s->name);
+    v->uid = strdup(s->uid);
+    v->field_path = s->field_path != NULL ? strdup(s->field_path) : NULL;
+    v->reason = strdup(s->reason);
+    v->message = strdup(s->message);
+    v->about = s->about;
+    v->warning = s->warning;
+    v->of_node = s->of_node;
+    v->count = 1;
+    if (v->namespace_ != NULL && v->pod != NULL && v->uid != NULL && v->reason != NULL && v->message != NULL)
+        return v;
+    event_free(v);
+    return NULL;
+}
+
+static void add(struct node *n, struct said *s)
+{
+    int64_t now_ns = clock_wall_ns();
+    char text[MESSAGE_MAX + sizeof(COMBINED)];
+    struct event *v, *combined;
+    bool combine;
+
+    s->about = about(s);
+    v = find(n, s);
+    if (v != NULL) {
+        again(n, v, now_ns);
+        return;
+    }
+    combine = too_many(n, s, now_ns, &combined);
+    if (combine) {
+        snprintf(text, sizeof(text), COMBINED "%s", s->message);
+        text[MESSAGE_MAX] = '\0';
+        s->message = text;
+    }
+    if (combine && combined != NULL) {
+        char *message = strdup(text);
+
+        if (message != NULL) {
+            free(combined->message);
+            combined->message = message;
+        }
+        again(n, combined, now_ns);
+        return;
+    }
+    v = event_new(s);
+    if (v == NULL)
+        return;
+    v->combined = combine;
+    v->first_ns = v->last_ns = now_ns;
+    v->serial = ++n->event_serial;
+    TAILQ_INSERT_TAIL(&n->events, v, link);
+    LIST_INSERT_HEAD(&n->events_about[s->about % EVENT_BUCKETS], v, near);
+    tell(n, "ADDED", v);
+    if (++n->n_events > EVENTS_MAX)
+        drop(n, TAILQ_FIRST(&n->events));
+}
+
+void pod_event(struct pod *p, const struct ctr *c, bool warning, const char *reason, const char *fmt, ...)
+{
+    char message[MESSAGE_MAX + 1], path[128];
+    struct said s = { .namespace_ = p->api->meta.namespace,
+                      .name = p->api->meta.name,
+                      .uid = p->uid,
+                      .reason = reason,
+                      .message = message,
+                      .warning = warning };
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(message, sizeof(message), fmt, ap);
+    va_end(ap);
+    if (c != NULL) {
+        snprintf(path, sizeof(path), "spec.%s{%s}", c->kind == CTR_REGULAR ? "containers" : "initContainers",
+                 c->spec->name);
+        s.field_path = path;
+    }
+    add(p->node, &s);
+}
+
+/* As kubelet's: in the namespace "default", with the node's name as uid. */
+void node_event(struct node *n, bool warning, const char *reason, const char *message)
+{
+    struct said s = { .namespace_ = "default",
+                      .name = n->o.node_name,
+                      .uid = n->o.node_name,
+                      .reason = reason,
+                      .message = message,
+                      .warning = warning,
+                      .of_node = true };
+
+    add(n, &s);
+}
+
+void events_free(struct node *n)
+{
+    struct event *v;
+
+    while ((v = TAILQ_FIRST(&n->events)) != NULL)
+        drop(n, v);
+}

@@ -1,0 +1,12 @@
+/* events - what happened, for people.  Loop thread only. */
+#ifndef AGENT_POD_CORE_EVENTS_H
+#define AGENT_POD_CORE_EVENTS_H
+#include "agent/pod/core/pod.h"
+
+void pod_event(struct pod *p, const struct ctr *c, bool warning, const char *reason, const char *fmt, ...)
+    PRINTF_LIKE(5, 6);
+void node_event(struct node *n, bool warning, const char *reason,
+                const char *message); /* of the node itself */
+json_t *events_json(struct node *n);
+void events_free(struct node *n);
+#endif

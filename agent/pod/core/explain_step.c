@@ -1,0 +1,28 @@
+#include "agent/pod/core/explain_step.h"
+
+#include "base/clock.h"
+#include "base/json.h"
+
+void explain_put_ns(json_t *o, const char *key, int64_t ns)
+{
+    char text[CLOCK_RFC3339_SIZE];
+
+    if (ns == 0)
+        return;
+    clock_format_us(ns, text);
+    json_put_str(o, key, text);
+}
+
+void explain_step(json_t *steps, const char *name, const char *state, int64_t since_ns, const char *detail,
+                  int64_t next_ns)
+{
+    json_t *o = json_object();
+
+    json_put_str(o, "name", name);
+    json_put_str(o, "state", state);
+    explain_put_ns(o, "since", since_ns);
+    json_put_str(o, "detail", detail);
+    if (next_ns > clock_wall_ns())
+        explain_put_ns(o, "nextTry", next_ns);
+    json_array_append_new(steps, o);
+}

@@ -1,0 +1,131 @@
+/* facts - questions about a pod that its structs alone answer: every room may ask them. */
+#include "agent/pod/core/facts.h"
+
+#include "agent/pod/core/shutdown_state.h"
+#include "base/clock.h"
+
+#include <stdio.h>
+#include <string.h>
+
+const char *pod_state_name(enum pod_state s)
+{
+    switch (s) {
+    case POD_PENDING:
+        return "pending";
+    case POD_STARTING:
+        return "starting";
+    case POD_RUNNING:
+        return "running";
+    case POD_TERMINATING:
+        return "terminating";
+    case POD_TERMINATED:
+        return "terminated";
+    }
+    return "?";
+}
+
+const char *ctr_state_name(enum ctr_state s)
+{
+    switch (s) {
+    case CTR_NONE:
+        return "none";
+    case CTR_MOUNTING:
+        return "mounting";
+    case CTR_CREATING:
+        return "creating";
+    case CTR_CREATED:
+        return "created";
+    case CTR_STARTING:
+        return "starting";
+    case CTR_RUNNING:
+        return "running";
+    case CTR_PRESTOP:
+        return "pre-stop";
+    case CTR_STOPPING:
+        return "stopping";
+    case CTR_KILLING:
+        return "killing";
+    }
+    return "?";
+}
+
+bool pod_is_new(const struct pod *p)
+{
+    int64_t age_ns = clock_wall_ns() - p->created_ns;
+
+    if (age_ns < 0) /* the clock was set back */
+        return false;
+    return age_ns < POD_NEW_NS ||
+           (age_ns < POD_NEW_MAX_NS && p->node->folder != NULL && src_folder_busy(p->node->folder));
+}
+
+int64_t pod_new_until_ns(const struct pod *p)
+{
+    int64_t soon = clock_wall_ns() + 100 * INT64_C(1000000);
+
+    return p->created_ns + POD_NEW_NS > soon ? p->created_ns + POD_NEW_NS : soon;
+}
+
+enum err_code pod_may_lack(const struct pod *p, enum api_config_kind kind, const char *name, struct err *e)
+{
+    if (!pod_is_new(p) || p->node->folder == NULL || !src_folder_busy(p->node->folder))
+        return ERR_OK;
+    return err_set(e, ERR_PRECONDITION, "%s \"%s\" may still be in a file that is being read",
+                   kind == API_SECRET ? "secret" : "configmap", name);
+}
+
+bool ctr_alive(const struct ctr *c)
+{
+    return c->state != CTR_NONE && c->state != CTR_MOUNTING && c->state != CTR_CREATING;
+}
+
+bool volumes_is_mounted(const struct pod *p, const char *volume)
+{
+    for (size_t i = 0; i < p->n_ctrs; i++)
+        for (size_t j = 0; j < p->ctrs[i].spec->n_mounts; j++)
+            if (strcmp(p->ctrs[i].spec->mounts[j].name, volume) == 0)
+                return true;
+    return false;
+}
+
+enum err_code volumes_host_path(const struct pod *p, const struct api_volume *v, char *ret, size_t size,
+                                struct err *e)
+{
+    int n;
+
+    switch (v->kind) {
+    case API_VOL_PAYLOAD:
+        return vol_payload_path(p->node->o.volumes, p->uid, v->name, ret, size, e);
+    case API_VOL_EMPTY_DIR:
+        n = snprintf(ret, size, "%s/pods/%s/volumes/kubernetes.io~empty-dir/%s", p->node->o.root_dir, p->uid,
+                     v->name);
+        break;
+    case API_VOL_HOST_PATH:
+        n = snprintf(ret, size, "%s", v->host_path);
+        break;
+    case API_VOL_IMAGE:
+        n = snprintf(ret, size, "%s/pods/%s/volumes/kubernetes.io~image/%s", p->node->o.root_dir, p->uid,
+                     v->name);
+        break;
+    default:
+        return err_set(e, ERR_INTERNAL, "volume \"%s\": of no kind", v->name);
+    }
+    return n > 0 && (size_t)n < size
+               ? ERR_OK
+               : err_set(e, ERR_INVALID, "volume \"%s\": its path is too long", v->name);
+}
+
+bool userns_wanted(const struct pod *p)
+{
+    return p->api->spec.has_host_users && !p->api->spec.host_users;
+}
+
+bool preempt_is_critical(const struct pod *p)
+{
+    return p->priority >= POD_CRITICAL_PRIORITY;
+}
+
+bool shutdown_now(const struct node *n)
+{
+    return n->shutdown.state == SHUTDOWN_ENDING || n->shutdown.state == SHUTDOWN_DONE;
+}

@@ -1,0 +1,51 @@
+#include "agent/pod/core/pod_look.h"
+
+#include "agent/pod/core/explain_step.h"
+#include "agent/pod/core/pod.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+enum { LOOK_FIRST_MS = 50, LOOK_MAX_MS = 10000 };
+
+void pod_look_again(struct pod *p, const struct err *e)
+{
+    struct pod_look *l = &p->look;
+
+    if (!l->failed_now) { /* the first of this turn sets the pace for all */
+        if (l->wait_ms == 0) {
+            l->since_ns = clock_wall_ns();
+            log_warn("state is unknown; looking again", F_STR("pod", p->key), F_ERR(e));
+        }
+        l->wait_ms = l->wait_ms == 0                ? LOOK_FIRST_MS
+                     : l->wait_ms * 2 < LOOK_MAX_MS ? l->wait_ms * 2
+                                                    : LOOK_MAX_MS;
+        snprintf(l->error, sizeof(l->error), "%s", e->text);
+        l->failed_now = true;
+    }
+    l->retry_ns = clock_wall_ns() + (int64_t)l->wait_ms * 1000000;
+    pod_wake_at(p, l->retry_ns);
+}
+
+void pod_look_begin(struct pod *p)
+{
+    p->look.failed_now = false;
+}
+
+void pod_look_end(struct pod *p)
+{
+    struct pod_look *l = &p->look;
+
+    if (l->failed_now) {
+        pod_wake_at(p, l->retry_ns); /* a change of state in this turn has stopped the timer */
+        return;
+    }
+    if (l->wait_ms != 0)
+        log_info("state is known again", F_STR("pod", p->key));
+    *l = (struct pod_look){ 0 };
+}
+
+void pod_look_explain(const struct pod *p, json_t *steps)
+{
+    if (p->look.wait_ms != 0)
+        explain_step(steps, "state", "failed", p->look.since_ns, p->look.error, p->look.retry_ns);
+}

@@ -1,0 +1,12 @@
+/* pod_starts - how long pods took until they ran, as a histogram. */
+#ifndef AGENT_POD_CORE_POD_STARTS_H
+#define AGENT_POD_CORE_POD_STARTS_H
+#include "agent/pod/core/pod.h"
+
+struct pod_start_bound {
+    const char *text; /* seconds, as /metrics shows it */
+    uint64_t ms;
+};
+extern const struct pod_start_bound pod_starts_bounds[POD_START_BUCKETS];
+void pod_starts_add(struct pod *p); /* it runs; counted once */
+#endif

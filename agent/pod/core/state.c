@@ -1,0 +1,37 @@
+/* state - the one setter of each state: it logs from and to, and stops what the old state waited for. */
+#include "agent/pod/core/pod.h"
+#include "agent/pod/core/start_times.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+void pod_set_state(struct pod *p, enum pod_state s)
+{
+    if (p->state == s)
+        return;
+    log_debug("pod state", F_STR("pod", p->key), F_STR("podUID", p->uid),
+              F_STR("from", pod_state_name(p->state)), F_STR("to", pod_state_name(s)));
+    p->state = s;
+    p->state_since_ns = clock_wall_ns();
+    p->ending_shift_ns = 0;
+    p->record_dirty = true;
+    uv_timer_stop(&p->timer); /* each state arms what it needs */
+}
+
+void ctr_set_state(struct ctr *c, enum ctr_state s)
+{
+    if (c->state == s)
+        return;
+    log_debug("container state", F_STR("pod", c->pod->key), F_STR("containerName", c->spec->name),
+              F_STR("from", ctr_state_name(c->state)), F_STR("to", ctr_state_name(s)));
+    c->state = s;
+    c->state_since_ns = clock_wall_ns();
+    c->pod->record_dirty = true;
+    if (s == CTR_MOUNTING || s == CTR_CREATING)
+        start_times_begin(c->pod, START_CREATE);
+    else if (s == CTR_CREATED)
+        start_times_end(c->pod, START_CREATE);
+    else if (s == CTR_STARTING)
+        start_times_begin(c->pod, START_RUN);
+    else if (s == CTR_RUNNING)
+        start_times_end(c->pod, START_RUN);
+}

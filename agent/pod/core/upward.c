@@ -1,0 +1,25 @@
+/*
+ * upward - what lower rooms ask of the worker.  No room calls one above it: these go by the functions that
+ * the worker gave the node at its start (struct pod_upward).
+ */
+#include "agent/pod/core/pod.h"
+
+void pod_ask_end(struct pod *p, int64_t grace_seconds, const char *why)
+{
+    p->node->upward.end(p, grace_seconds, true, why);
+}
+
+void pod_ask_recover(struct pod *p)
+{
+    p->node->upward.recover(p);
+}
+
+bool pod_ask_idle(const struct pod *p)
+{
+    return p->node->upward.idle(p);
+}
+
+void pod_ask_apply(struct pod *p, struct api_pod *api)
+{
+    p->node->upward.apply(p, api);
+}

@@ -1,0 +1,1 @@
+agent_pod_env_SRCS := downward.c env.c env_file.c go_quote.c

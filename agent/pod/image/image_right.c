@@ -1,0 +1,52 @@
+#include "agent/pod/image/image_right.h"
+
+#include "agent/pod/core/facts.h"
+#include "agent/pod/image/images.h"
+#include "agent/pod/image/pull_secrets.h"
+
+static void on_checked(struct op *op, const struct err *result)
+{
+    struct pod_image *i = op->owner;
+
+    i->checking = false;
+    if (images_free_dropped(i))
+        return;
+    /* Without memory, or with secrets that are no JSON, a pull says more. */
+    if (i->right == RIGHT_UNKNOWN && !i->stale)
+        i->right = result->code == ERR_OK && json_is_true(i->check.answer) ? RIGHT_GRANTED : RIGHT_REFUSED;
+    pod_wake(i->pod);
+}
+
+static void start_check(struct pod_image *i, const char *name)
+{
+    struct pull_secrets secrets;
+    struct err e = { 0 };
+
+    if (pull_secrets_collect(i->pod, &secrets, &e) == ERR_OK && secrets.missing.n > 0 && pod_is_new(i->pod)) {
+        pod_wake_at(i->pod, pod_new_until_ns(i->pod)); /* the file that holds it may be read next */
+    } else if (e.code != ERR_OK || secrets.json.n == 0) {
+        i->right = RIGHT_REFUSED;
+    } else {
+        i->checking = true;
+        i->stale = false;
+        img_access_start(&i->check, i->pod->node->o.images, name, secrets.json.p, on_checked, i);
+    }
+    pull_secrets_done(&secrets);
+}
+
+void image_right_look(struct pod_image *i, const struct img_image *image, const char *name)
+{
+    if (i->right != RIGHT_UNKNOWN || i->checking)
+        return;
+    switch (img_access(i->pod->node->o.images, image, name)) {
+    case IMG_ACCESS_GRANTED:
+        i->right = RIGHT_GRANTED;
+        break;
+    case IMG_ACCESS_REFUSED:
+        i->right = RIGHT_REFUSED;
+        break;
+    case IMG_ACCESS_SECRETS:
+        start_check(i, name);
+        break;
+    }
+}

@@ -1,0 +1,19 @@
+/* images - the images that a pod's containers and image volumes use.  Loop thread only. */
+#ifndef AGENT_POD_IMAGE_IMAGES_H
+#define AGENT_POD_IMAGE_IMAGES_H
+#include "agent/pod/core/pod.h"
+
+void images_step(struct pod *p);
+void images_secret_changed(struct pod *p, const char *name); /* one of imagePullSecrets: try again now */
+struct pod_image *images_find(const struct pod *p, const char *reference);
+/* The container's image and those of its volumes are here; else *ret_missing is one that is not (NULL: for
+ * want of memory). */
+bool images_ready(const struct ctr *c, const struct pod_image **ret_missing);
+/* Makes p->images what p->ctrs use, also as volumes: what stays is kept with all that is known of it, a bring
+ * of what goes is cancelled. */
+enum err_code images_build(struct pod *p, struct err *e) MUST_CHECK;
+void images_clear(struct pod *p); /* likewise, with nothing that stays */
+bool images_busy(const struct pod *p);
+bool images_free_dropped(
+    struct pod_image *i); /* what was under way has answered: true when nobody wants it */
+#endif

@@ -1,0 +1,44 @@
+#include "agent/pod/image/images_used.h"
+
+enum { NAMED_MAX = 5 };
+
+static bool has_it(const struct pod *p, const char *id)
+{
+    for (size_t i = 0; i < p->n_ctrs; i++)
+        if (p->ctrs[i].cur.id[0] != '\0' && !p->ctrs[i].cur.ended && str_eq(p->ctrs[i].cur.image_id, id))
+            return true;
+    for (size_t i = 0; i < p->n_images; i++)
+        if (p->images[i]->image != NULL && str_eq(p->images[i]->image->id, id) && p->state != POD_TERMINATED)
+            return true;
+    return false;
+}
+
+json_t *image_users(const struct node *n, const char *id)
+{
+    json_t *users = json_array();
+
+    for (const struct pod *p = n->pods; p != NULL; p = p->hh.next)
+        if (has_it(p, id))
+            json_array_append_new(users, json_pack("{s:s, s:s, s:s}", "kind", "Pod", "namespace",
+                                                   p->api->meta.namespace, "name", p->api->meta.name));
+    return users;
+}
+
+bool image_is_used(const struct node *n, const char *id, struct buf *pods)
+{
+    const struct pod *p;
+    size_t found = 0;
+
+    for (p = n->pods; p != NULL; p = p->hh.next) {
+        if (!has_it(p, id))
+            continue;
+        found++;
+        if (pods == NULL)
+            return true;
+        if (found <= NAMED_MAX)
+            buf_addf(pods, "%spod %s", found > 1 ? ", " : "", p->key);
+    }
+    if (found > NAMED_MAX)
+        buf_addf(pods, " and %zu more", found - NAMED_MAX);
+    return found > 0;
+}

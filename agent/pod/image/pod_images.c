@@ -1,0 +1,487 @@
+/* The images of a pod, each brought once however many containers use it. */
+#include "agent/pod/core/events.h"
+#include "agent/pod/core/facts.h"
+#include "agent/pod/core/pod.h"
+#include "agent/pod/core/pod_look.h"
+#include "agent/pod/image/image_right.h"
+#include "agent/pod/image/images.h"
+#include "agent/pod/image/pull_secrets.h"
+#include "agent/runtime/image_mount.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <string.h>
+
+#define BACKOFF_FIRST_MS                                                                                     \
+    10000 /* kubelet: 10 s doubling to 300 s (BACKOFF_MAX_MS), from the last failed try */
+#define MS INT64_C(1000000)
+
+struct pod_image *images_find(const struct pod *p, const char *reference)
+{
+    for (size_t i = 0; i < p->n_images; i++)
+        if (strcmp(p->images[i]->reference, reference) == 0)
+            return p->images[i];
+    return NULL;
+}
+
+/* ---- the list ------------------------------------------------------------------------------------- */
+
+static void image_free(struct pod_image *i)
+{
+    img_unref(i->image);
+    free(i->message);
+    free(i);
+}
+
+static bool is_busy(const struct pod_image *i)
+{
+    return i->bringing || i->checking;
+}
+
+/* Freed now, or when what is under way has answered. */
+static void drop(struct pod_image *i)
+{
+    if (!is_busy(i)) {
+        image_free(i);
+        return;
+    }
+    i->dropped = true;
+    i->reference = NULL;
+    i->pod->images_dropped++;
+    op_cancel(i->bringing ? &i->bring.op : &i->check.op);
+}
+
+bool images_free_dropped(struct pod_image *i)
+{
+    struct pod *p = i->pod;
+
+    if (!i->dropped)
+        return false;
+    p->images_dropped--;
+    image_free(i);
+    pod_wake(p);
+    return true;
+}
+
+void images_clear(struct pod *p)
+{
+    for (size_t i = 0; i < p->n_images; i++)
+        drop(p->images[i]);
+    p->n_images = 0;
+    free(take_ptr(&p->images));
+}
+
+bool images_busy(const struct pod *p)
+{
+    for (size_t i = 0; i < p->n_images; i++)
+        if (is_busy(p->images[i]))
+            return true;
+    return p->images_dropped > 0;
+}
+
+struct wanted { /* by a container, or as a volume */
+    const char *reference;
+    enum api_pull_policy policy;
+};
+
+static struct pod_image *find_in(struct pod_image *const *list, size_t n, const char *reference)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(list[i]->reference, reference) == 0)
+            return list[i];
+    return NULL;
+}
+
+/* Puts the image into `list`, if it is not there already: taken over from p->images, or new; false: no
+ * memory. */
+static bool place(struct pod *p, struct wanted w, struct pod_image **list, size_t *n)
+{
+    struct pod_image *found = find_in(list, *n, w.reference);
+
+    if (found != NULL) {
+        if (w.policy < found->policy)
+            found->policy = w.policy; /* Always before IfNotPresent before Never */
+        return true;
+    }
+    for (size_t i = 0; i < p->n_images && found == NULL; i++)
+        if (strcmp(p->images[i]->reference, w.reference) == 0) {
+            found = p->images[i];
+            p->images[i] = p->images[--p->n_images];
+        }
+    if (found == NULL && (found = calloc(1, sizeof(*found))) == NULL)
+        return false;
+    found->pod = p;
+    found->reference = w.reference;
+    found->policy = w.policy;
+    list[(*n)++] = found;
+    return true;
+}
+
+enum err_code images_build(struct pod *p, struct err *e)
+{
+    size_t most = p->n_ctrs + p->api->spec.n_volumes + 1, n = 0;
+    struct pod_image **list = calloc(most, sizeof(struct pod_image *));
+    bool room = list != NULL;
+
+    for (size_t k = 0; room && k < p->n_ctrs; k++)
+        room = place(p, (struct wanted){ p->ctrs[k].spec->image, p->ctrs[k].spec->pull_policy }, list, &n);
+    for (size_t k = 0; room && k < p->api->spec.n_volumes; k++) {
+        const struct api_volume *v = &p->api->spec.volumes[k];
+        if (v->kind == API_VOL_IMAGE && volumes_is_mounted(p, v->name))
+            room = place(p, (struct wanted){ v->image_reference, v->image_pull_policy }, list, &n);
+    }
+    if (room) {
+        images_clear(p); /* what is left of the old ones */
+        p->images = list;
+        p->n_images = n;
+        return ERR_OK;
+    }
+    /* Nothing may point into the old manifest any more: they are begun anew when there is memory. */
+    images_clear(p);
+    while (n > 0)
+        drop(list[--n]);
+    free(list);
+    return err_nomem(e);
+}
+
+/* ---- bringing --------------------------------------------------------------------------------------- */
+
+static void say(struct pod_image *i, const char *reason, const char *message)
+{
+    snprintf(i->reason, sizeof(i->reason), "%s", reason);
+    free(i->message);
+    i->message = strdup(message);
+    i->pull_failed = false;
+}
+
+/* The first container that wants it: events carry a container.  NULL: it is a volume only, as kubelet tells
+ * it. */
+static const struct ctr *user_of(const struct pod_image *i)
+{
+    for (size_t k = 0; k < i->pod->n_ctrs; k++)
+        if (strcmp(i->pod->ctrs[k].spec->image, i->reference) == 0)
+            return &i->pod->ctrs[k];
+    return NULL;
+}
+
+#define DURATION_SIZE 48
+/* As Go prints a duration that was cut to milliseconds: "950ms", "1.2s", "2m0.05s". */
+static void format_ms(uint64_t ms, char ret[DURATION_SIZE])
+{
+    const unsigned long long minutes = ms / 60000, seconds = ms / 1000 % 60;
+    char fraction[8] = "", front[32] = "";
+
+    if (ms < 1000) {
+        snprintf(ret, DURATION_SIZE, ms == 0 ? "0s" : "%llums", (unsigned long long)ms);
+        return;
+    }
+    if (ms % 1000 != 0) {
+        size_t n = (size_t)snprintf(fraction, sizeof(fraction), ".%03u", (unsigned)(ms % 1000));
+
+        while (fraction[n - 1] == '0')
+            fraction[--n] = '\0';
+    }
+    if (minutes >= 60)
+        snprintf(front, sizeof(front), "%lluh%llum", minutes / 60, minutes % 60);
+    else if (minutes > 0)
+        snprintf(front, sizeof(front), "%llum", minutes);
+    snprintf(ret, DURATION_SIZE, "%s%llu%ss", front, seconds, fraction);
+}
+
+/* As a CRI runtime calls it in front of the reason; "": nothing of that kind. */
+static const char *failure_name(enum img_failure failure)
+{
+    switch (failure) {
+    case IMG_FAILED:
+        break;
+    case IMG_REGISTRY_UNAVAILABLE:
+        return "RegistryUnavailable";
+    case IMG_SIGNATURE_REJECTED:
+        return "SignatureValidationFailed";
+    }
+    return "";
+}
+
+/* Reason and message as kubelet's image manager makes them. */
+static void say_failure(struct pod_image *i, const char *why)
+{
+    str_auto text = NULL;
+
+    switch (i->bring.failure) {
+    case IMG_FAILED:
+        text = str_printf("failed to pull image \"%s\": %s", i->reference, why);
+        break;
+    case IMG_REGISTRY_UNAVAILABLE:
+        text =
+            str_printf("image pull failed for %s because the registry is unavailable: %s", i->reference, why);
+        break;
+    case IMG_SIGNATURE_REJECTED:
+        text = str_printf("image pull failed for %s because the signature validation failed: %s",
+                          i->reference, why);
+        break;
+    }
+    say(i, i->bring.failure == IMG_FAILED ? "ErrImagePull" : failure_name(i->bring.failure),
+        text != NULL ? text : why);
+    i->pull_failed = true;
+}
+
+static void on_brought(struct op *op, const struct err *result)
+{
+    struct pod_image *i = op->owner;
+    struct pod *p = i->pod;
+    const struct ctr *c;
+
+    i->bringing = false;
+    if (images_free_dropped(i))
+        return;
+    c = user_of(i);
+    if (result->code == ERR_OK) {
+        char alone[DURATION_SIZE], whole[DURATION_SIZE];
+
+        format_ms(i->bring.ran_ms, alone);
+        format_ms(clock_mono_ms() - i->pull_started_ms, whole);
+        i->image = img_ref(i->bring.image);
+        i->pulled = true;
+        i->reason[0] = '\0';
+        i->backoff_ms = 0;
+        pod_event(p, c, false, "Pulled",
+                  "Successfully pulled image \"%s\" in %s (%s including waiting). Image size: %llu bytes.",
+                  i->reference, alone, whole, (unsigned long long)i->image->size_bytes);
+    } else if (result->code != ERR_CANCELLED) {
+        i->backoff_ms = i->backoff_ms == 0 ? BACKOFF_FIRST_MS : i->backoff_ms * 2;
+        if (i->backoff_ms > BACKOFF_MAX_MS)
+            i->backoff_ms = BACKOFF_MAX_MS;
+        i->retry_at_ns = clock_wall_ns() + (int64_t)i->backoff_ms * MS;
+        say_failure(i, result->text);
+        log_warn("image cannot be pulled", F_STR("pod", p->key), F_STR("image", i->reference),
+                 F_U64("retryMs", i->backoff_ms), F_ERR(result));
+        pod_event(p, c, true, "Failed", "Failed to pull image \"%s\": %s%s%s", i->reference,
+                  failure_name(i->bring.failure), i->bring.failure != IMG_FAILED ? ": " : "", result->text);
+        pod_event(p, c, true, "Failed", "Error: %s", i->reason);
+    }
+    pod_wake(p);
+}
+
+/* NULL: it is another kind of volume. */
+static const struct api_volume *image_volume(const struct pod *p, const char *name)
+{
+    const struct api_volume *v = api_volume_find(&p->api->spec, name);
+
+    return v != NULL && v->kind == API_VOL_IMAGE ? v : NULL;
+}
+
+static bool wants(const struct ctr *c, const char *reference)
+{
+    if (strcmp(c->spec->image, reference) == 0)
+        return true;
+    for (size_t i = 0; i < c->spec->n_mounts; i++) {
+        const struct api_volume *v = image_volume(c->pod, c->spec->mounts[i].name);
+        if (v != NULL && strcmp(v->image_reference, reference) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool images_ready(const struct ctr *c, const struct pod_image **ret_missing)
+{
+    const struct pod_image *i = images_find(c->pod, c->spec->image);
+
+    for (size_t k = 0; k < c->spec->n_mounts && i != NULL && i->image != NULL; k++) {
+        const struct api_volume *v = image_volume(c->pod, c->spec->mounts[k].name);
+        if (v != NULL)
+            i = images_find(c->pod, v->image_reference);
+    }
+    *ret_missing = i;
+    return i != NULL && i->image != NULL;
+}
+
+/* Only what has to start is pulled for: a pod that was taken over and runs asks no registry. */
+static bool is_needed(const struct pod_image *i)
+{
+    for (size_t k = 0; k < i->pod->n_ctrs; k++) {
+        const struct ctr *c = &i->pod->ctrs[k];
+        if (wants(c, i->reference) && (c->replace || (c->state == CTR_NONE && ctr_restart_wanted(c))))
+            return true;
+    }
+    return false;
+}
+
+/* After a restart of the agent: what is mounted is the image, whatever its name means by now.  *ret: NULL, it
+ * is not in the store. */
+static struct presence mounted_one(const struct pod_image *i, struct img_image **ret, struct err *e)
+{
+    const struct pod *p = i->pod;
+    char path[1024], id[IMG_ID_SIZE];
+    struct err ignored = { 0 };
+
+    for (size_t k = 0; k < p->api->spec.n_volumes; k++) {
+        const struct api_volume *v = &p->api->spec.volumes[k];
+        struct presence mounted;
+
+        if (v->kind != API_VOL_IMAGE || strcmp(v->image_reference, i->reference) != 0 ||
+            volumes_host_path(p, v, path, sizeof(path), &ignored) != ERR_OK)
+            continue;
+        mounted = img_mounted(path, id, e);
+        if (presence_is_unknown(mounted))
+            return mounted;
+        if (presence_is_absent(mounted))
+            continue;
+        *ret = img_lookup(p->node->o.images, id);
+        return *ret == NULL && img_is_unsure(p->node->o.images, e) ? presence_unknown(e) : mounted;
+    }
+    return presence_absent();
+}
+
+/* False: what is mounted is not known, and is looked at again. */
+static bool take_mounted(struct pod_image *i)
+{
+    struct err e = { 0 };
+
+    if (!presence_is_unknown(mounted_one(i, &i->image, &e)))
+        return true;
+    pod_look_again(i->pod, &e);
+    return false;
+}
+
+static void tell_secrets(struct pod *p, const struct pull_secrets *s)
+{
+    if (s->missing.n > 0)
+        pod_event(p, NULL, true, "FailedToRetrieveImagePullSecret",
+                  "Unable to retrieve some image pull secrets (%s); attempting to pull the image may not "
+                  "succeed.",
+                  s->missing.p);
+    if (s->unusable.n > 0)
+        pod_event(p, NULL, true, "FailedToRetrieveImagePullSecret",
+                  "Unable to use some image pull secrets (%s): they are not of type "
+                  "kubernetes.io/dockerconfigjson or kubernetes.io/dockercfg; attempting to pull the image "
+                  "may not succeed.",
+                  s->unusable.p);
+}
+
+static void start_pull(struct pod_image *i, const struct ctr *c)
+{
+    struct pod *p = i->pod;
+    char source[IMG_NAME_MAX + 16]; /* it parses, so it is no longer than its name */
+    struct pull_secrets secrets;
+    struct err e = { 0 };
+
+    if (pull_secrets_collect(p, &secrets, &e) == ERR_OK && secrets.missing.n > 0 && pod_is_new(p)) {
+        pod_wake_at(p, pod_new_until_ns(p)); /* the file that holds it may be read next */
+        pull_secrets_done(&secrets);
+        return;
+    }
+    tell_secrets(p, &secrets);
+    if (e.code != ERR_OK)
+        pod_event(p, NULL, true, "FailedToRetrieveImagePullSecret",
+                  "Unable to use the image pull secrets: %s; attempting to pull the image may not succeed.",
+                  e.text);
+    pod_event(p, c, false, "Pulling", "Pulling image \"%s\"", i->reference);
+    snprintf(source, sizeof(source), "docker://%s", i->reference);
+    i->bringing = true;
+    i->pull_started_ns = clock_wall_ns();
+    i->pull_started_ms = clock_mono_ms();
+    img_bring_start_auth(&i->bring, p->node->o.images, source, NULL,
+                         e.code == ERR_OK && secrets.json.n > 0 ? secrets.json.p : NULL, on_brought, i);
+    pull_secrets_done(&secrets);
+}
+
+void images_secret_changed(struct pod *p, const char *name)
+{
+    if (!pull_secrets_uses(p, name))
+        return;
+    for (size_t i = 0; i < p->n_images; i++) {
+        p->images[i]->retry_at_ns = 0;
+        p->images[i]->right = RIGHT_UNKNOWN;
+        p->images[i]->stale = p->images[i]->checking;
+    }
+}
+
+/* By name only: a part of an id is a name on Docker Hub.  `name` is normalised; it becomes the one that was
+ * found. */
+static struct img_image *look_up(const struct pod_image *i, char name[IMG_NAME_MAX])
+{
+    struct img_store *s = i->pod->node->o.images;
+    struct img_image *found = NULL;
+    char candidate[IMG_NAME_MAX];
+
+    for (size_t k = 0; img_candidate(s, i->reference, k, candidate); k++)
+        if ((found = img_lookup(s, candidate)) != NULL) {
+            memcpy(name, candidate, IMG_NAME_MAX);
+            return found;
+        }
+    return img_lookup(s, name);
+}
+
+/* False: it is not here, or a pull has to show the pod's right to it.  Pods that run go on with what they
+ * have. */
+static bool take_present(struct pod_image *i, char name[IMG_NAME_MAX])
+{
+    scoped(img_unref) struct img_image *found = look_up(i, name);
+
+    if (found == NULL)
+        return false;
+    if (is_needed(i)) {
+        image_right_look(i, found, name);
+        if (i->right != RIGHT_GRANTED)
+            return i->right == RIGHT_UNKNOWN; /* it will be known */
+    }
+    i->image = take_ptr(&found);
+    i->reason[0] = '\0';
+    return true;
+}
+
+static void image_step(struct pod_image *i)
+{
+    struct pod *p = i->pod;
+    const struct ctr *c = user_of(i);
+    char name[IMG_NAME_MAX];
+    struct err e = { 0 };
+
+    if (i->image != NULL || is_busy(i) || i->error_final)
+        return;
+    if (img_normalise(i->reference, name, &e) != ERR_OK) {
+        str_auto text = str_printf("Failed to apply default image tag \"%s\": %s", i->reference, e.text);
+        i->error_final = true; /* only another manifest can help */
+        say(i, "InvalidImageName", text != NULL ? text : e.text);
+        pod_event(p, c, true, "InspectFailed", "%s", i->message);
+        pod_event(p, c, true, "Failed", "Error: InvalidImageName");
+        return;
+    }
+    if (c == NULL && (!take_mounted(i) || i->image != NULL))
+        return;
+    if (i->policy != API_PULL_ALWAYS && take_present(i, name))
+        return;
+    if (!is_needed(i))
+        return;
+    if (i->policy == API_PULL_NEVER && img_is_unsure(p->node->o.images, &e)) {
+        pod_look_again(p, &e);
+        return;
+    }
+    if (i->policy == API_PULL_NEVER) {
+        if (i->reason[0] == '\0') {
+            str_auto text =
+                str_printf("Container image \"%s\" is not present with pull policy of Never", i->reference);
+            say(i, "ErrImageNeverPull", text != NULL ? text : "");
+            pod_event(p, c, true, "ErrImageNeverPull", "%s", i->message);
+            pod_event(p, c, true, "Failed", "Error: ErrImageNeverPull");
+        }
+        return; /* woken when an image is added */
+    }
+    if (i->retry_at_ns > clock_wall_ns()) {
+        if (i->pull_failed) {
+            str_auto text = str_printf("Back-off pulling image \"%s\": %s: %s", i->reference, i->reason,
+                                       i->message != NULL ? i->message : "");
+            pod_event(p, c, false, "BackOff", "Back-off pulling image \"%s\"", i->reference);
+            say(i, "ImagePullBackOff", text != NULL ? text : "");
+        }
+        pod_wake_at(p, i->retry_at_ns);
+        return;
+    }
+    start_pull(i, c);
+}
+
+void images_step(struct pod *p)
+{
+    for (size_t i = 0; i < p->n_images; i++)
+        image_step(p->images[i]);
+}

@@ -1,0 +1,1 @@
+agent_pod_leftovers_SRCS := foreign.c mount_watch.c record_files.c sweep.c

@@ -1,0 +1,123 @@
+#include "agent/pod/leftovers/mount_watch.h"
+
+#include "agent/pod/leftovers/sweep.h"
+#include "base/clock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#define PAUSE_MS 1000 /* on a busy node mounts change all the time */
+
+struct mount_watch {
+    struct node *node;
+    int fd; /* of mountinfo: poll(2) gives POLLPRI after a change */
+    unsigned open_handles, rounds;
+    uv_poll_t poll;
+    uv_timer_t pause; /* runs from one round to the next possible one */
+    bool changed;     /* meanwhile */
+};
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct mount_watch *w = handle->data;
+
+    if (--w->open_handles > 0)
+        return;
+    close(w->fd);
+    free(w);
+}
+
+void mount_watch_end(struct node *n)
+{
+    struct mount_watch *w = take_ptr(&n->mount_watch);
+
+    if (w == NULL)
+        return;
+    uv_close((uv_handle_t *)&w->poll, on_closed);
+    uv_close((uv_handle_t *)&w->pause, on_closed);
+}
+
+/* Wakes all who wait; false: nobody does. */
+static bool tell(struct node *n)
+{
+    bool waits = sweep_mounts_changed(n);
+    struct pod *p, *tmp;
+
+    HASH_ITER (hh, n->pods, p, tmp) {
+        waits = waits || p->vols_held || p->vols == VOLS_REMOVING;
+        if (p->vols_held) {
+            p->vols_held = false;
+            pod_wake(p);
+        }
+    }
+    return waits;
+}
+
+unsigned mount_watch_rounds(const struct node *n)
+{
+    return n->mount_watch != NULL ? n->mount_watch->rounds : 0;
+}
+
+static void on_pause_over(uv_timer_t *timer);
+
+static void round_begin(struct mount_watch *w)
+{
+    w->changed = false;
+    w->rounds++;
+    if (tell(w->node))
+        uv_timer_start(&w->pause, on_pause_over, PAUSE_MS, 0);
+    else
+        mount_watch_end(w->node);
+}
+
+static void on_pause_over(uv_timer_t *timer)
+{
+    struct mount_watch *w = timer->data;
+
+    if (w->changed)
+        round_begin(w);
+}
+
+static void on_change(uv_poll_t *poll, int status, int events)
+{
+    struct mount_watch *w = poll->data;
+
+    (void)status;
+    (void)events;
+    if (uv_is_active((uv_handle_t *)&w->pause))
+        w->changed = true;
+    else
+        round_begin(w);
+}
+
+enum err_code mount_watch_begin(struct node *n, bool *ret_new, struct err *e)
+{
+    struct mount_watch *w;
+    int status;
+
+    *ret_new = n->mount_watch == NULL;
+    if (!*ret_new)
+        return ERR_OK;
+    if (n->closing)
+        return err_set(e, ERR_UNAVAILABLE, "the agent is ending");
+    w = calloc(1, sizeof(*w));
+    if (w == NULL)
+        return err_nomem(e);
+    w->node = n;
+    w->fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+    status = w->fd >= 0 ? uv_poll_init(n->o.loop, &w->poll, w->fd) : -errno;
+    if (status != 0) {
+        if (w->fd >= 0)
+            close(w->fd);
+        free(w);
+        return err_sys(e, -status, "watch the mounts");
+    }
+    uv_timer_init(n->o.loop, &w->pause);
+    w->poll.data = w->pause.data = w;
+    w->open_handles = 2;
+    w->rounds = 1;
+    uv_poll_start(&w->poll, UV_PRIORITIZED, on_change);
+    uv_unref((uv_handle_t *)&w->poll); /* holds up no end of the loop */
+    n->mount_watch = w;
+    return ERR_OK;
+}

@@ -1,0 +1,548 @@
+#include "agent/pod/leftovers/sweep.h"
+#include "agent/pod/leftovers/foreign.h"
+#include "agent/pod/leftovers/mount_watch.h"
+#include "agent/pod/leftovers/record_files.h"
+#include "agent/pod/limits/limits.h"
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/log.h"
+#include "cni/netns.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+#define PAUSE_FIRST_MS                                                                                       \
+    50 /* between tries, doubling: a cgroup needs a moment after its processes were killed */
+#define PAUSE_MAX_MS 60000
+#define DRAIN_PAUSE_MAX_MS 1600 /* when all is taken down: given up after 3 s */
+#define SAID_AFTER_MS 3000      /* what takes longer is worth a line in the log */
+
+/* One thing being removed, or a look for such things that failed and is repeated. */
+struct job {
+    struct node *node;
+    const char *what;
+    void (*begin)(struct job *j);                         /* one try; ends in on_done() */
+    enum err_code (*look)(struct node *n, struct err *e); /* NULL: something is removed */
+    char id[512];                                         /* container id, uid or cgroup path */
+    struct rt_action action;
+    struct cni_op cni;
+    struct cni_attachment attachment;
+    struct proc_call call;
+    uv_timer_t retry;
+    uint64_t pause_ms, since_ms;
+    bool waiting, over, held; /* by a mount that is not ours */
+    char error[512];
+    TAILQ_ENTRY(job) link;
+};
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct job *j = handle->data;
+    struct node *n = j->node;
+
+    TAILQ_REMOVE(&n->jobs, j, link);
+    free(j);
+    n->sweeps--;
+    node_check_idle(n);
+}
+
+static void finished(struct job *j)
+{
+    if (j->over)
+        return;
+    j->over = true;
+    j->waiting = false;
+    uv_close((uv_handle_t *)&j->retry, on_closed);
+}
+
+static void on_retry(uv_timer_t *timer)
+{
+    struct job *j = timer->data;
+
+    j->waiting = false;
+    j->begin(j);
+}
+
+static void tried(struct job *j, const struct err *result)
+{
+    struct node *n = j->node;
+    const char *trouble = j->look != NULL
+                              ? "left-overs cannot be listed: nothing of them is removed; trying again"
+                              : "left-over cannot be removed; trying again";
+
+    if (result->code == ERR_OK && j->look == NULL)
+        log_info("left-over removed", F_STR("what", j->what), F_STR("id", j->id));
+
+    if (result->code == ERR_OK || result->code == ERR_CANCELLED || n->closing ||
+        (n->draining && j->pause_ms >= DRAIN_PAUSE_MAX_MS)) {
+        if (result->code != ERR_OK && result->code != ERR_CANCELLED)
+            log_warn("left-over cannot be removed; the next start tries again", F_STR("what", j->what),
+                     F_STR("id", j->id), F_ERR(result));
+        finished(j);
+        return;
+    }
+    j->held = result->code == ERR_PRECONDITION;
+    if (strcmp(j->error, result->text) != 0 && (j->held || clock_mono_ms() - j->since_ms > SAID_AFTER_MS)) {
+        log_warn(trouble, F_STR("what", j->what), F_STR("id", j->id), F_ERR(result));
+        snprintf(j->error, sizeof(j->error), "%s", result->text);
+    }
+    j->pause_ms = j->pause_ms == 0 ? PAUSE_FIRST_MS : j->pause_ms * 2;
+    if (j->pause_ms > PAUSE_MAX_MS)
+        j->pause_ms = PAUSE_MAX_MS;
+    if (j->held) { /* a mount that goes unseen, before the watch began, is seen with the next try */
+        struct err e = { 0 };
+        bool new;
+        if (mount_watch_begin(n, &new, &e) != ERR_OK)
+            log_debug("mounts cannot be watched", F_ERR(&e));
+    }
+    j->waiting = true;
+    uv_timer_start(&j->retry, on_retry, j->pause_ms, 0);
+}
+
+static void on_done(struct op *op, const struct err *result)
+{
+    tried(op->owner, result);
+}
+
+static struct job *make_job(struct node *n, const char *id, const char *what, void (*begin)(struct job *j))
+{
+    struct job *j = strlen(id) < sizeof(j->id) ? calloc(1, sizeof(*j)) : NULL;
+
+    if (j == NULL) {
+        log_error("no memory to remove a left-over; the next start does it", F_STR("what", what),
+                  F_STR("id", id));
+        return NULL;
+    }
+    j->node = n;
+    j->what = what;
+    j->begin = begin;
+    j->since_ms = clock_mono_ms();
+    snprintf(j->id, sizeof(j->id), "%s", id);
+    uv_timer_init(n->o.loop, &j->retry);
+    j->retry.data = j;
+    n->sweeps++;
+    TAILQ_INSERT_TAIL(&n->jobs, j, link);
+    return j;
+}
+
+static void new_job(struct node *n, const char *id, const char *what, void (*begin)(struct job *j))
+{
+    struct job *j = make_job(n, id, what, begin);
+
+    if (j == NULL)
+        return;
+    log_info("left-over is being removed", F_STR("what", what), F_STR("id", id));
+    j->begin(j);
+}
+
+static void look_again(struct job *j)
+{
+    struct err e = { 0 };
+
+    (void)(j->look(j->node, &e) == ERR_OK);
+    tried(j, &e);
+}
+
+/* What cannot be listed is unknown: nothing of it is removed, and the look is repeated. */
+static void look(struct node *n, const char *what, enum err_code (*fn)(struct node *n, struct err *e))
+{
+    struct err e = { 0 };
+    struct job *j;
+
+    TAILQ_FOREACH (j, &n->jobs, link)
+        if (j->look == fn && !j->over)
+            return; /* it is repeated already */
+    if (fn(n, &e) == ERR_OK)
+        return;
+    log_warn("left-overs cannot be listed: nothing of them is removed; trying again", F_STR("what", what),
+             F_ERR(&e));
+    j = make_job(n, "", what, look_again);
+    if (j == NULL)
+        return;
+    j->look = fn;
+    snprintf(j->error, sizeof(j->error), "%s", e.text);
+    tried(j, &e);
+}
+
+void sweep_cancel(struct node *n)
+{
+    struct job *j;
+
+    TAILQ_FOREACH (j, &n->jobs, link) {
+        op_cancel(&j->action.op);
+        op_cancel(&j->cni.op);
+        op_cancel(&j->call.op);
+        if (j->waiting)
+            finished(j);
+    }
+}
+
+void sweep_hurry(struct node *n)
+{
+    struct job *j;
+
+    TAILQ_FOREACH (j, &n->jobs, link)
+        if (j->waiting) {
+            j->pause_ms = 0;
+            uv_timer_start(&j->retry, on_retry, 0, 0);
+        }
+}
+
+bool sweep_mounts_changed(struct node *n)
+{
+    bool some = false;
+    struct job *j;
+
+    TAILQ_FOREACH (j, &n->jobs, link) {
+        some = some || (j->held && !j->over);
+        if (j->held && j->waiting)
+            uv_timer_start(&j->retry, on_retry, 0, 0);
+    }
+    return some;
+}
+
+void sweep_each(struct node *n, void (*fn)(const char *what, const char *id, const char *error, void *arg),
+                void *arg)
+{
+    const struct job *j;
+
+    TAILQ_FOREACH (j, &n->jobs, link)
+        if (!j->over)
+            fn(j->what, j->id, j->error, arg);
+}
+
+/* A run that ended is known only while its remains are being removed. */
+static bool knows_container(struct node *n, const char *id)
+{
+    const struct ctr *c = pods_by_container(n, id);
+    struct pod *p, *tmp;
+
+    HASH_ITER (hh, n->pods, p, tmp) {
+        struct reap *r;
+        TAILQ_FOREACH (r, &p->reaps, link)
+            if (strcmp(r->id, id) == 0)
+                return true; /* being removed already */
+    }
+    return c != NULL && !c->cur.ended;
+}
+
+static bool knows_sandbox(struct node *n, const char *id)
+{
+    struct pod *p, *tmp;
+
+    HASH_ITER (hh, n->pods, p, tmp)
+        if (strcmp(p->sandbox_id, id) == 0)
+            return true;
+    return false;
+}
+
+static bool is_being_swept(struct node *n, const char *id, void (*begin)(struct job *j))
+{
+    const struct job *j;
+
+    TAILQ_FOREACH (j, &n->jobs, link)
+        if (!j->over && j->begin == begin && strcmp(j->id, id) == 0)
+            return true;
+    return false;
+}
+
+static void remove_container(struct job *j)
+{
+    rt_delete_start(&j->action, j->node->rt, j->id, NULL, on_done, j);
+}
+
+static enum err_code look_containers(struct node *n, struct err *e)
+{
+    char **ids = NULL;
+
+    if (rt_list(n->rt, &ids, e) != ERR_OK)
+        return e->code;
+    for (char **id = ids; *id != NULL; id++)
+        if (!knows_container(n, *id) && !is_being_swept(n, *id, remove_container))
+            new_job(n, *id, "container", remove_container);
+    cg_free_list(ids);
+    return ERR_OK;
+}
+
+static void detach(struct job *j)
+{
+    j->attachment = (struct cni_attachment){ .container_id = j->id,
+                                             .netns = "",
+                                             .ifname = POD_IFNAME,
+                                             .pod_namespace = "",
+                                             .pod_name = "",
+                                             .pod_uid = "" };
+    cni_del_start(&j->cni, j->node->o.cni, &j->attachment, on_done, j);
+}
+
+static enum err_code look_network(struct node *n, struct err *e)
+{
+    char **ids = NULL;
+
+    if (cni_cached_ids(n->o.cni, &ids, e) != ERR_OK)
+        return e->code;
+    for (char **id = ids; *id != NULL; id++)
+        if (!knows_sandbox(n, *id) && !is_being_swept(n, *id, detach))
+            new_job(n, *id, "network attachment", detach);
+    cg_free_list(ids);
+    return ERR_OK;
+}
+
+void sweep_network(struct node *n)
+{
+    look(n, "network attachments", look_network);
+}
+
+static enum err_code remove_volumes(const void *arg, struct buf *out, struct err *e)
+{
+    const struct job *j = arg;
+
+    (void)out;
+    return vol_pod_teardown(j->node->o.volumes, j->id, e);
+}
+
+static void remove_pod_volumes(struct job *j)
+{
+    struct node *n = j->node;
+    const struct proc_call_spec call = {
+        .name = "remove left-over volumes",
+        .subject = j->id,
+        .fn = remove_volumes,
+        .arg = j,
+        .deadline_ms = 120000,
+        .cgroup_fd = cg_leaf_fd(n->o.cgroups, CG_LEAF_OPS),
+        .cgroup_procs = cg_leaf_procs(n->o.cgroups, CG_LEAF_OPS),
+    };
+
+    if (pods_by_uid(n, j->id) != NULL) /* a manifest names that uid by now */
+        finished(j);
+    else
+        proc_call_start(&j->call, &call, n->o.loop, on_done, j);
+}
+
+/* Neither a pod's, nor of somebody else who was here before. */
+static bool is_left_over(struct node *n, const char *uid)
+{
+    return pods_by_uid(n, uid) == NULL && !foreign_has(n, uid);
+}
+
+static enum err_code look_volumes(struct node *n, struct err *e)
+{
+    char **uids = NULL;
+
+    if (foreign_load(n, e) != ERR_OK || vol_list_owners(n->o.volumes, &uids, e) != ERR_OK)
+        return e->code;
+    for (char **uid = uids; *uid != NULL; uid++)
+        if (is_left_over(n, *uid) && !is_being_swept(n, *uid, remove_pod_volumes))
+            new_job(n, *uid, "volumes", remove_pod_volumes);
+    cg_free_list(uids);
+    return ERR_OK;
+}
+
+/* ---- namespaces and logs: at once, a failure is for the next start --------------------------- */
+
+struct listing {
+    struct node *node;
+    const char *dir;
+};
+
+static bool remove_ns(const char *name, void *arg)
+{
+    const struct listing *l = arg;
+    struct err e = { 0 };
+
+    if (name[0] == '.' || pods_by_uid(l->node, name) != NULL)
+        return true;
+    str_auto path = str_printf("%s/%s", l->dir, name);
+    if (path == NULL)
+        return true;
+    log_info("left-over is being removed", F_STR("what", "namespaces"), F_STR("id", path));
+    if (netns_remove(path, &e) != ERR_OK)
+        log_warn("left-over namespaces cannot be removed", F_STR("path", path), F_ERR(&e));
+    return true;
+}
+
+static enum err_code look_namespaces(struct node *n, struct err *e)
+{
+    str_auto ns = str_printf("%s/ns", n->o.run_dir);
+    struct listing l = { n, ns };
+
+    if (ns == NULL)
+        return err_nomem(e);
+    return presence_is_unknown(fs_list(AT_FDCWD, ns, remove_ns, &l, e)) ? e->code : ERR_OK;
+}
+
+/* "<namespace>_<name>_<uid>" whose uid is nobody's. */
+static bool remove_logs(const char *name, void *arg)
+{
+    const struct listing *l = arg;
+    const char *uid = foreign_uid_of_logs(name);
+    struct err e = { 0 };
+
+    if (uid == NULL || !is_left_over(l->node, uid))
+        return true;
+    str_auto path = str_printf("%s/%s", l->dir, name);
+    if (path == NULL)
+        return true;
+    log_info("left-over is being removed", F_STR("what", "logs"), F_STR("id", path));
+    if (fs_remove_tree(AT_FDCWD, path, &e) != ERR_OK)
+        log_warn("left-over folder cannot be removed", F_STR("path", path), F_ERR(&e));
+    return true;
+}
+
+static enum err_code look_logs(struct node *n, struct err *e)
+{
+    struct listing l = { n, n->o.pod_logs_dir };
+
+    if (foreign_load(n, e) != ERR_OK)
+        return e->code;
+    return presence_is_unknown(fs_list(AT_FDCWD, l.dir, remove_logs, &l, e)) ? e->code : ERR_OK;
+}
+
+/* A link into our folder of logs whose file is proven gone; those of somebody else stay. */
+static bool remove_dangling(const char *name, void *arg)
+{
+    const struct listing *l = arg;
+    char target[4096];
+
+    if (!str_ends(name, ".log"))
+        return true;
+    str_auto path = str_printf("%s/%s", l->dir, name);
+    ssize_t size = path == NULL ? -1 : readlink(path, target, sizeof(target) - 1);
+    if (size <= 0)
+        return true;
+    target[size] = '\0';
+    if (!fs_path_is_at_or_below(target, l->node->o.pod_logs_dir))
+        return true;
+    if (faccessat(AT_FDCWD, path, F_OK, 0) == 0 || errno != ENOENT)
+        return true;
+    log_info("left-over is being removed", F_STR("what", "link to a log"), F_STR("id", path));
+    if (unlink(path) != 0 && errno != ENOENT)
+        log_warn("left-over link cannot be removed", F_STR("path", path), F_STR("error", strerror(errno)));
+    return true;
+}
+
+static enum err_code look_log_links(struct node *n, struct err *e)
+{
+    struct listing l = { n, n->o.container_logs_dir };
+
+    return presence_is_unknown(fs_list(AT_FDCWD, l.dir, remove_dangling, &l, e)) ? e->code : ERR_OK;
+}
+
+/* ---- what pods that are gone left ------------------------------------------------------------- */
+
+/* The first try is silent, as it is no left-over yet. */
+static void begin_quietly(struct node *n, const char *id, const char *what, void (*begin)(struct job *j),
+                          const struct err *e)
+{
+    struct job *j;
+
+    log_warn("what a pod left cannot be removed; trying again", F_STR("what", what), F_STR("id", id),
+             F_ERR(e));
+    if (n->closing || is_being_swept(n, id, begin))
+        return; /* the next start finds it */
+    j = make_job(n, id, what, begin);
+    if (j != NULL)
+        tried(j, e);
+}
+
+static void remove_record(struct job *j)
+{
+    struct err e = { 0 };
+
+    if (pods_by_uid(j->node, j->id) != NULL) { /* it has a record of its own by now */
+        finished(j);
+        return;
+    }
+    record_remove_files(j->node, j->id, &e);
+    tried(j, &e);
+}
+
+void sweep_record(struct node *n, const char *uid)
+{
+    struct err e = { 0 };
+
+    if (record_remove_files(n, uid, &e) != ERR_OK)
+        begin_quietly(n, uid, "pod record", remove_record, &e);
+}
+
+static enum err_code remove_log_folder(struct node *n, const char *folder, struct err *e)
+{
+    str_auto path = str_printf("%s/%s", n->o.pod_logs_dir, folder);
+
+    return path == NULL ? err_nomem(e) : fs_remove_tree(AT_FDCWD, path, e);
+}
+
+static void remove_pod_logs(struct job *j)
+{
+    const char *uid = foreign_uid_of_logs(j->id);
+    struct err e = { 0 };
+
+    if (uid != NULL && pods_by_uid(j->node, uid) != NULL) {
+        finished(j);
+        return;
+    }
+    remove_log_folder(j->node, j->id, &e);
+    tried(j, &e);
+}
+
+void sweep_logs(struct node *n, const char *folder)
+{
+    struct err e = { 0 };
+
+    if (remove_log_folder(n, folder, &e) != ERR_OK)
+        begin_quietly(n, folder, "logs of a pod", remove_pod_logs, &e);
+}
+
+/* ---- cgroups --------------------------------------------------------------------------------- */
+
+/* Its own: not that of a pod with the same uid that was of another class. */
+static bool is_cgroup_of(const struct pod *p, const char *path)
+{
+    struct err e = { 0 };
+    char own[512];
+
+    return p != NULL && (resources_cgroup_path(p, own, sizeof(own), &e) != ERR_OK || strcmp(own, path) == 0);
+}
+
+static void remove_cgroup(struct job *j)
+{
+    struct err e = { 0 };
+    struct cg_tree *t = j->node->o.cgroups;
+    const char *leaf = strrchr(j->id, '/');
+
+    if (is_cgroup_of(pods_by_uid(j->node, leaf + strlen("/pod")), j->id)) {
+        finished(j);
+        return;
+    }
+    if (cg_kill(t, j->id, &e) == ERR_OK && cg_remove(t, j->id, &e) == ERR_OK)
+        e = (struct err){ 0 };
+    tried(j, &e);
+}
+
+static enum err_code look_cgroups(struct node *n, struct err *e)
+{
+    char **paths = NULL;
+
+    if (foreign_load(n, e) != ERR_OK || cg_list_pods(n->o.cgroups, &paths, e) != ERR_OK)
+        return e->code;
+    for (char **path = paths; *path != NULL; path++) {
+        const char *leaf = strrchr(*path, '/');
+        if (leaf != NULL && str_starts(leaf, "/pod") && !foreign_has(n, leaf + 4) &&
+            !is_cgroup_of(pods_by_uid(n, leaf + 4), *path) && !is_being_swept(n, *path, remove_cgroup))
+            new_job(n, *path, "cgroup", remove_cgroup);
+    }
+    cg_free_list(paths);
+    return ERR_OK;
+}
+
+void sweep_start(struct node *n)
+{
+    look(n, "containers", look_containers);
+    sweep_network(n);
+    look(n, "volumes", look_volumes);
+    look(n, "cgroups", look_cgroups);
+    look(n, "logs", look_logs);
+    look(n, "links to logs", look_log_links);
+    look(n, "namespaces", look_namespaces);
+}

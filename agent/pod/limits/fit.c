@@ -1,0 +1,117 @@
+#include "agent/pod/limits/fit.h"
+#include "agent/pod/limits/allocatable.h"
+#include "agent/pod/limits/hugepages.h"
+#include "agent/pod/limits/limits.h"
+
+#include <string.h>
+
+#define HUGE_PREFIX "hugepages-"
+
+int64_t fit_request(const struct api_pod *api, const char *resource)
+{
+    struct quantity q;
+
+    if (strcmp(resource, "pods") == 0)
+        return 1;
+    q = resources_pod_request(api, resource);
+    return strcmp(resource, "cpu") == 0 ? quantity_milli(&q) : quantity_value(&q);
+}
+
+bool fit_counts(const struct pod *p)
+{
+    if (p->state == POD_PENDING)
+        return p->preempting;
+    return p->admitted && !p->rejected && p->state != POD_TERMINATED;
+}
+
+size_t fit_ending(const struct pod *p)
+{
+    const struct pod *o, *tmp;
+    size_t n = 0;
+
+    HASH_ITER (hh, p->node->pods, o, tmp)
+        n += o != p && fit_counts(o) && o->state == POD_TERMINATING;
+    return n;
+}
+
+static int64_t used_by_others(const struct pod *p, const char *resource, bool ending)
+{
+    const struct pod *o, *tmp;
+    int64_t used = 0;
+
+    HASH_ITER (hh, p->node->pods, o, tmp)
+        if (o != p && fit_counts(o) && (ending || o->state != POD_TERMINATING) &&
+            __builtin_add_overflow(used, fit_request(o->api, resource), &used))
+            return INT64_MAX;
+    return used;
+}
+
+struct fit {
+    const struct pod *p;
+    const struct api_pod *api;
+    bool ending;
+    struct shortage *ret;
+    size_t n;
+};
+
+static void look_at(struct fit *f, const char *resource)
+{
+    struct shortage s = { .resource = resource, .requested = fit_request(f->api, resource) };
+
+    if (s.requested <= 0 || f->n == FIT_SHORTAGES_MAX)
+        return;
+    for (size_t i = 0; i < f->n; i++)
+        if (strcmp(f->ret[i].resource, resource) == 0)
+            return;
+    s.capacity = node_allocatable(f->p->node, resource);
+    if (s.capacity < 0 && !str_starts(resource, HUGE_PREFIX))
+        return; /* as in kubelet: what no plugin has ever offered is not asked for */
+    if (s.capacity < 0)
+        s.capacity = 0;
+    s.used = used_by_others(f->p, resource, f->ending);
+    if (s.requested > s.capacity - s.used)
+        f->ret[f->n++] = s;
+}
+
+static void look_at_list(struct fit *f, const struct api_resource_list *l)
+{
+    for (size_t i = 0; i < l->n; i++)
+        if (str_starts(l->v[i].name, HUGE_PREFIX) || strchr(l->v[i].name, '/') != NULL)
+            look_at(f, l->v[i].name);
+}
+
+size_t fit_shortages(const struct pod *p, const struct api_pod *api, bool ending,
+                     struct shortage ret[FIT_SHORTAGES_MAX])
+{
+    const struct api_pod_spec *s = &api->spec;
+    struct fit f = { p, api, ending, ret, 0 };
+
+    look_at(&f, "pods");
+    look_at(&f, "cpu");
+    look_at(&f, "memory");
+    look_at(&f, "ephemeral-storage");
+    look_at_list(&f, &s->resources.requests);
+    for (size_t i = 0; i < s->n_init_containers; i++)
+        look_at_list(&f, &s->init_containers[i].resources.requests);
+    for (size_t i = 0; i < s->n_containers; i++)
+        look_at_list(&f, &s->containers[i].resources.requests);
+    look_at_list(&f, &s->overhead);
+    return f.n;
+}
+
+void fit_text(const struct node *n, const struct shortage *s, char ret[FIT_TEXT_SIZE])
+{
+    struct hugepages_size sizes[HUGEPAGES_SIZES_MAX];
+    size_t k = (size_t)snprintf(
+        ret, FIT_TEXT_SIZE,
+        "Node didn't have enough resource: %.320s, requested: %lld, used: %lld, capacity: %lld", s->resource,
+        (long long)s->requested, (long long)s->used, (long long)s->capacity);
+
+    if (!str_starts(s->resource, HUGE_PREFIX) || node_allocatable(n, s->resource) >= 0 || k >= FIT_TEXT_SIZE)
+        return;
+    /* kubelet's words end here; that the size is a mistake should be seen. */
+    k += (size_t)snprintf(ret + k, FIT_TEXT_SIZE - k, "; this machine has no huge pages of that size");
+    for (size_t i = 0, all = hugepages_sizes(n, sizes); i < all && k < FIT_TEXT_SIZE; i++)
+        k += (size_t)snprintf(ret + k, FIT_TEXT_SIZE - k, "%s%s", i == 0 ? ", it knows " : ", ",
+                              sizes[i].resource);
+}

@@ -1,0 +1,85 @@
+#include "agent/pod/limits/sizes.h"
+#include "agent/pod/limits/fit.h"
+#include "agent/pod/limits/limits.h"
+
+#include <string.h>
+
+int64_t sizes_amount(const struct api_resource_list *l, const char *name)
+{
+    const struct quantity *q = api_resource_get(l, name);
+
+    if (q == NULL)
+        return -1;
+    return strcmp(name, "cpu") == 0 ? quantity_milli(q) : quantity_value(q);
+}
+
+static int64_t ctr_limit(const struct ctr *c, const char *name)
+{
+    const struct api_pod_spec *s = &c->pod->api->spec;
+    int64_t limit = sizes_amount(&c->spec->resources.limits, name);
+
+    if (limit <= 0 && s->has_resources)
+        limit = sizes_amount(&s->resources.limits, name);
+    return limit > 0 ? limit : -1; /* 0 is no limit */
+}
+
+struct sizes sizes_of_container(const struct ctr *c)
+{
+    return (struct sizes){
+        .known = true,
+        .cpu_request = sizes_amount(&c->spec->resources.requests, "cpu"),
+        .cpu_limit = ctr_limit(c, "cpu"),
+        .memory_request = sizes_amount(&c->spec->resources.requests, "memory"),
+        .memory_limit = ctr_limit(c, "memory"),
+    };
+}
+
+/* A pod's limit holds only if all of its containers have one. */
+static int64_t pod_limit(const struct api_pod *api, const char *name)
+{
+    bool all = false;
+    struct quantity q = resources_pod_limit(api, name, &all);
+
+    if (!all || quantity_is_zero(&q))
+        return -1;
+    return strcmp(name, "cpu") == 0 ? quantity_milli(&q) : quantity_value(&q);
+}
+
+struct sizes sizes_of_pod(const struct api_pod *api)
+{
+    return (struct sizes){
+        .known = true,
+        .cpu_request = fit_request(api, "cpu"),
+        .cpu_limit = pod_limit(api, "cpu"),
+        .memory_request = fit_request(api, "memory"),
+        .memory_limit = pod_limit(api, "memory"),
+    };
+}
+
+bool sizes_same(const struct sizes *a, const struct sizes *b)
+{
+    return a->known && b->known && a->cpu_request == b->cpu_request && a->cpu_limit == b->cpu_limit &&
+           a->memory_request == b->memory_request && a->memory_limit == b->memory_limit;
+}
+
+/* Limits: none is more than any. */
+bool sizes_shrink(int64_t from, int64_t to)
+{
+    return to >= 0 && (from < 0 || to < from);
+}
+
+int64_t sizes_wider(int64_t a, int64_t b)
+{
+    return a < 0 || b < 0 ? -1 : a > b ? a : b;
+}
+
+struct sizes sizes_widest(const struct sizes *a, const struct sizes *b)
+{
+    return (struct sizes){
+        .known = true,
+        .cpu_request = a->cpu_request > b->cpu_request ? a->cpu_request : b->cpu_request,
+        .cpu_limit = sizes_wider(a->cpu_limit, b->cpu_limit),
+        .memory_request = a->memory_request > b->memory_request ? a->memory_request : b->memory_request,
+        .memory_limit = sizes_wider(a->memory_limit, b->memory_limit),
+    };
+}

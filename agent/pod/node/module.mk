@@ -1,0 +1,1 @@
+agent_pod_node_SRCS := node.c record_load.c record_read.c

@@ -1,0 +1,443 @@
+/* Opening and closing the node; taking over what an earlier run left; the store's and the runtime's events.
+ */
+#include "agent/pod/node/node.h"
+#include "agent/pod/admit/admit.h"
+#include "agent/pod/admit/hugepages_watch.h"
+#include "agent/pod/container/container.h"
+#include "agent/pod/container/hooks.h"
+#include "agent/pod/container/log_keep.h"
+#include "agent/pod/container/probes.h"
+#include "agent/pod/core/events.h"
+#include "agent/pod/core/node_options.h"
+#include "agent/pod/core/pod.h"
+#include "agent/pod/core/pod_look.h"
+#include "agent/pod/image/image_gc.h"
+#include "agent/pod/leftovers/foreign.h"
+#include "agent/pod/leftovers/mount_watch.h"
+#include "agent/pod/leftovers/sweep.h"
+#include "agent/pod/limits/allocatable.h"
+#include "agent/pod/limits/limits.h"
+#include "agent/pod/node/record_load.h"
+#include "agent/pod/record/damage.h"
+#include "agent/pod/sandbox/leases.h"
+#include "agent/pod/sandbox/net_attach.h"
+#include "agent/pod/sandbox/net_heal.h"
+#include "agent/pod/sandbox/node_users.h"
+#include "agent/pod/sandbox/sandbox.h"
+#include "agent/pod/show/provider.h"
+#include "agent/pod/usage/local_storage.h"
+#include "agent/pod/usage/oom.h"
+#include "agent/pod/usage/scrape.h"
+#include "agent/pod/usage/usage.h"
+#include "agent/pod/volume/live_sub_path.h"
+#include "agent/pod/worker/pods.h"
+#include "agent/pod/worker/shutdown.h"
+#include "agent/pod/worker/worker.h"
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/log.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+
+static void on_store(enum src_change change, const struct api_object *o, void *arg)
+{
+    struct node *n = arg;
+
+    switch (o->kind) {
+    case API_KIND_POD:
+        if (change == SRC_REMOVED)
+            pods_unwant(n, o->pod->meta.namespace, o->pod->meta.name);
+        else
+            pods_want(n, o->pod);
+        return;
+    case API_KIND_CONFIG_MAP:
+    case API_KIND_SECRET:
+        pods_config_changed(n, o->config);
+        return;
+    case API_KIND_PRIORITY_CLASS: /* counts for pods that are not admitted yet, as the API decides it once */
+        pods_wake_pending(n);
+        return;
+    }
+}
+
+static void on_image(const char *name, void *arg)
+{
+    struct node *n = arg;
+    struct pod *p, *tmp;
+
+    (void)name;
+    image_gc_wake(n);
+    HASH_ITER (hh, n->pods, p, tmp)
+        for (size_t i = 0; i < p->n_images; i++)
+            if (p->images[i]->image == NULL) {
+                if (p->images[i]->right == RIGHT_REFUSED)
+                    p->images[i]->right = RIGHT_UNKNOWN; /* perhaps by another name now */
+                else if (p->images[i]->policy != API_PULL_ALWAYS)
+                    p->images[i]->retry_at_ns = 0;
+                pod_wake(p);
+            }
+}
+
+/* Network lists that are passed over: each with its reason, after each load. */
+static void tell_lists(struct node *n)
+{
+    const char *problem;
+
+    for (size_t i = 0; (problem = cni_problem(n->o.cni, i)) != NULL; i++)
+        log_warn("network list is passed over", F_STR("why", problem));
+}
+
+static void on_network(void *arg)
+{
+    struct node *n = arg;
+    struct pod *p, *tmp;
+
+    HASH_ITER (hh, n->pods, p, tmp)
+        if (p->net == NET_PINNED || p->net == NET_NONE)
+            pod_wake(p);
+    tell_lists(n);
+    if (n->sources_ready)
+        net_heal_start(n, true);
+}
+
+void node_set_options(struct node *n, const struct node_options *o)
+{
+    n->o.max_pods = o->max_pods;
+    n->o.pod_pids_limit = o->pod_pids_limit;
+    n->o.cpu_cfs_quota = o->cpu_cfs_quota;
+    n->o.cpu_cfs_period_us = o->cpu_cfs_period_us;
+    n->o.backoff_max_ms = o->backoff_max_ms;
+    n->o.image_gc = o->image_gc;
+    n->o.labels = o->labels;
+    n->o.taints = o->taints;
+    n->o.n_taints = o->n_taints;
+    n->o.cluster_domain = o->cluster_domain;
+    n->o.pod_cidr = o->pod_cidr;
+    n->o.cluster_dns = o->cluster_dns;
+    n->o.resolv_conf = o->resolv_conf;
+    n->o.allowed_unsafe_sysctls = o->allowed_unsafe_sysctls;
+    n->o.seccomp_default = o->seccomp_default;
+    pods_wake_pending(n); /* some may fit now */
+}
+
+static void open_logs(struct node *n)
+{
+    struct err e = { 0 };
+
+    if (n->o.log_max_files > 1 && log_keep_open(&n->logs, n->o.log_max_files, &e) != ERR_OK)
+        log_error("rotated logs of containers are not kept", F_ERR(&e));
+}
+
+/* Those of which each pod has a folder; that they cannot be made is told by the first pod. */
+static void open_folders(struct node *n)
+{
+    str_auto pods = n->o.root_dir != NULL ? str_printf("%s/pods", n->o.root_dir) : NULL;
+    struct err ignored = { 0 };
+
+    if (pods != NULL && fs_mkdirs(n->o.root_dir, 0755, &ignored) == ERR_OK &&
+        fs_mkdirs(pods, 0750, &ignored) == ERR_OK)
+        fs_spread_below(pods);
+    if (n->o.pod_logs_dir != NULL && fs_mkdirs(n->o.pod_logs_dir, 0755, &ignored) == ERR_OK)
+        fs_spread_below(n->o.pod_logs_dir);
+}
+
+enum err_code node_open(struct node **ret, const struct node_options *o, struct err *e)
+{
+    struct node *n = calloc(1, sizeof(*n));
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+    if (n == NULL)
+        return err_nomem(e);
+    n->o = *o;
+    n->upward = worker_upward;
+    n->upward.recover = node_recover_pod;
+    TAILQ_INIT(&n->dirty);
+    TAILQ_INIT(&n->unsynced);
+    n->opened_ns = o->opened_ns != 0 ? o->opened_ns : clock_wall_ns();
+    TAILQ_INIT(&n->probes_queue);
+    TAILQ_INIT(&n->events);
+    TAILQ_INIT(&n->jobs);
+    TAILQ_INIT(&n->imports);
+    TAILQ_INIT(&n->image_tasks);
+    TAILQ_INIT(&n->execs);
+    n->gate_max = cpus > 2 ? (unsigned)cpus * 2 : 4; /* pods start side by side, bounded by the processors */
+    ctr_gate_init(n);
+    uv_timer_init(o->loop, &n->left_timer);
+    n->left_timer.data = n;
+    uv_timer_init(o->loop, &n->records_timer);
+    n->records_timer.data = n;
+    uv_idle_init(o->loop, &n->runner);
+    n->runner.data = n;
+    uv_timer_init(o->loop, &n->idle_timer);
+    n->idle_timer.data = n;
+    provider_init(n);
+    bool boot_known = id_boot(n->boot_id, e) == ERR_OK;
+    net_sandbox_tag(o->state_dir, n->sandbox_tag);
+    n->clock_offset_ns = clock_jump_offset_ns();
+    shutdown_open(n);
+    oom_open(n);
+    open_logs(n);
+    open_folders(n);
+    allocatable_open(n);
+    if (!boot_known || record_load_all(n, e) != ERR_OK) {
+        node_free(n);
+        return e->code;
+    }
+    resources_qos_update(n); /* of the pods that are there: no limit is lowered for a moment */
+    allocatable_update(n);
+    hugepages_watch_begin(n);
+    src_store_watch(o->store, on_store, n);
+    img_on_added(o->images, on_image, n);
+    image_gc_open(n);
+    cni_on_change(o->cni, on_network, n);
+    tell_lists(n);
+    *ret = n;
+    return ERR_OK;
+}
+
+void node_set_server(struct node *n, struct status_server *s)
+{
+    n->server = s;
+}
+
+void node_set_folder(struct node *n, struct src_folder *f)
+{
+    struct pod *p, *tmp;
+
+    n->folder = f;
+    if (f == NULL || n->sources_ready)
+        return;
+    HASH_ITER (hh, n->pods, p, tmp) {
+        struct err e = { 0 };
+        /* Not what was on its way out: its manifest was gone, or had become another pod's. */
+        if (p->recovered && p->manifest_file[0] != '\0' && p->deletion_ns == 0 &&
+            src_folder_seed(f, p->manifest_file, p->api, &e) != ERR_OK)
+            log_warn("pod's manifest is not known any more", F_STR("pod", p->key),
+                     F_STR("file", p->manifest_file), F_ERR(&e));
+    }
+}
+
+void node_on_container_event(const char *id, void *arg)
+{
+    struct node *n = arg;
+    struct ctr *c = pods_by_container(n, id);
+
+    if (c != NULL)
+        pod_wake(c->pod);
+}
+
+/* ---- taking over ------------------------------------------------------------------------------------------
+ */
+
+/* From the record's view to the facts: each instance that had not ended is looked at. */
+void node_recover_pod(struct pod *p)
+{
+    struct err unseen = { 0 };
+
+    p->unseen = sandbox_recover(p, &unseen) != ERR_OK;
+    if (p->unseen) {
+        pod_look_again(p, &unseen);
+        return;
+    }
+    p->env_look = true;
+    live_sub_path_due(p);
+    pidns_recover(
+        p); /* the pod's cgroup and volumes are gone through again as at the start: what is there stays */
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        struct ctr *c = &p->ctrs[i];
+        if (c->state == CTR_NONE)
+            continue;
+        c->adopt_due = true;
+        ctr_refresh(c);
+    }
+    /* Its namespaces are gone: whatever still runs has no network; it starts again in a new sandbox. */
+    if (p->net_lost && p->state != POD_TERMINATING) {
+        struct err e = { 0 };
+        for (size_t i = 0; i < p->n_ctrs; i++)
+            if (p->ctrs[i].state == CTR_RUNNING &&
+                rt_signal(p->node->rt, p->ctrs[i].cur.id, SIGKILL, &e) != ERR_OK && e.code != ERR_NOT_FOUND)
+                ctr_kill(&p->ctrs[i]); /* again until it is gone */
+        /* As in kubelet: init containers run again, from the first. */
+        for (size_t i = 0; i < p->n_ctrs; i++)
+            if (p->ctrs[i].kind != CTR_REGULAR && p->ctrs[i].state == CTR_NONE &&
+                p->ctrs[i].cur.id[0] != '\0')
+                p->ctrs[i].replace = true;
+        p->initialized = false;
+        p->record_dirty = true;
+        p->net_undo = true; /* DEL of the old attachment frees its address */
+    }
+    pod_wake(p);
+}
+
+void node_set_runtime(struct node *n, struct rt *rt)
+{
+    struct pod *p, *tmp;
+
+    n->rt = rt;
+    node_users_ask(n);
+    HASH_ITER (hh, n->pods, p, tmp)
+        node_recover_pod(p);
+}
+
+void node_sources_ready(struct node *n)
+{
+    struct pod *p, *tmp;
+
+    n->sources_ready = true;
+    HASH_ITER (hh, n->pods, p, tmp) {
+        if (p->recovered) {
+            p->recovered = false;
+            p->wanted = false;
+        }
+        pod_wake(p);
+    }
+    sweep_start(n);
+    net_heal_start(n, false);
+    damage_tell(n, n->opened_ns);
+}
+
+void node_on_manifest(const struct src_file *f, void *arg)
+{
+    (void)arg;
+    if (f->ok) {
+        log_info("manifest read", F_STR("file", f->name), F_U64("objects", f->n_objects));
+        return;
+    }
+    for (size_t i = 0; i < f->n_problems; i++)
+        log_error(f->stale ? "manifest refused; what it held before stays in force" : "manifest refused",
+                  F_STR("file", f->name), F_STR("where", f->problems[i].where),
+                  F_STR("err", f->problems[i].what));
+}
+
+/* ---- ending
+ * ---------------------------------------------------------------------------------------------------- */
+
+void node_drain(struct node *n, void (*done)(void *arg), void *arg)
+{
+    struct pod *p, *tmp;
+    bool again = n->draining;
+
+    n->draining = true;
+    n->forced = again;
+    n->sources_ready = true;
+    n->drained = done;
+    n->drained_arg = arg;
+    HASH_ITER (hh, n->pods, p, tmp) {
+        p->wanted = false;
+        api_pod_unref(take_ptr(&p->successor));
+        if (again)
+            pod_begin_termination(p, 0, false, "asked again to end at once");
+        pod_wake(p);
+    }
+    if (again)
+        sweep_cancel(n);
+    else
+        sweep_hurry(n);
+    node_check_idle(n);
+}
+
+static bool operations_live(const struct node *n)
+{
+    struct pod *p, *tmp;
+
+    HASH_ITER (hh, n->pods, p, tmp)
+        if (!pod_idle(p))
+            return true;
+    return n->sweeps > 0 || n->records_syncing || provider_busy(n) || image_gc_busy(n) ||
+           local_storage_busy(n) || node_users_live(n) || net_heal_live(n);
+}
+
+static void on_idle_timer(uv_timer_t *timer)
+{
+    struct node *n = timer->data;
+
+    if (n->closing && n->idle != NULL && !operations_live(n)) {
+        void (*idle)(void *) = n->idle;
+        n->idle = NULL;
+        uv_timer_stop(timer);
+        idle(n->idle_arg);
+    }
+}
+
+void node_close(struct node *n, void (*idle)(void *arg), void *arg)
+{
+    struct pod *p, *tmp;
+
+    n->closing = true;
+    n->idle = idle;
+    n->idle_arg = arg;
+    HASH_ITER (hh, n->pods, p, tmp) {
+        struct reap *r;
+        for (size_t i = 0; i < p->n_ctrs; i++) {
+            /* A create that is under way is cut off (it is made anew); a start is short and ends by itself.
+             */
+            if (op_live(&p->ctrs[i].create.op))
+                op_cancel(&p->ctrs[i].create.op);
+            if (op_live(&p->ctrs[i].subpaths.op))
+                op_cancel(&p->ctrs[i].subpaths.op);
+            probes_stop(&p->ctrs[i]);
+            hook_cancel(&p->ctrs[i]);
+        }
+        for (size_t i = 0; i < p->n_images; i++)
+            if (p->images[i]->bringing)
+                op_cancel(&p->images[i]->bring.op);
+        if (op_live(&p->pidns_call.op))
+            op_cancel(&p->pidns_call.op);
+        if (op_live(&p->netns_call.op))
+            op_cancel(&p->netns_call.op);
+        if (op_live(&p->cni_op.op))
+            op_cancel(&p->cni_op.op);
+        if (op_live(&p->vols_call.op))
+            op_cancel(&p->vols_call.op);
+        if (op_live(&p->live_call.op))
+            op_cancel(&p->live_call.op);
+        TAILQ_FOREACH (r, &p->reaps, link)
+            op_cancel(&r->action.op);
+    }
+    sweep_cancel(n);
+    mount_watch_end(n);
+    hugepages_watch_end(n);
+    node_users_cancel(n);
+    net_heal_cancel(n);
+    provider_cancel(n);
+    usage_cancel(n);
+    scrapes_cancel(n);
+    if (idle != NULL)
+        uv_timer_start(&n->idle_timer, on_idle_timer, 1,
+                       5); /* only while closing: until the last operation is back */
+}
+
+static void on_handle_closed(uv_handle_t *handle)
+{
+    struct node *n = handle->data;
+
+    if (++n->sweeps == 7) /* all handles: nothing refers to the node any more */
+        free(n);
+}
+
+void node_free(struct node *n)
+{
+    struct pod *p, *tmp;
+
+    HASH_ITER (hh, n->pods, p, tmp)
+        pods_free(p);
+    events_free(n);
+    scrapes_close(n);
+    usage_close(n);
+    oom_close(n);
+    log_keep_close(n->logs);
+    image_gc_close(n);
+    local_storage_close(n);
+    foreign_free(n);
+    n->sweeps = 0;
+    hugepages_watch_end(n);
+    uv_close((uv_handle_t *)&n->runner, on_handle_closed);
+    uv_close((uv_handle_t *)&n->idle_timer, on_handle_closed);
+    uv_close((uv_handle_t *)&n->gate_timer, on_handle_closed);
+    uv_close((uv_handle_t *)&n->left_timer, on_handle_closed);
+    uv_close((uv_handle_t *)&n->records_timer, on_handle_closed);
+    uv_close((uv_handle_t *)&n->limits_timer, on_handle_closed);
+    shutdown_close(n, on_handle_closed);
+}

@@ -1,0 +1,269 @@
+/* record_load - the records of an earlier agent, whatever state their files are in (record.c says what they
+ * are). */
+#include "agent/pod/node/record_load.h"
+#include "agent/pod/record/record.h"
+
+#include "base/aside.h"
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/patience.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* Not what the file is: no memory, a disk that does not answer.  Such a record is neither damaged nor gone,
+ * and its pod may be running: it is read again, and then the start ends. */
+static bool is_unknown(const struct err *e)
+{
+    switch (e->sys) {
+    case 0: /* read whole, but no record */
+    case EISDIR:
+    case ELOOP:
+    case ENOENT:
+    case ENOTDIR:
+    case ENXIO:
+        return false;
+    default:
+        return true;
+    }
+}
+
+static enum err_code same_file(int dir, const char *a, const char *b, bool *ret, struct err *e)
+{
+    struct stat one, other;
+    struct presence first = fs_look_at(dir, a, &one, e), second;
+
+    *ret = false;
+    if (presence_is_unknown(first))
+        return e->code;
+    second = fs_look_at(dir, b, &other, e);
+    if (presence_is_unknown(second))
+        return e->code;
+    *ret = !presence_is_absent(first) && !presence_is_absent(second) && one.st_ino == other.st_ino &&
+           one.st_dev == other.st_dev;
+    return ERR_OK;
+}
+
+/* Out of the way.  Of an empty file, as a power cut leaves what was just written, there is nothing to look
+ * at. */
+static void put_away(int dir, const char *name, bool empty, const struct err *why)
+{
+    char away[ASIDE_NAME_SIZE];
+    struct err failed = { 0 };
+
+    if (empty) {
+        log_info("pod record that a power cut left empty: removed", F_STR("record", name));
+        fs_remove_quietly(dir, name);
+        return;
+    }
+    log_error("pod record is damaged: set aside", F_STR("record", name), F_ERR(why));
+    if (aside_put(dir, name, away, &failed) != ERR_OK)
+        log_error("damaged record cannot be set aside", F_STR("record", name), F_ERR(&failed));
+}
+
+/* For a record that cannot be used, what was on the disk before it, where there is such.  *ret_taken. */
+static enum err_code stand_in(struct node *n, int dir, const char *name, const char *synced, bool *ret_taken,
+                              struct err *e)
+{
+    str_auto text = NULL;
+    size_t size = 0;
+
+    *ret_taken = fs_read_at(dir, synced, RECORD_MAX, &text, &size, e) == ERR_OK &&
+                 record_read(n, name, text, size, false, e) == ERR_OK;
+    if (is_unknown(e))
+        return err_wrap(e, "pod record %s", synced);
+    *e = (struct err){ 0 };
+    return ERR_OK;
+}
+
+static void keep_stand_in(int dir, const char *name, const char *synced, bool taken)
+{
+    if (taken) {
+        if (linkat(dir, synced, dir, name, 0) != 0) /* until it is saved, with all that follows */
+            log_warn("pod record cannot be restored", F_STR("record", name),
+                     F_STR("err", strerrordesc_np(errno)));
+        log_warn("pod record: what was on the disk before it is used", F_STR("record", name));
+        return;
+    }
+    fs_remove_quietly(dir, synced);
+    log_warn("pod record: none; its pod starts anew if its manifest is there", F_STR("record", name));
+}
+
+static enum err_code load_one(struct node *n, int dir, const char *name, struct err *e)
+{
+    str_auto text = NULL;
+    str_auto synced = str_printf("%s.synced", name);
+    struct err why = { 0 };
+    size_t size = 0;
+    bool same, taken = false;
+
+    if (synced == NULL)
+        return err_nomem(e);
+    if (same_file(dir, name, synced, &same, e) != ERR_OK)
+        return err_wrap(e, "pod record %s", name);
+    if (fs_read_at(dir, name, RECORD_MAX, &text, &size, &why) == ERR_OK &&
+        record_read(n, name, text, size, same, &why) == ERR_OK)
+        return ERR_OK;
+    if (is_unknown(&why)) {
+        *e = why;
+        return err_wrap(e, "pod record %s", name);
+    }
+    if (!same && stand_in(n, dir, name, synced, &taken, e) != ERR_OK) /* before anything is moved */
+        return e->code;
+    put_away(dir, name, text != NULL && size == 0, &why);
+    keep_stand_in(dir, name, synced, taken);
+    return ERR_OK;
+}
+
+/* A write that was cut off, or the second name of a record that is gone. */
+static bool is_rubbish(int dir, const char *name)
+{
+    char first[256];
+
+    if (name[0] == '.')
+        return strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
+    if (!str_ends(name, ".json.synced") || strlen(name) >= sizeof(first))
+        return false;
+    snprintf(first, sizeof(first), "%.*s", (int)(strlen(name) - strlen(".synced")), name);
+    return faccessat(dir, first, F_OK, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT;
+}
+
+static bool add_name(const char *name, void *arg)
+{
+    buf_add(arg, name, strlen(name) + 1);
+    return true;
+}
+
+/* The list is read first: what is set aside or made meanwhile is not looked at. */
+static enum err_code list(const char *path, int *ret_dir, struct buf *names, struct err *e)
+{
+    struct patience patience = { 0 };
+    struct presence found;
+
+    *ret_dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*ret_dir < 0)
+        return err_sys(e, errno, "open %s", path);
+    do {
+        *e = (struct err){ 0 };
+        found = fs_list(*ret_dir, ".", add_name, names, e);
+    } while (presence_is_unknown(found) && patience_wait(&patience));
+    if (presence_is_unknown(found))
+        return err_wrap(e, "%s", path);
+    return buf_check(names, e);
+}
+
+/* ---- what the disk did not take ---------------------------------------------------------------- */
+
+/* A record's text and its number, below 0: there is none that says one.  Fails where that is not known. */
+static enum err_code read_numbered(int dir, const char *name, char **ret, size_t *ret_size,
+                                   json_int_t *ret_number, struct err *e)
+{
+    json_auto_t *o = NULL;
+
+    *ret_number = -1;
+    if (fs_read_at(dir, name, RECORD_MAX, ret, ret_size, e) == ERR_OK &&
+        json_parse(*ret, *ret_size, RECORD_MAX, &o, "pod record", e) == ERR_OK)
+        *ret_number = json_int(o, "number", 0);
+    if (is_unknown(e))
+        return err_wrap(e, "pod record %s", name);
+    *e = (struct err){ 0 };
+    return ERR_OK;
+}
+
+static struct pod *pod_of(struct node *n, const char *name)
+{
+    str_auto uid = strndup(name, strlen(name) - strlen(".json"));
+
+    return uid != NULL ? pods_by_uid(n, uid) : NULL;
+}
+
+/* The run folder's record, where it is the newer one; it goes as soon as the disk takes it. */
+static enum err_code load_aside(struct node *n, int aside, int dir, const char *name, struct err *e)
+{
+    str_auto text = NULL;
+    str_auto other = NULL;
+    json_int_t number, others_number;
+    size_t size = 0, others_size = 0;
+    struct err why = { 0 };
+    struct pod *p;
+
+    if (read_numbered(aside, name, &text, &size, &number, e) != ERR_OK ||
+        read_numbered(dir, name, &other, &others_size, &others_number, e) != ERR_OK)
+        return e->code;
+    if (number <= others_number) {
+        fs_remove_quietly(aside, name);
+        return ERR_OK;
+    }
+    if (record_read(n, name, text, size, false, &why) == ERR_OK) {
+        p = pod_of(n, name);
+        if (p == NULL)
+            return err_nomem(e);
+        p->record_aside = true;
+        return ERR_OK;
+    }
+    if (is_unknown(&why)) {
+        *e = why;
+        return err_wrap(e, "pod record %s", name);
+    }
+    log_warn("pod record in the run folder cannot be used", F_STR("record", name), F_ERR(&why));
+    fs_remove_quietly(aside, name);
+    return ERR_OK;
+}
+
+/* `aside` below 0: the disk's. */
+static enum err_code load_patiently(struct node *n, int aside, int dir, const char *name, struct err *e)
+{
+    struct patience patience = { 0 };
+    enum err_code code;
+
+    do {
+        *e = (struct err){ 0 };
+        code = aside >= 0 ? load_aside(n, aside, dir, name, e) : load_one(n, dir, name, e);
+    } while (code != ERR_OK && patience_wait(&patience));
+    return code;
+}
+
+static enum err_code load_all_aside(struct node *n, int dir, struct err *e)
+{
+    str_auto path = str_printf("%s/records", n->o.run_dir);
+    buf_auto names = BUF_INIT(64u << 20);
+    fd_auto aside = -1;
+
+    if (path == NULL)
+        return err_nomem(e);
+    if (fs_mkdirs(path, 0700, e) != ERR_OK || list(path, &aside, &names, e) != ERR_OK)
+        return e->code;
+    for (const char *name = names.p; name < names.p + names.n; name += strlen(name) + 1) {
+        if (is_rubbish(aside, name))
+            unlinkat(aside, name, 0);
+        else if (str_ends(name, ".json") && load_patiently(n, aside, dir, name, e) != ERR_OK)
+            return e->code;
+    }
+    return ERR_OK;
+}
+
+enum err_code record_load_all(struct node *n, struct err *e)
+{
+    str_auto path = str_printf("%s/pods", n->o.state_dir);
+    buf_auto names = BUF_INIT(64u << 20);
+    fd_auto dir = -1;
+
+    if (path == NULL)
+        return err_nomem(e);
+    if (fs_mkdirs(path, 0700, e) != ERR_OK || list(path, &dir, &names, e) != ERR_OK ||
+        load_all_aside(n, dir, e) != ERR_OK)
+        return e->code;
+    bool some_aside = n->n_pods > 0;
+
+    for (const char *name = names.p; name < names.p + names.n; name += strlen(name) + 1) {
+        if (is_rubbish(dir, name))
+            unlinkat(dir, name, 0);
+        else if (str_ends(name, ".json") && !(some_aside && pod_of(n, name) != NULL) &&
+                 load_patiently(n, -1, dir, name, e) != ERR_OK)
+            return e->code;
+    }
+    return ERR_OK;
+}

@@ -1,0 +1,231 @@
+/* record_read - a pod from its record.  What a number or name says that cannot be is taken as not said. */
+#include "agent/pod/core/start_times.h"
+#include "agent/pod/record/record.h"
+#include "agent/pod/worker/pods.h"
+#include "agent/pod/worker/worker.h"
+
+#include "agent/pod/container/env_age.h"
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/log.h"
+
+#include <string.h>
+
+#define TIME_MAX_NS (INT64_MAX / 2)             /* the year 2116: a grace on top of it still fits */
+#define CLOCK_NOISE_NS (500 * INT64_C(1000000)) /* two readings of two clocks, adjtime() */
+
+static void read_sizes(const json_t *o, struct sizes *s)
+{
+    json_int_t v[4];
+
+    if (json_unpack(json_object_get(o, "sizes"), "[I,I,I,I]", &v[0], &v[1], &v[2], &v[3]) == 0)
+        *s = (struct sizes){ true, v[0], v[1], v[2], v[3] };
+}
+
+static void copy(char *to, size_t size, const char *from)
+{
+    snprintf(to, size, "%s", from != NULL ? from : "");
+}
+
+/* A whole number that is at most `max`, else 0: what follows from it must fit its type. */
+static int64_t number(const json_t *o, const char *key, int64_t max)
+{
+    json_int_t v = json_int(o, key, 0);
+
+    return v > 0 && v <= max ? v : 0;
+}
+
+static int64_t time_of(const json_t *o, const char *key)
+{
+    return number(o, key, TIME_MAX_NS);
+}
+
+/* How far the clock was set: either way, at most as far as times go. */
+static int64_t shift_of(const json_t *o, const char *key)
+{
+    json_int_t v = json_int(o, key, 0);
+
+    return v > -TIME_MAX_NS / 4 && v < TIME_MAX_NS / 4 ? v : 0;
+}
+
+static int32_t priority_of(const json_t *o)
+{
+    json_int_t v = json_int(o, "priority", 0);
+
+    return v >= INT32_MIN && v <= INT32_MAX ? (int32_t)v : 0;
+}
+
+static bool id_is_sane(const char *id) /* becomes part of paths */
+{
+    return id == NULL || (strlen(id) == 64 && strspn(id, "0123456789abcdef") == 64);
+}
+
+static bool instance_read(const json_t *o, struct instance *i)
+{
+    const char *id = json_str(o, "id"), *message = json_str(o, "message"), *image = json_str(o, "imageID");
+    const char *file = json_str(o, "messageFile"), *ref = json_str(o, "imageRef");
+
+    if (o == NULL || id == NULL)
+        return true;
+    if (!id_is_sane(id) || (file != NULL && !fs_path_is_safe(file)))
+        return false;
+    copy(i->id, sizeof(i->id), id);
+    i->attempt = (unsigned)number(o, "attempt", INT32_MAX);
+    i->created_ns = time_of(o, "created");
+    i->started_ns = time_of(o, "started");
+    i->image_id = image != NULL ? strdup(image) : NULL;
+    i->image_ref = ref != NULL ? strdup(ref) : NULL;
+    copy(i->message_file, sizeof(i->message_file), file);
+    read_sizes(o, &i->sizes);
+    if (env_age_is_sane(json_object_get(o, "envSources")))
+        i->env_sources = json_incref(json_object_get(o, "envSources"));
+    if (i->env_sources != NULL && env_age_is_sane(json_object_get(o, "envTold")))
+        i->env_told = json_incref(json_object_get(o, "envTold"));
+    if (json_object_get(o, "finished") != NULL) {
+        i->ended = true;
+        i->finished_ns = time_of(o, "finished");
+        i->exit_code = (int)number(o, "exitCode", 255);
+        copy(i->reason, sizeof(i->reason), json_str(o, "reason"));
+        i->message = message != NULL ? strdup(message) : NULL;
+    }
+    return true;
+}
+
+static enum pod_state state_of(const char *name)
+{
+    for (int s = POD_PENDING; s <= POD_TERMINATED; s++)
+        if (str_eq(pod_state_name((enum pod_state)s), name))
+            return (enum pod_state)s;
+    return POD_PENDING;
+}
+
+static enum err_code decode_manifest(const json_t *o, struct api_pod **ret, struct err *e)
+{
+    struct api_problems problems = { 0 };
+
+    if ((api_decode_pod(json_object_get(o, "manifest"), ret, &problems, e) != ERR_OK || *ret == NULL) &&
+        e->code == ERR_OK)
+        err_set(e, ERR_INVALID, "manifest: %s: %s", problems.n > 0 ? problems.v[0].where : "?",
+                problems.n > 0 ? problems.v[0].what : "?");
+    api_problems_done(&problems);
+    return e->code;
+}
+
+static void read_conditions(struct pod *p, const json_t *list)
+{
+    for (size_t i = 0; i < ARRAY_LEN(p->conditions); i++) {
+        const json_t *c = json_array_get(list, i);
+
+        copy(p->conditions[i].status, sizeof(p->conditions[i].status), json_str(c, "status"));
+        p->conditions[i].since_ns = time_of(c, "since");
+    }
+}
+
+/* Of a pod that is over: only shown. */
+static void read_ips(struct pod *p, const json_t *list)
+{
+    for (size_t i = 0; i < json_array_size(list) && i < CNI_IPS_MAX; i++)
+        copy(p->net_result.ips[p->net_result.n_ips++], sizeof(p->net_result.ips[0]),
+             json_string_value(json_array_get(list, i)));
+}
+
+static void read_ctr(struct ctr *c, const json_t *j, const char *name)
+{
+    c->restarts = (unsigned)number(j, "restarts", INT32_MAX);
+    c->backoff_ms = (uint64_t)number(j, "backoffMs", BACKOFF_MAX_MS);
+    c->backoff_at_ns = time_of(j, "backoffAt");
+    c->ended_shift_ns = shift_of(j, "endedShift");
+    c->replace = json_flag(j, "replace");
+    c->again = json_flag(j, "again");
+    c->asked = json_flag(j, "asked");
+    c->was_ready = json_flag(j, "ready");
+    c->was_started = json_flag(j, "started");
+    c->post = json_flag(j, "postStart") ? POST_RUNNING : POST_NONE;
+    if (!instance_read(json_object_get(j, "current"), &c->cur) ||
+        !instance_read(json_object_get(j, "last"), &c->last))
+        log_warn("pod record: an instance is not sane and was left out", F_STR("record", name),
+                 F_STR("containerName", c->spec->name));
+    /* Until the runtime was asked (pods_recover): alive as far as the record knows. */
+    if (c->cur.id[0] != '\0' && !c->cur.ended)
+        c->state = c->cur.started_ns != 0 ? CTR_RUNNING : CTR_CREATED;
+    c->recovered = c->state == CTR_RUNNING;
+    if (!c->recovered)
+        c->post = POST_NONE;
+    c->state_since_ns = c->cur.started_ns;
+}
+
+static void read_pod(struct pod *p, const json_t *o)
+{
+    const char *boot = json_str(o, "bootID");
+    const struct node *n = p->node;
+
+    copy(p->manifest_file, sizeof(p->manifest_file), json_str(o, "manifestFile"));
+    p->state = state_of(json_str(o, "state"));
+    p->rebooted = boot != NULL && boot[0] != '\0' && n->boot_id[0] != '\0' && strcmp(boot, n->boot_id) != 0;
+    p->state_since_ns = time_of(o, "stateSince");
+    p->ending_shift_ns = shift_of(o, "endingShift");
+    p->created_ns = time_of(o, "created") != 0 ? time_of(o, "created") : p->created_ns;
+    p->start_time_ns = time_of(o, "startTime");
+    p->start_times = (struct start_times){ 0 };
+    p->priority = priority_of(o);
+    p->record_number = (uint64_t)number(o, "number", INT64_MAX);
+    p->admitted = json_flag(o, "admitted");
+    p->rejected = json_flag(o, "rejected");
+    p->finishing = json_flag(o, "finishing");
+    p->initialized = json_flag(o, "initialized");
+    copy(p->phase, sizeof(p->phase), json_str(o, "phase"));
+    copy(p->reason, sizeof(p->reason), json_str(o, "reason"));
+    p->message = json_str(o, "message") != NULL ? strdup(json_str(o, "message")) : NULL;
+    p->deletion_ns = time_of(o, "deletion");
+    p->shutdown_ns = time_of(o, "shutdown");
+    p->preempted_ns = time_of(o, "preempted");
+    p->preempting = json_flag(o, "preempting");
+    p->grace_seconds = number(o, "graceSeconds", GRACE_MAX_SECONDS);
+    copy(p->sandbox_id, sizeof(p->sandbox_id), json_str(o, "sandboxID"));
+    read_sizes(o, &p->sizes);
+    p->net_undo = json_flag(o, "networkUndo");
+    p->first_id = (uint32_t)number(o, "firstID", UINT32_MAX);
+    if (p->state == POD_TERMINATED)
+        read_ips(p, json_object_get(o, "podIPs"));
+    read_conditions(p, json_object_get(o, "conditions"));
+}
+
+enum err_code record_read(struct node *n, const char *name, const char *text, size_t size, bool durable,
+                          struct err *e)
+{
+    json_auto_t *o = NULL;
+    scoped(api_pod_unref) struct api_pod *api = NULL;
+    const char *uid;
+    struct pod *p;
+
+    if (json_parse(text, size, RECORD_MAX, &o, "pod record", e) != ERR_OK)
+        return e->code;
+    uid = json_str(o, "uid");
+    if (json_int(o, "version", 0) != RECORD_VERSION)
+        return err_set(e, ERR_INVALID, "version %lld is not %d", (long long)json_int(o, "version", 0),
+                       RECORD_VERSION);
+    if (uid == NULL || strlen(uid) + 5 != strlen(name) || strncmp(name, uid, strlen(uid)) != 0 ||
+        !id_is_sane(json_str(o, "sandboxID")))
+        return err_set(e, ERR_INVALID, "uid or sandbox id is not sane");
+    if (decode_manifest(o, &api, e) != ERR_OK)
+        return e->code;
+    if (pods_find(n, api->meta.namespace, api->meta.name) != NULL)
+        return err_set(e, ERR_EXISTS, "another record names the same pod %s/%s", api->meta.namespace,
+                       api->meta.name);
+    p = pods_new(n, api, uid);
+    if (p == NULL)
+        return err_nomem(e);
+    p->recovered = true;
+    p->record_durable = durable;
+    p->record_dirty = !durable;
+    p->wanted = true; /* until the sources have spoken */
+    read_pod(p, o);
+    for (size_t i = 0; i < p->n_ctrs; i++)
+        read_ctr(&p->ctrs[i], json_object_get(json_object_get(o, "containers"), p->ctrs[i].spec->name), name);
+    if (!p->rebooted && time_of(o, "clockOffset") != 0) { /* the clock may have been set while no agent ran */
+        int64_t by_ns = n->clock_offset_ns - time_of(o, "clockOffset");
+        if (by_ns > CLOCK_NOISE_NS || by_ns < -CLOCK_NOISE_NS)
+            clock_jump_pod(p, by_ns);
+    }
+    return ERR_OK;
+}

@@ -1,0 +1,1 @@
+agent_pod_record_SRCS := damage.c record.c record_sync.c

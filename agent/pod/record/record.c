@@ -1,0 +1,238 @@
+/*
+ * The pod's record: what cannot be read back from the kernel or the runtime after the agent was killed.
+ *
+ *     <state>/pods/<uid>.json   {"version":1, "uid", "bootID", "manifest":{...}, "state", "startTime", ...
+ *                                "sandboxID", "containers":{name:{...}}}
+ *     <run>/records/<uid>.json  the same, where the disk did not take it: full, read-only, broken
+ *
+ * Written by atomic rename whenever something of it changed, then synced (record_sync.c).  A damaged one, or
+ * one of a newer version than this program knows, is set aside and reported; where the power was cut while it
+ * was on its way to the disk, what <uid>.json.synced says takes its place.  Without that its remains are
+ * left-overs of nobody, which node_sources_ready() clears away.  No Secret ever stands in it: environments
+ * are not kept.
+ *
+ * A version is counted up only when an older program would misread the record; what is merely added has
+ * defaults.
+ */
+#include "agent/pod/record/record.h"
+
+#include "agent/pod/container/env_age.h"
+#include "agent/pod/container/probes.h"
+#include "agent/pod/leftovers/sweep.h"
+#include "agent/pod/record/record_save.h"
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/siphash.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+static void put_sizes(json_t *o, const struct sizes *s)
+{
+    if (s->known)
+        json_object_set_new(o, "sizes",
+                            json_pack("[I,I,I,I]", (json_int_t)s->cpu_request, (json_int_t)s->cpu_limit,
+                                      (json_int_t)s->memory_request, (json_int_t)s->memory_limit));
+}
+
+static json_t *instance_json(const struct instance *i)
+{
+    json_t *o = json_object();
+
+    json_put_str(o, "id", i->id);
+    json_object_set_new(o, "attempt", json_integer(i->attempt));
+    json_object_set_new(o, "created", json_integer(i->created_ns));
+    json_object_set_new(o, "started", json_integer(i->started_ns));
+    json_put_str(o, "imageID", i->image_id);
+    json_put_str(o, "imageRef", i->image_ref);
+    json_put_str(o, "messageFile", i->message_file);
+    put_sizes(o, &i->sizes);
+    if (i->env_sources != NULL)
+        json_object_set(o, "envSources", i->env_sources);
+    if (i->env_told != NULL)
+        json_object_set(o, "envTold", i->env_told);
+    if (i->ended) {
+        json_object_set_new(o, "finished", json_integer(i->finished_ns));
+        json_object_set_new(o, "exitCode", json_integer(i->exit_code));
+        json_put_str(o, "reason", i->reason);
+        json_put_str(o, "message", i->message);
+    }
+    return o;
+}
+
+static json_t *conditions_json(const struct pod *p)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < ARRAY_LEN(p->conditions); i++) {
+        json_t *c = json_object();
+
+        json_put_str(c, "status", p->conditions[i].status);
+        json_object_set_new(c, "since", json_integer(p->conditions[i].since_ns));
+        json_array_append_new(list, c);
+    }
+    return list;
+}
+
+static json_t *ctr_json(const struct ctr *c)
+{
+    json_t *j = json_object();
+
+    json_object_set_new(j, "restarts", json_integer(c->restarts));
+    json_object_set_new(j, "backoffMs", json_integer((json_int_t)c->backoff_ms));
+    json_object_set_new(j, "backoffAt", json_integer(c->backoff_at_ns));
+    json_object_set_new(j, "endedShift", json_integer(c->ended_shift_ns));
+    if (c->replace)
+        json_object_set_new(j, "replace", json_true());
+    if (c->again)
+        json_object_set_new(j, "again", json_true());
+    if (c->asked)
+        json_object_set_new(j, "asked", json_true());
+    if (probes_result(c, PROBE_READINESS) == RESULT_SUCCESS)
+        json_object_set_new(j, "ready", json_true());
+    if (probes_result(c, PROBE_STARTUP) == RESULT_SUCCESS)
+        json_object_set_new(j, "started", json_true());
+    if (c->post != POST_NONE) /* cut off, it runs again; failed, too: it fails again */
+        json_object_set_new(j, "postStart", json_true());
+    if (c->cur.id[0] != '\0')
+        json_object_set_new(j, "current", instance_json(&c->cur));
+    if (c->last.id[0] != '\0')
+        json_object_set_new(j, "last", instance_json(&c->last));
+    return j;
+}
+
+static json_t *to_json(const struct pod *p)
+{
+    json_t *o = json_object(), *ctrs = json_object(), *ips = json_array();
+
+    json_object_set_new(o, "version", json_integer(RECORD_VERSION));
+    json_put_str(o, "uid", p->uid);
+    json_put_str(o, "bootID", p->node->boot_id);
+    json_put_str(o, "manifestFile", p->manifest_file);
+    json_put_str(o, "state", pod_state_name(p->state));
+    json_object_set_new(o, "stateSince", json_integer(p->state_since_ns));
+    json_object_set_new(o, "clockOffset", json_integer(p->node->clock_offset_ns));
+    json_object_set_new(o, "endingShift", json_integer(p->ending_shift_ns));
+    json_object_set_new(o, "created", json_integer(p->created_ns));
+    json_object_set_new(o, "startTime", json_integer(p->start_time_ns));
+    json_object_set_new(o, "admitted", json_boolean(p->admitted));
+    json_object_set_new(o, "rejected", json_boolean(p->rejected));
+    json_object_set_new(o, "finishing", json_boolean(p->finishing));
+    json_object_set_new(o, "initialized", json_boolean(p->initialized));
+    json_put_str(o, "phase", p->phase);
+    json_put_str(o, "reason", p->reason);
+    json_put_str(o, "message", p->message);
+    json_object_set_new(o, "deletion", json_integer(p->deletion_ns));
+    json_object_set_new(o, "graceSeconds", json_integer(p->grace_seconds));
+    if (p->shutdown_ns != 0)
+        json_object_set_new(o, "shutdown", json_integer(p->shutdown_ns));
+    if (p->preempting)
+        json_object_set_new(o, "preempting", json_true());
+    if (p->preempted_ns != 0)
+        json_object_set_new(o, "preempted", json_integer(p->preempted_ns));
+    json_put_str(o, "sandboxID", p->sandbox_id);
+    put_sizes(o, &p->sizes);
+    if (p->net_undo)
+        json_object_set_new(o, "networkUndo", json_true());
+    if (p->first_id != 0)
+        json_object_set_new(o, "firstID", json_integer(p->first_id));
+    /* Of one that is not over its attachment says them. */
+    for (size_t i = 0; i < p->net_result.n_ips && p->state == POD_TERMINATED; i++)
+        json_array_append_new(ips, json_string(p->net_result.ips[i]));
+    json_object_set_new(o, "podIPs", ips);
+    json_object_set_new(o, "priority", json_integer(p->priority));
+    json_object_set_new(o, "conditions", conditions_json(p));
+    for (size_t i = 0; i < p->n_ctrs; i++)
+        json_object_set_new(ctrs, p->ctrs[i].spec->name, ctr_json(&p->ctrs[i]));
+    json_object_set_new(o, "containers", ctrs);
+    return o;
+}
+
+/* The file that the pod comes from, as known now; kept when the folder is closed already. */
+static void note_file(struct pod *p)
+{
+    const char *file =
+        p->node->folder != NULL
+            ? src_folder_file_of_pod(p->node->folder, p->api->meta.namespace, p->api->meta.name)
+            : NULL;
+
+    if (file != NULL)
+        snprintf(p->manifest_file, sizeof(p->manifest_file), "%s", file);
+}
+
+/* What it was about may not be in the record: most changes of a container's state are not. */
+static bool is_written(struct pod *p, const struct buf *text)
+{
+    uint64_t hash = siphash_part(0, text->p, text->n);
+    bool same = hash == p->record_hash && p->record_written;
+
+    p->record_hash = hash;
+    return same;
+}
+
+/*
+ * On a disk that takes nothing: at least a restart of the agent, which keeps the run folder, finds what runs.
+ * record_load.c takes the one with the higher number.
+ */
+static void write_aside(struct pod *p, const struct buf *text)
+{
+    struct err e = { 0 };
+    char path[512];
+
+    snprintf(path, sizeof(path), "%s/records/%s.json", p->node->o.run_dir, p->uid);
+    p->record_aside = true;
+    if (fs_replace_at(AT_FDCWD, path, text->p, text->n, 0600, false, &e) != ERR_OK)
+        log_debug("nor can the pod record be written in the run folder", F_STR("pod", p->key), F_ERR(&e));
+}
+
+/* One that cannot be removed stays noted, for the next save. */
+static void remove_aside(struct pod *p)
+{
+    char path[512];
+
+    if (!p->record_aside)
+        return;
+    snprintf(path, sizeof(path), "%s/records/%s.json", p->node->o.run_dir, p->uid);
+    p->record_aside = unlink(path) != 0 && errno != ENOENT;
+}
+
+enum err_code record_save(struct pod *p, bool *ret_written, struct err *e)
+{
+    note_file(p);
+    json_auto_t *o = to_json(p);
+    str_auto head = o != NULL ? json_text(o) : NULL;
+    buf_auto text = BUF_INIT(RECORD_MAX);
+    char path[512];
+
+    if (head == NULL)
+        return err_nomem(e);
+    /* The manifest is kept as text already: spliced in, not parsed again. */
+    buf_add(&text, head, strlen(head) - 1);
+    buf_adds(&text, ",\"manifest\":");
+    buf_adds(&text, p->api->json);
+    snprintf(path, sizeof(path), "%s/pods/%s.json", p->node->o.state_dir, p->uid);
+    *ret_written = false;
+    if (buf_check(&text, e) != ERR_OK)
+        return e->code;
+    if (is_written(p, &text))
+        return ERR_OK;
+    buf_addf(&text, ",\"number\":%" PRIu64 "}", ++p->record_number);
+    if (buf_check(&text, e) != ERR_OK)
+        return e->code;
+    p->record_written = *ret_written =
+        fs_replace_at(AT_FDCWD, path, text.p, text.n, 0600, false, e) == ERR_OK;
+    if (p->record_written)
+        remove_aside(p);
+    else
+        write_aside(p, &text);
+    return e->code;
+}
+
+void record_remove(struct pod *p)
+{
+    sweep_record(p->node, p->uid);
+    p->record_aside = false;
+}

@@ -1,0 +1,162 @@
+#include "agent/pod/sandbox/leases.h"
+#include "agent/pod/sandbox/net_attach.h"
+
+#include "base/fs.h"
+#include "base/log.h"
+
+#include <arpa/inet.h>
+#include <dirent.h>
+#include <fcntl.h>
+#include <string.h>
+
+#define LEASE_MAX 1024 /* an id, a line end, an interface's name */
+
+static bool is_address(const char *name)
+{
+    unsigned char bytes[16];
+    char text[64];
+
+    if (strlen(name) >= sizeof(text))
+        return false;
+    strcpy(text, name);
+    if (inet_pton(AF_INET, text, bytes) == 1)
+        return true;
+    for (char *c = text; *c != '\0'; c++) /* how host-local writes IPv6 on systems that forbid ':' in names */
+        if (*c == '_')
+            *c = ':';
+    return inet_pton(AF_INET6, text, bytes) == 1;
+}
+
+static bool is_known(struct node *n, char *const *cached, const char *id)
+{
+    struct pod *p, *tmp;
+
+    for (; *cached != NULL; cached++)
+        if (strcmp(*cached, id) == 0)
+            return true;
+    HASH_ITER (hh, n->pods, p, tmp)
+        if (strcmp(p->sandbox_id, id) == 0)
+            return true;
+    return false;
+}
+
+struct sweep {
+    struct node *node;
+    char **cached;
+    struct cni_stray_list *lost;
+    bool alone; /* no plugin is at work: a file without an id was cut off, and is not being written */
+};
+
+static void sweep_network(const struct sweep *s, int networks, const char *network)
+{
+    int fd = openat(networks, network, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    struct dirent *entry;
+
+    if (d == NULL) {
+        if (fd >= 0)
+            close(fd);
+        return;
+    }
+    while ((entry = readdir(d)) != NULL) {
+        struct err e = { 0 };
+        str_auto id = NULL;
+
+        if (!is_address(entry->d_name) || fs_read_at(fd, entry->d_name, LEASE_MAX, &id, NULL, &e) != ERR_OK)
+            continue;
+        id[strcspn(id, "\r\n")] = '\0';
+        if (id[0] == '\0' ? !s->alone : is_known(s->node, s->cached, id))
+            continue;
+        /* One of ours: a DEL gives the address back, and what else is left; till then nobody else gets it. */
+        if (strlen(id) == SANDBOX_ID_DIGITS && cni_has_network(s->node->o.cni, network) &&
+            cni_strays_add(s->lost, network, id, entry->d_name))
+            continue;
+        if (unlinkat(fd, entry->d_name, 0) != 0)
+            log_warn("address of nobody cannot be given back", F_STR("network", network),
+                     F_STR("address", entry->d_name), F_STR("err", strerrordesc_np(errno)));
+        else
+            log_info("left-over removed", F_STR("what", "address"), F_STR("id", entry->d_name));
+    }
+    closedir(d);
+}
+
+struct taking {
+    int networks;
+    const char *address;
+    bool maybe; /* a network has it, or could not be looked at */
+};
+
+static bool note_taken(const char *network, void *arg)
+{
+    struct taking *t = arg;
+    struct err unseen = { 0 };
+    str_auto path = str_printf("%s/%s", network, t->address);
+
+    t->maybe = path == NULL || !presence_is_absent(fs_look_at(t->networks, path, NULL, &unseen));
+    return !t->maybe;
+}
+
+/* Whether every network was looked at, and none has it. */
+static bool is_free(int networks, const char *address)
+{
+    struct taking t = { .networks = networks, .address = address };
+    struct err unseen = { 0 };
+
+    return !presence_is_unknown(fs_list(networks, ".", note_taken, &t, &unseen)) && !t.maybe;
+}
+
+static void take_again(struct node *n, int networks, const struct pod *p, const char *address)
+{
+    struct err e = { 0 };
+    str_auto network = NULL;
+    str_auto path = NULL;
+    str_auto text = str_printf("%s\r\n" POD_IFNAME, p->sandbox_id);
+    struct stat st;
+
+    if (cni_cached_network(n->o.cni, p->sandbox_id, POD_IFNAME, &network, &e) != ERR_OK || text == NULL ||
+        fstatat(networks, network, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISDIR(st.st_mode))
+        return; /* its addresses come from elsewhere */
+    path = str_printf("%s/%s", network, address);
+    if (path == NULL)
+        return;
+    if (fs_replace_at(networks, path, text, strlen(text), 0644, false, &e) == ERR_OK)
+        log_warn("address of a running pod was not taken any more: taken again", F_STR("pod", p->key),
+                 F_STR("address", address));
+    else
+        log_warn("address of a running pod is not taken, another may get it", F_STR("pod", p->key),
+                 F_STR("address", address), F_ERR(&e));
+}
+
+static void take_all_again(struct node *n, int networks)
+{
+    struct pod *p, *tmp;
+
+    HASH_ITER (hh, n->pods, p, tmp)
+        for (size_t i = 0; p->net == NET_READY && p->sandbox_id[0] != '\0' && i < p->net_result.n_ips; i++)
+            if (is_free(networks, p->net_result.ips[i]))
+                take_again(n, networks, p, p->net_result.ips[i]);
+}
+
+void leases_sweep(struct node *n, bool alone, struct cni_stray_list *lost)
+{
+    str_auto path = str_printf("%s/cni/networks", n->o.state_dir);
+    int fd = path == NULL ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    struct sweep s = { .node = n, .lost = lost, .alone = alone };
+    struct dirent *entry;
+    struct err e = { 0 };
+
+    if (d == NULL) {
+        if (fd >= 0)
+            close(fd);
+        return; /* no network has given out any */
+    }
+    if (cni_cached_ids(n->o.cni, &s.cached, &e) == ERR_OK) {
+        while ((entry = readdir(d)) != NULL)
+            if (entry->d_name[0] != '.')
+                sweep_network(&s, fd, entry->d_name);
+        cg_free_list(s.cached);
+        take_all_again(n, fd);
+    }
+    closedir(d);
+}

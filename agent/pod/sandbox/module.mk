@@ -1,0 +1,2 @@
+agent_pod_sandbox_SRCS := files.c leases.c net_attach.c net_heal.c net_watch.c node_users.c pidns.c \
+                          resolv.c sandbox.c userns.c

@@ -1,0 +1,390 @@
+#include "agent/pod/sandbox/net_heal.h"
+#include "agent/pod/core/events.h"
+#include "agent/pod/core/explain_step.h"
+#include "agent/pod/core/pod_look.h"
+#include "agent/pod/leftovers/sweep.h"
+#include "agent/pod/sandbox/leases.h"
+#include "agent/pod/sandbox/net_attach.h"
+#include "agent/pod/sandbox/net_watch.h"
+#include "agent/pod/sandbox/sandbox.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "cni/links.h"
+#include "cni/netns.h"
+
+#include <string.h>
+
+#define SIDE_BY_SIDE 1 /* checks: three plugins each, of which nothing waits */
+#define FIRST_CHECK_MS                                                                                       \
+    10000 /* after an ADD: beside the start of the pod, and of others, it would be in the way */
+#define TOLD_FIRST_MS 2000
+#define TOLD_MAX_MS 600000
+#define MS INT64_C(1000000)
+
+/* ---- one after the other ---------------------------------------------------------------------------- */
+
+static bool is_attached(const struct pod *p)
+{
+    return p->net == NET_READY && !p->api->spec.host_network &&
+           (p->state == POD_STARTING || p->state == POD_RUNNING);
+}
+
+/* Wakes the next pod that waits for its check. */
+static void next(struct node *n)
+{
+    struct pod *p, *tmp;
+
+    if (n->closing || n->heal.running >= SIDE_BY_SIDE)
+        return;
+    HASH_ITER (hh, n->pods, p, tmp)
+        if (p->net_check && is_attached(p) && !p->net_checking && p->net_check_ns <= clock_wall_ns()) {
+            pod_wake(p);
+            return;
+        }
+}
+
+static void over(struct pod *p)
+{
+    p->net_check = false;
+    next(p->node);
+}
+
+/* ---- what is wrong ----------------------------------------------------------------------------------- */
+
+static void tell(struct pod *p, const struct err *e)
+{
+    if (strncmp(p->net_error, e->text, sizeof(p->net_error) - 1) != 0) {
+        log_warn("network of a pod is not as its plugins made it", F_STR("pod", p->key), F_ERR(e));
+        pod_event(p, NULL, true, "NetworkCheckFailed", "network of the pod is not as it was made: %s",
+                  e->text);
+    }
+    snprintf(p->net_error, sizeof(p->net_error), "%s", e->text);
+    p->net_told = true;
+}
+
+/* DEL and ADD follow, in sandbox_step(). */
+static void attach_again(struct pod *p, const struct err *e)
+{
+    log_warn("pod lost its network: it is attached again", F_STR("pod", p->key), F_ERR(e));
+    pod_event(p, NULL, true, "NetworkLost", "pod lost its network, it is attached again: %s", e->text);
+    if (p->net_result.n_ips > 0)
+        snprintf(p->net_again_ip, sizeof(p->net_again_ip), "%s", p->net_result.ips[0]);
+    p->node->heal.again++;
+    p->net_again_ns = clock_wall_ns();
+    p->net_healing = true;
+    p->net_check = false;
+    p->net_undo = true;
+    p->record_dirty = true;
+    p->net_sysctls_set = false;
+    pod_set_net(p, NET_PINNED);
+    pod_wake(p);
+}
+
+/* No event tells when a pod has put it right, as one does that puts another interface in the place of its
+ * own. */
+static void look_later(struct pod *p)
+{
+    p->net_told_ms = p->net_told_ms == 0 ? TOLD_FIRST_MS : p->net_told_ms * 2;
+    if (p->net_told_ms > TOLD_MAX_MS)
+        p->net_told_ms = TOLD_MAX_MS;
+    p->net_look_ns = clock_wall_ns() + (int64_t)p->net_told_ms * MS;
+    pod_wake_at(p, p->net_look_ns);
+}
+
+static void is_well(struct pod *p)
+{
+    p->net_error[0] = '\0';
+    p->net_told = false;
+    p->net_told_ms = 0;
+}
+
+static void on_checked(struct op *op, const struct err *result)
+{
+    struct pod *p = op->owner;
+
+    p->net_checking = false;
+    p->net_told = false;
+    p->node->heal.running--;
+    if (p->state != POD_TERMINATING && result->code == ERR_OK)
+        is_well(p);
+    else if (p->state != POD_TERMINATING && result->code == ERR_UNKNOWN && result->sys == 0 &&
+             !p->net_changed && !p->cni_op.inside)
+        attach_again(p, result);
+    else if (p->state != POD_TERMINATING && result->code != ERR_CANCELLED)
+        tell(p, result);
+    if (p->net_told && p->net_changed)
+        look_later(p);
+    over(p);
+    if (p->net_told &&
+        (result->code != ERR_UNKNOWN || result->sys != 0)) { /* a CHECK that could not be run */
+        look_later(p);
+        p->net_check = true;
+        p->net_check_ns = p->net_look_ns;
+    }
+    pod_wake(p);
+}
+
+/* ---- steps ------------------------------------------------------------------------------------------- */
+
+/* Whether all of it is there; absent: *ret_missing.  Only an interface that is gone was lost: what is inside
+ * the namespace is the pod's to change. */
+static struct presence look_among(struct pod *p, const struct cni_links *links, struct err *ret_missing,
+                                  struct err *e)
+{
+    struct presence lives;
+
+    if (cni_links_check(links, POD_IFNAME, &p->net_result, ret_missing) == ERR_OK)
+        return presence_present();
+    if (cni_links_find(links, POD_IFNAME) != NULL) {
+        p->net_changed = true;
+        return presence_absent();
+    }
+    lives = cni_look_interface(p->node->o.cni, p->sandbox_id, POD_IFNAME, links, e);
+    if (presence_is_unknown(lives))
+        return lives;
+    if (!presence_is_absent(lives)) {
+        p->net_changed = true;
+        err_set(ret_missing, ERR_NOT_FOUND, "interface " POD_IFNAME " was renamed or moved away");
+    }
+    return presence_absent();
+}
+
+/* Its interface and addresses.  A kernel that cannot list them (before 4.20) leaves it to the plugins. */
+static struct presence look_at_links(struct pod *p, struct err *ret_missing, struct err *e)
+{
+    str_auto path = str_printf("%s/net", p->netns_dir);
+    struct cni_links *links = calloc(1, sizeof(*links));
+    struct presence found;
+
+    p->net_changed = false;
+    if (path == NULL || links == NULL) {
+        err_nomem(e);
+        found = presence_unknown(e);
+    } else if (cni_links_read(path, links, e) == ERR_OK) {
+        found = look_among(p, links, ret_missing, e);
+    } else if (e->sys == ENOPROTOOPT) {
+        *e = (struct err){ 0 };
+        found = presence_present();
+    } else {
+        found = presence_unknown(e);
+    }
+    free(links);
+    return found;
+}
+
+/* Something went in its namespace: is it what the pod needs? */
+static void look(struct pod *p)
+{
+    int64_t not_before = p->net_again_ns == 0 ? 0 : p->net_again_ns + NET_AGAIN_MS * MS;
+    struct err found = { 0 }, e = { 0 };
+
+    switch (presence_of(look_at_links(p, &found, &e))) {
+    case PRESENCE_UNKNOWN:
+        pod_look_again(p, &e);
+        p->net_look_ns = p->look.retry_ns;
+        return;
+    case PRESENCE_PRESENT:
+        if (p->net_told && p->net_told_ms > 0)
+            is_well(p);
+        return;
+    case PRESENCE_ABSENT:
+        break;
+    }
+    log_debug("pod lost something of its network", F_STR("pod", p->key), F_ERR(&found));
+    p->net_check = true;
+    p->net_check_ns = not_before;
+    p->net_fresh = false; /* it had it: this is not how its plugins left it */
+}
+
+void net_heal_step(struct pod *p)
+{
+    struct node *n = p->node;
+    struct err e = { 0 }, found = { 0 };
+    struct presence pinned, links;
+
+    if (is_attached(p) && net_watch_due(p))
+        look(p);
+    if (!p->net_check || !is_attached(p) || op_live(&p->cni_op.op) || n->closing)
+        return;
+    if (p->net_check_ns > clock_wall_ns()) {
+        pod_wake_at(p, p->net_check_ns);
+        return;
+    }
+    if (n->heal.running >= SIDE_BY_SIDE)
+        return; /* woken by the one that runs */
+    pinned = netns_look_pinned(p->netns_dir, "net", &e);
+    if (presence_is_unknown(pinned)) {
+        pod_look_again(p, &e);
+        return;
+    }
+    n->heal.checked++;
+    if (presence_is_absent(pinned)) {
+        err_set(&e, ERR_UNAVAILABLE, "network namespace %s/net is gone", p->netns_dir);
+        tell(p, &e);
+        over(p);
+        return;
+    }
+    links = look_at_links(p, &found, &e);
+    if (presence_is_unknown(links)) {
+        n->heal.checked--;
+        pod_look_again(p, &e);
+        return;
+    }
+    if (net_attach_fill(p, false, true, &e) != ERR_OK) {
+        tell(p, &e);
+        over(p);
+        return;
+    }
+    p->net_checking = true;
+    n->heal.running++;
+    cni_check_start(&p->cni_op, n->o.cni, &p->cni_att, presence_is_absent(links) ? found.text : NULL,
+                    p->net_fresh, on_checked, p);
+    p->net_fresh = false;
+}
+
+void net_heal_attached(struct pod *p)
+{
+    net_watch_pod(p);
+    p->net_fresh = true;
+    is_well(p);
+    p->net_check = !p->cni_op.checked;
+    p->net_check_ns = clock_wall_ns() + FIRST_CHECK_MS * MS;
+    if (!p->net_healing)
+        return;
+    p->net_healing = false;
+    if (strcmp(p->net_again_ip, p->net_result.ips[0]) == 0)
+        pod_event(p, NULL, false, "NetworkRestored", "pod is attached to the network again");
+    else
+        pod_event(p, NULL, true, "NetworkRestored",
+                  "pod is attached to the network again, with another address: %s", p->net_result.ips[0]);
+    log_info("pod is attached again", F_STR("pod", p->key), F_STR("podIP", p->net_result.ips[0]));
+    p->net_again_ip[0] = '\0';
+}
+
+bool net_heal_end(struct pod *p)
+{
+    p->net_check = p->net_healing = false;
+    if (p->net_checking)
+        op_cancel(&p->cni_op.op);
+    return !p->net_checking;
+}
+
+/* ---- the node ---------------------------------------------------------------------------------------- */
+
+static void on_strays(struct op *op, const struct err *result)
+{
+    struct node *n = op->owner;
+
+    n->heal.adopted += n->heal.strays.n_adopted;
+    if (result->code != ERR_OK && result->code != ERR_CANCELLED)
+        log_warn("what lost network attachments left cannot be looked for", F_ERR(result));
+    if (n->heal.strays.n_adopted > 0 && !n->closing)
+        sweep_network(n);
+}
+
+static void on_collected(struct op *op, const struct err *result);
+
+static void collect(struct node *n)
+{
+    const char **living = calloc(HASH_COUNT(n->pods) + 1, sizeof(*living));
+    struct pod *p, *tmp;
+    size_t k = 0;
+
+    if (living == NULL) {
+        snprintf(n->heal.gc_error, sizeof(n->heal.gc_error), "no memory");
+        return;
+    }
+    HASH_ITER (hh, n->pods, p, tmp)
+        if (p->sandbox_id[0] != '\0')
+            living[k++] = p->sandbox_id;
+    cni_gc_start(&n->heal.gc, n->o.cni, living, POD_IFNAME, on_collected, n);
+    free(living);
+}
+
+static void on_collected(struct op *op, const struct err *result)
+{
+    struct node *n = op->owner;
+
+    n->heal.networks = n->heal.gc.n_networks;
+    snprintf(n->heal.gc_error, sizeof(n->heal.gc_error), "%s", result->text);
+    if (result->code == ERR_CANCELLED)
+        return;
+    if (result->code != ERR_OK)
+        log_warn("network plugins could not collect all their garbage", F_ERR(result));
+    if (n->heal.gc_again && !n->closing) {
+        n->heal.gc_again = false;
+        collect(n);
+    }
+}
+
+void net_heal_start(struct node *n, bool again)
+{
+    struct cni_stray_list lost = { 0 };
+    struct pod *p, *tmp;
+
+    if (n->closing || n->draining)
+        return;
+    net_watch_start(n);
+    n->heal.checked = n->heal.again = 0;
+    HASH_ITER (hh, n->pods, p, tmp)
+        if (is_attached(p)) {
+            p->net_check = true;
+            p->net_check_ns = 0;
+            if (!p->net_watched)
+                net_watch_pod(p);
+        }
+    if (again)
+        sweep_network(n);
+    leases_sweep(n, !again, &lost);
+    if (!op_live(&n->heal.strays.op))
+        cni_strays_start(&n->heal.strays, n->o.cni, n->sandbox_tag, POD_IFNAME, &lost, on_strays, n);
+    cni_strays_done(&lost);
+    if (op_live(&n->heal.gc.op))
+        n->heal.gc_again = true;
+    else
+        collect(n);
+    next(n);
+}
+
+bool net_heal_live(const struct node *n)
+{
+    return op_live(&n->heal.gc.op) || op_live(&n->heal.strays.op); /* checks are the pods' operations */
+}
+
+void net_heal_cancel(struct node *n)
+{
+    net_watch_end(n);
+    if (op_live(&n->heal.gc.op))
+        op_cancel(&n->heal.gc.op);
+    if (op_live(&n->heal.strays.op))
+        op_cancel(&n->heal.strays.op);
+}
+
+void net_heal_explain(const struct node *n, json_t *steps)
+{
+    const struct net_heal *h = &n->heal;
+    const struct pod *p, *tmp;
+    unsigned told = 0;
+    char text[1024];
+    int k;
+
+    HASH_ITER (hh, n->pods, p, tmp)
+        told += is_attached(p) && p->net_told;
+    k = snprintf(text, sizeof(text), "%u attachments checked, %u made again, %u not as they should be",
+                 h->checked, h->again, told);
+
+    if (h->networks > 0 || h->gc_error[0] != '\0')
+        k += snprintf(text + k, sizeof(text) - (size_t)k, "; garbage collection of %zu networks%s%.400s",
+                      h->networks, h->gc_error[0] != '\0' ? ": " : "", h->gc_error);
+    if (h->adopted > 0)
+        k += snprintf(text + k, sizeof(text) - (size_t)k,
+                      "; %zu attachments were known only by what they had left", h->adopted);
+    if (h->strays.links[0] != '\0')
+        snprintf(text + k, sizeof(text) - (size_t)k, "; of no attachment of this agent, and left alone: %s",
+                 h->strays.links);
+    explain_step(steps, "network healing",
+                 h->running > 0 || op_live(&h->gc.op) ? "running"
+                 : told > 0 || h->gc_error[0] != '\0' ? "failed"
+                                                      : "done",
+                 0, text, 0);
+}

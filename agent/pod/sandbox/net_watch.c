@@ -1,0 +1,57 @@
+#include "agent/pod/sandbox/net_watch.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "cni/links.h"
+
+#define SETTLE_MS 100 /* events come in bunches: addresses, then their interface */
+#define MS INT64_C(1000000)
+
+static void on_gone(void *arg, int32_t nsid)
+{
+    int64_t soon = clock_wall_ns() + SETTLE_MS * MS;
+    struct node *n = arg;
+    struct pod *p, *tmp;
+
+    HASH_ITER (hh, n->pods, p, tmp)
+        if (p->net == NET_READY && p->net_watched && (p->net_look_ns == 0 || p->net_look_ns > soon) &&
+            (nsid == CNI_NSID_ANY || p->net_nsid == nsid)) {
+            p->net_look_ns = soon;
+            pod_wake_at(p, p->net_look_ns);
+        }
+}
+
+void net_watch_start(struct node *n)
+{
+    struct err e = { 0 };
+
+    if (n->heal.watch == NULL && cni_link_watch_open(&n->heal.watch, n->o.loop, on_gone, n, &e) != ERR_OK)
+        log_debug("interfaces that pods lose are not noticed at once", F_ERR(&e));
+}
+
+void net_watch_end(struct node *n)
+{
+    cni_link_watch_close(take_ptr(&n->heal.watch));
+}
+
+void net_watch_pod(struct pod *p)
+{
+    str_auto path = str_printf("%s/net", p->netns_dir);
+    struct err e = { 0 };
+
+    p->net_look_ns = 0;
+    p->net_watched = path != NULL && cni_links_nsid(path, &p->net_nsid, &e) == ERR_OK;
+    if (!p->net_watched)
+        log_debug("interfaces of a pod are not watched", F_STR("pod", p->key), F_ERR(&e));
+}
+
+bool net_watch_due(struct pod *p)
+{
+    if (p->net_look_ns == 0)
+        return false;
+    if (p->net_look_ns > clock_wall_ns()) {
+        pod_wake_at(p, p->net_look_ns);
+        return false;
+    }
+    p->net_look_ns = 0;
+    return true;
+}

@@ -1,0 +1,128 @@
+#include "agent/pod/sandbox/node_users.h"
+
+#include "agent/pod/core/explain_step.h"
+#include "agent/pod/core/facts.h"
+#include "agent/pod/sandbox/userns.h"
+#include "agent/runtime/idmap_probe.h"
+#include "base/log.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define DEADLINE_MS 20000
+
+/* ---- asking, in a child -------------------------------------------------------------------------- */
+
+static enum err_code ask_in_child(const void *arg, struct buf *out, struct err *e)
+{
+    const struct node *n = arg;
+    const struct idmap_probe probe = { .run_dir = n->o.run_dir,
+                                       .folders = { n->o.state_dir, n->o.root_dir } };
+    struct err outcome = { 0 }; /* nothing is to be put in front of its text */
+
+    (void)(idmap_probe(&probe, &outcome) == ERR_OK);
+    buf_add(out, &outcome, sizeof(outcome));
+    return buf_check(out, e);
+}
+
+static void on_asked(struct op *op, const struct err *result)
+{
+    struct node *n = op->owner;
+    struct err e = *result;
+    struct pod *p, *tmp;
+
+    if (e.code == ERR_CANCELLED)
+        return;
+    if (e.code == ERR_OK && n->users.call.out.n == sizeof(e)) {
+        memcpy(&e, n->users.call.out.p, sizeof(e));
+        e.text[sizeof(e.text) - 1] = '\0';
+    } else if (e.code == ERR_OK) {
+        err_set(&e, ERR_INTERNAL, "no answer");
+    }
+    n->users.state = e.code == ERR_OK ? USERS_CAN : USERS_CANNOT;
+    snprintf(n->users.why, sizeof(n->users.why), "%s", e.text);
+    if (e.code != ERR_OK)
+        log_info("pods cannot have users of their own here (hostUsers: false)", F_ERR(&e));
+    HASH_ITER (hh, n->pods, p, tmp)
+        if (userns_wanted(p))
+            pod_wake(p);
+}
+
+void node_users_ask(struct node *n)
+{
+    const struct rt_features *f = rt_features(n->rt);
+    const struct proc_call_spec call = {
+        .name = "user namespace probe",
+        .fn = ask_in_child,
+        .arg = n,
+        .out_max = sizeof(struct err),
+        .deadline_ms = DEADLINE_MS,
+        .cgroup_fd = cg_leaf_fd(n->o.cgroups, CG_LEAF_OPS),
+        .cgroup_procs = cg_leaf_procs(n->o.cgroups, CG_LEAF_OPS),
+    };
+
+    if (!f->user_namespaces) {
+        n->users.state = USERS_CANNOT;
+        snprintf(n->users.why, sizeof(n->users.why), "%s %s does not support user namespaces",
+                 f->runtime_name, f->runtime_version);
+        return;
+    }
+    n->users.state = USERS_ASKING;
+    proc_call_start(&n->users.call, &call, n->o.loop, on_asked, n);
+}
+
+void node_users_cancel(struct node *n)
+{
+    if (op_live(&n->users.call.op))
+        op_cancel(&n->users.call.op);
+}
+
+bool node_users_live(const struct node *n)
+{
+    return op_live(&n->users.call.op);
+}
+
+/* ---- what pods get ------------------------------------------------------------------------------- */
+
+enum err_code node_users_check(const struct pod *p, struct err *e)
+{
+    const struct node *n = p->node;
+
+    switch (n->users.state) {
+    case USERS_ASKING:
+        return err_set(e, ERR_UNAVAILABLE,
+                       "it is being looked at whether pods can have user namespaces here");
+    case USERS_CANNOT:
+        return err_set(e, ERR_UNIMPLEMENTED, "hostUsers: false is not possible on this node: %s",
+                       n->users.why);
+    case USERS_CAN:
+        break;
+    }
+    return ERR_OK;
+}
+
+/* ---- what people see ----------------------------------------------------------------------------- */
+
+void node_users_explain(const struct node *n, json_t *steps)
+{
+    const struct pod *p, *tmp;
+    str_auto text = NULL;
+    bool wanted = false;
+
+    HASH_ITER (hh, n->pods, p, tmp)
+        wanted = wanted || userns_wanted(p);
+    switch (n->users.state) {
+    case USERS_ASKING:
+        explain_step(steps, "user namespaces", "running", 0, "being tried", 0);
+        return;
+    case USERS_CANNOT:
+        text = str_printf("not possible (hostUsers: false): %s", n->users.why);
+        explain_step(steps, "user namespaces", wanted ? "failed" : "done", 0,
+                     text != NULL ? text : n->users.why, 0);
+        return;
+    case USERS_CAN:
+        explain_step(steps, "user namespaces", "done", 0, "possible (hostUsers: false)", 0);
+        return;
+    }
+}

@@ -1,0 +1,544 @@
+/*
+ * The pod's sandbox without a pause process: pinned namespaces, the network attachment, hosts and
+ * resolv.conf. Everything it needs to undo is in the kernel and in the CNI cache: a restart re-reads both.
+ */
+#include "agent/pod/sandbox/sandbox.h"
+#include "agent/pod/core/events.h"
+#include "agent/pod/core/facts.h"
+#include "agent/pod/core/pod.h"
+#include "agent/pod/core/pod_look.h"
+#include "agent/pod/core/start_times.h"
+#include "agent/pod/sandbox/files.h"
+#include "agent/pod/sandbox/net_attach.h"
+#include "agent/pod/sandbox/net_heal.h"
+#include "agent/pod/sandbox/node_users.h"
+#include "agent/pod/sandbox/userns.h"
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/log.h"
+#include "cni/netns.h"
+
+#include <string.h>
+
+#define RETRY_FIRST_MS 500 /* after a failed ADD; doubling */
+#define RETRY_MAX_MS 30000
+#define FILES_RETRY_MS 5000
+#define MS INT64_C(1000000)
+
+const char *net_state_name(enum net_state s)
+{
+    switch (s) {
+    case NET_NONE:
+        return "none";
+    case NET_CREATING:
+        return "creating namespaces";
+    case NET_PINNED:
+        return "namespaces ready";
+    case NET_ADDING:
+        return "attaching";
+    case NET_READY:
+        return "ready";
+    case NET_DELETING:
+        return "detaching";
+    case NET_DELETED:
+        return "deleted";
+    }
+    return "?";
+}
+
+void pod_set_net(struct pod *p, enum net_state s)
+{
+    if (p->net == s)
+        return;
+    log_debug("pod network state", F_STR("pod", p->key), F_STR("from", net_state_name(p->net)),
+              F_STR("to", net_state_name(s)));
+    p->net = s;
+    p->net_since_ns = clock_wall_ns();
+    if (s == NET_CREATING)
+        start_times_begin(p, START_NAMESPACES);
+    else if (s == NET_PINNED)
+        start_times_end(p, START_NAMESPACES);
+    else if (s == NET_ADDING)
+        start_times_begin(p, START_NETWORK);
+    else if (s == NET_READY)
+        start_times_end(p, START_NETWORK);
+}
+
+bool sandbox_pinned(const struct pod *p)
+{
+    return p->net >= NET_PINNED && p->net <= NET_READY;
+}
+
+static bool wants_netns(const struct pod *p)
+{
+    return !p->api->spec.host_network;
+}
+
+/* Sets when to try again; true the first time that this error is seen: then it is worth a log line. */
+static bool back_off(struct pod *p, const struct err *e)
+{
+    bool again = strncmp(p->net_error, e->text, sizeof(p->net_error) - 1) == 0;
+
+    snprintf(p->net_error, sizeof(p->net_error), "%s", e->text);
+    p->net_backoff_ms = p->net_backoff_ms == 0 ? RETRY_FIRST_MS : p->net_backoff_ms * 2;
+    if (p->net_backoff_ms > RETRY_MAX_MS)
+        p->net_backoff_ms = RETRY_MAX_MS;
+    p->net_retry_ns = clock_wall_ns() + (int64_t)p->net_backoff_ms * MS;
+    return !again;
+}
+
+static void failed(struct pod *p, const struct err *e, const char *what)
+{
+    if (back_off(p, e))
+        log_warn(what, F_STR("pod", p->key), F_U64("retryMs", p->net_backoff_ms), F_ERR(e));
+    pod_event(p, NULL, true, "FailedCreatePodSandBox", "Failed to create pod sandbox: %s", e->text);
+}
+
+/* ---- files --------------------------------------------------------------------------------------- */
+
+static enum err_code write_files(struct pod *p, struct err *e)
+{
+    const char *ips[CNI_IPS_MAX];
+    size_t n = 0;
+
+    for (size_t i = 0; i < p->net_result.n_ips; i++)
+        ips[n++] = p->net_result.ips[i];
+    return files_write_hosts(p, ips, n, e);
+}
+
+/* ---- namespaces ---------------------------------------------------------------------------------- */
+
+static void on_namespaces(struct op *op, const struct err *result)
+{
+    struct pod *p = op->owner;
+
+    free(take_ptr(&p->netns_spec));
+    if (result->code == ERR_OK) {
+        pod_set_net(p, NET_PINNED);
+    } else {
+        struct err e = { 0 };
+        pod_set_net(p, NET_NONE);
+        if (netns_remove(p->netns_dir, &e) != ERR_OK) /* what was cut off may have pinned some */
+            log_warn("namespaces of a pod cannot be unpinned", F_STR("pod", p->key), F_ERR(&e));
+        if (result->code != ERR_CANCELLED)
+            failed(p, result, "namespaces of a pod cannot be made");
+    }
+    pod_wake(p);
+}
+
+/* What the pod's namespaces are to be, in one piece with its texts: p->netns_spec is kept until the call that
+ * uses it, in a thread, is over, and the pod may be edited meanwhile. */
+static enum err_code describe_namespaces(struct pod *p, struct err *e)
+{
+    const struct api_pod_spec *spec = &p->api->spec;
+    struct netns_sysctl *sysctls;
+    size_t n = spec->security.n_sysctls, bytes = strlen(files_hostname(p)) + 1;
+    struct netns_spec *s;
+    char *text;
+
+    for (size_t i = 0; i < n; i++)
+        bytes += strlen(spec->security.sysctls[i].name) + strlen(spec->security.sysctls[i].value) + 2;
+    s = calloc(1, sizeof(*s) + n * sizeof(*sysctls) + bytes);
+    if (s == NULL)
+        return err_nomem(e);
+    sysctls = (struct netns_sysctl *)(s + 1);
+    text = (char *)(sysctls + n);
+    for (size_t i = 0; i < n; i++) {
+        sysctls[i].name = str_pack(&text, spec->security.sysctls[i].name);
+        sysctls[i].value = str_pack(&text, spec->security.sysctls[i].value);
+    }
+    *s = (struct netns_spec){
+        .dir = p->netns_dir,
+        .net = wants_netns(p),
+        .ipc = !spec->host_ipc,
+        .uts = wants_netns(p),
+        .hostname = str_pack(&text, files_hostname(p)),
+        .first_id = userns_wanted(p) ? p->first_id : 0,
+        .n_ids = USERNS_IDS,
+        .sysctls = sysctls,
+        .n_sysctls = spec->security.n_sysctls,
+    };
+    free(p->netns_spec);
+    p->netns_spec = s;
+    return ERR_OK;
+}
+
+/* What this node cannot do it will not do later: said once, and not tried again. */
+static bool users_possible(struct pod *p)
+{
+    struct err e = { 0 };
+
+    switch (node_users_check(p, &e)) {
+    case ERR_OK:
+        return true;
+    case ERR_UNAVAILABLE: /* woken when that is known */
+        return false;
+    default:
+        if (!str_eq(p->net_error, e.text))
+            failed(p, &e, "namespaces of a pod cannot be made");
+        p->net_retry_ns = 0;
+        return false;
+    }
+}
+
+static void create_namespaces(struct pod *p)
+{
+    const struct api_pod_spec *spec = &p->api->spec;
+    struct err e = { 0 };
+
+    if (p->sandbox_id[0] == '\0') {
+        net_sandbox_id(p->node, p->sandbox_id);
+        p->record_dirty = true;
+    }
+    /* What is attached by the cache is not so by these namespaces: the record must say so before they are
+     * there. */
+    if (p->net_undo && p->record_dirty && p->record_error[0] == '\0') {
+        pod_wake(p);
+        return;
+    }
+    if (userns_wanted(p) && !users_possible(p))
+        return;
+    if (userns_wanted(p) && p->first_id == 0) {
+        if (userns_allocate(p, &e) != ERR_OK)
+            failed(p, &e, "namespaces of a pod cannot be made");
+        else
+            pod_wake(
+                p); /* the record goes first: whose ids they are must outlive us before anything has them */
+        return;
+    }
+    if (files_write_static(p, &e) != ERR_OK) {
+        failed(p, &e, "files of a pod cannot be written");
+        return;
+    }
+    if (!wants_netns(p) && spec->host_ipc) {
+        pod_set_net(p, NET_PINNED);
+        return;
+    }
+    if (fs_mkdirs(p->netns_dir, 0700, &e) != ERR_OK) {
+        failed(p, &e, "namespaces of a pod cannot be made");
+        return;
+    }
+    if (describe_namespaces(p, &e) != ERR_OK) {
+        failed(p, &e, "namespaces of a pod cannot be made");
+        return;
+    }
+    pod_set_net(p, NET_CREATING);
+    netns_create_start(&p->netns_call, p->netns_spec, cg_leaf_fd(p->node->o.cgroups, CG_LEAF_OPS),
+                       cg_leaf_procs(p->node->o.cgroups, CG_LEAF_OPS), p->node->o.loop, on_namespaces, p);
+}
+
+/* ---- network --------------------------------------------------------------------------------------- */
+
+static void on_deleted_for_retry(struct op *op, const struct err *result)
+{
+    struct pod *p = op->owner;
+
+    pod_set_net(p, NET_PINNED);
+    if (result->code == ERR_OK) {
+        p->net_undo = false;
+        p->record_dirty = true;
+    } else if (result->code != ERR_CANCELLED && back_off(p, result)) {
+        log_warn("a failed network attachment cannot be undone; trying again", F_STR("pod", p->key),
+                 F_U64("retryMs", p->net_backoff_ms), F_ERR(result));
+    }
+    pod_wake(p);
+}
+
+/* A failed ADD must be followed by DEL before the next one. */
+static void undo_add(struct pod *p)
+{
+    pod_set_net(p, NET_DELETING);
+    cni_del_start(&p->cni_op, p->node->o.cni, &p->cni_att, on_deleted_for_retry, p);
+}
+
+static void on_added(struct op *op, const struct err *result)
+{
+    struct pod *p = op->owner;
+    struct err e = *result;
+
+    if (e.code == ERR_OK) {
+        p->net_result = p->cni_op.result;
+        if (p->net_result.n_ips == 0)
+            err_set(&e, ERR_INTERNAL, "the network plugin gave the pod no IP address");
+        else if (write_files(p, &e) == ERR_OK)
+            p->files_written = true;
+    }
+    if (e.code == ERR_OK) {
+        p->net_error[0] = '\0';
+        p->net_backoff_ms = 0;
+        pod_set_net(p, NET_READY);
+        net_heal_attached(p);
+        pod_wake(p);
+        return;
+    }
+    pod_set_net(p, NET_PINNED);
+    p->net_undo = true;
+    p->net_again_ip[0] = '\0'; /* perhaps it cannot have that one again */
+    p->net_sysctls_set = false;
+    p->net_result.n_ips = 0;
+    if (e.code != ERR_CANCELLED)
+        failed(p, &e, "pod cannot be attached to the network");
+    pod_wake(p);
+}
+
+static void add_network(struct pod *p)
+{
+    const char *why = NULL;
+    struct err e = { 0 };
+
+    if (!wants_netns(p)) {
+        if (write_files(p, &e) != ERR_OK) {
+            failed(p, &e, "files of a pod cannot be written");
+            return;
+        }
+        p->files_written = true;
+        pod_set_net(p, NET_READY);
+        return;
+    }
+    if (cni_default_network(p->node->o.cni, &why) == NULL) {
+        if (!str_eq(p->net_error, why)) {
+            snprintf(p->net_error, sizeof(p->net_error), "%s", why);
+            pod_event(p, NULL, true, "NetworkNotReady",
+                      "network is not ready: container runtime network not ready: NetworkReady=false "
+                      "reason:NetworkPluginNotReady message:Network plugin returns error: %s",
+                      why);
+            log_warn("network is not ready; the pod waits for it", F_STR("pod", p->key), F_STR("why", why));
+        }
+        return; /* woken when the configuration folder changes */
+    }
+    if (net_attach_fill(p, true, true, &e) != ERR_OK) {
+        failed(p, &e, "pod cannot be attached to the network");
+        return;
+    }
+    if (p->net_undo) {
+        undo_add(p);
+        return;
+    }
+    pod_set_net(p, NET_ADDING);
+    cni_add_start(&p->cni_op, p->node->o.cni, &p->cni_att, on_added, p);
+}
+
+/* ---- sysctls of interfaces ----------------------------------------------------------------------- */
+
+static void on_interface_sysctls(struct op *op, const struct err *result)
+{
+    struct pod *p = op->owner;
+
+    free(take_ptr(&p->netns_spec));
+    if (result->code == ERR_OK) {
+        p->net_sysctls_set = true;
+        p->net_error[0] = '\0';
+        p->net_backoff_ms = 0;
+    } else if (result->code != ERR_CANCELLED) {
+        failed(p, result, "sysctls of a pod's interface cannot be set");
+    }
+    pod_wake(p);
+}
+
+/* They exist once the interface does; no container starts before they are set. */
+static void set_interface_sysctls(struct pod *p)
+{
+    struct err e = { 0 };
+
+    if (p->net_sysctls_set || op_live(&p->netns_call.op))
+        return;
+    if (p->net_retry_ns > clock_wall_ns()) {
+        pod_wake_at(p, p->net_retry_ns);
+        return;
+    }
+    if (describe_namespaces(p, &e) != ERR_OK) {
+        failed(p, &e, "sysctls of a pod's interface cannot be set");
+        pod_wake_at(p, p->net_retry_ns);
+        return;
+    }
+    if (!wants_netns(p) || !netns_has_interface_sysctls(p->netns_spec)) {
+        free(take_ptr(&p->netns_spec));
+        p->net_sysctls_set = true;
+        return;
+    }
+    netns_interface_sysctls_start(&p->netns_call, p->netns_spec, p->node->o.loop, on_interface_sysctls, p);
+}
+
+bool sandbox_ready(const struct pod *p)
+{
+    return p->net == NET_READY && p->files_written && p->net_sysctls_set;
+}
+
+void sandbox_step(struct pod *p)
+{
+    if ((p->net == NET_NONE || p->net == NET_PINNED) && p->net_retry_ns > clock_wall_ns()) {
+        pod_wake_at(p, p->net_retry_ns);
+        return;
+    }
+    if (p->net == NET_READY && !p->files_written) { /* taken over, and the disk was full */
+        struct err e = { 0 };
+        p->files_written = write_files(p, &e) == ERR_OK;
+        if (!p->files_written)
+            pod_wake_at(p, clock_wall_ns() + FILES_RETRY_MS * MS);
+    }
+    if (p->net == NET_NONE)
+        create_namespaces(p);
+    if (p->net == NET_PINNED)
+        add_network(p);
+    if (p->net == NET_READY) {
+        set_interface_sysctls(p);
+        net_heal_step(p);
+    }
+    if ((p->net == NET_NONE || p->net == NET_PINNED) && p->net_retry_ns > clock_wall_ns())
+        pod_wake_at(p, p->net_retry_ns);
+}
+
+/* ---- teardown -------------------------------------------------------------------------------------- */
+
+static void on_detached(struct op *op, const struct err *result)
+{
+    struct pod *p = op->owner;
+
+    if (result->code == ERR_OK) {
+        p->net_detached = true;
+        p->net_error[0] = '\0';
+    } else if (result->code != ERR_CANCELLED) {
+        if (back_off(p, result))
+            log_warn("pod cannot be detached from the network; trying again", F_STR("pod", p->key),
+                     F_ERR(result));
+        pod_event(p, NULL, true, "FailedKillPod", "error killing pod: failed to detach from network: %s",
+                  result->text);
+    }
+    pod_set_net(p, NET_PINNED);
+    pod_wake(p);
+}
+
+bool sandbox_teardown_step(struct pod *p)
+{
+    struct err e = { 0 };
+
+    switch (p->net) {
+    case NET_DELETED:
+        return true;
+    case NET_CREATING:
+        op_cancel(&p->netns_call.op);
+        return false;
+    case NET_ADDING:
+        op_cancel(&p->cni_op.op);
+        return false;
+    case NET_DELETING:
+        return false;
+    case NET_NONE:
+    case NET_PINNED:
+    case NET_READY:
+        break;
+    }
+    if (!net_heal_end(p))
+        return false;
+    if (op_live(&p->netns_call.op)) { /* sysctls of its interface */
+        op_cancel(&p->netns_call.op);
+        return false;
+    }
+    if (p->node->forced && p->net_error[0] != '\0')
+        p->net_detached =
+            true; /* asked to end at once: what a plugin cannot undo stays behind, and was said */
+    if (p->net_retry_ns > clock_wall_ns() && !p->net_detached && p->net_error[0] != '\0') {
+        pod_wake_at(p, p->net_retry_ns);
+        return false;
+    }
+    if (wants_netns(p) && !p->net_detached && p->sandbox_id[0] != '\0') {
+        struct presence pinned = netns_look_pinned(p->netns_dir, "net", &e);
+        if (presence_is_unknown(pinned)) {
+            pod_look_again(p, &e);
+            return false;
+        }
+        /* Gone after a reboot: DEL without it frees the address. */
+        if (net_attach_fill(p, false, !presence_is_absent(pinned), &e) != ERR_OK) {
+            log_warn("pod cannot be detached from the network; trying again", F_STR("pod", p->key),
+                     F_ERR(&e));
+            pod_wake_at(p, clock_wall_ns() + 1000 * MS);
+            return false;
+        }
+        pod_set_net(p, NET_DELETING);
+        cni_del_start(&p->cni_op, p->node->o.cni, &p->cni_att, on_detached, p);
+        return false;
+    }
+    if (netns_remove(p->netns_dir, &e) != ERR_OK) {
+        log_warn("namespaces of a pod cannot be unpinned; trying again", F_STR("pod", p->key), F_ERR(&e));
+        pod_wake_at(p, clock_wall_ns() + 1000 * MS);
+        return false;
+    }
+    p->sandbox_id[0] = '\0';
+    p->first_id = 0; /* nothing has them any more: its volumes are the host's users' */
+    p->record_dirty = true;
+    p->files_written = false; /* its last addresses stay in the status, as kubelet leaves them */
+    pod_set_net(p, NET_DELETED);
+    return true;
+}
+
+/* ---- after a restart of the agent ------------------------------------------------------------------- */
+
+/* All that it is to have; a pod that uses only the host's has no pin to miss. */
+static struct presence look_pinned(const struct pod *p, struct err *e)
+{
+    const struct {
+        const char *which;
+        bool wanted;
+    } pins[] = {
+        { "net", wants_netns(p) },
+        { "uts", wants_netns(p) },
+        { "ipc", !p->api->spec.host_ipc },
+        { "user", userns_wanted(p) },
+    };
+
+    if (userns_wanted(p) && p->first_id == 0)
+        return presence_absent();
+    for (size_t i = 0; i < ARRAY_LEN(pins); i++) {
+        struct presence found =
+            pins[i].wanted ? netns_look_pinned(p->netns_dir, pins[i].which, e) : presence_present();
+        if (presence_is_unknown(found) || presence_is_absent(found))
+            return found;
+    }
+    return presence_present();
+}
+
+static struct presence look_attached(struct pod *p, struct err *e)
+{
+    if (!wants_netns(p))
+        return presence_present();
+    if (p->net_undo)
+        return presence_absent();
+    return cni_cached_result(p->node->o.cni, p->sandbox_id, POD_IFNAME, &p->net_result, e);
+}
+
+enum err_code sandbox_recover(struct pod *p, struct err *ret)
+{
+    struct presence pinned, attached;
+    struct err e = { 0 };
+
+    if (p->sandbox_id[0] == '\0')
+        return ERR_OK;
+    pinned = p->rebooted ? presence_absent() : look_pinned(p, ret);
+    if (presence_is_unknown(pinned))
+        return ret->code;
+    if (presence_is_absent(pinned)) {
+        p->net_lost = true;
+        return ERR_OK;
+    }
+    attached = look_attached(p, ret);
+    if (presence_is_unknown(attached))
+        return ret->code;
+    p->net_sysctls_set = p->initialized; /* else the agent may have been killed before it set them */
+    pod_set_net(p, NET_PINNED);
+    if (files_name_host(p, &e) != ERR_OK)
+        log_warn("hostname of a pod is not known any more", F_STR("pod", p->key), F_ERR(&e));
+    e = (struct err){ 0 };
+    if (!wants_netns(p)) {
+        p->files_written = true;
+        pod_set_net(p, NET_READY);
+    } else if (!presence_is_absent(attached) && p->net_result.n_ips > 0) {
+        /* Written again: the agent may have been killed between the plugin's answer and the file. */
+        p->files_written = write_files(p, &e) == ERR_OK;
+        if (!p->files_written)
+            log_warn("hosts file of a pod cannot be written; trying again", F_STR("pod", p->key), F_ERR(&e));
+        pod_set_net(p, NET_READY);
+    } else {
+        p->net_undo = true; /* killed in the midst of ADD, or before the DEL that it needs was over */
+    }
+    return ERR_OK;
+}

@@ -1,0 +1,13 @@
+/*
+ * agent_metrics - the agent's own numbers for /metrics: under kubelet's names where kubelet has such a
+ * number, the process's under those of Prometheus' client libraries.  Loop thread only.
+ */
+#ifndef AGENT_POD_SHOW_AGENT_METRICS_H
+#define AGENT_POD_SHOW_AGENT_METRICS_H
+#include "agent/pod/core/pod.h"
+
+/* A pod runs for the first time: it counts for kubelet_pod_start_duration_seconds, from the moment in which
+ * it was first seen.  Those of an earlier run of the agent do not. */
+
+void agent_metrics(struct node *n, struct buf *out);
+#endif

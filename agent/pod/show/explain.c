@@ -1,0 +1,252 @@
+/* Which step a pod is in, since when, what it waits for, when it tries again. */
+#include "agent/pod/show/explain.h"
+#include "agent/pod/container/hooks.h"
+#include "agent/pod/container/probes.h"
+#include "agent/pod/core/explain_step.h"
+#include "agent/pod/core/facts.h"
+#include "agent/pod/core/pod_look.h"
+#include "agent/pod/core/start_times.h"
+#include "agent/pod/sandbox/userns.h"
+#include "agent/pod/usage/local_storage.h"
+#include "agent/pod/volume/live_sub_path.h"
+#include "agent/pod/volume/volumes.h"
+#include "agent/pod/worker/shutdown.h"
+#include "base/clock.h"
+#include "base/json.h"
+
+#include <string.h>
+
+static void add_network(const struct pod *p, json_t *steps)
+{
+    bool bad = p->net_error[0] != '\0';
+    const char *state = bad                                            ? "failed"
+                        : p->net == NET_READY || p->net == NET_DELETED ? "done"
+                        : p->net == NET_NONE                           ? "waiting"
+                                                                       : "running";
+
+    explain_step(steps, "network", state, p->net_since_ns, bad ? p->net_error : net_state_name(p->net),
+                 p->net_retry_ns);
+}
+
+static void add_users(const struct pod *p, json_t *steps)
+{
+    char text[100];
+
+    if (p->first_id == 0)
+        return;
+    snprintf(text, sizeof(text), "0 to %u are %u to %u on the host", USERNS_IDS - 1, p->first_id,
+             p->first_id + USERNS_IDS - 1);
+    explain_step(steps, "users", "done", 0, text, 0);
+}
+
+static void add_volumes(const struct pod *p, json_t *steps)
+{
+    static const char *const names[] = { "waiting", "checking host paths", "ready", "removing", "removed" };
+    bool bad = p->vols_error[0] != '\0';
+    bool done = p->vols == VOLS_READY || p->vols == VOLS_REMOVED;
+    char at[400], text[1000];
+
+    volumes_checking(p, at, sizeof(at));
+    if (at[0] != '\0') { /* the error is of the try before */
+        snprintf(text, sizeof(text), "checking %s%s%s", at, bad ? "; the last try: " : "",
+                 bad ? p->vols_error : "");
+        explain_step(steps, "volumes", "running", p->vols_since_ns, text, 0);
+        return;
+    }
+
+    explain_step(steps, "volumes",
+                 bad                    ? "failed"
+                 : done                 ? "done"
+                 : p->vols == VOLS_NONE ? "waiting"
+                                        : "running",
+                 p->vols_since_ns, bad ? p->vols_error : names[p->vols], p->vols_retry_ns);
+}
+
+/* Why an image that `coracle image ls` shows is pulled is not for the registry to say. */
+static void add_lacking_image(const struct pod_image *img, const char *name, json_t *steps)
+{
+    const char *message = img->message != NULL ? img->message : "";
+    str_auto refused =
+        img->right != RIGHT_REFUSED
+            ? NULL
+            : str_printf("%s%sit is here, but none of this pod's imagePullSecrets is known to have "
+                         "pulled it (imagePullCredentialsVerificationPolicy)",
+                         message, message[0] != '\0' ? "; " : "");
+
+    explain_step(steps, name, img->reason[0] != '\0' ? "failed" : "waiting", 0,
+                 refused != NULL ? refused : img->message, img->retry_at_ns);
+}
+
+static void add_images(const struct pod *p, json_t *steps)
+{
+    for (size_t i = 0; i < p->n_images; i++) {
+        const struct pod_image *img = p->images[i];
+        str_auto name = str_printf("image %s", img->reference);
+        if (name == NULL)
+            continue;
+        if (img->image != NULL)
+            explain_step(steps, name, "done", 0, "present", 0);
+        else if (img->bringing)
+            explain_step(steps, name, "running", img->pull_started_ns, "pulling", 0);
+        else
+            add_lacking_image(img, name, steps);
+    }
+}
+
+static void add_resize(const struct pod *p, json_t *steps)
+{
+    if (p->desired != NULL)
+        explain_step(steps, "resize", p->resize.infeasible ? "failed" : "waiting", p->resize.pending_ns,
+                     p->resize.pending, 0);
+    if (p->resize.under_way)
+        explain_step(steps, "resize", p->resize.error != NULL ? "failed" : "running", p->resize.since_ns,
+                     p->resize.error != NULL ? p->resize.error : "containers get their new limits", 0);
+}
+
+static void add_start(const struct pod *p, json_t *steps)
+{
+    buf_auto text = BUF_INIT(512);
+
+    start_times_text(p, &text);
+    if (text.n > 0)
+        explain_step(steps, "start", p->start_times.whole_us > 0 ? "done" : "running", p->start_time_ns,
+                     text.p, 0);
+}
+
+static void add_clean_up(const struct pod *p, json_t *steps)
+{
+    const struct reap *r;
+    bool running = false;
+
+    TAILQ_FOREACH (r, &p->reaps, link) {
+        if (r->again_ms == 0)
+            running = true;
+        else
+            explain_step(steps, "clean-up", "failed", 0, r->error,
+                         clock_wall_ns() + ((int64_t)r->again_ms - (int64_t)clock_mono_ms()) * 1000000);
+    }
+    if (running)
+        explain_step(steps, "clean-up", "running", p->state_since_ns, "removing what containers left", 0);
+}
+
+json_t *explain_operation(const struct op *op)
+{
+    json_t *o = json_object();
+
+    json_put_str(o, "name", op->name);
+    json_put_str(o, "subject", op->subject);
+    json_object_set_new(o, "ageMs", json_integer((json_int_t)(clock_mono_ms() - op->started_ms)));
+    return o;
+}
+
+/* "Readiness probe of web: failed twice in a row: HTTP probe failed with statuscode: 503" */
+static void add_probe(const struct ctr *c, enum probe_type t, json_t *steps)
+{
+    str_auto name = str_printf("%s probe of %s", probe_type_name(t), c->spec->name);
+    buf_auto detail = BUF_INIT(1024);
+    struct probe_view v;
+
+    if (name == NULL || !probes_view(c, t, &v) || !ctr_alive(c))
+        return;
+    if (v.held)
+        buf_adds(&detail, "failed for good: its container is ended");
+    else if (v.last_ns == 0)
+        buf_adds(&detail, v.running      ? "the first check runs"
+                          : v.waiting    ? "waits for a place: other probes are being started"
+                          : v.due_ns > 0 ? "not checked yet"
+                          : t == PROBE_STARTUP || c->spec->startup == NULL
+                              ? "not checked: its container is not started"
+                              : "waits for the startup probe");
+    else
+        buf_addf(&detail, "last check %s",
+                 v.last_errored  ? "could not be made"
+                 : v.last_failed ? "failed"
+                                 : "succeeded");
+    if (v.run > 1 && !v.last_errored)
+        buf_addf(&detail, " (%u in a row)", v.run);
+    if (v.last_text[0] != '\0' && v.last_failed)
+        buf_addf(&detail, ": %s", v.last_text);
+    explain_step(steps, name,
+                 v.last_errored                                        ? "failed"
+                 : v.result == RESULT_SUCCESS                          ? "done"
+                 : v.result == RESULT_FAILURE && (v.last_ns || v.held) ? "failed"
+                                                                       : "waiting",
+                 v.last_ns, detail.p, v.due_ns);
+}
+
+struct op_filter {
+    const struct pod *p;
+    json_t *list;
+};
+
+/* The subject names it, alone or with more after it; not one whose name only begins like it. */
+static bool names(const char *subject, const char *what)
+{
+    const char *at = what[0] != '\0' ? strstr(subject, what) : NULL;
+
+    return at != NULL && strchr("/ :", at[strlen(what)]) != NULL; /* or its end */
+}
+
+static void add_operation(const struct op *op, void *arg)
+{
+    struct op_filter *f = arg;
+    bool mine = names(op->subject, f->p->key) || names(op->subject, f->p->uid) ||
+                names(op->subject, f->p->sandbox_id);
+    const struct reap *r;
+
+    for (size_t i = 0; i < f->p->n_ctrs; i++)
+        mine = mine || names(op->subject, f->p->ctrs[i].cur.id);
+    TAILQ_FOREACH (r, &f->p->reaps, link)
+        mine = mine || names(op->subject, r->id);
+    if (!mine)
+        return;
+    json_array_append_new(f->list, explain_operation(op));
+}
+
+json_t *explain_json(struct pod *p)
+{
+    json_t *o = json_object(), *steps = json_array(), *operations = json_array();
+    struct op_filter f = { p, operations };
+
+    json_put_str(o, "pod", p->key);
+    json_put_str(o, "uid", p->uid);
+    json_put_str(o, "state", pod_state_name(p->state));
+    explain_put_ns(o, "since", p->state_since_ns);
+    if (p->rejected)
+        explain_step(steps, "admission", "failed", p->state_since_ns, p->message, 0);
+    else
+        explain_step(steps, "admission", p->admitted ? "done" : "waiting",
+                     p->admitted ? p->start_time_ns : p->state_since_ns,
+                     p->admitted          ? "admitted"
+                     : p->message != NULL ? p->message
+                                          : "waits for the sources",
+                     0);
+    if (!p->rejected) {
+        add_network(p, steps);
+        add_users(p, steps);
+        add_volumes(p, steps);
+        local_storage_explain(p, steps);
+        add_images(p, steps);
+        add_resize(p, steps);
+        for (size_t i = 0; i < p->n_ctrs; i++)
+            explain_container(&p->ctrs[i], steps);
+        for (size_t i = 0; i < p->n_ctrs; i++)
+            live_sub_path_explain(&p->ctrs[i], steps);
+        for (size_t i = 0; i < p->n_ctrs; i++)
+            for (int t = 0; t < PROBE_TYPES; t++)
+                add_probe(&p->ctrs[i], (enum probe_type)t, steps);
+        add_start(p, steps);
+        add_clean_up(p, steps);
+        pod_look_explain(p, steps);
+        if (p->record_error[0] != '\0')
+            explain_step(steps, "record", "failed", 0, p->record_error, 0);
+    }
+    shutdown_explain_pod(p, steps);
+    if (p->successor != NULL)
+        explain_step(steps, "successor", "waiting", p->state_since_ns,
+                     "the edited manifest starts as a new pod when this one is gone", 0);
+    json_object_set_new(o, "steps", steps);
+    op_each(add_operation, &f);
+    json_object_set_new(o, "operations", operations);
+    return o;
+}

@@ -1,0 +1,148 @@
+/* What a container does or waits for: for `coracle explain pod`. */
+#include "agent/pod/container/container.h"
+#include "agent/pod/container/hooks.h"
+#include "agent/pod/core/explain_step.h"
+#include "agent/pod/core/facts.h"
+#include "agent/pod/limits/limits.h"
+#include "agent/pod/sandbox/sandbox.h"
+#include "agent/pod/show/explain.h"
+
+#include <string.h>
+
+struct explained {
+    const char *state, *detail;
+    int64_t next_ns;
+    char text[320];
+};
+
+static const char *lost_text(const struct instance *i)
+{
+    return str_eq(i->reason, "ContainerStatusUnknown")
+               ? " (lost: its conmon was gone, or its bundle was damaged, and no exit code was left)"
+               : "";
+}
+
+/* Processes that even SIGKILL does not end: which, and where the kernel holds them. */
+static void describe_stuck(const struct ctr *c, char *text, size_t size)
+{
+    struct node *n = c->pod->node;
+    char path[512], where[200] = "";
+    struct err e = { 0 };
+
+    if (resources_cgroup_path(c->pod, path, sizeof(path), &e) == ERR_OK) {
+        size_t k = strlen(path);
+        snprintf(path + k, sizeof(path) - k, "/%s", c->cur.id);
+        cg_stuck(n->o.cgroups, path, where, sizeof(where));
+    }
+    snprintf(text, size, "killed; waiting for the kernel to end it%s%s", where[0] != '\0' ? ": " : "", where);
+}
+
+static void explain_running(const struct ctr *c, struct explained *x)
+{
+    x->state = "done";
+    if (c->last.ended && c->restarts > 0) {
+        snprintf(x->text, sizeof(x->text), "running; the run before: %s, exit code %d%s", c->last.reason,
+                 c->last.exit_code, lost_text(&c->last));
+        x->detail = x->text;
+    }
+    if (c->env_old != NULL) {
+        snprintf(x->text, sizeof(x->text), "running; its environment is older than %s", c->env_old);
+        x->detail = x->text;
+    }
+    if (c->post != POST_NONE) {
+        x->state = "running";
+        x->detail = "its postStart hook runs";
+    }
+}
+
+/* Why it has not begun. */
+static const char *waits_for(const struct ctr *c)
+{
+    const struct pod *p = c->pod;
+
+    if (c->waiting_reason[0] != '\0')
+        return c->waiting_message != NULL ? c->waiting_message : c->waiting_reason;
+    if (p->state == POD_TERMINATING || p->state == POD_TERMINATED)
+        return "not started: the pod is ending";
+    if (c->gate_waiting)
+        return "waits for a place: other containers are being created";
+    if (p->vols != VOLS_READY)
+        return "waits for the pod's volumes";
+    if (!sandbox_pinned(p))
+        return "waits for the pod's namespaces";
+    if (p->net != NET_READY)
+        return "waits for the pod's network";
+    return "waits for its turn or its image";
+}
+
+static void explain_absent(const struct ctr *c, struct explained *x)
+{
+    if (c->cur.ended && !ctr_restart_wanted(c)) {
+        x->state = "done";
+        snprintf(x->text, sizeof(x->text), "ended: %s, exit code %d%s", c->cur.reason, c->cur.exit_code,
+                 lost_text(&c->cur));
+        x->detail = x->text;
+        return;
+    }
+    x->state = c->waiting_reason[0] != '\0' ? "failed" : "waiting";
+    x->next_ns = ctr_backoff_until(c) > c->retry_at_ns ? ctr_backoff_until(c) : c->retry_at_ns;
+    x->detail = waits_for(c);
+}
+
+static void explain_ending(const struct ctr *c, struct explained *x)
+{
+    x->next_ns = c->state == CTR_KILLING ? c->kill_again_ns : c->stop_deadline_ns;
+    if (c->state == CTR_PRESTOP) {
+        x->detail = hook_live(c) ? "its preStop hook runs; the stop signal follows"
+                                 : "told to end; signalled when the containers before it have ended";
+    } else if (c->state == CTR_STOPPING) {
+        x->detail = "stop signal sent; SIGKILL follows at nextTry";
+    } else {
+        describe_stuck(c, x->text, sizeof(x->text));
+        x->detail = x->text;
+    }
+}
+
+static void explain_state(const struct ctr *c, struct explained *x)
+{
+    const struct pod *p = c->pod;
+
+    switch (c->state) {
+    case CTR_NONE:
+        explain_absent(c, x);
+        return;
+    case CTR_CREATED:
+        x->state = "waiting";
+        x->detail = p->net != NET_READY  ? "created; waits for the pod's network"
+                    : !p->record_durable ? "created; waits for the pod's record to be on the disk"
+                                         : "created";
+        return;
+    case CTR_RUNNING:
+        explain_running(c, x);
+        return;
+    case CTR_PRESTOP:
+    case CTR_STOPPING:
+    case CTR_KILLING:
+        explain_ending(c, x);
+        return;
+    case CTR_MOUNTING:
+    case CTR_CREATING:
+    case CTR_STARTING:
+        return;
+    }
+}
+
+void explain_container(const struct ctr *c, json_t *steps)
+{
+    struct explained x = { .state = "running", .detail = ctr_state_name(c->state) };
+    str_auto name = str_printf("%s %s",
+                               c->kind == CTR_REGULAR ? "container"
+                               : c->kind == CTR_INIT  ? "init container"
+                                                      : "sidecar",
+                               c->spec->name);
+
+    if (name == NULL)
+        return;
+    explain_state(c, &x);
+    explain_step(steps, name, x.state, c->state_since_ns, x.detail, x.next_ns);
+}

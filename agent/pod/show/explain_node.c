@@ -1,0 +1,199 @@
+/* What is wrong with the node itself, and what it said lately: for `coracle explain node`. */
+#include "agent/pod/core/explain_step.h"
+#include "agent/pod/image/image_gc.h"
+#include "agent/pod/leftovers/sweep.h"
+#include "agent/pod/record/damage.h"
+#include "agent/pod/sandbox/net_heal.h"
+#include "agent/pod/sandbox/node_users.h"
+#include "agent/pod/show/explain.h"
+#include "agent/pod/usage/oom.h"
+#include "agent/pod/worker/shutdown.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/log.h"
+#include "base/process.h"
+#include "base/watches.h"
+
+#include <string.h>
+
+static void add_sources(const struct node *n, json_t *steps)
+{
+    explain_step(steps, "manifests", n->sources_ready ? "done" : "waiting", 0,
+                 n->sources_ready ? "read" : "the folder has not been read yet", 0);
+}
+
+static void add_network(const struct node *n, json_t *steps)
+{
+    const char *why = NULL;
+    const char *name = cni_default_network(n->o.cni, &why);
+
+    explain_step(steps, "network", name != NULL ? "done" : "failed", 0, name != NULL ? name : why, 0);
+}
+
+static void add_watches(const struct node *n, json_t *steps)
+{
+    char why[200];
+    size_t polled = watches_polled(n->o.loop, why, sizeof(why));
+    str_auto text =
+        polled > 0 ? str_printf("%zu paths are polled each second, inotify is at a limit: %s", polled, why)
+                   : NULL;
+
+    if (polled > 0)
+        explain_step(steps, "file events", "failed", 0, text != NULL ? text : why, 0);
+}
+
+/* Lists that are passed over, and why. */
+static void add_lists(const struct node *n, json_t *steps)
+{
+    const char *problem;
+
+    for (size_t i = 0; (problem = cni_problem(n->o.cni, i)) != NULL; i++)
+        explain_step(steps, "network list", "failed", 0, problem, 0);
+}
+
+/* Records that cannot be written: a full or read-only state folder, most likely. */
+static void add_records(const struct node *n, json_t *steps)
+{
+    const struct pod *p, *tmp, *first = NULL;
+    unsigned failing = 0;
+
+    HASH_ITER (hh, n->pods, p, tmp)
+        if (p->record_error[0] != '\0') {
+            first = p;
+            failing++;
+        }
+    str_auto text =
+        first != NULL ? str_printf("%u of %zu pods: %s", failing, n->n_pods, first->record_error) : NULL;
+    explain_step(steps, "pod records", first != NULL ? "failed" : "done", 0,
+                 first != NULL ? (text != NULL ? text : first->record_error) : "written", 0);
+}
+
+static void add_missing(const char *controller, const char *disables, void *arg)
+{
+    str_auto name = str_printf("controller %s", controller);
+
+    if (name != NULL)
+        explain_step(arg, name, "missing", 0, disables, 0);
+}
+
+static void add_mounted(const char *controller, const char *point, void *arg)
+{
+    str_auto name = str_printf("hierarchy %s", controller);
+    str_auto text =
+        str_printf("mounted at %s and not used: OCI runtimes refuse the controller on v2 beside v1", point);
+
+    if (name != NULL && text != NULL)
+        explain_step(arg, name, "done", 0, text, 0);
+}
+
+/* Which hierarchies there are, and what is not done for want of a controller. */
+static void add_cgroups(const struct node *n, json_t *steps)
+{
+    static const char *const layouts[] = {
+        [CG_V2] = "v2", [CG_V1] = "v1", [CG_HYBRID] = "v1, and v2 beside it"
+    };
+
+    explain_step(steps, "cgroups", "done", 0, layouts[cg_layout(n->o.cgroups)], 0);
+    cg_missing(n->o.cgroups, add_missing, steps);
+    cg_mounted(n->o.cgroups, add_mounted, steps);
+}
+
+/* Settings that were given and are not acted on. */
+static void add_settings(const struct node *n, json_t *steps)
+{
+    json_auto_t *config = n->o.config != NULL ? n->o.config(n->o.config_arg) : NULL;
+    json_t *w;
+    size_t i;
+
+    json_array_foreach (json_object_get(config, "warnings"), i, w) {
+        mem_auto char *value = json_dumps(json_object_get(w, "value"), JSON_ENCODE_ANY | JSON_COMPACT);
+        str_auto name = str_printf("setting %s", json_str(w, "setting"));
+        str_auto text = str_printf("%.200s (%s): %s", value != NULL ? value : "", json_str(w, "from"),
+                                   json_str(w, "why"));
+
+        if (name != NULL && text != NULL)
+            explain_step(steps, name, "ignored", 0, text, 0);
+    }
+}
+
+static void add_left_out(const struct node *n, json_t *steps)
+{
+    if (n->left_out[0] != '\0')
+        explain_step(steps, "pods left out", "waiting", 0, n->left_out, 0);
+}
+
+static void add_left_over(const char *what, const char *id, const char *error, void *arg)
+{
+    str_auto name = str_printf("left-over %s", what);
+    str_auto detail = error[0] == '\0' ? strdup(id)
+                      : id[0] == '\0'  ? strdup(error) /* of a look for them */
+                                       : str_printf("%.300s: %s", id, error);
+
+    if (name != NULL && detail != NULL)
+        explain_step(arg, name, error[0] != '\0' ? "failed" : "running", 0, detail, 0);
+}
+
+static void add_confinement(json_t *steps)
+{
+    if (proc_landlock_version() < PROC_LANDLOCK_MIN)
+        explain_step(steps, "confinement of pulls", "waiting", 0, PROC_LANDLOCK_MISSING, 0);
+}
+
+static void add_stuck(json_t *steps)
+{
+    size_t n = proc_left_behind();
+    str_auto text =
+        n > 0 ? str_printf("%zu: killed, but the kernel does not end them (a path that hangs)", n) : NULL;
+
+    if (text != NULL)
+        explain_step(steps, "stuck children", "waiting", 0, text, 0);
+}
+
+static void add_operation(const struct op *op, void *arg)
+{
+    json_array_append_new(arg, explain_operation(op));
+}
+
+static void add_said(const struct log_recent *line, void *arg)
+{
+    json_t *o = json_object();
+    char at[CLOCK_RFC3339_SIZE];
+
+    clock_format_us(line->at_ns, at);
+    json_put_str(o, "level", line->level == LOG_LVL_ERROR ? "error" : "warning");
+    json_put_str(o, "last", at);
+    json_object_set_new(o, "times", json_integer(line->times));
+    json_put_str(o, "text", line->text);
+    json_array_append_new(arg, o);
+}
+
+json_t *explain_node_json(struct node *n)
+{
+    json_t *o = json_object(), *steps = json_array(), *operations = json_array(), *said = json_array();
+
+    json_put_str(o, "node", n->o.node_name);
+    json_put_str(o, "state", n->closing ? "ending" : n->draining ? "taking all pods down" : "running");
+    add_sources(n, steps);
+    add_watches(n, steps);
+    add_network(n, steps);
+    add_lists(n, steps);
+    net_heal_explain(n, steps);
+    add_cgroups(n, steps);
+    add_records(n, steps);
+    damage_explain(n, steps);
+    node_users_explain(n, steps);
+    add_left_out(n, steps);
+    add_settings(n, steps);
+    add_confinement(steps);
+    add_stuck(steps);
+    shutdown_explain(n, steps);
+    oom_explain(n, steps);
+    image_gc_explain(n, steps);
+    sweep_each(n, add_left_over, steps);
+    op_each(add_operation, operations);
+    log_recent_each(add_said, said);
+    json_object_set_new(o, "steps", steps);
+    json_object_set_new(o, "operations", operations);
+    json_object_set_new(o, "said", said);
+    return o;
+}

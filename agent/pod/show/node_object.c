@@ -1,0 +1,121 @@
+#include "agent/pod/show/node_object.h"
+
+#include "agent/pod/core/node_labels.h"
+#include "agent/pod/limits/allocatable.h"
+#include "agent/pod/limits/hugepages.h"
+#include "base/clock.h"
+#include "base/json.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+/* ---- how much it has ------------------------------------------------------------------------- */
+
+typedef int64_t (*amount_fn)(const struct node *n, const char *resource);
+
+static void put_amount(json_t *to, const char *resource, int64_t amount)
+{
+    const bool cpu = strcmp(resource, "cpu") == 0, count = strcmp(resource, "pods") == 0;
+    char text[32];
+
+    if (amount < 0)
+        return;
+    if (cpu && amount % 1000 != 0)
+        snprintf(text, sizeof(text), "%" PRId64 "m", amount);
+    else if (cpu)
+        snprintf(text, sizeof(text), "%" PRId64, amount / 1000);
+    else if (!count && amount % 1024 == 0 && amount > 0)
+        snprintf(text, sizeof(text), "%" PRId64 "Ki", amount / 1024);
+    else
+        snprintf(text, sizeof(text), "%" PRId64, amount);
+    json_put_str(to, resource, text);
+}
+
+static json_t *amounts(const struct node *n, amount_fn of)
+{
+    static const char *const resources[] = { "cpu", "ephemeral-storage", "memory", "pods" };
+    struct hugepages_size sizes[HUGEPAGES_SIZES_MAX];
+    size_t n_sizes = hugepages_sizes(n, sizes);
+    json_t *all = json_object();
+
+    for (size_t i = 0; i < ARRAY_LEN(resources); i++)
+        put_amount(all, resources[i], of(n, resources[i]));
+    for (size_t i = 0; i < n_sizes; i++)
+        put_amount(all, sizes[i].resource, of(n, sizes[i].resource));
+    return all;
+}
+
+/* ---- the object ------------------------------------------------------------------------------ */
+
+static json_t *metadata(const struct node *n)
+{
+    json_t *meta = json_object(), *labels = json_object();
+    char created[CLOCK_RFC3339_SIZE];
+    size_t n_labels = 0;
+    mem_auto struct api_kv *v = node_labels(n, &n_labels);
+
+    clock_format_s(n->opened_ns, created);
+    json_put_str(meta, "name", n->o.node_name);
+    json_put_str(meta, "creationTimestamp", created); /* when the agent began, as it registers nowhere */
+    for (size_t i = 0; i < n_labels; i++)
+        json_put_str(labels, v[i].key, v[i].value);
+    json_object_set_new(meta, "labels", labels);
+    return meta;
+}
+
+static json_t *spec(const struct node *n)
+{
+    json_t *o = json_object(), *taints = json_array();
+
+    for (size_t i = 0; i < n->o.n_taints; i++)
+        json_array_append_new(taints, json_pack("{s:s, s:s, s:s}", "key", n->o.taints[i].key, "value",
+                                                n->o.taints[i].value, "effect", n->o.taints[i].effect));
+    if (json_array_size(taints) > 0)
+        json_object_set(o, "taints", taints);
+    json_decref(taints);
+    json_put_str(o, "podCIDR", n->o.pod_cidr != NULL && n->o.pod_cidr[0] != '\0' ? n->o.pod_cidr : NULL);
+    return o;
+}
+
+static json_t *info(const struct node *n)
+{
+    const struct rt_features *f = n->rt != NULL ? rt_features(n->rt) : NULL;
+    struct utsname u = { 0 };
+    json_t *o = json_object();
+
+    uname(&u);
+    json_put_str(o, "architecture", node_architecture(&u));
+    json_put_str(o, "bootID", n->boot_id);
+    json_put_str(o, "kernelVersion", u.release);
+    json_put_str(o, "operatingSystem", "linux");
+    json_put_str(o, "kubeletVersion", "v" CORACLE_VERSION);
+    if (f != NULL)
+        json_object_set_new(o, "containerRuntimeVersion",
+                            json_sprintf("%s://%s", f->runtime_name, f->runtime_version));
+    return o;
+}
+
+static json_t *addresses(const struct node *n)
+{
+    json_t *list = json_array();
+
+    if (n->o.node_ip != NULL && n->o.node_ip[0] != '\0')
+        json_array_append_new(list, json_pack("{s:s, s:s}", "type", "InternalIP", "address", n->o.node_ip));
+    json_array_append_new(list, json_pack("{s:s, s:s}", "type", "Hostname", "address", n->o.node_name));
+    return list;
+}
+
+json_t *node_object(const struct node *n, const char *not_ready)
+{
+    json_t *condition =
+        json_pack("{s:s, s:s, s:s, s:s}", "type", "Ready", "status", not_ready == NULL ? "True" : "False",
+                  "reason", not_ready == NULL ? "KubeletReady" : "KubeletNotReady", "message",
+                  not_ready == NULL ? "coracle is posting ready status" : not_ready);
+
+    return json_pack("{s:s, s:s, s:o, s:o, s:{s:o, s:o, s:[o], s:o, s:o}}", "kind", "Node", "apiVersion",
+                     "v1", "metadata", metadata(n), "spec", spec(n), "status", "capacity",
+                     amounts(n, node_capacity), "allocatable", amounts(n, node_allocatable), "conditions",
+                     condition, "addresses", addresses(n), "nodeInfo", info(n));
+}

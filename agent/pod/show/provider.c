@@ -1,0 +1,312 @@
+#include "agent/pod/show/provider.h"
+#include "agent/pod/container/container.h"
+#include "agent/pod/core/events.h"
+#include "agent/pod/core/facts.h"
+#include "agent/pod/image/image_gc.h"
+#include "agent/pod/show/agent_metrics.h"
+#include "agent/pod/show/explain.h"
+#include "agent/pod/status/status.h"
+#include "agent/pod/usage/scrape.h"
+#include "agent/pod/usage/usage.h"
+#include "agent/pod/worker/shutdown.h"
+#include "agent/runtime/stream.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/log.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+static json_t *pod_keys(void *arg, struct err *e)
+{
+    struct node *n = arg;
+    json_t *list = json_array();
+    struct pod *p, *tmp;
+
+    HASH_ITER (hh, n->pods, p, tmp)
+        if (list == NULL || json_array_append_new(list, json_string(p->key)) != 0) {
+            json_decref(list);
+            list = NULL;
+            break;
+        }
+    if (list == NULL)
+        err_nomem(e);
+    return list;
+}
+
+static json_t *pod(void *arg, const char *namespace_, const char *name, struct err *e)
+{
+    struct pod *p = pods_find(arg, namespace_, name);
+    json_t *o = p != NULL ? pod_status_json(p) : NULL;
+
+    if (p == NULL)
+        err_set(e, ERR_NOT_FOUND, "pods \"%s\" not found", name);
+    else if (o == NULL)
+        err_nomem(e);
+    return o;
+}
+
+static enum err_code pod_restart(void *arg, const char *namespace_, const char *name, struct err *e)
+{
+    struct pod *p = pods_find(arg, namespace_, name);
+
+    return p != NULL ? restart_ask(p, e) : err_set(e, ERR_NOT_FOUND, "pods \"%s\" not found", name);
+}
+
+static json_t *events(void *arg, struct err *e)
+{
+    (void)e;
+    return events_json(arg);
+}
+
+static json_t *explain(void *arg, const char *namespace_, const char *name, struct err *e)
+{
+    struct pod *p;
+
+    if (name[0] == '\0')
+        return explain_node_json(arg);
+    p = pods_find(arg, namespace_, name);
+    if (p == NULL) {
+        err_set(e, ERR_NOT_FOUND, "pods \"%s\" not found", name);
+        return NULL;
+    }
+    return explain_json(p);
+}
+
+/* ---- manifests
+ * --------------------------------------------------------------------------------------------- */
+
+static void add_object(const struct api_object *o, json_t *list)
+{
+    const struct api_meta *meta = api_object_meta(o);
+
+    json_array_append_new(list, json_pack("{s:s, s:s*, s:s}", "kind", api_kind_name(o->kind), "namespace",
+                                          meta->namespace, "name", meta->name));
+}
+
+static void add_file(const struct src_file *f, void *arg)
+{
+    json_t *o = json_object(), *problems = json_array(), *holds = json_array();
+    char text[CLOCK_RFC3339_SIZE];
+
+    clock_format_s(f->read_ns, text);
+    json_put_str(o, "name", f->name);
+    json_object_set_new(o, "path", json_sprintf("%s/%s", f->dir, f->name));
+    json_object_set_new(o, "ok", json_boolean(f->ok));
+    json_object_set_new(o, "stale", json_boolean(f->stale));
+    json_object_set_new(o, "objects", json_integer((json_int_t)f->n_objects));
+    json_put_str(o, "read", text);
+    for (size_t i = 0; i < f->n_problems; i++) {
+        json_t *p = json_object();
+        json_put_str(p, "where", f->problems[i].where);
+        json_put_str(p, "what", f->problems[i].what);
+        json_array_append_new(problems, p);
+    }
+    json_object_set_new(o, "problems", problems);
+    json_object_set_new(o, "holds", holds);
+    for (size_t i = 0; i < f->n_objects; i++)
+        add_object(&f->in_force[i], holds);
+    json_array_append_new(arg, o);
+}
+
+static json_t *manifests(void *arg, struct err *e)
+{
+    struct node *n = arg;
+    json_t *list = json_array();
+
+    (void)e;
+    if (n->folder != NULL && list != NULL)
+        src_folder_each(n->folder, add_file, list);
+    return list;
+}
+
+static json_t *config(void *arg, struct err *e)
+{
+    struct node *n = arg;
+    json_t *o = n->o.config != NULL ? n->o.config(n->o.config_arg) : json_object();
+
+    if (o == NULL)
+        err_nomem(e);
+    return o;
+}
+
+/* ---- life
+ * -------------------------------------------------------------------------------------------------- */
+
+bool provider_busy(const struct node *n)
+{
+    return provider_images_busy(n) || !TAILQ_EMPTY(&n->execs);
+}
+
+void provider_cancel(struct node *n)
+{
+    provider_images_cancel(n);
+    provider_exec_cancel_all(n);
+}
+
+/* ---- logs, readiness, metrics
+ * ---------------------------------------------------------------------------------- */
+
+struct ctr *provider_find_container(struct pod *p, const char *name, struct err *e)
+{
+    if (name == NULL) {
+        if (p->api->spec.n_containers == 1 ||
+            api_kvs_get(&p->api->meta.annotations, "kubectl.kubernetes.io/default-container") == NULL) {
+            if (p->api->spec.n_containers > 1) {
+                buf_auto b = BUF_INIT(16 * 1024);
+                for (size_t i = 0; i < p->n_ctrs; i++)
+                    buf_addf(&b, "%s%s", i > 0 ? " " : "", p->ctrs[i].spec->name);
+                err_set(e, ERR_INVALID, "a container name must be specified for pod %s, choose one of: [%s]",
+                        p->api->meta.name, b.p);
+                return NULL;
+            }
+            return &p->ctrs[p->n_ctrs - 1];
+        }
+        name = api_kvs_get(&p->api->meta.annotations, "kubectl.kubernetes.io/default-container");
+    }
+    for (size_t i = 0; i < p->n_ctrs; i++)
+        if (strcmp(p->ctrs[i].spec->name, name) == 0)
+            return &p->ctrs[i];
+    err_set(e, ERR_INVALID, "container %s is not valid for pod %s", name, p->api->meta.name);
+    return NULL;
+}
+
+static enum err_code log_path(void *arg, const char *namespace_, const char *name, const char *container,
+                              bool previous, char *ret, size_t size, bool *ret_running, struct err *e)
+{
+    struct pod *p = pods_find(arg, namespace_, name);
+    const struct instance *i;
+    struct ctr *c;
+
+    if (p == NULL)
+        return err_set(e, ERR_NOT_FOUND, "pods \"%s\" not found", name);
+    c = provider_find_container(p, container, e);
+    if (c == NULL)
+        return e->code;
+    if (previous &&
+        (c->last.id[0] == '\0' && !(c->cur.ended && ctr_restart_wanted(c) && p->state < POD_TERMINATING)))
+        return err_set(e, ERR_PRECONDITION, "previous terminated container \"%s\" in pod \"%s\" not found",
+                       c->spec->name, name);
+    /* What ended is the previous run as soon as the next one is waited for, as in the status. */
+    i = previous && c->last.id[0] != '\0' && !(c->cur.ended && c->waiting_reason[0] != '\0') ? &c->last
+                                                                                             : &c->cur;
+    if (i->id[0] == '\0')
+        return err_set(e, ERR_PRECONDITION, "container \"%s\" in pod \"%s\" is waiting to start: %s",
+                       c->spec->name, name,
+                       c->waiting_reason[0] != '\0'         ? c->waiting_reason
+                       : p->api->spec.n_init_containers > 0 ? "PodInitializing"
+                                                            : "ContainerCreating");
+    if (!ctr_log_path(c, i->attempt, ret, size))
+        return err_set(e, ERR_INVALID, "path of the log is too long");
+    *ret_running = i == &c->cur && !i->ended;
+    return ERR_OK;
+}
+
+static void check(json_t *list, const char *name, bool ok, const char *message)
+{
+    json_t *o = json_object();
+
+    json_put_str(o, "name", name);
+    json_object_set_new(o, "ok", json_boolean(ok));
+    json_put_str(o, "message", message);
+    json_array_append_new(list, o);
+}
+
+static json_t *ready(void *arg, bool *ret_ready)
+{
+    struct node *n = arg;
+    json_t *o = json_object(), *list = json_array();
+    const char *why = NULL;
+    bool network = cni_default_network(n->o.cni, &why) != NULL;
+
+    check(list, "sources", n->sources_ready,
+          n->sources_ready ? NULL : "the manifests have not been read yet");
+    check(list, "network", network, network ? NULL : why);
+    if (shutdown_now(n))
+        check(list, "shutdown", false, "node is shutting down");
+    json_object_set_new(o, "checks", list);
+    *ret_ready = n->sources_ready && network && !shutdown_now(n);
+    return o;
+}
+
+/* The first page, but for what is used. */
+static void metrics_of_agent(struct node *n, struct buf *out)
+{
+    unsigned states[POD_TERMINATED + 1] = { 0 }, running = 0, restarts = 0;
+    struct pod *p, *tmp;
+
+    HASH_ITER (hh, n->pods, p, tmp) {
+        states[p->state]++;
+        for (size_t i = 0; i < p->n_ctrs; i++) {
+            running += p->ctrs[i].state == CTR_RUNNING;
+            restarts += p->ctrs[i].restarts;
+        }
+    }
+    buf_adds(out, "# HELP coracle_pods Pods by worker state.\n# TYPE coracle_pods gauge\n");
+    for (int s = POD_PENDING; s <= POD_TERMINATED; s++)
+        buf_addf(out, "coracle_pods{state=\"%s\"} %u\n", pod_state_name((enum pod_state)s), states[s]);
+    buf_addf(
+        out,
+        "# HELP coracle_containers_running Containers that run.\n# TYPE coracle_containers_running gauge\n"
+        "coracle_containers_running %u\n",
+        running);
+    buf_addf(out,
+             "# HELP coracle_container_restarts Restarts of the containers that are known.\n"
+             "# TYPE coracle_container_restarts gauge\ncoracle_container_restarts %u\n",
+             restarts);
+    buf_addf(out,
+             "# HELP coracle_operations Operations under way.\n# TYPE coracle_operations "
+             "gauge\ncoracle_operations %zu\n",
+             op_count());
+    if (shutdown_is_on(n))
+        shutdown_metrics(n, out);
+    agent_metrics(n, out);
+    image_gc_metrics(n, out);
+}
+
+static void metrics(void *arg, enum status_metrics which, struct buf *own, struct status_reply *r)
+{
+    if (which == METRICS_ALL)
+        metrics_of_agent(arg, own);
+    scrape_start(arg, which, own, r);
+}
+
+static void stats(void *arg, bool basic, struct status_reply *r)
+{
+    usage_summary(arg, basic, r);
+}
+
+void provider_init(struct node *n)
+{
+    n->provider = (struct status_provider){
+        .arg = n,
+        .pod_keys = pod_keys,
+        .pod = pod,
+        .pod_restart = pod_restart,
+        .events = events,
+        .explain = explain,
+        .manifests = manifests,
+        .config = config,
+        .objects = provider_objects,
+        .ready = ready,
+        .log_path = log_path,
+        .image_add = provider_image_add,
+        .image_progress = provider_image_progress,
+        .image_remove = provider_image_remove,
+        .image_task = provider_image_task,
+        .exec_check = provider_exec_check,
+        .exec = provider_exec,
+        .exec_cancel = provider_exec_cancel,
+        .forward = provider_forward,
+        .archive = provider_archive,
+        .attach = provider_attach,
+        .attach_resize = rt_attach_resize,
+        .metrics = metrics,
+        .stats = stats,
+    };
+}
+
+const struct status_provider *node_provider(struct node *n)
+{
+    return &n->provider;
+}

@@ -1,0 +1,235 @@
+/*
+ * Objects besides pods, for the status socket.  A Secret is shown without what it holds: whoever may read the
+ * socket learns which keys it has and how long their values are.
+ */
+#include "agent/pod/image/images_used.h"
+#include "agent/pod/show/node_object.h"
+#include "agent/pod/show/provider.h"
+#include "base/base64.h"
+#include "base/json.h"
+
+#include <string.h>
+
+#define DATA_MAX (16u << 20) /* of base64: more than a whole manifest file may hold */
+
+static json_t *put_kvs(const struct api_kvs *kvs)
+{
+    json_t *o = json_object();
+
+    for (size_t i = 0; i < kvs->n; i++)
+        json_put_str(o, kvs->v[i].key, kvs->v[i].value);
+    return o;
+}
+
+/* Without annotations: kubectl's last-applied-configuration holds all that was applied. */
+static json_t *secret_metadata(const struct api_meta *meta)
+{
+    json_t *o = json_object();
+
+    json_put_str(o, "name", meta->name);
+    json_put_str(o, "namespace", meta->namespace);
+    json_put_str(o, "uid", meta->uid);
+    if (meta->labels.n > 0)
+        json_object_set_new(o, "labels", put_kvs(&meta->labels));
+    return o;
+}
+
+static json_t *metadata(const struct api_meta *meta)
+{
+    json_t *o = secret_metadata(meta);
+
+    if (meta->annotations.n > 0)
+        json_object_set_new(o, "annotations", put_kvs(&meta->annotations));
+    return o;
+}
+
+/* ---- ConfigMaps and Secrets -------------------------------------------------------------------- */
+
+static void put_datum(json_t *data, json_t *binary, const struct api_datum *d)
+{
+    buf_auto text = BUF_INIT(DATA_MAX);
+    json_t *value = d->binary ? NULL : json_stringn(d->data, d->size);
+
+    if (value != NULL) {
+        json_object_set_new(data, d->key, value);
+        return;
+    }
+    base64_add(&text, d->data, d->size);
+    if (!text.failed)
+        json_put_str(binary, d->key, text.p);
+}
+
+static void put_data(json_t *o, const struct api_config *c)
+{
+    json_t *data = json_object(), *binary = json_object();
+
+    for (size_t i = 0; i < c->n_data; i++)
+        put_datum(data, binary, &c->data[i]);
+    json_object_set_new(o, "data", data);
+    if (json_object_size(binary) > 0)
+        json_object_set(o, "binaryData", binary);
+    json_decref(binary);
+}
+
+static json_t *config_json(const struct api_config *c, bool whole)
+{
+    json_t *o = json_object(), *sizes = json_object();
+
+    json_put_str(o, "kind", c->kind == API_SECRET ? "Secret" : "ConfigMap");
+    json_put_str(o, "apiVersion", "v1");
+    json_object_set_new(o, "metadata",
+                        c->kind == API_SECRET ? secret_metadata(&c->meta) : metadata(&c->meta));
+    json_put_str(o, "type", c->type);
+    if (c->immutable)
+        json_object_set_new(o, "immutable", json_true());
+    for (size_t i = 0; i < c->n_data; i++)
+        json_object_set_new(sizes, c->data[i].key, json_integer((json_int_t)c->data[i].size));
+    json_object_set_new(o, "sizes", sizes);
+    if (whole && c->kind == API_CONFIG_MAP)
+        put_data(o, c);
+    return o;
+}
+
+static json_t *class_json(const struct api_priority_class *c)
+{
+    json_t *o =
+        json_pack("{s:s, s:s, s:o, s:i, s:b}", "kind", "PriorityClass", "apiVersion", "scheduling.k8s.io/v1",
+                  "metadata", metadata(&c->meta), "value", (int)c->value, "globalDefault", c->global_default);
+
+    json_put_str(o, "preemptionPolicy", c->preemption_policy);
+    json_put_str(o, "description", c->description);
+    return o;
+}
+
+struct listing {
+    const char *namespace_; /* NULL: all */
+    json_t *items;
+};
+
+static void add_object(const struct api_object *o, void *arg)
+{
+    const struct listing *l = arg;
+    const struct api_meta *meta = api_object_meta(o);
+
+    if (l->namespace_ != NULL && !str_eq(l->namespace_, meta->namespace))
+        return;
+    json_array_append_new(l->items, o->kind == API_KIND_PRIORITY_CLASS ? class_json(o->priority_class)
+                                                                       : config_json(o->config, false));
+}
+
+static json_t *list_all(struct node *n, enum api_kind kind, const char *namespace_)
+{
+    struct listing l = { namespace_, json_array() };
+
+    src_store_each(n->o.store, kind, add_object, &l);
+    return l.items;
+}
+
+static json_t *one_config(struct node *n, enum api_config_kind kind, const char *namespace_, const char *name)
+{
+    const struct api_config *c = src_store_config(n->o.store, kind, namespace_, name);
+
+    return c != NULL ? config_json(c, true) : NULL;
+}
+
+static json_t *one_class(struct node *n, const char *name)
+{
+    const struct api_priority_class *c = src_store_priority_class(n->o.store, name);
+
+    return c != NULL ? class_json(c) : NULL;
+}
+
+/* ---- the node, images ---------------------------------------------------------------------------- */
+
+static json_t *this_node(struct node *n)
+{
+    bool ready = false;
+    json_auto_t *checks = n->provider.ready(n, &ready);
+    buf_auto why = BUF_INIT(64 * 1024);
+    const json_t *check;
+    size_t i;
+
+    json_array_foreach (json_object_get(checks, "checks"), i, check) {
+        const char *message = json_str(check, "message");
+
+        if (!json_is_true(json_object_get(check, "ok")))
+            buf_addf(&why, "%s%s", why.n > 0 ? "; " : "", message != NULL ? message : "");
+    }
+    return node_object(n, ready ? NULL : why.p);
+}
+
+/* With the pods that hold them. */
+static json_t *all_images(struct node *n)
+{
+    json_t *all = img_list(n->o.images), *item;
+    size_t i;
+
+    json_array_foreach (all, i, item)
+        json_object_set_new(item, "usedBy", image_users(n, json_str(item, "id")));
+    return all;
+}
+
+static json_t *one_image(struct node *n, const char *name)
+{
+    struct img_image *image = img_lookup(n->o.images, name);
+    json_auto_t *all = all_images(n);
+    json_t *item, *found = NULL;
+    size_t i;
+
+    json_array_foreach (all, i, item) {
+        const char *id = json_str(item, "id");
+
+        if (image != NULL ? str_eq(id, image->id) : str_eq(id, name))
+            found = json_incref(item);
+    }
+    img_unref(image);
+    return found;
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+static json_t *find_one(struct node *n, enum status_kind kind, const char *namespace_, const char *name)
+{
+    switch (kind) {
+    case KIND_NODE:
+        return str_eq(name, n->o.node_name) ? this_node(n) : NULL;
+    case KIND_CONFIG_MAP:
+        return one_config(n, API_CONFIG_MAP, namespace_, name);
+    case KIND_SECRET:
+        return one_config(n, API_SECRET, namespace_, name);
+    case KIND_PRIORITY_CLASS:
+        return one_class(n, name);
+    case KIND_IMAGE:
+        return one_image(n, name);
+    }
+    return NULL;
+}
+
+static json_t *find_all(struct node *n, enum status_kind kind, const char *namespace_)
+{
+    switch (kind) {
+    case KIND_NODE:
+        return json_pack("[o]", this_node(n));
+    case KIND_CONFIG_MAP:
+        return list_all(n, API_KIND_CONFIG_MAP, namespace_);
+    case KIND_SECRET:
+        return list_all(n, API_KIND_SECRET, namespace_);
+    case KIND_PRIORITY_CLASS:
+        return list_all(n, API_KIND_PRIORITY_CLASS, NULL);
+    case KIND_IMAGE:
+        return all_images(n);
+    }
+    return NULL;
+}
+
+json_t *provider_objects(void *arg, enum status_kind kind, const char *namespace_, const char *name,
+                         struct err *e)
+{
+    json_t *found = name != NULL ? find_one(arg, kind, namespace_, name) : find_all(arg, kind, namespace_);
+
+    if (found == NULL && name != NULL)
+        err_set(e, ERR_NOT_FOUND, "\"%.253s\" not found", name);
+    else if (found == NULL)
+        err_nomem(e);
+    return found;
+}

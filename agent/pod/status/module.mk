@@ -1,0 +1,1 @@
+agent_pod_status_SRCS := ctr_status.c pod_conditions.c pod_status.c

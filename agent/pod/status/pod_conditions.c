@@ -1,0 +1,225 @@
+/* pod_conditions - a pod's conditions: when they changed, and how the API shows them. */
+#include "agent/pod/container/container.h"
+#include "agent/pod/container/readiness.h"
+#include "agent/pod/core/facts.h"
+#include "agent/pod/status/pod_status.h"
+#include "agent/pod/status/status.h"
+#include "agent/pod/volume/volumes.h"
+
+#include "agent/api/oom_kill.h"
+#include "agent/pod/admit/preempt.h"
+#include "agent/pod/admit/resize.h"
+#include "agent/pod/container/env_age.h"
+#include "agent/pod/limits/ctr_limits.h"
+#include "base/clock.h"
+#include "base/json.h"
+
+#include <string.h>
+
+/* In the order in which kubelet emits them. */
+enum { C_READY_TO_START, C_INITIALIZED, C_READY, C_CONTAINERS_READY, C_SCHEDULED, C_ALL_RESTARTING };
+
+static void note(struct pod *p, int index, bool is_true)
+{
+    const char *status = is_true ? "True" : "False";
+
+    if (strcmp(p->conditions[index].status, status) == 0)
+        return; /* the time changes only with the status */
+    snprintf(p->conditions[index].status, sizeof(p->conditions[index].status), "%s", status);
+    p->conditions[index].since_ns = clock_wall_ns();
+    p->record_dirty =
+        p->record_dirty || p->state != POD_STARTING; /* what follows in a start takes it along */
+}
+
+static void put_condition(const struct pod *p, json_t *list, int index, const char *type, bool is_true,
+                          const char *reason, const char *message)
+{
+    json_t *o = json_object();
+    const char *status = is_true ? "True" : "False";
+
+    json_put_str(o, "type", type);
+    json_object_set_new(o, "observedGeneration", json_integer(p->api->meta.generation));
+    json_put_str(o, "status", status);
+    json_object_set_new(o, "lastProbeTime", json_null());
+    status_put_time(o, "lastTransitionTime", p->conditions[index].since_ns);
+    json_put_str(o, "reason", reason);
+    json_put_str(o, "message", message);
+    json_array_append_new(list, o);
+}
+
+static bool is_unfinished(const struct ctr *c, bool ready)
+{
+    if (ready)
+        return c->kind != CTR_INIT && !ctr_ready(c);
+    return (c->kind == CTR_INIT && !ctr_ready(c)) || (c->kind == CTR_SIDECAR && !ctr_started(c));
+}
+
+/* The status that a readiness gate asks about; NULL: there is no such condition.  Nobody but the agent sets
+ * any. */
+static const char *gate_status(const struct pod *p, const char *type)
+{
+    static const char *const types[] = {
+        "PodReadyToStartContainers", "Initialized",  "Ready",
+        "ContainersReady",           "PodScheduled", "AllContainersRestarting"
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(types); i++)
+        if (strcmp(types[i], type) == 0)
+            return p->conditions[i].status;
+    return NULL;
+}
+
+/* What readiness gates miss, in kubelet's words; NULL: nothing. */
+static char *closed_gates(const struct pod *p)
+{
+    buf_auto b = BUF_INIT(64 * 1024);
+
+    for (size_t i = 0; i < p->api->spec.n_readiness_gates; i++) {
+        const char *type = p->api->spec.readiness_gates[i].condition_type, *status = gate_status(p, type);
+        if (status == NULL)
+            buf_addf(&b, "%scorresponding condition of pod readiness gate \"%s\" does not exist.",
+                     b.n > 0 ? ", " : "", type);
+        else if (strcmp(status, "True") != 0)
+            buf_addf(&b, "%sthe status of pod readiness gate \"%s\" is not \"True\", but %s",
+                     b.n > 0 ? ", " : "", type, status);
+    }
+    return b.n > 0 ? buf_detach(&b) : NULL;
+}
+
+/* "containers with unready status: [a b]"; NULL when all are fine. */
+static char *unfinished(const struct pod *p, bool ready)
+{
+    buf_auto b = BUF_INIT(64 * 1024);
+    size_t n = 0;
+
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        const struct ctr *c = &p->ctrs[i];
+        if (is_unfinished(c, ready))
+            buf_addf(&b, "%s%s", n++ > 0 ? " " : "", c->spec->name);
+    }
+    return n == 0 ? NULL
+                  : str_printf("containers with %s status: [%s]", ready ? "unready" : "incomplete", b.p);
+}
+
+/*
+ * Volumes and network are set up side by side here, volumes first in kubelet: a network that waits for the
+ * volumes is not told, so that "ready to start containers" means what it says.
+ */
+bool pod_network_shown(const struct pod *p)
+{
+    return p->vols == VOLS_READY || p->initialized || p->state == POD_TERMINATING ||
+           p->state == POD_TERMINATED;
+}
+
+static bool ready_to_start(const struct pod *p)
+{
+    return p->net == NET_READY && pod_network_shown(p);
+}
+
+void pod_note_conditions(struct pod *p)
+{
+    bool over = strcmp(pod_phase(p), "Succeeded") == 0 || strcmp(pod_phase(p), "Failed") == 0;
+    bool initialized = true, ready = !over;
+
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        ready = ready && !is_unfinished(&p->ctrs[i], true);
+        initialized = initialized && (p->initialized || !is_unfinished(&p->ctrs[i], false));
+    }
+    note(p, C_READY_TO_START, ready_to_start(p));
+    note(p, C_INITIALIZED, initialized);
+    note(p, C_CONTAINERS_READY, ready);
+    note(p, C_SCHEDULED, true);
+    note(p, C_ALL_RESTARTING, !over && restart_all_wanted(p));
+    str_auto gates = closed_gates(p);
+    note(p, C_READY, ready && gates == NULL);
+}
+
+/* No silent subset: what of the manifest is not acted on stands in the status.  NULL: nothing. */
+static json_t *ignored_condition(const struct pod *p)
+{
+    buf_auto b = BUF_INIT(64 * 1024);
+    json_t *o;
+
+    for (size_t i = 0; i < p->api->ignored.n; i++)
+        buf_addf(&b, "%s%s", i > 0 ? "; " : "", p->api->ignored.v[i]);
+    if (oom_kill_cannot(p))
+        buf_addf(&b,
+                 "%smetadata.annotations[" API_OOM_KILL "]: needs cgroup v2; on v1 a kill takes one process",
+                 b.n > 0 ? "; " : "");
+    if (b.n == 0)
+        return NULL;
+    o = json_object();
+    json_put_str(o, "type", "coracle.dev/FieldsIgnored");
+    json_put_str(o, "status", "True");
+    status_put_time(o, "lastTransitionTime", p->start_time_ns != 0 ? p->start_time_ns : p->state_since_ns);
+    json_put_str(o, "reason", "NotActedOn");
+    json_put_str(o, "message", b.p);
+    return o;
+}
+
+/* Ended by a shutdown of the machine, or for a critical pod. */
+static json_t *disrupted_condition(const struct pod *p)
+{
+    json_t *o = json_object();
+
+    json_put_str(o, "type", "DisruptionTarget");
+    json_object_set_new(o, "observedGeneration", json_integer(p->api->meta.generation));
+    json_put_str(o, "status", "True");
+    json_object_set_new(o, "lastProbeTime", json_null());
+    status_put_time(o, "lastTransitionTime", p->shutdown_ns != 0 ? p->shutdown_ns : p->preempted_ns);
+    json_put_str(o, "reason", "TerminationByKubelet");
+    json_put_str(o, "message", p->shutdown_ns != 0 ? p->message : PREEMPT_CONDITION);
+    return o;
+}
+
+json_t *pod_conditions_json(struct pod *p)
+{
+    json_t *list = json_array();
+    const char *phase = pod_phase(p);
+    bool over = strcmp(phase, "Succeeded") == 0 || strcmp(phase, "Failed") == 0;
+    str_auto unready = unfinished(p, true);
+    str_auto incomplete = p->initialized ? NULL : unfinished(p, false);
+    const char *why = over              ? (phase[0] == 'S' ? "PodCompleted" : "PodFailed")
+                      : unready != NULL ? "ContainersNotReady"
+                                        : NULL;
+    const char *message = over ? NULL : unready;
+
+    pod_note_conditions(p);
+    resize_conditions(p, list);
+    /* Only when its turn has come: before, what fails is the sandbox, of which kubelet's condition says
+     * nothing. */
+    bool no_network = !ready_to_start(p) && !over && p->net >= NET_PINNED && p->net_error[0] != '\0';
+    put_condition(p, list, C_READY_TO_START, "PodReadyToStartContainers", ready_to_start(p),
+                  no_network ? "NetworkNotReady" : NULL, no_network ? p->net_error : NULL);
+    put_condition(p, list, C_INITIALIZED, "Initialized", incomplete == NULL,
+                  incomplete != NULL ? "ContainersNotInitialized"
+                  : phase[0] == 'S'  ? "PodCompleted"
+                                     : NULL,
+                  incomplete);
+    str_auto gates = why == NULL ? closed_gates(p) : NULL;
+    if (gates != NULL)
+        put_condition(p, list, C_READY, "Ready", false, "ReadinessGatesNotReady", gates);
+    else
+        put_condition(p, list, C_READY, "Ready", why == NULL, why, message);
+    put_condition(p, list, C_CONTAINERS_READY, "ContainersReady", why == NULL, why, message);
+    put_condition(p, list, C_SCHEDULED, "PodScheduled", true, NULL, NULL);
+    if (restart_all_possible(p)) {
+        bool now = !over && restart_all_wanted(p);
+        put_condition(p, list, C_ALL_RESTARTING, "AllContainersRestarting", now,
+                      now    ? "RestartAllContainersStarted"
+                      : over ? why
+                             : NULL,
+                      now ? "container exited with restart policy rule" : NULL);
+    }
+    if ((p->shutdown_ns != 0 || p->preempted_ns != 0) && p->state == POD_TERMINATED)
+        json_array_append_new(list, disrupted_condition(p));
+    json_t *ignored = ignored_condition(p);
+    if (ignored != NULL)
+        json_array_append_new(list, ignored);
+    if (p->overlaps != NULL)
+        json_array_append_new(list, volumes_overlaps_json(p));
+    json_t *outdated = env_age_condition(p);
+    if (outdated != NULL)
+        json_array_append_new(list, outdated);
+    return list;
+}

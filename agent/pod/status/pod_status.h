@@ -1,0 +1,20 @@
+/*
+ * pod_status - what the API shows of a pod, in parts (pkg/kubelet/kubelet_pods.go, status/generate.go).  What
+ * others ask for, the whole object, the phase and who is ready, stands in pod.h.
+ * Loop thread only.
+ */
+#ifndef AGENT_POD_STATUS_H
+#define AGENT_POD_STATUS_H
+#include "agent/pod/core/pod.h"
+
+/* ---- pod_status.c ---- the object that it all goes into */
+void status_put_time(json_t *o, const char *key, int64_t ns); /* whole seconds, as everywhere in the API */
+
+/* ---- ctr_status.c ---- */
+/* Runs and is shown to: a postStart hook is part of the start. */
+void ctr_statuses_put(struct pod *p, json_t *status); /* containerStatuses and initContainerStatuses */
+
+/* ---- pod_conditions.c ---- */
+json_t *pod_conditions_json(struct pod *p);
+bool pod_network_shown(const struct pod *p); /* its addresses, too */
+#endif

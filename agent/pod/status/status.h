@@ -1,0 +1,10 @@
+/* status - what the API shows of a pod.  Loop thread only. */
+#ifndef AGENT_POD_STATUS_STATUS_H
+#define AGENT_POD_STATUS_STATUS_H
+#include "agent/pod/core/pod.h"
+
+json_t *pod_status_json(struct pod *p); /* the whole Pod object */
+void pod_note_conditions(
+    struct pod *p); /* their transition times are those of the change, not of the first look */
+void pod_show(struct pod *p, const char *type); /* tell watchers, if anything visible changed */
+#endif

@@ -1,0 +1,175 @@
+/* Limits of local storage and what counts for them: kubelet's pkg/kubelet/eviction (localStorageEviction). */
+#include "agent/pod/core/facts.h"
+#include "agent/pod/limits/limits.h"
+#include "agent/pod/usage/local_storage.h"
+
+/* ---- which limits there are ---------------------------------------------------------------------- */
+
+static const struct quantity *ctr_limit(const struct ctr *c)
+{
+    const struct quantity *q = api_resource_get(&c->spec->resources.limits, "ephemeral-storage");
+
+    return q != NULL && quantity_value(q) > 0 ? q : NULL;
+}
+
+static bool on_disk(const struct pod *p, const struct api_volume *v)
+{
+    return v->kind == API_VOL_EMPTY_DIR && (v->medium == NULL || v->medium[0] == '\0') &&
+           volumes_is_mounted(p, v->name);
+}
+
+static bool has_size_limit(const struct api_volume *v)
+{
+    return v->has_size_limit && quantity_value(&v->size_limit) > 0;
+}
+
+/* One container's limit is one of the pod: those without one use up the same sum. */
+static struct quantity pod_limit(const struct pod *p)
+{
+    return resources_pod_limit(p->api, "ephemeral-storage", NULL);
+}
+
+static void add(struct local_pod *l, struct pod *p, enum local_kind kind, size_t index)
+{
+    l->trees[l->n++] = (struct local_tree){ .pod = p, .kind = kind, .index = index };
+}
+
+bool local_limits_whole(const struct pod *p)
+{
+    struct quantity of_pod = pod_limit(p);
+
+    return p->local != NULL && quantity_value(&of_pod) > 0;
+}
+
+/* As in kubelet, critical pods are never evicted. */
+static bool is_limited(const struct pod *p, bool *ret_pod)
+{
+    struct quantity of_pod = pod_limit(p);
+    bool limited;
+
+    limited = *ret_pod = quantity_value(&of_pod) > 0;
+    for (size_t i = 0; i < p->api->spec.n_volumes; i++)
+        limited =
+            limited || (has_size_limit(&p->api->spec.volumes[i]) && on_disk(p, &p->api->spec.volumes[i]));
+    return limited && !preempt_is_critical(p);
+}
+
+struct local_pod *local_limits_trees(struct pod *p)
+{
+    const struct api_pod_spec *s = &p->api->spec;
+    struct local_pod *l;
+    bool whole;
+
+    if (!is_limited(p, &whole))
+        return NULL;
+    l = calloc(1, sizeof(*l) + (s->n_volumes + 2 * p->n_ctrs) * sizeof(l->trees[0]));
+    if (l == NULL)
+        return NULL;
+    for (size_t i = 0; i < p->n_ctrs && whole; i++) {
+        add(l, p, LOCAL_LAYER, i);
+        add(l, p, LOCAL_LOG, i);
+    }
+    for (size_t i = 0; i < s->n_volumes; i++)
+        if (on_disk(p, &s->volumes[i]) && (whole || has_size_limit(&s->volumes[i])))
+            add(l, p, LOCAL_VOLUME, i);
+    return l;
+}
+
+/* ---- what is used -------------------------------------------------------------------------------- */
+
+const struct local_tree *local_storage_find(const struct pod *p, enum local_kind kind, size_t index)
+{
+    for (size_t i = 0; p->local != NULL && i < p->local->n; i++) {
+        const struct local_tree *t = &p->local->trees[i];
+
+        if (t->kind == kind && t->index == index)
+            return t->known && (kind != LOCAL_LAYER || str_eq(t->id, p->ctrs[index].cur.id)) ? t : NULL;
+    }
+    return NULL;
+}
+
+static uint64_t bytes_of(const struct pod *p, enum local_kind kind, size_t index)
+{
+    const struct local_tree *t = local_storage_find(p, kind, index);
+
+    return t != NULL ? t->sum.bytes : 0;
+}
+
+bool local_limits_sum(const struct pod *p, struct disk_usage_sum *ret)
+{
+    bool all = p->local != NULL;
+
+    *ret = (struct disk_usage_sum){ 0 };
+    for (size_t i = 0; p->local != NULL && i < p->local->n; i++) {
+        const struct local_tree *one = &p->local->trees[i], *t = local_storage_find(p, one->kind, one->index);
+
+        if (t == NULL) {
+            all = all && one->kind != LOCAL_VOLUME && !ctr_alive(&p->ctrs[one->index]);
+            continue;
+        }
+        ret->bytes += t->sum.bytes;
+        ret->inodes += t->sum.inodes;
+        ret->partial = ret->partial || t->sum.partial;
+    }
+    return all;
+}
+
+/* ---- what is too much ------------------------------------------------------------------------------ */
+
+static bool exceeds(uint64_t bytes, const struct quantity *limit)
+{
+    return bytes > (uint64_t)quantity_value(limit);
+}
+
+static bool volume_exceeds(const struct pod *p, char **ret)
+{
+    for (size_t i = 0; i < p->api->spec.n_volumes; i++) {
+        const struct api_volume *v = &p->api->spec.volumes[i];
+        char limit[QUANTITY_TEXT_SIZE];
+
+        if (!on_disk(p, v) || !has_size_limit(v) || !exceeds(bytes_of(p, LOCAL_VOLUME, i), &v->size_limit))
+            continue;
+        quantity_format(&v->size_limit, limit);
+        *ret = str_printf("Usage of EmptyDir volume \"%s\" exceeds the limit \"%s\". ", v->name, limit);
+        return true;
+    }
+    return false;
+}
+
+static bool pod_exceeds(const struct pod *p, char **ret)
+{
+    struct quantity limit = pod_limit(p);
+    char text[QUANTITY_TEXT_SIZE];
+    struct disk_usage_sum sum;
+
+    (void)local_limits_sum(p, &sum); /* what is known of it may be too much already */
+    if (quantity_value(&limit) <= 0 || !exceeds(sum.bytes, &limit))
+        return false;
+    quantity_format(&limit, text);
+    *ret = str_printf("Pod ephemeral local storage usage exceeds the total limit of containers %s. ", text);
+    return true;
+}
+
+/* Init containers are not looked at, but for sidecars (Kubernetes 1.37). */
+static bool ctr_exceeds(const struct pod *p, char **ret)
+{
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        const struct ctr *c = &p->ctrs[i];
+        const struct quantity *limit = c->kind != CTR_INIT ? ctr_limit(c) : NULL;
+        char text[QUANTITY_TEXT_SIZE];
+
+        if (limit == NULL || !exceeds(bytes_of(p, LOCAL_LAYER, i) + bytes_of(p, LOCAL_LOG, i), limit))
+            continue;
+        quantity_format(limit, text);
+        *ret = str_printf("Container %s exceeded its local ephemeral storage limit \"%s\". ", c->spec->name,
+                          text);
+        return true;
+    }
+    return false;
+}
+
+bool local_limits_exceeded(const struct pod *p, char **ret)
+{
+    *ret = NULL;
+    return volume_exceeds(p, ret) || pod_exceeds(p, ret) || ctr_exceeds(p, ret);
+}

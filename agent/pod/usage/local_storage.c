@@ -1,0 +1,316 @@
+#include "agent/pod/usage/local_storage.h"
+
+#include "agent/pod/core/events.h"
+#include "agent/pod/core/explain_step.h"
+#include "agent/pod/core/facts.h"
+#include "agent/pod/core/node_options.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/work.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+struct local_storage { /* of the node; there from the first pod that is measured on */
+    struct node *node;
+    uv_timer_t timer;             /* runs while there is a tree and no job */
+    TAILQ_HEAD(, local_tree) all; /* in the order of their turns */
+    uint64_t rest_until_ms;       /* clock_mono_ms() */
+    struct work work;
+    bool busy;
+    struct { /* the slice under way: the pool's while busy */
+        char path[1024];
+        struct disk_usage *scan; /* NULL: begins */
+        bool over;
+        uint64_t cost_ns;
+        struct disk_usage_sum sum;
+    } job;
+    struct local_tree *tree; /* whose job it is; NULL: it was forgotten meanwhile */
+};
+
+/* ---- a slice, on the pool ------------------------------------------------------------------------ */
+
+static uint64_t cpu_time_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static enum err_code scan_slice(void *arg, struct err *e)
+{
+    struct local_storage *s = arg;
+    uint64_t began = cpu_time_ns();
+
+    s->job.over = true;
+    if (s->job.scan == NULL && disk_usage_begin(&s->job.scan, s->job.path, e) != ERR_OK)
+        return e->code;
+    s->job.over = disk_usage_go_on(s->job.scan, LOCAL_SLICE_NS);
+    s->job.sum = disk_usage_sum(s->job.scan);
+    if (s->job.over)
+        disk_usage_free(take_ptr(&s->job.scan));
+    s->job.cost_ns = cpu_time_ns() - began;
+    return ERR_OK;
+}
+
+/* ---- whose turn it is ---------------------------------------------------------------------------- */
+
+static void go_on(struct local_storage *s);
+
+static bool path_of(struct local_tree *t, char *ret, size_t size)
+{
+    const struct pod *p = t->pod;
+    const struct node_options *o = &p->node->o;
+    const struct api_meta *m = &p->api->meta;
+    struct err ignored = { 0 };
+
+    switch (t->kind) {
+    case LOCAL_VOLUME:
+        return p->vols == VOLS_READY &&
+               volumes_host_path(p, &p->api->spec.volumes[t->index], ret, size, &ignored) == ERR_OK;
+    case LOCAL_LAYER:
+        return p->ctrs[t->index].cur.id[0] != '\0' &&
+               rt_writable_dir(p->node->rt, p->ctrs[t->index].cur.id, ret, size);
+    case LOCAL_LOG:
+        return (size_t)snprintf(ret, size, "%s/%s_%s_%s/%s", o->pod_logs_dir, m->namespace, m->name, p->uid,
+                                p->ctrs[t->index].spec->name) < size;
+    }
+    return false;
+}
+
+static void evict(struct pod *p, char *why)
+{
+    log_warn("pod is evicted: it uses more of the disk than it may", F_STR("pod", p->key),
+             F_STR("podUID", p->uid), F_STR("why", why));
+    pod_event(p, NULL, true, "Evicted", "%s", why);
+    snprintf(p->phase, sizeof(p->phase), "Failed");
+    snprintf(p->reason, sizeof(p->reason), "Evicted");
+    free(p->message);
+    p->message = why;
+    pod_ask_end(p, 1, "it uses more of the disk than it may");
+    pod_wake(p);
+}
+
+static void judge(struct pod *p)
+{
+    str_auto why = NULL;
+
+    if ((p->state == POD_STARTING || p->state == POD_RUNNING) && !p->node->closing &&
+        local_limits_exceeded(p, &why) && why != NULL)
+        evict(p, take_ptr(&why));
+}
+
+/* What is not there takes nothing: a container that was removed, one that has not written its log yet. */
+static void take_result(struct local_storage *s, struct local_tree *t, const struct err *result)
+{
+    t->scan = take_ptr(&s->job.scan);
+    if (t->scan != NULL)
+        return;
+    t->due_ms = clock_mono_ms() + LOCAL_PERIOD_MS;
+    if (result->code == ERR_OK || result->code == ERR_NOT_FOUND) {
+        t->known = true;
+        t->sum = result->code == ERR_OK ? s->job.sum : (struct disk_usage_sum){ 0 };
+        t->at_ns = clock_wall_ns();
+        judge(t->pod); /* may forget t */
+        return;
+    }
+    log_warn("local storage of a pod cannot be measured", F_STR("pod", t->pod->key), F_ERR(result));
+}
+
+static void on_slice(struct op *op, const struct err *result)
+{
+    struct local_storage *s = op->owner;
+    struct local_tree *t = take_ptr(&s->tree);
+
+    s->busy = false;
+    s->rest_until_ms = clock_mono_ms() + s->job.cost_ns / 1000000 * LOCAL_SHARE +
+                       s->job.cost_ns % 1000000 * LOCAL_SHARE / 1000000;
+    if (t != NULL)
+        take_result(s, t, result);
+    disk_usage_free(take_ptr(&s->job.scan)); /* of one that was forgotten */
+    go_on(s);
+}
+
+static void start(struct local_storage *s, struct local_tree *t)
+{
+    s->job.scan = take_ptr(&t->scan);
+    s->job.cost_ns = 0;
+    if (t->kind == LOCAL_LAYER)
+        snprintf(t->id, sizeof(t->id), "%s", t->pod->ctrs[t->index].cur.id);
+    s->tree = t;
+    s->busy = true;
+    work_start(&s->work, "measure local storage", t->pod->key, scan_slice, s, s->node->o.loop, on_slice, s);
+}
+
+/* A scan of a container that is not the newest any more is of no use. */
+static void drop_old_scan(struct local_tree *t)
+{
+    if (t->scan != NULL && t->kind == LOCAL_LAYER && !str_eq(t->id, t->pod->ctrs[t->index].cur.id))
+        disk_usage_free(take_ptr(&t->scan));
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    go_on(timer->data);
+}
+
+/* The first one in the row that is due; else the time of the first that will be. */
+static struct local_tree *next(struct local_storage *s, uint64_t now, uint64_t *ret_due_ms)
+{
+    struct local_tree *t;
+
+    *ret_due_ms = UINT64_MAX;
+    TAILQ_FOREACH (t, &s->all, link) {
+        if (t->due_ms <= now)
+            return t;
+        *ret_due_ms = t->due_ms < *ret_due_ms ? t->due_ms : *ret_due_ms;
+    }
+    return NULL;
+}
+
+static void go_on(struct local_storage *s)
+{
+    uint64_t now = clock_mono_ms(), due_ms;
+    struct local_tree *t;
+
+    if (s->busy || s->node->closing)
+        return;
+    uv_timer_stop(&s->timer);
+    if (now < s->rest_until_ms && !TAILQ_EMPTY(&s->all)) {
+        uv_timer_start(&s->timer, on_timer, s->rest_until_ms - now, 0);
+        return;
+    }
+    while ((t = next(s, now, &due_ms)) != NULL) {
+        TAILQ_REMOVE(&s->all, t, link);
+        TAILQ_INSERT_TAIL(&s->all, t, link);
+        drop_old_scan(t);
+        if (path_of(t, s->job.path, sizeof(s->job.path))) {
+            start(s, t);
+            return;
+        }
+        t->due_ms = now + LOCAL_PERIOD_MS;
+    }
+    if (due_ms != UINT64_MAX)
+        uv_timer_start(&s->timer, on_timer, due_ms - now, 0);
+}
+
+/* ---- pods ------------------------------------------------------------------------------------------ */
+
+static struct local_storage *opened(struct node *n)
+{
+    struct local_storage *s = n->local;
+
+    if (s != NULL)
+        return s;
+    s = calloc(1, sizeof(*s));
+    if (s == NULL)
+        return NULL;
+    s->node = n;
+    TAILQ_INIT(&s->all);
+    uv_timer_init(n->o.loop, &s->timer);
+    s->timer.data = s;
+    n->local = s;
+    return s;
+}
+
+void local_storage_step(struct pod *p)
+{
+    struct local_storage *s;
+
+    if (p->local != NULL || !p->node->o.local_limits)
+        return;
+    p->local = local_limits_trees(p);
+    if (p->local == NULL)
+        return;
+    s = opened(p->node);
+    if (s == NULL) {
+        free(take_ptr(&p->local));
+        return;
+    }
+    for (size_t i = 0; i < p->local->n; i++) {
+        p->local->trees[i].due_ms = clock_mono_ms() + LOCAL_PERIOD_MS;
+        TAILQ_INSERT_TAIL(&s->all, &p->local->trees[i], link);
+    }
+    go_on(s);
+}
+
+void local_storage_forget(struct pod *p)
+{
+    struct local_storage *s = p->node->local;
+
+    for (size_t i = 0; p->local != NULL && i < p->local->n; i++) {
+        struct local_tree *t = &p->local->trees[i];
+
+        TAILQ_REMOVE(&s->all, t, link);
+        disk_usage_free(t->scan);
+        if (s->tree == t)
+            s->tree = NULL;
+    }
+    free(take_ptr(&p->local));
+}
+
+void local_storage_now(struct node *n)
+{
+    go_on(n->local);
+}
+
+/* ---- telling ---------------------------------------------------------------------------------------- */
+
+static void add_part(const struct pod *p, const struct local_tree *one, struct buf *b)
+{
+    static const char *const kinds[] = { "emptyDir", "files of", "log of" };
+    const struct local_tree *t = local_storage_find(p, one->kind, one->index);
+    const char *name =
+        one->kind == LOCAL_VOLUME ? p->api->spec.volumes[one->index].name : p->ctrs[one->index].spec->name;
+
+    if (t == NULL)
+        buf_addf(b, "; %s %s: not known", kinds[one->kind], name);
+    else
+        buf_addf(b, "; %s %s: %" PRIu64 " KiB%s", kinds[one->kind], name, t->sum.bytes / 1024,
+                 t->sum.partial ? " at least" : "");
+    if (one->scan != NULL)
+        buf_adds(b, ", being counted");
+}
+
+void local_storage_explain(const struct pod *p, json_t *steps)
+{
+    buf_auto text = BUF_INIT(2000);
+    struct disk_usage_sum sum;
+    int64_t newest_ns = 0;
+    bool all;
+
+    if (p->local == NULL)
+        return;
+    all = local_limits_sum(p, &sum);
+    buf_addf(&text, "%" PRIu64 " KiB together%s", sum.bytes / 1024, all && !sum.partial ? "" : " at least");
+    for (size_t i = 0; i < p->local->n; i++) {
+        const struct local_tree *t = &p->local->trees[i];
+
+        newest_ns = t->at_ns > newest_ns ? t->at_ns : newest_ns;
+        add_part(p, t, &text);
+    }
+    explain_step(steps, "local storage", newest_ns != 0 ? "done" : "waiting", newest_ns,
+                 newest_ns != 0 ? text.p : "not measured yet", 0);
+}
+
+/* ---- ending ------------------------------------------------------------------------------------------ */
+
+bool local_storage_busy(const struct node *n)
+{
+    return n->local != NULL && n->local->busy;
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+void local_storage_close(struct node *n)
+{
+    struct local_storage *s = take_ptr(&n->local);
+
+    if (s != NULL)
+        uv_close((uv_handle_t *)&s->timer, on_closed);
+}

@@ -1,0 +1,429 @@
+#include "agent/pod/usage/oom.h"
+
+#include "agent/pod/core/events.h"
+#include "agent/pod/core/explain_step.h"
+#include "agent/pod/limits/limits.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "cgroups/oom_log.h"
+#include "cgroups/oom_watch.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define KMSG "/dev/kmsg"
+#define KILLS_KEPT                                                                                           \
+    64 /* of the log, until somebody's count asks for them: more than one kill takes at once                 \
+        */
+#define LOG_PAUSE_MS                                                                                         \
+    1000 /* a kernel that says a lot (firewalls, links) does not wake the agent for each line */
+#define RECORDS_AT_ONCE 512 /* of the log in one step of the loop: a flood of records holds nobody up */
+#define TELL_MAX 8          /* events for one container at a time; a group kill may have thousands */
+
+struct suspect {       /* a container that is watched, or has kills that are not told yet */
+    UT_hash_handle hh; /* by path */
+    char pod_uid[132], name[64];
+    uint64_t untold;
+    uint64_t since_ms; /* clock_mono_ms() when they were looked for in the log in vain; 0: not yet */
+    bool over;         /* not watched any more: goes when nothing is untold */
+    char path[];
+};
+
+struct oom {
+    struct node *node;
+    struct cg_oom_watch *watch;
+    struct cg_oom_log *log;
+    char no_watch[504], no_log[504]; /* why not; "" */
+    uv_poll_t watch_poll, log_poll;
+    uv_timer_t timer;     /* runs while there is something to look at again */
+    uv_timer_t log_timer; /* runs for LOG_PAUSE_MS after the log said something */
+    int handles;
+    struct suspect *suspects;
+    struct cg_oom_kill kills[KILLS_KEPT]; /* the newest, as a ring */
+    size_t n_kills, next_kill;
+};
+
+/* ---- telling ----------------------------------------------------------------------------------- */
+
+static bool is_at_or_below(const char *path, const char *root)
+{
+    size_t n = strlen(root);
+
+    return n > 0 && strncmp(path, root, n) == 0 && (path[n] == '\0' || path[n] == '/');
+}
+
+/* Whose limit it was, seen from the container. */
+static const char *whose_limit(const char *limited, const char *ctr_cgroup)
+{
+    const char *slash = strrchr(ctr_cgroup, '/');
+    size_t n = slash != NULL ? (size_t)(slash - ctr_cgroup) : 0;
+
+    if (limited[0] == '\0' || is_at_or_below(limited, ctr_cgroup))
+        return "";
+    if (strlen(limited) == n && strncmp(limited, ctr_cgroup, n) == 0)
+        return "; it was the limit of the pod";
+    return "; it was the limit of all pods together, or of their class";
+}
+
+void oom_describe(const struct cg_oom_kill *kill, const char *ctr_cgroup, char *ret, size_t size)
+{
+    snprintf(ret, size,
+             "%s: Killed process %d (%s), anon-rss:%" PRIu64 "kB, file-rss:%" PRIu64 "kB, shmem-rss:%" PRIu64
+             "kB%s",
+             kill->system ? "Out of memory" : "Memory cgroup out of memory", (int)kill->pid, kill->name,
+             kill->anon_kib, kill->file_kib, kill->shmem_kib, whose_limit(kill->limited, ctr_cgroup));
+}
+
+static struct ctr *ctr_of(struct node *n, const struct suspect *s, struct pod **ret_pod)
+{
+    struct pod *p = pods_by_uid(n, s->pod_uid);
+
+    *ret_pod = p;
+    for (size_t i = 0; p != NULL && i < p->n_ctrs; i++)
+        if (strcmp(p->ctrs[i].spec->name, s->name) == 0)
+            return &p->ctrs[i];
+    return NULL;
+}
+
+/* What the log says about this container; taken out of the ring. */
+static void tell_known(struct oom *o, struct suspect *s)
+{
+    struct pod *p;
+    const struct ctr *c = ctr_of(o->node, s, &p);
+    unsigned told = 0;
+
+    for (size_t i = 0; i < o->n_kills && s->untold > 0; i++) {
+        struct cg_oom_kill *kill =
+            &o->kills[(o->next_kill + KILLS_KEPT - o->n_kills + i) % KILLS_KEPT]; /* oldest first */
+        char text[400];
+
+        if (kill->pid == 0 || !is_at_or_below(kill->cgroup, s->path))
+            continue;
+        oom_describe(kill, s->path, text, sizeof(text));
+        s->untold--;
+        if (c != NULL && told++ < TELL_MAX)
+            pod_event(p, c, true, "OOMKilling", "%s", text);
+        if (told == 1)
+            log_warn("process killed for want of memory", F_STR("pod", p != NULL ? p->key : s->pod_uid),
+                     F_STR("containerName", s->name), F_I64("pid", kill->pid), F_STR("process", kill->name));
+        kill->pid = 0;
+    }
+}
+
+static void tell_unknown(struct oom *o, struct suspect *s)
+{
+    struct pod *p;
+    const struct ctr *c = ctr_of(o->node, s, &p);
+
+    if (c != NULL && s->untold > 0)
+        pod_event(p, c, true, "OOMKilling",
+                  "Memory cgroup out of memory: %" PRIu64 " %s killed; which is not known: %s", s->untold,
+                  s->untold == 1 ? "process was" : "processes were",
+                  o->log == NULL ? o->no_log : "the kernel's log does not say it");
+    s->untold = 0;
+}
+
+/* ---- the log ----------------------------------------------------------------------------------- */
+
+/* As kubelet's oom watcher: the whole machine, or a process beside all cgroups. */
+static void tell_system(struct node *n, const struct cg_oom_kill *kill)
+{
+    char text[160];
+
+    if (!kill->system && strcmp(kill->cgroup, "/") != 0)
+        return;
+    snprintf(text, sizeof(text), "System OOM encountered, victim process: %s, pid: %d", kill->name,
+             (int)kill->pid);
+    node_event(n, true, "SystemOOM", text);
+    log_warn("the machine is out of memory: process killed", F_I64("pid", kill->pid),
+             F_STR("process", kill->name), F_STR("cgroup", kill->cgroup));
+}
+
+/* True: there may be more. */
+static bool read_log(struct oom *o)
+{
+    bool more = false;
+
+    for (unsigned i = 0; o->log != NULL && i < KILLS_KEPT; i++) {
+        struct cg_oom_kill *place = &o->kills[o->next_kill];
+
+        if (!cg_oom_log_next(o->log, RECORDS_AT_ONCE, place, &more))
+            return more;
+        tell_system(o->node, place);
+        o->next_kill = (o->next_kill + 1) % KILLS_KEPT;
+        o->n_kills += o->n_kills < KILLS_KEPT;
+    }
+    return more;
+}
+
+static void on_log_timer(uv_timer_t *timer);
+
+/* What was said is read a moment later, with what follows; at once only when a count asks for it. */
+static void on_log(uv_poll_t *poll, int status, int events)
+{
+    struct oom *o = poll->data;
+
+    (void)events;
+    uv_poll_stop(poll);
+    if (status == 0)
+        uv_timer_start(&o->log_timer, on_log_timer, LOG_PAUSE_MS, 0);
+}
+
+static void on_log_timer(uv_timer_t *timer)
+{
+    struct oom *o = timer->data;
+
+    read_log(o); /* what is left makes it readable again */
+    uv_poll_start(&o->log_poll, UV_READABLE, on_log);
+}
+
+/* ---- the counts -------------------------------------------------------------------------------- */
+
+static void drop(struct oom *o, struct suspect *s)
+{
+    HASH_DEL(o->suspects, s);
+    free(s);
+}
+
+static void on_kills(const char *path, uint64_t kills, void *arg)
+{
+    struct oom *o = arg;
+    struct suspect *s;
+
+    HASH_FIND(hh, o->suspects, path, strlen(path), s);
+    if (s != NULL)
+        s->untold += kills;
+}
+
+/* The kernel writes its log right after the signal: what is not there yet is there a moment later. */
+static bool tell_all(struct oom *o)
+{
+    uint64_t now = clock_mono_ms();
+    struct suspect *s, *tmp;
+    bool waits = false;
+
+    HASH_ITER (hh, o->suspects, s, tmp) {
+        if (s->untold > 0)
+            tell_known(o, s);
+        if (s->untold > 0 && s->since_ms != 0 && now - s->since_ms >= CG_OOM_LOOK_AGAIN_MS)
+            tell_unknown(o, s);
+        if (s->untold > 0) {
+            s->since_ms = s->since_ms != 0 ? s->since_ms : now;
+            waits = true;
+            continue;
+        }
+        s->since_ms = 0;
+        if (s->over)
+            drop(o, s);
+    }
+    return waits;
+}
+
+static void on_timer(uv_timer_t *timer);
+static void on_count(uv_poll_t *poll, int status, int events);
+
+static void look(struct oom *o, bool all)
+{
+    size_t found = cg_oom_watch_read(o->watch, all, on_kills, o);
+
+    read_log(o);
+    /* Events without a kill may come a hundred times a second: then the next look is due when the timer says.
+     */
+    if (tell_all(o) || (found == 0 && !all)) {
+        uv_poll_stop(&o->watch_poll);
+        uv_timer_start(&o->timer, on_timer, CG_OOM_LOOK_AGAIN_MS, 0);
+    }
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct oom *o = timer->data;
+
+    uv_poll_start(&o->watch_poll, UV_READABLE, on_count);
+    look(o, true);
+}
+
+static void on_count(uv_poll_t *poll, int status, int events)
+{
+    (void)events;
+    if (status < 0)
+        uv_poll_stop(poll);
+    else
+        look(poll->data, false);
+}
+
+/* ---- containers --------------------------------------------------------------------------------- */
+
+static bool path_of(const struct ctr *c, char *ret, size_t size)
+{
+    struct err e = { 0 };
+    char above[400];
+
+    return c->cur.id[0] != '\0' && resources_cgroup_path(c->pod, above, sizeof(above), &e) == ERR_OK &&
+           (size_t)snprintf(ret, size, "%s/%s", above, c->cur.id) < size;
+}
+
+static struct suspect *suspect_of(struct oom *o, const struct ctr *c, const char *path)
+{
+    size_t n = strlen(path);
+    struct suspect *s;
+
+    HASH_FIND(hh, o->suspects, path, n, s);
+    if (s != NULL)
+        return s;
+    s = calloc(1, sizeof(*s) + n + 1);
+    if (s == NULL)
+        return NULL;
+    memcpy(s->path, path, n + 1);
+    snprintf(s->pod_uid, sizeof(s->pod_uid), "%s", c->pod->uid);
+    snprintf(s->name, sizeof(s->name), "%s", c->spec->name);
+    HASH_ADD(hh, o->suspects, path[0], n, s);
+    if (s->hh.tbl == NULL) {
+        free(s);
+        return NULL;
+    }
+    return s;
+}
+
+void oom_watch(struct ctr *c)
+{
+    struct oom *o = c->pod->node->oom;
+    uint64_t counted = 0;
+    struct err e = { 0 };
+    struct suspect *s;
+    char path[512];
+
+    if (o == NULL || !path_of(c, path, sizeof(path)))
+        return;
+    HASH_FIND(hh, o->suspects, path, strlen(path), s);
+    if (s != NULL)
+        return;
+    /* Kills of an earlier run of the agent were told by that one, or are old. */
+    if (c->cur.started_ns < c->pod->node->opened_ns &&
+        !cg_oom_kills(c->pod->node->o.cgroups, path, true, &counted))
+        return;
+    s = suspect_of(o, c, path);
+    if (s == NULL)
+        return;
+    if (cg_oom_watch_add(o->watch, path, counted, &e) != ERR_OK) {
+        /* At its end the count is read all the same. */
+        log_debug("kills for want of memory are not watched", F_STR("pod", c->pod->key),
+                  F_STR("containerName", c->spec->name), F_ERR(&e));
+        if (e.code == ERR_EXHAUSTED)
+            snprintf(o->no_watch, sizeof(o->no_watch), "%s", e.text);
+    }
+}
+
+void oom_ended(struct ctr *c)
+{
+    struct oom *o = c->pod->node->oom;
+    struct suspect *s;
+    char path[512];
+
+    if (o == NULL || !path_of(c, path, sizeof(path)))
+        return;
+    oom_watch(c); /* it may have been too quick */
+    HASH_FIND(hh, o->suspects, path, strlen(path), s);
+    if (s == NULL)
+        return;
+    s->untold += cg_oom_watch_take(o->watch, path);
+    cg_oom_watch_remove(o->watch, path);
+    s->over = true;
+    if (s->untold > 0)
+        read_log(o);
+    if (tell_all(o))
+        uv_timer_start(&o->timer, on_timer, CG_OOM_LOOK_AGAIN_MS, 0);
+}
+
+void oom_forget(struct node *n, const char *cgroup_path)
+{
+    struct oom *o = n->oom;
+    struct suspect *s;
+
+    if (o == NULL)
+        return;
+    HASH_FIND(hh, o->suspects, cgroup_path, strlen(cgroup_path), s);
+    if (s == NULL)
+        return;
+    cg_oom_watch_remove(o->watch, cgroup_path);
+    s->over = true;
+    if (tell_all(o))
+        uv_timer_start(&o->timer, on_timer, CG_OOM_LOOK_AGAIN_MS, 0);
+}
+
+/* ---- opening, closing ---------------------------------------------------------------------------- */
+
+void oom_open(struct node *n)
+{
+    struct oom *o = calloc(1, sizeof(*o));
+    struct err e = { 0 };
+
+    if (o == NULL)
+        return;
+    o->node = n;
+    if (cg_oom_watch_open(&o->watch, n->o.cgroups, n->o.loop, &e) != ERR_OK) {
+        log_warn("kills for want of memory are only noticed when a container ends", F_ERR(&e));
+        free(o);
+        return;
+    }
+    if (cg_oom_log_open(&o->log, KMSG, &e) != ERR_OK) {
+        snprintf(o->no_log, sizeof(o->no_log), "%s", e.text);
+        log_info("which process is killed for want of memory will not be known", F_ERR(&e));
+    }
+    n->oom = o;
+    uv_timer_init(n->o.loop, &o->timer);
+    uv_timer_init(n->o.loop, &o->log_timer);
+    uv_poll_init(n->o.loop, &o->watch_poll, cg_oom_watch_fd(o->watch));
+    o->timer.data = o->log_timer.data = o->watch_poll.data = o;
+    o->handles = 3;
+    uv_poll_start(&o->watch_poll, UV_READABLE, on_count);
+    if (o->log == NULL)
+        return;
+    if (uv_poll_init(n->o.loop, &o->log_poll, cg_oom_log_fd(o->log)) != 0) {
+        snprintf(o->no_log, sizeof(o->no_log), "%s cannot be waited for", KMSG);
+        cg_oom_log_close(o->log);
+        o->log = NULL;
+        return;
+    }
+    o->log_poll.data = o;
+    o->handles = 4;
+    uv_poll_start(&o->log_poll, UV_READABLE, on_log);
+}
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct oom *o = handle->data;
+
+    if (--o->handles > 0)
+        return;
+    cg_oom_watch_close(o->watch);
+    cg_oom_log_close(o->log);
+    free(o);
+}
+
+void oom_close(struct node *n)
+{
+    struct oom *o = n->oom;
+    struct suspect *s, *tmp;
+
+    if (o == NULL)
+        return;
+    n->oom = NULL;
+    HASH_ITER (hh, o->suspects, s, tmp)
+        drop(o, s);
+    uv_close((uv_handle_t *)&o->timer, on_closed);
+    uv_close((uv_handle_t *)&o->log_timer, on_closed);
+    uv_close((uv_handle_t *)&o->watch_poll, on_closed);
+    if (o->log != NULL)
+        uv_close((uv_handle_t *)&o->log_poll, on_closed);
+}
+
+void oom_explain(const struct node *n, json_t *steps)
+{
+    if (n->oom == NULL || (n->oom->no_log[0] == '\0' && n->oom->no_watch[0] == '\0'))
+        return;
+    if (n->oom->no_log[0] != '\0')
+        explain_step(steps, "killed processes", "failed", 0, n->oom->no_log, 0);
+    if (n->oom->no_watch[0] != '\0')
+        explain_step(steps, "killed processes", "failed", 0, n->oom->no_watch, 0);
+}

@@ -1,0 +1,508 @@
+/*
+ * kubelet's /stats/summary (k8s.io/kubelet/pkg/apis/stats/v1alpha1): a member that is not known is left out.
+ * What only a scan of foreign files would tell (rootfs and volumes in bytes) is in it for pods that are
+ * scanned for their limits, as of their last scan (local_storage.h).
+ */
+#include "agent/pod/limits/allocatable.h"
+#include "agent/pod/usage/local_storage.h"
+#include "agent/pod/usage/usage.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "cni/links.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#define NAMES_MAX (16u << 20) /* of all pods: no fewer than there can be */
+#define LOG_FILES_MAX 1000    /* rotation keeps a handful */
+
+struct summary {
+    struct node *node;
+    bool basic;
+    json_t *node_json, *pods, *system_containers;
+    json_t *pod_json; /* the one whose containers come now; borrowed */
+    size_t missing;
+    bool failed;
+    struct usage_machine machine;
+    struct usage_walk walk;
+    struct buf keys; /* of the pods, each NUL-terminated: they come and go between two steps */
+    size_t next;
+};
+
+static unsigned summary_parts(const struct summary *s)
+{
+    return s->basic ? CG_PARTS_BASIC : CG_PARTS_ALL;
+}
+
+static void put(struct summary *s, json_t *o, const char *key, json_t *value)
+{
+    if (json_object_set_new(o, key, value) != 0)
+        s->failed = true;
+}
+
+static void put_number(struct summary *s, json_t *o, const char *key, uint64_t value)
+{
+    put(s, o, key, json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value));
+}
+
+static void put_time(struct summary *s, json_t *o, const char *key, int64_t ns)
+{
+    char text[CLOCK_RFC3339_SIZE];
+
+    clock_format_s(ns, text);
+    put(s, o, key, json_string(text));
+}
+
+static json_t *timed(struct summary *s, int64_t at_ns)
+{
+    json_t *o = json_object();
+
+    put_time(s, o, "time", at_ns);
+    return o;
+}
+
+/* ---- of a cgroup ----------------------------------------------------------------------------- */
+
+static json_t *psi_line(const struct cg_psi_line *l)
+{
+    return json_pack("{s:I, s:f, s:f, s:f}", "total", (json_int_t)l->total_us, "avg10", l->avg10 / 100.0,
+                     "avg60", l->avg60 / 100.0, "avg300", l->avg300 / 100.0);
+}
+
+static void put_psi(struct summary *s, json_t *o, const struct cg_psi *p)
+{
+    json_t *psi;
+
+    if (!p->known)
+        return;
+    psi = json_object();
+    put(s, psi, "full", psi_line(&p->full));
+    put(s, psi, "some", psi_line(&p->some));
+    put(s, o, "psi", psi);
+}
+
+static void put_cpu(struct summary *s, json_t *o, const struct usage_row *row)
+{
+    json_t *cpu;
+
+    if (!(row->s.parts & CG_PART_CPU))
+        return;
+    cpu = timed(s, row->s.at_ns);
+    if (row->rate_known)
+        put_number(s, cpu, "usageNanoCores", row->nano_cores);
+    else
+        s->missing++;
+    put_number(s, cpu, "usageCoreNanoSeconds", row->s.cpu.usage_ns);
+    put_psi(s, cpu, &row->s.psi[CG_RES_CPU]);
+    put(s, o, "cpu", cpu);
+}
+
+static uint64_t less(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
+}
+
+static void put_memory(struct summary *s, json_t *o, const struct usage_row *row)
+{
+    uint64_t limit = row->kind == USAGE_NODE ? s->machine.memory_bytes : row->s.memory.limit;
+    json_t *m;
+
+    if (!(row->s.parts & CG_PART_MEMORY))
+        return;
+    m = timed(s, row->s.at_ns);
+    if (limit != CG_NO_LIMIT && limit != 0)
+        put_number(s, m, "availableBytes", less(limit, row->s.memory.working_set));
+    put_number(s, m, "usageBytes", row->s.memory.usage);
+    put_number(s, m, "workingSetBytes", row->s.memory.working_set);
+    put_number(s, m, "rssBytes", row->s.memory.rss);
+    put_number(s, m, "pageFaults", row->s.memory.page_faults);
+    put_number(s, m, "majorPageFaults", row->s.memory.major_page_faults);
+    put_psi(s, m, &row->s.psi[CG_RES_MEMORY]);
+    put(s, o, "memory", m);
+}
+
+static void put_swap(struct summary *s, json_t *o, const struct usage_row *row)
+{
+    json_t *swap;
+
+    if (s->basic || (row->kind != USAGE_NODE && !(row->s.parts & CG_PART_SWAP)))
+        return;
+    swap = timed(s, row->s.at_ns);
+    if (row->kind == USAGE_NODE) {
+        put_number(s, swap, "swapAvailableBytes", s->machine.swap_free_bytes);
+        put_number(s, swap, "swapUsageBytes", less(s->machine.swap_bytes, s->machine.swap_free_bytes));
+    } else {
+        if (row->s.memory.swap_limit != CG_NO_LIMIT)
+            put_number(s, swap, "swapAvailableBytes", less(row->s.memory.swap_limit, row->s.memory.swap));
+        put_number(s, swap, "swapUsageBytes", row->s.memory.swap);
+    }
+    put(s, o, "swap", swap);
+}
+
+static void put_io(struct summary *s, json_t *o, const struct usage_row *row)
+{
+    json_t *io;
+
+    if (s->basic || !row->s.psi[CG_RES_IO].known)
+        return;
+    io = timed(s, row->s.at_ns);
+    put_psi(s, io, &row->s.psi[CG_RES_IO]);
+    put(s, o, "io", io);
+}
+
+static void put_usage(struct summary *s, json_t *o, const struct usage_row *row)
+{
+    put_cpu(s, o, row);
+    put_memory(s, o, row);
+    put_io(s, o, row);
+    put_swap(s, o, row);
+}
+
+/* ---- network --------------------------------------------------------------------------------- */
+
+static void put_link(struct summary *s, json_t *o, const struct cni_link *l)
+{
+    put(s, o, "name", json_string(l->name));
+    put_number(s, o, "rxBytes", l->rx_bytes);
+    put_number(s, o, "rxErrors", l->rx_errors);
+    put_number(s, o, "txBytes", l->tx_bytes);
+    put_number(s, o, "txErrors", l->tx_errors);
+}
+
+/* eth0's counters first, as kubelet shows them; then all interfaces but lo. */
+static void put_network(struct summary *s, json_t *o, const struct pod *p, int64_t at_ns)
+{
+    str_auto path = str_printf("%s/net", p->netns_dir);
+    struct cni_links *l = calloc(1, sizeof(*l));
+    json_t *network, *interfaces;
+    struct err e = { 0 };
+
+    if (l != NULL && path != NULL && p->net == NET_READY && !p->api->spec.host_network &&
+        cni_links_read(path, l, &e) == ERR_OK) {
+        const struct cni_link *eth0 = cni_links_find(l, "eth0");
+        network = timed(s, at_ns);
+        interfaces = json_array();
+        if (eth0 != NULL)
+            put_link(s, network, eth0);
+        for (size_t i = 0; i < l->n; i++) {
+            json_t *one;
+            if (l->v[i].loopback)
+                continue;
+            one = json_object();
+            put_link(s, one, &l->v[i]);
+            json_array_append_new(interfaces, one);
+        }
+        put(s, network, "interfaces", interfaces);
+        put(s, o, "network", network);
+    }
+    free(l);
+}
+
+/* ---- file systems ---------------------------------------------------------------------------- */
+
+/* Of our own folders, which are there: no path that somebody else could make hang. */
+static json_t *fs_json(struct summary *s, const char *path, int64_t at_ns)
+{
+    struct statvfs v;
+    json_t *o;
+
+    if (statvfs(path, &v) != 0)
+        return NULL;
+    o = timed(s, at_ns);
+    put_number(s, o, "availableBytes", (uint64_t)v.f_bavail * v.f_frsize);
+    put_number(s, o, "capacityBytes", (uint64_t)v.f_blocks * v.f_frsize);
+    put_number(s, o, "usedBytes", (uint64_t)(v.f_blocks - v.f_bfree) * v.f_frsize);
+    put_number(s, o, "inodesFree", v.f_ffree);
+    put_number(s, o, "inodes", v.f_files);
+    put_number(s, o, "inodesUsed", less(v.f_files, v.f_ffree));
+    return o;
+}
+
+static void put_fs(struct summary *s, json_t *node, int64_t at_ns)
+{
+    json_t *root = fs_json(s, s->node->o.root_dir, at_ns), *images = fs_json(s, s->node->o.state_dir, at_ns);
+
+    if (root != NULL)
+        put(s, node, "fs", root);
+    if (images != NULL) {
+        json_t *runtime = json_object();
+        put(s, runtime, "containerFs", json_deep_copy(images));
+        put(s, runtime, "imageFs", images);
+        put(s, node, "runtime", runtime);
+    }
+}
+
+static json_t *scanned_json(struct summary *s, const char *fs, const struct disk_usage_sum *sum,
+                            int64_t at_ns)
+{
+    json_t *o = fs_json(s, fs, at_ns);
+
+    if (o == NULL)
+        return NULL;
+    put_number(s, o, "usedBytes", sum->bytes);
+    put_number(s, o, "inodesUsed", sum->inodes);
+    return o;
+}
+
+static void put_layer(struct summary *s, json_t *o, const struct ctr *c)
+{
+    const struct pod *p = c->pod;
+    const struct local_tree *t = local_storage_find(p, LOCAL_LAYER, (size_t)(c - p->ctrs));
+    json_t *rootfs = t != NULL ? scanned_json(s, s->node->o.state_dir, &t->sum, t->at_ns) : NULL;
+
+    if (rootfs != NULL)
+        put(s, o, "rootfs", rootfs);
+}
+
+static void put_volumes(struct summary *s, json_t *o, const struct pod *p, int64_t at_ns)
+{
+    json_t *volumes = json_array();
+    struct disk_usage_sum sum;
+    bool all = local_limits_sum(p, &sum);
+
+    for (size_t i = 0; i < p->api->spec.n_volumes; i++) {
+        const struct local_tree *t = local_storage_find(p, LOCAL_VOLUME, i);
+        json_t *v = t != NULL ? scanned_json(s, s->node->o.root_dir, &t->sum, t->at_ns) : NULL;
+
+        if (v == NULL)
+            continue;
+        put(s, v, "name", json_string(p->api->spec.volumes[i].name));
+        json_array_append_new(volumes, v);
+    }
+    if (json_array_size(volumes) > 0)
+        put(s, o, "volume", json_incref(volumes));
+    json_decref(volumes);
+    if (all && local_limits_whole(p))
+        put(s, o, "ephemeral-storage", scanned_json(s, s->node->o.root_dir, &sum, at_ns));
+}
+
+/* ---- node, pods, containers ------------------------------------------------------------------- */
+
+static void add_node(struct summary *s, const struct usage_row *row)
+{
+    json_t *o = s->node_json, *allocatable = json_object();
+
+    put_usage(s, o, row);
+    if (s->machine.boot_ns != 0)
+        put_time(s, o, "startTime", s->machine.boot_ns);
+    /* Not kubelet's: what percentages are of, since there is no Node object to ask. */
+    put_number(s, allocatable, "nanoCores", (uint64_t)node_allocatable(s->node, "cpu") * 1000000);
+    put_number(s, allocatable, "memoryBytes", (uint64_t)node_allocatable(s->node, "memory"));
+    put(s, o, "allocatable", allocatable);
+    if (s->basic)
+        return;
+    put_fs(s, o, row->s.at_ns);
+    if (s->machine.pid_max != 0) {
+        json_t *limits = timed(s, row->s.at_ns);
+        put_number(s, limits, "maxpid", s->machine.pid_max);
+        put_number(s, limits, "curproc", s->machine.processes);
+        put(s, o, "rlimit", limits);
+    }
+}
+
+static void add_system_container(struct summary *s, const char *name, const struct usage_row *row)
+{
+    json_t *o = json_object();
+
+    put(s, o, "name", json_string(name));
+    if (s->machine.boot_ns != 0)
+        put_time(s, o, "startTime", s->machine.boot_ns);
+    put_usage(s, o, row);
+    if (json_array_append_new(s->system_containers, o) != 0)
+        s->failed = true;
+}
+
+static json_t *hugetlb_json(struct summary *s, const struct usage_row *row)
+{
+    const char(*sizes)[16];
+    size_t n = usage_page_sizes(s->node, &sizes);
+    json_t *o = json_object();
+
+    for (size_t i = 0; i < n; i++)
+        put_number(s, o, sizes[i], row->s.hugetlb[i]);
+    return o;
+}
+
+static void add_pod(struct summary *s, const struct usage_row *row)
+{
+    const struct pod *p = row->pod;
+    json_t *o = json_object(), *ref = json_object(), *processes;
+
+    put(s, ref, "name", json_string(p->api->meta.name));
+    put(s, ref, "namespace", json_string(p->api->meta.namespace));
+    put(s, ref, "uid", json_string(p->uid));
+    put(s, o, "podRef", ref);
+    put_time(s, o, "startTime", p->start_time_ns);
+    put(s, o, "containers", json_array());
+    put_usage(s, o, row);
+    if (!s->basic) {
+        put_network(s, o, p, row->s.at_ns);
+        put_volumes(s, o, p, row->s.at_ns);
+        processes = json_object();
+        put_number(s, processes, "process_count", 0); /* its containers are added to it */
+        put(s, o, "process_stats", processes);
+        if (row->s.parts & CG_PART_HUGETLB)
+            put(s, o, "hugetlb", hugetlb_json(s, row)); /* not kubelet's */
+    }
+    if (json_array_append_new(s->pods, o) != 0)
+        s->failed = true;
+    else
+        s->pod_json = o;
+}
+
+/* Files of its log, rotated ones included, as kubelet counts them: a few in a folder of ours. */
+static void put_logs(struct summary *s, json_t *o, const struct ctr *c, int64_t at_ns)
+{
+    const struct pod *p = c->pod;
+    str_auto path = str_printf("%s/%s_%s_%s/%s", p->node->o.pod_logs_dir, p->api->meta.namespace,
+                               p->api->meta.name, p->uid, c->spec->name);
+    DIR *list = path != NULL ? opendir(path) : NULL;
+    uint64_t bytes = 0, files = 0;
+    struct stat st;
+    json_t *logs;
+
+    if (list == NULL)
+        return;
+    for (struct dirent *d = readdir(list); d != NULL && files < LOG_FILES_MAX; d = readdir(list)) {
+        if (d->d_name[0] == '.' || str_ends(d->d_name, ".tmp")) /* second names, and the next one, empty */
+            continue;
+        if (fstatat(dirfd(list), d->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(st.st_mode))
+            continue;
+        bytes += (uint64_t)st.st_blocks * 512;
+        files++;
+    }
+    closedir(list);
+    logs = fs_json(s, s->node->o.pod_logs_dir, at_ns);
+    if (logs == NULL)
+        return;
+    put_number(s, logs, "usedBytes", bytes);
+    put_number(s, logs, "inodesUsed", files);
+    put(s, o, "logs", logs);
+}
+
+static void add_container(struct summary *s, const struct usage_row *row)
+{
+    json_t *o = json_object(), *count;
+
+    put(s, o, "name", json_string(row->ctr->spec->name));
+    if (row->ctr->cur.started_ns != 0)
+        put_time(s, o, "startTime", row->ctr->cur.started_ns);
+    put_usage(s, o, row);
+    if (!s->basic && (row->s.parts & CG_PART_HUGETLB))
+        put(s, o, "hugetlb", hugetlb_json(s, row));
+    if (!s->basic) {
+        put_layer(s, o, row->ctr);
+        put_logs(s, o, row->ctr, row->s.at_ns);
+    }
+    count = json_object_get(json_object_get(s->pod_json, "process_stats"), "process_count");
+    if (count != NULL)
+        json_integer_set(count, json_integer_value(count) + (json_int_t)row->s.processes);
+    if (json_array_append_new(json_object_get(s->pod_json, "containers"), o) != 0)
+        s->failed = true;
+}
+
+static void add(const struct usage_row *row, void *arg)
+{
+    struct summary *s = arg;
+
+    switch (row->kind) {
+    case USAGE_NODE:
+        add_node(s, row);
+        return;
+    case USAGE_PODS:
+        add_system_container(s, "pods", row);
+        return;
+    case USAGE_CLASS:
+        add_system_container(s, row->class_ == CG_BURSTABLE ? "burstable" : "besteffort", row);
+        return;
+    case USAGE_POD:
+        s->pod_json = NULL;
+        add_pod(s, row);
+        return;
+    case USAGE_CONTAINER:
+        if (s->pod_json != NULL &&
+            strcmp(json_str(json_object_get(s->pod_json, "podRef"), "uid"), row->pod->uid) == 0)
+            add_container(s, row);
+        return;
+    }
+}
+
+struct summary *summary_new(struct node *n, bool basic)
+{
+    struct summary *s = calloc(1, sizeof(*s));
+    struct pod *p, *tmp;
+
+    if (s == NULL)
+        return NULL;
+    s->node = n;
+    s->basic = basic;
+    buf_init(&s->keys, NAMES_MAX);
+    HASH_ITER (hh, n->pods, p, tmp)
+        buf_add(&s->keys, p->key, strlen(p->key) + 1);
+    usage_machine_read(&s->machine);
+    s->node_json = json_object();
+    s->pods = json_array();
+    s->system_containers = json_array();
+    put(s, s->node_json, "nodeName", json_string(n->o.node_name));
+    if (s->keys.failed || !usage_walk(n, &s->walk, summary_parts(s), NULL, add, s))
+        s->failed = true;
+    return s;
+}
+
+bool summary_step(struct summary *s)
+{
+    const char *key = s->keys.p + s->next;
+    struct pod *p;
+
+    if (s->next == s->keys.n || s->failed)
+        return false;
+    s->next += strlen(key) + 1;
+    HASH_FIND_STR(s->node->pods, key, p);
+    if (p != NULL && !usage_walk(s->node, &s->walk, summary_parts(s), p, add, s))
+        s->failed = true;
+    return true;
+}
+
+json_t *summary_end(struct summary *s, size_t *ret_missing)
+{
+    json_t *o = json_object();
+
+    usage_walked(s->node, &s->walk, summary_parts(s));
+    put(s, s->node_json, "systemContainers", json_incref(s->system_containers));
+    put(s, o, "node", json_incref(s->node_json));
+    put(s, o, "pods", json_incref(s->pods));
+    *ret_missing = s->missing;
+    if (s->failed) {
+        json_decref(o);
+        return NULL;
+    }
+    return o;
+}
+
+void summary_free(struct summary *s)
+{
+    if (s == NULL)
+        return;
+    json_decref(s->node_json);
+    json_decref(s->pods);
+    json_decref(s->system_containers);
+    buf_done(&s->keys);
+    free(s);
+}
+
+json_t *usage_summary_json(struct node *n, bool basic, size_t *ret_missing)
+{
+    struct summary *s = summary_new(n, basic);
+    json_t *o;
+
+    if (s == NULL)
+        return NULL;
+    while (summary_step(s))
+        ;
+    o = summary_end(s, ret_missing);
+    summary_free(s);
+    return o;
+}

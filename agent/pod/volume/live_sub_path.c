@@ -1,0 +1,194 @@
+#include "agent/pod/volume/live_sub_path.h"
+#include "agent/api/on_change.h"
+#include "agent/pod/core/events.h"
+#include "agent/pod/core/explain_step.h"
+#include "agent/pod/core/facts.h"
+#include "agent/pod/core/pod.h"
+#include "agent/pod/core/pod_look.h"
+#include "agent/pod/env/env.h"
+#include "agent/runtime/live_mount.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <string.h>
+
+#define DEADLINE_MS 30000
+#define PATH_SIZE 1024
+#define RETRY_FIRST_MS 200
+#define RETRY_MAX_MS 10000
+
+/* NULL: it is another kind of volume. */
+static const struct api_volume *payload_of(const struct pod *p, const struct api_volume_mount *vm)
+{
+    const struct api_volume *v = api_volume_find(&p->api->spec, vm->name);
+
+    return v != NULL && v->kind == API_VOL_PAYLOAD ? v : NULL;
+}
+
+static bool has_any(const struct ctr *c)
+{
+    for (size_t i = 0; i < c->spec->n_mounts; i++)
+        if (api_mount_has_sub_path(&c->spec->mounts[i]) && payload_of(c->pod, &c->spec->mounts[i]) != NULL)
+            return true;
+    return false;
+}
+
+static enum err_code gather(const struct ctr *c, struct arena *a, struct live_mounts *l, struct err *e)
+{
+    const struct pod *p = c->pod;
+    struct live_mount *v = arena_alloc(a, (c->spec->n_mounts + 1) * sizeof(*v));
+    struct env env = { 0 };
+    char path[PATH_SIZE];
+
+    if (v == NULL)
+        return err_nomem(e);
+    for (size_t i = 0; i < c->spec->n_mounts && l->n < LIVE_MOUNTS_MAX; i++) {
+        const struct api_volume_mount *vm = &c->spec->mounts[i];
+        const struct api_volume *volume = payload_of(p, vm);
+        const char *sub, *missing = NULL;
+
+        if (volume == NULL || !api_mount_has_sub_path(vm))
+            continue;
+        if (vm->sub_path_expr != NULL && env.v == NULL && env_build(p, c->spec, a, &env, e) != ERR_OK)
+            return e->code;
+        sub = env_sub_path(vm, &env, a, &missing);
+        if (missing != NULL || sub == NULL || sub[0] == '\0')
+            continue;
+        if (volumes_host_path(p, volume, path, sizeof(path), e) != ERR_OK)
+            return e->code;
+        v[l->n] = (struct live_mount){ .volume_path = arena_strdup(a, path),
+                                       .sub = sub,
+                                       .destination = vm->mount_path };
+        if (v[l->n++].volume_path == NULL)
+            return err_nomem(e);
+    }
+    l->v = v;
+    return ERR_OK;
+}
+
+/* In the child, on what it has of the pod as of its fork. */
+static enum err_code follow(const void *arg, struct buf *out, struct err *e)
+{
+    const struct ctr *c = arg;
+    const struct pod *p = c->pod;
+    struct arena a = { 0 }; /* goes with the process */
+    struct live_mounts l = { .id = c->cur.id, .pid = c->live_pid };
+    char userns[300];
+
+    (void)out;
+    if (userns_wanted(p)) {
+        snprintf(userns, sizeof(userns), "%s/user", p->netns_dir);
+        l.userns = userns;
+    }
+    if (gather(c, &a, &l, e) != ERR_OK || l.n == 0)
+        return e->code;
+    return live_mounts_follow(&l, e);
+}
+
+/* The first failure of a row is reported, and any that differs from the one before. */
+static void report(struct pod *p, const struct ctr *c, const struct err *e)
+{
+    if (e->code == ERR_NOT_FOUND || strcmp(c->live_retry.error, e->text) == 0)
+        return; /* not found: it ends just now, or its cgroup could not be read */
+    log_warn("subPath mounts of a container do not follow their volume", F_STR("pod", p->key),
+             F_STR("containerName", c->spec->name), F_ERR(e));
+    pod_event(p, c, true, "SubPathNotFollowed", "A subPath mount keeps its old content: %s", e->text);
+}
+
+static void try_again(struct pod *p, struct ctr *c, const struct err *e)
+{
+    struct live_retry *r = &c->live_retry;
+
+    report(p, c, e);
+    if (r->wait_ms == 0)
+        r->since_ns = clock_wall_ns();
+    r->wait_ms = r->wait_ms == 0                 ? RETRY_FIRST_MS
+                 : r->wait_ms * 2 < RETRY_MAX_MS ? r->wait_ms * 2
+                                                 : RETRY_MAX_MS;
+    r->retry_ns = clock_wall_ns() + (int64_t)r->wait_ms * 1000000;
+    snprintf(r->error, sizeof(r->error), "%s", e->text);
+    c->live_due = true;
+}
+
+static void on_followed(struct op *op, const struct err *result)
+{
+    struct pod *p = op->owner;
+    struct ctr *c = p->live_ctr;
+
+    p->live_ctr = NULL;
+    if (result->code == ERR_OK)
+        c->live_retry = (struct live_retry){ 0 };
+    else if (result->code != ERR_CANCELLED)
+        try_again(p, c, result);
+    pod_wake(p);
+}
+
+void live_sub_path_due(struct pod *p)
+{
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        p->ctrs[i].live_due = true;
+        p->ctrs[i].live_retry.retry_ns = 0; /* at once, and then at the pace that it has */
+    }
+}
+
+static bool is_wanted(const struct pod *p)
+{
+    bool live;
+
+    return api_live_sub_path_parse(api_kvs_get(&p->api->meta.annotations, API_SUB_PATH), &live) && live;
+}
+
+void live_sub_path_step(struct pod *p)
+{
+    if (op_live(&p->live_call.op) || p->vols != VOLS_READY || !is_wanted(p))
+        return;
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        struct ctr *c = &p->ctrs[i];
+        struct proc_call_spec call = {
+            .name = "follow sub paths",
+            .subject = p->key,
+            .fn = follow,
+            .arg = c,
+            .deadline_ms = DEADLINE_MS,
+            .cgroup_fd = cg_leaf_fd(p->node->o.cgroups, CG_LEAF_OPS),
+            .cgroup_procs = cg_leaf_procs(p->node->o.cgroups, CG_LEAF_OPS),
+        };
+        struct err unknown = { 0 };
+        struct rt_state s;
+
+        if (!c->live_due || c->state != CTR_RUNNING)
+            continue;
+        if (!has_any(c)) {
+            c->live_due = false;
+            c->live_retry = (struct live_retry){ 0 };
+            continue;
+        }
+        if (c->live_retry.retry_ns > clock_wall_ns() &&
+            c->live_retry.retry_ns <=
+                clock_wall_ns() + RETRY_MAX_MS * 1000000LL) { /* else the clock was set */
+            pod_wake_at(p, c->live_retry.retry_ns);
+            continue;
+        }
+        if (rt_state(p->node->rt, c->cur.id, &s, &unknown) != ERR_OK) {
+            pod_look_again(p, &unknown);
+            continue;
+        }
+        if (s.phase != RT_RUNNING)
+            continue; /* it stays due: it ends, or its state is not known just now */
+        c->live_due = false;
+        c->live_pid = s.pid;
+        p->live_ctr = c;
+        proc_call_start(&p->live_call, &call, p->node->o.loop, on_followed, p);
+        return;
+    }
+}
+
+void live_sub_path_explain(const struct ctr *c, json_t *steps)
+{
+    char name[300];
+
+    if (c->live_retry.wait_ms == 0 || c->state != CTR_RUNNING || !is_wanted(c->pod))
+        return;
+    snprintf(name, sizeof(name), "subPath of %.256s", c->spec->name);
+    explain_step(steps, name, "failed", c->live_retry.since_ns, c->live_retry.error, c->live_retry.retry_ns);
+}

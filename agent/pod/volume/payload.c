@@ -1,0 +1,257 @@
+#include "agent/pod/volume/payload.h"
+#include "agent/pod/core/facts.h"
+#include "agent/pod/env/env.h"
+#include "agent/pod/volume/tokens.h"
+#include "base/clock.h"
+#include "base/fs.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#define OVERLAPS_SHOWN 8 /* paths in the text; the others are counted */
+
+struct files {
+    struct vol_file *v;
+    size_t *source; /* of v[i]: its index in the volume's sources */
+    size_t n, cap;
+    size_t now; /* the source that is being added */
+    int64_t renew_ns;
+};
+
+static enum err_code add(struct files *f, const char *path, const void *data, size_t size, int32_t mode,
+                         struct err *e)
+{
+    if (f->n == f->cap)
+        return err_set(e, ERR_INTERNAL, "payload of a volume has more files than were counted");
+    f->source[f->n] = f->now;
+    f->v[f->n++] = (struct vol_file){ .path = path, .data = data, .size = size, .mode = (mode_t)mode };
+    return ERR_OK;
+}
+
+static size_t count(const struct pod *p, const struct api_payload_source *s)
+{
+    const struct api_config *c;
+
+    if (s->kind == API_SRC_DOWNWARD)
+        return s->n_downward;
+    if (s->kind == API_SRC_TOKEN)
+        return 1;
+    c = src_store_config(p->node->o.store, s->kind == API_SRC_SECRET ? API_SECRET : API_CONFIG_MAP,
+                         p->api->meta.namespace, s->name);
+    return s->n_items > 0 ? s->n_items : c != NULL ? c->n_data : 0;
+}
+
+static enum err_code add_config(const struct pod *p, const struct api_payload_source *s, int32_t default_mode,
+                                struct files *f, struct err *e)
+{
+    bool secret = s->kind == API_SRC_SECRET;
+    const struct api_config *c = src_store_config(p->node->o.store, secret ? API_SECRET : API_CONFIG_MAP,
+                                                  p->api->meta.namespace, s->name);
+
+    if (c == NULL)
+        return s->optional ? pod_may_lack(p, secret ? API_SECRET : API_CONFIG_MAP, s->name, e)
+                           : err_set(e, ERR_PRECONDITION, "%s \"%s\" not found",
+                                     secret ? "secret" : "configmap", s->name);
+    if (s->n_items == 0) {
+        for (size_t i = 0; i < c->n_data; i++)
+            if (add(f, c->data[i].key, c->data[i].data, c->data[i].size, default_mode, e) != ERR_OK)
+                return e->code;
+        return ERR_OK;
+    }
+    for (size_t i = 0; i < s->n_items; i++) {
+        const struct api_item *item = &s->items[i];
+        const struct api_datum *d = api_config_get(c, item->key);
+        if (d == NULL) {
+            if (s->optional)
+                continue;
+            return err_set(e, ERR_PRECONDITION, "%s: %s",
+                           secret ? "references non-existent secret key"
+                                  : "configmap references non-existent config key",
+                           item->key);
+        }
+        if (add(f, item->path, d->data, d->size, item->mode >= 0 ? item->mode : default_mode, e) != ERR_OK)
+            return e->code;
+    }
+    return ERR_OK;
+}
+
+static enum err_code add_downward(const struct pod *p, const struct api_payload_source *s,
+                                  int32_t default_mode, struct arena *a, struct files *f, struct err *e)
+{
+    for (size_t i = 0; i < s->n_downward; i++) {
+        const struct api_downward_item *item = &s->downward[i];
+        char *text = NULL;
+        enum err_code code = item->field_ref != NULL
+                                 ? env_field(p, item->field_ref->field_path, a, &text, e)
+                                 : env_resource(p, NULL, item->resource_field_ref, a, &text, e);
+        if (code != ERR_OK ||
+            add(f, item->path, text, strlen(text), item->mode >= 0 ? item->mode : default_mode, e) != ERR_OK)
+            return e->code;
+    }
+    return ERR_OK;
+}
+
+#define TOKEN_AGAIN_NS (60 * INT64_C(1000000000)) /* for a token that should be newer: kubelet's pod sync */
+
+static enum err_code add_token(const struct pod *p, const struct api_payload_source *s, int32_t default_mode,
+                               struct files *f, struct err *e)
+{
+    const struct pod_tokens *tokens = p->node->o.tokens;
+    const char *account = p->api->spec.service_account_name;
+    struct pod_token_request r = {
+        .namespace_ = p->api->meta.namespace,
+        .service_account = account != NULL && account[0] != '\0' ? account : "default",
+        .pod_name = p->api->meta.name,
+        .pod_uid = p->uid,
+        .audience = s->token_audience,
+        .expiration_seconds = s->token_expiration_seconds,
+    };
+    struct pod_token t = { 0 };
+    int64_t now = clock_wall_ns(), renew;
+    unsigned char chance = 0;
+    struct vol_file *file;
+
+    if (tokens == NULL)
+        return err_set(
+            e, ERR_PRECONDITION,
+            "failed to fetch token: service account tokens come from an API server, and there is none");
+    if (tokens->get(tokens->arg, &r, &t, e) != ERR_OK)
+        return err_wrap(e, "failed to fetch token");
+    if (add(f, s->token_path, t.text, t.size, default_mode, e) != ERR_OK)
+        return e->code;
+    /* Nobody but who is to use it may read it: the owner, or the group that fsGroup adds. */
+    file = &f->v[f->n - 1];
+    file->has_owner = pod_token_owner(p->api, &file->owner);
+    if (file->has_owner || p->api->spec.security.has_fs_group)
+        file->mode = 0600;
+    if (getrandom(&chance, sizeof(chance), GRND_NONBLOCK) != sizeof(chance))
+        chance = 0;
+    renew = pod_token_renew_ns(t.expires_ns, r.expiration_seconds, chance % POD_TOKEN_JITTER_S);
+    if (renew < now + TOKEN_AGAIN_NS)
+        renew = now + TOKEN_AGAIN_NS;
+    if (f->renew_ns == 0 || renew < f->renew_ns)
+        f->renew_ns = renew;
+    return ERR_OK;
+}
+
+static enum err_code add_source(const struct pod *p, const struct api_payload_source *s, int32_t default_mode,
+                                struct arena *a, struct files *f, struct err *e)
+{
+    switch (s->kind) {
+    case API_SRC_CONFIG_MAP:
+    case API_SRC_SECRET:
+        return add_config(p, s, default_mode, f, e);
+    case API_SRC_DOWNWARD:
+        return add_downward(p, s, default_mode, a, f, e);
+    case API_SRC_TOKEN:
+        return add_token(p, s, default_mode, f, e);
+    }
+    return ERR_OK;
+}
+
+/* ---- paths that several sources give ------------------------------------------------------------------ */
+
+struct path {
+    const char *text; /* without empty and "." elements, as the writer sees it */
+    size_t file;      /* its index in files */
+};
+
+static int path_order(const void *a, const void *b)
+{
+    const struct path *x = a, *y = b;
+    int order = strcmp(x->text, y->text);
+
+    return order != 0 ? order : (x->file > y->file) - (x->file < y->file);
+}
+
+static void add_source_name(struct buf *b, const struct api_volume *v, size_t source)
+{
+    static const char *const kinds[] = { "configMap", "secret", "downwardAPI", "serviceAccountToken" };
+    const struct api_payload_source *s = &v->sources[source];
+
+    buf_adds(b, kinds[s->kind]);
+    if (s->name != NULL)
+        buf_addf(b, " \"%s\"", s->name);
+    if (v->projected)
+        buf_addf(b, " (sources[%zu])", source);
+}
+
+static void add_overlap(struct buf *b, const struct api_volume *v, const struct files *f,
+                        const struct path *hidden, const struct path *shown)
+{
+    size_t from = f->source[hidden->file], to = f->source[shown->file];
+
+    buf_addf(b, "%s\"%.256s\" of ", b->n > 0 ? "; " : "", shown->text);
+    add_source_name(b, v, from);
+    buf_adds(b, " is hidden by ");
+    if (from == to) {
+        buf_adds(b, "a later item of it");
+        return;
+    }
+    add_source_name(b, v, to);
+}
+
+static enum err_code find_overlaps(const struct api_volume *v, const struct files *f, struct arena *a,
+                                   char **ret, struct err *e)
+{
+    struct path *paths = arena_alloc(a, (f->n + 1) * sizeof(*paths));
+    buf_auto text = BUF_INIT(16 * 1024);
+    size_t found = 0;
+
+    *ret = NULL;
+    if (paths == NULL)
+        return err_nomem(e);
+    for (size_t i = 0; i < f->n; i++) {
+        char *copy = arena_strdup(a, f->v[i].path);
+        if (copy == NULL)
+            return err_nomem(e);
+        paths[i] = (struct path){ .text = fs_path_clean(copy), .file = i };
+    }
+    if (f->n > 1)
+        qsort(paths, f->n, sizeof(*paths), path_order);
+    for (size_t i = 1; i < f->n; i++)
+        if (strcmp(paths[i - 1].text, paths[i].text) == 0 && ++found <= OVERLAPS_SHOWN)
+            add_overlap(&text, v, f, &paths[i - 1], &paths[i]);
+    if (found == 0)
+        return ERR_OK;
+    if (found > OVERLAPS_SHOWN)
+        buf_addf(&text, "; and %zu more", found - OVERLAPS_SHOWN);
+    *ret = text.failed ? NULL : arena_strndup(a, text.p, text.n);
+    return *ret != NULL ? ERR_OK : err_nomem(e);
+}
+
+enum err_code payload_build(const struct pod *p, const struct api_volume *v, struct arena *a,
+                            struct payload *ret, struct err *e)
+{
+    char *overlaps;
+    struct files f = { 0 };
+    buf_auto why = BUF_INIT(sizeof(e->text)); /* all that is missing at once, as kubelet lists it */
+    size_t n_failed = 0;
+
+    for (size_t i = 0; i < v->n_sources; i++)
+        f.cap += count(p, &v->sources[i]);
+    f.v = arena_alloc(a, (f.cap + 1) * sizeof(*f.v));
+    f.source = arena_alloc(a, (f.cap + 1) * sizeof(*f.source));
+    if (f.v == NULL || f.source == NULL)
+        return err_nomem(e);
+    for (size_t i = 0; i < v->n_sources; i++) {
+        struct err one = { 0 };
+        f.now = i;
+        if (add_source(p, &v->sources[i], v->default_mode, a, &f, &one) == ERR_OK)
+            continue;
+        if (one.code != ERR_PRECONDITION) {
+            *e = one;
+            return e->code;
+        }
+        buf_addf(&why, "%s%s", n_failed++ > 0 ? ", " : "", one.text);
+    }
+    if (n_failed == 1)
+        return err_set(e, ERR_PRECONDITION, "%s", why.p);
+    if (n_failed > 1)
+        return err_set(e, ERR_PRECONDITION, "[%s]", why.p);
+    if (find_overlaps(v, &f, a, &overlaps, e) != ERR_OK)
+        return e->code;
+    *ret = (struct payload){ .files = f.v, .n_files = f.n, .overlaps = overlaps, .renew_ns = f.renew_ns };
+    return ERR_OK;
+}

@@ -1,0 +1,335 @@
+/* The pod's volumes: set up side by side with network and images, removed at the end.  pod_payloads.c
+ * refreshes them between. */
+#include "agent/pod/core/events.h"
+#include "agent/pod/core/facts.h"
+#include "agent/pod/core/start_times.h"
+#include "agent/pod/leftovers/mount_watch.h"
+#include "agent/pod/limits/allocatable.h"
+#include "agent/pod/limits/hugepages.h"
+#include "agent/pod/limits/limits.h"
+#include "agent/pod/volume/nested.h"
+#include "agent/pod/volume/pod_payloads.h"
+#include "agent/pod/volume/volumes.h"
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/log.h"
+
+#include <string.h>
+#include <sys/mman.h>
+
+#define RETRY_FIRST_MS 500 /* kubelet's back-off of volume operations: 500 ms doubling to 2 m 2 s */
+#define RETRY_MAX_MS 122000
+#define HOST_PATH_DEADLINE_MS 30000
+#define TEARDOWN_DEADLINE_MS 120000
+#define SHM_BYTES (64 * 1024 * 1024) /* the size every engine gives /dev/shm */
+#define REMOVE_RETRY_MS 5000
+#define MS INT64_C(1000000)
+
+static void set_vols(struct pod *p, int state)
+{
+    p->vols = (__typeof__(p->vols))state;
+    p->vols_since_ns = clock_wall_ns();
+    if (p->vols == VOLS_CHECKING)
+        start_times_begin(p, START_VOLUMES);
+    else if (p->vols == VOLS_READY)
+        start_times_end(p, START_VOLUMES);
+}
+
+static void failed(struct pod *p, const char *volume, const struct err *e)
+{
+    if (e->code == ERR_PRECONDITION &&
+        pod_is_new(p)) { /* the file that holds it may be read next: no event yet */
+        snprintf(p->vols_error, sizeof(p->vols_error), "%s", e->text);
+        p->vols_retry_ns = pod_new_until_ns(p);
+        set_vols(p, VOLS_NONE);
+        return;
+    }
+    snprintf(p->vols_error, sizeof(p->vols_error), "MountVolume.SetUp failed for volume \"%s\" : %.400s",
+             volume, e->text);
+    p->vols_backoff_ms = p->vols_backoff_ms == 0 ? RETRY_FIRST_MS : p->vols_backoff_ms * 2;
+    if (p->vols_backoff_ms > RETRY_MAX_MS)
+        p->vols_backoff_ms = RETRY_MAX_MS;
+    p->vols_retry_ns = clock_wall_ns() + (int64_t)p->vols_backoff_ms * MS;
+    set_vols(p, VOLS_NONE);
+    if (strcmp(p->vols_event, p->vols_error) != 0)
+        log_warn("volume cannot be set up", F_STR("pod", p->key), F_STR("volume", volume), F_ERR(e));
+    snprintf(p->vols_event, sizeof(p->vols_event), "%s", p->vols_error);
+    pod_event(p, NULL, true, "FailedMount", "%s", p->vols_error);
+}
+
+/* ---- set-up -------------------------------------------------------------------------------------------- */
+
+static enum err_code set_up_one(struct pod *p, const struct api_volume *v, struct buf *overlaps,
+                                struct err *e)
+{
+    const struct api_pod_security *s = &p->api->spec.security;
+    char path[1024];
+    bool changed;
+
+    switch (v->kind) {
+    case API_VOL_PAYLOAD:
+        return payloads_publish(p, v, overlaps, &changed, e) == ERR_OK ? nested_make(p, v, e) : e->code;
+    case API_VOL_EMPTY_DIR: {
+        struct vol_empty_dir d = {
+            .uid = p->uid, .name = v->name, .memory = str_eq(v->medium, "Memory"), .fs_group = -1
+        };
+        if (s->has_fs_group)
+            d.fs_group = s->fs_group;
+        if (str_starts(v->medium, "HugePages")) {
+            if (hugepages_of_medium(p->api, v->medium, &d.huge_page_bytes, e) != ERR_OK)
+                return e->code;
+            if (v->has_size_limit && quantity_value(&v->size_limit) > 0)
+                d.size_bytes = (uint64_t)quantity_value(&v->size_limit);
+        } else if (d.memory) {
+            bool all_declare = false;
+            struct quantity limit = resources_pod_limit(p->api, "memory", &all_declare);
+            d.size_bytes = (uint64_t)node_allocatable(p->node, "memory");
+            if (all_declare && quantity_value(&limit) > 0 && (uint64_t)quantity_value(&limit) < d.size_bytes)
+                d.size_bytes = (uint64_t)quantity_value(&limit);
+            if (v->has_size_limit && quantity_value(&v->size_limit) > 0 &&
+                (uint64_t)quantity_value(&v->size_limit) < d.size_bytes)
+                d.size_bytes = (uint64_t)quantity_value(&v->size_limit);
+        }
+        return vol_empty_dir_setup(p->node->o.volumes, &d, path, sizeof(path), e);
+    }
+    case API_VOL_HOST_PATH: /* checked by the child before */
+    case API_VOL_IMAGE:     /* mounted for the first container: its image may still be on its way */
+        return ERR_OK;
+    }
+    return ERR_OK;
+}
+
+static void set_up(struct pod *p)
+{
+    buf_auto overlaps = BUF_INIT(64 * 1024);
+    struct err e = { 0 };
+
+    for (size_t i = 0; i < p->api->spec.n_volumes; i++) {
+        const struct api_volume *v = &p->api->spec.volumes[i];
+        if (volumes_is_mounted(p, v->name) && set_up_one(p, v, &overlaps, &e) != ERR_OK &&
+            !payloads_keep_content(p, v, &e)) {
+            /* A downward API file shows the pod's IP, a token is being asked for: both wake the pod. */
+            if (e.code == ERR_UNAVAILABLE && (p->net != NET_READY || payloads_have_token(v))) {
+                set_vols(p, VOLS_NONE);
+                return;
+            }
+            failed(p, v->name, &e);
+            return;
+        }
+    }
+    if (!p->api->spec.host_ipc && vol_shm_setup(p->node->o.volumes, p->uid, SHM_BYTES, p->shm_path,
+                                                sizeof(p->shm_path), &e) != ERR_OK) {
+        failed(p, "dev-shm", &e);
+        return;
+    }
+    payloads_note_overlaps(p, &overlaps);
+    p->vols_error[0] = p->vols_event[0] = '\0';
+    p->vols_backoff_ms = 0;
+    set_vols(p, VOLS_READY);
+}
+
+/* ---- host paths, in a child: they may hang ----------------------------------------------------------- */
+
+static enum err_code check_host_paths(const void *arg, struct buf *out, struct err *e)
+{
+    const struct pod *p = arg;
+
+    for (size_t i = 0; i < p->api->spec.n_volumes; i++) {
+        const struct api_volume *v = &p->api->spec.volumes[i];
+        if (v->kind != API_VOL_HOST_PATH || !volumes_is_mounted(p, v->name))
+            continue;
+        if (p->vols_at != NULL) /* so that it is known which one hangs */
+            *(volatile unsigned *)p->vols_at = (unsigned)i + 1;
+        if (vol_host_path_check(v->host_path, v->host_path_type, e) != ERR_OK) {
+            buf_addf(out, "%s\n%s", v->name, e->text); /* whose, and the bare text: it becomes an event */
+            return e->code;
+        }
+    }
+    return ERR_OK;
+}
+
+void volumes_checking(const struct pod *p, char *ret, size_t size)
+{
+    unsigned at = p->vols_at != NULL ? *(volatile unsigned *)p->vols_at : 0;
+
+    ret[0] = '\0';
+    if (p->vols == VOLS_CHECKING && at > 0 && at <= p->api->spec.n_volumes)
+        snprintf(ret, size, "host path %.300s of volume \"%s\"", p->api->spec.volumes[at - 1].host_path,
+                 p->api->spec.volumes[at - 1].name);
+}
+
+static void check_failed(struct pod *p, const struct err *result)
+{
+    char *newline = strchr(p->vols_call.out.p, '\n');
+    struct err e = *result;
+
+    if (newline == NULL) { /* it never answered */
+        unsigned at = p->vols_at != NULL ? *p->vols_at : 0;
+        const struct api_volume *v =
+            at > 0 && at <= p->api->spec.n_volumes ? &p->api->spec.volumes[at - 1] : NULL;
+        if (v != NULL && e.code == ERR_DEADLINE)
+            err_set(&e, ERR_DEADLINE, "host path %.300s does not answer: %.100s", v->host_path, result->text);
+        failed(p, v != NULL ? v->name : "host path", &e);
+        return;
+    }
+    *newline = '\0';
+    snprintf(e.text, sizeof(e.text), "%s", newline + 1);
+    failed(p, p->vols_call.out.p, &e);
+}
+
+static void on_checked(struct op *op, const struct err *result)
+{
+    struct pod *p = op->owner;
+
+    if (result->code == ERR_OK)
+        set_up(p);
+    else if (result->code == ERR_CANCELLED)
+        set_vols(p, VOLS_NONE);
+    else
+        check_failed(p, result);
+    if (p->vols_at != NULL)
+        munmap(take_ptr(&p->vols_at), sizeof(*p->vols_at));
+    pod_wake(p);
+}
+
+void volumes_step(struct pod *p)
+{
+    bool unknown = false;
+
+    payloads_step(p);
+    if (p->vols != VOLS_NONE)
+        return;
+    if (p->vols_retry_ns > clock_wall_ns()) {
+        pod_wake_at(p, p->vols_retry_ns);
+        return;
+    }
+    p->payload_stale = false;
+    for (size_t i = 0; i < p->api->spec.n_volumes && !unknown; i++) {
+        const struct api_volume *v = &p->api->spec.volumes[i];
+        unknown = v->kind == API_VOL_HOST_PATH && volumes_is_mounted(p, v->name) &&
+                  !vol_host_path_known(v->host_path, v->host_path_type);
+    }
+    if (unknown) {
+        struct proc_call_spec call = {
+            .name = "check host paths",
+            .subject = p->key,
+            .fn = check_host_paths,
+            .arg = p,
+            .out_max = 1024,
+            .deadline_ms = HOST_PATH_DEADLINE_MS,
+            .cgroup_fd = cg_leaf_fd(p->node->o.cgroups, CG_LEAF_OPS),
+            .cgroup_procs = cg_leaf_procs(p->node->o.cgroups, CG_LEAF_OPS),
+            .moves_late = true,
+        };
+        set_vols(p, VOLS_CHECKING);
+        p->vols_at =
+            mmap(NULL, sizeof(*p->vols_at), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        if (p->vols_at == MAP_FAILED)
+            p->vols_at = NULL; /* then it is not known which one hangs */
+        proc_call_start(&p->vols_call, &call, p->node->o.loop, on_checked, p);
+        return;
+    }
+    p->tokens_renew_ns = 0;
+    set_up(p);
+    payloads_step(p);
+    if (p->vols == VOLS_NONE && p->vols_retry_ns > clock_wall_ns())
+        pod_wake_at(p, p->vols_retry_ns);
+}
+
+/* ---- teardown ------------------------------------------------------------------------------------------ */
+
+static enum err_code remove_all(const void *arg, struct buf *out, struct err *e)
+{
+    const struct pod *p = arg;
+
+    (void)out;
+    return vol_pod_teardown(p->node->o.volumes, p->uid, e);
+}
+
+/* When a mount that is not ours is in the way: the next try comes with the next change of mounts. */
+static void wait_for_mounts(struct pod *p)
+{
+    struct err e = { 0 };
+    bool new = false;
+
+    if (mount_watch_begin(p->node, &new, &e) != ERR_OK) {
+        log_warn("mounts cannot be watched; trying again by time", F_STR("pod", p->key), F_ERR(&e));
+        p->vols_retry_ns = clock_wall_ns() + REMOVE_RETRY_MS * MS;
+    } else if (new) {
+        p->vols_retry_ns = 0; /* it may have gone before the watch began */
+    } else if (mount_watch_rounds(p->node) != p->vols_mount_round) {
+        p->vols_retry_ns = clock_wall_ns() + 1000 * MS; /* or while we looked */
+    } else {
+        p->vols_held = true;
+    }
+}
+
+static void not_removed(struct pod *p, const struct err *why)
+{
+    if (strcmp(p->vols_error, why->text) != 0) {
+        log_warn("volumes of a pod cannot be removed; trying again", F_STR("pod", p->key), F_ERR(why));
+        pod_event(p, NULL, true, "FailedUnMount", "%s", why->text);
+    }
+    snprintf(p->vols_error, sizeof(p->vols_error), "%s", why->text);
+    if (why->code == ERR_PRECONDITION)
+        wait_for_mounts(p);
+    else
+        p->vols_retry_ns = clock_wall_ns() + REMOVE_RETRY_MS * MS;
+}
+
+static void on_removed(struct op *op, const struct err *result)
+{
+    struct pod *p = op->owner;
+
+    if (result->code == ERR_OK) {
+        p->vols_error[0] = '\0';
+        set_vols(p, VOLS_REMOVED);
+    } else if (result->code == ERR_PRECONDITION && p->node->draining) {
+        /* The end of all pods waits for nobody outside. */
+        log_warn("volumes of a pod stay; the next start removes them", F_STR("pod", p->key), F_ERR(result));
+        set_vols(p, VOLS_REMOVED);
+    } else {
+        set_vols(p, VOLS_READY);
+        if (result->code != ERR_CANCELLED)
+            not_removed(p, result);
+    }
+    pod_wake(p);
+}
+
+bool volumes_teardown_step(struct pod *p)
+{
+    struct proc_call_spec call = {
+        .name = "remove volumes",
+        .subject = p->key,
+        .fn = remove_all,
+        .arg = p,
+        .deadline_ms = TEARDOWN_DEADLINE_MS,
+        .cgroup_fd = cg_leaf_fd(p->node->o.cgroups, CG_LEAF_OPS),
+        .cgroup_procs = cg_leaf_procs(p->node->o.cgroups, CG_LEAF_OPS),
+        .moves_late = true,
+    };
+
+    switch (p->vols) {
+    case VOLS_REMOVED:
+        return true;
+    case VOLS_CHECKING:
+        op_cancel(&p->vols_call.op);
+        return false;
+    case VOLS_REMOVING:
+        return false;
+    case VOLS_NONE:
+    case VOLS_READY:
+        break;
+    }
+    if (p->vols_held && !p->node->draining)
+        return false;
+    p->vols_held = false;
+    if (p->vols_retry_ns > clock_wall_ns() && p->vols == VOLS_READY) {
+        pod_wake_at(p, p->vols_retry_ns);
+        return false;
+    }
+    set_vols(p, VOLS_REMOVING);
+    p->vols_mount_round = mount_watch_rounds(p->node);
+    proc_call_start(&p->vols_call, &call, p->node->o.loop, on_removed, p);
+    return false;
+}

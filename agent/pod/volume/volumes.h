@@ -1,0 +1,13 @@
+/* volumes - the volumes of a pod.  Loop thread only. */
+#ifndef AGENT_POD_VOLUME_VOLUMES_H
+#define AGENT_POD_VOLUME_VOLUMES_H
+#include "agent/pod/core/pod.h"
+
+void volumes_step(struct pod *p);
+bool volumes_teardown_step(struct pod *p);
+/* The condition of the pod's status that says which files of its volumes are hidden; NULL: none is. */
+json_t *volumes_overlaps_json(const struct pod *p);
+/* "host path /mnt/x of volume \"v\"" that the child is looking at; "" when none is being checked. */
+void volumes_checking(const struct pod *p, char *ret, size_t size);
+bool volumes_use_config(const struct api_pod *p, enum api_config_kind kind, const char *name);
+#endif

@@ -1,0 +1,153 @@
+/*
+ * ending - a pod on its way down: its containers, namespaces, network, volumes and cgroup, in that order.
+ * Steps like those of worker.c: nothing here waits.
+ */
+#include "agent/pod/admit/admit.h"
+#include "agent/pod/admit/resize.h"
+#include "agent/pod/container/container.h"
+#include "agent/pod/container/probes.h"
+#include "agent/pod/image/images.h"
+#include "agent/pod/limits/limits.h"
+#include "agent/pod/sandbox/sandbox.h"
+#include "agent/pod/usage/local_storage.h"
+#include "agent/pod/usage/usage.h"
+#include "agent/pod/volume/volumes.h"
+#include "agent/pod/worker/shutdown.h"
+#include "agent/pod/worker/worker.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+#define CGROUP_PAUSE_MIN_NS (20 * INT64_C(1000000))
+#define CGROUP_PAUSE_MAX_NS (5 * INT64_C(1000000000))
+
+/* Stops what runs: regular containers together, then sidecars from the last to the first.  True when nothing
+ * is alive. */
+static bool stop_containers(struct pod *p)
+{
+    /* The grace counts from the pod's end: the wait for others, and a restart of the agent, are charged to
+     * it. */
+    int64_t grace_ns = p->grace_seconds * INT64_C(1000000000);
+    int64_t left_ns = p->state_since_ns + p->ending_shift_ns + grace_ns - clock_wall_ns();
+    bool alive = false;
+
+    if (left_ns < 0)
+        left_ns = 0; /* ctr_stop() keeps kubelet's 2 s */
+    if (left_ns > grace_ns)
+        left_ns = grace_ns; /* the clock was set back */
+
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        struct ctr *c = &p->ctrs[i];
+        ctr_refresh(c);
+        if (c->state == CTR_NONE)
+            continue;
+        if (c->kind == CTR_SIDECAR) {
+            ctr_stop_begin(c, left_ns); /* its hook runs beside the others' */
+            continue;
+        }
+        ctr_stop(c, left_ns);
+        alive = alive || c->state != CTR_NONE;
+    }
+    for (size_t i = p->n_ctrs; i-- > 0;) {
+        struct ctr *c = &p->ctrs[i];
+        if (c->kind != CTR_SIDECAR || c->state == CTR_NONE)
+            continue;
+        if (!alive || left_ns == 0)
+            ctr_stop(c, left_ns);
+        else
+            pod_wake_at(p, clock_wall_ns() + left_ns);
+        alive = alive || c->state != CTR_NONE;
+    }
+    return !alive;
+}
+
+/* Of a pod that was asked to go: what its containers' last exits say. */
+static const char *ended_phase(const struct pod *p)
+{
+    for (size_t i = 0; i < p->n_ctrs; i++)
+        if (p->ctrs[i].kind == CTR_REGULAR && (!p->ctrs[i].cur.ended || p->ctrs[i].cur.exit_code != 0))
+            return "Failed";
+    return "Succeeded";
+}
+
+/* When to look again for a cgroup that does not go: soon at first, then ever less often. */
+static int64_t cgroup_pause_ns(const struct pod *p)
+{
+    int64_t pause = (clock_wall_ns() - p->state_since_ns) / 16;
+
+    return pause < CGROUP_PAUSE_MIN_NS   ? CGROUP_PAUSE_MIN_NS
+           : pause > CGROUP_PAUSE_MAX_NS ? CGROUP_PAUSE_MAX_NS
+                                         : pause;
+}
+
+void pod_ending_step(struct pod *p)
+{
+    struct node *n = p->node;
+    char path[512];
+    struct err e = { 0 };
+
+    if (n->closing)
+        return;
+    for (size_t i = 0; i < p->n_images; i++)
+        if (p->images[i]->bringing)
+            op_cancel(&p->images[i]->bring.op);
+    for (size_t i = 0; i < p->n_ctrs; i++)
+        probes_step(&p->ctrs[i]);
+    if (!stop_containers(p) || reaps_hold(p))
+        return;
+    if (!pidns_teardown_step(p) || !sandbox_teardown_step(p))
+        return;
+    if ((!shutdown_keeps_volumes(p) || op_live(&p->vols_call.op)) && !volumes_teardown_step(p))
+        return;
+    if (images_busy(p))
+        return;
+    if (resources_cgroup_path(p, path, sizeof(path), &e) == ERR_OK) {
+        struct err unknown = { 0 };
+        if (!presence_is_absent(cg_look_processes(n->o.cgroups, path, &unknown)) &&
+            cg_kill(n->o.cgroups, path, &e) != ERR_OK)
+            log_warn("pod cgroup cannot be killed; trying again", F_STR("pod", p->key), F_ERR(&e));
+        usage_forget(n, path);
+        if (cg_remove(n->o.cgroups, path, &e) != ERR_OK) {
+            log_debug("pod cgroup cannot be removed yet", F_STR("pod", p->key), F_ERR(&e));
+            pod_wake_at(p, clock_wall_ns() + cgroup_pause_ns(p));
+            return;
+        }
+    }
+    p->cgroup_made = p->sizes.known = false;
+    if (p->phase[0] == '\0')
+        snprintf(p->phase, sizeof(p->phase), "%s", ended_phase(p));
+    pod_set_state(p, POD_TERMINATED);
+    resources_qos_update(n);
+    pods_wake_pending(n); /* also when it stays, as one that is done: its ports and resources are free */
+    log_info("pod ended", F_STR("pod", p->key), F_STR("podUID", p->uid), F_STR("phase", p->phase));
+}
+
+void pod_begin_termination(struct pod *p, int64_t grace_seconds, bool finishing, const char *why)
+{
+    if (grace_seconds < 0)
+        grace_seconds = 1; /* the API's rule for negative values */
+    if (grace_seconds > GRACE_MAX_SECONDS)
+        grace_seconds = GRACE_MAX_SECONDS;
+    if (p->state == POD_TERMINATING || p->state == POD_TERMINATED) {
+        if (!finishing && p->deletion_ns == 0)
+            p->deletion_ns = clock_wall_ns();
+        if (grace_seconds < p->grace_seconds) { /* grace only ever shrinks */
+            p->grace_seconds = grace_seconds;
+            p->record_dirty = true;
+        }
+        return;
+    }
+    log_info("pod ending", F_STR("pod", p->key), F_STR("podUID", p->uid), F_STR("why", why),
+             F_I64("graceSeconds", grace_seconds));
+    resize_forget(p);
+    local_storage_forget(p);
+    p->finishing = finishing;
+    p->grace_seconds = grace_seconds;
+    if (!finishing)
+        p->deletion_ns = clock_wall_ns();
+    /* What failed on the way up does not hold up the way down. */
+    p->net_retry_ns = 0;
+    p->net_backoff_ms = 0;
+    p->net_error[0] = '\0';
+    p->vols_retry_ns = 0;
+    pod_set_state(p, POD_TERMINATING);
+}

@@ -1,0 +1,1 @@
+agent_pod_worker_SRCS := clock_jump.c ending.c pods.c shutdown.c shutdown_plan.c turns.c worker.c

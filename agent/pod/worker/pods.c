@@ -1,0 +1,414 @@
+/* The table of pods, and how the store's wishes become pods: new ones, edits in place, edits that need a new
+ * pod, removals. */
+#include "agent/pod/worker/pods.h"
+#include "agent/pod/admit/admit.h"
+#include "agent/pod/admit/resize.h"
+#include "agent/pod/container/container.h"
+#include "agent/pod/container/env_age.h"
+#include "agent/pod/container/probes.h"
+#include "agent/pod/core/facts.h"
+#include "agent/pod/core/node_options.h"
+#include "agent/pod/core/pod.h"
+#include "agent/pod/core/start_times.h"
+#include "agent/pod/image/images.h"
+#include "agent/pod/leftovers/sweep.h"
+#include "agent/pod/limits/limits.h"
+#include "agent/pod/record/record_save.h"
+#include "agent/pod/sandbox/net_attach.h"
+#include "agent/pod/sandbox/sandbox.h"
+#include "agent/pod/status/status.h"
+#include "agent/pod/usage/local_storage.h"
+#include "agent/pod/volume/live_sub_path.h"
+#include "agent/pod/volume/volumes.h"
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/log.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <string.h>
+
+#define LEFT_OUT_RETRY_MS 5000 /* for want of memory; else when a pod goes */
+
+/* ---- building --------------------------------------------------------------------------------------------
+ */
+
+static enum ctr_kind kind_of(const struct api_container *c, bool init)
+{
+    if (!init)
+        return CTR_REGULAR;
+    return c->restart_policy == API_RESTART_ALWAYS ? CTR_SIDECAR : CTR_INIT;
+}
+
+/* Its containers and images, from p->api. */
+static enum err_code build(struct pod *p, struct err *e)
+{
+    const struct api_pod_spec *s = &p->api->spec;
+
+    p->n_ctrs = s->n_init_containers + s->n_containers;
+    p->ctrs = calloc(p->n_ctrs, sizeof(*p->ctrs));
+    if (p->ctrs == NULL) {
+        p->n_ctrs = 0;
+        return err_nomem(e);
+    }
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        bool init = i < s->n_init_containers;
+        struct ctr *c = &p->ctrs[i];
+        c->pod = p;
+        c->spec = init ? &s->init_containers[i] : &s->containers[i - s->n_init_containers];
+        c->kind = kind_of(c->spec, init);
+        c->state_since_ns = clock_wall_ns();
+    }
+    return images_build(p, e);
+}
+
+static void pod_free(struct pod *p);
+
+struct pod *pods_new(struct node *n, struct api_pod *api, const char *uid)
+{
+    struct pod *p;
+    struct err e = { 0 };
+
+    if (n->n_pods >= NODE_PODS_MAX) {
+        log_error("too many pods in the manifests: left out", F_STR("namespace", api->meta.namespace),
+                  F_STR("pod", api->meta.name), F_U64("allowed", NODE_PODS_MAX));
+        return NULL;
+    }
+    p = calloc(1, sizeof(*p));
+    if (p == NULL)
+        return NULL;
+    p->node = n;
+    p->api = api_pod_ref(api);
+    pods_key(p->key, api->meta.namespace, api->meta.name);
+    if (uid != NULL)
+        snprintf(p->uid, sizeof(p->uid), "%s", uid);
+    else
+        id_random_uuid(p->uid);
+    TAILQ_INIT(&p->reaps);
+    uv_timer_init(n->o.loop, &p->timer);
+    p->timer.data = p;
+    snprintf(p->netns_dir, sizeof(p->netns_dir), "%s/ns/%s", n->o.run_dir, p->uid);
+    p->created_ns = p->state_since_ns = p->net_since_ns = p->vols_since_ns = clock_wall_ns();
+    start_times_open(p);
+    p->priority = pods_priority(n, api);
+    if (build(p, &e) == ERR_OK)
+        HASH_ADD_STR(n->pods, key, p);
+    if (e.code != ERR_OK || p->hh.tbl == NULL) {
+        log_error("pod cannot be taken on", F_STR("pod", p->key), F_STR("err", "out of memory"));
+        pod_free(p);
+        return NULL;
+    }
+    n->n_pods++;
+    return p;
+}
+
+/* ---- going ------------------------------------------------------------------------------------------------
+ */
+
+static void on_closed(uv_handle_t *handle)
+{
+    struct pod *p = handle->data;
+
+    free(p);
+}
+
+static void pod_free(struct pod *p)
+{
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        ctr_gate_release(&p->ctrs[i]);
+        instance_clear(&p->ctrs[i].cur);
+        instance_clear(&p->ctrs[i].last);
+        env_age_clear(&p->ctrs[i]);
+        free(p->ctrs[i].waiting_message);
+        free(p->ctrs[i].post_message);
+        probes_free(&p->ctrs[i]);
+    }
+    reaps_clear(p);
+    images_clear(p);
+    free(p->ctrs);
+    net_attach_free(p);
+    resize_forget(p);
+    local_storage_forget(p);
+    free(p->netns_spec);
+    free(p->pidns_spec);
+    free(p->message);
+    free(p->overlaps);
+    api_pod_unref(p->api);
+    api_pod_unref(p->successor);
+    if (p->dirty_queued)
+        TAILQ_REMOVE(&p->node->dirty, p, dirty_link);
+    record_sync_forget(p);
+    p->freed = true;
+    p->n_ctrs = 0;
+    pidns_forget(p);
+    uv_close((uv_handle_t *)&p->timer, on_closed);
+}
+
+void pods_free(struct pod *p)
+{
+    HASH_DEL(p->node->pods, p);
+    p->node->n_pods--;
+    pod_free(p);
+}
+
+static void remove_logs(const struct pod *p)
+{
+    const struct node_options *o = &p->node->o;
+    char path[1024], prefix[512], folder[512];
+    struct dirent *entry;
+    DIR *d;
+
+    snprintf(folder, sizeof(folder), "%s_%s_%s", p->api->meta.namespace, p->api->meta.name, p->uid);
+    snprintf(path, sizeof(path), "%s/%s", o->pod_logs_dir, folder);
+    sweep_logs(p->node, folder);
+    /* Links that now dangle: those of this pod, told by their target. */
+    d = opendir(o->container_logs_dir);
+    if (d == NULL)
+        return;
+    snprintf(prefix, sizeof(prefix), "%s_%s_", p->api->meta.name, p->api->meta.namespace);
+    while ((entry = readdir(d)) != NULL) {
+        char target[1024];
+        ssize_t k;
+        if (!str_starts(entry->d_name, prefix))
+            continue;
+        k = readlinkat(dirfd(d), entry->d_name, target, sizeof(target) - 1);
+        if (k <= 0)
+            continue;
+        target[k] = '\0';
+        if (str_starts(target, path))
+            unlinkat(dirfd(d), entry->d_name, 0);
+    }
+    closedir(d);
+}
+
+static void take_left_out(struct node *n);
+
+static void on_left_timer(uv_timer_t *timer)
+{
+    take_left_out(timer->data);
+}
+
+static void leave_out(struct node *n, const struct api_pod *api, const char *why)
+{
+    snprintf(n->left_out, sizeof(n->left_out), "%.63s/%.100s: %.80s", api->meta.namespace, api->meta.name,
+             why);
+}
+
+static bool uid_taken(struct node *n, const struct pod *but)
+{
+    struct pod *p, *tmp;
+
+    HASH_ITER (hh, n->pods, p, tmp)
+        if (p != but && strcmp(p->uid, but->uid) == 0)
+            return true;
+    return false;
+}
+
+/* A pod that the store wants and the table does not have. */
+static void take_on(struct node *n, struct api_pod *api)
+{
+    bool room = n->n_pods < NODE_PODS_MAX;
+    struct pod *p = pods_new(n, api, api->meta.uid);
+
+    if (p == NULL) {
+        leave_out(n, api, room ? "out of memory" : "too many pods in the manifests");
+        if (room && !n->closing)
+            uv_timer_start(&n->left_timer, on_left_timer, LEFT_OUT_RETRY_MS, 0);
+        return;
+    }
+    if (uid_taken(n, p)) {
+        log_error("two pods have the same metadata.uid; the first one stays, the other waits",
+                  F_STR("pod", p->key), F_STR("podUID", p->uid));
+        leave_out(n, api, "another pod has its metadata.uid");
+        pods_free(p);
+        return;
+    }
+    p->wanted = true;
+    p->record_dirty = true;
+    log_info("pod added", F_STR("pod", p->key), F_STR("podUID", p->uid));
+    pod_show(p, "ADDED");
+    pod_wake(p);
+}
+
+void pods_gone(struct pod *p)
+{
+    struct node *n = p->node;
+    struct api_pod *next = take_ptr(&p->successor);
+
+    log_info("pod gone", F_STR("pod", p->key), F_STR("podUID", p->uid));
+    remove_logs(p);
+    record_remove(p);
+    pod_show(p, "DELETED");
+    pods_free(p);
+    if (next != NULL) {
+        take_on(n, next);
+        api_pod_unref(next);
+    }
+    take_left_out(n);
+    pods_wake_pending(n);
+    node_check_idle(n);
+}
+
+/* ---- the store's wishes
+ * ------------------------------------------------------------------------------------ */
+
+/* Takes the new manifest over in place. */
+void pods_apply(struct pod *p, struct api_pod *api)
+{
+    struct api_pod *old = p->api, *taken = resize_take(p, api);
+    struct err e = { 0 };
+
+    if (taken == NULL)
+        return;
+    p->api = api = taken;
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        struct ctr *c = &p->ctrs[i];
+        const struct api_container *was = c->spec;
+        size_t inits = api->spec.n_init_containers;
+        c->spec = i < inits ? &api->spec.init_containers[i] : &api->spec.containers[i - inits];
+        if (strcmp(was->image, c->spec->image) != 0) {
+            c->replace = ctr_alive(c); /* one that is just being created is compared when it is there */
+            c->backoff_ms = 0;         /* kubelet: the image is part of the back-off's key */
+            c->retry_at_ns = 0;
+            c->waiting_reason[0] = '\0';
+            free(take_ptr(&c->waiting_message));
+        }
+    }
+    if (images_build(p, &e) != ERR_OK)
+        log_error("images of a pod are not known; it is stuck until its next edit", F_STR("pod", p->key),
+                  F_ERR(&e));
+    p->priority = pods_priority(p->node, api);
+    live_sub_path_due(p);    /* the annotation that asks for it may be new */
+    p->payload_stale = true; /* labels and annotations show in downward API volumes */
+    p->record_dirty = true;
+    if (p->cgroup_made && !p->resize.under_way && resize_pod_cgroup(p, &e) != ERR_OK)
+        log_warn("pod cgroup cannot be updated", F_STR("pod", p->key), F_ERR(&e));
+    resources_qos_update(p->node);
+    api_pod_unref(old);
+    log_info("manifest edit applied in place", F_STR("pod", p->key), F_STR("podUID", p->uid));
+}
+
+/* Of one whose containers are as many. */
+static bool has_other_image(const struct pod *p, const struct api_pod *api)
+{
+    size_t inits = api->spec.n_init_containers;
+
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        const struct api_container *c =
+            i < inits ? &api->spec.init_containers[i] : &api->spec.containers[i - inits];
+        if (strcmp(p->ctrs[i].spec->image, c->image) != 0)
+            return true;
+    }
+    return false;
+}
+
+/* Does it take a new pod?  `why`: what is other. */
+static bool needs_new_pod(const struct pod *p, const struct api_pod *api, char *why, size_t size)
+{
+    bool over = p->state == POD_TERMINATING || p->state == POD_TERMINATED;
+
+    if (api->meta.uid != NULL && strcmp(api->meta.uid, p->uid) != 0)
+        snprintf(why, size, "metadata.uid");
+    else if (p->rejected)
+        snprintf(why, size, "it was rejected");
+    else if (api_pod_edit_needs_restart(p->api, api, why, size))
+        return true;
+    else if (over && has_other_image(p, api)) /* no container of it starts any more */
+        snprintf(why, size, "image, of a pod that has ended");
+    else
+        return false;
+    return true;
+}
+
+/* The store has this pod now. */
+void pods_want(struct node *n, struct api_pod *api)
+{
+    struct pod *p = pods_find(n, api->meta.namespace, api->meta.name);
+    char why[256] = "";
+
+    if (p == NULL) {
+        take_on(n, api);
+        return;
+    }
+    if (p->state == POD_TERMINATING && !p->finishing) { /* on its way out: the new one follows */
+        api_pod_unref(p->successor);
+        p->successor = api_pod_ref(api);
+        p->wanted = true;
+        pod_wake(p);
+        return;
+    }
+    p->recovered = false;
+    p->wanted = true;
+    if (str_eq(resize_desired(p)->json, api->json)) {
+        api_pod_unref(take_ptr(&p->successor));
+        pod_wake(p);
+        return;
+    }
+    if (needs_new_pod(p, api, why, sizeof(why))) {
+        log_info("manifest edit needs a new pod", F_STR("pod", p->key), F_STR("fields", why));
+        api_pod_unref(p->successor);
+        p->successor = api_pod_ref(api);
+    } else if (p->state == POD_TERMINATING || p->state == POD_TERMINATED) {
+        struct api_pod *old = p->api; /* it is over: only what is shown changes */
+        resize_forget(p);
+        size_t inits = api->spec.n_init_containers;
+        p->api = api_pod_ref(api);
+        for (size_t i = 0; i < p->n_ctrs; i++)
+            p->ctrs[i].spec = i < inits ? &api->spec.init_containers[i] : &api->spec.containers[i - inits];
+        images_clear(p);
+        p->record_dirty = true;
+        api_pod_unref(old);
+    } else {
+        pods_apply(p, api);
+    }
+    pod_wake(p);
+}
+
+static void take_if_missing(const struct api_object *o, void *arg)
+{
+    if (pods_find(arg, o->pod->meta.namespace, o->pod->meta.name) == NULL)
+        take_on(arg, o->pod);
+}
+
+/* Those that the store wants and that were left out: taken on if there is room now. */
+static void take_left_out(struct node *n)
+{
+    if (n->left_out[0] == '\0' || n->closing || n->draining)
+        return;
+    n->left_out[0] = '\0';
+    src_store_each(n->o.store, API_KIND_POD, take_if_missing, n);
+}
+
+void pods_unwant(struct node *n, const char *namespace_, const char *name)
+{
+    struct pod *p = pods_find(n, namespace_, name);
+
+    if (p == NULL)
+        return;
+    p->wanted = false;
+    api_pod_unref(take_ptr(&p->successor));
+    pod_wake(p);
+}
+
+/* A ConfigMap or Secret changed: volumes follow at once, containers that wait for it try again. */
+void pods_config_changed(struct node *n, const struct api_config *c)
+{
+    struct pod *p, *tmp;
+
+    HASH_ITER (hh, n->pods, p, tmp) {
+        if (strcmp(p->api->meta.namespace, c->meta.namespace) != 0 || p->state == POD_TERMINATED)
+            continue;
+        if (volumes_use_config(p->api, c->kind, c->meta.name)) {
+            p->payload_stale = true;
+            p->vols_retry_ns = 0;
+        }
+        if (c->kind == API_SECRET)
+            images_secret_changed(p, c->meta.name);
+        for (size_t i = 0; i < p->n_ctrs; i++)
+            p->env_look = p->env_look || env_age_uses(p->ctrs[i].spec, c->kind, c->meta.name);
+        for (size_t i = 0; i < p->n_ctrs; i++)
+            if (pod_is_new(p) || str_eq(p->ctrs[i].waiting_reason, "CreateContainerConfigError"))
+                p->ctrs[i].retry_at_ns = 0;
+        pod_wake(p);
+    }
+}

@@ -1,0 +1,436 @@
+#include "agent/pod/worker/shutdown.h"
+#include "agent/pod/admit/admit.h"
+#include "agent/pod/core/events.h"
+#include "agent/pod/core/explain_step.h"
+#include "agent/pod/core/facts.h"
+#include "agent/pod/core/node_options.h"
+#include "agent/pod/core/pod.h"
+#include "agent/pod/core/shutdown_state.h"
+#include "agent/pod/image/images.h"
+#include "agent/pod/sandbox/sandbox.h"
+#include "agent/pod/worker/worker.h"
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/log.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+/* kubelet's words (pkg/kubelet/nodeshutdown/nodeshutdown_manager.go). */
+#define ENDED_REASON "Terminated"
+#define ENDED_TEXT "Pod was terminated in response to imminent node shutdown."
+#define FILE_NAME "graceful_node_shutdown_state" /* kubelet's name for the same thing */
+#define FILE_MAX 4096
+
+bool shutdown_is_on(const struct node *n)
+{
+    return n->o.n_shutdown_groups > 0;
+}
+
+/* ---- the record of the last one -------------------------------------------------------------- */
+
+static void save(const struct node *n, int64_t ended_ns)
+{
+    const struct shutdown *s = &n->shutdown;
+    json_auto_t *o = json_object();
+    char started[CLOCK_RFC3339_SIZE], ended[CLOCK_RFC3339_SIZE];
+    struct err e = { 0 };
+
+    clock_format_nano(s->started_ns, started);
+    json_put_str(o, "bootID", n->boot_id);
+    json_put_str(o, "startTime", started);
+    if (ended_ns != 0) {
+        clock_format_nano(ended_ns, ended);
+        json_put_str(o, "endTime", ended);
+        json_object_set_new(o, "ended", json_integer(s->n_ended));
+        json_object_set_new(o, "late", json_integer(s->n_late));
+    }
+    str_auto text = json_text(o);
+    str_auto path = str_printf("%s/" FILE_NAME, n->o.state_dir);
+    if (text == NULL || path == NULL)
+        err_nomem(&e);
+    else if (fs_replace_at(AT_FDCWD, path, text, strlen(text), 0600, true, &e) == ERR_OK)
+        return;
+    log_warn("the shutdown cannot be recorded", F_ERR(&e));
+}
+
+static int64_t time_of(const json_t *o, const char *key)
+{
+    const char *text = json_str(o, key);
+    struct err ignored = { 0 };
+    int64_t ns = 0;
+
+    return text != NULL && clock_parse(text, &ns, &ignored) == ERR_OK ? ns : 0;
+}
+
+static unsigned count_of(const json_t *o, const char *key)
+{
+    json_int_t v = json_int(o, key, 0);
+
+    return v > 0 && v < NODE_PODS_MAX ? (unsigned)v : 0;
+}
+
+void shutdown_open(struct node *n)
+{
+    struct shutdown *s = &n->shutdown;
+    str_auto path = str_printf("%s/" FILE_NAME, n->o.state_dir);
+    str_auto text = NULL;
+    json_auto_t *o = NULL;
+    struct err e = { 0 };
+    size_t size = 0;
+
+    uv_timer_init(n->o.loop, &s->timer);
+    s->timer.data = n;
+    s->state = shutdown_is_on(n) ? SHUTDOWN_UNKNOWN : SHUTDOWN_NO;
+    if (path == NULL || fs_read_at(AT_FDCWD, path, FILE_MAX, &text, &size, &e) != ERR_OK)
+        return; /* there was none */
+    if (json_parse(text, size, FILE_MAX, &o, "shutdown record", &e) != ERR_OK) {
+        log_warn("the record of the last shutdown is damaged", F_STR("path", path), F_ERR(&e));
+        return;
+    }
+    s->last_started_ns = time_of(o, "startTime");
+    s->last_ended_ns = time_of(o, "endTime");
+    s->last_ended = count_of(o, "ended");
+    s->last_late = count_of(o, "late");
+    s->last_is_of_this_boot = str_eq(json_str(o, "bootID"), n->boot_id);
+}
+
+void shutdown_close(struct node *n, uv_close_cb closed)
+{
+    uv_close((uv_handle_t *)&n->shutdown.timer, closed);
+}
+
+/* ---- ending, group by group ------------------------------------------------------------------ */
+
+static size_t group_of(const struct node *n, const struct pod *p)
+{
+    return shutdown_plan_find(n->o.shutdown_groups, n->o.n_shutdown_groups, p->priority);
+}
+
+static bool is_active(const struct pod *p)
+{
+    return p->state == POD_STARTING || p->state == POD_RUNNING || p->state == POD_TERMINATING;
+}
+
+static unsigned group_left(const struct node *n)
+{
+    const struct pod *p, *tmp;
+    unsigned left = 0;
+
+    HASH_ITER (hh, n->pods, p, tmp)
+        left += is_active(p) && group_of(n, p) == n->shutdown.group;
+    return left;
+}
+
+static void end_pod(struct pod *p, const struct node_shutdown_group *g)
+{
+    int64_t grace = shutdown_plan_grace(g, p->api->spec.termination_grace_seconds);
+
+    if (p->state == POD_TERMINATING) { /* for a reason of its own: only its grace may shrink */
+        pod_begin_termination(p, grace, p->finishing, "");
+        pod_wake(p);
+        return;
+    }
+    p->shutdown_ns = clock_wall_ns();
+    snprintf(p->phase, sizeof(p->phase), "Failed");
+    snprintf(p->reason, sizeof(p->reason), ENDED_REASON);
+    free(p->message);
+    p->message = strdup(ENDED_TEXT);
+    for (size_t i = 0; i < p->n_ctrs; i++) { /* a job that ends with 0 at SIGTERM is not done for that */
+        struct ctr *c = &p->ctrs[i];
+        c->again = c->again || (c->state != CTR_NONE && ctr_policy(c) != API_RESTART_NEVER);
+    }
+    pod_event(p, NULL, false, "NodeShutdown", ENDED_TEXT);
+    pod_begin_termination(p, grace, true, "the machine shuts down");
+    pod_wake(p);
+}
+
+static void finish(struct node *n)
+{
+    struct shutdown *s = &n->shutdown;
+
+    s->state = SHUTDOWN_DONE;
+    uv_timer_stop(&s->timer);
+    s->last_started_ns = s->started_ns;
+    s->last_ended_ns = clock_wall_ns();
+    s->last_ended = s->n_ended;
+    s->last_late = s->n_late;
+    save(n, s->last_ended_ns);
+    log_info("pods have ended; the machine may go down", F_U64("pods", s->n_ended), F_U64("late", s->n_late),
+             F_I64("tookMs", (s->last_ended_ns - s->started_ns) / 1000000));
+    s->done(s->done_arg);
+}
+
+static void on_timer(uv_timer_t *timer);
+
+/* Begins with s->group, or with the first one after it that has pods. */
+static void begin_group(struct node *n)
+{
+    struct shutdown *s = &n->shutdown;
+    struct pod *p, *tmp;
+
+    for (; s->group < n->o.n_shutdown_groups; s->group++) {
+        const struct node_shutdown_group *g = &n->o.shutdown_groups[s->group];
+        unsigned pods = group_left(n);
+
+        if (pods == 0)
+            continue;
+        log_info("pods of a priority end", F_I64("priority", g->priority), F_U64("pods", pods),
+                 F_U64("graceSeconds", g->grace_ms / 1000));
+        s->n_ended += pods;
+        HASH_ITER (hh, n->pods, p, tmp)
+            if (is_active(p) && group_of(n, p) == s->group)
+                end_pod(p, g);
+        s->until_ms = clock_mono_ms() + shutdown_plan_wait_ms(g);
+        uv_timer_start(&s->timer, on_timer, shutdown_plan_wait_ms(g), 0);
+        return;
+    }
+    finish(n);
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    struct node *n = timer->data;
+    const struct pod *p, *tmp;
+
+    if (n->closing)
+        return;
+    HASH_ITER (hh, n->pods, p, tmp)
+        if (is_active(p) && group_of(n, p) == n->shutdown.group) {
+            n->shutdown.n_late++;
+            log_warn("pod outlives the time that its priority has at a shutdown", F_STR("pod", p->key),
+                     F_STR("podUID", p->uid), F_STR("state", pod_state_name(p->state)));
+        }
+    n->shutdown.group++;
+    begin_group(n);
+}
+
+void shutdown_step(struct node *n)
+{
+    if (n->shutdown.state != SHUTDOWN_ENDING || n->closing || group_left(n) > 0)
+        return;
+    n->shutdown.group++;
+    begin_group(n);
+}
+
+void node_shutdown_begin(struct node *n, void (*done)(void *arg), void *arg)
+{
+    struct shutdown *s = &n->shutdown;
+
+    if (n->closing || !shutdown_is_on(n))
+        return;
+    s->done = done;
+    s->done_arg = arg;
+    if (s->state == SHUTDOWN_ENDING)
+        return;
+    if (s->state == SHUTDOWN_DONE) { /* said again: who holds the lock was started anew */
+        done(arg);
+        return;
+    }
+    s->group = 0;
+    s->n_ended = s->n_late = 0;
+    s->started_ns = clock_wall_ns();
+    if (s->state == SHUTDOWN_UNKNOWN &&
+        s->last_is_of_this_boot) { /* the agent was started anew in its midst */
+        s->started_ns = s->last_started_ns;
+        s->n_ended = s->last_ended;
+        s->n_late = s->last_late;
+    }
+    s->state = SHUTDOWN_ENDING;
+    log_info(
+        "the machine shuts down: pods end by priority",
+        F_U64("atMostSeconds", shutdown_plan_total_ms(n->o.shutdown_groups, n->o.n_shutdown_groups) / 1000));
+    node_event(n, false, "NodeShutdown", "Shutdown manager detected shutdown event");
+    save(n, 0);
+    pods_wake_pending(n); /* they are refused */
+    begin_group(n);
+}
+
+void node_shutdown_cancel(struct node *n)
+{
+    struct shutdown *s = &n->shutdown;
+    bool was = shutdown_now(n);
+    struct pod *p, *tmp;
+
+    if (s->state == SHUTDOWN_NO)
+        return;
+    s->state = SHUTDOWN_NO;
+    uv_timer_stop(&s->timer);
+    if (was) {
+        log_info("the shutdown was called off: pods start again");
+        node_event(n, false, "NodeShutdown", "Shutdown manager detected shutdown cancellation");
+    }
+    HASH_ITER (hh, n->pods, p, tmp)
+        if (p->shutdown_ns != 0)
+            pod_wake(p);
+}
+
+void node_shutdown_inhibitor(struct node *n, bool failed, const char *text)
+{
+    n->shutdown.inhibitor_failed = failed;
+    snprintf(n->shutdown.inhibitor, sizeof(n->shutdown.inhibitor), "%s", text);
+    if (failed && n->shutdown.state == SHUTDOWN_UNKNOWN)
+        node_shutdown_cancel(n); /* nobody to ask: no shutdown is known of */
+}
+
+/* ---- and again --------------------------------------------------------------------------------- */
+
+static bool runs_again(const struct pod *p)
+{
+    bool ran = false;
+
+    for (size_t i = 0; i < p->n_ctrs; i++)
+        ran = ran || p->ctrs[i].cur.id[0] != '\0';
+    return p->rejected || !ran || p->api->spec.restart_policy != API_RESTART_NEVER;
+}
+
+/* It goes on in place, as after any reboot: what is in its emptyDirs is its own still. */
+bool shutdown_keeps_volumes(const struct pod *p)
+{
+    return p->shutdown_ns != 0 && p->wanted && p->successor == NULL && runs_again(p);
+}
+
+/* As at its start, but for the history of its containers: their next runs are restarts. */
+static void forget_sandbox(struct pod *p)
+{
+    pod_set_net(p, NET_NONE);
+    p->net_result.n_ips = 0;
+    p->net_undo = p->net_detached = p->net_lost = p->files_written = p->net_sysctls_set = false;
+    p->net_error[0] = '\0';
+    p->net_retry_ns = 0;
+    p->net_backoff_ms = 0;
+    p->pidns = PIDNS_NONE;
+    p->pidns_retry_ns = 0;
+    p->vols = VOLS_NONE;
+    p->vols_since_ns = clock_wall_ns();
+    p->vols_error[0] = p->vols_event[0] = '\0';
+    p->vols_retry_ns = 0;
+    p->cgroup_made = p->payload_stale = p->initialized = false;
+    p->probes_since_ms = 0;
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        struct ctr *c = &p->ctrs[i];
+        c->backoff_ms = 0; /* it did not crash */
+        c->retry_at_ns = 0;
+        c->waiting_reason[0] = '\0';
+        free(take_ptr(&c->waiting_message));
+        if (c->kind != CTR_REGULAR && c->cur.id[0] != '\0')
+            c->replace = true; /* init containers run again, from the first */
+    }
+}
+
+bool shutdown_revive(struct pod *p)
+{
+    struct node *n = p->node;
+    struct err e = { 0 };
+    char when[CLOCK_RFC3339_SIZE];
+
+    if (p->shutdown_ns == 0 || !n->sources_ready || n->closing || n->draining || !p->wanted ||
+        p->successor != NULL || !pod_idle(p) || !runs_again(p))
+        return false;
+    if (n->shutdown.state != SHUTDOWN_NO && !(n->shutdown.state == SHUTDOWN_UNKNOWN && p->rebooted))
+        return false;
+    images_clear(p);
+    if (images_build(p, &e) != ERR_OK) {
+        log_error("pod cannot start again; trying again", F_STR("pod", p->key), F_ERR(&e));
+        pod_wake_at(p, clock_wall_ns() + INT64_C(1000000000));
+        return false;
+    }
+    clock_format_s(p->shutdown_ns, when);
+    log_info("pod starts again: a shutdown had ended it", F_STR("pod", p->key), F_STR("podUID", p->uid),
+             F_STR("endedAt", when), F_STR("phase", p->phase), F_STR("reason", p->reason));
+    pod_event(p, NULL, false, "NodeShutdown", "Pod starts again: the shutdown of %s had ended it", when);
+    forget_sandbox(p);
+    if (p->rejected)
+        p->start_time_ns = 0;
+    p->shutdown_ns = 0;
+    p->phase[0] = p->reason[0] = '\0';
+    free(take_ptr(&p->message));
+    p->rejected = p->admitted = p->finishing = false;
+    p->grace_seconds = 0;
+    pod_set_state(p, POD_PENDING);
+    return true;
+}
+
+/* ---- for people ---------------------------------------------------------------------------------- */
+
+static void explain_groups(const struct node *n, struct buf *b)
+{
+    buf_addf(b, "%s; pods end", n->shutdown.inhibitor[0] != '\0' ? n->shutdown.inhibitor : "being asked for");
+    for (size_t i = 0; i < n->o.n_shutdown_groups; i++)
+        buf_addf(b, "%s from priority %d within %llus", i > 0 ? ", then" : "",
+                 n->o.shutdown_groups[i].priority,
+                 (unsigned long long)(n->o.shutdown_groups[i].grace_ms / 1000));
+}
+
+static void explain_last(const struct shutdown *s, json_t *steps)
+{
+    buf_auto b = BUF_INIT(256);
+
+    if (s->last_ended_ns != 0)
+        buf_addf(&b, "%u pods ended within %llds", s->last_ended,
+                 (long long)((s->last_ended_ns - s->last_started_ns) / 1000000000));
+    else
+        buf_adds(&b, "was cut off before all pods had ended");
+    if (s->last_late > 0)
+        buf_addf(&b, ", %u outlived their time", s->last_late);
+    explain_step(steps, "last shutdown", s->last_ended_ns != 0 && s->last_late == 0 ? "done" : "failed",
+                 s->last_started_ns, b.p, 0);
+}
+
+void shutdown_explain(const struct node *n, json_t *steps)
+{
+    const struct shutdown *s = &n->shutdown;
+    buf_auto b = BUF_INIT(4096);
+
+    if (shutdown_is_on(n)) {
+        explain_groups(n, &b);
+        explain_step(steps, "shutdown inhibitor",
+                     s->inhibitor_failed       ? "failed"
+                     : s->inhibitor[0] != '\0' ? "done"
+                                               : "running",
+                     0, b.p, 0);
+    }
+    buf_reset(&b);
+    if (s->state == SHUTDOWN_ENDING) {
+        uint64_t now = clock_mono_ms();
+        buf_addf(&b, "%u pods from priority %d are ending, %llus at most", group_left(n),
+                 n->o.shutdown_groups[s->group].priority,
+                 (unsigned long long)(s->until_ms > now ? (s->until_ms - now) / 1000 : 0));
+        explain_step(steps, "shutdown", "running", s->started_ns, b.p, 0);
+    } else if (s->state == SHUTDOWN_DONE) {
+        explain_step(steps, "shutdown", "done", s->started_ns, "pods have ended; the machine may go down", 0);
+    }
+    if (s->last_started_ns != 0 && !shutdown_now(n))
+        explain_last(s, steps);
+}
+
+void shutdown_explain_pod(const struct pod *p, json_t *steps)
+{
+    if (p->shutdown_ns == 0 || p->state != POD_TERMINATED)
+        return;
+    if (runs_again(p))
+        explain_step(steps, "shutdown", "waiting", p->shutdown_ns,
+                     "starts again when no shutdown is under way", 0);
+    else
+        explain_step(steps, "shutdown", "done", p->shutdown_ns,
+                     "ended by it; restartPolicy Never: does not run again", 0);
+}
+
+void shutdown_metrics(const struct node *n, struct buf *out)
+{
+    const struct shutdown *s = &n->shutdown;
+    int64_t start = shutdown_now(n) ? s->started_ns : s->last_started_ns;
+    int64_t end = s->state == SHUTDOWN_ENDING ? 0 : s->last_ended_ns;
+
+    buf_addf(out,
+             "# HELP coracle_graceful_shutdown_start_time_seconds Last graceful shutdown start time since "
+             "unix epoch in seconds\n# TYPE coracle_graceful_shutdown_start_time_seconds gauge\n"
+             "coracle_graceful_shutdown_start_time_seconds %lld\n",
+             (long long)(start / 1000000000));
+    buf_addf(out,
+             "# HELP coracle_graceful_shutdown_end_time_seconds Last graceful shutdown end time since unix "
+             "epoch in seconds\n# TYPE coracle_graceful_shutdown_end_time_seconds gauge\n"
+             "coracle_graceful_shutdown_end_time_seconds %lld\n",
+             (long long)(end / 1000000000));
+}

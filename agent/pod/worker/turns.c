@@ -1,0 +1,77 @@
+/*
+ * turns - when a pod is looked at: woken by what happened, or at a time, on a later step of the loop, and in
+ * the order in which pods may take what there is.
+ */
+#include "agent/pod/admit/admit.h"
+#include "agent/pod/admit/resize.h"
+#include "agent/pod/container/container.h"
+#include "agent/pod/limits/limits.h"
+#include "agent/pod/volume/pod_payloads.h"
+#include "agent/pod/worker/shutdown.h"
+#include "agent/pod/worker/worker.h"
+#include "base/clock.h"
+
+/* Of one turn of the loop: a file of a thousand pods must not keep probes, exits and the socket waiting. */
+enum { TURN_MS = 10 };
+
+static void on_run(uv_idle_t *handle)
+{
+    struct node *n = handle->data;
+    struct pod *p;
+    size_t bound = n->n_pods + 1; /* a pod that wakes itself runs again on the next step, not in this one */
+    uint64_t until_ms = clock_mono_ms() + TURN_MS;
+
+    clock_jump_check(n);
+    /* A changed ConfigMap is in all its volumes before anybody's containers are looked at. */
+    TAILQ_FOREACH (p, &n->dirty, dirty_link)
+        if (n->sources_ready && !n->closing)
+            payloads_follow(p);
+    while (bound-- > 0 && (p = TAILQ_FIRST(&n->dirty)) != NULL) {
+        TAILQ_REMOVE(&n->dirty, p, dirty_link);
+        p->dirty_queued = false;
+        pod_reconcile(p);
+        if (clock_mono_ms() >= until_ms)
+            break;
+    }
+    ctr_gate_pump(n);
+    if (TAILQ_EMPTY(&n->dirty)) {
+        uv_idle_stop(&n->runner);
+        n->runner_active = false;
+        shutdown_step(n);
+        node_check_idle(n);
+    }
+}
+
+static bool is_before(const struct pod *p, const struct pod *o)
+{
+    if (again_waits(p))
+        return again_waits(o) && again_before(p, o);
+    return p->desired != NULL && o->desired != NULL && !again_waits(o) && resize_before(p, o);
+}
+
+/* Those that are to be admitted, or resized, stand in their order: who comes first takes what there is. */
+static void enqueue(struct node *n, struct pod *p)
+{
+    struct pod *o;
+
+    if (p->state == POD_PENDING)
+        p->priority = pods_priority(n, p->api); /* its class may have been read after it */
+    if (again_waits(p) || p->desired != NULL)
+        TAILQ_FOREACH (o, &n->dirty, dirty_link)
+            if (is_before(p, o)) {
+                TAILQ_INSERT_BEFORE(o, p, dirty_link);
+                return;
+            }
+    TAILQ_INSERT_TAIL(&n->dirty, p, dirty_link);
+}
+
+void turns_queue(struct pod *p)
+{
+    struct node *n = p->node;
+
+    enqueue(n, p);
+    if (!n->runner_active) {
+        n->runner_active = true;
+        uv_idle_start(&n->runner, on_run);
+    }
+}

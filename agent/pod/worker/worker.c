@@ -1,0 +1,369 @@
+/*
+ * The worker: what a pod's next step is.  Nothing here waits; every branch either starts an operation that
+ * will wake the pod, arms the pod's timer, or finds that all is as it should be.
+ */
+#include "agent/pod/worker/worker.h"
+#include "agent/pod/admit/admit.h"
+#include "agent/pod/admit/preempt.h"
+#include "agent/pod/admit/resize.h"
+#include "agent/pod/container/container.h"
+#include "agent/pod/container/env_age.h"
+#include "agent/pod/container/hooks.h"
+#include "agent/pod/container/probes.h"
+#include "agent/pod/container/readiness.h"
+#include "agent/pod/core/events.h"
+#include "agent/pod/core/facts.h"
+#include "agent/pod/core/pod_look.h"
+#include "agent/pod/core/pod_starts.h"
+#include "agent/pod/core/start_times.h"
+#include "agent/pod/image/images.h"
+#include "agent/pod/limits/limits.h"
+#include "agent/pod/record/record_save.h"
+#include "agent/pod/sandbox/sandbox.h"
+#include "agent/pod/status/status.h"
+#include "agent/pod/usage/local_storage.h"
+#include "agent/pod/volume/live_sub_path.h"
+#include "agent/pod/volume/pod_payloads.h"
+#include "agent/pod/volume/volumes.h"
+#include "agent/pod/worker/pods.h"
+#include "agent/pod/worker/shutdown.h"
+#include "base/clock.h"
+#include "base/log.h"
+
+#include <string.h>
+
+#define DEADLINE_TEXT "Pod was active on the node longer than the specified deadline"
+
+/* ---- states ----------------------------------------------------------------------------------- */
+
+static bool is_done(const struct ctr *c) /* ended for good with success */
+{
+    return c->cur.ended && c->state == CTR_NONE && !c->replace && c->cur.exit_code == 0 &&
+           !str_eq(c->cur.reason, "OOMKilled");
+}
+
+/* Phase of a pod whose containers all ended for good; NULL while it is not over. */
+static const char *final_phase(const struct pod *p)
+{
+    bool failed = false;
+
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        const struct ctr *c = &p->ctrs[i];
+        if (c->kind == CTR_INIT && !p->initialized && c->cur.ended && c->state == CTR_NONE && !is_done(c) &&
+            !ctr_restart_wanted(c))
+            return "Failed"; /* an init container failed and may not run again */
+    }
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        const struct ctr *c = &p->ctrs[i];
+        if (c->kind != CTR_REGULAR)
+            continue;
+        if (!c->cur.ended || c->state != CTR_NONE || ctr_restart_wanted(c))
+            return NULL;
+        failed = failed || c->cur.exit_code != 0;
+    }
+    return failed ? "Failed" : "Succeeded";
+}
+
+/* ---- the steps of each state ------------------------------------------------------------------ */
+
+static void pending_step(struct pod *p)
+{
+    struct node *n = p->node;
+    struct err e = { 0 };
+    char reason[64] = "";
+    enum err_code code;
+
+    if (!n->sources_ready || n->closing)
+        return;
+    if (!p->wanted || p->successor != NULL) {
+        pod_begin_termination(p, 0, false, p->wanted ? "its manifest changed" : "its manifest is gone");
+        return;
+    }
+    if (!priority_step(p))
+        return;
+    p->priority = pods_priority(n, p->api); /* its class may have been read after it */
+    code = admit_pod(p, reason, &e);
+    if (code == ERR_EXHAUSTED && preempt_is_critical(p))
+        code = preempt_for(p, reason, &e);
+    switch (code) {
+    case ERR_OK:
+        break;
+    case ERR_UNAVAILABLE: /* woken when a pod goes */
+        free(p->message);
+        p->message = strdup(e.text);
+        return;
+    default:
+        log_warn("pod rejected", F_STR("pod", p->key), F_STR("reason", reason), F_ERR(&e));
+        pod_event(p, NULL, true, reason, "%s", e.text);
+        snprintf(p->reason, sizeof(p->reason), "%s", reason);
+        snprintf(p->phase, sizeof(p->phase), "Failed");
+        free(p->message);
+        p->message = str_printf("Pod was rejected: %s", e.text);
+        p->rejected = true;
+        p->preempting = false;
+        p->shutdown_ns = shutdown_now(n) ? clock_wall_ns() : 0;
+        p->start_time_ns = clock_wall_ns();
+        pod_set_state(p, POD_TERMINATED);
+        return;
+    }
+    free(take_ptr(&p->message));
+    p->admitted = true;
+    p->preempting = false;
+    if (p->start_time_ns == 0)
+        p->start_time_ns = clock_wall_ns();
+    start_times_end(p, START_ADMISSION);
+    pod_set_state(p, POD_STARTING);
+}
+
+/* As in kubelet, one that started and ended since holds nothing up; a start includes hook and startup probe.
+ */
+static bool sidecar_started_once(struct ctr *c)
+{
+    const struct instance *cur = &c->cur;
+
+    if (c->replace)
+        c->started_once = false;
+    else if (ctr_started(c) || (cur->started_ns != 0 && c->spec->startup == NULL &&
+                                c->spec->post_start == NULL && !str_eq(cur->reason, "StartError")))
+        c->started_once = true;
+    return c->started_once;
+}
+
+/*
+ * Lets containers run in their order: init ones one after the other, sidecars stay, regular ones together.
+ * What has been reached once is not held up again by a sidecar before it that has to restart.
+ */
+static void containers_step(struct pod *p)
+{
+    size_t reached = 0;
+
+    for (size_t i = 0; i < p->n_ctrs; i++)
+        if (p->ctrs[i].kind != CTR_REGULAR && p->ctrs[i].cur.id[0] != '\0' && !p->ctrs[i].replace)
+            reached = i;
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        struct ctr *c = &p->ctrs[i];
+
+        switch (c->kind) {
+        case CTR_INIT:
+            if (p->initialized || is_done(c))
+                continue;
+            ctr_step(c);
+            return;
+        case CTR_SIDECAR:
+            ctr_step(c);
+            if (!p->initialized && !sidecar_started_once(c) && i >= reached)
+                return;
+            continue;
+        case CTR_REGULAR:
+            ctr_step(c);
+            if (ctr_holds_others(c))
+                return;
+            continue;
+        }
+    }
+}
+
+/* activeDeadlineSeconds counts from status.startTime (pkg/kubelet/active_deadline.go). */
+static bool deadline_passed(struct pod *p)
+{
+    const struct api_pod_spec *s = &p->api->spec;
+    int64_t at;
+
+    if (!s->has_active_deadline || p->start_time_ns == 0)
+        return false;
+    at = p->start_time_ns + s->active_deadline_seconds * INT64_C(1000000000);
+    if (clock_wall_ns() >= at)
+        return true;
+    pod_wake_at(p, at);
+    return false;
+}
+
+/* The pod's cgroup is there. */
+static bool cgroup_step(struct pod *p)
+{
+    struct err e = { 0 };
+
+    if (p->cgroup_made)
+        return true;
+    if (resize_pod_cgroup(p, &e) != ERR_OK) {
+        log_warn("pod cgroup cannot be made; trying again", F_STR("pod", p->key), F_ERR(&e));
+        pod_event(p, NULL, true, "FailedCreatePodContainer", "unable to ensure pod container exists: %s",
+                  e.text);
+        pod_wake_at(p, clock_wall_ns() + 10 * INT64_C(1000000000));
+        return false;
+    }
+    p->cgroup_made = true;
+    resources_qos_update(p->node);
+    return true;
+}
+
+static void active_step(struct pod *p)
+{
+    struct node *n = p->node;
+    const char *phase;
+
+    for (size_t i = 0; i < p->n_ctrs; i++)
+        ctr_refresh(&p->ctrs[i]);
+    if (!n->sources_ready || n->closing)
+        return;
+    if (!p->wanted || p->successor != NULL) {
+        pod_begin_termination(p, p->api->spec.termination_grace_seconds, false,
+                              p->wanted ? "its manifest changed" : "its manifest is gone");
+        return;
+    }
+    if (deadline_passed(p)) {
+        snprintf(p->phase, sizeof(p->phase), "Failed");
+        snprintf(p->reason, sizeof(p->reason), "DeadlineExceeded");
+        free(p->message);
+        p->message = strdup(DEADLINE_TEXT);
+        pod_event(p, NULL, false, "DeadlineExceeded", DEADLINE_TEXT);
+        pod_begin_termination(p, p->api->spec.termination_grace_seconds, true, "its deadline has passed");
+        return;
+    }
+    env_age_step(p);
+    phase = final_phase(p);
+    if (phase != NULL && p->net == NET_ADDING)
+        return; /* it would have to be waited for all the same, and the status tells the address */
+    if (phase != NULL) {
+        snprintf(p->phase, sizeof(p->phase), "%s", phase);
+        pod_begin_termination(p, p->api->spec.termination_grace_seconds, true, "all its containers are done");
+        return;
+    }
+    if (!cgroup_step(p))
+        return;
+    resize_step(p);
+    local_storage_step(p);
+    /* Side by side: none of the three waits for another. */
+    sandbox_step(p);
+    pidns_step(p);
+    volumes_step(p);
+    live_sub_path_step(p);
+    images_step(p);
+    if (p->probes_since_ms == 0 && p->vols == VOLS_READY)
+        p->probes_since_ms = clock_mono_ms();
+    if (!restart_all_step(p))
+        containers_step(p);
+    for (size_t i = 0; i < p->n_ctrs; i++)
+        probes_step(&p->ctrs[i]);
+
+    if (p->state == POD_STARTING && p->initialized) {
+        pod_set_state(p, POD_RUNNING);
+        pod_starts_add(p);
+    }
+}
+
+/* `first`: the state in which this turn of the pod began. */
+static void step(struct pod *p, enum pod_state first)
+{
+    switch (p->state) {
+    case POD_PENDING:
+        pending_step(p);
+        return;
+    case POD_STARTING:
+    case POD_RUNNING:
+        active_step(p);
+        return;
+    case POD_TERMINATING:
+        if (!p->wanted && p->deletion_ns == 0) {
+            p->deletion_ns = clock_wall_ns();
+            p->record_dirty = true;
+        }
+        pod_ending_step(p);
+        return;
+    case POD_TERMINATED:
+        if (shutdown_revive(p))
+            return;
+        if (first == POD_TERMINATED)
+            again_step(p);
+        else if (again_waits(p))
+            pod_wake(p); /* in its turn */
+        return;
+    }
+}
+
+static void save(struct pod *p)
+{
+    struct err e = { 0 };
+    bool written;
+
+    p->record_dirty = false;
+    if (record_save(p, &written, &e) != ERR_OK) {
+        /* Running pods go on; what would be lost is only what a restart of the agent would want to know. */
+        if (strncmp(p->record_error, e.text, sizeof(p->record_error) - 1) != 0)
+            log_error("pod record cannot be written; trying again", F_STR("pod", p->key), F_ERR(&e));
+        snprintf(p->record_error, sizeof(p->record_error), "%.250s", e.text);
+        p->record_dirty = true;
+        p->record_durable = true; /* it cannot be: no reason to hold up its start */
+        pod_wake_at(p, clock_wall_ns() + 5 * INT64_C(1000000000));
+        return;
+    }
+    if (written)
+        record_sync(p);
+    if (p->record_error[0] != '\0')
+        log_info("pod record is written again", F_STR("pod", p->key));
+    p->record_error[0] = '\0';
+}
+
+static void reconcile(struct pod *p)
+{
+    struct node *n = p->node;
+    enum pod_state first = p->state, before;
+
+    pod_look_begin(p);
+    if (p->unseen)
+        pod_ask_recover(p);
+    if (p->unseen) {
+        pod_look_end(p);
+        return;
+    }
+    do {
+        before = p->state;
+        reaps_step(p);
+        step(p, first);
+    } while (p->state != before);
+
+    if (p->state == POD_TERMINATED && n->sources_ready && !n->closing &&
+        (!p->wanted || p->successor != NULL) && pod_idle(p) &&
+        (p->shutdown_ns == 0 || volumes_teardown_step(p))) {
+        pods_gone(p); /* frees p */
+        return;
+    }
+    pod_look_end(p);
+    pod_note_conditions(p);
+    if (p->record_dirty)
+        save(p);
+    pod_show(p, "MODIFIED");
+}
+
+void pod_reconcile(struct pod *p)
+{
+    const struct log_context about = { .pod = p->key, .pod_uid = p->uid };
+    struct log_context before = log_context_set(&about);
+
+    reconcile(p); /* may free p: its memory stays for this turn of the loop */
+    log_context_set(&before);
+}
+
+bool pod_idle(const struct pod *p)
+{
+    const struct reap *r;
+
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        const struct ctr *c = &p->ctrs[i];
+        if (probes_live(c) || hook_live(c) || op_live(&c->create.op) || op_live(&c->action.op) ||
+            op_live(&c->subpaths.op))
+            return false;
+    }
+    TAILQ_FOREACH (r, &p->reaps, link)
+        if (r->again_ms == 0)
+            return false;
+    return !images_busy(p) && !op_live(&p->netns_call.op) && !op_live(&p->pidns_call.op) &&
+           !op_live(&p->cni_op.op) && !op_live(&p->vols_call.op) && !op_live(&p->live_call.op);
+}
+
+const struct pod_upward worker_upward = {
+    .queue = turns_queue,
+    .end = pod_begin_termination,
+    .idle = pod_idle,
+    .apply = pods_apply,
+};
