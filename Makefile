@@ -42,11 +42,11 @@ Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-7s %s\n' '$(1)' '$(2)')
 
 # Low layers first: a folder uses nothing that stands after it (tests/tools/check-layers has the exact table).
-modules := base cgroups cni volumes agent/api agent/config agent/source agent/runtime agent/probe agent/status \
+modules := base cgroups cni volumes agent/api agent/config agent/source agent/image agent/runtime agent/probe agent/status \
            agent/pod/core agent/pod/limits agent/pod/env agent/pod/leftovers agent/pod/usage agent/pod/image agent/pod/volume agent/pod/sandbox \
            agent/pod/container agent/pod/record agent/pod/admit agent/pod/status agent/pod/worker agent/pod/show agent/pod/node \
            agent/cli agent
-include $(patsubst %,%/module.mk,$(modules))
+include $(patsubst %,%/module.mk,$(modules) agent/unpack)
 
 libname  = $(B)/lib$(subst /,-,$(1)).a
 reverse  = $(if $(1),$(call reverse,$(wordlist 2,$(words $(1)),$(1))) $(firstword $(1)))
@@ -68,7 +68,7 @@ $(B)/coracle: $(B)/agent/main.o $(all_libs) $(B)/llhttp/llhttp.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $< $(all_libs) $(B)/llhttp/llhttp.a $(LIBS_CORE)
 
-$(B)/coracle-unpack: $(patsubst %.c,$(B)/agent/runtime/%.o,$(unpack_SRCS)) $(call libname,base)
+$(B)/coracle-unpack: $(patsubst %.c,$(B)/agent/unpack/%.o,$(unpack_SRCS)) $(B)/agent/image/image_name.o $(call libname,base)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS_UNPACK)
 

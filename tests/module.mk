@@ -10,7 +10,7 @@ $(unit_bins): $(B)/%: $(B)/%.o $(all_libs) $(B)/llhttp/llhttp.a
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $< $(all_libs) $(B)/llhttp/llhttp.a $(LIBS_CORE) -lcmocka
 
 # coracle-unpack's files, for the targets that read images as it does; and what a target links.
-fuzz_unpack := $(patsubst %.c,$(B)/agent/runtime/%.o,$(filter-out unpack_main.c image_name.c,$(unpack_SRCS)))
+fuzz_unpack := $(patsubst %.c,$(B)/agent/unpack/%.o,$(filter-out unpack_main.c,$(unpack_SRCS)))
 $(B)/tests/fuzz/unpack.a: $(fuzz_unpack)
 	$(call say,AR,$@)
 	$(Q)mkdir -p $(@D) && rm -f $@ && ar rcs $@ $^
@@ -139,7 +139,7 @@ inject: ## each call of a phase fails once, and the agent is killed at it (root)
 
 # Each header compiles alone, so that the order of includes never matters.
 check-headers: ## compile each header by itself
-	$(Q)find $(modules) -maxdepth 1 -name '*.h' | sort | xargs -P $(jobs) -I{} sh -c \
+	$(Q)find $(modules) agent/unpack -maxdepth 1 -name '*.h' | sort | xargs -P $(jobs) -I{} sh -c \
 	    'printf "#include \"{}\"\n" | $(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -fsyntax-only -x c - || { echo "{}: does not compile alone" >&2; exit 1; }'
 
 # libFuzzer over every target, FUZZ_SECONDS each and round, for FUZZ_TOTAL seconds together (default: one round); what it

@@ -13,7 +13,7 @@
 #ifndef AGENT_RUNTIME_CONTAINER_H
 #define AGENT_RUNTIME_CONTAINER_H
 #include "agent/api/types.h"
-#include "agent/runtime/image.h"
+#include "agent/image/image.h"
 #include "base/presence.h"
 #include "cgroups/cgroup.h"
 

@@ -78,8 +78,9 @@ static void finish(struct rt_exec *x)
         op_close_handle(&x->op, (uv_handle_t *)&run->timer);
     if (run->folder.s[0] != '\0')
         if (rt_exec_clear(run->rt, run->id, run->folder.s, &left) != ERR_OK)
-            log_warn("what a process in a container left cannot be removed; the next start of the agent does it",
-                     F_STR("containerID", run->id), F_ERR(&left));
+            log_warn(
+                "what a process in a container left cannot be removed; the next start of the agent does it",
+                F_STR("containerID", run->id), F_ERR(&left));
     if (!run->ended && run->e.code != ERR_OK)
         buf_done(&x->output); /* what the runtime said; the result has it */
     op_finish(&x->op, run->e.code == ERR_OK ? NULL : &run->e);

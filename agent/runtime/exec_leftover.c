@@ -69,8 +69,8 @@ static enum err_code kill_leader(struct rt *rt, const char *id, pid_t pid, uint6
     if (!exec_process_fields(pid, &session, &now_start_time)) {
         if (rt_pidfd_ended(pidfd))
             return ERR_OK;
-        return err_set(e, ERR_UNAVAILABLE, "process %d in container %.12s: its session is not known", (int)pid,
-                       id);
+        return err_set(e, ERR_UNAVAILABLE, "process %d in container %.12s: its session is not known",
+                       (int)pid, id);
     }
     if (start_time != 0 ? start_time != now_start_time : pid == s.pid)
         return ERR_OK;

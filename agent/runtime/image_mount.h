@@ -5,7 +5,7 @@
  */
 #ifndef AGENT_RUNTIME_IMAGE_MOUNT_H
 #define AGENT_RUNTIME_IMAGE_MOUNT_H
-#include "agent/runtime/image.h"
+#include "agent/image/image.h"
 
 #include "base/presence.h"
 

@@ -4,7 +4,7 @@
  */
 #ifndef AGENT_RUNTIME_OVERLAY_H
 #define AGENT_RUNTIME_OVERLAY_H
-#include "agent/runtime/image.h"
+#include "agent/image/image.h"
 
 #define OVERLAY_LAYERS_MAX 500 /* the kernel's OVL_MAX_STACK */
 

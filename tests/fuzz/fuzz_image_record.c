@@ -1,6 +1,6 @@
 /* What coracle-unpack prints and what the store's records hold, and skopeo's last words: "answer", "%%",
  * "words". */
-#include "agent/runtime/image_internal.h"
+#include "agent/image/image_internal.h"
 #include "base/json.h"
 #include "base/log.h"
 #include "tests/fuzz/scratch.h"

@@ -1,6 +1,6 @@
 /* Image references stand in manifests and archives: whatever comes, the result is a whole, stable name or one
  * clear error. */
-#include "agent/runtime/image.h"
+#include "agent/image/image.h"
 
 #include <assert.h>
 #include <stdlib.h>

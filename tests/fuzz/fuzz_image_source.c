@@ -5,7 +5,7 @@
  * "@3" in a part stands for the digest of part 3, "#3" for its size: only later parts, so there is no cycle.
  * A part is also the file "p3", for docker's tables.
  */
-#include "agent/runtime/unpack.h"
+#include "agent/unpack/unpack.h"
 #include "tests/fuzz/scratch.h"
 
 #include <sys/stat.h>

@@ -5,7 +5,7 @@
  * Checksums of tar headers are put right before, so that mutated headers get past libarchive's first look. As
  * root, owners and nodes are real; else the first entry with another owner ends it.
  */
-#include "agent/runtime/unpack.h"
+#include "agent/unpack/unpack.h"
 #include "tests/fuzz/scratch.h"
 
 #include <dirent.h>

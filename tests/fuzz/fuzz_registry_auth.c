@@ -1,5 +1,5 @@
 /* Pull secrets come with manifests: whatever is in one, each try is an auth file that skopeo can read. */
-#include "agent/runtime/registry_auth.h"
+#include "agent/image/registry_auth.h"
 #include "base/json.h"
 
 #include <assert.h>

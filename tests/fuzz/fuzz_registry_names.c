@@ -1,5 +1,5 @@
 /* registries.conf, and short names with it: whatever stands there, a candidate is a whole name. */
-#include "agent/runtime/registry_names.h"
+#include "agent/image/registry_names.h"
 
 #include <assert.h>
 #include <stdlib.h>

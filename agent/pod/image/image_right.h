@@ -1,7 +1,7 @@
 /*
  * image_right - may this pod use an image that is here without asking its registry?
  *
- * Kubelet's imagePullCredentialsVerificationPolicy (agent/runtime/image_access.c has the rules): what was
+ * Kubelet's imagePullCredentialsVerificationPolicy (agent/image/image_access.c has the rules): what was
  * pulled with the secret of another pod has to be pulled, which shows the right to it, also where the policy
  * is IfNotPresent; with Never it counts as not present.  Loop thread only.
  */

@@ -1,6 +1,6 @@
 #include "agent/pod/image/pull_secrets.h"
 
-#include "agent/runtime/registry_auth.h"
+#include "agent/image/registry_auth.h"
 #include "agent/source/store.h"
 
 #include <string.h>

@@ -10,7 +10,7 @@
 #define TESTS_UNIT_AGENT_RUNTIME_IMAGE_HELPER_H
 #include "tests/unit/base/helper.h"
 
-#include "agent/runtime/image_internal.h"
+#include "agent/image/image_internal.h"
 #include "base/json.h"
 #include "base/log.h"
 

@@ -506,7 +506,7 @@ static void leftover_of_an_earlier_run_is_killed_only_if_it_is_that_process(void
     snprintf(text, sizeof(text), "%d %llu\n", (int)pid, (unsigned long long)start_time + 1);
     shell("printf '%s' > %s", text, leader.s);
     while (count_processes(sleeping("806")) == 0 && clock_mono_ms() - since < 10000)
-        usleep(10000);                  /* runc returns before its last step, execve */
+        usleep(10000); /* runc returns before its last step, execve */
     /* Another process has the number now, as far as one can see. */
     assert_int_equal(rt_exec_clear_all(host.rt, box.id, &clear_error), ERR_OK);
     assert_int_equal(count_processes(sleeping("806")), 1);

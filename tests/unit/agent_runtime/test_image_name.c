@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "agent/runtime/image.h"
+#include "agent/image/image.h"
 #include "base/buf.h"
 
 #include <stdio.h>

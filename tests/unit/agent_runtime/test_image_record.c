@@ -1,6 +1,6 @@
 #include "tests/unit/base/helper.h"
 
-#include "agent/runtime/image_internal.h"
+#include "agent/image/image_internal.h"
 #include "base/json.h"
 
 #include "tests/unit/base/nomem.h"

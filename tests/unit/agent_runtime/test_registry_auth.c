@@ -1,6 +1,6 @@
 #include "tests/unit/base/helper.h"
 
-#include "agent/runtime/registry_auth.h"
+#include "agent/image/registry_auth.h"
 #include "base/buf.h"
 #include "base/json.h"
 

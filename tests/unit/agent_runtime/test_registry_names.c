@@ -1,6 +1,6 @@
 #include "tests/unit/base/helper.h"
 
-#include "agent/runtime/registry_names.h"
+#include "agent/image/registry_names.h"
 
 static void parse(struct reg_names *r, const char *text)
 {

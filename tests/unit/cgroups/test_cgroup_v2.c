@@ -12,8 +12,8 @@
 
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/resource.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #define MOUNTINFO "31 22 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n"

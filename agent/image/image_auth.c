@@ -1,0 +1,162 @@
+#include "agent/image/image_internal.h"
+
+#include "base/fs.h"
+#include "base/log.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *img_job_reference(const struct img_job *j, char full[IMG_NAME_MAX])
+{
+    struct err ignored = { 0 };
+    const char *given = j->source + strlen("docker://");
+
+    return img_normalise(given, full, &ignored) == ERR_OK ? full
+                                                          : given; /* skopeo refuses it with its own words */
+}
+
+void img_auth_repository(const char *reference, char ret[IMG_NAME_MAX])
+{
+    snprintf(ret, IMG_NAME_MAX, "%.*s", (int)img_repository(reference), reference);
+}
+
+/* ---- on the pool ----------------------------------------------------------------------------- */
+
+/* A node without the file, or with one that cannot be used, still pulls what needs no password of its own.
+ * *unknown: a shortage, or a disk that does not answer; the next try may see it. */
+static char *read_node_file(const char *path, bool *unknown, struct err *e)
+{
+    char *text = NULL;
+
+    if (path == NULL || fs_read_at(AT_FDCWD, path, REG_AUTH_MAX, &text, NULL, e) == ERR_OK)
+        return text;
+    if (e->sys == ENOENT || e->sys == ENOTDIR)
+        *e = (struct err){ 0 };
+    *unknown = err_is_shortage(e) || e->sys == EIO;
+    return NULL;
+}
+
+static void wipe(char *text)
+{
+    if (text != NULL)
+        explicit_bzero(text, strlen(text));
+    free(text);
+}
+
+static enum err_code plan(void *arg, struct err *e)
+{
+    struct img_job *j = arg;
+    const unsigned char *key = j->store->proof_key;
+    struct err node_error = { 0 };
+    char full[IMG_NAME_MAX], repository[IMG_NAME_MAX];
+    bool unknown = false;
+    char *node = read_node_file(j->store->auth_file, &unknown, &node_error);
+
+    if (unknown) {
+        *e = node_error;
+        e->code = ERR_UNAVAILABLE;
+        return err_wrap(e, "registry credentials of the node");
+    }
+    img_auth_repository(img_job_reference(j, full), repository);
+    if (node != NULL && reg_tries_plan(&j->tries, NULL, node, repository, key, &node_error) != ERR_OK) {
+        wipe(node);
+        node = NULL;
+    }
+    reg_tries_done(&j->tries);
+    if (node_error.code != ERR_OK)
+        log_warn("registry credentials of the node cannot be read: images are pulled without them",
+                 F_STR("file", j->store->auth_file), F_ERR(&node_error));
+    (void)!reg_tries_plan(&j->tries, j->auth, node, repository, key, e);
+    wipe(node);
+    return e->code;
+}
+
+void img_auth_start(struct img_job *j, op_done_fn done)
+{
+    work_start(&j->work, "registry credentials", j->key, plan, j, j->store->loop, done, j);
+}
+
+/* ---- the file for skopeo --------------------------------------------------------------------- */
+
+static enum err_code make_home(struct img_job *j, struct err *e)
+{
+    if (j->auth_home != NULL)
+        return ERR_OK;
+    j->auth_home = str_printf("%s/auth-%s", j->store->tmpfs_dir, j->tmp);
+    return j->auth_home == NULL ? err_nomem(e) : fs_mkdirs(j->auth_home, 0700, e);
+}
+
+enum err_code img_auth_write(struct img_job *j, struct err *e)
+{
+    const char *folder = j->store->tmpfs_dir, *text = j->tries.v[j->attempt];
+
+    if (text == NULL)
+        return ERR_OK;
+    if (folder == NULL)
+        return err_set(e, ERR_PRECONDITION, "there is no tmpfs to keep registry credentials on");
+    if (j->auth_path == NULL)
+        j->auth_path = str_printf("%s/auth-%s.json", folder, j->tmp);
+    if (j->auth_path == NULL)
+        return err_nomem(e);
+    if (make_home(j, e) != ERR_OK)
+        return err_wrap(e, "registry credentials");
+    return fs_replace_at(AT_FDCWD, j->auth_path, text, strlen(text), 0600, false, e);
+}
+
+bool img_auth_next(struct img_job *j, const struct err *refused)
+{
+    /* Registries hide what one may not see: not found may mean not yours. */
+    if (refused->code != ERR_UNAUTHENTICATED && refused->code != ERR_NOT_FOUND)
+        return false;
+    if (j->attempt + 1 >= j->tries.n)
+        return false;
+    j->attempt++;
+    return true;
+}
+
+static void remove_left(int dir, const char *name)
+{
+    struct err e = { 0 };
+
+    if (fs_remove_tree(dir, name, &e) != ERR_OK)
+        log_warn("registry credentials that were used are not removed", F_STR("file", name), F_ERR(&e));
+}
+
+void img_auth_remove(struct img_job *j)
+{
+    if (j->auth_path != NULL)
+        fs_remove_quietly(AT_FDCWD, j->auth_path);
+    if (j->auth_home != NULL)
+        remove_left(AT_FDCWD, j->auth_home);
+    free(take_ptr(&j->auth_path));
+    free(take_ptr(&j->auth_home));
+}
+
+static bool remove_left_of_agent(const char *name, void *arg)
+{
+    const int *folder = arg;
+
+    if (str_starts(name, "auth-") || str_starts(name, ".auth-"))
+        remove_left(*folder, name);
+    return true;
+}
+
+void img_auth_clean(const struct img_store *s)
+{
+    fd_auto folder = s->tmpfs_dir == NULL ? -1 : open(s->tmpfs_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct err e = { 0 };
+    struct presence found;
+
+    if (s->tmpfs_dir == NULL)
+        return;
+    if (folder < 0) {
+        err_sys(&e, errno, "open %s", s->tmpfs_dir);
+        found = presence_from_err(&e);
+    } else {
+        found = fs_list(folder, ".", remove_left_of_agent, &folder, &e);
+    }
+    if (presence_is_unknown(found))
+        log_warn("registry credentials of an earlier run may be left: their folder cannot be listed",
+                 F_STR("folder", s->tmpfs_dir), F_ERR(&e));
+}

@@ -1,0 +1,352 @@
+/* What pulls fetch: the folder of whole blobs that they share, how much has come, and whether anything still
+ * comes. */
+#include "agent/image/image_internal.h"
+
+#include "base/clock.h"
+#include "base/fs.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+/* Longer than the longest back-off of a pod (5 minutes): its next try finds them. */
+#define KEEP_MS (10 * 60 * 1000)
+
+#define DROP_AGAIN_MS (10 * 1000)
+
+/* Less in a whole progress deadline is none: a registry that sends a byte now and then keeps no place. */
+#define STALL_BYTES (16u << 10)
+
+/* ---- how much has come ----------------------------------------------------------------------- */
+
+struct sum {
+    int folder;
+    int depth;
+    uint64_t bytes;
+    struct err e;
+};
+
+static enum err_code add_below(int dir, const char *name, int depth, uint64_t *sum, struct err *e);
+
+static bool add_one(const char *name, void *arg)
+{
+    struct sum *s = arg;
+    struct stat st;
+    struct presence found = fs_look_at(s->folder, name, &st, &s->e);
+
+    if (presence_is_unknown(found))
+        return false;
+    if (presence_is_absent(found)) /* a finished blob leaves */
+        return true;
+    if (S_ISREG(st.st_mode))
+        s->bytes += (uint64_t)st.st_size;
+    else if (S_ISDIR(st.st_mode) && s->depth > 1)
+        (void)!add_below(s->folder, name, s->depth - 1, &s->bytes, &s->e);
+    return s->e.code == ERR_OK;
+}
+
+static enum err_code add_below(int dir, const char *name, int depth, uint64_t *sum, struct err *e)
+{
+    fd_auto fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    struct sum s = { .folder = fd, .depth = depth };
+
+    if (fd < 0) {
+        err_sys(e, errno, "open %s", name);
+        return presence_is_absent(presence_from_err(e)) ? ERR_OK : e->code;
+    }
+    if (presence_is_unknown(fs_list(fd, ".", add_one, &s, e)))
+        return e->code;
+    *sum += s.bytes;
+    if (s.e.code != ERR_OK)
+        *e = s.e;
+    return e->code;
+}
+
+/* Bytes of the files below; folders three deep (a pull's, its layout, blobs/sha256), so an end is certain.
+ * What is not there has none. */
+static enum err_code bytes_below(int dir, const char *name, int depth, uint64_t *ret, struct err *e)
+{
+    *ret = 0;
+    return add_below(dir, name, depth, ret, e);
+}
+
+static void stop(struct img_job *j, const struct err *why)
+{
+    if (j->over_limit)
+        return;
+    j->over_limit = true;
+    if (why->code == ERR_UNAVAILABLE)
+        j->failure = IMG_REGISTRY_UNAVAILABLE;
+    j->limit = *why;
+    err_wrap(&j->limit, "pull %.200s", j->key);
+    proc_cancel(&j->proc);
+}
+
+/* Never less than before: blobs that turned out bad are gone. */
+static void note_fetched(struct img_job *j, uint64_t all)
+{
+    if (all > j->shared_before && all - j->shared_before > j->fetched)
+        j->fetched = all - j->shared_before;
+}
+
+/* A finished blob leaves the pull's own folder, which is progress, too. */
+static void check_stall(struct img_job *j, uint64_t bytes, uint64_t now_ms)
+{
+    const double seconds = (double)j->store->stall_ms / 1000;
+    struct err stalled = { 0 };
+
+    if (bytes < j->seen_bytes || bytes >= j->seen_bytes + STALL_BYTES || j->progress_ms == 0) {
+        j->seen_bytes = bytes;
+        j->progress_ms = now_ms;
+    } else if (now_ms - j->progress_ms >= j->store->stall_ms) {
+        if (bytes == j->seen_bytes)
+            err_set(&stalled, ERR_UNAVAILABLE, "nothing came for %.3g s", seconds);
+        else
+            err_set(&stalled, ERR_UNAVAILABLE, "only %llu bytes came in %.3g s",
+                    (unsigned long long)(bytes - j->seen_bytes), seconds);
+        stop(j, &stalled);
+    }
+}
+
+/* Whole blobs are shared: when those that came since this one began are more than all of them may have
+ * brought, none can be told apart. */
+static bool too_large(const struct img_job *j, uint64_t own, uint64_t shared)
+{
+    const struct img_store *s = j->store;
+
+    return own > s->max_bytes ||
+           shared > j->shared_before + s->max_bytes * (s->copies_begun - j->copies_before);
+}
+
+static void check_all(struct img_store *s)
+{
+    const uint64_t now_ms = clock_mono_ms();
+    struct err full = { 0 }, large = { 0 }, unknown = { 0 };
+    uint64_t shared;
+    struct img_job *j, *next;
+    struct statvfs fs;
+
+    if (bytes_below(s->tmp_fd, "blobs", 2, &shared, &unknown) != ERR_OK)
+        return; /* the next tick sees more */
+    if (fstatvfs(s->tmp_fd, &fs) == 0 && (uint64_t)fs.f_bavail * fs.f_frsize < IMG_RESERVE_BYTES)
+        err_set(&full, ERR_EXHAUSTED,
+                "no space left for images: less than %u MiB are free on the store's file system",
+                IMG_RESERVE_BYTES >> 20);
+    err_set(&large, ERR_EXHAUSTED, "the image is larger than the limit of %llu bytes",
+            (unsigned long long)s->max_bytes);
+
+    TAILQ_FOREACH_SAFE (j, &s->jobs, more, next) {
+        uint64_t bytes;
+
+        if (j->state != JOB_COPY)
+            continue;
+        if (bytes_below(s->tmp_fd, j->tmp, 3, &bytes, &unknown) != ERR_OK)
+            return;
+        note_fetched(j, bytes + shared);
+        if (full.code != ERR_OK)
+            stop(j, &full);
+        else if (too_large(j, bytes, shared))
+            stop(j, &large);
+        else
+            check_stall(j, bytes, now_ms);
+    }
+}
+
+/* ---- the folder ------------------------------------------------------------------------------ */
+
+static bool registry_is_asked(const struct img_store *s)
+{
+    const struct img_job *j;
+
+    TAILQ_FOREACH (j, &s->jobs, more)
+        if (j->state != JOB_WAIT && j->is_registry)
+            return true;
+    return false;
+}
+
+static void on_tick(uv_timer_t *timer);
+
+static void drop(struct img_store *s)
+{
+    char away[33];
+
+    id_random_hex(away, sizeof(away) - 1);
+    if (renameat(s->tmp_fd, "blobs", s->tmp_fd, away) == 0) {
+        img_trash(s, away);
+    } else if (errno != ENOENT) { /* they are not for another try */
+        uv_timer_start(&s->usage, on_tick, DROP_AGAIN_MS, 0);
+        return;
+    }
+    s->have_blobs = s->blobs_bad = false;
+    s->blobs_until_ms = 0;
+    free(take_ptr(&s->blobs_for));
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+    struct img_store *s = timer->data;
+
+    if (s->copying > 0)
+        check_all(s);
+    else
+        img_blobs_settle(s);
+}
+
+void img_blobs_settle(struct img_store *s)
+{
+    const uint64_t now_ms = clock_mono_ms();
+
+    if (!s->have_blobs || registry_is_asked(s) || s->closing) /* the next agent goes on with them */
+        return;
+    if (s->blobs_bad || s->blobs_until_ms <= now_ms)
+        drop(s);
+    else
+        uv_timer_start(&s->usage, on_tick, s->blobs_until_ms - now_ms, 0);
+}
+
+/* ---- whose blobs ------------------------------------------------------------------------------- */
+
+enum err_code img_blobs_take(struct img_job *j, char *answer, struct err *e)
+{
+    char *rest = answer, *line = strsep(&rest, " \r\n");
+
+    if (!img_digest_is_valid(line))
+        return err_set(e, ERR_UNKNOWN, "skopeo inspect: it did not print a digest for %.300s", j->key);
+    j->digest = strdup(line);
+    j->blobs = calloc(IMG_MAX_LAYERS, sizeof(*j->blobs));
+    if (j->digest == NULL || j->blobs == NULL)
+        return err_nomem(e);
+    while ((line = strsep(&rest, " \r\n")) != NULL) {
+        if (!img_digest_is_valid(line))
+            continue; /* an image of that kind fails later, with better words */
+        if (j->n_blobs == IMG_MAX_LAYERS)
+            return err_set(e, ERR_INVALID, "pull %.200s: it has more than %d layers", j->key, IMG_MAX_LAYERS);
+        j->blobs[j->n_blobs] = strdup(line + strlen("sha256:"));
+        if (j->blobs[j->n_blobs] == NULL)
+            return err_nomem(e);
+        j->n_blobs++;
+    }
+    return ERR_OK;
+}
+
+/* skopeo looks for a layer that is here already when it comes to it: who copies may count on any of its own.
+ */
+static bool is_wanted(const struct img_job *by_others_than, const char *hex)
+{
+    const struct img_job *j;
+
+    TAILQ_FOREACH (j, &by_others_than->store->jobs, more) {
+        if (j == by_others_than || !j->is_registry || (j->state != JOB_COPY && j->state != JOB_UNPACK))
+            continue;
+        if (j->n_blobs == 0)
+            return true; /* which ones was not said */
+        for (size_t i = 0; i < j->n_blobs; i++)
+            if (strcmp(j->blobs[i], hex) == 0)
+                return true;
+    }
+    return false;
+}
+
+/* Its size; 0: it is not there, or stays. */
+static uint64_t move_away(const struct img_job *j, const char *hex, int from, int to)
+{
+    struct stat st;
+
+    if (is_wanted(j, hex) || fstatat(from, hex, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+        renameat(from, hex, to, hex) != 0)
+        return 0;
+    return (uint64_t)st.st_size;
+}
+
+/* Its configuration and manifests stay: they are small, and another one may have the same, with other layers.
+ */
+static uint64_t move_own(const struct img_job *j, int from, int to)
+{
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < j->n_blobs; i++)
+        bytes += move_away(j, j->blobs[i], from, to);
+    return bytes;
+}
+
+static void drop_own(const struct img_job *j)
+{
+    struct img_store *s = j->store;
+    fd_auto from = openat(s->tmp_fd, "blobs/sha256", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    fd_auto to = -1;
+    struct img_job *other;
+    uint64_t bytes;
+    char away[33];
+
+    id_random_hex(away, sizeof(away) - 1);
+    if (from < 0 || mkdirat(s->tmp_fd, away, 0700) != 0)
+        return;
+    to = openat(s->tmp_fd, away, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    bytes = to >= 0 ? move_own(j, from, to) : 0;
+    TAILQ_FOREACH (other, &s->jobs, more) /* they count from what was there before */
+        other->shared_before -= bytes < other->shared_before ? bytes : other->shared_before;
+    img_trash(s, away);
+}
+
+void img_blobs_ended(struct img_job *j, const struct err *e)
+{
+    struct img_store *s = j->store;
+
+    const bool again = e->code == ERR_UNAVAILABLE || e->code == ERR_DEADLINE || e->code == ERR_CANCELLED;
+    const bool others_stay = registry_is_asked(s) || s->blobs_until_ms != 0; /* else img_blobs_settle() */
+
+    if (j->state >= JOB_COPY && !again && others_stay)
+        drop_own(j);
+    if (e->code == ERR_OK) {
+        if (s->blobs_for == NULL || strcmp(s->blobs_for, j->key) == 0) /* it came after all */
+            s->blobs_until_ms = 0;
+    } else if (e->code == ERR_UNAVAILABLE || e->code == ERR_DEADLINE) {
+        if (j->state < JOB_COPY) /* nothing of it is here */
+            return;
+        /* Counted from the first failure: what is never fetched whole does not stay. */
+        if (s->blobs_until_ms == 0)
+            s->blobs_until_ms = clock_mono_ms() + KEEP_MS;
+        free(s->blobs_for);
+        s->blobs_for = strdup(j->key);
+    } else if (j->state >= JOB_COPY && e->code != ERR_CANCELLED) {
+        s->blobs_bad = true;
+    }
+}
+
+void img_blobs_adopt(struct img_store *s)
+{
+    struct stat st = { .st_mode = S_IFDIR }; /* unless it was seen */
+    struct err ignored = { 0 };
+
+    if (presence_is_absent(fs_look_at(s->tmp_fd, "blobs", &st, &ignored)))
+        return;
+    s->have_blobs = true;
+    if (S_ISDIR(st.st_mode))
+        s->blobs_until_ms = clock_mono_ms() + KEEP_MS;
+    img_blobs_settle(s);
+}
+
+enum err_code img_blobs_begin(struct img_job *j, struct err *e)
+{
+    struct img_store *s = j->store;
+
+    if (mkdirat(s->tmp_fd, "blobs", 0700) != 0 && errno != EEXIST)
+        return err_sys(e, errno, "make the folder for blobs");
+    s->have_blobs = true;
+    if (bytes_below(s->tmp_fd, "blobs", 2, &j->shared_before, e) != ERR_OK) {
+        e->code = ERR_UNAVAILABLE; /* they are not bad: the next try looks again */
+        return err_wrap(e, "look at the blobs that are here");
+    }
+    j->copies_before = s->copies_begun++ - s->copying;
+    if (s->copying++ == 0)
+        uv_timer_start(&s->usage, on_tick, IMG_USAGE_PERIOD_MS, IMG_USAGE_PERIOD_MS);
+    return ERR_OK;
+}
+
+void img_blobs_end(struct img_job *j)
+{
+    if (--j->store->copying == 0)
+        uv_timer_stop(&j->store->usage);
+}

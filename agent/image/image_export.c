@@ -1,0 +1,71 @@
+#include "agent/image/image_internal.h"
+
+#include <string.h>
+
+#define EXPORT_DEADLINE_MS (2 * 60 * 60 * 1000) /* to a slow disk */
+#define EXPORT_NAMES_MAX (1u << 20)
+
+static void on_exported(struct op *op, const struct err *result)
+{
+    struct img_task_run *run = op->owner;
+    struct err e = *result;
+
+    if (e.code != ERR_OK)
+        img_take_failure(run->proc.out.p, run->proc.out.n, &e);
+    img_task_end(run, &e);
+}
+
+/* The name that was asked by; by an id all names. */
+static enum err_code add_names(const struct img_task_run *run, const char *reference, struct buf *names,
+                               struct err *e)
+{
+    json_auto_t *all = img_names_of(run->store, run->held[0]);
+    char full[IMG_NAME_MAX];
+    struct err ignored = { 0 };
+    const json_t *name;
+    bool named = false;
+    size_t i;
+
+    if (img_normalise(reference, full, &ignored) == ERR_OK)
+        json_array_foreach (all, i, name)
+            named = named || strcmp(json_string_value(name), full) == 0;
+    json_array_foreach (all, i, name)
+        if (!named || strcmp(json_string_value(name), full) == 0)
+            buf_addf(names, "%s\n", json_string_value(name));
+    return all == NULL || names->failed ? err_nomem(e) : ERR_OK;
+}
+
+void img_export_start(struct img_task *t, struct img_store *s, const char *reference, const char *path,
+                      op_done_fn done, void *owner)
+{
+    struct img_task_run *run =
+        img_task_begin(t, s, "image export", reference, EXPORT_DEADLINE_MS, done, owner);
+    str_auto layers = str_printf("%s/layers", s->dir);
+    str_auto parts = str_printf("%s/parts", s->dir);
+    buf_auto names = BUF_INIT(EXPORT_NAMES_MAX);
+    struct err e = { 0 };
+
+    if (run == NULL)
+        return;
+    if (layers == NULL || parts == NULL)
+        err_nomem(&e);
+    else if (path[0] != '/')
+        err_set(&e, ERR_INVALID, "file \"%.300s\" is not an absolute path", path);
+    if (e.code != ERR_OK || add_names(run, reference, &names, &e) != ERR_OK) {
+        img_task_end(run, &e);
+        return;
+    }
+    proc_start(&run->proc,
+               &(struct proc_spec){
+                   .name = "coracle-unpack",
+                   .subject = reference,
+                   .argv = (const char *const[]){ s->unpack_path, "--export", run->held[0]->image->id + 7,
+                                                  "--out", path, "--layers", layers, "--parts", parts, NULL },
+                   .stdin_data = names.p,
+                   .stdin_size = names.n,
+                   .stdout_max = IMG_RECORD_MAX,
+                   .cgroup_fd = s->ops_cgroup_fd,
+                   .cgroup_procs = s->ops_cgroup_procs,
+                   .deadline_ms = EXPORT_DEADLINE_MS },
+               s->loop, on_exported, run);
+}

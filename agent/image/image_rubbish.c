@@ -1,0 +1,206 @@
+/* What nobody needs any more: it leaves its place by one rename, and is removed in the background. */
+#include "agent/image/image_internal.h"
+
+#include "base/fs.h"
+#include "base/log.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+struct trash { /* belongs to itself: the store may be gone before it is */
+    struct work work;
+    int dir;
+    int records[4]; /* folders whose entries go first */
+    char name[256];
+};
+
+static void trash_free(struct trash *t)
+{
+    close(t->dir);
+    for (size_t i = 0; i < ARRAY_LEN(t->records); i++)
+        if (t->records[i] >= 0)
+            close(t->records[i]);
+    free(t);
+}
+
+static enum err_code remove_trash(void *arg, struct err *e)
+{
+    const struct trash *t = arg;
+
+    /* First that it is nobody's any more, then the files: a power cut in between must not leave a record that
+     * names a layer with half its files. */
+    for (size_t i = 0; i < ARRAY_LEN(t->records); i++)
+        if (fsync(t->records[i]) != 0)
+            return err_sys(e, errno, "sync the image store");
+    return fs_remove_tree(t->dir, t->name, e);
+}
+
+static void on_trash_removed(struct op *op, const struct err *result)
+{
+    struct trash *t = op->owner;
+
+    if (result->code != ERR_OK)
+        log_warn("images: temporary folder not removed", F_STR("folder", t->name), F_ERR(result));
+    trash_free(t);
+}
+
+void img_trash(struct img_store *s, const char *name)
+{
+    struct trash *t = calloc(1, sizeof(*t));
+    bool failed = false;
+
+    if (t == NULL || strlen(name) >= sizeof(t->name)) {
+        free(t); /* the next start finds it */
+        return;
+    }
+    memcpy(t->name, name, strlen(name) + 1);
+    t->dir = fcntl(s->tmp_fd, F_DUPFD_CLOEXEC, 3);
+    if (t->dir < 0) {
+        free(t);
+        return;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(t->records); i++) {
+        const int folders[] = { s->images_fd, s->layers_fd, s->parts_fd, s->tmp_fd };
+        t->records[i] = fcntl(folders[i], F_DUPFD_CLOEXEC, 3);
+        failed = failed || t->records[i] < 0;
+    }
+    if (failed) { /* not without the order of the disk; the next start finds it */
+        trash_free(t);
+        return;
+    }
+    work_start(&t->work, "image clean-up", name, remove_trash, t, s->loop, on_trash_removed, t);
+}
+
+void img_trash_leftover(struct img_store *s, const char *name)
+{
+    char away[33];
+
+    if (strcmp(name, "blobs") == 0) /* whole ones: img_blobs_adopt() */
+        return;
+    id_random_hex(away, sizeof(away) - 1);
+    if (renameat(s->tmp_fd, name, s->tmp_fd, away) == 0)
+        img_trash(s, away);
+}
+
+struct each {
+    struct img_store *store;
+    void (*fn)(struct img_store *s, const char *name);
+};
+
+static bool on_entry(const char *name, void *arg)
+{
+    const struct each *each = arg;
+
+    each->fn(each->store, name);
+    return true;
+}
+
+enum err_code img_each_entry(struct img_store *s, int dir, void (*fn)(struct img_store *s, const char *name),
+                             struct err *e)
+{
+    struct each each = { s, fn };
+    struct presence found = fs_list(dir, ".", on_entry, &each, e);
+
+    if (presence_is_absent(found)) /* it was opened, and others may not remove it */
+        return err_set(e, ERR_DATA_LOSS, "the folder was removed");
+    return presence_is_unknown(found) ? e->code : ERR_OK;
+}
+
+static bool layer_is_used(const struct img_store *s, const char *name)
+{
+    for (const struct img_entry *entry = s->images; entry != NULL; entry = entry->hh.next)
+        for (size_t i = 0; i < entry->image->layer_dirs.n; i++)
+            if (strcmp(img_layer_name(entry->image, i), name) == 0)
+                return true;
+    return false;
+}
+
+static void take_away(struct img_store *s, int folder, const char *name)
+{
+    char away[33];
+
+    id_random_hex(away, sizeof(away) - 1);
+    /* One rename: it is there as a whole or not at all. */
+    if (renameat(folder, name, s->tmp_fd, away) == 0)
+        img_trash(s, away);
+    else
+        log_warn("images: left-over not removed", F_STR("file", name), F_STR("err", strerrordesc_np(errno)));
+}
+
+static void collect_layer(struct img_store *s, const char *name)
+{
+    if (!layer_is_used(s, name))
+        take_away(s, s->layers_fd, name);
+}
+
+bool img_named_by_hex(const char *file, const char *ending, char hex[65])
+{
+    if (strlen(file) != 64 + strlen(ending) || strspn(file, "0123456789abcdef") != 64 ||
+        strcmp(file + 64, ending) != 0)
+        return false;
+    memcpy(hex, file, 64);
+    hex[64] = '\0';
+    return true;
+}
+
+static bool part_is_used(struct img_store *s, const char *name)
+{
+    char id[72] = "sha256:", layer[65];
+
+    if (img_named_by_hex(name, IMG_FRAME, layer) && layer_is_used(s, layer))
+        return true;
+    return img_named_by_hex(name, IMG_CONFIG, id + strlen(id)) && img_find(s, id) != NULL;
+}
+
+static void collect_part(struct img_store *s, const char *name)
+{
+    if (!part_is_used(s, name))
+        take_away(s, s->parts_fd, name);
+}
+
+static void note_unused_layer(struct img_store *s, const char *name)
+{
+    s->have_rubbish = s->have_rubbish || !layer_is_used(s, name);
+}
+
+static void note_unused_part(struct img_store *s, const char *name)
+{
+    s->have_rubbish = s->have_rubbish || !part_is_used(s, name);
+}
+
+/* Nothing is removed before everything was seen: the folders, and what is mounted. */
+static enum err_code collect(struct img_store *s, struct err *e)
+{
+    s->have_rubbish = false;
+    if (img_each_entry(s, s->layers_fd, note_unused_layer, e) != ERR_OK ||
+        img_each_entry(s, s->parts_fd, note_unused_part, e) != ERR_OK)
+        return err_wrap(e, "list the store's layers");
+    if (!s->have_rubbish)
+        return ERR_OK;
+    if (img_check_mounted(s, e) != ERR_OK || img_each_entry(s, s->layers_fd, collect_layer, e) != ERR_OK)
+        return e->code;
+    return img_each_entry(s, s->parts_fd, collect_part, e);
+}
+
+void img_collect(struct img_store *s)
+{
+    struct err e = { 0 };
+
+    if (img_unread_any(s)) /* any layer may be theirs */
+        return;
+    if (s->damaged > 0 && !s->said_damaged)
+        log_warn("images: layers that no image names are kept: a damaged record may have named them, and "
+                 "pods may run on "
+                 "them; bring the image again, or remove the record",
+                 F_STR("folder", s->dir), F_U64("damagedRecords", s->damaged));
+    s->said_damaged = s->damaged > 0;
+    /* A bring under way relies on layers that are there, and adds some before their image is: the last one
+     * collects. */
+    if (s->running > 0)
+        return;
+    if (s->damaged == 0 && collect(s, &e) != ERR_OK)
+        img_look_again(s, &e);
+    else
+        img_look_over(s);
+}

@@ -1,0 +1,258 @@
+#include "agent/unpack/unpack.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/capability.h>
+#include <linux/filter.h>
+#include <linux/landlock.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+#if defined(__SANITIZE_ADDRESS__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SANITIZED 1
+#endif
+#endif
+#ifndef SANITIZED
+#define SANITIZED 0 /* else: terabytes of shadow memory, and a leak checker that forks and traces */
+#endif
+
+/* libarchive's and zstd's windows (128 MiB at most) and the folders' times: far below. */
+#define MEMORY_MAX (1ull << 30)
+/* Half an hour is what a pull may take in all. */
+#define CPU_SECONDS_MAX 1800
+
+const struct unpack_device unpack_devices[] = {
+    { 1, 3 }, { 1, 5 }, { 1, 7 }, { 1, 8 }, { 1, 9 }, { 5, 0 }, /* null zero full random urandom tty */
+};
+const size_t unpack_n_devices = sizeof(unpack_devices) / sizeof(unpack_devices[0]);
+
+static void limit(int what, uint64_t most)
+{
+    struct rlimit now;
+
+    if (getrlimit(what, &now) != 0)
+        return;
+    if (now.rlim_max == RLIM_INFINITY || now.rlim_max > most)
+        now.rlim_max = most;
+    now.rlim_cur = now.rlim_max;
+    setrlimit(what, &now); /* lowering always works */
+}
+
+/* ---- capabilities ---------------------------------------------------------------------------- */
+
+static enum err_code drop_capabilities(struct err *e)
+{
+    static const int kept[] = { CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER,   CAP_FSETID,
+                                CAP_MKNOD, CAP_SETFCAP,      CAP_SYS_ADMIN };
+    struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+    struct __user_cap_data_struct data[2] = { 0 };
+    uint32_t wanted[2] = { 0 };
+
+    for (size_t i = 0; i < ARRAY_LEN(kept); i++)
+        wanted[kept[i] / 32] |= 1u << (kept[i] % 32);
+    for (int cap = 0; cap <= 63; cap++)
+        if ((wanted[cap / 32] & (1u << (cap % 32))) == 0)
+            prctl(PR_CAPBSET_DROP, cap, 0, 0, 0); /* beyond the kernel's last one: EINVAL */
+    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+
+    if (syscall(SYS_capget, &header, data) != 0)
+        return err_sys(e, errno, "read capabilities");
+    for (int i = 0; i < 2; i++) {
+        data[i].permitted &= wanted[i];
+        data[i].effective = data[i].permitted;
+        data[i].inheritable = 0;
+    }
+    if (syscall(SYS_capset, &header, data) != 0)
+        return err_sys(e, errno, "drop capabilities");
+    return ERR_OK;
+}
+
+/* ---- Landlock -------------------------------------------------------------------------------- */
+
+#define READ_RIGHTS (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
+#define WRITE_RIGHTS                                                                                         \
+    (READ_RIGHTS | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_REMOVE_DIR |                           \
+     LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_DIR |           \
+     LANDLOCK_ACCESS_FS_MAKE_REG | LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_SYM |              \
+     LANDLOCK_ACCESS_FS_REFER)
+#define HANDLED_RIGHTS                                                                                       \
+    (WRITE_RIGHTS | LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_MAKE_SOCK | LANDLOCK_ACCESS_FS_MAKE_BLOCK)
+
+static enum err_code allow(int ruleset, int fd, uint64_t rights, struct err *e)
+{
+    struct landlock_path_beneath_attr rule = { .allowed_access = rights, .parent_fd = fd };
+    struct stat st;
+
+    if (fd < 0)
+        return ERR_OK;
+    if (fstat(fd, &st) == 0 && !S_ISDIR(st.st_mode))
+        rule.allowed_access &= LANDLOCK_ACCESS_FS_READ_FILE;
+    if (syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &rule, 0) != 0)
+        return err_sys(e, errno, "landlock: add a rule");
+    return ERR_OK;
+}
+
+static enum err_code restrict_paths(const struct unpack_confine *c, struct err *e)
+{
+    struct landlock_ruleset_attr attr = { .handled_access_fs = HANDLED_RIGHTS };
+    fd_auto ruleset = -1;
+    fd_auto proc = SANITIZED ? open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1; /* the leak checker's */
+
+    /* The first version (5.13) forbids every rename to another folder, and naming a layer is one. */
+    if (syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION) < 2)
+        return ERR_OK;
+    ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof(attr), 0);
+    if (ruleset < 0)
+        return err_sys(e, errno, "landlock: make a ruleset");
+    if (allow(ruleset, c->source, READ_RIGHTS, e) != ERR_OK ||
+        allow(ruleset, c->blobs, READ_RIGHTS, e) != ERR_OK ||
+        allow(ruleset, c->work, WRITE_RIGHTS, e) != ERR_OK ||
+        allow(ruleset, c->layers, WRITE_RIGHTS, e) != ERR_OK ||
+        allow(ruleset, c->parts, WRITE_RIGHTS, e) != ERR_OK || allow(ruleset, proc, READ_RIGHTS, e) != ERR_OK)
+        return e->code;
+    if (syscall(SYS_landlock_restrict_self, ruleset, 0) != 0)
+        return err_sys(e, errno, "landlock: enter");
+    return ERR_OK;
+}
+
+/* ---- seccomp --------------------------------------------------------------------------------- */
+
+#if defined(__x86_64__)
+#define ARCH AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define ARCH AUDIT_ARCH_AARCH64
+#elif defined(__riscv) && __riscv_xlen == 64
+#define ARCH AUDIT_ARCH_RISCV64
+#endif
+
+#ifdef ARCH
+/*
+ * What CAP_SYS_ADMIN and a hostile archive could be combined to, and what no archive reader does.  A list of
+ * what is forbidden, not of what is allowed: the C library and libarchive may change what they call.
+ */
+/* clang-format off */
+static const int forbidden[] = {
+    /* other programs and processes */
+    SYS_execve, SYS_execveat, SYS_clone, SYS_clone3, SYS_ptrace, SYS_process_vm_readv, SYS_process_vm_writev,
+    SYS_kill, SYS_pidfd_open, SYS_pidfd_getfd, SYS_pidfd_send_signal, SYS_kcmp,
+    /* the network */
+    SYS_socket, SYS_socketpair, SYS_connect, SYS_bind,
+    /* file systems and namespaces */
+    SYS_mount, SYS_umount2, SYS_pivot_root, SYS_chroot, SYS_open_tree, SYS_move_mount, SYS_fsopen, SYS_fsconfig,
+    SYS_fsmount, SYS_fspick, SYS_mount_setattr, SYS_unshare, SYS_setns, SYS_open_by_handle_at, SYS_quotactl,
+    SYS_swapon, SYS_swapoff, SYS_fanotify_init, SYS_acct,
+    /* the kernel */
+    SYS_bpf, SYS_perf_event_open, SYS_userfaultfd, SYS_io_uring_setup, SYS_init_module, SYS_finit_module,
+    SYS_delete_module, SYS_kexec_load, SYS_reboot, SYS_syslog, SYS_sethostname, SYS_setdomainname, SYS_settimeofday,
+    SYS_clock_settime, SYS_adjtimex, SYS_clock_adjtime, SYS_keyctl, SYS_add_key, SYS_request_key, SYS_vhangup,
+#ifdef SYS_fork /* not on newer architectures */
+    SYS_fork, SYS_vfork, SYS_mknod,
+#endif
+#ifdef SYS_kexec_file_load
+    SYS_kexec_file_load,
+#endif
+#ifdef __x86_64__
+    SYS_iopl, SYS_ioperm, SYS_modify_ldt,
+#endif
+};
+/* clang-format on */
+
+enum { FILTER_MAX = 256 };
+
+struct filter {
+    struct sock_filter v[FILTER_MAX];
+    unsigned short n;
+};
+
+static void put(struct filter *f, struct sock_filter i)
+{
+    if (f->n < FILTER_MAX)
+        f->v[f->n++] = i;
+}
+
+static void load(struct filter *f, size_t offset)
+{
+    put(f, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset));
+}
+
+/* Ends with the verdict when the loaded word equals k. */
+static void when_equal(struct filter *f, uint32_t k, uint32_t verdict)
+{
+    put(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, k, 0, 1));
+    put(f, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, verdict));
+}
+
+/* What mknod(2) gets for a small device number (new_encode_dev). */
+static uint32_t device_word(struct unpack_device d)
+{
+    return d.major << 8 | d.minor;
+}
+
+static enum err_code filter_calls(struct err *e)
+{
+    const uint32_t no = SECCOMP_RET_ERRNO | EPERM;
+    struct filter f = { 0 };
+    struct sock_fprog prog;
+
+    /* Another architecture's calls (32 bit) have other numbers: none of them. */
+    load(&f, offsetof(struct seccomp_data, arch));
+    put(&f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH, 1, 0));
+    put(&f, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
+    load(&f, offsetof(struct seccomp_data, nr));
+#ifdef __x86_64__
+    put(&f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1)); /* x32 */
+    put(&f, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, no));
+#endif
+    for (size_t i = 0; i < ARRAY_LEN(forbidden); i++)
+        when_equal(&f, (uint32_t)forbidden[i], no);
+
+    /* mknodat: pipes, whiteouts (0/0) and the known devices; never a disk. */
+    put(&f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mknodat, 1, 0));
+    put(&f, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+    load(&f, offsetof(struct seccomp_data,
+                      args[3])); /* little-endian: the low half, all that the kernel looks at */
+    when_equal(&f, 0, SECCOMP_RET_ALLOW);
+    for (size_t i = 0; i < unpack_n_devices; i++)
+        when_equal(&f, device_word(unpack_devices[i]), SECCOMP_RET_ALLOW);
+    put(&f, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, no));
+
+    if (f.n == FILTER_MAX)
+        return err_set(e, ERR_INTERNAL, "the seccomp filter is too long");
+    prog = (struct sock_fprog){ .len = f.n, .filter = f.v };
+    /* EINVAL: a kernel without; the other layers still stand. */
+    if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog, 0, 0) != 0 && errno != EINVAL)
+        return err_sys(e, errno, "enter the seccomp filter");
+    return ERR_OK;
+}
+#else
+static enum err_code filter_calls(struct err *e)
+{
+    (void)e;
+    return ERR_OK;
+}
+#endif
+
+enum err_code unpack_confine(const struct unpack_confine *c, struct err *e)
+{
+    limit(RLIMIT_CORE, 1);                        /* 0 would still feed the program of core_pattern */
+    limit(RLIMIT_NOFILE, 64 + UNPACK_MAX_LAYERS); /* each layer below the one at work is open */
+    limit(RLIMIT_CPU, CPU_SECONDS_MAX);
+    limit(RLIMIT_FSIZE, c->max_bytes);
+    if (!SANITIZED)
+        limit(RLIMIT_AS, MEMORY_MAX);
+
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
+        return err_sys(e, errno, "set no_new_privs");
+    if (restrict_paths(c, e) != ERR_OK || drop_capabilities(e) != ERR_OK)
+        return e->code;
+    return SANITIZED ? ERR_OK : filter_calls(e);
+}

@@ -1,0 +1,259 @@
+#include "agent/image/image.h"
+#include "agent/image/unpack_progress.h"
+#include "agent/unpack/unpack_options.h"
+
+#include "base/fs.h"
+#include "base/json.h"
+
+#include <fcntl.h>
+#include <locale.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+struct folders {
+    int source, work, layers, parts, blobs;
+};
+
+/* ---- the record ------------------------------------------------------------------------------ */
+
+static enum err_code add_name(json_t *names, const char *name, struct err *e)
+{
+    char digest[UNPACK_DIGEST_SIZE];
+    json_t *item;
+
+    if (unpack_hash_text(name, strlen(name), digest, e) != ERR_OK)
+        return e->code;
+    item = json_pack("{s:s, s:s}", "name", name, "ref", unpack_digest_hex(digest));
+    return json_array_append_new(names, item) == 0 ? ERR_OK : err_nomem(e);
+}
+
+static enum err_code hash_name(const char *name, json_t *record, struct err *e)
+{
+    char full[IMG_NAME_MAX];
+    json_t *names = json_array();
+
+    if (names == NULL || json_object_set_new(record, "names", names) != 0)
+        return err_nomem(e);
+    return img_normalise(name, full, e) == ERR_OK ? add_name(names, full, e) : e->code;
+}
+
+static enum err_code add_image(json_t *images, struct unpack_image *image, struct err *e)
+{
+    json_t *names = json_array();
+
+    if (names == NULL || json_object_set_new(image->record, "names", names) != 0 ||
+        !json_put_str(image->record, "id", image->id) ||
+        !json_put_str(image->record, "digest", image->digest))
+        return err_nomem(e);
+    for (size_t i = 0; i < image->n_names; i++)
+        if (add_name(names, image->names[i], e) != ERR_OK)
+            return e->code;
+    return json_array_append(images, image->record) == 0 ? ERR_OK : err_nomem(e);
+}
+
+/* ---- the run --------------------------------------------------------------------------------- */
+
+static enum err_code open_folder(const char *path, const char *option, int *ret, struct err *e)
+{
+    *ret = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*ret < 0)
+        return err_sys(e, errno, "%s %s", option, path);
+    return ERR_OK;
+}
+
+static enum err_code open_folders(const struct unpack_options *o, struct folders *f, struct err *e)
+{
+    f->source = open(o->source, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    if (f->source < 0)
+        return err_sys(e, errno, "open %s", o->source);
+    if (open_folder(o->work, "--work", &f->work, e) != ERR_OK ||
+        open_folder(o->layers, "--layers", &f->layers, e) != ERR_OK)
+        return e->code;
+    if (o->parts != NULL && open_folder(o->parts, "--parts", &f->parts, e) != ERR_OK)
+        return e->code;
+    return o->blobs == NULL ? ERR_OK : open_folder(o->blobs, "--blobs", &f->blobs, e);
+}
+
+/* Names are settled before the first layer is touched. */
+static enum err_code settle_names(const struct unpack_options *o, struct unpack_images *images, struct err *e)
+{
+    if (o->name != NULL) {
+        struct unpack_image *image = &images->v[0];
+
+        if (images->n != 1)
+            return err_set(e, ERR_INVALID, "it holds %zu images, which cannot all be called \"%s\"",
+                           images->n, o->name);
+        for (size_t i = 0; i < image->n_names; i++)
+            free(image->names[i]);
+        image->n_names = 0;
+        return unpack_image_add_name(image, o->name, e);
+    }
+    for (size_t i = 0; i < images->n; i++)
+        if (images->v[i].n_names == 0)
+            return err_set(e, ERR_INVALID, "it holds an image without a name: say how to call it");
+    return ERR_OK;
+}
+
+static enum err_code open_progress(const struct unpack_options *o, struct unpack_progress **ret,
+                                   struct err *e)
+{
+    void *page;
+
+    if (o->progress_fd == 0)
+        return ERR_OK;
+    page = mmap(NULL, sizeof(struct unpack_progress), PROT_READ | PROT_WRITE, MAP_SHARED, (int)o->progress_fd,
+                0);
+    if (page == MAP_FAILED)
+        return err_sys(e, errno, "map --progress");
+    *ret = page;
+    return ERR_OK;
+}
+
+static void announce_layers(struct unpack_progress *progress, const struct unpack_images *images)
+{
+    for (size_t i = 0; progress != NULL && i < images->n; i++)
+        unpack_progress_add(&progress->of_layers, (uint32_t)images->v[i].n_layers);
+}
+
+static enum err_code bring(const struct unpack_options *o, const struct folders *f,
+                           struct unpack_source *source, struct unpack_images *images, json_t *record,
+                           struct err *e)
+{
+    const struct unpack_confine confine = { .source = f->source,
+                                            .blobs = f->blobs,
+                                            .work = f->work,
+                                            .layers = f->layers,
+                                            .parts = f->parts,
+                                            .max_bytes = o->max_bytes };
+    struct unpack_budget budget = { .bytes = o->max_bytes, .entries = o->max_entries, .reserve = o->reserve };
+    struct unpack_store store = { .work = f->work, .layers = f->layers, .parts = f->parts };
+    json_t *list = json_array();
+
+    if (list == NULL || json_object_set_new(record, "images", list) != 0)
+        return err_nomem(e);
+    if (open_progress(o, &budget.progress, e) != ERR_OK || unpack_confine(&confine, e) != ERR_OK)
+        return e->code;
+    if (unpack_source_open(source, f->source, f->work, f->blobs, &budget, e) != ERR_OK ||
+        unpack_images_read(source, &o->platform, images, e) != ERR_OK || settle_names(o, images, e) != ERR_OK)
+        return e->code;
+    announce_layers(budget.progress, images);
+    for (size_t i = 0; i < images->n; i++)
+        if (unpack_store_image(&store, source, &images->v[i], &budget, e) != ERR_OK ||
+            add_image(list, &images->v[i], e) != ERR_OK)
+            return e->code;
+    if (json_object_set_new(record, "skippedDevices", json_integer((json_int_t)store.skipped_devices)) != 0)
+        return err_nomem(e);
+    return ERR_OK;
+}
+
+/* What hostile layers left is read again: with no right to write anything. */
+static enum err_code verify(const struct unpack_options *o, json_t *record, struct err *e)
+{
+    struct unpack_confine confine = { .work = -1, .layers = -1, .parts = -1, .max_bytes = 0 };
+
+    if (open_folder(o->layers, "--layers", &confine.source, e) != ERR_OK ||
+        open_folder(o->parts, "--parts", &confine.blobs, e) != ERR_OK ||
+        unpack_confine(&confine, e) != ERR_OK)
+        return e->code;
+    return unpack_verify(stdin, strcmp(o->verify, "all") == 0, confine.source, confine.blobs, record, e);
+}
+
+/* The names on standard input, a line each; NULL-terminated. */
+static enum err_code read_names(char *names[UNPACK_MAX_NAMES + 1], struct err *e)
+{
+    char line[IMG_NAME_MAX + 1];
+    size_t n = 0;
+
+    while (n < UNPACK_MAX_NAMES && fgets(line, sizeof(line), stdin) != NULL) {
+        line[strcspn(line, "\n")] = '\0';
+        names[n] = strdup(line);
+        if (names[n++] == NULL)
+            return err_nomem(e);
+    }
+    return ERR_OK;
+}
+
+static enum err_code export_image(const struct unpack_options *o, struct err *e)
+{
+    struct unpack_confine confine = { .work = -1, .layers = -1, .parts = -1, .max_bytes = UNPACK_LIMIT_MAX };
+    char *names[UNPACK_MAX_NAMES + 1] = { NULL };
+    fd_auto out = open(o->out, O_WRONLY | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC);
+    struct stat st;
+
+    if (out < 0 || fstat(out, &st) != 0)
+        return err_sys(e, errno, "open %s", o->out);
+    if (!S_ISREG(st.st_mode))
+        return err_set(e, ERR_INVALID, "%s is not a regular file", o->out);
+    if (open_folder(o->layers, "--layers", &confine.source, e) == ERR_OK &&
+        open_folder(o->parts, "--parts", &confine.blobs, e) == ERR_OK && read_names(names, e) == ERR_OK &&
+        unpack_confine(&confine, e) == ERR_OK)
+        unpack_export(out, o->export_id, (const char *const *)names, confine.source, confine.blobs, e);
+    for (char **name = names; *name != NULL; name++)
+        free(*name);
+    return e->code;
+}
+
+static enum err_code run(const struct unpack_options *o, json_t *record, struct err *e)
+{
+    struct folders f = { -1, -1, -1, -1, -1 };
+    struct unpack_source source = { -1, -1, false };
+    struct unpack_images images = { 0 };
+
+    if (o->hash_name != NULL)
+        return hash_name(o->hash_name, record, e);
+    if (o->export_id != NULL)
+        return export_image(o, e);
+    if (o->verify != NULL)
+        return verify(o, record, e);
+    if (open_folders(o, &f, e) == ERR_OK)
+        bring(o, &f, &source, &images, record, e);
+    unpack_images_done(&images);
+    unpack_source_close(&source);
+    return e->code; /* the descriptors end with the process */
+}
+
+/* Names in a tar may hold anything; the text goes to logs and terminals. */
+static void make_printable(char *text)
+{
+    for (; *text != '\0'; text++)
+        if ((unsigned char)*text < ' ' || *text == 0x7f)
+            *text = '?';
+}
+
+static bool print_line(const json_t *record)
+{
+    str_auto text = json_text(record);
+
+    return text != NULL && printf("%s\n", text) >= 0 && fflush(stdout) == 0;
+}
+
+int main(int argc, char **argv)
+{
+    json_auto_t *record = json_object(), *failure = NULL;
+    struct unpack_options o;
+    struct err e = { 0 };
+
+    umask(0);                       /* modes are set exactly */
+    signal(SIGXFSZ, SIG_IGN);       /* RLIMIT_FSIZE: an error of write() that gets our text */
+    setlocale(LC_CTYPE, "C.UTF-8"); /* pax names are UTF-8; libarchive converts from that to the locale's */
+
+    if (record == NULL)
+        err_nomem(&e);
+    else if (unpack_options_parse(argc, argv, &o, &e) == ERR_OK)
+        run(&o, record, &e);
+    if (e.code == ERR_OK && print_line(record))
+        return 0;
+    if (e.code == ERR_OK)
+        err_set(&e, ERR_UNAVAILABLE, "cannot write the result");
+
+    make_printable(e.text);
+    failure = json_object();
+    if (failure == NULL || !json_put_str(failure, "error", e.text) ||
+        !json_put_str(failure, "code", err_code_name(e.code)) || !print_line(failure))
+        fprintf(stderr, "coracle-unpack: no result could be written\n");
+    fprintf(stderr, "coracle-unpack: %s\n", e.text);
+    return 1;
+}

@@ -1,0 +1,372 @@
+#include "agent/image/unpack_progress.h"
+#include "agent/unpack/unpack.h"
+#include "agent/unpack/unpack_node.h"
+
+#include "base/fs.h"
+#include "base/json.h"
+#include "base/parse.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+
+/* On a layer's own folder: the bytes of its files, so that a layer found again need not be walked. */
+#define SIZE_ATTRIBUTE "trusted.coracle.size"
+
+/* Likewise, on one that borrowed folders: it suits only the layers that it was unpacked on. */
+#define BORROWED_ATTRIBUTE "trusted.coracle.borrowed"
+
+/* Likewise, the sum over its tree (unpack_sum()): what `coracle image verify` compares with. */
+#define SUM_ATTRIBUTE "trusted.coracle.sum"
+
+struct fresh { /* a layer that waits in the work folder for its name */
+    const char *name;
+    char work_name[32];
+};
+
+struct layers { /* of one image, being brought */
+    struct unpack_store *st;
+    const struct unpack_source *source;
+    struct unpack_image *image;
+    struct unpack_budget *budget;
+    struct fresh fresh[UNPACK_MAX_LAYERS];
+    size_t n_fresh;
+};
+
+static int open_folder(int dir, const char *name)
+{
+    return openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+/* A layer that has its name, or is about to get it; -1: there is none. */
+static int open_layer(const struct layers *l, const char *name)
+{
+    for (size_t i = 0; i < l->n_fresh; i++)
+        if (strcmp(l->fresh[i].name, name) == 0)
+            return open_folder(l->st->work, l->fresh[i].work_name);
+    return open_folder(l->st->layers, unpack_digest_hex(name));
+}
+
+/* ---- names ----------------------------------------------------------------------------------- */
+
+static enum err_code chain_id(const char *below, const char *diff_id, char ret[UNPACK_DIGEST_SIZE],
+                              struct err *e)
+{
+    char both[2 * UNPACK_DIGEST_SIZE];
+    int n = snprintf(both, sizeof(both), "%s %s", below, diff_id);
+
+    return unpack_hash_text(both, (size_t)n, ret, e);
+}
+
+static bool have_layer(const struct layers *l, const char *name, bool borrowed_too)
+{
+    fd_auto fd = open_layer(l, name);
+
+    return fd >= 0 && (borrowed_too || fgetxattr(fd, BORROWED_ATTRIBUTE, NULL, 0) < 0);
+}
+
+/* ---- one layer ------------------------------------------------------------------------------- */
+
+static enum err_code open_lower(const struct layers *l, size_t i, struct unpack_lower *ret, struct err *e)
+{
+    while (i-- > 0) {
+        int fd = open_layer(l, l->image->layers[i].name);
+
+        if (fd < 0)
+            return err_sys(e, errno, "open layer %s", l->image->layers[i].name);
+        ret->fds[ret->n++] = fd;
+    }
+    return ERR_OK;
+}
+
+/* What is known about a layer stands on its own folder before it gets its name. */
+static enum err_code note(int root, const char *attribute, const char *text, struct err *e)
+{
+    if (fsetxattr(root, attribute, text, strlen(text), 0) != 0)
+        return err_sys(e, errno, "set attribute %s", attribute);
+    return ERR_OK;
+}
+
+/* Of what stands on the disk, not of what was written: the two differ when one of us errs. */
+static enum err_code note_sum(int root, struct err *e)
+{
+    char sum[UNPACK_DIGEST_SIZE];
+    uint64_t bytes;
+
+    if (unpack_sum(root, sum, &bytes, e) != ERR_OK)
+        return err_wrap(e, "sum over the tree");
+    return note(root, SUM_ATTRIBUTE, sum, e);
+}
+
+static void frame_name(const char *of, char ret[UNPACK_DIGEST_SIZE + 8])
+{
+    snprintf(ret, UNPACK_DIGEST_SIZE + 8, "%s" UNPACK_FRAME, of);
+}
+
+static int make_frame(int work, const char *work_name, struct err *e)
+{
+    char name[UNPACK_DIGEST_SIZE + 8];
+    int fd;
+
+    frame_name(work_name, name);
+    fd = openat(work, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0)
+        err_sys(e, errno, "make the layer's frame");
+    return fd;
+}
+
+/* One from which the tar cannot be put together again is of no use, and the image is none the worse for it.
+ */
+static enum err_code keep_frame(const struct unpack_store *st, struct unpack_frame *frame, int fd, int root,
+                                const char *diff_id, const char *work_name, struct err *e)
+{
+    char name[UNPACK_DIGEST_SIZE + 8];
+    struct err why = { 0 };
+    uint64_t size;
+
+    if (unpack_frame_end(frame, e) != ERR_OK)
+        return e->code;
+    if (unpack_frame_check(fd, root, diff_id, &size, &why) == ERR_OK)
+        return ERR_OK;
+    if (err_is_shortage(&why)) {
+        *e = why;
+        return err_wrap(e, "frame of the layer");
+    }
+    frame_name(work_name, name);
+    return unlinkat(st->work, name, 0) == 0 ? ERR_OK : err_sys(e, errno, "remove the layer's frame");
+}
+
+/* Into the work folder; *ret_borrowed: what it holds depends on `lower`. */
+static enum err_code unpack_layer(struct layers *l, const struct unpack_layer *layer, const char *work_name,
+                                  const struct unpack_lower *lower, bool *ret_borrowed, struct err *e)
+{
+    struct unpack_result result = { 0 };
+    scoped(unpack_frame_free) struct unpack_frame *frame = NULL;
+    fd_auto root = -1, fd = -1, frame_fd = -1;
+    char size[24];
+
+    fd = layer->path != NULL ? unpack_source_file(l->source, layer->path, e)
+                             : unpack_source_blob(l->source, layer->digest, e);
+    if (fd < 0 && layer->foreign && e->sys == ENOENT)
+        return err_set(e, ERR_UNIMPLEMENTED,
+                       "it is a foreign layer, which other servers have: only registries are asked");
+    if (fd < 0)
+        return e->code;
+    if (mkdirat(l->st->work, work_name, 0755) != 0 || (root = open_folder(l->st->work, work_name)) < 0)
+        return err_sys(e, errno, "make a folder");
+    if (l->st->parts >= 0 && ((frame_fd = make_frame(l->st->work, work_name, e)) < 0 ||
+                              unpack_frame_new(&frame, frame_fd, e) != ERR_OK))
+        return e->code;
+    if (unpack_stream(fd, layer->digest, layer->size, layer->diff_id, root, UNPACK_LAYER, lower, frame,
+                      l->budget, &result, e) != ERR_OK ||
+        (frame != NULL && keep_frame(l->st, frame, frame_fd, root, layer->diff_id, work_name, e) != ERR_OK))
+        return e->code;
+    snprintf(size, sizeof(size), "%llu", (unsigned long long)result.bytes);
+    *ret_borrowed = result.borrowed_folders > 0;
+    if (note(root, SIZE_ATTRIBUTE, size, e) != ERR_OK ||
+        (*ret_borrowed && note(root, BORROWED_ATTRIBUTE, "y", e) != ERR_OK) || note_sum(root, e) != ERR_OK)
+        return e->code;
+    l->st->skipped_devices += result.skipped_devices;
+    return ERR_OK;
+}
+
+/* Finds or unpacks layer i, whose chain id is given, and settles its name. */
+static enum err_code bring_layer(struct layers *l, size_t i, const char *chain, struct err *e)
+{
+    struct unpack_layer *layer = &l->image->layers[i];
+    struct fresh *fresh = &l->fresh[l->n_fresh];
+    struct unpack_lower lower = { .n = 0 };
+    const char *name = layer->diff_id;
+    bool borrowed = false;
+
+    if (have_layer(l, layer->diff_id, i == 0) || have_layer(l, chain, true)) {
+        name = have_layer(l, layer->diff_id, i == 0) ? layer->diff_id : chain;
+    } else {
+        snprintf(fresh->work_name, sizeof(fresh->work_name), "layer-%u", l->st->n_done++);
+        if (open_lower(l, i, &lower, e) == ERR_OK)
+            unpack_layer(l, layer, fresh->work_name, &lower, &borrowed, e);
+        unpack_lower_close(&lower);
+        if (e->code != ERR_OK)
+            return err_wrap(e, "layer %zu of %zu (%.19s...)", i + 1, l->image->n_layers,
+                            layer->digest[0] != '\0' ? layer->digest : layer->diff_id);
+        name = borrowed ? chain : layer->diff_id;
+        fresh->name = layer->name;
+        l->n_fresh++;
+    }
+    memcpy(layer->name, name, sizeof(layer->name));
+    return ERR_OK;
+}
+
+/* All data is on the disk before a name says so: after a power cut a named layer is a whole one. */
+static enum err_code name_layers(struct unpack_store *st, const struct fresh *fresh, size_t n, struct err *e)
+{
+    if (n > 0 && syncfs(st->layers) != 0)
+        return err_sys(e, errno, "sync the image store");
+    for (size_t i = 0; i < n && st->parts >= 0; i++) {
+        char from[UNPACK_DIGEST_SIZE + 8], to[UNPACK_DIGEST_SIZE + 8];
+
+        frame_name(fresh[i].work_name, from);
+        frame_name(unpack_digest_hex(fresh[i].name), to);
+        if (renameat(st->work, from, st->parts, to) != 0 && errno != ENOENT)
+            return err_sys(e, errno, "name the frame of layer %s", fresh[i].name);
+    }
+    for (size_t i = 0; i < n; i++) {
+        /* The same layer was unpacked by another run meanwhile: theirs is as good. */
+        if (renameat(st->work, fresh[i].work_name, st->layers, unpack_digest_hex(fresh[i].name)) != 0 &&
+            errno != EEXIST && errno != ENOTEMPTY)
+            return err_sys(e, errno, "name layer %s", fresh[i].name);
+    }
+    /* Also of those found: whoever named them may have been killed before this. */
+    if (fsync(st->layers) != 0)
+        return err_sys(e, errno, "sync the layers' folder");
+    return ERR_OK;
+}
+
+static enum err_code bring_layers(struct layers *l, struct err *e)
+{
+    char chain[UNPACK_DIGEST_SIZE] = "", next[UNPACK_DIGEST_SIZE];
+
+    for (size_t i = 0; i < l->image->n_layers; i++) {
+        const char *diff_id = l->image->layers[i].diff_id;
+
+        memcpy(next, diff_id, sizeof(next));
+        if ((i > 0 && chain_id(chain, diff_id, next, e) != ERR_OK) || bring_layer(l, i, next, e) != ERR_OK)
+            return e->code;
+        memcpy(chain, next, sizeof(chain));
+        if (l->budget->progress != NULL)
+            unpack_progress_add(&l->budget->progress->layers, 1);
+    }
+    return name_layers(l->st, l->fresh, l->n_fresh, e);
+}
+
+/* What the attribute says; 0 for a layer that somebody else put there. */
+static uint64_t layer_size(int fd)
+{
+    struct err ignored = { 0 };
+    char text[24] = "";
+    uint64_t size = 0;
+
+    if (fgetxattr(fd, SIZE_ATTRIBUTE, text, sizeof(text) - 1) <= 0 ||
+        parse_u64(text, 0, UINT64_MAX, &size, "size", &ignored) != ERR_OK)
+        return 0;
+    return size;
+}
+
+/* The configuration as it came: it is what the image's id is the digest of. */
+static enum err_code keep_config(const struct unpack_store *st, const struct unpack_image *image,
+                                 struct err *e)
+{
+    char file[UNPACK_DIGEST_SIZE + 8];
+
+    if (st->parts < 0)
+        return ERR_OK;
+    snprintf(file, sizeof(file), "%s" UNPACK_CONFIG, unpack_digest_hex(image->id));
+    if (fs_replace_at(st->parts, file, image->config, image->config_size, 0600, true, e) != ERR_OK)
+        return err_wrap(e, "image configuration");
+    return ERR_OK;
+}
+
+static bool listed(const json_t *list, const char *text)
+{
+    json_t *item;
+    size_t i;
+
+    json_array_foreach (list, i, item)
+        if (str_eq(json_string_value(item), text))
+            return true;
+    return false;
+}
+
+enum err_code unpack_store_image(struct unpack_store *st, const struct unpack_source *s,
+                                 struct unpack_image *image, struct unpack_budget *budget, struct err *e)
+{
+    struct layers l = { .st = st, .source = s, .image = image, .budget = budget };
+    json_t *layers = json_array(), *sizes = json_array();
+    uint64_t size = 0;
+
+    /* The record takes the lists at once: one owner on every path. */
+    if (json_object_set_new(image->record, "layers", layers) != 0 ||
+        json_object_set_new(image->record, "layerBytes", sizes) != 0)
+        return err_nomem(e);
+    if (bring_layers(&l, e) != ERR_OK || keep_config(st, image, e) != ERR_OK)
+        return e->code;
+
+    for (size_t i = image->n_layers; i-- > 0;) { /* from the top */
+        const char *name = image->layers[i].name;
+        fd_auto fd = -1;
+
+        if (listed(layers, name))
+            continue;
+        fd = open_folder(st->layers, unpack_digest_hex(name));
+        if (fd < 0)
+            return err_sys(e, errno, "open layer %s", name);
+        size += layer_size(fd);
+        if (json_array_insert_new(layers, 0, json_string(name)) != 0 ||
+            json_array_insert_new(sizes, 0, json_integer((json_int_t)layer_size(fd))) != 0)
+            return err_nomem(e);
+        if (unpack_is_opaque(fd)) /* overlayfs has no opaque root: the layers below are left out instead */
+            break;
+    }
+    if (json_object_set_new(image->record, "sizeBytes", json_integer((json_int_t)size)) != 0)
+        return err_nomem(e);
+    return ERR_OK;
+}
+
+/* ---- a layer's tar again --------------------------------------------------------------------- */
+
+int unpack_open_tar(int layers, int parts, const char *hex, int *ret_root, struct err *e)
+{
+    char name[UNPACK_DIGEST_SIZE + 8];
+    fd_auto root = open_folder(layers, hex), frame = -1;
+
+    frame_name(hex, name);
+    if (root < 0 || (frame = openat(parts, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)) < 0) {
+        err_sys(e, errno, "layer %s", hex);
+        return -1;
+    }
+    *ret_root = take_fd(&root);
+    return take_fd(&frame);
+}
+
+enum err_code unpack_chain_id(const char *below, const char *diff_id, char ret[UNPACK_DIGEST_SIZE],
+                              struct err *e)
+{
+    return chain_id(below, diff_id, ret, e);
+}
+
+/* ---- looking again --------------------------------------------------------------------------- */
+
+enum err_code unpack_check_layer(int layers, const char *hex, uint64_t *ret_bytes, struct err *e)
+{
+    char wanted[UNPACK_DIGEST_SIZE] = "", sum[UNPACK_DIGEST_SIZE];
+    fd_auto fd = open_folder(layers, hex);
+
+    if (fd < 0)
+        return err_sys(e, errno, "open");
+    if (fgetxattr(fd, SUM_ATTRIBUTE, wanted, sizeof(wanted) - 1) < 0)
+        return err_set(e, ERR_PRECONDITION, "no sum was noted when it was unpacked");
+    if (unpack_sum(fd, sum, ret_bytes, e) != ERR_OK)
+        return e->code;
+    if (strcmp(sum, wanted) != 0)
+        return err_set(e, ERR_DATA_LOSS,
+                       "files, modes, owners or attributes are not those that were unpacked");
+    return ERR_OK;
+}
+
+enum err_code unpack_check_config(int parts, const char *hex, uint64_t *ret_bytes, struct err *e)
+{
+    char file[UNPACK_DIGEST_SIZE + 8], sum[UNPACK_DIGEST_SIZE];
+    str_auto text = NULL;
+    size_t n = 0;
+
+    snprintf(file, sizeof(file), "%.64s" UNPACK_CONFIG, hex);
+    if (fs_read_at(parts, file, UNPACK_MAX_JSON, &text, &n, e) != ERR_OK ||
+        unpack_hash_text(text, n, sum, e) != ERR_OK)
+        return e->code;
+    *ret_bytes = n;
+    if (strcmp(unpack_digest_hex(sum), hex) != 0)
+        return err_set(e, ERR_DATA_LOSS, "its content has the digest %s", sum);
+    return ERR_OK;
+}
