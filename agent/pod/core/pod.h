@@ -272,7 +272,8 @@ struct pod {
     bool vols_held;            /* not removed: a mount that is not ours; tried again when mounts change */
     unsigned vols_mount_round; /* mount_watch_rounds() when the last removal began */
     uint64_t vols_backoff_ms;
-    int64_t vols_tidy_ns; /* superseded versions of payloads are removed then; 0: there are none */
+    uint64_t payload_backoff_ms; /* of a refresh that failed; 0: the last one succeeded */
+    int64_t vols_tidy_ns;        /* superseded versions of payloads are removed then; 0: there are none */
     struct proc_call vols_call;
     struct proc_call live_call;
     struct ctr *live_ctr; /* whose mounts it looks at */

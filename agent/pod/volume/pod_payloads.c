@@ -10,7 +10,9 @@
 
 #include <string.h>
 
-#define REFRESH_RETRY_MS 30000 /* a payload that runs on with its old content */
+/* Until a payload that keeps its old content is tried again: doubled from the first to the last. */
+#define REFRESH_RETRY_FIRST_MS 200
+#define REFRESH_RETRY_MAX_MS 30000
 #define MS INT64_C(1000000)
 
 bool volumes_use_config(const struct api_pod *api, enum api_config_kind kind, const char *name)
@@ -133,9 +135,17 @@ bool payloads_keep_content(struct pod *p, const struct api_volume *v, struct err
 
 /* ---- after a change ------------------------------------------------------------------------------------ */
 
+static uint64_t payload_next_backoff_ms(uint64_t last_ms)
+{
+    if (last_ms == 0)
+        return REFRESH_RETRY_FIRST_MS;
+    return last_ms * 2 < REFRESH_RETRY_MAX_MS ? last_ms * 2 : REFRESH_RETRY_MAX_MS;
+}
+
 /* Errors become events. */
 static void refresh(struct pod *p)
 {
+    uint64_t backoff_ms = payload_next_backoff_ms(p->payload_backoff_ms);
     buf_auto overlaps = BUF_INIT(64 * 1024);
 
     p->payload_stale = false;
@@ -163,12 +173,13 @@ static void refresh(struct pod *p)
             snprintf(p->vols_error, sizeof(p->vols_error), "volume \"%s\" keeps its old content: %.400s",
                      v->name, e.text);
             p->payload_stale = true;
-            p->vols_retry_ns = clock_wall_ns() + REFRESH_RETRY_MS * MS;
+            p->vols_retry_ns = clock_wall_ns() + (int64_t)backoff_ms * MS;
         } else if (changed) {
             log_info("volume published", F_STR("pod", p->key), F_STR("volume", v->name));
             live_sub_path_due(p);
         }
     }
+    p->payload_backoff_ms = p->payload_stale ? backoff_ms : 0;
     payloads_note_overlaps(p, &overlaps);
 }
 
