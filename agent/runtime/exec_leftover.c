@@ -53,7 +53,7 @@ static enum err_code kill_leader(struct rt *rt, const char *id, pid_t pid, uint6
 {
     fd_auto pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
     uint64_t now_start_time;
-    struct presence its_own;
+    struct presence its_own, found;
     struct rt_state s;
     pid_t session;
 
@@ -66,18 +66,26 @@ static enum err_code kill_leader(struct rt *rt, const char *id, pid_t pid, uint6
         return e->code;
     if (presence_is_absent(its_own))
         return ERR_OK;
-    if (!exec_process_fields(pid, &session, &now_start_time)) {
+    found = exec_look_process(pid, &session, &now_start_time);
+    if (presence_is_unknown(found))
+        return err_sys(e, errno, "process %d in container %.12s: look at its session", (int)pid, id);
+    if (presence_is_absent(found)) {
         if (rt_pidfd_ended(pidfd))
             return ERR_OK;
-        return err_set(e, ERR_UNAVAILABLE, "process %d in container %.12s: its session is not known",
+        return err_set(e, ERR_UNAVAILABLE, "process %d in container %.12s: it has only ended in part",
                        (int)pid, id);
     }
     if (start_time != 0 ? start_time != now_start_time : pid == s.pid)
         return ERR_OK;
     log_info("process in a container ended: who had asked for it is gone", F_STR("containerID", id),
              F_I64("pid", pid));
-    for (int i = 0; i < KILL_ROUNDS && exec_session_kill(pid, session) > 0; i++)
-        ;
+    for (int i = 0; i < KILL_ROUNDS; i++) {
+        found = exec_session_kill(pid, session);
+        if (presence_is_absent(found))
+            return ERR_OK;
+        if (presence_is_unknown(found))
+            return err_sys(e, errno, "processes of %d in container %.12s: look at them", (int)pid, id);
+    }
     return ERR_OK;
 }
 

@@ -122,12 +122,18 @@ static void broken(const struct exec *x, const char *what)
     finish(x, 1);
 }
 
-static void kill_session(const struct exec *x)
+static void kill_session(struct exec *x)
 {
-    uint64_t until = now_ms() + KILL_GRACE_MS;
+    uint64_t until = now_ms() + KILL_GRACE_MS, start_time;
 
-    while (exec_session_kill(x->leader, x->session) > 0 && now_ms() < until)
+    for (;;) {
+        if (x->session == 0 && /* it could not be looked at before */
+            presence_is_unknown(exec_look_process(x->leader, &x->session, &start_time)))
+            x->session = 0;
+        if (presence_is_absent(exec_session_kill(x->leader, x->session)) || now_ms() >= until)
+            return;
         usleep(PAUSE_US);
+    }
 }
 
 /*
@@ -177,8 +183,8 @@ static void runtime_ended(struct exec *x, int status)
 
     x->runtime_pid = 0;
     x->leader = read_pid();
-    if (x->leader > 1)
-        exec_process_fields(x->leader, &x->session, &start_time);
+    if (x->leader > 1 && presence_is_unknown(exec_look_process(x->leader, &x->session, &start_time)))
+        start_time = 0; /* not known: looked at again when it matters */
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && x->leader > 1) {
         record_leader(x, start_time);
         report(EXEC_STARTED, (int)x->leader, "", -1);

@@ -16,6 +16,8 @@
  */
 #ifndef AGENT_RUNTIME_EXEC_REPORT_H
 #define AGENT_RUNTIME_EXEC_REPORT_H
+#include "base/presence.h" /* as a type: coracle-exec is linked without base */
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -64,14 +66,14 @@ struct exec_report { /* sent as far as the text goes */
 };
 
 /*
- * Kills the process and all that are in its session (0: unknown), in one pass over /proc; returns how many
- * still lived.  Again until 0: one may have forked meanwhile.  The process must not have been reaped: its
- * numbers are taken.  (crun lets a process lead no session of its own but stand in one that its parent
- * began.)
+ * Kills the process and all that are in its session (0: unknown), in one pass over /proc.  Present: some
+ * still lived; again until absent, since one may have forked meanwhile.  Unknown: errno says why some could
+ * not be looked at; the others are killed.  The process must not have been reaped: its numbers are taken.
+ * (crun lets a process lead no session of its own but stand in one that its parent began.)
  */
-size_t exec_session_kill(pid_t leader, pid_t session);
+struct presence exec_session_kill(pid_t leader, pid_t session) MUST_CHECK;
 /* Kills the children of this process, how many there were; they are still to be waited for. */
 size_t exec_children_kill(void);
-/* Fields of /proc/<pid>/stat; false: no such process, or a zombie. */
-bool exec_process_fields(pid_t pid, pid_t *ret_session, uint64_t *ret_start_time);
+/* Fields of /proc/<pid>/stat, set when present.  Absent: no such process, or a zombie; unknown: see errno. */
+struct presence exec_look_process(pid_t pid, pid_t *ret_session, uint64_t *ret_start_time) MUST_CHECK;
 #endif

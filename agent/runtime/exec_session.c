@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -12,77 +13,123 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* False: no such process, or only what is left of it. */
-static bool read_stat(pid_t pid, pid_t *ret_parent, pid_t *ret_session, uint64_t *ret_start_time)
+static struct presence stat_unknown(int why)
+{
+    errno = why;
+    return (struct presence){ 0 };
+}
+
+static struct presence stat_failed(void)
+{
+    return errno == ESRCH || errno == ENOENT ? presence_absent() : stat_unknown(errno);
+}
+
+/* Absent: no such process, or only what is left of it.  Unknown: errno says why. */
+static struct presence look_stat(pid_t pid, pid_t *ret_parent, pid_t *ret_session, uint64_t *ret_start_time)
 {
     char path[64], text[2048];
     const char *p;
     ssize_t n;
     char state;
-    int fd, parent, session;
+    int fd, parent, session, before;
+    uint64_t start_time;
 
     snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
     fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
-        return false;
+        return stat_failed();
     n = read(fd, text, sizeof(text) - 1);
+    before = errno;
     close(fd);
-    if (n <= 0)
-        return false;
+    errno = before;
+    if (n < 0)
+        return stat_failed();
     text[n] = '\0';
     p = strrchr(text, ')'); /* the name before it is the process's own choice */
     if (p == NULL || sscanf(p + 1,
                             " %c %d %*d %d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d "
                             "%*d %" SCNu64,
-                            &state, &parent, &session, ret_start_time) != 4)
-        return false;
+                            &state, &parent, &session, &start_time) != 4)
+        return stat_unknown(EIO);
+    if (strchr("ZXx", state) != NULL)
+        return presence_absent();
     *ret_parent = parent;
     *ret_session = session;
-    return strchr("ZXx", state) == NULL;
+    *ret_start_time = start_time;
+    return presence_present();
 }
 
-bool exec_process_fields(pid_t pid, pid_t *ret_session, uint64_t *ret_start_time)
+struct presence exec_look_process(pid_t pid, pid_t *ret_session, uint64_t *ret_start_time)
 {
     pid_t parent;
 
-    return read_stat(pid, &parent, ret_session, ret_start_time);
+    return look_stat(pid, &parent, ret_session, ret_start_time);
 }
 
-static bool belongs(pid_t pid, pid_t leader, pid_t session)
+static struct presence look_belongs(pid_t pid, pid_t leader, pid_t session)
 {
     uint64_t start_time;
     pid_t its;
+    struct presence found = exec_look_process(pid, &its, &start_time);
 
-    return exec_process_fields(pid, &its, &start_time) && (pid == leader || (session > 1 && its == session));
+    if (presence_is_unknown(found) || presence_is_absent(found))
+        return found;
+    return pid == leader || (session > 1 && its == session) ? presence_present() : presence_absent();
 }
 
-size_t exec_session_kill(pid_t leader, pid_t session)
+static struct presence kill_if_it_belongs(pid_t pid, pid_t leader, pid_t session)
+{
+    struct presence found = look_belongs(pid, leader, session);
+    int pidfd, before;
+
+    if (presence_is_unknown(found) || presence_is_absent(found))
+        return found;
+    pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (pidfd < 0)
+        return stat_failed();
+    /* Asked again once its number cannot be given to another. */
+    found = look_belongs(pid, leader, session);
+    before = errno;
+    if (!presence_is_unknown(found) && !presence_is_absent(found))
+        syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
+    close(pidfd);
+    errno = before;
+    return found;
+}
+
+struct presence exec_session_kill(pid_t leader, pid_t session)
 {
     DIR *proc = opendir("/proc");
     const struct dirent *entry;
-    size_t n = 0;
+    bool some = false;
+    int unknown = 0;
 
+    if (proc == NULL)
+        return stat_unknown(errno);
     if (session == getsid(0)) /* not one of its own: nobody else in there is meant */
         session = 0;
-    while (proc != NULL && (entry = readdir(proc)) != NULL) {
+    while (errno = 0, (entry = readdir(proc)) != NULL) {
         pid_t pid = (pid_t)atoi(entry->d_name);
-        int pidfd;
 
-        if (!isdigit((unsigned char)entry->d_name[0]) || pid <= 1 || !belongs(pid, leader, session))
+        if (!isdigit((unsigned char)entry->d_name[0]) || pid <= 1)
             continue;
-        /* Asked again once its number cannot be given to another. */
-        pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
-        if (pidfd < 0)
-            continue;
-        if (belongs(pid, leader, session)) {
-            syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
-            n++;
+        switch (presence_of(kill_if_it_belongs(pid, leader, session))) {
+        case PRESENCE_UNKNOWN:
+            unknown = errno;
+            break;
+        case PRESENCE_PRESENT:
+            some = true;
+            break;
+        case PRESENCE_ABSENT:
+            break;
         }
-        close(pidfd);
     }
-    if (proc != NULL)
-        closedir(proc);
-    return n;
+    if (errno != 0)
+        unknown = errno;
+    closedir(proc);
+    if (unknown != 0)
+        return stat_unknown(unknown);
+    return some ? presence_present() : presence_absent();
 }
 
 size_t exec_children_kill(void)
@@ -93,11 +140,14 @@ size_t exec_children_kill(void)
 
     while (proc != NULL && (entry = readdir(proc)) != NULL) {
         pid_t pid = (pid_t)atoi(entry->d_name), parent, session;
+        struct presence found;
         uint64_t start_time;
 
-        if (!isdigit((unsigned char)entry->d_name[0]) || !read_stat(pid, &parent, &session, &start_time) ||
-            parent != getpid())
+        if (!isdigit((unsigned char)entry->d_name[0]))
             continue;
+        found = look_stat(pid, &parent, &session, &start_time);
+        if (presence_is_unknown(found) || presence_is_absent(found) || parent != getpid())
+            continue;       /* the caller asks until it has no child left */
         kill(pid, SIGKILL); /* its number is its own until we wait for it */
         n++;
     }
