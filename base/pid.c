@@ -13,43 +13,58 @@ int open_pidfd(pid_t pid) /* O_CLOEXEC by itself; since Linux 5.3 */
     return (int)syscall(SYS_pidfd_open, pid, 0);
 }
 
-uint64_t proc_start_time(pid_t pid)
+/* What failed for a process by its number; ESRCH proves that it ended. */
+static struct presence pid_failed(struct err *e)
 {
-    struct err e = { 0 };
+    if (e->sys != ESRCH)
+        return presence_from_err(e);
+    *e = (struct err){ 0 };
+    return presence_absent();
+}
+
+struct presence proc_start_time(pid_t pid, uint64_t *ret, struct err *e)
+{
     str_auto text = NULL;
     unsigned long long ticks;
     char path[32];
     char *p;
 
+    if (pid <= 0)
+        return presence_absent();
     snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    if (pid <= 0 || fs_read_at(AT_FDCWD, path, FS_SMALL_MAX, &text, NULL, &e) != ERR_OK)
-        return 0;
+    if (fs_read_at(AT_FDCWD, path, FS_SMALL_MAX, &text, NULL, e) != ERR_OK)
+        return pid_failed(e);
     /* proc(5): field 22, counted after the name in brackets, which may hold blanks and brackets itself. */
     p = strrchr(text, ')');
     if (p == NULL ||
         sscanf(p + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
-               &ticks) != 1)
-        return 0;
-    return ticks;
+               &ticks) != 1) {
+        err_set(e, ERR_UNAVAILABLE, "%s has no start time", path);
+        return presence_unknown(e);
+    }
+    *ret = ticks;
+    return presence_present();
 }
 
-int proc_open(pid_t pid, uint64_t start_time, struct err *e)
+struct presence proc_open(pid_t pid, uint64_t start_time, int *ret_pidfd, struct err *e)
 {
+    struct presence found;
+    uint64_t its = 0;
     fd_auto fd = -1;
 
-    if (pid <= 0) {
-        err_set(e, ERR_NOT_FOUND, "process %d is no process", (int)pid);
-        return -1;
-    }
+    if (pid <= 0 || start_time == 0)
+        return presence_absent();
     fd = open_pidfd(pid);
     if (fd < 0) {
         err_sys(e, errno == EINVAL ? ESRCH : errno, "process %d", (int)pid); /* EINVAL: a thread's id */
-        return -1;
+        return pid_failed(e);
     }
     /* Only after opening: from here on the number cannot go to another process unnoticed. */
-    if (start_time == 0 || proc_start_time(pid) != start_time) {
-        err_set(e, ERR_NOT_FOUND, "process %d is another one than before", (int)pid);
-        return -1;
-    }
-    return take_fd(&fd);
+    found = proc_start_time(pid, &its, e);
+    if (presence_is_unknown(found) || presence_is_absent(found))
+        return found;
+    if (its != start_time)
+        return presence_absent();
+    *ret_pidfd = take_fd(&fd);
+    return found;
 }

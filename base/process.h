@@ -166,8 +166,8 @@ struct proc_call_spec {
 void proc_call_start(struct proc_call *c, const struct proc_call_spec *spec, uv_loop_t *loop, op_done_fn done,
                      void *owner);
 
-/* pid + start time identify a process over a restart; 0 when there is none. */
-uint64_t proc_start_time(pid_t pid);
-/* pidfd of `pid` if it still has that start time, else -1 with ERR_NOT_FOUND. */
-int proc_open(pid_t pid, uint64_t start_time, struct err *e);
+/* pid + start time identify a process over a restart; *ret is set when there is one. */
+struct presence proc_start_time(pid_t pid, uint64_t *ret, struct err *e) MUST_CHECK;
+/* A pidfd of the process.  Absent: the number is free, or another process with another start time has it. */
+struct presence proc_open(pid_t pid, uint64_t start_time, int *ret_pidfd, struct err *e) MUST_CHECK;
 #endif

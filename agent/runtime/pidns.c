@@ -168,6 +168,8 @@ static enum err_code start_in_child(const void *arg, struct buf *out, struct err
 {
     const struct rt_pidns_spec *spec = arg;
     struct started said = { 0 };
+    uint64_t start_time = 0;
+    struct presence found;
     int up[2], down[2];
     pid_t between;
 
@@ -193,8 +195,15 @@ static enum err_code start_in_child(const void *arg, struct buf *out, struct err
         *e = said.e;
     else if (pin(spec->dir, between, e) != ERR_OK)
         kill(said.pid, SIGKILL);
-    else
-        buf_addf(out, "%d %llu", (int)said.pid, (unsigned long long)proc_start_time(said.pid));
+    else {
+        found = proc_start_time(said.pid, &start_time, e);
+        if (presence_is_absent(found))
+            err_set(e, ERR_UNAVAILABLE, "coracle-pause ended at once");
+        else if (presence_is_unknown(found))
+            kill(said.pid, SIGKILL); /* it could not be found again by its number alone */
+        else
+            buf_addf(out, "%d %llu", (int)said.pid, (unsigned long long)start_time);
+    }
     close(take_fd(&tells));
     waitpid(between, NULL, 0);
     return e->code;
@@ -253,33 +262,64 @@ enum err_code rt_pidns_place(const struct proc_call *c, const char *dir, struct 
 }
 
 /*
- * One that was killed ends the processes of its namespace first, and only then itself: for a while it is
- * there and can take no new process.  It has given back its memory by then, and with it its program.
+ * Absent: one that was killed ends the processes of its namespace first, and only then itself: for a while it
+ * is there and can take no new process.  It has given back its memory by then, and with it its program.
  */
-static bool is_ending(pid_t pid)
+static struct presence look_program(pid_t pid, struct err *e)
 {
     char link[64], program[16];
 
     snprintf(link, sizeof(link), "/proc/%d/exe", (int)pid);
-    return readlink(link, program, sizeof(program)) < 0 && (errno == ENOENT || errno == ESRCH);
+    /* An agent that may not read the link sees only the process. */
+    if (readlink(link, program, sizeof(program)) >= 0 || errno == EACCES || errno == EPERM)
+        return presence_present();
+    err_sys(e, errno == ESRCH ? ENOENT : errno, "read %s", link);
+    return presence_from_err(e);
 }
 
-int rt_pidns_open(const char *dir)
+static struct presence look_namespace(const char *path, struct err *e)
+{
+    struct statfs fs;
+
+    if (statfs(path, &fs) != 0) {
+        err_sys(e, errno, "look at %s", path);
+        return presence_from_err(e);
+    }
+    return fs.f_type == NSFS_MAGIC ? presence_present() : presence_absent();
+}
+
+struct presence rt_pidns_look(const char *dir, int *ret_pidfd, struct err *e)
 {
     str_auto path = str_printf("%s/pause", dir);
     str_auto namespace_ = str_printf("%s/pid", dir);
     str_auto text = NULL;
-    struct err e = { 0 };
-    struct statfs fs;
+    struct presence found;
     fd_auto pidfd = -1;
     int64_t pid;
     uint64_t start;
 
-    if (path == NULL || namespace_ == NULL || statfs(namespace_, &fs) != 0 || fs.f_type != NSFS_MAGIC ||
-        fs_read_at(AT_FDCWD, path, FS_SMALL_MAX, &text, NULL, &e) != ERR_OK || !parse_who(text, &pid, &start))
-        return -1;
-    pidfd = proc_open((pid_t)pid, start, &e);
-    return pidfd >= 0 && !is_ending((pid_t)pid) ? take_fd(&pidfd) : -1;
+    if (path == NULL || namespace_ == NULL) {
+        err_nomem(e);
+        return presence_unknown(e);
+    }
+    found = look_namespace(namespace_, e);
+    if (presence_is_unknown(found) || presence_is_absent(found))
+        return found;
+    found = fs_read_if_there(AT_FDCWD, path, FS_SMALL_MAX, &text, NULL, e);
+    if (presence_is_unknown(found) || presence_is_absent(found))
+        return found;
+    if (!parse_who(text, &pid, &start)) {
+        err_set(e, ERR_DATA_LOSS, "%s does not name a process", path);
+        return presence_unknown(e);
+    }
+    found = proc_open((pid_t)pid, start, &pidfd, e);
+    if (presence_is_unknown(found) || presence_is_absent(found))
+        return found;
+    found = look_program((pid_t)pid, e);
+    if (presence_is_unknown(found) || presence_is_absent(found))
+        return found;
+    *ret_pidfd = take_fd(&pidfd);
+    return found;
 }
 
 enum err_code rt_pidns_remove(const char *dir, struct cg_tree *cgroups, const char *pod_cgroup, struct err *e)
@@ -287,10 +327,14 @@ enum err_code rt_pidns_remove(const char *dir, struct cg_tree *cgroups, const ch
     str_auto path = str_printf("%s/pid", dir);
     str_auto mark = str_printf("%s/pause", dir);
     str_auto cgroup = NULL;
-    fd_auto pidfd = rt_pidns_open(dir);
+    fd_auto pidfd = -1;
 
     if (path == NULL || mark == NULL)
         return err_nomem(e);
+    /* What a damaged mark does not name is in its cgroup all the same. */
+    if (presence_is_unknown(rt_pidns_look(dir, &pidfd, e)) && e->code != ERR_DATA_LOSS)
+        return e->code;
+    *e = (struct err){ 0 };
     if (pidfd >= 0)
         syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
     /* One that was placed but not written down yet is found by its cgroup. */

@@ -8,10 +8,11 @@
  * The process lives in a mount namespace whose only file is itself, read-only, as user and group 65535
  * without capabilities, and in a cgroup of its own below the pod's; the pod's containers see it as PID 1,
  * "pause". It outlives the agent; when it ends the kernel ends all processes of the namespace.  Facts, not
- * memory: rt_pidns_open() reads them each time.
+ * memory: rt_pidns_look() reads them each time.
  */
 #ifndef AGENT_RUNTIME_PIDNS_H
 #define AGENT_RUNTIME_PIDNS_H
+#include "base/presence.h"
 #include "base/process.h"
 #include "cgroups/cgroup.h"
 
@@ -34,9 +35,11 @@ void rt_pidns_start(struct proc_call *c, const struct rt_pidns_spec *spec, int o
 enum err_code rt_pidns_place(const struct proc_call *c, const char *dir, struct cg_tree *cgroups,
                              const char *pod_cgroup, struct err *e) MUST_CHECK;
 
-/* A pidfd of the process, if it lives, is not about to end and its namespace is pinned; else -1.  The caller
- * closes it. */
-int rt_pidns_open(const char *dir);
+/*
+ * Whether the process lives, is not about to end and its namespace is pinned; *ret_pidfd is set when present,
+ * and the caller closes it.
+ */
+struct presence rt_pidns_look(const char *dir, int *ret_pidfd, struct err *e) MUST_CHECK;
 
 /* Kills the process (and with it all of the namespace) and unpins.  Idempotent. */
 enum err_code rt_pidns_remove(const char *dir, struct cg_tree *cgroups, const char *pod_cgroup,

@@ -1,12 +1,14 @@
 """A look that fails once, when the daemon starts over running pods, changes nothing of them."""
+import glob
 import os
 
-from coracle import Skip, alive, check, config_map, container, equal, pod, run, until
+from coracle import Skip, alive, check, config_map, container, equal, pod, read, run, until
 
 # One call of the daemon fails once, as the file named by CORACLE_TEST_FAIL asks: its name, a part of the path, the
 # errno.  Whoever removes the file fails.
 SHIM = r"""
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -63,6 +65,31 @@ int openat(int dir, const char *path, int flags, ...)
     va_end(ap);
     return fails("openat", path) ? -1 : (int)syscall(SYS_openat, dir, path, flags, mode);
 }
+
+ssize_t readlink(const char *path, char *ret, size_t n)
+{
+    return fails("readlink", path) ? -1 : syscall(SYS_readlinkat, AT_FDCWD, path, ret, n);
+}
+
+long syscall(long number, ...)
+{
+    static long (*real)(long, ...);
+    char pid[32];
+    long a[6];
+    va_list ap;
+    va_start(ap, number);
+    for (int i = 0; i < 6; i++)
+        a[i] = va_arg(ap, long);
+    va_end(ap);
+    if (number == SYS_pidfd_open) {
+        snprintf(pid, sizeof(pid), "pid-%d.", (int)a[0]);
+        if (fails("pidfd_open", pid))
+            return -1;
+    }
+    if (real == NULL)
+        real = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
+    return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
 """
 
 
@@ -92,7 +119,7 @@ def facts(node):
     return p.uid, p.container_id(), node.pid(p), p.ip, p.restarts()
 
 
-EIO = 5
+EIO, EMFILE = 5, 24
 
 
 def over_running_pods(t, *looks):
@@ -149,3 +176,35 @@ def test_records(t):
 
 
 test_records.seconds = 20
+
+
+def test_shared_pid_namespace(t):
+    """over a failed look at the pin, the mark, the process and the program of a PID namespace that a pod shares"""
+    node = node_that_fails(t)
+    node.put("a.yaml", pod("a", container(), shareProcessNamespace=True))
+    p = node.wait_running("a")
+    marks = glob.glob(f"{node.run_dir}/**/{p.uid}/pause", recursive=True)
+    equal(len(marks), 1, "files that name the pause process")
+    before, mark = facts(node), read(marks[0])
+    pause = int(mark.split()[0])
+    for call, part, code in (("statfs", f"{p.uid}/pid", EIO), ("openat", f"{p.uid}/pause", EIO), ("openat", f"{p.uid}/pause", EMFILE),
+                             ("pidfd_open", f"pid-{pause}.", EMFILE), ("openat", f"/proc/{pause}/stat", EIO),
+                             ("readlink", f"/proc/{pause}/exe", EIO)):
+        what = f"after {call} of {part} failed with {code}"
+        node.kill()
+        seen = len(node.log())
+        fail_once(t, call, part, code)
+        node.start()
+        until(lambda: failed(t), 10, f"{call} of {part} fails")  # pylint: disable=cell-var-from-loop
+        node.wait_log("state is known again", since=seen)
+        node.wait_pod("a", lambda p: p.ready)
+        equal(facts(node), before, f"the pod {what}")
+        equal(read(marks[0]), mark, f"its pause process {what}")
+        check(alive(before[2]) and alive(pause), f"its processes {what}")
+    node.remove("a.yaml")
+    node.wait_gone("a")
+    until(lambda: not alive(pause), 5, "the pause process ends with its pod")
+    equal(node.stop(), 0, "exit code")
+
+
+test_shared_pid_namespace.seconds = 20

@@ -236,15 +236,13 @@ void node_recover_pod(struct pod *p)
 {
     struct err unseen = { 0 };
 
-    p->unseen = sandbox_recover(p, &unseen) != ERR_OK;
+    p->unseen = sandbox_recover(p, &unseen) != ERR_OK || pidns_recover(p, &unseen) != ERR_OK;
     if (p->unseen) {
         pod_look_again(p, &unseen);
         return;
     }
     p->env_look = true;
-    live_sub_path_due(p);
-    pidns_recover(
-        p); /* the pod's cgroup and volumes are gone through again as at the start: what is there stays */
+    live_sub_path_due(p); /* the pod's cgroup and volumes are gone through again: what is there stays */
     for (size_t i = 0; i < p->n_ctrs; i++) {
         struct ctr *c = &p->ctrs[i];
         if (c->state == CTR_NONE)

@@ -7,6 +7,7 @@
 #include "agent/pod/core/events.h"
 #include "agent/pod/core/facts.h"
 #include "agent/pod/core/pod.h"
+#include "agent/pod/core/pod_look.h"
 #include "agent/pod/limits/limits.h"
 #include "agent/pod/sandbox/sandbox.h"
 #include "agent/pod/sandbox/userns.h"
@@ -31,8 +32,9 @@ static const char *pin(const struct pod *p, const char *which, bool own, char *p
     return own ? path : NULL;
 }
 
-bool pidns_ready(const struct pod *p)
+bool pidns_ready(struct pod *p)
 {
+    struct err e = { 0 };
     fd_auto pidfd = -1;
 
     if (!p->api->spec.share_process_namespace)
@@ -40,8 +42,16 @@ bool pidns_ready(const struct pod *p)
     if (p->pidns != PIDNS_READY)
         return false;
     /* The ends of its containers are known before its own is: no new one must begin between the two. */
-    pidfd = rt_pidns_open(p->netns_dir);
-    return pidfd >= 0;
+    switch (presence_of(rt_pidns_look(p->netns_dir, &pidfd, &e))) {
+    case PRESENCE_PRESENT:
+        return true;
+    case PRESENCE_UNKNOWN:
+        pod_look_again(p, &e);
+        return false;
+    case PRESENCE_ABSENT:
+        break;
+    }
+    return false; /* its end wakes the pod */
 }
 
 /* ---- noticing its end --------------------------------------------------------------------------- */
@@ -64,14 +74,8 @@ void pidns_forget(struct pod *p)
     uv_close((uv_handle_t *)&w->poll, on_closed);
 }
 
-static void on_pause_ended(uv_poll_t *poll, int status, int events)
+static void pause_ended(struct pod *p)
 {
-    struct pidns_watch *w = poll->data;
-    struct pod *p = w->pod;
-
-    (void)status;
-    (void)events;
-    pidns_forget(p);
     p->pidns = PIDNS_NONE;
     if (p->state == POD_STARTING || p->state == POD_RUNNING) {
         log_warn("the first process of a shared PID namespace ended, and with it the pod's containers; a new "
@@ -79,25 +83,71 @@ static void on_pause_ended(uv_poll_t *poll, int status, int events)
                  F_STR("pod", p->key));
         pod_event(p, NULL, false, "SandboxChanged", "Pod sandbox changed, it will be killed and re-created.");
     }
+}
+
+static void on_pause(uv_poll_t *poll, int status, int events)
+{
+    struct pidns_watch *w = poll->data;
+    struct pod *p = w->pod;
+    struct err e = { 0 };
+
+    (void)events;
+    pidns_forget(p);
+    if (status < 0) { /* of the watch, not of the process: pidns_step() looks and watches again */
+        err_sys(&e, -status, "watch coracle-pause");
+        pod_look_again(p, &e);
+        return;
+    }
+    pause_ended(p); /* a pidfd is readable only then */
     pod_wake(p);
 }
 
-/* Takes over the process that the facts name; false when there is none. */
-static bool watch(struct pod *p)
+/* Takes over the process that the facts name.  Unknown also where it cannot be watched. */
+static struct presence watch(struct pod *p, struct err *e)
 {
-    fd_auto pidfd = rt_pidns_open(p->netns_dir);
-    struct pidns_watch *w = pidfd >= 0 ? calloc(1, sizeof(*w)) : NULL;
+    struct pidns_watch *w;
+    fd_auto pidfd = -1;
+    struct presence found = rt_pidns_look(p->netns_dir, &pidfd, e);
+    int failed;
 
-    if (w == NULL || uv_poll_init(p->node->o.loop, &w->poll, pidfd) != 0) {
+    if (presence_is_unknown(found) || presence_is_absent(found))
+        return found;
+    w = calloc(1, sizeof(*w));
+    failed = w == NULL ? UV_ENOMEM : uv_poll_init(p->node->o.loop, &w->poll, pidfd);
+    if (failed != 0) {
         free(w);
-        return false;
+        err_sys(e, -failed, "watch coracle-pause");
+        return presence_unknown(e);
     }
     w->pidfd = take_fd(&pidfd);
     w->poll.data = w;
     w->pod = p;
-    uv_poll_start(&w->poll, UV_READABLE, on_pause_ended);
     p->pidns_watch = w;
-    return true;
+    failed = uv_poll_start(&w->poll, UV_READABLE, on_pause);
+    if (failed == 0)
+        return found;
+    pidns_forget(p);
+    err_sys(e, -failed, "watch coracle-pause");
+    return presence_unknown(e);
+}
+
+/* One that is there and not watched, since that failed. */
+static void watch_again(struct pod *p)
+{
+    struct err e = { 0 };
+
+    if (p->pidns != PIDNS_READY || p->pidns_watch != NULL)
+        return;
+    switch (presence_of(watch(p, &e))) {
+    case PRESENCE_UNKNOWN:
+        pod_look_again(p, &e);
+        break;
+    case PRESENCE_ABSENT:
+        pause_ended(p);
+        break;
+    case PRESENCE_PRESENT:
+        break;
+    }
 }
 
 /* ---- making it --------------------------------------------------------------------------------- */
@@ -123,15 +173,23 @@ static enum err_code place(struct pod *p, struct err *e)
 static void on_made(struct op *op, const struct err *result)
 {
     struct pod *p = op->owner;
-    struct err e = *result, ignored = { 0 };
+    struct err e = *result, unseen = { 0 }, ignored = { 0 };
 
     free(take_ptr(&p->pidns_spec));
     p->pidns = PIDNS_NONE;
     if (e.code == ERR_OK && place(p, &e) == ERR_OK) {
-        if (watch(p))
+        switch (presence_of(watch(p, &unseen))) {
+        case PRESENCE_UNKNOWN:
+            pod_look_again(p, &unseen);
             p->pidns = PIDNS_READY;
-        else
+            break;
+        case PRESENCE_PRESENT:
+            p->pidns = PIDNS_READY;
+            break;
+        case PRESENCE_ABSENT:
             err_set(&e, ERR_UNAVAILABLE, "coracle-pause ended at once");
+            break;
+        }
     }
     if (e.code != ERR_OK) {
         (void)!clean(p, &ignored);
@@ -156,6 +214,7 @@ void pidns_step(struct pod *p)
     char *paths;
     size_t size = sizeof(p->netns_path);
 
+    watch_again(p);
     if (!p->api->spec.share_process_namespace || p->pidns != PIDNS_NONE || !sandbox_pinned(p))
         return;
     if (p->pidns_retry_ns > clock_wall_ns()) {
@@ -207,8 +266,18 @@ bool pidns_teardown_step(struct pod *p)
     return true;
 }
 
-void pidns_recover(struct pod *p)
+enum err_code pidns_recover(struct pod *p, struct err *e)
 {
-    if (p->api->spec.share_process_namespace && sandbox_pinned(p) && watch(p))
+    if (!p->api->spec.share_process_namespace || !sandbox_pinned(p))
+        return ERR_OK;
+    switch (presence_of(watch(p, e))) {
+    case PRESENCE_UNKNOWN:
+        return e->code;
+    case PRESENCE_PRESENT:
         p->pidns = PIDNS_READY;
+        break;
+    case PRESENCE_ABSENT:
+        break;
+    }
+    return ERR_OK;
 }

@@ -12,8 +12,9 @@ enum err_code sandbox_recover(struct pod *p, struct err *e) MUST_CHECK;
 bool sandbox_ready(const struct pod *p);  /* containers can be started in it */
 bool sandbox_pinned(const struct pod *p); /* containers can be created in it */
 void pidns_step(struct pod *p);
-bool pidns_ready(const struct pod *p);   /* there, or not asked for */
+bool pidns_ready(struct pod *p);         /* there, or not asked for */
 bool pidns_teardown_step(struct pod *p); /* once no container lives; true when it is gone */
-void pidns_recover(struct pod *p);       /* after sandbox_recover() */
-void pidns_forget(struct pod *p);        /* no longer watched; it lives on */
+/* After sandbox_recover().  An error: it could not be looked at, nothing was decided. */
+enum err_code pidns_recover(struct pod *p, struct err *e) MUST_CHECK;
+void pidns_forget(struct pod *p); /* no longer watched; it lives on */
 #endif
