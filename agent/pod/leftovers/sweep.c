@@ -8,8 +8,11 @@
 #include "base/log.h"
 #include "cni/netns.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define PAUSE_FIRST_MS                                                                                       \
     50 /* between tries, doubling: a cgroup needs a moment after its processes were killed */
@@ -466,11 +469,58 @@ void sweep_record(struct node *n, const char *uid)
         begin_quietly(n, uid, "pod record", remove_record, &e);
 }
 
+struct log_links { /* of one pod, for log shippers */
+    const char *dir;
+    char prefix[512]; /* of their names: "<pod>_<namespace>_" */
+    char target[1024];
+    struct err *e;
+};
+
+static bool remove_log_link(const char *name, void *arg)
+{
+    struct log_links *l = arg;
+    char path[1536], target[1024];
+    ssize_t n;
+
+    if (!str_starts(name, l->prefix))
+        return true;
+    snprintf(path, sizeof(path), "%s/%s", l->dir, name);
+    n = readlink(path, target, sizeof(target) - 1);
+    if (n >= 0)
+        target[n] = '\0';
+    if ((n < 0 && errno != ENOENT && errno != EINVAL) ||
+        (n > 0 && str_starts(target, l->target) && unlink(path) != 0 && errno != ENOENT))
+        err_sys(l->e, errno, "remove %s", path);
+    return l->e->code == ERR_OK;
+}
+
+/* `folder` is "<namespace>_<pod>_<uid>"; the links' names begin with pod and namespace. */
+static enum err_code remove_log_links(struct node *n, const char *folder, struct err *e)
+{
+    size_t namespace_n = strcspn(folder, "_");
+    const char *pod = folder[namespace_n] != '\0' ? folder + namespace_n + 1 : "";
+    struct log_links l = { .dir = n->o.container_logs_dir, .e = e };
+
+    snprintf(l.prefix, sizeof(l.prefix), "%.*s_%.*s_", (int)strcspn(pod, "_"), pod, (int)namespace_n, folder);
+    snprintf(l.target, sizeof(l.target), "%s/%s/", n->o.pod_logs_dir, folder);
+    switch (presence_of(fs_list(AT_FDCWD, l.dir, remove_log_link, &l, e))) {
+    case PRESENCE_UNKNOWN:
+    case PRESENCE_ABSENT:  /* no folder, no links */
+    case PRESENCE_PRESENT: /* one that could not be removed is in *e */
+        break;
+    }
+    return e->code;
+}
+
 static enum err_code remove_log_folder(struct node *n, const char *folder, struct err *e)
 {
     str_auto path = str_printf("%s/%s", n->o.pod_logs_dir, folder);
 
-    return path == NULL ? err_nomem(e) : fs_remove_tree(AT_FDCWD, path, e);
+    if (path == NULL)
+        return err_nomem(e);
+    if (remove_log_links(n, folder, e) != ERR_OK)
+        return e->code;
+    return fs_remove_tree(AT_FDCWD, path, e);
 }
 
 static void remove_pod_logs(struct job *j)

@@ -24,8 +24,6 @@
 #include "base/fs.h"
 #include "base/log.h"
 
-#include <dirent.h>
-#include <fcntl.h>
 #include <string.h>
 
 #define LEFT_OUT_RETRY_MS 5000 /* for want of memory; else when a pod goes */
@@ -153,32 +151,10 @@ void pods_free(struct pod *p)
 
 static void remove_logs(const struct pod *p)
 {
-    const struct node_options *o = &p->node->o;
-    char path[1024], prefix[512], folder[512];
-    struct dirent *entry;
-    DIR *d;
+    char folder[512];
 
     snprintf(folder, sizeof(folder), "%s_%s_%s", p->api->meta.namespace, p->api->meta.name, p->uid);
-    snprintf(path, sizeof(path), "%s/%s", o->pod_logs_dir, folder);
     sweep_logs(p->node, folder);
-    /* Links that now dangle: those of this pod, told by their target. */
-    d = opendir(o->container_logs_dir);
-    if (d == NULL)
-        return;
-    snprintf(prefix, sizeof(prefix), "%s_%s_", p->api->meta.name, p->api->meta.namespace);
-    while ((entry = readdir(d)) != NULL) {
-        char target[1024];
-        ssize_t k;
-        if (!str_starts(entry->d_name, prefix))
-            continue;
-        k = readlinkat(dirfd(d), entry->d_name, target, sizeof(target) - 1);
-        if (k <= 0)
-            continue;
-        target[k] = '\0';
-        if (str_starts(target, path))
-            unlinkat(dirfd(d), entry->d_name, 0);
-    }
-    closedir(d);
 }
 
 static void take_left_out(struct node *n);
