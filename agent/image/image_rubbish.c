@@ -3,6 +3,7 @@
 
 #include "base/fs.h"
 #include "base/log.h"
+#include "base/patience.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -27,13 +28,17 @@ static void trash_free(struct trash *t)
 static enum err_code remove_trash(void *arg, struct err *e)
 {
     const struct trash *t = arg;
+    struct patience patience = { 0 };
 
     /* First that it is nobody's any more, then the files: a power cut in between must not leave a record that
      * names a layer with half its files. */
     for (size_t i = 0; i < ARRAY_LEN(t->records); i++)
         if (fsync(t->records[i]) != 0)
             return err_sys(e, errno, "sync the image store");
-    return fs_remove_tree(t->dir, t->name, e);
+    do
+        *e = (struct err){ 0 };
+    while (fs_remove_tree(t->dir, t->name, e) != ERR_OK && patience_wait(&patience));
+    return e->code; /* the next start finds what is left */
 }
 
 static void on_trash_removed(struct op *op, const struct err *result)
