@@ -36,6 +36,8 @@ struct spawn_plan {
     const char *const *join_procs; /* NULL: none */
     const char *const *read_paths, *const *write_paths;
     int report_fd; /* write end, O_CLOEXEC */
+    uid_t uid;     /* 0: as we */
+    gid_t gid;
     bool new_session, no_rights;
 };
 

@@ -462,6 +462,8 @@ static enum err_code start(struct proc *p, const struct proc_spec *spec, struct 
         .new_session = spec->new_session,
         .read_paths = spec->read_paths,
         .write_paths = spec->write_paths,
+        .uid = spec->uid,
+        .gid = spec->gid,
         .no_rights = spec->no_rights,
     };
     if (spawn_begin(&p->job, &plan, e) != ERR_OK)

@@ -49,7 +49,10 @@ struct proc_spec {           /* everything borrowed only during proc_start() */
     const char *const *read_paths, *const *write_paths;
     uint64_t deadline_ms;
     bool new_session; /* setsid(): for conmon; otherwise only a process group of its own */
-    bool no_rights;   /* no capabilities, also none to gain (the bounding set, no_new_privs), no core dumps */
+    /* With no_rights: the user it becomes, alone in its group; needs CAP_SETUID and CAP_SETGID.  0: as we. */
+    uid_t uid;
+    gid_t gid;
+    bool no_rights; /* no capabilities, also none to gain (the bounding set, no_new_privs), no core dumps */
 };
 
 struct proc {
@@ -95,7 +98,7 @@ void proc_forget(uv_loop_t *loop);
 int proc_landlock_version(void);
 #define PROC_LANDLOCK_MISSING                                                                                \
     "kernel has no usable Landlock (Linux 5.19, lsm=): coracle-unpack and skopeo are confined by dropped "   \
-    "capabilities, limits and seccomp alone, and skopeo can read what root can"
+    "capabilities, limits and seccomp alone, and skopeo can read what its user can"
 
 void proc_force_no_clone3(bool on); /* tests: exercise fork and pidfd_open instead */
 

@@ -176,18 +176,42 @@ static int arrange_fds(const struct spawn_plan *plan, int *report_fd)
     return 0;
 }
 
+/* The calls themselves: glibc's would change every thread that it knows of, and signal them. */
+#ifdef SYS_setresuid32
+#define SET_GROUPS SYS_setgroups32
+#define SET_GID SYS_setresgid32
+#define SET_UID SYS_setresuid32
+#else
+#define SET_GROUPS SYS_setgroups
+#define SET_GID SYS_setresgid
+#define SET_UID SYS_setresuid
+#endif
+
+static int become(uid_t uid, gid_t gid)
+{
+    if (syscall(SET_GROUPS, 0, NULL) != 0 || syscall(SET_GID, gid, gid, gid) != 0 ||
+        syscall(SET_UID, uid, uid, uid) != 0)
+        return errno;
+    /* Until its program runs it has our memory: another process of that user must not read it, whatever
+     * fs.suid_dumpable is. */
+    return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0 ? 0 : errno;
+}
+
 /* For a child that needs nothing but what belongs to its user. */
-static int drop_rights(void)
+static int drop_rights(uid_t uid, gid_t gid)
 {
     struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
     struct __user_cap_data_struct none[2] = { 0 };
     /* 0 would still feed the program of core_pattern; it serves where 1 is beyond the hard limit. */
     const struct rlimit no_core = { 1, 1 }, no_file = { 0, 0 };
+    int sys;
 
     for (int cap = 0; cap <= 63; cap++)
         prctl(PR_CAPBSET_DROP, cap, 0, 0,
               0); /* beyond the kernel's last one: EINVAL; without the right: EPERM */
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+    if (uid != 0 && (sys = become(uid, gid)) != 0)
+        return sys;
     if ((setrlimit(RLIMIT_CORE, &no_core) != 0 && setrlimit(RLIMIT_CORE, &no_file) != 0) ||
         syscall(SYS_capset, &header, none) != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
         return errno;
@@ -230,7 +254,7 @@ __attribute__((noreturn, noinline)) static void child_run(const struct spawn_pla
     if (plan->write_paths != NULL && plan->write_paths[0] != NULL)
         report.sys = child_landlock_ruleset(plan->read_paths, plan->write_paths, &ruleset);
     if (report.sys == 0 && plan->no_rights)
-        report.sys = drop_rights();
+        report.sys = drop_rights(plan->uid, plan->gid);
     if (report.sys == 0)
         report.sys = child_landlock_enter(ruleset);
     if (report.sys != 0)
@@ -287,7 +311,8 @@ static __attribute__((noinline)) pid_t clone_child(const struct spawn_plan *plan
                                                    int oom_score, int *ret_pidfd)
 {
     struct clone_args args = {
-        .flags = CLONE_PIDFD | BORROW | (cgroup_fd >= 0 ? CLONE_INTO_CGROUP : 0),
+        /* One that becomes another user has a copy: what that makes of our memory (not dumpable) is ours. */
+        .flags = CLONE_PIDFD | (plan->uid != 0 ? 0 : BORROW) | (cgroup_fd >= 0 ? CLONE_INTO_CGROUP : 0),
         .pidfd = (uint64_t)(uintptr_t)ret_pidfd,
         .exit_signal = SIGCHLD,
         .cgroup = cgroup_fd >= 0 ? (uint64_t)cgroup_fd : 0,
