@@ -63,12 +63,14 @@ struct img_store_options {
     const char *dir;         /* /var/lib/coracle/images */
     const char *unpack_path; /* coracle-unpack */
     const char *skopeo_path; /* NULL when not installed: only what is there can be used */
-    const char *tmpfs_dir;   /* for auth files, 0700; what lies in it is removed by img_store_open() */
+    const char *tmpfs_dir;   /* for auth files, 0700 or, for skopeo's user to pass, 0710; what lies in it is
+                                removed by img_store_open() */
     const char *auth_file;   /* the node's own credentials, a Docker config.json; NULL or not there: none */
     /* Where images are mounted, as root file systems (below <run_dir>/containers) and as volumes: layers of
      * an image that is there and that the store does not know are kept.  NULL: nowhere. */
     const char *run_dir, *pods_dir;
-    /* skopeo sees of the host only what it needs (Landlock); false: in tests, where it is a script. */
+    /* skopeo sees of the host only what it needs (Landlock) and has a user of its own, which can pass `dir`
+     * and the folder around it; false: in tests, where it is a script. */
     bool confine;
     int ops_cgroup_fd;
     const char *ops_cgroup_procs;

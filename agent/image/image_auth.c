@@ -69,7 +69,7 @@ static enum err_code plan(void *arg, struct err *e)
                  F_STR("file", j->store->auth_file), F_ERR(&node_error));
     (void)!reg_tries_plan(&j->tries, j->auth, node, repository, key, e);
     wipe(node);
-    return e->code;
+    return e->code == ERR_OK ? img_user_plan(j, e) : e->code;
 }
 
 void img_auth_start(struct img_job *j, op_done_fn done)
@@ -84,7 +84,9 @@ static enum err_code make_home(struct img_job *j, struct err *e)
     if (j->auth_home != NULL)
         return ERR_OK;
     j->auth_home = str_printf("%s/auth-%s", j->store->tmpfs_dir, j->tmp);
-    return j->auth_home == NULL ? err_nomem(e) : fs_mkdirs(j->auth_home, 0700, e);
+    if (j->auth_home == NULL)
+        return err_nomem(e);
+    return fs_mkdirs(j->auth_home, 0700, e) == ERR_OK ? img_user_give(j, j->auth_home, e) : e->code;
 }
 
 enum err_code img_auth_write(struct img_job *j, struct err *e)
@@ -101,7 +103,9 @@ enum err_code img_auth_write(struct img_job *j, struct err *e)
         return err_nomem(e);
     if (make_home(j, e) != ERR_OK)
         return err_wrap(e, "registry credentials");
-    return fs_replace_at(AT_FDCWD, j->auth_path, text, strlen(text), 0600, false, e);
+    if (fs_replace_at(AT_FDCWD, j->auth_path, text, strlen(text), 0600, false, e) != ERR_OK)
+        return e->code;
+    return img_user_give(j, j->auth_path, e);
 }
 
 bool img_auth_next(struct img_job *j, const struct err *refused)

@@ -64,7 +64,7 @@ static enum err_code add_below(int dir, const char *name, int depth, uint64_t *s
     return e->code;
 }
 
-/* Bytes of the files below; folders three deep (a pull's, its layout, blobs/sha256), so an end is certain.
+/* Bytes of the files below; folders four deep (a pull's, skopeo's, its layout, blobs/sha256), so an end is certain.
  * What is not there has none. */
 static enum err_code bytes_below(int dir, const char *name, int depth, uint64_t *ret, struct err *e)
 {
@@ -142,7 +142,7 @@ static void check_all(struct img_store *s)
 
         if (j->state != JOB_COPY)
             continue;
-        if (bytes_below(s->tmp_fd, j->tmp, 3, &bytes, &unknown) != ERR_OK)
+        if (bytes_below(s->tmp_fd, j->tmp, 4, &bytes, &unknown) != ERR_OK)
             return;
         note_fetched(j, bytes + shared);
         if (full.code != ERR_OK)
@@ -335,6 +335,8 @@ enum err_code img_blobs_begin(struct img_job *j, struct err *e)
     if (mkdirat(s->tmp_fd, "blobs", 0700) != 0 && errno != EEXIST)
         return err_sys(e, errno, "make the folder for blobs");
     s->have_blobs = true;
+    if (img_user_blobs(s, e) != ERR_OK)
+        return e->code;
     if (bytes_below(s->tmp_fd, "blobs", 2, &j->shared_before, e) != ERR_OK) {
         e->code = ERR_UNAVAILABLE; /* they are not bad: the next try looks again */
         return err_wrap(e, "look at the blobs that are here");

@@ -63,6 +63,8 @@ struct img_store {
     char *run_dir, *pods_dir; /* of what is mounted */
     struct img_looks looks;
     bool confine;
+    uid_t pull_uid; /* skopeo's user; 0: root, as the daemon */
+    gid_t pull_gid;
     bool said_damaged, loading, have_rubbish;
     unsigned damaged; /* image records that were set aside and not replaced since: layers may be theirs */
     struct reg_names short_names;
@@ -253,8 +255,10 @@ struct img_job {
     size_t attempt;         /* of those, now */
     char *auth_path;        /* on tmpfs; NULL: none */
     char *auth_home;        /* beside it: where helpers may write what they got; NULL: none */
-    char *digest;           /* the registry's answer */
-    char **blobs;           /* and of which layers: hex digests, as their files are called */
+    uid_t uid;              /* skopeo's, for this one: the store's, or 0 */
+    gid_t gid;
+    char *digest; /* the registry's answer */
+    char **blobs; /* and of which layers: hex digests, as their files are called */
     size_t n_blobs;
     struct img_found *found;
     size_t n_found;
@@ -317,6 +321,19 @@ enum err_code img_skopeo_ask(struct img_job *j, op_done_fn done, struct err *e) 
 enum err_code img_skopeo_copy(struct img_job *j, op_done_fn done, struct err *e) MUST_CHECK;
 /* Makes the reason out of what skopeo wrote: its last fatal message, a code that fits, and j->failure. */
 void img_skopeo_error(struct img_job *j, struct err *e);
+
+/* ---- image_user.c: as which user skopeo runs ---------------------------------------------------- */
+/* Once, at the start; one warning where it stays root. */
+void img_user_find(struct img_store *s);
+/* For one pull, on the pool: j->uid, unless that user cannot read a file that the pull needs, which is
+ * logged. ERR_UNAVAILABLE: that cannot be seen. */
+enum err_code img_user_plan(struct img_job *j, struct err *e) MUST_CHECK;
+/* tmp/<pull>/fetch, which it writes, in a folder that it can only pass through. */
+enum err_code img_user_folders(struct img_job *j, struct err *e) MUST_CHECK;
+/* tmp/blobs/sha256 becomes its own, with what an earlier agent fetched as root. */
+enum err_code img_user_blobs(struct img_store *s, struct err *e) MUST_CHECK;
+/* A file or folder of the pull's becomes its own. */
+enum err_code img_user_give(const struct img_job *j, const char *path, struct err *e) MUST_CHECK;
 
 /* ---- image_turn.c: who may work ---------------------------------------------------------------- */
 /* Starts what may start. */

@@ -254,7 +254,7 @@ static void start_unpack(struct img_job *j, struct err *e)
 {
     const struct img_store *s = j->store;
     str_auto work = str_printf("%s/tmp/%s", s->dir, j->tmp);
-    str_auto layout = str_printf("%s/tmp/%s/layout", s->dir, j->tmp);
+    str_auto layout = str_printf("%s/tmp/%s/fetch/layout", s->dir, j->tmp);
     str_auto layers = str_printf("%s/layers", s->dir);
     str_auto parts = str_printf("%s/parts", s->dir);
     str_auto blobs = str_printf("%s/tmp/blobs", s->dir);
@@ -322,7 +322,8 @@ static enum err_code take_present(struct img_job *j, struct img_entry *entry, st
 static void start_ask(struct img_job *j, struct err *e)
 {
     j->state = JOB_ASK;
-    if (img_auth_write(j, e) != ERR_OK || img_skopeo_ask(j, on_step_done, e) != ERR_OK)
+    if (img_user_folders(j, e) != ERR_OK || img_auth_write(j, e) != ERR_OK ||
+        img_skopeo_ask(j, on_step_done, e) != ERR_OK)
         job_end(j, e);
 }
 

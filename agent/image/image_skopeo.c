@@ -88,8 +88,18 @@ static void set_environment(struct command *c, const char *work, const char *hom
             c->env[c->n_env++] = own(c, str_printf("%s=%s", passed[i], getenv(passed[i])));
 }
 
+static void may_read(struct command *c, const char *path)
+{
+    if (path == NULL || path[0] != '/')
+        return;
+    if (c->n_reads == PATHS_MAX)
+        log_debug("too many folders for skopeo; it cannot read this one", F_STR("path", path));
+    else
+        c->reads[c->n_reads++] = path;
+}
+
 /* Without a policy of the host every image is accepted: that there is none has to be proven. */
-static void add_policy(struct command *c, const char *work)
+static void add_policy(struct command *c, const char *folder)
 {
     const char *policy;
     struct err ignored = { 0 };
@@ -101,12 +111,13 @@ static void add_policy(struct command *c, const char *work)
     case PRESENCE_ABSENT:
         break;
     }
-    policy = own(c, str_printf("%s/policy.json", work));
+    policy = own(c, str_printf("%s/policy.json", folder));
     /* Fails only with the disk, and then skopeo says it. */
     if (policy != NULL &&
-        fs_replace_at(AT_FDCWD, policy, open_policy, strlen(open_policy), 0600, false, &ignored) == ERR_OK) {
+        fs_replace_at(AT_FDCWD, policy, open_policy, strlen(open_policy), 0644, false, &ignored) == ERR_OK) {
         arg(c, "--policy");
         arg(c, policy);
+        may_read(c, policy);
     }
 }
 
@@ -146,16 +157,6 @@ static const char *const system_paths[] = {
     "/sys/fs/cgroup",
 };
 
-static void may_read(struct command *c, const char *path)
-{
-    if (path == NULL || path[0] != '/')
-        return;
-    if (c->n_reads == PATHS_MAX)
-        log_debug("too many folders for skopeo; it cannot read this one", F_STR("path", path));
-    else
-        c->reads[c->n_reads++] = path;
-}
-
 /* A list with colons; a file of its own copy each. */
 static void may_read_each(struct command *c, const char *list)
 {
@@ -186,7 +187,7 @@ static void set_view(struct command *c, const struct img_job *j)
     may_read(c, getenv("SSL_CERT_FILE"));
     may_read_each(c, getenv("SSL_CERT_DIR"));
     may_read_each(c, getenv("PATH"));
-    may_write(c, own(c, str_printf("%s/tmp/%s", s->dir, j->tmp)));
+    may_write(c, own(c, str_printf("%s/tmp/%s/fetch", s->dir, j->tmp)));
     may_write(c, own(c, str_printf("%s/tmp/blobs", s->dir)));
     may_write(c, j->auth_home);
     may_write(c, "/dev/null");
@@ -195,7 +196,8 @@ static void set_view(struct command *c, const struct img_job *j)
 static void begin_command(struct command *c, struct img_job *j, const char *verb)
 {
     const struct img_store *s = j->store;
-    const char *work = own(c, str_printf("%s/tmp/%s", s->dir, j->tmp));
+    const char *folder = own(c, str_printf("%s/tmp/%s", s->dir, j->tmp)); /* not its own */
+    const char *work = own(c, str_printf("%s/tmp/%s/fetch", s->dir, j->tmp));
 
     set_environment(c, work, j->auth_home != NULL ? j->auth_home : work);
     arg(c, s->skopeo_path);
@@ -205,7 +207,7 @@ static void begin_command(struct command *c, struct img_job *j, const char *verb
         arg(c, "--registries-conf");
         arg(c, s->registries_conf);
     }
-    add_policy(c, work);
+    add_policy(c, folder);
     arg(c, verb);
 }
 
@@ -236,7 +238,9 @@ static enum err_code run_command(struct command *c, struct img_job *j, const cha
                                     .cgroup_procs = s->ops_cgroup_procs,
                                     .read_paths = s->confine ? c->reads : NULL,
                                     .write_paths = s->confine ? c->writes : NULL,
-                                    .no_rights = true, /* its peer is a registry, its files are root's */
+                                    .uid = j->uid,
+                                    .gid = j->gid,
+                                    .no_rights = true, /* its peer is a registry */
                                     .deadline_ms = deadline_ms },
                s->loop, done, j);
     command_done(c);
@@ -280,7 +284,7 @@ enum err_code img_skopeo_copy(struct img_job *j, op_done_fn done, struct err *e)
     /* The digest that was just read: what is fetched is what was asked for, even when the tag moves
      * meanwhile. */
     arg(&c, own(&c, img_skopeo_source(img_job_reference(j, full), j->digest)));
-    arg(&c, own(&c, str_printf("oci:%s/tmp/%s/layout:image", j->store->dir, j->tmp)));
+    arg(&c, own(&c, str_printf("oci:%s/tmp/%s/fetch/layout:image", j->store->dir, j->tmp)));
     return run_command(&c, j, "skopeo copy", 4096, IMG_BRING_DEADLINE_MS, done, e);
 }
 

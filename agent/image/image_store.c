@@ -482,6 +482,8 @@ enum err_code img_store_open(struct img_store **ret, const struct img_store_opti
     s->usage.data = s->looks.timer.data = s;
     s->n_timers = 2;
 
+    if (s->confine)
+        img_user_find(s);
     img_auth_clean(s);
     load_proof_key(s);
     img_look_at_names(s);

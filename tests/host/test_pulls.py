@@ -3,12 +3,14 @@ import base64
 import json
 import os
 import pty
+import pwd
 import re
 import select
+import shutil
 import subprocess
 import threading
 
-from coracle import SLOW, Failed, check, contains, container, equal, pod, until
+from coracle import SLOW, Failed, check, contains, container, equal, pod, read, until
 from registry import BAD, GOOD, Registry, Scripted, auths, busybox, digest_of, file_layer, pull_secret, registries_conf
 
 PULLED = re.compile(r'^Successfully pulled image "([^"]+)" in \d[\d.hms]*s \(\d[\d.hms]*s including waiting\)\. Image size: \d+ bytes\.$')
@@ -252,6 +254,116 @@ class OnTerminal:
         out, _ = self.process.communicate(timeout=30 * SLOW)
         os.close(self.master)
         return self.process.returncode, out.decode()
+
+
+def skopeos():
+    """/proc/<pid>/status of those that run, by pid."""
+    found = {}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        text = read(f"/proc/{pid}/status", "")
+        if text.startswith("Name:\tskopeo\n"):
+            found[int(pid)] = dict(line.split(":\t", 1) for line in text.splitlines() if ":\t" in line)
+    return found
+
+
+def pull_user():
+    """What skopeo should be: the package's user, else nobody."""
+    try:
+        entry = pwd.getpwnam("coracle-pull")
+        return entry.pw_uid, entry.pw_gid
+    except KeyError:
+        return 65534, 65534
+
+
+def test_user_of_pulls(t):
+    """skopeo has a user of its own and no right: it writes the pull's folders and sees nothing else of the store; with a key that only root reads it is root"""
+    uid, gid = pull_user()
+    registry = Scripted()
+    conf = registries_conf(t, registry)
+    node = t.node(conf)
+    data = os.urandom(1 << 16)
+    big = file_layer("big", data)
+    reference = registry.image("big:1", big)
+    asked, rest = threading.Event(), threading.Event()
+
+    def hook(handler, kind, key):
+        if kind != "blobs" or key != digest_of(big):
+            return False
+        asked.set()
+        rest.wait(60 * SLOW)
+        return False
+
+    registry.hook = hook
+
+    def pull(expected):
+        asked.clear()
+        rest.clear()
+        before = set(skopeos())
+        process = subprocess.Popen([node.coracle, "--socket", node.socket, "image", "pull", "-q", reference], stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        try:
+            check(asked.wait(30 * SLOW), "the layer is not asked for")
+            new = [s for pid, s in skopeos().items() if pid not in before and s["Uid"].split() == [str(expected)] * 4]
+            check(new, f"no skopeo of user {expected}: {skopeos()}")
+            for status in new:
+                equal([int(status[f"Cap{c}"], 16) for c in ("Inh", "Prm", "Eff", "Bnd", "Amb")], [0] * 5, "capabilities")
+                equal(status["NoNewPrivs"], "1", "NoNewPrivs")
+            if expected:
+                equal((new[0]["Gid"].split(), new[0]["Groups"].split()), ([str(gid)] * 4, []), "groups")
+                as_user()
+        finally:
+            rest.set()
+            out = process.communicate(timeout=30 * SLOW)[0]
+        equal((process.returncode, out), (0, f"image/{reference} imported\n".encode()), "the pull")
+
+    def as_user():
+        """What that user can do without Landlock, too."""
+        images = f"{node.state_dir}/images"
+        script = """
+for folder in "$2" "$1" "$1/tmp"; do
+    ls "$folder" > /dev/null 2>&1 && echo "lists $folder"
+    mkdir "$folder/x" 2> /dev/null && echo "writes $folder"
+    cd "$folder" || echo "cannot pass $folder"
+done
+for folder in layers refs images parts; do
+    cd "$1/$folder" 2> /dev/null && echo "reaches $folder"
+done
+cat "$2"/lock 2> /dev/null && echo "reads the lock"
+[ -w "$1/tmp/blobs/sha256" ] || echo "cannot write the blobs"
+"""
+        result = subprocess.run(["/bin/sh", "-c", script, "sh", images, node.state_dir], cwd="/", user=uid, group=gid, extra_groups=[], stdin=subprocess.DEVNULL,
+                                capture_output=True, text=True, timeout=30, check=False)
+        equal((result.stdout, result.stderr), ("", ""), "what the user can do")
+        for folder in os.listdir(f"{images}/tmp"):
+            st = os.stat(f"{images}/tmp/{folder}")
+            equal((st.st_uid, st.st_mode & 0o027), (0, 0), folder)
+
+    pull(uid)
+    check("skopeo runs as root" not in node.log(), "a warning")
+    path = conf.partition("=")[2]
+    # Fetched by an agent whose skopeo was root: what it left is taken over.
+    shutil.rmtree(f"{node.state_dir}/images/tmp/blobs", ignore_errors=True)
+    node.kill()
+    blobs = f"{node.state_dir}/images/tmp/blobs"
+    os.makedirs(f"{blobs}/sha256")
+    os.chmod(blobs, 0o700)
+    with open(f"{blobs}/sha256/{digest_of(big)[7:]}", "wb") as f:
+        f.write(big)
+    os.chmod(f.name, 0o600)
+    node.start()
+    node.cli("image", "rm", reference)
+    rest.set()
+    before = registry.asked[digest_of(big)]
+    node.cli("image", "pull", "-q", reference)
+    equal(registry.asked[digest_of(big)], before, "the layer that was here is fetched again")
+    # Nobody but root may read a file that it may need.
+    node.cli("image", "rm", reference)
+    os.chmod(path, 0o600)
+    node.stop()
+    shutil.rmtree(blobs, ignore_errors=True)
+    node.start()
+    pull(0)
+    equal([path in line for line in node.log().splitlines() if "skopeo runs as root for this pull" in line], [True], "the warning")
+    equal(node.stop(), 0, "exit code")
 
 
 def test_progress(t):
