@@ -3,6 +3,7 @@ bindir     := $(PREFIX)/bin
 libexecdir := $(PREFIX)/libexec/coracle
 unitdir    := $(PREFIX)/lib/systemd/system
 tmpfilesd  := $(PREFIX)/lib/tmpfiles.d
+sysusersd  := $(PREFIX)/lib/sysusers.d
 sysctld    := $(PREFIX)/lib/sysctl.d
 docdir     := $(PREFIX)/share/doc/coracle
 mandir     := $(PREFIX)/share/man
@@ -26,7 +27,7 @@ all: $(patsubst %,$(B)/man/%,$(man_pages)) $(completions)
 
 .PHONY: install uninstall
 install: all ## install below DESTDIR (PREFIX=/usr); runs nothing
-	$(Q)install -d -m 0755 $(patsubst %,'$(DESTDIR)%',$(bindir) $(libexecdir) $(unitdir) $(tmpfilesd) $(sysctld) $(docdir)/examples/manifests \
+	$(Q)install -d -m 0755 $(patsubst %,'$(DESTDIR)%',$(bindir) $(libexecdir) $(unitdir) $(tmpfilesd) $(sysusersd) $(sysctld) $(docdir)/examples/manifests \
 	    $(docdir)/examples/cni $(docdir)/docs/decisions $(docdir)/systemd $(sysconfdir)/coracle \
 	    $(mandir)/man1 $(mandir)/man5 $(mandir)/man8 $(bashdir) $(zshdir))
 	$(Q)install -d -m 0700 '$(DESTDIR)$(sysconfdir)/coracle/manifests'
@@ -38,6 +39,7 @@ install: all ## install below DESTDIR (PREFIX=/usr); runs nothing
 	$(Q)[ -e '$(DESTDIR)$(sysconfdir)/coracle/config.yaml' ] || install -m 0644 systemd/config.yaml '$(DESTDIR)$(sysconfdir)/coracle/config.yaml'
 	$(Q)install -m 0644 systemd/config.yaml '$(DESTDIR)$(docdir)/config.yaml'
 	$(Q)install -m 0644 systemd/tmpfiles.conf '$(DESTDIR)$(tmpfilesd)/coracle.conf'
+	$(Q)install -m 0644 systemd/sysusers.conf '$(DESTDIR)$(sysusersd)/coracle.conf'
 	$(Q)install -m 0644 systemd/sysctl.conf '$(DESTDIR)$(sysctld)/40-coracle.conf'
 	$(Q)install -m 0644 $(wildcard examples/manifests/*.yaml) '$(DESTDIR)$(docdir)/examples/manifests/'
 	$(Q)install -m 0644 $(wildcard examples/cni/*.conflist) '$(DESTDIR)$(docdir)/examples/cni/'
@@ -50,7 +52,7 @@ install: all ## install below DESTDIR (PREFIX=/usr); runs nothing
 # Manifests, state, logs and a changed config.yaml stay: they are not ours to delete.
 uninstall: ## remove what install put below DESTDIR
 	$(Q)rm -f '$(DESTDIR)$(bindir)/coracle' $(patsubst %,'$(DESTDIR)$(libexecdir)/%',coracle-unpack coracle-pause coracle-exec coracle-probe coracle-shutdown) \
-	    $(patsubst %,'$(DESTDIR)$(unitdir)/%',coracle.service coracle-pods.service) '$(DESTDIR)$(tmpfilesd)/coracle.conf' '$(DESTDIR)$(sysctld)/40-coracle.conf' \
+	    $(patsubst %,'$(DESTDIR)$(unitdir)/%',coracle.service coracle-pods.service) '$(DESTDIR)$(tmpfilesd)/coracle.conf' '$(DESTDIR)$(sysusersd)/coracle.conf' '$(DESTDIR)$(sysctld)/40-coracle.conf' \
 	    $(patsubst %,'$(DESTDIR)$(mandir)/%',$(man_pages)) '$(DESTDIR)$(bashdir)/coracle' '$(DESTDIR)$(zshdir)/_coracle'
 	$(Q)rm -rf '$(DESTDIR)$(docdir)'
 	$(Q)cmp -s systemd/config.yaml '$(DESTDIR)$(sysconfdir)/coracle/config.yaml' && rm -f '$(DESTDIR)$(sysconfdir)/coracle/config.yaml' || :
