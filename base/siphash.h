@@ -20,9 +20,9 @@ uint64_t siphash(const unsigned char key[SIPHASH_KEY_SIZE], const void *data, si
 uint64_t siphash_part(uint64_t before, const void *data, size_t size);
 
 /*
- * The key that `path` holds; where none is, or a damaged one, a new one, which is put there (on a tmpfs: a key
- * goes with its boot).  *e: it could not be put there, or what is there could not be read and stays; the key is
- * good all the same, for this process.
+ * The key that `path` holds; where none is, or a damaged one, a new one, which is put there (on a tmpfs: a
+ * key goes with its boot).  *e: it could not be put there, or what is there could not be read and stays; the
+ * key is good all the same, for this process.
  */
 void siphash_key(const char *path, unsigned char ret[SIPHASH_KEY_SIZE], struct err *e);
 #endif

@@ -144,8 +144,8 @@ void cg_kill_members(struct cg_tree *t, const char *path);
 struct presence cg_procs_left(struct cg_tree *t, const char *path, struct err *e) MUST_CHECK;
 /* False also when it is not known at the end. */
 bool cg_wait_empty(struct cg_tree *t, const char *path, unsigned timeout_ms);
-/* Calls fn for each process at or below a cgroup until it returns false; then false.  *e: the first reason why
- * some may have been missed. */
+/* Calls fn for each process at or below a cgroup until it returns false; then false.  *e: the first reason
+ * why some may have been missed. */
 bool cg_each_pid(int dir, bool (*fn)(pid_t pid, void *arg), void *arg, struct err *e);
 /* By reading cgroup.procs at and below: v1. */
 struct presence cg_any_process(int dir, struct err *e) MUST_CHECK;

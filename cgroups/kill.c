@@ -56,7 +56,8 @@ static bool pids_have(const struct pids *s, pid_t pid)
 
 typedef bool (*pid_fn)(pid_t pid, void *arg); /* false stops */
 
-/* What could not be read may hold processes: *e keeps the first error.  What has gone meanwhile holds none. */
+/* What could not be read may hold processes: *e keeps the first error.  What has gone meanwhile holds none.
+ */
 static void note_unread(struct err *e, int sys, const char *what)
 {
     if (sys != ENOENT && sys != ENODEV && sys != ENOTDIR && e->code == ERR_OK)

@@ -64,8 +64,8 @@ static enum err_code add_below(int dir, const char *name, int depth, uint64_t *s
     return e->code;
 }
 
-/* Bytes of the files below; folders four deep (a pull's, skopeo's, its layout, blobs/sha256), so an end is certain.
- * What is not there has none. */
+/* Bytes of the files below; folders four deep (a pull's, skopeo's, its layout, blobs/sha256), so an end is
+ * certain. What is not there has none. */
 static enum err_code bytes_below(int dir, const char *name, int depth, uint64_t *ret, struct err *e)
 {
     *ret = 0;

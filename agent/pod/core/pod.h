@@ -196,8 +196,8 @@ struct pod {
     struct api_pod *successor; /* an edit that needs a new pod: starts when this one is gone */
     bool wanted;               /* the store still has it (or confirmed not yet after a restart) */
     bool recovered;            /* taken over from an earlier run and not yet compared with the store */
-    bool unseen;               /* taken over, and its namespaces could not be looked at yet: it is left alone */
-    bool rebooted;             /* that earlier run was before a reboot of the machine */
+    bool unseen;   /* taken over, and its namespaces could not be looked at yet: it is left alone */
+    bool rebooted; /* that earlier run was before a reboot of the machine */
 
     enum pod_state state;
     int64_t created_ns, state_since_ns, start_time_ns;
