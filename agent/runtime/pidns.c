@@ -1,5 +1,6 @@
 #include "agent/runtime/pidns.h"
 #include "base/fs.h"
+#include "base/log.h"
 #include "base/parse.h"
 
 #include <fcntl.h>
@@ -308,9 +309,9 @@ struct presence rt_pidns_look(const char *dir, int *ret_pidfd, struct err *e)
     found = fs_read_if_there(AT_FDCWD, path, FS_SMALL_MAX, &text, NULL, e);
     if (presence_is_unknown(found) || presence_is_absent(found))
         return found;
-    if (!parse_who(text, &pid, &start)) {
-        err_set(e, ERR_DATA_LOSS, "%s does not name a process", path);
-        return presence_unknown(e);
+    if (!parse_who(text, &pid, &start)) { /* read whole, and of no use: no later look finds more in it */
+        log_warn("mark of a shared PID namespace is damaged; a new one is made", F_STR("file", path));
+        return presence_absent();
     }
     found = proc_open((pid_t)pid, start, &pidfd, e);
     if (presence_is_unknown(found) || presence_is_absent(found))
@@ -332,9 +333,8 @@ enum err_code rt_pidns_remove(const char *dir, struct cg_tree *cgroups, const ch
     if (path == NULL || mark == NULL)
         return err_nomem(e);
     /* What a damaged mark does not name is in its cgroup all the same. */
-    if (presence_is_unknown(rt_pidns_look(dir, &pidfd, e)) && e->code != ERR_DATA_LOSS)
+    if (presence_is_unknown(rt_pidns_look(dir, &pidfd, e)))
         return e->code;
-    *e = (struct err){ 0 };
     if (pidfd >= 0)
         syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
     /* One that was placed but not written down yet is found by its cgroup. */
