@@ -128,5 +128,9 @@ bool foreign_has(const struct node *n, const char *uid)
 
 void foreign_free(struct node *n)
 {
+    str_auto path = n->draining ? str_printf("%s/" FILE_NAME, n->o.state_dir) : NULL;
+
+    if (path != NULL)
+        fs_remove_quietly(AT_FDCWD, path);
     free(take_ptr(&n->foreign));
 }

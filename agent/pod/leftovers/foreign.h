@@ -17,5 +17,6 @@ enum err_code foreign_load(struct node *n, struct err *e) MUST_CHECK;
 bool foreign_has(const struct node *n, const char *uid);
 /* "<namespace>_<name>_<uid>" -> the uid, in place; NULL: not the name of a pod's logs. */
 const char *foreign_uid_of_logs(const char *folder);
+/* Where all pods were taken down (--ephemeral), the list is removed, too: the next start makes its own. */
 void foreign_free(struct node *n);
 #endif
