@@ -170,8 +170,6 @@ void img_unread_forget(struct img_store *s, int dir, const char *hex); /* it was
 void img_look_at_names(struct img_store *s);
 bool img_unread_any(const struct img_store *s);
 void img_unread_free(struct img_store *s);
-/* Between two tries of the start: 10 ms, doubled; false: there were enough of them. */
-bool img_look_pause(unsigned attempt);
 /* img_each_entry() and the unread records, several times within a third of a second: for the start. */
 typedef void (*img_entry_fn)(struct img_store *s, const char *name);
 enum err_code img_list_surely(struct img_store *s, int dir, const char *name, img_entry_fn fn,

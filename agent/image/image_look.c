@@ -3,10 +3,10 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/patience.h"
 
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #define FIRST_MS 50
 #define LAST_MS 60000
@@ -184,26 +184,13 @@ bool img_is_unsure(const struct img_store *s, struct err *why)
 
 /* ---- while the store is opened --------------------------------------------------------------------- */
 
-/* 10 + 20 + ... + 160 ms: a shortage of a moment does not end the start. */
-enum { PAUSES = 5 };
-
-bool img_look_pause(unsigned attempt)
-{
-    const struct timespec wait = { .tv_nsec = 10000000L << attempt };
-
-    if (attempt >= PAUSES)
-        return false;
-    nanosleep(&wait, NULL);
-    return true;
-}
-
 enum err_code img_list_surely(struct img_store *s, int dir, const char *name, img_entry_fn fn, struct err *e)
 {
-    unsigned attempt = 0;
+    struct patience patience = { 0 };
 
     while (img_each_entry(s, dir, fn, e) != ERR_OK) {
         log_warn("images: a folder cannot be listed", F_STR("folder", name), F_ERR(e));
-        if (!img_look_pause(attempt++))
+        if (!patience_wait(&patience))
             return err_wrap(e, "list folder %s", name);
         *e = (struct err){ 0 };
     }
@@ -212,6 +199,8 @@ enum err_code img_list_surely(struct img_store *s, int dir, const char *name, im
 
 void img_read_surely(struct img_store *s)
 {
-    for (unsigned attempt = 0; !TAILQ_EMPTY(&s->looks.unread) && img_look_pause(attempt); attempt++)
+    struct patience patience = { 0 };
+
+    while (!TAILQ_EMPTY(&s->looks.unread) && patience_wait(&patience))
         read_all_again(s);
 }

@@ -4,6 +4,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/patience.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -350,11 +351,11 @@ static void close_folders(struct img_store *s)
 /* A shortage, or a disk that does not answer, may last a moment. */
 static enum err_code open_folders_surely(struct img_store *s, struct err *e)
 {
-    unsigned attempt = 0;
+    struct patience patience = { 0 };
 
     while (open_folders(s, e) != ERR_OK) {
         close_folders(s);
-        if ((!err_is_shortage(e) && e->sys != EIO) || !img_look_pause(attempt++))
+        if ((!err_is_shortage(e) && e->sys != EIO) || !patience_wait(&patience))
             return e->code;
         *e = (struct err){ 0 };
     }
@@ -420,12 +421,12 @@ static void store_free(struct img_store *s)
 
 static void read_proof_key(const char *path, unsigned char ret[SIPHASH_KEY_SIZE], struct err *e)
 {
-    unsigned attempt = 0;
+    struct patience patience = { 0 };
 
     do {
         *e = (struct err){ 0 };
         siphash_key(path, ret, e);
-    } while ((err_is_shortage(e) || e->sys == EIO) && img_look_pause(attempt++));
+    } while ((err_is_shortage(e) || e->sys == EIO) && patience_wait(&patience));
 }
 
 static void load_proof_key(struct img_store *s)
