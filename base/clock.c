@@ -8,20 +8,16 @@
 
 enum { NS = 1000000000 };
 
-uint64_t clock_mono_ms(void)
+int64_t clock_boot_to_wall_ns(struct boot_time t)
 {
-    struct timespec ts;
-
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+    return t.ns == 0 ? 0 : clock_wall_ns() + clock_boot_left_ns(t);
 }
 
-int64_t clock_wall_ns(void)
+struct boot_time clock_boot_of_wall(int64_t wall_ns)
 {
-    struct timespec ts;
+    int64_t now = clock_boot().ns, age = clock_wall_ns() - wall_ns;
 
-    clock_gettime(CLOCK_REALTIME, &ts);
-    return (int64_t)ts.tv_sec * NS + ts.tv_nsec;
+    return (struct boot_time){ age <= 0 ? now : age >= now ? 1 : now - age };
 }
 
 /* Counted in years from March and eras of 400 years, in which leap days come last and come regularly. */

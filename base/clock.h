@@ -1,24 +1,81 @@
 /*
- * clock - monotonic milliseconds for deadlines, wall time for what people and files see, and the
- * RFC 3339 texts that Kubernetes uses.
+ * clock - three clocks, and the RFC 3339 texts that Kubernetes uses.
+ *
+ *   boot   what waits: a back-off, a grace period, the next look.  Nobody sets it, and it counts while the
+ *          machine sleeps.  Its moments are a type of their own, so that the compiler keeps them apart from
+ *          wall times; base/boot_timer.h has the timers.
+ *   mono   how long something ran, deadlines of operations: does not count while the machine sleeps, as
+ *          the operation did not run then either.  libuv's timers use it.
+ *   wall   what people and files see, in nanoseconds since 1970.  Anybody may set it at any time.
+ *
+ * A test that scripts time includes tests/unit/script_clock.h, which defines the functions of clock_now.c in
+ * its place; the linker then leaves that object out.
  */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
 #include "base/error.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <time.h>
 
 #define CLOCK_RFC3339_SIZE 40
 
+struct boot_time {
+    int64_t ns; /* CLOCK_BOOTTIME; below 0: before this boot; 0: none */
+};
+
+/* ---- clock_now.c ---- */
+struct boot_time clock_boot(void);
 uint64_t clock_mono_ms(void);
+int64_t clock_wall_ns(void);
+
+/* ---- moments of the boot clock ---- */
+static inline struct boot_time clock_boot_after(struct boot_time t, int64_t ns)
+{
+    return (struct boot_time){ t.ns + ns };
+}
+static inline struct boot_time clock_boot_in_ns(int64_t ns)
+{
+    return clock_boot_after(clock_boot(), ns);
+}
+static inline struct boot_time clock_boot_in_ms(uint64_t ms)
+{
+    return clock_boot_in_ns((int64_t)ms * 1000000);
+}
+static inline bool clock_boot_is_set(struct boot_time t)
+{
+    return t.ns != 0;
+}
+static inline bool clock_boot_is_before(struct boot_time a, struct boot_time b)
+{
+    return a.ns < b.ns;
+}
+/* Below 0: it is over. */
+static inline int64_t clock_boot_left_ns(struct boot_time t)
+{
+    return t.ns - clock_boot().ns;
+}
+static inline int64_t clock_boot_since_ns(struct boot_time t)
+{
+    return -clock_boot_left_ns(t);
+}
+/* It has come, or there is none to wait for. */
+static inline bool clock_boot_is_due(struct boot_time t)
+{
+    return clock_boot_left_ns(t) <= 0;
+}
+/* For people: as the wall clock is set now; 0 for none. */
+int64_t clock_boot_to_wall_ns(struct boot_time t);
+/* Of this boot, by the wall clock as it is set now: at least the boot, at most now. */
+struct boot_time clock_boot_of_wall(int64_t wall_ns);
+
 /*
  * Second, minute, hour, day, month and year; weekday and day of the year stay 0.  By arithmetic alone: libc's
  * gmtime_r() takes a lock, which a forked child may find taken for ever.
  */
 void clock_utc(int64_t seconds, struct tm *ret);
-int64_t clock_wall_ns(void);                                           /* since 1970 */
 void clock_format_s(int64_t wall_ns, char ret[CLOCK_RFC3339_SIZE]);    /* 2026-01-02T03:04:05Z */
 void clock_format_us(int64_t wall_ns, char ret[CLOCK_RFC3339_SIZE]);   /* ...05.123456Z */
 void clock_format_nano(int64_t wall_ns, char ret[CLOCK_RFC3339_SIZE]); /* RFC3339Nano, zeros cut */

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Moments of the boot clock, and timers for them. */
+#include "base/boot_timer.h"
+#include "base/scope.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/script_clock.h"
+
+struct counting {
+    struct boot_timer timer;
+    unsigned fired, closed;
+};
+
+struct fixture {
+    uv_loop_t loop;
+    struct boot_timers set;
+    struct counting one;
+};
+
+static void on_fired(struct boot_timer *t)
+{
+    container_of(t, struct counting, timer)->fired++;
+}
+
+static void on_closed(struct boot_timer *t)
+{
+    container_of(t, struct counting, timer)->closed++;
+}
+
+static int setup(void **state)
+{
+    static struct fixture f;
+
+    script_clock_reset();
+    f.one = (struct counting){ 0 };
+    uv_loop_init(&f.loop);
+    boot_timers_init(&f.set, &f.loop);
+    *state = &f;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct fixture *f = *state;
+
+    boot_timers_close(&f->set, NULL);
+    uv_run(&f->loop, UV_RUN_DEFAULT);
+    return uv_loop_close(&f->loop);
+}
+
+static void turn(struct fixture *f)
+{
+    boot_timers_count_anew(&f->set);
+    uv_run(&f->loop, UV_RUN_NOWAIT);
+}
+
+static void a_timer_fires_when_its_moment_has_come(void **state)
+{
+    struct fixture *f = *state;
+    struct counting *c = &f->one;
+
+    boot_timer_init(&f->set, &c->timer);
+    boot_timer_start(&c->timer, clock_boot_in_ms(5000), on_fired);
+    script_clock_pass(5 * SCRIPT_SECOND - 1);
+    turn(f);
+    assert_int_equal(c->fired, 0);
+    script_clock_pass(1);
+    turn(f);
+    assert_int_equal(c->fired, 1);
+    script_clock_pass(10 * SCRIPT_SECOND);
+    turn(f);
+    assert_int_equal(c->fired, 1);
+    boot_timer_close(&c->timer, on_closed);
+    uv_run(&f->loop, UV_RUN_DEFAULT);
+    assert_int_equal(c->closed, 1);
+}
+
+static void a_moment_that_is_past_comes_on_the_next_turn(void **state)
+{
+    struct fixture *f = *state;
+    struct counting *c = &f->one;
+
+    boot_timer_init(&f->set, &c->timer);
+    boot_timer_start(&c->timer, (struct boot_time){ 0 }, on_fired);
+    assert_int_equal(c->fired, 0);
+    uv_run(&f->loop, UV_RUN_NOWAIT);
+    assert_int_equal(c->fired, 1);
+    boot_timer_close(&c->timer, on_closed);
+}
+
+static void sleep_counts_and_a_set_wall_clock_does_not(void **state)
+{
+    struct fixture *f = *state;
+    struct counting *c = &f->one;
+
+    boot_timer_init(&f->set, &c->timer);
+    boot_timer_start(&c->timer, clock_boot_in_ms(5000), on_fired);
+    script_clock_set(3600 * SCRIPT_SECOND);
+    turn(f);
+    script_clock_set(-7200 * SCRIPT_SECOND);
+    turn(f);
+    assert_int_equal(c->fired, 0);
+    script_clock_sleep(5 * SCRIPT_SECOND);
+    turn(f);
+    assert_int_equal(c->fired, 1);
+    boot_timer_close(&c->timer, on_closed);
+}
+
+static void a_timer_is_moved_and_stopped(void **state)
+{
+    struct fixture *f = *state;
+    struct counting *c = &f->one;
+
+    boot_timer_init(&f->set, &c->timer);
+    boot_timer_start(&c->timer, clock_boot_in_ms(1000), on_fired);
+    boot_timer_start(&c->timer, clock_boot_in_ms(3000), on_fired);
+    script_clock_pass(2 * SCRIPT_SECOND);
+    turn(f);
+    assert_int_equal(c->fired, 0);
+    boot_timer_stop(&c->timer);
+    boot_timer_stop(&c->timer);
+    script_clock_pass(2 * SCRIPT_SECOND);
+    turn(f);
+    assert_int_equal(c->fired, 0);
+    boot_timer_close(&c->timer, on_closed);
+}
+
+static void on_set(void *arg)
+{
+    (*(unsigned *)arg)++;
+}
+
+static void a_watched_clock_that_nobody_sets_reports_nothing_and_closes(void **state)
+{
+    struct fixture *f = *state;
+    struct err e = { 0 };
+    unsigned reports = 0;
+
+    assert_int_equal(boot_timers_watch(&f->set, on_set, &reports, &e), ERR_OK);
+    uv_run(&f->loop, UV_RUN_NOWAIT);
+    assert_int_equal(reports, 0);
+}
+
+static void moments_become_wall_times_for_people(void **state)
+{
+    (void)state;
+    assert_int_equal(clock_boot_to_wall_ns((struct boot_time){ 0 }), 0);
+    assert_int_equal(clock_boot_to_wall_ns(clock_boot_in_ms(1500)), SCRIPT_WALL_NS + 1500000000);
+    script_clock_set(60 * SCRIPT_SECOND);
+    assert_int_equal(clock_boot_to_wall_ns(clock_boot()), SCRIPT_WALL_NS + 60 * SCRIPT_SECOND);
+}
+
+static void wall_times_become_moments_of_this_boot(void **state)
+{
+    (void)state;
+    assert_int_equal(clock_boot_of_wall(SCRIPT_WALL_NS - 7).ns, SCRIPT_BOOT_NS - 7);
+    assert_int_equal(clock_boot_of_wall(SCRIPT_WALL_NS + 7).ns,
+                     SCRIPT_BOOT_NS); /* nothing is in the future */
+    assert_int_equal(clock_boot_of_wall(SCRIPT_WALL_NS - 2 * SCRIPT_BOOT_NS).ns, 1);
+    assert_int_equal(clock_boot_of_wall(0).ns, 1);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(a_timer_fires_when_its_moment_has_come),
+        TEST(a_moment_that_is_past_comes_on_the_next_turn),
+        TEST(sleep_counts_and_a_set_wall_clock_does_not),
+        TEST(a_timer_is_moved_and_stopped),
+        TEST(a_watched_clock_that_nobody_sets_reports_nothing_and_closes),
+        TEST(moments_become_wall_times_for_people),
+        TEST(wall_times_become_moments_of_this_boot),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
