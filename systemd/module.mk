@@ -14,16 +14,7 @@ sysconfdir := /etc
 # Documents keep their folders: README.md links to them.
 install_docs := README.md CHANGELOG.md LICENSE ARCHITECTURE.md CONTRIBUTING.md SECURITY.md systemd/README.md $(wildcard docs/*.md docs/decisions/*.md)
 
-# What the program says of itself: manual pages and completion, from its tables.
-man_pages   := man1/coracle.1 man8/coracle.8 man5/coracle-config.5
-completions := $(B)/completion/bash $(B)/completion/zsh
-$(patsubst %,$(B)/man/%,$(man_pages)): $(B)/coracle
-	$(call say,MAN,$@)
-	$(Q)mkdir -p $(@D) && $(B)/coracle help --man $(@F) > $@.new && mv $@.new $@
-$(completions): $(B)/coracle
-	$(call say,GEN,$@)
-	$(Q)mkdir -p $(@D) && $(B)/coracle completion $(@F) > $@.new && mv $@.new $@
-all: $(patsubst %,$(B)/man/%,$(man_pages)) $(completions)
+man_pages  := man1/coracle.1 man8/coracle.8 man5/coracle-config.5
 
 .PHONY: install uninstall
 install: all ## install below DESTDIR (PREFIX=/usr); runs nothing
@@ -44,9 +35,11 @@ install: all ## install below DESTDIR (PREFIX=/usr); runs nothing
 	$(Q)install -m 0644 $(wildcard examples/manifests/*.yaml) '$(DESTDIR)$(docdir)/examples/manifests/'
 	$(Q)install -m 0644 $(wildcard examples/cni/*.conflist) '$(DESTDIR)$(docdir)/examples/cni/'
 	$(Q)install -m 0755 examples/mkimage '$(DESTDIR)$(docdir)/examples/mkimage'
-	$(Q)for page in $(man_pages); do install -m 0644 $(B)/man/$$page '$(DESTDIR)$(mandir)'/$$page || exit 1; done
-	$(Q)install -m 0644 $(B)/completion/bash '$(DESTDIR)$(bashdir)/coracle'
-	$(Q)install -m 0644 $(B)/completion/zsh '$(DESTDIR)$(zshdir)/_coracle'
+	$(Q)for page in $(man_pages); do \
+	    sed 's|@VERSION@|$(VERSION)|' docs/man/$${page#*/}.in > '$(DESTDIR)$(mandir)'/$$page && chmod 0644 '$(DESTDIR)$(mandir)'/$$page || exit 1; \
+	done
+	$(Q)install -m 0644 systemd/completion.bash '$(DESTDIR)$(bashdir)/coracle'
+	$(Q)install -m 0644 systemd/completion.zsh '$(DESTDIR)$(zshdir)/_coracle'
 	$(Q)for doc in $(install_docs); do install -m 0644 $$doc '$(DESTDIR)$(docdir)'/$$doc || exit 1; done
 
 # Manifests, state, logs and a changed config.yaml stay: they are not ours to delete.

@@ -112,8 +112,8 @@ static void the_page_in_docs_is_this_table(void **state)
     n = fread(page, 1, (1 << 20) - 1, f);
     fclose(f);
     if (n != strlen(table) || strcmp(page, table) != 0)
-        print_message("docs/pod-fields.md is out of date; API_WRITE_DOCS=1 with this test writes it\n");
-    if (getenv("API_WRITE_DOCS") != NULL) {
+        print_message("docs/pod-fields.md is out of date; `make samples` writes it again\n");
+    if (getenv("WRITE_SAMPLES") != NULL) {
         f = fopen("docs/pod-fields.md", "w");
         assert_non_null(f);
         assert_int_equal(fputs(table, f) < 0, 0);

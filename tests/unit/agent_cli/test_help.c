@@ -230,6 +230,44 @@ static void manual_pages_have_all_commands_flags_and_keys(void **state)
     assert_non_null(strstr(f->out, "\n.B \"staticPodPath\"\n"));
 }
 
+/* What `make install` installs is in the repository: a cross build could not run the program that prints it. */
+static void the_files_to_install_are_what_the_program_prints(void **state)
+{
+    static const struct {
+        const char *line, *path;
+    } files[] = {
+        { "help --man coracle.1", "docs/man/coracle.1.in" },
+        { "help --man coracle.8", "docs/man/coracle.8.in" },
+        { "help --man coracle-config.5", "docs/man/coracle-config.5.in" },
+        { "completion bash", "systemd/completion.bash" },
+        { "completion zsh", "systemd/completion.zsh" },
+    };
+    static const char version[] = "\"coracle " CORACLE_VERSION "\"";
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < ARRAY_LEN(files); i++) {
+        str_auto want = NULL;
+        str_auto have = NULL;
+        struct err e = { 0 };
+        char *at;
+
+        assert_int_equal(run(f, files[i].line), 0);
+        at = strstr(f->out, version);
+        want = at == NULL ? strdup(f->out)
+                          : str_printf("%.*s\"coracle @VERSION@\"%s", (int)(at - f->out), f->out,
+                                       at + strlen(version));
+        if (getenv("WRITE_SAMPLES") != NULL) {
+            FILE *out = fopen(files[i].path, "we");
+
+            assert_non_null(out);
+            assert_true(fputs(want, out) >= 0);
+            assert_int_equal(fclose(out), 0);
+        }
+        if (fs_read_at(AT_FDCWD, files[i].path, 1 << 20, &have, NULL, &e) != ERR_OK || strcmp(have, want) != 0)
+            fail_msg("%s is out of date; `make samples` writes it again", files[i].path);
+    }
+}
+
 /* ---- completion ------------------------------------------------------------------------------ */
 
 static void words_are_completed_from_the_tables(void **state)
@@ -382,6 +420,7 @@ int main(void)
         cmocka_unit_test(commands_that_are_referred_to_exist),
         T(every_command_has_help),
         T(manual_pages_format_without_a_warning),
+        T(the_files_to_install_are_what_the_program_prints),
         T(manual_pages_have_all_commands_flags_and_keys),
         T(words_are_completed_from_the_tables),
         T(names_are_completed_by_the_daemon),

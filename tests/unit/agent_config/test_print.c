@@ -56,14 +56,14 @@ static void the_sample_is_up_to_date(void **state)
 
     (void)state;
     config_sample(&text);
-    if (getenv("CONFIG_WRITE_SAMPLE") != NULL) {
+    if (getenv("WRITE_SAMPLES") != NULL) {
         FILE *f = fopen(SAMPLE, "w");
         assert_non_null(f);
         assert_true(fputs(text.p, f) >= 0);
         assert_int_equal(fclose(f), 0);
     }
     if (fs_read_at(AT_FDCWD, SAMPLE, 1 << 20, &have, NULL, &e) != ERR_OK || strcmp(have, text.p) != 0)
-        fail_msg("%s is out of date; CONFIG_WRITE_SAMPLE=1 with this test writes it", SAMPLE);
+        fail_msg("%s is out of date; `make samples` writes it again", SAMPLE);
 }
 
 /* Takes the first "#" of the lines with keys away. */
