@@ -2,10 +2,16 @@
 .DEFAULT_GOAL := all
 -include config.mk
 
-CC      ?= gcc
+# A cross build names its tools by a prefix: CROSS_COMPILE=aarch64-linux-gnu-, or CC=aarch64-linux-gnu-gcc, which says the same.
+CROSS_COMPILE ?= $(patsubst %gcc,%,$(filter %-gcc,$(CC)))
 ifeq ($(origin CC),default)
-CC      := gcc
+CC      := $(CROSS_COMPILE)gcc
 endif
+ifeq ($(origin AR),default)
+AR      := $(CROSS_COMPILE)ar
+endif
+PKG_CONFIG ?= $(CROSS_COMPILE)pkg-config
+STRIP   ?= $(CROSS_COMPILE)strip
 SAN     ?=
 WERROR  ?= -Werror
 PREFIX  ?= /usr
@@ -19,6 +25,20 @@ comma    := ,
 variant  := $(compiler)$(if $(SAN),-$(subst $(comma),-,$(SAN)))
 B        := $(O)/$(variant)
 
+# Shared libraries: pkg-config's name, the oldest version that was tried, Debian's package (docs/requirements.md has the same table).
+libraries := libuv:1.44.2:libuv1-dev jansson:2.14:libjansson-dev libmnl:1.0.4:libmnl-dev yaml-0.1:0.2.5:libyaml-dev \
+             libnghttp2:1.52.0:libnghttp2-dev libarchive:3.6.2:libarchive-dev libcrypto:3.0.0:libssl-dev libssl:3.0.0:libssl-dev \
+             libsystemd:252:libsystemd-dev
+pkg           = $(shell $(PKG_CONFIG) $(1))
+LIBS_CFLAGS  := $(call pkg,--cflags $(foreach l,$(libraries),$(firstword $(subst :, ,$(l)))) 2> /dev/null)
+LIBS_CORE     = $(call pkg,--libs libuv jansson libmnl yaml-0.1 libnghttp2)
+LIBS_UNPACK   = $(call pkg,--libs libarchive libcrypto jansson libuv)
+LIBS_PROBE    = $(call pkg,--libs libssl libcrypto libuv)
+LIBS_SHUTDOWN = $(call pkg,--libs libsystemd libuv)
+# The HTTP parser comes as C sources in Debian's node-llhttp.
+LLHTTP         ?= /usr/share/llhttp
+LLHTTP_INCLUDE ?= /usr/share/include/llhttp
+
 warnings  := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2 \
              -Wwrite-strings -Wpointer-arith -Wundef -Wno-missing-field-initializers -fno-common $(WERROR)
 hardening := -fstack-protector-strong -fstack-clash-protection -fPIE
@@ -29,14 +49,10 @@ hardening += -ftrivial-auto-var-init=zero
 endif
 endif
 # GNU modes define `linux` and `unix` as 1, which breaks any field of that name (OCI spec).
-CPPFLAGS_ALL := -I. -D_GNU_SOURCE -DCORACLE_VERSION='"$(VERSION)"' $(CPPFLAGS)
-CFLAGS_ALL   := -std=gnu17 -Ulinux -Uunix -O2 -g $(warnings) $(hardening) \
+CPPFLAGS_ALL := -I. -isystem $(LLHTTP_INCLUDE) -D_GNU_SOURCE -DCORACLE_VERSION='"$(VERSION)"' $(LIBS_CFLAGS) $(CPPFLAGS)
+CFLAGS_ALL   := -std=gnu17 -Ulinux -Uunix -O2 -g -ffile-prefix-map=$(CURDIR)=. $(warnings) $(hardening) \
                 $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer) $(CFLAGS)
 LDFLAGS_ALL  := -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(if $(SAN),-fsanitize=$(SAN)) $(LDFLAGS)
-LIBS_CORE    := -luv -ljansson -lmnl -lyaml -lnghttp2
-LIBS_UNPACK  := -larchive -lcrypto -ljansson -luv
-LIBS_PROBE   := -lssl -lcrypto -luv
-LIBS_SHUTDOWN := -lsystemd -luv
 
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-7s %s\n' '$(1)' '$(2)')
@@ -55,7 +71,7 @@ all_libs := $(foreach m,$(call reverse,$(modules)),$(call libname,$(m)))
 define module_rules
 $(call libname,$(1)): $(patsubst %.c,$(B)/$(1)/%.o,$($(subst /,_,$(1))_SRCS))
 	$$(call say,AR,$$@)
-	$(Q)rm -f $$@ && ar rcs $$@ $$^
+	$(Q)rm -f $$@ && $(AR) rcs $$@ $$^
 endef
 $(foreach m,$(modules),$(eval $(call module_rules,$(m))))
 
@@ -88,21 +104,19 @@ $(B)/coracle-exec: $(patsubst %,agent/runtime/%,$(exec_SRCS)) agent/runtime/exec
 	$(call say,LD,$@)
 	$(Q)$(CC) -std=gnu17 -Os $(warnings) -static -D_GNU_SOURCE -I. -o $@ $(filter %.c,$^)
 
-# The HTTP parser comes as C sources in Debian's node-llhttp.
-LLHTTP := /usr/share/llhttp
 $(B)/llhttp/llhttp.a: $(B)/.flags
 	$(call say,CC,llhttp)
-	$(Q)mkdir -p $(B)/llhttp && cd $(B)/llhttp && $(CC) -O2 -g -fPIE -I/usr/share/include/llhttp \
-	    -c $(LLHTTP)/llhttp.c $(LLHTTP)/api.c $(LLHTTP)/http.c && rm -f llhttp.a && ar rcs llhttp.a llhttp.o api.o http.o
-CPPFLAGS_ALL += -isystem /usr/share/include/llhttp
+	$(Q)mkdir -p $(B)/llhttp && cd $(B)/llhttp && $(CC) -O2 -g -fPIE -ffile-prefix-map=$(CURDIR)=. -I$(LLHTTP_INCLUDE) \
+	    -c $(LLHTTP)/llhttp.c $(LLHTTP)/api.c $(LLHTTP)/http.c && rm -f llhttp.a && $(AR) rcs llhttp.a llhttp.o api.o http.o
 
 $(B)/%.o: %.c $(B)/.flags
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D) && $(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) -MMD -MP -c -o $@ $<
 
-# Rebuilds everything of this variant when compiler or flags change.
+# Rebuilds everything of this variant when compiler or flags change; says which library is missing before a header is.
 flags_text := $(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(LDFLAGS_ALL)
 $(B)/.flags: FORCE
+	@PKG_CONFIG='$(PKG_CONFIG)' LLHTTP='$(LLHTTP)' tests/tools/libraries $(libraries)
 	@mkdir -p $(B); printf '%s\n' '$(subst ','\'',$(flags_text))' | cmp -s - $@ || printf '%s\n' '$(subst ','\'',$(flags_text))' > $@
 FORCE:
 
@@ -137,4 +151,4 @@ clean: ## remove the build folder
 
 help: ## this text
 	@awk -F':.*## ' '/^[a-z_-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@echo "variables: V=1  SAN=address,undefined  CC=clang  WERROR=  O=build  DESTDIR=  PREFIX=/usr  (config.mk for private ones)"
+	@echo "variables: V=1  SAN=address,undefined  CC=clang  WERROR=  O=build  DESTDIR=  PREFIX=/usr  CROSS_COMPILE=aarch64-linux-gnu-  PKG_CONFIG=  (config.mk for private ones)"

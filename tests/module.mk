@@ -7,15 +7,15 @@ fuzz_names := $(patsubst tests/fuzz/fuzz_%.c,%,$(fuzz_srcs))
 
 $(unit_bins): $(B)/%: $(B)/%.o $(all_libs) $(B)/llhttp/llhttp.a
 	$(call say,LD,$@)
-	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $< $(all_libs) $(B)/llhttp/llhttp.a $(LIBS_CORE) -lcmocka
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $< $(all_libs) $(B)/llhttp/llhttp.a $(LIBS_CORE) $(call pkg,--libs cmocka)
 
 # coracle-unpack's files, for the targets that read images as it does; and what a target links.
 fuzz_unpack := $(patsubst %.c,$(B)/agent/unpack/%.o,$(filter-out unpack_main.c,$(unpack_SRCS)))
 $(B)/tests/fuzz/unpack.a: $(fuzz_unpack)
 	$(call say,AR,$@)
-	$(Q)mkdir -p $(@D) && rm -f $@ && ar rcs $@ $^
+	$(Q)mkdir -p $(@D) && rm -f $@ && $(AR) rcs $@ $^
 fuzz_deps := $(all_libs) $(B)/tests/fuzz/unpack.a $(B)/llhttp/llhttp.a
-fuzz_libs := $(B)/tests/fuzz/unpack.a $(all_libs) $(B)/llhttp/llhttp.a \
+fuzz_libs  = $(B)/tests/fuzz/unpack.a $(all_libs) $(B)/llhttp/llhttp.a \
              $(LIBS_CORE) $(LIBS_UNPACK)
 
 # In `make check` the seeds are replayed through a plain main; `make fuzz` links libFuzzer (clang).
@@ -25,7 +25,7 @@ $(fuzz_bins): $(B)/%: $(B)/%.o $(B)/tests/fuzz/replay.o $(fuzz_deps)
 
 $(B)/tests/bench/floor: $(B)/tests/bench/floor.o
 	$(call say,LD,$@)
-	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $< -ljansson
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $< $(call pkg,--libs jansson)
 
 $(B)/tests/bench/writer: $(B)/tests/bench/writer.o $(all_libs)
 	$(call say,LD,$@)
@@ -49,6 +49,12 @@ make_clang  := $(MAKE) --no-print-directory -j$(jobs) CC=clang SAN=
 
 .PHONY: unit-programs check check-unit check-host check-host-san check-node check-node-host bench check-layers check-headers fuzz node node-shell soak inject inject-programs
 unit-programs: $(unit_bins) $(fuzz_bins)
+
+# Files in the repository that the program's tables make, and that these tests compare: `make all` runs nothing it built.
+sample_tests := $(addprefix $(B)/tests/unit/,agent_cli/test_help agent_config/test_print agent_api/test_support)
+.PHONY: samples
+samples: $(sample_tests) ## write manual pages, completion, systemd/config.yaml and docs/pod-fields.md again, from the tables of the program
+	$(Q)mkdir -p docs/man && for test in $^; do WRITE_SAMPLES=1 $$test || exit 1; done
 
 check: ## everything: both compilers, layers, headers, unit, seeds, host tests (sanitized; plain where speed or chance matters), node VMs
 	@tests/tools/deps build run test node
