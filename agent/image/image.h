@@ -6,7 +6,6 @@
  *     layers/<hex>/                one unpacked layer (diff or chain id), whole and on the disk (syncfs) once
  *                                  it has the name; with a sum over its tree as an attribute
  *     parts/<hex>.config           the configuration of that image as it came
- *     parts/<hex>.frame            that layer's tar without its files' content
  *     tmp/                         what is under way; emptied by img_store_open()
  *
  * Images are brought by `skopeo` into a temporary OCI layout and unpacked by `coracle-unpack` (hostile input:

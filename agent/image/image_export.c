@@ -3,7 +3,7 @@
 #include <string.h>
 
 #define EXPORT_DEADLINE_MS (2 * 60 * 60 * 1000) /* to a slow disk */
-#define EXPORT_NAMES_MAX (1u << 20)
+#define EXPORT_INPUT_MAX (1u << 20)
 
 static void on_exported(struct op *op, const struct err *result)
 {
@@ -15,8 +15,8 @@ static void on_exported(struct op *op, const struct err *result)
     img_task_end(run, &e);
 }
 
-/* The name that was asked by; by an id all names. */
-static enum err_code add_names(const struct img_task_run *run, const char *reference, struct buf *names,
+/* Its layers, and the name that was asked by; by an id all names. */
+static enum err_code add_parts(const struct img_task_run *run, const char *reference, struct buf *parts,
                                struct err *e)
 {
     json_auto_t *all = img_names_of(run->store, run->held[0]);
@@ -29,10 +29,12 @@ static enum err_code add_names(const struct img_task_run *run, const char *refer
     if (img_normalise(reference, full, &ignored) == ERR_OK)
         json_array_foreach (all, i, name)
             named = named || strcmp(json_string_value(name), full) == 0;
+    for (i = 0; i < run->held[0]->image->layer_dirs.n; i++)
+        buf_addf(parts, "layer %s\n", img_layer_name(run->held[0]->image, i));
     json_array_foreach (all, i, name)
         if (!named || strcmp(json_string_value(name), full) == 0)
-            buf_addf(names, "%s\n", json_string_value(name));
-    return all == NULL || names->failed ? err_nomem(e) : ERR_OK;
+            buf_addf(parts, "name %s\n", json_string_value(name));
+    return all == NULL || parts->failed ? err_nomem(e) : ERR_OK;
 }
 
 void img_export_start(struct img_task *t, struct img_store *s, const char *reference, const char *path,
@@ -42,7 +44,7 @@ void img_export_start(struct img_task *t, struct img_store *s, const char *refer
         img_task_begin(t, s, "image export", reference, EXPORT_DEADLINE_MS, done, owner);
     str_auto layers = str_printf("%s/layers", s->dir);
     str_auto parts = str_printf("%s/parts", s->dir);
-    buf_auto names = BUF_INIT(EXPORT_NAMES_MAX);
+    buf_auto input = BUF_INIT(EXPORT_INPUT_MAX);
     struct err e = { 0 };
 
     if (run == NULL)
@@ -51,7 +53,7 @@ void img_export_start(struct img_task *t, struct img_store *s, const char *refer
         err_nomem(&e);
     else if (path[0] != '/')
         err_set(&e, ERR_INVALID, "file \"%.300s\" is not an absolute path", path);
-    if (e.code != ERR_OK || add_names(run, reference, &names, &e) != ERR_OK) {
+    if (e.code != ERR_OK || add_parts(run, reference, &input, &e) != ERR_OK) {
         img_task_end(run, &e);
         return;
     }
@@ -61,8 +63,8 @@ void img_export_start(struct img_task *t, struct img_store *s, const char *refer
                    .subject = reference,
                    .argv = (const char *const[]){ s->unpack_path, "--export", run->held[0]->image->id + 7,
                                                   "--out", path, "--layers", layers, "--parts", parts, NULL },
-                   .stdin_data = names.p,
-                   .stdin_size = names.n,
+                   .stdin_data = input.p,
+                   .stdin_size = input.n,
                    .stdout_max = IMG_RECORD_MAX,
                    .cgroup_fd = s->ops_cgroup_fd,
                    .cgroup_procs = s->ops_cgroup_procs,

@@ -92,7 +92,6 @@ struct img_store {
 };
 
 #define IMG_CONFIG ".config" /* parts/<hex>.config */
-#define IMG_FRAME ".frame"   /* parts/<hex of a layer>.frame */
 
 /* ---- image_record.c -------------------------------------------------------------------------- */
 /* "sha256:" + 64 lower-case hex digits. */

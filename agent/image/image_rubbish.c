@@ -151,10 +151,8 @@ bool img_named_by_hex(const char *file, const char *ending, char hex[65])
 
 static bool part_is_used(struct img_store *s, const char *name)
 {
-    char id[72] = "sha256:", layer[65];
+    char id[72] = "sha256:";
 
-    if (img_named_by_hex(name, IMG_FRAME, layer) && layer_is_used(s, layer))
-        return true;
     return img_named_by_hex(name, IMG_CONFIG, id + strlen(id)) && img_find(s, id) != NULL;
 }
 

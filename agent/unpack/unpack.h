@@ -23,7 +23,7 @@
  *                  its name, and prints {"problems":[{"part","what"}],"bytes":N,"orphans":[]}; `all`: the
  *                  lines name all that should be there, and the rest is told as orphans
  *     --export     writes the image with this id (64 hex digits) as OCI archive into the existing file --out;
- *                  its names come as lines on standard input; prints {}
+ *                  standard input has lines "layer <hex>", lowest first, and "name <name>"; prints {}
  *     --blobs      blobs of the layout, when they are not in <source>/blobs (skopeo --dest-shared-blob-dir)
  *     --name       what to call the image; ERR_INVALID when the source holds several
  *     --progress   the descriptor of a shared page to count into (unpack_progress.h)
@@ -200,32 +200,17 @@ struct unpack_lower {
 bool unpack_lower_find(const struct unpack_lower *lower, const char *path, struct stat *ret);
 void unpack_lower_close(struct unpack_lower *lower);
 
-/* ---- a layer's tar without its files' content (unpack_frame.c) ------------------------------- */
-struct unpack_frame; /* being written */
-enum err_code unpack_frame_new(struct unpack_frame **ret, int fd /* borrowed */, struct err *e) MUST_CHECK;
-/* The uncompressed tar, as it comes. */
-enum err_code unpack_frame_add(struct unpack_frame *f, const void *data, size_t n, struct err *e) MUST_CHECK;
-enum err_code unpack_frame_end(struct unpack_frame *f, struct err *e) MUST_CHECK;
-void unpack_frame_free(struct unpack_frame *f); /* NULL is fine */
-SCOPE_DEFINE(struct unpack_frame, unpack_frame_free)
-typedef enum err_code (*unpack_sink_fn)(void *arg, const void *data, size_t n, struct err *e);
-/* The tar's bytes, with the content of files from the tree `root`. */
-enum err_code unpack_frame_replay(int fd, int root, unpack_sink_fn sink, void *arg, struct err *e) MUST_CHECK;
-/* ERR_DATA_LOSS: what comes out is not what the diff id says. */
-enum err_code unpack_frame_check(int fd, int root, const char *diff_id, uint64_t *ret_size,
-                                 struct err *e) MUST_CHECK;
-
 /*
  * Reads a tar (plain, gzip or zstd by its first bytes) from fd to its end and applies it to the empty folder
  * `root`. `digest`/`size`: what the bytes of fd must be ("" / -1: not checked); `diff_id`: what the
  * uncompressed stream must be (NULL: not checked); `lower`: see unpack_path_parent() (NULL: no layer below);
- * `frame` (may be NULL) gets the tar, too. ERR_DATA_LOSS: a digest or size is wrong; ERR_INVALID: the tar is
- * broken or breaks a rule; ERR_EXHAUSTED: a limit.
+ * ERR_DATA_LOSS: a digest or size is wrong; ERR_INVALID: the tar is broken or breaks a rule; ERR_EXHAUSTED: a
+ * limit.
  */
 enum err_code unpack_stream(int fd, const char *digest, int64_t size, const char *diff_id, int root,
                             enum unpack_kind kind, const struct unpack_lower *lower,
-                            struct unpack_frame *frame, struct unpack_budget *budget,
-                            struct unpack_result *ret, struct err *e) MUST_CHECK;
+                            struct unpack_budget *budget, struct unpack_result *ret,
+                            struct err *e) MUST_CHECK;
 
 /*
  * unpack_path - resolves the names in a tar below `root`, one element at a time.  A symbolic link on the way
@@ -297,7 +282,6 @@ enum err_code unpack_archive_error(struct archive *a, const char *what, struct e
 
 /* ---- layers into the store (unpack_store.c) -------------------------------------------------- */
 #define UNPACK_CONFIG ".config" /* parts/<hex of the image's id>.config: the configuration as it came */
-#define UNPACK_FRAME ".frame"   /* parts/<hex of the layer>.frame: see unpack_frame.c */
 struct unpack_store {
     int work, layers, parts; /* parts -1: nothing is kept beside the layers */
     unsigned n_done;         /* layers unpacked by this run */
@@ -314,17 +298,20 @@ enum err_code unpack_store_image(struct unpack_store *st, const struct unpack_so
                                  struct unpack_image *image, struct unpack_budget *budget,
                                  struct err *e) MUST_CHECK;
 
-/* The frame of a layer, and its tree.  -1: ERR_NOT_FOUND: one of them is not here. */
-int unpack_open_tar(int layers, int parts, const char *hex, int *ret_root, struct err *e) MUST_CHECK;
-enum err_code unpack_chain_id(const char *below, const char *diff_id, char ret[UNPACK_DIGEST_SIZE],
-                              struct err *e) MUST_CHECK;
+/* ---- an image as an archive (unpack_export.c) ------------------------------------------------- */
+#define UNPACK_WHITEOUT ".wh." /* in a layer's tar: before the name of what it hides */
+#define UNPACK_OPAQUE ".wh..wh..opq"
+struct unpack_export_image {
+    const char *id_hex;
+    char **layers; /* their names in the store, lowest first; NULL-terminated, as is the next */
+    char **names;
+};
 /*
- * An image as OCI archive (tar) into `out`: the layers' tars byte for byte, so the configuration, and with it
- * the image's id, is the same.  A manifest of our own: layers are not compressed.  `names`: NULL-terminated.
- * ERR_PRECONDITION: a layer's tar cannot be put together again.
+ * Writes an OCI archive (tar) into `out`.  Each layer is packed again from its tree, so the archive is a new
+ * image with digests and an id of its own.
  */
-enum err_code unpack_export(int out, const char *id_hex, const char *const *names, int layers, int parts,
-                            struct err *e);
+enum err_code unpack_export(int out, const struct unpack_export_image *image, int layers, int parts,
+                            struct err *e) MUST_CHECK;
 
 /* ---- is the store still what was unpacked? (unpack_sum.c, unpack_store.c, unpack_verify.c) ---- */
 /*

@@ -9,9 +9,7 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
-#define WHITEOUT_PREFIX ".wh."
 #define WHITEOUT_META ".wh..wh."
-#define WHITEOUT_OPAQUE ".wh..wh..opq"
 
 struct folder_time { /* set at the end: every file made in a folder changes its time */
     char *path;
@@ -294,10 +292,10 @@ static enum err_code make_opaque(int dir, const char *name, const char *path, st
 
 static enum err_code apply_whiteout(struct place *at, struct err *e)
 {
-    const char *name = at->leaf + strlen(WHITEOUT_PREFIX);
+    const char *name = at->leaf + strlen(UNPACK_WHITEOUT);
     struct stat st;
 
-    if (strcmp(at->leaf, WHITEOUT_OPAQUE) == 0)
+    if (strcmp(at->leaf, UNPACK_OPAQUE) == 0)
         return make_opaque(at->dir, ".", at->path, e);
     if (str_starts(at->leaf, WHITEOUT_META))
         return ERR_OK;
@@ -321,7 +319,7 @@ static enum err_code check_parents(const char *path, bool *ret_skip, struct err 
             *ret_skip = true;
             return ERR_OK;
         }
-        if (str_starts(at, WHITEOUT_PREFIX))
+        if (str_starts(at, UNPACK_WHITEOUT))
             return err_set(e, ERR_INVALID, "path \"%.200s\" goes through a whiteout", path);
     }
     return ERR_OK;
@@ -359,7 +357,7 @@ enum err_code unpack_apply_entry(struct unpack_apply *u, struct archive *a, stru
     at.dir = unpack_path_parent(&u->path, at.path, u->budget, &at.leaf, e);
     if (at.dir < 0)
         return e->code;
-    if (u->kind == UNPACK_LAYER && str_starts(at.leaf, WHITEOUT_PREFIX))
+    if (u->kind == UNPACK_LAYER && str_starts(at.leaf, UNPACK_WHITEOUT))
         return apply_whiteout(&at, e);
     if (link != NULL)
         return apply_hardlink(u, &at, link, e);

@@ -1,10 +1,12 @@
 #include "agent/unpack/unpack.h"
+#include "agent/unpack/unpack_node.h"
 
 #include "base/fs.h"
 #include "base/json.h"
 
 #include <archive.h>
 #include <archive_entry.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,18 +14,18 @@
 #define OCI_CONFIG "application/vnd.oci.image.config.v1+json"
 #define OCI_LAYER "application/vnd.oci.image.layer.v1.tar"
 
-struct tar_of_layer { /* found again */
-    const char *diff_id;
-    char hex[65]; /* its name in the store */
+struct packed_layer {
+    char digest[UNPACK_DIGEST_SIZE];
     uint64_t size;
 };
 
 struct export
 {
+    const struct unpack_export_image *image;
     int layers, parts;
     struct archive *out;
-    struct unpack_image image; /* of the configuration: the layers' diff ids */
-    struct tar_of_layer tars[UNPACK_MAX_LAYERS];
+    size_t n;
+    struct packed_layer packed[UNPACK_MAX_LAYERS];
 };
 
 /* ---- the archive ----------------------------------------------------------------------------- */
@@ -45,10 +47,8 @@ static enum err_code put_header(struct export *x, const char *path, uint64_t siz
     return e->code;
 }
 
-static enum err_code put_bytes(void *arg, const void *data, size_t n, struct err *e)
+static enum err_code put_bytes(struct export *x, const void *data, size_t n, struct err *e)
 {
-    struct export *x = arg;
-
     if (archive_write_data(x->out, data, n) != (la_ssize_t)n)
         return err_sys(e, archive_errno(x->out) != 0 ? archive_errno(x->out) : EIO, "write the archive");
     return ERR_OK;
@@ -79,72 +79,197 @@ static enum err_code put_json(struct export *x, const char *path, json_t *value,
     return text == NULL ? err_nomem(e) : put_file(x, path, text, strlen(text), e);
 }
 
-/* ---- layers ---------------------------------------------------------------------------------- */
+/* ---- one layer's tree as a tar ---------------------------------------------------------------- */
 
-/* By its own digest, or by that of the chain: see unpack_store_image(). */
-static bool find_tar(struct export *x, struct tar_of_layer *t, const char *chain, struct err *e)
+struct packing {
+    struct export *x; /* NULL: only digest and size are wanted */
+    struct unpack_hash *hash;
+    uint64_t size;
+    struct err err; /* what really went wrong below libarchive */
+};
+
+static la_ssize_t take_packed(struct archive *a, void *arg, const void *data, size_t n)
 {
-    const char *const names[] = { t->diff_id, chain };
+    struct packing *p = arg;
 
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        struct err why = { 0 };
-        int root = -1;
-        fd_auto frame = unpack_open_tar(x->layers, x->parts, unpack_digest_hex(names[i]), &root, &why);
-        fd_auto opened = root;
-
-        if (frame < 0)
-            continue;
-        if (unpack_frame_check(frame, opened, t->diff_id, &t->size, e) != ERR_OK)
-            return false;
-        snprintf(t->hex, sizeof(t->hex), "%s", unpack_digest_hex(names[i]));
-        return true;
-    }
-    err_set(e, ERR_PRECONDITION,
-            "its tar is not here: a layer above hides all of it, an older version brought it, or it holds a "
-            "file twice");
-    return false;
+    p->size += n;
+    if (unpack_hash_add(p->hash, data, n, &p->err) == ERR_OK &&
+        (p->x == NULL || put_bytes(p->x, data, n, &p->err) == ERR_OK))
+        return (la_ssize_t)n;
+    archive_set_error(a, EIO, "%s", p->err.text);
+    return -1;
 }
 
-static enum err_code find_tars(struct export *x, struct err *e)
+/* A whiteout of overlayfs is a device of the hidden name, one of a layer's tar an empty file beside it. */
+static enum err_code put_whiteout(struct archive *tar, const char *folder, const char *name, struct err *e)
 {
-    char chain[UNPACK_DIGEST_SIZE], next[UNPACK_DIGEST_SIZE];
+    struct archive_entry *entry = archive_entry_new();
+    str_auto path = str_printf("%s/%s", folder, name);
 
-    for (size_t i = 0; i < x->image.n_layers; i++) {
-        struct tar_of_layer *t = &x->tars[i];
-
-        t->diff_id = x->image.layers[i].diff_id;
-        memcpy(next, t->diff_id, sizeof(next));
-        if (i > 0 && unpack_chain_id(chain, t->diff_id, next, e) != ERR_OK)
-            return e->code;
-        memcpy(chain, next, sizeof(chain));
-        if (!find_tar(x, t, chain, e))
-            return err_wrap(e, "layer %zu of %zu (%.19s...) cannot be exported", i + 1, x->image.n_layers,
-                            t->diff_id);
+    if (entry == NULL || path == NULL) {
+        archive_entry_free(entry);
+        return err_nomem(e);
     }
+    archive_entry_set_pathname(entry, path);
+    archive_entry_set_filetype(entry, AE_IFREG);
+    archive_entry_set_perm(entry, 0);
+    archive_entry_set_size(entry, 0);
+    if (archive_write_header(tar, entry) < ARCHIVE_WARN)
+        unpack_archive_error(tar, path, e);
+    archive_entry_free(entry);
+    return e->code;
+}
+
+static enum err_code put_hidden(struct archive *tar, const char *path, struct err *e)
+{
+    const char *name = strrchr(path, '/');
+    str_auto folder = name != NULL ? strndup(path, (size_t)(name - path)) : strdup(".");
+    str_auto hidden = str_printf(UNPACK_WHITEOUT "%s", name != NULL ? name + 1 : path);
+
+    return folder == NULL || hidden == NULL ? err_nomem(e) : put_whiteout(tar, folder, hidden, e);
+}
+
+/* The attributes that unpacking keeps; *ret_opaque: the folder hides what the layers below have there. */
+static enum err_code keep_attributes(struct archive_entry *entry, bool *ret_opaque, struct err *e)
+{
+    struct archive_entry *all = archive_entry_clone(entry);
+    const char *name;
+    const void *value;
+    size_t n;
+
+    if (all == NULL)
+        return err_nomem(e);
+    archive_entry_xattr_clear(entry);
+    archive_entry_xattr_reset(all);
+    while (archive_entry_xattr_next(all, &name, &value, &n) == ARCHIVE_OK) {
+        if (unpack_attribute_is_kept(name))
+            archive_entry_xattr_add_entry(entry, name, value, n);
+        *ret_opaque = *ret_opaque || strcmp(name, UNPACK_OPAQUE_ATTRIBUTE) == 0;
+    }
+    archive_entry_free(all);
     return ERR_OK;
 }
 
-static bool came_before(const struct export *x, size_t i)
+static enum err_code put_content(struct archive *tree, struct archive *tar, const char *path, struct err *e)
 {
-    for (size_t k = 0; k < i; k++)
-        if (strcmp(x->tars[k].diff_id, x->tars[i].diff_id) == 0)
-            return true;
-    return false;
+    const void *data;
+    la_int64_t at;
+    size_t n;
+    int r;
+
+    while ((r = archive_read_data_block(tree, &data, &n, &at)) == ARCHIVE_OK)
+        if (archive_write_data(tar, data, n) != (la_ssize_t)n)
+            return unpack_archive_error(tar, path, e);
+    return r == ARCHIVE_EOF ? ERR_OK : unpack_archive_error(tree, path, e);
 }
 
-static enum err_code put_layer(struct export *x, const struct tar_of_layer *t, struct err *e)
+static enum err_code put_entry(struct archive *tree, struct archive *tar,
+                               struct archive_entry_linkresolver *links, struct archive_entry *entry,
+                               struct err *e)
 {
-    char path[96];
-    int root = -1;
-    fd_auto frame = unpack_open_tar(x->layers, x->parts, t->hex, &root, e);
-    fd_auto opened = root;
+    str_auto path = strdup(archive_entry_pathname(entry));
+    struct archive_entry *later = NULL;
+    bool opaque = false;
 
-    if (frame < 0)
+    if (path == NULL)
+        return err_nomem(e);
+    if (archive_entry_filetype(entry) == AE_IFCHR && archive_entry_rdev(entry) == 0)
+        return put_hidden(tar, path, e);
+    if (keep_attributes(entry, &opaque, e) != ERR_OK)
         return e->code;
-    snprintf(path, sizeof(path), "blobs/sha256/%s", unpack_digest_hex(t->diff_id));
-    if (put_header(x, path, t->size, e) != ERR_OK)
+    archive_entry_unset_atime(entry); /* reading changes it */
+    archive_entry_unset_ctime(entry);
+    archive_entry_unset_birthtime(entry);
+    archive_entry_linkify(links, &entry, &later);
+    if (archive_write_header(tar, entry) < ARCHIVE_WARN)
+        return unpack_archive_error(tar, path, e);
+    if (archive_entry_hardlink(entry) == NULL && archive_entry_size(entry) > 0 &&
+        put_content(tree, tar, path, e) != ERR_OK)
         return e->code;
-    return unpack_frame_replay(frame, opened, put_bytes, x, e);
+    return opaque ? put_whiteout(tar, path, UNPACK_OPAQUE, e) : ERR_OK;
+}
+
+static enum err_code put_entries(struct archive *tree, struct archive *tar,
+                                 struct archive_entry_linkresolver *links, struct archive_entry *entry,
+                                 struct err *e)
+{
+    int r;
+
+    archive_entry_linkresolver_set_strategy(links, ARCHIVE_FORMAT_TAR_PAX_INTERCHANGE);
+    while ((r = archive_read_next_header2(tree, entry)) == ARCHIVE_OK) {
+        archive_read_disk_descend(tree);
+        if (put_entry(tree, tar, links, entry, e) != ERR_OK)
+            return e->code;
+    }
+    if (r != ARCHIVE_EOF)
+        return unpack_archive_error(tree, "layer", e);
+    return archive_write_close(tar) == ARCHIVE_OK ? ERR_OK : unpack_archive_error(tar, "layer", e);
+}
+
+/* By the working folder: paths of a layer may be longer than the kernel takes in one piece. */
+static enum err_code pack_tree(struct packing *p, int root, struct err *e)
+{
+    struct archive *tree = archive_read_disk_new(), *tar = archive_write_new();
+    struct archive_entry_linkresolver *links = archive_entry_linkresolver_new();
+    struct archive_entry *entry = archive_entry_new();
+
+    if (tree == NULL || tar == NULL || links == NULL || entry == NULL)
+        err_nomem(e);
+    else if (fchdir(root) != 0)
+        err_sys(e, errno, "enter the layer");
+    else if (archive_read_disk_set_symlink_physical(tree) != ARCHIVE_OK ||
+             archive_read_disk_set_behavior(tree, ARCHIVE_READDISK_NO_TRAVERSE_MOUNTS |
+                                                      ARCHIVE_READDISK_NO_ACL | ARCHIVE_READDISK_NO_FFLAGS |
+                                                      ARCHIVE_READDISK_NO_SPARSE) != ARCHIVE_OK ||
+             archive_read_disk_open(tree, ".") != ARCHIVE_OK)
+        unpack_archive_error(tree, "layer", e);
+    else if (archive_write_set_format_pax(tar) != ARCHIVE_OK ||
+             archive_write_set_format_option(tar, "pax", "xattrheader", "SCHILY") != ARCHIVE_OK ||
+             archive_write_open(tar, p, NULL, take_packed, NULL) != ARCHIVE_OK)
+        unpack_archive_error(tar, "layer", e);
+    else
+        put_entries(tree, tar, links, entry, e);
+    if (e->code != ERR_OK && p->err.code != ERR_OK)
+        *e = p->err;
+    archive_entry_free(entry);
+    archive_entry_linkresolver_free(links);
+    archive_write_free(tar);
+    archive_read_free(tree);
+    return e->code;
+}
+
+static enum err_code pack_layer(struct export *x, const char *hex, bool write, struct packed_layer *ret,
+                                struct err *e)
+{
+    fd_auto root = openat(x->layers, hex, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    scoped(unpack_hash_free) struct unpack_hash *hash = NULL;
+    struct packing p = { .x = write ? x : NULL };
+
+    if (root < 0)
+        return err_sys(e, errno, "open layer %s", hex);
+    if (unpack_hash_new(&hash, e) != ERR_OK)
+        return e->code;
+    p.hash = hash;
+    if (pack_tree(&p, root, e) != ERR_OK || unpack_hash_end(hash, ret->digest, e) != ERR_OK)
+        return err_wrap(e, "layer %s", hex);
+    ret->size = p.size;
+    return ERR_OK;
+}
+
+/* Twice: digest and size come before the bytes. */
+static enum err_code put_layer(struct export *x, const char *hex, struct err *e)
+{
+    struct packed_layer *layer = &x->packed[x->n++], again;
+    char path[96];
+
+    if (pack_layer(x, hex, false, layer, e) != ERR_OK)
+        return e->code;
+    snprintf(path, sizeof(path), "blobs/sha256/%s", unpack_digest_hex(layer->digest));
+    if (put_header(x, path, layer->size, e) != ERR_OK || pack_layer(x, hex, true, &again, e) != ERR_OK)
+        return e->code;
+    return strcmp(again.digest, layer->digest) == 0
+               ? ERR_OK
+               : err_set(e, ERR_DATA_LOSS, "layer %s changed while it was read", hex);
 }
 
 /* ---- manifest and index ---------------------------------------------------------------------- */
@@ -158,8 +283,9 @@ static json_t *manifest_of(const struct export *x, const char *config_digest, si
 {
     json_t *layers = json_array();
 
-    for (size_t i = 0; i < x->image.n_layers && layers != NULL; i++)
-        if (json_array_append_new(layers, descriptor(OCI_LAYER, x->tars[i].diff_id, x->tars[i].size)) != 0) {
+    for (size_t i = 0; i < x->n && layers != NULL; i++)
+        if (json_array_append_new(layers, descriptor(OCI_LAYER, x->packed[i].digest, x->packed[i].size)) !=
+            0) {
             json_decref(layers);
             layers = NULL;
         }
@@ -167,8 +293,36 @@ static json_t *manifest_of(const struct export *x, const char *config_digest, si
                      descriptor(OCI_CONFIG, config_digest, config_size), "layers", layers);
 }
 
+/* The image's own configuration with the digests of the new tars; a history of other layers would mislead. */
+static enum err_code make_config(const struct export *x, char **ret, struct err *e)
+{
+    json_auto_t *config = NULL;
+    json_t *rootfs, *digests = json_array();
+    str_auto text = NULL;
+    char file[96];
+    uint64_t bytes;
+    size_t n = 0;
+    bool ok = digests != NULL;
+
+    for (size_t i = 0; i < x->n; i++)
+        ok = ok && json_array_append_new(digests, json_string(x->packed[i].digest)) == 0;
+    rootfs = json_pack("{s:s, s:o}", "type", "layers", "diff_ids", digests);
+    snprintf(file, sizeof(file), "%.64s" UNPACK_CONFIG, x->image->id_hex);
+    if (unpack_check_config(x->parts, x->image->id_hex, &bytes, e) != ERR_OK ||
+        fs_read_at(x->parts, file, UNPACK_MAX_JSON, &text, &n, e) != ERR_OK ||
+        json_parse(text, n, UNPACK_MAX_JSON, &config, "image configuration", e) != ERR_OK) {
+        json_decref(rootfs);
+        return err_wrap(e, "image configuration");
+    }
+    if (json_array_size(json_object_get(json_object_get(config, "rootfs"), "diff_ids")) != x->n)
+        json_object_del(config, "history");
+    ok = json_object_set_new(config, "rootfs", rootfs) == 0 && ok;
+    *ret = ok ? json_text(config) : NULL;
+    return *ret != NULL ? ERR_OK : err_nomem(e);
+}
+
 /* One entry a name, as OCI wants it; without names one that has none. */
-static json_t *index_of(const char *digest, size_t size, const char *const *names)
+static json_t *index_of(const char *digest, size_t size, char *const *names)
 {
     json_t *list = json_array();
 
@@ -190,83 +344,57 @@ static json_t *index_of(const char *digest, size_t size, const char *const *name
     return json_pack("{s:i, s:o}", "schemaVersion", 2, "manifests", list);
 }
 
-static enum err_code put_image(struct export *x, const char *config, size_t n, const char *const *names,
-                               struct err *e)
+static enum err_code put_image(struct export *x, struct err *e)
 {
     char config_digest[UNPACK_DIGEST_SIZE], digest[UNPACK_DIGEST_SIZE];
-    json_auto_t *manifest = NULL;
+    str_auto config = NULL;
     str_auto text = NULL;
+    json_auto_t *manifest = NULL;
 
-    if (put_json(x, "oci-layout", json_pack("{s:s}", "imageLayoutVersion", "1.0.0"), e) != ERR_OK ||
-        put_blob(x, config, n, config_digest, e) != ERR_OK)
+    if (put_json(x, "oci-layout", json_pack("{s:s}", "imageLayoutVersion", "1.0.0"), e) != ERR_OK)
         return e->code;
-    for (size_t i = 0; i < x->image.n_layers; i++)
-        if (!came_before(x, i) && put_layer(x, &x->tars[i], e) != ERR_OK)
+    for (char *const *hex = x->image->layers; *hex != NULL; hex++)
+        if (put_layer(x, *hex, e) != ERR_OK)
             return e->code;
-    manifest = manifest_of(x, config_digest, n);
+    if (make_config(x, &config, e) != ERR_OK ||
+        put_blob(x, config, strlen(config), config_digest, e) != ERR_OK)
+        return e->code;
+    manifest = manifest_of(x, config_digest, strlen(config));
     text = manifest != NULL ? json_text(manifest) : NULL;
     if (text == NULL)
         return err_nomem(e);
     if (put_blob(x, text, strlen(text), digest, e) != ERR_OK)
         return e->code;
-    return put_json(x, "index.json", index_of(digest, strlen(text), names), e);
+    return put_json(x, "index.json", index_of(digest, strlen(text), x->image->names), e);
 }
 
-/* ---- together -------------------------------------------------------------------------------- */
-
-static enum err_code read_config(struct export *x, const char *id_hex, char **ret, size_t *ret_n,
-                                 struct err *e)
+static enum err_code write_archive(struct export *x, int out, struct err *e)
 {
-    struct unpack_platform any = { 0 };
-    json_auto_t *config = NULL;
-    char file[96];
-    uint64_t bytes;
-
-    if (unpack_check_config(x->parts, id_hex, &bytes, e) != ERR_OK)
-        return err_wrap(e, "image configuration");
-    snprintf(file, sizeof(file), "%.64s" UNPACK_CONFIG, id_hex);
-    if (fs_read_at(x->parts, file, UNPACK_MAX_JSON, ret, ret_n, e) != ERR_OK ||
-        json_parse(*ret, *ret_n, UNPACK_MAX_JSON, &config, "image configuration", e) != ERR_OK)
-        return e->code;
-    snprintf(any.os, sizeof(any.os), "%s", json_str(config, "os") != NULL ? json_str(config, "os") : "");
-    snprintf(any.arch, sizeof(any.arch), "%s",
-             json_str(config, "architecture") != NULL ? json_str(config, "architecture") : "");
-    return unpack_config_read(config, &any, &x->image, e);
-}
-
-static enum err_code write_archive(struct export *x, int out, const char *id_hex, const char *const *names,
-                                   struct err *e)
-{
-    str_auto config = NULL;
-    size_t n = 0;
-
-    if (read_config(x, id_hex, &config, &n, e) != ERR_OK || find_tars(x, e) != ERR_OK)
-        return e->code;
     x->out = archive_write_new();
     if (x->out == NULL)
         return err_nomem(e);
     if (archive_write_set_format_ustar(x->out) != ARCHIVE_OK ||
         archive_write_open_fd(x->out, out) != ARCHIVE_OK)
         return unpack_archive_error(x->out, "archive", e);
-    if (put_image(x, config, n, names, e) != ERR_OK)
+    if (put_image(x, e) != ERR_OK)
         return e->code;
     if (archive_write_close(x->out) != ARCHIVE_OK)
         return err_sys(e, archive_errno(x->out) != 0 ? archive_errno(x->out) : EIO, "write the archive");
     return fsync(out) == 0 || errno == EINVAL ? ERR_OK : err_sys(e, errno, "sync the archive");
 }
 
-enum err_code unpack_export(int out, const char *id_hex, const char *const *names, int layers, int parts,
+enum err_code unpack_export(int out, const struct unpack_export_image *image, int layers, int parts,
                             struct err *e)
 {
     struct export *x = calloc(1, sizeof(*x));
 
     if (x == NULL)
         return err_nomem(e);
+    x->image = image;
     x->layers = layers;
     x->parts = parts;
-    write_archive(x, out, id_hex, names, e);
+    write_archive(x, out, e);
     archive_write_free(x->out); /* NULL is fine */
-    unpack_image_done(&x->image);
     free(x);
     return e->code;
 }

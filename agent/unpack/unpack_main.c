@@ -161,25 +161,34 @@ static enum err_code verify(const struct unpack_options *o, json_t *record, stru
     return unpack_verify(stdin, strcmp(o->verify, "all") == 0, confine.source, confine.blobs, record, e);
 }
 
-/* The names on standard input, a line each; NULL-terminated. */
-static enum err_code read_names(char *names[UNPACK_MAX_NAMES + 1], struct err *e)
+/* "layer <hex>" and "name <name>", a line each. */
+static enum err_code read_image(char **layers, char **names, struct err *e)
 {
-    char line[IMG_NAME_MAX + 1];
-    size_t n = 0;
+    char line[IMG_NAME_MAX + 16];
+    size_t n_layers = 0, n_names = 0;
 
-    while (n < UNPACK_MAX_NAMES && fgets(line, sizeof(line), stdin) != NULL) {
+    while (fgets(line, sizeof(line), stdin) != NULL) {
+        const char *value = strchr(line, ' ');
+        char **to = NULL;
+
         line[strcspn(line, "\n")] = '\0';
-        names[n] = strdup(line);
-        if (names[n++] == NULL)
+        if (str_starts(line, "layer ") && strlen(value + 1) == 64 && n_layers < UNPACK_MAX_LAYERS)
+            to = &layers[n_layers++];
+        else if (str_starts(line, "name ") && n_names < UNPACK_MAX_NAMES)
+            to = &names[n_names++];
+        if (to == NULL)
+            return err_set(e, ERR_INVALID, "line \"%.100s\" names neither a layer nor the image", line);
+        if ((*to = strdup(value + 1)) == NULL)
             return err_nomem(e);
     }
-    return ERR_OK;
+    return n_layers > 0 ? ERR_OK : err_set(e, ERR_INVALID, "no layer is named on standard input");
 }
 
 static enum err_code export_image(const struct unpack_options *o, struct err *e)
 {
     struct unpack_confine confine = { .work = -1, .layers = -1, .parts = -1, .max_bytes = UNPACK_LIMIT_MAX };
-    char *names[UNPACK_MAX_NAMES + 1] = { NULL };
+    char *layers[UNPACK_MAX_LAYERS + 1] = { NULL }, *names[UNPACK_MAX_NAMES + 1] = { NULL };
+    const struct unpack_export_image image = { o->export_id, layers, names };
     fd_auto out = open(o->out, O_WRONLY | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC);
     struct stat st;
 
@@ -188,9 +197,11 @@ static enum err_code export_image(const struct unpack_options *o, struct err *e)
     if (!S_ISREG(st.st_mode))
         return err_set(e, ERR_INVALID, "%s is not a regular file", o->out);
     if (open_folder(o->layers, "--layers", &confine.source, e) == ERR_OK &&
-        open_folder(o->parts, "--parts", &confine.blobs, e) == ERR_OK && read_names(names, e) == ERR_OK &&
-        unpack_confine(&confine, e) == ERR_OK)
-        unpack_export(out, o->export_id, (const char *const *)names, confine.source, confine.blobs, e);
+        open_folder(o->parts, "--parts", &confine.blobs, e) == ERR_OK &&
+        read_image(layers, names, e) == ERR_OK && unpack_confine(&confine, e) == ERR_OK)
+        (void)!unpack_export(out, &image, confine.source, confine.blobs, e);
+    for (char **layer = layers; *layer != NULL; layer++)
+        free(*layer);
     for (char **name = names; *name != NULL; name++)
         free(*name);
     return e->code;

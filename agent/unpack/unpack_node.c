@@ -8,8 +8,6 @@
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
 
-#define OPAQUE "trusted.overlay.opaque"
-
 enum err_code unpack_meta_read(struct unpack_meta *ret, struct archive_entry *entry, const char *path,
                                struct err *e)
 {
@@ -32,7 +30,7 @@ enum err_code unpack_meta_read(struct unpack_meta *ret, struct archive_entry *en
 }
 
 /* trusted.* steers overlayfs, system.* is ACLs, which no image relies on, other security.* is the host's. */
-static bool attribute_is_kept(const char *name)
+bool unpack_attribute_is_kept(const char *name)
 {
     if (strcmp(name, "security.capability") == 0)
         return true;
@@ -47,7 +45,7 @@ static enum err_code set_attributes(int fd, struct archive_entry *entry, const c
 
     archive_entry_xattr_reset(entry);
     while (archive_entry_xattr_next(entry, &name, &value, &n) == ARCHIVE_OK) {
-        if (name == NULL || !attribute_is_kept(name) || fsetxattr(fd, name, value, n, 0) == 0)
+        if (name == NULL || !unpack_attribute_is_kept(name) || fsetxattr(fd, name, value, n, 0) == 0)
             continue;
         if (errno == EOPNOTSUPP && str_starts(name, "user."))
             continue; /* a file system without them; nothing runs worse, and other runtimes do the same */
@@ -79,8 +77,8 @@ enum err_code unpack_set_time(int fd, const char *leaf, struct timespec mtime, c
 
 enum err_code unpack_set_opaque(int fd, const char *path, struct err *e)
 {
-    if (fsetxattr(fd, OPAQUE, "y", 1, 0) != 0)
-        return err_sys(e, errno, "set attribute " OPAQUE " for \"%.200s\"", path);
+    if (fsetxattr(fd, UNPACK_OPAQUE_ATTRIBUTE, "y", 1, 0) != 0)
+        return err_sys(e, errno, "set attribute " UNPACK_OPAQUE_ATTRIBUTE " for \"%.200s\"", path);
     return ERR_OK;
 }
 
@@ -88,7 +86,7 @@ bool unpack_is_opaque(int fd)
 {
     char value = '\0';
 
-    return fgetxattr(fd, OPAQUE, &value, 1) == 1 && value == 'y';
+    return fgetxattr(fd, UNPACK_OPAQUE_ATTRIBUTE, &value, 1) == 1 && value == 'y';
 }
 
 bool unpack_is_whiteout(const struct stat *st)

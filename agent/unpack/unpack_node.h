@@ -18,6 +18,7 @@ struct unpack_meta {
 /* ERR_INVALID: owner out of range. */
 enum err_code unpack_meta_read(struct unpack_meta *ret, struct archive_entry *entry, const char *path,
                                struct err *e) MUST_CHECK;
+bool unpack_attribute_is_kept(const char *name);
 /* Owner, then mode (chown clears setuid), then the kept attributes (chown clears capabilities); not the time.
  */
 enum err_code unpack_meta_apply(const struct unpack_meta *m, int fd, struct archive_entry *entry,
@@ -25,6 +26,7 @@ enum err_code unpack_meta_apply(const struct unpack_meta *m, int fd, struct arch
 /* Of fd (leaf NULL), or of the leaf in the folder fd without following it. */
 enum err_code unpack_set_time(int fd, const char *leaf, struct timespec mtime, const char *path,
                               struct err *e) MUST_CHECK;
+#define UNPACK_OPAQUE_ATTRIBUTE "trusted.overlay.opaque"
 /* overlayfs: nothing of the lower layers shows in this folder. */
 enum err_code unpack_set_opaque(int fd, const char *path, struct err *e) MUST_CHECK;
 bool unpack_is_opaque(int fd);

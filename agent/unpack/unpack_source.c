@@ -27,7 +27,7 @@ static int take_apart(int source, int work, struct unpack_budget *budget, struct
     }
     if (parts.entries > UNPACK_MAX_PARTS)
         parts.entries = UNPACK_MAX_PARTS;
-    if (unpack_stream(source, "", -1, NULL, root, UNPACK_ARCHIVE, NULL, NULL, &parts, &result, e) != ERR_OK)
+    if (unpack_stream(source, "", -1, NULL, root, UNPACK_ARCHIVE, NULL, &parts, &result, e) != ERR_OK)
         return -1;
     return take_fd(&root);
 }

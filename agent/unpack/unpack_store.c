@@ -100,51 +100,12 @@ static enum err_code note_sum(int root, struct err *e)
     return note(root, SUM_ATTRIBUTE, sum, e);
 }
 
-static void frame_name(const char *of, char ret[UNPACK_DIGEST_SIZE + 8])
-{
-    snprintf(ret, UNPACK_DIGEST_SIZE + 8, "%s" UNPACK_FRAME, of);
-}
-
-static int make_frame(int work, const char *work_name, struct err *e)
-{
-    char name[UNPACK_DIGEST_SIZE + 8];
-    int fd;
-
-    frame_name(work_name, name);
-    fd = openat(work, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (fd < 0)
-        err_sys(e, errno, "make the layer's frame");
-    return fd;
-}
-
-/* One from which the tar cannot be put together again is of no use, and the image is none the worse for it.
- */
-static enum err_code keep_frame(const struct unpack_store *st, struct unpack_frame *frame, int fd, int root,
-                                const char *diff_id, const char *work_name, struct err *e)
-{
-    char name[UNPACK_DIGEST_SIZE + 8];
-    struct err why = { 0 };
-    uint64_t size;
-
-    if (unpack_frame_end(frame, e) != ERR_OK)
-        return e->code;
-    if (unpack_frame_check(fd, root, diff_id, &size, &why) == ERR_OK)
-        return ERR_OK;
-    if (err_is_shortage(&why)) {
-        *e = why;
-        return err_wrap(e, "frame of the layer");
-    }
-    frame_name(work_name, name);
-    return unlinkat(st->work, name, 0) == 0 ? ERR_OK : err_sys(e, errno, "remove the layer's frame");
-}
-
 /* Into the work folder; *ret_borrowed: what it holds depends on `lower`. */
 static enum err_code unpack_layer(struct layers *l, const struct unpack_layer *layer, const char *work_name,
                                   const struct unpack_lower *lower, bool *ret_borrowed, struct err *e)
 {
     struct unpack_result result = { 0 };
-    scoped(unpack_frame_free) struct unpack_frame *frame = NULL;
-    fd_auto root = -1, fd = -1, frame_fd = -1;
+    fd_auto root = -1, fd = -1;
     char size[24];
 
     fd = layer->path != NULL ? unpack_source_file(l->source, layer->path, e)
@@ -156,12 +117,8 @@ static enum err_code unpack_layer(struct layers *l, const struct unpack_layer *l
         return e->code;
     if (mkdirat(l->st->work, work_name, 0755) != 0 || (root = open_folder(l->st->work, work_name)) < 0)
         return err_sys(e, errno, "make a folder");
-    if (l->st->parts >= 0 && ((frame_fd = make_frame(l->st->work, work_name, e)) < 0 ||
-                              unpack_frame_new(&frame, frame_fd, e) != ERR_OK))
-        return e->code;
-    if (unpack_stream(fd, layer->digest, layer->size, layer->diff_id, root, UNPACK_LAYER, lower, frame,
-                      l->budget, &result, e) != ERR_OK ||
-        (frame != NULL && keep_frame(l->st, frame, frame_fd, root, layer->diff_id, work_name, e) != ERR_OK))
+    if (unpack_stream(fd, layer->digest, layer->size, layer->diff_id, root, UNPACK_LAYER, lower, l->budget,
+                      &result, e) != ERR_OK)
         return e->code;
     snprintf(size, sizeof(size), "%llu", (unsigned long long)result.bytes);
     *ret_borrowed = result.borrowed_folders > 0;
@@ -204,14 +161,6 @@ static enum err_code name_layers(struct unpack_store *st, const struct fresh *fr
 {
     if (n > 0 && syncfs(st->layers) != 0)
         return err_sys(e, errno, "sync the image store");
-    for (size_t i = 0; i < n && st->parts >= 0; i++) {
-        char from[UNPACK_DIGEST_SIZE + 8], to[UNPACK_DIGEST_SIZE + 8];
-
-        frame_name(fresh[i].work_name, from);
-        frame_name(unpack_digest_hex(fresh[i].name), to);
-        if (renameat(st->work, from, st->parts, to) != 0 && errno != ENOENT)
-            return err_sys(e, errno, "name the frame of layer %s", fresh[i].name);
-    }
     for (size_t i = 0; i < n; i++) {
         /* The same layer was unpacked by another run meanwhile: theirs is as good. */
         if (renameat(st->work, fresh[i].work_name, st->layers, unpack_digest_hex(fresh[i].name)) != 0 &&
@@ -312,28 +261,6 @@ enum err_code unpack_store_image(struct unpack_store *st, const struct unpack_so
     if (json_object_set_new(image->record, "sizeBytes", json_integer((json_int_t)size)) != 0)
         return err_nomem(e);
     return ERR_OK;
-}
-
-/* ---- a layer's tar again --------------------------------------------------------------------- */
-
-int unpack_open_tar(int layers, int parts, const char *hex, int *ret_root, struct err *e)
-{
-    char name[UNPACK_DIGEST_SIZE + 8];
-    fd_auto root = open_folder(layers, hex), frame = -1;
-
-    frame_name(hex, name);
-    if (root < 0 || (frame = openat(parts, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)) < 0) {
-        err_sys(e, errno, "layer %s", hex);
-        return -1;
-    }
-    *ret_root = take_fd(&root);
-    return take_fd(&frame);
-}
-
-enum err_code unpack_chain_id(const char *below, const char *diff_id, char ret[UNPACK_DIGEST_SIZE],
-                              struct err *e)
-{
-    return chain_id(below, diff_id, ret, e);
 }
 
 /* ---- looking again --------------------------------------------------------------------------- */

@@ -30,7 +30,6 @@ struct stream {
     const char *digest; /* NULL: not checked */
     int64_t size;       /* -1: not checked */
     struct unpack_hash *blob_hash, *diff_hash;
-    struct unpack_frame *frame; /* NULL: none */
     uint64_t n_in, n_out, max_out;
     struct archive *inner, *outer;
     bool inner_ended;
@@ -183,10 +182,7 @@ static ssize_t read_inner(struct stream *s, const void **ret)
                 RATIO_MAX);
         return -1;
     }
-    if (unpack_hash_add(s->diff_hash, *ret, n, &s->err) != ERR_OK ||
-        (s->frame != NULL && unpack_frame_add(s->frame, *ret, n, &s->err) != ERR_OK))
-        return -1;
-    return (ssize_t)n;
+    return unpack_hash_add(s->diff_hash, *ret, n, &s->err) == ERR_OK ? (ssize_t)n : -1;
 }
 
 static ssize_t read_for_outer(struct archive *a, void *arg, const void **ret)
@@ -284,14 +280,12 @@ static enum err_code run(struct stream *s, const char *diff_id, int root, enum u
 
 enum err_code unpack_stream(int fd, const char *digest, int64_t size, const char *diff_id, int root,
                             enum unpack_kind kind, const struct unpack_lower *lower,
-                            struct unpack_frame *frame, struct unpack_budget *budget,
-                            struct unpack_result *ret, struct err *e)
+                            struct unpack_budget *budget, struct unpack_result *ret, struct err *e)
 {
     struct stream s = {
         .fd = fd,
         .digest = digest[0] != '\0' ? digest : NULL,
         .size = size,
-        .frame = frame,
         /* A header, its padding and a pax header for each file on top of what files may hold. */
         .max_out = budget->bytes + budget->entries * 4096 + 1024 * 1024,
     };

@@ -63,11 +63,6 @@ static enum err_code check_line(struct verifying *v, const char *line, struct er
     snprintf(file, sizeof(file), "%s%s", hex, is_layer ? "" : UNPACK_CONFIG);
     if (expect(v, file, e) != ERR_OK)
         return e->code;
-    if (is_layer) {
-        snprintf(file, sizeof(file), "%s" UNPACK_FRAME, hex);
-        if (expect(v, file, e) != ERR_OK)
-            return e->code;
-    }
     if ((is_layer ? unpack_check_layer(v->layers, hex, &bytes, &why)
                   : unpack_check_config(v->parts, hex, &bytes, &why)) == ERR_OK)
         v->bytes += bytes;

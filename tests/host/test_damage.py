@@ -17,7 +17,7 @@ KNOWN = {
     "synced": rf"pods/{UID}\.json\.synced",
     "images": r"images/images/[0-9a-f]{64}\.json",
     "refs": r"images/refs/[0-9a-f]{64}\.json",
-    "parts": r"images/parts/[0-9a-f]{64}\.(config|frame)",
+    "parts": r"images/parts/[0-9a-f]{64}\.config",
     "results": r"cni/results/[^/]+-[0-9a-f]{64}-eth0\.json",
     "leases": r"cni/networks/[^/]+/[0-9a-f.:]+",
     "reserved": r"cni/networks/[^/]+/last_reserved_ip\.\d",

@@ -5,6 +5,7 @@ import shutil
 import tarfile
 
 from coracle import IMAGE, check, container, contains, equal, mount, pod, run, until
+from test_buildah import tree
 from test_unpack import Source, entry, folder, hard, link, tar
 
 
@@ -24,6 +25,10 @@ BASE = (folder("etc"), entry("etc/passwd", b"root:x:0:0::/:/bin/sh\n"), entry("e
 
 def layers(node):
     return f"{node.state_dir}/images/layers"
+
+
+def trees(node):
+    return sorted(repr(sorted(tree(f"{layers(node)}/{name}").items())) for name in os.listdir(layers(node)))
 
 
 def parts(node):
@@ -133,7 +138,7 @@ def test_removal(t):
     node.cli("image", "prune", "-a")
     equal(node.cli("image", "ls", "-o", "name").stdout.split(), [f"image/{IMAGE}"], "in use")
     until(lambda: not os.listdir(f"{node.state_dir}/images/tmp"), 30, "the rubbish is gone")
-    equal(len(parts(node)), 5, f"layer, frame, configuration, record and name: {parts(node)}")
+    equal(len(parts(node)), 4, f"layer, configuration, record and name: {parts(node)}")
     contains(node.cli("image", "verify").stdout, "ok\n")
 
 
@@ -184,36 +189,37 @@ def collect(t):
 
 
 def test_export(t):
-    """export: layers byte for byte as they came, so an import has the same id and tree; skopeo reads it; a tar that cannot be had again is refused"""
+    """export: the layers are packed again, so an import has the same files under an id of its own; skopeo reads it; an old store's frames go"""
     node = t.node()
     s = Source(t)
     long = "d/" * 60 + "n" * 90
     upper = (entry("etc/.wh.motd"), folder("opt"), entry("opt/.wh..wh..opq"), entry(long, b"long name"), entry("empty"), entry("new", b"n" * 1000),
              hard("etc/alias", "new"), entry("caf\u00e9", b"utf"), link("to", "/etc"), entry("to/through", b"a link"),
-             folder("t", mode=0o1777), entry("odd", b"o" * 513, uid=3 << 20, gname="some"))
+             folder("t", mode=0o1777), entry("odd", b"o" * 513, uid=3 << 20, gname="some"), entry("twice", b"one"), entry("twice", b"two"))
     node.cli("image", "import", archive(s, "localhost/e:1", BASE, upper, BASE, User="7"))
     before = [i for i in node.get("/images")["items"] if i["names"] == ["localhost/e:1"]][0]
+    unpacked = trees(node)
     file = f"{t.scratch}/e.tar"
     node.cli("image", "export", "localhost/e:1", file)
     contains(node.cli("image", "export", "localhost/e:1", file, ok=False).stderr, f"error: create {file}: File exists")
-    trees = sorted(os.listdir(layers(node)))
     run("skopeo", "copy", f"oci-archive:{file}:localhost/e:1", f"oci:{t.scratch}/copy:e")
+    with tarfile.open(file) as outer:  # each part is what its name says
+        for member in outer.getmembers():
+            if member.name.startswith("blobs/sha256/"):
+                equal(hashlib.sha256(outer.extractfile(member).read()).hexdigest(), member.name[13:], "blob")
     node.cli("image", "rm", "localhost/e:1")
     until(lambda: not os.listdir(layers(node)), 30, "the layers are gone")
     node.cli("image", "import", file)
     after = [i for i in node.get("/images")["items"] if i["names"] == ["localhost/e:1"]][0]
-    equal({k: after[k] for k in ("id", "created", "sizeBytes") if k in before},
-          {k: before[k] for k in ("id", "created", "sizeBytes") if k in before}, "the image")
-    equal(sorted(os.listdir(layers(node))), trees, "the layers")
+    equal(after.get("created"), before.get("created"), "when it was made")
+    equal(trees(node), unpacked, "the layers")
     contains(node.cli("image", "verify").stdout, "image/localhost/e:1 ok\n")
-    for layer in (tar(*BASE), tar(*upper)):  # with every byte of its own tar
-        digest = hashlib.sha256(layer).hexdigest()
-        with tarfile.open(file) as outer:
-            check(outer.extractfile(f"blobs/sha256/{digest}").read() == layer, f"layer {digest}")
 
-    node.cli("image", "import", archive(s, "localhost/twice:1", (entry("f", b"one"), entry("f", b"two"))))
-    result = node.cli("image", "export", "localhost/twice:1", f"{t.scratch}/twice.tar", ok=False)
-    equal(result.returncode, 1, "exit code")
-    contains(result.stderr, "cannot be exported: its tar is not here")
-    check(not os.path.exists(f"{t.scratch}/twice.tar"), "no half file stays")
-    contains(node.cli("image", "verify").stdout, "image/localhost/twice:1 ok\n")
+    # Versions before this one kept something of each layer's tar beside it.
+    node.stop()
+    frame = f"{node.state_dir}/images/parts/{os.listdir(layers(node))[0]}.frame"
+    with open(frame, "wb") as f:
+        f.write(b"old")
+    node.start()
+    until(lambda: not os.path.exists(frame), 30, "the frame of an old store is gone")
+    contains(node.cli("image", "verify").stdout, "image/localhost/e:1 ok\n")
