@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Coracle - plain make.  `make help` lists the targets; V=1 shows commands; config.mk holds private settings.
 .DEFAULT_GOAL := all
 -include config.mk

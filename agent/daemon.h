@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* daemon - `coracle run`: opens the parts in their order, runs the loop, closes them in reverse. */
 #ifndef AGENT_DAEMON_H
 #define AGENT_DAEMON_H

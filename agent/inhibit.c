@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/inhibit.h"
 #include "base/log.h"
 #include "base/parse.h"

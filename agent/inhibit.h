@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * inhibit - the lock that makes logind wait with a shutdown until the pods have ended.  coracle-shutdown, a
  * process of its own (it maps libsystemd's sd-bus, which the agent does not), holds it and tells of

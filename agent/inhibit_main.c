@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * coracle-shutdown USEC - holds a delay lock of logind against shutdowns, so that pods can end in order, and
  * tells the agent when one begins (agent/inhibit.h has the lines; descriptor 3 is the line).  USEC: what

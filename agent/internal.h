@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * internal - the daemon's parts, and what its files share: daemon.c runs them, parts.c opens and closes them,
  * machine.c is about the machine around them, start_report.c about what the log says of them.  Loop thread

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* machine - the machine around the daemon: name and address, shutdowns, the weight of its unit. */
 #include "agent/internal.h"
 #include "agent/pod/core/node_options.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* coracle - `coracle run` is the agent, every other word is a client of its socket. */
 #include "agent/cli/cli.h"
 #include "agent/daemon.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * notify - readiness and watchdog for systemd over its plain datagram socket (sd_notify(3)'s protocol).
  * Without NOTIFY_SOCKET every call does nothing.  The variables are taken out of the environment at once:

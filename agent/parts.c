@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* parts - opens the daemon's parts in their order, each with its settings, and closes them in reverse. */
 #include "agent/internal.h"
 #include "agent/pod/core/node_labels.h"

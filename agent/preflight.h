@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * preflight - what must be there before the first pod: programs (with the Debian package that has them),
  * folders, the run folder's tmpfs, the locks that keep two agents from sharing a state or a run folder.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/settings.h"
 #include "base/fs.h"
 #include "base/log.h"

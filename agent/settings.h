@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * settings - what `coracle run` does with its configuration besides opening its parts with it: the log,
  * warnings, refusing a node that the configuration forbids, and reading it anew at SIGHUP.  Main thread only.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* start_report - what the log says when the agent starts: what it works with, and what is missing. */
 #include "agent/internal.h"
 

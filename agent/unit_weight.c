@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/unit_weight.h"
 #include "base/log.h"
 #include "base/scope.h"

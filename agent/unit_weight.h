@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * unit_weight - the cpu weight of coracle-pods.service, the unit in which all pods are: what they may ask for
  * together, as kubelet has it for kubepods.slice, against 100 that systemd gives every other unit.

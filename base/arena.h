@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * arena - memory that is freed all at once: decoded objects and plans live in one.
  * Not thread safe; may be handed from thread to thread.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * aside - a state file that cannot be used is set aside, for people to look at: renamed in its folder to
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "base/base64.h"
 
 void base64_add(struct buf *out, const void *data, size_t n)

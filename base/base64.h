@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* base64 - RFC 4648's alphabet, with padding. */
 #ifndef BASE_BASE64_H
 #define BASE_BASE64_H

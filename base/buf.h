@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * buf - a growing byte string with a hard maximum; str - a borrowed view.
  *

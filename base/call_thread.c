@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * call_thread - a call (process.h) in a thread of its own instead of a forked child.
  */

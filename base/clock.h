@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * clock - three clocks, and the RFC 3339 texts that Kubernetes uses.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "base/disk_usage.h"
 
 #include "base/buf.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * disk_usage - how much of its file system a tree takes, as `du -x` counts it: blocks of 512 bytes, a sparse
  * file with those that it has, a file with several hard links once, folders as well; never across a mount

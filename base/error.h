@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * error - the one way a failure travels: a value, no allocation, nothing to free.
  *

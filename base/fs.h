@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fs - files and paths, on directory descriptors; O_CLOEXEC always.
  *

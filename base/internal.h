@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* internal - what the files of base/ share among themselves. */
 #ifndef BASE_INTERNAL_H
 #define BASE_INTERNAL_H

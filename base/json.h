@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * json - small conveniences over jansson: typed member access with defaults, and text out.
  * Borrowed results live as long as the object.

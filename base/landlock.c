@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Landlock for a child before its program: async-signal-safe calls only, as all of spawn.c's child. */
 #include "base/internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * list - <sys/queue.h> with the loops that glibc lacks, and the one uthash configuration.
  * Keyed lookup stays behind the owning module's functions.  Hashing is unkeyed: a module caps the

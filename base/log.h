@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * log - structured lines on standard error: a constant, searchable message and typed fields.
  *

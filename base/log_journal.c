@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A line for the journal with fields of its own, in its native protocol (systemd:
  * docs/JOURNAL_NATIVE_PROTOCOL): one datagram of KEY=value lines.  The text is the same as without; what is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The newest warnings and errors, kept for who asks afterwards what went wrong. */
 #include "base/internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* look - the looks of fs.h: each proves presence or absence, or says that it could not. */
 #include "base/fs.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* near - what somebody who mistyped a name most likely meant. */
 #ifndef BASE_NEAR_H
 #define BASE_NEAR_H

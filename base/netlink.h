@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * netlink - the few rtnetlink requests that we make ourselves, in the network namespace of the
  * calling thread.  Synchronous; answers are local and immediate.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * op - one asynchronous operation on the loop: a state, a deadline, one completion callback.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* parse - numbers from outside text: whole string, no blanks, no sign unless signed, range checked. */
 #ifndef BASE_PARSE_H
 #define BASE_PARSE_H

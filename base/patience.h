@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * patience - the few tries of a look that the agent's start cannot do without: a shortage or an error of the
  * moment must not end the start, and one that stays must.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * presence - the answer of a look at the world: present, absent, or unknown.
  *

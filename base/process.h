@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * process - children that are owned: started with clone3 (pidfd; straight into a cgroup on v2), a
  * built environment, closed descriptors, default signals and umask 022, the daemon's own rlimits and

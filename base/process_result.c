@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* process_result - what a child came to, in one line: why it could not start, its signal or exit status, its
  * last words. */
 #include "base/internal.h"

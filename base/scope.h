@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * scope - resources that are released when the variable holding them goes out of scope.
  *

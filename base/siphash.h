@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * siphash - SipHash-2-4 (Aumasson, Bernstein 2012): a keyed hash of 64 bits.  Who does not have the key
  * learns nothing of the text from it, and cannot try guesses.

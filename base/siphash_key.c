@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "base/fs.h"
 #include "base/scope.h"
 #include "base/siphash.h"

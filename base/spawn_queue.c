@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * spawn_queue - threads that start children.  A child of clone3 without a copy of our memory keeps its maker
  * waiting until it execs, and a program may lie on a file system that hangs: so the makers are threads of

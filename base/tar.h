@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tar - a file or a folder as a tar stream, and a tar stream into a folder: regular files, folders and
  * symbolic links, their permissions and times, nothing else.  Both sides may be hostile: what is packed may

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tar_internal - the header block of tar (POSIX ustar, with GNU's long names and numbers). */
 #ifndef BASE_TAR_INTERNAL_H
 #define BASE_TAR_INTERNAL_H

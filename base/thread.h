@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * thread - a thread of our own.  It begins with every signal blocked: what is sent to the process is for the
  * loop.  Any thread may start one; what it does with memory goes between work_job_begins() and

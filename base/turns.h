@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * turns - clients of a loop that also has more urgent work.  What a client wants is cut into pieces; a turn
  * of the loop runs one piece, after everything that had come in by then (events of pods, ends of processes),

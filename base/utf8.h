@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* utf8 - characters of texts from outside, which may be anything. */
 #ifndef BASE_UTF8_H
 #define BASE_UTF8_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * websocket - the frames of RFC 6455, for both ends; bytes in, pieces out, no I/O.
  *

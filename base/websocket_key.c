@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The handshake's keys: SHA-1 (FIPS 180-4) and base64.  SHA-1 protects nothing here; the protocol asks for
  * it. */
 #include "base/websocket.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * work - run a function on libuv's worker pool as an operation: for work on our own files that can
  * block (fsync, hashing).  The function gets what it needs by value through `arg`, touches no loop

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cgroup - opening the tree, pods' and classes' limits; the other files of this folder do the rest of
  * cgroup.h. */
 #include "cgroups/cgroup.h"

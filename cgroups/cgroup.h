@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cgroup - the pod cgroup tree on v2, v1 and the hybrid of both, behind one interface.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* cgroup_v1 - one v1 hierarchy: it has one or a few controllers, and each controller its own files. */
 #include "base/fs.h"
 #include "cgroups/internal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cgroup_v2 - the unified hierarchy.  A controller works in a cgroup only when every cgroup above it lists it
  * in cgroup.subtree_control, and a cgroup that lists any (other than the root of all) must hold no process

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * discover - which cgroup hierarchies there are, from the text of /proc/self/mountinfo and /proc/self/cgroup.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * hybrid - keeping the v2 side of a hybrid free of controllers.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cgroups, private: one struct for each hierarchy that is mounted, and the function table that hides whether
  * it is a v1 or the v2 one.  A v2 host has one hierarchy, a v1 host one for each controller, a hybrid both

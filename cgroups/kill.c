@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * kill - ending every process at or below a cgroup, without waiting for their death.
  *

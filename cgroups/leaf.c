@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * leaf - the two cgroups for processes of our own: short-lived children (ops) and the supervisors (conmon).
  * They are not the agent's: ending or limiting the agent must not reach them, and an old child must be found

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* limit - what v1 and v2 limit by the same files.  Huge pages: those in use, and those reserved, which a
  * mapping takes before its first fault. */
 #include "base/fs.h"

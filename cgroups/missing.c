@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* missing - what cannot be done here: controllers that are not there, protection that has none above it. */
 #include "base/scope.h"
 #include "cgroups/internal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * oom_log - which process the kernel killed for want of memory, from its own log (/dev/kmsg), as kubelet
  * learns it.  cgroupfs only counts; the log has the name and the number.  Since Linux 5.0, two records belong

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "cgroups/oom_watch.h"
 
 #include "base/fs.h"

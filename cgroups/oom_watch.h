@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * oom_watch - tells when the kernel kills processes of a cgroup for want of memory, without polling: watches
  * of memory.events (v2), one eventfd for all on memory.oom_control (v1).  One descriptor for any number of

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pressure - being woken when memory (or processors, or disks) run short, instead of looking every ten
  * seconds.  For an eviction of pods, which is not there yet: only the tests call it.

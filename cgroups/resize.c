@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* New amounts for a cgroup that processes live in. */
 #include "base/fs.h"
 #include "cgroups/internal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sample - the texts of cgroup files that count something, taken into a sample.  Pure. */
 #include "cgroups/meter.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* stuck - processes that the kernel does not let die. */
 #include "base/fs.h"
 #include "cgroups/internal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tree - making and removing cgroups, one hierarchy at a time. */
 #include "base/fs.h"
 #include "cgroups/internal.h"

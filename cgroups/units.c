@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* units - Kubernetes' numbers to the kernel's; see cgroup.h for the sources. */
 #include "cgroups/cgroup.h"
 

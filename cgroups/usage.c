@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* usage - one look at what a cgroup uses (meter.h is for many), and single numbers out of files of cgroupfs.
  */
 #include "base/fs.h"

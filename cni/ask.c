@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ask - VERSION: the plugins of the loaded lists are asked once which versions they speak, side by side;
  * with the answers the lists are gone through again.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * attachment - struct cni_attachment in CNI's own terms: CNI_ARGS and the values of capability arguments.
  * Names follow CNI's CONVENTIONS.md and what kubelet, CRI-O and containerd send.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "cni/cache.h"
 
 #include "base/aside.h"

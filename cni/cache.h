@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cache - what must be known to DEL an attachment, kept on disk, 0600, one file for each attachment:
  * <folder>/<network>-<container id>-<ifname>.json

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cni - the CNI runtime: network lists, plugin execution, result cache.
  * Rules: containernetworking/cni SPEC.md 1.1, libcni; docs/decisions/network.md.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * each - STATUS or GC: one verb over the plugins of a list, in its order, that concerns no attachment.
  *

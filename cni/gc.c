@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* gc - GC of all networks that have it, alone on the network; see cni.h. */
 #include "cni/internal.h"
 

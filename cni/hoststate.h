@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * hoststate - links, and the network sysctls that CNI plugins change for the whole host, as JSON.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* internal - what the files of cni/ share about struct cni. */
 #ifndef CNI_INTERNAL_H
 #define CNI_INTERNAL_H

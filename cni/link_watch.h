@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * link_watch - tells when an interface or an address goes in another network namespace, by rtnetlink.
  *

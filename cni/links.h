@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * links - the interfaces of a network namespace with their addresses and counters, read by rtnetlink.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "cni/masq.h"
 #include "cni/hoststate.h"
 #include "cni/rules.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * masq - what a bridge or ptp plugin with ipMasq leaves when it is killed in its ADD or DEL: a chain
  * CNI-<hash> in nat and the jump to it from POSTROUTING.  Its DEL finds them by the addresses of a link that

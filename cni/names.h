@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * names - what the CNI specification allows as names and versions.  Pure functions, any thread.
  *

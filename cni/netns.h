@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * netns - a pod's namespaces without a pause process: a thread (with a user namespace that owns them: a
  * child) creates network, IPC and UTS namespaces, sets them up and pins them by bind mounts: <dir>/net

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * networks - the configuration folder, read: which networks there are and what is wrong with the other files.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * nft - what iptables-nft leaves in nf_tables: tables "nat" and "filter" of ip and ip6 with built-in chains
  * that hold nothing.  iptables itself cannot remove a table; nf_tables can, and refuses in the kernel when

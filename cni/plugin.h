@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * plugin - one run of one CNI plugin: environment, standard input, answer, errors.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * result - what plugins answer to ADD, in all the shapes that CNI ever had.
  *

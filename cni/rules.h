@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * rules - the text of iptables-save, line by line and word by word.  Pure.
  */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * run - one ADD, DEL or CHECK under way, as the files share it that know one verb each: run_add.c, run_del.c,
  * run_check.c.  run.c has what is common: the queue, the plugins one after the other, the end.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * run_del - DEL.  An entry is marked incomplete before it begins: where ADD or DEL was cut off, the DEL that
  * succeeds in the end is followed by what the plugins cannot find any more (masq.h).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * scaffold - the iptables chains that CNI plugins make once and leave for good, found in the text of
  * iptables-save.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * status - STATUS of the default network: whether its plugins can take attachments.  Asked after each load
  * that changed the list; where it is not good it is asked again, ever slower: no event says when that ends.

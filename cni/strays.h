@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * strays - attachments that no cache entry knows any more, found by what they left.
  *

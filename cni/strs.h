@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* strs - a growing list of strings, always NULL-terminated once something was added.  { 0 } is empty. */
 #ifndef CNI_STRS_H
 #define CNI_STRS_H

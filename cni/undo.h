@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * undo - leave the machine as it was found: what CNI plugins make for the host as a whole and never remove.
  *

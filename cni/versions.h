@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * versions - what plugins said when they were asked which versions of the specification they speak.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * veth - the host's ends of an attachment, as its cached result names them: links of the kind veth outside
  * the sandbox.  Such an end is there as long as the pod's is, wherever a pod with the right to do so has put

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * watch - tells when something changed in a set of folders, also in ones that do not exist yet (the nearest
  * existing parent is watched for the next path element).  Events that come close together are told

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # `make install` puts files in place below DESTDIR and runs nothing on the machine; `make uninstall` takes exactly them away again.
 bindir     := $(PREFIX)/bin
 libexecdir := $(PREFIX)/libexec/coracle

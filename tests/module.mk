@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Unit tests: one cmocka binary per tests/unit/<folder>/test_<file>.c; fuzz targets: tests/fuzz/fuzz_<parser>.c.
 unit_srcs := $(sort $(shell find tests/unit -name 'test_*.c' 2>/dev/null))
 unit_bins := $(patsubst %.c,$(B)/%,$(unit_srcs))

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * atomic_writer - publish a set of small files into a volume directory so that a reading container sees
  * either the whole old set or the whole new set, never a mix.  ConfigMap, Secret, downwardAPI and projected

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * empty_dir - emptyDir volumes: a folder on the node's disk, or a tmpfs mounted on one.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * generations - the folders of a payload volume, each a whole version: their names, and which of them may go.
  * A superseded one stays for a while: who followed "..data" a moment before the switch still opens files in

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* host_path - kubelet's hostPath types; the texts are kubelet's, people search for them. */
 #include "base/fs.h"
 #include "volumes/internal.h"

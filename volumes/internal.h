@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* volumes, private. */
 #ifndef VOLUMES_INTERNAL_H
 #define VOLUMES_INTERNAL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* node - the tmpfs that all payload volumes of the node share, and who owns something on it or below
  * pods_dir. */
 #include "base/fs.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* payload - the list of files that a writer gets, checked before anything is written and put in order. */
 #include "base/fs.h"
 #include "volumes/internal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sub_path - mounting a part of a volume, although the pod may change the volume while we look.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * teardown - everything of one pod goes: first its mounts, found in mountinfo and not in anybody's memory,
  * then its folders.  By path: in the forked child where this runs no descriptor of the node is open.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* tmpfs - mounting one, without swap where the kernel can do that. */
 #include "base/fs.h"
 #include "volumes/internal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * volumes - the node's one tmpfs for payloads, and emptyDir, hostPath and subPath on the host side.
  * Values in, values out; nothing here knows what a pod is: a volume is (owner uid, name).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The check context: where the walk is, and the problems and warnings it has met. */
 #include "agent/api/internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ConfigMap and Secret: decoding of their values, and the rules for keys, sizes and Secret types. */
 #include "agent/api/internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * decode - bytes of a manifest in, objects and problems out.
  *

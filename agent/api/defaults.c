@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Defaults that depend on other fields; the fixed ones stand in the tables. */
 #include "agent/api/internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What an edit of a manifest means for a pod that runs: the API's rule for what may change in place. */
 #include "agent/api/internal.h"
 

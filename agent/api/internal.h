@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * internal - what the files of agent/api share: the check context (where are we, what is wrong), the
  * text formats of names, the schema tables and their walker, and the validation passes.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The text formats of names and small values, as apimachinery pkg/util/validation has them. */
 #include "agent/api/internal.h"
 

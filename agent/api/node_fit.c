@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* kubelet's NodeAffinity and TaintToleration predicates: rules of component-helpers/scheduling/corev1. */
 #include "agent/api/types.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * node_resources - the settings about the node's own cpu, memory, swap and process ids as numbers: what is
  * kept from from pods, whose limits are written, how memory is protected.  Plain values, copied freely.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/api/on_change.h"
 
 #include <signal.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * on_change - the pod annotations that say how a running container follows its ConfigMaps and Secrets.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * oom_kill - the pod annotation coracle.dev/oom-kill: what an out of memory kill takes (cgroup v2 only; on v1
  * it is always one process).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * quantity - Kubernetes resource quantities ("500m", "1.5Gi", "12e6") in full: grammar, rounding,
  * canonical text.  Rules: apimachinery pkg/api/resource (quantity.go, suffix.go).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Resource names, their support and rules; the sums and the QoS class that follow from them. */
 #include "agent/api/internal.h"
 

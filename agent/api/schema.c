@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The one walker: checks a JSON object against a table, adds defaults, fills the struct. */
 #include "agent/api/schema_internal.h"
 

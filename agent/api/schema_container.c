@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tables of Container, its init and ephemeral forms, and of what stands in them. */
 #include "agent/api/internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Tables of the volume sources that are refused (schema_volume.c says why): their fields are checked all the
  * same, so that a manifest's other mistakes show at once.

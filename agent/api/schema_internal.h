@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* schema_internal - what the walker (schema.c) and the values it meets (schema_value.c) share. */
 #ifndef AGENT_API_SCHEMA_INTERNAL_H
 #define AGENT_API_SCHEMA_INTERNAL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tables of whole objects and their metadata. */
 #include "agent/api/internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Table of PodSpec and of the small types that only it uses. */
 #include "agent/api/internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tables of probes, lifecycle hooks and their handlers. */
 #include "agent/api/internal.h"
 

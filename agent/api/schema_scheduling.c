@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tables of what is the scheduler's: affinity, tolerations, spreading, gates, groups. */
 #include "agent/api/internal.h"
 

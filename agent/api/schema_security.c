@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tables of the two security contexts. */
 #include "agent/api/internal.h"
 

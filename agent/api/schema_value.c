@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The values that the walker meets: type, range and format checks, and their copies in the structs. */
 #include "agent/api/schema_internal.h"
 #include "agent/api/yaml_internal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tables of Volume and of the sources that this node handles itself; the others stand in schema_foreign.c. */
 #include "agent/api/internal.h"
 

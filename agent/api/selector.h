@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * selector - label selectors in kubectl's text form: "app=web,tier!=db,env in (a,b),!old,track".
  * Rules: apimachinery pkg/labels.  An empty text selects everything.

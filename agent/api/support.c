@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The support table of every Pod field as Markdown, made from the schema tables. */
 #include "agent/api/internal.h"
 

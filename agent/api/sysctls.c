@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/api/sysctls.h"
 #include "base/buf.h"
 #include "base/scope.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sysctls - which kernel settings a pod may ask for (pkg/kubelet/sysctl/allowlist.go): kubelet's safe list,
  * and what --allowed-unsafe-sysctls adds, as names or as prefixes ("net.core.*"), with dots or slashes.

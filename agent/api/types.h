@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * types - the object model: what of a Pod, ConfigMap, Secret and PriorityClass the agent works with.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rules of containers and init containers: names, ports, mounts, restart rules; calls env, probe, security.
  */
 #include "agent/api/internal.h"

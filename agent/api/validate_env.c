@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Environment variables and the references of the downward API. */
 #include "agent/api/internal.h"
 

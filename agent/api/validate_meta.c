@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Labels, annotations and the annotations that mean something for a pod. */
 #include "agent/api/internal.h"
 #include "agent/api/on_change.h"

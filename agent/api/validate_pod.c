@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rules of the pod as a whole; it calls the other passes. */
 #include "agent/api/internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Probes and lifecycle hooks: where they are allowed and what their numbers must be. */
 #include "agent/api/internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What is the scheduler's is not kept in structs; its cross-field rules are checked on the JSON, which
  * the walk has checked for types already (a wrong type reads as absent here).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Security contexts: what two fields together must not say. */
 #include "agent/api/internal.h"
 

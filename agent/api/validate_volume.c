@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rules of spec.volumes: names, sizes, references of the downward API, paths of projected volumes. */
 #include "agent/api/internal.h"
 

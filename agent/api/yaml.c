@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* yaml - is a text JSON or YAML?  YAML is mended where Kubernetes' reader takes what libyaml does not. */
 #include "agent/api/yaml.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * yaml - one YAML stream to JSON values, one json_t a document; and JSON to YAML for people.
  *

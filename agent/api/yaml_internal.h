@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* yaml_internal - what the files of yaml share. */
 #ifndef AGENT_API_YAML_INTERNAL_H
 #define AGENT_API_YAML_INTERNAL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* yaml_json - documents of JSON, one after another, within the limits of YAML. */
 #include "agent/api/yaml.h"
 

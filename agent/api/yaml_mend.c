@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * yaml_mend - text that Kubernetes' YAML reader takes and libyaml does not: \' in double quotes.  YAML knows
  * no such escape, but manifests have it, examples of the Kubernetes documentation among them.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * yaml_read - documents of YAML become JSON values: libyaml's events, anchors, aliases and merges, within
  * limits that count what aliases expand to.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How a YAML scalar becomes a JSON value: the rules of sigs.k8s.io/yaml (YAML 1.1 core types; no base
  * 60 numbers; timestamps stay strings), but for y, Y, n and N: these are strings, as in most readers and in

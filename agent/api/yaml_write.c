@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* JSON to YAML as kubectl prints it: keys sorted, lists not indented, texts quoted only where they must be.
  */
 #include "agent/api/yaml.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `coracle __archive from|into PATH`: the agent's helper for `coracle cp` (base/tar.h).  It joins
  * the namespaces of a container and packs or unpacks there: every path is resolved with the container's root

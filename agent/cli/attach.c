@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* attach - the streams of a container's first process. */
 #include "agent/cli/internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cli - the command line clients of the status socket, and what works without a daemon.
  *

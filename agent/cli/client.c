@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* client - one HTTP request to the status socket, blocking; llhttp takes the answer apart. */
 #include "agent/cli/internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Colours, for people: on a terminal, unless NO_COLOR (no-color.org) or TERM=dumb says no.  They go around
  * text that was made clean and aligned before, so that nothing a container writes can bring one.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * command - what a command is: one struct beside its function, in the command's own file; commands.c lists
  * them all.  From these come the dispatch, `coracle help`, `--help`, the manual page and the completion of

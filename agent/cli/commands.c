@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* All commands, in the order in which people see them; each is described in its own file. */
 #include "agent/cli/internal.h"
 

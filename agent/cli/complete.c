@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Completion.  The shells' part is a few lines (`coracle completion`): they hand the words over and get what
  * may stand for the last one, from the same tables as everything else, names from the daemon.  A daemon that

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The shells' halves of completion; complete.c has ours. */
 #include "agent/cli/internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* `coracle config`: what is in force and where it comes from, of the daemon or as flags and files would have
  * it. */
 #include "agent/config/config.h"

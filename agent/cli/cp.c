@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cp - files between a container and here, as a tar stream: the agent packs or unpacks in the container's
  * namespaces, a child of this process does so here.

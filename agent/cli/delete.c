@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * `coracle delete`.  A pod of a standalone node is there because a file says so, and ends when the file goes:
  * which file that is, and with --file the file's removal, as far as it holds nothing else.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ConfigMaps, Secrets and PriorityClasses. */
 #include "agent/cli/internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The node: what it has, and what its pods ask for. */
 #include "agent/cli/internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the descriptions of all kinds have in common. */
 #include "agent/cli/internal.h"
 

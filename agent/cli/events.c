@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* `coracle events`, as `kubectl events`. */
 #include "agent/cli/internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* exec - a command in a container: what is asked for. */
 #include "agent/cli/internal.h"
 

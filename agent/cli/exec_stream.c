@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The process's streams, between the WebSocket and this process's own.  Both ways at once: input is read only
  * when what was read before is sent, output is written as it comes; neither waits for the other.

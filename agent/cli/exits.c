@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a command's exit code says; coracle(1) and `coracle help` show this table. */
 #include "agent/cli/internal.h"
 

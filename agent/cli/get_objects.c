@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Tables of objects besides pods.  They have no AGE: a file of the manifest folder does not say when it
  * began. */
 #include "agent/cli/internal.h"

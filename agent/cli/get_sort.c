@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* get --sort-by, as kubectl: by what a path leads to, numbers as numbers; what has nothing there comes first.
  */
 #include "agent/cli/internal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What people read about commands on a terminal; the manual page has the same from the same tables. */
 #include "agent/cli/internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What somebody most likely meant, when there is nothing of the name that was typed. */
 #include "agent/cli/internal.h"
 

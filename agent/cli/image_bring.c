@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * image import and pull.  What the daemon says of the way there goes to standard error: on a terminal as one
  * line that is written anew, elsewhere a line for each step.

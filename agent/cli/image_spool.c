@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A file that the daemon can open by its path, for an archive that comes or goes through a pipe.  An archive
  * may be large: it stands where TMPDIR says, else on the disk, and does not stay behind.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* internal - what the files of agent/cli/ share among themselves. */
 #ifndef AGENT_CLI_INTERNAL_H
 #define AGENT_CLI_INTERNAL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * -o jsonpath=TEMPLATE, kubectl's (k8s.io/client-go/util/jsonpath) but for filters, slices and "..": text,
  * and in braces a path, a "string" or {range PATH} ... {end}.  What is not there prints nothing, several

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Kinds of objects: what people call them, and where the socket has them. */
 #include "agent/cli/internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * log_streams - the logs of several containers on one output: one after the other, or, while they are
  * followed, side by side, each with a thread and a connection.  Lines are whole then, whoever's they are.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Manual pages from the tables: man(7) macros, for man-db and mandoc alike. */
 #include "agent/cli/internal.h"
 #include "agent/config/config.h"

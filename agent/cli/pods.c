@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pods - READY, STATUS and RESTARTS as the apiserver's table printer (printPod) computes them. */
 #include "agent/cli/internal.h"
 

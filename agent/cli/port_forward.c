@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * port-forward - ports of a pod, as ports of this machine.  This process listens; each connection is a child
  * with one stream of its own, so that none waits for another.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* `coracle top`: kubectl's columns, sums and rounding (k8s.io/kubectl/pkg/metricsutil), from /stats/summary.
  */
 #include "agent/cli/internal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* `coracle wait`, as `kubectl wait`: until pods are as somebody wants them. */
 #include "agent/cli/internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A watch: a line of JSON for each change, as it comes. */
 #include "agent/cli/internal.h"
 

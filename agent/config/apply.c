@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The settings into the fields of struct agent_config. */
 #include "agent/api/quantity.h"
 #include "agent/config/internal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rules between settings, as kubelet has them (ValidateKubeletConfiguration). */
 #include "agent/config/internal.h"
 #include "base/json.h"

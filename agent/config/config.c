@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Defaults, files, drop-ins, flags: in this order into the settings; and what is said about them. */
 #include "agent/config/config.h"
 #include "agent/config/internal.h"

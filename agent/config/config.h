@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * config - the settings of `coracle run`, from where kubelet takes them and with kubelet's precedence:
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One file into the settings: its documents, each key against its row. */
 #include "agent/api/yaml.h"
 #include "agent/config/internal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Durations as Go writes and reads them (time.ParseDuration, Duration.String): "1h2m3.5s", "100ms", "0s". */
 #include "agent/config/internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The command line, in kubelet's syntax: --name value, --name=value, switches without a value, "_" as "-",
  * -v 4. */
 #include "agent/config/internal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Feature gates of the node agent (Kubernetes 1.36's, and some that are gone), each with what is the case
  * here. Which gates exist changes with every version, and a node's file may be older or newer than this

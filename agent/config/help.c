@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What there is to set, for people: `coracle run --help`, manual pages, completion. */
 #include "agent/config/internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* internal - what the files of agent/config share: the rows of the tables, and where each setting stands. */
 #ifndef AGENT_CONFIG_INTERNAL_H
 #define AGENT_CONFIG_INTERNAL_H

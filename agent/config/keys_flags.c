@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Flags without a key: where files are, and flags of kubelets old and new that have no effect here. */
 #include "agent/config/internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* CoracleConfiguration: what kubelet has no key for. Some of it are kubelet's flags. */
 #include "agent/config/internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* KubeletConfiguration: what concerns pods, their containers, images, logs and resources. */
 #include "agent/config/internal.h"
 

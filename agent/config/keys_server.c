@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* KubeletConfiguration: what concerns kubelet's server, the cluster, the node object and the agent itself. */
 #include "agent/config/internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is in force, as JSON and as YAML with origins; and the sample file. */
 #include "agent/config/internal.h"
 #include "base/json.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Taking over a configuration that was read anew while the agent runs. */
 #include "agent/config/internal.h"
 

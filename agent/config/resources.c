@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The settings about the node's own resources into numbers; they were checked one by one when they were read.
  */
 #include "agent/api/quantity.h"

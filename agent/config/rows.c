@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The rows of all tables, numbered through, and what is looked for in them. */
 #include "agent/config/internal.h"
 #include "base/near.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One value: whether it has its row's type, from a file or from a flag's text. */
 #include "agent/api/quantity.h"
 #include "agent/config/internal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rules of single settings: addresses, sysctls, eviction signals, reservations, taints, priorities, labels.
  */
 #include "agent/api/internal.h"

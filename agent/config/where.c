@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The line of each key in a text of YAML (or JSON, which is read as YAML): for messages and for `coracle
  * config`. */
 #include "agent/config/internal.h"

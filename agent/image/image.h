@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * image - the content-addressed image store, and bringing images into it.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Who may use an image that is here without showing a registry his right to it, as kubelet's image manager
  * has it (feature KubeletEnsureSecretPulledImages).  The image's record keeps it, so it is written with the

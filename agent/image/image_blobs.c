@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What pulls fetch: the folder of whole blobs that they share, how much has come, and whether anything still
  * comes. */
 #include "agent/image/image_internal.h"

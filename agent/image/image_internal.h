@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* image_internal - what the image_*.c files share; image.h is the manual. */
 #ifndef AGENT_IMAGE_IMAGE_INTERNAL_H
 #define AGENT_IMAGE_IMAGE_INTERNAL_H

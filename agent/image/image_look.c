@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the store could not look at: it is kept, and looked at again, with back-off. */
 #include "agent/image/image_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Whether an image is mounted that the store does not know: its layers are then nobody's by the records, and
  * in use all the same. */
 #include "agent/image/image_internal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How far a job is, for a client that watches: what is known anyway, looked at when it asks. */
 #include "agent/image/image_internal.h"
 #include "agent/image/unpack_progress.h"

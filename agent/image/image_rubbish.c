@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What nobody needs any more: it leaves its place by one rename, and is removed in the background. */
 #include "agent/image/image_internal.h"
 

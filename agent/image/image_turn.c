@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Whose turn it is: how many work at a time, in all and for one registry, and who waits for whom. */
 #include "agent/image/image_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* As which user skopeo runs: it parses what a registry sends, and needs none of root's files. */
 #include "agent/image/image_internal.h"
 

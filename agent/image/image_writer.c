@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/image/image_internal.h"
 
 void img_writer_start(struct img_store *s, struct img_writer *w, void (*begin)(struct img_writer *w))

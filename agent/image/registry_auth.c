@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/image/registry_auth.h"
 
 #include "agent/api/decode.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * registry_auth - which credentials a repository is asked with, by kubelet's rules (pkg/credentialprovider).
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * registry_names - what a name without a registry means: containers-registries.conf's rules.
  *

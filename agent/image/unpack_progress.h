@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * unpack_progress - how far coracle-unpack is: a page that it counts into (--progress) and the agent looks at
  * when somebody asks.  Nobody is woken by it.  The agent has it read-only and of a size that cannot change,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The frame around each kind of check: its memory, its verdict, its end. */
 #include "agent/probe/internal.h"
 

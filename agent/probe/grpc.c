@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gRPC health (pkg/probe/grpc): connect and wait until the server speaks HTTP/2, trying again as grpc-go does
  * until the time is over; then one call.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/probe/grpc_call.h"
 
 #include "agent/probe/text.h"

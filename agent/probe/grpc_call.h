@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * grpc_call - one call of grpc.health.v1.Health/Check over HTTP/2, without input or output: bytes of the
  * server in, bytes for the server out.  The server is a container, hence hostile: headers, messages and the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * coracle-probe KIND HOST PORT - one connection for a check, in a process of its own: TLS (`https`), or a
  * host that is a name (`http`, `tcp`).  The request comes on standard input; the response goes to standard

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * HTTP GET (pkg/probe/http): connect, ask, read the head and the beginning of the body, follow redirects.
  * The verdict's words are those of kubelet around those of Go's net/http client.

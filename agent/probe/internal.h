@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the kinds of checks share: a verdict, and a plain TCP connection of a check. */
 #ifndef AGENT_PROBE_INTERNAL_H
 #define AGENT_PROBE_INTERNAL_H

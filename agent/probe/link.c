@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A plain TCP connection of a check, on the loop. */
 #include "agent/probe/internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Checks that coracle-probe does for us: TLS, and hosts that are names. */
 #include "agent/probe/internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * probe - one check of a server: HTTP GET, TCP connect, gRPC health.  What kubelet's pkg/probe does, with its
  * verdicts and its words; when to check, and what follows from it, is the caller's.

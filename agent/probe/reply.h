@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * reply - an HTTP/1.x response, byte by byte: status, Location, the beginning of the body.  Bytes come from a
  * container and are hostile: heads and lines are bounded, nothing of a head but Location is kept, a body is

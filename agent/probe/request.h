@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* request - the text of a check's HTTP request, as Go's net/http writes it for kubelet.  Pure. */
 #ifndef AGENT_PROBE_REQUEST_H
 #define AGENT_PROBE_REQUEST_H

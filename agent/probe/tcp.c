@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* TCP: a connection can be made (pkg/probe/tcp). */
 #include "agent/probe/internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * text - the words in which a check reports: people search for them, so they are those of kubelet, which are
  * Go's (net, net/url, strconv, time).  Pure.

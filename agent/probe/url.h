@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * url - the address of an HTTP check, by the rules of Go's net/url as kubelet uses it: what is sent, what is
  * shown in messages, where a redirect leads.  Pure.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* action - what rt_start and rt_delete share: the run behind a struct rt_action. */
 #ifndef AGENT_RUNTIME_ACTION_H
 #define AGENT_RUNTIME_ACTION_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* conmon's attach socket and its control fifo, both in the bundle (--full-attach). */
 #include "agent/runtime/container_internal.h"
 #include "agent/runtime/stream.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The bundle: folders, root file system, configuration; made in a thread of its own, as it takes none but our
  * own files, or, where it maps volumes to a pod's users, in a child; removed in a child, as large trees take

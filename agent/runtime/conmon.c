@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * conmon: how it is called, what it says, and how to recognise it again.
  *

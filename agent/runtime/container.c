@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The runtime object: where things lie, and its opening and closing. */
 #include "agent/runtime/container_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * container - one container's life through conmon and the OCI runtime (crun or runc).
  *

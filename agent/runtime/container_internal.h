@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * container_internal - what the files of the container half share among themselves.
  *

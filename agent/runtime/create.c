@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Creating a container: the bundle, then conmon, then its answer on the sync pipe.
  *

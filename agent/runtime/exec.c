@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One more process in a container, by way of `coracle-exec`.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * exec - one more process in a running container (`crun exec`, `runc exec`): exec probes, lifecycle hooks,
  * and `coracle exec`.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * coracle-exec --forward NETNS PORT: one connection to a port of a pod's loopback interface, between two
  * pipes. Everything that needs rights is done before the first byte: it goes on as nobody.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What remains of a process in a container whose `coracle-exec` is gone: it was killed together with the
  * agent, or before it could end the process.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * coracle-exec - starts one process in a running container through the OCI runtime and waits for it; see
  * exec_report.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * exec_report - between the agent and `coracle-exec`, the small program that starts one process in a
  * container and waits for it: its command line, its descriptors, what it says.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A session's processes, for `coracle-exec` and for the agent that cleans up after one. */
 #include "agent/runtime/exec_report.h"
 

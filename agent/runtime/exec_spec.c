@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The pure parts of exec: the process specification, and what the runtime says when it cannot start it. */
 #include "agent/runtime/container_internal.h"
 #include "agent/runtime/exec.h"

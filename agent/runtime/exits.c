@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Ends as events: inotify on the folder where conmon writes exit codes, and a pidfd on each conmon for the
  * case that it goes without writing one.

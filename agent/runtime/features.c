@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the OCI runtime and the kernel can do here; asked once. */
 #include "agent/runtime/container_internal.h"
 

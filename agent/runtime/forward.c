@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/runtime/container_internal.h"
 #include "agent/runtime/exec_report.h"
 #include "agent/runtime/stream.h"

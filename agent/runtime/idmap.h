@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * idmap - a tree of files as the users of a user namespace have it: what root owns on the disk belongs to the
  * namespace's root, and so on (mount_setattr(2), MOUNT_ATTR_IDMAP).  It is a mount's property: the files stay

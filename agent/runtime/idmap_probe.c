@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/runtime/idmap_probe.h"
 
 #include "agent/runtime/idmap.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * idmap_probe - whether pods can have users of their own on this node: the kernel's part, which differs with
  * its version and with the file systems that the node's folders are on (idmapped mounts: ext4 and xfs since

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * image_mount - an image as a volume: its tree mounted read-only, without devices and setuid, on a folder of
  * the pod's.  As with containerd and CRI-O its programs can be run.  The mount says itself which image it is

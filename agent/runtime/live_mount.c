@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/runtime/live_mount.h"
 
 #include "agent/runtime/container_internal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * live_mount - a bind mount of a running container that shows one file or folder of a volume shows, from one
  * moment to the next, another one: what the same path of the volume leads to now.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 agent_runtime_SRCS := archive.c attach.c bundle.c conmon.c container.c create.c delete.c exec.c \
                       exec_leftover.c exec_session.c exec_spec.c exits.c features.c forward.c idmap.c \
                       idmap_probe.c image_mount.c live_mount.c overlay.c pidns.c signal.c spec.c \

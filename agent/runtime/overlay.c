@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/runtime/overlay.h"
 
 #include "agent/runtime/idmap.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * overlay - the layers of an image as one tree: writable for a container's root, read-only for an image
  * volume.  For a child process that may block; it changes the working directory of the process.

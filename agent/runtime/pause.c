@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pause - keeps a place: reaps what is left to it, waits, and goes with status 0 on SIGTERM or SIGINT.
  *

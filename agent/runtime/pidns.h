@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pidns - the PID namespace that a pod's containers share (shareProcessNamespace): coracle-pause is its first
  * process, pinned by a bind mount beside the pod's other namespaces.

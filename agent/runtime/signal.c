@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Signals to a container's init, and their names as in STOPSIGNAL and lifecycle.stopSignal. */
 #include "agent/runtime/container_internal.h"
 

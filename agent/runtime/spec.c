@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The OCI runtime specification of one container, in the shape containerd and CRI-O give it under Kubernetes.
  */
 #include "agent/runtime/container_internal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Capabilities of a container: containerd's and CRI-O's default set, then add and drop. */
 #include "agent/runtime/container_internal.h"
 

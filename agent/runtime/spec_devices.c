@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Device nodes of a container: those of plugins and, for a privileged one, all of the host. */
 #include "agent/runtime/container_internal.h"
 

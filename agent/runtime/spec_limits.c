@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Resource limits (setrlimit) of a container's processes: the same on every node, whoever started the agent.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Mounts of a container: containerd's default list, then the volumes, ordered so that no mount hides an
  * earlier one.

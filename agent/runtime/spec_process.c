@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Arguments and environment of a container's process: the image's values under the manifest's. */
 #include "agent/api/decode.h"
 #include "agent/runtime/container_internal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Seccomp: profiles with conditions, resolved into the OCI specification's plain form.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Who the container's process is: kubelet's rules (pkg/kubelet/kuberuntime/security_context.go) and
  * containerd's. */
 #include "agent/runtime/container_internal.h"

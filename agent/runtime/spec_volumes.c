@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Volumes that an image declares (VOLUME).  Each is a folder of the container's root, made if no layer has
  * it, and stays writable when the root is read-only: overlayfs keeps what is written to it as all else, only

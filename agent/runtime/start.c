@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Letting a created container run. */
 #include "agent/runtime/action.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A container's state, read from the files of its bundle, the runtime's folder and conmon's process each
  * time. */
 #include "agent/runtime/container_internal.h"

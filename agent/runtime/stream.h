@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * stream - bytes into and out of a pod without a process of its own in it: the standard streams of a
  * container's first process (attach), a port of the pod (forward).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * claims - which file of the folder holds which object.  The first file stays; another one that names the
  * same object waits as a whole (a file counts entirely or not at all) until the first lets go.  An object

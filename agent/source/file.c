@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* file - one file of the folder: its place in the table, and what people see of it. */
 #include "agent/source/internal.h"
 

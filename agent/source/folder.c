@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * folder - when things count: what is seen of the folder, what is due, and what follows from it for the files
  * that wait for one another.

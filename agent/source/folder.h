@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * folder - the manifest folder as a source: by events, not by polling (but see base/watches.h); a complete
  * file acts at once.

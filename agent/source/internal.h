@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* internal - what the files of agent/source/ share among themselves.  Loop thread only but for
  * manifest_read(). */
 #ifndef AGENT_SOURCE_INTERNAL_H

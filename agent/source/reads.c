@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * reads - the folder's files are read on the worker pool: one read a file at a time, in order, and the newest
  * content wins.  What a read gave is applied here; what follows from it for other files is folder.c's.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * store - the one store of desired state.  Sources put and remove objects; everything after it is the same
  * for a file and for an apiserver.  Keyed by kind, namespace, name.  Loop thread only.

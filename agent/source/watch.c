@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * watch - knows when the folder, the files in it and what its symlinks lead to may have changed: by a set of
  * watches, and a descriptor of /proc/self/mountinfo (which reports, but shows no events to inotify): the

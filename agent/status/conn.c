@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * conn - one connection of the status socket: reads requests one by one (what a client pipelines waits),
  * writes answers and streams. One timer: while a request comes in, between requests, and while an answer is

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cri_log - container logs in CRI format:  "2026-01-02T03:04:05.123456789Z stdout F text\n"; tag P marks a
  * part of a longer line.  Bytes in, lines out; no I/O but cri_log_tail().  Hostile: the container decides

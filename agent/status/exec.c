@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * exec - one process in a container for one client, over a WebSocket with Kubernetes' channels: the first
  * byte of each message is its channel.

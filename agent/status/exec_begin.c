@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How an exec, attach, forward or copy begins: the pipes, what the provider starts, the upgrade. */
 #include "agent/status/exec_internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * exec_internal - one client's process, shared by exec.c (the process, its output, the end), exec_begin.c and
  * exec_input.c (what the client sends).  Loop thread only.

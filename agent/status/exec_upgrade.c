@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How an exec begins and ends on the wire: the WebSocket handshake (RFC 6455, 4.2) with Kubernetes'
  * subprotocols (k8s.io/apimachinery/pkg/util/remotecommand), and the Status on the error channel.

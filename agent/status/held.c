@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * held - the bytes that wait in this process for all clients together.  A single client is bounded by what it
  * asks for; all of them are bounded here, so that clients that never read cost no pod its memory.

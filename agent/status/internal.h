@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* internal - what the files of agent/status/ share among themselves.  Loop thread only. */
 #ifndef AGENT_STATUS_INTERNAL_H
 #define AGENT_STATUS_INTERNAL_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* keys - the names of the pods, sorted: what an answer in pieces goes through while pods come and go. */
 #include "agent/status/internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * listing - a list of pods, made in pieces: the loop makes the text of a few pods in a turn, and of the next
  * ones when the client took the last piece.  What a client does not take is not made.  A list that fits into

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/status/log_files.h"
 
 #include "base/buf.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * log_files - the files of the log of one run of a container, in its log folder:
  *

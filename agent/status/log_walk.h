@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * log_walk - reads the log of one run from its oldest kept file to the one being written, as if it were one
  * file, while it is rotated.  Where the next file has been removed meanwhile it goes on with the oldest that

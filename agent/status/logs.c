@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * logs - a container's log as text to one client.  Every touch of the file happens on the worker pool, one
  * piece at a time and only when the client took the piece before: a client that pauses (a pager) holds a

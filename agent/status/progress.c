@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * progress - a client that watches what it asked for: lines of JSON, one when something changed, five a
  * second at most, and the answer as the last one.  The connection's timer asks the provider; nobody does

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * request - the head of one HTTP/1.1 request: bytes in, a request and its route out; no I/O.
  *

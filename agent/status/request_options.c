@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the parameters of a request ask for. */
 #include "agent/status/request.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/status/reserve.h"
 
 #include <dirent.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * reserve - descriptors that are kept for pods.  The socket's clients get what is left beyond them.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Paths that are about the agent itself, and the node. */
 #include "agent/status/internal.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Paths of the objects besides pods and events: lists, and one by its name. */
 #include "agent/status/internal.h"
 

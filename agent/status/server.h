@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * server - the status socket: HTTP/1.1 + JSON on a unix socket, objects and paths shaped like the Kubernetes
  * API.

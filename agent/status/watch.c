@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * watch - clients that follow the pods, or events.  Each gets all that match as ADDED, then what changes.  A
  * pod that begins or ends to match (its labels may change) is ADDED or DELETED for that client, as an

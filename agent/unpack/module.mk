@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # coracle-unpack reads hostile archives: a program of its own, never part of the daemon.
 unpack_SRCS := unpack_apply.c unpack_config.c unpack_confine.c unpack_digest.c unpack_docker.c \
                unpack_export.c unpack_images.c unpack_layout.c unpack_lower.c unpack_main.c \

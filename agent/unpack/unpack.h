@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * unpack - coracle-unpack, the helper that reads images from outside: archives, manifests and layers are
  * hostile input, so they are parsed in a process of its own that has given away what it does not need, and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/unpack/unpack.h"
 #include "agent/unpack/unpack_node.h"
 

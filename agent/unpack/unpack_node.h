@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * unpack_node - what is written onto one file or folder that a tar entry made: data, owner, mode, attributes,
  * time.  All on descriptors; `path` is for messages.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* unpack_options - the command line of coracle-unpack, which only the daemon writes. */
 #ifndef AGENT_UNPACK_UNPACK_OPTIONS_H
 #define AGENT_UNPACK_UNPACK_OPTIONS_H

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """bench - what the scenarios stand on: a daemon in a world of its own, the floor beside it, and figures.
 
 The floor (floor.c) runs the parts of a pod without an agent: the same plugins, file systems, conmon and runtime with the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A node that carries pods: memory, idling, changes, restarts of containers and of the agent, the socket."""
 import os
 import subprocess

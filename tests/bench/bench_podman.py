@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`podman kube play` on the manifests that the agent gets, in the same run."""
 import contextlib
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Starting and removing pods, against their parts run without an agent."""
 import os
 import re

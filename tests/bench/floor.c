@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * floor - what a pod costs without an agent: its parts run one after the other, and nothing else.
  *

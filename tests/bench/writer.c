@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * writer - the atomic writer alone: how often a second it publishes a changed set of files.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* /etc/passwd and /etc/group of an image: "USER\0passwd\0group". */
 #include "agent/runtime/container_internal.h"
 

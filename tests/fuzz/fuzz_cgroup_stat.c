@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Files of cgroupfs: the kernel writes them, but as root one may mount anything in its place. */
 #include "cgroups/internal.h"
 

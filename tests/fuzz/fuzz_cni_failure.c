@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a CNI plugin said when it failed, "standard output", "%%", "standard error": one printable line and a
  * code. */
 #include "cni/plugin.h"

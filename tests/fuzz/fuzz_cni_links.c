@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Netlink messages about interfaces and addresses, whatever their lengths say. */
 #include "cni/links.h"
 

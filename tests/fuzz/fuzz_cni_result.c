@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The answer of a CNI plugin: any program's output.  What is accepted must survive every conversion with the
  * pod's addresses intact (0.1 and 0.2 have place for one of each family). */
 #include "cni/names.h"

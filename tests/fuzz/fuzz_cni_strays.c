@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The text of iptables-save, looked through for attachments. */
 #include "cni/names.h"
 #include "cni/strays.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A plugin's answer to VERSION. */
 #include "base/json.h"
 #include "cni/names.h"

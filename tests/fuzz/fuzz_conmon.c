@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* conmon's line on its sync pipe, with the runtime's words in it, and what a runtime says about
  * its version and its features. */
 #include "agent/runtime/container_internal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What an earlier agent, conmon and the OCI runtime left of a container: meta.json, the numbers in pid,
  * conmon.pid, started and the exit file, the runtime's log, config.json.  Parts in this order; an empty part

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A container's log: its lines, the reader in pieces of any size, and the tail that is read backwards. */
 #include "agent/status/cri_log.h"
 

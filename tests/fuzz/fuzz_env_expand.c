@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * $(VAR) expansion: the input is the text, then names and values of variables, apart by NUL; the last
  * variable counts as a Secret's.  What comes out is compared with the rules written down once more, the plain

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Environment files: the input is the name that is asked for, NUL, the file.  Each name that the file seems
  * to give is asked for, too. */
 #include "agent/pod/env/env_file.h"

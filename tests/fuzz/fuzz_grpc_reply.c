@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a gRPC server sends: HTTP/2 frames, headers, the health protocol's message. */
 #include "agent/probe/grpc_call.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Text files of the host: resolv.conf and hosts as a pod gets them; subuid; /proc/self/mountinfo and cgroup
  * for what is mounted. */
 #include "agent/api/decode.h"

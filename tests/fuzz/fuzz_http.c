@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The head of a request on the status socket, through parser, routing, parameters and selectors; no sockets.
  */
 #include "agent/status/internal.h"

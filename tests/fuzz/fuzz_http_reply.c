@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* An HTTP response as a probe reads it, in one piece and byte by byte; then where its redirect leads. */
 #include "agent/probe/reply.h"
 #include "agent/probe/url.h"

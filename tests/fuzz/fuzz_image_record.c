@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What coracle-unpack prints and what the store's records hold, and skopeo's last words: "answer", "%%",
  * "words". */
 #include "agent/image/image_internal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Image references stand in manifests and archives: whatever comes, the result is a whole, stable name or one
  * clear error. */
 #include "agent/image/image.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The tables of an image: index.json or manifest.json, manifests, configurations, and their layers into a
  * store.  The input's parts are the files: the first is the table (a docker archive's when it begins with

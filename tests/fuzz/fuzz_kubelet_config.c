@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A configuration file: whatever its bytes, it is taken or refused with a text; what was taken is whole, can
  * be shown, and reads back from what is shown.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A layer's tar (plain, gzip, zstd) through the whole of unpack_stream() into a folder on tmpfs: whatever the
  * bytes, nothing outside of that folder changes, no device is made but those that every container has, and it

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Names in a log folder: which are rotated files, and that the next one sorts behind. */
 #include "agent/status/log_files.h"
 

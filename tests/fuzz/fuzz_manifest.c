@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Whole manifests: whatever the bytes, either objects or problems come out, and an object reads back from its
  * own JSON. */
 #include "agent/api/decode.h"

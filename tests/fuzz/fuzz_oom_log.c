@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Records of /dev/kmsg about kills: names of processes and cgroups in them are a container's choice.  Records
  * are apart by a line "%%". */
 #include "cgroups/oom_log.h"

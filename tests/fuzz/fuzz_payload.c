@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Two versions of a payload volume, apart by a line "%%", a file a line: `path=content`.  Paths are what a
  * manifest says (items[].path, keys), the writer's rules are the last that stand before the disk: whatever

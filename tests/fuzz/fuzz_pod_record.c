@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A pod's record of an earlier agent: it is set aside, or taken, and what is taken can be written and read
  * again. */
 #include "agent/pod/node/record_load.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Quantities: a canonical text reads back as the same amount, and as the same text where the format stayed:
  * 62.5Ki is written 64000 (no whole Ki), which as a decimal number is 64k, in Kubernetes too.

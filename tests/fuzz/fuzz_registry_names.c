@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* registries.conf, and short names with it: whatever stands there, a candidate is a whole name. */
 #include "agent/image/registry_names.h"
 

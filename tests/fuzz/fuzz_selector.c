@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Label selectors: parsing and matching never crash, and say why they refuse. */
 #include "agent/api/selector.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A tar archive that somebody else made, unpacked into a folder: nothing appears or changes beside it. */
 #include "base/fs.h"
 #include "base/scope.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Frames from a peer.  The first byte chooses the side and how the bytes are cut; however they are cut, the
  * same messages must come out.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The YAML reader and writer: what is read can be printed, and what is printed reads as the same value. */
 #include "agent/api/yaml.h"
 

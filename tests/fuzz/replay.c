@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * replay - runs a fuzz target without a fuzzer: every file given, or every file in the folders given, goes
  * through it once.  The recorded seeds are so part of the ordinary tests, under any compiler and sanitizer.

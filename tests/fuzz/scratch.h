@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * scratch - for targets whose parser reads or writes files: a folder on tmpfs that goes with the process, and
  * an input that holds several files, apart by lines of "%%".

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* text - bytes of an input as a string of their own, to be freed; NULL without memory. */
 #ifndef TESTS_FUZZ_TEXT_H
 #define TESTS_FUZZ_TEXT_H

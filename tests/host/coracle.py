@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """coracle - what the host tests stand on: the real daemon in a scratch world of its own.
 
 A World is one test's piece of the machine: a network and a mount namespace of its own (entered by the test's process, so

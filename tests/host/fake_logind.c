@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fake_logind DELAY_USEC - as much of org.freedesktop.login1 as takes part in a shutdown, on the bus that
  * DBUS_SYSTEM_BUS_ADDRESS names.  A line "shutdown" or "cancel" on standard input is a PrepareForShutdown;

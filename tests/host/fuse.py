@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """fuse - a file system that can hang: `fuse.py MOUNTPOINT`, then a line on standard input for each change.
 
 A folder with the empty folder "sub", served over /dev/fuse by hand.  "hang": requests are read and never answered, so whoever asks sleeps in the

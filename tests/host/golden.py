@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """golden - runs one recorded case of tests/fixtures/golden through the daemon and compares.
 
 A case passes when nothing differs but what the common lists name; it is argued when its own `allow` names the rest, and "not

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """limits_check - reads the cgroups of running pods and compares them with limits_table's rows, on cgroup v1 and v2."""
 import math
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """limits_table - pods and what has to stand in their cgroups, worked out by hand from kubelet's formulas.
 
     shares  cpu in thousandths * 1024 / 1000, at least 2         quota   cpu in thousandths * period / 1000, at least 1000

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Registries on the test's own loopback: Debian's docker-registry, and one of our own that misbehaves as it is told to."""
 import base64
 import collections

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Servers on the host side for probes to meet: scripted HTTP, hostile ones, TLS, and a gRPC health service by hand."""
 import contextlib
 import socket

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """soak - a churn of pods with `kill -9` of the daemon and of conmons, then a comparison of the node with the manifests.
 
 Every step is drawn from one seed.  Two kinds of accounts make the comparison exact:

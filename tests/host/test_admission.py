@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Who is let in: resources, labels, taints, what is refused and tried again, and critical pods that end others."""
 import json
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A daemon has its folders and its cgroups for itself: a second one, and one that would find other software's pods, is refused
 before it does any harm."""
 import contextlib

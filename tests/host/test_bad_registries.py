@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Registries that break off, lie, hang or send too much; many pulls at once."""
 import gzip
 import json

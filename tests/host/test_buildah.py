@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Images of several layers, made by buildah: what coracle-unpack makes of them is the tree that buildah itself sees.
 
 So the other end is not ours: containers/storage writes the layers' tars and reads them back.  Its driver vfs compares two whole trees

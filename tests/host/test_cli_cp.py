@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """coracle cp: files and folders both ways, without a tar in the container; hostile links lead nowhere."""
 import io
 import os

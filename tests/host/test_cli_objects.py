@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """get and describe of the node, ConfigMaps, Secrets, PriorityClasses and images, as the daemon has them."""
 import base64
 import json

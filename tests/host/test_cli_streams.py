@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the command line passes through: exec and attach on a real terminal (tmux), attach and port-forward with pipes."""
 import hashlib
 import http.client

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """events -w and top -w: what they go on with, until nobody reads."""
 import fcntl
 import os

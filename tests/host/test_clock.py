@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The clock is set while pods live.  (The daemon's own view of it: the machine's stays as it is.)"""
 import os
 import time

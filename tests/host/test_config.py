@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Configuration: files, drop-ins and flags of real nodes with the real daemon; SIGHUP."""
 import json
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pods like those of the Kubernetes documentation on ConfigMaps, Secrets, projected volumes, downward API and environment."""
 import base64
 import os

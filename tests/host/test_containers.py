@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What a container gets: identity, rights, limits, files, network."""
 import os
 import re

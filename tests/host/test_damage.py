@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Every file of the state folder, in every state in which a power cut, a full disk or a hand may leave it: the daemon
 starts, says what it set aside, all pods are there again, and those that the file has nothing to do with never noticed."""
 import glob

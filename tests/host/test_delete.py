@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A removed manifest ends its pod with all that belonged to it."""
 import time
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Edits of manifests, ConfigMaps and Secrets while pods run."""
 import os
 import time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Environments and the ConfigMaps and Secrets they came from: what changes while a container runs."""
 from coracle import (check, config_map, container, contains, equal, pod, secret, shell, until)
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """`coracle run --ephemeral` takes down all it made."""
 import os
 import re

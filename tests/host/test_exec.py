@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Processes in running containers: coracle exec, and the WebSocket behind it."""
 import base64
 import contextlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What goes wrong around the daemon: full disks, a supervisor that hangs, containers that misuse what they may write."""
 import contextlib
 import os

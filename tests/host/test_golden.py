@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The recorded pods of a real kubelet, one test a case (tests/fixtures/golden); golden.py drives them."""
 import golden
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """An agent that has started many pods is as small as before."""
 import os
 import time

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Manifest files and clients of the socket that mean harm: one clear line each, and everybody else is served."""
 import json
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """
 The agent is killed in the middle of pulls, unpacks and removals, at random: the store is whole each time it starts, and nothing
 that belongs to nobody is left.  IMAGE_KILLS=200 in `make soak`; IMAGE_SEED repeats a run.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One failing call of the agent's start over running pods takes no image for absent: pods run on, layers stay."""
 import errno
 import os

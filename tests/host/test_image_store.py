@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The image store: what is there is what was brought; what may go goes as a whole; what is in use stays."""
 import hashlib
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Volumes of type `image`: the tree of an image, read-only, in a container that is made of another."""
 import os
 

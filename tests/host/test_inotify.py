@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Without inotify instances, which containers can use up, the daemon starts and works: it polls, and says so."""
 import os
 

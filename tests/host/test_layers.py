@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Layers and images that are made to hurt: headers, sizes and numbers, many and deep entries, cut archives, absurd
 configurations; and that the daemon names image, layer and entry and keeps nothing of them."""
 import gzip

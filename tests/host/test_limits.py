@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The daemon without disk, descriptors or memory: running pods go on, it says what is missing, and recovers when it is there again."""
 import contextlib
 import os

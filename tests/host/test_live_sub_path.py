@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """subPath mounts of ConfigMaps and Secrets that follow them: coracle.dev/subpath: live."""
 import os
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Limits of local storage: who exceeds one is evicted, in kubelet's words; what is no usage does not count."""
 import subprocess
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Logs of containers: rotation by the real conmon, what `coracle logs` makes of it, and that disks do not fill."""
 import contextlib
 import glob

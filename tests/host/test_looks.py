@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A look that fails once, when the daemon starts over running pods, changes nothing of them."""
 import glob
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What is lost or damaged while nobody looks: the daemon says which and why, sets it aside, and the rest goes on."""
 import glob
 import json

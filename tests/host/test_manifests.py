@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the manifest folder takes, refuses and says about it."""
 import os
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Parts that are missing are said at start, with the package that has them."""
 import os
 import shutil

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The pods' network as others see it: real packets, what goes wrong with lists and plugins, and what heals itself."""
 import glob
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Starts of pods cut off by kill -9 and by reboots: what the network plugins made is that of the living pods, to the last rule."""
 import json
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The Debian package: what is in it, how it is made, what its scripts do.  tests/node/test_deb.py installs it."""
 import os
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Probes and lifecycle hooks with real containers and real servers."""
 import os
 import time

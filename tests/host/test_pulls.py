@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Images from registries: tags and digests, credentials, and what a pod says while it cannot have its image."""
 import base64
 import json

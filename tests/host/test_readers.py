@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Readers of the socket that ask for more than they take, beside pods that start."""
 import subprocess
 import time

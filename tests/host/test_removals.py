@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What cannot be removed once is removed later: records and logs of pods that are gone."""
 import os
 

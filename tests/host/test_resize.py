@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """In-place resize: cpu and memory of running pods, upwards and downwards, what has to wait, and kill -9 in between."""
 import os
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What stands in the cgroups of 80 pods, their classes and the node, against a table worked out by hand (limits_table.py)."""
 import contextlib
 import os

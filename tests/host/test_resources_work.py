@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What limits do to programs: measured by the kernel's own counters, so that other load of the machine only costs time."""
 import os
 import time

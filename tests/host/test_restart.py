@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The daemon comes and goes; pods do not notice."""
 import json
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """restartPolicy of single containers, and rules on exit codes."""
 from coracle import check, container, contains, equal, pod, read, shell, until
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Many pods at once."""
 import contextlib
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Secret values stay in memory and with root."""
 import base64
 import contextlib

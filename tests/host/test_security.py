@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kernel settings, name resolution, limits and terminals of pods."""
 import os
 import resource

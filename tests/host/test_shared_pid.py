@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Pods whose containers share one PID namespace, with coracle-pause as its first process."""
 import os
 import signal

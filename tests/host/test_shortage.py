@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What the agent says where a resource is too short to start at all."""
 import signal
 import subprocess

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The machine shuts down: a logind of the test's own says so on a bus of the test's own."""
 import json
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A manifest with very much in it holds up nothing else: the loop works through it in slices."""
 import threading
 import time

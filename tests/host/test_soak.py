@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Churn under fire; `make soak` runs the long form."""
 from soak import Soak, counts
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What hangs around the daemon: runtimes, plugins, frozen containers, file systems.  It says which, and the rest goes on."""
 import contextlib
 import glob

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Volumes of small files follow their ConfigMap or Secret: as a whole, at once, and untouched when nothing changed.
 
 `make soak` runs the long form: SWAP_SECONDS=30 SWAP_KILLS=10.  Counted are swaps of the volume, as inotify tells of them:

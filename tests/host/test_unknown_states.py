@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A container's state that cannot be read is unknown: nothing is decided, and it is read again."""
 import contextlib
 import os

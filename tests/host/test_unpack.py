@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """coracle-unpack against layers, manifests and archives as an attacker would make them; no daemon, no network.
 
 Each test writes an OCI layout (or an archive) with Python's tarfile, which lets every lie through, and looks at what landed below

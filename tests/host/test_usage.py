@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """What pods use: /stats/summary, /metrics and `coracle top`, held against the kernel's own files."""
 import contextlib
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """hostUsers: false: the users of a pod are not those of the host."""
 import os
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """hostUsers: false, the rest of a pod's life: streams, mounts of the host below volumes, restarts, nodes that cannot."""
 import contextlib
 import json

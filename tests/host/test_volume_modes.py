@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Modes and owners in ConfigMap, Secret, downward API, projected and emptyDir volumes, seen from inside."""
 from coracle import check, config_map, container, equal, pod, secret, shell
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The end of volumes: all of a pod's goes, never across a mount that is not the agent's, also what a crash left."""
 import glob
 import os

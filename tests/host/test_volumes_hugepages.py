@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """emptyDir of huge pages, and the limits that come with them.  Pages are set aside for the test where the kernel lets it."""
 import contextlib
 import fcntl

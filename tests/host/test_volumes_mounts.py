@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How volumes are mounted: nested ones, propagation, recursive read-only; and the types of hostPath."""
 import os
 import socket

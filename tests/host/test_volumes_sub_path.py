@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """subPath against containers that want out of their volume: symlinks that are there, and such as are swapped while we look."""
 import os
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * inject - an LD_PRELOAD library that makes one call of a program fail, or ends the program at it.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * inject - the piece of memory that a driver shares with the processes whose calls it makes fail.
  *

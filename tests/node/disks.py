@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """disks - what a node VM boots from: the root disk, made once and kept by its content, and the payload with the build and the tests."""
 import fcntl
 import hashlib

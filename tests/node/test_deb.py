@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """deb - the Debian package below pods that stay: installed, upgraded, removed, installed again, purged."""
 
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """disks - the agent's folders on XFS and on ext4 disks with project quotas; a reset on each; huge pages."""
 PAGES = 16
 OPTIONS = {"disks": {"xfs": "xfs", "ext4": "ext4"}, "append": f"hugepages={PAGES}", "memory": 1152, "cpus": 1}  # QEMU may hang in a reset with two

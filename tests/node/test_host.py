@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """host - host tests (tests/host) inside a VM, on cgroup v2: `make check-node-host ONLY=text`.  Slow."""
 BY_HAND = True
 

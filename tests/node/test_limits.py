@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """limits - what stands in the cgroups of 80 pods, worked out by hand; huge pages beyond the limit; systemd's turns change no value."""
 import os
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """reboot - agents, limits and the whole machine come and go below pods that stay."""
 
 OPTIONS = {"cpus": 1}  # QEMU may hang in a reboot with two

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """reset - hard resets in the midst of churn, the disk as it was: each time everything is back and nothing is left over.
 
 NODE_RESETS= says how many (1; `make soak` does 20), NODE_SEED= makes the churn and the moments the same again.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """shutdown - the machine goes down by systemctl: logind waits while pods end by priority, and what is recorded outlives it."""
 import re
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """v1 - the same on the v1 hierarchy, with huge pages (the hugetlb controller is v1, too)."""
 OPTIONS = {"append": "systemd.unified_cgroup_hierarchy=0 hugepages=16"}
 

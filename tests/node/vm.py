@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """vm - one node VM: Debian with its cloud kernel and systemd in QEMU's software emulation (no KVM, no network card).
 
     with Vm("reset", root, payload, work, disks={"xfs": "xfs"}) as vm:

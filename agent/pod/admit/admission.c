@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Admission on the node: kubelet's general predicates (pkg/kubelet/lifecycle/predicate.go), in its order and
  * words. */
 #include "agent/api/sysctls.h"

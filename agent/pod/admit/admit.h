@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* admit - whether a pod may run here, and when a refused one is tried again.  Loop thread only. */
 #ifndef AGENT_POD_ADMIT_ADMIT_H
 #define AGENT_POD_ADMIT_ADMIT_H

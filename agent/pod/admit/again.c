@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pods that were refused, or ended for a critical one.  In a cluster their controller would create them
  * again, perhaps elsewhere; here nobody else would.  So they are judged again whenever something of the node

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * hugepages_watch - notices that somebody sets huge pages of this node aside, or gives them back, while the
  * agent runs.  The kernel sends no event for that, but who writes the number writes one of a few files, and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/admit/preempt.h"
 #include "agent/pod/core/events.h"
 #include "agent/pod/core/facts.h"

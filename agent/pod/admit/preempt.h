@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * preempt - pods that are ended so that a critical one can be admitted: kubelet's pkg/kubelet/preemption.
  *

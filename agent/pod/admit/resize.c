@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/admit/resize.h"
 #include "agent/pod/admit/admit.h"
 #include "agent/pod/core/events.h"

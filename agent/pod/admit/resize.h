@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * resize - cpu and memory of a pod that runs are changed without ending it, as by kubelet
  * (pkg/kubelet/allocation, kuberuntime: doPodResizeAction).

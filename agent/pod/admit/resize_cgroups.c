@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The cgroups of a pod that is resized: in which order they are written, and what keeps one from it. */
 #include "agent/pod/admit/resize.h"
 #include "agent/pod/core/facts.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* container - a container's life: create, start, restart, stop, reap; its logs and messages.  Loop thread
  * only. */
 #ifndef AGENT_POD_CONTAINER_CONTAINER_H

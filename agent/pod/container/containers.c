@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Bringing a container up: when it may start, its back-off, create and start. */
 #include "agent/pod/container/container.h"
 #include "agent/pod/container/hooks.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a container is made of: everything an rt_config borrows, resolved from the pod, the store and the
  * node. */
 #include "agent/pod/container/container.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A container's logs: <podLogsDir>/<namespace>_<pod>_<uid>/<container>/<attempt>.log, and the link for log
  * shippers. */
 #include "agent/pod/container/container.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The termination message: the end of the file that a container wrote, or of its log. */
 #include "agent/pod/container/container.h"
 #include "agent/pod/core/pod.h"

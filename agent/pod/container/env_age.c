@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/container/env_age.h"
 #include "agent/api/on_change.h"
 #include "agent/pod/core/events.h"

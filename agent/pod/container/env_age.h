@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * env_age - is a container's environment older than the ConfigMaps and Secrets it was made from?
  *

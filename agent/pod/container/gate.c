@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How many containers are created at the same time: more than the processors can do at once only makes each
  * slower.  Who must wait stands in a queue.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/container/handler.h"
 
 #include "agent/pod/core/node_options.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * handler - from a probe's or hook's handler in the manifest to what agent/probe and agent/runtime run: port
  * names, the pod's address, headers, expanded commands.  Pure but for the pod's own state.

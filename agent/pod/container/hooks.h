@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * hooks - a container's postStart and preStop handlers, as kubelet runs them (pkg/kubelet/lifecycle): exec
  * succeeds with exit code 0, httpGet with any response, sleep by waiting; tcpSocket is no valid handler.

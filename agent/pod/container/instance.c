@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How a container's run ends: noticing, stopping, removing what is left. */
 #include "agent/pod/container/container.h"
 #include "agent/pod/container/hooks.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The thread: what it is told, what inotify and leases say; what is done with files: log_turn.c. */
 #include "agent/pod/container/log_keep.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * log_keep - keeps what conmon would throw away when a container's log is full.
  *

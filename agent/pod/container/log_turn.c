@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/container/log_turn.h"
 
 #include "agent/status/log_files.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * log_turn - one log and its turns from file to file: log_keep.h says how.  Blocking; the keeper's thread,
  * which gets LOG_LEASE_SIGNAL.

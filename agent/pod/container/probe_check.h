@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * probe_check - one check of a probe, of whatever kind, up to its verdict in kubelet's words.  The op's
  * memory is the caller's again inside done.  Loop thread only.

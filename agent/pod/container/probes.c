@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/container/probes.h"
 
 #include "agent/pod/container/probe_check.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * probes - when a container's liveness, readiness and startup probes run and what their results mean, by
  * kubelet's rules (pkg/kubelet/prober):

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* readiness - whether a container counts as running, started and ready, and the phase of its pod.  Loop
  * thread only. */
 #ifndef AGENT_POD_CONTAINER_READINESS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Does a container that ended run again: its own restartPolicy and rules, else the pod's policy
  * (pkg/api/v1/pod/util.go, pkg/kubelet/container/helpers.go).  And the rule that makes all of the pod's

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Events, as people know them from kubectl: a bounded ring of the newest, equal ones counted together,
  * similar ones combined. */
 #include "agent/pod/core/events.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* events - what happened, for people.  Loop thread only. */
 #ifndef AGENT_POD_CORE_EVENTS_H
 #define AGENT_POD_CORE_EVENTS_H

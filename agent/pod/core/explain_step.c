@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/core/explain_step.h"
 
 #include "base/clock.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* explain_step - one line of `coracle explain`. */
 #ifndef AGENT_POD_CORE_EXPLAIN_STEP_H
 #define AGENT_POD_CORE_EXPLAIN_STEP_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* facts - questions about a pod that its structs alone answer: every room may ask them. */
 #include "agent/pod/core/facts.h"
 

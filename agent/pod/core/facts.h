@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* facts - questions about a pod that its structs alone answer.  Loop thread only. */
 #ifndef AGENT_POD_CORE_FACTS_H
 #define AGENT_POD_CORE_FACTS_H

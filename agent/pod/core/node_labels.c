@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* node_labels - the labels that every node has, and those of the configuration. */
 #include "agent/pod/core/node_labels.h"
 

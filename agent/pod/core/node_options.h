@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* node_options - what a node is opened with. */
 #ifndef AGENT_POD_CORE_NODE_OPTIONS_H
 #define AGENT_POD_CORE_NODE_OPTIONS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pod - one pod of this node and its worker's state.  Private to agent/pod.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pod_look - what a pod does when a look at the world failed (base/presence.h): nothing, and it looks again.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pod_starts - how long pods took until they ran, as a histogram. */
 #include "agent/pod/core/pod_starts.h"
 

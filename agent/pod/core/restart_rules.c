@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * restart_rules - does a container that ended run again: its own restartPolicy and rules, else the pod's
  * policy (pkg/api/v1/pod/util.go, pkg/kubelet/container/helpers.go).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* shutdown_state - how far a shutdown of the machine is; shutdown.h is the part that moves it. */
 #ifndef AGENT_POD_CORE_SHUTDOWN_STATE_H
 #define AGENT_POD_CORE_SHUTDOWN_STATE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * start_times - where the time of a pod's first start goes: when each step of it began and ended, counted
  * from the moment in which the agent first saw the pod.  Steps overlap: the network is made while containers

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* table - the pods of this node, by name, uid and container. */
 #include "agent/pod/core/pod.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * upward - what lower rooms ask of the worker.  No room calls one above it: these go by the functions that
  * the worker gave the node at its start (struct pod_upward).

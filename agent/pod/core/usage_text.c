@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/core/usage_text.h"
 
 void usage_label(struct buf *out, const char *key, const char *value, bool first)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * usage_text - Prometheus' text format, piece by piece.  Pure.
  */

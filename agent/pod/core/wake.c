@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* wake - a pod is to be looked at, soon or at a time.  The queue itself is the worker's. */
 #include "agent/pod/core/pod.h"
 #include "base/clock.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* downward - the downward API's values: fields of the pod, resources of its containers (pkg/fieldpath,
  * pkg/api/v1/resource/helpers.go). */
 #include "agent/pod/env/env.h"

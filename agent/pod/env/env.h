@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * env - a container's environment and the $(VAR) expansion, by kubelet's rules (pkg/kubelet/kubelet_pods.go,
  * third_party/forked/golang/expansion); the downward API's values.  Pure but for the store and the pod's own

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * env_file - variables out of a file that a container of the pod wrote into an emptyDir (fileKeyRef;
  * Kubernetes 1.35, KEP-3721).  The file is what a POSIX shell would read, restricted to lines

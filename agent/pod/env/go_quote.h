@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * go_quote - a string as Go's strconv.Quote writes it, which is what the files of metadata.labels and
  * metadata.annotations hold under kubelet.  Printable is what Unicode calls a letter, mark, number,

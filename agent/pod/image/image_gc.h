@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * image_gc - images that nobody uses are removed, by kubelet's rules: when the store's file system is fuller
  * than a threshold, those that were used least recently, until it is below another one; and those that were

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/core/events.h"
 #include "agent/pod/core/explain_step.h"
 #include "agent/pod/core/node_options.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/image/image_right.h"
 
 #include "agent/pod/core/facts.h"

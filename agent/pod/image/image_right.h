@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * image_right - may this pod use an image that is here without asking its registry?
  *

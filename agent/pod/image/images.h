@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* images - the images that a pod's containers and image volumes use.  Loop thread only. */
 #ifndef AGENT_POD_IMAGE_IMAGES_H
 #define AGENT_POD_IMAGE_IMAGES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/image/images_used.h"
 
 enum { NAMED_MAX = 5 };

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * images_used - which pods hold an image: what `image rm` refuses, and what the collector passes over.
  * Loop thread only.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The images of a pod, each brought once however many containers use it. */
 #include "agent/pod/core/events.h"
 #include "agent/pod/core/facts.h"

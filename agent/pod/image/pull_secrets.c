@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/image/pull_secrets.h"
 
 #include "agent/image/registry_auth.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pull_secrets - a pod's imagePullSecrets as what the image store takes.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * foreign - pods of somebody else on this node: the folders below <rootDir>/pods and the logs that were
  * there before the first start of an agent with this state folder, of a kubelet for example.

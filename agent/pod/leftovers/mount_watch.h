@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * mount_watch - tells when mounts of this host changed, as long as somebody waits for one to go: volumes of a
  * pod that ended, or left-overs, held by a mount that is not ours.  Nobody waits: no descriptor is open and

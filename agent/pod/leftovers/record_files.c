@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* record_files - the files of a pod's record: removed, also by a later try. */
 #include "agent/pod/leftovers/record_files.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* record_files - the files of a pod's record.  Loop thread only. */
 #ifndef AGENT_POD_LEFTOVERS_RECORD_FILES_H
 #define AGENT_POD_LEFTOVERS_RECORD_FILES_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/leftovers/sweep.h"
 #include "agent/pod/leftovers/foreign.h"
 #include "agent/pod/leftovers/mount_watch.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sweep - what belongs to no pod is removed: left-overs of a run that was killed, of damaged records, of a
  * reboot.  Containers, network attachments, namespaces, volumes, cgroups, logs; each by what the kernel and

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * allocatable - how much of each resource the node has (capacity), and how much of it pods may ask for
  * (allocatable): kubelet's numbers, pkg/kubelet/cm/node_container_manager_linux.go and nodestatus/setters.go.

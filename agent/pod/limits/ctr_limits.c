@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/limits/ctr_limits.h"
 #include "agent/api/oom_kill.h"
 #include "agent/pod/core/node_options.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ctr_limits - what one container's cgroup gets, by kubelet's formulas (pkg/kubelet/kuberuntime/
  * kuberuntime_container_linux.go, pkg/kubelet/qos/policy.go).  A container without a limit has its pod's

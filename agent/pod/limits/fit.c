@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/limits/fit.h"
 #include "agent/pod/limits/allocatable.h"
 #include "agent/pod/limits/hugepages.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fit - whether what a pod requests is there beside what other pods have: kubelet's PodFitsResources
  * (pkg/scheduler/framework/plugins/noderesources/fit.go as pkg/kubelet/lifecycle/predicate.go uses it).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/limits/hugepages.h"
 
 #include "agent/pod/limits/limits.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * hugepages - the huge pages of this node and what a pod may have of them.  How many there are is the
  * kernel's to say (/sys/kernel/mm/hugepages) and may change while the agent runs: it is asked each time.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* limits - what pods may use: requests, limits, priorities, and the cgroups that hold them.  Loop thread
  * only. */
 #ifndef AGENT_POD_LIMITS_LIMITS_H

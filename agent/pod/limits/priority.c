@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* How important a pod is: its number, or its class by name, in manifests as everything else. */
 #include "agent/pod/core/events.h"
 #include "agent/pod/core/facts.h"

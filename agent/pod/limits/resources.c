@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Sums of requests and limits, the cgroups of pods and QoS classes. Formulas: kubelet pkg/kubelet/cm. */
 #include "agent/pod/core/node_options.h"
 #include "agent/pod/core/pod.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sizes - cpu and memory of a container or a pod as plain numbers (struct sizes): what a manifest says, what
  * a cgroup was given.  Cpu in thousandths, memory in bytes; -1: not given, as a limit none.  Pure.

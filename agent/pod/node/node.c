@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Opening and closing the node; taking over what an earlier run left; the store's and the runtime's events.
  */
 #include "agent/pod/node/node.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * node - the part where everything meets: the pods of this node, each with its worker, over the store, the
  * runtime, the network, volumes and cgroups.  main.c opens it, the status server asks it.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* record_load - the records of an earlier agent, whatever state their files are in (record.c says what they
  * are). */
 #include "agent/pod/node/record_load.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* record_load - after a restart: a pod from each record.  Loop thread only. */
 #ifndef AGENT_POD_NODE_RECORD_LOAD_H
 #define AGENT_POD_NODE_RECORD_LOAD_H

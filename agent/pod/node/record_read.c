@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* record_read - a pod from its record.  What a number or name says that cannot be is taken as not said. */
 #include "agent/pod/core/start_times.h"
 #include "agent/pod/record/record.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* State files that were set aside (base/aside.h): told by an event when it happens, by `coracle explain node`
  * as long as they lie there. */
 #include "agent/pod/record/damage.h"

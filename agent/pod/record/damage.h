@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* damage - what of the state was damaged and set aside.  Loop thread only. */
 #ifndef AGENT_POD_RECORD_DAMAGE_H
 #define AGENT_POD_RECORD_DAMAGE_H

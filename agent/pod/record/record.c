@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The pod's record: what cannot be read back from the kernel or the runtime after the agent was killed.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* record - what writing (record.c), reading (record_read.c) and loading (record_load.c) of pods' records
  * share. */
 #ifndef AGENT_POD_RECORD_RECORD_H

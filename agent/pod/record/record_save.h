@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* record_save - a pod's record: written, synced, removed.  Loop thread only. */
 #ifndef AGENT_POD_RECORD_RECORD_SAVE_H
 #define AGENT_POD_RECORD_RECORD_SAVE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Pod records are brought to the disk: written by rename on the loop, where the page cache holds them against
  * a kill of the agent, and made durable against a power cut right after, together, on the pool.

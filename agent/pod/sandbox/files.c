@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The pod's hosts, hostname and resolv.conf; texts are kubelet's (pkg/kubelet/kubelet_pods.go). */
 #include "agent/pod/sandbox/files.h"
 #include "agent/pod/core/events.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * files - the small files that a pod's containers share: /etc/hosts, /etc/hostname, /etc/resolv.conf.
  *

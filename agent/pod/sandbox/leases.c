@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/sandbox/leases.h"
 #include "agent/pod/sandbox/net_attach.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * leases - the addresses that are taken are those that pods have, again, at each start.  Given back is what
  * host-local (the IPAM plugin whose state we keep below the state folder) gave to a sandbox that no pod and

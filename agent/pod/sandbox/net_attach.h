@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * net_attach - a pod in CNI's terms: what its plugins are told at ADD, DEL and CHECK.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * net_heal - the pods' network is looked at and put right: at the start of the agent and after the network
  * lists or plugins changed; one pod also when it lost an interface or an address (net_watch.h).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/sandbox/net_watch.h"
 #include "base/clock.h"
 #include "base/log.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * net_watch - an interface or address that a pod loses while the agent runs is noticed at once, by an event
  * of the kernel (cni/link_watch.h): a moment later the pod's interface is looked at, and only when something

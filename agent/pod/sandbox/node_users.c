@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/sandbox/node_users.h"
 
 #include "agent/pod/core/explain_step.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * node_users - whether pods can have users of their own here (hostUsers: false): asked once at the start, in
  * the background.  Loop thread only.

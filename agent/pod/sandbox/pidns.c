@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * shareProcessNamespace: the pod's own PID namespace, whose first process is coracle-pause.  When that ends,
  * all of the pod's processes end with it; a new one is made and the containers restart by their policy.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * resolv - the text of a pod's /etc/resolv.conf by dnsPolicy and dnsConfig; rules and limits are kubelet's
  * (pkg/kubelet/network/dns/dns.go): 3 name servers, 32 search domains of at most 253 bytes, 2048 bytes all

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The pod's sandbox without a pause process: pinned namespaces, the network attachment, hosts and
  * resolv.conf. Everything it needs to undo is in the kernel and in the CNI cache: a restart re-reads both.

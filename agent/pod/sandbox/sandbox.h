@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* sandbox - the pod's namespaces and its network.  Loop thread only. */
 #ifndef AGENT_POD_SANDBOX_SANDBOX_H
 #define AGENT_POD_SANDBOX_SANDBOX_H

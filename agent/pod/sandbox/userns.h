@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * userns - which users of the host the pods with `hostUsers: false` have: each such pod a block of 65536 ids,
  * never one that another pod has (kubelet: pkg/kubelet/userns).  The blocks lie where user "kubelet" has its

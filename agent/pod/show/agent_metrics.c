@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/show/agent_metrics.h"
 
 #include "agent/pod/core/pod_starts.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * agent_metrics - the agent's own numbers for /metrics: under kubelet's names where kubelet has such a
  * number, the process's under those of Prometheus' client libraries.  Loop thread only.

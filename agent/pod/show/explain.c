@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which step a pod is in, since when, what it waits for, when it tries again. */
 #include "agent/pod/show/explain.h"
 #include "agent/pod/container/hooks.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* explain - the steps and operations that pods and the node are explained with.  Loop thread. */
 #ifndef AGENT_POD_SHOW_EXPLAIN_H
 #define AGENT_POD_SHOW_EXPLAIN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a container does or waits for: for `coracle explain pod`. */
 #include "agent/pod/container/container.h"
 #include "agent/pod/container/hooks.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is wrong with the node itself, and what it said lately: for `coracle explain node`. */
 #include "agent/pod/core/explain_step.h"
 #include "agent/pod/image/image_gc.h"

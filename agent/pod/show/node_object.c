@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/show/node_object.h"
 
 #include "agent/pod/core/node_labels.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * node_object - this node as people know one from kubectl: labels, conditions, how much it has.
  * Loop thread only.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/show/provider.h"
 #include "agent/pod/container/container.h"
 #include "agent/pod/core/events.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * provider - what the status server asks the node: pods, events, logs, images, metrics.
  * Loop thread only.

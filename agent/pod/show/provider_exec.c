@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Processes in containers, their streams and ports of pods, for clients of the status socket. */
 #include "agent/pod/container/readiness.h"
 #include "agent/pod/sandbox/sandbox.h"

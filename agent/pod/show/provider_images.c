@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the status socket asks about images, and how they are used here. */
 #include "agent/pod/image/images_used.h"
 #include "agent/pod/show/provider.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Objects besides pods, for the status socket.  A Secret is shown without what it holds: whoever may read the
  * socket learns which keys it has and how long their values are.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ctr_status - what the API shows of a pod's containers: states, resources, volumes. */
 #include "agent/pod/container/readiness.h"
 #include "agent/pod/image/images.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pod_conditions - a pod's conditions: when they changed, and how the API shows them. */
 #include "agent/pod/container/container.h"
 #include "agent/pod/container/readiness.h"

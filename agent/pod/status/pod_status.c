@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/status/pod_status.h"
 
 #include "agent/pod/admit/resize.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pod_status - what the API shows of a pod, in parts (pkg/kubelet/kubelet_pods.go, status/generate.go).  What
  * others ask for, the whole object, the phase and who is ready, stands in pod.h.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* status - what the API shows of a pod.  Loop thread only. */
 #ifndef AGENT_POD_STATUS_STATUS_H
 #define AGENT_POD_STATUS_STATUS_H

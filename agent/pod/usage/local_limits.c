@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Limits of local storage and what counts for them: kubelet's pkg/kubelet/eviction (localStorageEviction). */
 #include "agent/pod/core/facts.h"
 #include "agent/pod/limits/limits.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/usage/local_storage.h"
 
 #include "agent/pod/core/events.h"

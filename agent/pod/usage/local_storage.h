@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * local_storage - what pods with such limits write to the node's disk: emptyDir.sizeLimit, and
  * limits.ephemeral-storage of containers (their writable layer and logs) and of all of them together.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/usage/net_stats.h"
 #include "agent/pod/core/usage_text.h"
 #include "base/log.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * net_stats - what went through the interfaces of each pod, for /metrics: read from the kernel by netlink
  * when asked for (some 100 microseconds a pod), nothing is kept.  Names are cAdvisor's, labels Kubernetes'.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/usage/oom.h"
 
 #include "agent/pod/core/events.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * scrape - an answer to GET /metrics, made in pieces: with a hundred pods all of it takes some 40 ms, and the
  * loop has other things to do.  A turn of the loop reads a few pods, or makes the text of a few names, and

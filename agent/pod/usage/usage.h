@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * usage - what this node, its pods together, each pod and each container use.
  *

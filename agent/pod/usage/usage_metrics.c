@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Prometheus' text of what is used, in the names and labels of cAdvisor and of kubelet's /metrics/resource.
  * Read once for a page; the values of one name stand together, as the format asks for.  What a page keeps are

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The machine's own numbers, from /proc: what no cgroup says. */
 #include "agent/pod/usage/usage.h"
 #include "base/clock.h"

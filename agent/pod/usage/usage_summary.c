@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * kubelet's /stats/summary (k8s.io/kubelet/pkg/apis/stats/v1alpha1): a member that is not known is left out.
  * What only a scan of foreign files would tell (rootfs and volumes in bytes) is in it for pods that are

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/volume/live_sub_path.h"
 #include "agent/api/on_change.h"
 #include "agent/pod/core/events.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * live_sub_path - the pod annotation `coracle.dev/subpath: live`: subPath mounts of ConfigMap, Secret,
  * downward API and projected volumes follow their volume, where kubelet's rule leaves them as they were at

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * nested - a volume that is mounted below a ConfigMap, Secret, downwardAPI or projected volume of the same
  * container needs a folder in that one to be mounted on: the container sees it read-only, and so does the OCI

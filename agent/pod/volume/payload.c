@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/volume/payload.h"
 #include "agent/pod/core/facts.h"
 #include "agent/pod/env/env.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * payload - what a ConfigMap, Secret, downwardAPI or projected volume shall show: files made from the store
  * and the pod.  Loop thread only.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pod_payloads - the ConfigMap, Secret, downwardAPI and projected volumes of a pod: written when it starts
  * (pod_volumes.c), and again whenever what they show has changed.  Loop thread; everything is on the node's

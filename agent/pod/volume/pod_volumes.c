@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The pod's volumes: set up side by side with network and images, removed at the end.  pod_payloads.c
  * refreshes them between. */
 #include "agent/pod/core/events.h"

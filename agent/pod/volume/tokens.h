@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tokens - service account tokens for projected volumes.  Only an API server can make one; whoever speaks
  * with one gives the node a struct pod_tokens, and then the volumes below follow by themselves.  Without one

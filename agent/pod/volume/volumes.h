@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* volumes - the volumes of a pod.  Loop thread only. */
 #ifndef AGENT_POD_VOLUME_VOLUMES_H
 #define AGENT_POD_VOLUME_VOLUMES_H

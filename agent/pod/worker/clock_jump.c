@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The wall clock is set while pods live (a node that boots with a wrong one and then meets NTP): what waits
  * goes on as long as it would have.  Times that are shown are of the wall clock and stay as they are; what is

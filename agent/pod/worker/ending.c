@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ending - a pod on its way down: its containers, namespaces, network, volumes and cgroup, in that order.
  * Steps like those of worker.c: nothing here waits.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The table of pods, and how the store's wishes become pods: new ones, edits in place, edits that need a new
  * pod, removals. */
 #include "agent/pod/worker/pods.h"

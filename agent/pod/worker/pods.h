@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* pods - how the store's objects become pods: new ones, edits, removals.  Loop thread only. */
 #ifndef AGENT_POD_WORKER_PODS_H
 #define AGENT_POD_WORKER_PODS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * shutdown - the machine goes down: pods end in groups by priority, one group after the other, as kubelet's
  * node shutdown manager does it (pkg/kubelet/nodeshutdown).

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/core/node_options.h"
 #include "agent/pod/worker/shutdown.h"
 

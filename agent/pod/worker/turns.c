@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * turns - when a pod is looked at: woken by what happened, or at a time, on a later step of the loop, and in
  * the order in which pods may take what there is.

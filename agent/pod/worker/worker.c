@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The worker: what a pod's next step is.  Nothing here waits; every branch either starts an operation that
  * will wake the pod, arms the pod's timer, or finds that all is as it should be.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* worker - what a pod's next step is, and how it ends.  Loop thread only. */
 #ifndef AGENT_POD_WORKER_WORKER_H
 #define AGENT_POD_WORKER_WORKER_H

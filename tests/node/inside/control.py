@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """control - runs functions of the modules beside it for the test outside (vm.py), over a virtio serial port.
 
 A request is a line {"id": 7, "call": "reset.begin", "args": [...], "deadline": 60}.  The function runs in a child of this

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """data_disks - the agent's folders on a disk of their own: XFS and ext4, with project quotas; huge pages.  Called by test_disks.py."""
 import os
 import re

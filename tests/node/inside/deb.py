@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """deb - the package's life, called by test_deb.py.  The payload has it in two versions: coracle_1.deb and coracle_2.deb."""
 import os
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """images - small images made here: the busybox of the test image and what else a test wants to find in it."""
 import hashlib
 import io

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """limits - what stands in cgroups below the unit of the pods: the host tests' table, and that nothing changes it.  Called by test_limits.py."""
 import contextlib
 import os

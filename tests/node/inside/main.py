@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """main - the installed build as a systemd service, with the host tests' own helpers; on cgroup v2 and on the v1 hierarchy.
 
 One machine, one daemon, the tests in order: each builds on what is there.  Output is TAP.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """node - the installed build in this VM as a systemd service: what the host tests' Node is for a daemon in a world."""
 import os
 import signal

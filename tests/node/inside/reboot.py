@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """reboot - what comes and goes below pods that stay: agents, units, limits, and the whole machine.  Called by test_reboot.py."""
 import json
 import os

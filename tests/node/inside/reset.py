@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """reset - a churn of pods that a reset cuts off, and what the node must be after the next boot.  Called by test_reset.py.
 
 What is wanted is what the manifest folder says after the boot, whatever of the last changes reached the disk.  Two pods

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """shutdown - the machine goes down and comes up again.  Called by test_shutdown.py."""
 import json
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """sound - the whole VM against its manifests: every trace a pod may leave names one that lives, once."""
 import collections
 import json

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """tools - what every test outside may ask for: commands and files."""
 import os
 import subprocess

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The lines of coracle-shutdown, as the agent reads them. */
 #include "agent/inhibit.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Whose the cpu weight of the pods' unit is, from what systemctl says of the unit's files. */
 #include "agent/unit_weight.h"
 

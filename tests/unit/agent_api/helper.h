@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* helper - what the tests of agent/api share: cmocka, and decoding a text to compare problems with. */
 #ifndef TESTS_UNIT_AGENT_API_HELPER_H
 #define TESTS_UNIT_AGENT_API_HELPER_H

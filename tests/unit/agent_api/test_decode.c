@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Files, documents, kinds, lists; what a whole manifest becomes. */
 #include "helper.h"
 

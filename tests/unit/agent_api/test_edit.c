@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which edits of a manifest need a new pod. */
 #include "helper.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Whether a pod fits a node: nodeSelector and required node affinity. */
 #include "helper.h"
 

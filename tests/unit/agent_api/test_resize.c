@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* In-place resize: what counts as one, and a manifest with the amounts of another. */
 #include "helper.h"
 

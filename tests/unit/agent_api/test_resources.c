@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Resources: names, amounts, defaults from limits, pod level, QoS class. */
 #include "helper.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The support table: complete in itself, and the same as the page in docs/. */
 #include "helper.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which kernel settings pods may have, in kubelet's words. */
 #include "agent/api/sysctls.h"
 #include "base/scope.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rules of containers: names, ports, environment, mounts, probes, hooks. */
 #include "helper.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rules of the pod as a whole: names, namespaces, DNS, scheduling fields, support decisions. */
 #include "helper.h"
 

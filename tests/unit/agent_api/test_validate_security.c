@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Security contexts, sysctls and the old annotations. */
 #include "helper.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Volumes: kinds, payload sources, projected paths, what is refused. */
 #include "helper.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* served - the commands against a real status server with made-up content. */
 #ifndef TESTS_UNIT_AGENT_CLI_SERVED_H
 #define TESTS_UNIT_AGENT_CLI_SERVED_H

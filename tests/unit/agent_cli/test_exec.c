@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* coracle exec: its words, and what the Status at the end means.  The streams: tests/host/test_exec.py. */
 #include "agent/cli/internal.h"
 

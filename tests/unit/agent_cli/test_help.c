@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/agent_cli/served.h"
 
 #include "base/scope.h"

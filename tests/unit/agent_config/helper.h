@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* helper - files in a scratch folder, and what `coracle run` would make of them. */
 #ifndef TESTS_UNIT_AGENT_CONFIG_HELPER_H
 #define TESTS_UNIT_AGENT_CONFIG_HELPER_H

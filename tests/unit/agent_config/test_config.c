@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Where settings come from, which one wins, and what is said about them. */
 #include "tests/unit/agent_config/helper.h"
 

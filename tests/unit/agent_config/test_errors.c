@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is refused, and in which words. */
 #include "agent/config/internal.h"
 #include "tests/unit/agent_config/helper.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every allocation can fail: an ordinary error comes back, nothing is taken by half, nothing leaks. */
 #include "tests/unit/agent_config/helper.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* `coracle config`, the sample, durations, and taking over what was read anew. */
 #include "agent/config/internal.h"
 #include "tests/unit/agent_config/helper.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Reservations, thresholds and memory settings as numbers. */
 #include "helper.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Who is let in, in kubelet's order and words; and who waits for one that is ending. */
 #include "agent/pod/admit/admit.h"
 #include "tests/unit/agent_pod/world.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the node has and what pods may ask for; expected numbers worked out by hand from kubelet's formulas.
  */
 #include "agent/pod/limits/allocatable.h"

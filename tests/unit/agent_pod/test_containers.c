@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A container on its way up, as far as that goes without a runtime. */
 #include "agent/pod/container/container.h"
 #include "agent/pod/core/events.h"

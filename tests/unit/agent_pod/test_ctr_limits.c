@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a container's cgroup gets; expected numbers worked out by hand from kubelet's formulas.  The node has
  * 8Gi. */
 #include "agent/pod/limits/ctr_limits.h"

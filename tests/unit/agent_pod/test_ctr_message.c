@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What becomes of the bytes that a container leaves behind as its termination message. */
 #include "agent/pod/container/container.h"
 #include "tests/unit/agent_pod/world.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* $(VAR) expansion, downward API values, environment order: kubelet's rules over a scripted pod and store. */
 #include "agent/pod/env/env.h"
 #include "agent/source/store.h"

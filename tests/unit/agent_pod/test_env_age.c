@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/node/record_load.h"
 #include "agent/pod/record/record_save.h"
 #include "tests/unit/agent_pod/world.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Environment files: which lines count, what is refused and where, and what is not opened at all. */
 #include "tests/unit/base/helper.h"
 

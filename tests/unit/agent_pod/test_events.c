@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The ring of events: what is counted, what is combined, what goes. */
 #include "agent/pod/core/events.h"
 #include "tests/unit/agent_pod/world.h"

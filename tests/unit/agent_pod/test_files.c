@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Hosts and hostname texts against kubelet's rules; what is said of name servers. */
 #include "agent/pod/core/events.h"
 #include "agent/pod/sandbox/files.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Go's way to quote, as in the files of metadata.labels and metadata.annotations. */
 #include "agent/pod/env/go_quote.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Huge pages: what the node has, what pods may have of it, which size an emptyDir is of. */
 #include "agent/pod/admit/admit.h"
 #include "agent/pod/limits/allocatable.h"

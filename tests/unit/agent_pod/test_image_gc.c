@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which images go, and when: the collector over a store and a disk of the test's. */
 #include "agent/pod/core/node_options.h"
 #include "agent/pod/image/image_gc.h"

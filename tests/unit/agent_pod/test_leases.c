@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Addresses of nobody are given back at the start. */
 #include "tests/unit/agent_pod/world.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which pods are measured, by what; who is evicted, in which words; that a scan of a volume leads there. */
 #include "agent/pod/usage/local_storage.h"
 #include "tests/unit/agent_pod/world.h"

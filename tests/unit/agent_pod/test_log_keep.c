@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Rotation, with somebody who does what conmon does; the real one: tests/host/test_logs.py. */
 #include "agent/pod/container/log_keep.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which mounts lie below which, however their paths are written. */
 #include "agent/pod/volume/nested.h"
 #include "tests/unit/agent_pod/world.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What network plugins are told of a pod. */
 #include "tests/unit/agent_pod/world.h"
 

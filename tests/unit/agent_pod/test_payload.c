@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which files a ConfigMap, Secret, downward API or projected volume holds. */
 #include "agent/pod/core/facts.h"
 #include "tests/unit/agent_pod/world.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The images of a pod over an edit: what stays keeps what is known of it. */
 #include "agent/pod/image/images.h"
 #include "tests/unit/agent_pod/world.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Phase, conditions and container statuses from what the worker knows. */
 #include "agent/pod/container/readiness.h"
 #include "agent/pod/status/status.h"

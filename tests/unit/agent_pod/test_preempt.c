@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Who has to go for a critical pod; who comes first; who is tried again. */
 #include "agent/pod/admit/admit.h"
 #include "agent/pod/admit/preempt.h"

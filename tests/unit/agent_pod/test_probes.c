@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What probes and hooks mean for what is shown and done; one probe run against a real server. */
 #include "agent/pod/container/container.h"
 #include "agent/pod/container/handler.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The pod's record: what is written is read back; what is damaged is set aside and harms nobody. */
 #include "agent/pod/node/record_load.h"
 #include "agent/pod/record/record_save.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A record that could not be read is neither damaged nor gone: nothing is set aside, removed or begun anew.
  */
 #include "agent/pod/node/record_load.h"

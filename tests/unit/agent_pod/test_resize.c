@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What an edit of cpu and memory means: taken at once, waiting with kubelet's words, or back to what it was.
  */
 #include "agent/pod/admit/admit.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* resolv.conf texts against kubelet's rules. */
 #include "agent/pod/sandbox/resolv.h"
 #include "base/scope.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Requests and limits of a pod by kubelet's formulas. */
 #include "agent/pod/limits/limits.h"
 #include "tests/unit/agent_pod/world.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Pages of metrics through a real server, of pods whose cgroups are a folder that imitates cgroupfs. */
 #include "agent/pod/core/shutdown_state.h"
 #include "agent/pod/worker/pods.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which pods begin again after a shutdown, and what is refused during one. */
 #include "agent/pod/admit/admit.h"
 #include "agent/pod/core/shutdown_state.h"

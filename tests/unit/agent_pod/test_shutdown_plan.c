@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which pod ends when at a shutdown, and for how long it is waited: kubelet's own table of cases. */
 #include "agent/pod/core/node_options.h"
 #include "agent/pod/worker/shutdown.h"

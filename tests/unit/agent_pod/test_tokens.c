@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Service account tokens: what is asked for, the file's owner and mode, when it is asked for again. */
 #include "agent/pod/volume/tokens.h"
 #include "tests/unit/agent_pod/world.h"

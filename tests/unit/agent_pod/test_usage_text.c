@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Prometheus' text format: labels and values; and what is said about a killed process. */
 #include <setjmp.h>
 #include <stdarg.h>

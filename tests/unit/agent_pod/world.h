@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A node without runtime, network and cgroups, for the parts of agent/pod that only look at what is known. */
 #ifndef TESTS_UNIT_AGENT_POD_WORLD_H
 #define TESTS_UNIT_AGENT_POD_WORLD_H

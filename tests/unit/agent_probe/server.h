@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * server - a TCP server on 127.0.0.1 for the tests of checks: a child that answers each connection with the
  * next of some texts, in pieces and with pauses as asked; and a loop that runs one check to its end.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The health call against a server of nghttp2 in memory, and the whole check against sockets. */
 #include "agent/probe/grpc_call.h"
 #include "base/clock.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The whole check against real servers, TLS and names by coracle-probe included. */
 #include "base/clock.h"
 #include "server.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/probe/request.h"
 #include "tests/unit/base/helper.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * image_helper - a store in a scratch folder, with shell scripts in place of coracle-unpack and skopeo.
  *

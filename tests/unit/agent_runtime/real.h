@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Containers with the real conmon and each OCI runtime that is installed: the host they need, and one of them
  * (a box).  Needs root; whatever it makes on the host (a tmpfs, cgroups below one root, mounts) carries its

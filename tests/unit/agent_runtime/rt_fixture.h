@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A runtime object without processes behind it, and a configuration with everything that is always given. */
 #ifndef TESTS_RT_FIXTURE_H
 #define TESTS_RT_FIXTURE_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "rt_fixture.h"
 
 static void answer_is_a_pid_or_the_runtimes_words(void **state)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a container finds inside: rights, mounts, terminal, namespaces. */
 #include "real.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The life of containers, from create to delete. */
 #include "real.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Processes in a running container, with the real conmon, `coracle-exec` and each OCI runtime. */
 #include "agent/runtime/container_internal.h"
 #include "agent/runtime/exec.h"

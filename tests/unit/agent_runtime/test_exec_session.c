@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A look that fails is no proof that a session has ended. */
 #include "agent/runtime/exec_report.h"
 #include "tests/unit/base/failing.h"

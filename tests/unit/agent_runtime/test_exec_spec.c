@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The process specification and the runtime's words, without processes. */
 #include "agent/runtime/exec.h"
 #include "base/json.h"

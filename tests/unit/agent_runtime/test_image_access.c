@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Who may use an image that is here: what a pull leaves in its record, and what that is worth afterwards. */
 #include "image_helper.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What is done with images that are there: verified, pinned, counted, and what may not happen meanwhile. */
 #include "tests/unit/agent_runtime/image_helper.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the store does when a look at the disk fails: nothing that lasts. */
 #include "tests/unit/agent_runtime/image_helper.h"
 

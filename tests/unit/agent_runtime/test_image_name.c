@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The order cmocka wants. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "image_helper.h"
 
 static void expect(const struct bring *t, const char *step, uint64_t bytes, uint32_t layers,

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Images from registries: what is asked and fetched, with which credentials, and what stays of a pull that
  * failed. */
 #include "image_helper.h"

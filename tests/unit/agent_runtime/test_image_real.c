@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The image store with the real coracle-unpack, skopeo and a registry (Debian's docker-registry) on this
  * machine's loopback, in a network namespace of its own.  Needs root.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Registries that do not do what they should: what is said of it, and what stays of their blobs. */
 #include "image_helper.h"
 

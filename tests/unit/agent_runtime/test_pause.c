@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The program coracle-pause, built beside the tests. */
 #include "tests/unit/base/helper.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/unit/base/helper.h"
 
 #include "agent/image/registry_names.h"

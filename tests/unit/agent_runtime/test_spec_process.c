@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "rt_fixture.h"
 
 static char *image_entry[] = { (char *)"/entry", (char *)"-e" };

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The volumes of an image, on a folder that stands for the root. */
 #include "tests/unit/base/helper.h"
 

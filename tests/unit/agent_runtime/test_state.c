@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* States from files alone: no container runs here, so what needs a living conmon is in test_container_real.c.
  */
 #include "rt_fixture.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * live_folder - a real folder and a running loop, for the tests of the manifest folder.  Everything that
  * happens is written down in `seen` as one line ("added Pod default/a", "file a.yaml ok 1", "file b.yaml

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which file holds an object, and what may become of it. */
 #include "live_folder.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* When files count: the first set, edits and renames, what is told of files, the end. */
 #include "live_folder.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a file of the folder may be, and what is refused. */
 #include "live_folder.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every allocation of store and claims can fail: an error comes back, nothing leaks, and what was there
  * stays. */
 #include "agent/source/internal.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Looks at the manifest folder that fail: nothing that it holds is taken for gone. */
 #include "live_folder.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What links lead to, a folder that goes and comes, and what no event told. */
 #include "live_folder.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * harness - a status server with a made-up provider on a socket in a scratch folder, and clients on the same
  * loop: to_see() runs both until a text has come, or fails after ten seconds.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The WebSocket of exec against a provider that plays the process. */
 #include "harness.h"
 

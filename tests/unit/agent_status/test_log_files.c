@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/status/cri_log.h"
 #include "agent/status/log_files.h"
 #include "agent/status/log_walk.h"

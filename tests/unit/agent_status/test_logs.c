@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "harness.h"
 
 #define T0 "2026-01-02T03:04:05.5Z "

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every allocation of the server can fail: the client gets its answer, a 500, or a closed connection; nothing
  * leaks. */
 #include "harness.h"

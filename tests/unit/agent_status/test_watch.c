@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "harness.h"
 
 static struct client watch(struct fixture *f, const char *url)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * failing - lets the next calls of one kind fail whose path has a certain part: failing_arm().  The program's
  * own open(), openat(), fstatat(), statx(), statfs() and readdir() stand in for glibc's.  Include it in one

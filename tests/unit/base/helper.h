@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* helper - what the tests of base/ share: cmocka, a scratch folder, a loop that must close cleanly. */
 #ifndef TESTS_UNIT_BASE_HELPER_H
 #define TESTS_UNIT_BASE_HELPER_H

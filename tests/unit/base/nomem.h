@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * nomem - lets the nth allocation of the code under test fail.  The program's own malloc family stands in
  * for glibc's and passes on to it.  A sanitizer's malloc must not be replaced: there the tests that want this

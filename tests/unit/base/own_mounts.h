@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * own_mounts - a mount namespace of this program's own: the host sees nothing that a test mounts.  runc takes
  * any cgroup mount that it sees, also another program's that is about to go.

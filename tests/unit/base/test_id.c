@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "helper.h"
 
 static void hex_ids_have_the_length_asked_for(void **state)

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What the journal gets of a log line beside its text. */
 #include "helper.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* In a network namespace of its own, built with ip(8). */
 #include "helper.h"
 

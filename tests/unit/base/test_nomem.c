@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every allocation that base makes can fail: an ordinary error comes back, and nothing leaks. */
 #include "helper.h"
 

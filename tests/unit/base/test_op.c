@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "helper.h"
 
 /* An operation that waits for nothing but what the test tells it. */

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a child comes to: results, output limits, deadlines, cancelling.  test_spawn.c has what it starts
  * with. */
 #include "helper.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What a child starts with: descriptors, signals, limits, groups, cgroups.  Everything is looked at from
  * inside. */
 #include "helper.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* One instance for all sets of a loop; without one the paths are polled. */
 #include <setjmp.h>
 #include <stdarg.h>

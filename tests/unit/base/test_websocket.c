@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Frames of RFC 6455, its own examples among them. */
 #include "base/scope.h"
 #include "base/websocket.h"

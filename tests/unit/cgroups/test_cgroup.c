@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The real kernel: everything below a cgroup root of this test's own name, once with the hierarchies of this
  * host as they are, once with its v1 and once with its v2 side alone, as far as it has them.  Needs root;

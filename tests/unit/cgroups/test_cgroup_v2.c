@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The v2 backend on a folder that imitates cgroupfs: what is written where, without any privilege. */
 #include <setjmp.h>
 #include <stdarg.h>

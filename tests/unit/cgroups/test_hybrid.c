@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The v2 side of a hybrid must offer no controller.  A folder imitates the cgroup file systems; the mounts
  * are real where root is at hand.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Meters on a folder that imitates cgroupfs, v2: what is read, what stays open, what is let go. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Controllers that are not there are named with what they disable. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The kernel's log about kills: records as kernels write them, and as a container would like them to be. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The real kernel: kills and pressure in cgroups below a root of this test's own name.  Needs root and a
  * cgroup file system; what this host has not (v2's memory controller, PSI) is skipped with a word.

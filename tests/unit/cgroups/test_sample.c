@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What cgroup files say, as kernels write it and as none would. */
 #include <setjmp.h>
 #include <stdarg.h>

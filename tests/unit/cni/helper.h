@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* helper - what the tests of cni/ share: a scratch folder with a loop, files in it, and the network of them.
  */
 #ifndef TESTS_UNIT_CNI_HELPER_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * oracle - a CNI plugin that writes down exactly how it was called and answers as it was told.
  *

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* oracle_run - a network whose plugins are the oracle: running operations, what was recorded. */
 #ifndef TESTS_UNIT_CNI_ORACLE_RUN_H
 #define TESTS_UNIT_CNI_ORACLE_RUN_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* rootns - for tests that need root: network and mount namespaces of the test's own, so that the host is
  * never touched and everything is gone when the test program ends, however it ends. */
 #ifndef TESTS_UNIT_CNI_ROOTNS_H

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ADD and DEL on a state folder that is full or read-only, and of namespaces whose pin somebody removed. */
 #include "oracle_run.h"
 #include "rootns.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What plugins are given, byte for byte: all verbs, versions and capabilities. */
 #include "oracle_run.h"
 

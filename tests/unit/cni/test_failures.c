@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What comes of everything that plugins may answer: told in one line, and undone. */
 #include "oracle_run.h"
 

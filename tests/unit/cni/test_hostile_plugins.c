@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Plugins that answer what nobody expects, or are none at all: told, undone, and nothing is left. */
 #include "oracle_run.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Needs root; in network namespaces of its own. */
 #include "rootns.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Interfaces of a network namespace, read from outside.  Needs root for the real ones. */
 #include "rootns.h"
 

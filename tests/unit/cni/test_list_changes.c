@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Lists that change, go and come back while they are used. */
 #include "oracle_run.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which rules and chains of a masquerading plugin are removed, from the text of iptables-save. */
 #include "cni/masq.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Fifty pods ADDed at once, with Debian's plugins, in a network namespace that plays the host: against a
  * shell loop that runs the same plugins with the same parallelism in the same minute.  Needs root.  Beside

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The plugins as Debian ships them, in a network namespace that plays the host: bridge + host-local, portmap,
  * bandwidth, firewall.  Needs root; skipped, with the reason, where something is missing.

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* ADD and DEL as a whole, with plugins that are shell scripts and write down how they were called. */
 #include "helper.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The record of the host's state and what is put back, without plugins: iptables and ip play their part. */
 #include "rootns.h"
 

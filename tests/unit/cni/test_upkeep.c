@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* What plugins are asked between ADD and DEL: STATUS, CHECK and GC. */
 #include "oracle_run.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Which version of the specification is spoken, and what is known of plugins that are asked for theirs. */
 #include "oracle_run.h"
 

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Interfaces that pods renamed, moved or removed: what of an attachment is still there, and goes with its
  * DEL. */
 #include "oracle_run.h"

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A vol_node below a scratch folder, in a mount namespace of this process: nothing that a test mounts is seen
  * by the host or stays on it.  Without the right to that, tests are skipped.

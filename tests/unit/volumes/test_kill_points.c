@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A publish that is killed after each of its system calls in turn, first to last: a tracer counts them from
  * outside, so nothing in the writer knows of it.  What is found then, and what the next publish (the

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Every allocation fails once: the error says so, nothing leaks half-done state, and the next try works. */
 #include <setjmp.h>
 #include <stdarg.h>

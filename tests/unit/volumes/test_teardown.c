@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 #include "support.h"
 
 static const struct vol_file files[] = { FILE_OF("key", "value", 0400) };

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* A look that fails changes no mount: nothing is mounted over what is there. */
 #include "support.h"
 
