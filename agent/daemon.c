@@ -24,7 +24,7 @@ static void on_undone(struct op *op, const struct err *result)
     parts_close(op->owner);
 }
 
-static void on_idle(void *arg) /* no operation is under way any more */
+static void daemon_on_idle(void *arg) /* no operation is under way any more */
 {
     struct agent *a = arg;
 
@@ -47,10 +47,10 @@ static void on_drained(void *arg)
     status_server_close(a->server);
     node_set_server(a->node, NULL);
     a->server = NULL;
-    node_close(a->node, on_idle, a);
+    node_close(a->node, daemon_on_idle, a);
 }
 
-static void stop(struct agent *a, const char *why)
+static void daemon_stop(struct agent *a, const char *why)
 {
     if (a->stopping) {
         if (a->config.ephemeral && a->server != NULL) { /* asked twice: no more grace */
@@ -77,12 +77,12 @@ static void stop(struct agent *a, const char *why)
         node_set_server(a->node, NULL);
         a->server = NULL;
     }
-    node_close(a->node, on_idle, a);
+    node_close(a->node, daemon_on_idle, a);
 }
 
-static void on_signal(uv_signal_t *handle, int signo)
+static void daemon_on_signal(uv_signal_t *handle, int signo)
 {
-    stop(handle->data, signo == SIGINT ? "SIGINT" : "SIGTERM");
+    daemon_stop(handle->data, signo == SIGINT ? "SIGINT" : "SIGTERM");
 }
 
 /* ---- starting -------------------------------------------------------------------------------- */
@@ -96,7 +96,7 @@ static void on_first_set(void *arg)
     log_info("ready");
 }
 
-static void open_folder(struct agent *a)
+static void daemon_open_folder(struct agent *a)
 {
     struct err e = { 0 };
 
@@ -105,7 +105,7 @@ static void open_folder(struct agent *a)
                         a, &e) != ERR_OK) {
         log_error("manifest folder cannot be watched", F_STR("folder", a->config.manifests), F_ERR(&e));
         a->failed = true;
-        stop(a, "manifest folder");
+        daemon_stop(a, "manifest folder");
         return;
     }
     node_set_folder(a->node, a->folder);
@@ -119,12 +119,12 @@ static void on_recorded(struct op *op, const struct err *result)
         log_warn("the host's network state cannot be recorded; less of it will be put back at the end",
                  F_ERR(result));
     if (!a->stopping)
-        open_folder(a);
+        daemon_open_folder(a);
     else if (a->idle)
-        on_idle(a);
+        daemon_on_idle(a);
 }
 
-static enum err_code start(struct agent *a, struct err *e)
+static enum err_code daemon_start(struct agent *a, struct err *e)
 {
     struct status_options status = { .loop = &a->loop,
                                      .path = a->config.socket,
@@ -143,7 +143,7 @@ static enum err_code start(struct agent *a, struct err *e)
     if (a->config.ephemeral)
         cni_undo_record_start(&a->undo, a->cni, on_recorded, a);
     else
-        open_folder(a);
+        daemon_open_folder(a);
     return ERR_OK;
 }
 
@@ -199,7 +199,7 @@ static void raise_file_limit(void)
     }
 }
 
-static int run(struct agent *a)
+static int daemon_run(struct agent *a)
 {
     struct err e = { 0 };
     int status;
@@ -222,14 +222,14 @@ static int run(struct agent *a)
     uv_signal_init(&a->loop, &a->on_term);
     uv_signal_init(&a->loop, &a->on_hup);
     a->on_int.data = a->on_term.data = a->on_hup.data = a;
-    uv_signal_start(&a->on_int, on_signal, SIGINT);
-    uv_signal_start(&a->on_term, on_signal, SIGTERM);
+    uv_signal_start(&a->on_int, daemon_on_signal, SIGINT);
+    uv_signal_start(&a->on_term, daemon_on_signal, SIGTERM);
     uv_signal_start(&a->on_hup, on_hup, SIGHUP);
-    if (start(a, &e) != ERR_OK) {
+    if (daemon_start(a, &e) != ERR_OK) {
         log_error("coracle cannot start", F_ERR(&e));
         a->failed = true;
         if (a->node != NULL)
-            stop(a, "it cannot start");
+            daemon_stop(a, "it cannot start");
         else
             parts_close(a);
     }
@@ -275,7 +275,7 @@ int daemon_main(int argc, char **argv)
     }
     raise_file_limit();
     leave_no_core(); /* children get the old limit back, too */
-    code = run(&a);
+    code = daemon_run(&a);
     preflight_done(&a.pre);
     parts_free_paths(&a);
     config_done(&a.config);

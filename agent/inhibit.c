@@ -34,14 +34,14 @@ enum inhibit_word inhibit_parse(const char *line, uint64_t *ret_value, const cha
     return INHIBIT_NONSENSE;
 }
 
-static void start(struct inhibit *i);
+static void inhibit_start(struct inhibit *i);
 
-static void on_timer(uv_timer_t *timer)
+static void inhibit_on_timer(uv_timer_t *timer)
 {
-    start(timer->data);
+    inhibit_start(timer->data);
 }
 
-static void failed(struct inhibit *i, const char *why)
+static void inhibit_failed(struct inhibit *i, const char *why)
 {
     char text[256];
 
@@ -52,11 +52,11 @@ static void failed(struct inhibit *i, const char *why)
         log_warn("a shutdown of the machine would not wait for the pods; trying again", F_STR("err", why));
     snprintf(i->said, sizeof(i->said), "%s", why);
     i->o.on_state(true, text, i->o.arg);
-    uv_timer_start(&i->timer, on_timer, i->pause_ms, 0);
+    uv_timer_start(&i->timer, inhibit_on_timer, i->pause_ms, 0);
     i->pause_ms = i->pause_ms * 2 > PAUSE_MAX_MS ? PAUSE_MAX_MS : i->pause_ms * 2;
 }
 
-static void take_line(struct inhibit *i, const char *line)
+static void inhibit_take_line(struct inhibit *i, const char *line)
 {
     const char *text = NULL;
     uint64_t value = 0;
@@ -92,7 +92,7 @@ static void close_line(struct inhibit *i)
     i->line_open = false;
 }
 
-static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
+static void inhibit_on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
 {
     struct inhibit *i = handle->data;
 
@@ -100,7 +100,7 @@ static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
     *buf = uv_buf_init(i->in + i->in_n, (unsigned)(sizeof(i->in) - i->in_n));
 }
 
-static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
+static void inhibit_on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 {
     struct inhibit *i = stream->data;
     char *end;
@@ -108,7 +108,7 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
     (void)buf;
     if (n == 0)
         return;
-    if (n < 0) { /* it ended, or is about to: on_ended() has its words */
+    if (n < 0) { /* it ended, or is about to: inhibit_on_ended() has its words */
         uv_read_stop(stream);
         if (n != UV_EOF)
             proc_cancel(&i->proc);
@@ -119,7 +119,7 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
         size_t used = (size_t)(end - i->in) + 1;
 
         *end = '\0';
-        take_line(i, i->in);
+        inhibit_take_line(i, i->in);
         memmove(i->in, i->in + used, i->in_n - used);
         i->in_n -= used;
     }
@@ -129,17 +129,17 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
     }
 }
 
-static void on_ended(struct op *op, const struct err *result)
+static void inhibit_on_ended(struct op *op, const struct err *result)
 {
     struct inhibit *i = op->owner;
 
     close_line(i);
-    failed(i, result->code == ERR_OK ? "coracle-shutdown ended" : result->text);
+    inhibit_failed(i, result->code == ERR_OK ? "coracle-shutdown ended" : result->text);
 }
 
 /* ---- the process ------------------------------------------------------------------------------- */
 
-static void start(struct inhibit *i)
+static void inhibit_start(struct inhibit *i)
 {
     const char *bus = getenv(BUS_VARIABLE);
     str_auto variable = bus != NULL ? str_printf(BUS_VARIABLE "=%s", bus) : NULL;
@@ -158,11 +158,11 @@ static void start(struct inhibit *i)
                               .no_rights = true };
 
     if (bus == NULL && access(BUS_SOCKET, F_OK) != 0) {
-        failed(i, "there is no system bus (" BUS_SOCKET ")");
+        inhibit_failed(i, "there is no system bus (" BUS_SOCKET ")");
         return;
     }
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0) {
-        failed(i, strerror(errno));
+        inhibit_failed(i, strerror(errno));
         return;
     }
     snprintf(wait_us, sizeof(wait_us), "%llu", (unsigned long long)i->o.wait_ms * 1000);
@@ -174,13 +174,13 @@ static void start(struct inhibit *i)
         close(pair[0]);
         close(pair[1]);
         close_line(i);
-        failed(i, "the line to coracle-shutdown cannot be opened");
+        inhibit_failed(i, "the line to coracle-shutdown cannot be opened");
         return;
     }
     fd = (struct proc_fd){ .parent_fd = pair[1], .child_fd = LINE_FD };
-    proc_start(&i->proc, &spec, i->o.loop, on_ended, i);
+    proc_start(&i->proc, &spec, i->o.loop, inhibit_on_ended, i);
     close(pair[1]);
-    uv_read_start((uv_stream_t *)&i->line, on_room, on_read);
+    uv_read_start((uv_stream_t *)&i->line, inhibit_on_room, inhibit_on_read);
 }
 
 void inhibit_open(struct inhibit *i, const struct inhibit_options *o)
@@ -188,7 +188,7 @@ void inhibit_open(struct inhibit *i, const struct inhibit_options *o)
     *i = (struct inhibit){ .o = *o, .pause_ms = PAUSE_MIN_MS, .open = true };
     uv_timer_init(o->loop, &i->timer);
     i->timer.data = i;
-    start(i);
+    inhibit_start(i);
 }
 
 void inhibit_release(struct inhibit *i)

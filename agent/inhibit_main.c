@@ -41,15 +41,15 @@ struct holder {
     bool logind_came; /* it was started anew: take the lock from the new one */
 };
 
-static int fail(const char *what, int r, const sd_bus_error *error)
+static int inhibit_main_fail(const char *what, int r, const sd_bus_error *error)
 {
     fprintf(stderr, "%s: %s\n", what,
             error != NULL && error->message != NULL ? error->message : strerror(r < 0 ? -r : r));
     return -1;
 }
 
-static void say(const char *fmt, ...) PRINTF_LIKE(1, 2);
-static void say(const char *fmt, ...)
+static void inhibit_main_say(const char *fmt, ...) PRINTF_LIKE(1, 2);
+static void inhibit_main_say(const char *fmt, ...)
 {
     char line[400];
     va_list ap;
@@ -78,7 +78,7 @@ static int delay_max(struct holder *h, uint64_t *ret)
                                         &error, 't', ret);
 
     if (r < 0)
-        fail("ask logind for InhibitDelayMaxUSec", r, &error);
+        inhibit_main_fail("ask logind for InhibitDelayMaxUSec", r, &error);
     sd_bus_error_free(&error);
     return r;
 }
@@ -106,14 +106,14 @@ static int raise_delay(struct holder *h, uint64_t *us)
     int r = write_drop_in((h->wanted_us + 999999) / 1000000);
 
     if (r < 0) {
-        say("warn %s cannot be written: %s", DROP_IN, strerror(-r));
+        inhibit_main_say("warn %s cannot be written: %s", DROP_IN, strerror(-r));
         return 0;
     }
     r = sd_bus_call_method(h->bus, "org.freedesktop.systemd1", "/org/freedesktop/systemd1",
                            "org.freedesktop.systemd1.Manager", "KillUnit", &error, NULL, "ssi",
                            "systemd-logind.service", "main", SIGHUP);
     if (r < 0)
-        say("warn logind cannot be told to read " DROP_IN ": %s", error.message);
+        inhibit_main_say("warn logind cannot be told to read " DROP_IN ": %s", error.message);
     sd_bus_error_free(&error);
     for (int i = 0; r >= 0 && i < RELOAD_TRIES; i++) {
         if (delay_max(h, us) < 0)
@@ -127,14 +127,14 @@ static int raise_delay(struct holder *h, uint64_t *us)
 
 /* ---- the lock ---------------------------------------------------------------------------------- */
 
-static void release(struct holder *h)
+static void inhibit_main_release(struct holder *h)
 {
     if (h->lock >= 0)
         close(h->lock);
     h->lock = -1;
 }
 
-static int take(struct holder *h)
+static int inhibit_main_take(struct holder *h)
 {
     sd_bus_error error = SD_BUS_ERROR_NULL;
     sd_bus_message *reply = NULL;
@@ -147,13 +147,13 @@ static int take(struct holder *h)
     if (r >= 0 && (fd = fcntl(fd, F_DUPFD_CLOEXEC, LINE_FD + 1)) < 0)
         r = -errno;
     if (r >= 0) {
-        release(h); /* the one of a logind that is gone */
+        inhibit_main_release(h); /* the one of a logind that is gone */
         h->lock = fd;
     } else if (sd_bus_error_has_name(&error, "org.freedesktop.login1.OperationInProgress")) {
-        say("warn a shutdown is under way already and does not wait any more");
+        inhibit_main_say("warn a shutdown is under way already and does not wait any more");
         r = 0;
     } else {
-        fail("take logind's shutdown lock", r, &error);
+        inhibit_main_fail("take logind's shutdown lock", r, &error);
     }
     sd_bus_error_free(&error);
     sd_bus_message_unref(reply);
@@ -167,12 +167,12 @@ static int is_preparing(struct holder *h, int *ret)
                                         &error, 'b', ret);
 
     if (r < 0)
-        fail("ask logind for PreparingForShutdown", r, &error);
+        inhibit_main_fail("ask logind for PreparingForShutdown", r, &error);
     sd_bus_error_free(&error);
     return r;
 }
 
-static int attach(struct holder *h)
+static int inhibit_main_attach(struct holder *h)
 {
     uint64_t us = 0;
     int preparing = 0;
@@ -180,13 +180,14 @@ static int attach(struct holder *h)
     if (delay_max(h, &us) < 0 || (us < h->wanted_us && raise_delay(h, &us) < 0))
         return -1;
     if (us < h->wanted_us)
-        say("warn logind waits %llus, less than the %llus that pods may take (InhibitDelayMaxSec)",
+        inhibit_main_say(
+            "warn logind waits %llus, less than the %llus that pods may take (InhibitDelayMaxSec)",
             (unsigned long long)us / 1000000, (unsigned long long)h->wanted_us / 1000000);
-    if (take(h) < 0 || is_preparing(h, &preparing) < 0)
+    if (inhibit_main_take(h) < 0 || is_preparing(h, &preparing) < 0)
         return -1;
     if (h->lock >= 0)
-        say("held %llu", (unsigned long long)us);
-    say("preparing %d", preparing);
+        inhibit_main_say("held %llu", (unsigned long long)us);
+    inhibit_main_say("preparing %d", preparing);
     return 0;
 }
 
@@ -201,7 +202,7 @@ static int on_prepare(sd_bus_message *m, void *arg, sd_bus_error *error)
     if (sd_bus_message_read(m, "b", &preparing) < 0)
         return 0;
     if (preparing)
-        say("preparing 1");
+        inhibit_main_say("preparing 1");
     else
         h->logind_came = true; /* called off: the lock is taken again */
     return 0;
@@ -218,7 +219,7 @@ static int on_owner(sd_bus_message *m, void *arg, sd_bus_error *error)
     return 0;
 }
 
-static int watch(struct holder *h)
+static int inhibit_main_watch(struct holder *h)
 {
     int r = sd_bus_match_signal(h->bus, NULL, LOGIND, LOGIND_PATH, LOGIND_MANAGER, "PrepareForShutdown",
                                 on_prepare, h);
@@ -228,7 +229,7 @@ static int watch(struct holder *h)
                              "type='signal',sender='org.freedesktop.DBus',interface='org.freedesktop.DBus',"
                              "member='NameOwnerChanged',arg0='" LOGIND "'",
                              on_owner, h);
-    return r < 0 ? fail("watch logind", r, NULL) : 0;
+    return r < 0 ? inhibit_main_fail("watch logind", r, NULL) : 0;
 }
 
 /* ---- the loop ------------------------------------------------------------------------------------ */
@@ -243,7 +244,7 @@ static bool read_line(struct holder *h)
         return n < 0 && errno == EINTR;
     text[n] = '\0';
     if (strstr(text, "release\n") != NULL) /* its only word */
-        release(h);
+        inhibit_main_release(h);
     return true;
 }
 
@@ -254,7 +255,7 @@ static int wait_for_event(struct holder *h, struct pollfd fds[2])
     int timeout = -1, events = sd_bus_get_events(h->bus);
 
     if (events < 0 || sd_bus_get_timeout(h->bus, &at_us) < 0)
-        return fail("the bus", events, NULL);
+        return inhibit_main_fail("the bus", events, NULL);
     if (at_us != UINT64_MAX) {
         clock_gettime(CLOCK_MONOTONIC, &now);
         uint64_t now_us = (uint64_t)now.tv_sec * 1000000 + (uint64_t)now.tv_nsec / 1000;
@@ -265,11 +266,11 @@ static int wait_for_event(struct holder *h, struct pollfd fds[2])
     fds[0] = (struct pollfd){ .fd = sd_bus_get_fd(h->bus), .events = (short)events };
     fds[1] = (struct pollfd){ .fd = LINE_FD, .events = POLLIN };
     if (poll(fds, 2, timeout) < 0 && errno != EINTR)
-        return fail("poll", errno, NULL);
+        return inhibit_main_fail("poll", errno, NULL);
     return 0;
 }
 
-static int run(struct holder *h)
+static int inhibit_main_run(struct holder *h)
 {
     struct pollfd fds[2] = { 0 };
     int r;
@@ -279,10 +280,10 @@ static int run(struct holder *h)
             r = sd_bus_process(h->bus, NULL);
         } while (r > 0);
         if (r < 0)
-            return fail("the system bus is lost", r, NULL);
+            return inhibit_main_fail("the system bus is lost", r, NULL);
         if (h->logind_came) {
             h->logind_came = false;
-            if (attach(h) < 0)
+            if (inhibit_main_attach(h) < 0)
                 return -1;
             continue;
         }
@@ -308,12 +309,12 @@ int main(int argc, char **argv)
     umask(022);
     r = sd_bus_open_system(&h.bus);
     if (r < 0)
-        r = fail("connect to the system bus", r, NULL);
-    else if (watch(&h) >= 0 && attach(&h) >= 0)
-        r = run(&h);
+        r = inhibit_main_fail("connect to the system bus", r, NULL);
+    else if (inhibit_main_watch(&h) >= 0 && inhibit_main_attach(&h) >= 0)
+        r = inhibit_main_run(&h);
     else
         r = -1;
-    release(&h);
+    inhibit_main_release(&h);
     sd_bus_flush_close_unref(h.bus);
     return r < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -48,7 +48,7 @@ void notify_send(struct notify *n, const char *state)
     }
 }
 
-static void on_timer(uv_timer_t *timer)
+static void notify_on_timer(uv_timer_t *timer)
 {
     struct notify *n = timer->data;
 
@@ -62,7 +62,7 @@ void notify_watchdog_start(struct notify *n, uv_loop_t *loop)
     uv_timer_init(loop, &n->timer);
     n->timer.data = n;
     n->timer_open = 1;
-    uv_timer_start(&n->timer, on_timer, 0, n->watchdog_ms);
+    uv_timer_start(&n->timer, notify_on_timer, 0, n->watchdog_ms);
 }
 
 void notify_close(struct notify *n)

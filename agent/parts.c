@@ -250,7 +250,7 @@ enum err_code parts_open(struct agent *a, struct err *e)
 
 /* ---- closing ------------------------------------------------------------------------------------ */
 
-static void on_closed(uv_handle_t *handle)
+static void agent_parts_on_closed(uv_handle_t *handle)
 {
     (void)handle;
 }
@@ -273,8 +273,8 @@ void parts_close(struct agent *a)
     if (a->cgroups != NULL)
         cg_close(a->cgroups, remove);
     notify_close(&a->notify);
-    uv_close((uv_handle_t *)&a->on_int, on_closed);
-    uv_close((uv_handle_t *)&a->on_term, on_closed);
-    uv_close((uv_handle_t *)&a->on_hup, on_closed);
+    uv_close((uv_handle_t *)&a->on_int, agent_parts_on_closed);
+    uv_close((uv_handle_t *)&a->on_term, agent_parts_on_closed);
+    uv_close((uv_handle_t *)&a->on_hup, agent_parts_on_closed);
     proc_forget(&a->loop);
 }

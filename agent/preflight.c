@@ -15,7 +15,7 @@
 #define SEARCH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 #define RUN_TMPFS "size=512m,mode=0711" /* bundles and small files; volumes have a tmpfs of their own */
 
-static bool find(const char *name, char ret[PREFLIGHT_PATH_SIZE])
+static bool preflight_find(const char *name, char ret[PREFLIGHT_PATH_SIZE])
 {
     const char *env = getenv("PATH");
     str_auto path = strdup(env != NULL && env[0] != '\0' ? env : SEARCH);
@@ -29,7 +29,7 @@ static bool find(const char *name, char ret[PREFLIGHT_PATH_SIZE])
     return false;
 }
 
-static bool given(const char *path, const char *flag, char ret[PREFLIGHT_PATH_SIZE])
+static bool preflight_given(const char *path, const char *flag, char ret[PREFLIGHT_PATH_SIZE])
 {
     snprintf(ret, PREFLIGHT_PATH_SIZE, "%s", path);
     if (path[0] == '/' && strlen(path) < PREFLIGHT_PATH_SIZE && access(path, X_OK) == 0)
@@ -65,15 +65,15 @@ enum err_code preflight_programs(struct preflight *p, const struct agent_config 
     bool ok = true;
 
     if (c->runtime[0] != '\0') {
-        ok = given(c->runtime, "--runtime", p->runtime);
-    } else if (!find("crun", p->runtime) && !find("runc", p->runtime)) {
+        ok = preflight_given(c->runtime, "--runtime", p->runtime);
+    } else if (!preflight_find("crun", p->runtime) && !preflight_find("runc", p->runtime)) {
         log_error("no OCI runtime on PATH: install Debian's package crun", F_STR("program", "crun"),
                   F_STR("package", "crun"));
         ok = false;
     }
     if (c->conmon[0] != '\0') {
-        ok = given(c->conmon, "--conmon", p->conmon) && ok;
-    } else if (!find("conmon", p->conmon)) {
+        ok = preflight_given(c->conmon, "--conmon", p->conmon) && ok;
+    } else if (!preflight_find("conmon", p->conmon)) {
         log_error("no container supervisor on PATH: install Debian's package conmon",
                   F_STR("program", "conmon"), F_STR("package", "conmon"));
         ok = false;
@@ -98,10 +98,10 @@ enum err_code preflight_programs(struct preflight *p, const struct agent_config 
     if (!find_own(c, "coracle-pause", p->pause))
         log_warn("coracle-pause is missing: pods with shareProcessNamespace will not start",
                  F_STR("program", p->pause), F_STR("package", "coracle"));
-    if (!find("skopeo", p->skopeo))
+    if (!preflight_find("skopeo", p->skopeo))
         log_warn("skopeo is missing: images cannot be pulled; install Debian's package skopeo",
                  F_STR("program", "skopeo"), F_STR("package", "skopeo"));
-    if (!find("iptables", (char[PREFLIGHT_PATH_SIZE]){ 0 }))
+    if (!preflight_find("iptables", (char[PREFLIGHT_PATH_SIZE]){ 0 }))
         log_warn("iptables is missing: network plugins that map ports or masquerade will fail; install "
                  "Debian's package iptables",
                  F_STR("program", "iptables"), F_STR("package", "iptables"));
@@ -141,7 +141,7 @@ static enum err_code mount_run_dir(struct preflight *p, const char *path, struct
 }
 
 /* What is mounted on one (ns, cgroup, volumes) has a mode of its own. */
-static enum err_code make_folder(const char *path, mode_t mode, struct err *e)
+static enum err_code preflight_make_folder(const char *path, mode_t mode, struct err *e)
 {
     struct patience patience = { 0 };
     struct presence mounted;
@@ -240,7 +240,7 @@ static enum err_code make_run_dir(struct preflight *p, const struct agent_config
         str_auto path = str_printf("%s/%s", c->run_dir, folders[i].name);
         if (path == NULL)
             return err_nomem(e);
-        if (make_folder(path, folders[i].mode, e) != ERR_OK)
+        if (preflight_make_folder(path, folders[i].mode, e) != ERR_OK)
             return e->code;
     }
     return ERR_OK;

@@ -20,7 +20,7 @@
 /* ---- whose weight is it? ------------------------------------------------------------------------ */
 
 /* The value of "Key = value" without blanks around it; NULL: the line is another. */
-static const char *value_of(const char *line, const char *key)
+static const char *unit_weight_value_of(const char *line, const char *key)
 {
     line += strspn(line, " \t");
     if (!str_starts(line, key))
@@ -31,7 +31,7 @@ static const char *value_of(const char *line, const char *key)
 }
 
 /* A number or a word ("idle"); an empty one takes back what stood before it. */
-static void take(const char *value, char ret[UNIT_WEIGHT_SIZE])
+static void unit_weight_take(const char *value, char ret[UNIT_WEIGHT_SIZE])
 {
     size_t n = 0, blanks;
 
@@ -59,11 +59,11 @@ bool unit_weight_due(const char *cat, const char *wanted, char ret_due[UNIT_WEIG
         end = strchr(at, '\n');
         if (str_starts(at, FILE_PREFIX)) {
             in_ours = is_line(at, OURS);
-        } else if ((value = value_of(at, "CPUWeight")) != NULL) {
-            take(value, in_ours ? ours : theirs);
+        } else if ((value = unit_weight_value_of(at, "CPUWeight")) != NULL) {
+            unit_weight_take(value, in_ours ? ours : theirs);
             ours_is_last = in_ours;
-        } else if ((value = value_of(at, "CPUShares")) != NULL) { /* of cgroup v1 */
-            take(value, shares);
+        } else if ((value = unit_weight_value_of(at, "CPUShares")) != NULL) { /* of cgroup v1 */
+            unit_weight_take(value, shares);
         }
     }
     ret_due[0] = '\0';
@@ -78,7 +78,8 @@ bool unit_weight_due(const char *cat, const char *wanted, char ret_due[UNIT_WEIG
 
 /* ---- asking systemd ------------------------------------------------------------------------------ */
 
-static void start(struct unit_weight *u, const char *name, const char *const *argv, op_done_fn done)
+static void unit_weight_start(struct unit_weight *u, const char *name, const char *const *argv,
+                              op_done_fn done)
 {
     const char *const env[] = { "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C", NULL };
     const struct proc_spec spec = { .name = name,
@@ -93,7 +94,7 @@ static void start(struct unit_weight *u, const char *name, const char *const *ar
     proc_start(&u->proc, &spec, u->o.loop, done, u);
 }
 
-static void over(struct unit_weight *u, const struct err *result)
+static void unit_weight_over(struct unit_weight *u, const struct err *result)
 {
     bool again = u->again;
 
@@ -113,7 +114,7 @@ static void on_set(struct op *op, const struct err *result)
 
     if (result->code == ERR_OK)
         log_info("the pods' unit has its cpu weight", F_STR("unit", UNIT), F_STR("weight", u->due));
-    over(u, result);
+    unit_weight_over(u, result);
 }
 
 static void on_files(struct op *op, const struct err *result)
@@ -123,18 +124,18 @@ static void on_files(struct op *op, const struct err *result)
     const char *const argv[] = { SYSTEMCTL, "set-property", "--runtime", UNIT, property, NULL };
 
     if (result->code != ERR_OK) {
-        over(u, result);
+        unit_weight_over(u, result);
         return;
     }
     snprintf(wanted, sizeof(wanted), "%" PRIu64, u->o.weight);
     if (unit_weight_due(u->proc.out.p, wanted, u->due))
         log_info("the cpu weight of the pods' unit is an administrator's", F_STR("unit", UNIT));
     if (u->due[0] == '\0' || !u->open) {
-        over(u, result);
+        unit_weight_over(u, result);
         return;
     }
     snprintf(property, sizeof(property), "CPUWeight=%s", u->due);
-    start(u, "systemctl set-property", argv, on_set);
+    unit_weight_start(u, "systemctl set-property", argv, on_set);
 }
 
 void unit_weight_look(struct unit_weight *u)
@@ -144,7 +145,7 @@ void unit_weight_look(struct unit_weight *u)
     if (op_live(&u->proc.op))
         u->again = true;
     else if (u->open)
-        start(u, "systemctl cat", argv, on_files);
+        unit_weight_start(u, "systemctl cat", argv, on_files);
 }
 
 void unit_weight_open(struct unit_weight *u, const struct unit_weight_options *o)

@@ -24,7 +24,7 @@ enum call_step {
 
 /* ---- in the child ------------------------------------------------------------------------------ */
 
-static void write_all(int fd, const void *data, size_t n)
+static void call_write_all(int fd, const void *data, size_t n)
 {
     const char *p = data;
 
@@ -94,14 +94,14 @@ __attribute__((noreturn)) static void child_run(const struct proc_call_spec *spe
     } else {
         call_run(spec->fn, spec->arg, &out, &e);
     }
-    write_all(wire, &e, sizeof(e));
-    write_all(wire, out.p, out.n);
+    call_write_all(wire, &e, sizeof(e));
+    call_write_all(wire, out.p, out.n);
     _exit(0); /* no atexit handlers, no leak checkers: those are the parent's */
 }
 
 /* ---- in the parent ------------------------------------------------------------------------------- */
 
-static void close_poll(struct proc_call *c, uv_poll_t *poll, int *fd)
+static void call_close_poll(struct proc_call *c, uv_poll_t *poll, int *fd)
 {
     if (*fd < 0)
         return;
@@ -109,7 +109,7 @@ static void close_poll(struct proc_call *c, uv_poll_t *poll, int *fd)
     close(take_fd(fd));
 }
 
-static void on_op_done(struct op *op, const struct err *result) /* as in process.c: output is lent */
+static void call_on_op_done(struct op *op, const struct err *result) /* as in process.c: output is lent */
 {
     struct proc_call *c = container_of(op, struct proc_call, op);
     char *out = c->out.cap > 0 ? c->out.p : NULL;
@@ -123,8 +123,8 @@ static void on_op_done(struct op *op, const struct err *result) /* as in process
 void call_end(struct proc_call *c, const struct err *e)
 {
     c->step = CALL_OVER;
-    close_poll(c, &c->wire_poll, &c->wire_fd);
-    close_poll(c, &c->exit_poll, &c->pidfd);
+    call_close_poll(c, &c->wire_poll, &c->wire_fd);
+    call_close_poll(c, &c->exit_poll, &c->pidfd);
     buf_done(&c->wire);
     op_close_handle(&c->op, (uv_handle_t *)&c->timer);
     op_finish(&c->op, e);
@@ -138,7 +138,7 @@ static bool read_wire(struct proc_call *c)
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return errno == EINTR;
     if (n <= 0) {
-        close_poll(c, &c->wire_poll, &c->wire_fd);
+        call_close_poll(c, &c->wire_poll, &c->wire_fd);
         return false;
     }
     buf_add(&c->wire, chunk, (size_t)n);
@@ -152,7 +152,7 @@ static void on_wire(uv_poll_t *poll, int status, int events)
     read_wire(poll->data);
 }
 
-static void on_kill_timer(uv_timer_t *timer)
+static void call_on_kill_timer(uv_timer_t *timer)
 {
     struct proc_call *c = timer->data;
     struct err e = { 0 };
@@ -190,11 +190,11 @@ static void abort_call(struct op *op)
         return;
     c->step = CALL_KILL;
     kill_group(c);
-    uv_timer_start(&c->timer, on_kill_timer, KILL_GRACE_MS, 0);
+    uv_timer_start(&c->timer, call_on_kill_timer, KILL_GRACE_MS, 0);
 }
 
 /* What came over the wire is the child's word: taken only when it is whole and well formed. */
-static void result_of(struct proc_call *c, const siginfo_t *info, struct err *e)
+static void call_result_of(struct proc_call *c, const siginfo_t *info, struct err *e)
 {
     struct err told;
 
@@ -225,7 +225,7 @@ static void result_of(struct proc_call *c, const siginfo_t *info, struct err *e)
     }
 }
 
-static void on_exit_event(uv_poll_t *poll, int status, int events)
+static void call_on_exit_event(uv_poll_t *poll, int status, int events)
 {
     struct proc_call *c = poll->data;
     siginfo_t info = { 0 };
@@ -240,11 +240,11 @@ static void on_exit_event(uv_poll_t *poll, int status, int events)
     /* The child wrote all before it ended; a grandchild that holds the pipe does not matter. */
     while (c->wire_fd >= 0 && !c->wire.failed && read_wire(c))
         ;
-    result_of(c, &info, &e);
+    call_result_of(c, &info, &e);
     call_end(c, e.code == ERR_OK ? NULL : &e);
 }
 
-static enum err_code start(struct proc_call *c, const struct proc_call_spec *spec, struct err *e)
+static enum err_code call_start(struct proc_call *c, const struct proc_call_spec *spec, struct err *e)
 {
     int fds[2], status, sys;
     sigset_t all, before;
@@ -288,7 +288,7 @@ static enum err_code start(struct proc_call *c, const struct proc_call_spec *spe
     }
     c->step = CALL_RUN;
     c->exit_poll.data = c;
-    uv_poll_start(&c->exit_poll, UV_READABLE, on_exit_event);
+    uv_poll_start(&c->exit_poll, UV_READABLE, call_on_exit_event);
     if (spec->moves_late)
         uv_timer_start(&c->timer, on_move_timer, PROC_CALL_MOVE_MS, 0);
     return ERR_OK;
@@ -311,13 +311,13 @@ void proc_call_start(struct proc_call *c, const struct proc_call_spec *spec, uv_
     };
     snprintf(c->name, sizeof(c->name), "%s", spec->name);
     proc_defaults_capture();
-    op_init(&c->op, loop, c->name, spec->deadline_ms, abort_call, on_op_done, owner);
+    op_init(&c->op, loop, c->name, spec->deadline_ms, abort_call, call_on_op_done, owner);
     if (spec->subject != NULL)
         op_set_subject(&c->op, spec->subject);
     uv_timer_init(loop, &c->timer);
     c->timer.data = c;
 
-    if ((spec->in_thread ? call_thread_start(c, spec, &e) : start(c, spec, &e)) != ERR_OK) {
+    if ((spec->in_thread ? call_thread_start(c, spec, &e) : call_start(c, spec, &e)) != ERR_OK) {
         err_wrap(&e, "%s", c->name);
         call_end(c, &e);
     }

@@ -23,7 +23,7 @@ struct call_thread {
     struct err told;
 };
 
-static void *run(void *arg)
+static void *call_thread_run(void *arg)
 {
     struct call_thread *t = arg;
 
@@ -37,7 +37,7 @@ static void *run(void *arg)
     return NULL;
 }
 
-static void on_ended(uv_async_t *async)
+static void call_thread_on_ended(uv_async_t *async)
 {
     struct call_thread *t = async->data;
     struct proc_call *c = t->call;
@@ -57,14 +57,14 @@ enum err_code call_thread_start(struct proc_call *c, const struct proc_call_spec
     if (t == NULL)
         return err_nomem(e);
     *t = (struct call_thread){ .call = c, .fn = spec->fn, .arg = spec->arg };
-    sys = -uv_async_init(c->op.loop, &t->ended, on_ended);
+    sys = -uv_async_init(c->op.loop, &t->ended, call_thread_on_ended);
     if (sys != 0) {
         free(t);
         return err_sys(e, sys, "watch a thread");
     }
     t->ended.data = t;
     c->thread = t; /* freed when its handle is closed */
-    sys = thread_start(&t->id, STACK_BYTES, false, run, t);
+    sys = thread_start(&t->id, STACK_BYTES, false, call_thread_run, t);
     if (sys != 0) {
         op_close_handle(&c->op, (uv_handle_t *)&t->ended);
         return err_sys(e, sys, "start a thread");

@@ -87,7 +87,7 @@ void clock_format_nano(int64_t wall_ns, char ret[CLOCK_RFC3339_SIZE])
 }
 
 /* Exactly n digits; -1 when there are fewer. */
-static int number(const char **p, int n)
+static int clock_number(const char **p, int n)
 {
     int v = 0;
 
@@ -125,12 +125,12 @@ static bool parse_text(const char *p, struct tm *tm, int *ns, int *offset_s)
     *ns = 0;
     *offset_s = 0;
 
-    if ((tm->tm_year = number(&p, 4)) < 0 || !literal(&p, '-') || (tm->tm_mon = number(&p, 2)) < 1 ||
-        tm->tm_mon > 12 || !literal(&p, '-') || (tm->tm_mday = number(&p, 2)) < 1 ||
-        tm->tm_mday > days_in(tm->tm_year, tm->tm_mon) || !literal(&p, 'T') ||
-        (tm->tm_hour = number(&p, 2)) < 0 || tm->tm_hour > 23 || !literal(&p, ':') ||
-        (tm->tm_min = number(&p, 2)) < 0 || tm->tm_min > 59 || !literal(&p, ':') ||
-        (tm->tm_sec = number(&p, 2)) < 0 || tm->tm_sec > 59)
+    if ((tm->tm_year = clock_number(&p, 4)) < 0 || !literal(&p, '-') ||
+        (tm->tm_mon = clock_number(&p, 2)) < 1 || tm->tm_mon > 12 || !literal(&p, '-') ||
+        (tm->tm_mday = clock_number(&p, 2)) < 1 || tm->tm_mday > days_in(tm->tm_year, tm->tm_mon) ||
+        !literal(&p, 'T') || (tm->tm_hour = clock_number(&p, 2)) < 0 || tm->tm_hour > 23 ||
+        !literal(&p, ':') || (tm->tm_min = clock_number(&p, 2)) < 0 || tm->tm_min > 59 || !literal(&p, ':') ||
+        (tm->tm_sec = clock_number(&p, 2)) < 0 || tm->tm_sec > 59)
         return false;
     tm->tm_year -= 1900;
     tm->tm_mon -= 1;
@@ -148,8 +148,8 @@ static bool parse_text(const char *p, struct tm *tm, int *ns, int *offset_s)
     if (sign == 0)
         return false;
     p++;
-    if ((hours = number(&p, 2)) < 0 || hours > 23 || !literal(&p, ':') || (minutes = number(&p, 2)) < 0 ||
-        minutes > 59)
+    if ((hours = clock_number(&p, 2)) < 0 || hours > 23 || !literal(&p, ':') ||
+        (minutes = clock_number(&p, 2)) < 0 || minutes > 59)
         return false;
     *offset_s = sign * (hours * 3600 + minutes * 60);
     return *p == '\0';

@@ -93,7 +93,7 @@ static void count_linked(struct disk_usage *u, const struct statx *sx)
 
 /* ---- folders ------------------------------------------------------------------------------------- */
 
-static bool look(int at, const char *name, int flags, struct statx *ret)
+static bool disk_usage_look(int at, const char *name, int flags, struct statx *ret)
 {
     return statx(at, name, flags | AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC,
                  STATX_TYPE | STATX_INO | STATX_NLINK | STATX_BLOCKS, ret) == 0;
@@ -105,13 +105,13 @@ static bool same_mount(const struct disk_usage *u, const struct statx *sx)
            (sx->stx_attributes & sx->stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) == 0;
 }
 
-static int open_folder(int at, const char *name)
+static int disk_usage_open_folder(int at, const char *name)
 {
     return openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 }
 
 /* Makes `fd`, which is taken, the folder at hand. */
-static bool stand_in(struct disk_usage *u, int fd, bool listed)
+static bool disk_usage_stand_in(struct disk_usage *u, int fd, bool listed)
 {
     DIR *dir = fdopendir(fd);
 
@@ -126,7 +126,7 @@ static bool stand_in(struct disk_usage *u, int fd, bool listed)
     return true;
 }
 
-static bool push(struct disk_usage *u, ino_t ino, size_t name)
+static bool disk_usage_push(struct disk_usage *u, ino_t ino, size_t name)
 {
     if (u->depth == DEPTH_MAX)
         return false;
@@ -143,7 +143,7 @@ static bool push(struct disk_usage *u, ino_t ino, size_t name)
     return true;
 }
 
-static void drop_from(struct disk_usage *u, size_t at)
+static void disk_usage_drop_from(struct disk_usage *u, size_t at)
 {
     if (at < u->names.n) {
         u->names.n = at;
@@ -151,7 +151,7 @@ static void drop_from(struct disk_usage *u, size_t at)
     }
 }
 
-static const char *name_of(const struct disk_usage *u, size_t level)
+static const char *disk_usage_name_of(const struct disk_usage *u, size_t level)
 {
     return u->names.p + u->levels[level].name;
 }
@@ -159,7 +159,7 @@ static const char *name_of(const struct disk_usage *u, size_t level)
 /* Where what is to do in the folder at hand begins in `names`. */
 static size_t first_to_do(const struct disk_usage *u)
 {
-    return u->depth == 1 ? 0 : u->levels[u->depth - 1].name + strlen(name_of(u, u->depth - 1)) + 1;
+    return u->depth == 1 ? 0 : u->levels[u->depth - 1].name + strlen(disk_usage_name_of(u, u->depth - 1)) + 1;
 }
 
 /* Back in the last folder on the way that is where it was; what was to do below it went with it. */
@@ -168,38 +168,38 @@ static bool walk_back(struct disk_usage *u)
     int fd = fcntl(u->root, F_DUPFD_CLOEXEC, 0);
 
     for (size_t i = 1; fd >= 0 && i < u->depth; i++) {
-        int next = open_folder(fd, name_of(u, i));
+        int next = disk_usage_open_folder(fd, disk_usage_name_of(u, i));
         struct stat st;
 
         if (next < 0 || fstat(next, &st) != 0 || st.st_ino != u->levels[i].ino || st.st_dev != u->dev) {
             if (next >= 0)
                 close(next);
-            drop_from(u, u->levels[i].name);
+            disk_usage_drop_from(u, u->levels[i].name);
             u->depth = i;
             break;
         }
         close(fd);
         fd = next;
     }
-    return fd >= 0 && stand_in(u, fd, true);
+    return fd >= 0 && disk_usage_stand_in(u, fd, true);
 }
 
 /* To the folder above.  ".." is another one when the folder at hand was moved meanwhile. */
-static bool go_up(struct disk_usage *u)
+static bool disk_usage_go_up(struct disk_usage *u)
 {
-    int fd = open_folder(dirfd(u->dir), "..");
+    int fd = disk_usage_open_folder(dirfd(u->dir), "..");
     struct stat st;
 
-    drop_from(u, u->levels[--u->depth].name);
+    disk_usage_drop_from(u, u->levels[--u->depth].name);
     if (fd >= 0 && fstat(fd, &st) == 0 && st.st_dev == u->dev && st.st_ino == u->levels[u->depth - 1].ino)
-        return stand_in(u, fd, true);
+        return disk_usage_stand_in(u, fd, true);
     if (fd >= 0)
         close(fd);
     return walk_back(u);
 }
 
 /* Into the last one of the folders that are to do in the folder at hand. */
-static void go_down(struct disk_usage *u)
+static void disk_usage_go_down(struct disk_usage *u)
 {
     size_t at = u->names.n - 1; /* its NUL */
     struct statx sx;
@@ -207,9 +207,10 @@ static void go_down(struct disk_usage *u)
 
     while (at > 0 && u->names.p[at - 1] != '\0')
         at--;
-    fd = open_folder(dirfd(u->dir), u->names.p + at);
-    if (fd >= 0 && look(fd, "", AT_EMPTY_PATH, &sx) && same_mount(u, &sx) && push(u, sx.stx_ino, at)) {
-        if (stand_in(u, fd, false))
+    fd = disk_usage_open_folder(dirfd(u->dir), u->names.p + at);
+    if (fd >= 0 && disk_usage_look(fd, "", AT_EMPTY_PATH, &sx) && same_mount(u, &sx) &&
+        disk_usage_push(u, sx.stx_ino, at)) {
+        if (disk_usage_stand_in(u, fd, false))
             return;
         u->depth--;
         u->sum.partial = true;
@@ -219,14 +220,14 @@ static void go_down(struct disk_usage *u)
     } else if (errno != ENOENT && errno != ENOTDIR && errno != ELOOP) { /* gone, or something else by now */
         u->sum.partial = true;
     }
-    drop_from(u, at);
+    disk_usage_drop_from(u, at);
 }
 
 static void count_entry(struct disk_usage *u, const char *name)
 {
     struct statx sx;
 
-    if (!look(dirfd(u->dir), name, 0, &sx)) {
+    if (!disk_usage_look(dirfd(u->dir), name, 0, &sx)) {
         u->sum.partial = u->sum.partial || errno != ENOENT;
         return;
     }
@@ -246,20 +247,20 @@ static void count_entry(struct disk_usage *u, const char *name)
         buf_add(&u->names, name, strlen(name) + 1);
 }
 
-static bool is_dot(const char *name)
+static bool disk_usage_is_dot(const char *name)
 {
     return name[0] == '.' && (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'));
 }
 
 /* One entry, or one way up or down. */
-static void step(struct disk_usage *u)
+static void disk_usage_step(struct disk_usage *u)
 {
     struct dirent *d;
 
     if (!u->listed) {
         errno = 0;
         d = readdir(u->dir);
-        if (d != NULL && !is_dot(d->d_name))
+        if (d != NULL && !disk_usage_is_dot(d->d_name))
             count_entry(u, d->d_name);
         if (d == NULL) {
             u->sum.partial = u->sum.partial || errno != 0;
@@ -268,12 +269,12 @@ static void step(struct disk_usage *u)
         return;
     }
     if (u->names.n > first_to_do(u)) {
-        go_down(u);
+        disk_usage_go_down(u);
         return;
     }
     if (u->depth == 1) {
         u->over = true;
-    } else if (!go_up(u)) {
+    } else if (!disk_usage_go_up(u)) {
         u->over = u->sum.partial = true;
     }
 }
@@ -290,19 +291,19 @@ enum err_code disk_usage_begin(struct disk_usage **ret, const char *path, struct
         return err_nomem(e);
     u->names = (struct buf)BUF_INIT(NAMES_MAX);
     u->links_max = LINKS_MAX;
-    u->root = open_folder(AT_FDCWD, path);
-    if (u->root < 0 || !look(u->root, "", AT_EMPTY_PATH, &sx))
+    u->root = disk_usage_open_folder(AT_FDCWD, path);
+    if (u->root < 0 || !disk_usage_look(u->root, "", AT_EMPTY_PATH, &sx))
         return err_sys(e, errno, "measure %s", path);
     u->dev = makedev(sx.stx_dev_major, sx.stx_dev_minor);
     u->sum = (struct disk_usage_sum){ .bytes = sx.stx_blocks * 512, .inodes = 1 };
-    fd = open_folder(u->root, ".");
-    if (fd < 0 || !push(u, sx.stx_ino, 0) || !stand_in(u, fd, false))
+    fd = disk_usage_open_folder(u->root, ".");
+    if (fd < 0 || !disk_usage_push(u, sx.stx_ino, 0) || !disk_usage_stand_in(u, fd, false))
         return err_sys(e, errno, "measure %s", path);
     *ret = take_ptr(&u);
     return ERR_OK;
 }
 
-static uint64_t cpu_time_ns(void)
+static uint64_t disk_usage_cpu_time_ns(void)
 {
     struct timespec t;
 
@@ -312,12 +313,12 @@ static uint64_t cpu_time_ns(void)
 
 bool disk_usage_go_on(struct disk_usage *u, uint64_t cpu_ns)
 {
-    uint64_t until = cpu_time_ns() + cpu_ns;
+    uint64_t until = disk_usage_cpu_time_ns() + cpu_ns;
 
     do {
         for (unsigned i = 0; i < LOOK_AT_CLOCK && !u->over; i++)
-            step(u);
-    } while (!u->over && cpu_time_ns() < until);
+            disk_usage_step(u);
+    } while (!u->over && disk_usage_cpu_time_ns() < until);
     return u->over;
 }
 

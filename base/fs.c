@@ -111,8 +111,8 @@ int fs_write_all(int fd, const void *data, size_t n)
 }
 
 /* Fills the new file; an errno, and *ret_step names what failed. */
-static int fill(int folder, const char *tmp, const char *name, const void *data, size_t n, mode_t mode,
-                bool sync, const char **ret_step)
+static int fs_fill(int folder, const char *tmp, const char *name, const void *data, size_t n, mode_t mode,
+                   bool sync, const char **ret_step)
 {
     fd_auto fd = openat(folder, tmp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     int sys;
@@ -163,7 +163,7 @@ enum err_code fs_replace_at(int dirfd, const char *path, const void *data, size_
 
     id_random_hex(random, sizeof(random) - 1);
     snprintf(tmp, sizeof(tmp), ".%.*s.%s", (int)(sizeof(tmp) - sizeof(random) - 2), name, random);
-    sys = fill(folder, tmp, name, data, n, mode, sync, &step);
+    sys = fs_fill(folder, tmp, name, data, n, mode, sync, &step);
     if (sys != 0)
         return err_sys(e, sys, "%s %s", step, path);
     if (sync && fsync(folder) != 0)
@@ -174,7 +174,7 @@ enum err_code fs_replace_at(int dirfd, const char *path, const void *data, size_
 /* ---- folders ---------------------------------------------------------------------------------- */
 
 /* Takes the next element off *path into `ret`; "" at the end.  False: too long for a name. */
-static bool next_element(const char **path, char ret[256])
+static bool fs_next_element(const char **path, char ret[256])
 {
     const char *p = *path, *end;
 
@@ -241,7 +241,7 @@ enum err_code fs_mkdirs(const char *path, mode_t mode, struct err *e)
     for (;;) {
         int next;
 
-        if (!next_element(&rest, name))
+        if (!fs_next_element(&rest, name))
             return err_sys(e, ENAMETOOLONG, "mkdir %s", path);
         if (*name == '\0')
             return ERR_OK;
@@ -284,7 +284,7 @@ enum err_code fs_mkdirs_beneath(int root, const char *path, mode_t mode, struct 
     for (;;) {
         int next;
 
-        if (!next_element(&rest, name))
+        if (!fs_next_element(&rest, name))
             return err_sys(e, ENAMETOOLONG, "mkdir %s", path);
         if (*name == '\0')
             return ERR_OK;
@@ -356,7 +356,7 @@ static void explain_symlink(int at, const char *name)
 }
 
 /* Element by element without following any symlink; an errno in errno. */
-static int walk(int root, const char *path, int flags, mode_t mode)
+static int fs_walk(int root, const char *path, int flags, mode_t mode)
 {
     fd_auto at = openat(root, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
     char name[256], next[256];
@@ -365,7 +365,7 @@ static int walk(int root, const char *path, int flags, mode_t mode)
 
     if (at < 0)
         return -1;
-    if (!next_element(&path, name)) {
+    if (!fs_next_element(&path, name)) {
         errno = ENAMETOOLONG;
         return -1;
     }
@@ -374,7 +374,7 @@ static int walk(int root, const char *path, int flags, mode_t mode)
     for (;;) {
         bool slash = *path == '/';
 
-        if (!next_element(&path, next)) {
+        if (!fs_next_element(&path, next)) {
             errno = ENAMETOOLONG;
             return -1;
         }
@@ -409,7 +409,8 @@ static int walk(int root, const char *path, int flags, mode_t mode)
     return fd;
 }
 
-static int open_resolved(int root, const char *path, int flags, mode_t mode, uint64_t resolve, struct err *e)
+static int fs_open_resolved(int root, const char *path, int flags, mode_t mode, uint64_t resolve,
+                            struct err *e)
 {
     bool creates = (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
     struct open_how how = {
@@ -428,7 +429,7 @@ static int open_resolved(int root, const char *path, int flags, mode_t mode, uin
             errno = EXDEV;
             fd = -1;
         } else {
-            fd = walk(root, path, flags, creates ? mode : 0);
+            fd = fs_walk(root, path, flags, creates ? mode : 0);
         }
     } else {
         do /* EAGAIN: a rename or mount went on while ".." was looked at */
@@ -446,13 +447,13 @@ static int open_resolved(int root, const char *path, int flags, mode_t mode, uin
 
 int fs_open_beneath(int root, const char *path, int flags, mode_t mode, struct err *e)
 {
-    return open_resolved(root, path, flags, mode, RESOLVE_BENEATH, e);
+    return fs_open_resolved(root, path, flags, mode, RESOLVE_BENEATH, e);
 }
 
 int fs_open_on_mount(int root, const char *path, int flags, mode_t mode, struct err *e)
 {
     struct stat a, b;
-    int fd = open_resolved(root, path, flags, mode, RESOLVE_BENEATH | RESOLVE_NO_XDEV, e);
+    int fd = fs_open_resolved(root, path, flags, mode, RESOLVE_BENEATH | RESOLVE_NO_XDEV, e);
 
     /* Before openat2 (Linux 5.6) it is seen only afterwards, and not for a bind mount of the same file
      * system. */
@@ -466,13 +467,13 @@ int fs_open_on_mount(int root, const char *path, int flags, mode_t mode, struct 
 
 int fs_open_in_root(int root, const char *path, int flags, mode_t mode, struct err *e)
 {
-    return open_resolved(root, path, flags, mode, RESOLVE_IN_ROOT, e);
+    return fs_open_resolved(root, path, flags, mode, RESOLVE_IN_ROOT, e);
 }
 
 int fs_open_in_root_plain(int root, const char *path, int flags, mode_t mode, struct err *e)
 {
     /* The walk without openat2 follows no symlinks at all. */
-    return open_resolved(root, path, flags, mode, RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS, e);
+    return fs_open_resolved(root, path, flags, mode, RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS, e);
 }
 
 char *fs_path_clean(char *path)

@@ -63,7 +63,7 @@ bool log_enabled(enum log_level level)
 }
 
 /* All or nothing, so that an escape is never cut in two. */
-static void put(struct line *l, const char *p, size_t n)
+static void log_put(struct line *l, const char *p, size_t n)
 {
     if (l->full || l->n + n > sizeof(l->p) - TAIL) {
         l->full = true;
@@ -75,7 +75,7 @@ static void put(struct line *l, const char *p, size_t n)
 
 static void puts_(struct line *l, const char *s)
 {
-    put(l, s, strlen(s));
+    log_put(l, s, strlen(s));
 }
 
 static void close_with(struct line *l, const char *s) /* from the reserve */
@@ -107,7 +107,7 @@ static void put_escaped(struct line *l, const char *s, bool json)
             continue;
         }
         if (c == '"' || c == '\\') {
-            put(l, (char[]){ '\\', (char)c }, 2);
+            log_put(l, (char[]){ '\\', (char)c }, 2);
         } else if (c == '\n') {
             puts_(l, "\\n");
         } else if (c == '\t') {
@@ -119,7 +119,7 @@ static void put_escaped(struct line *l, const char *s, bool json)
             snprintf(esc, sizeof(esc), "\\u%04x", (unsigned char)s[i + 1]);
             puts_(l, esc);
         } else {
-            put(l, s + i, len);
+            log_put(l, s + i, len);
         }
         i += len;
     }
@@ -239,7 +239,7 @@ void log_write(enum log_level level, const char *message, const struct log_field
         put_escaped(&l, message, false);
         break;
     case LOG_FMT_JOURNAL:
-        put(&l, (char[]){ '<', (char)('0' + (int)level), '>' }, 3);
+        log_put(&l, (char[]){ '<', (char)('0' + (int)level), '>' }, 3);
         put_escaped(&l, message, false);
         break;
     }

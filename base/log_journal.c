@@ -27,7 +27,7 @@ static const struct {
 };
 enum { POD, POD_UID, OPERATION = 4, N_KEYS };
 
-static size_t put(char *at, size_t room, const char *key, const char *value)
+static size_t log_journal_put(char *at, size_t room, const char *key, const char *value)
 {
     int n;
 
@@ -42,9 +42,9 @@ size_t log_journal_format(enum log_level level, const char *text, const struct l
 {
     const char *values[N_KEYS] = { NULL };
     char priority[2] = { (char)('0' + (int)level), '\0' };
-    size_t used = put(out, size, "PRIORITY", priority);
+    size_t used = log_journal_put(out, size, "PRIORITY", priority);
 
-    used += put(out + used, size - used, "SYSLOG_IDENTIFIER", "coracle");
+    used += log_journal_put(out + used, size - used, "SYSLOG_IDENTIFIER", "coracle");
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < N_KEYS; k++)
             if (fields[i].type == LOG_T_STR && strcmp(fields[i].key, keys[k].field) == 0)
@@ -57,8 +57,8 @@ size_t log_journal_format(enum log_level level, const char *text, const struct l
     if (values[OPERATION] == NULL)
         values[OPERATION] = context->operation;
     for (size_t k = 0; k < N_KEYS; k++)
-        used += put(out + used, size - used, keys[k].key, values[k]);
-    return used + put(out + used, size - used, "MESSAGE", text);
+        used += log_journal_put(out + used, size - used, keys[k].key, values[k]);
+    return used + log_journal_put(out + used, size - used, "MESSAGE", text);
 }
 
 /* No descriptor is kept: none to get lost in a forked child, and a new journald is found. */

@@ -43,7 +43,7 @@ static bool within(const char *point, const char *prefix)
 }
 
 /* proc(5): id parent major:minor root point options [tag[:value]...] - type source super-options */
-static bool parse_line(char *line, struct fs_mount *m)
+static bool mounts_parse_line(char *line, struct fs_mount *m)
 {
     char *fields[6], *tag, *type, *source;
     size_t i;
@@ -93,7 +93,7 @@ bool fs_parse_mountinfo(char *text, const char *prefix, bool (*fn)(const struct 
     char *line;
 
     while ((line = strsep(&text, "\n")) != NULL)
-        if (parse_line(line, &m) && within(m.point, prefix) && !fn(&m, arg))
+        if (mounts_parse_line(line, &m) && within(m.point, prefix) && !fn(&m, arg))
             return false;
     return true;
 }
@@ -159,7 +159,7 @@ static void points_done(struct points *l)
     *l = (struct points){ 0 };
 }
 
-static bool collect(const struct fs_mount *m, void *arg)
+static bool mounts_collect(const struct fs_mount *m, void *arg)
 {
     struct points *l = arg;
     size_t n = strlen(m->point), k = strlen("//deleted");
@@ -188,7 +188,7 @@ static bool collect(const struct fs_mount *m, void *arg)
     return true;
 }
 
-static size_t depth(const char *path)
+static size_t mounts_depth(const char *path)
 {
     size_t n = 0;
 
@@ -199,13 +199,14 @@ static size_t depth(const char *path)
 
 static int deepest_first(const void *a, const void *b)
 {
-    size_t x = depth(*(char *const *)a), y = depth(*(char *const *)b);
+    size_t x = mounts_depth(*(char *const *)a), y = mounts_depth(*(char *const *)b);
 
     return x > y ? -1 : x < y;
 }
 
 /* One pass over what is mounted now.  *ret_gone counts successes; the first failure is reported. */
-static enum err_code unmount_pass(const char *prefix, size_t *ret_gone, size_t *ret_seen, struct err *e)
+static enum err_code mounts_unmount_pass(const char *prefix, size_t *ret_gone, size_t *ret_seen,
+                                         struct err *e)
 {
     struct points l = { 0 };
     enum err_code code;
@@ -213,7 +214,7 @@ static enum err_code unmount_pass(const char *prefix, size_t *ret_gone, size_t *
 
     *ret_gone = 0;
     *ret_seen = 0;
-    code = fs_each_mount(prefix, collect, &l, e);
+    code = fs_each_mount(prefix, mounts_collect, &l, e);
     if (code == ERR_OK && l.no_memory)
         code = err_nomem(e);
     if (code != ERR_OK) {
@@ -244,7 +245,7 @@ enum err_code fs_unmount_below(const char *prefix, struct err *e)
                        prefix == NULL ? "" : prefix);
     for (pass = 0; pass < UNMOUNT_PASSES; pass++) {
         failure = (struct err){ 0 };
-        if (unmount_pass(prefix, &gone, &seen, &failure) != ERR_OK && gone == 0) {
+        if (mounts_unmount_pass(prefix, &gone, &seen, &failure) != ERR_OK && gone == 0) {
             *e = failure;
             return e->code;
         }

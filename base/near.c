@@ -7,7 +7,7 @@
 enum { NEAR_MAX = 120, NEAR_DISTANCE = 3 };
 
 /* Letters added, left out, replaced, or swapped with the next one; NEAR_MAX when a name is too long. */
-static size_t distance(const char *a, const char *b)
+static size_t base_near_distance(const char *a, const char *b)
 {
     size_t rows[3][NEAR_MAX + 1], n = strlen(a), m = strlen(b);
     size_t *two_up = rows[0], *up = rows[1], *row = rows[2];
@@ -38,7 +38,7 @@ static size_t distance(const char *a, const char *b)
 
 void near_try(struct near *n, const char *candidate)
 {
-    size_t d = strcasecmp(n->name, candidate) == 0 ? 0 : distance(n->name, candidate);
+    size_t d = strcasecmp(n->name, candidate) == 0 ? 0 : base_near_distance(n->name, candidate);
 
     if (d > NEAR_DISTANCE || d > strlen(n->name) / 2 || (n->found != NULL && d >= n->distance))
         return;

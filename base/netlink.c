@@ -25,7 +25,7 @@ static void mnl_socket_close_p(struct mnl_socket **s)
 }
 
 /* Sends one request and gives every message of the answer to cb. */
-static enum err_code talk(struct nlmsghdr *request, mnl_cb_t cb, void *data, struct err *e)
+static enum err_code netlink_talk(struct nlmsghdr *request, mnl_cb_t cb, void *data, struct err *e)
 {
     struct mnl_socket *nl __attribute__((cleanup(mnl_socket_close_p))) =
         mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC);
@@ -53,7 +53,7 @@ static enum err_code talk(struct nlmsghdr *request, mnl_cb_t cb, void *data, str
     return ERR_OK;
 }
 
-static enum err_code check_name(const char *name, struct err *e)
+static enum err_code netlink_check_name(const char *name, struct err *e)
 {
     size_t n = strnlen(name, IFNAMSIZ);
 
@@ -62,7 +62,7 @@ static enum err_code check_name(const char *name, struct err *e)
     return ERR_OK;
 }
 
-/* The text of talk() without its own word in front: "link eth0 up: Operation not permitted". */
+/* The text of netlink_talk() without its own word in front: "link eth0 up: Operation not permitted". */
 static enum err_code link_failed(struct err *e, const char *doing, const char *name)
 {
     if (e->sys != 0)
@@ -76,7 +76,7 @@ enum err_code nl_link_up(const char *name, struct err *e)
     struct nlmsghdr *h = mnl_nlmsg_put_header(space);
     struct ifinfomsg *m;
 
-    if (check_name(name, e) != ERR_OK)
+    if (netlink_check_name(name, e) != ERR_OK)
         return e->code;
     h->nlmsg_type = RTM_NEWLINK;
     h->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
@@ -85,7 +85,7 @@ enum err_code nl_link_up(const char *name, struct err *e)
     m->ifi_change = IFF_UP;
     m->ifi_flags = IFF_UP;
     mnl_attr_put_strz(h, IFLA_IFNAME, name);
-    if (talk(h, NULL, NULL, e) != ERR_OK)
+    if (netlink_talk(h, NULL, NULL, e) != ERR_OK)
         return link_failed(e, "set up", name);
     return ERR_OK;
 }
@@ -97,14 +97,14 @@ enum err_code nl_link_delete(const char *name, struct err *e)
     struct ifinfomsg *m;
     struct err why = { 0 };
 
-    if (check_name(name, e) != ERR_OK)
+    if (netlink_check_name(name, e) != ERR_OK)
         return e->code;
     h->nlmsg_type = RTM_DELLINK;
     h->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
     m = mnl_nlmsg_put_extra_header(h, sizeof(*m));
     m->ifi_family = AF_UNSPEC;
     mnl_attr_put_strz(h, IFLA_IFNAME, name);
-    if (talk(h, NULL, NULL, &why) == ERR_OK || why.sys == ENODEV)
+    if (netlink_talk(h, NULL, NULL, &why) == ERR_OK || why.sys == ENODEV)
         return ERR_OK;
     *e = why;
     return link_failed(e, "delete", name);
@@ -114,7 +114,7 @@ bool nl_link_exists(const char *name)
 {
     struct err e = { 0 };
 
-    return check_name(name, &e) == ERR_OK && if_nametoindex(name) != 0;
+    return netlink_check_name(name, &e) == ERR_OK && if_nametoindex(name) != 0;
 }
 
 /* Asked in our own namespace, not in that of /sys. */
@@ -179,7 +179,8 @@ static int on_route(const struct nlmsghdr *h, void *data)
 #define DUMP_DATA_MAX 1024
 
 /* `data`, of `size` bytes, is as it was before when the kernel is asked again. */
-static enum err_code dump(uint16_t type, int family, mnl_cb_t cb, void *data, size_t size, struct err *e)
+static enum err_code netlink_dump(uint16_t type, int family, mnl_cb_t cb, void *data, size_t size,
+                                  struct err *e)
 {
     unsigned char before[DUMP_DATA_MAX];
     _Alignas(struct nlmsghdr) char space[256];
@@ -200,7 +201,7 @@ static enum err_code dump(uint16_t type, int family, mnl_cb_t cb, void *data, si
         struct err why = { 0 };
 
         memcpy(data, before, size);
-        if (talk(h, cb, data, &why) == ERR_OK) {
+        if (netlink_talk(h, cb, data, &why) == ERR_OK) {
             *e = (struct err){ 0 }; /* of a try before */
             return ERR_OK;
         }
@@ -248,7 +249,7 @@ static int on_link(const struct nlmsghdr *h, void *data)
     return MNL_CB_OK;
 }
 
-static bool wanted(struct address_search *s, int index)
+static bool netlink_wanted(struct address_search *s, int index)
 {
     if (s->index != 0)
         return index == s->index;
@@ -264,7 +265,7 @@ static int on_address(const struct nlmsghdr *h, void *data)
     size_t size = m->ifa_family == AF_INET ? 4 : 16;
 
     if (h->nlmsg_type != RTM_NEWADDR || (m->ifa_family != AF_INET && m->ifa_family != AF_INET6) ||
-        m->ifa_scope != RT_SCOPE_UNIVERSE || !wanted(s, (int)m->ifa_index))
+        m->ifa_scope != RT_SCOPE_UNIVERSE || !netlink_wanted(s, (int)m->ifa_index))
         return MNL_CB_OK;
     mnl_attr_for_each(a, h, sizeof(*m))
     {
@@ -299,18 +300,18 @@ enum err_code nl_default_addresses(char ipv4[16], char ipv6[46], struct err *e)
     unsigned char up[LINKS_MAX / 8] = { 0 };
     struct address_search s = { .up = up };
 
-    if (dump(RTM_GETROUTE, AF_INET, on_route, &route, sizeof(route), e) != ERR_OK)
+    if (netlink_dump(RTM_GETROUTE, AF_INET, on_route, &route, sizeof(route), e) != ERR_OK)
         return err_wrap(e, "routes");
     if (route.index == 0) {
         route.family = AF_INET6;
-        if (dump(RTM_GETROUTE, AF_INET6, on_route, &route, sizeof(route), e) != ERR_OK)
+        if (netlink_dump(RTM_GETROUTE, AF_INET6, on_route, &route, sizeof(route), e) != ERR_OK)
             return err_wrap(e, "routes");
     }
     s.index = route.index;
-    if (s.index == 0 && dump(RTM_GETLINK, AF_UNSPEC, on_link, up, sizeof(up), e) != ERR_OK)
+    if (s.index == 0 && netlink_dump(RTM_GETLINK, AF_UNSPEC, on_link, up, sizeof(up), e) != ERR_OK)
         return err_wrap(e, "links");
-    if (dump(RTM_GETADDR, AF_INET, on_address, &s, sizeof(s), e) != ERR_OK ||
-        dump(RTM_GETADDR, AF_INET6, on_address, &s, sizeof(s), e) != ERR_OK)
+    if (netlink_dump(RTM_GETADDR, AF_INET, on_address, &s, sizeof(s), e) != ERR_OK ||
+        netlink_dump(RTM_GETADDR, AF_INET6, on_address, &s, sizeof(s), e) != ERR_OK)
         return err_wrap(e, "addresses");
     if (s.ipv4[0] == '\0' && s.ipv6[0] == '\0')
         return err_set(e, ERR_NOT_FOUND, "no interface with a global address");

@@ -29,7 +29,7 @@ static void complete(struct op *op)
     log_context_set(&before);
 }
 
-static void on_closed(uv_handle_t *handle)
+static void op_on_closed(uv_handle_t *handle)
 {
     struct op *op = handle->data;
 
@@ -42,7 +42,7 @@ void op_close_handle(struct op *op, uv_handle_t *handle)
 {
     handle->data = op;
     op->open_handles++;
-    uv_close(handle, on_closed);
+    uv_close(handle, op_on_closed);
 }
 
 /* The later turn that op_finish() asked for. */
@@ -51,7 +51,7 @@ static void on_finished_turn(uv_timer_t *timer)
     op_close_handle(timer->data, (uv_handle_t *)timer);
 }
 
-static void stop(struct op *op)
+static void op_stop(struct op *op)
 {
     if (op->abort != NULL)
         op->abort(op);
@@ -66,7 +66,7 @@ static void on_deadline(uv_timer_t *timer)
         return;
     err_set(&op->why, ERR_DEADLINE, "%s: not finished after %llu.%llu s", op->name,
             (unsigned long long)(ms / 1000), (unsigned long long)(ms % 1000 / 100));
-    stop(op);
+    op_stop(op);
 }
 
 void op_init(struct op *op, uv_loop_t *loop, const char *name, uint64_t deadline_ms, op_abort_fn abort,
@@ -119,7 +119,7 @@ void op_cancel(struct op *op)
     if (!op_live(op) || op->finished || op->why.code != ERR_OK)
         return;
     err_set(&op->why, ERR_CANCELLED, "%s: cancelled", op->name);
-    stop(op);
+    op_stop(op);
 }
 
 bool op_live(const struct op *op)

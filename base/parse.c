@@ -13,7 +13,7 @@ static void quote(char ret[80], const char *text)
     text_printable(ret);
 }
 
-static bool digits(const char *p, uint64_t *ret)
+static bool parse_digits(const char *p, uint64_t *ret)
 {
     uint64_t v = 0;
 
@@ -33,7 +33,7 @@ enum err_code parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *
     uint64_t v;
     char q[80];
 
-    if (!digits(text, &v) || v < min || v > max) {
+    if (!parse_digits(text, &v) || v < min || v > max) {
         quote(q, text);
         return err_set(e, ERR_INVALID, "%s: \"%s\" is not a whole number between %" PRIu64 " and %" PRIu64,
                        what, q, min, max);
@@ -49,7 +49,7 @@ enum err_code parse_i64(const char *text, int64_t min, int64_t max, int64_t *ret
     const char *p = text != NULL && (*text == '-' || *text == '+') ? text + 1 : text;
     uint64_t v = 0;
     int64_t i = 0;
-    bool ok = digits(p, &v);
+    bool ok = parse_digits(p, &v);
     char q[80];
 
     if (ok && negative) {

@@ -43,7 +43,7 @@ static void close_fd(int *fd)
  * same struct again or free it.  So the buffers are lent (cap 0: detaching copies) and the memory is
  * freed here without another look at *p.
  */
-static void on_op_done(struct op *op, const struct err *result)
+static void process_on_op_done(struct op *op, const struct err *result)
 {
     struct proc *p = container_of(op, struct proc, op);
     char *out = p->out.cap > 0 ? p->out.p : NULL, *err_out = p->err_out.cap > 0 ? p->err_out.p : NULL;
@@ -57,7 +57,7 @@ static void on_op_done(struct op *op, const struct err *result)
     free(err_out);
 }
 
-static void close_poll(struct proc *p, uv_poll_t *poll, int *fd)
+static void process_close_poll(struct proc *p, uv_poll_t *poll, int *fd)
 {
     if (*fd < 0)
         return;
@@ -65,13 +65,13 @@ static void close_poll(struct proc *p, uv_poll_t *poll, int *fd)
     close_fd(fd); /* libuv has forgotten it */
 }
 
-static void end(struct proc *p, const struct err *e)
+static void process_end(struct proc *p, const struct err *e)
 {
     p->step = PROC_OVER;
-    close_poll(p, &p->out_poll, &p->out_fd);
-    close_poll(p, &p->err_poll, &p->err_fd);
-    close_poll(p, &p->exit_poll, &p->pidfd);
-    close_poll(p, &p->report_poll, &p->report_fd);
+    process_close_poll(p, &p->out_poll, &p->out_fd);
+    process_close_poll(p, &p->err_poll, &p->err_fd);
+    process_close_poll(p, &p->exit_poll, &p->pidfd);
+    process_close_poll(p, &p->report_poll, &p->report_fd);
     op_close_handle(&p->op, (uv_handle_t *)&p->kill_timer);
     op_finish(&p->op, e);
 }
@@ -94,7 +94,7 @@ static void end_with_status(struct proc *p)
 
     read_reports(p);
     proc_result_text(p, &e);
-    end(p, e.code == ERR_OK ? NULL : &e);
+    process_end(p, e.code == ERR_OK ? NULL : &e);
 }
 
 /* ---- killing ----------------------------------------------------------------------------------- */
@@ -107,14 +107,14 @@ static void signal_group(struct proc *p, int sig)
         syscall(SYS_pidfd_send_signal, p->pidfd, sig, NULL, 0);
 }
 
-static void on_kill_timer(uv_timer_t *timer);
+static void process_on_kill_timer(uv_timer_t *timer);
 static void started(struct proc *p);
 
 static void terminate(struct proc *p)
 {
     p->step = PROC_TERM;
     signal_group(p, SIGTERM);
-    uv_timer_start(&p->kill_timer, on_kill_timer, KILL_GRACE_MS, 0);
+    uv_timer_start(&p->kill_timer, process_on_kill_timer, KILL_GRACE_MS, 0);
 }
 
 static void abort_proc(struct op *op)
@@ -125,9 +125,9 @@ static void abort_proc(struct op *op)
     case PROC_SPAWN:
         p->aborted = true;
         if (p->job == NULL || spawn_cancel(p->job))
-            end(p, NULL);
+            process_end(p, NULL);
         else
-            uv_timer_start(&p->kill_timer, on_kill_timer, KILL_GRACE_MS, 0);
+            uv_timer_start(&p->kill_timer, process_on_kill_timer, KILL_GRACE_MS, 0);
         return;
     case PROC_RUN:
         terminate(p);
@@ -153,7 +153,7 @@ static bool read_out(struct proc *p)
     ssize_t n;
 
     if (room == NULL) { /* no memory: let the child fail on its closed output */
-        close_poll(p, &p->out_poll, &p->out_fd);
+        process_close_poll(p, &p->out_poll, &p->out_fd);
         return false;
     }
     n = read(p->out_fd, room, want == 0 ? 1 : want);
@@ -164,7 +164,7 @@ static bool read_out(struct proc *p)
         p->out.p[p->out.n] = '\0';
         return true;
     }
-    close_poll(p, &p->out_poll, &p->out_fd);
+    process_close_poll(p, &p->out_poll, &p->out_fd);
     if (n > 0) {
         p->overflow = true;
         if (p->step == PROC_RUN)
@@ -181,7 +181,7 @@ static bool read_err(struct proc *p)
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return errno == EINTR;
     if (n <= 0) {
-        close_poll(p, &p->err_poll, &p->err_fd);
+        process_close_poll(p, &p->err_poll, &p->err_fd);
         return false;
     }
     buf_add(&p->err_out, chunk, (size_t)n);
@@ -191,7 +191,7 @@ static bool read_err(struct proc *p)
 }
 
 /* All that the dead child wrote is in the pipes; a grandchild that keeps writing is not followed for ever. */
-static void drain(struct proc *p)
+static void process_drain(struct proc *p)
 {
     int i;
 
@@ -229,7 +229,7 @@ static void on_err(uv_poll_t *poll, int status, int events)
 
 /* ---- exit ------------------------------------------------------------------------------------- */
 
-static void on_kill_timer(uv_timer_t *timer)
+static void process_on_kill_timer(uv_timer_t *timer)
 {
     struct proc *p = timer->data;
     struct err e = { 0 };
@@ -238,16 +238,16 @@ static void on_kill_timer(uv_timer_t *timer)
     case PROC_TERM:
         p->step = PROC_KILL;
         signal_group(p, SIGKILL);
-        uv_timer_start(&p->kill_timer, on_kill_timer, KILL_GRACE_MS, 0);
+        uv_timer_start(&p->kill_timer, process_on_kill_timer, KILL_GRACE_MS, 0);
         return;
     case PROC_KILL:
         err_set(&e, ERR_DEADLINE, "%s: killed but does not die", p->name);
         op_close_handle(&p->op, (uv_handle_t *)&p->exit_poll);
         reaper_adopt(p->op.loop, p->pid, take_fd(&p->pidfd), p->name, p->op.subject);
-        end(p, &e);
+        process_end(p, &e);
         return;
     case PROC_DRAIN:
-        drain(p); /* the loop may have been busy all that time */
+        process_drain(p); /* the loop may have been busy all that time */
         end_with_status(p);
         return;
     case PROC_SPAWN: /* its program lies on something that hangs */
@@ -259,7 +259,7 @@ static void on_kill_timer(uv_timer_t *timer)
         log_warn("child does not start, left behind", F_STR("name", p->name),
                  F_STR("subject", p->op.subject));
         err_set(&e, ERR_DEADLINE, "%s: %s does not start", p->name, p->prog);
-        end(p, &e);
+        process_end(p, &e);
         return;
     case PROC_RUN:
     case PROC_OVER:
@@ -267,7 +267,7 @@ static void on_kill_timer(uv_timer_t *timer)
     }
 }
 
-static void on_exit_event(uv_poll_t *poll, int status, int events)
+static void process_on_exit_event(uv_poll_t *poll, int status, int events)
 {
     struct proc *p = poll->data;
     bool killed = p->step == PROC_TERM || p->step == PROC_KILL;
@@ -286,18 +286,18 @@ static void on_exit_event(uv_poll_t *poll, int status, int events)
         p->status = info.si_code == CLD_EXITED ? W_EXITCODE(info.si_status, 0)
                                                : info.si_status | (info.si_code == CLD_DUMPED ? 0x80 : 0);
     }
-    close_poll(p, &p->exit_poll, &p->pidfd);
+    process_close_poll(p, &p->exit_poll, &p->pidfd);
     p->step = PROC_DRAIN;
-    drain(p);
+    process_drain(p);
     if (killed || (p->out_fd < 0 && p->err_fd < 0))
         end_with_status(p);
     else
-        uv_timer_start(&p->kill_timer, on_kill_timer, DRAIN_MS, 0);
+        uv_timer_start(&p->kill_timer, process_on_kill_timer, DRAIN_MS, 0);
 }
 
 /* ---- the start ---------------------------------------------------------------------------------- */
 
-static enum err_code check_spec(const struct proc_spec *spec, struct err *e)
+static enum err_code process_check_spec(const struct proc_spec *spec, struct err *e)
 {
     size_t i, k;
 
@@ -386,7 +386,7 @@ static enum err_code watch_exit(struct proc *p, struct err *e)
         return e->code;
     }
     p->exit_poll.data = p;
-    uv_poll_start(&p->exit_poll, UV_READABLE, on_exit_event);
+    uv_poll_start(&p->exit_poll, UV_READABLE, process_on_exit_event);
     return ERR_OK;
 }
 
@@ -399,7 +399,7 @@ static void started(struct proc *p)
     uv_timer_stop(&p->kill_timer);
     if (spawn_end(take_ptr(&p->job), &p->pid, &p->pidfd, &e) != ERR_OK || watch_exit(p, &e) != ERR_OK) {
         err_wrap(&e, "%s", p->name);
-        end(p, &e);
+        process_end(p, &e);
         return;
     }
     p->step = PROC_RUN;
@@ -418,7 +418,7 @@ static void on_report(uv_poll_t *poll, int status, int events)
         started(p);
 }
 
-static enum err_code start(struct proc *p, const struct proc_spec *spec, struct err *e)
+static enum err_code process_start(struct proc *p, const struct proc_spec *spec, struct err *e)
 {
     static const char *const default_env[] = {
         "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", NULL
@@ -429,7 +429,7 @@ static enum err_code start(struct proc *p, const struct proc_spec *spec, struct 
     fd_auto report = -1;
     struct spawn_plan plan;
 
-    if (check_spec(spec, e) != ERR_OK)
+    if (process_check_spec(spec, e) != ERR_OK)
         return e->code;
     p->prog = strdup(spec->argv[0]);
     if (p->prog == NULL)
@@ -489,15 +489,15 @@ void proc_start(struct proc *p, const struct proc_spec *spec, uv_loop_t *loop, o
     };
     snprintf(p->name, sizeof(p->name), "%s", spec->name);
     proc_defaults_capture();
-    op_init(&p->op, loop, p->name, spec->deadline_ms, abort_proc, on_op_done, owner);
+    op_init(&p->op, loop, p->name, spec->deadline_ms, abort_proc, process_on_op_done, owner);
     if (spec->subject != NULL)
         op_set_subject(&p->op, spec->subject);
     uv_timer_init(loop, &p->kill_timer);
     p->kill_timer.data = p;
 
-    if (start(p, spec, &e) != ERR_OK) {
+    if (process_start(p, spec, &e) != ERR_OK) {
         err_wrap(&e, "%s", p->name);
-        end(p, &e);
+        process_end(p, &e);
     }
 }
 

@@ -22,16 +22,16 @@ TAILQ_HEAD(stray_list, stray);
 static struct stray_list strays = TAILQ_HEAD_INITIALIZER(strays); /* loop thread only */
 static size_t stray_count;
 
-static void on_closed(uv_handle_t *handle)
+static void reaper_on_closed(uv_handle_t *handle)
 {
     free(handle->data);
 }
 
-static void drop(struct stray *s)
+static void reaper_drop(struct stray *s)
 {
     TAILQ_REMOVE(&strays, s, next);
     stray_count--;
-    uv_close((uv_handle_t *)&s->poll, on_closed);
+    uv_close((uv_handle_t *)&s->poll, reaper_on_closed);
     close(s->pidfd);
 }
 
@@ -45,7 +45,7 @@ static void on_died(uv_poll_t *poll, int status, int events)
     if (waitid(P_PIDFD, (id_t)s->pidfd, &info, WEXITED | WNOHANG) == 0 && info.si_pid == 0)
         return;
     log_debug("stuck child died at last", F_I64("pid", s->pid));
-    drop(s);
+    reaper_drop(s);
 }
 
 void reaper_adopt(uv_loop_t *loop, pid_t pid, int pidfd, const char *name, const char *subject)
@@ -80,7 +80,7 @@ struct ended {
 
 static TAILQ_HEAD(, ended) endeds = TAILQ_HEAD_INITIALIZER(endeds); /* loop thread only */
 
-static void reap(int pidfd)
+static void reaper_reap(int pidfd)
 {
     waitid(P_PIDFD, (id_t)pidfd, &(siginfo_t){ 0 }, WEXITED | WNOHANG);
 }
@@ -93,12 +93,12 @@ static void on_ended_closed(uv_handle_t *handle)
 static void reap_ended(struct ended *d)
 {
     TAILQ_REMOVE(&endeds, d, next);
-    reap(d->pidfd);
+    reaper_reap(d->pidfd);
     close(d->pidfd);
     uv_close((uv_handle_t *)&d->timer, on_ended_closed);
 }
 
-static void on_later(uv_timer_t *timer)
+static void reaper_on_later(uv_timer_t *timer)
 {
     reap_ended(timer->data);
 }
@@ -109,7 +109,7 @@ void reaper_later(uv_loop_t *loop, int pidfd)
     struct ended *d = copy >= 0 ? calloc(1, sizeof(*d)) : NULL;
 
     if (d == NULL) {
-        reap(pidfd);
+        reaper_reap(pidfd);
         if (copy >= 0)
             close(copy);
         return;
@@ -117,7 +117,7 @@ void reaper_later(uv_loop_t *loop, int pidfd)
     d->pidfd = copy;
     uv_timer_init(loop, &d->timer);
     d->timer.data = d;
-    uv_timer_start(&d->timer, on_later, LATER_MS, 0);
+    uv_timer_start(&d->timer, reaper_on_later, LATER_MS, 0);
     TAILQ_INSERT_TAIL(&endeds, d, next);
 }
 
@@ -138,5 +138,5 @@ void proc_forget(uv_loop_t *loop)
             reap_ended(d);
     TAILQ_FOREACH_SAFE (s, &strays, next, next_stray)
         if (s->poll.loop == loop)
-            drop(s);
+            reaper_drop(s);
 }

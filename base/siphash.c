@@ -7,7 +7,7 @@ struct state {
     uint64_t v[4];
 };
 
-static uint64_t rotate(uint64_t x, unsigned by)
+static uint64_t siphash_rotate(uint64_t x, unsigned by)
 {
     return x << by | x >> (64 - by);
 }
@@ -28,18 +28,18 @@ static void rounds(struct state *s, unsigned n)
     while (n-- > 0) {
         v[0] += v[1];
         v[2] += v[3];
-        v[1] = rotate(v[1], 13) ^ v[0];
-        v[3] = rotate(v[3], 16) ^ v[2];
-        v[0] = rotate(v[0], 32);
+        v[1] = siphash_rotate(v[1], 13) ^ v[0];
+        v[3] = siphash_rotate(v[3], 16) ^ v[2];
+        v[0] = siphash_rotate(v[0], 32);
         v[2] += v[1];
         v[0] += v[3];
-        v[1] = rotate(v[1], 17) ^ v[2];
-        v[3] = rotate(v[3], 21) ^ v[0];
-        v[2] = rotate(v[2], 32);
+        v[1] = siphash_rotate(v[1], 17) ^ v[2];
+        v[3] = siphash_rotate(v[3], 21) ^ v[0];
+        v[2] = siphash_rotate(v[2], 32);
     }
 }
 
-static void take_word(struct state *s, uint64_t word)
+static void siphash_take_word(struct state *s, uint64_t word)
 {
     s->v[3] ^= word;
     rounds(s, 2);
@@ -55,8 +55,8 @@ uint64_t siphash(const unsigned char key[SIPHASH_KEY_SIZE], const void *data, si
     size_t left = size;
 
     for (; left >= 8; left -= 8, p += 8)
-        take_word(&s, little_endian(p, 8));
-    take_word(&s, little_endian(p, left) | (uint64_t)size << 56);
+        siphash_take_word(&s, little_endian(p, 8));
+    siphash_take_word(&s, little_endian(p, left) | (uint64_t)size << 56);
     s.v[2] ^= 0xff;
     rounds(&s, 4);
     return s.v[0] ^ s.v[1] ^ s.v[2] ^ s.v[3];

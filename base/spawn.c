@@ -199,7 +199,7 @@ static int become(uid_t uid, gid_t gid)
 }
 
 /* For a child that needs nothing but what belongs to its user. */
-static int drop_rights(uid_t uid, gid_t gid)
+static int spawn_drop_rights(uid_t uid, gid_t gid)
 {
     struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
     struct __user_cap_data_struct none[2] = { 0 };
@@ -255,7 +255,7 @@ __attribute__((noreturn, noinline)) static void child_run(const struct spawn_pla
     if (plan->write_paths != NULL && plan->write_paths[0] != NULL)
         report.sys = child_landlock_ruleset(plan->read_paths, plan->write_paths, &ruleset);
     if (report.sys == 0 && plan->no_rights)
-        report.sys = drop_rights(plan->uid, plan->gid);
+        report.sys = spawn_drop_rights(plan->uid, plan->gid);
     if (report.sys == 0)
         report.sys = child_landlock_enter(ruleset);
     if (report.sys != 0)

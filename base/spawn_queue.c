@@ -80,7 +80,7 @@ static void free_job(struct spawn_job *j)
     free(j);
 }
 
-static size_t count(const char *const *list, size_t *bytes)
+static size_t spawn_queue_count(const char *const *list, size_t *bytes)
 {
     size_t n = 0;
 
@@ -89,7 +89,8 @@ static size_t count(const char *const *list, size_t *bytes)
     return n;
 }
 
-static const char *const *copy_list(const char ***pointers, char **at, const char *const *list, size_t n)
+static const char *const *spawn_queue_copy_list(const char ***pointers, char **at, const char *const *list,
+                                                size_t n)
 {
     const char **copy = *pointers;
 
@@ -104,9 +105,10 @@ static const char *const *copy_list(const char ***pointers, char **at, const cha
 static struct spawn_job *copy_plan(const struct spawn_plan *plan)
 {
     size_t bytes = strlen(plan->cwd) + 1 + (plan->cgroup_procs != NULL ? strlen(plan->cgroup_procs) + 1 : 0);
-    size_t args = count(plan->argv, &bytes), env = count(plan->env, &bytes),
-           joins = count(plan->join_procs, &bytes), reads = count(plan->read_paths, &bytes),
-           writes = count(plan->write_paths, &bytes);
+    size_t args = spawn_queue_count(plan->argv, &bytes), env = spawn_queue_count(plan->env, &bytes),
+           joins = spawn_queue_count(plan->join_procs, &bytes),
+           reads = spawn_queue_count(plan->read_paths, &bytes),
+           writes = spawn_queue_count(plan->write_paths, &bytes);
     size_t pointers = args + env + joins + reads + writes + 5,
            size = sizeof(struct spawn_job) + pointers * sizeof(char *) + bytes;
     struct spawn_job *j = calloc(1, size);
@@ -118,11 +120,11 @@ static struct spawn_job *copy_plan(const struct spawn_plan *plan)
 
     j->size = size;
     j->plan = *plan;
-    j->plan.argv = copy_list(&next, &text, plan->argv, args);
-    j->plan.env = copy_list(&next, &text, plan->env, env);
-    j->plan.join_procs = copy_list(&next, &text, plan->join_procs, joins);
-    j->plan.read_paths = copy_list(&next, &text, plan->read_paths, reads);
-    j->plan.write_paths = copy_list(&next, &text, plan->write_paths, writes);
+    j->plan.argv = spawn_queue_copy_list(&next, &text, plan->argv, args);
+    j->plan.env = spawn_queue_copy_list(&next, &text, plan->env, env);
+    j->plan.join_procs = spawn_queue_copy_list(&next, &text, plan->join_procs, joins);
+    j->plan.read_paths = spawn_queue_copy_list(&next, &text, plan->read_paths, reads);
+    j->plan.write_paths = spawn_queue_copy_list(&next, &text, plan->write_paths, writes);
     j->plan.cwd = str_pack(&text, plan->cwd);
     j->plan.cgroup_procs = str_pack(&text, plan->cgroup_procs);
     j->plan.fds = j->fds;
@@ -154,14 +156,14 @@ static enum err_code copy_fds(struct spawn_job *j, const struct spawn_plan *plan
 
 /* ---- a thread ---------------------------------------------------------------------------------- */
 
-static void make(struct spawn_job *j)
+static void spawn_queue_make(struct spawn_job *j)
 {
     if (spawn_child(&j->plan, &j->pid, &j->pidfd, &j->e) != ERR_OK)
         j->pidfd = -1;
 }
 
 /* Tells the loop.  Not by closing: children that others make at this moment hold the pipe, too. */
-static void is_over(struct spawn_job *j)
+static void spawn_queue_is_over(struct spawn_job *j)
 {
     const struct spawn_report none = { 0 };
 
@@ -186,7 +188,7 @@ static void end_abandoned(struct spawn_job *j)
 
 /* What follows is under the lock. */
 
-static struct spawn_job *take(void)
+static struct spawn_job *spawn_queue_take(void)
 {
     struct spawn_job *j = TAILQ_FIRST(&makers.queue);
 
@@ -203,17 +205,17 @@ static struct spawn_job *next_job(void)
         pthread_cond_wait(&makers.work, &makers.lock);
         makers.idle--;
     }
-    return take();
+    return spawn_queue_take();
 }
 
-static void *run(void *arg);
+static void *spawn_queue_run(void *arg);
 
 static void stand_by(void)
 {
     pthread_t thread;
 
-    makers.stands_by =
-        makers.threads < THREADS_HUNG_MAX && thread_start(&thread, STACK_BYTES, true, run, &makers.late) == 0;
+    makers.stands_by = makers.threads < THREADS_HUNG_MAX &&
+                       thread_start(&thread, STACK_BYTES, true, spawn_queue_run, &makers.late) == 0;
 }
 
 static struct spawn_job *late_job(void)
@@ -232,7 +234,7 @@ static struct spawn_job *late_job(void)
     }
     makers.stands_by = makers.sleeps = false;
     makers.threads++;
-    struct spawn_job *j = take();
+    struct spawn_job *j = spawn_queue_take();
 
     if (!TAILQ_EMPTY(&makers.queue))
         stand_by();
@@ -240,7 +242,7 @@ static struct spawn_job *late_job(void)
 }
 
 /* arg: NULL; not NULL: stands by first. */
-static void *run(void *arg)
+static void *spawn_queue_run(void *arg)
 {
     bool waits = arg != NULL;
 
@@ -250,10 +252,10 @@ static void *run(void *arg)
 
         waits = false;
         pthread_mutex_unlock(&makers.lock);
-        make(j);
+        spawn_queue_make(j);
         pthread_mutex_lock(&makers.lock);
         if (!j->abandoned) {
-            is_over(j); /* from here on it may be freed as soon as the lock is open */
+            spawn_queue_is_over(j); /* from here on it may be freed as soon as the lock is open */
             continue;
         }
         pthread_mutex_unlock(&makers.lock);
@@ -272,7 +274,7 @@ static bool have_thread(void)
 
     if (makers.idle > makers.queued)
         return true;
-    if (makers.threads < THREADS_MAX && thread_start(&thread, STACK_BYTES, true, run, NULL) == 0)
+    if (makers.threads < THREADS_MAX && thread_start(&thread, STACK_BYTES, true, spawn_queue_run, NULL) == 0)
         makers.threads++;
     else if (makers.threads > 0 && !makers.stands_by)
         stand_by();
@@ -305,8 +307,8 @@ enum err_code spawn_begin(struct spawn_job **ret, const struct spawn_plan *plan,
         pthread_mutex_unlock(&makers.lock);
     } else { /* the machine has no room for a thread: the loop makes it */
         pthread_mutex_unlock(&makers.lock);
-        make(j);
-        is_over(j);
+        spawn_queue_make(j);
+        spawn_queue_is_over(j);
     }
     *ret = j;
     return ERR_OK;

@@ -25,7 +25,7 @@ struct pack {
     unsigned depth;
 };
 
-static enum err_code put(const struct pack *p, const void *data, size_t n, struct err *e)
+static enum err_code tar_pack_put(const struct pack *p, const void *data, size_t n, struct err *e)
 {
     int sys = fs_write_all(p->out, data, n);
 
@@ -37,11 +37,11 @@ static enum err_code pad(const struct pack *p, uint64_t size, struct err *e)
     static const char zeros[TAR_BLOCK];
     size_t over = (size_t)(size % TAR_BLOCK);
 
-    return over > 0 ? put(p, zeros, TAR_BLOCK - over, e) : ERR_OK;
+    return over > 0 ? tar_pack_put(p, zeros, TAR_BLOCK - over, e) : ERR_OK;
 }
 
 /* Octal, or GNU's base 256 where that is too short. */
-static void number(char *field, size_t width, uint64_t value)
+static void tar_pack_number(char *field, size_t width, uint64_t value)
 {
     if (width == 8 || value < (UINT64_C(1) << 33)) {
         snprintf(field, width, "%0*llo", (int)width - 1, (unsigned long long)value);
@@ -71,11 +71,11 @@ static enum err_code put_long(const struct pack *p, char type, const char *text,
     struct tar_header h = { .name = "././@LongLink", .type = type };
     size_t n = strlen(text) + 1;
 
-    number(h.mode, sizeof(h.mode), 0);
-    number(h.size, sizeof(h.size), n);
-    number(h.mtime, sizeof(h.mtime), 0);
+    tar_pack_number(h.mode, sizeof(h.mode), 0);
+    tar_pack_number(h.size, sizeof(h.size), n);
+    tar_pack_number(h.mtime, sizeof(h.mtime), 0);
     seal(&h);
-    if (put(p, &h, sizeof(h), e) != ERR_OK || put(p, text, n, e) != ERR_OK)
+    if (tar_pack_put(p, &h, sizeof(h), e) != ERR_OK || tar_pack_put(p, text, n, e) != ERR_OK)
         return e->code;
     return pad(p, n, e);
 }
@@ -92,16 +92,16 @@ static enum err_code put_head(const struct pack *p, const struct stat *st, char 
         return e->code;
     memcpy(h.name, name, strlen(name) < sizeof(h.name) ? strlen(name) : sizeof(h.name));
     memcpy(h.link, link, strlen(link) < sizeof(h.link) ? strlen(link) : sizeof(h.link));
-    number(h.mode, sizeof(h.mode), st->st_mode & 07777);
-    number(h.uid, sizeof(h.uid), 0);
-    number(h.gid, sizeof(h.gid), 0);
-    number(h.size, sizeof(h.size), type == '0' ? (uint64_t)st->st_size : 0);
-    number(h.mtime, sizeof(h.mtime), st->st_mtim.tv_sec > 0 ? (uint64_t)st->st_mtim.tv_sec : 0);
+    tar_pack_number(h.mode, sizeof(h.mode), st->st_mode & 07777);
+    tar_pack_number(h.uid, sizeof(h.uid), 0);
+    tar_pack_number(h.gid, sizeof(h.gid), 0);
+    tar_pack_number(h.size, sizeof(h.size), type == '0' ? (uint64_t)st->st_size : 0);
+    tar_pack_number(h.mtime, sizeof(h.mtime), st->st_mtim.tv_sec > 0 ? (uint64_t)st->st_mtim.tv_sec : 0);
     seal(&h);
-    return put(p, &h, sizeof(h), e);
+    return tar_pack_put(p, &h, sizeof(h), e);
 }
 
-static void warn(const struct pack *p, const char *what)
+static void tar_pack_warn(const struct pack *p, const char *what)
 {
     char text[TAR_NAME_MAX + 100];
 
@@ -134,11 +134,11 @@ static enum err_code pack_unsized(const struct pack *p, int fd, const struct sta
         if (p->depth == 0)
             return err_set(e, why.code, "read %s: %s", p->path.p, why.text);
         snprintf(what, sizeof(what), "left out: %s", why.text);
-        warn(p, what);
+        tar_pack_warn(p, what);
         return ERR_OK;
     }
     sized.st_size = (off_t)n;
-    if (put_head(p, &sized, '0', "", e) != ERR_OK || put(p, text, n, e) != ERR_OK)
+    if (put_head(p, &sized, '0', "", e) != ERR_OK || tar_pack_put(p, text, n, e) != ERR_OK)
         return e->code;
     return pad(p, n, e);
 }
@@ -166,7 +166,7 @@ static enum err_code pack_file(const struct pack *p, int node, const struct stat
             return err_sys(e, errno, "read %s", p->path.p);
         if (n == 0)
             return err_set(e, ERR_ABORTED, "%s became shorter while it was read", p->path.p);
-        if (put(p, piece, (size_t)n, e) != ERR_OK)
+        if (tar_pack_put(p, piece, (size_t)n, e) != ERR_OK)
             return e->code;
         left -= (uint64_t)n;
     }
@@ -241,7 +241,7 @@ static enum err_code pack_node(struct pack *p, int node, struct err *e)
         return pack_link(p, node, &st, e);
     if (p->depth == 0) /* which is all there was to pack */
         return err_set(e, ERR_INVALID, "%s is neither a file, a folder nor a link", p->path.p);
-    warn(p, "left out: neither a file, a folder nor a link");
+    tar_pack_warn(p, "left out: neither a file, a folder nor a link");
     return ERR_OK;
 }
 
@@ -265,7 +265,7 @@ enum err_code tar_pack(int node, const char *as, int out, const struct tar_optio
 
     buf_adds(&p.path, as);
     if (pack_node(&p, node, e) == ERR_OK)
-        (void)!put(&p, end, sizeof(end), e);
+        (void)!tar_pack_put(&p, end, sizeof(end), e);
     buf_done(&p.path);
     return e->code;
 }

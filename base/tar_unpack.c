@@ -33,7 +33,8 @@ struct unpack {
 /* ---- reading --------------------------------------------------------------------------------- */
 
 /* *ret_end: nothing came at all (with ret_end NULL that is an error, too). */
-static enum err_code take(const struct unpack *u, void *data, size_t n, bool *ret_end, struct err *e)
+static enum err_code tar_unpack_take(const struct unpack *u, void *data, size_t n, bool *ret_end,
+                                     struct err *e)
 {
     size_t have = 0;
 
@@ -60,14 +61,14 @@ static uint64_t padded(uint64_t size)
     return (size + TAR_BLOCK - 1) / TAR_BLOCK * TAR_BLOCK;
 }
 
-static enum err_code skip(const struct unpack *u, uint64_t n, struct err *e)
+static enum err_code tar_unpack_skip(const struct unpack *u, uint64_t n, struct err *e)
 {
     char piece[PIECE];
 
     while (n > 0) {
         size_t part = n < sizeof(piece) ? (size_t)n : sizeof(piece);
 
-        if (take(u, piece, part, NULL, e) != ERR_OK)
+        if (tar_unpack_take(u, piece, part, NULL, e) != ERR_OK)
             return e->code;
         n -= part;
     }
@@ -75,7 +76,7 @@ static enum err_code skip(const struct unpack *u, uint64_t n, struct err *e)
 }
 
 /* Octal, or GNU's base 256; false: neither, or more than a file can have. */
-static bool number(const char *field, size_t width, uint64_t *ret)
+static bool tar_unpack_number(const char *field, size_t width, uint64_t *ret)
 {
     uint64_t value = 0;
     size_t i = 0;
@@ -108,7 +109,7 @@ static bool sealed(const struct tar_header *h)
 
     for (size_t i = 0; i < sizeof(*h); i++)
         sum += i >= at && i < at + sizeof(h->checksum) ? ' ' : bytes[i];
-    return number(h->checksum, sizeof(h->checksum), &said) && said == sum;
+    return tar_unpack_number(h->checksum, sizeof(h->checksum), &said) && said == sum;
 }
 
 /* ---- names that come before their entry ------------------------------------------------------- */
@@ -117,10 +118,10 @@ static enum err_code take_text(const struct unpack *u, uint64_t size, char *to, 
 {
     if (size == 0 || size > TAR_NAME_MAX)
         return err_set(e, ERR_INVALID, "a name of %llu bytes in the archive", (unsigned long long)size);
-    if (take(u, to, (size_t)size, NULL, e) != ERR_OK)
+    if (tar_unpack_take(u, to, (size_t)size, NULL, e) != ERR_OK)
         return e->code;
     to[size] = '\0';
-    return skip(u, padded(size) - size, e);
+    return tar_unpack_skip(u, padded(size) - size, e);
 }
 
 /* One of "<length> <key>=<value>\n" */
@@ -154,7 +155,7 @@ static enum err_code take_attributes(struct unpack *u, uint64_t size, struct err
         return err_set(e, ERR_INVALID, "attributes of %llu bytes in the archive", (unsigned long long)size);
     if (text == NULL)
         return err_nomem(e);
-    if (take(u, text, (size_t)size, NULL, e) != ERR_OK)
+    if (tar_unpack_take(u, text, (size_t)size, NULL, e) != ERR_OK)
         return e->code;
     text[size] = '\0';
     while (at < text + size) {
@@ -170,12 +171,12 @@ static enum err_code take_attributes(struct unpack *u, uint64_t size, struct err
             return e->code;
         at += n;
     }
-    return skip(u, padded(size) - size, e);
+    return tar_unpack_skip(u, padded(size) - size, e);
 }
 
 /* ---- where it goes --------------------------------------------------------------------------- */
 
-static void warn(const struct unpack *u, const char *what)
+static void tar_unpack_warn(const struct unpack *u, const char *what)
 {
     char text[TAR_NAME_MAX + 100];
 
@@ -190,7 +191,7 @@ static bool is_dots(const char *s, size_t n)
     return (n == 1 && s[0] == '.') || (n == 2 && s[0] == '.' && s[1] == '.');
 }
 
-static enum err_code enter(int *dir, const char *name, const struct unpack *u, struct err *e)
+static enum err_code tar_unpack_enter(int *dir, const char *name, const struct unpack *u, struct err *e)
 {
     int next;
 
@@ -222,7 +223,7 @@ static enum err_code rename_first(struct unpack *u, char last[NAME_SIZE], struct
  * The folder that the entry goes into, and its last name; "" for the destination itself.  Each element is
  * opened from the one before it, and none is a link.
  */
-static enum err_code walk(struct unpack *u, int *ret_dir, char last[NAME_SIZE], struct err *e)
+static enum err_code tar_unpack_walk(struct unpack *u, int *ret_dir, char last[NAME_SIZE], struct err *e)
 {
     fd_auto dir = fcntl(u->dir, F_DUPFD_CLOEXEC, 3);
     const char *at = u->name;
@@ -241,7 +242,7 @@ static enum err_code walk(struct unpack *u, int *ret_dir, char last[NAME_SIZE], 
         if (n == 2 && is_dots(at, n))
             return err_set(e, ERR_INVALID, "the archive has a name with ..: %s", u->name);
         if (n > 0 && !is_dots(at, n)) {
-            if (last[0] != '\0' && enter(&dir, last, u, e) != ERR_OK)
+            if (last[0] != '\0' && tar_unpack_enter(&dir, last, u, e) != ERR_OK)
                 return e->code;
             snprintf(last, NAME_SIZE, "%.*s", (int)n, at);
             if (first && u->o->rename != NULL && !u->below && rename_first(u, last, e) != ERR_OK)
@@ -277,7 +278,8 @@ static int open_beside(int dir, char name[BESIDE_SIZE])
     return fd;
 }
 
-static enum err_code fill(const struct unpack *u, int fd, mode_t mode, uint64_t mtime, struct err *e)
+static enum err_code tar_unpack_fill(const struct unpack *u, int fd, mode_t mode, uint64_t mtime,
+                                     struct err *e)
 {
     uint64_t left = u->size;
     char piece[PIECE];
@@ -286,7 +288,7 @@ static enum err_code fill(const struct unpack *u, int fd, mode_t mode, uint64_t 
         size_t part = left < sizeof(piece) ? (size_t)left : sizeof(piece);
         int sys;
 
-        if (take(u, piece, part, NULL, e) != ERR_OK)
+        if (tar_unpack_take(u, piece, part, NULL, e) != ERR_OK)
             return e->code;
         sys = fs_write_all(fd, piece, part);
         if (sys != 0)
@@ -296,27 +298,27 @@ static enum err_code fill(const struct unpack *u, int fd, mode_t mode, uint64_t 
     if (fchmod(fd, mode) != 0)
         return err_sys(e, errno, "set permissions of %s", u->name);
     set_time(fd, mtime);
-    return skip(u, padded(u->size) - u->size, e);
+    return tar_unpack_skip(u, padded(u->size) - u->size, e);
 }
 
 /* What has that name stays as it is until the new file is whole. */
-static enum err_code make_file(const struct unpack *u, int dir, const char *last, mode_t mode, uint64_t mtime,
-                               struct err *e)
+static enum err_code tar_unpack_make_file(const struct unpack *u, int dir, const char *last, mode_t mode,
+                                          uint64_t mtime, struct err *e)
 {
     char beside[BESIDE_SIZE];
     fd_auto fd = open_beside(dir, beside);
 
     if (fd < 0)
         return err_sys(e, errno, "make %s", u->name);
-    if (fill(u, fd, mode, mtime, e) == ERR_OK && renameat(dir, beside, dir, last) != 0)
+    if (tar_unpack_fill(u, fd, mode, mtime, e) == ERR_OK && renameat(dir, beside, dir, last) != 0)
         err_sys(e, errno, "replace %s", u->name);
     if (e->code != ERR_OK)
         unlinkat(dir, beside, 0);
     return e->code;
 }
 
-static enum err_code make_folder(const struct unpack *u, int dir, const char *last, mode_t mode,
-                                 struct err *e)
+static enum err_code tar_unpack_make_folder(const struct unpack *u, int dir, const char *last, mode_t mode,
+                                            struct err *e)
 {
     fd_auto fd = -1;
 
@@ -329,10 +331,10 @@ static enum err_code make_folder(const struct unpack *u, int dir, const char *la
     return ERR_OK;
 }
 
-static enum err_code make_link(const struct unpack *u, int dir, const char *last, struct err *e)
+static enum err_code tar_unpack_make_link(const struct unpack *u, int dir, const char *last, struct err *e)
 {
     if (u->o->no_links) {
-        warn(u, "left out: a symbolic link");
+        tar_unpack_warn(u, "left out: a symbolic link");
         return ERR_OK;
     }
     if (unlinkat(dir, last, 0) != 0 && errno != ENOENT)
@@ -349,26 +351,27 @@ static enum err_code make_entry(struct unpack *u, const struct tar_header *h, st
     char last[NAME_SIZE];
     fd_auto dir = -1;
 
-    if (!number(h->mode, sizeof(h->mode), &mode) || !number(h->mtime, sizeof(h->mtime), &mtime))
+    if (!tar_unpack_number(h->mode, sizeof(h->mode), &mode) ||
+        !tar_unpack_number(h->mtime, sizeof(h->mtime), &mtime))
         return err_set(e, ERR_INVALID, "the archive has a broken header");
     if (!file && h->type != '5' && h->type != '2') {
-        warn(u, "left out: neither a file, a folder nor a symbolic link");
-        return skip(u, padded(u->size), e);
+        tar_unpack_warn(u, "left out: neither a file, a folder nor a symbolic link");
+        return tar_unpack_skip(u, padded(u->size), e);
     }
-    if (walk(u, &dir, last, e) != ERR_OK)
+    if (tar_unpack_walk(u, &dir, last, e) != ERR_OK)
         return e->code;
     if (last[0] == '\0' && u->o->rename != NULL && u->top[0] == '\0' && h->type == '5') {
         u->below = true;
         snprintf(last, sizeof(last), "%s", u->o->rename);
     }
     if (last[0] == '\0')
-        return skip(u, file ? padded(u->size) : 0, e);
+        return tar_unpack_skip(u, file ? padded(u->size) : 0, e);
     if (file)
-        return make_file(u, dir, last, (mode_t)mode & 0777, mtime, e);
-    if (h->type == '5' ? make_folder(u, dir, last, (mode_t)mode & 0777, e) != ERR_OK
-                       : make_link(u, dir, last, e) != ERR_OK)
+        return tar_unpack_make_file(u, dir, last, (mode_t)mode & 0777, mtime, e);
+    if (h->type == '5' ? tar_unpack_make_folder(u, dir, last, (mode_t)mode & 0777, e) != ERR_OK
+                       : tar_unpack_make_link(u, dir, last, e) != ERR_OK)
         return e->code;
-    return skip(u, padded(u->size), e);
+    return tar_unpack_skip(u, padded(u->size), e);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
@@ -389,7 +392,7 @@ static enum err_code take_block(struct unpack *u, const struct tar_header *h, st
 {
     uint64_t size;
 
-    if (!sealed(h) || !number(h->size, sizeof(h->size), &size))
+    if (!sealed(h) || !tar_unpack_number(h->size, sizeof(h->size), &size))
         return err_set(e, ERR_INVALID, "this is no tar archive, or it is damaged");
     switch (h->type) {
     case 'L':
@@ -401,7 +404,7 @@ static enum err_code take_block(struct unpack *u, const struct tar_header *h, st
     case 'x':
         return take_attributes(u, size, e);
     case 'g':
-        return skip(u, padded(size), e);
+        return tar_unpack_skip(u, padded(size), e);
     default:
         break;
     }
@@ -429,7 +432,7 @@ enum err_code tar_unpack(int dir, int in, const struct tar_options *o, struct er
     if (o->rename != NULL && !is_name(o->rename))
         return err_set(e, ERR_INVALID, "\"%s\" is no name for a file or folder", o->rename);
     for (;;) {
-        if (take(&u, &h, sizeof(h), &end, e) != ERR_OK || end)
+        if (tar_unpack_take(&u, &h, sizeof(h), &end, e) != ERR_OK || end)
             return e->code;
         if (memcmp(&h, &zeros, sizeof(h)) == 0)
             over = true; /* what follows is padding: it is read, so that nobody writes into a closed pipe */

@@ -42,7 +42,7 @@ static void remover_done(struct remover *r)
 }
 
 /* "remove <top>/a/b/<name>: ..." */
-static enum err_code fail(struct remover *r, int sys, const char *name, struct err *e)
+static enum err_code base_tree_fail(struct remover *r, int sys, const char *name, struct err *e)
 {
     buf_auto where = BUF_INIT(4096);
     size_t i;
@@ -61,7 +61,7 @@ static enum err_code fail(struct remover *r, int sys, const char *name, struct e
 }
 
 /* Takes `fd`, which was opened with O_NOFOLLOW, as the next deeper level; 0 or an errno. */
-static int push(struct remover *r, int fd, const char *name)
+static int base_tree_push(struct remover *r, int fd, const char *name)
 {
     fd_auto owned = fd;
     char *copy = NULL;
@@ -99,7 +99,7 @@ static int push(struct remover *r, int fd, const char *name)
 }
 
 /* Opens a folder to go into; refuses mount points: -1 and EBUSY. */
-static int enter(int parent, const char *name, dev_t dev)
+static int base_tree_enter(int parent, const char *name, dev_t dev)
 {
     fd_auto fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     struct statx sx;
@@ -142,7 +142,7 @@ static int up(struct remover *r, char **ret_name)
     return 0;
 }
 
-static bool is_dot(const char *name)
+static bool base_tree_is_dot(const char *name)
 {
     return name[0] == '.' && (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'));
 }
@@ -164,12 +164,12 @@ static enum err_code sweep(struct remover *r, bool *ret_empty, size_t *ret_remov
         errno = 0;
         d = readdir(r->dir);
         if (d == NULL && errno != 0)
-            return fail(r, errno, NULL, e);
+            return base_tree_fail(r, errno, NULL, e);
         if (d == NULL) {
             *ret_empty = true;
             return ERR_OK;
         }
-        if (is_dot(d->d_name))
+        if (base_tree_is_dot(d->d_name))
             continue;
         if (d->d_type != DT_DIR) {
             if (unlinkat(at, d->d_name, 0) == 0 || errno == ENOENT) {
@@ -178,7 +178,7 @@ static enum err_code sweep(struct remover *r, bool *ret_empty, size_t *ret_remov
             }
             /* EISDIR, on some file systems EPERM: a folder after all (DT_UNKNOWN). */
             if (errno != EISDIR && errno != EPERM)
-                return fail(r, errno, d->d_name, e);
+                return base_tree_fail(r, errno, d->d_name, e);
             sys = errno;
         } else {
             sys = 0;
@@ -188,14 +188,14 @@ static enum err_code sweep(struct remover *r, bool *ret_empty, size_t *ret_remov
             continue;
         }
         if (errno == ENOTDIR && sys != 0)
-            return fail(r, sys, d->d_name, e);
+            return base_tree_fail(r, sys, d->d_name, e);
         if (errno != ENOTEMPTY && errno != EEXIST)
-            return fail(r, errno, d->d_name, e);
-        fd = enter(at, d->d_name, r->levels[r->depth - 1].dev);
+            return base_tree_fail(r, errno, d->d_name, e);
+        fd = base_tree_enter(at, d->d_name, r->levels[r->depth - 1].dev);
         if (fd < 0)
-            return fail(r, errno, d->d_name, e);
-        sys = push(r, fd, d->d_name);
-        return sys == 0 ? ERR_OK : fail(r, sys, d->d_name, e);
+            return base_tree_fail(r, errno, d->d_name, e);
+        sys = base_tree_push(r, fd, d->d_name);
+        return sys == 0 ? ERR_OK : base_tree_fail(r, sys, d->d_name, e);
     }
 }
 
@@ -222,10 +222,10 @@ static enum err_code remove_levels(struct remover *r, struct err *e)
             return ERR_OK;
         sys = up(r, &name);
         if (sys != 0)
-            return fail(r, sys, NULL, e);
+            return base_tree_fail(r, sys, NULL, e);
         assert(name != NULL); /* only the top has none */
         if (unlinkat(dirfd(r->dir), name, AT_REMOVEDIR) != 0 && errno != ENOENT)
-            return fail(r, errno, name, e);
+            return base_tree_fail(r, errno, name, e);
         removed++;
     }
 }
@@ -247,7 +247,7 @@ static int open_parent(int dirfd, const char *path, char name[256])
     }
     memcpy(name, path + n, end - n);
     name[end - n] = '\0';
-    if (*name == '\0' || is_dot(name)) {
+    if (*name == '\0' || base_tree_is_dot(name)) {
         errno = EINVAL;
         return -1;
     }
@@ -273,19 +273,19 @@ enum err_code fs_remove_tree(int dirfd, const char *path, struct err *e)
     if (errno == ENOTDIR) {
         if (unlinkat(parent, name, 0) == 0 || errno == ENOENT)
             return ERR_OK;
-        return fail(&r, errno, NULL, e);
+        return base_tree_fail(&r, errno, NULL, e);
     }
     if (errno != ENOTEMPTY && errno != EEXIST)
-        return fail(&r, errno, NULL, e);
+        return base_tree_fail(&r, errno, NULL, e);
 
     if (fstat(parent, &st) != 0)
         return err_sys(e, errno, "stat folder of %s", path);
-    fd = enter(parent, name, st.st_dev);
+    fd = base_tree_enter(parent, name, st.st_dev);
     if (fd < 0)
-        return errno == ENOENT ? ERR_OK : fail(&r, errno, NULL, e);
-    sys = push(&r, take_fd(&fd), NULL);
+        return errno == ENOENT ? ERR_OK : base_tree_fail(&r, errno, NULL, e);
+    sys = base_tree_push(&r, take_fd(&fd), NULL);
     if (sys != 0)
-        fail(&r, sys, NULL, e);
+        base_tree_fail(&r, sys, NULL, e);
     else
         sys = remove_levels(&r, e) == ERR_OK ? 0 : -1;
     remover_done(&r);
@@ -293,7 +293,7 @@ enum err_code fs_remove_tree(int dirfd, const char *path, struct err *e)
         return e->code;
     r = (struct remover){ .top = path };
     if (unlinkat(parent, name, AT_REMOVEDIR) != 0 && errno != ENOENT)
-        return fail(&r, errno, NULL, e);
+        return base_tree_fail(&r, errno, NULL, e);
     return ERR_OK;
 }
 

@@ -3,12 +3,12 @@
 
 #include "base/op.h"
 
-static void on_idle(uv_idle_t *idle)
+static void base_turns_on_idle(uv_idle_t *idle)
 {
     (void)idle;
 }
 
-static void on_check(uv_check_t *check);
+static void base_turns_on_check(uv_check_t *check);
 
 /* The loop is kept awake exactly while a piece could run. */
 static void update(struct turns *ts)
@@ -18,15 +18,15 @@ static void update(struct turns *ts)
     if (ts->closed)
         return;
     if (wanted) {
-        uv_idle_start(&ts->idle, on_idle);
-        uv_check_start(&ts->check, on_check);
+        uv_idle_start(&ts->idle, base_turns_on_idle);
+        uv_check_start(&ts->check, base_turns_on_check);
     } else {
         uv_idle_stop(&ts->idle);
         uv_check_stop(&ts->check);
     }
 }
 
-static void on_pause_over(uv_timer_t *timer)
+static void base_turns_on_pause_over(uv_timer_t *timer)
 {
     struct turns *ts = timer->data;
 
@@ -49,10 +49,11 @@ static void owe_pause(struct turns *ts, uint64_t took_ns)
     ts->debt_ns %= 1000000;
     ts->pausing = true;
     uv_update_time(ts->pause.loop);
-    uv_timer_start(&ts->pause, on_pause_over, ms < TURNS_PAUSE_MAX_MS ? ms : TURNS_PAUSE_MAX_MS, 0);
+    uv_timer_start(&ts->pause, base_turns_on_pause_over, ms < TURNS_PAUSE_MAX_MS ? ms : TURNS_PAUSE_MAX_MS,
+                   0);
 }
 
-static void on_check(uv_check_t *check)
+static void base_turns_on_check(uv_check_t *check)
 {
     struct turns *ts = check->data;
     struct turn *t = TAILQ_FIRST(&ts->first);
@@ -107,7 +108,7 @@ void turns_init(struct turns *ts, uv_loop_t *loop)
     ts->idle.data = ts->check.data = ts->pause.data = ts;
 }
 
-static void on_closed(uv_handle_t *handle)
+static void base_turns_on_closed(uv_handle_t *handle)
 {
     struct turns *ts = handle->data;
 
@@ -124,7 +125,7 @@ void turns_close(struct turns *ts, void (*closed)(void *owner), void *owner)
     ts->closed = true;
     ts->on_closed = closed;
     ts->owner = owner;
-    uv_close((uv_handle_t *)&ts->idle, on_closed);
-    uv_close((uv_handle_t *)&ts->check, on_closed);
-    uv_close((uv_handle_t *)&ts->pause, on_closed);
+    uv_close((uv_handle_t *)&ts->idle, base_turns_on_closed);
+    uv_close((uv_handle_t *)&ts->check, base_turns_on_closed);
+    uv_close((uv_handle_t *)&ts->pause, base_turns_on_closed);
 }

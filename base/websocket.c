@@ -12,7 +12,7 @@ void ws_reader_init(struct ws_reader *r, enum ws_role role)
     *r = (struct ws_reader){ .role = role };
 }
 
-static enum ws_event fail(struct ws_reader *r, const char *error)
+static enum ws_event websocket_fail(struct ws_reader *r, const char *error)
 {
     r->over = true;
     r->close_code = WS_CODE_PROTOCOL;
@@ -108,7 +108,7 @@ static enum ws_event control_event(struct ws_reader *r, struct ws_piece *ret)
         return r->opcode == WS_OP_PING ? WS_PING : WS_PONG;
     code = r->control_n >= 2 ? (unsigned)p[0] << 8 | p[1] : WS_CODE_NONE;
     if (r->control_n == 1 || (r->control_n >= 2 && !close_code_valid(code)))
-        return fail(r, "a close frame with an invalid code");
+        return websocket_fail(r, "a close frame with an invalid code");
     r->over = true;
     r->close_code = (uint16_t)code;
     return WS_CLOSE;
@@ -159,7 +159,7 @@ enum ws_event ws_read(struct ws_reader *r, char *bytes, size_t n, size_t *ret_us
         if (error == NULL && r->head_n >= 2 && r->head_n == head_length(r))
             error = take_head(r);
         if (error != NULL)
-            return fail(r, error);
+            return websocket_fail(r, error);
     }
     return read_payload(r, bytes + *ret_used, n - *ret_used, ret_used, ret);
 }

@@ -11,7 +11,7 @@ enum { DIGEST_SIZE = 20, BLOCK = 64 };
 
 /* ---- SHA-1 ----------------------------------------------------------------------------------- */
 
-static uint32_t rotate(uint32_t v, unsigned n)
+static uint32_t websocket_key_rotate(uint32_t v, unsigned n)
 {
     return v << n | v >> (32 - n);
 }
@@ -24,17 +24,17 @@ static void sha1_block(uint32_t h[5], const unsigned char *p)
         w[i] = (uint32_t)p[4 * i] << 24 | (uint32_t)p[4 * i + 1] << 16 | (uint32_t)p[4 * i + 2] << 8 |
                p[4 * i + 3];
     for (unsigned i = 16; i < 80; i++)
-        w[i] = rotate(w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16], 1);
+        w[i] = websocket_key_rotate(w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16], 1);
     for (unsigned i = 0; i < 80; i++) {
         uint32_t f = i < 20   ? ((b & c) | (~b & d)) + 0x5a827999
                      : i < 40 ? (b ^ c ^ d) + 0x6ed9eba1
                      : i < 60 ? ((b & c) | (b & d) | (c & d)) + 0x8f1bbcdc
                               : (b ^ c ^ d) + 0xca62c1d6;
-        uint32_t t = rotate(a, 5) + f + e + w[i];
+        uint32_t t = websocket_key_rotate(a, 5) + f + e + w[i];
 
         e = d;
         d = c;
-        c = rotate(b, 30);
+        c = websocket_key_rotate(b, 30);
         b = a;
         a = t;
     }

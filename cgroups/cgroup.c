@@ -228,7 +228,7 @@ enum err_code cg_open(struct cg_tree **ret, const struct cg_options *o, struct e
 }
 
 /* Takes one subtree out of all hierarchies, processes first. */
-static void take_down(struct cg_tree *t, const char *sub)
+static void cgroup_take_down(struct cg_tree *t, const char *sub)
 {
     char path[CG_PATH_MAX];
 
@@ -265,12 +265,12 @@ void cg_close(struct cg_tree *t, bool remove)
         struct err ignored = { 0 };
 
         snprintf(pods, sizeof(pods), "%s/kubepods", t->root);
-        take_down(t, "/kubepods");
+        cgroup_take_down(t, "/kubepods");
         if (presence_is_absent(cg_procs_left(t, pods, &ignored))) {
-            take_down(t, "/coracle");
+            cgroup_take_down(t, "/coracle");
         } else { /* what cannot die is ours all the same: the mark stays */
-            take_down(t, "/coracle/ops");
-            take_down(t, "/coracle/conmon");
+            cgroup_take_down(t, "/coracle/ops");
+            cgroup_take_down(t, "/coracle/conmon");
         }
         for (size_t i = 0; i < t->n_hiers; i++)
             remove_made_root(t, &t->hiers[i]);
@@ -303,7 +303,8 @@ enum err_code cg_pod_path(const struct cg_tree *t, enum cg_class class_, const c
 }
 
 /* Makes <root><sub> in all hierarchies and writes the limits, each where its controller is. */
-static enum err_code apply(struct cg_tree *t, const char *sub, const struct cg_limits *l, struct err *e)
+static enum err_code cgroup_apply(struct cg_tree *t, const char *sub, const struct cg_limits *l,
+                                  struct err *e)
 {
     for (size_t i = 0; i < t->n_hiers; i++) {
         struct cg_hier *h = &t->hiers[i];
@@ -325,14 +326,14 @@ enum err_code cg_pod_apply(struct cg_tree *t, enum cg_class class_, const char *
 
     if (cg_pod_path(t, class_, uid, path, sizeof(path), e) != ERR_OK)
         return e->code;
-    return apply(t, path + strlen(t->root), l, e);
+    return cgroup_apply(t, path + strlen(t->root), l, e);
 }
 
 enum err_code cg_qos_apply(struct cg_tree *t, enum cg_class class_, const struct cg_limits *l, struct err *e)
 {
     if (class_ == CG_GUARANTEED)
         return err_set(e, ERR_INVALID, "the Guaranteed class has no cgroup of its own");
-    return apply(t, class_paths[class_], l, e);
+    return cgroup_apply(t, class_paths[class_], l, e);
 }
 
 enum err_code cg_foreign_apply(struct cg_tree *t, const char *path, const struct cg_limits *l, struct err *e)
@@ -370,7 +371,7 @@ enum err_code cg_foreign_apply(struct cg_tree *t, const char *path, const struct
 
 enum err_code cg_node_apply(struct cg_tree *t, const struct cg_limits *l, struct err *e)
 {
-    return apply(t, "/kubepods", l, e);
+    return cgroup_apply(t, "/kubepods", l, e);
 }
 
 enum err_code cg_remove(struct cg_tree *t, const char *path, struct err *e)
@@ -390,7 +391,7 @@ struct names {
     size_t n, cap;
 };
 
-static enum err_code add_name(struct names *s, char *name, struct err *e)
+static enum err_code cgroup_add_name(struct names *s, char *name, struct err *e)
 {
     if (name == NULL)
         return err_nomem(e);
@@ -431,13 +432,13 @@ static enum err_code list_class(const struct cg_tree *t, const struct cg_hier *h
         if (ret->n >= (size_t)PODS_MAX * CG_HIERS_MAX)
             code = err_set(e, ERR_EXHAUSTED, "list cgroup %s%s: more than %d pods", h->point, path, PODS_MAX);
         else
-            code = add_name(ret, str_printf("%s/%s", path, d->d_name), e);
+            code = cgroup_add_name(ret, str_printf("%s/%s", path, d->d_name), e);
     }
     closedir(list);
     return code;
 }
 
-static int compare_names(const void *a, const void *b)
+static int cgroup_compare_names(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -446,7 +447,7 @@ static void drop_duplicates(struct names *s)
 {
     size_t kept = 0;
 
-    qsort(s->v, s->n, sizeof(*s->v), compare_names);
+    qsort(s->v, s->n, sizeof(*s->v), cgroup_compare_names);
     for (size_t i = 0; i < s->n; i++) {
         if (kept > 0 && strcmp(s->v[kept - 1], s->v[i]) == 0)
             free(s->v[i]);

@@ -48,7 +48,7 @@ static enum err_code v1_prepare_root(struct cg_hier *h, const char *root, struct
     return ERR_OK;
 }
 
-static enum err_code write_number(int dir, const char *file, int64_t value, struct err *e)
+static enum err_code cgroup_v1_write_number(int dir, const char *file, int64_t value, struct err *e)
 {
     char text[24];
 
@@ -62,27 +62,30 @@ static enum err_code v1_limit(const struct cg_hier *h, int dir, const struct cg_
     int64_t period = l->cpu_period_us > 0 ? l->cpu_period_us : CG_CPU_PERIOD_US;
 
     if (h->controllers & CG_CTL_CPU) {
-        if (l->cpu_shares >= 0 && write_number(dir, "cpu.shares", l->cpu_shares, e) != ERR_OK)
+        if (l->cpu_shares >= 0 && cgroup_v1_write_number(dir, "cpu.shares", l->cpu_shares, e) != ERR_OK)
             return e->code;
-        if (l->cpu_quota_us >= 0 && (write_number(dir, "cpu.cfs_period_us", period, e) != ERR_OK ||
-                                     write_number(dir, "cpu.cfs_quota_us", l->cpu_quota_us, e) != ERR_OK))
+        if (l->cpu_quota_us >= 0 &&
+            (cgroup_v1_write_number(dir, "cpu.cfs_period_us", period, e) != ERR_OK ||
+             cgroup_v1_write_number(dir, "cpu.cfs_quota_us", l->cpu_quota_us, e) != ERR_OK))
             return e->code;
         /* Kernels without CFS bandwidth lack the file; then there is no limit to take away. */
-        if (l->cpu_quota_us < 0 && !fresh && write_number(dir, "cpu.cfs_quota_us", -1, e) != ERR_OK) {
+        if (l->cpu_quota_us < 0 && !fresh &&
+            cgroup_v1_write_number(dir, "cpu.cfs_quota_us", -1, e) != ERR_OK) {
             if (e->code != ERR_NOT_FOUND)
                 return e->code;
             *e = (struct err){ 0 };
         }
     }
     if ((h->controllers & CG_CTL_MEMORY) && (l->memory_max >= 0 || !fresh) &&
-        write_number(dir, "memory.limit_in_bytes", l->memory_max >= 0 ? l->memory_max : -1, e) != ERR_OK)
+        cgroup_v1_write_number(dir, "memory.limit_in_bytes", l->memory_max >= 0 ? l->memory_max : -1, e) !=
+            ERR_OK)
         return e->code;
     if ((h->controllers & CG_CTL_CPUSET) && cg_cpuset_limit(dir, l, e) != ERR_OK)
         return e->code;
     if ((h->controllers & CG_CTL_HUGETLB) && cg_hugetlb_limit(dir, l, "limit_in_bytes", e) != ERR_OK)
         return e->code;
     if ((h->controllers & CG_CTL_PIDS) && l->pids_max >= 0)
-        return write_number(dir, "pids.max", l->pids_max, e);
+        return cgroup_v1_write_number(dir, "pids.max", l->pids_max, e);
     if ((h->controllers & CG_CTL_PIDS) && !fresh)
         return fs_write_control(dir, "pids.max", "max", e);
     return ERR_OK;

@@ -21,7 +21,7 @@ static const struct {
 };
 
 /* The next element of a list separated by blanks or commas; false at its end. */
-static bool next_word(const char **list, struct str *ret)
+static bool discover_next_word(const char **list, struct str *ret)
 {
     const char *p = *list + strspn(*list, " ,\n\t");
 
@@ -36,7 +36,7 @@ unsigned cg_controllers_parse(const char *list)
     unsigned mask = 0;
     struct str word;
 
-    while (next_word(&list, &word))
+    while (discover_next_word(&list, &word))
         for (size_t i = 0; i < ARRAY_LEN(controller_names); i++)
             if (strlen(controller_names[i].name) == word.n &&
                 memcmp(controller_names[i].name, word.p, word.n) == 0)
@@ -61,11 +61,11 @@ void cg_controllers_format(unsigned controllers, char prefix, char *ret, size_t 
     }
 }
 
-static bool list_has(const char *list, const struct str *wanted)
+static bool discover_list_has(const char *list, const struct str *wanted)
 {
     struct str word;
 
-    while (next_word(&list, &word))
+    while (discover_next_word(&list, &word))
         if (word.n == wanted->n && memcmp(word.p, wanted->p, word.n) == 0)
             return true;
     return false;
@@ -134,8 +134,8 @@ static const struct membership *member_of_mount(const struct scan *s, const stru
             return &s->members[i];
         /* Super options are the controllers and flags such as "rw,xattr"; no controller is called like a
          * flag. */
-        while (!v2 && list[0] != '\0' && next_word(&options, &word))
-            if (list_has(list, &word))
+        while (!v2 && list[0] != '\0' && discover_next_word(&options, &word))
+            if (discover_list_has(list, &word))
                 return &s->members[i];
     }
     return NULL;

@@ -152,7 +152,7 @@ bool cg_each_pid(int dir, pid_fn fn, void *arg, struct err *e)
     return each_cgroup(dir, 0, visit_pids, &v, e);
 }
 
-static bool collect(pid_t pid, void *arg)
+static bool kill_collect(pid_t pid, void *arg)
 {
     pids_add(arg, pid);
     return true;
@@ -254,7 +254,7 @@ static void kill_below(struct cg_tree *t, const char *path, bool whole, struct e
         if (b->v2) {
             /* On a hybrid: who is listed here needs no second signal, only who is found in v1 alone does. */
             if (t->layout == CG_HYBRID)
-                cg_each_pid(dir, collect, &dying, e);
+                cg_each_pid(dir, kill_collect, &dying, e);
             if (whole && b->kill(dir)) {
                 close(dir);
                 continue;

@@ -75,7 +75,7 @@ void cg_close_leaves(struct cg_tree *t)
     }
 }
 
-static enum err_code attach(struct cg_tree *t, const char *path, pid_t pid, struct err *e)
+static enum err_code leaf_attach(struct cg_tree *t, const char *path, pid_t pid, struct err *e)
 {
     char text[16];
 
@@ -106,7 +106,7 @@ enum err_code cg_place(struct cg_tree *t, const char *path, pid_t pid, struct er
     for (size_t i = 0; i < t->n_hiers; i++)
         if (cg_make(t, &t->hiers[i], path + strlen(t->root), false, &fresh, NULL, e) != ERR_OK)
             return e->code;
-    return attach(t, path, pid, e);
+    return leaf_attach(t, path, pid, e);
 }
 
 enum err_code cg_ops_sweep(struct cg_tree *t, struct err *e)

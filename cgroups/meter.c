@@ -109,14 +109,14 @@ struct cg_meter {
 
 /* ---- the set --------------------------------------------------------------------------------- */
 
-static void add_entry(struct cg_meters *s, size_t hier, size_t row, size_t size)
+static void meter_add_entry(struct cg_meters *s, size_t hier, size_t row, size_t size)
 {
     if (s->n_entries < ENTRIES_MAX)
         s->entries[s->n_entries++] =
             (struct entry){ .fd = -1, .hier = (uint8_t)hier, .row = (uint8_t)row, .size = (uint8_t)size };
 }
 
-static void plan(struct cg_meters *s)
+static void meter_plan(struct cg_meters *s)
 {
     const struct cg_tree *t = s->tree;
     bool cpuacct = false; /* where v1 counts time, the v2 side of a hybrid must not do it again */
@@ -132,7 +132,7 @@ static void plan(struct cg_meters *s)
                 (v1_too && (r->part == CG_PART_PROCESSES || (r->part == CG_PART_CPU && cpuacct))))
                 continue;
             for (size_t size = 0; size < (r->file == F_HUGETLB ? s->n_page_sizes : 1); size++)
-                add_entry(s, i, k, size);
+                meter_add_entry(s, i, k, size);
         }
     }
 }
@@ -147,7 +147,7 @@ enum err_code cg_meters_open(struct cg_meters **ret, const struct cg_meters_opti
     s->keep_open = o->keep_open;
     for (; s->n_page_sizes < o->n_page_sizes && s->n_page_sizes < CG_PAGE_SIZES_MAX; s->n_page_sizes++)
         memcpy(s->page_sizes[s->n_page_sizes], o->page_sizes[s->n_page_sizes], 16);
-    plan(s);
+    meter_plan(s);
     *ret = s;
     return ERR_OK;
 }
@@ -184,7 +184,7 @@ enum err_code cg_meter_new(struct cg_meter **ret, struct cg_meters *s, const cha
     return ERR_OK;
 }
 
-static void let_go(struct cg_meter *m)
+static void meter_let_go(struct cg_meter *m)
 {
     for (size_t i = 0; i < m->set->n_entries; i++) {
         if (m->entries[i].fd < 0)
@@ -199,12 +199,12 @@ void cg_meter_free(struct cg_meter *m)
 {
     if (m == NULL)
         return;
-    let_go(m);
+    meter_let_go(m);
     free(m->path);
     free(m);
 }
 
-static int open_file(const struct cg_meter *m, const struct entry *n)
+static int meter_open_file(const struct cg_meter *m, const struct entry *n)
 {
     const struct row *r = &rows[n->row];
     char path[CG_PATH_MAX + 64];
@@ -235,8 +235,8 @@ struct reading {
     uint64_t memsw; /* v1: the limit of memory and swap together */
 };
 
-static bool take(const struct cg_meter *m, const struct entry *n, const char *text, size_t size,
-                 struct reading *reading)
+static bool meter_take(const struct cg_meter *m, const struct entry *n, const char *text, size_t size,
+                       struct reading *reading)
 {
     struct cg_sample *s = &reading->s;
     const struct row *r = &rows[n->row];
@@ -304,7 +304,7 @@ static bool take(const struct cg_meter *m, const struct entry *n, const char *te
 
 /* One file into the sample.  A kept descriptor of a cgroup that was removed says ENODEV: opened anew then, in
  * case that there is one of that name again. */
-static bool read_entry(struct cg_meter *m, struct entry *n, struct reading *reading)
+static bool meter_read_entry(struct cg_meter *m, struct entry *n, struct reading *reading)
 {
     struct cg_sample *s = &reading->s;
     const struct row *r = &rows[n->row];
@@ -321,7 +321,7 @@ static bool read_entry(struct cg_meter *m, struct entry *n, struct reading *read
         }
     }
     if (n->fd < 0) {
-        fd_auto fd = open_file(m, n);
+        fd_auto fd = meter_open_file(m, n);
         if (fd < 0)
             return false;
         if (r->file == F_PROCESSES) {
@@ -335,7 +335,7 @@ static bool read_entry(struct cg_meter *m, struct entry *n, struct reading *read
             m->set->kept++;
         }
     }
-    ok = got >= 0 && take(m, n, text, (size_t)got, reading);
+    ok = got >= 0 && meter_take(m, n, text, (size_t)got, reading);
     s->parts |= ok ? r->part : 0;
     return got >= 0;
 }
@@ -358,9 +358,9 @@ enum err_code cg_meter_read(struct cg_meter *m, unsigned parts, struct cg_sample
     s->memory.limit = s->memory.swap_limit = s->pids_limit = CG_NO_LIMIT;
     for (size_t i = 0; i < m->set->n_entries; i++)
         if (rows[m->entries[i].row].part & parts)
-            found = read_entry(m, &m->entries[i], &reading) || found;
+            found = meter_read_entry(m, &m->entries[i], &reading) || found;
     if (!found) {
-        let_go(m);
+        meter_let_go(m);
         return err_set(e, ERR_NOT_FOUND, "usage of cgroup %s: no such cgroup", m->path);
     }
     if (s->parts & CG_PART_MEMORY) {

@@ -12,7 +12,7 @@ struct piece {
     const char *p, *end;
 };
 
-static bool skip(struct piece *s, const char *text)
+static bool oom_log_skip(struct piece *s, const char *text)
 {
     size_t n = strlen(text);
 
@@ -22,7 +22,7 @@ static bool skip(struct piece *s, const char *text)
     return true;
 }
 
-static const char *find(struct piece s, const char *text)
+static const char *oom_log_find(struct piece s, const char *text)
 {
     return s.p < s.end ? memmem(s.p, (size_t)(s.end - s.p), text, strlen(text)) : NULL;
 }
@@ -31,14 +31,14 @@ static const char *find_last(struct piece s, const char *text)
 {
     const char *found = NULL;
 
-    for (const char *at = find(s, text); at != NULL; at = find(s, text)) {
+    for (const char *at = oom_log_find(s, text); at != NULL; at = oom_log_find(s, text)) {
         found = at;
         s.p = at + 1;
     }
     return found;
 }
 
-static bool number(struct piece *s, uint64_t max, uint64_t *ret)
+static bool oom_log_number(struct piece *s, uint64_t max, uint64_t *ret)
 {
     const char *from = s->p;
     uint64_t value = 0;
@@ -52,7 +52,7 @@ static bool number(struct piece *s, uint64_t max, uint64_t *ret)
     return s->p > from;
 }
 
-static void copy(char *ret, size_t size, const char *from, const char *to)
+static void oom_log_copy(char *ret, size_t size, const char *from, const char *to)
 {
     size_t n = to > from ? (size_t)(to - from) : 0;
 
@@ -70,7 +70,7 @@ static bool body_of(const char *record, size_t n, struct piece *ret)
     const char *semicolon, *end;
     uint64_t priority;
 
-    if (!number(&s, 1u << 16, &priority) || priority >> 3 != 0 || !skip(&s, ","))
+    if (!oom_log_number(&s, 1u << 16, &priority) || priority >> 3 != 0 || !oom_log_skip(&s, ","))
         return false;
     semicolon = memchr(s.p, ';', (size_t)(s.end - s.p));
     if (semicolon == NULL)
@@ -88,27 +88,27 @@ static bool body_of(const char *record, size_t n, struct piece *ret)
 static void take_paths(struct cg_oom_text *t, struct piece s)
 {
     static const char limited_key[] = ",oom_memcg=", victim_key[] = ",task_memcg=";
-    const char *limited = find(s, limited_key), *victim = find(s, victim_key), *comma;
+    const char *limited = oom_log_find(s, limited_key), *victim = oom_log_find(s, victim_key), *comma;
 
     *t = (struct cg_oom_text){ 0 };
     if (victim == NULL)
         return;
     if (limited != NULL && limited < victim)
-        copy(t->limited, sizeof(t->limited), limited + sizeof(limited_key) - 1, victim);
+        oom_log_copy(t->limited, sizeof(t->limited), limited + sizeof(limited_key) - 1, victim);
     victim += sizeof(victim_key) - 1;
     comma = memchr(victim, ',', (size_t)(s.end - victim));
-    copy(t->cgroup, sizeof(t->cgroup), victim, comma != NULL ? comma : s.end);
+    oom_log_copy(t->cgroup, sizeof(t->cgroup), victim, comma != NULL ? comma : s.end);
 }
 
 static uint64_t kib_after(struct piece s, const char *key)
 {
-    struct piece rest = { find(s, key), s.end };
+    struct piece rest = { oom_log_find(s, key), s.end };
     uint64_t value;
 
     if (rest.p == NULL)
         return 0;
     rest.p += strlen(key);
-    return number(&rest, UINT64_MAX / 20, &value) && skip(&rest, "kB") ? value : 0;
+    return oom_log_number(&rest, UINT64_MAX / 20, &value) && oom_log_skip(&rest, "kB") ? value : 0;
 }
 
 /* "412 (tail) total-vm:900kB, anon-rss:...": the name is what stands before the last ") total-vm:". */
@@ -118,10 +118,11 @@ static bool take_victim(struct piece s, struct cg_oom_kill *ret)
     struct piece sizes;
     uint64_t pid;
 
-    if (!number(&s, INT32_MAX, &pid) || pid == 0 || !skip(&s, " (") || end == NULL || end < s.p)
+    if (!oom_log_number(&s, INT32_MAX, &pid) || pid == 0 || !oom_log_skip(&s, " (") || end == NULL ||
+        end < s.p)
         return false;
     ret->pid = (pid_t)pid;
-    copy(ret->name, sizeof(ret->name), s.p, end);
+    oom_log_copy(ret->name, sizeof(ret->name), s.p, end);
     sizes = (struct piece){ end, s.end };
     ret->anon_kib = kib_after(sizes, ", anon-rss:");
     ret->file_kib = kib_after(sizes, ", file-rss:");
@@ -136,22 +137,22 @@ bool cg_oom_text_feed(struct cg_oom_text *t, const char *record, size_t n, struc
 
     if (!body_of(record, n, &s))
         return false;
-    if (skip(&s, "oom-kill:constraint=")) {
+    if (oom_log_skip(&s, "oom-kill:constraint=")) {
         take_paths(t, s);
         return false;
     }
-    if (!skip(&s, "Memory cgroup out of memory")) {
-        if (!skip(&s, "Out of memory"))
+    if (!oom_log_skip(&s, "Memory cgroup out of memory")) {
+        if (!oom_log_skip(&s, "Out of memory"))
             return false;
         kill.system = true;
-        if (skip(&s, " (")) { /* "Out of memory (oom_kill_allocating_task): ..." */
+        if (oom_log_skip(&s, " (")) { /* "Out of memory (oom_kill_allocating_task): ..." */
             const char *close = memchr(s.p, ')', (size_t)(s.end - s.p));
             if (close == NULL)
                 return false;
             s.p = close + 1;
         }
     }
-    if (!skip(&s, ": Killed process ") || !take_victim(s, &kill))
+    if (!oom_log_skip(&s, ": Killed process ") || !take_victim(s, &kill))
         return false;
     memcpy(kill.cgroup, t->cgroup, sizeof(kill.cgroup));
     if (!kill.system)

@@ -46,7 +46,7 @@ static void touch(struct cg_oom_watch *w, int wd)
             one->touched = true;
 }
 
-static void on_event(int wd, uint32_t mask, const char *name, void *arg)
+static void oom_watch_on_event(int wd, uint32_t mask, const char *name, void *arg)
 {
     struct cg_oom_watch *w = arg;
     const uint64_t one = 1;
@@ -71,7 +71,7 @@ enum err_code cg_oom_watch_open(struct cg_oom_watch **ret, struct cg_tree *t, uv
     w->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (w->fd < 0)
         err_sys(e, errno, "make an eventfd");
-    else if (h->backend->v2 && watch_set_open(&w->files, loop, on_event, w, e) != ERR_OK)
+    else if (h->backend->v2 && watch_set_open(&w->files, loop, oom_watch_on_event, w, e) != ERR_OK)
         close(w->fd);
     if (e->code != ERR_OK) {
         free(w);
@@ -81,7 +81,7 @@ enum err_code cg_oom_watch_open(struct cg_oom_watch **ret, struct cg_tree *t, uv
     return ERR_OK;
 }
 
-static void drop(struct cg_oom_watch *w, struct watched *one)
+static void oom_watch_drop(struct cg_oom_watch *w, struct watched *one)
 {
     HASH_DEL(w->all, one);
     free(one);
@@ -94,7 +94,7 @@ void cg_oom_watch_close(struct cg_oom_watch *w)
     if (w == NULL)
         return;
     HASH_ITER (hh, w->all, one, tmp)
-        drop(w, one);
+        oom_watch_drop(w, one);
     watch_set_close(w->files);
     close(w->fd);
     free(w);
@@ -168,7 +168,7 @@ void cg_oom_watch_remove(struct cg_oom_watch *w, const char *path)
         return;
     if (one->wd >= 0)
         watch_set_remove(w->files, one->wd); /* v1's goes with the cgroup */
-    drop(w, one);
+    oom_watch_drop(w, one);
 }
 
 /* ---- what happened ---------------------------------------------------------------------------- */
@@ -209,7 +209,7 @@ bool cg_oom_kills(struct cg_tree *t, const char *path, bool below, uint64_t *ret
     return false;
 }
 
-static void drain(struct cg_oom_watch *w)
+static void oom_watch_drain(struct cg_oom_watch *w)
 {
     uint64_t count;
 
@@ -217,7 +217,7 @@ static void drain(struct cg_oom_watch *w)
         touch(w, -1); /* which one, only the counts say */
 }
 
-static uint64_t take(struct cg_oom_watch *w, struct watched *one)
+static uint64_t oom_watch_take(struct cg_oom_watch *w, struct watched *one)
 {
     uint64_t kills, before = one->counted;
 
@@ -232,7 +232,7 @@ uint64_t cg_oom_watch_take(struct cg_oom_watch *w, const char *path)
     struct watched *one;
 
     HASH_FIND(hh, w->all, path, strlen(path), one);
-    return one != NULL ? take(w, one) : 0;
+    return one != NULL ? oom_watch_take(w, one) : 0;
 }
 
 size_t cg_oom_watch_read(struct cg_oom_watch *w, bool all,
@@ -241,9 +241,9 @@ size_t cg_oom_watch_read(struct cg_oom_watch *w, bool all,
     struct watched *one, *tmp;
     size_t found = 0;
 
-    drain(w);
+    oom_watch_drain(w);
     HASH_ITER (hh, w->all, one, tmp) {
-        uint64_t kills = all || one->touched ? take(w, one) : 0;
+        uint64_t kills = all || one->touched ? oom_watch_take(w, one) : 0;
 
         one->touched = false;
         if (kills == 0)

@@ -28,7 +28,7 @@ static const char *const psi_files[] = {
     [CG_RES_CPU] = "cpu", [CG_RES_MEMORY] = "memory", [CG_RES_IO] = "io"
 };
 
-static enum err_code make(struct cg_pressure **ret, int by, int *fd, int *dir, struct err *e)
+static enum err_code pressure_make(struct cg_pressure **ret, int by, int *fd, int *dir, struct err *e)
 {
     struct cg_pressure *p = calloc(1, sizeof(*p));
 
@@ -122,7 +122,7 @@ enum err_code cg_pressure_open_psi(struct cg_pressure **ret, struct cg_tree *t, 
                    ? err_set(e, ERR_UNIMPLEMENTED, "%s pressure: switched off in this kernel (psi=1)",
                              resource)
                    : err_sys(e, errno, "set a trigger on the %s pressure of cgroup %s", resource, path);
-    return make(ret, BY_PSI, &fd, NULL, e);
+    return pressure_make(ret, BY_PSI, &fd, NULL, e);
 }
 
 /* ---- memory in use ----------------------------------------------------------------------------- */
@@ -144,7 +144,7 @@ static enum err_code open_high(struct cg_pressure **ret, const struct cg_hier *h
     snprintf(text, sizeof(text), "%" PRIu64, bytes);
     if (fs_write_control(dir, "memory.high", text, e) != ERR_OK)
         return err_wrap(e, "cgroup %s", path);
-    if (make(ret, BY_HIGH, &fd, &dir, e) != ERR_OK)
+    if (pressure_make(ret, BY_HIGH, &fd, &dir, e) != ERR_OK)
         return e->code;
     cg_read_key((*ret)->dir, "memory.events", "high", &(*ret)->counted);
     return ERR_OK;
@@ -166,7 +166,7 @@ static enum err_code open_threshold(struct cg_pressure **ret, const struct cg_hi
     snprintf(text, sizeof(text), "%d %d %" PRIu64, fd, usage, bytes);
     if (fs_write_control(dir, "cgroup.event_control", text, e) != ERR_OK)
         return err_wrap(e, "cgroup %s", path);
-    if (make(ret, BY_THRESHOLD, &fd, &dir, e) != ERR_OK)
+    if (pressure_make(ret, BY_THRESHOLD, &fd, &dir, e) != ERR_OK)
         return e->code;
     (*ret)->bytes = bytes;
     return ERR_OK;

@@ -10,7 +10,7 @@
 
 #define MEMSW "memory.memsw.limit_in_bytes"
 
-static enum err_code write_number(int dir, const char *file, int64_t value, struct err *e)
+static enum err_code cg_resize_write_number(int dir, const char *file, int64_t value, struct err *e)
 {
     char text[24];
 
@@ -24,7 +24,7 @@ static void try_memsw(int dir, int64_t max)
 {
     struct err ignored = { 0 };
 
-    if (write_number(dir, MEMSW, max, &ignored) != ERR_OK)
+    if (cg_resize_write_number(dir, MEMSW, max, &ignored) != ERR_OK)
         return;
 }
 
@@ -43,10 +43,10 @@ static enum err_code limit_one(const struct cg_hier *h, int dir, const struct cg
     if (h->backend->limit(h, dir, &own, false, e) != ERR_OK)
         return e->code;
     if (counts_swap)
-        return write_number(dir, MEMSW, l->memory_max, e);
+        return cg_resize_write_number(dir, MEMSW, l->memory_max, e);
     if (!memory || !h->backend->v2 || memory_high < 0)
         return ERR_OK;
-    return memory_high > 0 ? write_number(dir, "memory.high", memory_high, e)
+    return memory_high > 0 ? cg_resize_write_number(dir, "memory.high", memory_high, e)
                            : fs_write_control(dir, "memory.high", "max", e);
 }
 

@@ -149,7 +149,8 @@ void cg_take_oom_kills(const char *text, size_t n, struct cg_sample *ret)
 /* ---- nested keyed files ----------------------------------------------------------------------- */
 
 /* The value of "key=" in a line; false when it has none. */
-static bool value_of(const char *line, const char *end, const char *key, uint64_t *ret, const char **ret_rest)
+static bool cg_sample_value_of(const char *line, const char *end, const char *key, uint64_t *ret,
+                               const char **ret_rest)
 {
     size_t n = strlen(key);
 
@@ -180,7 +181,7 @@ void cg_take_io_stat(const char *text, size_t n, struct cg_sample *ret)
                      { "wios=", &ret->io.writes } };
         for (size_t i = 0; i < ARRAY_LEN(sums); i++) {
             uint64_t value = 0;
-            if (value_of(line, end, sums[i].key, &value, &rest))
+            if (cg_sample_value_of(line, end, sums[i].key, &value, &rest))
                 *sums[i].to += value; /* unsigned: what a kernel counts never gets there */
         }
     }
@@ -210,7 +211,7 @@ static bool take_hundredths(const char *line, const char *end, const char *key, 
     uint64_t whole, part;
     const char *p, *from;
 
-    if (!value_of(line, end, key, &whole, &p) || whole > 100 || end - p < 3 || *p != '.')
+    if (!cg_sample_value_of(line, end, key, &whole, &p) || whole > 100 || end - p < 3 || *p != '.')
         return false;
     from = ++p;
     if (!take_number(&p, from + 2, &part) || p != from + 2)
@@ -232,7 +233,7 @@ void cg_take_pressure(const char *text, size_t n, struct cg_psi *ret)
         if ((!some && !full) || !take_hundredths(line, end, "avg10=", &l.avg10) ||
             !take_hundredths(line, end, "avg60=", &l.avg60) ||
             !take_hundredths(line, end, "avg300=", &l.avg300) ||
-            !value_of(line, end, "total=", &l.total_us, &rest))
+            !cg_sample_value_of(line, end, "total=", &l.total_us, &rest))
             continue;
         *(some ? &ret->some : &ret->full) = l;
         ret->known = true;

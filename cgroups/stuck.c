@@ -35,7 +35,7 @@ static bool sleeps_in_kernel(pid_t pid, char *name, size_t size)
     return true;
 }
 
-static bool add_stuck(pid_t pid, void *arg)
+static bool stuck_add_stuck(pid_t pid, void *arg)
 {
     struct stuck *s = arg;
     struct err e = { 0 };
@@ -69,6 +69,6 @@ void cg_stuck(struct cg_tree *t, const char *path, char *ret, size_t size)
     for (size_t i = 0; i < t->n_hiers && s.n == 0; i++) {
         fd_auto dir = cg_open_dir(&t->hiers[i], path);
         if (dir >= 0)
-            cg_each_pid(dir, add_stuck, &s, &ignored);
+            cg_each_pid(dir, stuck_add_stuck, &s, &ignored);
     }
 }

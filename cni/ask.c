@@ -49,7 +49,7 @@ static bool never_heard_of_it(const struct err *e)
     return strstr(e->text, "unknown CNI_COMMAND: VERSION") != NULL;
 }
 
-static void note(struct cni_speaker *s, const json_t *answer, const struct err *result)
+static void ask_note(struct cni_speaker *s, const json_t *answer, const struct err *result)
 {
     struct err e = *result;
 
@@ -72,7 +72,7 @@ static void note(struct cni_speaker *s, const json_t *answer, const struct err *
     }
 }
 
-static void on_answer(struct op *op, const struct err *result)
+static void ask_on_answer(struct op *op, const struct err *result)
 {
     struct ask *a = op->owner;
     struct cni *c = a->c;
@@ -81,7 +81,7 @@ static void on_answer(struct op *op, const struct err *result)
     if (c != NULL) {
         TAILQ_REMOVE(&c->asks, a, link);
         a->speaker->asking = false;
-        note(a->speaker, answer, result);
+        ask_note(a->speaker, answer, result);
     }
     ask_free(a);
     if (c != NULL && !cni_ask_holds(c)) {
@@ -90,7 +90,7 @@ static void on_answer(struct op *op, const struct err *result)
     }
 }
 
-static void ask(struct cni *c, const char *type)
+static void cni_ask(struct cni *c, const char *type)
 {
     mem_auto char *path = cni_plugin_find(strs_list(&c->bin_dirs), type);
     struct cni_speaker *s = path != NULL ? cni_versions_of(&c->versions, path) : NULL;
@@ -125,7 +125,7 @@ static void ask(struct cni *c, const char *type)
                                                 .cgroup_fd = c->cgroup_fd,
                                                 .cgroup_procs = a->cgroup_procs,
                                                 .deadline_at_ms = clock_mono_ms() + ASK_MS },
-                     c->loop, on_answer, a);
+                     c->loop, ask_on_answer, a);
 }
 
 bool cni_ask_holds(const struct cni *c)
@@ -142,7 +142,7 @@ bool cni_ask_holds(const struct cni *c)
 void cni_ask_versions(struct cni *c)
 {
     for (size_t i = 0; i < c->networks.unasked.n; i++)
-        ask(c, c->networks.unasked.v[i]);
+        cni_ask(c, c->networks.unasked.v[i]);
 }
 
 void cni_ask_close(struct cni *c)

@@ -64,7 +64,7 @@ enum err_code cni_cache_remove(int dirfd, const struct cni_entry *entry, struct 
     return ERR_OK;
 }
 
-static enum err_code decode(struct cni_entry *ret, json_t *doc, struct err *e)
+static enum err_code cache_decode(struct cni_entry *ret, json_t *doc, struct err *e)
 {
     struct cni_entry entry = {
         .container_id = json_str(doc, "containerId"),
@@ -116,7 +116,7 @@ static bool is_for_now(const struct err *e)
  * One file.  No entry: set aside; an empty one, of which there is nothing to look at, is removed.  What keeps
  * us from reading it now (is_for_now()) leaves it alone.
  */
-static enum err_code read_entry(int dirfd, const char *name, struct cni_entry *ret, struct err *e)
+static enum err_code cache_read_entry(int dirfd, const char *name, struct cni_entry *ret, struct err *e)
 {
     json_auto_t *doc = NULL;
     str_auto text = NULL;
@@ -129,7 +129,7 @@ static enum err_code read_entry(int dirfd, const char *name, struct cni_entry *r
         return err_set(e, ERR_DATA_LOSS, "%s is empty", name);
     }
     if (e->code == ERR_OK && json_parse(text, n, CNI_CACHE_ENTRY_MAX, &doc, name, e) == ERR_OK &&
-        decode(ret, doc, e) == ERR_OK) {
+        cache_decode(ret, doc, e) == ERR_OK) {
         expected = file_name(ret);
         if (expected != NULL && strcmp(expected, name) == 0)
             return ERR_OK;
@@ -220,7 +220,7 @@ struct find {
     struct err failed;
 };
 
-static bool find_one(const char *name, void *arg)
+static bool cache_find_one(const char *name, void *arg)
 {
     struct find *f = arg;
     struct cni_entry entry;
@@ -228,7 +228,7 @@ static bool find_one(const char *name, void *arg)
 
     if (!str_ends(name, f->suffix))
         return true;
-    if (read_entry(f->dirfd, name, &entry, &e) != ERR_OK) {
+    if (cache_read_entry(f->dirfd, name, &entry, &e) != ERR_OK) {
         if (is_for_now(&e))
             f->failed = e;
         return f->failed.code == ERR_OK;
@@ -252,7 +252,7 @@ enum err_code cni_cache_find(int dirfd, const char *container_id, const char *if
 
     if (suffix == NULL)
         return err_nomem(e);
-    if (each_name(dirfd, is_entry_name, find_one, &f, e) != ERR_OK)
+    if (each_name(dirfd, is_entry_name, cache_find_one, &f, e) != ERR_OK)
         return e->code;
     if (f.failed.code != ERR_OK) {
         *e = f.failed;
@@ -277,7 +277,7 @@ static bool visit(const char *name, void *arg)
     struct err e = { 0 };
     bool more;
 
-    if (read_entry(v->dirfd, name, &entry, &e) != ERR_OK) {
+    if (cache_read_entry(v->dirfd, name, &entry, &e) != ERR_OK) {
         if (is_for_now(&e))
             v->failed = e;
         return v->failed.code == ERR_OK; /* else set aside */

@@ -23,7 +23,7 @@
 
 /* ---- loading ---------------------------------------------------------------------------------- */
 
-static bool same(const struct strs *a, const struct strs *b)
+static bool cni_same(const struct strs *a, const struct strs *b)
 {
     for (size_t i = 0; i < a->n; i++) {
         if (!strs_has(b, a->v[i]))
@@ -47,7 +47,7 @@ static void watch_all(struct cni *c)
     strs_done(&dirs);
 }
 
-static void load(struct cni *c)
+static void cni_load(struct cni *c)
 {
     for (int round = 0; round < WATCH_ROUNDS; round++) {
         struct cni_networks fresh;
@@ -61,7 +61,7 @@ static void load(struct cni *c)
             return;
         }
         c->load_problem = e;
-        done = same(&fresh.folders, &c->networks.folders);
+        done = cni_same(&fresh.folders, &c->networks.folders);
         cni_networks_done(&c->networks);
         c->networks = fresh;
         strs_done(&c->checked);
@@ -73,7 +73,7 @@ static void load(struct cni *c)
 void cni_reload(struct cni *c)
 {
     cni_versions_try_again(&c->versions);
-    load(c);
+    cni_load(c);
     cni_ask_versions(c);
     if (!cni_ask_holds(c))
         cni_status_ask(c);
@@ -140,14 +140,14 @@ void cni_load_again(struct cni *c)
 {
     str_auto before = picture(c);
 
-    load(c);
+    cni_load(c);
     cni_ask_versions(c); /* a program was replaced in between */
     if (!cni_ask_holds(c))
         cni_status_ask(c);
     tell_if_changed(c, before);
 }
 
-static void on_folder_event(void *arg)
+static void cni_on_folder_event(void *arg)
 {
     struct cni *c = arg;
     str_auto before = picture(c);
@@ -207,13 +207,13 @@ void cni_on_change(struct cni *c, void (*fn)(void *arg), void *arg)
 
 /* ---- life ------------------------------------------------------------------------------------- */
 
-static bool copy(char **to, const char *from)
+static bool cni_copy(char **to, const char *from)
 {
     *to = from != NULL ? strdup(from) : NULL;
     return from == NULL || *to != NULL;
 }
 
-static enum err_code fill(struct cni *c, const struct cni_options *o, struct err *e)
+static enum err_code cni_fill(struct cni *c, const struct cni_options *o, struct err *e)
 {
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
 
@@ -222,8 +222,8 @@ static enum err_code fill(struct cni *c, const struct cni_options *o, struct err
     c->max_running = processors > 2 ? 2 * (size_t)processors : 4;
     if (o->conf_dir == NULL || o->conf_dir[0] != '/')
         return err_set(e, ERR_INVALID, "CNI configuration folder is not an absolute path");
-    if (!copy(&c->conf_dir, o->conf_dir) || !copy(&c->cache_dir, o->cache_dir) ||
-        !copy(&c->data_dir, o->data_dir) || !copy(&c->cgroup_procs, o->ops_cgroup_procs))
+    if (!cni_copy(&c->conf_dir, o->conf_dir) || !cni_copy(&c->cache_dir, o->cache_dir) ||
+        !cni_copy(&c->data_dir, o->data_dir) || !cni_copy(&c->cgroup_procs, o->ops_cgroup_procs))
         return err_nomem(e);
     for (size_t i = 0; o->bin_dirs[i] != NULL; i++) {
         if (o->bin_dirs[i][0] != '/' || strchr(o->bin_dirs[i], ':') != NULL)
@@ -246,10 +246,10 @@ enum err_code cni_open(struct cni **ret, const struct cni_options *o, struct err
     TAILQ_INIT(&c->asks);
     cni_versions_init(&c->versions);
     c->cache_fd = -1;
-    if (id_boot(c->boot_id, e) != ERR_OK || fill(c, o, e) != ERR_OK || cni_status_open(c, e) != ERR_OK)
+    if (id_boot(c->boot_id, e) != ERR_OK || cni_fill(c, o, e) != ERR_OK || cni_status_open(c, e) != ERR_OK)
         return e->code;
     c->cache_fd = cni_cache_open(c->cache_dir, e);
-    if (c->cache_fd < 0 || cni_watch_open(&c->watch, c->loop, on_folder_event, c, e) != ERR_OK)
+    if (c->cache_fd < 0 || cni_watch_open(&c->watch, c->loop, cni_on_folder_event, c, e) != ERR_OK)
         return e->code;
     cni_reload(c);
     c->programs = programs(c);
@@ -380,7 +380,7 @@ struct ids {
     bool ok;
 };
 
-static bool add_id(const struct cni_entry *entry, void *arg)
+static bool cni_add_id(const struct cni_entry *entry, void *arg)
 {
     struct ids *ids = arg;
 
@@ -392,7 +392,7 @@ enum err_code cni_cached_ids(struct cni *c, char ***ret, struct err *e)
 {
     struct ids ids = { .ok = true };
 
-    enum err_code code = cni_cache_each(c->cache_fd, add_id, &ids, e);
+    enum err_code code = cni_cache_each(c->cache_fd, cni_add_id, &ids, e);
 
     if (code == ERR_OK && ids.list.v == NULL) {
         ids.list.v = calloc(1, sizeof(char *)); /* an empty list is a list too */

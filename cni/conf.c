@@ -51,7 +51,7 @@ static enum err_code get_text(const json_t *obj, const char *key, const char **r
     return ERR_OK;
 }
 
-static void note_version(struct cni_list *l, const char *text)
+static void conf_note_version(struct cni_list *l, const char *text)
 {
     int number = cni_version_number(text);
     size_t i = 0;
@@ -78,14 +78,14 @@ static enum err_code read_versions(const json_t *obj, struct cni_list *l, struct
     if (many != NULL && !json_is_array(many))
         return err_set(e, ERR_INVALID, "cniVersions: not a list");
     if (many == NULL || json_array_size(many) == 0 || (one != NULL && one[0] != '\0'))
-        note_version(l, one);
+        conf_note_version(l, one);
     json_array_foreach (many, i, v) {
         const char *text = json_string_value(v);
 
         if (text == NULL)
             return err_set(e, ERR_INVALID, "cniVersions[%zu]: not a string", i);
         if (text[0] != '\0')
-            note_version(l, text);
+            conf_note_version(l, text);
     }
     if (l->n_versions == 0)
         return err_set(e, ERR_INVALID,

@@ -5,9 +5,9 @@
 #include "base/json.h"
 #include "base/scope.h"
 
-static void step(struct cni_each *each);
+static void cni_each_step(struct cni_each *each);
 
-static void end(struct cni_each *each, const struct err *e)
+static void cni_each_end(struct cni_each *each, const struct err *e)
 {
     cni_list_done(&each->list);
     json_decref(each->call.more);
@@ -21,25 +21,25 @@ static void on_plugin(struct op *op, const struct err *result)
     if (result->code != ERR_OK && each->first.code == ERR_OK)
         each->first = *result;
     if (each->op.why.code != ERR_OK || (each->first.code != ERR_OK && each->call.verb != CNI_GC))
-        end(each, &each->first);
+        cni_each_end(each, &each->first);
     else
-        step(each);
+        cni_each_step(each);
 }
 
-static void step(struct cni_each *each)
+static void cni_each_step(struct cni_each *each)
 {
     size_t i = each->next++;
     json_auto_t *input = NULL;
     struct err e = { 0 };
 
     if (i >= cni_list_size(&each->list)) {
-        end(each, &each->first);
+        cni_each_end(each, &each->first);
         return;
     }
     input = cni_plugin_stdin(&each->list, i, NULL, NULL);
     if (input == NULL || (each->call.more != NULL && json_object_update(input, each->call.more) < 0)) {
         err_nomem(&e);
-        end(each, &e);
+        cni_each_end(each, &e);
         return;
     }
     cni_plugin_start(&each->plugin,
@@ -68,5 +68,5 @@ void cni_each_start(struct cni_each *each, const struct cni_each_call *call, uv_
     each->deadline_at_ms = clock_mono_ms() + call->deadline_ms;
     op_init(&each->op, loop, call->verb == CNI_GC ? "cni gc" : "cni status", 0, abort_each, done, owner);
     op_set_subject(&each->op, each->list.name);
-    step(each);
+    cni_each_step(each);
 }

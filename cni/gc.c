@@ -22,7 +22,7 @@ static void begin_first(struct cni *c)
     next_network(g);
 }
 
-static void over(struct cni_gc *g, const struct err *e)
+static void gc_over(struct cni_gc *g, const struct err *e)
 {
     struct cni *c = g->c;
 
@@ -37,7 +37,7 @@ static void over(struct cni_gc *g, const struct err *e)
     cni_run_next(c);
 }
 
-static void on_network(struct op *op, const struct err *result)
+static void gc_on_network(struct op *op, const struct err *result)
 {
     struct cni_gc *g = op->owner;
 
@@ -45,7 +45,7 @@ static void on_network(struct op *op, const struct err *result)
     if (result->code != ERR_OK && g->first.code == ERR_OK)
         g->first = *result;
     if (g->op.why.code != ERR_OK)
-        over(g, result);
+        gc_over(g, result);
     else
         next_network(g);
 }
@@ -56,7 +56,7 @@ struct valid {
     bool ok;
 };
 
-static bool add(struct valid *v, const char *container_id, const char *ifname)
+static bool gc_add(struct valid *v, const char *container_id, const char *ifname)
 {
     json_auto_t *one = json_pack("{s:s, s:s}", "containerID", container_id, "ifname", ifname);
     const json_t *have;
@@ -74,7 +74,7 @@ static bool add_valid(const struct cni_entry *entry, void *arg)
 {
     struct valid *v = arg;
 
-    return strcmp(entry->list.name, v->network) != 0 || add(v, entry->container_id, entry->ifname);
+    return strcmp(entry->list.name, v->network) != 0 || gc_add(v, entry->container_id, entry->ifname);
 }
 
 /* Both keys: the second is the one of the specification's draft, which plugins of that time read. */
@@ -92,7 +92,7 @@ static json_t *what_is_valid(const struct cni_gc *g, const char *network, struct
         return NULL;
     }
     for (size_t i = 0; v.ok && i < g->living.n; i++)
-        add(&v, g->living.v[i], g->ifname); /* its network was in the entry, too: it may be any */
+        gc_add(&v, g->living.v[i], g->ifname); /* its network was in the entry, too: it may be any */
     if (v.ok)
         ret = json_pack("{s:O, s:O}", "cni.dev/valid-attachments", v.list, "cni.dev/attachments", v.list);
     json_decref(v.list);
@@ -117,7 +117,7 @@ static void next_network(struct cni_gc *g)
         if (g->each == NULL) {
             if (e.code == ERR_OK)
                 err_nomem(&e);
-            over(g, &e);
+            gc_over(g, &e);
             return;
         }
         g->n_networks++;
@@ -129,10 +129,10 @@ static void next_network(struct cni_gc *g)
                                                 .cgroup_fd = c->cgroup_fd,
                                                 .cgroup_procs = c->cgroup_procs,
                                                 .deadline_ms = CNI_GC_DEADLINE_MS },
-                       c->loop, on_network, g);
+                       c->loop, gc_on_network, g);
         return;
     }
-    over(g, &g->first);
+    gc_over(g, &g->first);
 }
 
 static void abort_gc(struct op *op)
@@ -143,7 +143,7 @@ static void abort_gc(struct op *op)
     if (g->each != NULL)
         op_cancel(&g->each->op);
     else
-        over(g, &e); /* it waited */
+        gc_over(g, &e); /* it waited */
 }
 
 void cni_gc_start(struct cni_gc *g, struct cni *c, const char *const *living, const char *ifname,
@@ -158,7 +158,7 @@ void cni_gc_start(struct cni_gc *g, struct cni *c, const char *const *living, co
     for (; *living != NULL; living++)
         if (!strs_add(&g->living, *living)) {
             err_nomem(&e);
-            over(g, &e);
+            gc_over(g, &e);
             return;
         }
     c->idle = begin_first;

@@ -21,7 +21,7 @@ struct cni_link_watch {
     void *arg;
 };
 
-static void read_events(struct cni_link_watch *w)
+static void link_watch_read_events(struct cni_link_watch *w)
 {
     for (;;) {
         char data[4096]; /* what does not fit is cut off: that it came is all that counts */
@@ -59,7 +59,7 @@ static void on_events(uv_poll_t *poll, int status, int events)
 {
     (void)status; /* an error shows in recvmsg() as well */
     (void)events;
-    read_events(poll->data);
+    link_watch_read_events(poll->data);
 }
 
 static enum err_code listen_to(int fd, struct err *e)
@@ -109,7 +109,7 @@ enum err_code cni_link_watch_open(struct cni_link_watch **ret, uv_loop_t *loop,
     return ERR_OK;
 }
 
-static void on_closed(uv_handle_t *handle)
+static void link_watch_on_closed(uv_handle_t *handle)
 {
     free(handle->data);
 }
@@ -118,6 +118,6 @@ void cni_link_watch_close(struct cni_link_watch *w)
 {
     if (w == NULL)
         return;
-    uv_close((uv_handle_t *)&w->poll, on_closed);
+    uv_close((uv_handle_t *)&w->poll, link_watch_on_closed);
     close(w->fd);
 }

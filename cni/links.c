@@ -116,7 +116,7 @@ static void parse_link(const struct nlmsghdr *h, struct cni_links *ret)
         ret->v[ret->n++] = l;
 }
 
-static void parse_address(const struct nlmsghdr *h, struct cni_links *ret)
+static void links_parse_address(const struct nlmsghdr *h, struct cni_links *ret)
 {
     const struct ifaddrmsg *m = mnl_nlmsg_get_payload(h);
     const struct nlattr *a;
@@ -155,7 +155,7 @@ void cni_links_parse(struct cni_links *ret, const void *messages, size_t n)
         if (h->nlmsg_type == RTM_NEWLINK)
             parse_link(h, ret);
         else if (h->nlmsg_type == RTM_NEWADDR)
-            parse_address(h, ret);
+            links_parse_address(h, ret);
     }
 }
 
@@ -204,8 +204,8 @@ static bool is_last(const struct nlmsghdr *m, bool interrupted, struct err *e)
 }
 
 /* Sends and gives each part of the answer to fn, until it is complete, or cut. */
-static enum err_code ask(struct talk *t, struct nlmsghdr *h, void (*fn)(void *arg, const void *p, size_t n),
-                         void *arg, struct err *e)
+static enum err_code links_ask(struct talk *t, struct nlmsghdr *h,
+                               void (*fn)(void *arg, const void *p, size_t n), void *arg, struct err *e)
 {
     bool interrupted = false;
 
@@ -266,7 +266,7 @@ static enum err_code ask_id(struct talk *t, uint16_t type, int ns, int32_t *ret,
     mnl_attr_put_u32(h, NETNSA_FD, (uint32_t)ns);
     if (type == RTM_NEWNSID)
         mnl_attr_put_u32(h, NETNSA_NSID, (uint32_t)-1); /* any that is free */
-    return ask(t, h, type == RTM_GETNSID ? note_id : NULL, ret, e);
+    return links_ask(t, h, type == RTM_GETNSID ? note_id : NULL, ret, e);
 }
 
 /* The namespace's id in ours, given to it when it has none yet; it goes with the namespace. */
@@ -291,8 +291,8 @@ static void add_messages(void *arg, const void *p, size_t n)
     cni_links_parse(arg, p, n);
 }
 
-static enum err_code dump(struct talk *t, uint16_t type, size_t header, uint16_t attribute, int32_t id,
-                          struct cni_links *ret, struct err *e)
+static enum err_code links_dump(struct talk *t, uint16_t type, size_t header, uint16_t attribute, int32_t id,
+                                struct cni_links *ret, struct err *e)
 {
     _Alignas(struct nlmsghdr) char space[256];
     struct nlmsghdr *h = mnl_nlmsg_put_header(space);
@@ -301,7 +301,7 @@ static enum err_code dump(struct talk *t, uint16_t type, size_t header, uint16_t
     h->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
     mnl_nlmsg_put_extra_header(h, header); /* all zero: every interface, every family */
     mnl_attr_put_u32(h, attribute, (uint32_t)id);
-    return ask(t, h, add_messages, ret, e);
+    return links_ask(t, h, add_messages, ret, e);
 }
 
 static enum err_code read_once(struct talk *t, int ns, struct cni_links *ret, struct err *e)
@@ -311,15 +311,15 @@ static enum err_code read_once(struct talk *t, int ns, struct cni_links *ret, st
     ret->n = 0;
     ret->cut = false;
     if (id_of(t, ns, &id, e) != ERR_OK ||
-        dump(t, RTM_GETLINK, sizeof(struct ifinfomsg), IFLA_TARGET_NETNSID, id, ret, e) != ERR_OK)
+        links_dump(t, RTM_GETLINK, sizeof(struct ifinfomsg), IFLA_TARGET_NETNSID, id, ret, e) != ERR_OK)
         return e->code;
     if (!t->cut)
-        dump(t, RTM_GETADDR, sizeof(struct ifaddrmsg), IFA_TARGET_NETNSID, id, ret, e);
+        links_dump(t, RTM_GETADDR, sizeof(struct ifaddrmsg), IFA_TARGET_NETNSID, id, ret, e);
     ret->cut = ret->cut || t->cut;
     return e->code;
 }
 
-static enum err_code read_all(struct talk *t, int ns, struct cni_links *ret, struct err *e)
+static enum err_code links_read_all(struct talk *t, int ns, struct cni_links *ret, struct err *e)
 {
     int tries = 0;
 
@@ -364,7 +364,7 @@ enum err_code cni_links_read(const char *netns_path, struct cni_links *ret, stru
 
     if (open_both(netns_path, &ns, &t, e) != ERR_OK)
         return e->code;
-    if (read_all(t, ns, ret, e) != ERR_OK)
+    if (links_read_all(t, ns, ret, e) != ERR_OK)
         err_wrap(e, "interfaces of %s", netns_path);
     return e->code;
 }
@@ -376,7 +376,7 @@ enum err_code cni_links_read_over(int fd, int netns, struct cni_links *ret, stru
     if (t == NULL)
         return err_nomem(e);
     t->fd = fd;
-    return read_all(t, netns, ret, e);
+    return links_read_all(t, netns, ret, e);
 }
 
 enum err_code cni_links_nsid(const char *netns_path, int32_t *ret, struct err *e)

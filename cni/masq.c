@@ -58,8 +58,8 @@ enum err_code cni_masq_removal(const char *save, const char *chain, struct buf *
 /* ---- the operation --------------------------------------------------------------------------------------
  */
 
-static void step(struct cni_masq *m);
-static void on_proc_done(struct op *op, const struct err *result);
+static void masq_step(struct cni_masq *m);
+static void masq_on_proc_done(struct op *op, const struct err *result);
 
 static const char *program(enum masq_state s)
 {
@@ -81,7 +81,7 @@ static const char *program(enum masq_state s)
 }
 
 /* False: not installed; then there is nothing of it to remove. */
-static bool run(struct cni_masq *m, const char *const *args, const char *input, size_t n)
+static bool masq_run(struct cni_masq *m, const char *const *args, const char *input, size_t n)
 {
     const char *name = program((enum masq_state)m->op.state);
     str_auto path = cni_hoststate_program(name);
@@ -102,18 +102,18 @@ static bool run(struct cni_masq *m, const char *const *args, const char *input, 
         return false;
     for (size_t i = 0; args[i] != NULL; i++)
         argv[i + 1] = args[i];
-    proc_start(&m->proc, &spec, m->op.loop, on_proc_done, m);
+    proc_start(&m->proc, &spec, m->op.loop, masq_on_proc_done, m);
     return true;
 }
 
-static void end(struct cni_masq *m, const struct err *e)
+static void masq_end(struct cni_masq *m, const struct err *e)
 {
     m->op.state = MASQ_OVER;
     op_finish(&m->op, e);
 }
 
 /* Every `restore` state follows its `save`; without a chain it is passed over. */
-static void on_saved(struct cni_masq *m)
+static void masq_on_saved(struct cni_masq *m)
 {
     static const char *const args[] = { "--noflush", "--wait", "20", NULL };
     struct buf script = BUF_INIT(64 * 1024);
@@ -122,28 +122,28 @@ static void on_saved(struct cni_masq *m)
 
     m->op.state++;
     if (cni_masq_removal(m->proc.out.p, m->chain, &script, &e) == ERR_OK && script.n > 0)
-        started = run(m, args, script.p, script.n);
+        started = masq_run(m, args, script.p, script.n);
     buf_done(&script);
     if (e.code != ERR_OK) {
-        end(m, &e);
+        masq_end(m, &e);
     } else if (!started) {
         m->op.state++;
-        step(m);
+        masq_step(m);
     }
 }
 
-static void on_proc_done(struct op *op, const struct err *result)
+static void masq_on_proc_done(struct op *op, const struct err *result)
 {
     struct cni_masq *m = op->owner;
 
     if (m->op.why.code != ERR_OK) {
-        end(m, NULL);
+        masq_end(m, NULL);
         return;
     }
     switch ((enum masq_state)m->op.state) {
     case MASQ_HASH:
         if (result->code != ERR_OK) {
-            end(m, result);
+            masq_end(m, result);
             return;
         }
         snprintf(m->chain, sizeof(m->chain), "CNI-%.*s", CHAIN_DIGITS, m->proc.out.p);
@@ -152,7 +152,7 @@ static void on_proc_done(struct op *op, const struct err *result)
     case MASQ_SAVE_4:
     case MASQ_SAVE_6:
         if (result->code == ERR_OK) {
-            on_saved(m);
+            masq_on_saved(m);
             return;
         }
         m->op.state += 2; /* a kernel without this family */
@@ -160,7 +160,7 @@ static void on_proc_done(struct op *op, const struct err *result)
     case MASQ_RESTORE_4:
     case MASQ_RESTORE_6:
         if (result->code != ERR_OK) {
-            end(m, result);
+            masq_end(m, result);
             return;
         }
         m->op.state++;
@@ -168,22 +168,22 @@ static void on_proc_done(struct op *op, const struct err *result)
     case MASQ_OVER:
         return;
     }
-    step(m);
+    masq_step(m);
 }
 
-static void step(struct cni_masq *m)
+static void masq_step(struct cni_masq *m)
 {
     static const char *const args[] = { "-t", "nat", NULL };
 
     while (m->op.state != MASQ_OVER) { /* here only in a state that lists */
-        if (run(m, args, NULL, 0))
+        if (masq_run(m, args, NULL, 0))
             return;
         m->op.state += 2;
     }
-    end(m, NULL);
+    masq_end(m, NULL);
 }
 
-static void on_abort(struct op *op)
+static void masq_on_abort(struct op *op)
 {
     struct cni_masq *m = container_of(op, struct cni_masq, op);
 
@@ -199,14 +199,14 @@ void cni_masq_start(struct cni_masq *m, uv_loop_t *loop, const char *network, co
     struct err e = { 0 };
 
     *m = (struct cni_masq){ .cgroup_fd = cgroup_fd, .cgroup_procs = cgroup_procs };
-    op_init(&m->op, loop, "remove masquerading", 0, on_abort, done, owner);
+    op_init(&m->op, loop, "remove masquerading", 0, masq_on_abort, done, owner);
     op_set_subject(&m->op, container_id);
     m->op.state = MASQ_HASH;
     if (input == NULL) {
         err_nomem(&e);
-        end(m, &e);
-    } else if (!run(m, no_args, input, strlen(input))) {
+        masq_end(m, &e);
+    } else if (!masq_run(m, no_args, input, strlen(input))) {
         err_set(&e, ERR_PRECONDITION, "sha512sum is missing; install Debian's package coreutils");
-        end(m, &e);
+        masq_end(m, &e);
     }
 }

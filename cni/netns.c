@@ -25,7 +25,7 @@ static const struct {
     { "user", CLONE_NEWUSER }, { "net", CLONE_NEWNET }, { "ipc", CLONE_NEWIPC }, { "uts", CLONE_NEWUTS }
 };
 
-static bool wanted(const struct netns_spec *spec, size_t kind)
+static bool netns_wanted(const struct netns_spec *spec, size_t kind)
 {
     switch (kinds[kind].flag) {
     case CLONE_NEWUSER:
@@ -156,7 +156,7 @@ bool netns_has_interface_sysctls(const struct netns_spec *spec)
 
 /* ---- creating, in the thread or the child ------------------------------------------------------ */
 
-static enum err_code pin(const char *dir, const char *which, pid_t whose, struct err *e)
+static enum err_code netns_pin(const char *dir, const char *which, pid_t whose, struct err *e)
 {
     str_auto path = str_printf("%s/%s", dir, which);
     str_auto ns = str_printf("/proc/%d/ns/%s", (int)whose, which);
@@ -215,7 +215,7 @@ static enum err_code unpin_all(const char *dir, struct err *e)
 }
 
 /* Inside the new namespaces. */
-static enum err_code set_up(const struct netns_spec *spec, struct err *e)
+static enum err_code netns_set_up(const struct netns_spec *spec, struct err *e)
 {
     if (spec->net && nl_link_up("lo", e) != ERR_OK)
         return e->code;
@@ -229,7 +229,7 @@ static enum err_code set_up(const struct netns_spec *spec, struct err *e)
 static enum err_code pin_all(const struct netns_spec *spec, pid_t whose, struct err *e)
 {
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
-        if (wanted(spec, i) && pin(spec->dir, kinds[i].name, whose, e) != ERR_OK)
+        if (netns_wanted(spec, i) && netns_pin(spec->dir, kinds[i].name, whose, e) != ERR_OK)
             return e->code;
     return ERR_OK;
 }
@@ -270,12 +270,12 @@ static void live_inside(const struct netns_spec *spec, int flags, int to, int fr
     if (write(to, &e, sizeof(e)) != (ssize_t)sizeof(e) || e.code != ERR_OK || read(from, &go, 1) != 1)
         return;
     /* The sysctls of an IPC namespace are the host's root's to write, but since Linux 6.10 its own root's. */
-    if (set_up(spec, &e) != ERR_OK && e.sys == EACCES) {
+    if (netns_set_up(spec, &e) != ERR_OK && e.sys == EACCES) {
         e = (struct err){ 0 };
         if (setresgid(0, 0, 0) != 0 || setresuid(0, 0, 0) != 0)
             err_sys(&e, errno, "become root of the user namespace");
         else
-            (void)!set_up(spec, &e);
+            (void)!netns_set_up(spec, &e);
     }
     if (write(to, &e, sizeof(e)) == (ssize_t)sizeof(e))
         (void)!read(from, &go, 1);
@@ -319,7 +319,7 @@ static enum err_code make_owned(const struct netns_spec *spec, int flags, struct
     return e->code;
 }
 
-static enum err_code make(const struct netns_spec *spec, int flags, struct err *e)
+static enum err_code netns_make(const struct netns_spec *spec, int flags, struct err *e)
 {
     /* Checked before anything exists: also those that are written later, once the interface is there. */
     for (size_t i = 0; i < spec->n_sysctls; i++) {
@@ -334,12 +334,12 @@ static enum err_code make(const struct netns_spec *spec, int flags, struct err *
     /* Not CLONE_NEWNS: the pins must show in the host's mount namespace. */
     if (unshare(flags) != 0)
         return err_sys(e, errno, "create namespaces");
-    if (set_up(spec, e) != ERR_OK)
+    if (netns_set_up(spec, e) != ERR_OK)
         return e->code;
     return pin_all(spec, gettid(), e);
 }
 
-static enum err_code create(const void *arg, struct buf *out, struct err *e)
+static enum err_code netns_create(const void *arg, struct buf *out, struct err *e)
 {
     const struct netns_spec *spec = arg;
     struct err ignored = { 0 };
@@ -348,7 +348,7 @@ static enum err_code create(const void *arg, struct buf *out, struct err *e)
 
     (void)out;
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
-        if (!wanted(spec, i))
+        if (!netns_wanted(spec, i))
             continue;
         flags |= kinds[i].flag;
         struct presence pinned = netns_look_pinned(spec->dir, kinds[i].name, e);
@@ -363,7 +363,7 @@ static enum err_code create(const void *arg, struct buf *out, struct err *e)
     /* Some of them, of a start that was killed, are worth nothing: nobody lives there yet. */
     if (unpin_all(spec->dir, e) != ERR_OK)
         return e->code;
-    if (make(spec, flags, e) != ERR_OK) {
+    if (netns_make(spec, flags, e) != ERR_OK) {
         unpin_all(spec->dir, &ignored);
         return e->code;
     }
@@ -376,7 +376,7 @@ void netns_create_start(struct proc_call *c, const struct netns_spec *spec, int 
     struct proc_call_spec call = {
         .name = "create pod namespaces",
         .subject = spec->dir,
-        .fn = create,
+        .fn = netns_create,
         .arg = spec,
         .deadline_ms = CREATE_DEADLINE_MS,
         .cgroup_fd = ops_cgroup_fd,

@@ -97,7 +97,8 @@ static enum err_code append_folder(const struct load *l, struct cni_list *list, 
     return e->code;
 }
 
-static enum err_code load_file(const struct load *l, const char *name, struct cni_list *ret, struct err *e)
+static enum err_code networks_load_file(const struct load *l, const char *name, struct cni_list *ret,
+                                        struct err *e)
 {
     struct cni_list list = { 0 };
     str_auto text = NULL;
@@ -227,7 +228,7 @@ static enum err_code check_name_is_new(const struct load *l, const struct cni_li
 }
 
 /* Takes *list. */
-static enum err_code keep(struct cni_networks *out, struct cni_list *list, struct err *e)
+static enum err_code networks_keep(struct cni_networks *out, struct cni_list *list, struct err *e)
 {
     struct cni_list *v = reallocarray(out->lists, out->n + 1, sizeof(*v));
 
@@ -240,25 +241,26 @@ static enum err_code keep(struct cni_networks *out, struct cni_list *list, struc
     return ERR_OK;
 }
 
-static bool no_memory(const struct err *e)
+static bool networks_no_memory(const struct err *e)
 {
     return e->sys == ENOMEM; /* and not the other limits that ERR_EXHAUSTED stands for */
 }
 
-static enum err_code load_all(const struct load *l, const struct strs *files, struct err *e)
+static enum err_code networks_load_all(const struct load *l, const struct strs *files, struct err *e)
 {
     for (size_t i = 0; i < files->n; i++) {
         struct cni_list list = { 0 };
         struct err bad = { 0 };
 
-        if (load_file(l, files->v[i], &list, &bad) == ERR_OK && check_name_is_new(l, &list, &bad) == ERR_OK &&
-            check_installed(l, &list, &bad) == ERR_OK && negotiate(l, &list, &bad) == ERR_OK) {
-            if (keep(l->out, &list, e) != ERR_OK)
+        if (networks_load_file(l, files->v[i], &list, &bad) == ERR_OK &&
+            check_name_is_new(l, &list, &bad) == ERR_OK && check_installed(l, &list, &bad) == ERR_OK &&
+            negotiate(l, &list, &bad) == ERR_OK) {
+            if (networks_keep(l->out, &list, e) != ERR_OK)
                 return e->code;
             continue;
         }
         cni_list_done(&list);
-        if (no_memory(&bad)) {
+        if (networks_no_memory(&bad)) {
             *e = bad;
             return e->code;
         }
@@ -310,7 +312,7 @@ enum err_code cni_networks_load(struct cni_networks *ret, const char *conf_dir, 
     if (bad.code != ERR_OK && !strs_add(&out.problems, bad.text))
         code = err_nomem(e);
     if (code == ERR_OK)
-        code = load_all(&l, &files, e);
+        code = networks_load_all(&l, &files, e);
     if (code == ERR_OK)
         code = say_why(&out, conf_dir, e);
     strs_done(&files);

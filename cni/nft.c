@@ -36,8 +36,8 @@ static const char *family_name(uint8_t number)
 
 /* ---- messages ---------------------------------------------------------------------------------- */
 
-static struct nlmsghdr *put_header(char *at, int type, uint16_t flags, uint8_t family, uint16_t res_id,
-                                   uint32_t seq)
+static struct nlmsghdr *nft_put_header(char *at, int type, uint16_t flags, uint8_t family, uint16_t res_id,
+                                       uint32_t seq)
 {
     struct nlmsghdr *h = mnl_nlmsg_put_header(at);
     struct nfgenmsg *g = mnl_nlmsg_put_extra_header(h, sizeof(*g));
@@ -125,8 +125,8 @@ static enum err_code list_once(bool chains, bool (*fn)(const struct found *f, vo
 
     if (s == NULL) /* EPROTONOSUPPORT, EAFNOSUPPORT: no netfilter at all */
         return bad.sys == EPROTONOSUPPORT || bad.sys == EAFNOSUPPORT ? ERR_OK : (*e = bad).code;
-    h = put_header(raw, message(chains ? NFT_MSG_GETCHAIN : NFT_MSG_GETTABLE), NLM_F_DUMP, NFPROTO_UNSPEC, 0,
-                   seq);
+    h = nft_put_header(raw, message(chains ? NFT_MSG_GETCHAIN : NFT_MSG_GETTABLE), NLM_F_DUMP, NFPROTO_UNSPEC,
+                       0, seq);
     if (mnl_socket_sendto(s, h, h->nlmsg_len) < 0)
         return err_sys(e, errno, "list nf_tables");
     while (more == MNL_CB_OK) {
@@ -141,7 +141,8 @@ static enum err_code list_once(bool chains, bool (*fn)(const struct found *f, vo
     return ERR_OK;
 }
 
-static enum err_code list(bool chains, bool (*fn)(const struct found *f, void *arg), void *arg, struct err *e)
+static enum err_code nft_list(bool chains, bool (*fn)(const struct found *f, void *arg), void *arg,
+                              struct err *e)
 {
     enum err_code code = ERR_OK;
 
@@ -158,7 +159,7 @@ struct names {
     bool ok;
 };
 
-static bool add_name(const struct found *f, void *arg)
+static bool nft_add_name(const struct found *f, void *arg)
 {
     struct names *v = arg;
 
@@ -173,7 +174,7 @@ enum err_code cni_nft_list(struct strs *ret, struct err *e)
 {
     struct names v = { .ret = ret, .ok = true };
 
-    if (list(false, add_name, &v, e) != ERR_OK || list(true, add_name, &v, e) != ERR_OK)
+    if (nft_list(false, nft_add_name, &v, e) != ERR_OK || nft_list(true, nft_add_name, &v, e) != ERR_OK)
         return e->code;
     return v.ok ? ERR_OK : err_nomem(e);
 }
@@ -185,7 +186,7 @@ static bool is_iptables_table(const char *table)
     return strcmp(table, "nat") == 0 || strcmp(table, "filter") == 0;
 }
 
-static bool is_built_in(const char *chain)
+static bool nft_is_built_in(const char *chain)
 {
     static const char *const names[] = { "PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING" };
 
@@ -201,9 +202,9 @@ static bool add_removable(const struct found *f, void *arg)
     struct names *v = arg;
 
     if (!is_iptables_table(f->table) ||
-        (f->chain != NULL && (!f->hooked || f->policy != NF_ACCEPT || !is_built_in(f->chain))))
+        (f->chain != NULL && (!f->hooked || f->policy != NF_ACCEPT || !nft_is_built_in(f->chain))))
         return true;
-    return add_name(f, arg) && v->ok;
+    return nft_add_name(f, arg) && v->ok;
 }
 
 /* A batch of one: BEGIN, the deletion, END.  0, or the kernel's errno. */
@@ -212,17 +213,17 @@ static int delete_one(struct mnl_socket *s, const char *family, const char *tabl
 {
     char raw[1024] __attribute__((aligned(8)));
     uint8_t number = strcmp(family, "ip") == 0 ? NFPROTO_IPV4 : NFPROTO_IPV6;
-    struct nlmsghdr *h = put_header(raw, NFNL_MSG_BATCH_BEGIN, 0, AF_UNSPEC, NFNL_SUBSYS_NFTABLES, seq);
+    struct nlmsghdr *h = nft_put_header(raw, NFNL_MSG_BATCH_BEGIN, 0, AF_UNSPEC, NFNL_SUBSYS_NFTABLES, seq);
     char *end = raw + h->nlmsg_len;
     ssize_t n;
 
-    h = put_header(end, message(chain != NULL ? NFT_MSG_DELCHAIN : NFT_MSG_DELTABLE),
-                   NLM_F_NONREC | NLM_F_ACK, number, 0, seq + 1);
+    h = nft_put_header(end, message(chain != NULL ? NFT_MSG_DELCHAIN : NFT_MSG_DELTABLE),
+                       NLM_F_NONREC | NLM_F_ACK, number, 0, seq + 1);
     mnl_attr_put_strz(h, chain != NULL ? NFTA_CHAIN_TABLE : NFTA_TABLE_NAME, table);
     if (chain != NULL)
         mnl_attr_put_strz(h, NFTA_CHAIN_NAME, chain);
     end += h->nlmsg_len;
-    h = put_header(end, NFNL_MSG_BATCH_END, 0, AF_UNSPEC, NFNL_SUBSYS_NFTABLES, seq + 2);
+    h = nft_put_header(end, NFNL_MSG_BATCH_END, 0, AF_UNSPEC, NFNL_SUBSYS_NFTABLES, seq + 2);
     end += h->nlmsg_len;
     if (mnl_socket_sendto(s, raw, (size_t)(end - raw)) < 0)
         return errno;
@@ -232,7 +233,7 @@ static int delete_one(struct mnl_socket *s, const char *family, const char *tabl
     return mnl_cb_run(raw, (size_t)n, 0, mnl_socket_get_portid(s), NULL, NULL) < 0 ? errno : 0;
 }
 
-static enum err_code remove_all(const struct strs *names, const struct strs *before, struct err *e)
+static enum err_code nft_remove_all(const struct strs *names, const struct strs *before, struct err *e)
 {
     scoped(mnl_socket_close) struct mnl_socket *s = names->n > 0 ? connect_netfilter(e) : NULL;
 
@@ -258,16 +259,16 @@ enum err_code cni_nft_remove_empty(const struct strs *before, struct err *e)
 {
     struct strs chains = { 0 }, tables = { 0 };
     struct names c = { .ret = &chains, .ok = true }, t = { .ret = &tables, .ok = true };
-    enum err_code code = list(true, add_removable, &c, e);
+    enum err_code code = nft_list(true, add_removable, &c, e);
 
     if (code == ERR_OK)
-        code = list(false, add_removable, &t, e);
+        code = nft_list(false, add_removable, &t, e);
     if (code == ERR_OK && !(c.ok && t.ok))
         code = err_nomem(e);
     if (code == ERR_OK)
-        code = remove_all(&chains, before, e);
+        code = nft_remove_all(&chains, before, e);
     if (code == ERR_OK)
-        code = remove_all(&tables, before, e);
+        code = nft_remove_all(&tables, before, e);
     strs_done(&chains);
     strs_done(&tables);
     return code;

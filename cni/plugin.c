@@ -32,7 +32,7 @@ static const struct {
     [CNI_VERSION] = { "VERSION", "version", "cni version plugin" },
 };
 
-static char *find(const char *const *bin_dirs, const char *type, bool regular)
+static char *plugin_find(const char *const *bin_dirs, const char *type, bool regular)
 {
     for (size_t i = 0; bin_dirs[i] != NULL; i++) {
         str_auto path = str_printf("%s/%s", bin_dirs[i], type);
@@ -48,12 +48,12 @@ static char *find(const char *const *bin_dirs, const char *type, bool regular)
 
 char *cni_plugin_find(const char *const *bin_dirs, const char *type)
 {
-    return find(bin_dirs, type, true);
+    return plugin_find(bin_dirs, type, true);
 }
 
 char *cni_plugin_find_other(const char *const *bin_dirs, const char *type)
 {
-    return find(bin_dirs, type, false);
+    return plugin_find(bin_dirs, type, false);
 }
 
 /* ---- errors ---------------------------------------------------------------------------------- */
@@ -152,9 +152,9 @@ static bool is_error_object(const struct buf *out)
 
 /* ---- the run --------------------------------------------------------------------------------- */
 
-static void run(struct cni_plugin *p);
+static void plugin_run(struct cni_plugin *p);
 
-static void end(struct cni_plugin *p, struct err *e)
+static void plugin_end(struct cni_plugin *p, struct err *e)
 {
     if (e->code != ERR_OK)
         err_wrap(e, "plugin type=\"%s\" failed (%s)", p->call.type, verbs[p->call.verb].lower);
@@ -178,38 +178,38 @@ static void abort_plugin(struct op *op)
     if (p->waiting) {
         p->waiting = false;
         err_set(&e, ERR_CANCELLED, "cancelled");
-        end(p, &e);
+        plugin_end(p, &e);
     } else {
         proc_cancel(&p->proc);
     }
 }
 
-static void on_retry(uv_timer_t *timer)
+static void plugin_on_retry(uv_timer_t *timer)
 {
     struct cni_plugin *p = timer->data;
 
     p->waiting = false;
-    run(p);
+    plugin_run(p);
 }
 
 /* The child is still being replaced by its installer; e says ETXTBSY. */
-static bool try_again(struct cni_plugin *p)
+static bool plugin_try_again(struct cni_plugin *p)
 {
     if (p->op.why.code != ERR_OK || p->tries >= TRIES_MAX ||
         clock_mono_ms() + RETRY_MS >= p->call.deadline_at_ms)
         return false;
     p->waiting = true;
-    uv_timer_start(&p->retry, on_retry, RETRY_MS, 0);
+    uv_timer_start(&p->retry, plugin_on_retry, RETRY_MS, 0);
     return true;
 }
 
-static void on_proc_done(struct op *op, const struct err *result)
+static void plugin_on_proc_done(struct op *op, const struct err *result)
 {
     struct cni_plugin *p = op->owner;
     const struct proc *proc = &p->proc;
     struct err e = *result;
 
-    if (e.sys == ETXTBSY && try_again(p))
+    if (e.sys == ETXTBSY && plugin_try_again(p))
         return;
     /* What else has an errno came before the program; no memory may also have come with its output. */
     p->never_ran = e.sys != 0 && e.sys != ENOMEM && e.code != ERR_DEADLINE && e.code != ERR_CANCELLED;
@@ -225,10 +225,10 @@ static void on_proc_done(struct op *op, const struct err *result)
                json_parse(proc->out.p, proc->out.n, CNI_RESULT_MAX, &p->result, "VERSION", &e) != ERR_OK) {
         p->result = NULL;
     }
-    end(p, &e);
+    plugin_end(p, &e);
 }
 
-static void run(struct cni_plugin *p)
+static void plugin_run(struct cni_plugin *p)
 {
     const char *const argv[] = { p->program, NULL };
     uint64_t now = clock_mono_ms();
@@ -246,7 +246,7 @@ static void run(struct cni_plugin *p)
     };
 
     p->tries++;
-    proc_start(&p->proc, &spec, p->op.loop, on_proc_done, p);
+    proc_start(&p->proc, &spec, p->op.loop, plugin_on_proc_done, p);
 }
 
 static char *join_dirs(const char *const *dirs)
@@ -281,7 +281,7 @@ static bool build_env(struct cni_plugin *p)
     p->env[n++] = join_dirs(c->bin_dirs);
     p->env[n++] = str_printf("PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
     for (size_t i = 0; i < n; i++)
-        if (p->env[i] == NULL) /* what stands behind it is freed by end() */
+        if (p->env[i] == NULL) /* what stands behind it is freed by plugin_end() */
             return false;
     return true;
 }
@@ -318,8 +318,8 @@ void cni_plugin_start(struct cni_plugin *p, const struct cni_plugin_call *call, 
     uv_timer_init(loop, &p->retry);
     p->retry.data = p;
     if (prepare(p, &e) != ERR_OK) {
-        end(p, &e);
+        plugin_end(p, &e);
         return;
     }
-    run(p);
+    plugin_run(p);
 }

@@ -24,7 +24,7 @@ static enum err_code result_version(const json_t *result, int config_version, in
 }
 
 /* Family of an address with or without prefix length, 0: none; `ret` (or NULL): its normal form. */
-static int parse_address(const char *text, char ret[46])
+static int result_parse_address(const char *text, char ret[46])
 {
     unsigned char raw[16];
     char addr[46];
@@ -120,7 +120,7 @@ static bool is_hosts(const char *address)
     unsigned char raw[16];
     char text[46];
 
-    if (parse_address(address, text) == AF_INET)
+    if (result_parse_address(address, text) == AF_INET)
         return inet_pton(AF_INET, text, raw) == 1 && raw[0] != 0 && raw[0] < 224;
     return inet_pton(AF_INET6, text, raw) == 1 && !IN6_IS_ADDR_UNSPECIFIED((struct in6_addr *)raw) &&
            raw[0] != 0xff;
@@ -153,7 +153,7 @@ static enum err_code check_canonical(const json_t *c, struct err *e)
 
         if (address == NULL)
             return err_set(e, ERR_INVALID, "ips[%zu].address: missing", i);
-        if (parse_address(address, NULL) == 0 || strchr(address, '/') == NULL)
+        if (result_parse_address(address, NULL) == 0 || strchr(address, '/') == NULL)
             return err_set(e, ERR_INVALID,
                            "ips[%zu].address: \"%.60s\" is not an address with a prefix length", i, address);
         if (!is_hosts(address))
@@ -167,7 +167,7 @@ static enum err_code check_canonical(const json_t *c, struct err *e)
             return err_set(e, ERR_INVALID, "ips[%zu].interface: not an index of interfaces", i);
     }
     json_array_foreach (json_object_get(c, "routes"), i, v) {
-        if (json_str(v, "dst") == NULL || parse_address(json_str(v, "dst"), NULL) == 0)
+        if (json_str(v, "dst") == NULL || result_parse_address(json_str(v, "dst"), NULL) == 0)
             return err_set(e, ERR_INVALID, "routes[%zu].dst: not a destination", i);
         if (check_optional_text(v, "routes", i, "gw", e) != ERR_OK)
             return e->code;
@@ -187,7 +187,7 @@ static enum err_code add_old_family(const json_t *result, const char *key, int f
     if (old == NULL || json_is_null(old))
         return ERR_OK;
     address = json_str(old, "ip");
-    if (address == NULL || parse_address(address, NULL) != family)
+    if (address == NULL || result_parse_address(address, NULL) != family)
         return err_set(e, ERR_INVALID, "%s.ip: not an address of this family", key);
     ip = json_pack("{s:s}", "address", address);
     gateway = json_str(old, "gateway");
@@ -257,7 +257,7 @@ static enum err_code encode_old_family(json_t *out, const char *key, int family,
     if (routes == NULL)
         return err_nomem(e);
     json_array_foreach (json_object_get(canonical, "ips"), i, v) {
-        if (parse_address(json_str(v, "address"), NULL) != family)
+        if (result_parse_address(json_str(v, "address"), NULL) != family)
             continue;
         old = json_pack("{s:s}", "ip", json_str(v, "address"));
         if (old == NULL || !json_put_str(old, "gateway", json_str(v, "gateway")))
@@ -267,7 +267,7 @@ static enum err_code encode_old_family(json_t *out, const char *key, int family,
     if (old == NULL)
         return ERR_OK;
     json_array_foreach (json_object_get(canonical, "routes"), i, v) {
-        if (parse_address(json_str(v, "dst"), NULL) == family && json_array_append(routes, v) < 0)
+        if (result_parse_address(json_str(v, "dst"), NULL) == family && json_array_append(routes, v) < 0)
             return err_nomem(e);
     }
     if (json_array_size(routes) > 0 && json_object_set(old, "routes", routes) < 0)
@@ -309,7 +309,7 @@ static enum err_code encode(json_t *c, int to, struct err *e)
         json_object_del(c, "interfaces");
     } else if (to < CNI_V(1, 0, 0)) {
         json_array_foreach (json_object_get(c, "ips"), i, v) {
-            const char *family = parse_address(json_str(v, "address"), NULL) == AF_INET ? "4" : "6";
+            const char *family = result_parse_address(json_str(v, "address"), NULL) == AF_INET ? "4" : "6";
 
             if (json_object_set_new(v, "version", json_string(family)) < 0)
                 return err_nomem(e);
@@ -410,7 +410,7 @@ enum err_code cni_result_addresses(struct cni_result *ret, json_t *result, int c
             char ip[46];
 
             if (r.n_ips < CNI_IPS_MAX && (all || is_pods(v, json_object_get(c, "interfaces"), ifname)) &&
-                parse_address(json_str(v, "address"), ip) != 0 && !has_ip(&r, ip))
+                result_parse_address(json_str(v, "address"), ip) != 0 && !has_ip(&r, ip))
                 strcpy(r.ips[r.n_ips++], ip);
         }
     }

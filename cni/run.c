@@ -21,7 +21,7 @@ void cni_run_drop_entry(struct cni_run *r)
     r->cached = false;
 }
 
-static void run_free(struct cni_run *r)
+static void cni_run_free(struct cni_run *r)
 {
     if (r == NULL)
         return;
@@ -62,7 +62,7 @@ void cni_run_finish(struct cni_run *r, const struct err *e)
     op_close_handle(&o->op, (uv_handle_t *)&o->slow);
     o->op.state = RUN_OVER;
     o->run = NULL;
-    run_free(r);
+    cni_run_free(r);
     op_finish(&o->op, e->code != ERR_OK ? e : NULL);
     if (c->n_live == 0 && c->idle != NULL)
         c->idle(c);
@@ -81,7 +81,7 @@ static void abort_run(struct op *op)
         TAILQ_REMOVE(&r->c->waiting, r, link);
         op->state = RUN_OVER;
         o->run = NULL;
-        run_free(r);
+        cni_run_free(r);
         op_finish(op, NULL); /* why it ended is known to the operation */
         return;
     case RUN_PLUGIN:
@@ -98,7 +98,7 @@ static void abort_run(struct op *op)
 /* ---- all ------------------------------------------------------------------------------------- */
 
 /* The next plugin, or what comes behind the last one. */
-static void step(struct cni_run *r)
+static void cni_run_step(struct cni_run *r)
 {
     struct err e = { 0 };
 
@@ -157,7 +157,7 @@ static void on_plugin_done(struct op *op, const struct err *result)
     if (e.code != ERR_OK || r->o->op.why.code != ERR_OK)
         cni_run_finish(r, &e);
     else
-        step(r);
+        cni_run_step(r);
 }
 
 static void start_plugin(struct cni_run *r)
@@ -199,7 +199,7 @@ void cni_run_plugin(struct cni_run *r)
         start_plugin(r);
 }
 
-static void begin(struct cni_run *r)
+static void cni_run_begin(struct cni_run *r)
 {
     struct err e = { 0 };
     bool more = true;
@@ -245,7 +245,7 @@ void cni_run_next(struct cni *c)
 {
     struct cni_run *r;
 
-    if (c->starting) /* called from inside begin() */
+    if (c->starting) /* called from inside cni_run_begin() */
         return;
     if (c->alone || c->n_held > 0 || cni_ask_holds(c))
         return;
@@ -257,15 +257,15 @@ void cni_run_next(struct cni *c)
         uv_timer_init(c->loop, &r->o->slow);
         r->o->slow.data = r;
         uv_timer_start(&r->o->slow, on_slow, CNI_PLACE_MS, 0);
-        begin(r);
+        cni_run_begin(r);
     }
     c->starting = false;
     if (c->n_live == 0 && c->idle != NULL)
         c->idle(c);
 }
 
-static void start(struct cni_op *o, struct cni *c, const struct cni_attachment *a, enum cni_verb verb,
-                  const char *found, bool fresh, op_done_fn done, void *owner)
+static void cni_run_start(struct cni_op *o, struct cni *c, const struct cni_attachment *a, enum cni_verb verb,
+                          const char *found, bool fresh, op_done_fn done, void *owner)
 {
     struct cni_run *r = calloc(1, sizeof(*r));
     struct err e = { 0 };
@@ -302,7 +302,7 @@ static void start(struct cni_op *o, struct cni *c, const struct cni_attachment *
         r->fresh = fresh;
     }
     if (e.code != ERR_OK) {
-        run_free(r);
+        cni_run_free(r);
         op_finish(&o->op, &e);
         return;
     }
@@ -314,17 +314,17 @@ static void start(struct cni_op *o, struct cni *c, const struct cni_attachment *
 void cni_add_start(struct cni_op *o, struct cni *c, const struct cni_attachment *a, op_done_fn done,
                    void *owner)
 {
-    start(o, c, a, CNI_ADD, NULL, false, done, owner);
+    cni_run_start(o, c, a, CNI_ADD, NULL, false, done, owner);
 }
 
 void cni_del_start(struct cni_op *o, struct cni *c, const struct cni_attachment *a, op_done_fn done,
                    void *owner)
 {
-    start(o, c, a, CNI_DEL, NULL, false, done, owner);
+    cni_run_start(o, c, a, CNI_DEL, NULL, false, done, owner);
 }
 
 void cni_check_start(struct cni_op *o, struct cni *c, const struct cni_attachment *a, const char *found,
                      bool fresh, op_done_fn done, void *owner)
 {
-    start(o, c, a, CNI_CHECK, found, fresh, done, owner);
+    cni_run_start(o, c, a, CNI_CHECK, found, fresh, done, owner);
 }

@@ -12,7 +12,7 @@
  * What plugins were asked for, as far as it decides what their CHECK can see: the network and the kinds of
  * capability arguments. NULL: an attachment with host ports, whose addresses matter, too.
  */
-static char *kind_of(const struct cni_entry *entry)
+static char *run_check_kind_of(const struct cni_entry *entry)
 {
     buf_auto b = BUF_INIT(4096);
     json_t *value;
@@ -28,7 +28,7 @@ static char *kind_of(const struct cni_entry *entry)
 
 bool cni_check_known(const struct cni_run *r)
 {
-    str_auto kind = kind_of(&r->entry);
+    str_auto kind = run_check_kind_of(&r->entry);
 
     return kind != NULL && strs_has(&r->c->checked, kind);
 }
@@ -48,7 +48,7 @@ void cni_check_judge(struct cni_run *r, struct err *e)
                       F_ERR(&failed));
     }
     if (e->code == ERR_OK && r->found == NULL && r->done == cni_list_size(&r->entry.list)) {
-        str_auto kind = kind_of(&r->entry);
+        str_auto kind = run_check_kind_of(&r->entry);
         if (kind != NULL)
             (void)strs_add_once(&r->c->checked, kind); /* else the next one is checked, too */
     }

@@ -30,7 +30,7 @@ static const struct group {
 
 static const char *const built_in[] = { "PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING" };
 
-static bool is_built_in(const char *chain)
+static bool scaffold_is_built_in(const char *chain)
 {
     for (size_t i = 0; i < ARRAY_LEN(built_in); i++) {
         if (strcmp(chain, built_in[i]) == 0)
@@ -56,7 +56,7 @@ struct rule {
     char in[CNI_RULES_WORD], out[CNI_RULES_WORD]; /* of -i and -o; "" for none */
 };
 
-static bool parse_rule(const char *line, struct rule *ret)
+static bool scaffold_parse_rule(const char *line, struct rule *ret)
 {
     char word[CNI_RULES_WORD];
 
@@ -133,7 +133,7 @@ static bool own_rule(const struct chain *c, const struct rule *r, bool (*link_ex
     return known && (r->in[0] == '\0' || !link_exists(r->in)) && (r->out[0] == '\0' || !link_exists(r->out));
 }
 
-static bool look(const char *table, const char *line, void *arg)
+static bool scaffold_look(const char *table, const char *line, void *arg)
 {
     struct removal *v = arg;
     char name[CNI_RULES_WORD];
@@ -143,11 +143,11 @@ static bool look(const char *table, const char *line, void *arg)
         return true;
     if (parse_chain(line, name)) {
         v->present = v->present || find_chain(v->group, name) != NULL;
-    } else if (parse_rule(line, &r)) {
+    } else if (scaffold_parse_rule(line, &r)) {
         const struct chain *in = find_chain(v->group, r.chain);
 
         if (in != NULL ? !own_rule(in, &r, v->link_exists)
-                       : find_chain(v->group, r.target) != NULL && !is_built_in(r.chain))
+                       : find_chain(v->group, r.target) != NULL && !scaffold_is_built_in(r.chain))
             v->used = true;
     }
     return !v->used;
@@ -158,7 +158,7 @@ static bool remove_rule(const char *table, const char *line, void *arg)
     struct removal *v = arg;
     struct rule r;
 
-    if (strcmp(table, v->group->table) == 0 && parse_rule(line, &r) &&
+    if (strcmp(table, v->group->table) == 0 && scaffold_parse_rule(line, &r) &&
         (find_chain(v->group, r.chain) != NULL || find_chain(v->group, r.target) != NULL))
         buf_addf(v->out, "-D %.*s\n", (int)(strchrnul(line, '\n') - line - 3), line + 3);
     return true;
@@ -194,7 +194,7 @@ enum err_code cni_scaffold_removal(const char *save, const struct strs *before,
 
         if (was_there(v.group, before))
             continue;
-        cni_rules_each(save, look, &v);
+        cni_rules_each(save, scaffold_look, &v);
         if (!v.present || v.used)
             continue;
         buf_addf(ret, "*%s\n", v.group->table);

@@ -37,19 +37,19 @@ static void status_free(struct cni_status *s)
     free(s);
 }
 
-static void on_closed(uv_handle_t *handle)
+static void status_on_closed(uv_handle_t *handle)
 {
     status_free(handle->data);
 }
 
-static void ask(struct cni_status *s);
+static void status_ask(struct cni_status *s);
 
-static void on_again(uv_timer_t *timer)
+static void status_on_again(uv_timer_t *timer)
 {
-    ask(timer->data);
+    status_ask(timer->data);
 }
 
-static void on_answer(struct op *op, const struct err *result)
+static void status_on_answer(struct op *op, const struct err *result)
 {
     struct cni_status *s = op->owner;
     struct cni *c = s->c;
@@ -57,7 +57,7 @@ static void on_answer(struct op *op, const struct err *result)
 
     s->asking = false;
     if (c == NULL) {
-        uv_close((uv_handle_t *)&s->again, on_closed);
+        uv_close((uv_handle_t *)&s->again, status_on_closed);
         return;
     }
     if (s->held)
@@ -65,7 +65,7 @@ static void on_answer(struct op *op, const struct err *result)
     s->held = false;
     if (s->stale) {
         s->stale = false;
-        ask(s);
+        status_ask(s);
         cni_run_next(c);
         return;
     }
@@ -74,7 +74,7 @@ static void on_answer(struct op *op, const struct err *result)
         s->again_ms = s->again_ms == 0 ? AGAIN_FIRST_MS : s->again_ms * 2;
         if (s->again_ms > AGAIN_MAX_MS)
             s->again_ms = AGAIN_MAX_MS;
-        uv_timer_start(&s->again, on_again, s->again_ms, 0);
+        uv_timer_start(&s->again, status_on_again, s->again_ms, 0);
     } else {
         s->again_ms = 0;
     }
@@ -83,7 +83,7 @@ static void on_answer(struct op *op, const struct err *result)
     cni_run_next(c);
 }
 
-static void ask(struct cni_status *s)
+static void status_ask(struct cni_status *s)
 {
     struct cni *c = s->c;
 
@@ -104,7 +104,7 @@ static void ask(struct cni_status *s)
                                             .cgroup_fd = c->cgroup_fd,
                                             .cgroup_procs = s->cgroup_procs,
                                             .deadline_ms = ASK_MS },
-                   c->loop, on_answer, s);
+                   c->loop, status_on_answer, s);
 }
 
 void cni_status_ask(struct cni *c)
@@ -117,7 +117,7 @@ void cni_status_ask(struct cni *c)
     json_decref(s->asked);
     s->asked = json_incref(conf);
     s->again_ms = 0;
-    ask(s);
+    status_ask(s);
     if (s->asking && !s->held) {
         s->held = true;
         c->n_held++;
@@ -160,5 +160,5 @@ void cni_status_close(struct cni *c)
     if (s->asking)
         op_cancel(&s->each.op);
     else
-        uv_close((uv_handle_t *)&s->again, on_closed);
+        uv_close((uv_handle_t *)&s->again, status_on_closed);
 }

@@ -31,7 +31,7 @@ struct rule { /* what of one is of interest; "" : not there, or said with "!" */
     char comment[512], ports[512]; /* the kernel's limits: 256, and 15 numbers */
 };
 
-static bool parse_rule(const char *line, struct rule *r)
+static bool strays_parse_rule(const char *line, struct rule *r)
 {
     char word[CNI_RULES_WORD], ignored[CNI_RULES_WORD];
     bool not = false;
@@ -168,7 +168,7 @@ static bool who(const char *table, const char *line, void *arg)
     struct cni_stray *s;
     struct rule r;
 
-    if (strcmp(table, "nat") != 0 || !parse_rule(line, &r) || !parse_comment(r.comment, &network, &id))
+    if (strcmp(table, "nat") != 0 || !strays_parse_rule(line, &r) || !parse_comment(r.comment, &network, &id))
         return true;
     s = stray_of(p->list, network, id);
     if (s == NULL) {
@@ -190,7 +190,7 @@ static bool where(const char *table, const char *line, void *arg)
     struct parse *p = arg;
     struct rule r;
 
-    if (strcmp(table, "nat") != 0 || !parse_rule(line, &r) || r.to[0] == '\0')
+    if (strcmp(table, "nat") != 0 || !strays_parse_rule(line, &r) || r.to[0] == '\0')
         return true;
     for (size_t i = 0; i < p->list->n && p->ok; i++)
         if (strcmp(p->list->v[i].dnat, r.chain) == 0)
@@ -297,8 +297,8 @@ static bool keep_address(struct cni *c, const struct cni_list *list, const struc
 }
 
 /* In the list's version. */
-static json_t *result_of(struct cni *c, const struct cni_list *list, const struct cni_stray *s,
-                         const char *ifname, struct err *e)
+static json_t *strays_result_of(struct cni *c, const struct cni_list *list, const struct cni_stray *s,
+                                const char *ifname, struct err *e)
 {
     json_auto_t *ips = json_array();
     json_auto_t *result = json_pack("{s:s, s:O?}", "cniVersion", "1.0.0", "ips", ips);
@@ -324,7 +324,7 @@ static json_t *result_of(struct cni *c, const struct cni_list *list, const struc
     return converted;
 }
 
-static enum err_code adopt(struct cni *c, const struct cni_stray *s, const char *ifname, struct err *e)
+static enum err_code strays_adopt(struct cni *c, const struct cni_stray *s, const char *ifname, struct err *e)
 {
     const struct cni_list *list = cni_network(c, s->network);
     json_auto_t *supplied = NULL;
@@ -345,7 +345,7 @@ static enum err_code adopt(struct cni *c, const struct cni_stray *s, const char 
     declared = supplied != NULL ? cni_list_declared(list, supplied) : NULL;
     if (declared == NULL)
         return err_nomem(e);
-    result = result_of(c, list, s, ifname, e);
+    result = strays_result_of(c, list, s, ifname, e);
     if (result == NULL)
         return e->code;
     entry = (struct cni_entry){ .list = *list,
@@ -411,7 +411,7 @@ static void tell_links(struct cni_strays *s)
 /* ---- the operation
  * ------------------------------------------------------------------------------------------ */
 
-static void end(struct cni_strays *s, const struct err *e)
+static void strays_end(struct cni_strays *s, const struct err *e)
 {
     struct cni *c = s->c;
 
@@ -430,7 +430,7 @@ static void adopt_all(struct cni_strays *s)
 
         if (!one->certain && (s->prefix[0] == '\0' || !str_starts(one->id, s->prefix)))
             continue;
-        if (adopt(s->c, one, s->ifname, &e) == ERR_OK) {
+        if (strays_adopt(s->c, one, s->ifname, &e) == ERR_OK) {
             s->n_adopted++;
             log_warn("network attachment known only by its rules", F_STR("network", one->network),
                      F_STR("containerID", one->id));
@@ -442,28 +442,28 @@ static void adopt_all(struct cni_strays *s)
     tell_links(s);
 }
 
-static void step(struct cni_strays *s);
+static void strays_step(struct cni_strays *s);
 
-static void on_proc_done(struct op *op, const struct err *result)
+static void strays_on_proc_done(struct op *op, const struct err *result)
 {
     struct cni_strays *s = op->owner;
     struct err e = { 0 };
 
     if (s->op.why.code != ERR_OK) {
-        end(s, result);
+        strays_end(s, result);
         return;
     }
     if (result->code != ERR_OK) /* a kernel without this family */
         log_debug("rules not listed", F_ERR(result));
     else if (cni_strays_parse(&s->found, s->proc.out.p, &e) != ERR_OK) {
-        end(s, &e);
+        strays_end(s, &e);
         return;
     }
     s->op.state++;
-    step(s);
+    strays_step(s);
 }
 
-static void step(struct cni_strays *s)
+static void strays_step(struct cni_strays *s)
 {
     struct err none = { 0 };
 
@@ -479,15 +479,15 @@ static void step(struct cni_strays *s)
                                         .deadline_ms = CNI_STRAYS_DEADLINE_MS };
 
         if (program != NULL) {
-            proc_start(&s->proc, &spec, s->op.loop, on_proc_done, s);
+            proc_start(&s->proc, &spec, s->op.loop, strays_on_proc_done, s);
             return;
         }
     }
     adopt_all(s);
-    end(s, &none);
+    strays_end(s, &none);
 }
 
-static void on_abort(struct op *op)
+static void strays_on_abort(struct op *op)
 {
     struct cni_strays *s = container_of(op, struct cni_strays, op);
 
@@ -502,15 +502,15 @@ void cni_strays_start(struct cni_strays *s, struct cni *c, const char *prefix, c
 
     *s = (struct cni_strays){ .c = c, .found = *lost };
     *lost = (struct cni_stray_list){ 0 };
-    op_init(&s->op, c->loop, "cni strays", 0, on_abort, done, owner);
+    op_init(&s->op, c->loop, "cni strays", 0, strays_on_abort, done, owner);
     snprintf(s->prefix, sizeof(s->prefix), "%s", prefix);
     snprintf(s->ifname, sizeof(s->ifname), "%s", ifname);
     c->n_held++;
     if (c->n_live > 0) {
         adopt_all(s);
-        end(s, &none);
+        strays_end(s, &none);
         return;
     }
     s->op.state = STRAYS_SAVE_4;
-    step(s);
+    strays_step(s);
 }

@@ -45,7 +45,7 @@ bool strs_add_once(struct strs *s, const char *text)
     return strs_has(s, text) || strs_add(s, text);
 }
 
-static int compare(const void *a, const void *b)
+static int cni_strs_compare(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -53,7 +53,7 @@ static int compare(const void *a, const void *b)
 void strs_sort(struct strs *s)
 {
     if (s->n > 1)
-        qsort(s->v, s->n, sizeof(char *), compare);
+        qsort(s->v, s->n, sizeof(char *), cni_strs_compare);
 }
 
 const char *const *strs_list(const struct strs *s)

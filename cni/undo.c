@@ -19,12 +19,12 @@
 
 enum undo_state { UNDO_SAVE_4, UNDO_RESTORE_4, UNDO_SAVE_6, UNDO_RESTORE_6, UNDO_REST, UNDO_OVER };
 
-static void step(struct cni_undo *u);
+static void undo_step(struct cni_undo *u);
 
 /* ---- the record ---------------------------------------------------------------------------------- */
 
 /* The record of this boot; *ret NULL: none, or one that is damaged or of an earlier boot. */
-static enum err_code load(const struct cni *c, json_t **ret, struct err *e)
+static enum err_code undo_load(const struct cni *c, json_t **ret, struct err *e)
 {
     json_auto_t *record = NULL;
     str_auto text = NULL;
@@ -44,7 +44,7 @@ static enum err_code load(const struct cni *c, json_t **ret, struct err *e)
     return ERR_OK;
 }
 
-static enum err_code to_json(const struct strs *list, json_t *record, const char *key, struct err *e)
+static enum err_code undo_to_json(const struct strs *list, json_t *record, const char *key, struct err *e)
 {
     json_auto_t *v = json_array();
 
@@ -74,7 +74,7 @@ bool cni_undo_link_existed(const struct cni *c, const char *name)
     const json_t *v;
     size_t i;
 
-    if (load(c, &record, &e) != ERR_OK) {
+    if (undo_load(c, &record, &e) != ERR_OK) {
         log_debug("CNI undo record not readable", F_ERR(&e));
         return true; /* rather leave a link than remove a foreign one */
     }
@@ -98,7 +98,7 @@ static enum err_code record_rest(struct cni_undo *u, struct err *e)
         return e->code;
     code = cni_nft_list(&nft, e);
     if (code == ERR_OK)
-        code = to_json(&nft, u->record, "nft", e);
+        code = undo_to_json(&nft, u->record, "nft", e);
     strs_done(&nft);
     if (code != ERR_OK)
         return e->code;
@@ -119,13 +119,13 @@ static const char *chains_key(const struct cni_undo *u)
 }
 
 /* For undoing, one failure does not stop the rest; for recording it does. */
-static void note(struct cni_undo *u, const struct err *e)
+static void undo_note(struct cni_undo *u, const struct err *e)
 {
     if (u->first.code == ERR_OK)
         u->first = *e;
 }
 
-static void end(struct cni_undo *u)
+static void undo_end(struct cni_undo *u)
 {
     u->op.state = UNDO_OVER;
     json_decref(u->record);
@@ -135,10 +135,10 @@ static void end(struct cni_undo *u)
     op_finish(&u->op, u->first.code != ERR_OK ? &u->first : NULL);
 }
 
-static void on_proc_done(struct op *op, const struct err *result);
+static void undo_on_proc_done(struct op *op, const struct err *result);
 
 /* False: the program is not installed (then its rules are not there either), or there is no memory. */
-static bool run(struct cni_undo *u, const char *suffix, const char *const *args, const char *input)
+static bool undo_run(struct cni_undo *u, const char *suffix, const char *const *args, const char *input)
 {
     str_auto name = str_printf("%s-%s", chains_key(u), suffix);
     str_auto program = name != NULL ? cni_hoststate_program(name) : NULL;
@@ -158,7 +158,7 @@ static bool run(struct cni_undo *u, const char *suffix, const char *const *args,
         return false;
     for (size_t i = 0; args[i] != NULL; i++)
         argv[i + 1] = args[i];
-    proc_start(&u->proc, &spec, u->op.loop, on_proc_done, u);
+    proc_start(&u->proc, &spec, u->op.loop, undo_on_proc_done, u);
     return true;
 }
 
@@ -169,7 +169,7 @@ static enum err_code record_chains(struct cni_undo *u, const char *save, struct 
     enum err_code code = cni_scaffold_find(save, &found, e);
 
     if (code == ERR_OK)
-        code = to_json(&found, u->record, chains_key(u), e);
+        code = undo_to_json(&found, u->record, chains_key(u), e);
     strs_done(&found);
     return code;
 }
@@ -185,7 +185,7 @@ static enum err_code removal(struct cni_undo *u, const char *save, struct buf *r
     return code;
 }
 
-static void on_saved(struct cni_undo *u, const char *save)
+static void undo_on_saved(struct cni_undo *u, const char *save)
 {
     /* Legacy iptables has a lock that others may hold. */
     static const char *const noflush[] = { "--noflush", "--wait", "20", NULL };
@@ -196,49 +196,49 @@ static void on_saved(struct cni_undo *u, const char *save)
     if (!u->undoing)
         record_chains(u, save, &e);
     else if (removal(u, save, &script, &e) == ERR_OK && script.n > 0)
-        started = run(u, "restore", noflush, script.p);
+        started = undo_run(u, "restore", noflush, script.p);
     buf_done(&script);
     if (e.code != ERR_OK)
-        note(u, &e);
+        undo_note(u, &e);
     u->op.state++; /* UNDO_RESTORE_x */
     if (!started) {
         u->op.state++;
-        step(u);
+        undo_step(u);
     }
 }
 
-static void on_proc_done(struct op *op, const struct err *result)
+static void undo_on_proc_done(struct op *op, const struct err *result)
 {
     struct cni_undo *u = op->owner;
 
     if (u->op.why.code != ERR_OK) {
-        end(u);
+        undo_end(u);
         return;
     }
     switch ((enum undo_state)u->op.state) {
     case UNDO_SAVE_4:
     case UNDO_SAVE_6:
         if (result->code == ERR_OK) {
-            on_saved(u, u->proc.out.p);
+            undo_on_saved(u, u->proc.out.p);
             return;
         }
         /* A kernel without this family: plugins can do nothing with it either. */
         if (result->code != ERR_UNKNOWN)
-            note(u, result);
+            undo_note(u, result);
         log_debug("rules not listed", F_ERR(result));
         u->op.state += 2;
         break;
     case UNDO_RESTORE_4:
     case UNDO_RESTORE_6:
         if (result->code != ERR_OK)
-            note(u, result);
+            undo_note(u, result);
         u->op.state++;
         break;
     case UNDO_REST:
     case UNDO_OVER:
         return;
     }
-    step(u);
+    undo_step(u);
 }
 
 /* ---- the operation ---------------------------------------------------------------------------------- */
@@ -249,32 +249,32 @@ static void undo_rest(struct cni_undo *u)
     struct err e = { 0 };
 
     if (from_json(u->record, "nft", &nft, &e) != ERR_OK || cni_nft_remove_empty(&nft, &e) != ERR_OK)
-        note(u, &e);
+        undo_note(u, &e);
     strs_done(&nft);
     e = (struct err){ 0 };
     if (cni_hoststate_restore(json_object_get(u->record, "sysctls"), &e) != ERR_OK)
-        note(u, &e);
+        undo_note(u, &e);
     if (u->first.code == ERR_OK)
         fs_remove_quietly(u->c->cache_fd, FILE_NAME);
 }
 
-static void step(struct cni_undo *u)
+static void undo_step(struct cni_undo *u)
 {
     static const char *const no_args[] = { NULL };
     struct err e = { 0 };
 
     if (!u->undoing && u->first.code != ERR_OK) {
-        end(u);
+        undo_end(u);
         return;
     }
     switch ((enum undo_state)u->op.state) {
     case UNDO_SAVE_4:
-        if (run(u, "save", no_args, NULL))
+        if (undo_run(u, "save", no_args, NULL))
             return;
         u->op.state = UNDO_SAVE_6;
         /* fall through */
     case UNDO_SAVE_6:
-        if (run(u, "save", no_args, NULL))
+        if (undo_run(u, "save", no_args, NULL))
             return;
         u->op.state = UNDO_REST;
         /* fall through */
@@ -282,8 +282,8 @@ static void step(struct cni_undo *u)
         if (u->undoing)
             undo_rest(u);
         else if (record_rest(u, &e) != ERR_OK)
-            note(u, &e);
-        end(u);
+            undo_note(u, &e);
+        undo_end(u);
         return;
     case UNDO_RESTORE_4:
     case UNDO_RESTORE_6:
@@ -300,38 +300,38 @@ static void abort_undo(struct op *op)
         proc_cancel(&u->proc);
 }
 
-static void start(struct cni_undo *u, struct cni *c, bool undoing, op_done_fn done, void *owner)
+static void undo_start(struct cni_undo *u, struct cni *c, bool undoing, op_done_fn done, void *owner)
 {
     json_auto_t *record = NULL;
     struct err e = { 0 };
 
     *u = (struct cni_undo){ .c = c, .undoing = undoing };
     op_init(&u->op, c->loop, undoing ? "cni undo" : "cni undo record", 0, abort_undo, done, owner);
-    if (load(c, &record, &e) != ERR_OK)
-        note(u, &e);
+    if (undo_load(c, &record, &e) != ERR_OK)
+        undo_note(u, &e);
     if (e.code != ERR_OK || undoing == (record == NULL)) {
         if (e.code == ERR_OK && undoing) /* one of an earlier boot */
             fs_remove_quietly(c->cache_fd, FILE_NAME);
-        end(u);
+        undo_end(u);
         return;
     }
     u->record = undoing ? take_ptr(&record) : json_object();
     if (u->record == NULL) {
         err_nomem(&e);
-        note(u, &e);
-        end(u);
+        undo_note(u, &e);
+        undo_end(u);
         return;
     }
     u->op.state = UNDO_SAVE_4;
-    step(u);
+    undo_step(u);
 }
 
 void cni_undo_record_start(struct cni_undo *u, struct cni *c, op_done_fn done, void *owner)
 {
-    start(u, c, false, done, owner);
+    undo_start(u, c, false, done, owner);
 }
 
 void cni_undo_start(struct cni_undo *u, struct cni *c, op_done_fn done, void *owner)
 {
-    start(u, c, true, done, owner);
+    undo_start(u, c, true, done, owner);
 }

@@ -17,7 +17,7 @@ void cni_versions_init(struct cni_versions *v)
     v->n = 0;
 }
 
-static void forget(struct cni_versions *v, struct cni_speaker *s)
+static void versions_forget(struct cni_versions *v, struct cni_speaker *s)
 {
     TAILQ_REMOVE(&v->list, s, link);
     v->n--;
@@ -30,18 +30,18 @@ void cni_versions_done(struct cni_versions *v)
     struct cni_speaker *s, *tmp;
 
     TAILQ_FOREACH_SAFE (s, &v->list, link, tmp)
-        forget(v, s);
+        versions_forget(v, s);
 }
 
-static int64_t ns(const struct timespec *t)
+static int64_t versions_ns(const struct timespec *t)
 {
     return (int64_t)t->tv_sec * 1000000000 + t->tv_nsec;
 }
 
-static bool is_same(const struct cni_speaker *s, const struct stat *st)
+static bool versions_is_same(const struct cni_speaker *s, const struct stat *st)
 {
     return s->dev == st->st_dev && s->ino == st->st_ino && s->size == (uint64_t)st->st_size &&
-           s->changed_ns == ns(&st->st_ctim) && s->modified_ns == ns(&st->st_mtim);
+           s->changed_ns == versions_ns(&st->st_ctim) && s->modified_ns == versions_ns(&st->st_mtim);
 }
 
 struct cni_speaker *cni_versions_of(struct cni_versions *v, const char *path)
@@ -54,9 +54,9 @@ struct cni_speaker *cni_versions_of(struct cni_versions *v, const char *path)
     TAILQ_FOREACH_SAFE (s, &v->list, link, tmp) {
         if (strcmp(s->path, path) != 0)
             continue;
-        if (is_same(s, &st) || s->asking) /* replaced while it was asked: the next load sees that */
+        if (versions_is_same(s, &st) || s->asking) /* replaced while it was asked: the next load sees that */
             return s;
-        forget(v, s);
+        versions_forget(v, s);
     }
     if (v->n >= CNI_SPEAKERS_MAX)
         return NULL;
@@ -68,8 +68,8 @@ struct cni_speaker *cni_versions_of(struct cni_versions *v, const char *path)
     s->dev = st.st_dev;
     s->ino = st.st_ino;
     s->size = (uint64_t)st.st_size;
-    s->changed_ns = ns(&st.st_ctim);
-    s->modified_ns = ns(&st.st_mtim);
+    s->changed_ns = versions_ns(&st.st_ctim);
+    s->modified_ns = versions_ns(&st.st_mtim);
     TAILQ_INSERT_TAIL(&v->list, s, link);
     v->n++;
     return s;

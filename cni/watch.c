@@ -55,7 +55,7 @@ static void on_settled(uv_timer_t *timer)
     w->fn(w->arg);
 }
 
-static void on_change(int wd, uint32_t mask, const char *name, void *arg)
+static void cni_watch_on_change(int wd, uint32_t mask, const char *name, void *arg)
 {
     struct cni_watch *w = arg;
 
@@ -72,7 +72,7 @@ enum err_code cni_watch_open(struct cni_watch **ret, uv_loop_t *loop, void (*fn)
         return err_nomem(e);
     w->fn = fn;
     w->arg = arg;
-    if (watch_set_open(&w->set, loop, on_change, w, e) != ERR_OK)
+    if (watch_set_open(&w->set, loop, cni_watch_on_change, w, e) != ERR_OK)
         return e->code;
     uv_timer_init(loop, &w->settle);
     w->settle.data = w;
@@ -81,8 +81,8 @@ enum err_code cni_watch_open(struct cni_watch **ret, uv_loop_t *loop, void (*fn)
 }
 
 /* Adds a place to the new set; takes `only`. */
-static enum err_code add(struct cni_watch *w, struct place *set, size_t *n, const char *path, char *only,
-                         struct err *e)
+static enum err_code cni_watch_add(struct cni_watch *w, struct place *set, size_t *n, const char *path,
+                                   char *only, struct err *e)
 {
     str_auto name = only;
     int wd;
@@ -113,8 +113,8 @@ static bool split_last(char *path, char **ret_last)
 }
 
 /* The folder itself, and the nearest existing parent for the name that leads to it (maybe a symlink). */
-static enum err_code add_folder(struct cni_watch *w, struct place *set, size_t *n, const char *dir,
-                                struct err *e)
+static enum err_code cni_watch_add_folder(struct cni_watch *w, struct place *set, size_t *n, const char *dir,
+                                          struct err *e)
 {
     size_t before = *n;
 
@@ -129,7 +129,7 @@ static enum err_code add_folder(struct cni_watch *w, struct place *set, size_t *
             return err_nomem(e);
         while (*n > before)
             free(set[--*n].only);
-        exists = add(w, set, n, path, NULL, &missing) == ERR_OK;
+        exists = cni_watch_add(w, set, n, path, NULL, &missing) == ERR_OK;
         if (!exists && missing.sys != ENOENT && missing.sys != ENOTDIR) {
             *e = missing;
             return e->code;
@@ -144,7 +144,7 @@ static enum err_code add_folder(struct cni_watch *w, struct place *set, size_t *
                 return err_nomem(e);
             }
             missing = (struct err){ 0 };
-            if (add(w, set, n, path, last, &missing) == ERR_OK)
+            if (cni_watch_add(w, set, n, path, last, &missing) == ERR_OK)
                 break;
             if (missing.sys != ENOENT && missing.sys != ENOTDIR) {
                 *e = missing;
@@ -176,7 +176,7 @@ enum err_code cni_watch_set(struct cni_watch *w, const char *const *dirs, struct
     for (size_t i = 0; dirs[i] != NULL; i++) {
         struct err one = { 0 };
 
-        if (add_folder(w, set, &n, dirs[i], &one) != ERR_OK && first.code == ERR_OK)
+        if (cni_watch_add_folder(w, set, &n, dirs[i], &one) != ERR_OK && first.code == ERR_OK)
             first = one;
     }
     /* An inode that is watched already keeps its number, so what stays has no gap. */
@@ -192,7 +192,7 @@ enum err_code cni_watch_set(struct cni_watch *w, const char *const *dirs, struct
     return first.code;
 }
 
-static void on_closed(uv_handle_t *handle)
+static void cni_watch_on_closed(uv_handle_t *handle)
 {
     struct cni_watch *w = handle->data;
 
@@ -206,5 +206,5 @@ void cni_watch_close(struct cni_watch *w)
     if (w == NULL)
         return;
     watch_set_close(w->set);
-    uv_close((uv_handle_t *)&w->settle, on_closed);
+    uv_close((uv_handle_t *)&w->settle, cni_watch_on_closed);
 }

@@ -89,7 +89,7 @@ static bool same_bytes(int fd, const char *data, size_t size)
     }
 }
 
-static bool same_file(int gen, const struct vol_entry *entry, const struct group_rule *rule)
+static bool atomic_writer_same_file(int gen, const struct vol_entry *entry, const struct group_rule *rule)
 {
     struct stat st;
     fd_auto fd = openat(gen, entry->path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -149,7 +149,8 @@ static bool same_payload(const struct vol_writer *w, const char *generation, con
     if (group_differs(rule, &root) || (root.st_mode & rule->dir_bits) != rule->dir_bits)
         return false;
     for (size_t i = 0; i < plan->n; i++)
-        if (vol_plan_each_new_dir(plan, i, dir_differs, &look) != 0 || !same_file(gen, &plan->v[i], rule))
+        if (vol_plan_each_new_dir(plan, i, dir_differs, &look) != 0 ||
+            !atomic_writer_same_file(gen, &plan->v[i], rule))
             return false;
     size_t expected = plan->n + plan->n_dirs;
     return count_entries(gen, expected + 1) == expected;
@@ -177,7 +178,7 @@ static int make_dir(const char *dir, void *arg)
     return fchmodat(f->gen, dir, DIR_MODE | f->rule->dir_bits, 0) != 0 ? errno : 0;
 }
 
-static int make_file(struct fill *f, const struct vol_entry *entry)
+static int atomic_writer_make_file(struct fill *f, const struct vol_entry *entry)
 {
     int sys;
 
@@ -206,7 +207,7 @@ static enum err_code fill_generation(int gen, const struct vol_plan *plan, const
     for (size_t i = 0; i < plan->n; i++) {
         int sys = vol_plan_each_new_dir(plan, i, make_dir, &f);
         if (sys == 0)
-            sys = make_file(&f, &plan->v[i]);
+            sys = atomic_writer_make_file(&f, &plan->v[i]);
         if (sys != 0)
             return err_sys(e, sys, "%s %.256s", f.step, plan->v[i].path);
     }
@@ -238,8 +239,8 @@ static enum err_code make_generation(const struct vol_writer *w, const struct gr
 
 /* ---- links --------------------------------------------------------------------------------------- */
 
-static enum err_code make_link(const struct vol_writer *w, const char *to, const char *tmp,
-                               const struct group_rule *rule, struct err *e)
+static enum err_code atomic_writer_make_link(const struct vol_writer *w, const char *to, const char *tmp,
+                                             const struct group_rule *rule, struct err *e)
 {
     int rc = symlinkat(to, w->fd, tmp);
 
@@ -296,7 +297,7 @@ static enum err_code prepare_file_links(const struct vol_writer *w, struct vol_p
         snprintf(to, sizeof(to), DATA "/%s", name);
         snprintf(tmp, sizeof(tmp), LINK_TMP ".%zu", i);
         if (look_at_link(w, name, to, &plan->v[i].link_wanted, e) != ERR_OK ||
-            (plan->v[i].link_wanted && make_link(w, to, tmp, rule, e) != ERR_OK))
+            (plan->v[i].link_wanted && atomic_writer_make_link(w, to, tmp, rule, e) != ERR_OK))
             return e->code;
     }
     return ERR_OK;
@@ -352,8 +353,8 @@ struct found {        /* in the volume's folder */
  * Removes generations that nobody needs any more and temporary links; what cannot be removed now is found
  * again by the next publish.  A plan (NULL: none) says which links to files are stale.
  */
-static struct found tidy(const struct vol_writer *w, const char *current, const struct vol_plan *plan,
-                         size_t keep_max)
+static struct found atomic_writer_tidy(const struct vol_writer *w, const char *current,
+                                       const struct vol_plan *plan, size_t keep_max)
 {
     struct vol_generations old = { .keep_ms = w->keep_ms, .keep_max = keep_max };
     int copy = openat(w->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -434,10 +435,10 @@ static enum err_code write_and_switch(const struct vol_writer *w, struct vol_pla
     fd_auto gen = -1;
 
     if (make_generation(w, rule, name, &gen, e) != ERR_OK)
-        return e->code; /* at most an empty folder is left: tidy() removes it */
+        return e->code; /* at most an empty folder is left: atomic_writer_tidy() removes it */
     if (fill_generation(gen, plan, rule, e) == ERR_OK && own_root(w, rule, e) == ERR_OK &&
-        make_link(w, name, DATA_TMP, rule, e) == ERR_OK && prepare_file_links(w, plan, rule, e) == ERR_OK &&
-        show_link(w, DATA_TMP, DATA, e) == ERR_OK)
+        atomic_writer_make_link(w, name, DATA_TMP, rule, e) == ERR_OK &&
+        prepare_file_links(w, plan, rule, e) == ERR_OK && show_link(w, DATA_TMP, DATA, e) == ERR_OK)
         return ERR_OK;
     remove_entry(w, name, true);
     return e->code;
@@ -500,14 +501,15 @@ enum err_code vol_writer_publish(struct vol_writer *w, const struct vol_file *fi
         return e->code;
     if (read_current(w, current, e) == ERR_OK) {
         memcpy(before, current, sizeof(before));
-        found = tidy(w, current, &plan, keep_max(&plan)); /* first: left-overs do not fill the disk */
+        found = atomic_writer_tidy(w, current, &plan,
+                                   keep_max(&plan)); /* first: left-overs do not fill the disk */
         if (publish(w, &plan, &rule, current, &changed, e) == ERR_EXHAUSTED && found.kept > 0 && !changed) {
             *e = (struct err){ 0 }; /* readers of old ones give way */
-            found = tidy(w, current, &plan, 0);
+            found = atomic_writer_tidy(w, current, &plan, 0);
             (void)!publish(w, &plan, &rule, current, &changed, e);
         }
         if (e->code != ERR_OK)
-            found = tidy(w, current, NULL, keep_max(&plan));
+            found = atomic_writer_tidy(w, current, NULL, keep_max(&plan));
         else
             leave_behind(w, before, current, &plan, &found);
     }
@@ -536,7 +538,7 @@ void vol_writer_tidy(struct vol_writer *w)
     char current[64];
 
     if (read_current(w, current, &e) == ERR_OK)
-        found = tidy(w, current, NULL, VOL_KEEP_MAX);
+        found = atomic_writer_tidy(w, current, NULL, VOL_KEEP_MAX);
     else
         log_debug("left in a volume until its next publish", F_STR("path", w->target), F_ERR(&e));
     w->kept = found.kept > 0;

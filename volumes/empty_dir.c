@@ -17,7 +17,7 @@
 
 #define RW_DIR_BITS 02770 /* fsGroup on writable volumes; files 0660, but there are none yet */
 
-static enum err_code make_folder(int parent, const char *name, int64_t fs_group, struct err *e)
+static enum err_code empty_dir_make_folder(int parent, const char *name, int64_t fs_group, struct err *e)
 {
     char tmp[300];
     struct stat st;
@@ -113,7 +113,7 @@ enum err_code vol_empty_dir_setup(struct vol_node *n, const struct vol_empty_dir
     fd_auto dir = openat(n->pods_fd, parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0)
         return err_sys(e, errno, "volume %s: open %s", v->name, parent);
-    if (make_folder(dir, v->name, v->fs_group, e) != ERR_OK)
+    if (empty_dir_make_folder(dir, v->name, v->fs_group, e) != ERR_OK)
         return err_wrap(e, "volume %s", v->name);
     if (v->huge_page_bytes > 0) {
         if (set_up_huge(path, v, e) != ERR_OK)

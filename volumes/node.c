@@ -63,7 +63,7 @@ static enum err_code make_canonical(const char *path, mode_t mode, char **ret, s
 }
 
 /* A restart with another size: the mounted one follows, as long as its content fits. */
-static void resize(const struct vol_node *n, uint64_t bytes, bool noswap)
+static void vol_node_resize(const struct vol_node *n, uint64_t bytes, bool noswap)
 {
     struct statvfs st;
     char options[64];
@@ -108,7 +108,7 @@ enum err_code vol_node_open(struct vol_node **ret, const struct vol_node_options
     case PRESENCE_UNKNOWN:
         return err_wrap(e, "volumes");
     case PRESENCE_PRESENT:
-        resize(n, o->tmpfs_bytes, noswap);
+        vol_node_resize(n, o->tmpfs_bytes, noswap);
         break;
     case PRESENCE_ABSENT:
         if (vol_tmpfs_mount(n->tmpfs, &t, &noswap, e) != ERR_OK)
@@ -312,7 +312,7 @@ struct folders {
     struct err failed;
 };
 
-static bool add_folder(const char *name, void *arg)
+static bool vol_node_add_folder(const char *name, void *arg)
 {
     struct folders *f = arg;
     struct err not_ours = { 0 };
@@ -335,7 +335,7 @@ static enum err_code add_folders(struct owners *o, int dir, const char *path, st
 {
     struct folders f = { .owners = o, .dir = dir };
 
-    if (presence_is_unknown(fs_list(dir, ".", add_folder, &f, e)))
+    if (presence_is_unknown(fs_list(dir, ".", vol_node_add_folder, &f, e)))
         return err_wrap(e, "list %s", path);
     if (f.failed.code != ERR_OK) {
         *e = f.failed;
@@ -344,7 +344,7 @@ static enum err_code add_folders(struct owners *o, int dir, const char *path, st
     return ERR_OK;
 }
 
-static int compare_names(const void *a, const void *b)
+static int vol_node_compare_names(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -363,7 +363,7 @@ enum err_code vol_list_owners(struct vol_node *n, char ***ret, struct err *e)
         free(o.v);
         return e->code;
     }
-    qsort(o.v, o.n, sizeof(*o.v), compare_names);
+    qsort(o.v, o.n, sizeof(*o.v), vol_node_compare_names);
     for (size_t i = 0; i < o.n; i++) {
         if (kept > 0 && strcmp(o.v[kept - 1], o.v[i]) == 0)
             free(o.v[i]);

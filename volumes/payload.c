@@ -9,7 +9,7 @@
 #define PATH_LIMIT 4096 /* kubelet's; the kernel's PATH_MAX */
 #define NAME_LIMIT 255
 
-static enum err_code refuse(const char *path, const char *why, struct err *e)
+static enum err_code vol_payload_refuse(const char *path, const char *why, struct err *e)
 {
     return err_set(e, ERR_INVALID, "volume file \"%.256s\": %s", path, why);
 }
@@ -20,11 +20,11 @@ static enum err_code normalise(const char *path, char **ret, struct err *e)
     size_t n = strlen(path);
 
     if (n == 0)
-        return refuse(path, "path is empty", e);
+        return vol_payload_refuse(path, "path is empty", e);
     if (path[0] == '/')
-        return refuse(path, "path is absolute", e);
+        return vol_payload_refuse(path, "path is absolute", e);
     if (n > PATH_LIMIT)
-        return refuse(path, "path is longer than 4096 bytes", e);
+        return vol_payload_refuse(path, "path is longer than 4096 bytes", e);
     str_auto clean = strdup(path);
     if (clean == NULL)
         return err_nomem(e);
@@ -32,15 +32,15 @@ static enum err_code normalise(const char *path, char **ret, struct err *e)
     for (const char *p = clean; *p != '\0'; p += *p == '/') {
         size_t k = strcspn(p, "/");
         if (k > NAME_LIMIT)
-            return refuse(path, "a name in it is longer than 255 bytes", e);
+            return vol_payload_refuse(path, "a name in it is longer than 255 bytes", e);
         if (k == 2 && p[0] == '.' && p[1] == '.')
-            return refuse(path, "path leaves the volume", e);
+            return vol_payload_refuse(path, "path leaves the volume", e);
         p += k;
     }
     if (strncmp(clean, "..", 2) == 0) /* "..data" and the generations are ours */
-        return refuse(path, "must not start with \"..\"", e);
+        return vol_payload_refuse(path, "must not start with \"..\"", e);
     if (clean[0] == '\0')
-        return refuse(path, "path is the volume itself", e);
+        return vol_payload_refuse(path, "path is the volume itself", e);
     *ret = take_ptr(&clean);
     return ERR_OK;
 }

@@ -22,7 +22,7 @@
  * /data/v1); kubelet allows that.  RESOLVE_BENEATH does not, so such a path is resolved here, and what comes
  * out is opened again beneath the root: a change in between fails like any other path that leads out.
  */
-static int open_resolved(int root, const struct vol_sub_path *s, struct err *e)
+static int sub_path_open_resolved(int root, const struct vol_sub_path *s, struct err *e)
 {
     char path[VOL_PATH_MAX];
     struct err left = *e;
@@ -45,7 +45,7 @@ static int open_sub(int root, const struct vol_sub_path *s, const char *path, st
     int fd = fs_open_beneath(root, path, O_PATH, 0, e);
 
     if (fd < 0 && e->sys == EXDEV && path == s->sub)
-        fd = open_resolved(root, s, e);
+        fd = sub_path_open_resolved(root, s, e);
     return fd;
 }
 
@@ -94,7 +94,7 @@ static enum err_code make_missing(int root, const struct vol_sub_path *s, mode_t
 }
 
 /* What is to be bound, as O_PATH descriptor. */
-static int resolve(const struct vol_sub_path *s, struct err *e)
+static int sub_path_resolve(const struct vol_sub_path *s, struct err *e)
 {
     fd_auto root = open(s->volume_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     struct stat st;
@@ -171,12 +171,12 @@ enum err_code vol_sub_path_bind(struct vol_node *n, const struct vol_sub_path *s
         vol_join(target, sizeof(target), e, "%s/%s/%s", n->pods, parent, name) != ERR_OK)
         return err_wrap(e, "subPath %.256s", s->sub);
 
-    fd_auto found = resolve(s, e);
+    fd_auto found = sub_path_resolve(s, e);
     if (found < 0)
         return err_wrap(e, "subPath %.256s", s->sub);
     if (fstat(found, &st) != 0)
         return err_sys(e, errno, "subPath %.256s: stat", s->sub);
-    if (S_ISLNK(st.st_mode)) /* bound, it would lead anywhere; resolve() never gives one */
+    if (S_ISLNK(st.st_mode)) /* bound, it would lead anywhere; sub_path_resolve() never gives one */
         return err_set(e, ERR_INTERNAL, "subPath %.256s: is a symlink", s->sub);
     bool bound;
     if (look_at_target(target, &st, &bound, e) != ERR_OK)

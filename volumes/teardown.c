@@ -77,7 +77,7 @@ static bool is_volume(const struct survey *s, const struct fs_mount *m, const ch
     return str_starts(rest, IMAGES) && strcmp(m->fstype, "overlay") == 0 && str_starts(m->source, "sha256:");
 }
 
-static int kind_of(const struct survey *s, const struct fs_mount *m)
+static int teardown_kind_of(const struct survey *s, const struct fs_mount *m)
 {
     const char *rest = m->point + strlen(s->base);
     const struct point *under;
@@ -94,7 +94,7 @@ static int kind_of(const struct survey *s, const struct fs_mount *m)
     return elements(rest) == 4 && (under == NULL || !m->shared) ? OURS : FOREIGN;
 }
 
-static bool note(const struct fs_mount *m, void *arg)
+static bool teardown_note(const struct fs_mount *m, void *arg)
 {
     struct survey *s = arg;
     size_t n = strlen(m->point), k = strlen("//deleted");
@@ -113,7 +113,7 @@ static bool note(const struct fs_mount *m, void *arg)
         s->cap = cap;
     }
     p = &s->v[s->n];
-    *p = (struct point){ .path = strdup(m->point), .kind = kind_of(s, m) };
+    *p = (struct point){ .path = strdup(m->point), .kind = teardown_kind_of(s, m) };
     if (p->path == NULL) {
         s->no_memory = true;
         return false;
@@ -129,7 +129,7 @@ static bool note(const struct fs_mount *m, void *arg)
 static enum err_code survey_make(struct survey *s, const char *base, bool payloads, struct err *e)
 {
     *s = (struct survey){ .base = base, .payloads = payloads };
-    if (fs_each_mount(base, note, s, e) != ERR_OK)
+    if (fs_each_mount(base, teardown_note, s, e) != ERR_OK)
         return e->code;
     return s->no_memory ? err_nomem(e) : ERR_OK;
 }
@@ -144,7 +144,7 @@ static const struct point *held_by(const struct survey *s, const char *path)
 }
 
 /* Hidden by a foreign mount over a folder above it: no path leads there before that is gone. */
-static bool is_hidden(const struct survey *s, const char *path)
+static bool teardown_is_hidden(const struct survey *s, const char *path)
 {
     for (size_t i = 0; i < s->n; i++)
         if (s->v[i].kind == FOREIGN && fs_path_is_at_or_below(path, s->v[i].path))
@@ -155,8 +155,8 @@ static bool is_hidden(const struct survey *s, const char *path)
 /* ---- mounts -------------------------------------------------------------------------------------- */
 
 /* One look; *ret_left counts what of ours is still to go after it. */
-static enum err_code unmount_pass(const char *base, bool payloads, size_t *ret_gone, size_t *ret_left,
-                                  struct err *e)
+static enum err_code teardown_unmount_pass(const char *base, bool payloads, size_t *ret_gone,
+                                           size_t *ret_left, struct err *e)
 {
     struct survey s;
     enum err_code code = survey_make(&s, base, payloads, e);
@@ -164,7 +164,7 @@ static enum err_code unmount_pass(const char *base, bool payloads, size_t *ret_g
     *ret_gone = *ret_left = 0;
     for (size_t i = s.n; code == ERR_OK && i-- > 0;) {
         const struct point *p = &s.v[i];
-        if (p->kind != OURS || held_by(&s, p->path) != NULL || is_hidden(&s, p->path))
+        if (p->kind != OURS || held_by(&s, p->path) != NULL || teardown_is_hidden(&s, p->path))
             continue;
         ++*ret_left;
         /* Private first: what goes with it must not go anywhere else. */
@@ -184,7 +184,7 @@ static enum err_code unmount_ours(const char *base, bool payloads, struct err *e
         size_t gone, left;
 
         *e = (struct err){ 0 };
-        if (unmount_pass(base, payloads, &gone, &left, e) != ERR_OK)
+        if (teardown_unmount_pass(base, payloads, &gone, &left, e) != ERR_OK)
             return e->code;
         if (left == 0)
             return ERR_OK;
@@ -260,7 +260,7 @@ static void say_held(const struct survey *s, struct err *e)
             p->what);
 }
 
-static enum err_code take_down(const char *base, bool payloads, struct err *e)
+static enum err_code teardown_take_down(const char *base, bool payloads, struct err *e)
 {
     struct survey s;
 
@@ -286,8 +286,8 @@ enum err_code vol_pod_teardown(struct vol_node *n, const char *uid, struct err *
         vol_join(pod, sizeof(pod), e, "%s/%s", n->pods, uid) != ERR_OK)
         return err_wrap(e, "take down volumes of %s", uid);
     /* Both, whatever becomes of the first: what one of them holds back has nothing to do with the other. */
-    (void)(take_down(pod, false, e) == ERR_OK);
-    if (take_down(payloads, true, &second) != ERR_OK && e->code == ERR_OK)
+    (void)(teardown_take_down(pod, false, e) == ERR_OK);
+    if (teardown_take_down(payloads, true, &second) != ERR_OK && e->code == ERR_OK)
         *e = second;
     return e->code == ERR_OK ? ERR_OK : err_wrap(e, "take down volumes of %s", uid);
 }

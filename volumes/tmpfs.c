@@ -37,7 +37,7 @@ struct look {
     bool seen, found, noswap;
 };
 
-static bool is_it(const struct fs_mount *m, void *arg)
+static bool tmpfs_is_it(const struct fs_mount *m, void *arg)
 {
     struct look *l = arg;
 
@@ -56,7 +56,7 @@ struct presence vol_look_mounted(const char *path, const char *fstype, bool *ret
 
     if (presence_is_unknown(any) || presence_is_absent(any))
         return any;
-    if (fs_each_mount(path, is_it, &l, e) != ERR_OK)
+    if (fs_each_mount(path, tmpfs_is_it, &l, e) != ERR_OK)
         return presence_unknown(e);
     if (!l.seen) { /* unmounted in between, or listed by another path */
         err_set(e, ERR_ABORTED, "%s is a mount point that mountinfo does not list", path);

@@ -54,7 +54,7 @@ void api_problems_done(struct api_problems *p)
 
 /* ---- paths ---------------------------------------------------------------------------------- */
 /* Names in a path may come from the file: control bytes become '?', long ones are cut. */
-static void append(struct api_check *c, const char *text)
+static void api_check_append(struct api_check *c, const char *text)
 {
     size_t room = sizeof(c->path) - 1 - c->path_n;
     size_t n = strnlen(text, 130);
@@ -71,8 +71,8 @@ size_t api_enter(struct api_check *c, const char *name)
     size_t mark = c->path_n;
 
     if (c->path_n > 0)
-        append(c, ".");
-    append(c, name);
+        api_check_append(c, ".");
+    api_check_append(c, name);
     return mark;
 }
 
@@ -82,7 +82,7 @@ size_t api_enter_index(struct api_check *c, size_t index)
     char text[32];
 
     snprintf(text, sizeof(text), "[%zu]", index);
-    append(c, text);
+    api_check_append(c, text);
     return mark;
 }
 
@@ -90,9 +90,9 @@ size_t api_enter_key(struct api_check *c, const char *key)
 {
     size_t mark = c->path_n;
 
-    append(c, "[");
-    append(c, key);
-    append(c, "]");
+    api_check_append(c, "[");
+    api_check_append(c, key);
+    api_check_append(c, "]");
     return mark;
 }
 
@@ -103,9 +103,9 @@ void api_leave(struct api_check *c, size_t mark)
 }
 
 /* ---- problems ------------------------------------------------------------------------------- */
-static void report(struct api_check *c, const char *fmt, va_list ap) PRINTF_LIKE(2, 0);
+static void api_check_report(struct api_check *c, const char *fmt, va_list ap) PRINTF_LIKE(2, 0);
 
-static void report(struct api_check *c, const char *fmt, va_list ap)
+static void api_check_report(struct api_check *c, const char *fmt, va_list ap)
 {
     char where[API_PATH_MAX + 512], what[600];
 
@@ -125,7 +125,7 @@ void api_fault(struct api_check *c, const char *fmt, ...)
     va_list ap;
 
     va_start(ap, fmt);
-    report(c, fmt, ap);
+    api_check_report(c, fmt, ap);
     va_end(ap);
 }
 
@@ -135,7 +135,7 @@ void api_fault_at(struct api_check *c, const char *child, const char *fmt, ...)
     va_list ap;
 
     va_start(ap, fmt);
-    report(c, fmt, ap);
+    api_check_report(c, fmt, ap);
     va_end(ap);
     api_leave(c, mark);
 }

@@ -73,7 +73,7 @@ void api_json_wipe(json_t *v)
         api_json_wipe(child);
 }
 
-static bool set_text(struct api_check *c, struct api_datum *d, const json_t *value)
+static bool api_config_set_text(struct api_check *c, struct api_datum *d, const json_t *value)
 {
     d->size = json_string_length(value);
     d->data = api_alloc(c, d->size + 1);
@@ -120,7 +120,7 @@ static void add_data(struct api_check *c, struct api_config *config, const json_
             size_t mark = api_enter_key(c, key);
             *d = (struct api_datum){ .binary = base64 && config->kind == API_CONFIG_MAP };
             if (check_key(c, key) && json_is_string(value) &&
-                (base64 ? set_base64(c, d, value) : set_text(c, d, value))) {
+                (base64 ? set_base64(c, d, value) : api_config_set_text(c, d, value))) {
                 d->key = api_strdup(c, key);
                 config->n_data += d->key != NULL;
             }
@@ -192,7 +192,7 @@ static void need_json(struct api_check *c, const struct api_config *config, cons
     api_leave(c, outer);
 }
 
-static void check_type(struct api_check *c, const struct api_config *config)
+static void api_config_check_type(struct api_check *c, const struct api_config *config)
 {
     static const char account[] = "kubernetes.io/service-account.name";
     const struct api_datum *d;
@@ -261,6 +261,6 @@ void api_build_config(struct api_check *c, struct api_config *config, json_t *ob
         qsort(config->data, config->n_data, sizeof(*config->data), datum_order);
     check_data(c, config);
     if (secret && c->faults == before) /* a value that cannot be read is left out: it is not missing */
-        check_type(c, config);
+        api_config_check_type(c, config);
     api_validate_meta(c, &config->meta);
 }

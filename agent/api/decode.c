@@ -95,7 +95,7 @@ void api_objects_done(struct api_objects *o)
 
 /* ---- objects -------------------------------------------------------------------------------- */
 /* Takes the reference that `object` holds. */
-static void keep(struct decoder *d, struct api_object object)
+static void api_decode_keep(struct decoder *d, struct api_object object)
 {
     struct api_object *grown = realloc(d->objects.v, (d->objects.n + 1) * sizeof(*grown));
 
@@ -267,11 +267,11 @@ static void decode_object(struct decoder *d, const struct kind *kind, json_t *ob
         break;
     }
     if (result.pod != NULL)
-        keep(d, result);
+        api_decode_keep(d, result);
 }
 
 /* ---- kinds and lists ------------------------------------------------------------------------ */
-static const struct kind *find_kind(const char *name, size_t n)
+static const struct kind *api_decode_find_kind(const char *name, size_t n)
 {
     for (size_t i = 0; i < N_KINDS; i++) {
         if (strlen(kinds[i].name) == n && strncmp(kinds[i].name, name, n) == 0)
@@ -315,7 +315,7 @@ static bool lacks_version(const json_t *object)
     return is_missing(json_object_get(object, "apiVersion"));
 }
 
-static void drop_from(struct decoder *d, size_t first)
+static void api_decode_drop_from(struct decoder *d, size_t first)
 {
     while (d->objects.n > first)
         api_object_unref(&d->objects.v[--d->objects.n]);
@@ -338,14 +338,14 @@ static void decode_single(struct decoder *d, json_t *object)
 
     if (name == NULL)
         return;
-    kind = find_kind(name, strlen(name));
+    kind = api_decode_find_kind(name, strlen(name));
     if (kind == NULL) {
         unknown_kind(&d->check, name);
     } else if (has_version(&d->check, object, kind->name, kind->api_version)) {
         decode_object(d, kind, object);
     } else if (lacks_version(object)) {
         decode_object(d, kind, object);
-        drop_from(d, before);
+        api_decode_drop_from(d, before);
     }
 }
 
@@ -401,7 +401,7 @@ static void decode_list(struct decoder *d, const struct kind *kind, const char *
     }
     api_leave(c, outer);
     if (!versioned)
-        drop_from(d, before);
+        api_decode_drop_from(d, before);
 }
 
 static void decode_document(struct decoder *d, json_t *document)
@@ -421,7 +421,7 @@ static void decode_document(struct decoder *d, json_t *document)
         return;
     }
     n = strlen(name) - strlen("List");
-    kind = find_kind(name, n);
+    kind = api_decode_find_kind(name, n);
     if (n > 0 && kind == NULL)
         unknown_kind(c, name);
     else

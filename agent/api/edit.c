@@ -35,7 +35,7 @@ static void need(struct edit *e, const char *fmt, ...)
     }
 }
 
-static bool same(const json_t *a, const json_t *b)
+static bool edit_same(const json_t *a, const json_t *b)
 {
     return a == b || (a != NULL && b != NULL && json_equal((json_t *)a, (json_t *)b));
 }
@@ -51,7 +51,7 @@ static void each_difference(struct edit *e, const json_t *a, const json_t *b,
 
     if (a != NULL) {
         json_object_foreach ((json_t *)a, name, v) {
-            if (!same(v, json_object_get(b, name)))
+            if (!edit_same(v, json_object_get(b, name)))
                 fn(e, name, v, json_object_get(b, name), arg);
         }
     }
@@ -141,7 +141,7 @@ static bool same_toleration(const json_t *a, const json_t *b)
     static const char *const fields[] = { "key", "operator", "value", "effect" };
 
     for (size_t i = 0; i < 4; i++) {
-        if (!same(json_object_get(a, fields[i]), json_object_get(b, fields[i])))
+        if (!edit_same(json_object_get(a, fields[i]), json_object_get(b, fields[i])))
             return false;
     }
     return true;

@@ -11,14 +11,14 @@ static bool lower(char ch)
     return ch >= 'a' && ch <= 'z';
 }
 
-static bool digit(char ch)
+static bool api_names_digit(char ch)
 {
     return ch >= '0' && ch <= '9';
 }
 
 static bool alnum(char ch)
 {
-    return lower(ch) || digit(ch) || (ch >= 'A' && ch <= 'Z');
+    return lower(ch) || api_names_digit(ch) || (ch >= 'A' && ch <= 'Z');
 }
 
 /* [a-z0-9]([-a-z0-9]*[a-z0-9])?, with '_' among the inner characters if asked for. */
@@ -27,7 +27,8 @@ static bool dns_label(const char *s, size_t n, bool underscore)
     for (size_t i = 0; i < n; i++) {
         bool edge = i == 0 || i + 1 == n;
         bool inner = s[i] == '-' || (underscore && s[i] == '_');
-        if (!lower(s[i]) && !digit(s[i]) && !(inner && !edge) && !(underscore && i == 0 && s[i] == '_'))
+        if (!lower(s[i]) && !api_names_digit(s[i]) && !(inner && !edge) &&
+            !(underscore && i == 0 && s[i] == '_'))
             return false;
     }
     return n > 0;
@@ -106,7 +107,7 @@ static bool port_name(const char *s)
         return false;
     for (size_t i = 0; i < n; i++) {
         letter = letter || lower(s[i]);
-        if (!lower(s[i]) && !digit(s[i]) && s[i] != '-')
+        if (!lower(s[i]) && !api_names_digit(s[i]) && s[i] != '-')
             return false;
     }
     return letter;

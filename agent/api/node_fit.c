@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-static bool has_value(const struct api_strs *values, const char *text)
+static bool node_fit_has_value(const struct api_strs *values, const char *text)
 {
     for (size_t i = 0; i < values->n; i++) {
         if (strcmp(values->v[i], text) == 0)
@@ -28,13 +28,13 @@ static bool compares(const struct api_node_requirement *r, const char *value)
     return r->op == API_NODE_GREATER ? have > want : have < want;
 }
 
-static bool holds(const struct api_node_requirement *r, const char *value)
+static bool node_fit_holds(const struct api_node_requirement *r, const char *value)
 {
     switch (r->op) {
     case API_NODE_IN:
-        return value != NULL && has_value(&r->values, value);
+        return value != NULL && node_fit_has_value(&r->values, value);
     case API_NODE_NOT_IN:
-        return value == NULL || !has_value(&r->values, value);
+        return value == NULL || !node_fit_has_value(&r->values, value);
     case API_NODE_EXISTS:
         return value != NULL;
     case API_NODE_ABSENT:
@@ -51,11 +51,11 @@ static bool term_holds(const struct api_node_term *t, const char *node_name, con
     if (t->n_labels == 0 && t->n_fields == 0)
         return false;
     for (size_t i = 0; i < t->n_labels; i++) {
-        if (!holds(&t->labels[i], api_kvs_get(labels, t->labels[i].key)))
+        if (!node_fit_holds(&t->labels[i], api_kvs_get(labels, t->labels[i].key)))
             return false;
     }
     for (size_t i = 0; i < t->n_fields; i++) { /* validation lets only metadata.name through */
-        if (!holds(&t->fields[i], node_name))
+        if (!node_fit_holds(&t->fields[i], node_name))
             return false;
     }
     return true;

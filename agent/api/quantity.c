@@ -24,7 +24,7 @@ static const struct suffix {
 
 #define N_SUFFIXES (sizeof(suffixes) / sizeof(suffixes[0]))
 
-static enum err_code bad(const char *text, const char *what, struct err *e)
+static enum err_code quantity_bad(const char *text, const char *what, struct err *e)
 {
     return err_set(
         e, ERR_INVALID,
@@ -33,7 +33,7 @@ static enum err_code bad(const char *text, const char *what, struct err *e)
         text, what);
 }
 
-static bool digit(char ch)
+static bool quantity_digit(char ch)
 {
     return ch >= '0' && ch <= '9';
 }
@@ -49,9 +49,9 @@ static bool parse_exponent(const char *s, int *ret)
     s++;
     if (*s == '+' || *s == '-')
         negative = *s++ == '-';
-    if (!digit(*s))
+    if (!quantity_digit(*s))
         return false;
-    for (; digit(*s); s++)
+    for (; quantity_digit(*s); s++)
         value = value < 1000 ? value * 10 + (*s - '0') : 1000;
     *ret = negative ? -value : value;
     return *s == '\0';
@@ -139,10 +139,10 @@ enum err_code quantity_parse(const char *text, struct quantity *ret, struct err 
     __int128 nano;
 
     if (*s == '\0')
-        return bad(text, "is empty", e);
+        return quantity_bad(text, "is empty", e);
     if (*s == '+' || *s == '-')
         negative = *s++ == '-';
-    for (; digit(*s) || (*s == '.' && !dot); s++) {
+    for (; quantity_digit(*s) || (*s == '.' && !dot); s++) {
         if (*s == '.') {
             dot = true;
             continue;
@@ -151,22 +151,22 @@ enum err_code quantity_parse(const char *text, struct quantity *ret, struct err 
         if (!dot && n == 0 && *s == '0')
             continue; /* leading zero */
         if (n == DIGITS_MAX)
-            return bad(text, "has too many digits", e);
+            return quantity_bad(text, "has too many digits", e);
         d[n++] = (unsigned char)(*s - '0');
         if (!dot)
             point++;
     }
     if (written == 0)
-        return bad(text, "is not a number", e);
+        return quantity_bad(text, "is not a number", e);
     if (!find_suffix(s, &base, &exponent, &format))
-        return bad(text, "has an unknown suffix", e);
+        return quantity_bad(text, "has an unknown suffix", e);
 
     if (base == 2)
         nano = binary_to_nano(d, n, point, exponent);
     else if (n == 0)
         nano = 0;
     else if (!digits_to_nano(d, n, (long)point + exponent, &nano))
-        return bad(text, "is too large", e);
+        return quantity_bad(text, "is too large", e);
     /* Kubernetes shows a binary quantity below 1 in decimal form from here on. */
     if (base == 2 && nano > 0 && nano < nano_per_unit)
         format = QUANTITY_DECIMAL_SI;
@@ -176,7 +176,7 @@ enum err_code quantity_parse(const char *text, struct quantity *ret, struct err 
     return ERR_OK;
 }
 
-static void write_number(__int128 value, const char *suffix, char ret[QUANTITY_TEXT_SIZE])
+static void quantity_write_number(__int128 value, const char *suffix, char ret[QUANTITY_TEXT_SIZE])
 {
     char digits[48], *p = digits + sizeof(digits);
     bool negative = value < 0;
@@ -209,7 +209,7 @@ static void write_decimal(const struct quantity *q, char ret[QUANTITY_TEXT_SIZE]
         suffix[0] = '\0';
     else
         snprintf(suffix, sizeof(suffix), "%s", si[(exponent + 9) / 3]);
-    write_number(value, suffix, ret);
+    quantity_write_number(value, suffix, ret);
 }
 
 void quantity_format(const struct quantity *q, char ret[QUANTITY_TEXT_SIZE])
@@ -236,7 +236,7 @@ void quantity_format(const struct quantity *q, char ret[QUANTITY_TEXT_SIZE])
         value /= 1024;
         step++;
     }
-    write_number(value, binary[step], ret);
+    quantity_write_number(value, binary[step], ret);
 }
 
 /* nano / divisor, away from zero, cut to int64. */

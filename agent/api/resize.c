@@ -11,7 +11,7 @@ static json_t *resources_of(const json_t *object)
     return json_object_get(object, "resources");
 }
 
-static bool same(const json_t *a, const json_t *b)
+static bool api_resize_same(const json_t *a, const json_t *b)
 {
     return a == b || (a != NULL && b != NULL && json_equal(a, b));
 }
@@ -33,11 +33,12 @@ bool api_pod_resources_differ(const struct api_pod *old_pod, const struct api_po
         return true;
     old_spec = json_object_get(a, "spec");
     new_spec = json_object_get(b, "spec");
-    differ = !same(resources_of(old_spec), resources_of(new_spec));
+    differ = !api_resize_same(resources_of(old_spec), resources_of(new_spec));
     for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
         const json_t *x = json_object_get(old_spec, lists[i]), *y = json_object_get(new_spec, lists[i]);
         for (size_t k = 0; k < json_array_size(x); k++)
-            differ = differ || !same(resources_of(json_array_get(x, k)), resources_of(json_array_get(y, k)));
+            differ = differ ||
+                     !api_resize_same(resources_of(json_array_get(x, k)), resources_of(json_array_get(y, k)));
     }
     return differ;
 }

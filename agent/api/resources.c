@@ -74,7 +74,7 @@ static bool counts_bytes(const char *name)
     return strcmp(name, "memory") == 0 || strcmp(name, "ephemeral-storage") == 0;
 }
 
-static void check_amount(struct api_check *c, const struct api_resource *r)
+static void api_resources_check_amount(struct api_check *c, const struct api_resource *r)
 {
     const __int128 unit = 1000000000;
     char text[QUANTITY_TEXT_SIZE];
@@ -104,11 +104,11 @@ static void note_support(struct api_check *c, const struct api_resource *r)
         api_fault(c, "not supported: %s", rule->why);
 }
 
-static void check_one(struct api_check *c, const struct api_resource *r, bool pod_level)
+static void api_resources_check_one(struct api_check *c, const struct api_resource *r, bool pod_level)
 {
     if (!valid_name(c, r->name, pod_level))
         return;
-    check_amount(c, r);
+    api_resources_check_amount(c, r);
     note_support(c, r);
 }
 
@@ -140,7 +140,7 @@ void api_validate_resources(struct api_check *c, const struct api_resources *r, 
     outer = api_enter(c, "limits");
     for (size_t i = 0; i < r->limits.n; i++) {
         size_t mark = api_enter_key(c, r->limits.v[i].name);
-        check_one(c, &r->limits.v[i], pod_level);
+        api_resources_check_one(c, &r->limits.v[i], pod_level);
         has_huge = has_huge || huge(r->limits.v[i].name);
         has_compute = has_compute || compute(r->limits.v[i].name);
         api_leave(c, mark);
@@ -153,7 +153,7 @@ void api_validate_resources(struct api_check *c, const struct api_resources *r, 
         size_t mark = api_enter_key(c, request->name);
         /* One that equals its limit (perhaps because it was made from it) was judged there. */
         if (limit == NULL || quantity_cmp(limit, &request->amount) != 0) {
-            check_one(c, request, pod_level);
+            api_resources_check_one(c, request, pod_level);
             check_against_limit(c, request, limit);
         }
         has_huge = has_huge || huge(request->name);
@@ -172,7 +172,7 @@ void api_validate_overhead(struct api_check *c, const struct api_resource_list *
     for (size_t i = 0; i < l->n; i++) {
         size_t mark = api_enter_key(c, l->v[i].name);
         if (valid_name(c, l->v[i].name, false))
-            check_amount(c, &l->v[i]);
+            api_resources_check_amount(c, &l->v[i]);
         api_leave(c, mark);
     }
     api_leave(c, outer);

@@ -21,7 +21,7 @@ static const struct api_row *find_row(const struct api_schema *schema, const cha
 }
 
 /* Levenshtein distance, 99 when a name is long. */
-static size_t distance(const char *a, const char *b)
+static size_t schema_distance(const char *a, const char *b)
 {
     size_t n = strlen(a), m = strlen(b), line[64];
 
@@ -45,14 +45,14 @@ static size_t distance(const char *a, const char *b)
     return line[m];
 }
 
-static const char *similar(const struct api_schema *schema, const char *name)
+static const char *schema_similar(const struct api_schema *schema, const char *name)
 {
     const char *found = NULL;
     size_t best = 3;
 
     for (; schema != NULL; schema = schema->base) {
         for (const struct api_row *row = schema->rows; row->name != NULL; row++) {
-            size_t d = strcasecmp(row->name, name) == 0 ? 0 : distance(row->name, name);
+            size_t d = strcasecmp(row->name, name) == 0 ? 0 : schema_distance(row->name, name);
             if (d < best && d * 3 <= strlen(name)) {
                 best = d;
                 found = row->name;
@@ -185,7 +185,7 @@ static void check_members(struct api_check *c, const struct api_schema *schema, 
 
     json_object_foreach_safe (object, next, name, value) {
         const struct api_row *row = find_row(schema, name);
-        const char *meant = row == NULL && c->faults < API_PROBLEMS_MAX ? similar(schema, name) : NULL;
+        const char *meant = row == NULL && c->faults < API_PROBLEMS_MAX ? schema_similar(schema, name) : NULL;
         if (row != NULL && counts_as_absent(row, value))
             json_object_del(object, name);
         else if (row == NULL && meant != NULL)

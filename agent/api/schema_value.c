@@ -54,7 +54,7 @@ static const char *type_of(const json_t *v)
     return "nothing";
 }
 
-static bool is_text(struct api_check *c, const json_t *v)
+static bool schema_value_is_text(struct api_check *c, const json_t *v)
 {
     bool scalar = json_is_number(v) || json_is_boolean(v);
 
@@ -75,7 +75,7 @@ static const char *unquote_hint(const json_t *v)
 }
 
 /* True for 8080 and for 8080.0, which Go's decoder takes for the same. */
-static bool whole(struct api_check *c, const json_t *v, int64_t *ret)
+static bool schema_value_whole(struct api_check *c, const json_t *v, int64_t *ret)
 {
     double real;
 
@@ -155,7 +155,7 @@ static bool walk_string(const struct walk *w, const struct api_row *row, const j
     const char *text;
     void *p = api_slot(w, row, row->slot);
 
-    if (!is_text(w->c, v))
+    if (!schema_value_is_text(w->c, v))
         return false;
     text = json_string_value(v);
     if (row->values != NULL)
@@ -178,7 +178,7 @@ static bool walk_number(const struct walk *w, const struct api_row *row, json_t 
     char text[24];
     int64_t number;
 
-    if (!whole(w->c, v, &number) || !in_range(w->c, row, number))
+    if (!schema_value_whole(w->c, v, &number) || !in_range(w->c, row, number))
         return false;
     if (json_is_real(v) && json_object_set_new(holder, row->name, json_integer(number)) != 0)
         w->c->no_memory = true;
@@ -210,7 +210,7 @@ static bool walk_int_or_string(const struct walk *w, const struct api_row *row, 
         api_fault(w->c, "expected a number or a string, got %s", type_of(v));
         return false;
     }
-    if (!whole(w->c, v, &number) || !in_range(w->c, row, number))
+    if (!schema_value_whole(w->c, v, &number) || !in_range(w->c, row, number))
         return false;
     if (json_is_real(v) && json_object_set_new(holder, row->name, json_integer(number)) != 0)
         w->c->no_memory = true;
@@ -337,7 +337,8 @@ static bool walk_strings(const struct walk *w, const struct api_row *row, const 
         list.v = api_alloc(w->c, (json_array_size(v) + 1) * sizeof(*list.v));
     json_array_foreach (v, i, element) {
         size_t mark = api_enter_index(w->c, i);
-        if (is_text(w->c, element) && has_format(w->c, row->format, json_string_value(element)) &&
+        if (schema_value_is_text(w->c, element) &&
+            has_format(w->c, row->format, json_string_value(element)) &&
             (row->values == NULL || find_value(w->c, row->values, json_string_value(element)) != NULL) &&
             list.v != NULL) {
             list.v[list.n] = api_strdup(w->c, json_string_value(element));
@@ -364,7 +365,7 @@ static bool walk_numbers(const struct walk *w, const struct api_row *row, const 
         list = api_alloc(w->c, (json_array_size(v) + 1) * sizeof(*list));
     json_array_foreach (v, i, element) {
         size_t mark = api_enter_index(w->c, i);
-        if (whole(w->c, element, &number) && in_range(w->c, row, number) && list != NULL)
+        if (schema_value_whole(w->c, element, &number) && in_range(w->c, row, number) && list != NULL)
             list[n++] = number;
         api_leave(w->c, mark);
     }
@@ -390,7 +391,7 @@ static bool walk_map(const struct walk *w, const struct api_row *row, json_t *v)
         size_t mark = api_enter_key(w->c, key);
         if (json_is_null(value)) /* Go's decoder makes an empty string of it */
             value = json_object_set_new(v, key, json_string("")) == 0 ? json_object_get(v, key) : value;
-        if (is_text(w->c, value) && map.v != NULL) {
+        if (schema_value_is_text(w->c, value) && map.v != NULL) {
             struct api_kv *kv = &map.v[map.n];
             kv->key = api_strdup(w->c, key);
             kv->value = api_strdup(w->c, json_string_value(value));

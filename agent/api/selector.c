@@ -100,8 +100,8 @@ static enum err_code unexpected(const struct sel_lexer *l, const char *wanted, s
                    (int)(l->word_n > 80 ? 80 : l->word_n), l->word, wanted);
 }
 
-static enum err_code add_value(struct api_selector *s, struct sel_requirement *r, const char *p, size_t n,
-                               struct err *e)
+static enum err_code selector_add_value(struct api_selector *s, struct sel_requirement *r, const char *p,
+                                        size_t n, struct err *e)
 {
     char *copy = arena_strndup(&s->arena, p, n), **grown;
     const char *rule;
@@ -135,7 +135,7 @@ static enum err_code parse_set(struct api_selector *s, struct sel_lexer *l, stru
                        r->key);
     for (;;) {
         size_t n = l->token == TOK_WORD ? l->word_n : 0;
-        if (add_value(s, r, l->word, n, e) != ERR_OK)
+        if (selector_add_value(s, r, l->word, n, e) != ERR_OK)
             return e->code;
         if (l->token == TOK_WORD)
             lex_next(l);
@@ -182,7 +182,7 @@ static enum err_code parse_operator(struct api_selector *s, struct sel_lexer *l,
         lex_next(l);
         if (l->token != TOK_WORD && l->token != TOK_END && l->token != TOK_COMMA)
             return unexpected(l, "a value", e);
-        if (add_value(s, r, l->word, l->token == TOK_WORD ? l->word_n : 0, e) != ERR_OK)
+        if (selector_add_value(s, r, l->word, l->token == TOK_WORD ? l->word_n : 0, e) != ERR_OK)
             return e->code;
         if (l->token == TOK_WORD)
             lex_next(l);
@@ -271,7 +271,7 @@ enum err_code api_selector_parse(const char *text, struct api_selector **ret, st
     return ERR_OK;
 }
 
-static bool has_value(const struct sel_requirement *r, const char *value)
+static bool selector_has_value(const struct sel_requirement *r, const char *value)
 {
     for (size_t i = 0; i < r->values.n; i++) {
         if (strcmp(r->values.v[i], value) == 0)
@@ -291,9 +291,9 @@ static bool requirement_matches(const struct sel_requirement *r, const char *val
     case SEL_ABSENT:
         return value == NULL;
     case SEL_IN:
-        return value != NULL && has_value(r, value);
+        return value != NULL && selector_has_value(r, value);
     case SEL_NOT_IN:
-        return value == NULL || !has_value(r, value);
+        return value == NULL || !selector_has_value(r, value);
     case SEL_GREATER:
     case SEL_LESS:
         if (value == NULL || *value == '\0')

@@ -28,7 +28,7 @@ static enum api_support effective(const struct api_row *row, enum api_support ho
 }
 
 /* Depth first, each type once. */
-static void collect(struct sections *s, const struct api_schema *schema, enum api_support holder)
+static void support_collect(struct sections *s, const struct api_schema *schema, enum api_support holder)
 {
     for (size_t i = 0; i < s->n; i++) {
         if (s->v[i].schema == schema)
@@ -39,10 +39,10 @@ static void collect(struct sections *s, const struct api_schema *schema, enum ap
     s->v[s->n++] = (struct section){ schema, holder };
     for (const struct api_row *row = schema->rows; row->name != NULL; row++) {
         if (row->nested != NULL)
-            collect(s, row->nested, effective(row, holder));
+            support_collect(s, row->nested, effective(row, holder));
     }
     if (schema->base != NULL)
-        collect(s, schema->base, holder);
+        support_collect(s, schema->base, holder);
 }
 
 static const char *type_name(enum api_type type)
@@ -169,7 +169,7 @@ char *api_support_table(void)
     struct sections all = { .n = 0 };
     buf_auto b = BUF_INIT(TABLE_MAX);
 
-    collect(&all, &api_schema_pod, API_ACTED);
+    support_collect(&all, &api_schema_pod, API_ACTED);
     buf_adds(
         &b,
         "# Every field of a Pod, and what happens to it\n\n"

@@ -39,7 +39,7 @@ static enum owner owner_of(const char *name)
 
 /* ---- patterns --------------------------------------------------------------------------------------- */
 
-static bool is_word(char c)
+static bool sysctls_is_word(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
 }
@@ -52,12 +52,12 @@ static bool matches_regex(const char *s)
         size_t n = strcspn(s, "./");
         bool last = s[n] == '\0';
 
-        if (n == 0 || (!is_word(s[0]) && !(last && n == 1 && s[0] == '*')))
+        if (n == 0 || (!sysctls_is_word(s[0]) && !(last && n == 1 && s[0] == '*')))
             return false;
         for (size_t i = 0; i + 1 < n; i++)
-            if (!is_word(s[i]) && s[i] != '-' && s[i] != '_')
+            if (!sysctls_is_word(s[i]) && s[i] != '-' && s[i] != '_')
                 return false;
-        if (!is_word(s[n - 1]) && !(last && s[n - 1] == '*'))
+        if (!sysctls_is_word(s[n - 1]) && !(last && s[n - 1] == '*'))
             return false;
         if (last)
             return true;

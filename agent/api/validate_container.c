@@ -19,8 +19,8 @@ static bool has_name(const struct api_container *v, size_t n, const char *name)
     return false;
 }
 
-static void check_name(struct api_check *c, const struct api_pod_spec *spec,
-                       const struct api_container *container, size_t index, bool init)
+static void validate_container_check_name(struct api_check *c, const struct api_pod_spec *spec,
+                                          const struct api_container *container, size_t index, bool init)
 {
     const struct api_container *own = init ? spec->init_containers : spec->containers;
     bool taken;
@@ -236,7 +236,7 @@ static void check_container(struct api_check *c, const struct api_pod_spec *spec
     const struct api_container *container = &v[index];
     size_t mark;
 
-    check_name(c, spec, container, index, init);
+    validate_container_check_name(c, spec, container, index, init);
     check_ports(c, spec, container, init);
     check_mounts(c, spec, container, json_object_get(object, "volumeDevices"));
     api_validate_env(c, spec, container);

@@ -112,7 +112,8 @@ static bool seccomp_agrees(const struct api_seccomp *field, const char *value)
     return false;
 }
 
-static void check_seccomp(struct api_check *c, const struct api_pod_spec *spec, const struct api_kv *kv)
+static void validate_meta_check_seccomp(struct api_check *c, const struct api_pod_spec *spec,
+                                        const struct api_kv *kv)
 {
     static const char pod_key[] = "seccomp.security.alpha.kubernetes.io/pod";
     static const char prefix[] = "container.seccomp.security.alpha.kubernetes.io/";
@@ -133,7 +134,8 @@ static void check_seccomp(struct api_check *c, const struct api_pod_spec *spec, 
         api_ignore(c, "without effect since Kubernetes 1.27; set the field seccompProfile");
 }
 
-static void check_apparmor(struct api_check *c, const struct api_pod_spec *spec, const struct api_kv *kv)
+static void validate_meta_check_apparmor(struct api_check *c, const struct api_pod_spec *spec,
+                                         const struct api_kv *kv)
 {
     static const char local[] = "localhost/";
     const char *name = kv->key + sizeof(API_APPARMOR_OF) - 1;
@@ -189,8 +191,8 @@ void api_validate_annotations(struct api_check *c, const struct api_pod *pod)
     api_enter(c, "annotations");
     for (size_t i = 0; i < m->n; i++) {
         size_t mark = api_enter_key(c, m->v[i].key);
-        check_seccomp(c, &pod->spec, &m->v[i]);
-        check_apparmor(c, &pod->spec, &m->v[i]);
+        validate_meta_check_seccomp(c, &pod->spec, &m->v[i]);
+        validate_meta_check_apparmor(c, &pod->spec, &m->v[i]);
         check_deletion_cost(c, &m->v[i]);
         check_own(c, &m->v[i]);
         if (strcmp(m->v[i].key, "kubernetes.io/config.mirror") == 0 && pod->spec.node_name == NULL)

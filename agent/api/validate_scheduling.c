@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-static const char *text(const json_t *object, const char *field)
+static const char *validate_scheduling_text(const json_t *object, const char *field)
 {
     return json_string_value(json_object_get(object, field));
 }
@@ -15,7 +15,7 @@ static const char *text(const json_t *object, const char *field)
 /* ---- label selectors ------------------------------------------------------------------------ */
 static void check_requirement(struct api_check *c, const json_t *r)
 {
-    const char *op = text(r, "operator");
+    const char *op = validate_scheduling_text(r, "operator");
     size_t n = json_array_size(json_object_get(r, "values"));
 
     if ((str_eq(op, "In") || str_eq(op, "NotIn")) && n == 0)
@@ -69,7 +69,7 @@ static bool selector_has_key(const json_t *selector, const char *key)
     if (json_object_get(json_object_get(selector, "matchLabels"), key) != NULL)
         return true;
     json_array_foreach (json_object_get(selector, "matchExpressions"), i, r) {
-        if (str_eq(text(r, "key"), key))
+        if (str_eq(validate_scheduling_text(r, "key"), key))
             return true;
     }
     return false;
@@ -94,7 +94,7 @@ static void check_label_keys(struct api_check *c, const json_t *object, const ch
     api_leave(c, outer);
 }
 
-static bool list_has(const json_t *list, const char *value)
+static bool validate_scheduling_list_has(const json_t *list, const char *value)
 {
     json_t *element;
     size_t i;
@@ -109,7 +109,8 @@ static bool list_has(const json_t *list, const char *value)
 /* ---- affinity ------------------------------------------------------------------------------- */
 static void check_match_field(struct api_check *c, const json_t *r)
 {
-    const char *op = text(r, "operator"), *key = text(r, "key"), *value, *rule;
+    const char *op = validate_scheduling_text(r, "operator"), *key = validate_scheduling_text(r, "key"),
+               *value, *rule;
     const json_t *values = json_object_get(r, "values");
 
     if (op != NULL && !str_eq(op, "In") && !str_eq(op, "NotIn"))
@@ -193,7 +194,7 @@ static void check_pod_term(struct api_check *c, const json_t *term)
         size_t outer = api_enter(c, "matchLabelKeys");
         api_enter_index(c, i);
         if (json_is_string(key) &&
-            list_has(json_object_get(term, "mismatchLabelKeys"), json_string_value(key)))
+            validate_scheduling_list_has(json_object_get(term, "mismatchLabelKeys"), json_string_value(key)))
             api_fault(c, "%s is in mismatchLabelKeys, too", QUOTE(json_string_value(key)));
         api_leave(c, outer);
     }
@@ -223,7 +224,8 @@ static void check_pod_affinity(struct api_check *c, const char *field, const jso
 /* ---- tolerations, spreading, readiness ------------------------------------------------------ */
 static void check_toleration(struct api_check *c, const json_t *t)
 {
-    const char *op = text(t, "operator"), *value = text(t, "value"), *effect = text(t, "effect"), *rule;
+    const char *op = validate_scheduling_text(t, "operator"), *value = validate_scheduling_text(t, "value"),
+               *effect = validate_scheduling_text(t, "effect"), *rule;
 
     if (json_is_object(t) && json_object_get(t, "key") == NULL && !str_eq(op, "Exists"))
         api_fault_at(c, "operator", "must be Exists when there is no key");
@@ -239,11 +241,13 @@ static void check_toleration(struct api_check *c, const json_t *t)
 static void check_spread(struct api_check *c, const json_t *list, size_t index)
 {
     const json_t *s = json_array_get(list, index);
-    const char *key = text(s, "topologyKey"), *action = text(s, "whenUnsatisfiable");
+    const char *key = validate_scheduling_text(s, "topologyKey"),
+               *action = validate_scheduling_text(s, "whenUnsatisfiable");
 
     for (size_t i = 0; i < index && key != NULL && action != NULL; i++) {
         const json_t *earlier = json_array_get(list, i);
-        if (str_eq(key, text(earlier, "topologyKey")) && str_eq(action, text(earlier, "whenUnsatisfiable"))) {
+        if (str_eq(key, validate_scheduling_text(earlier, "topologyKey")) &&
+            str_eq(action, validate_scheduling_text(earlier, "whenUnsatisfiable"))) {
             api_fault(c, "the pair of topologyKey %s and whenUnsatisfiable %s is given twice", QUOTE(key),
                       action);
             break;

@@ -7,7 +7,8 @@
 
 #define PROFILE_NAME_MAX 4095 /* PATH_MAX - 1 */
 
-static void check_seccomp(struct api_check *c, const struct api_seccomp *s, const json_t *profile)
+static void validate_security_check_seccomp(struct api_check *c, const struct api_seccomp *s,
+                                            const json_t *profile)
 {
     bool named = json_object_get(profile, "localhostProfile") != NULL; /* well or badly */
     size_t mark = api_enter(c, "seccompProfile");
@@ -29,7 +30,7 @@ void api_validate_apparmor_name(struct api_check *c, const char *name)
         api_fault(c, "%zu characters are too many, at most %d are allowed", n, PROFILE_NAME_MAX);
 }
 
-static void check_apparmor(struct api_check *c, const json_t *profile)
+static void validate_security_check_apparmor(struct api_check *c, const json_t *profile)
 {
     const char *type = json_string_value(json_object_get(profile, "type"));
     const char *name = json_string_value(json_object_get(profile, "localhostProfile"));
@@ -99,8 +100,8 @@ void api_validate_pod_security(struct api_check *c, const struct api_pod_spec *s
 {
     size_t mark = api_enter(c, "securityContext");
 
-    check_seccomp(c, &spec->security.seccomp, json_object_get(security, "seccompProfile"));
-    check_apparmor(c, json_object_get(security, "appArmorProfile"));
+    validate_security_check_seccomp(c, &spec->security.seccomp, json_object_get(security, "seccompProfile"));
+    validate_security_check_apparmor(c, json_object_get(security, "appArmorProfile"));
     check_sysctls(c, spec);
     api_leave(c, mark);
 }
@@ -113,8 +114,8 @@ void api_validate_security(struct api_check *c, const struct api_container *cont
     bool host_users = !spec->has_host_users || spec->host_users;
     size_t mark = api_enter(c, "securityContext");
 
-    check_seccomp(c, &s->seccomp, json_object_get(security, "seccompProfile"));
-    check_apparmor(c, json_object_get(security, "appArmorProfile"));
+    validate_security_check_seccomp(c, &s->seccomp, json_object_get(security, "seccompProfile"));
+    validate_security_check_apparmor(c, json_object_get(security, "appArmorProfile"));
     if (str_eq(s->proc_mount, "Unmasked") && host_users)
         api_fault_at(c, "procMount", "\"Unmasked\" needs hostUsers to be false");
     if (s->has_allow_privilege_escalation && !s->allow_privilege_escalation) {

@@ -36,7 +36,7 @@ struct claimed_path {
 #define NO_ITEM SIZE_MAX
 
 /* The next element of a path, without empty ones and "."; false at its end. */
-static bool next_element(const char **path, size_t *ret_n)
+static bool validate_volume_next_element(const char **path, size_t *ret_n)
 {
     for (;; *path += 1) {
         *path += strspn(*path, "/");
@@ -53,7 +53,7 @@ static enum relation relate(const char *a, const char *b)
 {
     for (;;) {
         size_t n, k;
-        bool more_a = next_element(&a, &n), more_b = next_element(&b, &k);
+        bool more_a = validate_volume_next_element(&a, &n), more_b = validate_volume_next_element(&b, &k);
         int order;
 
         if (!more_a || !more_b)
@@ -66,7 +66,7 @@ static enum relation relate(const char *a, const char *b)
     }
 }
 
-static int path_order(const void *a, const void *b)
+static int validate_volume_path_order(const void *a, const void *b)
 {
     const struct claimed_path *x = a, *y = b;
     enum relation r = relate(x->path, y->path);
@@ -134,7 +134,7 @@ static void check_projected_paths(struct api_check *c, const struct api_volume *
             claim(v, &n, s->token_path, "serviceAccountToken", i, NO_ITEM);
     }
     if (n > 1)
-        qsort(v, n, sizeof(*v), path_order);
+        qsort(v, n, sizeof(*v), validate_volume_path_order);
     for (size_t i = 1; i < n; i++) {
         enum relation r = relate(v[i - 1].path, v[i].path);
         if (r == SAME || r == ABOVE)

@@ -61,8 +61,8 @@ static enum err_code fault(struct yaml_reader *r, const yaml_mark_t *mark, struc
                    mark->line + 1, mark->column + 1, text);
 }
 
-static enum err_code count(struct yaml_reader *r, const yaml_event_t *ev, size_t nodes, size_t bytes,
-                           struct err *e)
+static enum err_code yaml_read_count(struct yaml_reader *r, const yaml_event_t *ev, size_t nodes,
+                                     size_t bytes, struct err *e)
 {
     if (nodes > YAML_NODES_MAX - r->nodes)
         return fault(r, &ev->start_mark, e, "more than %d values after expanding aliases", YAML_NODES_MAX);
@@ -136,8 +136,8 @@ static enum err_code merge_value(struct yaml_reader *r, struct yaml_frame *f, co
 }
 
 /* Takes the reference.  `height` counts levels of containers below and including the value. */
-static enum err_code place(struct yaml_reader *r, const yaml_event_t *ev, json_t *value, size_t height,
-                           struct err *e)
+static enum err_code yaml_read_place(struct yaml_reader *r, const yaml_event_t *ev, json_t *value,
+                                     size_t height, struct err *e)
 {
     struct yaml_frame *f = r->depth > 0 ? &r->frames[r->depth - 1] : NULL;
     enum err_code code = ERR_OK;
@@ -173,7 +173,7 @@ static bool expects_key(const struct yaml_reader *r)
     return f != NULL && json_is_object(f->value) && f->key == NULL;
 }
 
-static enum err_code take_key(struct yaml_reader *r, const yaml_event_t *ev, struct err *e)
+static enum err_code yaml_read_take_key(struct yaml_reader *r, const yaml_event_t *ev, struct err *e)
 {
     struct yaml_frame *f = &r->frames[r->depth - 1];
     const char *text = (const char *)ev->data.scalar.value, *problem = NULL;
@@ -198,10 +198,10 @@ static enum err_code take_key(struct yaml_reader *r, const yaml_event_t *ev, str
     f->key = strdup(text);
     if (f->key == NULL)
         return err_nomem(e);
-    return count(r, ev, 0, ev->data.scalar.length, e);
+    return yaml_read_count(r, ev, 0, ev->data.scalar.length, e);
 }
 
-static enum err_code on_scalar(struct yaml_reader *r, const yaml_event_t *ev, struct err *e)
+static enum err_code yaml_read_on_scalar(struct yaml_reader *r, const yaml_event_t *ev, struct err *e)
 {
     const char *problem = NULL, *text = (const char *)ev->data.scalar.value;
     size_t length = ev->data.scalar.length;
@@ -213,9 +213,9 @@ static enum err_code on_scalar(struct yaml_reader *r, const yaml_event_t *ev, st
     if (expects_key(r)) {
         if (anchor >= 0)
             return fault(r, &ev->start_mark, e, "an anchor on a key is not supported");
-        return take_key(r, ev, e);
+        return yaml_read_take_key(r, ev, e);
     }
-    if (count(r, ev, 1, length, e) != ERR_OK)
+    if (yaml_read_count(r, ev, 1, length, e) != ERR_OK)
         return e->code;
     v = yaml_scalar_value(text, length, ev->data.scalar.plain_implicit, (const char *)ev->data.scalar.tag,
                           &problem);
@@ -224,7 +224,7 @@ static enum err_code on_scalar(struct yaml_reader *r, const yaml_event_t *ev, st
     if (v == NULL)
         return err_nomem(e);
     bind_anchor(r, anchor, v, 1, length, 0);
-    return place(r, ev, v, 0, e);
+    return yaml_read_place(r, ev, v, 0, e);
 }
 
 static enum err_code on_alias(struct yaml_reader *r, const yaml_event_t *ev, struct err *e)
@@ -244,12 +244,12 @@ static enum err_code on_alias(struct yaml_reader *r, const yaml_event_t *ev, str
         return fault(r, &ev->start_mark, e, "unknown anchor; a text that begins with * needs quotes");
     if (a->value == NULL)
         return fault(r, &ev->start_mark, e, "this anchor contains itself");
-    if (count(r, ev, a->nodes, a->bytes, e) != ERR_OK)
+    if (yaml_read_count(r, ev, a->nodes, a->bytes, e) != ERR_OK)
         return e->code;
     copy = json_deep_copy(a->value);
     if (copy == NULL)
         return err_nomem(e);
-    return place(r, ev, copy, a->height, e);
+    return yaml_read_place(r, ev, copy, a->height, e);
 }
 
 /* ---- containers ----------------------------------------------------------------------------- */
@@ -279,7 +279,7 @@ static enum err_code open_container(struct yaml_reader *r, const yaml_event_t *e
     if (new_anchor(r, ev, anchor, &index, e) != ERR_OK)
         return e->code;
     f->anchor = index;
-    return count(r, ev, 1, 0, e);
+    return yaml_read_count(r, ev, 1, 0, e);
 }
 
 /* Keys of the mapping itself win, then earlier merged mappings. */
@@ -311,7 +311,7 @@ static enum err_code close_container(struct yaml_reader *r, const yaml_event_t *
     bind_anchor(r, f->anchor, value, r->nodes - f->nodes, r->bytes - f->bytes, height);
     f->value = NULL;
     r->depth--;
-    return place(r, ev, value, height, e);
+    return yaml_read_place(r, ev, value, height, e);
 }
 
 /* ---- documents ------------------------------------------------------------------------------ */
@@ -340,7 +340,7 @@ static enum err_code finish_document(struct yaml_reader *r, struct err *e)
     return json_array_append_new(r->docs, root) == 0 ? ERR_OK : err_nomem(e);
 }
 
-static enum err_code on_event(struct yaml_reader *r, const yaml_event_t *ev, struct err *e)
+static enum err_code yaml_read_on_event(struct yaml_reader *r, const yaml_event_t *ev, struct err *e)
 {
     switch (ev->type) {
     case YAML_DOCUMENT_START_EVENT:
@@ -351,7 +351,7 @@ static enum err_code on_event(struct yaml_reader *r, const yaml_event_t *ev, str
     case YAML_DOCUMENT_END_EVENT:
         return finish_document(r, e);
     case YAML_SCALAR_EVENT:
-        return on_scalar(r, ev, e);
+        return yaml_read_on_scalar(r, ev, e);
     case YAML_ALIAS_EVENT:
         return on_alias(r, ev, e);
     case YAML_MAPPING_START_EVENT:
@@ -411,7 +411,7 @@ static enum err_code parser_fault(struct yaml_reader *r, const char *text, size_
     return fault(r, &mark, e, "%s", p->problem != NULL ? p->problem : "not YAML");
 }
 
-static enum err_code read_events(struct yaml_reader *r, const char *text, size_t size, struct err *e)
+static enum err_code yaml_read_events(struct yaml_reader *r, const char *text, size_t size, struct err *e)
 {
     bool over = false;
 
@@ -421,7 +421,7 @@ static enum err_code read_events(struct yaml_reader *r, const char *text, size_t
         if (!yaml_parser_parse(&r->parser, &ev))
             return parser_fault(r, text, size, e);
         over = ev.type == YAML_STREAM_END_EVENT;
-        code = on_event(r, &ev, e);
+        code = yaml_read_on_event(r, &ev, e);
         if (ev.type == YAML_SCALAR_EVENT) /* may be a Secret's */
             explicit_bzero(ev.data.scalar.value, ev.data.scalar.length);
         yaml_event_delete(&ev);
@@ -449,7 +449,7 @@ enum err_code yaml_read(const char *text, size_t size, json_t **ret, int **ret_n
         return err_nomem(e);
     }
     yaml_parser_set_input_string(&r->parser, (const unsigned char *)text, size);
-    code = read_events(r, text, size, e);
+    code = yaml_read_events(r, text, size, e);
     if (r->parser.problem != NULL && strcmp(r->parser.problem, "found unknown escape character") == 0)
         *ret_quoted = r->parser.context_mark.index;
     yaml_parser_delete(&r->parser);

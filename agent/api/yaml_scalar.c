@@ -25,7 +25,7 @@ static bool one_of(const char *s, const char *const *words)
     return false;
 }
 
-static bool digit(char ch)
+static bool yaml_scalar_digit(char ch)
 {
     return ch >= '0' && ch <= '9';
 }
@@ -37,10 +37,10 @@ static bool float_syntax(const char *s)
 
     if (*s == '+' || *s == '-')
         s++;
-    for (; digit(*s); s++)
+    for (; yaml_scalar_digit(*s); s++)
         before++;
     if (*s == '.') {
-        for (s++; digit(*s); s++)
+        for (s++; yaml_scalar_digit(*s); s++)
             after++;
     }
     if (before == 0 && after == 0)
@@ -49,9 +49,9 @@ static bool float_syntax(const char *s)
         s++;
         if (*s == '+' || *s == '-')
             s++;
-        if (!digit(*s))
+        if (!yaml_scalar_digit(*s))
             return false;
-        while (digit(*s))
+        while (yaml_scalar_digit(*s))
             s++;
     }
     return *s == '\0';
@@ -89,7 +89,7 @@ static json_t *whole_number(const char *s, const char **problem)
     /* strtoull would accept blanks, a second sign and a second prefix. */
     for (p = digits; *p != '\0'; p++) {
         bool hex = (*p >= 'a' && *p <= 'f') || (*p >= 'A' && *p <= 'F');
-        if (!(digit(*p) && *p - '0' < base) && !(hex && base == 16))
+        if (!(yaml_scalar_digit(*p) && *p - '0' < base) && !(hex && base == 16))
             return NULL;
     }
     if (p == digits)
@@ -105,7 +105,7 @@ static json_t *whole_number(const char *s, const char **problem)
     return made(json_real(negative ? -(double)value : (double)value), problem);
 }
 
-static json_t *number(const char *s, const char **problem)
+static json_t *yaml_scalar_number(const char *s, const char **problem)
 {
     char plain[NUMBER_MAX];
     size_t n = 0;
@@ -148,8 +148,8 @@ json_t *yaml_plain_value(const char *s, const char **problem)
         *problem = "is not a number that JSON has, put it in quotes if it is a text";
         return NULL;
     }
-    if (digit(*s) || *s == '+' || *s == '-' || *s == '.')
-        return number(s, problem);
+    if (yaml_scalar_digit(*s) || *s == '+' || *s == '-' || *s == '.')
+        return yaml_scalar_number(s, problem);
     return NULL;
 }
 

@@ -12,7 +12,7 @@
 
 #define TEXT_MAX (64 * 1024 * 1024) /* of one object as YAML */
 
-static int collect(void *arg, unsigned char *text, size_t size)
+static int yaml_write_collect(void *arg, unsigned char *text, size_t size)
 {
     struct buf *b = arg;
 
@@ -134,7 +134,7 @@ char *yaml_from_json(const json_t *value)
 
     if (!yaml_emitter_initialize(&emitter))
         return NULL;
-    yaml_emitter_set_output(&emitter, collect, &text);
+    yaml_emitter_set_output(&emitter, yaml_write_collect, &text);
     yaml_emitter_set_unicode(&emitter, 1);
     yaml_emitter_set_width(&emitter, -1);
     ok = emit(&emitter, &ev, yaml_stream_start_event_initialize(&ev, YAML_UTF8_ENCODING)) &&

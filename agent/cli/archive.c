@@ -18,7 +18,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-static enum err_code join(int pidfd, struct err *e)
+static enum err_code cli_archive_join(int pidfd, struct err *e)
 {
     bool users = setns(pidfd, CLONE_NEWUSER | CLONE_NEWNS) == 0;
 
@@ -33,7 +33,7 @@ static enum err_code join(int pidfd, struct err *e)
     return ERR_OK;
 }
 
-static void tell(const char *text, void *arg)
+static void cli_archive_tell(const char *text, void *arg)
 {
     (void)arg;
     dprintf(TAR_HELPER_MESSAGES, "warning: %s\n", text);
@@ -68,9 +68,9 @@ static enum err_code unpack(int root, const char *path, struct tar_options *o, s
     return dir >= 0 ? tar_unpack(dir, TAR_HELPER_STREAM, o, e) : e->code;
 }
 
-static int run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
+static int cli_archive_run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
 {
-    struct tar_options o = { .warn = tell };
+    struct tar_options o = { .warn = cli_archive_tell };
     fd_auto proc_fds = -1;
     fd_auto root = -1;
     struct err e = { 0 };
@@ -79,7 +79,7 @@ static int run(struct cli *cli, const struct cli_command *command, int argc, cha
         return cli_usage_error(cli, command, "this is the agent's own");
     proc_fds = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
     o.proc_fds = proc_fds;
-    if (join(TAR_HELPER_PIDFD, &e) == ERR_OK) {
+    if (cli_archive_join(TAR_HELPER_PIDFD, &e) == ERR_OK) {
         root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
         if (strcmp(argv[0], "from") == 0)
             (void)!pack(root, argv[1], &o, &e);
@@ -102,7 +102,7 @@ static const struct cli_example examples[] = {
 
 const struct cli_command command_archive = {
     .name = TAR_HELPER,
-    .run = run,
+    .run = cli_archive_run,
     .summary = "the agent's helper for cp",
     .usage = "__archive from|into PATH",
     .about = "Packs or unpacks files in the namespaces of a container.",

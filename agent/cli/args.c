@@ -37,7 +37,7 @@ struct hit { /* a flag, and the struct that its offset is of */
     char *base;
 };
 
-static const struct cli_flag *by_name(const struct cli_flag *flags, const char *name, size_t n)
+static const struct cli_flag *args_by_name(const struct cli_flag *flags, const char *name, size_t n)
 {
     for (; flags->name != NULL; flags++)
         if (strlen(flags->name) == n && memcmp(flags->name, name, n) == 0)
@@ -53,14 +53,14 @@ static const struct cli_flag *by_letter(const struct cli_flag *flags, char lette
     return NULL;
 }
 
-static struct hit find(const struct parse *p, const char *name, size_t n, char letter)
+static struct hit args_find(const struct parse *p, const char *name, size_t n, char letter)
 {
     const struct cli_flag *own =
-        name != NULL ? by_name(p->command->flags, name, n) : by_letter(p->command->flags, letter);
+        name != NULL ? args_by_name(p->command->flags, name, n) : by_letter(p->command->flags, letter);
 
     if (own != NULL)
         return (struct hit){ own, p->options };
-    return (struct hit){ name != NULL ? by_name(cli_common_flags, name, n)
+    return (struct hit){ name != NULL ? args_by_name(cli_common_flags, name, n)
                                       : by_letter(cli_common_flags, letter),
                          (char *)p->cli };
 }
@@ -77,9 +77,9 @@ const struct cli_flag *cli_early_flag(int argc, char **argv, const char **ret_va
         const size_t n = strcspn(word + 2, "=");
 
         end = word + 2 + n;
-        f = by_name(cli_common_flags, word + 2, n);
+        f = args_by_name(cli_common_flags, word + 2, n);
         if (f == NULL)
-            f = by_name(cli_early_flags, word + 2, n);
+            f = args_by_name(cli_early_flags, word + 2, n);
     } else {
         end = word[0] == '-' && word[1] != '\0' ? word + 2 : word;
         f = end > word ? by_letter(cli_early_flags, word[1]) : NULL;
@@ -105,18 +105,18 @@ static bool set_switch(const struct hit *hit, const char *value)
     return true;
 }
 
-static void set_text(const struct hit *hit, const char *value)
+static void args_set_text(const struct hit *hit, const char *value)
 {
     *(const char **)(hit->base + hit->flag->at) = value;
 }
 
 /* The value that follows a flag: the next word. */
-static const char *next_word(struct parse *p)
+static const char *args_next_word(struct parse *p)
 {
     return p->at + 1 < p->argc ? p->argv[++p->at] : NULL;
 }
 
-static int unknown_flag(struct parse *p, const char *name, size_t n)
+static int args_unknown_flag(struct parse *p, const char *name, size_t n)
 {
     char typed[64];
     struct near near = { .name = typed };
@@ -136,18 +136,18 @@ static int long_flag(struct parse *p, const char *arg)
 {
     const char *name = arg + 2, *equals = strchr(name, '='), *value = equals != NULL ? equals + 1 : NULL;
     size_t n = equals != NULL ? (size_t)(equals - name) : strlen(name);
-    const struct hit hit = find(p, name, n, 0);
+    const struct hit hit = args_find(p, name, n, 0);
 
     if (hit.flag == NULL)
-        return unknown_flag(p, name, n);
+        return args_unknown_flag(p, name, n);
     if (hit.flag->type == FLAG_SWITCH)
         return set_switch(&hit, value)
                    ? EXIT_OK
                    : cli_usage_error(p->cli, p->command, "invalid value \"%s\" for --%s: true or false",
                                      value, hit.flag->name);
-    if (value == NULL && (value = next_word(p)) == NULL)
+    if (value == NULL && (value = args_next_word(p)) == NULL)
         return cli_usage_error(p->cli, p->command, "flag needs a value: --%s", hit.flag->name);
-    set_text(&hit, value);
+    args_set_text(&hit, value);
     return EXIT_OK;
 }
 
@@ -155,7 +155,7 @@ static int long_flag(struct parse *p, const char *arg)
 static int short_flags(struct parse *p, const char *arg)
 {
     for (const char *s = arg + 1; *s != '\0'; s++) {
-        const struct hit hit = find(p, NULL, 0, *s);
+        const struct hit hit = args_find(p, NULL, 0, *s);
         const char *value;
 
         if (hit.flag == NULL)
@@ -164,10 +164,10 @@ static int short_flags(struct parse *p, const char *arg)
             set_switch(&hit, NULL);
             continue;
         }
-        value = s[1] == '=' ? s + 2 : s[1] != '\0' ? s + 1 : next_word(p);
+        value = s[1] == '=' ? s + 2 : s[1] != '\0' ? s + 1 : args_next_word(p);
         if (value == NULL)
             return cli_usage_error(p->cli, p->command, "flag needs a value: -%c", *s);
-        set_text(&hit, value);
+        args_set_text(&hit, value);
         break;
     }
     return EXIT_OK;
@@ -210,7 +210,7 @@ int cli_take_early(struct cli *cli, int *argc, char **argv)
     while ((f = cli_early_flag(*argc - at, argv + at, &value, &words)) != NULL) {
         if (f->type == FLAG_TEXT && value == NULL)
             return cli_wrong(cli, "flag needs a value: %s", argv[at]);
-        if (by_name(cli_common_flags, f->name, strlen(f->name)) == NULL) {
+        if (args_by_name(cli_common_flags, f->name, strlen(f->name)) == NULL) {
             at += words;
             continue;
         }

@@ -38,7 +38,7 @@ static bool terminal_wanted(struct cli *cli, const struct attach *o, const json_
     return true;
 }
 
-static int attach(struct cli *cli, const struct attach *o, const char *name)
+static int cli_attach_attach(struct cli *cli, const struct attach *o, const char *name)
 {
     int code;
     json_auto_t *pod = cli_get_pod(cli, o->namespace_, name, &code);
@@ -70,13 +70,14 @@ static int attach(struct cli *cli, const struct attach *o, const char *name)
                        url.p);
 }
 
-static int run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
+static int cli_attach_run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
 {
     struct attach o = { .namespace_ = "default" };
     const char *name;
     int code;
 
-    return cli_parse_one_pod(cli, command, &o, argc, argv, &name, &code) ? attach(cli, &o, name) : code;
+    return cli_parse_one_pod(cli, command, &o, argc, argv, &name, &code) ? cli_attach_attach(cli, &o, name)
+                                                                         : code;
 }
 
 static const struct cli_example examples[] = {
@@ -96,7 +97,7 @@ static const struct cli_exit exits[] = {
 
 const struct cli_command command_attach = {
     .name = "attach",
-    .run = run,
+    .run = cli_attach_run,
     .summary = "the streams of a container's first process",
     .usage = "attach [-i] [-t] [-c CONTAINER] POD [flags]",
     .about = "Shows what the first process of a container writes, and passes input on to it.  On a terminal "

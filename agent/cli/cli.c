@@ -56,7 +56,7 @@ void cli_complain(struct cli *cli, const char *what, const char *text)
     fputs(line.p, cli->err);
 }
 
-static void show(struct cli *cli, const struct buf *text)
+static void cli_show(struct cli *cli, const struct buf *text)
 {
     buf_auto clean = BUF_INIT(SIZE_MAX - 1);
 
@@ -109,7 +109,7 @@ static int print_jsonpath(struct cli *cli, const json_t *value, const char *text
     if (out.failed)
         return cli_error(cli, "out of memory");
     if (cli->terminal)
-        show(cli, &out);
+        cli_show(cli, &out);
     else
         cli_write(cli, out.p, out.n);
     return EXIT_OK;

@@ -27,7 +27,7 @@ struct exchange {
     char accept[32];  /* Sec-WebSocket-Accept */
 };
 
-static int on_body(llhttp_t *l, const char *at, size_t n)
+static int client_on_body(llhttp_t *l, const char *at, size_t n)
 {
     struct exchange *x = l->data;
 
@@ -50,7 +50,7 @@ static int on_complete(llhttp_t *l)
     return HPE_PAUSED;
 }
 
-static void append(char *to, size_t size, const char *at, size_t n)
+static void client_append(char *to, size_t size, const char *at, size_t n)
 {
     size_t used = strlen(to);
 
@@ -60,34 +60,34 @@ static void append(char *to, size_t size, const char *at, size_t n)
     to[used + n] = '\0';
 }
 
-static int on_header_field(llhttp_t *l, const char *at, size_t n)
+static int client_on_header_field(llhttp_t *l, const char *at, size_t n)
 {
     struct exchange *x = l->data;
 
-    append(x->header, sizeof(x->header), at, n);
+    client_append(x->header, sizeof(x->header), at, n);
     return 0;
 }
 
-static int on_header_value(llhttp_t *l, const char *at, size_t n)
+static int client_on_header_value(llhttp_t *l, const char *at, size_t n)
 {
     struct exchange *x = l->data;
 
     if (strcasecmp(x->header, "Sec-WebSocket-Accept") == 0)
-        append(x->accept, sizeof(x->accept), at, n);
+        client_append(x->accept, sizeof(x->accept), at, n);
     return 0;
 }
 
-static int on_header_value_complete(llhttp_t *l)
+static int client_on_header_value_complete(llhttp_t *l)
 {
     ((struct exchange *)l->data)->header[0] = '\0';
     return 0;
 }
 
 static const llhttp_settings_t settings = {
-    .on_header_field = on_header_field,
-    .on_header_value = on_header_value,
-    .on_header_value_complete = on_header_value_complete,
-    .on_body = on_body,
+    .on_header_field = client_on_header_field,
+    .on_header_value = client_on_header_value,
+    .on_header_value_complete = client_on_header_value_complete,
+    .on_body = client_on_body,
     .on_message_complete = on_complete,
 };
 
@@ -97,13 +97,13 @@ static int64_t patience_ms(const struct cli *cli)
     return cli->patience_ms != 0 ? cli->patience_ms : CLI_PATIENCE_S * 1000;
 }
 
-static void no_answer(const struct cli *cli, struct err *e)
+static void client_no_answer(const struct cli *cli, struct err *e)
 {
     err_set(e, ERR_DEADLINE, "coracle at %s does not answer within %gs (--request-timeout); is it stopped?",
             cli->socket, (double)patience_ms(cli) / 1000);
 }
 
-static int dial(struct cli *cli, bool patient, struct err *e)
+static int client_dial(struct cli *cli, bool patient, struct err *e)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
     const int64_t ms = patience_ms(cli);
@@ -130,7 +130,7 @@ static int dial(struct cli *cli, bool patient, struct err *e)
         const bool denied = errno == EACCES || errno == EPERM;
 
         if (errno == EAGAIN) { /* as many wait already as may */
-            no_answer(cli, e);
+            client_no_answer(cli, e);
             return -1;
         }
         err_set(e, denied ? ERR_PERMISSION : ERR_UNAVAILABLE, "cannot reach coracle at %s: %s%s", cli->socket,
@@ -143,7 +143,7 @@ static int dial(struct cli *cli, bool patient, struct err *e)
     return take_fd(&fd);
 }
 
-static enum err_code send_all(const struct cli *cli, int fd, const struct buf *b, struct err *e)
+static enum err_code client_send_all(const struct cli *cli, int fd, const struct buf *b, struct err *e)
 {
     size_t sent = 0;
 
@@ -155,7 +155,7 @@ static enum err_code send_all(const struct cli *cli, int fd, const struct buf *b
         if (n < 0 && errno == EPIPE) /* turned away: the answer says why */
             return ERR_OK;
         if (n < 0 && errno == EAGAIN) {
-            no_answer(cli, e);
+            client_no_answer(cli, e);
             return e->code;
         }
         if (n < 0)
@@ -182,7 +182,7 @@ static bool wait_for_bytes(const struct exchange *x, int fd)
     return true;
 }
 
-static enum err_code receive(const struct cli *cli, struct exchange *x, int fd, struct err *e)
+static enum err_code client_receive(const struct cli *cli, struct exchange *x, int fd, struct err *e)
 {
     char piece[64 * 1024];
 
@@ -196,7 +196,7 @@ static enum err_code receive(const struct cli *cli, struct exchange *x, int fd, 
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && errno == EAGAIN) {
-            no_answer(cli, e);
+            client_no_answer(cli, e);
             return e->code;
         }
         if (n < 0)
@@ -241,10 +241,10 @@ enum err_code cli_request(struct cli *cli, const char *method, const char *url, 
         return e->code;
     llhttp_init(&x.llhttp, HTTP_RESPONSE, &settings);
     x.llhttp.data = &x;
-    fd = dial(cli, patient, e);
-    if (fd < 0 || send_all(cli, fd, &head, e) != ERR_OK)
+    fd = client_dial(cli, patient, e);
+    if (fd < 0 || client_send_all(cli, fd, &head, e) != ERR_OK)
         return e->code;
-    return receive(cli, &x, fd, e);
+    return client_receive(cli, &x, fd, e);
 }
 
 int cli_upgrade(struct cli *cli, const char *url, const char *subprotocols, struct cli_response *ret,
@@ -271,8 +271,8 @@ int cli_upgrade(struct cli *cli, const char *url, const char *subprotocols, stru
         return -1;
     llhttp_init(&x.llhttp, HTTP_RESPONSE, &settings);
     x.llhttp.data = &x;
-    fd = dial(cli, false, e);
-    if (fd < 0 || send_all(cli, fd, &head, e) != ERR_OK || receive(cli, &x, fd, e) != ERR_OK)
+    fd = client_dial(cli, false, e);
+    if (fd < 0 || client_send_all(cli, fd, &head, e) != ERR_OK || client_receive(cli, &x, fd, e) != ERR_OK)
         return -1;
     if (!x.upgraded)
         return -1;

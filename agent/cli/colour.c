@@ -77,23 +77,23 @@ static struct cell next_cell(const char *from, const char *end)
     return c;
 }
 
-static bool is(const struct cell *c, const char *word)
+static bool colour_is(const struct cell *c, const char *word)
 {
     return c->n == strlen(word) && memcmp(c->p, word, c->n) == 0;
 }
 
 static enum cli_colour colour_of_word(const struct cell *c)
 {
-    if (is(c, "failed") || is(c, "error"))
+    if (colour_is(c, "failed") || colour_is(c, "error"))
         return COLOUR_BAD;
-    return is(c, "Warning") || is(c, "warning") ? COLOUR_WAITING : COLOUR_NONE;
+    return colour_is(c, "Warning") || colour_is(c, "warning") ? COLOUR_WAITING : COLOUR_NONE;
 }
 
 static enum cli_colour colour_of_value(const struct cell *name, const struct cell *value)
 {
     char text[64];
 
-    if (!is(name, "Status:") && !is(name, "Reason:"))
+    if (!colour_is(name, "Status:") && !colour_is(name, "Reason:"))
         return colour_of_word(value);
     snprintf(text, sizeof(text), "%.*s", (int)strcspn(value->p, " \n"), value->p);
     return cli_colour_of_status(text);

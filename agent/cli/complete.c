@@ -41,7 +41,7 @@ static void candidate(struct completion *c, const char *word, size_t n, const ch
 
 /* ---- names from the daemon ------------------------------------------------------------------- */
 
-static json_t *ask(const struct completion *c, const char *url)
+static json_t *complete_ask(const struct completion *c, const char *url)
 {
     struct cli_response r = CLI_RESPONSE_INIT;
     struct err ignored = { 0 };
@@ -63,10 +63,10 @@ static json_t *ask_pods(const struct completion *c, bool all)
         cli_add_escaped(&url, c->namespace_);
     }
     buf_adds(&url, "/pods");
-    return ask(c, url.p);
+    return complete_ask(c, url.p);
 }
 
-static void name_of(struct completion *c, const char *name)
+static void complete_name_of(struct completion *c, const char *name)
 {
     if (name[0] != '\0')
         candidate(c, name, strlen(name), NULL);
@@ -79,7 +79,7 @@ static void pods(struct completion *c)
     size_t i;
 
     json_array_foreach (cli_at(list, "items"), i, pod)
-        name_of(c, cli_text(pod, "metadata.name"));
+        complete_name_of(c, cli_text(pod, "metadata.name"));
 }
 
 static void namespaces(struct completion *c)
@@ -92,7 +92,7 @@ static void namespaces(struct completion *c)
         const char *name = cli_text(pod, "metadata.namespace");
 
         if (json_object_get(seen, name) == NULL)
-            name_of(c, name);
+            complete_name_of(c, name);
         json_object_set_new(seen, name, json_true());
     }
 }
@@ -109,7 +109,7 @@ static void containers(struct completion *c)
             if (strcmp(cli_text(pod, "metadata.name"), c->pod) != 0)
                 continue;
             json_array_foreach (cli_at(pod, lists[l]), k, container)
-                name_of(c, cli_text(container, "name"));
+                complete_name_of(c, cli_text(container, "name"));
         }
     }
 }
@@ -117,7 +117,7 @@ static void containers(struct completion *c)
 /* "pod/web", "node/n1": what events are about. */
 static void objects(struct completion *c)
 {
-    json_auto_t *all_pods = ask_pods(c, false), *nodes = ask(c, "/api/v1/nodes");
+    json_auto_t *all_pods = ask_pods(c, false), *nodes = complete_ask(c, "/api/v1/nodes");
     const json_t *const lists[] = { all_pods, nodes };
     static const char *const kinds[] = { "pod", "node" };
     const json_t *o;
@@ -128,20 +128,20 @@ static void objects(struct completion *c)
             str_auto word = str_printf("%s/%s", kinds[k], cli_text(o, "metadata.name"));
 
             if (word != NULL)
-                name_of(c, word);
+                complete_name_of(c, word);
         }
     }
 }
 
 static void images(struct completion *c)
 {
-    json_auto_t *list = ask(c, "/images");
+    json_auto_t *list = complete_ask(c, "/images");
     const json_t *image, *name;
     size_t i, k;
 
     json_array_foreach (cli_at(list, "items"), i, image) {
         json_array_foreach (cli_at(image, "names"), k, name)
-            name_of(c, json_string_value(name));
+            complete_name_of(c, json_string_value(name));
     }
 }
 
@@ -157,9 +157,9 @@ static void names_of(struct completion *c, const struct cli_kind *kind)
         return;
     }
     cli_add_kind_path(&url, kind, c->namespace_, NULL);
-    list = ask(c, url.p);
+    list = complete_ask(c, url.p);
     json_array_foreach (cli_at(list, "items"), i, o)
-        name_of(c, cli_text(o, "metadata.name"));
+        complete_name_of(c, cli_text(o, "metadata.name"));
 }
 
 /* Of the kind that the first word names. */
@@ -180,7 +180,7 @@ static void commands(struct completion *c)
             candidate(c, cli_commands[i]->name, strlen(cli_commands[i]->name), cli_commands[i]->summary);
 }
 
-static bool is(const char *word, size_t n, const char *what)
+static bool complete_is(const char *word, size_t n, const char *what)
 {
     return strlen(what) == n && strncmp(word, what, n) == 0;
 }
@@ -194,21 +194,21 @@ static void alternatives(struct completion *c, const char *spec, size_t n)
 
         if (spec[0] != '@')
             candidate(c, spec, length, NULL);
-        else if (is(spec, length, "@pod"))
+        else if (complete_is(spec, length, "@pod"))
             pods(c);
-        else if (is(spec, length, "@named"))
+        else if (complete_is(spec, length, "@named"))
             named(c);
-        else if (is(spec, length, "@object"))
+        else if (complete_is(spec, length, "@object"))
             objects(c);
-        else if (is(spec, length, "@container"))
+        else if (complete_is(spec, length, "@container"))
             containers(c);
-        else if (is(spec, length, "@namespace"))
+        else if (complete_is(spec, length, "@namespace"))
             namespaces(c);
-        else if (is(spec, length, "@image"))
+        else if (complete_is(spec, length, "@image"))
             images(c);
-        else if (is(spec, length, "@command"))
+        else if (complete_is(spec, length, "@command"))
             commands(c);
-        else if (is(spec, length, "@file"))
+        else if (complete_is(spec, length, "@file"))
             buf_adds(c->out, ":files\n");
         spec += length + 1;
     }
@@ -240,7 +240,7 @@ static bool with_kind(struct completion *c, const char *spec)
     return true;
 }
 
-static void place(struct completion *c)
+static void complete_place(struct completion *c)
 {
     const char *spec = c->command->words;
 
@@ -256,7 +256,7 @@ static void place(struct completion *c)
         alternatives(c, spec, strcspn(spec, " "));
 }
 
-static void add_flag(struct completion *c, const char *name, const char *help)
+static void complete_add_flag(struct completion *c, const char *name, const char *help)
 {
     buf_auto word = BUF_INIT(256);
 
@@ -267,7 +267,7 @@ static void add_flag(struct completion *c, const char *name, const char *help)
 static void add_setting(const struct config_documented *s, void *arg)
 {
     if (s->flag != NULL && s->why == NULL && s->flag[1] != '\0')
-        add_flag(arg, s->flag, s->help);
+        complete_add_flag(arg, s->flag, s->help);
 }
 
 static bool takes_settings(const struct cli_command *command)
@@ -278,13 +278,13 @@ static bool takes_settings(const struct cli_command *command)
 static void common_flags(struct completion *c)
 {
     for (const struct cli_flag *f = cli_common_flags; f->name != NULL; f++)
-        add_flag(c, f->name, f->help);
+        complete_add_flag(c, f->name, f->help);
 }
 
 static void flags(struct completion *c)
 {
     for (const struct cli_flag *f = c->command->flags; f->name != NULL; f++)
-        add_flag(c, f->name, f->help);
+        complete_add_flag(c, f->name, f->help);
     if (takes_settings(c->command))
         config_documented(add_setting, c);
     if (c->command != &command_run)
@@ -375,11 +375,11 @@ static void early_flags(struct completion *c)
 {
     common_flags(c);
     for (const struct cli_flag *f = cli_early_flags; f->name != NULL; f++)
-        add_flag(c, f->name, f->help);
-    add_flag(c, "version", "of this program");
+        complete_add_flag(c, f->name, f->help);
+    complete_add_flag(c, "version", "of this program");
 }
 
-static void value(struct completion *c)
+static void complete_value(struct completion *c)
 {
     const char *spec = c->value_of->words != NULL ? c->value_of->words : "";
 
@@ -403,7 +403,8 @@ static void split_begun(struct completion *c, struct buf *before)
     c->begun = equals + 1;
 }
 
-static bool is_over(const struct completion *c) /* the rest belongs to another program, or is no flag */
+static bool
+complete_is_over(const struct completion *c) /* the rest belongs to another program, or is no flag */
 {
     for (int i = 0; i < c->n; i++)
         if (strcmp(c->words[i], "--") == 0)
@@ -431,7 +432,7 @@ static void words(struct cli *cli, int argc, char **argv, struct buf *out)
     if (argc == 1) {
         split_begun(&c, &before);
         if (c.value_of != NULL)
-            value(&c);
+            complete_value(&c);
         else if (c.begun[0] == '-')
             early_flags(&c);
         else
@@ -446,11 +447,11 @@ static void words(struct cli *cli, int argc, char **argv, struct buf *out)
     read_words(&c);
     split_begun(&c, &before);
     if (c.value_of != NULL)
-        value(&c);
-    else if (c.begun[0] == '-' && !is_over(&c))
+        complete_value(&c);
+    else if (c.begun[0] == '-' && !complete_is_over(&c))
         flags(&c);
     else
-        place(&c);
+        complete_place(&c);
 }
 
 /* ---- the commands ---------------------------------------------------------------------------- */

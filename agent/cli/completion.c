@@ -47,7 +47,7 @@ static const char zsh[] = "#compdef coracle\n"
                           "    compdef _coracle coracle\n"
                           "fi\n";
 
-static int run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
+static int completion_run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
 {
     int code;
 
@@ -72,7 +72,7 @@ static const struct cli_example examples[] = {
 
 const struct cli_command command_completion = {
     .name = "completion",
-    .run = run,
+    .run = completion_run,
     .summary = "completion for bash or zsh",
     .usage = "completion bash|zsh",
     .about =

@@ -19,7 +19,7 @@ struct asked {
 };
 
 static const struct cli_flag flags[] = {
-    /* for the help: the words are taken by take_word() */
+    /* for the help: the words are taken by cli_config_take_word() */
     { "output", 'o', FLAG_TEXT, 0, "FORMAT", "yaml (default) or json, as the daemon says it", "yaml|json" },
     { "file", 0, FLAG_TEXT, 0, "FILE", "do not ask the daemon: read this file (the same as --config)",
       "@file" },
@@ -29,7 +29,7 @@ static const struct cli_flag flags[] = {
 };
 
 /* A word that is ours is taken, all others belong to `coracle run`. */
-static void take_word(struct cli *cli, struct asked *a, int argc, char **argv, int *i)
+static void cli_config_take_word(struct cli *cli, struct asked *a, int argc, char **argv, int *i)
 {
     const char *word = argv[*i];
     bool joined = strncmp(word, "--output=", strlen("--output=")) == 0;
@@ -61,7 +61,7 @@ static void take_word(struct cli *cli, struct asked *a, int argc, char **argv, i
     }
 }
 
-static int show(struct cli *cli, const struct asked *a, const json_t *configz)
+static int cli_config_show(struct cli *cli, const struct asked *a, const json_t *configz)
 {
     buf_auto text = BUF_INIT(4u << 20);
 
@@ -97,7 +97,7 @@ static int show_local(struct cli *cli, const struct asked *a)
     }
     configz = config_json(&c);
     config_done(&c);
-    return configz != NULL ? show(cli, a, configz) : cli_error(cli, "out of memory");
+    return configz != NULL ? cli_config_show(cli, a, configz) : cli_error(cli, "out of memory");
 }
 
 static int show_sample(struct cli *cli)
@@ -120,7 +120,7 @@ static bool somebody_listens(const char *path)
     return connect(fd, (struct sockaddr *)&to, sizeof(to)) == 0 || (errno != ENOENT && errno != ECONNREFUSED);
 }
 
-static int run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
+static int cli_config_run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
 {
     mem_auto char **left = calloc((size_t)argc + 2, sizeof(*left));
     buf_auto text = BUF_INIT(64 * 1024);
@@ -132,7 +132,7 @@ static int run(struct cli *cli, const struct cli_command *command, int argc, cha
         return cli_error(cli, "out of memory");
     left[a.argc++] = (char *)"run";
     for (int i = 0; i < argc; i++)
-        take_word(cli, &a, argc, argv, &i);
+        cli_config_take_word(cli, &a, argc, argv, &i);
     if (a.help) {
         help_command(command, &text);
         cli_write(cli, text.p, text.n);
@@ -153,7 +153,7 @@ static int run(struct cli *cli, const struct cli_command *command, int argc, cha
         return show_local(cli, &a);
     }
     configz = cli_get(cli, "/configz", &code);
-    return configz != NULL ? show(cli, &a, configz) : code;
+    return configz != NULL ? cli_config_show(cli, &a, configz) : code;
 }
 
 static const struct cli_example examples[] = {
@@ -165,7 +165,7 @@ static const struct cli_example examples[] = {
 
 const struct cli_command command_config = {
     .name = "config",
-    .run = run,
+    .run = cli_config_run,
     .summary = "the configuration in force, and where it comes from",
     .usage = "config [-o yaml|json] [--file FILE] [--config-dir DIR] [FLAG of run...]\n"
              "config --sample",

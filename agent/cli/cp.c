@@ -65,7 +65,7 @@ static void place_done(struct place *p)
     free(p->namespace_);
 }
 
-static void warn(const char *text, void *arg)
+static void cp_warn(const char *text, void *arg)
 {
     fprintf(((struct cli *)arg)->err, "warning: %s\n", text);
 }
@@ -76,7 +76,7 @@ static int pack_here(struct cli *cli, const char *path, int out)
 {
     fd_auto fds = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
     fd_auto node = open(path, O_PATH | O_CLOEXEC);
-    const struct tar_options o = { .proc_fds = fds, .warn = warn, .arg = cli };
+    const struct tar_options o = { .proc_fds = fds, .warn = cp_warn, .arg = cli };
     struct err e = { 0 };
     char name[256];
 
@@ -94,7 +94,7 @@ static int pack_here(struct cli *cli, const char *path, int out)
 static int unpack_here(struct cli *cli, const char *path, int in, pid_t parent)
 {
     str_auto above = strdup(path);
-    struct tar_options o = { .no_links = true, .warn = warn, .arg = cli };
+    struct tar_options o = { .no_links = true, .warn = cp_warn, .arg = cli };
     fd_auto dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
     struct err e = { 0 };
     char name[256];
@@ -180,7 +180,7 @@ static int transfer(const struct cp *o, const char *url, const char *local, bool
     return code != EXIT_OK ? code : here;
 }
 
-static int copy(const struct cp *o, const struct place *remote, const char *local, bool into)
+static int cp_copy(const struct cp *o, const struct place *remote, const char *local, bool into)
 {
     const char *namespace_ = remote->namespace_ != NULL ? remote->namespace_ : o->namespace_;
     int code;
@@ -208,7 +208,7 @@ static int copy(const struct cp *o, const struct place *remote, const char *loca
     return transfer(o, url.p, local, into);
 }
 
-static int run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
+static int cp_run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
 {
     struct cp o = { .cli = cli, .namespace_ = "default" };
     struct place from = { 0 }, to = { 0 };
@@ -225,8 +225,8 @@ static int run(struct cli *cli, const struct cli_command *command, int argc, cha
     else if ((from.pod != NULL ? from.path : to.path)[0] == '\0')
         code = cli_usage_error(cli, command, "the path behind POD: is missing");
     else
-        code =
-            copy(&o, from.pod != NULL ? &from : &to, from.pod != NULL ? to.path : from.path, to.pod != NULL);
+        code = cp_copy(&o, from.pod != NULL ? &from : &to, from.pod != NULL ? to.path : from.path,
+                       to.pod != NULL);
     place_done(&from);
     place_done(&to);
     return code;
@@ -250,7 +250,7 @@ static const struct cli_exit exits[] = {
 
 const struct cli_command command_cp = {
     .name = "cp",
-    .run = run,
+    .run = cp_run,
     .summary = "copy files from and into containers",
     .usage = "cp [NAMESPACE/]POD:PATH DESTINATION [flags]\ncp SOURCE [NAMESPACE/]POD:PATH [flags]",
     .about =

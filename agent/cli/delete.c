@@ -105,7 +105,7 @@ static int remove_file(struct removal *r)
 }
 
 /* The first event says that the watch stands: what becomes of the pod from now on is not missed. */
-static bool on_change(const char *type, json_t *pod, void *arg)
+static bool cli_delete_on_change(const char *type, json_t *pod, void *arg)
 {
     struct removal *r = arg;
 
@@ -117,7 +117,7 @@ static bool on_change(const char *type, json_t *pod, void *arg)
 }
 
 /* A watch of a pod that went before the watch stood says nothing: one looks, now and then. */
-static enum err_code follow(struct removal *r, struct cli_response *answer, struct err *e)
+static enum err_code cli_delete_follow(struct removal *r, struct cli_response *answer, struct err *e)
 {
     buf_auto url = BUF_INIT(64 * 1024);
 
@@ -125,7 +125,7 @@ static enum err_code follow(struct removal *r, struct cli_response *answer, stru
     buf_adds(&url, "?watch=true");
     for (;;) {
         r->cli->until_ms = clock_mono_ms() + CLI_LOOK_AGAIN_MS;
-        if (cli_follow(r->cli, url.p, on_change, r, answer, e) != ERR_DEADLINE)
+        if (cli_follow(r->cli, url.p, cli_delete_on_change, r, answer, e) != ERR_DEADLINE)
             return e->code;
         *e = (struct err){ 0 };
         if (!cli_pod_is_there(r->cli, r->namespace_, r->name)) {
@@ -141,7 +141,7 @@ static int remove_and_wait(struct removal *r)
     struct err e = { 0 };
     int code;
 
-    if (follow(r, &answer, &e) != ERR_OK)
+    if (cli_delete_follow(r, &answer, &e) != ERR_OK)
         code = cli_failed(r->cli, &e);
     else if (r->gone)
         code =
@@ -202,7 +202,7 @@ static const struct cli_flag flags[] = {
     CLI_FLAGS_END,
 };
 
-static int run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
+static int cli_delete_run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
 {
     struct delete_options o = { .namespace_ = "default", .wait = true };
     const char *name;
@@ -227,7 +227,7 @@ static const struct cli_exit exits[] = {
 
 const struct cli_command command_delete = {
     .name = "delete",
-    .run = run,
+    .run = cli_delete_run,
     .summary = "end a pod by way of its manifest file",
     .usage = "delete pod NAME [--file] [flags]",
     .about = "Says which file of the manifest folder holds the pod: the pod is there because the file is, "

@@ -13,7 +13,7 @@ struct describe {
 
 /* ---- events ---------------------------------------------------------------------------------- */
 
-static int by_last_time(const void *a, const void *b)
+static int describe_by_last_time(const void *a, const void *b)
 {
     return strcmp(cli_text(*(json_t *const *)a, "lastTimestamp"),
                   cli_text(*(json_t *const *)b, "lastTimestamp"));
@@ -40,7 +40,7 @@ static json_t *events_of(struct describe *d, const json_t *object)
         cli_add_escaped(&url, uid);
     }
     list = cli_get(d->cli, url.p, NULL);
-    return cli_sorted(cli_at(list, "items"), by_last_time);
+    return cli_sorted(cli_at(list, "items"), describe_by_last_time);
 }
 
 /* ---- objects --------------------------------------------------------------------------------- */
@@ -86,7 +86,7 @@ static int describe_one(struct describe *d, const json_t *object, const json_t *
     return EXIT_OK;
 }
 
-static int take(struct describe *d, json_t *object)
+static int describe_take(struct describe *d, json_t *object)
 {
     json_auto_t *events = events_of(d, object);
     int code = EXIT_OK;
@@ -102,7 +102,7 @@ static int take(struct describe *d, json_t *object)
 
 /* ---- which ----------------------------------------------------------------------------------- */
 
-static json_t *listed(struct describe *d, const json_t *o, int *ret_code)
+static json_t *describe_listed(struct describe *d, const json_t *o, int *ret_code)
 {
     if (!d->kind->bare_list)
         return json_incref((json_t *)(uintptr_t)o);
@@ -118,10 +118,10 @@ static int describe_all(struct describe *d)
     size_t i;
 
     json_array_foreach (items, i, o) {
-        json_auto_t *whole = listed(d, o, &its);
+        json_auto_t *whole = describe_listed(d, o, &its);
 
         if (whole != NULL)
-            its = take(d, whole);
+            its = describe_take(d, whole);
         cli_keep_first(&code, its);
     }
     if (code == EXIT_OK && d->n == 0 && d->items == NULL)
@@ -147,7 +147,7 @@ static int describe_named(struct describe *d, int argc, char **argv, bool slashe
         object = cli_get_one(d->cli, d->kind, d->namespace_, slashes ? name + 1 : argv[i], &its);
         cli_keep_first(&code, its);
         if (object != NULL)
-            cli_keep_first(&code, take(d, object));
+            cli_keep_first(&code, describe_take(d, object));
     }
     return code;
 }
@@ -161,7 +161,7 @@ static const struct cli_flag flags[] = {
     CLI_FLAGS_END,
 };
 
-static int run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
+static int describe_run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
 {
     struct describe d = { .cli = cli, .namespace_ = "default" };
     bool slashes;
@@ -198,7 +198,7 @@ static const struct cli_example examples[] = {
 
 const struct cli_command command_describe = {
     .name = "describe",
-    .run = run,
+    .run = describe_run,
     .summary = "everything about a pod, the node, a ConfigMap ...",
     .usage = "describe pod|node|configmap|secret|priorityclass|image [NAME...] [flags]",
     .about =

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static void add_head(const json_t *o, bool namespaced, struct buf *out)
+static void describe_config_add_head(const json_t *o, bool namespaced, struct buf *out)
 {
     buf_addf(out, "Name:\t%s\n", cli_text(o, "metadata.name"));
     if (namespaced)
@@ -27,7 +27,7 @@ void cli_describe_config_map(const struct cli *cli, const json_t *o, struct buf 
     mem_auto const char **binary = cli_sorted_keys(cli_at(o, "binaryData"));
 
     (void)cli;
-    add_head(o, true, out);
+    describe_config_add_head(o, true, out);
     add_immutable(o, out);
     buf_adds(out, "\nData\n====\n");
     for (size_t i = 0; keys != NULL && keys[i] != NULL; i++) {
@@ -48,7 +48,7 @@ void cli_describe_secret(const struct cli *cli, const json_t *o, struct buf *out
     mem_auto const char **keys = cli_sorted_keys(sizes);
 
     (void)cli;
-    add_head(o, true, out);
+    describe_config_add_head(o, true, out);
     add_immutable(o, out);
     buf_addf(out, "\nType:\t%s\n\nData\n====\n", cli_text(o, "type"));
     for (size_t i = 0; keys != NULL && keys[i] != NULL; i++)
@@ -59,7 +59,7 @@ void cli_describe_secret(const struct cli *cli, const json_t *o, struct buf *out
 void cli_describe_class(const struct cli *cli, const json_t *o, struct buf *out)
 {
     (void)cli;
-    add_head(o, false, out);
+    describe_config_add_head(o, false, out);
     buf_addf(out, "Value:\t%lld\nGlobalDefault:\t%s\n", (long long)cli_number(o, "value"),
              cli_true(o, "globalDefault") ? "true" : "false");
     cli_describe_text(out, "PreemptionPolicy", cli_text(o, "preemptionPolicy"));

@@ -9,7 +9,7 @@
 
 /* ---- resources ------------------------------------------------------------------------------- */
 
-static int by_key(const void *a, const void *b)
+static int describe_container_by_key(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
@@ -25,7 +25,7 @@ static void add_quantities(const char *title, const json_t *list, const char *in
         return;
     json_object_foreach ((json_t *)(uintptr_t)list, key, value)
         keys[n++] = key;
-    qsort(keys, n, sizeof(*keys), by_key);
+    qsort(keys, n, sizeof(*keys), describe_container_by_key);
     buf_addf(out, "%s%s:\n", indent, title);
     for (size_t i = 0; i < n; i++) {
         const char *text = json_str(list, keys[i]);
@@ -49,7 +49,8 @@ void cli_describe_resources(const json_t *resources, const char *indent, struct 
 
 /* ---- what it is ------------------------------------------------------------------------------ */
 
-static void add_ports(const json_t *ports, const char *member, const char *title, struct buf *out)
+static void describe_container_add_ports(const json_t *ports, const char *member, const char *title,
+                                         struct buf *out)
 {
     const json_t *p;
     size_t i;
@@ -95,8 +96,8 @@ static void add_basics(const json_t *container, const json_t *status, struct buf
     buf_addf(out, "    Image:\t%s\n", cli_text(container, "image"));
     if (status != NULL)
         buf_addf(out, "    Image ID:\t%s\n", cli_text(status, "imageID"));
-    add_ports(cli_at(container, "ports"), "containerPort", "Port", out);
-    add_ports(cli_at(container, "ports"), "hostPort", "Host Port", out);
+    describe_container_add_ports(cli_at(container, "ports"), "containerPort", "Port", out);
+    describe_container_add_ports(cli_at(container, "ports"), "hostPort", "Host Port", out);
     if (cli_text(container, "securityContext.seccompProfile.type")[0] != '\0')
         buf_addf(out, "    SeccompProfile:\t%s\n",
                  cli_text(container, "securityContext.seccompProfile.type"));
@@ -149,7 +150,7 @@ static void add_state(const char *title, const json_t *state, struct buf *out)
     }
 }
 
-static void add_status(const json_t *status, struct buf *out)
+static void describe_container_add_status(const json_t *status, struct buf *out)
 {
     if (status == NULL)
         return;
@@ -174,7 +175,7 @@ static void add_port(const json_t *port, struct buf *out)
         cli_add_clean(out, json_string_value(port));
 }
 
-static void add_probe(const char *title, const json_t *probe, struct buf *out)
+static void describe_container_add_probe(const char *title, const json_t *probe, struct buf *out)
 {
     const json_t *http = cli_at(probe, "httpGet"), *tcp = cli_at(probe, "tcpSocket"),
                  *grpc = cli_at(probe, "grpc"), *word;
@@ -336,7 +337,7 @@ static int by_mount_path(const void *a, const void *b)
     return strcmp(cli_text(*(json_t *const *)a, "mountPath"), cli_text(*(json_t *const *)b, "mountPath"));
 }
 
-static void add_mounts(const json_t *mounts, struct buf *out)
+static void describe_container_add_mounts(const json_t *mounts, struct buf *out)
 {
     size_t n = json_array_size(mounts), i;
     mem_auto json_t **v = calloc(n + 1, sizeof(*v));
@@ -386,15 +387,15 @@ void cli_describe_containers(const char *label, const json_t *pod, const json_t 
         const json_t *status = status_of(statuses, cli_text(c, "name"));
 
         add_basics(c, status, out);
-        add_status(status, out);
+        describe_container_add_status(status, out);
         cli_describe_resources(cli_at(c, "resources"), "    ", out);
-        add_probe("Liveness", cli_at(c, "livenessProbe"), out);
-        add_probe("Readiness", cli_at(c, "readinessProbe"), out);
-        add_probe("Startup", cli_at(c, "startupProbe"), out);
+        describe_container_add_probe("Liveness", cli_at(c, "livenessProbe"), out);
+        describe_container_add_probe("Readiness", cli_at(c, "readinessProbe"), out);
+        describe_container_add_probe("Startup", cli_at(c, "startupProbe"), out);
         add_env_from(cli_at(c, "envFrom"), out);
         buf_addf(out, "    Environment:%s\n", json_array_size(cli_at(c, "env")) == 0 ? "\t<none>" : "");
         json_array_foreach (cli_at(c, "env"), k, variable)
             add_variable(pod, c, variable, out);
-        add_mounts(cli_at(c, "volumeMounts"), out);
+        describe_container_add_mounts(cli_at(c, "volumeMounts"), out);
     }
 }

@@ -63,7 +63,7 @@ static const struct column {
     { "cpu", "requests" }, { "cpu", "limits" }, { "memory", "requests" }, { "memory", "limits" }
 };
 
-static bool is_over(const json_t *pod)
+static bool describe_node_is_over(const json_t *pod)
 {
     const char *phase = cli_text(pod, "status.phase");
 
@@ -81,7 +81,7 @@ static void add_pods(const struct cli *cli, const json_t *node, const json_t *po
     for (size_t k = 0; k < ARRAY_LEN(columns); k++)
         total[k] = quantity_from_int(0, QUANTITY_BINARY_SI);
     json_array_foreach (pods, i, pod) {
-        if (is_over(pod))
+        if (describe_node_is_over(pod))
             continue;
         n++;
         buf_addf(&rows, "  %s\t%s\t", cli_text(pod, "metadata.namespace"), cli_text(pod, "metadata.name"));

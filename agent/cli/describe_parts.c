@@ -10,7 +10,7 @@ enum { ANNOTATION_MAX = 140 }; /* kubectl cuts longer lines */
 
 static const char *const skipped_annotations[] = { "kubectl.kubernetes.io/last-applied-configuration" };
 
-static int by_key(const void *a, const void *b)
+static int describe_parts_by_key(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
@@ -26,7 +26,7 @@ const char **cli_sorted_keys(const json_t *object)
         return NULL;
     json_object_foreach ((json_t *)(uintptr_t)object, key, value)
         keys[n++] = key;
-    qsort(keys, n, sizeof(*keys), by_key);
+    qsort(keys, n, sizeof(*keys), describe_parts_by_key);
     return keys;
 }
 
@@ -46,7 +46,7 @@ void cli_describe_pairs(struct buf *out, const char *title, const json_t *object
         buf_adds(out, "<none>\n");
 }
 
-static bool is_skipped(const char *key)
+static bool describe_parts_is_skipped(const char *key)
 {
     for (size_t i = 0; i < ARRAY_LEN(skipped_annotations); i++)
         if (strcmp(skipped_annotations[i], key) == 0)
@@ -95,7 +95,7 @@ void cli_describe_annotations(struct buf *out, const json_t *annotations)
     for (size_t i = 0; keys != NULL && keys[i] != NULL; i++) {
         const char *value = json_str(annotations, keys[i]);
 
-        if (is_skipped(keys[i]))
+        if (describe_parts_is_skipped(keys[i]))
             continue;
         if (any)
             buf_addc(out, '\t');

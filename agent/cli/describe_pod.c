@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static void add_head(const struct cli *cli, const json_t *pod, struct buf *out)
+static void describe_pod_add_head(const struct cli *cli, const json_t *pod, struct buf *out)
 {
     const char *phase = cli_text(pod, "status.phase"), *deleted = cli_text(pod, "metadata.deletionTimestamp");
     const char *node = cli_text(pod, "spec.nodeName");
@@ -41,7 +41,7 @@ static void add_head(const struct cli *cli, const json_t *pod, struct buf *out)
     }
 }
 
-static void add_status(const json_t *pod, struct buf *out)
+static void describe_pod_add_status(const json_t *pod, struct buf *out)
 {
     const json_t *ips = cli_at(pod, "status.podIPs"), *ip, *owner;
     size_t i;
@@ -150,8 +150,8 @@ void cli_describe_pod(const struct cli *cli, const json_t *pod, const json_t *ev
 {
     const json_t *init = cli_at(pod, "spec.initContainers");
 
-    add_head(cli, pod, out);
-    add_status(pod, out);
+    describe_pod_add_head(cli, pod, out);
+    describe_pod_add_status(pod, out);
     if (cli_at(pod, "spec.resources") != NULL) {
         buf_adds(out, "Resources:\n");
         cli_describe_resources(cli_at(pod, "spec.resources"), "  ", out);

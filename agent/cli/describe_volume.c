@@ -26,7 +26,7 @@ static void add_host_path(const json_t *v, struct buf *out)
     buf_addf(out, "\n    HostPathType:\t%s\n", cli_at(v, "type") != NULL ? cli_text(v, "type") : "<none>");
 }
 
-static void add_items(const json_t *items, struct buf *out)
+static void describe_volume_add_items(const json_t *items, struct buf *out)
 {
     const json_t *item;
     size_t i;
@@ -81,7 +81,7 @@ static void add_volume(const json_t *v, struct buf *out)
             cli_text(v, "configMap.name"), flag(v, "configMap.optional"));
     else if (cli_at(v, "downwardAPI") != NULL) {
         buf_adds(out, "    Type:\tDownwardAPI (a volume populated by information about the pod)\n");
-        add_items(cli_at(v, "downwardAPI.items"), out);
+        describe_volume_add_items(cli_at(v, "downwardAPI.items"), out);
     } else if (cli_at(v, "projected") != NULL)
         add_projected(cli_at(v, "projected"), out);
     else if (cli_at(v, "image") != NULL)

@@ -13,23 +13,23 @@ struct events {
     json_t *shown; /* name: what was printed last */
 };
 
-static const char *time_of(const json_t *event, const char *field)
+static const char *cli_events_time_of(const json_t *event, const char *field)
 {
     const char *when = cli_text(event, field);
 
     return when[0] != '\0' ? when : cli_text(event, "eventTime");
 }
 
-static int by_last_time(const void *a, const void *b)
+static int cli_events_by_last_time(const void *a, const void *b)
 {
-    return strcmp(time_of(*(json_t *const *)a, "lastTimestamp"),
-                  time_of(*(json_t *const *)b, "lastTimestamp"));
+    return strcmp(cli_events_time_of(*(json_t *const *)a, "lastTimestamp"),
+                  cli_events_time_of(*(json_t *const *)b, "lastTimestamp"));
 }
 
 /* ---- what is asked for ----------------------------------------------------------------------- */
 
 /* "pod/web": the kind as events have it; NULL: unknown. */
-static const char *kind_of(const char *word, size_t n)
+static const char *cli_events_kind_of(const char *word, size_t n)
 {
     static const char *const nodes[] = { "node", "nodes", "no", NULL };
 
@@ -50,7 +50,7 @@ static enum err_code check_about(const struct events *v, struct err *e)
         return ERR_OK;
     if (slash == NULL || slash[1] == '\0' || strchr(slash + 1, '/') != NULL)
         return err_set(e, ERR_INVALID, "--for must be in resource/name form (pod/web)");
-    if (kind_of(v->about, (size_t)(slash - v->about)) == NULL)
+    if (cli_events_kind_of(v->about, (size_t)(slash - v->about)) == NULL)
         return err_set(e, ERR_INVALID, "--for: there are events of pods and of nodes only, not of \"%.*s\"",
                        (int)(slash - v->about), v->about);
     return ERR_OK;
@@ -86,7 +86,7 @@ static void events_url(const struct events *v, bool watch, struct buf *url)
     buf_addf(url, "/events?%s", watch ? "watch=true&" : "");
     if (slash != NULL) {
         buf_addf(url, "fieldSelector=involvedObject.kind%%3D%s%%2CinvolvedObject.name%%3D",
-                 kind_of(v->about, (size_t)(slash - v->about)));
+                 cli_events_kind_of(v->about, (size_t)(slash - v->about)));
         cli_add_escaped(url, slash + 1);
     }
 }
@@ -100,8 +100,8 @@ static void row(struct events *v, const json_t *event)
     str_auto message = strdup(cli_text(event, "message"));
     size_t n = message != NULL ? strlen(message) : 0;
 
-    cli_age(v->cli, time_of(event, "lastTimestamp"), last);
-    cli_age(v->cli, time_of(event, "firstTimestamp"), first);
+    cli_age(v->cli, cli_events_time_of(event, "lastTimestamp"), last);
+    cli_age(v->cli, cli_events_time_of(event, "firstTimestamp"), first);
     if (count > 1)
         snprintf(seen, sizeof(seen), "%s (x%lld over %s)", last, count, first);
     else
@@ -121,7 +121,7 @@ static void row(struct events *v, const json_t *event)
 
 static json_t *chosen(const struct events *v, const json_t *list)
 {
-    json_auto_t *sorted = cli_sorted(cli_at(list, "items"), by_last_time);
+    json_auto_t *sorted = cli_sorted(cli_at(list, "items"), cli_events_by_last_time);
     json_t *ret = json_array(), *event;
     size_t i;
 
@@ -133,7 +133,7 @@ static json_t *chosen(const struct events *v, const json_t *list)
 }
 
 /* True: it is not what was shown of it last. */
-static bool note(struct events *v, const json_t *event)
+static bool cli_events_note(struct events *v, const json_t *event)
 {
     json_auto_t *now = json_sprintf("%s %lld %s", cli_text(event, "lastTimestamp"),
                                     (long long)cli_number(event, "count"), cli_text(event, "message"));
@@ -147,7 +147,7 @@ static bool note(struct events *v, const json_t *event)
     return true;
 }
 
-static void print_one(struct events *v, json_t *event)
+static void cli_events_print_one(struct events *v, json_t *event)
 {
     if (v->format != NULL) {
         cli_print_value(v->cli, event, v->format);
@@ -157,7 +157,7 @@ static void print_one(struct events *v, json_t *event)
     cli_table_print(&v->table, v->cli);
 }
 
-static bool on_change(const char *type, json_t *event, void *arg)
+static bool cli_events_on_change(const char *type, json_t *event, void *arg)
 {
     struct events *v = arg;
     char key[600];
@@ -166,8 +166,9 @@ static bool on_change(const char *type, json_t *event, void *arg)
         snprintf(key, sizeof(key), "%s/%s", cli_text(event, "metadata.namespace"),
                  cli_text(event, "metadata.name"));
         json_object_del(v->shown, key);
-    } else if ((v->types == NULL || has_type(v->types, cli_text(event, "type"))) && note(v, event)) {
-        print_one(v, event);
+    } else if ((v->types == NULL || has_type(v->types, cli_text(event, "type"))) &&
+               cli_events_note(v, event)) {
+        cli_events_print_one(v, event);
     }
     return cli_flush(v->cli);
 }
@@ -191,7 +192,7 @@ static int print_list(struct events *v, const json_t *events)
         return EXIT_OK;
     }
     json_array_foreach (events, i, event) {
-        note(v, event);
+        cli_events_note(v, event);
         if (v->format != NULL)
             cli_print_value(v->cli, event, v->format);
         else
@@ -202,7 +203,7 @@ static int print_list(struct events *v, const json_t *events)
     return EXIT_OK;
 }
 
-static int show(struct events *v)
+static int cli_events_show(struct events *v)
 {
     static const char *const headers[] = { "NAMESPACE", "LAST SEEN", "TYPE", "REASON",
                                            "OBJECT",    "MESSAGE",   NULL };
@@ -220,7 +221,7 @@ static int show(struct events *v)
     code = print_list(v, events);
     if (v->watch && cli_flush(v->cli)) {
         events_url(v, true, &watch_url);
-        code = cli_watch(v->cli, watch_url.p, on_change, v);
+        code = cli_watch(v->cli, watch_url.p, cli_events_on_change, v);
     }
     cli_table_done(&v->table);
     json_decref(v->shown);
@@ -241,7 +242,7 @@ static const struct cli_flag flags[] = {
     CLI_FLAGS_END,
 };
 
-static int run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
+static int cli_events_run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
 {
     struct events v = { .cli = cli, .namespace_ = "default" };
     struct err e = { 0 };
@@ -258,7 +259,7 @@ static int run(struct cli *cli, const struct cli_command *command, int argc, cha
         return cli_wrong(cli, "valid --types are Normal or Warning");
     if (check_about(&v, &e) != ERR_OK)
         return cli_failed(cli, &e);
-    return show(&v);
+    return cli_events_show(&v);
 }
 
 static const struct cli_example examples[] = {
@@ -269,7 +270,7 @@ static const struct cli_example examples[] = {
 
 const struct cli_command command_events = {
     .name = "events",
-    .run = run,
+    .run = cli_events_run,
     .summary = "what happened to pods and the node",
     .usage = "events [--for pod/NAME] [-w] [flags]",
     .about =

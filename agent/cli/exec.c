@@ -10,7 +10,7 @@ struct exec {
     bool stdin_, tty;
 };
 
-static void add_param(struct buf *url, const char *key, const char *value)
+static void cli_exec_add_param(struct buf *url, const char *key, const char *value)
 {
     buf_addf(url, "&%s=", key);
     cli_add_escaped(url, value);
@@ -23,12 +23,12 @@ static enum err_code make_url(const struct exec *x, const char *pod, const char 
     buf_adds(url, "/exec?container=");
     cli_add_escaped(url, container);
     for (; *command != NULL; command++)
-        add_param(url, "command", *command);
+        cli_exec_add_param(url, "command", *command);
     buf_addf(url, "&stdout=true%s%s", x->stdin_ ? "&stdin=true" : "", x->tty ? "&tty=true" : "&stderr=true");
     return url->failed ? err_set(e, ERR_EXHAUSTED, "the command is too long") : ERR_OK;
 }
 
-static int run(struct cli *cli, const struct exec *x, const char *name, char **command)
+static int cli_exec_run(struct cli *cli, const struct exec *x, const char *name, char **command)
 {
     int code;
     json_auto_t *pod = cli_get_pod(cli, x->namespace_, name, &code);
@@ -82,7 +82,7 @@ static int exec_command(struct cli *cli, const struct cli_command *command, int 
     if (words == NULL)
         return cli_error(cli, "out of memory");
     memcpy(words, argv + 1, (size_t)(argc - 1) * sizeof(*words));
-    code = run(cli, &x, name, words);
+    code = cli_exec_run(cli, &x, name, words);
     free(words);
     return code;
 }

@@ -159,7 +159,7 @@ int exec_outcome(struct cli *cli, const char *text, size_t n)
     return cli_error(cli, "%s", cli_text(status, "message"));
 }
 
-static void write_all(struct stream *s, const char *p, size_t n)
+static void exec_stream_write_all(struct stream *s, const char *p, size_t n)
 {
     while (n > 0) {
         ssize_t done = write(s->output, p, n);
@@ -175,19 +175,19 @@ static void write_all(struct stream *s, const char *p, size_t n)
     }
 }
 
-static void write_out(struct stream *s, const char *p, size_t n)
+static void exec_stream_write_out(struct stream *s, const char *p, size_t n)
 {
     if (s->channel == CHANNEL_STDERR) {
         fwrite(p, 1, n, s->cli->err);
         fflush(s->cli->err);
     } else if (s->output >= 0) {
-        write_all(s, p, n);
+        exec_stream_write_all(s, p, n);
     } else if (!cli_write(s->cli, p, n)) { /* nobody reads it: as a program that is told so by SIGPIPE */
         end_early(s, CODE_SIGNAL + SIGPIPE, NULL);
     }
 }
 
-static void take_piece(struct stream *s, const struct ws_piece *piece)
+static void exec_stream_take_piece(struct stream *s, const struct ws_piece *piece)
 {
     const char *p = piece->p;
     size_t n = piece->n;
@@ -199,7 +199,7 @@ static void take_piece(struct stream *s, const struct ws_piece *piece)
         n--;
     }
     if (n > 0 && (s->channel == CHANNEL_STDOUT || s->channel == CHANNEL_STDERR))
-        write_out(s, p, n);
+        exec_stream_write_out(s, p, n);
     else if (s->channel == CHANNEL_ERROR)
         buf_add(&s->status, p, n);
     else if (s->channel == CHANNEL_CLOSE && s->output >= 0)
@@ -217,7 +217,7 @@ static void take_bytes(struct stream *s, char *bytes, size_t n)
 
         at += used;
         if (event == WS_DATA)
-            take_piece(s, &piece);
+            exec_stream_take_piece(s, &piece);
         else if (event == WS_PING)
             queue(s, WS_OP_PONG, piece.p, piece.n);
         else if (event == WS_CLOSE)
@@ -227,7 +227,7 @@ static void take_bytes(struct stream *s, char *bytes, size_t n)
     }
 }
 
-static void receive(struct stream *s)
+static void exec_stream_receive(struct stream *s)
 {
     char bytes[64 * 1024];
     ssize_t n = recv(s->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
@@ -282,7 +282,7 @@ static bool make_raw(int terminal, struct termios *ret_before)
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static void turn(struct stream *s)
+static void exec_stream_turn(struct stream *s)
 {
     struct pollfd p[] = {
         { .fd = s->fd, .events = (short)(POLLIN | (s->wire.n > 0 ? POLLOUT : 0)) },
@@ -295,7 +295,7 @@ static void turn(struct stream *s)
     if ((p[0].revents & POLLOUT) != 0)
         send_some(s);
     if ((p[0].revents & (POLLIN | POLLHUP | POLLERR)) != 0)
-        receive(s);
+        exec_stream_receive(s);
     if (p[1].revents != 0 && s->input >= 0)
         read_input(s);
     if (p[2].revents != 0)
@@ -325,7 +325,7 @@ static int pump(const struct exec_session *session)
     queue_size(&s);
     take_bytes(&s, session->rest->p, session->rest->n);
     while (!s.over)
-        turn(&s);
+        exec_stream_turn(&s);
     if (raw)
         tcsetattr(s.terminal, TCSADRAIN, &terminal_before);
     if (s.why != NULL)

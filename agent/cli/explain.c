@@ -57,7 +57,7 @@ static void add_operations(const json_t *operations, struct buf *text)
 }
 
 /* Warnings and errors of the daemon, the newest of equal ones. */
-static void add_said(const struct cli *cli, const json_t *said, struct buf *text)
+static void cli_explain_add_said(const struct cli *cli, const json_t *said, struct buf *text)
 {
     const json_t *s;
     size_t i;
@@ -89,7 +89,7 @@ static const struct cli_flag flags[] = {
 };
 
 /* "node", or the pod's name; NULL: neither. */
-static const char *parse(int argc, char **argv, bool *ret_node)
+static const char *cli_explain_parse(int argc, char **argv, bool *ret_node)
 {
     *ret_node = argc == 1 && strcmp(argv[0], "node") == 0; /* a pod of that name: "pod node" */
     if (argc == 2 && strchr(argv[0], '/') == NULL && cli_is_kind(argv[0], cli_pod_kinds))
@@ -99,8 +99,8 @@ static const char *parse(int argc, char **argv, bool *ret_node)
     return cli_resource_name(argv[0], cli_pod_kinds);
 }
 
-static json_t *ask(struct cli *cli, const struct explain *x, const char *pod /* NULL: the node */,
-                   int *ret_code)
+static json_t *cli_explain_ask(struct cli *cli, const struct explain *x, const char *pod /* NULL: the node */,
+                               int *ret_code)
 {
     buf_auto url = BUF_INIT(64 * 1024);
     json_t *value;
@@ -118,7 +118,7 @@ static json_t *ask(struct cli *cli, const struct explain *x, const char *pod /* 
     return value;
 }
 
-static void show(struct cli *cli, const json_t *value, bool node)
+static void cli_explain_show(struct cli *cli, const json_t *value, bool node)
 {
     buf_auto text = BUF_INIT(64u << 20), shown = BUF_INIT(64u << 20);
     char age[CLI_AGE_SIZE] = "";
@@ -132,12 +132,12 @@ static void show(struct cli *cli, const json_t *value, bool node)
     buf_addf(&text, "State:\t%s%s%s\nSteps:\n", cli_text(value, "state"), age[0] != '\0' ? " for " : "", age);
     add_steps(cli, cli_at(value, "steps"), &text);
     add_operations(cli_at(value, "operations"), &text);
-    add_said(cli, cli_at(value, "said"), &text);
+    cli_explain_add_said(cli, cli_at(value, "said"), &text);
     cli_align(text.p, 0, 2, &shown);
     cli_show_described(cli, &shown);
 }
 
-static int run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
+static int cli_explain_run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
 {
     struct explain x = { .namespace_ = "default" };
     json_auto_t *value = NULL;
@@ -147,17 +147,17 @@ static int run(struct cli *cli, const struct cli_command *command, int argc, cha
 
     if (!cli_parse(cli, command, &x, &argc, argv, &code))
         return code;
-    name = parse(argc, argv, &node);
+    name = cli_explain_parse(argc, argv, &node);
     if (name == NULL)
         return cli_usage_error(cli, command, "you must specify one pod, or node");
     if (cli_check_format(cli, x.format) != EXIT_OK)
         return EXIT_USAGE;
-    value = ask(cli, &x, node ? NULL : name, &code);
+    value = cli_explain_ask(cli, &x, node ? NULL : name, &code);
     if (value == NULL)
         return code;
     if (x.format != NULL)
         return cli_print_value(cli, value, x.format);
-    show(cli, value, node);
+    cli_explain_show(cli, value, node);
     return EXIT_OK;
 }
 
@@ -169,7 +169,7 @@ static const struct cli_example examples[] = {
 
 const struct cli_command command_explain = {
     .name = "explain",
-    .run = run,
+    .run = cli_explain_run,
     .summary = "what a pod waits for",
     .usage = "explain pod NAME [flags]\n"
              "explain node [flags]",

@@ -28,7 +28,7 @@ int get_nothing_found(const struct get *g)
     return EXIT_OK;
 }
 
-static json_t *list_of(const json_t *items)
+static json_t *get_list_of(const json_t *items)
 {
     return json_pack("{s:s, s:s, s:{s:s}, s:O}", "apiVersion", "v1", "kind", "List", "metadata",
                      "resourceVersion", "", "items", items);
@@ -59,7 +59,7 @@ static void pod_table(const struct get *g, struct cli_table *t)
     cli_table_init(t, headers, !g->no_headers);
 }
 
-static const char *or_none(const char *text)
+static const char *get_or_none(const char *text)
 {
     return text[0] != '\0' ? text : "<none>";
 }
@@ -108,9 +108,9 @@ static void pod_row(const struct get *g, struct cli_table *t, const json_t *pod)
     cli_table_cell(t, age);
     if (get_is_format(g, "wide")) {
         readiness_gates(pod, gates);
-        cli_table_cell(t, or_none(cli_text(json_array_get(cli_at(pod, "status.podIPs"), 0), "ip")));
-        cli_table_cell(t, or_none(cli_text(pod, "spec.nodeName")));
-        cli_table_cell(t, or_none(cli_text(pod, "status.nominatedNodeName")));
+        cli_table_cell(t, get_or_none(cli_text(json_array_get(cli_at(pod, "status.podIPs"), 0), "ip")));
+        cli_table_cell(t, get_or_none(cli_text(pod, "spec.nodeName")));
+        cli_table_cell(t, get_or_none(cli_text(pod, "status.nominatedNodeName")));
         cli_table_cell(t, gates);
     }
     if (g->show_labels)
@@ -216,7 +216,7 @@ int get_print_objects(const struct get *g, const char *kind, const json_t *items
     }
     if (single)
         return cli_print_value(g->cli, json_array_get(items, 0), g->format);
-    list = list_of(items);
+    list = get_list_of(items);
     return cli_print_value(g->cli, list, g->format);
 }
 
@@ -244,7 +244,7 @@ static json_t *essence(const struct get *g, const json_t *pod)
 }
 
 /* True: it is not what was shown of this pod last. */
-static bool note(struct watch *w, const json_t *pod, bool deleted)
+static bool get_note(struct watch *w, const json_t *pod, bool deleted)
 {
     json_auto_t *now = essence(w->g, pod);
     char key[400];
@@ -259,7 +259,7 @@ static bool note(struct watch *w, const json_t *pod, bool deleted)
     return changed;
 }
 
-static void show(struct watch *w, json_t *pod)
+static void get_show(struct watch *w, json_t *pod)
 {
     json_auto_t *one = json_pack("[O]", pod);
 
@@ -271,12 +271,12 @@ static void show(struct watch *w, json_t *pod)
     }
 }
 
-static bool on_change(const char *type, json_t *pod, void *arg)
+static bool get_on_change(const char *type, json_t *pod, void *arg)
 {
     struct watch *w = arg;
 
-    if (note(w, pod, strcmp(type, "DELETED") == 0))
-        show(w, pod);
+    if (get_note(w, pod, strcmp(type, "DELETED") == 0))
+        get_show(w, pod);
     return cli_flush(w->g->cli) && w->code == EXIT_OK;
 }
 
@@ -286,12 +286,12 @@ static int watch_pods(struct watch *w)
     int code;
 
     pods_url(w->g, true, &url);
-    code = cli_watch(w->g->cli, url.p, on_change, w);
+    code = cli_watch(w->g->cli, url.p, get_on_change, w);
     cli_keep_first(&code, w->code);
     return code;
 }
 
-static int get_pods(struct get *g)
+static int cli_get_pods(struct get *g)
 {
     struct watch w = { .g = g };
     json_auto_t *pods = NULL;
@@ -315,7 +315,7 @@ static int get_pods(struct get *g)
     if (get_is_table(g)) {
         pod_table(g, &w.table);
         json_array_foreach (pods, i, pod) {
-            note(&w, pod, false);
+            get_note(&w, pod, false);
             pod_row(g, &w.table, pod);
         }
         if (json_array_size(pods) > 0)
@@ -356,7 +356,7 @@ static int check_format(const struct get *g)
 }
 
 /* "pods web db", "pod/web pod/db"; names of images have slashes of their own */
-static int take_names(struct get *g, const struct cli_kind *kind, char **words, int n)
+static int get_take_names(struct get *g, const struct cli_kind *kind, char **words, int n)
 {
     const bool slashes = strchr(words[0], '/') != NULL, image = strcmp(kind->names[0], "images") == 0;
 
@@ -414,7 +414,7 @@ static const struct cli_flag flags[] = {
     CLI_FLAGS_END,
 };
 
-static int run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
+static int get_run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
 {
     struct get g = { .cli = cli, .command = command, .namespace_ = "default" };
     const struct cli_kind *kind;
@@ -437,10 +437,10 @@ static int run(struct cli *cli, const struct cli_command *command, int argc, cha
         g.n_names = argc - 1;
         return get_others(&g, argv[0]);
     }
-    code = take_names(&g, kind, argv, argc);
+    code = get_take_names(&g, kind, argv, argc);
     if (code != EXIT_OK)
         return code;
-    return kind->names == cli_pod_kinds            ? get_pods(&g)
+    return kind->names == cli_pod_kinds            ? cli_get_pods(&g)
            : strcmp(kind->names[0], "images") == 0 ? get_images(&g)
                                                    : get_objects(&g, kind);
 }
@@ -457,7 +457,7 @@ static const struct cli_example examples[] = {
 
 const struct cli_command command_get = {
     .name = "get",
-    .run = run,
+    .run = get_run,
     .summary = "pods, nodes, configmaps, secrets, images, manifests ...",
     .usage = "get pods|nodes|configmaps|secrets|priorityclasses|images [NAME...] [flags]\n"
              "get manifests|events [flags]",

@@ -16,7 +16,7 @@ static void number_cell(struct cli_table *t, int64_t n)
     cli_table_cell(t, text);
 }
 
-static const char *or_none(const char *text)
+static const char *get_objects_or_none(const char *text)
 {
     return text[0] != '\0' ? text : "<none>";
 }
@@ -39,7 +39,7 @@ static void node_row(const struct get *g, struct cli_table *t, const json_t *nod
     cli_table_cell(t, strcmp(cli_text(address, "type"), "InternalIP") == 0 ? cli_text(address, "address")
                                                                            : "<none>");
     cli_table_cell(t, cli_text(node, "status.nodeInfo.kernelVersion"));
-    cli_table_cell(t, or_none(cli_text(node, "status.nodeInfo.containerRuntimeVersion")));
+    cli_table_cell(t, get_objects_or_none(cli_text(node, "status.nodeInfo.containerRuntimeVersion")));
 }
 
 static void config_map_row(const struct get *g, struct cli_table *t, const json_t *o)
@@ -105,7 +105,8 @@ static json_t *read_named(const struct get *g, const struct cli_kind *kind, int 
 }
 
 /* With what the list leaves out, as each is asked for by its name. */
-static json_t *whole(const struct get *g, const struct cli_kind *kind, json_t *items, int *ret_code)
+static json_t *get_objects_whole(const struct get *g, const struct cli_kind *kind, json_t *items,
+                                 int *ret_code)
 {
     json_t *found = json_array(), *item;
     size_t i;
@@ -124,15 +125,17 @@ static json_t *whole(const struct get *g, const struct cli_kind *kind, json_t *i
     return found;
 }
 
-static json_t *read_all(const struct get *g, const struct cli_kind *kind, int *ret_code)
+static json_t *get_objects_read_all(const struct get *g, const struct cli_kind *kind, int *ret_code)
 {
     json_auto_t *items = cli_get_all(g->cli, kind, g->all ? NULL : g->namespace_, ret_code);
     json_t *sorted = items != NULL ? cli_sorted(items, cli_by_namespace_and_name) : NULL;
 
-    return sorted == NULL || get_is_table(g) || !kind->bare_list ? sorted : whole(g, kind, sorted, ret_code);
+    return sorted == NULL || get_is_table(g) || !kind->bare_list
+               ? sorted
+               : get_objects_whole(g, kind, sorted, ret_code);
 }
 
-static void print_table(const struct get *g, const struct cli_kind *kind, const json_t *items)
+static void get_objects_print_table(const struct get *g, const struct cli_kind *kind, const json_t *items)
 {
     const bool namespaces = g->all && kind->namespaced;
     const struct view *v = views;
@@ -172,7 +175,7 @@ int get_objects(struct get *g, const struct cli_kind *kind)
         return cli_wrong(g->cli, "a resource cannot be retrieved by name across all namespaces");
     if (g->watch || g->selector != NULL || g->field_selector != NULL)
         return cli_wrong(g->cli, "%s are neither watched nor selected by labels", kind->names[0]);
-    items = g->n_names > 0 ? read_named(g, kind, &code) : read_all(g, kind, &code);
+    items = g->n_names > 0 ? read_named(g, kind, &code) : get_objects_read_all(g, kind, &code);
     if (items == NULL || (json_array_size(items) == 0 && g->n_names > 0))
         return code;
     cli_keep_first(&code, get_sort(g, items));
@@ -182,7 +185,7 @@ int get_objects(struct get *g, const struct cli_kind *kind)
         drop_sizes(kind, items);
         cli_keep_first(&code, get_print_objects(g, kind->names[1], items, g->n_names == 1));
     } else if (json_array_size(items) > 0) {
-        print_table(g, kind, items);
+        get_objects_print_table(g, kind, items);
     } else if (kind->namespaced) {
         get_nothing_found(g);
     } else {

@@ -20,7 +20,7 @@ static bool is_number(const char *text, double *ret)
     return end > text && *end == '\0';
 }
 
-static int by_key(const void *a, const void *b)
+static int get_sort_by_key(const void *a, const void *b)
 {
     const struct keyed *x = a, *y = b;
     double m, n;
@@ -52,7 +52,7 @@ int get_sort(const struct get *g, json_t *items)
             (void)!cli_jsonpath(g->sort_by, v[i].item, &v[i].key, &e);
     }
     if (e.code == ERR_OK)
-        qsort(v, n, sizeof(*v), by_key);
+        qsort(v, n, sizeof(*v), get_sort_by_key);
     json_array_clear(items);
     for (i = 0; i < n; i++) {
         json_array_append_new(items, v[i].item);

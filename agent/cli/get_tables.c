@@ -12,7 +12,7 @@ static const char *event_time(const json_t *event, const char *field)
     return when[0] != '\0' ? when : cli_text(event, "eventTime");
 }
 
-static int by_last_time(const void *a, const void *b)
+static int get_tables_by_last_time(const void *a, const void *b)
 {
     return strcmp(event_time(*(json_t *const *)a, "lastTimestamp"),
                   event_time(*(json_t *const *)b, "lastTimestamp"));
@@ -93,7 +93,7 @@ int get_events(struct get *g)
     list = cli_get(g->cli, url.p, &code);
     if (list == NULL)
         return code;
-    events = cli_sorted(cli_at(list, "items"), by_last_time);
+    events = cli_sorted(cli_at(list, "items"), get_tables_by_last_time);
     code = get_sort(g, events);
     if (code != EXIT_OK)
         return code;

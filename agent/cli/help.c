@@ -26,7 +26,7 @@ void help_overview(struct buf *out)
     add_exits(out, cli_exits);
 }
 
-static void add_flag(struct buf *b, const struct cli_flag *f)
+static void cli_help_add_flag(struct buf *b, const struct cli_flag *f)
 {
     char left[80];
     int n;
@@ -82,9 +82,9 @@ void help_command(const struct cli_command *command, struct buf *out)
     add_usage(out, command);
     buf_adds(out, "\nFlags:\n");
     for (const struct cli_flag *f = command->flags; f->name != NULL; f++)
-        add_flag(out, f);
+        cli_help_add_flag(out, f);
     for (const struct cli_flag *f = cli_common_flags; f->name != NULL; f++)
-        add_flag(out, f);
+        cli_help_add_flag(out, f);
     buf_adds(out, "\nExamples:\n");
     for (const struct cli_example *x = command->examples; x->line != NULL; x++)
         buf_addf(out, "    # %s\n    %s\n", x->what, x->line);
@@ -120,7 +120,7 @@ static const struct cli_flag flags[] = {
     CLI_FLAGS_END,
 };
 
-static int run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
+static int cli_help_run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
 {
     buf_auto text = BUF_INIT(4u << 20);
     const struct cli_command *about;
@@ -157,7 +157,7 @@ static const struct cli_example examples[] = {
 
 const struct cli_command command_help = {
     .name = "help",
-    .run = run,
+    .run = cli_help_run,
     .summary = "what a command does",
     .usage = "help [COMMAND]\nhelp --man PAGE",
     .about = "Shows all commands, or one of them with flags, examples and exit codes.",

@@ -13,8 +13,8 @@
 
 /* ---- ls -------------------------------------------------------------------------------------- */
 
-static void add_row(const struct cli *cli, struct cli_table *t, const char *name, const json_t *image,
-                    bool wide)
+static void image_add_row(const struct cli *cli, struct cli_table *t, const char *name, const json_t *image,
+                          bool wide)
 {
     const char *id = cli_text(image, "id"), *colon = strchr(id, ':');
     char short_id[13], size[CLI_AGE_SIZE], age[CLI_AGE_SIZE];
@@ -46,7 +46,7 @@ static void print_names(struct cli *cli, const json_t *images)
     }
 }
 
-static void print_table(struct cli *cli, const json_t *images, bool wide, bool no_headers)
+static void image_print_table(struct cli *cli, const json_t *images, bool wide, bool no_headers)
 {
     static const char *const headers[] = { "NAME", "IMAGE ID", "CREATED", "SIZE", NULL };
     static const char *const wide_headers[] = { "NAME", "IMAGE ID", "CREATED", "SIZE",
@@ -58,9 +58,9 @@ static void print_table(struct cli *cli, const json_t *images, bool wide, bool n
     cli_table_init(&table, wide ? wide_headers : headers, !no_headers);
     json_array_foreach (images, i, image) {
         json_array_foreach (cli_at(image, "names"), k, name)
-            add_row(cli, &table, json_string_value(name), image, wide);
+            image_add_row(cli, &table, json_string_value(name), image, wide);
         if (json_array_size(cli_at(image, "names")) == 0)
-            add_row(cli, &table, "<none>", image, wide);
+            image_add_row(cli, &table, "<none>", image, wide);
     }
     cli_table_print(&table, cli);
     cli_table_done(&table);
@@ -102,7 +102,7 @@ int cli_list_images(struct cli *cli, const char *format, bool no_headers, char *
     else if (json_array_size(images) == 0)
         fputs("No images found\n", cli->err);
     else
-        print_table(cli, images, wide, no_headers);
+        image_print_table(cli, images, wide, no_headers);
     return code;
 }
 
@@ -149,7 +149,7 @@ static int pull(struct cli *cli, const char *reference, bool quiet)
     return source == NULL ? cli_error(cli, "out of memory") : cli_bring_image(cli, source, reference, quiet);
 }
 
-static int remove_one(struct cli *cli, const char *name)
+static int image_remove_one(struct cli *cli, const char *name)
 {
     struct cli_response r = CLI_RESPONSE_INIT;
     buf_auto url = BUF_INIT(64 * 1024);
@@ -183,7 +183,7 @@ static const struct cli_flag flags[] = {
     CLI_FLAGS_END,
 };
 
-static int run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
+static int image_run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
 {
     struct image x = { 0 };
     int code = EXIT_OK;
@@ -204,7 +204,7 @@ static int run(struct cli *cli, const struct cli_command *command, int argc, cha
         return pull(cli, argv[1], x.quiet);
     if (argc >= 2 && strcmp(argv[0], "rm") == 0) {
         for (int i = 1; i < argc; i++)
-            cli_keep_first(&code, remove_one(cli, argv[i]));
+            cli_keep_first(&code, image_remove_one(cli, argv[i]));
         return code;
     }
     if (cli_image_care(cli, argc, argv, x.all, &code))
@@ -229,7 +229,7 @@ static const struct cli_example examples[] = {
 
 const struct cli_command command_image = {
     .name = "image",
-    .run = run,
+    .run = image_run,
     .summary = "list, import, pull, check, export and remove images",
     .usage = "image ls [flags]\n"
              "image inspect REFERENCE...\n"

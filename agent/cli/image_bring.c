@@ -45,7 +45,7 @@ static void add_rate(const struct view *v, const json_t *now, struct buf *out)
 }
 
 /* What a terminal shows. */
-static void describe(const struct view *v, const json_t *now, struct buf *out)
+static void cli_image_bring_describe(const struct view *v, const json_t *now, struct buf *out)
 {
     const int64_t layers = cli_number(now, "layers"), of = cli_number(now, "ofLayers");
 
@@ -55,7 +55,7 @@ static void describe(const struct view *v, const json_t *now, struct buf *out)
     add_rate(v, now, out);
 }
 
-static void show(struct view *v, const json_t *now)
+static void cli_image_bring_show(struct view *v, const json_t *now)
 {
     const bool new_step = strcmp(v->step, cli_text(now, "step")) != 0;
     const int64_t layers = cli_number(now, "layers");
@@ -69,7 +69,7 @@ static void show(struct view *v, const json_t *now)
         v->layers = 0;
     }
     if (v->terminal)
-        describe(v, now, &text);
+        cli_image_bring_describe(v, now, &text);
     else if (layers > v->layers)
         buf_addf(&text, "layer %lld of %lld unpacked", (long long)layers,
                  (long long)cli_number(now, "ofLayers"));
@@ -84,7 +84,7 @@ static void show(struct view *v, const json_t *now)
     v->shown = true;
 }
 
-static bool take_line(struct view *v)
+static bool cli_image_bring_take_line(struct view *v)
 {
     json_t *value = NULL;
 
@@ -92,7 +92,7 @@ static bool take_line(struct view *v)
         return false;
     buf_reset(&v->line);
     if (cli_at(value, "step") != NULL) {
-        show(v, value);
+        cli_image_bring_show(v, value);
         json_decref(value);
         return true;
     }
@@ -101,7 +101,7 @@ static bool take_line(struct view *v)
     return true;
 }
 
-static bool on_data(const char *data, size_t n, void *arg)
+static bool cli_image_bring_on_data(const char *data, size_t n, void *arg)
 {
     struct view *v = arg;
     const char *end;
@@ -110,7 +110,7 @@ static bool on_data(const char *data, size_t n, void *arg)
         const size_t part = (size_t)(end - data) + 1;
 
         buf_add(&v->line, data, part);
-        if (buf_check(&v->line, &v->err) != ERR_OK || !take_line(v))
+        if (buf_check(&v->line, &v->err) != ERR_OK || !cli_image_bring_take_line(v))
             return false;
         data += part;
         n -= part;
@@ -137,7 +137,7 @@ static void say_names(struct view *v)
 }
 
 /* A failure that came as the last line looks like one that came as the whole answer. */
-static int say_failure(struct view *v, struct cli_response *r)
+static int cli_image_bring_say_failure(struct view *v, struct cli_response *r)
 {
     str_auto text = json_text(v->answer);
 
@@ -147,7 +147,7 @@ static int say_failure(struct view *v, struct cli_response *r)
     return cli_server_error(v->cli, r);
 }
 
-static int finish(struct view *v, struct cli_response *r, const struct err *e)
+static int cli_image_bring_finish(struct view *v, struct cli_response *r, const struct err *e)
 {
     if (v->terminal && v->shown)
         fputs(ERASE_LINE, v->cli->err);
@@ -156,7 +156,7 @@ static int finish(struct view *v, struct cli_response *r, const struct err *e)
     if (r->code != 200)
         return cli_server_error(v->cli, r);
     if (strcmp(cli_text(v->answer, "kind"), "Status") == 0)
-        return say_failure(v, r);
+        return cli_image_bring_say_failure(v, r);
     if (v->answer == NULL)
         return cli_error(v->cli, "coracle's answer is empty");
     say_names(v);
@@ -182,8 +182,8 @@ int cli_bring_image(struct cli *cli, const char *source, const char *name, bool 
     }
     if (!quiet)
         buf_adds(&url, "&progress=1");
-    (void)!cli_request(cli, "POST", url.p, true, on_data, &v, &r, &e);
-    code = finish(&v, &r, &e);
+    (void)!cli_request(cli, "POST", url.p, true, cli_image_bring_on_data, &v, &r, &e);
+    code = cli_image_bring_finish(&v, &r, &e);
     buf_done(&v.line);
     buf_done(&r.body);
     json_decref(v.answer);

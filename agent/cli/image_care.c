@@ -11,7 +11,8 @@
 #include <unistd.h>
 
 /* POST /images/<verb>?...: the answer, or NULL having said why; *ret_code: the exit code. */
-static json_t *ask(struct cli *cli, const char *verb, const char *name, const char *more, int *ret_code)
+static json_t *image_care_ask(struct cli *cli, const char *verb, const char *name, const char *more,
+                              int *ret_code)
 {
     struct cli_response r = CLI_RESPONSE_INIT;
     buf_auto url = BUF_INIT(64 * 1024);
@@ -34,7 +35,7 @@ static json_t *ask(struct cli *cli, const char *verb, const char *name, const ch
 }
 
 /* What people call it. */
-static const char *name_of(const json_t *image)
+static const char *image_care_name_of(const json_t *image)
 {
     const char *name = json_string_value(json_array_get(cli_at(image, "names"), 0));
 
@@ -53,12 +54,12 @@ static int print_verified(struct cli *cli, const json_t *answer)
         const json_t *problems = cli_at(image, "problems");
 
         if (json_array_size(problems) == 0) {
-            cli_say(cli, "image/%s ok\n", name_of(image));
+            cli_say(cli, "image/%s ok\n", image_care_name_of(image));
             continue;
         }
         code = EXIT_ERROR;
         json_array_foreach (problems, k, text)
-            cli_say(cli, "image/%s damaged: %s\n", name_of(image), json_string_value(text));
+            cli_say(cli, "image/%s damaged: %s\n", image_care_name_of(image), json_string_value(text));
     }
     json_array_foreach (cli_at(answer, "orphans"), i, text) {
         code = EXIT_ERROR;
@@ -67,13 +68,13 @@ static int print_verified(struct cli *cli, const json_t *answer)
     return code;
 }
 
-static int verify(struct cli *cli, int argc, char **argv)
+static int image_care_verify(struct cli *cli, int argc, char **argv)
 {
     int code = EXIT_OK;
 
     for (int i = 0; i < argc || i == 0; i++) {
         int its;
-        json_auto_t *answer = ask(cli, "verify", argc > 0 ? argv[i] : NULL, "", &its);
+        json_auto_t *answer = image_care_ask(cli, "verify", argc > 0 ? argv[i] : NULL, "", &its);
 
         cli_keep_first(&code, answer != NULL ? print_verified(cli, answer) : its);
     }
@@ -82,10 +83,10 @@ static int verify(struct cli *cli, int argc, char **argv)
 
 /* ---- prune, pin ------------------------------------------------------------------------------ */
 
-static int prune(struct cli *cli, bool all)
+static int image_care_prune(struct cli *cli, bool all)
 {
     int code;
-    json_auto_t *answer = ask(cli, "prune", NULL, all ? "&all=true" : "", &code);
+    json_auto_t *answer = image_care_ask(cli, "prune", NULL, all ? "&all=true" : "", &code);
     char size[CLI_AGE_SIZE];
     const json_t *image;
     size_t i;
@@ -99,13 +100,13 @@ static int prune(struct cli *cli, bool all)
     return EXIT_OK;
 }
 
-static int pin(struct cli *cli, const char *verb, int argc, char **argv)
+static int image_care_pin(struct cli *cli, const char *verb, int argc, char **argv)
 {
     int code = EXIT_OK;
 
     for (int i = 0; i < argc; i++) {
         int its;
-        json_auto_t *answer = ask(cli, verb, argv[i], "", &its);
+        json_auto_t *answer = image_care_ask(cli, verb, argv[i], "", &its);
 
         cli_keep_first(&code, its);
         if (answer != NULL)
@@ -125,7 +126,7 @@ static int export_into(struct cli *cli, const char *name, const char *path)
 
     buf_adds(&more, "&file=");
     cli_add_escaped(&more, path);
-    answer = ask(cli, "export", name, more.p, &code);
+    answer = image_care_ask(cli, "export", name, more.p, &code);
     return code;
 }
 
@@ -148,7 +149,7 @@ static int export_stream(struct cli *cli, const char *name)
 }
 
 /* The file is made here, so that it is the caller's; the daemon has another working folder. */
-static int export_image(struct cli *cli, const char *name, const char *file)
+static int image_care_export_image(struct cli *cli, const char *name, const char *file)
 {
     char path[PATH_MAX];
     int fd, code;
@@ -180,13 +181,13 @@ bool cli_image_care(struct cli *cli, int argc, char **argv, bool all, int *ret)
     const char *verb = argc > 0 ? argv[0] : "";
 
     if (strcmp(verb, "verify") == 0)
-        *ret = verify(cli, argc - 1, argv + 1);
+        *ret = image_care_verify(cli, argc - 1, argv + 1);
     else if (strcmp(verb, "prune") == 0 && argc == 1)
-        *ret = prune(cli, all);
+        *ret = image_care_prune(cli, all);
     else if ((strcmp(verb, "pin") == 0 || strcmp(verb, "unpin") == 0) && argc > 1)
-        *ret = pin(cli, verb, argc - 1, argv + 1);
+        *ret = image_care_pin(cli, verb, argc - 1, argv + 1);
     else if (strcmp(verb, "export") == 0 && argc == 3)
-        *ret = export_image(cli, argv[1], argv[2]);
+        *ret = image_care_export_image(cli, argv[1], argv[2]);
     else
         return false;
     return true;

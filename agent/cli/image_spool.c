@@ -16,7 +16,7 @@
 
 static char *spooled; /* a signal removes it, too */
 
-static void on_signal(int signo)
+static void image_spool_on_signal(int signo)
 {
     if (spooled != NULL)
         unlink(spooled);
@@ -26,7 +26,7 @@ static void on_signal(int signo)
 int cli_spool_open(struct cli *cli, const char **ret_path)
 {
     static const int ends[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT };
-    const struct sigaction action = { .sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND };
+    const struct sigaction action = { .sa_handler = image_spool_on_signal, .sa_flags = (int)SA_RESETHAND };
     const char *dir = getenv("TMPDIR");
     int fd = -1;
 

@@ -19,14 +19,14 @@ struct run {
     unsigned depth;
 };
 
-static enum err_code bad(struct err *e, const char *what, const char *at, size_t n)
+static enum err_code jsonpath_bad(struct err *e, const char *what, const char *at, size_t n)
 {
     return err_set(e, ERR_INVALID, "jsonpath: %s: {%.*s}", what, (int)(n < 200 ? n : 200), at);
 }
 
 /* ---- paths ----------------------------------------------------------------------------------- */
 
-static void add_all(json_t *to, json_t *of)
+static void jsonpath_add_all(json_t *to, json_t *of)
 {
     const char *key;
     json_t *value;
@@ -104,7 +104,7 @@ static json_t *take_step(json_t *nodes, const struct step *s)
 
     json_array_foreach (nodes, i, node) {
         if (s->kind == STEP_ALL)
-            add_all(next, node);
+            jsonpath_add_all(next, node);
         else if (s->kind == STEP_INDEX)
             add_index(next, node, s->index);
         else if (s->key[0] == '\0')
@@ -117,8 +117,8 @@ static json_t *take_step(json_t *nodes, const struct step *s)
 }
 
 /* What the path leads to, a new array. */
-static enum err_code find(const struct run *r, const json_t *current, const char *p, size_t n, json_t **ret,
-                          struct err *e)
+static enum err_code jsonpath_find(const struct run *r, const json_t *current, const char *p, size_t n,
+                                   json_t **ret, struct err *e)
 {
     const char *end = p + n, *at = p;
     json_t *nodes;
@@ -133,7 +133,7 @@ static enum err_code find(const struct run *r, const json_t *current, const char
         if (*at == '[' ? !parse_brackets(at, end, &s, &used)
                        : *at != '.' || !parse_dotted(at, end, &s, &used)) {
             json_decref(nodes);
-            return bad(e, "a path like .status.podIP or .items[0].metadata.name is expected", p, n);
+            return jsonpath_bad(e, "a path like .status.podIP or .items[0].metadata.name is expected", p, n);
         }
         nodes = take_step(nodes, &s);
         at += used;
@@ -144,7 +144,7 @@ static enum err_code find(const struct run *r, const json_t *current, const char
 
 /* ---- output ---------------------------------------------------------------------------------- */
 
-static void add_value(struct buf *out, const json_t *value)
+static void jsonpath_add_value(struct buf *out, const json_t *value)
 {
     str_auto text = NULL;
 
@@ -163,12 +163,12 @@ static enum err_code print_path(const struct run *r, const json_t *current, cons
     json_t *value;
     size_t i;
 
-    if (find(r, current, p, n, &found, e) != ERR_OK)
+    if (jsonpath_find(r, current, p, n, &found, e) != ERR_OK)
         return e->code;
     json_array_foreach (found, i, value) {
         if (i > 0)
             buf_addc(r->out, ' ');
-        add_value(r->out, value);
+        jsonpath_add_value(r->out, value);
     }
     return ERR_OK;
 }
@@ -215,7 +215,7 @@ static bool next_block(const char *open, const char *end, struct block *ret)
     return true;
 }
 
-static bool is_word(const struct block *b, const char *word)
+static bool jsonpath_is_word(const struct block *b, const char *word)
 {
     const size_t n = strlen(word);
 
@@ -228,8 +228,8 @@ static bool find_end(const char *p, const char *end, struct block *ret)
     unsigned open = 1;
 
     while ((p = memchr(p, '{', (size_t)(end - p))) != NULL && next_block(p, end, ret)) {
-        open += is_word(ret, "range");
-        open -= is_word(ret, "end");
+        open += jsonpath_is_word(ret, "range");
+        open -= jsonpath_is_word(ret, "end");
         if (open == 0)
             return true;
         p = ret->after;
@@ -250,11 +250,11 @@ static enum err_code print_range(struct run *r, const json_t *current, const str
     size_t i;
 
     if (!find_end(b->after, end, &last))
-        return bad(e, "its {end} is missing", b->p, b->n);
+        return jsonpath_bad(e, "its {end} is missing", b->p, b->n);
     if (++r->depth > NESTED_MAX)
-        return bad(e, "ranges are nested too deep", b->p, b->n);
+        return jsonpath_bad(e, "ranges are nested too deep", b->p, b->n);
     path += strspn(path, " ");
-    if (find(r, current, path, (size_t)(b->p + b->n - path), &found, e) != ERR_OK)
+    if (jsonpath_find(r, current, path, (size_t)(b->p + b->n - path), &found, e) != ERR_OK)
         return e->code;
     json_array_foreach (found, i, value)
         if (print(r, value, b->after, last.open, e) != ERR_OK)
@@ -275,11 +275,11 @@ static enum err_code print(struct run *r, const json_t *current, const char *p, 
         if (open == NULL)
             break;
         if (!next_block(open, end, &b))
-            return bad(e, "a } is missing", open + 1, (size_t)(end - open - 1));
+            return jsonpath_bad(e, "a } is missing", open + 1, (size_t)(end - open - 1));
         p = b.after;
-        if (is_word(&b, "end"))
-            return bad(e, "there is no range before it", b.p, b.n);
-        if (is_word(&b, "range")) {
+        if (jsonpath_is_word(&b, "end"))
+            return jsonpath_bad(e, "there is no range before it", b.p, b.n);
+        if (jsonpath_is_word(&b, "range")) {
             if (print_range(r, current, &b, end, &p, e) != ERR_OK)
                 return e->code;
         } else if (b.n >= 2 && (b.p[0] == '"' || b.p[0] == '\'') && b.p[b.n - 1] == b.p[0]) {

@@ -57,7 +57,7 @@ struct stream {
     struct buf line; /* the beginning of one, with its prefix */
 };
 
-static void give(struct stream *s, const char *data, size_t n)
+static void log_streams_give(struct stream *s, const char *data, size_t n)
 {
     struct output *out = s->out;
 
@@ -71,9 +71,9 @@ static void give(struct stream *s, const char *data, size_t n)
     pthread_mutex_unlock(&out->lock);
 }
 
-static void give_line(struct stream *s)
+static void log_streams_give_line(struct stream *s)
 {
-    give(s, s->line.p, s->line.n);
+    log_streams_give(s, s->line.p, s->line.n);
     buf_reset(&s->line);
 }
 
@@ -86,19 +86,19 @@ static void take_lines(struct stream *s, const char *data, size_t n)
         if (s->line.n == 0 && s->spec->prefixed)
             buf_addf(&s->line, "[%s] ", s->spec->name);
         if (s->line.n + part > LINE_MAX_BYTES) {
-            give_line(s);
-            give(s, data, part);
+            log_streams_give_line(s);
+            log_streams_give(s, data, part);
         } else {
             buf_add(&s->line, data, part);
             if (newline != NULL || s->line.failed)
-                give_line(s);
+                log_streams_give_line(s);
         }
         data += part;
         n -= part;
     }
 }
 
-static bool on_data(const char *data, size_t n, void *arg)
+static bool log_streams_on_data(const char *data, size_t n, void *arg)
 {
     struct stream *s = arg;
     bool unread;
@@ -106,14 +106,14 @@ static bool on_data(const char *data, size_t n, void *arg)
     if (s->whole_lines)
         take_lines(s, data, n);
     else
-        give(s, data, n);
+        log_streams_give(s, data, n);
     pthread_mutex_lock(&s->out->lock);
     unread = s->out->unread;
     pthread_mutex_unlock(&s->out->lock);
     return !unread;
 }
 
-static int print_one(struct output *out, const struct log_stream_spec *spec, bool whole_lines)
+static int log_streams_print_one(struct output *out, const struct log_stream_spec *spec, bool whole_lines)
 {
     struct stream s = { .out = out,
                         .spec = spec,
@@ -122,9 +122,9 @@ static int print_one(struct output *out, const struct log_stream_spec *spec, boo
     struct cli_response r = CLI_RESPONSE_INIT;
     struct err e = { 0 };
     int code = EXIT_OK;
-    enum err_code asked = cli_request(out->cli, "GET", spec->url, true, on_data, &s, &r, &e);
+    enum err_code asked = cli_request(out->cli, "GET", spec->url, true, log_streams_on_data, &s, &r, &e);
 
-    give_line(&s);
+    log_streams_give_line(&s);
     buf_done(&s.line);
     pthread_mutex_lock(&out->lock);
     if (asked != ERR_OK)
@@ -141,7 +141,7 @@ static int print_one(struct output *out, const struct log_stream_spec *spec, boo
 static int print_in_turn(struct output *out, const struct log_streams *s, bool ignore_errors)
 {
     for (size_t i = 0; i < s->n && !out->unread; i++) {
-        int code = print_one(out, &s->v[i], false);
+        int code = log_streams_print_one(out, &s->v[i], false);
 
         if (code != EXIT_OK && !ignore_errors)
             return code;
@@ -157,11 +157,11 @@ struct follower {
     bool ignore_errors;
 };
 
-static void *follow(void *arg)
+static void *log_streams_follow(void *arg)
 {
     struct follower *f = arg;
     struct output *out = f->out;
-    int code = print_one(out, &f->spec, true);
+    int code = log_streams_print_one(out, &f->spec, true);
 
     pthread_mutex_lock(&out->lock);
     if (code != EXIT_OK && !f->ignore_errors) {
@@ -177,7 +177,7 @@ static void *follow(void *arg)
     return NULL;
 }
 
-static bool start(struct output *out, const struct log_stream_spec *spec, bool ignore_errors)
+static bool log_streams_start(struct output *out, const struct log_stream_spec *spec, bool ignore_errors)
 {
     struct follower *f = calloc(1, sizeof(*f));
     pthread_t thread;
@@ -189,7 +189,7 @@ static bool start(struct output *out, const struct log_stream_spec *spec, bool i
         free(f);
         return false;
     }
-    if (pthread_create(&thread, NULL, follow, f) != 0) {
+    if (pthread_create(&thread, NULL, log_streams_follow, f) != 0) {
         free(f->spec.url);
         free(f->spec.name);
         free(f);
@@ -208,7 +208,7 @@ static int print_side_by_side(struct output *out, const struct log_streams *s, b
 {
     pthread_mutex_lock(&out->lock);
     for (size_t i = 0; i < s->n; i++) {
-        if (start(out, &s->v[i], ignore_errors))
+        if (log_streams_start(out, &s->v[i], ignore_errors))
             out->running++;
         else
             cli_keep_first(&out->code,

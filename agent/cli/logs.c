@@ -15,7 +15,7 @@ struct logs {
     bool follow, previous, timestamps, all_containers, prefix, ignore_errors;
 };
 
-static void add_param(struct buf *url, const char *key, const char *value)
+static void cli_logs_add_param(struct buf *url, const char *key, const char *value)
 {
     buf_addf(url, "&%s=", key);
     cli_add_escaped(url, value);
@@ -30,39 +30,39 @@ static enum err_code add_options(const struct logs *l, struct buf *url, struct e
     if (l->tail != NULL && parse_i64(l->tail, -1, INT64_MAX, &tail, "--tail", e) != ERR_OK)
         return e->code;
     if (tail >= 0)
-        add_param(url, "tailLines", l->tail);
+        cli_logs_add_param(url, "tailLines", l->tail);
     if (l->limit != NULL && parse_u64(l->limit, 1, INT64_MAX, &limit, "--limit-bytes", e) != ERR_OK)
         return e->code;
     if (l->limit != NULL)
-        add_param(url, "limitBytes", l->limit);
+        cli_logs_add_param(url, "limitBytes", l->limit);
     if (l->since != NULL && l->since_time != NULL)
         return err_set(e, ERR_INVALID, "at most one of --since and --since-time may be used");
     if (l->since_time != NULL) {
         if (clock_parse(l->since_time, &since_ns, e) != ERR_OK)
             return err_wrap(e, "--since-time");
-        add_param(url, "sinceTime", l->since_time);
+        cli_logs_add_param(url, "sinceTime", l->since_time);
     }
     if (l->since != NULL) {
         if (cli_parse_duration(l->since, &since_ns, e) != ERR_OK)
             return err_wrap(e, "--since");
         if (since_ns > 0) { /* as kubectl: "0s" asks for all */
             snprintf(text, sizeof(text), "%lld", (long long)((since_ns + 999999999) / 1000000000));
-            add_param(url, "sinceSeconds", text);
+            cli_logs_add_param(url, "sinceSeconds", text);
         }
     }
     if (l->follow)
-        add_param(url, "follow", "true");
+        cli_logs_add_param(url, "follow", "true");
     if (l->previous)
-        add_param(url, "previous", "true");
+        cli_logs_add_param(url, "previous", "true");
     if (l->timestamps)
-        add_param(url, "timestamps", "true");
+        cli_logs_add_param(url, "timestamps", "true");
     return ERR_OK;
 }
 
 /* ---- which logs ------------------------------------------------------------------------------ */
 
-static enum err_code add_container(const struct logs *l, const char *pod, const char *container,
-                                   struct log_streams *streams, struct err *e)
+static enum err_code cli_logs_add_container(const struct logs *l, const char *pod, const char *container,
+                                            struct log_streams *streams, struct err *e)
 {
     buf_auto url = BUF_INIT(64 * 1024), origin = BUF_INIT(1024);
 
@@ -84,15 +84,16 @@ static enum err_code add_all_containers(const struct logs *l, const json_t *pod,
 
     for (size_t k = 0; k < ARRAY_LEN(lists); k++) {
         json_array_foreach (cli_at(pod, lists[k]), i, c) {
-            if (add_container(l, cli_text(pod, "metadata.name"), cli_text(c, "name"), streams, e) != ERR_OK)
+            if (cli_logs_add_container(l, cli_text(pod, "metadata.name"), cli_text(c, "name"), streams, e) !=
+                ERR_OK)
                 return e->code;
         }
     }
     return ERR_OK;
 }
 
-static enum err_code add_pod(struct cli *cli, const struct logs *l, const json_t *pod,
-                             struct log_streams *streams, struct err *e)
+static enum err_code cli_logs_add_pod(struct cli *cli, const struct logs *l, const json_t *pod,
+                                      struct log_streams *streams, struct err *e)
 {
     const char *name = cli_text(pod, "metadata.name");
 
@@ -100,11 +101,11 @@ static enum err_code add_pod(struct cli *cli, const struct logs *l, const json_t
         return add_all_containers(l, pod, streams, e);
     if (l->container != NULL && cli_find_container(pod, l->container) == NULL)
         return err_set(e, ERR_NOT_FOUND, "container %s is not valid for pod %s", l->container, name);
-    return add_container(l, name, l->container != NULL ? l->container : cli_choose_container(cli, pod),
-                         streams, e);
+    return cli_logs_add_container(
+        l, name, l->container != NULL ? l->container : cli_choose_container(cli, pod), streams, e);
 }
 
-static json_t *selected(struct cli *cli, const struct logs *l, int *ret_code)
+static json_t *cli_logs_selected(struct cli *cli, const struct logs *l, int *ret_code)
 {
     buf_auto url = BUF_INIT(64 * 1024);
 
@@ -119,7 +120,7 @@ static int find_logs(struct cli *cli, struct logs *l, const char *name, struct l
 {
     int code;
     json_auto_t *found =
-        l->selector != NULL ? selected(cli, l, &code) : cli_get_pod(cli, l->namespace_, name, &code);
+        l->selector != NULL ? cli_logs_selected(cli, l, &code) : cli_get_pod(cli, l->namespace_, name, &code);
     const json_t *items = cli_at(found, "items"), *pod;
     struct err e = { 0 };
     size_t i;
@@ -127,11 +128,11 @@ static int find_logs(struct cli *cli, struct logs *l, const char *name, struct l
     if (found == NULL)
         return code;
     if (l->selector == NULL)
-        return add_pod(cli, l, found, streams, &e) == ERR_OK ? EXIT_OK : cli_failed(cli, &e);
+        return cli_logs_add_pod(cli, l, found, streams, &e) == ERR_OK ? EXIT_OK : cli_failed(cli, &e);
     if (l->tail == NULL)
         l->tail = SELECTED_TAIL;
     json_array_foreach (items, i, pod) {
-        if (add_pod(cli, l, pod, streams, &e) != ERR_OK)
+        if (cli_logs_add_pod(cli, l, pod, streams, &e) != ERR_OK)
             return cli_failed(cli, &e);
     }
     if (json_array_size(items) == 0)
@@ -191,7 +192,7 @@ static const struct cli_flag flags[] = {
     CLI_FLAGS_END,
 };
 
-static int run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
+static int cli_logs_run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
 {
     struct logs l = { .namespace_ = "default", .max_streams = STREAMS_MAX };
     const char *name = NULL;
@@ -225,7 +226,7 @@ static const struct cli_example examples[] = {
 
 const struct cli_command command_logs = {
     .name = "logs",
-    .run = run,
+    .run = cli_logs_run,
     .summary = "a container's log",
     .usage = "logs [-f] [-p] POD [CONTAINER] [flags]\nlogs [-f] [-p] -l LABELS [flags]",
     .about = "Prints the log of a container, or of several: all that is kept of it, its rotated files, too.",

@@ -11,7 +11,7 @@
 /* ---- troff ----------------------------------------------------------------------------------- */
 
 /* Text as text: no request begins in it, no hyphen is one that copies badly. */
-static void add_text(struct buf *out, const char *text, size_t n)
+static void man_add_text(struct buf *out, const char *text, size_t n)
 {
     bool begins = out->n == 0 || out->p[out->n - 1] == '\n';
 
@@ -40,21 +40,21 @@ static void add_text(struct buf *out, const char *text, size_t n)
     }
 }
 
-static void text(struct buf *out, const char *s)
+static void man_text(struct buf *out, const char *s)
 {
-    add_text(out, s, strlen(s));
+    man_add_text(out, s, strlen(s));
 }
 
 static void line(struct buf *out, const char *s)
 {
-    text(out, s);
+    man_text(out, s);
     buf_addc(out, '\n');
 }
 
 static void request(struct buf *out, const char *name, const char *argument)
 {
     buf_addf(out, ".%s \"", name);
-    text(out, argument);
+    man_text(out, argument);
     buf_adds(out, "\"\n");
 }
 
@@ -64,7 +64,7 @@ static void title(struct buf *out, const char *name, const char *section, const 
     for (const char *p = name; *p != '\0'; p++)
         buf_addc(out, *p >= 'a' && *p <= 'z' ? (char)(*p & ~0x20) : *p);
     buf_addf(out, " %s " TEXT_OF " \"coracle " CORACLE_VERSION "\" \"Coracle\"\n.ad l\n.SH NAME\n", section);
-    text(out, name);
+    man_text(out, name);
     buf_adds(out, " \\- ");
     line(out, what);
 }
@@ -78,11 +78,11 @@ static void add_flags(struct buf *out, const struct cli_flag *f)
         if (f->letter != 0)
             buf_addf(out, "\\fB\\-%c\\fR, ", f->letter);
         buf_adds(out, "\\fB\\-\\-");
-        text(out, f->name);
+        man_text(out, f->name);
         buf_adds(out, "\\fR");
         if (f->value != NULL) {
             buf_adds(out, " \\fI");
-            text(out, f->value);
+            man_text(out, f->value);
             buf_adds(out, "\\fR");
         }
         buf_addc(out, '\n');
@@ -97,7 +97,7 @@ static void add_forms(struct buf *out, const char *usage)
         size_t n = strcspn(usage, "\n");
 
         buf_adds(out, "\\fBcoracle\\fR ");
-        add_text(out, usage, n);
+        man_add_text(out, usage, n);
         buf_addc(out, '\n');
         if (usage[n] == '\0')
             break;
@@ -113,7 +113,7 @@ static void add_see_also(struct buf *out, const char *names)
         if (*p == ' ')
             buf_adds(out, ", ");
         else
-            add_text(out, p, 1);
+            man_add_text(out, p, 1);
     }
     buf_adds(out, ".\n");
 }
@@ -183,28 +183,28 @@ static void add_daemon_flag(const struct config_documented *s, void *arg)
     if (s->flag == NULL || s->why != NULL)
         return;
     buf_addf(out, ".TP\n\\fB%s", s->flag[1] == '\0' ? "\\-" : "\\-\\-");
-    text(out, s->flag);
+    man_text(out, s->flag);
     buf_adds(out, "\\fR");
     if (s->value[0] != '\0') {
         buf_adds(out, " \\fI");
-        text(out, s->value);
+        man_text(out, s->value);
         buf_adds(out, "\\fR");
     }
     buf_addc(out, '\n');
-    text(out, s->help);
+    man_text(out, s->help);
     if (s->otherwise != NULL && s->value[0] != '\0') {
         buf_adds(out, " (default ");
-        text(out, s->otherwise);
+        man_text(out, s->otherwise);
         buf_addc(out, ')');
     }
     buf_addc(out, '\n');
 }
 
-static void add_items(struct buf *out, const char *const (*items)[2])
+static void man_add_items(struct buf *out, const char *const (*items)[2])
 {
     for (; (*items)[0] != NULL; items++) {
         buf_adds(out, ".TP\n.B \"");
-        text(out, (*items)[0]);
+        man_text(out, (*items)[0]);
         buf_adds(out, "\"\n");
         line(out, (*items)[1]);
     }
@@ -247,14 +247,14 @@ static void page_daemon(struct buf *out)
          "over which they go.");
     config_documented(add_daemon_flag, out);
     buf_adds(out, ".SH SIGNALS\n");
-    add_items(out, signals);
+    man_add_items(out, signals);
     buf_adds(out, ".SH EXIT STATUS\n");
     for (const struct cli_exit *x = command_run.exits; x->when != NULL; x++) {
         buf_addf(out, ".TP\n.B %d\n", x->code);
         line(out, x->when);
     }
     buf_adds(out, ".SH FILES\n");
-    add_items(out, files);
+    man_add_items(out, files);
     buf_adds(out, ".SH SEE ALSO\n.BR coracle (1),\n.BR coracle\\-config (5),\n.BR systemctl (1)\n");
 }
 
@@ -266,7 +266,7 @@ struct keys {
     bool works; /* else those that are not acted on */
 };
 
-static void add_key(const struct config_documented *s, void *arg)
+static void man_add_key(const struct config_documented *s, void *arg)
 {
     struct keys *k = arg;
     struct buf *out = k->out;
@@ -274,30 +274,30 @@ static void add_key(const struct config_documented *s, void *arg)
     if (s->key == NULL || strcmp(s->kind, k->kind) != 0 || (s->why == NULL) != k->works)
         return;
     buf_adds(out, ".TP\n.B \"");
-    text(out, s->key);
+    man_text(out, s->key);
     buf_adds(out, "\"\n");
-    text(out, s->help);
+    man_text(out, s->help);
     buf_adds(out, ".\n");
     if (s->words != NULL) {
         buf_adds(out, "One of ");
-        text(out, s->words);
+        man_text(out, s->words);
         buf_adds(out, ".\n");
     }
     if (s->otherwise != NULL) {
         buf_adds(out, "Default: ");
-        text(out, s->otherwise);
+        man_text(out, s->otherwise);
         buf_adds(out, ".\n");
     }
     if (s->why != NULL) {
         buf_adds(out, s->later ? "Not acted on yet: " : "Without effect here: ");
-        text(out, s->why);
+        man_text(out, s->why);
         buf_adds(out, ".\n");
     }
     if (s->live)
         line(out, "Taken over by SIGHUP.");
     if (s->flag != NULL) {
         buf_addf(out, "Flag: \\fB%s", s->flag[1] == '\0' ? "\\-" : "\\-\\-");
-        text(out, s->flag);
+        man_text(out, s->flag);
         buf_adds(out, "\\fR.\n");
     }
 }
@@ -320,14 +320,14 @@ static void page_config(struct buf *out)
         struct keys k = { out, kinds[i], true };
 
         request(out, "SH", kinds[i]);
-        config_documented(add_key, &k);
+        config_documented(man_add_key, &k);
     }
     buf_adds(out, ".SH KEYS THAT ARE TAKEN BUT NOT ACTED ON\n");
     line(out, "They are checked, and a value other than what is done anyway gives a warning.");
     for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
         struct keys k = { out, kinds[i], false };
 
-        config_documented(add_key, &k);
+        config_documented(man_add_key, &k);
     }
     buf_adds(out, ".SH SEE ALSO\n.BR coracle (1),\n.BR coracle (8)\n");
 }

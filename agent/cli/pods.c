@@ -30,7 +30,7 @@ bool cli_is_sidecar(const json_t *container)
     return strcmp(cli_text(container, "restartPolicy"), "Always") == 0;
 }
 
-static const json_t *by_name(const json_t *containers, const char *name)
+static const json_t *cli_pods_by_name(const json_t *containers, const char *name)
 {
     const json_t *c;
     size_t i;
@@ -55,7 +55,7 @@ static bool condition_true(const json_t *pod, const char *type)
 }
 
 /* "Error", "Signal:9", "ExitCode:3" */
-static void add_end(char *ret, size_t size, const char *prefix, const json_t *terminated)
+static void cli_pods_add_end(char *ret, size_t size, const char *prefix, const json_t *terminated)
 {
     if (cli_text(terminated, "reason")[0] != '\0')
         snprintf(ret, size, "%s%s", prefix, cli_text(terminated, "reason"));
@@ -75,7 +75,7 @@ static bool init_status(const json_t *pod, char *status, size_t size, struct tal
     json_array_foreach (cli_at(pod, "status.initContainerStatuses"), i, s) {
         const json_t *terminated = cli_at(s, "state.terminated");
         const char *waiting = cli_text(s, "state.waiting.reason");
-        bool sidecar = cli_is_sidecar(by_name(containers, cli_text(s, "name")));
+        bool sidecar = cli_is_sidecar(cli_pods_by_name(containers, cli_text(s, "name")));
 
         count_restarts(all, s);
         if (sidecar)
@@ -87,7 +87,7 @@ static bool init_status(const json_t *pod, char *status, size_t size, struct tal
             continue;
         }
         if (terminated != NULL)
-            add_end(status, size, "Init:", terminated);
+            cli_pods_add_end(status, size, "Init:", terminated);
         else if (waiting[0] != '\0' && strcmp(waiting, "PodInitializing") != 0)
             snprintf(status, size, "Init:%s", waiting);
         else
@@ -110,7 +110,7 @@ static void main_status(const json_t *pod, char *status, size_t size, struct tal
         if (waiting[0] != '\0') {
             snprintf(status, size, "%s", waiting);
         } else if (cli_at(s, "state.terminated") != NULL) {
-            add_end(status, size, "", cli_at(s, "state.terminated"));
+            cli_pods_add_end(status, size, "", cli_at(s, "state.terminated"));
         } else if (cli_true(s, "ready") && cli_at(s, "state.running") != NULL) {
             running = true;
             ++*ready;
@@ -185,9 +185,9 @@ int cli_no_pod(struct cli *cli, const char *word)
 
 const json_t *cli_find_container(const json_t *pod, const char *name)
 {
-    const json_t *found = by_name(cli_at(pod, "spec.containers"), name);
+    const json_t *found = cli_pods_by_name(cli_at(pod, "spec.containers"), name);
 
-    return found != NULL ? found : by_name(cli_at(pod, "spec.initContainers"), name);
+    return found != NULL ? found : cli_pods_by_name(cli_at(pod, "spec.initContainers"), name);
 }
 
 int cli_no_container(struct cli *cli, const char *name, const char *pod)

@@ -195,7 +195,7 @@ struct look {
     char phase[32];
 };
 
-static bool on_change(const char *type, json_t *pod, void *arg)
+static bool port_forward_on_change(const char *type, json_t *pod, void *arg)
 {
     const char *phase = cli_text(pod, "status.phase");
     struct look *l = arg;
@@ -226,7 +226,7 @@ static void look_after(const struct forward *f, const char *uid)
         if (cli_request(f->cli, "GET", one.p, false, NULL, NULL, &r, &e) == ERR_OK && r.code == 404)
             l.code = EXIT_NOT_FOUND;
         else if (e.code == ERR_OK && r.code == 200)
-            (void)!cli_follow(f->cli, watch.p, on_change, &l, &r, &e);
+            (void)!cli_follow(f->cli, watch.p, port_forward_on_change, &l, &r, &e);
         if (l.code == EXIT_OK)
             nanosleep(&pause, NULL);
         buf_done(&r.body);
@@ -309,7 +309,7 @@ static int forward(struct forward *f, int argc, char **argv)
     return serve_all(f);
 }
 
-static int run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
+static int port_forward_run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
 {
     struct forward f = { .cli = cli, .namespace_ = "default", .addresses = "localhost" };
     int code;
@@ -344,7 +344,7 @@ static const struct cli_exit exits[] = {
 
 const struct cli_command command_port_forward = {
     .name = "port-forward",
-    .run = run,
+    .run = port_forward_run,
     .summary = "ports of a pod, on this machine",
     .usage = "port-forward POD [LOCAL:]REMOTE... [flags]",
     .about =

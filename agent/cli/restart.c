@@ -12,7 +12,7 @@ static const struct cli_flag flags[] = {
     CLI_FLAGS_END,
 };
 
-static int run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
+static int cli_restart_run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
 {
     struct restart o = { .namespace_ = "default" };
     buf_auto url = BUF_INIT(64 * 1024);
@@ -43,7 +43,7 @@ static const struct cli_example examples[] = {
 
 const struct cli_command command_restart = {
     .name = "restart",
-    .run = run,
+    .run = cli_restart_run,
     .summary = "restart the containers of a pod, in place",
     .usage = "restart pod NAME [flags]",
     .about = "Ends all containers of a pod, with their hooks and grace period, and starts them again in "

@@ -31,7 +31,7 @@ struct entry { /* a line: a pod or a container */
     struct usage usage;
 };
 
-static struct usage usage_of(const json_t *o)
+static struct usage top_usage_of(const json_t *o)
 {
     return (struct usage){
         .nano_cores = cli_number(o, "cpu.usageNanoCores"),
@@ -58,7 +58,7 @@ static void add_cells(struct cli_table *t, const struct usage *u)
 
 /* ---- sorting --------------------------------------------------------------------------------- */
 
-static int by_name(const struct entry *x, const struct entry *y)
+static int top_by_name(const struct entry *x, const struct entry *y)
 {
     int order = strcmp(x->namespace_, y->namespace_);
 
@@ -69,7 +69,7 @@ static int by_name(const struct entry *x, const struct entry *y)
 
 static int order_by_name(const void *a, const void *b)
 {
-    return by_name(a, b);
+    return top_by_name(a, b);
 }
 
 static int order_by_cpu(const void *a, const void *b)
@@ -78,7 +78,7 @@ static int order_by_cpu(const void *a, const void *b)
 
     if (x->usage.nano_cores != y->usage.nano_cores)
         return x->usage.nano_cores < y->usage.nano_cores ? 1 : -1;
-    return by_name(x, y);
+    return top_by_name(x, y);
 }
 
 static int order_by_memory(const void *a, const void *b)
@@ -87,7 +87,7 @@ static int order_by_memory(const void *a, const void *b)
 
     if (x->usage.bytes != y->usage.bytes)
         return x->usage.bytes < y->usage.bytes ? 1 : -1;
-    return by_name(x, y);
+    return top_by_name(x, y);
 }
 
 static void sort(const struct top *t, struct entry *v, size_t n)
@@ -102,7 +102,7 @@ static void sort(const struct top *t, struct entry *v, size_t n)
 /* ---- pods ------------------------------------------------------------------------------------ */
 
 /* The pods that the selector leaves, as {"namespace/name": true}; NULL with *ret_code: it failed. */
-static json_t *selected(const struct top *t, int *ret_code)
+static json_t *top_selected(const struct top *t, int *ret_code)
 {
     buf_auto url = BUF_INIT(64 * 1024);
     json_auto_t *list = NULL;
@@ -125,7 +125,7 @@ static json_t *selected(const struct top *t, int *ret_code)
     return found;
 }
 
-static bool wanted(const struct top *t, const json_t *pod, const char *name, const json_t *chosen)
+static bool top_wanted(const struct top *t, const json_t *pod, const char *name, const json_t *chosen)
 {
     str_auto key = str_printf("%s/%s", cli_text(pod, "podRef.namespace"), cli_text(pod, "podRef.name"));
 
@@ -136,8 +136,8 @@ static bool wanted(const struct top *t, const json_t *pod, const char *name, con
     return chosen == NULL || (key != NULL && json_object_get(chosen, key) != NULL);
 }
 
-static size_t fill(const struct top *t, const json_t *pods, const char *name, const json_t *chosen,
-                   struct entry *v)
+static size_t top_fill(const struct top *t, const json_t *pods, const char *name, const json_t *chosen,
+                       struct entry *v)
 {
     const json_t *pod, *c;
     size_t i, k, n = 0;
@@ -147,8 +147,8 @@ static size_t fill(const struct top *t, const json_t *pods, const char *name, co
                            .namespace_ = cli_text(pod, "podRef.namespace"),
                            .name = cli_text(pod, "podRef.name"),
                            .container_name = "",
-                           .usage = usage_of(pod) };
-        if (!wanted(t, pod, name, chosen))
+                           .usage = top_usage_of(pod) };
+        if (!top_wanted(t, pod, name, chosen))
             continue;
         if (!t->containers || t->format != NULL) {
             if (e.usage.known && json_array_size(cli_at(pod, "containers")) > 0)
@@ -158,7 +158,7 @@ static size_t fill(const struct top *t, const json_t *pods, const char *name, co
         json_array_foreach (cli_at(pod, "containers"), k, c) {
             e.container = c;
             e.container_name = cli_text(c, "name");
-            e.usage = usage_of(c);
+            e.usage = top_usage_of(c);
             if (e.usage.known)
                 v[n++] = e;
         }
@@ -222,7 +222,7 @@ static json_t *pod_json(const struct entry *e)
     size_t i;
 
     json_array_foreach (cli_at(e->pod, "containers"), i, c) {
-        struct usage u = usage_of(c);
+        struct usage u = top_usage_of(c);
         if (u.known)
             json_array_append_new(
                 containers, json_pack("{s:s, s:o}", "name", cli_text(c, "name"), "usage", usage_json(&u)));
@@ -269,7 +269,7 @@ static int top_pods(const struct top *t, const char *name)
     if (name != NULL && (t->selector != NULL || t->all))
         return cli_wrong(t->cli, t->all ? "a resource cannot be retrieved by name across all namespaces"
                                         : "name cannot be provided when a selector is specified");
-    if (t->selector != NULL && (chosen = selected(t, &code)) == NULL)
+    if (t->selector != NULL && (chosen = top_selected(t, &code)) == NULL)
         return code;
     summary = cli_get(t->cli, SUMMARY_URL, &code);
     if (summary == NULL)
@@ -279,7 +279,7 @@ static int top_pods(const struct top *t, const char *name)
     v = calloc(room, sizeof(*v));
     if (v == NULL)
         return cli_error(t->cli, "out of memory");
-    n = fill(t, cli_at(summary, "pods"), name, chosen, v);
+    n = top_fill(t, cli_at(summary, "pods"), name, chosen, v);
     sort(t, v, n);
     if (n == 0 && name != NULL)
         return no_metrics(t, name);
@@ -313,7 +313,7 @@ static int top_node(const struct top *t, const char *name)
     int code;
     json_auto_t *summary = cli_get(t->cli, SUMMARY_URL, &code);
     const json_t *node = cli_at(summary, "node");
-    struct usage u = usage_of(node);
+    struct usage u = top_usage_of(node);
     struct cli_table table;
     char text[32];
 
@@ -370,7 +370,7 @@ static void redraw(struct cli *cli, const char *text)
     cli_write(cli, screen.p, screen.n);
 }
 
-static int watch(const struct top *t, show_fn show, const char *name)
+static int top_watch(const struct top *t, show_fn show, const char *name)
 {
     const struct timespec pause = { .tv_sec = 2 };
     struct cli *cli = t->cli;
@@ -420,7 +420,7 @@ static const struct cli_flag flags[] = {
     CLI_FLAGS_END,
 };
 
-static int run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
+static int top_run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
 {
     struct top t = { .cli = cli, .namespace_ = "default" };
     const char *name;
@@ -444,7 +444,7 @@ static int run(struct cli *cli, const struct cli_command *command, int argc, cha
         return cli_wrong(cli, "unknown command \"%s\": pods or node", argv[0]);
     if (t.watch && t.format != NULL)
         return cli_wrong(cli, "--watch shows tables, not %s", t.format);
-    return t.watch ? watch(&t, show, name) : show(&t, name);
+    return t.watch ? top_watch(&t, show, name) : show(&t, name);
 }
 
 static const struct cli_example examples[] = {
@@ -456,7 +456,7 @@ static const struct cli_example examples[] = {
 
 const struct cli_command command_top = {
     .name = "top",
-    .run = run,
+    .run = top_run,
     .summary = "what pods and the node use",
     .usage = "top pods [NAME] [flags]\n"
              "top node [flags]",

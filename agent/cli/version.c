@@ -16,7 +16,7 @@ static const struct cli_flag flags[] = {
     CLI_FLAGS_END,
 };
 
-static int run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
+static int version_run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
 {
     struct version v = { 0 };
     struct cli_response r = CLI_RESPONSE_INIT;
@@ -62,7 +62,7 @@ static const struct cli_example examples[] = {
 
 const struct cli_command command_version = {
     .name = "version",
-    .run = run,
+    .run = version_run,
     .summary = "of this program and of the daemon",
     .usage = "version [flags]",
     .about =

@@ -52,7 +52,7 @@ struct one {
     bool met, gone;
 };
 
-static bool on_change(const char *type, json_t *pod, void *arg)
+static bool wait_on_change(const char *type, json_t *pod, void *arg)
 {
     struct one *o = arg;
 
@@ -65,7 +65,7 @@ static bool on_change(const char *type, json_t *pod, void *arg)
  * The watch begins with the pod as it is; one that went just before is not in it, so that it is looked for
  * again now and then.
  */
-static int follow(struct cli *cli, const char *name, struct one *o)
+static int wait_follow(struct cli *cli, const char *name, struct one *o)
 {
     struct cli_response r = CLI_RESPONSE_INIT;
     buf_auto url = BUF_INIT(64 * 1024);
@@ -79,7 +79,7 @@ static int follow(struct cli *cli, const char *name, struct one *o)
 
         e = (struct err){ 0 };
         cli->until_ms = soon < o->w->until_ms ? soon : o->w->until_ms;
-        if (cli_follow(cli, url.p, on_change, o, &r, &e) == ERR_DEADLINE &&
+        if (cli_follow(cli, url.p, wait_on_change, o, &r, &e) == ERR_DEADLINE &&
             !cli_pod_is_there(cli, o->w->namespace_, name)) {
             e.code = ERR_OK;
             o->gone = true;
@@ -110,7 +110,7 @@ static int wait_for_one(struct cli *cli, const struct wait *w, const char *name)
             return code;
         snprintf(o.uid, sizeof(o.uid), "%s", cli_text(pod, "metadata.uid"));
         o.met = is_met(w, pod); /* never of a pod that is to go */
-        code = o.met ? EXIT_OK : follow(cli, name, &o);
+        code = o.met ? EXIT_OK : wait_follow(cli, name, &o);
         if (code != EXIT_OK)
             return code;
     }
@@ -169,7 +169,7 @@ static int wait_for_selected(struct cli *cli, const struct wait *w)
     return code;
 }
 
-static int run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
+static int cli_wait_run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
 {
     struct wait w = { .namespace_ = "default", .what = "condition=Ready", .timeout = "30s" };
     int64_t timeout_ns = INT64_C(7) * 24 * 3600 * 1000000000;
@@ -212,7 +212,7 @@ static const struct cli_exit exits[] = {
 
 const struct cli_command command_wait = {
     .name = "wait",
-    .run = run,
+    .run = cli_wait_run,
     .summary = "until pods are ready, or gone",
     .usage = "wait pod/NAME... [--for WHAT] [--timeout DURATION] [flags]\n"
              "wait pods --all|-l SELECTOR [--for WHAT] [--timeout DURATION] [flags]",

@@ -25,7 +25,7 @@ static void on_line(struct watch *w)
         w->err.code = ERR_INTERNAL; /* the daemon's mistake, not the user's */
 }
 
-static bool on_data(const char *data, size_t n, void *arg)
+static bool cli_watch_on_data(const char *data, size_t n, void *arg)
 {
     struct watch *w = arg;
 
@@ -49,7 +49,7 @@ enum err_code cli_follow(struct cli *cli, const char *url, cli_change_fn fn, voi
 {
     struct watch w = { .fn = fn, .arg = arg, .line = BUF_INIT(CLI_BODY_MAX) };
 
-    if (cli_request(cli, "GET", url, true, on_data, &w, ret, e) == ERR_OK && ret->code == 200) {
+    if (cli_request(cli, "GET", url, true, cli_watch_on_data, &w, ret, e) == ERR_OK && ret->code == 200) {
         if (w.err.code != ERR_OK)
             *e = w.err;
         else if (!w.enough)

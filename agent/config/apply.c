@@ -8,12 +8,12 @@
 #include <string.h>
 #include <unistd.h>
 
-static const json_t *of(const struct agent_config *c, enum config_doc doc, const char *key)
+static const json_t *apply_of(const struct agent_config *c, enum config_doc doc, const char *key)
 {
     return config_effective(c->state, config_find_key(doc, key));
 }
 
-static enum err_code set_text(char **at, const char *text, struct err *e)
+static enum err_code apply_set_text(char **at, const char *text, struct err *e)
 {
     free(*at);
     *at = strdup(text);
@@ -40,7 +40,7 @@ static enum err_code set_list(struct config_list *l, const json_t *v, struct err
     return ERR_OK;
 }
 
-static bool is_text(const struct config_row *r)
+static bool apply_is_text(const struct config_row *r)
 {
     return r->type == T_TEXT || r->type == T_WORD || r->type == T_PATH || r->type == T_IP ||
            r->type == T_QUANTITY;
@@ -51,8 +51,8 @@ static enum err_code set_field(struct agent_config *c, const struct config_row *
 {
     void *at = (char *)c + r->offset;
 
-    if (is_text(r))
-        return set_text(at, v != NULL ? json_string_value(v) : "", e);
+    if (apply_is_text(r))
+        return apply_set_text(at, v != NULL ? json_string_value(v) : "", e);
     switch (r->type) {
     case T_BOOL:
         *(bool *)at = json_is_true(v);
@@ -73,7 +73,7 @@ static void field_done(struct agent_config *c, const struct config_row *r)
 
     if (r->offset == 0)
         return;
-    if (is_text(r))
+    if (apply_is_text(r))
         free(take_ptr((char **)at));
     else if (r->type == T_TEXTS)
         list_done(at);
@@ -89,7 +89,7 @@ static void labels_done(struct api_kvs *m)
     *m = (struct api_kvs){ 0 };
 }
 
-static int by_key(const void *a, const void *b)
+static int apply_by_key(const void *a, const void *b)
 {
     return strcmp(((const struct api_kv *)a)->key, ((const struct api_kv *)b)->key);
 }
@@ -109,7 +109,7 @@ static enum err_code set_labels(struct api_kvs *m, const json_t *v, struct err *
         if (kv->key == NULL || kv->value == NULL)
             return err_nomem(e);
     }
-    qsort(m->v, m->n, sizeof(*m->v), by_key);
+    qsort(m->v, m->n, sizeof(*m->v), apply_by_key);
     return ERR_OK;
 }
 
@@ -147,8 +147,8 @@ static enum err_code set_taints(struct agent_config *c, const json_t *v, struct 
 
 static unsigned max_pods(const struct agent_config *c)
 {
-    json_int_t max = json_integer_value(of(c, DOC_KUBELET, "maxPods")),
-               per_core = json_integer_value(of(c, DOC_KUBELET, "podsPerCore"));
+    json_int_t max = json_integer_value(apply_of(c, DOC_KUBELET, "maxPods")),
+               per_core = json_integer_value(apply_of(c, DOC_KUBELET, "podsPerCore"));
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
 
     if (per_core > 0 && cores > 0 && per_core * cores < max)
@@ -156,7 +156,7 @@ static unsigned max_pods(const struct agent_config *c)
     return max > CONFIG_PODS_MAX ? CONFIG_PODS_MAX : (unsigned)max;
 }
 
-static uint64_t bytes_of(const json_t *quantity)
+static uint64_t apply_bytes_of(const json_t *quantity)
 {
     const char *text = json_string_value(quantity);
     struct err ignored = { 0 };
@@ -168,9 +168,9 @@ static uint64_t bytes_of(const json_t *quantity)
 
 static unsigned pulls_max(const struct agent_config *c)
 {
-    const json_t *parallel = of(c, DOC_KUBELET, "maxParallelImagePulls");
+    const json_t *parallel = apply_of(c, DOC_KUBELET, "maxParallelImagePulls");
 
-    if (json_is_true(of(c, DOC_KUBELET, "serializeImagePulls")))
+    if (json_is_true(apply_of(c, DOC_KUBELET, "serializeImagePulls")))
         return 1;
     return parallel != NULL ? (unsigned)json_integer_value(parallel) : 0;
 }
@@ -188,7 +188,7 @@ static void set_priorities(struct agent_config *c)
     size_t i;
 
     c->n_shutdown_priorities = 0;
-    json_array_foreach (of(c, DOC_KUBELET, "shutdownGracePeriodByPodPriority"), i, p)
+    json_array_foreach (apply_of(c, DOC_KUBELET, "shutdownGracePeriodByPodPriority"), i, p)
         c->shutdown_priorities[c->n_shutdown_priorities++] = (struct config_shutdown_priority){
             .priority = (int32_t)json_int(p, "priority", 0),
             .grace_ms = (uint64_t)json_int(p, "shutdownGracePeriodSeconds", 0) * 1000
@@ -198,14 +198,16 @@ static void set_priorities(struct agent_config *c)
 
 static enum err_code set_log(struct agent_config *c, struct err *e)
 {
-    const char *format = json_string_value(of(c, DOC_KUBELET, "logging.format"));
+    const char *format = json_string_value(apply_of(c, DOC_KUBELET, "logging.format"));
 
     if (c->log_level[0] == '\0' &&
-        set_text(&c->log_level,
-                 json_integer_value(of(c, DOC_KUBELET, "logging.verbosity")) >= 4 ? "debug" : "info",
-                 e) != ERR_OK)
+        apply_set_text(&c->log_level,
+                       json_integer_value(apply_of(c, DOC_KUBELET, "logging.verbosity")) >= 4 ? "debug"
+                                                                                              : "info",
+                       e) != ERR_OK)
         return e->code;
-    return c->log_format[0] == '\0' && str_eq(format, "json") ? set_text(&c->log_format, format, e) : ERR_OK;
+    return c->log_format[0] == '\0' && str_eq(format, "json") ? apply_set_text(&c->log_format, format, e)
+                                                              : ERR_OK;
 }
 
 static enum err_code set_socket(struct agent_config *c, struct err *e)
@@ -219,12 +221,12 @@ static enum err_code set_socket(struct agent_config *c, struct err *e)
         return err_nomem(e);
     if (strlen(path) > 100)
         return err_set(e, ERR_INVALID, "--socket: \"%s\" is longer than 100 bytes", path);
-    return set_text(&c->socket, path, e);
+    return apply_set_text(&c->socket, path, e);
 }
 
 static enum err_code set_node_ip(struct agent_config *c, struct err *e)
 {
-    const json_t *v = of(c, DOC_OWN, "nodeIP");
+    const json_t *v = apply_of(c, DOC_OWN, "nodeIP");
     str_auto first =
         v != NULL ? strndup(json_string_value(v), strcspn(json_string_value(v), ",")) : strdup("");
 
@@ -246,22 +248,22 @@ enum err_code config_apply(struct agent_config *c, struct err *e)
     }
     c->max_pods_n = max_pods(c);
     c->pulls_max = pulls_max(c);
-    c->log_max_files = (unsigned)json_integer_value(of(c, DOC_KUBELET, "containerLogMaxFiles"));
-    c->image_gc_high = (unsigned)json_integer_value(of(c, DOC_KUBELET, "imageGCHighThresholdPercent"));
-    c->image_gc_low = (unsigned)json_integer_value(of(c, DOC_KUBELET, "imageGCLowThresholdPercent"));
+    c->log_max_files = (unsigned)json_integer_value(apply_of(c, DOC_KUBELET, "containerLogMaxFiles"));
+    c->image_gc_high = (unsigned)json_integer_value(apply_of(c, DOC_KUBELET, "imageGCHighThresholdPercent"));
+    c->image_gc_low = (unsigned)json_integer_value(apply_of(c, DOC_KUBELET, "imageGCLowThresholdPercent"));
     c->pulls_per_registry_max =
-        (unsigned)json_integer_value(of(c, DOC_OWN, "maxParallelImagePullsPerRegistry"));
-    c->image_max_bytes = bytes_of(of(c, DOC_OWN, "maxImageSize"));
-    c->pod_pids_limit = json_integer_value(of(c, DOC_KUBELET, "podPidsLimit"));
+        (unsigned)json_integer_value(apply_of(c, DOC_OWN, "maxParallelImagePullsPerRegistry"));
+    c->image_max_bytes = apply_bytes_of(apply_of(c, DOC_OWN, "maxImageSize"));
+    c->pod_pids_limit = json_integer_value(apply_of(c, DOC_KUBELET, "podPidsLimit"));
     if (c->pod_pids_limit <= 0)
         c->pod_pids_limit = -1;
-    c->cpu_cfs_period_us = (uint64_t)(duration_of(of(c, DOC_KUBELET, "cpuCFSQuotaPeriod")) / 1000);
+    c->cpu_cfs_period_us = (uint64_t)(duration_of(apply_of(c, DOC_KUBELET, "cpuCFSQuotaPeriod")) / 1000);
     config_apply_resources(c);
     set_priorities(c);
     labels_done(&c->node_labels);
-    if (set_labels(&c->node_labels, of(c, DOC_OWN, "nodeLabels"), e) != ERR_OK ||
-        set_taints(c, of(c, DOC_KUBELET, "registerWithTaints"), e) != ERR_OK || set_node_ip(c, e) != ERR_OK ||
-        set_log(c, e) != ERR_OK)
+    if (set_labels(&c->node_labels, apply_of(c, DOC_OWN, "nodeLabels"), e) != ERR_OK ||
+        set_taints(c, apply_of(c, DOC_KUBELET, "registerWithTaints"), e) != ERR_OK ||
+        set_node_ip(c, e) != ERR_OK || set_log(c, e) != ERR_OK)
         return e->code;
     return set_socket(c, e);
 }

@@ -5,31 +5,31 @@
 
 #include <string.h>
 
-static const json_t *value(const struct config_state *s, const char *key)
+static const json_t *config_check_get(const struct config_state *s, const char *key)
 {
     return config_effective(s, config_find_key(DOC_KUBELET, key));
 }
 
-static const char *text(const struct config_state *s, const char *key)
+static const char *config_check_text(const struct config_state *s, const char *key)
 {
-    const json_t *v = value(s, key);
+    const json_t *v = config_check_get(s, key);
 
     return json_is_string(v) ? json_string_value(v) : "";
 }
 
-static int64_t ns(const struct config_state *s, const char *key)
+static int64_t config_check_ns(const struct config_state *s, const char *key)
 {
-    return duration_of(value(s, key));
+    return duration_of(config_check_get(s, key));
 }
 
-static bool given(const struct config_state *s, const char *key)
+static bool config_check_given(const struct config_state *s, const char *key)
 {
     return s->set[config_find_key(DOC_KUBELET, key)].value != NULL;
 }
 
 static bool enforces(const struct config_state *s, const char *what)
 {
-    const json_t *list = value(s, "enforceNodeAllocatable");
+    const json_t *list = config_check_get(s, "enforceNodeAllocatable");
     json_t *item;
     size_t i;
 
@@ -41,23 +41,25 @@ static bool enforces(const struct config_state *s, const char *what)
 
 static enum err_code check_images(const struct config_state *s, struct err *e)
 {
-    json_int_t low = json_integer_value(value(s, "imageGCLowThresholdPercent")),
-               high = json_integer_value(value(s, "imageGCHighThresholdPercent"));
+    json_int_t low = json_integer_value(config_check_get(s, "imageGCLowThresholdPercent")),
+               high = json_integer_value(config_check_get(s, "imageGCHighThresholdPercent"));
 
     if (low >= high)
         return err_set(
             e, ERR_INVALID,
             "imageGCLowThresholdPercent: %lld is not less than imageGCHighThresholdPercent, which is %lld",
             (long long)low, (long long)high);
-    if (ns(s, "imageMaximumGCAge") > 0 && ns(s, "imageMaximumGCAge") <= ns(s, "imageMinimumGCAge"))
+    if (config_check_ns(s, "imageMaximumGCAge") > 0 &&
+        config_check_ns(s, "imageMaximumGCAge") <= config_check_ns(s, "imageMinimumGCAge"))
         return err_set(e, ERR_INVALID,
                        "imageMaximumGCAge: %s is not more than imageMinimumGCAge, which is %s",
-                       text(s, "imageMaximumGCAge"), text(s, "imageMinimumGCAge"));
-    if (json_is_true(value(s, "serializeImagePulls")) &&
-        json_integer_value(value(s, "maxParallelImagePulls")) > 1)
+                       config_check_text(s, "imageMaximumGCAge"), config_check_text(s, "imageMinimumGCAge"));
+    if (json_is_true(config_check_get(s, "serializeImagePulls")) &&
+        json_integer_value(config_check_get(s, "maxParallelImagePulls")) > 1)
         return err_set(e, ERR_INVALID, "maxParallelImagePulls: more than 1 needs serializeImagePulls: false");
-    if (json_array_size(value(s, "preloadedImagesVerificationAllowlist")) > 0 &&
-        strcmp(text(s, "imagePullCredentialsVerificationPolicy"), "NeverVerifyAllowlistedImages") != 0)
+    if (json_array_size(config_check_get(s, "preloadedImagesVerificationAllowlist")) > 0 &&
+        strcmp(config_check_text(s, "imagePullCredentialsVerificationPolicy"),
+               "NeverVerifyAllowlistedImages") != 0)
         return err_set(e, ERR_INVALID,
                        "preloadedImagesVerificationAllowlist: needs imagePullCredentialsVerificationPolicy: "
                        "NeverVerifyAllowlistedImages");
@@ -69,14 +71,15 @@ static enum err_code check_shutdown(const struct config_state *s, struct err *e)
     static const char *const keys[] = { "shutdownGracePeriod", "shutdownGracePeriodCriticalPods" };
 
     for (size_t i = 0; i < ARRAY_LEN(keys); i++)
-        if (ns(s, keys[i]) > 0 && ns(s, keys[i]) < 1000000000)
-            return err_set(e, ERR_INVALID, "%s: %s is neither 0s nor at least 1s", keys[i], text(s, keys[i]));
-    if (ns(s, keys[1]) > ns(s, keys[0]))
+        if (config_check_ns(s, keys[i]) > 0 && config_check_ns(s, keys[i]) < 1000000000)
+            return err_set(e, ERR_INVALID, "%s: %s is neither 0s nor at least 1s", keys[i],
+                           config_check_text(s, keys[i]));
+    if (config_check_ns(s, keys[1]) > config_check_ns(s, keys[0]))
         return err_set(e, ERR_INVALID,
                        "shutdownGracePeriodCriticalPods: %s is more than shutdownGracePeriod, which is %s",
-                       text(s, keys[1]), text(s, keys[0]));
-    if (json_array_size(value(s, "shutdownGracePeriodByPodPriority")) > 0 &&
-        (ns(s, keys[0]) > 0 || ns(s, keys[1]) > 0))
+                       config_check_text(s, keys[1]), config_check_text(s, keys[0]));
+    if (json_array_size(config_check_get(s, "shutdownGracePeriodByPodPriority")) > 0 &&
+        (config_check_ns(s, keys[0]) > 0 || config_check_ns(s, keys[1]) > 0))
         return err_set(e, ERR_INVALID,
                        "shutdownGracePeriodByPodPriority: cannot be given together with shutdownGracePeriod");
     return ERR_OK;
@@ -95,24 +98,26 @@ static enum err_code check_reservations(const struct config_state *s, struct err
             return err_set(e, ERR_INVALID,
                            "enforceNodeAllocatable: \"%s\" and \"%s\" cannot be given together", whose[i][0],
                            whose[i][1]);
-        if ((all || cpu) && text(s, whose[i][2])[0] == '\0')
+        if ((all || cpu) && config_check_text(s, whose[i][2])[0] == '\0')
             return err_set(e, ERR_INVALID, "enforceNodeAllocatable: \"%s\" needs %s", whose[i][cpu ? 1 : 0],
                            whose[i][2]);
-        if (text(s, "reservedSystemCPUs")[0] != '\0' && text(s, whose[i][2])[0] != '\0')
+        if (config_check_text(s, "reservedSystemCPUs")[0] != '\0' &&
+            config_check_text(s, whose[i][2])[0] != '\0')
             return err_set(e, ERR_INVALID, "reservedSystemCPUs: cannot be given together with %s",
                            whose[i][2]);
     }
-    if (json_is_false(value(s, "cgroupsPerQOS")) && json_array_size(value(s, "enforceNodeAllocatable")) > 0 &&
-        !enforces(s, "none"))
+    if (json_is_false(config_check_get(s, "cgroupsPerQOS")) &&
+        json_array_size(config_check_get(s, "enforceNodeAllocatable")) > 0 && !enforces(s, "none"))
         return err_set(e, ERR_INVALID, "cgroupsPerQOS: false needs enforceNodeAllocatable: [\"none\"]");
-    if (text(s, "systemCgroups")[0] != '\0' && !given(s, "cgroupRoot"))
+    if (config_check_text(s, "systemCgroups")[0] != '\0' && !config_check_given(s, "cgroupRoot"))
         return err_set(e, ERR_INVALID, "systemCgroups: needs cgroupRoot");
     return ERR_OK;
 }
 
 static enum err_code check_eviction(const struct config_state *s, struct err *e)
 {
-    const json_t *soft = value(s, "evictionSoft"), *grace = value(s, "evictionSoftGracePeriod");
+    const json_t *soft = config_check_get(s, "evictionSoft"),
+                 *grace = config_check_get(s, "evictionSoftGracePeriod");
     const char *signal;
     json_t *item;
 
@@ -125,22 +130,23 @@ static enum err_code check_eviction(const struct config_state *s, struct err *e)
 
 enum err_code config_check(struct config_state *s, struct err *e)
 {
-    int64_t period = ns(s, "cpuCFSQuotaPeriod"),
-            backoff = ns(s, "crashLoopBackOff.maxContainerRestartPeriod");
+    int64_t period = config_check_ns(s, "cpuCFSQuotaPeriod"),
+            backoff = config_check_ns(s, "crashLoopBackOff.maxContainerRestartPeriod");
 
     if (period < 1000000 || period > 1000000000)
         return err_set(e, ERR_INVALID, "cpuCFSQuotaPeriod: %s is not between 1ms and 1s",
-                       text(s, "cpuCFSQuotaPeriod"));
+                       config_check_text(s, "cpuCFSQuotaPeriod"));
     if (backoff < 1000000000 || backoff > 300000000000)
         return err_set(e, ERR_INVALID,
                        "crashLoopBackOff.maxContainerRestartPeriod: %s is not between 1s and 5m",
-                       text(s, "crashLoopBackOff.maxContainerRestartPeriod"));
-    if (ns(s, "containerLogMonitorInterval") < 3000000000)
+                       config_check_text(s, "crashLoopBackOff.maxContainerRestartPeriod"));
+    if (config_check_ns(s, "containerLogMonitorInterval") < 3000000000)
         return err_set(e, ERR_INVALID, "containerLogMonitorInterval: %s is less than 3s",
-                       text(s, "containerLogMonitorInterval"));
-    if (json_is_true(value(s, "runOnce")))
+                       config_check_text(s, "containerLogMonitorInterval"));
+    if (json_is_true(config_check_get(s, "runOnce")))
         return err_set(e, ERR_INVALID, "runOnce: kubelet has given it up; it cannot be set");
-    if (json_is_true(value(s, "enableSystemLogQuery")) && json_is_false(value(s, "enableSystemLogHandler")))
+    if (json_is_true(config_check_get(s, "enableSystemLogQuery")) &&
+        json_is_false(config_check_get(s, "enableSystemLogHandler")))
         return err_set(e, ERR_INVALID, "enableSystemLogQuery: needs enableSystemLogHandler: true");
     if (check_images(s, e) != ERR_OK || check_shutdown(s, e) != ERR_OK || check_reservations(s, e) != ERR_OK)
         return e->code;

@@ -177,7 +177,7 @@ const json_t *config_value(const struct agent_config *c, const char *key)
  */
 
 /* Whether what was asked for differs from what is done. */
-static bool differs(const struct config_state *s, size_t i, const struct config_row *r)
+static bool config_differs(const struct config_state *s, size_t i, const struct config_row *r)
 {
     const json_t *v = s->set[i].value;
 
@@ -196,8 +196,8 @@ struct telling {
     void *arg;
 };
 
-static void tell(const struct telling *t, const char *setting, const json_t *value, const char *from,
-                 const char *why)
+static void config_tell(const struct telling *t, const char *setting, const json_t *value, const char *from,
+                        const char *why)
 {
     mem_auto char *text =
         value != NULL ? json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_SORT_KEYS) : NULL;
@@ -214,7 +214,7 @@ static void tell_gates(const struct config_state *s, size_t i, const struct tell
     json_object_foreach (s->set[i].value, name, on) {
         str_auto setting = str_printf("featureGates.%.100s", name);
         if ((problem = config_gate_problem(name, json_is_true(on))) != NULL)
-            tell(t, setting != NULL ? setting : "featureGates", on, s->set[i].from, problem);
+            config_tell(t, setting != NULL ? setting : "featureGates", on, s->set[i].from, problem);
     }
 }
 
@@ -231,11 +231,11 @@ void config_warnings(const struct agent_config *c, void (*fn)(const struct confi
 
         if (r->type == T_BOOL_MAP)
             tell_gates(s, i, &t);
-        else if (r->effect != WORKS && differs(s, i, r))
-            tell(&t, r->key != NULL ? r->key : flag, r->marks & SECRET ? NULL : s->set[i].value,
-                 s->set[i].from, r->why);
+        else if (r->effect != WORKS && config_differs(s, i, r))
+            config_tell(&t, r->key != NULL ? r->key : flag, r->marks & SECRET ? NULL : s->set[i].value,
+                        s->set[i].from, r->why);
     }
     if (json_integer_value(config_effective(s, max_pods)) > CONFIG_PODS_MAX)
-        tell(&t, "maxPods", s->set[max_pods].value, s->set[max_pods].from,
-             "a node has at most 1000 pods here");
+        config_tell(&t, "maxPods", s->set[max_pods].value, s->set[max_pods].from,
+                    "a node has at most 1000 pods here");
 }

@@ -23,7 +23,7 @@ struct decoder {
     json_t *lines;
 };
 
-static const char *place(const struct decoder *d, const char *key, char ret[320])
+static const char *config_decode_place(const struct decoder *d, const char *key, char ret[320])
 {
     json_int_t line = d->lines != NULL ? json_int(d->lines, key, 0) : 0;
 
@@ -41,14 +41,15 @@ static enum err_code unknown_key(const struct decoder *d, const char *key, struc
     char from[320];
 
     if (config_find_key(other, key) < config_n_rows())
-        return err_set(
-            e, ERR_INVALID, "%s: %.100s: unknown key in a %s; it belongs into a %s (apiVersion %s)",
-            place(d, key, from), key, config_doc_kind[d->doc], config_doc_kind[other], config_doc_api[other]);
+        return err_set(e, ERR_INVALID,
+                       "%s: %.100s: unknown key in a %s; it belongs into a %s (apiVersion %s)",
+                       config_decode_place(d, key, from), key, config_doc_kind[d->doc],
+                       config_doc_kind[other], config_doc_api[other]);
     if (near != NULL)
         return err_set(e, ERR_INVALID, "%s: %.100s: unknown key in a %s; did you mean %s?",
-                       place(d, key, from), key, config_doc_kind[d->doc], near);
+                       config_decode_place(d, key, from), key, config_doc_kind[d->doc], near);
     return err_set(e, ERR_INVALID, "%s: %.100s: unknown key in a %s; `coracle config --sample` shows all",
-                   place(d, key, from), key, config_doc_kind[d->doc]);
+                   config_decode_place(d, key, from), key, config_doc_kind[d->doc]);
 }
 
 /* Takes away what earlier files said about all keys below. */
@@ -76,16 +77,17 @@ static enum err_code take_setting(struct decoder *d, size_t i, const char *key, 
         return ERR_OK;
     }
     if (config_check_value(r, value, &checked, e) != ERR_OK)
-        return e->code == ERR_INVALID ? err_wrap(e, "%s: %s", place(d, key, from), key) : e->code;
+        return e->code == ERR_INVALID ? err_wrap(e, "%s: %s", config_decode_place(d, key, from), key)
+                                      : e->code;
     if ((r->marks & ZERO) && config_is_zero(checked)) {
         config_unset(d->state, i);
         return ERR_OK;
     }
-    return config_set(d->state, i, checked, place(d, key, from), e);
+    return config_set(d->state, i, checked, config_decode_place(d, key, from), e);
 }
 
 /* What is wrong is kept, and the rest is looked at, too; an error that is none of the file's stops. */
-static enum err_code go_on(struct config_state *s, const struct err *why, struct err *e)
+static enum err_code config_decode_go_on(struct config_state *s, const struct err *why, struct err *e)
 {
     if (why->code == ERR_OK)
         return ERR_OK;
@@ -101,7 +103,8 @@ static enum err_code go_on(struct config_state *s, const struct err *why, struct
 static enum err_code take_mapping(struct decoder *d, const json_t *mapping, const char *prefix,
                                   struct err *e);
 
-static enum err_code take_key(struct decoder *d, const char *key, const json_t *value, struct err *e)
+static enum err_code config_decode_take_key(struct decoder *d, const char *key, const json_t *value,
+                                            struct err *e)
 {
     const size_t i = config_find_key(d->doc, key);
     char from[320];
@@ -113,7 +116,7 @@ static enum err_code take_key(struct decoder *d, const char *key, const json_t *
     if (json_is_object(value))
         return take_mapping(d, value, key, e);
     if (!json_is_null(value))
-        return err_set(e, ERR_INVALID, "%s: %s: no mapping", place(d, key, from), key);
+        return err_set(e, ERR_INVALID, "%s: %s: no mapping", config_decode_place(d, key, from), key);
     unset_below(d, key);
     return ERR_OK;
 }
@@ -130,14 +133,14 @@ static enum err_code take_mapping(struct decoder *d, const json_t *mapping, cons
         snprintf(key, sizeof(key), "%s%s%.120s", prefix, prefix[0] != '\0' ? "." : "", name);
         if (prefix[0] == '\0' && (strcmp(key, "apiVersion") == 0 || strcmp(key, "kind") == 0))
             continue;
-        (void)!take_key(d, key, value, &why);
-        if (go_on(d->state, &why, e) != ERR_OK)
+        (void)!config_decode_take_key(d, key, value, &why);
+        if (config_decode_go_on(d->state, &why, e) != ERR_OK)
             return e->code;
     }
     return ERR_OK;
 }
 
-static enum err_code find_kind(struct decoder *d, const json_t *document, struct err *e)
+static enum err_code config_decode_find_kind(struct decoder *d, const json_t *document, struct err *e)
 {
     const char *api = json_str(document, "apiVersion"), *kind = json_str(document, "kind");
 
@@ -163,7 +166,7 @@ static enum err_code take_document(struct decoder *d, struct file *file, const j
 {
     if (!json_is_object(document))
         return err_set(e, ERR_INVALID, "%.200s: document %d: no mapping", d->path, number);
-    if (find_kind(d, document, e) != ERR_OK)
+    if (config_decode_find_kind(d, document, e) != ERR_OK)
         return e->code;
     if (file->had[d->doc])
         return err_set(e, ERR_INVALID, "%.200s: document %d: a second %s", d->path, number,
@@ -175,8 +178,8 @@ static enum err_code take_document(struct decoder *d, struct file *file, const j
     return e->code;
 }
 
-static enum err_code decode(struct config_state *s, const char *path, const char *text, size_t n,
-                            struct err *e)
+static enum err_code config_decode_decode(struct config_state *s, const char *path, const char *text,
+                                          size_t n, struct err *e)
 {
     struct decoder d = { .state = s, .path = path };
     struct file file = { .text = text, .n = n };
@@ -193,7 +196,7 @@ static enum err_code decode(struct config_state *s, const char *path, const char
         struct err why = { 0 };
 
         (void)!take_document(&d, &file, document, numbers[i], &why);
-        if (go_on(s, &why, e) != ERR_OK)
+        if (config_decode_go_on(s, &why, e) != ERR_OK)
             return e->code;
     }
     if (s->problems != NULL)
@@ -208,7 +211,7 @@ enum err_code config_read_file(struct config_state *s, const char *path, struct 
 
     if (fs_read_at(AT_FDCWD, path, FILE_MAX, &text, &n, e) != ERR_OK)
         return e->code;
-    return decode(s, path, text, n, e);
+    return config_decode_decode(s, path, text, n, e);
 }
 
 /* ---- drop-ins ---------------------------------------------------------------------------------------- */
@@ -219,7 +222,7 @@ static int not_hidden(const struct dirent *entry)
 }
 
 /* Bytewise, as Go's filepath.WalkDir sorts. */
-static int by_name(const struct dirent **a, const struct dirent **b)
+static int config_decode_by_name(const struct dirent **a, const struct dirent **b)
 {
     return strcmp((*a)->d_name, (*b)->d_name);
 }
@@ -228,7 +231,7 @@ static enum err_code read_dir(struct config_state *s, const char *path, int leve
                               struct err *e)
 {
     struct dirent **entries = NULL;
-    int n = scandir(path, &entries, not_hidden, by_name);
+    int n = scandir(path, &entries, not_hidden, config_decode_by_name);
 
     if (n < 0)
         return err_sys(e, errno, "%.200s", path);

@@ -8,7 +8,7 @@
 
 #define FLAGS_MAX 1000
 
-static enum err_code add(struct config_flags *f, size_t row, const char *value, struct err *e)
+static enum err_code config_flags_add(struct config_flags *f, size_t row, const char *value, struct err *e)
 {
     struct config_flag *grown;
 
@@ -22,7 +22,7 @@ static enum err_code add(struct config_flags *f, size_t row, const char *value, 
     return ERR_OK;
 }
 
-static enum err_code unknown_flag(const char *name, size_t n, struct err *e)
+static enum err_code config_flags_unknown_flag(const char *name, size_t n, struct err *e)
 {
     str_auto copy = strndup(name, n < 100 ? n : 100);
     const char *near = copy != NULL ? config_nearest_flag(copy) : NULL;
@@ -43,7 +43,7 @@ static enum err_code take_flag(struct config_flags *f, const char *arg, int argc
     const struct config_row *r;
 
     if (row == config_n_rows())
-        return unknown_flag(name, n, e);
+        return config_flags_unknown_flag(name, n, e);
     r = config_row(row, NULL);
     if (name[n] == '=')
         value = name + n + 1;
@@ -55,7 +55,7 @@ static enum err_code take_flag(struct config_flags *f, const char *arg, int argc
         value = argv[++*i];
     else
         return err_set(e, ERR_INVALID, "--%s needs a value", r->flag);
-    return add(f, row, value, e);
+    return config_flags_add(f, row, value, e);
 }
 
 enum err_code config_flags_parse(struct config_flags *f, int argc, char **argv, struct err *e)

@@ -124,7 +124,7 @@ static const char *last_name(const char *key)
     return dot != NULL ? dot + 1 : key;
 }
 
-static void add_value(struct buf *out, const json_t *v)
+static void config_print_add_value(struct buf *out, const json_t *v)
 {
     mem_auto char *text = json_dumps(v, JSON_ENCODE_ANY | JSON_SORT_KEYS);
 
@@ -150,7 +150,7 @@ static void add_document(const json_t *configz, const char *member, enum config_
         open_mappings(out, "", before, key);
         start = out->n;
         buf_addf(out, "%*s%s: ", indent_of(key), "", last_name(key));
-        add_value(out, v);
+        config_print_add_value(out, v);
         from = json_str(sources, key);
         buf_addf(out, "%*s  # %s\n",
                  (int)(out->n - start < VALUE_COLUMN ? VALUE_COLUMN - (out->n - start) : 0), "",
@@ -172,7 +172,7 @@ void config_yaml(const json_t *configz, struct buf *out)
         buf_adds(out, "# Accepted, but not acted on:\n");
     json_array_foreach (warnings, i, w) {
         buf_addf(out, "#   %s: ", json_str(w, "setting"));
-        add_value(out, json_object_get(w, "value"));
+        config_print_add_value(out, json_object_get(w, "value"));
         buf_addf(out, " (%s): %s\n", json_str(w, "from"), json_str(w, "why"));
     }
 }
@@ -230,7 +230,7 @@ static const char *chosen_value(const char *key)
     return NULL;
 }
 
-static void add_row(struct buf *out, const struct config_row *r, const char *before)
+static void config_print_add_row(struct buf *out, const struct config_row *r, const char *before)
 {
     const char *set = chosen_value(r->key);
     int indent = indent_of(r->key);
@@ -254,7 +254,7 @@ static void add_row(struct buf *out, const struct config_row *r, const char *bef
     if (set != NULL)
         buf_adds(out, set);
     else if (r->otherwise != NULL && config_flag_value(r, r->otherwise, &v, &e) == ERR_OK)
-        add_value(out, v);
+        config_print_add_value(out, v);
     else
         buf_adds(out, nothing(r));
     buf_addc(out, '\n');
@@ -270,7 +270,7 @@ static void add_rows(struct buf *out, enum config_doc which)
         const struct config_row *r = config_row(i, &of);
         if (of != which || r->key == NULL)
             continue;
-        add_row(out, r, before);
+        config_print_add_row(out, r, before);
         before = r->key;
     }
 }

@@ -21,7 +21,7 @@ static size_t field_size(const struct config_row *r)
     }
 }
 
-static void swap(void *a, void *b, size_t n)
+static void reload_swap(void *a, void *b, size_t n)
 {
     unsigned char *x = a, *y = b;
 
@@ -32,7 +32,7 @@ static void swap(void *a, void *b, size_t n)
     }
 }
 
-static bool same(const struct config_state *a, const struct config_state *b, size_t i)
+static bool reload_same(const struct config_state *a, const struct config_state *b, size_t i)
 {
     const json_t *x = config_effective(a, i), *y = config_effective(b, i);
 
@@ -40,7 +40,7 @@ static bool same(const struct config_state *a, const struct config_state *b, siz
 }
 
 /* The members of struct agent_config that no single row stands for, and whether they may change. */
-#define SWAP(field) swap(&c->field, &next->field, sizeof(c->field))
+#define SWAP(field) reload_swap(&c->field, &next->field, sizeof(c->field))
 
 static void swap_derived(struct agent_config *c, struct agent_config *next)
 {
@@ -64,14 +64,14 @@ void config_take(struct agent_config *c, struct agent_config *next,
         const struct config_row *r = config_row(i, NULL);
         bool live = (r->marks & LIVE) != 0 || r->effect != WORKS; /* what has no effect changes at once */
 
-        if (!same(c->state, next->state, i) && r->effect == WORKS && r->key != NULL)
+        if (!reload_same(c->state, next->state, i) && r->effect == WORKS && r->key != NULL)
             changed(r->key, live, arg);
         if (!live)
             continue;
-        swap(&c->state->set[i], &next->state->set[i], sizeof(c->state->set[i]));
-        swap(&c->state->defaults[i], &next->state->defaults[i], sizeof(c->state->defaults[i]));
+        reload_swap(&c->state->set[i], &next->state->set[i], sizeof(c->state->set[i]));
+        reload_swap(&c->state->defaults[i], &next->state->defaults[i], sizeof(c->state->defaults[i]));
         if (r->offset != FIELD(log_level))
-            swap((char *)c + r->offset, (char *)next + r->offset, field_size(r));
+            reload_swap((char *)c + r->offset, (char *)next + r->offset, field_size(r));
     }
     swap_derived(c, next);
 }

@@ -10,7 +10,7 @@
 
 #define THROTTLING 0.9 /* kubelet's memoryThrottlingFactor where none is given (1.36) */
 
-static const json_t *of(const struct agent_config *c, const char *key)
+static const json_t *config_resources_of(const struct agent_config *c, const char *key)
 {
     return config_effective(c->state, config_find_key(DOC_KUBELET, key));
 }
@@ -106,20 +106,23 @@ static int64_t log_max_bytes(const json_t *setting)
 void config_apply_resources(struct agent_config *c)
 {
     struct api_node_resources *r = &c->resources;
-    const char *cpus = json_string_value(of(c, "reservedSystemCPUs"));
-    const json_t *hard = of(c, "evictionHard"), *factor = of(c, "memoryThrottlingFactor");
+    const char *cpus = json_string_value(config_resources_of(c, "reservedSystemCPUs"));
+    const json_t *hard = config_resources_of(c, "evictionHard"),
+                 *factor = config_resources_of(c, "memoryThrottlingFactor");
 
-    c->log_max_bytes = log_max_bytes(of(c, "containerLogMaxSize"));
+    c->log_max_bytes = log_max_bytes(config_resources_of(c, "containerLogMaxSize"));
     *r = (struct api_node_resources){
-        .system = reserved(of(c, "systemReserved")),
-        .kube = reserved(of(c, "kubeReserved")),
+        .system = reserved(config_resources_of(c, "systemReserved")),
+        .kube = reserved(config_resources_of(c, "kubeReserved")),
         .evict_memory = threshold(hard, "memory.available"),
         .evict_storage = threshold(hard, "nodefs.available"),
-        .enforce = enforce(of(c, "enforceNodeAllocatable")),
-        .limited_swap = str_eq(json_string_value(of(c, "memorySwap.swapBehavior")), "LimitedSwap"),
-        .single_process_oom = json_is_true(of(c, "singleProcessOOMKill")),
-        .memory_qos = json_is_true(json_object_get(of(c, "featureGates"), "MemoryQoS")),
-        .memory_tiers = str_eq(json_string_value(of(c, "memoryReservationPolicy")), "TieredReservation"),
+        .enforce = enforce(config_resources_of(c, "enforceNodeAllocatable")),
+        .limited_swap =
+            str_eq(json_string_value(config_resources_of(c, "memorySwap.swapBehavior")), "LimitedSwap"),
+        .single_process_oom = json_is_true(config_resources_of(c, "singleProcessOOMKill")),
+        .memory_qos = json_is_true(json_object_get(config_resources_of(c, "featureGates"), "MemoryQoS")),
+        .memory_tiers =
+            str_eq(json_string_value(config_resources_of(c, "memoryReservationPolicy")), "TieredReservation"),
         .memory_throttling = json_is_number(factor) ? json_number_value(factor) : THROTTLING,
     };
     if (cpus != NULL && cpus[0] != '\0') {

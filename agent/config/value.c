@@ -45,7 +45,7 @@ bool config_is_zero(const json_t *v)
     return false;
 }
 
-static enum err_code take(json_t *v, json_t **ret, struct err *e)
+static enum err_code config_value_take(json_t *v, json_t **ret, struct err *e)
 {
     if (v == NULL)
         return err_nomem(e);
@@ -116,7 +116,7 @@ static enum err_code check_path(const json_t *v, json_t **ret, struct err *e)
                        PATH_TEXT_MAX);
     while (n > 1 && text[n - 1] == '/')
         n--;
-    return take(json_stringn(text, n), ret, e);
+    return config_value_take(json_stringn(text, n), ret, e);
 }
 
 static enum err_code check_duration(const struct config_row *r, const json_t *v, json_t **ret, struct err *e)
@@ -130,7 +130,7 @@ static enum err_code check_duration(const struct config_row *r, const json_t *v,
     if (ns < 0 && !(r->marks & NEGATIVE))
         return wrong(v, "negative", e);
     duration_format(ns, text);
-    return take(json_string(text), ret, e);
+    return config_value_take(json_string(text), ret, e);
 }
 
 static enum err_code check_quantity(const json_t *v, json_t **ret, struct err *e)
@@ -144,14 +144,14 @@ static enum err_code check_quantity(const json_t *v, json_t **ret, struct err *e
         if (check_text(v, e) != ERR_OK)
             return e->code;
         if (json_string_length(v) == 0)
-            return take(json_string(""), ret, e);
+            return config_value_take(json_string(""), ret, e);
         if (quantity_parse(json_string_value(v), &q, e) != ERR_OK)
             return e->code;
     }
     if (q.nano < 0)
         return wrong(v, "negative", e);
     quantity_format(&q, text);
-    return take(json_string(text), ret, e);
+    return config_value_take(json_string(text), ret, e);
 }
 
 static enum err_code check_entries(const struct config_row *r, const json_t *v, bool list, struct err *e)
@@ -209,7 +209,8 @@ static enum err_code check_map(const struct config_row *r, const json_t *v, stru
     return ERR_OK;
 }
 
-static enum err_code check_type(const struct config_row *r, const json_t *v, json_t **ret, struct err *e)
+static enum err_code config_value_check_type(const struct config_row *r, const json_t *v, json_t **ret,
+                                             struct err *e)
 {
     switch (r->type) {
     case T_BOOL:
@@ -256,14 +257,14 @@ static enum err_code check_type(const struct config_row *r, const json_t *v, jso
             return e->code;
         break;
     }
-    return take(json_deep_copy(v), ret, e);
+    return config_value_take(json_deep_copy(v), ret, e);
 }
 
 enum err_code config_check_value(const struct config_row *r, const json_t *v, json_t **ret, struct err *e)
 {
     json_auto_t *checked = NULL;
 
-    if (check_type(r, v, &checked, e) != ERR_OK)
+    if (config_value_check_type(r, v, &checked, e) != ERR_OK)
         return e->code;
     if (r->check != NULL && !config_is_zero(checked) && r->check(checked, e) != ERR_OK)
         return e->code;
@@ -331,7 +332,7 @@ static enum err_code flag_int(const char *text, json_t **ret, struct err *e)
 
     if (parse_i64(text[0] == '+' ? text + 1 : text, INT64_MIN, INT64_MAX, &n, "it", e) != ERR_OK)
         return err_set(e, ERR_INVALID, "\"%.100s\" is no whole number", text);
-    return take(json_integer(n), ret, e);
+    return config_value_take(json_integer(n), ret, e);
 }
 
 static enum err_code flag_list(const struct config_row *r, const char *text, json_t **ret, struct err *e)
@@ -368,11 +369,11 @@ static enum err_code flag_raw(const struct config_row *r, const char *text, json
     case T_BOOL:
         if (!flag_bool(text, &on))
             return err_set(e, ERR_INVALID, "\"%.100s\" is neither true nor false", text);
-        return take(json_boolean(on), ret, e);
+        return config_value_take(json_boolean(on), ret, e);
     case T_INT:
         return flag_int(text, ret, e);
     case T_FLOAT:
-        return take(json_real(strtod(text, NULL)), ret, e);
+        return config_value_take(json_real(strtod(text, NULL)), ret, e);
     case T_TEXTS:
     case T_INTS:
         return flag_list(r, text, ret, e);
@@ -391,11 +392,11 @@ static enum err_code flag_raw(const struct config_row *r, const char *text, json
     case T_QUANTITY:
         break;
     }
-    return take(json_string(text), ret, e);
+    return config_value_take(json_string(text), ret, e);
 }
 
 /* What jansson takes: no overlong form, no surrogate, nothing above U+10FFFF. */
-static bool is_utf8(const char *text)
+static bool config_value_is_utf8(const char *text)
 {
     for (const unsigned char *p = (const unsigned char *)text; *p != '\0';) {
         unsigned more = *p < 0x80 ? 0 : *p < 0xc2 ? 4 : *p < 0xe0 ? 1 : *p < 0xf0 ? 2 : *p < 0xf5 ? 3 : 4;
@@ -414,7 +415,7 @@ enum err_code config_flag_value(const struct config_row *r, const char *text, js
 {
     json_auto_t *raw = NULL;
 
-    if (!is_utf8(text))
+    if (!config_value_is_utf8(text))
         return err_set(e, ERR_INVALID, "it is no UTF-8");
     if (flag_raw(r, text, &raw, e) != ERR_OK)
         return e->code;

@@ -141,7 +141,7 @@ static enum err_code check_signal(const char *name, struct err *e)
         name);
 }
 
-static enum err_code check_amount(const char *text, struct err *e)
+static enum err_code value_special_check_amount(const char *text, struct err *e)
 {
     struct quantity q;
     size_t n = strlen(text);
@@ -173,7 +173,7 @@ static enum err_code check_signals(const json_t *v, bool durations, struct err *
             return e->code;
         if (durations ? (!duration_parse(text, &ns) || ns < 0) &&
                             err_set(e, ERR_INVALID, "\"%.60s\" is no duration like \"90s\"", text) != ERR_OK
-                      : check_amount(text, e) != ERR_OK)
+                      : value_special_check_amount(text, e) != ERR_OK)
             return err_wrap(e, "%s", name);
     }
     return ERR_OK;
@@ -229,7 +229,8 @@ enum err_code config_check_qos_reserved(const json_t *v, struct err *e)
             continue;
         if (strcmp(name, "memory") != 0)
             return err_set(e, ERR_INVALID, "only memory can be given, not \"%.100s\"", name);
-        if (!str_ends(json_string_value(item), "%") || check_amount(json_string_value(item), e) != ERR_OK)
+        if (!str_ends(json_string_value(item), "%") ||
+            value_special_check_amount(json_string_value(item), e) != ERR_OK)
             return err_set(e, ERR_INVALID, "memory: \"%.60s\" is no percentage from 0%% to 100%%",
                            json_string_value(item));
     }

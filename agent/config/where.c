@@ -20,7 +20,7 @@ struct lines {
     size_t n;
 };
 
-static void add(struct lines *l, const char *name, size_t line)
+static void config_where_add(struct lines *l, const char *name, size_t line)
 {
     size_t at = l->depth - 1;
     const char *above = l->path[at];
@@ -54,19 +54,19 @@ static void open_level(struct lines *l, bool mapping)
     l->depth++;
 }
 
-static void on_scalar(struct lines *l, const yaml_event_t *ev)
+static void config_where_on_scalar(struct lines *l, const yaml_event_t *ev)
 {
     size_t at = l->depth - 1;
 
     if (l->depth == 0 || l->depth > LEVELS || !l->mapping[at])
         return;
     if (!l->has_key[at])
-        add(l, (const char *)ev->data.scalar.value, ev->start_mark.line + 1);
+        config_where_add(l, (const char *)ev->data.scalar.value, ev->start_mark.line + 1);
     l->has_key[at] = !l->has_key[at];
 }
 
 /* False: this was the last event that matters. */
-static bool on_event(struct lines *l, const yaml_event_t *ev, int number, int *document)
+static bool config_where_on_event(struct lines *l, const yaml_event_t *ev, int number, int *document)
 {
     bool here = *document == number;
 
@@ -90,7 +90,7 @@ static bool on_event(struct lines *l, const yaml_event_t *ev, int number, int *d
         break;
     case YAML_SCALAR_EVENT:
         if (here)
-            on_scalar(l, ev);
+            config_where_on_scalar(l, ev);
         break;
     case YAML_ALIAS_EVENT:
         if (here && l->depth > 0 && l->depth <= LEVELS)
@@ -115,7 +115,7 @@ json_t *config_lines(const char *text, size_t n, int number)
     yaml_parser_set_encoding(&parser, YAML_UTF8_ENCODING);
     yaml_parser_set_input_string(&parser, (const unsigned char *)text, n);
     while (more && yaml_parser_parse(&parser, &ev) != 0) {
-        more = on_event(&l, &ev, number, &document);
+        more = config_where_on_event(&l, &ev, number, &document);
         yaml_event_delete(&ev);
     }
     yaml_parser_delete(&parser);

@@ -54,7 +54,7 @@ static bool same_secret(const json_t *a, const json_t *b)
 }
 
 /* The newest is the last one; false: no memory. */
-static bool add_secret(json_t *list, json_t *whose)
+static bool image_access_add_secret(json_t *list, json_t *whose)
 {
     json_t *one;
     size_t i;
@@ -76,7 +76,7 @@ static bool is_unsure(const struct img_job *j)
     return j->tries.with_secrets && j->store->short_names.redirects;
 }
 
-static bool add(const struct img_job *j, json_t *to, const char *repository)
+static bool image_access_add(const struct img_job *j, json_t *to, const char *repository)
 {
     json_t *list = json_object_get(to, repository);
     json_t *whose = is_unsure(j) ? NULL : j->tries.whose[j->attempt];
@@ -92,7 +92,7 @@ static bool add(const struct img_job *j, json_t *to, const char *repository)
         if (json_object_set_new(to, repository, list) != 0)
             return false;
     }
-    return whose == NULL || add_secret(list, whose);
+    return whose == NULL || image_access_add_secret(list, whose);
 }
 
 json_t *img_access_add(const struct img_job *j, const json_t *is)
@@ -101,7 +101,7 @@ json_t *img_access_add(const struct img_job *j, const json_t *is)
     char full[IMG_NAME_MAX], repository[IMG_NAME_MAX];
 
     img_auth_repository(img_job_reference(j, full), repository);
-    if (to != NULL && add(j, to, repository))
+    if (to != NULL && image_access_add(j, to, repository))
         return to;
     json_decref(to);
     return NULL;
@@ -146,7 +146,7 @@ enum img_access img_access(struct img_store *s, const struct img_image *image, c
     return json_array_size(by) > 0 ? IMG_ACCESS_SECRETS : IMG_ACCESS_REFUSED;
 }
 
-static enum err_code plan(void *arg, struct err *e)
+static enum err_code image_access_plan(void *arg, struct err *e)
 {
     struct img_task_run *run = arg;
     char repository[IMG_NAME_MAX];
@@ -197,5 +197,6 @@ void img_access_start(struct img_task *t, struct img_store *s, const char *name,
     if (run->name == NULL || run->auth == NULL)
         img_task_end(run, (err_nomem(&e), &e));
     else
-        work_start(&run->work, "registry credentials", name, plan, run, s->loop, on_planned, run);
+        work_start(&run->work, "registry credentials", name, image_access_plan, run, s->loop, on_planned,
+                   run);
 }

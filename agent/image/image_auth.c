@@ -45,7 +45,7 @@ static void wipe(char *text)
     free(text);
 }
 
-static enum err_code plan(void *arg, struct err *e)
+static enum err_code image_auth_plan(void *arg, struct err *e)
 {
     struct img_job *j = arg;
     const unsigned char *key = j->store->proof_key;
@@ -75,7 +75,7 @@ static enum err_code plan(void *arg, struct err *e)
 
 void img_auth_start(struct img_job *j, op_done_fn done)
 {
-    work_start(&j->work, "registry credentials", j->key, plan, j, j->store->loop, done, j);
+    work_start(&j->work, "registry credentials", j->key, image_auth_plan, j, j->store->loop, done, j);
 }
 
 /* ---- the file for skopeo --------------------------------------------------------------------- */

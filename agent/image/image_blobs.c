@@ -73,7 +73,7 @@ static enum err_code bytes_below(int dir, const char *name, int depth, uint64_t 
     return add_below(dir, name, depth, ret, e);
 }
 
-static void stop(struct img_job *j, const struct err *why)
+static void image_blobs_stop(struct img_job *j, const struct err *why)
 {
     if (j->over_limit)
         return;
@@ -107,13 +107,13 @@ static void check_stall(struct img_job *j, uint64_t bytes, uint64_t now_ms)
         else
             err_set(&stalled, ERR_UNAVAILABLE, "only %llu bytes came in %.3g s",
                     (unsigned long long)(bytes - j->seen_bytes), seconds);
-        stop(j, &stalled);
+        image_blobs_stop(j, &stalled);
     }
 }
 
 /* Whole blobs are shared: when those that came since this one began are more than all of them may have
  * brought, none can be told apart. */
-static bool too_large(const struct img_job *j, uint64_t own, uint64_t shared)
+static bool image_blobs_too_large(const struct img_job *j, uint64_t own, uint64_t shared)
 {
     const struct img_store *s = j->store;
 
@@ -147,9 +147,9 @@ static void check_all(struct img_store *s)
             return;
         note_fetched(j, bytes + shared);
         if (full.code != ERR_OK)
-            stop(j, &full);
-        else if (too_large(j, bytes, shared))
-            stop(j, &large);
+            image_blobs_stop(j, &full);
+        else if (image_blobs_too_large(j, bytes, shared))
+            image_blobs_stop(j, &large);
         else
             check_stall(j, bytes, now_ms);
     }
@@ -169,7 +169,7 @@ static bool registry_is_asked(const struct img_store *s)
 
 static void on_tick(uv_timer_t *timer);
 
-static void drop(struct img_store *s)
+static void image_blobs_drop(struct img_store *s)
 {
     char away[33];
 
@@ -202,7 +202,7 @@ void img_blobs_settle(struct img_store *s)
     if (!s->have_blobs || registry_is_asked(s) || s->closing) /* the next agent goes on with them */
         return;
     if (s->blobs_bad || s->blobs_until_ms <= now_ms)
-        drop(s);
+        image_blobs_drop(s);
     else
         uv_timer_start(&s->usage, on_tick, s->blobs_until_ms - now_ms, 0);
 }
@@ -234,7 +234,7 @@ enum err_code img_blobs_take(struct img_job *j, char *answer, struct err *e)
 
 /* skopeo looks for a layer that is here already when it comes to it: who copies may count on any of its own.
  */
-static bool is_wanted(const struct img_job *by_others_than, const char *hex)
+static bool image_blobs_is_wanted(const struct img_job *by_others_than, const char *hex)
 {
     const struct img_job *j;
 
@@ -255,7 +255,7 @@ static uint64_t move_away(const struct img_job *j, const char *hex, int from, in
 {
     struct stat st;
 
-    if (is_wanted(j, hex) || fstatat(from, hex, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+    if (image_blobs_is_wanted(j, hex) || fstatat(from, hex, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
         renameat(from, hex, to, hex) != 0)
         return 0;
     return (uint64_t)st.st_size;

@@ -9,7 +9,7 @@
  * This file turns the one into the other and holds what the caller may look at in done.
  */
 
-static void run_free(struct img_bring_run *run)
+static void img_image_bring_run_free(struct img_bring_run *run)
 {
     if (run->auth != NULL)
         explicit_bzero(run->auth, strlen(run->auth));
@@ -19,21 +19,21 @@ static void run_free(struct img_bring_run *run)
     free(run);
 }
 
-static void on_done(struct op *op, const struct err *result)
+static void img_image_bring_on_done(struct op *op, const struct err *result)
 {
     struct img_bring_run *run = container_of(op, struct img_bring, op)->run;
     struct img_image *image = run->image;
     json_t *names = run->names;
     op_done_fn done = run->done;
 
-    run_free(run);
+    img_image_bring_run_free(run);
     done(op, result); /* the img_bring is the caller's again: not touched any more */
     img_unref(image);
     json_decref(names);
 }
 
 /* Cancelled, or past the deadline: the job goes on for the others. */
-static void on_abort(struct op *op)
+static void img_image_bring_on_abort(struct op *op)
 {
     struct img_bring *b = container_of(op, struct img_bring, op);
 
@@ -105,8 +105,8 @@ static enum err_code keep_wishes(struct img_bring_run *run, const char *referenc
 }
 
 /* A name that only says the reference again is none: where the image is found decides. */
-static enum err_code begin(struct img_bring_run *run, const char *source, const char *name, const char *auth,
-                           struct err *e)
+static enum err_code img_image_bring_begin(struct img_bring_run *run, const char *source, const char *name,
+                                           const char *auth, struct err *e)
 {
     const char *reference = source + strlen("docker://");
     char full[IMG_NAME_MAX] = "", whole[IMG_NAME_MAX];
@@ -125,8 +125,9 @@ static enum err_code begin(struct img_bring_run *run, const char *source, const 
     return e->code;
 }
 
-static void start(struct img_bring *b, struct img_store *s, const char *source, const char *name,
-                  const char *auth_json, bool for_pod, op_done_fn done, void *owner)
+static void img_image_bring_start(struct img_bring *b, struct img_store *s, const char *source,
+                                  const char *name, const char *auth_json, bool for_pod, op_done_fn done,
+                                  void *owner)
 {
     struct img_bring_run *run = calloc(1, sizeof(*run));
     struct err e = { 0 };
@@ -136,8 +137,9 @@ static void start(struct img_bring *b, struct img_store *s, const char *source, 
     b->ran_ms = 0;
     b->failure = IMG_FAILED;
     b->names = NULL;
-    op_init(&b->op, s->loop, "image bring", IMG_BRING_DEADLINE_MS, run != NULL ? on_abort : NULL,
-            run != NULL ? on_done : done, owner);
+    op_init(&b->op, s->loop, "image bring", IMG_BRING_DEADLINE_MS,
+            run != NULL ? img_image_bring_on_abort : NULL, run != NULL ? img_image_bring_on_done : done,
+            owner);
     op_set_subject(&b->op, name != NULL ? name : source);
     if (run == NULL) {
         err_nomem(&e);
@@ -153,7 +155,7 @@ static void start(struct img_bring *b, struct img_store *s, const char *source, 
     else if (auth_json != NULL && strlen(auth_json) > REG_AUTH_MAX)
         err_set(&e, ERR_INVALID, "the registry credentials are larger than %u MiB together",
                 REG_AUTH_MAX >> 20);
-    else if (begin(run, source, name, auth_json, &e) == ERR_OK)
+    else if (img_image_bring_begin(run, source, name, auth_json, &e) == ERR_OK)
         return;
     op_finish(&b->op, &e);
 }
@@ -161,11 +163,11 @@ static void start(struct img_bring *b, struct img_store *s, const char *source, 
 void img_bring_start(struct img_bring *b, struct img_store *s, const char *source, const char *name,
                      op_done_fn done, void *owner)
 {
-    start(b, s, source, name, NULL, false, done, owner);
+    img_image_bring_start(b, s, source, name, NULL, false, done, owner);
 }
 
 void img_bring_start_auth(struct img_bring *b, struct img_store *s, const char *source, const char *name,
                           const char *auth_json, op_done_fn done, void *owner)
 {
-    start(b, s, source, name, auth_json, true, done, owner);
+    img_image_bring_start(b, s, source, name, auth_json, true, done, owner);
 }

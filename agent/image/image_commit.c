@@ -44,7 +44,7 @@ void img_found_free(struct img_job *j)
 /* ---- what coracle-unpack says ---------------------------------------------------------------- */
 
 /* Believed no more than any other peer: it has read hostile input. */
-static enum err_code take_names(struct img_found *f, const json_t *names, struct err *e)
+static enum err_code image_commit_take_names(struct img_found *f, const json_t *names, struct err *e)
 {
     size_t n = json_array_size(names), i;
     char full[IMG_NAME_MAX];
@@ -89,7 +89,7 @@ enum err_code img_take_result(struct img_job *j, const char *text, size_t n, str
     json_array_foreach (images, i, item) {
         j->n_found++;
         if (img_record_decode(item, j->store->dir, &j->found[i].image, e) != ERR_OK ||
-            take_names(&j->found[i], json_object_get(item, "names"), e) != ERR_OK)
+            image_commit_take_names(&j->found[i], json_object_get(item, "names"), e) != ERR_OK)
             return e->code;
         j->found[i].image->pinned = false; /* neither is its to say */
         json_decref(take_ptr(&j->found[i].image->pulled_for));
@@ -107,7 +107,7 @@ enum err_code img_take_names(struct img_job *j, const char *text, size_t n, stru
 
     if (json_parse(text, n, IMG_RECORD_MAX, &record, "coracle-unpack", e) != ERR_OK)
         return e->code;
-    return take_names(&j->found[0], json_object_get(record, "names"), e);
+    return image_commit_take_names(&j->found[0], json_object_get(record, "names"), e);
 }
 
 bool img_take_failure(const char *text, size_t n, struct err *e)
@@ -134,7 +134,8 @@ bool img_take_failure(const char *text, size_t n, struct err *e)
 /* ---- records --------------------------------------------------------------------------------- */
 
 /* Takes the JSON value. */
-static enum err_code plan(struct img_job *j, int dir, const char *hex, json_t *value, struct err *e)
+static enum err_code image_commit_plan(struct img_job *j, int dir, const char *hex, json_t *value,
+                                       struct err *e)
 {
     struct img_write *w = &j->writes[j->n_writes];
 
@@ -178,7 +179,7 @@ static enum err_code settle_digest(const struct img_job *j, struct img_image *im
     return ERR_OK;
 }
 
-static enum err_code write_all(void *arg, struct err *e)
+static enum err_code image_commit_write_all(void *arg, struct err *e)
 {
     const struct img_job *j = arg;
 
@@ -214,7 +215,7 @@ static enum err_code plan_image(struct img_job *j, struct img_found *f, struct e
         f->pulled_for = json_incref((json_t *)is);
     if (f->pulled_for != NULL && json_object_set(record, "pulledFor", f->pulled_for) != 0)
         return err_nomem(e);
-    return plan(j, j->store->images_fd, f->image->id + 7, json_incref(record), e);
+    return image_commit_plan(j, j->store->images_fd, f->image->id + 7, json_incref(record), e);
 }
 
 enum err_code img_commit_start(struct img_job *j, op_done_fn done, struct err *e)
@@ -237,15 +238,16 @@ enum err_code img_commit_start(struct img_job *j, op_done_fn done, struct err *e
         for (size_t k = 0; k < j->found[i].n_names; k++) {
             struct img_named *name = &j->found[i].names[k];
 
-            if (plan(j, s->refs_fd, name->file, name_record(j, &j->found[i], name->name), e) != ERR_OK)
+            if (image_commit_plan(j, s->refs_fd, name->file, name_record(j, &j->found[i], name->name), e) !=
+                ERR_OK)
                 return e->code;
             j->writes[j->n_writes - 1].written = &name->written;
         }
-    work_start(&j->work, "image records", j->key, write_all, j, s->loop, done, j);
+    work_start(&j->work, "image records", j->key, image_commit_write_all, j, s->loop, done, j);
     return ERR_OK;
 }
 
-static void take_pulled_for(const struct img_found *f, struct img_image *image)
+static void image_commit_take_pulled_for(const struct img_found *f, struct img_image *image)
 {
     if (f->pulled_for == NULL)
         return;
@@ -267,7 +269,7 @@ enum err_code img_commit_finish(struct img_job *j, struct err *e)
             img_unref(f->image);
             f->image = img_ref(entry->image);
         }
-        take_pulled_for(f, entry->image);
+        image_commit_take_pulled_for(f, entry->image);
         for (size_t k = 0; k < f->n_names; k++)
             if (img_keep_name(s, f->names[k].name, f->names[k].file, j->digest, entry, e) != ERR_OK)
                 return e->code;
@@ -290,7 +292,7 @@ static void keep_written_names(struct img_job *j, struct img_found *f)
         struct img_entry *entry = f->names[k].written ? img_keep(j->store, f->image, &e) : NULL;
 
         if (entry != NULL)
-            take_pulled_for(f, entry->image);
+            image_commit_take_pulled_for(f, entry->image);
         if (entry != NULL &&
             img_keep_name(j->store, f->names[k].name, f->names[k].file, j->digest, entry, &e) != ERR_OK)
             log_warn("a name of an image is known from the next start on", F_STR("image", f->names[k].name),

@@ -144,7 +144,7 @@ static json_t *all_names(const struct img_job *j)
     return names;
 }
 
-static void answer(struct img_job *j, const struct err *e)
+static void image_job_answer(struct img_job *j, const struct err *e)
 {
     struct img_bring_run *run, *next;
 
@@ -184,7 +184,7 @@ static void job_end(struct img_job *j, const struct err *e)
         img_blobs_ended(j, e);
         img_blobs_settle(s);
     }
-    answer(j, e);
+    image_job_answer(j, e);
     job_free(j);
     img_collect(s); /* layers that were whole before it failed, or that an opaque root hides */
     img_twins_wake(s);
@@ -194,7 +194,7 @@ static void job_end(struct img_job *j, const struct err *e)
 
 /* ---- steps ----------------------------------------------------------------------------------- */
 
-static enum err_code make_folder(struct img_job *j, struct err *e)
+static enum err_code image_job_make_folder(struct img_job *j, struct err *e)
 {
     id_random_hex(j->tmp, sizeof(j->tmp) - 1);
     if (mkdirat(j->store->tmp_fd, j->tmp, 0700) != 0) {
@@ -282,7 +282,7 @@ static void start_copy(struct img_job *j, struct err *e)
     job_end(j, e);
 }
 
-static void on_writers_turn(struct img_writer *w)
+static void image_job_on_writers_turn(struct img_writer *w)
 {
     struct img_job *j = container_of(w, struct img_job, writer);
     struct err e = { 0 };
@@ -295,7 +295,7 @@ static void start_commit(struct img_job *j)
 {
     j->state = JOB_COMMIT;
     j->is_writer = true;
-    img_writer_start(j->store, &j->writer, on_writers_turn);
+    img_writer_start(j->store, &j->writer, image_job_on_writers_turn);
 }
 
 /* What is here for the digest that the registry has just named; NULL: nothing. */
@@ -310,7 +310,7 @@ static struct img_entry *present(struct img_store *s, const char *digest)
     return NULL;
 }
 
-static enum err_code take_present(struct img_job *j, struct img_entry *entry, struct err *e)
+static enum err_code image_job_take_present(struct img_job *j, struct img_entry *entry, struct err *e)
 {
     j->found = calloc(1, sizeof(*j->found));
     if (j->found == NULL)
@@ -338,7 +338,7 @@ void img_job_decide(struct img_job *j)
         j->state = JOB_TWIN;
     } else if (entry == NULL) {
         start_copy(j, &e);
-    } else if (take_present(j, entry, &e) == ERR_OK) {
+    } else if (image_job_take_present(j, entry, &e) == ERR_OK) {
         j->state = JOB_NAME;
         run_unpack(j, (const char *const[]){ "--hash-name", j->name, NULL });
     } else {
@@ -407,7 +407,7 @@ static void job_step(struct img_job *j, struct err *e)
     }
     switch (j->state) {
     case JOB_WAIT:
-        if (make_folder(j, e) != ERR_OK) {
+        if (image_job_make_folder(j, e) != ERR_OK) {
             job_end(j, e);
         } else if (!j->is_registry) {
             start_unpack(j, e);

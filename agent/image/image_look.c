@@ -20,7 +20,7 @@ struct img_unread { /* a record that may be a good one */
 
 /* ---- records ----------------------------------------------------------------------------------- */
 
-static struct img_unread *find(const struct img_store *s, int dir, const char *file)
+static struct img_unread *image_look_find(const struct img_store *s, int dir, const char *file)
 {
     struct img_unread *u;
 
@@ -32,14 +32,14 @@ static struct img_unread *find(const struct img_store *s, int dir, const char *f
 
 void img_unread_add(struct img_store *s, int dir, const char *file, const struct err *why)
 {
-    struct img_unread *u = find(s, dir, file) != NULL ? NULL : calloc(1, sizeof(*u));
+    struct img_unread *u = image_look_find(s, dir, file) != NULL ? NULL : calloc(1, sizeof(*u));
     struct err e = *why;
 
     if (u != NULL) {
         u->dir = dir;
         snprintf(u->file, sizeof(u->file), "%s", file);
         TAILQ_INSERT_TAIL(&s->looks.unread, u, more);
-    } else if (find(s, dir, file) == NULL) {
+    } else if (image_look_find(s, dir, file) == NULL) {
         s->looks.lost = true;
     }
     err_wrap(&e, "record %s/%s is not read", dir == s->images_fd ? "images" : "refs", file);
@@ -51,7 +51,7 @@ bool img_unread_has(const struct img_store *s, int dir, const char *hex)
     char file[80];
 
     snprintf(file, sizeof(file), "%s.json", hex);
-    return find(s, dir, file) != NULL || s->looks.lost;
+    return image_look_find(s, dir, file) != NULL || s->looks.lost;
 }
 
 void img_unread_forget(struct img_store *s, int dir, const char *hex)
@@ -60,7 +60,7 @@ void img_unread_forget(struct img_store *s, int dir, const char *hex)
     char file[80];
 
     snprintf(file, sizeof(file), "%s.json", hex);
-    u = find(s, dir, file);
+    u = image_look_find(s, dir, file);
     if (u == NULL)
         return;
     TAILQ_REMOVE(&s->looks.unread, u, more);

@@ -17,7 +17,7 @@ struct looking {
     struct err *e;
 };
 
-static bool is_known(struct looking *l, const char *user, const char *id)
+static bool image_mounted_is_known(struct looking *l, const char *user, const char *id)
 {
     if (id != NULL && img_find(l->store, id) != NULL)
         return true;
@@ -50,10 +50,10 @@ static bool check_bundle(struct looking *l, const char *container)
         return false;
     if (!presence_is_absent(found))
         (void)!json_parse(text, n, META_MAX, &record, meta, &damage);
-    return is_known(l, container, json_str(record, "imageID"));
+    return image_mounted_is_known(l, container, json_str(record, "imageID"));
 }
 
-static bool on_bundle(const char *name, void *arg)
+static bool image_mounted_on_bundle(const char *name, void *arg)
 {
     return check_bundle(arg, name);
 }
@@ -62,7 +62,7 @@ static bool on_mount(const struct fs_mount *m, void *arg)
 {
     if (strcmp(m->fstype, "overlay") != 0 || !str_starts(m->source, "sha256:"))
         return true;
-    return is_known(arg, m->point, m->source);
+    return image_mounted_is_known(arg, m->point, m->source);
 }
 
 static enum err_code check_volumes(struct looking *l)
@@ -86,7 +86,8 @@ enum err_code img_check_mounted(struct img_store *s, struct err *e)
 
         if (folder == NULL)
             return err_nomem(e);
-        if (presence_is_unknown(fs_list(AT_FDCWD, folder, on_bundle, &l, e)) || e->code != ERR_OK)
+        if (presence_is_unknown(fs_list(AT_FDCWD, folder, image_mounted_on_bundle, &l, e)) ||
+            e->code != ERR_OK)
             return e->code;
     }
     return s->pods_dir != NULL ? check_volumes(&l) : ERR_OK;

@@ -15,7 +15,7 @@
  */
 enum { REPOSITORY_MAX = 255, TAG_MAX = 128, SHOWN = 300 };
 
-static enum err_code bad(const char *reference, const char *why, struct err *e)
+static enum err_code image_name_bad(const char *reference, const char *why, struct err *e)
 {
     return err_set(e, ERR_INVALID, "couldn't parse image name \"%.*s\": %s", SHOWN, reference, why);
 }
@@ -35,7 +35,7 @@ static bool is_lower_digit(char c)
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
 }
 
-static bool is_word(char c)
+static bool image_name_is_word(char c)
 {
     return isalnum((unsigned char)c) || c == '_';
 }
@@ -166,20 +166,22 @@ static enum err_code check_digest(const char *reference, const char *digest, str
             continue;
         digest += strlen(known[i].prefix);
         if (strspn(digest, "0123456789abcdef") != strlen(digest))
-            return bad(reference, "invalid reference format", e);
-        return strlen(digest) == known[i].digits ? ERR_OK
-                                                 : bad(reference, "invalid checksum digest length", e);
+            return image_name_bad(reference, "invalid reference format", e);
+        return strlen(digest) == known[i].digits
+                   ? ERR_OK
+                   : image_name_bad(reference, "invalid checksum digest length", e);
     }
-    return bad(reference,
-               strchr(digest, ':') != NULL ? "unsupported digest algorithm" : "invalid reference format", e);
+    return image_name_bad(
+        reference, strchr(digest, ':') != NULL ? "unsupported digest algorithm" : "invalid reference format",
+        e);
 }
 
 static bool is_tag(struct str s)
 {
-    if (s.n == 0 || s.n > TAG_MAX || !is_word(s.p[0]))
+    if (s.n == 0 || s.n > TAG_MAX || !image_name_is_word(s.p[0]))
         return false;
     for (size_t i = 1; i < s.n; i++)
-        if (!is_word(s.p[i]) && s.p[i] != '.' && s.p[i] != '-')
+        if (!image_name_is_word(s.p[i]) && s.p[i] != '.' && s.p[i] != '-')
             return false;
     return true;
 }
@@ -198,9 +200,10 @@ enum err_code img_normalise(const char *reference, char ret[IMG_NAME_MAX], struc
     buf_auto out = BUF_INIT(IMG_NAME_MAX - 1);
 
     if (name.n == 0 || name.n > REPOSITORY_MAX + 1 + TAG_MAX)
-        return bad(reference, "invalid reference format", e);
+        return image_name_bad(reference, "invalid reference format", e);
     if (at == NULL && is_hex_id(name))
-        return bad(reference, "invalid repository name: cannot specify 64-byte hexadecimal strings", e);
+        return image_name_bad(reference,
+                              "invalid repository name: cannot specify 64-byte hexadecimal strings", e);
     if (at != NULL && check_digest(reference, at + 1, e) != ERR_OK)
         return e->code;
 
@@ -210,17 +213,17 @@ enum err_code img_normalise(const char *reference, char ret[IMG_NAME_MAX], struc
         tag = (struct str){ colon + 1, name.n - (size_t)(colon + 1 - name.p) };
         name.n = (size_t)(colon - name.p);
         if (!is_tag(tag))
-            return bad(reference, "invalid reference format", e);
+            return image_name_bad(reference, "invalid reference format", e);
     }
 
     domain = split_domain(&name);
     if (!is_domain(domain))
-        return bad(reference, "invalid reference format", e);
+        return image_name_bad(reference, "invalid reference format", e);
     if (!is_repository(name)) {
         for (size_t i = 0; i < name.n; i++)
             if (isupper((unsigned char)name.p[i]))
                 return bad_case(reference, name.p, strcspn(name.p, ":@"), is_official(domain, name), e);
-        return bad(reference, "invalid reference format", e);
+        return image_name_bad(reference, "invalid reference format", e);
     }
 
     buf_add(&out, domain.p, domain.n);
@@ -229,7 +232,7 @@ enum err_code img_normalise(const char *reference, char ret[IMG_NAME_MAX], struc
         buf_adds(&out, "library/");
     buf_add(&out, name.p, name.n);
     if (out.n > REPOSITORY_MAX)
-        return bad(reference, "repository name must not be more than 255 characters", e);
+        return image_name_bad(reference, "repository name must not be more than 255 characters", e);
     if (tag.n > 0)
         buf_addf(&out, ":%.*s", (int)tag.n, tag.p);
     else if (at == NULL)
@@ -238,7 +241,7 @@ enum err_code img_normalise(const char *reference, char ret[IMG_NAME_MAX], struc
         buf_adds(&out, at);
     if (buf_check(&out, e) !=
         ERR_OK) /* 255 + 1 + 128 + 1 + 135 + NUL would be 521: a long tag beside a SHA-512 */
-        return bad(reference, "the name is too long", e);
+        return image_name_bad(reference, "the name is too long", e);
     memcpy(ret, out.p, out.n + 1);
     return ERR_OK;
 }

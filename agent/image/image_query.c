@@ -54,7 +54,8 @@ static struct img_entry *find_id(struct img_store *s, const char *reference)
 }
 
 /* *ret_name: what was named, NULL when found by digest or id. */
-static struct img_entry *find(struct img_store *s, const char *reference, struct img_name **ret_name)
+static struct img_entry *image_query_find(struct img_store *s, const char *reference,
+                                          struct img_name **ret_name)
 {
     char full[IMG_NAME_MAX];
     struct err ignored = { 0 };
@@ -78,7 +79,7 @@ static struct img_entry *find(struct img_store *s, const char *reference, struct
 struct img_image *img_lookup(struct img_store *s, const char *reference)
 {
     struct img_name *name;
-    struct img_entry *entry = find(s, reference, &name);
+    struct img_entry *entry = image_query_find(s, reference, &name);
 
     return entry == NULL ? NULL : img_ref(entry->image);
 }
@@ -123,7 +124,7 @@ enum err_code img_find_reference(struct img_store *s, const char *reference, str
                                  struct err *e)
 {
     struct img_name *ignored;
-    struct img_entry *entry = find(s, reference, &ignored);
+    struct img_entry *entry = image_query_find(s, reference, &ignored);
 
     if (entry == NULL)
         return err_set(e, ERR_NOT_FOUND, "no such image: \"%.300s\"", reference);
@@ -133,7 +134,7 @@ enum err_code img_find_reference(struct img_store *s, const char *reference, str
 
 /* ---- the list -------------------------------------------------------------------------------- */
 
-static int by_name(const struct img_name *a, const struct img_name *b)
+static int image_query_by_name(const struct img_name *a, const struct img_name *b)
 {
     return strcmp(a->name, b->name);
 }
@@ -142,7 +143,7 @@ json_t *img_names_of(struct img_store *s, const struct img_entry *entry)
 {
     json_t *names = json_array();
 
-    HASH_SORT(s->names, by_name);
+    HASH_SORT(s->names, image_query_by_name);
     for (const struct img_name *n = s->names; n != NULL && names != NULL; n = n->hh.next)
         if (n->entry == entry && json_array_append_new(names, json_string(n->name)) != 0) {
             json_decref(names);
@@ -262,7 +263,8 @@ static json_t *layers_of(const struct img_image *image)
     return layers;
 }
 
-static json_t *describe(struct img_store *s, struct layer_use *uses, const struct img_entry *entry)
+static json_t *image_query_describe(struct img_store *s, struct layer_use *uses,
+                                    const struct img_entry *entry)
 {
     const struct img_image *i = entry->image;
     const uint64_t own = own_bytes(uses, i);
@@ -289,7 +291,7 @@ json_t *img_list(struct img_store *s)
         list = NULL;
     }
     for (const struct img_entry *entry = s->images; entry != NULL && list != NULL; entry = entry->hh.next)
-        if (json_array_append_new(list, describe(s, uses, entry)) != 0) {
+        if (json_array_append_new(list, image_query_describe(s, uses, entry)) != 0) {
             json_decref(list);
             list = NULL;
         }
@@ -327,7 +329,7 @@ static enum err_code remove_name(struct img_store *s, struct img_name *name, str
 }
 
 /* Names first, then the record, then layers: whatever a crash leaves is whole, or nobody's and collected. */
-static enum err_code remove_image(struct img_store *s, struct img_entry *entry, struct err *e)
+static enum err_code image_query_remove_image(struct img_store *s, struct img_entry *entry, struct err *e)
 {
     struct img_name *name, *next;
 
@@ -361,7 +363,7 @@ enum err_code img_remove_id(struct img_store *s, const char *id, struct err *e)
 
     if (entry == NULL)
         return err_set(e, ERR_NOT_FOUND, "no such image: \"%.300s\"", id);
-    return check_held(s, entry, id, e) == ERR_OK ? remove_image(s, entry, e) : e->code;
+    return check_held(s, entry, id, e) == ERR_OK ? image_query_remove_image(s, entry, e) : e->code;
 }
 
 void img_each(struct img_store *s, void (*fn)(const struct img_seen *seen, void *arg), void *arg)
@@ -382,7 +384,7 @@ enum err_code img_remove(struct img_store *s, const char *reference,
                          bool (*in_use)(const char *id, void *arg), void *arg, struct err *e)
 {
     struct img_name *name;
-    struct img_entry *entry = find(s, reference, &name);
+    struct img_entry *entry = image_query_find(s, reference, &name);
 
     if (entry == NULL)
         return err_set(e, ERR_NOT_FOUND, "no such image: \"%.300s\"", reference);
@@ -390,5 +392,5 @@ enum err_code img_remove(struct img_store *s, const char *reference,
         return remove_name(s, name, e);
     if (in_use != NULL && !img_job_holds(s, entry->image->id) && in_use(entry->image->id, arg))
         return err_set(e, ERR_PRECONDITION, "image \"%.300s\" is in use by a container", reference);
-    return check_held(s, entry, reference, e) == ERR_OK ? remove_image(s, entry, e) : e->code;
+    return check_held(s, entry, reference, e) == ERR_OK ? image_query_remove_image(s, entry, e) : e->code;
 }

@@ -62,7 +62,8 @@ void img_unref(struct img_image *i)
 
 /* ---- from JSON ------------------------------------------------------------------------------- */
 
-static enum err_code take_string(const json_t *record, const char *key, char **ret, struct err *e)
+static enum err_code image_record_take_string(const json_t *record, const char *key, char **ret,
+                                              struct err *e)
 {
     const json_t *v = json_object_get(record, key);
 
@@ -76,7 +77,8 @@ static enum err_code take_string(const json_t *record, const char *key, char **r
     return *ret != NULL ? ERR_OK : err_nomem(e);
 }
 
-static enum err_code take_strings(const json_t *record, const char *key, struct img_strs *ret, struct err *e)
+static enum err_code image_record_take_strings(const json_t *record, const char *key, struct img_strs *ret,
+                                               struct err *e)
 {
     const json_t *list = json_object_get(record, key);
     json_t *item;
@@ -100,11 +102,11 @@ static enum err_code take_strings(const json_t *record, const char *key, struct 
     return ERR_OK;
 }
 
-static enum err_code take_volumes(const json_t *record, struct img_strs *ret, struct err *e)
+static enum err_code image_record_take_volumes(const json_t *record, struct img_strs *ret, struct err *e)
 {
     if (json_array_size(json_object_get(record, "volumes")) > IMG_MAX_VOLUMES)
         return err_set(e, ERR_INVALID, "image record: it has more than %d volumes", IMG_MAX_VOLUMES);
-    if (take_strings(record, "volumes", ret, e) != ERR_OK)
+    if (image_record_take_strings(record, "volumes", ret, e) != ERR_OK)
         return e->code;
     for (size_t i = 0; i < ret->n; i++)
         if (ret->v[i][0] != '/' || strlen(ret->v[i]) >= PATH_MAX)
@@ -167,7 +169,7 @@ static enum err_code take_layer_bytes(const json_t *record, struct img_image *i,
     return ERR_OK;
 }
 
-static enum err_code take_pulled_for(const json_t *record, struct img_image *i, struct err *e)
+static enum err_code image_record_take_pulled_for(const json_t *record, struct img_image *i, struct err *e)
 {
     json_t *v = json_object_get(record, "pulledFor");
 
@@ -202,14 +204,15 @@ enum err_code img_record_decode(const json_t *record, const char *store_dir, str
     if (img_record_version(record, e) != ERR_OK || take_digest(record, "id", &i->id, e) != ERR_OK ||
         take_digest(record, "digest", &i->digest, e) != ERR_OK ||
         take_layers(record, store_dir, &i->layer_dirs, e) != ERR_OK ||
-        take_layer_bytes(record, i, e) != ERR_OK || take_pulled_for(record, i, e) != ERR_OK ||
-        take_strings(record, "env", &i->env, e) != ERR_OK ||
-        take_strings(record, "entrypoint", &i->entrypoint, e) != ERR_OK ||
-        take_strings(record, "cmd", &i->cmd, e) != ERR_OK || take_volumes(record, &i->volumes, e) != ERR_OK ||
-        take_string(record, "user", &i->user, e) != ERR_OK ||
-        take_string(record, "workingDir", &i->working_dir, e) != ERR_OK ||
-        take_string(record, "stopSignal", &i->stop_signal, e) != ERR_OK ||
-        take_string(record, "created", &i->created, e) != ERR_OK)
+        take_layer_bytes(record, i, e) != ERR_OK || image_record_take_pulled_for(record, i, e) != ERR_OK ||
+        image_record_take_strings(record, "env", &i->env, e) != ERR_OK ||
+        image_record_take_strings(record, "entrypoint", &i->entrypoint, e) != ERR_OK ||
+        image_record_take_strings(record, "cmd", &i->cmd, e) != ERR_OK ||
+        image_record_take_volumes(record, &i->volumes, e) != ERR_OK ||
+        image_record_take_string(record, "user", &i->user, e) != ERR_OK ||
+        image_record_take_string(record, "workingDir", &i->working_dir, e) != ERR_OK ||
+        image_record_take_string(record, "stopSignal", &i->stop_signal, e) != ERR_OK ||
+        image_record_take_string(record, "created", &i->created, e) != ERR_OK)
         return e->code;
     *ret = take_ptr(&i);
     return ERR_OK;

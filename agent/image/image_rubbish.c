@@ -174,7 +174,7 @@ static void note_unused_part(struct img_store *s, const char *name)
 }
 
 /* Nothing is removed before everything was seen: the folders, and what is mounted. */
-static enum err_code collect(struct img_store *s, struct err *e)
+static enum err_code image_rubbish_collect(struct img_store *s, struct err *e)
 {
     s->have_rubbish = false;
     if (img_each_entry(s, s->layers_fd, note_unused_layer, e) != ERR_OK ||
@@ -203,7 +203,7 @@ void img_collect(struct img_store *s)
      * collects. */
     if (s->running > 0)
         return;
-    if (s->damaged == 0 && collect(s, &e) != ERR_OK)
+    if (s->damaged == 0 && image_rubbish_collect(s, &e) != ERR_OK)
         img_look_again(s, &e);
     else
         img_look_over(s);

@@ -290,7 +290,7 @@ void img_load_record(struct img_store *s, int dir, const char *file)
     s->loading = was_loading;
 }
 
-static enum err_code load_all(struct img_store *s, struct err *e)
+static enum err_code image_store_load_all(struct img_store *s, struct err *e)
 {
     s->loading = true;
     if (img_list_surely(s, s->images_fd, "images", load_image, e) == ERR_OK)
@@ -317,7 +317,7 @@ static int open_part(int dir, const char *name, struct err *e)
     return fd;
 }
 
-static enum err_code open_folders(struct img_store *s, struct err *e)
+static enum err_code image_store_open_folders(struct img_store *s, struct err *e)
 {
     struct stat st;
     fd_auto dir = -1;
@@ -354,7 +354,7 @@ static enum err_code open_folders_surely(struct img_store *s, struct err *e)
 {
     struct patience patience = { 0 };
 
-    while (open_folders(s, e) != ERR_OK) {
+    while (image_store_open_folders(s, e) != ERR_OK) {
         close_folders(s);
         if ((!err_is_shortage(e) && e->sys != EIO) || !patience_wait(&patience))
             return e->code;
@@ -363,7 +363,7 @@ static enum err_code open_folders_surely(struct img_store *s, struct err *e)
     return ERR_OK;
 }
 
-static char *copy(const char *text, bool *failed)
+static char *image_store_copy(const char *text, bool *failed)
 {
     char *mine = text == NULL ? NULL : strdup(text);
 
@@ -371,7 +371,7 @@ static char *copy(const char *text, bool *failed)
     return mine;
 }
 
-static char **copy_list(const char *const *list, bool *failed)
+static char **image_store_copy_list(const char *const *list, bool *failed)
 {
     size_t n = 0;
     char **mine;
@@ -383,7 +383,7 @@ static char **copy_list(const char *const *list, bool *failed)
     mine = calloc(n + 1, sizeof(*mine));
     *failed = *failed || mine == NULL;
     for (size_t i = 0; mine != NULL && i < n; i++)
-        mine[i] = copy(list[i], failed);
+        mine[i] = image_store_copy(list[i], failed);
     return mine;
 }
 
@@ -452,17 +452,17 @@ enum err_code img_store_open(struct img_store **ret, const struct img_store_opti
     if (s == NULL)
         return err_nomem(e);
     s->loop = o->loop;
-    s->dir = copy(o->dir, &failed);
-    s->unpack_path = copy(o->unpack_path, &failed);
-    s->skopeo_path = copy(o->skopeo_path, &failed);
-    s->tmpfs_dir = copy(o->tmpfs_dir, &failed);
-    s->ops_cgroup_procs = copy(o->ops_cgroup_procs, &failed);
-    s->registries_conf = copy(o->registries_conf, &failed);
-    s->auth_file = copy(o->auth_file, &failed);
-    s->run_dir = copy(o->run_dir, &failed);
-    s->pods_dir = copy(o->pods_dir, &failed);
+    s->dir = image_store_copy(o->dir, &failed);
+    s->unpack_path = image_store_copy(o->unpack_path, &failed);
+    s->skopeo_path = image_store_copy(o->skopeo_path, &failed);
+    s->tmpfs_dir = image_store_copy(o->tmpfs_dir, &failed);
+    s->ops_cgroup_procs = image_store_copy(o->ops_cgroup_procs, &failed);
+    s->registries_conf = image_store_copy(o->registries_conf, &failed);
+    s->auth_file = image_store_copy(o->auth_file, &failed);
+    s->run_dir = image_store_copy(o->run_dir, &failed);
+    s->pods_dir = image_store_copy(o->pods_dir, &failed);
     s->verify = o->verify;
-    s->verify_not = copy_list(o->verify_not, &failed);
+    s->verify_not = image_store_copy_list(o->verify_not, &failed);
     s->confine = o->confine;
     s->ops_cgroup_fd = o->ops_cgroup_fd;
     s->max_bytes = o->max_bytes > 0 ? o->max_bytes : IMG_DEFAULT_BYTES;
@@ -491,7 +491,7 @@ enum err_code img_store_open(struct img_store **ret, const struct img_store_opti
     img_look_at_names(s);
     if (img_each_entry(s, s->tmp_fd, img_trash_leftover, &left) != ERR_OK)
         log_warn("images: left-overs cannot be listed; they stay until the next start", F_ERR(&left));
-    if (load_all(s, e) != ERR_OK) {
+    if (image_store_load_all(s, e) != ERR_OK) {
         img_store_close(s);
         return err_wrap(e, "image store %s", o->dir);
     }
@@ -506,7 +506,7 @@ const char *img_store_dir(const struct img_store *s)
     return s->dir;
 }
 
-static void on_timer_closed(uv_handle_t *handle)
+static void image_store_on_timer_closed(uv_handle_t *handle)
 {
     struct img_store *s = handle->data;
 
@@ -518,8 +518,8 @@ void img_store_settle(struct img_store *s)
 {
     if (s->closing && TAILQ_EMPTY(&s->jobs) && TAILQ_EMPTY(&s->tasks) &&
         !uv_is_closing((uv_handle_t *)&s->usage)) {
-        uv_close((uv_handle_t *)&s->usage, on_timer_closed);
-        uv_close((uv_handle_t *)&s->looks.timer, on_timer_closed);
+        uv_close((uv_handle_t *)&s->usage, image_store_on_timer_closed);
+        uv_close((uv_handle_t *)&s->looks.timer, image_store_on_timer_closed);
     }
 }
 

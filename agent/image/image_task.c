@@ -3,14 +3,14 @@
 
 #include <string.h>
 
-static void release(struct img_task_run *run)
+static void image_task_release(struct img_task_run *run)
 {
     for (size_t i = 0; i < run->n_held; i++)
         run->held[i]->held--;
     run->n_held = 0;
 }
 
-static void on_done(struct op *op, const struct err *result)
+static void image_task_on_done(struct op *op, const struct err *result)
 {
     struct img_task_run *run = container_of(op, struct img_task, op)->run;
     json_t *answer = run->answer;
@@ -26,7 +26,7 @@ static void on_done(struct op *op, const struct err *result)
 }
 
 /* A record on its way to the disk is not stopped: only the result changes. */
-static void on_abort(struct op *op)
+static void image_task_on_abort(struct op *op)
 {
     struct img_task_run *run = container_of(op, struct img_task, op)->run;
 
@@ -62,8 +62,8 @@ struct img_task_run *img_task_begin(struct img_task *t, struct img_store *s, con
 
     t->run = run;
     t->answer = NULL;
-    op_init(&t->op, s->loop, name, deadline_ms, run != NULL ? on_abort : NULL, run != NULL ? on_done : done,
-            owner);
+    op_init(&t->op, s->loop, name, deadline_ms, run != NULL ? image_task_on_abort : NULL,
+            run != NULL ? image_task_on_done : done, owner);
     op_set_subject(&t->op, reference != NULL ? reference : "all images");
     if (run == NULL) {
         err_nomem(&e);
@@ -87,7 +87,7 @@ void img_task_end(struct img_task_run *run, const struct err *result)
 {
     struct img_store *s = run->store;
 
-    release(run);
+    image_task_release(run);
     TAILQ_REMOVE(&s->tasks, run, more);
     run->task->answer = run->answer;
     op_finish(&run->task->op, result);

@@ -90,7 +90,7 @@ struct look {
     struct err e;
 };
 
-static bool is_over(const struct look *l)
+static bool image_user_is_over(const struct look *l)
 {
     return l->blocked != NULL || l->e.code != ERR_OK;
 }
@@ -105,7 +105,7 @@ static bool mode_allows(const struct img_store *s, const struct stat *st, mode_t
 
 static void look_at_each(struct look *l, char *path, mode_t bits)
 {
-    for (char *end = path; *end != '\0' && !is_over(l);) {
+    for (char *end = path; *end != '\0' && !image_user_is_over(l);) {
         struct stat st;
         struct presence found;
         char was;
@@ -131,19 +131,19 @@ static void look_at_each(struct look *l, char *path, mode_t bits)
 }
 
 /* The way as it is written, then where its links lead. */
-static void look_at(struct look *l, const char *path, mode_t bits)
+static void image_user_look_at(struct look *l, const char *path, mode_t bits)
 {
     str_auto written = NULL;
     str_auto real = NULL;
 
-    if (path == NULL || path[0] != '/' || is_over(l))
+    if (path == NULL || path[0] != '/' || image_user_is_over(l))
         return;
     if ((written = strdup(path)) == NULL) {
         err_nomem(&l->e);
         return;
     }
     look_at_each(l, written, bits);
-    if (is_over(l))
+    if (image_user_is_over(l))
         return;
     real = realpath(path, NULL);
     if (real != NULL)
@@ -167,15 +167,15 @@ static bool look_at_entry(const char *name, void *arg)
         look_below(l, path, depth - 1);
     l->folder = folder;
     l->depth = depth;
-    return !is_over(l);
+    return !image_user_is_over(l);
 }
 
 static void look_below(struct look *l, const char *path, unsigned depth)
 {
     struct stat st;
 
-    look_at(l, path, 4);
-    if (is_over(l) || depth == 0)
+    image_user_look_at(l, path, 4);
+    if (image_user_is_over(l) || depth == 0)
         return;
     if (stat(path, &st) != 0) {
         if (errno != ENOENT && errno != ENOTDIR)
@@ -189,7 +189,7 @@ static void look_below(struct look *l, const char *path, unsigned depth)
     (void)!presence_is_unknown(fs_list(AT_FDCWD, path, look_at_entry, l, &l->e));
 }
 
-static void look_at_list(struct look *l, const char *list, mode_t bits)
+static void image_user_look_at_list(struct look *l, const char *list, mode_t bits)
 {
     while (list != NULL && *list != '\0') {
         const size_t n = strcspn(list, ":");
@@ -197,7 +197,7 @@ static void look_at_list(struct look *l, const char *list, mode_t bits)
 
         if (path == NULL)
             err_nomem(&l->e);
-        look_at(l, path, bits);
+        image_user_look_at(l, path, bits);
         list += n + (list[n] == ':');
     }
 }
@@ -219,25 +219,26 @@ static void look_at_settings(struct look *l, const struct img_job *j)
 
     if (tmp == NULL)
         err_nomem(&l->e);
-    look_at(l, tmp, 1);
-    look_at(l, s->tmpfs_dir, 1);
-    look_at(l, s->skopeo_path, 1);
-    look_at(l, s->registries_conf != NULL ? s->registries_conf : "/etc/containers/registries.conf", 4);
+    image_user_look_at(l, tmp, 1);
+    image_user_look_at(l, s->tmpfs_dir, 1);
+    image_user_look_at(l, s->skopeo_path, 1);
+    image_user_look_at(l, s->registries_conf != NULL ? s->registries_conf : "/etc/containers/registries.conf",
+                       4);
     look_below(l, "/etc/containers/registries.conf.d", 1);
     look_below(l, "/etc/containers/registries.d", 1);
-    look_at(l, "/etc/containers/policy.json", 4);
+    image_user_look_at(l, "/etc/containers/policy.json", 4);
     look_below(l, "/etc/containers/certs.d", 2);
     look_below(l, "/etc/docker/certs.d", 2);
-    look_at(l, getenv("SSL_CERT_FILE"), 4);
-    look_at_list(l, getenv("SSL_CERT_DIR"), 4);
+    image_user_look_at(l, getenv("SSL_CERT_FILE"), 4);
+    image_user_look_at_list(l, getenv("SSL_CERT_DIR"), 4);
     if (has_helper(j))
-        look_at_list(l, getenv("PATH"), 1);
+        image_user_look_at_list(l, getenv("PATH"), 1);
 }
 
 /* ---- the way to its folders ------------------------------------------------------------------- */
 
 /* Through one of our folders, and no more; for its group alone unless another group is let in there. */
-static enum err_code open_folder(const struct img_store *s, int fd, struct err *e)
+static enum err_code image_user_open_folder(const struct img_store *s, int fd, struct err *e)
 {
     struct stat st;
 
@@ -262,7 +263,7 @@ static enum err_code open_path(const struct img_store *s, const char *path, stru
     if (fd < 0)
         err_sys(e, errno, "open it");
     else
-        (void)!open_folder(s, fd, e);
+        (void)!image_user_open_folder(s, fd, e);
     return e->code == ERR_OK ? ERR_OK : err_wrap(e, "%s", path);
 }
 
@@ -379,5 +380,5 @@ enum err_code img_user_blobs(struct img_store *s, struct err *e)
         if (fchown(folder, s->pull_uid, 0) != 0 || fchmod(folder, 0770) != 0)
             return err_sys(e, errno, "give the folder for blobs to skopeo's user");
     }
-    return open_folder(s, blobs, e);
+    return image_user_open_folder(s, blobs, e);
 }

@@ -31,7 +31,7 @@ static void add_order(const struct img_task_run *run, json_t *layers, struct buf
 
 /* ---- the answer ------------------------------------------------------------------------------ */
 
-static bool add_problem(json_t *problems, const json_t *found, const char *part)
+static bool image_verify_add_problem(json_t *problems, const json_t *found, const char *part)
 {
     const char *what = json_string_value(json_object_get(found, part));
 
@@ -45,10 +45,10 @@ static json_t *item_of(struct img_store *s, const struct img_entry *entry, const
     bool room;
 
     snprintf(part, sizeof(part), "config %s", entry->image->id + 7);
-    room = problems != NULL && add_problem(problems, found, part);
+    room = problems != NULL && image_verify_add_problem(problems, found, part);
     for (size_t k = 0; k < entry->image->layer_dirs.n && room; k++) {
         snprintf(part, sizeof(part), "layer %s", img_layer_name(entry->image, k));
-        room = add_problem(problems, found, part);
+        room = image_verify_add_problem(problems, found, part);
     }
     if (!room) {
         json_decref(problems);
@@ -58,7 +58,7 @@ static json_t *item_of(struct img_store *s, const struct img_entry *entry, const
                      problems);
 }
 
-static enum err_code answer(struct img_task_run *run, const json_t *said, struct err *e)
+static enum err_code image_verify_answer(struct img_task_run *run, const json_t *said, struct err *e)
 {
     json_auto_t *found = json_object();
     json_t *items = json_array(), *orphans = json_object_get(said, "orphans"), *one;
@@ -92,7 +92,7 @@ static void on_verified(struct op *op, const struct err *result)
         img_take_failure(run->proc.out.p, run->proc.out.n, &e);
     else if (json_parse(run->proc.out.p, run->proc.out.n, VERIFY_ANSWER_MAX, &said, "coracle-unpack", &e) ==
              ERR_OK)
-        answer(run, said, &e);
+        image_verify_answer(run, said, &e);
     img_task_end(run, &e);
 }
 

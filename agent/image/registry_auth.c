@@ -109,7 +109,7 @@ static bool key_matches(const char *key, const char *repository)
 
 /* ---- entries --------------------------------------------------------------------------------- */
 
-static enum err_code add_config(struct keyring *k, const json_t *given, struct err *e)
+static enum err_code registry_auth_add_config(struct keyring *k, const json_t *given, struct err *e)
 {
     const char *name = json_str(given, "name");
     const json_t *whose = name != NULL && *name != '\0' ? given : NULL;
@@ -128,7 +128,7 @@ static enum err_code add_config(struct keyring *k, const json_t *given, struct e
     return ERR_OK;
 }
 
-static int longest_first(const void *a, const void *b)
+static int registry_auth_longest_first(const void *a, const void *b)
 {
     const struct entry *x = a, *y = b;
     const int order = strcmp(y->key, x->key); /* kubelet: reversed, so that a path comes before its host */
@@ -156,12 +156,12 @@ static enum err_code keyring_new(const json_t *configs, struct keyring **ret, st
 
     if (k == NULL)
         return err_nomem(e);
-    if (json_is_object(configs) && add_config(k, configs, e) != ERR_OK)
+    if (json_is_object(configs) && registry_auth_add_config(k, configs, e) != ERR_OK)
         return e->code;
     json_array_foreach (configs, i, config)
-        if (add_config(k, config, e) != ERR_OK)
+        if (registry_auth_add_config(k, config, e) != ERR_OK)
             return e->code;
-    qsort(k->v, k->n, sizeof(k->v[0]), longest_first);
+    qsort(k->v, k->n, sizeof(k->v[0]), registry_auth_longest_first);
     *ret = take_ptr(&k);
     return ERR_OK;
 }
@@ -367,15 +367,16 @@ static void name_largest(const json_t *secrets, struct err *e)
             REG_AUTH_PLAN_MAX >> 20, json_str(largest, "namespace"), json_str(largest, "name"), most >> 10);
 }
 
-static enum err_code read_config(const char *text, const char *what, json_t **ret, struct err *e)
+static enum err_code registry_auth_read_config(const char *text, const char *what, json_t **ret,
+                                               struct err *e)
 {
     if (text == NULL)
         return ERR_OK;
     return json_parse(text, strlen(text), REG_AUTH_MAX, ret, what, e);
 }
 
-static enum err_code plan(struct reg_tries *t, const json_t *secrets, const json_t *node,
-                          const char *repository, const unsigned char *key, struct err *e)
+static enum err_code registry_auth_plan(struct reg_tries *t, const json_t *secrets, const json_t *node,
+                                        const char *repository, const unsigned char *key, struct err *e)
 {
     scoped(keyring_free) struct keyring *of_pod = NULL, *of_node = NULL;
     json_t *auths;
@@ -411,9 +412,9 @@ enum err_code reg_tries_plan(struct reg_tries *ret, const char *secrets, const c
     json_t *of_pod = NULL, *of_node = NULL;
 
     *ret = (struct reg_tries){ 0 };
-    if (read_config(secrets, "image pull secrets", &of_pod, e) == ERR_OK &&
-        read_config(node, "the node's registry credentials", &of_node, e) == ERR_OK)
-        (void)!plan(ret, of_pod, of_node, repository, key, e);
+    if (registry_auth_read_config(secrets, "image pull secrets", &of_pod, e) == ERR_OK &&
+        registry_auth_read_config(node, "the node's registry credentials", &of_node, e) == ERR_OK)
+        (void)!registry_auth_plan(ret, of_pod, of_node, repository, key, e);
     if (e->code != ERR_OK)
         reg_tries_done(ret);
     api_json_wipe(of_pod);

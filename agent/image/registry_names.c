@@ -32,14 +32,14 @@ static void skip_blank(struct toml *t, bool lines)
     }
 }
 
-static enum err_code bad(const struct toml *t, struct err *e)
+static enum err_code registry_names_bad(const struct toml *t, struct err *e)
 {
     return err_set(e, ERR_INVALID, "line %u cannot be read", t->line);
 }
 
 /* A key or a string, quoted or bare; what has no place in a name (escapes but \" and \\) stays as it is
  * written. */
-static enum err_code take_word(struct toml *t, char ret[WORD_MAX], struct err *e)
+static enum err_code registry_names_take_word(struct toml *t, char ret[WORD_MAX], struct err *e)
 {
     const char quote = *t->at == '"' || *t->at == '\'' ? *t->at++ : '\0';
     size_t n = 0;
@@ -50,13 +50,13 @@ static enum err_code take_word(struct toml *t, char ret[WORD_MAX], struct err *e
         if (quote == '"' && *t->at == '\\' && (t->at[1] == '"' || t->at[1] == '\\'))
             t->at++;
         if (n + 1 == WORD_MAX)
-            return bad(t, e);
+            return registry_names_bad(t, e);
         ret[n++] = *t->at;
     }
     ret[n] = '\0';
     if (quote != '\0' && *t->at++ != quote)
-        return bad(t, e);
-    return quote == '\0' && n == 0 ? bad(t, e) : ERR_OK;
+        return registry_names_bad(t, e);
+    return quote == '\0' && n == 0 ? registry_names_bad(t, e) : ERR_OK;
 }
 
 /* [registry] or [[registry]]: only a plain name counts. */
@@ -66,7 +66,7 @@ static enum err_code take_table(struct toml *t, char ret[WORD_MAX], struct err *
     const char *end = memchr(t->at, ']', n);
 
     if (end == NULL || n >= WORD_MAX)
-        return bad(t, e);
+        return registry_names_bad(t, e);
     snprintf(ret, WORD_MAX, "%.*s", (int)(end - t->at - 1), t->at + 1);
     t->at += n;
     return ERR_OK;
@@ -89,8 +89,8 @@ static enum err_code take_list(struct toml *t, void (*fn)(struct reg_names *r, c
             t->at++;
         } else if (*t->at == ',' || *t->at == '=') {
             t->at++;
-        } else if (*t->at == '\0' || take_word(t, word, e) != ERR_OK) {
-            return bad(t, e);
+        } else if (*t->at == '\0' || registry_names_take_word(t, word, e) != ERR_OK) {
+            return registry_names_bad(t, e);
         } else if (fn != NULL) {
             fn(r, word);
         }
@@ -153,7 +153,7 @@ static enum err_code take_value(struct reg_names *r, struct toml *t, const char 
             forget_search(r);
         return take_list(t, search ? add_search : NULL, r, e);
     }
-    if (take_word(t, word, e) != ERR_OK)
+    if (registry_names_take_word(t, word, e) != ERR_OK)
         return e->code;
     return strcmp(table, "aliases") == 0 ? add_alias(r, key, word, e) : ERR_OK;
 }
@@ -178,18 +178,18 @@ enum err_code reg_names_parse(struct reg_names *r, const char *text, struct err 
                 return e->code;
             continue;
         }
-        if (take_word(&t, key, e) != ERR_OK)
+        if (registry_names_take_word(&t, key, e) != ERR_OK)
             return e->code;
         note_redirect(r, table, key);
         skip_blank(&t, false);
         if (*t.at++ != '=')
-            return bad(&t, e);
+            return registry_names_bad(&t, e);
         skip_blank(&t, false);
         if (take_value(r, &t, table, key, e) != ERR_OK)
             return e->code;
         skip_blank(&t, false);
         if (*t.at != '\n' && *t.at != '\0')
-            return bad(&t, e);
+            return registry_names_bad(&t, e);
     }
     return ERR_OK;
 }
@@ -208,7 +208,7 @@ void reg_names_done(struct reg_names *r)
 /* ---- files ----------------------------------------------------------------------------------- */
 
 /* What cannot be parsed counts up to there.  ERR_OK unless the file may say more than could be read. */
-static enum err_code load_file(struct reg_names *r, int dir, const char *name, struct err *e)
+static enum err_code registry_names_load_file(struct reg_names *r, int dir, const char *name, struct err *e)
 {
     struct err bad = { 0 };
     str_auto text = NULL;
@@ -239,9 +239,9 @@ enum err_code reg_names_load(struct reg_names *r, const char *conf, struct err *
         n = scandirat(dir, ".", &files, is_conf, alphasort);
     if ((dir < 0 && errno != ENOENT && errno != ENOTDIR) || n < 0)
         err_sys(e, errno, "list %s", SYSTEM_CONF_DIR);
-    (void)!load_file(r, AT_FDCWD, conf != NULL ? conf : SYSTEM_CONF, e);
+    (void)!registry_names_load_file(r, AT_FDCWD, conf != NULL ? conf : SYSTEM_CONF, e);
     for (int i = 0; i < n; i++) {
-        (void)!load_file(r, dir, files[i]->d_name, e);
+        (void)!registry_names_load_file(r, dir, files[i]->d_name, e);
         free(files[i]);
     }
     free(files);

@@ -19,7 +19,7 @@ const char *probe_outcome_name(enum probe_outcome o)
     return "?";
 }
 
-static void on_over(struct op *op, const struct err *result)
+static void probe_check_on_over(struct op *op, const struct err *result)
 {
     struct probe_check *c = container_of(op, struct probe_check, op);
     struct probe_run *run = take_ptr(&c->run);
@@ -44,7 +44,7 @@ void *probe_begin(struct probe_check *c, const struct probe_world *w, size_t siz
 
     *c = (struct probe_check){ .outcome = PROBE_UNKNOWN, .run = run };
     buf_init(&c->text, PROBE_TEXT_MAX);
-    op_init(&c->op, w->loop, name, timeout_ms, abort, run != NULL ? on_over : done, owner);
+    op_init(&c->op, w->loop, name, timeout_ms, abort, run != NULL ? probe_check_on_over : done, owner);
     op_set_subject(&c->op, subject);
     if (run == NULL) {
         err_nomem(&e);

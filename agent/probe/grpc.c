@@ -30,7 +30,7 @@ struct grpc_run {
 
 static void connect_again(struct grpc_run *g);
 
-static void run_free(struct probe_run *run)
+static void grpc_run_free(struct probe_run *run)
 {
     struct grpc_run *g = (struct grpc_run *)run;
 
@@ -43,7 +43,7 @@ static void run_free(struct probe_run *run)
     free(g->address);
 }
 
-static void over(struct grpc_run *g)
+static void grpc_over(struct grpc_run *g)
 {
     if (g->link != NULL)
         probe_link_close(g->link);
@@ -53,14 +53,14 @@ static void over(struct grpc_run *g)
     }
 }
 
-static void judge(struct grpc_run *g)
+static void grpc_judge(struct grpc_run *g)
 {
     static const char *const names[] = { "UNKNOWN", "SERVING", "NOT_SERVING", "SERVICE_UNKNOWN" };
     struct probe_check *c = g->run.check;
     const struct grpc_answer *a = grpc_call_answer(g->call);
     char duration[PROBE_DURATION_SIZE];
 
-    over(g);
+    grpc_over(g);
     if (a->code == 0 && a->serving == 1) {
         probe_verdict(c, PROBE_SUCCESS, "service healthy");
     } else if (a->code == 0 && a->serving < 4) {
@@ -88,7 +88,7 @@ static void judge(struct grpc_run *g)
 /* ---- one connection -------------------------------------------------------------------------------------
  */
 
-static void flush(struct grpc_run *g)
+static void grpc_flush(struct grpc_run *g)
 {
     struct probe_link *l = g->link;
 
@@ -101,7 +101,7 @@ static void flush(struct grpc_run *g)
         probe_link_write(l, text, n);
 }
 
-static void lost(struct grpc_run *g)
+static void grpc_lost(struct grpc_run *g)
 {
     probe_link_close(g->link);
     g->link = NULL;
@@ -109,7 +109,7 @@ static void lost(struct grpc_run *g)
 }
 
 /* What the state of the call asks for, after bytes came or the connection ended. */
-static void step(struct grpc_run *g)
+static void grpc_step(struct grpc_run *g)
 {
     enum grpc_call_state before;
 
@@ -118,19 +118,19 @@ static void step(struct grpc_run *g)
         switch (before) {
         case GRPC_GREETING:
         case GRPC_ASKED:
-            flush(g);
+            grpc_flush(g);
             break;
         case GRPC_ANSWERED:
-            judge(g);
+            grpc_judge(g);
             return;
         case GRPC_BROKEN:
-            lost(g);
+            grpc_lost(g);
             return;
         }
     } while (grpc_call_state(g->call) != before);
 }
 
-static void on_data(struct probe_link *l, const char *data, ssize_t n)
+static void grpc_on_data(struct probe_link *l, const char *data, ssize_t n)
 {
     struct grpc_run *g = (struct grpc_run *)l->check->run;
     buf_auto why = BUF_INIT(1024);
@@ -140,31 +140,31 @@ static void on_data(struct probe_link *l, const char *data, ssize_t n)
     else
         buf_adds(&why, "EOF");
     grpc_call_feed(g->call, data, n > 0 ? (size_t)n : 0, why.p);
-    step(g);
+    grpc_step(g);
 }
 
-static void on_written(struct probe_link *l)
+static void grpc_on_written(struct probe_link *l)
 {
-    step((struct grpc_run *)l->check->run);
+    grpc_step((struct grpc_run *)l->check->run);
 }
 
-static void on_connect(struct probe_link *l, int status)
+static void grpc_on_connect(struct probe_link *l, int status)
 {
     struct grpc_run *g = (struct grpc_run *)l->check->run;
 
     if (status != 0) {
-        lost(g);
+        grpc_lost(g);
         return;
     }
-    flush(g);
+    grpc_flush(g);
     probe_link_read(l);
 }
 
-static void no_memory(struct grpc_run *g)
+static void grpc_no_memory(struct grpc_run *g)
 {
     struct err e = { 0 };
 
-    over(g);
+    grpc_over(g);
     err_nomem(&e);
     op_finish(&g->run.check->op, &e);
 }
@@ -179,17 +179,17 @@ static void connect_now(struct grpc_run *g)
     if (l == NULL ||
         grpc_call_new(&g->call, g->address, g->service, g->user_agent, g->run.timeout_ms, &e) != ERR_OK) {
         free(l);
-        no_memory(g);
+        grpc_no_memory(g);
         return;
     }
     g->links[g->n_links++] = g->link = l;
-    l->on_connect = on_connect;
-    l->on_data = on_data;
-    l->on_written = on_written;
+    l->on_connect = grpc_on_connect;
+    l->on_data = grpc_on_data;
+    l->on_written = grpc_on_written;
     probe_link_open(l, g->run.check, g->host, g->port);
 }
 
-static void on_again(uv_timer_t *timer)
+static void grpc_on_again(uv_timer_t *timer)
 {
     struct grpc_run *g = container_of(timer, struct grpc_run, again);
 
@@ -202,7 +202,7 @@ static void connect_again(struct grpc_run *g)
         return;
     if (g->n_links >= CONNECTIONS_MAX)
         return; /* the deadline ends it */
-    uv_timer_start(&g->again, on_again, g->pause_ms, 0);
+    uv_timer_start(&g->again, grpc_on_again, g->pause_ms, 0);
     g->pause_ms = g->pause_ms * 8 / 5;
     if (g->pause_ms > RECONNECT_MAX_MS)
         g->pause_ms = RECONNECT_MAX_MS;
@@ -211,14 +211,14 @@ static void connect_again(struct grpc_run *g)
 /* ---- the check ------------------------------------------------------------------------------------------
  */
 
-static void on_abort(struct op *op)
+static void grpc_on_abort(struct op *op)
 {
     struct probe_check *c = container_of(op, struct probe_check, op);
     struct grpc_run *g = (struct grpc_run *)c->run;
     char duration[PROBE_DURATION_SIZE];
     buf_auto address = BUF_INIT(1024);
 
-    over(g);
+    grpc_over(g);
     probe_duration(g->run.timeout_ms, duration);
     if (g->call != NULL && grpc_call_state(g->call) == GRPC_ASKED) {
         probe_verdict(c, PROBE_FAILURE, "timeout: health rpc did not complete within %s", duration);
@@ -234,12 +234,12 @@ void probe_grpc_start(struct probe_check *c, const struct probe_world *w, const 
                       const char *subject, uint64_t timeout_ms, op_done_fn done, void *owner)
 {
     struct grpc_run *g =
-        probe_begin(c, w, sizeof(*g), "grpc probe", subject, timeout_ms, on_abort, done, owner);
+        probe_begin(c, w, sizeof(*g), "grpc probe", subject, timeout_ms, grpc_on_abort, done, owner);
     buf_auto address = BUF_INIT(1024);
 
     if (g == NULL)
         return;
-    g->run.free = run_free;
+    g->run.free = grpc_run_free;
     buf_init(&g->output, OUTPUT_MAX);
     snprintf(g->host, sizeof(g->host), "%s", spec->host);
     g->port = spec->port;
@@ -251,7 +251,7 @@ void probe_grpc_start(struct probe_check *c, const struct probe_world *w, const 
     uv_timer_init(c->op.loop, &g->again);
     g->timer_open = true;
     if (g->address == NULL || g->service == NULL || g->user_agent == NULL) {
-        no_memory(g);
+        grpc_no_memory(g);
         return;
     }
     connect_now(g);

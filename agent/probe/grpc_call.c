@@ -46,8 +46,8 @@ const struct grpc_answer *grpc_call_answer(const struct grpc_call *c)
     return &c->answer;
 }
 
-static void answer(struct grpc_call *c, int code, const char *fmt, ...) PRINTF_LIKE(3, 4);
-static void answer(struct grpc_call *c, int code, const char *fmt, ...)
+static void probe_grpc_call_answer(struct grpc_call *c, int code, const char *fmt, ...) PRINTF_LIKE(3, 4);
+static void probe_grpc_call_answer(struct grpc_call *c, int code, const char *fmt, ...)
 {
     va_list ap;
 
@@ -141,11 +141,11 @@ static void not_grpc(struct grpc_call *c)
             probe_add_quoted(&b, c->content_type, strlen(c->content_type));
         }
     }
-    answer(c, code_of_http(c->http_status), "%s", b.p);
+    probe_grpc_call_answer(c, code_of_http(c->http_status), "%s", b.p);
 }
 
 /* The stream has ended as it should: what came. */
-static void conclude(struct grpc_call *c)
+static void grpc_call_conclude(struct grpc_call *c)
 {
     const unsigned char *m = (const unsigned char *)c->reply.p;
     size_t size;
@@ -155,31 +155,33 @@ static void conclude(struct grpc_call *c)
         return;
     }
     if (c->grpc_status < 0) {
-        answer(c, CODE_INTERNAL, "server closed the stream without sending trailers");
+        probe_grpc_call_answer(c, CODE_INTERNAL, "server closed the stream without sending trailers");
         return;
     }
     if (c->grpc_status != 0) {
-        answer(c, c->grpc_status, "%s", c->grpc_message);
+        probe_grpc_call_answer(c, c->grpc_status, "%s", c->grpc_message);
         return;
     }
     size = c->reply.n < 5 ? 0 : (size_t)m[1] << 24 | (size_t)m[2] << 16 | (size_t)m[3] << 8 | m[4];
     if (c->reply.n == 0)
-        answer(c, CODE_INTERNAL,
-               "cardinality violation: received no response message from non-server-streaming RPC");
+        probe_grpc_call_answer(
+            c, CODE_INTERNAL,
+            "cardinality violation: received no response message from non-server-streaming RPC");
     else if (c->reply.n < 5 || c->reply.n - 5 < size)
-        answer(c, CODE_INTERNAL, "unexpected EOF");
+        probe_grpc_call_answer(c, CODE_INTERNAL, "unexpected EOF");
     else if (m[0] != 0)
-        answer(c, CODE_INTERNAL, "grpc: compressed flag set with identity or empty encoding");
+        probe_grpc_call_answer(c, CODE_INTERNAL, "grpc: compressed flag set with identity or empty encoding");
     else if (c->reply.n - 5 > size)
-        answer(c, CODE_INTERNAL,
-               "cardinality violation: expected <EOF> for non server-streaming RPCs, but received another "
-               "message");
+        probe_grpc_call_answer(
+            c, CODE_INTERNAL,
+            "cardinality violation: expected <EOF> for non server-streaming RPCs, but received another "
+            "message");
     else if (!grpc_health_response(m + 5, size, &c->answer.serving))
-        answer(c, CODE_INTERNAL,
-               "grpc: failed to unmarshal the received message: proto: cannot parse invalid "
-               "wire-format data");
+        probe_grpc_call_answer(c, CODE_INTERNAL,
+                               "grpc: failed to unmarshal the received message: proto: cannot parse invalid "
+                               "wire-format data");
     else
-        answer(c, 0, "%s", "");
+        probe_grpc_call_answer(c, 0, "%s", "");
 }
 
 /* ---- what nghttp2 tells ---------------------------------------------------------------------------------
@@ -208,7 +210,7 @@ static ssize_t on_request_body(nghttp2_session *session, int32_t stream, uint8_t
         .valuelen = strlen(v)                                                                                \
     }
 
-static int ask(struct grpc_call *c)
+static int grpc_call_ask(struct grpc_call *c)
 {
     const nghttp2_nv headers[] = {
         HEADER(":method", "POST"),
@@ -237,7 +239,7 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
     (void)session;
     if (frame->hd.type == NGHTTP2_SETTINGS && (frame->hd.flags & NGHTTP2_FLAG_ACK) == 0 &&
         c->state == GRPC_GREETING)
-        return ask(c);
+        return grpc_call_ask(c);
     /* A response that is none is told at its head: its end may never come. */
     if (frame->hd.type == NGHTTP2_HEADERS && frame->hd.stream_id == c->stream && c->state == GRPC_ASKED &&
         c->http_status >= 200 && (c->http_status != 200 || !is_grpc_type(c->content_type)))
@@ -270,7 +272,7 @@ static void set_message(struct grpc_call *c, const char *value, size_t n)
     c->grpc_message[k] = '\0';
 }
 
-static int number(const char *value, size_t n, int max)
+static int grpc_call_number(const char *value, size_t n, int max)
 {
     int v = 0;
 
@@ -294,11 +296,11 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
     if (frame->hd.stream_id != c->stream)
         return 0;
     if (strcmp(key, ":status") == 0) {
-        c->http_status = number(text, value_n, 999);
+        c->http_status = grpc_call_number(text, value_n, 999);
     } else if (strcmp(key, "content-type") == 0) {
         snprintf(c->content_type, sizeof(c->content_type), "%s", text);
     } else if (strcmp(key, "grpc-status") == 0) {
-        c->grpc_status = number(text, value_n, 100000);
+        c->grpc_status = grpc_call_number(text, value_n, 100000);
         if (c->grpc_status < 0) {
             c->grpc_status = CODE_UNKNOWN;
             snprintf(c->grpc_message, sizeof(c->grpc_message), "transport: malformed grpc-status");
@@ -309,8 +311,8 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
     return 0;
 }
 
-static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream, const uint8_t *data, size_t n,
-                   void *arg)
+static int grpc_call_on_data(nghttp2_session *session, uint8_t flags, int32_t stream, const uint8_t *data,
+                             size_t n, void *arg)
 {
     struct grpc_call *c = arg;
 
@@ -320,8 +322,8 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream, cons
         return 0;
     buf_add(&c->reply, data, n);
     if (c->reply.failed)
-        answer(c, CODE_EXHAUSTED, "grpc: received message larger than max (%zu vs. %d)", c->reply.n + n,
-               GRPC_MESSAGE_MAX);
+        probe_grpc_call_answer(c, CODE_EXHAUSTED, "grpc: received message larger than max (%zu vs. %d)",
+                               c->reply.n + n, GRPC_MESSAGE_MAX);
     return 0;
 }
 
@@ -333,16 +335,17 @@ static int on_stream_close(nghttp2_session *session, int32_t stream, uint32_t er
     if (stream != c->stream || c->state == GRPC_ANSWERED)
         return 0;
     if (error == NGHTTP2_NO_ERROR || (c->grpc_status >= 0 && c->http_status == 200)) {
-        conclude(c);
+        grpc_call_conclude(c);
         return 0;
     }
-    answer(c,
-           error == NGHTTP2_REFUSED_STREAM        ? CODE_UNAVAILABLE
-           : error == NGHTTP2_CANCEL              ? CODE_CANCELED
-           : error == NGHTTP2_ENHANCE_YOUR_CALM   ? CODE_EXHAUSTED
-           : error == NGHTTP2_INADEQUATE_SECURITY ? CODE_PERMISSION
-                                                  : CODE_INTERNAL,
-           "stream terminated by RST_STREAM with error code: %s", nghttp2_http2_strerror(error));
+    probe_grpc_call_answer(c,
+                           error == NGHTTP2_REFUSED_STREAM        ? CODE_UNAVAILABLE
+                           : error == NGHTTP2_CANCEL              ? CODE_CANCELED
+                           : error == NGHTTP2_ENHANCE_YOUR_CALM   ? CODE_EXHAUSTED
+                           : error == NGHTTP2_INADEQUATE_SECURITY ? CODE_PERMISSION
+                                                                  : CODE_INTERNAL,
+                           "stream terminated by RST_STREAM with error code: %s",
+                           nghttp2_http2_strerror(error));
     return 0;
 }
 
@@ -362,7 +365,7 @@ static enum err_code open_session(struct grpc_call *c, struct err *e)
         return err_nomem(e);
     nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
     nghttp2_session_callbacks_set_on_header_callback(callbacks, on_header);
-    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, on_data);
+    nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks, grpc_call_on_data);
     nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_stream_close);
     status = nghttp2_session_client_new(&c->session, callbacks, c);
     nghttp2_session_callbacks_del(callbacks);
@@ -414,7 +417,7 @@ void grpc_call_free(struct grpc_call *c)
 static void break_off(struct grpc_call *c, const char *why)
 {
     if (c->state == GRPC_ASKED)
-        answer(c, CODE_UNAVAILABLE, "error reading from server: %s", why);
+        probe_grpc_call_answer(c, CODE_UNAVAILABLE, "error reading from server: %s", why);
     else if (c->state == GRPC_GREETING)
         c->state = GRPC_BROKEN;
 }

@@ -37,8 +37,8 @@ struct peer {
     char alert[80];
 };
 
-static int fail(const char *fmt, ...) PRINTF_LIKE(1, 2);
-static int fail(const char *fmt, ...)
+static int helper_fail(const char *fmt, ...) PRINTF_LIKE(1, 2);
+static int helper_fail(const char *fmt, ...)
 {
     va_list ap;
 
@@ -79,7 +79,7 @@ static bool read_request(struct buf *b)
 /* ---- the connection -------------------------------------------------------------------------------------
  */
 
-static void name_of(const struct addrinfo *a, char *ret, size_t size)
+static void helper_name_of(const struct addrinfo *a, char *ret, size_t size)
 {
     char host[64] = "?", port[8] = "?";
 
@@ -88,7 +88,7 @@ static void name_of(const struct addrinfo *a, char *ret, size_t size)
     snprintf(ret, size, strchr(host, ':') != NULL ? "[%s]:%s" : "%s:%s", host, port);
 }
 
-static int dial(struct peer *p, const char *host, const char *port)
+static int helper_dial(struct peer *p, const char *host, const char *port)
 {
     const struct addrinfo hints = { .ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG | AI_NUMERICSERV };
     struct addrinfo *list = NULL;
@@ -96,23 +96,24 @@ static int dial(struct peer *p, const char *host, const char *port)
     int first = 0, status = getaddrinfo(host, port, &hints, &list);
 
     if (status != 0)
-        return fail("dial tcp: lookup %s: %s", host,
-                    status == EAI_NONAME || status == EAI_NODATA ? "no such host" : gai_strerror(status));
+        return helper_fail("dial tcp: lookup %s: %s", host,
+                           status == EAI_NONAME || status == EAI_NODATA ? "no such host"
+                                                                        : gai_strerror(status));
     for (struct addrinfo *a = list; a != NULL && p->fd < 0; a = a->ai_next) {
         fd_auto fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
         if (fd >= 0 && connect(fd, a->ai_addr, a->ai_addrlen) == 0) {
             p->fd = take_fd(&fd);
-            name_of(a, p->name, sizeof(p->name));
+            helper_name_of(a, p->name, sizeof(p->name));
         } else if (first == 0) { /* of several, Go tells the first */
             first = errno;
-            name_of(a, p->name, sizeof(p->name));
+            helper_name_of(a, p->name, sizeof(p->name));
         }
     }
     freeaddrinfo(list);
     if (p->fd >= 0)
         return EXIT_SUCCESS;
     probe_errno(first, why);
-    return fail("dial tcp %s: connect: %s", p->name, why);
+    return helper_fail("dial tcp %s: connect: %s", p->name, why);
 }
 
 /* ---- TLS ------------------------------------------------------------------------------------------------
@@ -144,7 +145,7 @@ static int handshake(struct peer *p, const char *host)
     int status, sys;
 
     if (context == NULL)
-        return fail("tls: out of memory");
+        return helper_fail("tls: out of memory");
     /* As Go with InsecureSkipVerify: any certificate and key, TLS 1.2 and up. */
     SSL_CTX_set_verify(context, SSL_VERIFY_NONE, NULL);
     SSL_CTX_set_security_level(context, 0);
@@ -153,7 +154,7 @@ static int handshake(struct peer *p, const char *host)
     p->ssl = SSL_new(context);
     SSL_CTX_free(context);
     if (p->ssl == NULL || SSL_set_fd(p->ssl, p->fd) != 1)
-        return fail("tls: out of memory");
+        return helper_fail("tls: out of memory");
     SSL_set_app_data(p->ssl, p);
     SSL_set_msg_callback(p->ssl, on_message);
     SSL_set_msg_callback_arg(p->ssl, p);
@@ -166,24 +167,24 @@ static int handshake(struct peer *p, const char *host)
     if (status == 1)
         return EXIT_SUCCESS;
     if (p->have_first && memcmp(p->first, "HTTP/", 5) == 0)
-        return fail("http: server gave HTTP response to HTTPS client");
+        return helper_fail("http: server gave HTTP response to HTTPS client");
     if (p->alert[0] != '\0')
-        return fail("remote error: tls: %s", p->alert);
+        return helper_fail("remote error: tls: %s", p->alert);
     if (p->have_first && (p->first[0] < 20 || p->first[0] > 23 || p->first[1] != 3))
-        return fail("tls: first record does not look like a TLS handshake");
+        return helper_fail("tls: first record does not look like a TLS handshake");
     if (!p->have_first && sys == ECONNRESET)
-        return fail("read tcp %s: read: connection reset by peer", p->name);
+        return helper_fail("read tcp %s: read: connection reset by peer", p->name);
     if (!p->have_first)
-        return fail("EOF");
-    return fail("tls: %s", ERR_reason_error_string(ERR_peek_error()) != NULL
-                               ? ERR_reason_error_string(ERR_peek_error())
-                               : "handshake failed");
+        return helper_fail("EOF");
+    return helper_fail("tls: %s", ERR_reason_error_string(ERR_peek_error()) != NULL
+                                      ? ERR_reason_error_string(ERR_peek_error())
+                                      : "handshake failed");
 }
 
 /* ---- talking --------------------------------------------------------------------------------------------
  */
 
-static bool send_all(struct peer *p, const char *data, size_t n)
+static bool helper_send_all(struct peer *p, const char *data, size_t n)
 {
     while (n > 0) {
         ssize_t k = p->ssl != NULL ? SSL_write(p->ssl, data, n < INT_MAX ? (int)n : INT_MAX)
@@ -197,7 +198,7 @@ static bool send_all(struct peer *p, const char *data, size_t n)
 }
 
 /* Bytes, 0 at the end, -1 with errno. */
-static ssize_t receive(struct peer *p, char *data, size_t n)
+static ssize_t helper_receive(struct peer *p, char *data, size_t n)
 {
     int k;
 
@@ -220,7 +221,7 @@ static ssize_t receive(struct peer *p, char *data, size_t n)
     }
 }
 
-static bool write_out(const char *data, size_t n)
+static bool helper_write_out(const char *data, size_t n)
 {
     while (n > 0) {
         ssize_t k = write(STDOUT_FILENO, data, n);
@@ -234,24 +235,24 @@ static bool write_out(const char *data, size_t n)
     return true;
 }
 
-static int talk(struct peer *p, const struct buf *request)
+static int helper_talk(struct peer *p, const struct buf *request)
 {
     static char piece[16 * 1024];
     struct probe_reply reply;
     char why[PROBE_ERRNO_SIZE];
     int code = EXIT_SUCCESS;
 
-    send_all(p, request->p, request->n); /* a failure shows when reading */
+    helper_send_all(p, request->p, request->n); /* a failure shows when reading */
     probe_reply_init(&reply);
     while (reply.state == REPLY_HEAD || reply.state == REPLY_BODY) {
-        ssize_t n = receive(p, piece, sizeof(piece));
+        ssize_t n = helper_receive(p, piece, sizeof(piece));
         if (n < 0) {
             probe_errno(errno, why);
-            code = p->alert[0] != '\0' ? fail("remote error: tls: %s", p->alert)
-                                       : fail("read tcp %s: read: %s", p->name, why);
+            code = p->alert[0] != '\0' ? helper_fail("remote error: tls: %s", p->alert)
+                                       : helper_fail("read tcp %s: read: %s", p->name, why);
             break;
         }
-        if (n == 0 || !write_out(piece, (size_t)n))
+        if (n == 0 || !helper_write_out(piece, (size_t)n))
             break;
         probe_reply_feed(&reply, piece, (size_t)n);
         if (reply.state == REPLY_BODY && reply.status / 100 == 3 && reply.location.n > 0)
@@ -276,14 +277,14 @@ int main(int argc, char **argv)
     }
     signal(SIGPIPE, SIG_IGN);
     if (!confine())
-        return fail("coracle-probe: rights cannot be given up: %s", strerror(errno));
+        return helper_fail("coracle-probe: rights cannot be given up: %s", strerror(errno));
     if (!read_request(&request))
-        return fail("coracle-probe: the request cannot be read");
-    code = dial(&p, argv[2], argv[3]);
+        return helper_fail("coracle-probe: the request cannot be read");
+    code = helper_dial(&p, argv[2], argv[3]);
     if (code == EXIT_SUCCESS && strcmp(argv[1], "https") == 0)
         code = handshake(&p, argv[2]);
     if (code == EXIT_SUCCESS && strcmp(argv[1], "tcp") != 0)
-        code = talk(&p, &request);
+        code = helper_talk(&p, &request);
     SSL_free(p.ssl);
     if (p.fd >= 0)
         close(p.fd);

@@ -29,9 +29,9 @@ struct http_run {
     struct probe_reply reply;
 };
 
-static void ask(struct http_run *h);
+static void http_ask(struct http_run *h);
 
-static void run_free(struct probe_run *run)
+static void http_run_free(struct probe_run *run)
 {
     struct http_run *h = (struct http_run *)run;
 
@@ -54,7 +54,7 @@ static struct probe_check *check_of(struct http_run *h)
     return h->run.check;
 }
 
-static void over(struct http_run *h)
+static void http_over(struct http_run *h)
 {
     check_of(h)->op.state = HTTP_DONE;
     for (size_t i = 0; i < h->n_links; i++)
@@ -68,11 +68,11 @@ static void fail_at(struct http_run *h, const char *url, const char *why)
 
     probe_add_quoted(&b, url, strlen(url));
     check_of(h)->status = 0; /* the last request has no response */
-    over(h);
+    http_over(h);
     probe_verdict(check_of(h), PROBE_FAILURE, "Get %s: %s", b.p, why);
 }
 
-static void fail(struct http_run *h, const char *why)
+static void http_fail(struct http_run *h, const char *why)
 {
     buf_auto url = BUF_INIT(2 * PROBE_URL_MAX);
 
@@ -80,22 +80,22 @@ static void fail(struct http_run *h, const char *why)
     fail_at(h, url.p, why);
 }
 
-static void no_memory(struct http_run *h)
+static void http_no_memory(struct http_run *h)
 {
     struct err e = { 0 };
 
-    over(h);
+    http_over(h);
     err_nomem(&e);
     op_finish(&check_of(h)->op, &e);
 }
 
-static void say_timeout(struct http_run *h)
+static void http_say_timeout(struct http_run *h)
 {
     if (h->reply.state == REPLY_HEAD) {
-        fail(h, "context deadline exceeded (Client.Timeout exceeded while awaiting headers)");
+        http_fail(h, "context deadline exceeded (Client.Timeout exceeded while awaiting headers)");
         return;
     }
-    over(h);
+    http_over(h);
     check_of(h)->errored = true;
     probe_verdict(check_of(h), PROBE_FAILURE,
                   "context deadline exceeded (Client.Timeout or context cancellation while reading body)");
@@ -109,12 +109,12 @@ static bool is_redirect(int status)
     return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
-static void judge(struct http_run *h)
+static void http_judge(struct http_run *h)
 {
     struct probe_check *c = check_of(h);
     const struct probe_reply *r = &h->reply;
 
-    over(h);
+    http_over(h);
     if (r->status >= 300 && r->status < 400)
         probe_verdict(c, PROBE_WARNING, "Probe terminated redirects, Response body: %s", r->body.p);
     else if (r->status >= 200 && r->status < 300)
@@ -123,7 +123,7 @@ static void judge(struct http_run *h)
         probe_verdict(c, PROBE_FAILURE, "HTTP probe failed with statuscode: %d", r->status);
 }
 
-static void follow(struct http_run *h)
+static void http_follow(struct http_run *h)
 {
     struct probe_url next = { 0 };
     struct err e = { 0 };
@@ -134,12 +134,12 @@ static void follow(struct http_run *h)
         buf_adds(&why, "failed to parse Location header ");
         probe_add_quoted(&why, location, h->reply.location.n < 300 ? h->reply.location.n : 300);
         buf_addf(&why, ": %s", e.text);
-        fail(h, why.p);
+        http_fail(h, why.p);
         return;
     }
     if (!h->any_host && strcasecmp(next.host, h->first_host) != 0) {
         probe_url_done(&next);
-        judge(h); /* a success with a warning */
+        http_judge(h); /* a success with a warning */
         return;
     }
     if (++h->redirects >= PROBE_REDIRECTS_MAX) {
@@ -159,7 +159,7 @@ static void follow(struct http_run *h)
     probe_reply_done(&h->reply);
     probe_reply_init(&h->reply);
     probe_link_close(h->n_links > 0 ? h->links[h->n_links - 1] : &(struct probe_link){ 0 });
-    ask(h);
+    http_ask(h);
 }
 
 /* The reply has got further; at its end, what follows from it. */
@@ -176,13 +176,13 @@ static void on_progress(struct http_run *h)
     case REPLY_BODY:
     case REPLY_COMPLETE:
         if (is_redirect(h->reply.status) && h->reply.location.n > 0)
-            follow(h); /* its body is of no use */
+            http_follow(h); /* its body is of no use */
         else if (h->reply.state == REPLY_COMPLETE)
-            judge(h);
+            http_judge(h);
         return;
     case REPLY_BROKEN:
         if (h->reply.status >= 200) {
-            over(h);
+            http_over(h);
             c->errored = true;
             probe_verdict(c, PROBE_FAILURE, "%s", h->reply.error);
             return;
@@ -190,7 +190,7 @@ static void on_progress(struct http_run *h)
         snprintf(why, sizeof(why), "%s%s",
                  strcmp(h->reply.error, "EOF") == 0 ? "" : "net/http: HTTP/1.x transport connection broken: ",
                  h->reply.error);
-        fail(h, why);
+        http_fail(h, why);
         return;
     }
 }
@@ -198,7 +198,7 @@ static void on_progress(struct http_run *h)
 /* ---- a connection of our own ----------------------------------------------------------------------------
  */
 
-static void on_data(struct probe_link *l, const char *data, ssize_t n)
+static void http_on_data(struct probe_link *l, const char *data, ssize_t n)
 {
     struct http_run *h = (struct http_run *)l->check->run;
     buf_auto why = BUF_INIT(1024);
@@ -210,7 +210,7 @@ static void on_data(struct probe_link *l, const char *data, ssize_t n)
     } else {
         probe_link_add_read_error(l, (int)n, &why);
         if (h->reply.state != REPLY_BODY) {
-            fail(h, why.p);
+            http_fail(h, why.p);
             return;
         }
         h->reply.state = REPLY_BROKEN;
@@ -219,7 +219,7 @@ static void on_data(struct probe_link *l, const char *data, ssize_t n)
     on_progress(h);
 }
 
-static void on_connect(struct probe_link *l, int status)
+static void http_on_connect(struct probe_link *l, int status)
 {
     struct http_run *h = (struct http_run *)l->check->run;
     buf_auto text = BUF_INIT(PROBE_REQUEST_MAX);
@@ -229,17 +229,17 @@ static void on_connect(struct probe_link *l, int status)
 
     if (status != 0) {
         probe_link_add_dial_error(l, status, &text);
-        fail(h, text.p);
+        http_fail(h, text.p);
         return;
     }
     if (probe_request_build(&h->request, &h->url, &text, &e) != ERR_OK) {
-        fail(h, e.text);
+        http_fail(h, e.text);
         return;
     }
     n = text.n;
     copy = buf_detach(&text);
     if (copy == NULL) {
-        no_memory(h);
+        http_no_memory(h);
         return;
     }
     check_of(h)->op.state = HTTP_WAIT;
@@ -250,7 +250,7 @@ static void on_connect(struct probe_link *l, int status)
 /* ---- by the helper --------------------------------------------------------------------------------------
  */
 
-static void on_outside(struct probe_outside *o, const struct err *result)
+static void http_on_outside(struct probe_outside *o, const struct err *result)
 {
     struct http_run *h = container_of(o, struct http_run, outside);
     struct probe_check *c = check_of(h);
@@ -259,7 +259,7 @@ static void on_outside(struct probe_outside *o, const struct err *result)
     if (o->proc.out.n > 0)
         probe_reply_feed(&h->reply, o->proc.out.p, o->proc.out.n);
     if (c->op.why.code != ERR_OK) {
-        say_timeout(h);
+        http_say_timeout(h);
         return;
     }
     if (result->code == ERR_OK) {
@@ -276,7 +276,7 @@ static void on_outside(struct probe_outside *o, const struct err *result)
         return;
     }
     c->plain_http = strcmp(why.p, "http: server gave HTTP response to HTTPS client") == 0;
-    fail(h, why.p);
+    http_fail(h, why.p);
 }
 
 static void ask_outside(struct http_run *h)
@@ -285,15 +285,15 @@ static void ask_outside(struct http_run *h)
     struct err e = { 0 };
 
     if (probe_request_build(&h->request, &h->url, &text, &e) != ERR_OK) {
-        fail(h, e.text);
+        http_fail(h, e.text);
         return;
     }
     check_of(h)->op.state = HTTP_HELPER;
     probe_outside_start(&h->outside, check_of(h), h->url.https ? "https" : "http", h->url.host, h->url.port,
-                        text.p, text.n, on_outside);
+                        text.p, text.n, http_on_outside);
 }
 
-static void ask(struct http_run *h)
+static void http_ask(struct http_run *h)
 {
     struct probe_link *l;
 
@@ -303,17 +303,17 @@ static void ask(struct http_run *h)
     }
     l = calloc(1, sizeof(*l));
     if (l == NULL) {
-        no_memory(h);
+        http_no_memory(h);
         return;
     }
     h->links[h->n_links++] = l;
-    l->on_connect = on_connect;
-    l->on_data = on_data;
+    l->on_connect = http_on_connect;
+    l->on_data = http_on_data;
     check_of(h)->op.state = HTTP_DIAL;
     probe_link_open(l, check_of(h), h->url.host, h->url.port);
 }
 
-static void on_abort(struct op *op)
+static void http_on_abort(struct op *op)
 {
     struct probe_check *c = container_of(op, struct probe_check, op);
     struct http_run *h = (struct http_run *)c->run;
@@ -321,7 +321,7 @@ static void on_abort(struct op *op)
     if (op_live(&h->outside.proc.op))
         proc_cancel(&h->outside.proc);
     else
-        say_timeout(h);
+        http_say_timeout(h);
 }
 
 /* ---- start ----------------------------------------------------------------------------------------------
@@ -355,22 +355,22 @@ void probe_http_start(struct probe_check *c, const struct probe_world *w, const 
                       const char *subject, uint64_t timeout_ms, op_done_fn done, void *owner)
 {
     struct http_run *h =
-        probe_begin(c, w, sizeof(*h), "http probe", subject, timeout_ms, on_abort, done, owner);
+        probe_begin(c, w, sizeof(*h), "http probe", subject, timeout_ms, http_on_abort, done, owner);
     struct err e = { 0 };
 
     if (h == NULL)
         return;
-    h->run.free = run_free;
+    h->run.free = http_run_free;
     probe_reply_init(&h->reply);
     h->any_host = spec->any_host;
     if (probe_url_make(&h->url, spec->https, spec->host, spec->port, spec->path, &e) != ERR_OK ||
         copy_request(h, spec, &e) != ERR_OK) {
-        over(h);
+        http_over(h);
         if (e.code == ERR_INVALID)
             probe_verdict(c, PROBE_FAILURE, "%s", e.text);
         op_finish(&c->op, &e);
         return;
     }
     snprintf(h->first_host, sizeof(h->first_host), "%s", h->url.host);
-    ask(h);
+    http_ask(h);
 }

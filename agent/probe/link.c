@@ -6,7 +6,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
-static void on_connect(uv_connect_t *request, int status)
+static void probe_link_on_connect(uv_connect_t *request, int status)
 {
     struct probe_link *l = container_of(request, struct probe_link, connect);
 
@@ -36,12 +36,12 @@ void probe_link_open(struct probe_link *l, struct probe_check *c, const char *ho
     l->open = true;
     status = address_of(l, &address) != ERR_OK
                  ? UV_EINVAL
-                 : uv_tcp_connect(&l->connect, &l->tcp, (struct sockaddr *)&address, on_connect);
+                 : uv_tcp_connect(&l->connect, &l->tcp, (struct sockaddr *)&address, probe_link_on_connect);
     if (status != 0)
         l->on_connect(l, status);
 }
 
-static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
+static void probe_link_on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
 {
     struct probe_link *l = container_of(handle, struct probe_link, tcp);
 
@@ -49,7 +49,7 @@ static void on_room(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
     *buf = uv_buf_init(l->in, sizeof(l->in));
 }
 
-static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
+static void probe_link_on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 {
     struct probe_link *l = container_of(stream, struct probe_link, tcp);
 
@@ -60,13 +60,13 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *buf)
 
 void probe_link_read(struct probe_link *l)
 {
-    int status = uv_read_start((uv_stream_t *)&l->tcp, on_room, on_read);
+    int status = uv_read_start((uv_stream_t *)&l->tcp, probe_link_on_room, probe_link_on_read);
 
     if (status != 0)
         l->on_data(l, NULL, status);
 }
 
-static void on_written(uv_write_t *request, int status)
+static void probe_link_on_written(uv_write_t *request, int status)
 {
     struct probe_link *l = container_of(request, struct probe_link, write);
 
@@ -80,7 +80,7 @@ void probe_link_write(struct probe_link *l, char *text, size_t n)
     uv_buf_t buf = uv_buf_init(text, (unsigned)n);
 
     l->sent = text;
-    if (uv_write(&l->write, (uv_stream_t *)&l->tcp, &buf, 1, on_written) != 0)
+    if (uv_write(&l->write, (uv_stream_t *)&l->tcp, &buf, 1, probe_link_on_written) != 0)
         free(take_ptr(&l->sent)); /* likewise */
 }
 

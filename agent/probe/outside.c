@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static void on_done(struct op *op, const struct err *result)
+static void outside_on_done(struct op *op, const struct err *result)
 {
     struct probe_outside *o = op->owner;
 
@@ -35,7 +35,7 @@ void probe_outside_start(struct probe_outside *o, struct probe_check *c, const c
                                     .stdout_max = PROBE_RAW_MAX + 64 * 1024,
                                     .cgroup_fd = w->cgroup_fd,
                                     .cgroup_procs = w->cgroup_procs },
-               c->op.loop, on_done, o); /* the check's own deadline ends it */
+               c->op.loop, outside_on_done, o); /* the check's own deadline ends it */
 }
 
 void probe_outside_add_error(const struct probe_outside *o, const struct err *result, struct buf *out)

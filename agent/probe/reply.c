@@ -8,7 +8,8 @@
 #include <string.h>
 #include <strings.h>
 
-static enum probe_reply_state broken(struct probe_reply *r, const char *what, const char *text, size_t n)
+static enum probe_reply_state probe_reply_broken(struct probe_reply *r, const char *what, const char *text,
+                                                 size_t n)
 {
     buf_auto b = BUF_INIT(sizeof(r->error) - 1);
 
@@ -63,7 +64,7 @@ static int on_value_complete(llhttp_t *l)
     return 0;
 }
 
-static int on_headers_complete(llhttp_t *l)
+static int probe_reply_on_headers_complete(llhttp_t *l)
 {
     struct probe_reply *r = l->data;
 
@@ -74,7 +75,7 @@ static int on_headers_complete(llhttp_t *l)
     return 0;
 }
 
-static int on_body(llhttp_t *l, const char *at, size_t n)
+static int probe_reply_on_body(llhttp_t *l, const char *at, size_t n)
 {
     struct probe_reply *r = l->data;
     size_t room = PROBE_BODY_MAX - r->body.n;
@@ -86,7 +87,7 @@ static int on_body(llhttp_t *l, const char *at, size_t n)
     return HPE_PAUSED;
 }
 
-static int on_message_complete(llhttp_t *l)
+static int probe_reply_on_message_complete(llhttp_t *l)
 {
     struct probe_reply *r = l->data;
 
@@ -95,7 +96,7 @@ static int on_message_complete(llhttp_t *l)
         return HPE_PAUSED;
     }
     if (++r->informational > PROBE_INFORMATIONAL_MAX)
-        broken(r, "net/http: too many 1xx informational responses", NULL, 0);
+        probe_reply_broken(r, "net/http: too many 1xx informational responses", NULL, 0);
     buf_reset(&r->location);
     r->line_done = false; /* the next status line */
     return HPE_PAUSED;
@@ -106,9 +107,9 @@ static const llhttp_settings_t settings = {
     .on_header_field_complete = on_field_complete,
     .on_header_value = on_value,
     .on_header_value_complete = on_value_complete,
-    .on_headers_complete = on_headers_complete,
-    .on_body = on_body,
-    .on_message_complete = on_message_complete,
+    .on_headers_complete = probe_reply_on_headers_complete,
+    .on_body = probe_reply_on_body,
+    .on_message_complete = probe_reply_on_message_complete,
 };
 
 static void parser_init(struct probe_reply *r)
@@ -137,7 +138,7 @@ void probe_reply_done(struct probe_reply *r)
 /* ---- feeding --------------------------------------------------------------------------------------------
  */
 
-static void give(struct probe_reply *r, const char *data, size_t n)
+static void probe_reply_give(struct probe_reply *r, const char *data, size_t n)
 {
     llhttp_errno_t code = llhttp_execute(&r->parser, data, n);
 
@@ -157,71 +158,71 @@ static void give(struct probe_reply *r, const char *data, size_t n)
         snprintf(
             text, sizeof(text), "%s%s",
             r->state == REPLY_HEAD ? "malformed MIME header: " : "malformed body: ", why != NULL ? why : "?");
-        broken(r, text, NULL, 0);
+        probe_reply_broken(r, text, NULL, 0);
     }
 }
 
 /* The checks that Go makes of a status line, in its order and words. */
-static void check_line(struct probe_reply *r)
+static void probe_reply_check_line(struct probe_reply *r)
 {
     const char *line = r->line.p, *space = strchr(line, ' '), *code;
     size_t n;
 
     if (space == NULL) {
-        broken(r, "malformed HTTP response ", line, strlen(line));
+        probe_reply_broken(r, "malformed HTTP response ", line, strlen(line));
         return;
     }
     code = space + strspn(space, " ");
     n = strcspn(code, " ");
     if (n != 3 || !isdigit((unsigned char)code[0]) || !isdigit((unsigned char)code[1]) ||
         !isdigit((unsigned char)code[2])) {
-        broken(r, "malformed HTTP status code ", code, n);
+        probe_reply_broken(r, "malformed HTTP status code ", code, n);
         return;
     }
     if (strncmp(line, "HTTP/", 5) != 0 || space - line != 8 || !isdigit((unsigned char)line[5]) ||
         line[6] != '.' || !isdigit((unsigned char)line[7])) {
-        broken(r, "malformed HTTP version ", line, (size_t)(space - line));
+        probe_reply_broken(r, "malformed HTTP version ", line, (size_t)(space - line));
         return;
     }
     if (code[0] == '0') { /* llhttp and everybody else: 100 and up */
-        broken(r, "malformed HTTP status code ", code, n);
+        probe_reply_broken(r, "malformed HTTP status code ", code, n);
         return;
     }
     /* Any version is read as 1.1 or 1.0: the reply is framed alike, and the connection ends with it. */
-    give(r, line[7] == '0' ? "HTTP/1.0 " : "HTTP/1.1 ", 9);
+    probe_reply_give(r, line[7] == '0' ? "HTTP/1.0 " : "HTTP/1.1 ", 9);
     if (r->state == REPLY_HEAD)
-        give(r, code, 3);
+        probe_reply_give(r, code, 3);
     if (r->state == REPLY_HEAD)
-        give(r, " \r\n", 3); /* the reason may hold any byte: nobody needs it */
+        probe_reply_give(r, " \r\n", 3); /* the reason may hold any byte: nobody needs it */
 }
 
 /* One byte of the head: the status line is gathered, a bare newline becomes CR LF. */
 static void head_byte(struct probe_reply *r, char c)
 {
     if (++r->head_bytes > PROBE_HEAD_MAX) {
-        broken(r, "net/http: server response headers exceeded 262144 bytes; aborted", NULL, 0);
+        probe_reply_broken(r, "net/http: server response headers exceeded 262144 bytes; aborted", NULL, 0);
         return;
     }
     if (!r->line_done) {
         if (c != '\n' && r->line.n < PROBE_LINE_MAX) {
             buf_addc(&r->line, c == '\0' ? ' ' : c);
             if (r->line.failed)
-                broken(r, "out of memory", NULL, 0);
+                probe_reply_broken(r, "out of memory", NULL, 0);
             return;
         }
         while (r->line.n > 0 && (r->line.p[r->line.n - 1] == '\r' || r->line.p[r->line.n - 1] == ' '))
             r->line.p[--r->line.n] = '\0';
-        check_line(r);
+        probe_reply_check_line(r);
         buf_reset(&r->line);
         r->line_done = true;
         r->last_cr = false;
         return;
     }
     if (c == '\n' && !r->last_cr)
-        give(r, "\r", 1);
+        probe_reply_give(r, "\r", 1);
     r->last_cr = c == '\r';
     if (r->state == REPLY_HEAD)
-        give(r, &c, 1);
+        probe_reply_give(r, &c, 1);
 }
 
 enum probe_reply_state probe_reply_feed(struct probe_reply *r, const char *data, size_t n)
@@ -231,25 +232,25 @@ enum probe_reply_state probe_reply_feed(struct probe_reply *r, const char *data,
     while (i < n && r->state == REPLY_HEAD)
         head_byte(r, data[i++]);
     if (i < n && r->state == REPLY_BODY)
-        give(r, data + i, n - i);
+        probe_reply_give(r, data + i, n - i);
     r->raw_bytes += n;
     if (r->raw_bytes > PROBE_RAW_MAX && r->state != REPLY_COMPLETE)
-        return broken(r, "the response is too long for what is in it", NULL, 0);
+        return probe_reply_broken(r, "the response is too long for what is in it", NULL, 0);
     if (r->location.failed)
-        return broken(r, "the Location header is too long", NULL, 0);
+        return probe_reply_broken(r, "the Location header is too long", NULL, 0);
     if (r->body.failed)
-        return broken(r, "out of memory", NULL, 0);
+        return probe_reply_broken(r, "out of memory", NULL, 0);
     return r->state;
 }
 
 enum probe_reply_state probe_reply_eof(struct probe_reply *r)
 {
     if (r->state == REPLY_HEAD)
-        return broken(r, r->head_bytes == 0 ? "EOF" : "unexpected EOF", NULL, 0);
+        return probe_reply_broken(r, r->head_bytes == 0 ? "EOF" : "unexpected EOF", NULL, 0);
     if (r->state == REPLY_BODY) {
         llhttp_errno_t code = llhttp_finish(&r->parser);
         if (r->state == REPLY_BODY && code != HPE_OK)
-            return broken(r, "unexpected EOF", NULL, 0);
+            return probe_reply_broken(r, "unexpected EOF", NULL, 0);
         if (r->state == REPLY_BODY)
             r->state = REPLY_COMPLETE;
     }

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-static const char *value_of(const struct probe_request *q, const char *name)
+static const char *probe_request_value_of(const struct probe_request *q, const char *name)
 {
     for (size_t i = 0; i < q->n_headers; i++)
         if (strcasecmp(q->headers[i].name, name) == 0)
@@ -16,7 +16,7 @@ static const char *value_of(const struct probe_request *q, const char *name)
 
 const char *probe_request_host(const struct probe_request *q)
 {
-    const char *host = value_of(q, "Host");
+    const char *host = probe_request_value_of(q, "Host");
 
     return host != NULL && host[0] != '\0' ? host : NULL;
 }
@@ -76,7 +76,7 @@ static enum err_code add_header(const char *name, const char *value, struct buf 
     return ERR_OK;
 }
 
-static int by_name(const void *a, const void *b)
+static int probe_request_by_name(const void *a, const void *b)
 {
     const struct probe_header *x = *(const struct probe_header *const *)a,
                               *y = *(const struct probe_header *const *)b;
@@ -90,7 +90,7 @@ static enum err_code add_rest(const struct probe_request *q, struct buf *out, st
 {
     const struct probe_header accept = { "Accept", "*/*" }, referer = { "Referer", q->referer };
     const struct probe_header **sorted = calloc(q->n_headers + 2, sizeof(*sorted));
-    const char *own_accept = value_of(q, "Accept");
+    const char *own_accept = probe_request_value_of(q, "Accept");
     size_t n = 0;
 
     if (sorted == NULL)
@@ -104,9 +104,9 @@ static enum err_code add_rest(const struct probe_request *q, struct buf *out, st
     }
     if (own_accept == NULL)
         sorted[n++] = &accept;
-    if (q->referer != NULL && value_of(q, "Referer") == NULL)
+    if (q->referer != NULL && probe_request_value_of(q, "Referer") == NULL)
         sorted[n++] = &referer;
-    qsort(sorted, n, sizeof(*sorted), by_name);
+    qsort(sorted, n, sizeof(*sorted), probe_request_by_name);
     for (size_t i = 0; i < n && e->code == ERR_OK; i++)
         if (add_header(sorted[i]->name, sorted[i]->value != NULL ? sorted[i]->value : "", out, e) != ERR_OK)
             break;
@@ -117,7 +117,7 @@ static enum err_code add_rest(const struct probe_request *q, struct buf *out, st
 enum err_code probe_request_build(const struct probe_request *q, const struct probe_url *url, struct buf *out,
                                   struct err *e)
 {
-    const char *agent = value_of(q, "User-Agent");
+    const char *agent = probe_request_value_of(q, "User-Agent");
     buf_auto host = BUF_INIT(1024);
 
     if (q->host != NULL)

@@ -12,7 +12,7 @@ struct tcp_run {
     unsigned port;
 };
 
-static void on_connect(struct probe_link *l, int status)
+static void tcp_on_connect(struct probe_link *l, int status)
 {
     buf_auto b = BUF_INIT(1024);
 
@@ -22,7 +22,7 @@ static void on_connect(struct probe_link *l, int status)
     probe_verdict(l->check, status == 0 ? PROBE_SUCCESS : PROBE_FAILURE, "%s", b.p);
 }
 
-static void say_timeout(struct tcp_run *t)
+static void tcp_say_timeout(struct tcp_run *t)
 {
     buf_auto b = BUF_INIT(1024);
 
@@ -30,13 +30,13 @@ static void say_timeout(struct tcp_run *t)
     probe_verdict(t->run.check, PROBE_FAILURE, "dial tcp %s: i/o timeout", b.p);
 }
 
-static void on_outside(struct probe_outside *o, const struct err *result)
+static void tcp_on_outside(struct probe_outside *o, const struct err *result)
 {
     struct tcp_run *t = container_of(o, struct tcp_run, outside);
     buf_auto b = BUF_INIT(1024);
 
     if (o->check->op.why.code != ERR_OK) {
-        say_timeout(t);
+        tcp_say_timeout(t);
         return;
     }
     if (result->code != ERR_OK)
@@ -44,7 +44,7 @@ static void on_outside(struct probe_outside *o, const struct err *result)
     probe_verdict(o->check, result->code == ERR_OK ? PROBE_SUCCESS : PROBE_FAILURE, "%s", b.p);
 }
 
-static void on_abort(struct op *op)
+static void tcp_on_abort(struct op *op)
 {
     struct probe_check *c = container_of(op, struct probe_check, op);
     struct tcp_run *t = (struct tcp_run *)c->run;
@@ -54,22 +54,22 @@ static void on_abort(struct op *op)
         return;
     }
     probe_link_close(&t->link);
-    say_timeout(t);
+    tcp_say_timeout(t);
 }
 
 void probe_tcp_start(struct probe_check *c, const struct probe_world *w, const char *host, unsigned port,
                      const char *subject, uint64_t timeout_ms, op_done_fn done, void *owner)
 {
     struct tcp_run *t =
-        probe_begin(c, w, sizeof(*t), "tcp probe", subject, timeout_ms, on_abort, done, owner);
+        probe_begin(c, w, sizeof(*t), "tcp probe", subject, timeout_ms, tcp_on_abort, done, owner);
 
     if (t == NULL)
         return;
     snprintf(t->host, sizeof(t->host), "%s", host);
     t->port = port;
-    t->link.on_connect = on_connect;
+    t->link.on_connect = tcp_on_connect;
     if (probe_host_is_address(host))
         probe_link_open(&t->link, c, host, port);
     else
-        probe_outside_start(&t->outside, c, "tcp", host, port, NULL, 0, on_outside);
+        probe_outside_start(&t->outside, c, "tcp", host, port, NULL, 0, tcp_on_outside);
 }

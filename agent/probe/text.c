@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* Length of the well-formed UTF-8 character at `s`; 0: there is none. */
-static size_t utf8_char(const char *s, size_t n)
+static size_t probe_text_utf8_char(const char *s, size_t n)
 {
     const unsigned char *u = (const unsigned char *)s;
     size_t len = u[0] < 0x80                   ? 1
@@ -32,7 +32,7 @@ void probe_add_quoted(struct buf *b, const char *text, size_t n)
     buf_addc(b, '"');
     for (size_t i = 0; i < n;) {
         unsigned char c = (unsigned char)text[i];
-        size_t len = utf8_char(text + i, n - i);
+        size_t len = probe_text_utf8_char(text + i, n - i);
 
         if (c == '"' || c == '\\')
             buf_addf(b, "\\%c", c);
@@ -56,7 +56,7 @@ void probe_add_quoted(struct buf *b, const char *text, size_t n)
 void probe_add_utf8(struct buf *b, const char *text, size_t n, size_t max)
 {
     for (size_t i = 0, used = 0; i < n;) {
-        size_t len = text[i] == '\0' ? 0 : utf8_char(text + i, n - i), out = len > 0 ? len : 3;
+        size_t len = text[i] == '\0' ? 0 : probe_text_utf8_char(text + i, n - i), out = len > 0 ? len : 3;
 
         if (used + out > max)
             return;

@@ -40,7 +40,7 @@ static bool is_unreserved(unsigned char c)
     return c < 0x80 && (isalnum(c) || (c != '\0' && strchr("-_.~", c) != NULL));
 }
 
-static int hex(char c)
+static int probe_url_hex(char c)
 {
     return isdigit((unsigned char)c) ? c - '0' : tolower((unsigned char)c) - 'a' + 10;
 }
@@ -57,7 +57,7 @@ static char *escape_path(const char *s, size_t n, bool decode)
     for (size_t i = 0; i < n; i++) {
         unsigned char c = (unsigned char)s[i];
         if (!keep && decode && c == '%') {
-            c = (unsigned char)(hex(s[i + 1]) << 4 | hex(s[i + 2]));
+            c = (unsigned char)(probe_url_hex(s[i + 1]) << 4 | probe_url_hex(s[i + 2]));
             i += 2;
         }
         if (keep || is_unreserved(c) || (c != '\0' && strchr("$&+,/:;=@", c) != NULL))
@@ -100,7 +100,7 @@ bool probe_url_is_absolute(const char *location)
     return scheme_length(location) > 0;
 }
 
-static void split(const char *text, struct parts *ret)
+static void probe_url_split(const char *text, struct parts *ret)
 {
     const char *p = text, *end = text + strlen(text), *mark = strchr(text, '#');
     size_t n = scheme_length(text);
@@ -157,7 +157,7 @@ enum err_code probe_url_make(struct probe_url *ret, bool https, const char *host
     if (strlen(host) > PROBE_HOST_MAX || strlen(path) > PROBE_URL_MAX)
         return err_set(e, ERR_INVALID, "host or path is too long");
     memcpy(u.host, host, strlen(host) + 1);
-    split(path, &p);
+    probe_url_split(path, &p);
     if (has_control(path) || !escapes_are_valid(p.path.p, p.path.n)) {
         p = (struct parts){ 0 };
         u.path = rooted_path(path, strlen(path), false);
@@ -273,7 +273,7 @@ enum err_code probe_url_follow(struct probe_url *ret, const struct probe_url *fr
 
     if (strlen(location) > PROBE_URL_MAX)
         return err_set(e, ERR_INVALID, "too long");
-    split(location, &p);
+    probe_url_split(location, &p);
     if (has_control(location))
         return err_set(e, ERR_INVALID, "net/url: invalid control character in URL");
     if (!escapes_are_valid(p.path.p, p.path.n))

@@ -105,7 +105,7 @@ static enum err_code make_mapped(const struct rt *rt, const struct rt_config *c,
     return ERR_OK;
 }
 
-static enum err_code make(const struct rt *rt, const struct rt_config *c, struct err *e)
+static enum err_code bundle_make(const struct rt *rt, const struct rt_config *c, struct err *e)
 {
     struct rt_path dir = rt_container_dir(rt, c->id), layer = rt_layer_dir(rt, c->id);
     struct rt_path rootfs = rt_container_file(rt, c->id, "rootfs");
@@ -133,7 +133,7 @@ enum err_code rt_bundle_make(const void *arg, struct buf *out, struct err *e)
     const struct rt_bundle_job *job = arg;
     struct err outcome = { 0 };
 
-    (void)make(job->rt, job->config, &outcome);
+    (void)bundle_make(job->rt, job->config, &outcome);
     buf_add(out, &outcome, sizeof(outcome));
     return buf_check(out, e);
 }

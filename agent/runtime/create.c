@@ -39,7 +39,7 @@ struct rt_create_run {
     struct err e;  /* the first failure */
 };
 
-static void fail(struct rt_create_run *run, const struct err *e)
+static void rt_create_fail(struct rt_create_run *run, const struct err *e)
 {
     if (run->e.code == ERR_OK)
         run->e = *e;
@@ -67,7 +67,7 @@ static void kill_conmon(const struct rt_create_run *run)
         syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
 }
 
-static void watch(struct rt_create_run *run)
+static void rt_create_watch(struct rt_create_run *run)
 {
     struct err e = { 0 };
 
@@ -77,7 +77,7 @@ static void watch(struct rt_create_run *run)
         log_debug("conmon cannot be watched yet", F_STR("containerID", run->config->id), F_ERR(&e));
 }
 
-static void finish(struct rt_create *c)
+static void rt_create_finish(struct rt_create *c)
 {
     struct rt_create_run *run = c->run;
     struct rt_path supervised = rt_container_file(run->rt, run->config->id, RT_SUPERVISED);
@@ -87,13 +87,13 @@ static void finish(struct rt_create *c)
     if (run->told) /* nobody is at it any more */
         unlink(supervised.s);
     if (run->e.code == ERR_OK && c->op.why.code == ERR_OK)
-        watch(run);
+        rt_create_watch(run);
     else if (run->conmon_over)
         kill_conmon(run);
     op_finish(&c->op, run->e.code == ERR_OK ? NULL : &run->e);
 }
 
-static void on_over(struct op *op, const struct err *result)
+static void rt_create_on_over(struct op *op, const struct err *result)
 {
     struct rt_create *c = container_of(op, struct rt_create, op);
     struct rt_create_run *run = take_ptr(&c->run);
@@ -106,7 +106,7 @@ static void on_over(struct op *op, const struct err *result)
 
 /* ---- conmon ---------------------------------------------------------------------------------- */
 
-static void no_answer(struct rt_create_run *run)
+static void rt_create_no_answer(struct rt_create_run *run)
 {
     str_auto words = rt_runtime_words(run->rt, run->config->id);
     struct err e = { 0 };
@@ -115,7 +115,7 @@ static void no_answer(struct rt_create_run *run)
         err_set(&e, ERR_UNKNOWN, "%s", words);
     else
         err_set(&e, ERR_UNAVAILABLE, "conmon ended without an answer");
-    fail(run, &e);
+    rt_create_fail(run, &e);
 }
 
 static void conmon_step(struct rt_create *c)
@@ -125,9 +125,9 @@ static void conmon_step(struct rt_create *c)
     if (!run->conmon_over || c->op.state == CREATE_OVER)
         return;
     if (run->answered && !run->told && run->e.code == ERR_OK)
-        no_answer(run);
+        rt_create_no_answer(run);
     if (run->answered || run->e.code != ERR_OK || c->op.why.code != ERR_OK)
-        finish(c);
+        rt_create_finish(c);
 }
 
 /* conmon forks before it does anything that could fail; so its own failures are about its options. */
@@ -142,7 +142,7 @@ static void on_conmon(struct op *op, const struct err *result)
     if (e.code == ERR_INVALID || e.code == ERR_PRECONDITION) /* as of its cgroup: not the pod's fault */
         e.code = ERR_UNAVAILABLE;
     if (e.code != ERR_OK)
-        fail(c->run, &e);
+        rt_create_fail(c->run, &e);
     conmon_step(c);
 }
 
@@ -165,13 +165,13 @@ static void on_sync(uv_poll_t *poll, int status, int events)
         newline = memchr(run->sync.p, '\n', run->sync.n);
         if (run->sync.failed) {
             err_set(&e, ERR_UNAVAILABLE, "conmon's answer is longer than %d bytes", SYNC_MAX);
-            fail(run, &e);
+            rt_create_fail(run, &e);
         } else if (newline == NULL) {
             return;
         } else {
             run->told = true;
             if (rt_conmon_parse_sync(run->sync.p, (size_t)(newline - run->sync.p), &pid, &e) != ERR_OK)
-                fail(run, &e);
+                rt_create_fail(run, &e);
         }
     }
     run->answered = true;
@@ -240,7 +240,7 @@ static enum err_code start_conmon(struct rt_create *c, struct err *e)
 
 /* ---- bundle ---------------------------------------------------------------------------------- */
 
-static void on_bundle(struct op *op, const struct err *result)
+static void rt_create_on_bundle(struct op *op, const struct err *result)
 {
     struct rt_create *c = op->owner;
     struct rt_create_run *run = c->run;
@@ -258,11 +258,11 @@ static void on_bundle(struct op *op, const struct err *result)
         if (start_conmon(c, &e) == ERR_OK)
             return;
     }
-    fail(run, &e);
-    finish(c);
+    rt_create_fail(run, &e);
+    rt_create_finish(c);
 }
 
-static void on_abort(struct op *op)
+static void rt_create_on_abort(struct op *op)
 {
     struct rt_create *c = container_of(op, struct rt_create, op);
     struct rt_create_run *run = c->run;
@@ -302,8 +302,8 @@ void rt_create_start(struct rt_create *c, struct rt *rt, const struct rt_config 
     struct err e = { 0 };
 
     c->run = run;
-    op_init(&c->op, rt->loop, "container create", RT_CREATE_DEADLINE_MS, on_abort,
-            run != NULL ? on_over : done, owner);
+    op_init(&c->op, rt->loop, "container create", RT_CREATE_DEADLINE_MS, rt_create_on_abort,
+            run != NULL ? rt_create_on_over : done, owner);
     str_auto subject =
         str_printf("%s/%s/%s", config->pod_namespace, config->pod_name, config->container_name);
     op_set_subject(&c->op, subject != NULL ? subject : config->container_name);
@@ -317,8 +317,8 @@ void rt_create_start(struct rt_create *c, struct rt *rt, const struct rt_config 
         .rt = rt, .config = config, .done = done, .sync_fd = -1, .sync = BUF_INIT(SYNC_MAX)
     };
     if (check_config(config, &e) != ERR_OK) {
-        fail(run, &e);
-        finish(c);
+        rt_create_fail(run, &e);
+        rt_create_finish(c);
         return;
     }
     c->op.state = CREATE_BUNDLE;
@@ -334,5 +334,5 @@ void rt_create_start(struct rt_create *c, struct rt *rt, const struct rt_config 
         .cgroup_procs = cg_leaf_procs(rt->cgroups, CG_LEAF_OPS),
         .in_thread = config->userns == NULL, /* else it maps volumes, which may hang */
     };
-    proc_call_start(&run->bundle, &spec, rt->loop, on_bundle, c);
+    proc_call_start(&run->bundle, &spec, rt->loop, rt_create_on_bundle, c);
 }

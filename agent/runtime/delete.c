@@ -33,9 +33,9 @@ enum {
     CONMON_GRACE_MS = 500, /* for it to reap and to write the exit code; usually 1 ms */
 };
 
-static void step(struct rt_action *a);
+static void rt_delete_step(struct rt_action *a);
 
-static void finish(struct rt_action *a, const struct err *e)
+static void rt_delete_finish(struct rt_action *a, const struct err *e)
 {
     a->op.state = DELETE_OVER;
     if (a->run->has_timer)
@@ -43,9 +43,9 @@ static void finish(struct rt_action *a, const struct err *e)
     op_finish(&a->op, e);
 }
 
-static void on_timer(uv_timer_t *timer)
+static void rt_delete_on_timer(uv_timer_t *timer)
 {
-    step(timer->data);
+    rt_delete_step(timer->data);
 }
 
 /* 1, 2, 4, ... 50 ms; after 3 s up to 2 s: each look costs, and what hangs in the kernel may do so for hours
@@ -58,7 +58,7 @@ static void step_later(struct rt_action *a)
     run->pause_ms = run->pause_ms == 0 ? 1 : run->pause_ms * 2;
     if (run->pause_ms > max)
         run->pause_ms = max;
-    uv_timer_start(&run->timer, on_timer, run->pause_ms, 0);
+    uv_timer_start(&run->timer, rt_delete_on_timer, run->pause_ms, 0);
 }
 
 /* ---- processes ------------------------------------------------------------------------------- */
@@ -135,11 +135,11 @@ static enum err_code find_conmon(struct rt_action_run *run, struct err *e)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-static void on_removed(struct op *op, const struct err *result)
+static void rt_delete_on_removed(struct op *op, const struct err *result)
 {
     struct rt_action *a = op->owner;
 
-    finish(a, result->code == ERR_OK ? NULL : result);
+    rt_delete_finish(a, result->code == ERR_OK ? NULL : result);
 }
 
 static void remove_files(struct rt_action *a)
@@ -165,7 +165,7 @@ static void remove_files(struct rt_action *a)
     };
 
     a->op.state = DELETE_FILES;
-    proc_call_start(&run->files, &spec, run->rt->loop, on_removed, a);
+    proc_call_start(&run->files, &spec, run->rt->loop, rt_delete_on_removed, a);
 }
 
 /* ---- steps ----------------------------------------------------------------------------------- */
@@ -180,12 +180,12 @@ static void on_runtime(struct op *op, const struct err *result)
     a->op.state = DELETE_CGROUP;
     a->run->pause_ms = 0;
     if (a->op.why.code != ERR_OK)
-        finish(a, &a->op.why);
+        rt_delete_finish(a, &a->op.why);
     else
-        step(a);
+        rt_delete_step(a);
 }
 
-static void step(struct rt_action *a)
+static void rt_delete_step(struct rt_action *a)
 {
     struct rt_action_run *run = a->run;
     struct err e = { 0 };
@@ -209,7 +209,7 @@ static void step(struct rt_action *a)
         if (run->cgroup_path[0] != '\0' && cg_remove(run->rt->cgroups, run->cgroup_path, &e) != ERR_OK &&
             e.code != ERR_NOT_FOUND) {
             if (e.code != ERR_UNAVAILABLE)
-                finish(a, &e);
+                rt_delete_finish(a, &e);
             else /* the kernel lets go of the last process a little after it is gone */
                 step_later(a);
             return;
@@ -223,7 +223,7 @@ static void step(struct rt_action *a)
     }
 }
 
-static void on_abort(struct op *op)
+static void rt_delete_on_abort(struct op *op)
 {
     struct rt_action *a = container_of(op, struct rt_action, op);
     struct err e = { 0 };
@@ -232,7 +232,7 @@ static void on_abort(struct op *op)
     case DELETE_STOP:
     case DELETE_CGROUP:
         err_set(&e, ERR_UNAVAILABLE, "container %.12s: its processes do not go", a->run->id);
-        finish(a, &e);
+        rt_delete_finish(a, &e);
         return;
     case DELETE_RUNTIME:
         proc_cancel(&a->run->proc);
@@ -252,14 +252,14 @@ void rt_delete_start(struct rt_action *a, struct rt *rt, const char *id, const c
     struct rt_action_run *run;
     struct err e = { 0 };
 
-    if (!rt_action_begin(a, rt, id, "container delete", DEADLINE_MS, on_abort, done, owner)) {
+    if (!rt_action_begin(a, rt, id, "container delete", DEADLINE_MS, rt_delete_on_abort, done, owner)) {
         a->op.state = DELETE_OVER;
         return;
     }
     run = a->run;
     /* Without it what runs in the cgroup would be left behind, without its files. */
     if (cgroup_path == NULL && presence_is_unknown(rt_identity(rt, id, &identity, &e))) {
-        finish(a, &e);
+        rt_delete_finish(a, &e);
         return;
     }
     if (cgroup_path == NULL && identity.cgroup_path[0] != '\0')
@@ -271,7 +271,7 @@ void rt_delete_start(struct rt_action *a, struct rt *rt, const char *id, const c
         log_warn("cgroup is not the container's and left alone", F_STR("containerID", id),
                  F_STR("cgroup", cgroup_path));
     if (find_conmon(run, &e) != ERR_OK) {
-        finish(a, &e);
+        rt_delete_finish(a, &e);
         return;
     }
     rt_watch_remove(rt, id);
@@ -280,5 +280,5 @@ void rt_delete_start(struct rt_action *a, struct rt *rt, const char *id, const c
     run->timer.data = a;
     run->has_timer = true;
     a->op.state = DELETE_STOP;
-    step(a);
+    rt_delete_step(a);
 }

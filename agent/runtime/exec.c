@@ -51,7 +51,7 @@ struct rt_exec_run {
     struct err e;        /* the first failure */
 };
 
-static void fail(struct rt_exec_run *run, const struct err *e)
+static void rt_exec_fail(struct rt_exec_run *run, const struct err *e)
 {
     if (run->e.code == ERR_OK)
         run->e = *e;
@@ -59,7 +59,7 @@ static void fail(struct rt_exec_run *run, const struct err *e)
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-static void close_poll(struct rt_exec *x, uv_poll_t *poll, int *fd)
+static void rt_exec_close_poll(struct rt_exec *x, uv_poll_t *poll, int *fd)
 {
     if (*fd < 0)
         return;
@@ -67,14 +67,14 @@ static void close_poll(struct rt_exec *x, uv_poll_t *poll, int *fd)
     close(take_fd(fd));
 }
 
-static void finish(struct rt_exec *x)
+static void rt_exec_finish(struct rt_exec *x)
 {
     struct rt_exec_run *run = x->run;
     struct err left = { 0 };
 
     x->op.state = EXEC_OVER;
-    close_poll(x, &run->control_poll, &run->control);
-    close_poll(x, &run->output_poll, &run->output);
+    rt_exec_close_poll(x, &run->control_poll, &run->control);
+    rt_exec_close_poll(x, &run->output_poll, &run->output);
     if (run->has_timer)
         op_close_handle(&x->op, (uv_handle_t *)&run->timer);
     if (run->folder.s[0] != '\0')
@@ -87,7 +87,7 @@ static void finish(struct rt_exec *x)
     op_finish(&x->op, run->e.code == ERR_OK ? NULL : &run->e);
 }
 
-static void on_over(struct op *op, const struct err *result)
+static void rt_exec_on_over(struct op *op, const struct err *result)
 {
     struct rt_exec *x = container_of(op, struct rt_exec, op);
     struct rt_exec_run *run = take_ptr(&x->run);
@@ -110,7 +110,7 @@ static bool read_output(struct rt_exec *x)
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return errno == EINTR;
     if (n <= 0) {
-        close_poll(x, &run->output_poll, &run->output);
+        rt_exec_close_poll(x, &run->output_poll, &run->output);
         return false;
     }
     buf_add(&x->output, chunk, (size_t)n < left ? (size_t)n : left);
@@ -125,20 +125,20 @@ static void on_output(uv_poll_t *poll, int status, int events)
     (void)events;
     read_output(x);
     if (x->op.state == EXEC_DRAIN && x->run->output < 0)
-        finish(x);
+        rt_exec_finish(x);
 }
 
-static void on_timer(uv_timer_t *timer)
+static void rt_exec_on_timer(uv_timer_t *timer)
 {
     struct rt_exec *x = timer->data;
 
     /* Once more, for the loop may have been busy; a pipe's worth, for the grandchild may go on writing. */
     for (int i = 0; i < 64 && x->run->output >= 0 && read_output(x); i++)
         ;
-    finish(x);
+    rt_exec_finish(x);
 }
 
-static void drain(struct rt_exec *x)
+static void rt_exec_drain(struct rt_exec *x)
 {
     struct rt_exec_run *run = x->run;
 
@@ -146,13 +146,13 @@ static void drain(struct rt_exec *x)
     for (int i = 0; i < 64 && run->output >= 0 && read_output(x); i++)
         ;
     if (run->output < 0) {
-        finish(x);
+        rt_exec_finish(x);
         return;
     }
     uv_timer_init(run->rt->loop, &run->timer);
     run->timer.data = x;
     run->has_timer = true;
-    uv_timer_start(&run->timer, on_timer, DRAIN_MS, 0);
+    uv_timer_start(&run->timer, rt_exec_on_timer, DRAIN_MS, 0);
 }
 
 /* ---- reports --------------------------------------------------------------------------------- */
@@ -169,7 +169,7 @@ static void take_failure(struct rt_exec *x, const struct exec_report *r)
         err_wrap(&e, "container %.12s is not running", run->id);
         e.code = ERR_PRECONDITION;
     }
-    fail(run, &e);
+    rt_exec_fail(run, &e);
 }
 
 static void take_end(struct rt_exec *x, const struct exec_report *r)
@@ -178,7 +178,7 @@ static void take_end(struct rt_exec *x, const struct exec_report *r)
     struct err e = { 0 };
 
     if (rt_exec_failure(r->text, &x->exit_code, &e)) {
-        fail(run, &e);
+        rt_exec_fail(run, &e);
         return;
     }
     run->ended = true;
@@ -211,7 +211,7 @@ static void take_report(struct rt_exec *x, const struct exec_report *r, int fd)
     case EXEC_BROKEN:
         err_sys(&e, r->value > 0 ? r->value : EIO, "coracle-exec: %s", r->text);
         e.code = ERR_INTERNAL; /* not about the program to run */
-        fail(run, &e);
+        rt_exec_fail(run, &e);
         break;
     }
     if (fd >= 0)
@@ -239,7 +239,7 @@ static bool read_report(struct rt_exec *x)
         c->cmsg_len == CMSG_LEN(sizeof(int)))
         memcpy(&fd, CMSG_DATA(c), sizeof(fd));
     if (n < (ssize_t)offsetof(struct exec_report, text)) {
-        close_poll(x, &run->control_poll, &run->control);
+        rt_exec_close_poll(x, &run->control_poll, &run->control);
         return false;
     }
     ((char *)&r)[n] = '\0';
@@ -268,27 +268,27 @@ static void on_helper(struct op *op, const struct err *result)
     if (!run->ended && e.code != ERR_OK) {
         if (e.code == ERR_NOT_FOUND || e.code == ERR_PERMISSION || e.code == ERR_UNKNOWN)
             e.code = ERR_INTERNAL; /* coracle-exec itself, not what it was to start */
-        fail(run, &e);
+        rt_exec_fail(run, &e);
     } else if (!run->ended) {
         err_set(&e, ERR_INTERNAL, "coracle-exec ended without an answer");
-        fail(run, &e);
+        rt_exec_fail(run, &e);
     }
-    drain(x);
+    rt_exec_drain(x);
 }
 
-static void on_abort(struct op *op)
+static void rt_exec_on_abort(struct op *op)
 {
     struct rt_exec *x = container_of(op, struct rt_exec, op);
     struct rt_exec_run *run = x->run;
 
     switch ((enum exec_state)op->state) {
     case EXEC_RUN:
-        close_poll(x, &run->control_poll, &run->control);
+        rt_exec_close_poll(x, &run->control_poll, &run->control);
         if (op_live(&run->proc.op))
             proc_cancel(&run->proc); /* asks once more, and ends it if it does not */
         return;
     case EXEC_DRAIN:
-        finish(x);
+        rt_exec_finish(x);
         return;
     case EXEC_OVER:
         return;
@@ -297,7 +297,7 @@ static void on_abort(struct op *op)
 
 /* ---- the start ------------------------------------------------------------------------------- */
 
-static enum err_code make_folder(struct rt_exec_run *run, struct err *e)
+static enum err_code rt_exec_make_folder(struct rt_exec_run *run, struct err *e)
 {
     struct rt_path all = rt_container_file(run->rt, run->id, RT_EXEC_FOLDER);
     char name[64];
@@ -314,8 +314,8 @@ static enum err_code make_folder(struct rt_exec_run *run, struct err *e)
 }
 
 /* A pair or pipe whose end fds[0] the loop watches. */
-static enum err_code watch(struct rt_exec *x, uv_poll_t *poll, int fds[2], int *ret, int *ret_theirs,
-                           uv_poll_cb cb, struct err *e)
+static enum err_code rt_exec_watch(struct rt_exec *x, uv_poll_t *poll, int fds[2], int *ret, int *ret_theirs,
+                                   uv_poll_cb cb, struct err *e)
 {
     int status = uv_poll_init(x->run->rt->loop, poll, fds[0]); /* makes it non-blocking */
 
@@ -408,15 +408,15 @@ static enum err_code start_helper(struct rt_exec *x, const struct rt_exec_spec *
     close(fds[1]);
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, fds) != 0)
         return err_sys(e, errno, "make a pair of sockets");
-    if (watch(x, &run->control_poll, fds, &run->control, &control, on_control, e) != ERR_OK)
+    if (rt_exec_watch(x, &run->control_poll, fds, &run->control, &control, on_control, e) != ERR_OK)
         return e->code;
     if (!spec->tty && (spec->output_max > 0 || spec->stdout_fd < 0 || spec->stderr_fd < 0)) {
         if (pipe2(fds, O_CLOEXEC) != 0)
             return err_sys(e, errno, "make a pipe");
-        if (watch(x, &run->output_poll, fds, &run->output, &output, on_output, e) != ERR_OK)
+        if (rt_exec_watch(x, &run->output_poll, fds, &run->output, &output, on_output, e) != ERR_OK)
             return e->code;
     }
-    if (make_folder(run, e) != ERR_OK || read_spec(run, spec, &process, oom_score, e) != ERR_OK)
+    if (rt_exec_make_folder(run, e) != ERR_OK || read_spec(run, spec, &process, oom_score, e) != ERR_OK)
         return e->code;
     add_args(run, spec, size, oom_score, &global, argv);
     rt_runtime_args(run->rt, run->id,
@@ -452,7 +452,7 @@ static enum err_code start_helper(struct rt_exec *x, const struct rt_exec_spec *
     return ERR_OK;
 }
 
-static enum err_code check_spec(const struct rt *rt, const struct rt_exec_spec *spec, struct err *e)
+static enum err_code rt_exec_check_spec(const struct rt *rt, const struct rt_exec_spec *spec, struct err *e)
 {
     if (!rt_id_valid(spec->id))
         return err_set(e, ERR_NOT_FOUND, "container id \"%.70s\" is not 64 hex digits", spec->id);
@@ -473,7 +473,8 @@ void rt_exec_start(struct rt_exec *x, struct rt *rt, const struct rt_exec_spec *
     x->run = run;
     x->exit_code = 0;
     buf_init(&x->output, spec->output_max);
-    op_init(&x->op, rt->loop, "exec", spec->deadline_ms, on_abort, run != NULL ? on_over : done, owner);
+    op_init(&x->op, rt->loop, "exec", spec->deadline_ms, rt_exec_on_abort,
+            run != NULL ? rt_exec_on_over : done, owner);
     op_set_subject(&x->op, spec->id);
     if (run == NULL) {
         x->op.state = EXEC_OVER;
@@ -487,7 +488,7 @@ void rt_exec_start(struct rt_exec *x, struct rt *rt, const struct rt_exec_spec *
     run->on_terminal = spec->on_terminal;
     run->on_started = spec->on_started;
     x->op.state = EXEC_RUN;
-    if (check_spec(rt, spec, &e) == ERR_OK) {
+    if (rt_exec_check_spec(rt, spec, &e) == ERR_OK) {
         snprintf(run->id, sizeof(run->id), "%s", spec->id);
         if (rt_state(rt, run->id, &s, &e) == ERR_OK && s.phase != RT_RUNNING)
             err_set(&e, ERR_PRECONDITION, "container %.12s is not running", run->id);
@@ -495,7 +496,7 @@ void rt_exec_start(struct rt_exec *x, struct rt *rt, const struct rt_exec_spec *
             (void)(start_helper(x, spec, &e) == ERR_OK);
     }
     if (e.code != ERR_OK) {
-        fail(run, &e);
-        finish(x);
+        rt_exec_fail(run, &e);
+        rt_exec_finish(x);
     }
 }

@@ -29,7 +29,7 @@ struct flow { /* one way */
     bool over;
 };
 
-static int fail(const char *what)
+static int exec_forward_fail(const char *what)
 {
     fprintf(stderr, "%s: %s\n", what, strerror(errno));
     return 1;
@@ -50,7 +50,7 @@ static bool connected(int fd)
 }
 
 /* As kubelet: the pod's localhost, IPv4 first. */
-static int dial(uint16_t port)
+static int exec_forward_dial(uint16_t port)
 {
     struct sockaddr_in v4 = { .sin_family = AF_INET,
                               .sin_port = htons(port),
@@ -79,17 +79,17 @@ static int dial(uint16_t port)
     return -1;
 }
 
-static void drop_rights(void)
+static void exec_forward_drop_rights(void)
 {
     if (setgroups(0, NULL) != 0 || setresgid(NOBODY, NOBODY, NOBODY) != 0 ||
         setresuid(NOBODY, NOBODY, NOBODY) != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
-        exit(fail("give up rights"));
+        exit(exec_forward_fail("give up rights"));
 }
 
 /* ---- both ways ------------------------------------------------------------------------------- */
 
 /* A socket is closed for one way only. */
-static void end(struct flow *f)
+static void exec_forward_end(struct flow *f)
 {
     f->over = true;
     f->n = 0;
@@ -97,7 +97,7 @@ static void end(struct flow *f)
         close(f->to);
 }
 
-static void read_some(struct flow *f)
+static void exec_forward_read_some(struct flow *f)
 {
     ssize_t n = read(f->from, f->piece, PIECE);
 
@@ -106,7 +106,7 @@ static void read_some(struct flow *f)
     f->at = 0;
     f->n = n > 0 ? (size_t)n : 0;
     if (n <= 0)
-        end(f);
+        exec_forward_end(f);
 }
 
 static void write_some(struct flow *f)
@@ -116,14 +116,14 @@ static void write_some(struct flow *f)
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (n < 0) {
-        end(f);
+        exec_forward_end(f);
         return;
     }
     f->at += (size_t)n;
     f->n -= (size_t)n;
 }
 
-static void turn(struct flow flows[2])
+static void exec_forward_turn(struct flow flows[2])
 {
     struct pollfd p[2];
 
@@ -142,7 +142,7 @@ static void turn(struct flow flows[2])
         if (flows[i].n > 0)
             write_some(&flows[i]);
         else
-            read_some(&flows[i]);
+            exec_forward_read_some(&flows[i]);
     }
 }
 
@@ -156,21 +156,21 @@ int exec_forward(const char *netns, const char *port_text)
     if (netns[0] != '\0') {
         ns = open(netns, O_RDONLY | O_CLOEXEC);
         if (ns < 0 || setns(ns, CLONE_NEWNET) != 0)
-            return fail("enter the pod's network namespace");
+            return exec_forward_fail("enter the pod's network namespace");
         close(ns);
     }
-    fd = port > 0 && port < 65536 ? dial((uint16_t)port) : -1;
+    fd = port > 0 && port < 65536 ? exec_forward_dial((uint16_t)port) : -1;
     if (fd < 0) {
         fprintf(stderr, "port %s of the pod: %s\n", port_text, strerror(errno));
         return 1;
     }
-    drop_rights();
+    exec_forward_drop_rights();
     fcntl(EXEC_FORWARD_IN, F_SETFL, O_NONBLOCK);
     fcntl(EXEC_FORWARD_OUT, F_SETFL, O_NONBLOCK);
     flows[0].from = EXEC_FORWARD_IN;
     flows[0].to = flows[1].from = fd;
     flows[1].to = EXEC_FORWARD_OUT;
     while (!flows[0].over || !flows[1].over)
-        turn(flows);
+        exec_forward_turn(flows);
     return 0;
 }

@@ -67,7 +67,7 @@ static uint64_t now_ms(void)
 
 /* ---- saying ---------------------------------------------------------------------------------- */
 
-static void report(int kind, int value, const char *text, int fd)
+static void exec_main_report(int kind, int value, const char *text, int fd)
 {
     static struct exec_report r;
     char control[CMSG_SPACE(sizeof(int))] = { 0 };
@@ -98,7 +98,7 @@ static void report_log(struct exec *x, int kind, int value)
     ssize_t n = pread(x->log, text, sizeof(text) - 1, 0);
 
     text[n > 0 ? n : 0] = '\0';
-    report(kind, value, text, -1);
+    exec_main_report(kind, value, text, -1);
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */
@@ -111,16 +111,16 @@ static void clean_up(const struct exec *x)
     rmdir(x->folder);
 }
 
-static void finish(const struct exec *x, int code)
+static void exec_main_finish(const struct exec *x, int code)
 {
     clean_up(x);
     _exit(code);
 }
 
-static void broken(const struct exec *x, const char *what)
+static void exec_main_broken(const struct exec *x, const char *what)
 {
-    report(EXEC_BROKEN, errno, what, -1);
-    finish(x, 1);
+    exec_main_report(EXEC_BROKEN, errno, what, -1);
+    exec_main_finish(x, 1);
 }
 
 static void kill_session(struct exec *x)
@@ -188,18 +188,18 @@ static void runtime_ended(struct exec *x, int status)
         start_time = 0; /* not known: looked at again when it matters */
     if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && x->leader > 1) {
         record_leader(x, start_time);
-        report(EXEC_STARTED, (int)x->leader, "", -1);
+        exec_main_report(EXEC_STARTED, (int)x->leader, "", -1);
         return;
     }
     if (x->leader > 1)
         kill_session(x);
     kill_orphans();
     report_log(x, EXEC_FAILED, status);
-    finish(x, 0);
+    exec_main_finish(x, 0);
 }
 
 /* The leader is reaped only here, after the runtime: until then its number is its own. */
-static void reap(struct exec *x)
+static void exec_main_reap(struct exec *x)
 {
     int status;
     pid_t pid;
@@ -215,13 +215,13 @@ static void reap(struct exec *x)
         if (pid != x->leader)
             continue; /* a process that outlived its parent, which shared the host's PID namespace */
         report_log(x, EXEC_ENDED, status);
-        finish(x, 0);
+        exec_main_finish(x, 0);
     }
     /* Not ours to wait for (it never became a child): without this nobody would ever learn of its end. */
     if (pid < 0 && errno == ECHILD) {
         kill_session(x);
         errno = ECHILD;
-        broken(x, "wait for the process");
+        exec_main_broken(x, "wait for the process");
     }
 }
 
@@ -234,7 +234,7 @@ static void listen_console(struct exec *x)
     x->console = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (x->console < 0 || bind(x->console, (struct sockaddr *)&at, sizeof(at)) != 0 ||
         listen(x->console, 1) != 0)
-        broken(x, "make the console socket");
+        exec_main_broken(x, "make the console socket");
 }
 
 static void take_console(struct exec *x)
@@ -259,7 +259,7 @@ static void take_console(struct exec *x)
         return;
     if (x->size.ws_row != 0 && x->size.ws_col != 0)
         ioctl(master, TIOCSWINSZ, &x->size);
-    report(EXEC_TERMINAL, 0, "", master);
+    exec_main_report(EXEC_TERMINAL, 0, "", master);
     close(master);
     close(x->console);
     x->console = -1;
@@ -296,12 +296,12 @@ static void run_runtime(struct exec *x)
     if (x->log < 0 && errno == EINVAL)                           /* before Linux 6.3 */
         x->log = memfd_create("log", MFD_CLOEXEC);
     if (x->log < 0 || null < 0)
-        broken(x, "make the runtime's log");
+        exec_main_broken(x, "make the runtime's log");
     if (x->terminal)
         listen_console(x);
     x->runtime_pid = fork();
     if (x->runtime_pid < 0)
-        broken(x, "fork");
+        exec_main_broken(x, "fork");
     if (x->runtime_pid > 0) {
         close(null);
         return;
@@ -342,7 +342,7 @@ static int wait_ms(const struct exec *x)
     return x->runtime_until_ms > now ? (int)(x->runtime_until_ms - now) : 0;
 }
 
-static void turn(struct exec *x)
+static void exec_main_turn(struct exec *x)
 {
     struct pollfd p[] = {
         { .fd = x->signals, .events = POLLIN },
@@ -361,7 +361,7 @@ static void turn(struct exec *x)
         while (read(x->signals, &info, sizeof(info)) == sizeof(info))
             if (info.ssi_signo == SIGTERM)
                 end_now(x);
-    reap(x);
+    exec_main_reap(x);
 }
 
 /*
@@ -416,12 +416,12 @@ int main(int argc, char **argv)
     if (sigprocmask(SIG_BLOCK, &mask, &x.mask_before) != 0 ||
         (x.signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK)) < 0 ||
         prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
-        broken(&x, "prepare");
+        exec_main_broken(&x, "prepare");
     run_runtime(&x);
     /* The runtime and the process have their own; kept, they would hold the pipes open. */
     close(STDIN_FILENO);
     for (i = EXEC_FD_STDIN; !x.terminal && i <= EXEC_FD_STDERR; i++)
         close(i);
     for (;;)
-        turn(&x);
+        exec_main_turn(&x);
 }

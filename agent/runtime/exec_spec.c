@@ -68,7 +68,8 @@ static bool put_terminal(json_t *process, const struct rt_exec_spec *spec)
     return has_term || !json_is_array(env) || json_array_append_new(env, json_string("TERM=xterm")) == 0;
 }
 
-static enum err_code build(json_t *config, const struct rt_exec_spec *spec, char **ret, struct err *e)
+static enum err_code exec_spec_build(json_t *config, const struct rt_exec_spec *spec, char **ret,
+                                     struct err *e)
 {
     json_t *process = json_object_get(config, "process");
 
@@ -100,7 +101,7 @@ enum err_code rt_exec_process_build(const char *config, size_t n, const struct r
             e->code = ERR_DATA_LOSS;
         return e->code;
     }
-    if (build(value, spec, ret, e) == ERR_OK)
+    if (exec_spec_build(value, spec, ret, e) == ERR_OK)
         oom_score(json_object_get(value, "process"), ret_oom_score);
     wipe_env(value);
     json_decref(value);

@@ -35,7 +35,7 @@ static void handle_closed(struct rt *rt)
         rt_free(rt);
 }
 
-static void on_timer_closed(uv_handle_t *handle)
+static void rt_exits_on_timer_closed(uv_handle_t *handle)
 {
     handle_closed(handle->data);
 }
@@ -49,7 +49,7 @@ static void on_watch_closed(uv_handle_t *handle)
     handle_closed(rt);
 }
 
-static void drop(struct rt *rt, struct rt_watch *w)
+static void rt_exits_drop(struct rt *rt, struct rt_watch *w)
 {
     HASH_DEL(rt->watches, w);
     uv_close((uv_handle_t *)&w->poll, on_watch_closed);
@@ -72,7 +72,7 @@ void rt_watch_remove(struct rt *rt, const char *id)
     struct rt_watch *w = rt_watch_find(rt, id);
 
     if (w != NULL)
-        drop(rt, w);
+        rt_exits_drop(rt, w);
 }
 
 /* conmon writes the exit file before it ends: an end without one is the loss that rt_state() reports. */
@@ -86,7 +86,7 @@ static void on_conmon_end(uv_poll_t *poll, int status, int events)
     if (status < 0 && !rt_pidfd_ended(w->pidfd))
         return;
     memcpy(id, w->id, sizeof(id));
-    drop(rt, w);
+    rt_exits_drop(rt, w);
     rt->on_event(id, rt->arg);
 }
 
@@ -123,7 +123,7 @@ enum err_code rt_watch_add(struct rt *rt, const char *id, int pidfd, struct err 
 
 /* ---- exit files ------------------------------------------------------------------------------ */
 
-static void tell(struct rt *rt, const char *id)
+static void rt_exits_tell(struct rt *rt, const char *id)
 {
     rt_watch_remove(rt, id);
     rt->on_event(id, rt->arg);
@@ -131,7 +131,7 @@ static void tell(struct rt *rt, const char *id)
 
 /* Events are missing: asks for each container that is watched and has an exit file.  False: one could not be
  * looked for. */
-static bool tell_all(struct rt *rt)
+static bool rt_exits_tell_all(struct rt *rt)
 {
     struct rt_watch *w, *next;
     bool complete = true;
@@ -151,7 +151,7 @@ static bool tell_all(struct rt *rt)
         if (presence_is_absent(ended))
             continue;
         memcpy(id, w->id, sizeof(id));
-        tell(rt, id);
+        rt_exits_tell(rt, id);
         /* A handler may have removed others: `next` may be gone.  Each round removes one, so this ends. */
         next = rt->watches;
     }
@@ -163,7 +163,7 @@ static void on_exits_again(uv_timer_t *timer);
 /* For all; where one could not be looked for, again with back-off. */
 static void exits_look(struct rt *rt)
 {
-    if (tell_all(rt)) {
+    if (rt_exits_tell_all(rt)) {
         rt->exits_wait_ms = 0;
         uv_timer_stop(&rt->exits_timer);
         return;
@@ -190,7 +190,7 @@ static void on_exits(int wd, uint32_t mask, const char *name, void *arg)
     if ((mask & IN_Q_OVERFLOW) != 0)
         exits_look(rt);
     else if (rt_id_valid(name)) /* conmon's temporary names are longer */
-        tell(rt, name);
+        rt_exits_tell(rt, name);
 }
 
 enum err_code rt_exits_open(struct rt *rt, struct err *e)
@@ -217,8 +217,8 @@ void rt_exits_close(struct rt *rt)
 
     rt->closing = true;
     HASH_ITER (hh, rt->watches, w, next)
-        drop(rt, w);
+        rt_exits_drop(rt, w);
     watch_set_close(rt->exits);
     rt->exits = NULL;
-    uv_close((uv_handle_t *)&rt->exits_timer, on_timer_closed);
+    uv_close((uv_handle_t *)&rt->exits_timer, rt_exits_on_timer_closed);
 }

@@ -39,7 +39,7 @@ static void on_probed(struct op *op, const struct err *result)
 }
 
 /* Runs to the end on a loop of its own: this happens once, before there is anything else to do. */
-static enum err_code ask(const struct rt *rt, const char *question, char **ret, struct err *e)
+static enum err_code features_ask(const struct rt *rt, const char *question, char **ret, struct err *e)
 {
     const char *const argv[] = { rt->runtime_path, question, NULL };
     struct rt_runtime_args args;
@@ -129,7 +129,8 @@ static void ask_features(struct rt *rt)
     struct err e = { 0 };
     str_auto text = NULL;
 
-    if (ask(rt, "features", &text, &e) != ERR_OK || rt_features_parse(text, &rt->features, &e) != ERR_OK)
+    if (features_ask(rt, "features", &text, &e) != ERR_OK ||
+        rt_features_parse(text, &rt->features, &e) != ERR_OK)
         rt_features_by_version(&rt->features);
 }
 
@@ -181,7 +182,7 @@ enum err_code rt_features_probe(struct rt *rt, struct err *e)
     str_auto version = NULL;
     str_auto score = NULL;
 
-    if (ask(rt, "--version", &version, e) != ERR_OK)
+    if (features_ask(rt, "--version", &version, e) != ERR_OK)
         return e->code;
     if (!rt_features_parse_version(version, &rt->features))
         return err_set(e, ERR_INVALID, "%s --version: not an OCI runtime's answer: %.80s", rt->runtime_path,

@@ -59,7 +59,7 @@ struct look {
     bool found;
 };
 
-static bool is_it(const struct fs_mount *m, void *arg)
+static bool image_mount_is_it(const struct fs_mount *m, void *arg)
 {
     struct look *l = arg;
 
@@ -84,7 +84,7 @@ struct presence img_mounted(const char *target, char ret_id[IMG_ID_SIZE], struct
     mounted = fs_look_mountpoint(real, e);
     if (presence_is_unknown(mounted) || presence_is_absent(mounted))
         return mounted;
-    if (fs_each_mount(real, is_it, &l, e) != ERR_OK)
+    if (fs_each_mount(real, image_mount_is_it, &l, e) != ERR_OK)
         return presence_unknown(e);
     return l.found ? presence_present() : presence_absent();
 }

@@ -96,7 +96,7 @@ struct place {
     char path[PATH_SIZE]; /* at the time of the look */
 };
 
-static enum err_code enter(const struct inside *in, struct err *e)
+static enum err_code live_mount_enter(const struct inside *in, struct err *e)
 {
     return setns(in->namespace, CLONE_NEWNS) == 0
                ? ERR_OK
@@ -126,7 +126,7 @@ static int open_top(const char *path, bool symlinks, struct err *e)
                     : fs_open_in_root_plain(root, below, O_PATH, 0, e);
 }
 
-static enum err_code look(int fd, struct statx *ret, struct err *e)
+static enum err_code live_mount_look(int fd, struct statx *ret, struct err *e)
 {
     if (statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_MNT_ID, ret) != 0)
         return err_sys(e, errno, "statx");
@@ -140,7 +140,7 @@ static bool is_mount(const struct statx *st, uint64_t id)
     return (st->stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0 && st->stx_mnt_id == id;
 }
 
-static bool is_same(const struct stat *st, const struct source *s)
+static bool live_mount_is_same(const struct stat *st, const struct source *s)
 {
     return st->st_dev == s->st.st_dev && st->st_ino == s->st.st_ino;
 }
@@ -171,7 +171,7 @@ struct versions {
     bool found;
 };
 
-static bool note_version(const struct fs_mount *m, void *arg)
+static bool live_mount_note_version(const struct fs_mount *m, void *arg)
 {
     struct versions *v = arg;
 
@@ -206,10 +206,10 @@ static int find_by_path(const struct inside *in, const char *destination, const 
             *e = why;
         return -1;
     }
-    if (look(top, &st, e) != ERR_OK || (st.stx_attributes & STATX_ATTR_MOUNT_ROOT) == 0)
+    if (live_mount_look(top, &st, e) != ERR_OK || (st.stx_attributes & STATX_ATTR_MOUNT_ROOT) == 0)
         return -1;
     struct versions v = { .s = s, .id = st.stx_mnt_id, .ret = ret };
-    return each_mount(in, note_version, &v, e) == ERR_OK && v.found ? take_fd(&top) : -1;
+    return each_mount(in, live_mount_note_version, &v, e) == ERR_OK && v.found ? take_fd(&top) : -1;
 }
 
 /* What the mounts of the source are found to be when the destination leads to none. */
@@ -229,12 +229,13 @@ static int find_by_content(const struct inside *in, const struct source *s, stru
         struct err why = { 0 };
         struct stat plain;
         struct statx st;
-        if (each_mount(in, note_version, &v, e) != ERR_OK || !v.found)
+        if (each_mount(in, live_mount_note_version, &v, e) != ERR_OK || !v.found)
             return -1;
         fd_auto top = open_top(ret->path, false, &why);
-        if (top < 0 || look(top, &st, &why) != ERR_OK || fstat(top, &plain) != 0 || !is_mount(&st, ret->id))
+        if (top < 0 || live_mount_look(top, &st, &why) != ERR_OK || fstat(top, &plain) != 0 ||
+            !is_mount(&st, ret->id))
             found->moved = true;
-        else if (is_same(&plain, s))
+        else if (live_mount_is_same(&plain, s))
             found->current = true;
         else
             return take_fd(&top);
@@ -261,7 +262,7 @@ static int open_mount_root(int fd, struct statx *ret, struct err *e)
     fd_auto at = openat(fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
     for (unsigned i = 0; at >= 0 && i < PATH_SIZE; i++) {
-        if (look(at, ret, e) != ERR_OK)
+        if (live_mount_look(at, ret, e) != ERR_OK)
             return -1;
         if ((ret->stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0)
             return take_fd(&at);
@@ -344,7 +345,7 @@ static enum err_code mount_in_copy(const struct inside *in, int copy, const char
     else if (move_mount(tree, "", copy, name, MOVE_MOUNT_F_EMPTY_PATH) != 0)
         err_sys(e, errno, "mount the new version");
     struct err ignored = { 0 };
-    return enter(in, e->code == ERR_OK ? e : &ignored);
+    return live_mount_enter(in, e->code == ERR_OK ? e : &ignored);
 }
 
 static enum err_code propagate_beneath(const struct inside *in, const struct place *at, int tree,
@@ -363,7 +364,7 @@ static enum err_code propagate_beneath(const struct inside *in, const struct pla
     /* In this folder the entry that is mounted on can neither be renamed nor removed: no race from here on.
      */
     fd_auto top = fs_open_in_root_plain(folder, name, O_PATH, 0, e);
-    if (top < 0 || look(top, &st, e) != ERR_OK)
+    if (top < 0 || live_mount_look(top, &st, e) != ERR_OK)
         return e->code;
     if (!is_mount(&st, at->id))
         return err_set(e, ERR_UNAVAILABLE, "the container renames its folders meanwhile");
@@ -396,8 +397,8 @@ static enum err_code put_beneath(const struct inside *in, int top, const struct 
 
 /* A mount of the source that is to be replaced, or is up to date already; -1 with *e: there is none, with
  * *again: the container renamed its folders meanwhile; else: there are only some that are up to date. */
-static int find(const struct inside *in, const char *destination, const struct source *s, struct place *ret,
-                bool *again, struct err *e)
+static int live_mount_find(const struct inside *in, const char *destination, const struct source *s,
+                           struct place *ret, bool *again, struct err *e)
 {
     struct search found;
     fd_auto top = find_by_path(in, destination, s, ret, e);
@@ -415,29 +416,29 @@ static int find(const struct inside *in, const char *destination, const struct s
     return take_fd(&top);
 }
 
-static enum err_code replace(const struct inside *in, const struct live_mount *m, const struct source *s,
-                             struct err *e)
+static enum err_code live_mount_replace(const struct inside *in, const struct live_mount *m,
+                                        const struct source *s, struct err *e)
 {
     bool put = false, again = false;
 
     for (unsigned i = 0; i < ROUNDS_MAX; i++) {
         struct place at, below;
         struct stat plain;
-        fd_auto top = find(in, m->destination, s, &at, &again, e);
+        fd_auto top = live_mount_find(in, m->destination, s, &at, &again, e);
         if (top < 0 && again && e->code == ERR_OK)
             continue;
         if (top < 0)
             return e->code;
         if (fstat(top, &plain) != 0)
             return err_sys(e, errno, "stat");
-        if (is_same(&plain, s))
+        if (live_mount_is_same(&plain, s))
             return put ? set_propagation(top, MS_PRIVATE, e) : ERR_OK;
         if (S_ISDIR(plain.st_mode) != S_ISDIR(s->st.st_mode))
             return err_set(e, ERR_PRECONDITION,
                            "a folder cannot take the place of a file, nor a file that of a folder");
         /* One that a killed call put beneath is newer than what covers it. */
         struct versions v = { .s = s, .id = at.parent, .ret = &below };
-        if (each_mount(in, note_version, &v, e) != ERR_OK)
+        if (each_mount(in, live_mount_note_version, &v, e) != ERR_OK)
             return e->code;
         if (!v.found && put)
             break;
@@ -486,11 +487,11 @@ enum err_code live_mounts_follow(const struct live_mounts *l, struct err *e)
     for (size_t i = 0; i < l->n; i++)
         if (open_source(&l->v[i], userns, &sources[i], e) != ERR_OK)
             return err_wrap(e, "subPath %.256s", l->v[i].sub);
-    if (open_inside(l, &in, e) != ERR_OK || enter(&in, e) != ERR_OK)
+    if (open_inside(l, &in, e) != ERR_OK || live_mount_enter(&in, e) != ERR_OK)
         return e->code;
     for (size_t i = 0; i < l->n; i++) {
         struct err one = { 0 };
-        if (sources[i].tree >= 0 && replace(&in, &l->v[i], &sources[i], &one) != ERR_OK &&
+        if (sources[i].tree >= 0 && live_mount_replace(&in, &l->v[i], &sources[i], &one) != ERR_OK &&
             first.code == ERR_OK) {
             err_wrap(&one, "%.256s", l->v[i].destination);
             first = one;

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static int open_layer(const char *path, struct err *e)
+static int overlay_open_layer(const char *path, struct err *e)
 {
     int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
@@ -33,10 +33,10 @@ static enum err_code make_upper(const char *layer_dir, int top_layer, int *ret_u
     struct stat st;
 
     snprintf(path, sizeof(path), "%s/work", layer_dir); /* first, so that what is above gets 0700, too */
-    if (fs_mkdirs(path, 0700, e) != ERR_OK || (*ret_work = open_layer(path, e)) < 0)
+    if (fs_mkdirs(path, 0700, e) != ERR_OK || (*ret_work = overlay_open_layer(path, e)) < 0)
         return e->code;
     snprintf(path, sizeof(path), "%s/upper", layer_dir);
-    if (fs_mkdirs(path, 0755, e) != ERR_OK || (*ret_upper = open_layer(path, e)) < 0)
+    if (fs_mkdirs(path, 0755, e) != ERR_OK || (*ret_upper = overlay_open_layer(path, e)) < 0)
         return e->code;
     if (fstat(top_layer, &st) != 0 || fchownat(*ret_upper, "", st.st_uid, st.st_gid, AT_EMPTY_PATH) != 0)
         return err_sys(e, errno, "owner of %s", path);
@@ -109,11 +109,11 @@ static enum err_code mount_mapped(const struct overlay *o, const int *layers, si
 
 static int open_one(const struct overlay *o, const char *path, struct err *e)
 {
-    return o->userns_fd < 0 ? open_layer(path, e) : idmap_tree(path, o->userns_fd, MS_PRIVATE, e);
+    return o->userns_fd < 0 ? overlay_open_layer(path, e) : idmap_tree(path, o->userns_fd, MS_PRIVATE, e);
 }
 
-static enum err_code mount_all(const struct overlay *o, int *layers, size_t *n, const char *target,
-                               struct err *e)
+static enum err_code overlay_mount_all(const struct overlay *o, int *layers, size_t *n, const char *target,
+                                       struct err *e)
 {
     for (; *n < o->dirs->n; (*n)++) { /* the top one first */
         layers[*n] = open_one(o, o->dirs->v[o->dirs->n - 1 - *n], e);
@@ -138,7 +138,7 @@ enum err_code overlay_mount(const struct overlay *o, const char *target, struct 
     if (o->dirs->n == 0 || o->dirs->n > OVERLAY_LAYERS_MAX)
         return err_set(e, ERR_NOT_FOUND, "image with %zu layers, not 1 to %d", o->dirs->n,
                        OVERLAY_LAYERS_MAX);
-    (void)(mount_all(o, layers, &n, target, e) == ERR_OK);
+    (void)(overlay_mount_all(o, layers, &n, target, e) == ERR_OK);
     while (n > 0)
         close(layers[--n]);
     return e->code;

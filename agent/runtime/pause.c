@@ -31,7 +31,7 @@ extern char __executable_start, etext;
 
 #define CGROUP_MOUNT "/sys/fs/cgroup"
 
-static int fail(const char *what)
+static int pause_fail(const char *what)
 {
     fprintf(stderr, "coracle-pause: %s: %s\n", what, strerror(errno));
     return 1;
@@ -75,17 +75,17 @@ static int enter_leaf(const char *name)
         return 0;
     if (*name == '\0' || strchr(name, '/') != NULL || *name == '.' || strlen(name) > 200) {
         errno = EINVAL;
-        return fail("--leaf");
+        return pause_fail("--leaf");
     }
     if (own_cgroup(own, sizeof(own)) != 0)
-        return fail("/proc/self/cgroup");
+        return pause_fail("/proc/self/cgroup");
     snprintf(path, sizeof(path), "%s/%s", own, name);
     if (mkdir(path, 0755) != 0 && errno != EEXIST)
-        return fail(path);
+        return pause_fail(path);
     snprintf(path, sizeof(path), "%s/%s/cgroup.procs", own, name);
     fd = open(path, O_WRONLY | O_CLOEXEC);
     if (fd < 0 || write(fd, "0", 1) != 1)
-        return fail(path);
+        return pause_fail(path);
     close(fd);
     return 0;
 }
@@ -107,7 +107,7 @@ static void say_ready(void)
     fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0 || sendto(fd, message, sizeof(message) - 1, MSG_NOSIGNAL, (struct sockaddr *)&to,
                          (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n)) < 0)
-        fail("NOTIFY_SOCKET");
+        pause_fail("NOTIFY_SOCKET");
     if (fd >= 0)
         close(fd);
 }

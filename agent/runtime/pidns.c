@@ -39,7 +39,7 @@ static enum err_code open_pin(const char *path, int *ret, struct err *e)
     return *ret >= 0 ? ERR_OK : err_sys(e, errno, "open %s", path);
 }
 
-static enum err_code join(int fd, int kind, const char *what, struct err *e)
+static enum err_code rt_pidns_join(int fd, int kind, const char *what, struct err *e)
 {
     return fd < 0 || setns(fd, kind) == 0 ? ERR_OK : err_sys(e, errno, "enter the pod's %s namespace", what);
 }
@@ -78,7 +78,7 @@ static enum err_code enter_empty_root(const struct rt_pidns_spec *spec, int prog
     return ERR_OK;
 }
 
-static enum err_code drop_rights(struct err *e)
+static enum err_code rt_pidns_drop_rights(struct err *e)
 {
     if (setgroups(0, NULL) != 0 || setresgid(PAUSE_ID, PAUSE_ID, PAUSE_ID) != 0 ||
         setresuid(PAUSE_ID, PAUSE_ID, PAUSE_ID) != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
@@ -93,9 +93,9 @@ static enum err_code become_pause(const struct pins *pins, struct err *e)
 
     if (setsid() < 0)
         return err_sys(e, errno, "start a session");
-    if (join(pins->net, CLONE_NEWNET, "network", e) != ERR_OK ||
-        join(pins->ipc, CLONE_NEWIPC, "IPC", e) != ERR_OK ||
-        join(pins->uts, CLONE_NEWUTS, "UTS", e) != ERR_OK || drop_rights(e) != ERR_OK)
+    if (rt_pidns_join(pins->net, CLONE_NEWNET, "network", e) != ERR_OK ||
+        rt_pidns_join(pins->ipc, CLONE_NEWIPC, "IPC", e) != ERR_OK ||
+        rt_pidns_join(pins->uts, CLONE_NEWUTS, "UTS", e) != ERR_OK || rt_pidns_drop_rights(e) != ERR_OK)
         return e->code;
     for (int fd = 0; fd < 3; fd++)
         close(fd); /* the agent's log is none of its business */
@@ -129,7 +129,7 @@ static void go_between(const struct rt_pidns_spec *spec, int to, int from)
         open_pin(spec->utsns, &pins.uts, &said.e) == ERR_OK &&
         open_pin(spec->program, &pins.program, &said.e) == ERR_OK &&
         enter_empty_root(spec, pins.program, &said.e) == ERR_OK &&
-        join(pins.user, CLONE_NEWUSER, "user", &said.e) == ERR_OK) {
+        rt_pidns_join(pins.user, CLONE_NEWUSER, "user", &said.e) == ERR_OK) {
         if (unshare(CLONE_NEWPID) != 0)
             err_sys(&said.e, errno, "create a PID namespace");
         else if (pipe2(wire, O_CLOEXEC) != 0)
@@ -150,7 +150,7 @@ static void go_between(const struct rt_pidns_spec *spec, int to, int from)
         (void)!read(from, &go, 1);
 }
 
-static enum err_code pin(const char *dir, pid_t whose, struct err *e)
+static enum err_code rt_pidns_pin(const char *dir, pid_t whose, struct err *e)
 {
     str_auto path = str_printf("%s/pid", dir);
     str_auto ns = str_printf("/proc/%d/ns/pid_for_children", (int)whose);
@@ -195,7 +195,7 @@ static enum err_code start_in_child(const void *arg, struct buf *out, struct err
         err_set(e, ERR_INTERNAL, "the process that starts coracle-pause ended early");
     else if (said.e.code != ERR_OK)
         *e = said.e;
-    else if (pin(spec->dir, between, e) != ERR_OK)
+    else if (rt_pidns_pin(spec->dir, between, e) != ERR_OK)
         kill(said.pid, SIGKILL);
     else {
         found = proc_start_time(said.pid, &start_time, e);

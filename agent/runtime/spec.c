@@ -28,7 +28,7 @@ static const char *const readonly_paths[] = { "/proc/bus", "/proc/fs", "/proc/ir
 #define THERMAL_THROTTLE "/sys/devices/system/cpu/cpu*/thermal_throttle"
 
 /* Sets obj[key], taking the value; NULL value: no memory. */
-static bool put(json_t *obj, const char *key, json_t *value)
+static bool spec_put(json_t *obj, const char *key, json_t *value)
 {
     return json_object_set_new(obj, key, value) == 0;
 }
@@ -74,9 +74,9 @@ static enum err_code check_mapped(const struct rt_config *c, const struct rt_use
 static bool put_user(const struct rt_user *u, json_t *process)
 {
     json_t *gids = json_array();
-    bool ok = put(process, "user",
-                  json_pack("{s:I,s:I,s:o}", "uid", (json_int_t)u->uid, "gid", (json_int_t)u->gid,
-                            "additionalGids", gids));
+    bool ok = spec_put(process, "user",
+                       json_pack("{s:I,s:I,s:o}", "uid", (json_int_t)u->uid, "gid", (json_int_t)u->gid,
+                                 "additionalGids", gids));
     size_t i;
 
     for (i = 0; ok && i < u->n_gids; i++)
@@ -92,9 +92,9 @@ static enum err_code put_caps(uint64_t caps, json_t *process, struct err *e)
 {
     json_auto_t *names = rt_caps_names(caps);
 
-    return names != NULL &&
-                   put(process, "capabilities",
-                       json_pack("{s:O,s:O,s:O}", "bounding", names, "effective", names, "permitted", names))
+    return names != NULL && spec_put(process, "capabilities",
+                                     json_pack("{s:O,s:O,s:O}", "bounding", names, "effective", names,
+                                               "permitted", names))
                ? ERR_OK
                : err_nomem(e);
 }
@@ -110,7 +110,7 @@ static enum err_code put_cwd(const struct rt_config *c, json_t *process, struct 
     /* runc's own words and so a StartError; crun would quietly begin at the root. */
     if (*cwd != '/')
         return err_set(e, ERR_UNKNOWN, "Cwd must be an absolute path");
-    if (!put(process, "cwd", json_string(cwd)))
+    if (!spec_put(process, "cwd", json_string(cwd)))
         return err_set(e, ERR_DATA_LOSS, "working directory: not UTF-8");
     return ERR_OK;
 }
@@ -130,7 +130,7 @@ static enum err_code put_apparmor(const struct rt_config *c, json_t *process, st
     if (a == NULL || a->type == NULL || strcmp(a->type, "Unconfined") == 0 || rt_privileged(c))
         return ERR_OK;
     name = strcmp(a->type, "Localhost") == 0 ? a->localhost_profile : DEFAULT_APPARMOR;
-    return put(process, "apparmorProfile", json_string(name))
+    return spec_put(process, "apparmorProfile", json_string(name))
                ? ERR_OK
                : err_set(e, ERR_DATA_LOSS, "AppArmor profile: not UTF-8");
 }
@@ -147,7 +147,8 @@ static enum err_code build_process(const struct rt *rt, const struct rt_config *
         json_pack("{s:b,s:b,s:i,s:o,s:o}", "terminal", (int)c->tty, "noNewPrivileges", (int)no_new_privs,
                   "oomScoreAdj", oom_score_adj(rt, c), "args", args, "env", env);
 
-    if (process == NULL || !put(spec, "process", process) || !put(process, "rlimits", rt_limits_build()))
+    if (process == NULL || !spec_put(spec, "process", process) ||
+        !spec_put(process, "rlimits", rt_limits_build()))
         return err_nomem(e);
     if (rt_args_build(c, args, e) != ERR_OK || put_cwd(c, process, e) != ERR_OK ||
         put_caps(caps, process, e) != ERR_OK || put_apparmor(c, process, e) != ERR_OK ||
@@ -179,7 +180,7 @@ static bool put_namespaces(const struct rt *rt, const struct rt_config *c, json_
 {
     json_t *list = json_array();
 
-    return put(linux_section, "namespaces", list) && add_namespace(list, "mount", NULL) &&
+    return spec_put(linux_section, "namespaces", list) && add_namespace(list, "mount", NULL) &&
            (c->host_pid || add_namespace(list, "pid", c->pidns)) &&
            (c->netns == NULL || add_namespace(list, "network", c->netns)) &&
            (c->ipcns == NULL || add_namespace(list, "ipc", c->ipcns)) &&
@@ -194,19 +195,19 @@ static bool put_mappings(const struct rt_config *c, json_t *linux_section)
     static const char *const keys[] = { "uidMappings", "gidMappings" };
 
     for (size_t i = 0; c->userns != NULL && i < ARRAY_LEN(keys); i++)
-        if (!put(linux_section, keys[i],
-                 json_pack("[{s:i,s:I,s:I}]", "containerID", 0, "hostID", (json_int_t)c->first_id, "size",
-                           (json_int_t)c->n_ids)))
+        if (!spec_put(linux_section, keys[i],
+                      json_pack("[{s:i,s:I,s:I}]", "containerID", 0, "hostID", (json_int_t)c->first_id,
+                                "size", (json_int_t)c->n_ids)))
             return false;
     return true;
 }
 
-static bool put_number(json_t *unified, const char *file, int64_t value)
+static bool spec_put_number(json_t *unified, const char *file, int64_t value)
 {
     char text[24];
 
     snprintf(text, sizeof(text), "%" PRId64, value);
-    return put(unified, file, json_string(text));
+    return spec_put(unified, file, json_string(text));
 }
 
 /*
@@ -226,45 +227,47 @@ static bool put_unified(const struct rt *rt, const struct rt_config *c, json_t *
     };
 
     if (c->cpu_shares >= 0 &&
-        !put_number(unified, "cpu.weight", (int64_t)cg_weight_from_shares((uint64_t)c->cpu_shares)))
+        !spec_put_number(unified, "cpu.weight", (int64_t)cg_weight_from_shares((uint64_t)c->cpu_shares)))
         return false;
     for (size_t i = 0; i < ARRAY_LEN(memory); i++)
-        if (memory[i].value > 0 && !put_number(unified, memory[i].file, memory[i].value))
+        if (memory[i].value > 0 && !spec_put_number(unified, memory[i].file, memory[i].value))
             return false;
     /* crun knows the limit of what is in use alone. */
     for (size_t i = 0; i < c->n_hugepages; i++) {
         char file[64];
         snprintf(file, sizeof(file), "hugetlb.%s.rsvd.max", c->hugepages[i].size);
-        if (c->hugepages[i].reserved && !put_number(unified, file, c->hugepages[i].limit))
+        if (c->hugepages[i].reserved && !spec_put_number(unified, file, c->hugepages[i].limit))
             return false;
     }
-    return !rt->swap_accounting || put_number(unified, "memory.swap.max", c->swap_max);
+    return !rt->swap_accounting || spec_put_number(unified, "memory.swap.max", c->swap_max);
 }
 
 /* On v1 a memory limit means no swap beside it, as kubelet has it. */
 static bool put_limits(const struct rt *rt, const struct rt_config *c, json_t *resources)
 {
     json_t *cpu = json_object(), *memory = json_object(), *unified = json_object();
-    bool ok = put(resources, "cpu", cpu);
+    bool ok = spec_put(resources, "cpu", cpu);
 
-    ok = put(resources, "memory", memory) && ok; /* in this order: it takes the value in any case */
+    ok = spec_put(resources, "memory", memory) && ok; /* in this order: it takes the value in any case */
     ok = unified != NULL && ok;
     if (ok && c->cpu_shares >= 0 && !rt->cgroup_v2)
-        ok = put(cpu, "shares", json_integer(c->cpu_shares));
+        ok = spec_put(cpu, "shares", json_integer(c->cpu_shares));
     if (ok && c->cpu_quota_us >= 0)
-        ok = put(cpu, "quota", json_integer(c->cpu_quota_us)) &&
-             put(cpu, "period", json_integer(c->cpu_period_us > 0 ? c->cpu_period_us : CG_CPU_PERIOD_US));
+        ok =
+            spec_put(cpu, "quota", json_integer(c->cpu_quota_us)) &&
+            spec_put(cpu, "period", json_integer(c->cpu_period_us > 0 ? c->cpu_period_us : CG_CPU_PERIOD_US));
     if (ok && c->cpus != NULL)
-        ok = put(cpu, "cpus", json_string(c->cpus));
+        ok = spec_put(cpu, "cpus", json_string(c->cpus));
     if (ok && c->mems != NULL)
-        ok = put(cpu, "mems", json_string(c->mems));
+        ok = spec_put(cpu, "mems", json_string(c->mems));
     if (ok && c->memory_limit >= 0)
-        ok = put(memory, "limit", json_integer(c->memory_limit)) &&
-             (rt->cgroup_v2 || !rt->swap_accounting || put(memory, "swap", json_integer(c->memory_limit)));
+        ok = spec_put(memory, "limit", json_integer(c->memory_limit)) &&
+             (rt->cgroup_v2 || !rt->swap_accounting ||
+              spec_put(memory, "swap", json_integer(c->memory_limit)));
     if (ok && rt->cgroup_v2)
         ok = put_unified(rt, c, unified);
     if (ok && json_object_size(unified) > 0) /* crun refuses the section on v1, even an empty one */
-        return put(resources, "unified", unified);
+        return spec_put(resources, "unified", unified);
     json_decref(unified);
     return ok;
 }
@@ -277,7 +280,7 @@ static bool put_hugepages(const struct rt_config *c, json_t *resources)
     if (c->n_hugepages == 0)
         return true;
     list = json_array();
-    if (!put(resources, "hugepageLimits", list))
+    if (!spec_put(resources, "hugepageLimits", list))
         return false;
     for (i = 0; i < c->n_hugepages; i++)
         if (json_array_append_new(list, json_pack("{s:s,s:I}", "pageSize", c->hugepages[i].size, "limit",
@@ -305,9 +308,9 @@ static bool put_masks(const struct rt_config *c, json_t *linux_section)
     bool unmasked = rt_privileged(c) || (c->security != NULL && str_eq(c->security->proc_mount, "Unmasked"));
     json_t *masked = string_array(masked_paths, unmasked ? 0 : ARRAY_LEN(masked_paths));
 
-    return put(linux_section, "maskedPaths", masked) && (unmasked || add_thermal_throttle(masked)) &&
-           put(linux_section, "readonlyPaths",
-               string_array(readonly_paths, unmasked ? 0 : ARRAY_LEN(readonly_paths)));
+    return spec_put(linux_section, "maskedPaths", masked) && (unmasked || add_thermal_throttle(masked)) &&
+           spec_put(linux_section, "readonlyPaths",
+                    string_array(readonly_paths, unmasked ? 0 : ARRAY_LEN(readonly_paths)));
 }
 
 static enum err_code build_linux(const struct rt *rt, const struct rt_config *c, uint64_t caps,
@@ -315,22 +318,23 @@ static enum err_code build_linux(const struct rt *rt, const struct rt_config *c,
 {
     json_t *linux_section = json_object(), *resources = json_object(), *devices = json_array(),
            *rules = json_array();
-    bool ok = put(spec, "linux", linux_section);
+    bool ok = spec_put(spec, "linux", linux_section);
     json_t *seccomp = NULL;
 
     /* One by one and not in one expression: each call takes its value, also when another failed. */
-    ok = put(linux_section, "resources", resources) && ok;
-    ok = put(linux_section, "devices", devices) && ok;
-    ok = put(resources, "devices", rules) && ok;
-    if (!ok || !put(linux_section, "cgroupsPath", json_string(c->cgroup_path)) ||
+    ok = spec_put(linux_section, "resources", resources) && ok;
+    ok = spec_put(linux_section, "devices", devices) && ok;
+    ok = spec_put(resources, "devices", rules) && ok;
+    if (!ok || !spec_put(linux_section, "cgroupsPath", json_string(c->cgroup_path)) ||
         !put_namespaces(rt, c, linux_section) || !put_mappings(c, linux_section) ||
         !put_limits(rt, c, resources) || !put_hugepages(c, resources) || !put_masks(c, linux_section) ||
-        (root_propagation != NULL && !put(linux_section, "rootfsPropagation", json_string(root_propagation))))
+        (root_propagation != NULL &&
+         !spec_put(linux_section, "rootfsPropagation", json_string(root_propagation))))
         return err_nomem(e);
     if (rt_devices_build(c, devices, rules, e) != ERR_OK ||
         rt_seccomp_resolve(rt, c, caps, &seccomp, e) != ERR_OK)
         return e->code;
-    return seccomp == NULL || put(linux_section, "seccomp", seccomp) ? ERR_OK : err_nomem(e);
+    return seccomp == NULL || spec_put(linux_section, "seccomp", seccomp) ? ERR_OK : err_nomem(e);
 }
 
 enum err_code rt_spec_build(const struct rt *rt, const struct rt_config *c, int rootfs_fd, json_t **ret,

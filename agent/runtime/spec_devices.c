@@ -21,8 +21,8 @@ struct devices {
     const char *permissions;
 };
 
-static enum err_code add_node(const struct devices *d, const struct stat *st, const char *target,
-                              struct err *e)
+static enum err_code spec_devices_add_node(const struct devices *d, const struct stat *st, const char *target,
+                                           struct err *e)
 {
     const char *type = S_ISCHR(st->st_mode) ? "c" : "b";
     int major_nr = (int)major(st->st_rdev), minor_nr = (int)minor(st->st_rdev);
@@ -44,7 +44,7 @@ static enum err_code add_node(const struct devices *d, const struct stat *st, co
 
 /* containerd leaves these out of a privileged container: they are mounts of its own, or not the host's
  * devices. */
-static bool is_skipped(const char *name)
+static bool spec_devices_is_skipped(const char *name)
 {
     static const char *const names[] = { ".",      "..",   "pts",         "shm",   "fd",
                                          "mqueue", ".lxc", ".lxd-mounts", ".udev", "console" };
@@ -70,7 +70,7 @@ static enum err_code add_tree(const struct devices *d, const char *dir, const ch
         char from[PATH_MAX], to[PATH_MAX];
         struct stat st;
 
-        if (is_skipped(entry->d_name) ||
+        if (spec_devices_is_skipped(entry->d_name) ||
             fstatat(dirfd(stream), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
             snprintf(from, sizeof(from), "%s/%s", dir, entry->d_name) >= (int)sizeof(from) ||
             snprintf(to, sizeof(to), "%s/%s", target, entry->d_name) >= (int)sizeof(to))
@@ -78,7 +78,7 @@ static enum err_code add_tree(const struct devices *d, const char *dir, const ch
         if (S_ISDIR(st.st_mode) && level < DEPTH_MAX)
             code = add_tree(d, from, to, level + 1, e);
         else if (S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode))
-            code = add_node(d, &st, to, e);
+            code = spec_devices_add_node(d, &st, to, e);
     }
     closedir(stream);
     return code;
@@ -100,7 +100,7 @@ static enum err_code add_device(const struct rt_device *device, json_t *list, js
         return add_tree(&d, device->host_path, device->container_path, 0, e);
     if (!S_ISCHR(st.st_mode) && !S_ISBLK(st.st_mode))
         return err_set(e, ERR_NOT_FOUND, "device %s: not a device node", device->host_path);
-    return add_node(&d, &st, device->container_path, e);
+    return spec_devices_add_node(&d, &st, device->container_path, e);
 }
 
 enum err_code rt_devices_build(const struct rt_config *c, json_t *ret_devices, json_t *ret_rules,

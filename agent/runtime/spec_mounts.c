@@ -52,7 +52,7 @@ static bool same_path(const char *a, const char *b)
     }
 }
 
-static size_t depth(const char *path)
+static size_t spec_mounts_depth(const char *path)
 {
     size_t n = 0;
 
@@ -79,8 +79,8 @@ static bool is_default_wanted(const struct rt_config *c, const char *destination
            !(str_starts(destination, "/dev/") && is_mounted_by_volume(c, "/dev"));
 }
 
-static enum err_code append(json_t *mounts, const char *destination, const char *type, const char *source,
-                            json_t *options, struct err *e)
+static enum err_code spec_mounts_append(json_t *mounts, const char *destination, const char *type,
+                                        const char *source, json_t *options, struct err *e)
 {
     json_t *m = json_pack("{s:s,s:s,s:s,s:o}", "destination", destination, "type", type, "source", source,
                           "options", options); /* takes the options, also on failure */
@@ -104,7 +104,7 @@ static enum err_code append_default(const struct default_mount *m, bool privileg
             return err_nomem(e);
         }
     }
-    return append(mounts, m->destination, m->type, m->source, options, e);
+    return spec_mounts_append(mounts, m->destination, m->type, m->source, options, e);
 }
 
 /* ---- volumes --------------------------------------------------------------------------------- */
@@ -184,7 +184,7 @@ static enum err_code append_volume(const struct rt *rt, const struct rt_config *
         json_decref(options);
         return e->code;
     }
-    return append(mounts, m->destination, "bind", m->source, options, e);
+    return spec_mounts_append(mounts, m->destination, "bind", m->source, options, e);
 }
 
 /* The propagation of the root must not be less than that of a mount: rshared > rslave > the runtime's own
@@ -208,9 +208,9 @@ enum err_code rt_mounts_build(const struct rt *rt, const struct rt_config *c, js
             append_default(&default_mounts[i], rt_privileged(c), ret_mounts, e) != ERR_OK)
             return e->code;
     if (is_default_wanted(c, HOST_SHM) &&
-        append(ret_mounts, HOST_SHM, "bind", c->shm_path != NULL ? c->shm_path : HOST_SHM,
-               json_pack("[s,s,s,s,s,s]", "rbind", "rprivate", "rw", "nosuid", "noexec", "nodev"),
-               e) != ERR_OK)
+        spec_mounts_append(ret_mounts, HOST_SHM, "bind", c->shm_path != NULL ? c->shm_path : HOST_SHM,
+                           json_pack("[s,s,s,s,s,s]", "rbind", "rprivate", "rw", "nosuid", "noexec", "nodev"),
+                           e) != ERR_OK)
         return e->code;
 
     /* Stable by depth, so that a volume at /a does not hide one at /a/b that stands before it. */
@@ -218,7 +218,7 @@ enum err_code rt_mounts_build(const struct rt *rt, const struct rt_config *c, js
         for (i = 0; i < c->n_mounts; i++) {
             const struct rt_mount *m = &c->mounts[i];
 
-            if (depth(m->destination) != level)
+            if (spec_mounts_depth(m->destination) != level)
                 continue;
             if (append_volume(rt, c, m, ret_mounts, e) != ERR_OK)
                 return e->code;

@@ -76,7 +76,8 @@ static enum err_code set_default(json_t *env, const char *name, const char *valu
  * From weak to strong: image, HOSTNAME, manifest.  Where none of them has it: PATH, TERM on a terminal, and
  * HOME, which runtimes fill in differently when the image does not know the user.
  */
-static enum err_code collect(const struct rt_config *c, const char *home, json_t *env, struct err *e)
+static enum err_code spec_process_collect(const struct rt_config *c, const char *home, json_t *env,
+                                          struct err *e)
 {
     char hostname[300];
     size_t i;
@@ -106,7 +107,7 @@ enum err_code rt_env_build(const struct rt_config *c, const char *home, json_t *
 
     if (env == NULL)
         return err_nomem(e);
-    code = collect(c, home, env, e);
+    code = spec_process_collect(c, home, env, e);
     json_object_foreach (env, name, value)
         if (code == ERR_OK &&
             json_array_append_new(ret_list, json_sprintf("%s=%s", name, json_string_value(value))) != 0)

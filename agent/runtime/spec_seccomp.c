@@ -131,7 +131,7 @@ static enum err_code put_errno(json_t *to, const char *key, const json_t *number
                : err_nomem(e);
 }
 
-static bool copy(json_t *to, const json_t *from, const char *key)
+static bool spec_seccomp_copy(json_t *to, const json_t *from, const char *key)
 {
     json_t *v = json_object_get(from, key);
 
@@ -151,7 +151,7 @@ static enum err_code convert_rule(const json_t *rule, json_t *list, struct err *
     if ((json_array_size(names) > 0
              ? json_object_set(out, "names", (json_t *)names)
              : json_object_set_new(out, "names", json_pack("[s]", name != NULL ? name : ""))) != 0 ||
-        !copy(out, rule, "action") ||
+        !spec_seccomp_copy(out, rule, "action") ||
         (json_array_size(args) > 0 && json_object_set(out, "args", (json_t *)args) != 0))
         return err_nomem(e);
     if (put_errno(out, "errnoRet", json_object_get(rule, "errnoRet"), json_str(rule, "errno"), e) != ERR_OK)
@@ -167,7 +167,7 @@ static enum err_code convert_architectures(const struct resolving *r, const json
     size_t i, k;
 
     if (!json_is_array(map))
-        return copy(out, profile, "architectures") ? ERR_OK : err_nomem(e);
+        return spec_seccomp_copy(out, profile, "architectures") ? ERR_OK : err_nomem(e);
     json_array_foreach (map, i, entry) {
         const char *name = json_str(entry, "architecture");
 
@@ -202,8 +202,9 @@ enum err_code rt_seccomp_convert(const json_t *profile, const struct rt_seccomp_
         return err_nomem(e);
     if (json_str(profile, "defaultAction") == NULL)
         return err_set(e, ERR_NOT_FOUND, "defaultAction is missing");
-    if (!copy(out, profile, "defaultAction") || !copy(out, profile, "flags") ||
-        !copy(out, profile, "listenerPath") || !copy(out, profile, "listenerMetadata"))
+    if (!spec_seccomp_copy(out, profile, "defaultAction") || !spec_seccomp_copy(out, profile, "flags") ||
+        !spec_seccomp_copy(out, profile, "listenerPath") ||
+        !spec_seccomp_copy(out, profile, "listenerMetadata"))
         return err_nomem(e);
     if (put_errno(out, "defaultErrnoRet", json_object_get(profile, "defaultErrnoRet"),
                   json_str(profile, "defaultErrno"), e) != ERR_OK ||
@@ -220,7 +221,8 @@ enum err_code rt_seccomp_convert(const json_t *profile, const struct rt_seccomp_
 
 /* ---- which profile --------------------------------------------------------------------------- */
 
-static const struct api_seccomp *wanted(const struct rt_config *c, enum api_seccomp_type *ret_type)
+static const struct api_seccomp *spec_seccomp_wanted(const struct rt_config *c,
+                                                     enum api_seccomp_type *ret_type)
 {
     const struct api_seccomp *s = NULL;
 
@@ -296,7 +298,7 @@ enum err_code rt_seccomp_resolve(const struct rt *rt, const struct rt_config *c,
 {
     struct rt_seccomp_host host = { .caps = caps };
     enum api_seccomp_type type;
-    const struct api_seccomp *s = wanted(c, &type);
+    const struct api_seccomp *s = spec_seccomp_wanted(c, &type);
     json_auto_t *profile = NULL;
     struct utsname uts;
 

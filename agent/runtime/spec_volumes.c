@@ -26,7 +26,7 @@ struct search {
     char place[PATH_MAX]; /* the volume's path below it, likewise; clean, relative */
 };
 
-static enum err_code path_of(int fd, char ret[PATH_MAX], struct err *e)
+static enum err_code spec_volumes_path_of(int fd, char ret[PATH_MAX], struct err *e)
 {
     char link[40];
     ssize_t n;
@@ -40,13 +40,13 @@ static enum err_code path_of(int fd, char ret[PATH_MAX], struct err *e)
 }
 
 /* Where a mount of the pod goes, links of the image resolved as far as it has them. */
-static void resolve(const struct search *s, const char *destination, char ret[PATH_MAX])
+static void spec_volumes_resolve(const struct search *s, const char *destination, char ret[PATH_MAX])
 {
     struct err e = { 0 };
     fd_auto fd = fs_open_in_root(s->root_fd, destination, O_PATH, 0, &e);
     char path[PATH_MAX];
 
-    if (fd >= 0 && path_of(fd, path, &e) == ERR_OK && str_starts(path, s->root))
+    if (fd >= 0 && spec_volumes_path_of(fd, path, &e) == ERR_OK && str_starts(path, s->root))
         snprintf(ret, PATH_MAX, "%s", path + strlen(s->root));
     else
         snprintf(ret, PATH_MAX, "%s", destination);
@@ -54,7 +54,7 @@ static void resolve(const struct search *s, const char *destination, char ret[PA
 }
 
 /* What the runtime mounts, and the pod, hides whatever the image has there. */
-static bool is_hidden(const struct search *s)
+static bool spec_volumes_is_hidden(const struct search *s)
 {
     static const char *const defaults[] = { "proc", "dev", "sys" };
     char destination[PATH_MAX];
@@ -63,7 +63,7 @@ static bool is_hidden(const struct search *s)
         if (fs_path_is_at_or_below(s->place, defaults[i]))
             return true;
     for (size_t i = 0; i < s->c->n_mounts; i++) {
-        resolve(s, s->c->mounts[i].destination, destination);
+        spec_volumes_resolve(s, s->c->mounts[i].destination, destination);
         if (fs_path_is_at_or_below(s->place, destination))
             return true;
     }
@@ -89,7 +89,7 @@ static enum err_code set_place(struct search *s, int folder_fd, const char *rest
 {
     char path[PATH_MAX];
 
-    if (path_of(folder_fd, path, e) != ERR_OK)
+    if (spec_volumes_path_of(folder_fd, path, e) != ERR_OK)
         return e->code;
     if (!str_starts(path, s->root) ||
         snprintf(s->place, PATH_MAX, "%s/%s", path + strlen(s->root), rest) >= PATH_MAX)
@@ -98,7 +98,7 @@ static enum err_code set_place(struct search *s, int folder_fd, const char *rest
     return ERR_OK;
 }
 
-static int make_folder(const struct search *s, int parent_fd, const char *name, struct err *e)
+static int spec_volumes_make_folder(const struct search *s, int parent_fd, const char *name, struct err *e)
 {
     uid_t owner = s->c->userns != NULL ? s->c->first_id : 0;
     int fd;
@@ -129,16 +129,16 @@ static bool find_folder(struct search *s, const char *volume, struct err *e)
         snprintf(path, sizeof(path), "%.*s", (int)n, volume);
         next = fs_open_in_root(s->root_fd, path, O_PATH | O_DIRECTORY, 0, &why);
         if (next < 0 && why.sys == ENOENT) {
-            if (set_place(s, at, volume + name, e) != ERR_OK || is_hidden(s))
+            if (set_place(s, at, volume + name, e) != ERR_OK || spec_volumes_is_hidden(s))
                 return false;
-            next = make_folder(s, at, path + name, e);
+            next = spec_volumes_make_folder(s, at, path + name, e);
         } else if (next < 0) {
             *e = why;
         }
         close(at);
         at = next;
     }
-    return at >= 0 && set_place(s, at, "", e) == ERR_OK && !is_hidden(s);
+    return at >= 0 && set_place(s, at, "", e) == ERR_OK && !spec_volumes_is_hidden(s);
 }
 
 enum err_code rt_volumes_add(const struct rt_config *c, int rootfs_fd, struct arena *arena,
@@ -157,7 +157,7 @@ enum err_code rt_volumes_add(const struct rt_config *c, int rootfs_fd, struct ar
     if (c->n_mounts > 0)
         memcpy(list, c->mounts, c->n_mounts * sizeof(*list));
     ret->mounts = list;
-    if (path_of(rootfs_fd, s.root, e) != ERR_OK)
+    if (spec_volumes_path_of(rootfs_fd, s.root, e) != ERR_OK)
         return e->code;
     for (size_t i = 0; i < volumes->n; i++) {
         bool found = !is_mounted_over(c, volumes->v[i]) && find_folder(&s, volumes->v[i], e);

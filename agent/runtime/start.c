@@ -10,7 +10,7 @@ enum { START_DEADLINE_MS = 60000 }; /* 5 ms, unless the machine is on its knees 
 
 /* ---- shared with delete ---------------------------------------------------------------------- */
 
-static void on_over(struct op *op, const struct err *result)
+static void rt_start_on_over(struct op *op, const struct err *result)
 {
     struct rt_action *a = container_of(op, struct rt_action, op);
     struct rt_action_run *run = take_ptr(&a->run);
@@ -29,7 +29,7 @@ bool rt_action_begin(struct rt_action *a, struct rt *rt, const char *id, const c
     struct err e = { 0 };
 
     a->run = run;
-    op_init(&a->op, rt->loop, name, deadline_ms, abort, run != NULL ? on_over : done, owner);
+    op_init(&a->op, rt->loop, name, deadline_ms, abort, run != NULL ? rt_start_on_over : done, owner);
     op_set_subject(&a->op, id);
     if (run == NULL) {
         err_nomem(&e);
@@ -80,7 +80,7 @@ void rt_action_call_runtime(struct rt_action *a, const char *name, const char *c
 
 /* ---- start ----------------------------------------------------------------------------------- */
 
-static void on_abort(struct op *op)
+static void rt_start_on_abort(struct op *op)
 {
     struct rt_action *a = container_of(op, struct rt_action, op);
 
@@ -88,7 +88,7 @@ static void on_abort(struct op *op)
         proc_cancel(&a->run->proc);
 }
 
-static void on_started(struct op *op, const struct err *result)
+static void rt_start_on_started(struct op *op, const struct err *result)
 {
     struct rt_action *a = op->owner;
     struct rt_action_run *run = a->run;
@@ -109,6 +109,6 @@ static void on_started(struct op *op, const struct err *result)
 
 void rt_start_start(struct rt_action *a, struct rt *rt, const char *id, op_done_fn done, void *owner)
 {
-    if (rt_action_begin(a, rt, id, "container start", START_DEADLINE_MS, on_abort, done, owner))
-        rt_action_call_runtime(a, "runtime start", "start", NULL, START_DEADLINE_MS, on_started);
+    if (rt_action_begin(a, rt, id, "container start", START_DEADLINE_MS, rt_start_on_abort, done, owner))
+        rt_action_call_runtime(a, "runtime start", "start", NULL, START_DEADLINE_MS, rt_start_on_started);
 }

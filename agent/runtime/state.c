@@ -317,12 +317,12 @@ struct ids {
     bool failed; /* no memory */
 };
 
-static int compare(const void *a, const void *b)
+static int rt_state_compare(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static bool add_id(const char *name, void *arg)
+static bool rt_state_add_id(const char *name, void *arg)
 {
     struct ids *ids = arg;
     char **more;
@@ -339,7 +339,7 @@ static bool add_id(const char *name, void *arg)
 
 static enum err_code add_ids(struct ids *ids, struct rt_path dir, struct err *e)
 {
-    if (presence_is_unknown(fs_list(AT_FDCWD, dir.s, add_id, ids, e)))
+    if (presence_is_unknown(fs_list(AT_FDCWD, dir.s, rt_state_add_id, ids, e)))
         return e->code;
     return ids->failed ? err_nomem(e) : ERR_OK;
 }
@@ -356,7 +356,7 @@ enum err_code rt_list(struct rt *rt, char ***ret, struct err *e)
         (more = reallocarray(ids.v, ids.n + 1, sizeof(*more))) != NULL) {
         ids.v = more;
         if (ids.n > 0)
-            qsort(ids.v, ids.n, sizeof(*ids.v), compare);
+            qsort(ids.v, ids.n, sizeof(*ids.v), rt_state_compare);
         for (i = 0; i < ids.n; i++)
             if (kept > 0 && strcmp(ids.v[kept - 1], ids.v[i]) == 0)
                 free(ids.v[i]);

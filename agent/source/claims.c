@@ -20,31 +20,31 @@ struct claim {
     char key[];
 };
 
-static void key_of(const struct api_object *o, char ret[SRC_KEY_SIZE])
+static void claims_key_of(const struct api_object *o, char ret[SRC_KEY_SIZE])
 {
     const struct api_meta *meta = api_object_meta(o);
 
     src_key(ret, o->kind, meta->namespace, meta->name);
 }
 
-static struct claim *find(const struct claims *c, const struct api_object *o)
+static struct claim *claims_find(const struct claims *c, const struct api_object *o)
 {
     char key[SRC_KEY_SIZE];
     struct claim *claim;
 
-    key_of(o, key);
+    claims_key_of(o, key);
     HASH_FIND_STR(c->table, key, claim);
     return claim;
 }
 
 static struct claim *find_or_add(struct claims *c, const struct api_object *o)
 {
-    struct claim *claim = find(c, o);
+    struct claim *claim = claims_find(c, o);
     char key[SRC_KEY_SIZE];
 
     if (claim != NULL)
         return claim;
-    key_of(o, key);
+    claims_key_of(o, key);
     claim = calloc(1, sizeof(*claim) + strlen(key) + 1);
     if (claim == NULL)
         return NULL;
@@ -135,7 +135,7 @@ static bool all_free(struct claims *c, struct holder *h, const struct api_object
     return ok;
 }
 
-static void release(struct claims *c, struct claim *claim, uint64_t seq)
+static void src_claims_release(struct claims *c, struct claim *claim, uint64_t seq)
 {
     claim->owner = NULL;
     claim->released = seq;
@@ -150,7 +150,7 @@ static enum err_code put_all(struct claims *c, struct holder *h, const struct ap
     for (int pods = 0; pods < 2; pods++)
         for (size_t i = 0; i < objects->n; i++) {
             const struct api_object *o = &objects->v[i];
-            struct claim *claim = find(c, o);
+            struct claim *claim = claims_find(c, o);
 
             if ((o->kind == API_KIND_POD) != (pods == 1))
                 continue;
@@ -170,16 +170,16 @@ static void release_all(struct claims *c, struct holder *h, const struct api_obj
 {
     c->generation++;
     for (size_t i = 0; i < but->n; i++) {
-        struct claim *claim = find(c, &but->v[i]);
+        struct claim *claim = claims_find(c, &but->v[i]);
 
         if (claim != NULL)
             claim->generation = c->generation;
     }
     for (size_t i = 0; i < from->n; i++) {
-        struct claim *claim = find(c, &from->v[i]);
+        struct claim *claim = claims_find(c, &from->v[i]);
 
         if (claim != NULL && claim->owner == h && claim->generation != c->generation)
-            release(c, claim, seq);
+            src_claims_release(c, claim, seq);
     }
 }
 

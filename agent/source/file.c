@@ -83,7 +83,7 @@ bool problems_any(const struct api_problems *p)
     return p->n > 0 || p->dropped > 0; /* dropped alone: no memory for the text */
 }
 
-static struct src_file describe(const struct file *file)
+static struct src_file src_file_describe(const struct file *file)
 {
     return (struct src_file){
         .dir = file->folder->dir,
@@ -112,7 +112,7 @@ static uint64_t hash_problems(const struct src_file *f)
 
 void file_report(struct file *file)
 {
-    struct src_file seen = describe(file);
+    struct src_file seen = src_file_describe(file);
     uint64_t problems = hash_problems(&seen);
     bool known = problems != 0 && problems == file->told; /* one event more, nothing new to say */
 
@@ -122,7 +122,7 @@ void file_report(struct file *file)
         file->folder->on_file(&seen, file->folder->arg);
 }
 
-static int by_name(const void *a, const void *b)
+static int src_file_by_name(const void *a, const void *b)
 {
     return strcmp((*(struct file *const *)a)->name, (*(struct file *const *)b)->name);
 }
@@ -139,9 +139,9 @@ void src_folder_each(const struct src_folder *f, src_file_fn fn, void *arg)
         if (file->read_ns != 0)
             sorted[n++] = file;
     }
-    qsort(sorted, n, sizeof(*sorted), by_name);
+    qsort(sorted, n, sizeof(*sorted), src_file_by_name);
     for (size_t i = 0; i < n; i++) {
-        struct src_file seen = describe(sorted[i]);
+        struct src_file seen = src_file_describe(sorted[i]);
 
         fn(&seen, arg);
     }

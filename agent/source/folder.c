@@ -23,7 +23,7 @@ enum {
 
 /* ---- when things count ----------------------------------------------------------------------- */
 
-static void on_timer(uv_timer_t *timer)
+static void folder_on_timer(uv_timer_t *timer)
 {
     folder_settle(timer->data);
     reads_start(timer->data);
@@ -35,7 +35,7 @@ static void rescan_in(struct src_folder *f, uint64_t ms)
     if (f->timer.loop == NULL) /* while it opens: the first turn takes it up */
         return;
     if (!uv_is_active((uv_handle_t *)&f->timer) || uv_timer_get_due_in(&f->timer) > ms)
-        uv_timer_start(&f->timer, on_timer, ms, 0);
+        uv_timer_start(&f->timer, folder_on_timer, ms, 0);
 }
 
 void folder_rescan_later(struct src_folder *f)
@@ -86,7 +86,7 @@ static void retry_blocked(struct src_folder *f)
     f->retried = f->claims.releases;
 }
 
-static struct presence look_at(const struct file *file, struct err *e)
+static struct presence folder_look_at(const struct file *file, struct err *e)
 {
     char path[PATH_MAX];
 
@@ -100,7 +100,7 @@ static bool is_gone(struct file *file)
 {
     struct err e = { 0 };
 
-    switch (presence_of(look_at(file, &e))) {
+    switch (presence_of(folder_look_at(file, &e))) {
     case PRESENCE_ABSENT:
         return true;
     case PRESENCE_PRESENT: /* made anew; when it is complete it tells */
@@ -173,7 +173,7 @@ void folder_settle(struct src_folder *f)
         return;
     if (next != UINT64_MAX &&
         (!uv_is_active((uv_handle_t *)&f->timer) || uv_timer_get_due_in(&f->timer) > next - now))
-        uv_timer_start(&f->timer, on_timer, next - now, 0);
+        uv_timer_start(&f->timer, folder_on_timer, next - now, 0);
 }
 
 /* ---- called by watch.c ------------------------------------------------------------------------ */
@@ -205,10 +205,10 @@ void folder_missing(struct src_folder *f, const char *name)
     file->gone_ms = clock_mono_ms() + SRC_FOLDER_SETTLE_MS;
     file->holder.leaving = true;
     if (!uv_is_active((uv_handle_t *)&f->timer) || uv_timer_get_due_in(&f->timer) > SRC_FOLDER_SETTLE_MS)
-        uv_timer_start(&f->timer, on_timer, SRC_FOLDER_SETTLE_MS, 0);
+        uv_timer_start(&f->timer, folder_on_timer, SRC_FOLDER_SETTLE_MS, 0);
 }
 
-static int compare_names(const void *a, const void *b)
+static int folder_compare_names(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
@@ -219,7 +219,7 @@ struct names {
     bool lacking; /* no memory for one of them: not all are here */
 };
 
-static bool add_name(const char *name, void *arg)
+static bool folder_add_name(const char *name, void *arg)
 {
     struct names *names = arg;
 
@@ -247,10 +247,10 @@ static bool add_name(const char *name, void *arg)
 /* Sorted, so that which of two files comes first is the same at each start.  Present: all are here. */
 static struct presence list_names(struct src_folder *f, struct names *ret, struct err *e)
 {
-    struct presence listed = fs_list(AT_FDCWD, f->dir, add_name, ret, e);
+    struct presence listed = fs_list(AT_FDCWD, f->dir, folder_add_name, ret, e);
 
     if (ret->n > 0)
-        qsort(ret->v, ret->n, sizeof(*ret->v), compare_names);
+        qsort(ret->v, ret->n, sizeof(*ret->v), folder_compare_names);
     if (ret->lacking) {
         err_nomem(e);
         return presence_unknown(e);
@@ -354,7 +354,7 @@ enum err_code src_folder_open(struct src_folder **ret, uv_loop_t *loop, const ch
     uv_timer_init(loop, &f->timer);
     f->timer.data = f;
     f->open_handles++;
-    uv_timer_start(&f->timer, on_timer, 0, 0); /* the first set, should there be no file */
+    uv_timer_start(&f->timer, folder_on_timer, 0, 0); /* the first set, should there be no file */
     if (f->state == WATCH_FOLDER)
         folder_rescan(f);
     f->first_seq = f->last_seq;

@@ -46,7 +46,7 @@ static void refuse_emptied(struct file *file)
                          "holds no objects any more; remove the file to remove what it held before");
 }
 
-static void apply(struct file *file, const struct err *result)
+static void reads_apply(struct file *file, const struct err *result)
 {
     struct src_folder *f = file->folder;
     struct manifest *m = &file->manifest;
@@ -97,7 +97,7 @@ static void finish_read(struct file *file)
         if (!file->again && f->state == WATCH_FOLDER && file->gone_ms == 0)
             folder_missing(f, file->name);
     } else {
-        apply(file, &file->result);
+        reads_apply(file, &file->result);
     }
     manifest_done(&file->manifest);
     again = file->again;
@@ -122,7 +122,7 @@ static void finish_reads(struct src_folder *f)
 
 /* ---- on the worker pool ----------------------------------------------------------------------- */
 
-static void on_read(struct op *op, const struct err *result)
+static void reads_on_read(struct op *op, const struct err *result)
 {
     struct file *file = op->owner;
     struct src_folder *f = file->folder;
@@ -140,7 +140,7 @@ static void on_read(struct op *op, const struct err *result)
     reads_start(f);
 }
 
-static void start_read(struct file *file)
+static void reads_start_read(struct file *file)
 {
     struct src_folder *f = file->folder;
 
@@ -158,8 +158,8 @@ static void start_read(struct file *file)
         f->n_reading--;
         return;
     }
-    work_start(&file->work, "read manifest", file->name, manifest_read, &file->manifest, f->loop, on_read,
-               file);
+    work_start(&file->work, "read manifest", file->name, manifest_read, &file->manifest, f->loop,
+               reads_on_read, file);
 }
 
 void reads_start(struct src_folder *f)
@@ -172,6 +172,6 @@ void reads_start(struct src_folder *f)
         if (f->n_reading >= SRC_FOLDER_READS_MAX)
             break;
         if (file->queued)
-            start_read(file);
+            reads_start_read(file);
     }
 }

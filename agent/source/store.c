@@ -119,14 +119,14 @@ void src_store_watch(struct src_store *s, src_watch_fn fn, void *arg)
     s->n_watchers++;
 }
 
-static void tell(struct src_store *s, enum src_change change, const struct api_object *object)
+static void store_tell(struct src_store *s, enum src_change change, const struct api_object *object)
 {
     for (size_t i = 0; i < s->n_watchers; i++)
         s->watchers[i].fn(change, object, s->watchers[i].arg);
 }
 
-static struct entry *find(const struct src_store *s, enum api_kind kind, const char *namespace_,
-                          const char *name)
+static struct entry *store_find(const struct src_store *s, enum api_kind kind, const char *namespace_,
+                                const char *name)
 {
     char key[SRC_KEY_SIZE];
     struct entry *entry;
@@ -139,7 +139,7 @@ static struct entry *find(const struct src_store *s, enum api_kind kind, const c
 enum err_code src_store_put(struct src_store *s, const struct api_object *object, struct err *e)
 {
     const struct api_meta *meta = api_object_meta(object);
-    struct entry *entry = find(s, object->kind, meta->namespace, meta->name);
+    struct entry *entry = store_find(s, object->kind, meta->namespace, meta->name);
     char key[SRC_KEY_SIZE];
 
     if (entry != NULL) {
@@ -148,7 +148,7 @@ enum err_code src_store_put(struct src_store *s, const struct api_object *object
         if (object_equal(&old, object))
             return ERR_OK;
         entry->object = api_object_ref(object);
-        tell(s, SRC_UPDATED, object);
+        store_tell(s, SRC_UPDATED, object);
         api_object_unref(&old);
         return ERR_OK;
     }
@@ -164,25 +164,25 @@ enum err_code src_store_put(struct src_store *s, const struct api_object *object
         return err_nomem(e);
     }
     entry->object = api_object_ref(object);
-    tell(s, SRC_ADDED, object);
+    store_tell(s, SRC_ADDED, object);
     return ERR_OK;
 }
 
 void src_store_remove(struct src_store *s, enum api_kind kind, const char *namespace_, const char *name)
 {
-    struct entry *entry = find(s, kind, namespace_, name);
+    struct entry *entry = store_find(s, kind, namespace_, name);
 
     if (entry == NULL)
         return;
     HASH_DEL(s->entries, entry);
-    tell(s, SRC_REMOVED, &entry->object);
+    store_tell(s, SRC_REMOVED, &entry->object);
     api_object_unref(&entry->object);
     free(entry);
 }
 
 struct api_pod *src_store_pod(const struct src_store *s, const char *namespace_, const char *name)
 {
-    struct entry *entry = find(s, API_KIND_POD, namespace_, name);
+    struct entry *entry = store_find(s, API_KIND_POD, namespace_, name);
 
     return entry != NULL ? entry->object.pod : NULL;
 }
@@ -191,14 +191,14 @@ struct api_config *src_store_config(const struct src_store *s, enum api_config_k
                                     const char *namespace_, const char *name)
 {
     struct entry *entry =
-        find(s, kind == API_SECRET ? API_KIND_SECRET : API_KIND_CONFIG_MAP, namespace_, name);
+        store_find(s, kind == API_SECRET ? API_KIND_SECRET : API_KIND_CONFIG_MAP, namespace_, name);
 
     return entry != NULL ? entry->object.config : NULL;
 }
 
 struct api_priority_class *src_store_priority_class(const struct src_store *s, const char *name)
 {
-    struct entry *entry = find(s, API_KIND_PRIORITY_CLASS, NULL, name);
+    struct entry *entry = store_find(s, API_KIND_PRIORITY_CLASS, NULL, name);
 
     return entry != NULL ? entry->object.priority_class : NULL;
 }

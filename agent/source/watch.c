@@ -300,7 +300,7 @@ static void folder_event(struct src_folder *f, uint32_t mask, const char *name)
     }
 }
 
-static void on_change(int wd, uint32_t mask, const char *name, void *arg)
+static void src_watch_on_change(int wd, uint32_t mask, const char *name, void *arg)
 {
     struct src_folder *f = arg;
 
@@ -334,7 +334,7 @@ enum err_code watch_open(struct src_folder *f, struct err *e)
 {
     f->folder_wd = f->parent_wd = -1;
     f->state = WATCH_PARENTS;
-    if (watch_set_open(&f->watches, f->loop, on_change, f, e) != ERR_OK)
+    if (watch_set_open(&f->watches, f->loop, src_watch_on_change, f, e) != ERR_OK)
         return e->code;
 
     /* Without /proc only a mount that is laid over the folder goes unnoticed. */

@@ -13,11 +13,11 @@
 /* Unparsed input that may wait behind a request: as much as one request can be. */
 #define PIPELINE_MAX (STATUS_HEAD_MAX + STATUS_BODY_MAX)
 
-static void on_timer(uv_timer_t *timer);
-static void on_turn(struct turn *t);
+static void conn_on_timer(uv_timer_t *timer);
+static void conn_on_turn(struct turn *t);
 static void next_request(struct conn *c);
 static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret);
-static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *piece);
+static void conn_on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *piece);
 
 struct write {
     uv_write_t req;
@@ -28,7 +28,7 @@ struct write {
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-static void on_closed(uv_handle_t *handle)
+static void conn_on_closed(uv_handle_t *handle)
 {
     struct conn *c = handle->data;
     struct status_server *s = c->server;
@@ -69,8 +69,8 @@ void conn_close(struct conn *c)
         exec_gone(c);
     if (c->reply != NULL)
         status_reply_orphan(c->reply);
-    uv_close((uv_handle_t *)&c->pipe, on_closed);
-    uv_close((uv_handle_t *)&c->timer, on_closed);
+    uv_close((uv_handle_t *)&c->pipe, conn_on_closed);
+    uv_close((uv_handle_t *)&c->timer, conn_on_closed);
 }
 
 /* ---- writing --------------------------------------------------------------------------------- */
@@ -80,13 +80,13 @@ size_t conn_backlog(const struct conn *c)
     return uv_stream_get_write_queue_size((const uv_stream_t *)&c->pipe);
 }
 
-static void arm(struct conn *c, uint64_t ms)
+static void conn_arm(struct conn *c, uint64_t ms)
 {
     c->progress = conn_backlog(c);
-    uv_timer_start(&c->timer, on_timer, ms, 0);
+    uv_timer_start(&c->timer, conn_on_timer, ms, 0);
 }
 
-static void on_written(uv_write_t *req, int status)
+static void conn_on_written(uv_write_t *req, int status)
 {
     struct write *w = (struct write *)req;
     struct conn *c = w->conn;
@@ -128,7 +128,7 @@ static void send_data(struct conn *c, char *data, size_t n)
     w->data = data;
     w->n = n;
     held_add(c, n);
-    if (uv_write(&w->req, (uv_stream_t *)&c->pipe, &piece, 1, on_written) != 0) {
+    if (uv_write(&w->req, (uv_stream_t *)&c->pipe, &piece, 1, conn_on_written) != 0) {
         held_remove(c, n);
         free(w);
         free(data);
@@ -151,7 +151,8 @@ static void send_buf(struct conn *c, struct buf *b)
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
-static void add_head(struct conn *c, struct buf *b, int http_code, const char *type, const char *extra_head)
+static void conn_add_head(struct conn *c, struct buf *b, int http_code, const char *type,
+                          const char *extra_head)
 {
     buf_addf(b, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\n%s%s", http_code, status_phrase(http_code), type,
              extra_head != NULL ? extra_head : "", c->last ? "Connection: close\r\n" : "");
@@ -170,14 +171,14 @@ void conn_answer(struct conn *c, int http_code, const char *type, const char *ex
     }
     if (!c->parser.request.keep_alive)
         c->last = true;
-    add_head(c, &b, http_code, type, extra_head);
+    conn_add_head(c, &b, http_code, type, extra_head);
     buf_addf(&b, "Content-Length: %zu\r\n\r\n", n);
     if (c->parser.request.method != METHOD_HEAD)
         buf_add(&b, body, n);
     c->state = CONN_ANSWERING;
     send_buf(c, &b);
     if (c->state == CONN_ANSWERING)
-        arm(c, c->server->write_ms);
+        conn_arm(c, c->server->write_ms);
 }
 
 void conn_json(struct conn *c, int http_code, json_t *body)
@@ -217,7 +218,7 @@ void conn_stream_begin(struct conn *c, const char *type)
     c->chunked = !c->parser.request.http10;
     if (!c->parser.request.keep_alive || !c->chunked)
         c->last = true;
-    add_head(c, &b, 200, type, c->chunked ? "Transfer-Encoding: chunked\r\n" : NULL);
+    conn_add_head(c, &b, 200, type, c->chunked ? "Transfer-Encoding: chunked\r\n" : NULL);
     buf_adds(&b, "\r\n");
     c->state = CONN_STREAMING;
     uv_timer_stop(&c->timer);
@@ -241,7 +242,7 @@ void conn_stream(struct conn *c, const void *data, size_t n)
 void conn_tick_after(struct conn *c, uint64_t ms)
 {
     if (c->state == CONN_STREAMING)
-        uv_timer_start(&c->timer, on_timer, ms, 0);
+        uv_timer_start(&c->timer, conn_on_timer, ms, 0);
 }
 
 void conn_stream_end(struct conn *c)
@@ -251,7 +252,7 @@ void conn_stream_end(struct conn *c)
     if (c->state != CONN_STREAMING)
         return;
     c->state = CONN_ANSWERING;
-    arm(c, c->server->write_ms);
+    conn_arm(c, c->server->write_ms);
     end = strdup(c->chunked && c->parser.request.method != METHOD_HEAD ? "0\r\n\r\n" : "");
     if (end == NULL)
         conn_close(c);
@@ -275,7 +276,7 @@ void conn_await(struct conn *c)
     }
     c->awaits = true;
     if (c->listing != NULL)
-        arm(c, c->server->write_ms);
+        conn_arm(c, c->server->write_ms);
 }
 
 /* ---- another protocol ------------------------------------------------------------------------ */
@@ -309,13 +310,13 @@ void conn_resume(struct conn *c)
     if (!c->stopped || c->state == CONN_CLOSING)
         return;
     c->stopped = false;
-    if (uv_read_start((uv_stream_t *)&c->pipe, on_alloc, on_read) != 0)
+    if (uv_read_start((uv_stream_t *)&c->pipe, on_alloc, conn_on_read) != 0)
         conn_close(c);
 }
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-static void refuse(struct conn *c)
+static void conn_refuse(struct conn *c)
 {
     int http_code = c->parser.http_code;
 
@@ -324,7 +325,7 @@ static void refuse(struct conn *c)
 }
 
 /* Parses what is there until a request is complete. */
-static void parse(struct conn *c)
+static void conn_parse(struct conn *c)
 {
     while (c->state == CONN_READING && c->in.n > 0) {
         size_t used = status_parser_feed(&c->parser, c->in.p, c->in.n);
@@ -342,7 +343,7 @@ static void parse(struct conn *c)
         conn_close(c);
 }
 
-static void on_turn(struct turn *t)
+static void conn_on_turn(struct turn *t)
 {
     struct conn *c = (struct conn *)((char *)t - offsetof(struct conn, turn));
 
@@ -355,7 +356,7 @@ static void on_turn(struct turn *t)
     }
     c->asks = false;
     if (c->parser.state == PARSE_FAILED)
-        refuse(c);
+        conn_refuse(c);
     else
         route_request(c);
     if (c->state == CONN_STREAMING && c->listing == NULL && c->exec == NULL && c->stopped)
@@ -370,7 +371,7 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret)
     *ret = uv_buf_init(c->server->read_buffer, sizeof(c->server->read_buffer));
 }
 
-static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *piece)
+static void conn_on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *piece)
 {
     struct conn *c = stream->data;
 
@@ -391,7 +392,7 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *piece)
         return;
     if (c->idle) {
         c->idle = false;
-        arm(c, c->server->head_ms);
+        conn_arm(c, c->server->head_ms);
     }
     buf_add(&c->in, piece->base, (size_t)n);
     if (c->in.failed) {
@@ -402,7 +403,7 @@ static void on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *piece)
         exec_input(c);
         return;
     }
-    parse(c);
+    conn_parse(c);
     if (c->in.n > PIPELINE_MAX) {
         if (c->state == CONN_STREAMING && c->listing == NULL)
             conn_close(c);
@@ -421,13 +422,13 @@ static void next_request(struct conn *c)
     c->pretty = false;
     status_parser_next(&c->parser);
     c->idle = c->in.n == 0;
-    arm(c, c->idle ? c->server->idle_ms : c->server->head_ms);
-    parse(c);
+    conn_arm(c, c->idle ? c->server->idle_ms : c->server->head_ms);
+    conn_parse(c);
     if (c->in.n <= PIPELINE_MAX)
         conn_resume(c);
 }
 
-static void on_timer(uv_timer_t *timer)
+static void conn_on_timer(uv_timer_t *timer)
 {
     struct conn *c = timer->data;
 
@@ -436,7 +437,7 @@ static void on_timer(uv_timer_t *timer)
         c->last = true;
         conn_status(c, 408, status_reason(408), NULL, NULL, "the request did not come in in time");
     } else if ((c->state == CONN_ANSWERING || c->listing != NULL) && conn_backlog(c) < c->progress) {
-        arm(c, c->server->write_ms);
+        conn_arm(c, c->server->write_ms);
     } else if (c->state == CONN_STREAMING && c->reply != NULL) {
         progress_tick(c);
     } else {
@@ -501,7 +502,7 @@ void conn_accept(struct status_server *s)
     uv_pipe_init(s->loop, &c->pipe, 0);
     uv_timer_init(s->loop, &c->timer);
     c->pipe.data = c->timer.data = c;
-    c->turn = (struct turn){ .run = on_turn };
+    c->turn = (struct turn){ .run = conn_on_turn };
     c->open_handles = 2;
     LIST_INSERT_HEAD(&s->conns, c, all);
     s->n_conns++;
@@ -525,8 +526,8 @@ void conn_accept(struct status_server *s)
         s->n_served++;
         if (c->role != PEER_ROOT)
             s->n_others++;
-        arm(c, c->server->head_ms);
-        if (uv_read_start((uv_stream_t *)&c->pipe, on_alloc, on_read) != 0)
+        conn_arm(c, c->server->head_ms);
+        if (uv_read_start((uv_stream_t *)&c->pipe, on_alloc, conn_on_read) != 0)
             conn_close(c);
     }
 }

@@ -18,7 +18,7 @@ enum {
 };
 
 /* Cuts the word before the next blank off `rest`. */
-static bool next_word(struct str *rest, struct str *ret)
+static bool cri_log_next_word(struct str *rest, struct str *ret)
 {
     const char *blank = memchr(rest->p, ' ', rest->n);
 
@@ -30,7 +30,7 @@ static bool next_word(struct str *rest, struct str *ret)
     return true;
 }
 
-static bool is_word(struct str s, const char *word)
+static bool cri_log_is_word(struct str s, const char *word)
 {
     return s.n == strlen(word) && memcmp(s.p, word, s.n) == 0;
 }
@@ -50,11 +50,11 @@ bool cri_log_parse(struct str line, struct cri_log_line *ret)
     struct str timestamp, stream, tag;
     bool is_stderr;
 
-    if (!next_word(&line, &timestamp) || !looks_like_time(timestamp) || !next_word(&line, &stream) ||
-        !next_word(&line, &tag))
+    if (!cri_log_next_word(&line, &timestamp) || !looks_like_time(timestamp) ||
+        !cri_log_next_word(&line, &stream) || !cri_log_next_word(&line, &tag))
         return false;
-    is_stderr = is_word(stream, "stderr");
-    if (!is_stderr && !is_word(stream, "stdout"))
+    is_stderr = cri_log_is_word(stream, "stderr");
+    if (!is_stderr && !cri_log_is_word(stream, "stdout"))
         return false;
     /* More tags may follow the first after a colon; nobody writes any so far. */
     if (tag.n == 0 || (tag.p[0] != 'P' && tag.p[0] != 'F') || (tag.n > 1 && tag.p[1] != ':'))
@@ -243,7 +243,7 @@ void cri_log_reader_done(struct cri_log_reader *r)
 }
 
 /* Appends as much as the limit allows; false when it is reached. */
-static bool give(struct cri_log_reader *r, const char *p, size_t n, struct buf *out)
+static bool cri_log_give(struct cri_log_reader *r, const char *p, size_t n, struct buf *out)
 {
     if (r->limit_bytes != 0 && n > r->limit_bytes - r->given)
         n = (size_t)(r->limit_bytes - r->given);
@@ -260,14 +260,14 @@ static bool give_timestamp(struct cri_log_reader *r, struct str written, int64_t
     int n;
 
     if (!valid)
-        return give(r, written.p, written.n, out) && give(r, " ", 1, out);
+        return cri_log_give(r, written.p, written.n, out) && cri_log_give(r, " ", 1, out);
     clock_format_s(ns, fixed);
     fixed[strlen(fixed) - 1] = '\0'; /* the Z */
     n = snprintf(text, sizeof(text), "%s.%09dZ ", fixed, (int)(ns % 1000000000));
-    return give(r, text, (size_t)n, out);
+    return cri_log_give(r, text, (size_t)n, out);
 }
 
-static bool give_line(struct cri_log_reader *r, struct str raw, struct buf *out)
+static bool cri_log_give_line(struct cri_log_reader *r, struct str raw, struct buf *out)
 {
     struct cri_log_line line;
     char written[TIMESTAMP_MAX + 1];
@@ -287,7 +287,7 @@ static bool give_line(struct cri_log_reader *r, struct str raw, struct buf *out)
     if (r->timestamps && !r->in_line && !give_timestamp(r, line.timestamp, ns, valid, out))
         return false;
     r->in_line = line.partial;
-    return give(r, line.text.p, line.text.n, out) && (line.partial || give(r, "\n", 1, out));
+    return cri_log_give(r, line.text.p, line.text.n, out) && (line.partial || cri_log_give(r, "\n", 1, out));
 }
 
 bool cri_log_reader_feed(struct cri_log_reader *r, const void *data, size_t n, struct buf *out)
@@ -303,7 +303,7 @@ bool cri_log_reader_feed(struct cri_log_reader *r, const void *data, size_t n, s
 
         if (newline != NULL && r->rest.n == 0 && !r->skipping) { /* the usual case: no copy */
             if (line <= CRI_LOG_LINE_MAX)
-                more = give_line(r, (struct str){ p, line }, out);
+                more = cri_log_give_line(r, (struct str){ p, line }, out);
         } else {
             if (!r->skipping)
                 buf_add(&r->rest, p, line);
@@ -311,7 +311,7 @@ bool cri_log_reader_feed(struct cri_log_reader *r, const void *data, size_t n, s
                 r->skipping = true;
             if (newline != NULL) {
                 if (!r->skipping)
-                    more = give_line(r, (struct str){ r->rest.p, r->rest.n }, out);
+                    more = cri_log_give_line(r, (struct str){ r->rest.p, r->rest.n }, out);
                 r->skipping = false;
                 buf_reset(&r->rest);
             }
@@ -329,7 +329,7 @@ bool cri_log_reader_feed(struct cri_log_reader *r, const void *data, size_t n, s
 void cri_log_reader_finish(struct cri_log_reader *r, struct buf *out)
 {
     if (r->rest.n > 0 && !r->skipping)
-        give_line(r, (struct str){ r->rest.p, r->rest.n }, out);
+        cri_log_give_line(r, (struct str){ r->rest.p, r->rest.n }, out);
     buf_reset(&r->rest);
     r->skipping = false;
 }

@@ -30,7 +30,7 @@ static void maybe_finish(struct exec_stream *x);
 
 /* ---- ends ------------------------------------------------------------------------------------ */
 
-static void maybe_free(struct exec_stream *x)
+static void status_exec_maybe_free(struct exec_stream *x)
 {
     struct status_server *s = x->server;
 
@@ -48,7 +48,7 @@ static void on_end_closed(uv_handle_t *handle)
     struct exec_stream *x = ((struct exec_end *)handle->data)->stream;
 
     x->open_handles--;
-    maybe_free(x);
+    status_exec_maybe_free(x);
 }
 
 void exec_close_end(struct exec_end *end)
@@ -73,12 +73,12 @@ bool exec_open_end(struct exec_stream *x, struct exec_end *end, int fd, int chan
     return true;
 }
 
-static void on_timer_closed(uv_handle_t *handle)
+static void status_exec_on_timer_closed(uv_handle_t *handle)
 {
     struct exec_stream *x = handle->data;
 
     x->open_handles--;
-    maybe_free(x);
+    status_exec_maybe_free(x);
 }
 
 void exec_gone(struct conn *c)
@@ -98,14 +98,14 @@ void exec_gone(struct conn *c)
         close(take_fd(&x->control));
     if (x->has_timer) {
         x->has_timer = false;
-        uv_close((uv_handle_t *)&x->timer, on_timer_closed);
+        uv_close((uv_handle_t *)&x->timer, status_exec_on_timer_closed);
     }
-    maybe_free(x);
+    status_exec_maybe_free(x);
 }
 
 /* ---- to the client --------------------------------------------------------------------------- */
 
-static void say(struct exec_stream *x, int channel, const char *text, size_t n)
+static void status_exec_say(struct exec_stream *x, int channel, const char *text, size_t n)
 {
     struct buf b = BUF_INIT(n + 1 + WS_HEAD_MAX);
     unsigned char head[WS_HEAD_MAX];
@@ -142,7 +142,7 @@ void exec_close(struct exec_stream *x, uint16_t code, const char *reason, bool l
         conn_resume(x->conn);
 }
 
-static void finish(struct exec_stream *x)
+static void status_exec_finish(struct exec_stream *x)
 {
     char *status = x->plain ? forward_status(&x->result) : exec_status(&x->result, x->exit_code);
     const char *text = x->result.text;
@@ -151,10 +151,10 @@ static void finish(struct exec_stream *x)
     /* It never ran: the only place for the runtime's words beside the exit code. */
     if (x->result.code != ERR_OK && x->exit_code != 0 && (x->wants_stderr || x->tty)) {
         snprintf(words, sizeof(words), "coracle: cannot start the process: %s%s\n", text, x->tty ? "\r" : "");
-        say(x, x->tty ? EXEC_CHANNEL_STDOUT : EXEC_CHANNEL_STDERR, words, strlen(words));
+        status_exec_say(x, x->tty ? EXEC_CHANNEL_STDOUT : EXEC_CHANNEL_STDERR, words, strlen(words));
     }
     if (x->conn != NULL && status != NULL)
-        say(x, EXEC_CHANNEL_ERROR, status, strlen(status));
+        status_exec_say(x, EXEC_CHANNEL_ERROR, status, strlen(status));
     if (x->conn != NULL)
         exec_close(x, status != NULL ? WS_CODE_NORMAL : WS_CODE_INTERNAL, "", true);
     free(status);
@@ -189,7 +189,7 @@ static void end_of_output(struct exec_end *end)
     if (x->attached) /* the container's end */
         x->ended = true;
     else if (x->forwards && !x->ended)
-        say(x, EXEC_CHANNEL_CLOSE, ended, sizeof(ended));
+        status_exec_say(x, EXEC_CHANNEL_CLOSE, ended, sizeof(ended));
 }
 
 /* Of an attached container: the first byte says which stream it is of. */
@@ -198,11 +198,11 @@ static void say_packet(struct exec_stream *x, const char *packet, size_t n)
     bool error = packet[0] == 3;
 
     if (n > 1 && (error ? x->wants_stderr : x->wants_stdout))
-        say(x, error ? EXEC_CHANNEL_STDERR : EXEC_CHANNEL_STDOUT, packet + 1, n - 1);
+        status_exec_say(x, error ? EXEC_CHANNEL_STDERR : EXEC_CHANNEL_STDOUT, packet + 1, n - 1);
 }
 
 /* One piece; false: nothing more now, or the end. */
-static bool read_piece(struct exec_end *end)
+static bool status_exec_read_piece(struct exec_end *end)
 {
     struct exec_stream *x = end->stream;
     char piece[PIECE];
@@ -217,7 +217,7 @@ static bool read_piece(struct exec_end *end)
     if (x->attached)
         say_packet(x, piece, (size_t)n);
     else
-        say(x, end->channel, piece, (size_t)n);
+        status_exec_say(x, end->channel, piece, (size_t)n);
     return x->conn != NULL;
 }
 
@@ -228,7 +228,7 @@ static void on_readable(uv_poll_t *poll, int status, int events)
 
     (void)status; /* an error shows in read() as well */
     (void)events;
-    read_piece(end);
+    status_exec_read_piece(end);
     if (x->conn == NULL)
         return;
     if (backlogged(x)) {
@@ -244,7 +244,8 @@ static void on_drain_timer(uv_timer_t *timer)
 
     /* What the pipes hold, and no more: the grandchild may go on writing. */
     for (size_t i = 0; i < ARRAY_LEN(x->out); i++)
-        for (int k = 0; k < 64 && x->conn != NULL && x->out[i].fd >= 0 && read_piece(&x->out[i]); k++)
+        for (int k = 0; k < 64 && x->conn != NULL && x->out[i].fd >= 0 && status_exec_read_piece(&x->out[i]);
+             k++)
             ;
     if (x->conn == NULL)
         return;
@@ -261,7 +262,7 @@ static void maybe_finish(struct exec_stream *x)
     if (!x->ended || x->closing)
         return;
     if (!open)
-        finish(x);
+        status_exec_finish(x);
     else if (backlogged(x))
         uv_timer_stop(&x->timer); /* the client's time does not count */
     else if (!uv_is_active((uv_handle_t *)&x->timer))
@@ -313,11 +314,11 @@ void exec_on_started(void *owner)
     set_polling(&x->out[0], true);
     set_polling(&x->out[1], true);
     /* As kubelet: an empty message on the lowest channel that is written to says that it runs. */
-    say(x,
-        x->wants_stdout || x->tty ? EXEC_CHANNEL_STDOUT
-        : x->wants_stderr         ? EXEC_CHANNEL_STDERR
-                                  : EXEC_CHANNEL_ERROR,
-        "", 0);
+    status_exec_say(x,
+                    x->wants_stdout || x->tty ? EXEC_CHANNEL_STDOUT
+                    : x->wants_stderr         ? EXEC_CHANNEL_STDERR
+                                              : EXEC_CHANNEL_ERROR,
+                    "", 0);
     if (x->conn == NULL)
         return;
     exec_pump_input(x);
@@ -334,7 +335,7 @@ void exec_on_done(const struct err *result, int exit_code, void *owner)
     x->result = *result;
     x->exit_code = exit_code;
     if (x->conn == NULL) {
-        maybe_free(x);
+        status_exec_maybe_free(x);
         return;
     }
     exec_close_end(&x->in);

@@ -49,8 +49,8 @@ static struct exec_stream *new_stream(struct conn *c, const struct status_exec_o
     return x;
 }
 
-static void start(struct exec_stream *x, const struct status_exec_options *o, const struct status_match *m,
-                  struct err *e)
+static void exec_begin_start(struct exec_stream *x, const struct status_exec_options *o,
+                             const struct status_match *m, struct err *e)
 {
     const struct status_provider *p = &x->server->provider;
     fd_auto in = -1;
@@ -84,8 +84,8 @@ static void start(struct exec_stream *x, const struct status_exec_options *o, co
     x->process = (x->forwards ? p->forward : o->path != NULL ? p->archive : p->exec)(p->arg, &spec, e);
 }
 
-static void attach(struct exec_stream *x, const struct status_exec_options *o, const struct status_match *m,
-                   struct err *e)
+static void exec_begin_attach(struct exec_stream *x, const struct status_exec_options *o,
+                              const struct status_match *m, struct err *e)
 {
     const struct status_provider *p = &x->server->provider;
     struct status_attached a;
@@ -112,7 +112,7 @@ static enum err_code options_of(const struct conn *c, const struct status_match 
                                           : status_exec_options(r, ret, e);
 }
 
-static void refuse(struct conn *c, const char *name, const struct err *e)
+static void exec_begin_refuse(struct conn *c, const char *name, const struct err *e)
 {
     int http_code = e->code == ERR_PRECONDITION ? 400 : status_http_code(e->code);
 
@@ -137,7 +137,7 @@ void exec_begin(struct conn *c, const struct status_match *m)
     }
     if (m->route != ROUTE_POD_FORWARD && p->exec_check(p->arg, m->namespace_, m->name, options.container,
                                                        m->route == ROUTE_POD_ATTACH, &e) != ERR_OK) {
-        refuse(c, m->name, &e);
+        exec_begin_refuse(c, m->name, &e);
         return;
     }
     if (!exec_handshake(c, &protocol))
@@ -152,12 +152,12 @@ void exec_begin(struct conn *c, const struct status_match *m)
         return;
     }
     if (m->route == ROUTE_POD_ATTACH)
-        attach(x, &options, m, &e);
+        exec_begin_attach(x, &options, m, &e);
     else
-        start(x, &options, m, &e);
+        exec_begin_start(x, &options, m, &e);
     if (e.code != ERR_OK) {
         exec_gone(c);
-        refuse(c, m->name, &e);
+        exec_begin_refuse(c, m->name, &e);
         return;
     }
     exec_accept(c, protocol);

@@ -112,7 +112,7 @@ static void take_input(struct exec_stream *x, const char *p, size_t n)
         exec_pump_input(x);
 }
 
-static void resize(struct exec_stream *x)
+static void exec_input_resize(struct exec_stream *x)
 {
     json_auto_t *size = NULL;
     struct err ignored = { 0 };
@@ -136,7 +136,7 @@ static void resize(struct exec_stream *x)
 static void small_message(struct exec_stream *x)
 {
     if (x->channel == EXEC_CHANNEL_RESIZE)
-        resize(x);
+        exec_input_resize(x);
     else if (x->protocol == EXEC_V5 && x->small.n == 1 && x->small.p[0] == EXEC_CHANNEL_STDIN) {
         x->input_over = true;
         exec_pump_input(x);
@@ -144,7 +144,7 @@ static void small_message(struct exec_stream *x)
     buf_reset(&x->small);
 }
 
-static void take_piece(struct exec_stream *x, const struct ws_piece *piece)
+static void exec_input_take_piece(struct exec_stream *x, const struct ws_piece *piece)
 {
     const char *p = piece->p;
     size_t n = piece->n;
@@ -186,7 +186,7 @@ static void take_event(struct exec_stream *x, enum ws_event event, const struct 
         return;
     case WS_DATA:
         if (!x->closing)
-            take_piece(x, piece);
+            exec_input_take_piece(x, piece);
         return;
     case WS_PING:
         if (!x->closing)

@@ -30,7 +30,7 @@ static const char *next_token(const char **list, size_t *ret_n)
     return token;
 }
 
-static bool list_has(const char *list, const char *wanted)
+static bool exec_upgrade_list_has(const char *list, const char *wanted)
 {
     const char *token;
     size_t n;
@@ -74,7 +74,7 @@ bool exec_handshake(struct conn *c, int *ret_protocol)
         conn_status(c, 400, "BadRequest", NULL, NULL, "Upgrade request required");
         return false;
     }
-    if (!list_has(u->protocol, "websocket")) {
+    if (!exec_upgrade_list_has(u->protocol, "websocket")) {
         upgrade_required(c, "exec is served over WebSocket only");
         return false;
     }

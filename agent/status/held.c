@@ -47,7 +47,7 @@ bool held_room(struct conn *c, size_t n)
     return n < STATUS_HELD_SMALL || make_room(c->server, n, c->role == PEER_ROOT) || c->server->held == 0;
 }
 
-static void on_turn(struct turn *t)
+static void held_on_turn(struct turn *t)
 {
     struct status_server *s = (struct status_server *)((char *)t - offsetof(struct status_server, cutting));
 
@@ -57,7 +57,7 @@ static void on_turn(struct turn *t)
 
 void held_init(struct status_server *s)
 {
-    s->cutting = (struct turn){ .run = on_turn, .first = true };
+    s->cutting = (struct turn){ .run = held_on_turn, .first = true };
 }
 
 void held_add(struct conn *c, size_t n)

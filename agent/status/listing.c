@@ -17,7 +17,7 @@ struct listing {
     bool pretty, begun, any;
 };
 
-static void add_head(struct listing *l, const struct status_server *s)
+static void listing_add_head(struct listing *l, const struct status_server *s)
 {
     buf_addf(&l->out,
              l->pretty
@@ -39,7 +39,7 @@ static void add_indented(struct buf *out, const char *text)
     }
 }
 
-static void add_pod(struct listing *l, json_t *pod /* stolen; NULL: no memory */)
+static void listing_add_pod(struct listing *l, json_t *pod /* stolen; NULL: no memory */)
 {
     char *text = pod != NULL ? json_dumps(pod, l->pretty ? JSON_INDENT(2) : JSON_COMPACT) : NULL;
 
@@ -60,7 +60,7 @@ static void add_pod(struct listing *l, json_t *pod /* stolen; NULL: no memory */
     free(text);
 }
 
-static void add_end(struct listing *l)
+static void listing_add_end(struct listing *l)
 {
     buf_adds(&l->out, !l->pretty ? "]}\n" : l->any ? "\n  ]\n}\n" : "]\n}\n");
 }
@@ -76,7 +76,7 @@ void listing_gone(struct conn *c)
     free(l);
 }
 
-static void fail(struct conn *c)
+static void listing_fail(struct conn *c)
 {
     const bool begun = c->listing->begun;
 
@@ -89,7 +89,7 @@ static void fail(struct conn *c)
 }
 
 /* Nothing else in a turn: also sending takes time. */
-static void flush(struct conn *c, bool complete)
+static void listing_flush(struct conn *c, bool complete)
 {
     struct listing *l = c->listing;
 
@@ -133,15 +133,15 @@ void listing_turn(struct conn *c)
         if (pod == NULL && e.code != ERR_NOT_FOUND)
             l->out.failed = true;
         if (pod != NULL && selection_matches(&l->selection, pod))
-            add_pod(l, with_version(c->server, pod));
+            listing_add_pod(l, with_version(c->server, pod));
         json_decref(pod);
     }
     if (l->keys.next == l->keys.n)
-        add_end(l);
+        listing_add_end(l);
     if (l->out.failed || l->selection.failed)
-        fail(c);
+        listing_fail(c);
     else if (l->keys.next == l->keys.n || l->out.n >= STATUS_PIECE)
-        flush(c, l->keys.next == l->keys.n);
+        listing_flush(c, l->keys.next == l->keys.n);
     else
         conn_next_turn(c);
 }
@@ -164,7 +164,7 @@ void listing_begin(struct conn *c, struct selection *selection)
     l->selection = *selection;
     *selection = (struct selection){ 0 };
     l->pretty = c->pretty;
-    add_head(l, c->server);
+    listing_add_head(l, c->server);
     c->listing = l;
     conn_next_turn(c);
 }

@@ -35,7 +35,7 @@ void log_file_name(enum log_role role, const char *base, char ret[LOG_NAME_SIZE]
 #pragma GCC diagnostic pop
 }
 
-static bool digits(const char *p, size_t n)
+static bool log_files_digits(const char *p, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (p[i] < '0' || p[i] > '9')
@@ -49,13 +49,13 @@ static const char *stamp_of(const char *name, const char *base)
     size_t n = strlen(base);
     const char *stamp = name + n + 1;
 
-    if (strncmp(name, base, n) != 0 || name[n] != '.' || strlen(stamp) < STAMP || !digits(stamp, 8) ||
-        stamp[8] != '-' || !digits(stamp + 9, 6))
+    if (strncmp(name, base, n) != 0 || name[n] != '.' || strlen(stamp) < STAMP ||
+        !log_files_digits(stamp, 8) || stamp[8] != '-' || !log_files_digits(stamp + 9, 6))
         return NULL;
     if (stamp[STAMP] == '\0')
         return stamp;
     return stamp[STAMP] == '.' && strlen(stamp + STAMP + 1) == COUNT_DIGITS &&
-                   digits(stamp + STAMP + 1, COUNT_DIGITS)
+                   log_files_digits(stamp + STAMP + 1, COUNT_DIGITS)
                ? stamp
                : NULL;
 }
@@ -91,12 +91,12 @@ void log_files_done(struct log_files *f)
     *f = (struct log_files){ 0 };
 }
 
-static int by_name(const void *a, const void *b)
+static int log_files_by_name(const void *a, const void *b)
 {
     return strcmp(((const struct log_file *)a)->name, ((const struct log_file *)b)->name);
 }
 
-static bool look_at(int dirfd, const char *name, struct log_file *ret)
+static bool log_files_look_at(int dirfd, const char *name, struct log_file *ret)
 {
     struct stat st;
 
@@ -110,7 +110,7 @@ static bool look_at(int dirfd, const char *name, struct log_file *ret)
     return true;
 }
 
-static enum err_code add(struct log_files *f, const struct log_file *one, struct err *e)
+static enum err_code log_files_add(struct log_files *f, const struct log_file *one, struct err *e)
 {
     if ((f->n & (f->n + 1)) == 0) { /* 0, 1, 3, 7, ...: room for as many again */
         struct log_file *grown = reallocarray(f->v, f->n * 2 + 1, sizeof(*grown));
@@ -134,12 +134,12 @@ static enum err_code add_rotated(int dirfd, const char *base, struct log_files *
         return err_sys(e, errno, "read the folder of the log");
     take_fd(&fd);
     while (f->n < LOG_FILES_MAX && (entry = readdir(d)) != NULL)
-        if (log_file_is_rotated(entry->d_name, base) && look_at(dirfd, entry->d_name, &one) &&
-            add(f, &one, e) != ERR_OK)
+        if (log_file_is_rotated(entry->d_name, base) && log_files_look_at(dirfd, entry->d_name, &one) &&
+            log_files_add(f, &one, e) != ERR_OK)
             break;
     closedir(d);
     if (e->code == ERR_OK && f->n > 1)
-        qsort(f->v, f->n, sizeof(*f->v), by_name);
+        qsort(f->v, f->n, sizeof(*f->v), log_files_by_name);
     return e->code;
 }
 
@@ -152,14 +152,14 @@ static enum err_code add_named(int dirfd, const char *base, struct log_files *f,
     bool has_tmp;
 
     log_file_name(LOG_TMP, base, name);
-    has_tmp = look_at(dirfd, name, &tmp);
+    has_tmp = log_files_look_at(dirfd, name, &tmp);
     for (size_t i = 0; i < ARRAY_LEN(order); i++) {
         log_file_name(order[i], base, name);
-        if (!look_at(dirfd, name, &one))
+        if (!log_files_look_at(dirfd, name, &one))
             continue;
         if (order[i] != LOG_CURRENT && has_tmp && one.ino == tmp.ino && one.dev == tmp.dev)
             continue; /* not begun yet */
-        if (add(f, &one, e) != ERR_OK)
+        if (log_files_add(f, &one, e) != ERR_OK)
             return e->code;
     }
     return ERR_OK;
@@ -181,7 +181,7 @@ static void drop_doubles(struct log_files *f)
     f->n = n;
 }
 
-static enum err_code look(int dirfd, const char *base, struct log_files *ret, struct err *e)
+static enum err_code log_files_look(int dirfd, const char *base, struct log_files *ret, struct err *e)
 {
     *ret = (struct log_files){ 0 };
     if (add_rotated(dirfd, base, ret, e) != ERR_OK || add_named(dirfd, base, ret, e) != ERR_OK)
@@ -190,7 +190,7 @@ static enum err_code look(int dirfd, const char *base, struct log_files *ret, st
     return ERR_OK;
 }
 
-static bool same(const struct log_files *a, const struct log_files *b)
+static bool log_files_same(const struct log_files *a, const struct log_files *b)
 {
     if (a->n != b->n)
         return false;
@@ -203,15 +203,15 @@ static bool same(const struct log_files *a, const struct log_files *b)
 enum err_code log_files_list(int dirfd, const char *base, struct log_files *ret, struct err *e)
 {
     struct log_files before = { 0 };
-    enum err_code code = look(dirfd, base, ret, e);
+    enum err_code code = log_files_look(dirfd, base, ret, e);
 
     for (int i = 0; code == ERR_OK && i < LOOKS; i++) {
         bool settled;
 
         log_files_done(&before);
         before = *ret;
-        code = look(dirfd, base, ret, e);
-        settled = same(&before, ret);
+        code = log_files_look(dirfd, base, ret, e);
+        settled = log_files_same(&before, ret);
         if (settled)
             break;
     }

@@ -38,7 +38,7 @@ static int open_log(int dirfd, const char *path, struct stat *st, struct err *e)
 }
 
 /* The folder of the log, and its files; -1 with ERR_OK: there is none. */
-static int open_folder(const struct log_walk *w, struct log_files *ret, struct err *e)
+static int log_walk_open_folder(const struct log_walk *w, struct log_files *ret, struct err *e)
 {
     const char *slash = strrchr(w->path, '/');
     char folder[PATH_MAX];
@@ -122,7 +122,7 @@ enum err_code log_walk_seek(struct log_walk *w, uint64_t tail_lines, int64_t sin
         *e = current;
         return e->code;
     }
-    dir = open_folder(w, &files, e);
+    dir = log_walk_open_folder(w, &files, e);
     if (dir < 0)
         return e->code;
     first = first_since(&files, since_ns);
@@ -153,7 +153,7 @@ static size_t successor(const struct log_files *f, const struct stat *ours)
 static int open_successor(struct log_walk *w, const struct stat *ours, struct err *e)
 {
     struct log_files files;
-    fd_auto dir = open_folder(w, &files, e);
+    fd_auto dir = log_walk_open_folder(w, &files, e);
     struct stat st;
     int fd = -1;
 
@@ -182,7 +182,7 @@ static int next_file(struct log_walk *w, struct err *e)
     return open_successor(w, &ours, e);
 }
 
-static ssize_t read_some(const struct log_walk *w, void *bytes, size_t n)
+static ssize_t log_walk_read_some(const struct log_walk *w, void *bytes, size_t n)
 {
     ssize_t got;
 
@@ -198,7 +198,7 @@ enum err_code log_walk_read(struct log_walk *w, void *bytes, size_t n, size_t *r
     ssize_t got;
 
     /* What was written to the old file until the new one was begun is seen by the second read. */
-    while ((got = read_some(w, bytes, n)) == 0) {
+    while ((got = log_walk_read_some(w, bytes, n)) == 0) {
         if (next >= 0) {
             log_walk_done(w);
             w->fd = take_fd(&next);

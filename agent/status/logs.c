@@ -52,12 +52,12 @@ struct log_stream {
     off_t size;               /* of the log; the worker's while `looking` */
 };
 
-static void step(struct log_stream *l);
+static void status_logs_step(struct log_stream *l);
 static void check_backlog(struct log_stream *l);
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-static void maybe_free(struct log_stream *l)
+static void status_logs_maybe_free(struct log_stream *l)
 {
     struct status_server *s = l->server;
 
@@ -85,10 +85,10 @@ void logs_gone(struct conn *c)
     l->conn = NULL;
     l->state = LOG_OVER;
     unwatch(l);
-    maybe_free(l);
+    status_logs_maybe_free(l);
 }
 
-static void over(struct log_stream *l)
+static void status_logs_over(struct log_stream *l)
 {
     struct conn *c = l->conn;
 
@@ -106,7 +106,7 @@ static enum err_code open_and_seek(void *arg, struct err *e)
                          l->options.since_ns, e);
 }
 
-static enum err_code read_piece(void *arg, struct err *e)
+static enum err_code status_logs_read_piece(void *arg, struct err *e)
 {
     struct log_stream *l = arg;
     mem_auto char *piece = malloc(PIECE);
@@ -131,7 +131,7 @@ static void on_work_done(struct op *op, const struct err *result)
 
     l->working = false;
     if (c == NULL) {
-        maybe_free(l);
+        status_logs_maybe_free(l);
         return;
     }
     if (l->state == LOG_OPENING) {
@@ -147,7 +147,7 @@ static void on_work_done(struct op *op, const struct err *result)
             return;
         l->state = LOG_SENDING;
         if (c->parser.request.method == METHOD_HEAD)
-            over(l);
+            status_logs_over(l);
         return; /* on with logs_drained() */
     }
     if (result->code != ERR_OK) {
@@ -155,19 +155,19 @@ static void on_work_done(struct op *op, const struct err *result)
         conn_close(c); /* the answer has begun: only this tells the client */
         return;
     }
-    step(l);
+    status_logs_step(l);
 }
 
-static void start_read(struct log_stream *l)
+static void status_logs_start_read(struct log_stream *l)
 {
     l->state = LOG_READING;
     l->changed = false;
     l->working = true;
-    work_start(&l->work, "read log", l->name, read_piece, l, l->server->loop, on_work_done, l);
+    work_start(&l->work, "read log", l->name, status_logs_read_piece, l, l->server->loop, on_work_done, l);
 }
 
 /* After a piece was read. */
-static void step(struct log_stream *l)
+static void status_logs_step(struct log_stream *l)
 {
     bool more = !l->at_end || (l->options.follow && (l->running || l->changed));
     struct conn *c = l->conn;
@@ -186,12 +186,12 @@ static void step(struct log_stream *l)
         }
     }
     if (!more || l->limit_reached) {
-        over(l);
+        status_logs_over(l);
     } else if (l->at_end && !l->changed) {
         l->state = LOG_WAITING;
         l->caught_up = true;
     } else {
-        start_read(l);
+        status_logs_start_read(l);
     }
 }
 
@@ -205,12 +205,12 @@ void logs_drained(struct conn *c)
     struct log_stream *l = c->log;
 
     if (l->state == LOG_SENDING)
-        start_read(l);
+        status_logs_start_read(l);
 }
 
 /* ---- following ------------------------------------------------------------------------------- */
 
-static enum err_code read_size(void *arg, struct err *e)
+static enum err_code status_logs_read_size(void *arg, struct err *e)
 {
     struct log_stream *l = arg;
     struct stat st;
@@ -228,11 +228,11 @@ static void on_size(struct op *op, const struct err *result)
 
     l->looking = false;
     if (l->conn == NULL) {
-        maybe_free(l);
+        status_logs_maybe_free(l);
     } else if (l->state == LOG_WAITING) {
         return; /* it has all by now */
     } else if (l->state != LOG_SENDING) {
-        l->look_again |= behind; /* it took something since: with the next piece, in step() */
+        l->look_again |= behind; /* it took something since: with the next piece, in status_logs_step() */
     } else if (behind && l->walk.offset == l->had) {
         log_info("a client that follows a log is dropped: it fell too far behind", F_STR("pod", l->name));
         l->server->count.dropped++;
@@ -250,19 +250,19 @@ static void check_backlog(struct log_stream *l)
         return;
     l->looking = true;
     l->had = l->walk.offset;
-    work_start(&l->look, "look at log", l->name, read_size, l, l->server->loop, on_size, l);
+    work_start(&l->look, "look at log", l->name, status_logs_read_size, l, l->server->loop, on_size, l);
 }
 
-static void look_again(struct log_stream *l)
+static void status_logs_look_again(struct log_stream *l)
 {
     l->changed = true;
     if (l->state == LOG_WAITING)
-        start_read(l);
+        status_logs_start_read(l);
     else if (l->state == LOG_SENDING && l->caught_up)
         check_backlog(l);
 }
 
-static void on_folder_event(int wd, uint32_t mask, const char *name, void *arg)
+static void status_logs_on_folder_event(int wd, uint32_t mask, const char *name, void *arg)
 {
     struct log_stream *l = arg;
     const char *slash = strrchr(l->path, '/');
@@ -270,10 +270,10 @@ static void on_folder_event(int wd, uint32_t mask, const char *name, void *arg)
     (void)wd;
     (void)mask;
     if (name[0] == '\0' || strcmp(name, slash + 1) == 0)
-        look_again(l);
+        status_logs_look_again(l);
 }
 
-static void watch_folder(struct log_stream *l)
+static void status_logs_watch_folder(struct log_stream *l)
 {
     const uint32_t mask = IN_MODIFY | IN_CREATE | IN_MOVED_FROM | IN_MOVED_TO | IN_DELETE | IN_ATTRIB |
                           IN_DELETE_SELF | IN_MOVE_SELF;
@@ -283,7 +283,7 @@ static void watch_folder(struct log_stream *l)
     strcpy(folder, l->path);
     *strrchr(folder, '/') = '\0';
     /* Without it the log still moves on with what the provider reports. */
-    if (watch_set_open(&l->folder, l->server->loop, on_folder_event, l, &e) != ERR_OK ||
+    if (watch_set_open(&l->folder, l->server->loop, status_logs_on_folder_event, l, &e) != ERR_OK ||
         watch_set_add(l->folder, folder, mask) < 0)
         log_debug("a log's folder cannot be watched", F_STR("path", folder));
 }
@@ -307,7 +307,7 @@ void status_server_log_event(struct status_server *s, const char *namespace_, co
             strcmp(path, l->path) != 0)
             running = false;
         l->running = running;
-        look_again(l);
+        status_logs_look_again(l);
     }
 }
 
@@ -355,7 +355,7 @@ void logs_begin(struct conn *c, const char *namespace_, const char *name, const 
     s->n_logs++;
     c->log = l;
     if (o->follow && strrchr(l->path, '/') != NULL && strrchr(l->path, '/') != l->path)
-        watch_folder(l);
+        status_logs_watch_folder(l);
     l->state = LOG_OPENING;
     l->working = true;
     uv_timer_stop(&c->timer);

@@ -8,7 +8,7 @@
 
 /* ---- bytes to a request ---------------------------------------------------------------------- */
 
-static int fail(struct status_parser *p, int http_code, const char *error)
+static int status_request_fail(struct status_parser *p, int http_code, const char *error)
 {
     if (p->http_code == 0) {
         p->http_code = http_code;
@@ -20,7 +20,9 @@ static int fail(struct status_parser *p, int http_code, const char *error)
 static int count_head(struct status_parser *p, size_t n)
 {
     p->head_bytes += n;
-    return p->head_bytes > STATUS_HEAD_MAX ? fail(p, 431, "the head of the request is too long") : 0;
+    return p->head_bytes > STATUS_HEAD_MAX
+               ? status_request_fail(p, 431, "the head of the request is too long")
+               : 0;
 }
 
 static int on_message_begin(llhttp_t *l)
@@ -37,13 +39,13 @@ static int on_url(llhttp_t *l, const char *at, size_t n)
 
     buf_add(&p->url, at, n);
     if (p->url.failed)
-        return n > STATUS_URL_MAX - p->url.n ? fail(p, 414, "the URL is too long")
-                                             : fail(p, 503, "out of memory");
+        return n > STATUS_URL_MAX - p->url.n ? status_request_fail(p, 414, "the URL is too long")
+                                             : status_request_fail(p, 503, "out of memory");
     return count_head(p, n);
 }
 
 /* Appends; what does not fit empties it for good. */
-static void append(char *to, size_t size, bool *too_long, const char *at, size_t n)
+static void status_request_append(char *to, size_t size, bool *too_long, const char *at, size_t n)
 {
     size_t used = strlen(to);
 
@@ -56,11 +58,11 @@ static void append(char *to, size_t size, bool *too_long, const char *at, size_t
     to[used + n] = '\0';
 }
 
-static int on_header_field(llhttp_t *l, const char *at, size_t n)
+static int status_request_on_header_field(llhttp_t *l, const char *at, size_t n)
 {
     struct status_parser *p = l->data;
 
-    append(p->header, sizeof(p->header), &p->header_too_long, at, n);
+    status_request_append(p->header, sizeof(p->header), &p->header_too_long, at, n);
     return count_head(p, n);
 }
 
@@ -71,11 +73,12 @@ static int on_header_field_complete(llhttp_t *l)
 
     p->header_too_long = false; /* of the value, from now on */
     if (strcasecmp(p->header, "Sec-WebSocket-Protocol") == 0 && u->subprotocols[0] != '\0')
-        append(u->subprotocols, sizeof(u->subprotocols), &p->header_too_long, ",", 1); /* one list */
+        status_request_append(u->subprotocols, sizeof(u->subprotocols), &p->header_too_long, ",",
+                              1); /* one list */
     return 0;
 }
 
-static int on_header_value(llhttp_t *l, const char *at, size_t n)
+static int status_request_on_header_value(llhttp_t *l, const char *at, size_t n)
 {
     struct status_parser *p = l->data;
     struct status_upgrade *u = &p->request.upgrade;
@@ -92,11 +95,11 @@ static int on_header_value(llhttp_t *l, const char *at, size_t n)
 
     for (size_t i = 0; i < ARRAY_LEN(wanted); i++)
         if (strcasecmp(p->header, wanted[i].name) == 0)
-            append(wanted[i].to, wanted[i].size, &p->header_too_long, at, n);
+            status_request_append(wanted[i].to, wanted[i].size, &p->header_too_long, at, n);
     return count_head(p, n);
 }
 
-static int on_header_value_complete(llhttp_t *l)
+static int status_request_on_header_value_complete(llhttp_t *l)
 {
     struct status_parser *p = l->data;
 
@@ -105,7 +108,7 @@ static int on_header_value_complete(llhttp_t *l)
     return 0;
 }
 
-static int on_headers_complete(llhttp_t *l)
+static int status_request_on_headers_complete(llhttp_t *l)
 {
     struct status_parser *p = l->data;
 
@@ -113,16 +116,18 @@ static int on_headers_complete(llhttp_t *l)
     return 0;
 }
 
-static int on_body(llhttp_t *l, const char *at, size_t n)
+static int status_request_on_body(llhttp_t *l, const char *at, size_t n)
 {
     struct status_parser *p = l->data;
 
     (void)at;
     p->body_bytes += n;
-    return p->body_bytes > STATUS_BODY_MAX ? fail(p, 413, "the body of the request is too long") : 0;
+    return p->body_bytes > STATUS_BODY_MAX
+               ? status_request_fail(p, 413, "the body of the request is too long")
+               : 0;
 }
 
-static int on_message_complete(llhttp_t *l)
+static int status_request_on_message_complete(llhttp_t *l)
 {
     struct status_parser *p = l->data;
 
@@ -133,13 +138,13 @@ static int on_message_complete(llhttp_t *l)
 static const llhttp_settings_t settings = {
     .on_message_begin = on_message_begin,
     .on_url = on_url,
-    .on_header_field = on_header_field,
+    .on_header_field = status_request_on_header_field,
     .on_header_field_complete = on_header_field_complete,
-    .on_header_value = on_header_value,
-    .on_header_value_complete = on_header_value_complete,
-    .on_headers_complete = on_headers_complete,
-    .on_body = on_body,
-    .on_message_complete = on_message_complete,
+    .on_header_value = status_request_on_header_value,
+    .on_header_value_complete = status_request_on_header_value_complete,
+    .on_headers_complete = status_request_on_headers_complete,
+    .on_body = status_request_on_body,
+    .on_message_complete = status_request_on_message_complete,
 };
 
 void status_parser_init(struct status_parser *p)
@@ -166,7 +171,7 @@ void status_parser_next(struct status_parser *p)
     p->header[0] = '\0';
 }
 
-static int hex(char c)
+static int status_request_hex(char c)
 {
     if (c >= '0' && c <= '9')
         return c - '0';
@@ -175,7 +180,7 @@ static int hex(char c)
 }
 
 /* Every text may come back in an answer, and JSON takes nothing but UTF-8. */
-static bool is_utf8(const char *s)
+static bool status_request_is_utf8(const char *s)
 {
     while (*s != '\0') {
         unsigned char c = (unsigned char)*s++;
@@ -197,22 +202,22 @@ static bool is_utf8(const char *s)
 }
 
 /* In place; false: a bad escape, a zero byte, or no UTF-8. */
-static bool decode(char *s, bool plus_is_blank)
+static bool status_request_decode(char *s, bool plus_is_blank)
 {
     char *w = s;
 
     for (char *r = s; *r != '\0'; r++) {
         if (*r == '%') {
-            if (hex(r[1]) < 0 || hex(r[2]) < 0 || (r[1] == '0' && r[2] == '0'))
+            if (status_request_hex(r[1]) < 0 || status_request_hex(r[2]) < 0 || (r[1] == '0' && r[2] == '0'))
                 return false;
-            *w++ = (char)(hex(r[1]) * 16 + hex(r[2]));
+            *w++ = (char)(status_request_hex(r[1]) * 16 + status_request_hex(r[2]));
             r += 2;
         } else {
             *w++ = *r == '+' && plus_is_blank ? ' ' : *r;
         }
     }
     *w = '\0';
-    return is_utf8(s);
+    return status_request_is_utf8(s);
 }
 
 static bool split_path(struct status_request *r, char *path)
@@ -223,7 +228,7 @@ static bool split_path(struct status_request *r, char *path)
         next = strchr(s, '/');
         if (next != NULL)
             *next++ = '\0';
-        if (!decode(s, false))
+        if (!status_request_decode(s, false))
             return false;
         if (r->n_segments == STATUS_SEGMENTS_MAX) { /* no path of ours is that deep: not found */
             r->n_segments = 0;
@@ -251,7 +256,8 @@ static bool split_query(struct status_request *r, char *query)
             *value++ = '\0';
         else
             value = s + strlen(s);
-        if (r->n_params == STATUS_PARAMS_MAX || !decode(s, true) || !decode(value, true))
+        if (r->n_params == STATUS_PARAMS_MAX || !status_request_decode(s, true) ||
+            !status_request_decode(value, true))
             return false;
         r->params[r->n_params++] = (struct status_param){ s, value };
     }
@@ -292,7 +298,7 @@ static enum status_method method_of(uint8_t method)
     }
 }
 
-static void finish(struct status_parser *p, bool upgrade)
+static void status_request_finish(struct status_parser *p, bool upgrade)
 {
     struct status_request *r = &p->request;
 
@@ -305,7 +311,7 @@ static void finish(struct status_parser *p, bool upgrade)
     if (!split_url(p) &&
         r->method != METHOD_OTHER) { /* "OPTIONS *", "CONNECT host:port": 405 whatever it names */
         p->state = PARSE_FAILED;
-        fail(p, 400, "the URL cannot be understood");
+        status_request_fail(p, 400, "the URL cannot be understood");
     }
 }
 
@@ -319,7 +325,7 @@ size_t status_parser_feed(struct status_parser *p, const char *bytes, size_t n)
     code = llhttp_execute(&p->llhttp, bytes, n);
     if (code == HPE_OK) {
         if (!p->head_done && (p->head_fed += n) > STATUS_HEAD_MAX) { /* blanks are nobody's name or value */
-            fail(p, 431, "the head of the request is too long");
+            status_request_fail(p, 431, "the head of the request is too long");
             p->state = PARSE_FAILED;
         }
         return used;
@@ -328,10 +334,10 @@ size_t status_parser_feed(struct status_parser *p, const char *bytes, size_t n)
         used = (size_t)(llhttp_get_error_pos(&p->llhttp) - bytes);
     if (p->state == PARSE_DONE || code == HPE_PAUSED_UPGRADE) {
         p->state = PARSE_DONE;
-        finish(p, code == HPE_PAUSED_UPGRADE || p->llhttp.upgrade != 0);
+        status_request_finish(p, code == HPE_PAUSED_UPGRADE || p->llhttp.upgrade != 0);
     } else {
         p->state = PARSE_FAILED;
-        fail(p, 400, "this is not a HTTP/1.1 request");
+        status_request_fail(p, 400, "this is not a HTTP/1.1 request");
     }
     return used;
 }

@@ -16,7 +16,7 @@ const char *status_param(const struct status_request *r, const char *key)
     return NULL;
 }
 
-static const char *given(const struct status_request *r, const char *key)
+static const char *request_options_given(const struct status_request *r, const char *key)
 {
     const char *value = status_param(r, key);
 
@@ -28,7 +28,7 @@ enum err_code status_param_flag(const struct status_request *r, const char *key,
 {
     static const char *const yes[] = { "1", "t", "T", "true", "TRUE", "True" };
     static const char *const no[] = { "0", "f", "F", "false", "FALSE", "False" };
-    const char *value = given(r, key);
+    const char *value = request_options_given(r, key);
 
     if (value == NULL)
         return ERR_OK;
@@ -41,10 +41,10 @@ enum err_code status_param_flag(const struct status_request *r, const char *key,
     return err_set(e, ERR_INVALID, "%s: \"%.64s\" is neither true nor false", key, value);
 }
 
-static enum err_code number(const struct status_request *r, const char *key, uint64_t min, uint64_t max,
-                            uint64_t *ret, struct err *e)
+static enum err_code request_options_number(const struct status_request *r, const char *key, uint64_t min,
+                                            uint64_t max, uint64_t *ret, struct err *e)
 {
-    const char *value = given(r, key);
+    const char *value = request_options_given(r, key);
 
     return value == NULL ? ERR_OK : parse_u64(value, min, max, ret, key, e);
 }
@@ -52,17 +52,17 @@ static enum err_code number(const struct status_request *r, const char *key, uin
 enum err_code status_log_options(const struct status_request *r, struct status_log_options *ret,
                                  struct err *e)
 {
-    struct status_log_options o = { .container = given(r, "container"),
-                                    .has_tail = given(r, "tailLines") != NULL };
-    const char *since_time = given(r, "sinceTime");
+    struct status_log_options o = { .container = request_options_given(r, "container"),
+                                    .has_tail = request_options_given(r, "tailLines") != NULL };
+    const char *since_time = request_options_given(r, "sinceTime");
     uint64_t since_seconds = 0;
 
     if (status_param_flag(r, "follow", &o.follow, e) != ERR_OK ||
         status_param_flag(r, "previous", &o.previous, e) != ERR_OK ||
         status_param_flag(r, "timestamps", &o.timestamps, e) != ERR_OK ||
-        number(r, "tailLines", 0, INT64_MAX, &o.tail_lines, e) != ERR_OK ||
-        number(r, "limitBytes", 1, INT64_MAX, &o.limit_bytes, e) != ERR_OK ||
-        number(r, "sinceSeconds", 1, INT32_MAX, &since_seconds, e) != ERR_OK)
+        request_options_number(r, "tailLines", 0, INT64_MAX, &o.tail_lines, e) != ERR_OK ||
+        request_options_number(r, "limitBytes", 1, INT64_MAX, &o.limit_bytes, e) != ERR_OK ||
+        request_options_number(r, "sinceSeconds", 1, INT32_MAX, &since_seconds, e) != ERR_OK)
         return e->code;
     if (since_time != NULL && since_seconds != 0)
         return err_set(e, ERR_INVALID, "at most one of sinceTime and sinceSeconds may be given");
@@ -77,7 +77,7 @@ enum err_code status_log_options(const struct status_request *r, struct status_l
 enum err_code status_attach_options(const struct status_request *r, struct status_exec_options *ret,
                                     struct err *e)
 {
-    struct status_exec_options o = { .container = given(r, "container") };
+    struct status_exec_options o = { .container = request_options_given(r, "container") };
 
     if (status_param_flag(r, "stdin", &o.stdin_, e) != ERR_OK ||
         status_param_flag(r, "stdout", &o.stdout_, e) != ERR_OK ||
@@ -111,7 +111,7 @@ enum err_code status_forward_options(const struct status_request *r, struct stat
                                      struct err *e)
 {
     *ret = (struct status_exec_options){ .stdin_ = true, .stdout_ = true };
-    if (number(r, "port", 1, UINT16_MAX, &ret->port, e) != ERR_OK)
+    if (request_options_number(r, "port", 1, UINT16_MAX, &ret->port, e) != ERR_OK)
         return e->code;
     return ret->port != 0 ? ERR_OK : err_set(e, ERR_INVALID, "port: required");
 }
@@ -119,8 +119,8 @@ enum err_code status_forward_options(const struct status_request *r, struct stat
 enum err_code status_archive_options(const struct status_request *r, struct status_exec_options *ret,
                                      struct err *e)
 {
-    *ret = (struct status_exec_options){ .container = given(r, "container"),
-                                         .path = given(r, "path"),
+    *ret = (struct status_exec_options){ .container = request_options_given(r, "container"),
+                                         .path = request_options_given(r, "path"),
                                          .stderr_ = true };
     if (status_param_flag(r, "into", &ret->stdin_, e) != ERR_OK)
         return e->code;

@@ -17,7 +17,7 @@ static void pod_not_found(struct conn *c, const char *name)
 }
 
 /* `items` is stolen; NULL, like an array that could not be filled: no memory. */
-static json_t *list_of(struct status_server *s, const char *kind, json_t *items, bool complete)
+static json_t *routes_list_of(struct status_server *s, const char *kind, json_t *items, bool complete)
 {
     char version[24];
 
@@ -45,7 +45,7 @@ static bool narrow(struct selection *s, const char *name)
     return s->fields[s->n_fields - 1].path != NULL && s->fields[s->n_fields - 1].value != NULL;
 }
 
-static void get_pods(struct conn *c, const struct status_match *m)
+static void routes_get_pods(struct conn *c, const struct status_match *m)
 {
     struct status_server *s = c->server;
     struct selection selection;
@@ -83,7 +83,7 @@ static void get_pod(struct conn *c, const struct status_match *m)
         return;
     }
     if (watch) {
-        get_pods(c, m);
+        routes_get_pods(c, m);
         return;
     }
     pod = s->provider.pod(s->provider.arg, m->namespace_, m->name, &e);
@@ -107,7 +107,7 @@ static void get_log(struct conn *c, const struct status_match *m)
         logs_begin(c, m->namespace_, m->name, &o);
 }
 
-static void get_events(struct conn *c, const struct status_match *m)
+static void routes_get_events(struct conn *c, const struct status_match *m)
 {
     struct status_server *s = c->server;
     struct selection selection;
@@ -132,7 +132,7 @@ static void get_events(struct conn *c, const struct status_match *m)
             if (complete && selection_matches(&selection, event))
                 complete = json_array_append(chosen, event) == 0;
         }
-        conn_json(c, 200, list_of(s, "EventList", chosen, complete && !selection.failed));
+        conn_json(c, 200, routes_list_of(s, "EventList", chosen, complete && !selection.failed));
     }
     json_decref(events);
     selection_done(&selection);
@@ -208,7 +208,7 @@ static void (*const handlers[])(struct conn *c, const struct status_match *m) = 
     [ROUTE_METRICS_CADVISOR] = route_metrics,
     [ROUTE_METRICS_RESOURCE] = route_metrics,
     [ROUTE_STATS] = route_stats,
-    [ROUTE_PODS] = get_pods,
+    [ROUTE_PODS] = routes_get_pods,
     [ROUTE_POD] = get_pod,
     [ROUTE_POD_LOG] = get_log,
     [ROUTE_POD_EXEC] = exec_begin,
@@ -216,7 +216,7 @@ static void (*const handlers[])(struct conn *c, const struct status_match *m) = 
     [ROUTE_POD_FORWARD] = exec_begin,
     [ROUTE_POD_ARCHIVE] = exec_begin,
     [ROUTE_POD_RESTART] = restart_pod,
-    [ROUTE_EVENTS] = get_events,
+    [ROUTE_EVENTS] = routes_get_events,
     [ROUTE_NODES] = route_objects,
     [ROUTE_CONFIG_MAPS] = route_objects,
     [ROUTE_SECRETS] = route_objects,

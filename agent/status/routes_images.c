@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-static void add_image(struct conn *c)
+static void routes_images_add_image(struct conn *c)
 {
     struct status_server *s = c->server;
     const char *source = status_param(&c->parser.request, "source");
@@ -28,7 +28,7 @@ static void add_image(struct conn *c)
         progress_begin(c);
 }
 
-static void remove_image(struct conn *c)
+static void routes_images_remove_image(struct conn *c)
 {
     struct status_server *s = c->server;
     const char *name = status_param(&c->parser.request, "name");
@@ -67,9 +67,9 @@ void route_images(struct conn *c, const struct status_match *m)
 {
     (void)m;
     if (c->parser.request.method == METHOD_POST)
-        add_image(c);
+        routes_images_add_image(c);
     else if (c->parser.request.method == METHOD_DELETE)
-        remove_image(c);
+        routes_images_remove_image(c);
     else
         list_images(c);
 }

@@ -103,7 +103,7 @@ struct operations {
     bool complete;
 };
 
-static void add_operation(const struct op *op, void *arg)
+static void routes_node_add_operation(const struct op *op, void *arg)
 {
     struct operations *all = arg;
     json_t *one = json_pack("{s:s, s:s, s:I, s:i, s:s*}", "name", op->name, "subject", op->subject, "ageMs",
@@ -118,7 +118,7 @@ void route_operations(struct conn *c, const struct status_match *m)
     struct operations all = { json_array(), true };
 
     (void)m;
-    op_each(add_operation, &all);
+    op_each(routes_node_add_operation, &all);
     if (!all.complete) {
         json_decref(all.list);
         conn_json(c, 500, NULL);

@@ -120,7 +120,7 @@ static const char *field_of(const json_t *object, const char *path)
     return text != NULL ? text : "";
 }
 
-static int by_key(const void *a, const void *b)
+static int status_select_by_key(const void *a, const void *b)
 {
     return strcmp(((const struct api_kv *)a)->key, ((const struct api_kv *)b)->key);
 }
@@ -143,7 +143,7 @@ static bool labels_match(struct selection *s, json_t *labels)
         kvs.v[kvs.n].key = (char *)(uintptr_t)key; /* only read */
         kvs.v[kvs.n++].value = (char *)(uintptr_t)json_string_value(value);
     }
-    qsort(kvs.v, kvs.n, sizeof(*kvs.v), by_key);
+    qsort(kvs.v, kvs.n, sizeof(*kvs.v), status_select_by_key);
     matches = api_selector_matches(s->labels, &kvs);
     free(kvs.v);
     return matches;

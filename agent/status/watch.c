@@ -28,7 +28,7 @@ struct watcher {
 
 enum { KEY_SIZE = 320 };
 
-static void key_of(const json_t *pod, char ret[KEY_SIZE])
+static void status_watch_key_of(const json_t *pod, char ret[KEY_SIZE])
 {
     const json_t *meta = json_object_get(pod, "metadata");
     const char *namespace_ = json_str(meta, "namespace"), *name = json_str(meta, "name");
@@ -71,12 +71,12 @@ json_t *with_version(struct status_server *s, json_t *pod)
     struct pod_version *v;
     char key[KEY_SIZE];
 
-    key_of(pod, key);
+    status_watch_key_of(pod, key);
     HASH_FIND_STR(s->versions, key, v);
     return set_version(pod, v != NULL ? v->version : s->first_version);
 }
 
-static void note_version(struct status_server *s, const char *key, bool deleted)
+static void status_watch_note_version(struct status_server *s, const char *key, bool deleted)
 {
     struct pod_version *v;
 
@@ -161,7 +161,7 @@ static void send_first(struct watcher *w, json_t *one, json_t *versioned /* stol
     char key[KEY_SIZE];
 
     json_decref(versioned);
-    key_of(one, key);
+    status_watch_key_of(one, key);
     if (text == NULL || w->selection.failed || !learn(w, key))
         conn_close(w->conn);
     else
@@ -252,8 +252,8 @@ static bool to_come(const struct watcher *w, const json_t *pod)
     return w->rest.n > 0 && namespace_ != NULL && name != NULL && keys_to_come(&w->rest, namespace_, name);
 }
 
-static void tell(struct watcher *w, bool deleted, const char *key, const json_t *pod, const char *text,
-                 size_t n)
+static void status_watch_tell(struct watcher *w, bool deleted, const char *key, const json_t *pod,
+                              const char *text, size_t n)
 {
     bool matches = !deleted && selection_matches(&w->selection, pod);
     struct known *known;
@@ -280,7 +280,7 @@ static void tell(struct watcher *w, bool deleted, const char *key, const json_t 
 }
 
 /* `object`: NULL: no memory. */
-static void tell_all(struct watcher *first, bool deleted, const char *key, json_t *object)
+static void status_watch_tell_all(struct watcher *first, bool deleted, const char *key, json_t *object)
 {
     char *text = object != NULL ? json_text(object) : NULL;
     struct watcher *w, *next;
@@ -290,7 +290,7 @@ static void tell_all(struct watcher *first, bool deleted, const char *key, json_
         if (text == NULL)
             conn_close(w->conn); /* it would miss a change: better it begins anew */
         else
-            tell(w, deleted, key, object, text, strlen(text));
+            status_watch_tell(w, deleted, key, object, text, strlen(text));
     }
     free(text);
 }
@@ -301,12 +301,12 @@ void status_server_pod_event(struct status_server *s, const char *type, json_t *
     char key[KEY_SIZE];
     json_t *object;
 
-    key_of(pod, key);
-    note_version(s, key, deleted);
+    status_watch_key_of(pod, key);
+    status_watch_note_version(s, key, deleted);
     if (LIST_EMPTY(&s->watchers))
         return;
     object = set_version(pod, s->version);
-    tell_all(LIST_FIRST(&s->watchers), deleted, key, object);
+    status_watch_tell_all(LIST_FIRST(&s->watchers), deleted, key, object);
     json_decref(object);
 }
 
@@ -322,9 +322,9 @@ void status_server_event(struct status_server *s, const char *type, json_t *even
 
     if (LIST_EMPTY(&s->event_watchers))
         return;
-    key_of(event, key);
+    status_watch_key_of(event, key);
     object = set_version(event, ++s->version);
-    tell_all(LIST_FIRST(&s->event_watchers), strcmp(type, "DELETED") == 0, key, object);
+    status_watch_tell_all(LIST_FIRST(&s->event_watchers), strcmp(type, "DELETED") == 0, key, object);
     json_decref(object);
 }
 

@@ -67,8 +67,8 @@ static enum err_code check_platform(const json_t *config, const struct unpack_pl
     return ERR_OK;
 }
 
-static enum err_code take_string(json_t *record, const char *key, const json_t *config, const char *name,
-                                 struct err *e)
+static enum err_code unpack_config_take_string(json_t *record, const char *key, const json_t *config,
+                                               const char *name, struct err *e)
 {
     const json_t *v = json_object_get(config, name);
 
@@ -79,8 +79,8 @@ static enum err_code take_string(json_t *record, const char *key, const json_t *
     return json_put_str(record, key, json_string_value(v)) ? ERR_OK : err_nomem(e);
 }
 
-static enum err_code take_strings(json_t *record, const char *key, const json_t *config, const char *name,
-                                  struct err *e)
+static enum err_code unpack_config_take_strings(json_t *record, const char *key, const json_t *config,
+                                                const char *name, struct err *e)
 {
     json_t *v = json_object_get(config, name), *item;
     size_t i;
@@ -117,7 +117,7 @@ static enum err_code take_volume(json_t *list, const char *name, struct err *e)
     return clean != NULL && json_array_append_new(list, json_string(clean)) == 0 ? ERR_OK : err_nomem(e);
 }
 
-static enum err_code take_volumes(json_t *record, json_t *config, struct err *e)
+static enum err_code unpack_config_take_volumes(json_t *record, json_t *config, struct err *e)
 {
     json_t *volumes = json_object_get(config, "Volumes"), *list, *ignored;
     const char *name;
@@ -174,14 +174,14 @@ enum err_code unpack_config_read(const json_t *config, const struct unpack_platf
     if (check_platform(config, p, e) != ERR_OK)
         return e->code;
     if (take_diff_ids(image, config, e) != ERR_OK ||
-        take_string(image->record, "created", config, "created", e) != ERR_OK ||
-        take_strings(image->record, "env", c, "Env", e) != ERR_OK ||
-        take_strings(image->record, "entrypoint", c, "Entrypoint", e) != ERR_OK ||
-        take_strings(image->record, "cmd", c, "Cmd", e) != ERR_OK ||
-        take_string(image->record, "user", c, "User", e) != ERR_OK ||
-        take_string(image->record, "workingDir", c, "WorkingDir", e) != ERR_OK ||
-        take_string(image->record, "stopSignal", c, "StopSignal", e) != ERR_OK ||
-        take_volumes(image->record, c, e) != ERR_OK)
+        unpack_config_take_string(image->record, "created", config, "created", e) != ERR_OK ||
+        unpack_config_take_strings(image->record, "env", c, "Env", e) != ERR_OK ||
+        unpack_config_take_strings(image->record, "entrypoint", c, "Entrypoint", e) != ERR_OK ||
+        unpack_config_take_strings(image->record, "cmd", c, "Cmd", e) != ERR_OK ||
+        unpack_config_take_string(image->record, "user", c, "User", e) != ERR_OK ||
+        unpack_config_take_string(image->record, "workingDir", c, "WorkingDir", e) != ERR_OK ||
+        unpack_config_take_string(image->record, "stopSignal", c, "StopSignal", e) != ERR_OK ||
+        unpack_config_take_volumes(image->record, c, e) != ERR_OK)
         return err_wrap(e, "image configuration");
     return ERR_OK;
 }

@@ -36,7 +36,7 @@ const struct unpack_device unpack_devices[] = {
 };
 const size_t unpack_n_devices = sizeof(unpack_devices) / sizeof(unpack_devices[0]);
 
-static void limit(int what, uint64_t most)
+static void unpack_confine_limit(int what, uint64_t most)
 {
     struct rlimit now;
 
@@ -174,22 +174,22 @@ struct filter {
     unsigned short n;
 };
 
-static void put(struct filter *f, struct sock_filter i)
+static void unpack_confine_put(struct filter *f, struct sock_filter i)
 {
     if (f->n < FILTER_MAX)
         f->v[f->n++] = i;
 }
 
-static void load(struct filter *f, size_t offset)
+static void unpack_confine_load(struct filter *f, size_t offset)
 {
-    put(f, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset));
+    unpack_confine_put(f, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset));
 }
 
 /* Ends with the verdict when the loaded word equals k. */
 static void when_equal(struct filter *f, uint32_t k, uint32_t verdict)
 {
-    put(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, k, 0, 1));
-    put(f, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, verdict));
+    unpack_confine_put(f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, k, 0, 1));
+    unpack_confine_put(f, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, verdict));
 }
 
 /* What mknod(2) gets for a small device number (new_encode_dev). */
@@ -205,26 +205,28 @@ static enum err_code filter_calls(struct err *e)
     struct sock_fprog prog;
 
     /* Another architecture's calls (32 bit) have other numbers: none of them. */
-    load(&f, offsetof(struct seccomp_data, arch));
-    put(&f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH, 1, 0));
-    put(&f, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
-    load(&f, offsetof(struct seccomp_data, nr));
+    unpack_confine_load(&f, offsetof(struct seccomp_data, arch));
+    unpack_confine_put(&f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH, 1, 0));
+    unpack_confine_put(&f, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_KILL_PROCESS));
+    unpack_confine_load(&f, offsetof(struct seccomp_data, nr));
 #ifdef __x86_64__
-    put(&f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1)); /* x32 */
-    put(&f, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, no));
+    unpack_confine_put(&f,
+                       (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 0x40000000, 0, 1)); /* x32 */
+    unpack_confine_put(&f, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, no));
 #endif
     for (size_t i = 0; i < ARRAY_LEN(forbidden); i++)
         when_equal(&f, (uint32_t)forbidden[i], no);
 
     /* mknodat: pipes, whiteouts (0/0) and the known devices; never a disk. */
-    put(&f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mknodat, 1, 0));
-    put(&f, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
-    load(&f, offsetof(struct seccomp_data,
-                      args[3])); /* little-endian: the low half, all that the kernel looks at */
+    unpack_confine_put(&f, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_mknodat, 1, 0));
+    unpack_confine_put(&f, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
+    unpack_confine_load(&f,
+                        offsetof(struct seccomp_data,
+                                 args[3])); /* little-endian: the low half, all that the kernel looks at */
     when_equal(&f, 0, SECCOMP_RET_ALLOW);
     for (size_t i = 0; i < unpack_n_devices; i++)
         when_equal(&f, device_word(unpack_devices[i]), SECCOMP_RET_ALLOW);
-    put(&f, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, no));
+    unpack_confine_put(&f, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, no));
 
     if (f.n == FILTER_MAX)
         return err_set(e, ERR_INTERNAL, "the seccomp filter is too long");
@@ -244,12 +246,13 @@ static enum err_code filter_calls(struct err *e)
 
 enum err_code unpack_confine(const struct unpack_confine *c, struct err *e)
 {
-    limit(RLIMIT_CORE, 1);                        /* 0 would still feed the program of core_pattern */
-    limit(RLIMIT_NOFILE, 64 + UNPACK_MAX_LAYERS); /* each layer below the one at work is open */
-    limit(RLIMIT_CPU, CPU_SECONDS_MAX);
-    limit(RLIMIT_FSIZE, c->max_bytes);
+    unpack_confine_limit(RLIMIT_CORE, 1); /* 0 would still feed the program of core_pattern */
+    unpack_confine_limit(RLIMIT_NOFILE,
+                         64 + UNPACK_MAX_LAYERS); /* each layer below the one at work is open */
+    unpack_confine_limit(RLIMIT_CPU, CPU_SECONDS_MAX);
+    unpack_confine_limit(RLIMIT_FSIZE, c->max_bytes);
     if (!SANITIZED)
-        limit(RLIMIT_AS, MEMORY_MAX);
+        unpack_confine_limit(RLIMIT_AS, MEMORY_MAX);
 
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
         return err_sys(e, errno, "set no_new_privs");

@@ -27,8 +27,8 @@ static enum err_code check_config_name(const char *path, const char *id, struct 
     return ERR_OK;
 }
 
-static enum err_code read_config(const struct unpack_source *s, const struct unpack_platform *p,
-                                 const char *path, struct unpack_image *image, struct err *e)
+static enum err_code unpack_docker_read_config(const struct unpack_source *s, const struct unpack_platform *p,
+                                               const char *path, struct unpack_image *image, struct err *e)
 {
     json_auto_t *config = NULL;
     str_auto text = NULL;
@@ -48,8 +48,8 @@ static enum err_code read_config(const struct unpack_source *s, const struct unp
     return unpack_config_read(config, p, image, e);
 }
 
-static enum err_code read_image(const struct unpack_source *s, const struct unpack_platform *p,
-                                const json_t *item, struct unpack_image *image, struct err *e)
+static enum err_code unpack_docker_read_image(const struct unpack_source *s, const struct unpack_platform *p,
+                                              const json_t *item, struct unpack_image *image, struct err *e)
 {
     const json_t *tags = json_object_get(item, "RepoTags"), *layers = json_object_get(item, "Layers");
     const char *config = json_str(item, "Config");
@@ -58,7 +58,7 @@ static enum err_code read_image(const struct unpack_source *s, const struct unpa
 
     if (config == NULL)
         return err_set(e, ERR_INVALID, "it names no configuration");
-    if (read_config(s, p, config, image, e) != ERR_OK)
+    if (unpack_docker_read_config(s, p, config, image, e) != ERR_OK)
         return e->code;
     if (json_array_size(layers) != image->n_layers)
         return err_set(e, ERR_INVALID, "it has %zu layers, the configuration %zu", json_array_size(layers),
@@ -99,7 +99,7 @@ enum err_code unpack_docker_read(const struct unpack_source *s, const struct unp
 
         if (image == NULL)
             return e->code;
-        if (read_image(s, p, item, image, e) != ERR_OK)
+        if (unpack_docker_read_image(s, p, item, image, e) != ERR_OK)
             return err_wrap(e, "manifest.json: image %zu", i + 1);
     }
     return ERR_OK;

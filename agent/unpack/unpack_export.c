@@ -31,7 +31,8 @@ struct export
 
 /* ---- the archive ----------------------------------------------------------------------------- */
 
-static enum err_code put_header(struct export *x, const char *path, uint64_t size, struct err *e)
+static enum err_code unpack_export_put_header(struct export *x, const char *path, uint64_t size,
+                                              struct err *e)
 {
     struct archive_entry *entry = archive_entry_new();
 
@@ -57,7 +58,7 @@ static enum err_code put_bytes(struct export *x, const void *data, size_t n, str
 
 static enum err_code put_file(struct export *x, const char *path, const char *text, size_t n, struct err *e)
 {
-    return put_header(x, path, n, e) == ERR_OK ? put_bytes(x, text, n, e) : e->code;
+    return unpack_export_put_header(x, path, n, e) == ERR_OK ? put_bytes(x, text, n, e) : e->code;
 }
 
 static enum err_code put_blob(struct export *x, const char *text, size_t n, char ret[UNPACK_DIGEST_SIZE],
@@ -258,7 +259,7 @@ static enum err_code pack_layer(struct export *x, const char *hex, bool write, s
 }
 
 /* Twice: digest and size come before the bytes. */
-static enum err_code put_layer(struct export *x, const char *hex, struct err *e)
+static enum err_code unpack_export_put_layer(struct export *x, const char *hex, struct err *e)
 {
     struct packed_layer *layer = &x->packed[x->n++], again;
     char path[96];
@@ -266,7 +267,8 @@ static enum err_code put_layer(struct export *x, const char *hex, struct err *e)
     if (pack_layer(x, hex, false, layer, e) != ERR_OK)
         return e->code;
     snprintf(path, sizeof(path), "blobs/sha256/%s", unpack_digest_hex(layer->digest));
-    if (put_header(x, path, layer->size, e) != ERR_OK || pack_layer(x, hex, true, &again, e) != ERR_OK)
+    if (unpack_export_put_header(x, path, layer->size, e) != ERR_OK ||
+        pack_layer(x, hex, true, &again, e) != ERR_OK)
         return e->code;
     return strcmp(again.digest, layer->digest) == 0
                ? ERR_OK
@@ -355,7 +357,7 @@ static enum err_code put_image(struct export *x, struct err *e)
     if (put_json(x, "oci-layout", json_pack("{s:s}", "imageLayoutVersion", "1.0.0"), e) != ERR_OK)
         return e->code;
     for (char *const *hex = x->image->layers; *hex != NULL; hex++)
-        if (put_layer(x, *hex, e) != ERR_OK)
+        if (unpack_export_put_layer(x, *hex, e) != ERR_OK)
             return e->code;
     if (make_config(x, &config, e) != ERR_OK ||
         put_blob(x, config, strlen(config), config_digest, e) != ERR_OK)

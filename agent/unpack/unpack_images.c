@@ -68,7 +68,7 @@ enum err_code unpack_image_add_name(struct unpack_image *image, const char *name
     return ERR_OK;
 }
 
-static bool holds(const struct unpack_source *s, const char *name)
+static bool unpack_images_holds(const struct unpack_source *s, const char *name)
 {
     return faccessat(s->root, name, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
 }
@@ -79,9 +79,9 @@ enum err_code unpack_images_read(const struct unpack_source *s, const struct unp
     struct unpack_images images = { 0 };
     enum err_code code;
 
-    if (holds(s, "index.json"))
+    if (unpack_images_holds(s, "index.json"))
         code = unpack_layout_read(s, p, &images, e);
-    else if (holds(s, "manifest.json"))
+    else if (unpack_images_holds(s, "manifest.json"))
         code = unpack_docker_read(s, p, &images, e);
     else
         code = err_set(

@@ -140,8 +140,8 @@ static struct unpack_image *find_image(struct unpack_images *images, const char 
 }
 
 /* Follows a descriptor to the one manifest that suits; *ret is new or was found before under another name. */
-static enum err_code resolve(struct layout *l, const json_t *descriptor, unsigned depth,
-                             struct unpack_image **ret, struct err *e)
+static enum err_code unpack_layout_resolve(struct layout *l, const json_t *descriptor, unsigned depth,
+                                           struct unpack_image **ret, struct err *e)
 {
     json_auto_t *object = NULL;
     const json_t *list, *best = NULL;
@@ -179,7 +179,7 @@ static enum err_code resolve(struct layout *l, const json_t *descriptor, unsigne
         if (rank == 0)
             note_other(l, item);
     }
-    return best == NULL ? nothing_suits(l, e) : resolve(l, best, depth + 1, ret, e);
+    return best == NULL ? nothing_suits(l, e) : unpack_layout_resolve(l, best, depth + 1, ret, e);
 }
 
 /* ---- the index at the top -------------------------------------------------------------------- */
@@ -194,7 +194,8 @@ static bool is_image_type(const char *type)
  * containerd's annotation is a whole name.  OCI's own may be one (podman, skopeo) or only a tag (docker,
  * buildx), and a tag alone names nothing.
  */
-static enum err_code take_names(struct unpack_image *image, const json_t *descriptor, struct err *e)
+static enum err_code unpack_layout_take_names(struct unpack_image *image, const json_t *descriptor,
+                                              struct err *e)
 {
     const json_t *annotations = json_object_get(descriptor, "annotations");
     const char *name = json_str(annotations, "io.containerd.image.name");
@@ -223,7 +224,8 @@ static enum err_code read_index(struct layout *l, const json_t *index, struct er
             note_other(l, descriptor);
             continue;
         }
-        if (resolve(l, descriptor, 0, &image, e) != ERR_OK || take_names(image, descriptor, e) != ERR_OK)
+        if (unpack_layout_resolve(l, descriptor, 0, &image, e) != ERR_OK ||
+            unpack_layout_take_names(image, descriptor, e) != ERR_OK)
             return e->code;
     }
     return l->images->n == 0 ? nothing_suits(l, e) : ERR_OK;

@@ -20,7 +20,7 @@ struct folders {
 
 /* ---- the record ------------------------------------------------------------------------------ */
 
-static enum err_code add_name(json_t *names, const char *name, struct err *e)
+static enum err_code unpack_main_add_name(json_t *names, const char *name, struct err *e)
 {
     char digest[UNPACK_DIGEST_SIZE];
     json_t *item;
@@ -38,10 +38,10 @@ static enum err_code hash_name(const char *name, json_t *record, struct err *e)
 
     if (names == NULL || json_object_set_new(record, "names", names) != 0)
         return err_nomem(e);
-    return img_normalise(name, full, e) == ERR_OK ? add_name(names, full, e) : e->code;
+    return img_normalise(name, full, e) == ERR_OK ? unpack_main_add_name(names, full, e) : e->code;
 }
 
-static enum err_code add_image(json_t *images, struct unpack_image *image, struct err *e)
+static enum err_code unpack_main_add_image(json_t *images, struct unpack_image *image, struct err *e)
 {
     json_t *names = json_array();
 
@@ -50,14 +50,14 @@ static enum err_code add_image(json_t *images, struct unpack_image *image, struc
         !json_put_str(image->record, "digest", image->digest))
         return err_nomem(e);
     for (size_t i = 0; i < image->n_names; i++)
-        if (add_name(names, image->names[i], e) != ERR_OK)
+        if (unpack_main_add_name(names, image->names[i], e) != ERR_OK)
             return e->code;
     return json_array_append(images, image->record) == 0 ? ERR_OK : err_nomem(e);
 }
 
 /* ---- the run --------------------------------------------------------------------------------- */
 
-static enum err_code open_folder(const char *path, const char *option, int *ret, struct err *e)
+static enum err_code unpack_main_open_folder(const char *path, const char *option, int *ret, struct err *e)
 {
     *ret = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (*ret < 0)
@@ -65,17 +65,18 @@ static enum err_code open_folder(const char *path, const char *option, int *ret,
     return ERR_OK;
 }
 
-static enum err_code open_folders(const struct unpack_options *o, struct folders *f, struct err *e)
+static enum err_code unpack_main_open_folders(const struct unpack_options *o, struct folders *f,
+                                              struct err *e)
 {
     f->source = open(o->source, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (f->source < 0)
         return err_sys(e, errno, "open %s", o->source);
-    if (open_folder(o->work, "--work", &f->work, e) != ERR_OK ||
-        open_folder(o->layers, "--layers", &f->layers, e) != ERR_OK)
+    if (unpack_main_open_folder(o->work, "--work", &f->work, e) != ERR_OK ||
+        unpack_main_open_folder(o->layers, "--layers", &f->layers, e) != ERR_OK)
         return e->code;
-    if (o->parts != NULL && open_folder(o->parts, "--parts", &f->parts, e) != ERR_OK)
+    if (o->parts != NULL && unpack_main_open_folder(o->parts, "--parts", &f->parts, e) != ERR_OK)
         return e->code;
-    return o->blobs == NULL ? ERR_OK : open_folder(o->blobs, "--blobs", &f->blobs, e);
+    return o->blobs == NULL ? ERR_OK : unpack_main_open_folder(o->blobs, "--blobs", &f->blobs, e);
 }
 
 /* Names are settled before the first layer is touched. */
@@ -143,7 +144,7 @@ static enum err_code bring(const struct unpack_options *o, const struct folders 
     announce_layers(budget.progress, images);
     for (size_t i = 0; i < images->n; i++)
         if (unpack_store_image(&store, source, &images->v[i], &budget, e) != ERR_OK ||
-            add_image(list, &images->v[i], e) != ERR_OK)
+            unpack_main_add_image(list, &images->v[i], e) != ERR_OK)
             return e->code;
     if (json_object_set_new(record, "skippedDevices", json_integer((json_int_t)store.skipped_devices)) != 0)
         return err_nomem(e);
@@ -151,19 +152,19 @@ static enum err_code bring(const struct unpack_options *o, const struct folders 
 }
 
 /* What hostile layers left is read again: with no right to write anything. */
-static enum err_code verify(const struct unpack_options *o, json_t *record, struct err *e)
+static enum err_code unpack_main_verify(const struct unpack_options *o, json_t *record, struct err *e)
 {
     struct unpack_confine confine = { .work = -1, .layers = -1, .parts = -1, .max_bytes = 0 };
 
-    if (open_folder(o->layers, "--layers", &confine.source, e) != ERR_OK ||
-        open_folder(o->parts, "--parts", &confine.blobs, e) != ERR_OK ||
+    if (unpack_main_open_folder(o->layers, "--layers", &confine.source, e) != ERR_OK ||
+        unpack_main_open_folder(o->parts, "--parts", &confine.blobs, e) != ERR_OK ||
         unpack_confine(&confine, e) != ERR_OK)
         return e->code;
     return unpack_verify(stdin, strcmp(o->verify, "all") == 0, confine.source, confine.blobs, record, e);
 }
 
 /* "layer <hex>" and "name <name>", a line each. */
-static enum err_code read_image(char **layers, char **names, struct err *e)
+static enum err_code unpack_main_read_image(char **layers, char **names, struct err *e)
 {
     char line[IMG_NAME_MAX + 16];
     size_t n_layers = 0, n_names = 0;
@@ -185,7 +186,7 @@ static enum err_code read_image(char **layers, char **names, struct err *e)
     return n_layers > 0 ? ERR_OK : err_set(e, ERR_INVALID, "no layer is named on standard input");
 }
 
-static enum err_code export_image(const struct unpack_options *o, struct err *e)
+static enum err_code unpack_main_export_image(const struct unpack_options *o, struct err *e)
 {
     struct unpack_confine confine = { .work = -1, .layers = -1, .parts = -1, .max_bytes = UNPACK_LIMIT_MAX };
     char *layers[UNPACK_MAX_LAYERS + 1] = { NULL }, *names[UNPACK_MAX_NAMES + 1] = { NULL };
@@ -197,9 +198,9 @@ static enum err_code export_image(const struct unpack_options *o, struct err *e)
         return err_sys(e, errno, "open %s", o->out);
     if (!S_ISREG(st.st_mode))
         return err_set(e, ERR_INVALID, "%s is not a regular file", o->out);
-    if (open_folder(o->layers, "--layers", &confine.source, e) == ERR_OK &&
-        open_folder(o->parts, "--parts", &confine.blobs, e) == ERR_OK &&
-        read_image(layers, names, e) == ERR_OK && unpack_confine(&confine, e) == ERR_OK)
+    if (unpack_main_open_folder(o->layers, "--layers", &confine.source, e) == ERR_OK &&
+        unpack_main_open_folder(o->parts, "--parts", &confine.blobs, e) == ERR_OK &&
+        unpack_main_read_image(layers, names, e) == ERR_OK && unpack_confine(&confine, e) == ERR_OK)
         (void)!unpack_export(out, &image, confine.source, confine.blobs, e);
     for (char **layer = layers; *layer != NULL; layer++)
         free(*layer);
@@ -208,7 +209,7 @@ static enum err_code export_image(const struct unpack_options *o, struct err *e)
     return e->code;
 }
 
-static enum err_code run(const struct unpack_options *o, json_t *record, struct err *e)
+static enum err_code unpack_main_run(const struct unpack_options *o, json_t *record, struct err *e)
 {
     struct folders f = { -1, -1, -1, -1, -1 };
     struct unpack_source source = { -1, -1, false };
@@ -217,10 +218,10 @@ static enum err_code run(const struct unpack_options *o, json_t *record, struct 
     if (o->hash_name != NULL)
         return hash_name(o->hash_name, record, e);
     if (o->export_id != NULL)
-        return export_image(o, e);
+        return unpack_main_export_image(o, e);
     if (o->verify != NULL)
-        return verify(o, record, e);
-    if (open_folders(o, &f, e) == ERR_OK)
+        return unpack_main_verify(o, record, e);
+    if (unpack_main_open_folders(o, &f, e) == ERR_OK)
         bring(o, &f, &source, &images, record, e);
     unpack_images_done(&images);
     unpack_source_close(&source);
@@ -255,7 +256,7 @@ int main(int argc, char **argv)
     if (record == NULL)
         err_nomem(&e);
     else if (unpack_options_parse(argc, argv, &o, &e) == ERR_OK)
-        run(&o, record, &e);
+        unpack_main_run(&o, record, &e);
     if (e.code == ERR_OK && print_line(record))
         return 0;
     if (e.code == ERR_OK)

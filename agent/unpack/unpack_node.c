@@ -95,8 +95,8 @@ bool unpack_is_whiteout(const struct stat *st)
     return S_ISCHR(st->st_mode) && st->st_rdev == makedev(0, 0);
 }
 
-static enum err_code write_all(int fd, const char *data, size_t n, int64_t offset, const char *path,
-                               struct err *e)
+static enum err_code unpack_node_write_all(int fd, const char *data, size_t n, int64_t offset,
+                                           const char *path, struct err *e)
 {
     while (n > 0) {
         ssize_t put = pwrite(fd, data, n, offset);
@@ -128,7 +128,7 @@ enum err_code unpack_copy_data(struct archive *a, int fd, int64_t size, const ch
             return unpack_archive_error(a, path, e);
         if (offset < end || offset > size || (int64_t)n > size - offset)
             return err_set(e, ERR_INVALID, "file \"%.200s\" has data outside of its size", path);
-        if (write_all(fd, data, n, offset, path, e) != ERR_OK)
+        if (unpack_node_write_all(fd, data, n, offset, path, e) != ERR_OK)
             return e->code;
         end = offset + (int64_t)n;
     }

@@ -29,7 +29,7 @@ static const struct {
 };
 enum { PLATFORM = ARRAY_LEN(options) - 1 };
 
-static enum err_code take(struct unpack_options *o, int i, const char *value, struct err *e)
+static enum err_code unpack_options_take(struct unpack_options *o, int i, const char *value, struct err *e)
 {
     void *field = (char *)o + options[i].offset;
 
@@ -47,7 +47,7 @@ static bool is_hex_digest(const char *text)
 }
 
 /* One of the four things to do, and what it needs. */
-static enum err_code check(const struct unpack_options *o, struct err *e)
+static enum err_code unpack_options_check(const struct unpack_options *o, struct err *e)
 {
     const bool stored = o->layers != NULL && o->parts != NULL;
 
@@ -76,10 +76,10 @@ enum err_code unpack_options_parse(int argc, char **argv, struct unpack_options 
     while ((c = getopt_long(argc, argv, "", known, &i)) != -1) {
         if (c != 1)
             return err_set(e, ERR_INVALID, "option %s is not known or lacks its value", argv[optind - 1]);
-        if (take(ret, i, optarg, e) != ERR_OK)
+        if (unpack_options_take(ret, i, optarg, e) != ERR_OK)
             return e->code;
     }
     if (optind < argc)
         return err_set(e, ERR_INVALID, "argument \"%.100s\" is not expected", argv[optind]);
-    return check(ret, e);
+    return unpack_options_check(ret, e);
 }

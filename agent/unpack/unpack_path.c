@@ -70,7 +70,7 @@ struct walk {
 
 enum { FOLDER = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC };
 
-static void move(struct walk *w, int fd)
+static void unpack_path_move(struct walk *w, int fd)
 {
     if (w->at != w->p->root)
         close(w->at);
@@ -84,20 +84,20 @@ static enum err_code too_long(const struct walk *w, struct err *e)
 }
 
 /* Within the root, as in a chroot: above it is the root itself. */
-static enum err_code go_up(struct walk *w, struct err *e)
+static enum err_code unpack_path_go_up(struct walk *w, struct err *e)
 {
     char *slash = strrchr(w->done, '/');
     int fd = w->p->root;
 
     if (slash != NULL && (fd = openat(w->at, "..", FOLDER)) < 0)
         return err_sys(e, errno, "open the folder above \"%.200s\"", w->done);
-    move(w, fd);
+    unpack_path_move(w, fd);
     *(slash != NULL ? slash : w->done) = '\0';
     return ERR_OK;
 }
 
 /* The link's target takes its place in front of the rest. */
-static enum err_code follow(struct walk *w, const char *target, struct err *e)
+static enum err_code unpack_path_follow(struct walk *w, const char *target, struct err *e)
 {
     const size_t n = strlen(target), left = strlen(w->rest);
 
@@ -110,14 +110,15 @@ static enum err_code follow(struct walk *w, const char *target, struct err *e)
     memcpy(w->rest, target, n);
     w->rest[n] = '/';
     if (target[0] == '/') {
-        move(w, w->p->root);
+        unpack_path_move(w, w->p->root);
         w->done[0] = '\0';
     }
     return ERR_OK;
 }
 
 /* A folder that the tar did not bring (yet); `covers`: in the place of a whiteout of this layer. */
-static enum err_code make_folder(struct walk *w, const char *element, bool covers, int *ret, struct err *e)
+static enum err_code unpack_path_make_folder(struct walk *w, const char *element, bool covers, int *ret,
+                                             struct err *e)
 {
     struct unpack_path *p = w->p;
     fd_auto fd = -1;
@@ -143,7 +144,7 @@ static enum err_code make_folder(struct walk *w, const char *element, bool cover
     return ERR_OK;
 }
 
-static enum err_code go_down(struct walk *w, const char *element, struct err *e)
+static enum err_code unpack_path_go_down(struct walk *w, const char *element, struct err *e)
 {
     const size_t n = strlen(w->done);
     char target[WHOLE_MAX + 1];
@@ -155,7 +156,7 @@ static enum err_code go_down(struct walk *w, const char *element, struct err *e)
         length = readlinkat(w->at, element, target, sizeof(target) - 1);
         if (length >= 0) {
             target[length] = '\0';
-            return follow(w, target, e);
+            return unpack_path_follow(w, target, e);
         }
     }
     if (n + 1 + strlen(element) > WHOLE_MAX) {
@@ -167,11 +168,11 @@ static enum err_code go_down(struct walk *w, const char *element, struct err *e)
         w->done[n] = '/';
     strcpy(w->done + n + (n > 0), element);
     if (fd < 0 && w->spend != NULL && why == ENOENT) {
-        if (make_folder(w, element, false, &fd, e) != ERR_OK)
+        if (unpack_path_make_folder(w, element, false, &fd, e) != ERR_OK)
             return e->code;
     } else if (fd < 0 && w->spend != NULL && fstatat(w->at, element, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
                unpack_is_whiteout(&st)) {
-        if (make_folder(w, element, true, &fd, e) != ERR_OK)
+        if (unpack_path_make_folder(w, element, true, &fd, e) != ERR_OK)
             return e->code;
     } else if (fd < 0 && why == ENOTDIR) {
         return err_set(e, ERR_INVALID, "path \"%.200s\" goes through \"%s\", which is no folder", w->path,
@@ -179,11 +180,11 @@ static enum err_code go_down(struct walk *w, const char *element, struct err *e)
     } else if (fd < 0) {
         return err_sys(e, why, "open folder \"%s\" of \"%.200s\"", element, w->path);
     }
-    move(w, fd);
+    unpack_path_move(w, fd);
     return ERR_OK;
 }
 
-static enum err_code walk(struct walk *w, struct err *e)
+static enum err_code unpack_path_walk(struct walk *w, struct err *e)
 {
     char element[ELEMENT_MAX + 1];
 
@@ -201,7 +202,8 @@ static enum err_code walk(struct walk *w, struct err *e)
         memmove(w->rest, w->rest + from + n, strlen(w->rest + from + n) + 1);
         if (strcmp(element, ".") == 0)
             continue;
-        if ((strcmp(element, "..") == 0 ? go_up(w, e) : go_down(w, element, e)) != ERR_OK)
+        if ((strcmp(element, "..") == 0 ? unpack_path_go_up(w, e) : unpack_path_go_down(w, element, e)) !=
+            ERR_OK)
             return e->code;
     }
 }
@@ -218,8 +220,8 @@ int unpack_path_parent(struct unpack_path *p, const char *path, struct unpack_bu
         return p->dir;
     }
     memcpy(w.rest, path, n);
-    if (walk(&w, e) != ERR_OK) {
-        move(&w, p->root);
+    if (unpack_path_walk(&w, e) != ERR_OK) {
+        unpack_path_move(&w, p->root);
         return -1;
     }
     unpack_path_forget(p);

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static int open_folder(int dir, const char *path)
+static int unpack_source_open_folder(int dir, const char *path)
 {
     return openat(dir, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
@@ -22,7 +22,7 @@ static int take_apart(int source, int work, struct unpack_budget *budget, struct
     fd_auto root = -1;
 
     parts.progress = NULL; /* the same bytes come again as layers */
-    if (mkdirat(work, "source", 0700) != 0 || (root = open_folder(work, "source")) < 0) {
+    if (mkdirat(work, "source", 0700) != 0 || (root = unpack_source_open_folder(work, "source")) < 0) {
         err_sys(e, errno, "make the folder for the archive's parts");
         return -1;
     }
@@ -51,7 +51,7 @@ enum err_code unpack_source_open(struct unpack_source *ret, int source, int work
     if (s.root < 0)
         return e->code != ERR_OK ? err_wrap(e, "archive") : err_sys(e, errno, "duplicate a descriptor");
 
-    s.blobs = blobs >= 0 ? fcntl(blobs, F_DUPFD_CLOEXEC, 3) : open_folder(s.root, "blobs");
+    s.blobs = blobs >= 0 ? fcntl(blobs, F_DUPFD_CLOEXEC, 3) : unpack_source_open_folder(s.root, "blobs");
     *ret = s; /* no blobs: a docker archive without them */
     return ERR_OK;
 }
@@ -66,7 +66,7 @@ void unpack_source_close(struct unpack_source *s)
 }
 
 /* Non-blocking: a named pipe in the layout must not hold us. */
-static int open_file(int root, const char *path, struct err *e)
+static int unpack_source_open_file(int root, const char *path, struct err *e)
 {
     fd_auto fd = -1;
     struct stat st;
@@ -87,7 +87,7 @@ static int open_file(int root, const char *path, struct err *e)
 
 int unpack_source_file(const struct unpack_source *s, const char *path, struct err *e)
 {
-    return open_file(s->root, path, e);
+    return unpack_source_open_file(s->root, path, e);
 }
 
 int unpack_source_blob(const struct unpack_source *s, const char *digest, struct err *e)
@@ -100,7 +100,7 @@ int unpack_source_blob(const struct unpack_source *s, const char *digest, struct
         return -1;
     }
     snprintf(path, sizeof(path), "sha256/%s", unpack_digest_hex(digest));
-    fd = open_file(s->blobs, path, e);
+    fd = unpack_source_open_file(s->blobs, path, e);
     if (fd < 0)
         err_wrap(e, "blob %s", digest);
     return fd;

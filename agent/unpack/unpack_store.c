@@ -36,18 +36,18 @@ struct layers { /* of one image, being brought */
     size_t n_fresh;
 };
 
-static int open_folder(int dir, const char *name)
+static int unpack_store_open_folder(int dir, const char *name)
 {
     return openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
 /* A layer that has its name, or is about to get it; -1: there is none. */
-static int open_layer(const struct layers *l, const char *name)
+static int unpack_store_open_layer(const struct layers *l, const char *name)
 {
     for (size_t i = 0; i < l->n_fresh; i++)
         if (strcmp(l->fresh[i].name, name) == 0)
-            return open_folder(l->st->work, l->fresh[i].work_name);
-    return open_folder(l->st->layers, unpack_digest_hex(name));
+            return unpack_store_open_folder(l->st->work, l->fresh[i].work_name);
+    return unpack_store_open_folder(l->st->layers, unpack_digest_hex(name));
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -63,7 +63,7 @@ static enum err_code chain_id(const char *below, const char *diff_id, char ret[U
 
 static bool have_layer(const struct layers *l, const char *name, bool borrowed_too)
 {
-    fd_auto fd = open_layer(l, name);
+    fd_auto fd = unpack_store_open_layer(l, name);
 
     return fd >= 0 && (borrowed_too || fgetxattr(fd, BORROWED_ATTRIBUTE, NULL, 0) < 0);
 }
@@ -73,7 +73,7 @@ static bool have_layer(const struct layers *l, const char *name, bool borrowed_t
 static enum err_code open_lower(const struct layers *l, size_t i, struct unpack_lower *ret, struct err *e)
 {
     while (i-- > 0) {
-        int fd = open_layer(l, l->image->layers[i].name);
+        int fd = unpack_store_open_layer(l, l->image->layers[i].name);
 
         if (fd < 0)
             return err_sys(e, errno, "open layer %s", l->image->layers[i].name);
@@ -83,7 +83,7 @@ static enum err_code open_lower(const struct layers *l, size_t i, struct unpack_
 }
 
 /* What is known about a layer stands on its own folder before it gets its name. */
-static enum err_code note(int root, const char *attribute, const char *text, struct err *e)
+static enum err_code unpack_store_note(int root, const char *attribute, const char *text, struct err *e)
 {
     if (fsetxattr(root, attribute, text, strlen(text), 0) != 0)
         return err_sys(e, errno, "set attribute %s", attribute);
@@ -98,7 +98,7 @@ static enum err_code note_sum(int root, struct err *e)
 
     if (unpack_sum(root, sum, &bytes, e) != ERR_OK)
         return err_wrap(e, "sum over the tree");
-    return note(root, SUM_ATTRIBUTE, sum, e);
+    return unpack_store_note(root, SUM_ATTRIBUTE, sum, e);
 }
 
 /* Into the work folder; *ret_borrowed: what it holds depends on `lower`. */
@@ -116,15 +116,17 @@ static enum err_code unpack_layer(struct layers *l, const struct unpack_layer *l
                        "it is a foreign layer, which other servers have: only registries are asked");
     if (fd < 0)
         return e->code;
-    if (mkdirat(l->st->work, work_name, 0755) != 0 || (root = open_folder(l->st->work, work_name)) < 0)
+    if (mkdirat(l->st->work, work_name, 0755) != 0 ||
+        (root = unpack_store_open_folder(l->st->work, work_name)) < 0)
         return err_sys(e, errno, "make a folder");
     if (unpack_stream(fd, layer->digest, layer->size, layer->diff_id, root, UNPACK_LAYER, lower, l->budget,
                       &result, e) != ERR_OK)
         return e->code;
     snprintf(size, sizeof(size), "%llu", (unsigned long long)result.bytes);
     *ret_borrowed = result.borrowed_folders > 0;
-    if (note(root, SIZE_ATTRIBUTE, size, e) != ERR_OK ||
-        (*ret_borrowed && note(root, BORROWED_ATTRIBUTE, "y", e) != ERR_OK) || note_sum(root, e) != ERR_OK)
+    if (unpack_store_note(root, SIZE_ATTRIBUTE, size, e) != ERR_OK ||
+        (*ret_borrowed && unpack_store_note(root, BORROWED_ATTRIBUTE, "y", e) != ERR_OK) ||
+        note_sum(root, e) != ERR_OK)
         return e->code;
     l->st->skipped_devices += result.skipped_devices;
     return ERR_OK;
@@ -218,7 +220,7 @@ static enum err_code keep_config(const struct unpack_store *st, const struct unp
     return ERR_OK;
 }
 
-static bool listed(const json_t *list, const char *text)
+static bool unpack_store_listed(const json_t *list, const char *text)
 {
     json_t *item;
     size_t i;
@@ -247,9 +249,9 @@ enum err_code unpack_store_image(struct unpack_store *st, const struct unpack_so
         const char *name = image->layers[i].name;
         fd_auto fd = -1;
 
-        if (listed(layers, name))
+        if (unpack_store_listed(layers, name))
             continue;
-        fd = open_folder(st->layers, unpack_digest_hex(name));
+        fd = unpack_store_open_folder(st->layers, unpack_digest_hex(name));
         if (fd < 0)
             return err_sys(e, errno, "open layer %s", name);
         size += layer_size(fd);
@@ -269,7 +271,7 @@ enum err_code unpack_store_image(struct unpack_store *st, const struct unpack_so
 enum err_code unpack_check_layer(int layers, const char *hex, uint64_t *ret_bytes, struct err *e)
 {
     char wanted[UNPACK_DIGEST_SIZE] = "", sum[UNPACK_DIGEST_SIZE];
-    fd_auto fd = open_folder(layers, hex);
+    fd_auto fd = unpack_store_open_folder(layers, hex);
 
     if (fd < 0)
         return err_sys(e, errno, "open");

@@ -260,9 +260,9 @@ static enum err_code check_hashes(struct stream *s, const char *diff_id, struct 
     return ERR_OK;
 }
 
-static enum err_code run(struct stream *s, const char *diff_id, int root, enum unpack_kind kind,
-                         const struct unpack_lower *lower, struct unpack_budget *budget,
-                         struct unpack_result *ret, struct err *e)
+static enum err_code unpack_stream_run(struct stream *s, const char *diff_id, int root, enum unpack_kind kind,
+                                       const struct unpack_lower *lower, struct unpack_budget *budget,
+                                       struct unpack_result *ret, struct err *e)
 {
     scoped(unpack_apply_free) struct unpack_apply *u = NULL;
 
@@ -291,7 +291,7 @@ enum err_code unpack_stream(int fd, const char *digest, int64_t size, const char
         .max_out = budget->bytes + budget->entries * 4096 + 1024 * 1024,
     };
 
-    run(&s, diff_id, root, kind, lower, budget, ret, e);
+    unpack_stream_run(&s, diff_id, root, kind, lower, budget, ret, e);
     if (e->code != ERR_OK && s.err.code != ERR_OK)
         *e = s.err;
 

@@ -35,7 +35,7 @@ struct summing {
     char *chunk, *names;
 };
 
-static void forget(struct summing *s)
+static void unpack_sum_forget(struct summing *s)
 {
     struct seen *one, *next;
 
@@ -48,7 +48,7 @@ static void forget(struct summing *s)
     free(s->names);
 }
 
-static enum err_code add_text(struct summing *s, const char *text, struct err *e)
+static enum err_code unpack_sum_add_text(struct summing *s, const char *text, struct err *e)
 {
     return unpack_hash_add(s->hash, text, strlen(text) + 1, e);
 }
@@ -79,7 +79,7 @@ static enum err_code add_attribute(struct summing *s, const char *file, const ch
     if (n < 0)
         return err_sys(e, errno, "read attribute %.100s", name);
     snprintf(size, sizeof(size), "%zd", n);
-    if (add_text(s, name, e) != ERR_OK || add_text(s, size, e) != ERR_OK)
+    if (unpack_sum_add_text(s, name, e) != ERR_OK || unpack_sum_add_text(s, size, e) != ERR_OK)
         return e->code;
     return unpack_hash_add(s->hash, s->chunk, (size_t)n, e);
 }
@@ -161,7 +161,7 @@ static enum err_code find_seen(struct summing *s, uint64_t inode, uint64_t *ret,
     return ERR_OK;
 }
 
-static enum err_code add_entry(struct summing *s, const FTSENT *f, struct err *e)
+static enum err_code unpack_sum_add_entry(struct summing *s, const FTSENT *f, struct err *e)
 {
     const struct stat *st = f->fts_statp;
     const bool is_folder = S_ISDIR(st->st_mode), has_time = f->fts_level > 0;
@@ -171,14 +171,14 @@ static enum err_code add_entry(struct summing *s, const FTSENT *f, struct err *e
     snprintf(text, sizeof(text), "%o %u %u %u:%u %lld %lld.%09ld", st->st_mode, st->st_uid, st->st_gid,
              major(st->st_rdev), minor(st->st_rdev), is_folder ? 0LL : (long long)st->st_size,
              has_time ? (long long)st->st_mtim.tv_sec : 0LL, has_time ? st->st_mtim.tv_nsec : 0L);
-    if (add_text(s, f->fts_path, e) != ERR_OK || add_text(s, text, e) != ERR_OK)
+    if (unpack_sum_add_text(s, f->fts_path, e) != ERR_OK || unpack_sum_add_text(s, text, e) != ERR_OK)
         return e->code;
     if (!is_folder && st->st_nlink > 1) {
         if (find_seen(s, st->st_ino, &first, e) != ERR_OK)
             return e->code;
         if (first != 0) {
             snprintf(text, sizeof(text), "= %llu", (unsigned long long)first);
-            return add_text(s, text, e);
+            return unpack_sum_add_text(s, text, e);
         }
     }
     if (add_attributes(s, f->fts_accpath, e) != ERR_OK)
@@ -190,12 +190,12 @@ static enum err_code add_entry(struct summing *s, const FTSENT *f, struct err *e
 
 /* ---- the walk -------------------------------------------------------------------------------- */
 
-static int by_name(const FTSENT **a, const FTSENT **b)
+static int unpack_sum_by_name(const FTSENT **a, const FTSENT **b)
 {
     return strcmp((*a)->fts_name, (*b)->fts_name);
 }
 
-static enum err_code add_all(struct summing *s, FTS *walk, struct err *e)
+static enum err_code unpack_sum_add_all(struct summing *s, FTS *walk, struct err *e)
 {
     FTSENT *f;
 
@@ -211,7 +211,7 @@ static enum err_code add_all(struct summing *s, FTS *walk, struct err *e)
         default:
             return err_sys(e, f->fts_errno, "\"%.200s\"", f->fts_path);
         }
-        if (add_entry(s, f, e) != ERR_OK)
+        if (unpack_sum_add_entry(s, f, e) != ERR_OK)
             return err_wrap(e, "\"%.200s\"", f->fts_path);
     }
     return errno == 0 ? ERR_OK : err_sys(e, errno, "read the tree");
@@ -230,16 +230,16 @@ enum err_code unpack_sum(int root, char ret[UNPACK_DIGEST_SIZE], uint64_t *ret_b
     else if (before < 0 || fchdir(root) != 0)
         err_sys(e, errno, "enter the layer");
     else if (unpack_hash_new(&s.hash, e) == ERR_OK) {
-        walk = fts_open(roots, FTS_PHYSICAL | FTS_XDEV, by_name);
+        walk = fts_open(roots, FTS_PHYSICAL | FTS_XDEV, unpack_sum_by_name);
         if (walk == NULL)
             err_sys(e, errno, "read the tree");
-        else if (add_all(&s, walk, e) == ERR_OK && unpack_hash_end(s.hash, ret, e) == ERR_OK)
+        else if (unpack_sum_add_all(&s, walk, e) == ERR_OK && unpack_hash_end(s.hash, ret, e) == ERR_OK)
             *ret_bytes = s.bytes;
     }
     if (walk != NULL)
         fts_close(walk);
     if (before >= 0 && fchdir(before) != 0 && e->code == ERR_OK)
         err_sys(e, errno, "leave the layer");
-    forget(&s);
+    unpack_sum_forget(&s);
     return e->code;
 }

@@ -39,7 +39,8 @@ static enum err_code expect(struct verifying *v, const char *name, struct err *e
     return err_nomem(e);
 }
 
-static enum err_code add_problem(struct verifying *v, const char *part, const struct err *why, struct err *e)
+static enum err_code unpack_verify_add_problem(struct verifying *v, const char *part, const struct err *why,
+                                               struct err *e)
 {
     json_t *one = json_object();
 
@@ -50,7 +51,7 @@ static enum err_code add_problem(struct verifying *v, const char *part, const st
 }
 
 /* "layer <hex>" or "config <hex>" */
-static enum err_code check_line(struct verifying *v, const char *line, struct err *e)
+static enum err_code unpack_verify_check_line(struct verifying *v, const char *line, struct err *e)
 {
     const bool is_layer = str_starts(line, "layer ");
     const char *hex = strchr(line, ' ') != NULL ? strchr(line, ' ') + 1 : "";
@@ -71,7 +72,7 @@ static enum err_code check_line(struct verifying *v, const char *line, struct er
         *e = why;
         return err_wrap(e, "%s", line);
     }
-    return why.code == ERR_OK ? ERR_OK : add_problem(v, line, &why, e);
+    return why.code == ERR_OK ? ERR_OK : unpack_verify_add_problem(v, line, &why, e);
 }
 
 static enum err_code find_orphans(struct verifying *v, int folder, const char *label, struct err *e)
@@ -102,13 +103,13 @@ static enum err_code find_orphans(struct verifying *v, int folder, const char *l
     return e->code;
 }
 
-static enum err_code verify(struct verifying *v, FILE *in, bool all, struct err *e)
+static enum err_code unpack_verify_verify(struct verifying *v, FILE *in, bool all, struct err *e)
 {
     char line[128];
 
     while (e->code == ERR_OK && fgets(line, sizeof(line), in) != NULL) {
         line[strcspn(line, "\n")] = '\0';
-        check_line(v, line, e);
+        unpack_verify_check_line(v, line, e);
     }
     if (e->code != ERR_OK || !all)
         return e->code;
@@ -126,7 +127,7 @@ enum err_code unpack_verify(FILE *in, bool all, int layers, int parts, json_t *r
     if (json_object_set_new(ret, "problems", v.problems) != 0 ||
         json_object_set_new(ret, "orphans", v.orphans) != 0)
         err_nomem(e);
-    else if (verify(&v, in, all, e) == ERR_OK &&
+    else if (unpack_verify_verify(&v, in, all, e) == ERR_OK &&
              json_object_set_new(ret, "bytes", json_integer((json_int_t)v.bytes)) != 0)
         err_nomem(e);
     HASH_ITER (hh, v.expected, p, next) {

@@ -14,9 +14,9 @@
 
 #include <string.h>
 
-static enum err_code refuse(char reason[64], const char *why, struct err *e, const char *fmt, ...)
+static enum err_code admission_refuse(char reason[64], const char *why, struct err *e, const char *fmt, ...)
     PRINTF_LIKE(4, 5);
-static enum err_code refuse(char reason[64], const char *why, struct err *e, const char *fmt, ...)
+static enum err_code admission_refuse(char reason[64], const char *why, struct err *e, const char *fmt, ...)
 {
     va_list ap;
 
@@ -71,7 +71,7 @@ static enum err_code check_resources(const struct pod *p, char reason[64], struc
         return err_set(e, ERR_UNAVAILABLE, "waits for %.100s: %zu pods are ending",
                        strcmp(lacks[0].resource, "pods") == 0 ? "a place" : lacks[0].resource, fit_ending(p));
     fit_text(p->node, &lacks[0], text);
-    refuse(reason, "OutOf", e, "%s", text);
+    admission_refuse(reason, "OutOf", e, "%s", text);
     snprintf(reason, 64, "OutOf%.57s", lacks[0].resource);
     e->code = ERR_EXHAUSTED;
     return e->code;
@@ -138,30 +138,33 @@ static enum err_code check_node(const struct pod *p, char reason[64], struct err
     struct pod *o, *tmp;
 
     if (!fits_node(n, s))
-        return refuse(reason, "NodeAffinity", e,
-                      "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector");
+        return admission_refuse(
+            reason, "NodeAffinity", e,
+            "Predicate NodeAffinity failed: node(s) didn't match Pod's node affinity/selector");
     if (s->node_name != NULL && s->node_name[0] != '\0' && strcmp(s->node_name, n->o.node_name) != 0)
-        return refuse(reason, "NodeName", e,
-                      "Predicate NodeName failed: node(s) didn't match the requested node name");
+        return admission_refuse(reason, "NodeName", e,
+                                "Predicate NodeName failed: node(s) didn't match the requested node name");
     HASH_ITER (hh, n->pods, o, tmp) {
         const struct api_port *port = o != p && fit_counts(o) ? clashing_port(p->api, o->api) : NULL;
         if (port == NULL)
             continue;
         if (o->state == POD_TERMINATING)
             return err_set(e, ERR_UNAVAILABLE, "waits for a host port: pod %s is ending", o->key);
-        return refuse(
+        return admission_refuse(
             reason, "NodePorts", e,
             "Predicate NodePorts failed: node(s) didn't have free ports for the requested pod ports: %d/%s "
             "is pod %s's",
             port->host_port, port->protocol, o->key);
     }
     if (api_pod_untolerated(s, n->o.taints, n->o.n_taints) != NULL)
-        return refuse(reason, "TaintToleration", e,
-                      "Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate");
+        return admission_refuse(
+            reason, "TaintToleration", e,
+            "Predicate TaintToleration failed: node(s) had taints that the pod didn't tolerate");
     if (wants_apparmor(p) && !apparmor_is_on())
-        return refuse(reason, "AppArmor", e, "Cannot enforce AppArmor: AppArmor is not enabled on the host");
+        return admission_refuse(reason, "AppArmor", e,
+                                "Cannot enforce AppArmor: AppArmor is not enabled on the host");
     if (shutdown_now(n))
-        return refuse(reason, "NodeShutdown", e, "Pod was rejected as the node is shutting down.");
+        return admission_refuse(reason, "NodeShutdown", e, "Pod was rejected as the node is shutting down.");
     return ERR_OK;
 }
 
@@ -178,11 +181,12 @@ enum err_code admit_pod(struct pod *p, char reason[64], struct err *e)
     }
     label = api_kvs_get(&p->api->meta.labels, "kubernetes.io/os");
     if (label != NULL && strcmp(label, "linux") != 0)
-        return refuse(reason, "PodOSSelectorNodeLabelDoesNotMatch", e,
-                      "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label");
+        return admission_refuse(
+            reason, "PodOSSelectorNodeLabelDoesNotMatch", e,
+            "Failed to admit pod as the `kubernetes.io/os` label doesn't match node label");
     if (s->os_name != NULL && strcmp(s->os_name, "linux") != 0)
-        return refuse(reason, "PodOSNotSupported", e,
-                      "Failed to admit pod as the OS field doesn't match node OS");
+        return admission_refuse(reason, "PodOSNotSupported", e,
+                                "Failed to admit pod as the OS field doesn't match node OS");
     check_node(p, other_reason, &other);
     if (check_resources(p, reason, e) == ERR_EXHAUSTED && (other.code == ERR_OK || !preempt_is_critical(p)))
         return e->code;

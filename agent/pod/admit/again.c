@@ -42,7 +42,7 @@ static bool could_preempt(const struct pod *p)
 }
 
 /* What is said of it stays true: other pods have other amounts by now. */
-static void tell(struct pod *p, const char *reason, const struct err *why)
+static void readmit_tell(struct pod *p, const char *reason, const struct err *why)
 {
     str_auto message = str_printf("Pod was rejected: %s", why->text);
 
@@ -77,7 +77,7 @@ void again_step(struct pod *p)
         return;
     /* Of a critical one the other reason stands for who it could not end. */
     if (code != ERR_EXHAUSTED || !preempt_is_critical(p))
-        tell(p, reason, &e);
+        readmit_tell(p, reason, &e);
 }
 
 void pods_wake_pending(struct node *n)

@@ -24,7 +24,8 @@ struct hugepages_watch {
     struct watch_set *files;
 };
 
-static const struct hugepages_size *find(const struct hugepages_size *v, size_t n, uint64_t page_bytes)
+static const struct hugepages_size *hugepages_watch_find(const struct hugepages_size *v, size_t n,
+                                                         uint64_t page_bytes)
 {
     for (size_t i = 0; i < n; i++)
         if (v[i].page_bytes == page_bytes)
@@ -45,7 +46,7 @@ static void on_write(int wd, uint32_t mask, const char *name, void *arg)
     if (w->node->closing)
         return;
     for (size_t i = 0; i < n; i++) {
-        const struct hugepages_size *was = find(w->known, w->n_known, now[i].page_bytes);
+        const struct hugepages_size *was = hugepages_watch_find(w->known, w->n_known, now[i].page_bytes);
         uint64_t before = was != NULL ? was->total_bytes : 0;
         char text[160];
         if (before == now[i].total_bytes)

@@ -28,7 +28,7 @@ struct needs {
     size_t n;
 };
 
-static struct needs less(const struct needs *from, struct pod *const *pods, size_t n)
+static struct needs preempt_less(const struct needs *from, struct pod *const *pods, size_t n)
 {
     struct needs left = { 0 };
 
@@ -42,7 +42,7 @@ static struct needs less(const struct needs *from, struct pod *const *pods, size
     return left;
 }
 
-static double distance(const struct needs *from, const struct pod *p)
+static double preempt_distance(const struct needs *from, const struct pod *p)
 {
     double sum = 0;
 
@@ -68,18 +68,18 @@ static bool asks_for_less(const struct pod *a, const struct pod *b)
 }
 
 /* Moves those of pods[] into ret[] that cover the needs: their number. */
-static size_t take(struct pod **pods, size_t n, struct needs needs, struct pod **ret)
+static size_t preempt_take(struct pod **pods, size_t n, struct needs needs, struct pod **ret)
 {
     size_t taken = 0;
 
     while (needs.n > 0 && n > 0) {
         size_t best = 0;
         for (size_t i = 1; i < n; i++) {
-            double now = distance(&needs, pods[i]), before = distance(&needs, pods[best]);
+            double now = preempt_distance(&needs, pods[i]), before = preempt_distance(&needs, pods[best]);
             if (now < before || (now <= before && asks_for_less(pods[i], pods[best])))
                 best = i;
         }
-        needs = less(&needs, &pods[best], 1);
+        needs = preempt_less(&needs, &pods[best], 1);
         ret[taken++] = pods[best];
         pods[best] = pods[--n];
     }
@@ -132,21 +132,21 @@ enum err_code preempt_choose(const struct pod *p, struct pod **ret, size_t *ret_
         return err_nomem(e);
     n = of_class(p, API_QOS_BEST_EFFORT, pods);
     n += of_class(p, API_QOS_BURSTABLE, pods + n);
-    left = less(&needs, pods, n); /* what is still missing when all of these go */
-    chosen = take(guaranteed, of_class(p, API_QOS_GUARANTEED, guaranteed), left, ret);
-    left = less(&left, ret, chosen);
+    left = preempt_less(&needs, pods, n); /* what is still missing when all of these go */
+    chosen = preempt_take(guaranteed, of_class(p, API_QOS_GUARANTEED, guaranteed), left, ret);
+    left = preempt_less(&left, ret, chosen);
     if (left.n > 0)
         return none_found(&left, e);
 
-    needs = less(&needs, ret, chosen);
+    needs = preempt_less(&needs, ret, chosen);
     n = of_class(p, API_QOS_BEST_EFFORT, pods);
-    left = less(&needs, pods, n);
+    left = preempt_less(&needs, pods, n);
     n = of_class(p, API_QOS_BURSTABLE, pods);
-    n = take(pods, n, left, ret + chosen);
-    needs = less(&needs, ret + chosen, n);
+    n = preempt_take(pods, n, left, ret + chosen);
+    needs = preempt_less(&needs, ret + chosen, n);
     chosen += n;
     n = of_class(p, API_QOS_BEST_EFFORT, pods);
-    chosen += take(pods, n, needs, ret + chosen);
+    chosen += preempt_take(pods, n, needs, ret + chosen);
     *ret_n = chosen;
     return ERR_OK;
 }

@@ -34,8 +34,8 @@ static json_t *containers_of(const json_t *spec, const char *list)
 }
 
 /* kubelet's form: {"containers":[{"name":"a","resources":{...}}],"generation":2,"error":"..."} */
-static void tell(struct pod *p, const struct api_pod *api, bool warning, const char *reason, const char *what,
-                 const char *error)
+static void pod_resize_tell(struct pod *p, const struct api_pod *api, bool warning, const char *reason,
+                            const char *what, const char *error)
 {
     json_auto_t *o = json_object(), *manifest = json_loads(api->json, 0, NULL);
     const json_t *spec = json_object_get(manifest, "spec");
@@ -53,8 +53,8 @@ static void tell(struct pod *p, const struct api_pod *api, bool warning, const c
         pod_event(p, NULL, warning, reason, "Pod resize %s: %s", what, text);
 }
 
-static void put_condition(const struct pod *p, json_t *list, const char *type, const char *reason,
-                          const char *message, int64_t since_ns)
+static void pod_resize_put_condition(const struct pod *p, json_t *list, const char *type, const char *reason,
+                                     const char *message, int64_t since_ns)
 {
     json_t *o = json_object();
     char since[CLOCK_RFC3339_SIZE];
@@ -73,15 +73,16 @@ static void put_condition(const struct pod *p, json_t *list, const char *type, c
 void resize_conditions(const struct pod *p, json_t *list)
 {
     if (p->desired != NULL)
-        put_condition(p, list, "PodResizePending", p->resize.infeasible ? "Infeasible" : "Deferred",
-                      p->resize.pending, p->resize.pending_ns);
+        pod_resize_put_condition(p, list, "PodResizePending",
+                                 p->resize.infeasible ? "Infeasible" : "Deferred", p->resize.pending,
+                                 p->resize.pending_ns);
     if (p->resize.under_way)
-        put_condition(p, list, "PodResizeInProgress", p->resize.error != NULL ? "Error" : NULL,
-                      p->resize.error, p->resize.since_ns);
+        pod_resize_put_condition(p, list, "PodResizeInProgress", p->resize.error != NULL ? "Error" : NULL,
+                                 p->resize.error, p->resize.since_ns);
 }
 
-static void put_amount(json_t *resources, const char *list, const char *name, int64_t value,
-                       enum quantity_format format)
+static void pod_resize_put_amount(json_t *resources, const char *list, const char *name, int64_t value,
+                                  enum quantity_format format)
 {
     json_t *o = json_object_get(resources, list);
     struct quantity q = quantity_from_int(value, format);
@@ -106,10 +107,10 @@ void resize_actual(const struct ctr *c, json_t *resources)
 
     if (!s->known || sizes_same(s, &wanted))
         return;
-    put_amount(resources, "limits", "cpu", s->cpu_limit, QUANTITY_DECIMAL_SI);
-    put_amount(resources, "limits", "memory", s->memory_limit, QUANTITY_BINARY_SI);
-    put_amount(resources, "requests", "cpu", s->cpu_request, QUANTITY_DECIMAL_SI);
-    put_amount(resources, "requests", "memory", s->memory_request, QUANTITY_BINARY_SI);
+    pod_resize_put_amount(resources, "limits", "cpu", s->cpu_limit, QUANTITY_DECIMAL_SI);
+    pod_resize_put_amount(resources, "limits", "memory", s->memory_limit, QUANTITY_BINARY_SI);
+    pod_resize_put_amount(resources, "requests", "cpu", s->cpu_request, QUANTITY_DECIMAL_SI);
+    pod_resize_put_amount(resources, "requests", "memory", s->memory_request, QUANTITY_BINARY_SI);
 }
 
 /* ---- may it be allocated? ---------------------------------------------------------------------------- */
@@ -168,7 +169,7 @@ static bool fits(struct pod *p, const struct api_pod *api, const char **ret_reas
     return false;
 }
 
-static void set_text(char **at, const char *text)
+static void pod_resize_set_text(char **at, const char *text)
 {
     free(*at);
     *at = strdup(text);
@@ -190,12 +191,12 @@ static void wait_for(struct pod *p, struct api_pod *api, const char *reason, con
     if (p->desired == NULL)
         p->resize.pending_ns = clock_wall_ns();
     if (!same_manifest || infeasible != p->resize.infeasible) {
-        tell(p, api, true, infeasible ? "ResizeInfeasible" : "ResizeDeferred", reason, text);
+        pod_resize_tell(p, api, true, infeasible ? "ResizeInfeasible" : "ResizeDeferred", reason, text);
         log_warn("pod cannot be resized now", F_STR("pod", p->key), F_STR("reason", reason),
                  F_STR("err", text));
     }
     p->resize.infeasible = infeasible;
-    set_text(&p->resize.pending, text);
+    pod_resize_set_text(&p->resize.pending, text);
     api_pod_ref(api);
     api_pod_unref(p->desired);
     p->desired = api;
@@ -224,7 +225,7 @@ struct api_pod *resize_take(struct pod *p, struct api_pod *api)
     free(take_ptr(&p->resize.error));
     p->resize.since_ns = clock_wall_ns();
     p->resize.under_way = true;
-    tell(p, api, false, "ResizeStarted", "started", NULL);
+    pod_resize_tell(p, api, false, "ResizeStarted", "started", NULL);
     return api_pod_ref(api);
 }
 
@@ -283,13 +284,13 @@ static void restart_where_asked(struct pod *p)
     }
 }
 
-static void failed(struct pod *p, const char *text)
+static void pod_resize_failed(struct pod *p, const char *text)
 {
     if (p->resize.error == NULL) {
-        tell(p, p->api, true, "ResizeError", "error", text);
+        pod_resize_tell(p, p->api, true, "ResizeError", "error", text);
         log_warn("pod cannot be resized; trying again", F_STR("pod", p->key), F_STR("err", text));
     }
-    set_text(&p->resize.error, text);
+    pod_resize_set_text(&p->resize.error, text);
     pod_wake_at(p, clock_wall_ns() + AGAIN_NS);
 }
 
@@ -316,18 +317,18 @@ void resize_step(struct pod *p)
     }
     restart_where_asked(p);
     if (resize_memory_refuses(p, text, sizeof(text))) {
-        failed(p, text);
+        pod_resize_failed(p, text);
         return;
     }
     if (resize_apply(p, &e) != ERR_OK) {
-        failed(p, e.text);
+        pod_resize_failed(p, e.text);
         return;
     }
     free(take_ptr(&p->resize.error));
     if (!resize_is_settled(p))
         return; /* each container that ends or starts wakes the pod */
     p->resize.under_way = false;
-    tell(p, p->api, false, "ResizeCompleted", "completed", NULL);
+    pod_resize_tell(p, p->api, false, "ResizeCompleted", "completed", NULL);
     log_info("pod resized", F_STR("pod", p->key), F_STR("podUID", p->uid));
     pods_wake_pending(p->node); /* it may have become smaller */
 }

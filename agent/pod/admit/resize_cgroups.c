@@ -14,7 +14,7 @@ static bool is_live(const struct ctr *c)
     return c->state == CTR_RUNNING;
 }
 
-static bool differs(const struct ctr *c)
+static bool resize_cgroups_differs(const struct ctr *c)
 {
     struct sizes wanted = sizes_of_container(c);
 
@@ -41,7 +41,8 @@ enum err_code resize_pod_cgroup(struct pod *p, struct err *e)
     bool cut_off = before.known && !sizes_same(&before, &target);
 
     for (size_t i = 0; i < p->n_ctrs; i++)
-        cut_off = cut_off || (is_live(&p->ctrs[i]) && p->ctrs[i].cur.sizes.known && differs(&p->ctrs[i]));
+        cut_off = cut_off ||
+                  (is_live(&p->ctrs[i]) && p->ctrs[i].cur.sizes.known && resize_cgroups_differs(&p->ctrs[i]));
     if (cut_off && !p->resize.under_way) {
         p->resize.under_way = true;
         p->resize.since_ns = clock_wall_ns();
@@ -78,7 +79,7 @@ static enum err_code write_ctr(struct ctr *c, struct err *e)
 
 /* ---- memory that is in use ----------------------------------------------------------------------------- */
 
-static bool in_use(struct cg_tree *t, const char *path, int64_t limit, uint64_t *ret)
+static bool resize_cgroups_in_use(struct cg_tree *t, const char *path, int64_t limit, uint64_t *ret)
 {
     struct cg_usage usage = { 0 };
     struct err ignored = { 0 };
@@ -105,7 +106,7 @@ bool resize_memory_refuses(struct pod *p, char *ret, size_t size)
         one_ends = one_ends || (p->ctrs[i].replace && ctr_alive(&p->ctrs[i]));
     if (!one_ends && p->sizes.known && sizes_shrink(p->sizes.memory_limit, target.memory_limit) &&
         resources_cgroup_path(p, path, sizeof(path), &ignored) == ERR_OK &&
-        in_use(t, path, target.memory_limit, &used)) {
+        resize_cgroups_in_use(t, path, target.memory_limit, &used)) {
         buf_addf(&b, "attempting to set pod memory limit (%lld) below current usage (%llu)",
                  (long long)target.memory_limit, (unsigned long long)used);
         n++;
@@ -117,7 +118,8 @@ bool resize_memory_refuses(struct pod *p, char *ret, size_t size)
         if (!is_live(c) || !c->cur.sizes.known || c->replace ||
             !sizes_shrink(c->cur.sizes.memory_limit, wanted.memory_limit) ||
             presence_is_unknown(rt_identity(p->node->rt, c->cur.id, &identity, &ignored)) ||
-            identity.cgroup_path[0] == '\0' || !in_use(t, identity.cgroup_path, wanted.memory_limit, &used))
+            identity.cgroup_path[0] == '\0' ||
+            !resize_cgroups_in_use(t, identity.cgroup_path, wanted.memory_limit, &used))
             continue;
         buf_addf(&b, "%sattempting to set container \"%s\" memory limit (%lld) below current usage (%llu)",
                  n++ > 0 ? ", " : "", c->spec->name, (long long)wanted.memory_limit,
@@ -149,7 +151,7 @@ bool resize_is_settled(const struct pod *p)
         if (c->state == CTR_MOUNTING || c->state == CTR_CREATING) {
             if (!sizes_same(&c->building, &wanted))
                 return false;
-        } else if (c->state != CTR_NONE && differs(c)) {
+        } else if (c->state != CTR_NONE && resize_cgroups_differs(c)) {
             return false;
         }
     }
@@ -165,7 +167,7 @@ enum err_code resize_apply(struct pod *p, struct err *e)
     for (int growing = 0; growing < 2; growing++) /* what shrinks makes room first */
         for (size_t i = 0; i < p->n_ctrs; i++) {
             struct ctr *c = &p->ctrs[i];
-            if (is_live(c) && !c->replace && differs(c) && grows(c) == (growing == 1) &&
+            if (is_live(c) && !c->replace && resize_cgroups_differs(c) && grows(c) == (growing == 1) &&
                 write_ctr(c, e) != ERR_OK)
                 return e->code;
         }

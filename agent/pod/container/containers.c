@@ -72,7 +72,7 @@ void ctr_note_start(struct ctr *c, int64_t started_ns)
              F_STR("containerID", c->cur.id), F_U64("restartCount", c->restarts));
 }
 
-static void on_started(struct op *op, const struct err *result)
+static void containers_on_started(struct op *op, const struct err *result)
 {
     struct ctr *c = op->owner;
     struct pod *p = c->pod;
@@ -111,7 +111,7 @@ static void on_started(struct op *op, const struct err *result)
 static void start_now(struct ctr *c)
 {
     ctr_set_state(c, CTR_STARTING);
-    rt_start_start(&c->action, c->pod->node->rt, c->cur.id, on_started, c);
+    rt_start_start(&c->action, c->pod->node->rt, c->cur.id, containers_on_started, c);
 }
 
 /* ---- create -------------------------------------------------------------------------------------- */
@@ -203,7 +203,7 @@ static void on_created(struct op *op, const struct err *result)
     pod_wake(p);
 }
 
-static void create(struct ctr *c)
+static void containers_create(struct ctr *c)
 {
     ctr_set_state(c, CTR_CREATING);
     ctr_log_keep(c, ctr_run_config(c->run)->attempt);
@@ -216,7 +216,7 @@ static void on_subpaths(struct op *op, const struct err *result)
     struct err shown = *result;
 
     if (result->code == ERR_OK && c->pod->state != POD_TERMINATING && !c->pod->node->closing) {
-        create(c);
+        containers_create(c);
         return;
     }
     if (result->code != ERR_OK && c->subpaths.out.n > 0)
@@ -246,7 +246,7 @@ static void tell_present(struct ctr *c, struct pod_image *image)
     image->pulled = false;
 }
 
-static void begin(struct ctr *c, struct pod_image *image)
+static void containers_begin(struct ctr *c, struct pod_image *image)
 {
     struct pod *p = c->pod;
     struct proc_call_spec call = { .name = "mount volumes", .subject = p->key, .deadline_ms = 60000 };
@@ -284,7 +284,7 @@ static void begin(struct ctr *c, struct pod_image *image)
         proc_call_start(&c->subpaths, &call, p->node->o.loop, on_subpaths, c);
         return;
     }
-    create(c);
+    containers_create(c);
 }
 
 static bool env_needs_pod_ip(const struct api_container *spec)
@@ -326,7 +326,7 @@ static void try_create(struct ctr *c)
             ctr_waiting(c, missing->reason, "%s", missing->message != NULL ? missing->message : "");
         return;
     }
-    begin(c, images_find(p, c->spec->image));
+    containers_begin(c, images_find(p, c->spec->image));
 }
 
 static int64_t replace_grace_ns(const struct pod *p)

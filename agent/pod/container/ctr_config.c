@@ -230,7 +230,7 @@ static enum err_code add_files(struct ctr_run *r, const struct ctr *c, struct rt
     return ERR_OK;
 }
 
-static enum err_code add_mounts(struct ctr_run *r, const struct ctr *c, struct err *e)
+static enum err_code ctr_config_add_mounts(struct ctr_run *r, const struct ctr *c, struct err *e)
 {
     const struct pod *p = c->pod;
     const struct api_container *s = c->spec;
@@ -377,7 +377,7 @@ static enum err_code add_log(struct ctr_run *r, const struct ctr *c, struct err 
     return r->config.log_path != NULL ? ERR_OK : err_nomem(e);
 }
 
-static enum err_code fill(struct ctr_run *r, struct ctr *c, struct err *e)
+static enum err_code ctr_config_fill(struct ctr_run *r, struct ctr *c, struct err *e)
 {
     struct pod *p = c->pod;
     const struct api_pod_spec *s = &p->api->spec;
@@ -416,8 +416,8 @@ static enum err_code fill(struct ctr_run *r, struct ctr *c, struct err *e)
         .stdin_once = c->spec->stdin_once,
     };
     if (add_environment(r, c, e) != ERR_OK || resources_cgroup_path(p, cgroup, sizeof(cgroup), e) != ERR_OK ||
-        make_message_file(r, c, e) != ERR_OK || add_mounts(r, c, e) != ERR_OK || add_log(r, c, e) != ERR_OK ||
-        add_hugepages(r, c, e) != ERR_OK)
+        make_message_file(r, c, e) != ERR_OK || ctr_config_add_mounts(r, c, e) != ERR_OK ||
+        add_log(r, c, e) != ERR_OK || add_hugepages(r, c, e) != ERR_OK)
         return e->code;
     add_resources(r, c);
     r->config.cgroup_path = arena_printf(&r->arena, "%s/%s", cgroup, id);
@@ -438,7 +438,7 @@ enum err_code ctr_run_build(struct ctr *c, struct ctr_run **ret, struct err *e)
     if (r == NULL)
         return err_nomem(e);
     r->volumes = c->pod->node->o.volumes;
-    if (fill(r, c, e) != ERR_OK) {
+    if (ctr_config_fill(r, c, e) != ERR_OK) {
         ctr_run_free(r);
         return e->code;
     }
@@ -465,7 +465,7 @@ static enum err_code bind_one(const struct ctr_run *r, const struct sub_bind *b,
     return err_wrap(e, IMAGE_VOLUME_FAILED ": volume \"%s\"", b->request.volume);
 }
 
-static enum err_code mount_all(const struct ctr_run *r, struct err *e)
+static enum err_code ctr_config_mount_all(const struct ctr_run *r, struct err *e)
 {
     for (size_t i = 0; i < r->n_image_volumes; i++) {
         const struct image_volume *v = &r->image_volumes[i];
@@ -480,7 +480,7 @@ static enum err_code mount_all(const struct ctr_run *r, struct err *e)
 
 static enum err_code mount_volumes(const void *arg, struct buf *out, struct err *e)
 {
-    if (mount_all(arg, e) != ERR_OK)
+    if (ctr_config_mount_all(arg, e) != ERR_OK)
         buf_adds(out, e->text); /* the bare text: it becomes an event */
     return e->code;
 }

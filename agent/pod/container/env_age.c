@@ -20,7 +20,7 @@
 /* ---- the key --------------------------------------------------------------------------------- */
 
 /* Of this node, as long as the tmpfs of its volumes lives. */
-static const unsigned char *key_of(struct node *n)
+static const unsigned char *env_age_key_of(struct node *n)
 {
     struct err e = { 0 };
     char path[512];
@@ -51,7 +51,7 @@ static uint64_t hash_value(struct node *n, char how, const char *key, const stru
     buf_addf(&b, "%c%s%c", how, key, d != NULL ? '=' : '-');
     if (d != NULL)
         buf_add(&b, d->data, d->size);
-    h = siphash(key_of(n), b.p, b.n);
+    h = siphash(env_age_key_of(n), b.p, b.n);
     if (b.n > 0)
         explicit_bzero(b.p, b.n);
     return h;
@@ -71,7 +71,8 @@ static void add_hash(json_t *sources, enum api_config_kind kind, const char *nam
     json_object_set_new(sources, id, json_string(there ? text : ABSENT));
 }
 
-static void add_key(struct pod *p, json_t *sources, enum api_config_kind kind, const struct api_key_ref *ref)
+static void env_age_add_key(struct pod *p, json_t *sources, enum api_config_kind kind,
+                            const struct api_key_ref *ref)
 {
     const struct api_config *c = src_store_config(p->node->o.store, kind, p->api->meta.namespace, ref->name);
 
@@ -79,7 +80,7 @@ static void add_key(struct pod *p, json_t *sources, enum api_config_kind kind, c
              c != NULL ? hash_value(p->node, 'k', ref->key, api_config_get(c, ref->key)) : 0);
 }
 
-static void add_all(struct pod *p, json_t *sources, enum api_config_kind kind, const char *name)
+static void env_age_add_all(struct pod *p, json_t *sources, enum api_config_kind kind, const char *name)
 {
     const struct api_config *c = src_store_config(p->node->o.store, kind, p->api->meta.namespace, name);
     uint64_t sum = 0;
@@ -98,21 +99,21 @@ json_t *env_age_sources(struct pod *p, const struct api_container *c)
     for (size_t i = 0; i < c->n_env_from; i++) {
         const struct api_env_from *f = &c->env_from[i];
         if (f->secret_ref != NULL)
-            add_all(p, sources, API_SECRET, f->secret_ref);
+            env_age_add_all(p, sources, API_SECRET, f->secret_ref);
         else if (f->config_map_ref != NULL)
-            add_all(p, sources, API_CONFIG_MAP, f->config_map_ref);
+            env_age_add_all(p, sources, API_CONFIG_MAP, f->config_map_ref);
     }
     for (size_t i = 0; i < c->n_env; i++) {
         if (c->env[i].secret_key_ref != NULL)
-            add_key(p, sources, API_SECRET, c->env[i].secret_key_ref);
+            env_age_add_key(p, sources, API_SECRET, c->env[i].secret_key_ref);
         else if (c->env[i].config_map_key_ref != NULL)
-            add_key(p, sources, API_CONFIG_MAP, c->env[i].config_map_key_ref);
+            env_age_add_key(p, sources, API_CONFIG_MAP, c->env[i].config_map_key_ref);
     }
     if (json_object_size(sources) == 0) {
         json_decref(sources);
         return NULL;
     }
-    snprintf(check, sizeof(check), "%016llx", (unsigned long long)siphash(key_of(p->node), "", 0));
+    snprintf(check, sizeof(check), "%016llx", (unsigned long long)siphash(env_age_key_of(p->node), "", 0));
     json_object_set_new(sources, KEY_CHECK, json_string(check));
     return sources;
 }
@@ -175,7 +176,7 @@ static char *differences(const json_t *now, const json_t *then)
     return b.n > 0 && !b.failed ? strdup(b.p) : NULL;
 }
 
-static void look(struct ctr *c)
+static void env_age_look(struct ctr *c)
 {
     const json_t *then = c->cur.env_sources, *told = c->cur.env_told != NULL ? c->cur.env_told : then;
     json_auto_t *now = NULL;
@@ -211,7 +212,7 @@ static void restart(struct ctr *c)
     p->record_dirty = true;
 }
 
-static void tell(struct ctr *c, const char *name)
+static void env_age_tell(struct ctr *c, const char *name)
 {
     struct pod *p = c->pod;
     struct err e = { 0 };
@@ -247,7 +248,7 @@ static void act(struct ctr *c)
         return;
     case API_ON_CHANGE_SIGNAL:
         if (c->env_now != NULL)
-            tell(c, signo);
+            env_age_tell(c, signo);
         return;
     }
 }
@@ -260,7 +261,7 @@ void env_age_step(struct pod *p)
     for (size_t i = 0; i < p->n_ctrs; i++) {
         struct ctr *c = &p->ctrs[i];
         if (due)
-            look(c);
+            env_age_look(c);
         else if (c->env_old != NULL && !ctr_alive(c))
             env_age_clear(c);
         if (c->env_old == NULL)

@@ -69,7 +69,7 @@ static void post_start_over(struct ctr *c, bool failed, bool ended, const char *
     log_debug("postStart hook failed", F_STR("pod", p->key), F_STR("err", why));
 }
 
-static void on_over(struct op *op, const struct err *result)
+static void hooks_on_over(struct op *op, const struct err *result)
 {
     struct hook *h = container_of(op, struct hook, op);
     struct ctr *c = h->c;
@@ -94,7 +94,7 @@ static void on_over(struct op *op, const struct err *result)
     pod_wake(p);
 }
 
-static void finish(struct hook *h, const struct err *e)
+static void hooks_finish(struct hook *h, const struct err *e)
 {
     if (h->over)
         return;
@@ -107,7 +107,7 @@ static void finish(struct hook *h, const struct err *e)
 }
 
 /* kubelet's words around what went wrong. */
-static void fail(struct hook *h, const char *prefix, const char *why, const char *suffix)
+static void hooks_fail(struct hook *h, const char *prefix, const char *why, const char *suffix)
 {
     const struct pod *p = h->c->pod;
     struct err e = { 0 };
@@ -116,13 +116,13 @@ static void fail(struct hook *h, const char *prefix, const char *why, const char
     h->why = str_printf("%s for Container \"%s\" in Pod \"%s_%s(%s)\" failed - error: %s%s", prefix,
                         h->c->spec->name, p->api->meta.name, p->api->meta.namespace, p->uid, why, suffix);
     err_set(&e, ERR_UNKNOWN, "%s hook failed", h->pre_stop ? "preStop" : "postStart");
-    finish(h, &e);
+    hooks_finish(h, &e);
 }
 
 /* ---- exec -----------------------------------------------------------------------------------------------
  */
 
-static void on_exec(struct op *op, const struct err *result)
+static void hooks_on_exec(struct op *op, const struct err *result)
 {
     struct hook *h = op->owner;
     const char *const *argv = NULL;
@@ -131,7 +131,7 @@ static void on_exec(struct op *op, const struct err *result)
     struct err e = { 0 };
 
     if (result->code == ERR_OK && h->exec.exit_code == 0) {
-        finish(h, NULL);
+        hooks_finish(h, NULL);
     } else {
         if (handler_command(h->c, handler_of(h), false, &h->arena, &argv, &e) == ERR_OK)
             handler_add_command(argv, &command);
@@ -143,20 +143,20 @@ static void on_exec(struct op *op, const struct err *result)
             buf_adds(&why, result->text);
         buf_adds(&suffix, ", message: ");
         probe_add_quoted(&suffix, said.p, said.n);
-        fail(h, prefix.p, why.p, suffix.p);
+        hooks_fail(h, prefix.p, why.p, suffix.p);
     }
     if (h->exec.output.p != NULL)
         buf_done(&h->exec.output);
 }
 
-static void start_exec(struct hook *h, struct err *e)
+static void hooks_start_exec(struct hook *h, struct err *e)
 {
     struct rt_exec_spec spec = {
         .id = h->c->cur.id, .output_max = OUTPUT_MAX, .stdin_fd = -1, .stdout_fd = -1, .stderr_fd = -1
     };
 
     if (handler_command(h->c, handler_of(h), false, &h->arena, &spec.argv, e) == ERR_OK)
-        rt_exec_start(&h->exec, h->c->pod->node->rt, &spec, on_exec, h);
+        rt_exec_start(&h->exec, h->c->pod->node->rt, &spec, hooks_on_exec, h);
 }
 
 /* ---- httpGet --------------------------------------------------------------------------------------------
@@ -175,19 +175,19 @@ static void on_http(struct op *op, const struct err *result)
             pod_event(h->c->pod, NULL, true, "LifecycleHTTPFallback",
                       "request to HTTPS lifecycle hook %s got HTTP response, retry with HTTP succeeded",
                       h->address);
-        finish(h, NULL);
+        hooks_finish(h, NULL);
     } else if (h->check.plain_http && h->part == PART_HANDLER && h->op.why.code == ERR_OK) {
         h->part = PART_FALLBACK;
         buf_done(&h->check.text);
         start_http(h, &e);
         if (e.code != ERR_OK)
-            finish(h, &e);
+            hooks_finish(h, &e);
         return;
     } else {
         buf_addf(&prefix, "HTTP lifecycle hook (%s)", handler_of(h)->path);
         probe_add_utf8(&why, result->code == ERR_OK ? h->check.text.p : result->text,
                        strlen(result->code == ERR_OK ? h->check.text.p : result->text), 2000);
-        fail(h, prefix.p, why.p, "");
+        hooks_fail(h, prefix.p, why.p, "");
     }
     buf_done(&h->check.text);
 }
@@ -220,10 +220,10 @@ static void start_http(struct hook *h, struct err *e)
 
 static void on_slept(uv_timer_t *timer)
 {
-    finish(container_of(timer, struct hook, timer), NULL);
+    hooks_finish(container_of(timer, struct hook, timer), NULL);
 }
 
-static void on_abort(struct op *op)
+static void hooks_on_abort(struct op *op)
 {
     struct hook *h = container_of(op, struct hook, op);
 
@@ -232,7 +232,7 @@ static void on_abort(struct op *op)
     else if (op_live(&h->check.op))
         op_cancel(&h->check.op);
     else
-        finish(h, NULL);
+        hooks_finish(h, NULL);
 }
 
 static void start_handler(struct hook *h, struct err *e)
@@ -241,7 +241,7 @@ static void start_handler(struct hook *h, struct err *e)
 
     switch (handler->kind) {
     case API_HANDLER_EXEC:
-        start_exec(h, e);
+        hooks_start_exec(h, e);
         return;
     case API_HANDLER_HTTP:
         start_http(h, e);
@@ -260,7 +260,7 @@ static void start_handler(struct hook *h, struct err *e)
     }
 }
 
-static void begin(struct ctr *c, bool pre_stop, uint64_t deadline_ms)
+static void hooks_begin(struct ctr *c, bool pre_stop, uint64_t deadline_ms)
 {
     struct hook *h = calloc(1, sizeof(*h));
     struct err e = { 0 };
@@ -274,13 +274,13 @@ static void begin(struct ctr *c, bool pre_stop, uint64_t deadline_ms)
     h->c = c;
     h->pre_stop = pre_stop;
     c->hook = h;
-    op_init(&h->op, c->pod->node->o.loop, pre_stop ? "preStop hook" : "postStart hook", deadline_ms, on_abort,
-            on_over, h);
+    op_init(&h->op, c->pod->node->o.loop, pre_stop ? "preStop hook" : "postStart hook", deadline_ms,
+            hooks_on_abort, hooks_on_over, h);
     op_set_subject(&h->op, c->pod->key);
     start_handler(h, &e);
     if (e.code != ERR_OK) {
         h->why = strdup(e.text);
-        finish(h, &e);
+        hooks_finish(h, &e);
     }
 }
 
@@ -288,14 +288,14 @@ void hook_post_start(struct ctr *c)
 {
     c->post = POST_RUNNING;
     c->pod->record_dirty = true;
-    begin(c, false, 0);
+    hooks_begin(c, false, 0);
     if (c->hook == NULL)
         c->post = POST_FAILED;
 }
 
 void hook_pre_stop(struct ctr *c, int64_t grace_ns)
 {
-    begin(c, true, (uint64_t)(grace_ns / 1000000) + 1);
+    hooks_begin(c, true, (uint64_t)(grace_ns / 1000000) + 1);
 }
 
 void hook_cancel(struct ctr *c)

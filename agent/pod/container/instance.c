@@ -238,7 +238,7 @@ static void unknown_now(struct ctr *c, const struct err *e)
 }
 
 /* One that waits for its start since an earlier agent is made anew: what led to it may be stale. */
-static enum err_code adopt(struct ctr *c, struct rt_state *s, struct err *e)
+static enum err_code instance_adopt(struct ctr *c, struct rt_state *s, struct err *e)
 {
     struct rt *rt = c->pod->node->rt;
 
@@ -258,7 +258,7 @@ void ctr_refresh(struct ctr *c)
 
     if (!ctr_alive(c) || c->state == CTR_STARTING || op_live(&c->action.op))
         return;
-    if ((c->adopt_due ? adopt(c, &s, &e) : rt_state(rt, c->cur.id, &s, &e)) != ERR_OK) {
+    if ((c->adopt_due ? instance_adopt(c, &s, &e) : rt_state(rt, c->cur.id, &s, &e)) != ERR_OK) {
         unknown_now(c, &e);
         return;
     }

@@ -54,7 +54,7 @@ struct log_keep {
 
 /* ---- orders ---------------------------------------------------------------------------------- */
 
-static struct kept *find(struct log_keep *k, const char *path)
+static struct kept *log_keep_find(struct log_keep *k, const char *path)
 {
     struct kept *one;
 
@@ -64,7 +64,7 @@ static struct kept *find(struct log_keep *k, const char *path)
     return NULL;
 }
 
-static void forget(struct log_keep *k, struct kept *one)
+static void log_keep_forget(struct log_keep *k, struct kept *one)
 {
     struct kept *other;
 
@@ -78,14 +78,14 @@ static void forget(struct log_keep *k, struct kept *one)
     free(one);
 }
 
-static int watch_folder(struct log_keep *k, const struct kept *one)
+static int log_keep_watch_folder(struct log_keep *k, const struct kept *one)
 {
     return inotify_add_watch(k->inotify, one->turn.folder, IN_MOVED_TO | IN_CREATE | IN_ONLYDIR);
 }
 
-static void begin(struct log_keep *k, const char *path)
+static void pod_log_keep_begin(struct log_keep *k, const char *path)
 {
-    struct kept *one = find(k, path);
+    struct kept *one = log_keep_find(k, path);
     struct err e = { 0 };
 
     if (one == NULL) {
@@ -95,7 +95,7 @@ static void begin(struct log_keep *k, const char *path)
             free(one);
             return;
         }
-        one->wd = watch_folder(k, one);
+        one->wd = log_keep_watch_folder(k, one);
         if (one->wd < 0 && k->inotify >= 0)
             log_warn("a log's folder cannot be watched; files may be lost when it is rotated",
                      F_STR("path", path), F_STR("err", strerror(errno)));
@@ -110,14 +110,14 @@ static void carry_out(struct log_keep *k, const struct order *o)
 
     switch (o->what) {
     case ORDER_BEGIN:
-        begin(k, o->path);
+        pod_log_keep_begin(k, o->path);
         return;
     case ORDER_END:
     case ORDER_REMOVE:
-        one = find(k, o->path);
+        one = log_keep_find(k, o->path);
         if (one != NULL) {
             log_turn_end(&one->turn);
-            forget(k, one);
+            log_keep_forget(k, one);
         }
         if (o->what == ORDER_REMOVE)
             log_turn_remove(o->path);
@@ -212,7 +212,7 @@ static void on_inotify(struct log_keep *k)
         for (one = LIST_FIRST(&k->kept); one != NULL; one = after) {
             after = LIST_NEXT(one, link);
             if (event->wd == one->wd && (event->mask & IN_IGNORED) != 0)
-                forget(k, one); /* the folder is gone, with its pod */
+                log_keep_forget(k, one); /* the folder is gone, with its pod */
             else if ((event->mask & IN_Q_OVERFLOW) != 0 ||
                      (event->wd == one->wd && event->len > 0 && strcmp(event->name, one->turn.base) == 0))
                 log_turn_begun(&one->turn);
@@ -233,7 +233,7 @@ static void look_at_all(struct log_keep *k)
     LIST_FOREACH (one, &k->kept, link) {
         if (one->wd >= 0)
             continue;
-        one->wd = watch_folder(k, one);
+        one->wd = log_keep_watch_folder(k, one);
         log_turn_look(&one->turn);
     }
 }
@@ -262,7 +262,7 @@ static void go_first(void)
         log_debug("the thread that keeps logs has no priority", F_STR("err", strerror(errno)));
 }
 
-static void *run(void *arg)
+static void *log_keep_run(void *arg)
 {
     struct log_keep *k = arg;
     struct pollfd p[] = { { .fd = k->signals, .events = POLLIN },
@@ -287,7 +287,7 @@ static void *run(void *arg)
         work_job_ends();
     }
     while (!LIST_EMPTY(&k->kept))
-        forget(k, LIST_FIRST(&k->kept));
+        log_keep_forget(k, LIST_FIRST(&k->kept));
     return NULL;
 }
 
@@ -337,7 +337,8 @@ enum err_code log_keep_open(struct log_keep **ret, unsigned max_files, struct er
     STAILQ_INIT(&k->orders);
     LIST_INIT(&k->kept);
     pthread_mutex_init(&k->lock, NULL);
-    if (open_descriptors(k, e) == ERR_OK && (sys = thread_start(&k->thread, STACK, false, run, k)) != 0)
+    if (open_descriptors(k, e) == ERR_OK &&
+        (sys = thread_start(&k->thread, STACK, false, log_keep_run, k)) != 0)
         err_sys(e, sys, "start the thread that keeps logs");
     if (e->code != ERR_OK) {
         free_all(k);

@@ -25,7 +25,7 @@ struct named {
     struct stat st;
 };
 
-static struct named name_of(const struct log_turn *t, int dir, enum log_role role)
+static struct named log_turn_name_of(const struct log_turn *t, int dir, enum log_role role)
 {
     struct named n;
 
@@ -34,7 +34,7 @@ static struct named name_of(const struct log_turn *t, int dir, enum log_role rol
     return n;
 }
 
-static bool same(const struct named *a, const struct named *b)
+static bool log_turn_same(const struct named *a, const struct named *b)
 {
     return a->there && b->there && a->st.st_ino == b->st.st_ino && a->st.st_dev == b->st.st_dev;
 }
@@ -70,7 +70,7 @@ void log_turn_done(struct log_turn *t)
 }
 
 /* -1: the folder is gone, with the pod. */
-static int open_folder(const struct log_turn *t)
+static int log_turn_open_folder(const struct log_turn *t)
 {
     return open(t->folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
@@ -110,7 +110,7 @@ static void retire(const struct log_turn *t, int dir, const struct named *n, int
         trouble(t, "a rotated log cannot be renamed");
 }
 
-static void prune(const struct log_turn *t, int dir)
+static void log_turn_prune(const struct log_turn *t, int dir)
 {
     struct log_files files;
     struct err e = { 0 };
@@ -125,7 +125,7 @@ static void prune(const struct log_turn *t, int dir)
 
 /* ---- names in order -------------------------------------------------------------------------- */
 
-static void drop(int dir, struct named *n)
+static void log_turn_drop(int dir, struct named *n)
 {
     if (n->there)
         fs_remove_quietly(dir, n->name);
@@ -138,26 +138,26 @@ static void drop(int dir, struct named *n)
  */
 static bool put_in_order(struct log_turn *t, int dir, bool *ret_turned)
 {
-    struct named current = name_of(t, dir, LOG_CURRENT), kept = name_of(t, dir, LOG_KEPT),
-                 next = name_of(t, dir, LOG_NEXT), tmp = name_of(t, dir, LOG_TMP);
+    struct named current = log_turn_name_of(t, dir, LOG_CURRENT), kept = log_turn_name_of(t, dir, LOG_KEPT),
+                 next = log_turn_name_of(t, dir, LOG_NEXT), tmp = log_turn_name_of(t, dir, LOG_TMP);
     bool late = false;
 
     *ret_turned = false;
-    if (same(&kept, &tmp)) /* cut off between the two renames of log_turn_held() and conmon's */
-        drop(dir, &kept);
-    if (kept.there && current.there && !same(&kept, &current)) {
+    if (log_turn_same(&kept, &tmp)) /* cut off between the two renames of log_turn_held() and conmon's */
+        log_turn_drop(dir, &kept);
+    if (kept.there && current.there && !log_turn_same(&kept, &current)) {
         retire(t, dir, &kept, written_ns(&kept));
         kept.there = false;
         *ret_turned = true;
     }
-    if (next.there && !same(&next, &tmp)) {
-        if (same(&next, &current) && !kept.there && renameat(dir, next.name, dir, kept.name) == 0) {
+    if (next.there && !log_turn_same(&next, &tmp)) {
+        if (log_turn_same(&next, &current) && !kept.there && renameat(dir, next.name, dir, kept.name) == 0) {
             kept.there = true;
-        } else if (next.st.st_size > 0 && current.there && !same(&next, &current)) {
+        } else if (next.st.st_size > 0 && current.there && !log_turn_same(&next, &current)) {
             retire(t, dir, &next, written_ns(&next));
             *ret_turned = true;
         } else {
-            drop(dir, &next);
+            log_turn_drop(dir, &next);
         }
     }
     if (current.there && !kept.there) {
@@ -186,7 +186,7 @@ static bool is_open_as(int fd, const struct named *n)
     return n->there && fstat(fd, &st) == 0 && st.st_ino == n->st.st_ino && st.st_dev == n->st.st_dev;
 }
 
-static void let_go(struct log_turn *t)
+static void log_turn_let_go(struct log_turn *t)
 {
     if (t->lease < 0)
         return;
@@ -205,14 +205,14 @@ static bool take_lease(int fd)
 
 static void make_ready(struct log_turn *t, int dir)
 {
-    struct named current = name_of(t, dir, LOG_CURRENT), next = name_of(t, dir, LOG_NEXT),
-                 tmp = name_of(t, dir, LOG_TMP);
+    struct named current = log_turn_name_of(t, dir, LOG_CURRENT), next = log_turn_name_of(t, dir, LOG_NEXT),
+                 tmp = log_turn_name_of(t, dir, LOG_TMP);
     fd_auto fd = -1;
     struct stat st;
 
     if (t->lease >= 0 && is_open_as(t->lease, &tmp))
         return;
-    let_go(t);
+    log_turn_let_go(t);
     if (!current.there)
         return; /* conmon has not begun */
     fd = openat(dir, tmp.name, O_RDONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
@@ -222,7 +222,7 @@ static void make_ready(struct log_turn *t, int dir)
         return;
     }
     if (!is_open_as(fd, &next)) {
-        drop(dir, &next);
+        log_turn_drop(dir, &next);
         if (!link_fd(fd, dir, next.name))
             trouble(t, "the next file of a log cannot be given a second name");
     }
@@ -238,7 +238,7 @@ static void make_ready(struct log_turn *t, int dir)
 
 /* ---- the turns ------------------------------------------------------------------------------- */
 
-static void tidy(struct log_turn *t, int dir)
+static void log_turn_tidy(struct log_turn *t, int dir)
 {
     bool turned, late = put_in_order(t, dir, &turned);
 
@@ -246,19 +246,19 @@ static void tidy(struct log_turn *t, int dir)
         log_warn("a log was rotated more often than its files could be kept; lines may be missing",
                  F_STR("path", t->path));
     if (turned)
-        prune(t, dir);
+        log_turn_prune(t, dir);
 }
 
 void log_turn_look(struct log_turn *t)
 {
-    fd_auto dir = open_folder(t);
+    fd_auto dir = log_turn_open_folder(t);
 
     if (dir < 0)
         return;
-    if (t->let_go && name_of(t, dir, LOG_TMP).there)
+    if (t->let_go && log_turn_name_of(t, dir, LOG_TMP).there)
         return;
     t->let_go = false;
-    tidy(t, dir);
+    log_turn_tidy(t, dir);
     make_ready(t, dir);
 }
 
@@ -275,12 +275,12 @@ void log_turn_held(struct log_turn *t)
 
     if (t->lease < 0 || fcntl(t->lease, F_GETLEASE) == F_RDLCK)
         return;
-    dir = open_folder(t);
+    dir = log_turn_open_folder(t);
     if (dir >= 0) {
-        current = name_of(t, dir, LOG_CURRENT);
-        kept = name_of(t, dir, LOG_KEPT);
-        next = name_of(t, dir, LOG_NEXT);
-        if (kept.there && current.there && !same(&kept, &current)) {
+        current = log_turn_name_of(t, dir, LOG_CURRENT);
+        kept = log_turn_name_of(t, dir, LOG_KEPT);
+        next = log_turn_name_of(t, dir, LOG_NEXT);
+        if (kept.there && current.there && !log_turn_same(&kept, &current)) {
             retire(t, dir, &kept, written_ns(&kept));
             kept.there = false;
         }
@@ -291,26 +291,26 @@ void log_turn_held(struct log_turn *t)
         if ((!is_open_as(t->lease, &next) || renameat(dir, next.name, dir, kept.name) != 0) &&
             !link_fd(t->lease, dir, kept.name))
             trouble(t, "a log cannot be given a second name; it may be lost when it is rotated");
-        prune(t, dir);
+        log_turn_prune(t, dir);
         t->let_go = true;
     }
-    let_go(t);
+    log_turn_let_go(t);
 }
 
 void log_turn_end(struct log_turn *t)
 {
-    fd_auto dir = open_folder(t);
+    fd_auto dir = log_turn_open_folder(t);
     struct named n;
 
-    let_go(t);
+    log_turn_let_go(t);
     t->let_go = false;
     if (dir < 0)
         return;
-    n = name_of(t, dir, LOG_TMP);
-    drop(dir, &n);
-    tidy(t, dir);
-    n = name_of(t, dir, LOG_KEPT);
-    drop(dir, &n);
+    n = log_turn_name_of(t, dir, LOG_TMP);
+    log_turn_drop(dir, &n);
+    log_turn_tidy(t, dir);
+    n = log_turn_name_of(t, dir, LOG_KEPT);
+    log_turn_drop(dir, &n);
 }
 
 void log_turn_remove(const char *path)
@@ -321,7 +321,7 @@ void log_turn_remove(const char *path)
 
     if (log_turn_init(&t, path, 2, &e) != ERR_OK)
         return;
-    dir = open_folder(&t);
+    dir = log_turn_open_folder(&t);
     if (dir >= 0) {
         log_files_remove(dir, t.base);
         close(dir);

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static void finish(struct probe_attempt *a)
+static void probe_check_finish(struct probe_attempt *a)
 {
     void (*done)(struct probe_attempt *) = a->done;
 
@@ -43,7 +43,7 @@ bool probe_needs_process(const struct ctr *c, const struct api_probe *spec)
     return false;
 }
 
-static void set_text(struct probe_attempt *a, const char *text, size_t n)
+static void probe_check_set_text(struct probe_attempt *a, const char *text, size_t n)
 {
     buf_reset(&a->text);
     probe_add_utf8(&a->text, text, n, PROBE_TEXT_MAX);
@@ -52,7 +52,7 @@ static void set_text(struct probe_attempt *a, const char *text, size_t n)
 /* ---- the two ends ---------------------------------------------------------------------------------------
  */
 
-static void on_check(struct op *op, const struct err *result)
+static void probe_check_on_check(struct op *op, const struct err *result)
 {
     struct probe_attempt *a = op->owner;
 
@@ -60,14 +60,14 @@ static void on_check(struct op *op, const struct err *result)
     a->outcome = a->check.outcome;
     a->errored = a->check.errored;
     if (result->code == ERR_OK) {
-        set_text(a, a->check.text.p, a->check.text.n);
+        probe_check_set_text(a, a->check.text.p, a->check.text.n);
     } else if (!a->cancelled) {
         a->outcome = PROBE_UNKNOWN;
         a->errored = true;
-        set_text(a, result->text, strlen(result->text));
+        probe_check_set_text(a, result->text, strlen(result->text));
     }
     buf_done(&a->check.text);
-    finish(a);
+    probe_check_finish(a);
 }
 
 static void say_exec_timeout(struct probe_attempt *a)
@@ -81,14 +81,14 @@ static void say_exec_timeout(struct probe_attempt *a)
     buf_addf(&a->text, " timed out after %s", duration);
 }
 
-static void on_exec(struct op *op, const struct err *result)
+static void probe_check_on_exec(struct op *op, const struct err *result)
 {
     struct probe_attempt *a = op->owner;
 
     switch (result->code) {
     case ERR_OK:
         a->outcome = a->exec.exit_code == 0 ? PROBE_SUCCESS : PROBE_FAILURE;
-        set_text(a, a->exec.output.p, a->exec.output.n);
+        probe_check_set_text(a, a->exec.output.p, a->exec.output.n);
         break;
     case ERR_DEADLINE:
         a->outcome = PROBE_FAILURE;
@@ -106,7 +106,7 @@ static void on_exec(struct op *op, const struct err *result)
     }
     if (a->exec.output.p != NULL)
         buf_done(&a->exec.output);
-    finish(a);
+    probe_check_finish(a);
 }
 
 /* ---- start ----------------------------------------------------------------------------------------------
@@ -115,10 +115,10 @@ static void on_exec(struct op *op, const struct err *result)
 /* A check that cannot even begin is told from the loop, as every other. */
 static void on_later_closed(uv_handle_t *handle)
 {
-    finish(container_of(handle, struct probe_attempt, later));
+    probe_check_finish(container_of(handle, struct probe_attempt, later));
 }
 
-static void on_later(uv_timer_t *timer)
+static void probe_check_on_later(uv_timer_t *timer)
 {
     uv_close((uv_handle_t *)timer, on_later_closed);
 }
@@ -127,13 +127,13 @@ static void fail_later(struct probe_attempt *a, const struct err *e)
 {
     a->outcome = PROBE_UNKNOWN;
     a->errored = true;
-    set_text(a, e->text, strlen(e->text));
+    probe_check_set_text(a, e->text, strlen(e->text));
     uv_timer_init(a->c->pod->node->o.loop, &a->later);
-    uv_timer_start(&a->later, on_later, 0, 0);
+    uv_timer_start(&a->later, probe_check_on_later, 0, 0);
 }
 
-static void start_exec(struct probe_attempt *a, const struct api_handler *h, struct arena *arena,
-                       struct err *e)
+static void probe_check_start_exec(struct probe_attempt *a, const struct api_handler *h, struct arena *arena,
+                                   struct err *e)
 {
     struct rt_exec_spec spec = { .id = a->c->cur.id,
                                  .output_max = PROBE_EXEC_OUTPUT_MAX,
@@ -147,10 +147,11 @@ static void start_exec(struct probe_attempt *a, const struct api_handler *h, str
         return;
     handler_add_command(spec.argv, &command);
     a->command = strdup(command.p);
-    rt_exec_start(&a->exec, a->c->pod->node->rt, &spec, on_exec, a);
+    rt_exec_start(&a->exec, a->c->pod->node->rt, &spec, probe_check_on_exec, a);
 }
 
-static void start(struct probe_attempt *a, const struct api_handler *h, struct arena *arena, struct err *e)
+static void probe_check_start(struct probe_attempt *a, const struct api_handler *h, struct arena *arena,
+                              struct err *e)
 {
     struct ctr *c = a->c;
     struct probe_world w = handler_world(c->pod);
@@ -161,22 +162,22 @@ static void start(struct probe_attempt *a, const struct api_handler *h, struct a
 
     switch (h->kind) {
     case API_HANDLER_EXEC:
-        start_exec(a, h, arena, e);
+        probe_check_start_exec(a, h, arena, e);
         return;
     case API_HANDLER_HTTP:
         if (handler_http(c, h, HANDLER_PROBE_AGENT, arena, &http, e) == ERR_OK)
-            probe_http_start(&a->check, &w, &http, c->pod->key, a->timeout_ms, on_check, a);
+            probe_http_start(&a->check, &w, &http, c->pod->key, a->timeout_ms, probe_check_on_check, a);
         return;
     case API_HANDLER_TCP:
         if (handler_port(c->spec, h->port, &port, e) == ERR_OK)
-            probe_tcp_start(&a->check, &w, host, port, c->pod->key, a->timeout_ms, on_check, a);
+            probe_tcp_start(&a->check, &w, host, port, c->pod->key, a->timeout_ms, probe_check_on_check, a);
         return;
     case API_HANDLER_GRPC:
         if (handler_port(c->spec, h->port, &port, e) != ERR_OK)
             return;
         grpc = (struct probe_grpc){ handler_pod_ip(c->pod), port,
                                     h->grpc_service != NULL ? h->grpc_service : "", HANDLER_PROBE_AGENT };
-        probe_grpc_start(&a->check, &w, &grpc, c->pod->key, a->timeout_ms, on_check, a);
+        probe_grpc_start(&a->check, &w, &grpc, c->pod->key, a->timeout_ms, probe_check_on_check, a);
         return;
     case API_HANDLER_SLEEP:
     case API_HANDLER_NONE:
@@ -195,7 +196,7 @@ void probe_attempt_start(struct probe_attempt *a, struct ctr *c, const struct ap
         .outcome = PROBE_UNKNOWN, .c = c, .timeout_ms = (uint64_t)spec->timeout_seconds * 1000, .done = done
     };
     buf_init(&a->text, PROBE_TEXT_MAX);
-    start(a, &spec->handler, &arena, &e);
+    probe_check_start(a, &spec->handler, &arena, &e);
     arena_done(&arena);
     if (e.code != ERR_OK)
         fail_later(a, &e);

@@ -158,7 +158,7 @@ static unsigned places(const struct node *n)
 }
 
 static void check_now(struct prober *b);
-static void arm(struct ctr_probes *s);
+static void probes_arm(struct ctr_probes *s);
 
 static void place_release(struct prober *b)
 {
@@ -173,7 +173,7 @@ static void place_release(struct prober *b)
         TAILQ_REMOVE(&n->probes_queue, next, link);
         next->queued = false;
         check_now(next);
-        arm(next->c->probes);
+        probes_arm(next->c->probes);
     }
 }
 
@@ -204,9 +204,9 @@ static void leave_queue(struct prober *b)
 /* ---- the timer ------------------------------------------------------------------------------------------
  */
 
-static void on_timer(uv_timer_t *timer);
+static void probes_on_timer(uv_timer_t *timer);
 
-static void arm(struct ctr_probes *s)
+static void probes_arm(struct ctr_probes *s)
 {
     uint64_t now = clock_mono_ms(), at = UINT64_MAX;
 
@@ -222,7 +222,7 @@ static void arm(struct ctr_probes *s)
         return;
     }
     uv_update_time(s->timer.loop);
-    uv_timer_start(&s->timer, on_timer, at > now ? at - now : 0, 0);
+    uv_timer_start(&s->timer, probes_on_timer, at > now ? at - now : 0, 0);
 }
 
 static uint64_t period_ms(const struct prober *b)
@@ -248,7 +248,7 @@ static uint64_t delay_over_ms(const struct prober *b)
     return left > 0 ? now + (uint64_t)((left + 999999) / 1000000) : now;
 }
 
-static void on_timer(uv_timer_t *timer)
+static void probes_on_timer(uv_timer_t *timer)
 {
     struct ctr_probes *s = container_of(timer, struct ctr_probes, timer);
     uint64_t now = clock_mono_ms();
@@ -262,7 +262,7 @@ static void on_timer(uv_timer_t *timer)
             check_now(b);
         }
     }
-    arm(s);
+    probes_arm(s);
 }
 
 /* ---- verdicts -------------------------------------------------------------------------------------------
@@ -282,7 +282,7 @@ static void set_result(struct prober *b, enum probe_result r)
     pod_wake(c->pod);
 }
 
-static void say(struct prober *b, const char *reason, const char *prefix, const char *text, size_t n)
+static void probes_say(struct prober *b, const char *reason, const char *prefix, const char *text, size_t n)
 {
     buf_auto shown = BUF_INIT(EVENT_TEXT_MAX + 8);
     size_t words = strlen(prefix);
@@ -309,7 +309,7 @@ static bool is_early(const struct prober *b)
     return !b->c->recovered && b->type != PROBE_LIVENESS && clock_wall_ns() < b->c->cur.started_ns + SECOND;
 }
 
-static void judge(struct prober *b, const struct probe_attempt *a)
+static void probes_judge(struct prober *b, const struct probe_attempt *a)
 {
     const struct api_probe *spec = probes_spec(b->c, b->type);
     bool success;
@@ -320,13 +320,13 @@ static void judge(struct prober *b, const struct probe_attempt *a)
     if (a->errored) { /* it says nothing */
         snprintf(prefix, sizeof(prefix),
                  "errored and resulted in %s state: ", probe_outcome_name(a->outcome));
-        say(b, "Unhealthy", prefix, a->text.p, a->text.n);
+        probes_say(b, "Unhealthy", prefix, a->text.p, a->text.n);
         return;
     }
     if (a->outcome == PROBE_WARNING)
-        say(b, "ProbeWarning", "warning: ", a->text.p, a->text.n);
+        probes_say(b, "ProbeWarning", "warning: ", a->text.p, a->text.n);
     else if (!success)
-        say(b, "Unhealthy", "failed: ", a->text.p, a->text.n);
+        probes_say(b, "Unhealthy", "failed: ", a->text.p, a->text.n);
     if (!probes_count(&b->count, success, spec->success_threshold, spec->failure_threshold))
         return;
     set_result(b, success ? RESULT_SUCCESS : RESULT_FAILURE);
@@ -348,7 +348,7 @@ static void on_attempt(struct probe_attempt *a)
     if (current && a->errored && !a->cancelled && ++b->tries < TRIES_MAX) {
         buf_done(&a->text);
         check_now(b);
-        arm(c->probes);
+        probes_arm(c->probes);
         return;
     }
     place_release(b);
@@ -357,14 +357,14 @@ static void on_attempt(struct probe_attempt *a)
         b->due_ms = now + (probe_needs_process(c, probes_spec(c, b->type)) ? EARLY_PROCESS_MS : EARLY_MS);
     } else {
         if (current && !a->cancelled)
-            judge(b, a);
+            probes_judge(b, a);
         /* A tick that passed meanwhile is made up for once. */
         b->due_ms = probes_tick(b->epoch_ms, period_ms(b), b->begun_ms + 1);
         if (b->due_ms < now)
             b->due_ms = now;
     }
     buf_done(&a->text);
-    arm(c->probes);
+    probes_arm(c->probes);
     if (!current || a->cancelled)
         pod_wake(c->pod); /* somebody may wait for its end */
 }
@@ -413,7 +413,7 @@ static void begin_instance(struct ctr_probes *s)
     }
 }
 
-static void stop(struct prober *b)
+static void pod_probes_stop(struct prober *b)
 {
     b->active = false;
     leave_queue(b);
@@ -422,7 +422,7 @@ static void stop(struct prober *b)
 }
 
 /* The ticks of a probe that begins: see the header. */
-static void start(struct prober *b)
+static void probes_start(struct prober *b)
 {
     struct ctr *c = b->c;
     uint64_t now = clock_mono_ms(), period = period_ms(b), at = delay_over_ms(b);
@@ -437,7 +437,7 @@ static void start(struct prober *b)
 }
 
 /* Should it check, as the container is now? */
-static bool is_wanted(const struct prober *b)
+static bool probes_is_wanted(const struct prober *b)
 {
     const struct ctr *c = b->c;
     const struct pod *p = c->pod;
@@ -473,24 +473,24 @@ void probes_step(struct ctr *c)
         begin_instance(c->probes);
     for (size_t t = 0; t < PROBE_TYPES; t++) {
         struct prober *b = &c->probes->v[t];
-        bool wanted = is_wanted(b);
+        bool wanted = probes_is_wanted(b);
         if (wanted && !b->active)
-            start(b);
+            probes_start(b);
         else if (!wanted && (b->active || b->queued))
-            stop(b);
+            pod_probes_stop(b);
     }
-    arm(c->probes);
+    probes_arm(c->probes);
 }
 
 void probes_stop(struct ctr *c)
 {
     for (size_t t = 0; c->probes != NULL && t < PROBE_TYPES; t++)
-        stop(&c->probes->v[t]);
+        pod_probes_stop(&c->probes->v[t]);
     if (c->probes != NULL)
         uv_timer_stop(&c->probes->timer);
 }
 
-static void on_closed(uv_handle_t *handle)
+static void probes_on_closed(uv_handle_t *handle)
 {
     free(container_of(handle, struct ctr_probes, timer));
 }
@@ -503,5 +503,5 @@ void probes_free(struct ctr *c)
         return;
     for (size_t t = 0; t < PROBE_TYPES; t++)
         leave_queue(&s->v[t]);
-    uv_close((uv_handle_t *)&s->timer, on_closed);
+    uv_close((uv_handle_t *)&s->timer, probes_on_closed);
 }

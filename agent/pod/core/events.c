@@ -62,7 +62,7 @@ static json_t *event_json(const struct node *n, const struct event *v)
     return o;
 }
 
-static void tell(struct node *n, const char *type, const struct event *v)
+static void pod_events_tell(struct node *n, const char *type, const struct event *v)
 {
     json_t *o;
 
@@ -85,12 +85,12 @@ json_t *events_json(struct node *n)
 
 /* ---- the ring -------------------------------------------------------------------------------- */
 
-static void drop(struct node *n, struct event *v)
+static void pod_events_drop(struct node *n, struct event *v)
 {
     TAILQ_REMOVE(&n->events, v, link);
     LIST_REMOVE(v, near);
     n->n_events--;
-    tell(n, "DELETED", v);
+    pod_events_tell(n, "DELETED", v);
     event_free(v);
 }
 
@@ -110,18 +110,18 @@ static uint64_t about(const struct said *s)
     return h;
 }
 
-static bool similar(const struct event *v, const struct said *s)
+static bool pod_events_similar(const struct event *v, const struct said *s)
 {
     return v->about == s->about && strcmp(v->uid, s->uid) == 0 && str_eq(v->field_path, s->field_path) &&
            strcmp(v->reason, s->reason) == 0;
 }
 
-static struct event *find(struct node *n, const struct said *s)
+static struct event *pod_events_find(struct node *n, const struct said *s)
 {
     struct event *v;
 
     LIST_FOREACH (v, &n->events_about[s->about % EVENT_BUCKETS], near)
-        if (similar(v, s) && strcmp(v->message, s->message) == 0)
+        if (pod_events_similar(v, s) && strcmp(v->message, s->message) == 0)
             return v;
     return NULL;
 }
@@ -137,7 +137,7 @@ static bool too_many(struct node *n, const struct said *s, int64_t now_ns, struc
 
     *ret_combined = NULL;
     LIST_FOREACH (v, &n->events_about[s->about % EVENT_BUCKETS], near) {
-        if (!similar(v, s))
+        if (!pod_events_similar(v, s))
             continue;
         if (v->combined)
             *ret_combined = v;
@@ -153,7 +153,7 @@ static void again(struct node *n, struct event *v, int64_t now_ns)
     v->last_ns = now_ns;
     TAILQ_REMOVE(&n->events, v, link);
     TAILQ_INSERT_TAIL(&n->events, v, link);
-    tell(n, "MODIFIED", v);
+    pod_events_tell(n, "MODIFIED", v);
 }
 
 static struct event *event_new(const struct said *s)
@@ -178,7 +178,7 @@ static struct event *event_new(const struct said *s)
     return NULL;
 }
 
-static void add(struct node *n, struct said *s)
+static void pod_events_add(struct node *n, struct said *s)
 {
     int64_t now_ns = clock_wall_ns();
     char text[MESSAGE_MAX + sizeof(COMBINED)];
@@ -186,7 +186,7 @@ static void add(struct node *n, struct said *s)
     bool combine;
 
     s->about = about(s);
-    v = find(n, s);
+    v = pod_events_find(n, s);
     if (v != NULL) {
         again(n, v, now_ns);
         return;
@@ -215,9 +215,9 @@ static void add(struct node *n, struct said *s)
     v->serial = ++n->event_serial;
     TAILQ_INSERT_TAIL(&n->events, v, link);
     LIST_INSERT_HEAD(&n->events_about[s->about % EVENT_BUCKETS], v, near);
-    tell(n, "ADDED", v);
+    pod_events_tell(n, "ADDED", v);
     if (++n->n_events > EVENTS_MAX)
-        drop(n, TAILQ_FIRST(&n->events));
+        pod_events_drop(n, TAILQ_FIRST(&n->events));
 }
 
 void pod_event(struct pod *p, const struct ctr *c, bool warning, const char *reason, const char *fmt, ...)
@@ -239,7 +239,7 @@ void pod_event(struct pod *p, const struct ctr *c, bool warning, const char *rea
                  c->spec->name);
         s.field_path = path;
     }
-    add(p->node, &s);
+    pod_events_add(p->node, &s);
 }
 
 /* As kubelet's: in the namespace "default", with the node's name as uid. */
@@ -253,7 +253,7 @@ void node_event(struct node *n, bool warning, const char *reason, const char *me
                       .warning = warning,
                       .of_node = true };
 
-    add(n, &s);
+    pod_events_add(n, &s);
 }
 
 void events_free(struct node *n)
@@ -261,5 +261,5 @@ void events_free(struct node *n)
     struct event *v;
 
     while ((v = TAILQ_FIRST(&n->events)) != NULL)
-        drop(n, v);
+        pod_events_drop(n, v);
 }

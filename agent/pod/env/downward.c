@@ -85,7 +85,7 @@ enum err_code env_field(const struct pod *p, const char *path, struct arena *a, 
 }
 
 /* As in kubelet a limit of 0 is none. */
-static const struct quantity *limit_of(const struct api_resource_list *limits, const char *name)
+static const struct quantity *downward_limit_of(const struct api_resource_list *limits, const char *name)
 {
     const struct quantity *q = api_resource_get(limits, name);
 
@@ -119,9 +119,9 @@ enum err_code env_resource(const struct pod *p, const struct api_container *c,
     if (name == NULL || r == NULL)
         return err_set(e, ERR_INVALID, "unsupported container resource: %s", ref->resource);
     name++;
-    found = limit ? limit_of(&r->limits, name) : api_resource_get(&r->requests, name);
+    found = limit ? downward_limit_of(&r->limits, name) : api_resource_get(&r->requests, name);
     if (found == NULL && limit && s->has_resources)
-        found = limit_of(&s->resources.limits, name);
+        found = downward_limit_of(&s->resources.limits, name);
     if (found != NULL)
         q = *found;
     else if (limit && !str_starts(name, "hugepages-") && (has = node_allocatable(p->node, name)) > 0)

@@ -20,7 +20,7 @@ const char *env_get(const struct env *env, const char *name)
     return NULL;
 }
 
-static enum err_code too_large(struct err *e)
+static enum err_code env_too_large(struct err *e)
 {
     return err_set(e, ERR_INVALID, "the environment is too large, allowed are %d variables and %d bytes",
                    ENV_MAX, ENV_BYTES_MAX);
@@ -37,7 +37,7 @@ static enum err_code set(struct env *env, struct arena *a, char *name, char *val
         }
     }
     if (env->n >= ENV_MAX || a->used > ENV_BYTES_MAX)
-        return too_large(e);
+        return env_too_large(e);
     if (env->n == env->cap) {
         size_t cap = env->cap == 0 ? 16 : env->cap * 2;
         struct env_var *v = arena_alloc(a, cap * sizeof(*v));
@@ -79,7 +79,7 @@ void env_wipe(struct env *env)
         explicit_bzero(env->secrets[i], strlen(env->secrets[i]));
 }
 
-static int longest_first(const void *a, const void *b)
+static int env_longest_first(const void *a, const void *b)
 {
     size_t m = strlen(*(char *const *)a), n = strlen(*(char *const *)b);
 
@@ -169,7 +169,7 @@ static void redact_escaped(char *text, const char *secret, bool html, bool slash
 void env_redact(struct env *env, char *text)
 {
     if (env->n_secrets > 1) /* one may be a part of another */
-        qsort(env->secrets, env->n_secrets, sizeof(*env->secrets), longest_first);
+        qsort(env->secrets, env->n_secrets, sizeof(*env->secrets), env_longest_first);
     for (size_t i = 0; i < env->n_secrets; i++) {
         const char *secret = env->secrets[i];
 
@@ -234,7 +234,7 @@ char *env_expand(const char *text, const struct env *env, struct arena *a, const
 
 enum err_code env_expand_error(struct err *e)
 {
-    return errno == E2BIG ? too_large(e) : err_nomem(e);
+    return errno == E2BIG ? env_too_large(e) : err_nomem(e);
 }
 
 const char *env_sub_path(const struct api_volume_mount *m, const struct env *env, struct arena *a,
@@ -252,7 +252,7 @@ const char *env_sub_path(const struct api_volume_mount *m, const struct env *env
 
 /* ---- sources ----------------------------------------------------------------------------------------- */
 
-static const struct api_config *config(const struct pod *p, enum api_config_kind kind, const char *name)
+static const struct api_config *env_config(const struct pod *p, enum api_config_kind kind, const char *name)
 {
     return src_store_config(p->node->o.store, kind, p->api->meta.namespace, name);
 }
@@ -279,7 +279,7 @@ static enum err_code add_from(const struct pod *p, const struct api_env_from *f,
 {
     enum api_config_kind kind = f->secret_ref != NULL ? API_SECRET : API_CONFIG_MAP;
     const char *name = f->secret_ref != NULL ? f->secret_ref : f->config_map_ref;
-    const struct api_config *c = config(p, kind, name);
+    const struct api_config *c = env_config(p, kind, name);
 
     if (c == NULL)
         return f->optional ? pod_may_lack(p, kind, name, e) : missing_object(kind, name, e);
@@ -303,7 +303,7 @@ static enum err_code add_from(const struct pod *p, const struct api_env_from *f,
 static enum err_code key_value(const struct pod *p, enum api_config_kind kind, const struct api_key_ref *ref,
                                struct arena *a, char **ret, struct err *e)
 {
-    const struct api_config *c = config(p, kind, ref->name);
+    const struct api_config *c = env_config(p, kind, ref->name);
     const struct api_datum *d = c != NULL ? api_config_get(c, ref->key) : NULL;
 
     if (c == NULL)
@@ -355,8 +355,8 @@ static enum err_code file_value(const struct pod *p, const struct api_file_key_r
     return e->code;
 }
 
-static enum err_code build(const struct pod *p, const struct api_container *c, struct arena *a,
-                           struct env *env, struct err *e)
+static enum err_code pod_env_build(const struct pod *p, const struct api_container *c, struct arena *a,
+                                   struct env *env, struct err *e)
 {
     for (size_t i = 0; i < c->n_env_from; i++)
         if (add_from(p, &c->env_from[i], a, env, e) != ERR_OK)
@@ -393,7 +393,7 @@ enum err_code env_build(const struct pod *p, const struct api_container *c, stru
 {
     struct env env = { 0 };
 
-    if (build(p, c, a, &env, e) != ERR_OK) {
+    if (pod_env_build(p, c, a, &env, e) != ERR_OK) {
         env_wipe(&env); /* what it held so far may be a Secret */
         return e->code;
     }

@@ -13,7 +13,7 @@ struct scan {
     size_t line;
 };
 
-static enum err_code bad(const struct scan *s, const char *what, struct err *e)
+static enum err_code env_file_bad(const struct scan *s, const char *what, struct err *e)
 {
     return err_set(e, ERR_PRECONDITION, "line %zu: %s", s->line, what);
 }
@@ -39,15 +39,15 @@ static enum err_code read_name(struct scan *s, const char **ret, size_t *ret_n, 
 
     while (s->p < s->end && *s->p != '=') {
         if (*s->p == '\n' || *s->p < 0x20 || *s->p > 0x7e)
-            return bad(s, "invalid environment variable format", e);
+            return env_file_bad(s, "invalid environment variable format", e);
         s->p++;
     }
     if (s->p == s->end || s->p == name)
-        return bad(s, "invalid environment variable format", e);
+        return env_file_bad(s, "invalid environment variable format", e);
     if (s->p[-1] == ' ')
-        return bad(s, "whitespace before '=' is not allowed", e);
+        return env_file_bad(s, "whitespace before '=' is not allowed", e);
     if (memchr(name, ' ', (size_t)(s->p - name)) != NULL)
-        return bad(s, "invalid environment variable format", e);
+        return env_file_bad(s, "invalid environment variable format", e);
     *ret = name;
     *ret_n = (size_t)(s->p++ - name);
     return ERR_OK;
@@ -58,13 +58,13 @@ static enum err_code read_value(struct scan *s, const char **ret, size_t *ret_n,
     const char *close;
 
     if (s->p == s->end || *s->p != '\'')
-        return bad(s, "value must be enclosed in single quotes", e);
+        return env_file_bad(s, "value must be enclosed in single quotes", e);
     s->p++;
     close = memchr(s->p, '\'', (size_t)(s->end - s->p));
     if (close == NULL)
-        return bad(s, "the value's single quote is not closed", e);
+        return env_file_bad(s, "the value's single quote is not closed", e);
     if (memchr(s->p, '\0', (size_t)(close - s->p)) != NULL)
-        return bad(s, "the value holds a NUL byte", e);
+        return env_file_bad(s, "the value holds a NUL byte", e);
     *ret = s->p;
     *ret_n = (size_t)(close - s->p);
     for (const char *p = s->p; p < close; p++)
@@ -72,7 +72,7 @@ static enum err_code read_value(struct scan *s, const char **ret, size_t *ret_n,
     s->p = close + 1;
     skip_blanks(s);
     if (s->p < s->end && *s->p != '\n' && !(*s->p == '#' && s->p > close + 1))
-        return bad(s, "unexpected content after closing quote", e);
+        return env_file_bad(s, "unexpected content after closing quote", e);
     return ERR_OK;
 }
 

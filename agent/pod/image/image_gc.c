@@ -33,7 +33,7 @@ struct image_gc_records *image_gc_records_new(uint64_t now_ms)
     return r;
 }
 
-static void forget(struct image_gc_records *r, struct record *one)
+static void image_gc_forget(struct image_gc_records *r, struct record *one)
 {
     HASH_DEL(r->all, one);
     free(one);
@@ -46,7 +46,7 @@ void image_gc_records_free(struct image_gc_records *r)
     if (r == NULL)
         return;
     HASH_ITER (hh, r->all, one, next)
-        forget(r, one);
+        image_gc_forget(r, one);
     free(r);
 }
 
@@ -105,7 +105,7 @@ enum err_code image_gc_look(struct image_gc_records *r, const struct image_gc_ho
     }
     HASH_ITER (hh, r->all, one, next)
         if (!one->seen)
-            forget(r, one);
+            image_gc_forget(r, one);
     return ERR_OK;
 }
 
@@ -137,7 +137,7 @@ struct removing {
     struct err first; /* of those that failed */
 };
 
-static void remove_one(struct removing *x, struct record *one)
+static void image_gc_remove_one(struct removing *x, struct record *one)
 {
     struct err e = { 0 };
     uint64_t bytes = 0;
@@ -146,7 +146,7 @@ static void remove_one(struct removing *x, struct record *one)
         log_info("image removed", F_STR("imageID", one->id), F_STR("why", x->why), F_U64("bytes", bytes));
         x->freed += bytes;
         x->n++;
-        forget(x->r, one);
+        image_gc_forget(x->r, one);
     } else if (e.code == ERR_UNAVAILABLE || e.code == ERR_PRECONDITION) {
         one->used = true; /* somebody took it meanwhile */
     } else if (x->first.code == ERR_OK) {
@@ -165,7 +165,7 @@ static enum err_code remove_old(struct image_gc_records *r, const struct image_g
         return ERR_OK;
     HASH_ITER (hh, r->all, one, next)
         if (may_go(one) && r->now_ms - (one->was_used ? one->used_ms : one->first_ms) > max_age_ms)
-            remove_one(&x, one);
+            image_gc_remove_one(&x, one);
     ret->n_old = x.n;
     if (x.first.code == ERR_OK)
         return ERR_OK;
@@ -184,7 +184,7 @@ static enum err_code free_space(struct image_gc_records *r, const struct image_g
         if (x.freed >= ret->wanted)
             break;
         if (may_go(one) && r->now_ms - one->first_ms >= p->min_age_ms)
-            remove_one(&x, one);
+            image_gc_remove_one(&x, one);
     }
     ret->freed = x.freed;
     ret->n_full = x.n;
@@ -250,7 +250,7 @@ enum err_code image_gc_remove_unused(struct image_gc_records *r, const struct im
         return e->code;
     HASH_ITER (hh, r->all, one, next)
         if (may_go(one))
-            remove_one(&x, one);
+            image_gc_remove_one(&x, one);
     ret->freed = x.freed;
     ret->n_full = x.n;
     if (x.first.code != ERR_OK)

@@ -57,7 +57,7 @@ static void each(void *arg, void (*see)(const struct image_gc_image *i, void *ar
     img_each(n->o.images, on_seen, &s);
 }
 
-static enum err_code remove_image(void *arg, const char *id, uint64_t *ret_bytes, struct err *e)
+static enum err_code image_gc_node_remove_image(void *arg, const char *id, uint64_t *ret_bytes, struct err *e)
 {
     struct node *n = arg;
     uint64_t bytes = img_own_bytes(n->o.images, id);
@@ -69,12 +69,12 @@ static enum err_code remove_image(void *arg, const char *id, uint64_t *ret_bytes
 
 static struct image_gc_host host_of(struct node *n)
 {
-    return (struct image_gc_host){ .each = each, .remove = remove_image, .arg = n };
+    return (struct image_gc_host){ .each = each, .remove = image_gc_node_remove_image, .arg = n };
 }
 
 /* ---- one run --------------------------------------------------------------------------------- */
 
-static void plan(struct image_gc *gc, uint64_t in_ms);
+static void image_gc_node_plan(struct image_gc *gc, uint64_t in_ms);
 
 static enum err_code ask_disk(void *arg, struct err *e)
 {
@@ -88,7 +88,7 @@ static enum err_code ask_disk(void *arg, struct err *e)
     return ERR_OK;
 }
 
-static void tell(struct image_gc *gc, const struct err *e)
+static void image_gc_node_tell(struct image_gc *gc, const struct err *e)
 {
     if (gc->last.event != NULL)
         node_event(gc->node, true, gc->last.event, e->text);
@@ -100,7 +100,7 @@ static void tell(struct image_gc *gc, const struct err *e)
     gc->failed_before = e->code != ERR_OK;
 }
 
-static void count(struct image_gc *gc, const struct image_gc_outcome *o)
+static void image_gc_node_count(struct image_gc *gc, const struct image_gc_outcome *o)
 {
     gc->n_full += o->n_full;
     gc->n_old += o->n_old;
@@ -118,7 +118,7 @@ static void free_gc(uv_handle_t *handle)
     free(gc);
 }
 
-static void on_asked(struct op *op, const struct err *result)
+static void image_gc_node_on_asked(struct op *op, const struct err *result)
 {
     struct image_gc *gc = op->owner;
     const struct image_gc_host host = host_of(gc->node);
@@ -135,33 +135,33 @@ static void on_asked(struct op *op, const struct err *result)
     if (e.code == ERR_OK && image_gc_run(gc->records, &host, &gc->node->o.image_gc, &gc->disk,
                                          clock_mono_ms(), &gc->last, &e) == ERR_OK)
         gc->looked = true;
-    count(gc, &gc->last);
-    tell(gc, &e);
+    image_gc_node_count(gc, &gc->last);
+    image_gc_node_tell(gc, &e);
     gc->error = e;
-    plan(gc, gc->again ? SOON_MS : IMAGE_GC_PERIOD_MS);
+    image_gc_node_plan(gc, gc->again ? SOON_MS : IMAGE_GC_PERIOD_MS);
     gc->again = false;
 }
 
-static void on_timer(uv_timer_t *timer)
+static void image_gc_node_on_timer(uv_timer_t *timer)
 {
     struct image_gc *gc = timer->data;
     const struct image_gc_policy *p = &gc->node->o.image_gc;
 
     if (p->high_percent >= 100 && p->max_age_ms == 0) { /* kubelet's way to say: never */
-        plan(gc, IMAGE_GC_PERIOD_MS);
+        image_gc_node_plan(gc, IMAGE_GC_PERIOD_MS);
         return;
     }
     gc->running = true;
-    work_start(&gc->work, "image collection", NULL, ask_disk, gc, gc->timer.loop, on_asked, gc);
+    work_start(&gc->work, "image collection", NULL, ask_disk, gc, gc->timer.loop, image_gc_node_on_asked, gc);
 }
 
-static void plan(struct image_gc *gc, uint64_t in_ms)
+static void image_gc_node_plan(struct image_gc *gc, uint64_t in_ms)
 {
-    uv_timer_start(&gc->timer, on_timer, in_ms, 0);
+    uv_timer_start(&gc->timer, image_gc_node_on_timer, in_ms, 0);
 }
 
 /* From now on an image that has just come is here. */
-static void look(struct image_gc *gc)
+static void image_gc_node_look(struct image_gc *gc)
 {
     const struct image_gc_host host = host_of(gc->node);
     struct err e = { 0 };
@@ -193,8 +193,8 @@ void image_gc_open(struct node *n)
     uv_timer_init(n->o.loop, &gc->timer);
     gc->timer.data = gc;
     n->image_gc = gc;
-    look(gc);
-    plan(gc, IMAGE_GC_PERIOD_MS);
+    image_gc_node_look(gc);
+    image_gc_node_plan(gc, IMAGE_GC_PERIOD_MS);
 }
 
 void image_gc_close(struct node *n)
@@ -221,11 +221,11 @@ void image_gc_wake(struct node *n)
 
     if (gc == NULL)
         return;
-    look(gc);
+    image_gc_node_look(gc);
     if (gc->running)
         gc->again = true;
     else
-        plan(gc, SOON_MS);
+        image_gc_node_plan(gc, SOON_MS);
 }
 
 uint64_t image_gc_free_unused(struct node *n)
@@ -239,7 +239,7 @@ uint64_t image_gc_free_unused(struct node *n)
         return 0;
     if (image_gc_remove_unused(gc->records, &host, clock_mono_ms(), &outcome, &e) != ERR_OK)
         log_warn("unused images cannot be removed", F_ERR(&e));
-    count(gc, &outcome);
+    image_gc_node_count(gc, &outcome);
     return outcome.freed;
 }
 

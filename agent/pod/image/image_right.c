@@ -5,7 +5,7 @@
 #include "agent/pod/image/images.h"
 #include "agent/pod/image/pull_secrets.h"
 
-static void on_checked(struct op *op, const struct err *result)
+static void image_right_on_checked(struct op *op, const struct err *result)
 {
     struct pod_image *i = op->owner;
 
@@ -30,7 +30,7 @@ static void start_check(struct pod_image *i, const char *name)
     } else {
         i->checking = true;
         i->stale = false;
-        img_access_start(&i->check, i->pod->node->o.images, name, secrets.json.p, on_checked, i);
+        img_access_start(&i->check, i->pod->node->o.images, name, secrets.json.p, image_right_on_checked, i);
     }
     pull_secrets_done(&secrets);
 }

@@ -40,7 +40,7 @@ static bool is_busy(const struct pod_image *i)
 }
 
 /* Freed now, or when what is under way has answered. */
-static void drop(struct pod_image *i)
+static void pod_images_drop(struct pod_image *i)
 {
     if (!is_busy(i)) {
         image_free(i);
@@ -67,7 +67,7 @@ bool images_free_dropped(struct pod_image *i)
 void images_clear(struct pod *p)
 {
     for (size_t i = 0; i < p->n_images; i++)
-        drop(p->images[i]);
+        pod_images_drop(p->images[i]);
     p->n_images = 0;
     free(take_ptr(&p->images));
 }
@@ -95,7 +95,7 @@ static struct pod_image *find_in(struct pod_image *const *list, size_t n, const 
 
 /* Puts the image into `list`, if it is not there already: taken over from p->images, or new; false: no
  * memory. */
-static bool place(struct pod *p, struct wanted w, struct pod_image **list, size_t *n)
+static bool pod_images_place(struct pod *p, struct wanted w, struct pod_image **list, size_t *n)
 {
     struct pod_image *found = find_in(list, *n, w.reference);
 
@@ -125,11 +125,12 @@ enum err_code images_build(struct pod *p, struct err *e)
     bool room = list != NULL;
 
     for (size_t k = 0; room && k < p->n_ctrs; k++)
-        room = place(p, (struct wanted){ p->ctrs[k].spec->image, p->ctrs[k].spec->pull_policy }, list, &n);
+        room = pod_images_place(p, (struct wanted){ p->ctrs[k].spec->image, p->ctrs[k].spec->pull_policy },
+                                list, &n);
     for (size_t k = 0; room && k < p->api->spec.n_volumes; k++) {
         const struct api_volume *v = &p->api->spec.volumes[k];
         if (v->kind == API_VOL_IMAGE && volumes_is_mounted(p, v->name))
-            room = place(p, (struct wanted){ v->image_reference, v->image_pull_policy }, list, &n);
+            room = pod_images_place(p, (struct wanted){ v->image_reference, v->image_pull_policy }, list, &n);
     }
     if (room) {
         images_clear(p); /* what is left of the old ones */
@@ -140,14 +141,14 @@ enum err_code images_build(struct pod *p, struct err *e)
     /* Nothing may point into the old manifest any more: they are begun anew when there is memory. */
     images_clear(p);
     while (n > 0)
-        drop(list[--n]);
+        pod_images_drop(list[--n]);
     free(list);
     return err_nomem(e);
 }
 
 /* ---- bringing --------------------------------------------------------------------------------------- */
 
-static void say(struct pod_image *i, const char *reason, const char *message)
+static void pod_images_say(struct pod_image *i, const char *reason, const char *message)
 {
     snprintf(i->reason, sizeof(i->reason), "%s", reason);
     free(i->message);
@@ -204,7 +205,7 @@ static const char *failure_name(enum img_failure failure)
 }
 
 /* Reason and message as kubelet's image manager makes them. */
-static void say_failure(struct pod_image *i, const char *why)
+static void pod_images_say_failure(struct pod_image *i, const char *why)
 {
     str_auto text = NULL;
 
@@ -221,8 +222,8 @@ static void say_failure(struct pod_image *i, const char *why)
                           i->reference, why);
         break;
     }
-    say(i, i->bring.failure == IMG_FAILED ? "ErrImagePull" : failure_name(i->bring.failure),
-        text != NULL ? text : why);
+    pod_images_say(i, i->bring.failure == IMG_FAILED ? "ErrImagePull" : failure_name(i->bring.failure),
+                   text != NULL ? text : why);
     i->pull_failed = true;
 }
 
@@ -253,7 +254,7 @@ static void on_brought(struct op *op, const struct err *result)
         if (i->backoff_ms > BACKOFF_MAX_MS)
             i->backoff_ms = BACKOFF_MAX_MS;
         i->retry_at_ns = clock_wall_ns() + (int64_t)i->backoff_ms * MS;
-        say_failure(i, result->text);
+        pod_images_say_failure(i, result->text);
         log_warn("image cannot be pulled", F_STR("pod", p->key), F_STR("image", i->reference),
                  F_U64("retryMs", i->backoff_ms), F_ERR(result));
         pod_event(p, c, true, "Failed", "Failed to pull image \"%s\": %s%s%s", i->reference,
@@ -415,7 +416,7 @@ static struct img_image *look_up(const struct pod_image *i, char name[IMG_NAME_M
 
 /* False: it is not here, or a pull has to show the pod's right to it.  Pods that run go on with what they
  * have. */
-static bool take_present(struct pod_image *i, char name[IMG_NAME_MAX])
+static bool pod_images_take_present(struct pod_image *i, char name[IMG_NAME_MAX])
 {
     scoped(img_unref) struct img_image *found = look_up(i, name);
 
@@ -443,14 +444,14 @@ static void image_step(struct pod_image *i)
     if (img_normalise(i->reference, name, &e) != ERR_OK) {
         str_auto text = str_printf("Failed to apply default image tag \"%s\": %s", i->reference, e.text);
         i->error_final = true; /* only another manifest can help */
-        say(i, "InvalidImageName", text != NULL ? text : e.text);
+        pod_images_say(i, "InvalidImageName", text != NULL ? text : e.text);
         pod_event(p, c, true, "InspectFailed", "%s", i->message);
         pod_event(p, c, true, "Failed", "Error: InvalidImageName");
         return;
     }
     if (c == NULL && (!take_mounted(i) || i->image != NULL))
         return;
-    if (i->policy != API_PULL_ALWAYS && take_present(i, name))
+    if (i->policy != API_PULL_ALWAYS && pod_images_take_present(i, name))
         return;
     if (!is_needed(i))
         return;
@@ -462,7 +463,7 @@ static void image_step(struct pod_image *i)
         if (i->reason[0] == '\0') {
             str_auto text =
                 str_printf("Container image \"%s\" is not present with pull policy of Never", i->reference);
-            say(i, "ErrImageNeverPull", text != NULL ? text : "");
+            pod_images_say(i, "ErrImageNeverPull", text != NULL ? text : "");
             pod_event(p, c, true, "ErrImageNeverPull", "%s", i->message);
             pod_event(p, c, true, "Failed", "Error: ErrImageNeverPull");
         }
@@ -473,7 +474,7 @@ static void image_step(struct pod_image *i)
             str_auto text = str_printf("Back-off pulling image \"%s\": %s: %s", i->reference, i->reason,
                                        i->message != NULL ? i->message : "");
             pod_event(p, c, false, "BackOff", "Back-off pulling image \"%s\"", i->reference);
-            say(i, "ImagePullBackOff", text != NULL ? text : "");
+            pod_images_say(i, "ImagePullBackOff", text != NULL ? text : "");
         }
         pod_wake_at(p, i->retry_at_ns);
         return;

@@ -8,14 +8,14 @@
 
 #define NAMES_MAX 2000
 
-static void add_name(struct buf *names, const char *name)
+static void pull_secrets_add_name(struct buf *names, const char *name)
 {
     buf_addf(names, "%s%s", names->n > 0 ? ", " : "", name);
 }
 
 /* Both hold a JSON object, which was checked when the Secret was read; the older one is what "auths" is in
  * the newer. */
-static bool add_secret(struct buf *json, const struct api_config *c)
+static bool pull_secrets_add_secret(struct buf *json, const struct api_config *c)
 {
     const bool older = str_eq(c->type, "kubernetes.io/dockercfg");
     const struct api_datum *d =
@@ -50,9 +50,9 @@ enum err_code pull_secrets_collect(const struct pod *p, struct pull_secrets *ret
                          : src_store_config(p->node->o.store, API_SECRET, p->api->meta.namespace, name);
 
         if (name != NULL && c == NULL)
-            add_name(&ret->missing, name);
-        else if (c != NULL && !add_secret(&ret->json, c))
-            add_name(&ret->unusable, name);
+            pull_secrets_add_name(&ret->missing, name);
+        else if (c != NULL && !pull_secrets_add_secret(&ret->json, c))
+            pull_secrets_add_name(&ret->unusable, name);
     }
     if (ret->json.n > 0)
         buf_addc(&ret->json, ']');

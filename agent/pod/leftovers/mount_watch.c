@@ -18,7 +18,7 @@ struct mount_watch {
     bool changed;     /* meanwhile */
 };
 
-static void on_closed(uv_handle_t *handle)
+static void mount_watch_on_closed(uv_handle_t *handle)
 {
     struct mount_watch *w = handle->data;
 
@@ -34,12 +34,12 @@ void mount_watch_end(struct node *n)
 
     if (w == NULL)
         return;
-    uv_close((uv_handle_t *)&w->poll, on_closed);
-    uv_close((uv_handle_t *)&w->pause, on_closed);
+    uv_close((uv_handle_t *)&w->poll, mount_watch_on_closed);
+    uv_close((uv_handle_t *)&w->pause, mount_watch_on_closed);
 }
 
 /* Wakes all who wait; false: nobody does. */
-static bool tell(struct node *n)
+static bool mount_watch_tell(struct node *n)
 {
     bool waits = sweep_mounts_changed(n);
     struct pod *p, *tmp;
@@ -59,19 +59,19 @@ unsigned mount_watch_rounds(const struct node *n)
     return n->mount_watch != NULL ? n->mount_watch->rounds : 0;
 }
 
-static void on_pause_over(uv_timer_t *timer);
+static void mount_watch_on_pause_over(uv_timer_t *timer);
 
 static void round_begin(struct mount_watch *w)
 {
     w->changed = false;
     w->rounds++;
-    if (tell(w->node))
-        uv_timer_start(&w->pause, on_pause_over, PAUSE_MS, 0);
+    if (mount_watch_tell(w->node))
+        uv_timer_start(&w->pause, mount_watch_on_pause_over, PAUSE_MS, 0);
     else
         mount_watch_end(w->node);
 }
 
-static void on_pause_over(uv_timer_t *timer)
+static void mount_watch_on_pause_over(uv_timer_t *timer)
 {
     struct mount_watch *w = timer->data;
 
@@ -79,7 +79,7 @@ static void on_pause_over(uv_timer_t *timer)
         round_begin(w);
 }
 
-static void on_change(uv_poll_t *poll, int status, int events)
+static void mount_watch_on_change(uv_poll_t *poll, int status, int events)
 {
     struct mount_watch *w = poll->data;
 
@@ -117,7 +117,7 @@ enum err_code mount_watch_begin(struct node *n, bool *ret_new, struct err *e)
     w->poll.data = w->pause.data = w;
     w->open_handles = 2;
     w->rounds = 1;
-    uv_poll_start(&w->poll, UV_PRIORITIZED, on_change);
+    uv_poll_start(&w->poll, UV_PRIORITIZED, mount_watch_on_change);
     uv_unref((uv_handle_t *)&w->poll); /* holds up no end of the loop */
     n->mount_watch = w;
     return ERR_OK;

@@ -25,7 +25,7 @@
 struct job {
     struct node *node;
     const char *what;
-    void (*begin)(struct job *j);                         /* one try; ends in on_done() */
+    void (*begin)(struct job *j);                         /* one try; ends in sweep_on_done() */
     enum err_code (*look)(struct node *n, struct err *e); /* NULL: something is removed */
     char id[512];                                         /* container id, uid or cgroup path */
     struct rt_action action;
@@ -39,7 +39,7 @@ struct job {
     TAILQ_ENTRY(job) link;
 };
 
-static void on_closed(uv_handle_t *handle)
+static void sweep_on_closed(uv_handle_t *handle)
 {
     struct job *j = handle->data;
     struct node *n = j->node;
@@ -56,10 +56,10 @@ static void finished(struct job *j)
         return;
     j->over = true;
     j->waiting = false;
-    uv_close((uv_handle_t *)&j->retry, on_closed);
+    uv_close((uv_handle_t *)&j->retry, sweep_on_closed);
 }
 
-static void on_retry(uv_timer_t *timer)
+static void sweep_on_retry(uv_timer_t *timer)
 {
     struct job *j = timer->data;
 
@@ -100,10 +100,10 @@ static void tried(struct job *j, const struct err *result)
             log_debug("mounts cannot be watched", F_ERR(&e));
     }
     j->waiting = true;
-    uv_timer_start(&j->retry, on_retry, j->pause_ms, 0);
+    uv_timer_start(&j->retry, sweep_on_retry, j->pause_ms, 0);
 }
 
-static void on_done(struct op *op, const struct err *result)
+static void sweep_on_done(struct op *op, const struct err *result)
 {
     tried(op->owner, result);
 }
@@ -139,7 +139,7 @@ static void new_job(struct node *n, const char *id, const char *what, void (*beg
     j->begin(j);
 }
 
-static void look_again(struct job *j)
+static void sweep_look_again(struct job *j)
 {
     struct err e = { 0 };
 
@@ -148,7 +148,7 @@ static void look_again(struct job *j)
 }
 
 /* What cannot be listed is unknown: nothing of it is removed, and the look is repeated. */
-static void look(struct node *n, const char *what, enum err_code (*fn)(struct node *n, struct err *e))
+static void sweep_look(struct node *n, const char *what, enum err_code (*fn)(struct node *n, struct err *e))
 {
     struct err e = { 0 };
     struct job *j;
@@ -160,7 +160,7 @@ static void look(struct node *n, const char *what, enum err_code (*fn)(struct no
         return;
     log_warn("left-overs cannot be listed: nothing of them is removed; trying again", F_STR("what", what),
              F_ERR(&e));
-    j = make_job(n, "", what, look_again);
+    j = make_job(n, "", what, sweep_look_again);
     if (j == NULL)
         return;
     j->look = fn;
@@ -188,7 +188,7 @@ void sweep_hurry(struct node *n)
     TAILQ_FOREACH (j, &n->jobs, link)
         if (j->waiting) {
             j->pause_ms = 0;
-            uv_timer_start(&j->retry, on_retry, 0, 0);
+            uv_timer_start(&j->retry, sweep_on_retry, 0, 0);
         }
 }
 
@@ -200,7 +200,7 @@ bool sweep_mounts_changed(struct node *n)
     TAILQ_FOREACH (j, &n->jobs, link) {
         some = some || (j->held && !j->over);
         if (j->held && j->waiting)
-            uv_timer_start(&j->retry, on_retry, 0, 0);
+            uv_timer_start(&j->retry, sweep_on_retry, 0, 0);
     }
     return some;
 }
@@ -252,7 +252,7 @@ static bool is_being_swept(struct node *n, const char *id, void (*begin)(struct 
 
 static void remove_container(struct job *j)
 {
-    rt_delete_start(&j->action, j->node->rt, j->id, NULL, on_done, j);
+    rt_delete_start(&j->action, j->node->rt, j->id, NULL, sweep_on_done, j);
 }
 
 static enum err_code look_containers(struct node *n, struct err *e)
@@ -276,7 +276,7 @@ static void detach(struct job *j)
                                              .pod_namespace = "",
                                              .pod_name = "",
                                              .pod_uid = "" };
-    cni_del_start(&j->cni, j->node->o.cni, &j->attachment, on_done, j);
+    cni_del_start(&j->cni, j->node->o.cni, &j->attachment, sweep_on_done, j);
 }
 
 static enum err_code look_network(struct node *n, struct err *e)
@@ -294,7 +294,7 @@ static enum err_code look_network(struct node *n, struct err *e)
 
 void sweep_network(struct node *n)
 {
-    look(n, "network attachments", look_network);
+    sweep_look(n, "network attachments", look_network);
 }
 
 static enum err_code remove_volumes(const void *arg, struct buf *out, struct err *e)
@@ -321,7 +321,7 @@ static void remove_pod_volumes(struct job *j)
     if (pods_by_uid(n, j->id) != NULL) /* a manifest names that uid by now */
         finished(j);
     else
-        proc_call_start(&j->call, &call, n->o.loop, on_done, j);
+        proc_call_start(&j->call, &call, n->o.loop, sweep_on_done, j);
 }
 
 /* Neither a pod's, nor of somebody else who was here before. */
@@ -377,7 +377,7 @@ static enum err_code look_namespaces(struct node *n, struct err *e)
 }
 
 /* "<namespace>_<name>_<uid>" whose uid is nobody's. */
-static bool remove_logs(const char *name, void *arg)
+static bool sweep_remove_logs(const char *name, void *arg)
 {
     const struct listing *l = arg;
     const char *uid = foreign_uid_of_logs(name);
@@ -400,7 +400,7 @@ static enum err_code look_logs(struct node *n, struct err *e)
 
     if (foreign_load(n, e) != ERR_OK)
         return e->code;
-    return presence_is_unknown(fs_list(AT_FDCWD, l.dir, remove_logs, &l, e)) ? e->code : ERR_OK;
+    return presence_is_unknown(fs_list(AT_FDCWD, l.dir, sweep_remove_logs, &l, e)) ? e->code : ERR_OK;
 }
 
 /* A link into our folder of logs whose file is proven gone; those of somebody else stay. */
@@ -589,11 +589,11 @@ static enum err_code look_cgroups(struct node *n, struct err *e)
 
 void sweep_start(struct node *n)
 {
-    look(n, "containers", look_containers);
+    sweep_look(n, "containers", look_containers);
     sweep_network(n);
-    look(n, "volumes", look_volumes);
-    look(n, "cgroups", look_cgroups);
-    look(n, "logs", look_logs);
-    look(n, "links to logs", look_log_links);
-    look(n, "namespaces", look_namespaces);
+    sweep_look(n, "volumes", look_volumes);
+    sweep_look(n, "cgroups", look_cgroups);
+    sweep_look(n, "logs", look_logs);
+    sweep_look(n, "links to logs", look_log_links);
+    sweep_look(n, "namespaces", look_namespaces);
 }

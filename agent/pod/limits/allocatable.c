@@ -73,7 +73,7 @@ static int64_t kept_free(const struct api_threshold *t, int64_t capacity)
     return t->bytes > 0 ? t->bytes : (int64_t)((double)capacity * t->share);
 }
 
-static int64_t less(int64_t from, int64_t a)
+static int64_t allocatable_less(int64_t from, int64_t a)
 {
     return a >= from ? 0 : from - a;
 }
@@ -81,7 +81,7 @@ static int64_t less(int64_t from, int64_t a)
 /* Without what is reserved. */
 static int64_t unreserved(int64_t capacity, int64_t system, int64_t kube)
 {
-    return less(less(capacity, system), kube);
+    return allocatable_less(allocatable_less(capacity, system), kube);
 }
 
 int64_t node_allocatable(const struct node *n, const char *resource)
@@ -96,18 +96,19 @@ int64_t node_allocatable(const struct node *n, const char *resource)
     if (strcmp(resource, "pid") == 0)
         return unreserved(capacity, r->system.pids, r->kube.pids);
     if (strcmp(resource, "ephemeral-storage") == 0)
-        return less(unreserved(capacity, r->system.storage_bytes, r->kube.storage_bytes),
-                    kept_free(&r->evict_storage, capacity));
+        return allocatable_less(unreserved(capacity, r->system.storage_bytes, r->kube.storage_bytes),
+                                kept_free(&r->evict_storage, capacity));
     if (strcmp(resource, "memory") == 0)
-        return less(less(unreserved(capacity, r->system.memory_bytes, r->kube.memory_bytes),
-                         kept_free(&r->evict_memory, capacity)),
-                    (int64_t)hugepages_bytes(n));
+        return allocatable_less(
+            allocatable_less(unreserved(capacity, r->system.memory_bytes, r->kube.memory_bytes),
+                             kept_free(&r->evict_memory, capacity)),
+            (int64_t)hugepages_bytes(n));
     return capacity;
 }
 
 /* What settings keep from pods may be no more than there is. */
-static enum err_code check_one(const char *resource, int64_t capacity, int64_t system, int64_t kube,
-                               int64_t evict, struct err *e)
+static enum err_code allocatable_check_one(const char *resource, int64_t capacity, int64_t system,
+                                           int64_t kube, int64_t evict, struct err *e)
 {
     const char *unit = strcmp(resource, "cpu") == 0 ? "m" : "";
     int64_t kept;
@@ -127,13 +128,14 @@ enum err_code allocatable_check(const struct node_options *o, struct err *e)
     const struct api_reserved *system = &o->resources.system, *kube = &o->resources.kube;
     int64_t memory = (int64_t)o->memory_bytes, disk = storage(o);
 
-    if (check_one("cpu", (int64_t)o->cpu_milli, system->cpu_milli, kube->cpu_milli, 0, e) != ERR_OK ||
-        check_one("memory", memory, system->memory_bytes, kube->memory_bytes,
-                  kept_free(&o->resources.evict_memory, memory), e) != ERR_OK ||
-        check_one("ephemeral-storage", disk, system->storage_bytes, kube->storage_bytes,
-                  kept_free(&o->resources.evict_storage, disk), e) != ERR_OK)
+    if (allocatable_check_one("cpu", (int64_t)o->cpu_milli, system->cpu_milli, kube->cpu_milli, 0, e) !=
+            ERR_OK ||
+        allocatable_check_one("memory", memory, system->memory_bytes, kube->memory_bytes,
+                              kept_free(&o->resources.evict_memory, memory), e) != ERR_OK ||
+        allocatable_check_one("ephemeral-storage", disk, system->storage_bytes, kube->storage_bytes,
+                              kept_free(&o->resources.evict_storage, disk), e) != ERR_OK)
         return e->code;
-    return check_one("pid", pids(), system->pids, kube->pids, 0, e);
+    return allocatable_check_one("pid", pids(), system->pids, kube->pids, 0, e);
 }
 
 /* ---- limits of all pods together ------------------------------------------------------------------- */
@@ -162,7 +164,7 @@ uint64_t allocatable_unit_weight(const struct node *n)
     return cg_weight_from_shares((uint64_t)pods_limits(n).cpu_shares);
 }
 
-static void on_again(uv_timer_t *timer)
+static void allocatable_on_again(uv_timer_t *timer)
 {
     allocatable_update(timer->data);
 }
@@ -180,7 +182,7 @@ void allocatable_update(struct node *n)
             node_event(n, false, "NodeAllocatableEnforced", "Updated Node Allocatable limit across pods");
         return;
     }
-    uv_timer_start(&n->limits_timer, on_again, AGAIN_MS, 0);
+    uv_timer_start(&n->limits_timer, allocatable_on_again, AGAIN_MS, 0);
     if (failed)
         return;
     log_warn("limits of all pods together cannot be written; trying again", F_ERR(&e));

@@ -21,7 +21,7 @@ static int64_t of_list(const struct api_resource_list *l, const char *name)
 }
 
 /* A container's own limit, else the pod's; 0: neither.  As in kubelet a limit of 0 is none. */
-static int64_t limit_of(const struct ctr *c, const char *name)
+static int64_t ctr_limits_limit_of(const struct ctr *c, const char *name)
 {
     const struct api_pod_spec *s = &c->pod->api->spec;
     int64_t own = of_list(&c->spec->resources.limits, name);
@@ -59,12 +59,12 @@ static void protect(const struct ctr *c, struct ctr_limits *ret)
     if (r->memory_tiers && c->pod->api->qos == API_QOS_BURSTABLE)
         ret->memory_low = request;
     if (c->pod->api->qos != API_QOS_BEST_EFFORT)
-        ret->memory_high = high(c, request, limit_of(c, "memory"));
+        ret->memory_high = high(c, request, ctr_limits_limit_of(c, "memory"));
 }
 
 /* Swap in proportion to the request, for containers of Burstable pods that ask for memory and may have more.
  */
-static int64_t swap(const struct ctr *c)
+static int64_t ctr_limits_swap(const struct ctr *c)
 {
     const struct node_options *o = &c->pod->node->o;
     int64_t request = memory_request(c), limit = of_list(&c->spec->resources.limits, "memory");
@@ -150,7 +150,7 @@ void ctr_limits_of(const struct ctr *c, struct ctr_limits *ret)
 {
     const struct node_options *o = &c->pod->node->o;
     const struct quantity *request = api_resource_get(&c->spec->resources.requests, "cpu");
-    int64_t cpu = limit_of(c, "cpu"), memory = limit_of(c, "memory");
+    int64_t cpu = ctr_limits_limit_of(c, "cpu"), memory = ctr_limits_limit_of(c, "memory");
 
     *ret = (struct ctr_limits){
         .cpu_shares = (int64_t)cg_shares_from_milli(request != NULL ? quantity_milli(request) : cpu),
@@ -158,7 +158,7 @@ void ctr_limits_of(const struct ctr *c, struct ctr_limits *ret)
         .cpu_quota_us =
             cpu > 0 && o->cpu_cfs_quota ? cg_quota_from_milli(cpu, (int64_t)o->cpu_cfs_period_us) : -1,
         .memory_max = memory > 0 ? memory : -1,
-        .swap_max = swap(c),
+        .swap_max = ctr_limits_swap(c),
         .oom_group = oom_kill(c->pod) != API_OOM_KILL_PROCESS,
     };
     protect(c, ret);

@@ -55,7 +55,7 @@ struct fit {
     size_t n;
 };
 
-static void look_at(struct fit *f, const char *resource)
+static void admission_fit_look_at(struct fit *f, const char *resource)
 {
     struct shortage s = { .resource = resource, .requested = fit_request(f->api, resource) };
 
@@ -74,11 +74,11 @@ static void look_at(struct fit *f, const char *resource)
         f->ret[f->n++] = s;
 }
 
-static void look_at_list(struct fit *f, const struct api_resource_list *l)
+static void admission_fit_look_at_list(struct fit *f, const struct api_resource_list *l)
 {
     for (size_t i = 0; i < l->n; i++)
         if (str_starts(l->v[i].name, HUGE_PREFIX) || strchr(l->v[i].name, '/') != NULL)
-            look_at(f, l->v[i].name);
+            admission_fit_look_at(f, l->v[i].name);
 }
 
 size_t fit_shortages(const struct pod *p, const struct api_pod *api, bool ending,
@@ -87,16 +87,16 @@ size_t fit_shortages(const struct pod *p, const struct api_pod *api, bool ending
     const struct api_pod_spec *s = &api->spec;
     struct fit f = { p, api, ending, ret, 0 };
 
-    look_at(&f, "pods");
-    look_at(&f, "cpu");
-    look_at(&f, "memory");
-    look_at(&f, "ephemeral-storage");
-    look_at_list(&f, &s->resources.requests);
+    admission_fit_look_at(&f, "pods");
+    admission_fit_look_at(&f, "cpu");
+    admission_fit_look_at(&f, "memory");
+    admission_fit_look_at(&f, "ephemeral-storage");
+    admission_fit_look_at_list(&f, &s->resources.requests);
     for (size_t i = 0; i < s->n_init_containers; i++)
-        look_at_list(&f, &s->init_containers[i].resources.requests);
+        admission_fit_look_at_list(&f, &s->init_containers[i].resources.requests);
     for (size_t i = 0; i < s->n_containers; i++)
-        look_at_list(&f, &s->containers[i].resources.requests);
-    look_at_list(&f, &s->overhead);
+        admission_fit_look_at_list(&f, &s->containers[i].resources.requests);
+    admission_fit_look_at_list(&f, &s->overhead);
     return f.n;
 }
 

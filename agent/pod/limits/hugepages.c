@@ -33,7 +33,7 @@ static void name_size(struct hugepages_size *s)
         snprintf(s->cgroup, sizeof(s->cgroup), "%uKB", (unsigned)kib);
 }
 
-static bool read_size(int dir, const char *name, struct hugepages_size *ret)
+static bool hugepages_read_size(int dir, const char *name, struct hugepages_size *ret)
 {
     unsigned long long kib, pages;
     str_auto file = str_printf("%s/nr_hugepages", name);
@@ -62,7 +62,7 @@ size_t hugepages_sizes(const struct node *n, struct hugepages_size ret[HUGEPAGES
     for (struct dirent *d = readdir(list); d != NULL && found < HUGEPAGES_SIZES_MAX; d = readdir(list)) {
         struct hugepages_size s;
         size_t i = found;
-        if (!read_size(dirfd(list), d->d_name, &s))
+        if (!hugepages_read_size(dirfd(list), d->d_name, &s))
             continue;
         for (; i > 0 && ret[i - 1].page_bytes > s.page_bytes; i--)
             ret[i] = ret[i - 1];

@@ -27,7 +27,7 @@ int32_t pods_priority(const struct node *n, const struct api_pod *api)
     return c != NULL ? c->value : 0;
 }
 
-static bool is_known(const struct node *n, const struct api_pod *api)
+static bool priority_is_known(const struct node *n, const struct api_pod *api)
 {
     const char *name = api->spec.priority_class_name;
 
@@ -58,7 +58,7 @@ static void wait_for_class(struct pod *p)
 
 bool priority_step(struct pod *p)
 {
-    bool known = is_known(p->node, p->api);
+    bool known = priority_is_known(p->node, p->api);
 
     if (!known)
         wait_for_class(p);

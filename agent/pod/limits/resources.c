@@ -27,7 +27,7 @@ static bool is_sidecar(const struct api_container *c)
     return c->restart_policy == API_RESTART_ALWAYS;
 }
 
-static const struct quantity *find(const struct api_resources *r, const char *name, bool limits)
+static const struct quantity *pod_resources_find(const struct api_resources *r, const char *name, bool limits)
 {
     return api_resource_get(limits ? &r->limits : &r->requests, name);
 }
@@ -46,7 +46,7 @@ static struct quantity of_containers(const struct api_pod *p, const char *name, 
     for (size_t i = 0; i < s->n_init_containers; i++) {
         const struct api_container *c = &s->init_containers[i];
         struct quantity now = sidecars;
-        q = find(&c->resources, name, limits);
+        q = pod_resources_find(&c->resources, name, limits);
         if (q != NULL)
             now = quantity_add(&sidecars, q);
         all = all && !quantity_is_zero(&now);
@@ -55,7 +55,7 @@ static struct quantity of_containers(const struct api_pod *p, const char *name, 
         raise_to(&peak, &now);
     }
     for (size_t i = 0; i < s->n_containers; i++) {
-        q = find(&s->containers[i].resources, name, limits);
+        q = pod_resources_find(&s->containers[i].resources, name, limits);
         if (q != NULL)
             sum = quantity_add(&sum, q);
         all = all && q != NULL && !quantity_is_zero(q); /* 0 is no limit */
@@ -78,7 +78,7 @@ static struct quantity aggregate(const struct api_pod *p, const char *name, bool
     bool all = false;
     struct quantity sum = of_containers(p, name, limits, &all);
     const struct quantity *q =
-        s->has_resources && is_pod_level(name) ? find(&s->resources, name, limits) : NULL;
+        s->has_resources && is_pod_level(name) ? pod_resources_find(&s->resources, name, limits) : NULL;
 
     if (q != NULL) {
         sum = *q;

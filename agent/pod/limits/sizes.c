@@ -14,7 +14,7 @@ int64_t sizes_amount(const struct api_resource_list *l, const char *name)
     return strcmp(name, "cpu") == 0 ? quantity_milli(q) : quantity_value(q);
 }
 
-static int64_t ctr_limit(const struct ctr *c, const char *name)
+static int64_t pod_sizes_ctr_limit(const struct ctr *c, const char *name)
 {
     const struct api_pod_spec *s = &c->pod->api->spec;
     int64_t limit = sizes_amount(&c->spec->resources.limits, name);
@@ -29,14 +29,14 @@ struct sizes sizes_of_container(const struct ctr *c)
     return (struct sizes){
         .known = true,
         .cpu_request = sizes_amount(&c->spec->resources.requests, "cpu"),
-        .cpu_limit = ctr_limit(c, "cpu"),
+        .cpu_limit = pod_sizes_ctr_limit(c, "cpu"),
         .memory_request = sizes_amount(&c->spec->resources.requests, "memory"),
-        .memory_limit = ctr_limit(c, "memory"),
+        .memory_limit = pod_sizes_ctr_limit(c, "memory"),
     };
 }
 
 /* A pod's limit holds only if all of its containers have one. */
-static int64_t pod_limit(const struct api_pod *api, const char *name)
+static int64_t pod_sizes_pod_limit(const struct api_pod *api, const char *name)
 {
     bool all = false;
     struct quantity q = resources_pod_limit(api, name, &all);
@@ -51,9 +51,9 @@ struct sizes sizes_of_pod(const struct api_pod *api)
     return (struct sizes){
         .known = true,
         .cpu_request = fit_request(api, "cpu"),
-        .cpu_limit = pod_limit(api, "cpu"),
+        .cpu_limit = pod_sizes_pod_limit(api, "cpu"),
         .memory_request = fit_request(api, "memory"),
-        .memory_limit = pod_limit(api, "memory"),
+        .memory_limit = pod_sizes_pod_limit(api, "memory"),
     };
 }
 

@@ -90,7 +90,7 @@ static void tell_lists(struct node *n)
         log_warn("network list is passed over", F_STR("why", problem));
 }
 
-static void on_network(void *arg)
+static void pod_node_on_network(void *arg)
 {
     struct node *n = arg;
     struct pod *p, *tmp;
@@ -132,7 +132,7 @@ static void open_logs(struct node *n)
 }
 
 /* Those of which each pod has a folder; that they cannot be made is told by the first pod. */
-static void open_folders(struct node *n)
+static void pod_node_open_folders(struct node *n)
 {
     str_auto pods = n->o.root_dir != NULL ? str_printf("%s/pods", n->o.root_dir) : NULL;
     struct err ignored = { 0 };
@@ -180,7 +180,7 @@ enum err_code node_open(struct node **ret, const struct node_options *o, struct 
     shutdown_open(n);
     oom_open(n);
     open_logs(n);
-    open_folders(n);
+    pod_node_open_folders(n);
     allocatable_open(n);
     if (!boot_known || record_load_all(n, e) != ERR_OK) {
         node_free(n);
@@ -192,7 +192,7 @@ enum err_code node_open(struct node **ret, const struct node_options *o, struct 
     src_store_watch(o->store, on_store, n);
     img_on_added(o->images, on_image, n);
     image_gc_open(n);
-    cni_on_change(o->cni, on_network, n);
+    cni_on_change(o->cni, pod_node_on_network, n);
     tell_lists(n);
     *ret = n;
     return ERR_OK;

@@ -32,7 +32,7 @@ static bool is_unknown(const struct err *e)
     }
 }
 
-static enum err_code same_file(int dir, const char *a, const char *b, bool *ret, struct err *e)
+static enum err_code record_load_same_file(int dir, const char *a, const char *b, bool *ret, struct err *e)
 {
     struct stat one, other;
     struct presence first = fs_look_at(dir, a, &one, e), second;
@@ -66,8 +66,8 @@ static void put_away(int dir, const char *name, bool empty, const struct err *wh
 }
 
 /* For a record that cannot be used, what was on the disk before it, where there is such.  *ret_taken. */
-static enum err_code stand_in(struct node *n, int dir, const char *name, const char *synced, bool *ret_taken,
-                              struct err *e)
+static enum err_code record_load_stand_in(struct node *n, int dir, const char *name, const char *synced,
+                                          bool *ret_taken, struct err *e)
 {
     str_auto text = NULL;
     size_t size = 0;
@@ -103,7 +103,7 @@ static enum err_code load_one(struct node *n, int dir, const char *name, struct 
 
     if (synced == NULL)
         return err_nomem(e);
-    if (same_file(dir, name, synced, &same, e) != ERR_OK)
+    if (record_load_same_file(dir, name, synced, &same, e) != ERR_OK)
         return err_wrap(e, "pod record %s", name);
     if (fs_read_at(dir, name, RECORD_MAX, &text, &size, &why) == ERR_OK &&
         record_read(n, name, text, size, same, &why) == ERR_OK)
@@ -112,7 +112,8 @@ static enum err_code load_one(struct node *n, int dir, const char *name, struct 
         *e = why;
         return err_wrap(e, "pod record %s", name);
     }
-    if (!same && stand_in(n, dir, name, synced, &taken, e) != ERR_OK) /* before anything is moved */
+    if (!same &&
+        record_load_stand_in(n, dir, name, synced, &taken, e) != ERR_OK) /* before anything is moved */
         return e->code;
     put_away(dir, name, text != NULL && size == 0, &why);
     keep_stand_in(dir, name, synced, taken);
@@ -132,14 +133,14 @@ static bool is_rubbish(int dir, const char *name)
     return faccessat(dir, first, F_OK, AT_SYMLINK_NOFOLLOW) != 0 && errno == ENOENT;
 }
 
-static bool add_name(const char *name, void *arg)
+static bool record_load_add_name(const char *name, void *arg)
 {
     buf_add(arg, name, strlen(name) + 1);
     return true;
 }
 
 /* The list is read first: what is set aside or made meanwhile is not looked at. */
-static enum err_code list(const char *path, int *ret_dir, struct buf *names, struct err *e)
+static enum err_code record_load_list(const char *path, int *ret_dir, struct buf *names, struct err *e)
 {
     struct patience patience = { 0 };
     struct presence found;
@@ -149,7 +150,7 @@ static enum err_code list(const char *path, int *ret_dir, struct buf *names, str
         return err_sys(e, errno, "open %s", path);
     do {
         *e = (struct err){ 0 };
-        found = fs_list(*ret_dir, ".", add_name, names, e);
+        found = fs_list(*ret_dir, ".", record_load_add_name, names, e);
     } while (presence_is_unknown(found) && patience_wait(&patience));
     if (presence_is_unknown(found))
         return err_wrap(e, "%s", path);
@@ -235,7 +236,7 @@ static enum err_code load_all_aside(struct node *n, int dir, struct err *e)
 
     if (path == NULL)
         return err_nomem(e);
-    if (fs_mkdirs(path, 0700, e) != ERR_OK || list(path, &aside, &names, e) != ERR_OK)
+    if (fs_mkdirs(path, 0700, e) != ERR_OK || record_load_list(path, &aside, &names, e) != ERR_OK)
         return e->code;
     for (const char *name = names.p; name < names.p + names.n; name += strlen(name) + 1) {
         if (is_rubbish(aside, name))
@@ -254,7 +255,7 @@ enum err_code record_load_all(struct node *n, struct err *e)
 
     if (path == NULL)
         return err_nomem(e);
-    if (fs_mkdirs(path, 0700, e) != ERR_OK || list(path, &dir, &names, e) != ERR_OK ||
+    if (fs_mkdirs(path, 0700, e) != ERR_OK || record_load_list(path, &dir, &names, e) != ERR_OK ||
         load_all_aside(n, dir, e) != ERR_OK)
         return e->code;
     bool some_aside = n->n_pods > 0;

@@ -23,22 +23,22 @@ static void read_sizes(const json_t *o, struct sizes *s)
         *s = (struct sizes){ true, v[0], v[1], v[2], v[3] };
 }
 
-static void copy(char *to, size_t size, const char *from)
+static void record_read_copy(char *to, size_t size, const char *from)
 {
     snprintf(to, size, "%s", from != NULL ? from : "");
 }
 
 /* A whole number that is at most `max`, else 0: what follows from it must fit its type. */
-static int64_t number(const json_t *o, const char *key, int64_t max)
+static int64_t record_read_number(const json_t *o, const char *key, int64_t max)
 {
     json_int_t v = json_int(o, key, 0);
 
     return v > 0 && v <= max ? v : 0;
 }
 
-static int64_t time_of(const json_t *o, const char *key)
+static int64_t record_read_time_of(const json_t *o, const char *key)
 {
-    return number(o, key, TIME_MAX_NS);
+    return record_read_number(o, key, TIME_MAX_NS);
 }
 
 /* How far the clock was set: either way, at most as far as times go. */
@@ -70,13 +70,13 @@ static bool instance_read(const json_t *o, struct instance *i)
         return true;
     if (!id_is_sane(id) || (file != NULL && !fs_path_is_safe(file)))
         return false;
-    copy(i->id, sizeof(i->id), id);
-    i->attempt = (unsigned)number(o, "attempt", INT32_MAX);
-    i->created_ns = time_of(o, "created");
-    i->started_ns = time_of(o, "started");
+    record_read_copy(i->id, sizeof(i->id), id);
+    i->attempt = (unsigned)record_read_number(o, "attempt", INT32_MAX);
+    i->created_ns = record_read_time_of(o, "created");
+    i->started_ns = record_read_time_of(o, "started");
     i->image_id = image != NULL ? strdup(image) : NULL;
     i->image_ref = ref != NULL ? strdup(ref) : NULL;
-    copy(i->message_file, sizeof(i->message_file), file);
+    record_read_copy(i->message_file, sizeof(i->message_file), file);
     read_sizes(o, &i->sizes);
     if (env_age_is_sane(json_object_get(o, "envSources")))
         i->env_sources = json_incref(json_object_get(o, "envSources"));
@@ -84,9 +84,9 @@ static bool instance_read(const json_t *o, struct instance *i)
         i->env_told = json_incref(json_object_get(o, "envTold"));
     if (json_object_get(o, "finished") != NULL) {
         i->ended = true;
-        i->finished_ns = time_of(o, "finished");
-        i->exit_code = (int)number(o, "exitCode", 255);
-        copy(i->reason, sizeof(i->reason), json_str(o, "reason"));
+        i->finished_ns = record_read_time_of(o, "finished");
+        i->exit_code = (int)record_read_number(o, "exitCode", 255);
+        record_read_copy(i->reason, sizeof(i->reason), json_str(o, "reason"));
         i->message = message != NULL ? strdup(message) : NULL;
     }
     return true;
@@ -117,8 +117,8 @@ static void read_conditions(struct pod *p, const json_t *list)
     for (size_t i = 0; i < ARRAY_LEN(p->conditions); i++) {
         const json_t *c = json_array_get(list, i);
 
-        copy(p->conditions[i].status, sizeof(p->conditions[i].status), json_str(c, "status"));
-        p->conditions[i].since_ns = time_of(c, "since");
+        record_read_copy(p->conditions[i].status, sizeof(p->conditions[i].status), json_str(c, "status"));
+        p->conditions[i].since_ns = record_read_time_of(c, "since");
     }
 }
 
@@ -126,15 +126,15 @@ static void read_conditions(struct pod *p, const json_t *list)
 static void read_ips(struct pod *p, const json_t *list)
 {
     for (size_t i = 0; i < json_array_size(list) && i < CNI_IPS_MAX; i++)
-        copy(p->net_result.ips[p->net_result.n_ips++], sizeof(p->net_result.ips[0]),
-             json_string_value(json_array_get(list, i)));
+        record_read_copy(p->net_result.ips[p->net_result.n_ips++], sizeof(p->net_result.ips[0]),
+                         json_string_value(json_array_get(list, i)));
 }
 
 static void read_ctr(struct ctr *c, const json_t *j, const char *name)
 {
-    c->restarts = (unsigned)number(j, "restarts", INT32_MAX);
-    c->backoff_ms = (uint64_t)number(j, "backoffMs", BACKOFF_MAX_MS);
-    c->backoff_at_ns = time_of(j, "backoffAt");
+    c->restarts = (unsigned)record_read_number(j, "restarts", INT32_MAX);
+    c->backoff_ms = (uint64_t)record_read_number(j, "backoffMs", BACKOFF_MAX_MS);
+    c->backoff_at_ns = record_read_time_of(j, "backoffAt");
     c->ended_shift_ns = shift_of(j, "endedShift");
     c->replace = json_flag(j, "replace");
     c->again = json_flag(j, "again");
@@ -155,37 +155,38 @@ static void read_ctr(struct ctr *c, const json_t *j, const char *name)
     c->state_since_ns = c->cur.started_ns;
 }
 
-static void read_pod(struct pod *p, const json_t *o)
+static void record_read_pod(struct pod *p, const json_t *o)
 {
     const char *boot = json_str(o, "bootID");
     const struct node *n = p->node;
 
-    copy(p->manifest_file, sizeof(p->manifest_file), json_str(o, "manifestFile"));
+    record_read_copy(p->manifest_file, sizeof(p->manifest_file), json_str(o, "manifestFile"));
     p->state = state_of(json_str(o, "state"));
     p->rebooted = boot != NULL && boot[0] != '\0' && n->boot_id[0] != '\0' && strcmp(boot, n->boot_id) != 0;
-    p->state_since_ns = time_of(o, "stateSince");
+    p->state_since_ns = record_read_time_of(o, "stateSince");
     p->ending_shift_ns = shift_of(o, "endingShift");
-    p->created_ns = time_of(o, "created") != 0 ? time_of(o, "created") : p->created_ns;
-    p->start_time_ns = time_of(o, "startTime");
+    p->created_ns =
+        record_read_time_of(o, "created") != 0 ? record_read_time_of(o, "created") : p->created_ns;
+    p->start_time_ns = record_read_time_of(o, "startTime");
     p->start_times = (struct start_times){ 0 };
     p->priority = priority_of(o);
-    p->record_number = (uint64_t)number(o, "number", INT64_MAX);
+    p->record_number = (uint64_t)record_read_number(o, "number", INT64_MAX);
     p->admitted = json_flag(o, "admitted");
     p->rejected = json_flag(o, "rejected");
     p->finishing = json_flag(o, "finishing");
     p->initialized = json_flag(o, "initialized");
-    copy(p->phase, sizeof(p->phase), json_str(o, "phase"));
-    copy(p->reason, sizeof(p->reason), json_str(o, "reason"));
+    record_read_copy(p->phase, sizeof(p->phase), json_str(o, "phase"));
+    record_read_copy(p->reason, sizeof(p->reason), json_str(o, "reason"));
     p->message = json_str(o, "message") != NULL ? strdup(json_str(o, "message")) : NULL;
-    p->deletion_ns = time_of(o, "deletion");
-    p->shutdown_ns = time_of(o, "shutdown");
-    p->preempted_ns = time_of(o, "preempted");
+    p->deletion_ns = record_read_time_of(o, "deletion");
+    p->shutdown_ns = record_read_time_of(o, "shutdown");
+    p->preempted_ns = record_read_time_of(o, "preempted");
     p->preempting = json_flag(o, "preempting");
-    p->grace_seconds = number(o, "graceSeconds", GRACE_MAX_SECONDS);
-    copy(p->sandbox_id, sizeof(p->sandbox_id), json_str(o, "sandboxID"));
+    p->grace_seconds = record_read_number(o, "graceSeconds", GRACE_MAX_SECONDS);
+    record_read_copy(p->sandbox_id, sizeof(p->sandbox_id), json_str(o, "sandboxID"));
     read_sizes(o, &p->sizes);
     p->net_undo = json_flag(o, "networkUndo");
-    p->first_id = (uint32_t)number(o, "firstID", UINT32_MAX);
+    p->first_id = (uint32_t)record_read_number(o, "firstID", UINT32_MAX);
     if (p->state == POD_TERMINATED)
         read_ips(p, json_object_get(o, "podIPs"));
     read_conditions(p, json_object_get(o, "conditions"));
@@ -220,11 +221,12 @@ enum err_code record_read(struct node *n, const char *name, const char *text, si
     p->record_durable = durable;
     p->record_dirty = !durable;
     p->wanted = true; /* until the sources have spoken */
-    read_pod(p, o);
+    record_read_pod(p, o);
     for (size_t i = 0; i < p->n_ctrs; i++)
         read_ctr(&p->ctrs[i], json_object_get(json_object_get(o, "containers"), p->ctrs[i].spec->name), name);
-    if (!p->rebooted && time_of(o, "clockOffset") != 0) { /* the clock may have been set while no agent ran */
-        int64_t by_ns = n->clock_offset_ns - time_of(o, "clockOffset");
+    if (!p->rebooted &&
+        record_read_time_of(o, "clockOffset") != 0) { /* the clock may have been set while no agent ran */
+        int64_t by_ns = n->clock_offset_ns - record_read_time_of(o, "clockOffset");
         if (by_ns > CLOCK_NOISE_NS || by_ns < -CLOCK_NOISE_NS)
             clock_jump_pod(p, by_ns);
     }

@@ -32,7 +32,7 @@ static void each_folder(struct look *l, void (*fn)(const char *name, void *arg))
     }
 }
 
-static void tell(const char *name, void *arg)
+static void quarantine_tell(const char *name, void *arg)
 {
     struct look *l = arg;
     str_auto text = NULL;
@@ -48,10 +48,10 @@ void damage_tell(struct node *n, int64_t since_ns)
 {
     struct look l = { .node = n, .since_ns = since_ns / INT64_C(1000000000) * INT64_C(1000000000) };
 
-    each_folder(&l, tell);
+    each_folder(&l, quarantine_tell);
 }
 
-static void count(const char *name, void *arg)
+static void quarantine_count(const char *name, void *arg)
 {
     struct look *l = arg;
 
@@ -64,7 +64,7 @@ void damage_explain(struct node *n, json_t *steps)
     struct look l = { .node = n };
     str_auto text = NULL;
 
-    each_folder(&l, count);
+    each_folder(&l, quarantine_count);
     if (l.n == 0)
         return;
     text = l.n == 1 ? str_printf("%s/%s", n->o.state_dir, l.first)

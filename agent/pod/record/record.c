@@ -105,7 +105,7 @@ static json_t *ctr_json(const struct ctr *c)
     return j;
 }
 
-static json_t *to_json(const struct pod *p)
+static json_t *record_to_json(const struct pod *p)
 {
     json_t *o = json_object(), *ctrs = json_object(), *ips = json_array();
 
@@ -203,7 +203,7 @@ static void remove_aside(struct pod *p)
 enum err_code record_save(struct pod *p, bool *ret_written, struct err *e)
 {
     note_file(p);
-    json_auto_t *o = to_json(p);
+    json_auto_t *o = record_to_json(p);
     str_auto head = o != NULL ? json_text(o) : NULL;
     buf_auto text = BUF_INIT(RECORD_MAX);
     char path[512];

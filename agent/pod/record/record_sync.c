@@ -37,10 +37,10 @@ struct record_batch { /* belongs to the pool while it runs */
 
 #define LATER_MS 1000
 
-static void start(struct node *n, bool all);
+static void record_sync_start(struct node *n, bool all);
 
 /* The second name for an open, synced record; false: it is not the newest any more, whose turn comes. */
-static enum err_code keep(int dir, int fd, const char *name, struct err *e)
+static enum err_code record_sync_keep(int dir, int fd, const char *name, struct err *e)
 {
     str_auto from = str_printf("/proc/self/fd/%d", fd);
     str_auto tmp = str_printf(".%s.synced", name);
@@ -75,7 +75,7 @@ static enum err_code sync_batch(void *arg, struct err *e)
             continue; /* its pod is gone */
         if (fd < 0 || fdatasync(fd) != 0)
             return err_sys(e, errno, "sync %s", name);
-        if (keep(dir, fd, name, e) != ERR_OK)
+        if (record_sync_keep(dir, fd, name, e) != ERR_OK)
             return e->code;
     }
     return fsync(dir) == 0 ? ERR_OK : err_sys(e, errno, "sync %s", b->dir);
@@ -113,11 +113,11 @@ static void on_synced(struct op *op, const struct err *result)
     n->records_syncing = false;
     free(b->dir);
     free(b);
-    start(n, n->records_due);
+    record_sync_start(n, n->records_due);
 }
 
 /* The first records of pods, or all that wait. */
-static void start(struct node *n, bool all)
+static void record_sync_start(struct node *n, bool all)
 {
     struct record_batch *b;
     struct pod *p, *next;
@@ -157,12 +157,12 @@ static void start(struct node *n, bool all)
     work_start(&b->work, "pod records", "", sync_batch, b, n->o.loop, on_synced, b);
 }
 
-static void on_later(uv_timer_t *timer)
+static void record_sync_on_later(uv_timer_t *timer)
 {
     struct node *n = timer->data;
 
     n->records_due = true; /* maybe a batch is under way */
-    start(n, true);
+    record_sync_start(n, true);
 }
 
 void record_sync(struct pod *p)
@@ -173,9 +173,9 @@ void record_sync(struct pod *p)
         TAILQ_INSERT_TAIL(&n->unsynced, p, unsynced_link);
     p->record_unsynced = true;
     if (!p->record_durable)
-        start(n, false);
+        record_sync_start(n, false);
     if (!TAILQ_EMPTY(&n->unsynced) && !uv_is_active((uv_handle_t *)&n->records_timer))
-        uv_timer_start(&n->records_timer, on_later, LATER_MS, 0);
+        uv_timer_start(&n->records_timer, record_sync_on_later, LATER_MS, 0);
 }
 
 void record_sync_forget(struct pod *p)

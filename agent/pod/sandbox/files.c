@@ -89,7 +89,8 @@ enum err_code files_path(const struct pod *p, const char *name, char *ret, size_
     return ERR_OK;
 }
 
-static enum err_code replace(const struct pod *p, const char *name, const struct buf *text, struct err *e)
+static enum err_code pod_files_replace(const struct pod *p, const char *name, const struct buf *text,
+                                       struct err *e)
 {
     char path[512];
 
@@ -177,7 +178,7 @@ static enum err_code write_resolv(struct pod *p, struct err *e)
         tell_no_cluster_dns(p);
     buf_done(&warnings.servers);
     buf_done(&warnings.searches);
-    return replace(p, "resolv.conf", &text, e);
+    return pod_files_replace(p, "resolv.conf", &text, e);
 }
 
 enum err_code files_write_static(struct pod *p, struct err *e)
@@ -192,7 +193,7 @@ enum err_code files_write_static(struct pod *p, struct err *e)
         return e->code;
 
     buf_addf(&text, "%s\n", p->hostname);
-    if (replace(p, "hostname", &text, e) != ERR_OK || write_resolv(p, e) != ERR_OK)
+    if (pod_files_replace(p, "hostname", &text, e) != ERR_OK || write_resolv(p, e) != ERR_OK)
         return e->code;
 
     if (files_path(p, FILES_HOSTS, path, sizeof(path), e) != ERR_OK)

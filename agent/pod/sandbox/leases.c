@@ -28,7 +28,7 @@ static bool is_address(const char *name)
     return inet_pton(AF_INET6, text, bytes) == 1;
 }
 
-static bool is_known(struct node *n, char *const *cached, const char *id)
+static bool leases_is_known(struct node *n, char *const *cached, const char *id)
 {
     struct pod *p, *tmp;
 
@@ -48,7 +48,7 @@ struct sweep {
     bool alone; /* no plugin is at work: a file without an id was cut off, and is not being written */
 };
 
-static void sweep_network(const struct sweep *s, int networks, const char *network)
+static void leases_sweep_network(const struct sweep *s, int networks, const char *network)
 {
     int fd = openat(networks, network, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
@@ -66,7 +66,7 @@ static void sweep_network(const struct sweep *s, int networks, const char *netwo
         if (!is_address(entry->d_name) || fs_read_at(fd, entry->d_name, LEASE_MAX, &id, NULL, &e) != ERR_OK)
             continue;
         id[strcspn(id, "\r\n")] = '\0';
-        if (id[0] == '\0' ? !s->alone : is_known(s->node, s->cached, id))
+        if (id[0] == '\0' ? !s->alone : leases_is_known(s->node, s->cached, id))
             continue;
         /* One of ours: a DEL gives the address back, and what else is left; till then nobody else gets it. */
         if (strlen(id) == SANDBOX_ID_DIGITS && cni_has_network(s->node->o.cni, network) &&
@@ -155,7 +155,7 @@ void leases_sweep(struct node *n, bool alone, struct cni_stray_list *lost)
     if (cni_cached_ids(n->o.cni, &s.cached, &e) == ERR_OK) {
         while ((entry = readdir(d)) != NULL)
             if (entry->d_name[0] != '.')
-                sweep_network(&s, fd, entry->d_name);
+                leases_sweep_network(&s, fd, entry->d_name);
         cg_free_list(s.cached);
         take_all_again(n, fd);
     }

@@ -101,7 +101,8 @@ static bool has_mapping(const struct net_attach *a, size_t n, const struct cni_p
 }
 
 /* Only regular containers' ports are mapped, as in kubelet. */
-static enum err_code add_ports(const struct pod *p, struct net_attach *a, size_t *ret_n, struct err *e)
+static enum err_code net_attach_add_ports(const struct pod *p, struct net_attach *a, size_t *ret_n,
+                                          struct err *e)
 {
     const struct api_pod_spec *spec = &p->api->spec;
     size_t n = 0, max = 0;
@@ -127,7 +128,7 @@ static enum err_code add_ports(const struct pod *p, struct net_attach *a, size_t
 
 /* ---- what else plugins may declare ------------------------------------------------------------------ */
 
-static void split(char *text, const char *separators, struct words *ret)
+static void net_attach_split(char *text, const char *separators, struct words *ret)
 {
     char *rest = NULL;
 
@@ -148,11 +149,11 @@ static void add_dns(const struct pod *p, struct net_attach *a)
     for (char *line = strtok_r(a->resolv_text, "\n", &rest); line != NULL;
          line = strtok_r(NULL, "\n", &rest)) {
         if (str_starts(line, "nameserver "))
-            split(line + strlen("nameserver "), " \t", &a->servers);
+            net_attach_split(line + strlen("nameserver "), " \t", &a->servers);
         else if (str_starts(line, "search "))
-            split(line + strlen("search "), " \t", &a->searches);
+            net_attach_split(line + strlen("search "), " \t", &a->searches);
         else if (str_starts(line, "options "))
-            split(line + strlen("options "), " \t", &a->options);
+            net_attach_split(line + strlen("options "), " \t", &a->options);
     }
 }
 
@@ -177,7 +178,7 @@ static enum err_code add_ranges(const struct pod *p, struct net_attach *a, struc
     a->ranges_text = strdup(cidr);
     if (a->ranges_text == NULL)
         return err_nomem(e);
-    split(a->ranges_text, ", ", &a->ranges);
+    net_attach_split(a->ranges_text, ", ", &a->ranges);
     return ERR_OK;
 }
 
@@ -201,7 +202,7 @@ enum err_code net_attach_fill(struct pod *p, bool add, bool with_netns, struct e
          net_bandwidth(p->api, "kubernetes.io/egress-bandwidth", &egress, said) != ERR_OK) &&
         add)
         return e->code;
-    if (add_ports(p, a, &n_ports, e) != ERR_OK || add_annotations(p, a, e) != ERR_OK ||
+    if (net_attach_add_ports(p, a, &n_ports, e) != ERR_OK || add_annotations(p, a, e) != ERR_OK ||
         add_ranges(p, a, e) != ERR_OK ||
         (p->node->o.cgroups != NULL && resources_cgroup_path(p, a->cgroup, sizeof(a->cgroup), e) != ERR_OK))
         return e->code;

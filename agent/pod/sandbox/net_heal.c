@@ -31,7 +31,7 @@ static bool is_attached(const struct pod *p)
 }
 
 /* Wakes the next pod that waits for its check. */
-static void next(struct node *n)
+static void net_heal_next(struct node *n)
 {
     struct pod *p, *tmp;
 
@@ -44,15 +44,15 @@ static void next(struct node *n)
         }
 }
 
-static void over(struct pod *p)
+static void net_heal_over(struct pod *p)
 {
     p->net_check = false;
-    next(p->node);
+    net_heal_next(p->node);
 }
 
 /* ---- what is wrong ----------------------------------------------------------------------------------- */
 
-static void tell(struct pod *p, const struct err *e)
+static void net_heal_tell(struct pod *p, const struct err *e)
 {
     if (strncmp(p->net_error, e->text, sizeof(p->net_error) - 1) != 0) {
         log_warn("network of a pod is not as its plugins made it", F_STR("pod", p->key), F_ERR(e));
@@ -99,7 +99,7 @@ static void is_well(struct pod *p)
     p->net_told_ms = 0;
 }
 
-static void on_checked(struct op *op, const struct err *result)
+static void net_heal_on_checked(struct op *op, const struct err *result)
 {
     struct pod *p = op->owner;
 
@@ -112,10 +112,10 @@ static void on_checked(struct op *op, const struct err *result)
              !p->net_changed && !p->cni_op.inside)
         attach_again(p, result);
     else if (p->state != POD_TERMINATING && result->code != ERR_CANCELLED)
-        tell(p, result);
+        net_heal_tell(p, result);
     if (p->net_told && p->net_changed)
         look_later(p);
-    over(p);
+    net_heal_over(p);
     if (p->net_told &&
         (result->code != ERR_UNKNOWN || result->sys != 0)) { /* a CHECK that could not be run */
         look_later(p);
@@ -174,7 +174,7 @@ static struct presence look_at_links(struct pod *p, struct err *ret_missing, str
 }
 
 /* Something went in its namespace: is it what the pod needs? */
-static void look(struct pod *p)
+static void net_heal_look(struct pod *p)
 {
     int64_t not_before = p->net_again_ns == 0 ? 0 : p->net_again_ns + NET_AGAIN_MS * MS;
     struct err found = { 0 }, e = { 0 };
@@ -204,7 +204,7 @@ void net_heal_step(struct pod *p)
     struct presence pinned, links;
 
     if (is_attached(p) && net_watch_due(p))
-        look(p);
+        net_heal_look(p);
     if (!p->net_check || !is_attached(p) || op_live(&p->cni_op.op) || n->closing)
         return;
     if (p->net_check_ns > clock_wall_ns()) {
@@ -221,8 +221,8 @@ void net_heal_step(struct pod *p)
     n->heal.checked++;
     if (presence_is_absent(pinned)) {
         err_set(&e, ERR_UNAVAILABLE, "network namespace %s/net is gone", p->netns_dir);
-        tell(p, &e);
-        over(p);
+        net_heal_tell(p, &e);
+        net_heal_over(p);
         return;
     }
     links = look_at_links(p, &found, &e);
@@ -232,14 +232,14 @@ void net_heal_step(struct pod *p)
         return;
     }
     if (net_attach_fill(p, false, true, &e) != ERR_OK) {
-        tell(p, &e);
-        over(p);
+        net_heal_tell(p, &e);
+        net_heal_over(p);
         return;
     }
     p->net_checking = true;
     n->heal.running++;
     cni_check_start(&p->cni_op, n->o.cni, &p->cni_att, presence_is_absent(links) ? found.text : NULL,
-                    p->net_fresh, on_checked, p);
+                    p->net_fresh, net_heal_on_checked, p);
     p->net_fresh = false;
 }
 
@@ -285,7 +285,7 @@ static void on_strays(struct op *op, const struct err *result)
 
 static void on_collected(struct op *op, const struct err *result);
 
-static void collect(struct node *n)
+static void net_heal_collect(struct node *n)
 {
     const char **living = calloc(HASH_COUNT(n->pods) + 1, sizeof(*living));
     struct pod *p, *tmp;
@@ -314,7 +314,7 @@ static void on_collected(struct op *op, const struct err *result)
         log_warn("network plugins could not collect all their garbage", F_ERR(result));
     if (n->heal.gc_again && !n->closing) {
         n->heal.gc_again = false;
-        collect(n);
+        net_heal_collect(n);
     }
 }
 
@@ -343,8 +343,8 @@ void net_heal_start(struct node *n, bool again)
     if (op_live(&n->heal.gc.op))
         n->heal.gc_again = true;
     else
-        collect(n);
-    next(n);
+        net_heal_collect(n);
+    net_heal_next(n);
 }
 
 bool net_heal_live(const struct node *n)

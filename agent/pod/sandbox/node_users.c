@@ -27,7 +27,7 @@ static enum err_code ask_in_child(const void *arg, struct buf *out, struct err *
     return buf_check(out, e);
 }
 
-static void on_asked(struct op *op, const struct err *result)
+static void node_users_on_asked(struct op *op, const struct err *result)
 {
     struct node *n = op->owner;
     struct err e = *result;
@@ -70,7 +70,7 @@ void node_users_ask(struct node *n)
         return;
     }
     n->users.state = USERS_ASKING;
-    proc_call_start(&n->users.call, &call, n->o.loop, on_asked, n);
+    proc_call_start(&n->users.call, &call, n->o.loop, node_users_on_asked, n);
 }
 
 void node_users_cancel(struct node *n)

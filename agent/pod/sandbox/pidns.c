@@ -27,7 +27,7 @@ struct pidns_watch { /* lives until its handle has closed, maybe longer than the
     struct pod *pod; /* NULL: nobody asks any more */
 };
 
-static const char *pin(const struct pod *p, const char *which, bool own, char *path, size_t size)
+static const char *pod_pidns_pin(const struct pod *p, const char *which, bool own, char *path, size_t size)
 {
     snprintf(path, size, "%s/%s", p->netns_dir, which);
     return own ? path : NULL;
@@ -57,7 +57,7 @@ bool pidns_ready(struct pod *p)
 
 /* ---- noticing its end --------------------------------------------------------------------------- */
 
-static void on_closed(uv_handle_t *handle)
+static void pod_pidns_on_closed(uv_handle_t *handle)
 {
     struct pidns_watch *w = handle->data;
 
@@ -72,7 +72,7 @@ void pidns_forget(struct pod *p)
     if (w == NULL)
         return;
     w->pod = NULL;
-    uv_close((uv_handle_t *)&w->poll, on_closed);
+    uv_close((uv_handle_t *)&w->poll, pod_pidns_on_closed);
 }
 
 static void pause_ended(struct pod *p)
@@ -104,7 +104,7 @@ static void on_pause(uv_poll_t *poll, int status, int events)
 }
 
 /* Takes over the process that the facts name.  Unknown also where it cannot be watched. */
-static struct presence watch(struct pod *p, struct err *e)
+static struct presence pod_pidns_watch(struct pod *p, struct err *e)
 {
     struct pidns_watch *w;
     fd_auto pidfd = -1;
@@ -139,7 +139,7 @@ static void watch_again(struct pod *p)
 
     if (p->pidns != PIDNS_READY || p->pidns_watch != NULL)
         return;
-    switch (presence_of(watch(p, &e))) {
+    switch (presence_of(pod_pidns_watch(p, &e))) {
     case PRESENCE_UNKNOWN:
         pod_look_again(p, &e);
         break;
@@ -153,7 +153,7 @@ static void watch_again(struct pod *p)
 
 /* ---- making it --------------------------------------------------------------------------------- */
 
-static enum err_code clean(struct pod *p, struct err *e)
+static enum err_code pod_pidns_clean(struct pod *p, struct err *e)
 {
     char cgroup[512];
 
@@ -162,7 +162,7 @@ static enum err_code clean(struct pod *p, struct err *e)
     return rt_pidns_remove(p->netns_dir, p->node->o.cgroups, cgroup, e);
 }
 
-static enum err_code place(struct pod *p, struct err *e)
+static enum err_code pod_pidns_place(struct pod *p, struct err *e)
 {
     char cgroup[512];
 
@@ -178,8 +178,8 @@ static void on_made(struct op *op, const struct err *result)
 
     free(take_ptr(&p->pidns_spec));
     p->pidns = PIDNS_NONE;
-    if (e.code == ERR_OK && place(p, &e) == ERR_OK) {
-        switch (presence_of(watch(p, &unseen))) {
+    if (e.code == ERR_OK && pod_pidns_place(p, &e) == ERR_OK) {
+        switch (presence_of(pod_pidns_watch(p, &unseen))) {
         case PRESENCE_UNKNOWN:
             pod_look_again(p, &unseen);
             p->pidns = PIDNS_READY;
@@ -193,7 +193,7 @@ static void on_made(struct op *op, const struct err *result)
         }
     }
     if (e.code != ERR_OK) {
-        (void)!clean(p, &ignored);
+        (void)!pod_pidns_clean(p, &ignored);
         p->pidns_retry_ns = clock_wall_ns() + RETRY_NS;
         if (e.code != ERR_CANCELLED) {
             if (strncmp(p->net_error, e.text, sizeof(p->net_error) - 1) != 0)
@@ -223,7 +223,7 @@ void pidns_step(struct pod *p)
         return;
     }
     s = calloc(1, sizeof(*s) + 4 * size);
-    if (s == NULL || fs_mkdirs(p->netns_dir, 0700, &e) != ERR_OK || clean(p, &e) != ERR_OK) {
+    if (s == NULL || fs_mkdirs(p->netns_dir, 0700, &e) != ERR_OK || pod_pidns_clean(p, &e) != ERR_OK) {
         free(s);
         log_warn("shared PID namespace of a pod cannot be made; trying again", F_STR("pod", p->key),
                  F_ERR(&e));
@@ -235,10 +235,10 @@ void pidns_step(struct pod *p)
     *s = (struct rt_pidns_spec){
         .dir = p->netns_dir,
         .program = p->node->o.pause_path,
-        .netns = pin(p, "net", !p->api->spec.host_network, paths, size),
-        .ipcns = pin(p, "ipc", !p->api->spec.host_ipc, paths + size, size),
-        .utsns = pin(p, "uts", !p->api->spec.host_network, paths + 2 * size, size),
-        .userns = pin(p, "user", userns_wanted(p), paths + 3 * size, size),
+        .netns = pod_pidns_pin(p, "net", !p->api->spec.host_network, paths, size),
+        .ipcns = pod_pidns_pin(p, "ipc", !p->api->spec.host_ipc, paths + size, size),
+        .utsns = pod_pidns_pin(p, "uts", !p->api->spec.host_network, paths + 2 * size, size),
+        .userns = pod_pidns_pin(p, "user", userns_wanted(p), paths + 3 * size, size),
     };
     p->pidns_spec = s;
     p->pidns = PIDNS_MAKING;
@@ -258,7 +258,7 @@ bool pidns_teardown_step(struct pod *p)
     }
     pidns_forget(p);
     p->pidns = PIDNS_NONE;
-    if (clean(p, &e) != ERR_OK) {
+    if (pod_pidns_clean(p, &e) != ERR_OK) {
         log_warn("shared PID namespace of a pod cannot be removed; trying again", F_STR("pod", p->key),
                  F_ERR(&e));
         pod_wake_at(p, clock_wall_ns() + RETRY_NS);
@@ -271,7 +271,7 @@ enum err_code pidns_recover(struct pod *p, struct err *e)
 {
     if (!p->api->spec.share_process_namespace || !sandbox_pinned(p))
         return ERR_OK;
-    switch (presence_of(watch(p, e))) {
+    switch (presence_of(pod_pidns_watch(p, e))) {
     case PRESENCE_UNKNOWN:
         return e->code;
     case PRESENCE_PRESENT:

@@ -33,7 +33,7 @@ static void add_word(struct words *w, const char *text, size_t n)
     w->v[w->n++][n] = '\0';
 }
 
-static void add_text(struct words *w, const char *text)
+static void resolv_add_text(struct words *w, const char *text)
 {
     add_word(w, text, strlen(text));
 }
@@ -88,7 +88,7 @@ static bool begins(const struct line *l, const char *keyword)
     return l->length[0] == strlen(keyword) && memcmp(l->word[0], keyword, l->length[0]) == 0;
 }
 
-static void parse(const char *text, struct resolv *r)
+static void resolv_parse(const char *text, struct resolv *r)
 {
     while (*text != '\0') {
         size_t n = strcspn(text, "\n");
@@ -124,18 +124,18 @@ static void of_cluster(const struct api_pod *pod, const struct resolv_node *node
     char text[512];
 
     for (size_t i = 0; node->cluster_dns[i] != NULL; i++)
-        add_text(&r->servers, node->cluster_dns[i]);
+        resolv_add_text(&r->servers, node->cluster_dns[i]);
     if (node->cluster_domain[0] != '\0') {
         snprintf(text, sizeof(text), "%s.svc.%s", pod->meta.namespace, node->cluster_domain);
-        add_text(&r->searches, text);
+        resolv_add_text(&r->searches, text);
         snprintf(text, sizeof(text), "svc.%s", node->cluster_domain);
-        add_text(&r->searches, text);
-        add_text(&r->searches, node->cluster_domain);
+        resolv_add_text(&r->searches, text);
+        resolv_add_text(&r->searches, node->cluster_domain);
     }
     for (size_t i = 0; i < host->searches.n; i++)
-        add_text(&r->searches, host->searches.v[i]);
+        resolv_add_text(&r->searches, host->searches.v[i]);
     r->searches.cut = r->searches.cut || host->searches.cut;
-    add_text(&r->options, "ndots:5");
+    resolv_add_text(&r->options, "ndots:5");
 }
 
 static void choose(const struct api_pod *pod, const struct resolv_node *node, const struct resolv *host,
@@ -152,19 +152,19 @@ static void choose(const struct api_pod *pod, const struct resolv_node *node, co
     if (cluster && known) {
         of_cluster(pod, node, host, r);
     } else if (node->file == NULL) { /* what a resolver without any server uses, said aloud */
-        add_text(&r->servers, node->ipv6 ? "::1" : "127.0.0.1");
-        add_text(&r->searches, ".");
+        resolv_add_text(&r->servers, node->ipv6 ? "::1" : "127.0.0.1");
+        resolv_add_text(&r->searches, ".");
     } else {
         *r = *host;
     }
 }
 
-static void add_config(const struct api_pod_spec *s, struct resolv *r)
+static void resolv_add_config(const struct api_pod_spec *s, struct resolv *r)
 {
     for (size_t i = 0; i < s->dns_nameservers.n; i++)
-        add_text(&r->servers, s->dns_nameservers.v[i]);
+        resolv_add_text(&r->servers, s->dns_nameservers.v[i]);
     for (size_t i = 0; i < s->dns_searches.n; i++)
-        add_text(&r->searches, s->dns_searches.v[i]);
+        resolv_add_text(&r->searches, s->dns_searches.v[i]);
     for (size_t i = 0; i < s->n_dns_options; i++) {
         const struct api_dns_option *o = &s->dns_options[i];
         bool valued = o->value != NULL && o->value[0] != '\0';
@@ -178,13 +178,13 @@ static void add_config(const struct api_pod_spec *s, struct resolv *r)
 
 /* ---- limits and text ----------------------------------------------------------------------------------- */
 
-static void join(const struct words *w, struct buf *out)
+static void resolv_join(const struct words *w, struct buf *out)
 {
     for (size_t i = 0; i < w->n; i++)
         buf_addf(out, "%s%s", i > 0 ? " " : "", w->v[i]);
 }
 
-static void limit(struct resolv *r, struct resolv_warnings *ret)
+static void resolv_limit(struct resolv *r, struct resolv_warnings *ret)
 {
     size_t joined = 0, fit = 0;
 
@@ -192,7 +192,7 @@ static void limit(struct resolv *r, struct resolv_warnings *ret)
         r->servers.n = NAMESERVERS_MAX;
         buf_adds(&ret->servers, "Nameserver limits were exceeded, some nameservers have been omitted, the "
                                 "applied nameserver line is: ");
-        join(&r->servers, &ret->servers);
+        resolv_join(&r->servers, &ret->servers);
     }
     for (; fit < r->searches.n && fit < SEARCHES_MAX; fit++) {
         joined += strlen(r->searches.v[fit]) + (fit > 0);
@@ -204,7 +204,7 @@ static void limit(struct resolv *r, struct resolv_warnings *ret)
     r->searches.n = fit;
     buf_adds(&ret->searches, "Search Line limits were exceeded, some search paths have been omitted, the "
                              "applied search line is: ");
-    join(&r->searches, &ret->searches);
+    resolv_join(&r->searches, &ret->searches);
 }
 
 void resolv_text(const struct api_pod *pod, const struct resolv_node *node, struct buf *out,
@@ -215,20 +215,20 @@ void resolv_text(const struct api_pod *pod, const struct resolv_node *node, stru
     if (host == NULL || r == NULL) {
         out->failed = true;
     } else {
-        parse(node->file != NULL ? node->file : "", host);
+        resolv_parse(node->file != NULL ? node->file : "", host);
         choose(pod, node, host, r, &ret->no_cluster_dns);
-        add_config(&pod->spec, r);
-        limit(r, ret);
+        resolv_add_config(&pod->spec, r);
+        resolv_limit(r, ret);
         if (r->searches.n > 0) {
             buf_adds(out, "search ");
-            join(&r->searches, out);
+            resolv_join(&r->searches, out);
             buf_addc(out, '\n');
         }
         for (size_t i = 0; i < r->servers.n; i++)
             buf_addf(out, "nameserver %s\n", r->servers.v[i]);
         if (r->options.n > 0) {
             buf_adds(out, "options ");
-            join(&r->options, out);
+            resolv_join(&r->options, out);
             buf_addc(out, '\n');
         }
     }

@@ -88,7 +88,7 @@ static bool back_off(struct pod *p, const struct err *e)
     return !again;
 }
 
-static void failed(struct pod *p, const struct err *e, const char *what)
+static void sandbox_failed(struct pod *p, const struct err *e, const char *what)
 {
     if (back_off(p, e))
         log_warn(what, F_STR("pod", p->key), F_U64("retryMs", p->net_backoff_ms), F_ERR(e));
@@ -122,7 +122,7 @@ static void on_namespaces(struct op *op, const struct err *result)
         if (netns_remove(p->netns_dir, &e) != ERR_OK) /* what was cut off may have pinned some */
             log_warn("namespaces of a pod cannot be unpinned", F_STR("pod", p->key), F_ERR(&e));
         if (result->code != ERR_CANCELLED)
-            failed(p, result, "namespaces of a pod cannot be made");
+            sandbox_failed(p, result, "namespaces of a pod cannot be made");
     }
     pod_wake(p);
 }
@@ -176,7 +176,7 @@ static bool users_possible(struct pod *p)
         return false;
     default:
         if (!str_eq(p->net_error, e.text))
-            failed(p, &e, "namespaces of a pod cannot be made");
+            sandbox_failed(p, &e, "namespaces of a pod cannot be made");
         p->net_retry_ns = 0;
         return false;
     }
@@ -201,14 +201,14 @@ static void create_namespaces(struct pod *p)
         return;
     if (userns_wanted(p) && p->first_id == 0) {
         if (userns_allocate(p, &e) != ERR_OK)
-            failed(p, &e, "namespaces of a pod cannot be made");
+            sandbox_failed(p, &e, "namespaces of a pod cannot be made");
         else
             pod_wake(
                 p); /* the record goes first: whose ids they are must outlive us before anything has them */
         return;
     }
     if (files_write_static(p, &e) != ERR_OK) {
-        failed(p, &e, "files of a pod cannot be written");
+        sandbox_failed(p, &e, "files of a pod cannot be written");
         return;
     }
     if (!wants_netns(p) && spec->host_ipc) {
@@ -216,11 +216,11 @@ static void create_namespaces(struct pod *p)
         return;
     }
     if (fs_mkdirs(p->netns_dir, 0700, &e) != ERR_OK) {
-        failed(p, &e, "namespaces of a pod cannot be made");
+        sandbox_failed(p, &e, "namespaces of a pod cannot be made");
         return;
     }
     if (describe_namespaces(p, &e) != ERR_OK) {
-        failed(p, &e, "namespaces of a pod cannot be made");
+        sandbox_failed(p, &e, "namespaces of a pod cannot be made");
         return;
     }
     pod_set_net(p, NET_CREATING);
@@ -278,18 +278,18 @@ static void on_added(struct op *op, const struct err *result)
     p->net_sysctls_set = false;
     p->net_result.n_ips = 0;
     if (e.code != ERR_CANCELLED)
-        failed(p, &e, "pod cannot be attached to the network");
+        sandbox_failed(p, &e, "pod cannot be attached to the network");
     pod_wake(p);
 }
 
-static void add_network(struct pod *p)
+static void sandbox_add_network(struct pod *p)
 {
     const char *why = NULL;
     struct err e = { 0 };
 
     if (!wants_netns(p)) {
         if (write_files(p, &e) != ERR_OK) {
-            failed(p, &e, "files of a pod cannot be written");
+            sandbox_failed(p, &e, "files of a pod cannot be written");
             return;
         }
         p->files_written = true;
@@ -308,7 +308,7 @@ static void add_network(struct pod *p)
         return; /* woken when the configuration folder changes */
     }
     if (net_attach_fill(p, true, true, &e) != ERR_OK) {
-        failed(p, &e, "pod cannot be attached to the network");
+        sandbox_failed(p, &e, "pod cannot be attached to the network");
         return;
     }
     if (p->net_undo) {
@@ -331,7 +331,7 @@ static void on_interface_sysctls(struct op *op, const struct err *result)
         p->net_error[0] = '\0';
         p->net_backoff_ms = 0;
     } else if (result->code != ERR_CANCELLED) {
-        failed(p, result, "sysctls of a pod's interface cannot be set");
+        sandbox_failed(p, result, "sysctls of a pod's interface cannot be set");
     }
     pod_wake(p);
 }
@@ -348,7 +348,7 @@ static void set_interface_sysctls(struct pod *p)
         return;
     }
     if (describe_namespaces(p, &e) != ERR_OK) {
-        failed(p, &e, "sysctls of a pod's interface cannot be set");
+        sandbox_failed(p, &e, "sysctls of a pod's interface cannot be set");
         pod_wake_at(p, p->net_retry_ns);
         return;
     }
@@ -380,7 +380,7 @@ void sandbox_step(struct pod *p)
     if (p->net == NET_NONE)
         create_namespaces(p);
     if (p->net == NET_PINNED)
-        add_network(p);
+        sandbox_add_network(p);
     if (p->net == NET_READY) {
         set_interface_sysctls(p);
         net_heal_step(p);

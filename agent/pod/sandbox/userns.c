@@ -12,8 +12,8 @@
 
 /* ---- where blocks may lie ---------------------------------------------------------------------- */
 
-static enum err_code parse_line(char *line, const char *file, uint32_t *ret_first, uint32_t *ret_n,
-                                struct err *e)
+static enum err_code userns_parse_line(char *line, const char *file, uint32_t *ret_first, uint32_t *ret_n,
+                                       struct err *e)
 {
     uint64_t first, n;
     char *rest = line, *name = strsep(&rest, ":"), *start = strsep(&rest, ":");
@@ -47,7 +47,7 @@ enum err_code userns_parse_range(const char *text, const char *file, uint32_t *r
     if (copy == NULL)
         return err_nomem(e);
     while ((line = strsep(&rest, "\n")) != NULL)
-        if (parse_line(line, file, ret_first, ret_n, e) != ERR_OK)
+        if (userns_parse_line(line, file, ret_first, ret_n, e) != ERR_OK)
             return e->code;
     return ERR_OK;
 }

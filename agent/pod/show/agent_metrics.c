@@ -13,15 +13,15 @@
 #include <sys/resource.h>
 #include <time.h>
 
-static void head(struct buf *out, const char *name, const char *type, const char *help)
+static void agent_metrics_head(struct buf *out, const char *name, const char *type, const char *help)
 {
     buf_addf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-static void number(struct buf *out, const char *name, const char *type, const char *help, uint64_t value,
-                   enum usage_unit unit)
+static void agent_metrics_number(struct buf *out, const char *name, const char *type, const char *help,
+                                 uint64_t value, enum usage_unit unit)
 {
-    head(out, name, type, help);
+    agent_metrics_head(out, name, type, help);
     buf_addf(out, "%s ", name);
     usage_value(out, value, unit);
     buf_addc(out, '\n');
@@ -31,7 +31,7 @@ static void put_starts(const struct pod_starts *s, struct buf *out)
 {
     static const char name[] = "kubelet_pod_start_duration_seconds";
 
-    head(out, name, "histogram", "From the first sight of a pod until it runs.");
+    agent_metrics_head(out, name, "histogram", "From the first sight of a pod until it runs.");
     for (size_t i = 0; i < POD_START_BUCKETS; i++)
         buf_addf(out, "%s_bucket{le=\"%s\"} %llu\n", name, pod_starts_bounds[i].text,
                  (unsigned long long)s->buckets[i]);
@@ -56,20 +56,21 @@ static void put_kubelet(struct node *n, struct buf *out)
         running += of_pod;
         running_pods += of_pod > 0;
     }
-    head(out, "kubelet_node_name", "gauge", "The node's name.");
+    agent_metrics_head(out, "kubelet_node_name", "gauge", "The node's name.");
     buf_adds(out, "kubelet_node_name{");
     usage_label(out, "node", n->o.node_name, true);
     buf_adds(out, "} 1\n");
-    number(out, "kubelet_running_pods", "gauge", "Pods of which a container runs.", running_pods, UNIT_ONE);
-    head(out, "kubelet_running_containers", "gauge", "Containers by state.");
+    agent_metrics_number(out, "kubelet_running_pods", "gauge", "Pods of which a container runs.",
+                         running_pods, UNIT_ONE);
+    agent_metrics_head(out, "kubelet_running_containers", "gauge", "Containers by state.");
     buf_addf(out,
              "kubelet_running_containers{container_state=\"created\"} %u\n"
              "kubelet_running_containers{container_state=\"exited\"} %u\n"
              "kubelet_running_containers{container_state=\"running\"} %u\n",
              created, exited, running);
-    number(out, "coracle_failed_looks_total", "counter",
-           "Looks at files, mounts, processes and cgroups that failed and were repeated.",
-           presence_unknown_count(), UNIT_ONE);
+    agent_metrics_number(out, "coracle_failed_looks_total", "counter",
+                         "Looks at files, mounts, processes and cgroups that failed and were repeated.",
+                         presence_unknown_count(), UNIT_ONE);
     put_starts(&n->starts, out);
     start_times_metrics(&n->start_sums, out);
 }
@@ -108,21 +109,24 @@ static void put_process(struct buf *out)
     struct err e = { 0 };
 
     if (clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu) == 0)
-        number(out, "process_cpu_seconds_total", "counter", "Processor time of the agent.",
-               (uint64_t)cpu.tv_sec * 1000000000 + (uint64_t)cpu.tv_nsec, UNIT_NS);
-    number(out, "process_open_fds", "gauge", "Open descriptors of the agent.", open_files(), UNIT_ONE);
+        agent_metrics_number(out, "process_cpu_seconds_total", "counter", "Processor time of the agent.",
+                             (uint64_t)cpu.tv_sec * 1000000000 + (uint64_t)cpu.tv_nsec, UNIT_NS);
+    agent_metrics_number(out, "process_open_fds", "gauge", "Open descriptors of the agent.", open_files(),
+                         UNIT_ONE);
     if (getrlimit(RLIMIT_NOFILE, &files) == 0)
-        number(out, "process_max_fds", "gauge", "Descriptors that it may have.", files.rlim_cur, UNIT_ONE);
+        agent_metrics_number(out, "process_max_fds", "gauge", "Descriptors that it may have.", files.rlim_cur,
+                             UNIT_ONE);
     if (fs_read_at(AT_FDCWD, "/proc/self/stat", FS_SMALL_MAX, &text, NULL, &e) != ERR_OK)
         return;
-    number(out, "process_resident_memory_bytes", "gauge", "Memory of the agent.", stat_field(text, 24) * page,
-           UNIT_ONE);
-    number(out, "process_virtual_memory_bytes", "gauge", "Address space of the agent.", stat_field(text, 23),
-           UNIT_ONE);
+    agent_metrics_number(out, "process_resident_memory_bytes", "gauge", "Memory of the agent.",
+                         stat_field(text, 24) * page, UNIT_ONE);
+    agent_metrics_number(out, "process_virtual_memory_bytes", "gauge", "Address space of the agent.",
+                         stat_field(text, 23), UNIT_ONE);
     if (clock_gettime(CLOCK_BOOTTIME, &up) == 0 && ticks > 0) {
         int64_t boot_ns = clock_wall_ns() - ((int64_t)up.tv_sec * 1000000000 + up.tv_nsec);
-        number(out, "process_start_time_seconds", "gauge", "When it started, in seconds since 1970.",
-               (uint64_t)boot_ns + stat_field(text, 22) * (1000000000 / ticks), UNIT_NS);
+        agent_metrics_number(out, "process_start_time_seconds", "gauge",
+                             "When it started, in seconds since 1970.",
+                             (uint64_t)boot_ns + stat_field(text, 22) * (1000000000 / ticks), UNIT_NS);
     }
 }
 

@@ -17,7 +17,7 @@
 
 #include <string.h>
 
-static void add_network(const struct pod *p, json_t *steps)
+static void pod_explain_add_network(const struct pod *p, json_t *steps)
 {
     bool bad = p->net_error[0] != '\0';
     const char *state = bad                                            ? "failed"
@@ -141,7 +141,7 @@ json_t *explain_operation(const struct op *op)
 }
 
 /* "Readiness probe of web: failed twice in a row: HTTP probe failed with statuscode: 503" */
-static void add_probe(const struct ctr *c, enum probe_type t, json_t *steps)
+static void pod_explain_add_probe(const struct ctr *c, enum probe_type t, json_t *steps)
 {
     str_auto name = str_printf("%s probe of %s", probe_type_name(t), c->spec->name);
     buf_auto detail = BUF_INIT(1024);
@@ -188,7 +188,7 @@ static bool names(const char *subject, const char *what)
     return at != NULL && strchr("/ :", at[strlen(what)]) != NULL; /* or its end */
 }
 
-static void add_operation(const struct op *op, void *arg)
+static void pod_explain_add_operation(const struct op *op, void *arg)
 {
     struct op_filter *f = arg;
     bool mine = names(op->subject, f->p->key) || names(op->subject, f->p->uid) ||
@@ -223,7 +223,7 @@ json_t *explain_json(struct pod *p)
                                           : "waits for the sources",
                      0);
     if (!p->rejected) {
-        add_network(p, steps);
+        pod_explain_add_network(p, steps);
         add_users(p, steps);
         add_volumes(p, steps);
         local_storage_explain(p, steps);
@@ -235,7 +235,7 @@ json_t *explain_json(struct pod *p)
             live_sub_path_explain(&p->ctrs[i], steps);
         for (size_t i = 0; i < p->n_ctrs; i++)
             for (int t = 0; t < PROBE_TYPES; t++)
-                add_probe(&p->ctrs[i], (enum probe_type)t, steps);
+                pod_explain_add_probe(&p->ctrs[i], (enum probe_type)t, steps);
         add_start(p, steps);
         add_clean_up(p, steps);
         pod_look_explain(p, steps);
@@ -247,7 +247,7 @@ json_t *explain_json(struct pod *p)
         explain_step(steps, "successor", "waiting", p->state_since_ns,
                      "the edited manifest starts as a new pod when this one is gone", 0);
     json_object_set_new(o, "steps", steps);
-    op_each(add_operation, &f);
+    op_each(pod_explain_add_operation, &f);
     json_object_set_new(o, "operations", operations);
     return o;
 }

@@ -23,7 +23,7 @@ static void add_sources(const struct node *n, json_t *steps)
                  n->sources_ready ? "read" : "the folder has not been read yet", 0);
 }
 
-static void add_network(const struct node *n, json_t *steps)
+static void explain_node_add_network(const struct node *n, json_t *steps)
 {
     const char *why = NULL;
     const char *name = cni_default_network(n->o.cni, &why);
@@ -140,7 +140,7 @@ static void add_confinement(json_t *steps)
         explain_step(steps, "confinement of pulls", "waiting", 0, PROC_LANDLOCK_MISSING, 0);
 }
 
-static void add_stuck(json_t *steps)
+static void explain_node_add_stuck(json_t *steps)
 {
     size_t n = proc_left_behind();
     str_auto text =
@@ -150,12 +150,12 @@ static void add_stuck(json_t *steps)
         explain_step(steps, "stuck children", "waiting", 0, text, 0);
 }
 
-static void add_operation(const struct op *op, void *arg)
+static void explain_node_add_operation(const struct op *op, void *arg)
 {
     json_array_append_new(arg, explain_operation(op));
 }
 
-static void add_said(const struct log_recent *line, void *arg)
+static void explain_node_add_said(const struct log_recent *line, void *arg)
 {
     json_t *o = json_object();
     char at[CLOCK_RFC3339_SIZE];
@@ -176,7 +176,7 @@ json_t *explain_node_json(struct node *n)
     json_put_str(o, "state", n->closing ? "ending" : n->draining ? "taking all pods down" : "running");
     add_sources(n, steps);
     add_watches(n, steps);
-    add_network(n, steps);
+    explain_node_add_network(n, steps);
     add_lists(n, steps);
     net_heal_explain(n, steps);
     add_cgroups(n, steps);
@@ -186,13 +186,13 @@ json_t *explain_node_json(struct node *n)
     add_left_out(n, steps);
     add_settings(n, steps);
     add_confinement(steps);
-    add_stuck(steps);
+    explain_node_add_stuck(steps);
     shutdown_explain(n, steps);
     oom_explain(n, steps);
     image_gc_explain(n, steps);
     sweep_each(n, add_left_over, steps);
-    op_each(add_operation, operations);
-    log_recent_each(add_said, said);
+    op_each(explain_node_add_operation, operations);
+    log_recent_each(explain_node_add_said, said);
     json_object_set_new(o, "steps", steps);
     json_object_set_new(o, "operations", operations);
     json_object_set_new(o, "said", said);

@@ -16,7 +16,7 @@
 
 typedef int64_t (*amount_fn)(const struct node *n, const char *resource);
 
-static void put_amount(json_t *to, const char *resource, int64_t amount)
+static void node_object_put_amount(json_t *to, const char *resource, int64_t amount)
 {
     const bool cpu = strcmp(resource, "cpu") == 0, count = strcmp(resource, "pods") == 0;
     char text[32];
@@ -42,15 +42,15 @@ static json_t *amounts(const struct node *n, amount_fn of)
     json_t *all = json_object();
 
     for (size_t i = 0; i < ARRAY_LEN(resources); i++)
-        put_amount(all, resources[i], of(n, resources[i]));
+        node_object_put_amount(all, resources[i], of(n, resources[i]));
     for (size_t i = 0; i < n_sizes; i++)
-        put_amount(all, sizes[i].resource, of(n, sizes[i].resource));
+        node_object_put_amount(all, sizes[i].resource, of(n, sizes[i].resource));
     return all;
 }
 
 /* ---- the object ------------------------------------------------------------------------------ */
 
-static json_t *metadata(const struct node *n)
+static json_t *node_object_metadata(const struct node *n)
 {
     json_t *meta = json_object(), *labels = json_object();
     char created[CLOCK_RFC3339_SIZE];
@@ -116,7 +116,7 @@ json_t *node_object(const struct node *n, const char *not_ready)
                   not_ready == NULL ? "coracle is posting ready status" : not_ready);
 
     return json_pack("{s:s, s:s, s:o, s:o, s:{s:o, s:o, s:[o], s:o, s:o}}", "kind", "Node", "apiVersion",
-                     "v1", "metadata", metadata(n), "spec", spec(n), "status", "capacity",
+                     "v1", "metadata", node_object_metadata(n), "spec", spec(n), "status", "capacity",
                      amounts(n, node_capacity), "allocatable", amounts(n, node_allocatable), "conditions",
                      condition, "addresses", addresses(n), "nodeInfo", info(n));
 }

@@ -77,7 +77,7 @@ static json_t *explain(void *arg, const char *namespace_, const char *name, stru
 /* ---- manifests
  * --------------------------------------------------------------------------------------------- */
 
-static void add_object(const struct api_object *o, json_t *list)
+static void provider_add_object(const struct api_object *o, json_t *list)
 {
     const struct api_meta *meta = api_object_meta(o);
 
@@ -106,7 +106,7 @@ static void add_file(const struct src_file *f, void *arg)
     json_object_set_new(o, "problems", problems);
     json_object_set_new(o, "holds", holds);
     for (size_t i = 0; i < f->n_objects; i++)
-        add_object(&f->in_force[i], holds);
+        provider_add_object(&f->in_force[i], holds);
     json_array_append_new(arg, o);
 }
 
@@ -121,7 +121,7 @@ static json_t *manifests(void *arg, struct err *e)
     return list;
 }
 
-static json_t *config(void *arg, struct err *e)
+static json_t *provider_config(void *arg, struct err *e)
 {
     struct node *n = arg;
     json_t *o = n->o.config != NULL ? n->o.config(n->o.config_arg) : json_object();
@@ -203,7 +203,7 @@ static enum err_code log_path(void *arg, const char *namespace_, const char *nam
     return ERR_OK;
 }
 
-static void check(json_t *list, const char *name, bool ok, const char *message)
+static void provider_check(json_t *list, const char *name, bool ok, const char *message)
 {
     json_t *o = json_object();
 
@@ -220,11 +220,11 @@ static json_t *ready(void *arg, bool *ret_ready)
     const char *why = NULL;
     bool network = cni_default_network(n->o.cni, &why) != NULL;
 
-    check(list, "sources", n->sources_ready,
-          n->sources_ready ? NULL : "the manifests have not been read yet");
-    check(list, "network", network, network ? NULL : why);
+    provider_check(list, "sources", n->sources_ready,
+                   n->sources_ready ? NULL : "the manifests have not been read yet");
+    provider_check(list, "network", network, network ? NULL : why);
     if (shutdown_now(n))
-        check(list, "shutdown", false, "node is shutting down");
+        provider_check(list, "shutdown", false, "node is shutting down");
     json_object_set_new(o, "checks", list);
     *ret_ready = n->sources_ready && network && !shutdown_now(n);
     return o;
@@ -287,7 +287,7 @@ void provider_init(struct node *n)
         .events = events,
         .explain = explain,
         .manifests = manifests,
-        .config = config,
+        .config = provider_config,
         .objects = provider_objects,
         .ready = ready,
         .log_path = log_path,

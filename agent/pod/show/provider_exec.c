@@ -68,14 +68,14 @@ static void on_terminal(int master_fd, void *owner)
     x->on_terminal(master_fd, x->owner);
 }
 
-static void on_started(void *owner)
+static void provider_exec_on_started(void *owner)
 {
     struct status_exec *x = owner;
 
     x->on_started(x->owner);
 }
 
-static void on_done(struct op *op, const struct err *result)
+static void provider_exec_on_done(struct op *op, const struct err *result)
 {
     struct status_exec *x = op->owner;
 
@@ -119,8 +119,8 @@ struct status_exec *provider_exec(void *arg, const struct status_exec_spec *spec
                                      .stderr_fd = spec->stderr_fd,
                                      .tty = spec->tty,
                                      .on_terminal = on_terminal,
-                                     .on_started = on_started };
-    rt_exec_start(&x->x, n->rt, &rt, on_done, x);
+                                     .on_started = provider_exec_on_started };
+    rt_exec_start(&x->x, n->rt, &rt, provider_exec_on_done, x);
     return x;
 }
 

@@ -66,7 +66,7 @@ json_t *provider_image_progress(void *arg, const struct status_reply *r)
 
 /* ---- removal --------------------------------------------------------------------------------- */
 
-static bool in_use(const char *id, void *arg)
+static bool provider_images_in_use(const char *id, void *arg)
 {
     return image_is_used(arg, id, NULL);
 }
@@ -79,7 +79,7 @@ enum err_code provider_image_remove(void *arg, const char *name, struct err *e)
     bool used = image != NULL && image_is_used(n, image->id, &pods);
 
     img_unref(image);
-    if (img_remove(n->o.images, name, in_use, n, e) == ERR_PRECONDITION && used)
+    if (img_remove(n->o.images, name, provider_images_in_use, n, e) == ERR_PRECONDITION && used)
         err_set(e, ERR_PRECONDITION, "image \"%.200s\" is in use by %s", name, pods.p);
     return e->code;
 }
@@ -113,7 +113,7 @@ static void prune_one(const struct img_seen *seen, void *arg)
     json_array_append_new(p->items, one);
 }
 
-static void prune(struct node *n, bool all, struct status_reply *r)
+static void provider_images_prune(struct node *n, bool all, struct status_reply *r)
 {
     struct pruning p = { .node = n, .all = all, .items = json_array() };
 
@@ -153,7 +153,7 @@ void provider_image_task(void *arg, const struct status_image_task *task, struct
     if (n->closing)
         err_set(&e, ERR_UNAVAILABLE, "the agent is ending");
     else if (task->verb == IMAGE_PRUNE) {
-        prune(n, task->all, r);
+        provider_images_prune(n, task->all, r);
         return;
     } else if ((t = calloc(1, sizeof(*t))) == NULL)
         err_nomem(&e);

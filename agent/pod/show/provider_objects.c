@@ -35,7 +35,7 @@ static json_t *secret_metadata(const struct api_meta *meta)
     return o;
 }
 
-static json_t *metadata(const struct api_meta *meta)
+static json_t *provider_objects_metadata(const struct api_meta *meta)
 {
     json_t *o = secret_metadata(meta);
 
@@ -72,14 +72,15 @@ static void put_data(json_t *o, const struct api_config *c)
     json_decref(binary);
 }
 
-static json_t *config_json(const struct api_config *c, bool whole)
+static json_t *provider_objects_config_json(const struct api_config *c, bool whole)
 {
     json_t *o = json_object(), *sizes = json_object();
 
     json_put_str(o, "kind", c->kind == API_SECRET ? "Secret" : "ConfigMap");
     json_put_str(o, "apiVersion", "v1");
     json_object_set_new(o, "metadata",
-                        c->kind == API_SECRET ? secret_metadata(&c->meta) : metadata(&c->meta));
+                        c->kind == API_SECRET ? secret_metadata(&c->meta)
+                                              : provider_objects_metadata(&c->meta));
     json_put_str(o, "type", c->type);
     if (c->immutable)
         json_object_set_new(o, "immutable", json_true());
@@ -93,9 +94,9 @@ static json_t *config_json(const struct api_config *c, bool whole)
 
 static json_t *class_json(const struct api_priority_class *c)
 {
-    json_t *o =
-        json_pack("{s:s, s:s, s:o, s:i, s:b}", "kind", "PriorityClass", "apiVersion", "scheduling.k8s.io/v1",
-                  "metadata", metadata(&c->meta), "value", (int)c->value, "globalDefault", c->global_default);
+    json_t *o = json_pack("{s:s, s:s, s:o, s:i, s:b}", "kind", "PriorityClass", "apiVersion",
+                          "scheduling.k8s.io/v1", "metadata", provider_objects_metadata(&c->meta), "value",
+                          (int)c->value, "globalDefault", c->global_default);
 
     json_put_str(o, "preemptionPolicy", c->preemption_policy);
     json_put_str(o, "description", c->description);
@@ -107,22 +108,23 @@ struct listing {
     json_t *items;
 };
 
-static void add_object(const struct api_object *o, void *arg)
+static void provider_objects_add_object(const struct api_object *o, void *arg)
 {
     const struct listing *l = arg;
     const struct api_meta *meta = api_object_meta(o);
 
     if (l->namespace_ != NULL && !str_eq(l->namespace_, meta->namespace))
         return;
-    json_array_append_new(l->items, o->kind == API_KIND_PRIORITY_CLASS ? class_json(o->priority_class)
-                                                                       : config_json(o->config, false));
+    json_array_append_new(l->items, o->kind == API_KIND_PRIORITY_CLASS
+                                        ? class_json(o->priority_class)
+                                        : provider_objects_config_json(o->config, false));
 }
 
 static json_t *list_all(struct node *n, enum api_kind kind, const char *namespace_)
 {
     struct listing l = { namespace_, json_array() };
 
-    src_store_each(n->o.store, kind, add_object, &l);
+    src_store_each(n->o.store, kind, provider_objects_add_object, &l);
     return l.items;
 }
 
@@ -130,7 +132,7 @@ static json_t *one_config(struct node *n, enum api_config_kind kind, const char 
 {
     const struct api_config *c = src_store_config(n->o.store, kind, namespace_, name);
 
-    return c != NULL ? config_json(c, true) : NULL;
+    return c != NULL ? provider_objects_config_json(c, true) : NULL;
 }
 
 static json_t *one_class(struct node *n, const char *name)
@@ -189,7 +191,8 @@ static json_t *one_image(struct node *n, const char *name)
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-static json_t *find_one(struct node *n, enum status_kind kind, const char *namespace_, const char *name)
+static json_t *provider_objects_find_one(struct node *n, enum status_kind kind, const char *namespace_,
+                                         const char *name)
 {
     switch (kind) {
     case KIND_NODE:
@@ -226,7 +229,8 @@ static json_t *find_all(struct node *n, enum status_kind kind, const char *names
 json_t *provider_objects(void *arg, enum status_kind kind, const char *namespace_, const char *name,
                          struct err *e)
 {
-    json_t *found = name != NULL ? find_one(arg, kind, namespace_, name) : find_all(arg, kind, namespace_);
+    json_t *found = name != NULL ? provider_objects_find_one(arg, kind, namespace_, name)
+                                 : find_all(arg, kind, namespace_);
 
     if (found == NULL && name != NULL)
         err_set(e, ERR_NOT_FOUND, "\"%.253s\" not found", name);

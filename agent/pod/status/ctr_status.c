@@ -47,7 +47,7 @@ static json_t *running(const struct instance *i)
 }
 
 /* It was there, and nobody knows how it ended. */
-static json_t *lost(void)
+static json_t *ctr_status_lost(void)
 {
     json_t *o = json_object(), *state = json_object();
 
@@ -78,7 +78,7 @@ static json_t *state_json(const struct ctr *c, const struct instance *cur, json_
     }
     if (p->state == POD_TERMINATED && c->kind == CTR_REGULAR &&
         (p->initialized || p->api->spec.n_init_containers == 0))
-        return lost();
+        return ctr_status_lost();
     if (c->waiting_reason[0] != '\0')
         return waiting(c->waiting_reason, c->waiting_message);
     return waiting(p->api->spec.n_init_containers > 0 ? "PodInitializing" : "ContainerCreating", NULL);
@@ -206,7 +206,7 @@ static json_t *container_json(const struct ctr *c)
     return o;
 }
 
-static int by_name(const void *a, const void *b)
+static int ctr_status_by_name(const void *a, const void *b)
 {
     return strcmp((*(const struct ctr *const *)a)->spec->name, (*(const struct ctr *const *)b)->spec->name);
 }
@@ -224,7 +224,7 @@ void ctr_statuses_put(struct pod *p, json_t *status)
             sorted[n++] = &p->ctrs[i];
     }
     if (sorted != NULL)
-        qsort(sorted, n, sizeof(*sorted), by_name);
+        qsort(sorted, n, sizeof(*sorted), ctr_status_by_name);
     for (size_t i = 0; i < n; i++)
         json_array_append_new(regular, container_json(sorted[i]));
     free(sorted);

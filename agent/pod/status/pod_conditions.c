@@ -20,7 +20,7 @@
 /* In the order in which kubelet emits them. */
 enum { C_READY_TO_START, C_INITIALIZED, C_READY, C_CONTAINERS_READY, C_SCHEDULED, C_ALL_RESTARTING };
 
-static void note(struct pod *p, int index, bool is_true)
+static void pod_conditions_note(struct pod *p, int index, bool is_true)
 {
     const char *status = is_true ? "True" : "False";
 
@@ -32,8 +32,8 @@ static void note(struct pod *p, int index, bool is_true)
         p->record_dirty || p->state != POD_STARTING; /* what follows in a start takes it along */
 }
 
-static void put_condition(const struct pod *p, json_t *list, int index, const char *type, bool is_true,
-                          const char *reason, const char *message)
+static void pod_conditions_put_condition(const struct pod *p, json_t *list, int index, const char *type,
+                                         bool is_true, const char *reason, const char *message)
 {
     json_t *o = json_object();
     const char *status = is_true ? "True" : "False";
@@ -126,13 +126,13 @@ void pod_note_conditions(struct pod *p)
         ready = ready && !is_unfinished(&p->ctrs[i], true);
         initialized = initialized && (p->initialized || !is_unfinished(&p->ctrs[i], false));
     }
-    note(p, C_READY_TO_START, ready_to_start(p));
-    note(p, C_INITIALIZED, initialized);
-    note(p, C_CONTAINERS_READY, ready);
-    note(p, C_SCHEDULED, true);
-    note(p, C_ALL_RESTARTING, !over && restart_all_wanted(p));
+    pod_conditions_note(p, C_READY_TO_START, ready_to_start(p));
+    pod_conditions_note(p, C_INITIALIZED, initialized);
+    pod_conditions_note(p, C_CONTAINERS_READY, ready);
+    pod_conditions_note(p, C_SCHEDULED, true);
+    pod_conditions_note(p, C_ALL_RESTARTING, !over && restart_all_wanted(p));
     str_auto gates = closed_gates(p);
-    note(p, C_READY, ready && gates == NULL);
+    pod_conditions_note(p, C_READY, ready && gates == NULL);
 }
 
 /* No silent subset: what of the manifest is not acted on stands in the status.  NULL: nothing. */
@@ -190,27 +190,27 @@ json_t *pod_conditions_json(struct pod *p)
     /* Only when its turn has come: before, what fails is the sandbox, of which kubelet's condition says
      * nothing. */
     bool no_network = !ready_to_start(p) && !over && p->net >= NET_PINNED && p->net_error[0] != '\0';
-    put_condition(p, list, C_READY_TO_START, "PodReadyToStartContainers", ready_to_start(p),
-                  no_network ? "NetworkNotReady" : NULL, no_network ? p->net_error : NULL);
-    put_condition(p, list, C_INITIALIZED, "Initialized", incomplete == NULL,
-                  incomplete != NULL ? "ContainersNotInitialized"
-                  : phase[0] == 'S'  ? "PodCompleted"
-                                     : NULL,
-                  incomplete);
+    pod_conditions_put_condition(p, list, C_READY_TO_START, "PodReadyToStartContainers", ready_to_start(p),
+                                 no_network ? "NetworkNotReady" : NULL, no_network ? p->net_error : NULL);
+    pod_conditions_put_condition(p, list, C_INITIALIZED, "Initialized", incomplete == NULL,
+                                 incomplete != NULL ? "ContainersNotInitialized"
+                                 : phase[0] == 'S'  ? "PodCompleted"
+                                                    : NULL,
+                                 incomplete);
     str_auto gates = why == NULL ? closed_gates(p) : NULL;
     if (gates != NULL)
-        put_condition(p, list, C_READY, "Ready", false, "ReadinessGatesNotReady", gates);
+        pod_conditions_put_condition(p, list, C_READY, "Ready", false, "ReadinessGatesNotReady", gates);
     else
-        put_condition(p, list, C_READY, "Ready", why == NULL, why, message);
-    put_condition(p, list, C_CONTAINERS_READY, "ContainersReady", why == NULL, why, message);
-    put_condition(p, list, C_SCHEDULED, "PodScheduled", true, NULL, NULL);
+        pod_conditions_put_condition(p, list, C_READY, "Ready", why == NULL, why, message);
+    pod_conditions_put_condition(p, list, C_CONTAINERS_READY, "ContainersReady", why == NULL, why, message);
+    pod_conditions_put_condition(p, list, C_SCHEDULED, "PodScheduled", true, NULL, NULL);
     if (restart_all_possible(p)) {
         bool now = !over && restart_all_wanted(p);
-        put_condition(p, list, C_ALL_RESTARTING, "AllContainersRestarting", now,
-                      now    ? "RestartAllContainersStarted"
-                      : over ? why
-                             : NULL,
-                      now ? "container exited with restart policy rule" : NULL);
+        pod_conditions_put_condition(p, list, C_ALL_RESTARTING, "AllContainersRestarting", now,
+                                     now    ? "RestartAllContainersStarted"
+                                     : over ? why
+                                            : NULL,
+                                     now ? "container exited with restart policy rule" : NULL);
     }
     if ((p->shutdown_ns != 0 || p->preempted_ns != 0) && p->state == POD_TERMINATED)
         json_array_append_new(list, disrupted_condition(p));

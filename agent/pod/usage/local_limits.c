@@ -6,7 +6,7 @@
 
 /* ---- which limits there are ---------------------------------------------------------------------- */
 
-static const struct quantity *ctr_limit(const struct ctr *c)
+static const struct quantity *local_limits_ctr_limit(const struct ctr *c)
 {
     const struct quantity *q = api_resource_get(&c->spec->resources.limits, "ephemeral-storage");
 
@@ -25,19 +25,19 @@ static bool has_size_limit(const struct api_volume *v)
 }
 
 /* One container's limit is one of the pod: those without one use up the same sum. */
-static struct quantity pod_limit(const struct pod *p)
+static struct quantity local_limits_pod_limit(const struct pod *p)
 {
     return resources_pod_limit(p->api, "ephemeral-storage", NULL);
 }
 
-static void add(struct local_pod *l, struct pod *p, enum local_kind kind, size_t index)
+static void local_limits_add(struct local_pod *l, struct pod *p, enum local_kind kind, size_t index)
 {
     l->trees[l->n++] = (struct local_tree){ .pod = p, .kind = kind, .index = index };
 }
 
 bool local_limits_whole(const struct pod *p)
 {
-    struct quantity of_pod = pod_limit(p);
+    struct quantity of_pod = local_limits_pod_limit(p);
 
     return p->local != NULL && quantity_value(&of_pod) > 0;
 }
@@ -45,7 +45,7 @@ bool local_limits_whole(const struct pod *p)
 /* As in kubelet, critical pods are never evicted. */
 static bool is_limited(const struct pod *p, bool *ret_pod)
 {
-    struct quantity of_pod = pod_limit(p);
+    struct quantity of_pod = local_limits_pod_limit(p);
     bool limited;
 
     limited = *ret_pod = quantity_value(&of_pod) > 0;
@@ -67,12 +67,12 @@ struct local_pod *local_limits_trees(struct pod *p)
     if (l == NULL)
         return NULL;
     for (size_t i = 0; i < p->n_ctrs && whole; i++) {
-        add(l, p, LOCAL_LAYER, i);
-        add(l, p, LOCAL_LOG, i);
+        local_limits_add(l, p, LOCAL_LAYER, i);
+        local_limits_add(l, p, LOCAL_LOG, i);
     }
     for (size_t i = 0; i < s->n_volumes; i++)
         if (on_disk(p, &s->volumes[i]) && (whole || has_size_limit(&s->volumes[i])))
-            add(l, p, LOCAL_VOLUME, i);
+            local_limits_add(l, p, LOCAL_VOLUME, i);
     return l;
 }
 
@@ -89,7 +89,7 @@ const struct local_tree *local_storage_find(const struct pod *p, enum local_kind
     return NULL;
 }
 
-static uint64_t bytes_of(const struct pod *p, enum local_kind kind, size_t index)
+static uint64_t local_limits_bytes_of(const struct pod *p, enum local_kind kind, size_t index)
 {
     const struct local_tree *t = local_storage_find(p, kind, index);
 
@@ -128,7 +128,8 @@ static bool volume_exceeds(const struct pod *p, char **ret)
         const struct api_volume *v = &p->api->spec.volumes[i];
         char limit[QUANTITY_TEXT_SIZE];
 
-        if (!on_disk(p, v) || !has_size_limit(v) || !exceeds(bytes_of(p, LOCAL_VOLUME, i), &v->size_limit))
+        if (!on_disk(p, v) || !has_size_limit(v) ||
+            !exceeds(local_limits_bytes_of(p, LOCAL_VOLUME, i), &v->size_limit))
             continue;
         quantity_format(&v->size_limit, limit);
         *ret = str_printf("Usage of EmptyDir volume \"%s\" exceeds the limit \"%s\". ", v->name, limit);
@@ -139,7 +140,7 @@ static bool volume_exceeds(const struct pod *p, char **ret)
 
 static bool pod_exceeds(const struct pod *p, char **ret)
 {
-    struct quantity limit = pod_limit(p);
+    struct quantity limit = local_limits_pod_limit(p);
     char text[QUANTITY_TEXT_SIZE];
     struct disk_usage_sum sum;
 
@@ -156,10 +157,12 @@ static bool ctr_exceeds(const struct pod *p, char **ret)
 {
     for (size_t i = 0; i < p->n_ctrs; i++) {
         const struct ctr *c = &p->ctrs[i];
-        const struct quantity *limit = c->kind != CTR_INIT ? ctr_limit(c) : NULL;
+        const struct quantity *limit = c->kind != CTR_INIT ? local_limits_ctr_limit(c) : NULL;
         char text[QUANTITY_TEXT_SIZE];
 
-        if (limit == NULL || !exceeds(bytes_of(p, LOCAL_LAYER, i) + bytes_of(p, LOCAL_LOG, i), limit))
+        if (limit == NULL ||
+            !exceeds(local_limits_bytes_of(p, LOCAL_LAYER, i) + local_limits_bytes_of(p, LOCAL_LOG, i),
+                     limit))
             continue;
         quantity_format(limit, text);
         *ret = str_printf("Container %s exceeded its local ephemeral storage limit \"%s\". ", c->spec->name,

@@ -32,7 +32,7 @@ struct local_storage { /* of the node; there from the first pod that is measured
 
 /* ---- a slice, on the pool ------------------------------------------------------------------------ */
 
-static uint64_t cpu_time_ns(void)
+static uint64_t local_storage_cpu_time_ns(void)
 {
     struct timespec t;
 
@@ -43,7 +43,7 @@ static uint64_t cpu_time_ns(void)
 static enum err_code scan_slice(void *arg, struct err *e)
 {
     struct local_storage *s = arg;
-    uint64_t began = cpu_time_ns();
+    uint64_t began = local_storage_cpu_time_ns();
 
     s->job.over = true;
     if (s->job.scan == NULL && disk_usage_begin(&s->job.scan, s->job.path, e) != ERR_OK)
@@ -52,15 +52,15 @@ static enum err_code scan_slice(void *arg, struct err *e)
     s->job.sum = disk_usage_sum(s->job.scan);
     if (s->job.over)
         disk_usage_free(take_ptr(&s->job.scan));
-    s->job.cost_ns = cpu_time_ns() - began;
+    s->job.cost_ns = local_storage_cpu_time_ns() - began;
     return ERR_OK;
 }
 
 /* ---- whose turn it is ---------------------------------------------------------------------------- */
 
-static void go_on(struct local_storage *s);
+static void local_storage_go_on(struct local_storage *s);
 
-static bool path_of(struct local_tree *t, char *ret, size_t size)
+static bool local_storage_path_of(struct local_tree *t, char *ret, size_t size)
 {
     const struct pod *p = t->pod;
     const struct node_options *o = &p->node->o;
@@ -94,7 +94,7 @@ static void evict(struct pod *p, char *why)
     pod_wake(p);
 }
 
-static void judge(struct pod *p)
+static void local_storage_judge(struct pod *p)
 {
     str_auto why = NULL;
 
@@ -114,7 +114,7 @@ static void take_result(struct local_storage *s, struct local_tree *t, const str
         t->known = true;
         t->sum = result->code == ERR_OK ? s->job.sum : (struct disk_usage_sum){ 0 };
         t->at_ns = clock_wall_ns();
-        judge(t->pod); /* may forget t */
+        local_storage_judge(t->pod); /* may forget t */
         return;
     }
     log_warn("local storage of a pod cannot be measured", F_STR("pod", t->pod->key), F_ERR(result));
@@ -131,10 +131,10 @@ static void on_slice(struct op *op, const struct err *result)
     if (t != NULL)
         take_result(s, t, result);
     disk_usage_free(take_ptr(&s->job.scan)); /* of one that was forgotten */
-    go_on(s);
+    local_storage_go_on(s);
 }
 
-static void start(struct local_storage *s, struct local_tree *t)
+static void local_storage_start(struct local_storage *s, struct local_tree *t)
 {
     s->job.scan = take_ptr(&t->scan);
     s->job.cost_ns = 0;
@@ -152,13 +152,13 @@ static void drop_old_scan(struct local_tree *t)
         disk_usage_free(take_ptr(&t->scan));
 }
 
-static void on_timer(uv_timer_t *timer)
+static void local_storage_on_timer(uv_timer_t *timer)
 {
-    go_on(timer->data);
+    local_storage_go_on(timer->data);
 }
 
 /* The first one in the row that is due; else the time of the first that will be. */
-static struct local_tree *next(struct local_storage *s, uint64_t now, uint64_t *ret_due_ms)
+static struct local_tree *local_storage_next(struct local_storage *s, uint64_t now, uint64_t *ret_due_ms)
 {
     struct local_tree *t;
 
@@ -171,7 +171,7 @@ static struct local_tree *next(struct local_storage *s, uint64_t now, uint64_t *
     return NULL;
 }
 
-static void go_on(struct local_storage *s)
+static void local_storage_go_on(struct local_storage *s)
 {
     uint64_t now = clock_mono_ms(), due_ms;
     struct local_tree *t;
@@ -180,21 +180,21 @@ static void go_on(struct local_storage *s)
         return;
     uv_timer_stop(&s->timer);
     if (now < s->rest_until_ms && !TAILQ_EMPTY(&s->all)) {
-        uv_timer_start(&s->timer, on_timer, s->rest_until_ms - now, 0);
+        uv_timer_start(&s->timer, local_storage_on_timer, s->rest_until_ms - now, 0);
         return;
     }
-    while ((t = next(s, now, &due_ms)) != NULL) {
+    while ((t = local_storage_next(s, now, &due_ms)) != NULL) {
         TAILQ_REMOVE(&s->all, t, link);
         TAILQ_INSERT_TAIL(&s->all, t, link);
         drop_old_scan(t);
-        if (path_of(t, s->job.path, sizeof(s->job.path))) {
-            start(s, t);
+        if (local_storage_path_of(t, s->job.path, sizeof(s->job.path))) {
+            local_storage_start(s, t);
             return;
         }
         t->due_ms = now + LOCAL_PERIOD_MS;
     }
     if (due_ms != UINT64_MAX)
-        uv_timer_start(&s->timer, on_timer, due_ms - now, 0);
+        uv_timer_start(&s->timer, local_storage_on_timer, due_ms - now, 0);
 }
 
 /* ---- pods ------------------------------------------------------------------------------------------ */
@@ -234,7 +234,7 @@ void local_storage_step(struct pod *p)
         p->local->trees[i].due_ms = clock_mono_ms() + LOCAL_PERIOD_MS;
         TAILQ_INSERT_TAIL(&s->all, &p->local->trees[i], link);
     }
-    go_on(s);
+    local_storage_go_on(s);
 }
 
 void local_storage_forget(struct pod *p)
@@ -254,7 +254,7 @@ void local_storage_forget(struct pod *p)
 
 void local_storage_now(struct node *n)
 {
-    go_on(n->local);
+    local_storage_go_on(n->local);
 }
 
 /* ---- telling ---------------------------------------------------------------------------------------- */
@@ -303,7 +303,7 @@ bool local_storage_busy(const struct node *n)
     return n->local != NULL && n->local->busy;
 }
 
-static void on_closed(uv_handle_t *handle)
+static void local_storage_on_closed(uv_handle_t *handle)
 {
     free(handle->data);
 }
@@ -313,5 +313,5 @@ void local_storage_close(struct node *n)
     struct local_storage *s = take_ptr(&n->local);
 
     if (s != NULL)
-        uv_close((uv_handle_t *)&s->timer, on_closed);
+        uv_close((uv_handle_t *)&s->timer, local_storage_on_closed);
 }

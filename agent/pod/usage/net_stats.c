@@ -52,7 +52,7 @@ void net_stats_done(struct net_stats *s)
     buf_done(&s->text);
 }
 
-static void add(struct net_stats *s, const struct pod *p, const struct cni_link *link)
+static void net_stats_add(struct net_stats *s, const struct pod *p, const struct cni_link *link)
 {
     struct net_line *to;
 
@@ -90,7 +90,7 @@ void net_stats_read(struct net_stats *s, const struct pod *p)
     }
     for (size_t i = 0; i < l.n; i++)
         if (!l.v[i].loopback)
-            add(s, p, &l.v[i]);
+            net_stats_add(s, p, &l.v[i]);
 }
 
 void net_stats_tell(const struct net_stats *s, size_t name, struct buf *out)

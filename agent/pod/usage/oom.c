@@ -180,7 +180,7 @@ static void on_log_timer(uv_timer_t *timer)
 
 /* ---- the counts -------------------------------------------------------------------------------- */
 
-static void drop(struct oom *o, struct suspect *s)
+static void oom_drop(struct oom *o, struct suspect *s)
 {
     HASH_DEL(o->suspects, s);
     free(s);
@@ -197,7 +197,7 @@ static void on_kills(const char *path, uint64_t kills, void *arg)
 }
 
 /* The kernel writes its log right after the signal: what is not there yet is there a moment later. */
-static bool tell_all(struct oom *o)
+static bool oom_tell_all(struct oom *o)
 {
     uint64_t now = clock_mono_ms();
     struct suspect *s, *tmp;
@@ -215,33 +215,33 @@ static bool tell_all(struct oom *o)
         }
         s->since_ms = 0;
         if (s->over)
-            drop(o, s);
+            oom_drop(o, s);
     }
     return waits;
 }
 
-static void on_timer(uv_timer_t *timer);
+static void oom_on_timer(uv_timer_t *timer);
 static void on_count(uv_poll_t *poll, int status, int events);
 
-static void look(struct oom *o, bool all)
+static void oom_look(struct oom *o, bool all)
 {
     size_t found = cg_oom_watch_read(o->watch, all, on_kills, o);
 
     read_log(o);
     /* Events without a kill may come a hundred times a second: then the next look is due when the timer says.
      */
-    if (tell_all(o) || (found == 0 && !all)) {
+    if (oom_tell_all(o) || (found == 0 && !all)) {
         uv_poll_stop(&o->watch_poll);
-        uv_timer_start(&o->timer, on_timer, CG_OOM_LOOK_AGAIN_MS, 0);
+        uv_timer_start(&o->timer, oom_on_timer, CG_OOM_LOOK_AGAIN_MS, 0);
     }
 }
 
-static void on_timer(uv_timer_t *timer)
+static void oom_on_timer(uv_timer_t *timer)
 {
     struct oom *o = timer->data;
 
     uv_poll_start(&o->watch_poll, UV_READABLE, on_count);
-    look(o, true);
+    oom_look(o, true);
 }
 
 static void on_count(uv_poll_t *poll, int status, int events)
@@ -250,12 +250,12 @@ static void on_count(uv_poll_t *poll, int status, int events)
     if (status < 0)
         uv_poll_stop(poll);
     else
-        look(poll->data, false);
+        oom_look(poll->data, false);
 }
 
 /* ---- containers --------------------------------------------------------------------------------- */
 
-static bool path_of(const struct ctr *c, char *ret, size_t size)
+static bool oom_path_of(const struct ctr *c, char *ret, size_t size)
 {
     struct err e = { 0 };
     char above[400];
@@ -294,7 +294,7 @@ void oom_watch(struct ctr *c)
     struct suspect *s;
     char path[512];
 
-    if (o == NULL || !path_of(c, path, sizeof(path)))
+    if (o == NULL || !oom_path_of(c, path, sizeof(path)))
         return;
     HASH_FIND(hh, o->suspects, path, strlen(path), s);
     if (s != NULL)
@@ -321,7 +321,7 @@ void oom_ended(struct ctr *c)
     struct suspect *s;
     char path[512];
 
-    if (o == NULL || !path_of(c, path, sizeof(path)))
+    if (o == NULL || !oom_path_of(c, path, sizeof(path)))
         return;
     oom_watch(c); /* it may have been too quick */
     HASH_FIND(hh, o->suspects, path, strlen(path), s);
@@ -332,8 +332,8 @@ void oom_ended(struct ctr *c)
     s->over = true;
     if (s->untold > 0)
         read_log(o);
-    if (tell_all(o))
-        uv_timer_start(&o->timer, on_timer, CG_OOM_LOOK_AGAIN_MS, 0);
+    if (oom_tell_all(o))
+        uv_timer_start(&o->timer, oom_on_timer, CG_OOM_LOOK_AGAIN_MS, 0);
 }
 
 void oom_forget(struct node *n, const char *cgroup_path)
@@ -348,8 +348,8 @@ void oom_forget(struct node *n, const char *cgroup_path)
         return;
     cg_oom_watch_remove(o->watch, cgroup_path);
     s->over = true;
-    if (tell_all(o))
-        uv_timer_start(&o->timer, on_timer, CG_OOM_LOOK_AGAIN_MS, 0);
+    if (oom_tell_all(o))
+        uv_timer_start(&o->timer, oom_on_timer, CG_OOM_LOOK_AGAIN_MS, 0);
 }
 
 /* ---- opening, closing ---------------------------------------------------------------------------- */
@@ -391,7 +391,7 @@ void oom_open(struct node *n)
     uv_poll_start(&o->log_poll, UV_READABLE, on_log);
 }
 
-static void on_closed(uv_handle_t *handle)
+static void oom_on_closed(uv_handle_t *handle)
 {
     struct oom *o = handle->data;
 
@@ -411,12 +411,12 @@ void oom_close(struct node *n)
         return;
     n->oom = NULL;
     HASH_ITER (hh, o->suspects, s, tmp)
-        drop(o, s);
-    uv_close((uv_handle_t *)&o->timer, on_closed);
-    uv_close((uv_handle_t *)&o->log_timer, on_closed);
-    uv_close((uv_handle_t *)&o->watch_poll, on_closed);
+        oom_drop(o, s);
+    uv_close((uv_handle_t *)&o->timer, oom_on_closed);
+    uv_close((uv_handle_t *)&o->log_timer, oom_on_closed);
+    uv_close((uv_handle_t *)&o->watch_poll, oom_on_closed);
     if (o->log != NULL)
-        uv_close((uv_handle_t *)&o->log_poll, on_closed);
+        uv_close((uv_handle_t *)&o->log_poll, oom_on_closed);
 }
 
 void oom_explain(const struct node *n, json_t *steps)

@@ -37,7 +37,7 @@ struct scrapes {
     struct counted_turns now, last;
 };
 
-static void finish(struct scrapes *all, struct scrape *s, const struct err *e)
+static void scrape_finish(struct scrapes *all, struct scrape *s, const struct err *e)
 {
     TAILQ_REMOVE(&all->queue, s, link);
     if (e != NULL) {
@@ -54,7 +54,7 @@ static void finish(struct scrapes *all, struct scrape *s, const struct err *e)
 
 /* ---- steps ------------------------------------------------------------------------------------- */
 
-static enum err_code begin(struct node *n, struct scrape *s, struct err *e)
+static enum err_code scrape_begin(struct node *n, struct scrape *s, struct err *e)
 {
     struct pod *p, *tmp;
 
@@ -107,20 +107,20 @@ static bool tell_next(struct node *n, struct scrape *s)
 }
 
 /* True: that was the last piece, and it was answered. */
-static bool step(struct scrapes *all, struct scrape *s)
+static bool scrape_step(struct scrapes *all, struct scrape *s)
 {
     struct err e = { 0 };
 
     if (!status_reply_wanted(s->reply)) {
         err_set(&e, ERR_CANCELLED, "the client is gone");
-        finish(all, s, &e);
+        scrape_finish(all, s, &e);
         return true;
     }
     switch (s->state) {
     case SCRAPE_WAITS:
-        if (begin(all->node, s, &e) == ERR_OK)
+        if (scrape_begin(all->node, s, &e) == ERR_OK)
             return false;
-        finish(all, s, &e);
+        scrape_finish(all, s, &e);
         return true;
     case SCRAPE_READS:
         read_next(all->node, s);
@@ -129,14 +129,14 @@ static bool step(struct scrapes *all, struct scrape *s)
     case SCRAPE_TELLS_NET:
         if (!tell_next(all->node, s))
             return false;
-        finish(all, s, NULL);
+        scrape_finish(all, s, NULL);
         return true;
     }
     return false;
 }
 
 /* Whose reply is first stands first. */
-static void ask(struct scrapes *all)
+static void scrape_ask(struct scrapes *all)
 {
     const struct scrape *s = TAILQ_FIRST(&all->queue);
 
@@ -146,14 +146,14 @@ static void ask(struct scrapes *all)
         turns_ask(&all->turns, s->root ? &all->root_turn : &all->turn);
 }
 
-static void run_turn(struct scrapes *all)
+static void scrape_run_turn(struct scrapes *all)
 {
     struct scrape *s = TAILQ_FIRST(&all->queue);
     uint64_t began = uv_hrtime(), took = 0;
     bool over = false;
 
     for (unsigned i = 0; i < SCRAPE_TURN_PIECES && took < SCRAPE_TURN_NS && !over; i++) {
-        over = step(all, s);
+        over = scrape_step(all, s);
         took = uv_hrtime() - began;
     }
     all->now.n++;
@@ -163,17 +163,17 @@ static void run_turn(struct scrapes *all)
         all->last = all->now;
         all->now = (struct counted_turns){ 0 };
     }
-    ask(all);
+    scrape_ask(all);
 }
 
-static void on_turn(struct turn *t)
+static void scrape_on_turn(struct turn *t)
 {
-    run_turn((struct scrapes *)((char *)t - offsetof(struct scrapes, turn)));
+    scrape_run_turn((struct scrapes *)((char *)t - offsetof(struct scrapes, turn)));
 }
 
-static void on_root_turn(struct turn *t)
+static void scrape_on_root_turn(struct turn *t)
 {
-    run_turn((struct scrapes *)((char *)t - offsetof(struct scrapes, root_turn)));
+    scrape_run_turn((struct scrapes *)((char *)t - offsetof(struct scrapes, root_turn)));
 }
 
 /* ---- the queue ----------------------------------------------------------------------------------- */
@@ -190,8 +190,8 @@ static struct scrapes *scrapes_of(struct node *n)
     all->node = n;
     TAILQ_INIT(&all->queue);
     turns_init(&all->turns, n->o.loop);
-    all->turn = (struct turn){ .run = on_turn };
-    all->root_turn = (struct turn){ .run = on_root_turn, .first = true };
+    all->turn = (struct turn){ .run = scrape_on_turn };
+    all->root_turn = (struct turn){ .run = scrape_on_root_turn, .first = true };
     n->scrapes = all;
     return all;
 }
@@ -222,7 +222,7 @@ void scrape_start(struct node *n, enum status_metrics which, struct buf *own, st
         TAILQ_INSERT_HEAD(&all->queue, s, link);
     else
         TAILQ_INSERT_TAIL(&all->queue, s, link);
-    ask(all);
+    scrape_ask(all);
 }
 
 void scrapes_cancel(struct node *n)
@@ -233,11 +233,11 @@ void scrapes_cancel(struct node *n)
         return;
     err_set(&e, ERR_UNAVAILABLE, "the agent is ending");
     while (!TAILQ_EMPTY(&n->scrapes->queue))
-        finish(n->scrapes, TAILQ_FIRST(&n->scrapes->queue), &e);
-    ask(n->scrapes);
+        scrape_finish(n->scrapes, TAILQ_FIRST(&n->scrapes->queue), &e);
+    scrape_ask(n->scrapes);
 }
 
-static void on_closed(void *all)
+static void scrape_on_closed(void *all)
 {
     free(all);
 }
@@ -250,7 +250,7 @@ void scrapes_close(struct node *n)
         return;
     scrapes_cancel(n);
     n->scrapes = NULL;
-    turns_close(&all->turns, on_closed, all);
+    turns_close(&all->turns, scrape_on_closed, all);
 }
 
 void scrapes_metrics(const struct node *n, struct buf *out)

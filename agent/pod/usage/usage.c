@@ -50,8 +50,8 @@ struct usage {
     int closing; /* handles */
 };
 
-static void on_turn(struct turn *t);
-static void on_root_turn(struct turn *t);
+static void pod_usage_on_turn(struct turn *t);
+static void pod_usage_on_root_turn(struct turn *t);
 
 static size_t descriptors(void)
 {
@@ -62,7 +62,7 @@ static size_t descriptors(void)
 }
 
 /* Made at the first question; NULL: no memory. */
-static struct usage *usage_of(struct node *n)
+static struct usage *pod_usage_of(struct node *n)
 {
     struct hugepages_size sizes[HUGEPAGES_SIZES_MAX];
     struct cg_meters_options o = { .tree = n->o.cgroups, .keep_open = descriptors() };
@@ -88,8 +88,8 @@ static struct usage *usage_of(struct node *n)
     TAILQ_INIT(&u->waiting);
     TAILQ_INIT(&u->now);
     turns_init(&u->turns, n->o.loop);
-    u->turn = (struct turn){ .run = on_turn };
-    u->root_turn = (struct turn){ .run = on_root_turn, .first = true };
+    u->turn = (struct turn){ .run = pod_usage_on_turn };
+    u->root_turn = (struct turn){ .run = pod_usage_on_root_turn, .first = true };
     uv_timer_init(n->o.loop, &u->timer);
     u->timer.data = u;
     n->usage = u;
@@ -98,7 +98,7 @@ static struct usage *usage_of(struct node *n)
 
 size_t usage_page_sizes(struct node *n, const char (**ret)[16])
 {
-    struct usage *u = usage_of(n);
+    struct usage *u = pod_usage_of(n);
 
     *ret = u != NULL ? (const char(*)[16])u->page_sizes : NULL;
     return u != NULL ? u->n_page_sizes : 0;
@@ -106,7 +106,7 @@ size_t usage_page_sizes(struct node *n, const char (**ret)[16])
 
 /* ---- sources --------------------------------------------------------------------------------- */
 
-static void drop(struct usage *u, struct source *s)
+static void pod_usage_drop(struct usage *u, struct source *s)
 {
     HASH_DEL(u->sources, s);
     cg_meter_free(s->meter);
@@ -148,7 +148,7 @@ void usage_forget(struct node *n, const char *path)
         return;
     HASH_ITER (hh, n->usage->sources, s, tmp)
         if (strncmp(s->path, path, k) == 0 && (s->path[k] == '\0' || s->path[k] == '/'))
-            drop(n->usage, s);
+            pod_usage_drop(n->usage, s);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -207,7 +207,7 @@ static bool has_cgroup(const struct ctr *c)
     return c->cur.id[0] != '\0' && !c->cur.ended && c->state >= CTR_STARTING;
 }
 
-static void read_pod(struct pass *pass, struct pod *p)
+static void pod_usage_read_pod(struct pass *pass, struct pod *p)
 {
     char path[512], below[600];
     struct err e = { 0 };
@@ -238,7 +238,7 @@ static void read_shared(struct pass *pass, struct node *n)
             read_one(pass, &(struct usage_row){ .kind = USAGE_CLASS, .class_ = classes[i] }, path);
 }
 
-static void tell(struct pass *pass, void (*fn)(const struct usage_row *row, void *arg), void *arg)
+static void pod_usage_tell(struct pass *pass, void (*fn)(const struct usage_row *row, void *arg), void *arg)
 {
     for (size_t i = 0; i < pass->n; i++)
         fn(&pass->rows[i], arg);
@@ -252,7 +252,7 @@ static void drop_unseen(struct usage *u, uint64_t round)
 
     HASH_ITER (hh, u->sources, s, next)
         if (s->round < round)
-            drop(u, s);
+            pod_usage_drop(u, s);
 }
 
 static uint64_t thread_ns(void)
@@ -265,7 +265,7 @@ static uint64_t thread_ns(void)
 
 bool usage_each(struct node *n, unsigned parts, void (*fn)(const struct usage_row *row, void *arg), void *arg)
 {
-    struct pass pass = { .u = usage_of(n), .parts = parts, .complete = true };
+    struct pass pass = { .u = pod_usage_of(n), .parts = parts, .complete = true };
     struct took began = { uv_hrtime(), thread_ns() }, took;
     struct pod *p, *tmp;
 
@@ -274,21 +274,21 @@ bool usage_each(struct node *n, unsigned parts, void (*fn)(const struct usage_ro
     pass.u->round++;
     read_shared(&pass, n);
     HASH_ITER (hh, n->pods, p, tmp)
-        read_pod(&pass, p);
+        pod_usage_read_pod(&pass, p);
     drop_unseen(pass.u, pass.u->round);
     took = (struct took){ uv_hrtime() - began.ns, thread_ns() - began.cpu_ns };
     if (parts == CG_PARTS_ALL)
         pass.u->full = took;
     else if (parts == CG_PARTS_BASIC)
         pass.u->basic = took;
-    tell(&pass, fn, arg);
+    pod_usage_tell(&pass, fn, arg);
     return pass.complete;
 }
 
 bool usage_walk(struct node *n, struct usage_walk *w, unsigned parts, struct pod *p,
                 void (*fn)(const struct usage_row *row, void *arg), void *arg)
 {
-    struct pass pass = { .u = usage_of(n), .parts = parts, .complete = true };
+    struct pass pass = { .u = pod_usage_of(n), .parts = parts, .complete = true };
     uint64_t began = uv_hrtime(), cpu_began = thread_ns();
 
     if (pass.u == NULL)
@@ -298,10 +298,10 @@ bool usage_walk(struct node *n, struct usage_walk *w, unsigned parts, struct pod
     if (p == NULL)
         read_shared(&pass, n);
     else
-        read_pod(&pass, p);
+        pod_usage_read_pod(&pass, p);
     w->ns += uv_hrtime() - began;
     w->cpu_ns += thread_ns() - cpu_began;
-    tell(&pass, fn, arg);
+    pod_usage_tell(&pass, fn, arg);
     return pass.complete;
 }
 
@@ -320,7 +320,7 @@ void usage_walked(struct node *n, const struct usage_walk *w, unsigned parts)
 
 /* ---- questions about rates ------------------------------------------------------------------- */
 
-static void answer(json_t *o, struct status_reply *r)
+static void pod_usage_answer(json_t *o, struct status_reply *r)
 {
     struct err e = { 0 };
 
@@ -343,7 +343,7 @@ static void wait_for_next(struct usage *u)
         uv_timer_start(&u->timer, on_second_sample, q->due_ms > now ? q->due_ms - now : 1, 0);
 }
 
-static void ask(struct usage *u)
+static void pod_usage_ask(struct usage *u)
 {
     const struct question *q = TAILQ_FIRST(&u->now);
 
@@ -353,13 +353,13 @@ static void ask(struct usage *u)
         turns_ask(&u->turns, q->root ? &u->root_turn : &u->turn);
 }
 
-static void enqueue(struct usage *u, struct question *q)
+static void pod_usage_enqueue(struct usage *u, struct question *q)
 {
     if (q->root)
         TAILQ_INSERT_HEAD(&u->now, q, link);
     else
         TAILQ_INSERT_TAIL(&u->now, q, link);
-    ask(u);
+    pod_usage_ask(u);
 }
 
 static void on_second_sample(uv_timer_t *timer)
@@ -369,13 +369,13 @@ static void on_second_sample(uv_timer_t *timer)
 
     while ((q = TAILQ_FIRST(&u->waiting)) != NULL && q->due_ms <= clock_mono_ms()) {
         TAILQ_REMOVE(&u->waiting, q, link);
-        enqueue(u, q);
+        pod_usage_enqueue(u, q);
     }
     wait_for_next(u);
 }
 
 /* All pods are read. */
-static void conclude(struct usage *u, struct question *q)
+static void pod_usage_conclude(struct usage *u, struct question *q)
 {
     size_t missing = 0;
     json_t *o = summary_end(q->summary, &missing);
@@ -392,7 +392,7 @@ static void conclude(struct usage *u, struct question *q)
             wait_for_next(u);
         return;
     }
-    answer(o, q->reply);
+    pod_usage_answer(o, q->reply);
     free(q);
 }
 
@@ -404,7 +404,7 @@ static void give_up(struct questions *from, struct question *q, const struct err
     free(q);
 }
 
-static void run_turn(struct usage *u)
+static void pod_usage_run_turn(struct usage *u)
 {
     struct question *q = TAILQ_FIRST(&u->now);
     const uint64_t began = uv_hrtime();
@@ -424,24 +424,24 @@ static void run_turn(struct usage *u)
         while (more && uv_hrtime() - began < TURNS_PIECE_NS)
             more = summary_step(q->summary);
         if (!more)
-            conclude(u, q);
+            pod_usage_conclude(u, q);
     }
-    ask(u);
+    pod_usage_ask(u);
 }
 
-static void on_turn(struct turn *t)
+static void pod_usage_on_turn(struct turn *t)
 {
-    run_turn((struct usage *)((char *)t - offsetof(struct usage, turn)));
+    pod_usage_run_turn((struct usage *)((char *)t - offsetof(struct usage, turn)));
 }
 
-static void on_root_turn(struct turn *t)
+static void pod_usage_on_root_turn(struct turn *t)
 {
-    run_turn((struct usage *)((char *)t - offsetof(struct usage, root_turn)));
+    pod_usage_run_turn((struct usage *)((char *)t - offsetof(struct usage, root_turn)));
 }
 
 void usage_summary(struct node *n, bool basic, struct status_reply *r)
 {
-    struct usage *u = usage_of(n);
+    struct usage *u = pod_usage_of(n);
     struct question *q = u != NULL ? calloc(1, sizeof(*q)) : NULL;
     struct err e = { 0 };
 
@@ -457,7 +457,7 @@ void usage_summary(struct node *n, bool basic, struct status_reply *r)
     q->reply = r;
     q->basic = basic;
     q->root = status_reply_is_roots(r);
-    enqueue(u, q);
+    pod_usage_enqueue(u, q);
 }
 
 void usage_cancel(struct node *n)
@@ -474,7 +474,7 @@ void usage_cancel(struct node *n)
         give_up(&u->waiting, q, &e);
     while ((q = TAILQ_FIRST(&u->now)) != NULL)
         give_up(&u->now, q, &e);
-    ask(u);
+    pod_usage_ask(u);
 }
 
 static void on_part_closed(void *owner)
@@ -485,7 +485,7 @@ static void on_part_closed(void *owner)
         free(u);
 }
 
-static void on_timer_closed(uv_handle_t *handle)
+static void pod_usage_on_timer_closed(uv_handle_t *handle)
 {
     on_part_closed(handle->data);
 }
@@ -499,12 +499,12 @@ void usage_close(struct node *n)
         return;
     usage_cancel(n);
     HASH_ITER (hh, u->sources, s, tmp)
-        drop(u, s);
+        pod_usage_drop(u, s);
     cg_meters_close(u->meters);
     n->usage = NULL;
     u->closing = 2;
     turns_close(&u->turns, on_part_closed, u);
-    uv_close((uv_handle_t *)&u->timer, on_timer_closed);
+    uv_close((uv_handle_t *)&u->timer, pod_usage_on_timer_closed);
 }
 
 /* ---- about itself ---------------------------------------------------------------------------- */

@@ -48,7 +48,7 @@ static void put_labels(struct rows *all, const struct usage_row *row)
     buf_addc(b, '\0');
 }
 
-static void collect(const struct usage_row *row, void *arg)
+static void usage_metrics_collect(const struct usage_row *row, void *arg)
 {
     struct rows *all = arg;
     struct line *l;
@@ -146,7 +146,7 @@ static const struct family families[] = {
       CG_PART_PRESSURE, OF(psi[CG_RES_IO].full.total_us), UNIT_US },
 };
 
-static void head(struct buf *out, const char *name, const char *type, const char *help)
+static void usage_metrics_head(struct buf *out, const char *name, const char *type, const char *help)
 {
     buf_addf(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
@@ -184,7 +184,7 @@ static void put_family(const struct rows *all, const struct family *f, struct bu
         if (!(l->s.parts & f->part))
             continue;
         if (!any)
-            head(out, f->name, f->type, f->help);
+            usage_metrics_head(out, f->name, f->type, f->help);
         any = true;
         put_line(out, f->name, all->text.p + l->labels, f->extra, member(l, f->offset), f->unit);
     }
@@ -194,7 +194,7 @@ static void put_start_times(const struct rows *all, bool only_containers, struct
 {
     static const char name[] = "container_start_time_seconds";
 
-    head(out, name, "gauge", "When it started, in seconds since 1970.");
+    usage_metrics_head(out, name, "gauge", "When it started, in seconds since 1970.");
     for (size_t i = 0; i < all->n; i++)
         if (all->v[i].start_ns > 0 && (!only_containers || all->v[i].kind == USAGE_CONTAINER))
             put_line(out, name, all->text.p + all->v[i].labels, NULL, (uint64_t)all->v[i].start_ns, UNIT_NS);
@@ -202,7 +202,7 @@ static void put_start_times(const struct rows *all, bool only_containers, struct
 
 static void put_processes(const struct rows *all, struct buf *out)
 {
-    head(out, "container_processes", "gauge", "Processes in the container.");
+    usage_metrics_head(out, "container_processes", "gauge", "Processes in the container.");
     for (size_t i = 0; i < all->n; i++)
         if (all->v[i].kind == USAGE_CONTAINER && (all->v[i].s.parts & CG_PART_PROCESSES))
             put_line(out, "container_processes", all->text.p + all->v[i].labels, NULL, all->v[i].s.processes,
@@ -222,7 +222,7 @@ static void put_hugetlb(struct node *n, const struct rows *all, struct buf *out)
             if (!(all->v[i].s.parts & CG_PART_HUGETLB))
                 continue;
             if (!any)
-                head(out, "container_hugetlb_usage_bytes", "gauge", "Huge pages in use.");
+                usage_metrics_head(out, "container_hugetlb_usage_bytes", "gauge", "Huge pages in use.");
             any = true;
             put_line(out, "container_hugetlb_usage_bytes", all->text.p + all->v[i].labels, extra,
                      all->v[i].s.hugetlb[k], UNIT_ONE);
@@ -235,11 +235,11 @@ static void put_machine(const struct node *n, struct buf *out)
     struct usage_machine m;
 
     usage_machine_read(&m);
-    head(out, "machine_cpu_cores", "gauge", "Processors of the machine.");
+    usage_metrics_head(out, "machine_cpu_cores", "gauge", "Processors of the machine.");
     buf_addf(out, "machine_cpu_cores %llu\n", (unsigned long long)(n->o.cpu_milli / 1000));
-    head(out, "machine_memory_bytes", "gauge", "Memory of the machine.");
+    usage_metrics_head(out, "machine_memory_bytes", "gauge", "Memory of the machine.");
     buf_addf(out, "machine_memory_bytes %llu\n", (unsigned long long)m.memory_bytes);
-    head(out, "machine_swap_bytes", "gauge", "Swap of the machine.");
+    usage_metrics_head(out, "machine_swap_bytes", "gauge", "Swap of the machine.");
     buf_addf(out, "machine_swap_bytes %llu\n", (unsigned long long)m.swap_bytes);
 }
 
@@ -256,7 +256,7 @@ static void put_resource(const struct rows *all, enum usage_kind kind, const str
         if (l->kind != kind || !(l->s.parts & f->part))
             continue;
         if (!any)
-            head(out, f->name, f->type, f->help);
+            usage_metrics_head(out, f->name, f->type, f->help);
         any = true;
         if (kind == USAGE_POD) /* the first label says which container: none */
             labels = strchr(labels, ',') + 1;
@@ -293,11 +293,11 @@ static void put_resource_end(bool complete, struct buf *out)
     struct usage_machine m;
 
     usage_machine_read(&m);
-    head(out, "node_swap_usage_bytes", "gauge", "Current swap usage of the node.");
+    usage_metrics_head(out, "node_swap_usage_bytes", "gauge", "Current swap usage of the node.");
     buf_addf(out, "node_swap_usage_bytes %llu\n",
              (unsigned long long)(m.swap_bytes > m.swap_free_bytes ? m.swap_bytes - m.swap_free_bytes : 0));
-    head(out, "resource_scrape_error", "gauge",
-         "1 if there was an error while getting metrics, 0 otherwise.");
+    usage_metrics_head(out, "resource_scrape_error", "gauge",
+                       "1 if there was an error while getting metrics, 0 otherwise.");
     buf_addf(out, "resource_scrape_error %d\n", complete ? 0 : 1);
 }
 
@@ -336,7 +336,8 @@ void usage_page_free(struct usage_page *page)
 
 void usage_page_read(struct usage_page *page, struct pod *p)
 {
-    if (!usage_walk(page->node, &page->walk, page->parts, p, collect, &page->all) || page->all.text.failed)
+    if (!usage_walk(page->node, &page->walk, page->parts, p, usage_metrics_collect, &page->all) ||
+        page->all.text.failed)
         page->all.failed = true;
 }
 

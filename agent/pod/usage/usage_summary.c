@@ -38,15 +38,15 @@ static unsigned summary_parts(const struct summary *s)
     return s->basic ? CG_PARTS_BASIC : CG_PARTS_ALL;
 }
 
-static void put(struct summary *s, json_t *o, const char *key, json_t *value)
+static void usage_summary_put(struct summary *s, json_t *o, const char *key, json_t *value)
 {
     if (json_object_set_new(o, key, value) != 0)
         s->failed = true;
 }
 
-static void put_number(struct summary *s, json_t *o, const char *key, uint64_t value)
+static void usage_summary_put_number(struct summary *s, json_t *o, const char *key, uint64_t value)
 {
-    put(s, o, key, json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value));
+    usage_summary_put(s, o, key, json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value));
 }
 
 static void put_time(struct summary *s, json_t *o, const char *key, int64_t ns)
@@ -54,7 +54,7 @@ static void put_time(struct summary *s, json_t *o, const char *key, int64_t ns)
     char text[CLOCK_RFC3339_SIZE];
 
     clock_format_s(ns, text);
-    put(s, o, key, json_string(text));
+    usage_summary_put(s, o, key, json_string(text));
 }
 
 static json_t *timed(struct summary *s, int64_t at_ns)
@@ -80,9 +80,9 @@ static void put_psi(struct summary *s, json_t *o, const struct cg_psi *p)
     if (!p->known)
         return;
     psi = json_object();
-    put(s, psi, "full", psi_line(&p->full));
-    put(s, psi, "some", psi_line(&p->some));
-    put(s, o, "psi", psi);
+    usage_summary_put(s, psi, "full", psi_line(&p->full));
+    usage_summary_put(s, psi, "some", psi_line(&p->some));
+    usage_summary_put(s, o, "psi", psi);
 }
 
 static void put_cpu(struct summary *s, json_t *o, const struct usage_row *row)
@@ -93,15 +93,15 @@ static void put_cpu(struct summary *s, json_t *o, const struct usage_row *row)
         return;
     cpu = timed(s, row->s.at_ns);
     if (row->rate_known)
-        put_number(s, cpu, "usageNanoCores", row->nano_cores);
+        usage_summary_put_number(s, cpu, "usageNanoCores", row->nano_cores);
     else
         s->missing++;
-    put_number(s, cpu, "usageCoreNanoSeconds", row->s.cpu.usage_ns);
+    usage_summary_put_number(s, cpu, "usageCoreNanoSeconds", row->s.cpu.usage_ns);
     put_psi(s, cpu, &row->s.psi[CG_RES_CPU]);
-    put(s, o, "cpu", cpu);
+    usage_summary_put(s, o, "cpu", cpu);
 }
 
-static uint64_t less(uint64_t a, uint64_t b)
+static uint64_t usage_summary_less(uint64_t a, uint64_t b)
 {
     return a > b ? a - b : 0;
 }
@@ -115,14 +115,15 @@ static void put_memory(struct summary *s, json_t *o, const struct usage_row *row
         return;
     m = timed(s, row->s.at_ns);
     if (limit != CG_NO_LIMIT && limit != 0)
-        put_number(s, m, "availableBytes", less(limit, row->s.memory.working_set));
-    put_number(s, m, "usageBytes", row->s.memory.usage);
-    put_number(s, m, "workingSetBytes", row->s.memory.working_set);
-    put_number(s, m, "rssBytes", row->s.memory.rss);
-    put_number(s, m, "pageFaults", row->s.memory.page_faults);
-    put_number(s, m, "majorPageFaults", row->s.memory.major_page_faults);
+        usage_summary_put_number(s, m, "availableBytes",
+                                 usage_summary_less(limit, row->s.memory.working_set));
+    usage_summary_put_number(s, m, "usageBytes", row->s.memory.usage);
+    usage_summary_put_number(s, m, "workingSetBytes", row->s.memory.working_set);
+    usage_summary_put_number(s, m, "rssBytes", row->s.memory.rss);
+    usage_summary_put_number(s, m, "pageFaults", row->s.memory.page_faults);
+    usage_summary_put_number(s, m, "majorPageFaults", row->s.memory.major_page_faults);
     put_psi(s, m, &row->s.psi[CG_RES_MEMORY]);
-    put(s, o, "memory", m);
+    usage_summary_put(s, o, "memory", m);
 }
 
 static void put_swap(struct summary *s, json_t *o, const struct usage_row *row)
@@ -133,14 +134,16 @@ static void put_swap(struct summary *s, json_t *o, const struct usage_row *row)
         return;
     swap = timed(s, row->s.at_ns);
     if (row->kind == USAGE_NODE) {
-        put_number(s, swap, "swapAvailableBytes", s->machine.swap_free_bytes);
-        put_number(s, swap, "swapUsageBytes", less(s->machine.swap_bytes, s->machine.swap_free_bytes));
+        usage_summary_put_number(s, swap, "swapAvailableBytes", s->machine.swap_free_bytes);
+        usage_summary_put_number(s, swap, "swapUsageBytes",
+                                 usage_summary_less(s->machine.swap_bytes, s->machine.swap_free_bytes));
     } else {
         if (row->s.memory.swap_limit != CG_NO_LIMIT)
-            put_number(s, swap, "swapAvailableBytes", less(row->s.memory.swap_limit, row->s.memory.swap));
-        put_number(s, swap, "swapUsageBytes", row->s.memory.swap);
+            usage_summary_put_number(s, swap, "swapAvailableBytes",
+                                     usage_summary_less(row->s.memory.swap_limit, row->s.memory.swap));
+        usage_summary_put_number(s, swap, "swapUsageBytes", row->s.memory.swap);
     }
-    put(s, o, "swap", swap);
+    usage_summary_put(s, o, "swap", swap);
 }
 
 static void put_io(struct summary *s, json_t *o, const struct usage_row *row)
@@ -151,7 +154,7 @@ static void put_io(struct summary *s, json_t *o, const struct usage_row *row)
         return;
     io = timed(s, row->s.at_ns);
     put_psi(s, io, &row->s.psi[CG_RES_IO]);
-    put(s, o, "io", io);
+    usage_summary_put(s, o, "io", io);
 }
 
 static void put_usage(struct summary *s, json_t *o, const struct usage_row *row)
@@ -166,11 +169,11 @@ static void put_usage(struct summary *s, json_t *o, const struct usage_row *row)
 
 static void put_link(struct summary *s, json_t *o, const struct cni_link *l)
 {
-    put(s, o, "name", json_string(l->name));
-    put_number(s, o, "rxBytes", l->rx_bytes);
-    put_number(s, o, "rxErrors", l->rx_errors);
-    put_number(s, o, "txBytes", l->tx_bytes);
-    put_number(s, o, "txErrors", l->tx_errors);
+    usage_summary_put(s, o, "name", json_string(l->name));
+    usage_summary_put_number(s, o, "rxBytes", l->rx_bytes);
+    usage_summary_put_number(s, o, "rxErrors", l->rx_errors);
+    usage_summary_put_number(s, o, "txBytes", l->tx_bytes);
+    usage_summary_put_number(s, o, "txErrors", l->tx_errors);
 }
 
 /* eth0's counters first, as kubelet shows them; then all interfaces but lo. */
@@ -196,8 +199,8 @@ static void put_network(struct summary *s, json_t *o, const struct pod *p, int64
             put_link(s, one, &l->v[i]);
             json_array_append_new(interfaces, one);
         }
-        put(s, network, "interfaces", interfaces);
-        put(s, o, "network", network);
+        usage_summary_put(s, network, "interfaces", interfaces);
+        usage_summary_put(s, o, "network", network);
     }
     free(l);
 }
@@ -213,12 +216,12 @@ static json_t *fs_json(struct summary *s, const char *path, int64_t at_ns)
     if (statvfs(path, &v) != 0)
         return NULL;
     o = timed(s, at_ns);
-    put_number(s, o, "availableBytes", (uint64_t)v.f_bavail * v.f_frsize);
-    put_number(s, o, "capacityBytes", (uint64_t)v.f_blocks * v.f_frsize);
-    put_number(s, o, "usedBytes", (uint64_t)(v.f_blocks - v.f_bfree) * v.f_frsize);
-    put_number(s, o, "inodesFree", v.f_ffree);
-    put_number(s, o, "inodes", v.f_files);
-    put_number(s, o, "inodesUsed", less(v.f_files, v.f_ffree));
+    usage_summary_put_number(s, o, "availableBytes", (uint64_t)v.f_bavail * v.f_frsize);
+    usage_summary_put_number(s, o, "capacityBytes", (uint64_t)v.f_blocks * v.f_frsize);
+    usage_summary_put_number(s, o, "usedBytes", (uint64_t)(v.f_blocks - v.f_bfree) * v.f_frsize);
+    usage_summary_put_number(s, o, "inodesFree", v.f_ffree);
+    usage_summary_put_number(s, o, "inodes", v.f_files);
+    usage_summary_put_number(s, o, "inodesUsed", usage_summary_less(v.f_files, v.f_ffree));
     return o;
 }
 
@@ -227,12 +230,12 @@ static void put_fs(struct summary *s, json_t *node, int64_t at_ns)
     json_t *root = fs_json(s, s->node->o.root_dir, at_ns), *images = fs_json(s, s->node->o.state_dir, at_ns);
 
     if (root != NULL)
-        put(s, node, "fs", root);
+        usage_summary_put(s, node, "fs", root);
     if (images != NULL) {
         json_t *runtime = json_object();
-        put(s, runtime, "containerFs", json_deep_copy(images));
-        put(s, runtime, "imageFs", images);
-        put(s, node, "runtime", runtime);
+        usage_summary_put(s, runtime, "containerFs", json_deep_copy(images));
+        usage_summary_put(s, runtime, "imageFs", images);
+        usage_summary_put(s, node, "runtime", runtime);
     }
 }
 
@@ -243,19 +246,19 @@ static json_t *scanned_json(struct summary *s, const char *fs, const struct disk
 
     if (o == NULL)
         return NULL;
-    put_number(s, o, "usedBytes", sum->bytes);
-    put_number(s, o, "inodesUsed", sum->inodes);
+    usage_summary_put_number(s, o, "usedBytes", sum->bytes);
+    usage_summary_put_number(s, o, "inodesUsed", sum->inodes);
     return o;
 }
 
-static void put_layer(struct summary *s, json_t *o, const struct ctr *c)
+static void usage_summary_put_layer(struct summary *s, json_t *o, const struct ctr *c)
 {
     const struct pod *p = c->pod;
     const struct local_tree *t = local_storage_find(p, LOCAL_LAYER, (size_t)(c - p->ctrs));
     json_t *rootfs = t != NULL ? scanned_json(s, s->node->o.state_dir, &t->sum, t->at_ns) : NULL;
 
     if (rootfs != NULL)
-        put(s, o, "rootfs", rootfs);
+        usage_summary_put(s, o, "rootfs", rootfs);
 }
 
 static void put_volumes(struct summary *s, json_t *o, const struct pod *p, int64_t at_ns)
@@ -270,19 +273,19 @@ static void put_volumes(struct summary *s, json_t *o, const struct pod *p, int64
 
         if (v == NULL)
             continue;
-        put(s, v, "name", json_string(p->api->spec.volumes[i].name));
+        usage_summary_put(s, v, "name", json_string(p->api->spec.volumes[i].name));
         json_array_append_new(volumes, v);
     }
     if (json_array_size(volumes) > 0)
-        put(s, o, "volume", json_incref(volumes));
+        usage_summary_put(s, o, "volume", json_incref(volumes));
     json_decref(volumes);
     if (all && local_limits_whole(p))
-        put(s, o, "ephemeral-storage", scanned_json(s, s->node->o.root_dir, &sum, at_ns));
+        usage_summary_put(s, o, "ephemeral-storage", scanned_json(s, s->node->o.root_dir, &sum, at_ns));
 }
 
 /* ---- node, pods, containers ------------------------------------------------------------------- */
 
-static void add_node(struct summary *s, const struct usage_row *row)
+static void usage_summary_add_node(struct summary *s, const struct usage_row *row)
 {
     json_t *o = s->node_json, *allocatable = json_object();
 
@@ -290,17 +293,18 @@ static void add_node(struct summary *s, const struct usage_row *row)
     if (s->machine.boot_ns != 0)
         put_time(s, o, "startTime", s->machine.boot_ns);
     /* Not kubelet's: what percentages are of, since there is no Node object to ask. */
-    put_number(s, allocatable, "nanoCores", (uint64_t)node_allocatable(s->node, "cpu") * 1000000);
-    put_number(s, allocatable, "memoryBytes", (uint64_t)node_allocatable(s->node, "memory"));
-    put(s, o, "allocatable", allocatable);
+    usage_summary_put_number(s, allocatable, "nanoCores",
+                             (uint64_t)node_allocatable(s->node, "cpu") * 1000000);
+    usage_summary_put_number(s, allocatable, "memoryBytes", (uint64_t)node_allocatable(s->node, "memory"));
+    usage_summary_put(s, o, "allocatable", allocatable);
     if (s->basic)
         return;
     put_fs(s, o, row->s.at_ns);
     if (s->machine.pid_max != 0) {
         json_t *limits = timed(s, row->s.at_ns);
-        put_number(s, limits, "maxpid", s->machine.pid_max);
-        put_number(s, limits, "curproc", s->machine.processes);
-        put(s, o, "rlimit", limits);
+        usage_summary_put_number(s, limits, "maxpid", s->machine.pid_max);
+        usage_summary_put_number(s, limits, "curproc", s->machine.processes);
+        usage_summary_put(s, o, "rlimit", limits);
     }
 }
 
@@ -308,7 +312,7 @@ static void add_system_container(struct summary *s, const char *name, const stru
 {
     json_t *o = json_object();
 
-    put(s, o, "name", json_string(name));
+    usage_summary_put(s, o, "name", json_string(name));
     if (s->machine.boot_ns != 0)
         put_time(s, o, "startTime", s->machine.boot_ns);
     put_usage(s, o, row);
@@ -323,30 +327,30 @@ static json_t *hugetlb_json(struct summary *s, const struct usage_row *row)
     json_t *o = json_object();
 
     for (size_t i = 0; i < n; i++)
-        put_number(s, o, sizes[i], row->s.hugetlb[i]);
+        usage_summary_put_number(s, o, sizes[i], row->s.hugetlb[i]);
     return o;
 }
 
-static void add_pod(struct summary *s, const struct usage_row *row)
+static void usage_summary_add_pod(struct summary *s, const struct usage_row *row)
 {
     const struct pod *p = row->pod;
     json_t *o = json_object(), *ref = json_object(), *processes;
 
-    put(s, ref, "name", json_string(p->api->meta.name));
-    put(s, ref, "namespace", json_string(p->api->meta.namespace));
-    put(s, ref, "uid", json_string(p->uid));
-    put(s, o, "podRef", ref);
+    usage_summary_put(s, ref, "name", json_string(p->api->meta.name));
+    usage_summary_put(s, ref, "namespace", json_string(p->api->meta.namespace));
+    usage_summary_put(s, ref, "uid", json_string(p->uid));
+    usage_summary_put(s, o, "podRef", ref);
     put_time(s, o, "startTime", p->start_time_ns);
-    put(s, o, "containers", json_array());
+    usage_summary_put(s, o, "containers", json_array());
     put_usage(s, o, row);
     if (!s->basic) {
         put_network(s, o, p, row->s.at_ns);
         put_volumes(s, o, p, row->s.at_ns);
         processes = json_object();
-        put_number(s, processes, "process_count", 0); /* its containers are added to it */
-        put(s, o, "process_stats", processes);
+        usage_summary_put_number(s, processes, "process_count", 0); /* its containers are added to it */
+        usage_summary_put(s, o, "process_stats", processes);
         if (row->s.parts & CG_PART_HUGETLB)
-            put(s, o, "hugetlb", hugetlb_json(s, row)); /* not kubelet's */
+            usage_summary_put(s, o, "hugetlb", hugetlb_json(s, row)); /* not kubelet's */
     }
     if (json_array_append_new(s->pods, o) != 0)
         s->failed = true;
@@ -379,23 +383,23 @@ static void put_logs(struct summary *s, json_t *o, const struct ctr *c, int64_t 
     logs = fs_json(s, s->node->o.pod_logs_dir, at_ns);
     if (logs == NULL)
         return;
-    put_number(s, logs, "usedBytes", bytes);
-    put_number(s, logs, "inodesUsed", files);
-    put(s, o, "logs", logs);
+    usage_summary_put_number(s, logs, "usedBytes", bytes);
+    usage_summary_put_number(s, logs, "inodesUsed", files);
+    usage_summary_put(s, o, "logs", logs);
 }
 
-static void add_container(struct summary *s, const struct usage_row *row)
+static void usage_summary_add_container(struct summary *s, const struct usage_row *row)
 {
     json_t *o = json_object(), *count;
 
-    put(s, o, "name", json_string(row->ctr->spec->name));
+    usage_summary_put(s, o, "name", json_string(row->ctr->spec->name));
     if (row->ctr->cur.started_ns != 0)
         put_time(s, o, "startTime", row->ctr->cur.started_ns);
     put_usage(s, o, row);
     if (!s->basic && (row->s.parts & CG_PART_HUGETLB))
-        put(s, o, "hugetlb", hugetlb_json(s, row));
+        usage_summary_put(s, o, "hugetlb", hugetlb_json(s, row));
     if (!s->basic) {
-        put_layer(s, o, row->ctr);
+        usage_summary_put_layer(s, o, row->ctr);
         put_logs(s, o, row->ctr, row->s.at_ns);
     }
     count = json_object_get(json_object_get(s->pod_json, "process_stats"), "process_count");
@@ -405,13 +409,13 @@ static void add_container(struct summary *s, const struct usage_row *row)
         s->failed = true;
 }
 
-static void add(const struct usage_row *row, void *arg)
+static void usage_summary_add(const struct usage_row *row, void *arg)
 {
     struct summary *s = arg;
 
     switch (row->kind) {
     case USAGE_NODE:
-        add_node(s, row);
+        usage_summary_add_node(s, row);
         return;
     case USAGE_PODS:
         add_system_container(s, "pods", row);
@@ -421,12 +425,12 @@ static void add(const struct usage_row *row, void *arg)
         return;
     case USAGE_POD:
         s->pod_json = NULL;
-        add_pod(s, row);
+        usage_summary_add_pod(s, row);
         return;
     case USAGE_CONTAINER:
         if (s->pod_json != NULL &&
             strcmp(json_str(json_object_get(s->pod_json, "podRef"), "uid"), row->pod->uid) == 0)
-            add_container(s, row);
+            usage_summary_add_container(s, row);
         return;
     }
 }
@@ -447,8 +451,8 @@ struct summary *summary_new(struct node *n, bool basic)
     s->node_json = json_object();
     s->pods = json_array();
     s->system_containers = json_array();
-    put(s, s->node_json, "nodeName", json_string(n->o.node_name));
-    if (s->keys.failed || !usage_walk(n, &s->walk, summary_parts(s), NULL, add, s))
+    usage_summary_put(s, s->node_json, "nodeName", json_string(n->o.node_name));
+    if (s->keys.failed || !usage_walk(n, &s->walk, summary_parts(s), NULL, usage_summary_add, s))
         s->failed = true;
     return s;
 }
@@ -462,7 +466,7 @@ bool summary_step(struct summary *s)
         return false;
     s->next += strlen(key) + 1;
     HASH_FIND_STR(s->node->pods, key, p);
-    if (p != NULL && !usage_walk(s->node, &s->walk, summary_parts(s), p, add, s))
+    if (p != NULL && !usage_walk(s->node, &s->walk, summary_parts(s), p, usage_summary_add, s))
         s->failed = true;
     return true;
 }
@@ -472,9 +476,9 @@ json_t *summary_end(struct summary *s, size_t *ret_missing)
     json_t *o = json_object();
 
     usage_walked(s->node, &s->walk, summary_parts(s));
-    put(s, s->node_json, "systemContainers", json_incref(s->system_containers));
-    put(s, o, "node", json_incref(s->node_json));
-    put(s, o, "pods", json_incref(s->pods));
+    usage_summary_put(s, s->node_json, "systemContainers", json_incref(s->system_containers));
+    usage_summary_put(s, o, "node", json_incref(s->node_json));
+    usage_summary_put(s, o, "pods", json_incref(s->pods));
     *ret_missing = s->missing;
     if (s->failed) {
         json_decref(o);

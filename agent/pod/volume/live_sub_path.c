@@ -68,7 +68,7 @@ static enum err_code gather(const struct ctr *c, struct arena *a, struct live_mo
 }
 
 /* In the child, on what it has of the pod as of its fork. */
-static enum err_code follow(const void *arg, struct buf *out, struct err *e)
+static enum err_code live_sub_path_follow(const void *arg, struct buf *out, struct err *e)
 {
     const struct ctr *c = arg;
     const struct pod *p = c->pod;
@@ -87,7 +87,7 @@ static enum err_code follow(const void *arg, struct buf *out, struct err *e)
 }
 
 /* The first failure of a row is reported, and any that differs from the one before. */
-static void report(struct pod *p, const struct ctr *c, const struct err *e)
+static void live_sub_path_report(struct pod *p, const struct ctr *c, const struct err *e)
 {
     if (e->code == ERR_NOT_FOUND || strcmp(c->live_retry.error, e->text) == 0)
         return; /* not found: it ends just now, or its cgroup could not be read */
@@ -96,11 +96,11 @@ static void report(struct pod *p, const struct ctr *c, const struct err *e)
     pod_event(p, c, true, "SubPathNotFollowed", "A subPath mount keeps its old content: %s", e->text);
 }
 
-static void try_again(struct pod *p, struct ctr *c, const struct err *e)
+static void live_sub_path_try_again(struct pod *p, struct ctr *c, const struct err *e)
 {
     struct live_retry *r = &c->live_retry;
 
-    report(p, c, e);
+    live_sub_path_report(p, c, e);
     if (r->wait_ms == 0)
         r->since_ns = clock_wall_ns();
     r->wait_ms = r->wait_ms == 0                 ? RETRY_FIRST_MS
@@ -120,7 +120,7 @@ static void on_followed(struct op *op, const struct err *result)
     if (result->code == ERR_OK)
         c->live_retry = (struct live_retry){ 0 };
     else if (result->code != ERR_CANCELLED)
-        try_again(p, c, result);
+        live_sub_path_try_again(p, c, result);
     pod_wake(p);
 }
 
@@ -132,7 +132,7 @@ void live_sub_path_due(struct pod *p)
     }
 }
 
-static bool is_wanted(const struct pod *p)
+static bool live_sub_path_is_wanted(const struct pod *p)
 {
     bool live;
 
@@ -141,14 +141,14 @@ static bool is_wanted(const struct pod *p)
 
 void live_sub_path_step(struct pod *p)
 {
-    if (op_live(&p->live_call.op) || p->vols != VOLS_READY || !is_wanted(p))
+    if (op_live(&p->live_call.op) || p->vols != VOLS_READY || !live_sub_path_is_wanted(p))
         return;
     for (size_t i = 0; i < p->n_ctrs; i++) {
         struct ctr *c = &p->ctrs[i];
         struct proc_call_spec call = {
             .name = "follow sub paths",
             .subject = p->key,
-            .fn = follow,
+            .fn = live_sub_path_follow,
             .arg = c,
             .deadline_ms = DEADLINE_MS,
             .cgroup_fd = cg_leaf_fd(p->node->o.cgroups, CG_LEAF_OPS),
@@ -188,7 +188,7 @@ void live_sub_path_explain(const struct ctr *c, json_t *steps)
 {
     char name[300];
 
-    if (c->live_retry.wait_ms == 0 || c->state != CTR_RUNNING || !is_wanted(c->pod))
+    if (c->live_retry.wait_ms == 0 || c->state != CTR_RUNNING || !live_sub_path_is_wanted(c->pod))
         return;
     snprintf(name, sizeof(name), "subPath of %.256s", c->spec->name);
     explain_step(steps, name, "failed", c->live_retry.since_ns, c->live_retry.error, c->live_retry.retry_ns);

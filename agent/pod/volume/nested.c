@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* false: it leads out by "..", or is too long. */
-static bool clean(const char *path, char *ret, size_t size)
+static bool volume_cover_clean(const char *path, char *ret, size_t size)
 {
     int n = snprintf(ret, size, "%s", path);
 
@@ -19,7 +19,7 @@ bool nested_rest(const char *outer, const char *inner, char *ret, size_t size)
     char a[PATH_MAX], b[PATH_MAX];
     size_t n;
 
-    if (!clean(outer, a, sizeof(a)) || !clean(inner, b, sizeof(b)))
+    if (!volume_cover_clean(outer, a, sizeof(a)) || !volume_cover_clean(inner, b, sizeof(b)))
         return false;
     n = strlen(a);
     if (n == 0 || strncmp(a, b, n) != 0 || b[n] != '/' || strlen(b + n + 1) >= size)

@@ -20,8 +20,8 @@ struct files {
     int64_t renew_ns;
 };
 
-static enum err_code add(struct files *f, const char *path, const void *data, size_t size, int32_t mode,
-                         struct err *e)
+static enum err_code pod_payload_add(struct files *f, const char *path, const void *data, size_t size,
+                                     int32_t mode, struct err *e)
 {
     if (f->n == f->cap)
         return err_set(e, ERR_INTERNAL, "payload of a volume has more files than were counted");
@@ -30,7 +30,7 @@ static enum err_code add(struct files *f, const char *path, const void *data, si
     return ERR_OK;
 }
 
-static size_t count(const struct pod *p, const struct api_payload_source *s)
+static size_t pod_payload_count(const struct pod *p, const struct api_payload_source *s)
 {
     const struct api_config *c;
 
@@ -43,8 +43,8 @@ static size_t count(const struct pod *p, const struct api_payload_source *s)
     return s->n_items > 0 ? s->n_items : c != NULL ? c->n_data : 0;
 }
 
-static enum err_code add_config(const struct pod *p, const struct api_payload_source *s, int32_t default_mode,
-                                struct files *f, struct err *e)
+static enum err_code pod_payload_add_config(const struct pod *p, const struct api_payload_source *s,
+                                            int32_t default_mode, struct files *f, struct err *e)
 {
     bool secret = s->kind == API_SRC_SECRET;
     const struct api_config *c = src_store_config(p->node->o.store, secret ? API_SECRET : API_CONFIG_MAP,
@@ -56,7 +56,8 @@ static enum err_code add_config(const struct pod *p, const struct api_payload_so
                                      secret ? "secret" : "configmap", s->name);
     if (s->n_items == 0) {
         for (size_t i = 0; i < c->n_data; i++)
-            if (add(f, c->data[i].key, c->data[i].data, c->data[i].size, default_mode, e) != ERR_OK)
+            if (pod_payload_add(f, c->data[i].key, c->data[i].data, c->data[i].size, default_mode, e) !=
+                ERR_OK)
                 return e->code;
         return ERR_OK;
     }
@@ -71,7 +72,8 @@ static enum err_code add_config(const struct pod *p, const struct api_payload_so
                                   : "configmap references non-existent config key",
                            item->key);
         }
-        if (add(f, item->path, d->data, d->size, item->mode >= 0 ? item->mode : default_mode, e) != ERR_OK)
+        if (pod_payload_add(f, item->path, d->data, d->size, item->mode >= 0 ? item->mode : default_mode,
+                            e) != ERR_OK)
             return e->code;
     }
     return ERR_OK;
@@ -86,8 +88,8 @@ static enum err_code add_downward(const struct pod *p, const struct api_payload_
         enum err_code code = item->field_ref != NULL
                                  ? env_field(p, item->field_ref->field_path, a, &text, e)
                                  : env_resource(p, NULL, item->resource_field_ref, a, &text, e);
-        if (code != ERR_OK ||
-            add(f, item->path, text, strlen(text), item->mode >= 0 ? item->mode : default_mode, e) != ERR_OK)
+        if (code != ERR_OK || pod_payload_add(f, item->path, text, strlen(text),
+                                              item->mode >= 0 ? item->mode : default_mode, e) != ERR_OK)
             return e->code;
     }
     return ERR_OK;
@@ -119,7 +121,7 @@ static enum err_code add_token(const struct pod *p, const struct api_payload_sou
             "failed to fetch token: service account tokens come from an API server, and there is none");
     if (tokens->get(tokens->arg, &r, &t, e) != ERR_OK)
         return err_wrap(e, "failed to fetch token");
-    if (add(f, s->token_path, t.text, t.size, default_mode, e) != ERR_OK)
+    if (pod_payload_add(f, s->token_path, t.text, t.size, default_mode, e) != ERR_OK)
         return e->code;
     /* Nobody but who is to use it may read it: the owner, or the group that fsGroup adds. */
     file = &f->v[f->n - 1];
@@ -142,7 +144,7 @@ static enum err_code add_source(const struct pod *p, const struct api_payload_so
     switch (s->kind) {
     case API_SRC_CONFIG_MAP:
     case API_SRC_SECRET:
-        return add_config(p, s, default_mode, f, e);
+        return pod_payload_add_config(p, s, default_mode, f, e);
     case API_SRC_DOWNWARD:
         return add_downward(p, s, default_mode, a, f, e);
     case API_SRC_TOKEN:
@@ -158,7 +160,7 @@ struct path {
     size_t file;      /* its index in files */
 };
 
-static int path_order(const void *a, const void *b)
+static int pod_payload_path_order(const void *a, const void *b)
 {
     const struct path *x = a, *y = b;
     int order = strcmp(x->text, y->text);
@@ -210,7 +212,7 @@ static enum err_code find_overlaps(const struct api_volume *v, const struct file
         paths[i] = (struct path){ .text = fs_path_clean(copy), .file = i };
     }
     if (f->n > 1)
-        qsort(paths, f->n, sizeof(*paths), path_order);
+        qsort(paths, f->n, sizeof(*paths), pod_payload_path_order);
     for (size_t i = 1; i < f->n; i++)
         if (strcmp(paths[i - 1].text, paths[i].text) == 0 && ++found <= OVERLAPS_SHOWN)
             add_overlap(&text, v, f, &paths[i - 1], &paths[i]);
@@ -231,7 +233,7 @@ enum err_code payload_build(const struct pod *p, const struct api_volume *v, str
     size_t n_failed = 0;
 
     for (size_t i = 0; i < v->n_sources; i++)
-        f.cap += count(p, &v->sources[i]);
+        f.cap += pod_payload_count(p, &v->sources[i]);
     f.v = arena_alloc(a, (f.cap + 1) * sizeof(*f.v));
     f.source = arena_alloc(a, (f.cap + 1) * sizeof(*f.source));
     if (f.v == NULL || f.source == NULL)

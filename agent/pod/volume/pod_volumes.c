@@ -36,7 +36,7 @@ static void set_vols(struct pod *p, int state)
         start_times_end(p, START_VOLUMES);
 }
 
-static void failed(struct pod *p, const char *volume, const struct err *e)
+static void pod_volumes_failed(struct pod *p, const char *volume, const struct err *e)
 {
     if (e->code == ERR_PRECONDITION &&
         pod_is_new(p)) { /* the file that holds it may be read next: no event yet */
@@ -100,7 +100,7 @@ static enum err_code set_up_one(struct pod *p, const struct api_volume *v, struc
     return ERR_OK;
 }
 
-static void set_up(struct pod *p)
+static void pod_volumes_set_up(struct pod *p)
 {
     buf_auto overlaps = BUF_INIT(64 * 1024);
     struct err e = { 0 };
@@ -114,13 +114,13 @@ static void set_up(struct pod *p)
                 set_vols(p, VOLS_NONE);
                 return;
             }
-            failed(p, v->name, &e);
+            pod_volumes_failed(p, v->name, &e);
             return;
         }
     }
     if (!p->api->spec.host_ipc && vol_shm_setup(p->node->o.volumes, p->uid, SHM_BYTES, p->shm_path,
                                                 sizeof(p->shm_path), &e) != ERR_OK) {
-        failed(p, "dev-shm", &e);
+        pod_volumes_failed(p, "dev-shm", &e);
         return;
     }
     payloads_note_overlaps(p, &overlaps);
@@ -170,20 +170,20 @@ static void check_failed(struct pod *p, const struct err *result)
             at > 0 && at <= p->api->spec.n_volumes ? &p->api->spec.volumes[at - 1] : NULL;
         if (v != NULL && e.code == ERR_DEADLINE)
             err_set(&e, ERR_DEADLINE, "host path %.300s does not answer: %.100s", v->host_path, result->text);
-        failed(p, v != NULL ? v->name : "host path", &e);
+        pod_volumes_failed(p, v != NULL ? v->name : "host path", &e);
         return;
     }
     *newline = '\0';
     snprintf(e.text, sizeof(e.text), "%s", newline + 1);
-    failed(p, p->vols_call.out.p, &e);
+    pod_volumes_failed(p, p->vols_call.out.p, &e);
 }
 
-static void on_checked(struct op *op, const struct err *result)
+static void pod_volumes_on_checked(struct op *op, const struct err *result)
 {
     struct pod *p = op->owner;
 
     if (result->code == ERR_OK)
-        set_up(p);
+        pod_volumes_set_up(p);
     else if (result->code == ERR_CANCELLED)
         set_vols(p, VOLS_NONE);
     else
@@ -227,11 +227,11 @@ void volumes_step(struct pod *p)
             mmap(NULL, sizeof(*p->vols_at), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
         if (p->vols_at == MAP_FAILED)
             p->vols_at = NULL; /* then it is not known which one hangs */
-        proc_call_start(&p->vols_call, &call, p->node->o.loop, on_checked, p);
+        proc_call_start(&p->vols_call, &call, p->node->o.loop, pod_volumes_on_checked, p);
         return;
     }
     p->tokens_renew_ns = 0;
-    set_up(p);
+    pod_volumes_set_up(p);
     payloads_step(p);
     if (p->vols == VOLS_NONE && p->vols_retry_ns > clock_wall_ns())
         pod_wake_at(p, p->vols_retry_ns);
@@ -239,7 +239,7 @@ void volumes_step(struct pod *p)
 
 /* ---- teardown ------------------------------------------------------------------------------------------ */
 
-static enum err_code remove_all(const void *arg, struct buf *out, struct err *e)
+static enum err_code pod_volumes_remove_all(const void *arg, struct buf *out, struct err *e)
 {
     const struct pod *p = arg;
 
@@ -278,7 +278,7 @@ static void not_removed(struct pod *p, const struct err *why)
         p->vols_retry_ns = clock_wall_ns() + REMOVE_RETRY_MS * MS;
 }
 
-static void on_removed(struct op *op, const struct err *result)
+static void pod_volumes_on_removed(struct op *op, const struct err *result)
 {
     struct pod *p = op->owner;
 
@@ -302,7 +302,7 @@ bool volumes_teardown_step(struct pod *p)
     struct proc_call_spec call = {
         .name = "remove volumes",
         .subject = p->key,
-        .fn = remove_all,
+        .fn = pod_volumes_remove_all,
         .arg = p,
         .deadline_ms = TEARDOWN_DEADLINE_MS,
         .cgroup_fd = cg_leaf_fd(p->node->o.cgroups, CG_LEAF_OPS),
@@ -331,6 +331,6 @@ bool volumes_teardown_step(struct pod *p)
     }
     set_vols(p, VOLS_REMOVING);
     p->vols_mount_round = mount_watch_rounds(p->node);
-    proc_call_start(&p->vols_call, &call, p->node->o.loop, on_removed, p);
+    proc_call_start(&p->vols_call, &call, p->node->o.loop, pod_volumes_on_removed, p);
     return false;
 }

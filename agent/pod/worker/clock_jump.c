@@ -23,7 +23,7 @@ int64_t clock_jump_offset_ns(void)
     return clock_wall_ns() - ((int64_t)boot.tv_sec * 1000000000 + boot.tv_nsec);
 }
 
-static void move(int64_t *at_ns, int64_t by_ns)
+static void clock_jump_move(int64_t *at_ns, int64_t by_ns)
 {
     if (*at_ns != 0)
         *at_ns += by_ns;
@@ -32,22 +32,22 @@ static void move(int64_t *at_ns, int64_t by_ns)
 void clock_jump_pod(struct pod *p, int64_t by_ns)
 {
     p->ending_shift_ns += by_ns;
-    move(&p->net_retry_ns, by_ns);
-    move(&p->net_check_ns, by_ns);
-    move(&p->net_look_ns, by_ns);
-    move(&p->net_again_ns, by_ns);
-    move(&p->pidns_retry_ns, by_ns);
-    move(&p->vols_retry_ns, by_ns);
-    move(&p->vols_tidy_ns, by_ns);
+    clock_jump_move(&p->net_retry_ns, by_ns);
+    clock_jump_move(&p->net_check_ns, by_ns);
+    clock_jump_move(&p->net_look_ns, by_ns);
+    clock_jump_move(&p->net_again_ns, by_ns);
+    clock_jump_move(&p->pidns_retry_ns, by_ns);
+    clock_jump_move(&p->vols_retry_ns, by_ns);
+    clock_jump_move(&p->vols_tidy_ns, by_ns);
     for (size_t i = 0; i < p->n_images; i++)
-        move(&p->images[i]->retry_at_ns, by_ns);
+        clock_jump_move(&p->images[i]->retry_at_ns, by_ns);
     for (size_t i = 0; i < p->n_ctrs; i++) {
         struct ctr *c = &p->ctrs[i];
         c->ended_shift_ns += by_ns;
-        move(&c->backoff_at_ns, by_ns);
-        move(&c->retry_at_ns, by_ns);
-        move(&c->stop_deadline_ns, by_ns);
-        move(&c->kill_again_ns, by_ns);
+        clock_jump_move(&c->backoff_at_ns, by_ns);
+        clock_jump_move(&c->retry_at_ns, by_ns);
+        clock_jump_move(&c->stop_deadline_ns, by_ns);
+        clock_jump_move(&c->kill_again_ns, by_ns);
     }
     p->record_dirty = true;
 }

@@ -32,7 +32,7 @@
 /* ---- building --------------------------------------------------------------------------------------------
  */
 
-static enum ctr_kind kind_of(const struct api_container *c, bool init)
+static enum ctr_kind pods_kind_of(const struct api_container *c, bool init)
 {
     if (!init)
         return CTR_REGULAR;
@@ -40,7 +40,7 @@ static enum ctr_kind kind_of(const struct api_container *c, bool init)
 }
 
 /* Its containers and images, from p->api. */
-static enum err_code build(struct pod *p, struct err *e)
+static enum err_code pods_build(struct pod *p, struct err *e)
 {
     const struct api_pod_spec *s = &p->api->spec;
 
@@ -55,7 +55,7 @@ static enum err_code build(struct pod *p, struct err *e)
         struct ctr *c = &p->ctrs[i];
         c->pod = p;
         c->spec = init ? &s->init_containers[i] : &s->containers[i - s->n_init_containers];
-        c->kind = kind_of(c->spec, init);
+        c->kind = pods_kind_of(c->spec, init);
         c->state_since_ns = clock_wall_ns();
     }
     return images_build(p, e);
@@ -90,7 +90,7 @@ struct pod *pods_new(struct node *n, struct api_pod *api, const char *uid)
     p->created_ns = p->state_since_ns = p->net_since_ns = p->vols_since_ns = clock_wall_ns();
     start_times_open(p);
     p->priority = pods_priority(n, api);
-    if (build(p, &e) == ERR_OK)
+    if (pods_build(p, &e) == ERR_OK)
         HASH_ADD_STR(n->pods, key, p);
     if (e.code != ERR_OK || p->hh.tbl == NULL) {
         log_error("pod cannot be taken on", F_STR("pod", p->key), F_STR("err", "out of memory"));
@@ -104,7 +104,7 @@ struct pod *pods_new(struct node *n, struct api_pod *api, const char *uid)
 /* ---- going ------------------------------------------------------------------------------------------------
  */
 
-static void on_closed(uv_handle_t *handle)
+static void pods_on_closed(uv_handle_t *handle)
 {
     struct pod *p = handle->data;
 
@@ -140,7 +140,7 @@ static void pod_free(struct pod *p)
     p->freed = true;
     p->n_ctrs = 0;
     pidns_forget(p);
-    uv_close((uv_handle_t *)&p->timer, on_closed);
+    uv_close((uv_handle_t *)&p->timer, pods_on_closed);
 }
 
 void pods_free(struct pod *p)
@@ -150,7 +150,7 @@ void pods_free(struct pod *p)
     pod_free(p);
 }
 
-static void remove_logs(const struct pod *p)
+static void pods_remove_logs(const struct pod *p)
 {
     char folder[512];
 
@@ -213,7 +213,7 @@ void pods_gone(struct pod *p)
     struct api_pod *next = take_ptr(&p->successor);
 
     log_info("pod gone", F_STR("pod", p->key), F_STR("podUID", p->uid));
-    remove_logs(p);
+    pods_remove_logs(p);
     record_remove(p);
     pod_show(p, "DELETED");
     pods_free(p);

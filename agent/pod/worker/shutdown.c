@@ -31,7 +31,7 @@ bool shutdown_is_on(const struct node *n)
 
 /* ---- the record of the last one -------------------------------------------------------------- */
 
-static void save(const struct node *n, int64_t ended_ns)
+static void shutdown_save(const struct node *n, int64_t ended_ns)
 {
     const struct shutdown *s = &n->shutdown;
     json_auto_t *o = json_object();
@@ -56,7 +56,7 @@ static void save(const struct node *n, int64_t ended_ns)
     log_warn("the shutdown cannot be recorded", F_ERR(&e));
 }
 
-static int64_t time_of(const json_t *o, const char *key)
+static int64_t shutdown_time_of(const json_t *o, const char *key)
 {
     const char *text = json_str(o, key);
     struct err ignored = { 0 };
@@ -90,8 +90,8 @@ void shutdown_open(struct node *n)
         log_warn("the record of the last shutdown is damaged", F_STR("path", path), F_ERR(&e));
         return;
     }
-    s->last_started_ns = time_of(o, "startTime");
-    s->last_ended_ns = time_of(o, "endTime");
+    s->last_started_ns = shutdown_time_of(o, "startTime");
+    s->last_ended_ns = shutdown_time_of(o, "endTime");
     s->last_ended = count_of(o, "ended");
     s->last_late = count_of(o, "late");
     s->last_is_of_this_boot = str_eq(json_str(o, "bootID"), n->boot_id);
@@ -147,7 +147,7 @@ static void end_pod(struct pod *p, const struct node_shutdown_group *g)
     pod_wake(p);
 }
 
-static void finish(struct node *n)
+static void shutdown_finish(struct node *n)
 {
     struct shutdown *s = &n->shutdown;
 
@@ -157,13 +157,13 @@ static void finish(struct node *n)
     s->last_ended_ns = clock_wall_ns();
     s->last_ended = s->n_ended;
     s->last_late = s->n_late;
-    save(n, s->last_ended_ns);
+    shutdown_save(n, s->last_ended_ns);
     log_info("pods have ended; the machine may go down", F_U64("pods", s->n_ended), F_U64("late", s->n_late),
              F_I64("tookMs", (s->last_ended_ns - s->started_ns) / 1000000));
     s->done(s->done_arg);
 }
 
-static void on_timer(uv_timer_t *timer);
+static void shutdown_on_timer(uv_timer_t *timer);
 
 /* Begins with s->group, or with the first one after it that has pods. */
 static void begin_group(struct node *n)
@@ -184,13 +184,13 @@ static void begin_group(struct node *n)
             if (is_active(p) && group_of(n, p) == s->group)
                 end_pod(p, g);
         s->until_ms = clock_mono_ms() + shutdown_plan_wait_ms(g);
-        uv_timer_start(&s->timer, on_timer, shutdown_plan_wait_ms(g), 0);
+        uv_timer_start(&s->timer, shutdown_on_timer, shutdown_plan_wait_ms(g), 0);
         return;
     }
-    finish(n);
+    shutdown_finish(n);
 }
 
-static void on_timer(uv_timer_t *timer)
+static void shutdown_on_timer(uv_timer_t *timer)
 {
     struct node *n = timer->data;
     const struct pod *p, *tmp;
@@ -243,7 +243,7 @@ void node_shutdown_begin(struct node *n, void (*done)(void *arg), void *arg)
         "the machine shuts down: pods end by priority",
         F_U64("atMostSeconds", shutdown_plan_total_ms(n->o.shutdown_groups, n->o.n_shutdown_groups) / 1000));
     node_event(n, false, "NodeShutdown", "Shutdown manager detected shutdown event");
-    save(n, 0);
+    shutdown_save(n, 0);
     pods_wake_pending(n); /* they are refused */
     begin_group(n);
 }

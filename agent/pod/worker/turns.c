@@ -51,7 +51,7 @@ static bool is_before(const struct pod *p, const struct pod *o)
 }
 
 /* Those that are to be admitted, or resized, stand in their order: who comes first takes what there is. */
-static void enqueue(struct node *n, struct pod *p)
+static void run_queue_enqueue(struct node *n, struct pod *p)
 {
     struct pod *o;
 
@@ -70,7 +70,7 @@ void turns_queue(struct pod *p)
 {
     struct node *n = p->node;
 
-    enqueue(n, p);
+    run_queue_enqueue(n, p);
     if (!n->runner_active) {
         n->runner_active = true;
         uv_idle_start(&n->runner, on_run);

@@ -254,7 +254,7 @@ static void active_step(struct pod *p)
 }
 
 /* `first`: the state in which this turn of the pod began. */
-static void step(struct pod *p, enum pod_state first)
+static void worker_step(struct pod *p, enum pod_state first)
 {
     switch (p->state) {
     case POD_PENDING:
@@ -282,7 +282,7 @@ static void step(struct pod *p, enum pod_state first)
     }
 }
 
-static void save(struct pod *p)
+static void worker_save(struct pod *p)
 {
     struct err e = { 0 };
     bool written;
@@ -320,7 +320,7 @@ static void reconcile(struct pod *p)
     do {
         before = p->state;
         reaps_step(p);
-        step(p, first);
+        worker_step(p, first);
     } while (p->state != before);
 
     if (p->state == POD_TERMINATED && n->sources_ready && !n->closing &&
@@ -332,7 +332,7 @@ static void reconcile(struct pod *p)
     pod_look_end(p);
     pod_note_conditions(p);
     if (p->record_dirty)
-        save(p);
+        worker_save(p);
     pod_show(p, "MODIFIED");
 }
 
