@@ -5,13 +5,29 @@
 
 #include <errno.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-void boot_timers_init(struct boot_timers *set, uv_loop_t *loop)
+struct boot_timers {
+    uv_loop_t *loop;
+    TAILQ_HEAD(, boot_timer) running;
+    int fd; /* -1: not watching */
+    uv_poll_t poll;
+    void (*on_set)(void *arg);
+    void *arg;
+};
+
+struct boot_timers *boot_timers_new(uv_loop_t *loop)
 {
-    *set = (struct boot_timers){ .loop = loop, .fd = -1 };
+    struct boot_timers *set = calloc(1, sizeof(*set));
+
+    if (set == NULL)
+        return NULL;
+    set->loop = loop;
+    set->fd = -1;
     TAILQ_INIT(&set->running);
+    return set;
 }
 
 static void boot_timer_on_uv(uv_timer_t *uv);
@@ -127,11 +143,19 @@ enum err_code boot_timers_watch(struct boot_timers *set, void (*on_set)(void *ar
     return ERR_OK;
 }
 
-void boot_timers_close(struct boot_timers *set, uv_close_cb closed)
+static void boot_timers_on_closed(uv_handle_t *handle)
 {
-    if (set->fd < 0)
+    free(container_of(handle, struct boot_timers, poll));
+}
+
+void boot_timers_free(struct boot_timers *set)
+{
+    if (set == NULL)
         return;
-    uv_close((uv_handle_t *)&set->poll, closed);
+    if (set->fd < 0) {
+        free(set);
+        return;
+    }
+    uv_close((uv_handle_t *)&set->poll, boot_timers_on_closed);
     close(set->fd);
-    set->fd = -1;
 }

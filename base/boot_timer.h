@@ -7,9 +7,9 @@
  * (TFD_TIMER_CANCEL_ON_SET); all timers of the set then count anew what is left.  Nothing wakes up in
  * between.
  *
- * Set and timers are embedded.  boot_timers_init(), boot_timer_init() on timers of the set, then
- * boot_timer_start() and boot_timer_stop() as often as needed; boot_timer_close() gives a timer's memory back
- * in its callback; boot_timers_close() when the last timer is closed.  Loop thread only.
+ * A timer is embedded: boot_timer_init(), boot_timer_start() and boot_timer_stop() as often as needed,
+ * boot_timer_close(), whose callback gives the memory back.  boot_timers_free() comes after the last
+ * boot_timer_close().  Loop thread only.
  */
 #ifndef BASE_BOOT_TIMER_H
 #define BASE_BOOT_TIMER_H
@@ -27,22 +27,13 @@ struct boot_timer {
     TAILQ_ENTRY(boot_timer) link;
 };
 
-struct boot_timers {
-    uv_loop_t *loop;
-    TAILQ_HEAD(, boot_timer) running;
-    int fd; /* -1: not watching */
-    uv_poll_t poll;
-    void (*on_set)(void *arg);
-    void *arg;
-};
-
-void boot_timers_init(struct boot_timers *set, uv_loop_t *loop);
+struct boot_timers *boot_timers_new(uv_loop_t *loop); /* NULL: no memory */
 /* on_set: the wall clock was set, or the machine slept.  An error: nobody reports either. */
 enum err_code boot_timers_watch(struct boot_timers *set, void (*on_set)(void *arg), void *arg,
                                 struct err *e) MUST_CHECK;
 /* What the kernel's report does; a test that scripts the clock calls it after each step of time. */
 void boot_timers_count_anew(struct boot_timers *set);
-void boot_timers_close(struct boot_timers *set, uv_close_cb closed); /* `closed` gets &set->poll's handle */
+void boot_timers_free(struct boot_timers *set); /* NULL is fine */
 
 void boot_timer_init(struct boot_timers *set, struct boot_timer *t);
 /* Never early, and at once when the moment is past; a timer that runs is moved. */

@@ -33,6 +33,7 @@ uint64_t clock_mono_ms(void);
 int64_t clock_wall_ns(void);
 
 /* ---- moments of the boot clock ---- */
+#define CLOCK_BOOT_NONE ((struct boot_time){ 0 })
 static inline struct boot_time clock_boot_after(struct boot_time t, int64_t ns)
 {
     return (struct boot_time){ t.ns + ns };

@@ -18,6 +18,7 @@
  */
 #ifndef AGENT_IMAGE_IMAGE_H
 #define AGENT_IMAGE_IMAGE_H
+#include "base/clock.h"
 #include "base/op.h"
 #include "base/process.h"
 #include "base/scope.h"
@@ -100,7 +101,8 @@ const char *img_store_dir(const struct img_store *s);
  * look succeeds, and an image may be here that is not listed.  False: all is known. */
 struct img_look {
     struct err why;
-    int64_t since_ns, retry_ns; /* wall clock */
+    int64_t since_ns; /* wall clock */
+    struct boot_time retry_at;
 };
 bool img_look_failed(const struct img_store *s, struct img_look *ret);
 /* Whether records were not read: an image that is not found may be here all the same, and *why (may be NULL)

@@ -47,9 +47,10 @@ TAILQ_HEAD(img_unreads, img_unread);
 
 struct img_looks { /* those that failed (image_look.c) */
     struct img_unreads unread;
-    bool lost;                  /* no memory to note one: nothing is removed before the next start */
-    struct err why;             /* the last one */
-    int64_t since_ns, retry_ns; /* wall clock; 0: none failed since all was seen */
+    bool lost;        /* no memory to note one: nothing is removed before the next start */
+    struct err why;   /* the last one */
+    int64_t since_ns; /* wall clock; 0: none failed since all was seen */
+    struct boot_time retry_at;
     uint64_t wait_ms;
     uv_timer_t timer;
 };

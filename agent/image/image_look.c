@@ -147,7 +147,7 @@ void img_look_again(struct img_store *s, const struct err *why)
     l->wait_ms = l->wait_ms == 0 ? FIRST_MS : l->wait_ms * 2;
     if (l->wait_ms > LAST_MS)
         l->wait_ms = LAST_MS;
-    l->retry_ns = clock_wall_ns() + (int64_t)l->wait_ms * INT64_C(1000000);
+    l->retry_at = clock_boot_in_ms(l->wait_ms);
     uv_timer_start(&l->timer, on_look_timer, l->wait_ms, 0);
 }
 
@@ -160,7 +160,8 @@ void img_look_over(struct img_store *s)
     log_info("images: the store was looked at again", F_STR("folder", s->dir));
     uv_timer_stop(&l->timer);
     l->why = (struct err){ 0 };
-    l->since_ns = l->retry_ns = 0;
+    l->since_ns = 0;
+    l->retry_at = CLOCK_BOOT_NONE;
     l->wait_ms = 0;
 }
 
@@ -170,7 +171,7 @@ bool img_look_failed(const struct img_store *s, struct img_look *ret)
         return false;
     *ret = (struct img_look){ .why = s->looks.why,
                               .since_ns = s->looks.since_ns,
-                              .retry_ns = s->looks.retry_ns };
+                              .retry_at = s->looks.retry_at };
     return true;
 }
 

@@ -188,8 +188,10 @@ static void wait_for(struct pod *p, struct api_pod *api, const char *reason, con
     bool infeasible = strcmp(reason, "Infeasible") == 0;
     bool same_manifest = p->desired == api;
 
-    if (p->desired == NULL)
+    if (p->desired == NULL) {
         p->resize.pending_ns = clock_wall_ns();
+        p->resize.pending_at = clock_boot();
+    }
     if (!same_manifest || infeasible != p->resize.infeasible) {
         pod_resize_tell(p, api, true, infeasible ? "ResizeInfeasible" : "ResizeDeferred", reason, text);
         log_warn("pod cannot be resized now", F_STR("pod", p->key), F_STR("reason", reason),
@@ -250,7 +252,7 @@ bool resize_before(const struct pod *a, const struct pod *b)
         return a->priority > b->priority;
     if (a_guaranteed != b_guaranteed)
         return a_guaranteed;
-    return a->resize.pending_ns < b->resize.pending_ns;
+    return clock_boot_is_before(a->resize.pending_at, b->resize.pending_at);
 }
 
 void resize_forget(struct pod *p)
@@ -291,7 +293,7 @@ static void pod_resize_failed(struct pod *p, const char *text)
         log_warn("pod cannot be resized; trying again", F_STR("pod", p->key), F_STR("err", text));
     }
     pod_resize_set_text(&p->resize.error, text);
-    pod_wake_at(p, clock_wall_ns() + AGAIN_NS);
+    pod_wake_at(p, clock_boot_in_ns(AGAIN_NS));
 }
 
 void resize_step(struct pod *p)

@@ -24,9 +24,10 @@ void ctr_step(struct ctr *c); /* towards running, if it should */
  * after it wait.  (Without hooks nothing can be seen of that order, and they start side by side.)
  */
 bool ctr_holds_others(const struct ctr *c);
-void ctr_note_start(struct ctr *c, int64_t started_ns); /* what follows from it: log link, event; 0: now */
-void ctr_refresh(struct ctr *c);                        /* read the facts of its newest instance */
-void ctr_stop(struct ctr *c, int64_t grace_ns);         /* preStop hook, signal, kill at the deadline */
+/* What follows from a start: log link, event.  started_ns: wall clock, 0: now. */
+void ctr_note_start(struct ctr *c, int64_t started_ns, struct boot_time started_at);
+void ctr_refresh(struct ctr *c);                /* read the facts of its newest instance */
+void ctr_stop(struct ctr *c, int64_t grace_ns); /* preStop hook, signal, kill at the deadline */
 void ctr_stop_begin(struct ctr *c,
                     int64_t grace_ns); /* the hook only: its turn to be signalled comes later */
 void ctr_kill(struct ctr *c);          /* at once, without its hook */
@@ -39,7 +40,7 @@ bool reaps_hold(
 void reaps_clear(struct pod *p); /* the pod is being freed: none is under way */
 void instance_clear(struct instance *i);
 void ctr_waiting(struct ctr *c, const char *reason, const char *fmt, ...) PRINTF_LIKE(3, 4);
-int64_t ctr_backoff_until(const struct ctr *c); /* wall ns; 0: none */
+struct boot_time ctr_backoff_until(const struct ctr *c); /* none: it is not in its back-off */
 #define CTR_BACKOFF_TEXT_SIZE 48
 void ctr_backoff_text(uint64_t ms, char ret[CTR_BACKOFF_TEXT_SIZE]); /* "1m20s" */
 char *ctr_message(const struct ctr *c, int exit_code); /* of cur, malloc'ed; NULL: it left none */

@@ -35,34 +35,36 @@ void ctr_waiting(struct ctr *c, const char *reason, const char *fmt, ...)
     buf_done(&b);
 }
 
-static int64_t ended_ns(const struct ctr *c)
+/* It ran for so long, after its last pause, that what was before is forgotten. */
+static bool backoff_is_over(const struct ctr *c)
 {
-    return c->cur.finished_ns + c->ended_shift_ns;
+    return c->backoff_ms == 0 || c->cur.ended_at.ns - c->backoff_at.ns > BACKOFF_RESET_NS;
 }
 
-int64_t ctr_backoff_until(const struct ctr *c)
+struct boot_time ctr_backoff_until(const struct ctr *c)
 {
-    if (c->backoff_ms == 0 || !c->cur.ended || ended_ns(c) - c->backoff_at_ns > BACKOFF_RESET_NS)
-        return 0;
-    return ended_ns(c) + (int64_t)c->backoff_ms * 1000000;
+    if (!c->cur.ended || backoff_is_over(c))
+        return CLOCK_BOOT_NONE;
+    return clock_boot_after(c->cur.ended_at, (int64_t)c->backoff_ms * 1000000);
 }
 
 static void backoff_next(struct ctr *c)
 {
-    if (c->backoff_ms == 0 || ended_ns(c) - c->backoff_at_ns > BACKOFF_RESET_NS)
+    if (backoff_is_over(c))
         c->backoff_ms = BACKOFF_FIRST_MS;
     else
         c->backoff_ms *= 2;
     if (c->backoff_ms > c->pod->node->o.backoff_max_ms)
         c->backoff_ms = c->pod->node->o.backoff_max_ms;
-    c->backoff_at_ns = clock_wall_ns();
+    c->backoff_at = clock_boot();
 }
 
 /* ---- start --------------------------------------------------------------------------------------- */
 
-void ctr_note_start(struct ctr *c, int64_t started_ns)
+void ctr_note_start(struct ctr *c, int64_t started_ns, struct boot_time started_at)
 {
     c->cur.started_ns = started_ns != 0 ? started_ns : clock_wall_ns();
+    c->cur.started_at = started_at;
     if (c->kind == CTR_REGULAR)
         c->pod->initialized = true;
     c->pod->record_dirty = true;
@@ -93,14 +95,14 @@ static void containers_on_started(struct op *op, const struct err *result)
         log_warn("container cannot be started", F_STR("pod", p->key), F_STR("containerName", c->spec->name),
                  F_ERR(result));
         pod_event(p, c, true, "Failed", "Error: %s", result->text);
-        ctr_ended(c, 128, "StartError", result->text, clock_wall_ns());
+        ctr_ended(c, 128, "StartError", result->text, 0);
         pod_wake(p);
         return;
     }
     ctr_set_state(c, CTR_RUNNING);
     c->waiting_reason[0] = '\0';
     free(take_ptr(&c->waiting_message));
-    ctr_note_start(c, s.started_ns);
+    ctr_note_start(c, s.started_ns, clock_boot());
     if (c->spec->post_start != NULL && p->node->closing)
         c->post = POST_RUNNING; /* the next agent's */
     else if (c->spec->post_start != NULL)
@@ -177,6 +179,7 @@ static void on_created(struct op *op, const struct err *result)
             int64_t now = clock_wall_ns();
             adopt_new_instance(c, run);
             c->cur.started_ns = now;
+            c->cur.started_at = clock_boot();
             pod_event(p, c, false, "Created", "Container created");
             pod_event(p, c, true, "Failed", "Error: %s", shown.text);
             log_warn("container cannot be created", F_STR("pod", p->key),
@@ -185,7 +188,7 @@ static void on_created(struct op *op, const struct err *result)
             ctr_log_ended(c);
             c->cur.exit_code = 128;
             c->cur.finished_ns = now;
-            c->ended_shift_ns = 0;
+            c->cur.ended_at = clock_boot();
             snprintf(c->cur.reason, sizeof(c->cur.reason), "StartError");
             c->cur.message = strdup(shown.text);
         } else {
@@ -196,7 +199,7 @@ static void on_created(struct op *op, const struct err *result)
                          F_STR("containerName", c->spec->name), F_STR("reason", reason), F_ERR(&shown));
             pod_event(p, c, true, "Failed", "Error: %s", shown.text);
             ctr_waiting(c, reason, "%s", shown.text);
-            c->retry_at_ns = clock_wall_ns() + CONFIG_RETRY_NS;
+            c->retry_at = clock_boot_in_ns(CONFIG_RETRY_NS);
         }
     }
     ctr_run_free(run);
@@ -231,7 +234,7 @@ static void on_subpaths(struct op *op, const struct err *result)
                     str_starts(shown.text, IMAGE_VOLUME_FAILED) ? "CreateContainerError"
                                                                 : "CreateContainerConfigError",
                     "%s", shown.text);
-        c->retry_at_ns = clock_wall_ns() + CONFIG_RETRY_NS;
+        c->retry_at = clock_boot_in_ns(CONFIG_RETRY_NS);
     }
     pod_wake(c->pod);
 }
@@ -258,8 +261,8 @@ static void containers_begin(struct ctr *c, struct pod_image *image)
         ctr_gate_release(c);
         if (e.code == ERR_PRECONDITION &&
             pod_is_new(p)) { /* the file that holds it may be read next: no event yet */
-            c->retry_at_ns = pod_new_until_ns(p);
-            pod_wake_at(p, c->retry_at_ns);
+            c->retry_at = pod_new_until(p);
+            pod_wake_at(p, c->retry_at);
             return;
         }
         if (!str_eq(c->waiting_message, e.text))
@@ -268,8 +271,8 @@ static void containers_begin(struct ctr *c, struct pod_image *image)
         tell_present(c, image);
         pod_event(p, c, true, "Failed", "Error: %s", e.text);
         ctr_waiting(c, "CreateContainerConfigError", "%s", e.text);
-        c->retry_at_ns = clock_wall_ns() + CONFIG_RETRY_NS;
-        pod_wake_at(p, c->retry_at_ns);
+        c->retry_at = clock_boot_in_ns(CONFIG_RETRY_NS);
+        pod_wake_at(p, c->retry_at);
         return;
     }
     c->building = sizes_of_container(c);
@@ -298,13 +301,13 @@ static bool env_needs_pod_ip(const struct api_container *spec)
 static void try_create(struct ctr *c)
 {
     struct pod *p = c->pod;
-    int64_t now = clock_wall_ns(), until = c->asked ? 0 : ctr_backoff_until(c);
+    struct boot_time until = c->asked ? CLOCK_BOOT_NONE : ctr_backoff_until(c);
     const struct pod_image *missing;
     char pause[CTR_BACKOFF_TEXT_SIZE];
 
     if (!ctr_restart_wanted(c))
         return;
-    if (until > now) {
+    if (!clock_boot_is_due(until)) {
         if (!str_eq(c->waiting_reason, "CrashLoopBackOff"))
             pod_event(p, c, true, "BackOff", "Back-off restarting failed container %s in pod %s_%s(%s)",
                       c->spec->name, p->api->meta.name, p->api->meta.namespace, p->uid);
@@ -314,8 +317,8 @@ static void try_create(struct ctr *c)
         pod_wake_at(p, until);
         return;
     }
-    if (c->retry_at_ns > now) {
-        pod_wake_at(p, c->retry_at_ns);
+    if (!clock_boot_is_due(c->retry_at)) {
+        pod_wake_at(p, c->retry_at);
         return;
     }
     if (p->vols != VOLS_READY || !sandbox_pinned(p) || !pidns_ready(p) ||

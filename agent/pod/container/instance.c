@@ -67,7 +67,7 @@ static void reap_pause(struct reap *r)
     r->pause_ms = r->pause_ms == 0 ? REAP_FIRST_MS : r->pause_ms * 2;
     if (r->pause_ms > REAP_MAX_MS)
         r->pause_ms = REAP_MAX_MS;
-    r->again_ms = clock_mono_ms() + r->pause_ms;
+    r->again_at = clock_boot_in_ms(r->pause_ms);
 }
 
 static void reap_failed(struct reap *r, const struct err *e)
@@ -135,23 +135,22 @@ static void reap_begin(struct reap *r)
         pod_wake(r->pod);
         return;
     }
-    r->again_ms = 0;
+    r->again_at = CLOCK_BOOT_NONE;
     rt_delete_start(&r->action, r->pod->node->rt, r->id, r->cgroup_path[0] != '\0' ? r->cgroup_path : NULL,
                     on_reaped, r);
 }
 
 void reaps_step(struct pod *p)
 {
-    uint64_t now = clock_mono_ms();
     struct reap *r;
 
     TAILQ_FOREACH (r, &p->reaps, link) {
-        if (r->again_ms == 0 || p->node->closing)
+        if (!clock_boot_is_set(r->again_at) || p->node->closing)
             continue;
-        if (r->again_ms <= now)
+        if (clock_boot_is_due(r->again_at))
             reap_begin(r);
         else
-            pod_wake_at(p, clock_wall_ns() + (int64_t)(r->again_ms - now) * 1000000);
+            pod_wake_at(p, r->again_at);
     }
 }
 
@@ -160,7 +159,7 @@ bool reaps_hold(const struct pod *p)
     const struct reap *r;
 
     TAILQ_FOREACH (r, &p->reaps, link)
-        if (r->again_ms == 0 || !p->node->forced)
+        if (!clock_boot_is_set(r->again_at) || !p->node->forced)
             return true;
     return false;
 }
@@ -191,7 +190,7 @@ void ctr_reap(struct pod *p, const char *id, const char *cgroup_path)
     TAILQ_INSERT_TAIL(&p->reaps, r, link);
     if (p->node->closing) /* nothing new begins any more, and all that was begun is asked to end: the next
                              start */
-        r->again_ms = clock_mono_ms();
+        r->again_at = clock_boot();
     else
         reap_begin(r);
 }
@@ -202,16 +201,18 @@ void ctr_ended(struct ctr *c, int exit_code, const char *reason, const char *mes
 
     c->cur.ended = true;
     ctr_log_ended(c);
-    c->ended_shift_ns = 0;
     c->cur.exit_code = exit_code;
     c->cur.finished_ns = clock_wall_ns();
     if (finished_ns != 0 &&
         finished_ns < c->cur.finished_ns) /* nothing ends in the future: the clock was set */
         c->cur.finished_ns = finished_ns;
+    c->cur.ended_at = finished_ns != 0 ? clock_boot_of_wall(finished_ns) : clock_boot();
+    if (clock_boot_is_before(c->cur.ended_at, c->cur.started_at)) /* likewise, forward */
+        c->cur.ended_at = c->cur.started_at;
     snprintf(c->cur.reason, sizeof(c->cur.reason), "%s", reason);
     free(c->cur.message);
     c->cur.message = message != NULL ? strdup(message) : ctr_message(c, exit_code);
-    c->stop_deadline_ns = 0;
+    c->stop_deadline = CLOCK_BOOT_NONE;
     c->stop_text[0] = '\0';
     c->waiting_reason[0] = '\0';
     free(take_ptr(&c->waiting_message));
@@ -269,7 +270,7 @@ void ctr_refresh(struct ctr *c)
     case RT_RUNNING:
         if (c->state == CTR_CREATED) { /* a restart of the agent came between the start and its record */
             ctr_set_state(c, CTR_RUNNING);
-            ctr_note_start(c, s.started_ns);
+            ctr_note_start(c, s.started_ns, clock_boot_of_wall(s.started_ns));
             if (c->spec->post_start != NULL)
                 c->post = POST_RUNNING;
         }
@@ -281,7 +282,7 @@ void ctr_refresh(struct ctr *c)
         return;
     case RT_EXITED:
         if (c->cur.started_ns == 0 && s.started_ns != 0) /* likewise, and it ended since */
-            ctr_note_start(c, s.started_ns);
+            ctr_note_start(c, s.started_ns, clock_boot_of_wall(s.started_ns));
         if (s.started_ns != 0)
             c->cur.started_ns = s.started_ns;
         if (c->cur.started_ns == 0 && c->state == CTR_CREATED)
@@ -300,13 +301,13 @@ void ctr_refresh(struct ctr *c)
     case RT_LOST:
         if (c->cur.started_ns == 0 &&
             s.started_ns != 0) /* the agent was killed between the start and its record */
-            ctr_note_start(c, s.started_ns);
+            ctr_note_start(c, s.started_ns, clock_boot_of_wall(s.started_ns));
         if (c->cur.started_ns == 0 && c->state == CTR_CREATED)
             break;
         log_warn("container lost: its supervisor is gone and left no exit code", F_STR("pod", c->pod->key),
                  F_STR("containerName", c->spec->name), F_STR("containerID", c->cur.id));
         ctr_ended(c, 137, "ContainerStatusUnknown",
-                  "The container could not be located when the pod was terminated", clock_wall_ns());
+                  "The container could not be located when the pod was terminated", 0);
         return;
     }
     /* Created but never started: removed and made anew, as the same attempt. */
@@ -364,30 +365,29 @@ static void kill_all(struct ctr *c)
     }
     ctr_set_state(c, CTR_KILLING);
     /* Where it could not be killed, or not be seen, soon again. */
-    c->kill_again_ns =
-        clock_wall_ns() + (e.code != ERR_OK && e.code != ERR_NOT_FOUND ? SECOND : KILL_AGAIN_NS);
-    pod_wake_at(c->pod, c->kill_again_ns);
+    c->kill_again_at = clock_boot_in_ns(e.code != ERR_OK && e.code != ERR_NOT_FOUND ? SECOND : KILL_AGAIN_NS);
+    pod_wake_at(c->pod, c->kill_again_at);
 }
 
 /* The signal; SIGKILL follows when what is left of the grace is over. */
 static void signal_now(struct ctr *c)
 {
-    int64_t now = clock_wall_ns();
+    struct boot_time kill_at = clock_boot_in_ns(GRACE_MIN_NS);
     struct err e = { 0 };
 
     if (rt_signal(c->pod->node->rt, c->cur.id, stop_signal(c), &e) != ERR_OK && e.code != ERR_NOT_FOUND &&
-        now < c->stop_deadline_ns) {
-        pod_wake_at(c->pod, c->stop_deadline_ns);
+        !clock_boot_is_due(c->stop_deadline)) {
+        pod_wake_at(c->pod, c->stop_deadline);
         pod_look_again(c->pod, &e); /* its turn to be asked stays */
         return;
     }
     if (e.code != ERR_OK && e.code != ERR_NOT_FOUND)
         log_warn("container cannot be signalled", F_STR("pod", c->pod->key),
                  F_STR("containerName", c->spec->name), F_ERR(&e));
-    if (c->stop_deadline_ns - now < GRACE_MIN_NS)
-        c->stop_deadline_ns = now + GRACE_MIN_NS;
+    if (clock_boot_is_before(c->stop_deadline, kill_at))
+        c->stop_deadline = kill_at;
     ctr_set_state(c, CTR_STOPPING);
-    pod_wake_at(c->pod, c->stop_deadline_ns);
+    pod_wake_at(c->pod, c->stop_deadline);
 }
 
 /* CTR_PRESTOP, and its turn has come: the hook's time is part of the grace. */
@@ -397,10 +397,10 @@ static void prestop_step(struct ctr *c)
         signal_now(c);
         return;
     }
-    if (clock_wall_ns() >= c->stop_deadline_ns)
+    if (clock_boot_is_due(c->stop_deadline))
         hook_cancel(c);
     else
-        pod_wake_at(c->pod, c->stop_deadline_ns);
+        pod_wake_at(c->pod, c->stop_deadline);
 }
 
 void ctr_stop_begin(struct ctr *c, int64_t grace_ns)
@@ -416,7 +416,7 @@ void ctr_stop_begin(struct ctr *c, int64_t grace_ns)
                  c->replace ? "Container %s definition changed, will be restarted" : "Stopping container %s",
                  c->spec->name);
     pod_event(c->pod, c, false, "Killing", "%s", c->stop_text);
-    c->stop_deadline_ns = clock_wall_ns() + grace_ns;
+    c->stop_deadline = clock_boot_in_ns(grace_ns);
     if (c->post == POST_RUNNING) /* cut off by a restart of the agent, and not to run any more */
         c->post = POST_NONE;
     ctr_set_state(c, CTR_PRESTOP);
@@ -426,20 +426,18 @@ void ctr_stop_begin(struct ctr *c, int64_t grace_ns)
 
 void ctr_stop_step(struct ctr *c)
 {
-    int64_t now = clock_wall_ns();
-
     if (c->state == CTR_PRESTOP) {
         prestop_step(c);
     } else if (c->state == CTR_STOPPING) {
-        if (now >= c->stop_deadline_ns)
+        if (clock_boot_is_due(c->stop_deadline))
             kill_all(c);
         else
-            pod_wake_at(c->pod, c->stop_deadline_ns);
+            pod_wake_at(c->pod, c->stop_deadline);
     } else if (c->state == CTR_KILLING) {
-        if (now >= c->kill_again_ns)
+        if (clock_boot_is_due(c->kill_again_at))
             kill_all(c);
         else
-            pod_wake_at(c->pod, c->kill_again_ns);
+            pod_wake_at(c->pod, c->kill_again_at);
     }
 }
 
@@ -462,16 +460,16 @@ void ctr_kill(struct ctr *c)
 
 void ctr_stop(struct ctr *c, int64_t grace_ns)
 {
-    int64_t now = clock_wall_ns(), deadline = now + (grace_ns < GRACE_MIN_NS ? GRACE_MIN_NS : grace_ns);
+    struct boot_time deadline = clock_boot_in_ns(grace_ns), kill_at = clock_boot_in_ns(GRACE_MIN_NS);
 
     switch (c->state) {
     case CTR_NONE:
         return;
     case CTR_STARTING: /* short, and its end wakes the pod; one that hangs is cut off */
-        if (clock_wall_ns() - c->state_since_ns >= GRACE_MIN_NS)
+        if (clock_boot_since_ns(c->state_began) >= GRACE_MIN_NS)
             op_cancel(&c->action.op);
         else
-            pod_wake_at(c->pod, c->state_since_ns + GRACE_MIN_NS);
+            pod_wake_at(c->pod, clock_boot_after(c->state_began, GRACE_MIN_NS));
         return;
     case CTR_MOUNTING:
         op_cancel(&c->subpaths.op);
@@ -489,13 +487,14 @@ void ctr_stop(struct ctr *c, int64_t grace_ns)
             prestop_step(c);
         return;
     case CTR_PRESTOP:
-        if (c->pod->state == POD_TERMINATING && now + grace_ns < c->stop_deadline_ns)
-            c->stop_deadline_ns = now + grace_ns; /* the grace was shortened */
+        if (c->pod->state == POD_TERMINATING && clock_boot_is_before(deadline, c->stop_deadline))
+            c->stop_deadline = deadline; /* the grace was shortened */
         prestop_step(c);
         return;
     case CTR_STOPPING:
-        if (deadline < c->stop_deadline_ns && c->pod->state == POD_TERMINATING && grace_ns == 0)
-            c->stop_deadline_ns = deadline; /* the grace was shortened */
+        if (c->pod->state == POD_TERMINATING && grace_ns == 0 &&
+            clock_boot_is_before(kill_at, c->stop_deadline))
+            c->stop_deadline = kill_at; /* the grace was shortened */
         ctr_stop_step(c);
         return;
     case CTR_KILLING:

@@ -12,10 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TRIES_MAX 3   /* kubelet's maxProbeRetries, of checks that could not be carried out */
-#define PLACE_MS 1000 /* how long a check that needs a process counts as one that is being started */
-#define PLACES_MIN 4  /* of those, at the same time; else as many as containers are created at a time */
-#define EARLY_MS 100  /* between tries in a container's first second */
+#define TRIES_MAX 3 /* kubelet's maxProbeRetries, of checks that could not be carried out */
+#define PLACE_NS                                                                                             \
+    INT64_C(1000000000) /* how long a check that needs a process counts as one that is being started */
+#define PLACES_MIN 4    /* of those, at the same time; else as many as containers are created at a time */
+#define EARLY_MS 100    /* between tries in a container's first second */
 #define EARLY_PROCESS_MS 1000
 #define EVENT_TEXT_MAX 1000 /* with the words before it within an event's 1024 */
 #define SECOND INT64_C(1000000000)
@@ -27,12 +28,12 @@ struct prober { /* one probe of a container */
     struct probe_count count;
     bool active; /* it checks now and then */
     bool held;   /* until there is a new container */
-    uint64_t epoch_ms, due_ms, begun_ms;
+    struct boot_time epoch, due_at, begun_at;
     unsigned tries;
     bool running, queued, place_held;
     TAILQ_ENTRY(prober) link;
     struct probe_attempt attempt;
-    int64_t last_ns;
+    int64_t last_ns; /* wall clock */
     bool last_failed, last_errored;
     char last_text[256];
 };
@@ -40,7 +41,7 @@ struct prober { /* one probe of a container */
 struct ctr_probes {
     struct ctr *c; /* NULL: freed once the timer is closed */
     char id[65];   /* of the instance that the results are about */
-    uv_timer_t timer;
+    struct boot_timer timer;
     struct prober v[PROBE_TYPES];
 };
 
@@ -73,11 +74,11 @@ const struct api_probe *probes_spec(const struct ctr *c, enum probe_type t)
 /* ---- pure -----------------------------------------------------------------------------------------------
  */
 
-uint64_t probes_tick(uint64_t epoch_ms, uint64_t period_ms, uint64_t at_ms)
+struct boot_time probes_tick(struct boot_time epoch, int64_t period_ns, struct boot_time at)
 {
-    if (at_ms <= epoch_ms)
-        return epoch_ms;
-    return epoch_ms + (at_ms - epoch_ms + period_ms - 1) / period_ms * period_ms;
+    if (!clock_boot_is_before(epoch, at))
+        return epoch;
+    return clock_boot_after(epoch, (at.ns - epoch.ns + period_ns - 1) / period_ns * period_ns);
 }
 
 bool probes_count(struct probe_count *c, bool success, int32_t success_threshold, int32_t failure_threshold)
@@ -145,7 +146,7 @@ bool probes_view(const struct ctr *c, enum probe_type t, struct probe_view *ret)
     ret->last_errored = b->last_errored;
     ret->last_text = b->last_text;
     if (b->active && !b->running && !b->queued)
-        ret->due_ns = clock_wall_ns() + ((int64_t)b->due_ms - (int64_t)clock_mono_ms()) * 1000000;
+        ret->due_ns = clock_boot_to_wall_ns(b->due_at);
     return true;
 }
 
@@ -204,60 +205,58 @@ static void leave_queue(struct prober *b)
 /* ---- the timer ------------------------------------------------------------------------------------------
  */
 
-static void probes_on_timer(uv_timer_t *timer);
+static void probes_on_timer(struct boot_timer *timer);
 
 static void probes_arm(struct ctr_probes *s)
 {
-    uint64_t now = clock_mono_ms(), at = UINT64_MAX;
+    struct boot_time at = CLOCK_BOOT_NONE;
 
     for (size_t t = 0; t < PROBE_TYPES; t++) {
         const struct prober *b = &s->v[t];
-        if (b->active && !b->running && !b->queued && b->due_ms < at)
-            at = b->due_ms;
-        if (b->running && b->place_held && b->begun_ms + PLACE_MS < at)
-            at = b->begun_ms + PLACE_MS;
+        struct boot_time due = CLOCK_BOOT_NONE;
+
+        if (b->active && !b->running && !b->queued)
+            due = b->due_at;
+        else if (b->running && b->place_held)
+            due = clock_boot_after(b->begun_at, PLACE_NS);
+        if (clock_boot_is_set(due) && (!clock_boot_is_set(at) || clock_boot_is_before(due, at)))
+            at = due;
     }
-    if (at == UINT64_MAX) {
-        uv_timer_stop(&s->timer);
-        return;
-    }
-    uv_update_time(s->timer.loop);
-    uv_timer_start(&s->timer, probes_on_timer, at > now ? at - now : 0, 0);
+    if (clock_boot_is_set(at))
+        boot_timer_start(&s->timer, at, probes_on_timer);
+    else
+        boot_timer_stop(&s->timer);
 }
 
-static uint64_t period_ms(const struct prober *b)
+static int64_t period_ns(const struct prober *b)
 {
-    return (uint64_t)probes_spec(b->c, b->type)->period_seconds * 1000;
+    return (int64_t)probes_spec(b->c, b->type)->period_seconds * SECOND;
 }
 
 /*
  * When initialDelaySeconds is over, counted from the start as people see it: cut to seconds.  Liveness leaves
  * the first second out.
  */
-static uint64_t delay_over_ms(const struct prober *b)
+static struct boot_time delay_over_at(const struct prober *b)
 {
-    int64_t now_ns = clock_wall_ns();
-    /* Nothing starts in the future: the clock was set back. */
-    int64_t started = b->c->cur.started_ns < now_ns ? b->c->cur.started_ns : now_ns;
-    int64_t left = started / SECOND * SECOND +
-                   (int64_t)probes_spec(b->c, b->type)->initial_delay_seconds * SECOND - now_ns;
-    uint64_t now = clock_mono_ms();
+    const struct instance *cur = &b->c->cur;
+    struct boot_time over = clock_boot_after(
+        cur->started_at,
+        (int64_t)probes_spec(b->c, b->type)->initial_delay_seconds * SECOND - cur->started_ns % SECOND);
+    struct boot_time second = clock_boot_after(cur->started_at, SECOND);
 
-    if (b->type == PROBE_LIVENESS && started + SECOND - now_ns > left)
-        left = started + SECOND - now_ns;
-    return left > 0 ? now + (uint64_t)((left + 999999) / 1000000) : now;
+    return b->type == PROBE_LIVENESS && clock_boot_is_before(over, second) ? second : over;
 }
 
-static void probes_on_timer(uv_timer_t *timer)
+static void probes_on_timer(struct boot_timer *timer)
 {
     struct ctr_probes *s = container_of(timer, struct ctr_probes, timer);
-    uint64_t now = clock_mono_ms();
 
     for (size_t t = 0; t < PROBE_TYPES; t++) {
         struct prober *b = &s->v[t];
-        if (b->running && b->place_held && b->begun_ms + PLACE_MS <= now)
+        if (b->running && b->place_held && clock_boot_since_ns(b->begun_at) >= PLACE_NS)
             place_release(b);
-        if (b->active && !b->running && !b->queued && b->due_ms <= now) {
+        if (b->active && !b->running && !b->queued && clock_boot_is_due(b->due_at)) {
             b->tries = 0;
             check_now(b);
         }
@@ -306,7 +305,8 @@ static void note_last(struct prober *b, const struct probe_attempt *a)
  */
 static bool is_early(const struct prober *b)
 {
-    return !b->c->recovered && b->type != PROBE_LIVENESS && clock_wall_ns() < b->c->cur.started_ns + SECOND;
+    return !b->c->recovered && b->type != PROBE_LIVENESS &&
+           clock_boot_since_ns(b->c->cur.started_at) < SECOND;
 }
 
 static void probes_judge(struct prober *b, const struct probe_attempt *a)
@@ -341,7 +341,6 @@ static void on_attempt(struct probe_attempt *a)
 {
     struct prober *b = container_of(a, struct prober, attempt);
     struct ctr *c = b->c;
-    uint64_t now = clock_mono_ms();
     bool current = b->active && strcmp(c->probes->id, c->cur.id) == 0;
 
     b->running = false;
@@ -354,14 +353,15 @@ static void on_attempt(struct probe_attempt *a)
     place_release(b);
     if (current && !a->cancelled && is_early(b) && (a->outcome == PROBE_FAILURE || a->errored)) {
         note_last(b, a);
-        b->due_ms = now + (probe_needs_process(c, probes_spec(c, b->type)) ? EARLY_PROCESS_MS : EARLY_MS);
+        b->due_at =
+            clock_boot_in_ms(probe_needs_process(c, probes_spec(c, b->type)) ? EARLY_PROCESS_MS : EARLY_MS);
     } else {
         if (current && !a->cancelled)
             probes_judge(b, a);
         /* A tick that passed meanwhile is made up for once. */
-        b->due_ms = probes_tick(b->epoch_ms, period_ms(b), b->begun_ms + 1);
-        if (b->due_ms < now)
-            b->due_ms = now;
+        b->due_at = probes_tick(b->epoch, period_ns(b), clock_boot_after(b->begun_at, 1));
+        if (clock_boot_is_due(b->due_at))
+            b->due_at = clock_boot();
     }
     buf_done(&a->text);
     probes_arm(c->probes);
@@ -375,7 +375,7 @@ static void check_now(struct prober *b)
         return;
     b->running = true;
     if (b->tries == 0)
-        b->begun_ms = clock_mono_ms();
+        b->begun_at = clock_boot();
     probe_attempt_start(&b->attempt, b->c, probes_spec(b->c, b->type), on_attempt);
 }
 
@@ -389,7 +389,7 @@ static struct ctr_probes *probes_new(struct ctr *c)
     if (s == NULL)
         return NULL; /* looked at again with the pod; until then nothing is known */
     s->c = c;
-    uv_timer_init(c->pod->node->o.loop, &s->timer);
+    boot_timer_init(c->pod->node->timers, &s->timer);
     for (size_t t = 0; t < PROBE_TYPES; t++) {
         s->v[t].c = c;
         s->v[t].type = (enum probe_type)t;
@@ -425,15 +425,16 @@ static void pod_probes_stop(struct prober *b)
 static void probes_start(struct prober *b)
 {
     struct ctr *c = b->c;
-    uint64_t now = clock_mono_ms(), period = period_ms(b), at = delay_over_ms(b);
+    struct boot_time now = clock_boot(), over = delay_over_at(b);
 
     if (c->recovered) /* not all at once after a restart of the agent */
-        b->epoch_ms = now + (uint64_t)(random() % (long)(period < INT32_MAX ? period : INT32_MAX));
+        b->epoch = clock_boot_after(now, (int64_t)random() * 1000000 % period_ns(b));
     else
-        b->epoch_ms =
-            b->type == PROBE_READINESS || c->pod->probes_since_ms == 0 ? now : c->pod->probes_since_ms;
+        b->epoch = b->type == PROBE_READINESS || !clock_boot_is_set(c->pod->probes_since)
+                       ? now
+                       : c->pod->probes_since;
     b->active = true;
-    b->due_ms = probes_tick(b->epoch_ms, period, at);
+    b->due_at = probes_tick(b->epoch, period_ns(b), clock_boot_is_before(over, now) ? now : over);
 }
 
 /* Should it check, as the container is now? */
@@ -487,12 +488,12 @@ void probes_stop(struct ctr *c)
     for (size_t t = 0; c->probes != NULL && t < PROBE_TYPES; t++)
         pod_probes_stop(&c->probes->v[t]);
     if (c->probes != NULL)
-        uv_timer_stop(&c->probes->timer);
+        boot_timer_stop(&c->probes->timer);
 }
 
-static void probes_on_closed(uv_handle_t *handle)
+static void probes_on_closed(struct boot_timer *timer)
 {
-    free(container_of(handle, struct ctr_probes, timer));
+    free(container_of(timer, struct ctr_probes, timer));
 }
 
 void probes_free(struct ctr *c)
@@ -503,5 +504,5 @@ void probes_free(struct ctr *c)
         return;
     for (size_t t = 0; t < PROBE_TYPES; t++)
         leave_queue(&s->v[t]);
-    uv_close((uv_handle_t *)&s->timer, probes_on_closed);
+    boot_timer_close(&s->timer, probes_on_closed);
 }

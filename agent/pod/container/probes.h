@@ -44,7 +44,7 @@ struct probe_view {
     bool running, waiting; /* a check is under way; waits for a place */
     bool held;             /* nothing more until there is a new container */
     int64_t last_ns;       /* wall clock of the last check's end; 0: none yet */
-    int64_t due_ns;        /* of the next check; 0: none */
+    int64_t due_ns;        /* likewise of the next check; 0: none */
     unsigned run;          /* so many equal verdicts in a row */
     bool last_failed;      /* or it could not be made, which is no verdict: */
     bool last_errored;
@@ -54,8 +54,8 @@ bool probes_view(const struct ctr *c, enum probe_type t, struct probe_view *ret)
 
 /* ---- pure parts, for tests ---- */
 
-/* The first tick of `epoch + k * period` that is not before `at` (all ms). */
-uint64_t probes_tick(uint64_t epoch_ms, uint64_t period_ms, uint64_t at_ms);
+/* The first tick of `epoch + k * period` that is not before `at`. */
+struct boot_time probes_tick(struct boot_time epoch, int64_t period_ns, struct boot_time at);
 
 /* Counts equal verdicts and applies thresholds. */
 struct probe_count {

@@ -130,7 +130,7 @@ static struct event *pod_events_find(struct node *n, const struct said *s)
  * As kubelet's correlator: the tenth text about the same within ten minutes begins an event for this one and
  * those that follow, so that who says something else each time does not push everybody else's events out.
  */
-static bool too_many(struct node *n, const struct said *s, int64_t now_ns, struct event **ret_combined)
+static bool too_many(struct node *n, const struct said *s, struct event **ret_combined)
 {
     unsigned count = 0;
     struct event *v;
@@ -141,16 +141,17 @@ static bool too_many(struct node *n, const struct said *s, int64_t now_ns, struc
             continue;
         if (v->combined)
             *ret_combined = v;
-        else if (now_ns - v->last_ns < SIMILAR_NS)
+        else if (clock_boot_since_ns(v->last_at) < SIMILAR_NS)
             count++;
     }
     return count + 1 >= SIMILAR_MAX;
 }
 
-static void again(struct node *n, struct event *v, int64_t now_ns)
+static void again(struct node *n, struct event *v)
 {
     v->count++;
-    v->last_ns = now_ns;
+    v->last_ns = clock_wall_ns();
+    v->last_at = clock_boot();
     TAILQ_REMOVE(&n->events, v, link);
     TAILQ_INSERT_TAIL(&n->events, v, link);
     pod_events_tell(n, "MODIFIED", v);
@@ -180,7 +181,6 @@ static struct event *event_new(const struct said *s)
 
 static void pod_events_add(struct node *n, struct said *s)
 {
-    int64_t now_ns = clock_wall_ns();
     char text[MESSAGE_MAX + sizeof(COMBINED)];
     struct event *v, *combined;
     bool combine;
@@ -188,10 +188,10 @@ static void pod_events_add(struct node *n, struct said *s)
     s->about = about(s);
     v = pod_events_find(n, s);
     if (v != NULL) {
-        again(n, v, now_ns);
+        again(n, v);
         return;
     }
-    combine = too_many(n, s, now_ns, &combined);
+    combine = too_many(n, s, &combined);
     if (combine) {
         snprintf(text, sizeof(text), COMBINED "%s", s->message);
         text[MESSAGE_MAX] = '\0';
@@ -204,14 +204,15 @@ static void pod_events_add(struct node *n, struct said *s)
             free(combined->message);
             combined->message = message;
         }
-        again(n, combined, now_ns);
+        again(n, combined);
         return;
     }
     v = event_new(s);
     if (v == NULL)
         return;
     v->combined = combine;
-    v->first_ns = v->last_ns = now_ns;
+    v->first_ns = v->last_ns = clock_wall_ns();
+    v->last_at = clock_boot();
     v->serial = ++n->event_serial;
     TAILQ_INSERT_TAIL(&n->events, v, link);
     LIST_INSERT_HEAD(&n->events_about[s->about % EVENT_BUCKETS], v, near);

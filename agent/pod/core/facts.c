@@ -52,19 +52,19 @@ const char *ctr_state_name(enum ctr_state s)
 
 bool pod_is_new(const struct pod *p)
 {
-    int64_t age_ns = clock_wall_ns() - p->created_ns;
+    int64_t age_ns = clock_boot_since_ns(p->seen_at);
 
-    if (age_ns < 0) /* the clock was set back */
+    if (!clock_boot_is_set(p->seen_at))
         return false;
     return age_ns < POD_NEW_NS ||
            (age_ns < POD_NEW_MAX_NS && p->node->folder != NULL && src_folder_busy(p->node->folder));
 }
 
-int64_t pod_new_until_ns(const struct pod *p)
+struct boot_time pod_new_until(const struct pod *p)
 {
-    int64_t soon = clock_wall_ns() + 100 * INT64_C(1000000);
+    struct boot_time until = clock_boot_after(p->seen_at, POD_NEW_NS), soon = clock_boot_in_ms(100);
 
-    return p->created_ns + POD_NEW_NS > soon ? p->created_ns + POD_NEW_NS : soon;
+    return clock_boot_is_before(until, soon) ? soon : until;
 }
 
 enum err_code pod_may_lack(const struct pod *p, enum api_config_kind kind, const char *name, struct err *e)

@@ -14,7 +14,7 @@
 #define POD_NEW_NS (500 * INT64_C(1000000))
 #define POD_NEW_MAX_NS (10 * INT64_C(1000000000))
 bool pod_is_new(const struct pod *p);
-int64_t pod_new_until_ns(const struct pod *p); /* of one that is new: when to look again; wall clock */
+struct boot_time pod_new_until(const struct pod *p); /* of one that is new: when to look again */
 /*
  * May an optional ConfigMap or Secret be taken as missing?  Not while the pod is new and files are still
  * being read: of files that are dropped together the pod's may be the first one to be ready, and its

@@ -17,6 +17,9 @@
  * Works by level: events only call pod_wake(); pod_reconcile() re-reads the facts, compares them with what
  * the manifest asks for and starts the operations that are missing.  Every operation reports back through its
  * done callback, which records the outcome and wakes.
+ *
+ * What waits is a struct boot_time; an int64_t ..._ns is a wall time for people, or a duration
+ * (base/clock.h).
  */
 #ifndef AGENT_POD_CORE_POD_H
 #define AGENT_POD_CORE_POD_H
@@ -24,6 +27,7 @@
 #include "agent/pod/core/pod_look.h"
 #include "agent/pod/core/shutdown_state.h"
 #include "agent/pod/core/start_times.h"
+#include "base/boot_timer.h"
 #include "base/fs.h"
 #include "base/list.h"
 #include "base/siphash.h"
@@ -46,6 +50,7 @@ struct instance {
     char id[65]; /* "" : there is none */
     unsigned attempt;
     int64_t created_ns, started_ns, finished_ns; /* wall clock; 0: not yet */
+    struct boot_time started_at, ended_at;       /* the last two, for what counts from them */
     bool ended;
     int exit_code;
     char reason[32];     /* terminated: Completed, Error, OOMKilled, StartError, ContainerStatusUnknown */
@@ -76,8 +81,9 @@ const char *ctr_state_name(enum ctr_state s);
 
 /* subPath mounts that could not follow their volume (live_sub_path.h) */
 struct live_retry {
-    uint64_t wait_ms;           /* until the next try; 0: none has failed */
-    int64_t since_ns, retry_ns; /* wall clock */
+    uint64_t wait_ms; /* until the next try; 0: none has failed */
+    int64_t since_ns; /* wall clock */
+    struct boot_time retry_at;
     char error[504];
 };
 
@@ -86,7 +92,7 @@ struct ctr {
     const struct api_container *spec; /* into pod->api */
     enum ctr_kind kind;
     enum ctr_state state;
-    int64_t state_since_ns;
+    struct boot_time state_began;
     struct instance cur, last;
     unsigned restarts;
     bool replace; /* image changed, or the sandbox is new: end it and start anew whatever the policy */
@@ -94,16 +100,15 @@ struct ctr {
     /* crash back-off: 0 ms means no entry */
 #define BACKOFF_MAX_MS 300000
     uint64_t backoff_ms;
-    int64_t backoff_at_ns;
+    struct boot_time backoff_at; /* the run after its last pause began */
 
     /* why it waits; "" while nothing is wrong */
     char waiting_reason[40];
     char *waiting_message;
-    int64_t retry_at_ns; /* after a failed try that is not a crash: not before */
+    struct boot_time retry_at; /* after a failed try that is not a crash: not before */
 
-    int64_t stop_deadline_ns; /* CTR_PRESTOP: its grace is over then; CTR_STOPPING: SIGKILL then */
-    int64_t kill_again_ns;
-    int64_t ended_shift_ns; /* how far the clock was set since cur ended: its back-off counts from both */
+    struct boot_time stop_deadline; /* CTR_PRESTOP: its grace is over then; CTR_STOPPING: SIGKILL then */
+    struct boot_time kill_again_at;
 
     struct ctr_probes *probes; /* NULL: none yet */
     struct hook *hook;         /* NULL: no lifecycle hook is under way */
@@ -159,8 +164,8 @@ struct pod_image {
     char reason[32]; /* ErrImagePull, ... */
     char *message;
     uint64_t backoff_ms;
-    int64_t retry_at_ns;
-    int64_t pull_started_ns;
+    struct boot_time retry_at;
+    int64_t pull_started_ns;  /* wall clock */
     uint64_t pull_started_ms; /* clock_mono_ms() */
 };
 
@@ -181,7 +186,8 @@ struct reap {
     struct rt_action action;
     char id[65], cgroup_path[512]; /* "": as its bundle says */
     char error[512];               /* of the last try; "": none failed */
-    uint64_t pause_ms, again_ms;   /* clock_mono_ms() of the next try; 0: it is under way */
+    uint64_t pause_ms;
+    struct boot_time again_at; /* the next try; none: it is under way */
     TAILQ_ENTRY(reap) link;
 };
 
@@ -201,8 +207,10 @@ struct pod {
     bool rebooted; /* that earlier run was before a reboot of the machine */
 
     enum pod_state state;
-    int64_t created_ns, state_since_ns, start_time_ns;
-    int64_t ending_shift_ns; /* how far the clock was set since state_since_ns: the grace counts from both */
+    int64_t created_ns, state_since_ns,
+        start_time_ns; /* wall clock; of the last two what counts from them: */
+    struct boot_time state_began, active_began;
+    struct boot_time seen_at; /* when it was new; none: it was an earlier agent's */
     bool admitted, rejected;
     char phase[16]; /* final phase once terminal: "Succeeded", "Failed"; else "" */
     char reason[64];
@@ -233,23 +241,23 @@ struct pod {
     struct net_attach *net_attach; /* what cni_att refers to */
     struct cni_result net_result;
     char net_error[512];
-    int64_t net_retry_ns;
+    struct boot_time net_retry_at;
     uint64_t net_backoff_ms;
     char netns_path[300];
     char net_again_ip[46]; /* attached again after it was lost: the address it had; "" otherwise */
     char hostname[65];
-    uint32_t first_id;    /* of the host, that root is in the pod's user namespace; 0: none */
-    bool net_check;       /* net_heal.c: to be looked at, not before net_check_ns */
-    bool net_healing;     /* lost its network: DEL and ADD are under way */
-    bool net_checking;    /* cni_op is a CHECK */
-    bool net_changed;     /* the pod changed its namespace itself: not attached again for that */
-    bool net_told;        /* the last check found something that is only told */
-    uint64_t net_told_ms; /* pause before the next look at what the pod changed */
-    bool net_fresh;       /* this agent attached it, and nothing was wrong since */
-    int64_t net_check_ns; /* wall clock; 0: now */
-    int64_t net_look_ns;  /* net_watch.c: its interface is looked at then; wall clock, 0: nothing happened */
-    int64_t net_again_ns; /* when it was last attached again; wall clock, 0: never */
-    bool net_watched;     /* net_nsid is the id of its network namespace */
+    uint32_t first_id;             /* of the host, that root is in the pod's user namespace; 0: none */
+    bool net_check;                /* net_heal.c: to be looked at, not before net_check_at */
+    bool net_healing;              /* lost its network: DEL and ADD are under way */
+    bool net_checking;             /* cni_op is a CHECK */
+    bool net_changed;              /* the pod changed its namespace itself: not attached again for that */
+    bool net_told;                 /* the last check found something that is only told */
+    uint64_t net_told_ms;          /* pause before the next look at what the pod changed */
+    bool net_fresh;                /* this agent attached it, and nothing was wrong since */
+    struct boot_time net_check_at; /* none: now */
+    struct boot_time net_look_at;  /* net_watch.c: its interface is looked at then; none: nothing happened */
+    struct boot_time net_again_at; /* when it was last attached again; none: never */
+    bool net_watched;              /* net_nsid is the id of its network namespace */
     int32_t net_nsid;
     bool net_undo;        /* an ADD failed or was cut off: DEL before the next one */
     bool net_detached;    /* DEL is done (terminating) */
@@ -262,19 +270,20 @@ struct pod {
     struct proc_call pidns_call;
     struct rt_pidns_spec *pidns_spec;
     struct pidns_watch *pidns_watch; /* its first process; NULL: there is none */
-    int64_t pidns_retry_ns;
+    struct boot_time pidns_retry_at;
 
     /* volumes */
     enum { VOLS_NONE, VOLS_CHECKING, VOLS_READY, VOLS_REMOVING, VOLS_REMOVED } vols;
     int64_t vols_since_ns;
     char vols_error[512];
     char vols_event[512]; /* last FailedMount text, so that the event is not repeated at each try */
-    int64_t vols_retry_ns;
+    struct boot_time vols_retry_at;
     bool vols_held;            /* not removed: a mount that is not ours; tried again when mounts change */
     unsigned vols_mount_round; /* mount_watch_rounds() when the last removal began */
     uint64_t vols_backoff_ms;
     uint64_t payload_backoff_ms; /* of a refresh that failed; 0: the last one succeeded */
-    int64_t vols_tidy_ns;        /* superseded versions of payloads are removed then; 0: there are none */
+    struct boot_time
+        vols_tidy_at; /* superseded versions of payloads are removed then; none: there are none */
     struct proc_call vols_call;
     struct proc_call live_call;
     struct ctr *live_ctr; /* whose mounts it looks at */
@@ -286,18 +295,20 @@ struct pod {
     struct sizes sizes, keep; /* of its cgroup; what that must keep while containers shrink */
     struct {                  /* resize.c */
         bool under_way, infeasible;
-        int64_t since_ns, pending_ns;
+        int64_t since_ns, pending_ns; /* wall clock */
+        struct boot_time pending_at;
         char *pending, *error; /* why it waits; what goes wrong; NULL */
     } resize;
-    bool payload_stale;      /* a ConfigMap or Secret it uses changed */
-    bool env_look;           /* likewise for an environment: env_age_step() looks at them */
-    int64_t tokens_renew_ns; /* its service account tokens are asked for again then; 0: it has none */
-    char *overlaps;          /* files of volumes that a later source hides, for the status; NULL: none */
+    bool payload_stale; /* a ConfigMap or Secret it uses changed */
+    bool env_look;      /* likewise for an environment: env_age_step() looks at them */
+    struct boot_time
+        tokens_renew_at; /* its service account tokens are asked for again then; none: it has none */
+    char *overlaps;      /* files of volumes that a later source hides, for the status; NULL: none */
     int64_t overlaps_since_ns;
 
-    uint64_t probes_since_ms; /* clock_mono_ms(): the ticks of its probes count from here; 0: not yet */
-    bool initialized;         /* some regular container has started */
-    bool start_counted;       /* agent_metrics.h */
+    struct boot_time probes_since; /* the ticks of its probes count from here; none: not yet */
+    bool initialized;              /* some regular container has started */
+    bool start_counted;            /* agent_metrics.h */
     struct start_times start_times;
     struct {
         char status[8];
@@ -316,16 +327,15 @@ struct pod {
     char record_error[256]; /* why the record could not be written; "" */
     struct pod_look look;
     uint64_t shown_hash; /* of the status last told to watchers */
-    uv_timer_t timer;
-    bool timer_open;
+    struct boot_timer timer;
     TAILQ_ENTRY(pod) dirty_link;
     UT_hash_handle hh;
 };
 
 /* ---- in this room: waking, states, the table ---- */
 void pod_wake(struct pod *p); /* reconcile soon, on a later step of the loop */
-/* Wake again at this wall-clock time (ns), unless something earlier is due; called during reconcile only. */
-void pod_wake_at(struct pod *p, int64_t at_ns);
+/* Wake again then, unless something earlier is due; called during reconcile only. */
+void pod_wake_at(struct pod *p, struct boot_time at);
 void pod_set_state(struct pod *p, enum pod_state s);
 void ctr_set_state(struct ctr *c, enum ctr_state s);
 /* 68 years: what a manifest says beyond that would not fit times in ns. */
@@ -354,7 +364,8 @@ struct event {
     bool warning, of_node; /* of_node: "pod" and "uid" are the node's name */
     bool combined;         /* stands for many with different messages */
     unsigned count;
-    int64_t first_ns, last_ns;
+    int64_t first_ns, last_ns; /* wall clock */
+    struct boot_time last_at;
     uint64_t serial;
 };
 
@@ -398,7 +409,9 @@ struct node {
     bool records_syncing;
     bool records_due; /* those that may wait have waited */
     uv_timer_t records_timer;
-    int64_t opened_ns;
+    int64_t opened_ns; /* wall clock */
+    struct boot_time opened_at;
+    struct boot_timers *timers;
     uv_idle_t runner;
     bool runner_active, sources_ready, closing, draining, forced /* drained a second time: at once */;
     bool told_no_cluster_dns;
@@ -436,7 +449,6 @@ struct node {
     char sandbox_tag[17];                    /* the first digits of sandbox ids; net_attach.h */
     unsigned char env_key[SIPHASH_KEY_SIZE]; /* env_age.c */
     bool env_key_known;
-    int64_t clock_offset_ns; /* from the clock since boot to the wall clock, as pods' waits count with it */
     struct shutdown shutdown;
     struct {
         enum { USERS_ASKING, USERS_CAN, USERS_CANNOT } state;

@@ -23,8 +23,8 @@ void pod_look_again(struct pod *p, const struct err *e)
         snprintf(l->error, sizeof(l->error), "%s", e->text);
         l->failed_now = true;
     }
-    l->retry_ns = clock_wall_ns() + (int64_t)l->wait_ms * 1000000;
-    pod_wake_at(p, l->retry_ns);
+    l->retry_at = clock_boot_in_ms(l->wait_ms);
+    pod_wake_at(p, l->retry_at);
 }
 
 void pod_look_begin(struct pod *p)
@@ -37,7 +37,7 @@ void pod_look_end(struct pod *p)
     struct pod_look *l = &p->look;
 
     if (l->failed_now) {
-        pod_wake_at(p, l->retry_ns); /* a change of state in this turn has stopped the timer */
+        pod_wake_at(p, l->retry_at); /* a change of state in this turn has stopped the timer */
         return;
     }
     if (l->wait_ms != 0)
@@ -48,5 +48,6 @@ void pod_look_end(struct pod *p)
 void pod_look_explain(const struct pod *p, json_t *steps)
 {
     if (p->look.wait_ms != 0)
-        explain_step(steps, "state", "failed", p->look.since_ns, p->look.error, p->look.retry_ns);
+        explain_step(steps, "state", "failed", p->look.since_ns, p->look.error,
+                     clock_boot_to_wall_ns(p->look.retry_at));
 }

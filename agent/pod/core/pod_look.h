@@ -8,6 +8,7 @@
  */
 #ifndef AGENT_POD_LOOK_H
 #define AGENT_POD_LOOK_H
+#include "base/clock.h"
 #include "base/error.h"
 
 #include <jansson.h>
@@ -15,10 +16,11 @@
 #include <stdint.h>
 
 struct pod;
-struct pod_look {               /* embedded in struct pod, zeroed */
-    bool failed_now;            /* in the turn that runs */
-    uint64_t wait_ms;           /* until the next look; 0: the last turn saw everything */
-    int64_t since_ns, retry_ns; /* wall clock */
+struct pod_look {     /* embedded in struct pod, zeroed */
+    bool failed_now;  /* in the turn that runs */
+    uint64_t wait_ms; /* until the next look; 0: the last turn saw everything */
+    int64_t since_ns; /* wall clock */
+    struct boot_time retry_at;
     char error[504];
 };
 

@@ -18,14 +18,12 @@ const struct pod_start_bound pod_starts_bounds[POD_START_BUCKETS] = {
 void pod_starts_add(struct pod *p)
 {
     struct pod_starts *s = &p->node->starts;
-    int64_t took_ns = clock_wall_ns() - p->created_ns;
+    int64_t took_ns = clock_boot_since_ns(p->seen_at);
 
-    if (p->created_ns < p->node->opened_ns || p->start_counted)
+    if (!clock_boot_is_set(p->seen_at) || p->start_counted)
         return;
     p->start_counted = true;
     start_times_over(p);
-    if (took_ns < 0)
-        took_ns = 0; /* the clock was set */
     for (size_t i = 0; i < POD_START_BUCKETS; i++)
         s->buckets[i] += (uint64_t)took_ns <= pod_starts_bounds[i].ms * 1000000;
     s->count++;

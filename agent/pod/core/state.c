@@ -13,9 +13,9 @@ void pod_set_state(struct pod *p, enum pod_state s)
               F_STR("from", pod_state_name(p->state)), F_STR("to", pod_state_name(s)));
     p->state = s;
     p->state_since_ns = clock_wall_ns();
-    p->ending_shift_ns = 0;
+    p->state_began = clock_boot();
     p->record_dirty = true;
-    uv_timer_stop(&p->timer); /* each state arms what it needs */
+    boot_timer_stop(&p->timer); /* each state arms what it needs */
 }
 
 void ctr_set_state(struct ctr *c, enum ctr_state s)
@@ -25,7 +25,7 @@ void ctr_set_state(struct ctr *c, enum ctr_state s)
     log_debug("container state", F_STR("pod", c->pod->key), F_STR("containerName", c->spec->name),
               F_STR("from", ctr_state_name(c->state)), F_STR("to", ctr_state_name(s)));
     c->state = s;
-    c->state_since_ns = clock_wall_ns();
+    c->state_began = clock_boot();
     c->pod->record_dirty = true;
     if (s == CTR_MOUNTING || s == CTR_CREATING)
         start_times_begin(c->pod, START_CREATE);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* wake - a pod is to be looked at, soon or at a time.  The queue itself is the worker's. */
 #include "agent/pod/core/pod.h"
-#include "base/clock.h"
+#include "base/scope.h"
 
 void pod_wake(struct pod *p)
 {
@@ -13,21 +13,14 @@ void pod_wake(struct pod *p)
     n->upward.queue(p);
 }
 
-static void wake_on_timer(uv_timer_t *timer)
+static void wake_on_timer(struct boot_timer *timer)
 {
-    struct pod *p = timer->data;
-
-    pod_wake(p);
+    pod_wake(container_of(timer, struct pod, timer));
 }
 
-void pod_wake_at(struct pod *p, int64_t at_ns)
+void pod_wake_at(struct pod *p, struct boot_time at)
 {
-    int64_t in_ms = (at_ns - clock_wall_ns()) / 1000000 + 1;
-    uint64_t ms = in_ms > 0 ? (uint64_t)in_ms : 0;
-
-    if (ms > 24 * 3600 * 1000)
-        ms = 24 * 3600 * 1000; /* a clock that was set back must not strand the pod: look again once a day */
-    if (uv_is_active((uv_handle_t *)&p->timer) && uv_timer_get_due_in(&p->timer) <= ms)
+    if (clock_boot_is_set(p->timer.at) && !clock_boot_is_before(at, p->timer.at))
         return;
-    uv_timer_start(&p->timer, wake_on_timer, ms, 0);
+    boot_timer_start(&p->timer, at, wake_on_timer);
 }

@@ -253,7 +253,8 @@ void image_gc_explain(const struct node *n, json_t *steps)
     str_auto text = NULL;
 
     if (img_look_failed(n->o.images, &failed))
-        explain_step(steps, "image store", "waiting", failed.since_ns, failed.why.text, failed.retry_ns);
+        explain_step(steps, "image store", "waiting", failed.since_ns, failed.why.text,
+                     clock_boot_to_wall_ns(failed.retry_at));
     if (gc == NULL)
         return;
     if (gc->error.code != ERR_OK) {

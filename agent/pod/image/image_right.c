@@ -24,7 +24,7 @@ static void start_check(struct pod_image *i, const char *name)
     struct err e = { 0 };
 
     if (pull_secrets_collect(i->pod, &secrets, &e) == ERR_OK && secrets.missing.n > 0 && pod_is_new(i->pod)) {
-        pod_wake_at(i->pod, pod_new_until_ns(i->pod)); /* the file that holds it may be read next */
+        pod_wake_at(i->pod, pod_new_until(i->pod)); /* the file that holds it may be read next */
     } else if (e.code != ERR_OK || secrets.json.n == 0) {
         i->right = RIGHT_REFUSED;
     } else {

@@ -253,7 +253,7 @@ static void on_brought(struct op *op, const struct err *result)
         i->backoff_ms = i->backoff_ms == 0 ? BACKOFF_FIRST_MS : i->backoff_ms * 2;
         if (i->backoff_ms > BACKOFF_MAX_MS)
             i->backoff_ms = BACKOFF_MAX_MS;
-        i->retry_at_ns = clock_wall_ns() + (int64_t)i->backoff_ms * MS;
+        i->retry_at = clock_boot_in_ms(i->backoff_ms);
         pod_images_say_failure(i, result->text);
         log_warn("image cannot be pulled", F_STR("pod", p->key), F_STR("image", i->reference),
                  F_U64("retryMs", i->backoff_ms), F_ERR(result));
@@ -368,7 +368,7 @@ static void start_pull(struct pod_image *i, const struct ctr *c)
     struct err e = { 0 };
 
     if (pull_secrets_collect(p, &secrets, &e) == ERR_OK && secrets.missing.n > 0 && pod_is_new(p)) {
-        pod_wake_at(p, pod_new_until_ns(p)); /* the file that holds it may be read next */
+        pod_wake_at(p, pod_new_until(p)); /* the file that holds it may be read next */
         pull_secrets_done(&secrets);
         return;
     }
@@ -392,7 +392,7 @@ void images_secret_changed(struct pod *p, const char *name)
     if (!pull_secrets_uses(p, name))
         return;
     for (size_t i = 0; i < p->n_images; i++) {
-        p->images[i]->retry_at_ns = 0;
+        p->images[i]->retry_at = CLOCK_BOOT_NONE;
         p->images[i]->right = RIGHT_UNKNOWN;
         p->images[i]->stale = p->images[i]->checking;
     }
@@ -469,14 +469,14 @@ static void image_step(struct pod_image *i)
         }
         return; /* woken when an image is added */
     }
-    if (i->retry_at_ns > clock_wall_ns()) {
+    if (!clock_boot_is_due(i->retry_at)) {
         if (i->pull_failed) {
             str_auto text = str_printf("Back-off pulling image \"%s\": %s: %s", i->reference, i->reason,
                                        i->message != NULL ? i->message : "");
             pod_event(p, c, false, "BackOff", "Back-off pulling image \"%s\"", i->reference);
             pod_images_say(i, "ImagePullBackOff", text != NULL ? text : "");
         }
-        pod_wake_at(p, i->retry_at_ns);
+        pod_wake_at(p, i->retry_at);
         return;
     }
     start_pull(i, c);

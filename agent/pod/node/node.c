@@ -76,7 +76,7 @@ static void on_image(const char *name, void *arg)
                 if (p->images[i]->right == RIGHT_REFUSED)
                     p->images[i]->right = RIGHT_UNKNOWN; /* perhaps by another name now */
                 else if (p->images[i]->policy != API_PULL_ALWAYS)
-                    p->images[i]->retry_at_ns = 0;
+                    p->images[i]->retry_at = CLOCK_BOOT_NONE;
                 pod_wake(p);
             }
 }
@@ -149,14 +149,17 @@ enum err_code node_open(struct node **ret, const struct node_options *o, struct 
     struct node *n = calloc(1, sizeof(*n));
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
-    if (n == NULL)
+    if (n == NULL || (n->timers = boot_timers_new(o->loop)) == NULL) {
+        free(n);
         return err_nomem(e);
+    }
     n->o = *o;
     n->upward = worker_upward;
     n->upward.recover = node_recover_pod;
     TAILQ_INIT(&n->dirty);
     TAILQ_INIT(&n->unsynced);
     n->opened_ns = o->opened_ns != 0 ? o->opened_ns : clock_wall_ns();
+    n->opened_at = clock_boot();
     TAILQ_INIT(&n->probes_queue);
     TAILQ_INIT(&n->events);
     TAILQ_INIT(&n->jobs);
@@ -176,13 +179,13 @@ enum err_code node_open(struct node **ret, const struct node_options *o, struct 
     provider_init(n);
     bool boot_known = id_boot(n->boot_id, e) == ERR_OK;
     net_sandbox_tag(o->state_dir, n->sandbox_tag);
-    n->clock_offset_ns = clock_jump_offset_ns();
     shutdown_open(n);
     oom_open(n);
     open_logs(n);
     pod_node_open_folders(n);
     allocatable_open(n);
-    if (!boot_known || record_load_all(n, e) != ERR_OK) {
+    if (!boot_known || boot_timers_watch(n->timers, turns_clock_set, n, e) != ERR_OK ||
+        record_load_all(n, e) != ERR_OK) {
         node_free(n);
         return e->code;
     }
@@ -422,6 +425,7 @@ void node_free(struct node *n)
 
     HASH_ITER (hh, n->pods, p, tmp)
         pods_free(p);
+    boot_timers_free(n->timers);
     events_free(n);
     scrapes_close(n);
     usage_close(n);

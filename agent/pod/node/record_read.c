@@ -6,14 +6,17 @@
 #include "agent/pod/worker/worker.h"
 
 #include "agent/pod/container/env_age.h"
+#include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/log.h"
 
 #include <string.h>
 
-#define TIME_MAX_NS (INT64_MAX / 2)             /* the year 2116: a grace on top of it still fits */
-#define CLOCK_NOISE_NS (500 * INT64_C(1000000)) /* two readings of two clocks, adjtime() */
+#define TIME_MAX_NS (INT64_MAX / 2) /* the year 2116: a grace on top of it still fits */
+#define CLOCK_SET_NS                                                                                         \
+    (INT64_C(1577836800) * 1000000000) /* 2020: a wall clock that says less was never set                    \
+                                        */
 
 static void read_sizes(const json_t *o, struct sizes *s)
 {
@@ -41,13 +44,61 @@ static int64_t record_read_time_of(const json_t *o, const char *key)
     return record_read_number(o, key, TIME_MAX_NS);
 }
 
-/* How far the clock was set: either way, at most as far as times go. */
+/* An earlier version wrote how far the wall clock was set since. */
 static int64_t shift_of(const json_t *o, const char *key)
 {
     json_int_t v = json_int(o, key, 0);
 
     return v > -TIME_MAX_NS / 4 && v < TIME_MAX_NS / 4 ? v : 0;
 }
+
+/* ---- moments ----------------------------------------------------------------------------------- */
+
+struct record_clock {
+    bool rebooted;            /* since it was written */
+    int64_t boot_ns, wall_ns; /* both clocks then; 0: an earlier version wrote it */
+    int64_t older_offset_ns;  /* from boot to wall clock, as that one wrote it; 0: it did not */
+};
+
+static struct record_clock record_clock_of(const json_t *o, bool rebooted)
+{
+    return (struct record_clock){ .rebooted = rebooted,
+                                  .boot_ns = record_read_time_of(o, "writtenBoot"),
+                                  .wall_ns = record_read_time_of(o, "written"),
+                                  .older_offset_ns = record_read_time_of(o, "clockOffset") };
+}
+
+/* Before this boot: as long ago as the wall clock says, where it was set both then and now. */
+static struct boot_time record_moment_before_boot(int64_t wall_ns)
+{
+    int64_t now_ns = clock_wall_ns(), age_ns = now_ns - wall_ns, up_ns = clock_boot().ns;
+
+    if (wall_ns < CLOCK_SET_NS || now_ns < CLOCK_SET_NS || age_ns <= up_ns)
+        return (struct boot_time){ 1 };
+    return (struct boot_time){ up_ns - age_ns };
+}
+
+/* `older_ns`: the same by the wall clock, for a record of an earlier version. */
+static struct boot_time record_moment(const struct record_clock *k, const json_t *o, const char *key,
+                                      int64_t older_ns)
+{
+    json_int_t boot_ns = json_int(o, key, 0);
+
+    if (boot_ns < -TIME_MAX_NS || boot_ns > TIME_MAX_NS || (k->boot_ns != 0 && boot_ns > k->boot_ns))
+        boot_ns = 0;
+    if (boot_ns != 0 && !k->rebooted)
+        return (struct boot_time){ boot_ns };
+    if (boot_ns != 0 && k->boot_ns != 0)
+        return record_moment_before_boot(k->wall_ns - k->boot_ns + boot_ns);
+    if (older_ns == 0)
+        return CLOCK_BOOT_NONE;
+    if (k->rebooted)
+        return record_moment_before_boot(older_ns);
+    return clock_boot_of_wall(
+        older_ns + (k->older_offset_ns == 0 ? 0 : clock_wall_ns() - clock_boot().ns - k->older_offset_ns));
+}
+
+/* ---- the parts --------------------------------------------------------------------------------- */
 
 static int32_t priority_of(const json_t *o)
 {
@@ -61,7 +112,8 @@ static bool id_is_sane(const char *id) /* becomes part of paths */
     return id == NULL || (strlen(id) == 64 && strspn(id, "0123456789abcdef") == 64);
 }
 
-static bool instance_read(const json_t *o, struct instance *i)
+static bool instance_read(const struct record_clock *k, const json_t *o, int64_t ended_shift_ns,
+                          struct instance *i)
 {
     const char *id = json_str(o, "id"), *message = json_str(o, "message"), *image = json_str(o, "imageID");
     const char *file = json_str(o, "messageFile"), *ref = json_str(o, "imageRef");
@@ -74,6 +126,7 @@ static bool instance_read(const json_t *o, struct instance *i)
     i->attempt = (unsigned)record_read_number(o, "attempt", INT32_MAX);
     i->created_ns = record_read_time_of(o, "created");
     i->started_ns = record_read_time_of(o, "started");
+    i->started_at = record_moment(k, o, "startedBoot", i->started_ns);
     i->image_id = image != NULL ? strdup(image) : NULL;
     i->image_ref = ref != NULL ? strdup(ref) : NULL;
     record_read_copy(i->message_file, sizeof(i->message_file), file);
@@ -85,6 +138,7 @@ static bool instance_read(const json_t *o, struct instance *i)
     if (json_object_get(o, "finished") != NULL) {
         i->ended = true;
         i->finished_ns = record_read_time_of(o, "finished");
+        i->ended_at = record_moment(k, o, "finishedBoot", i->finished_ns + ended_shift_ns);
         i->exit_code = (int)record_read_number(o, "exitCode", 255);
         record_read_copy(i->reason, sizeof(i->reason), json_str(o, "reason"));
         i->message = message != NULL ? strdup(message) : NULL;
@@ -130,20 +184,19 @@ static void read_ips(struct pod *p, const json_t *list)
                          json_string_value(json_array_get(list, i)));
 }
 
-static void read_ctr(struct ctr *c, const json_t *j, const char *name)
+static void read_ctr(const struct record_clock *k, struct ctr *c, const json_t *j, const char *name)
 {
     c->restarts = (unsigned)record_read_number(j, "restarts", INT32_MAX);
     c->backoff_ms = (uint64_t)record_read_number(j, "backoffMs", BACKOFF_MAX_MS);
-    c->backoff_at_ns = record_read_time_of(j, "backoffAt");
-    c->ended_shift_ns = shift_of(j, "endedShift");
+    c->backoff_at = record_moment(k, j, "backoffAtBoot", record_read_time_of(j, "backoffAt"));
     c->replace = json_flag(j, "replace");
     c->again = json_flag(j, "again");
     c->asked = json_flag(j, "asked");
     c->was_ready = json_flag(j, "ready");
     c->was_started = json_flag(j, "started");
     c->post = json_flag(j, "postStart") ? POST_RUNNING : POST_NONE;
-    if (!instance_read(json_object_get(j, "current"), &c->cur) ||
-        !instance_read(json_object_get(j, "last"), &c->last))
+    if (!instance_read(k, json_object_get(j, "current"), shift_of(j, "endedShift"), &c->cur) ||
+        !instance_read(k, json_object_get(j, "last"), 0, &c->last))
         log_warn("pod record: an instance is not sane and was left out", F_STR("record", name),
                  F_STR("containerName", c->spec->name));
     /* Until the runtime was asked (pods_recover): alive as far as the record knows. */
@@ -152,22 +205,21 @@ static void read_ctr(struct ctr *c, const json_t *j, const char *name)
     c->recovered = c->state == CTR_RUNNING;
     if (!c->recovered)
         c->post = POST_NONE;
-    c->state_since_ns = c->cur.started_ns;
+    c->state_began = c->cur.started_at;
 }
 
-static void record_read_pod(struct pod *p, const json_t *o)
+static void record_read_pod(const struct record_clock *k, struct pod *p, const json_t *o)
 {
-    const char *boot = json_str(o, "bootID");
-    const struct node *n = p->node;
-
     record_read_copy(p->manifest_file, sizeof(p->manifest_file), json_str(o, "manifestFile"));
     p->state = state_of(json_str(o, "state"));
-    p->rebooted = boot != NULL && boot[0] != '\0' && n->boot_id[0] != '\0' && strcmp(boot, n->boot_id) != 0;
+    p->rebooted = k->rebooted;
     p->state_since_ns = record_read_time_of(o, "stateSince");
-    p->ending_shift_ns = shift_of(o, "endingShift");
+    p->state_began = record_moment(k, o, "stateSinceBoot", p->state_since_ns + shift_of(o, "endingShift"));
+    p->seen_at = CLOCK_BOOT_NONE;
     p->created_ns =
         record_read_time_of(o, "created") != 0 ? record_read_time_of(o, "created") : p->created_ns;
     p->start_time_ns = record_read_time_of(o, "startTime");
+    p->active_began = record_moment(k, o, "startTimeBoot", p->start_time_ns);
     p->start_times = (struct start_times){ 0 };
     p->priority = priority_of(o);
     p->record_number = (uint64_t)record_read_number(o, "number", INT64_MAX);
@@ -192,11 +244,17 @@ static void record_read_pod(struct pod *p, const json_t *o)
     read_conditions(p, json_object_get(o, "conditions"));
 }
 
+static bool was_before_reboot(const struct node *n, const char *boot)
+{
+    return boot != NULL && boot[0] != '\0' && n->boot_id[0] != '\0' && strcmp(boot, n->boot_id) != 0;
+}
+
 enum err_code record_read(struct node *n, const char *name, const char *text, size_t size, bool durable,
                           struct err *e)
 {
     json_auto_t *o = NULL;
     scoped(api_pod_unref) struct api_pod *api = NULL;
+    struct record_clock clock;
     const char *uid;
     struct pod *p;
 
@@ -221,14 +279,10 @@ enum err_code record_read(struct node *n, const char *name, const char *text, si
     p->record_durable = durable;
     p->record_dirty = !durable;
     p->wanted = true; /* until the sources have spoken */
-    record_read_pod(p, o);
+    clock = record_clock_of(o, was_before_reboot(n, json_str(o, "bootID")));
+    record_read_pod(&clock, p, o);
     for (size_t i = 0; i < p->n_ctrs; i++)
-        read_ctr(&p->ctrs[i], json_object_get(json_object_get(o, "containers"), p->ctrs[i].spec->name), name);
-    if (!p->rebooted &&
-        record_read_time_of(o, "clockOffset") != 0) { /* the clock may have been set while no agent ran */
-        int64_t by_ns = n->clock_offset_ns - record_read_time_of(o, "clockOffset");
-        if (by_ns > CLOCK_NOISE_NS || by_ns < -CLOCK_NOISE_NS)
-            clock_jump_pod(p, by_ns);
-    }
+        read_ctr(&clock, &p->ctrs[i],
+                 json_object_get(json_object_get(o, "containers"), p->ctrs[i].spec->name), name);
     return ERR_OK;
 }

@@ -12,6 +12,9 @@
  * left-overs of nobody, which node_sources_ready() clears away.  No Secret ever stands in it: environments
  * are not kept.
  *
+ * Moments of what waits are written by the clock of the boot ("...Boot").  After a reboot they are converted
+ * (record_read.c), by both clocks as they were when the record was written: "writtenBoot", "written".
+ *
  * A version is counted up only when an older program would misread the record; what is merely added has
  * defaults.
  */
@@ -21,6 +24,7 @@
 #include "agent/pod/container/probes.h"
 #include "agent/pod/leftovers/sweep.h"
 #include "agent/pod/record/record_save.h"
+#include "base/clock.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -47,6 +51,7 @@ static json_t *instance_json(const struct instance *i)
     json_object_set_new(o, "attempt", json_integer(i->attempt));
     json_object_set_new(o, "created", json_integer(i->created_ns));
     json_object_set_new(o, "started", json_integer(i->started_ns));
+    json_object_set_new(o, "startedBoot", json_integer(i->started_at.ns));
     json_put_str(o, "imageID", i->image_id);
     json_put_str(o, "imageRef", i->image_ref);
     json_put_str(o, "messageFile", i->message_file);
@@ -57,6 +62,7 @@ static json_t *instance_json(const struct instance *i)
         json_object_set(o, "envTold", i->env_told);
     if (i->ended) {
         json_object_set_new(o, "finished", json_integer(i->finished_ns));
+        json_object_set_new(o, "finishedBoot", json_integer(i->ended_at.ns));
         json_object_set_new(o, "exitCode", json_integer(i->exit_code));
         json_put_str(o, "reason", i->reason);
         json_put_str(o, "message", i->message);
@@ -84,8 +90,7 @@ static json_t *ctr_json(const struct ctr *c)
 
     json_object_set_new(j, "restarts", json_integer(c->restarts));
     json_object_set_new(j, "backoffMs", json_integer((json_int_t)c->backoff_ms));
-    json_object_set_new(j, "backoffAt", json_integer(c->backoff_at_ns));
-    json_object_set_new(j, "endedShift", json_integer(c->ended_shift_ns));
+    json_object_set_new(j, "backoffAtBoot", json_integer(c->backoff_at.ns));
     if (c->replace)
         json_object_set_new(j, "replace", json_true());
     if (c->again)
@@ -115,10 +120,10 @@ static json_t *record_to_json(const struct pod *p)
     json_put_str(o, "manifestFile", p->manifest_file);
     json_put_str(o, "state", pod_state_name(p->state));
     json_object_set_new(o, "stateSince", json_integer(p->state_since_ns));
-    json_object_set_new(o, "clockOffset", json_integer(p->node->clock_offset_ns));
-    json_object_set_new(o, "endingShift", json_integer(p->ending_shift_ns));
+    json_object_set_new(o, "stateSinceBoot", json_integer(p->state_began.ns));
     json_object_set_new(o, "created", json_integer(p->created_ns));
     json_object_set_new(o, "startTime", json_integer(p->start_time_ns));
+    json_object_set_new(o, "startTimeBoot", json_integer(p->active_began.ns));
     json_object_set_new(o, "admitted", json_boolean(p->admitted));
     json_object_set_new(o, "rejected", json_boolean(p->rejected));
     json_object_set_new(o, "finishing", json_boolean(p->finishing));
@@ -220,7 +225,8 @@ enum err_code record_save(struct pod *p, bool *ret_written, struct err *e)
         return e->code;
     if (is_written(p, &text))
         return ERR_OK;
-    buf_addf(&text, ",\"number\":%" PRIu64 "}", ++p->record_number);
+    buf_addf(&text, ",\"number\":%" PRIu64 ",\"writtenBoot\":%" PRId64 ",\"written\":%" PRId64 "}",
+             ++p->record_number, clock_boot().ns, clock_wall_ns());
     if (buf_check(&text, e) != ERR_OK)
         return e->code;
     p->record_written = *ret_written =

@@ -38,7 +38,7 @@ static void net_heal_next(struct node *n)
     if (n->closing || n->heal.running >= SIDE_BY_SIDE)
         return;
     HASH_ITER (hh, n->pods, p, tmp)
-        if (p->net_check && is_attached(p) && !p->net_checking && p->net_check_ns <= clock_wall_ns()) {
+        if (p->net_check && is_attached(p) && !p->net_checking && clock_boot_is_due(p->net_check_at)) {
             pod_wake(p);
             return;
         }
@@ -71,7 +71,7 @@ static void attach_again(struct pod *p, const struct err *e)
     if (p->net_result.n_ips > 0)
         snprintf(p->net_again_ip, sizeof(p->net_again_ip), "%s", p->net_result.ips[0]);
     p->node->heal.again++;
-    p->net_again_ns = clock_wall_ns();
+    p->net_again_at = clock_boot();
     p->net_healing = true;
     p->net_check = false;
     p->net_undo = true;
@@ -88,8 +88,8 @@ static void look_later(struct pod *p)
     p->net_told_ms = p->net_told_ms == 0 ? TOLD_FIRST_MS : p->net_told_ms * 2;
     if (p->net_told_ms > TOLD_MAX_MS)
         p->net_told_ms = TOLD_MAX_MS;
-    p->net_look_ns = clock_wall_ns() + (int64_t)p->net_told_ms * MS;
-    pod_wake_at(p, p->net_look_ns);
+    p->net_look_at = clock_boot_in_ms(p->net_told_ms);
+    pod_wake_at(p, p->net_look_at);
 }
 
 static void is_well(struct pod *p)
@@ -120,7 +120,7 @@ static void net_heal_on_checked(struct op *op, const struct err *result)
         (result->code != ERR_UNKNOWN || result->sys != 0)) { /* a CHECK that could not be run */
         look_later(p);
         p->net_check = true;
-        p->net_check_ns = p->net_look_ns;
+        p->net_check_at = p->net_look_at;
     }
     pod_wake(p);
 }
@@ -176,13 +176,12 @@ static struct presence look_at_links(struct pod *p, struct err *ret_missing, str
 /* Something went in its namespace: is it what the pod needs? */
 static void net_heal_look(struct pod *p)
 {
-    int64_t not_before = p->net_again_ns == 0 ? 0 : p->net_again_ns + NET_AGAIN_MS * MS;
     struct err found = { 0 }, e = { 0 };
 
     switch (presence_of(look_at_links(p, &found, &e))) {
     case PRESENCE_UNKNOWN:
         pod_look_again(p, &e);
-        p->net_look_ns = p->look.retry_ns;
+        p->net_look_at = p->look.retry_at;
         return;
     case PRESENCE_PRESENT:
         if (p->net_told && p->net_told_ms > 0)
@@ -193,7 +192,9 @@ static void net_heal_look(struct pod *p)
     }
     log_debug("pod lost something of its network", F_STR("pod", p->key), F_ERR(&found));
     p->net_check = true;
-    p->net_check_ns = not_before;
+    p->net_check_at = clock_boot_is_set(p->net_again_at)
+                          ? clock_boot_after(p->net_again_at, NET_AGAIN_MS * MS)
+                          : CLOCK_BOOT_NONE;
     p->net_fresh = false; /* it had it: this is not how its plugins left it */
 }
 
@@ -207,8 +208,8 @@ void net_heal_step(struct pod *p)
         net_heal_look(p);
     if (!p->net_check || !is_attached(p) || op_live(&p->cni_op.op) || n->closing)
         return;
-    if (p->net_check_ns > clock_wall_ns()) {
-        pod_wake_at(p, p->net_check_ns);
+    if (!clock_boot_is_due(p->net_check_at)) {
+        pod_wake_at(p, p->net_check_at);
         return;
     }
     if (n->heal.running >= SIDE_BY_SIDE)
@@ -249,7 +250,7 @@ void net_heal_attached(struct pod *p)
     p->net_fresh = true;
     is_well(p);
     p->net_check = !p->cni_op.checked;
-    p->net_check_ns = clock_wall_ns() + FIRST_CHECK_MS * MS;
+    p->net_check_at = clock_boot_in_ms(FIRST_CHECK_MS);
     if (!p->net_healing)
         return;
     p->net_healing = false;
@@ -330,7 +331,7 @@ void net_heal_start(struct node *n, bool again)
     HASH_ITER (hh, n->pods, p, tmp)
         if (is_attached(p)) {
             p->net_check = true;
-            p->net_check_ns = 0;
+            p->net_check_at = CLOCK_BOOT_NONE;
             if (!p->net_watched)
                 net_watch_pod(p);
         }

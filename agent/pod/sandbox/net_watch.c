@@ -9,15 +9,16 @@
 
 static void on_gone(void *arg, int32_t nsid)
 {
-    int64_t soon = clock_wall_ns() + SETTLE_MS * MS;
+    struct boot_time soon = clock_boot_in_ms(SETTLE_MS);
     struct node *n = arg;
     struct pod *p, *tmp;
 
     HASH_ITER (hh, n->pods, p, tmp)
-        if (p->net == NET_READY && p->net_watched && (p->net_look_ns == 0 || p->net_look_ns > soon) &&
+        if (p->net == NET_READY && p->net_watched &&
+            (!clock_boot_is_set(p->net_look_at) || clock_boot_is_before(soon, p->net_look_at)) &&
             (nsid == CNI_NSID_ANY || p->net_nsid == nsid)) {
-            p->net_look_ns = soon;
-            pod_wake_at(p, p->net_look_ns);
+            p->net_look_at = soon;
+            pod_wake_at(p, p->net_look_at);
         }
 }
 
@@ -39,7 +40,7 @@ void net_watch_pod(struct pod *p)
     str_auto path = str_printf("%s/net", p->netns_dir);
     struct err e = { 0 };
 
-    p->net_look_ns = 0;
+    p->net_look_at = CLOCK_BOOT_NONE;
     p->net_watched = path != NULL && cni_links_nsid(path, &p->net_nsid, &e) == ERR_OK;
     if (!p->net_watched)
         log_debug("interfaces of a pod are not watched", F_STR("pod", p->key), F_ERR(&e));
@@ -47,12 +48,12 @@ void net_watch_pod(struct pod *p)
 
 bool net_watch_due(struct pod *p)
 {
-    if (p->net_look_ns == 0)
+    if (!clock_boot_is_set(p->net_look_at))
         return false;
-    if (p->net_look_ns > clock_wall_ns()) {
-        pod_wake_at(p, p->net_look_ns);
+    if (!clock_boot_is_due(p->net_look_at)) {
+        pod_wake_at(p, p->net_look_at);
         return false;
     }
-    p->net_look_ns = 0;
+    p->net_look_at = CLOCK_BOOT_NONE;
     return true;
 }

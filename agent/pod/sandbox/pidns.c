@@ -194,7 +194,7 @@ static void on_made(struct op *op, const struct err *result)
     }
     if (e.code != ERR_OK) {
         (void)!pod_pidns_clean(p, &ignored);
-        p->pidns_retry_ns = clock_wall_ns() + RETRY_NS;
+        p->pidns_retry_at = clock_boot_in_ns(RETRY_NS);
         if (e.code != ERR_CANCELLED) {
             if (strncmp(p->net_error, e.text, sizeof(p->net_error) - 1) != 0)
                 log_warn("shared PID namespace of a pod cannot be made; trying again", F_STR("pod", p->key),
@@ -218,8 +218,8 @@ void pidns_step(struct pod *p)
     watch_again(p);
     if (!p->api->spec.share_process_namespace || p->pidns != PIDNS_NONE || !sandbox_pinned(p))
         return;
-    if (p->pidns_retry_ns > clock_wall_ns()) {
-        pod_wake_at(p, p->pidns_retry_ns);
+    if (!clock_boot_is_due(p->pidns_retry_at)) {
+        pod_wake_at(p, p->pidns_retry_at);
         return;
     }
     s = calloc(1, sizeof(*s) + 4 * size);
@@ -227,8 +227,8 @@ void pidns_step(struct pod *p)
         free(s);
         log_warn("shared PID namespace of a pod cannot be made; trying again", F_STR("pod", p->key),
                  F_ERR(&e));
-        p->pidns_retry_ns = clock_wall_ns() + RETRY_NS;
-        pod_wake_at(p, p->pidns_retry_ns);
+        p->pidns_retry_at = clock_boot_in_ns(RETRY_NS);
+        pod_wake_at(p, p->pidns_retry_at);
         return;
     }
     paths = (char *)(s + 1);
@@ -261,7 +261,7 @@ bool pidns_teardown_step(struct pod *p)
     if (pod_pidns_clean(p, &e) != ERR_OK) {
         log_warn("shared PID namespace of a pod cannot be removed; trying again", F_STR("pod", p->key),
                  F_ERR(&e));
-        pod_wake_at(p, clock_wall_ns() + RETRY_NS);
+        pod_wake_at(p, clock_boot_in_ns(RETRY_NS));
         return false;
     }
     return true;

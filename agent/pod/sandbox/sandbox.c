@@ -84,7 +84,7 @@ static bool back_off(struct pod *p, const struct err *e)
     p->net_backoff_ms = p->net_backoff_ms == 0 ? RETRY_FIRST_MS : p->net_backoff_ms * 2;
     if (p->net_backoff_ms > RETRY_MAX_MS)
         p->net_backoff_ms = RETRY_MAX_MS;
-    p->net_retry_ns = clock_wall_ns() + (int64_t)p->net_backoff_ms * MS;
+    p->net_retry_at = clock_boot_in_ms(p->net_backoff_ms);
     return !again;
 }
 
@@ -177,7 +177,7 @@ static bool users_possible(struct pod *p)
     default:
         if (!str_eq(p->net_error, e.text))
             sandbox_failed(p, &e, "namespaces of a pod cannot be made");
-        p->net_retry_ns = 0;
+        p->net_retry_at = CLOCK_BOOT_NONE;
         return false;
     }
 }
@@ -343,13 +343,13 @@ static void set_interface_sysctls(struct pod *p)
 
     if (p->net_sysctls_set || op_live(&p->netns_call.op))
         return;
-    if (p->net_retry_ns > clock_wall_ns()) {
-        pod_wake_at(p, p->net_retry_ns);
+    if (!clock_boot_is_due(p->net_retry_at)) {
+        pod_wake_at(p, p->net_retry_at);
         return;
     }
     if (describe_namespaces(p, &e) != ERR_OK) {
         sandbox_failed(p, &e, "sysctls of a pod's interface cannot be set");
-        pod_wake_at(p, p->net_retry_ns);
+        pod_wake_at(p, p->net_retry_at);
         return;
     }
     if (!wants_netns(p) || !netns_has_interface_sysctls(p->netns_spec)) {
@@ -367,15 +367,15 @@ bool sandbox_ready(const struct pod *p)
 
 void sandbox_step(struct pod *p)
 {
-    if ((p->net == NET_NONE || p->net == NET_PINNED) && p->net_retry_ns > clock_wall_ns()) {
-        pod_wake_at(p, p->net_retry_ns);
+    if ((p->net == NET_NONE || p->net == NET_PINNED) && !clock_boot_is_due(p->net_retry_at)) {
+        pod_wake_at(p, p->net_retry_at);
         return;
     }
     if (p->net == NET_READY && !p->files_written) { /* taken over, and the disk was full */
         struct err e = { 0 };
         p->files_written = write_files(p, &e) == ERR_OK;
         if (!p->files_written)
-            pod_wake_at(p, clock_wall_ns() + FILES_RETRY_MS * MS);
+            pod_wake_at(p, clock_boot_in_ms(FILES_RETRY_MS));
     }
     if (p->net == NET_NONE)
         create_namespaces(p);
@@ -385,8 +385,8 @@ void sandbox_step(struct pod *p)
         set_interface_sysctls(p);
         net_heal_step(p);
     }
-    if ((p->net == NET_NONE || p->net == NET_PINNED) && p->net_retry_ns > clock_wall_ns())
-        pod_wake_at(p, p->net_retry_ns);
+    if ((p->net == NET_NONE || p->net == NET_PINNED) && !clock_boot_is_due(p->net_retry_at))
+        pod_wake_at(p, p->net_retry_at);
 }
 
 /* ---- teardown -------------------------------------------------------------------------------------- */
@@ -438,8 +438,8 @@ bool sandbox_teardown_step(struct pod *p)
     if (p->node->forced && p->net_error[0] != '\0')
         p->net_detached =
             true; /* asked to end at once: what a plugin cannot undo stays behind, and was said */
-    if (p->net_retry_ns > clock_wall_ns() && !p->net_detached && p->net_error[0] != '\0') {
-        pod_wake_at(p, p->net_retry_ns);
+    if (!clock_boot_is_due(p->net_retry_at) && !p->net_detached && p->net_error[0] != '\0') {
+        pod_wake_at(p, p->net_retry_at);
         return false;
     }
     if (wants_netns(p) && !p->net_detached && p->sandbox_id[0] != '\0') {
@@ -452,7 +452,7 @@ bool sandbox_teardown_step(struct pod *p)
         if (net_attach_fill(p, false, !presence_is_absent(pinned), &e) != ERR_OK) {
             log_warn("pod cannot be detached from the network; trying again", F_STR("pod", p->key),
                      F_ERR(&e));
-            pod_wake_at(p, clock_wall_ns() + 1000 * MS);
+            pod_wake_at(p, clock_boot_in_ms(1000));
             return false;
         }
         pod_set_net(p, NET_DELETING);
@@ -461,7 +461,7 @@ bool sandbox_teardown_step(struct pod *p)
     }
     if (netns_remove(p->netns_dir, &e) != ERR_OK) {
         log_warn("namespaces of a pod cannot be unpinned; trying again", F_STR("pod", p->key), F_ERR(&e));
-        pod_wake_at(p, clock_wall_ns() + 1000 * MS);
+        pod_wake_at(p, clock_boot_in_ms(1000));
         return false;
     }
     p->sandbox_id[0] = '\0';

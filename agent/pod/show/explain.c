@@ -26,7 +26,7 @@ static void pod_explain_add_network(const struct pod *p, json_t *steps)
                                                                        : "running";
 
     explain_step(steps, "network", state, p->net_since_ns, bad ? p->net_error : net_state_name(p->net),
-                 p->net_retry_ns);
+                 clock_boot_to_wall_ns(p->net_retry_at));
 }
 
 static void add_users(const struct pod *p, json_t *steps)
@@ -60,7 +60,8 @@ static void add_volumes(const struct pod *p, json_t *steps)
                  : done                 ? "done"
                  : p->vols == VOLS_NONE ? "waiting"
                                         : "running",
-                 p->vols_since_ns, bad ? p->vols_error : names[p->vols], p->vols_retry_ns);
+                 p->vols_since_ns, bad ? p->vols_error : names[p->vols],
+                 clock_boot_to_wall_ns(p->vols_retry_at));
 }
 
 /* Why an image that `coracle image ls` shows is pulled is not for the registry to say. */
@@ -75,7 +76,7 @@ static void add_lacking_image(const struct pod_image *img, const char *name, jso
                          message, message[0] != '\0' ? "; " : "");
 
     explain_step(steps, name, img->reason[0] != '\0' ? "failed" : "waiting", 0,
-                 refused != NULL ? refused : img->message, img->retry_at_ns);
+                 refused != NULL ? refused : img->message, clock_boot_to_wall_ns(img->retry_at));
 }
 
 static void add_images(const struct pod *p, json_t *steps)
@@ -120,11 +121,10 @@ static void add_clean_up(const struct pod *p, json_t *steps)
     bool running = false;
 
     TAILQ_FOREACH (r, &p->reaps, link) {
-        if (r->again_ms == 0)
+        if (!clock_boot_is_set(r->again_at))
             running = true;
         else
-            explain_step(steps, "clean-up", "failed", 0, r->error,
-                         clock_wall_ns() + ((int64_t)r->again_ms - (int64_t)clock_mono_ms()) * 1000000);
+            explain_step(steps, "clean-up", "failed", 0, r->error, clock_boot_to_wall_ns(r->again_at));
     }
     if (running)
         explain_step(steps, "clean-up", "running", p->state_since_ns, "removing what containers left", 0);

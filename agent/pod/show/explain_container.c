@@ -12,7 +12,7 @@
 
 struct explained {
     const char *state, *detail;
-    int64_t next_ns;
+    struct boot_time next;
     char text[320];
 };
 
@@ -86,13 +86,15 @@ static void explain_absent(const struct ctr *c, struct explained *x)
         return;
     }
     x->state = c->waiting_reason[0] != '\0' ? "failed" : "waiting";
-    x->next_ns = ctr_backoff_until(c) > c->retry_at_ns ? ctr_backoff_until(c) : c->retry_at_ns;
+    x->next = ctr_backoff_until(c);
+    if (clock_boot_is_before(x->next, c->retry_at))
+        x->next = c->retry_at;
     x->detail = waits_for(c);
 }
 
 static void explain_ending(const struct ctr *c, struct explained *x)
 {
-    x->next_ns = c->state == CTR_KILLING ? c->kill_again_ns : c->stop_deadline_ns;
+    x->next = c->state == CTR_KILLING ? c->kill_again_at : c->stop_deadline;
     if (c->state == CTR_PRESTOP) {
         x->detail = hook_live(c) ? "its preStop hook runs; the stop signal follows"
                                  : "told to end; signalled when the containers before it have ended";
@@ -145,5 +147,6 @@ void explain_container(const struct ctr *c, json_t *steps)
     if (name == NULL)
         return;
     explain_state(c, &x);
-    explain_step(steps, name, x.state, c->state_since_ns, x.detail, x.next_ns);
+    explain_step(steps, name, x.state, clock_boot_to_wall_ns(c->state_began), x.detail,
+                 clock_boot_to_wall_ns(x.next));
 }

@@ -300,7 +300,7 @@ void oom_watch(struct ctr *c)
     if (s != NULL)
         return;
     /* Kills of an earlier run of the agent were told by that one, or are old. */
-    if (c->cur.started_ns < c->pod->node->opened_ns &&
+    if (clock_boot_is_before(c->cur.started_at, c->pod->node->opened_at) &&
         !cg_oom_kills(c->pod->node->o.cgroups, path, true, &counted))
         return;
     s = suspect_of(o, c, path);

@@ -106,7 +106,7 @@ static void live_sub_path_try_again(struct pod *p, struct ctr *c, const struct e
     r->wait_ms = r->wait_ms == 0                 ? RETRY_FIRST_MS
                  : r->wait_ms * 2 < RETRY_MAX_MS ? r->wait_ms * 2
                                                  : RETRY_MAX_MS;
-    r->retry_ns = clock_wall_ns() + (int64_t)r->wait_ms * 1000000;
+    r->retry_at = clock_boot_in_ms(r->wait_ms);
     snprintf(r->error, sizeof(r->error), "%s", e->text);
     c->live_due = true;
 }
@@ -128,7 +128,7 @@ void live_sub_path_due(struct pod *p)
 {
     for (size_t i = 0; i < p->n_ctrs; i++) {
         p->ctrs[i].live_due = true;
-        p->ctrs[i].live_retry.retry_ns = 0; /* at once, and then at the pace that it has */
+        p->ctrs[i].live_retry.retry_at = CLOCK_BOOT_NONE; /* at once, and then at the pace that it has */
     }
 }
 
@@ -164,10 +164,8 @@ void live_sub_path_step(struct pod *p)
             c->live_retry = (struct live_retry){ 0 };
             continue;
         }
-        if (c->live_retry.retry_ns > clock_wall_ns() &&
-            c->live_retry.retry_ns <=
-                clock_wall_ns() + RETRY_MAX_MS * 1000000LL) { /* else the clock was set */
-            pod_wake_at(p, c->live_retry.retry_ns);
+        if (!clock_boot_is_due(c->live_retry.retry_at)) {
+            pod_wake_at(p, c->live_retry.retry_at);
             continue;
         }
         if (rt_state(p->node->rt, c->cur.id, &s, &unknown) != ERR_OK) {
@@ -191,5 +189,6 @@ void live_sub_path_explain(const struct ctr *c, json_t *steps)
     if (c->live_retry.wait_ms == 0 || c->state != CTR_RUNNING || !live_sub_path_is_wanted(c->pod))
         return;
     snprintf(name, sizeof(name), "subPath of %.256s", c->spec->name);
-    explain_step(steps, name, "failed", c->live_retry.since_ns, c->live_retry.error, c->live_retry.retry_ns);
+    explain_step(steps, name, "failed", c->live_retry.since_ns, c->live_retry.error,
+                 clock_boot_to_wall_ns(c->live_retry.retry_at));
 }

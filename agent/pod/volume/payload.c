@@ -17,7 +17,7 @@ struct files {
     size_t *source; /* of v[i]: its index in the volume's sources */
     size_t n, cap;
     size_t now; /* the source that is being added */
-    int64_t renew_ns;
+    struct boot_time renew_at;
 };
 
 static enum err_code pod_payload_add(struct files *f, const char *path, const void *data, size_t size,
@@ -95,8 +95,6 @@ static enum err_code add_downward(const struct pod *p, const struct api_payload_
     return ERR_OK;
 }
 
-#define TOKEN_AGAIN_NS (60 * INT64_C(1000000000)) /* for a token that should be newer: kubelet's pod sync */
-
 static enum err_code add_token(const struct pod *p, const struct api_payload_source *s, int32_t default_mode,
                                struct files *f, struct err *e)
 {
@@ -111,7 +109,7 @@ static enum err_code add_token(const struct pod *p, const struct api_payload_sou
         .expiration_seconds = s->token_expiration_seconds,
     };
     struct pod_token t = { 0 };
-    int64_t now = clock_wall_ns(), renew;
+    struct boot_time renew;
     unsigned char chance = 0;
     struct vol_file *file;
 
@@ -130,11 +128,9 @@ static enum err_code add_token(const struct pod *p, const struct api_payload_sou
         file->mode = 0600;
     if (getrandom(&chance, sizeof(chance), GRND_NONBLOCK) != sizeof(chance))
         chance = 0;
-    renew = pod_token_renew_ns(t.expires_ns, r.expiration_seconds, chance % POD_TOKEN_JITTER_S);
-    if (renew < now + TOKEN_AGAIN_NS)
-        renew = now + TOKEN_AGAIN_NS;
-    if (f->renew_ns == 0 || renew < f->renew_ns)
-        f->renew_ns = renew;
+    renew = pod_token_renew_at(t.expires_ns, r.expiration_seconds, chance % POD_TOKEN_JITTER_S);
+    if (!clock_boot_is_set(f->renew_at) || clock_boot_is_before(renew, f->renew_at))
+        f->renew_at = renew;
     return ERR_OK;
 }
 
@@ -255,6 +251,6 @@ enum err_code payload_build(const struct pod *p, const struct api_volume *v, str
         return err_set(e, ERR_PRECONDITION, "[%s]", why.p);
     if (find_overlaps(v, &f, a, &overlaps, e) != ERR_OK)
         return e->code;
-    *ret = (struct payload){ .files = f.v, .n_files = f.n, .overlaps = overlaps, .renew_ns = f.renew_ns };
+    *ret = (struct payload){ .files = f.v, .n_files = f.n, .overlaps = overlaps, .renew_at = f.renew_at };
     return ERR_OK;
 }

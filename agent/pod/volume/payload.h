@@ -11,9 +11,9 @@
 struct payload { /* lives in an arena */
     struct vol_file *files;
     size_t n_files;
-    char *overlaps;   /* which paths several sources give, so that the later one hides the earlier one's file,
-                         as in kubelet; NULL: none */
-    int64_t renew_ns; /* wall clock: the first of its tokens is asked for again then; 0: it has none */
+    char *overlaps; /* which paths several sources give, so that the later one hides the earlier one's file,
+                       as in kubelet; NULL: none */
+    struct boot_time renew_at; /* the first of its tokens is asked for again then; none: it has none */
 };
 
 /*

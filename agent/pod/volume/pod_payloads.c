@@ -65,7 +65,7 @@ json_t *volumes_overlaps_json(const struct pod *p)
 /* Superseded versions stay a moment for their readers (volumes.h). */
 static void tidy_later(struct pod *p)
 {
-    p->vols_tidy_ns = clock_wall_ns() + VOL_KEEP_MS * MS;
+    p->vols_tidy_at = clock_boot_in_ms(VOL_KEEP_MS);
 }
 
 enum err_code payloads_publish(struct pod *p, const struct api_volume *v, struct buf *overlaps,
@@ -86,8 +86,9 @@ enum err_code payloads_publish(struct pod *p, const struct api_volume *v, struct
     if (code == ERR_OK) {
         if (made.overlaps != NULL)
             buf_addf(overlaps, "%svolume \"%s\": %s", overlaps->n > 0 ? "; " : "", v->name, made.overlaps);
-        if (made.renew_ns != 0 && (p->tokens_renew_ns == 0 || made.renew_ns < p->tokens_renew_ns))
-            p->tokens_renew_ns = made.renew_ns;
+        if (clock_boot_is_set(made.renew_at) && (!clock_boot_is_set(p->tokens_renew_at) ||
+                                                 clock_boot_is_before(made.renew_at, p->tokens_renew_at)))
+            p->tokens_renew_at = made.renew_at;
         payload.files = made.files;
         payload.n_files = made.n_files;
         payload.ret_kept = &kept;
@@ -128,7 +129,7 @@ bool payloads_keep_content(struct pod *p, const struct api_volume *v, struct err
     }
     *e = (struct err){ 0 };
     p->payload_stale = true;
-    p->vols_retry_ns = 0;
+    p->vols_retry_at = CLOCK_BOOT_NONE;
     tidy_later(p); /* what was left of that run's last publish */
     pod_wake(p);
     return true;
@@ -150,7 +151,7 @@ static void refresh(struct pod *p)
     buf_auto overlaps = BUF_INIT(64 * 1024);
 
     p->payload_stale = false;
-    p->vols_retry_ns = p->tokens_renew_ns = 0;
+    p->vols_retry_at = p->tokens_renew_at = CLOCK_BOOT_NONE;
     p->vols_error[0] = '\0';
     for (size_t i = 0; i < p->api->spec.n_volumes; i++) {
         const struct api_volume *v = &p->api->spec.volumes[i];
@@ -174,7 +175,7 @@ static void refresh(struct pod *p)
             snprintf(p->vols_error, sizeof(p->vols_error), "volume \"%s\" keeps its old content: %.400s",
                      v->name, e.text);
             p->payload_stale = true;
-            p->vols_retry_ns = clock_wall_ns() + (int64_t)backoff_ms * MS;
+            p->vols_retry_at = clock_boot_in_ms(backoff_ms);
         } else if (changed) {
             log_info("volume published", F_STR("pod", p->key), F_STR("volume", v->name));
             live_sub_path_due(p);
@@ -187,14 +188,14 @@ static void refresh(struct pod *p)
 void payloads_follow(struct pod *p)
 {
     if ((p->state == POD_STARTING || p->state == POD_RUNNING) && p->wanted && p->successor == NULL &&
-        p->vols == VOLS_READY && p->payload_stale && p->vols_retry_ns <= clock_wall_ns())
+        p->vols == VOLS_READY && p->payload_stale && clock_boot_is_due(p->vols_retry_at))
         refresh(p);
 }
 
 static void tidy_step(struct pod *p)
 {
-    if (p->vols_tidy_ns != 0 && p->vols_tidy_ns <= clock_wall_ns()) {
-        p->vols_tidy_ns = 0;
+    if (clock_boot_is_set(p->vols_tidy_at) && clock_boot_is_due(p->vols_tidy_at)) {
+        p->vols_tidy_at = CLOCK_BOOT_NONE;
         for (size_t i = 0; i < p->api->spec.n_volumes; i++) {
             const struct api_volume *v = &p->api->spec.volumes[i];
             bool kept = false;
@@ -204,20 +205,20 @@ static void tidy_step(struct pod *p)
                 tidy_later(p);
         }
     }
-    if (p->vols_tidy_ns != 0)
-        pod_wake_at(p, p->vols_tidy_ns);
+    if (clock_boot_is_set(p->vols_tidy_at))
+        pod_wake_at(p, p->vols_tidy_at);
 }
 
 void payloads_step(struct pod *p)
 {
     if (p->vols != VOLS_READY)
         return;
-    if (p->tokens_renew_ns != 0 && p->tokens_renew_ns <= clock_wall_ns())
+    if (clock_boot_is_set(p->tokens_renew_at) && clock_boot_is_due(p->tokens_renew_at))
         p->payload_stale = true;
     payloads_follow(p);
     if (p->payload_stale)
-        pod_wake_at(p, p->vols_retry_ns);
-    if (p->tokens_renew_ns != 0)
-        pod_wake_at(p, p->tokens_renew_ns);
+        pod_wake_at(p, p->vols_retry_at);
+    if (clock_boot_is_set(p->tokens_renew_at))
+        pod_wake_at(p, p->tokens_renew_at);
     tidy_step(p);
 }

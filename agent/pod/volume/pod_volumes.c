@@ -41,7 +41,7 @@ static void pod_volumes_failed(struct pod *p, const char *volume, const struct e
     if (e->code == ERR_PRECONDITION &&
         pod_is_new(p)) { /* the file that holds it may be read next: no event yet */
         snprintf(p->vols_error, sizeof(p->vols_error), "%s", e->text);
-        p->vols_retry_ns = pod_new_until_ns(p);
+        p->vols_retry_at = pod_new_until(p);
         set_vols(p, VOLS_NONE);
         return;
     }
@@ -50,7 +50,7 @@ static void pod_volumes_failed(struct pod *p, const char *volume, const struct e
     p->vols_backoff_ms = p->vols_backoff_ms == 0 ? RETRY_FIRST_MS : p->vols_backoff_ms * 2;
     if (p->vols_backoff_ms > RETRY_MAX_MS)
         p->vols_backoff_ms = RETRY_MAX_MS;
-    p->vols_retry_ns = clock_wall_ns() + (int64_t)p->vols_backoff_ms * MS;
+    p->vols_retry_at = clock_boot_in_ms(p->vols_backoff_ms);
     set_vols(p, VOLS_NONE);
     if (strcmp(p->vols_event, p->vols_error) != 0)
         log_warn("volume cannot be set up", F_STR("pod", p->key), F_STR("volume", volume), F_ERR(e));
@@ -200,8 +200,8 @@ void volumes_step(struct pod *p)
     payloads_step(p);
     if (p->vols != VOLS_NONE)
         return;
-    if (p->vols_retry_ns > clock_wall_ns()) {
-        pod_wake_at(p, p->vols_retry_ns);
+    if (!clock_boot_is_due(p->vols_retry_at)) {
+        pod_wake_at(p, p->vols_retry_at);
         return;
     }
     p->payload_stale = false;
@@ -230,11 +230,11 @@ void volumes_step(struct pod *p)
         proc_call_start(&p->vols_call, &call, p->node->o.loop, pod_volumes_on_checked, p);
         return;
     }
-    p->tokens_renew_ns = 0;
+    p->tokens_renew_at = CLOCK_BOOT_NONE;
     pod_volumes_set_up(p);
     payloads_step(p);
-    if (p->vols == VOLS_NONE && p->vols_retry_ns > clock_wall_ns())
-        pod_wake_at(p, p->vols_retry_ns);
+    if (p->vols == VOLS_NONE && !clock_boot_is_due(p->vols_retry_at))
+        pod_wake_at(p, p->vols_retry_at);
 }
 
 /* ---- teardown ------------------------------------------------------------------------------------------ */
@@ -255,11 +255,11 @@ static void wait_for_mounts(struct pod *p)
 
     if (mount_watch_begin(p->node, &new, &e) != ERR_OK) {
         log_warn("mounts cannot be watched; trying again by time", F_STR("pod", p->key), F_ERR(&e));
-        p->vols_retry_ns = clock_wall_ns() + REMOVE_RETRY_MS * MS;
+        p->vols_retry_at = clock_boot_in_ms(REMOVE_RETRY_MS);
     } else if (new) {
-        p->vols_retry_ns = 0; /* it may have gone before the watch began */
+        p->vols_retry_at = CLOCK_BOOT_NONE; /* it may have gone before the watch began */
     } else if (mount_watch_rounds(p->node) != p->vols_mount_round) {
-        p->vols_retry_ns = clock_wall_ns() + 1000 * MS; /* or while we looked */
+        p->vols_retry_at = clock_boot_in_ms(1000); /* or while we looked */
     } else {
         p->vols_held = true;
     }
@@ -275,7 +275,7 @@ static void not_removed(struct pod *p, const struct err *why)
     if (why->code == ERR_PRECONDITION)
         wait_for_mounts(p);
     else
-        p->vols_retry_ns = clock_wall_ns() + REMOVE_RETRY_MS * MS;
+        p->vols_retry_at = clock_boot_in_ms(REMOVE_RETRY_MS);
 }
 
 static void pod_volumes_on_removed(struct op *op, const struct err *result)
@@ -325,8 +325,8 @@ bool volumes_teardown_step(struct pod *p)
     if (p->vols_held && !p->node->draining)
         return false;
     p->vols_held = false;
-    if (p->vols_retry_ns > clock_wall_ns() && p->vols == VOLS_READY) {
-        pod_wake_at(p, p->vols_retry_ns);
+    if (!clock_boot_is_due(p->vols_retry_at) && p->vols == VOLS_READY) {
+        pod_wake_at(p, p->vols_retry_at);
         return false;
     }
     set_vols(p, VOLS_REMOVING);

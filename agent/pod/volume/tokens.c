@@ -2,6 +2,8 @@
 #include "agent/pod/volume/tokens.h"
 #include "agent/pod/core/pod.h"
 
+#define AGAIN_NS (60 * INT64_C(1000000000)) /* for a token that should be newer: kubelet's pod sync */
+
 void node_token_changed(struct node *n, const char *pod_uid)
 {
     struct pod *p = pods_by_uid(n, pod_uid);
@@ -9,18 +11,21 @@ void node_token_changed(struct node *n, const char *pod_uid)
     if (p == NULL)
         return;
     p->payload_stale = true;
-    p->vols_retry_ns = 0;
+    p->vols_retry_at = CLOCK_BOOT_NONE;
     pod_wake(p);
 }
 
-int64_t pod_token_renew_ns(int64_t expires_ns, int64_t expiration_seconds, unsigned jitter_s)
+struct boot_time pod_token_renew_at(int64_t expires_ns, int64_t expiration_seconds, unsigned jitter_s)
 {
     const int64_t second = INT64_C(1000000000), day_s = 24 * 3600;
-    int64_t issued_ns = expires_ns - expiration_seconds * second;
-    int64_t old_ns = issued_ns + day_s * second;
-    int64_t late_ns = expires_ns - expiration_seconds * second / 5;
+    int64_t life_s = expiration_seconds - expiration_seconds / 5;
+    int64_t used_ns = clock_wall_ns() - (expires_ns - expiration_seconds * second);
+    int64_t left_ns = (life_s < day_s ? life_s : day_s) * second;
 
-    return (old_ns < late_ns ? old_ns : late_ns) - jitter_s * second;
+    if (used_ns > 0) /* below: our clock is behind the server's */
+        left_ns -= used_ns;
+    left_ns -= jitter_s * second;
+    return clock_boot_in_ns(left_ns < AGAIN_NS ? AGAIN_NS : left_ns);
 }
 
 static bool same_user(const struct api_pod *api, const struct api_container *c, bool *known, uid_t *user)

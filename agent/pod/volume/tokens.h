@@ -46,7 +46,7 @@ void node_token_changed(struct node *n, const char *pod_uid);
  * time is left, whichever comes first, 0 to 9 s earlier by chance, so that not all pods ask at once.
  */
 #define POD_TOKEN_JITTER_S 10
-int64_t pod_token_renew_ns(int64_t expires_ns, int64_t expiration_seconds, unsigned jitter_s);
+struct boot_time pod_token_renew_at(int64_t expires_ns, int64_t expiration_seconds, unsigned jitter_s);
 
 /* The user that owns the token's file: the one as whom all containers of the pod run.  False: there is no
  * such one, root owns it. */

@@ -28,13 +28,11 @@ static bool stop_containers(struct pod *p)
     /* The grace counts from the pod's end: the wait for others, and a restart of the agent, are charged to
      * it. */
     int64_t grace_ns = p->grace_seconds * INT64_C(1000000000);
-    int64_t left_ns = p->state_since_ns + p->ending_shift_ns + grace_ns - clock_wall_ns();
+    int64_t left_ns = clock_boot_left_ns(clock_boot_after(p->state_began, grace_ns));
     bool alive = false;
 
     if (left_ns < 0)
         left_ns = 0; /* ctr_stop() keeps kubelet's 2 s */
-    if (left_ns > grace_ns)
-        left_ns = grace_ns; /* the clock was set back */
 
     for (size_t i = 0; i < p->n_ctrs; i++) {
         struct ctr *c = &p->ctrs[i];
@@ -55,7 +53,7 @@ static bool stop_containers(struct pod *p)
         if (!alive || left_ns == 0)
             ctr_stop(c, left_ns);
         else
-            pod_wake_at(p, clock_wall_ns() + left_ns);
+            pod_wake_at(p, clock_boot_in_ns(left_ns));
         alive = alive || c->state != CTR_NONE;
     }
     return !alive;
@@ -73,7 +71,7 @@ static const char *ended_phase(const struct pod *p)
 /* When to look again for a cgroup that does not go: soon at first, then ever less often. */
 static int64_t cgroup_pause_ns(const struct pod *p)
 {
-    int64_t pause = (clock_wall_ns() - p->state_since_ns) / 16;
+    int64_t pause = clock_boot_since_ns(p->state_began) / 16;
 
     return pause < CGROUP_PAUSE_MIN_NS   ? CGROUP_PAUSE_MIN_NS
            : pause > CGROUP_PAUSE_MAX_NS ? CGROUP_PAUSE_MAX_NS
@@ -109,7 +107,7 @@ void pod_ending_step(struct pod *p)
         usage_forget(n, path);
         if (cg_remove(n->o.cgroups, path, &e) != ERR_OK) {
             log_debug("pod cgroup cannot be removed yet", F_STR("pod", p->key), F_ERR(&e));
-            pod_wake_at(p, clock_wall_ns() + cgroup_pause_ns(p));
+            pod_wake_at(p, clock_boot_in_ns(cgroup_pause_ns(p)));
             return;
         }
     }
@@ -146,9 +144,9 @@ void pod_begin_termination(struct pod *p, int64_t grace_seconds, bool finishing,
     if (!finishing)
         p->deletion_ns = clock_wall_ns();
     /* What failed on the way up does not hold up the way down. */
-    p->net_retry_ns = 0;
+    p->net_retry_at = CLOCK_BOOT_NONE;
     p->net_backoff_ms = 0;
     p->net_error[0] = '\0';
-    p->vols_retry_ns = 0;
+    p->vols_retry_at = CLOCK_BOOT_NONE;
     pod_set_state(p, POD_TERMINATING);
 }

@@ -56,7 +56,7 @@ static enum err_code pods_build(struct pod *p, struct err *e)
         c->pod = p;
         c->spec = init ? &s->init_containers[i] : &s->containers[i - s->n_init_containers];
         c->kind = pods_kind_of(c->spec, init);
-        c->state_since_ns = clock_wall_ns();
+        c->state_began = clock_boot();
     }
     return images_build(p, e);
 }
@@ -84,10 +84,10 @@ struct pod *pods_new(struct node *n, struct api_pod *api, const char *uid)
     else
         id_random_uuid(p->uid);
     TAILQ_INIT(&p->reaps);
-    uv_timer_init(n->o.loop, &p->timer);
-    p->timer.data = p;
+    boot_timer_init(n->timers, &p->timer);
     snprintf(p->netns_dir, sizeof(p->netns_dir), "%s/ns/%s", n->o.run_dir, p->uid);
     p->created_ns = p->state_since_ns = p->net_since_ns = p->vols_since_ns = clock_wall_ns();
+    p->seen_at = p->state_began = clock_boot();
     start_times_open(p);
     p->priority = pods_priority(n, api);
     if (pods_build(p, &e) == ERR_OK)
@@ -104,11 +104,9 @@ struct pod *pods_new(struct node *n, struct api_pod *api, const char *uid)
 /* ---- going ------------------------------------------------------------------------------------------------
  */
 
-static void pods_on_closed(uv_handle_t *handle)
+static void pods_on_closed(struct boot_timer *timer)
 {
-    struct pod *p = handle->data;
-
-    free(p);
+    free(container_of(timer, struct pod, timer));
 }
 
 static void pod_free(struct pod *p)
@@ -140,7 +138,7 @@ static void pod_free(struct pod *p)
     p->freed = true;
     p->n_ctrs = 0;
     pidns_forget(p);
-    uv_close((uv_handle_t *)&p->timer, pods_on_closed);
+    boot_timer_close(&p->timer, pods_on_closed);
 }
 
 void pods_free(struct pod *p)
@@ -246,7 +244,7 @@ void pods_apply(struct pod *p, struct api_pod *api)
         if (strcmp(was->image, c->spec->image) != 0) {
             c->replace = ctr_alive(c); /* one that is just being created is compared when it is there */
             c->backoff_ms = 0;         /* kubelet: the image is part of the back-off's key */
-            c->retry_at_ns = 0;
+            c->retry_at = CLOCK_BOOT_NONE;
             c->waiting_reason[0] = '\0';
             free(take_ptr(&c->waiting_message));
         }
@@ -377,7 +375,7 @@ void pods_config_changed(struct node *n, const struct api_config *c)
             continue;
         if (volumes_use_config(p->api, c->kind, c->meta.name)) {
             p->payload_stale = true;
-            p->vols_retry_ns = 0;
+            p->vols_retry_at = CLOCK_BOOT_NONE;
         }
         if (c->kind == API_SECRET)
             images_secret_changed(p, c->meta.name);
@@ -385,7 +383,7 @@ void pods_config_changed(struct node *n, const struct api_config *c)
             p->env_look = p->env_look || env_age_uses(p->ctrs[i].spec, c->kind, c->meta.name);
         for (size_t i = 0; i < p->n_ctrs; i++)
             if (pod_is_new(p) || str_eq(p->ctrs[i].waiting_reason, "CreateContainerConfigError"))
-                p->ctrs[i].retry_at_ns = 0;
+                p->ctrs[i].retry_at = CLOCK_BOOT_NONE;
         pod_wake(p);
     }
 }

@@ -299,20 +299,20 @@ static void forget_sandbox(struct pod *p)
     p->net_result.n_ips = 0;
     p->net_undo = p->net_detached = p->net_lost = p->files_written = p->net_sysctls_set = false;
     p->net_error[0] = '\0';
-    p->net_retry_ns = 0;
+    p->net_retry_at = CLOCK_BOOT_NONE;
     p->net_backoff_ms = 0;
     p->pidns = PIDNS_NONE;
-    p->pidns_retry_ns = 0;
+    p->pidns_retry_at = CLOCK_BOOT_NONE;
     p->vols = VOLS_NONE;
     p->vols_since_ns = clock_wall_ns();
     p->vols_error[0] = p->vols_event[0] = '\0';
-    p->vols_retry_ns = 0;
+    p->vols_retry_at = CLOCK_BOOT_NONE;
     p->cgroup_made = p->payload_stale = p->initialized = false;
-    p->probes_since_ms = 0;
+    p->probes_since = CLOCK_BOOT_NONE;
     for (size_t i = 0; i < p->n_ctrs; i++) {
         struct ctr *c = &p->ctrs[i];
         c->backoff_ms = 0; /* it did not crash */
-        c->retry_at_ns = 0;
+        c->retry_at = CLOCK_BOOT_NONE;
         c->waiting_reason[0] = '\0';
         free(take_ptr(&c->waiting_message));
         if (c->kind != CTR_REGULAR && c->cur.id[0] != '\0')
@@ -334,7 +334,7 @@ bool shutdown_revive(struct pod *p)
     images_clear(p);
     if (images_build(p, &e) != ERR_OK) {
         log_error("pod cannot start again; trying again", F_STR("pod", p->key), F_ERR(&e));
-        pod_wake_at(p, clock_wall_ns() + INT64_C(1000000000));
+        pod_wake_at(p, clock_boot_in_ms(1000));
         return false;
     }
     clock_format_s(p->shutdown_ns, when);

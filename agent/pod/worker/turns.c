@@ -11,6 +11,7 @@
 #include "agent/pod/worker/shutdown.h"
 #include "agent/pod/worker/worker.h"
 #include "base/clock.h"
+#include "base/log.h"
 
 /* Of one turn of the loop: a file of a thousand pods must not keep probes, exits and the socket waiting. */
 enum { TURN_MS = 10 };
@@ -22,7 +23,6 @@ static void on_run(uv_idle_t *handle)
     size_t bound = n->n_pods + 1; /* a pod that wakes itself runs again on the next step, not in this one */
     uint64_t until_ms = clock_mono_ms() + TURN_MS;
 
-    clock_jump_check(n);
     /* A changed ConfigMap is in all its volumes before anybody's containers are looked at. */
     TAILQ_FOREACH (p, &n->dirty, dirty_link)
         if (n->sources_ready && !n->closing)
@@ -74,5 +74,19 @@ void turns_queue(struct pod *p)
     if (!n->runner_active) {
         n->runner_active = true;
         uv_idle_start(&n->runner, on_run);
+    }
+}
+
+/* Moments are converted after a reboot by the last reading of both clocks in the record. */
+void turns_clock_set(void *arg)
+{
+    struct node *n = arg;
+    struct pod *p, *tmp;
+
+    log_info("the wall clock was set, or the machine slept");
+    HASH_ITER (hh, n->pods, p, tmp) {
+        p->record_written = false;
+        p->record_dirty = true;
+        pod_wake(p);
     }
 }

@@ -110,8 +110,10 @@ static void pending_step(struct pod *p)
     free(take_ptr(&p->message));
     p->admitted = true;
     p->preempting = false;
-    if (p->start_time_ns == 0)
+    if (p->start_time_ns == 0) {
         p->start_time_ns = clock_wall_ns();
+        p->active_began = clock_boot();
+    }
     start_times_end(p, START_ADMISSION);
     pod_set_state(p, POD_STARTING);
 }
@@ -168,12 +170,12 @@ static void containers_step(struct pod *p)
 static bool deadline_passed(struct pod *p)
 {
     const struct api_pod_spec *s = &p->api->spec;
-    int64_t at;
+    struct boot_time at;
 
     if (!s->has_active_deadline || p->start_time_ns == 0)
         return false;
-    at = p->start_time_ns + s->active_deadline_seconds * INT64_C(1000000000);
-    if (clock_wall_ns() >= at)
+    at = clock_boot_after(p->active_began, s->active_deadline_seconds * INT64_C(1000000000));
+    if (clock_boot_is_due(at))
         return true;
     pod_wake_at(p, at);
     return false;
@@ -190,7 +192,7 @@ static bool cgroup_step(struct pod *p)
         log_warn("pod cgroup cannot be made; trying again", F_STR("pod", p->key), F_ERR(&e));
         pod_event(p, NULL, true, "FailedCreatePodContainer", "unable to ensure pod container exists: %s",
                   e.text);
-        pod_wake_at(p, clock_wall_ns() + 10 * INT64_C(1000000000));
+        pod_wake_at(p, clock_boot_in_ms(10000));
         return false;
     }
     p->cgroup_made = true;
@@ -240,8 +242,8 @@ static void active_step(struct pod *p)
     volumes_step(p);
     live_sub_path_step(p);
     images_step(p);
-    if (p->probes_since_ms == 0 && p->vols == VOLS_READY)
-        p->probes_since_ms = clock_mono_ms();
+    if (!clock_boot_is_set(p->probes_since) && p->vols == VOLS_READY)
+        p->probes_since = clock_boot();
     if (!restart_all_step(p))
         containers_step(p);
     for (size_t i = 0; i < p->n_ctrs; i++)
@@ -295,7 +297,7 @@ static void worker_save(struct pod *p)
         snprintf(p->record_error, sizeof(p->record_error), "%.250s", e.text);
         p->record_dirty = true;
         p->record_durable = true; /* it cannot be: no reason to hold up its start */
-        pod_wake_at(p, clock_wall_ns() + 5 * INT64_C(1000000000));
+        pod_wake_at(p, clock_boot_in_ms(5000));
         return;
     }
     if (written)
@@ -356,7 +358,7 @@ bool pod_idle(const struct pod *p)
             return false;
     }
     TAILQ_FOREACH (r, &p->reaps, link)
-        if (r->again_ms == 0)
+        if (!clock_boot_is_set(r->again_at))
             return false;
     return !images_busy(p) && !op_live(&p->netns_call.op) && !op_live(&p->pidns_call.op) &&
            !op_live(&p->cni_op.op) && !op_live(&p->vols_call.op) && !op_live(&p->live_call.op);

@@ -9,9 +9,7 @@ void pod_reconcile(struct pod *p);
 bool pod_idle(const struct pod *p);
 void pod_begin_termination(struct pod *p, int64_t grace_seconds, bool finishing, const char *why);
 void pod_ending_step(struct pod *p);
-int64_t clock_jump_offset_ns(void);    /* wall clock less the clock since boot */
-void clock_jump_check(struct node *n); /* before pods compare times with "now" */
-void clock_jump_pod(struct pod *p, int64_t by_ns);
+void turns_clock_set(void *arg); /* the node's boot_timers report */
 /* ---- turns.c ---- */
 void turns_queue(struct pod *p);
 extern const struct pod_upward worker_upward;

@@ -39,7 +39,7 @@ static void each_try_counts_the_event_and_the_log_has_one_line(void **state)
     log_init(LOG_LVL_WARN, LOG_FMT_TEXT);
     w->node.runner_active = true; /* pods are woken, but nobody looks at them */
     w->node.gate_max = 1;
-    p->created_ns = 1;
+    p->seen_at = CLOCK_BOOT_NONE;
     p->net = NET_READY;
     p->vols = VOLS_READY;
     p->state = POD_STARTING;
@@ -49,7 +49,7 @@ static void each_try_counts_the_event_and_the_log_has_one_line(void **state)
     i->image = &image;
     i->pulled = false;
     for (int n = 0; n < 3; n++) {
-        c->retry_at_ns = 0;
+        c->retry_at = CLOCK_BOOT_NONE;
         ctr_step(c);
     }
     assert_string_equal(c->waiting_reason, "CreateContainerConfigError");

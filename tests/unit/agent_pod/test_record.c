@@ -5,8 +5,9 @@
 #include "agent/pod/worker/pods.h"
 #include "tests/unit/agent_pod/world.h"
 
+#include "agent/pod/worker/worker.h"
 #include "base/aside.h"
-#include "base/clock.h"
+#include "tests/unit/script_clock.h"
 
 #include <unistd.h>
 
@@ -14,6 +15,11 @@
 
 static const char spec[] = "{apiVersion: v1, kind: Pod, metadata: {name: p, uid: " UID "}, spec: {"
                            "initContainers: [{name: i, image: x}], containers: [{name: a, image: x}]}}";
+
+static const char spec_json[] =
+    "{\"apiVersion\":\"v1\",\"kind\":\"Pod\",\"metadata\":{\"name\":\"p\",\"namespace\":\"default\",\"uid\":"
+    "\"" UID "\"},\"spec\":{\"initContainers\":[{\"name\":\"i\",\"image\":\"x\"}],\"containers\":[{\"name\":"
+    "\"a\",\"image\":\"x\"}]}}";
 
 static void save(struct world *w, struct pod *p)
 {
@@ -24,6 +30,12 @@ static void save(struct world *w, struct pod *p)
     assert_int_equal(fs_mkdirs(dir, 0700, &e), ERR_OK);
     if (record_save(p, &(bool){ false }, &e) != ERR_OK)
         fail_msg("%s", e.text);
+}
+
+static int setup(void **state)
+{
+    script_clock_reset();
+    return world_setup(state);
 }
 
 static struct pod *load(struct world *w)
@@ -85,6 +97,12 @@ static char *read_record(const struct world *w)
     return text;
 }
 
+/* So many seconds after SCRIPT_BOOT_NS. */
+static struct boot_time moment(int64_t s)
+{
+    return (struct boot_time){ SCRIPT_BOOT_NS + s * SCRIPT_SECOND };
+}
+
 static struct pod *lively_pod(struct world *w)
 {
     struct pod *p = world_add(w, spec);
@@ -111,7 +129,11 @@ static struct pod *lively_pod(struct world *w)
     a->last.finished_ns = 10;
     a->last.message = strdup("bye");
     a->backoff_ms = 20000;
-    a->backoff_at_ns = 4;
+    a->cur.started_at = moment(3);
+    a->backoff_at = moment(4);
+    a->last.ended_at = moment(5);
+    p->active_began = moment(1);
+    p->state_began = moment(2);
     snprintf(p->conditions[2].status, sizeof(p->conditions[2].status), "True");
     p->conditions[2].since_ns = 12;
     return p;
@@ -408,25 +430,181 @@ static void the_same_record_is_not_written_twice(void **state)
     assert_int_equal(load(w)->start_time_ns, 5);
 }
 
+/* ---- what waits -------------------------------------------------------------------------------- */
+
+static void assert_moment(struct boot_time t, int64_t s)
+{
+    assert_int_equal(t.ns, moment(s).ns);
+}
+
+static void what_waits_goes_on_though_the_clock_is_set_while_no_agent_runs(void **state)
+{
+    struct world *w = *state;
+    const struct pod *p;
+
+    script_clock_pass(10 * SCRIPT_SECOND);
+    save(w, lively_pod(w));
+    script_clock_pass(20 * SCRIPT_SECOND);
+    script_clock_set(-7200 * SCRIPT_SECOND);
+    p = load(w);
+    assert_moment(p->active_began, 1);
+    assert_moment(p->state_began, 2);
+    assert_moment(p->ctrs[1].cur.started_at, 3);
+    assert_moment(p->ctrs[1].backoff_at, 4);
+    assert_moment(p->ctrs[1].last.ended_at, 5);
+}
+
+/* Off for `off_s` seconds by the clock of the world, and up for 50 s since; the new boot's wall clock is
+ * wrong by `wrong_s`. */
+static struct pod *reboot(struct world *w, int64_t off_s, int64_t wrong_s)
+{
+    script_clock_set(off_s * SCRIPT_SECOND + wrong_s * SCRIPT_SECOND);
+    script_clock.boot_ns = script_clock.mono_ns = 0;
+    script_clock_pass(50 * SCRIPT_SECOND);
+    snprintf(w->node.boot_id, sizeof(w->node.boot_id), "boot-2");
+    return load(w);
+}
+
+#define AT_THE_BOOT 1 /* ns */
+
+static void after_a_reboot_it_is_as_long_ago_as_the_wall_clock_says(void **state)
+{
+    struct world *w = *state;
+    struct pod *p = lively_pod(w);
+
+    script_clock_pass(30 * SCRIPT_SECOND);
+    save(w, p);
+    p = reboot(w, 600, 0);
+    assert_int_equal(clock_boot_since_ns(p->active_began), (29 + 600 + 50) * SCRIPT_SECOND);
+    assert_int_equal(clock_boot_since_ns(p->ctrs[1].last.ended_at), (25 + 600 + 50) * SCRIPT_SECOND);
+    save(w, p); /* and so it stays, whatever is done to the clock from here on */
+    script_clock_pass(10 * SCRIPT_SECOND);
+    script_clock_set(-5000 * SCRIPT_SECOND);
+    p = load(w);
+    assert_int_equal(clock_boot_since_ns(p->active_began), (29 + 600 + 60) * SCRIPT_SECOND);
+}
+
+static void a_clock_that_is_not_set_yet_after_a_reboot_counts_from_the_boot(void **state)
+{
+    struct world *w = *state;
+
+    save(w, lively_pod(w));
+    assert_int_equal(reboot(w, 600, -SCRIPT_WALL_NS / SCRIPT_SECOND)->active_began.ns, AT_THE_BOOT);
+}
+
+static void a_boot_that_never_had_its_clock_set_counts_for_nothing_after_it(void **state)
+{
+    struct world *w = *state;
+
+    script_clock.wall_ns = 20 * SCRIPT_SECOND; /* 1970 */
+    save(w, lively_pod(w));
+    assert_int_equal(reboot(w, 600, SCRIPT_WALL_NS / SCRIPT_SECOND)->active_began.ns, AT_THE_BOOT);
+}
+
+static void a_clock_that_is_behind_after_a_reboot_counts_from_the_boot(void **state)
+{
+    struct world *w = *state;
+
+    save(w, lively_pod(w));
+    assert_int_equal(reboot(w, 600, -3600)->active_began.ns, AT_THE_BOOT);
+}
+
+/* A board without a battery: its clock says what it said last, until the network sets it three days forward.
+ */
+static void a_clock_that_was_set_after_the_start_is_used_as_it_was_set(void **state)
+{
+    const int64_t three_days = 3 * INT64_C(86400);
+    struct world *w = *state;
+    struct pod *p = lively_pod(w);
+    struct err e = { 0 };
+    bool written;
+
+    w->node.runner_active = true; /* nobody reconciles here */
+    script_clock_pass(30 * SCRIPT_SECOND);
+    save(w, p);
+    script_clock_set(three_days * SCRIPT_SECOND);
+    assert_int_equal(record_save(p, &written, &e), ERR_OK);
+    assert_false(written); /* nothing of it changed */
+    turns_clock_set(&w->node);
+    assert_true(p->record_dirty);
+    assert_int_equal(record_save(p, &written, &e), ERR_OK);
+    assert_true(written);
+    assert_int_equal(clock_boot_since_ns(reboot(w, 600, 0)->active_began), (29 + 600 + 50) * SCRIPT_SECOND);
+}
+
+/* As version 0.9 wrote it: wall times, how far the clock was set since, and the wall clock less the boot
+ * clock. */
+static const char older[] =
+    "{\"version\":1,\"uid\":\"" UID "\",\"bootID\":\"%s\",\"state\":\"terminating\",\"stateSince\":%lld,"
+    "\"clockOffset\":%lld,\"endingShift\":3600000000000,\"created\":4,\"startTime\":%lld,\"admitted\":true,"
+    "\"graceSeconds\":30,\"containers\":{\"a\":{\"restarts\":2,\"backoffMs\":20000,\"backoffAt\":%lld,"
+    "\"endedShift\":"
+    "3600000000000,\"current\":{\"id\":\"2222222222222222222222222222222222222222222222222222222222222222\","
+    "\"attempt\":2,\"created\":5,\"started\":%lld,\"finished\":%lld,\"exitCode\":1,\"reason\":\"Error\"}}},"
+    "\"manifest\":%s}";
+
+/* All of it happened `ago_s` before now, and the clock was set forward by an hour after that. */
+static struct pod *load_older(struct world *w, const char *boot, int64_t ago_s)
+{
+    long long then = SCRIPT_WALL_NS - ago_s * SCRIPT_SECOND, set = then - 3600 * SCRIPT_SECOND;
+    str_auto text = str_printf(older, boot, set, (long long)(SCRIPT_WALL_NS - SCRIPT_BOOT_NS), set, then, set,
+                               set, spec_json);
+
+    write_record(w, text, strlen(text));
+    return load(w);
+}
+
+static void a_record_of_an_earlier_version_is_converted(void **state)
+{
+    struct world *w = *state;
+    const struct pod *p = load_older(w, "boot-1", 12);
+
+    assert_non_null(p);
+    assert_moment(p->state_began, -12);
+    assert_moment(p->ctrs[1].backoff_at, -12);
+    assert_moment(p->ctrs[1].cur.ended_at, -12);
+    assert_int_equal(p->active_began.ns, AT_THE_BOOT); /* its shift was not kept: at least since the boot */
+}
+
+static void a_record_of_an_earlier_version_is_converted_after_a_reboot(void **state)
+{
+    struct world *w = *state;
+    const struct pod *p = load_older(w, "boot-0", 5000);
+
+    assert_moment(p->state_began, -5000);
+    assert_moment(p->ctrs[1].cur.ended_at, -5000);
+    assert_moment(p->active_began, -8600);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, world_teardown)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        WORLD_TEST(what_is_written_is_read_back),
-        WORLD_TEST(the_same_record_is_not_written_twice),
-        WORLD_TEST(a_reboot_is_noticed),
-        WORLD_TEST(a_cut_off_record_is_set_aside),
-        WORLD_TEST(ids_that_would_leave_their_folder_are_refused),
-        WORLD_TEST(numbers_out_of_range_count_as_none),
-        WORLD_TEST(another_version_is_set_aside),
-        WORLD_TEST(a_record_is_on_the_disk_under_two_names),
-        WORLD_TEST(later_records_are_synced_together),
-        WORLD_TEST(a_record_that_changed_while_the_first_was_synced_is_synced_later),
-        WORLD_TEST(a_record_that_was_not_synced_is_written_again),
-        WORLD_TEST(an_empty_record_is_replaced_by_the_one_that_was_on_the_disk),
-        WORLD_TEST(a_record_both_of_whose_names_are_damaged_is_set_aside),
-        WORLD_TEST(a_second_name_alone_is_rubbish),
-        WORLD_TEST(a_pod_that_goes_while_its_record_is_synced_leaves_nothing),
-        WORLD_TEST(every_cut_is_survived),
+        TEST(what_is_written_is_read_back),
+        TEST(the_same_record_is_not_written_twice),
+        TEST(a_reboot_is_noticed),
+        TEST(a_cut_off_record_is_set_aside),
+        TEST(ids_that_would_leave_their_folder_are_refused),
+        TEST(numbers_out_of_range_count_as_none),
+        TEST(another_version_is_set_aside),
+        TEST(a_record_is_on_the_disk_under_two_names),
+        TEST(later_records_are_synced_together),
+        TEST(a_record_that_changed_while_the_first_was_synced_is_synced_later),
+        TEST(a_record_that_was_not_synced_is_written_again),
+        TEST(an_empty_record_is_replaced_by_the_one_that_was_on_the_disk),
+        TEST(a_record_both_of_whose_names_are_damaged_is_set_aside),
+        TEST(a_second_name_alone_is_rubbish),
+        TEST(a_pod_that_goes_while_its_record_is_synced_leaves_nothing),
+        TEST(every_cut_is_survived),
+        TEST(what_waits_goes_on_though_the_clock_is_set_while_no_agent_runs),
+        TEST(after_a_reboot_it_is_as_long_ago_as_the_wall_clock_says),
+        TEST(a_clock_that_is_not_set_yet_after_a_reboot_counts_from_the_boot),
+        TEST(a_boot_that_never_had_its_clock_set_counts_for_nothing_after_it),
+        TEST(a_clock_that_is_behind_after_a_reboot_counts_from_the_boot),
+        TEST(a_clock_that_was_set_after_the_start_is_used_as_it_was_set),
+        TEST(a_record_of_an_earlier_version_is_converted),
+        TEST(a_record_of_an_earlier_version_is_converted_after_a_reboot),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,9 +4,9 @@
 #include "tests/unit/agent_pod/world.h"
 
 #include "agent/pod/volume/payload.h"
-#include "base/clock.h"
+#include "tests/unit/script_clock.h"
 
-#define SECOND INT64_C(1000000000)
+#define SECOND SCRIPT_SECOND
 
 struct server { /* gives out what it is told to */
     const char *text;
@@ -83,8 +83,7 @@ static void a_token_is_asked_for_with_all_that_it_is_bound_to(void **state)
     assert_memory_equal(made.files[0].data, "t0ken", 5);
     assert_int_equal(made.files[0].mode, 0644);
     assert_false(made.files[0].has_owner);
-    assert_true(made.renew_ns <= s.expires_ns - 720 * SECOND);
-    assert_true(made.renew_ns > s.expires_ns - 730 * SECOND);
+    assert_in_range(clock_boot_left_ns(made.renew_at), 2871 * SECOND, 2880 * SECOND);
     arena_done(&a);
 
     s.code = ERR_PERMISSION;
@@ -105,7 +104,7 @@ static void an_old_token_is_asked_for_again_but_not_all_the_time(void **state)
 
     w->node.o.tokens = &tokens;
     assert_int_equal(payload_build(p, &p->api->spec.volumes[0], &a, &made, &e), ERR_OK);
-    assert_true(made.renew_ns >= s.expires_ns + 58 * SECOND);
+    assert_int_equal(clock_boot_left_ns(made.renew_at), 60 * SECOND);
     arena_done(&a);
 }
 
@@ -148,16 +147,31 @@ static void the_one_user_of_all_containers_owns_it_alone(void **state)
              false, 0, 0644);
 }
 
+/* Until a token of `life_s` is asked for again that the server gave out `ago_s` before now. */
+static int64_t renewed_in_s(int64_t life_s, int64_t ago_s, unsigned jitter_s)
+{
+    int64_t expires_ns = clock_wall_ns() + (life_s - ago_s) * SECOND;
+
+    return clock_boot_left_ns(pod_token_renew_at(expires_ns, life_s, jitter_s)) / SECOND;
+}
+
 static void a_fifth_before_its_end_or_after_a_day_it_is_renewed(void **state)
 {
-    const int64_t issued = 1800000000 * SECOND, day = 24 * 3600 * SECOND;
+    const int64_t day = 24 * 3600;
 
     (void)state;
-    assert_int_equal(pod_token_renew_ns(issued + 600 * SECOND, 600, 0), issued + 480 * SECOND);
-    assert_int_equal(pod_token_renew_ns(issued + 600 * SECOND, 600, 9), issued + 471 * SECOND);
-    assert_int_equal(pod_token_renew_ns(issued + 30 * day, 30 * 24 * 3600, 0), issued + day);
-    assert_int_equal(pod_token_renew_ns(issued + (INT64_C(1) << 32) * SECOND, INT64_C(1) << 32, 0),
-                     issued + day);
+    assert_int_equal(renewed_in_s(600, 0, 0), 480);
+    assert_int_equal(renewed_in_s(600, 0, 9), 471);
+    assert_int_equal(renewed_in_s(600, 100, 0), 380);
+    assert_int_equal(renewed_in_s(30 * day, 0, 0), day);
+    assert_int_equal(renewed_in_s(INT64_C(1) << 32, 0, 0), day);
+}
+
+static void a_wall_clock_that_is_behind_holds_no_renewal(void **state)
+{
+    (void)state;
+    assert_int_equal(renewed_in_s(600, -56 * 365 * INT64_C(86400), 0), 480); /* 1970 */
+    assert_int_equal(renewed_in_s(600, 3600, 0), 60);                        /* ahead: once a minute */
 }
 
 static void a_token_that_arrives_wakes_its_pod(void **state)
@@ -166,13 +180,13 @@ static void a_token_that_arrives_wakes_its_pod(void **state)
     struct pod *p = with_token(w, PLAIN);
 
     w->node.runner_active = true; /* nothing of it is to run here */
-    p->vols_retry_ns = clock_wall_ns() + 60 * SECOND;
+    p->vols_retry_at = clock_boot_in_ms(60000);
     p->payload_stale = false;
     node_token_changed(&w->node, "nobody's");
     assert_false(p->payload_stale);
     node_token_changed(&w->node, p->uid);
     assert_true(p->payload_stale);
-    assert_int_equal(p->vols_retry_ns, 0);
+    assert_false(clock_boot_is_set(p->vols_retry_at));
     assert_true(p->dirty_queued);
 }
 
@@ -184,6 +198,7 @@ int main(void)
         WORLD_TEST(an_old_token_is_asked_for_again_but_not_all_the_time),
         WORLD_TEST(the_one_user_of_all_containers_owns_it_alone),
         WORLD_TEST(a_fifth_before_its_end_or_after_a_day_it_is_renewed),
+        WORLD_TEST(a_wall_clock_that_is_behind_holds_no_renewal),
         WORLD_TEST(a_token_that_arrives_wakes_its_pod),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

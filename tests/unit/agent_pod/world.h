@@ -64,6 +64,7 @@ static inline int world_setup(void **state)
     uv_loop_init(&w->loop);
     w->node.upward = worker_upward;
     w->node.o.loop = &w->loop;
+    w->node.timers = boot_timers_new(&w->loop);
     w->node.o.store = src_store_new();
     w->node.o.node_name = "node-a";
     w->node.o.node_ip = "192.0.2.7";
@@ -112,6 +113,7 @@ static inline int world_teardown(void **state)
     uv_close((uv_handle_t *)&w->node.left_timer, NULL);
     uv_close((uv_handle_t *)&w->node.records_timer, NULL);
     uv_run(&w->loop, UV_RUN_DEFAULT);
+    boot_timers_free(w->node.timers);
     src_store_free(w->node.o.store);
     left = uv_loop_close(&w->loop);
     if (fs_remove_tree(AT_FDCWD, w->dir, &e) != ERR_OK)

@@ -18,7 +18,7 @@ struct counting {
 
 struct fixture {
     uv_loop_t loop;
-    struct boot_timers set;
+    struct boot_timers *set;
     struct counting one;
 };
 
@@ -39,7 +39,7 @@ static int setup(void **state)
     script_clock_reset();
     f.one = (struct counting){ 0 };
     uv_loop_init(&f.loop);
-    boot_timers_init(&f.set, &f.loop);
+    f.set = boot_timers_new(&f.loop);
     *state = &f;
     return 0;
 }
@@ -48,14 +48,14 @@ static int teardown(void **state)
 {
     struct fixture *f = *state;
 
-    boot_timers_close(&f->set, NULL);
+    boot_timers_free(f->set);
     uv_run(&f->loop, UV_RUN_DEFAULT);
     return uv_loop_close(&f->loop);
 }
 
 static void turn(struct fixture *f)
 {
-    boot_timers_count_anew(&f->set);
+    boot_timers_count_anew(f->set);
     uv_run(&f->loop, UV_RUN_NOWAIT);
 }
 
@@ -64,7 +64,7 @@ static void a_timer_fires_when_its_moment_has_come(void **state)
     struct fixture *f = *state;
     struct counting *c = &f->one;
 
-    boot_timer_init(&f->set, &c->timer);
+    boot_timer_init(f->set, &c->timer);
     boot_timer_start(&c->timer, clock_boot_in_ms(5000), on_fired);
     script_clock_pass(5 * SCRIPT_SECOND - 1);
     turn(f);
@@ -85,7 +85,7 @@ static void a_moment_that_is_past_comes_on_the_next_turn(void **state)
     struct fixture *f = *state;
     struct counting *c = &f->one;
 
-    boot_timer_init(&f->set, &c->timer);
+    boot_timer_init(f->set, &c->timer);
     boot_timer_start(&c->timer, (struct boot_time){ 0 }, on_fired);
     assert_int_equal(c->fired, 0);
     uv_run(&f->loop, UV_RUN_NOWAIT);
@@ -98,7 +98,7 @@ static void sleep_counts_and_a_set_wall_clock_does_not(void **state)
     struct fixture *f = *state;
     struct counting *c = &f->one;
 
-    boot_timer_init(&f->set, &c->timer);
+    boot_timer_init(f->set, &c->timer);
     boot_timer_start(&c->timer, clock_boot_in_ms(5000), on_fired);
     script_clock_set(3600 * SCRIPT_SECOND);
     turn(f);
@@ -116,7 +116,7 @@ static void a_timer_is_moved_and_stopped(void **state)
     struct fixture *f = *state;
     struct counting *c = &f->one;
 
-    boot_timer_init(&f->set, &c->timer);
+    boot_timer_init(f->set, &c->timer);
     boot_timer_start(&c->timer, clock_boot_in_ms(1000), on_fired);
     boot_timer_start(&c->timer, clock_boot_in_ms(3000), on_fired);
     script_clock_pass(2 * SCRIPT_SECOND);
@@ -141,7 +141,7 @@ static void a_watched_clock_that_nobody_sets_reports_nothing_and_closes(void **s
     struct err e = { 0 };
     unsigned reports = 0;
 
-    assert_int_equal(boot_timers_watch(&f->set, on_set, &reports, &e), ERR_OK);
+    assert_int_equal(boot_timers_watch(f->set, on_set, &reports, &e), ERR_OK);
     uv_run(&f->loop, UV_RUN_NOWAIT);
     assert_int_equal(reports, 0);
 }
