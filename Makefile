@@ -54,6 +54,7 @@ CPPFLAGS_ALL := -I. -isystem $(LLHTTP_INCLUDE) -D_GNU_SOURCE -DCORACLE_VERSION='
 CFLAGS_ALL   := -std=gnu17 -Ulinux -Uunix -O2 -g -ffile-prefix-map=$(CURDIR)=. $(warnings) $(hardening) \
                 $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer) $(CFLAGS)
 LDFLAGS_ALL  := -pie -Wl,-z,relro,-z,now -Wl,--as-needed $(if $(SAN),-fsanitize=$(SAN)) $(LDFLAGS)
+EXEC_LINK    := -static
 
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-7s %s\n' '$(1)' '$(2)')
@@ -103,7 +104,7 @@ $(B)/coracle-pause: agent/runtime/pause.c | $(B)/.flags
 
 $(B)/coracle-exec: $(patsubst %,agent/runtime/%,$(exec_SRCS)) agent/runtime/exec_report.h | $(B)/.flags
 	$(call say,LD,$@)
-	$(Q)$(CC) -std=gnu17 -Os $(warnings) -static -D_GNU_SOURCE -I. -o $@ $(filter %.c,$^)
+	$(Q)$(CC) -std=gnu17 -Os $(warnings) $(EXEC_LINK) -D_GNU_SOURCE -I. -o $@ $(filter %.c,$^)
 
 $(B)/llhttp/llhttp.a: $(B)/.flags
 	$(call say,CC,llhttp)

@@ -44,8 +44,8 @@ run_tests   := tests/tools/run-tests --build $(check_gcc) --san $(check_san) --i
 jobs        := $(or $(JOBS),$(shell nproc))
 make_gcc    := $(MAKE) --no-print-directory -j$(jobs) CC=gcc SAN=
 make_san    := $(MAKE) --no-print-directory -j$(jobs) CC=gcc SAN=address,undefined
-make_inject := $(MAKE) --no-print-directory -j$(jobs) CC=gcc SAN= O=$(inject_build) \
-                CFLAGS='$(CFLAGS) -fno-omit-frame-pointer -fno-optimize-sibling-calls'
+frames      := -g -fno-omit-frame-pointer -fno-optimize-sibling-calls
+make_inject := $(MAKE) --no-print-directory -j$(jobs) CC=gcc SAN= O=$(inject_build) INJECT=1 CFLAGS='$(CFLAGS) $(frames)' EXEC_LINK='$(frames)'
 make_clang  := $(MAKE) --no-print-directory -j$(jobs) CC=clang SAN=
 
 .PHONY: unit-programs check check-unit check-host check-host-san check-node check-node-host bench check-layers check-headers fuzz node node-shell soak inject inject-programs
@@ -131,18 +131,23 @@ check-layers: all ## fail on an include or a call that breaks the table of layer
 	$(Q)tests/tools/check-symbols $(B)
 	$(Q)CC="$(CC)" tests/tools/check-presence
 
-# The sweep of failing calls tells a helper's callers apart by their frames: a build with frame pointers, of its own.
+# The sweep of failing calls tells a helper's callers apart by their frames: a build with frame pointers, of its own, in
+# which coracle-exec can load the library, and clone3 is a call, as for a sanitizer, and no instruction.
+ifdef INJECT
+$(B)/base/spawn.o: CPPFLAGS_ALL += -DSANITIZED
+endif
 $(B)/tests/inject/inject.so: tests/inject/inject.c tests/inject/inject.h | $(B)/.flags
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D) && $(CC) -std=gnu17 -O2 -g $(warnings) -fPIC -shared -fno-omit-frame-pointer -D_GNU_SOURCE -I. -o $@ $< -ldl
 
 inject-programs: all $(B)/tests/inject/inject.so
 
-inject: ## each call of a phase fails once, and the agent is killed at it (root); PHASE= SITE= ERRNO= ACTION= NTH=, SAMPLE=n by chance, INJECT_SEED=
+inject: ## each call of a phase fails once, and the agent is killed at it (root); PHASE= SITE= ERRNO= ACTION= NTH=, SAMPLE=n by chance, INJECT_SEED=, RESULTS=file to go on with
 	@tests/tools/deps build run test
 	@$(make_inject) inject-programs
 	@tests/inject/run --build $(inject_build)/gcc $(if $(PHASE),--phase $(PHASE)) $(if $(SITE),--site '$(SITE)') $(if $(ERRNO),--errno $(ERRNO)) \
-	    $(if $(ACTION),--action $(ACTION)) $(if $(NTH),--nth $(NTH)) $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(INJECT_SEED),--seed $(INJECT_SEED))
+	    $(if $(ACTION),--action $(ACTION)) $(if $(NTH),--nth $(NTH)) $(if $(SAMPLE),--sample $(SAMPLE)) $(if $(INJECT_SEED),--seed $(INJECT_SEED)) \
+	    $(if $(LANES),--jobs $(LANES)) $(if $(RESULTS),--results $(RESULTS))
 
 # Each header compiles alone, so that the order of includes never matters.
 check-headers: ## compile each header by itself

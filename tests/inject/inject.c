@@ -86,7 +86,7 @@ static int remember_module(struct dl_phdr_info *info, size_t size, void *arg)
 
 __attribute__((constructor)) static void load(void)
 {
-    static const char *const ours[] = { "coracle", "coracle-unpack", "coracle-probe" };
+    static const char *const ours[] = { "coracle", "coracle-exec", "coracle-probe", "coracle-unpack" };
     const char *path = getenv("INJECT_CONTROL");
     int n = 0;
     long fd, at;
@@ -96,6 +96,8 @@ __attribute__((constructor)) static void load(void)
             program = ours[i];
     if (path == NULL || program == NULL)
         return;
+    if (strcmp(program, "coracle-exec") == 0) /* what it becomes, or starts, is not ours */
+        unsetenv("LD_PRELOAD");
     dl_iterate_phdr(remember_module, &n);
     if (strcmp(program, "coracle-unpack") == 0)
         stack_end = (uint64_t)environ & ~(uint64_t)7;
@@ -336,7 +338,9 @@ HOOK(ssize_t, send, -1, (int a, const void *b, size_t c, int d), a, b, c, d)
 HOOK(ssize_t, sendmsg, -1, (int a, const struct msghdr *b, int c), a, b, c)
 HOOK(ssize_t, recv, -1, (int a, void *b, size_t c, int d), a, b, c, d)
 HOOK(ssize_t, recvmsg, -1, (int a, struct msghdr *b, int c), a, b, c)
-HOOK(pid_t, fork, -1, (void))
+HOOK(int, memfd_create, -1, (const char *a, unsigned int b), a, b)
+HOOK(pid_t, waitpid, -1, (pid_t a, int *b, int c), a, b, c)
+HOOK(int, execv, -1, (const char *a, char *const b[]), a, b)
 HOOK(int, kill, -1, (pid_t a, int b), a, b)
 HOOK(int, inotify_init1, -1, (int a), a)
 HOOK(int, inotify_add_watch, -1, (int a, const char *b, uint32_t c), a, b, c)
@@ -356,8 +360,9 @@ static char *const *with_library(const char *path, char *const env[])
     size_t n = 0;
 
     base = base == NULL ? path : base + 1;
-    if ((strcmp(base, "coracle-unpack") != 0 && strcmp(base, "coracle-probe") != 0) || from[0] == NULL ||
-        from[1] == NULL || strlen(from[0]) > 4000 || strlen(from[1]) > 4000)
+    if ((strcmp(base, "coracle-unpack") != 0 && strcmp(base, "coracle-probe") != 0 &&
+         strcmp(base, "coracle-exec") != 0) ||
+        from[0] == NULL || from[1] == NULL || strlen(from[0]) > 4000 || strlen(from[1]) > 4000)
         return env;
     while (env != NULL && env[n] != NULL && n < 60) {
         more[n] = env[n];
@@ -376,6 +381,18 @@ REAL(int, execve, (const char *path, char *const argv[], char *const env[]))
 {
     char *const *all = control == NULL ? env : with_library(path, env);
     BODY(int, "execve", execve, -1, path, argv, all);
+}
+
+/* An end after it is the parent's: the child goes on, as one of a killed agent would. */
+pid_t fork(void);
+REAL(pid_t, fork, (void))
+{
+    enum answer what = decide("fork", __builtin_frame_address(0));
+    pid_t pid = what == FAIL ? -1 : real_fork();
+
+    if (what == DIE_AFTER && pid != 0)
+        die();
+    return pid;
 }
 
 int waitid(idtype_t a, id_t b, siginfo_t *c, int d);
@@ -472,7 +489,7 @@ long syscall(long number, ...)
     if (what == FAIL)
         return -1;
     result = raw(number, a[0], a[1], a[2], a[3], a[4], a[5]);
-    if (what == DIE_AFTER)
+    if (what == DIE_AFTER && (number != SYS_clone3 || result != 0))
         die();
     if (result < 0 && result > -4096) {
         errno = (int)-result;

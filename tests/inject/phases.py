@@ -1,0 +1,315 @@
+# SPDX-License-Identifier: Apache-2.0
+"""phases - what the agent does while a call of it fails: before() prepares, do() is what faults hit, after() brings the node back."""
+import contextlib
+import hashlib
+import io
+import json
+import os
+import tarfile
+import time
+
+import coracle
+import registry
+from bench import RESIDENTS
+from coracle import Failed, check, container, pod, shell
+
+REFRESH_S = 45  # a payload that could not be refreshed is tried again after 30 s
+
+
+class Phase:
+    """before() prepares, do() is what faults hit, after() brings the node back to what it was and checks the outcome."""
+
+    def __init__(self, bench):
+        self.bench, self.node = bench, bench.node
+
+    @staticmethod
+    def flags(_world):
+        """More flags for the daemon, and what they need."""
+        return []
+
+    def before(self):
+        pass
+
+    def do(self):
+        raise NotImplementedError
+
+    def after(self):
+        pass
+
+    def gone(self, p):
+        self.bench.wait(lambda pods: "web" in pods and p.name not in pods, f"{p.name} gone")
+        self.node.wait_no_traces(p, deadline=20)
+
+    def remove(self, name):
+        with contextlib.suppress(FileNotFoundError):
+            self.node.remove(f"{name}.yaml")
+
+    def start_one(self, name, **spec):
+        volumes = [{"name": "config", "configMap": {"name": "config"}}, {"name": "scratch", "emptyDir": {}}]
+        mounts = [coracle.mount("config", "/config"), coracle.mount("scratch", "/scratch")]
+        self.node.put(f"{name}.yaml", pod(name, container(volumeMounts=mounts, ports=[{"containerPort": 80, "hostPort": 8300}]),
+                                          volumes=volumes, terminationGracePeriodSeconds=1, shareProcessNamespace=True, **spec))
+
+    def running(self, name):
+        def is_running(pods):
+            return pods[name] if coracle.all_running(pods[name]) and self.node.pid(pods[name]) else None
+        return self.bench.wait(is_running, f"{name} running")
+
+
+class Restart(Phase):
+    """The agent's own start over running pods."""
+
+    def before(self):
+        self.node.stop()
+
+    def do(self):
+        try:
+            self.node.start()
+        except Failed:
+            self.bench.revive()
+        self.bench.wait(lambda pods: all(n in pods for n in RESIDENTS) and pods["web"].ready, "the pods are known")
+
+
+class Start(Phase):
+    """A pod's start."""
+
+    def do(self):
+        self.start_one("one")
+        self.pod = self.running("one")
+
+    def after(self):
+        p = self.running("one")
+        last = p.container("main").get("lastState", {}).get("terminated", {})  # a start that failed counts as a restart, as with kubelet
+        check(p.restarts() == 0 or last.get("reason") in ("StartError", "ContainerCannotRun"), f"the new pod restarted {p.restarts()} times: {last}")
+        check(coracle.read(f"/proc/{self.node.pid(p)}/root/config/text", "?") == self.bench.value, "the new pod has no ConfigMap")
+        self.remove("one")
+        self.gone(p)
+
+
+class Stop(Phase):
+    """A pod's stop and removal."""
+
+    def before(self):
+        self.start_one("one")
+        self.pod = self.running("one")
+
+    def do(self):
+        self.remove("one")
+        self.bench.wait(lambda pods: "web" in pods and "one" not in pods, "one gone")
+
+    def after(self):
+        self.gone(self.pod)
+
+
+class End(Phase):
+    """A container that ends by itself: its exit code, once."""
+
+    def do(self):
+        self.node.put("one.yaml", pod("one", container(command=shell("sleep 0.2; exit 5")), restartPolicy="Never"))
+        self.pod = self.bench.wait(lambda pods: pods["one"] if pods["one"].phase in ("Failed", "Succeeded") else None, "one ended")
+
+    def after(self):
+        word, detail = self.pod.state()
+        check((self.pod.phase, word, detail.get("exitCode")) == ("Failed", "terminated", 5), lambda: f"the end of one: {self.pod.phase} {word} {detail}")
+        self.remove("one")
+        self.gone(self.pod)
+
+
+class Edit(Phase):
+    """A ConfigMap's edit reaches a running pod."""
+
+    def do(self):
+        self.bench.put_value(str(int(self.bench.value) + 1))
+        pid = self.bench.wanted["web"]["pid"][0]
+        coracle.until(lambda: coracle.read(f"/proc/{pid}/root/config/text", "?") == self.bench.value or self.bench.revive(), REFRESH_S,
+                      "the edit in the container")
+
+
+class Answer(Phase):
+    """A command of the command line: it succeeds as it should or says why not, and succeeds afterwards."""
+
+    wanted = ""
+
+    def command(self):
+        raise NotImplementedError
+
+    def result(self):
+        result = self.command()
+        return result.returncode, result.stdout, result.stderr
+
+    def do(self):
+        code, out, err = self.result()
+        check(code != 0 or out == self.wanted, lambda: f"exit code 0, but it printed {coracle.short(out)} ({err!r})")
+        # What `image verify` found damaged is on standard output, as it is its answer.
+        check(code == 0 or err.strip() or out.strip() not in ("", self.wanted.strip()), f"exit code {code} without a reason")
+
+    def after(self):
+        end = time.monotonic() + 5 * coracle.SLOW  # a killed agent is not gone at once
+        while True:
+            self.bench.revive()
+            code, out, err = self.result()
+            if (code, out) == (0, self.wanted):
+                return
+            check(time.monotonic() < end, lambda: f"afterwards: exit code {code}, {coracle.short(out)}, {err!r}")
+            time.sleep(0.1)
+
+
+class Exec(Answer):
+    """exec of a command."""
+
+    wanted = "here\n"
+
+    def command(self):
+        return self.bench.cli("exec", "web", "--", "echo", "here")
+
+
+class Logs(Answer):
+    """logs of a container."""
+
+    def command(self):
+        return self.bench.cli("logs", "web")
+
+
+class Copy(Answer):
+    """cp into a container and back."""
+
+    wanted = "text\n"
+
+    def command(self):
+        here = f"{self.bench.world.scratch}/tmp/copy"
+        with open(here, "w", encoding="ascii") as f:
+            f.write("text\n")
+        result = self.bench.cli("cp", here, "web:/tmp/copy")
+        if result.returncode == 0:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(here + ".back")
+            result = self.bench.cli("cp", "web:/tmp/copy", here + ".back")
+            result.stdout = coracle.read(here + ".back", "")
+        return result
+
+
+def member(name, kind=tarfile.REGTYPE, link="", data=b"", mode=0o644):
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname, info.size, info.mode = kind, link, len(data), mode
+    return info, data
+
+
+def layer(*members):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        for info, data in members:
+            tar.addfile(info, io.BytesIO(data))
+    return out.getvalue()
+
+
+def write_layout(folder):
+    """An image that no resident uses, with what a layer can hold; as a folder of an OCI layout."""
+    layers = [layer(member("etc", tarfile.DIRTYPE, mode=0o755), member("etc/old", data=b"old"), member("etc/big", data=b"b" * 200000),
+                    member("bin", tarfile.DIRTYPE, mode=0o1777), member("bin/link", tarfile.SYMTYPE, "../etc/big"),
+                    member("bin/hard", tarfile.LNKTYPE, "etc/big"), member("bin/fifo", tarfile.FIFOTYPE)),
+              layer(member("etc/.wh.old"), member("etc/new", data=b"new", mode=0o4755), member("bin/.wh..wh..opq"))]
+    blobs = f"{folder}/blobs/sha256"
+    os.makedirs(blobs)
+
+    def blob(kind, data):
+        digest = hashlib.sha256(data).hexdigest()
+        with open(f"{blobs}/{digest}", "wb") as f:
+            f.write(data)
+        return {"mediaType": kind, "digest": f"sha256:{digest}", "size": len(data)}
+
+    described = [blob(registry.LAYER, data) for data in layers]
+    config = {"os": "linux", "architecture": registry.ARCH, "config": {"Cmd": ["/x"]},
+              "rootfs": {"type": "layers", "diff_ids": [d["digest"] for d in described]}}
+    manifest = {"schemaVersion": 2, "mediaType": registry.MANIFEST, "config": blob(registry.CONFIG, json.dumps(config).encode()),
+                "layers": described}
+    entry = blob(registry.MANIFEST, json.dumps(manifest).encode())
+    entry["annotations"] = {"org.opencontainers.image.ref.name": "localhost/layers:1"}
+    for name, content in (("index.json", {"schemaVersion": 2, "manifests": [entry]}), ("oci-layout", {"imageLayoutVersion": "1.0.0"})):
+        with open(f"{folder}/{name}", "w", encoding="ascii") as f:
+            json.dump(content, f)
+
+
+class Bring(Answer):
+    """An image is brought, checked and removed."""
+
+    wanted = "ok\n"
+    name = "localhost/layers:1"
+
+    def bring(self):
+        raise NotImplementedError
+
+    def command(self):
+        result = self.bring()
+        if result.returncode == 0:
+            result = self.bench.cli("image", "verify")
+        if result.returncode == 0:
+            result.stdout = "ok\n" if result.stdout.endswith("ok\n") else result.stdout
+            removed = self.bench.cli("image", "rm", self.name)
+            result = result if removed.returncode == 0 else removed
+        return result
+
+    def after(self):
+        super().after()
+        tmp = f"{self.node.state_dir}/images/tmp"  # what became rubbish is removed in the background
+        coracle.until(lambda: not os.listdir(tmp), 15, lambda: f"left in the image store: {os.listdir(tmp)}")
+
+
+class Import(Bring):
+    """import of an image."""
+
+    def __init__(self, bench):
+        super().__init__(bench)
+        self.layout = f"{bench.world.scratch}/layout"
+        write_layout(self.layout)
+
+    def bring(self):
+        return self.bench.cli("image", "import", self.layout)
+
+
+class Pull(Bring):
+    """pull of an image from a registry."""
+
+    @staticmethod
+    def flags(world):
+        world.registry = registry.Registry(world)
+        layout = f"{world.scratch}/layout"
+        write_layout(layout)
+        Pull.name, _ = world.registry.push(f"oci:{layout}:{Bring.name}", "team/layers:1")
+        return [registry.registries_conf(world, world.registry)]
+
+    def bring(self):
+        return self.bench.cli("image", "pull", self.name)
+
+
+class Resize(Phase):
+    """A running pod's memory limit."""
+
+    size = 64
+
+    def put(self):
+        self.node.put("sized.yaml", pod("sized", container(resources={"limits": {"cpu": "200m", "memory": f"{self.size}Mi"}}),
+                                        terminationGracePeriodSeconds=1))
+
+    def before(self):
+        self.put()
+        p = self.running("sized")
+        self.kept = (p.container_id(), self.node.pid(p))
+
+    def do(self):
+        self.size += 1
+        self.put()
+        wanted = f"{self.size}Mi"
+        self.bench.wait(lambda pods: pods["sized"].container().get("resources", {}).get("limits", {}).get("memory") == wanted and
+                        not pods["sized"].condition("PodResizeInProgress"), "sized resized")
+
+    def after(self):
+        p = self.running("sized")
+        check((p.container_id(), self.node.pid(p)) == self.kept, "the resized container is another one")
+        self.remove("sized")
+        self.gone(p)
+
+
+PHASES = {"restart": Restart, "start": Start, "stop": Stop, "end": End, "edit": Edit, "exec": Exec, "logs": Logs, "cp": Copy,
+          "import": Import, "pull": Pull, "resize": Resize}
+
+
