@@ -67,14 +67,6 @@ struct presence aside_look(int dirfd, void (*fn)(const char *name, void *arg), v
     return fs_list(dirfd, ".", visit_one, &v, e);
 }
 
-void aside_each(int dirfd, void (*fn)(const char *name, void *arg), void *arg)
-{
-    struct err unseen = { 0 };
-
-    if (presence_is_unknown(aside_look(dirfd, fn, arg, &unseen)))
-        return; /* counted and logged */
-}
-
 struct oldest {
     char name[ASIDE_NAME_SIZE];
     unsigned n;
@@ -101,9 +93,10 @@ enum err_code aside_put(int dirfd, const char *name, char ret[ASIDE_NAME_SIZE], 
         return err_sys(e, ENAMETOOLONG, "set %s aside", name);
     for (;;) {
         struct oldest o = { .n = 0 };
+        struct err unseen = { 0 };
 
-        aside_each(dirfd, note_oldest, &o);
-        if (o.n < ASIDE_MAX || o.name[0] == '\0' || unlinkat(dirfd, o.name, 0) != 0)
+        if (presence_is_unknown(aside_look(dirfd, note_oldest, &o, &unseen)) || o.n < ASIDE_MAX ||
+            o.name[0] == '\0' || unlinkat(dirfd, o.name, 0) != 0)
             break;
     }
     if (renameat(dirfd, name, dirfd, away) != 0)

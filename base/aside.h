@@ -27,6 +27,4 @@ int64_t aside_since_ns(const char *name);
 /* Calls fn for each of the folder's, in no order; for none of a folder that cannot be read. */
 struct presence aside_look(int dirfd, void (*fn)(const char *name, void *arg), void *arg,
                            struct err *e) MUST_CHECK;
-/* The same, to report them. */
-void aside_each(int dirfd, void (*fn)(const char *name, void *arg), void *arg);
 #endif

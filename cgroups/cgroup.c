@@ -426,7 +426,13 @@ static enum err_code list_class(const struct cg_tree *t, const struct cg_hier *h
         return e->code;
     }
     enum err_code code = ERR_OK;
-    for (struct dirent *d = readdir(list); d != NULL && code == ERR_OK; d = readdir(list)) {
+    for (;;) {
+        errno = 0;
+        const struct dirent *d = code == ERR_OK ? readdir(list) : NULL;
+        if (d == NULL && errno != 0)
+            code = err_sys(e, errno, "list cgroup %s%s", h->point, path);
+        if (d == NULL)
+            break;
         if (d->d_type != DT_DIR || !str_starts(d->d_name, "pod"))
             continue;
         if (ret->n >= (size_t)PODS_MAX * CG_HIERS_MAX)

@@ -165,11 +165,6 @@ enum err_code cg_place(struct cg_tree *t, const char *path, pid_t pid, struct er
 enum err_code cg_ops_sweep(struct cg_tree *t, struct err *e) MUST_CHECK;
 
 /* ---- reading --------------------------------------------------------------------------------- */
-struct cg_usage {
-    uint64_t cpu_ns;
-    uint64_t memory_bytes, working_set_bytes; /* working set: usage - inactive file */
-    uint64_t pids;
-    uint64_t oom_kills; /* memory.events oom_kill (v2, local), memory.oom_control oom_kill (v1) */
-};
-enum err_code cg_usage(struct cg_tree *t, const char *path, struct cg_usage *ret, struct err *e) MUST_CHECK;
+/* Bytes in use; absent: no such cgroup, or nothing counts memory. */
+struct presence cg_look_memory(struct cg_tree *t, const char *path, uint64_t *ret, struct err *e) MUST_CHECK;
 #endif

@@ -192,9 +192,10 @@ static void v2_freeze(int dir, bool on)
 
 static bool v2_frozen(int dir)
 {
+    struct err e = { 0 };
     uint64_t frozen = 0;
 
-    return cg_read_key(dir, "cgroup.events", "frozen", &frozen) && frozen != 0;
+    return !presence_is_unknown(cg_look_key(dir, "cgroup.events", "frozen", &frozen, &e)) && frozen != 0;
 }
 
 static struct presence v2_populated(int dir, struct err *e)

@@ -82,7 +82,7 @@ struct cg_backend {
                            struct err *e);
     bool (*kill)(int dir);            /* cgroup.kill; false: the kernel has none */
     void (*freeze)(int dir, bool on); /* one cgroup; asynchronous; no freezer here: nothing */
-    bool (*frozen)(int dir);
+    bool (*frozen)(int dir);          /* false also when it is not known: the caller asks in rounds */
     struct presence (*populated)(int dir, struct err *e); /* any process at or below */
 };
 extern const struct cg_backend cg_backend_v1;
@@ -151,10 +151,8 @@ bool cg_each_pid(int dir, bool (*fn)(pid_t pid, void *arg), void *arg, struct er
 /* By reading cgroup.procs at and below: v1. */
 struct presence cg_any_process(int dir, struct err *e) MUST_CHECK;
 
-/* ---- usage.c: numbers in files; false when the file or the key is missing ---------------------- */
-bool cg_read_u64(int dir, const char *file, uint64_t *ret);
-bool cg_read_key(int dir, const char *file, const char *key, uint64_t *ret);
-/* Likewise; a file that cannot be read leaves it unknown. */
+/* ---- usage.c: numbers in files; absent: no such file or key, or no number there ----------------- */
+struct presence cg_look_u64(int dir, const char *file, uint64_t *ret, struct err *e) MUST_CHECK;
 struct presence cg_look_key(int dir, const char *file, const char *key, uint64_t *ret,
                             struct err *e) MUST_CHECK;
 

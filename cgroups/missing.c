@@ -55,9 +55,11 @@ int64_t cg_protected_above(const struct cg_tree *t, char *ret_where, size_t size
         return least;
     for (snprintf(path, sizeof(path), "%s", t->root); path[0] != '\0'; *strrchr(path, '/') = '\0') {
         fd_auto dir = cg_open_dir(&t->hiers[0], path);
-        uint64_t own = 0;
-        if (dir < 0 || !cg_read_u64(dir, "memory.min", &own) || own >= (uint64_t)least)
-            continue; /* "max" is no number */
+        uint64_t own = UINT64_MAX; /* "max" */
+        struct err e = { 0 };
+        if (dir < 0 || presence_is_unknown(cg_look_u64(dir, "memory.min", &own, &e)) ||
+            own >= (uint64_t)least)
+            continue; /* for a note to people alone: unknown is no reason to write one */
         least = (int64_t)own;
         snprintf(ret_where, size, "%s", path);
     }

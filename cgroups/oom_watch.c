@@ -195,20 +195,6 @@ struct presence cg_look_oom_kills(struct cg_tree *t, const char *path, bool belo
     return cg_look_key(dir, "memory.events", "oom_kill", ret, e);
 }
 
-bool cg_oom_kills(struct cg_tree *t, const char *path, bool below, uint64_t *ret)
-{
-    struct err ignored = { 0 };
-
-    switch (presence_of(cg_look_oom_kills(t, path, below, ret, &ignored))) {
-    case PRESENCE_PRESENT:
-        return true;
-    case PRESENCE_ABSENT:
-    case PRESENCE_UNKNOWN:
-        break;
-    }
-    return false;
-}
-
 static void oom_watch_drain(struct cg_oom_watch *w)
 {
     uint64_t count;
@@ -217,39 +203,48 @@ static void oom_watch_drain(struct cg_oom_watch *w)
         touch(w, -1); /* which one, only the counts say */
 }
 
-static uint64_t oom_watch_take(struct cg_oom_watch *w, struct watched *one)
+/* Where the count cannot be read the cgroup stays touched: the next call looks again. */
+static enum err_code oom_watch_take(struct cg_oom_watch *w, struct watched *one, uint64_t *ret, struct err *e)
 {
-    uint64_t kills, before = one->counted;
+    uint64_t kills = one->counted;
 
-    if (!cg_oom_kills(w->tree, one->path, true, &kills) || kills <= before)
-        return 0;
-    one->counted = kills;
-    return kills - before;
+    one->touched = presence_is_unknown(cg_look_oom_kills(w->tree, one->path, true, &kills, e));
+    if (one->touched)
+        return e->code;
+    *ret = kills > one->counted ? kills - one->counted : 0;
+    one->counted += *ret;
+    return ERR_OK;
 }
 
-uint64_t cg_oom_watch_take(struct cg_oom_watch *w, const char *path)
+enum err_code cg_oom_watch_take(struct cg_oom_watch *w, const char *path, uint64_t *ret, struct err *e)
 {
     struct watched *one;
 
     HASH_FIND(hh, w->all, path, strlen(path), one);
-    return one != NULL ? oom_watch_take(w, one) : 0;
+    if (one != NULL)
+        return oom_watch_take(w, one, ret, e);
+    *ret = 0;
+    return ERR_OK;
 }
 
-size_t cg_oom_watch_read(struct cg_oom_watch *w, bool all,
-                         void (*fn)(const char *path, uint64_t kills, void *arg), void *arg)
+bool cg_oom_watch_read(struct cg_oom_watch *w, bool all,
+                       void (*fn)(const char *path, uint64_t kills, void *arg), void *arg, size_t *ret_found)
 {
     struct watched *one, *tmp;
-    size_t found = 0;
+    bool complete = true;
 
+    *ret_found = 0;
     oom_watch_drain(w);
     HASH_ITER (hh, w->all, one, tmp) {
-        uint64_t kills = all || one->touched ? oom_watch_take(w, one) : 0;
+        uint64_t kills = 0;
+        struct err e = { 0 };
 
-        one->touched = false;
+        if (all || one->touched)
+            complete = oom_watch_take(w, one, &kills, &e) == ERR_OK && complete;
         if (kills == 0)
             continue;
-        found++;
+        ++*ret_found;
         fn(one->path, kills, arg);
     }
-    return found;
+    return complete;
 }

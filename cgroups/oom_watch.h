@@ -34,13 +34,16 @@ enum err_code cg_oom_watch_add(struct cg_oom_watch *w, const char *path, uint64_
 void cg_oom_watch_remove(struct cg_oom_watch *w,
                          const char *path); /* before the cgroup goes; unknown is fine */
 
-/* Calls fn for each cgroup with kills since the last call: how many cgroups.  `all`: also those that nothing
- * was said about.  fn neither adds nor removes any. */
-size_t cg_oom_watch_read(struct cg_oom_watch *w, bool all,
-                         void (*fn)(const char *path, uint64_t kills, void *arg), void *arg);
+/* Calls fn for each cgroup with kills since the last call; *ret_found: how many cgroups.  `all`: also those
+ * that had no event.  fn neither adds nor removes any.  False: a count could not be read; a later call has
+ * its kills. */
+bool cg_oom_watch_read(struct cg_oom_watch *w, bool all,
+                       void (*fn)(const char *path, uint64_t kills, void *arg), void *arg,
+                       size_t *ret_found) MUST_CHECK;
 
-/* Kills of one of them since it was last asked about, by either call; 0 for one that is not watched. */
-uint64_t cg_oom_watch_take(struct cg_oom_watch *w, const char *path);
+/* Kills of one of them since the last call of either kind; 0 for one that is not watched. */
+enum err_code cg_oom_watch_take(struct cg_oom_watch *w, const char *path, uint64_t *ret,
+                                struct err *e) MUST_CHECK;
 
 /*
  * The kernel's count; absent: no such cgroup, or nobody counts.  `below`: on v2 also in cgroups below it (v1
@@ -48,6 +51,4 @@ uint64_t cg_oom_watch_take(struct cg_oom_watch *w, const char *path);
  */
 struct presence cg_look_oom_kills(struct cg_tree *t, const char *path, bool below, uint64_t *ret,
                                   struct err *e) MUST_CHECK;
-/* Likewise; false also when it could not be read. */
-bool cg_oom_kills(struct cg_tree *t, const char *path, bool below, uint64_t *ret);
 #endif

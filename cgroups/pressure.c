@@ -133,6 +133,7 @@ static enum err_code open_high(struct cg_pressure **ret, const struct cg_hier *h
     char text[64];
     fd_auto dir = cg_open_dir(h, path);
     fd_auto fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    uint64_t counted = 0;
 
     if (dir < 0)
         return err_sys(e, errno, "open cgroup %s", path);
@@ -144,9 +145,11 @@ static enum err_code open_high(struct cg_pressure **ret, const struct cg_hier *h
     snprintf(text, sizeof(text), "%" PRIu64, bytes);
     if (fs_write_control(dir, "memory.high", text, e) != ERR_OK)
         return err_wrap(e, "cgroup %s", path);
+    if (presence_is_unknown(cg_look_key(dir, "memory.events", "high", &counted, e)))
+        return err_wrap(e, "cgroup %s", path);
     if (pressure_make(ret, BY_HIGH, &fd, &dir, e) != ERR_OK)
         return e->code;
-    cg_read_key((*ret)->dir, "memory.events", "high", &(*ret)->counted);
+    (*ret)->counted = counted;
     return ERR_OK;
 }
 
@@ -191,13 +194,19 @@ enum err_code cg_pressure_open_memory(struct cg_pressure **ret, struct cg_tree *
 static bool take_high(struct cg_pressure *p, bool *ret_gone)
 {
     _Alignas(struct inotify_event) char chunk[4096];
-    uint64_t count, before = p->counted;
+    uint64_t count = 0, before = p->counted;
+    struct err e = { 0 };
 
     while (read(p->fd, chunk, sizeof(chunk)) > 0) {
     }
-    if (!cg_read_key(p->dir, "memory.events", "high", &count)) {
+    switch (presence_of(cg_look_key(p->dir, "memory.events", "high", &count, &e))) {
+    case PRESENCE_UNKNOWN: /* its event is gone: one too many is better than none */
+        return true;
+    case PRESENCE_ABSENT:
         *ret_gone = true;
         return false;
+    case PRESENCE_PRESENT:
+        break;
     }
     p->counted = count;
     return count > before;
@@ -205,13 +214,19 @@ static bool take_high(struct cg_pressure *p, bool *ret_gone)
 
 static bool take_threshold(struct cg_pressure *p, bool *ret_gone)
 {
-    uint64_t count, usage;
+    uint64_t count, usage = 0;
+    struct err e = { 0 };
 
     if (read(p->fd, &count, sizeof(count)) < 0)
         return false;
-    if (!cg_read_u64(p->dir, "memory.usage_in_bytes", &usage)) {
+    switch (presence_of(cg_look_u64(p->dir, "memory.usage_in_bytes", &usage, &e))) {
+    case PRESENCE_UNKNOWN: /* likewise */
+        return true;
+    case PRESENCE_ABSENT:
         *ret_gone = true;
         return false;
+    case PRESENCE_PRESENT:
+        break;
     }
     return usage >= p->bytes;
 }

@@ -34,10 +34,12 @@ static enum err_code limit_one(const struct cg_hier *h, int dir, const struct cg
     bool memory = (h->controllers & CG_CTL_MEMORY) != 0;
     bool counts_swap = memory && !h->backend->v2 && faccessat(dir, MEMSW, F_OK, 0) == 0;
     struct cg_limits own = *l;
-    uint64_t pids;
+    uint64_t pids = UINT64_MAX; /* "max", or no such file */
 
     /* The number of processes is not asked about here: as it was. */
-    own.pids_max = cg_read_u64(dir, "pids.max", &pids) && pids <= INT64_MAX ? (int64_t)pids : -1;
+    if (presence_is_unknown(cg_look_u64(dir, "pids.max", &pids, e)))
+        return e->code;
+    own.pids_max = pids <= INT64_MAX ? (int64_t)pids : -1;
     if (counts_swap)
         try_memsw(dir, l->memory_max);
     if (h->backend->limit(h, dir, &own, false, e) != ERR_OK)

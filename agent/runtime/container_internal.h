@@ -165,7 +165,6 @@ struct presence rt_look_number(const char *path, int64_t min, int64_t max, int64
 /* ---- signal.c -------------------------------------------------------------------------------- */
 /* Whether the process is in a cgroup with the container's id in its path. */
 struct presence rt_look_in_cgroup(pid_t pid, const char *id, struct err *e) MUST_CHECK;
-bool rt_is_in_cgroup(pid_t pid, const char *id); /* false also when it is not known */
 
 /* ---- exec_spec.c ----------------------------------------------------------------------------- */
 struct rt_exec_spec;

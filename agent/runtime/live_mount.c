@@ -458,6 +458,7 @@ static enum err_code live_mount_replace(const struct inside *in, const struct li
 
 static enum err_code open_inside(const struct live_mounts *l, struct inside *in, struct err *e)
 {
+    struct presence its_own = presence_absent();
     char path[64];
 
     snprintf(path, sizeof(path), "/proc/%d/ns/mnt", (int)l->pid);
@@ -465,7 +466,11 @@ static enum err_code open_inside(const struct live_mounts *l, struct inside *in,
     if (in->namespace < 0 && errno != ENOENT && errno != ESRCH)
         return err_sys(e, errno, "open the container's mount namespace");
     /* The order matters: what is in the cgroup now had this number before, too. */
-    if (in->namespace < 0 || !rt_is_in_cgroup(l->pid, l->id))
+    if (in->namespace >= 0)
+        its_own = rt_look_in_cgroup(l->pid, l->id, e);
+    if (presence_is_unknown(its_own))
+        return e->code;
+    if (presence_is_absent(its_own))
         return err_set(e, ERR_NOT_FOUND, "container %.12s is not running", l->id);
     in->proc_self = open("/proc/self", O_PATH | O_DIRECTORY | O_CLOEXEC);
     in->proc_fds = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -79,20 +79,6 @@ struct presence rt_look_in_cgroup(pid_t pid, const char *id, struct err *e)
     return strstr(text, id) != NULL ? presence_present() : presence_absent();
 }
 
-bool rt_is_in_cgroup(pid_t pid, const char *id)
-{
-    struct err ignored = { 0 };
-
-    switch (presence_of(rt_look_in_cgroup(pid, id, &ignored))) {
-    case PRESENCE_PRESENT:
-        return true;
-    case PRESENCE_ABSENT:
-    case PRESENCE_UNKNOWN:
-        break;
-    }
-    return false;
-}
-
 enum err_code rt_signal(struct rt *rt, const char *id, int signo, struct err *e)
 {
     struct rt_state s;

@@ -2,6 +2,7 @@
 #include "agent/pod/admit/resize.h"
 #include "agent/pod/admit/admit.h"
 #include "agent/pod/core/events.h"
+#include "agent/pod/core/pod_look.h"
 #include "agent/pod/limits/allocatable.h"
 #include "agent/pod/limits/ctr_limits.h"
 #include "agent/pod/limits/fit.h"
@@ -318,7 +319,11 @@ void resize_step(struct pod *p)
         return;
     }
     restart_where_asked(p);
-    if (resize_memory_refuses(p, text, sizeof(text))) {
+    if (resize_memory_refuses(p, text, sizeof(text), &e) != ERR_OK) {
+        pod_look_again(p, &e);
+        return;
+    }
+    if (text[0] != '\0') {
         pod_resize_failed(p, text);
         return;
     }

@@ -51,7 +51,7 @@ void resize_actual(const struct ctr *c, json_t *resources);
 
 /* ---- resize_cgroups.c, for resize_step() ---- */
 /* In kubelet's words why memory limits cannot be lowered now; false: nothing is in the way. */
-bool resize_memory_refuses(struct pod *p, char *ret, size_t size);
+enum err_code resize_memory_refuses(struct pod *p, char *ret, size_t size, struct err *e) MUST_CHECK;
 /* Writes what differs, in the order above. */
 enum err_code resize_apply(struct pod *p, struct err *e) MUST_CHECK;
 /* No instance is left, or on its way, that has other sizes than it should. */

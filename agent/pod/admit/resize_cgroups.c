@@ -79,34 +79,38 @@ static enum err_code write_ctr(struct ctr *c, struct err *e)
 
 /* ---- memory that is in use ----------------------------------------------------------------------------- */
 
-static bool resize_cgroups_in_use(struct cg_tree *t, const char *path, int64_t limit, uint64_t *ret)
+/* *ret: 0 when the limit does not reach into what is in use. */
+static enum err_code resize_cgroups_in_use(struct cg_tree *t, const char *path, int64_t limit, uint64_t *ret,
+                                           struct err *e)
 {
-    struct cg_usage usage = { 0 };
-    struct err ignored = { 0 };
-
-    if (cg_usage(t, path, &usage, &ignored) != ERR_OK || usage.memory_bytes < (uint64_t)limit)
-        return false;
-    *ret = usage.memory_bytes;
-    return true;
+    *ret = 0;
+    if (presence_is_unknown(cg_look_memory(t, path, ret, e)))
+        return e->code;
+    if (*ret < (uint64_t)limit)
+        *ret = 0;
+    return ERR_OK;
 }
 
-/* In kubelet's words; false: nothing is in the way. */
-bool resize_memory_refuses(struct pod *p, char *ret, size_t size)
+/* In kubelet's words. */
+enum err_code resize_memory_refuses(struct pod *p, char *ret, size_t size, struct err *e)
 {
     struct cg_tree *t = p->node->o.cgroups;
     struct sizes target = sizes_of_pod(p->api);
     buf_auto b = BUF_INIT(4096);
     char path[512];
-    struct err ignored = { 0 };
-    uint64_t used;
+    uint64_t used = 0;
     size_t n = 0;
     bool one_ends = false;
+
+    ret[0] = '\0';
 
     for (size_t i = 0; i < p->n_ctrs; i++)
         one_ends = one_ends || (p->ctrs[i].replace && ctr_alive(&p->ctrs[i]));
     if (!one_ends && p->sizes.known && sizes_shrink(p->sizes.memory_limit, target.memory_limit) &&
-        resources_cgroup_path(p, path, sizeof(path), &ignored) == ERR_OK &&
-        resize_cgroups_in_use(t, path, target.memory_limit, &used)) {
+        (resources_cgroup_path(p, path, sizeof(path), e) != ERR_OK ||
+         resize_cgroups_in_use(t, path, target.memory_limit, &used, e) != ERR_OK))
+        return e->code;
+    if (used > 0) {
         buf_addf(&b, "attempting to set pod memory limit (%lld) below current usage (%llu)",
                  (long long)target.memory_limit, (unsigned long long)used);
         n++;
@@ -116,19 +120,23 @@ bool resize_memory_refuses(struct pod *p, char *ret, size_t size)
         struct sizes wanted = sizes_of_container(c);
         struct rt_identity identity = { 0 };
         if (!is_live(c) || !c->cur.sizes.known || c->replace ||
-            !sizes_shrink(c->cur.sizes.memory_limit, wanted.memory_limit) ||
-            presence_is_unknown(rt_identity(p->node->rt, c->cur.id, &identity, &ignored)) ||
-            identity.cgroup_path[0] == '\0' ||
-            !resize_cgroups_in_use(t, identity.cgroup_path, wanted.memory_limit, &used))
+            !sizes_shrink(c->cur.sizes.memory_limit, wanted.memory_limit))
+            continue;
+        if (presence_is_unknown(rt_identity(p->node->rt, c->cur.id, &identity, e)) ||
+            (identity.cgroup_path[0] != '\0' &&
+             resize_cgroups_in_use(t, identity.cgroup_path, wanted.memory_limit, &used, e) != ERR_OK))
+            return e->code;
+        if (identity.cgroup_path[0] == '\0' || used == 0)
             continue;
         buf_addf(&b, "%sattempting to set container \"%s\" memory limit (%lld) below current usage (%llu)",
                  n++ > 0 ? ", " : "", c->spec->name, (long long)wanted.memory_limit,
                  (unsigned long long)used);
     }
-    snprintf(ret, size,
-             n > 1 ? "cannot decrease memory limits: [%.900s]" : "cannot decrease memory limits: %.900s",
-             b.n > 0 ? b.p : "");
-    return n > 0;
+    if (n > 0)
+        snprintf(ret, size,
+                 n > 1 ? "cannot decrease memory limits: [%.900s]" : "cannot decrease memory limits: %.900s",
+                 b.p);
+    return ERR_OK;
 }
 
 /* ---- writing ------------------------------------------------------------------------------------------- */

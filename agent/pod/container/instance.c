@@ -274,7 +274,8 @@ void ctr_refresh(struct ctr *c)
             if (c->spec->post_start != NULL)
                 c->post = POST_RUNNING;
         }
-        oom_watch(c);
+        if (oom_watch(c, &e) != ERR_OK)
+            pod_look_again(c->pod, &e);
         if (!c->log_kept) /* an earlier agent began it */
             ctr_log_keep(c, c->cur.attempt);
         return;
@@ -289,7 +290,10 @@ void ctr_refresh(struct ctr *c)
             break; /* its init died before the start */
         if (c->kind == CTR_REGULAR)
             c->pod->initialized = true;
-        oom_ended(c);
+        if (oom_ended(c, &e) != ERR_OK) { /* its count goes with its cgroup */
+            unknown_now(c, &e);
+            return;
+        }
         ctr_ended(c, s.exit_code,
                   s.oom_killed       ? "OOMKilled"
                   : s.exit_code == 0 ? "Completed"

@@ -24,5 +24,6 @@ struct shutdown {
     int64_t last_started_ns, last_ended_ns;
     unsigned last_ended, last_late;
     bool last_is_of_this_boot;
+    char last_unread[504]; /* why that file could not be read; "": it was */
 };
 #endif

@@ -6,7 +6,9 @@
 #include "agent/pod/core/explain_step.h"
 #include "base/aside.h"
 #include "base/buf.h"
+#include "base/log.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 
@@ -20,16 +22,34 @@ struct look {
     char first[320];
 };
 
-static void each_folder(struct look *l, void (*fn)(const char *name, void *arg))
+static enum err_code look_into(struct look *l, const char *path, void (*fn)(const char *name, void *arg),
+                               struct err *e)
+{
+    fd_auto dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (dir < 0) {
+        err_sys(e, errno, "open %s", path);
+        return presence_is_unknown(presence_from_err(e)) ? e->code : ERR_OK;
+    }
+    return presence_is_unknown(aside_look(dir, fn, l, e)) ? err_wrap(e, "%s", path) : ERR_OK;
+}
+
+/* The first error; the other folders are looked into all the same. */
+static enum err_code each_folder(struct look *l, void (*fn)(const char *name, void *arg), struct err *e)
 {
     for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
         str_auto path = str_printf("%s/%s", l->node->o.state_dir, folders[i]);
-        fd_auto dir = path == NULL ? -1 : open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        struct err one = { 0 };
 
         l->folder = folders[i];
-        if (dir >= 0)
-            aside_each(dir, fn, l);
+        if (path == NULL)
+            err_nomem(&one);
+        if (one.code == ERR_OK && look_into(l, path, fn, &one) == ERR_OK)
+            continue;
+        if (e->code == ERR_OK)
+            *e = one;
     }
+    return e->code;
 }
 
 static void quarantine_tell(const char *name, void *arg)
@@ -47,8 +67,10 @@ static void quarantine_tell(const char *name, void *arg)
 void damage_tell(struct node *n, int64_t since_ns)
 {
     struct look l = { .node = n, .since_ns = since_ns / INT64_C(1000000000) * INT64_C(1000000000) };
+    struct err e = { 0 };
 
-    each_folder(&l, quarantine_tell);
+    if (each_folder(&l, quarantine_tell, &e) != ERR_OK)
+        log_warn("damaged state files are not all reported", F_ERR(&e));
 }
 
 static void quarantine_count(const char *name, void *arg)
@@ -63,8 +85,10 @@ void damage_explain(struct node *n, json_t *steps)
 {
     struct look l = { .node = n };
     str_auto text = NULL;
+    struct err e = { 0 };
 
-    each_folder(&l, quarantine_count);
+    if (each_folder(&l, quarantine_count, &e) != ERR_OK)
+        explain_step(steps, "damaged state files", "failed", 0, e.text, 0);
     if (l.n == 0)
         return;
     text = l.n == 1 ? str_printf("%s/%s", n->o.state_dir, l.first)

@@ -4,6 +4,7 @@
 #include "agent/pod/core/events.h"
 #include "agent/pod/core/explain_step.h"
 #include "agent/pod/limits/limits.h"
+#include "base/backoff.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "cgroups/oom_log.h"
@@ -19,7 +20,8 @@
 #define LOG_PAUSE_MS                                                                                         \
     1000 /* a kernel that says a lot (firewalls, links) does not wake the agent for each line */
 #define RECORDS_AT_ONCE 512 /* of the log in one step of the loop: a flood of records holds nobody up */
-#define TELL_MAX 8          /* events for one container at a time; a group kill may have thousands */
+#define UNSEEN_MAX_MS 10000
+#define TELL_MAX 8 /* events for one container at a time; a group kill may have thousands */
 
 struct suspect {       /* a container that is watched, or has kills that are not told yet */
     UT_hash_handle hh; /* by path */
@@ -38,6 +40,7 @@ struct oom {
     uv_poll_t watch_poll, log_poll;
     uv_timer_t timer;     /* runs while there is something to look at again */
     uv_timer_t log_timer; /* runs for LOG_PAUSE_MS after the log said something */
+    uint64_t unseen_ms;   /* until counts that could not be read are looked at again; 0: none */
     int handles;
     struct suspect *suspects;
     struct cg_oom_kill kills[KILLS_KEPT]; /* the newest, as a ring */
@@ -225,15 +228,18 @@ static void on_count(uv_poll_t *poll, int status, int events);
 
 static void oom_look(struct oom *o, bool all)
 {
-    size_t found = cg_oom_watch_read(o->watch, all, on_kills, o);
+    size_t found = 0;
+    bool complete = cg_oom_watch_read(o->watch, all, on_kills, o, &found), pause;
 
     read_log(o);
+    o->unseen_ms = complete ? 0 : backoff_next_ms(o->unseen_ms, CG_OOM_LOOK_AGAIN_MS, UNSEEN_MAX_MS);
+    pause = oom_tell_all(o) || (found == 0 && !all);
     /* Events without a kill may come a hundred times a second: then the next look is due when the timer says.
      */
-    if (oom_tell_all(o) || (found == 0 && !all)) {
+    if (pause)
         uv_poll_stop(&o->watch_poll);
-        uv_timer_start(&o->timer, oom_on_timer, CG_OOM_LOOK_AGAIN_MS, 0);
-    }
+    if (pause || !complete)
+        uv_timer_start(&o->timer, oom_on_timer, pause ? CG_OOM_LOOK_AGAIN_MS : o->unseen_ms, 0);
 }
 
 static void oom_on_timer(uv_timer_t *timer)
@@ -286,54 +292,61 @@ static struct suspect *suspect_of(struct oom *o, const struct ctr *c, const char
     return s;
 }
 
-void oom_watch(struct ctr *c)
+enum err_code oom_watch(struct ctr *c, struct err *e)
 {
     struct oom *o = c->pod->node->oom;
     uint64_t counted = 0;
-    struct err e = { 0 };
+    struct presence found = presence_present();
+    struct err unwatched = { 0 };
     struct suspect *s;
     char path[512];
 
     if (o == NULL || !oom_path_of(c, path, sizeof(path)))
-        return;
+        return ERR_OK;
     HASH_FIND(hh, o->suspects, path, strlen(path), s);
     if (s != NULL)
-        return;
+        return ERR_OK;
     /* Kills of an earlier run of the agent were told by that one, or are old. */
-    if (clock_boot_is_before(c->cur.started_at, c->pod->node->opened_at) &&
-        !cg_oom_kills(c->pod->node->o.cgroups, path, true, &counted))
-        return;
-    s = suspect_of(o, c, path);
-    if (s == NULL)
-        return;
-    if (cg_oom_watch_add(o->watch, path, counted, &e) != ERR_OK) {
+    if (clock_boot_is_before(c->cur.started_at, c->pod->node->opened_at))
+        found = cg_look_oom_kills(c->pod->node->o.cgroups, path, true, &counted, e);
+    if (presence_is_unknown(found))
+        return e->code;
+    if (presence_is_absent(found) || (s = suspect_of(o, c, path)) == NULL)
+        return ERR_OK;
+    if (cg_oom_watch_add(o->watch, path, counted, &unwatched) != ERR_OK) {
         /* At its end the count is read all the same. */
         log_debug("kills for want of memory are not watched", F_STR("pod", c->pod->key),
-                  F_STR("containerName", c->spec->name), F_ERR(&e));
-        if (e.code == ERR_EXHAUSTED)
-            snprintf(o->no_watch, sizeof(o->no_watch), "%s", e.text);
+                  F_STR("containerName", c->spec->name), F_ERR(&unwatched));
+        if (unwatched.code == ERR_EXHAUSTED)
+            snprintf(o->no_watch, sizeof(o->no_watch), "%s", unwatched.text);
     }
+    return ERR_OK;
 }
 
-void oom_ended(struct ctr *c)
+enum err_code oom_ended(struct ctr *c, struct err *e)
 {
     struct oom *o = c->pod->node->oom;
     struct suspect *s;
+    uint64_t kills = 0;
     char path[512];
 
     if (o == NULL || !oom_path_of(c, path, sizeof(path)))
-        return;
-    oom_watch(c); /* it may have been too quick */
+        return ERR_OK;
+    if (oom_watch(c, e) != ERR_OK) /* it may have been too quick */
+        return e->code;
     HASH_FIND(hh, o->suspects, path, strlen(path), s);
     if (s == NULL)
-        return;
-    s->untold += cg_oom_watch_take(o->watch, path);
+        return ERR_OK;
+    if (cg_oom_watch_take(o->watch, path, &kills, e) != ERR_OK)
+        return e->code;
+    s->untold += kills;
     cg_oom_watch_remove(o->watch, path);
     s->over = true;
     if (s->untold > 0)
         read_log(o);
     if (oom_tell_all(o))
         uv_timer_start(&o->timer, oom_on_timer, CG_OOM_LOOK_AGAIN_MS, 0);
+    return ERR_OK;
 }
 
 void oom_forget(struct node *n, const char *cgroup_path)

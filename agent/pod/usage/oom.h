@@ -19,10 +19,11 @@
 void oom_open(struct node *n);
 void oom_close(struct node *n);
 
-/* The container runs: it is watched from now on; again and again is fine. */
-void oom_watch(struct ctr *c);
-/* It ended, its cgroup is still there: tells what is not told yet, and watches no more. */
-void oom_ended(struct ctr *c);
+/* The container runs: it is watched from now on; again and again is fine.  Fails when its count cannot be
+ * read. */
+enum err_code oom_watch(struct ctr *c, struct err *e) MUST_CHECK;
+/* It ended, its cgroup is still there: reports what is not reported yet, and watches no more.  Likewise. */
+enum err_code oom_ended(struct ctr *c, struct err *e) MUST_CHECK;
 /* Its remains are being removed. */
 void oom_forget(struct node *n, const char *cgroup_path);
 

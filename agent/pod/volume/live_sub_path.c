@@ -90,7 +90,7 @@ static enum err_code live_sub_path_follow(const void *arg, struct buf *out, stru
 static void live_sub_path_report(struct pod *p, const struct ctr *c, const struct err *e)
 {
     if (e->code == ERR_NOT_FOUND || strcmp(c->live_retry.error, e->text) == 0)
-        return; /* not found: it ends just now, or its cgroup could not be read */
+        return; /* not found: it ends just now */
     log_warn("subPath mounts of a container do not follow their volume", F_STR("pod", p->key),
              F_STR("containerName", c->spec->name), F_ERR(e));
     pod_event(p, c, true, "SubPathNotFollowed", "A subPath mount keeps its old content: %s", e->text);

@@ -14,6 +14,7 @@
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/patience.h"
 
 #include <fcntl.h>
 #include <string.h>
@@ -72,29 +73,60 @@ static unsigned count_of(const json_t *o, const char *key)
     return v > 0 && v < NODE_PODS_MAX ? (unsigned)v : 0;
 }
 
-void shutdown_open(struct node *n)
+static enum err_code read_last(struct node *n, struct err *e)
 {
     struct shutdown *s = &n->shutdown;
     str_auto path = str_printf("%s/" FILE_NAME, n->o.state_dir);
     str_auto text = NULL;
     json_auto_t *o = NULL;
-    struct err e = { 0 };
+    struct presence found;
     size_t size = 0;
 
-    uv_timer_init(n->o.loop, &s->timer);
-    s->timer.data = n;
-    s->state = shutdown_is_on(n) ? SHUTDOWN_UNKNOWN : SHUTDOWN_NO;
-    if (path == NULL || fs_read_at(AT_FDCWD, path, FILE_MAX, &text, &size, &e) != ERR_OK)
-        return; /* there was none */
-    if (json_parse(text, size, FILE_MAX, &o, "shutdown record", &e) != ERR_OK) {
-        log_warn("the record of the last shutdown is damaged", F_STR("path", path), F_ERR(&e));
-        return;
-    }
+    if (path == NULL)
+        return err_nomem(e);
+    found = fs_read_if_there(AT_FDCWD, path, FILE_MAX, &text, &size, e);
+    if (presence_is_unknown(found) ||
+        (!presence_is_absent(found) &&
+         json_parse(text, size, FILE_MAX, &o, "shutdown record", e) == ERR_EXHAUSTED))
+        return e->code;
+    if (e->code != ERR_OK)
+        log_warn("the record of the last shutdown is damaged", F_STR("path", path), F_ERR(e));
+    *e = (struct err){ 0 };
+    if (o == NULL)
+        return ERR_OK;
     s->last_started_ns = shutdown_time_of(o, "startTime");
     s->last_ended_ns = shutdown_time_of(o, "endTime");
     s->last_ended = count_of(o, "ended");
     s->last_late = count_of(o, "late");
     s->last_is_of_this_boot = str_eq(json_str(o, "bootID"), n->boot_id);
+    return ERR_OK;
+}
+
+/* True: it is known now. */
+static bool look_at_last(struct node *n)
+{
+    struct err e = { 0 };
+
+    if (read_last(n, &e) == ERR_OK)
+        n->shutdown.last_unread[0] = '\0';
+    else
+        snprintf(n->shutdown.last_unread, sizeof(n->shutdown.last_unread), "%s", e.text);
+    return e.code == ERR_OK;
+}
+
+void shutdown_open(struct node *n)
+{
+    struct shutdown *s = &n->shutdown;
+    struct patience patience = { 0 };
+
+    uv_timer_init(n->o.loop, &s->timer);
+    s->timer.data = n;
+    s->state = shutdown_is_on(n) ? SHUTDOWN_UNKNOWN : SHUTDOWN_NO;
+    while (!look_at_last(n) && patience_wait(&patience)) {
+    }
+    if (s->last_unread[0] != '\0')
+        log_warn("the record of the last shutdown cannot be read; it is read again when the next begins",
+                 F_STR("err", s->last_unread));
 }
 
 void shutdown_close(struct node *n, uv_close_cb closed)
@@ -229,6 +261,8 @@ void node_shutdown_begin(struct node *n, void (*done)(void *arg), void *arg)
         done(arg);
         return;
     }
+    if (s->last_unread[0] != '\0')
+        (void)!look_at_last(n); /* the machine does not wait for it */
     s->group = 0;
     s->n_ended = s->n_late = 0;
     s->started_ns = clock_wall_ns();
@@ -402,7 +436,9 @@ void shutdown_explain(const struct node *n, json_t *steps)
     } else if (s->state == SHUTDOWN_DONE) {
         explain_step(steps, "shutdown", "done", s->started_ns, "pods have ended; the machine may go down", 0);
     }
-    if (s->last_started_ns != 0 && !shutdown_now(n))
+    if (s->last_unread[0] != '\0')
+        explain_step(steps, "last shutdown", "failed", 0, s->last_unread, 0);
+    else if (s->last_started_ns != 0 && !shutdown_now(n))
         explain_last(s, steps);
 }
 

@@ -67,11 +67,12 @@ static unsigned aside(const struct world *w)
 {
     char path[128];
     unsigned n = 0;
+    struct err e = { 0 };
     int dir;
 
     snprintf(path, sizeof(path), "%s/pods", w->dir);
     dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    aside_each(dir, if_so, &n);
+    assert_false(presence_is_unknown(aside_look(dir, if_so, &n, &e)));
     close(dir);
     return n;
 }

@@ -53,10 +53,11 @@ static unsigned aside(const struct world *w)
 {
     char path[160];
     unsigned n = 0;
+    struct err e = { 0 };
 
     snprintf(path, sizeof(path), "%s/pods", w->dir);
     fd_auto dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    aside_each(dir, count, &n);
+    assert_false(presence_is_unknown(aside_look(dir, count, &n, &e)));
     return n;
 }
 

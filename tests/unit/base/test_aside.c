@@ -48,8 +48,9 @@ static void count(const char *name, void *arg)
 static unsigned number(void)
 {
     unsigned n = 0;
+    struct err e = { 0 };
 
-    aside_each(dir, count, &n);
+    assert_false(presence_is_unknown(aside_look(dir, count, &n, &e)));
     return n;
 }
 

@@ -15,6 +15,7 @@
 #include "base/fs.h"
 #include "cgroups/internal.h"
 #include "tests/unit/base/own_mounts.h"
+#include "tests/unit/cgroups/usage.h"
 
 #include <errno.h>
 #include <fcntl.h>

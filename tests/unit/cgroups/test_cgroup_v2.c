@@ -10,6 +10,8 @@
 #include "base/fs.h"
 #include "cgroups/internal.h"
 #include "cgroups/oom_watch.h"
+#include "tests/unit/base/failing.h"
+#include "tests/unit/cgroups/usage.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -503,6 +505,59 @@ static void without_descriptors_nothing_is_taken_for_empty_or_killed(void **stat
     assert_int_equal(n, 1);
 }
 
+static void on_kill(const char *path, uint64_t kills, void *arg)
+{
+    (void)path;
+    *(uint64_t *)arg += kills;
+}
+
+static void kills_that_could_not_be_counted_are_counted_later(void **state)
+{
+    struct fake *f = *state;
+    struct cg_oom_watch *w = NULL;
+    const char *ctr = "/kubepods/podu1";
+    struct err e = { 0 };
+    uint64_t kills = 0;
+    size_t found = 0;
+    uv_loop_t loop;
+
+    fake_tree(f, "", "cpu memory pids\n");
+    fake_cgroup(f, ctr, "cpu memory pids\n");
+    put(f, ctr, "memory.events", "oom_kill 0\n");
+    assert_int_equal(fake_open(f, "/", "/", &e), ERR_OK);
+    uv_loop_init(&loop);
+    assert_int_equal(cg_oom_watch_open(&w, f->tree, &loop, &e), ERR_OK);
+    assert_int_equal(cg_oom_watch_add(w, ctr, 0, &e), ERR_OK);
+    put(f, ctr, "memory.events", "oom_kill 2\n");
+    failing_arm("openat", "memory.events", EIO, 2);
+    assert_false(cg_oom_watch_read(w, true, on_kill, &kills, &found));
+    assert_int_equal(found, 0);
+    assert_int_not_equal(cg_oom_watch_take(w, ctr, &kills, &e), ERR_OK);
+    assert_true(cg_oom_watch_read(w, false, on_kill, &kills, &found)); /* without another event */
+    assert_int_equal(found, 1);
+    assert_int_equal(kills, 2);
+    cg_oom_watch_close(w);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    assert_int_equal(uv_loop_close(&loop), 0);
+}
+
+static void a_limit_that_could_not_be_read_is_not_lifted(void **state)
+{
+    struct fake *f = *state;
+    struct cg_limits l = CG_LIMITS_NONE;
+    struct err e = { 0 };
+
+    fake_tree(f, "", "cpu memory pids\n");
+    fake_cgroup(f, "/kubepods/podu1", "cpu memory pids\n");
+    put(f, "/kubepods/podu1", "pids.max", "100\n");
+    assert_int_equal(fake_open(f, "/", "/", &e), ERR_OK);
+    failing_arm("openat", "pids.max", EMFILE, 1);
+    assert_int_not_equal(cg_resize(f->tree, "/kubepods/podu1", &l, -1, &e), ERR_OK);
+    assert_string_equal(get(f, "/kubepods/podu1", "pids.max"), "100\n");
+    e = (struct err){ 0 };
+    assert_int_equal(cg_resize(f->tree, "/kubepods/podu1", &l, -1, &e), ERR_OK);
+}
+
 static void kernels_without_cgroup_kill_are_frozen_and_thawed(void **state)
 {
     struct fake *f = *state;
@@ -598,6 +653,20 @@ static void pods_of_all_classes_are_listed(void **state)
     cg_free_list(list);
 }
 
+static void a_listing_of_pods_that_was_cut_off_is_an_error(void **state)
+{
+    struct fake *f = *state;
+    struct err e = { 0 };
+    char **list = NULL;
+
+    fake_tree(f, "", "cpu memory pids\n");
+    fake_cgroup(f, "/kubepods/poda", "cpu\n");
+    assert_int_equal(fake_open(f, "/", "/", &e), ERR_OK);
+    failing_arm("readdir", "", EIO, 1);
+    assert_int_not_equal(cg_list_pods(f->tree, &list, &e), ERR_OK);
+    assert_int_equal(e.sys, EIO);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -620,11 +689,14 @@ int main(void)
         TEST(the_root_of_all_counts_anonymous_and_file_memory),
         TEST(populated_and_kill_use_the_kernels_files),
         TEST(without_descriptors_nothing_is_taken_for_empty_or_killed),
+        TEST(kills_that_could_not_be_counted_are_counted_later),
+        TEST(a_limit_that_could_not_be_read_is_not_lifted),
         TEST(kernels_without_cgroup_kill_are_frozen_and_thawed),
         TEST(only_our_two_subtrees_are_ever_touched),
         TEST(unsafe_uids_and_roots_are_refused),
         TEST(an_agent_that_lives_where_pods_go_is_refused),
         TEST(pods_of_all_classes_are_listed),
+        TEST(a_listing_of_pods_that_was_cut_off_is_an_error),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

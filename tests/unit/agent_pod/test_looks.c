@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Looks that fail: nothing is decided on what could not be seen. */
+#include "agent/pod/admit/resize.h"
+#include "agent/pod/core/shutdown_state.h"
+#include "agent/pod/limits/sizes.h"
+#include "agent/pod/record/damage.h"
+#include "agent/pod/worker/shutdown.h"
+#include "agent/runtime/live_mount.h"
+#include "cgroups/internal.h"
+#include "world.h"
+
+#include "tests/unit/base/failing.h"
+
+static void put(const struct world *w, const char *name, const char *text)
+{
+    struct err e = { 0 };
+    char path[160];
+
+    snprintf(path, sizeof(path), "%s/%s", w->dir, name);
+    assert_int_equal(fs_replace_at(AT_FDCWD, path, text, strlen(text), 0600, false, &e), ERR_OK);
+}
+
+#define ONE(memory) "containers: [{name: a, image: x, resources: {limits: {cpu: 1, memory: " memory "}}}]"
+
+static void memory_whose_use_is_not_known_is_not_taken_away(void **state)
+{
+    struct world *w = *state;
+    struct cg_tree tree = { .layout = CG_V2, .n_hiers = 1 };
+    struct pod *p =
+        world_add(w, "{apiVersion: v1, kind: Pod, metadata: {name: p, uid: u1}, spec: {" ONE("64Mi") "}}");
+    char path[200], why[400];
+    struct err e = { 0 };
+
+    snprintf(path, sizeof(path), "%s/kubepods/podu1", w->dir);
+    assert_int_equal(fs_mkdirs(path, 0700, &e), ERR_OK);
+    put(w, "kubepods/podu1/memory.current", "100000000\n");
+    tree.hiers[0] = (struct cg_hier){ .backend = &cg_backend_v2, .controllers = CG_CTL_MEMORY };
+    tree.hiers[0].fd = open(w->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    w->node.o.cgroups = &tree;
+    p->sizes = sizes_of_pod(p->api);
+    p->sizes.memory_limit = INT64_C(1) << 30;
+
+    failing_arm("openat", "memory.current", EIO, 1);
+    assert_int_not_equal(resize_memory_refuses(p, why, sizeof(why), &e), ERR_OK);
+    e = (struct err){ 0 };
+    assert_int_equal(resize_memory_refuses(p, why, sizeof(why), &e), ERR_OK);
+    assert_string_equal(why,
+                        "cannot decrease memory limits: attempting to set pod memory limit (67108864) below "
+                        "current usage (100000000)");
+    put(w, "kubepods/podu1/memory.current", "1000\n");
+    assert_int_equal(resize_memory_refuses(p, why, sizeof(why), &e), ERR_OK);
+    assert_string_equal(why, "");
+    w->node.o.cgroups = NULL;
+    close(tree.hiers[0].fd);
+}
+
+static void ignore(void *arg)
+{
+    (void)arg;
+}
+
+static void open_shutdown(struct world *w)
+{
+    struct node_shutdown_group group = { .grace_ms = 1000 };
+
+    w->node.o.shutdown_groups = &group;
+    w->node.o.n_shutdown_groups = 1;
+    shutdown_open(&w->node);
+    w->node.o.shutdown_groups = NULL;
+    w->node.o.n_shutdown_groups = 0;
+}
+
+static void close_shutdown(struct world *w)
+{
+    shutdown_close(&w->node, NULL);
+    uv_run(&w->loop, UV_RUN_NOWAIT);
+}
+
+static void the_record_of_the_last_shutdown_is_looked_at_again(void **state)
+{
+    struct world *w = *state;
+
+    put(w, "graceful_node_shutdown_state",
+        "{\"bootID\": \"boot-1\", \"startTime\": \"2026-01-02T03:04:05Z\", \"ended\": 3}");
+    failing_arm("openat", "graceful_node_shutdown_state", EIO, 1);
+    open_shutdown(w);
+    assert_int_equal(failing_times, 0);
+    assert_int_equal(w->node.shutdown.last_ended, 3);
+    assert_true(w->node.shutdown.last_is_of_this_boot);
+    assert_string_equal(w->node.shutdown.last_unread, "");
+    close_shutdown(w);
+}
+
+static void one_that_stays_unread_is_shown_and_read_when_the_next_begins(void **state)
+{
+    struct world *w = *state;
+    struct node_shutdown_group group = { .grace_ms = 1000 };
+    json_auto_t *steps = json_array();
+
+    put(w, "graceful_node_shutdown_state",
+        "{\"bootID\": \"boot-1\", \"startTime\": \"2026-01-02T03:04:05Z\", \"ended\": 3}");
+    failing_arm("openat", "graceful_node_shutdown_state", EIO, 1000);
+    open_shutdown(w);
+    failing_arm("", "", 0, 0);
+    shutdown_explain(&w->node, steps);
+    assert_int_equal(json_array_size(steps), 1);
+    assert_string_equal(json_string_value(json_object_get(json_array_get(steps, 0), "state")), "failed");
+
+    w->node.o.shutdown_groups = &group;
+    w->node.o.n_shutdown_groups = 1;
+    w->node.shutdown.state = SHUTDOWN_UNKNOWN;
+    node_shutdown_begin(&w->node, ignore, NULL);
+    assert_int_equal(w->node.shutdown.n_ended, 3); /* it goes on with the one that the restart cut off */
+    assert_string_equal(w->node.shutdown.last_unread, "");
+    w->node.o.n_shutdown_groups = 0;
+    close_shutdown(w);
+}
+
+static void damaged_files_that_cannot_be_listed_are_not_none(void **state)
+{
+    struct world *w = *state;
+    json_auto_t *steps = json_array(), *none = json_array();
+    struct err e = { 0 };
+    char path[160];
+
+    snprintf(path, sizeof(path), "%s/pods", w->dir);
+    assert_int_equal(fs_mkdirs(path, 0700, &e), ERR_OK);
+    failing_arm("readdir", "", EIO, 1);
+    damage_explain(&w->node, steps);
+    assert_int_equal(json_array_size(steps), 1);
+    damage_explain(&w->node, none);
+    assert_int_equal(json_array_size(none), 0);
+}
+
+static void a_process_that_cannot_be_looked_at_is_not_gone(void **state)
+{
+    struct live_mounts l = { .id = "none", .pid = getpid() };
+    struct err e = { 0 };
+
+    (void)state;
+    failing_arm("openat", "/cgroup", EIO, 1);
+    assert_int_not_equal(live_mounts_follow(&l, &e), ERR_NOT_FOUND);
+    assert_int_equal(e.sys, EIO);
+    e = (struct err){ 0 };
+    assert_int_equal(live_mounts_follow(&l, &e), ERR_NOT_FOUND);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WORLD_TEST(memory_whose_use_is_not_known_is_not_taken_away),
+        WORLD_TEST(the_record_of_the_last_shutdown_is_looked_at_again),
+        WORLD_TEST(one_that_stays_unread_is_shown_and_read_when_the_next_begins),
+        WORLD_TEST(damaged_files_that_cannot_be_listed_are_not_none),
+        WORLD_TEST(a_process_that_cannot_be_looked_at_is_not_gone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
