@@ -51,15 +51,17 @@ static int print_verified(struct cli *cli, const json_t *answer)
     int code = EXIT_OK;
 
     json_array_foreach (cli_at(answer, "items"), i, image) {
-        const json_t *problems = cli_at(image, "problems");
+        const json_t *problems = cli_at(image, "problems"), *unknown = cli_at(image, "unknown");
 
-        if (json_array_size(problems) == 0) {
+        if (json_array_size(problems) + json_array_size(unknown) == 0) {
             cli_say(cli, "image/%s ok\n", image_care_name_of(image));
             continue;
         }
         code = EXIT_ERROR;
         json_array_foreach (problems, k, text)
             cli_say(cli, "image/%s damaged: %s\n", image_care_name_of(image), json_string_value(text));
+        json_array_foreach (unknown, k, text)
+            cli_say(cli, "image/%s unknown: %s\n", image_care_name_of(image), json_string_value(text));
     }
     json_array_foreach (cli_at(answer, "orphans"), i, text) {
         code = EXIT_ERROR;

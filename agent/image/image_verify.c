@@ -31,31 +31,34 @@ static void add_order(const struct img_task_run *run, json_t *layers, struct buf
 
 /* ---- the answer ------------------------------------------------------------------------------ */
 
-static bool image_verify_add_problem(json_t *problems, const json_t *found, const char *part)
+static bool image_verify_add_problem(json_t *item, const json_t *found, const char *part)
 {
-    const char *what = json_string_value(json_object_get(found, part));
+    const json_t *one = json_object_get(found, part);
+    json_t *list =
+        json_object_get(item, json_is_true(json_object_get(one, "unknown")) ? "unknown" : "problems");
 
-    return what == NULL || json_array_append_new(problems, json_sprintf("%s: %s", part, what)) == 0;
+    return one == NULL ||
+           json_array_append_new(list, json_sprintf("%s: %s", part, json_str(one, "what"))) == 0;
 }
 
 static json_t *item_of(struct img_store *s, const struct img_entry *entry, const json_t *found)
 {
-    json_t *problems = json_array();
+    json_t *item = json_pack("{s:s, s:o, s:[], s:[]}", "id", entry->image->id, "names",
+                             img_names_of(s, entry), "problems", "unknown");
     char part[80];
     bool room;
 
     snprintf(part, sizeof(part), "config %s", entry->image->id + 7);
-    room = problems != NULL && image_verify_add_problem(problems, found, part);
+    room = item != NULL && image_verify_add_problem(item, found, part);
     for (size_t k = 0; k < entry->image->layer_dirs.n && room; k++) {
         snprintf(part, sizeof(part), "layer %s", img_layer_name(entry->image, k));
-        room = image_verify_add_problem(problems, found, part);
+        room = image_verify_add_problem(item, found, part);
     }
     if (!room) {
-        json_decref(problems);
+        json_decref(item);
         return NULL;
     }
-    return json_pack("{s:s, s:o, s:o}", "id", entry->image->id, "names", img_names_of(s, entry), "problems",
-                     problems);
+    return item;
 }
 
 static enum err_code image_verify_answer(struct img_task_run *run, const json_t *said, struct err *e)
@@ -67,9 +70,9 @@ static enum err_code image_verify_answer(struct img_task_run *run, const json_t 
     if (run->store->jobs_begun != run->jobs_before && json_is_array(orphans))
         json_array_clear(orphans); /* they may be of what was brought meanwhile */
     json_array_foreach (json_object_get(said, "problems"), i, one) {
-        const char *part = json_str(one, "part"), *what = json_str(one, "what");
+        const char *part = json_str(one, "part");
 
-        if (part != NULL && what != NULL && json_object_set_new(found, part, json_string(what)) != 0)
+        if (part != NULL && json_str(one, "what") != NULL && json_object_set(found, part, one) != 0)
             return err_nomem(e);
     }
     run->answer =

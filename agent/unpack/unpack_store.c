@@ -275,7 +275,9 @@ enum err_code unpack_check_layer(int layers, const char *hex, uint64_t *ret_byte
 
     if (fd < 0)
         return err_sys(e, errno, "open");
-    if (fgetxattr(fd, SUM_ATTRIBUTE, wanted, sizeof(wanted) - 1) < 0)
+    if (fgetxattr(fd, SUM_ATTRIBUTE, wanted, sizeof(wanted) - 1) < 0 && errno != ENODATA)
+        return err_sys(e, errno, "read the sum that was noted");
+    if (wanted[0] == '\0')
         return err_set(e, ERR_PRECONDITION, "no sum was noted when it was unpacked");
     if (unpack_sum(fd, sum, ret_bytes, e) != ERR_OK)
         return e->code;

@@ -7,6 +7,7 @@
 #include "base/utf8.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 
@@ -39,13 +40,21 @@ static enum err_code expect(struct verifying *v, const char *name, struct err *e
     return err_nomem(e);
 }
 
+/* What was read and is wrong, or is missing; all else could not be looked at. */
+static bool is_damage(const struct err *why)
+{
+    return why->sys == 0 || why->sys == ENOENT || why->sys == ENOTDIR || why->sys == EISDIR ||
+           why->sys == ELOOP;
+}
+
 static enum err_code unpack_verify_add_problem(struct verifying *v, const char *part, const struct err *why,
                                                struct err *e)
 {
     json_t *one = json_object();
 
     if (json_array_append_new(v->problems, one) != 0 || !json_put_str(one, "part", part) ||
-        !json_put_str(one, "what", why->text)) /* which may hold a file's name, of any bytes */
+        !json_put_str(one, "what", why->text) || /* which may hold a file's name, of any bytes */
+        (!is_damage(why) && json_object_set_new(one, "unknown", json_true()) != 0))
         return err_nomem(e);
     return ERR_OK;
 }
@@ -88,7 +97,7 @@ static enum err_code find_orphans(struct verifying *v, int folder, const char *l
             close(fd);
         return err_sys(e, errno, "read the folder of %s", label);
     }
-    while (e->code == ERR_OK && (entry = readdir(d)) != NULL) {
+    while (e->code == ERR_OK && (errno = 0, entry = readdir(d)) != NULL) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
         HASH_FIND_STR(v->expected, entry->d_name, known);
@@ -99,6 +108,8 @@ static enum err_code find_orphans(struct verifying *v, int folder, const char *l
         if (json_array_append_new(v->orphans, json_string(text)) != 0)
             err_nomem(e);
     }
+    if (e->code == ERR_OK && errno != 0)
+        err_sys(e, errno, "read the folder of %s", label);
     closedir(d);
     return e->code;
 }

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """One failing call of the agent's start over running pods takes no image for absent: pods run on, layers stay."""
 import errno
+import json
 import os
+import subprocess
 
 from coracle import SLOW, Skip, check, container, contains, equal, pod, run, until
 from test_restart import facts
@@ -151,11 +153,34 @@ def test_a_record_that_cannot_be_read(t):
     contains(node.cli("explain", "node").stdout, "is not read")
     node.put("three.yaml", pod("three", container(imagePullPolicy="Never")))
     until(lambda: "is not read" in node.cli("explain", "pod", "three", ok=False).stdout, 10, "explain says what the pod waits for")
+    node.put("four.yaml", pod("four", container(imagePullPolicy="IfNotPresent")))
+    until(lambda: "is not read" in node.cli("explain", "pod", "four", ok=False).stdout, 10, "explain says what this one waits for")
     check("ErrImageNeverPull" not in node.log(), "the image is not said to be absent")
+    check("Pulling image" not in node.cli("events").stdout, "nor is it pulled")
     check_store(node, kept, "while the record cannot be read")
     node.stop()
     node.extra_env = {}
     node.start()
     equal(pods(node), before, "containers")
     contains(node.cli("image", "verify").stdout, "ok\n")
-    node.wait_running("three")
+    node.wait_running("three", "four")
+
+
+def test_verify_says_what_it_could_not_look_at(t):
+    """coracle-unpack tells a layer that it could not look at from a damaged one, and a listing that was cut off from its end"""
+    node = running(t)
+    store = f"{node.state_dir}/images"
+    [layer] = os.listdir(f"{store}/layers")
+
+    def verify(*failing):
+        names = ("LD_PRELOAD", "CORACLE_TEST_CALL", "CORACLE_TEST_PATH", "CORACLE_TEST_ERRNO", "CORACLE_TEST_TIMES")
+        env = {**os.environ, **dict(zip(names, (f"{t.scratch}/tmp/shim.so", *failing, "1")))} if failing else None
+        argv = [f"{t.build}/coracle-unpack", "--verify", "all", "--layers", f"{store}/layers", "--parts", f"{store}/parts"]
+        return json.loads(subprocess.run(argv, input=f"layer {layer}\n".encode(), stdout=subprocess.PIPE, env=env, timeout=20 * SLOW, check=False).stdout)
+
+    equal(verify()["problems"], [], "as it is")
+    equal(verify("openat", f"/{layer}", str(errno.EIO))["problems"],
+          [{"part": f"layer {layer}", "what": "open: Input/output error", "unknown": True}], "it cannot be opened once")
+    contains(verify("readdir", "/layers", str(errno.EIO))["error"], "read the folder of layers: Input/output error")
+    os.removexattr(f"{store}/layers/{layer}", "trusted.coracle.sum")
+    equal(verify()["problems"], [{"part": f"layer {layer}", "what": "no sum was noted when it was unpacked"}], "without its sum")

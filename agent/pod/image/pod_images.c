@@ -16,6 +16,7 @@
 #define BACKOFF_FIRST_MS                                                                                     \
     10000 /* kubelet: 10 s doubling to 300 s (BACKOFF_MAX_MS), from the last failed try */
 #define MS INT64_C(1000000)
+#define UNREAD_PATIENCE_NS (60 * INT64_C(1000000000))
 
 struct pod_image *images_find(const struct pod *p, const char *reference)
 {
@@ -432,6 +433,18 @@ static bool pod_images_take_present(struct pod_image *i, char name[IMG_NAME_MAX]
     return true;
 }
 
+/* The image that was not found may have a record that could not be read.  A disk that stays damaged does not
+ * keep out what a registry has. */
+static bool may_be_unread(const struct pod_image *i, struct err *e)
+{
+    const struct img_store *s = i->pod->node->o.images;
+    struct img_look look;
+
+    return i->policy != API_PULL_ALWAYS && img_is_unsure(s, e) &&
+           (i->policy == API_PULL_NEVER || !img_look_failed(s, &look) ||
+            clock_wall_ns() - look.since_ns < UNREAD_PATIENCE_NS);
+}
+
 static void image_step(struct pod_image *i)
 {
     struct pod *p = i->pod;
@@ -455,7 +468,7 @@ static void image_step(struct pod_image *i)
         return;
     if (!is_needed(i))
         return;
-    if (i->policy == API_PULL_NEVER && img_is_unsure(p->node->o.images, &e)) {
+    if (may_be_unread(i, &e)) {
         pod_look_again(p, &e);
         return;
     }

@@ -95,6 +95,26 @@ static void the_helper_gets_each_part_once_and_a_damaged_layer_damages_all_its_i
     json_decref(t.answer);
 }
 
+static void what_could_not_be_looked_at_is_not_damaged(void **state)
+{
+    struct world *w = *state;
+    const json_t *items;
+    struct task t;
+
+    three(w);
+    write_file(w, "unpack.answer", 0644,
+               "echo '{\"problems\":[{\"part\":\"layer '$(hex b)'\",\"what\":\"open: no\",\"unknown\":true}],"
+               "\"orphans\":[],\"bytes\":9}'\n");
+    verify(w, NULL, &t);
+    assert_int_equal(t.result.code, ERR_OK);
+    items = json_object_get(t.answer, "items");
+    assert_int_equal(json_array_size(json_object_get(item(items, ID("a")), "problems")), 0);
+    assert_string_equal(
+        json_string_value(json_array_get(json_object_get(item(items, ID("a")), "unknown"), 0)),
+        "layer " HEX("b") ": open: no");
+    json_decref(t.answer);
+}
+
 static void one_image_is_verified_alone(void **state)
 {
     struct world *w = *state;
@@ -288,6 +308,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         T(the_helper_gets_each_part_once_and_a_damaged_layer_damages_all_its_images),
+        T(what_could_not_be_looked_at_is_not_damaged),
         T(one_image_is_verified_alone),
         T(what_the_helper_says_is_not_believed),
         T(what_was_brought_meanwhile_is_not_told_as_rubbish),
