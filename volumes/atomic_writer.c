@@ -114,7 +114,8 @@ static int dir_differs(const char *dir, void *arg)
            group_differs(l->rule, &st) || (st.st_mode & 07777) != (DIR_MODE | l->rule->dir_bits);
 }
 
-/* Entries below dir, up to `limit`; a payload's depth is bounded by the length of its paths. */
+/* Entries below dir, up to `limit`, which is also the answer when they cannot be counted; a payload's depth
+ * is bounded by the length of its paths. */
 static size_t count_entries(int dir, size_t limit)
 {
     int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -125,14 +126,18 @@ static size_t count_entries(int dir, size_t limit)
         scope_close_p(&copy);
         return limit;
     }
-    for (struct dirent *d = readdir(list); d != NULL && n < limit; d = readdir(list)) {
+    for (const struct dirent *d; n < limit && (errno = 0, d = readdir(list)) != NULL;) {
         if (strcmp(d->d_name, ".") == 0 || strcmp(d->d_name, "..") == 0)
             continue;
         n++;
         fd_auto below = openat(dir, d->d_name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (below >= 0)
             n += count_entries(below, limit - n);
+        else if (errno != ENOTDIR && errno != ELOOP)
+            n = limit;
     }
+    if (n < limit && errno != 0)
+        n = limit;
     closedir(list);
     return n;
 }
@@ -322,83 +327,110 @@ static enum err_code show_file_links(const struct vol_writer *w, const struct vo
 
 /* ---- clean-up ------------------------------------------------------------------------------------ */
 
-static void remove_entry(const struct vol_writer *w, const char *name, bool is_tree)
+/* False: it is left. */
+static bool remove_entry(const struct vol_writer *w, const char *name, bool is_tree)
 {
     struct err e = { 0 };
 
     if (is_tree && fs_remove_tree(w->fd, name, &e) == ERR_OK)
-        return;
+        return true;
     if (!is_tree && (unlinkat(w->fd, name, 0) == 0 || errno == ENOENT))
-        return;
+        return true;
     if (!is_tree)
         err_sys(&e, errno, "remove %s", name);
     log_debug("left in a volume until its next publish", F_STR("path", w->target), F_ERR(&e));
-}
-
-static bool is_file_link(const struct vol_writer *w, const char *name)
-{
-    char to[300], is[300];
-    int n = snprintf(to, sizeof(to), DATA "/%.255s", name);
-    ssize_t k = readlinkat(w->fd, name, is, sizeof(is));
-
-    return k == n && memcmp(is, to, (size_t)k) == 0;
+    return false;
 }
 
 struct found {        /* in the volume's folder */
-    size_t kept;      /* superseded generations that stay for their readers */
+    size_t kept;      /* superseded generations that are left, most of them for their readers */
     bool stale_links; /* links to files that are not in the plan */
 };
 
+struct tidying {
+    const struct vol_writer *w;
+    const char *current;
+    const struct vol_plan *plan; /* NULL: none */
+    struct vol_generations old;
+    bool seen; /* all of them */
+    struct found found;
+};
+
+static bool sort_in(const char *name, void *arg)
+{
+    struct tidying *t = arg;
+    struct err e = { 0 };
+
+    if (strcmp(name, DATA_TMP) == 0 || strncmp(name, LINK_TMP, sizeof(LINK_TMP) - 1) == 0)
+        remove_entry(t->w, name, false);
+    else if (vol_generation_is(name))
+        t->seen = vol_generations_add(&t->old, t->w->fd, name, strcmp(name, t->current) == 0, &e) == ERR_OK &&
+                  t->seen;
+    else if (t->plan != NULL && strncmp(name, "..", 2) != 0 && !vol_plan_has_top(t->plan, name))
+        t->found.stale_links = true;
+    return true;
+}
+
 /*
  * Removes generations that nobody needs any more and temporary links; what cannot be removed now is found
- * again by the next publish.  A plan (NULL: none) says which links to files are stale.
+ * again by the next publish or tidy.  A plan (NULL: none) says which links to files are stale.
  */
 static struct found atomic_writer_tidy(const struct vol_writer *w, const char *current,
                                        const struct vol_plan *plan, size_t keep_max)
 {
-    struct vol_generations old = { .keep_ms = w->keep_ms, .keep_max = keep_max };
-    int copy = openat(w->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *list = copy >= 0 ? fdopendir(copy) : NULL;
-    struct found found = { 0 };
+    struct tidying t = { .w = w,
+                         .current = current,
+                         .plan = plan,
+                         .old = { .keep_ms = w->keep_ms, .keep_max = keep_max },
+                         .seen = true };
+    struct err e = { 0 };
 
-    if (list == NULL) {
-        scope_close_p(&copy);
-        return found;
+    if (presence_is_unknown(fs_list(w->fd, ".", sort_in, &t, &e)))
+        t.seen = false;
+    if (t.seen) {
+        t.found.kept = vol_generations_sort_out(&t.old);
+        for (size_t i = 0; i < t.old.n; i++)
+            if (t.old.v[i].remove && !remove_entry(w, t.old.v[i].name, true))
+                t.found.kept++;
+    } else { /* which are superseded is not known: all stay */
+        t.found = (struct found){ .kept = 1, .stale_links = plan != NULL };
     }
-    for (struct dirent *d = readdir(list); d != NULL; d = readdir(list)) {
-        const char *name = d->d_name;
-        if (strcmp(name, DATA_TMP) == 0 || strncmp(name, LINK_TMP, sizeof(LINK_TMP) - 1) == 0)
-            remove_entry(w, name, false);
-        else if (vol_generation_is(name))
-            vol_generations_add(&old, w->fd, name, strcmp(name, current) == 0);
-        else if (plan != NULL && strncmp(name, "..", 2) != 0 && strcmp(name, ".") != 0 &&
-                 !vol_plan_has_top(plan, name))
-            found.stale_links = true;
-    }
-    closedir(list);
-    found.kept = vol_generations_sort_out(&old);
-    for (size_t i = 0; i < old.n; i++)
-        if (old.v[i].remove)
-            remove_entry(w, old.v[i].name, true);
-    vol_generations_done(&old);
-    return found;
+    vol_generations_done(&t.old);
+    return t.found;
 }
 
-/* Of files that are no longer listed. */
-static void remove_stale_links(const struct vol_writer *w, const struct vol_plan *plan)
-{
-    int copy = openat(w->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *list = copy >= 0 ? fdopendir(copy) : NULL;
+struct unlinking {
+    const struct vol_writer *w;
+    const struct vol_plan *plan;
+    struct err *e;
+};
 
-    if (list == NULL) {
-        scope_close_p(&copy);
-        return;
-    }
-    for (struct dirent *d = readdir(list); d != NULL; d = readdir(list))
-        if (strncmp(d->d_name, "..", 2) != 0 && !vol_plan_has_top(plan, d->d_name) &&
-            is_file_link(w, d->d_name))
-            remove_entry(w, d->d_name, false);
-    closedir(list);
+/* A link to a file that is no longer listed goes. */
+static bool remove_stale_link(const char *name, void *arg)
+{
+    const struct unlinking *u = arg;
+    char to[300], is[300];
+    ssize_t k;
+    int n;
+
+    if (strncmp(name, "..", 2) == 0 || vol_plan_has_top(u->plan, name))
+        return true;
+    n = snprintf(to, sizeof(to), DATA "/%.255s", name);
+    k = readlinkat(u->w->fd, name, is, sizeof(is));
+    if (k < 0 && errno != EINVAL && errno != ENOENT)
+        err_sys(u->e, errno, "readlink %s", name);
+    else if (k == n && memcmp(is, to, (size_t)k) == 0 && unlinkat(u->w->fd, name, 0) != 0 && errno != ENOENT)
+        err_sys(u->e, errno, "remove %s", name);
+    return u->e->code == ERR_OK;
+}
+
+static enum err_code remove_stale_links(const struct vol_writer *w, const struct vol_plan *plan,
+                                        struct err *e)
+{
+    struct unlinking u = { .w = w, .plan = plan, .e = e };
+
+    return presence_is_unknown(fs_list(w->fd, ".", remove_stale_link, &u, e)) ? err_wrap(e, "old names")
+                                                                              : e->code;
 }
 
 /* ---- publish ------------------------------------------------------------------------------------- */
@@ -435,7 +467,7 @@ static enum err_code write_and_switch(const struct vol_writer *w, struct vol_pla
     fd_auto gen = -1;
 
     if (make_generation(w, rule, name, &gen, e) != ERR_OK)
-        return e->code; /* at most an empty folder is left: atomic_writer_tidy() removes it */
+        return e->code; /* at most an empty folder is left: tidy() removes it */
     if (fill_generation(gen, plan, rule, e) == ERR_OK && own_root(w, rule, e) == ERR_OK &&
         atomic_writer_make_link(w, name, DATA_TMP, rule, e) == ERR_OK &&
         prepare_file_links(w, plan, rule, e) == ERR_OK && show_link(w, DATA_TMP, DATA, e) == ERR_OK)
@@ -473,17 +505,13 @@ static size_t keep_max(const struct vol_plan *plan)
 }
 
 /* What the version before had and this one has not; the folder itself is not listed again. */
-static void leave_behind(const struct vol_writer *w, const char *before, const char *current,
-                         const struct vol_plan *plan, struct found *found)
+static enum err_code leave_behind(const struct vol_writer *w, const char *before, const char *current,
+                                  const struct vol_plan *plan, struct found *found, struct err *e)
 {
-    if (found->stale_links)
-        remove_stale_links(w, plan);
-    if (before[0] == '\0' || strcmp(before, current) == 0)
-        return;
-    if (w->keep_ms > 0)
+    if (before[0] != '\0' && strcmp(before, current) != 0 &&
+        (w->keep_ms > 0 || !remove_entry(w, before, true)))
         found->kept++;
-    else
-        remove_entry(w, before, true);
+    return found->stale_links ? remove_stale_links(w, plan, e) : ERR_OK;
 }
 
 enum err_code vol_writer_publish(struct vol_writer *w, const struct vol_file *files, size_t n_files,
@@ -511,14 +539,12 @@ enum err_code vol_writer_publish(struct vol_writer *w, const struct vol_file *fi
         if (e->code != ERR_OK)
             found = atomic_writer_tidy(w, current, NULL, keep_max(&plan));
         else
-            leave_behind(w, before, current, &plan, &found);
+            (void)!leave_behind(w, before, current, &plan, &found, e);
     }
     vol_plan_done(&plan);
     w->kept = found.kept > 0;
-    if (e->code != ERR_OK)
-        return err_wrap(e, "publish to %s", w->target);
     *ret_changed = changed;
-    return ERR_OK;
+    return e->code != ERR_OK ? err_wrap(e, "publish to %s", w->target) : ERR_OK;
 }
 
 void vol_writer_keep(struct vol_writer *w, uint64_t keep_ms)
@@ -534,7 +560,7 @@ bool vol_writer_kept(const struct vol_writer *w)
 void vol_writer_tidy(struct vol_writer *w)
 {
     struct err e = { 0 };
-    struct found found = { 0 };
+    struct found found = { .kept = 1 }; /* not known: looked at again */
     char current[64];
 
     if (read_current(w, current, &e) == ERR_OK)

@@ -39,8 +39,8 @@ enum err_code vol_writer_open(struct vol_writer **ret, const char *target, struc
 /*
  * Makes `files` the visible content and removes paths no longer listed.  fs_group: -1 none, else kubelet's
  * rule for read-only volumes (group set, files |= 0440, folders |= 02550).  *ret_changed says whether
- * anything was written; an equal set touches nothing (modes are compared, too).  Later entries of the same
- * path win.
+ * anything was written, also when an old path could not be removed; an equal set touches nothing (modes are
+ * compared, too).  Later entries of the same path win.
  * ERR_INVALID: a path is unsafe, nothing was written.
  * ERR_EXHAUSTED: disk full, the old generation is still visible.
  */

@@ -5,6 +5,7 @@
  * it, and would miss one that both versions have.
  */
 #include "base/clock.h"
+#include "base/fs.h"
 #include "volumes/internal.h"
 
 #include <ctype.h>
@@ -39,17 +40,23 @@ bool vol_generation_is(const char *name)
     return name[n] != '\0' && strspn(name + n, "0123456789") == strlen(name + n);
 }
 
-void vol_generations_add(struct vol_generations *g, int volume_fd, const char *name, bool is_current)
+enum err_code vol_generations_add(struct vol_generations *g, int volume_fd, const char *name, bool is_current,
+                                  struct err *e)
 {
     struct stat st;
+    struct presence found = presence_absent();
 
-    if (fstatat(volume_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || strlen(name) >= sizeof(g->v->name))
-        return;
+    if (strlen(name) < sizeof(g->v->name))
+        found = fs_look_at(volume_fd, name, &st, e);
+    if (presence_is_unknown(found))
+        return e->code;
+    if (presence_is_absent(found))
+        return ERR_OK;
     if (g->n == g->cap) {
         size_t cap = g->cap == 0 ? 8 : g->cap * 2;
         struct vol_generation *v = reallocarray(g->v, cap, sizeof(*v));
         if (v == NULL)
-            return;
+            return err_nomem(e);
         g->v = v;
         g->cap = cap;
     }
@@ -57,6 +64,7 @@ void vol_generations_add(struct vol_generations *g, int volume_fd, const char *n
     *one = (struct vol_generation){ .made_ns = st.st_mtim.tv_sec * INT64_C(1000000000) + st.st_mtim.tv_nsec,
                                     .is_current = is_current };
     snprintf(one->name, sizeof(one->name), "%s", name);
+    return ERR_OK;
 }
 
 /* Newest first, the current one before those that were made within the same tick of the clock. */

@@ -84,8 +84,9 @@ struct vol_generations {
 
 void vol_generation_name(char ret[64]); /* a new one */
 bool vol_generation_is(const char *name);
-/* Left out for want of memory: the next look finds it. */
-void vol_generations_add(struct vol_generations *g, int volume_fd, const char *name, bool is_current);
+/* Failed: they are not known whole, and none may go. */
+enum err_code vol_generations_add(struct vol_generations *g, int volume_fd, const char *name, bool is_current,
+                                  struct err *e) MUST_CHECK;
 /* Says which may go; the number of those that stay beside the current one. */
 size_t vol_generations_sort_out(struct vol_generations *g);
 void vol_generations_done(struct vol_generations *g);

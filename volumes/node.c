@@ -227,9 +227,12 @@ void vol_payload_tidy(struct vol_node *n, const char *uid, const char *name, boo
     char path[VOL_PATH_MAX];
 
     *ret_kept = false;
-    if (vol_payload_path(n, uid, name, path, sizeof(path), &e) != ERR_OK ||
-        vol_writer_open(&w, path, &e) != ERR_OK)
+    if (vol_payload_path(n, uid, name, path, sizeof(path), &e) != ERR_OK)
         return;
+    if (vol_writer_open(&w, path, &e) != ERR_OK) {
+        *ret_kept = presence_is_unknown(presence_from_err(&e));
+        return;
+    }
     vol_writer_keep(w, VOL_KEEP_MS);
     vol_writer_tidy(w);
     *ret_kept = vol_writer_kept(w);

@@ -160,7 +160,12 @@ static void refresh(struct pod *p)
 
         if (v->kind != API_VOL_PAYLOAD || !volumes_is_mounted(p, v->name))
             continue;
-        if (payloads_publish(p, v, &overlaps, &changed, &e) != ERR_OK) {
+        (void)!payloads_publish(p, v, &overlaps, &changed, &e);
+        if (changed) {
+            log_info("volume published", F_STR("pod", p->key), F_STR("volume", v->name));
+            live_sub_path_due(p);
+        }
+        if (e.code != ERR_OK) {
             /* A deleted object or key leaves the files as they were, as does a token that is being asked for;
              * anything else is worth an event. */
             if (e.code == ERR_PRECONDITION || (e.code == ERR_UNAVAILABLE && payloads_have_token(v))) {
@@ -176,9 +181,6 @@ static void refresh(struct pod *p)
                      v->name, e.text);
             p->payload_stale = true;
             p->vols_retry_at = clock_boot_in_ms(backoff_ms);
-        } else if (changed) {
-            log_info("volume published", F_STR("pod", p->key), F_STR("volume", v->name));
-            live_sub_path_due(p);
         }
     }
     p->payload_backoff_ms = p->payload_stale ? backoff_ms : 0;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/base/failing.h"
 #include "tests/unit/base/helper.h"
 
 #include "volumes/internal.h"
@@ -421,6 +422,49 @@ static void readers_never_see_a_mixture(void **state)
     assert_string_equal(listing(v), "..GEN ..data a x ");
 }
 
+static void a_folder_that_was_not_listed_whole_keeps_no_old_name(void **state)
+{
+    struct vol *v = *state;
+    struct err e = { 0 };
+    bool changed = false;
+
+    publish(v, version_1, ARRAY_LEN(version_1), -1);
+    failing_arm("readdir", "", EIO, 1); /* the first look */
+    publish(v, version_2, ARRAY_LEN(version_2), -1);
+    assert_true(vol_writer_kept(v->w)); /* which are superseded was not seen */
+    assert_string_equal(listing(v), "..GEN ..data a b new ");
+
+    vol_writer_keep(v->w, 60000);
+    failing_arm("readdir", "", EIO, 2); /* and the one for old names */
+    assert_int_not_equal(vol_writer_publish(v->w, version_1, ARRAY_LEN(version_1), -1, &changed, &e), ERR_OK);
+    assert_int_equal(e.sys, EIO);
+    assert_true(changed);
+    assert_string_equal(listing(v), "..GEN ..GEN ..data a b gone new ");
+    publish(v, version_1, ARRAY_LEN(version_1), -1);
+    assert_string_equal(listing(v), "..GEN ..GEN ..data a b gone ");
+}
+
+static void a_version_that_cannot_be_looked_at_is_not_gone(void **state)
+{
+    struct vol *v = *state;
+    char current[64] = "", before[64] = "";
+    struct stat st;
+
+    vol_writer_keep(v->w, 60000);
+    publish(v, version_1, ARRAY_LEN(version_1), -1);
+    assert_true(readlinkat(v->fd, "..data", before, sizeof(before) - 1) > 0);
+    publish(v, version_2, ARRAY_LEN(version_2), -1);
+    assert_true(readlinkat(v->fd, "..data", current, sizeof(current) - 1) > 0);
+    failing_arm("fstatat", current, EIO, 1);
+    vol_writer_tidy(v->w);
+    assert_int_equal(failing_times, 0);
+    assert_true(vol_writer_kept(v->w));
+    assert_int_equal(fstatat(v->fd, before, &st, 0), 0); /* its readers still have it */
+    failing_arm("openat", ".", EMFILE, 1);
+    vol_writer_tidy(v->w);
+    assert_true(vol_writer_kept(v->w));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -440,6 +484,8 @@ int main(void)
         TEST(a_name_that_is_taken_is_an_error),
         TEST(a_missing_target_is_an_error),
         TEST(a_full_disk_keeps_the_old_set),
+        TEST(a_folder_that_was_not_listed_whole_keeps_no_old_name),
+        TEST(a_version_that_cannot_be_looked_at_is_not_gone),
         TEST(readers_never_see_a_mixture),
     };
 
