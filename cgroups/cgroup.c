@@ -7,6 +7,7 @@
 #include "base/file_lock.h"
 #include "base/fs.h"
 #include "base/log.h"
+#include "base/patience.h"
 #include "cgroups/internal.h"
 
 #include <ctype.h>
@@ -208,7 +209,7 @@ enum err_code cg_open_env(struct cg_tree **ret, const struct cg_options *o, cons
     return ERR_OK;
 }
 
-enum err_code cg_open(struct cg_tree **ret, const struct cg_options *o, struct err *e)
+static enum err_code cgroup_open_once(struct cg_tree **ret, const struct cg_options *o, struct err *e)
 {
     str_auto mountinfo = NULL;
     str_auto proc_cgroup = NULL;
@@ -225,6 +226,19 @@ enum err_code cg_open(struct cg_tree **ret, const struct cg_options *o, struct e
                           .alone = true,
                           .required = CG_REQUIRED };
     return cg_open_env(ret, o, &env, e);
+}
+
+/* A shortage, or a file that cannot be read, may last a moment. */
+enum err_code cg_open(struct cg_tree **ret, const struct cg_options *o, struct err *e)
+{
+    struct patience patience = { 0 };
+
+    while (cgroup_open_once(ret, o, e) != ERR_OK) {
+        if ((!err_is_shortage(e) && e->sys != EIO) || !patience_wait(&patience))
+            return e->code;
+        *e = (struct err){ 0 };
+    }
+    return ERR_OK;
 }
 
 /* Takes one subtree out of all hierarchies, processes first. */

@@ -92,11 +92,14 @@ static void ask_on_answer(struct op *op, const struct err *result)
 
 static void cni_ask(struct cni *c, const char *type)
 {
-    mem_auto char *path = cni_plugin_find(strs_list(&c->bin_dirs), type);
-    struct cni_speaker *s = path != NULL ? cni_versions_of(&c->versions, path) : NULL;
+    mem_auto char *path = NULL;
+    struct cni_speaker *s = NULL;
+    struct err e = { 0 };
     struct ask *a;
     bool ok;
 
+    if (!presence_is_unknown(cni_plugin_find(strs_list(&c->bin_dirs), type, &path, &e)) && path != NULL)
+        s = cni_versions_of(&c->versions, path);
     if (s == NULL || s->asking || (s->state != SPEAKER_UNASKED && !s->again))
         return;
     a = calloc(1, sizeof(*a));

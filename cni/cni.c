@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cni/internal.h"
 
+#include "base/backoff.h"
 #include "base/buf.h"
 #include "base/fs.h"
 #include "base/json.h"
@@ -17,6 +18,9 @@
 
 /* New plugin folders of lists may have to be watched before they are read; they do not come without end. */
 #define WATCH_ROUNDS 3
+
+#define AGAIN_FIRST_MS 50
+#define AGAIN_MAX_MS 10000
 
 #define PICTURE_MAX                                                                                          \
     (16 * 1024 * 1024) /* lists have 1 MiB at most, and there are few; beyond: told at each event */
@@ -47,7 +51,7 @@ static void watch_all(struct cni *c)
     strs_done(&dirs);
 }
 
-static void cni_load(struct cni *c)
+static void cni_load_once(struct cni *c)
 {
     for (int round = 0; round < WATCH_ROUNDS; round++) {
         struct cni_networks fresh;
@@ -68,6 +72,25 @@ static void cni_load(struct cni *c)
         if (done)
             return;
     }
+}
+
+static void cni_on_again(void *arg);
+
+/* What failed is tried again without an event, which may never come. */
+static void cni_load(struct cni *c)
+{
+    cni_load_once(c);
+    if (c->load_problem.code == ERR_OK && c->watch_problem.code == ERR_OK) {
+        c->again_ms = 0;
+        return;
+    }
+    c->again_ms = backoff_next_ms(c->again_ms, AGAIN_FIRST_MS, AGAIN_MAX_MS);
+    cni_watch_again(c->watch, c->again_ms, cni_on_again);
+}
+
+static void cni_on_again(void *arg)
+{
+    cni_load_again(arg);
 }
 
 void cni_reload(struct cni *c)
@@ -104,10 +127,13 @@ static char *programs(const struct cni *c)
         const struct cni_list *list = &c->networks.lists[i];
 
         for (size_t k = 0; k < cni_list_size(list); k++) {
-            str_auto path =
-                cni_plugin_find(strs_list(&c->bin_dirs), cni_plugin_type(cni_list_plugin(list, k)));
+            const char *type = cni_plugin_type(cni_list_plugin(list, k));
+            str_auto path = NULL;
+            struct err e = { 0 };
             struct stat st;
 
+            if (presence_is_unknown(cni_plugin_find(strs_list(&c->bin_dirs), type, &path, &e)))
+                return NULL; /* they may have changed */
             if (path != NULL && stat(path, &st) == 0)
                 buf_addf(&b, "%s %llu %lld %lld.%09ld\n", path, (unsigned long long)st.st_ino,
                          (long long)st.st_size, (long long)st.st_ctim.tv_sec, st.st_ctim.tv_nsec);

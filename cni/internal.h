@@ -23,6 +23,7 @@ struct cni {
     struct cni_networks networks;
     struct cni_watch *watch;
     struct err load_problem, watch_problem; /* ERR_OK: none */
+    uint64_t again_ms;                      /* until it is loaded again for them; 0: there are none */
     void (*changed)(void *arg);
     void *changed_arg;
     char *programs; /* of the lists, when it was last looked whether they changed */

@@ -76,7 +76,11 @@ static enum err_code append_folder(const struct load *l, struct cni_list *list, 
     struct strs files = { 0 };
     struct stat st;
 
-    if (fstatat(l->dirfd, list->name, &st, 0) != 0 || !S_ISDIR(st.st_mode))
+    if (fstatat(l->dirfd, list->name, &st, 0) != 0) {
+        err_sys(e, errno, "folder %s", list->name);
+        return presence_is_unknown(presence_from_err(e)) ? e->code : ERR_OK;
+    }
+    if (!S_ISDIR(st.st_mode))
         return ERR_OK;
     if (!strs_take(&l->out->folders, str_printf("%s/%s", l->conf_dir, list->name)))
         return err_nomem(e);
@@ -124,9 +128,12 @@ static enum err_code note_missing(const struct load *l, const char *type, struct
 
     if (type == NULL)
         return ERR_OK;
-    path = cni_plugin_find(l->bin_dirs, type);
+    if (presence_is_unknown(cni_plugin_find(l->bin_dirs, type, &path, e)))
+        return e->code;
     if (path != NULL && access(path, X_OK) != 0)
-        return err_set(e, ERR_PERMISSION, "plugin \"%.60s\": %s is not executable", type, path);
+        return errno == EACCES
+                   ? err_set(e, ERR_PERMISSION, "plugin \"%.60s\": %s is not executable", type, path)
+                   : err_sys(e, errno, "look at plugin %s", path);
     if (path != NULL)
         return ERR_OK;
     return strs_add_once(here, type) && strs_add_once(&l->out->missing, type) ? ERR_OK : err_nomem(e);
@@ -149,8 +156,11 @@ static enum err_code check_installed(const struct load *l, const struct cni_list
     }
     if (e->code == ERR_OK && here.n > 0) {
         for (size_t i = 0; i < here.n; i++) {
-            str_auto other = cni_plugin_find_other(l->bin_dirs, here.v[i]);
+            str_auto other = NULL;
+            struct err ignored = { 0 };
 
+            if (presence_is_unknown(cni_plugin_find_other(l->bin_dirs, here.v[i], &other, &ignored)))
+                other = NULL; /* it would only be named */
             buf_addf(&text, "%s\"%.60s\"", i > 0 ? ", " : "", here.v[i]);
             if (other != NULL)
                 buf_addf(&text, " (%s is not a file)", other);
@@ -170,9 +180,12 @@ static enum err_code check_installed(const struct load *l, const struct cni_list
 /* NULL: nothing is known of it. */
 static struct cni_speaker *speaker_of(const struct load *l, const char *type)
 {
-    str_auto path = cni_plugin_find(l->bin_dirs, type);
+    str_auto path = NULL;
+    struct err e = { 0 };
 
-    return path != NULL ? cni_versions_of(l->versions, path) : NULL;
+    return !presence_is_unknown(cni_plugin_find(l->bin_dirs, type, &path, &e)) && path != NULL
+               ? cni_versions_of(l->versions, path)
+               : NULL;
 }
 
 static bool all_may_speak(const struct load *l, const struct cni_list *list, int version)
@@ -241,9 +254,10 @@ static enum err_code networks_keep(struct cni_networks *out, struct cni_list *li
     return ERR_OK;
 }
 
-static bool networks_no_memory(const struct err *e)
+/* Not the file's own fault, nor that of who wrote or removed it: what it holds is not known. */
+static bool networks_is_not_seen(const struct err *e)
 {
-    return e->sys == ENOMEM; /* and not the other limits that ERR_EXHAUSTED stands for */
+    return e->sys != 0 && e->sys != ENOENT && e->sys != ENOTDIR && e->sys != EISDIR && e->sys != ELOOP;
 }
 
 static enum err_code networks_load_all(const struct load *l, const struct strs *files, struct err *e)
@@ -260,9 +274,9 @@ static enum err_code networks_load_all(const struct load *l, const struct strs *
             continue;
         }
         cni_list_done(&list);
-        if (networks_no_memory(&bad)) {
+        if (networks_is_not_seen(&bad)) { /* the network that it defines may be the first of all */
             *e = bad;
-            return e->code;
+            return err_wrap(e, "%s", files->v[i]);
         }
         if (!strs_take(&l->out->problems, str_printf("%s: %s", files->v[i], bad.text)))
             return err_nomem(e);

@@ -27,8 +27,8 @@ struct cni_networks {
     char *why;            /* why there is no default network; NULL when there is one */
 };
 
-/* versions: what plugins said; NULL: they are not asked.  ERR_EXHAUSTED (no memory) is the only error:
- * everything else is a problem of a file. */
+/* versions: what plugins said; NULL: they are not asked.  An error says that a folder, file or plugin could
+ * not be looked at; all else is a problem of a file. */
 enum err_code cni_networks_load(struct cni_networks *ret, const char *conf_dir, const char *const *bin_dirs,
                                 const char *data_dir, struct cni_versions *versions,
                                 struct err *e) MUST_CHECK;

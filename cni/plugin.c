@@ -8,6 +8,7 @@
 #include "cni/result.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <string.h>
@@ -32,28 +33,41 @@ static const struct {
     [CNI_VERSION] = { "VERSION", "version", "cni version plugin" },
 };
 
-static char *plugin_find(const char *const *bin_dirs, const char *type, bool regular)
+static struct presence plugin_find(const char *const *bin_dirs, const char *type, bool regular, char **ret,
+                                   struct err *e)
 {
+    *ret = NULL;
     for (size_t i = 0; bin_dirs[i] != NULL; i++) {
         str_auto path = str_printf("%s/%s", bin_dirs[i], type);
+        struct presence found;
         struct stat st;
 
-        if (path == NULL)
-            return NULL;
-        if (stat(path, &st) == 0 && (S_ISREG(st.st_mode) != 0) == regular)
-            return take_ptr(&path);
+        if (path == NULL) {
+            err_nomem(e);
+            return presence_unknown(e);
+        }
+        if (fstatat(AT_FDCWD, path, &st, 0) != 0) {
+            err_sys(e, errno, "look for plugin %s", path);
+            found = presence_from_err(e);
+            if (presence_is_unknown(found))
+                return found;
+        } else if ((S_ISREG(st.st_mode) != 0) == regular) {
+            *ret = take_ptr(&path);
+            return presence_present();
+        }
     }
-    return NULL;
+    return presence_absent();
 }
 
-char *cni_plugin_find(const char *const *bin_dirs, const char *type)
+struct presence cni_plugin_find(const char *const *bin_dirs, const char *type, char **ret, struct err *e)
 {
-    return plugin_find(bin_dirs, type, true);
+    return plugin_find(bin_dirs, type, true, ret, e);
 }
 
-char *cni_plugin_find_other(const char *const *bin_dirs, const char *type)
+struct presence cni_plugin_find_other(const char *const *bin_dirs, const char *type, char **ret,
+                                      struct err *e)
 {
-    return plugin_find(bin_dirs, type, false);
+    return plugin_find(bin_dirs, type, false, ret, e);
 }
 
 /* ---- errors ---------------------------------------------------------------------------------- */
@@ -290,16 +304,18 @@ static enum err_code prepare(struct cni_plugin *p, struct err *e)
 {
     const struct cni_plugin_call *c = &p->call;
 
-    p->program = cni_plugin_find(c->bin_dirs, c->type);
+    p->never_ran = true;
+    if (presence_is_unknown(cni_plugin_find(c->bin_dirs, c->type, &p->program, e)))
+        return e->code;
     if (p->program == NULL) { /* not ERR_NOT_FOUND: for a DEL that would sound like done */
         str_auto path = join_dirs(c->bin_dirs);
 
-        p->never_ran = true;
         if (path == NULL)
             return err_nomem(e);
         return err_set(e, ERR_UNAVAILABLE, "failed to find plugin \"%s\" in path [%s]", c->type,
                        strchr(path, '=') + 1);
     }
+    p->never_ran = false;
     p->input = json_text(c->input);
     if (p->input == NULL || !build_env(p))
         return err_nomem(e);

@@ -21,6 +21,7 @@
  */
 #ifndef CNI_PLUGIN_H
 #define CNI_PLUGIN_H
+#include "base/presence.h"
 #include "base/process.h"
 
 #include <jansson.h>
@@ -60,10 +61,12 @@ struct cni_plugin {
 void cni_plugin_start(struct cni_plugin *p, const struct cni_plugin_call *call, uv_loop_t *loop,
                       op_done_fn done, void *owner);
 
-/* Path of a plugin, malloc'ed; the first regular file wins.  NULL: none (or no memory). */
-char *cni_plugin_find(const char *const *bin_dirs, const char *type) MUST_CHECK;
-/* What bears its name and is no file, say a folder; NULL: nothing (or no memory). */
-char *cni_plugin_find_other(const char *const *bin_dirs, const char *type) MUST_CHECK;
+/* *ret: the path of a plugin, malloc'ed, else NULL; the first regular file wins. */
+struct presence cni_plugin_find(const char *const *bin_dirs, const char *type, char **ret,
+                                struct err *e) MUST_CHECK;
+/* Likewise of what has its name and is no file, say a folder. */
+struct presence cni_plugin_find_other(const char *const *bin_dirs, const char *type, char **ret,
+                                      struct err *e) MUST_CHECK;
 
 /* What a failed plugin said, as one line (for tests): `out` standard output, `err_out` standard error. */
 enum err_code cni_plugin_error(const char *out, size_t out_n, const char *err_out, int wait_status,

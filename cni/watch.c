@@ -30,6 +30,7 @@ struct cni_watch {
     struct place places[PLACES_MAX];
     size_t n_places;
     void (*fn)(void *arg);
+    void (*again)(void *arg); /* what the timer waits for; NULL: for fn */
     void *arg;
 };
 
@@ -52,15 +53,25 @@ static void on_settled(uv_timer_t *timer)
 {
     struct cni_watch *w = timer->data;
 
-    w->fn(w->arg);
+    (w->again != NULL ? w->again : w->fn)(w->arg);
 }
 
 static void cni_watch_on_change(int wd, uint32_t mask, const char *name, void *arg)
 {
     struct cni_watch *w = arg;
 
-    if (concerns(w, wd, mask, name) && !uv_is_active((uv_handle_t *)&w->settle))
-        uv_timer_start(&w->settle, on_settled, CNI_WATCH_SETTLE_MS, 0);
+    if (!concerns(w, wd, mask, name) || (w->again == NULL && uv_is_active((uv_handle_t *)&w->settle)))
+        return;
+    w->again = NULL;
+    uv_timer_start(&w->settle, on_settled, CNI_WATCH_SETTLE_MS, 0);
+}
+
+void cni_watch_again(struct cni_watch *w, uint64_t ms, void (*fn)(void *arg))
+{
+    if (w->again == NULL && uv_is_active((uv_handle_t *)&w->settle))
+        return; /* a change is about to be told */
+    w->again = fn;
+    uv_timer_start(&w->settle, on_settled, ms, 0);
 }
 
 enum err_code cni_watch_open(struct cni_watch **ret, uv_loop_t *loop, void (*fn)(void *arg), void *arg,

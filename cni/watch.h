@@ -23,6 +23,8 @@ enum err_code cni_watch_open(struct cni_watch **ret, uv_loop_t *loop, void (*fn)
  * others are watched.
  */
 enum err_code cni_watch_set(struct cni_watch *w, const char *const *dirs, struct err *e) MUST_CHECK;
+/* Calls fn once after that time, unless something changes before. */
+void cni_watch_again(struct cni_watch *w, uint64_t ms, void (*fn)(void *arg));
 /* Nothing is told any more; the memory is freed by the loop on a later turn.  NULL is fine. */
 void cni_watch_close(struct cni_watch *w);
 #endif

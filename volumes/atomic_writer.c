@@ -356,7 +356,7 @@ struct tidying {
     struct found found;
 };
 
-static bool sort_in(const char *name, void *arg)
+static bool atomic_writer_sort_in(const char *name, void *arg)
 {
     struct tidying *t = arg;
     struct err e = { 0 };
@@ -385,7 +385,7 @@ static struct found atomic_writer_tidy(const struct vol_writer *w, const char *c
                          .seen = true };
     struct err e = { 0 };
 
-    if (presence_is_unknown(fs_list(w->fd, ".", sort_in, &t, &e)))
+    if (presence_is_unknown(fs_list(w->fd, ".", atomic_writer_sort_in, &t, &e)))
         t.seen = false;
     if (t.seen) {
         t.found.kept = vol_generations_sort_out(&t.old);
@@ -406,7 +406,7 @@ struct unlinking {
 };
 
 /* A link to a file that is no longer listed goes. */
-static bool remove_stale_link(const char *name, void *arg)
+static bool atomic_writer_remove_stale_link(const char *name, void *arg)
 {
     const struct unlinking *u = arg;
     char to[300], is[300];
@@ -429,8 +429,9 @@ static enum err_code remove_stale_links(const struct vol_writer *w, const struct
 {
     struct unlinking u = { .w = w, .plan = plan, .e = e };
 
-    return presence_is_unknown(fs_list(w->fd, ".", remove_stale_link, &u, e)) ? err_wrap(e, "old names")
-                                                                              : e->code;
+    return presence_is_unknown(fs_list(w->fd, ".", atomic_writer_remove_stale_link, &u, e))
+               ? err_wrap(e, "old names")
+               : e->code;
 }
 
 /* ---- publish ------------------------------------------------------------------------------------- */

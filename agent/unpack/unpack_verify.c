@@ -41,7 +41,7 @@ static enum err_code expect(struct verifying *v, const char *name, struct err *e
 }
 
 /* What was read and is wrong, or is missing; all else could not be looked at. */
-static bool is_damage(const struct err *why)
+static bool unpack_verify_is_damage(const struct err *why)
 {
     return why->sys == 0 || why->sys == ENOENT || why->sys == ENOTDIR || why->sys == EISDIR ||
            why->sys == ELOOP;
@@ -54,7 +54,7 @@ static enum err_code unpack_verify_add_problem(struct verifying *v, const char *
 
     if (json_array_append_new(v->problems, one) != 0 || !json_put_str(one, "part", part) ||
         !json_put_str(one, "what", why->text) || /* which may hold a file's name, of any bytes */
-        (!is_damage(why) && json_object_set_new(one, "unknown", json_true()) != 0))
+        (!unpack_verify_is_damage(why) && json_object_set_new(one, "unknown", json_true()) != 0))
         return err_nomem(e);
     return ERR_OK;
 }

@@ -435,7 +435,7 @@ static bool pod_images_take_present(struct pod_image *i, char name[IMG_NAME_MAX]
 
 /* The image that was not found may have a record that could not be read.  A disk that stays damaged does not
  * keep out what a registry has. */
-static bool may_be_unread(const struct pod_image *i, struct err *e)
+static bool pod_images_may_be_unread(const struct pod_image *i, struct err *e)
 {
     const struct img_store *s = i->pod->node->o.images;
     struct img_look look;
@@ -468,7 +468,7 @@ static void image_step(struct pod_image *i)
         return;
     if (!is_needed(i))
         return;
-    if (may_be_unread(i, &e)) {
+    if (pod_images_may_be_unread(i, &e)) {
         pod_look_again(p, &e);
         return;
     }

@@ -22,8 +22,8 @@ struct look {
     char first[320];
 };
 
-static enum err_code look_into(struct look *l, const char *path, void (*fn)(const char *name, void *arg),
-                               struct err *e)
+static enum err_code damage_look_into(struct look *l, const char *path,
+                                      void (*fn)(const char *name, void *arg), struct err *e)
 {
     fd_auto dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -44,7 +44,7 @@ static enum err_code each_folder(struct look *l, void (*fn)(const char *name, vo
         l->folder = folders[i];
         if (path == NULL)
             err_nomem(&one);
-        if (one.code == ERR_OK && look_into(l, path, fn, &one) == ERR_OK)
+        if (one.code == ERR_OK && damage_look_into(l, path, fn, &one) == ERR_OK)
             continue;
         if (e->code == ERR_OK)
             *e = one;

@@ -73,7 +73,7 @@ static unsigned count_of(const json_t *o, const char *key)
     return v > 0 && v < NODE_PODS_MAX ? (unsigned)v : 0;
 }
 
-static enum err_code read_last(struct node *n, struct err *e)
+static enum err_code shutdown_read_last(struct node *n, struct err *e)
 {
     struct shutdown *s = &n->shutdown;
     str_auto path = str_printf("%s/" FILE_NAME, n->o.state_dir);
@@ -103,11 +103,11 @@ static enum err_code read_last(struct node *n, struct err *e)
 }
 
 /* True: it is known now. */
-static bool look_at_last(struct node *n)
+static bool shutdown_look_at_last(struct node *n)
 {
     struct err e = { 0 };
 
-    if (read_last(n, &e) == ERR_OK)
+    if (shutdown_read_last(n, &e) == ERR_OK)
         n->shutdown.last_unread[0] = '\0';
     else
         snprintf(n->shutdown.last_unread, sizeof(n->shutdown.last_unread), "%s", e.text);
@@ -122,7 +122,7 @@ void shutdown_open(struct node *n)
     uv_timer_init(n->o.loop, &s->timer);
     s->timer.data = n;
     s->state = shutdown_is_on(n) ? SHUTDOWN_UNKNOWN : SHUTDOWN_NO;
-    while (!look_at_last(n) && patience_wait(&patience)) {
+    while (!shutdown_look_at_last(n) && patience_wait(&patience)) {
     }
     if (s->last_unread[0] != '\0')
         log_warn("the record of the last shutdown cannot be read; it is read again when the next begins",
@@ -262,7 +262,7 @@ void node_shutdown_begin(struct node *n, void (*done)(void *arg), void *arg)
         return;
     }
     if (s->last_unread[0] != '\0')
-        (void)!look_at_last(n); /* the machine does not wait for it */
+        (void)!shutdown_look_at_last(n); /* the machine does not wait for it */
     s->group = 0;
     s->n_ended = s->n_late = 0;
     s->started_ns = clock_wall_ns();

@@ -3,6 +3,7 @@
  * The real kernel: kills and pressure in cgroups below a root of this test's own name.  Needs root and a
  * cgroup file system; what this host has not (v2's memory controller, PSI) is skipped with a word.
  */
+#include "tests/unit/base/failing.h"
 #include "tests/unit/base/helper.h"
 #include "tests/unit/base/own_mounts.h"
 
@@ -154,6 +155,26 @@ static uint64_t take(struct cg_oom_watch *w, const char *path)
 
     assert_int_equal(cg_oom_watch_take(w, path, &kills, &e), ERR_OK);
     return kills;
+}
+
+static void a_mount_table_that_cannot_be_read_is_read_again(void **state)
+{
+    struct host *h = need(state);
+    struct cg_tree *tree = NULL;
+    char root[80];
+    const struct cg_options o = { .root = root, .scratch_dir = h->scratch };
+    struct err e = { 0 };
+
+    snprintf(root, sizeof(root), "%s-again", h->root);
+    failing_arm("openat", "mountinfo", EIO, 1);
+    assert_int_equal(cg_open(&tree, &o, &e), ERR_OK);
+    assert_int_equal(failing_times, 0);
+    cg_close(tree, true);
+    tree = NULL;
+    failing_arm("openat", "mountinfo", EIO, 1000);
+    assert_int_not_equal(cg_open(&tree, &o, &e), ERR_OK);
+    assert_int_equal(e.sys, EIO);
+    failing_arm("", "", 0, 0);
 }
 
 static void a_kill_makes_the_descriptor_readable_and_is_counted_once(void **state)
@@ -337,6 +358,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define HOST_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+        HOST_TEST(a_mount_table_that_cannot_be_read_is_read_again),
         HOST_TEST(a_kill_makes_the_descriptor_readable_and_is_counted_once),
         HOST_TEST(a_cgroup_that_is_not_there_cannot_be_watched),
         HOST_TEST(a_meter_lets_a_removed_cgroup_go),

@@ -2,6 +2,8 @@
 /* Lists that change, go and come back while they are used. */
 #include "oracle_run.h"
 
+#include "tests/unit/base/failing.h"
+
 #define LIST(name, type)                                                                                     \
     "{\"cniVersion\":\"1.0.0\",\"name\":\"" name "\",\"plugins\":[{\"type\":\"" type "\"}]}"
 
@@ -165,6 +167,32 @@ static void a_plugin_that_writes_into_the_folders_makes_no_change(void **state)
     cni_close(c);
 }
 
+static void what_could_not_be_read_is_read_again_without_a_change(void **state)
+{
+    struct place *p = *state;
+    struct cni *c;
+
+    oracle_put(p, "main");
+    put(p, "net.d/10.conflist", LIST("one", "main"));
+    c = open_cni(p);
+    wait_for(p, c, "one");
+    put(p, "net.d/10.conflist", LIST("two", "main"));
+    failing_arm("openat", "10.conflist", EIO, 4);
+    while (failing_times > 0)
+        uv_run(&p->loop, UV_RUN_ONCE);
+    assert_string_equal(cni_default_network(c, NULL), "one"); /* as it was */
+    assert_non_null(strstr(cni_problem(c, 0), "Input/output error"));
+    wait_for(p, c, "two");
+    assert_null(cni_problem(c, 0));
+    cni_close(c);
+
+    failing_arm("openat", "10.conflist", EIO, 2);
+    c = open_cni(p); /* likewise from the start */
+    assert_null(cni_default_network(c, NULL));
+    wait_for(p, c, "two");
+    cni_close(c);
+}
+
 static void another_program_in_a_plugins_place_is_a_change(void **state)
 {
     struct place *p = *state;
@@ -198,6 +226,7 @@ int main(int argc, char **argv)
         TEST(a_list_may_break_and_be_mended_and_its_folder_go_and_come_back),
         TEST(a_folder_that_is_a_link_is_followed_wherever_it_points),
         TEST(a_plugin_that_writes_into_the_folders_makes_no_change),
+        TEST(what_could_not_be_read_is_read_again_without_a_change),
         TEST(another_program_in_a_plugins_place_is_a_change),
     };
 

@@ -34,6 +34,14 @@ static void a_folder_that_could_not_be_listed_is_not_empty(void **state)
     e = (struct err){ 0 };
     assert_int_not_equal(cni_networks_load(&n, in_place(p, "net.d"), bin, NULL, NULL, &e), ERR_OK);
     assert_int_equal(e.sys, EMFILE);
+    failing_arm("openat", "10.conflist", EIO, 1); /* another list might become the default network */
+    e = (struct err){ 0 };
+    assert_int_not_equal(cni_networks_load(&n, in_place(p, "net.d"), bin, NULL, NULL, &e), ERR_OK);
+    assert_int_equal(e.sys, EIO);
+    failing_arm("fstatat", "bin2/a", EIO, 1);
+    e = (struct err){ 0 };
+    assert_int_not_equal(cni_networks_load(&n, in_place(p, "net.d"), bin, NULL, NULL, &e), ERR_OK);
+    assert_int_equal(e.sys, EIO);
     e = (struct err){ 0 };
     assert_int_equal(cni_networks_load(&n, in_place(p, "net.d"), bin, NULL, NULL, &e), ERR_OK);
     assert_int_equal(n.n, 1);
