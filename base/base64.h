@@ -6,6 +6,7 @@
 
 #include <stddef.h>
 
+extern const char base64_digits[65];
 void base64_add(struct buf *out, const void *data, size_t n);
 
 #endif

@@ -1,209 +1,203 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/websocket.h"
 
-#include "base/scope.h"
+#include "base/base64.h"
 
+#include <sha1.h>
 #include <string.h>
+#include <sys/random.h>
 
-/* ---- reading --------------------------------------------------------------------------------- */
+/* ---- libwslay's side ------------------------------------------------------------------------- */
 
-void ws_reader_init(struct ws_reader *r, enum ws_role role)
+static ssize_t websocket_on_wanted(uint8_t *ret, size_t size, int flags, void *arg)
 {
-    *r = (struct ws_reader){ .role = role };
+    struct ws *w = arg;
+    size_t n = w->in_n < size ? w->in_n : size;
+
+    (void)flags;
+    memcpy(ret, w->in, n);
+    w->in += n;
+    w->in_n -= n;
+    return n > 0 ? (ssize_t)n : -1;
 }
 
-static enum ws_event websocket_fail(struct ws_reader *r, const char *error)
+static ssize_t websocket_on_send(const uint8_t *p, size_t n, int flags, void *arg)
 {
-    r->over = true;
-    r->close_code = WS_CODE_PROTOCOL;
-    r->error = error;
-    return WS_FAILED;
+    struct ws *w = arg;
+
+    (void)flags;
+    buf_add(&w->out, p, n);
+    return (ssize_t)n;
 }
 
-static bool is_control(const struct ws_reader *r)
+/* Masking keeps intermediaries from being misled; there are none on our socket, so any mask will do. */
+static int websocket_on_mask(uint8_t *ret, size_t n, void *arg)
 {
-    return (r->opcode & 8) != 0;
+    (void)arg;
+    if (getrandom(ret, n, GRND_NONBLOCK) < 0)
+        memset(ret, 0, n);
+    return 0;
 }
 
-/* How long the head is, as far as it is known. */
-static size_t head_length(const struct ws_reader *r)
+bool ws_init(struct ws *w, enum ws_role role, size_t out_max,
+             void (*on_piece)(const struct ws_piece *piece, void *owner), void *owner)
 {
-    size_t n = 2;
+    static const struct wslay_frame_callbacks callbacks = { websocket_on_send, websocket_on_wanted,
+                                                            websocket_on_mask };
 
-    if (r->head_n < 2)
-        return n;
-    if ((r->head[1] & 0x7f) == 126)
-        n += 2;
-    else if ((r->head[1] & 0x7f) == 127)
-        n += 8;
-    return n + ((r->head[1] & 0x80) != 0 ? 4 : 0);
+    *w = (struct ws){ .role = role, .on_piece = on_piece, .owner = owner };
+    buf_init(&w->out, out_max);
+    return wslay_frame_context_init(&w->context, &callbacks, w) == 0;
 }
 
-/* As soon as they are there, so that nonsense is not waited for. */
-static const char *check_first_two(const struct ws_reader *r)
+void ws_done(struct ws *w)
 {
-    unsigned opcode = r->head[0] & 0x0f, length = r->head[1] & 0x7f;
-    bool fin = (r->head[0] & 0x80) != 0, masked = (r->head[1] & 0x80) != 0;
+    wslay_frame_context_free(w->context);
+    buf_wipe(&w->out);
+}
 
-    if ((r->head[0] & 0x70) != 0)
+/* ---- sending --------------------------------------------------------------------------------- */
+
+static void websocket_frame(struct ws *w, uint8_t opcode, const void *p, size_t n)
+{
+    struct wslay_frame_iocb frame = {
+        .fin = 1,
+        .opcode = opcode,
+        .payload_length = n,
+        .mask = w->role == WS_CLIENT,
+        .data = p,
+        .data_length = n,
+    };
+
+    if (!w->closed && wslay_frame_send(w->context, &frame) != (ssize_t)n)
+        w->out.failed = true;
+}
+
+void ws_send(struct ws *w, const void *p, size_t n)
+{
+    websocket_frame(w, WSLAY_BINARY_FRAME, p, n);
+}
+
+void ws_close(struct ws *w, uint16_t code, const char *reason)
+{
+    char payload[sizeof(w->control)] = { (char)(code >> 8), (char)code };
+    size_t n = strnlen(reason, sizeof(payload) - 2);
+
+    memcpy(payload + 2, reason, n);
+    websocket_frame(w, WSLAY_CONNECTION_CLOSE, payload, n + 2);
+    w->closed = true;
+}
+
+/* ---- receiving ------------------------------------------------------------------------------- */
+
+static void websocket_fail(struct ws *w, const char *why)
+{
+    w->over = true;
+    ws_close(w, WSLAY_CODE_PROTOCOL_ERROR, why);
+}
+
+/* What libwslay's frames leave to its user. */
+static const char *websocket_violation(const struct ws *w, const struct wslay_frame_iocb *f)
+{
+    if (f->rsv != 0)
         return "a reserved bit is set";
-    if ((opcode > WS_BINARY && opcode < WS_OP_CLOSE) || opcode > WS_OP_PONG)
+    if (f->opcode > WSLAY_PONG || (f->opcode > WSLAY_BINARY_FRAME && !wslay_is_ctrl_frame(f->opcode)))
         return "an unknown opcode";
-    if (masked != (r->role == WS_SERVER))
-        return masked ? "a server's frame is masked" : "a client's frame is not masked";
-    if (opcode >= WS_OP_CLOSE)
-        return !fin                      ? "a control frame is fragmented"
-               : length > WS_CONTROL_MAX ? "a control frame is too long"
-                                         : NULL;
-    if (opcode == WS_CONTINUATION && !r->in_message)
-        return "a continuation of nothing";
-    if (opcode != WS_CONTINUATION && r->in_message)
-        return "a message begins within another";
-    return NULL;
-}
-
-static const char *take_head(struct ws_reader *r)
-{
-    unsigned length = r->head[1] & 0x7f;
-    size_t at = 2, extra = length == 126 ? 2 : length == 127 ? 8 : 0;
-    uint64_t n = extra == 0 ? length : 0;
-
-    for (; extra > 0; extra--)
-        n = n << 8 | r->head[at++];
-    if (length == 126 ? n < 126 : length == 127 && n <= UINT16_MAX)
-        return "a length is not in its shortest form";
-    if (n > INT64_MAX)
-        return "a length is out of range";
-    if (r->role == WS_SERVER)
-        memcpy(r->mask, r->head + at, 4);
-    r->opcode = r->head[0] & 0x0f;
-    r->fin = (r->head[0] & 0x80) != 0;
-    r->left = n;
-    r->mask_at = r->control_n = 0;
-    r->in_frame = true;
-    if (!is_control(r)) {
-        r->first = r->opcode != WS_CONTINUATION;
-        r->in_message = true;
-    }
-    return NULL;
+    if (f->mask != (w->role == WS_SERVER))
+        return f->mask ? "a server's frame is masked" : "a client's frame is not masked";
+    if (wslay_is_ctrl_frame(f->opcode) || (f->opcode == WSLAY_CONTINUATION_FRAME) == w->in_message)
+        return NULL;
+    return w->in_message ? "a message begins within another" : "a continuation of nothing";
 }
 
 /* Codes that an endpoint may send. */
-static bool close_code_valid(unsigned code)
+static bool websocket_code_valid(unsigned code)
 {
     return (code >= 1000 && code <= 1014 && code != 1004 && code != 1005 && code != 1006) ||
            (code >= 3000 && code <= 4999);
 }
 
-static enum ws_event control_event(struct ws_reader *r, struct ws_piece *ret)
+static void websocket_control(struct ws *w, uint8_t opcode)
 {
-    const unsigned char *p = (const unsigned char *)r->control;
-    unsigned code;
+    const unsigned char *p = (const unsigned char *)w->control;
+    unsigned code = w->control_n >= 2 ? (unsigned)p[0] << 8 | p[1] : WSLAY_CODE_NORMAL_CLOSURE;
 
-    r->in_frame = false;
-    r->head_n = 0;
-    r->control[r->control_n] = '\0';
-    *ret = (struct ws_piece){ .p = r->control, .n = r->control_n, .first = true, .last = true };
-    if (r->opcode != WS_OP_CLOSE)
-        return r->opcode == WS_OP_PING ? WS_PING : WS_PONG;
-    code = r->control_n >= 2 ? (unsigned)p[0] << 8 | p[1] : WS_CODE_NONE;
-    if (r->control_n == 1 || (r->control_n >= 2 && !close_code_valid(code)))
-        return websocket_fail(r, "a close frame with an invalid code");
-    r->over = true;
-    r->close_code = (uint16_t)code;
-    return WS_CLOSE;
-}
-
-static enum ws_event read_payload(struct ws_reader *r, char *bytes, size_t n, size_t *used,
-                                  struct ws_piece *ret)
-{
-    size_t take = n < r->left ? n : (size_t)r->left;
-
-    if (r->role == WS_SERVER)
-        ws_mask(bytes, take, r->mask, &r->mask_at);
-    r->left -= take;
-    *used += take;
-    if (is_control(r)) {
-        memcpy(r->control + r->control_n, bytes, take);
-        r->control_n += take;
-        return r->left == 0 ? control_event(r, ret) : WS_MORE;
+    if (opcode == WSLAY_PING) {
+        websocket_frame(w, WSLAY_PONG, w->control, w->control_n);
+    } else if (opcode == WSLAY_CONNECTION_CLOSE) {
+        if (w->control_n == 1 || !websocket_code_valid(code)) {
+            websocket_fail(w, "a close frame with an invalid code");
+            return;
+        }
+        w->over = true;
+        w->close_code = w->control_n > 0 ? code : WSLAY_CODE_NO_STATUS_RCVD;
+        ws_close(w, (uint16_t)code, "");
     }
-    *ret = (struct ws_piece){ .p = bytes, .n = take, .first = r->first, .last = r->left == 0 && r->fin };
-    if (take == 0 && r->left > 0)
-        return WS_MORE;
-    r->first = false;
-    if (r->left == 0) {
-        r->in_frame = false;
-        r->head_n = 0;
-        r->in_message = !r->fin;
+}
+
+static void websocket_take(struct ws *w, const struct wslay_frame_iocb *f)
+{
+    const char *why = w->in_frame ? NULL : websocket_violation(w, f);
+    struct ws_piece piece = { .p = (const char *)f->data, .n = f->data_length };
+
+    if (why != NULL) {
+        websocket_fail(w, why);
+        return;
     }
-    return WS_DATA;
-}
-
-enum ws_event ws_read(struct ws_reader *r, char *bytes, size_t n, size_t *ret_used, struct ws_piece *ret)
-{
-    const char *error = NULL;
-
-    *ret_used = 0;
-    *ret = (struct ws_piece){ .p = bytes };
-    if (r->over) {
-        *ret_used = n;
-        return WS_MORE;
+    if (!w->in_frame) {
+        w->left = f->payload_length;
+        w->control_n = 0;
+        w->first = f->opcode != WSLAY_CONTINUATION_FRAME;
     }
-    while (!r->in_frame) {
-        if (*ret_used == n)
-            return WS_MORE;
-        r->head[r->head_n++] = (unsigned char)bytes[(*ret_used)++];
-        if (r->head_n == 2)
-            error = check_first_two(r);
-        if (error == NULL && r->head_n >= 2 && r->head_n == head_length(r))
-            error = take_head(r);
-        if (error != NULL)
-            return websocket_fail(r, error);
+    w->left -= f->data_length;
+    w->in_frame = w->left > 0;
+    if (wslay_is_ctrl_frame(f->opcode)) {
+        memcpy(w->control + w->control_n, f->data, f->data_length);
+        w->control_n += f->data_length;
+        if (!w->in_frame)
+            websocket_control(w, f->opcode);
+        return;
     }
-    return read_payload(r, bytes + *ret_used, n - *ret_used, ret_used, ret);
+    piece.first = w->first;
+    piece.last = f->fin && !w->in_frame;
+    w->first = false;
+    w->in_message = !piece.last;
+    w->on_piece(&piece, w->owner);
 }
 
-/* ---- writing --------------------------------------------------------------------------------- */
-
-size_t ws_head(unsigned char ret[WS_HEAD_MAX], enum ws_opcode opcode, uint64_t n, const unsigned char *mask)
+bool ws_receive(struct ws *w, const char *bytes, size_t n)
 {
-    size_t at = 2, extra = n < 126 ? 0 : n <= UINT16_MAX ? 2 : 8;
+    struct wslay_frame_iocb frame;
+    ssize_t got = WSLAY_ERR_WANT_READ;
 
-    ret[0] = (unsigned char)(0x80 | opcode);
-    ret[1] = (unsigned char)(extra == 0 ? n : extra == 2 ? 126 : 127);
-    for (; extra > 0; extra--)
-        ret[at++] = (unsigned char)(n >> (8 * (extra - 1)));
-    if (mask != NULL) {
-        ret[1] |= 0x80;
-        memcpy(ret + at, mask, 4);
-        at += 4;
-    }
-    return at;
+    w->in = bytes;
+    w->in_n = n;
+    while (!w->over && (got = wslay_frame_recv(w->context, &frame)) >= 0)
+        websocket_take(w, &frame);
+    if (!w->over && got != WSLAY_ERR_WANT_READ)
+        websocket_fail(w, "a malformed frame");
+    return !w->over;
 }
 
-void ws_mask(char *p, size_t n, const unsigned char mask[4], size_t *at)
+/* ---- the handshake --------------------------------------------------------------------------- */
+
+void ws_add_accept_key(struct buf *out, const char *key)
 {
-    for (size_t i = 0; i < n; i++)
-        p[i] = (char)(p[i] ^ mask[(*at + i) & 3]);
-    *at = (*at + n) & 3;
+    static const char guid[] = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"; /* RFC 6455, 1.3 */
+    uint8_t digest[SHA1_DIGEST_LENGTH];
+    SHA1_CTX sha1;
+
+    SHA1Init(&sha1);
+    SHA1Update(&sha1, (const uint8_t *)key, strlen(key));
+    SHA1Update(&sha1, (const uint8_t *)guid, sizeof(guid) - 1);
+    SHA1Final(digest, &sha1);
+    base64_add(out, digest, sizeof(digest));
 }
 
-void ws_add_frame(struct buf *b, enum ws_opcode opcode, const void *payload, size_t n)
+bool ws_key_valid(const char *key)
 {
-    unsigned char head[WS_HEAD_MAX];
+    size_t n = strspn(key, base64_digits);
 
-    buf_add(b, head, ws_head(head, opcode, n, NULL));
-    buf_add(b, payload, n);
-}
-
-void ws_add_close(struct buf *b, uint16_t code, const char *reason)
-{
-    char payload[WS_CONTROL_MAX];
-    size_t n = strnlen(reason, sizeof(payload) - 2);
-
-    payload[0] = (char)(code >> 8);
-    payload[1] = (char)(code & 0xff);
-    memcpy(payload + 2, reason, n);
-    ws_add_frame(b, WS_OP_CLOSE, payload, n + 2);
+    /* The last digit stands for 2 bits. */
+    return n == 22 && strcmp(key + n, "==") == 0 && strchr("AQgw", key[n - 1]) != NULL;
 }

@@ -2,6 +2,7 @@
 /* client - one HTTP request to the status socket, blocking; llhttp takes the answer apart. */
 #include "agent/cli/internal.h"
 
+#include "base/base64.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/websocket.h"
@@ -251,8 +252,7 @@ int cli_upgrade(struct cli *cli, const char *url, const char *subprotocols, stru
                 struct buf *ret_rest, struct err *e)
 {
     struct exchange x = { .response = ret, .rest = ret_rest };
-    char key[WS_KEY_SIZE], accept[WS_ACCEPT_SIZE];
-    buf_auto head = BUF_INIT(64 * 1024);
+    buf_auto key = BUF_INIT(64), accept = BUF_INIT(64), head = BUF_INIT(64 * 1024);
     unsigned char random[16];
     fd_auto fd = -1;
 
@@ -260,13 +260,13 @@ int cli_upgrade(struct cli *cli, const char *url, const char *subprotocols, stru
         err_sys(e, errno, "random bytes");
         return -1;
     }
-    ws_key_make(random, key);
-    ws_accept_key(key, accept);
+    base64_add(&key, random, sizeof(random));
+    ws_add_accept_key(&accept, key.p);
     buf_addf(&head,
              "GET %s HTTP/1.1\r\nHost: localhost\r\nUser-Agent: coracle/" CORACLE_VERSION
              "\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
              "Sec-WebSocket-Key: %s\r\nSec-WebSocket-Protocol: %s\r\n\r\n",
-             url, key, subprotocols);
+             url, key.p, subprotocols);
     if (buf_check(&head, e) != ERR_OK)
         return -1;
     llhttp_init(&x.llhttp, HTTP_RESPONSE, &settings);
@@ -276,7 +276,7 @@ int cli_upgrade(struct cli *cli, const char *url, const char *subprotocols, stru
         return -1;
     if (!x.upgraded)
         return -1;
-    if (strcmp(x.accept, accept) != 0 || ret_rest->failed) {
+    if (strcmp(x.accept, accept.p) != 0 || ret_rest->failed) {
         err_set(e, ERR_DATA_LOSS, "the answer is no WebSocket handshake");
         return -1;
     }

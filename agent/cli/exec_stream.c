@@ -15,7 +15,6 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/random.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <termios.h>
@@ -35,8 +34,7 @@ struct stream {
     struct cli *cli;
     int fd, input, output, terminal, signals; /* -1: none, or over */
     bool detaches, held, detached;            /* held: a ctrl-p, until it is known what follows */
-    struct ws_reader reader;
-    struct buf wire; /* to be sent */
+    struct ws ws;
     int channel;
     struct buf status; /* of the error channel */
     bool over;
@@ -46,21 +44,6 @@ struct stream {
 
 /* ---- to the daemon --------------------------------------------------------------------------- */
 
-static void queue(struct stream *s, enum ws_opcode opcode, const char *payload, size_t n)
-{
-    unsigned char head[WS_HEAD_MAX], mask[4] = { 0 };
-    size_t at = 0, start;
-
-    /* Masking keeps intermediaries from being misled; there are none on this socket, so any mask will do. */
-    if (getrandom(mask, sizeof(mask), GRND_NONBLOCK) < 0)
-        memset(mask, 0, sizeof(mask));
-    buf_add(&s->wire, head, ws_head(head, opcode, n, mask));
-    start = s->wire.n;
-    buf_add(&s->wire, payload, n);
-    if (!s->wire.failed)
-        ws_mask(s->wire.p + start, n, mask, &at);
-}
-
 static void queue_size(struct stream *s)
 {
     struct winsize size;
@@ -69,7 +52,7 @@ static void queue_size(struct stream *s)
     if (s->terminal < 0 || ioctl(s->terminal, TIOCGWINSZ, &size) != 0 || size.ws_row == 0 || size.ws_col == 0)
         return;
     snprintf(text, sizeof(text), "%c{\"Width\":%u,\"Height\":%u}", CHANNEL_RESIZE, size.ws_col, size.ws_row);
-    queue(s, WS_BINARY, text, strlen(text));
+    ws_send(&s->ws, text, strlen(text));
 }
 
 static void end_early(struct stream *s, int code, const char *why)
@@ -98,7 +81,7 @@ static void queue_typed(struct stream *s, const char *p, size_t n)
             piece[used++] = p[i];
     }
     if (used > 1)
-        queue(s, WS_BINARY, piece, used);
+        ws_send(&s->ws, piece, used);
 }
 
 static void read_input(struct stream *s)
@@ -113,22 +96,22 @@ static void read_input(struct stream *s)
     if (n > 0 && s->detaches) {
         queue_typed(s, piece + 1, (size_t)n);
     } else if (n > 0) {
-        queue(s, WS_BINARY, piece, (size_t)n + 1);
+        ws_send(&s->ws, piece, (size_t)n + 1);
     } else {
-        queue(s, WS_BINARY, close_stdin, sizeof(close_stdin));
+        ws_send(&s->ws, close_stdin, sizeof(close_stdin));
         s->input = -1;
     }
 }
 
 static void send_some(struct stream *s)
 {
-    ssize_t n = send(s->fd, s->wire.p, s->wire.n, MSG_NOSIGNAL | MSG_DONTWAIT);
+    ssize_t n = send(s->fd, s->ws.out.p, s->ws.out.n, MSG_NOSIGNAL | MSG_DONTWAIT);
 
     if (n >= 0) {
-        buf_remove_front(&s->wire, (size_t)n);
+        buf_remove_front(&s->ws.out, (size_t)n);
     } else if (errno == EPIPE || errno == ECONNRESET) {
         s->input = -1; /* why stands in what is still to be read */
-        buf_reset(&s->wire);
+        buf_reset(&s->ws.out);
     } else if (errno != EAGAIN && errno != EINTR) {
         end_early(s, EXIT_ERROR, "the connection to coracle broke");
     }
@@ -187,11 +170,14 @@ static void exec_stream_write_out(struct stream *s, const char *p, size_t n)
     }
 }
 
-static void exec_stream_take_piece(struct stream *s, const struct ws_piece *piece)
+static void exec_stream_take_piece(const struct ws_piece *piece, void *owner)
 {
+    struct stream *s = owner;
     const char *p = piece->p;
     size_t n = piece->n;
 
+    if (s->over)
+        return;
     if (piece->first)
         s->channel = -1;
     if (s->channel < 0 && n > 0) {
@@ -206,25 +192,14 @@ static void exec_stream_take_piece(struct stream *s, const struct ws_piece *piec
         shutdown(s->output, SHUT_WR);
 }
 
-static void take_bytes(struct stream *s, char *bytes, size_t n)
+static void take_bytes(struct stream *s, const char *bytes, size_t n)
 {
-    size_t at = 0;
-
-    while (at < n && !s->over) {
-        struct ws_piece piece;
-        size_t used;
-        enum ws_event event = ws_read(&s->reader, bytes + at, n - at, &used, &piece);
-
-        at += used;
-        if (event == WS_DATA)
-            exec_stream_take_piece(s, &piece);
-        else if (event == WS_PING)
-            queue(s, WS_OP_PONG, piece.p, piece.n);
-        else if (event == WS_CLOSE)
-            s->over = true;
-        else if (event == WS_FAILED)
-            end_early(s, EXIT_ERROR, "coracle's answer cannot be understood");
-    }
+    if (ws_receive(&s->ws, bytes, n) || s->over)
+        return;
+    if (s->ws.close_code != 0)
+        s->over = true;
+    else
+        end_early(s, EXIT_ERROR, "coracle's answer cannot be understood");
 }
 
 static void exec_stream_receive(struct stream *s)
@@ -285,8 +260,8 @@ static bool make_raw(int terminal, struct termios *ret_before)
 static void exec_stream_turn(struct stream *s)
 {
     struct pollfd p[] = {
-        { .fd = s->fd, .events = (short)(POLLIN | (s->wire.n > 0 ? POLLOUT : 0)) },
-        { .fd = s->wire.n == 0 ? s->input : -1, .events = POLLIN },
+        { .fd = s->fd, .events = (short)(POLLIN | (s->ws.out.n > 0 ? POLLOUT : 0)) },
+        { .fd = s->ws.out.n == 0 ? s->input : -1, .events = POLLIN },
         { .fd = s->signals, .events = POLLIN },
     };
 
@@ -300,7 +275,7 @@ static void exec_stream_turn(struct stream *s)
         read_input(s);
     if (p[2].revents != 0)
         take_signal(s);
-    if (s->wire.failed)
+    if (s->ws.out.failed)
         end_early(s, EXIT_ERROR, "out of memory");
 }
 
@@ -313,13 +288,13 @@ static int pump(const struct exec_session *session)
                         .detaches = session->detaches,
                         .terminal = session->terminal,
                         .channel = -1,
-                        .wire = BUF_INIT(8 * PIECE),
                         .status = BUF_INIT(STATUS_MAX) };
     struct termios terminal_before;
     sigset_t before;
     bool raw;
 
-    ws_reader_init(&s.reader, WS_CLIENT);
+    if (!ws_init(&s.ws, WS_CLIENT, 8 * PIECE, exec_stream_take_piece, &s))
+        return cli_error(s.cli, "out of memory");
     watch_signals(&s, &before);
     raw = make_raw(s.terminal, &terminal_before);
     queue_size(&s);
@@ -337,7 +312,7 @@ static int pump(const struct exec_session *session)
     if (s.signals >= 0)
         close(s.signals);
     sigprocmask(SIG_SETMASK, &before, NULL);
-    buf_wipe(&s.wire);
+    ws_done(&s.ws);
     buf_done(&s.status);
     return s.code;
 }

@@ -37,6 +37,7 @@ static void status_exec_maybe_free(struct exec_stream *x)
     if (x->conn != NULL || x->process != NULL || x->open_handles > 0)
         return;
     buf_done(&x->small);
+    ws_done(&x->ws);
     buf_wipe(&x->pending);
     s->n_execs--;
     free(x);
@@ -105,15 +106,24 @@ void exec_gone(struct conn *c)
 
 /* ---- to the client --------------------------------------------------------------------------- */
 
+void exec_flush(struct exec_stream *x)
+{
+    if (x->ws.out.n > 0 || x->ws.out.failed)
+        conn_frames(x->conn, &x->ws.out);
+}
+
 static void status_exec_say(struct exec_stream *x, int channel, const char *text, size_t n)
 {
-    struct buf b = BUF_INIT(n + 1 + WS_HEAD_MAX);
-    unsigned char head[WS_HEAD_MAX];
+    struct buf b = BUF_INIT(n + 1);
 
-    buf_add(&b, head, ws_head(head, WS_BINARY, n + 1, NULL));
     buf_addc(&b, (char)channel);
     buf_add(&b, text, n);
-    conn_frames(x->conn, &b);
+    if (b.failed)
+        x->ws.out.failed = true;
+    else
+        ws_send(&x->ws, b.p, b.n);
+    buf_wipe(&b);
+    exec_flush(x);
 }
 
 static void on_close_timer(uv_timer_t *timer)
@@ -125,8 +135,6 @@ static void on_close_timer(uv_timer_t *timer)
 
 void exec_close(struct exec_stream *x, uint16_t code, const char *reason, bool linger)
 {
-    struct buf b = BUF_INIT(256);
-
     if (x->closing)
         return;
     x->closing = true;
@@ -135,9 +143,9 @@ void exec_close(struct exec_stream *x, uint16_t code, const char *reason, bool l
     exec_close_end(&x->out[0]);
     exec_close_end(&x->out[1]);
     buf_reset(&x->pending); /* what it still sends is thrown away */
-    ws_add_close(&b, code, reason);
+    ws_close(&x->ws, code, reason);
     uv_timer_start(&x->timer, on_close_timer, x->server->write_ms, 0);
-    conn_frames(x->conn, &b);
+    exec_flush(x);
     if (x->conn != NULL)
         conn_resume(x->conn);
 }
@@ -156,7 +164,8 @@ static void status_exec_finish(struct exec_stream *x)
     if (x->conn != NULL && status != NULL)
         status_exec_say(x, EXEC_CHANNEL_ERROR, status, strlen(status));
     if (x->conn != NULL)
-        exec_close(x, status != NULL ? WS_CODE_NORMAL : WS_CODE_INTERNAL, "", true);
+        exec_close(x, status != NULL ? WSLAY_CODE_NORMAL_CLOSURE : WSLAY_CODE_INTERNAL_SERVER_ERROR, "",
+                   true);
     free(status);
 }
 

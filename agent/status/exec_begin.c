@@ -25,8 +25,10 @@ static struct exec_stream *new_stream(struct conn *c, const struct status_exec_o
 {
     struct exec_stream *x = calloc(1, sizeof(*x));
 
-    if (x == NULL)
+    if (x == NULL || !ws_init(&x->ws, WS_SERVER, EXEC_OUT_MAX, exec_take_piece, x)) {
+        free(x);
         return NULL;
+    }
     x->server = c->server;
     x->conn = c;
     x->protocol = protocol;
@@ -39,7 +41,6 @@ static struct exec_stream *new_stream(struct conn *c, const struct status_exec_o
     x->in.fd = x->out[0].fd = x->out[1].fd = x->hangup.fd = -1;
     buf_init(&x->small, EXEC_SMALL_MAX);
     buf_init(&x->pending, 2 * sizeof(c->server->read_buffer) + STATUS_HEAD_MAX + STATUS_BODY_MAX);
-    ws_reader_init(&x->reader, WS_SERVER);
     uv_timer_init(c->server->loop, &x->timer);
     x->timer.data = x;
     x->has_timer = true;

@@ -103,13 +103,8 @@ void exec_pump_input(struct exec_stream *x)
 
 static void take_input(struct exec_stream *x, const char *p, size_t n)
 {
-    if (!x->wants_stdin || x->input_over || n == 0 || (x->in.fd < 0 && x->started))
-        return;
-    buf_add(&x->pending, p, n);
-    if (x->pending.failed)
-        conn_close(x->conn);
-    else
-        exec_pump_input(x);
+    if (x->wants_stdin && !x->input_over && (x->in.fd >= 0 || !x->started))
+        buf_add(&x->pending, p, n);
 }
 
 static void exec_input_resize(struct exec_stream *x)
@@ -137,18 +132,19 @@ static void small_message(struct exec_stream *x)
 {
     if (x->channel == EXEC_CHANNEL_RESIZE)
         exec_input_resize(x);
-    else if (x->protocol == EXEC_V5 && x->small.n == 1 && x->small.p[0] == EXEC_CHANNEL_STDIN) {
+    else if (x->protocol == EXEC_V5 && x->small.n == 1 && x->small.p[0] == EXEC_CHANNEL_STDIN)
         x->input_over = true;
-        exec_pump_input(x);
-    }
     buf_reset(&x->small);
 }
 
-static void exec_input_take_piece(struct exec_stream *x, const struct ws_piece *piece)
+void exec_take_piece(const struct ws_piece *piece, void *owner)
 {
+    struct exec_stream *x = owner;
     const char *p = piece->p;
     size_t n = piece->n;
 
+    if (x->closing || x->small.failed)
+        return;
     if (piece->first)
         x->channel = -1;
     if (x->channel < 0 && n > 0) {
@@ -159,68 +155,37 @@ static void exec_input_take_piece(struct exec_stream *x, const struct ws_piece *
         take_input(x, p, n);
     } else if (x->channel == EXEC_CHANNEL_RESIZE || x->channel == EXEC_CHANNEL_CLOSE) {
         buf_add(&x->small, p, n);
-        if (x->small.failed)
-            exec_close(x, WS_CODE_TOO_BIG, "the message is too long", false);
-        else if (piece->last)
+        if (piece->last && !x->small.failed)
             small_message(x);
-    } /* as Kubernetes: what comes on another channel is nobody's */
+    } /* as Kubernetes: other channels are ignored */
 }
 
-static void pong(struct exec_stream *x, const struct ws_piece *piece)
+static void exec_input_take_bytes(struct exec_stream *x, struct conn *c)
 {
-    struct buf b = BUF_INIT(256);
+    bool open = ws_receive(&x->ws, c->in.p, c->in.n);
 
-    if (conn_backlog(x->conn) > STATUS_BACKLOG_MAX) { /* it asks and does not listen */
-        conn_close(x->conn);
-        return;
-    }
-    ws_add_frame(&b, WS_OP_PONG, piece->p, piece->n);
-    conn_frames(x->conn, &b);
-}
-
-static void take_event(struct exec_stream *x, enum ws_event event, const struct ws_piece *piece)
-{
-    switch (event) {
-    case WS_MORE:
-    case WS_PONG:
-        return;
-    case WS_DATA:
-        if (!x->closing)
-            exec_input_take_piece(x, piece);
-        return;
-    case WS_PING:
-        if (!x->closing)
-            pong(x, piece);
-        return;
-    case WS_CLOSE:
-    case WS_FAILED:
-        if (x->closing)
-            conn_close(x->conn);
-        else if (event == WS_FAILED)
-            exec_close(x, x->reader.close_code, x->reader.error, false);
-        else /* it does not wait for the end of the process */
-            exec_close(x, x->reader.close_code == WS_CODE_NONE ? WS_CODE_NORMAL : x->reader.close_code, "",
-                       false);
-        return;
-    }
+    buf_reset(&c->in);
+    if (x->pending.failed || (!open && x->closing) ||
+        (x->ws.out.n > 0 && conn_backlog(c) > STATUS_BACKLOG_MAX))
+        conn_close(c); /* the last: it sends pings and does not read the answers */
+    else if (!open)    /* it does not wait for the end of the process */
+        exec_close(x, 0, "", false);
+    else if (x->small.failed)
+        exec_close(x, WSLAY_CODE_MESSAGE_TOO_BIG, "the message is too long", false);
+    else
+        exec_flush(x);
+    if (c->exec != NULL)
+        exec_pump_input(x);
 }
 
 void exec_input(struct conn *c)
 {
     struct exec_stream *x = c->exec;
-    size_t at = 0;
 
-    while (c->exec != NULL && !exec_blocked(x) && at < c->in.n) {
-        struct ws_piece piece;
-        size_t used;
-        enum ws_event event = ws_read(&x->reader, c->in.p + at, c->in.n - at, &used, &piece);
-
-        at += used;
-        take_event(x, event, &piece);
-    }
+    if (!exec_blocked(x) && c->in.n > 0)
+        exec_input_take_bytes(x, c);
     if (c->exec == NULL)
         return;
-    buf_remove_front(&c->in, at);
     if (x->closing && x->process != NULL)
         x->server->provider.exec_cancel(x->process);
     if (exec_blocked(x)) {

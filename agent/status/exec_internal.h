@@ -19,7 +19,10 @@ enum {
     EXEC_CHANNEL_CLOSE = 255
 };
 
-enum { EXEC_SMALL_MAX = 1024 }; /* bytes of a message on channel 4 or 255 */
+enum {
+    EXEC_SMALL_MAX = 1024,     /* bytes of a message on channel 4 or 255 */
+    EXEC_OUT_MAX = 256 * 1024, /* what is framed at a time: a piece of output, or answers to pings */
+};
 
 struct exec_end { /* one of our ends of the process's streams */
     struct exec_stream *stream;
@@ -35,7 +38,7 @@ struct exec_stream {
     struct status_exec *process; /* NULL: ended */
     int protocol;
     bool wants_stdin, wants_stdout, wants_stderr, tty;
-    struct ws_reader reader;
+    struct ws ws;
     int channel;      /* of the message that comes; -1: not known yet */
     struct buf small; /* of channels 4 and 255, so far */
     struct exec_end in, out[2];
@@ -62,6 +65,8 @@ bool exec_open_end(struct exec_stream *x, struct exec_end *end, int fd,
                    int channel); /* takes the descriptor */
 void exec_close_end(struct exec_end *end);
 
+/* Sends what is framed. */
+void exec_flush(struct exec_stream *x);
 /* Our close frame; with `linger` the client may have the last word, as it should when it did not begin. */
 void exec_close(struct exec_stream *x, uint16_t code, const char *reason, bool linger);
 
@@ -72,6 +77,7 @@ void exec_on_done(const struct err *result, int exit_code, void *owner);
 
 /* ---- exec_input.c ---------------------------------------------------------------------------- */
 
+void exec_take_piece(const struct ws_piece *piece, void *owner);
 void exec_pump_input(struct exec_stream *x);    /* as much of `pending` as the process takes */
 bool exec_blocked(const struct exec_stream *x); /* the process does not read: the client is not read */
 #endif

@@ -98,13 +98,13 @@ bool exec_handshake(struct conn *c, int *ret_protocol)
 void exec_accept(struct conn *c, int protocol)
 {
     struct buf head = BUF_INIT(1024);
-    char accept[WS_ACCEPT_SIZE];
 
-    ws_accept_key(c->parser.request.upgrade.key, accept);
     buf_addf(&head,
              "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-             "Sec-WebSocket-Accept: %s\r\nSec-WebSocket-Protocol: %s\r\n\r\n",
-             accept, protocols[protocol]);
+             "Sec-WebSocket-Protocol: %s\r\nSec-WebSocket-Accept: ",
+             protocols[protocol]);
+    ws_add_accept_key(&head, c->parser.request.upgrade.key);
+    buf_adds(&head, "\r\n\r\n");
     conn_upgrade(c, &head);
 }
 

@@ -124,53 +124,52 @@ static struct client open_exec(struct fixture *f, const char *query)
     return c;
 }
 
-static void send_frame(struct client *c, enum ws_opcode opcode, const void *data, size_t n)
+static void send_frame(struct client *c, unsigned char opcode, const void *data, size_t n)
 {
     static const unsigned char mask[4] = { 0x11, 0x22, 0x33, 0x44 };
-    unsigned char head[WS_HEAD_MAX];
-    char *copy = malloc(n + 1);
-    size_t at = 0, head_n = ws_head(head, opcode, n, mask);
+    size_t extra = n < 126 ? 0 : n < 65536 ? 2 : 8, head = 2 + extra;
+    unsigned char *frame = malloc(head + 4 + n);
 
-    memcpy(copy, data, n);
-    ws_mask(copy, n, mask, &at);
-    assert_int_equal(send(c->fd, head, head_n, MSG_NOSIGNAL), head_n);
-    assert_int_equal(send(c->fd, copy, n, MSG_NOSIGNAL), n);
-    free(copy);
+    frame[0] = 0x80 | opcode;
+    frame[1] = 0x80 | (unsigned char)(extra == 0 ? n : extra == 2 ? 126 : 127);
+    for (size_t i = 0; i < extra; i++)
+        frame[2 + i] = (unsigned char)(n >> (8 * (extra - 1 - i)));
+    memcpy(frame + head, mask, 4);
+    for (size_t i = 0; i < n; i++)
+        frame[head + 4 + i] = ((const unsigned char *)data)[i] ^ mask[i % 4];
+    assert_int_equal(send(c->fd, frame, head + 4 + n, MSG_NOSIGNAL), head + 4 + n);
+    free(frame);
 }
 
-#define SEND(c, text) send_frame(c, WS_BINARY, text, sizeof(text) - 1)
+#define SEND(c, text) send_frame(c, WSLAY_BINARY_FRAME, text, sizeof(text) - 1)
+
+struct reading {
+    struct buf text;
+    int wanted, now;
+};
+
+static void read_piece(const struct ws_piece *piece, void *arg)
+{
+    struct reading *r = arg;
+    size_t skip = piece->first && piece->n > 0;
+
+    if (skip > 0)
+        r->now = (unsigned char)*piece->p;
+    if (r->now == r->wanted)
+        buf_add(&r->text, piece->p + skip, piece->n - skip);
+}
 
 /* All messages of a channel that have come, joined; `*ret_closed`: the code of a close frame, 0: none. */
 static char *channel(struct client *c, int wanted, unsigned *ret_closed)
 {
-    mem_auto char *copy = malloc(c->got.n + 1);
-    struct buf text = BUF_INIT(64 << 20);
-    struct ws_reader r;
-    size_t at = 0;
-    int now = -1;
+    struct reading r = { .text = BUF_INIT(64 << 20), .wanted = wanted, .now = -1 };
+    struct ws ws;
 
-    memcpy(copy, c->got.p, c->got.n);
-    ws_reader_init(&r, WS_CLIENT);
-    *ret_closed = 0;
-    while (at < c->got.n) {
-        struct ws_piece piece;
-        size_t used;
-        enum ws_event event = ws_read(&r, copy + at, c->got.n - at, &used, &piece);
-
-        at += used;
-        assert_int_not_equal(event, WS_FAILED);
-        if (event == WS_CLOSE)
-            *ret_closed = r.close_code;
-        if (event != WS_DATA)
-            continue;
-        if (piece.first && piece.n > 0) {
-            now = (unsigned char)*piece.p++;
-            piece.n--;
-        }
-        if (now == wanted)
-            buf_add(&text, piece.p, piece.n);
-    }
-    return buf_detach(&text);
+    assert_true(ws_init(&ws, WS_CLIENT, 1024, read_piece, &r));
+    assert_true(ws_receive(&ws, c->got.p, c->got.n) || ws.close_code != 0);
+    *ret_closed = ws.close_code;
+    ws_done(&ws);
+    return buf_detach(&r.text);
 }
 
 static void expect_channel(struct client *c, int wanted, const char *text, unsigned code)
@@ -316,7 +315,7 @@ static void process_that_does_not_read_stops_the_client_and_loses_nothing(void *
 
             ioctl(c.fd, TIOCOUTQ, &room);
             if (room < 60000) {
-                send_frame(&c, WS_BINARY, block, sizeof(block));
+                send_frame(&c, WSLAY_BINARY_FRAME, block, sizeof(block));
                 sent++;
             }
         }
@@ -353,7 +352,7 @@ static void client_that_leaves_ends_the_process_even_while_it_is_not_read(void *
     process.spec.on_started(process.spec.owner);
     for (int i = 0; i < 3; i++) {
         if (i == 0)
-            send_frame(&c, WS_BINARY, block, sizeof(block));
+            send_frame(&c, WSLAY_BINARY_FRAME, block, sizeof(block));
         settle_for(f, &c, 20);
     }
     assert_false(process.cancelled);
@@ -457,12 +456,12 @@ static void pings_are_answered_and_a_close_ends_the_process(void **state)
     struct fixture *f = *state;
     struct client c = open_exec(f, "command=x&stdout=1");
 
-    send_frame(&c, WS_OP_PING, "are you there", 13);
+    send_frame(&c, WSLAY_PING, "are you there", 13);
     to_see(f, &c,
            "\x8a\x0d"
            "are you there");
     forget(&c);
-    send_frame(&c, WS_OP_CLOSE, code, 2);
+    send_frame(&c, WSLAY_CONNECTION_CLOSE, code, 2);
     to_see(f, &c, NULL);
     assert_int_equal(c.got.n, 4);
     assert_memory_equal(c.got.p, "\x88\x02\x03\xe9", 4);
@@ -506,7 +505,7 @@ static void long_size_is_refused(void **state)
 
     memset(text, ' ', sizeof(text));
     text[0] = 4;
-    send_frame(&c, WS_BINARY, text, sizeof(text));
+    send_frame(&c, WSLAY_BINARY_FRAME, text, sizeof(text));
     to_see(f, &c, NULL);
     assert_non_null(strstr(c.got.p, "the message is too long"));
     end(ERR_CANCELLED, "cancelled", 0);
