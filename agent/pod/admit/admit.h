@@ -11,9 +11,9 @@ void pods_wake_pending(struct node *n);
  * reason and message; ERR_EXHAUSTED: only for want of resources, which preempt.h may help against.
  */
 enum err_code admit_pod(struct pod *p, char reason[64], struct err *e) MUST_CHECK;
-bool again_waits(const struct pod *p); /* to be admitted, be it for the first time */
+bool readmit_waits(const struct pod *p); /* to be admitted, be it for the first time */
 /* Whose turn it is: higher priority, then age, then name. */
-bool again_before(const struct pod *a, const struct pod *b);
+bool readmit_before(const struct pod *a, const struct pod *b);
 /* Terminated: when it could be admitted now it becomes its own successor. */
-void again_step(struct pod *p);
+void readmit_step(struct pod *p);
 #endif

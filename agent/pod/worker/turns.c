@@ -45,9 +45,9 @@ static void on_run(uv_idle_t *handle)
 
 static bool is_before(const struct pod *p, const struct pod *o)
 {
-    if (again_waits(p))
-        return again_waits(o) && again_before(p, o);
-    return p->desired != NULL && o->desired != NULL && !again_waits(o) && resize_before(p, o);
+    if (readmit_waits(p))
+        return readmit_waits(o) && readmit_before(p, o);
+    return p->desired != NULL && o->desired != NULL && !readmit_waits(o) && resize_before(p, o);
 }
 
 /* Those that are to be admitted, or resized, stand in their order: who comes first takes what there is. */
@@ -57,7 +57,7 @@ static void run_queue_enqueue(struct node *n, struct pod *p)
 
     if (p->state == POD_PENDING)
         p->priority = pods_priority(n, p->api); /* its class may have been read after it */
-    if (again_waits(p) || p->desired != NULL)
+    if (readmit_waits(p) || p->desired != NULL)
         TAILQ_FOREACH (o, &n->dirty, dirty_link)
             if (is_before(p, o)) {
                 TAILQ_INSERT_BEFORE(o, p, dirty_link);

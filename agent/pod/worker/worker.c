@@ -277,8 +277,8 @@ static void worker_step(struct pod *p, enum pod_state first)
         if (shutdown_revive(p))
             return;
         if (first == POD_TERMINATED)
-            again_step(p);
-        else if (again_waits(p))
+            readmit_step(p);
+        else if (readmit_waits(p))
             pod_wake(p); /* in its turn */
         return;
     }

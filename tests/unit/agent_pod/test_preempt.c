@@ -142,10 +142,10 @@ static void the_higher_priority_is_judged_first_then_the_older(void **state)
     w->node.runner_active = true; /* nothing runs by itself here */
     a->created_ns = c->created_ns = 7;
     b->created_ns = 9;
-    assert_true(again_before(b, a));
-    assert_true(again_before(a, c));
+    assert_true(readmit_before(b, a));
+    assert_true(readmit_before(a, c));
     c->created_ns = 3;
-    assert_true(again_before(c, a));
+    assert_true(readmit_before(c, a));
     pod_wake(a);
     pod_wake(b);
     pod_wake(c);
@@ -166,10 +166,10 @@ static void a_refused_pod_follows_itself_when_there_is_room(void **state)
     assert_true(p->rejected);
     assert_string_equal(p->reason, "OutOfcpu");
     assert_null(p->successor);
-    again_step(p);
+    readmit_step(p);
     assert_null(p->successor);
     old->state = POD_TERMINATED;
-    again_step(p);
+    readmit_step(p);
     assert_non_null(p->successor);
 }
 
@@ -183,7 +183,7 @@ static void what_is_said_of_a_refused_pod_stays_true(void **state)
     p = world_pod(w, "b", CTR("requests: {cpu: 2}"));
     pod_reconcile(p);
     running(w, "c", CTR("requests: {cpu: 500m}"));
-    again_step(p);
+    readmit_step(p);
     assert_string_equal(p->message,
                         "Pod was rejected: Node didn't have enough resource: cpu, requested: 2000, "
                         "used: 3500, capacity: 4000");

@@ -18,12 +18,12 @@ static bool is_out(const struct pod *p)
     return p->state == POD_TERMINATED && (p->rejected || p->preempted_ns != 0) && p->shutdown_ns == 0;
 }
 
-bool again_waits(const struct pod *p)
+bool readmit_waits(const struct pod *p)
 {
     return p->state == POD_PENDING || is_out(p);
 }
 
-bool again_before(const struct pod *a, const struct pod *b)
+bool readmit_before(const struct pod *a, const struct pod *b)
 {
     if (a->priority != b->priority)
         return a->priority > b->priority;
@@ -56,7 +56,7 @@ static void readmit_tell(struct pod *p, const char *reason, const struct err *wh
     p->record_dirty = true;
 }
 
-void again_step(struct pod *p)
+void readmit_step(struct pod *p)
 {
     struct node *n = p->node;
     char reason[64] = "";
@@ -85,6 +85,6 @@ void pods_wake_pending(struct node *n)
     struct pod *p, *tmp;
 
     HASH_ITER (hh, n->pods, p, tmp)
-        if (again_waits(p) || p->desired != NULL)
+        if (readmit_waits(p) || p->desired != NULL)
             pod_wake(p);
 }
