@@ -365,7 +365,7 @@ bool pod_idle(const struct pod *p)
 }
 
 const struct pod_upward worker_upward = {
-    .queue = turns_queue,
+    .queue = run_queue_add,
     .end = pod_begin_termination,
     .idle = pod_idle,
     .apply = pods_apply,

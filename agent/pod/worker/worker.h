@@ -9,8 +9,8 @@ void pod_reconcile(struct pod *p);
 bool pod_idle(const struct pod *p);
 void pod_begin_termination(struct pod *p, int64_t grace_seconds, bool finishing, const char *why);
 void pod_ending_step(struct pod *p);
-void turns_clock_set(void *arg); /* the node's boot_timers report */
-/* ---- turns.c ---- */
-void turns_queue(struct pod *p);
+void run_queue_clock_set(void *arg); /* the node's boot_timers report */
+/* ---- run_queue.c ---- */
+void run_queue_add(struct pod *p);
 extern const struct pod_upward worker_upward;
 #endif

@@ -526,7 +526,7 @@ static void a_clock_that_was_set_after_the_start_is_used_as_it_was_set(void **st
     script_clock_set(three_days * SCRIPT_SECOND);
     assert_int_equal(record_save(p, &written, &e), ERR_OK);
     assert_false(written); /* nothing of it changed */
-    turns_clock_set(&w->node);
+    run_queue_clock_set(&w->node);
     assert_true(p->record_dirty);
     assert_int_equal(record_save(p, &written, &e), ERR_OK);
     assert_true(written);

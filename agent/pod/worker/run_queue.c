@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * turns - when a pod is looked at: woken by what happened, or at a time, on a later step of the loop, and in
- * the order in which pods may take what there is.
+ * run_queue - when a pod is looked at: woken by what happened, or at a time, on a later step of the loop, and
+ * in the order in which pods may take what there is.
  */
 #include "agent/pod/admit/admit.h"
 #include "agent/pod/admit/resize.h"
@@ -14,14 +14,14 @@
 #include "base/log.h"
 
 /* Of one turn of the loop: a file of a thousand pods must not keep probes, exits and the socket waiting. */
-enum { TURN_MS = 10 };
+enum { RUN_QUEUE_MS = 10 };
 
 static void on_run(uv_idle_t *handle)
 {
     struct node *n = handle->data;
     struct pod *p;
     size_t bound = n->n_pods + 1; /* a pod that wakes itself runs again on the next step, not in this one */
-    uint64_t until_ms = clock_mono_ms() + TURN_MS;
+    uint64_t until_ms = clock_mono_ms() + RUN_QUEUE_MS;
 
     /* A changed ConfigMap is in all its volumes before anybody's containers are looked at. */
     TAILQ_FOREACH (p, &n->dirty, dirty_link)
@@ -66,7 +66,7 @@ static void run_queue_enqueue(struct node *n, struct pod *p)
     TAILQ_INSERT_TAIL(&n->dirty, p, dirty_link);
 }
 
-void turns_queue(struct pod *p)
+void run_queue_add(struct pod *p)
 {
     struct node *n = p->node;
 
@@ -78,7 +78,7 @@ void turns_queue(struct pod *p)
 }
 
 /* Moments are converted after a reboot by the last reading of both clocks in the record. */
-void turns_clock_set(void *arg)
+void run_queue_clock_set(void *arg)
 {
     struct node *n = arg;
     struct pod *p, *tmp;
