@@ -14,7 +14,7 @@
 #define PIPELINE_MAX (STATUS_HEAD_MAX + STATUS_BODY_MAX)
 
 static void conn_on_timer(uv_timer_t *timer);
-static void conn_on_turn(struct turn *t);
+static void conn_on_turn(struct background_client *t);
 static void next_request(struct conn *c);
 static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret);
 static void conn_on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *piece);
@@ -57,7 +57,7 @@ void conn_close(struct conn *c)
     if (c->state == CONN_CLOSING)
         return;
     c->state = CONN_CLOSING;
-    turns_withdraw(&c->server->turns, &c->turn);
+    background_withdraw(&c->server->turns, &c->turn);
     held_forget(c);
     if (c->listing != NULL)
         listing_gone(c);
@@ -263,7 +263,7 @@ void conn_stream_end(struct conn *c)
 void conn_next_turn(struct conn *c)
 {
     if (c->state != CONN_CLOSING)
-        turns_ask(&c->server->turns, &c->turn);
+        background_ask(&c->server->turns, &c->turn);
 }
 
 void conn_await(struct conn *c)
@@ -343,7 +343,7 @@ static void conn_parse(struct conn *c)
         conn_close(c);
 }
 
-static void conn_on_turn(struct turn *t)
+static void conn_on_turn(struct background_client *t)
 {
     struct conn *c = (struct conn *)((char *)t - offsetof(struct conn, turn));
 
@@ -502,7 +502,7 @@ void conn_accept(struct status_server *s)
     uv_pipe_init(s->loop, &c->pipe, 0);
     uv_timer_init(s->loop, &c->timer);
     c->pipe.data = c->timer.data = c;
-    c->turn = (struct turn){ .run = conn_on_turn };
+    c->turn = (struct background_client){ .run = conn_on_turn };
     c->open_handles = 2;
     LIST_INSERT_HEAD(&s->conns, c, all);
     s->n_conns++;

@@ -47,7 +47,7 @@ bool held_room(struct conn *c, size_t n)
     return n < STATUS_HELD_SMALL || make_room(c->server, n, c->role == PEER_ROOT) || c->server->held == 0;
 }
 
-static void held_on_turn(struct turn *t)
+static void held_on_turn(struct background_client *t)
 {
     struct status_server *s = (struct status_server *)((char *)t - offsetof(struct status_server, cutting));
 
@@ -57,7 +57,7 @@ static void held_on_turn(struct turn *t)
 
 void held_init(struct status_server *s)
 {
-    s->cutting = (struct turn){ .run = held_on_turn, .first = true };
+    s->cutting = (struct background_client){ .run = held_on_turn, .first = true };
 }
 
 void held_add(struct conn *c, size_t n)
@@ -70,7 +70,7 @@ void held_add(struct conn *c, size_t n)
     c->held += n;
     s->held += n;
     if (s->held > STATUS_HELD_MAX) /* not from here: somebody may be going through the clients */
-        turns_ask(&s->turns, &s->cutting);
+        background_ask(&s->turns, &s->cutting);
 }
 
 void held_remove(struct conn *c, size_t n)

@@ -5,8 +5,8 @@
 #include "agent/api/selector.h"
 #include "agent/status/request.h"
 #include "agent/status/server.h"
+#include "base/background.h"
 #include "base/list.h"
-#include "base/turns.h"
 
 #include <jansson.h>
 #include <uv.h>
@@ -56,10 +56,10 @@ struct conn {
     size_t writes;    /* under way */
     size_t held;      /* bytes of them */
     uint64_t took_ns; /* when the client last took something, or had nothing to take; uv_hrtime() */
-    struct turn turn; /* for its next request, or the next piece of its answer */
-    bool asks;        /* that turn is for a request */
-    bool awaits;      /* it asks for a turn when all is taken */
-    size_t progress;  /* bytes that were waiting when the timer was last set */
+    struct background_client turn; /* for its next request, or the next piece of its answer */
+    bool asks;                     /* that turn is for a request */
+    bool awaits;                   /* it asks for a turn when all is taken */
+    size_t progress;               /* bytes that were waiting when the timer was last set */
     bool eof, stopped,
         last;    /* the peer sends no more; reading is stopped; the connection ends after this answer */
     bool served; /* counts against the limits: not turned away */
@@ -238,10 +238,10 @@ struct status_server {
     ino_t ino;
     bool has_group, closing, listening;
     gid_t gid;
-    struct turns turns;
-    bool turns_open;
-    struct turn cutting;   /* held.c */
-    size_t held, n_writes; /* of all connections; of those that are not closing */
+    struct background turns;
+    bool background_open;
+    struct background_client cutting; /* held.c */
+    size_t held, n_writes;            /* of all connections; of those that are not closing */
     LIST_HEAD(, conn) conns;
     size_t n_conns;            /* all, also those that are being turned away */
     size_t n_served, n_others; /* those that the limits are about; of these others than root */

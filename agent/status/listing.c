@@ -126,7 +126,7 @@ void listing_turn(struct conn *c)
     const uint64_t began = uv_hrtime();
 
     while (l->keys.next < l->keys.n && l->out.n < STATUS_PIECE && !l->out.failed && !l->selection.failed &&
-           uv_hrtime() - began < TURNS_PIECE_NS) {
+           uv_hrtime() - began < BACKGROUND_PIECE_NS) {
         struct err e = { 0 };
         json_t *pod = keys_next(&l->keys, c->server, &e);
 

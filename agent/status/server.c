@@ -163,7 +163,7 @@ static void on_turns_closed(void *owner)
 {
     struct status_server *s = owner;
 
-    s->turns_open = false;
+    s->background_open = false;
     server_maybe_free(s);
 }
 
@@ -183,7 +183,8 @@ void server_maybe_free(struct status_server *s)
 {
     struct pod_version *v, *tmp;
 
-    if (!s->closing || s->listening || s->turns_open || s->n_conns > 0 || s->n_logs > 0 || s->n_execs > 0)
+    if (!s->closing || s->listening || s->background_open || s->n_conns > 0 || s->n_logs > 0 ||
+        s->n_execs > 0)
         return;
     HASH_ITER (hh, s->versions, v, tmp) {
         HASH_DEL(s->versions, v);
@@ -233,8 +234,8 @@ enum err_code status_server_open(struct status_server **ret, const struct status
         free(s);
         return e->code == ERR_EXISTS ? e->code : err_wrap(e, "status socket %s", o->path);
     }
-    turns_init(&s->turns, s->loop);
-    s->turns_open = true;
+    background_init(&s->turns, s->loop);
+    s->background_open = true;
     held_init(s);
     uv_pipe_init(s->loop, &s->pipe, 0);
     s->pipe.data = s;
@@ -262,5 +263,5 @@ void status_server_close(struct status_server *s)
         next = LIST_NEXT(c, all); /* freed later, when its handles are closed */
         conn_close(c);
     }
-    turns_close(&s->turns, on_turns_closed, s);
+    background_close(&s->turns, on_turns_closed, s);
 }

@@ -176,7 +176,7 @@ void watch_turn(struct conn *c)
     const uint64_t began = uv_hrtime();
 
     while (w->rest.next < w->rest.n && conn_backlog(c) < STATUS_PIECE &&
-           uv_hrtime() - began < TURNS_PIECE_NS) {
+           uv_hrtime() - began < BACKGROUND_PIECE_NS) {
         struct err e = { 0 };
         json_t *pod = keys_next(&w->rest, c->server, &e);
 

@@ -4,7 +4,7 @@
 #include "agent/pod/core/usage_text.h"
 #include "agent/pod/usage/net_stats.h"
 #include "agent/pod/usage/usage.h"
-#include "base/turns.h"
+#include "base/background.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,8 +31,8 @@ struct counted_turns { /* of the loop, for one page */
 
 struct scrapes {
     struct node *node;
-    struct turns turns;
-    struct turn turn, root_turn; /* while there is one; one of root */
+    struct background turns;
+    struct background_client turn, root_turn; /* while there is one; one of root */
     TAILQ_HEAD(, scrape) queue;
     struct counted_turns now, last;
 };
@@ -140,10 +140,10 @@ static void scrape_ask(struct scrapes *all)
 {
     const struct scrape *s = TAILQ_FIRST(&all->queue);
 
-    turns_withdraw(&all->turns, &all->turn);
-    turns_withdraw(&all->turns, &all->root_turn);
+    background_withdraw(&all->turns, &all->turn);
+    background_withdraw(&all->turns, &all->root_turn);
     if (s != NULL)
-        turns_ask(&all->turns, s->root ? &all->root_turn : &all->turn);
+        background_ask(&all->turns, s->root ? &all->root_turn : &all->turn);
 }
 
 static void scrape_run_turn(struct scrapes *all)
@@ -166,12 +166,12 @@ static void scrape_run_turn(struct scrapes *all)
     scrape_ask(all);
 }
 
-static void scrape_on_turn(struct turn *t)
+static void scrape_on_turn(struct background_client *t)
 {
     scrape_run_turn((struct scrapes *)((char *)t - offsetof(struct scrapes, turn)));
 }
 
-static void scrape_on_root_turn(struct turn *t)
+static void scrape_on_root_turn(struct background_client *t)
 {
     scrape_run_turn((struct scrapes *)((char *)t - offsetof(struct scrapes, root_turn)));
 }
@@ -189,9 +189,9 @@ static struct scrapes *scrapes_of(struct node *n)
         return NULL;
     all->node = n;
     TAILQ_INIT(&all->queue);
-    turns_init(&all->turns, n->o.loop);
-    all->turn = (struct turn){ .run = scrape_on_turn };
-    all->root_turn = (struct turn){ .run = scrape_on_root_turn, .first = true };
+    background_init(&all->turns, n->o.loop);
+    all->turn = (struct background_client){ .run = scrape_on_turn };
+    all->root_turn = (struct background_client){ .run = scrape_on_root_turn, .first = true };
     n->scrapes = all;
     return all;
 }
@@ -250,7 +250,7 @@ void scrapes_close(struct node *n)
         return;
     scrapes_cancel(n);
     n->scrapes = NULL;
-    turns_close(&all->turns, scrape_on_closed, all);
+    background_close(&all->turns, scrape_on_closed, all);
 }
 
 void scrapes_metrics(const struct node *n, struct buf *out)

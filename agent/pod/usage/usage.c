@@ -4,9 +4,9 @@
 #include "agent/pod/core/usage_text.h"
 #include "agent/pod/limits/hugepages.h"
 #include "agent/pod/limits/limits.h"
+#include "base/background.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/turns.h"
 
 #include <string.h>
 #include <sys/resource.h>
@@ -45,13 +45,13 @@ struct usage {
     uv_timer_t timer;                        /* runs while questions wait for a second sample */
     TAILQ_HEAD(questions, question) waiting; /* for that */
     struct questions now;                    /* answered one by one, root's before others' */
-    struct turns turns;
-    struct turn turn, root_turn;
+    struct background turns;
+    struct background_client turn, root_turn;
     int closing; /* handles */
 };
 
-static void pod_usage_on_turn(struct turn *t);
-static void pod_usage_on_root_turn(struct turn *t);
+static void pod_usage_on_turn(struct background_client *t);
+static void pod_usage_on_root_turn(struct background_client *t);
 
 static size_t descriptors(void)
 {
@@ -87,9 +87,9 @@ static struct usage *pod_usage_of(struct node *n)
     u->node = n;
     TAILQ_INIT(&u->waiting);
     TAILQ_INIT(&u->now);
-    turns_init(&u->turns, n->o.loop);
-    u->turn = (struct turn){ .run = pod_usage_on_turn };
-    u->root_turn = (struct turn){ .run = pod_usage_on_root_turn, .first = true };
+    background_init(&u->turns, n->o.loop);
+    u->turn = (struct background_client){ .run = pod_usage_on_turn };
+    u->root_turn = (struct background_client){ .run = pod_usage_on_root_turn, .first = true };
     uv_timer_init(n->o.loop, &u->timer);
     u->timer.data = u;
     n->usage = u;
@@ -347,10 +347,10 @@ static void pod_usage_ask(struct usage *u)
 {
     const struct question *q = TAILQ_FIRST(&u->now);
 
-    turns_withdraw(&u->turns, &u->turn);
-    turns_withdraw(&u->turns, &u->root_turn);
+    background_withdraw(&u->turns, &u->turn);
+    background_withdraw(&u->turns, &u->root_turn);
     if (q != NULL)
-        turns_ask(&u->turns, q->root ? &u->root_turn : &u->turn);
+        background_ask(&u->turns, q->root ? &u->root_turn : &u->turn);
 }
 
 static void pod_usage_enqueue(struct usage *u, struct question *q)
@@ -421,7 +421,7 @@ static void pod_usage_run_turn(struct usage *u)
     } else {
         bool more = true;
 
-        while (more && uv_hrtime() - began < TURNS_PIECE_NS)
+        while (more && uv_hrtime() - began < BACKGROUND_PIECE_NS)
             more = summary_step(q->summary);
         if (!more)
             pod_usage_conclude(u, q);
@@ -429,12 +429,12 @@ static void pod_usage_run_turn(struct usage *u)
     pod_usage_ask(u);
 }
 
-static void pod_usage_on_turn(struct turn *t)
+static void pod_usage_on_turn(struct background_client *t)
 {
     pod_usage_run_turn((struct usage *)((char *)t - offsetof(struct usage, turn)));
 }
 
-static void pod_usage_on_root_turn(struct turn *t)
+static void pod_usage_on_root_turn(struct background_client *t)
 {
     pod_usage_run_turn((struct usage *)((char *)t - offsetof(struct usage, root_turn)));
 }
@@ -503,7 +503,7 @@ void usage_close(struct node *n)
     cg_meters_close(u->meters);
     n->usage = NULL;
     u->closing = 2;
-    turns_close(&u->turns, on_part_closed, u);
+    background_close(&u->turns, on_part_closed, u);
     uv_close((uv_handle_t *)&u->timer, pod_usage_on_timer_closed);
 }
 

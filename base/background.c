@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/turns.h"
+#include "base/background.h"
 
 #include "base/op.h"
 
@@ -11,7 +11,7 @@ static void base_turns_on_idle(uv_idle_t *idle)
 static void base_turns_on_check(uv_check_t *check);
 
 /* The loop is kept awake exactly while a piece could run. */
-static void update(struct turns *ts)
+static void update(struct background *ts)
 {
     const bool wanted = !TAILQ_EMPTY(&ts->first) || (!TAILQ_EMPTY(&ts->others) && !ts->pausing);
 
@@ -28,13 +28,13 @@ static void update(struct turns *ts)
 
 static void base_turns_on_pause_over(uv_timer_t *timer)
 {
-    struct turns *ts = timer->data;
+    struct background *ts = timer->data;
 
     ts->pausing = false;
     update(ts);
 }
 
-static void owe_pause(struct turns *ts, uint64_t took_ns)
+static void owe_pause(struct background *ts, uint64_t took_ns)
 {
     uint64_t ms;
 
@@ -55,8 +55,8 @@ static void owe_pause(struct turns *ts, uint64_t took_ns)
 
 static void base_turns_on_check(uv_check_t *check)
 {
-    struct turns *ts = check->data;
-    struct turn *t = TAILQ_FIRST(&ts->first);
+    struct background *ts = check->data;
+    struct background_client *t = TAILQ_FIRST(&ts->first);
     uint64_t began;
 
     if (t == NULL && !ts->pausing)
@@ -65,7 +65,7 @@ static void base_turns_on_check(uv_check_t *check)
         const bool first = t->first; /* `t` may be gone after its piece */
 
         began = uv_hrtime();
-        turns_withdraw(ts, t);
+        background_withdraw(ts, t);
         t->run(t);
         if (!first && !ts->closed)
             owe_pause(ts, uv_hrtime() - began);
@@ -73,7 +73,7 @@ static void base_turns_on_check(uv_check_t *check)
     update(ts);
 }
 
-void turns_ask(struct turns *ts, struct turn *t)
+void background_ask(struct background *ts, struct background_client *t)
 {
     if (t->waits || ts->closed)
         return;
@@ -85,7 +85,7 @@ void turns_ask(struct turns *ts, struct turn *t)
     update(ts);
 }
 
-void turns_withdraw(struct turns *ts, struct turn *t)
+void background_withdraw(struct background *ts, struct background_client *t)
 {
     if (!t->waits)
         return;
@@ -97,9 +97,9 @@ void turns_withdraw(struct turns *ts, struct turn *t)
     update(ts);
 }
 
-void turns_init(struct turns *ts, uv_loop_t *loop)
+void background_init(struct background *ts, uv_loop_t *loop)
 {
-    *ts = (struct turns){ .open_handles = 3 };
+    *ts = (struct background){ .open_handles = 3 };
     TAILQ_INIT(&ts->first);
     TAILQ_INIT(&ts->others);
     uv_idle_init(loop, &ts->idle);
@@ -110,18 +110,18 @@ void turns_init(struct turns *ts, uv_loop_t *loop)
 
 static void base_turns_on_closed(uv_handle_t *handle)
 {
-    struct turns *ts = handle->data;
+    struct background *ts = handle->data;
 
     if (--ts->open_handles == 0 && ts->on_closed != NULL)
         ts->on_closed(ts->owner);
 }
 
-void turns_close(struct turns *ts, void (*closed)(void *owner), void *owner)
+void background_close(struct background *ts, void (*closed)(void *owner), void *owner)
 {
-    struct turn *t;
+    struct background_client *t;
 
     while ((t = TAILQ_FIRST(&ts->first)) != NULL || (t = TAILQ_FIRST(&ts->others)) != NULL)
-        turns_withdraw(ts, t);
+        background_withdraw(ts, t);
     ts->closed = true;
     ts->on_closed = closed;
     ts->owner = owner;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/turns.h"
+#include "base/background.h"
 
 #include "base/op.h"
 
@@ -11,15 +11,15 @@
 #include <string.h>
 
 struct client {
-    struct turn turn;
-    struct turns *turns;
+    struct background_client turn;
+    struct background *turns;
     char name;
     int left; /* pieces */
     uint64_t piece_ns;
     char *order;
 };
 
-static void run(struct turn *t)
+static void run(struct background_client *t)
 {
     struct client *c = (struct client *)t;
     const uint64_t until = uv_hrtime() + c->piece_ns;
@@ -28,19 +28,19 @@ static void run(struct turn *t)
     while (uv_hrtime() < until)
         ;
     if (--c->left > 0)
-        turns_ask(c->turns, t);
+        background_ask(c->turns, t);
 }
 
-static struct client client(struct turns *ts, char name, int pieces, bool first, char *order)
+static struct client client(struct background *ts, char name, int pieces, bool first, char *order)
 {
     return (struct client){
         .turn = { .run = run, .first = first }, .turns = ts, .name = name, .left = pieces, .order = order
     };
 }
 
-static void close_turns(uv_loop_t *loop, struct turns *ts)
+static void close_turns(uv_loop_t *loop, struct background *ts)
 {
-    turns_close(ts, NULL, NULL);
+    background_close(ts, NULL, NULL);
     uv_run(loop, UV_RUN_DEFAULT);
     assert_int_equal(uv_loop_close(loop), 0);
 }
@@ -48,20 +48,20 @@ static void close_turns(uv_loop_t *loop, struct turns *ts)
 static void clients_have_turns_in_a_circle_and_the_first_before_the_others(void **state)
 {
     char order[32] = "";
-    struct turns ts;
+    struct background ts;
     uv_loop_t loop;
 
     (void)state;
     uv_loop_init(&loop);
-    turns_init(&ts, &loop);
+    background_init(&ts, &loop);
     struct client a = client(&ts, 'a', 3, false, order), b = client(&ts, 'b', 2, false, order),
                   r = client(&ts, 'R', 2, true, order), gone = client(&ts, 'x', 1, false, order);
-    turns_ask(&ts, &a.turn);
-    turns_ask(&ts, &a.turn); /* waits already */
-    turns_ask(&ts, &b.turn);
-    turns_ask(&ts, &gone.turn);
-    turns_ask(&ts, &r.turn);
-    turns_withdraw(&ts, &gone.turn);
+    background_ask(&ts, &a.turn);
+    background_ask(&ts, &a.turn); /* waits already */
+    background_ask(&ts, &b.turn);
+    background_ask(&ts, &gone.turn);
+    background_ask(&ts, &r.turn);
+    background_withdraw(&ts, &gone.turn);
     uv_run(&loop, UV_RUN_NOWAIT); /* one piece a turn of the loop */
     assert_string_equal(order, "R");
     uv_run(&loop, UV_RUN_DEFAULT); /* ends: nobody keeps the loop awake for nothing */
@@ -79,18 +79,18 @@ static uint64_t time_of(bool with_operation, bool first)
 {
     char order[32] = "";
     struct err ok = { 0 };
-    struct turns ts;
+    struct background ts;
     uv_loop_t loop;
     struct op op;
     uint64_t began;
 
     uv_loop_init(&loop);
-    turns_init(&ts, &loop);
+    background_init(&ts, &loop);
     struct client a = client(&ts, 'a', 5, first, order);
     a.piece_ns = 4000000;
     if (with_operation)
         op_init(&op, &loop, "start", 0, NULL, on_op_done, NULL);
-    turns_ask(&ts, &a.turn);
+    background_ask(&ts, &a.turn);
     began = uv_hrtime();
     while (a.left > 0)
         uv_run(&loop, UV_RUN_ONCE);
