@@ -5,11 +5,11 @@
 #define AGENT_POD_CONTAINER_CONTAINER_H
 #include "agent/pod/core/pod.h"
 
-void ctr_gate_init(struct node *n);
-bool ctr_gate_take(struct ctr *c); /* false: the pod is woken when there is a place */
-void ctr_gate_release(struct ctr *c);
+void create_limit_init(struct node *n);
+bool create_limit_take(struct ctr *c); /* false: the pod is woken when there is a place */
+void create_limit_release(struct ctr *c);
 /* Creates that waited for a place: told to try again, as many as there are places. */
-void ctr_gate_pump(struct node *n);
+void create_limit_pump(struct node *n);
 bool restart_all_wanted(const struct pod *p); /* and holds now */
 /*
  * Somebody asks for a restart: all containers but init containers end with their grace and start again in

@@ -164,7 +164,7 @@ static void on_created(struct op *op, const struct err *result)
     struct err shown = *result; /* command and paths are quoted in it, with what was expanded into them */
 
     ctr_run_redact(run, &shown);
-    ctr_gate_release(c);
+    create_limit_release(c);
     if (result->code == ERR_OK) {
         adopt_new_instance(c, run);
         ctr_set_state(c, CTR_CREATED);
@@ -225,7 +225,7 @@ static void on_subpaths(struct op *op, const struct err *result)
     if (result->code != ERR_OK && c->subpaths.out.n > 0)
         snprintf(shown.text, sizeof(shown.text), "%s", c->subpaths.out.p);
     ctr_run_redact(c->run, &shown); /* subPathExpr may have a Secret in it */
-    ctr_gate_release(c);
+    create_limit_release(c);
     ctr_run_free(take_ptr(&c->run));
     ctr_set_state(c, CTR_NONE);
     if (result->code != ERR_OK && result->code != ERR_CANCELLED) {
@@ -255,10 +255,10 @@ static void containers_begin(struct ctr *c, struct pod_image *image)
     struct proc_call_spec call = { .name = "mount volumes", .subject = p->key, .deadline_ms = 60000 };
     struct err e = { 0 };
 
-    if (!ctr_gate_take(c))
+    if (!create_limit_take(c))
         return;
     if (ctr_run_build(c, &c->run, &e) != ERR_OK) {
-        ctr_gate_release(c);
+        create_limit_release(c);
         if (e.code == ERR_PRECONDITION &&
             pod_is_new(p)) { /* the file that holds it may be read next: no event yet */
             c->retry_at = pod_new_until(p);

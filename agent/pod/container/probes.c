@@ -155,7 +155,7 @@ bool probes_view(const struct ctr *c, enum probe_type t, struct probe_view *ret)
 
 static unsigned places(const struct node *n)
 {
-    return n->gate_max > PLACES_MIN ? n->gate_max : PLACES_MIN;
+    return n->create_max > PLACES_MIN ? n->create_max : PLACES_MIN;
 }
 
 static void check_now(struct prober *b);

@@ -139,9 +139,9 @@ struct ctr {
     bool live_due;      /* its subPath mounts may be older than their volume (live_sub_path.h) */
     pid_t live_pid;     /* its first process, for the child that looks */
     struct live_retry live_retry;
-    bool gate_held, gate_waiting;
-    uint64_t gate_since_ms; /* held since, clock_mono_ms() */
-    TAILQ_ENTRY(ctr) gate_link;
+    bool create_held, create_waiting;
+    uint64_t create_since_ms; /* held since, clock_mono_ms() */
+    TAILQ_ENTRY(ctr) create_link;
 };
 
 /* To an image that is here (image_right.h). */
@@ -426,11 +426,11 @@ struct node {
     } classes[CG_BEST_EFFORT + 1];
     int64_t protected_bytes; /* requests of memory that the cgroup of all pods protects; 0: none */
     uv_timer_t limits_timer; /* runs while the limits of all pods together cannot be written */
-    /* at most gate_max containers are being created at a time */
-    unsigned gate_max, gate_used;
-    TAILQ_HEAD(, ctr) gate_queue;
-    uv_timer_t left_timer; /* runs while a pod of the manifests is left out for want of memory */
-    uv_timer_t gate_timer; /* runs while somebody waits: a place is not held for long */
+    /* at most create_max containers are being created at a time */
+    unsigned create_max, create_used;
+    TAILQ_HEAD(, ctr) create_queue;
+    uv_timer_t left_timer;   /* runs while a pod of the manifests is left out for want of memory */
+    uv_timer_t create_timer; /* runs while somebody waits: a place is not held for long */
     /* likewise probes that need a process, each in its first second */
     unsigned probes_used;
     TAILQ_HEAD(, prober) probes_queue;

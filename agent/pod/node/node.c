@@ -166,8 +166,9 @@ enum err_code node_open(struct node **ret, const struct node_options *o, struct 
     TAILQ_INIT(&n->imports);
     TAILQ_INIT(&n->image_tasks);
     TAILQ_INIT(&n->execs);
-    n->gate_max = cpus > 2 ? (unsigned)cpus * 2 : 4; /* pods start side by side, bounded by the processors */
-    ctr_gate_init(n);
+    n->create_max =
+        cpus > 2 ? (unsigned)cpus * 2 : 4; /* pods start side by side, bounded by the processors */
+    create_limit_init(n);
     uv_timer_init(o->loop, &n->left_timer);
     n->left_timer.data = n;
     uv_timer_init(o->loop, &n->records_timer);
@@ -438,7 +439,7 @@ void node_free(struct node *n)
     hugepages_watch_end(n);
     uv_close((uv_handle_t *)&n->runner, on_handle_closed);
     uv_close((uv_handle_t *)&n->idle_timer, on_handle_closed);
-    uv_close((uv_handle_t *)&n->gate_timer, on_handle_closed);
+    uv_close((uv_handle_t *)&n->create_timer, on_handle_closed);
     uv_close((uv_handle_t *)&n->left_timer, on_handle_closed);
     uv_close((uv_handle_t *)&n->records_timer, on_handle_closed);
     uv_close((uv_handle_t *)&n->limits_timer, on_handle_closed);

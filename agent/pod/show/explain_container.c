@@ -65,7 +65,7 @@ static const char *waits_for(const struct ctr *c)
         return c->waiting_message != NULL ? c->waiting_message : c->waiting_reason;
     if (p->state == POD_TERMINATING || p->state == POD_TERMINATED)
         return "not started: the pod is ending";
-    if (c->gate_waiting)
+    if (c->create_waiting)
         return "waits for a place: other containers are being created";
     if (p->vols != VOLS_READY)
         return "waits for the pod's volumes";

@@ -112,7 +112,7 @@ static void pods_on_closed(struct boot_timer *timer)
 static void pod_free(struct pod *p)
 {
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        ctr_gate_release(&p->ctrs[i]);
+        create_limit_release(&p->ctrs[i]);
         instance_clear(&p->ctrs[i].cur);
         instance_clear(&p->ctrs[i].last);
         env_age_clear(&p->ctrs[i]);

@@ -34,7 +34,7 @@ static void on_run(uv_idle_t *handle)
         if (clock_mono_ms() >= until_ms)
             break;
     }
-    ctr_gate_pump(n);
+    create_limit_pump(n);
     if (TAILQ_EMPTY(&n->dirty)) {
         uv_idle_stop(&n->runner);
         n->runner_active = false;

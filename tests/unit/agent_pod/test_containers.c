@@ -38,7 +38,7 @@ static void each_try_counts_the_event_and_the_log_has_one_line(void **state)
 
     log_init(LOG_LVL_WARN, LOG_FMT_TEXT);
     w->node.runner_active = true; /* pods are woken, but nobody looks at them */
-    w->node.gate_max = 1;
+    w->node.create_max = 1;
     p->seen_at = CLOCK_BOOT_NONE;
     p->net = NET_READY;
     p->vols = VOLS_READY;

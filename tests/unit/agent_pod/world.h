@@ -85,7 +85,7 @@ static inline int world_setup(void **state)
     uv_timer_init(&w->loop, &w->node.left_timer);
     uv_timer_init(&w->loop, &w->node.records_timer);
     w->node.records_timer.data = &w->node;
-    TAILQ_INIT(&w->node.gate_queue);
+    TAILQ_INIT(&w->node.create_queue);
     TAILQ_INIT(&w->node.probes_queue);
     TAILQ_INIT(&w->node.events);
     *state = w;

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * How many containers are created at the same time: more than the processors can do at once only makes each
+ * slower.  Who must wait stands in a queue.
+ */
+#include "agent/pod/container/container.h"
+#include "agent/pod/core/pod.h"
+#include "base/clock.h"
+
+#define CREATE_LIMIT_HOLD_MS 500 /* a create takes 20 to 100 ms of two processors */
+
+/* Who holds a place for longer does not use the processor but waits for something that hangs: the others need
+ * not wait with it. */
+static void create_limit_on_timer(uv_timer_t *timer)
+{
+    struct node *n = timer->data;
+    uint64_t now = clock_mono_ms(), next_ms = CREATE_LIMIT_HOLD_MS;
+    struct pod *p, *tmp;
+
+    HASH_ITER (hh, n->pods, p, tmp)
+        for (size_t i = 0; i < p->n_ctrs; i++) {
+            struct ctr *c = &p->ctrs[i];
+            uint64_t held_ms = now - c->create_since_ms;
+            if (!c->create_held)
+                continue;
+            if (held_ms >= CREATE_LIMIT_HOLD_MS)
+                create_limit_release(c);
+            else if (CREATE_LIMIT_HOLD_MS - held_ms < next_ms)
+                next_ms = CREATE_LIMIT_HOLD_MS - held_ms;
+        }
+    if (!TAILQ_EMPTY(&n->create_queue))
+        uv_timer_start(timer, create_limit_on_timer, next_ms, 0);
+}
+
+void create_limit_init(struct node *n)
+{
+    TAILQ_INIT(&n->create_queue);
+    uv_timer_init(n->o.loop, &n->create_timer);
+    n->create_timer.data = n;
+}
+
+bool create_limit_take(struct ctr *c)
+{
+    struct node *n = c->pod->node;
+
+    if (c->create_held)
+        return true;
+    if (n->create_used < n->create_max) {
+        n->create_used++;
+        c->create_held = true;
+        c->create_since_ms = clock_mono_ms();
+        return true;
+    }
+    if (!c->create_waiting) {
+        c->create_waiting = true;
+        TAILQ_INSERT_TAIL(&n->create_queue, c, create_link);
+        if (!uv_is_active((uv_handle_t *)&n->create_timer))
+            uv_timer_start(&n->create_timer, create_limit_on_timer, 1, 0);
+    }
+    return false;
+}
+
+void create_limit_release(struct ctr *c)
+{
+    struct node *n = c->pod->node;
+    struct ctr *next;
+
+    if (c->create_waiting) {
+        TAILQ_REMOVE(&n->create_queue, c, create_link);
+        c->create_waiting = false;
+    }
+    if (!c->create_held)
+        return;
+    c->create_held = false;
+    n->create_used--;
+    next = TAILQ_FIRST(&n->create_queue);
+    if (next != NULL) {
+        TAILQ_REMOVE(&n->create_queue, next, create_link);
+        next->create_waiting = false;
+        pod_wake(next->pod);
+    }
+}
+
+void create_limit_pump(struct node *n)
+{
+    unsigned free_places = n->create_max > n->create_used ? n->create_max - n->create_used : 0;
+    struct ctr *c;
+
+    while (free_places-- > 0 && (c = TAILQ_FIRST(&n->create_queue)) != NULL) {
+        TAILQ_REMOVE(&n->create_queue, c, create_link);
+        c->create_waiting = false;
+        pod_wake(c->pod);
+    }
+}
