@@ -6,7 +6,7 @@
 #include "agent/pod/admit/preempt.h"
 #include "agent/pod/core/facts.h"
 #include "agent/pod/core/node_labels.h"
-#include "agent/pod/limits/fit.h"
+#include "agent/pod/limits/admission_fit.h"
 #include "base/fs.h"
 
 #include <fcntl.h>
@@ -62,15 +62,16 @@ static bool apparmor_is_on(void)
  */
 static enum err_code check_resources(const struct pod *p, char reason[64], struct err *e)
 {
-    struct shortage lacks[FIT_SHORTAGES_MAX];
-    char text[FIT_TEXT_SIZE];
+    struct shortage lacks[ADMISSION_FIT_SHORTAGES_MAX];
+    char text[ADMISSION_FIT_TEXT_SIZE];
 
-    if (fit_shortages(p, p->api, true, lacks) == 0)
+    if (admission_fit_shortages(p, p->api, true, lacks) == 0)
         return ERR_OK;
-    if (fit_shortages(p, p->api, false, (struct shortage[FIT_SHORTAGES_MAX]){ 0 }) == 0)
+    if (admission_fit_shortages(p, p->api, false, (struct shortage[ADMISSION_FIT_SHORTAGES_MAX]){ 0 }) == 0)
         return err_set(e, ERR_UNAVAILABLE, "waits for %.100s: %zu pods are ending",
-                       strcmp(lacks[0].resource, "pods") == 0 ? "a place" : lacks[0].resource, fit_ending(p));
-    fit_text(p->node, &lacks[0], text);
+                       strcmp(lacks[0].resource, "pods") == 0 ? "a place" : lacks[0].resource,
+                       admission_fit_ending(p));
+    admission_fit_text(p->node, &lacks[0], text);
     admission_refuse(reason, "OutOf", e, "%s", text);
     snprintf(reason, 64, "OutOf%.57s", lacks[0].resource);
     e->code = ERR_EXHAUSTED;
@@ -145,7 +146,8 @@ static enum err_code check_node(const struct pod *p, char reason[64], struct err
         return admission_refuse(reason, "NodeName", e,
                                 "Predicate NodeName failed: node(s) didn't match the requested node name");
     HASH_ITER (hh, n->pods, o, tmp) {
-        const struct api_port *port = o != p && fit_counts(o) ? clashing_port(p->api, o->api) : NULL;
+        const struct api_port *port =
+            o != p && admission_fit_counts(o) ? clashing_port(p->api, o->api) : NULL;
         if (port == NULL)
             continue;
         if (o->state == POD_TERMINATING)

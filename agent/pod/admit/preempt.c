@@ -2,7 +2,7 @@
 #include "agent/pod/admit/preempt.h"
 #include "agent/pod/core/events.h"
 #include "agent/pod/core/facts.h"
-#include "agent/pod/limits/fit.h"
+#include "agent/pod/limits/admission_fit.h"
 #include "base/clock.h"
 #include "base/log.h"
 
@@ -13,7 +13,7 @@
 /* kubelet's Preemptable() */
 static bool may_end(const struct pod *for_whom, const struct pod *o)
 {
-    if (o == for_whom || o->state == POD_TERMINATING || o->state == POD_PENDING || !fit_counts(o))
+    if (o == for_whom || o->state == POD_TERMINATING || o->state == POD_PENDING || !admission_fit_counts(o))
         return false;
     return (preempt_is_critical(for_whom) && !preempt_is_critical(o)) || for_whom->priority > o->priority;
 }
@@ -24,7 +24,7 @@ struct need {
 };
 
 struct needs {
-    struct need v[FIT_SHORTAGES_MAX];
+    struct need v[ADMISSION_FIT_SHORTAGES_MAX];
     size_t n;
 };
 
@@ -35,7 +35,7 @@ static struct needs preempt_less(const struct needs *from, struct pod *const *po
     for (size_t i = 0; i < from->n; i++) {
         struct need one = from->v[i];
         for (size_t k = 0; k < n && one.amount > 0; k++)
-            one.amount -= fit_request(pods[k]->api, one.resource);
+            one.amount -= admission_fit_request(pods[k]->api, one.resource);
         if (one.amount > 0)
             left.v[left.n++] = one;
     }
@@ -47,7 +47,7 @@ static double preempt_distance(const struct needs *from, const struct pod *p)
     double sum = 0;
 
     for (size_t i = 0; i < from->n; i++) {
-        double left = (double)(from->v[i].amount - fit_request(p->api, from->v[i].resource)) /
+        double left = (double)(from->v[i].amount - admission_fit_request(p->api, from->v[i].resource)) /
                       (double)from->v[i].amount;
         if (left > 0)
             sum += left * left;
@@ -60,7 +60,7 @@ static bool asks_for_less(const struct pod *a, const struct pod *b)
     static const char *const names[] = { "memory", "cpu" };
 
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        int64_t x = fit_request(a->api, names[i]), y = fit_request(b->api, names[i]);
+        int64_t x = admission_fit_request(a->api, names[i]), y = admission_fit_request(b->api, names[i]);
         if (x != y)
             return x < y;
     }
@@ -88,8 +88,8 @@ static size_t preempt_take(struct pod **pods, size_t n, struct needs needs, stru
 
 static struct needs needs_of(const struct pod *p)
 {
-    struct shortage lacks[FIT_SHORTAGES_MAX];
-    struct needs needs = { .n = fit_shortages(p, p->api, false, lacks) };
+    struct shortage lacks[ADMISSION_FIT_SHORTAGES_MAX];
+    struct needs needs = { .n = admission_fit_shortages(p, p->api, false, lacks) };
 
     for (size_t i = 0; i < needs.n; i++)
         needs.v[i] =

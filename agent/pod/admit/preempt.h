@@ -12,7 +12,7 @@
  */
 #ifndef AGENT_POD_ADMIT_PREEMPT_H
 #define AGENT_POD_ADMIT_PREEMPT_H
-#include "agent/pod/limits/fit.h"
+#include "agent/pod/limits/admission_fit.h"
 
 /*
  * Who would have to go so that *p gets what it lacks: ret[] has room for all pods of the node.  Pure.

@@ -3,9 +3,9 @@
 #include "agent/pod/admit/admit.h"
 #include "agent/pod/core/events.h"
 #include "agent/pod/core/pod_look.h"
+#include "agent/pod/limits/admission_fit.h"
 #include "agent/pod/limits/allocatable.h"
 #include "agent/pod/limits/ctr_limits.h"
-#include "agent/pod/limits/fit.h"
 #include "agent/pod/limits/sizes.h"
 #include "base/clock.h"
 #include "base/json.h"
@@ -144,27 +144,28 @@ static bool swaps(const struct pod *p, const struct api_pod *api)
 
 /* False, with what is to be said: reason for the event, and text. */
 static bool fits(struct pod *p, const struct api_pod *api, const char **ret_reason, char reason[64],
-                 char text[FIT_TEXT_SIZE])
+                 char text[ADMISSION_FIT_TEXT_SIZE])
 {
     static const char *const names[] = { "memory", "cpu" };
-    struct shortage lacks[FIT_SHORTAGES_MAX];
+    struct shortage lacks[ADMISSION_FIT_SHORTAGES_MAX];
 
     *ret_reason = "Infeasible";
     if (swaps(p, api)) {
-        snprintf(text, FIT_TEXT_SIZE, "In-place resize of containers with swap is not supported.");
+        snprintf(text, ADMISSION_FIT_TEXT_SIZE, "In-place resize of containers with swap is not supported.");
         return false;
     }
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        int64_t want = fit_request(api, names[i]), has = node_allocatable(p->node, names[i]);
+        int64_t want = admission_fit_request(api, names[i]), has = node_allocatable(p->node, names[i]);
         if (want <= has)
             continue;
-        snprintf(text, FIT_TEXT_SIZE, "Node didn't have enough capacity: %s, requested: %lld, capacity: %lld",
-                 names[i], (long long)want, (long long)has);
+        snprintf(text, ADMISSION_FIT_TEXT_SIZE,
+                 "Node didn't have enough capacity: %s, requested: %lld, capacity: %lld", names[i],
+                 (long long)want, (long long)has);
         return false;
     }
-    if (fit_shortages(p, api, true, lacks) == 0)
+    if (admission_fit_shortages(p, api, true, lacks) == 0)
         return true;
-    fit_text(p->node, &lacks[0], text);
+    admission_fit_text(p->node, &lacks[0], text);
     snprintf(reason, 64, "OutOf%.57s", lacks[0].resource);
     *ret_reason = reason;
     return false;
@@ -208,7 +209,7 @@ static void wait_for(struct pod *p, struct api_pod *api, const char *reason, con
 struct api_pod *resize_take(struct pod *p, struct api_pod *api)
 {
     scoped(api_pod_unref) struct api_pod *mixed = NULL;
-    char own[64] = "", text[FIT_TEXT_SIZE] = "";
+    char own[64] = "", text[ADMISSION_FIT_TEXT_SIZE] = "";
     const char *reason = own;
     struct err e = { 0 };
 
@@ -239,8 +240,8 @@ const struct api_pod *resize_desired(const struct pod *p)
 
 static bool wants_more(const struct pod *p)
 {
-    return fit_request(p->desired, "cpu") > fit_request(p->api, "cpu") ||
-           fit_request(p->desired, "memory") > fit_request(p->api, "memory");
+    return admission_fit_request(p->desired, "cpu") > admission_fit_request(p->api, "cpu") ||
+           admission_fit_request(p->desired, "memory") > admission_fit_request(p->api, "memory");
 }
 
 bool resize_before(const struct pod *a, const struct pod *b)
@@ -303,7 +304,7 @@ void resize_step(struct pod *p)
     struct err e = { 0 };
 
     if (p->desired != NULL) {
-        char own[64] = "", why[FIT_TEXT_SIZE] = "";
+        char own[64] = "", why[ADMISSION_FIT_TEXT_SIZE] = "";
         const char *reason = own;
         scoped(api_pod_unref) struct api_pod *desired = api_pod_ref(p->desired);
         if (fits(p, desired, &reason, own, why))

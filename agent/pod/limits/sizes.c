@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/limits/sizes.h"
-#include "agent/pod/limits/fit.h"
+#include "agent/pod/limits/admission_fit.h"
 #include "agent/pod/limits/limits.h"
 
 #include <string.h>
@@ -50,9 +50,9 @@ struct sizes sizes_of_pod(const struct api_pod *api)
 {
     return (struct sizes){
         .known = true,
-        .cpu_request = fit_request(api, "cpu"),
+        .cpu_request = admission_fit_request(api, "cpu"),
         .cpu_limit = pod_sizes_pod_limit(api, "cpu"),
-        .memory_request = fit_request(api, "memory"),
+        .memory_request = admission_fit_request(api, "memory"),
         .memory_limit = pod_sizes_pod_limit(api, "memory"),
     };
 }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fit - whether what a pod requests is there beside what other pods have: kubelet's PodFitsResources
- * (pkg/scheduler/framework/plugins/noderesources/fit.go as pkg/kubelet/lifecycle/predicate.go uses it).
+ * admission_fit - whether what a pod requests is there beside what other pods have: kubelet's
+ * PodFitsResources (pkg/scheduler/framework/plugins/noderesources/fit.go as
+ * pkg/kubelet/lifecycle/predicate.go uses it).
  *
  * Requests are compared with what the node may give to pods (allocatable).  Others' requests count from their
  * admission until everything of them is gone, and those of a critical pod from the moment in which others are
  * ended for it.  Pure.  Loop thread only.
  */
-#ifndef AGENT_POD_LIMITS_FIT_H
-#define AGENT_POD_LIMITS_FIT_H
+#ifndef AGENT_POD_LIMITS_ADMISSION_FIT_H
+#define AGENT_POD_LIMITS_ADMISSION_FIT_H
 #include "agent/pod/core/pod.h"
 
 struct shortage {
@@ -16,25 +17,25 @@ struct shortage {
     int64_t requested, used, capacity; /* cpu in thousandths, others in their units */
 };
 
-#define FIT_SHORTAGES_MAX 16
+#define ADMISSION_FIT_SHORTAGES_MAX 16
 
 /*
  * What a pod lacks that asks for what `api` says, in kubelet's order: their number.  `ending`: pods that are
  * on their way out count, too.
  */
-size_t fit_shortages(const struct pod *p, const struct api_pod *api, bool ending,
-                     struct shortage ret[FIT_SHORTAGES_MAX]);
+size_t admission_fit_shortages(const struct pod *p, const struct api_pod *api, bool ending,
+                               struct shortage ret[ADMISSION_FIT_SHORTAGES_MAX]);
 
 /* "Node didn't have enough resource: cpu, requested: 3000, used: 2000, capacity: 4000" */
-#define FIT_TEXT_SIZE 512
-void fit_text(const struct node *n, const struct shortage *s, char ret[FIT_TEXT_SIZE]);
+#define ADMISSION_FIT_TEXT_SIZE 512
+void admission_fit_text(const struct node *n, const struct shortage *s, char ret[ADMISSION_FIT_TEXT_SIZE]);
 
 /* The request of a whole pod, in the units of struct shortage; 1 of "pods". */
-int64_t fit_request(const struct api_pod *api, const char *resource);
+int64_t admission_fit_request(const struct api_pod *api, const char *resource);
 
 /* Its requests count: it was admitted and is not over, or others were ended for it. */
-bool fit_counts(const struct pod *p);
+bool admission_fit_counts(const struct pod *p);
 
 /* How many pods are on their way out, besides p. */
-size_t fit_ending(const struct pod *p);
+size_t admission_fit_ending(const struct pod *p);
 #endif

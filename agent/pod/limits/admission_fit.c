@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/pod/limits/fit.h"
+#include "agent/pod/limits/admission_fit.h"
 #include "agent/pod/limits/allocatable.h"
 #include "agent/pod/limits/hugepages.h"
 #include "agent/pod/limits/limits.h"
@@ -8,7 +8,7 @@
 
 #define HUGE_PREFIX "hugepages-"
 
-int64_t fit_request(const struct api_pod *api, const char *resource)
+int64_t admission_fit_request(const struct api_pod *api, const char *resource)
 {
     struct quantity q;
 
@@ -18,20 +18,20 @@ int64_t fit_request(const struct api_pod *api, const char *resource)
     return strcmp(resource, "cpu") == 0 ? quantity_milli(&q) : quantity_value(&q);
 }
 
-bool fit_counts(const struct pod *p)
+bool admission_fit_counts(const struct pod *p)
 {
     if (p->state == POD_PENDING)
         return p->preempting;
     return p->admitted && !p->rejected && p->state != POD_TERMINATED;
 }
 
-size_t fit_ending(const struct pod *p)
+size_t admission_fit_ending(const struct pod *p)
 {
     const struct pod *o, *tmp;
     size_t n = 0;
 
     HASH_ITER (hh, p->node->pods, o, tmp)
-        n += o != p && fit_counts(o) && o->state == POD_TERMINATING;
+        n += o != p && admission_fit_counts(o) && o->state == POD_TERMINATING;
     return n;
 }
 
@@ -41,13 +41,13 @@ static int64_t used_by_others(const struct pod *p, const char *resource, bool en
     int64_t used = 0;
 
     HASH_ITER (hh, p->node->pods, o, tmp)
-        if (o != p && fit_counts(o) && (ending || o->state != POD_TERMINATING) &&
-            __builtin_add_overflow(used, fit_request(o->api, resource), &used))
+        if (o != p && admission_fit_counts(o) && (ending || o->state != POD_TERMINATING) &&
+            __builtin_add_overflow(used, admission_fit_request(o->api, resource), &used))
             return INT64_MAX;
     return used;
 }
 
-struct fit {
+struct admission_fit {
     const struct pod *p;
     const struct api_pod *api;
     bool ending;
@@ -55,11 +55,11 @@ struct fit {
     size_t n;
 };
 
-static void admission_fit_look_at(struct fit *f, const char *resource)
+static void admission_fit_look_at(struct admission_fit *f, const char *resource)
 {
-    struct shortage s = { .resource = resource, .requested = fit_request(f->api, resource) };
+    struct shortage s = { .resource = resource, .requested = admission_fit_request(f->api, resource) };
 
-    if (s.requested <= 0 || f->n == FIT_SHORTAGES_MAX)
+    if (s.requested <= 0 || f->n == ADMISSION_FIT_SHORTAGES_MAX)
         return;
     for (size_t i = 0; i < f->n; i++)
         if (strcmp(f->ret[i].resource, resource) == 0)
@@ -74,18 +74,18 @@ static void admission_fit_look_at(struct fit *f, const char *resource)
         f->ret[f->n++] = s;
 }
 
-static void admission_fit_look_at_list(struct fit *f, const struct api_resource_list *l)
+static void admission_fit_look_at_list(struct admission_fit *f, const struct api_resource_list *l)
 {
     for (size_t i = 0; i < l->n; i++)
         if (str_starts(l->v[i].name, HUGE_PREFIX) || strchr(l->v[i].name, '/') != NULL)
             admission_fit_look_at(f, l->v[i].name);
 }
 
-size_t fit_shortages(const struct pod *p, const struct api_pod *api, bool ending,
-                     struct shortage ret[FIT_SHORTAGES_MAX])
+size_t admission_fit_shortages(const struct pod *p, const struct api_pod *api, bool ending,
+                               struct shortage ret[ADMISSION_FIT_SHORTAGES_MAX])
 {
     const struct api_pod_spec *s = &api->spec;
-    struct fit f = { p, api, ending, ret, 0 };
+    struct admission_fit f = { p, api, ending, ret, 0 };
 
     admission_fit_look_at(&f, "pods");
     admission_fit_look_at(&f, "cpu");
@@ -100,19 +100,21 @@ size_t fit_shortages(const struct pod *p, const struct api_pod *api, bool ending
     return f.n;
 }
 
-void fit_text(const struct node *n, const struct shortage *s, char ret[FIT_TEXT_SIZE])
+void admission_fit_text(const struct node *n, const struct shortage *s, char ret[ADMISSION_FIT_TEXT_SIZE])
 {
     struct hugepages_size sizes[HUGEPAGES_SIZES_MAX];
     size_t k = (size_t)snprintf(
-        ret, FIT_TEXT_SIZE,
+        ret, ADMISSION_FIT_TEXT_SIZE,
         "Node didn't have enough resource: %.320s, requested: %lld, used: %lld, capacity: %lld", s->resource,
         (long long)s->requested, (long long)s->used, (long long)s->capacity);
 
-    if (!str_starts(s->resource, HUGE_PREFIX) || node_allocatable(n, s->resource) >= 0 || k >= FIT_TEXT_SIZE)
+    if (!str_starts(s->resource, HUGE_PREFIX) || node_allocatable(n, s->resource) >= 0 ||
+        k >= ADMISSION_FIT_TEXT_SIZE)
         return;
     /* kubelet's words end here; that the size is a mistake should be seen. */
-    k += (size_t)snprintf(ret + k, FIT_TEXT_SIZE - k, "; this machine has no huge pages of that size");
-    for (size_t i = 0, all = hugepages_sizes(n, sizes); i < all && k < FIT_TEXT_SIZE; i++)
-        k += (size_t)snprintf(ret + k, FIT_TEXT_SIZE - k, "%s%s", i == 0 ? ", it knows " : ", ",
+    k += (size_t)snprintf(ret + k, ADMISSION_FIT_TEXT_SIZE - k,
+                          "; this machine has no huge pages of that size");
+    for (size_t i = 0, all = hugepages_sizes(n, sizes); i < all && k < ADMISSION_FIT_TEXT_SIZE; i++)
+        k += (size_t)snprintf(ret + k, ADMISSION_FIT_TEXT_SIZE - k, "%s%s", i == 0 ? ", it knows " : ", ",
                               sizes[i].resource);
 }
