@@ -8,8 +8,8 @@
 #include "agent/pod/limits/allocatable.h"
 #include "agent/pod/limits/hugepages.h"
 #include "agent/pod/limits/limits.h"
-#include "agent/pod/volume/nested.h"
 #include "agent/pod/volume/pod_payloads.h"
+#include "agent/pod/volume/volume_cover.h"
 #include "agent/pod/volume/volumes.h"
 #include "base/clock.h"
 #include "base/fs.h"
@@ -69,7 +69,7 @@ static enum err_code set_up_one(struct pod *p, const struct api_volume *v, struc
 
     switch (v->kind) {
     case API_VOL_PAYLOAD:
-        return payloads_publish(p, v, overlaps, &changed, e) == ERR_OK ? nested_make(p, v, e) : e->code;
+        return payloads_publish(p, v, overlaps, &changed, e) == ERR_OK ? volume_cover_make(p, v, e) : e->code;
     case API_VOL_EMPTY_DIR: {
         struct vol_empty_dir d = {
             .uid = p->uid, .name = v->name, .memory = str_eq(v->medium, "Memory"), .fs_group = -1

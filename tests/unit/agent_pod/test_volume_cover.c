@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which mounts lie below which, however their paths are written. */
-#include "agent/pod/volume/nested.h"
+#include "agent/pod/volume/volume_cover.h"
 #include "tests/unit/agent_pod/world.h"
 
 static void what_is_below_is_found_however_it_is_written(void **state)
@@ -22,12 +22,12 @@ static void what_is_below_is_found_however_it_is_written(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        bool below = nested_rest(cases[i].outer, cases[i].inner, rest, sizeof(rest));
+        bool below = volume_cover_rest(cases[i].outer, cases[i].inner, rest, sizeof(rest));
         assert_int_equal(below, cases[i].rest != NULL);
         if (below)
             assert_string_equal(rest, cases[i].rest);
     }
-    assert_false(nested_rest("/a", "/a/longer-than-there-is-room", rest, 8));
+    assert_false(volume_cover_rest("/a", "/a/longer-than-there-is-room", rest, 8));
 }
 
 int main(void)

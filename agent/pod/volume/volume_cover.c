@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/pod/volume/nested.h"
+#include "agent/pod/volume/volume_cover.h"
 
 #include "base/fs.h"
 
@@ -14,7 +14,7 @@ static bool volume_cover_clean(const char *path, char *ret, size_t size)
     return n >= 0 && (size_t)n < size && (fs_path_clean(ret)[0] == '\0' || fs_path_is_safe(ret));
 }
 
-bool nested_rest(const char *outer, const char *inner, char *ret, size_t size)
+bool volume_cover_rest(const char *outer, const char *inner, char *ret, size_t size)
 {
     char a[PATH_MAX], b[PATH_MAX];
     size_t n;
@@ -28,7 +28,7 @@ bool nested_rest(const char *outer, const char *inner, char *ret, size_t size)
     return true;
 }
 
-enum err_code nested_make(const struct pod *p, const struct api_volume *v, struct err *e)
+enum err_code volume_cover_make(const struct pod *p, const struct api_volume *v, struct err *e)
 {
     char rest[PATH_MAX];
 
@@ -39,7 +39,7 @@ enum err_code nested_make(const struct pod *p, const struct api_volume *v, struc
             if (strcmp(outer->name, v->name) != 0 || api_mount_has_sub_path(outer))
                 continue; /* what that shows is a part of the volume, or a file: nothing is made in it */
             for (size_t k = 0; k < s->n_mounts; k++)
-                if (nested_rest(outer->mount_path, s->mounts[k].mount_path, rest, sizeof(rest)) &&
+                if (volume_cover_rest(outer->mount_path, s->mounts[k].mount_path, rest, sizeof(rest)) &&
                     vol_payload_mount_point(p->node->o.volumes, p->uid, v->name, rest, e) != ERR_OK)
                     return e->code;
         }
