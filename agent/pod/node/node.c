@@ -19,7 +19,7 @@
 #include "agent/pod/limits/allocatable.h"
 #include "agent/pod/limits/limits.h"
 #include "agent/pod/node/record_load.h"
-#include "agent/pod/record/damage.h"
+#include "agent/pod/record/quarantine.h"
 #include "agent/pod/sandbox/leases.h"
 #include "agent/pod/sandbox/net_attach.h"
 #include "agent/pod/sandbox/net_heal.h"
@@ -298,7 +298,7 @@ void node_sources_ready(struct node *n)
     }
     sweep_start(n);
     net_heal_start(n, false);
-    damage_tell(n, n->opened_ns);
+    quarantine_report(n, n->opened_ns);
 }
 
 void node_on_manifest(const struct src_file *f, void *arg)

@@ -3,7 +3,7 @@
 #include "agent/pod/core/explain_step.h"
 #include "agent/pod/image/image_gc.h"
 #include "agent/pod/leftovers/sweep.h"
-#include "agent/pod/record/damage.h"
+#include "agent/pod/record/quarantine.h"
 #include "agent/pod/sandbox/net_heal.h"
 #include "agent/pod/sandbox/node_users.h"
 #include "agent/pod/show/explain.h"
@@ -181,7 +181,7 @@ json_t *explain_node_json(struct node *n)
     net_heal_explain(n, steps);
     add_cgroups(n, steps);
     add_records(n, steps);
-    damage_explain(n, steps);
+    quarantine_explain(n, steps);
     node_users_explain(n, steps);
     add_left_out(n, steps);
     add_settings(n, steps);

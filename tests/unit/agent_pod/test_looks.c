@@ -3,7 +3,7 @@
 #include "agent/pod/admit/resize.h"
 #include "agent/pod/core/shutdown_state.h"
 #include "agent/pod/limits/sizes.h"
-#include "agent/pod/record/damage.h"
+#include "agent/pod/record/quarantine.h"
 #include "agent/pod/worker/shutdown.h"
 #include "agent/runtime/live_mount.h"
 #include "cgroups/internal.h"
@@ -126,9 +126,9 @@ static void damaged_files_that_cannot_be_listed_are_not_none(void **state)
     snprintf(path, sizeof(path), "%s/pods", w->dir);
     assert_int_equal(fs_mkdirs(path, 0700, &e), ERR_OK);
     failing_arm("readdir", "", EIO, 1);
-    damage_explain(&w->node, steps);
+    quarantine_explain(&w->node, steps);
     assert_int_equal(json_array_size(steps), 1);
-    damage_explain(&w->node, none);
+    quarantine_explain(&w->node, none);
     assert_int_equal(json_array_size(none), 0);
 }
 

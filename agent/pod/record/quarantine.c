@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* State files that were set aside (base/aside.h): told by an event when it happens, by `coracle explain node`
  * as long as they lie there. */
-#include "agent/pod/record/damage.h"
+#include "agent/pod/record/quarantine.h"
 #include "agent/pod/core/events.h"
 #include "agent/pod/core/explain_step.h"
 #include "base/aside.h"
@@ -22,8 +22,8 @@ struct look {
     char first[320];
 };
 
-static enum err_code damage_look_into(struct look *l, const char *path,
-                                      void (*fn)(const char *name, void *arg), struct err *e)
+static enum err_code quarantine_look_into(struct look *l, const char *path,
+                                          void (*fn)(const char *name, void *arg), struct err *e)
 {
     fd_auto dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
@@ -44,7 +44,7 @@ static enum err_code each_folder(struct look *l, void (*fn)(const char *name, vo
         l->folder = folders[i];
         if (path == NULL)
             err_nomem(&one);
-        if (one.code == ERR_OK && damage_look_into(l, path, fn, &one) == ERR_OK)
+        if (one.code == ERR_OK && quarantine_look_into(l, path, fn, &one) == ERR_OK)
             continue;
         if (e->code == ERR_OK)
             *e = one;
@@ -64,7 +64,7 @@ static void quarantine_tell(const char *name, void *arg)
         node_event(l->node, true, "StateFileDamaged", text);
 }
 
-void damage_tell(struct node *n, int64_t since_ns)
+void quarantine_report(struct node *n, int64_t since_ns)
 {
     struct look l = { .node = n, .since_ns = since_ns / INT64_C(1000000000) * INT64_C(1000000000) };
     struct err e = { 0 };
@@ -81,7 +81,7 @@ static void quarantine_count(const char *name, void *arg)
         snprintf(l->first, sizeof(l->first), "%s/%s", l->folder, name);
 }
 
-void damage_explain(struct node *n, json_t *steps)
+void quarantine_explain(struct node *n, json_t *steps)
 {
     struct look l = { .node = n };
     str_auto text = NULL;
