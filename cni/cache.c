@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "cni/cache.h"
 
-#include "base/aside.h"
 #include "base/buf.h"
+#include "base/damaged_file.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -139,10 +139,10 @@ static enum err_code cache_read_entry(int dirfd, const char *name, struct cni_en
         err_set(e, ERR_DATA_LOSS, "belongs to another file name");
     }
     if (!is_for_now(e)) {
-        char away[ASIDE_NAME_SIZE];
+        char away[DAMAGED_FILE_NAME_SIZE];
         struct err failed = { 0 };
 
-        if (aside_put(dirfd, name, away, &failed) == ERR_OK)
+        if (damaged_file_set_aside(dirfd, name, away, &failed) == ERR_OK)
             log_warn("CNI result is damaged: set aside; its attachment is undone by what the network lists "
                      "say now",
                      F_STR("file", name), F_ERR(e));
@@ -308,7 +308,7 @@ bool cni_cache_lacks_some(int dirfd)
     bool some = false;
     struct err e = { 0 };
 
-    return presence_is_unknown(aside_look(dirfd, note_some, &some, &e)) || some;
+    return presence_is_unknown(damaged_file_look(dirfd, note_some, &some, &e)) || some;
 }
 
 void cni_entry_done(struct cni_entry *entry)

@@ -87,8 +87,8 @@ struct img_store_options {
         stall_ms; /* a pull for which nothing comes so long, or less than 16 KiB, has failed; 0: 5 minutes */
 };
 /*
- * Reads the records; what was read and cannot be used is set aside (base/aside.h) and logged, layers that no
- * image has and everything in tmp/ is removed in the background.  All strings are copied.
+ * Reads the records; what was read and cannot be used is set aside (base/damaged_file.h) and logged, layers
+ * that no image has and everything in tmp/ is removed in the background.  All strings are copied.
  *
  * What cannot be read (EIO, ENOMEM, ...) is looked at again: a folder of records for a third of a second,
  * then the error is the caller's; a record for as long as it takes.  Until then its image is not here, and no

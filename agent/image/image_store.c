@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/image/image_internal.h"
 
-#include "base/aside.h"
+#include "base/damaged_file.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -33,7 +33,7 @@ static bool remove_if_of_it(const char *name, void *arg)
 {
     struct replaced *r = arg;
 
-    if (!aside_is(name))
+    if (!damaged_file_is(name))
         return true;
     if (strncmp(name, r->hex, 64) == 0)
         fs_remove_quietly(r->store->images_fd, name);
@@ -156,12 +156,12 @@ enum err_code img_keep_name(struct img_store *s, const char *name, const char *f
  * does not see it. */
 static void set_aside(struct img_store *s, int dir, const char *file, const struct err *why)
 {
-    char away[ASIDE_NAME_SIZE] = "";
+    char away[DAMAGED_FILE_NAME_SIZE] = "";
     struct err e = { 0 };
 
     if (dir == s->images_fd)
         s->damaged++;
-    if (aside_put(dir, file, away, &e) == ERR_OK)
+    if (damaged_file_set_aside(dir, file, away, &e) == ERR_OK)
         log_warn("images: damaged record set aside", F_STR("file", away), F_ERR(why));
     else
         log_error("images: damaged record cannot be set aside", F_STR("record", file),
@@ -224,7 +224,7 @@ static void load_image(struct img_store *s, const char *file)
     if (!img_named_by_hex(file, ".json", hex)) {
         if (file[0] == '.') /* a write that a crash cut off */
             fs_remove_quietly(s->images_fd, file);
-        else if (aside_is(file))
+        else if (damaged_file_is(file))
             s->damaged++;
         return;
     }

@@ -4,7 +4,7 @@
 #include "agent/pod/node/record_load.h"
 #include "agent/pod/record/record.h"
 
-#include "base/aside.h"
+#include "base/damaged_file.h"
 #include "base/fs.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -52,7 +52,7 @@ static enum err_code record_load_same_file(int dir, const char *a, const char *b
  * at. */
 static void put_away(int dir, const char *name, bool empty, const struct err *why)
 {
-    char away[ASIDE_NAME_SIZE];
+    char away[DAMAGED_FILE_NAME_SIZE];
     struct err failed = { 0 };
 
     if (empty) {
@@ -61,7 +61,7 @@ static void put_away(int dir, const char *name, bool empty, const struct err *wh
         return;
     }
     log_error("pod record is damaged: set aside", F_STR("record", name), F_ERR(why));
-    if (aside_put(dir, name, away, &failed) != ERR_OK)
+    if (damaged_file_set_aside(dir, name, away, &failed) != ERR_OK)
         log_error("damaged record cannot be set aside", F_STR("record", name), F_ERR(&failed));
 }
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* State files that were set aside (base/aside.h): told by an event when it happens, by `coracle explain node`
- * as long as they lie there. */
+/* State files that were set aside (base/damaged_file.h): told by an event when it happens, by `coracle
+ * explain node` as long as they lie there. */
 #include "agent/pod/record/quarantine.h"
 #include "agent/pod/core/events.h"
 #include "agent/pod/core/explain_step.h"
-#include "base/aside.h"
 #include "base/buf.h"
+#include "base/damaged_file.h"
 #include "base/log.h"
 
 #include <errno.h>
@@ -31,7 +31,7 @@ static enum err_code quarantine_look_into(struct look *l, const char *path,
         err_sys(e, errno, "open %s", path);
         return presence_is_unknown(presence_from_err(e)) ? e->code : ERR_OK;
     }
-    return presence_is_unknown(aside_look(dir, fn, l, e)) ? err_wrap(e, "%s", path) : ERR_OK;
+    return presence_is_unknown(damaged_file_look(dir, fn, l, e)) ? err_wrap(e, "%s", path) : ERR_OK;
 }
 
 /* The first error; the other folders are looked into all the same. */
@@ -57,7 +57,7 @@ static void quarantine_tell(const char *name, void *arg)
     struct look *l = arg;
     str_auto text = NULL;
 
-    if (aside_since_ns(name) < l->since_ns)
+    if (damaged_file_since_ns(name) < l->since_ns)
         return;
     text = str_printf("%s/%s: the state file was damaged and was set aside", l->folder, name);
     if (text != NULL)

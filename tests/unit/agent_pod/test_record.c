@@ -6,7 +6,7 @@
 #include "tests/unit/agent_pod/world.h"
 
 #include "agent/pod/worker/worker.h"
-#include "base/aside.h"
+#include "base/damaged_file.h"
 #include "tests/unit/script_clock.h"
 
 #include <unistd.h>
@@ -72,7 +72,7 @@ static unsigned aside(const struct world *w)
 
     snprintf(path, sizeof(path), "%s/pods", w->dir);
     dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    assert_false(presence_is_unknown(aside_look(dir, if_so, &n, &e)));
+    assert_false(presence_is_unknown(damaged_file_look(dir, if_so, &n, &e)));
     close(dir);
     return n;
 }

@@ -5,7 +5,7 @@
 #include "agent/pod/record/record_save.h"
 #include "tests/unit/agent_pod/world.h"
 
-#include "base/aside.h"
+#include "base/damaged_file.h"
 #include "tests/unit/base/failing.h"
 
 #define UID "0a4f7c1e-0000-4000-8000-000000000001"
@@ -57,7 +57,7 @@ static unsigned aside(const struct world *w)
 
     snprintf(path, sizeof(path), "%s/pods", w->dir);
     fd_auto dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    assert_false(presence_is_unknown(aside_look(dir, count, &n, &e)));
+    assert_false(presence_is_unknown(damaged_file_look(dir, count, &n, &e)));
     return n;
 }
 

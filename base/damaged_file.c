@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/aside.h"
+#include "base/damaged_file.h"
 
 #include "base/clock.h"
 #include "base/fs.h"
@@ -25,12 +25,12 @@ static const char *stamp(const char *name)
     return found;
 }
 
-bool aside_is(const char *name)
+bool damaged_file_is(const char *name)
 {
     return stamp(name) != NULL;
 }
 
-int64_t aside_since_ns(const char *name)
+int64_t damaged_file_since_ns(const char *name)
 {
     const char *s = stamp(name);
     struct tm tm = { 0 };
@@ -55,12 +55,13 @@ static bool visit_one(const char *name, void *arg)
 {
     const struct visit *v = arg;
 
-    if (aside_is(name))
+    if (damaged_file_is(name))
         v->fn(name, v->arg);
     return true;
 }
 
-struct presence aside_look(int dirfd, void (*fn)(const char *name, void *arg), void *arg, struct err *e)
+struct presence damaged_file_look(int dirfd, void (*fn)(const char *name, void *arg), void *arg,
+                                  struct err *e)
 {
     struct visit v = { fn, arg };
 
@@ -68,7 +69,7 @@ struct presence aside_look(int dirfd, void (*fn)(const char *name, void *arg), v
 }
 
 struct oldest {
-    char name[ASIDE_NAME_SIZE];
+    char name[DAMAGED_FILE_NAME_SIZE];
     unsigned n;
 };
 
@@ -81,9 +82,10 @@ static void note_oldest(const char *name, void *arg)
         memcpy(o->name, name, strlen(name) + 1);
 }
 
-enum err_code aside_put(int dirfd, const char *name, char ret[ASIDE_NAME_SIZE], struct err *e)
+enum err_code damaged_file_set_aside(int dirfd, const char *name, char ret[DAMAGED_FILE_NAME_SIZE],
+                                     struct err *e)
 {
-    char away[ASIDE_NAME_SIZE], at[STAMP_LEN + 1];
+    char away[DAMAGED_FILE_NAME_SIZE], at[STAMP_LEN + 1];
     struct tm tm;
 
     clock_utc(clock_wall_ns() / INT64_C(1000000000), &tm);
@@ -95,8 +97,8 @@ enum err_code aside_put(int dirfd, const char *name, char ret[ASIDE_NAME_SIZE], 
         struct oldest o = { .n = 0 };
         struct err unseen = { 0 };
 
-        if (presence_is_unknown(aside_look(dirfd, note_oldest, &o, &unseen)) || o.n < ASIDE_MAX ||
-            o.name[0] == '\0' || unlinkat(dirfd, o.name, 0) != 0)
+        if (presence_is_unknown(damaged_file_look(dirfd, note_oldest, &o, &unseen)) ||
+            o.n < DAMAGED_FILE_MAX || o.name[0] == '\0' || unlinkat(dirfd, o.name, 0) != 0)
             break;
     }
     if (renameat(dirfd, name, dirfd, away) != 0)
