@@ -5,8 +5,8 @@
 #include "agent/pod/core/pod_look.h"
 #include "agent/pod/limits/admission_fit.h"
 #include "agent/pod/limits/allocatable.h"
+#include "agent/pod/limits/cpu_memory.h"
 #include "agent/pod/limits/ctr_limits.h"
-#include "agent/pod/limits/sizes.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -103,10 +103,10 @@ static void pod_resize_put_amount(json_t *resources, const char *list, const cha
 
 void resize_actual(const struct ctr *c, json_t *resources)
 {
-    struct sizes wanted = sizes_of_container(c);
-    const struct sizes *s = &c->cur.sizes;
+    struct cpu_memory wanted = cpu_memory_of_container(c);
+    const struct cpu_memory *s = &c->cur.sizes;
 
-    if (!s->known || sizes_same(s, &wanted))
+    if (!s->known || cpu_memory_same(s, &wanted))
         return;
     pod_resize_put_amount(resources, "limits", "cpu", s->cpu_limit, QUANTITY_DECIMAL_SI);
     pod_resize_put_amount(resources, "limits", "memory", s->memory_limit, QUANTITY_BINARY_SI);
@@ -135,8 +135,8 @@ static bool swaps(const struct pod *p, const struct api_pod *api)
         struct ctr_limits l;
         ctr_limits_of(&p->ctrs[i], &l);
         if (l.swap_max > 0 && !restarts(c, API_RESIZE_MEMORY) &&
-            sizes_amount(&c->resources.requests, "memory") !=
-                sizes_amount(&p->ctrs[i].spec->resources.requests, "memory"))
+            cpu_memory_amount(&c->resources.requests, "memory") !=
+                cpu_memory_amount(&p->ctrs[i].spec->resources.requests, "memory"))
             return true;
     }
     return false;
@@ -273,8 +273,8 @@ static void restart_where_asked(struct pod *p)
 {
     for (size_t i = 0; i < p->n_ctrs; i++) {
         struct ctr *c = &p->ctrs[i];
-        struct sizes wanted = sizes_of_container(c);
-        const struct sizes *s = &c->cur.sizes;
+        struct cpu_memory wanted = cpu_memory_of_container(c);
+        const struct cpu_memory *s = &c->cur.sizes;
         bool cpu = s->cpu_request != wanted.cpu_request || s->cpu_limit != wanted.cpu_limit;
         bool memory = s->memory_request != wanted.memory_request || s->memory_limit != wanted.memory_limit;
 

@@ -5,7 +5,7 @@
  *
  *     desired     the manifest as it is now
  *     allocated   p->api: what was admitted; the manifest but for its resources where those do not fit now
- *     actual      struct sizes: what the cgroups were last given
+ *     actual      struct cpu_memory: what the cgroups were last given
  *
  * The manifest's resources become allocated when they fit beside what other pods have, else the condition
  * PodResizePending says why: Infeasible (more than the node has at all) or Deferred (tried again whenever

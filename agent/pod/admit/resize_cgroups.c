@@ -2,9 +2,9 @@
 /* The cgroups of a pod that is resized: in which order they are written, and what keeps one from it. */
 #include "agent/pod/admit/resize.h"
 #include "agent/pod/core/facts.h"
+#include "agent/pod/limits/cpu_memory.h"
 #include "agent/pod/limits/ctr_limits.h"
 #include "agent/pod/limits/limits.h"
-#include "agent/pod/limits/sizes.h"
 #include "base/clock.h"
 
 #include <string.h>
@@ -16,19 +16,19 @@ static bool is_live(const struct ctr *c)
 
 static bool resize_cgroups_differs(const struct ctr *c)
 {
-    struct sizes wanted = sizes_of_container(c);
+    struct cpu_memory wanted = cpu_memory_of_container(c);
 
-    return !sizes_same(&c->cur.sizes, &wanted);
+    return !cpu_memory_same(&c->cur.sizes, &wanted);
 }
 
 /* The pod's own, nowhere less than *keep says. */
-static enum err_code write_pod(struct pod *p, const struct sizes *keep, struct err *e)
+static enum err_code write_pod(struct pod *p, const struct cpu_memory *keep, struct err *e)
 {
-    struct sizes target = sizes_of_pod(p->api);
+    struct cpu_memory target = cpu_memory_of_pod(p->api);
 
     p->keep = *keep;
     if (resources_pod_cgroup(p, e) == ERR_OK) {
-        p->sizes = keep->known ? sizes_widest(&target, keep) : target;
+        p->sizes = keep->known ? cpu_memory_widest(&target, keep) : target;
         p->record_dirty = true;
     }
     p->keep.known = false;
@@ -37,8 +37,8 @@ static enum err_code write_pod(struct pod *p, const struct sizes *keep, struct e
 
 enum err_code resize_pod_cgroup(struct pod *p, struct err *e)
 {
-    struct sizes target = sizes_of_pod(p->api), before = p->sizes;
-    bool cut_off = before.known && !sizes_same(&before, &target);
+    struct cpu_memory target = cpu_memory_of_pod(p->api), before = p->sizes;
+    bool cut_off = before.known && !cpu_memory_same(&before, &target);
 
     for (size_t i = 0; i < p->n_ctrs; i++)
         cut_off = cut_off ||
@@ -72,7 +72,7 @@ static enum err_code write_ctr(struct ctr *c, struct err *e)
     if (cg_resize(n->o.cgroups, identity.cgroup_path, &g, n->o.resources.memory_qos ? l.memory_high : -1,
                   e) != ERR_OK)
         return err_wrap(e, "container %s", c->spec->name);
-    c->cur.sizes = sizes_of_container(c);
+    c->cur.sizes = cpu_memory_of_container(c);
     c->pod->record_dirty = true;
     return ERR_OK;
 }
@@ -95,7 +95,7 @@ static enum err_code resize_cgroups_in_use(struct cg_tree *t, const char *path, 
 enum err_code resize_memory_refuses(struct pod *p, char *ret, size_t size, struct err *e)
 {
     struct cg_tree *t = p->node->o.cgroups;
-    struct sizes target = sizes_of_pod(p->api);
+    struct cpu_memory target = cpu_memory_of_pod(p->api);
     buf_auto b = BUF_INIT(4096);
     char path[512];
     uint64_t used = 0;
@@ -106,7 +106,7 @@ enum err_code resize_memory_refuses(struct pod *p, char *ret, size_t size, struc
 
     for (size_t i = 0; i < p->n_ctrs; i++)
         one_ends = one_ends || (p->ctrs[i].replace && ctr_alive(&p->ctrs[i]));
-    if (!one_ends && p->sizes.known && sizes_shrink(p->sizes.memory_limit, target.memory_limit) &&
+    if (!one_ends && p->sizes.known && cpu_memory_shrink(p->sizes.memory_limit, target.memory_limit) &&
         (resources_cgroup_path(p, path, sizeof(path), e) != ERR_OK ||
          resize_cgroups_in_use(t, path, target.memory_limit, &used, e) != ERR_OK))
         return e->code;
@@ -117,10 +117,10 @@ enum err_code resize_memory_refuses(struct pod *p, char *ret, size_t size, struc
     }
     for (size_t i = 0; i < p->n_ctrs; i++) {
         const struct ctr *c = &p->ctrs[i];
-        struct sizes wanted = sizes_of_container(c);
+        struct cpu_memory wanted = cpu_memory_of_container(c);
         struct rt_identity identity = { 0 };
         if (!is_live(c) || !c->cur.sizes.known || c->replace ||
-            !sizes_shrink(c->cur.sizes.memory_limit, wanted.memory_limit))
+            !cpu_memory_shrink(c->cur.sizes.memory_limit, wanted.memory_limit))
             continue;
         if (presence_is_unknown(rt_identity(p->node->rt, c->cur.id, &identity, e)) ||
             (identity.cgroup_path[0] != '\0' &&
@@ -143,10 +143,10 @@ enum err_code resize_memory_refuses(struct pod *p, char *ret, size_t size, struc
 
 static bool grows(const struct ctr *c)
 {
-    struct sizes wanted = sizes_of_container(c);
+    struct cpu_memory wanted = cpu_memory_of_container(c);
 
-    return sizes_shrink(wanted.memory_limit, c->cur.sizes.memory_limit) ||
-           sizes_shrink(wanted.cpu_limit, c->cur.sizes.cpu_limit) ||
+    return cpu_memory_shrink(wanted.memory_limit, c->cur.sizes.memory_limit) ||
+           cpu_memory_shrink(wanted.cpu_limit, c->cur.sizes.cpu_limit) ||
            wanted.cpu_request > c->cur.sizes.cpu_request;
 }
 
@@ -155,9 +155,9 @@ bool resize_is_settled(const struct pod *p)
 {
     for (size_t i = 0; i < p->n_ctrs; i++) {
         const struct ctr *c = &p->ctrs[i];
-        struct sizes wanted = sizes_of_container(c);
+        struct cpu_memory wanted = cpu_memory_of_container(c);
         if (c->state == CTR_MOUNTING || c->state == CTR_CREATING) {
-            if (!sizes_same(&c->building, &wanted))
+            if (!cpu_memory_same(&c->building, &wanted))
                 return false;
         } else if (c->state != CTR_NONE && resize_cgroups_differs(c)) {
             return false;
@@ -168,7 +168,7 @@ bool resize_is_settled(const struct pod *p)
 
 enum err_code resize_apply(struct pod *p, struct err *e)
 {
-    struct sizes before = p->sizes, none = { .known = false };
+    struct cpu_memory before = p->sizes, none = { .known = false };
 
     if (write_pod(p, &before, e) != ERR_OK)
         return err_wrap(e, "pod");

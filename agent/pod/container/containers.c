@@ -8,7 +8,7 @@
 #include "agent/pod/core/pod.h"
 #include "agent/pod/core/pod_look.h"
 #include "agent/pod/image/images.h"
-#include "agent/pod/limits/sizes.h"
+#include "agent/pod/limits/cpu_memory.h"
 #include "agent/pod/sandbox/sandbox.h"
 #include "base/clock.h"
 #include "base/fs.h"
@@ -275,7 +275,7 @@ static void containers_begin(struct ctr *c, struct pod_image *image)
         pod_wake_at(p, c->retry_at);
         return;
     }
-    c->building = sizes_of_container(c);
+    c->building = cpu_memory_of_container(c);
     if (c->cur.ended && !c->asked)
         backoff_next(c);
     tell_present(c, image);

@@ -40,7 +40,7 @@ enum pod_state { POD_PENDING, POD_STARTING, POD_RUNNING, POD_TERMINATING, POD_TE
 const char *pod_state_name(enum pod_state s);
 
 /* cpu (thousandths) and memory (bytes) as a cgroup was last given them; -1: none. */
-struct sizes {
+struct cpu_memory {
     bool known;
     int64_t cpu_request, cpu_limit, memory_request, memory_limit;
 };
@@ -59,7 +59,7 @@ struct instance {
     char *image_ref;     /* what the status calls it, as it was pulled; NULL: as image_id */
     json_t *env_sources; /* what its environment was made from (env_age.h); NULL: nothing that can change */
     json_t *env_told;    /* what it was last told of by a signal; NULL: nothing since */
-    struct sizes sizes;
+    struct cpu_memory sizes;
     char message_file[128]; /* host file behind terminationMessagePath, below the pod's folder */
 };
 
@@ -124,8 +124,8 @@ struct ctr {
     /* From the record, for the instance that was running: what its probes had said. */
     bool recovered, was_ready, was_started;
 
-    struct sizes building; /* of the run that is being created */
-    struct ctr_run *run;   /* what a create under way borrows */
+    struct cpu_memory building; /* of the run that is being created */
+    struct ctr_run *run;        /* what a create under way borrows */
     struct rt_create create;
     struct rt_action action;
     struct proc_call subpaths;
@@ -291,9 +291,9 @@ struct pod {
         vols_at; /* shared with the child that checks host paths: 1 + index of the volume it looks at; NULL */
     char shm_path[512];
     bool cgroup_made;
-    struct local_pod *local;  /* local_storage.h; NULL: what it writes is not measured */
-    struct sizes sizes, keep; /* of its cgroup; what that must keep while containers shrink */
-    struct {                  /* resize.c */
+    struct local_pod *local;       /* local_storage.h; NULL: what it writes is not measured */
+    struct cpu_memory sizes, keep; /* of its cgroup; what that must keep while containers shrink */
+    struct {                       /* resize.c */
         bool under_way, infeasible;
         int64_t since_ns, pending_ns; /* wall clock */
         struct boot_time pending_at;

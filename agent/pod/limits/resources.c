@@ -3,10 +3,10 @@
 #include "agent/pod/core/node_options.h"
 #include "agent/pod/core/pod.h"
 #include "agent/pod/limits/allocatable.h"
+#include "agent/pod/limits/cpu_memory.h"
 #include "agent/pod/limits/ctr_limits.h"
 #include "agent/pod/limits/hugepages.h"
 #include "agent/pod/limits/limits.h"
-#include "agent/pod/limits/sizes.h"
 #include "base/log.h"
 
 #include <string.h>
@@ -132,7 +132,7 @@ static bool protects_memory(const struct node *n)
 
 void resources_widen(const struct pod *p, struct cg_limits *l)
 {
-    const struct sizes *k = &p->keep;
+    const struct cpu_memory *k = &p->keep;
     int64_t shares, quota;
 
     if (!k->known)
@@ -141,8 +141,8 @@ void resources_widen(const struct pod *p, struct cg_limits *l)
     if (l->cpu_shares < shares)
         l->cpu_shares = shares;
     quota = k->cpu_limit >= 0 ? cg_quota_from_milli(k->cpu_limit, l->cpu_period_us) : -1;
-    l->cpu_quota_us = sizes_wider(l->cpu_quota_us, quota);
-    l->memory_max = sizes_wider(l->memory_max, k->memory_limit);
+    l->cpu_quota_us = cpu_memory_wider(l->cpu_quota_us, quota);
+    l->memory_max = cpu_memory_wider(l->memory_max, k->memory_limit);
 }
 
 enum err_code resources_pod_cgroup(struct pod *p, struct err *e)

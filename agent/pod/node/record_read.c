@@ -18,12 +18,12 @@
     (INT64_C(1577836800) * 1000000000) /* 2020: a wall clock that says less was never set                    \
                                         */
 
-static void read_sizes(const json_t *o, struct sizes *s)
+static void read_sizes(const json_t *o, struct cpu_memory *s)
 {
     json_int_t v[4];
 
     if (json_unpack(json_object_get(o, "sizes"), "[I,I,I,I]", &v[0], &v[1], &v[2], &v[3]) == 0)
-        *s = (struct sizes){ true, v[0], v[1], v[2], v[3] };
+        *s = (struct cpu_memory){ true, v[0], v[1], v[2], v[3] };
 }
 
 static void record_read_copy(char *to, size_t size, const char *from)

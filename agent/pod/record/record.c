@@ -35,7 +35,7 @@
 #include <string.h>
 #include <unistd.h>
 
-static void put_sizes(json_t *o, const struct sizes *s)
+static void put_sizes(json_t *o, const struct cpu_memory *s)
 {
     if (s->known)
         json_object_set_new(o, "sizes",

@@ -2,7 +2,7 @@
 /* Looks that fail: nothing is decided on what could not be seen. */
 #include "agent/pod/admit/resize.h"
 #include "agent/pod/core/shutdown_state.h"
-#include "agent/pod/limits/sizes.h"
+#include "agent/pod/limits/cpu_memory.h"
 #include "agent/pod/record/quarantine.h"
 #include "agent/pod/worker/shutdown.h"
 #include "agent/runtime/live_mount.h"
@@ -37,7 +37,7 @@ static void memory_whose_use_is_not_known_is_not_taken_away(void **state)
     tree.hiers[0] = (struct cg_hier){ .backend = &cg_backend_v2, .controllers = CG_CTL_MEMORY };
     tree.hiers[0].fd = open(w->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     w->node.o.cgroups = &tree;
-    p->sizes = sizes_of_pod(p->api);
+    p->sizes = cpu_memory_of_pod(p->api);
     p->sizes.memory_limit = INT64_C(1) << 30;
 
     failing_arm("openat", "memory.current", EIO, 1);

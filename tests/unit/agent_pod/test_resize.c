@@ -3,8 +3,8 @@
  */
 #include "agent/pod/admit/admit.h"
 #include "agent/pod/admit/resize.h"
+#include "agent/pod/limits/cpu_memory.h"
 #include "agent/pod/limits/limits.h"
-#include "agent/pod/limits/sizes.h"
 #include "tests/unit/agent_pod/world.h"
 
 #define CTR(resources) "containers: [{name: a, image: x, resources: {" resources "}}]"
@@ -163,12 +163,12 @@ static void nothing_becomes_smaller_before_its_turn(void **state)
     l.memory_max = 64 << 20;
     resources_widen(p, &l);
     assert_int_equal(l.memory_max, 64 << 20);
-    p->keep = (struct sizes){ true, 500, 2000, 0, 128 << 20 };
+    p->keep = (struct cpu_memory){ true, 500, 2000, 0, 128 << 20 };
     resources_widen(p, &l);
     assert_int_equal(l.cpu_shares, 1024);
     assert_int_equal(l.cpu_quota_us, 200000);
     assert_int_equal(l.memory_max, 128 << 20);
-    p->keep = (struct sizes){ true, 2000, -1, 0, -1 };
+    p->keep = (struct cpu_memory){ true, 2000, -1, 0, -1 };
     resources_widen(p, &l);
     assert_int_equal(l.cpu_shares, 2048);
     assert_int_equal(l.cpu_quota_us, -1);
@@ -182,12 +182,12 @@ static void the_status_shows_what_a_container_has(void **state)
     json_auto_t *o = json_pack("{s:{s:s, s:s}}", "limits", "cpu", "1", "memory", "64Mi");
     str_auto text = NULL;
 
-    p->ctrs[0].cur.sizes = sizes_of_container(&p->ctrs[0]);
+    p->ctrs[0].cur.sizes = cpu_memory_of_container(&p->ctrs[0]);
     resize_actual(&p->ctrs[0], o);
     text = json_dumps(o, JSON_COMPACT);
     assert_string_equal(text, "{\"limits\":{\"cpu\":\"1\",\"memory\":\"64Mi\"}}");
     free(take_ptr(&text));
-    p->ctrs[0].cur.sizes = (struct sizes){ true, 250, 1500, -1, 128 << 20 };
+    p->ctrs[0].cur.sizes = (struct cpu_memory){ true, 250, 1500, -1, 128 << 20 };
     resize_actual(&p->ctrs[0], o);
     text = json_dumps(o, JSON_COMPACT);
     assert_string_equal(
@@ -198,30 +198,30 @@ static void a_limit_of_the_pod_is_that_of_containers_without_one(void **state)
 {
     struct world *w = *state;
     struct pod *p = running(w, "a", "resources: {limits: {cpu: 1, memory: 64Mi}}, " CTR(""));
-    struct sizes before = sizes_of_container(&p->ctrs[0]), after;
+    struct cpu_memory before = cpu_memory_of_container(&p->ctrs[0]), after;
 
     assert_int_equal(before.cpu_limit, 1000);
     assert_int_equal(before.memory_limit, 64 << 20);
     take(w, p, "resources: {limits: {cpu: 2, memory: 96Mi}}, " CTR(""));
-    after = sizes_of_container(&p->ctrs[0]);
+    after = cpu_memory_of_container(&p->ctrs[0]);
     assert_int_equal(after.cpu_limit, 2000);
     assert_int_equal(after.memory_limit, 96 << 20);
-    assert_false(sizes_same(&before, &after));
+    assert_false(cpu_memory_same(&before, &after));
     take(w, p, "resources: {limits: {cpu: 2, memory: 96Mi}}, " CTR("limits: {memory: 32Mi}"));
-    assert_int_equal(sizes_of_container(&p->ctrs[0]).memory_limit, 32 << 20);
+    assert_int_equal(cpu_memory_of_container(&p->ctrs[0]).memory_limit, 32 << 20);
 }
 
 static void a_limit_of_zero_is_none_and_no_smaller_one(void **state)
 {
     struct world *w = *state;
     struct pod *p = running(w, "a", CTR("requests: {cpu: 1}, limits: {memory: 64Mi}"));
-    int64_t before = sizes_of_container(&p->ctrs[0]).memory_limit, after;
+    int64_t before = cpu_memory_of_container(&p->ctrs[0]).memory_limit, after;
 
     take(w, p, CTR("requests: {cpu: 1}, limits: {memory: 0}"));
-    after = sizes_of_container(&p->ctrs[0]).memory_limit;
+    after = cpu_memory_of_container(&p->ctrs[0]).memory_limit;
     assert_int_equal(after, -1);
-    assert_false(sizes_shrink(before, after));
-    assert_true(sizes_shrink(after, before));
+    assert_false(cpu_memory_shrink(before, after));
+    assert_true(cpu_memory_shrink(after, before));
 }
 
 static void who_waits_has_its_turn_as_in_kubelet(void **state)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/pod/limits/sizes.h"
+#include "agent/pod/limits/cpu_memory.h"
 #include "agent/pod/limits/admission_fit.h"
 #include "agent/pod/limits/limits.h"
 
 #include <string.h>
 
-int64_t sizes_amount(const struct api_resource_list *l, const char *name)
+int64_t cpu_memory_amount(const struct api_resource_list *l, const char *name)
 {
     const struct quantity *q = api_resource_get(l, name);
 
@@ -17,20 +17,20 @@ int64_t sizes_amount(const struct api_resource_list *l, const char *name)
 static int64_t pod_sizes_ctr_limit(const struct ctr *c, const char *name)
 {
     const struct api_pod_spec *s = &c->pod->api->spec;
-    int64_t limit = sizes_amount(&c->spec->resources.limits, name);
+    int64_t limit = cpu_memory_amount(&c->spec->resources.limits, name);
 
     if (limit <= 0 && s->has_resources)
-        limit = sizes_amount(&s->resources.limits, name);
+        limit = cpu_memory_amount(&s->resources.limits, name);
     return limit > 0 ? limit : -1; /* 0 is no limit */
 }
 
-struct sizes sizes_of_container(const struct ctr *c)
+struct cpu_memory cpu_memory_of_container(const struct ctr *c)
 {
-    return (struct sizes){
+    return (struct cpu_memory){
         .known = true,
-        .cpu_request = sizes_amount(&c->spec->resources.requests, "cpu"),
+        .cpu_request = cpu_memory_amount(&c->spec->resources.requests, "cpu"),
         .cpu_limit = pod_sizes_ctr_limit(c, "cpu"),
-        .memory_request = sizes_amount(&c->spec->resources.requests, "memory"),
+        .memory_request = cpu_memory_amount(&c->spec->resources.requests, "memory"),
         .memory_limit = pod_sizes_ctr_limit(c, "memory"),
     };
 }
@@ -46,9 +46,9 @@ static int64_t pod_sizes_pod_limit(const struct api_pod *api, const char *name)
     return strcmp(name, "cpu") == 0 ? quantity_milli(&q) : quantity_value(&q);
 }
 
-struct sizes sizes_of_pod(const struct api_pod *api)
+struct cpu_memory cpu_memory_of_pod(const struct api_pod *api)
 {
-    return (struct sizes){
+    return (struct cpu_memory){
         .known = true,
         .cpu_request = admission_fit_request(api, "cpu"),
         .cpu_limit = pod_sizes_pod_limit(api, "cpu"),
@@ -57,30 +57,30 @@ struct sizes sizes_of_pod(const struct api_pod *api)
     };
 }
 
-bool sizes_same(const struct sizes *a, const struct sizes *b)
+bool cpu_memory_same(const struct cpu_memory *a, const struct cpu_memory *b)
 {
     return a->known && b->known && a->cpu_request == b->cpu_request && a->cpu_limit == b->cpu_limit &&
            a->memory_request == b->memory_request && a->memory_limit == b->memory_limit;
 }
 
 /* Limits: none is more than any. */
-bool sizes_shrink(int64_t from, int64_t to)
+bool cpu_memory_shrink(int64_t from, int64_t to)
 {
     return to >= 0 && (from < 0 || to < from);
 }
 
-int64_t sizes_wider(int64_t a, int64_t b)
+int64_t cpu_memory_wider(int64_t a, int64_t b)
 {
     return a < 0 || b < 0 ? -1 : a > b ? a : b;
 }
 
-struct sizes sizes_widest(const struct sizes *a, const struct sizes *b)
+struct cpu_memory cpu_memory_widest(const struct cpu_memory *a, const struct cpu_memory *b)
 {
-    return (struct sizes){
+    return (struct cpu_memory){
         .known = true,
         .cpu_request = a->cpu_request > b->cpu_request ? a->cpu_request : b->cpu_request,
-        .cpu_limit = sizes_wider(a->cpu_limit, b->cpu_limit),
+        .cpu_limit = cpu_memory_wider(a->cpu_limit, b->cpu_limit),
         .memory_request = a->memory_request > b->memory_request ? a->memory_request : b->memory_request,
-        .memory_limit = sizes_wider(a->memory_limit, b->memory_limit),
+        .memory_limit = cpu_memory_wider(a->memory_limit, b->memory_limit),
     };
 }
