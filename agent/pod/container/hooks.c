@@ -2,7 +2,7 @@
 #include "agent/pod/container/hooks.h"
 
 #include "agent/pod/container/container.h"
-#include "agent/pod/container/handler.h"
+#include "agent/pod/container/handler_resolve.h"
 #include "agent/pod/core/events.h"
 #include "agent/pod/core/facts.h"
 #include "agent/probe/text.h"
@@ -133,8 +133,8 @@ static void hooks_on_exec(struct op *op, const struct err *result)
     if (result->code == ERR_OK && h->exec.exit_code == 0) {
         hooks_finish(h, NULL);
     } else {
-        if (handler_command(h->c, handler_of(h), false, &h->arena, &argv, &e) == ERR_OK)
-            handler_add_command(argv, &command);
+        if (handler_resolve_command(h->c, handler_of(h), false, &h->arena, &argv, &e) == ERR_OK)
+            handler_resolve_add_command(argv, &command);
         probe_add_utf8(&said, h->exec.output.p != NULL ? h->exec.output.p : "", h->exec.output.n, 1024);
         buf_addf(&prefix, "Exec lifecycle hook ([%s])", command.p);
         if (result->code == ERR_OK)
@@ -155,7 +155,7 @@ static void hooks_start_exec(struct hook *h, struct err *e)
         .id = h->c->cur.id, .output_max = OUTPUT_MAX, .stdin_fd = -1, .stdout_fd = -1, .stderr_fd = -1
     };
 
-    if (handler_command(h->c, handler_of(h), false, &h->arena, &spec.argv, e) == ERR_OK)
+    if (handler_resolve_command(h->c, handler_of(h), false, &h->arena, &spec.argv, e) == ERR_OK)
         rt_exec_start(&h->exec, h->c->pod->node->rt, &spec, hooks_on_exec, h);
 }
 
@@ -194,11 +194,11 @@ static void on_http(struct op *op, const struct err *result)
 
 static void start_http(struct hook *h, struct err *e)
 {
-    struct probe_world w = handler_world(h->c->pod);
+    struct probe_world w = handler_resolve_world(h->c->pod);
     struct probe_http spec;
     buf_auto address = BUF_INIT(sizeof(h->address) - 1);
 
-    if (handler_http(h->c, handler_of(h), HANDLER_HOOK_AGENT, &h->arena, &spec, e) != ERR_OK)
+    if (handler_resolve_http(h->c, handler_of(h), HANDLER_HOOK_AGENT, &h->arena, &spec, e) != ERR_OK)
         return;
     spec.any_host = true;
     if (h->part == PART_FALLBACK) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/container/probe_check.h"
 
-#include "agent/pod/container/handler.h"
+#include "agent/pod/container/handler_resolve.h"
 #include "agent/probe/text.h"
 
 #include <string.h>
@@ -143,9 +143,9 @@ static void probe_check_start_exec(struct probe_attempt *a, const struct api_han
                                  .stderr_fd = -1 };
     buf_auto command = BUF_INIT(4096);
 
-    if (handler_command(a->c, h, true, arena, &spec.argv, e) != ERR_OK)
+    if (handler_resolve_command(a->c, h, true, arena, &spec.argv, e) != ERR_OK)
         return;
-    handler_add_command(spec.argv, &command);
+    handler_resolve_add_command(spec.argv, &command);
     a->command = strdup(command.p);
     rt_exec_start(&a->exec, a->c->pod->node->rt, &spec, probe_check_on_exec, a);
 }
@@ -154,8 +154,8 @@ static void probe_check_start(struct probe_attempt *a, const struct api_handler 
                               struct err *e)
 {
     struct ctr *c = a->c;
-    struct probe_world w = handler_world(c->pod);
-    const char *host = h->host != NULL && h->host[0] != '\0' ? h->host : handler_pod_ip(c->pod);
+    struct probe_world w = handler_resolve_world(c->pod);
+    const char *host = h->host != NULL && h->host[0] != '\0' ? h->host : handler_resolve_pod_ip(c->pod);
     struct probe_http http;
     struct probe_grpc grpc;
     unsigned port = 0;
@@ -165,17 +165,17 @@ static void probe_check_start(struct probe_attempt *a, const struct api_handler 
         probe_check_start_exec(a, h, arena, e);
         return;
     case API_HANDLER_HTTP:
-        if (handler_http(c, h, HANDLER_PROBE_AGENT, arena, &http, e) == ERR_OK)
+        if (handler_resolve_http(c, h, HANDLER_PROBE_AGENT, arena, &http, e) == ERR_OK)
             probe_http_start(&a->check, &w, &http, c->pod->key, a->timeout_ms, probe_check_on_check, a);
         return;
     case API_HANDLER_TCP:
-        if (handler_port(c->spec, h->port, &port, e) == ERR_OK)
+        if (handler_resolve_port(c->spec, h->port, &port, e) == ERR_OK)
             probe_tcp_start(&a->check, &w, host, port, c->pod->key, a->timeout_ms, probe_check_on_check, a);
         return;
     case API_HANDLER_GRPC:
-        if (handler_port(c->spec, h->port, &port, e) != ERR_OK)
+        if (handler_resolve_port(c->spec, h->port, &port, e) != ERR_OK)
             return;
-        grpc = (struct probe_grpc){ handler_pod_ip(c->pod), port,
+        grpc = (struct probe_grpc){ handler_resolve_pod_ip(c->pod), port,
                                     h->grpc_service != NULL ? h->grpc_service : "", HANDLER_PROBE_AGENT };
         probe_grpc_start(&a->check, &w, &grpc, c->pod->key, a->timeout_ms, probe_check_on_check, a);
         return;

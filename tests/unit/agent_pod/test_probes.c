@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What probes and hooks mean for what is shown and done; one probe run against a real server. */
 #include "agent/pod/container/container.h"
-#include "agent/pod/container/handler.h"
+#include "agent/pod/container/handler_resolve.h"
 #include "agent/pod/container/probes.h"
 #include "agent/pod/container/readiness.h"
 #include "agent/pod/core/events.h"
@@ -56,11 +56,11 @@ static void ports_are_numbers_or_names_of_the_container(void **state)
     struct err e = { 0 };
     unsigned port = 0;
 
-    assert_int_equal(handler_port(p->ctrs[0].spec, "81", &port, &e), ERR_OK);
+    assert_int_equal(handler_resolve_port(p->ctrs[0].spec, "81", &port, &e), ERR_OK);
     assert_int_equal(port, 81);
-    assert_int_equal(handler_port(p->ctrs[0].spec, "http", &port, &e), ERR_OK);
+    assert_int_equal(handler_resolve_port(p->ctrs[0].spec, "http", &port, &e), ERR_OK);
     assert_int_equal(port, 8080);
-    assert_int_equal(handler_port(p->ctrs[0].spec, "web", &port, &e), ERR_NOT_FOUND);
+    assert_int_equal(handler_resolve_port(p->ctrs[0].spec, "web", &port, &e), ERR_NOT_FOUND);
     assert_string_equal(e.text, "strconv.Atoi: parsing \"web\": invalid syntax");
 }
 
@@ -76,13 +76,15 @@ static void a_probes_command_knows_literal_variables_only(void **state)
     struct err e = { 0 };
 
     assert_int_equal(
-        handler_command(&p->ctrs[0], &p->ctrs[0].spec->liveness->handler, true, &arena, &argv, &e), ERR_OK);
+        handler_resolve_command(&p->ctrs[0], &p->ctrs[0].spec->liveness->handler, true, &arena, &argv, &e),
+        ERR_OK);
     assert_string_equal(argv[0], "one");
     assert_string_equal(argv[1], "$(A)--$(NONE)");
     assert_string_equal(argv[2], "$(A)");
     assert_null(argv[3]);
     assert_int_equal(
-        handler_command(&p->ctrs[0], &p->ctrs[0].spec->liveness->handler, false, &arena, &argv, &e), ERR_OK);
+        handler_resolve_command(&p->ctrs[0], &p->ctrs[0].spec->liveness->handler, false, &arena, &argv, &e),
+        ERR_OK);
     assert_string_equal(argv[0], "$(A)"); /* a hook's: as it is */
     arena_done(&arena);
 }

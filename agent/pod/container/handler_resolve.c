@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "agent/pod/container/handler.h"
+#include "agent/pod/container/handler_resolve.h"
 
 #include "agent/pod/core/node_options.h"
 #include "agent/pod/env/env.h"
@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-struct probe_world handler_world(const struct pod *p)
+struct probe_world handler_resolve_world(const struct pod *p)
 {
     const struct node_options *o = &p->node->o;
 
@@ -20,7 +20,8 @@ struct probe_world handler_world(const struct pod *p)
     };
 }
 
-enum err_code handler_port(const struct api_container *c, const char *port, unsigned *ret, struct err *e)
+enum err_code handler_resolve_port(const struct api_container *c, const char *port, unsigned *ret,
+                                   struct err *e)
 {
     uint64_t number = 0;
     buf_auto quoted = BUF_INIT(400);
@@ -45,21 +46,21 @@ enum err_code handler_port(const struct api_container *c, const char *port, unsi
     return ERR_OK;
 }
 
-const char *handler_pod_ip(const struct pod *p)
+const char *handler_resolve_pod_ip(const struct pod *p)
 {
     if (p->api->spec.host_network)
         return p->node->o.node_ip;
     return p->net_result.n_ips > 0 ? p->net_result.ips[0] : "";
 }
 
-enum err_code handler_http(const struct ctr *c, const struct api_handler *h, const char *user_agent,
-                           struct arena *a, struct probe_http *ret, struct err *e)
+enum err_code handler_resolve_http(const struct ctr *c, const struct api_handler *h, const char *user_agent,
+                                   struct arena *a, struct probe_http *ret, struct err *e)
 {
     struct probe_header *headers = arena_alloc(a, (h->n_headers + 1) * sizeof(*headers));
 
     *ret = (struct probe_http){
         .https = str_eq(h->scheme, "HTTPS"),
-        .host = h->host != NULL && h->host[0] != '\0' ? h->host : handler_pod_ip(c->pod),
+        .host = h->host != NULL && h->host[0] != '\0' ? h->host : handler_resolve_pod_ip(c->pod),
         .path = h->path != NULL ? h->path : "",
         .headers = headers,
         .n_headers = h->n_headers,
@@ -71,7 +72,7 @@ enum err_code handler_http(const struct ctr *c, const struct api_handler *h, con
         headers[i] = (struct probe_header){ h->headers[i].key, h->headers[i].value };
     if (ret->host[0] == '\0')
         return err_set(e, ERR_UNAVAILABLE, "the pod has no address");
-    return handler_port(c->spec, h->port, &ret->port, e);
+    return handler_resolve_port(c->spec, h->port, &ret->port, e);
 }
 
 /* What expands a probe's command: each entry's literal value, "" for those that come from elsewhere. */
@@ -86,8 +87,8 @@ static enum err_code literal_env(const struct api_container *c, struct arena *a,
     return ERR_OK;
 }
 
-enum err_code handler_command(const struct ctr *c, const struct api_handler *h, bool expand, struct arena *a,
-                              const char *const **ret, struct err *e)
+enum err_code handler_resolve_command(const struct ctr *c, const struct api_handler *h, bool expand,
+                                      struct arena *a, const char *const **ret, struct err *e)
 {
     const char **argv = arena_alloc(a, (h->command.n + 1) * sizeof(*argv));
     struct env env;
@@ -106,7 +107,7 @@ enum err_code handler_command(const struct ctr *c, const struct api_handler *h, 
     return ERR_OK;
 }
 
-void handler_add_command(const char *const *argv, struct buf *out)
+void handler_resolve_add_command(const char *const *argv, struct buf *out)
 {
     for (size_t i = 0; argv[i] != NULL; i++)
         buf_addf(out, "%s%s", i > 0 ? " " : "", argv[i]);
