@@ -72,7 +72,7 @@ void file_remove(struct file *file)
 {
     struct src_folder *f = file->folder;
 
-    claims_release(&f->claims, &file->holder, f->last_seq);
+    object_claims_release(&f->claims, &file->holder, f->last_seq);
     file_free(file);
 }
 

@@ -78,7 +78,7 @@ static void retry_blocked(struct src_folder *f)
         after = first->seen;
         waiting = first->holder.waiting;
         first->holder.waiting = (struct api_objects){ 0 };
-        if (claims_adopt(&f->claims, &first->holder, &waiting, false, f->last_seq)) {
+        if (object_claims_adopt(&f->claims, &first->holder, &waiting, false, f->last_seq)) {
             file_report(first);
             after = 0; /* it may have let go of something */
         }
@@ -158,7 +158,7 @@ void folder_settle(struct src_folder *f)
 
     retry_blocked(f);
     done = TAILQ_EMPTY(&f->pending) ? UINT64_MAX : TAILQ_FIRST(&f->pending)->seq;
-    claims_flush(&f->claims, done);
+    object_claims_flush(&f->claims, done);
     HASH_ITER (hh, f->files, file, tmp) {
         if (file->report_seq != 0 && file->report_seq < done)
             file_report(file);
@@ -307,7 +307,7 @@ void folder_end(struct src_folder *f)
 {
     if (f->open_handles > 0 || f->n_reading > 0)
         return;
-    claims_done(&f->claims);
+    object_claims_done(&f->claims);
     free(f->dir);
     free(f);
 }
@@ -380,7 +380,7 @@ enum err_code src_folder_seed(struct src_folder *f, const char *name, struct api
         objects.v[objects.n] = api_object_ref(&held->v[objects.n]);
     objects.v[objects.n++] =
         (struct api_object){ .kind = API_KIND_POD, .document = (int)objects.n, .pod = api_pod_ref(pod) };
-    if (!claims_adopt(&f->claims, &file->holder, &objects, false, f->last_seq))
+    if (!object_claims_adopt(&f->claims, &file->holder, &objects, false, f->last_seq))
         return err_set(e, ERR_EXISTS, "manifest file %s: another file holds its pod already", name);
     if (f->state == WATCH_FOLDER && f->listed && file->scan != f->scans)
         folder_missing(f, name);
@@ -389,7 +389,7 @@ enum err_code src_folder_seed(struct src_folder *f, const char *name, struct api
 
 const char *src_folder_file_of_pod(const struct src_folder *f, const char *namespace_, const char *name)
 {
-    return claims_owner(&f->claims, API_KIND_POD, namespace_, name);
+    return object_claims_owner(&f->claims, API_KIND_POD, namespace_, name);
 }
 
 bool src_folder_busy(const struct src_folder *f)

@@ -32,18 +32,18 @@ bool manifest_ignored(const char *name); /* editors' and packagers' left-overs, 
 enum err_code manifest_read(void *arg, struct err *e);
 void manifest_done(struct manifest *m);
 
-/* ---- claims.c: which file holds which object -------------------------------------------------- */
-struct claim; /* one object and the file that it comes from */
+/* ---- object_claims.c: which file holds which object -------------------------------------------------- */
+struct object_claim; /* one object and the file that it comes from */
 
-struct claims {
-    struct claim *table;
+struct object_claims {
+    struct object_claim *table;
     struct src_store *store;
     size_t n_released;
     uint64_t releases; /* ever: a file that waits may try again */
     uint64_t generation;
 };
 
-struct holder { /* the part of a file that claims.c works with */
+struct holder { /* the part of a file that object_claims.c works with */
     const char *name;
     struct api_objects in_force; /* put into the store from this file */
     struct api_objects waiting;  /* good, but another file holds one of them */
@@ -56,19 +56,20 @@ struct holder { /* the part of a file that claims.c works with */
  * Tries to make *objects (moved out) the ones that `h` holds.  False: another file holds one of them, an
  * immutable one is to change (h->problems says which), or there is no memory; what was in force stays.
  * `take_over`: from files that are leaving. Objects that h held and holds no more are released as
- * claims_release() does.
+ * object_claims_release() does.
  */
-bool claims_adopt(struct claims *c, struct holder *h, struct api_objects *objects, bool take_over,
-                  uint64_t seq);
-/* h holds nothing any more.  The objects go from the store with claims_flush(), if nobody took them by then.
+bool object_claims_adopt(struct object_claims *c, struct holder *h, struct api_objects *objects,
+                         bool take_over, uint64_t seq);
+/* h holds nothing any more.  The objects go from the store with object_claims_flush(), if nobody took them by
+ * then.
  */
-void claims_release(struct claims *c, struct holder *h, uint64_t seq);
+void object_claims_release(struct object_claims *c, struct holder *h, uint64_t seq);
 /* Removes from the store what was released with a seq below `before`. */
-void claims_flush(struct claims *c, uint64_t before);
+void object_claims_flush(struct object_claims *c, uint64_t before);
 /* Name of the file that holds it; NULL: none. */
-const char *claims_owner(const struct claims *c, enum api_kind kind, const char *namespace_,
-                         const char *name);
-void claims_done(struct claims *c); /* the store stays as it is */
+const char *object_claims_owner(const struct object_claims *c, enum api_kind kind, const char *namespace_,
+                                const char *name);
+void object_claims_done(struct object_claims *c); /* the store stays as it is */
 
 /* ---- the folder: folder.c, file.c, reads.c, watch.c --------------------------------------------- */
 enum { LACKING_RETRY_MS = 2000 /* after a read that failed for want of memory or descriptors */ };
@@ -115,7 +116,7 @@ struct src_folder {
 
     struct file *files; /* by name */
     size_t n_files;
-    struct claims claims;
+    struct object_claims claims;
     TAILQ_HEAD(, file) pending; /* queued or being read, by seq */
     uint64_t last_seq, first_seq;
     uint64_t arrivals, scans, retried;

@@ -71,7 +71,7 @@ static void reads_apply(struct file *file, const struct err *result)
         file->retry_ms = clock_mono_ms() + LACKING_RETRY_MS;
     refuse_emptied(file);
     if (!problems_any(&m->problems)) {
-        claims_adopt(&f->claims, &file->holder, &m->objects, true, f->last_seq);
+        object_claims_adopt(&f->claims, &file->holder, &m->objects, true, f->last_seq);
     } else {
         api_objects_done(&file->holder.waiting);
         file->holder.waiting = (struct api_objects){ 0 };

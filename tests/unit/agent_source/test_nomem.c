@@ -74,7 +74,7 @@ static void a_file_is_in_force_or_blocked(void **state)
     objects = decode(POD("a", "x:1") "---\n" POD("b", "x:1"));
     NOMEM_EACH(ok, {
         struct src_store *s = src_store_new();
-        struct claims c = { .store = s };
+        struct object_claims c = { .store = s };
         struct holder h = { .name = "a.yaml" };
         struct api_object *room = calloc(2, sizeof(*room));
 
@@ -83,16 +83,16 @@ static void a_file_is_in_force_or_blocked(void **state)
             struct api_objects mine = share(&objects, room);
 
             room = NULL;
-            ok = claims_adopt(&c, &h, &mine, true, 1);
+            ok = object_claims_adopt(&c, &h, &mine, true, 1);
             if (ok != !h.blocked || (h.blocked && h.problems.n == 0 && h.problems.dropped == 0))
                 abort();
-            claims_release(&c, &h, 1);
-            claims_flush(&c, 2);
+            object_claims_release(&c, &h, 1);
+            object_claims_flush(&c, 2);
             if (src_store_pod(s, "default", "a") != NULL || src_store_pod(s, "default", "b") != NULL)
                 abort(); /* half of a file must not stay behind */
         }
         api_problems_done(&h.problems);
-        claims_done(&c);
+        object_claims_done(&c);
         src_store_free(s);
         free(room);
     });

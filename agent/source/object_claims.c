@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * claims - which file of the folder holds which object.  The first file stays; another one that names the
- * same object waits as a whole (a file counts entirely or not at all) until the first lets go.  An object
+ * object_claims - which file of the folder holds which object.  The first file stays; another one that names
+ * the same object waits as a whole (a file counts entirely or not at all) until the first lets go.  An object
  * that is let go stays in the store until the files that changed at the same time are read: one of them may
  * hold it now (a rename, a document moved to another file), and then nothing changes for who uses it.
  */
@@ -10,41 +10,41 @@
 
 #include <string.h>
 
-struct claim {
+struct object_claim {
     UT_hash_handle hh;
     struct holder *owner; /* NULL: released */
     uint64_t released;    /* seq of the newest read that was asked for at that time */
-    uint64_t generation;  /* of the claims_adopt() that named it last */
+    uint64_t generation;  /* of the object_claims_adopt() that named it last */
     bool in_store;        /* by us: what another source put there is not ours to remove */
     struct api_object object;
     char key[];
 };
 
-static void claims_key_of(const struct api_object *o, char ret[SRC_KEY_SIZE])
+static void object_claims_key_of(const struct api_object *o, char ret[SRC_KEY_SIZE])
 {
     const struct api_meta *meta = api_object_meta(o);
 
     src_key(ret, o->kind, meta->namespace, meta->name);
 }
 
-static struct claim *claims_find(const struct claims *c, const struct api_object *o)
+static struct object_claim *object_claims_find(const struct object_claims *c, const struct api_object *o)
 {
     char key[SRC_KEY_SIZE];
-    struct claim *claim;
+    struct object_claim *claim;
 
-    claims_key_of(o, key);
+    object_claims_key_of(o, key);
     HASH_FIND_STR(c->table, key, claim);
     return claim;
 }
 
-static struct claim *find_or_add(struct claims *c, const struct api_object *o)
+static struct object_claim *find_or_add(struct object_claims *c, const struct api_object *o)
 {
-    struct claim *claim = claims_find(c, o);
+    struct object_claim *claim = object_claims_find(c, o);
     char key[SRC_KEY_SIZE];
 
     if (claim != NULL)
         return claim;
-    claims_key_of(o, key);
+    object_claims_key_of(o, key);
     claim = calloc(1, sizeof(*claim) + strlen(key) + 1);
     if (claim == NULL)
         return NULL;
@@ -55,7 +55,7 @@ static struct claim *find_or_add(struct claims *c, const struct api_object *o)
         return NULL;
     }
     claim->object = api_object_ref(o);
-    c->n_released++; /* nobody's, so far; a claim that stays nobody's is swept by claims_flush() */
+    c->n_released++; /* nobody's, so far; a claim that stays nobody's is swept by object_claims_flush() */
     return claim;
 }
 
@@ -76,7 +76,7 @@ static void say_taken(struct holder *h, const struct api_object *o, const char *
  * An immutable ConfigMap or Secret stays what it is as long as its file holds it, as under an apiserver; its
  * labels and annotations may change.  False, with a problem, when the new one differs.
  */
-static bool keeps_immutable(const struct claims *c, struct holder *h, const struct api_object *o)
+static bool keeps_immutable(const struct object_claims *c, struct holder *h, const struct api_object *o)
 {
     const struct api_config *old;
     const char *field;
@@ -103,13 +103,14 @@ static bool keeps_immutable(const struct claims *c, struct holder *h, const stru
 }
 
 /* Marks all of *objects with this generation; false, with h->problems, when one is taken. */
-static bool all_free(struct claims *c, struct holder *h, const struct api_objects *objects, bool take_over)
+static bool all_free(struct object_claims *c, struct holder *h, const struct api_objects *objects,
+                     bool take_over)
 {
     bool ok = true;
 
     for (size_t i = 0; i < objects->n; i++) {
         const struct api_object *o = &objects->v[i];
-        struct claim *claim = find_or_add(c, o);
+        struct object_claim *claim = find_or_add(c, o);
 
         if (claim == NULL) {
             api_problems_add(&h->problems, h->name, "out of memory");
@@ -135,7 +136,7 @@ static bool all_free(struct claims *c, struct holder *h, const struct api_object
     return ok;
 }
 
-static void src_claims_release(struct claims *c, struct claim *claim, uint64_t seq)
+static void src_claims_release(struct object_claims *c, struct object_claim *claim, uint64_t seq)
 {
     claim->owner = NULL;
     claim->released = seq;
@@ -144,13 +145,13 @@ static void src_claims_release(struct claims *c, struct claim *claim, uint64_t s
 }
 
 /* Config first: a pod that is told of before its ConfigMap would wait for it for no reason. */
-static enum err_code put_all(struct claims *c, struct holder *h, const struct api_objects *objects,
+static enum err_code put_all(struct object_claims *c, struct holder *h, const struct api_objects *objects,
                              struct err *e)
 {
     for (int pods = 0; pods < 2; pods++)
         for (size_t i = 0; i < objects->n; i++) {
             const struct api_object *o = &objects->v[i];
-            struct claim *claim = claims_find(c, o);
+            struct object_claim *claim = object_claims_find(c, o);
 
             if ((o->kind == API_KIND_POD) != (pods == 1))
                 continue;
@@ -165,26 +166,26 @@ static enum err_code put_all(struct claims *c, struct holder *h, const struct ap
 }
 
 /* Lets go of what `h` holds of `from`, but for what `but` names, too. */
-static void release_all(struct claims *c, struct holder *h, const struct api_objects *from,
+static void release_all(struct object_claims *c, struct holder *h, const struct api_objects *from,
                         const struct api_objects *but, uint64_t seq)
 {
     c->generation++;
     for (size_t i = 0; i < but->n; i++) {
-        struct claim *claim = claims_find(c, &but->v[i]);
+        struct object_claim *claim = object_claims_find(c, &but->v[i]);
 
         if (claim != NULL)
             claim->generation = c->generation;
     }
     for (size_t i = 0; i < from->n; i++) {
-        struct claim *claim = claims_find(c, &from->v[i]);
+        struct object_claim *claim = object_claims_find(c, &from->v[i]);
 
         if (claim != NULL && claim->owner == h && claim->generation != c->generation)
             src_claims_release(c, claim, seq);
     }
 }
 
-bool claims_adopt(struct claims *c, struct holder *h, struct api_objects *objects, bool take_over,
-                  uint64_t seq)
+bool object_claims_adopt(struct object_claims *c, struct holder *h, struct api_objects *objects,
+                         bool take_over, uint64_t seq)
 {
     struct api_objects next = *objects;
     struct err e = { 0 };
@@ -212,7 +213,7 @@ bool claims_adopt(struct claims *c, struct holder *h, struct api_objects *object
     return true;
 }
 
-void claims_release(struct claims *c, struct holder *h, uint64_t seq)
+void object_claims_release(struct object_claims *c, struct holder *h, uint64_t seq)
 {
     const struct api_objects none = { 0 };
 
@@ -223,9 +224,9 @@ void claims_release(struct claims *c, struct holder *h, uint64_t seq)
     h->blocked = false;
 }
 
-void claims_flush(struct claims *c, uint64_t before)
+void object_claims_flush(struct object_claims *c, uint64_t before)
 {
-    struct claim *claim, *tmp;
+    struct object_claim *claim, *tmp;
 
     if (c->n_released == 0)
         return;
@@ -243,19 +244,20 @@ void claims_flush(struct claims *c, uint64_t before)
     }
 }
 
-const char *claims_owner(const struct claims *c, enum api_kind kind, const char *namespace_, const char *name)
+const char *object_claims_owner(const struct object_claims *c, enum api_kind kind, const char *namespace_,
+                                const char *name)
 {
     char key[SRC_KEY_SIZE];
-    const struct claim *claim;
+    const struct object_claim *claim;
 
     src_key(key, kind, namespace_, name);
     HASH_FIND_STR(c->table, key, claim);
     return claim != NULL && claim->owner != NULL ? claim->owner->name : NULL;
 }
 
-void claims_done(struct claims *c)
+void object_claims_done(struct object_claims *c)
 {
-    struct claim *claim, *tmp;
+    struct object_claim *claim, *tmp;
 
     HASH_ITER (hh, c->table, claim, tmp) {
         HASH_DEL(c->table, claim);
