@@ -134,7 +134,7 @@ enum err_code config_check_allocatable(const json_t *value, struct err *e) MUST_
 enum err_code config_flag_taints(const char *text, json_t **ret, struct err *e) MUST_CHECK;
 enum err_code config_flag_reserved_memory(const char *text, json_t **ret, struct err *e) MUST_CHECK;
 
-/* ---- gates.c ---- */
+/* ---- feature_gates.c ---- */
 /* Why a gate that is set so gives a warning; NULL: it is as asked for. */
 const char *config_gate_problem(const char *name, bool on);
 
