@@ -6,7 +6,6 @@
 #include <limits.h>
 #include <linux/fs.h>
 #include <linux/openat2.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -316,99 +315,6 @@ enum err_code fs_mkdirs_beneath(int root, const char *path, mode_t mode, struct 
 
 /* ---- beneath a root ------------------------------------------------------------------------------ */
 
-enum { OPENAT2_UNKNOWN, OPENAT2_THERE, OPENAT2_MISSING };
-
-static atomic_int openat2_state; /* the answer of this kernel and its seccomp filter never changes */
-static atomic_bool forced_off;
-
-void fs_force_no_openat2(bool on)
-{
-    atomic_store(&forced_off, on);
-}
-
-static bool have_openat2(void)
-{
-    int state = atomic_load(&openat2_state);
-
-    if (atomic_load(&forced_off))
-        return false;
-    if (state == OPENAT2_UNKNOWN) {
-        struct open_how how = { .flags = O_PATH | O_CLOEXEC };
-        int fd = (int)syscall(SYS_openat2, AT_FDCWD, "/", &how, sizeof(how));
-
-        state = fd >= 0 || (errno != ENOSYS && errno != EPERM) ? OPENAT2_THERE : OPENAT2_MISSING;
-        if (fd >= 0)
-            close(fd);
-        atomic_store(&openat2_state, state);
-    }
-    return state == OPENAT2_THERE;
-}
-
-/* ENOTDIR is also what O_DIRECTORY | O_NOFOLLOW makes of a symlink: ELOOP says it better. */
-static void explain_symlink(int at, const char *name)
-{
-    int saved = errno;
-    struct stat st;
-
-    if (errno == ENOTDIR && fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode))
-        saved = ELOOP;
-    errno = saved;
-}
-
-/* Element by element without following any symlink; an errno in errno. */
-static int fs_walk(int root, const char *path, int flags, mode_t mode)
-{
-    fd_auto at = openat(root, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    char name[256], next[256];
-    struct stat st;
-    int fd;
-
-    if (at < 0)
-        return -1;
-    if (!fs_next_element(&path, name)) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    if (*name == '\0')
-        return openat(at, ".", flags | O_CLOEXEC, mode);
-    for (;;) {
-        bool slash = *path == '/';
-
-        if (!fs_next_element(&path, next)) {
-            errno = ENAMETOOLONG;
-            return -1;
-        }
-        if (strcmp(name, "..") == 0) {
-            errno = EXDEV; /* where it leads nobody can say without following symlinks */
-            return -1;
-        }
-        if (*next == '\0') {
-            if (slash) /* "dir/" */
-                flags |= O_DIRECTORY;
-            break;
-        }
-        fd = openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (fd < 0) {
-            explain_symlink(at, name);
-            return -1;
-        }
-        close(at);
-        at = fd;
-        memcpy(name, next, sizeof(name));
-    }
-    fd = openat(at, name, flags | O_NOFOLLOW | O_CLOEXEC, mode);
-    if (fd < 0 && (flags & O_NOFOLLOW) == 0)
-        explain_symlink(at, name);
-    /* O_PATH opens a symlink itself: right only for who asked not to follow. */
-    if (fd >= 0 && (flags & O_PATH) != 0 && (flags & O_NOFOLLOW) == 0 && fstat(fd, &st) == 0 &&
-        S_ISLNK(st.st_mode)) {
-        close(fd);
-        errno = ELOOP;
-        return -1;
-    }
-    return fd;
-}
-
 static int fs_open_resolved(int root, const char *path, int flags, mode_t mode, uint64_t resolve,
                             struct err *e)
 {
@@ -424,18 +330,9 @@ static int fs_open_resolved(int root, const char *path, int flags, mode_t mode, 
         err_sys(e, ENOENT, "open \"\"");
         return -1;
     }
-    if (!have_openat2()) {
-        if (*path == '/' && (resolve & RESOLVE_BENEATH) != 0) {
-            errno = EXDEV;
-            fd = -1;
-        } else {
-            fd = fs_walk(root, path, flags, creates ? mode : 0);
-        }
-    } else {
-        do /* EAGAIN: a rename or mount went on while ".." was looked at */
-            fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
-        while (fd < 0 && (errno == EAGAIN || errno == EINTR) && ++tries < 100);
-    }
+    do /* EAGAIN: a rename or mount went on while ".." was looked at */
+        fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+    while (fd < 0 && (errno == EAGAIN || errno == EINTR) && ++tries < 100);
     if (fd < 0 && errno == EXDEV) {
         err_set(e, ERR_PERMISSION, "open %s: path leaves its root", path);
         e->sys = EXDEV;
@@ -452,17 +349,7 @@ int fs_open_beneath(int root, const char *path, int flags, mode_t mode, struct e
 
 int fs_open_on_mount(int root, const char *path, int flags, mode_t mode, struct err *e)
 {
-    struct stat a, b;
-    int fd = fs_open_resolved(root, path, flags, mode, RESOLVE_BENEATH | RESOLVE_NO_XDEV, e);
-
-    /* Before openat2 (Linux 5.6) it is seen only afterwards, and not for a bind mount of the same file
-     * system. */
-    if (fd >= 0 && !have_openat2() && (fstat(root, &a) != 0 || fstat(fd, &b) != 0 || a.st_dev != b.st_dev)) {
-        close(fd);
-        err_sys(e, EXDEV, "open %.300s", path);
-        return -1;
-    }
-    return fd;
+    return fs_open_resolved(root, path, flags, mode, RESOLVE_BENEATH | RESOLVE_NO_XDEV, e);
 }
 
 int fs_open_in_root(int root, const char *path, int flags, mode_t mode, struct err *e)
@@ -472,7 +359,6 @@ int fs_open_in_root(int root, const char *path, int flags, mode_t mode, struct e
 
 int fs_open_in_root_plain(int root, const char *path, int flags, mode_t mode, struct err *e)
 {
-    /* The walk without openat2 follows no symlinks at all. */
     return fs_open_resolved(root, path, flags, mode, RESOLVE_IN_ROOT | RESOLVE_NO_SYMLINKS, e);
 }
 

@@ -3,9 +3,8 @@
  * fs - files and paths, on directory descriptors; O_CLOEXEC always.
  *
  * Where somebody outside influences a path, the *_beneath functions resolve it with openat2
- * (RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS); without openat2 (old kernel, seccomp) an element-wise
- * walk with O_NOFOLLOW, which refuses symlinks, stands in.  Blocking: loop thread only for our own
- * tmpfs and state folder, else the pool or a proc_call.
+ * (RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS).  Blocking: loop thread only for our own tmpfs and state folder,
+ * else the pool or a proc_call.
  */
 #ifndef BASE_FS_H
 #define BASE_FS_H
@@ -69,7 +68,6 @@ int fs_open_on_mount(int root, const char *path, int flags, mode_t mode, struct 
 int fs_open_in_root(int root, const char *path, int flags, mode_t mode, struct err *e) MUST_CHECK;
 /* Likewise; a symlink anywhere in the path is ELOOP. */
 int fs_open_in_root_plain(int root, const char *path, int flags, mode_t mode, struct err *e) MUST_CHECK;
-void fs_force_no_openat2(bool on); /* tests: exercise the fall-back */
 
 /* Removes a tree; missing is success; refuses to enter or delete a mount point (ERR_PRECONDITION). */
 enum err_code fs_remove_tree(int dirfd, const char *path, struct err *e) MUST_CHECK;

@@ -189,29 +189,6 @@ static void what_is_no_folder_is_named(void **state)
     arena_done(&a.arena);
 }
 
-static void without_openat2_folders_are_found_and_links_refused(void **state)
-{
-    struct fixture *f = *state;
-    struct added a, b;
-
-    read_only(f);
-    in_root(f, "folder", "data", NULL);
-    in_root(f, "link", "up", "/data");
-    fs_force_no_openat2(true);
-    ADD(f, &a, "/data", "/var/new");
-    ADD(f, &b, "/up/x");
-    fs_force_no_openat2(false);
-    assert_int_equal(a.e.code, ERR_OK);
-    assert_int_equal(a.config.n_mounts, 2);
-    shows(f, &a, 0, "/data");
-    shows(f, &a, 1, "/var/new");
-    assert_true(is_folder(f, "var/new"));
-    arena_done(&a.arena);
-    assert_int_equal(b.e.code, ERR_UNAVAILABLE);
-    assert_false(is_folder(f, "data/x"));
-    arena_done(&b.arena);
-}
-
 static void an_image_without_volumes_is_left_alone(void **state)
 {
     struct fixture *f = *state;
@@ -249,7 +226,6 @@ int main(void)
         fixture_test(what_the_pod_or_the_runtime_mounts_goes_first),
         fixture_test(a_mount_of_the_pod_behind_a_link_goes_first_too),
         fixture_test(what_is_no_folder_is_named),
-        fixture_test(without_openat2_folders_are_found_and_links_refused),
         fixture_test(an_image_without_volumes_is_left_alone),
     };
     const struct CMUnitTest nomem[] = { fixture_test(every_allocation_may_fail) };

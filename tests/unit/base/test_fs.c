@@ -401,55 +401,6 @@ static void files_are_created_beneath(void **state)
         assert_int_equal(e.code, ERR_UNIMPLEMENTED);
 }
 
-static void without_openat2_symlinks_are_refused_and_the_rest_works(void **state)
-{
-    struct err e = { 0 };
-    fd_auto root = -1;
-    int fd;
-
-    build_root(*state);
-    root = open(in(*state, "root"), O_PATH | O_DIRECTORY | O_CLOEXEC);
-    fs_force_no_openat2(true);
-    assert_int_equal(BENEATH("etc/passwd", "inside"), 0);
-    assert_int_equal(BENEATH(".//etc/./passwd", "inside"), 0);
-    assert_int_equal(IN_ROOT("/etc/passwd", "inside"), 0);
-    assert_int_equal(BENEATH("rel", NULL), -ERR_INVALID);
-    assert_string_equal(e.text, "open rel: Too many levels of symbolic links");
-    assert_int_equal(BENEATH("etclink/passwd", NULL), -ERR_INVALID);
-    assert_string_equal(e.text, "open etclink/passwd: Too many levels of symbolic links");
-    assert_int_equal(BENEATH("up", NULL), -ERR_INVALID);
-    assert_int_equal(BENEATH("/etc/passwd", NULL), -ERR_PERMISSION);
-    assert_int_equal(BENEATH("../secret", NULL), -ERR_PERMISSION);
-    assert_int_equal(BENEATH("etc/../../secret", NULL), -ERR_PERMISSION);
-    assert_int_equal(BENEATH("etc/..", NULL), -ERR_PERMISSION);
-    assert_int_equal(IN_ROOT("etc/../etc/passwd", NULL), -ERR_PERMISSION);
-    assert_int_equal(BENEATH("etc/passwd/x", NULL), -ERR_PRECONDITION);
-    assert_int_equal(BENEATH("etc/passwd/", NULL), -ERR_PRECONDITION);
-    assert_int_equal(BENEATH("none/x", NULL), -ERR_NOT_FOUND);
-
-    assert_int_equal(fs_open_beneath(root, "rel", O_PATH, 0, &e), -1);
-    assert_int_equal(e.code, ERR_INVALID);
-    fd = fs_open_beneath(root, "rel", O_PATH | O_NOFOLLOW, 0, &e); /* the link itself, asked for */
-    assert_true(fd >= 0);
-    close(fd);
-    fd = fs_open_beneath(root, ".", O_PATH | O_DIRECTORY, 0, &e);
-    assert_true(fd >= 0);
-    assert_int_equal(fcntl(fd, F_GETFD), FD_CLOEXEC);
-    close(fd);
-    fd = fs_open_beneath(root, "etc/new", O_WRONLY | O_CREAT | O_EXCL, 0600, &e);
-    assert_true(fd >= 0);
-    close(fd);
-    assert_int_equal(fs_mkdirs_beneath(root, "etc/x/y", 0755, &e), ERR_OK);
-    assert_int_equal(fs_mkdirs_beneath(root, "etclink/x", 0755, &e), ERR_INVALID);
-    fs_force_no_openat2(false);
-}
-
-static int with_openat2(void **state)
-{
-    fs_force_no_openat2(false); /* also when an assertion left it forced */
-    return scratch_remove(state);
-}
-
 static void safe_paths_have_only_plain_elements(void **state)
 {
     char name[257], path[4100];
@@ -511,7 +462,7 @@ static void a_path_is_cleaned_of_what_says_nothing(void **state)
     }
 }
 
-#define dir_test(f) cmocka_unit_test_setup_teardown(f, scratch_make, with_openat2)
+#define dir_test(f) cmocka_unit_test_setup_teardown(f, scratch_make, scratch_remove)
 
 int main(void)
 {
@@ -535,7 +486,6 @@ int main(void)
         dir_test(a_path_beneath_cannot_leave),
         dir_test(a_path_in_a_root_resolves_as_in_a_chroot),
         dir_test(files_are_created_beneath),
-        dir_test(without_openat2_symlinks_are_refused_and_the_rest_works),
         cmocka_unit_test(safe_paths_have_only_plain_elements),
         cmocka_unit_test(a_path_is_cleaned_of_what_says_nothing),
     };

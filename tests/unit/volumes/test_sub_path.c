@@ -160,24 +160,6 @@ static void a_dangling_symlink_is_an_error_and_not_filled(void **state)
     assert_int_not_equal(access(to, F_OK), 0);
 }
 
-static void without_openat2_symlinks_are_refused_and_plain_paths_work(void **state)
-{
-    struct fixture *f = need(state);
-    const char *vol = make_volume(f);
-    char path[VOL_PATH_MAX];
-    struct err e = { 0 };
-
-    link_in(vol, "up", "../secret");
-    fs_force_no_openat2(true);
-    enum err_code plain = bind_sub(f, vol, "in/file", path, &e);
-    enum err_code made = bind_sub(f, vol, "in/x/y", path, &e);
-    enum err_code up = bind_sub(f, vol, "up", path, &e);
-    fs_force_no_openat2(false);
-    assert_int_equal(plain, ERR_OK);
-    assert_int_equal(made, ERR_OK);
-    assert_int_not_equal(up, ERR_OK);
-}
-
 static void a_file_of_a_published_payload_can_be_bound(void **state)
 {
     struct fixture *f = need(state);
@@ -239,7 +221,6 @@ int main(void)
         TEST(symlinks_that_stay_inside_are_followed),
         TEST(whatever_leads_out_is_refused),
         TEST(a_dangling_symlink_is_an_error_and_not_filled),
-        TEST(without_openat2_symlinks_are_refused_and_plain_paths_work),
         TEST(a_file_of_a_published_payload_can_be_bound),
         TEST(a_path_that_is_swapped_under_us_never_leads_out),
     };
