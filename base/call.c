@@ -11,6 +11,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/pidfd.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -43,15 +44,14 @@ static void call_write_all(int fd, const void *data, size_t n)
 /* Leaves 0 to 2 and the wire, which becomes number 3. */
 static void child_close_fds(int wire)
 {
-    int null = open("/dev/null", O_RDONLY | O_CLOEXEC), fd;
+    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
     if (null >= 0)
         dup2(null, STDIN_FILENO);
     if (wire != 3)
         dup3(wire, 3, O_CLOEXEC);
     if (close_range(4, ~0U, 0) != 0)
-        for (fd = 4; fd < 1024; fd++) /* kernels before 5.9: what the daemon may plausibly have open */
-            close(fd);
+        _exit(126);
 }
 
 pid_t proc_call_fork(void)
@@ -277,7 +277,7 @@ static enum err_code call_start(struct proc_call *c, const struct proc_call_spec
     if (c->pid < 0)
         return err_sys(e, sys, "fork");
 
-    c->pidfd = open_pidfd(c->pid);
+    c->pidfd = pidfd_open(c->pid, 0);
     sys = c->pidfd < 0 ? errno : -uv_poll_init(c->op.loop, &c->exit_poll, c->pidfd);
     if (sys != 0) {
         kill(c->pid, SIGKILL);

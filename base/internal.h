@@ -66,7 +66,6 @@ size_t spawn_abandoned(void); /* how many such are still starting */
 void child_reset_signals(void);
 /* Write "0" to <cgroup_fd>/cgroup.procs and to the file cgroup_procs, where given; 0 or an errno. */
 int child_join_cgroup(int cgroup_fd, const char *cgroup_procs);
-int open_pidfd(pid_t pid); /* -1: errno */
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)

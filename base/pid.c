@@ -7,12 +7,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
-
-int open_pidfd(pid_t pid) /* O_CLOEXEC by itself; since Linux 5.3 */
-{
-    return (int)syscall(SYS_pidfd_open, pid, 0);
-}
+#include <sys/pidfd.h>
 
 /* What failed for a process by its number; ESRCH proves that it ended. */
 static struct presence pid_failed(struct err *e)
@@ -55,7 +50,7 @@ struct presence proc_open(pid_t pid, uint64_t start_time, int *ret_pidfd, struct
 
     if (pid <= 0 || start_time == 0)
         return presence_absent();
-    fd = open_pidfd(pid);
+    fd = pidfd_open(pid, 0);
     if (fd < 0) {
         err_sys(e, errno == EINVAL ? ESRCH : errno, "process %d", (int)pid); /* EINVAL: a thread's id */
         return pid_failed(e);

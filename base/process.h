@@ -101,8 +101,6 @@ int proc_landlock_version(void);
     "kernel has no usable Landlock (Linux 5.19, lsm=): coracle-unpack and skopeo are confined by dropped "   \
     "capabilities, limits and seccomp alone, and skopeo can read what its user can"
 
-void proc_force_no_clone3(bool on); /* tests: exercise fork and pidfd_open instead */
-
 /*
  * call - run a C function in a forked child: for work on paths that may hang (mount, umount, hostPath,
  * foreign file systems) or that needs other namespaces.  The function may allocate, must not touch

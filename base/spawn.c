@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/internal.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
@@ -9,14 +8,12 @@
 #include <linux/sched.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
 /* What the process was given at its start and its children get back. */
 static struct {
@@ -24,13 +21,6 @@ static struct {
     struct rlimit limits[RLIM_NLIMITS];
     int oom_score_adj;
 } defaults;
-
-static atomic_bool no_clone3; /* found missing, or so wanted by a test */
-
-void proc_force_no_clone3(bool on)
-{
-    atomic_store(&no_clone3, on);
-}
 
 /* Reads a small decimal file; async-signal-safe. */
 static int read_int(const char *path)
@@ -122,31 +112,6 @@ static void restore_limits(void)
             setrlimit((__rlimit_resource_t)i, &defaults.limits[i]);
 }
 
-/* Before Linux 5.11, or under a seccomp filter that does not know the call. */
-static void cloexec_by_listing(void)
-{
-    _Alignas(struct dirent64) char space[4096];
-    int dir = open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    ssize_t n, at;
-
-    if (dir < 0)
-        return; /* all descriptors of ours are O_CLOEXEC anyway: this is the second belt */
-    while ((n = syscall(SYS_getdents64, dir, space, sizeof(space))) > 0) {
-        for (at = 0; at < n;) {
-            const struct dirent64 *d = (const struct dirent64 *)(space + at);
-            int fd = 0;
-            const char *p;
-
-            for (p = d->d_name; *p >= '0' && *p <= '9'; p++)
-                fd = fd * 10 + (*p - '0');
-            if (p > d->d_name && fd > 2)
-                fcntl(fd, F_SETFD, FD_CLOEXEC);
-            at += d->d_reclen;
-        }
-    }
-    close(dir);
-}
-
 /*
  * Puts each source on its number.  A source may itself sit on a number that another one is to get, so
  * all move out of the way first.  Everything else closes at exec.
@@ -170,7 +135,7 @@ static int arrange_fds(const struct spawn_plan *plan, int *report_fd)
             return errno;
     }
     if (close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) != 0)
-        cloexec_by_listing();
+        return errno;
     for (i = 0; i < n; i++) /* dup2() leaves out O_CLOEXEC */
         if (dup2(moved[i], i < 3 ? (int)i : plan->fds[i - 3].child_fd) < 0)
             return errno;
@@ -219,8 +184,7 @@ static int spawn_drop_rights(uid_t uid, gid_t gid)
     return 0;
 }
 
-__attribute__((noreturn, noinline)) static void child_run(const struct spawn_plan *plan, bool join,
-                                                          int oom_score)
+__attribute__((noreturn, noinline)) static void child_run(const struct spawn_plan *plan, int oom_score)
 {
     struct spawn_report report = { 0 };
     int report_fd = plan->report_fd, ruleset = -1;
@@ -234,7 +198,7 @@ __attribute__((noreturn, noinline)) static void child_run(const struct spawn_pla
         goto fail;
     }
     report.step = SPAWN_CGROUP;
-    report.sys = child_join_cgroup(join ? plan->cgroup_fd : -1, plan->cgroup_procs);
+    report.sys = child_join_cgroup(-1, plan->cgroup_procs);
     for (size_t i = 0; report.sys == 0 && plan->join_procs != NULL && plan->join_procs[i] != NULL; i++)
         report.sys = child_join_cgroup(-1, plan->join_procs[i]);
     if (report.sys != 0)
@@ -308,20 +272,20 @@ static inline __attribute__((always_inline)) long clone3_here(struct clone_args 
 #endif
 
 /* The child does not return. */
-static __attribute__((noinline)) pid_t clone_child(const struct spawn_plan *plan, int cgroup_fd,
-                                                   int oom_score, int *ret_pidfd)
+static __attribute__((noinline)) pid_t clone_child(const struct spawn_plan *plan, int oom_score,
+                                                   int *ret_pidfd)
 {
     struct clone_args args = {
         /* One that becomes another user has a copy: what that makes of our memory (not dumpable) is ours. */
-        .flags = CLONE_PIDFD | (plan->uid != 0 ? 0 : BORROW) | (cgroup_fd >= 0 ? CLONE_INTO_CGROUP : 0),
+        .flags = CLONE_PIDFD | (plan->uid != 0 ? 0 : BORROW) | (plan->cgroup_fd >= 0 ? CLONE_INTO_CGROUP : 0),
         .pidfd = (uint64_t)(uintptr_t)ret_pidfd,
         .exit_signal = SIGCHLD,
-        .cgroup = cgroup_fd >= 0 ? (uint64_t)cgroup_fd : 0,
+        .cgroup = plan->cgroup_fd >= 0 ? (uint64_t)plan->cgroup_fd : 0,
     };
     pid_t pid = (pid_t)CLONE3(&args, sizeof(args));
 
     if (pid == 0)
-        child_run(plan, cgroup_fd != plan->cgroup_fd, oom_score);
+        child_run(plan, oom_score);
     return pid;
 }
 
@@ -352,59 +316,24 @@ static enum err_code clone_failed(int sys, bool cgroup, struct err *e)
     return e->code;
 }
 
-/* fork + pidfd_open.  No race: the pid stays ours until we reap it. */
-static pid_t fork_child(int *ret_pidfd)
-{
-    pid_t pid = fork();
-
-    if (pid <= 0)
-        return pid;
-    *ret_pidfd = open_pidfd(pid);
-    if (*ret_pidfd < 0) {
-        int saved = errno;
-
-        kill(pid, SIGKILL);
-        waitpid(pid, NULL, 0);
-        errno = saved;
-        return -1;
-    }
-    return pid;
-}
-
 enum err_code spawn_child(const struct spawn_plan *plan, pid_t *ret_pid, int *ret_pidfd, struct err *e)
 {
-    bool plain = atomic_load(&no_clone3), join = false;
     sigset_t all, before;
     /* Read here: what a process looks up below its own /proc makes its end dearer. */
     int sys, oom_score = read_int("/proc/self/oom_score_adj");
-    pid_t pid = -1;
+    pid_t pid;
 
     *ret_pidfd = -1;
     /* Until the child has default dispositions no handler of ours may run in it. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
 
-    if (!plain) {
-        pid = clone_child(plan, plan->cgroup_fd, oom_score, ret_pidfd);
-        if (pid < 0 && plan->cgroup_fd >= 0 && (errno == EINVAL || errno == E2BIG)) {
-            join = true; /* Linux 5.3 to 5.6: clone3 without CLONE_INTO_CGROUP */
-            pid = clone_child(plan, -1, oom_score, ret_pidfd);
-        }
-        plain = pid < 0 && errno == ENOSYS; /* before Linux 5.3, or a seccomp filter */
-        if (plain)
-            atomic_store(&no_clone3, true);
-    }
-    if (plain) {
-        join = true;
-        pid = fork_child(ret_pidfd);
-        if (pid == 0)
-            child_run(plan, join, oom_score);
-    }
+    pid = clone_child(plan, oom_score, ret_pidfd);
     sys = errno;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
 
     if (pid < 0)
-        return plain ? err_sys(e, sys, "fork") : clone_failed(sys, plan->cgroup_fd >= 0 && !join, e);
+        return clone_failed(sys, plan->cgroup_fd >= 0, e);
     *ret_pid = pid;
     return ERR_OK;
 }

@@ -154,19 +154,4 @@ static inline void run_until_reaped(struct ended *d)
     uv_run(d->loop, UV_RUN_NOWAIT);
 }
 
-/* ---- how children are started: set-ups of groups ------------------------------------------------ */
-
-static inline int with_clone3(void **state)
-{
-    (void)state;
-    proc_force_no_clone3(false);
-    return 0;
-}
-
-static inline int with_fork(void **state)
-{
-    (void)state;
-    proc_force_no_clone3(true);
-    return 0;
-}
 #endif

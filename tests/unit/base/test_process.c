@@ -496,13 +496,6 @@ int main(void)
         loop_test(names_are_only_borrowed_during_the_start),
         loop_test(many_run_side_by_side),
     };
-    const struct CMUnitTest fork_tests[] = {
-        loop_test(output_of_a_successful_child_is_the_callers),
-        loop_test(a_missing_program_is_not_found),
-        loop_test(a_cancel_right_after_the_start_ends_it),
-        loop_test(many_run_side_by_side),
-    };
 
-    return cmocka_run_group_tests_name("with clone3", tests, with_clone3, NULL) +
-           cmocka_run_group_tests_name("with fork and pidfd_open", fork_tests, with_fork, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

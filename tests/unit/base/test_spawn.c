@@ -10,6 +10,7 @@
 #include <linux/magic.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/pidfd.h>
 #include <sys/resource.h>
 #include <sys/statfs.h>
 
@@ -498,7 +499,7 @@ static void the_left_behind_can_be_forgotten_to_close_the_loop(void **state)
         pause();
         _exit(0);
     }
-    reaper_adopt(d->loop, pid, open_pidfd(pid), "t", "");
+    reaper_adopt(d->loop, pid, pidfd_open(pid, 0), "t", "");
     assert_int_equal(proc_left_behind(), 1);
     proc_forget(d->loop);
     assert_int_equal(proc_left_behind(), 0);
@@ -532,15 +533,8 @@ int main(void)
         loop_test(a_child_that_does_not_start_holds_up_nobody),
         loop_test(a_lone_start_does_not_wait_for_all_those_that_hang),
         loop_test(the_left_behind_can_be_forgotten_to_close_the_loop),
-    };
-    const struct CMUnitTest fork_tests[] = {
-        loop_test(no_descriptor_leaks_into_it),
-        loop_test(signals_are_as_at_boot),
-        loop_test(it_starts_inside_its_cgroup),
-        loop_test(a_v1_cgroup_is_joined_before_exec),
         loop_test(the_daemons_oom_score_is_not_inherited), /* last: cannot always be undone */
     };
 
-    return cmocka_run_group_tests_name("with clone3", tests, with_clone3, NULL) +
-           cmocka_run_group_tests_name("with fork and pidfd_open", fork_tests, with_fork, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }
