@@ -109,33 +109,15 @@ enum err_code fs_each_mount(const char *prefix, bool (*fn)(const struct fs_mount
     return ERR_OK;
 }
 
-static bool is_exactly(const struct fs_mount *m, void *arg)
-{
-    return strcmp(m->point, arg) != 0; /* false stops: found */
-}
-
 struct presence fs_look_mountpoint(const char *path, struct err *e)
 {
-    str_auto real = NULL;
-    str_auto text = NULL;
     struct statx sx;
 
     if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC, 0, &sx) != 0) {
         err_sys(e, errno, "look at %s", path);
         return presence_from_err(e);
     }
-    if ((sx.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) != 0)
-        return (sx.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0 ? presence_present() : presence_absent();
-
-    /* Before Linux 5.8.  The device number would miss bind mounts. */
-    real = realpath(path, NULL);
-    if (real == NULL) {
-        err_sys(e, errno, "look at %s", path);
-        return presence_from_err(e);
-    }
-    if (fs_read_at(AT_FDCWD, "/proc/self/mountinfo", MOUNTINFO_MAX, &text, NULL, e) != ERR_OK)
-        return presence_unknown(e);
-    return fs_parse_mountinfo(text, real, is_exactly, real) ? presence_absent() : presence_present();
+    return (sx.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0 ? presence_present() : presence_absent();
 }
 
 bool fs_is_mountpoint(const char *path)

@@ -99,7 +99,7 @@ static int base_tree_push(struct remover *r, int fd, const char *name)
 }
 
 /* Opens a folder to go into; refuses mount points: -1 and EBUSY. */
-static int base_tree_enter(int parent, const char *name, dev_t dev)
+static int base_tree_enter(int parent, const char *name)
 {
     fd_auto fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     struct statx sx;
@@ -108,12 +108,7 @@ static int base_tree_enter(int parent, const char *name, dev_t dev)
         return -1;
     if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &sx) != 0)
         return -1;
-    if ((sx.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) != 0) {
-        if ((sx.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0) {
-            errno = EBUSY;
-            return -1;
-        }
-    } else if (makedev(sx.stx_dev_major, sx.stx_dev_minor) != dev) { /* before Linux 5.8 */
+    if ((sx.stx_attributes & STATX_ATTR_MOUNT_ROOT) != 0) {
         errno = EBUSY;
         return -1;
     }
@@ -191,7 +186,7 @@ static enum err_code sweep(struct remover *r, bool *ret_empty, size_t *ret_remov
             return base_tree_fail(r, sys, d->d_name, e);
         if (errno != ENOTEMPTY && errno != EEXIST)
             return base_tree_fail(r, errno, d->d_name, e);
-        fd = base_tree_enter(at, d->d_name, r->levels[r->depth - 1].dev);
+        fd = base_tree_enter(at, d->d_name);
         if (fd < 0)
             return base_tree_fail(r, errno, d->d_name, e);
         sys = base_tree_push(r, fd, d->d_name);
@@ -280,7 +275,7 @@ enum err_code fs_remove_tree(int dirfd, const char *path, struct err *e)
 
     if (fstat(parent, &st) != 0)
         return err_sys(e, errno, "stat folder of %s", path);
-    fd = base_tree_enter(parent, name, st.st_dev);
+    fd = base_tree_enter(parent, name);
     if (fd < 0)
         return errno == ENOENT ? ERR_OK : base_tree_fail(&r, errno, NULL, e);
     sys = base_tree_push(&r, take_fd(&fd), NULL);

@@ -31,14 +31,6 @@ static enum err_code v1_prepare(const struct cg_hier *h, int dir, int parent, st
             copy_from_parent(dir, parent, "cpuset.mems", e) != ERR_OK)
             return e->code;
     }
-    if (h->controllers & CG_CTL_MEMORY) {
-        /* Kernels before 5.11 count children only when told so; there a pod's limit would bind nobody. */
-        uint64_t hierarchical = 1;
-        if (presence_is_unknown(cg_look_u64(dir, "memory.use_hierarchy", &hierarchical, e)))
-            return e->code;
-        if (hierarchical == 0)
-            return fs_write_control(dir, "memory.use_hierarchy", "1", e);
-    }
     return ERR_OK;
 }
 

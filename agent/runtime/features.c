@@ -136,12 +136,6 @@ static void ask_features(struct rt *rt)
 
 /* ---- asking the kernel ----------------------------------------------------------------------- */
 
-/* mount_setattr, Linux 5.12. */
-static bool kernel_has_rro(void)
-{
-    return syscall(SYS_mount_setattr, -1, "", 0, NULL, 0) == 0 || errno != ENOSYS;
-}
-
 static enum err_code read_own_caps(uint64_t *ret, struct err *e)
 {
     str_auto text = NULL;
@@ -188,7 +182,6 @@ enum err_code rt_features_probe(struct rt *rt, struct err *e)
         return err_set(e, ERR_INVALID, "%s --version: not an OCI runtime's answer: %.80s", rt->runtime_path,
                        version);
     ask_features(rt);
-    rt->features.recursive_read_only = rt->features.recursive_read_only && kernel_has_rro();
     if (read_own_caps(&rt->own_caps, e) != ERR_OK ||
         fs_read_at(AT_FDCWD, "/proc/self/oom_score_adj", FS_SMALL_MAX, &score, NULL, e) != ERR_OK)
         return e->code;

@@ -73,7 +73,7 @@ static int copy_mapped(const char *path, int userns_fd, uint64_t propagation, bo
     }
     if (mount_setattr(fd, "", AT_EMPTY_PATH | all, &attr, sizeof(attr)) == 0)
         return take_fd(&fd);
-    if (errno == EINVAL || errno == ENOSYS || errno == EPERM) /* EPERM: it is mapped already */
+    if (errno == EINVAL || errno == EPERM) /* EPERM: it is mapped already */
         cannot_map(path, e);
     else
         err_sys(e, errno, "map %s to the pod's users", path);

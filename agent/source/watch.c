@@ -68,14 +68,9 @@ static void watch_parent(struct src_folder *f)
 
 static uint64_t mount_of(const char *path)
 {
-#ifdef STATX_MNT_ID
     struct statx stx;
 
-    if (statx(AT_FDCWD, path, 0, STATX_MNT_ID, &stx) == 0 && (stx.stx_mask & STATX_MNT_ID)) /* Linux 5.8 */
-        return stx.stx_mnt_id;
-#endif
-    (void)path;
-    return 0;
+    return statx(AT_FDCWD, path, 0, STATX_MNT_ID, &stx) == 0 ? stx.stx_mnt_id : 0;
 }
 
 /* A line of mountinfo begins with the mount's id.  One without an id counts as present. */
