@@ -51,8 +51,6 @@ struct rt {
     char seccomp_problem[256];
     struct rt_watch *watches; /* by id */
     struct watch_set *exits;
-    uv_timer_t exits_timer; /* until the exit files are looked for again */
-    uint64_t exits_wait_ms; /* 0: the last time each could be looked for */
     size_t open_handles;    /* uv_close() calls still to come back; the memory goes with the last */
     unsigned execs;         /* begun; part of their folders' names */
     bool closing;

@@ -17,8 +17,6 @@
 #include <sys/inotify.h>
 #include <unistd.h>
 
-enum { EXITS_AGAIN_FIRST_MS = 50, EXITS_AGAIN_MAX_MS = 10000 };
-
 bool rt_pidfd_ended(int pidfd)
 {
     struct pollfd p = { .fd = pidfd, .events = POLLIN };
@@ -33,11 +31,6 @@ static void handle_closed(struct rt *rt)
     rt->open_handles--;
     if (rt->closing && rt->open_handles == 0)
         rt_free(rt);
-}
-
-static void rt_exits_on_timer_closed(uv_handle_t *handle)
-{
-    handle_closed(handle->data);
 }
 
 static void on_watch_closed(uv_handle_t *handle)
@@ -129,57 +122,19 @@ static void rt_exits_tell(struct rt *rt, const char *id)
     rt->on_event(id, rt->arg);
 }
 
-/* Events are missing: asks for each container that is watched and has an exit file.  False: one could not be
- * looked for. */
-static bool rt_exits_tell_all(struct rt *rt)
+/* Events are missing: the pod of each container that has an exit file, or may have one, looks at it. */
+static void rt_exits_tell_all(struct rt *rt)
 {
     struct rt_watch *w, *next;
-    bool complete = true;
 
     log_debug("exit events were lost; asking for all containers");
     HASH_ITER (hh, rt->watches, w, next) {
         struct rt_path file = rt_exit_file(rt, w->id);
-        struct presence ended;
         struct err e = { 0 };
-        char id[RT_ID_SIZE];
 
-        ended = fs_look_at(AT_FDCWD, file.s, NULL, &e);
-        if (presence_is_unknown(ended)) {
-            complete = false;
-            continue;
-        }
-        if (presence_is_absent(ended))
-            continue;
-        memcpy(id, w->id, sizeof(id));
-        rt_exits_tell(rt, id);
-        /* A handler may have removed others: `next` may be gone.  Each round removes one, so this ends. */
-        next = rt->watches;
+        if (!presence_is_absent(fs_look_at(AT_FDCWD, file.s, NULL, &e)))
+            rt->on_event(w->id, rt->arg);
     }
-    return complete;
-}
-
-static void on_exits_again(uv_timer_t *timer);
-
-/* For all; where one could not be looked for, again with back-off. */
-static void exits_look(struct rt *rt)
-{
-    if (rt_exits_tell_all(rt)) {
-        rt->exits_wait_ms = 0;
-        uv_timer_stop(&rt->exits_timer);
-        return;
-    }
-    rt->exits_wait_ms = rt->exits_wait_ms == 0                       ? EXITS_AGAIN_FIRST_MS
-                        : rt->exits_wait_ms * 2 < EXITS_AGAIN_MAX_MS ? rt->exits_wait_ms * 2
-                                                                     : EXITS_AGAIN_MAX_MS;
-    uv_timer_start(&rt->exits_timer, on_exits_again, rt->exits_wait_ms, 0);
-}
-
-static void on_exits_again(uv_timer_t *timer)
-{
-    struct rt *rt = timer->data;
-
-    if (!rt->closing)
-        exits_look(rt);
 }
 
 static void on_exits(int wd, uint32_t mask, const char *name, void *arg)
@@ -188,7 +143,7 @@ static void on_exits(int wd, uint32_t mask, const char *name, void *arg)
 
     (void)wd;
     if ((mask & IN_Q_OVERFLOW) != 0)
-        exits_look(rt);
+        rt_exits_tell_all(rt);
     else if (rt_id_valid(name)) /* conmon's temporary names are longer */
         rt_exits_tell(rt, name);
 }
@@ -205,9 +160,6 @@ enum err_code rt_exits_open(struct rt *rt, struct err *e)
         watch_set_close(rt->exits);
         return e->code;
     }
-    uv_timer_init(rt->loop, &rt->exits_timer);
-    rt->exits_timer.data = rt;
-    rt->open_handles++;
     return ERR_OK;
 }
 
@@ -220,5 +172,6 @@ void rt_exits_close(struct rt *rt)
         rt_exits_drop(rt, w);
     watch_set_close(rt->exits);
     rt->exits = NULL;
-    uv_close((uv_handle_t *)&rt->exits_timer, rt_exits_on_timer_closed);
+    rt->open_handles++;
+    handle_closed(rt);
 }

@@ -48,7 +48,7 @@ bool ctr_log_path(const struct ctr *c, unsigned attempt, char *ret, size_t size)
 void ctr_log_keep(struct ctr *c, unsigned attempt); /* its rotated files, from now on; again is fine */
 void ctr_log_ended(struct ctr *c);                  /* cur writes no more */
 void ctr_log_remove(const struct ctr *c, unsigned attempt);
-void ctr_log_link(const struct ctr *c); /* for log shippers */
+void ctr_log_link(struct ctr *c); /* for log shippers, once it has started; again is fine */
 void ctr_log_link_path(const struct ctr *c, const char *id, char *ret, size_t size);
 struct ctr_run; /* owns everything an rt_config borrows */
 enum err_code ctr_run_build(struct ctr *c, struct ctr_run **ret, struct err *e) MUST_CHECK;

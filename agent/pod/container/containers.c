@@ -432,6 +432,7 @@ void ctr_step(struct ctr *c)
 {
     struct pod *p = c->pod;
 
+    ctr_log_link(c);
     switch (c->state) {
     case CTR_NONE:
         if (!hook_live(c)) /* of the run before */

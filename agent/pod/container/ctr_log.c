@@ -4,6 +4,7 @@
 #include "agent/pod/container/container.h"
 #include "agent/pod/container/log_keep.h"
 #include "agent/pod/core/pod.h"
+#include "agent/pod/core/pod_look.h"
 #include "base/log.h"
 
 #include <errno.h>
@@ -59,13 +60,17 @@ void ctr_log_link_path(const struct ctr *c, const char *id, char *ret, size_t si
     snprintf(ret, size, "%s/%s-%s.log", p->node->o.container_logs_dir, name, id);
 }
 
-void ctr_log_link(const struct ctr *c)
+void ctr_log_link(struct ctr *c)
 {
     char target[PATH_MAX], path[1024];
+    struct err e = { 0 };
 
-    if (!ctr_log_path(c, c->cur.attempt, target, sizeof(target)))
+    if (c->cur.started_ns == 0 || c->cur.log_linked || !ctr_log_path(c, c->cur.attempt, target, sizeof(target)))
         return;
     ctr_log_link_path(c, c->cur.id, path, sizeof(path));
-    if (symlink(target, path) != 0 && errno != EEXIST)
-        log_debug("log link cannot be made", F_STR("path", path), F_STR("err", strerror(errno)));
+    c->cur.log_linked = symlink(target, path) == 0 || errno == EEXIST;
+    if (c->cur.log_linked)
+        return;
+    err_sys(&e, errno, "make log link %.256s", path);
+    pod_look_again(c->pod, &e);
 }

@@ -52,6 +52,7 @@ struct instance {
     int64_t created_ns, started_ns, finished_ns; /* wall clock; 0: not yet */
     struct boot_time started_at, ended_at;       /* the last two, for what counts from them */
     bool ended;
+    bool log_linked; /* as far as this agent knows */
     int exit_code;
     char reason[32];     /* terminated: Completed, Error, OOMKilled, StartError, ContainerStatusUnknown */
     char *message;       /* termination message; NULL: none */

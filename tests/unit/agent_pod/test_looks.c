@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Looks that fail: nothing is decided on what could not be seen. */
 #include "agent/pod/admit/resize.h"
+#include "agent/pod/container/container.h"
+#include "agent/pod/core/pod_look.h"
 #include "agent/pod/core/shutdown_state.h"
 #include "agent/pod/limits/cpu_memory.h"
 #include "agent/pod/record/quarantine.h"
@@ -145,6 +147,33 @@ static void a_process_that_cannot_be_looked_at_is_not_gone(void **state)
     assert_int_equal(live_mounts_follow(&l, &e), ERR_NOT_FOUND);
 }
 
+static void a_log_link_that_could_not_be_made_is_made_later(void **state)
+{
+    struct world *w = *state;
+    struct pod *p = world_pod(w, "p", "containers: [{name: a, image: x}]");
+    struct ctr *c = &p->ctrs[0];
+    str_auto logs = str_printf("%s/links", w->dir);
+    char path[1024];
+    struct err e = { 0 };
+
+    w->node.runner_active = true; /* pods are woken, but nobody looks at them */
+    w->node.o.pod_logs_dir = "/var/log/pods";
+    w->node.o.container_logs_dir = logs;
+    memset(c->cur.id, 'a', 64);
+    c->cur.started_ns = 1;
+    ctr_log_link(c);
+    assert_non_null(strstr(p->look.error, "make log link"));
+    assert_true(p->look.wait_ms > 0);
+    assert_int_equal(fs_mkdirs(logs, 0755, &e), ERR_OK);
+    c->state = CTR_STARTING; /* nothing else to do in its step */
+    pod_look_begin(p);
+    ctr_step(c);
+    pod_look_end(p);
+    assert_int_equal(p->look.wait_ms, 0);
+    ctr_log_link_path(c, c->cur.id, path, sizeof(path));
+    assert_int_equal(faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -152,6 +181,7 @@ int main(void)
         WORLD_TEST(the_record_of_the_last_shutdown_is_looked_at_again),
         WORLD_TEST(one_that_stays_unread_is_shown_and_read_when_the_next_begins),
         WORLD_TEST(damaged_files_that_cannot_be_listed_are_not_none),
+        WORLD_TEST(a_log_link_that_could_not_be_made_is_made_later),
         WORLD_TEST(a_process_that_cannot_be_looked_at_is_not_gone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
