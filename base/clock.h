@@ -46,6 +46,10 @@ static inline struct boot_time clock_boot_in_ms(uint64_t ms)
 {
     return clock_boot_in_ns((int64_t)ms * 1000000);
 }
+static inline uint64_t clock_boot_ms(void)
+{
+    return (uint64_t)clock_boot().ns / 1000000;
+}
 static inline bool clock_boot_is_set(struct boot_time t)
 {
     return t.ns != 0;

@@ -32,11 +32,11 @@ bool work_pause(void)
 {
     struct timespec until;
 
-    clock_gettime(CLOCK_REALTIME, &until);
+    clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_nsec += WORK_PAUSE_MS * 1000000L;
     until.tv_sec += until.tv_nsec / 1000000000;
     until.tv_nsec %= 1000000000;
-    return pthread_rwlock_timedwrlock(&jobs, &until) == 0;
+    return pthread_rwlock_clockwrlock(&jobs, CLOCK_MONOTONIC, &until) == 0;
 }
 
 void work_go_on(bool paused)

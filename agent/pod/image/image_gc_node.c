@@ -133,7 +133,7 @@ static void image_gc_node_on_asked(struct op *op, const struct err *result)
         return;
     gc->last = (struct image_gc_outcome){ 0 };
     if (e.code == ERR_OK && image_gc_run(gc->records, &host, &gc->node->o.image_gc, &gc->disk,
-                                         clock_mono_ms(), &gc->last, &e) == ERR_OK)
+                                         clock_boot_ms(), &gc->last, &e) == ERR_OK)
         gc->looked = true;
     image_gc_node_count(gc, &gc->last);
     image_gc_node_tell(gc, &e);
@@ -166,7 +166,7 @@ static void image_gc_node_look(struct image_gc *gc)
     const struct image_gc_host host = host_of(gc->node);
     struct err e = { 0 };
 
-    if (image_gc_look(gc->records, &host, clock_mono_ms(), &e) != ERR_OK)
+    if (image_gc_look(gc->records, &host, clock_boot_ms(), &e) != ERR_OK)
         log_warn("images cannot be looked at", F_ERR(&e));
 }
 
@@ -177,7 +177,7 @@ void image_gc_open(struct node *n)
     struct image_gc *gc = calloc(1, sizeof(*gc));
 
     if (gc != NULL) {
-        gc->records = image_gc_records_new(clock_mono_ms());
+        gc->records = image_gc_records_new(clock_boot_ms());
         gc->path = strdup(img_store_dir(n->o.images));
     }
     if (gc == NULL || gc->records == NULL || gc->path == NULL) {
@@ -237,7 +237,7 @@ uint64_t image_gc_free_unused(struct node *n)
 
     if (gc == NULL)
         return 0;
-    if (image_gc_remove_unused(gc->records, &host, clock_mono_ms(), &outcome, &e) != ERR_OK)
+    if (image_gc_remove_unused(gc->records, &host, clock_boot_ms(), &outcome, &e) != ERR_OK)
         log_warn("unused images cannot be removed", F_ERR(&e));
     image_gc_node_count(gc, &outcome);
     return outcome.freed;
