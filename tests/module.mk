@@ -10,6 +10,9 @@ $(unit_bins): $(B)/%: $(B)/%.o $(all_libs) $(B)/llhttp/llhttp.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $< $(all_libs) $(B)/llhttp/llhttp.a $(LIBS_CORE) $(call pkg,--libs cmocka)
 
+# Their own definitions come first and win: those of script_parts.h over the libraries'.
+$(patsubst %.c,$(B)/%,$(shell grep -l '"tests/unit/agent_pod/script_parts.h"' $(unit_srcs))): private LDFLAGS_ALL += -Wl,-z,muldefs
+
 # coracle-unpack's files, for the targets that read images as it does; and what a target links.
 fuzz_unpack := $(patsubst %.c,$(B)/agent/unpack/%.o,$(filter-out unpack_main.c,$(unpack_SRCS)))
 $(B)/tests/fuzz/unpack.a: $(fuzz_unpack)
