@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/runtime/pidns.h"
+
+#include "agent/runtime/exec_report.h"
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/parse.h"
@@ -146,8 +148,8 @@ static void go_between(const struct rt_pidns_spec *spec, int to, int from)
         close(wire[1]);
         (void)!read(wire[0], &said.e, sizeof(said.e)); /* nothing but the end: it runs */
     }
-    if (write(to, &said, sizeof(said)) == (ssize_t)sizeof(said))
-        (void)!read(from, &go, 1);
+    if ((write(to, &said, sizeof(said)) != (ssize_t)sizeof(said) || read(from, &go, 1) != 1) && said.pid > 0)
+        kill(said.pid, SIGKILL); /* nobody has written down whose it is */
 }
 
 static enum err_code rt_pidns_pin(const char *dir, pid_t whose, struct err *e)
@@ -166,6 +168,21 @@ static enum err_code rt_pidns_pin(const char *dir, pid_t whose, struct err *e)
     return ERR_OK;
 }
 
+static enum err_code write_down(const char *dir, pid_t pid, uint64_t start_time, struct buf *out,
+                                struct err *e)
+{
+    str_auto path = str_printf("%s/pause", dir);
+
+    buf_addf(out, "%d %llu", (int)pid, (unsigned long long)start_time);
+    if (path == NULL || buf_check(out, e) != ERR_OK)
+        return err_nomem(e);
+    return fs_replace_at(AT_FDCWD, path, out->p, out->n, 0400, false, e);
+}
+
+/*
+ * The process outlives this one only when it is written down: then rt_pidns_remove() finds it.  Before that
+ * the one between ends it when this one is killed, and the other way round.
+ */
 static enum err_code start_in_child(const void *arg, struct buf *out, struct err *e)
 {
     const struct rt_pidns_spec *spec = arg;
@@ -181,6 +198,8 @@ static enum err_code start_in_child(const void *arg, struct buf *out, struct err
     if (pipe2(down, O_CLOEXEC) != 0)
         return err_sys(e, errno, "make a pipe");
     fd_auto told = down[0], tells = down[1];
+    if (prctl(PR_SET_CHILD_SUBREAPER, 1) != 0)
+        return err_sys(e, errno, "become a subreaper");
     between = proc_call_fork();
     if (between < 0)
         return err_sys(e, errno, "fork");
@@ -195,19 +214,19 @@ static enum err_code start_in_child(const void *arg, struct buf *out, struct err
         err_set(e, ERR_INTERNAL, "the process that starts coracle-pause ended early");
     else if (said.e.code != ERR_OK)
         *e = said.e;
-    else if (rt_pidns_pin(spec->dir, between, e) != ERR_OK)
-        kill(said.pid, SIGKILL);
-    else {
+    else if (rt_pidns_pin(spec->dir, between, e) == ERR_OK) {
         found = proc_start_time(said.pid, &start_time, e);
         if (presence_is_absent(found))
             err_set(e, ERR_UNAVAILABLE, "coracle-pause ended at once");
-        else if (presence_is_unknown(found))
-            kill(said.pid, SIGKILL); /* it could not be found again by its number alone */
-        else
-            buf_addf(out, "%d %llu", (int)said.pid, (unsigned long long)start_time);
+        else if (!presence_is_unknown(found)) /* its number alone would not do */
+            (void)!write_down(spec->dir, said.pid, start_time, out, e);
     }
+    if (e->code == ERR_OK && write(tells, "", 1) != 1)
+        err_sys(e, errno, "let coracle-pause go on");
     close(take_fd(&tells));
     waitpid(between, NULL, 0);
+    while (e->code != ERR_OK && exec_children_kill() > 0) /* of one between that was killed itself */
+        waitpid(-1, NULL, 0);
     return e->code;
 }
 
@@ -246,21 +265,18 @@ static bool parse_who(const char *text, int64_t *ret_pid, uint64_t *ret_start)
            parse_u64(start, 1, UINT64_MAX, ret_start, "start time", &e) == ERR_OK;
 }
 
-enum err_code rt_pidns_place(const struct proc_call *c, const char *dir, struct cg_tree *cgroups,
-                             const char *pod_cgroup, struct err *e)
+enum err_code rt_pidns_place(const struct proc_call *c, struct cg_tree *cgroups, const char *pod_cgroup,
+                             struct err *e)
 {
     str_auto cgroup = NULL;
-    str_auto path = str_printf("%s/pause", dir);
     int64_t pid;
     uint64_t start;
 
-    if (path == NULL)
-        return err_nomem(e);
     if (c->out.p == NULL || !parse_who(c->out.p, &pid, &start))
         return err_set(e, ERR_INTERNAL, "coracle-pause did not say its process id");
-    if (cgroup_of(pod_cgroup, &cgroup, e) != ERR_OK || cg_place(cgroups, cgroup, (pid_t)pid, e) != ERR_OK)
+    if (cgroup_of(pod_cgroup, &cgroup, e) != ERR_OK)
         return e->code;
-    return fs_replace_at(AT_FDCWD, path, c->out.p, strlen(c->out.p), 0400, false, e);
+    return cg_place(cgroups, cgroup, (pid_t)pid, e);
 }
 
 /*

@@ -4,7 +4,7 @@
  * process, pinned by a bind mount beside the pod's other namespaces.
  *
  *     <dir>/pid      the namespace; what containers join
- *     <dir>/pause    "<pid> <start time>" of its first process, written when all is done
+ *     <dir>/pause    "<pid> <start time>" of its first process, written as soon as it runs
  *
  * The process lives in a mount namespace whose only file is itself, read-only, as user and group 65535
  * without capabilities, and in a cgroup of its own below the pod's; the pod's containers see it as PID 1,
@@ -32,9 +32,9 @@ struct rt_pidns_spec {   /* strings valid until the call is done */
 void rt_pidns_start(struct proc_call *c, const struct rt_pidns_spec *spec, int ops_cgroup_fd,
                     const char *ops_procs, uv_loop_t *loop, op_done_fn done, void *owner);
 
-/* After a call that succeeded: moves the process into its cgroup below the pod's and writes it down. */
-enum err_code rt_pidns_place(const struct proc_call *c, const char *dir, struct cg_tree *cgroups,
-                             const char *pod_cgroup, struct err *e) MUST_CHECK;
+/* After a call that succeeded: moves the process into its cgroup below the pod's. */
+enum err_code rt_pidns_place(const struct proc_call *c, struct cg_tree *cgroups, const char *pod_cgroup,
+                             struct err *e) MUST_CHECK;
 
 /*
  * Whether the process lives, is not about to end and its namespace is pinned; *ret_pidfd is set when present,

@@ -168,7 +168,7 @@ static enum err_code pod_pidns_place(struct pod *p, struct err *e)
 
     if (resources_cgroup_path(p, cgroup, sizeof(cgroup), e) != ERR_OK)
         return e->code;
-    return rt_pidns_place(&p->pidns_call, p->netns_dir, p->node->o.cgroups, cgroup, e);
+    return rt_pidns_place(&p->pidns_call, p->node->o.cgroups, cgroup, e);
 }
 
 static void on_made(struct op *op, const struct err *result)
