@@ -14,6 +14,7 @@
 #include "base/fs.h"
 #include "base/log.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 
@@ -81,7 +82,10 @@ static void containers_on_started(struct op *op, const struct err *result)
     struct err unknown = { 0 };
     struct rt_state s;
 
-    if (rt_state(p->node->rt, c->cur.id, &s, &unknown) != ERR_OK) {
+    if (rt_state(p->node->rt, c->cur.id, &s, &unknown) == ERR_OK && s.phase == RT_CREATED &&
+        (err_is_shortage(result) || result->sys == EIO))
+        unknown = *result; /* the runtime was not even asked */
+    if (unknown.code != ERR_OK) {
         ctr_set_state(c, CTR_CREATED); /* until it is known: ctr_refresh() looks again */
         c->unknown = true;
         pod_look_again(p, &unknown);
