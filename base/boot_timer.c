@@ -126,18 +126,17 @@ static void boot_timers_on_report(uv_poll_t *poll, int status, int events)
 
 enum err_code boot_timers_watch(struct boot_timers *set, void (*on_set)(void *arg), void *arg, struct err *e)
 {
-    int fd = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+    fd_auto fd = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC | TFD_NONBLOCK);
+    int status;
 
-    if (fd < 0 || boot_timers_arm(fd) != 0) {
-        err_sys(e, errno, "timerfd that notices a set clock");
-        if (fd >= 0)
-            close(fd);
-        return e->code;
-    }
-    set->fd = fd;
+    if (fd < 0 || boot_timers_arm(fd) != 0)
+        return err_sys(e, errno, "timerfd that notices a set clock");
+    status = uv_poll_init(set->loop, &set->poll, fd);
+    if (status != 0)
+        return err_sys(e, -status, "wait for the timerfd that notices a set clock");
+    set->fd = take_fd(&fd);
     set->on_set = on_set;
     set->arg = arg;
-    uv_poll_init(set->loop, &set->poll, fd);
     uv_poll_start(&set->poll, UV_READABLE, boot_timers_on_report);
     uv_unref((uv_handle_t *)&set->poll);
     return ERR_OK;

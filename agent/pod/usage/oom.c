@@ -367,6 +367,17 @@ void oom_forget(struct node *n, const char *cgroup_path)
 
 /* ---- opening, closing ---------------------------------------------------------------------------- */
 
+static enum err_code oom_watch_begin(struct oom *o, struct err *e)
+{
+    const struct node_options *with = &o->node->o;
+    int status;
+
+    if (cg_oom_watch_open(&o->watch, with->cgroups, with->loop, e) != ERR_OK)
+        return e->code;
+    status = uv_poll_init(with->loop, &o->watch_poll, cg_oom_watch_fd(o->watch));
+    return status == 0 ? ERR_OK : err_sys(e, -status, "wait for the events of cgroups");
+}
+
 void oom_open(struct node *n)
 {
     struct oom *o = calloc(1, sizeof(*o));
@@ -375,8 +386,9 @@ void oom_open(struct node *n)
     if (o == NULL)
         return;
     o->node = n;
-    if (cg_oom_watch_open(&o->watch, n->o.cgroups, n->o.loop, &e) != ERR_OK) {
+    if (oom_watch_begin(o, &e) != ERR_OK) {
         log_warn("kills for want of memory are only noticed when a container ends", F_ERR(&e));
+        cg_oom_watch_close(o->watch);
         free(o);
         return;
     }
@@ -387,7 +399,6 @@ void oom_open(struct node *n)
     n->oom = o;
     uv_timer_init(n->o.loop, &o->timer);
     uv_timer_init(n->o.loop, &o->log_timer);
-    uv_poll_init(n->o.loop, &o->watch_poll, cg_oom_watch_fd(o->watch));
     o->timer.data = o->log_timer.data = o->watch_poll.data = o;
     o->handles = 3;
     uv_poll_start(&o->watch_poll, UV_READABLE, on_count);
