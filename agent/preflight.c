@@ -39,25 +39,29 @@ static bool preflight_given(const char *path, const char *flag, char ret[PREFLIG
     return false;
 }
 
-/* A program of ours. */
+/* A program of ours: beside this one, as in the build folder, or below the PREFIX it was installed to. */
 static bool find_own(const struct agent_config *c, const char *name, char ret[PREFLIGHT_PATH_SIZE])
 {
-    char self[PREFLIGHT_PATH_SIZE - 16];
+    static const char *const below[] = { "", "/libexec/coracle" };
+    char self[PREFLIGHT_PATH_SIZE];
     ssize_t n;
 
     if (c->libexec_dir[0] != '\0')
         return snprintf(ret, PREFLIGHT_PATH_SIZE, "%s/%s", c->libexec_dir, name) < PREFLIGHT_PATH_SIZE &&
                access(ret, X_OK) == 0;
     n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    if (n > 0) {
-        self[n] = '\0';
-        *strrchr(self, '/') = '\0';
-        if (snprintf(ret, PREFLIGHT_PATH_SIZE, "%s/%s", self, name) < PREFLIGHT_PATH_SIZE &&
+    self[n > 0 ? n : 0] = '\0';
+    for (size_t i = 0; i < ARRAY_LEN(below); i++) {
+        char *end = strrchr(self, '/');
+
+        if (end == NULL)
+            return false;
+        *end = '\0';
+        if (snprintf(ret, PREFLIGHT_PATH_SIZE, "%s%s/%s", self, below[i], name) < PREFLIGHT_PATH_SIZE &&
             access(ret, X_OK) == 0)
             return true;
     }
-    snprintf(ret, PREFLIGHT_PATH_SIZE, "/usr/libexec/coracle/%s", name);
-    return access(ret, X_OK) == 0;
+    return false;
 }
 
 enum err_code preflight_programs(struct preflight *p, const struct agent_config *c, struct err *e)

@@ -67,7 +67,7 @@ struct agent_config {
     char *cluster_domain, *resolv_conf;
     char *pod_cidr;               /* "10.1.0.0/16,fd00::/64" */
     char *log_level, *log_format; /* logging.verbosity and logging.format are in them already */
-    char *libexec_dir;            /* "": beside the program, then /usr/libexec/coracle */
+    char *libexec_dir;            /* "": beside the program, then its ../libexec/coracle */
     bool seccomp_default;
     unsigned max_pods_n;    /* podsPerCore is in it already */
     int64_t pod_pids_limit; /* -1: none */

@@ -48,7 +48,7 @@ static const struct config_row rows[] = {
     { "logFormat", "log-format", T_WORD, NULL, "text|json|journal", ZERO, WORKS, FIELD(log_format),
       "not set: journal under systemd, else as logging.format says" },
     { "libexecDir", "libexec-dir", T_TEXT, NULL, NULL, ZERO, WORKS, FIELD(libexec_dir),
-      "where coracle-unpack and coracle-exec are; not set: beside coracle, then /usr/libexec/coracle" },
+      "where coracle-unpack and coracle-exec are; not set: beside coracle, then ../libexec/coracle from there" },
     { "ephemeral", "ephemeral", T_BOOL, "false", NULL, 0, WORKS, FIELD(ephemeral),
       "at the end take down everything: pods, mounts, namespaces, cgroups, bridges, rules" },
 };
