@@ -248,8 +248,10 @@ static void note_id(void *arg, const void *p, size_t n)
         return;
     mnl_attr_for_each(a, h, sizeof(struct rtgenmsg))
     {
-        if (mnl_attr_get_type(a) == NETNSA_NSID && payload(a, sizeof(int32_t)) != NULL)
-            memcpy(arg, payload(a, sizeof(int32_t)), sizeof(int32_t));
+        const void *id = payload(a, sizeof(int32_t));
+
+        if (mnl_attr_get_type(a) == NETNSA_NSID && id != NULL)
+            memcpy(arg, id, sizeof(int32_t));
     }
 }
 

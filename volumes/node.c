@@ -56,8 +56,10 @@ SCOPE_DEFINE(struct vol_node, vol_node_free)
 
 static enum err_code make_canonical(const char *path, mode_t mode, char **ret, struct err *e)
 {
-    if (fs_mkdirs(path, mode, e) != ERR_OK)
-        return e->code;
+    enum err_code code = fs_mkdirs(path, mode, e);
+
+    if (code != ERR_OK)
+        return code;
     *ret = realpath(path, NULL); /* mounts are found by the path that mountinfo shows */
     return *ret != NULL ? ERR_OK : err_sys(e, errno, "resolve %s", path);
 }

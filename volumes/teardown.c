@@ -244,9 +244,8 @@ static enum err_code remove_free(const struct removal *r, const char *path, size
     return remove_children(r, path, deep, e);
 }
 
-static void say_held(const struct survey *s, struct err *e)
+static void say_held(const struct survey *s, const struct point *p, struct err *e)
 {
-    const struct point *p = held_by(s, s->base);
     const char *rest = p->path + strlen(s->base);
     char volume[256] = "";
 
@@ -268,8 +267,10 @@ static enum err_code teardown_take_down(const char *base, bool payloads, struct 
         return e->code;
     if (survey_make(&s, base, payloads, e) == ERR_OK) {
         const struct removal r = { .s = &s, .volume_depth = payloads ? 1 : 3 };
-        if (remove_free(&r, base, 0, e) == ERR_OK && held_by(&s, base) != NULL)
-            say_held(&s, e);
+        const struct point *held = held_by(&s, base);
+
+        if (remove_free(&r, base, 0, e) == ERR_OK && held != NULL)
+            say_held(&s, held, e);
     }
     survey_done(&s);
     return e->code;

@@ -82,7 +82,7 @@ enum api_format {
 };
 
 /* NULL, or what such a text must look like: "must be ...". */
-const char *api_format_rule(enum api_format format, const char *text);
+const char *api_format_rule(enum api_format format, const char *s);
 
 /* ---- schema tables (schema.c, schema_*.c) ------------------------------------------------------- */
 enum api_type {

@@ -11,12 +11,13 @@ static void walk_object(struct walk w, const struct api_schema *schema, json_t *
 /* ---- tables --------------------------------------------------------------------------------- */
 static const struct api_row *find_row(const struct api_schema *schema, const char *name)
 {
-    for (; schema != NULL; schema = schema->base) {
+    do {
         for (const struct api_row *row = schema->rows; row->name != NULL; row++) {
             if (strcmp(row->name, name) == 0)
                 return row;
         }
-    }
+        schema = schema->base;
+    } while (schema != NULL);
     return NULL;
 }
 

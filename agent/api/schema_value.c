@@ -369,7 +369,7 @@ static bool walk_numbers(const struct walk *w, const struct api_row *row, const 
             list[n++] = number;
         api_leave(w->c, mark);
     }
-    if (p != NULL) {
+    if (p != NULL && count != NULL) {
         *p = list;
         *count = n;
     }

@@ -47,12 +47,12 @@ static void check_label_map(struct api_check *c, const json_t *map)
 
 static void check_selector(struct api_check *c, const char *field, const json_t *selector)
 {
-    size_t outer = api_enter(c, field), mark = api_enter(c, "matchLabels"), i;
+    size_t outer = api_enter(c, field), inside = api_enter(c, "matchLabels"), i;
     json_t *r;
 
     check_label_map(c, json_object_get(selector, "matchLabels"));
-    api_leave(c, mark);
-    mark = api_enter(c, "matchExpressions");
+    api_leave(c, inside);
+    api_enter(c, "matchExpressions");
     json_array_foreach (json_object_get(selector, "matchExpressions"), i, r) {
         size_t inner = api_enter_index(c, i);
         check_requirement(c, r);

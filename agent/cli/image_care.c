@@ -123,12 +123,11 @@ static int image_care_pin(struct cli *cli, const char *verb, int argc, char **ar
 static int export_into(struct cli *cli, const char *name, const char *path)
 {
     buf_auto more = BUF_INIT(64 * 1024);
-    json_auto_t *answer = NULL;
     int code;
 
     buf_adds(&more, "&file=");
     cli_add_escaped(&more, path);
-    answer = image_care_ask(cli, "export", name, more.p, &code);
+    json_decref(image_care_ask(cli, "export", name, more.p, &code));
     return code;
 }
 

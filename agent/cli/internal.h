@@ -228,7 +228,7 @@ struct exec_session {
 /* Opens the URL and pumps until the process ended: its exit code; or one of ours, having said why. */
 int exec_stream(const struct exec_session *s, const char *url);
 /* What the Status on the error channel means: the exit code. */
-int exec_outcome(struct cli *cli, const char *status, size_t n);
+int exec_outcome(struct cli *cli, const char *text, size_t n);
 
 /* ---- commands ---------------------------------------------------------------------------------------- */
 extern const struct cli_command command_run, command_get, command_describe, command_logs, command_events,

@@ -122,6 +122,8 @@ static enum err_code parse_ports(const char *text, uint16_t *ret_local, uint16_t
     str_auto local_text = strndup(text, colon != NULL ? (size_t)(colon - text) : strlen(text));
     uint64_t local = 0, remote;
 
+    if (local_text == NULL)
+        return err_nomem(e);
     if (parse_u64(remote_text, 1, UINT16_MAX, &remote, "remote port", e) != ERR_OK ||
         (local_text[0] != '\0' && parse_u64(local_text, 0, UINT16_MAX, &local, "local port", e) != ERR_OK))
         return err_wrap(e, "%s", text);

@@ -22,8 +22,10 @@ static enum err_code apply_set_text(char **at, const char *text, struct err *e)
 
 static void list_done(struct config_list *l)
 {
-    while (l->n > 0)
-        free(take_ptr(&l->v[--l->n]));
+    while (l->n > 0) {
+        l->n--;
+        free(take_ptr(&l->v[l->n]));
+    }
 }
 
 static enum err_code set_list(struct config_list *l, const json_t *v, struct err *e)

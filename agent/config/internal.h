@@ -71,7 +71,7 @@ extern const struct config_rows config_rows_server, config_rows_pods, config_row
 size_t config_n_rows(void);
 const struct config_row *config_row(size_t i, enum config_doc *ret_doc /* may be NULL */);
 size_t config_find_key(enum config_doc doc, const char *key);         /* config_n_rows(): there is none */
-size_t config_find_flag(const char *name, size_t n);                  /* likewise */
+size_t config_find_flag(const char *name, size_t length);             /* likewise */
 bool config_is_mapping(enum config_doc doc, const char *prefix);      /* keys below it exist */
 const char *config_nearest_key(enum config_doc doc, const char *key); /* NULL: none is near */
 const char *config_nearest_flag(const char *name);

@@ -29,15 +29,13 @@ size_t config_n_rows(void)
 
 const struct config_row *config_row(size_t i, enum config_doc *ret_doc)
 {
-    for (size_t t = 0; t < ARRAY_LEN(tables); t++) {
-        if (i < tables[t].rows->n) {
-            if (ret_doc != NULL)
-                *ret_doc = tables[t].doc;
-            return &tables[t].rows->v[i];
-        }
-        i -= tables[t].rows->n;
-    }
-    return NULL;
+    size_t t = 0;
+
+    while (t + 1 < ARRAY_LEN(tables) && i >= tables[t].rows->n)
+        i -= tables[t++].rows->n;
+    if (ret_doc != NULL)
+        *ret_doc = tables[t].doc;
+    return &tables[t].rows->v[i];
 }
 
 size_t config_find_key(enum config_doc doc, const char *key)

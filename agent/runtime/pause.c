@@ -15,6 +15,7 @@
 #include <linux/magic.h>
 #include <signal.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -133,7 +134,7 @@ int main(int argc, char **argv)
     }
     say_ready();
     /* What the start of a static program read in is not needed for waiting: 0.7 MiB resident become 0.34. */
-    madvise(&__executable_start, (size_t)(&etext - &__executable_start), MADV_DONTNEED);
+    madvise(&__executable_start, (uintptr_t)&etext - (uintptr_t)&__executable_start, MADV_DONTNEED);
     for (;;) {
         while (waitpid(-1, NULL, WNOHANG) > 0)
             ;

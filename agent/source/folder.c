@@ -378,8 +378,9 @@ enum err_code src_folder_seed(struct src_folder *f, const char *name, struct api
         return err_nomem(e);
     for (; objects.n < held->n; objects.n++)
         objects.v[objects.n] = api_object_ref(&held->v[objects.n]);
-    objects.v[objects.n++] =
+    objects.v[objects.n] =
         (struct api_object){ .kind = API_KIND_POD, .document = (int)objects.n, .pod = api_pod_ref(pod) };
+    objects.n++;
     if (!object_claims_adopt(&f->claims, &file->holder, &objects, false, f->last_seq))
         return err_set(e, ERR_EXISTS, "manifest file %s: another file holds its pod already", name);
     if (f->state == WATCH_FOLDER && f->listed && file->scan != f->scans)

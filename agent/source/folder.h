@@ -57,11 +57,11 @@ enum err_code src_folder_open(struct src_folder **ret, uv_loop_t *loop, const ch
                               struct src_store *store, src_file_fn on_file, void (*first_set)(void *arg),
                               void *arg, struct err *e) MUST_CHECK;
 /*
- * After a restart: what an earlier run had in force from `file`, told before the loop turns again after
+ * After a restart: what an earlier run had in force from file `name`, told before the loop turns again after
  * src_folder_open().  It counts until the file is read without problems, or is found to be gone: so an
  * invalid edit leaves the pod alone over a restart, too, and a folder that is missing now ends no pod.
  */
-enum err_code src_folder_seed(struct src_folder *f, const char *file, struct api_pod *pod,
+enum err_code src_folder_seed(struct src_folder *f, const char *name, struct api_pod *pod,
                               struct err *e) MUST_CHECK;
 /* Name of the file whose pod this is; NULL: none. Borrowed until the loop turns. */
 const char *src_folder_file_of_pod(const struct src_folder *f, const char *namespace_, const char *name);

@@ -51,8 +51,8 @@ enum err_code unpack_path_clean(const char *name, char *ret, struct err *e)
         at += n;
         at += *at == '/';
     }
-    memcpy(ret, clean, out);
-    ret[out] = '\0';
+    clean[out] = '\0';
+    memcpy(ret, clean, out + 1);
     return ERR_OK;
 }
 

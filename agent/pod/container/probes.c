@@ -60,15 +60,9 @@ const char *probe_type_name(enum probe_type t)
 
 const struct api_probe *probes_spec(const struct ctr *c, enum probe_type t)
 {
-    switch (t) {
-    case PROBE_STARTUP:
-        return c->spec->startup;
-    case PROBE_LIVENESS:
-        return c->spec->liveness;
-    case PROBE_READINESS:
-        return c->spec->readiness;
-    }
-    return NULL;
+    return t == PROBE_STARTUP    ? c->spec->startup
+           : t == PROBE_LIVENESS ? c->spec->liveness
+                                 : c->spec->readiness;
 }
 
 /* ---- pure -----------------------------------------------------------------------------------------------

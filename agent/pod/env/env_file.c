@@ -38,7 +38,7 @@ static enum err_code read_name(struct scan *s, const char **ret, size_t *ret_n, 
     const char *name = s->p;
 
     while (s->p < s->end && *s->p != '=') {
-        if (*s->p == '\n' || *s->p < 0x20 || *s->p > 0x7e)
+        if (*s->p < 0x20 || *s->p > 0x7e)
             return env_file_bad(s, "invalid environment variable format", e);
         s->p++;
     }

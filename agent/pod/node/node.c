@@ -224,9 +224,9 @@ void node_set_folder(struct node *n, struct src_folder *f)
     }
 }
 
-void node_on_container_event(const char *id, void *arg)
+void node_on_container_event(const char *id, void *node)
 {
-    struct node *n = arg;
+    struct node *n = node;
     struct ctr *c = pods_by_container(n, id);
 
     if (c != NULL)
@@ -301,9 +301,9 @@ void node_sources_ready(struct node *n)
     quarantine_report(n, n->opened_ns);
 }
 
-void node_on_manifest(const struct src_file *f, void *arg)
+void node_on_manifest(const struct src_file *f, void *node)
 {
-    (void)arg;
+    (void)node;
     if (f->ok) {
         log_info("manifest read", F_STR("file", f->name), F_U64("objects", f->n_objects));
         return;

@@ -9,7 +9,7 @@ void sandbox_step(struct pod *p);          /* towards NET_READY */
 bool sandbox_teardown_step(struct pod *p); /* towards NET_DELETED; true when there */
 /* After a restart of the agent: from the facts.  An error: they could not be looked at, nothing was decided.
  */
-enum err_code sandbox_recover(struct pod *p, struct err *e) MUST_CHECK;
+enum err_code sandbox_recover(struct pod *p, struct err *ret) MUST_CHECK;
 bool sandbox_ready(const struct pod *p);  /* containers can be started in it */
 bool sandbox_pinned(const struct pod *p); /* containers can be created in it */
 void pidns_step(struct pod *p);
