@@ -5,7 +5,7 @@ import re
 import shutil
 import subprocess
 
-from coracle import TOP, check, contains, equal, links, pod, read, run, until, world_cgroups
+from coracle import TOP, Skip, check, contains, equal, links, pod, read, run, until, world_cgroups
 
 EPOCH = "1700000000"
 
@@ -82,6 +82,23 @@ def test_scripts(t):
     check(os.access(f"{root}/usr/bin/coracle", os.X_OK), "no program")
     equal(os.stat(f"{root}/etc/coracle/manifests").st_mode & 0o7777, 0o700, "mode of the manifests' folder")
     contains(run("dpkg", f"--root={root}", "--status", "coracle").stdout, "Status: install ok unpacked")
+
+
+def test_tmpfiles(t):
+    """systemd-tmpfiles, which a package's installation runs at any time, leaves the state folder as the agent opened it for a pull"""
+    if shutil.which("systemd-tmpfiles") is None:
+        raise Skip("no systemd-tmpfiles here")
+    root = f"{t.scratch}/root"
+    os.makedirs(f"{root}/etc")
+    for file in ("passwd", "group"):
+        shutil.copy(f"/etc/{file}", f"{root}/etc/{file}")
+    os.makedirs(f"{root}/var/lib/coracle")
+    os.chown(f"{root}/var/lib/coracle", 0, 65534)
+    os.chmod(f"{root}/var/lib/coracle", 0o710)
+    run("systemd-tmpfiles", f"--root={root}", "--create", f"{TOP}/systemd/tmpfiles.conf")
+    st = os.stat(f"{root}/var/lib/coracle")
+    equal((oct(st.st_mode & 0o7777), st.st_gid), ("0o710", 65534), "mode and group of the state folder")
+    equal(oct(os.stat(f"{root}/etc/coracle/manifests").st_mode & 0o7777), "0o700", "mode of the manifests' folder")
 
 
 def test_removal_ends_pods(t):
