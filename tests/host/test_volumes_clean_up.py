@@ -6,7 +6,7 @@ import shutil
 import signal
 import uuid
 
-from coracle import (all_running, check, config_map, container, contains, equal, mount, mounts_below, pod, run,
+from coracle import (all_running, check, config_map, container, contains, equal, mount, mounts_below, pod, read, run,
                      shell, until)
 
 EMPTY = "volumes/kubernetes.io~empty-dir"
@@ -123,6 +123,7 @@ def test_first_start_beside_a_kubelet(t):
     node = t.node()
     equal(node.stop(), 0, "exit code")
     os.unlink(f"{node.state_dir}/foreign-pods")  # written at the first start
+    os.rmdir(f"{node.state_dir}/pods")
     uid = str(uuid.uuid4())
     folder, logs = f"{node.root_dir}/pods/{uid}", f"{node.pod_logs}/default_web_{uid}"
     for path in (f"{folder}/volumes/kubernetes.io~empty-dir/data", f"{logs}/main"):
@@ -150,6 +151,37 @@ def test_first_start_beside_a_kubelet(t):
     lives(f"{folder}/volumes/kubernetes.io~empty-dir/data")
     contains(node.log(), "list of foreign pods is damaged and made anew")
     contains(node.log(), "pod is not known here and was never ours: nothing of it is removed", uid)
+    equal(node.stop(), 0, "exit code")
+
+
+def test_first_start_of_this_version(t):
+    """where an earlier version ran, which kept no list of foreign pods, its left-over volumes and logs are removed, a kubelet's are not"""
+    node = t.node()
+    equal(node.stop(), 0, "exit code")
+    os.unlink(f"{node.state_dir}/foreign-pods")  # versions before this one made none
+
+    def put(uid, *more):
+        folder, logs = f"{node.root_dir}/pods/{uid}", f"{node.pod_logs}/default_web_{uid}"
+        for path in (f"{folder}/volumes/kubernetes.io~empty-dir/data", f"{logs}/main", *(f"{folder}/{name}" for name in more)):
+            os.makedirs(path)
+        return folder, logs
+
+    ours = put(str(uuid.uuid4()))
+    node.start()
+    for path in ours:
+        until(lambda: not os.path.exists(path), 15, f"{path} is removed")  # pylint: disable=cell-var-from-loop
+    equal(read(f"{node.state_dir}/foreign-pods"), ".\n", "the list")
+    equal(node.stop(), 0, "exit code")
+
+    os.unlink(f"{node.state_dir}/foreign-pods")
+    kubelets = str(uuid.uuid4())
+    theirs, ours, orphan = put(kubelets, "plugins"), put(str(uuid.uuid4())), f"{node.pod_logs}/default_old_{uuid.uuid4()}/main"
+    os.makedirs(orphan)
+    node.start()
+    until(lambda: not os.path.exists(ours[0]), 15, "our volumes are removed")
+    contains(read(f"{node.state_dir}/foreign-pods"), f"{kubelets}\n", "the list")
+    for path in (*theirs, orphan):
+        check(os.path.isdir(path), f"{path} is gone")
     equal(node.stop(), 0, "exit code")
 
 

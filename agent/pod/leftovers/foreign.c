@@ -3,20 +3,32 @@
 
 #include "base/fs.h"
 #include "base/log.h"
+#include "base/patience.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define FILE_NAME "foreign-pods" /* one uid a line, then the end */
 #define END ".\n"
 enum { FOREIGN_MAX = 4 << 20 }; /* 100,000 of them */
 
+/*
+ * kubelet makes this folder in that of each pod, and we never do.  It says whose a pod is where an earlier
+ * version of ours ran that kept no list: all else that is found there is a left-over of ours.
+ */
+#define KUBELETS "plugins"
+
 struct foreign_found {
     struct node *node;
     struct buf text;
     const char *where;
+    bool first; /* no agent with this state folder ever had pods: all is somebody else's */
     bool logs;
+    bool kubelets; /* some pod is */
+    struct err *e;
 };
 
 const char *foreign_uid_of_logs(const char *folder)
@@ -55,14 +67,42 @@ static void foreign_note(struct foreign_found *f, const char *uid, const char *w
     buf_addc(&f->text, '\n');
 }
 
-static bool foreign_folder(const char *name, void *arg)
+static bool foreign_pod(const char *name, void *arg)
 {
     struct foreign_found *f = arg;
-    const char *uid = f->logs ? foreign_uid_of_logs(name) : name;
+    str_auto mark = str_printf("%s/%s/" KUBELETS, f->where, name);
+    struct presence kubelets = presence_present();
 
-    if (uid != NULL)
-        foreign_note(f, uid, f->where);
+    if (mark == NULL)
+        err_nomem(f->e);
+    else if (!f->first)
+        kubelets = fs_look_at(AT_FDCWD, mark, NULL, f->e);
+    if (f->e->code != ERR_OK)
+        return false;
+    if (!presence_is_absent(kubelets)) {
+        f->kubelets = true;
+        foreign_note(f, name, f->where);
+    }
     return true;
+}
+
+/* Whose logs are those of a pod without a folder?  Where a kubelet has pods they may be its own. */
+static bool foreign_logs(const char *name, void *arg)
+{
+    struct foreign_found *f = arg;
+    const char *uid = foreign_uid_of_logs(name);
+    str_auto pod = uid != NULL ? str_printf("%s/pods/%s", f->node->o.root_dir, uid) : NULL;
+    struct presence folder = presence_absent();
+
+    if (uid == NULL || (!f->first && !f->kubelets))
+        return true;
+    if (pod == NULL)
+        err_nomem(f->e);
+    else if (!f->first) /* one that is a kubelet's is in the list already */
+        folder = fs_look_at(AT_FDCWD, pod, NULL, f->e);
+    if (f->e->code == ERR_OK && presence_is_absent(folder))
+        foreign_note(f, uid, f->where);
+    return f->e->code == ERR_OK;
 }
 
 static enum err_code foreign_find(struct foreign_found *f, struct err *e)
@@ -73,19 +113,19 @@ static enum err_code foreign_find(struct foreign_found *f, struct err *e)
     if (pods == NULL)
         return err_nomem(e);
     f->where = pods;
-    if (presence_is_unknown(fs_list(AT_FDCWD, pods, foreign_folder, f, e)))
+    f->e = e;
+    if (presence_is_unknown(fs_list(AT_FDCWD, pods, foreign_pod, f, e)) || e->code != ERR_OK)
         return e->code;
     f->where = n->o.pod_logs_dir;
-    f->logs = true;
-    if (n->o.pod_logs_dir != NULL &&
-        presence_is_unknown(fs_list(AT_FDCWD, n->o.pod_logs_dir, foreign_folder, f, e)))
-        return e->code;
-    return ERR_OK;
+    if (n->o.pod_logs_dir == NULL)
+        return ERR_OK;
+    return presence_is_unknown(fs_list(AT_FDCWD, n->o.pod_logs_dir, foreign_logs, f, e)) ? e->code
+                                                                                         : f->e->code;
 }
 
-static enum err_code foreign_make(struct node *n, const char *path, struct err *e)
+static enum err_code foreign_make(struct node *n, const char *path, bool first, struct err *e)
 {
-    struct foreign_found f = { .node = n, .text = BUF_INIT(FOREIGN_MAX) };
+    struct foreign_found f = { .node = n, .text = BUF_INIT(FOREIGN_MAX), .first = first };
 
     if (foreign_find(&f, e) == ERR_OK) {
         buf_adds(&f.text, END);
@@ -98,9 +138,32 @@ static enum err_code foreign_make(struct node *n, const char *path, struct err *
     return e->code == ERR_OK ? ERR_OK : err_wrap(e, "note the pods that are not ours");
 }
 
+static struct presence foreign_look_records(struct node *n, struct err *e)
+{
+    str_auto records = str_printf("%s/pods", n->o.state_dir);
+
+    if (records != NULL)
+        return fs_look_at(AT_FDCWD, records, NULL, e);
+    err_nomem(e);
+    return presence_unknown(e);
+}
+
+enum err_code foreign_begin(struct node *n, struct err *e)
+{
+    struct patience patience = { 0 };
+
+    do {
+        *e = (struct err){ 0 };
+        if (presence_is_absent(foreign_look_records(n, e)))
+            (void)!foreign_load(n, e);
+    } while (e->code != ERR_OK && patience_wait(&patience));
+    return e->code;
+}
+
 enum err_code foreign_load(struct node *n, struct err *e)
 {
     str_auto path = str_printf("%s/" FILE_NAME, n->o.state_dir);
+    struct presence records;
 
     if (n->foreign != NULL)
         return ERR_OK;
@@ -110,14 +173,15 @@ enum err_code foreign_load(struct node *n, struct err *e)
     case PRESENCE_UNKNOWN:
         return e->code;
     case PRESENCE_ABSENT:
-        return foreign_make(n, path, e);
+        records = foreign_look_records(n, e);
+        return presence_is_unknown(records) ? e->code : foreign_make(n, path, presence_is_absent(records), e);
     case PRESENCE_PRESENT:
         if (foreign_is_whole(n->foreign))
             return ERR_OK;
         /* What it listed may be lost: again everything that is here and not known stays. */
         log_warn("list of foreign pods is damaged and made anew", F_STR("file", path));
         foreign_free(n);
-        return foreign_make(n, path, e);
+        return foreign_make(n, path, true, e);
     }
     return ERR_OK;
 }
@@ -130,8 +194,10 @@ bool foreign_has(const struct node *n, const char *uid)
 void foreign_free(struct node *n)
 {
     str_auto path = n->draining ? str_printf("%s/" FILE_NAME, n->o.state_dir) : NULL;
+    str_auto records = path != NULL ? str_printf("%s/pods", n->o.state_dir) : NULL;
 
-    if (path != NULL)
+    /* The folder of records first: without the list it would say that all is ours. */
+    if (records != NULL && (rmdir(records) == 0 || errno == ENOENT))
         fs_remove_quietly(AT_FDCWD, path);
     free(take_ptr(&n->foreign));
 }

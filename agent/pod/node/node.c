@@ -186,7 +186,7 @@ enum err_code node_open(struct node **ret, const struct node_options *o, struct 
     pod_node_open_folders(n);
     allocatable_open(n);
     if (!boot_known || boot_timers_watch(n->timers, run_queue_clock_set, n, e) != ERR_OK ||
-        record_load_all(n, e) != ERR_OK) {
+        foreign_begin(n, e) != ERR_OK || record_load_all(n, e) != ERR_OK) {
         node_free(n);
         return e->code;
     }
