@@ -98,13 +98,16 @@ $(B)/coracle-shutdown: $(patsubst %.c,$(B)/agent/%.o,$(shutdown_SRCS)) $(call li
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $^ $(LIBS_SHUTDOWN)
 
+# Static, since they run in a container's file system; not position independent: relocating would make a page more their own.
+small_flags := -std=gnu17 -Os $(warnings) -fstack-protector-strong -fstack-clash-protection -D_FORTIFY_SOURCE=3 -D_GNU_SOURCE -I. \
+               -Wl,-z,relro,-z,now
 $(B)/coracle-pause: agent/runtime/pause.c | $(B)/.flags
 	$(call say,LD,$@)
-	$(Q)$(CC) -std=gnu17 -Os $(warnings) -static -D_GNU_SOURCE -o $@ $<
+	$(Q)$(CC) $(small_flags) -static -o $@ $<
 
 $(B)/coracle-exec: $(patsubst %,agent/runtime/%,$(exec_SRCS)) agent/runtime/exec_report.h | $(B)/.flags
 	$(call say,LD,$@)
-	$(Q)$(CC) -std=gnu17 -Os $(warnings) $(EXEC_LINK) -D_GNU_SOURCE -I. -o $@ $(filter %.c,$^)
+	$(Q)$(CC) $(small_flags) $(EXEC_LINK) -o $@ $(filter %.c,$^)
 
 $(B)/llhttp/llhttp.a: $(B)/.flags
 	$(call say,CC,llhttp)

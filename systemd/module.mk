@@ -53,8 +53,10 @@ uninstall: ## remove what install put below DESTDIR
 	$(Q)rmdir --ignore-fail-on-non-empty '$(DESTDIR)$(libexecdir)' '$(DESTDIR)$(sysconfdir)/coracle/manifests' \
 	    '$(DESTDIR)$(sysconfdir)/coracle' 2> /dev/null || :
 
+# What Debian calls the architecture that the compiler builds for.
+DEB_HOST_ARCH ?= $(shell dpkg-architecture -f -t$$($(CC) -dumpmachine) -qDEB_HOST_ARCH)
 .PHONY: deb
 deb: all ## build a Debian package of what install installs: $(O)/coracle_<version>_<architecture>.deb
 	@tests/tools/deps deb
 	$(Q)rm -rf '$(O)/deb' && $(MAKE) --no-print-directory install DESTDIR='$(abspath $(O))/deb' PREFIX=/usr
-	$(Q)systemd/package/build '$(VERSION)' '$(abspath $(O))/deb' '$(abspath $(O))'
+	$(Q)STRIP='$(STRIP)' DEB_HOST_ARCH='$(DEB_HOST_ARCH)' systemd/package/build '$(VERSION)' '$(abspath $(O))/deb' '$(abspath $(O))'

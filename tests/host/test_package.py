@@ -10,14 +10,20 @@ from coracle import TOP, Skip, check, contains, equal, links, pod, read, run, un
 EPOCH = "1700000000"
 
 
-def build(t, name):
-    """The package, of what `make install` puts below a scratch folder; skipped where dpkg's tools are not."""
-    root, out = f"{t.scratch}/{name}/root", f"{t.scratch}/{name}"
+def install(t, root, prefix):
+    """What `make install` puts below a scratch folder."""
     env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
     variant = os.path.basename(t.build)
     sanitizers = variant.partition("-")[2].replace("-", ",")
-    run("make", "-s", "-C", TOP, f"O={os.path.dirname(t.build)}", "CC=gcc", f"SAN={sanitizers}", "PREFIX=/usr", f"DESTDIR={root}",
+    run("make", "-s", "-C", TOP, f"O={os.path.dirname(t.build)}", "CC=gcc", f"SAN={sanitizers}", f"PREFIX={prefix}", f"DESTDIR={root}",
         "install", env=env, timeout=80)
+    return env
+
+
+def build(t, name):
+    """The package, of what `make install` puts there; skipped where dpkg's tools are not."""
+    root, out = f"{t.scratch}/{name}/root", f"{t.scratch}/{name}"
+    env = install(t, root, "/usr")
     env["SOURCE_DATE_EPOCH"] = EPOCH
     result = run(f"{TOP}/systemd/package/build", "1.2.3", root, out, env=env, timeout=80)
     path = result.stdout.strip()
@@ -64,6 +70,24 @@ def test_content(t):
     equal(len(read(f"{unpacked}/DEBIAN/md5sums").splitlines()), files - 1, "checksums: all but the conffile")
     with open(build(t, "two"), "rb") as second, open(package, "rb") as first:
         check(first.read() == second.read(), "two builds of the same files differ")
+
+
+def test_lintian(t):
+    """lintian finds no error and no warning that systemd/package/lintian-overrides does not argue"""
+    result = run("lintian", "--allow-root", "--no-tag-display-limit", "--fail-on", "error,warning,info", "--display-info", build(t, "one"), ok=False, timeout=120)
+    equal((result.returncode, result.stdout), (0, ""), "lintian")
+
+
+def test_another_prefix(t):
+    """below another PREFIX the agent finds its own programs, and the unit the agent"""
+    node, root = t.node(), f"{t.scratch}/opt"
+    install(t, root, "/local")
+    check(not os.path.exists(f"{root}/usr"), "something was installed below /usr")
+    contains(read(f"{root}/local/lib/systemd/system/coracle.service"), "ExecStart=/local/bin/coracle run", "unit")
+    equal(node.stop(), 0, "exit code")
+    node.coracle = f"{root}/local/bin/coracle"
+    node.start()
+    equal(node.stop(), 0, "exit code")
 
 
 def test_scripts(t):
