@@ -35,6 +35,7 @@ static struct {
     size_t n_ctrs;
     bool pinned, attached, images_absent;
     bool hang;         /* a cancelled operation does not end by itself */
+    bool stubborn;     /* containers end only when they are killed */
     struct err unseen; /* not ERR_OK: looks at containers fail so */
     struct err kill_error, cgroup_error;
     enum probe_outcome probes; /* the verdict of every check of a server */
@@ -381,6 +382,15 @@ enum err_code vol_shm_setup(struct vol_node *n, const char *uid, uint64_t bytes,
     return ERR_OK;
 }
 
+enum err_code vol_empty_dir_setup(struct vol_node *n, const struct vol_empty_dir *v, char *ret, size_t size,
+                                  struct err *e)
+{
+    (void)n;
+    (void)e;
+    snprintf(ret, size, "/%s", v->name);
+    return ERR_OK;
+}
+
 void proc_call_start(struct proc_call *c, const struct proc_call_spec *spec, uv_loop_t *loop, op_done_fn done,
                      void *owner)
 {
@@ -513,9 +523,10 @@ static inline void script_happened(const struct op *op)
         script.ctrs[script.n_ctrs - 1].s.phase = RT_CREATED;
     } else if (strcmp(op->name, "start") == 0) {
         struct script_ctr *s = script_ctr(c->cur.id);
-        s->s.phase = RT_RUNNING;
         s->s.pid = 1000;
         s->s.started_ns = clock_wall_ns();
+        if (s->s.phase == RT_CREATED) /* else it has ended since */
+            s->s.phase = RT_RUNNING;
     } else if (strcmp(op->name, "namespaces") == 0) {
         script.pinned = true;
     } else if (strcmp(op->name, "add") == 0) {
@@ -611,8 +622,10 @@ static inline int script_teardown(void **state)
     w->node.closing = true;
     while (op_count() > 0) {
         struct op *op = script_op(NULL);
-        if (op != NULL)
+        if (op != NULL && op->abort == script_on_abort)
             op_finish(op, NULL);
+        else if (op != NULL)
+            op_cancel(op);
         uv_run(&w->loop, UV_RUN_NOWAIT);
     }
     uv_close((uv_handle_t *)&w->node.runner, NULL);
