@@ -52,8 +52,11 @@ static enum err_code record_sync_keep(int dir, int fd, const char *name, struct 
         return err_sys(e, errno, "remove %s", tmp);
     if (linkat(AT_FDCWD, from, dir, tmp, AT_SYMLINK_FOLLOW) != 0)
         return errno == ENOENT ? ERR_OK /* replaced meanwhile */ : err_sys(e, errno, "link %s", to);
-    if (renameat(dir, tmp, dir, to) != 0)
-        return err_sys(e, errno, "rename %s", to);
+    if (renameat(dir, tmp, dir, to) != 0) {
+        err_sys(e, errno, "rename %s", to);
+        fs_remove_quietly(dir, tmp); /* the pod may go before its next record comes */
+        return e->code;
+    }
     /* Two names of one file: rename() did nothing. */
     return unlinkat(dir, tmp, 0) == 0 || errno == ENOENT ? ERR_OK : err_sys(e, errno, "remove %s", tmp);
 }
