@@ -9,7 +9,6 @@ from coracle import Skip, alive, check, config_map, container, equal, pod, read,
 # errno.  Whoever removes the file fails.
 SHIM = r"""
 #define _GNU_SOURCE
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -72,24 +71,12 @@ ssize_t readlink(const char *path, char *ret, size_t n)
     return fails("readlink", path) ? -1 : syscall(SYS_readlinkat, AT_FDCWD, path, ret, n);
 }
 
-long syscall(long number, ...)
+int pidfd_open(pid_t pid, unsigned flags)
 {
-    static long (*real)(long, ...);
-    char pid[32];
-    long a[6];
-    va_list ap;
-    va_start(ap, number);
-    for (int i = 0; i < 6; i++)
-        a[i] = va_arg(ap, long);
-    va_end(ap);
-    if (number == SYS_pidfd_open) {
-        snprintf(pid, sizeof(pid), "pid-%d.", (int)a[0]);
-        if (fails("pidfd_open", pid))
-            return -1;
-    }
-    if (real == NULL)
-        real = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
-    return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+    char text[32];
+
+    snprintf(text, sizeof(text), "pid-%d.", (int)pid);
+    return fails("pidfd_open", text) ? -1 : (int)syscall(SYS_pidfd_open, pid, flags);
 }
 """
 
