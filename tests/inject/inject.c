@@ -219,7 +219,7 @@ static enum answer decide(const char *call, void *frame)
             return PASS;
         find_site(&site, call, (uint64_t)frame);
         if (site.n_frames > 0 && site.frames[0] >> 48 == 1 &&
-            (strcmp(call, "read") == 0 || strcmp(call, "write") == 0))
+            (strcmp(call, "read") == 0 || strcmp(call, "write") == 0 || strcmp(call, "pipe2") == 0))
             return PASS; /* libuv aborts where its own wake-ups fail */
         __atomic_fetch_add(&control->hits, 1, __ATOMIC_RELAXED);
         errno = control->error;
@@ -269,6 +269,8 @@ static enum answer decide(const char *call, void *frame)
 
 struct sockaddr;
 struct msghdr;
+struct itimerspec;
+struct mount_attr;
 struct pollfd;
 struct statx;
 
@@ -330,6 +332,13 @@ HOOK(int, mount, -1, (const char *a, const char *b, const char *c, unsigned long
 HOOK(int, umount2, -1, (const char *a, int b), a, b)
 HOOK(int, move_mount, -1, (int a, const char *b, int c, const char *d, unsigned int e), a, b, c, d, e)
 HOOK(int, open_tree, -1, (int a, const char *b, unsigned int c), a, b, c)
+HOOK(int, mount_setattr, -1, (int a, const char *b, unsigned int c, struct mount_attr *d, size_t e), a, b, c,
+     d, e)
+HOOK(int, pidfd_open, -1, (pid_t a, unsigned int b), a, b)
+HOOK(int, close_range, -1, (unsigned int a, unsigned int b, int c), a, b, c)
+HOOK(int, timerfd_create, -1, (int a, int b), a, b)
+HOOK(int, timerfd_settime, -1, (int a, int b, const struct itimerspec *c, struct itimerspec *d), a, b, c, d)
+HOOK(int, mknod, -1, (const char *a, mode_t b, dev_t c), a, b, c)
 HOOK(int, setns, -1, (int a, int b), a, b)
 HOOK(int, unshare, -1, (int a), a)
 HOOK(int, socket, -1, (int a, int b, int c), a, b, c)

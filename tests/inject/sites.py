@@ -34,7 +34,7 @@ ERRNOS = {
     "inotify_init1": ("EMFILE", "ENOMEM"), "inotify_add_watch": ("ENOSPC", "ENOMEM"), "eventfd": ("EMFILE",), "signalfd": ("EMFILE",),
     "pipe2": ("EMFILE", "ENFILE"), "dup": ("EMFILE",), "dup2": ("EBUSY",), "dup3": ("EBUSY",), "fcntl": ("EMFILE",),
     "waitid": ("EINTR",), "malloc": ("ENOMEM",), "realloc": ("ENOMEM",), "ioctl": LOOK, "pidfd_open": ("EMFILE", "ENOMEM"),
-    "pidfd_send_signal": ("ENOMEM",), "flock": ("EINTR", "ENOMEM"), "kill": ("EPERM",),
+    "close_range": ("ENOMEM",), "timerfd_create": ("EMFILE", "ENOMEM"), "mknod": WRITE, "pidfd_send_signal": ("ENOMEM",), "flock": ("EINTR", "ENOMEM"), "kill": ("EPERM",),
 }
 # err_is_shortage() makes these one: a site gets one of them, another site the other.
 SHORTAGE = ("EMFILE", "ENFILE", "ENOMEM")
@@ -42,7 +42,7 @@ SHORTAGE = ("EMFILE", "ENFILE", "ENOMEM")
 NO_TRACE = {"stat", "lstat", "fstat", "fstatat", "statx", "statfs", "statvfs", "fstatvfs", "access", "faccessat", "readlink", "readlinkat",
             "opendir", "fdopendir", "readdir", "scandir", "scandirat", "getdents64", "pread", "pread64", "socket", "socketpair", "pipe2",
             "eventfd", "signalfd", "inotify_init1", "inotify_add_watch", "dup", "dup2", "dup3", "fcntl", "pidfd_open", "memfd_create",
-            "close_range", "open_tree"}
+            "close_range", "open_tree", "timerfd_create", "timerfd_settime"}
 SECONDS = 3
 
 
@@ -127,7 +127,7 @@ def label_sites(sites, build):
         names = {o: f"{lines[2 * i].partition('.')[0]}:{lines[2 * i + 1].rpartition(':')[2].split()[0]}" for i, o in enumerate(offsets)}
         for s in sites:
             if s.program == program:
-                frames = [names[f - 1] if f >> 48 == 0 else ["", "libuv", "libc"][f >> 48] for f in s.frames]
+                frames = [names[f - 1] if f >> 48 == 0 else f"libuv+{f & 0xffffffffffff:x}" if f >> 48 == 1 else "libc" for f in s.frames]
                 s.label = f"{s.program} {s.name} {'<'.join(frames)}"
 
 
@@ -135,7 +135,7 @@ def places(sites):
     """One site for each place of the code: the compiler has made several of one line that it unrolled or inlined."""
     found = {}
     for s in sorted(sites, key=lambda s: (s.label, s.id)):
-        found.setdefault(s.label if all(f >> 48 == 0 for f in s.frames) else s.id, s)
+        found.setdefault(s.label, s)
     return sorted(found.values(), key=lambda s: s.label)
 
 
