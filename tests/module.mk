@@ -129,9 +129,10 @@ bench: ## figures of this build on this machine, against the same parts without 
 	@$(make_gcc) all bench-programs
 	@tests/bench/run --build $(check_gcc) --json $(O)/bench.json $(if $(QUICK),--quick) $(ONLY)
 
-check-layers: all ## fail on an include or a call that breaks the table of layers, or a look whose "unknown" could pass for "absent"
+check-layers: all ## fail on an include or a call that breaks the table of layers, on files that call one another in a circle of more than ten, or on a look whose "unknown" could pass for "absent"
 	$(Q)tests/tools/check-layers
 	$(Q)tests/tools/check-symbols $(B)
+	$(Q)tests/tools/check-circles $(B)
 	$(Q)CC="$(CC)" tests/tools/check-presence
 
 # The sweep of failing calls tells a helper's callers apart by their frames: a build with frame pointers, of its own, in

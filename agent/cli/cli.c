@@ -12,11 +12,6 @@
 
 /* ---- output ---------------------------------------------------------------------------------- */
 
-int64_t cli_now(const struct cli *cli)
-{
-    return cli->now_ns != 0 ? cli->now_ns : clock_wall_ns();
-}
-
 PRINTF_LIKE(2, 0)
 static void print_error(struct cli *cli, const char *fmt, va_list ap)
 {

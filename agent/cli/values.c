@@ -10,6 +10,11 @@
 
 #define SECOND_NS 1000000000LL
 
+int64_t cli_now(const struct cli *cli)
+{
+    return cli->now_ns != 0 ? cli->now_ns : clock_wall_ns();
+}
+
 json_t *cli_at(const json_t *object, const char *path)
 {
     const json_t *value = object;
