@@ -4,6 +4,8 @@
 #define AGENT_POD_ADMIT_ADMIT_H
 #include "agent/pod/core/pod.h"
 
+extern const struct room admit_room;
+
 /* What one pod held may be what another waits for, or was refused for. */
 void pods_wake_pending(struct node *n);
 /*

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/admit/hugepages_watch.h"
 #include "agent/pod/admit/admit.h"
+#include "agent/pod/admit/internal.h"
 #include "agent/pod/core/events.h"
 #include "agent/pod/limits/hugepages.h"
 #include "base/log.h"
@@ -84,14 +85,14 @@ void hugepages_watch_begin(struct node *n)
                 n_files += watch_set_add(w->files, found.gl_pathv[k], IN_MODIFY) >= 0;
         globfree(&found);
     }
-    n->hugepages_watch = w;
+    admit_node(n)->hugepages_watch = w;
     if (n_files == 0) /* a kernel without huge pages */
         hugepages_watch_end(n);
 }
 
 void hugepages_watch_end(struct node *n)
 {
-    struct hugepages_watch *w = take_ptr(&n->hugepages_watch);
+    struct hugepages_watch *w = take_ptr(&admit_node(n)->hugepages_watch);
 
     if (w == NULL)
         return;

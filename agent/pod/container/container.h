@@ -5,6 +5,8 @@
 #define AGENT_POD_CONTAINER_CONTAINER_H
 #include "agent/pod/core/pod.h"
 
+extern const struct room container_room;
+
 void create_limit_init(struct node *n);
 bool create_limit_take(struct ctr *c); /* false: the pod is woken when there is a place */
 void create_limit_release(struct ctr *c);
@@ -18,7 +20,9 @@ bool restart_all_wanted(const struct pod *p); /* and holds now */
 enum err_code restart_ask(struct pod *p, struct err *e) MUST_CHECK;
 /* Does so: true while containers are still to end, and none is to start. */
 bool restart_all_step(struct pod *p);
-void ctr_step(struct ctr *c); /* towards running, if it should */
+void containers_step(struct pod *p);   /* of a pod that starts or runs: each container in its turn */
+bool ctr_is_done(const struct ctr *c); /* ended for good with success */
+void ctr_step(struct ctr *c);          /* towards running, if it should */
 /*
  * kubelet starts containers one after the other, and a postStart hook is part of its container's start: those
  * after it wait.  (Without hooks nothing can be seen of that order, and they start side by side.)

@@ -4,6 +4,7 @@
  * slower.  Who must wait stands in a queue.
  */
 #include "agent/pod/container/container.h"
+#include "agent/pod/container/internal.h"
 #include "agent/pod/core/pod.h"
 #include "base/clock.h"
 
@@ -28,34 +29,40 @@ static void create_limit_on_timer(uv_timer_t *timer)
             else if (CREATE_LIMIT_HOLD_MS - held_ms < next_ms)
                 next_ms = CREATE_LIMIT_HOLD_MS - held_ms;
         }
-    if (!TAILQ_EMPTY(&n->create_queue))
+    if (!TAILQ_EMPTY(&container_node(n)->create_queue))
         uv_timer_start(timer, create_limit_on_timer, next_ms, 0);
 }
 
 void create_limit_init(struct node *n)
 {
-    TAILQ_INIT(&n->create_queue);
-    uv_timer_init(n->o.loop, &n->create_timer);
-    n->create_timer.data = n;
+    struct container_node *part = container_node(n);
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+    part->create_max =
+        cpus > 2 ? (unsigned)cpus * 2 : 4; /* pods start side by side, bounded by the processors */
+    TAILQ_INIT(&part->create_queue);
+    uv_timer_init(n->o.loop, &part->create_timer);
+    part->create_timer.data = n;
 }
 
 bool create_limit_take(struct ctr *c)
 {
     struct node *n = c->pod->node;
+    struct container_node *part = container_node(n);
 
     if (c->create_held)
         return true;
-    if (n->create_used < n->create_max) {
-        n->create_used++;
+    if (part->create_used < part->create_max) {
+        part->create_used++;
         c->create_held = true;
         c->create_since_ms = clock_mono_ms();
         return true;
     }
     if (!c->create_waiting) {
         c->create_waiting = true;
-        TAILQ_INSERT_TAIL(&n->create_queue, c, create_link);
-        if (!uv_is_active((uv_handle_t *)&n->create_timer))
-            uv_timer_start(&n->create_timer, create_limit_on_timer, 1, 0);
+        TAILQ_INSERT_TAIL(&part->create_queue, c, create_link);
+        if (!uv_is_active((uv_handle_t *)&part->create_timer))
+            uv_timer_start(&part->create_timer, create_limit_on_timer, 1, 0);
     }
     return false;
 }
@@ -63,19 +70,20 @@ bool create_limit_take(struct ctr *c)
 void create_limit_release(struct ctr *c)
 {
     struct node *n = c->pod->node;
+    struct container_node *part = container_node(n);
     struct ctr *next;
 
     if (c->create_waiting) {
-        TAILQ_REMOVE(&n->create_queue, c, create_link);
+        TAILQ_REMOVE(&part->create_queue, c, create_link);
         c->create_waiting = false;
     }
     if (!c->create_held)
         return;
     c->create_held = false;
-    n->create_used--;
-    next = TAILQ_FIRST(&n->create_queue);
+    part->create_used--;
+    next = TAILQ_FIRST(&part->create_queue);
     if (next != NULL) {
-        TAILQ_REMOVE(&n->create_queue, next, create_link);
+        TAILQ_REMOVE(&part->create_queue, next, create_link);
         next->create_waiting = false;
         pod_wake(next->pod);
     }
@@ -83,11 +91,12 @@ void create_limit_release(struct ctr *c)
 
 void create_limit_pump(struct node *n)
 {
-    unsigned free_places = n->create_max > n->create_used ? n->create_max - n->create_used : 0;
+    struct container_node *part = container_node(n);
+    unsigned free_places = part->create_max > part->create_used ? part->create_max - part->create_used : 0;
     struct ctr *c;
 
-    while (free_places-- > 0 && (c = TAILQ_FIRST(&n->create_queue)) != NULL) {
-        TAILQ_REMOVE(&n->create_queue, c, create_link);
+    while (free_places-- > 0 && (c = TAILQ_FIRST(&part->create_queue)) != NULL) {
+        TAILQ_REMOVE(&part->create_queue, c, create_link);
         c->create_waiting = false;
         pod_wake(c->pod);
     }

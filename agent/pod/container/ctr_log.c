@@ -2,6 +2,7 @@
 /* A container's logs: <podLogsDir>/<namespace>_<pod>_<uid>/<container>/<attempt>.log, and the link for log
  * shippers. */
 #include "agent/pod/container/container.h"
+#include "agent/pod/container/internal.h"
 #include "agent/pod/container/log_keep.h"
 #include "agent/pod/core/pod.h"
 #include "agent/pod/core/pod_look.h"
@@ -28,7 +29,7 @@ void ctr_log_keep(struct ctr *c, unsigned attempt)
     if (!ctr_log_path(c, attempt, path, sizeof(path)))
         return;
     c->log_kept = true;
-    log_keep_begin(c->pod->node->logs, path);
+    log_keep_begin(container_node(c->pod->node)->logs, path);
 }
 
 void ctr_log_ended(struct ctr *c)
@@ -37,7 +38,7 @@ void ctr_log_ended(struct ctr *c)
 
     c->log_kept = false;
     if (ctr_log_path(c, c->cur.attempt, path, sizeof(path)))
-        log_keep_end(c->pod->node->logs, path);
+        log_keep_end(container_node(c->pod->node)->logs, path);
 }
 
 void ctr_log_remove(const struct ctr *c, unsigned attempt)
@@ -45,7 +46,7 @@ void ctr_log_remove(const struct ctr *c, unsigned attempt)
     char path[PATH_MAX];
 
     if (ctr_log_path(c, attempt, path, sizeof(path)))
-        log_keep_remove(c->pod->node->logs, path);
+        log_keep_remove(container_node(c->pod->node)->logs, path);
 }
 
 /* <containerLogsDir>/<pod>_<ns>_<container>-<id>.log; the name part is cut to fit 255. */

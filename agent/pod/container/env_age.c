@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/container/env_age.h"
 #include "agent/api/on_change.h"
+#include "agent/pod/container/internal.h"
 #include "agent/pod/core/events.h"
 #include "agent/pod/core/facts.h"
 #include "base/clock.h"
@@ -22,17 +23,18 @@
 /* Of this node, as long as the tmpfs of its volumes lives. */
 static const unsigned char *env_age_key_of(struct node *n)
 {
+    struct container_node *part = container_node(n);
     struct err e = { 0 };
     char path[512];
 
-    if (n->env_key_known)
-        return n->env_key;
+    if (part->env_key_known)
+        return part->env_key;
     snprintf(path, sizeof(path), "%s/volumes/.environment-key", n->o.run_dir);
-    siphash_key(path, n->env_key, &e);
+    siphash_key(path, part->env_key, &e);
     if (e.code != ERR_OK)
         log_warn("a restart will not know how old environments are", F_ERR(&e));
-    n->env_key_known = true;
-    return n->env_key;
+    part->env_key_known = true;
+    return part->env_key;
 }
 
 /* ---- the state of the sources ------------------------------------------------------------------ */

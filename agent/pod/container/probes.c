@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/container/probes.h"
 
+#include "agent/pod/container/internal.h"
 #include "agent/pod/container/probe_check.h"
 #include "agent/pod/container/readiness.h"
 #include "agent/pod/core/events.h"
@@ -149,7 +150,9 @@ bool probes_view(const struct ctr *c, enum probe_type t, struct probe_view *ret)
 
 static unsigned places(const struct node *n)
 {
-    return n->create_max > PLACES_MIN ? n->create_max : PLACES_MIN;
+    const struct container_node *part = container_node(n);
+
+    return part->create_max > PLACES_MIN ? part->create_max : PLACES_MIN;
 }
 
 static void check_now(struct prober *b);
@@ -158,14 +161,15 @@ static void probes_arm(struct ctr_probes *s);
 static void place_release(struct prober *b)
 {
     struct node *n = b->c->pod->node;
+    struct container_node *part = container_node(n);
     struct prober *next;
 
     if (!b->place_held)
         return;
     b->place_held = false;
-    n->probes_used--;
-    while (n->probes_used < places(n) && (next = TAILQ_FIRST(&n->probes_queue)) != NULL) {
-        TAILQ_REMOVE(&n->probes_queue, next, link);
+    part->probes_used--;
+    while (part->probes_used < places(n) && (next = TAILQ_FIRST(&part->probes_queue)) != NULL) {
+        TAILQ_REMOVE(&part->probes_queue, next, link);
         next->queued = false;
         check_now(next);
         probes_arm(next->c->probes);
@@ -175,16 +179,17 @@ static void place_release(struct prober *b)
 static bool place_take(struct prober *b)
 {
     struct node *n = b->c->pod->node;
+    struct container_node *part = container_node(n);
 
     if (b->place_held || !probe_needs_process(b->c, probes_spec(b->c, b->type)))
         return true;
-    if (n->probes_used < places(n)) {
-        n->probes_used++;
+    if (part->probes_used < places(n)) {
+        part->probes_used++;
         b->place_held = true;
         return true;
     }
     b->queued = true;
-    TAILQ_INSERT_TAIL(&n->probes_queue, b, link);
+    TAILQ_INSERT_TAIL(&part->probes_queue, b, link);
     return false;
 }
 
@@ -193,7 +198,7 @@ static void leave_queue(struct prober *b)
     if (!b->queued)
         return;
     b->queued = false;
-    TAILQ_REMOVE(&b->c->pod->node->probes_queue, b, link);
+    TAILQ_REMOVE(&container_node(b->c->pod->node)->probes_queue, b, link);
 }
 
 /* ---- the timer ------------------------------------------------------------------------------------------

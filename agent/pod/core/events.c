@@ -2,6 +2,7 @@
 /* Events, as people know them from kubectl: a bounded ring of the newest, equal ones counted together,
  * similar ones combined. */
 #include "agent/pod/core/events.h"
+#include "agent/pod/core/internal.h"
 #include "agent/pod/core/pod.h"
 #include "base/clock.h"
 #include "base/json.h"
@@ -78,7 +79,7 @@ json_t *events_json(struct node *n)
     json_t *list = json_array();
     struct event *v;
 
-    TAILQ_FOREACH (v, &n->events, link)
+    TAILQ_FOREACH (v, &core_node(n)->events, link)
         json_array_append_new(list, event_json(n, v));
     return list;
 }
@@ -87,9 +88,11 @@ json_t *events_json(struct node *n)
 
 static void pod_events_drop(struct node *n, struct event *v)
 {
-    TAILQ_REMOVE(&n->events, v, link);
+    struct core_node *core = core_node(n);
+
+    TAILQ_REMOVE(&core->events, v, link);
     LIST_REMOVE(v, near);
-    n->n_events--;
+    core->n_events--;
     pod_events_tell(n, "DELETED", v);
     event_free(v);
 }
@@ -120,7 +123,7 @@ static struct event *pod_events_find(struct node *n, const struct said *s)
 {
     struct event *v;
 
-    LIST_FOREACH (v, &n->events_about[s->about % EVENT_BUCKETS], near)
+    LIST_FOREACH (v, &core_node(n)->events_about[s->about % EVENT_BUCKETS], near)
         if (pod_events_similar(v, s) && strcmp(v->message, s->message) == 0)
             return v;
     return NULL;
@@ -136,7 +139,7 @@ static bool too_many(struct node *n, const struct said *s, struct event **ret_co
     struct event *v;
 
     *ret_combined = NULL;
-    LIST_FOREACH (v, &n->events_about[s->about % EVENT_BUCKETS], near) {
+    LIST_FOREACH (v, &core_node(n)->events_about[s->about % EVENT_BUCKETS], near) {
         if (!pod_events_similar(v, s))
             continue;
         if (v->combined)
@@ -149,11 +152,13 @@ static bool too_many(struct node *n, const struct said *s, struct event **ret_co
 
 static void again(struct node *n, struct event *v)
 {
+    struct core_node *core = core_node(n);
+
     v->count++;
     v->last_ns = clock_wall_ns();
     v->last_at = clock_boot();
-    TAILQ_REMOVE(&n->events, v, link);
-    TAILQ_INSERT_TAIL(&n->events, v, link);
+    TAILQ_REMOVE(&core->events, v, link);
+    TAILQ_INSERT_TAIL(&core->events, v, link);
     pod_events_tell(n, "MODIFIED", v);
 }
 
@@ -181,6 +186,7 @@ static struct event *event_new(const struct said *s)
 
 static void pod_events_add(struct node *n, struct said *s)
 {
+    struct core_node *core = core_node(n);
     char text[MESSAGE_MAX + sizeof(COMBINED)];
     struct event *v, *combined;
     bool combine;
@@ -213,12 +219,12 @@ static void pod_events_add(struct node *n, struct said *s)
     v->combined = combine;
     v->first_ns = v->last_ns = clock_wall_ns();
     v->last_at = clock_boot();
-    v->serial = ++n->event_serial;
-    TAILQ_INSERT_TAIL(&n->events, v, link);
-    LIST_INSERT_HEAD(&n->events_about[s->about % EVENT_BUCKETS], v, near);
+    v->serial = ++core->event_serial;
+    TAILQ_INSERT_TAIL(&core->events, v, link);
+    LIST_INSERT_HEAD(&core->events_about[s->about % EVENT_BUCKETS], v, near);
     pod_events_tell(n, "ADDED", v);
-    if (++n->n_events > EVENTS_MAX)
-        pod_events_drop(n, TAILQ_FIRST(&n->events));
+    if (++core->n_events > EVENTS_MAX)
+        pod_events_drop(n, TAILQ_FIRST(&core->events));
 }
 
 void pod_event(struct pod *p, const struct ctr *c, bool warning, const char *reason, const char *fmt, ...)
@@ -261,6 +267,6 @@ void events_free(struct node *n)
 {
     struct event *v;
 
-    while ((v = TAILQ_FIRST(&n->events)) != NULL)
+    while ((v = TAILQ_FIRST(&core_node(n)->events)) != NULL)
         pod_events_drop(n, v);
 }

@@ -2,7 +2,6 @@
 /* facts - questions about a pod that its structs alone answer: every room may ask them. */
 #include "agent/pod/core/facts.h"
 
-#include "agent/pod/core/shutdown_state.h"
 #include "base/clock.h"
 
 #include <stdio.h>
@@ -128,5 +127,5 @@ bool preempt_is_critical(const struct pod *p)
 
 bool shutdown_now(const struct node *n)
 {
-    return n->shutdown.state == SHUTDOWN_ENDING || n->shutdown.state == SHUTDOWN_DONE;
+    return n->shutting_down;
 }

@@ -23,127 +23,18 @@
  */
 #ifndef AGENT_POD_CORE_POD_H
 #define AGENT_POD_CORE_POD_H
-#include "agent/pod/core/node_options.h"
+#include "agent/pod/core/ctr.h"
+#include "agent/pod/core/node.h"
 #include "agent/pod/core/pod_look.h"
-#include "agent/pod/core/shutdown_state.h"
 #include "agent/pod/core/start_times.h"
 #include "base/boot_timer.h"
 #include "base/fs.h"
 #include "base/list.h"
-#include "base/siphash.h"
-#include "cni/link_watch.h"
-#include "cni/strays.h"
 
 #define POD_IFNAME "eth0" /* kubelet's; the one interface that a pod gets */
 
 enum pod_state { POD_PENDING, POD_STARTING, POD_RUNNING, POD_TERMINATING, POD_TERMINATED };
 const char *pod_state_name(enum pod_state s);
-
-/* cpu (thousandths) and memory (bytes) as a cgroup was last given them; -1: none. */
-struct cpu_memory {
-    bool known;
-    int64_t cpu_request, cpu_limit, memory_request, memory_limit;
-};
-
-/* One run of a container.  Kept in the pod's record. */
-struct instance {
-    char id[65]; /* "" : there is none */
-    unsigned attempt;
-    int64_t created_ns, started_ns, finished_ns; /* wall clock; 0: not yet */
-    struct boot_time started_at, ended_at;       /* the last two, for what counts from them */
-    bool ended;
-    bool log_linked; /* as far as this agent knows */
-    int exit_code;
-    char reason[32];     /* terminated: Completed, Error, OOMKilled, StartError, ContainerStatusUnknown */
-    char *message;       /* termination message; NULL: none */
-    char *image_id;      /* sha256:...; NULL while unknown */
-    char *image_ref;     /* what the status calls it, as it was pulled; NULL: as image_id */
-    json_t *env_sources; /* what its environment was made from (env_age.h); NULL: nothing that can change */
-    json_t *env_told;    /* what it was last told of by a signal; NULL: nothing since */
-    struct cpu_memory sizes;
-    char message_file[128]; /* host file behind terminationMessagePath, below the pod's folder */
-};
-
-enum ctr_kind { CTR_INIT, CTR_SIDECAR, CTR_REGULAR };
-
-/* What the worker is doing with the newest instance. */
-enum ctr_state {
-    CTR_NONE,     /* no instance, or the newest one ended */
-    CTR_MOUNTING, /* sub paths are being bound */
-    CTR_CREATING, /* rt_create under way */
-    CTR_CREATED,
-    CTR_STARTING, /* rt_start under way */
-    CTR_RUNNING,
-    CTR_PRESTOP,  /* told to end: its preStop hook runs, or its turn to be signalled has not come */
-    CTR_STOPPING, /* signal sent, waiting for the exit */
-    CTR_KILLING,  /* its cgroup was killed */
-};
-const char *ctr_state_name(enum ctr_state s);
-
-/* subPath mounts that could not follow their volume (live_sub_path.h) */
-struct live_retry {
-    uint64_t wait_ms; /* until the next try; 0: none has failed */
-    int64_t since_ns; /* wall clock */
-    struct boot_time retry_at;
-    char error[504];
-};
-
-struct ctr {
-    struct pod *pod;
-    const struct api_container *spec; /* into pod->api */
-    enum ctr_kind kind;
-    enum ctr_state state;
-    struct boot_time state_began;
-    struct instance cur, last;
-    unsigned restarts;
-    bool replace; /* image changed, or the sandbox is new: end it and start anew whatever the policy */
-
-    /* crash back-off: 0 ms means no entry */
-#define BACKOFF_MAX_MS 300000
-    uint64_t backoff_ms;
-    struct boot_time backoff_at; /* the run after its last pause began */
-
-    /* why it waits; "" while nothing is wrong */
-    char waiting_reason[40];
-    char *waiting_message;
-    struct boot_time retry_at; /* after a failed try that is not a crash: not before */
-
-    struct boot_time stop_deadline; /* CTR_PRESTOP: its grace is over then; CTR_STOPPING: SIGKILL then */
-    struct boot_time kill_again_at;
-
-    struct ctr_probes *probes; /* NULL: none yet */
-    struct hook *hook;         /* NULL: no lifecycle hook is under way */
-    enum {
-        POST_NONE,
-        POST_RUNNING, /* the postStart hook: until it is over, nobody is told that the container runs */
-        POST_FAILED,  /* and it is being killed for that */
-    } post;
-    char *post_message;  /* why the hook failed */
-    char stop_text[160]; /* of the Killing event; "" : the usual one */
-    bool again;          /* killed by a probe: starts again whatever its exit code */
-    bool asked;          /* restart_ask(): ends, and starts again at once; its back-off stays as it is */
-    /* From the record, for the instance that was running: what its probes had said. */
-    bool recovered, was_ready, was_started;
-
-    struct cpu_memory building; /* of the run that is being created */
-    struct ctr_run *run;        /* what a create under way borrows */
-    struct rt_create create;
-    struct rt_action action;
-    struct proc_call subpaths;
-    char *env_old;      /* `ConfigMap "a"`: what its environment is older than; NULL: nothing */
-    int64_t env_old_ns; /* since when that is known */
-    json_t *env_now;    /* what it is to be told of; NULL: nothing new */
-    bool unknown;       /* the last look at its state failed: nothing is decided about it */
-    bool adopt_due;     /* an earlier agent's, not taken over yet */
-    bool started_once;  /* a sidecar: what comes after it may start */
-    bool log_kept;      /* rotated files of cur's log are being kept: log_keep.h */
-    bool live_due;      /* its subPath mounts may be older than their volume (live_sub_path.h) */
-    pid_t live_pid;     /* its first process, for the child that looks */
-    struct live_retry live_retry;
-    bool create_held, create_waiting;
-    uint64_t create_since_ms; /* held since, clock_mono_ms() */
-    TAILQ_ENTRY(ctr) create_link;
-};
 
 /* To an image that is here (image_right.h). */
 enum image_right { RIGHT_UNKNOWN, RIGHT_GRANTED, RIGHT_REFUSED };
@@ -331,6 +222,7 @@ struct pod {
     struct boot_timer timer;
     TAILQ_ENTRY(pod) dirty_link;
     UT_hash_handle hh;
+    void *parts[ROOMS]; /* what each room keeps of it: room.h */
 };
 
 /* ---- in this room: waking, states, the table ---- */
@@ -338,7 +230,6 @@ void pod_wake(struct pod *p); /* reconcile soon, on a later step of the loop */
 /* Wake again then, unless something earlier is due; called during reconcile only. */
 void pod_wake_at(struct pod *p, struct boot_time at);
 void pod_set_state(struct pod *p, enum pod_state s);
-void ctr_set_state(struct ctr *c, enum ctr_state s);
 /* 68 years: what a manifest says beyond that would not fit times in ns. */
 #define GRACE_MAX_SECONDS INT32_MAX
 struct pod *pods_find(struct node *n, const char *namespace_, const char *name);
@@ -351,123 +242,4 @@ void pod_ask_end(struct pod *p, int64_t grace_seconds, const char *why); /* as o
 bool pod_ask_idle(const struct pod *p);                                  /* no operation of it is under way */
 void pod_ask_apply(struct pod *p, struct api_pod *api);                  /* takes an edit over in place */
 void pod_ask_recover(struct pod *p); /* compares what its record says with the facts, once more */
-
-/* ---- the node ---- */
-#define NODE_PODS_MAX                                                                                        \
-    1024 /* entries in the table, also finished ones: memory stays bounded whatever the folder holds */
-
-#define EVENT_BUCKETS 128
-struct event {
-    TAILQ_ENTRY(event) link;
-    LIST_ENTRY(event) near; /* of those whose `about` falls into the same bucket */
-    uint64_t about;         /* a hash of uid, field_path and reason: those of each new event are looked up */
-    char *namespace_, *pod, *uid, *field_path, *reason, *message;
-    bool warning, of_node; /* of_node: "pod" and "uid" are the node's name */
-    bool combined;         /* stands for many with different messages */
-    unsigned count;
-    int64_t first_ns, last_ns; /* wall clock */
-    struct boot_time last_at;
-    uint64_t serial;
-};
-
-#define POD_START_BUCKETS 29
-struct pod_starts { /* agent_metrics.h: how long pods took until they ran */
-    uint64_t buckets[POD_START_BUCKETS], count, sum_ns;
-};
-
-struct net_heal { /* net_heal.c; counts of its last round */
-    struct cni_gc gc;
-    bool gc_again;
-    struct cni_strays strays;
-    struct cni_link_watch *watch; /* net_watch.c; NULL: none */
-    size_t adopted;               /* attachments known only by what they left, since the start */
-    unsigned running, checked, again;
-    size_t networks; /* that GC was run on */
-    char gc_error[512];
-};
-
-/* What lower rooms ask of the worker, set when the node opens: no room calls one above it. */
-struct pod_upward {
-    void (*queue)(struct pod *p); /* to be looked at on a later step of the loop */
-    void (*end)(struct pod *p, int64_t grace_seconds, bool finishing, const char *why);
-    bool (*idle)(const struct pod *p);
-    void (*apply)(struct pod *p, struct api_pod *api);
-    void (*recover)(struct pod *p); /* compares what its record says with the facts, once more */
-};
-
-struct node {
-    struct node_options o;
-    struct pod_upward upward;
-    struct net_heal heal;
-    struct rt *rt;
-    struct status_server *server;
-    struct src_folder *folder;
-    struct status_provider provider;
-    struct pod *pods;
-    size_t n_pods;
-    TAILQ_HEAD(, pod) dirty;
-    TAILQ_HEAD(, pod) unsynced; /* their records */
-    bool records_syncing;
-    bool records_due; /* those that may wait have waited */
-    uv_timer_t records_timer;
-    int64_t opened_ns; /* wall clock */
-    struct boot_time opened_at;
-    struct boot_timers *timers;
-    uv_idle_t runner;
-    bool runner_active, sources_ready, closing, draining, forced /* drained a second time: at once */;
-    bool told_no_cluster_dns;
-    void (*drained)(void *arg);
-    void *drained_arg;
-    void (*idle)(void *arg);
-    void *idle_arg;
-    uv_timer_t idle_timer;
-    struct { /* what the cgroup of a QoS class was last given, by enum cg_class */
-        bool known;
-        int64_t cpu_shares, memory_low;
-    } classes[CG_BEST_EFFORT + 1];
-    int64_t protected_bytes; /* requests of memory that the cgroup of all pods protects; 0: none */
-    uv_timer_t limits_timer; /* runs while the limits of all pods together cannot be written */
-    /* at most create_max containers are being created at a time */
-    unsigned create_max, create_used;
-    TAILQ_HEAD(, ctr) create_queue;
-    uv_timer_t left_timer;   /* runs while a pod of the manifests is left out for want of memory */
-    uv_timer_t create_timer; /* runs while somebody waits: a place is not held for long */
-    /* likewise probes that need a process, each in its first second */
-    unsigned probes_used;
-    TAILQ_HEAD(, prober) probes_queue;
-    /* clean-up of left-overs */
-    char *foreign; /* uids of pods that are not ours (foreign.h), a line each; NULL: not known yet */
-    unsigned sweeps;
-    TAILQ_HEAD(, job) jobs;
-    TAILQ_HEAD(, import) imports;         /* images being brought for the status socket */
-    TAILQ_HEAD(, image_task) image_tasks; /* verified or pinned, likewise */
-    TAILQ_HEAD(, status_exec) execs;      /* processes in containers for it */
-    TAILQ_HEAD(, event) events;
-    LIST_HEAD(, event) events_about[EVENT_BUCKETS];
-    size_t n_events;
-    uint64_t event_serial;
-    char boot_id[ID_BOOT_SIZE];
-    char sandbox_tag[17];                    /* the first digits of sandbox ids; net_attach.h */
-    unsigned char env_key[SIPHASH_KEY_SIZE]; /* env_age.c */
-    bool env_key_known;
-    struct shutdown shutdown;
-    struct {
-        enum { USERS_ASKING, USERS_CAN, USERS_CANNOT } state;
-        char why[504]; /* not */
-        struct proc_call call;
-    } users;                                 /* node_users.c */
-    struct hugepages_watch *hugepages_watch; /* NULL: this kernel has none */
-    struct mount_watch *mount_watch;         /* NULL: nobody waits for a mount to go */
-    struct pod_starts starts;
-    struct start_sums start_sums;
-    struct local_storage *local; /* local_storage.h; NULL: nothing was measured yet */
-    struct oom *oom;             /* oom.h; NULL: kills are not watched */
-    struct image_gc *image_gc;   /* image_gc.h */
-    struct log_keep *logs;       /* log_keep.h; NULL: rotated logs are lost */
-    struct usage *usage;         /* usage.h; NULL: nobody has asked yet */
-    struct scrapes *scrapes;     /* scrape.h; likewise */
-    char left_out[256];          /* why a pod of the manifests is not in the table; "" */
-};
-
-void node_check_idle(struct node *n);
 #endif

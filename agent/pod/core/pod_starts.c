@@ -2,6 +2,7 @@
 /* pod_starts - how long pods took until they ran, as a histogram. */
 #include "agent/pod/core/pod_starts.h"
 
+#include "agent/pod/core/internal.h"
 #include "agent/pod/core/start_times.h"
 #include "base/clock.h"
 
@@ -17,7 +18,7 @@ const struct pod_start_bound pod_starts_bounds[POD_START_BUCKETS] = {
 
 void pod_starts_add(struct pod *p)
 {
-    struct pod_starts *s = &p->node->starts;
+    struct pod_starts *s = &core_node(p->node)->starts;
     int64_t took_ns = clock_boot_since_ns(p->seen_at);
 
     if (!clock_boot_is_set(p->seen_at) || p->start_counted)
@@ -28,4 +29,9 @@ void pod_starts_add(struct pod *p)
         s->buckets[i] += (uint64_t)took_ns <= pod_starts_bounds[i].ms * 1000000;
     s->count++;
     s->sum_ns += (uint64_t)took_ns;
+}
+
+const struct pod_starts *pod_starts_of(const struct node *n)
+{
+    return &core_node(n)->starts;
 }

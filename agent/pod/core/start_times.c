@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/core/start_times.h"
 
+#include "agent/pod/core/internal.h"
 #include "agent/pod/core/pod.h"
 #include "agent/pod/core/usage_text.h"
 
@@ -59,7 +60,7 @@ static bool was_measured(const struct start_times *t, size_t s)
 void start_times_over(struct pod *p)
 {
     struct start_times *t = &p->start_times;
-    struct start_sums *sums = &p->node->start_sums;
+    struct start_sums *sums = &core_node(p->node)->start_sums;
 
     if (t->since_ns == 0)
         return;
@@ -104,8 +105,9 @@ void start_times_text(const struct pod *p, struct buf *out)
     }
 }
 
-void start_times_metrics(const struct start_sums *sums, struct buf *out)
+void start_times_metrics(const struct node *n, struct buf *out)
 {
+    const struct start_sums *sums = &core_node(n)->start_sums;
     static const char name[] = "coracle_pod_start_step_duration_seconds";
 
     buf_addf(out, "# HELP %s Steps of pods' first starts; they overlap.\n# TYPE %s histogram\n", name, name);

@@ -48,5 +48,5 @@ void start_times_end(struct pod *p, enum start_step s);   /* the last time count
 void start_times_over(struct pod *p); /* it runs: what was measured enters the node's sums */
 /* "admission 0.0-0.3, network 1.9-20.4, ... ms; ran after 25.1 ms"; nothing when it was not measured. */
 void start_times_text(const struct pod *p, struct buf *out);
-void start_times_metrics(const struct start_sums *sums, struct buf *out);
+void start_times_metrics(const struct node *n, struct buf *out);
 #endif

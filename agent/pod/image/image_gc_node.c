@@ -4,6 +4,7 @@
 #include "agent/pod/core/node_options.h"
 #include "agent/pod/image/image_gc.h"
 #include "agent/pod/image/images_used.h"
+#include "agent/pod/image/internal.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/work.h"
@@ -192,16 +193,17 @@ void image_gc_open(struct node *n)
     gc->node = n;
     uv_timer_init(n->o.loop, &gc->timer);
     gc->timer.data = gc;
-    n->image_gc = gc;
+    image_node(n)->gc = gc;
     image_gc_node_look(gc);
     image_gc_node_plan(gc, IMAGE_GC_PERIOD_MS);
 }
 
 void image_gc_close(struct node *n)
 {
-    struct image_gc *gc = n->image_gc;
+    struct image_node *part = image_node(n);
+    struct image_gc *gc = part->gc;
 
-    n->image_gc = NULL;
+    part->gc = NULL;
     if (gc == NULL)
         return;
     gc->closing = true;
@@ -212,12 +214,14 @@ void image_gc_close(struct node *n)
 
 bool image_gc_busy(const struct node *n)
 {
-    return n->image_gc != NULL && n->image_gc->running;
+    const struct image_node *part = image_node(n);
+
+    return part->gc != NULL && part->gc->running;
 }
 
 void image_gc_wake(struct node *n)
 {
-    struct image_gc *gc = n->image_gc;
+    struct image_gc *gc = image_node(n)->gc;
 
     if (gc == NULL)
         return;
@@ -230,7 +234,7 @@ void image_gc_wake(struct node *n)
 
 uint64_t image_gc_free_unused(struct node *n)
 {
-    struct image_gc *gc = n->image_gc;
+    struct image_gc *gc = image_node(n)->gc;
     const struct image_gc_host host = host_of(n);
     struct image_gc_outcome outcome = { 0 };
     struct err e = { 0 };
@@ -247,7 +251,7 @@ uint64_t image_gc_free_unused(struct node *n)
 
 void image_gc_explain(const struct node *n, json_t *steps)
 {
-    const struct image_gc *gc = n->image_gc;
+    const struct image_gc *gc = image_node(n)->gc;
     const struct image_gc_policy *p = &n->o.image_gc;
     struct img_look failed;
     str_auto text = NULL;
@@ -270,7 +274,7 @@ void image_gc_explain(const struct node *n, json_t *steps)
 
 void image_gc_metrics(const struct node *n, struct buf *out)
 {
-    const struct image_gc *gc = n->image_gc;
+    const struct image_gc *gc = image_node(n)->gc;
 
     if (gc == NULL)
         return;

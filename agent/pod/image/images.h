@@ -4,6 +4,8 @@
 #define AGENT_POD_IMAGE_IMAGES_H
 #include "agent/pod/core/pod.h"
 
+extern const struct room image_room;
+
 void images_step(struct pod *p);
 void images_secret_changed(struct pod *p, const char *name); /* one of imagePullSecrets: try again now */
 struct pod_image *images_find(const struct pod *p, const char *reference);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/leftovers/foreign.h"
+#include "agent/pod/leftovers/internal.h"
 
 #include "base/fs.h"
 #include "base/log.h"
@@ -131,7 +132,7 @@ static enum err_code foreign_make(struct node *n, const char *path, bool first, 
         buf_adds(&f.text, END);
         if (buf_check(&f.text, e) == ERR_OK &&
             fs_replace_at(AT_FDCWD, path, f.text.p, f.text.n, 0600, true, e) == ERR_OK &&
-            (n->foreign = buf_detach(&f.text)) == NULL)
+            (leftovers_node(n)->foreign = buf_detach(&f.text)) == NULL)
             err_nomem(e);
     }
     buf_done(&f.text);
@@ -162,21 +163,22 @@ enum err_code foreign_begin(struct node *n, struct err *e)
 
 enum err_code foreign_load(struct node *n, struct err *e)
 {
+    struct leftovers_node *part = leftovers_node(n);
     str_auto path = str_printf("%s/" FILE_NAME, n->o.state_dir);
     struct presence records;
 
-    if (n->foreign != NULL)
+    if (part->foreign != NULL)
         return ERR_OK;
     if (path == NULL)
         return err_nomem(e);
-    switch (presence_of(fs_read_if_there(AT_FDCWD, path, FOREIGN_MAX, &n->foreign, NULL, e))) {
+    switch (presence_of(fs_read_if_there(AT_FDCWD, path, FOREIGN_MAX, &part->foreign, NULL, e))) {
     case PRESENCE_UNKNOWN:
         return e->code;
     case PRESENCE_ABSENT:
         records = foreign_look_records(n, e);
         return presence_is_unknown(records) ? e->code : foreign_make(n, path, presence_is_absent(records), e);
     case PRESENCE_PRESENT:
-        if (foreign_is_whole(n->foreign))
+        if (foreign_is_whole(part->foreign))
             return ERR_OK;
         /* What it listed may be lost: again everything that is here and not known stays. */
         log_warn("list of foreign pods is damaged and made anew", F_STR("file", path));
@@ -188,7 +190,9 @@ enum err_code foreign_load(struct node *n, struct err *e)
 
 bool foreign_has(const struct node *n, const char *uid)
 {
-    return n->foreign != NULL && foreign_listed(n->foreign, uid);
+    const struct leftovers_node *part = leftovers_node(n);
+
+    return part->foreign != NULL && foreign_listed(part->foreign, uid);
 }
 
 void foreign_free(struct node *n)
@@ -199,5 +203,5 @@ void foreign_free(struct node *n)
     /* The folder of records first: without the list it would say that all is ours. */
     if (records != NULL && (rmdir(records) == 0 || errno == ENOENT))
         fs_remove_quietly(AT_FDCWD, path);
-    free(take_ptr(&n->foreign));
+    free(take_ptr(&leftovers_node(n)->foreign));
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/leftovers/mount_watch.h"
 
+#include "agent/pod/leftovers/internal.h"
 #include "agent/pod/leftovers/sweep.h"
 #include "base/clock.h"
 
@@ -30,7 +31,7 @@ static void mount_watch_on_closed(uv_handle_t *handle)
 
 void mount_watch_end(struct node *n)
 {
-    struct mount_watch *w = take_ptr(&n->mount_watch);
+    struct mount_watch *w = take_ptr(&leftovers_node(n)->mount_watch);
 
     if (w == NULL)
         return;
@@ -56,7 +57,9 @@ static bool mount_watch_tell(struct node *n)
 
 unsigned mount_watch_rounds(const struct node *n)
 {
-    return n->mount_watch != NULL ? n->mount_watch->rounds : 0;
+    const struct leftovers_node *part = leftovers_node(n);
+
+    return part->mount_watch != NULL ? part->mount_watch->rounds : 0;
 }
 
 static void mount_watch_on_pause_over(uv_timer_t *timer);
@@ -93,10 +96,11 @@ static void mount_watch_on_change(uv_poll_t *poll, int status, int events)
 
 enum err_code mount_watch_begin(struct node *n, bool *ret_new, struct err *e)
 {
+    struct leftovers_node *part = leftovers_node(n);
     struct mount_watch *w;
     int status;
 
-    *ret_new = n->mount_watch == NULL;
+    *ret_new = part->mount_watch == NULL;
     if (!*ret_new)
         return ERR_OK;
     if (n->closing)
@@ -119,6 +123,6 @@ enum err_code mount_watch_begin(struct node *n, bool *ret_new, struct err *e)
     w->rounds = 1;
     uv_poll_start(&w->poll, UV_PRIORITIZED, mount_watch_on_change);
     uv_unref((uv_handle_t *)&w->poll); /* holds up no end of the loop */
-    n->mount_watch = w;
+    part->mount_watch = w;
     return ERR_OK;
 }

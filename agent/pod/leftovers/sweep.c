@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/leftovers/sweep.h"
 #include "agent/pod/leftovers/foreign.h"
+#include "agent/pod/leftovers/internal.h"
 #include "agent/pod/leftovers/mount_watch.h"
 #include "agent/pod/leftovers/record_files.h"
 #include "agent/pod/limits/limits.h"
@@ -44,7 +45,7 @@ static void sweep_on_closed(uv_handle_t *handle)
     struct job *j = handle->data;
     struct node *n = j->node;
 
-    TAILQ_REMOVE(&n->jobs, j, link);
+    TAILQ_REMOVE(&leftovers_node(n)->jobs, j, link);
     free(j);
     n->sweeps--;
     node_check_idle(n);
@@ -125,7 +126,7 @@ static struct job *make_job(struct node *n, const char *id, const char *what, vo
     uv_timer_init(n->o.loop, &j->retry);
     j->retry.data = j;
     n->sweeps++;
-    TAILQ_INSERT_TAIL(&n->jobs, j, link);
+    TAILQ_INSERT_TAIL(&leftovers_node(n)->jobs, j, link);
     return j;
 }
 
@@ -153,7 +154,7 @@ static void sweep_look(struct node *n, const char *what, enum err_code (*fn)(str
     struct err e = { 0 };
     struct job *j;
 
-    TAILQ_FOREACH (j, &n->jobs, link)
+    TAILQ_FOREACH (j, &leftovers_node(n)->jobs, link)
         if (j->look == fn && !j->over)
             return; /* it is repeated already */
     if (fn(n, &e) == ERR_OK)
@@ -172,7 +173,7 @@ void sweep_cancel(struct node *n)
 {
     struct job *j;
 
-    TAILQ_FOREACH (j, &n->jobs, link) {
+    TAILQ_FOREACH (j, &leftovers_node(n)->jobs, link) {
         op_cancel(&j->action.op);
         op_cancel(&j->cni.op);
         op_cancel(&j->call.op);
@@ -185,7 +186,7 @@ void sweep_hurry(struct node *n)
 {
     struct job *j;
 
-    TAILQ_FOREACH (j, &n->jobs, link)
+    TAILQ_FOREACH (j, &leftovers_node(n)->jobs, link)
         if (j->waiting) {
             j->pause_ms = 0;
             uv_timer_start(&j->retry, sweep_on_retry, 0, 0);
@@ -197,7 +198,7 @@ bool sweep_mounts_changed(struct node *n)
     bool some = false;
     struct job *j;
 
-    TAILQ_FOREACH (j, &n->jobs, link) {
+    TAILQ_FOREACH (j, &leftovers_node(n)->jobs, link) {
         some = some || (j->held && !j->over);
         if (j->held && j->waiting)
             uv_timer_start(&j->retry, sweep_on_retry, 0, 0);
@@ -210,7 +211,7 @@ void sweep_each(struct node *n, void (*fn)(const char *what, const char *id, con
 {
     const struct job *j;
 
-    TAILQ_FOREACH (j, &n->jobs, link)
+    TAILQ_FOREACH (j, &leftovers_node(n)->jobs, link)
         if (!j->over)
             fn(j->what, j->id, j->error, arg);
 }
@@ -244,7 +245,7 @@ static bool is_being_swept(struct node *n, const char *id, void (*begin)(struct 
 {
     const struct job *j;
 
-    TAILQ_FOREACH (j, &n->jobs, link)
+    TAILQ_FOREACH (j, &leftovers_node(n)->jobs, link)
         if (!j->over && j->begin == begin && strcmp(j->id, id) == 0)
             return true;
     return false;

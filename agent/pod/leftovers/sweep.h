@@ -9,6 +9,8 @@
 #define AGENT_POD_LEFTOVERS_SWEEP_H
 #include "agent/pod/core/pod.h"
 
+extern const struct room leftovers_room;
+
 /* Once, when the sources are ready: only then is it known what belongs to nobody.  Counted in node.sweeps
  * while under way. */
 void sweep_start(struct node *n);

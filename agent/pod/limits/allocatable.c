@@ -4,6 +4,7 @@
 #include "agent/pod/core/node_options.h"
 #include "agent/pod/core/pod.h"
 #include "agent/pod/limits/hugepages.h"
+#include "agent/pod/limits/internal.h"
 #include "base/fs.h"
 #include "base/log.h"
 
@@ -154,7 +155,7 @@ static struct cg_limits pods_limits(const struct node *n)
     l.cpu_shares =
         (int64_t)cg_shares_from_milli(unreserved((int64_t)o->cpu_milli, system->cpu_milli, kube->cpu_milli));
     l.memory_max = unreserved((int64_t)o->memory_bytes, system->memory_bytes, kube->memory_bytes);
-    l.memory_min = n->protected_bytes;
+    l.memory_min = limits_node(n)->protected_bytes;
     l.pids_max = ids >= 0 ? unreserved(ids, system->pids, kube->pids) : -1;
     return l;
 }
@@ -171,29 +172,24 @@ static void allocatable_on_again(uv_timer_t *timer)
 
 void allocatable_update(struct node *n)
 {
-    bool failed = uv_is_active((uv_handle_t *)&n->limits_timer);
+    struct limits_node *part = limits_node(n);
+    bool failed = uv_is_active((uv_handle_t *)&part->timer);
     struct cg_limits l = pods_limits(n);
     struct err e = { 0 };
     char text[600];
 
     if (cg_node_apply(n->o.cgroups, &l, &e) == ERR_OK) {
-        uv_timer_stop(&n->limits_timer);
+        uv_timer_stop(&part->timer);
         if (failed)
             node_event(n, false, "NodeAllocatableEnforced", "Updated Node Allocatable limit across pods");
         return;
     }
-    uv_timer_start(&n->limits_timer, allocatable_on_again, AGAIN_MS, 0);
+    uv_timer_start(&part->timer, allocatable_on_again, AGAIN_MS, 0);
     if (failed)
         return;
     log_warn("limits of all pods together cannot be written; trying again", F_ERR(&e));
     snprintf(text, sizeof(text), "Failed to update Node Allocatable Limits: %s", e.text);
     node_event(n, true, "FailedNodeAllocatableEnforcement", text);
-}
-
-void allocatable_open(struct node *n)
-{
-    uv_timer_init(n->o.loop, &n->limits_timer);
-    n->limits_timer.data = n;
 }
 
 /* ---- limits of the reserved cgroups ---------------------------------------------------------------- */

@@ -31,7 +31,6 @@ enum err_code allocatable_check(const struct node_options *o, struct err *e) MUS
  * more than a new limit (v1 refuses it then) it is told by an event and tried again each minute, as kubelet
  * does.
  */
-void allocatable_open(struct node *n); /* once; writes nothing yet */
 void allocatable_update(struct node *n);
 /* The cpu weight of all pods together, as a unit of systemd's has it. */
 uint64_t allocatable_unit_weight(const struct node *n);

@@ -5,6 +5,8 @@
 #define AGENT_POD_LIMITS_LIMITS_H
 #include "agent/pod/core/pod.h"
 
+extern const struct room limits_room;
+
 int32_t pods_priority(const struct node *n, const struct api_pod *api);
 /* False: its class is none of the two that Kubernetes has, and no manifest holds it yet; that is told. */
 bool priority_step(struct pod *p);

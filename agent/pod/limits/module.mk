@@ -1,2 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
-agent_pod_limits_SRCS := allocatable.c ctr_limits.c admission_fit.c hugepages.c priority.c resources.c cpu_memory.c
+agent_pod_limits_SRCS := admission_fit.c allocatable.c cpu_memory.c ctr_limits.c hugepages.c limits_room.c \
+                         priority.c resources.c

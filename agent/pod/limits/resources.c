@@ -6,6 +6,7 @@
 #include "agent/pod/limits/cpu_memory.h"
 #include "agent/pod/limits/ctr_limits.h"
 #include "agent/pod/limits/hugepages.h"
+#include "agent/pod/limits/internal.h"
 #include "agent/pod/limits/limits.h"
 #include "base/log.h"
 
@@ -198,20 +199,22 @@ static struct sums requests_of(const struct node *n, enum api_qos qos)
 /* What somebody else does to the cgroup meanwhile is not looked for. */
 static void class_update(struct node *n, enum cg_class class_, const char *name, const struct cg_limits *l)
 {
+    struct limits_node *part = limits_node(n);
     struct err e = { 0 };
 
-    if (n->classes[class_].known && n->classes[class_].cpu_shares == l->cpu_shares &&
-        n->classes[class_].memory_low == l->memory_low)
+    if (part->classes[class_].known && part->classes[class_].cpu_shares == l->cpu_shares &&
+        part->classes[class_].memory_low == l->memory_low)
         return;
-    n->classes[class_].known = cg_qos_apply(n->o.cgroups, class_, l, &e) == ERR_OK;
-    n->classes[class_].cpu_shares = l->cpu_shares;
-    n->classes[class_].memory_low = l->memory_low;
-    if (!n->classes[class_].known)
+    part->classes[class_].known = cg_qos_apply(n->o.cgroups, class_, l, &e) == ERR_OK;
+    part->classes[class_].cpu_shares = l->cpu_shares;
+    part->classes[class_].memory_low = l->memory_low;
+    if (!part->classes[class_].known)
         log_warn("QoS cgroup cannot be updated", F_STR("class", name), F_ERR(&e));
 }
 
 void resources_qos_update(struct node *n)
 {
+    struct limits_node *part = limits_node(n);
     struct sums burstable = requests_of(n, API_QOS_BURSTABLE),
                 guaranteed = requests_of(n, API_QOS_GUARANTEED);
     struct cg_limits l = CG_LIMITS_NONE;
@@ -221,8 +224,8 @@ void resources_qos_update(struct node *n)
     l.cpu_shares = (int64_t)cg_shares_from_milli(burstable.milli);
     if (protects_memory(n)) {
         l.memory_low = burstable.memory;
-        if (__builtin_add_overflow(burstable.memory, guaranteed.memory, &n->protected_bytes))
-            n->protected_bytes = INT64_MAX;
+        if (__builtin_add_overflow(burstable.memory, guaranteed.memory, &part->protected_bytes))
+            part->protected_bytes = INT64_MAX;
         allocatable_update(n);
     }
     class_update(n, CG_BURSTABLE, "burstable", &l);

@@ -123,14 +123,6 @@ void node_set_options(struct node *n, const struct node_options *o)
     pods_wake_pending(n); /* some may fit now */
 }
 
-static void open_logs(struct node *n)
-{
-    struct err e = { 0 };
-
-    if (n->o.log_max_files > 1 && log_keep_open(&n->logs, n->o.log_max_files, &e) != ERR_OK)
-        log_error("rotated logs of containers are not kept", F_ERR(&e));
-}
-
 /* Those of which each pod has a folder; that they cannot be made is told by the first pod. */
 static void pod_node_open_folders(struct node *n)
 {
@@ -147,44 +139,24 @@ static void pod_node_open_folders(struct node *n)
 enum err_code node_open(struct node **ret, const struct node_options *o, struct err *e)
 {
     struct node *n = calloc(1, sizeof(*n));
-    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
 
-    if (n == NULL || (n->timers = boot_timers_new(o->loop)) == NULL) {
+    if (n == NULL || (n->timers = boot_timers_new(o->loop)) == NULL ||
+        rooms_make_node(n, node_rooms, e) != ERR_OK) {
+        if (n != NULL)
+            boot_timers_free(n->timers);
         free(n);
         return err_nomem(e);
     }
     n->o = *o;
     n->upward = worker_upward;
     n->upward.recover = node_recover_pod;
-    TAILQ_INIT(&n->dirty);
-    TAILQ_INIT(&n->unsynced);
     n->opened_ns = o->opened_ns != 0 ? o->opened_ns : clock_wall_ns();
     n->opened_at = clock_boot();
-    TAILQ_INIT(&n->probes_queue);
-    TAILQ_INIT(&n->events);
-    TAILQ_INIT(&n->jobs);
-    TAILQ_INIT(&n->imports);
-    TAILQ_INIT(&n->image_tasks);
-    TAILQ_INIT(&n->execs);
-    n->create_max =
-        cpus > 2 ? (unsigned)cpus * 2 : 4; /* pods start side by side, bounded by the processors */
-    create_limit_init(n);
-    uv_timer_init(o->loop, &n->left_timer);
-    n->left_timer.data = n;
-    uv_timer_init(o->loop, &n->records_timer);
-    n->records_timer.data = n;
-    uv_idle_init(o->loop, &n->runner);
-    n->runner.data = n;
     uv_timer_init(o->loop, &n->idle_timer);
     n->idle_timer.data = n;
-    provider_init(n);
     bool boot_known = id_boot(n->boot_id, e) == ERR_OK;
-    net_sandbox_tag(o->state_dir, n->sandbox_tag);
-    shutdown_open(n);
-    oom_open(n);
-    open_logs(n);
+    rooms_open_node(n);
     pod_node_open_folders(n);
-    allocatable_open(n);
     if (!boot_known || boot_timers_watch(n->timers, run_queue_clock_set, n, e) != ERR_OK ||
         foreign_begin(n, e) != ERR_OK || record_load_all(n, e) != ERR_OK) {
         node_free(n);
@@ -348,8 +320,7 @@ static bool operations_live(const struct node *n)
     HASH_ITER (hh, n->pods, p, tmp)
         if (!pod_idle(p))
             return true;
-    return n->sweeps > 0 || n->records_syncing || provider_busy(n) || image_gc_busy(n) ||
-           local_storage_busy(n) || node_users_live(n) || net_heal_live(n);
+    return rooms_node_busy(n);
 }
 
 static void on_idle_timer(uv_timer_t *timer)
@@ -371,53 +342,17 @@ void node_close(struct node *n, void (*idle)(void *arg), void *arg)
     n->closing = true;
     n->idle = idle;
     n->idle_arg = arg;
-    HASH_ITER (hh, n->pods, p, tmp) {
-        struct reap *r;
-        for (size_t i = 0; i < p->n_ctrs; i++) {
-            /* A create that is under way is cut off (it is made anew); a start is short and ends by itself.
-             */
-            if (op_live(&p->ctrs[i].create.op))
-                op_cancel(&p->ctrs[i].create.op);
-            if (op_live(&p->ctrs[i].subpaths.op))
-                op_cancel(&p->ctrs[i].subpaths.op);
-            probes_stop(&p->ctrs[i]);
-            hook_cancel(&p->ctrs[i]);
-        }
-        for (size_t i = 0; i < p->n_images; i++)
-            if (p->images[i]->bringing)
-                op_cancel(&p->images[i]->bring.op);
-        if (op_live(&p->pidns_call.op))
-            op_cancel(&p->pidns_call.op);
-        if (op_live(&p->netns_call.op))
-            op_cancel(&p->netns_call.op);
-        if (op_live(&p->cni_op.op))
-            op_cancel(&p->cni_op.op);
-        if (op_live(&p->vols_call.op))
-            op_cancel(&p->vols_call.op);
-        if (op_live(&p->live_call.op))
-            op_cancel(&p->live_call.op);
-        TAILQ_FOREACH (r, &p->reaps, link)
-            op_cancel(&r->action.op);
-    }
-    sweep_cancel(n);
-    mount_watch_end(n);
-    hugepages_watch_end(n);
-    node_users_cancel(n);
-    net_heal_cancel(n);
-    provider_cancel(n);
-    usage_cancel(n);
-    scrapes_cancel(n);
+    HASH_ITER (hh, n->pods, p, tmp)
+        rooms_cancel_pod(p);
+    rooms_cancel_node(n);
     if (idle != NULL)
         uv_timer_start(&n->idle_timer, on_idle_timer, 1,
                        5); /* only while closing: until the last operation is back */
 }
 
-static void on_handle_closed(uv_handle_t *handle)
+static void node_on_closed(struct node *n)
 {
-    struct node *n = handle->data;
-
-    if (++n->sweeps == 7) /* all handles: nothing refers to the node any more */
-        free(n);
+    free(n);
 }
 
 void node_free(struct node *n)
@@ -427,21 +362,6 @@ void node_free(struct node *n)
     HASH_ITER (hh, n->pods, p, tmp)
         pods_free(p);
     boot_timers_free(n->timers);
-    events_free(n);
-    scrapes_close(n);
-    usage_close(n);
-    oom_close(n);
-    log_keep_close(n->logs);
-    image_gc_close(n);
-    local_storage_close(n);
-    foreign_free(n);
-    n->sweeps = 0;
-    hugepages_watch_end(n);
-    uv_close((uv_handle_t *)&n->runner, on_handle_closed);
-    uv_close((uv_handle_t *)&n->idle_timer, on_handle_closed);
-    uv_close((uv_handle_t *)&n->create_timer, on_handle_closed);
-    uv_close((uv_handle_t *)&n->left_timer, on_handle_closed);
-    uv_close((uv_handle_t *)&n->records_timer, on_handle_closed);
-    uv_close((uv_handle_t *)&n->limits_timer, on_handle_closed);
-    shutdown_close(n, on_handle_closed);
+    rooms_close_handle(n, (uv_handle_t *)&n->idle_timer);
+    rooms_free_node(n, node_on_closed);
 }

@@ -8,8 +8,11 @@
 #ifndef AGENT_POD_NODE_NODE_H
 #define AGENT_POD_NODE_NODE_H
 #include "agent/pod/core/node_options.h"
+#include "agent/pod/core/room.h"
 
 struct pod;
+
+extern const struct room *const node_rooms[]; /* ends with NULL */
 
 /* Reads the records of an earlier run and takes its pods over; nothing is started or ended before
  * node_sources_ready(). */

@@ -4,6 +4,8 @@
 #define AGENT_POD_RECORD_RECORD_SAVE_H
 #include "agent/pod/core/pod.h"
 
+extern const struct room record_room;
+
 /* *ret_written: false when the file says all that already. */
 enum err_code record_save(struct pod *p, bool *ret_written, struct err *e) MUST_CHECK;
 void record_remove(struct pod *p); /* what cannot be removed is tried again (sweep.h) */

@@ -16,6 +16,7 @@
  */
 #include "agent/pod/core/pod.h"
 #include "agent/pod/leftovers/sweep.h"
+#include "agent/pod/record/internal.h"
 #include "agent/pod/record/record_save.h"
 #include "base/fs.h"
 #include "base/log.h"
@@ -97,6 +98,7 @@ static void on_synced(struct op *op, const struct err *result)
 {
     struct record_batch *b = op->owner;
     struct node *n = b->node;
+    struct record_node *part = record_node(n);
 
     if (result->code != ERR_OK && result->code != ERR_CANCELLED)
         log_warn("pod records are written, but a power cut may take them: they cannot be synced",
@@ -113,29 +115,30 @@ static void on_synced(struct op *op, const struct err *result)
             pod_wake(p);
         }
     }
-    n->records_syncing = false;
+    part->syncing = false;
     free(b->dir);
     free(b);
-    record_sync_start(n, n->records_due);
+    record_sync_start(n, part->due);
 }
 
 /* The first records of pods, or all that wait. */
 static void record_sync_start(struct node *n, bool all)
 {
+    struct record_node *part = record_node(n);
     struct record_batch *b;
     struct pod *p, *next;
     size_t count = 0;
 
-    if (n->records_syncing)
+    if (part->syncing)
         return;
-    TAILQ_FOREACH (p, &n->unsynced, unsynced_link)
+    TAILQ_FOREACH (p, &part->unsynced, unsynced_link)
         count += all || !p->record_durable;
     if (count == 0)
         return;
     b = calloc(1, sizeof(*b) + count * sizeof(b->uids[0]));
     if (b != NULL)
         b->dir = str_printf("%s/pods", n->o.state_dir);
-    for (p = TAILQ_FIRST(&n->unsynced); p != NULL; p = next) {
+    for (p = TAILQ_FIRST(&part->unsynced); p != NULL; p = next) {
         next = TAILQ_NEXT(p, unsynced_link);
         if (!all && p->record_durable)
             continue;
@@ -147,16 +150,16 @@ static void record_sync_start(struct node *n, bool all)
             pod_wake(p);
         }
     }
-    if (TAILQ_EMPTY(&n->unsynced)) {
-        n->records_due = false;
-        uv_timer_stop(&n->records_timer);
+    if (TAILQ_EMPTY(&part->unsynced)) {
+        part->due = false;
+        uv_timer_stop(&part->timer);
     }
     if (b == NULL || b->dir == NULL) {
         free(b);
         return;
     }
     b->node = n;
-    n->records_syncing = true;
+    part->syncing = true;
     work_start(&b->work, "pod records", "", sync_batch, b, n->o.loop, on_synced, b);
 }
 
@@ -164,26 +167,27 @@ static void record_sync_on_later(uv_timer_t *timer)
 {
     struct node *n = timer->data;
 
-    n->records_due = true; /* maybe a batch is under way */
+    record_node(n)->due = true; /* maybe a batch is under way */
     record_sync_start(n, true);
 }
 
 void record_sync(struct pod *p)
 {
     struct node *n = p->node;
+    struct record_node *part = record_node(n);
 
     if (!p->record_unsynced)
-        TAILQ_INSERT_TAIL(&n->unsynced, p, unsynced_link);
+        TAILQ_INSERT_TAIL(&part->unsynced, p, unsynced_link);
     p->record_unsynced = true;
     if (!p->record_durable)
         record_sync_start(n, false);
-    if (!TAILQ_EMPTY(&n->unsynced) && !uv_is_active((uv_handle_t *)&n->records_timer))
-        uv_timer_start(&n->records_timer, record_sync_on_later, LATER_MS, 0);
+    if (!TAILQ_EMPTY(&part->unsynced) && !uv_is_active((uv_handle_t *)&part->timer))
+        uv_timer_start(&part->timer, record_sync_on_later, LATER_MS, 0);
 }
 
 void record_sync_forget(struct pod *p)
 {
     if (p->record_unsynced)
-        TAILQ_REMOVE(&p->node->unsynced, p, unsynced_link);
+        TAILQ_REMOVE(&record_node(p->node)->unsynced, p, unsynced_link);
     p->record_unsynced = false;
 }

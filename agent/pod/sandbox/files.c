@@ -3,6 +3,7 @@
 #include "agent/pod/sandbox/files.h"
 #include "agent/pod/core/events.h"
 #include "agent/pod/core/node_options.h"
+#include "agent/pod/sandbox/internal.h"
 #include "agent/pod/sandbox/resolv.h"
 #include "base/fs.h"
 #include "base/log.h"
@@ -142,9 +143,9 @@ static void tell_no_cluster_dns(struct pod *p)
         "the node does not have ClusterDNS IP configured and cannot create Pod using \"ClusterFirst\" "
         "policy. Falling back to \"Default\" policy.";
 
-    if (!p->node->told_no_cluster_dns)
+    if (!sandbox_node(p->node)->told_no_cluster_dns)
         node_event(p->node, true, "MissingClusterDNS", text);
-    p->node->told_no_cluster_dns = true;
+    sandbox_node(p->node)->told_no_cluster_dns = true;
     if (str_eq(p->api->spec.dns_policy, "ClusterFirstWithHostNet"))
         pod_event(p, NULL, true, "MissingClusterDNS", "pod: \"%s_%s(%s)\". %s", p->api->meta.name,
                   p->api->meta.namespace, p->uid, text);

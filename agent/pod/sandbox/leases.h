@@ -15,6 +15,7 @@
 #ifndef AGENT_POD_SANDBOX_LEASES_H
 #define AGENT_POD_SANDBOX_LEASES_H
 #include "agent/pod/core/pod.h"
+#include "cni/strays.h"
 
 /* Sandboxes of nobody, of whom there may be more than an address, are added to `lost`, to be DELed. */
 void leases_sweep(struct node *n, bool alone, struct cni_stray_list *lost);

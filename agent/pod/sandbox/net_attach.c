@@ -2,8 +2,10 @@
 #include "agent/pod/sandbox/net_attach.h"
 #include "agent/pod/limits/limits.h"
 #include "agent/pod/sandbox/files.h"
+#include "agent/pod/sandbox/internal.h"
 #include "agent/pod/sandbox/resolv.h"
 #include "base/fs.h"
+#include "base/siphash.h"
 
 #include <string.h>
 
@@ -56,8 +58,10 @@ void net_sandbox_tag(const char *state_dir, char ret[SANDBOX_TAG_DIGITS + 1])
 
 void net_sandbox_id(const struct node *n, char ret[SANDBOX_ID_DIGITS + 1])
 {
+    const struct sandbox_node *part = sandbox_node(n);
+
     id_random_hex(ret, SANDBOX_ID_DIGITS);
-    memcpy(ret, n->sandbox_tag, strnlen(n->sandbox_tag, SANDBOX_TAG_DIGITS));
+    memcpy(ret, part->tag, strnlen(part->tag, SANDBOX_TAG_DIGITS));
 }
 
 /* ---- bandwidth ------------------------------------------------------------------------------------ */

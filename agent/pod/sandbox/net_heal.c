@@ -4,6 +4,7 @@
 #include "agent/pod/core/explain_step.h"
 #include "agent/pod/core/pod_look.h"
 #include "agent/pod/leftovers/sweep.h"
+#include "agent/pod/sandbox/internal.h"
 #include "agent/pod/sandbox/leases.h"
 #include "agent/pod/sandbox/net_attach.h"
 #include "agent/pod/sandbox/net_watch.h"
@@ -35,7 +36,7 @@ static void net_heal_next(struct node *n)
 {
     struct pod *p, *tmp;
 
-    if (n->closing || n->heal.running >= SIDE_BY_SIDE)
+    if (n->closing || sandbox_node(n)->heal.running >= SIDE_BY_SIDE)
         return;
     HASH_ITER (hh, n->pods, p, tmp)
         if (p->net_check && is_attached(p) && !p->net_checking && clock_boot_is_due(p->net_check_at)) {
@@ -70,7 +71,7 @@ static void attach_again(struct pod *p, const struct err *e)
     pod_event(p, NULL, true, "NetworkLost", "pod lost its network, it is attached again: %s", e->text);
     if (p->net_result.n_ips > 0)
         snprintf(p->net_again_ip, sizeof(p->net_again_ip), "%s", p->net_result.ips[0]);
-    p->node->heal.again++;
+    sandbox_node(p->node)->heal.again++;
     p->net_again_at = clock_boot();
     p->net_healing = true;
     p->net_check = false;
@@ -105,7 +106,7 @@ static void net_heal_on_checked(struct op *op, const struct err *result)
 
     p->net_checking = false;
     p->net_told = false;
-    p->node->heal.running--;
+    sandbox_node(p->node)->heal.running--;
     if (p->state != POD_TERMINATING && result->code == ERR_OK)
         is_well(p);
     else if (p->state != POD_TERMINATING && result->code == ERR_UNKNOWN && result->sys == 0 &&
@@ -201,6 +202,7 @@ static void net_heal_look(struct pod *p)
 void net_heal_step(struct pod *p)
 {
     struct node *n = p->node;
+    struct sandbox_node *part = sandbox_node(n);
     struct err e = { 0 }, found = { 0 };
     struct presence pinned, links;
 
@@ -212,14 +214,14 @@ void net_heal_step(struct pod *p)
         pod_wake_at(p, p->net_check_at);
         return;
     }
-    if (n->heal.running >= SIDE_BY_SIDE)
+    if (part->heal.running >= SIDE_BY_SIDE)
         return; /* woken by the one that runs */
     pinned = netns_look_pinned(p->netns_dir, "net", &e);
     if (presence_is_unknown(pinned)) {
         pod_look_again(p, &e);
         return;
     }
-    n->heal.checked++;
+    part->heal.checked++;
     if (presence_is_absent(pinned)) {
         err_set(&e, ERR_UNAVAILABLE, "network namespace %s/net is gone", p->netns_dir);
         net_heal_tell(p, &e);
@@ -228,7 +230,7 @@ void net_heal_step(struct pod *p)
     }
     links = look_at_links(p, &found, &e);
     if (presence_is_unknown(links)) {
-        n->heal.checked--;
+        part->heal.checked--;
         pod_look_again(p, &e);
         return;
     }
@@ -238,7 +240,7 @@ void net_heal_step(struct pod *p)
         return;
     }
     p->net_checking = true;
-    n->heal.running++;
+    part->heal.running++;
     cni_check_start(&p->cni_op, n->o.cni, &p->cni_att, presence_is_absent(links) ? found.text : NULL,
                     p->net_fresh, net_heal_on_checked, p);
     p->net_fresh = false;
@@ -276,11 +278,12 @@ bool net_heal_end(struct pod *p)
 static void on_strays(struct op *op, const struct err *result)
 {
     struct node *n = op->owner;
+    struct sandbox_node *part = sandbox_node(n);
 
-    n->heal.adopted += n->heal.strays.n_adopted;
+    part->heal.adopted += part->heal.strays.n_adopted;
     if (result->code != ERR_OK && result->code != ERR_CANCELLED)
         log_warn("what lost network attachments left cannot be looked for", F_ERR(result));
-    if (n->heal.strays.n_adopted > 0 && !n->closing)
+    if (part->heal.strays.n_adopted > 0 && !n->closing)
         sweep_network(n);
 }
 
@@ -288,46 +291,49 @@ static void on_collected(struct op *op, const struct err *result);
 
 static void net_heal_collect(struct node *n)
 {
+    struct sandbox_node *part = sandbox_node(n);
     const char **living = calloc(HASH_COUNT(n->pods) + 1, sizeof(*living));
     struct pod *p, *tmp;
     size_t k = 0;
 
     if (living == NULL) {
-        snprintf(n->heal.gc_error, sizeof(n->heal.gc_error), "no memory");
+        snprintf(part->heal.gc_error, sizeof(part->heal.gc_error), "no memory");
         return;
     }
     HASH_ITER (hh, n->pods, p, tmp)
         if (p->sandbox_id[0] != '\0')
             living[k++] = p->sandbox_id;
-    cni_gc_start(&n->heal.gc, n->o.cni, living, POD_IFNAME, on_collected, n);
+    cni_gc_start(&part->heal.gc, n->o.cni, living, POD_IFNAME, on_collected, n);
     free(living);
 }
 
 static void on_collected(struct op *op, const struct err *result)
 {
     struct node *n = op->owner;
+    struct sandbox_node *part = sandbox_node(n);
 
-    n->heal.networks = n->heal.gc.n_networks;
-    snprintf(n->heal.gc_error, sizeof(n->heal.gc_error), "%s", result->text);
+    part->heal.networks = part->heal.gc.n_networks;
+    snprintf(part->heal.gc_error, sizeof(part->heal.gc_error), "%s", result->text);
     if (result->code == ERR_CANCELLED)
         return;
     if (result->code != ERR_OK)
         log_warn("network plugins could not collect all their garbage", F_ERR(result));
-    if (n->heal.gc_again && !n->closing) {
-        n->heal.gc_again = false;
+    if (part->heal.gc_again && !n->closing) {
+        part->heal.gc_again = false;
         net_heal_collect(n);
     }
 }
 
 void net_heal_start(struct node *n, bool again)
 {
+    struct sandbox_node *part = sandbox_node(n);
     struct cni_stray_list lost = { 0 };
     struct pod *p, *tmp;
 
     if (n->closing || n->draining)
         return;
     net_watch_start(n);
-    n->heal.checked = n->heal.again = 0;
+    part->heal.checked = part->heal.again = 0;
     HASH_ITER (hh, n->pods, p, tmp)
         if (is_attached(p)) {
             p->net_check = true;
@@ -338,11 +344,11 @@ void net_heal_start(struct node *n, bool again)
     if (again)
         sweep_network(n);
     leases_sweep(n, !again, &lost);
-    if (!op_live(&n->heal.strays.op))
-        cni_strays_start(&n->heal.strays, n->o.cni, n->sandbox_tag, POD_IFNAME, &lost, on_strays, n);
+    if (!op_live(&part->heal.strays.op))
+        cni_strays_start(&part->heal.strays, n->o.cni, part->tag, POD_IFNAME, &lost, on_strays, n);
     cni_strays_done(&lost);
-    if (op_live(&n->heal.gc.op))
-        n->heal.gc_again = true;
+    if (op_live(&part->heal.gc.op))
+        part->heal.gc_again = true;
     else
         net_heal_collect(n);
     net_heal_next(n);
@@ -350,21 +356,25 @@ void net_heal_start(struct node *n, bool again)
 
 bool net_heal_live(const struct node *n)
 {
-    return op_live(&n->heal.gc.op) || op_live(&n->heal.strays.op); /* checks are the pods' operations */
+    const struct sandbox_node *part = sandbox_node(n);
+
+    return op_live(&part->heal.gc.op) || op_live(&part->heal.strays.op); /* checks are the pods' operations */
 }
 
 void net_heal_cancel(struct node *n)
 {
+    struct sandbox_node *part = sandbox_node(n);
+
     net_watch_end(n);
-    if (op_live(&n->heal.gc.op))
-        op_cancel(&n->heal.gc.op);
-    if (op_live(&n->heal.strays.op))
-        op_cancel(&n->heal.strays.op);
+    if (op_live(&part->heal.gc.op))
+        op_cancel(&part->heal.gc.op);
+    if (op_live(&part->heal.strays.op))
+        op_cancel(&part->heal.strays.op);
 }
 
 void net_heal_explain(const struct node *n, json_t *steps)
 {
-    const struct net_heal *h = &n->heal;
+    const struct net_heal *h = &sandbox_node(n)->heal;
     const struct pod *p, *tmp;
     unsigned told = 0;
     char text[1024];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/sandbox/net_watch.h"
+#include "agent/pod/sandbox/internal.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "cni/links.h"
@@ -24,15 +25,17 @@ static void on_gone(void *arg, int32_t nsid)
 
 void net_watch_start(struct node *n)
 {
+    struct sandbox_node *part = sandbox_node(n);
     struct err e = { 0 };
 
-    if (n->heal.watch == NULL && cni_link_watch_open(&n->heal.watch, n->o.loop, on_gone, n, &e) != ERR_OK)
+    if (part->heal.watch == NULL &&
+        cni_link_watch_open(&part->heal.watch, n->o.loop, on_gone, n, &e) != ERR_OK)
         log_debug("interfaces that pods lose are not noticed at once", F_ERR(&e));
 }
 
 void net_watch_end(struct node *n)
 {
-    cni_link_watch_close(take_ptr(&n->heal.watch));
+    cni_link_watch_close(take_ptr(&sandbox_node(n)->heal.watch));
 }
 
 void net_watch_pod(struct pod *p)

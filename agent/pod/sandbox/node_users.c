@@ -3,6 +3,7 @@
 
 #include "agent/pod/core/explain_step.h"
 #include "agent/pod/core/facts.h"
+#include "agent/pod/sandbox/internal.h"
 #include "agent/pod/sandbox/userns.h"
 #include "agent/runtime/idmap_probe.h"
 #include "base/log.h"
@@ -30,19 +31,20 @@ static enum err_code ask_in_child(const void *arg, struct buf *out, struct err *
 static void node_users_on_asked(struct op *op, const struct err *result)
 {
     struct node *n = op->owner;
+    struct sandbox_node *part = sandbox_node(n);
     struct err e = *result;
     struct pod *p, *tmp;
 
     if (e.code == ERR_CANCELLED)
         return;
-    if (e.code == ERR_OK && n->users.call.out.n == sizeof(e)) {
-        memcpy(&e, n->users.call.out.p, sizeof(e));
+    if (e.code == ERR_OK && part->users.call.out.n == sizeof(e)) {
+        memcpy(&e, part->users.call.out.p, sizeof(e));
         e.text[sizeof(e.text) - 1] = '\0';
     } else if (e.code == ERR_OK) {
         err_set(&e, ERR_INTERNAL, "no answer");
     }
-    n->users.state = e.code == ERR_OK ? USERS_CAN : USERS_CANNOT;
-    snprintf(n->users.why, sizeof(n->users.why), "%s", e.text);
+    part->users.state = e.code == ERR_OK ? USERS_CAN : USERS_CANNOT;
+    snprintf(part->users.why, sizeof(part->users.why), "%s", e.text);
     if (e.code != ERR_OK)
         log_info("pods cannot have users of their own here (hostUsers: false)", F_ERR(&e));
     HASH_ITER (hh, n->pods, p, tmp)
@@ -52,6 +54,7 @@ static void node_users_on_asked(struct op *op, const struct err *result)
 
 void node_users_ask(struct node *n)
 {
+    struct sandbox_node *part = sandbox_node(n);
     const struct rt_features *f = rt_features(n->rt);
     const struct proc_call_spec call = {
         .name = "user namespace probe",
@@ -64,24 +67,26 @@ void node_users_ask(struct node *n)
     };
 
     if (!f->user_namespaces) {
-        n->users.state = USERS_CANNOT;
-        snprintf(n->users.why, sizeof(n->users.why), "%s %s does not support user namespaces",
+        part->users.state = USERS_CANNOT;
+        snprintf(part->users.why, sizeof(part->users.why), "%s %s does not support user namespaces",
                  f->runtime_name, f->runtime_version);
         return;
     }
-    n->users.state = USERS_ASKING;
-    proc_call_start(&n->users.call, &call, n->o.loop, node_users_on_asked, n);
+    part->users.state = USERS_ASKING;
+    proc_call_start(&part->users.call, &call, n->o.loop, node_users_on_asked, n);
 }
 
 void node_users_cancel(struct node *n)
 {
-    if (op_live(&n->users.call.op))
-        op_cancel(&n->users.call.op);
+    struct sandbox_node *part = sandbox_node(n);
+
+    if (op_live(&part->users.call.op))
+        op_cancel(&part->users.call.op);
 }
 
 bool node_users_live(const struct node *n)
 {
-    return op_live(&n->users.call.op);
+    return op_live(&sandbox_node(n)->users.call.op);
 }
 
 /* ---- what pods get ------------------------------------------------------------------------------- */
@@ -89,14 +94,15 @@ bool node_users_live(const struct node *n)
 enum err_code node_users_check(const struct pod *p, struct err *e)
 {
     const struct node *n = p->node;
+    const struct sandbox_node *part = sandbox_node(n);
 
-    switch (n->users.state) {
+    switch (part->users.state) {
     case USERS_ASKING:
         return err_set(e, ERR_UNAVAILABLE,
                        "it is being looked at whether pods can have user namespaces here");
     case USERS_CANNOT:
         return err_set(e, ERR_UNIMPLEMENTED, "hostUsers: false is not possible on this node: %s",
-                       n->users.why);
+                       part->users.why);
     case USERS_CAN:
         break;
     }
@@ -107,20 +113,21 @@ enum err_code node_users_check(const struct pod *p, struct err *e)
 
 void node_users_explain(const struct node *n, json_t *steps)
 {
+    const struct sandbox_node *part = sandbox_node(n);
     const struct pod *p, *tmp;
     str_auto text = NULL;
     bool wanted = false;
 
     HASH_ITER (hh, n->pods, p, tmp)
         wanted = wanted || userns_wanted(p);
-    switch (n->users.state) {
+    switch (part->users.state) {
     case USERS_ASKING:
         explain_step(steps, "user namespaces", "running", 0, "being tried", 0);
         return;
     case USERS_CANNOT:
-        text = str_printf("not possible (hostUsers: false): %s", n->users.why);
+        text = str_printf("not possible (hostUsers: false): %s", part->users.why);
         explain_step(steps, "user namespaces", wanted ? "failed" : "done", 0,
-                     text != NULL ? text : n->users.why, 0);
+                     text != NULL ? text : part->users.why, 0);
         return;
     case USERS_CAN:
         explain_step(steps, "user namespaces", "done", 0, "possible (hostUsers: false)", 0);

@@ -4,6 +4,8 @@
 #define AGENT_POD_SANDBOX_SANDBOX_H
 #include "agent/pod/core/pod.h"
 
+extern const struct room sandbox_room;
+
 void pod_set_net(struct pod *p, enum net_state s);
 void sandbox_step(struct pod *p);          /* towards NET_READY */
 bool sandbox_teardown_step(struct pod *p); /* towards NET_DELETED; true when there */

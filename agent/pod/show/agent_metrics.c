@@ -71,8 +71,8 @@ static void put_kubelet(struct node *n, struct buf *out)
     agent_metrics_number(out, "coracle_failed_looks_total", "counter",
                          "Looks at files, mounts, processes and cgroups that failed and were repeated.",
                          presence_unknown_count(), UNIT_ONE);
-    put_starts(&n->starts, out);
-    start_times_metrics(&n->start_sums, out);
+    put_starts(pod_starts_of(n), out);
+    start_times_metrics(n, out);
 }
 
 /* ---- the process ----------------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 #include "agent/pod/sandbox/node_users.h"
 #include "agent/pod/show/explain.h"
 #include "agent/pod/usage/oom.h"
+#include "agent/pod/worker/pods.h"
 #include "agent/pod/worker/shutdown.h"
 #include "base/clock.h"
 #include "base/json.h"
@@ -119,8 +120,8 @@ static void add_settings(const struct node *n, json_t *steps)
 
 static void add_left_out(const struct node *n, json_t *steps)
 {
-    if (n->left_out[0] != '\0')
-        explain_step(steps, "pods left out", "waiting", 0, n->left_out, 0);
+    if (pods_left_out(n) != NULL)
+        explain_step(steps, "pods left out", "waiting", 0, pods_left_out(n), 0);
 }
 
 static void add_left_over(const char *what, const char *id, const char *error, void *arg)

@@ -6,6 +6,7 @@
 #include "agent/pod/image/image_gc.h"
 #include "agent/pod/show/agent_metrics.h"
 #include "agent/pod/show/explain.h"
+#include "agent/pod/show/internal.h"
 #include "agent/pod/status/status.h"
 #include "agent/pod/usage/scrape.h"
 #include "agent/pod/usage/usage.h"
@@ -136,7 +137,7 @@ static json_t *provider_config(void *arg, struct err *e)
 
 bool provider_busy(const struct node *n)
 {
-    return provider_images_busy(n) || !TAILQ_EMPTY(&n->execs);
+    return provider_images_busy(n) || !TAILQ_EMPTY(&show_node(n)->execs);
 }
 
 void provider_cancel(struct node *n)
@@ -279,7 +280,7 @@ static void stats(void *arg, bool basic, struct status_reply *r)
 
 void provider_init(struct node *n)
 {
-    n->provider = (struct status_provider){
+    show_node(n)->provider = (struct status_provider){
         .arg = n,
         .pod_keys = pod_keys,
         .pod = pod,
@@ -309,5 +310,5 @@ void provider_init(struct node *n)
 
 const struct status_provider *node_provider(struct node *n)
 {
-    return &n->provider;
+    return &show_node(n)->provider;
 }

@@ -7,6 +7,8 @@
 #define AGENT_POD_SHOW_PROVIDER_H
 #include "agent/pod/core/pod.h"
 
+extern const struct room show_room;
+
 void provider_init(struct node *n);
 bool provider_busy(const struct node *n); /* an import or an exec is under way */
 void provider_cancel(struct node *n);

@@ -2,6 +2,7 @@
 /* Processes in containers, their streams and ports of pods, for clients of the status socket. */
 #include "agent/pod/container/readiness.h"
 #include "agent/pod/sandbox/sandbox.h"
+#include "agent/pod/show/internal.h"
 #include "agent/pod/show/provider.h"
 #include "agent/runtime/exec.h"
 #include "agent/runtime/stream.h"
@@ -79,7 +80,7 @@ static void provider_exec_on_done(struct op *op, const struct err *result)
 {
     struct status_exec *x = op->owner;
 
-    TAILQ_REMOVE(&x->node->execs, x, link);
+    TAILQ_REMOVE(&show_node(x->node)->execs, x, link);
     x->on_done(result, x->x.exit_code, x->owner);
     free(x);
 }
@@ -110,7 +111,7 @@ struct status_exec *provider_exec(void *arg, const struct status_exec_spec *spec
              F_STR("namespace", spec->namespace_),
              F_STR("containerName", c->spec->name)); /* who looks into a container is worth knowing; what with
                                                         is not ours to log */
-    TAILQ_INSERT_TAIL(&n->execs, x, link);
+    TAILQ_INSERT_TAIL(&show_node(n)->execs, x, link);
     x->op = &x->x.op;
     const struct rt_exec_spec rt = { .id = c->cur.id,
                                      .argv = spec->command,
@@ -135,7 +136,7 @@ static void on_helper_done(struct op *op, const struct err *result)
         snprintf(shown.text, sizeof(shown.text), "%s", x->helper.err_out.p);
         shown.text[strcspn(shown.text, "\n")] = '\0';
     }
-    TAILQ_REMOVE(&x->node->execs, x, link);
+    TAILQ_REMOVE(&show_node(x->node)->execs, x, link);
     x->on_done(&shown, 0, x->owner);
     free(x);
 }
@@ -165,7 +166,7 @@ struct status_exec *provider_forward(void *arg, const struct status_exec_spec *s
     x->owner = spec->owner;
     x->on_done = spec->on_done;
     forward.netns = p->api->spec.host_network ? NULL : p->netns_path;
-    TAILQ_INSERT_TAIL(&n->execs, x, link);
+    TAILQ_INSERT_TAIL(&show_node(n)->execs, x, link);
     rt_forward_start(&x->helper, n->rt, &forward, on_helper_done, x);
     return x;
 }
@@ -197,7 +198,7 @@ struct status_exec *provider_archive(void *arg, const struct status_exec_spec *s
         free(x);
         return NULL;
     }
-    TAILQ_INSERT_TAIL(&n->execs, x, link);
+    TAILQ_INSERT_TAIL(&show_node(n)->execs, x, link);
     return x;
 }
 
@@ -235,6 +236,6 @@ void provider_exec_cancel_all(struct node *n)
 {
     struct status_exec *x;
 
-    TAILQ_FOREACH (x, &n->execs, link)
+    TAILQ_FOREACH (x, &show_node(n)->execs, link)
         op_cancel(x->op);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the status socket asks about images, and how they are used here. */
 #include "agent/pod/image/images_used.h"
+#include "agent/pod/show/internal.h"
 #include "agent/pod/show/provider.h"
 #include "base/json.h"
 #include "base/log.h"
@@ -26,7 +27,7 @@ static void on_imported(struct op *op, const struct err *result)
     } else {
         status_reply_err(i->reply, result);
     }
-    TAILQ_REMOVE(&i->node->imports, i, link);
+    TAILQ_REMOVE(&show_node(i->node)->imports, i, link);
     free(i);
 }
 
@@ -43,7 +44,7 @@ void provider_image_add(void *arg, const char *source, const char *name, struct 
     }
     i->node = n;
     i->reply = r;
-    TAILQ_INSERT_TAIL(&n->imports, i, link);
+    TAILQ_INSERT_TAIL(&show_node(n)->imports, i, link);
     img_bring_start(&i->bring, n->o.images, source, name, on_imported, i);
 }
 
@@ -53,7 +54,7 @@ json_t *provider_image_progress(void *arg, const struct status_reply *r)
     struct img_progress p;
     struct import *i;
 
-    TAILQ_FOREACH (i, &n->imports, link)
+    TAILQ_FOREACH (i, &show_node(n)->imports, link)
         if (i->reply == r)
             break;
     if (i == NULL)
@@ -140,7 +141,7 @@ static void on_task_done(struct op *op, const struct err *result)
     else
         status_reply_json(t->reply, 200,
                           t->task.answer != NULL ? json_incref(t->task.answer) : json_object());
-    TAILQ_REMOVE(&t->node->image_tasks, t, link);
+    TAILQ_REMOVE(&show_node(t->node)->image_tasks, t, link);
     free(t);
 }
 
@@ -163,7 +164,7 @@ void provider_image_task(void *arg, const struct status_image_task *task, struct
     }
     t->node = n;
     t->reply = r;
-    TAILQ_INSERT_TAIL(&n->image_tasks, t, link);
+    TAILQ_INSERT_TAIL(&show_node(n)->image_tasks, t, link);
     if (task->verb == IMAGE_VERIFY)
         img_verify_start(&t->task, n->o.images, task->name, on_task_done, t);
     else if (task->verb == IMAGE_EXPORT)
@@ -174,16 +175,19 @@ void provider_image_task(void *arg, const struct status_image_task *task, struct
 
 bool provider_images_busy(const struct node *n)
 {
-    return !TAILQ_EMPTY(&n->imports) || !TAILQ_EMPTY(&n->image_tasks);
+    const struct show_node *part = show_node(n);
+
+    return !TAILQ_EMPTY(&part->imports) || !TAILQ_EMPTY(&part->image_tasks);
 }
 
 void provider_images_cancel(struct node *n)
 {
+    struct show_node *part = show_node(n);
     struct import *i;
     struct image_task *t;
 
-    TAILQ_FOREACH (i, &n->imports, link)
+    TAILQ_FOREACH (i, &part->imports, link)
         op_cancel(&i->bring.op);
-    TAILQ_FOREACH (t, &n->image_tasks, link)
+    TAILQ_FOREACH (t, &part->image_tasks, link)
         op_cancel(&t->task.op);
 }

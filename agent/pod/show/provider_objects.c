@@ -4,6 +4,7 @@
  * socket learns which keys it has and how long their values are.
  */
 #include "agent/pod/image/images_used.h"
+#include "agent/pod/show/internal.h"
 #include "agent/pod/show/node_object.h"
 #include "agent/pod/show/provider.h"
 #include "base/base64.h"
@@ -147,7 +148,7 @@ static json_t *one_class(struct node *n, const char *name)
 static json_t *this_node(struct node *n)
 {
     bool ready = false;
-    json_auto_t *checks = n->provider.ready(n, &ready);
+    json_auto_t *checks = show_node(n)->provider.ready(n, &ready);
     buf_auto why = BUF_INIT(64 * 1024);
     const json_t *check;
     size_t i;

@@ -5,6 +5,7 @@
 #include "agent/pod/core/explain_step.h"
 #include "agent/pod/core/facts.h"
 #include "agent/pod/core/node_options.h"
+#include "agent/pod/usage/internal.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/work.h"
@@ -201,7 +202,8 @@ static void local_storage_go_on(struct local_storage *s)
 
 static struct local_storage *opened(struct node *n)
 {
-    struct local_storage *s = n->local;
+    struct usage_node *part = usage_node(n);
+    struct local_storage *s = part->local;
 
     if (s != NULL)
         return s;
@@ -212,7 +214,7 @@ static struct local_storage *opened(struct node *n)
     TAILQ_INIT(&s->all);
     uv_timer_init(n->o.loop, &s->timer);
     s->timer.data = s;
-    n->local = s;
+    part->local = s;
     return s;
 }
 
@@ -239,7 +241,7 @@ void local_storage_step(struct pod *p)
 
 void local_storage_forget(struct pod *p)
 {
-    struct local_storage *s = p->node->local;
+    struct local_storage *s = usage_node(p->node)->local;
 
     for (size_t i = 0; p->local != NULL && i < p->local->n; i++) {
         struct local_tree *t = &p->local->trees[i];
@@ -254,7 +256,7 @@ void local_storage_forget(struct pod *p)
 
 void local_storage_now(struct node *n)
 {
-    local_storage_go_on(n->local);
+    local_storage_go_on(usage_node(n)->local);
 }
 
 /* ---- telling ---------------------------------------------------------------------------------------- */
@@ -300,7 +302,9 @@ void local_storage_explain(const struct pod *p, json_t *steps)
 
 bool local_storage_busy(const struct node *n)
 {
-    return n->local != NULL && n->local->busy;
+    const struct usage_node *part = usage_node(n);
+
+    return part->local != NULL && part->local->busy;
 }
 
 static void local_storage_on_closed(uv_handle_t *handle)
@@ -310,7 +314,7 @@ static void local_storage_on_closed(uv_handle_t *handle)
 
 void local_storage_close(struct node *n)
 {
-    struct local_storage *s = take_ptr(&n->local);
+    struct local_storage *s = take_ptr(&usage_node(n)->local);
 
     if (s != NULL)
         uv_close((uv_handle_t *)&s->timer, local_storage_on_closed);

@@ -1,3 +1,3 @@
 # SPDX-License-Identifier: Apache-2.0
 agent_pod_usage_SRCS := local_limits.c local_storage.c net_stats.c oom.c scrape.c usage.c usage_metrics.c \
-                        usage_node.c usage_summary.c
+                        usage_node.c usage_room.c usage_summary.c

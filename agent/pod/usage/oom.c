@@ -4,6 +4,7 @@
 #include "agent/pod/core/events.h"
 #include "agent/pod/core/explain_step.h"
 #include "agent/pod/limits/limits.h"
+#include "agent/pod/usage/internal.h"
 #include "base/backoff.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -294,7 +295,7 @@ static struct suspect *suspect_of(struct oom *o, const struct ctr *c, const char
 
 enum err_code oom_watch(struct ctr *c, struct err *e)
 {
-    struct oom *o = c->pod->node->oom;
+    struct oom *o = usage_node(c->pod->node)->oom;
     uint64_t counted = 0;
     struct presence found = presence_present();
     struct err unwatched = { 0 };
@@ -325,7 +326,7 @@ enum err_code oom_watch(struct ctr *c, struct err *e)
 
 enum err_code oom_ended(struct ctr *c, struct err *e)
 {
-    struct oom *o = c->pod->node->oom;
+    struct oom *o = usage_node(c->pod->node)->oom;
     struct suspect *s;
     uint64_t kills = 0;
     char path[512];
@@ -351,7 +352,7 @@ enum err_code oom_ended(struct ctr *c, struct err *e)
 
 void oom_forget(struct node *n, const char *cgroup_path)
 {
-    struct oom *o = n->oom;
+    struct oom *o = usage_node(n)->oom;
     struct suspect *s;
 
     if (o == NULL)
@@ -396,7 +397,7 @@ void oom_open(struct node *n)
         snprintf(o->no_log, sizeof(o->no_log), "%s", e.text);
         log_info("which process is killed for want of memory will not be known", F_ERR(&e));
     }
-    n->oom = o;
+    usage_node(n)->oom = o;
     uv_timer_init(n->o.loop, &o->timer);
     uv_timer_init(n->o.loop, &o->log_timer);
     o->timer.data = o->log_timer.data = o->watch_poll.data = o;
@@ -428,12 +429,13 @@ static void oom_on_closed(uv_handle_t *handle)
 
 void oom_close(struct node *n)
 {
-    struct oom *o = n->oom;
+    struct usage_node *part = usage_node(n);
+    struct oom *o = part->oom;
     struct suspect *s, *tmp;
 
     if (o == NULL)
         return;
-    n->oom = NULL;
+    part->oom = NULL;
     HASH_ITER (hh, o->suspects, s, tmp)
         oom_drop(o, s);
     uv_close((uv_handle_t *)&o->timer, oom_on_closed);
@@ -445,10 +447,12 @@ void oom_close(struct node *n)
 
 void oom_explain(const struct node *n, json_t *steps)
 {
-    if (n->oom == NULL || (n->oom->no_log[0] == '\0' && n->oom->no_watch[0] == '\0'))
+    const struct usage_node *part = usage_node(n);
+
+    if (part->oom == NULL || (part->oom->no_log[0] == '\0' && part->oom->no_watch[0] == '\0'))
         return;
-    if (n->oom->no_log[0] != '\0')
-        explain_step(steps, "killed processes", "failed", 0, n->oom->no_log, 0);
-    if (n->oom->no_watch[0] != '\0')
-        explain_step(steps, "killed processes", "failed", 0, n->oom->no_watch, 0);
+    if (part->oom->no_log[0] != '\0')
+        explain_step(steps, "killed processes", "failed", 0, part->oom->no_log, 0);
+    if (part->oom->no_watch[0] != '\0')
+        explain_step(steps, "killed processes", "failed", 0, part->oom->no_watch, 0);
 }

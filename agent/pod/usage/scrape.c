@@ -2,6 +2,7 @@
 #include "agent/pod/usage/scrape.h"
 
 #include "agent/pod/core/usage_text.h"
+#include "agent/pod/usage/internal.h"
 #include "agent/pod/usage/net_stats.h"
 #include "agent/pod/usage/usage.h"
 #include "base/background.h"
@@ -180,7 +181,8 @@ static void scrape_on_root_turn(struct background_client *t)
 
 static struct scrapes *scrapes_of(struct node *n)
 {
-    struct scrapes *all = n->scrapes;
+    struct usage_node *part = usage_node(n);
+    struct scrapes *all = part->scrapes;
 
     if (all != NULL)
         return all;
@@ -192,7 +194,7 @@ static struct scrapes *scrapes_of(struct node *n)
     background_init(&all->turns, n->o.loop);
     all->turn = (struct background_client){ .run = scrape_on_turn };
     all->root_turn = (struct background_client){ .run = scrape_on_root_turn, .first = true };
-    n->scrapes = all;
+    part->scrapes = all;
     return all;
 }
 
@@ -227,14 +229,15 @@ void scrape_start(struct node *n, enum status_metrics which, struct buf *own, st
 
 void scrapes_cancel(struct node *n)
 {
+    struct usage_node *part = usage_node(n);
     struct err e = { 0 };
 
-    if (n->scrapes == NULL)
+    if (part->scrapes == NULL)
         return;
     err_set(&e, ERR_UNAVAILABLE, "the agent is ending");
-    while (!TAILQ_EMPTY(&n->scrapes->queue))
-        scrape_finish(n->scrapes, TAILQ_FIRST(&n->scrapes->queue), &e);
-    scrape_ask(n->scrapes);
+    while (!TAILQ_EMPTY(&part->scrapes->queue))
+        scrape_finish(part->scrapes, TAILQ_FIRST(&part->scrapes->queue), &e);
+    scrape_ask(part->scrapes);
 }
 
 static void scrape_on_closed(void *all)
@@ -244,18 +247,19 @@ static void scrape_on_closed(void *all)
 
 void scrapes_close(struct node *n)
 {
-    struct scrapes *all = n->scrapes;
+    struct usage_node *part = usage_node(n);
+    struct scrapes *all = part->scrapes;
 
     if (all == NULL)
         return;
     scrapes_cancel(n);
-    n->scrapes = NULL;
+    part->scrapes = NULL;
     background_close(&all->turns, scrape_on_closed, all);
 }
 
 void scrapes_metrics(const struct node *n, struct buf *out)
 {
-    const struct scrapes *all = n->scrapes;
+    const struct scrapes *all = usage_node(n)->scrapes;
 
     if (all == NULL || all->last.n == 0)
         return;

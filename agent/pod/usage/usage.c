@@ -4,6 +4,7 @@
 #include "agent/pod/core/usage_text.h"
 #include "agent/pod/limits/hugepages.h"
 #include "agent/pod/limits/limits.h"
+#include "agent/pod/usage/internal.h"
 #include "base/background.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -64,9 +65,10 @@ static size_t descriptors(void)
 /* Made at the first question; NULL: no memory. */
 static struct usage *pod_usage_of(struct node *n)
 {
+    struct usage_node *part = usage_node(n);
     struct hugepages_size sizes[HUGEPAGES_SIZES_MAX];
     struct cg_meters_options o = { .tree = n->o.cgroups, .keep_open = descriptors() };
-    struct usage *u = n->usage;
+    struct usage *u = part->usage;
     struct err e = { 0 };
     size_t found;
 
@@ -92,7 +94,7 @@ static struct usage *pod_usage_of(struct node *n)
     u->root_turn = (struct background_client){ .run = pod_usage_on_root_turn, .first = true };
     uv_timer_init(n->o.loop, &u->timer);
     u->timer.data = u;
-    n->usage = u;
+    part->usage = u;
     return u;
 }
 
@@ -141,14 +143,15 @@ static struct source *source_of(struct usage *u, const char *path)
 
 void usage_forget(struct node *n, const char *path)
 {
+    struct usage_node *part = usage_node(n);
     size_t k = strlen(path);
     struct source *s, *tmp;
 
-    if (n->usage == NULL || k == 0)
+    if (part->usage == NULL || k == 0)
         return;
-    HASH_ITER (hh, n->usage->sources, s, tmp)
+    HASH_ITER (hh, part->usage->sources, s, tmp)
         if (strncmp(s->path, path, k) == 0 && (s->path[k] == '\0' || s->path[k] == '/'))
-            pod_usage_drop(n->usage, s);
+            pod_usage_drop(part->usage, s);
 }
 
 /* ---- reading --------------------------------------------------------------------------------- */
@@ -307,7 +310,7 @@ bool usage_walk(struct node *n, struct usage_walk *w, unsigned parts, struct pod
 
 void usage_walked(struct node *n, const struct usage_walk *w, unsigned parts)
 {
-    struct usage *u = n->usage;
+    struct usage *u = usage_node(n)->usage;
 
     if (u == NULL)
         return;
@@ -462,7 +465,7 @@ void usage_summary(struct node *n, bool basic, struct status_reply *r)
 
 void usage_cancel(struct node *n)
 {
-    struct usage *u = n->usage;
+    struct usage *u = usage_node(n)->usage;
     struct err e = { 0 };
     struct question *q;
 
@@ -492,7 +495,8 @@ static void pod_usage_on_timer_closed(uv_handle_t *handle)
 
 void usage_close(struct node *n)
 {
-    struct usage *u = n->usage;
+    struct usage_node *part = usage_node(n);
+    struct usage *u = part->usage;
     struct source *s, *tmp;
 
     if (u == NULL)
@@ -501,7 +505,7 @@ void usage_close(struct node *n)
     HASH_ITER (hh, u->sources, s, tmp)
         pod_usage_drop(u, s);
     cg_meters_close(u->meters);
-    n->usage = NULL;
+    part->usage = NULL;
     u->closing = 2;
     background_close(&u->turns, on_part_closed, u);
     uv_close((uv_handle_t *)&u->timer, pod_usage_on_timer_closed);
@@ -518,7 +522,7 @@ static void put_seconds(struct buf *out, const char *name, const char *help, uin
 
 void usage_metrics_agent(struct node *n, struct buf *out)
 {
-    const struct usage *u = n->usage;
+    const struct usage *u = usage_node(n)->usage;
 
     if (u == NULL)
         return;

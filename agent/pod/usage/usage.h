@@ -19,6 +19,8 @@
 #include "agent/pod/core/pod.h"
 #include "cgroups/meter.h"
 
+extern const struct room usage_room;
+
 #define USAGE_OPEN_MAX 8192
 
 enum usage_kind {

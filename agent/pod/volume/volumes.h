@@ -4,6 +4,8 @@
 #define AGENT_POD_VOLUME_VOLUMES_H
 #include "agent/pod/core/pod.h"
 
+extern const struct room volume_room;
+
 void volumes_step(struct pod *p);
 bool volumes_teardown_step(struct pod *p);
 /* The condition of the pod's status that says which files of its volumes are hidden; NULL: none is. */

@@ -86,9 +86,6 @@ void pod_ending_step(struct pod *p)
 
     if (n->closing)
         return;
-    for (size_t i = 0; i < p->n_images; i++)
-        if (p->images[i]->bringing)
-            op_cancel(&p->images[i]->bring.op);
     for (size_t i = 0; i < p->n_ctrs; i++)
         probes_step(&p->ctrs[i]);
     if (!stop_containers(p) || reaps_hold(p))
@@ -137,16 +134,10 @@ void pod_begin_termination(struct pod *p, int64_t grace_seconds, bool finishing,
     }
     log_info("pod ending", F_STR("pod", p->key), F_STR("podUID", p->uid), F_STR("why", why),
              F_I64("graceSeconds", grace_seconds));
-    resize_forget(p);
-    local_storage_forget(p);
+    rooms_end_pod(p);
     p->finishing = finishing;
     p->grace_seconds = grace_seconds;
     if (!finishing)
         p->deletion_ns = clock_wall_ns();
-    /* What failed on the way up does not hold up the way down. */
-    p->net_retry_at = CLOCK_BOOT_NONE;
-    p->net_backoff_ms = 0;
-    p->net_error[0] = '\0';
-    p->vols_retry_at = CLOCK_BOOT_NONE;
     pod_set_state(p, POD_TERMINATING);
 }

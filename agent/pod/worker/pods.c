@@ -21,6 +21,7 @@
 #include "agent/pod/usage/local_storage.h"
 #include "agent/pod/volume/live_sub_path.h"
 #include "agent/pod/volume/volumes.h"
+#include "agent/pod/worker/internal.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
@@ -73,21 +74,19 @@ struct pod *pods_new(struct node *n, struct api_pod *api, const char *uid)
                   F_STR("pod", api->meta.name), F_U64("allowed", NODE_PODS_MAX));
         return NULL;
     }
-    p = calloc(1, sizeof(*p));
+    p = rooms_make_pod(n, api->spec.n_init_containers + api->spec.n_containers);
     if (p == NULL)
         return NULL;
-    p->node = n;
     p->api = api_pod_ref(api);
     pods_key(p->key, api->meta.namespace, api->meta.name);
     if (uid != NULL)
         snprintf(p->uid, sizeof(p->uid), "%s", uid);
     else
         id_random_uuid(p->uid);
-    TAILQ_INIT(&p->reaps);
     boot_timer_init(n->timers, &p->timer);
-    snprintf(p->netns_dir, sizeof(p->netns_dir), "%s/ns/%s", n->o.run_dir, p->uid);
-    p->created_ns = p->state_since_ns = p->net_since_ns = p->vols_since_ns = clock_wall_ns();
+    p->created_ns = p->state_since_ns = clock_wall_ns();
     p->seen_at = p->state_began = clock_boot();
+    rooms_init_pod(p);
     start_times_open(p);
     p->priority = pods_priority(n, api);
     if (pods_build(p, &e) == ERR_OK)
@@ -111,33 +110,13 @@ static void pods_on_closed(struct boot_timer *timer)
 
 static void pod_free(struct pod *p)
 {
-    for (size_t i = 0; i < p->n_ctrs; i++) {
-        create_limit_release(&p->ctrs[i]);
-        instance_clear(&p->ctrs[i].cur);
-        instance_clear(&p->ctrs[i].last);
-        env_age_clear(&p->ctrs[i]);
-        free(p->ctrs[i].waiting_message);
-        free(p->ctrs[i].post_message);
-        probes_free(&p->ctrs[i]);
-    }
-    reaps_clear(p);
-    images_clear(p);
+    rooms_free_pod(p);
     free(p->ctrs);
-    net_attach_free(p);
-    resize_forget(p);
-    local_storage_forget(p);
-    free(p->netns_spec);
-    free(p->pidns_spec);
     free(p->message);
-    free(p->overlaps);
     api_pod_unref(p->api);
     api_pod_unref(p->successor);
-    if (p->dirty_queued)
-        TAILQ_REMOVE(&p->node->dirty, p, dirty_link);
-    record_sync_forget(p);
     p->freed = true;
     p->n_ctrs = 0;
-    pidns_forget(p);
     boot_timer_close(&p->timer, pods_on_closed);
 }
 
@@ -165,8 +144,10 @@ static void on_left_timer(uv_timer_t *timer)
 
 static void leave_out(struct node *n, const struct api_pod *api, const char *why)
 {
-    snprintf(n->left_out, sizeof(n->left_out), "%.63s/%.100s: %.80s", api->meta.namespace, api->meta.name,
-             why);
+    struct worker_node *part = worker_node(n);
+
+    snprintf(part->left_out, sizeof(part->left_out), "%.63s/%.100s: %.80s", api->meta.namespace,
+             api->meta.name, why);
 }
 
 static bool uid_taken(struct node *n, const struct pod *but)
@@ -188,7 +169,7 @@ static void take_on(struct node *n, struct api_pod *api)
     if (p == NULL) {
         leave_out(n, api, room ? "out of memory" : "too many pods in the manifests");
         if (room && !n->closing)
-            uv_timer_start(&n->left_timer, on_left_timer, LEFT_OUT_RETRY_MS, 0);
+            uv_timer_start(&worker_node(n)->left_timer, on_left_timer, LEFT_OUT_RETRY_MS, 0);
         return;
     }
     if (uid_taken(n, p)) {
@@ -348,10 +329,19 @@ static void take_if_missing(const struct api_object *o, void *arg)
 /* Those that the store wants and that were left out: taken on if there is room now. */
 static void take_left_out(struct node *n)
 {
-    if (n->left_out[0] == '\0' || n->closing || n->draining)
+    struct worker_node *part = worker_node(n);
+
+    if (part->left_out[0] == '\0' || n->closing || n->draining)
         return;
-    n->left_out[0] = '\0';
+    part->left_out[0] = '\0';
     src_store_each(n->o.store, API_KIND_POD, take_if_missing, n);
+}
+
+const char *pods_left_out(const struct node *n)
+{
+    const char *left_out = worker_node(n)->left_out;
+
+    return left_out[0] != '\0' ? left_out : NULL;
 }
 
 void pods_unwant(struct node *n, const char *namespace_, const char *name)

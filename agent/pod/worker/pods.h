@@ -9,6 +9,7 @@ void pods_gone(struct pod *p); /* terminated and not wanted: free, start the suc
 void pods_free(struct pod *p); /* out of the table; its memory goes when its timer has closed */
 void pods_want(struct node *n, struct api_pod *api);
 void pods_apply(struct pod *p, struct api_pod *api); /* takes an edit over in place */
+const char *pods_left_out(const struct node *n); /* a pod that is not in the table, and why; NULL: all are */
 void pods_unwant(struct node *n, const char *namespace_, const char *name);
 void pods_config_changed(struct node *n, const struct api_config *c);
 #endif

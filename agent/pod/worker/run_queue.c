@@ -8,6 +8,7 @@
 #include "agent/pod/container/container.h"
 #include "agent/pod/limits/limits.h"
 #include "agent/pod/volume/pod_payloads.h"
+#include "agent/pod/worker/internal.h"
 #include "agent/pod/worker/shutdown.h"
 #include "agent/pod/worker/worker.h"
 #include "base/clock.h"
@@ -19,25 +20,26 @@ enum { RUN_QUEUE_MS = 10 };
 static void on_run(uv_idle_t *handle)
 {
     struct node *n = handle->data;
+    struct worker_node *part = worker_node(n);
     struct pod *p;
     size_t bound = n->n_pods + 1; /* a pod that wakes itself runs again on the next step, not in this one */
     uint64_t until_ms = clock_mono_ms() + RUN_QUEUE_MS;
 
     /* A changed ConfigMap is in all its volumes before anybody's containers are looked at. */
-    TAILQ_FOREACH (p, &n->dirty, dirty_link)
+    TAILQ_FOREACH (p, &part->dirty, dirty_link)
         if (n->sources_ready && !n->closing)
             payloads_follow(p);
-    while (bound-- > 0 && (p = TAILQ_FIRST(&n->dirty)) != NULL) {
-        TAILQ_REMOVE(&n->dirty, p, dirty_link);
+    while (bound-- > 0 && (p = TAILQ_FIRST(&part->dirty)) != NULL) {
+        TAILQ_REMOVE(&part->dirty, p, dirty_link);
         p->dirty_queued = false;
         pod_reconcile(p);
         if (clock_mono_ms() >= until_ms)
             break;
     }
     create_limit_pump(n);
-    if (TAILQ_EMPTY(&n->dirty)) {
-        uv_idle_stop(&n->runner);
-        n->runner_active = false;
+    if (TAILQ_EMPTY(&part->dirty)) {
+        uv_idle_stop(&part->runner);
+        part->runner_active = false;
         shutdown_step(n);
         node_check_idle(n);
     }
@@ -53,27 +55,29 @@ static bool is_before(const struct pod *p, const struct pod *o)
 /* Those that are to be admitted, or resized, stand in their order: who comes first takes what there is. */
 static void run_queue_enqueue(struct node *n, struct pod *p)
 {
+    struct worker_node *part = worker_node(n);
     struct pod *o;
 
     if (p->state == POD_PENDING)
         p->priority = pods_priority(n, p->api); /* its class may have been read after it */
     if (readmit_waits(p) || p->desired != NULL)
-        TAILQ_FOREACH (o, &n->dirty, dirty_link)
+        TAILQ_FOREACH (o, &part->dirty, dirty_link)
             if (is_before(p, o)) {
                 TAILQ_INSERT_BEFORE(o, p, dirty_link);
                 return;
             }
-    TAILQ_INSERT_TAIL(&n->dirty, p, dirty_link);
+    TAILQ_INSERT_TAIL(&part->dirty, p, dirty_link);
 }
 
 void run_queue_add(struct pod *p)
 {
     struct node *n = p->node;
+    struct worker_node *part = worker_node(n);
 
     run_queue_enqueue(n, p);
-    if (!n->runner_active) {
-        n->runner_active = true;
-        uv_idle_start(&n->runner, on_run);
+    if (!part->runner_active) {
+        part->runner_active = true;
+        uv_idle_start(&part->runner, on_run);
     }
 }
 

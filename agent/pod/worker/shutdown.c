@@ -6,9 +6,9 @@
 #include "agent/pod/core/facts.h"
 #include "agent/pod/core/node_options.h"
 #include "agent/pod/core/pod.h"
-#include "agent/pod/core/shutdown_state.h"
 #include "agent/pod/image/images.h"
 #include "agent/pod/sandbox/sandbox.h"
+#include "agent/pod/worker/internal.h"
 #include "agent/pod/worker/worker.h"
 #include "base/clock.h"
 #include "base/fs.h"
@@ -30,11 +30,38 @@ bool shutdown_is_on(const struct node *n)
     return n->o.n_shutdown_groups > 0;
 }
 
+static const char *shutdown_state_name(enum shutdown_state s)
+{
+    switch (s) {
+    case SHUTDOWN_UNKNOWN:
+        return "unknown";
+    case SHUTDOWN_NO:
+        return "no";
+    case SHUTDOWN_ENDING:
+        return "ending pods";
+    case SHUTDOWN_DONE:
+        return "done";
+    }
+    return "?";
+}
+
+static void shutdown_set_state(struct node *n, enum shutdown_state state)
+{
+    struct shutdown *s = &worker_node(n)->shutdown;
+
+    if (s->state == state)
+        return;
+    log_debug("shutdown state", F_STR("from", shutdown_state_name(s->state)),
+              F_STR("to", shutdown_state_name(state)));
+    s->state = state;
+    n->shutting_down = state == SHUTDOWN_ENDING || state == SHUTDOWN_DONE;
+}
+
 /* ---- the record of the last one -------------------------------------------------------------- */
 
 static void shutdown_save(const struct node *n, int64_t ended_ns)
 {
-    const struct shutdown *s = &n->shutdown;
+    const struct shutdown *s = &worker_node(n)->shutdown;
     json_auto_t *o = json_object();
     char started[CLOCK_RFC3339_SIZE], ended[CLOCK_RFC3339_SIZE];
     struct err e = { 0 };
@@ -75,7 +102,7 @@ static unsigned count_of(const json_t *o, const char *key)
 
 static enum err_code shutdown_read_last(struct node *n, struct err *e)
 {
-    struct shutdown *s = &n->shutdown;
+    struct shutdown *s = &worker_node(n)->shutdown;
     str_auto path = str_printf("%s/" FILE_NAME, n->o.state_dir);
     str_auto text = NULL;
     json_auto_t *o = NULL;
@@ -105,33 +132,29 @@ static enum err_code shutdown_read_last(struct node *n, struct err *e)
 /* True: it is known now. */
 static bool shutdown_look_at_last(struct node *n)
 {
+    struct worker_node *part = worker_node(n);
     struct err e = { 0 };
 
     if (shutdown_read_last(n, &e) == ERR_OK)
-        n->shutdown.last_unread[0] = '\0';
+        part->shutdown.last_unread[0] = '\0';
     else
-        snprintf(n->shutdown.last_unread, sizeof(n->shutdown.last_unread), "%s", e.text);
+        snprintf(part->shutdown.last_unread, sizeof(part->shutdown.last_unread), "%s", e.text);
     return e.code == ERR_OK;
 }
 
 void shutdown_open(struct node *n)
 {
-    struct shutdown *s = &n->shutdown;
+    struct shutdown *s = &worker_node(n)->shutdown;
     struct patience patience = { 0 };
 
     uv_timer_init(n->o.loop, &s->timer);
     s->timer.data = n;
-    s->state = shutdown_is_on(n) ? SHUTDOWN_UNKNOWN : SHUTDOWN_NO;
+    shutdown_set_state(n, shutdown_is_on(n) ? SHUTDOWN_UNKNOWN : SHUTDOWN_NO);
     while (!shutdown_look_at_last(n) && patience_wait(&patience)) {
     }
     if (s->last_unread[0] != '\0')
         log_warn("the record of the last shutdown cannot be read; it is read again when the next begins",
                  F_STR("err", s->last_unread));
-}
-
-void shutdown_close(struct node *n, uv_close_cb closed)
-{
-    uv_close((uv_handle_t *)&n->shutdown.timer, closed);
 }
 
 /* ---- ending, group by group ------------------------------------------------------------------ */
@@ -152,7 +175,7 @@ static unsigned group_left(const struct node *n)
     unsigned left = 0;
 
     HASH_ITER (hh, n->pods, p, tmp)
-        left += is_active(p) && group_of(n, p) == n->shutdown.group;
+        left += is_active(p) && group_of(n, p) == worker_node(n)->shutdown.group;
     return left;
 }
 
@@ -181,9 +204,9 @@ static void end_pod(struct pod *p, const struct node_shutdown_group *g)
 
 static void shutdown_finish(struct node *n)
 {
-    struct shutdown *s = &n->shutdown;
+    struct shutdown *s = &worker_node(n)->shutdown;
 
-    s->state = SHUTDOWN_DONE;
+    shutdown_set_state(n, SHUTDOWN_DONE);
     uv_timer_stop(&s->timer);
     s->last_started_ns = s->started_ns;
     s->last_ended_ns = clock_wall_ns();
@@ -200,7 +223,7 @@ static void shutdown_on_timer(uv_timer_t *timer);
 /* Begins with s->group, or with the first one after it that has pods. */
 static void begin_group(struct node *n)
 {
-    struct shutdown *s = &n->shutdown;
+    struct shutdown *s = &worker_node(n)->shutdown;
     struct pod *p, *tmp;
 
     for (; s->group < n->o.n_shutdown_groups; s->group++) {
@@ -225,31 +248,34 @@ static void begin_group(struct node *n)
 static void shutdown_on_timer(uv_timer_t *timer)
 {
     struct node *n = timer->data;
+    struct worker_node *part = worker_node(n);
     const struct pod *p, *tmp;
 
     if (n->closing)
         return;
     HASH_ITER (hh, n->pods, p, tmp)
-        if (is_active(p) && group_of(n, p) == n->shutdown.group) {
-            n->shutdown.n_late++;
+        if (is_active(p) && group_of(n, p) == part->shutdown.group) {
+            part->shutdown.n_late++;
             log_warn("pod outlives the time that its priority has at a shutdown", F_STR("pod", p->key),
                      F_STR("podUID", p->uid), F_STR("state", pod_state_name(p->state)));
         }
-    n->shutdown.group++;
+    part->shutdown.group++;
     begin_group(n);
 }
 
 void shutdown_step(struct node *n)
 {
-    if (n->shutdown.state != SHUTDOWN_ENDING || n->closing || group_left(n) > 0)
+    struct worker_node *part = worker_node(n);
+
+    if (part->shutdown.state != SHUTDOWN_ENDING || n->closing || group_left(n) > 0)
         return;
-    n->shutdown.group++;
+    part->shutdown.group++;
     begin_group(n);
 }
 
 void node_shutdown_begin(struct node *n, void (*done)(void *arg), void *arg)
 {
-    struct shutdown *s = &n->shutdown;
+    struct shutdown *s = &worker_node(n)->shutdown;
 
     if (n->closing || !shutdown_is_on(n))
         return;
@@ -272,7 +298,7 @@ void node_shutdown_begin(struct node *n, void (*done)(void *arg), void *arg)
         s->n_ended = s->last_ended;
         s->n_late = s->last_late;
     }
-    s->state = SHUTDOWN_ENDING;
+    shutdown_set_state(n, SHUTDOWN_ENDING);
     log_info(
         "the machine shuts down: pods end by priority",
         F_U64("atMostSeconds", shutdown_plan_total_ms(n->o.shutdown_groups, n->o.n_shutdown_groups) / 1000));
@@ -284,13 +310,13 @@ void node_shutdown_begin(struct node *n, void (*done)(void *arg), void *arg)
 
 void node_shutdown_cancel(struct node *n)
 {
-    struct shutdown *s = &n->shutdown;
+    struct shutdown *s = &worker_node(n)->shutdown;
     bool was = shutdown_now(n);
     struct pod *p, *tmp;
 
     if (s->state == SHUTDOWN_NO)
         return;
-    s->state = SHUTDOWN_NO;
+    shutdown_set_state(n, SHUTDOWN_NO);
     uv_timer_stop(&s->timer);
     if (was) {
         log_info("the shutdown was called off: pods start again");
@@ -303,9 +329,11 @@ void node_shutdown_cancel(struct node *n)
 
 void node_shutdown_inhibitor(struct node *n, bool failed, const char *text)
 {
-    n->shutdown.inhibitor_failed = failed;
-    snprintf(n->shutdown.inhibitor, sizeof(n->shutdown.inhibitor), "%s", text);
-    if (failed && n->shutdown.state == SHUTDOWN_UNKNOWN)
+    struct worker_node *part = worker_node(n);
+
+    part->shutdown.inhibitor_failed = failed;
+    snprintf(part->shutdown.inhibitor, sizeof(part->shutdown.inhibitor), "%s", text);
+    if (failed && part->shutdown.state == SHUTDOWN_UNKNOWN)
         node_shutdown_cancel(n); /* nobody to ask: no shutdown is known of */
 }
 
@@ -326,44 +354,17 @@ bool shutdown_keeps_volumes(const struct pod *p)
     return p->shutdown_ns != 0 && p->wanted && p->successor == NULL && runs_again(p);
 }
 
-/* As at its start, but for the history of its containers: their next runs are restarts. */
-static void forget_sandbox(struct pod *p)
-{
-    pod_set_net(p, NET_NONE);
-    p->net_result.n_ips = 0;
-    p->net_undo = p->net_detached = p->net_lost = p->files_written = p->net_sysctls_set = false;
-    p->net_error[0] = '\0';
-    p->net_retry_at = CLOCK_BOOT_NONE;
-    p->net_backoff_ms = 0;
-    p->pidns = PIDNS_NONE;
-    p->pidns_retry_at = CLOCK_BOOT_NONE;
-    p->vols = VOLS_NONE;
-    p->vols_since_ns = clock_wall_ns();
-    p->vols_error[0] = p->vols_event[0] = '\0';
-    p->vols_retry_at = CLOCK_BOOT_NONE;
-    p->cgroup_made = p->payload_stale = p->initialized = false;
-    p->probes_since = CLOCK_BOOT_NONE;
-    for (size_t i = 0; i < p->n_ctrs; i++) {
-        struct ctr *c = &p->ctrs[i];
-        c->backoff_ms = 0; /* it did not crash */
-        c->retry_at = CLOCK_BOOT_NONE;
-        c->waiting_reason[0] = '\0';
-        free(take_ptr(&c->waiting_message));
-        if (c->kind != CTR_REGULAR && c->cur.id[0] != '\0')
-            c->replace = true; /* init containers run again, from the first */
-    }
-}
-
 bool shutdown_revive(struct pod *p)
 {
     struct node *n = p->node;
+    struct worker_node *part = worker_node(n);
     struct err e = { 0 };
     char when[CLOCK_RFC3339_SIZE];
 
     if (p->shutdown_ns == 0 || !n->sources_ready || n->closing || n->draining || !p->wanted ||
         p->successor != NULL || !pod_idle(p) || !runs_again(p))
         return false;
-    if (n->shutdown.state != SHUTDOWN_NO && !(n->shutdown.state == SHUTDOWN_UNKNOWN && p->rebooted))
+    if (part->shutdown.state != SHUTDOWN_NO && !(part->shutdown.state == SHUTDOWN_UNKNOWN && p->rebooted))
         return false;
     images_clear(p);
     if (images_build(p, &e) != ERR_OK) {
@@ -375,7 +376,8 @@ bool shutdown_revive(struct pod *p)
     log_info("pod starts again: a shutdown had ended it", F_STR("pod", p->key), F_STR("podUID", p->uid),
              F_STR("endedAt", when), F_STR("phase", p->phase), F_STR("reason", p->reason));
     pod_event(p, NULL, false, "NodeShutdown", "Pod starts again: the shutdown of %s had ended it", when);
-    forget_sandbox(p);
+    rooms_reset_pod(p);
+    p->cgroup_made = false;
     if (p->rejected)
         p->start_time_ns = 0;
     p->shutdown_ns = 0;
@@ -391,7 +393,10 @@ bool shutdown_revive(struct pod *p)
 
 static void explain_groups(const struct node *n, struct buf *b)
 {
-    buf_addf(b, "%s; pods end", n->shutdown.inhibitor[0] != '\0' ? n->shutdown.inhibitor : "being asked for");
+    const struct worker_node *part = worker_node(n);
+
+    buf_addf(b, "%s; pods end",
+             part->shutdown.inhibitor[0] != '\0' ? part->shutdown.inhibitor : "being asked for");
     for (size_t i = 0; i < n->o.n_shutdown_groups; i++)
         buf_addf(b, "%s from priority %d within %llus", i > 0 ? ", then" : "",
                  n->o.shutdown_groups[i].priority,
@@ -415,7 +420,7 @@ static void explain_last(const struct shutdown *s, json_t *steps)
 
 void shutdown_explain(const struct node *n, json_t *steps)
 {
-    const struct shutdown *s = &n->shutdown;
+    const struct shutdown *s = &worker_node(n)->shutdown;
     buf_auto b = BUF_INIT(4096);
 
     if (shutdown_is_on(n)) {
@@ -456,7 +461,7 @@ void shutdown_explain_pod(const struct pod *p, json_t *steps)
 
 void shutdown_metrics(const struct node *n, struct buf *out)
 {
-    const struct shutdown *s = &n->shutdown;
+    const struct shutdown *s = &worker_node(n)->shutdown;
     int64_t start = shutdown_now(n) ? s->started_ns : s->last_started_ns;
     int64_t end = s->state == SHUTDOWN_ENDING ? 0 : s->last_ended_ns;
 

@@ -54,7 +54,6 @@ bool shutdown_revive(struct pod *p);
 void shutdown_explain(const struct node *n, json_t *steps);
 void shutdown_explain_pod(const struct pod *p, json_t *steps);
 void shutdown_metrics(const struct node *n, struct buf *out);
-void shutdown_close(struct node *n, uv_close_cb closed);
 
 /*
  * The machine shuts down: pods end by priority, new ones are refused; done(arg) when they are over or had

@@ -37,12 +37,6 @@
 
 /* ---- states ----------------------------------------------------------------------------------- */
 
-static bool is_done(const struct ctr *c) /* ended for good with success */
-{
-    return c->cur.ended && c->state == CTR_NONE && !c->replace && c->cur.exit_code == 0 &&
-           !str_eq(c->cur.reason, "OOMKilled");
-}
-
 /* Phase of a pod whose containers all ended for good; NULL while it is not over. */
 static const char *final_phase(const struct pod *p)
 {
@@ -50,8 +44,8 @@ static const char *final_phase(const struct pod *p)
 
     for (size_t i = 0; i < p->n_ctrs; i++) {
         const struct ctr *c = &p->ctrs[i];
-        if (c->kind == CTR_INIT && !p->initialized && c->cur.ended && c->state == CTR_NONE && !is_done(c) &&
-            !ctr_restart_wanted(c))
+        if (c->kind == CTR_INIT && !p->initialized && c->cur.ended && c->state == CTR_NONE &&
+            !ctr_is_done(c) && !ctr_restart_wanted(c))
             return "Failed"; /* an init container failed and may not run again */
     }
     for (size_t i = 0; i < p->n_ctrs; i++) {
@@ -116,54 +110,6 @@ static void pending_step(struct pod *p)
     }
     start_times_end(p, START_ADMISSION);
     pod_set_state(p, POD_STARTING);
-}
-
-/* As in kubelet, one that started and ended since holds nothing up; a start includes hook and startup probe.
- */
-static bool sidecar_started_once(struct ctr *c)
-{
-    const struct instance *cur = &c->cur;
-
-    if (c->replace)
-        c->started_once = false;
-    else if (ctr_started(c) || (cur->started_ns != 0 && c->spec->startup == NULL &&
-                                c->spec->post_start == NULL && !str_eq(cur->reason, "StartError")))
-        c->started_once = true;
-    return c->started_once;
-}
-
-/*
- * Lets containers run in their order: init ones one after the other, sidecars stay, regular ones together.
- * What has been reached once is not held up again by a sidecar before it that has to restart.
- */
-static void containers_step(struct pod *p)
-{
-    size_t reached = 0;
-
-    for (size_t i = 0; i < p->n_ctrs; i++)
-        if (p->ctrs[i].kind != CTR_REGULAR && p->ctrs[i].cur.id[0] != '\0' && !p->ctrs[i].replace)
-            reached = i;
-    for (size_t i = 0; i < p->n_ctrs; i++) {
-        struct ctr *c = &p->ctrs[i];
-
-        switch (c->kind) {
-        case CTR_INIT:
-            if (p->initialized || is_done(c))
-                continue;
-            ctr_step(c);
-            return;
-        case CTR_SIDECAR:
-            ctr_step(c);
-            if (!p->initialized && !sidecar_started_once(c) && i >= reached)
-                return;
-            continue;
-        case CTR_REGULAR:
-            ctr_step(c);
-            if (ctr_holds_others(c))
-                return;
-            continue;
-        }
-    }
 }
 
 /* activeDeadlineSeconds counts from status.startTime (pkg/kubelet/active_deadline.go). */
@@ -234,20 +180,7 @@ static void active_step(struct pod *p)
     }
     if (!cgroup_step(p))
         return;
-    resize_step(p);
-    local_storage_step(p);
-    /* Side by side: none of the three waits for another. */
-    sandbox_step(p);
-    pidns_step(p);
-    volumes_step(p);
-    live_sub_path_step(p);
-    images_step(p);
-    if (!clock_boot_is_set(p->probes_since) && p->vols == VOLS_READY)
-        p->probes_since = clock_boot();
-    if (!restart_all_step(p))
-        containers_step(p);
-    for (size_t i = 0; i < p->n_ctrs; i++)
-        probes_step(&p->ctrs[i]);
+    rooms_step_pod(p); /* side by side: none of them waits for another */
 
     if (p->state == POD_STARTING && p->initialized) {
         pod_set_state(p, POD_RUNNING);
@@ -349,19 +282,7 @@ void pod_reconcile(struct pod *p)
 
 bool pod_idle(const struct pod *p)
 {
-    const struct reap *r;
-
-    for (size_t i = 0; i < p->n_ctrs; i++) {
-        const struct ctr *c = &p->ctrs[i];
-        if (probes_live(c) || hook_live(c) || op_live(&c->create.op) || op_live(&c->action.op) ||
-            op_live(&c->subpaths.op))
-            return false;
-    }
-    TAILQ_FOREACH (r, &p->reaps, link)
-        if (!clock_boot_is_set(r->again_at))
-            return false;
-    return !images_busy(p) && !op_live(&p->netns_call.op) && !op_live(&p->pidns_call.op) &&
-           !op_live(&p->cni_op.op) && !op_live(&p->vols_call.op) && !op_live(&p->live_call.op);
+    return !rooms_pod_busy(p);
 }
 
 const struct pod_upward worker_upward = {

@@ -4,6 +4,8 @@
 #define AGENT_POD_WORKER_WORKER_H
 #include "agent/pod/core/pod.h"
 
+extern const struct room worker_room;
+
 void pod_reconcile(struct pod *p);
 /* True when no operation of the pod is under way. */
 bool pod_idle(const struct pod *p);

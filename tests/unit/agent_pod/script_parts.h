@@ -13,6 +13,7 @@
 #include "tests/unit/script_clock.h"
 
 #include "agent/pod/container/container.h"
+#include "agent/pod/container/internal.h"
 #include "agent/pod/core/facts.h"
 #include "agent/pod/image/images.h"
 #include "agent/pod/record/record_save.h"
@@ -600,17 +601,12 @@ static inline int script_setup(void **state)
     if (world_setup(state) != 0)
         return -1;
     w = *state;
-    w->node.create_max = 4;
+    container_node(&w->node)->create_max = 4;
     w->node.sources_ready = true;
     w->node.o.container_logs_dir = w->node.o.pod_logs_dir = w->dir;
     w->node.o.cluster_domain = w->node.o.resolv_conf = "";
     w->node.o.log_max_files = 1;
-    TAILQ_INIT(&w->node.jobs);
-    create_limit_init(&w->node);
-    uv_idle_init(&w->loop, &w->node.runner);
     uv_timer_init(&w->loop, &w->node.idle_timer);
-    uv_timer_init(&w->loop, &w->node.limits_timer);
-    w->node.runner.data = &w->node;
     snprintf(path, sizeof(path), "%s/pods", w->dir);
     return fs_mkdirs(path, 0700, &e) == ERR_OK ? 0 : -1;
 }
@@ -628,10 +624,7 @@ static inline int script_teardown(void **state)
             op_cancel(op);
         uv_run(&w->loop, UV_RUN_NOWAIT);
     }
-    uv_close((uv_handle_t *)&w->node.runner, NULL);
-    uv_close((uv_handle_t *)&w->node.create_timer, NULL);
     uv_close((uv_handle_t *)&w->node.idle_timer, NULL);
-    uv_close((uv_handle_t *)&w->node.limits_timer, NULL);
     return world_teardown(state);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A container on its way up, as far as that goes without a runtime. */
 #include "agent/pod/container/container.h"
+#include "agent/pod/container/internal.h"
 #include "agent/pod/core/events.h"
 #include "agent/pod/image/images.h"
 #include "base/json.h"
@@ -37,8 +38,8 @@ static void each_try_counts_the_event_and_the_log_has_one_line(void **state)
     unsigned lines = 0;
 
     log_init(LOG_LVL_WARN, LOG_FMT_TEXT);
-    w->node.runner_active = true; /* pods are woken, but nobody looks at them */
-    w->node.create_max = 1;
+    worker_node(&w->node)->runner_active = true; /* pods are woken, but nobody looks at them */
+    container_node(&w->node)->create_max = 1;
     p->seen_at = CLOCK_BOOT_NONE;
     p->net = NET_READY;
     p->vols = VOLS_READY;

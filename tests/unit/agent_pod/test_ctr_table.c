@@ -411,14 +411,12 @@ static bool try_one(enum ctr_state s, enum happening v)
 
     assert_int_equal(script_setup(&state), 0);
     w = state;
-    shutdown_open(&w->node);
     c = bring(w, s);
     assert_int_equal(c->state, s);
     happen(w, c, v);
     then = result_of(w, &ignored);
     settle(w);
     end = result_of(w, &attempt);
-    shutdown_close(&w->node, NULL);
     assert_int_equal(script_teardown(&state), 0);
     if (then == row->then && end == row->end && attempt == row->attempt)
         return true;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/pod/container/internal.h"
 #include "agent/pod/node/record_load.h"
 #include "agent/pod/record/record_save.h"
 #include "tests/unit/agent_pod/world.h"
@@ -141,8 +142,8 @@ static void the_record_tells_a_restarted_agent_and_no_secret(void **state)
     assert_non_null(strstr(text, "\"Secret/login\":\""));
     assert_null(strstr(text, "swordfish"));
     world_forget(w);
-    w->node.env_key_known = false; /* another process */
-    memset(w->node.env_key, 0, sizeof(w->node.env_key));
+    container_node(&w->node)->env_key_known = false; /* another process */
+    memset(container_node(&w->node)->env_key, 0, sizeof(container_node(&w->node)->env_key));
     assert_int_equal(record_load_all(&w->node, &e), ERR_OK);
     p = pods_find(&w->node, "default", "p");
     assert_non_null(p);
@@ -160,7 +161,7 @@ static void without_its_key_nothing_is_said(void **state)
     runs(p);
     snprintf(path, sizeof(path), "%s/volumes/.environment-key", w->dir);
     assert_int_equal(unlink(path), 0);
-    w->node.env_key_known = false;
+    container_node(&w->node)->env_key_known = false;
     world_add(w, "{apiVersion: v1, kind: Secret, metadata: {name: login}, stringData: {word: marlin}}");
     assert_null(look(p));
 }

@@ -2,6 +2,7 @@
 /* Hosts and hostname texts against kubelet's rules; what is said of name servers. */
 #include "agent/pod/core/events.h"
 #include "agent/pod/sandbox/files.h"
+#include "agent/pod/sandbox/internal.h"
 #include "base/json.h"
 #include "tests/unit/agent_pod/world.h"
 
@@ -97,7 +98,7 @@ static void no_name_servers_of_the_cluster_are_told_once_and_to_who_asked_for_th
         assert_int_equal(told(w, "node-a"), 1);
         assert_int_equal(told(w, name), i == 2);
     }
-    w->node.told_no_cluster_dns = false;
+    sandbox_node(&w->node)->told_no_cluster_dns = false;
     w->node.o.cluster_dns = servers;
     assert_int_equal(files_write_static(world_pod(w, "q", "containers: [{name: c, image: x}]"), &e), ERR_OK);
     assert_int_equal(told(w, "node-a"), 1);

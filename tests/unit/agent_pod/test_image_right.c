@@ -52,7 +52,7 @@ static int scene_setup(void **state)
     wait_for(s->images, &t);
     s->image = t.image;
     s->w->node.o.images = s->images->store;
-    s->w->node.runner_active = true; /* pods that are woken wait in vain */
+    worker_node(&s->w->node)->runner_active = true; /* pods that are woken wait in vain */
     s->p =
         world_pod(s->w, "p", "imagePullSecrets: [{name: mine}], containers: [{name: c, image: '" NAME "'}]");
     s->i = images_find(s->p, NAME);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which pods are measured, by what; who is evicted, in which words; that a scan of a volume leads there. */
+#include "agent/pod/usage/internal.h"
 #include "agent/pod/usage/local_storage.h"
 #include "tests/unit/agent_pod/world.h"
 
@@ -197,7 +198,7 @@ static void a_full_volume_evicts_its_pod(void **state)
                                 "terminationGracePeriodSeconds: 30, containers: [" CTR("c", "") "]" EMPTY(
                                     "sizeLimit: 1Mi"));
 
-    w->node.runner_active = true; /* nobody reconciles here */
+    worker_node(&w->node)->runner_active = true; /* nobody reconciles here */
     small->state = big->state = POD_RUNNING;
     small->vols = big->vols = VOLS_READY;
     write_into(small, "e", MIB / 2);
@@ -223,12 +224,12 @@ static void nothing_runs_for_pods_without_limits_or_when_switched_off(void **sta
 
     local_storage_step(p);
     assert_null(p->local);
-    assert_null(w->node.local);
+    assert_null(usage_node(&w->node)->local);
     p = world_pod(w, "q", "containers: [" CTR("c", "") "]" EMPTY("sizeLimit: 1Mi"));
     w->node.o.local_limits = false;
     local_storage_step(p);
     assert_null(p->local);
-    assert_null(w->node.local);
+    assert_null(usage_node(&w->node)->local);
 }
 
 static void a_pod_that_goes_while_it_is_measured_leaves_nothing(void **state)

@@ -3,9 +3,9 @@
 #include "agent/pod/admit/resize.h"
 #include "agent/pod/container/container.h"
 #include "agent/pod/core/pod_look.h"
-#include "agent/pod/core/shutdown_state.h"
 #include "agent/pod/limits/cpu_memory.h"
 #include "agent/pod/record/quarantine.h"
+#include "agent/pod/worker/internal.h"
 #include "agent/pod/worker/shutdown.h"
 #include "agent/runtime/live_mount.h"
 #include "cgroups/internal.h"
@@ -65,17 +65,13 @@ static void open_shutdown(struct world *w)
 {
     struct node_shutdown_group group = { .grace_ms = 1000 };
 
+    uv_close((uv_handle_t *)&worker_node(&w->node)->shutdown.timer, NULL); /* of the world's setup */
+    uv_run(&w->loop, UV_RUN_NOWAIT);
     w->node.o.shutdown_groups = &group;
     w->node.o.n_shutdown_groups = 1;
     shutdown_open(&w->node);
     w->node.o.shutdown_groups = NULL;
     w->node.o.n_shutdown_groups = 0;
-}
-
-static void close_shutdown(struct world *w)
-{
-    shutdown_close(&w->node, NULL);
-    uv_run(&w->loop, UV_RUN_NOWAIT);
 }
 
 static void the_record_of_the_last_shutdown_is_looked_at_again(void **state)
@@ -87,10 +83,9 @@ static void the_record_of_the_last_shutdown_is_looked_at_again(void **state)
     failing_arm("openat", "graceful_node_shutdown_state", EIO, 1);
     open_shutdown(w);
     assert_int_equal(failing_times, 0);
-    assert_int_equal(w->node.shutdown.last_ended, 3);
-    assert_true(w->node.shutdown.last_is_of_this_boot);
-    assert_string_equal(w->node.shutdown.last_unread, "");
-    close_shutdown(w);
+    assert_int_equal(worker_node(&w->node)->shutdown.last_ended, 3);
+    assert_true(worker_node(&w->node)->shutdown.last_is_of_this_boot);
+    assert_string_equal(worker_node(&w->node)->shutdown.last_unread, "");
 }
 
 static void one_that_stays_unread_is_shown_and_read_when_the_next_begins(void **state)
@@ -110,12 +105,12 @@ static void one_that_stays_unread_is_shown_and_read_when_the_next_begins(void **
 
     w->node.o.shutdown_groups = &group;
     w->node.o.n_shutdown_groups = 1;
-    w->node.shutdown.state = SHUTDOWN_UNKNOWN;
+    worker_node(&w->node)->shutdown.state = SHUTDOWN_UNKNOWN;
     node_shutdown_begin(&w->node, ignore, NULL);
-    assert_int_equal(w->node.shutdown.n_ended, 3); /* it goes on with the one that the restart cut off */
-    assert_string_equal(w->node.shutdown.last_unread, "");
+    assert_int_equal(worker_node(&w->node)->shutdown.n_ended,
+                     3); /* it goes on with the one that the restart cut off */
+    assert_string_equal(worker_node(&w->node)->shutdown.last_unread, "");
     w->node.o.n_shutdown_groups = 0;
-    close_shutdown(w);
 }
 
 static void damaged_files_that_cannot_be_listed_are_not_none(void **state)
@@ -156,7 +151,7 @@ static void a_log_link_that_could_not_be_made_is_made_later(void **state)
     char path[1024];
     struct err e = { 0 };
 
-    w->node.runner_active = true; /* pods are woken, but nobody looks at them */
+    worker_node(&w->node)->runner_active = true; /* pods are woken, but nobody looks at them */
     w->node.o.pod_logs_dir = "/var/log/pods";
     w->node.o.container_logs_dir = logs;
     memset(c->cur.id, 'a', 64);

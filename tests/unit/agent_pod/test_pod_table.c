@@ -524,7 +524,6 @@ static void each_combination_has_a_row_that_is_true(void **state)
             w = one;
             w->node.o.shutdown_groups = &group;
             w->node.o.n_shutdown_groups = 1;
-            shutdown_open(&w->node);
             node_shutdown_cancel(&w->node);
             p = bring(w, (enum situation)s);
             assert_int_equal(p->state, state_in[s]);
@@ -539,7 +538,6 @@ static void each_combination_has_a_row_that_is_true(void **state)
                             result_names[row->end]);
                 wrong++;
             }
-            shutdown_close(&w->node, NULL);
             assert_int_equal(script_teardown(&one), 0);
         }
     assert_int_equal(wrong, 0);

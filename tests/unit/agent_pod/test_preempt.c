@@ -99,7 +99,7 @@ static void who_goes_is_told_and_what_it_had_is_held(void **state)
     char reason[64] = "";
     struct err e = { 0 };
 
-    w->node.runner_active = true; /* nothing runs by itself here */
+    worker_node(&w->node)->runner_active = true; /* nothing runs by itself here */
     p = world_pod(w, "b", CRITICAL CTR("requests: {cpu: 3}"));
     assert_int_equal(admit_pod(p, reason, &e), ERR_EXHAUSTED);
     assert_int_equal(preempt_for(p, reason, &e), ERR_UNAVAILABLE);
@@ -139,7 +139,7 @@ static void the_higher_priority_is_judged_first_then_the_older(void **state)
     struct pod *a = world_pod(w, "a", CTR("")), *b = world_pod(w, "b", "priority: 5, " CTR("")),
                *c = world_pod(w, "c", CTR(""));
 
-    w->node.runner_active = true; /* nothing runs by itself here */
+    worker_node(&w->node)->runner_active = true; /* nothing runs by itself here */
     a->created_ns = c->created_ns = 7;
     b->created_ns = 9;
     assert_true(readmit_before(b, a));
@@ -149,7 +149,7 @@ static void the_higher_priority_is_judged_first_then_the_older(void **state)
     pod_wake(a);
     pod_wake(b);
     pod_wake(c);
-    assert_ptr_equal(TAILQ_FIRST(&w->node.dirty), b);
+    assert_ptr_equal(TAILQ_FIRST(&worker_node(&w->node)->dirty), b);
     assert_ptr_equal(TAILQ_NEXT(b, dirty_link), c);
     assert_ptr_equal(TAILQ_NEXT(c, dirty_link), a);
 }
@@ -159,7 +159,7 @@ static void a_refused_pod_follows_itself_when_there_is_room(void **state)
     struct world *w = *state;
     struct pod *old = running(w, "a", CTR("requests: {cpu: 3}")), *p;
 
-    w->node.sources_ready = w->node.runner_active = true;
+    w->node.sources_ready = worker_node(&w->node)->runner_active = true;
     p = world_pod(w, "b", CTR("requests: {cpu: 2}"));
     pod_reconcile(p);
     assert_int_equal(p->state, POD_TERMINATED);
@@ -178,7 +178,7 @@ static void what_is_said_of_a_refused_pod_stays_true(void **state)
     struct world *w = *state;
     struct pod *p;
 
-    w->node.sources_ready = w->node.runner_active = true;
+    w->node.sources_ready = worker_node(&w->node)->runner_active = true;
     running(w, "a", CTR("requests: {cpu: 3}"));
     p = world_pod(w, "b", CTR("requests: {cpu: 2}"));
     pod_reconcile(p);

@@ -107,7 +107,7 @@ static void explained(struct pod *p, const char *step, const char *wanted)
 
 static void run(struct ctr *c)
 {
-    c->pod->node->runner_active = true; /* pods are woken, but nobody looks at them */
+    worker_node(c->pod->node)->runner_active = true; /* pods are woken, but nobody looks at them */
     memset(c->cur.id, 'a', 64);
     c->cur.started_ns = clock_wall_ns();
     c->cur.started_at = clock_boot();

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The pod's record: what is written is read back; what is damaged is set aside and harms nobody. */
 #include "agent/pod/node/record_load.h"
+#include "agent/pod/record/internal.h"
 #include "agent/pod/record/record_save.h"
 #include "agent/pod/worker/pods.h"
 #include "tests/unit/agent_pod/world.h"
@@ -248,7 +249,7 @@ static void another_version_is_set_aside(void **state)
 
 static void sync_record(struct world *w, struct pod *p)
 {
-    w->node.runner_active = true; /* nobody reconciles here */
+    worker_node(&w->node)->runner_active = true; /* nobody reconciles here */
     save(w, p);
     record_sync(p);
     uv_run(&w->loop, UV_RUN_DEFAULT);
@@ -259,7 +260,7 @@ static void a_record_is_on_the_disk_under_two_names(void **state)
     struct world *w = *state;
     struct pod *p = lively_pod(w);
 
-    w->node.runner_active = true;
+    worker_node(&w->node)->runner_active = true;
     save(w, p);
     assert_false(p->record_durable);
     record_sync(p);
@@ -298,11 +299,11 @@ static void later_records_are_synced_together(void **state)
         p->start_time_ns++;
         save(w, p);
         record_sync(p);
-        assert_false(w->node.records_syncing); /* not now */
+        assert_false(record_node(&w->node)->syncing); /* not now */
     }
     uv_run(&w->loop, UV_RUN_DEFAULT);
     assert_true(newest_is_synced(w));
-    assert_false(uv_is_active((uv_handle_t *)&w->node.records_timer));
+    assert_false(uv_is_active((uv_handle_t *)&record_node(&w->node)->timer));
 }
 
 static void a_record_that_changed_while_the_first_was_synced_is_synced_later(void **state)
@@ -310,17 +311,17 @@ static void a_record_that_changed_while_the_first_was_synced_is_synced_later(voi
     struct world *w = *state;
     struct pod *p = lively_pod(w);
 
-    w->node.runner_active = true;
+    worker_node(&w->node)->runner_active = true;
     save(w, p);
     record_sync(p);
-    assert_true(w->node.records_syncing);
+    assert_true(record_node(&w->node)->syncing);
     p->start_time_ns++;
     save(w, p);
     record_sync(p);
     uv_run(&w->loop, UV_RUN_DEFAULT);
     assert_true(newest_is_synced(w));
-    assert_true(TAILQ_EMPTY(&w->node.unsynced));
-    assert_false(uv_is_active((uv_handle_t *)&w->node.records_timer));
+    assert_true(TAILQ_EMPTY(&record_node(&w->node)->unsynced));
+    assert_false(uv_is_active((uv_handle_t *)&record_node(&w->node)->timer));
 }
 
 static void a_record_that_was_not_synced_is_written_again(void **state)
@@ -520,7 +521,7 @@ static void a_clock_that_was_set_after_the_start_is_used_as_it_was_set(void **st
     struct err e = { 0 };
     bool written;
 
-    w->node.runner_active = true; /* nobody reconciles here */
+    worker_node(&w->node)->runner_active = true; /* nobody reconciles here */
     script_clock_pass(30 * SCRIPT_SECOND);
     save(w, p);
     script_clock_set(three_days * SCRIPT_SECOND);

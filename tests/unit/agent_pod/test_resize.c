@@ -3,6 +3,7 @@
  */
 #include "agent/pod/admit/admit.h"
 #include "agent/pod/admit/resize.h"
+#include "agent/pod/core/internal.h"
 #include "agent/pod/limits/cpu_memory.h"
 #include "agent/pod/limits/limits.h"
 #include "tests/unit/agent_pod/world.h"
@@ -13,7 +14,7 @@ static struct pod *running(struct world *w, const char *name, const char *spec)
 {
     struct pod *p = world_pod(w, name, spec);
 
-    w->node.runner_active = true; /* nothing runs by itself here */
+    worker_node(&w->node)->runner_active = true; /* nothing runs by itself here */
     p->admitted = true;
     p->state = POD_RUNNING;
     return p;
@@ -73,7 +74,7 @@ static const char *last_event(const struct world *w)
 {
     const struct event *v, *last = NULL;
 
-    TAILQ_FOREACH (v, &w->node.events, link)
+    TAILQ_FOREACH (v, &core_node(&w->node)->events, link)
         last = v;
     return last != NULL ? last->message : "";
 }
@@ -241,9 +242,9 @@ static void who_waits_has_its_turn_as_in_kubelet(void **state)
     take(w, guaranteed, CTR("limits: {cpu: 3, memory: 1Gi}"));
     take(w, high, CTR("requests: {cpu: 3}"));
     take(w, less, CTR("requests: {cpu: 900m}"));
-    assert_true(TAILQ_EMPTY(&w->node.dirty));
+    assert_true(TAILQ_EMPTY(&worker_node(&w->node)->dirty));
     pods_wake_pending(&w->node);
-    TAILQ_FOREACH (p, &w->node.dirty, dirty_link) {
+    TAILQ_FOREACH (p, &worker_node(&w->node)->dirty, dirty_link) {
         assert_true(i < ARRAY_LEN(wanted));
         assert_string_equal(p->key, wanted[i++]);
     }

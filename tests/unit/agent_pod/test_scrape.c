@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Pages of metrics through a real server, of pods whose cgroups are a folder that imitates cgroupfs. */
-#include "agent/pod/core/shutdown_state.h"
+#include "agent/pod/show/internal.h"
+#include "agent/pod/usage/internal.h"
 #include "agent/pod/worker/pods.h"
 #include "world.h"
 
@@ -78,8 +79,9 @@ static int scene_setup(void **state)
     snprintf(s->path, sizeof(s->path), "%s/socket", s->w->dir);
     *state = s;
     return status_server_open(&s->server,
-                              &(struct status_options){
-                                  .loop = &s->w->loop, .path = s->path, .provider = &s->w->node.provider },
+                              &(struct status_options){ .loop = &s->w->loop,
+                                                        .path = s->path,
+                                                        .provider = &show_node(&s->w->node)->provider },
                               &e) == ERR_OK
                ? 0
                : -1;
@@ -153,7 +155,7 @@ static int begin(struct scene *s)
     uint64_t until = clock_mono_ms() + DEADLINE_MS;
     int fd = ask(s, "/metrics/cadvisor");
 
-    while (s->w->node.scrapes == NULL) {
+    while (usage_node(&s->w->node)->scrapes == NULL) {
         assert_true(clock_mono_ms() < until);
         turn(s);
     }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which pods begin again after a shutdown, and what is refused during one. */
 #include "agent/pod/admit/admit.h"
-#include "agent/pod/core/shutdown_state.h"
 #include "agent/pod/node/record_load.h"
 #include "agent/pod/record/record_save.h"
 #include "world.h"
@@ -37,7 +36,7 @@ static void it_begins_again_once_no_shutdown_is_known_of(void **state)
     struct world *w = *state;
     struct pod *p = ended(w, ONE);
 
-    w->node.shutdown.state = SHUTDOWN_NO;
+    worker_node(&w->node)->shutdown.state = SHUTDOWN_NO;
     assert_true(shutdown_revive(p));
     assert_int_equal(p->state, POD_PENDING);
     assert_string_equal(p->phase, "");
@@ -58,9 +57,9 @@ static void while_the_machine_goes_down_it_stays_ended(void **state)
     struct pod *p = ended(w, ONE);
 
     p->rebooted = true; /* by an earlier reboot: says nothing about this shutdown */
-    w->node.shutdown.state = SHUTDOWN_ENDING;
+    worker_node(&w->node)->shutdown.state = SHUTDOWN_ENDING;
     assert_false(shutdown_revive(p));
-    w->node.shutdown.state = SHUTDOWN_DONE;
+    worker_node(&w->node)->shutdown.state = SHUTDOWN_DONE;
     assert_false(shutdown_revive(p));
 }
 
@@ -69,7 +68,7 @@ static void an_agent_that_was_restarted_waits_to_be_told_unless_the_machine_was_
     struct world *w = *state;
     struct pod *p = ended(w, ONE);
 
-    w->node.shutdown.state = SHUTDOWN_UNKNOWN;
+    worker_node(&w->node)->shutdown.state = SHUTDOWN_UNKNOWN;
     assert_false(shutdown_revive(p));
     p->rebooted = true;
     assert_true(shutdown_revive(p));
@@ -80,7 +79,7 @@ static void what_ran_once_for_good_is_not_run_twice(void **state)
     struct world *w = *state;
     struct pod *p = ended(w, ONE ", restartPolicy: Never");
 
-    w->node.shutdown.state = SHUTDOWN_NO;
+    worker_node(&w->node)->shutdown.state = SHUTDOWN_NO;
     assert_false(shutdown_revive(p));
     p->ctrs[0].cur.id[0] = '\0'; /* it never got so far */
     assert_true(shutdown_revive(p));
@@ -91,7 +90,7 @@ static void who_was_refused_for_it_is_admitted_anew_whatever_its_policy(void **s
     struct world *w = *state;
     struct pod *p = ended(w, ONE ", restartPolicy: Never");
 
-    w->node.shutdown.state = SHUTDOWN_NO;
+    worker_node(&w->node)->shutdown.state = SHUTDOWN_NO;
     p->rejected = true;
     p->start_time_ns = 5;
     assert_true(shutdown_revive(p));
@@ -104,7 +103,7 @@ static void init_containers_run_again(void **state)
     struct world *w = *state;
     struct pod *p = ended(w, ONE ", initContainers: [{name: before, image: a:1}]");
 
-    w->node.shutdown.state = SHUTDOWN_NO;
+    worker_node(&w->node)->shutdown.state = SHUTDOWN_NO;
     assert_true(shutdown_revive(p));
     assert_int_equal(p->ctrs[0].kind, CTR_INIT);
     assert_true(p->ctrs[0].replace);
@@ -116,7 +115,7 @@ static void whose_manifest_is_gone_or_new_does_not(void **state)
     struct world *w = *state;
     struct pod *p = ended(w, ONE);
 
-    w->node.shutdown.state = SHUTDOWN_NO;
+    worker_node(&w->node)->shutdown.state = SHUTDOWN_NO;
     p->wanted = false;
     assert_false(shutdown_revive(p));
     p->wanted = true;
@@ -132,7 +131,7 @@ static void new_pods_are_refused_in_kubelets_words(void **state)
     char reason[64] = "";
 
     assert_int_equal(admit_pod(p, reason, &e), ERR_OK);
-    w->node.shutdown.state = SHUTDOWN_ENDING;
+    w->node.shutting_down = true;
     assert_int_equal(admit_pod(p, reason, &e), ERR_PRECONDITION);
     assert_string_equal(reason, "NodeShutdown");
     assert_string_equal(e.text, "Pod was rejected as the node is shutting down.");

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/pod/core/internal.h"
 #include "world.h"
 
 #include "agent/pod/core/start_times.h"
@@ -15,7 +16,7 @@ static void only_what_was_measured_is_told(void **state)
     start_times_begin(p, START_NETWORK); /* has not ended */
     start_times_text(p, &text);
     assert_string_equal(text.p, "admission 0.0-1.2 ms after it was seen");
-    assert_int_equal(w->node.start_sums.step[START_ADMISSION].count, 0);
+    assert_int_equal(core_node(&w->node)->start_sums.step[START_ADMISSION].count, 0);
 }
 
 static void the_first_begin_and_the_last_end_count_until_it_runs(void **state)
@@ -39,7 +40,7 @@ static void the_first_begin_and_the_last_end_count_until_it_runs(void **state)
     start_times_end(p, START_CREATE);
     start_times_over(p);
     assert_int_equal(t->step[START_CREATE].end_us, end);
-    assert_int_equal(w->node.start_sums.step[START_CREATE].count, 1);
+    assert_int_equal(core_node(&w->node)->start_sums.step[START_CREATE].count, 1);
 }
 
 static void sums_are_a_histogram(void **state)
@@ -52,7 +53,7 @@ static void sums_are_a_histogram(void **state)
     p->start_times.step[START_RUN].begin_us = 1000;
     p->start_times.step[START_RUN].end_us = 4000;
     start_times_over(p);
-    start_times_metrics(&w->node.start_sums, &out);
+    start_times_metrics(&w->node, &out);
     assert_non_null(
         strstr(out.p, "coracle_pod_start_step_duration_seconds_bucket{step=\"start\",le=\"0.0025\"} 0\n"));
     assert_non_null(

@@ -179,7 +179,7 @@ static void a_token_that_arrives_wakes_its_pod(void **state)
     struct world *w = *state;
     struct pod *p = with_token(w, PLAIN);
 
-    w->node.runner_active = true; /* nothing of it is to run here */
+    worker_node(&w->node)->runner_active = true; /* nothing of it is to run here */
     p->vols_retry_at = clock_boot_in_ms(60000);
     p->payload_stale = false;
     node_token_changed(&w->node, "nobody's");

@@ -4,6 +4,8 @@
 #define TESTS_UNIT_AGENT_POD_WORLD_H
 #include "agent/pod/core/events.h"
 #include "agent/pod/core/pod.h"
+#include "agent/pod/node/node.h"
+#include "agent/pod/worker/internal.h"
 #include "agent/pod/worker/pods.h"
 #include "agent/pod/worker/worker.h"
 #include "base/fs.h"
@@ -59,6 +61,7 @@ static inline struct pod *world_pod(struct world *w, const char *name, const cha
 static inline int world_setup(void **state)
 {
     struct world *w = calloc(1, sizeof(*w));
+    struct err e = { 0 };
 
     log_init(LOG_LVL_ERROR, LOG_FMT_TEXT);
     uv_loop_init(&w->loop);
@@ -80,14 +83,10 @@ static inline int world_setup(void **state)
         return -1;
     w->node.o.state_dir = w->node.o.run_dir = w->node.o.root_dir = w->dir;
     snprintf(w->node.boot_id, sizeof(w->node.boot_id), "boot-1");
-    TAILQ_INIT(&w->node.dirty);
-    TAILQ_INIT(&w->node.unsynced);
-    uv_timer_init(&w->loop, &w->node.left_timer);
-    uv_timer_init(&w->loop, &w->node.records_timer);
-    w->node.records_timer.data = &w->node;
-    TAILQ_INIT(&w->node.create_queue);
-    TAILQ_INIT(&w->node.probes_queue);
-    TAILQ_INIT(&w->node.events);
+    assert_int_equal(rooms_make_node(&w->node, node_rooms, &e), ERR_OK);
+    for (const struct room *const *r = node_rooms; *r != NULL; r++)
+        if ((*r)->node.open != NULL && (*r)->id != ROOM_USAGE) /* which watches cgroups */
+            (*r)->node.open(&w->node);
     *state = w;
     return 0;
 }
@@ -102,6 +101,11 @@ static inline void world_forget(struct world *w)
     uv_run(&w->loop, UV_RUN_DEFAULT);
 }
 
+static inline void world_on_closed(struct node *n)
+{
+    (void)n;
+}
+
 static inline int world_teardown(void **state)
 {
     struct world *w = *state;
@@ -109,9 +113,7 @@ static inline int world_teardown(void **state)
     int left;
 
     world_forget(w);
-    events_free(&w->node);
-    uv_close((uv_handle_t *)&w->node.left_timer, NULL);
-    uv_close((uv_handle_t *)&w->node.records_timer, NULL);
+    rooms_free_node(&w->node, world_on_closed);
     uv_run(&w->loop, UV_RUN_DEFAULT);
     boot_timers_free(w->node.timers);
     src_store_free(w->node.o.store);

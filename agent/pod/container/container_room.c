@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/pod/container/container.h"
+#include "agent/pod/container/env_age.h"
+#include "agent/pod/container/hooks.h"
+#include "agent/pod/container/internal.h"
+#include "agent/pod/container/log_keep.h"
+#include "agent/pod/container/probes.h"
+#include "base/log.h"
+
+static void container_open(struct node *n)
+{
+    struct container_node *part = container_node(n);
+    struct err e = { 0 };
+
+    create_limit_init(n);
+    TAILQ_INIT(&part->probes_queue);
+    if (n->o.log_max_files > 1 && log_keep_open(&part->logs, n->o.log_max_files, &e) != ERR_OK)
+        log_error("rotated logs of containers are not kept", F_ERR(&e));
+}
+
+static void container_free(struct node *n)
+{
+    log_keep_close(container_node(n)->logs);
+    rooms_close_handle(n, (uv_handle_t *)&container_node(n)->create_timer);
+}
+
+static void container_init(struct pod *p)
+{
+    TAILQ_INIT(&p->reaps);
+}
+
+static bool container_busy(const struct pod *p)
+{
+    const struct reap *r;
+
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        const struct ctr *c = &p->ctrs[i];
+        if (probes_live(c) || hook_live(c) || op_live(&c->create.op) || op_live(&c->action.op) ||
+            op_live(&c->subpaths.op))
+            return true;
+    }
+    TAILQ_FOREACH (r, &p->reaps, link)
+        if (!clock_boot_is_set(r->again_at))
+            return true;
+    return false;
+}
+
+static void container_cancel(struct pod *p)
+{
+    struct reap *r;
+
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        struct ctr *c = &p->ctrs[i];
+        /* A create that is under way is cut off (it is made anew); a start is short and ends by itself. */
+        if (op_live(&c->create.op))
+            op_cancel(&c->create.op);
+        if (op_live(&c->subpaths.op))
+            op_cancel(&c->subpaths.op);
+        probes_stop(c);
+        hook_cancel(c);
+    }
+    TAILQ_FOREACH (r, &p->reaps, link)
+        op_cancel(&r->action.op);
+}
+
+/* As at its start, but for the history: the next runs are restarts. */
+static void container_reset(struct pod *p)
+{
+    p->initialized = false;
+    p->probes_since = CLOCK_BOOT_NONE;
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        struct ctr *c = &p->ctrs[i];
+        c->backoff_ms = 0; /* it did not crash */
+        c->retry_at = CLOCK_BOOT_NONE;
+        c->waiting_reason[0] = '\0';
+        free(take_ptr(&c->waiting_message));
+        if (c->kind != CTR_REGULAR && c->cur.id[0] != '\0')
+            c->replace = true; /* init containers run again, from the first */
+    }
+}
+
+static void container_forget(struct pod *p)
+{
+    for (size_t i = 0; i < p->n_ctrs; i++) {
+        struct ctr *c = &p->ctrs[i];
+        create_limit_release(c);
+        instance_clear(&c->cur);
+        instance_clear(&c->last);
+        env_age_clear(c);
+        free(c->waiting_message);
+        free(c->post_message);
+        probes_free(c);
+    }
+    reaps_clear(p);
+}
+
+const struct room container_room = {
+    .id = ROOM_CONTAINER,
+    .name = "container",
+    .node = { .size = sizeof(struct container_node), .open = container_open, .free = container_free },
+    .pod = { .init = container_init,
+             .step = containers_step,
+             .busy = container_busy,
+             .cancel = container_cancel,
+             .reset = container_reset,
+             .free = container_forget },
+};

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* node - what the rooms share of the node: its options, its pods, how far its end is. */
+#ifndef AGENT_POD_CORE_NODE_H
+#define AGENT_POD_CORE_NODE_H
+#include "agent/pod/core/node_options.h"
+#include "agent/pod/core/room.h"
+#include "base/boot_timer.h"
+#include "base/fs.h"
+
+#define NODE_PODS_MAX                                                                                        \
+    1024 /* entries in the table, also finished ones: memory stays bounded whatever the folder holds */
+
+/* What lower rooms ask of the worker, set when the node opens: no room calls one above it. */
+struct pod_upward {
+    void (*queue)(struct pod *p); /* to be looked at on a later step of the loop */
+    void (*end)(struct pod *p, int64_t grace_seconds, bool finishing, const char *why);
+    bool (*idle)(const struct pod *p);
+    void (*apply)(struct pod *p, struct api_pod *api);
+    void (*recover)(struct pod *p); /* compares what its record says with the facts, once more */
+};
+
+struct node {
+    struct node_options o;
+    struct pod_upward upward;
+    const struct room *const *rooms; /* room.h: all of them, then NULL */
+    void *parts[ROOMS], *parts_memory;
+    unsigned open_handles; /* while the node is freed */
+    void (*closed)(struct node *n);
+    struct rt *rt;
+    struct status_server *server;
+    struct src_folder *folder;
+    struct pod *pods;
+    size_t n_pods;
+    int64_t opened_ns; /* wall clock */
+    struct boot_time opened_at;
+    struct boot_timers *timers;
+    char boot_id[ID_BOOT_SIZE];
+    bool sources_ready, closing, draining, forced /* drained a second time: at once */;
+    bool shutting_down; /* the machine: new pods are refused */
+    unsigned sweeps;    /* left-overs that are being removed; a drain waits for them */
+    void (*drained)(void *arg);
+    void *drained_arg;
+    void (*idle)(void *arg);
+    void *idle_arg;
+    uv_timer_t idle_timer;
+};
+
+void node_check_idle(struct node *n);
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * room - what each room of agent/pod keeps of the node and of a pod, and what every room is asked alike.
+ *
+ * A room's state is a struct that only its own files know (<room>/internal.h).  The node has one part of each
+ * room, a pod as well; both are found by the room's number.  Whoever must do something with all rooms (open
+ * and close the node, make, end, reset and free a pod, save its record) loops over the table that the node
+ * was given when it opened (agent/pod/node/rooms.c), in the order of that table, and names no room.
+ *
+ * A function that a room does not have is NULL: there is nothing to do.  Loop thread only.
+ */
+#ifndef AGENT_POD_CORE_ROOM_H
+#define AGENT_POD_CORE_ROOM_H
+#include "base/error.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <uv.h>
+
+struct node;
+struct pod;
+
+enum room_id {
+    ROOM_CORE,
+    ROOM_LIMITS,
+    ROOM_LEFTOVERS,
+    ROOM_USAGE,
+    ROOM_SANDBOX,
+    ROOM_VOLUME,
+    ROOM_IMAGE,
+    ROOM_CONTAINER,
+    ROOM_RECORD,
+    ROOM_ADMIT,
+    ROOM_STATUS,
+    ROOM_WORKER,
+    ROOM_SHOW,
+    ROOMS
+};
+
+struct room_of_node {
+    size_t size;                        /* of its part, which begins as zeros; 0: it keeps nothing */
+    void (*open)(struct node *n);       /* before the first pod is made */
+    bool (*busy)(const struct node *n); /* an operation is under way; pods' are asked of the pods */
+    void (*cancel)(struct node *n);     /* the agent ends: operations are cancelled, none begins */
+    void (*free)(struct node *n);       /* no operation is under way, no pod is there */
+};
+
+struct room_of_pod {
+    size_t size, ctr_size;             /* of its part, and of what follows it for each container */
+    void (*init)(struct pod *p);       /* the part is zeros; the manifest is known */
+    void (*step)(struct pod *p);       /* towards running, while the pod starts or runs */
+    bool (*busy)(const struct pod *p); /* an operation is under way */
+    void (*cancel)(struct pod *p);     /* the agent ends: operations are cancelled */
+    void (*end)(struct pod *p);        /* its end begins: what failed on the way up does not delay it */
+    void (*reset)(struct pod *p);      /* all of it was taken down, and it starts again in place */
+    void (*free)(struct pod *p);
+};
+
+struct room {
+    enum room_id id;
+    const char *name;
+    struct room_of_node node;
+    struct room_of_pod pod;
+};
+
+/* for (each room of the node that has this function) */
+#define ROOMS_EACH(r, n) for (const struct room *const *r = (n)->rooms; *r != NULL; r++)
+
+/* Gives the node the table of rooms, which ends with NULL, and its parts. */
+enum err_code rooms_make_node(struct node *n, const struct room *const *rooms, struct err *e) MUST_CHECK;
+void rooms_open_node(struct node *n);
+bool rooms_node_busy(const struct node *n);
+void rooms_cancel_node(struct node *n);
+/* Each room closes its handles with rooms_close_handle(); once all are closed the parts are freed, and
+ * `closed` is called. */
+void rooms_free_node(struct node *n, void (*closed)(struct node *n));
+void rooms_close_handle(struct node *n, uv_handle_t *handle);
+
+/* Memory for a pod of so many containers, with its parts: one allocation.  NULL: there is none. */
+struct pod *rooms_make_pod(struct node *n, size_t n_ctrs);
+void rooms_init_pod(struct pod *p);
+void rooms_step_pod(struct pod *p);
+bool rooms_pod_busy(const struct pod *p);
+void rooms_cancel_pod(struct pod *p);
+void rooms_end_pod(struct pod *p);
+void rooms_reset_pod(struct pod *p);
+void rooms_free_pod(struct pod *p);
+
+extern const struct room core_room;
+#endif

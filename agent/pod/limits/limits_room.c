@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/pod/limits/internal.h"
+#include "agent/pod/limits/limits.h"
+
+static void limits_open(struct node *n)
+{
+    uv_timer_init(n->o.loop, &limits_node(n)->timer);
+    limits_node(n)->timer.data = n;
+}
+
+static void limits_free(struct node *n)
+{
+    rooms_close_handle(n, (uv_handle_t *)&limits_node(n)->timer);
+}
+
+const struct room limits_room = {
+    .id = ROOM_LIMITS,
+    .name = "limits",
+    .node = { .size = sizeof(struct limits_node), .open = limits_open, .free = limits_free },
+};

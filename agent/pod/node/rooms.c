@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rooms - the table of rooms, in the order in which a pod's steps are taken. */
+#include "agent/pod/admit/admit.h"
+#include "agent/pod/container/container.h"
+#include "agent/pod/image/images.h"
+#include "agent/pod/leftovers/sweep.h"
+#include "agent/pod/limits/limits.h"
+#include "agent/pod/node/node.h"
+#include "agent/pod/record/record_save.h"
+#include "agent/pod/sandbox/sandbox.h"
+#include "agent/pod/show/provider.h"
+#include "agent/pod/usage/usage.h"
+#include "agent/pod/volume/volumes.h"
+#include "agent/pod/worker/worker.h"
+
+const struct room *const node_rooms[] = {
+    &core_room,  &limits_room,    &leftovers_room, &admit_room,  &usage_room, &sandbox_room, &volume_room,
+    &image_room, &container_room, &record_room,    &worker_room, &show_room,  NULL,
+};

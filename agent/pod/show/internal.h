@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What show keeps of the node for itself. */
+#ifndef AGENT_POD_SHOW_INTERNAL_H
+#define AGENT_POD_SHOW_INTERNAL_H
+#include "agent/pod/core/pod.h"
+
+struct show_node {
+    struct status_provider provider;
+    TAILQ_HEAD(, import) imports;         /* images being brought for the status socket */
+    TAILQ_HEAD(, image_task) image_tasks; /* verified or pinned, likewise */
+    TAILQ_HEAD(, status_exec) execs;      /* processes in containers for it */
+};
+
+static inline struct show_node *show_node(const struct node *n)
+{
+    return n->parts[ROOM_SHOW];
+}
+#endif

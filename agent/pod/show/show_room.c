@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/pod/show/internal.h"
+#include "agent/pod/show/provider.h"
+
+static void show_open(struct node *n)
+{
+    struct show_node *part = show_node(n);
+
+    TAILQ_INIT(&part->imports);
+    TAILQ_INIT(&part->image_tasks);
+    TAILQ_INIT(&part->execs);
+    provider_init(n);
+}
+
+const struct room show_room = {
+    .id = ROOM_SHOW,
+    .name = "show",
+    .node = { .size = sizeof(struct show_node),
+              .open = show_open,
+              .busy = provider_busy,
+              .cancel = provider_cancel },
+};

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The parts that rooms keep of the node and of pods, and the loops over the table of rooms. */
+#include "agent/pod/core/pod.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static int opened, freed, closed, inits;
+
+static void on_open(struct node *n)
+{
+    (void)n;
+    opened++;
+}
+
+static uv_timer_t handle;
+
+static void on_free(struct node *n)
+{
+    freed++;
+    rooms_close_handle(n, (uv_handle_t *)&handle);
+}
+
+static bool on_busy(const struct node *n)
+{
+    return *(const char *)n->parts[ROOM_LIMITS] != 0;
+}
+
+static void on_init(struct pod *p)
+{
+    memset(p->parts[ROOM_USAGE], 0xff, 5 + 2 * 3);
+    inits++;
+}
+
+static bool on_pod_busy(const struct pod *p)
+{
+    return *(const unsigned char *)p->parts[ROOM_USAGE] == 0xff;
+}
+
+static const struct room plain = { .id = ROOM_LIMITS, .node = { .size = 3, .busy = on_busy } };
+static const struct room full = {
+    .id = ROOM_USAGE,
+    .node = { .size = 100, .open = on_open, .free = on_free },
+    .pod = { .size = 5, .ctr_size = 3, .init = on_init, .busy = on_pod_busy },
+};
+static const struct room last = { .id = ROOM_SHOW, .node = { .size = 1 }, .pod = { .size = 8 } };
+static const struct room *const rooms[] = { &plain, &full, &last, NULL };
+
+static void on_closed(struct node *n)
+{
+    (void)n;
+    closed++;
+}
+
+static void each_room_has_a_part_of_its_own_that_begins_as_zeros(void **state)
+{
+    struct node n = { 0 };
+    struct err e = { 0 };
+
+    (void)state;
+    assert_int_equal(rooms_make_node(&n, rooms, &e), ERR_OK);
+    for (size_t i = 0; rooms[i] != NULL; i++) {
+        const char *part = n.parts[rooms[i]->id];
+
+        assert_int_equal((uintptr_t)part % _Alignof(max_align_t), 0);
+        for (size_t k = 0; k < rooms[i]->node.size; k++)
+            assert_int_equal(part[k], 0);
+        memset(n.parts[rooms[i]->id], (int)i + 1, rooms[i]->node.size);
+    }
+    for (size_t i = 0; rooms[i] != NULL; i++)
+        for (size_t k = 0; k < rooms[i]->node.size; k++)
+            assert_int_equal(((char *)n.parts[rooms[i]->id])[k], i + 1);
+    free(n.parts_memory);
+}
+
+static void the_node_is_closed_once_after_its_last_handle(void **state)
+{
+    struct node n = { 0 };
+    struct err e = { 0 };
+    uv_timer_t own;
+    uv_loop_t loop;
+
+    (void)state;
+    uv_loop_init(&loop);
+    uv_timer_init(&loop, &handle);
+    uv_timer_init(&loop, &own);
+    assert_int_equal(rooms_make_node(&n, rooms, &e), ERR_OK);
+    opened = freed = closed = 0;
+    rooms_open_node(&n);
+    assert_int_equal(opened, 1);
+    assert_false(rooms_node_busy(&n));
+    *(char *)n.parts[ROOM_LIMITS] = 1;
+    assert_true(rooms_node_busy(&n));
+    rooms_close_handle(&n, (uv_handle_t *)&own);
+    rooms_free_node(&n, on_closed);
+    assert_int_equal(freed, 1);
+    assert_int_equal(closed, 0);
+    uv_run(&loop, UV_RUN_DEFAULT);
+    assert_int_equal(closed, 1);
+    assert_int_equal(uv_loop_close(&loop), 0);
+}
+
+static void a_pod_and_its_parts_are_one_allocation(void **state)
+{
+    struct node n = { .rooms = rooms };
+    struct pod *p = rooms_make_pod(&n, 2);
+
+    (void)state;
+    assert_non_null(p);
+    assert_ptr_equal(p->node, &n);
+    assert_false(rooms_pod_busy(p));
+    inits = 0;
+    rooms_init_pod(p);
+    assert_int_equal(inits, 1);
+    assert_true(rooms_pod_busy(p));
+    for (size_t k = 0; k < 8; k++) /* not written by the other room's init */
+        assert_int_equal(((char *)p->parts[ROOM_SHOW])[k], 0);
+    rooms_step_pod(p); /* rooms without the function are skipped */
+    rooms_cancel_pod(p);
+    rooms_end_pod(p);
+    rooms_reset_pod(p);
+    rooms_free_pod(p);
+    free(p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_room_has_a_part_of_its_own_that_begins_as_zeros),
+        cmocka_unit_test(the_node_is_closed_once_after_its_last_handle),
+        cmocka_unit_test(a_pod_and_its_parts_are_one_allocation),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
