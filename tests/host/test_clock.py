@@ -3,7 +3,7 @@
 import os
 import time
 
-from coracle import SLOW, Skip, check, container, equal, pod, run, shell
+from coracle import SLOW, Skip, check, container, contains, equal, pod, run, shell
 
 SHIM = r"""
 #define _GNU_SOURCE
@@ -98,5 +98,44 @@ def test_back_off(t):
     equal(node.stop(), 0, "exit code")
 
 
+def test_deadline(t):
+    """a board that boots in 1970 and then has its clock set ends no job before its time, also not over a restart of the daemon"""
+    node = node_with_clock(t)
+    set_clock(t, 100 - int(time.time()))
+    node.put("job.yaml", pod("job", container(command=shell("sleep 1000")), restartPolicy="Never", activeDeadlineSeconds=12,
+                             terminationGracePeriodSeconds=0))
+    start = time.monotonic()
+    node.wait_running("job")
+    contains(node.pod("job")["status"]["startTime"], "1970-01-01T", "start time")
+    node.kill()
+    set_clock(t, 0)
+    node.start()
+    time.sleep(2)
+    equal(node.pod("job").phase, "Running", "phase 2 s after the clock was set")
+    node.wait_phase("job", "Failed", 30)
+    took = time.monotonic() - start
+    equal(node.pod("job")["status"]["reason"], "DeadlineExceeded", "reason")
+    check(11.5 < took < 14 + 5 * SLOW, f"failed after {took:.1f} s, wanted a little over 12")
+    node.remove("job.yaml")
+    node.wait_gone("job")
+    equal(node.stop(), 0, "exit code")
+
+
+def test_readiness(t):
+    """a clock that is set back by hours switches no failure of a readiness probe off"""
+    node = node_with_clock(t)
+    probe = {"exec": {"command": ["/bin/sh", "-c", "test ! -e /tmp/bad"]}, "periodSeconds": 1, "failureThreshold": 2}
+    node.put("a.yaml", pod("a", container(command=shell("mkdir -p /tmp; sleep 1000"), readinessProbe=probe), terminationGracePeriodSeconds=0))
+    ready = node.wait_pod("a", lambda p: p.ready, what="ready")
+    set_clock(t, -7200)
+    node.enter(ready, "touch", "/tmp/bad")
+    node.wait_pod("a", lambda p: not p.ready, 10, "not ready any more")
+    node.remove("a.yaml")
+    node.wait_gone("a")
+    equal(node.stop(), 0, "exit code")
+
+
+test_deadline.seconds = 25
+test_readiness.seconds = 15
 test_grace.seconds = 20
 test_back_off.seconds = 25

@@ -87,7 +87,7 @@ static struct boot_time record_moment(const struct record_clock *k, const json_t
     if (boot_ns < -TIME_MAX_NS || boot_ns > TIME_MAX_NS || (k->boot_ns != 0 && boot_ns > k->boot_ns))
         boot_ns = 0;
     if (boot_ns != 0 && !k->rebooted)
-        return (struct boot_time){ boot_ns };
+        return (struct boot_time){ boot_ns < clock_boot().ns ? boot_ns : clock_boot().ns };
     if (boot_ns != 0 && k->boot_ns != 0)
         return record_moment_before_boot(k->wall_ns - k->boot_ns + boot_ns);
     if (older_ns == 0)
