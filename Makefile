@@ -121,7 +121,7 @@ $(B)/%.o: %.c $(B)/.flags
 # Rebuilds everything of this variant when compiler or flags change; says which library is missing before a header is.
 flags_text := $(CC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) $(LDFLAGS_ALL)
 $(B)/.flags: FORCE
-	@PKG_CONFIG='$(PKG_CONFIG)' LLHTTP='$(LLHTTP)' tests/tools/libraries $(libraries)
+	@PKG_CONFIG='$(PKG_CONFIG)' CC='$(CC) $(CPPFLAGS)' LLHTTP='$(LLHTTP)' tests/tools/libraries $(libraries)
 	@mkdir -p $(B); printf '%s\n' '$(subst ','\'',$(flags_text))' | cmp -s - $@ || printf '%s\n' '$(subst ','\'',$(flags_text))' > $@
 FORCE:
 

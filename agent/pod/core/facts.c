@@ -91,7 +91,7 @@ bool volumes_is_mounted(const struct pod *p, const char *volume)
 enum err_code volumes_host_path(const struct pod *p, const struct api_volume *v, char *ret, size_t size,
                                 struct err *e)
 {
-    int n;
+    int n = -1;
 
     switch (v->kind) {
     case API_VOL_PAYLOAD:
@@ -107,8 +107,6 @@ enum err_code volumes_host_path(const struct pod *p, const struct api_volume *v,
         n = snprintf(ret, size, "%s/pods/%s/volumes/kubernetes.io~image/%s", p->node->o.root_dir, p->uid,
                      v->name);
         break;
-    default:
-        return err_set(e, ERR_INTERNAL, "volume \"%s\": of no kind", v->name);
     }
     return n > 0 && (size_t)n < size
                ? ERR_OK
