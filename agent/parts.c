@@ -222,6 +222,7 @@ static enum err_code open_runtime(struct agent *a, struct err *e)
                                   .conmon_path = a->pre.conmon,
                                   .runtime_path = a->pre.runtime,
                                   .exec_path = a->pre.exec,
+                                  .unpack_path = a->pre.unpack,
                                   .seccomp_profile = a->pre.seccomp_profile,
                                   .localhost_seccomp_dir = a->seccomp_dir,
                                   .on_event = node_on_container_event,

@@ -4,6 +4,7 @@
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/patience.h"
+#include "base/process.h"
 
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -39,29 +40,9 @@ static bool preflight_given(const char *path, const char *flag, char ret[PREFLIG
     return false;
 }
 
-/* A program of ours: beside this one, as in the build folder, or below the PREFIX it was installed to. */
 static bool find_own(const struct agent_config *c, const char *name, char ret[PREFLIGHT_PATH_SIZE])
 {
-    static const char *const below[] = { "", "/libexec/coracle" };
-    char self[PREFLIGHT_PATH_SIZE];
-    ssize_t n;
-
-    if (c->libexec_dir[0] != '\0')
-        return snprintf(ret, PREFLIGHT_PATH_SIZE, "%s/%s", c->libexec_dir, name) < PREFLIGHT_PATH_SIZE &&
-               access(ret, X_OK) == 0;
-    n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    self[n > 0 ? n : 0] = '\0';
-    for (size_t i = 0; i < ARRAY_LEN(below); i++) {
-        char *end = strrchr(self, '/');
-
-        if (end == NULL)
-            return false;
-        *end = '\0';
-        if (snprintf(ret, PREFLIGHT_PATH_SIZE, "%s%s/%s", self, below[i], name) < PREFLIGHT_PATH_SIZE &&
-            access(ret, X_OK) == 0)
-            return true;
-    }
-    return false;
+    return proc_find_own(c->libexec_dir, name, ret, PREFLIGHT_PATH_SIZE);
 }
 
 enum err_code preflight_programs(struct preflight *p, const struct agent_config *c, struct err *e)

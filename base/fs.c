@@ -380,6 +380,19 @@ char *fs_path_clean(char *path)
     return path;
 }
 
+void fs_base_name(const char *path, char ret[256])
+{
+    size_t n = strlen(path), from;
+
+    while (n > 0 && path[n - 1] == '/')
+        n--;
+    for (from = n; from > 0 && path[from - 1] != '/';)
+        from--;
+    snprintf(ret, 256, "%.*s", (int)(n - from), path + from);
+    if (strcmp(ret, ".") == 0 || strcmp(ret, "..") == 0)
+        ret[0] = '\0';
+}
+
 bool fs_path_is_at_or_below(const char *path, const char *above)
 {
     size_t n = strlen(above);

@@ -75,6 +75,8 @@ void fs_remove_quietly(int dirfd, const char *path); /* unlink/rmdir; failure ot
 
 /* "a/b/c" with no empty, "." or ".." element, relative, no element over 255, whole at most 4096 bytes. */
 bool fs_path_is_safe(const char *path);
+/* "b" of "a/b/"; "": it has none ("/", ".", ".."). */
+void fs_base_name(const char *path, char ret[256]);
 /* Both clean, and both relative or both absolute; all is below "". */
 bool fs_path_is_at_or_below(const char *path, const char *above);
 /* In place: "//a/./b/" becomes "a/b"; ".." stays.  The path. */

@@ -64,3 +64,25 @@ struct presence proc_open(pid_t pid, uint64_t start_time, int *ret_pidfd, struct
     *ret_pidfd = take_fd(&fd);
     return found;
 }
+
+bool proc_find_own(const char *dir, const char *name, char *ret, size_t size)
+{
+    static const char *const below[] = { "", "/libexec/coracle" };
+    char self[4096];
+    ssize_t n;
+
+    if (dir[0] != '\0')
+        return (size_t)snprintf(ret, size, "%s/%s", dir, name) < size && access(ret, X_OK) == 0;
+    n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+    self[n > 0 ? n : 0] = '\0';
+    for (size_t i = 0; i < ARRAY_LEN(below); i++) {
+        char *end = strrchr(self, '/');
+
+        if (end == NULL)
+            return false;
+        *end = '\0';
+        if ((size_t)snprintf(ret, size, "%s%s/%s", self, below[i], name) < size && access(ret, X_OK) == 0)
+            return true;
+    }
+    return false;
+}

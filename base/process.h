@@ -168,6 +168,10 @@ struct proc_call_spec {
 void proc_call_start(struct proc_call *c, const struct proc_call_spec *spec, uv_loop_t *loop, op_done_fn done,
                      void *owner);
 
+/* A program of ours: in `dir`; where that is "", beside this one, as in the build folder, or below the PREFIX
+ * it was installed to.  False: *ret is where it was looked for last. */
+bool proc_find_own(const char *dir, const char *name, char *ret, size_t size);
+
 /* pid + start time identify a process over a restart; *ret is set when there is one. */
 struct presence proc_start_time(pid_t pid, uint64_t *ret, struct err *e) MUST_CHECK;
 /* A pidfd of the process.  Absent: the number is free, or another process with another start time has it. */

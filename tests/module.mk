@@ -6,14 +6,10 @@ fuzz_srcs := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 fuzz_bins := $(patsubst %.c,$(B)/%,$(fuzz_srcs))
 fuzz_names := $(patsubst tests/fuzz/fuzz_%.c,%,$(fuzz_srcs))
 
-$(unit_bins): $(B)/%: $(B)/%.o $(all_libs) $(B)/llhttp/llhttp.a
-	$(call say,LD,$@)
-	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $< $(all_libs) $(B)/llhttp/llhttp.a $(LIBS_CORE) $(call pkg,--libs cmocka)
-
 # Their own definitions come first and win: those of script_parts.h over the libraries'.
 $(patsubst %.c,$(B)/%,$(shell grep -l '"tests/unit/agent_pod/script_parts.h"' $(unit_srcs))): private LDFLAGS_ALL += -Wl,-z,muldefs
 
-# coracle-unpack's files, for the targets that read images as it does; and what a target links.
+# coracle-unpack's files, for the tests that read archives as it does; and what a test links.
 fuzz_unpack := $(patsubst %.c,$(B)/agent/unpack/%.o,$(filter-out unpack_main.c,$(unpack_SRCS)))
 $(B)/tests/fuzz/unpack.a: $(fuzz_unpack)
 	$(call say,AR,$@)
@@ -21,6 +17,10 @@ $(B)/tests/fuzz/unpack.a: $(fuzz_unpack)
 fuzz_deps := $(all_libs) $(B)/tests/fuzz/unpack.a $(B)/llhttp/llhttp.a
 fuzz_libs  = $(B)/tests/fuzz/unpack.a $(all_libs) $(B)/llhttp/llhttp.a \
              $(LIBS_CORE) $(LIBS_UNPACK)
+
+$(unit_bins): $(B)/%: $(B)/%.o $(fuzz_deps)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $< $(fuzz_libs) $(call pkg,--libs cmocka)
 
 # In `make check` the seeds are replayed through a plain main; `make fuzz` links libFuzzer (clang).
 $(fuzz_bins): $(B)/%: $(B)/%.o $(B)/tests/fuzz/replay.o $(fuzz_deps)

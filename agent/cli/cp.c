@@ -5,8 +5,10 @@
  */
 #include "agent/cli/internal.h"
 
+#include "base/copy_helper.h"
+#include "base/fs.h"
+#include "base/process.h"
 #include "base/scope.h"
-#include "base/tar.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -65,81 +67,28 @@ static void place_done(struct place *p)
     free(p->namespace_);
 }
 
-static void cp_warn(const char *text, void *arg)
-{
-    fprintf(((struct cli *)arg)->err, "warning: %s\n", text);
-}
-
 /* ---- this side ------------------------------------------------------------------------------- */
 
-static int pack_here(struct cli *cli, const char *path, int out)
-{
-    fd_auto fds = open("/proc/self/fd", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    fd_auto node = open(path, O_PATH | O_CLOEXEC);
-    const struct tar_options o = { .proc_fds = fds, .warn = cp_warn, .arg = cli };
-    struct err e = { 0 };
-    char name[256];
-
-    tar_base_name(path, name);
-    if (node < 0)
-        return cli_error(cli, "open %s: %s", path, strerror(errno));
-    return tar_pack(node, name[0] != '\0' ? name : ".", out, &o, &e) == ERR_OK ? EXIT_OK
-                                                                               : cli_error(cli, "%s", e.text);
-}
-
-/*
- * Into a folder that is there; else under the name that the path gives it.  Ctrl-C ends the stream: what was
- * not whole is removed then, and `parent`, which is gone, need not be told.
- */
-static int unpack_here(struct cli *cli, const char *path, int in, pid_t parent)
-{
-    str_auto above = strdup(path);
-    struct tar_options o = { .no_links = true, .warn = cp_warn, .arg = cli };
-    fd_auto dir = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    struct err e = { 0 };
-    char name[256];
-
-    if (above == NULL)
-        return cli_error(cli, "out of memory");
-    signal(SIGINT, SIG_IGN);
-    signal(SIGTERM, SIG_IGN);
-    signal(SIGHUP, SIG_IGN);
-    if (dir < 0) {
-        size_t n = strlen(above);
-
-        tar_base_name(path, name);
-        while (n > 0 && above[n - 1] == '/')
-            n--;
-        while (n > 0 && above[n - 1] != '/')
-            n--;
-        above[n] = '\0';
-        o.rename = name;
-        dir = open(n > 0 ? above : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    }
-    if (dir < 0)
-        return cli_error(cli, "open %s: %s", path, strerror(errno));
-    if (tar_unpack(dir, in, &o, &e) == ERR_OK)
-        return EXIT_OK;
-    return getppid() == parent ? cli_error(cli, "%s", e.text) : EXIT_ERROR;
-}
-
-/* A child with one end of a pipe; the other is the caller's.  -1: said. */
+/* coracle-unpack on a pipe, whose other end is the caller's.  -1: reported. */
 static int start_here(struct cli *cli, const char *path, bool pack, pid_t *ret_pid)
 {
-    pid_t parent = getpid();
+    char program[4096];
     int fds[2];
 
+    if (!proc_find_own("", "coracle-unpack", program, sizeof(program))) {
+        cli_error(cli, "%s is missing", program);
+        return -1;
+    }
     if (pipe2(fds, O_CLOEXEC) != 0 || (*ret_pid = fork()) < 0) {
         cli_error(cli, "start a copy: %s", strerror(errno));
         return -1;
     }
     if (*ret_pid == 0) {
-        int code;
-
         signal(SIGPIPE, SIG_DFL); /* the other side says why it wants no more */
-        close(fds[pack ? 0 : 1]);
-        code = pack ? pack_here(cli, path, fds[1]) : unpack_here(cli, path, fds[0], parent);
-        _exit(code);
+        dup2(fds[pack ? 1 : 0], pack ? STDOUT_FILENO : STDIN_FILENO);
+        execl(program, program, COPY_OPTION, pack ? "pack" : "unpack", path, NULL);
+        fprintf(stderr, "error: start %s: %s\n", program, strerror(errno));
+        _exit(EXIT_ERROR);
     }
     close(fds[pack ? 1 : 0]);
     return fds[pack ? 0 : 1];
@@ -194,7 +143,7 @@ static int cp_copy(const struct cp *o, const struct place *remote, const char *l
         return cli_no_container(o->cli, o->container, remote->pod);
     if (!into && strcmp(local, "-") == 0 && isatty(STDOUT_FILENO))
         return cli_error(o->cli, "an archive is not written to a terminal: pass it on, or to a file");
-    tar_base_name(into ? local : remote->path, name);
+    fs_base_name(into ? local : remote->path, name);
     if (name[0] == '\0' && !is_content(into ? local : remote->path))
         return cli_wrong(o->cli,
                          "%s has no name to copy it under: name the folder itself, or its content (%s/.)",

@@ -233,8 +233,8 @@ int exec_outcome(struct cli *cli, const char *text, size_t n);
 /* ---- commands ---------------------------------------------------------------------------------------- */
 extern const struct cli_command command_run, command_get, command_describe, command_logs, command_events,
     command_exec, command_explain, command_top, command_validate, command_config, command_image,
-    command_version, command_attach, command_port_forward, command_cp, command_archive, command_restart,
-    command_delete, command_wait, command_help, command_completion, command_complete;
+    command_version, command_attach, command_port_forward, command_cp, command_restart, command_delete,
+    command_wait, command_help, command_completion, command_complete;
 
 /* Prints a value as "json", "yaml" or "jsonpath=...". */
 int cli_print_value(struct cli *cli, const json_t *value, const char *format);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/runtime/container_internal.h"
 #include "agent/runtime/stream.h"
-#include "base/tar.h"
+#include "base/copy_helper.h"
 
 #include <errno.h>
 #include <sys/syscall.h>
@@ -36,11 +36,10 @@ enum err_code rt_archive_start(struct proc *p, struct rt *rt, const struct rt_ar
 {
     bool into = spec->in >= 0;
     fd_auto pidfd = open_init(rt, spec->id, e);
-    /* This very program, whatever has its path by now: its code knows tar. */
-    const char *const argv[] = { "/proc/self/exe", TAR_HELPER, into ? "into" : "from", spec->path, NULL };
-    const struct proc_fd fds[] = { { pidfd, TAR_HELPER_PIDFD },
-                                   { into ? spec->in : spec->out, TAR_HELPER_STREAM },
-                                   { spec->messages, TAR_HELPER_MESSAGES } };
+    const char *const argv[] = { rt->unpack_path, COPY_OPTION, into ? "into" : "from", spec->path, NULL };
+    const struct proc_fd fds[] = { { pidfd, COPY_PIDFD },
+                                   { into ? spec->in : spec->out, COPY_STREAM },
+                                   { spec->messages, COPY_MESSAGES } };
     const struct proc_spec child = {
         .name = "cp",
         .subject = spec->id,

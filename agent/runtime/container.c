@@ -187,6 +187,7 @@ void rt_free(struct rt *rt)
     free(rt->conmon_path);
     free(rt->runtime_path);
     free(rt->exec_path);
+    free(rt->unpack_path);
     free(rt->seccomp_profile);
     free(rt->localhost_seccomp_dir);
     free(rt);
@@ -203,6 +204,7 @@ static bool copy_options(struct rt *rt, const struct rt_options *o)
     rt->conmon_path = strdup(o->conmon_path);
     rt->runtime_path = strdup(o->runtime_path);
     rt->exec_path = o->exec_path != NULL ? strdup(o->exec_path) : NULL;
+    rt->unpack_path = o->unpack_path != NULL ? strdup(o->unpack_path) : NULL;
     rt->seccomp_profile = strdup(o->seccomp_profile);
     rt->localhost_seccomp_dir = o->localhost_seccomp_dir != NULL ? strdup(o->localhost_seccomp_dir) : NULL;
     snprintf(rt->seccomp_problem, sizeof(rt->seccomp_problem),
@@ -212,6 +214,7 @@ static bool copy_options(struct rt *rt, const struct rt_options *o)
     return rt->run_dir != NULL && rt->state_dir != NULL && rt->conmon_path != NULL &&
            rt->runtime_path != NULL && rt->seccomp_profile != NULL &&
            (o->exec_path == NULL || rt->exec_path != NULL) &&
+           (o->unpack_path == NULL || rt->unpack_path != NULL) &&
            (o->localhost_seccomp_dir == NULL || rt->localhost_seccomp_dir != NULL);
 }
 

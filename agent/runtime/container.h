@@ -28,6 +28,7 @@ struct rt_options {
     const char *run_dir, *state_dir;        /* /run/coracle, /var/lib/coracle */
     const char *conmon_path, *runtime_path; /* absolute */
     const char *exec_path;                  /* coracle-exec; NULL: no rt_exec_start() */
+    const char *unpack_path;                /* coracle-unpack; NULL: no rt_archive_start() */
     const char *seccomp_profile;            /* /usr/share/containers/seccomp.json */
     const char *localhost_seccomp_dir; /* <rootDir>/seccomp, for profiles of type Localhost; NULL: none */
     struct cg_tree *cgroups;

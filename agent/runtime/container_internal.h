@@ -38,7 +38,7 @@ struct rt_watch { /* a conmon whose end is waited for */
 struct rt {
     uv_loop_t *loop;
     char *run_dir, *state_dir, *conmon_path, *runtime_path;
-    char *exec_path; /* NULL: none */
+    char *exec_path, *unpack_path; /* NULL: none */
     char *seccomp_profile;
     char *localhost_seccomp_dir; /* NULL: none */
     struct cg_tree *cgroups;

@@ -37,8 +37,8 @@ void rt_forward_start(struct proc *p, struct rt *rt, const struct rt_forward_spe
                       void *owner);
 
 /*
- * Archive: a file or folder of a container as a tar stream, or one unpacked there (base/tar.h), by a child in
- * the container's mount and user namespaces: no link that the container has made leads out of it.
+ * Archive: a file or folder of a container as a tar stream, or one unpacked there (base/copy_helper.h), by
+ * a child that sees paths below its root folder only: no link that the container has made leads out of it.
  */
 struct rt_archive_spec {
     const char *id, *path;

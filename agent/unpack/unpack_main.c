@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/image/image.h"
 #include "agent/image/unpack_progress.h"
+#include "agent/unpack/copy.h"
 #include "agent/unpack/unpack_options.h"
 
+#include "base/copy_helper.h"
 #include "base/fs.h"
 #include "base/json.h"
+#include "base/utf8.h"
 
 #include <fcntl.h>
 #include <locale.h>
@@ -228,14 +231,6 @@ static enum err_code unpack_main_run(const struct unpack_options *o, json_t *rec
     return e->code; /* the descriptors end with the process */
 }
 
-/* Names in a tar may hold anything; the text goes to logs and terminals. */
-static void make_printable(char *text)
-{
-    for (; *text != '\0'; text++)
-        if ((unsigned char)*text < ' ' || *text == 0x7f)
-            *text = '?';
-}
-
 static bool print_line(const json_t *record)
 {
     str_auto text = json_text(record);
@@ -249,9 +244,11 @@ int main(int argc, char **argv)
     struct unpack_options o;
     struct err e = { 0 };
 
-    umask(0);                       /* modes are set exactly */
-    signal(SIGXFSZ, SIG_IGN);       /* RLIMIT_FSIZE: an error of write() that gets our text */
     setlocale(LC_CTYPE, "C.UTF-8"); /* pax names are UTF-8; libarchive converts from that to the locale's */
+    if (argc > 1 && strcmp(argv[1], COPY_OPTION) == 0)
+        return copy_main(argc - 2, argv + 2);
+    umask(0);                 /* modes are set exactly */
+    signal(SIGXFSZ, SIG_IGN); /* RLIMIT_FSIZE: an error of write() that gets our text */
 
     if (record == NULL)
         err_nomem(&e);
@@ -262,7 +259,7 @@ int main(int argc, char **argv)
     if (e.code == ERR_OK)
         err_set(&e, ERR_UNAVAILABLE, "cannot write the result");
 
-    make_printable(e.text);
+    text_printable(e.text); /* names in a tar may hold anything; it goes to logs and terminals */
     failure = json_object();
     if (failure == NULL || !json_put_str(failure, "error", e.text) ||
         !json_put_str(failure, "code", err_code_name(e.code)) || !print_line(failure))

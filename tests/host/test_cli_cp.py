@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """coracle cp: files and folders both ways, without a tar in the container; hostile links lead nowhere."""
+import contextlib
 import io
 import os
 import subprocess
@@ -16,6 +17,12 @@ def write(path, text):
 
 def inside(node, command):
     return node.cli("exec", "a", "--", "sh", "-c", command).stdout
+
+
+def cmdline(pid):
+    with contextlib.suppress(OSError), open(f"/proc/{pid}/cmdline", "rb") as f:
+        return f.read()
+    return b""
 
 
 def test_cp(t):
@@ -62,6 +69,10 @@ def test_cp(t):
     cut.stdin.write(half.tobuf() + b"x" * 1000)
     cut.stdin.flush()
     until(lambda: ".coracle-cp." in inside(node, "ls -A /var"), 20, "a file that is not whole yet")
+    # What reads archives finds no library, and no file that names one, of the container.
+    helpers = [p for p in os.listdir("/proc") if p.isdigit() and b"--copy\0into\0" in cmdline(p)]
+    equal([os.readlink(f"/proc/{p}/ns/mnt") for p in helpers], [os.readlink(f"/proc/{node.process.pid}/ns/mnt")], "its mount namespace")
+    equal([os.readlink(f"/proc/{p}/root") for p in helpers], ["/"], "its root folder")
     cut.kill()
     until(lambda: ".coracle-cp." not in inside(node, "ls -A /var"), 20, "nothing of it stays")
     equal(inside(node, "ls -d /var/half 2> /dev/null; true"), "", "half a file")

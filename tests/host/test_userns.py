@@ -85,6 +85,12 @@ def test_rights(t):
     for word in ("link\n", "mounted\n", "named\n", "no-printk\n", "no-node\n"):
         contains(node.cli("logs", "a").stdout, word, "what it could do")
     equal(node.enter(a, "cat", "/proc/sys/kernel/shm_rmid_forced").stdout, "1\n", "an IPC sysctl")
+    with open(f"{t.scratch}/tmp/mine", "w", encoding="ascii") as f:
+        f.write("copied\n")
+    node.cli("cp", f"{t.scratch}/tmp/mine", "a:/root-has")
+    equal(node.enter(a, "stat", "-c", "%u:%g", "/root-has").stdout, "0:0\n", "the owner of what was copied in")
+    node.cli("cp", "a:/root-has", f"{t.scratch}/tmp/back")
+    equal(read(f"{t.scratch}/tmp/back"), "copied\n", "what was copied out")
     unmasked = {"procMount": "Unmasked"}
     node.put("u.yaml", users("u", container(securityContext=unmasked)))
     u = node.wait_running("u")

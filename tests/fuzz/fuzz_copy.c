@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A tar archive that somebody else made, unpacked into a folder: nothing appears or changes beside it. */
+#include "agent/unpack/copy.h"
 #include "base/fs.h"
 #include "base/scope.h"
-#include "base/tar.h"
 
 #include <assert.h>
 #include <fcntl.h>
@@ -17,8 +17,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    const struct tar_options o = { 0 };
-    char path[] = "/tmp/fuzz-tar.XXXXXX";
+    const struct copy_options o = { 0 };
+    char path[] = "/tmp/fuzz-copy.XXXXXX";
     struct err e = { 0 };
     struct stat before, after;
 
@@ -33,7 +33,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         assert(fstat(outer, &before) == 0);
         if (size <= 1 << 20 && write(archive, data, size) == (ssize_t)size &&
             lseek(archive, 0, SEEK_SET) == 0)
-            (void)!tar_unpack(to, archive, &o, &e);
+            (void)!copy_unpack(to, archive, &o, &e);
         assert(fstat(outer, &after) == 0);
         assert(before.st_nlink == after.st_nlink && before.st_mtim.tv_sec == after.st_mtim.tv_sec &&
                before.st_mtim.tv_nsec == after.st_mtim.tv_nsec);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "base/tar.h"
+#include "agent/unpack/copy.h"
 
 #include "base/buf.h"
 #include "base/fs.h"
 #include "base/scope.h"
-#include "base/tar_internal.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,6 +20,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { TAR_BLOCK = 512 };
+
+struct tar_header {
+    char name[100], mode[8], uid[8], gid[8], size[12], mtime[12], checksum[8], type, link[100];
+    char magic[8], user[32], group[32], major[8], minor[8], prefix[155], padding[12];
+};
+_Static_assert(sizeof(struct tar_header) == TAR_BLOCK, "a header is a block");
+
 struct scratch {
     char path[64];
     int dir;
@@ -31,7 +38,7 @@ static int setup(void **state)
 {
     struct scratch *s = calloc(1, sizeof(*s));
 
-    strcpy(s->path, "/tmp/test-tar.XXXXXX");
+    strcpy(s->path, "/tmp/test-copy.XXXXXX");
     if (mkdtemp(s->path) == NULL)
         return -1;
     s->dir = open(s->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -62,13 +69,13 @@ static void warn(const char *text, void *arg)
 
 static enum err_code unpack(struct scratch *s, int archive, bool no_links, const char *rename, struct err *e)
 {
-    const struct tar_options o = {
+    const struct copy_options o = {
         .no_links = no_links, .rename = rename, .warn = warn, .arg = &s->warnings
     };
     fd_auto to = openat(s->dir, "to", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
     lseek(archive, 0, SEEK_SET);
-    return tar_unpack(to, archive, &o, e);
+    return copy_unpack(to, archive, &o, e);
 }
 
 static void put(int fd, const char *name, char type, const char *link, const char *content)
@@ -108,7 +115,7 @@ static void expect_file(const struct scratch *s, const char *path, const char *w
 static void a_tree_comes_back_as_it_was(void **state)
 {
     struct scratch *s = *state;
-    const struct tar_options o = { .proc_fds = open("/proc/self/fd", O_PATH | O_CLOEXEC) };
+    const struct copy_options o = { 0 };
     fd_auto tar = archive();
     fd_auto node = -1;
     char target[20] = "";
@@ -120,8 +127,7 @@ static void a_tree_comes_back_as_it_was(void **state)
     assert_int_equal(fs_replace_at(s->dir, "from/d/file", "text", 4, 0640, false, &e), ERR_OK);
     assert_int_equal(symlinkat("d/file", s->dir, "from/link"), 0);
     node = openat(s->dir, "from", O_PATH | O_CLOEXEC);
-    assert_int_equal(tar_pack(node, "name", tar, &o, &e), ERR_OK);
-    close(o.proc_fds);
+    assert_int_equal(copy_pack(node, "name", tar, &o, &e), ERR_OK);
     assert_int_equal(unpack(s, tar, false, "other", &e), ERR_OK);
     expect_file(s, "to/other/d/file", "text");
     assert_int_equal(fstatat(s->dir, "to/other/d/file", &st, 0), 0);
@@ -132,11 +138,10 @@ static void a_tree_comes_back_as_it_was(void **state)
 
 static enum err_code pack(const char *path, int tar, struct err *e)
 {
-    fd_auto fds = open("/proc/self/fd", O_PATH | O_CLOEXEC);
-    const struct tar_options o = { .proc_fds = fds };
+    const struct copy_options o = { 0 };
     fd_auto node = open(path, O_PATH | O_CLOEXEC);
 
-    return tar_pack(node, "name", tar, &o, e);
+    return copy_pack(node, "name", tar, &o, e);
 }
 
 static void a_file_that_says_it_is_empty_is_read(void **state)
@@ -277,7 +282,7 @@ static void the_last_element_of_a_path_is_its_name(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        tar_base_name(cases[i].path, name);
+        fs_base_name(cases[i].path, name);
         assert_string_equal(name, cases[i].name);
     }
 }
