@@ -35,12 +35,15 @@ static struct {
     struct script_ctr ctrs[64];
     size_t n_ctrs;
     bool pinned, attached, images_absent;
-    bool hang;         /* a cancelled operation does not end by itself */
-    bool stubborn;     /* containers end only when they are killed */
-    struct err unseen; /* not ERR_OK: looks at containers fail so */
+    bool no_network;          /* there is no default network */
+    struct err pins_unseen;   /* not ERR_OK: looks at namespaces fail so */
+    struct err volumes_error; /* not ERR_OK: no volume can be set up */
+    bool hang;                /* a cancelled operation does not end by itself */
+    bool stubborn;            /* containers end only when they are killed */
+    struct err unseen;        /* not ERR_OK: looks at containers fail so */
     struct err kill_error, cgroup_error;
-    enum probe_outcome probes; /* the verdict of every check of a server */
-    unsigned n_checks;
+    enum probe_outcome probes;                                    /* the verdict of every check of a server */
+    unsigned n_checks, n_adds, n_dels, n_host_checks, n_removals; /* that were begun */
     struct boot_time checked_at;
 } script;
 
@@ -246,7 +249,10 @@ struct presence netns_look_pinned(const char *dir, const char *which, struct err
 {
     (void)dir;
     (void)which;
-    (void)e;
+    if (script.pins_unseen.code != ERR_OK) {
+        *e = script.pins_unseen;
+        return presence_unknown(e);
+    }
     return script.pinned ? presence_present() : presence_absent();
 }
 
@@ -257,6 +263,7 @@ void cni_add_start(struct cni_op *o, struct cni *c, const struct cni_attachment 
 
     (void)c;
     (void)a;
+    script.n_adds++;
     script_begin(&o->op, p->node->o.loop, "add", done, owner);
 }
 
@@ -267,14 +274,45 @@ void cni_del_start(struct cni_op *o, struct cni *c, const struct cni_attachment 
 
     (void)c;
     (void)a;
+    script.n_dels++;
     script_begin(&o->op, p->node->o.loop, "del", done, owner);
+}
+
+void cni_check_start(struct cni_op *o, struct cni *c, const struct cni_attachment *a, const char *found,
+                     bool fresh, op_done_fn done, void *owner)
+{
+    struct pod *p = owner;
+
+    (void)c;
+    (void)a;
+    (void)found;
+    (void)fresh;
+    script_begin(&o->op, p->node->o.loop, "check network", done, owner);
+}
+
+enum err_code cni_links_read(const char *netns_path, struct cni_links *ret, struct err *e)
+{
+    (void)netns_path;
+    (void)ret;
+    (void)e;
+    return ERR_OK;
+}
+
+enum err_code cni_links_check(const struct cni_links *l, const char *ifname,
+                              const struct cni_result *expected, struct err *e)
+{
+    (void)l;
+    (void)ifname;
+    (void)expected;
+    (void)e;
+    return ERR_OK;
 }
 
 const char *cni_default_network(const struct cni *c, const char **ret_why)
 {
     (void)c;
-    *ret_why = NULL;
-    return "net";
+    *ret_why = script.no_network ? "there is none" : NULL;
+    return script.no_network ? NULL : "net";
 }
 
 struct presence cni_cached_result(struct cni *c, const char *id, const char *ifname, struct cni_result *ret,
@@ -387,15 +425,17 @@ enum err_code vol_empty_dir_setup(struct vol_node *n, const struct vol_empty_dir
                                   struct err *e)
 {
     (void)n;
-    (void)e;
     snprintf(ret, size, "/%s", v->name);
-    return ERR_OK;
+    *e = script.volumes_error;
+    return e->code;
 }
 
 void proc_call_start(struct proc_call *c, const struct proc_call_spec *spec, uv_loop_t *loop, op_done_fn done,
                      void *owner)
 {
     c->out = (struct buf)BUF_INIT(1024);
+    script.n_host_checks += strcmp(spec->name, "check host paths") == 0;
+    script.n_removals += strcmp(spec->name, "remove volumes") == 0;
     script_begin(&c->op, loop, spec->name, done, owner);
 }
 
@@ -515,10 +555,10 @@ static inline void script_pass(struct world *w, int64_t ns)
 }
 
 /* What the operation is about has happened as far as it says. */
-static inline void script_happened(const struct op *op)
+static inline void script_happened(struct op *op)
 {
+    struct cni_op *add = container_of(op, struct cni_op, op);
     const struct ctr *c = op->owner;
-    struct pod *p = op->owner;
 
     if (strcmp(op->name, "create") == 0) {
         script.ctrs[script.n_ctrs - 1].s.phase = RT_CREATED;
@@ -532,8 +572,8 @@ static inline void script_happened(const struct op *op)
         script.pinned = true;
     } else if (strcmp(op->name, "add") == 0) {
         script.attached = true;
-        snprintf(p->cni_op.result.ips[0], sizeof(p->cni_op.result.ips[0]), "10.0.0.1");
-        p->cni_op.result.n_ips = 1;
+        snprintf(add->result.ips[0], sizeof(add->result.ips[0]), "10.0.0.1");
+        add->result.n_ips = 1;
     } else if (strcmp(op->name, "del") == 0) {
         script.attached = false;
     }
@@ -558,10 +598,10 @@ static inline void script_answer(struct world *w, const char *name, enum err_cod
 /* All that is under way succeeds, and what follows from that, until nothing is under way but for `but`. */
 static inline void script_answer_all(struct world *w, const char *but)
 {
-    static const char *const names[] = {
-        "namespaces", "add",     "create", "start",          "delete",
-        "del",        "sysctls", "pull",   "remove volumes", "mount volumes"
-    };
+    static const char *const names[] = { "namespaces",    "add",           "create",
+                                         "start",         "delete",        "del",
+                                         "sysctls",       "pull",          "remove volumes",
+                                         "mount volumes", "check network", "check host paths" };
     bool any = true;
 
     script_turn(w);
