@@ -14,7 +14,7 @@ static void container_open(struct node *n)
 
     create_limit_init(n);
     TAILQ_INIT(&part->probes_queue);
-    if (n->o.log_max_files > 1 && log_keep_open(&part->logs, n->o.log_max_files, &e) != ERR_OK)
+    if (n->o.log_max_files > 1 && log_keep_open(&part->logs, n->o.loop, n->o.log_max_files, &e) != ERR_OK)
         log_error("rotated logs of containers are not kept", F_ERR(&e));
 }
 

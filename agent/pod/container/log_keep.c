@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The thread: what it is told, what inotify and leases say; what is done with files: log_turn.c. */
+/* The thread: its orders, and what leases say; what is done with files: log_turn.c. */
 #include "agent/pod/container/log_keep.h"
 
 #include "agent/pod/container/log_turn.h"
@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/scope.h"
 #include "base/thread.h"
+#include "base/watches.h"
 #include "base/work.h"
 
 #include <errno.h>
@@ -25,7 +26,16 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-enum { STACK = 256 * 1024, SIGNALS_AT_ONCE = 16, POLL_MS = 200 /* without inotify */ };
+/*
+ * What conmon does next, it does within a moment: the file is looked for in steps from the first wait to the
+ * last one.  Whatever happens later, the loop's watch reports.
+ */
+enum {
+    STACK = 256 * 1024,
+    SIGNALS_AT_ONCE = 16,
+    WAIT_FIRST_NS = 20 * 1000,
+    WAIT_LAST_NS = 300 * 1000 * 1000
+};
 
 struct order {
     enum { ORDER_BEGIN, ORDER_END, ORDER_REMOVE } what;
@@ -35,8 +45,15 @@ struct order {
 
 struct kept {
     struct log_turn turn;
-    int wd; /* of its folder, which others may share */
+    uint64_t wait_ns; /* for the next look; 0: an event comes first */
+    uint64_t look_ns; /* uv_hrtime() */
     LIST_ENTRY(kept) link;
+};
+
+struct watched { /* the loop's */
+    LIST_ENTRY(watched) link;
+    int wd; /* of its folder, which others may share */
+    char path[];
 };
 
 struct log_keep {
@@ -47,8 +64,12 @@ struct log_keep {
     STAILQ_HEAD(, order) orders;
     bool closing;
 
+    /* the loop's */
+    struct watch_set *folders;
+    LIST_HEAD(, watched) watched;
+
     /* the thread's */
-    int inotify, signals; /* inotify is -1 where no instance is to be had */
+    int signals;
     LIST_HEAD(, kept) kept;
 };
 
@@ -64,23 +85,17 @@ static struct kept *log_keep_find(struct log_keep *k, const char *path)
     return NULL;
 }
 
-static void log_keep_forget(struct log_keep *k, struct kept *one)
+static void log_keep_forget(struct kept *one)
 {
-    struct kept *other;
-
     LIST_REMOVE(one, link);
-    LIST_FOREACH (other, &k->kept, link)
-        if (other->wd == one->wd)
-            break;
-    if (other == NULL && one->wd >= 0 && k->inotify >= 0)
-        inotify_rm_watch(k->inotify, one->wd);
     log_turn_done(&one->turn);
     free(one);
 }
 
-static int log_keep_watch_folder(struct log_keep *k, const struct kept *one)
+static void log_keep_expect(struct kept *one)
 {
-    return inotify_add_watch(k->inotify, one->turn.folder, IN_MOVED_TO | IN_CREATE | IN_ONLYDIR);
+    one->wait_ns = log_turn_awaits(&one->turn) ? WAIT_FIRST_NS : 0;
+    one->look_ns = uv_hrtime() + one->wait_ns;
 }
 
 static void pod_log_keep_begin(struct log_keep *k, const char *path)
@@ -95,18 +110,15 @@ static void pod_log_keep_begin(struct log_keep *k, const char *path)
             free(one);
             return;
         }
-        one->wd = log_keep_watch_folder(k, one);
-        if (one->wd < 0 && k->inotify >= 0)
-            log_warn("a log's folder cannot be watched; files may be lost when it is rotated",
-                     F_STR("path", path), F_STR("err", strerror(errno)));
         LIST_INSERT_HEAD(&k->kept, one, link);
     }
     log_turn_look(&one->turn);
+    log_keep_expect(one);
 }
 
 static void carry_out(struct log_keep *k, const struct order *o)
 {
-    struct kept *one;
+    struct kept *one = log_keep_find(k, o->path);
 
     switch (o->what) {
     case ORDER_BEGIN:
@@ -114,10 +126,9 @@ static void carry_out(struct log_keep *k, const struct order *o)
         return;
     case ORDER_END:
     case ORDER_REMOVE:
-        one = log_keep_find(k, o->path);
         if (one != NULL) {
             log_turn_end(&one->turn);
-            log_keep_forget(k, one);
+            log_keep_forget(one);
         }
         if (o->what == ORDER_REMOVE)
             log_turn_remove(o->path);
@@ -170,18 +181,93 @@ static void give_order(struct log_keep *k, int what, const char *path)
     (void)!write(k->wake, &one, sizeof(one));
 }
 
+/* ---- the loop's watch ------------------------------------------------------------------------- */
+
+static struct watched *log_keep_watched(struct log_keep *k, const char *path)
+{
+    struct watched *w;
+
+    LIST_FOREACH (w, &k->watched, link)
+        if (strcmp(w->path, path) == 0)
+            return w;
+    return NULL;
+}
+
+static void log_keep_watch(struct log_keep *k, const char *path)
+{
+    const size_t n = strlen(path) + 1;
+    struct watched *w = log_keep_watched(k, path) == NULL ? malloc(sizeof(*w) + n) : NULL;
+    char *slash;
+
+    if (w == NULL)
+        return;
+    memcpy(w->path, path, n);
+    slash = strrchr(w->path, '/');
+    if (slash != NULL)
+        *slash = '\0';
+    w->wd = watch_set_add(k->folders, w->path, IN_MOVED_TO | IN_CREATE | IN_ONLYDIR);
+    if (slash != NULL)
+        *slash = '/';
+    if (w->wd < 0) {
+        log_warn("a log's folder cannot be watched; files may be lost when it is rotated",
+                 F_STR("path", path), F_STR("err", strerror(errno)));
+        free(w);
+        return;
+    }
+    LIST_INSERT_HEAD(&k->watched, w, link);
+}
+
+static void log_keep_unwatch(struct log_keep *k, const char *path)
+{
+    struct watched *w = log_keep_watched(k, path), *other;
+
+    if (w == NULL)
+        return;
+    LIST_REMOVE(w, link);
+    LIST_FOREACH (other, &k->watched, link)
+        if (other->wd == w->wd)
+            break;
+    if (other == NULL)
+        watch_set_remove(k->folders, w->wd);
+    free(w);
+}
+
+static void log_keep_on_event(int wd, uint32_t mask, const char *name, void *arg)
+{
+    struct log_keep *k = arg;
+    struct watched *w, *next;
+
+    for (w = LIST_FIRST(&k->watched); w != NULL; w = next) {
+        next = LIST_NEXT(w, link);
+        if (w->wd == wd && (mask & IN_IGNORED) != 0) { /* the folder is gone, with its pod */
+            give_order(k, ORDER_END, w->path);
+            LIST_REMOVE(w, link);
+            free(w);
+        } else if ((mask & IN_Q_OVERFLOW) != 0 ||
+                   (w->wd == wd && strcmp(strrchr(w->path, '/') + 1, name) == 0)) {
+            give_order(k, ORDER_BEGIN, w->path);
+        }
+    }
+}
+
 void log_keep_begin(struct log_keep *k, const char *path)
 {
+    if (k != NULL)
+        log_keep_watch(k, path);
     give_order(k, ORDER_BEGIN, path);
 }
 
 void log_keep_end(struct log_keep *k, const char *path)
 {
+    if (k != NULL)
+        log_keep_unwatch(k, path);
     give_order(k, ORDER_END, path);
 }
 
 void log_keep_remove(struct log_keep *k, const char *path)
 {
+    if (k != NULL)
+        log_keep_unwatch(k, path);
     give_order(k, ORDER_REMOVE, path);
 }
 
@@ -196,56 +282,43 @@ static void on_signals(struct log_keep *k)
 
     for (size_t i = 0; n > 0 && i < (size_t)n / sizeof(*info); i++)
         LIST_FOREACH (one, &k->kept, link)
-            if (info[i].ssi_signo == SIGIO || one->turn.lease == info[i].ssi_fd)
+            if (info[i].ssi_signo == SIGIO || one->turn.lease == info[i].ssi_fd) {
                 log_turn_held(&one->turn);
+                log_keep_expect(one);
+            }
 }
 
-static void on_inotify(struct log_keep *k)
-{
-    char bytes[4096] __attribute__((aligned(__alignof__(struct inotify_event))));
-    ssize_t n = read(k->inotify, bytes, sizeof(bytes));
-    const struct inotify_event *event;
-    struct kept *one, *after;
-
-    for (ssize_t at = 0; at + (ssize_t)sizeof(*event) <= n; at += (ssize_t)(sizeof(*event) + event->len)) {
-        event = (const struct inotify_event *)(bytes + at);
-        for (one = LIST_FIRST(&k->kept); one != NULL; one = after) {
-            after = LIST_NEXT(one, link);
-            if (event->wd == one->wd && (event->mask & IN_IGNORED) != 0)
-                log_keep_forget(k, one); /* the folder is gone, with its pod */
-            else if ((event->mask & IN_Q_OVERFLOW) != 0 ||
-                     (event->wd == one->wd && event->len > 0 && strcmp(event->name, one->turn.base) == 0))
-                log_turn_begun(&one->turn);
-        }
-    }
-}
-
-/*
- * The files that no event would tell of are looked at; a turn looks at what there is, so that one too many
- * does nothing.  An instance is tried for again.
+/* What conmon was about to do is looked for; a turn looks at what there is, so that one too many does
+ * nothing.
  */
-static void look_at_all(struct log_keep *k)
+static void look_at_awaited(struct log_keep *k)
 {
     struct kept *one;
 
-    if (k->inotify < 0)
-        k->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
     LIST_FOREACH (one, &k->kept, link) {
-        if (one->wd >= 0)
+        if (one->wait_ns == 0 || one->look_ns > uv_hrtime())
             continue;
-        one->wd = log_keep_watch_folder(k, one);
         log_turn_look(&one->turn);
+        one->wait_ns = log_turn_awaits(&one->turn) && one->wait_ns < WAIT_LAST_NS ? one->wait_ns * 2 : 0;
+        one->look_ns = uv_hrtime() + one->wait_ns;
     }
 }
 
-static bool all_watched(const struct log_keep *k)
+/* NULL: none is due. */
+static const struct timespec *until_next_look(const struct log_keep *k, struct timespec *ret)
 {
+    const uint64_t now = uv_hrtime();
     const struct kept *one;
+    uint64_t next = UINT64_MAX;
 
     LIST_FOREACH (one, &k->kept, link)
-        if (one->wd < 0)
-            return false;
-    return true;
+        if (one->wait_ns != 0 && one->look_ns < next)
+            next = one->look_ns;
+    if (next == UINT64_MAX)
+        return NULL;
+    next = next > now ? next - now : 0;
+    *ret = (struct timespec){ .tv_sec = (time_t)(next / 1000000000), .tv_nsec = (long)(next % 1000000000) };
+    return ret;
 }
 
 /*
@@ -265,29 +338,26 @@ static void go_first(void)
 static void *log_keep_run(void *arg)
 {
     struct log_keep *k = arg;
-    struct pollfd p[] = { { .fd = k->signals, .events = POLLIN },
-                          { .fd = k->inotify, .events = POLLIN },
-                          { .fd = k->wake, .events = POLLIN } };
+    struct pollfd p[] = { { .fd = k->signals, .events = POLLIN }, { .fd = k->wake, .events = POLLIN } };
     bool go_on = true;
 
     go_first();
     while (go_on) {
-        p[1].fd = k->inotify; /* poll() leaves a negative one alone */
-        if (poll(p, ARRAY_LEN(p), all_watched(k) ? -1 : POLL_MS) < 0)
+        struct timespec wait;
+        int ready = ppoll(p, ARRAY_LEN(p), until_next_look(k, &wait), NULL);
+
+        if (ready < 0)
             continue;
         work_job_begins();
         if (p[0].revents != 0) /* first: somebody is held */
             on_signals(k);
         if (p[1].revents != 0)
-            on_inotify(k);
-        if (p[2].revents != 0)
             go_on = on_orders(k);
-        if (!all_watched(k))
-            look_at_all(k);
+        look_at_awaited(k);
         work_job_ends();
     }
     while (!LIST_EMPTY(&k->kept))
-        log_keep_forget(k, LIST_FIRST(&k->kept));
+        log_keep_forget(LIST_FIRST(&k->kept));
     return NULL;
 }
 
@@ -300,10 +370,6 @@ static enum err_code open_descriptors(struct log_keep *k, struct err *e)
     sigemptyset(&lease);
     sigaddset(&lease, LOG_LEASE_SIGNAL);
     sigaddset(&lease, SIGIO);
-    k->inotify = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-    if (k->inotify < 0)
-        log_warn("inotify cannot watch logs; files may be lost when one that is written fast is rotated",
-                 F_STR("limit", "fs.inotify.max_user_instances"), F_STR("err", strerror(errno)));
     k->signals = signalfd(-1, &lease, SFD_CLOEXEC | SFD_NONBLOCK);
     k->wake = k->signals >= 0 ? eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK) : -1;
     return k->wake >= 0 ? ERR_OK : err_sys(e, errno, "watch logs");
@@ -311,20 +377,25 @@ static enum err_code open_descriptors(struct log_keep *k, struct err *e)
 
 static void free_all(struct log_keep *k)
 {
+    struct watched *w, *next;
     struct order *o;
 
+    watch_set_close(k->folders);
+    for (w = LIST_FIRST(&k->watched); w != NULL; w = next) {
+        next = LIST_NEXT(w, link);
+        free(w);
+    }
     while ((o = STAILQ_FIRST(&k->orders)) != NULL) {
         STAILQ_REMOVE_HEAD(&k->orders, link);
         free(o);
     }
-    scope_close_p(&k->inotify);
     scope_close_p(&k->signals);
     scope_close_p(&k->wake);
     pthread_mutex_destroy(&k->lock);
     free(k);
 }
 
-enum err_code log_keep_open(struct log_keep **ret, unsigned max_files, struct err *e)
+enum err_code log_keep_open(struct log_keep **ret, uv_loop_t *loop, unsigned max_files, struct err *e)
 {
     struct log_keep *k = calloc(1, sizeof(*k));
     int sys;
@@ -333,11 +404,13 @@ enum err_code log_keep_open(struct log_keep **ret, unsigned max_files, struct er
     if (k == NULL)
         return err_nomem(e);
     k->max_files = max_files;
-    k->inotify = k->signals = k->wake = -1;
+    k->signals = k->wake = -1;
     STAILQ_INIT(&k->orders);
     LIST_INIT(&k->kept);
+    LIST_INIT(&k->watched);
     pthread_mutex_init(&k->lock, NULL);
     if (open_descriptors(k, e) == ERR_OK &&
+        watch_set_open(&k->folders, loop, log_keep_on_event, k, e) == ERR_OK &&
         (sys = thread_start(&k->thread, STACK, false, log_keep_run, k)) != 0)
         err_sys(e, sys, "start the thread that keeps logs");
     if (e->code != ERR_OK) {

@@ -12,7 +12,7 @@
  *     conmon opens 3.log.tmp ──► the kernel holds it and signals us
  *                                .3.log.kept becomes 3.log.<time>, .3.log.next becomes .3.log.kept,
  *                                the oldest files beyond the maximum go, the lease is let go
- *     conmon renames it over 3.log ──► inotify: the next 3.log.tmp is made ready
+ *     conmon renames it over 3.log ──► the next 3.log.tmp is made ready
  *
  * So conmon is held for the microseconds that it takes to keep a file; no file grows beyond its size, as
  * conmon itself counts.  A file that is not made ready before conmon wants it, conmon makes itself, and is
@@ -25,19 +25,23 @@
  * each look.
  *
  * A thread of its own does this, as who is held must not wait for the loop or the pool; it gets the lease's
- * signals (blocked in it, read from a signalfd).  Not compressed: a rotated file can be read as it is.
+ * signals (blocked in it, read from a signalfd), and looks for the rename that follows in short steps.  What
+ * others do with the files, and files without leases, the loop's watch of their folders reports.  Not
+ * compressed: a rotated file can be read as it is.
  */
 #ifndef AGENT_POD_CONTAINER_LOG_KEEP_H
 #define AGENT_POD_CONTAINER_LOG_KEEP_H
 #include "base/error.h"
 
 #include <stdbool.h>
+#include <uv.h>
 
 struct log_keep;
 
 /* `max_files`: of one run, the one being written included; at least 2.  *ret may be NULL after an error: the
  * calls below take that, and nothing is kept. */
-enum err_code log_keep_open(struct log_keep **ret, unsigned max_files, struct err *e) MUST_CHECK;
+enum err_code log_keep_open(struct log_keep **ret, uv_loop_t *loop, unsigned max_files,
+                            struct err *e) MUST_CHECK;
 /* Waits for what is under way; containers log on. */
 void log_keep_close(struct log_keep *k);
 

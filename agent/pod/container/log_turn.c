@@ -262,10 +262,9 @@ void log_turn_look(struct log_turn *t)
     make_ready(t, dir);
 }
 
-void log_turn_begun(struct log_turn *t)
+bool log_turn_awaits(const struct log_turn *t)
 {
-    t->let_go = false;
-    log_turn_look(t);
+    return t->let_go || t->lease < 0;
 }
 
 void log_turn_held(struct log_turn *t)

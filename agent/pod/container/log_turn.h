@@ -23,9 +23,10 @@ enum err_code log_turn_init(struct log_turn *t, const char *path, unsigned max_f
                             struct err *e) MUST_CHECK;
 void log_turn_done(struct log_turn *t); /* files stay as they are, so that they can be taken over */
 
-void log_turn_look(struct log_turn *t);  /* puts names in order and the next file ready */
-void log_turn_held(struct log_turn *t);  /* conmon may be waiting for the lease */
-void log_turn_begun(struct log_turn *t); /* there is a new file of its name */
-void log_turn_end(struct log_turn *t);   /* the last look: only files that were written remain */
+void log_turn_look(struct log_turn *t); /* puts names in order and the next file ready */
+void log_turn_held(struct log_turn *t); /* conmon may be waiting for the lease */
+/* Whether no signal is to come: conmon has not begun, or is about to rename, or there are no leases here. */
+bool log_turn_awaits(const struct log_turn *t);
+void log_turn_end(struct log_turn *t); /* the last look: only files that were written remain */
 void log_turn_remove(const char *path);
 #endif

@@ -26,6 +26,7 @@ struct fixture {
     char path[64], log[80];
     int dir, fd; /* fd: conmon's */
     unsigned line;
+    uv_loop_t loop;
     struct log_keep *keep;
 };
 
@@ -33,7 +34,7 @@ static void open_keep(struct fixture *f)
 {
     struct err e = { 0 };
 
-    assert_int_equal(log_keep_open(&f->keep, FILES, &e), ERR_OK);
+    assert_int_equal(log_keep_open(&f->keep, &f->loop, FILES, &e), ERR_OK);
     log_keep_begin(f->keep, f->log);
 }
 
@@ -48,6 +49,7 @@ static int set_up(void **state)
     static struct fixture f;
 
     f = (struct fixture){ .fd = -1 };
+    uv_loop_init(&f.loop);
     snprintf(f.path, sizeof(f.path), "/tmp/test-log-keep-%d", (int)getpid());
     snprintf(f.log, sizeof(f.log), "%s/0.log", f.path);
     if (mkdir(f.path, 0700) != 0)
@@ -64,9 +66,10 @@ static int tear_down(void **state)
     struct err e = { 0 };
 
     log_keep_close(f->keep);
+    uv_run(&f->loop, UV_RUN_DEFAULT);
     close(f->fd);
     close(f->dir);
-    return fs_remove_tree(AT_FDCWD, f->path, &e) != ERR_OK;
+    return uv_loop_close(&f->loop) != 0 || fs_remove_tree(AT_FDCWD, f->path, &e) != ERR_OK;
 }
 
 static bool there(struct fixture *f, const char *name)
@@ -81,6 +84,7 @@ static void wait_ready(struct fixture *f)
 
     while (!there(f, "0.log.tmp") || !there(f, ".0.log.next") || !there(f, ".0.log.kept")) {
         assert_true(clock_mono_ms() < end);
+        uv_run(&f->loop, UV_RUN_NOWAIT);
         poll(NULL, 0, 1);
     }
 }
@@ -149,6 +153,7 @@ static void wait_contents(struct fixture *f, const char *want)
     for (contents(f, &got); strcmp(got.p, want) != 0; contents(f, &got)) {
         if (clock_mono_ms() >= end)
             assert_string_equal(got.p, want);
+        uv_run(&f->loop, UV_RUN_NOWAIT);
         poll(NULL, 0, 1);
     }
 }
