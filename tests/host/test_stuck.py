@@ -69,11 +69,22 @@ def hanging_runtime(t, command, operation):
     return node, first
 
 
+def removed_files(node):
+    """What the daemon holds open of logs that are gone."""
+    folder = f"/proc/{node.process.pid}/fd"
+    found = []
+    for fd in os.listdir(folder):
+        with contextlib.suppress(OSError):
+            found.append(os.readlink(f"{folder}/{fd}"))
+    return [f for f in found if node.pod_logs in f and f.endswith("(deleted)")]
+
+
 def test_runtime_hangs_in_create(t):
     """a runtime that hangs in create is named, holds up nobody else, and its pod can be deleted; killed, it is tried again"""
     node, first = hanging_runtime(t, "create", "container create")
     ends(node, "a")
     check(not alive(first), "the hanging runtime is left")
+    until(lambda: not removed_files(node), 5, lambda: f"the logs are let go: {removed_files(node)}")
     hang(t, True)
     node.put("a.yaml", pod("a", container(command=QUICK), terminationGracePeriodSeconds=0))
     second = hung(t, 2)

@@ -49,8 +49,8 @@ struct boot_time ctr_backoff_until(const struct ctr *c); /* none: it is not in i
 void ctr_backoff_text(uint64_t ms, char ret[CTR_BACKOFF_TEXT_SIZE]); /* "1m20s" */
 char *ctr_message(const struct ctr *c, int exit_code); /* of cur, malloc'ed; NULL: it left none */
 bool ctr_log_path(const struct ctr *c, unsigned attempt, char *ret, size_t size); /* false: too long */
-void ctr_log_keep(struct ctr *c, unsigned attempt); /* its rotated files, from now on; again is fine */
-void ctr_log_ended(struct ctr *c);                  /* cur writes no more */
+void ctr_log_keep(struct ctr *c, unsigned attempt);  /* its rotated files, from now on; again is fine */
+void ctr_log_ended(struct ctr *c, unsigned attempt); /* it writes no more, or never will */
 void ctr_log_remove(const struct ctr *c, unsigned attempt);
 void ctr_log_link(struct ctr *c); /* for log shippers, once it has started; again is fine */
 void ctr_log_link_path(const struct ctr *c, const char *id, char *ret, size_t size);

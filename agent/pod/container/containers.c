@@ -175,6 +175,7 @@ static void on_created(struct op *op, const struct err *result)
         pod_event(p, c, false, "Created", "Container created");
     } else {
         ctr_set_state(c, CTR_NONE);
+        ctr_log_ended(c, config->attempt);
         ctr_reap(p, config->id, config->cgroup_path);
         if (result->code == ERR_CANCELLED || p->node->closing) {
             /* terminating or closing: nothing to say */
@@ -189,7 +190,6 @@ static void on_created(struct op *op, const struct err *result)
             log_warn("container cannot be created", F_STR("pod", p->key),
                      F_STR("containerName", c->spec->name), F_ERR(&shown));
             c->cur.ended = true;
-            ctr_log_ended(c);
             c->cur.exit_code = 128;
             c->cur.finished_ns = now;
             c->cur.ended_at = clock_boot();

@@ -32,12 +32,12 @@ void ctr_log_keep(struct ctr *c, unsigned attempt)
     log_keep_begin(container_node(c->pod->node)->logs, path);
 }
 
-void ctr_log_ended(struct ctr *c)
+void ctr_log_ended(struct ctr *c, unsigned attempt)
 {
     char path[PATH_MAX];
 
     c->log_kept = false;
-    if (ctr_log_path(c, c->cur.attempt, path, sizeof(path)))
+    if (ctr_log_path(c, attempt, path, sizeof(path)))
         log_keep_end(container_node(c->pod->node)->logs, path);
 }
 
@@ -66,7 +66,8 @@ void ctr_log_link(struct ctr *c)
     char target[PATH_MAX], path[1024];
     struct err e = { 0 };
 
-    if (c->cur.started_ns == 0 || c->cur.log_linked || !ctr_log_path(c, c->cur.attempt, target, sizeof(target)))
+    if (c->cur.started_ns == 0 || c->cur.log_linked ||
+        !ctr_log_path(c, c->cur.attempt, target, sizeof(target)))
         return;
     ctr_log_link_path(c, c->cur.id, path, sizeof(path));
     c->cur.log_linked = symlink(target, path) == 0 || errno == EEXIST;

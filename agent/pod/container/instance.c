@@ -200,7 +200,7 @@ void ctr_ended(struct ctr *c, int exit_code, const char *reason, const char *mes
     struct pod *p = c->pod;
 
     c->cur.ended = true;
-    ctr_log_ended(c);
+    ctr_log_ended(c, c->cur.attempt);
     c->cur.exit_code = exit_code;
     c->cur.finished_ns = clock_wall_ns();
     if (finished_ns != 0 &&
@@ -315,6 +315,7 @@ void ctr_refresh(struct ctr *c)
         return;
     }
     /* Created but never started: removed and made anew, as the same attempt. */
+    ctr_log_ended(c, c->cur.attempt);
     ctr_reap(c->pod, c->cur.id, NULL);
     ctr_set_state(c, CTR_NONE);
 }
@@ -482,6 +483,7 @@ void ctr_stop(struct ctr *c, int64_t grace_ns)
         op_cancel(&c->create.op);
         return;
     case CTR_CREATED: /* never ran: nobody to ask */
+        ctr_log_ended(c, c->cur.attempt);
         ctr_reap(c->pod, c->cur.id, NULL);
         ctr_set_state(c, CTR_NONE);
         return;
