@@ -3,13 +3,59 @@
 #include "base/boot_timer.h"
 #include "base/scope.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
+#include <sys/eventfd.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "tests/unit/script_clock.h"
+
+/* ---- the kernel's report ------------------------------------------------------------------------ */
+
+/* In place of a timerfd: an eventfd that is readable, and whose read says what a set clock makes it say. */
+static struct {
+    int fd, flags;
+    unsigned armed;
+} timerfd = { .fd = -1 };
+
+/* NOLINTBEGIN: glibc's names and parameters */
+int timerfd_create(clockid_t clock, int flags)
+{
+    assert_int_equal(clock, CLOCK_REALTIME);
+    assert_int_equal(flags, TFD_CLOEXEC | TFD_NONBLOCK);
+    timerfd.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    timerfd.armed = 0;
+    return timerfd.fd;
+}
+
+int timerfd_settime(int fd, int flags, const struct itimerspec *to, struct itimerspec *was)
+{
+    assert_int_equal(fd, timerfd.fd);
+    assert_true(to->it_value.tv_sec > INT32_MAX);
+    assert_null(was);
+    timerfd.flags = flags;
+    timerfd.armed++;
+    return 0;
+}
+
+ssize_t read(int fd, void *to, size_t n)
+{
+    ssize_t got = syscall(SYS_read, fd, to, n);
+
+    if (fd != timerfd.fd || got < 0)
+        return got;
+    errno = ECANCELED;
+    return -1;
+}
+/* NOLINTEND */
+
+/* ---- timers ------------------------------------------------------------------------------------- */
 
 struct counting {
     struct boot_timer timer;
@@ -49,6 +95,7 @@ static int teardown(void **state)
     struct fixture *f = *state;
 
     boot_timers_free(f->set);
+    timerfd.fd = -1;
     uv_run(&f->loop, UV_RUN_DEFAULT);
     return uv_loop_close(&f->loop);
 }
@@ -135,15 +182,29 @@ static void on_set(void *arg)
     (*(unsigned *)arg)++;
 }
 
-static void a_watched_clock_that_nobody_sets_reports_nothing_and_closes(void **state)
+static void a_sleep_or_a_set_clock_is_reported_each_time_and_timers_count_anew(void **state)
 {
     struct fixture *f = *state;
+    struct counting *c = &f->one;
     struct err e = { 0 };
     unsigned reports = 0;
 
     assert_int_equal(boot_timers_watch(f->set, on_set, &reports, &e), ERR_OK);
+    assert_int_equal(timerfd.flags, TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET);
+    boot_timer_init(f->set, &c->timer);
+    boot_timer_start(&c->timer, clock_boot_in_ms(3600 * 1000), on_fired);
     uv_run(&f->loop, UV_RUN_NOWAIT);
     assert_int_equal(reports, 0);
+    for (unsigned i = 1; i <= 2; i++) {
+        script_clock_sleep(1800 * SCRIPT_SECOND);
+        assert_int_equal(eventfd_write(timerfd.fd, 1), 0);
+        uv_run(&f->loop, UV_RUN_NOWAIT);
+        assert_int_equal(reports, i);
+        assert_int_equal(timerfd.armed, 1 + i);
+    }
+    uv_run(&f->loop, UV_RUN_NOWAIT);
+    assert_int_equal(c->fired, 1);
+    boot_timer_close(&c->timer, on_closed);
 }
 
 static void moments_become_wall_times_for_people(void **state)
@@ -173,7 +234,7 @@ int main(void)
         TEST(a_moment_that_is_past_comes_on_the_next_turn),
         TEST(sleep_counts_and_a_set_wall_clock_does_not),
         TEST(a_timer_is_moved_and_stopped),
-        TEST(a_watched_clock_that_nobody_sets_reports_nothing_and_closes),
+        TEST(a_sleep_or_a_set_clock_is_reported_each_time_and_timers_count_anew),
         TEST(moments_become_wall_times_for_people),
         TEST(wall_times_become_moments_of_this_boot),
     };
