@@ -5,7 +5,6 @@
  * taken.
  */
 #include "agent/status/internal.h"
-#include "agent/status/reserve.h"
 
 #include <string.h>
 #include <sys/socket.h>
@@ -41,6 +40,7 @@ static void conn_on_closed(uv_handle_t *handle)
         s->n_served--;
     if (c->served && c->role != PEER_ROOT)
         s->n_others--;
+    s->n_giving -= c->giving;
     status_parser_done(&c->parser);
     buf_done(&c->in);
     if (s->spare == NULL)
@@ -404,6 +404,7 @@ static void conn_on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *piece)
         return;
     }
     conn_parse(c);
+    held_input(c);
     if (c->in.n > PIPELINE_MAX) {
         if (c->state == CONN_STREAMING && c->listing == NULL)
             conn_close(c);
@@ -424,6 +425,7 @@ static void next_request(struct conn *c)
     c->idle = c->in.n == 0;
     conn_arm(c, c->idle ? c->server->idle_ms : c->server->head_ms);
     conn_parse(c);
+    held_input(c);
     if (c->in.n <= PIPELINE_MAX)
         conn_resume(c);
 }
@@ -518,9 +520,9 @@ void conn_accept(struct status_server *s)
     } else if (s->n_served >= STATUS_CONNS_MAX ||
                (c->role != PEER_ROOT && s->n_others >= STATUS_CONNS_OTHERS)) {
         turn_away(c, 503, "too many connections");
-    } else if (reserve_is_short(c->role == PEER_ROOT)) {
+    } else if (!watch_give_way(s, c->role == PEER_ROOT)) {
         c->server->count.few_files++;
-        turn_away(c, 503, "too few file descriptors are left: they are kept for pods");
+        turn_away(c, 503, STATUS_FEW_FILES);
     } else {
         c->served = true;
         s->n_served++;

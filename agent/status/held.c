@@ -51,7 +51,7 @@ static void held_on_turn(struct background_client *t)
 {
     struct status_server *s = (struct status_server *)((char *)t - offsetof(struct status_server, cutting));
 
-    if (s->n_writes > 1) /* the only one is the one that may be larger */
+    if (s->n_writes != 1) /* the only one is the one that may be larger */
         make_room(s, 0, true);
 }
 
@@ -73,6 +73,19 @@ void held_add(struct conn *c, size_t n)
         background_ask(&s->turns, &s->cutting);
 }
 
+void held_input(struct conn *c)
+{
+    struct status_server *s = c->server;
+
+    if (c->state == CONN_CLOSING)
+        return;
+    c->held += c->in.n - c->held_in;
+    s->held += c->in.n - c->held_in;
+    c->held_in = c->in.n;
+    if (s->held > STATUS_HELD_MAX)
+        background_ask(&s->turns, &s->cutting);
+}
+
 void held_remove(struct conn *c, size_t n)
 {
     c->took_ns = uv_hrtime();
@@ -87,5 +100,5 @@ void held_remove(struct conn *c, size_t n)
 void held_forget(struct conn *c)
 {
     c->server->held -= c->held;
-    c->held = 0;
+    c->held = c->held_in = 0;
 }

@@ -11,9 +11,14 @@
 #include <jansson.h>
 #include <uv.h>
 
+#define STATUS_FEW_FILES "too few file descriptors are left: they are kept for pods"
+
 /* ---- limits ---------------------------------------------------------------------------------- */
 #define STATUS_CONNS_MAX 128          /* connections at a time; */
 #define STATUS_CONNS_OTHERS 96        /* of these for others than root, so that root always gets in */
+#define STATUS_WATCHES_MAX 64         /* connections that watch; */
+#define STATUS_WATCHES_OTHERS 48      /* likewise */
+#define STATUS_RELIEF_MS 1000         /* between two looks whether watches have to give way */
 #define STATUS_HEAD_MS 10000          /* for a request to come in completely */
 #define STATUS_IDLE_MS 60000          /* a connection without a request is kept open */
 #define STATUS_WRITE_MS 60000         /* an answer of which the client takes nothing */
@@ -52,9 +57,10 @@ struct conn {
     uv_timer_t timer;
     int open_handles;
     struct status_parser parser;
-    struct buf in;    /* received, not parsed yet */
-    size_t writes;    /* under way */
-    size_t held;      /* bytes of them */
+    struct buf in; /* received, not parsed yet */
+    size_t writes; /* under way */
+    size_t held;   /* bytes of them, and of `in` */
+    size_t held_in;
     uint64_t took_ns; /* when the client last took something, or had nothing to take; uv_hrtime() */
     struct background_client turn; /* for its next request, or the next piece of its answer */
     bool asks;                     /* that turn is for a request */
@@ -63,6 +69,7 @@ struct conn {
     bool eof, stopped,
         last;    /* the peer sends no more; reading is stopped; the connection ends after this answer */
     bool served; /* counts against the limits: not turned away */
+    bool giving; /* its watch was ended for others */
     bool idle;   /* between requests */
     bool pretty;
     bool chunked;
@@ -191,6 +198,7 @@ void held_init(struct status_server *s);
 bool held_room(struct conn *c, size_t n);
 void held_add(struct conn *c, size_t n); /* a write of so many bytes begins, */
 void held_remove(struct conn *c, size_t n);
+void held_input(struct conn *c);  /* there are other bytes in c->in than before */
 void held_forget(struct conn *c); /* the connection closes: its writes are being cancelled */
 
 /* ---- watch.c ------------------------------------------------------------------------------------ */
@@ -199,6 +207,11 @@ void watch_begin(struct conn *c, struct selection *selection /* moved */, struct
                  json_t *events);
 void watch_turn(struct conn *c);
 void watch_gone(struct conn *c); /* the connection closes */
+/*
+ * Ends so many watches with a Status that their descriptors suffice again: those that take nothing first,
+ * then the longest silent; root's only for root.  False: there are not enough.
+ */
+bool watch_give_way(struct status_server *s, bool root);
 /* The object with metadata.resourceVersion set to what the server knows of it, new; NULL: no memory. */
 json_t *with_version(struct status_server *s, json_t *pod);
 
@@ -243,8 +256,11 @@ struct status_server {
     struct background_client cutting; /* held.c */
     size_t held, n_writes;            /* of all connections; of those that are not closing */
     LIST_HEAD(, conn) conns;
-    size_t n_conns;            /* all, also those that are being turned away */
-    size_t n_served, n_others; /* those that the limits are about; of these others than root */
+    size_t n_conns;                     /* all, also those that are being turned away */
+    size_t n_served, n_others;          /* those that the limits are about; of these others than root */
+    size_t n_watches, n_watches_others; /* likewise */
+    size_t n_giving;    /* watches that were ended for others, until their descriptor is free */
+    uint64_t relief_ms; /* uv_now() of the last look at that */
     struct conn *spare; /* for when there is no memory for another: the socket must not stop for good */
     LIST_HEAD(, watcher) watchers, event_watchers;
     LIST_HEAD(, log_stream) logs;

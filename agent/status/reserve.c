@@ -24,13 +24,14 @@ static unsigned long long used(void)
     return n > 3 ? n - 3 : 0; /* ".", ".." and the folder itself */
 }
 
-bool reserve_is_short(bool root)
+unsigned long long reserve_lack(bool root)
 {
     unsigned long long kept, open_now = used();
     struct rlimit l;
 
     if (open_now == 0 || getrlimit(RLIMIT_NOFILE, &l) != 0 || l.rlim_cur == RLIM_INFINITY)
-        return false;
+        return 0;
     kept = l.rlim_cur / 4 < RESERVE_MAX ? l.rlim_cur / 4 : RESERVE_MAX;
-    return open_now + (root ? kept / 2 : kept) > l.rlim_cur;
+    open_now += root ? kept / 2 : kept;
+    return open_now > l.rlim_cur ? open_now - l.rlim_cur : 0;
 }

@@ -14,6 +14,6 @@
 
 #define RESERVE_MAX 256
 
-/* Whether another client would use what is kept for pods.  Not known: it would not. */
-bool reserve_is_short(bool root);
+/* How many descriptors of those that are kept for pods the clients have by now.  Not known: none. */
+unsigned long long reserve_lack(bool root);
 #endif

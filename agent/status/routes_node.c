@@ -88,7 +88,7 @@ void route_metrics(struct conn *c, const struct status_match *m)
                    "Slow clients cut off because too much waited for all of them together.",
                    s->count.cut_off);
         add_metric(&b, "coracle_status_few_files_total", "counter",
-                   "Connections refused because the descriptors left are kept for pods.", s->count.few_files);
+                   "Connections refused and watches ended because the descriptors left are kept for pods.", s->count.few_files);
         add_metric(&b, "coracle_status_no_room_total", "counter",
                    "Answers refused because too much waited for other clients.", s->count.no_room);
     }

@@ -5,6 +5,7 @@
  * apiserver does it.
  */
 #include "agent/status/internal.h"
+#include "agent/status/reserve.h"
 
 #include "base/json.h"
 #include "base/log.h"
@@ -19,6 +20,7 @@ struct known { /* a pod that the client knows of */
 
 struct watcher {
     LIST_ENTRY(watcher) all;
+    uint64_t told_ns; /* uv_hrtime() of the last event */
     struct conn *conn;
     struct selection selection;
     struct known *known;
@@ -109,6 +111,8 @@ void watch_gone(struct conn *c)
     struct known *known, *tmp;
 
     LIST_REMOVE(w, all);
+    c->server->n_watches--;
+    c->server->n_watches_others -= c->role != PEER_ROOT;
     HASH_ITER (hh, w->known, known, tmp) {
         HASH_DEL(w->known, known);
         free(known);
@@ -139,6 +143,7 @@ static void send_event(struct watcher *w, const char *type, const char *object, 
     struct buf b = BUF_INIT(SIZE_MAX - 1);
     struct conn *c = w->conn;
 
+    w->told_ns = uv_hrtime();
     buf_addf(&b, "{\"type\":\"%s\",\"object\":", type);
     buf_add(&b, object, n);
     buf_adds(&b, "}\n");
@@ -153,6 +158,76 @@ static void send_event(struct watcher *w, const char *type, const char *object, 
         conn_close(c);
     }
 }
+
+/* ---- giving way ------------------------------------------------------------------------------ */
+
+static bool watch_goes_before(const struct watcher *a, const struct watcher *b)
+{
+    const bool a_root = a->conn->role == PEER_ROOT, b_root = b->conn->role == PEER_ROOT;
+    const bool a_slow = conn_backlog(a->conn) > 0, b_slow = conn_backlog(b->conn) > 0;
+
+    if (a_root != b_root)
+        return b_root;
+    if (a_slow != b_slow)
+        return a_slow;
+    return a_slow ? a->conn->took_ns < b->conn->took_ns : a->told_ns < b->told_ns;
+}
+
+static struct watcher *watch_first_to_go(struct watcher *first, struct watcher *found, bool also_root)
+{
+    for (struct watcher *w = first; w != NULL; w = LIST_NEXT(w, all))
+        if ((also_root || w->conn->role != PEER_ROOT) && (found == NULL || watch_goes_before(w, found)))
+            found = w;
+    return found;
+}
+
+/* As an apiserver ends one; who reads nothing gets nothing. */
+static void watch_end_for_others(struct watcher *w)
+{
+    json_t *object = status_object(503, status_reason(503), NULL, NULL, STATUS_FEW_FILES);
+    str_auto text = object != NULL ? json_text(object) : NULL;
+    struct conn *c = w->conn;
+
+    json_decref(object);
+    log_info("a watch of the status socket is ended: too few file descriptors are left");
+    c->server->count.few_files++;
+    c->giving = true;
+    c->server->n_giving++;
+    if (text == NULL || conn_backlog(c) > 0) {
+        conn_close(c);
+        return;
+    }
+    send_event(w, "ERROR", text, strlen(text));
+    if (c->state == CONN_CLOSING)
+        return;
+    watch_gone(c);
+    c->last = true;
+    conn_stream_end(c);
+}
+
+bool watch_give_way(struct status_server *s, bool root)
+{
+    while (reserve_lack(root) > s->n_giving) {
+        struct watcher *w = watch_first_to_go(LIST_FIRST(&s->watchers), NULL, root);
+
+        w = watch_first_to_go(LIST_FIRST(&s->event_watchers), w, root);
+        if (w == NULL)
+            return false;
+        watch_end_for_others(w);
+    }
+    return true;
+}
+
+/* Pods change: those that start need descriptors. */
+static void watch_relieve(struct status_server *s)
+{
+    if (s->n_watches == 0 || uv_now(s->loop) - s->relief_ms < STATUS_RELIEF_MS)
+        return;
+    s->relief_ms = uv_now(s->loop);
+    (void)!watch_give_way(s, true);
+}
+
+/* ---- telling --------------------------------------------------------------------------------- */
 
 /* An object of the first set. */
 static void send_first(struct watcher *w, json_t *one, json_t *versioned /* stolen; NULL: no memory */)
@@ -198,20 +273,28 @@ void watch_turn(struct conn *c)
 
 void watch_begin(struct conn *c, struct selection *selection, struct pod_keys *keys, json_t *events)
 {
-    struct watcher *w = c->eof ? NULL : calloc(1, sizeof(*w));
+    const bool other = c->role != PEER_ROOT;
+    const bool full = c->server->n_watches >= STATUS_WATCHES_MAX ||
+                      (other && c->server->n_watches_others >= STATUS_WATCHES_OTHERS);
+    struct watcher *w = c->eof || full ? NULL : calloc(1, sizeof(*w));
     json_t *one;
     size_t i;
 
     if (w == NULL) {
         if (keys != NULL)
             keys_done(keys);
-        if (c->eof)
+        if (full && !c->eof)
+            conn_status(c, 503, status_reason(503), NULL, NULL, "too many watches");
+        else if (c->eof)
             conn_close(c); /* nobody would see that nobody listens */
         else
             conn_json(c, 500, NULL);
         return;
     }
     w->conn = c;
+    w->told_ns = uv_hrtime();
+    c->server->n_watches++;
+    c->server->n_watches_others += other;
     w->selection = *selection;
     *selection = (struct selection){ 0 };
     c->watch = w;
@@ -301,6 +384,7 @@ void status_server_pod_event(struct status_server *s, const char *type, json_t *
     char key[KEY_SIZE];
     json_t *object;
 
+    watch_relieve(s);
     status_watch_key_of(pod, key);
     status_watch_note_version(s, key, deleted);
     if (LIST_EMPTY(&s->watchers))
@@ -320,6 +404,7 @@ void status_server_event(struct status_server *s, const char *type, json_t *even
     char key[KEY_SIZE];
     json_t *object;
 
+    watch_relieve(s);
     if (LIST_EMPTY(&s->event_watchers))
         return;
     status_watch_key_of(event, key);

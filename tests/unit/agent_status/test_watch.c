@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "harness.h"
 
+#include "agent/status/internal.h"
+
+#include <sys/resource.h>
+
 static struct client watch(struct fixture *f, const char *url)
 {
     struct client c = dial(f);
@@ -189,11 +193,103 @@ static void the_end_of_the_server_ends_a_watch(void **state)
     hang_up(&c);
 }
 
+/* So that the next client, which is in this process, too, leaves one descriptor too few. */
+static void be_short_with_the_next(struct rlimit *ret_before)
+{
+    struct stat st;
+    rlim_t used;
+    struct rlimit l;
+
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, ret_before), 0);
+    l = *ret_before;
+    assert_int_equal(stat("/proc/self/fd", &st), 0);
+    used = (rlim_t)st.st_size;
+    if (used == 0)
+        skip(); /* before Linux 6.2 */
+    for (l.rlim_cur = used + 3; used + 2 + l.rlim_cur / 4 / 2 > l.rlim_cur + 1;)
+        l.rlim_cur++;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &l), 0);
+}
+
+static void the_idlest_watch_gives_way_with_a_status_when_descriptors_run_short(void **state)
+{
+    struct fixture *f = *state;
+    struct client idle = watch(f, "/api/v1/pods?watch=1"), busy, quick;
+    struct rlimit before;
+
+    to_see(f, &idle, "\"name\":\"db\"");
+    busy = watch(f, "/api/v1/pods?watch=1");
+    to_see(f, &busy, "\"name\":\"db\"");
+    be_short_with_the_next(&before);
+    quick = dial(f);
+    send_text(&quick, "GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n");
+    to_see(f, &quick, "\r\n\r\nok");
+    to_see(f, &idle, "{\"type\":\"ERROR\",\"object\":");
+    to_see(f, &idle, "kept for pods");
+    to_see(f, &idle, NULL);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_int_equal(f->server->count.few_files, 1);
+    assert_int_equal(f->server->n_watches, 1);
+    assert_int_equal(f->server->n_giving, 0);
+    forget(&busy);
+    event(f, "MODIFIED", fake_pod("default", "web", "web2"));
+    to_see(f, &busy, "{\"type\":\"MODIFIED\"");
+    hang_up(&idle);
+    hang_up(&busy);
+    hang_up(&quick);
+}
+
+static void watches_have_a_limit_of_their_own(void **state)
+{
+    struct fixture *f = *state;
+    struct client c[STATUS_WATCHES_MAX], more;
+
+    for (size_t i = 0; i < STATUS_WATCHES_MAX; i++) {
+        c[i] = watch(f, "/api/v1/events?watch=1");
+        to_see(f, &c[i], "\r\n\r\n");
+    }
+    more = watch(f, "/api/v1/pods?watch=1");
+    to_see(f, &more, "503 Service Unavailable");
+    to_see(f, &more, "too many watches");
+    forget(&more);
+    send_text(&more, "GET /healthz HTTP/1.1\r\n\r\n");
+    to_see(f, &more, "\r\n\r\nok"); /* it is no connection too many */
+    for (size_t i = 0; i < STATUS_WATCHES_MAX; i++)
+        hang_up(&c[i]);
+    for (int i = 0; f->server->n_watches > 0 && i < 100; i++)
+        turn(f, &more);
+    assert_int_equal(f->server->n_watches, 0);
+    hang_up(&more);
+}
+
+static void what_came_in_counts_among_what_is_held(void **state)
+{
+    struct fixture *f = *state;
+    struct client c = watch(f, "/api/v1/events?watch=1"), other = dial(f);
+    char text[30001];
+
+    to_see(f, &c, "\r\n\r\n");
+    memset(text, 'x', 30000);
+    text[30000] = '\0';
+    send_text(&c, text);
+    for (int i = 0; f->server->held < 30000 && i < 100; i++)
+        turn(f, &c);
+    assert_int_equal(f->server->held, 30000);
+    hang_up(&c);
+    for (int i = 0; f->server->held > 0 && i < 100; i++)
+        turn(f, &other);
+    assert_int_equal(f->server->held, 0);
+    hang_up(&other);
+}
+
 int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(a_watch_begins_with_all_pods_and_goes_on_with_changes),
+        T(the_idlest_watch_gives_way_with_a_status_when_descriptors_run_short),
+        T(watches_have_a_limit_of_their_own),
+        T(what_came_in_counts_among_what_is_held),
         T(versions_only_grow_and_lists_and_events_agree),
         T(events_are_watched_like_pods_and_apart_from_them),
         T(a_pod_that_begins_or_ends_to_match_comes_and_goes),
