@@ -61,7 +61,7 @@ say = $(if $(V),,@printf '  %-7s %s\n' '$(1)' '$(2)')
 
 # Low layers first: a folder uses nothing that stands after it (tests/tools/check-layers has the exact table).
 modules := base cgroups cni volumes agent/api agent/config agent/source agent/image agent/runtime agent/probe agent/status \
-           agent/pod/core agent/pod/limits agent/pod/env agent/pod/leftovers agent/pod/usage agent/pod/image agent/pod/volume agent/pod/sandbox \
+           agent/pod/core agent/pod/limits agent/pod/leftovers agent/pod/sandbox agent/pod/env agent/pod/image agent/pod/volume agent/pod/usage \
            agent/pod/container agent/pod/record agent/pod/admit agent/pod/status agent/pod/worker agent/pod/show agent/pod/node \
            agent/cli agent
 include $(patsubst %,%/module.mk,$(modules) agent/unpack)

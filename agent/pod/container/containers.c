@@ -10,6 +10,8 @@
 #include "agent/pod/image/images.h"
 #include "agent/pod/limits/cpu_memory.h"
 #include "agent/pod/sandbox/sandbox.h"
+#include "agent/pod/volume/live_sub_path.h"
+#include "agent/pod/volume/volumes.h"
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
@@ -150,8 +152,7 @@ static void adopt_new_instance(struct ctr *c, struct ctr_run *run)
     c->cur.image_ref = img_repo_digest(c->pod->node->o.images, config->image->id, ctr_run_image(run));
     c->cur.env_sources = ctr_run_take_env_sources(run);
     c->pod->env_look = true; /* they may have changed since */
-    c->live_due = true;      /* likewise its volumes */
-    c->live_retry = (struct live_retry){ 0 };
+    live_sub_path_begun(c);  /* likewise its volumes */
     c->restarts = config->attempt;
     c->replace = strcmp(ctr_run_image(run), c->spec->image) != 0; /* edited while it was being created */
     c->again = c->asked = c->recovered = false;
@@ -325,8 +326,8 @@ static void try_create(struct ctr *c)
         pod_wake_at(p, c->retry_at);
         return;
     }
-    if (p->vols != VOLS_READY || !sandbox_pinned(p) || !pidns_ready(p) ||
-        (p->net != NET_READY && env_needs_pod_ip(c->spec)))
+    if (!volumes_ready(p) || !sandbox_pinned(p) || !pidns_ready(p) ||
+        (sandbox_net(p) != NET_READY && env_needs_pod_ip(c->spec)))
         return; /* each of them wakes the pod */
     if (!images_ready(c, &missing)) {
         if (missing != NULL && missing->reason[0] != '\0')

@@ -11,7 +11,9 @@
 #include "agent/pod/limits/hugepages.h"
 #include "agent/pod/limits/limits.h"
 #include "agent/pod/sandbox/files.h"
+#include "agent/pod/sandbox/sandbox.h"
 #include "agent/pod/sandbox/userns.h"
+#include "agent/pod/volume/volumes.h"
 #include "agent/runtime/image_mount.h"
 #include "base/fs.h"
 
@@ -254,7 +256,7 @@ static enum err_code ctr_config_add_mounts(struct ctr_run *r, const struct ctr *
     for (size_t i = 0; i < n; i++)
         if (m[i].source == NULL)
             return err_nomem(e);
-    r->config.shm_path = p->api->spec.host_ipc || mounts_at(s, "/dev/shm") ? NULL : p->shm_path;
+    r->config.shm_path = p->api->spec.host_ipc || mounts_at(s, "/dev/shm") ? NULL : volumes_shm_path(p);
     r->config.mounts = m;
     r->config.n_mounts = n;
     return ERR_OK;
@@ -402,14 +404,14 @@ static enum err_code ctr_config_fill(struct ctr_run *r, struct ctr *c, struct er
         .security = &c->spec->security,
         .pod_security = &s->security,
         .seccomp_default = p->node->o.seccomp_default,
-        .hostname = p->hostname,
-        .netns = s->host_network ? NULL : arena_printf(&r->arena, "%s/net", p->netns_dir),
-        .userns = userns_wanted(p) ? arena_printf(&r->arena, "%s/user", p->netns_dir) : NULL,
-        .first_id = p->first_id,
+        .hostname = sandbox_hostname(p),
+        .netns = s->host_network ? NULL : arena_printf(&r->arena, "%s/net", sandbox_pins(p)),
+        .userns = userns_wanted(p) ? arena_printf(&r->arena, "%s/user", sandbox_pins(p)) : NULL,
+        .first_id = sandbox_first_id(p),
         .n_ids = USERNS_IDS,
-        .pidns = s->share_process_namespace ? arena_printf(&r->arena, "%s/pid", p->netns_dir) : NULL,
-        .utsns = s->host_network ? NULL : arena_printf(&r->arena, "%s/uts", p->netns_dir),
-        .ipcns = s->host_ipc ? NULL : arena_printf(&r->arena, "%s/ipc", p->netns_dir),
+        .pidns = s->share_process_namespace ? arena_printf(&r->arena, "%s/pid", sandbox_pins(p)) : NULL,
+        .utsns = s->host_network ? NULL : arena_printf(&r->arena, "%s/uts", sandbox_pins(p)),
+        .ipcns = s->host_ipc ? NULL : arena_printf(&r->arena, "%s/ipc", sandbox_pins(p)),
         .host_pid = s->host_pid,
         .tty = c->spec->tty,
         .stdin_open = c->spec->stdin_open,

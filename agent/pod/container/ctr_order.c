@@ -4,6 +4,7 @@
 #include "agent/pod/container/probes.h"
 #include "agent/pod/container/readiness.h"
 #include "agent/pod/core/facts.h"
+#include "agent/pod/volume/volumes.h"
 #include "base/clock.h"
 #include "base/json.h"
 
@@ -65,7 +66,7 @@ static void ctr_order_step(struct pod *p)
 
 void containers_step(struct pod *p)
 {
-    if (!clock_boot_is_set(p->probes_since) && p->vols == VOLS_READY)
+    if (!clock_boot_is_set(p->probes_since) && volumes_ready(p))
         p->probes_since = clock_boot();
     if (!restart_all_step(p))
         ctr_order_step(p);

@@ -3,6 +3,7 @@
 
 #include "agent/pod/core/node_options.h"
 #include "agent/pod/env/env.h"
+#include "agent/pod/sandbox/sandbox.h"
 #include "agent/probe/text.h"
 #include "base/parse.h"
 
@@ -50,7 +51,7 @@ const char *handler_resolve_pod_ip(const struct pod *p)
 {
     if (p->api->spec.host_network)
         return p->node->o.node_ip;
-    return p->net_result.n_ips > 0 ? p->net_result.ips[0] : "";
+    return sandbox_addresses(p)->n_ips > 0 ? sandbox_addresses(p)->ips[0] : "";
 }
 
 enum err_code handler_resolve_http(const struct ctr *c, const struct api_handler *h, const char *user_agent,

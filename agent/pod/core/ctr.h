@@ -47,14 +47,6 @@ enum ctr_state {
 };
 const char *ctr_state_name(enum ctr_state s);
 
-/* subPath mounts that could not follow their volume (live_sub_path.h) */
-struct live_retry {
-    uint64_t wait_ms; /* until the next try; 0: none has failed */
-    int64_t since_ns; /* wall clock */
-    struct boot_time retry_at;
-    char error[504];
-};
-
 struct ctr {
     struct pod *pod;
     const struct api_container *spec; /* into pod->api */
@@ -104,9 +96,6 @@ struct ctr {
     bool adopt_due;     /* an earlier agent's, not taken over yet */
     bool started_once;  /* a sidecar: what comes after it may start */
     bool log_kept;      /* rotated files of cur's log are being kept: log_keep.h */
-    bool live_due;      /* its subPath mounts may be older than their volume (live_sub_path.h) */
-    pid_t live_pid;     /* its first process, for the child that looks */
-    struct live_retry live_retry;
     bool create_held, create_waiting;
     uint64_t create_since_ms; /* held since, clock_mono_ms() */
     TAILQ_ENTRY(ctr) create_link;

@@ -61,17 +61,6 @@ struct pod_image {
     uint64_t pull_started_ms; /* clock_mono_ms() */
 };
 
-enum net_state {
-    NET_NONE,
-    NET_CREATING,
-    NET_PINNED /* namespaces are there */,
-    NET_ADDING,
-    NET_READY,
-    NET_DELETING,
-    NET_DELETED
-};
-const char *net_state_name(enum net_state s);
-
 /* An instance whose remains are being removed; tried again, with growing pauses, until nothing is left. */
 struct reap {
     struct pod *pod;
@@ -121,67 +110,7 @@ struct pod {
     size_t n_images;
     unsigned images_dropped; /* of which a bring is still under way */
 
-    /* sandbox */
-    enum net_state net;
-    int64_t net_since_ns;
-    char sandbox_id[65];
-    char netns_dir[256];
-    struct proc_call netns_call;
-    struct netns_spec *netns_spec;
-    struct cni_op cni_op;
-    struct cni_attachment cni_att;
-    struct net_attach *net_attach; /* what cni_att refers to */
-    struct cni_result net_result;
-    char net_error[512];
-    struct boot_time net_retry_at;
-    uint64_t net_backoff_ms;
-    char netns_path[300];
-    char net_again_ip[46]; /* attached again after it was lost: the address it had; "" otherwise */
-    char hostname[65];
-    uint32_t first_id;             /* of the host, that root is in the pod's user namespace; 0: none */
-    bool net_check;                /* net_heal.c: to be looked at, not before net_check_at */
-    bool net_healing;              /* lost its network: DEL and ADD are under way */
-    bool net_checking;             /* cni_op is a CHECK */
-    bool net_changed;              /* the pod changed its namespace itself: not attached again for that */
-    bool net_told;                 /* the last check found something that is only told */
-    uint64_t net_told_ms;          /* pause before the next look at what the pod changed */
-    bool net_fresh;                /* this agent attached it, and nothing was wrong since */
-    struct boot_time net_check_at; /* none: now */
-    struct boot_time net_look_at;  /* net_watch.c: its interface is looked at then; none: nothing happened */
-    struct boot_time net_again_at; /* when it was last attached again; none: never */
-    bool net_watched;              /* net_nsid is the id of its network namespace */
-    int32_t net_nsid;
-    bool net_undo;        /* an ADD failed or was cut off: DEL before the next one */
-    bool net_detached;    /* DEL is done (terminating) */
-    bool net_lost;        /* recovered without its namespaces: begins anew */
-    bool files_written;   /* hosts with the pod's IP */
-    bool net_sysctls_set; /* those of its interface */
-
-    /* shareProcessNamespace */
-    enum { PIDNS_NONE, PIDNS_MAKING, PIDNS_READY } pidns;
-    struct proc_call pidns_call;
-    struct rt_pidns_spec *pidns_spec;
-    struct pidns_watch *pidns_watch; /* its first process; NULL: there is none */
-    struct boot_time pidns_retry_at;
-
-    /* volumes */
-    enum { VOLS_NONE, VOLS_CHECKING, VOLS_READY, VOLS_REMOVING, VOLS_REMOVED } vols;
-    int64_t vols_since_ns;
-    char vols_error[512];
-    char vols_event[512]; /* last FailedMount text, so that the event is not repeated at each try */
-    struct boot_time vols_retry_at;
-    bool vols_held;            /* not removed: a mount that is not ours; tried again when mounts change */
-    unsigned vols_mount_round; /* mount_watch_rounds() when the last removal began */
-    uint64_t vols_backoff_ms;
-    uint64_t payload_backoff_ms; /* of a refresh that failed; 0: the last one succeeded */
-    struct boot_time
-        vols_tidy_at; /* superseded versions of payloads are removed then; none: there are none */
-    struct proc_call vols_call;
-    struct proc_call live_call;
-    struct ctr *live_ctr; /* whose mounts it looks at */
-    unsigned *
-        vols_at; /* shared with the child that checks host paths: 1 + index of the volume it looks at; NULL */
-    char shm_path[512];
+    char sandbox_id[65]; /* "" : it has no sandbox */
     bool cgroup_made;
     struct local_pod *local;       /* local_storage.h; NULL: what it writes is not measured */
     struct cpu_memory sizes, keep; /* of its cgroup; what that must keep while containers shrink */
@@ -191,12 +120,7 @@ struct pod {
         struct boot_time pending_at;
         char *pending, *error; /* why it waits; what goes wrong; NULL */
     } resize;
-    bool payload_stale; /* a ConfigMap or Secret it uses changed */
-    bool env_look;      /* likewise for an environment: env_age_step() looks at them */
-    struct boot_time
-        tokens_renew_at; /* its service account tokens are asked for again then; none: it has none */
-    char *overlaps;      /* files of volumes that a later source hides, for the status; NULL: none */
-    int64_t overlaps_since_ns;
+    bool env_look; /* a ConfigMap or Secret of an environment changed: env_age_step() looks at them */
 
     struct boot_time probes_since; /* the ticks of its probes count from here; none: not yet */
     bool initialized;              /* some regular container has started */

@@ -44,6 +44,8 @@ struct room_of_node {
     bool (*busy)(const struct node *n); /* an operation is under way; pods' are asked of the pods */
     void (*cancel)(struct node *n);     /* the agent ends: operations are cancelled, none begins */
     void (*free)(struct node *n);       /* no operation is under way, no pod is there */
+    /* Mounts of this machine changed: what waits for that tries again.  False: nothing waits. */
+    bool (*mounts_changed)(struct node *n);
 };
 
 struct room_of_pod {
@@ -55,6 +57,8 @@ struct room_of_pod {
     void (*end)(struct pod *p);        /* its end begins: what failed on the way up does not delay it */
     void (*reset)(struct pod *p);      /* all of it was taken down, and it starts again in place */
     void (*free)(struct pod *p);
+    void (*save)(const struct pod *p, json_t *record); /* what of it must outlive the agent */
+    void (*load)(struct pod *p, const json_t *record); /* after init; anything may stand in the record */
 };
 
 struct room {
@@ -86,6 +90,8 @@ void rooms_cancel_pod(struct pod *p);
 void rooms_end_pod(struct pod *p);
 void rooms_reset_pod(struct pod *p);
 void rooms_free_pod(struct pod *p);
+void rooms_save_pod(const struct pod *p, json_t *record);
+void rooms_load_pod(struct pod *p, const json_t *record);
 
 extern const struct room core_room;
 #endif

@@ -163,3 +163,17 @@ void rooms_free_pod(struct pod *p)
     if ((*r)->pod.free != NULL)
         (*r)->pod.free(p);
 }
+
+void rooms_save_pod(const struct pod *p, json_t *record)
+{
+    ROOMS_EACH(r, p->node)
+    if ((*r)->pod.save != NULL)
+        (*r)->pod.save(p, record);
+}
+
+void rooms_load_pod(struct pod *p, const json_t *record)
+{
+    ROOMS_EACH(r, p->node)
+    if ((*r)->pod.load != NULL)
+        (*r)->pod.load(p, record);
+}

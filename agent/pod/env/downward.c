@@ -4,6 +4,7 @@
 #include "agent/pod/env/env.h"
 #include "agent/pod/env/go_quote.h"
 #include "agent/pod/limits/allocatable.h"
+#include "agent/pod/sandbox/sandbox.h"
 
 #include <string.h>
 
@@ -37,10 +38,10 @@ static enum err_code pod_ips(const struct pod *p, bool all, struct arena *a, cha
         *ret = arena_strdup(a, p->node->o.node_ip);
         return *ret != NULL ? ERR_OK : err_nomem(e);
     }
-    if (p->net_result.n_ips == 0)
+    if (sandbox_addresses(p)->n_ips == 0)
         return err_set(e, ERR_UNAVAILABLE, "the pod has no IP address yet");
-    for (size_t i = 0; i < (all ? p->net_result.n_ips : 1); i++)
-        buf_addf(&b, "%s%s", i > 0 ? "," : "", p->net_result.ips[i]);
+    for (size_t i = 0; i < (all ? sandbox_addresses(p)->n_ips : 1); i++)
+        buf_addf(&b, "%s%s", i > 0 ? "," : "", sandbox_addresses(p)->ips[i]);
     *ret = arena_strndup(a, b.p, b.n);
     return *ret != NULL ? ERR_OK : err_nomem(e);
 }

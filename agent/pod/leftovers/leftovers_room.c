@@ -27,5 +27,6 @@ const struct room leftovers_room = {
               .open = leftovers_open,
               .busy = leftovers_busy,
               .cancel = leftovers_cancel,
-              .free = foreign_free },
+              .free = foreign_free,
+              .mounts_changed = sweep_mounts_changed },
 };

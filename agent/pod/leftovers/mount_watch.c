@@ -39,19 +39,13 @@ void mount_watch_end(struct node *n)
     uv_close((uv_handle_t *)&w->pause, mount_watch_on_closed);
 }
 
-/* Wakes all who wait; false: nobody does. */
 static bool mount_watch_tell(struct node *n)
 {
-    bool waits = sweep_mounts_changed(n);
-    struct pod *p, *tmp;
+    bool waits = false;
 
-    HASH_ITER (hh, n->pods, p, tmp) {
-        waits = waits || p->vols_held || p->vols == VOLS_REMOVING;
-        if (p->vols_held) {
-            p->vols_held = false;
-            pod_wake(p);
-        }
-    }
+    ROOMS_EACH(r, n)
+    if ((*r)->node.mounts_changed != NULL && (*r)->node.mounts_changed(n))
+        waits = true;
     return waits;
 }
 

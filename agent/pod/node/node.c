@@ -93,11 +93,8 @@ static void tell_lists(struct node *n)
 static void pod_node_on_network(void *arg)
 {
     struct node *n = arg;
-    struct pod *p, *tmp;
 
-    HASH_ITER (hh, n->pods, p, tmp)
-        if (p->net == NET_PINNED || p->net == NET_NONE)
-            pod_wake(p);
+    sandbox_networks_changed(n);
     tell_lists(n);
     if (n->sources_ready)
         net_heal_start(n, true);
@@ -228,7 +225,7 @@ void node_recover_pod(struct pod *p)
         ctr_refresh(c);
     }
     /* Its namespaces are gone: whatever still runs has no network; it starts again in a new sandbox. */
-    if (p->net_lost && p->state != POD_TERMINATING) {
+    if (sandbox_is_lost(p) && p->state != POD_TERMINATING) {
         struct err e = { 0 };
         for (size_t i = 0; i < p->n_ctrs; i++)
             if (p->ctrs[i].state == CTR_RUNNING &&
@@ -241,7 +238,7 @@ void node_recover_pod(struct pod *p)
                 p->ctrs[i].replace = true;
         p->initialized = false;
         p->record_dirty = true;
-        p->net_undo = true; /* DEL of the old attachment frees its address */
+        sandbox_begin_anew(p);
     }
     pod_wake(p);
 }

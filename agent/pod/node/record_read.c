@@ -176,14 +176,6 @@ static void read_conditions(struct pod *p, const json_t *list)
     }
 }
 
-/* Of a pod that is over: only shown. */
-static void read_ips(struct pod *p, const json_t *list)
-{
-    for (size_t i = 0; i < json_array_size(list) && i < CNI_IPS_MAX; i++)
-        record_read_copy(p->net_result.ips[p->net_result.n_ips++], sizeof(p->net_result.ips[0]),
-                         json_string_value(json_array_get(list, i)));
-}
-
 static void read_ctr(const struct record_clock *k, struct ctr *c, const json_t *j, const char *name)
 {
     c->restarts = (unsigned)record_read_number(j, "restarts", INT32_MAX);
@@ -237,10 +229,7 @@ static void record_read_pod(const struct record_clock *k, struct pod *p, const j
     p->grace_seconds = record_read_number(o, "graceSeconds", GRACE_MAX_SECONDS);
     record_read_copy(p->sandbox_id, sizeof(p->sandbox_id), json_str(o, "sandboxID"));
     read_sizes(o, &p->sizes);
-    p->net_undo = json_flag(o, "networkUndo");
-    p->first_id = (uint32_t)record_read_number(o, "firstID", UINT32_MAX);
-    if (p->state == POD_TERMINATED)
-        read_ips(p, json_object_get(o, "podIPs"));
+    rooms_load_pod(p, o);
     read_conditions(p, json_object_get(o, "conditions"));
 }
 

@@ -112,7 +112,7 @@ static json_t *ctr_json(const struct ctr *c)
 
 static json_t *record_to_json(const struct pod *p)
 {
-    json_t *o = json_object(), *ctrs = json_object(), *ips = json_array();
+    json_t *o = json_object(), *ctrs = json_object();
 
     json_object_set_new(o, "version", json_integer(RECORD_VERSION));
     json_put_str(o, "uid", p->uid);
@@ -141,14 +141,7 @@ static json_t *record_to_json(const struct pod *p)
         json_object_set_new(o, "preempted", json_integer(p->preempted_ns));
     json_put_str(o, "sandboxID", p->sandbox_id);
     put_sizes(o, &p->sizes);
-    if (p->net_undo)
-        json_object_set_new(o, "networkUndo", json_true());
-    if (p->first_id != 0)
-        json_object_set_new(o, "firstID", json_integer(p->first_id));
-    /* Of one that is not over its attachment says them. */
-    for (size_t i = 0; i < p->net_result.n_ips && p->state == POD_TERMINATED; i++)
-        json_array_append_new(ips, json_string(p->net_result.ips[i]));
-    json_object_set_new(o, "podIPs", ips);
+    rooms_save_pod(p, o);
     json_object_set_new(o, "priority", json_integer(p->priority));
     json_object_set_new(o, "conditions", conditions_json(p));
     for (size_t i = 0; i < p->n_ctrs; i++)

@@ -77,7 +77,7 @@ void files_hosts_text(const struct api_pod *pod, const char *hostname, const cha
 
 const char *files_hostname(const struct pod *p)
 {
-    return p->hostname;
+    return sandbox_of(p)->hostname;
 }
 
 enum err_code files_path(const struct pod *p, const char *name, char *ret, size_t size, struct err *e)
@@ -114,11 +114,13 @@ static enum err_code rewrite(const char *path, const char *text, size_t n, struc
 
 enum err_code files_name_host(struct pod *p, struct err *e)
 {
-    files_hostname_text(p->api, p->hostname);
+    struct sandbox *box = sandbox_of(p);
+
+    files_hostname_text(p->api, box->hostname);
     if (p->api->spec.hostname_as_fqdn && p->api->spec.subdomain != NULL &&
         p->api->spec.hostname_override == NULL) {
         buf_auto fqdn = BUF_INIT(1024);
-        buf_addf(&fqdn, "%s.", p->hostname);
+        buf_addf(&fqdn, "%s.", box->hostname);
         domain_of(p->api, p->node->o.cluster_domain, &fqdn);
         if (fqdn.n > 64)
             return err_set(e, ERR_INVALID,
@@ -126,10 +128,10 @@ enum err_code files_name_host(struct pod *p, struct err *e)
                            "long (64 characters "
                            "is the max, %zu characters requested)",
                            fqdn.p, fqdn.n);
-        snprintf(p->hostname, sizeof(p->hostname), "%s", fqdn.p);
+        snprintf(box->hostname, sizeof(box->hostname), "%s", fqdn.p);
     }
     if (p->api->spec.host_network) /* with the host's network a pod has the host's name, too */
-        gethostname(p->hostname, sizeof(p->hostname) - 1);
+        gethostname(box->hostname, sizeof(box->hostname) - 1);
     return ERR_OK;
 }
 
@@ -193,7 +195,7 @@ enum err_code files_write_static(struct pod *p, struct err *e)
         files_path(p, "", path, sizeof(path), e) != ERR_OK || fs_mkdirs(path, 0750, e) != ERR_OK)
         return e->code;
 
-    buf_addf(&text, "%s\n", p->hostname);
+    buf_addf(&text, "%s\n", sandbox_of(p)->hostname);
     if (pod_files_replace(p, "hostname", &text, e) != ERR_OK || write_resolv(p, e) != ERR_OK)
         return e->code;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/sandbox/leases.h"
+#include "agent/pod/sandbox/internal.h"
 #include "agent/pod/sandbox/net_attach.h"
 
 #include "base/fs.h"
@@ -133,9 +134,11 @@ static void take_all_again(struct node *n, int networks)
     struct pod *p, *tmp;
 
     HASH_ITER (hh, n->pods, p, tmp)
-        for (size_t i = 0; p->net == NET_READY && p->sandbox_id[0] != '\0' && i < p->net_result.n_ips; i++)
-            if (is_free(networks, p->net_result.ips[i]))
-                take_again(n, networks, p, p->net_result.ips[i]);
+        for (size_t i = 0; sandbox_of(p)->net == NET_READY && p->sandbox_id[0] != '\0' &&
+                           i < sandbox_of(p)->net_result.n_ips;
+             i++)
+            if (is_free(networks, sandbox_of(p)->net_result.ips[i]))
+                take_again(n, networks, p, sandbox_of(p)->net_result.ips[i]);
 }
 
 void leases_sweep(struct node *n, bool alone, struct cni_stray_list *lost)

@@ -29,7 +29,7 @@ struct net_attach {
 
 void net_attach_free(struct pod *p)
 {
-    struct net_attach *a = take_ptr(&p->net_attach);
+    struct net_attach *a = take_ptr(&sandbox_of(p)->net_attach);
 
     if (a == NULL)
         return;
@@ -193,13 +193,14 @@ static const char *const *words_or_null(const struct words *w)
 
 enum err_code net_attach_fill(struct pod *p, bool add, bool with_netns, struct err *e)
 {
+    struct sandbox *box = sandbox_of(p);
     struct net_attach *a = calloc(1, sizeof(*a));
     int64_t ingress = 0, egress = 0;
     struct err passed_over = { 0 }, *said = add ? e : &passed_over;
     size_t n_ports = 0;
 
     net_attach_free(p);
-    p->net_attach = a;
+    box->net_attach = a;
     if (a == NULL)
         return err_nomem(e);
     if ((net_bandwidth(p->api, "kubernetes.io/ingress-bandwidth", &ingress, said) != ERR_OK ||
@@ -211,10 +212,10 @@ enum err_code net_attach_fill(struct pod *p, bool add, bool with_netns, struct e
         (p->node->o.cgroups != NULL && resources_cgroup_path(p, a->cgroup, sizeof(a->cgroup), e) != ERR_OK))
         return e->code;
     add_dns(p, a);
-    snprintf(p->netns_path, sizeof(p->netns_path), "%s/net", p->netns_dir);
-    p->cni_att = (struct cni_attachment){
+    snprintf(box->netns_path, sizeof(box->netns_path), "%s/net", box->netns_dir);
+    box->cni_att = (struct cni_attachment){
         .container_id = p->sandbox_id,
-        .netns = with_netns ? p->netns_path : "",
+        .netns = with_netns ? box->netns_path : "",
         .ifname = POD_IFNAME,
         .pod_namespace = p->api->meta.namespace,
         .pod_name = p->api->meta.name,
@@ -230,7 +231,7 @@ enum err_code net_attach_fill(struct pod *p, bool add, bool with_netns, struct e
         .dns_options = words_or_null(&a->options),
         .annotations = a->annotations,
         .n_annotations = p->api->meta.annotations.n,
-        .ip = p->net_again_ip[0] != '\0' ? p->net_again_ip : NULL,
+        .ip = box->net_again_ip[0] != '\0' ? box->net_again_ip : NULL,
     };
     return ERR_OK;
 }

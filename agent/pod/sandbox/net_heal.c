@@ -27,7 +27,7 @@
 
 static bool is_attached(const struct pod *p)
 {
-    return p->net == NET_READY && !p->api->spec.host_network &&
+    return sandbox_of(p)->net == NET_READY && !p->api->spec.host_network &&
            (p->state == POD_STARTING || p->state == POD_RUNNING);
 }
 
@@ -39,7 +39,8 @@ static void net_heal_next(struct node *n)
     if (n->closing || sandbox_node(n)->heal.running >= SIDE_BY_SIDE)
         return;
     HASH_ITER (hh, n->pods, p, tmp)
-        if (p->net_check && is_attached(p) && !p->net_checking && clock_boot_is_due(p->net_check_at)) {
+        if (sandbox_of(p)->net_check && is_attached(p) && !sandbox_of(p)->net_checking &&
+            clock_boot_is_due(sandbox_of(p)->net_check_at)) {
             pod_wake(p);
             return;
         }
@@ -47,7 +48,7 @@ static void net_heal_next(struct node *n)
 
 static void net_heal_over(struct pod *p)
 {
-    p->net_check = false;
+    sandbox_of(p)->net_check = false;
     net_heal_next(p->node);
 }
 
@@ -55,30 +56,34 @@ static void net_heal_over(struct pod *p)
 
 static void net_heal_tell(struct pod *p, const struct err *e)
 {
-    if (strncmp(p->net_error, e->text, sizeof(p->net_error) - 1) != 0) {
+    struct sandbox *box = sandbox_of(p);
+
+    if (strncmp(box->net_error, e->text, sizeof(box->net_error) - 1) != 0) {
         log_warn("network of a pod is not as its plugins made it", F_STR("pod", p->key), F_ERR(e));
         pod_event(p, NULL, true, "NetworkCheckFailed", "network of the pod is not as it was made: %s",
                   e->text);
     }
-    snprintf(p->net_error, sizeof(p->net_error), "%s", e->text);
-    p->net_told = true;
+    snprintf(box->net_error, sizeof(box->net_error), "%s", e->text);
+    box->net_told = true;
 }
 
 /* DEL and ADD follow, in sandbox_step(). */
 static void attach_again(struct pod *p, const struct err *e)
 {
+    struct sandbox *box = sandbox_of(p);
+
     log_warn("pod lost its network: it is attached again", F_STR("pod", p->key), F_ERR(e));
     pod_event(p, NULL, true, "NetworkLost", "pod lost its network, it is attached again: %s", e->text);
-    if (p->net_result.n_ips > 0)
-        snprintf(p->net_again_ip, sizeof(p->net_again_ip), "%s", p->net_result.ips[0]);
+    if (box->net_result.n_ips > 0)
+        snprintf(box->net_again_ip, sizeof(box->net_again_ip), "%s", box->net_result.ips[0]);
     sandbox_node(p->node)->heal.again++;
-    p->net_again_at = clock_boot();
-    p->net_healing = true;
-    p->net_check = false;
-    p->net_undo = true;
+    box->net_again_at = clock_boot();
+    box->net_healing = true;
+    box->net_check = false;
+    box->net_undo = true;
     p->record_dirty = true;
-    p->net_sysctls_set = false;
-    pod_set_net(p, NET_PINNED);
+    box->net_sysctls_set = false;
+    sandbox_set_net(p, NET_PINNED);
     pod_wake(p);
 }
 
@@ -86,42 +91,47 @@ static void attach_again(struct pod *p, const struct err *e)
  * own. */
 static void look_later(struct pod *p)
 {
-    p->net_told_ms = p->net_told_ms == 0 ? TOLD_FIRST_MS : p->net_told_ms * 2;
-    if (p->net_told_ms > TOLD_MAX_MS)
-        p->net_told_ms = TOLD_MAX_MS;
-    p->net_look_at = clock_boot_in_ms(p->net_told_ms);
-    pod_wake_at(p, p->net_look_at);
+    struct sandbox *box = sandbox_of(p);
+
+    box->net_told_ms = box->net_told_ms == 0 ? TOLD_FIRST_MS : box->net_told_ms * 2;
+    if (box->net_told_ms > TOLD_MAX_MS)
+        box->net_told_ms = TOLD_MAX_MS;
+    box->net_look_at = clock_boot_in_ms(box->net_told_ms);
+    pod_wake_at(p, box->net_look_at);
 }
 
 static void is_well(struct pod *p)
 {
-    p->net_error[0] = '\0';
-    p->net_told = false;
-    p->net_told_ms = 0;
+    struct sandbox *box = sandbox_of(p);
+
+    box->net_error[0] = '\0';
+    box->net_told = false;
+    box->net_told_ms = 0;
 }
 
 static void net_heal_on_checked(struct op *op, const struct err *result)
 {
     struct pod *p = op->owner;
+    struct sandbox *box = sandbox_of(p);
 
-    p->net_checking = false;
-    p->net_told = false;
+    box->net_checking = false;
+    box->net_told = false;
     sandbox_node(p->node)->heal.running--;
     if (p->state != POD_TERMINATING && result->code == ERR_OK)
         is_well(p);
     else if (p->state != POD_TERMINATING && result->code == ERR_UNKNOWN && result->sys == 0 &&
-             !p->net_changed && !p->cni_op.inside)
+             !box->net_changed && !box->cni_op.inside)
         attach_again(p, result);
     else if (p->state != POD_TERMINATING && result->code != ERR_CANCELLED)
         net_heal_tell(p, result);
-    if (p->net_told && p->net_changed)
+    if (box->net_told && box->net_changed)
         look_later(p);
     net_heal_over(p);
-    if (p->net_told &&
+    if (box->net_told &&
         (result->code != ERR_UNKNOWN || result->sys != 0)) { /* a CHECK that could not be run */
         look_later(p);
-        p->net_check = true;
-        p->net_check_at = p->net_look_at;
+        box->net_check = true;
+        box->net_check_at = box->net_look_at;
     }
     pod_wake(p);
 }
@@ -133,19 +143,20 @@ static void net_heal_on_checked(struct op *op, const struct err *result)
 static struct presence look_among(struct pod *p, const struct cni_links *links, struct err *ret_missing,
                                   struct err *e)
 {
+    struct sandbox *box = sandbox_of(p);
     struct presence lives;
 
-    if (cni_links_check(links, POD_IFNAME, &p->net_result, ret_missing) == ERR_OK)
+    if (cni_links_check(links, POD_IFNAME, &box->net_result, ret_missing) == ERR_OK)
         return presence_present();
     if (cni_links_find(links, POD_IFNAME) != NULL) {
-        p->net_changed = true;
+        box->net_changed = true;
         return presence_absent();
     }
     lives = cni_look_interface(p->node->o.cni, p->sandbox_id, POD_IFNAME, links, e);
     if (presence_is_unknown(lives))
         return lives;
     if (!presence_is_absent(lives)) {
-        p->net_changed = true;
+        box->net_changed = true;
         err_set(ret_missing, ERR_NOT_FOUND, "interface " POD_IFNAME " was renamed or moved away");
     }
     return presence_absent();
@@ -154,11 +165,12 @@ static struct presence look_among(struct pod *p, const struct cni_links *links, 
 /* Its interface and addresses.  A kernel that cannot list them (before 4.20) leaves it to the plugins. */
 static struct presence look_at_links(struct pod *p, struct err *ret_missing, struct err *e)
 {
-    str_auto path = str_printf("%s/net", p->netns_dir);
+    struct sandbox *box = sandbox_of(p);
+    str_auto path = str_printf("%s/net", box->netns_dir);
     struct cni_links *links = calloc(1, sizeof(*links));
     struct presence found;
 
-    p->net_changed = false;
+    box->net_changed = false;
     if (path == NULL || links == NULL) {
         err_nomem(e);
         found = presence_unknown(e);
@@ -177,30 +189,32 @@ static struct presence look_at_links(struct pod *p, struct err *ret_missing, str
 /* Something went in its namespace: is it what the pod needs? */
 static void net_heal_look(struct pod *p)
 {
+    struct sandbox *box = sandbox_of(p);
     struct err found = { 0 }, e = { 0 };
 
     switch (presence_of(look_at_links(p, &found, &e))) {
     case PRESENCE_UNKNOWN:
         pod_look_again(p, &e);
-        p->net_look_at = p->look.retry_at;
+        box->net_look_at = p->look.retry_at;
         return;
     case PRESENCE_PRESENT:
-        if (p->net_told && p->net_told_ms > 0)
+        if (box->net_told && box->net_told_ms > 0)
             is_well(p);
         return;
     case PRESENCE_ABSENT:
         break;
     }
     log_debug("pod lost something of its network", F_STR("pod", p->key), F_ERR(&found));
-    p->net_check = true;
-    p->net_check_at = clock_boot_is_set(p->net_again_at)
-                          ? clock_boot_after(p->net_again_at, NET_AGAIN_MS * MS)
-                          : CLOCK_BOOT_NONE;
-    p->net_fresh = false; /* it had it: this is not how its plugins left it */
+    box->net_check = true;
+    box->net_check_at = clock_boot_is_set(box->net_again_at)
+                            ? clock_boot_after(box->net_again_at, NET_AGAIN_MS * MS)
+                            : CLOCK_BOOT_NONE;
+    box->net_fresh = false; /* it had it: this is not how its plugins left it */
 }
 
 void net_heal_step(struct pod *p)
 {
+    struct sandbox *box = sandbox_of(p);
     struct node *n = p->node;
     struct sandbox_node *part = sandbox_node(n);
     struct err e = { 0 }, found = { 0 };
@@ -208,22 +222,22 @@ void net_heal_step(struct pod *p)
 
     if (is_attached(p) && net_watch_due(p))
         net_heal_look(p);
-    if (!p->net_check || !is_attached(p) || op_live(&p->cni_op.op) || n->closing)
+    if (!box->net_check || !is_attached(p) || op_live(&box->cni_op.op) || n->closing)
         return;
-    if (!clock_boot_is_due(p->net_check_at)) {
-        pod_wake_at(p, p->net_check_at);
+    if (!clock_boot_is_due(box->net_check_at)) {
+        pod_wake_at(p, box->net_check_at);
         return;
     }
     if (part->heal.running >= SIDE_BY_SIDE)
         return; /* woken by the one that runs */
-    pinned = netns_look_pinned(p->netns_dir, "net", &e);
+    pinned = netns_look_pinned(box->netns_dir, "net", &e);
     if (presence_is_unknown(pinned)) {
         pod_look_again(p, &e);
         return;
     }
     part->heal.checked++;
     if (presence_is_absent(pinned)) {
-        err_set(&e, ERR_UNAVAILABLE, "network namespace %s/net is gone", p->netns_dir);
+        err_set(&e, ERR_UNAVAILABLE, "network namespace %s/net is gone", box->netns_dir);
         net_heal_tell(p, &e);
         net_heal_over(p);
         return;
@@ -239,38 +253,42 @@ void net_heal_step(struct pod *p)
         net_heal_over(p);
         return;
     }
-    p->net_checking = true;
+    box->net_checking = true;
     part->heal.running++;
-    cni_check_start(&p->cni_op, n->o.cni, &p->cni_att, presence_is_absent(links) ? found.text : NULL,
-                    p->net_fresh, net_heal_on_checked, p);
-    p->net_fresh = false;
+    cni_check_start(&box->cni_op, n->o.cni, &box->cni_att, presence_is_absent(links) ? found.text : NULL,
+                    box->net_fresh, net_heal_on_checked, p);
+    box->net_fresh = false;
 }
 
 void net_heal_attached(struct pod *p)
 {
+    struct sandbox *box = sandbox_of(p);
+
     net_watch_pod(p);
-    p->net_fresh = true;
+    box->net_fresh = true;
     is_well(p);
-    p->net_check = !p->cni_op.checked;
-    p->net_check_at = clock_boot_in_ms(FIRST_CHECK_MS);
-    if (!p->net_healing)
+    box->net_check = !box->cni_op.checked;
+    box->net_check_at = clock_boot_in_ms(FIRST_CHECK_MS);
+    if (!box->net_healing)
         return;
-    p->net_healing = false;
-    if (strcmp(p->net_again_ip, p->net_result.ips[0]) == 0)
+    box->net_healing = false;
+    if (strcmp(box->net_again_ip, box->net_result.ips[0]) == 0)
         pod_event(p, NULL, false, "NetworkRestored", "pod is attached to the network again");
     else
         pod_event(p, NULL, true, "NetworkRestored",
-                  "pod is attached to the network again, with another address: %s", p->net_result.ips[0]);
-    log_info("pod is attached again", F_STR("pod", p->key), F_STR("podIP", p->net_result.ips[0]));
-    p->net_again_ip[0] = '\0';
+                  "pod is attached to the network again, with another address: %s", box->net_result.ips[0]);
+    log_info("pod is attached again", F_STR("pod", p->key), F_STR("podIP", box->net_result.ips[0]));
+    box->net_again_ip[0] = '\0';
 }
 
 bool net_heal_end(struct pod *p)
 {
-    p->net_check = p->net_healing = false;
-    if (p->net_checking)
-        op_cancel(&p->cni_op.op);
-    return !p->net_checking;
+    struct sandbox *box = sandbox_of(p);
+
+    box->net_check = box->net_healing = false;
+    if (box->net_checking)
+        op_cancel(&box->cni_op.op);
+    return !box->net_checking;
 }
 
 /* ---- the node ---------------------------------------------------------------------------------------- */
@@ -336,9 +354,9 @@ void net_heal_start(struct node *n, bool again)
     part->heal.checked = part->heal.again = 0;
     HASH_ITER (hh, n->pods, p, tmp)
         if (is_attached(p)) {
-            p->net_check = true;
-            p->net_check_at = CLOCK_BOOT_NONE;
-            if (!p->net_watched)
+            sandbox_of(p)->net_check = true;
+            sandbox_of(p)->net_check_at = CLOCK_BOOT_NONE;
+            if (!sandbox_of(p)->net_watched)
                 net_watch_pod(p);
         }
     if (again)
@@ -381,7 +399,7 @@ void net_heal_explain(const struct node *n, json_t *steps)
     int k;
 
     HASH_ITER (hh, n->pods, p, tmp)
-        told += is_attached(p) && p->net_told;
+        told += is_attached(p) && sandbox_of(p)->net_told;
     k = snprintf(text, sizeof(text), "%u attachments checked, %u made again, %u not as they should be",
                  h->checked, h->again, told);
 

@@ -15,11 +15,12 @@ static void on_gone(void *arg, int32_t nsid)
     struct pod *p, *tmp;
 
     HASH_ITER (hh, n->pods, p, tmp)
-        if (p->net == NET_READY && p->net_watched &&
-            (!clock_boot_is_set(p->net_look_at) || clock_boot_is_before(soon, p->net_look_at)) &&
-            (nsid == CNI_NSID_ANY || p->net_nsid == nsid)) {
-            p->net_look_at = soon;
-            pod_wake_at(p, p->net_look_at);
+        if (sandbox_of(p)->net == NET_READY && sandbox_of(p)->net_watched &&
+            (!clock_boot_is_set(sandbox_of(p)->net_look_at) ||
+             clock_boot_is_before(soon, sandbox_of(p)->net_look_at)) &&
+            (nsid == CNI_NSID_ANY || sandbox_of(p)->net_nsid == nsid)) {
+            sandbox_of(p)->net_look_at = soon;
+            pod_wake_at(p, sandbox_of(p)->net_look_at);
         }
 }
 
@@ -40,23 +41,26 @@ void net_watch_end(struct node *n)
 
 void net_watch_pod(struct pod *p)
 {
-    str_auto path = str_printf("%s/net", p->netns_dir);
+    struct sandbox *box = sandbox_of(p);
+    str_auto path = str_printf("%s/net", box->netns_dir);
     struct err e = { 0 };
 
-    p->net_look_at = CLOCK_BOOT_NONE;
-    p->net_watched = path != NULL && cni_links_nsid(path, &p->net_nsid, &e) == ERR_OK;
-    if (!p->net_watched)
+    box->net_look_at = CLOCK_BOOT_NONE;
+    box->net_watched = path != NULL && cni_links_nsid(path, &box->net_nsid, &e) == ERR_OK;
+    if (!box->net_watched)
         log_debug("interfaces of a pod are not watched", F_STR("pod", p->key), F_ERR(&e));
 }
 
 bool net_watch_due(struct pod *p)
 {
-    if (!clock_boot_is_set(p->net_look_at))
+    struct sandbox *box = sandbox_of(p);
+
+    if (!clock_boot_is_set(box->net_look_at))
         return false;
-    if (!clock_boot_is_due(p->net_look_at)) {
-        pod_wake_at(p, p->net_look_at);
+    if (!clock_boot_is_due(box->net_look_at)) {
+        pod_wake_at(p, box->net_look_at);
         return false;
     }
-    p->net_look_at = CLOCK_BOOT_NONE;
+    box->net_look_at = CLOCK_BOOT_NONE;
     return true;
 }

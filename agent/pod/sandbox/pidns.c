@@ -10,6 +10,7 @@
 #include "agent/pod/core/pod.h"
 #include "agent/pod/core/pod_look.h"
 #include "agent/pod/limits/limits.h"
+#include "agent/pod/sandbox/internal.h"
 #include "agent/pod/sandbox/sandbox.h"
 #include "agent/pod/sandbox/userns.h"
 #include "base/clock.h"
@@ -21,6 +22,30 @@
 
 #define RETRY_NS (2 * INT64_C(1000000000))
 
+static const char *pidns_state_name(enum pidns_state s)
+{
+    switch (s) {
+    case PIDNS_NONE:
+        return "none";
+    case PIDNS_MAKING:
+        return "making";
+    case PIDNS_READY:
+        return "ready";
+    }
+    return "?";
+}
+
+void sandbox_set_pidns(struct pod *p, enum pidns_state s)
+{
+    struct sandbox *box = sandbox_of(p);
+
+    if (box->pidns == s)
+        return;
+    log_debug("pod PID namespace state", F_STR("pod", p->key), F_STR("from", pidns_state_name(box->pidns)),
+              F_STR("to", pidns_state_name(s)));
+    box->pidns = s;
+}
+
 struct pidns_watch { /* lives until its handle has closed, maybe longer than the pod */
     uv_poll_t poll;
     int pidfd;
@@ -29,21 +54,22 @@ struct pidns_watch { /* lives until its handle has closed, maybe longer than the
 
 static const char *pod_pidns_pin(const struct pod *p, const char *which, bool own, char *path, size_t size)
 {
-    snprintf(path, size, "%s/%s", p->netns_dir, which);
+    snprintf(path, size, "%s/%s", sandbox_of(p)->netns_dir, which);
     return own ? path : NULL;
 }
 
 bool pidns_ready(struct pod *p)
 {
+    struct sandbox *box = sandbox_of(p);
     struct err e = { 0 };
     fd_auto pidfd = -1;
 
     if (!p->api->spec.share_process_namespace)
         return true;
-    if (p->pidns != PIDNS_READY)
+    if (box->pidns != PIDNS_READY)
         return false;
     /* The ends of its containers are known before its own is: no new one must begin between the two. */
-    switch (presence_of(rt_pidns_look(p->netns_dir, &pidfd, &e))) {
+    switch (presence_of(rt_pidns_look(box->netns_dir, &pidfd, &e))) {
     case PRESENCE_PRESENT:
         return true;
     case PRESENCE_UNKNOWN:
@@ -67,7 +93,7 @@ static void pod_pidns_on_closed(uv_handle_t *handle)
 
 void pidns_forget(struct pod *p)
 {
-    struct pidns_watch *w = take_ptr(&p->pidns_watch);
+    struct pidns_watch *w = take_ptr(&sandbox_of(p)->pidns_watch);
 
     if (w == NULL)
         return;
@@ -77,7 +103,7 @@ void pidns_forget(struct pod *p)
 
 static void pause_ended(struct pod *p)
 {
-    p->pidns = PIDNS_NONE;
+    sandbox_of(p)->pidns = PIDNS_NONE;
     if (p->state == POD_STARTING || p->state == POD_RUNNING) {
         log_warn("the first process of a shared PID namespace ended, and with it the pod's containers; a new "
                  "one is made",
@@ -106,9 +132,10 @@ static void on_pause(uv_poll_t *poll, int status, int events)
 /* Takes over the process that the facts name.  Unknown also where it cannot be watched. */
 static struct presence pod_pidns_watch(struct pod *p, struct err *e)
 {
+    struct sandbox *box = sandbox_of(p);
     struct pidns_watch *w;
     fd_auto pidfd = -1;
-    struct presence found = rt_pidns_look(p->netns_dir, &pidfd, e);
+    struct presence found = rt_pidns_look(box->netns_dir, &pidfd, e);
     int failed;
 
     if (presence_is_unknown(found) || presence_is_absent(found))
@@ -123,7 +150,7 @@ static struct presence pod_pidns_watch(struct pod *p, struct err *e)
     w->pidfd = take_fd(&pidfd);
     w->poll.data = w;
     w->pod = p;
-    p->pidns_watch = w;
+    box->pidns_watch = w;
     failed = uv_poll_start(&w->poll, UV_READABLE, on_pause);
     if (failed == 0)
         return found;
@@ -135,9 +162,10 @@ static struct presence pod_pidns_watch(struct pod *p, struct err *e)
 /* One that is there and not watched, since that failed. */
 static void watch_again(struct pod *p)
 {
+    struct sandbox *box = sandbox_of(p);
     struct err e = { 0 };
 
-    if (p->pidns != PIDNS_READY || p->pidns_watch != NULL)
+    if (box->pidns != PIDNS_READY || box->pidns_watch != NULL)
         return;
     switch (presence_of(pod_pidns_watch(p, &e))) {
     case PRESENCE_UNKNOWN:
@@ -159,7 +187,7 @@ static enum err_code pod_pidns_clean(struct pod *p, struct err *e)
 
     if (resources_cgroup_path(p, cgroup, sizeof(cgroup), e) != ERR_OK)
         return e->code;
-    return rt_pidns_remove(p->netns_dir, p->node->o.cgroups, cgroup, e);
+    return rt_pidns_remove(sandbox_of(p)->netns_dir, p->node->o.cgroups, cgroup, e);
 }
 
 static enum err_code pod_pidns_place(struct pod *p, struct err *e)
@@ -168,24 +196,25 @@ static enum err_code pod_pidns_place(struct pod *p, struct err *e)
 
     if (resources_cgroup_path(p, cgroup, sizeof(cgroup), e) != ERR_OK)
         return e->code;
-    return rt_pidns_place(&p->pidns_call, p->node->o.cgroups, cgroup, e);
+    return rt_pidns_place(&sandbox_of(p)->pidns_call, p->node->o.cgroups, cgroup, e);
 }
 
 static void on_made(struct op *op, const struct err *result)
 {
     struct pod *p = op->owner;
+    struct sandbox *box = sandbox_of(p);
     struct err e = *result, unseen = { 0 }, ignored = { 0 };
 
-    free(take_ptr(&p->pidns_spec));
-    p->pidns = PIDNS_NONE;
+    free(take_ptr(&box->pidns_spec));
+    sandbox_set_pidns(p, PIDNS_NONE);
     if (e.code == ERR_OK && pod_pidns_place(p, &e) == ERR_OK) {
         switch (presence_of(pod_pidns_watch(p, &unseen))) {
         case PRESENCE_UNKNOWN:
             pod_look_again(p, &unseen);
-            p->pidns = PIDNS_READY;
+            sandbox_set_pidns(p, PIDNS_READY);
             break;
         case PRESENCE_PRESENT:
-            p->pidns = PIDNS_READY;
+            sandbox_set_pidns(p, PIDNS_READY);
             break;
         case PRESENCE_ABSENT:
             err_set(&e, ERR_UNAVAILABLE, "coracle-pause ended at once");
@@ -194,70 +223,72 @@ static void on_made(struct op *op, const struct err *result)
     }
     if (e.code != ERR_OK) {
         (void)!pod_pidns_clean(p, &ignored);
-        p->pidns_retry_at = clock_boot_in_ns(RETRY_NS);
+        box->pidns_retry_at = clock_boot_in_ns(RETRY_NS);
         if (e.code != ERR_CANCELLED) {
-            if (strncmp(p->net_error, e.text, sizeof(p->net_error) - 1) != 0)
+            if (strncmp(box->net_error, e.text, sizeof(box->net_error) - 1) != 0)
                 log_warn("shared PID namespace of a pod cannot be made; trying again", F_STR("pod", p->key),
                          F_ERR(&e));
-            snprintf(p->net_error, sizeof(p->net_error), "%s", e.text);
+            snprintf(box->net_error, sizeof(box->net_error), "%s", e.text);
             pod_event(p, NULL, true, "FailedCreatePodSandBox", "Failed to create pod sandbox: %s", e.text);
         }
-    } else if (p->net == NET_READY) {
-        p->net_error[0] = '\0';
+    } else if (box->net == NET_READY) {
+        box->net_error[0] = '\0';
     }
     pod_wake(p);
 }
 
 void pidns_step(struct pod *p)
 {
+    struct sandbox *box = sandbox_of(p);
     struct rt_pidns_spec *s;
     struct err e = { 0 };
     char *paths;
-    size_t size = sizeof(p->netns_path);
+    size_t size = sizeof(box->netns_path);
 
     watch_again(p);
-    if (!p->api->spec.share_process_namespace || p->pidns != PIDNS_NONE || !sandbox_pinned(p))
+    if (!p->api->spec.share_process_namespace || box->pidns != PIDNS_NONE || !sandbox_pinned(p))
         return;
-    if (!clock_boot_is_due(p->pidns_retry_at)) {
-        pod_wake_at(p, p->pidns_retry_at);
+    if (!clock_boot_is_due(box->pidns_retry_at)) {
+        pod_wake_at(p, box->pidns_retry_at);
         return;
     }
     s = calloc(1, sizeof(*s) + 4 * size);
-    if (s == NULL || fs_mkdirs(p->netns_dir, 0700, &e) != ERR_OK || pod_pidns_clean(p, &e) != ERR_OK) {
+    if (s == NULL || fs_mkdirs(box->netns_dir, 0700, &e) != ERR_OK || pod_pidns_clean(p, &e) != ERR_OK) {
         free(s);
         log_warn("shared PID namespace of a pod cannot be made; trying again", F_STR("pod", p->key),
                  F_ERR(&e));
-        p->pidns_retry_at = clock_boot_in_ns(RETRY_NS);
-        pod_wake_at(p, p->pidns_retry_at);
+        box->pidns_retry_at = clock_boot_in_ns(RETRY_NS);
+        pod_wake_at(p, box->pidns_retry_at);
         return;
     }
     paths = (char *)(s + 1);
     *s = (struct rt_pidns_spec){
-        .dir = p->netns_dir,
+        .dir = box->netns_dir,
         .program = p->node->o.pause_path,
         .netns = pod_pidns_pin(p, "net", !p->api->spec.host_network, paths, size),
         .ipcns = pod_pidns_pin(p, "ipc", !p->api->spec.host_ipc, paths + size, size),
         .utsns = pod_pidns_pin(p, "uts", !p->api->spec.host_network, paths + 2 * size, size),
         .userns = pod_pidns_pin(p, "user", userns_wanted(p), paths + 3 * size, size),
     };
-    p->pidns_spec = s;
-    p->pidns = PIDNS_MAKING;
-    rt_pidns_start(&p->pidns_call, s, cg_leaf_fd(p->node->o.cgroups, CG_LEAF_OPS),
+    box->pidns_spec = s;
+    sandbox_set_pidns(p, PIDNS_MAKING);
+    rt_pidns_start(&box->pidns_call, s, cg_leaf_fd(p->node->o.cgroups, CG_LEAF_OPS),
                    cg_leaf_procs(p->node->o.cgroups, CG_LEAF_OPS), p->node->o.loop, on_made, p);
 }
 
 bool pidns_teardown_step(struct pod *p)
 {
+    struct sandbox *box = sandbox_of(p);
     struct err e = { 0 };
 
-    if (!p->api->spec.share_process_namespace || p->net == NET_DELETED)
+    if (!p->api->spec.share_process_namespace || box->net == NET_DELETED)
         return true;
-    if (p->pidns == PIDNS_MAKING) {
-        op_cancel(&p->pidns_call.op);
+    if (box->pidns == PIDNS_MAKING) {
+        op_cancel(&box->pidns_call.op);
         return false;
     }
     pidns_forget(p);
-    p->pidns = PIDNS_NONE;
+    sandbox_set_pidns(p, PIDNS_NONE);
     if (pod_pidns_clean(p, &e) != ERR_OK) {
         log_warn("shared PID namespace of a pod cannot be removed; trying again", F_STR("pod", p->key),
                  F_ERR(&e));
@@ -275,7 +306,7 @@ enum err_code pidns_recover(struct pod *p, struct err *e)
     case PRESENCE_UNKNOWN:
         return e->code;
     case PRESENCE_PRESENT:
-        p->pidns = PIDNS_READY;
+        sandbox_of(p)->pidns = PIDNS_READY;
         break;
     case PRESENCE_ABSENT:
         break;

@@ -10,6 +10,7 @@
 #include "agent/pod/core/pod_look.h"
 #include "agent/pod/core/start_times.h"
 #include "agent/pod/sandbox/files.h"
+#include "agent/pod/sandbox/internal.h"
 #include "agent/pod/sandbox/net_attach.h"
 #include "agent/pod/sandbox/net_heal.h"
 #include "agent/pod/sandbox/node_users.h"
@@ -47,14 +48,16 @@ const char *net_state_name(enum net_state s)
     return "?";
 }
 
-void pod_set_net(struct pod *p, enum net_state s)
+void sandbox_set_net(struct pod *p, enum net_state s)
 {
-    if (p->net == s)
+    struct sandbox *box = sandbox_of(p);
+
+    if (box->net == s)
         return;
-    log_debug("pod network state", F_STR("pod", p->key), F_STR("from", net_state_name(p->net)),
+    log_debug("pod network state", F_STR("pod", p->key), F_STR("from", net_state_name(box->net)),
               F_STR("to", net_state_name(s)));
-    p->net = s;
-    p->net_since_ns = clock_wall_ns();
+    box->net = s;
+    box->net_since_ns = clock_wall_ns();
     if (s == NET_CREATING)
         start_times_begin(p, START_NAMESPACES);
     else if (s == NET_PINNED)
@@ -67,7 +70,9 @@ void pod_set_net(struct pod *p, enum net_state s)
 
 bool sandbox_pinned(const struct pod *p)
 {
-    return p->net >= NET_PINNED && p->net <= NET_READY;
+    const struct sandbox *box = sandbox_of(p);
+
+    return box->net >= NET_PINNED && box->net <= NET_READY;
 }
 
 static bool wants_netns(const struct pod *p)
@@ -78,20 +83,21 @@ static bool wants_netns(const struct pod *p)
 /* Sets when to try again; true the first time that this error is seen: then it is worth a log line. */
 static bool back_off(struct pod *p, const struct err *e)
 {
-    bool again = strncmp(p->net_error, e->text, sizeof(p->net_error) - 1) == 0;
+    struct sandbox *box = sandbox_of(p);
+    bool again = strncmp(box->net_error, e->text, sizeof(box->net_error) - 1) == 0;
 
-    snprintf(p->net_error, sizeof(p->net_error), "%s", e->text);
-    p->net_backoff_ms = p->net_backoff_ms == 0 ? RETRY_FIRST_MS : p->net_backoff_ms * 2;
-    if (p->net_backoff_ms > RETRY_MAX_MS)
-        p->net_backoff_ms = RETRY_MAX_MS;
-    p->net_retry_at = clock_boot_in_ms(p->net_backoff_ms);
+    snprintf(box->net_error, sizeof(box->net_error), "%s", e->text);
+    box->net_backoff_ms = box->net_backoff_ms == 0 ? RETRY_FIRST_MS : box->net_backoff_ms * 2;
+    if (box->net_backoff_ms > RETRY_MAX_MS)
+        box->net_backoff_ms = RETRY_MAX_MS;
+    box->net_retry_at = clock_boot_in_ms(box->net_backoff_ms);
     return !again;
 }
 
 static void sandbox_failed(struct pod *p, const struct err *e, const char *what)
 {
     if (back_off(p, e))
-        log_warn(what, F_STR("pod", p->key), F_U64("retryMs", p->net_backoff_ms), F_ERR(e));
+        log_warn(what, F_STR("pod", p->key), F_U64("retryMs", sandbox_of(p)->net_backoff_ms), F_ERR(e));
     pod_event(p, NULL, true, "FailedCreatePodSandBox", "Failed to create pod sandbox: %s", e->text);
 }
 
@@ -99,11 +105,12 @@ static void sandbox_failed(struct pod *p, const struct err *e, const char *what)
 
 static enum err_code write_files(struct pod *p, struct err *e)
 {
+    struct sandbox *box = sandbox_of(p);
     const char *ips[CNI_IPS_MAX];
     size_t n = 0;
 
-    for (size_t i = 0; i < p->net_result.n_ips; i++)
-        ips[n++] = p->net_result.ips[i];
+    for (size_t i = 0; i < box->net_result.n_ips; i++)
+        ips[n++] = box->net_result.ips[i];
     return files_write_hosts(p, ips, n, e);
 }
 
@@ -112,14 +119,15 @@ static enum err_code write_files(struct pod *p, struct err *e)
 static void on_namespaces(struct op *op, const struct err *result)
 {
     struct pod *p = op->owner;
+    struct sandbox *box = sandbox_of(p);
 
-    free(take_ptr(&p->netns_spec));
+    free(take_ptr(&box->netns_spec));
     if (result->code == ERR_OK) {
-        pod_set_net(p, NET_PINNED);
+        sandbox_set_net(p, NET_PINNED);
     } else {
         struct err e = { 0 };
-        pod_set_net(p, NET_NONE);
-        if (netns_remove(p->netns_dir, &e) != ERR_OK) /* what was cut off may have pinned some */
+        sandbox_set_net(p, NET_NONE);
+        if (netns_remove(box->netns_dir, &e) != ERR_OK) /* what was cut off may have pinned some */
             log_warn("namespaces of a pod cannot be unpinned", F_STR("pod", p->key), F_ERR(&e));
         if (result->code != ERR_CANCELLED)
             sandbox_failed(p, result, "namespaces of a pod cannot be made");
@@ -131,6 +139,7 @@ static void on_namespaces(struct op *op, const struct err *result)
  * uses it, in a thread, is over, and the pod may be edited meanwhile. */
 static enum err_code describe_namespaces(struct pod *p, struct err *e)
 {
+    struct sandbox *box = sandbox_of(p);
     const struct api_pod_spec *spec = &p->api->spec;
     struct netns_sysctl *sysctls;
     size_t n = spec->security.n_sysctls, bytes = strlen(files_hostname(p)) + 1;
@@ -149,24 +158,25 @@ static enum err_code describe_namespaces(struct pod *p, struct err *e)
         sysctls[i].value = str_pack(&text, spec->security.sysctls[i].value);
     }
     *s = (struct netns_spec){
-        .dir = p->netns_dir,
+        .dir = box->netns_dir,
         .net = wants_netns(p),
         .ipc = !spec->host_ipc,
         .uts = wants_netns(p),
         .hostname = str_pack(&text, files_hostname(p)),
-        .first_id = userns_wanted(p) ? p->first_id : 0,
+        .first_id = userns_wanted(p) ? box->first_id : 0,
         .n_ids = USERNS_IDS,
         .sysctls = sysctls,
         .n_sysctls = spec->security.n_sysctls,
     };
-    free(p->netns_spec);
-    p->netns_spec = s;
+    free(box->netns_spec);
+    box->netns_spec = s;
     return ERR_OK;
 }
 
 /* What this node cannot do it will not do later: said once, and not tried again. */
 static bool users_possible(struct pod *p)
 {
+    struct sandbox *box = sandbox_of(p);
     struct err e = { 0 };
 
     switch (node_users_check(p, &e)) {
@@ -175,15 +185,16 @@ static bool users_possible(struct pod *p)
     case ERR_UNAVAILABLE: /* woken when that is known */
         return false;
     default:
-        if (!str_eq(p->net_error, e.text))
+        if (!str_eq(box->net_error, e.text))
             sandbox_failed(p, &e, "namespaces of a pod cannot be made");
-        p->net_retry_at = CLOCK_BOOT_NONE;
+        box->net_retry_at = CLOCK_BOOT_NONE;
         return false;
     }
 }
 
 static void create_namespaces(struct pod *p)
 {
+    struct sandbox *box = sandbox_of(p);
     const struct api_pod_spec *spec = &p->api->spec;
     struct err e = { 0 };
 
@@ -193,13 +204,13 @@ static void create_namespaces(struct pod *p)
     }
     /* What is attached by the cache is not so by these namespaces: the record must say so before they are
      * there. */
-    if (p->net_undo && p->record_dirty && p->record_error[0] == '\0') {
+    if (box->net_undo && p->record_dirty && p->record_error[0] == '\0') {
         pod_wake(p);
         return;
     }
     if (userns_wanted(p) && !users_possible(p))
         return;
-    if (userns_wanted(p) && p->first_id == 0) {
+    if (userns_wanted(p) && box->first_id == 0) {
         if (userns_allocate(p, &e) != ERR_OK)
             sandbox_failed(p, &e, "namespaces of a pod cannot be made");
         else
@@ -212,10 +223,10 @@ static void create_namespaces(struct pod *p)
         return;
     }
     if (!wants_netns(p) && spec->host_ipc) {
-        pod_set_net(p, NET_PINNED);
+        sandbox_set_net(p, NET_PINNED);
         return;
     }
-    if (fs_mkdirs(p->netns_dir, 0700, &e) != ERR_OK) {
+    if (fs_mkdirs(box->netns_dir, 0700, &e) != ERR_OK) {
         sandbox_failed(p, &e, "namespaces of a pod cannot be made");
         return;
     }
@@ -223,8 +234,8 @@ static void create_namespaces(struct pod *p)
         sandbox_failed(p, &e, "namespaces of a pod cannot be made");
         return;
     }
-    pod_set_net(p, NET_CREATING);
-    netns_create_start(&p->netns_call, p->netns_spec, cg_leaf_fd(p->node->o.cgroups, CG_LEAF_OPS),
+    sandbox_set_net(p, NET_CREATING);
+    netns_create_start(&box->netns_call, box->netns_spec, cg_leaf_fd(p->node->o.cgroups, CG_LEAF_OPS),
                        cg_leaf_procs(p->node->o.cgroups, CG_LEAF_OPS), p->node->o.loop, on_namespaces, p);
 }
 
@@ -233,14 +244,15 @@ static void create_namespaces(struct pod *p)
 static void on_deleted_for_retry(struct op *op, const struct err *result)
 {
     struct pod *p = op->owner;
+    struct sandbox *box = sandbox_of(p);
 
-    pod_set_net(p, NET_PINNED);
+    sandbox_set_net(p, NET_PINNED);
     if (result->code == ERR_OK) {
-        p->net_undo = false;
+        box->net_undo = false;
         p->record_dirty = true;
     } else if (result->code != ERR_CANCELLED && back_off(p, result)) {
         log_warn("a failed network attachment cannot be undone; trying again", F_STR("pod", p->key),
-                 F_U64("retryMs", p->net_backoff_ms), F_ERR(result));
+                 F_U64("retryMs", box->net_backoff_ms), F_ERR(result));
     }
     pod_wake(p);
 }
@@ -248,35 +260,38 @@ static void on_deleted_for_retry(struct op *op, const struct err *result)
 /* A failed ADD must be followed by DEL before the next one. */
 static void undo_add(struct pod *p)
 {
-    pod_set_net(p, NET_DELETING);
-    cni_del_start(&p->cni_op, p->node->o.cni, &p->cni_att, on_deleted_for_retry, p);
+    struct sandbox *box = sandbox_of(p);
+
+    sandbox_set_net(p, NET_DELETING);
+    cni_del_start(&box->cni_op, p->node->o.cni, &box->cni_att, on_deleted_for_retry, p);
 }
 
 static void on_added(struct op *op, const struct err *result)
 {
     struct pod *p = op->owner;
+    struct sandbox *box = sandbox_of(p);
     struct err e = *result;
 
     if (e.code == ERR_OK) {
-        p->net_result = p->cni_op.result;
-        if (p->net_result.n_ips == 0)
+        box->net_result = box->cni_op.result;
+        if (box->net_result.n_ips == 0)
             err_set(&e, ERR_INTERNAL, "the network plugin gave the pod no IP address");
         else if (write_files(p, &e) == ERR_OK)
-            p->files_written = true;
+            box->files_written = true;
     }
     if (e.code == ERR_OK) {
-        p->net_error[0] = '\0';
-        p->net_backoff_ms = 0;
-        pod_set_net(p, NET_READY);
+        box->net_error[0] = '\0';
+        box->net_backoff_ms = 0;
+        sandbox_set_net(p, NET_READY);
         net_heal_attached(p);
         pod_wake(p);
         return;
     }
-    pod_set_net(p, NET_PINNED);
-    p->net_undo = true;
-    p->net_again_ip[0] = '\0'; /* perhaps it cannot have that one again */
-    p->net_sysctls_set = false;
-    p->net_result.n_ips = 0;
+    sandbox_set_net(p, NET_PINNED);
+    box->net_undo = true;
+    box->net_again_ip[0] = '\0'; /* perhaps it cannot have that one again */
+    box->net_sysctls_set = false;
+    box->net_result.n_ips = 0;
     if (e.code != ERR_CANCELLED)
         sandbox_failed(p, &e, "pod cannot be attached to the network");
     pod_wake(p);
@@ -284,6 +299,7 @@ static void on_added(struct op *op, const struct err *result)
 
 static void sandbox_add_network(struct pod *p)
 {
+    struct sandbox *box = sandbox_of(p);
     const char *why = NULL;
     struct err e = { 0 };
 
@@ -292,13 +308,13 @@ static void sandbox_add_network(struct pod *p)
             sandbox_failed(p, &e, "files of a pod cannot be written");
             return;
         }
-        p->files_written = true;
-        pod_set_net(p, NET_READY);
+        box->files_written = true;
+        sandbox_set_net(p, NET_READY);
         return;
     }
     if (cni_default_network(p->node->o.cni, &why) == NULL) {
-        if (!str_eq(p->net_error, why)) {
-            snprintf(p->net_error, sizeof(p->net_error), "%s", why);
+        if (!str_eq(box->net_error, why)) {
+            snprintf(box->net_error, sizeof(box->net_error), "%s", why);
             pod_event(p, NULL, true, "NetworkNotReady",
                       "network is not ready: container runtime network not ready: NetworkReady=false "
                       "reason:NetworkPluginNotReady message:Network plugin returns error: %s",
@@ -311,12 +327,12 @@ static void sandbox_add_network(struct pod *p)
         sandbox_failed(p, &e, "pod cannot be attached to the network");
         return;
     }
-    if (p->net_undo) {
+    if (box->net_undo) {
         undo_add(p);
         return;
     }
-    pod_set_net(p, NET_ADDING);
-    cni_add_start(&p->cni_op, p->node->o.cni, &p->cni_att, on_added, p);
+    sandbox_set_net(p, NET_ADDING);
+    cni_add_start(&box->cni_op, p->node->o.cni, &box->cni_att, on_added, p);
 }
 
 /* ---- sysctls of interfaces ----------------------------------------------------------------------- */
@@ -324,12 +340,13 @@ static void sandbox_add_network(struct pod *p)
 static void on_interface_sysctls(struct op *op, const struct err *result)
 {
     struct pod *p = op->owner;
+    struct sandbox *box = sandbox_of(p);
 
-    free(take_ptr(&p->netns_spec));
+    free(take_ptr(&box->netns_spec));
     if (result->code == ERR_OK) {
-        p->net_sysctls_set = true;
-        p->net_error[0] = '\0';
-        p->net_backoff_ms = 0;
+        box->net_sysctls_set = true;
+        box->net_error[0] = '\0';
+        box->net_backoff_ms = 0;
     } else if (result->code != ERR_CANCELLED) {
         sandbox_failed(p, result, "sysctls of a pod's interface cannot be set");
     }
@@ -339,54 +356,60 @@ static void on_interface_sysctls(struct op *op, const struct err *result)
 /* They exist once the interface does; no container starts before they are set. */
 static void set_interface_sysctls(struct pod *p)
 {
+    struct sandbox *box = sandbox_of(p);
     struct err e = { 0 };
 
-    if (p->net_sysctls_set || op_live(&p->netns_call.op))
+    if (box->net_sysctls_set || op_live(&box->netns_call.op))
         return;
-    if (!clock_boot_is_due(p->net_retry_at)) {
-        pod_wake_at(p, p->net_retry_at);
+    if (!clock_boot_is_due(box->net_retry_at)) {
+        pod_wake_at(p, box->net_retry_at);
         return;
     }
     if (describe_namespaces(p, &e) != ERR_OK) {
         sandbox_failed(p, &e, "sysctls of a pod's interface cannot be set");
-        pod_wake_at(p, p->net_retry_at);
+        pod_wake_at(p, box->net_retry_at);
         return;
     }
-    if (!wants_netns(p) || !netns_has_interface_sysctls(p->netns_spec)) {
-        free(take_ptr(&p->netns_spec));
-        p->net_sysctls_set = true;
+    if (!wants_netns(p) || !netns_has_interface_sysctls(box->netns_spec)) {
+        free(take_ptr(&box->netns_spec));
+        box->net_sysctls_set = true;
         return;
     }
-    netns_interface_sysctls_start(&p->netns_call, p->netns_spec, p->node->o.loop, on_interface_sysctls, p);
+    netns_interface_sysctls_start(&box->netns_call, box->netns_spec, p->node->o.loop, on_interface_sysctls,
+                                  p);
 }
 
 bool sandbox_ready(const struct pod *p)
 {
-    return p->net == NET_READY && p->files_written && p->net_sysctls_set;
+    const struct sandbox *box = sandbox_of(p);
+
+    return box->net == NET_READY && box->files_written && box->net_sysctls_set;
 }
 
 void sandbox_step(struct pod *p)
 {
-    if ((p->net == NET_NONE || p->net == NET_PINNED) && !clock_boot_is_due(p->net_retry_at)) {
-        pod_wake_at(p, p->net_retry_at);
+    struct sandbox *box = sandbox_of(p);
+
+    if ((box->net == NET_NONE || box->net == NET_PINNED) && !clock_boot_is_due(box->net_retry_at)) {
+        pod_wake_at(p, box->net_retry_at);
         return;
     }
-    if (p->net == NET_READY && !p->files_written) { /* taken over, and the disk was full */
+    if (box->net == NET_READY && !box->files_written) { /* taken over, and the disk was full */
         struct err e = { 0 };
-        p->files_written = write_files(p, &e) == ERR_OK;
-        if (!p->files_written)
+        box->files_written = write_files(p, &e) == ERR_OK;
+        if (!box->files_written)
             pod_wake_at(p, clock_boot_in_ms(FILES_RETRY_MS));
     }
-    if (p->net == NET_NONE)
+    if (box->net == NET_NONE)
         create_namespaces(p);
-    if (p->net == NET_PINNED)
+    if (box->net == NET_PINNED)
         sandbox_add_network(p);
-    if (p->net == NET_READY) {
+    if (box->net == NET_READY) {
         set_interface_sysctls(p);
         net_heal_step(p);
     }
-    if ((p->net == NET_NONE || p->net == NET_PINNED) && !clock_boot_is_due(p->net_retry_at))
-        pod_wake_at(p, p->net_retry_at);
+    if ((box->net == NET_NONE || box->net == NET_PINNED) && !clock_boot_is_due(box->net_retry_at))
+        pod_wake_at(p, box->net_retry_at);
 }
 
 /* ---- teardown -------------------------------------------------------------------------------------- */
@@ -394,10 +417,11 @@ void sandbox_step(struct pod *p)
 static void on_detached(struct op *op, const struct err *result)
 {
     struct pod *p = op->owner;
+    struct sandbox *box = sandbox_of(p);
 
     if (result->code == ERR_OK) {
-        p->net_detached = true;
-        p->net_error[0] = '\0';
+        box->net_detached = true;
+        box->net_error[0] = '\0';
     } else if (result->code != ERR_CANCELLED) {
         if (back_off(p, result))
             log_warn("pod cannot be detached from the network; trying again", F_STR("pod", p->key),
@@ -405,22 +429,23 @@ static void on_detached(struct op *op, const struct err *result)
         pod_event(p, NULL, true, "FailedKillPod", "error killing pod: failed to detach from network: %s",
                   result->text);
     }
-    pod_set_net(p, NET_PINNED);
+    sandbox_set_net(p, NET_PINNED);
     pod_wake(p);
 }
 
 bool sandbox_teardown_step(struct pod *p)
 {
+    struct sandbox *box = sandbox_of(p);
     struct err e = { 0 };
 
-    switch (p->net) {
+    switch (box->net) {
     case NET_DELETED:
         return true;
     case NET_CREATING:
-        op_cancel(&p->netns_call.op);
+        op_cancel(&box->netns_call.op);
         return false;
     case NET_ADDING:
-        op_cancel(&p->cni_op.op);
+        op_cancel(&box->cni_op.op);
         return false;
     case NET_DELETING:
         return false;
@@ -431,19 +456,19 @@ bool sandbox_teardown_step(struct pod *p)
     }
     if (!net_heal_end(p))
         return false;
-    if (op_live(&p->netns_call.op)) { /* sysctls of its interface */
-        op_cancel(&p->netns_call.op);
+    if (op_live(&box->netns_call.op)) { /* sysctls of its interface */
+        op_cancel(&box->netns_call.op);
         return false;
     }
-    if (p->node->forced && p->net_error[0] != '\0')
-        p->net_detached =
+    if (p->node->forced && box->net_error[0] != '\0')
+        box->net_detached =
             true; /* asked to end at once: what a plugin cannot undo stays behind, and was said */
-    if (!clock_boot_is_due(p->net_retry_at) && !p->net_detached && p->net_error[0] != '\0') {
-        pod_wake_at(p, p->net_retry_at);
+    if (!clock_boot_is_due(box->net_retry_at) && !box->net_detached && box->net_error[0] != '\0') {
+        pod_wake_at(p, box->net_retry_at);
         return false;
     }
-    if (wants_netns(p) && !p->net_detached && p->sandbox_id[0] != '\0') {
-        struct presence pinned = netns_look_pinned(p->netns_dir, "net", &e);
+    if (wants_netns(p) && !box->net_detached && p->sandbox_id[0] != '\0') {
+        struct presence pinned = netns_look_pinned(box->netns_dir, "net", &e);
         if (presence_is_unknown(pinned)) {
             pod_look_again(p, &e);
             return false;
@@ -455,20 +480,20 @@ bool sandbox_teardown_step(struct pod *p)
             pod_wake_at(p, clock_boot_in_ms(1000));
             return false;
         }
-        pod_set_net(p, NET_DELETING);
-        cni_del_start(&p->cni_op, p->node->o.cni, &p->cni_att, on_detached, p);
+        sandbox_set_net(p, NET_DELETING);
+        cni_del_start(&box->cni_op, p->node->o.cni, &box->cni_att, on_detached, p);
         return false;
     }
-    if (netns_remove(p->netns_dir, &e) != ERR_OK) {
+    if (netns_remove(box->netns_dir, &e) != ERR_OK) {
         log_warn("namespaces of a pod cannot be unpinned; trying again", F_STR("pod", p->key), F_ERR(&e));
         pod_wake_at(p, clock_boot_in_ms(1000));
         return false;
     }
     p->sandbox_id[0] = '\0';
-    p->first_id = 0; /* nothing has them any more: its volumes are the host's users' */
+    box->first_id = 0; /* nothing has them any more: its volumes are the host's users' */
     p->record_dirty = true;
-    p->files_written = false; /* its last addresses stay in the status, as kubelet leaves them */
-    pod_set_net(p, NET_DELETED);
+    box->files_written = false; /* its last addresses stay in the status, as kubelet leaves them */
+    sandbox_set_net(p, NET_DELETED);
     return true;
 }
 
@@ -477,6 +502,7 @@ bool sandbox_teardown_step(struct pod *p)
 /* All that it is to have; a pod that uses only the host's has no pin to miss. */
 static struct presence look_pinned(const struct pod *p, struct err *e)
 {
+    const struct sandbox *box = sandbox_of(p);
     const struct {
         const char *which;
         bool wanted;
@@ -487,11 +513,11 @@ static struct presence look_pinned(const struct pod *p, struct err *e)
         { "user", userns_wanted(p) },
     };
 
-    if (userns_wanted(p) && p->first_id == 0)
+    if (userns_wanted(p) && box->first_id == 0)
         return presence_absent();
     for (size_t i = 0; i < ARRAY_LEN(pins); i++) {
         struct presence found =
-            pins[i].wanted ? netns_look_pinned(p->netns_dir, pins[i].which, e) : presence_present();
+            pins[i].wanted ? netns_look_pinned(box->netns_dir, pins[i].which, e) : presence_present();
         if (presence_is_unknown(found) || presence_is_absent(found))
             return found;
     }
@@ -500,15 +526,18 @@ static struct presence look_pinned(const struct pod *p, struct err *e)
 
 static struct presence look_attached(struct pod *p, struct err *e)
 {
+    struct sandbox *box = sandbox_of(p);
+
     if (!wants_netns(p))
         return presence_present();
-    if (p->net_undo)
+    if (box->net_undo)
         return presence_absent();
-    return cni_cached_result(p->node->o.cni, p->sandbox_id, POD_IFNAME, &p->net_result, e);
+    return cni_cached_result(p->node->o.cni, p->sandbox_id, POD_IFNAME, &box->net_result, e);
 }
 
 enum err_code sandbox_recover(struct pod *p, struct err *ret)
 {
+    struct sandbox *box = sandbox_of(p);
     struct presence pinned, attached;
     struct err e = { 0 };
 
@@ -518,28 +547,42 @@ enum err_code sandbox_recover(struct pod *p, struct err *ret)
     if (presence_is_unknown(pinned))
         return ret->code;
     if (presence_is_absent(pinned)) {
-        p->net_lost = true;
+        box->net_lost = true;
         return ERR_OK;
     }
     attached = look_attached(p, ret);
     if (presence_is_unknown(attached))
         return ret->code;
-    p->net_sysctls_set = p->initialized; /* else the agent may have been killed before it set them */
-    pod_set_net(p, NET_PINNED);
+    box->net_sysctls_set = p->initialized; /* else the agent may have been killed before it set them */
+    sandbox_set_net(p, NET_PINNED);
     if (files_name_host(p, &e) != ERR_OK)
         log_warn("hostname of a pod is not known any more", F_STR("pod", p->key), F_ERR(&e));
     e = (struct err){ 0 };
     if (!wants_netns(p)) {
-        p->files_written = true;
-        pod_set_net(p, NET_READY);
-    } else if (!presence_is_absent(attached) && p->net_result.n_ips > 0) {
+        box->files_written = true;
+        sandbox_set_net(p, NET_READY);
+    } else if (!presence_is_absent(attached) && box->net_result.n_ips > 0) {
         /* Written again: the agent may have been killed between the plugin's answer and the file. */
-        p->files_written = write_files(p, &e) == ERR_OK;
-        if (!p->files_written)
+        box->files_written = write_files(p, &e) == ERR_OK;
+        if (!box->files_written)
             log_warn("hosts file of a pod cannot be written; trying again", F_STR("pod", p->key), F_ERR(&e));
-        pod_set_net(p, NET_READY);
+        sandbox_set_net(p, NET_READY);
     } else {
-        p->net_undo = true; /* killed in the midst of ADD, or before the DEL that it needs was over */
+        box->net_undo = true; /* killed in the midst of ADD, or before the DEL that it needs was over */
     }
     return ERR_OK;
+}
+
+void sandbox_begin_anew(struct pod *p)
+{
+    sandbox_of(p)->net_undo = true; /* DEL of the old attachment frees its address */
+}
+
+void sandbox_networks_changed(struct node *n)
+{
+    struct pod *p, *tmp;
+
+    HASH_ITER (hh, n->pods, p, tmp)
+        if (sandbox_of(p)->net == NET_PINNED || sandbox_of(p)->net == NET_NONE)
+            pod_wake(p);
 }

@@ -4,14 +4,38 @@
 #define AGENT_POD_SANDBOX_SANDBOX_H
 #include "agent/pod/core/pod.h"
 
+enum net_state {
+    NET_NONE,
+    NET_CREATING,
+    NET_PINNED /* namespaces are there */,
+    NET_ADDING,
+    NET_READY,
+    NET_DELETING,
+    NET_DELETED
+};
+const char *net_state_name(enum net_state s);
+
 extern const struct room sandbox_room;
 
-void pod_set_net(struct pod *p, enum net_state s);
+enum net_state sandbox_net(const struct pod *p);
+/* Its addresses; none before the network plugins gave it some.  Of one that has ended they stay. */
+const struct cni_result *sandbox_addresses(const struct pod *p);
+const char *sandbox_trouble(const struct pod *p);    /* what goes wrong; NULL: nothing */
+const char *sandbox_pins(const struct pod *p);       /* the folder in which its namespaces are pinned */
+const char *sandbox_netns_path(const struct pod *p); /* of its network namespace */
+const char *sandbox_hostname(const struct pod *p);
+uint32_t sandbox_first_id(const struct pod *p); /* of the host, that root is in its user namespace; 0: none */
+void sandbox_explain(const struct pod *p, json_t *steps);
+void sandbox_networks_changed(struct node *n); /* network lists: pods that wait for one try again */
+
 void sandbox_step(struct pod *p);          /* towards NET_READY */
 bool sandbox_teardown_step(struct pod *p); /* towards NET_DELETED; true when there */
 /* After a restart of the agent: from the facts.  An error: they could not be looked at, nothing was decided.
  */
 enum err_code sandbox_recover(struct pod *p, struct err *ret) MUST_CHECK;
+/* After sandbox_recover(): its namespaces are gone, whatever still runs has no network. */
+bool sandbox_is_lost(const struct pod *p);
+void sandbox_begin_anew(struct pod *p); /* one that is lost: what is left of its attachment is undone first */
 bool sandbox_ready(const struct pod *p);  /* containers can be started in it */
 bool sandbox_pinned(const struct pod *p); /* containers can be created in it */
 void pidns_step(struct pod *p);

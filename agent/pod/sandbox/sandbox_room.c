@@ -4,6 +4,10 @@
 #include "agent/pod/sandbox/node_users.h"
 #include "agent/pod/sandbox/sandbox.h"
 #include "base/clock.h"
+#include "base/json.h"
+
+#include <stdio.h>
+#include <stdlib.h>
 
 static void sandbox_open(struct node *n)
 {
@@ -23,8 +27,10 @@ static void sandbox_node_cancel(struct node *n)
 
 static void sandbox_init(struct pod *p)
 {
-    snprintf(p->netns_dir, sizeof(p->netns_dir), "%s/ns/%s", p->node->o.run_dir, p->uid);
-    p->net_since_ns = clock_wall_ns();
+    struct sandbox *box = sandbox_of(p);
+
+    snprintf(box->netns_dir, sizeof(box->netns_dir), "%s/ns/%s", p->node->o.run_dir, p->uid);
+    box->net_since_ns = clock_wall_ns();
 }
 
 static void sandbox_steps(struct pod *p)
@@ -35,44 +41,80 @@ static void sandbox_steps(struct pod *p)
 
 static bool sandbox_busy(const struct pod *p)
 {
-    return op_live(&p->netns_call.op) || op_live(&p->pidns_call.op) || op_live(&p->cni_op.op);
+    const struct sandbox *box = sandbox_of(p);
+
+    return op_live(&box->netns_call.op) || op_live(&box->pidns_call.op) || op_live(&box->cni_op.op);
 }
 
 static void sandbox_cancel(struct pod *p)
 {
-    if (op_live(&p->pidns_call.op))
-        op_cancel(&p->pidns_call.op);
-    if (op_live(&p->netns_call.op))
-        op_cancel(&p->netns_call.op);
-    if (op_live(&p->cni_op.op))
-        op_cancel(&p->cni_op.op);
+    struct sandbox *box = sandbox_of(p);
+
+    if (op_live(&box->pidns_call.op))
+        op_cancel(&box->pidns_call.op);
+    if (op_live(&box->netns_call.op))
+        op_cancel(&box->netns_call.op);
+    if (op_live(&box->cni_op.op))
+        op_cancel(&box->cni_op.op);
 }
 
 static void sandbox_end(struct pod *p)
 {
-    p->net_retry_at = CLOCK_BOOT_NONE;
-    p->net_backoff_ms = 0;
-    p->net_error[0] = '\0';
-}
+    struct sandbox *box = sandbox_of(p);
 
-static void sandbox_reset(struct pod *p)
-{
-    pod_set_net(p, NET_NONE);
-    p->net_result.n_ips = 0;
-    p->net_undo = p->net_detached = p->net_lost = p->files_written = p->net_sysctls_set = false;
-    p->net_error[0] = '\0';
-    p->net_retry_at = CLOCK_BOOT_NONE;
-    p->net_backoff_ms = 0;
-    p->pidns = PIDNS_NONE;
-    p->pidns_retry_at = CLOCK_BOOT_NONE;
+    box->net_retry_at = CLOCK_BOOT_NONE;
+    box->net_backoff_ms = 0;
+    box->net_error[0] = '\0';
 }
 
 static void sandbox_free(struct pod *p)
 {
+    struct sandbox *box = sandbox_of(p);
+
     net_attach_free(p);
-    free(take_ptr(&p->netns_spec));
-    free(take_ptr(&p->pidns_spec));
+    free(take_ptr(&box->netns_spec));
+    free(take_ptr(&box->pidns_spec));
     pidns_forget(p);
+}
+
+static void sandbox_reset(struct pod *p)
+{
+    sandbox_set_net(p, NET_NONE); /* which logs it */
+    sandbox_set_pidns(p, PIDNS_NONE);
+    sandbox_free(p);
+    *sandbox_of(p) = (struct sandbox){ 0 };
+    sandbox_init(p);
+}
+
+static void sandbox_save(const struct pod *p, json_t *record)
+{
+    const struct sandbox *box = sandbox_of(p);
+    json_t *ips = json_array();
+
+    if (box->net_undo)
+        json_object_set_new(record, "networkUndo", json_true());
+    if (box->first_id != 0)
+        json_object_set_new(record, "firstID", json_integer(box->first_id));
+    /* Of one that is not over its attachment says them. */
+    for (size_t i = 0; i < box->net_result.n_ips && p->state == POD_TERMINATED; i++)
+        json_array_append_new(ips, json_string(box->net_result.ips[i]));
+    json_object_set_new(record, "podIPs", ips);
+}
+
+static void sandbox_load(struct pod *p, const json_t *record)
+{
+    struct sandbox *box = sandbox_of(p);
+    const json_t *ips = json_object_get(record, "podIPs");
+    json_int_t first_id = json_int(record, "firstID", 0);
+
+    box->net_undo = json_flag(record, "networkUndo");
+    box->first_id = first_id > 0 && first_id <= UINT32_MAX ? (uint32_t)first_id : 0;
+    for (size_t i = 0; p->state == POD_TERMINATED && i < json_array_size(ips) && i < CNI_IPS_MAX; i++) {
+        const char *ip = json_string_value(json_array_get(ips, i));
+
+        snprintf(box->net_result.ips[box->net_result.n_ips++], sizeof(box->net_result.ips[0]), "%s",
+                 ip != NULL ? ip : "");
+    }
 }
 
 const struct room sandbox_room = {
@@ -82,11 +124,14 @@ const struct room sandbox_room = {
               .open = sandbox_open,
               .busy = sandbox_node_busy,
               .cancel = sandbox_node_cancel },
-    .pod = { .init = sandbox_init,
+    .pod = { .size = sizeof(struct sandbox),
+             .init = sandbox_init,
              .step = sandbox_steps,
              .busy = sandbox_busy,
              .cancel = sandbox_cancel,
              .end = sandbox_end,
              .reset = sandbox_reset,
-             .free = sandbox_free },
+             .free = sandbox_free,
+             .save = sandbox_save,
+             .load = sandbox_load },
 };

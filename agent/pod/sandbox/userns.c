@@ -2,6 +2,7 @@
 #include "agent/pod/sandbox/userns.h"
 
 #include "agent/pod/core/pod.h"
+#include "agent/pod/sandbox/internal.h"
 #include "base/fs.h"
 #include "base/parse.h"
 
@@ -93,22 +94,23 @@ static bool is_taken(const struct node *n, uint32_t first)
     const struct pod *o, *tmp;
 
     HASH_ITER (hh, n->pods, o, tmp)
-        if (o->first_id == first)
+        if (sandbox_of(o)->first_id == first)
             return true;
     return false;
 }
 
 enum err_code userns_allocate(struct pod *p, struct err *e)
 {
+    struct sandbox *box = sandbox_of(p);
     uint32_t first, n;
 
-    if (p->first_id != 0)
+    if (box->first_id != 0)
         return ERR_OK;
     if (find_range(p->node->o.max_pods, &first, &n, e) != ERR_OK)
         return e->code;
     for (uint32_t i = 0; i < n / USERNS_IDS; i++)
         if (!is_taken(p->node, first + i * USERNS_IDS)) {
-            p->first_id = first + i * USERNS_IDS;
+            box->first_id = first + i * USERNS_IDS;
             p->record_dirty = true;
             return ERR_OK;
         }

@@ -7,7 +7,7 @@
 #include "agent/pod/core/facts.h"
 #include "agent/pod/core/pod_look.h"
 #include "agent/pod/core/start_times.h"
-#include "agent/pod/sandbox/userns.h"
+#include "agent/pod/sandbox/sandbox.h"
 #include "agent/pod/usage/local_storage.h"
 #include "agent/pod/volume/live_sub_path.h"
 #include "agent/pod/volume/volumes.h"
@@ -16,53 +16,6 @@
 #include "base/json.h"
 
 #include <string.h>
-
-static void pod_explain_add_network(const struct pod *p, json_t *steps)
-{
-    bool bad = p->net_error[0] != '\0';
-    const char *state = bad                                            ? "failed"
-                        : p->net == NET_READY || p->net == NET_DELETED ? "done"
-                        : p->net == NET_NONE                           ? "waiting"
-                                                                       : "running";
-
-    explain_step(steps, "network", state, p->net_since_ns, bad ? p->net_error : net_state_name(p->net),
-                 clock_boot_to_wall_ns(p->net_retry_at));
-}
-
-static void add_users(const struct pod *p, json_t *steps)
-{
-    char text[100];
-
-    if (p->first_id == 0)
-        return;
-    snprintf(text, sizeof(text), "0 to %d are %u to %u on the host", USERNS_IDS - 1, p->first_id,
-             p->first_id + USERNS_IDS - 1);
-    explain_step(steps, "users", "done", 0, text, 0);
-}
-
-static void add_volumes(const struct pod *p, json_t *steps)
-{
-    static const char *const names[] = { "waiting", "checking host paths", "ready", "removing", "removed" };
-    bool bad = p->vols_error[0] != '\0';
-    bool done = p->vols == VOLS_READY || p->vols == VOLS_REMOVED;
-    char at[400], text[1000];
-
-    volumes_checking(p, at, sizeof(at));
-    if (at[0] != '\0') { /* the error is of the try before */
-        snprintf(text, sizeof(text), "checking %s%s%s", at, bad ? "; the last try: " : "",
-                 bad ? p->vols_error : "");
-        explain_step(steps, "volumes", "running", p->vols_since_ns, text, 0);
-        return;
-    }
-
-    explain_step(steps, "volumes",
-                 bad                    ? "failed"
-                 : done                 ? "done"
-                 : p->vols == VOLS_NONE ? "waiting"
-                                        : "running",
-                 p->vols_since_ns, bad ? p->vols_error : names[p->vols],
-                 clock_boot_to_wall_ns(p->vols_retry_at));
-}
 
 /* Why an image that `coracle image ls` shows is pulled is not for the registry to say. */
 static void add_lacking_image(const struct pod_image *img, const char *name, json_t *steps)
@@ -223,9 +176,8 @@ json_t *explain_json(struct pod *p)
                                           : "waits for the sources",
                      0);
     if (!p->rejected) {
-        pod_explain_add_network(p, steps);
-        add_users(p, steps);
-        add_volumes(p, steps);
+        sandbox_explain(p, steps);
+        volumes_explain(p, steps);
         local_storage_explain(p, steps);
         add_images(p, steps);
         add_resize(p, steps);

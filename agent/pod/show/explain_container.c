@@ -7,6 +7,7 @@
 #include "agent/pod/limits/limits.h"
 #include "agent/pod/sandbox/sandbox.h"
 #include "agent/pod/show/explain.h"
+#include "agent/pod/volume/volumes.h"
 
 #include <string.h>
 
@@ -67,11 +68,11 @@ static const char *waits_for(const struct ctr *c)
         return "not started: the pod is ending";
     if (c->create_waiting)
         return "waits for a place: other containers are being created";
-    if (p->vols != VOLS_READY)
+    if (!volumes_ready(p))
         return "waits for the pod's volumes";
     if (!sandbox_pinned(p))
         return "waits for the pod's namespaces";
-    if (p->net != NET_READY)
+    if (sandbox_net(p) != NET_READY)
         return "waits for the pod's network";
     return "waits for its turn or its image";
 }
@@ -116,9 +117,9 @@ static void explain_state(const struct ctr *c, struct explained *x)
         return;
     case CTR_CREATED:
         x->state = "waiting";
-        x->detail = p->net != NET_READY  ? "created; waits for the pod's network"
-                    : !p->record_durable ? "created; waits for the pod's record to be on the disk"
-                                         : "created";
+        x->detail = sandbox_net(p) != NET_READY ? "created; waits for the pod's network"
+                    : !p->record_durable        ? "created; waits for the pod's record to be on the disk"
+                                                : "created";
         return;
     case CTR_RUNNING:
         explain_running(c, x);

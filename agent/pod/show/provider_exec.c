@@ -165,7 +165,7 @@ struct status_exec *provider_forward(void *arg, const struct status_exec_spec *s
     x->op = &x->helper.op;
     x->owner = spec->owner;
     x->on_done = spec->on_done;
-    forward.netns = p->api->spec.host_network ? NULL : p->netns_path;
+    forward.netns = p->api->spec.host_network ? NULL : sandbox_netns_path(p);
     TAILQ_INSERT_TAIL(&show_node(n)->execs, x, link);
     rt_forward_start(&x->helper, n->rt, &forward, on_helper_done, x);
     return x;

@@ -3,6 +3,7 @@
 #include "agent/pod/container/container.h"
 #include "agent/pod/container/readiness.h"
 #include "agent/pod/core/facts.h"
+#include "agent/pod/sandbox/sandbox.h"
 #include "agent/pod/status/pod_status.h"
 #include "agent/pod/status/status.h"
 #include "agent/pod/volume/volumes.h"
@@ -108,13 +109,12 @@ static char *unfinished(const struct pod *p, bool ready)
  */
 bool pod_network_shown(const struct pod *p)
 {
-    return p->vols == VOLS_READY || p->initialized || p->state == POD_TERMINATING ||
-           p->state == POD_TERMINATED;
+    return volumes_ready(p) || p->initialized || p->state == POD_TERMINATING || p->state == POD_TERMINATED;
 }
 
 static bool ready_to_start(const struct pod *p)
 {
-    return p->net == NET_READY && pod_network_shown(p);
+    return sandbox_net(p) == NET_READY && pod_network_shown(p);
 }
 
 void pod_note_conditions(struct pod *p)
@@ -189,9 +189,11 @@ json_t *pod_conditions_json(struct pod *p)
     resize_conditions(p, list);
     /* Only when its turn has come: before, what fails is the sandbox, of which kubelet's condition says
      * nothing. */
-    bool no_network = !ready_to_start(p) && !over && p->net >= NET_PINNED && p->net_error[0] != '\0';
+    bool no_network =
+        !ready_to_start(p) && !over && sandbox_net(p) >= NET_PINNED && sandbox_trouble(p) != NULL;
     pod_conditions_put_condition(p, list, C_READY_TO_START, "PodReadyToStartContainers", ready_to_start(p),
-                                 no_network ? "NetworkNotReady" : NULL, no_network ? p->net_error : NULL);
+                                 no_network ? "NetworkNotReady" : NULL,
+                                 no_network ? sandbox_trouble(p) : NULL);
     pod_conditions_put_condition(p, list, C_INITIALIZED, "Initialized", incomplete == NULL,
                                  incomplete != NULL ? "ContainersNotInitialized"
                                  : phase[0] == 'S'  ? "PodCompleted"
@@ -217,8 +219,9 @@ json_t *pod_conditions_json(struct pod *p)
     json_t *ignored = ignored_condition(p);
     if (ignored != NULL)
         json_array_append_new(list, ignored);
-    if (p->overlaps != NULL)
-        json_array_append_new(list, volumes_overlaps_json(p));
+    json_t *overlaps = volumes_overlaps_json(p);
+    if (overlaps != NULL)
+        json_array_append_new(list, overlaps);
     json_t *outdated = env_age_condition(p);
     if (outdated != NULL)
         json_array_append_new(list, outdated);

@@ -4,6 +4,7 @@
 #include "agent/pod/admit/resize.h"
 #include "agent/pod/container/readiness.h"
 #include "agent/pod/limits/limits.h"
+#include "agent/pod/sandbox/sandbox.h"
 #include "agent/pod/status/status.h"
 #include "base/clock.h"
 #include "base/json.h"
@@ -95,11 +96,12 @@ static json_t *status_json(struct pod *p)
     if (p->admitted && p->node->o.node_ip[0] != '\0') {
         snprintf(host[0], sizeof(host[0]), "%s", p->node->o.node_ip);
         put_ips(s, "hostIP", "hostIPs", (const char(*)[46])host, 1);
-        if (p->api->spec.host_network && pod_network_shown(p) && p->net == NET_READY)
+        if (p->api->spec.host_network && pod_network_shown(p) && sandbox_net(p) == NET_READY)
             put_ips(s, "podIP", "podIPs", (const char(*)[46])host, 1);
     }
     if (!p->api->spec.host_network && pod_network_shown(p))
-        put_ips(s, "podIP", "podIPs", (const char(*)[46])p->net_result.ips, p->net_result.n_ips);
+        put_ips(s, "podIP", "podIPs", (const char(*)[46])sandbox_addresses(p)->ips,
+                sandbox_addresses(p)->n_ips);
     if (p->start_time_ns != 0)
         status_put_time(s, "startTime", p->start_time_ns);
     if (!p->rejected && p->admitted)

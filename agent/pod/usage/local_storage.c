@@ -6,6 +6,7 @@
 #include "agent/pod/core/facts.h"
 #include "agent/pod/core/node_options.h"
 #include "agent/pod/usage/internal.h"
+#include "agent/pod/volume/volumes.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/work.h"
@@ -70,7 +71,7 @@ static bool local_storage_path_of(struct local_tree *t, char *ret, size_t size)
 
     switch (t->kind) {
     case LOCAL_VOLUME:
-        return p->vols == VOLS_READY &&
+        return volumes_ready(p) &&
                volumes_host_path(p, &p->api->spec.volumes[t->index], ret, size, &ignored) == ERR_OK;
     case LOCAL_LAYER:
         return p->ctrs[t->index].cur.id[0] != '\0' &&

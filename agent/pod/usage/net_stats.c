@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/usage/net_stats.h"
 #include "agent/pod/core/usage_text.h"
+#include "agent/pod/sandbox/sandbox.h"
 #include "base/log.h"
 #include "cni/links.h"
 
@@ -78,11 +79,11 @@ static void net_stats_add(struct net_stats *s, const struct pod *p, const struct
 
 void net_stats_read(struct net_stats *s, const struct pod *p)
 {
-    str_auto path = str_printf("%s/net", p->netns_dir);
+    str_auto path = str_printf("%s/net", sandbox_pins(p));
     struct cni_links l = { 0 };
     struct err e = { 0 };
 
-    if (p->net != NET_READY || p->api->spec.host_network || path == NULL)
+    if (sandbox_net(p) != NET_READY || p->api->spec.host_network || path == NULL)
         return;
     if (cni_links_read(path, &l, &e) != ERR_OK) {
         log_debug("interfaces of a pod cannot be read", F_STR("pod", p->key), F_ERR(&e));

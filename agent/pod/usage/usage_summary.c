@@ -5,6 +5,7 @@
  * scanned for their limits, as of their last scan (local_storage.h).
  */
 #include "agent/pod/limits/allocatable.h"
+#include "agent/pod/sandbox/sandbox.h"
 #include "agent/pod/usage/local_storage.h"
 #include "agent/pod/usage/usage.h"
 #include "base/clock.h"
@@ -179,12 +180,12 @@ static void put_link(struct summary *s, json_t *o, const struct cni_link *l)
 /* eth0's counters first, as kubelet shows them; then all interfaces but lo. */
 static void put_network(struct summary *s, json_t *o, const struct pod *p, int64_t at_ns)
 {
-    str_auto path = str_printf("%s/net", p->netns_dir);
+    str_auto path = str_printf("%s/net", sandbox_pins(p));
     struct cni_links *l = calloc(1, sizeof(*l));
     json_t *network, *interfaces;
     struct err e = { 0 };
 
-    if (l != NULL && path != NULL && p->net == NET_READY && !p->api->spec.host_network &&
+    if (l != NULL && path != NULL && sandbox_net(p) == NET_READY && !p->api->spec.host_network &&
         cni_links_read(path, l, &e) == ERR_OK) {
         const struct cni_link *eth0 = cni_links_find(l, "eth0");
         network = timed(s, at_ns);

@@ -7,6 +7,8 @@
 #include "agent/pod/core/pod.h"
 #include "agent/pod/core/pod_look.h"
 #include "agent/pod/env/env.h"
+#include "agent/pod/sandbox/sandbox.h"
+#include "agent/pod/volume/internal.h"
 #include "agent/runtime/live_mount.h"
 #include "base/clock.h"
 #include "base/log.h"
@@ -73,12 +75,12 @@ static enum err_code live_sub_path_follow(const void *arg, struct buf *out, stru
     const struct ctr *c = arg;
     const struct pod *p = c->pod;
     struct arena a = { 0 }; /* goes with the process */
-    struct live_mounts l = { .id = c->cur.id, .pid = c->live_pid };
+    struct live_mounts l = { .id = c->cur.id, .pid = live_of(c)->live_pid };
     char userns[300];
 
     (void)out;
     if (userns_wanted(p)) {
-        snprintf(userns, sizeof(userns), "%s/user", p->netns_dir);
+        snprintf(userns, sizeof(userns), "%s/user", sandbox_pins(p));
         l.userns = userns;
     }
     if (gather(c, &a, &l, e) != ERR_OK || l.n == 0)
@@ -89,7 +91,7 @@ static enum err_code live_sub_path_follow(const void *arg, struct buf *out, stru
 /* The first failure of a row is reported, and any that differs from the one before. */
 static void live_sub_path_report(struct pod *p, const struct ctr *c, const struct err *e)
 {
-    if (e->code == ERR_NOT_FOUND || strcmp(c->live_retry.error, e->text) == 0)
+    if (e->code == ERR_NOT_FOUND || strcmp(live_of(c)->live_retry.error, e->text) == 0)
         return; /* not found: it ends just now */
     log_warn("subPath mounts of a container do not follow their volume", F_STR("pod", p->key),
              F_STR("containerName", c->spec->name), F_ERR(e));
@@ -98,7 +100,7 @@ static void live_sub_path_report(struct pod *p, const struct ctr *c, const struc
 
 static void live_sub_path_try_again(struct pod *p, struct ctr *c, const struct err *e)
 {
-    struct live_retry *r = &c->live_retry;
+    struct live_retry *r = &live_of(c)->live_retry;
 
     live_sub_path_report(p, c, e);
     if (r->wait_ms == 0)
@@ -108,27 +110,34 @@ static void live_sub_path_try_again(struct pod *p, struct ctr *c, const struct e
                                                  : RETRY_MAX_MS;
     r->retry_at = clock_boot_in_ms(r->wait_ms);
     snprintf(r->error, sizeof(r->error), "%s", e->text);
-    c->live_due = true;
+    live_of(c)->live_due = true;
 }
 
 static void on_followed(struct op *op, const struct err *result)
 {
     struct pod *p = op->owner;
-    struct ctr *c = p->live_ctr;
+    struct pod_volumes *vols = volumes_of(p);
+    struct ctr *c = vols->live_ctr;
 
-    p->live_ctr = NULL;
+    vols->live_ctr = NULL;
     if (result->code == ERR_OK)
-        c->live_retry = (struct live_retry){ 0 };
+        live_of(c)->live_retry = (struct live_retry){ 0 };
     else if (result->code != ERR_CANCELLED)
         live_sub_path_try_again(p, c, result);
     pod_wake(p);
 }
 
+void live_sub_path_begun(struct ctr *c)
+{
+    *live_of(c) = (struct live_ctr){ .live_due = true };
+}
+
 void live_sub_path_due(struct pod *p)
 {
     for (size_t i = 0; i < p->n_ctrs; i++) {
-        p->ctrs[i].live_due = true;
-        p->ctrs[i].live_retry.retry_at = CLOCK_BOOT_NONE; /* at once, and then at the pace that it has */
+        live_of(&p->ctrs[i])->live_due = true;
+        live_of(&p->ctrs[i])->live_retry.retry_at =
+            CLOCK_BOOT_NONE; /* at once, and then at the pace that it has */
     }
 }
 
@@ -141,7 +150,9 @@ static bool live_sub_path_is_wanted(const struct pod *p)
 
 void live_sub_path_step(struct pod *p)
 {
-    if (op_live(&p->live_call.op) || p->vols != VOLS_READY || !live_sub_path_is_wanted(p))
+    struct pod_volumes *vols = volumes_of(p);
+
+    if (op_live(&vols->live_call.op) || vols->vols != VOLS_READY || !live_sub_path_is_wanted(p))
         return;
     for (size_t i = 0; i < p->n_ctrs; i++) {
         struct ctr *c = &p->ctrs[i];
@@ -157,15 +168,15 @@ void live_sub_path_step(struct pod *p)
         struct err unknown = { 0 };
         struct rt_state s;
 
-        if (!c->live_due || c->state != CTR_RUNNING)
+        if (!live_of(c)->live_due || c->state != CTR_RUNNING)
             continue;
         if (!has_any(c)) {
-            c->live_due = false;
-            c->live_retry = (struct live_retry){ 0 };
+            live_of(c)->live_due = false;
+            live_of(c)->live_retry = (struct live_retry){ 0 };
             continue;
         }
-        if (!clock_boot_is_due(c->live_retry.retry_at)) {
-            pod_wake_at(p, c->live_retry.retry_at);
+        if (!clock_boot_is_due(live_of(c)->live_retry.retry_at)) {
+            pod_wake_at(p, live_of(c)->live_retry.retry_at);
             continue;
         }
         if (rt_state(p->node->rt, c->cur.id, &s, &unknown) != ERR_OK) {
@@ -174,10 +185,10 @@ void live_sub_path_step(struct pod *p)
         }
         if (s.phase != RT_RUNNING)
             continue; /* it stays due: it ends, or its state is not known just now */
-        c->live_due = false;
-        c->live_pid = s.pid;
-        p->live_ctr = c;
-        proc_call_start(&p->live_call, &call, p->node->o.loop, on_followed, p);
+        live_of(c)->live_due = false;
+        live_of(c)->live_pid = s.pid;
+        vols->live_ctr = c;
+        proc_call_start(&vols->live_call, &call, p->node->o.loop, on_followed, p);
         return;
     }
 }
@@ -186,9 +197,9 @@ void live_sub_path_explain(const struct ctr *c, json_t *steps)
 {
     char name[300];
 
-    if (c->live_retry.wait_ms == 0 || c->state != CTR_RUNNING || !live_sub_path_is_wanted(c->pod))
+    if (live_of(c)->live_retry.wait_ms == 0 || c->state != CTR_RUNNING || !live_sub_path_is_wanted(c->pod))
         return;
     snprintf(name, sizeof(name), "subPath of %.256s", c->spec->name);
-    explain_step(steps, name, "failed", c->live_retry.since_ns, c->live_retry.error,
-                 clock_boot_to_wall_ns(c->live_retry.retry_at));
+    explain_step(steps, name, "failed", live_of(c)->live_retry.since_ns, live_of(c)->live_retry.error,
+                 clock_boot_to_wall_ns(live_of(c)->live_retry.retry_at));
 }

@@ -2,6 +2,7 @@
 #include "agent/pod/volume/pod_payloads.h"
 #include "agent/pod/core/events.h"
 #include "agent/pod/core/facts.h"
+#include "agent/pod/volume/internal.h"
 #include "agent/pod/volume/live_sub_path.h"
 #include "agent/pod/volume/payload.h"
 #include "agent/pod/volume/volumes.h"
@@ -31,46 +32,49 @@ bool volumes_use_config(const struct api_pod *api, enum api_config_kind kind, co
 /* `found`: the whole pod's, `"a" of ...; volume "w": ...`; "" : none. */
 void payloads_note_overlaps(struct pod *p, const struct buf *found)
 {
+    struct pod_volumes *vols = volumes_of(p);
     const char *now = found->n > 0 && !found->failed ? found->p : NULL;
 
-    if (str_eq(now, p->overlaps))
+    if (str_eq(now, vols->overlaps))
         return;
-    free(p->overlaps);
-    p->overlaps = now != NULL ? strdup(now) : NULL;
-    p->overlaps_since_ns = clock_wall_ns();
-    if (p->overlaps != NULL) {
+    free(vols->overlaps);
+    vols->overlaps = now != NULL ? strdup(now) : NULL;
+    vols->overlaps_since_ns = clock_wall_ns();
+    if (vols->overlaps != NULL) {
         log_warn("files of a volume are hidden by later sources", F_STR("pod", p->key),
-                 F_STR("files", p->overlaps));
-        pod_event(p, NULL, true, "VolumeFilesHidden", "%s", p->overlaps);
+                 F_STR("files", vols->overlaps));
+        pod_event(p, NULL, true, "VolumeFilesHidden", "%s", vols->overlaps);
     }
 }
 
 json_t *volumes_overlaps_json(const struct pod *p)
 {
+    const struct pod_volumes *vols = volumes_of(p);
     char since[CLOCK_RFC3339_SIZE];
     json_t *o;
 
-    if (p->overlaps == NULL)
+    if (vols->overlaps == NULL)
         return NULL;
     o = json_object();
-    clock_format_s(p->overlaps_since_ns, since);
+    clock_format_s(vols->overlaps_since_ns, since);
     json_put_str(o, "type", "coracle.dev/VolumeFilesHidden");
     json_put_str(o, "status", "True");
     json_put_str(o, "lastTransitionTime", since);
     json_put_str(o, "reason", "LaterSourceWins");
-    json_put_str(o, "message", p->overlaps);
+    json_put_str(o, "message", vols->overlaps);
     return o;
 }
 
 /* Superseded versions stay a moment for their readers (volumes.h). */
 static void tidy_later(struct pod *p)
 {
-    p->vols_tidy_at = clock_boot_in_ms(VOL_KEEP_MS);
+    volumes_of(p)->vols_tidy_at = clock_boot_in_ms(VOL_KEEP_MS);
 }
 
 enum err_code payloads_publish(struct pod *p, const struct api_volume *v, struct buf *overlaps,
                                bool *ret_changed, struct err *e)
 {
+    struct pod_volumes *vols = volumes_of(p);
     struct arena a = { 0 };
     /* As programs find it under kubelet: ConfigMaps on disk, the others on a tmpfs with its default mode. */
     struct vol_payload payload = { .uid = p->uid, .name = v->name, .fs_group = -1, .root_mode = 01777 };
@@ -86,9 +90,9 @@ enum err_code payloads_publish(struct pod *p, const struct api_volume *v, struct
     if (code == ERR_OK) {
         if (made.overlaps != NULL)
             buf_addf(overlaps, "%svolume \"%s\": %s", overlaps->n > 0 ? "; " : "", v->name, made.overlaps);
-        if (clock_boot_is_set(made.renew_at) && (!clock_boot_is_set(p->tokens_renew_at) ||
-                                                 clock_boot_is_before(made.renew_at, p->tokens_renew_at)))
-            p->tokens_renew_at = made.renew_at;
+        if (clock_boot_is_set(made.renew_at) && (!clock_boot_is_set(vols->tokens_renew_at) ||
+                                                 clock_boot_is_before(made.renew_at, vols->tokens_renew_at)))
+            vols->tokens_renew_at = made.renew_at;
         payload.files = made.files;
         payload.n_files = made.n_files;
         payload.ret_kept = &kept;
@@ -114,6 +118,7 @@ bool payloads_have_token(const struct api_volume *v)
  */
 bool payloads_keep_content(struct pod *p, const struct api_volume *v, struct err *e)
 {
+    struct pod_volumes *vols = volumes_of(p);
     struct err unseen = { 0 };
 
     if (v->kind != API_VOL_PAYLOAD || (e->code != ERR_PRECONDITION && e->code != ERR_EXHAUSTED))
@@ -128,8 +133,8 @@ bool payloads_keep_content(struct pod *p, const struct api_volume *v, struct err
         break;
     }
     *e = (struct err){ 0 };
-    p->payload_stale = true;
-    p->vols_retry_at = CLOCK_BOOT_NONE;
+    vols->payload_stale = true;
+    vols->vols_retry_at = CLOCK_BOOT_NONE;
     tidy_later(p); /* what was left of that run's last publish */
     pod_wake(p);
     return true;
@@ -147,12 +152,13 @@ static uint64_t payload_next_backoff_ms(uint64_t last_ms)
 /* Errors become events. */
 static void refresh(struct pod *p)
 {
-    uint64_t backoff_ms = payload_next_backoff_ms(p->payload_backoff_ms);
+    struct pod_volumes *vols = volumes_of(p);
+    uint64_t backoff_ms = payload_next_backoff_ms(vols->payload_backoff_ms);
     buf_auto overlaps = BUF_INIT(64 * 1024);
 
-    p->payload_stale = false;
-    p->vols_retry_at = p->tokens_renew_at = CLOCK_BOOT_NONE;
-    p->vols_error[0] = '\0';
+    vols->payload_stale = false;
+    vols->vols_retry_at = vols->tokens_renew_at = CLOCK_BOOT_NONE;
+    vols->vols_error[0] = '\0';
     for (size_t i = 0; i < p->api->spec.n_volumes; i++) {
         const struct api_volume *v = &p->api->spec.volumes[i];
         struct err e = { 0 };
@@ -177,27 +183,31 @@ static void refresh(struct pod *p)
             pod_event(p, NULL, true, "FailedMount",
                       "MountVolume.SetUp failed for volume \"%s\" : %s; it keeps its old content", v->name,
                       e.text);
-            snprintf(p->vols_error, sizeof(p->vols_error), "volume \"%s\" keeps its old content: %.400s",
-                     v->name, e.text);
-            p->payload_stale = true;
-            p->vols_retry_at = clock_boot_in_ms(backoff_ms);
+            snprintf(vols->vols_error, sizeof(vols->vols_error),
+                     "volume \"%s\" keeps its old content: %.400s", v->name, e.text);
+            vols->payload_stale = true;
+            vols->vols_retry_at = clock_boot_in_ms(backoff_ms);
         }
     }
-    p->payload_backoff_ms = p->payload_stale ? backoff_ms : 0;
+    vols->payload_backoff_ms = vols->payload_stale ? backoff_ms : 0;
     payloads_note_overlaps(p, &overlaps);
 }
 
 void payloads_follow(struct pod *p)
 {
+    struct pod_volumes *vols = volumes_of(p);
+
     if ((p->state == POD_STARTING || p->state == POD_RUNNING) && p->wanted && p->successor == NULL &&
-        p->vols == VOLS_READY && p->payload_stale && clock_boot_is_due(p->vols_retry_at))
+        vols->vols == VOLS_READY && vols->payload_stale && clock_boot_is_due(vols->vols_retry_at))
         refresh(p);
 }
 
 static void tidy_step(struct pod *p)
 {
-    if (clock_boot_is_set(p->vols_tidy_at) && clock_boot_is_due(p->vols_tidy_at)) {
-        p->vols_tidy_at = CLOCK_BOOT_NONE;
+    struct pod_volumes *vols = volumes_of(p);
+
+    if (clock_boot_is_set(vols->vols_tidy_at) && clock_boot_is_due(vols->vols_tidy_at)) {
+        vols->vols_tidy_at = CLOCK_BOOT_NONE;
         for (size_t i = 0; i < p->api->spec.n_volumes; i++) {
             const struct api_volume *v = &p->api->spec.volumes[i];
             bool kept = false;
@@ -207,20 +217,22 @@ static void tidy_step(struct pod *p)
                 tidy_later(p);
         }
     }
-    if (clock_boot_is_set(p->vols_tidy_at))
-        pod_wake_at(p, p->vols_tidy_at);
+    if (clock_boot_is_set(vols->vols_tidy_at))
+        pod_wake_at(p, vols->vols_tidy_at);
 }
 
 void payloads_step(struct pod *p)
 {
-    if (p->vols != VOLS_READY)
+    struct pod_volumes *vols = volumes_of(p);
+
+    if (vols->vols != VOLS_READY)
         return;
-    if (clock_boot_is_set(p->tokens_renew_at) && clock_boot_is_due(p->tokens_renew_at))
-        p->payload_stale = true;
+    if (clock_boot_is_set(vols->tokens_renew_at) && clock_boot_is_due(vols->tokens_renew_at))
+        vols->payload_stale = true;
     payloads_follow(p);
-    if (p->payload_stale)
-        pod_wake_at(p, p->vols_retry_at);
-    if (clock_boot_is_set(p->tokens_renew_at))
-        pod_wake_at(p, p->tokens_renew_at);
+    if (vols->payload_stale)
+        pod_wake_at(p, vols->vols_retry_at);
+    if (clock_boot_is_set(vols->tokens_renew_at))
+        pod_wake_at(p, vols->tokens_renew_at);
     tidy_step(p);
 }

@@ -2,12 +2,15 @@
 /* The pod's volumes: set up side by side with network and images, removed at the end.  pod_payloads.c
  * refreshes them between. */
 #include "agent/pod/core/events.h"
+#include "agent/pod/core/explain_step.h"
 #include "agent/pod/core/facts.h"
 #include "agent/pod/core/start_times.h"
 #include "agent/pod/leftovers/mount_watch.h"
 #include "agent/pod/limits/allocatable.h"
 #include "agent/pod/limits/hugepages.h"
 #include "agent/pod/limits/limits.h"
+#include "agent/pod/sandbox/sandbox.h"
+#include "agent/pod/volume/internal.h"
 #include "agent/pod/volume/pod_payloads.h"
 #include "agent/pod/volume/volume_cover.h"
 #include "agent/pod/volume/volumes.h"
@@ -26,36 +29,105 @@
 #define REMOVE_RETRY_MS 5000
 #define MS INT64_C(1000000)
 
-static void set_vols(struct pod *p, int state)
+static const char *volumes_state_name(enum vols_state s)
 {
-    p->vols = (__typeof__(p->vols))state;
-    p->vols_since_ns = clock_wall_ns();
-    if (p->vols == VOLS_CHECKING)
+    switch (s) {
+    case VOLS_NONE:
+        return "waiting";
+    case VOLS_CHECKING:
+        return "checking host paths";
+    case VOLS_READY:
+        return "ready";
+    case VOLS_REMOVING:
+        return "removing";
+    case VOLS_REMOVED:
+        return "removed";
+    }
+    return "?";
+}
+
+void volumes_set_state(struct pod *p, enum vols_state s)
+{
+    struct pod_volumes *vols = volumes_of(p);
+
+    if (vols->vols != s)
+        log_debug("pod volumes state", F_STR("pod", p->key), F_STR("from", volumes_state_name(vols->vols)),
+                  F_STR("to", volumes_state_name(s)));
+    vols->vols = s;
+    vols->vols_since_ns = clock_wall_ns();
+    if (s == VOLS_CHECKING)
         start_times_begin(p, START_VOLUMES);
-    else if (p->vols == VOLS_READY)
+    else if (s == VOLS_READY)
         start_times_end(p, START_VOLUMES);
+}
+
+bool volumes_ready(const struct pod *p)
+{
+    return volumes_of(p)->vols == VOLS_READY;
+}
+
+bool volumes_working(const struct pod *p)
+{
+    return op_live(&volumes_of(p)->vols_call.op);
+}
+
+const char *volumes_shm_path(const struct pod *p)
+{
+    return volumes_of(p)->shm_path;
+}
+
+void volumes_stale(struct pod *p)
+{
+    volumes_of(p)->payload_stale = true;
+}
+
+void volumes_config_changed(struct pod *p, enum api_config_kind kind, const char *name)
+{
+    if (!volumes_use_config(p->api, kind, name))
+        return;
+    volumes_of(p)->payload_stale = true;
+    volumes_of(p)->vols_retry_at = CLOCK_BOOT_NONE;
+}
+
+bool volumes_mounts_changed(struct node *n)
+{
+    struct pod *p, *tmp;
+    bool waits = false;
+
+    HASH_ITER (hh, n->pods, p, tmp) {
+        struct pod_volumes *vols = volumes_of(p);
+
+        waits = waits || vols->vols_held || vols->vols == VOLS_REMOVING;
+        if (vols->vols_held) {
+            vols->vols_held = false;
+            pod_wake(p);
+        }
+    }
+    return waits;
 }
 
 static void pod_volumes_failed(struct pod *p, const char *volume, const struct err *e)
 {
+    struct pod_volumes *vols = volumes_of(p);
+
     if (e->code == ERR_PRECONDITION &&
         pod_is_new(p)) { /* the file that holds it may be read next: no event yet */
-        snprintf(p->vols_error, sizeof(p->vols_error), "%s", e->text);
-        p->vols_retry_at = pod_new_until(p);
-        set_vols(p, VOLS_NONE);
+        snprintf(vols->vols_error, sizeof(vols->vols_error), "%s", e->text);
+        vols->vols_retry_at = pod_new_until(p);
+        volumes_set_state(p, VOLS_NONE);
         return;
     }
-    snprintf(p->vols_error, sizeof(p->vols_error), "MountVolume.SetUp failed for volume \"%s\" : %.400s",
-             volume, e->text);
-    p->vols_backoff_ms = p->vols_backoff_ms == 0 ? RETRY_FIRST_MS : p->vols_backoff_ms * 2;
-    if (p->vols_backoff_ms > RETRY_MAX_MS)
-        p->vols_backoff_ms = RETRY_MAX_MS;
-    p->vols_retry_at = clock_boot_in_ms(p->vols_backoff_ms);
-    set_vols(p, VOLS_NONE);
-    if (strcmp(p->vols_event, p->vols_error) != 0)
+    snprintf(vols->vols_error, sizeof(vols->vols_error),
+             "MountVolume.SetUp failed for volume \"%s\" : %.400s", volume, e->text);
+    vols->vols_backoff_ms = vols->vols_backoff_ms == 0 ? RETRY_FIRST_MS : vols->vols_backoff_ms * 2;
+    if (vols->vols_backoff_ms > RETRY_MAX_MS)
+        vols->vols_backoff_ms = RETRY_MAX_MS;
+    vols->vols_retry_at = clock_boot_in_ms(vols->vols_backoff_ms);
+    volumes_set_state(p, VOLS_NONE);
+    if (strcmp(vols->vols_event, vols->vols_error) != 0)
         log_warn("volume cannot be set up", F_STR("pod", p->key), F_STR("volume", volume), F_ERR(e));
-    snprintf(p->vols_event, sizeof(p->vols_event), "%s", p->vols_error);
-    pod_event(p, NULL, true, "FailedMount", "%s", p->vols_error);
+    snprintf(vols->vols_event, sizeof(vols->vols_event), "%s", vols->vols_error);
+    pod_event(p, NULL, true, "FailedMount", "%s", vols->vols_error);
 }
 
 /* ---- set-up -------------------------------------------------------------------------------------------- */
@@ -102,6 +174,7 @@ static enum err_code set_up_one(struct pod *p, const struct api_volume *v, struc
 
 static void pod_volumes_set_up(struct pod *p)
 {
+    struct pod_volumes *vols = volumes_of(p);
     buf_auto overlaps = BUF_INIT(64 * 1024);
     struct err e = { 0 };
 
@@ -110,23 +183,23 @@ static void pod_volumes_set_up(struct pod *p)
         if (volumes_is_mounted(p, v->name) && set_up_one(p, v, &overlaps, &e) != ERR_OK &&
             !payloads_keep_content(p, v, &e)) {
             /* A downward API file shows the pod's IP, a token is being asked for: both wake the pod. */
-            if (e.code == ERR_UNAVAILABLE && (p->net != NET_READY || payloads_have_token(v))) {
-                set_vols(p, VOLS_NONE);
+            if (e.code == ERR_UNAVAILABLE && (sandbox_net(p) != NET_READY || payloads_have_token(v))) {
+                volumes_set_state(p, VOLS_NONE);
                 return;
             }
             pod_volumes_failed(p, v->name, &e);
             return;
         }
     }
-    if (!p->api->spec.host_ipc && vol_shm_setup(p->node->o.volumes, p->uid, SHM_BYTES, p->shm_path,
-                                                sizeof(p->shm_path), &e) != ERR_OK) {
+    if (!p->api->spec.host_ipc && vol_shm_setup(p->node->o.volumes, p->uid, SHM_BYTES, vols->shm_path,
+                                                sizeof(vols->shm_path), &e) != ERR_OK) {
         pod_volumes_failed(p, "dev-shm", &e);
         return;
     }
     payloads_note_overlaps(p, &overlaps);
-    p->vols_error[0] = p->vols_event[0] = '\0';
-    p->vols_backoff_ms = 0;
-    set_vols(p, VOLS_READY);
+    vols->vols_error[0] = vols->vols_event[0] = '\0';
+    vols->vols_backoff_ms = 0;
+    volumes_set_state(p, VOLS_READY);
 }
 
 /* ---- host paths, in a child: they may hang ----------------------------------------------------------- */
@@ -134,13 +207,14 @@ static void pod_volumes_set_up(struct pod *p)
 static enum err_code check_host_paths(const void *arg, struct buf *out, struct err *e)
 {
     const struct pod *p = arg;
+    const struct pod_volumes *vols = volumes_of(p);
 
     for (size_t i = 0; i < p->api->spec.n_volumes; i++) {
         const struct api_volume *v = &p->api->spec.volumes[i];
         if (v->kind != API_VOL_HOST_PATH || !volumes_is_mounted(p, v->name))
             continue;
-        if (p->vols_at != NULL) /* so that it is known which one hangs */
-            *(volatile unsigned *)p->vols_at = (unsigned)i + 1;
+        if (vols->vols_at != NULL) /* so that it is known which one hangs */
+            *(volatile unsigned *)vols->vols_at = (unsigned)i + 1;
         if (vol_host_path_check(v->host_path, v->host_path_type, e) != ERR_OK) {
             buf_addf(out, "%s\n%s", v->name, e->text); /* whose, and the bare text: it becomes an event */
             return e->code;
@@ -151,21 +225,23 @@ static enum err_code check_host_paths(const void *arg, struct buf *out, struct e
 
 void volumes_checking(const struct pod *p, char *ret, size_t size)
 {
-    unsigned at = p->vols_at != NULL ? *(volatile unsigned *)p->vols_at : 0;
+    const struct pod_volumes *vols = volumes_of(p);
+    unsigned at = vols->vols_at != NULL ? *(volatile unsigned *)vols->vols_at : 0;
 
     ret[0] = '\0';
-    if (p->vols == VOLS_CHECKING && at > 0 && at <= p->api->spec.n_volumes)
+    if (vols->vols == VOLS_CHECKING && at > 0 && at <= p->api->spec.n_volumes)
         snprintf(ret, size, "host path %.300s of volume \"%s\"", p->api->spec.volumes[at - 1].host_path,
                  p->api->spec.volumes[at - 1].name);
 }
 
 static void check_failed(struct pod *p, const struct err *result)
 {
-    char *newline = strchr(p->vols_call.out.p, '\n');
+    struct pod_volumes *vols = volumes_of(p);
+    char *newline = strchr(vols->vols_call.out.p, '\n');
     struct err e = *result;
 
     if (newline == NULL) { /* it never answered */
-        unsigned at = p->vols_at != NULL ? *p->vols_at : 0;
+        unsigned at = vols->vols_at != NULL ? *vols->vols_at : 0;
         const struct api_volume *v =
             at > 0 && at <= p->api->spec.n_volumes ? &p->api->spec.volumes[at - 1] : NULL;
         if (v != NULL && e.code == ERR_DEADLINE)
@@ -175,36 +251,38 @@ static void check_failed(struct pod *p, const struct err *result)
     }
     *newline = '\0';
     snprintf(e.text, sizeof(e.text), "%s", newline + 1);
-    pod_volumes_failed(p, p->vols_call.out.p, &e);
+    pod_volumes_failed(p, vols->vols_call.out.p, &e);
 }
 
 static void pod_volumes_on_checked(struct op *op, const struct err *result)
 {
     struct pod *p = op->owner;
+    struct pod_volumes *vols = volumes_of(p);
 
     if (result->code == ERR_OK)
         pod_volumes_set_up(p);
     else if (result->code == ERR_CANCELLED)
-        set_vols(p, VOLS_NONE);
+        volumes_set_state(p, VOLS_NONE);
     else
         check_failed(p, result);
-    if (p->vols_at != NULL)
-        munmap(take_ptr(&p->vols_at), sizeof(*p->vols_at));
+    if (vols->vols_at != NULL)
+        munmap(take_ptr(&vols->vols_at), sizeof(*vols->vols_at));
     pod_wake(p);
 }
 
 void volumes_step(struct pod *p)
 {
+    struct pod_volumes *vols = volumes_of(p);
     bool unknown = false;
 
     payloads_step(p);
-    if (p->vols != VOLS_NONE)
+    if (vols->vols != VOLS_NONE)
         return;
-    if (!clock_boot_is_due(p->vols_retry_at)) {
-        pod_wake_at(p, p->vols_retry_at);
+    if (!clock_boot_is_due(vols->vols_retry_at)) {
+        pod_wake_at(p, vols->vols_retry_at);
         return;
     }
-    p->payload_stale = false;
+    vols->payload_stale = false;
     for (size_t i = 0; i < p->api->spec.n_volumes && !unknown; i++) {
         const struct api_volume *v = &p->api->spec.volumes[i];
         unknown = v->kind == API_VOL_HOST_PATH && volumes_is_mounted(p, v->name) &&
@@ -222,19 +300,19 @@ void volumes_step(struct pod *p)
             .cgroup_procs = cg_leaf_procs(p->node->o.cgroups, CG_LEAF_OPS),
             .moves_late = true,
         };
-        set_vols(p, VOLS_CHECKING);
-        p->vols_at =
-            mmap(NULL, sizeof(*p->vols_at), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-        if (p->vols_at == MAP_FAILED)
-            p->vols_at = NULL; /* then it is not known which one hangs */
-        proc_call_start(&p->vols_call, &call, p->node->o.loop, pod_volumes_on_checked, p);
+        volumes_set_state(p, VOLS_CHECKING);
+        vols->vols_at =
+            mmap(NULL, sizeof(*vols->vols_at), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        if (vols->vols_at == MAP_FAILED)
+            vols->vols_at = NULL; /* then it is not known which one hangs */
+        proc_call_start(&vols->vols_call, &call, p->node->o.loop, pod_volumes_on_checked, p);
         return;
     }
-    p->tokens_renew_at = CLOCK_BOOT_NONE;
+    vols->tokens_renew_at = CLOCK_BOOT_NONE;
     pod_volumes_set_up(p);
     payloads_step(p);
-    if (p->vols == VOLS_NONE && !clock_boot_is_due(p->vols_retry_at))
-        pod_wake_at(p, p->vols_retry_at);
+    if (vols->vols == VOLS_NONE && !clock_boot_is_due(vols->vols_retry_at))
+        pod_wake_at(p, vols->vols_retry_at);
 }
 
 /* ---- teardown ------------------------------------------------------------------------------------------ */
@@ -250,32 +328,35 @@ static enum err_code pod_volumes_remove_all(const void *arg, struct buf *out, st
 /* When a mount that is not ours is in the way: the next try comes with the next change of mounts. */
 static void wait_for_mounts(struct pod *p)
 {
+    struct pod_volumes *vols = volumes_of(p);
     struct err e = { 0 };
     bool new = false;
 
     if (mount_watch_begin(p->node, &new, &e) != ERR_OK) {
         log_warn("mounts cannot be watched; trying again by time", F_STR("pod", p->key), F_ERR(&e));
-        p->vols_retry_at = clock_boot_in_ms(REMOVE_RETRY_MS);
+        vols->vols_retry_at = clock_boot_in_ms(REMOVE_RETRY_MS);
     } else if (new) {
-        p->vols_retry_at = CLOCK_BOOT_NONE; /* it may have gone before the watch began */
-    } else if (mount_watch_rounds(p->node) != p->vols_mount_round) {
-        p->vols_retry_at = clock_boot_in_ms(1000); /* or while we looked */
+        vols->vols_retry_at = CLOCK_BOOT_NONE; /* it may have gone before the watch began */
+    } else if (mount_watch_rounds(p->node) != vols->vols_mount_round) {
+        vols->vols_retry_at = clock_boot_in_ms(1000); /* or while we looked */
     } else {
-        p->vols_held = true;
+        vols->vols_held = true;
     }
 }
 
 static void not_removed(struct pod *p, const struct err *why)
 {
-    if (strcmp(p->vols_error, why->text) != 0) {
+    struct pod_volumes *vols = volumes_of(p);
+
+    if (strcmp(vols->vols_error, why->text) != 0) {
         log_warn("volumes of a pod cannot be removed; trying again", F_STR("pod", p->key), F_ERR(why));
         pod_event(p, NULL, true, "FailedUnMount", "%s", why->text);
     }
-    snprintf(p->vols_error, sizeof(p->vols_error), "%s", why->text);
+    snprintf(vols->vols_error, sizeof(vols->vols_error), "%s", why->text);
     if (why->code == ERR_PRECONDITION)
         wait_for_mounts(p);
     else
-        p->vols_retry_at = clock_boot_in_ms(REMOVE_RETRY_MS);
+        vols->vols_retry_at = clock_boot_in_ms(REMOVE_RETRY_MS);
 }
 
 static void pod_volumes_on_removed(struct op *op, const struct err *result)
@@ -283,14 +364,14 @@ static void pod_volumes_on_removed(struct op *op, const struct err *result)
     struct pod *p = op->owner;
 
     if (result->code == ERR_OK) {
-        p->vols_error[0] = '\0';
-        set_vols(p, VOLS_REMOVED);
+        volumes_of(p)->vols_error[0] = '\0';
+        volumes_set_state(p, VOLS_REMOVED);
     } else if (result->code == ERR_PRECONDITION && p->node->draining) {
         /* The end of all pods waits for nobody outside. */
         log_warn("volumes of a pod stay; the next start removes them", F_STR("pod", p->key), F_ERR(result));
-        set_vols(p, VOLS_REMOVED);
+        volumes_set_state(p, VOLS_REMOVED);
     } else {
-        set_vols(p, VOLS_READY);
+        volumes_set_state(p, VOLS_READY);
         if (result->code != ERR_CANCELLED)
             not_removed(p, result);
     }
@@ -299,6 +380,7 @@ static void pod_volumes_on_removed(struct op *op, const struct err *result)
 
 bool volumes_teardown_step(struct pod *p)
 {
+    struct pod_volumes *vols = volumes_of(p);
     struct proc_call_spec call = {
         .name = "remove volumes",
         .subject = p->key,
@@ -310,11 +392,11 @@ bool volumes_teardown_step(struct pod *p)
         .moves_late = true,
     };
 
-    switch (p->vols) {
+    switch (vols->vols) {
     case VOLS_REMOVED:
         return true;
     case VOLS_CHECKING:
-        op_cancel(&p->vols_call.op);
+        op_cancel(&vols->vols_call.op);
         return false;
     case VOLS_REMOVING:
         return false;
@@ -322,15 +404,41 @@ bool volumes_teardown_step(struct pod *p)
     case VOLS_READY:
         break;
     }
-    if (p->vols_held && !p->node->draining)
+    if (vols->vols_held && !p->node->draining)
         return false;
-    p->vols_held = false;
-    if (!clock_boot_is_due(p->vols_retry_at) && p->vols == VOLS_READY) {
-        pod_wake_at(p, p->vols_retry_at);
+    vols->vols_held = false;
+    if (!clock_boot_is_due(vols->vols_retry_at) && vols->vols == VOLS_READY) {
+        pod_wake_at(p, vols->vols_retry_at);
         return false;
     }
-    set_vols(p, VOLS_REMOVING);
-    p->vols_mount_round = mount_watch_rounds(p->node);
-    proc_call_start(&p->vols_call, &call, p->node->o.loop, pod_volumes_on_removed, p);
+    volumes_set_state(p, VOLS_REMOVING);
+    vols->vols_mount_round = mount_watch_rounds(p->node);
+    proc_call_start(&vols->vols_call, &call, p->node->o.loop, pod_volumes_on_removed, p);
     return false;
+}
+
+/* ---- for people ---------------------------------------------------------------------------------- */
+
+void volumes_explain(const struct pod *p, json_t *steps)
+{
+    const struct pod_volumes *vols = volumes_of(p);
+    bool bad = vols->vols_error[0] != '\0';
+    bool done = vols->vols == VOLS_READY || vols->vols == VOLS_REMOVED;
+    char at[400], text[1000];
+
+    volumes_checking(p, at, sizeof(at));
+    if (at[0] != '\0') { /* the error is of the try before */
+        snprintf(text, sizeof(text), "checking %s%s%s", at, bad ? "; the last try: " : "",
+                 bad ? vols->vols_error : "");
+        explain_step(steps, "volumes", "running", vols->vols_since_ns, text, 0);
+        return;
+    }
+
+    explain_step(steps, "volumes",
+                 bad                       ? "failed"
+                 : done                    ? "done"
+                 : vols->vols == VOLS_NONE ? "waiting"
+                                           : "running",
+                 vols->vols_since_ns, bad ? vols->vols_error : volumes_state_name(vols->vols),
+                 clock_boot_to_wall_ns(vols->vols_retry_at));
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "agent/pod/volume/tokens.h"
 #include "agent/pod/core/pod.h"
+#include "agent/pod/volume/internal.h"
 
 #define AGAIN_NS (60 * INT64_C(1000000000)) /* for a token that should be newer: kubelet's pod sync */
 
@@ -10,8 +11,8 @@ void node_token_changed(struct node *n, const char *pod_uid)
 
     if (p == NULL)
         return;
-    p->payload_stale = true;
-    p->vols_retry_at = CLOCK_BOOT_NONE;
+    volumes_of(p)->payload_stale = true;
+    volumes_of(p)->vols_retry_at = CLOCK_BOOT_NONE;
     pod_wake(p);
 }
 

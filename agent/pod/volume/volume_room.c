@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "agent/pod/volume/internal.h"
 #include "agent/pod/volume/live_sub_path.h"
 #include "agent/pod/volume/volumes.h"
 #include "base/clock.h"
 
+#include <stdlib.h>
+#include <string.h>
+
 static void volume_init(struct pod *p)
 {
-    p->vols_since_ns = clock_wall_ns();
+    volumes_of(p)->vols_since_ns = clock_wall_ns();
 }
 
 static void volume_step(struct pod *p)
@@ -16,40 +20,46 @@ static void volume_step(struct pod *p)
 
 static bool volume_busy(const struct pod *p)
 {
-    return op_live(&p->vols_call.op) || op_live(&p->live_call.op);
+    const struct pod_volumes *vols = volumes_of(p);
+
+    return op_live(&vols->vols_call.op) || op_live(&vols->live_call.op);
 }
 
 static void volume_cancel(struct pod *p)
 {
-    if (op_live(&p->vols_call.op))
-        op_cancel(&p->vols_call.op);
-    if (op_live(&p->live_call.op))
-        op_cancel(&p->live_call.op);
+    struct pod_volumes *vols = volumes_of(p);
+
+    if (op_live(&vols->vols_call.op))
+        op_cancel(&vols->vols_call.op);
+    if (op_live(&vols->live_call.op))
+        op_cancel(&vols->live_call.op);
 }
 
 static void volume_end(struct pod *p)
 {
-    p->vols_retry_at = CLOCK_BOOT_NONE;
-}
-
-static void volume_reset(struct pod *p)
-{
-    p->vols = VOLS_NONE;
-    p->vols_since_ns = clock_wall_ns();
-    p->vols_error[0] = p->vols_event[0] = '\0';
-    p->vols_retry_at = CLOCK_BOOT_NONE;
-    p->payload_stale = false;
+    volumes_of(p)->vols_retry_at = CLOCK_BOOT_NONE;
 }
 
 static void volume_free(struct pod *p)
 {
-    free(take_ptr(&p->overlaps));
+    free(take_ptr(&volumes_of(p)->overlaps));
+}
+
+static void volume_reset(struct pod *p)
+{
+    volumes_set_state(p, VOLS_NONE); /* which logs it */
+    volume_free(p);
+    memset(volumes_of(p), 0, sizeof(struct pod_volumes) + p->n_ctrs * sizeof(struct live_ctr));
+    volume_init(p);
 }
 
 const struct room volume_room = {
     .id = ROOM_VOLUME,
     .name = "volume",
-    .pod = { .init = volume_init,
+    .node = { .mounts_changed = volumes_mounts_changed },
+    .pod = { .size = sizeof(struct pod_volumes),
+             .ctr_size = sizeof(struct live_ctr),
+             .init = volume_init,
              .step = volume_step,
              .busy = volume_busy,
              .cancel = volume_cancel,

@@ -92,7 +92,7 @@ void pod_ending_step(struct pod *p)
         return;
     if (!pidns_teardown_step(p) || !sandbox_teardown_step(p))
         return;
-    if ((!shutdown_keeps_volumes(p) || op_live(&p->vols_call.op)) && !volumes_teardown_step(p))
+    if ((!shutdown_keeps_volumes(p) || volumes_working(p)) && !volumes_teardown_step(p))
         return;
     if (images_busy(p))
         return;

@@ -234,8 +234,8 @@ void pods_apply(struct pod *p, struct api_pod *api)
         log_error("images of a pod are not known; it is stuck until its next edit", F_STR("pod", p->key),
                   F_ERR(&e));
     p->priority = pods_priority(p->node, api);
-    live_sub_path_due(p);    /* the annotation that asks for it may be new */
-    p->payload_stale = true; /* labels and annotations show in downward API volumes */
+    live_sub_path_due(p); /* the annotation that asks for it may be new */
+    volumes_stale(p);     /* labels and annotations show in downward API volumes */
     p->record_dirty = true;
     if (p->cgroup_made && !p->resize.under_way && resize_pod_cgroup(p, &e) != ERR_OK)
         log_warn("pod cgroup cannot be updated", F_STR("pod", p->key), F_ERR(&e));
@@ -363,10 +363,7 @@ void pods_config_changed(struct node *n, const struct api_config *c)
     HASH_ITER (hh, n->pods, p, tmp) {
         if (strcmp(p->api->meta.namespace, c->meta.namespace) != 0 || p->state == POD_TERMINATED)
             continue;
-        if (volumes_use_config(p->api, c->kind, c->meta.name)) {
-            p->payload_stale = true;
-            p->vols_retry_at = CLOCK_BOOT_NONE;
-        }
+        volumes_config_changed(p, c->kind, c->meta.name);
         if (c->kind == API_SECRET)
             images_secret_changed(p, c->meta.name);
         for (size_t i = 0; i < p->n_ctrs; i++)

@@ -171,7 +171,7 @@ static void active_step(struct pod *p)
     }
     env_age_step(p);
     phase = final_phase(p);
-    if (phase != NULL && p->net == NET_ADDING)
+    if (phase != NULL && sandbox_net(p) == NET_ADDING)
         return; /* it would have to be waited for all the same, and the status tells the address */
     if (phase != NULL) {
         snprintf(p->phase, sizeof(p->phase), "%s", phase);

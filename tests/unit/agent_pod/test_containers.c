@@ -4,6 +4,8 @@
 #include "agent/pod/container/internal.h"
 #include "agent/pod/core/events.h"
 #include "agent/pod/image/images.h"
+#include "agent/pod/sandbox/internal.h"
+#include "agent/pod/volume/internal.h"
 #include "base/json.h"
 #include "tests/unit/agent_pod/world.h"
 
@@ -41,8 +43,8 @@ static void each_try_counts_the_event_and_the_log_has_one_line(void **state)
     worker_node(&w->node)->runner_active = true; /* pods are woken, but nobody looks at them */
     container_node(&w->node)->create_max = 1;
     p->seen_at = CLOCK_BOOT_NONE;
-    p->net = NET_READY;
-    p->vols = VOLS_READY;
+    sandbox_of(p)->net = NET_READY;
+    volumes_of(p)->vols = VOLS_READY;
     p->state = POD_STARTING;
     p->admitted = true;
     i = images_find(p, "x");

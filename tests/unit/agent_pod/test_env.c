@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* $(VAR) expansion, downward API values, environment order: kubelet's rules over a scripted pod and store. */
 #include "agent/pod/env/env.h"
+#include "agent/pod/sandbox/internal.h"
 #include "agent/source/store.h"
 
 #include <setjmp.h>
@@ -14,6 +15,7 @@ struct world {
     struct src_store *store;
     struct node node;
     struct pod pod;
+    struct sandbox box;
 };
 
 static const char objects[] =
@@ -53,6 +55,7 @@ static int setup(void **state)
     w->node.o.cpu_milli = 4000;
     w->node.o.memory_bytes = 8ull << 30;
     w->pod.node = &w->node;
+    w->pod.parts[ROOM_SANDBOX] = &w->box;
     snprintf(w->pod.uid, sizeof(w->pod.uid), "uid-1");
     load(w, objects);
     *state = w;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Addresses of nobody are given back at the start. */
+#include "agent/pod/sandbox/internal.h"
 #include "tests/unit/agent_pod/world.h"
 
 #include "agent/pod/sandbox/leases.h"
@@ -85,10 +86,10 @@ static void the_address_of_a_running_pod_stays_taken(void **state)
     assert_int_equal(cni_open(&w->node.o.cni, &o, &e), ERR_OK);
     assert_int_equal(fs_replace_at(AT_FDCWD, entry, text, strlen(text), 0600, false, &e), ERR_OK);
     snprintf(p->sandbox_id, sizeof(p->sandbox_id), KNOWN);
-    p->net = NET_READY;
-    p->net_result.n_ips = 2;
-    snprintf(p->net_result.ips[0], sizeof(p->net_result.ips[0]), "10.0.0.2");
-    snprintf(p->net_result.ips[1], sizeof(p->net_result.ips[1]), "10.0.0.3");
+    sandbox_of(p)->net = NET_READY;
+    sandbox_of(p)->net_result.n_ips = 2;
+    snprintf(sandbox_of(p)->net_result.ips[0], sizeof(sandbox_of(p)->net_result.ips[0]), "10.0.0.2");
+    snprintf(sandbox_of(p)->net_result.ips[1], sizeof(sandbox_of(p)->net_result.ips[1]), "10.0.0.3");
     put(w, "10.0.0.2", "rubbish");
     leases_sweep(&w->node, true, &lost);
     assert_true(there(w, "10.0.0.2"));

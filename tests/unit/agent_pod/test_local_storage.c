@@ -2,6 +2,7 @@
 /* Which pods are measured, by what; who is evicted, in which words; that a scan of a volume leads there. */
 #include "agent/pod/usage/internal.h"
 #include "agent/pod/usage/local_storage.h"
+#include "agent/pod/volume/internal.h"
 #include "tests/unit/agent_pod/world.h"
 
 #include <unistd.h>
@@ -200,7 +201,7 @@ static void a_full_volume_evicts_its_pod(void **state)
 
     worker_node(&w->node)->runner_active = true; /* nobody reconciles here */
     small->state = big->state = POD_RUNNING;
-    small->vols = big->vols = VOLS_READY;
+    volumes_of(small)->vols = volumes_of(big)->vols = VOLS_READY;
     write_into(small, "e", MIB / 2);
     write_into(big, "e", 2 * MIB);
     measure(w, small);
@@ -238,7 +239,7 @@ static void a_pod_that_goes_while_it_is_measured_leaves_nothing(void **state)
     struct pod *p = world_pod(w, "p", "containers: [" CTR("c", "") "]" EMPTY("sizeLimit: 1Mi"));
 
     p->state = POD_RUNNING;
-    p->vols = VOLS_READY;
+    volumes_of(p)->vols = VOLS_READY;
     write_into(p, "e", MIB / 2);
     local_storage_step(p);
     p->local->trees[0].due_ms = 0;

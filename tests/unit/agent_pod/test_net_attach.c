@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What network plugins are told of a pod. */
+#include "agent/pod/sandbox/internal.h"
 #include "tests/unit/agent_pod/world.h"
 
 #include "agent/pod/sandbox/files.h"
@@ -68,14 +69,14 @@ static void each_host_port_of_regular_containers_is_mapped_once(void **state)
     struct err e = { 0 };
 
     assert_int_equal(net_attach_fill(p, true, true, &e), ERR_OK);
-    assert_int_equal(p->cni_att.n_ports, 3);
-    assert_int_equal(p->cni_att.ports[0].host_port, 8080);
-    assert_string_equal(p->cni_att.ports[0].protocol, "tcp");
-    assert_string_equal(p->cni_att.ports[1].protocol, "udp");
-    assert_string_equal(p->cni_att.ports[1].host_ip, "192.0.2.1");
-    assert_string_equal(p->cni_att.ports[2].protocol, "sctp");
+    assert_int_equal(sandbox_of(p)->cni_att.n_ports, 3);
+    assert_int_equal(sandbox_of(p)->cni_att.ports[0].host_port, 8080);
+    assert_string_equal(sandbox_of(p)->cni_att.ports[0].protocol, "tcp");
+    assert_string_equal(sandbox_of(p)->cni_att.ports[1].protocol, "udp");
+    assert_string_equal(sandbox_of(p)->cni_att.ports[1].host_ip, "192.0.2.1");
+    assert_string_equal(sandbox_of(p)->cni_att.ports[2].protocol, "sctp");
     assert_int_equal(net_attach_fill(p, false, false, &e), ERR_OK);
-    assert_string_equal(p->cni_att.netns, "");
+    assert_string_equal(sandbox_of(p)->cni_att.netns, "");
 }
 
 static void ranges_annotations_and_dns_are_told(void **state)
@@ -92,16 +93,16 @@ static void ranges_annotations_and_dns_are_told(void **state)
     const char *text = "nameserver 10.96.0.10\nnameserver fd00::a\nsearch a.svc svc\noptions ndots:5 edns0\n";
     assert_int_equal(fs_replace_at(AT_FDCWD, path, text, strlen(text), 0644, false, &e), ERR_OK);
     assert_int_equal(net_attach_fill(p, true, true, &e), ERR_OK);
-    assert_string_equal(p->cni_att.ip_ranges[0], "10.1.0.0/16");
-    assert_string_equal(p->cni_att.ip_ranges[1], "fd00::/64");
-    assert_null(p->cni_att.ip_ranges[2]);
-    assert_string_equal(p->cni_att.dns_servers[1], "fd00::a");
-    assert_null(p->cni_att.dns_servers[2]);
-    assert_string_equal(p->cni_att.dns_searches[1], "svc");
-    assert_string_equal(p->cni_att.dns_options[1], "edns0");
-    assert_int_equal(p->cni_att.n_annotations, 2);
-    assert_string_equal(p->cni_att.annotations[0].value, "v");
-    assert_null(p->cni_att.ip);
+    assert_string_equal(sandbox_of(p)->cni_att.ip_ranges[0], "10.1.0.0/16");
+    assert_string_equal(sandbox_of(p)->cni_att.ip_ranges[1], "fd00::/64");
+    assert_null(sandbox_of(p)->cni_att.ip_ranges[2]);
+    assert_string_equal(sandbox_of(p)->cni_att.dns_servers[1], "fd00::a");
+    assert_null(sandbox_of(p)->cni_att.dns_servers[2]);
+    assert_string_equal(sandbox_of(p)->cni_att.dns_searches[1], "svc");
+    assert_string_equal(sandbox_of(p)->cni_att.dns_options[1], "edns0");
+    assert_int_equal(sandbox_of(p)->cni_att.n_annotations, 2);
+    assert_string_equal(sandbox_of(p)->cni_att.annotations[0].value, "v");
+    assert_null(sandbox_of(p)->cni_att.ip);
 }
 
 int main(void)

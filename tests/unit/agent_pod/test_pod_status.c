@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Phase, conditions and container statuses from what the worker knows. */
 #include "agent/pod/container/readiness.h"
+#include "agent/pod/sandbox/internal.h"
 #include "agent/pod/status/status.h"
+#include "agent/pod/volume/internal.h"
 #include "tests/unit/agent_pod/world.h"
 
 #include "base/json.h"
@@ -178,14 +180,14 @@ static void the_network_is_told_when_the_volumes_are_there(void **state)
     struct pod *p = started(*state, "containers: [{name: a, image: x}]");
     json_t *o;
 
-    p->net = NET_READY;
-    snprintf(p->net_result.ips[0], sizeof(p->net_result.ips[0]), "10.0.0.5");
-    p->net_result.n_ips = 1;
+    sandbox_of(p)->net = NET_READY;
+    snprintf(sandbox_of(p)->net_result.ips[0], sizeof(sandbox_of(p)->net_result.ips[0]), "10.0.0.5");
+    sandbox_of(p)->net_result.n_ips = 1;
     o = pod_status_json(p);
     assert_null(json_object_get(json_object_get(o, "status"), "podIP"));
     assert_string_equal(json_str(condition(o, "PodReadyToStartContainers"), "status"), "False");
     json_decref(o);
-    p->vols = VOLS_READY;
+    volumes_of(p)->vols = VOLS_READY;
     o = pod_status_json(p);
     assert_string_equal(json_str(json_object_get(o, "status"), "podIP"), "10.0.0.5");
     assert_string_equal(json_str(condition(o, "PodReadyToStartContainers"), "status"), "True");

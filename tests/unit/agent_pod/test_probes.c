@@ -5,6 +5,7 @@
 #include "agent/pod/container/probes.h"
 #include "agent/pod/container/readiness.h"
 #include "agent/pod/core/events.h"
+#include "agent/pod/sandbox/internal.h"
 #include "agent/pod/show/explain.h"
 #include "agent/pod/status/status.h"
 #include "base/clock.h"
@@ -243,8 +244,8 @@ static void results_follow_the_server(void **state)
     json_t *events;
     char text[200];
 
-    snprintf(p->net_result.ips[0], sizeof(p->net_result.ips[0]), "127.0.0.1");
-    p->net_result.n_ips = 1;
+    snprintf(sandbox_of(p)->net_result.ips[0], sizeof(sandbox_of(p)->net_result.ips[0]), "127.0.0.1");
+    sandbox_of(p)->net_result.n_ips = 1;
     run(c);
     c->cur.started_at.ns -= 5 * SECOND;
     probes_step(c);
@@ -287,8 +288,8 @@ static void the_first_second_is_not_held_against_a_container(void **state)
     struct probe_view v;
     json_t *events;
 
-    snprintf(p->net_result.ips[0], sizeof(p->net_result.ips[0]), "127.0.0.1");
-    p->net_result.n_ips = 1;
+    snprintf(sandbox_of(p)->net_result.ips[0], sizeof(sandbox_of(p)->net_result.ips[0]), "127.0.0.1");
+    sandbox_of(p)->net_result.n_ips = 1;
     run(c);
     probes_step(c);
     do {

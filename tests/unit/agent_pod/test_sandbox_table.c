@@ -4,6 +4,7 @@
  * brought there, it happens, and then everything that the agent asks for succeeds.  A combination without a
  * row fails.
  */
+#include "agent/pod/sandbox/internal.h"
 #include "tests/unit/agent_pod/script_parts.h"
 
 #define S SCRIPT_SECOND
@@ -197,7 +198,7 @@ static void remove_pod(struct world *w, struct pod *p)
 
 static void happen(struct world *w, struct pod *p, enum happening v)
 {
-    const char *operation = operation_of(p->net);
+    const char *operation = operation_of(sandbox_of(p)->net);
 
     switch (v) {
     case OPERATION_SUCCEEDS:
@@ -254,7 +255,7 @@ static enum result result_of(struct world *w)
 {
     const struct pod *p = pods_find(&w->node, "default", "a");
 
-    return p == NULL ? GONE : (enum result)(NONE + p->net);
+    return p == NULL ? GONE : (enum result)(NONE + sandbox_of(p)->net);
 }
 
 static void settle(struct world *w)
@@ -283,8 +284,8 @@ static bool try_one(enum net_state s, enum happening v)
     assert_int_equal(script_setup(&state), 0);
     w = state;
     p = bring(w, s);
-    if (p->net != s)
-        fail_msg("%s instead of %s", net_state_name(p->net), net_state_name(s));
+    if (sandbox_of(p)->net != s)
+        fail_msg("%s instead of %s", net_state_name(sandbox_of(p)->net), net_state_name(s));
     script.n_adds = script.n_dels = 0;
     happen(w, p, v);
     then = result_of(w);

@@ -3,6 +3,8 @@
 #include "agent/pod/admit/admit.h"
 #include "agent/pod/node/record_load.h"
 #include "agent/pod/record/record_save.h"
+#include "agent/pod/sandbox/internal.h"
+#include "agent/pod/volume/internal.h"
 #include "world.h"
 
 #include "agent/pod/worker/shutdown.h"
@@ -18,8 +20,8 @@ static struct pod *ended(struct world *w, const char *spec)
     snprintf(p->phase, sizeof(p->phase), "Failed");
     snprintf(p->reason, sizeof(p->reason), "Terminated");
     p->message = strdup("Pod was terminated in response to imminent node shutdown.");
-    p->net = NET_DELETED;
-    p->vols = VOLS_REMOVED;
+    sandbox_of(p)->net = NET_DELETED;
+    volumes_of(p)->vols = VOLS_REMOVED;
     p->initialized = true;
     for (size_t i = 0; i < p->n_ctrs; i++) {
         memset(p->ctrs[i].cur.id, 'a', 64);
@@ -43,12 +45,35 @@ static void it_begins_again_once_no_shutdown_is_known_of(void **state)
     assert_string_equal(p->reason, "");
     assert_null(p->message);
     assert_false(p->admitted); /* judged anew */
-    assert_int_equal(p->net, NET_NONE);
-    assert_int_equal(p->vols, VOLS_NONE);
+    assert_int_equal(sandbox_of(p)->net, NET_NONE);
+    assert_int_equal(volumes_of(p)->vols, VOLS_NONE);
     assert_false(p->initialized);
     assert_int_equal(p->ctrs[0].backoff_ms, 0); /* it did not crash */
     assert_int_equal(p->shutdown_ns, 0);
     assert_false(shutdown_revive(p)); /* once */
+}
+
+/* Whatever a room noted of its old sandbox and volumes: nothing of it applies to the new ones. */
+static void it_begins_again_as_a_new_pod_does(void **state)
+{
+    struct world *w = *state;
+    struct pod *p = ended(w, ONE), *new = world_pod(w, "new", ONE);
+    struct pod_volumes *vols = volumes_of(p);
+    struct sandbox *box = sandbox_of(p);
+
+    vols->vols_backoff_ms = vols->payload_backoff_ms = box->net_backoff_ms = 10000;
+    vols->vols_tidy_at = vols->tokens_renew_at = box->net_check_at = clock_boot_in_ms(1);
+    vols->vols_held = vols->payload_stale = box->net_check = box->net_told = box->net_healing = true;
+    vols->live[0].live_due = true;
+    vols->overlaps = strdup("volume");
+    snprintf(box->net_again_ip, sizeof(box->net_again_ip), "10.0.0.1");
+    worker_node(&w->node)->shutdown.state = SHUTDOWN_NO;
+    assert_true(shutdown_revive(p));
+    volumes_of(new)->vols_since_ns = vols->vols_since_ns;
+    sandbox_of(new)->net_since_ns = box->net_since_ns;
+    memcpy(sandbox_of(new)->netns_dir, box->netns_dir, sizeof(box->netns_dir));
+    assert_memory_equal(vols, volumes_of(new), sizeof(*vols) + sizeof(vols->live[0]));
+    assert_memory_equal(box, sandbox_of(new), sizeof(*box));
 }
 
 static void while_the_machine_goes_down_it_stays_ended(void **state)
@@ -161,6 +186,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         WORLD_TEST(it_begins_again_once_no_shutdown_is_known_of),
+        WORLD_TEST(it_begins_again_as_a_new_pod_does),
         WORLD_TEST(while_the_machine_goes_down_it_stays_ended),
         WORLD_TEST(an_agent_that_was_restarted_waits_to_be_told_unless_the_machine_was_too),
         WORLD_TEST(what_ran_once_for_good_is_not_run_twice),

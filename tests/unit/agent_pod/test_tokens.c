@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Service account tokens: what is asked for, the file's owner and mode, when it is asked for again. */
+#include "agent/pod/volume/internal.h"
 #include "agent/pod/volume/tokens.h"
 #include "tests/unit/agent_pod/world.h"
 
@@ -180,13 +181,13 @@ static void a_token_that_arrives_wakes_its_pod(void **state)
     struct pod *p = with_token(w, PLAIN);
 
     worker_node(&w->node)->runner_active = true; /* nothing of it is to run here */
-    p->vols_retry_at = clock_boot_in_ms(60000);
-    p->payload_stale = false;
+    volumes_of(p)->vols_retry_at = clock_boot_in_ms(60000);
+    volumes_of(p)->payload_stale = false;
     node_token_changed(&w->node, "nobody's");
-    assert_false(p->payload_stale);
+    assert_false(volumes_of(p)->payload_stale);
     node_token_changed(&w->node, p->uid);
-    assert_true(p->payload_stale);
-    assert_false(clock_boot_is_set(p->vols_retry_at));
+    assert_true(volumes_of(p)->payload_stale);
+    assert_false(clock_boot_is_set(volumes_of(p)->vols_retry_at));
     assert_true(p->dirty_queued);
 }
 

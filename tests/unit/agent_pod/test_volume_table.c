@@ -4,6 +4,7 @@
  * volumes are brought there, it happens, and then everything that the agent asks for succeeds.  A combination
  * without a row fails.
  */
+#include "agent/pod/volume/internal.h"
 #include "tests/unit/agent_pod/script_parts.h"
 
 #include "agent/pod/leftovers/mount_watch.h"
@@ -182,7 +183,7 @@ static struct pod *bring(struct world *w, int s)
 
 static void happen(struct world *w, struct pod *p, enum happening v)
 {
-    const char *operation = operation_of((int)p->vols);
+    const char *operation = operation_of((int)volumes_of(p)->vols);
 
     switch (v) {
     case OPERATION_SUCCEEDS:
@@ -230,7 +231,7 @@ static enum result result_of(struct world *w)
 {
     const struct pod *p = pods_find(&w->node, "default", "a");
 
-    return p == NULL ? GONE : (enum result)(NONE + (int)p->vols);
+    return p == NULL ? GONE : (enum result)(NONE + (int)volumes_of(p)->vols);
 }
 
 static void settle(struct world *w)
@@ -254,8 +255,8 @@ static bool try_one(int s, enum happening v)
     assert_int_equal(script_setup(&state), 0);
     w = state;
     p = bring(w, s);
-    if ((int)p->vols != s)
-        fail_msg("%s instead of %s", state_names[p->vols], state_names[s]);
+    if ((int)volumes_of(p)->vols != s)
+        fail_msg("%s instead of %s", state_names[volumes_of(p)->vols], state_names[s]);
     script.n_host_checks = script.n_removals = 0;
     happen(w, p, v);
     then = result_of(w);

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What volume keeps of a pod for itself. */
+#ifndef AGENT_POD_VOLUME_INTERNAL_H
+#define AGENT_POD_VOLUME_INTERNAL_H
+#include "agent/pod/core/pod.h"
+#include "base/process.h"
+
+/* subPath mounts that could not follow their volume (live_sub_path.h) */
+struct live_retry {
+    uint64_t wait_ms; /* until the next try; 0: none has failed */
+    int64_t since_ns; /* wall clock */
+    struct boot_time retry_at;
+    char error[504];
+};
+
+struct live_ctr {   /* of a container */
+    bool live_due;  /* its subPath mounts may be older than their volume (live_sub_path.h) */
+    pid_t live_pid; /* its first process, for the child that looks */
+    struct live_retry live_retry;
+};
+
+struct pod_volumes {
+    enum vols_state { VOLS_NONE, VOLS_CHECKING, VOLS_READY, VOLS_REMOVING, VOLS_REMOVED } vols;
+    int64_t vols_since_ns;
+    char vols_error[512];
+    char vols_event[512]; /* last FailedMount text, so that the event is not repeated at each try */
+    struct boot_time vols_retry_at;
+    bool vols_held;            /* not removed: a mount that is not ours; tried again when mounts change */
+    unsigned vols_mount_round; /* mount_watch_rounds() when the last removal began */
+    uint64_t vols_backoff_ms;
+    uint64_t payload_backoff_ms; /* of a refresh that failed; 0: the last one succeeded */
+    struct boot_time
+        vols_tidy_at; /* superseded versions of payloads are removed then; none: there are none */
+    struct proc_call vols_call;
+    struct proc_call live_call;
+    struct ctr *live_ctr; /* whose mounts it looks at */
+    unsigned *
+        vols_at; /* shared with the child that checks host paths: 1 + index of the volume it looks at; NULL */
+    char shm_path[512];
+    bool payload_stale; /* a ConfigMap or Secret it uses changed */
+    struct boot_time
+        tokens_renew_at; /* its service account tokens are asked for again then; none: it has none */
+    char *overlaps;      /* files of volumes that a later source hides, for the status; NULL: none */
+    int64_t overlaps_since_ns;
+    struct live_ctr live[]; /* as many as the pod has containers */
+};
+
+static inline struct pod_volumes *volumes_of(const struct pod *p)
+{
+    return p->parts[ROOM_VOLUME];
+}
+
+static inline struct live_ctr *live_of(const struct ctr *c)
+{
+    return &volumes_of(c->pod)->live[c - c->pod->ctrs];
+}
+
+void volumes_set_state(struct pod *p, enum vols_state s); /* the only way to change it */
+#endif
