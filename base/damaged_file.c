@@ -76,9 +76,10 @@ struct oldest {
 static void note_oldest(const char *name, void *arg)
 {
     struct oldest *o = arg;
+    const char *at = stamp(name), *before = stamp(o->name);
 
     o->n++;
-    if (strlen(name) < sizeof(o->name) && (o->name[0] == '\0' || strcmp(stamp(name), stamp(o->name)) < 0))
+    if (strlen(name) < sizeof(o->name) && at != NULL && (before == NULL || strcmp(at, before) < 0))
         memcpy(o->name, name, strlen(name) + 1);
 }
 

@@ -100,10 +100,13 @@ static void namespaces(struct completion *c)
 static void containers(struct completion *c)
 {
     static const char *const lists[] = { "spec.containers", "spec.initContainers" };
-    json_auto_t *list = c->pod != NULL ? ask_pods(c, false) : NULL;
+    json_auto_t *list = NULL;
     const json_t *pod, *container;
     size_t i, k;
 
+    if (c->pod == NULL)
+        return;
+    list = ask_pods(c, false);
     json_array_foreach (cli_at(list, "items"), i, pod) {
         for (size_t l = 0; l < ARRAY_LEN(lists); l++) {
             if (strcmp(cli_text(pod, "metadata.name"), c->pod) != 0)

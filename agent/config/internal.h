@@ -108,7 +108,7 @@ enum err_code config_check_value(const struct config_row *r, const json_t *value
 /* From a flag's text. */
 enum err_code config_flag_value(const struct config_row *r, const char *text, json_t **ret,
                                 struct err *e) MUST_CHECK;
-bool config_is_zero(const json_t *value); /* false, 0, "", "0s", {}, [] */
+bool config_is_zero(const json_t *value); /* false, 0, "", "0s", {}, []; NULL */
 bool config_is_ip(const char *text);
 
 /* ---- value_special.c: checks of single rows ---- */

@@ -25,6 +25,8 @@ bool config_is_zero(const json_t *v)
 {
     int64_t ns;
 
+    if (v == NULL)
+        return true;
     switch (json_typeof(v)) {
     case JSON_FALSE:
     case JSON_NULL:

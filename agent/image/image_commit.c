@@ -225,7 +225,7 @@ enum err_code img_commit_start(struct img_job *j, op_done_fn done, struct err *e
 
     for (size_t i = 0; i < j->n_found; i++)
         n += j->found[i].n_names;
-    j->writes = calloc(n, sizeof(*j->writes));
+    j->writes = calloc(n + 1, sizeof(*j->writes));
     if (j->writes == NULL)
         return err_nomem(e);
 
