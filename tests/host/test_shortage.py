@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the agent says where a resource is too short to start at all."""
 import contextlib
+import itertools
 import os
 import re
 import resource
@@ -39,8 +40,8 @@ path, number, reads = sys.argv[1], int(sys.argv[2]), sys.argv[3] == "reads"
 clients = []
 for _ in range(number):
     s = socket.socket(socket.AF_UNIX)
+    s.connect(path)  # waits where the queue is full, as it would not with a timeout
     s.settimeout(20)
-    s.connect(path)
     s.sendall(sys.argv[4].encode().decode("unicode_escape").encode())
     clients.append(s)
     if reads:
@@ -56,7 +57,9 @@ def clients(node, number, request, reads=True):
     process = subprocess.Popen(["python3", "-c", CLIENTS, node.socket, str(number), "reads" if reads else "deaf", request],
                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, user=NOBODY, group=NOBODY, extra_groups=[])
     try:
-        yield [line.strip() for line in iter(process.stdout.readline, "all\n")]
+        answers = [line.strip() for line in itertools.takewhile(lambda line: line != "all\n", process.stdout)]
+        check(process.poll() is None, "the clients ended")
+        yield answers
     finally:
         process.stdin.close()
         process.wait()
