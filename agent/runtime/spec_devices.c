@@ -2,6 +2,8 @@
 /* Device nodes of a container: those of plugins and, for a privileged one, all of the host. */
 #include "agent/runtime/container_internal.h"
 
+#include "base/fs.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -66,12 +68,16 @@ static enum err_code add_tree(const struct devices *d, const char *dir, const ch
 
     if (stream == NULL)
         return errno == ENOENT ? ERR_OK : err_sys(e, errno, "open %s", dir);
-    while (code == ERR_OK && (entry = readdir(stream)) != NULL) {
+    while (code == ERR_OK && (errno = 0, entry = readdir(stream)) != NULL) {
         char from[PATH_MAX], to[PATH_MAX];
+        struct presence found = presence_absent();
         struct stat st;
 
-        if (spec_devices_is_skipped(entry->d_name) ||
-            fstatat(dirfd(stream), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+        if (!spec_devices_is_skipped(entry->d_name))
+            found = fs_look_at(dirfd(stream), entry->d_name, &st, e);
+        if (presence_is_unknown(found))
+            code = err_wrap(e, "devices in %s", dir);
+        if (presence_is_unknown(found) || presence_is_absent(found) ||
             snprintf(from, sizeof(from), "%s/%s", dir, entry->d_name) >= (int)sizeof(from) ||
             snprintf(to, sizeof(to), "%s/%s", target, entry->d_name) >= (int)sizeof(to))
             continue;
@@ -80,6 +86,8 @@ static enum err_code add_tree(const struct devices *d, const char *dir, const ch
         else if (S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode))
             code = spec_devices_add_node(d, &st, to, e);
     }
+    if (code == ERR_OK && errno != 0)
+        code = err_sys(e, errno, "list %s", dir);
     closedir(stream);
     return code;
 }

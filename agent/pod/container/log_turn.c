@@ -106,7 +106,7 @@ static void retire(const struct log_turn *t, int dir, const struct named *n, int
     char to[LOG_NAME_SIZE];
 
     rotated_name(t, dir, wall_ns, to);
-    if (renameat(dir, n->name, dir, to) != 0)
+    if (renameat2(dir, n->name, dir, to, RENAME_NOREPLACE) != 0) /* whether it is taken may not be known */
         trouble(t, "a rotated log cannot be renamed");
 }
 

@@ -187,6 +187,7 @@ static enum err_code write_resolv(struct pod *p, struct err *e)
 enum err_code files_write_static(struct pod *p, struct err *e)
 {
     buf_auto text = BUF_INIT(1024);
+    struct presence found;
     char path[512];
 
     if (files_name_host(p, e) != ERR_OK)
@@ -201,7 +202,10 @@ enum err_code files_write_static(struct pod *p, struct err *e)
 
     if (files_path(p, FILES_HOSTS, path, sizeof(path), e) != ERR_OK)
         return e->code;
-    return access(path, F_OK) == 0 ? ERR_OK : rewrite(path, "", 0, e);
+    found = fs_look_at(AT_FDCWD, path, NULL, e);
+    if (presence_is_unknown(found))
+        return e->code; /* it may be that of a pod that runs */
+    return presence_is_absent(found) ? rewrite(path, "", 0, e) : ERR_OK;
 }
 
 enum err_code files_write_hosts(struct pod *p, const char *const *ips, size_t n_ips, struct err *e)

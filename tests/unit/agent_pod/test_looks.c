@@ -5,8 +5,10 @@
 #include "agent/pod/core/pod_look.h"
 #include "agent/pod/limits/cpu_memory.h"
 #include "agent/pod/record/quarantine.h"
+#include "agent/pod/sandbox/files.h"
 #include "agent/pod/worker/internal.h"
 #include "agent/pod/worker/shutdown.h"
+#include "agent/runtime/container_internal.h"
 #include "agent/runtime/live_mount.h"
 #include "cgroups/internal.h"
 #include "world.h"
@@ -169,6 +171,45 @@ static void a_log_link_that_could_not_be_made_is_made_later(void **state)
     assert_int_equal(faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW), 0);
 }
 
+static void a_hosts_file_that_cannot_be_looked_at_is_not_emptied(void **state)
+{
+    struct world *w = *state;
+    struct pod *p =
+        world_add(w, "{apiVersion: v1, kind: Pod, metadata: {name: p, uid: u1}, spec: {" ONE("1Mi") "}}");
+    str_auto text = NULL;
+    char path[512];
+    struct err e = { 0 };
+
+    w->node.o.resolv_conf = "";
+    assert_int_equal(files_write_static(p, &e), ERR_OK);
+    assert_int_equal(files_path(p, FILES_HOSTS, path, sizeof(path), &e), ERR_OK);
+    assert_int_equal(fs_replace_at(AT_FDCWD, path, "x", 1, 0644, false, &e), ERR_OK);
+    failing_arm("fstatat", path, EIO, 1);
+    assert_int_not_equal(files_write_static(p, &e), ERR_OK);
+    e = (struct err){ 0 };
+    assert_int_equal(files_write_static(p, &e), ERR_OK);
+    assert_int_equal(fs_read_at(AT_FDCWD, path, 100, &text, NULL, &e), ERR_OK);
+    assert_string_equal(text, "x");
+}
+
+static void devices_that_cannot_be_listed_are_not_none(void **state)
+{
+    const struct api_security security = { .has_privileged = true, .privileged = true };
+    const struct rt_config c = { .security = &security };
+    json_auto_t *devices = json_array(), *rules = json_array();
+    struct err e = { 0 };
+
+    (void)state;
+    failing_arm("readdir", "", EIO, 1);
+    assert_int_not_equal(rt_devices_build(&c, devices, rules, &e), ERR_OK);
+    assert_int_equal(e.sys, EIO);
+    e = (struct err){ 0 };
+    failing_arm("fstatat", "null", EIO, 1);
+    assert_int_not_equal(rt_devices_build(&c, devices, rules, &e), ERR_OK);
+    e = (struct err){ 0 };
+    assert_int_equal(rt_devices_build(&c, devices, rules, &e), ERR_OK);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -177,6 +218,8 @@ int main(void)
         WORLD_TEST(one_that_stays_unread_is_shown_and_read_when_the_next_begins),
         WORLD_TEST(damaged_files_that_cannot_be_listed_are_not_none),
         WORLD_TEST(a_log_link_that_could_not_be_made_is_made_later),
+        WORLD_TEST(a_hosts_file_that_cannot_be_looked_at_is_not_emptied),
+        WORLD_TEST(devices_that_cannot_be_listed_are_not_none),
         WORLD_TEST(a_process_that_cannot_be_looked_at_is_not_gone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
