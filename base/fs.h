@@ -56,7 +56,8 @@ enum err_code fs_mkdirs_beneath(int root, const char *path, mode_t mode, struct 
 /*
  * For a folder whose folders have nothing to do with each other and come and go: asks the file system to find
  * each a place of its own (FS_TOPDIR_FL, chattr +T; ext4), not beside all others, where it would look for
- * a free inode past all that were deleted lately.  What cannot be asked stays as it is.
+ * a free inode past all that were deleted lately (without a journal 8 ms of CPU for a folder of six files, not
+ * 0.4, once some hundred came and went).  What cannot be asked stays as it is.
  */
 void fs_spread_below(const char *path);
 

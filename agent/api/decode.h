@@ -90,8 +90,4 @@ enum err_code api_decode_pod(const json_t *object, struct api_pod **ret, struct 
  */
 bool api_pod_edit_needs_restart(const struct api_pod *old_pod, const struct api_pod *new_pod, char *why,
                                 size_t why_size);
-
-/* The support table of every Pod field as Markdown (docs/pod-fields.md), from the schema tables. malloc'ed.
- */
-char *api_support_table(void);
 #endif

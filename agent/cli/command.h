@@ -119,8 +119,5 @@ void help_command(const struct cli_command *command, struct buf *out);
 int cli_usage_error(struct cli *cli, const struct cli_command *command, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
 
-/* ---- man.c ------------------------------------------------------------------------------------- */
-bool man_page(const char *name, struct buf *out); /* "coracle.1"; false: there is no such page */
-
 /* ---- complete.c -------------------------------------------------------------------------------- */
 #endif

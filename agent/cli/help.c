@@ -109,33 +109,19 @@ int cli_usage_error(struct cli *cli, const struct cli_command *command, const ch
 
 /* ---- the command ----------------------------------------------------------------------------- */
 
-struct help {
-    const char *man;
-};
-
-static const struct cli_flag flags[] = {
-    { "man", 0, FLAG_TEXT, offsetof(struct help, man), "PAGE",
-      "a manual page as troff: coracle.1, coracle.8 or coracle-config.5",
-      "coracle.1|coracle.8|coracle-config.5" },
-    CLI_FLAGS_END,
-};
+static const struct cli_flag flags[] = { CLI_FLAGS_END };
 
 static int cli_help_run(struct cli *cli, const struct cli_command *command, int argc, char **argv)
 {
     buf_auto text = BUF_INIT(4u << 20);
     const struct cli_command *about;
-    struct help help = { 0 };
     int code;
 
-    if (!cli_parse(cli, command, &help, &argc, argv, &code))
+    if (!cli_parse(cli, command, NULL, &argc, argv, &code))
         return code;
     if (argc > 1)
         return cli_usage_error(cli, command, "at most one command can be explained");
-    if (help.man != NULL) {
-        if (!man_page(help.man, &text))
-            return cli_wrong(cli, "there is no manual page \"%s\": coracle.1, coracle.8 or coracle-config.5",
-                             help.man);
-    } else if (argc == 0) {
+    if (argc == 0) {
         help_overview(&text);
     } else if ((about = cli_command_find(argv[0])) != NULL) {
         help_command(about, &text);
@@ -151,7 +137,6 @@ static int cli_help_run(struct cli *cli, const struct cli_command *command, int 
 static const struct cli_example examples[] = {
     { "what there is", "coracle help" },
     { "everything about one command", "coracle help logs" },
-    { "read the manual without installing it", "coracle help --man coracle.1 | man -l -" },
     { NULL, NULL },
 };
 
@@ -159,7 +144,7 @@ const struct cli_command command_help = {
     .name = "help",
     .run = cli_help_run,
     .summary = "what a command does",
-    .usage = "help [COMMAND]\nhelp --man PAGE",
+    .usage = "help [COMMAND]",
     .about = "Shows all commands, or one of them with flags, examples and exit codes.",
     .flags = flags,
     .examples = examples,

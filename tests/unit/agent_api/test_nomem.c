@@ -96,12 +96,6 @@ static void selectors_and_yaml_texts_report_it(void **state)
         free(text);
         json_decref(v);
     });
-    NOMEM_EACH(ok, {
-        char *table = api_support_table();
-
-        ok = table != NULL;
-        free(table);
-    });
 }
 
 int main(void)

@@ -3,6 +3,7 @@
 #include "helper.h"
 
 #include "agent/api/internal.h"
+#include "tests/unit/agent_api/support_table.h"
 
 /* Visits every table that a Pod reaches. */
 static void visit(const struct api_schema *schema, const struct api_schema **seen, size_t *n,
@@ -82,7 +83,7 @@ static void a_field_is_kept_or_explained(void **state)
 
 static void the_table_shows_what_the_rows_say(void **state)
 {
-    char *table = api_support_table();
+    char *table = support_table();
 
     (void)state;
     assert_non_null(table);
@@ -100,7 +101,7 @@ static void the_table_shows_what_the_rows_say(void **state)
 
 static void the_page_in_docs_is_this_table(void **state)
 {
-    char *table = api_support_table(), *page;
+    char *table = support_table(), *page;
     FILE *f = fopen("docs/pod-fields.md", "r");
     size_t n;
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Manual pages from the tables: man(7) macros, for man-db and mandoc alike. */
+/* Manual pages (docs/man) from the tables: man(7) macros, for man-db and mandoc alike. */
+#ifndef TESTS_AGENT_CLI_MAN_H
+#define TESTS_AGENT_CLI_MAN_H
 #include "agent/cli/internal.h"
 #include "agent/config/config.h"
 
@@ -219,7 +221,7 @@ static const char *const signals[][2] = {
     { NULL, NULL },
 };
 
-static const char *const files[][2] = {
+static const char *const man_files[][2] = {
     { CONFIG_FILE, "the configuration, where no --config is given; see coracle-config(5)" },
     { "/etc/coracle/manifests", "the manifest folder of the installed unit" },
     { "/run/coracle", "what may vanish at a reboot, and the socket of the commands" },
@@ -254,7 +256,7 @@ static void page_daemon(struct buf *out)
         line(out, x->when);
     }
     buf_adds(out, ".SH FILES\n");
-    man_add_items(out, files);
+    man_add_items(out, man_files);
     buf_adds(out, ".SH SEE ALSO\n.BR coracle (1),\n.BR coracle\\-config (5),\n.BR systemctl (1)\n");
 }
 
@@ -375,7 +377,8 @@ static void add_folded(struct buf *out, const char *page)
 
 /* ---- all of them ----------------------------------------------------------------------------- */
 
-bool man_page(const char *name, struct buf *out)
+/* "coracle.1"; false: there is no such page. */
+static bool man_page(const char *name, struct buf *out)
 {
     static const struct {
         const char *name;
@@ -396,3 +399,4 @@ bool man_page(const char *name, struct buf *out)
         }
     return false;
 }
+#endif

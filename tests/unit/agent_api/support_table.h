@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The support table of every Pod field as Markdown, made from the schema tables. */
+/* The support table of every Pod field as Markdown (docs/pod-fields.md), made from the schema tables. */
+#ifndef TESTS_AGENT_API_SUPPORT_TABLE_H
+#define TESTS_AGENT_API_SUPPORT_TABLE_H
 #include "agent/api/internal.h"
 
 #include <stdio.h>
@@ -164,7 +166,7 @@ static void write_resources(struct buf *b)
                  r->why != NULL ? r->why : "");
 }
 
-char *api_support_table(void)
+static char *support_table(void)
 {
     struct sections all = { .n = 0 };
     buf_auto b = BUF_INIT(TABLE_MAX);
@@ -186,3 +188,4 @@ char *api_support_table(void)
     write_resources(&b);
     return b.failed ? NULL : buf_detach(&b);
 }
+#endif
