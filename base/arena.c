@@ -7,11 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/*
- * Blocks double from 1 KiB (a ConfigMap reference) to 32 KiB (a big pod), so that 110 small pods
- * cost little and a large object few calls.  What would fill most of a block gets one of its own,
- * behind the current block, whose rest stays usable.
- */
+/* Block sizes double from 1 KiB (a ConfigMap reference) to 32 KiB (a big pod), so that 110 small pods cost
+ * little and a large object takes few calls. A request that would fill most of a block gets its own, behind
+ * the current block, whose rest stays usable. */
 enum { ALIGN = 16, FIRST_BLOCK = 1024, LAST_BLOCK = 32 * 1024 };
 
 struct arena_block {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * arena - memory that is freed all at once: decoded objects and plans live in one.
- * Not thread safe; may be handed from thread to thread.
- */
+/* arena - memory that is freed all at once, for decoded objects and plans. Not thread-safe, but may be passed
+ * from one thread to another. */
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
 #include "base/error.h"
@@ -15,8 +13,9 @@ struct arena {
     size_t used;                /* bytes handed out, for limits and statistics */
 };
 
-void *arena_alloc(struct arena *a, size_t n) MUST_CHECK;       /* zeroed, 16-byte aligned; NULL: no memory */
-char *arena_strdup(struct arena *a, const char *s) MUST_CHECK; /* NULL in: NULL out */
+/* zeroed, 16-byte aligned; NULL when out of memory */
+void *arena_alloc(struct arena *a, size_t n) MUST_CHECK;
+char *arena_strdup(struct arena *a, const char *s) MUST_CHECK; /* NULL for NULL */
 char *arena_strndup(struct arena *a, const char *s, size_t n) MUST_CHECK;
 char *arena_printf(struct arena *a, const char *fmt, ...) PRINTF_LIKE(2, 3) MUST_CHECK;
 void arena_done(struct arena *a); /* frees everything; the arena is empty and usable again */

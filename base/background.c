@@ -10,7 +10,7 @@ static void base_turns_on_idle(uv_idle_t *idle)
 
 static void base_turns_on_check(uv_check_t *check);
 
-/* The loop is kept awake exactly while a piece could run. */
+/* Keeps the loop awake exactly while a piece can run. */
 static void update(struct background *ts)
 {
     const bool wanted = !TAILQ_EMPTY(&ts->first) || (!TAILQ_EMPTY(&ts->others) && !ts->pausing);
@@ -62,7 +62,7 @@ static void base_turns_on_check(uv_check_t *check)
     if (t == NULL && !ts->pausing)
         t = TAILQ_FIRST(&ts->others);
     if (t != NULL) {
-        const bool first = t->first; /* `t` may be gone after its piece */
+        const bool first = t->first; /* `t` may be freed after its piece */
 
         began = uv_hrtime();
         background_withdraw(ts, t);

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * background - clients of a loop that also has more urgent work.  What a client wants is cut into pieces; a
- * turn of the loop runs one piece, after everything that had come in by then (events of pods, ends of
- * processes), and the next turn runs the next one's.  Those who are first are asked before the others, each
- * among themselves in a circle.
+ * background - shares a loop between urgent work and clients with long work. A client's work is split into
+ * pieces; each turn of the loop runs one piece, after all events that had arrived by then (events of pods,
+ * exits of processes). Clients marked `first` go before the others; within each group clients take turns.
  *
- * While operations are under way (base/op.h: pods start, stop, are probed), others than the first get a
- * quarter of the time at most: after a piece comes a pause of three times what the piece took.  Without
- * operations there is no pause.
+ * While operations are in progress (base/op.h: pods start, stop, are probed), the other clients get at most a
+ * quarter of the time: after each piece comes a pause three times as long as the piece. Without operations
+ * there is no pause.
  *
- * A piece should take BACKGROUND_PIECE_NS at most.  Loop thread only.
+ * A piece should take at most BACKGROUND_PIECE_NS. Loop thread only.
  */
 #ifndef BASE_BACKGROUND_H
 #define BASE_BACKGROUND_H
@@ -19,13 +18,13 @@
 #include <stdint.h>
 #include <uv.h>
 
-#define BACKGROUND_PIECE_NS UINT64_C(1000000) /* a tenth of what a pod's quickest step takes */
-#define TURNS_SHARE 4                         /* one part of so many for others than the first */
-#define TURNS_PAUSE_MAX_MS 200                /* also after a piece that took far too long */
+#define BACKGROUND_PIECE_NS UINT64_C(1000000) /* a tenth of a pod's quickest step */
+#define TURNS_SHARE 4                         /* clients that are not `first` get one part in this many */
+#define TURNS_PAUSE_MAX_MS 200                /* even after a piece that took far too long */
 
-struct background_client { /* begins as { .run = ... } */
+struct background_client { /* initialize as { .run = ... } */
     TAILQ_ENTRY(background_client) link;
-    void (*run)(struct background_client *t); /* one piece; background_ask() again for the next one */
+    void (*run)(struct background_client *t); /* runs one piece; calls background_ask() again for the next */
     bool first; /* before the others, and without pauses; set before background_ask() */
     bool waits;
 };
@@ -33,11 +32,11 @@ struct background_client { /* begins as { .run = ... } */
 TAILQ_HEAD(background_queue, background_client);
 
 struct background {
-    uv_idle_t idle;   /* runs while somebody may have a turn, so that the loop does not sleep */
-    uv_check_t check; /* after what came in */
+    uv_idle_t idle;   /* active while a client may have a turn, so that the loop does not sleep */
+    uv_check_t check; /* runs after the turn's events */
     uv_timer_t pause;
     struct background_queue first, others;
-    uint64_t debt_ns; /* pause that is owed, below the resolution of a timer */
+    uint64_t debt_ns; /* pause still owed, below a timer's resolution */
     bool pausing, closed;
     int open_handles;
     void (*on_closed)(void *owner);
@@ -45,12 +44,11 @@ struct background {
 };
 
 void background_init(struct background *ts, uv_loop_t *loop);
-/* Who waits is forgotten.  on_closed(owner), once the handles are closed: the memory is the caller's again.
- */
+/* Drops waiting clients. on_closed(owner) is called once the handles are closed; the memory is the caller's
+ * again. */
 void background_close(struct background *ts, void (*on_closed)(void *owner), void *owner);
 
 void background_ask(struct background *ts,
-                    struct background_client *t); /* at the end of its queue; nothing if it waits already */
-void background_withdraw(struct background *ts,
-                         struct background_client *t); /* nothing if it does not wait */
+                    struct background_client *t); /* appends to its queue; no effect if already waiting */
+void background_withdraw(struct background *ts, struct background_client *t); /* no effect if not waiting */
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* backoff - the wait before the next try: a first one, then doubled up to a last one. */
+/* backoff - the delay before the next try: doubled each time, from a first to a last value. */
 #ifndef BASE_BACKOFF_H
 #define BASE_BACKOFF_H
 #include <stdint.h>
 
-/* `last_ms`: the wait before; 0: there was none. */
+/* `last_ms`: the previous delay; 0: none. */
 static inline uint64_t backoff_next_ms(uint64_t last_ms, uint64_t first_ms, uint64_t most_ms)
 {
     uint64_t next = last_ms == 0 ? first_ms : last_ms * 2;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* base64 - RFC 4648's alphabet, with padding. */
+/* base64 - encoding with RFC 4648's alphabet and padding. */
 #ifndef BASE_BASE64_H
 #define BASE_BASE64_H
 #include "base/buf.h"

@@ -35,7 +35,8 @@ static void boot_timer_on_uv(uv_timer_t *uv);
 static void boot_timer_arm(struct boot_timer *t)
 {
     int64_t left_ns = clock_boot_left_ns(t->at);
-    /* libuv rounds down and counts from the loop's time, which may be old: boot_timer_on_uv() looks again. */
+    /* libuv rounds down and starts from the loop's time, which may be old: boot_timer_on_uv() checks
+     * again. */
     uint64_t left_ms = left_ns > 0 ? (uint64_t)left_ns / 1000000 + 1 : 0;
 
     uv_timer_start(&t->uv, boot_timer_on_uv, left_ms, 0);
@@ -62,7 +63,7 @@ void boot_timer_init(struct boot_timers *set, struct boot_timer *t)
 void boot_timer_start(struct boot_timer *t, struct boot_time at, void (*fn)(struct boot_timer *t))
 {
     if (!clock_boot_is_set(at))
-        at.ns = 1; /* the boot: long past */
+        at.ns = 1; /* boot time: long past */
     if (!clock_boot_is_set(t->at))
         TAILQ_INSERT_TAIL(&t->set->running, t, link);
     t->at = at;
@@ -92,7 +93,7 @@ void boot_timer_close(struct boot_timer *t, void (*closed)(struct boot_timer *t)
     uv_close((uv_handle_t *)&t->uv, boot_timer_on_closed);
 }
 
-/* ---- sleep, and a wall clock that is set --------------------------------------------------------- */
+/* ---- sleep, and changes of the wall clock ---- */
 
 static int boot_timers_arm(int fd)
 {

@@ -51,7 +51,7 @@ char *buf_room(struct buf *b, size_t n)
     if (need <= b->cap)
         return b->p + b->n;
 
-    /* Doubling, but never more than the maximum can use. */
+    /* Double, but no more than the maximum allows. */
     cap = b->cap < 32 ? 64 : b->cap > SIZE_MAX / 2 ? need : b->cap * 2;
     if (cap < need)
         cap = need;
@@ -61,7 +61,7 @@ char *buf_room(struct buf *b, size_t n)
     p = b->cap > 0 ? realloc(b->p, cap) : malloc(cap);
     if (p == NULL)
         goto fail;
-    if (b->cap == 0) { /* the shared empty string, or memory that is only lent: begin with a copy */
+    if (b->cap == 0) { /* the shared empty string or borrowed memory: start with a copy */
         memcpy(p, b->p, b->n);
         p[b->n] = '\0';
     }
@@ -133,7 +133,7 @@ void buf_remove_front(struct buf *b, size_t n)
         b->failed = failed;
         return;
     }
-    if (b->cap == 0) { /* lent memory is not ours to move about in */
+    if (b->cap == 0) { /* borrowed memory must not be modified */
         b->p += n;
         b->n -= n;
         return;

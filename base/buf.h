@@ -23,8 +23,8 @@ struct str {
 struct buf {
     char *p;
     size_t n;
-    size_t
-        cap; /* allocated bytes; 0: p is not ours (the shared empty string, or lent memory: detach copies) */
+    /* allocated bytes; 0: p is not owned (the shared empty string, or borrowed memory), so detach copies */
+    size_t cap;
     size_t max; /* content may not exceed this many bytes */
     bool failed;
 };
@@ -49,18 +49,18 @@ void buf_addf(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void buf_addv(struct buf *b, const char *fmt, va_list ap) PRINTF_LIKE(2, 0);
 void buf_remove_front(struct buf *b, size_t n);
 
-/* Room for n more bytes at b->p + b->n; NULL when failed.  Then advance b->n by hand and re-terminate. */
+/* Ensures room for n more bytes at b->p + b->n; NULL on failure. The caller advances b->n and terminates the
+ * string. */
 char *buf_room(struct buf *b, size_t n);
 
 enum err_code buf_check(const struct buf *b, struct err *e) MUST_CHECK;
 
-/* The content as malloc'ed string (never NULL unless out of memory); the buffer is empty again. */
+/* The content as a malloc'ed string (NULL only when out of memory); the buffer is empty again. */
 char *buf_detach(struct buf *b) MUST_CHECK;
 
-/* malloc'ed printf; NULL when out of memory. */
+/* printf() into malloc'ed memory; NULL when out of memory. */
 char *str_printf(const char *fmt, ...) PRINTF_LIKE(1, 2) MUST_CHECK;
-/* Copies text, with its end, to *at, which moves past it; where there is room is the caller's.  NULL stays
- * NULL. */
+/* Copies text with its NUL to *at and advances *at. The caller provides enough room. NULL stays NULL. */
 const char *str_pack(char **at, const char *text);
 bool str_starts(const char *s, const char *prefix);
 bool str_ends(const char *s, const char *suffix);

@@ -17,13 +17,13 @@
 #include <sys/wait.h>
 
 enum call_step {
-    CALL_BEGIN = 0, /* and as long as a thread runs */
+    CALL_BEGIN = 0, /* also while a thread runs */
     CALL_RUN,
     CALL_KILL, /* killed; left behind if it does not die */
     CALL_OVER,
 };
 
-/* ---- in the child ------------------------------------------------------------------------------ */
+/* ---- in the child ---- */
 
 static void call_write_all(int fd, const void *data, size_t n)
 {
@@ -41,7 +41,7 @@ static void call_write_all(int fd, const void *data, size_t n)
     }
 }
 
-/* Leaves 0 to 2 and the wire, which becomes number 3. */
+/* Leaves 0 to 2 and the wire, which becomes descriptor 3. */
 static void child_close_fds(int wire)
 {
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -63,7 +63,7 @@ void call_run(proc_call_fn fn, const void *arg, struct buf *out, struct err *e)
 {
     if (fn(arg, out, e) != ERR_OK) {
         if (e->code == ERR_OK)
-            err_set(e, ERR_INTERNAL, "failed without saying why");
+            err_set(e, ERR_INTERNAL, "failed without an error message");
         return;
     }
     *e = (struct err){ 0 };
@@ -96,10 +96,10 @@ __attribute__((noreturn)) static void child_run(const struct proc_call_spec *spe
     }
     call_write_all(wire, &e, sizeof(e));
     call_write_all(wire, out.p, out.n);
-    _exit(0); /* no atexit handlers, no leak checkers: those are the parent's */
+    _exit(0); /* no atexit handlers or leak checkers: they belong to the parent */
 }
 
-/* ---- in the parent ------------------------------------------------------------------------------- */
+/* ---- in the parent ---- */
 
 static void call_close_poll(struct proc_call *c, uv_poll_t *poll, int *fd)
 {
@@ -109,7 +109,7 @@ static void call_close_poll(struct proc_call *c, uv_poll_t *poll, int *fd)
     close(take_fd(fd));
 }
 
-static void call_on_op_done(struct op *op, const struct err *result) /* as in process.c: output is lent */
+static void call_on_op_done(struct op *op, const struct err *result) /* as in process.c: the output is lent */
 {
     struct proc_call *c = container_of(op, struct proc_call, op);
     char *out = c->out.cap > 0 ? c->out.p : NULL;
@@ -163,7 +163,7 @@ static void call_on_kill_timer(uv_timer_t *timer)
     call_end(c, &e);
 }
 
-/* It takes its time: from now on it is found by its cgroup, as by the next run of the agent. */
+/* The call takes long: from now on its cgroup identifies it, also for the next run of the agent. */
 static void on_move_timer(uv_timer_t *timer)
 {
     struct proc_call *c = timer->data;
@@ -173,12 +173,12 @@ static void on_move_timer(uv_timer_t *timer)
     snprintf(text, sizeof(text), "%d", (int)c->pid);
     if ((c->late_fd >= 0 && fs_write_control(c->late_fd, "cgroup.procs", text, &e) != ERR_OK) ||
         (c->late_procs != NULL && fs_write_control(AT_FDCWD, c->late_procs, text, &e) != ERR_OK))
-        log_debug("a child cannot be moved to its cgroup", F_STR("name", c->name), F_ERR(&e));
+        log_debug("cannot move a child to its cgroup", F_STR("name", c->name), F_ERR(&e));
 }
 
 static void kill_group(struct proc_call *c)
 {
-    if (kill(-c->pid, SIGKILL) != 0) /* no group yet: it has just begun */
+    if (kill(-c->pid, SIGKILL) != 0) /* no group yet: it has just started */
         syscall(SYS_pidfd_send_signal, c->pidfd, SIGKILL, NULL, 0);
 }
 
@@ -193,7 +193,7 @@ static void abort_call(struct op *op)
     uv_timer_start(&c->timer, call_on_kill_timer, KILL_GRACE_MS, 0);
 }
 
-/* What came over the wire is the child's word: taken only when it is whole and well formed. */
+/* The wire's content comes from the child: accept it only if complete and well formed. */
 static void call_result_of(struct proc_call *c, const siginfo_t *info, struct err *e)
 {
     struct err told;
@@ -234,10 +234,10 @@ static void call_on_exit_event(uv_poll_t *poll, int status, int events)
     (void)status;
     (void)events;
     if (c->step == CALL_KILL)
-        kill_group(c); /* who is left of the group, while the zombie holds its number */
+        kill_group(c); /* kills the rest of the group while the zombie still holds its number */
     if (waitid(P_PIDFD, (id_t)c->pidfd, &info, WEXITED | WNOHANG) == 0 && info.si_pid == 0)
         return;
-    /* The child wrote all before it ended; a grandchild that holds the pipe does not matter. */
+    /* The child wrote everything before it ended; ignore a grandchild that holds the pipe. */
     while (c->wire_fd >= 0 && !c->wire.failed && read_wire(c))
         ;
     call_result_of(c, &info, &e);
@@ -264,7 +264,7 @@ static enum err_code call_start(struct proc_call *c, const struct proc_call_spec
     c->wire_fd = fds[0];
     uv_poll_start(&c->wire_poll, UV_READABLE, on_wire);
 
-    /* glibc's fork(), not clone3: it makes malloc usable in the child of a process with threads. */
+    /* glibc's fork(), not clone3: it keeps malloc usable in the child of a multi-threaded process. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     paused = work_pause();

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * call_thread - a call (process.h) in a thread of its own instead of a forked child.
- */
+/* call_thread - a call (process.h) in its own thread instead of a forked child. */
 #include "base/internal.h"
 #include "base/thread.h"
 #include "base/work.h"
@@ -12,12 +10,12 @@
 
 enum {
     STACK_BYTES = 4 * 1024 * 1024
-}; /* jansson writes what is nested as deep as it reads, 2048, in less than one */
+}; /* enough for jansson, which writes 2048 levels, the depth it reads, in less than one MiB */
 
 struct call_thread {
     pthread_t id;
     uv_async_t ended;
-    struct proc_call *call; /* its `out` is the thread's until it ended */
+    struct proc_call *call; /* its `out` belongs to the thread until the thread ends */
     proc_call_fn fn;
     const void *arg;
     struct err told;
@@ -29,7 +27,7 @@ static void *call_thread_run(void *arg)
 
     work_job_begins();
     if (unshare(CLONE_FS) != 0)
-        err_sys(&t->told, errno, "have a working folder of its own");
+        err_sys(&t->told, errno, "unshare the working directory");
     else
         call_run(t->fn, t->arg, &t->call->out, &t->told);
     work_job_ends();
@@ -42,7 +40,7 @@ static void call_thread_on_ended(uv_async_t *async)
     struct call_thread *t = async->data;
     struct proc_call *c = t->call;
 
-    pthread_join(t->id, NULL); /* about to end, if it has not */
+    pthread_join(t->id, NULL); /* it has ended or is about to */
     if (t->told.code != ERR_OK)
         err_wrap(&t->told, "%s", c->name);
     op_close_handle(&c->op, (uv_handle_t *)&t->ended);

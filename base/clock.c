@@ -21,7 +21,7 @@ struct boot_time clock_boot_of_wall(int64_t wall_ns)
     return (struct boot_time){ age <= 0 ? now : age >= now ? 1 : now - age };
 }
 
-/* Counted in years from March and eras of 400 years, in which leap days come last and come regularly. */
+/* Counts years from March, in eras of 400 years, so that leap days come last and regularly. */
 void clock_utc(int64_t s, struct tm *ret)
 {
     int64_t days = s / 86400 - (s % 86400 < 0), of_day = s - days * 86400;
@@ -40,7 +40,7 @@ void clock_utc(int64_t s, struct tm *ret)
                         .tm_year = (int)(year + era * 400 + (month >= 10) - 1900) };
 }
 
-/* Writes the date and time without fraction and zone; returns the nanoseconds left over. */
+/* Writes the date and time without fraction and zone; returns the remaining nanoseconds. */
 static int seconds(int64_t wall_ns, char ret[CLOCK_RFC3339_SIZE])
 {
     int64_t s = wall_ns / NS;
@@ -86,7 +86,7 @@ void clock_format_nano(int64_t wall_ns, char ret[CLOCK_RFC3339_SIZE])
     ret[n + 1] = '\0';
 }
 
-/* Exactly n digits; -1 when there are fewer. */
+/* Exactly n digits; -1 if there are fewer. */
 static int clock_number(const char **p, int n)
 {
     int v = 0;
@@ -115,8 +115,8 @@ static int days_in(int year, int month)
     return month == 2 && leap ? 29 : days[month - 1];
 }
 
-/* RFC 3339 as Go's time.Parse takes it: capital T and Z, no leap second, any number of fraction
- * digits (those past nanoseconds are dropped). */
+/* RFC 3339 as accepted by Go's time.Parse: capital T and Z, no leap second, any number of fraction digits
+ * (those beyond nanoseconds are ignored). */
 static bool parse_text(const char *p, struct tm *tm, int *ns, int *offset_s)
 {
     int sign, hours, minutes, scale = NS / 10;

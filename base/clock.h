@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * clock - three clocks, and the RFC 3339 texts that Kubernetes uses.
+ * clock - three clocks, and the RFC 3339 texts used by Kubernetes.
  *
- *   boot   what waits: a back-off, a grace period, the next look.  Nobody sets it, and it counts while the
- *          machine sleeps.  Its moments are a type of their own, so that the compiler keeps them apart from
- *          wall times; base/boot_timer.h has the timers.
- *   mono   how long something ran, deadlines of operations: does not count while the machine sleeps, as
- *          the operation did not run then either.  libuv's timers use it.
- *   wall   what people and files see, in nanoseconds since 1970.  Anybody may set it at any time.
+ *   boot   for waiting: back-off, grace periods, the next check. It cannot be set, and includes the time the
+ *         machine sleeps. Its moments have their own type, so that the compiler distinguishes them from
+ *         wall times; base/boot_timer.h has the timers.
+ *   mono   for durations and deadlines of operations: excludes the time the machine sleeps, because
+ *         operations do not run then either. Used by libuv's timers.
+ *   wall   for people and files, in nanoseconds since 1970. It may be set at any time.
  *
- * A test that scripts time includes tests/unit/script_clock.h, which defines the functions of clock_now.c in
- * its place; the linker then leaves that object out.
+ * A test that scripts time includes tests/unit/script_clock.h, which defines the functions of clock_now.c;
+ * the linker then omits that object.
  */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
@@ -58,7 +58,7 @@ static inline bool clock_boot_is_before(struct boot_time a, struct boot_time b)
 {
     return a.ns < b.ns;
 }
-/* Below 0: it is over. */
+/* Below 0: it has passed. */
 static inline int64_t clock_boot_left_ns(struct boot_time t)
 {
     return t.ns - clock_boot().ns;
@@ -67,20 +67,18 @@ static inline int64_t clock_boot_since_ns(struct boot_time t)
 {
     return -clock_boot_left_ns(t);
 }
-/* It has come, or there is none to wait for. */
+/* It has passed, or is not set. */
 static inline bool clock_boot_is_due(struct boot_time t)
 {
     return clock_boot_left_ns(t) <= 0;
 }
-/* For people: as the wall clock is set now; 0 for none. */
+/* For people: by the current wall clock; 0 for none. */
 int64_t clock_boot_to_wall_ns(struct boot_time t);
-/* Of this boot, by the wall clock as it is set now: at least the boot, at most now. */
+/* A wall time of this boot, by the current wall clock: at least the boot, at most now. */
 struct boot_time clock_boot_of_wall(int64_t wall_ns);
 
-/*
- * Second, minute, hour, day, month and year; weekday and day of the year stay 0.  By arithmetic alone: libc's
- * gmtime_r() takes a lock, which a forked child may find taken for ever.
- */
+/* Second, minute, hour, day, month and year; weekday and day of the year stay 0. Pure arithmetic: libc's
+ * gmtime_r() takes a lock, which may be held forever in a forked child. */
 void clock_utc(int64_t seconds, struct tm *ret);
 void clock_format_s(int64_t wall_ns, char ret[CLOCK_RFC3339_SIZE]);    /* 2026-01-02T03:04:05Z */
 void clock_format_us(int64_t wall_ns, char ret[CLOCK_RFC3339_SIZE]);   /* ...05.123456Z */

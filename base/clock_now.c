@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clock_now - what the kernel's clocks say; alone in its object, so that a test can put its own in its place.
- */
+/* clock_now - reads the kernel's clocks; a separate object, so that a test can replace it. */
 #include "base/clock.h"
 
 #include <time.h>

@@ -14,36 +14,36 @@
 #define NAMES_MAX (16u * 1024 * 1024) /* half a million folders side by side */
 #define LINKS_MAX (256u * 1024)       /* 8 bytes each */
 #define DEPTH_MAX 100000
-#define LOOK_AT_CLOCK 32 /* entries: its call costs about as much as one of them */
+#define LOOK_AT_CLOCK 32 /* entries between reads of the clock, which cost about as much as one entry */
 
 /*
- * A folder is listed to its end, and the names of those in it are put on a stack; then the last of them
- * becomes the folder at hand.  Its name stays on the stack below its own folders' names:
+ * A folder is listed to its end, and the names of its subfolders are pushed on a stack; then the last of them
+ * becomes the current folder. Its name stays on the stack, below the names of its own subfolders:
  *
  *     a \0 b \0 c \0 | c's: x \0 y \0 | y's: ...
  *
- * so the stack is what is still to do and the way back in one.  Only the folder at hand is open.
+ * so the stack holds both the remaining work and the way back. Only the current folder is open.
  */
 struct level {
     ino_t ino;
-    size_t name; /* where it stands in `names`; what is to do in it begins behind it */
+    size_t name; /* its position in `names`; its subfolders follow */
 };
 
 struct disk_usage {
     struct disk_usage_sum sum;
     int root;
     dev_t dev;
-    DIR *dir;    /* the folder at hand */
-    bool listed; /* to its end */
+    DIR *dir;    /* the current folder */
+    bool listed; /* completely */
     bool over;
     struct buf names;
     struct level *levels; /* [0]: the root */
-    size_t depth, cap;    /* the folder at hand is levels[depth - 1] */
+    size_t depth, cap;    /* the current folder is levels[depth - 1] */
     uint64_t *links;      /* hashed; 0: free */
     size_t n_links, links_cap, links_max;
 };
 
-/* ---- files with several names ------------------------------------------------------------------ */
+/* ---- files with several links ---- */
 
 static size_t place_of(const uint64_t *links, size_t cap, uint64_t ino)
 {
@@ -79,7 +79,7 @@ static void count_linked(struct disk_usage *u, const struct statx *sx)
 
     if (u->links_cap > 0 && u->links[place_of(u->links, u->links_cap, sx->stx_ino)] == sx->stx_ino)
         return;
-    if (!links_grow(u)) { /* each name its part: right when all of them are in the tree, never too much */
+    if (!links_grow(u)) { /* count each name's share: correct if all links are in the tree, never too much */
         u->sum.bytes += sx->stx_blocks * 512 / sx->stx_nlink;
         u->sum.partial = true;
         return;
@@ -91,7 +91,7 @@ static void count_linked(struct disk_usage *u, const struct statx *sx)
     u->sum.inodes++;
 }
 
-/* ---- folders ------------------------------------------------------------------------------------- */
+/* ---- folders ---- */
 
 static bool disk_usage_look(int at, const char *name, int flags, struct statx *ret)
 {
@@ -110,7 +110,7 @@ static int disk_usage_open_folder(int at, const char *name)
     return openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 }
 
-/* Makes `fd`, which is taken, the folder at hand. */
+/* Makes `fd`, which it takes over, the current folder. */
 static bool disk_usage_stand_in(struct disk_usage *u, int fd, bool listed)
 {
     DIR *dir = fdopendir(fd);
@@ -156,13 +156,13 @@ static const char *disk_usage_name_of(const struct disk_usage *u, size_t level)
     return u->names.p + u->levels[level].name;
 }
 
-/* Where what is to do in the folder at hand begins in `names`. */
+/* The position in `names` of the current folder's remaining subfolders. */
 static size_t first_to_do(const struct disk_usage *u)
 {
     return u->depth == 1 ? 0 : u->levels[u->depth - 1].name + strlen(disk_usage_name_of(u, u->depth - 1)) + 1;
 }
 
-/* Back in the last folder on the way that is where it was; what was to do below it went with it. */
+/* Returns to the deepest folder on the path that is still in place; the work below it is dropped. */
 static bool walk_back(struct disk_usage *u)
 {
     int fd = fcntl(u->root, F_DUPFD_CLOEXEC, 0);
@@ -184,7 +184,7 @@ static bool walk_back(struct disk_usage *u)
     return fd >= 0 && disk_usage_stand_in(u, fd, true);
 }
 
-/* To the folder above.  ".." is another one when the folder at hand was moved meanwhile. */
+/* To the parent folder. ".." leads elsewhere if the current folder was moved. */
 static bool disk_usage_go_up(struct disk_usage *u)
 {
     int fd = disk_usage_open_folder(dirfd(u->dir), "..");
@@ -198,7 +198,7 @@ static bool disk_usage_go_up(struct disk_usage *u)
     return walk_back(u);
 }
 
-/* Into the last one of the folders that are to do in the folder at hand. */
+/* Enters the last remaining subfolder of the current folder. */
 static void disk_usage_go_down(struct disk_usage *u)
 {
     size_t at = u->names.n - 1; /* its NUL */
@@ -217,7 +217,8 @@ static void disk_usage_go_down(struct disk_usage *u)
     } else if (fd >= 0) {
         u->sum.partial = u->sum.partial || u->depth == DEPTH_MAX;
         close(fd);
-    } else if (errno != ENOENT && errno != ENOTDIR && errno != ELOOP) { /* gone, or something else by now */
+        /* removed or replaced in the meantime */
+    } else if (errno != ENOENT && errno != ENOTDIR && errno != ELOOP) {
         u->sum.partial = true;
     }
     disk_usage_drop_from(u, at);
@@ -252,7 +253,7 @@ static bool disk_usage_is_dot(const char *name)
     return name[0] == '.' && (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'));
 }
 
-/* One entry, or one way up or down. */
+/* One entry, or one level up or down. */
 static void disk_usage_step(struct disk_usage *u)
 {
     struct dirent *d;
@@ -279,7 +280,7 @@ static void disk_usage_step(struct disk_usage *u)
     }
 }
 
-/* ---- a scan -------------------------------------------------------------------------------------- */
+/* ---- a scan ---- */
 
 enum err_code disk_usage_begin(struct disk_usage **ret, const char *path, struct err *e)
 {
@@ -326,7 +327,7 @@ struct disk_usage_sum disk_usage_sum(const struct disk_usage *u)
 {
     struct disk_usage_sum sum = u->sum;
 
-    sum.partial = sum.partial || u->names.failed; /* no memory for them */
+    sum.partial = sum.partial || u->names.failed; /* out of memory */
     return sum;
 }
 

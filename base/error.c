@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Copies src into the error's text; a character cut in two at the end is left out as a whole, because
- * the text goes into JSON. */
+/* Copies src into the error's text; a character cut in two at the end is dropped because the text goes into
+ * JSON. */
 static void keep_text(struct err *e, const char *src)
 {
     size_t n = strnlen(src, sizeof(e->text));
@@ -22,7 +22,7 @@ static void keep_text(struct err *e, const char *src)
 
 enum err_code err_set(struct err *e, enum err_code code, const char *fmt, ...)
 {
-    char text[sizeof(e->text) + 4]; /* apart: an argument may be e->text itself */
+    char text[sizeof(e->text) + 4]; /* a copy: an argument may be e->text itself */
     va_list ap;
 
     va_start(ap, fmt);
@@ -35,7 +35,7 @@ enum err_code err_set(struct err *e, enum err_code code, const char *fmt, ...)
     return e->code;
 }
 
-/* The untranslated text: strerror() follows the locale and is not thread safe. */
+/* The untranslated text: strerror() follows the locale and is not thread-safe. */
 static const char *errno_text(int sys, char *space, size_t n)
 {
     const char *text = strerrordesc_np(sys);
@@ -58,7 +58,7 @@ enum err_code err_sys(struct err *e, int sys, const char *fmt, ...)
     n = vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
 
-    /* A long subject must not push out the reason: it is cut instead. */
+    /* Shorten a long subject, so that the reason stays. */
     used = n < 0 ? 0 : (size_t)n;
     if (used > sizeof(e->text) - 1 - reserve)
         used = utf8_cut(text, sizeof(e->text) - 1 - reserve);
@@ -78,7 +78,7 @@ enum err_code err_wrap(struct err *e, const char *fmt, ...)
     int n;
 
     va_start(ap, fmt);
-    n = vsnprintf(text, sizeof(e->text) + 1, fmt, ap); /* one more: utf8_cut() looks at it */
+    n = vsnprintf(text, sizeof(e->text) + 1, fmt, ap); /* one more for utf8_cut() */
     va_end(ap);
 
     used = n < 0 ? 0 : (size_t)n;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * error - the one way a failure travels: a value, no allocation, nothing to free.
+ * error - how a failure travels: as a value, with no allocation and nothing to free.
  *
- * Rules.  A function that can fail returns enum err_code and takes `struct err *e` last; the returned
- * code equals e->code.  `e` is never NULL; callers start it as { 0 }; callees touch it only on
- * failure, and change outputs only on success.  The codes are gRPC's canonical ones in gRPC's order,
- * so a device plugin's status maps one to one.  Text grows from the inside out by err_wrap():
- * "sync pod a/web: mount volume cfg: rename ..data: No space left on device".
+ * Rules: A function that can fail returns enum err_code and takes `struct err *e` as its last parameter; the
+ * returned code equals e->code. `e` is never NULL; callers initialize it to { 0 }; callees write to it only
+ * on failure, and change outputs only on success. The codes are gRPC's canonical ones in gRPC's order, so
+ * that a device plugin's status maps one to one. err_wrap() prepends context on the way up: "sync pod a/web:
+ * mount volume cfg: rename ..data: No space left on device".
  *
- * Library code returns errors and never logs them above debug; whoever handles one logs it, once.
+ * Library code returns errors and never logs them above debug; the function that handles an error logs it,
+ * once.
  */
 #ifndef BASE_ERROR_H
 #define BASE_ERROR_H
@@ -21,26 +22,26 @@ enum err_code {
     ERR_OK = 0,
     ERR_CANCELLED, /* the caller asked for it */
     ERR_UNKNOWN,   /* a peer failed and did not say how */
-    ERR_INVALID,   /* INVALID_ARGUMENT: bad input; trying again cannot help */
+    ERR_INVALID,   /* INVALID_ARGUMENT: bad input; a retry cannot help */
     ERR_DEADLINE,  /* DEADLINE_EXCEEDED */
     ERR_NOT_FOUND,
     ERR_EXISTS,       /* ALREADY_EXISTS */
     ERR_PERMISSION,   /* PERMISSION_DENIED */
-    ERR_EXHAUSTED,    /* RESOURCE_EXHAUSTED: memory, disk, a limit of ours */
+    ERR_EXHAUSTED,    /* RESOURCE_EXHAUSTED: memory, disk, or one of our limits */
     ERR_PRECONDITION, /* FAILED_PRECONDITION: not in this state; something else must happen first */
     ERR_ABORTED,
     ERR_RANGE, /* OUT_OF_RANGE */
     ERR_UNIMPLEMENTED,
-    ERR_INTERNAL,    /* a mistake of ours, or a peer's broken promise */
-    ERR_UNAVAILABLE, /* may work when tried again */
+    ERR_INTERNAL,    /* our bug, or a peer broke its contract */
+    ERR_UNAVAILABLE, /* a retry may succeed */
     ERR_DATA_LOSS,
     ERR_UNAUTHENTICATED,
 };
 
 struct err {
     enum err_code code; /* what callers branch on */
-    int sys;            /* the errno it began with, or 0 */
-    char text[504];     /* always NUL-terminated; cut at the end when too long */
+    int sys;            /* the original errno, or 0 */
+    char text[504];     /* always NUL-terminated; truncated when too long */
 };
 
 /* Sets *e; returns `code` (which must not be ERR_OK). */
@@ -49,11 +50,11 @@ enum err_code err_set(struct err *e, enum err_code code, const char *fmt, ...) P
 /* Sets *e from an errno: the text becomes "<fmt>: <strerror(sys)>", the code err_from_errno(sys). */
 enum err_code err_sys(struct err *e, int sys, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
-/* Puts "<fmt>: " in front of the text of a failed *e; returns e->code. */
+/* Prepends "<fmt>: " to the text of a failed *e; returns e->code. */
 enum err_code err_wrap(struct err *e, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /* Allocation failed: ERR_EXHAUSTED "out of memory". */
-/* It began with a want of memory or descriptors: what was looked at may be fine. */
+/* The cause was a lack of memory or descriptors, so the object examined may be fine. */
 bool err_is_shortage(const struct err *e);
 enum err_code err_nomem(struct err *e);
 

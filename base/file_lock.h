@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * file_lock - a file that one process at a time holds.
+ * file_lock - a file that one process at a time can lock.
  *
- * The lock goes with the process.  A child has no part in it, not even one that was cloned and hangs on its
- * way to exec with a copy of every descriptor.  For that it is a record lock of fcntl(2), with what comes
- * along: the process must never open the file a second time, as closing any descriptor of it lets go.
+ * The lock is released when the process ends. Children do not inherit it, not even a child that hangs between
+ * clone and exec with a copy of every descriptor. That is why it is a POSIX record lock (fcntl(2)), with its
+ * drawback: the process must never open the file a second time, because closing any descriptor of it releases
+ * the lock.
  */
 #ifndef BASE_FILE_LOCK_H
 #define BASE_FILE_LOCK_H
@@ -12,10 +13,8 @@
 
 #include <sys/types.h>
 
-/*
- * `fd` is the caller's; where it is open for reading only, others may hold it for reading, too.  Waits a
- * second for one that was just killed and is still on its way out of the kernel.  ERR_EXISTS: *ret_holder has
- * it (0: in a PID namespace that is not seen from here); the text is for the caller to write.
- */
+/* `fd` belongs to the caller. If it is open read-only, the lock is shared with other readers. Waits up to a
+ * second for a holder that was just killed and is still exiting. ERR_EXISTS: *ret_holder is the holder (0 if
+ * it is in a PID namespace we cannot see); the caller writes the error text. */
 enum err_code file_lock(int fd, pid_t *ret_holder, struct err *e) MUST_CHECK;
 #endif

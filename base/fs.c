@@ -11,7 +11,7 @@
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 
-/* ---- whole files ----------------------------------------------------------------------------- */
+/* ---- whole files ---- */
 
 enum err_code fs_read_fd(int fd, size_t max, char **ret, size_t *ret_n, struct err *e)
 {
@@ -20,7 +20,7 @@ enum err_code fs_read_fd(int fd, size_t max, char **ret, size_t *ret_n, struct e
     ssize_t n;
 
     for (;;) {
-        /* At least a page at once: many kernel files are consistent within one read() only. */
+        /* Read at least a page: many kernel files are consistent only within one read(). */
         size_t left = max - b.n, want = b.n < 4096 ? 4096 : b.n;
         char *room;
 
@@ -54,7 +54,7 @@ enum err_code fs_read_fd(int fd, size_t max, char **ret, size_t *ret_n, struct e
 
 enum err_code fs_read_at(int dirfd, const char *path, size_t max, char **ret, size_t *ret_n, struct err *e)
 {
-    /* O_NONBLOCK: somebody may have put a FIFO there, whose open would wait. */
+    /* O_NONBLOCK: opening a FIFO would block otherwise. */
     fd_auto fd = openat(dirfd, path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     struct stat st;
 
@@ -88,7 +88,7 @@ enum err_code fs_write_control(int dirfd, const char *path, const char *text, st
     if (done < 0)
         return err_sys(e, errno, "write %s", path);
     if ((size_t)done != n)
-        return err_set(e, ERR_DATA_LOSS, "write %s: %zd of %zu bytes taken", path, done, n);
+        return err_set(e, ERR_DATA_LOSS, "write %s: %zd of %zu bytes written", path, done, n);
     return ERR_OK;
 }
 
@@ -109,7 +109,7 @@ int fs_write_all(int fd, const void *data, size_t n)
     return 0;
 }
 
-/* Fills the new file; an errno, and *ret_step names what failed. */
+/* Fills the new file; returns an errno, with the failed step in *ret_step. */
 static int fs_fill(int folder, const char *tmp, const char *name, const void *data, size_t n, mode_t mode,
                    bool sync, const char **ret_step)
 {
@@ -125,7 +125,7 @@ static int fs_fill(int folder, const char *tmp, const char *name, const void *da
         sys = errno;
     if (sys == 0 && sync && fsync(fd) != 0)
         sys = errno;
-    /* Where a file system writes late (NFS, FUSE), close() is the last to report a full disk. */
+    /* On file systems that write late (NFS, FUSE), only close() reports a full disk. */
     if (close(take_fd(&fd)) != 0 && sys == 0 && errno != EINTR)
         sys = errno;
     if (sys == 0) {
@@ -170,9 +170,9 @@ enum err_code fs_replace_at(int dirfd, const char *path, const void *data, size_
     return ERR_OK;
 }
 
-/* ---- folders ---------------------------------------------------------------------------------- */
+/* ---- folders ---- */
 
-/* Takes the next element off *path into `ret`; "" at the end.  False: too long for a name. */
+/* Takes the next element off *path into `ret`; "" at the end. False if it is too long for a name. */
 static bool fs_next_element(const char **path, char ret[256])
 {
     const char *p = *path, *end;
@@ -188,7 +188,7 @@ static bool fs_next_element(const char **path, char ret[256])
     return true;
 }
 
-/* The exact mode on a folder we have just made, through a descriptor that no symlink can divert. */
+/* Sets the exact mode of a folder we just made, through a descriptor that no symlink can divert. */
 static int open_made(int parent, const char *name, mode_t mode)
 {
     int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -203,8 +203,8 @@ static int open_made(int parent, const char *name, mode_t mode)
     return fd;
 }
 
-/* The deepest folder of `path` that is there, mostly all of it but the last element; *ret_rest: what is
- * missing. */
+/* Opens the deepest existing folder of `path`, usually all but the last element; *ret_rest is the missing
+ * part. */
 static int open_deepest(const char *path, const char **ret_rest)
 {
     char above[PATH_MAX];
@@ -246,7 +246,7 @@ enum err_code fs_mkdirs(const char *path, mode_t mode, struct err *e)
             return ERR_OK;
         if (mkdirat(at, name, mode | 0700) == 0)
             next = open_made(at, name, mode);
-        else if (errno == EEXIST) /* somebody was faster, or a symlink that leads nowhere */
+        else if (errno == EEXIST) /* created by someone else meanwhile, or a dangling symlink */
             next = openat(at, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
         else
             next = -1;
@@ -260,7 +260,7 @@ enum err_code fs_mkdirs(const char *path, mode_t mode, struct err *e)
 void fs_spread_below(const char *path)
 {
     fd_auto fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int flags = 0; /* the kernel's, whatever _IOR says of their size */
+    int flags = 0; /* the kernel's type, whatever size _IOR says */
 
     if (fd >= 0 && ioctl(fd, FS_IOC_GETFLAGS, &flags) == 0 && (flags & FS_TOPDIR_FL) == 0) {
         flags |= FS_TOPDIR_FL;
@@ -301,7 +301,7 @@ enum err_code fs_mkdirs_beneath(int root, const char *path, mode_t mode, struct 
             next = open_made(at, name, mode);
             if (next < 0)
                 return err_sys(e, errno, "mkdir %s", prefix.p);
-        } else if (errno == EEXIST) { /* maybe a symlink: what it leads to must be beneath the root as well */
+        } else if (errno == EEXIST) { /* may be a symlink: its target must be beneath the root as well */
             next = fs_open_beneath(root, prefix.p, O_PATH | O_DIRECTORY, 0, e);
             if (next < 0)
                 return e->code;
@@ -313,7 +313,7 @@ enum err_code fs_mkdirs_beneath(int root, const char *path, mode_t mode, struct 
     }
 }
 
-/* ---- beneath a root ------------------------------------------------------------------------------ */
+/* ---- beneath a root ---- */
 
 static int fs_open_resolved(int root, const char *path, int flags, mode_t mode, uint64_t resolve,
                             struct err *e)
@@ -321,7 +321,7 @@ static int fs_open_resolved(int root, const char *path, int flags, mode_t mode, 
     bool creates = (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
     struct open_how how = {
         .flags = (uint64_t)(flags | O_CLOEXEC),
-        .mode = creates ? mode : 0, /* refused otherwise */
+        .mode = creates ? mode : 0, /* anything else is rejected */
         .resolve = resolve | RESOLVE_NO_MAGICLINKS,
     };
     int fd, tries = 0;
@@ -330,7 +330,7 @@ static int fs_open_resolved(int root, const char *path, int flags, mode_t mode, 
         err_sys(e, ENOENT, "open \"\"");
         return -1;
     }
-    do /* EAGAIN: a rename or mount went on while ".." was looked at */
+    do /* EAGAIN: a rename or mount happened while ".." was resolved */
         fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
     while (fd < 0 && (errno == EAGAIN || errno == EINTR) && ++tries < 100);
     if (fd < 0 && errno == EXDEV) {

@@ -9,7 +9,7 @@
 
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
 
-/* Up to 256 bytes getrandom() neither fails nor comes back short once the pool is seeded at boot. */
+/* Up to 256 bytes, getrandom() neither fails nor returns less once the pool is seeded. */
 static void random_bytes(unsigned char *p, size_t n)
 {
     while (n > 0) {
@@ -36,7 +36,7 @@ void id_random_hex(char *ret, size_t digits)
     ret[digits] = '\0';
 }
 
-/* RFC 9562 version 4, as Kubernetes' object UIDs. */
+/* RFC 9562 version 4, like the UIDs of Kubernetes objects. */
 void id_random_uuid(char ret[37])
 {
     static const char variant[] = "89ab";

@@ -48,7 +48,7 @@ bool json_put_str(json_t *obj, const char *key, const char *value)
         json_object_del(obj, key);
         return true;
     }
-    return json_object_set_new(obj, key, json_string_of(value)) == 0; /* refuses NULL */
+    return json_object_set_new(obj, key, json_string_of(value)) == 0; /* rejects NULL */
 }
 
 enum err_code json_parse(const char *text, size_t n, size_t max, json_t **ret, const char *what,
@@ -67,7 +67,7 @@ enum err_code json_parse(const char *text, size_t n, size_t max, json_t **ret, c
     }
     if (json_error_code(&why) == json_error_out_of_memory)
         return err_nomem(e);
-    /* jansson quotes the text around the fault, which may be a Secret's: the position says enough. */
+    /* jansson quotes the text around the error, which may be a Secret's; the position is enough. */
     near = strstr(why.text, " near ");
     if (near != NULL)
         *near = '\0';

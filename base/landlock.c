@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Landlock for a child before its program: async-signal-safe calls only, as all of spawn.c's child. */
+/* Landlock for a child before exec: async-signal-safe calls only, as everywhere in spawn.c's child. */
 #include "base/internal.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
     (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_TRUNCATE |            \
      LANDLOCK_ACCESS_FS_EXECUTE)
 #define READ_RIGHTS (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR | LANDLOCK_ACCESS_FS_EXECUTE)
-/* No devices and no programs are made there. */
+/* No devices, and no execution. */
 #define WRITE_RIGHTS                                                                                         \
     (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR | LANDLOCK_ACCESS_FS_WRITE_FILE |            \
      LANDLOCK_ACCESS_FS_TRUNCATE | LANDLOCK_ACCESS_FS_REMOVE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE |          \
@@ -41,7 +41,7 @@ static void landlock_allow(int ruleset, const char *const *paths, uint64_t right
 
         rule.parent_fd = open(*paths, O_PATH | O_CLOEXEC);
         if (rule.parent_fd < 0)
-            continue; /* what cannot be opened stays forbidden */
+            continue; /* paths that cannot be opened stay forbidden */
         if (fstat(rule.parent_fd, &st) == 0) {
             if (!S_ISDIR(st.st_mode))
                 rule.allowed_access &= FILE_RIGHTS;

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * list - <sys/queue.h> with the loops that glibc lacks, and the one uthash configuration.
- * Keyed lookup stays behind the owning module's functions.  Hashing is unkeyed: a module caps the
- * number of entries that an outside party can create.
- */
+/* list - <sys/queue.h> with the loops that glibc lacks, and the one uthash configuration. Keyed lookup stays
+ * behind the owning module's functions. Hashing is unkeyed, so a module must limit the number of entries that
+ * outsiders can create. */
 #ifndef BASE_LIST_H
 #define BASE_LIST_H
 #include <sys/queue.h>
@@ -13,8 +11,8 @@
     for ((var) = TAILQ_FIRST(head); (var) != NULL && ((tmp) = TAILQ_NEXT(var, field), 1); (var) = (tmp))
 #endif
 
-/* uthash exits the process on OOM by default; ours leaves the element out: after HASH_ADD* compare
- * the element's hh.tbl with NULL. */
+/* By default uthash exits the process when out of memory; with this it omits the element: after HASH_ADD*
+ * compare the element's hh.tbl with NULL. */
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 #endif

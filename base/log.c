@@ -12,22 +12,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/*
- * A line is built on the stack and written with one write(), so that lines of several threads do not
- * mix and logging works when memory is short.  What does not fit is cut, and the line stays well
- * formed: TAIL bytes are kept back for closing quotes and braces.
- */
+/* A line is built on the stack and written with one write(), so that threads do not mix their lines and
+ * logging works without memory. Long lines are truncated but stay well formed: TAIL bytes are reserved for
+ * closing quotes and braces. */
 enum { LINE_MAX_BYTES = 8192, TAIL = 32 };
 
 struct line {
     char p[LINE_MAX_BYTES];
     size_t n;
-    bool full; /* something was cut: only closing text may follow */
+    bool full; /* truncated: only closing text may follow */
 };
 
 static enum log_level min_level = LOG_LVL_INFO;
 static enum log_format format = LOG_FMT_TEXT;
-static pid_t journal_pid; /* who logs to the journal's socket: its children would be taken for another unit */
+/* the process that logs to the journal's socket; its children would be attributed to another unit */
+static pid_t journal_pid;
 static _Thread_local struct log_context context;
 
 void log_init(enum log_level level, enum log_format f)
@@ -51,7 +50,7 @@ enum log_format log_format_default(void)
     unsigned long long dev, ino;
     struct stat st;
 
-    /* "device:inode" of the socket to the journal: an inherited variable alone says nothing. */
+    /* "device:inode" of the journal's socket: the inherited variable alone proves nothing. */
     if (stream == NULL || sscanf(stream, "%llu:%llu", &dev, &ino) != 2 || fstat(STDERR_FILENO, &st) != 0)
         return LOG_FMT_TEXT;
     return st.st_dev == dev && st.st_ino == ino ? LOG_FMT_JOURNAL : LOG_FMT_TEXT;
@@ -62,7 +61,7 @@ bool log_enabled(enum log_level level)
     return level <= min_level;
 }
 
-/* All or nothing, so that an escape is never cut in two. */
+/* All or nothing, so that an escape sequence is never cut. */
 static void log_put(struct line *l, const char *p, size_t n)
 {
     if (l->full || l->n + n > sizeof(l->p) - TAIL) {
@@ -86,7 +85,7 @@ static void close_with(struct line *l, const char *s) /* from the reserve */
     l->n += n;
 }
 
-/* Control characters (C1 too: they drive terminals) and bytes that are not UTF-8 are escaped. */
+/* Escapes control characters (also C1: they drive terminals) and invalid UTF-8. */
 static void put_escaped(struct line *l, const char *s, bool json)
 {
     size_t n = strlen(s), i = 0;
@@ -127,7 +126,7 @@ static void put_escaped(struct line *l, const char *s, bool json)
 
 static bool plain(const char *s)
 {
-    if (*s == '\0' || strlen(s) > 1024) /* only a quoted one can be cut */
+    if (*s == '\0' || strlen(s) > 1024) /* only quoted values can be truncated */
         return false;
     for (; *s != '\0'; s++)
         if (*s <= ' ' || *s == '"' || *s == '=' || *s == '\\' || *s == 0x7f) /* also all of UTF-8 */
@@ -163,8 +162,8 @@ static void put_value(struct line *l, const struct log_field *f, bool json)
     }
 }
 
-/* Keys are constants of ours and need no escaping.  A field that does not fit is left out whole, except that
- * a long string is cut. */
+/* Keys are our constants and need no escaping. A field that does not fit is omitted, except that a long
+ * string is truncated. */
 static void put_field(struct line *l, const struct log_field *f, bool json)
 {
     size_t before = l->n;
@@ -260,7 +259,8 @@ void log_write(enum log_level level, const char *message, const struct log_field
     }
     close_with(&l, json ? "}\n" : "\n");
 
-    /* A full non-blocking pipe loses the line: the daemon does not wait for who reads its log. */
+    /* When a non-blocking pipe is full, the line is lost: the daemon does not wait for the reader of its
+     * log. */
     while (done < l.n) {
         ssize_t got = write(STDERR_FILENO, l.p + done, l.n - done);
 

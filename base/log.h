@@ -4,11 +4,11 @@
  *
  *     log_info("volume published", F_STR("pod", key), F_STR("volume", name), F_U64("bytes", n));
  *
- * Formats: "text" (time level message key=value ...), "json" (one object a line), "journal" (text
- * without time, with systemd's <N> level prefix; chosen by itself when JOURNAL_STREAM names our
- * standard error; then lines go to the journal's own socket, with the fields CORACLE_POD, CORACLE_POD_UID,
- * CORACLE_CONTAINER, CORACLE_CONTAINER_ID and CORACLE_OPERATION).  Field names are Kubernetes': pod, podUID,
- * containerName, err. Secrets and environment values are never fields.  Callable from any thread.
+ * Formats: "text" (time level message key=value ...), "json" (one object per line), "journal" (text without
+ * the time but with systemd's <N> level prefix; the default when JOURNAL_STREAM refers to our standard error:
+ * lines then go to the journal's own socket, with the fields CORACLE_POD, CORACLE_POD_UID, CORACLE_CONTAINER,
+ * CORACLE_CONTAINER_ID and CORACLE_OPERATION). Field names follow Kubernetes: pod, podUID, containerName,
+ * err. Secrets and environment values are never logged. Callable from any thread.
  */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
@@ -36,28 +36,27 @@ struct log_field {
 #define F_U64(k, x) ((struct log_field){ .key = (k), .type = LOG_T_U64, .v.u = (x) })
 #define F_ERR(e) F_STR("err", (e)->text)
 
-/* The level is about the only global worth having; set before threads start. */
+/* The level is one of the few globals; set it before threads start. */
 void log_init(enum log_level level, enum log_format format);
 enum log_format log_format_default(void); /* journal under systemd, else text */
 bool log_enabled(enum log_level level);
 void log_write(enum log_level level, const char *message, const struct log_field *fields, size_t n);
 
-/*
- * What the lines of this thread are about, for the journal's fields; a line's own fields go first.  Until it
- * is set again: returns what was before, to be put back.  pod and pod_uid are borrowed, operation is copied.
- */
+/* The context of this thread's lines, for the journal's fields; a line's own fields take precedence. Applies
+ * until changed; returns the previous context so that the caller can restore it. pod and pod_uid are
+ * borrowed, operation is copied. */
 struct log_context {
     const char *pod, *pod_uid; /* NULL: none */
     char operation[64];        /* "": none */
 };
 struct log_context log_context_set(const struct log_context *c);
 
-/* The newest warnings and errors (some dozens, equal ones counted together), oldest first.  Any thread. */
+/* The newest warnings and errors (a few dozen, identical ones merged), oldest first. Any thread. */
 struct log_recent {
     enum log_level level;
-    int64_t at_ns; /* wall clock, of the newest of equal ones */
+    int64_t at_ns; /* wall clock, of the newest occurrence */
     unsigned times;
-    const char *text; /* "message key=value ...", cut when long; borrowed during fn */
+    const char *text; /* "message key=value ...", truncated when long; borrowed while fn runs */
 };
 void log_recent_each(void (*fn)(const struct log_recent *line, void *arg), void *arg);
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A line for the journal with fields of its own, in its native protocol (systemd:
- * docs/JOURNAL_NATIVE_PROTOCOL): one datagram of KEY=value lines.  The text is the same as without; what is
- * added can be asked for:
+ * Formats lines for the journal in its native protocol (systemd: docs/JOURNAL_NATIVE_PROTOCOL): one datagram
+ * of KEY=value lines. The text is the same as elsewhere; the additional fields can be queried:
  *
  *     journalctl -u coracle CORACLE_POD=default/web
  */
@@ -34,7 +33,7 @@ static size_t log_journal_put(char *at, size_t room, const char *key, const char
     if (value == NULL || value[0] == '\0' || strchr(value, '\n') != NULL)
         return 0;
     n = snprintf(at, room, "%s=%s\n", key, value);
-    return n > 0 && (size_t)n < room ? (size_t)n : 0; /* one that does not fit is left out */
+    return n > 0 && (size_t)n < room ? (size_t)n : 0; /* omitted if it does not fit */
 }
 
 size_t log_journal_format(enum log_level level, const char *text, const struct log_field *fields, size_t n,
@@ -61,7 +60,7 @@ size_t log_journal_format(enum log_level level, const char *text, const struct l
     return used + log_journal_put(out + used, size - used, "MESSAGE", text);
 }
 
-/* No descriptor is kept: none to get lost in a forked child, and a new journald is found. */
+/* No descriptor is kept: none can leak into a forked child, and a restarted journald is found. */
 bool log_journal_send(const char *datagram, size_t n)
 {
     const struct sockaddr_un to = { .sun_family = AF_UNIX, .sun_path = JOURNAL_SOCKET };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The newest warnings and errors, kept for who asks afterwards what went wrong. */
+/* Keeps the newest warnings and errors for later diagnosis. */
 #include "base/internal.h"
 
 #include "base/log.h"
@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { RECENT_MAX = 48, RECENT_TEXT = 480 }; /* 25 KiB that are touched only as they fill */
+enum { RECENT_MAX = 48, RECENT_TEXT = 480 }; /* 25 KiB, touched only as they fill */
 
-/* Like the level, one a process: warnings come from every layer and thread. */
+/* One per process, like the level: warnings come from every layer and thread. */
 static struct recent {
     pthread_mutex_t lock;
     size_t n, next;
@@ -26,7 +26,7 @@ void log_recent_add(enum log_level level, int64_t at_ns, const char *text)
 {
     size_t i;
 
-    /* Never waited for: a child forked while another thread held it would do so for ever. */
+    /* Do not wait: a child forked while another thread holds the lock would wait forever. */
     if (pthread_mutex_trylock(&recent.lock) != 0)
         return;
     for (i = 0; i < recent.n; i++)

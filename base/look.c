@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* look - the looks of fs.h: each proves presence or absence, or says that it could not. */
+/* look - the lookups of fs.h: each proves presence or absence, or reports that it could not. */
 #include "base/fs.h"
 
 #include <dirent.h>
@@ -7,7 +7,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-/* 1000 pods, 64 containers each, and their files: past this a folder of ours is in other trouble. */
+/* 1000 pods, 64 containers each, and their files; a larger folder has other problems. */
 enum { LOOK_LIST_MAX = 64 << 20 };
 
 struct presence fs_look_at(int dirfd, const char *path, struct stat *ret, struct err *e)
@@ -31,7 +31,7 @@ struct presence fs_read_if_there(int dirfd, const char *path, size_t max, char *
     return presence_present();
 }
 
-/* The names of a folder, each with its NUL, all of them or an error. */
+/* The names in a folder, each with its NUL; all of them or an error. */
 static enum err_code look_names(DIR *folder, const char *path, struct buf *names, struct err *e)
 {
     struct dirent *entry;

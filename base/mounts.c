@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/mount.h>
 
-/* 110 pods with a dozen mounts each make 300 KiB; past this the host is in other trouble. */
+/* 110 pods with a dozen mounts each make 300 KiB; beyond the maximum the host has other problems. */
 enum { MOUNTINFO_MAX = 32 * 1024 * 1024, UNMOUNT_PASSES = 16 };
 
 /* In place: the kernel writes blank, tab, newline, backslash (and '#') as three octal digits. */
@@ -124,7 +124,7 @@ bool fs_is_mountpoint(const char *path)
 {
     struct err e = { 0 };
 
-    return presence_of(fs_look_mountpoint(path, &e)) == PRESENCE_PRESENT; /* best effort: see fs.h */
+    return presence_of(fs_look_mountpoint(path, &e)) == PRESENCE_PRESENT; /* best effort, see fs.h */
 }
 
 struct points {
@@ -147,7 +147,7 @@ static bool mounts_collect(const struct fs_mount *m, void *arg)
     size_t n = strlen(m->point), k = strlen("//deleted");
     char *copy;
 
-    /* The mount point's folder is gone: no path leads there any more. */
+    /* The mount point's folder was deleted: no path leads there any more. */
     if (n >= k && strcmp(m->point + n - k, "//deleted") == 0)
         return true;
     if (l->n == l->cap) {
@@ -186,7 +186,7 @@ static int deepest_first(const void *a, const void *b)
     return x > y ? -1 : x < y;
 }
 
-/* One pass over what is mounted now.  *ret_gone counts successes; the first failure is reported. */
+/* One pass over the current mounts. *ret_gone counts successes; returns the first failure. */
 static enum err_code mounts_unmount_pass(const char *prefix, size_t *ret_gone, size_t *ret_seen,
                                          struct err *e)
 {
@@ -209,7 +209,7 @@ static enum err_code mounts_unmount_pass(const char *prefix, size_t *ret_gone, s
     for (i = 0; i < l.n; i++) {
         if (umount2(l.p[i], MNT_DETACH | UMOUNT_NOFOLLOW) == 0)
             ++*ret_gone;
-        else if (code == ERR_OK) /* EINVAL, ENOENT: hidden by a mount above it, which goes in this pass */
+        else if (code == ERR_OK) /* EINVAL, ENOENT: covered by another mount, which this pass removes */
             code = err_sys(e, errno, "unmount %s", l.p[i]);
     }
     points_done(&l);

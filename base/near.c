@@ -6,7 +6,7 @@
 
 enum { NEAR_MAX = 120, NEAR_DISTANCE = 3 };
 
-/* Letters added, left out, replaced, or swapped with the next one; NEAR_MAX when a name is too long. */
+/* Number of letters inserted, omitted, replaced, or swapped with the next; NEAR_MAX if a name is too long. */
 static size_t base_near_distance(const char *a, const char *b)
 {
     size_t rows[3][NEAR_MAX + 1], n = strlen(a), m = strlen(b);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* near - what somebody who mistyped a name most likely meant. */
+/* near - suggests the name that a mistyped one was probably meant to be. */
 #ifndef BASE_NEAR_H
 #define BASE_NEAR_H
 #include <stddef.h>
 
-struct near { /* { .name = what was typed } */
+struct near { /* initialize as { .name = the typed name } */
     const char *name;
-    const char *found; /* the nearest candidate so far; NULL: none is near */
+    const char *found; /* the nearest candidate so far, or NULL */
     size_t distance;
 };
 
-/* Borrowed.  Near: at most three letters differ, and not more than half of the name. */
+/* The candidate is borrowed. Near: at most three letters differ, and no more than half of the name. */
 void near_try(struct near *n, const char *candidate);
 #endif

@@ -24,12 +24,12 @@ static void mnl_socket_close_p(struct mnl_socket **s)
         mnl_socket_close(*s);
 }
 
-/* Sends one request and gives every message of the answer to cb. */
+/* Sends one request and passes every message of the answer to cb. */
 static enum err_code netlink_talk(struct nlmsghdr *request, mnl_cb_t cb, void *data, struct err *e)
 {
     struct mnl_socket *nl __attribute__((cleanup(mnl_socket_close_p))) =
         mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC);
-    _Alignas(struct nlmsghdr) char answer[32 * 1024]; /* what the kernel fills at once in a dump */
+    _Alignas(struct nlmsghdr) char answer[32 * 1024]; /* a dump fills at most this much at once */
     unsigned int port, seq = (unsigned int)time(NULL);
     ssize_t n;
     int more = 1;
@@ -117,7 +117,7 @@ bool nl_link_exists(const char *name)
     return netlink_check_name(name, &e) == ERR_OK && if_nametoindex(name) != 0;
 }
 
-/* Asked in our own namespace, not in that of /sys. */
+/* Asks in our own network namespace; /sys may show another one. */
 bool nl_link_is(const char *name, const char *driver)
 {
     fd_auto s = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -130,7 +130,7 @@ bool nl_link_is(const char *name, const char *driver)
     return ioctl(s, SIOCETHTOOL, &req) == 0 && strncmp(info.driver, driver, sizeof(info.driver)) == 0;
 }
 
-/* ---- the node's addresses --------------------------------------------------------------------- */
+/* ---- the node's addresses ---- */
 
 struct route_search {
     int family;
@@ -178,7 +178,7 @@ static int on_route(const struct nlmsghdr *h, void *data)
 #define DUMP_TRIES 10
 #define DUMP_DATA_MAX 1024
 
-/* `data`, of `size` bytes, is as it was before when the kernel is asked again. */
+/* `data`, of `size` bytes, is restored before the kernel is asked again. */
 static enum err_code netlink_dump(uint16_t type, int family, mnl_cb_t cb, void *data, size_t size,
                                   struct err *e)
 {
@@ -186,7 +186,7 @@ static enum err_code netlink_dump(uint16_t type, int family, mnl_cb_t cb, void *
     _Alignas(struct nlmsghdr) char space[256];
     struct nlmsghdr *h = mnl_nlmsg_put_header(space);
     int tries = 0;
-    struct rtmsg *m; /* longer than struct ifaddrmsg and as long as the kernel wants for either */
+    struct rtmsg *m; /* longer than struct ifaddrmsg, and accepted by the kernel for both */
     size_t header = type == RTM_GETROUTE  ? sizeof(struct rtmsg)
                     : type == RTM_GETLINK ? sizeof(struct ifinfomsg)
                                           : sizeof(struct ifaddrmsg);
@@ -197,12 +197,12 @@ static enum err_code netlink_dump(uint16_t type, int family, mnl_cb_t cb, void *
     m->rtm_family = (unsigned char)family; /* the first byte of all three */
     assert(size <= sizeof(before));
     memcpy(before, data, size);
-    do { /* EINTR: the kernel's list changed during the dump; ENOBUFS: it dropped some of it */
+    do { /* EINTR: the list changed during the dump; ENOBUFS: the kernel dropped part of it */
         struct err why = { 0 };
 
         memcpy(data, before, size);
         if (netlink_talk(h, cb, data, &why) == ERR_OK) {
-            *e = (struct err){ 0 }; /* of a try before */
+            *e = (struct err){ 0 }; /* from the previous try */
             return ERR_OK;
         }
         *e = why;
@@ -210,13 +210,13 @@ static enum err_code netlink_dump(uint16_t type, int family, mnl_cb_t cb, void *
     return e->code;
 }
 
-enum { LINKS_MAX = 4096 }; /* interfaces looked at; a node with 110 pods has some 250 */
+enum { LINKS_MAX = 4096 }; /* maximum number of interfaces; a node with 110 pods has about 250 */
 
 struct address_search {
     int index;         /* the interface wanted; 0: the first that has one */
     unsigned char *up; /* with index 0: bitmap of links that are up and neither loopback nor bridge */
     char ipv4[INET_ADDRSTRLEN], ipv6[INET6_ADDRSTRLEN];
-    bool temporary6; /* ipv6 is a privacy address: a lasting one is better */
+    bool temporary6; /* ipv6 is a privacy address: prefer a permanent one */
 };
 
 static bool is_bridge(const struct nlmsghdr *h)
@@ -269,7 +269,7 @@ static int on_address(const struct nlmsghdr *h, void *data)
         return MNL_CB_OK;
     mnl_attr_for_each(a, h, sizeof(*m))
     {
-        /* IFA_LOCAL is ours where IFA_ADDRESS is the peer's (point to point). */
+        /* On point-to-point links IFA_LOCAL is ours and IFA_ADDRESS the peer's. */
         if (mnl_attr_get_type(a) == IFA_LOCAL || (mnl_attr_get_type(a) == IFA_ADDRESS && best == NULL))
             best = a;
         else if (mnl_attr_get_type(a) == IFA_FLAGS)

@@ -9,14 +9,15 @@
 
 TAILQ_HEAD(op_list, op);
 
-/* Loop thread only.  The second global worth having: a stuck node explains itself from it. */
+/* Loop thread only. A global, so that a stuck node can be diagnosed from it. */
 static struct op_list live_ops = TAILQ_HEAD_INITIALIZER(live_ops);
 static size_t live_count;
 
-/* Over, and every handle (the deadline's last) is closed: the memory goes back to the caller. */
+/* The operation is over and every handle (the deadline's last) is closed: the memory returns to the
+ * caller. */
 static void complete(struct op *op)
 {
-    struct err result = op->result; /* apart from *op, which done may free or start anew */
+    struct err result = op->result; /* a copy: done may free or reuse *op */
     op_done_fn done = op->done;
     struct log_context about = { 0 }, before;
 
@@ -24,7 +25,7 @@ static void complete(struct op *op)
     TAILQ_REMOVE(&live_ops, op, live);
     live_count--;
     op->loop = NULL;
-    before = log_context_set(&about); /* what done says is about this operation */
+    before = log_context_set(&about); /* done logs in the operation's context */
     done(op, &result);
     log_context_set(&before);
 }
@@ -45,7 +46,7 @@ void op_close_handle(struct op *op, uv_handle_t *handle)
     uv_close(handle, op_on_closed);
 }
 
-/* The later turn that op_finish() asked for. */
+/* The later turn requested by op_finish(). */
 static void on_finished_turn(uv_timer_t *timer)
 {
     op_close_handle(timer->data, (uv_handle_t *)timer);
@@ -83,7 +84,7 @@ void op_init(struct op *op, uv_loop_t *loop, const char *name, uint64_t deadline
     uv_timer_init(loop, &op->deadline); /* cannot fail, like uv_timer_start() with a callback */
     op->deadline.data = op;
     if (deadline_ms > 0) {
-        uv_update_time(loop); /* a long callback must not eat into the deadline */
+        uv_update_time(loop); /* the deadline must not include the time of a long callback */
         uv_timer_start(&op->deadline, on_deadline, deadline_ms, 0);
     }
     TAILQ_INSERT_TAIL(&live_ops, op, live);

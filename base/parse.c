@@ -6,7 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* The text as it may stand in a message: short, printable. */
+/* The text in a form fit for messages: short and printable. */
 static void quote(char ret[80], const char *text)
 {
     snprintf(ret, 80, "%.64s", text == NULL ? "" : text);

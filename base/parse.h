@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* parse - numbers from outside text: whole string, no blanks, no sign unless signed, range checked. */
+/* parse - numbers from outside: the whole string, no blanks, no sign unless signed, range checked. */
 #ifndef BASE_PARSE_H
 #define BASE_PARSE_H
 #include "base/error.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * patience - the few tries of a look that the agent's start cannot do without: a shortage or an error of the
- * moment must not end the start, and one that stays must.
+ * patience - retries a lookup that the agent's start depends on: a temporary shortage or error must not
+ * prevent the start, a permanent one must.
  *
  *     struct patience patience = { 0 };
  *     do {
@@ -17,12 +17,12 @@
 
 #include <stdbool.h>
 
-#define PATIENCE_TRIES 6 /* 10 ms, doubled: 0.3 s in all */
+#define PATIENCE_TRIES 6 /* 10 ms, doubled each time: 0.3 s in total */
 
 struct patience { /* zeroed */
     unsigned tries;
 };
 
-/* Waits for the next try; false: there is none left. */
+/* Waits before the next try; false if none is left. */
 bool patience_wait(struct patience *p) MUST_CHECK;
 #endif

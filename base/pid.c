@@ -9,7 +9,7 @@
 #include <string.h>
 #include <sys/pidfd.h>
 
-/* What failed for a process by its number; ESRCH proves that it ended. */
+/* Converts a failure to look up a process; ESRCH proves that it ended. */
 static struct presence pid_failed(struct err *e)
 {
     if (e->sys != ESRCH)
@@ -30,7 +30,7 @@ struct presence proc_start_time(pid_t pid, uint64_t *ret, struct err *e)
     snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
     if (fs_read_at(AT_FDCWD, path, FS_SMALL_MAX, &text, NULL, e) != ERR_OK)
         return pid_failed(e);
-    /* proc(5): field 22, counted after the name in brackets, which may hold blanks and brackets itself. */
+    /* proc(5): field 22, counted after the name in parentheses, which may contain blanks and parentheses. */
     p = strrchr(text, ')');
     if (p == NULL ||
         sscanf(p + 1, " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
@@ -55,7 +55,7 @@ struct presence proc_open(pid_t pid, uint64_t start_time, int *ret_pidfd, struct
         err_sys(e, errno == EINVAL ? ESRCH : errno, "process %d", (int)pid); /* EINVAL: a thread's id */
         return pid_failed(e);
     }
-    /* Only after opening: from here on the number cannot go to another process unnoticed. */
+    /* Checked after opening: from then on a reused pid is noticed. */
     found = proc_start_time(pid, &its, e);
     if (presence_is_unknown(found) || presence_is_absent(found))
         return found;

@@ -16,17 +16,17 @@
 #define MFD_NOEXEC_SEAL 0x0008U
 #endif
 
-/* Where a grandchild keeps a pipe open, the result waits this long after the exit. */
+/* If a grandchild keeps a pipe open, the result waits this long after the exit. */
 #define DRAIN_MS 200
 
 enum { CHUNK = 16 * 1024, ERR_TAIL = 16 * 1024 };
 
 enum proc_step {
-    PROC_SPAWN = 0, /* nothing runs yet, as far as is known */
+    PROC_SPAWN = 0, /* nothing runs yet, as far as we know */
     PROC_RUN,
-    PROC_TERM,  /* asked to end; SIGKILL follows */
+    PROC_TERM,  /* SIGTERM sent; SIGKILL follows */
     PROC_KILL,  /* killed; left behind if it does not die */
-    PROC_DRAIN, /* exited; somebody still holds its pipes */
+    PROC_DRAIN, /* exited; another process still holds its pipes */
     PROC_OVER,
 };
 
@@ -36,13 +36,11 @@ static void close_fd(int *fd)
         close(take_fd(fd));
 }
 
-/* ---- the end --------------------------------------------------------------------------------- */
+/* ---- the end ---- */
 
-/*
- * The output belongs to the caller only during done, who may take it (buf_detach), leave it, start the
- * same struct again or free it.  So the buffers are lent (cap 0: detaching copies) and the memory is
- * freed here without another look at *p.
- */
+/* The output belongs to the caller only during done, which may take it (buf_detach), leave it, reuse the
+ * struct or free it. So the buffers are lent (cap 0: detaching copies), and the memory is freed here without
+ * accessing *p again. */
 static void process_on_op_done(struct op *op, const struct err *result)
 {
     struct proc *p = container_of(op, struct proc, op);
@@ -82,7 +80,7 @@ static void read_reports(struct proc *p)
 
     while (read(p->report_fd, &report, sizeof(report)) == sizeof(report)) {
         if (report.step == 0)
-            continue; /* its maker's */
+            continue; /* closed by its owner */
         p->report_step = report.step;
         p->report_sys = report.sys;
     }
@@ -97,10 +95,10 @@ static void end_with_status(struct proc *p)
     process_end(p, e.code == ERR_OK ? NULL : &e);
 }
 
-/* ---- killing ----------------------------------------------------------------------------------- */
+/* ---- killing ---- */
 
-/* Until it is reaped the leader's pid cannot be another group's.  No group yet: the child is a few
- * instructions old. */
+/* Until the leader is reaped, its pid cannot become another group's. If there is no group yet, the child has
+ * just started. */
 static void signal_group(struct proc *p, int sig)
 {
     if (kill(-p->pid, sig) != 0)
@@ -143,9 +141,9 @@ static void abort_proc(struct op *op)
     }
 }
 
-/* ---- output -------------------------------------------------------------------------------------- */
+/* ---- output ---- */
 
-/* Takes what is there, at most a chunk.  False: nothing more now. */
+/* Reads at most a chunk. False: nothing more for now. */
 static bool read_out(struct proc *p)
 {
     size_t left = p->out.max - p->out.n, want = left < CHUNK ? left : CHUNK;
@@ -190,7 +188,7 @@ static bool read_err(struct proc *p)
     return true;
 }
 
-/* All that the dead child wrote is in the pipes; a grandchild that keeps writing is not followed for ever. */
+/* All output of the dead child is in the pipes; a grandchild that keeps writing is not followed forever. */
 static void process_drain(struct proc *p)
 {
     int i;
@@ -211,7 +209,7 @@ static void on_out(uv_poll_t *poll, int status, int events)
 {
     struct proc *p = poll->data;
 
-    (void)status; /* an error shows in read() as well */
+    (void)status; /* read() reports errors as well */
     (void)events;
     read_out(p);
     maybe_drained(p);
@@ -227,7 +225,7 @@ static void on_err(uv_poll_t *poll, int status, int events)
     maybe_drained(p);
 }
 
-/* ---- exit ------------------------------------------------------------------------------------- */
+/* ---- exit ---- */
 
 static void process_on_kill_timer(uv_timer_t *timer)
 {
@@ -250,7 +248,7 @@ static void process_on_kill_timer(uv_timer_t *timer)
         process_drain(p); /* the loop may have been busy all that time */
         end_with_status(p);
         return;
-    case PROC_SPAWN: /* its program lies on something that hangs */
+    case PROC_SPAWN: /* its program is on a file system that hangs */
         if (!spawn_abandon(p->job)) {
             started(p);
             return;
@@ -276,7 +274,7 @@ static void process_on_exit_event(uv_poll_t *poll, int status, int events)
     (void)status;
     (void)events;
     if (killed)
-        signal_group(p, SIGKILL); /* who is left of the group, while the zombie still holds its number */
+        signal_group(p, SIGKILL); /* kills the rest of the group while the zombie still holds its number */
     if (waitid(P_PIDFD, (id_t)p->pidfd, &info, WEXITED | WNOHANG | (killed ? 0 : WNOWAIT)) == 0) {
         if (info.si_pid == 0)
             return;
@@ -295,7 +293,7 @@ static void process_on_exit_event(uv_poll_t *poll, int status, int events)
         uv_timer_start(&p->kill_timer, process_on_kill_timer, DRAIN_MS, 0);
 }
 
-/* ---- the start ---------------------------------------------------------------------------------- */
+/* ---- the start ---- */
 
 static enum err_code process_check_spec(const struct proc_spec *spec, struct err *e)
 {
@@ -316,7 +314,7 @@ static enum err_code process_check_spec(const struct proc_spec *spec, struct err
     return ERR_OK;
 }
 
-/* Standard input as a file in memory: no pipe to feed, and a child that never reads it is no trouble. */
+/* Passes standard input as a memory file: no pipe to feed, and no problem if the child never reads it. */
 static int stdin_file(const struct proc_spec *spec, struct err *e)
 {
     fd_auto fd = -1;
@@ -328,7 +326,7 @@ static int stdin_file(const struct proc_spec *spec, struct err *e)
             err_sys(e, errno, "open /dev/null");
         return take_fd(&fd);
     }
-    fd = memfd_create("stdin", MFD_CLOEXEC | MFD_NOEXEC_SEAL); /* vm.memfd_noexec=2 demands it */
+    fd = memfd_create("stdin", MFD_CLOEXEC | MFD_NOEXEC_SEAL); /* required by vm.memfd_noexec=2 */
     if (fd < 0 && errno == EINVAL)                             /* before Linux 6.3 */
         fd = memfd_create("stdin", MFD_CLOEXEC);
     if (fd < 0) {
@@ -351,7 +349,7 @@ static int stdin_file(const struct proc_spec *spec, struct err *e)
     return take_fd(&fd);
 }
 
-/* A pipe whose read end the loop watches; the write end goes to the child and stays blocking. */
+/* A pipe whose read end the loop watches; the child gets the write end, which stays blocking. */
 static enum err_code watched_pipe(struct proc *p, uv_poll_t *poll, int *ret_read, int *ret_write, int events,
                                   uv_poll_cb cb, struct err *e)
 {
@@ -382,7 +380,7 @@ static enum err_code watch_exit(struct proc *p, struct err *e)
         signal_group(p, SIGKILL);
         reaper_adopt(p->op.loop, p->pid, take_fd(&p->pidfd), p->name, p->op.subject);
         err_sys(e, -status, "watch the child");
-        e->sys = 0; /* an errno says that the program never ran */
+        e->sys = 0; /* an errno means that the program never ran */
         return e->code;
     }
     p->exit_poll.data = p;
@@ -390,12 +388,12 @@ static enum err_code watch_exit(struct proc *p, struct err *e)
     return ERR_OK;
 }
 
-/* The program runs, or the child said why not, or there is none. */
+/* The program runs, or the child reported why it does not, or there is no child. */
 static void started(struct proc *p)
 {
     struct err e = { 0 };
 
-    uv_poll_stop(&p->report_poll); /* a child may still have to say why it cannot exec: read at its end */
+    uv_poll_stop(&p->report_poll); /* a child may still report why it cannot exec: read when it ends */
     uv_timer_stop(&p->kill_timer);
     if (spawn_end(take_ptr(&p->job), &p->pid, &p->pidfd, &e) != ERR_OK || watch_exit(p, &e) != ERR_OK) {
         err_wrap(&e, "%s", p->name);

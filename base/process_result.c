@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* process_result - what a child came to, in one line: why it could not start, its signal or exit status, its
- * last words. */
+/* process_result - describes how a child ended in one line: why it could not start, its signal or exit
+ * status, and its last error output. */
 #include "base/internal.h"
 
 #include <signal.h>
@@ -20,7 +20,7 @@ static void add_tail(const struct proc *p, struct err *e)
 
     while (n > 0 && strchr(" \t\r\n", text[n - 1]) != NULL)
         n--;
-    if (n > ERR_TAIL_SHOWN) { /* from the start of a line if one is near */
+    if (n > ERR_TAIL_SHOWN) { /* start at a nearby line start */
         const char *start = text + n - ERR_TAIL_SHOWN, *newline = memchr(start, '\n', ERR_TAIL_SHOWN / 2);
 
         if (newline != NULL)
@@ -47,7 +47,7 @@ static void add_tail(const struct proc *p, struct err *e)
     err_set(e, code, "%s: %s", before, line);
 }
 
-/* The child could not exec: say what stood in the way. */
+/* The child could not exec: name the step that failed. */
 static void report_text(const struct proc *p, struct err *e)
 {
     int sys = p->report_sys;
@@ -57,7 +57,7 @@ static void report_text(const struct proc *p, struct err *e)
         err_sys(e, sys, "%s: %s", p->name, p->prog);
         return;
     case SPAWN_CWD:
-        err_sys(e, sys, "%s: enter its working folder", p->name);
+        err_sys(e, sys, "%s: enter its working directory", p->name);
         break;
     case SPAWN_CGROUP:
         err_sys(e, sys, "%s: join its cgroup", p->name);
@@ -66,13 +66,13 @@ static void report_text(const struct proc *p, struct err *e)
         err_sys(e, sys, "%s: arrange descriptors", p->name);
         break;
     case SPAWN_RIGHTS:
-        err_sys(e, sys, "%s: drop its rights", p->name);
+        err_sys(e, sys, "%s: drop privileges", p->name);
         break;
     case SPAWN_GROUP:
         err_sys(e, sys, "%s: make its process group", p->name);
         break;
     }
-    if (e->code == ERR_NOT_FOUND) /* which says that the program is missing */
+    if (e->code == ERR_NOT_FOUND) /* which means that the program does not exist */
         e->code = ERR_PRECONDITION;
 }
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <sys/wait.h>
 
-/* ---- stuck ---------------------------------------------------------------------------------------- */
+/* ---- stuck children ---- */
 
 struct stray {
     uv_poll_t poll;
@@ -44,7 +44,7 @@ static void on_died(uv_poll_t *poll, int status, int events)
     (void)events;
     if (waitid(P_PIDFD, (id_t)s->pidfd, &info, WEXITED | WNOHANG) == 0 && info.si_pid == 0)
         return;
-    log_debug("stuck child died at last", F_I64("pid", s->pid));
+    log_debug("stuck child finally died", F_I64("pid", s->pid));
     reaper_drop(s);
 }
 
@@ -55,7 +55,7 @@ void reaper_adopt(uv_loop_t *loop, pid_t pid, int pidfd, const char *name, const
     log_warn("child does not die from SIGKILL, left behind", F_STR("name", name), F_STR("subject", subject),
              F_I64("pid", pid), F_U64("leftBehind", stray_count + 1));
     if (s == NULL || uv_poll_init(loop, &s->poll, pidfd) != 0) {
-        free(s); /* nobody reaps it then until the daemon ends: one zombie */
+        free(s); /* not reaped until the daemon ends: one zombie */
         close(pidfd);
         return;
     }
@@ -65,10 +65,10 @@ void reaper_adopt(uv_loop_t *loop, pid_t pid, int pidfd, const char *name, const
     TAILQ_INSERT_TAIL(&strays, s, next);
     stray_count++;
     uv_poll_start(&s->poll, UV_READABLE, on_died);
-    uv_unref((uv_handle_t *)&s->poll); /* the loop may end without it */
+    uv_unref((uv_handle_t *)&s->poll); /* does not keep the loop alive */
 }
 
-/* ---- ended, not reaped yet ------------------------------------------------------------------------ */
+/* ---- ended, but not reaped yet ---- */
 
 #define LATER_MS 30
 
@@ -121,7 +121,7 @@ void reaper_later(uv_loop_t *loop, int pidfd)
     TAILQ_INSERT_TAIL(&endeds, d, next);
 }
 
-/* ---- both ----------------------------------------------------------------------------------------- */
+/* ---- both ---- */
 
 size_t proc_left_behind(void)
 {

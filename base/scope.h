@@ -6,8 +6,8 @@
  *     str_auto text = NULL;                    free()d unless take_ptr(&text) moved it out
  *     scoped(vol_writer_free) struct vol_writer *w = NULL;
  *
- * SCOPE_DEFINE(type, destroy) after a module's destructor makes it usable with scoped().
- * For synchronous code only: what is handed to the loop belongs to its operation.
+ * SCOPE_DEFINE(type, destroy) after a module's destructor makes it usable with scoped(). For synchronous code
+ * only: what is passed to the loop belongs to its operation.
  */
 #ifndef BASE_SCOPE_H
 #define BASE_SCOPE_H
@@ -50,7 +50,7 @@ static inline int take_fd(int *fd)
     return moved;
 }
 
-/* Moves a pointer out of a scoped variable: the variable becomes NULL. */
+/* Moves a pointer out of a scoped variable, which becomes NULL. */
 #define take_ptr(p)                                                                                          \
     ({                                                                                                       \
         __typeof__(p) at_ = (p); /* evaluated once */                                                        \

@@ -27,7 +27,7 @@ void siphash_key(const char *path, unsigned char ret[SIPHASH_KEY_SIZE], struct e
     struct err damaged = { 0 };
     str_auto text = NULL;
     bool is_whole = fs_read_at(AT_FDCWD, path, sizeof(hex), &text, NULL, &damaged) == ERR_OK;
-    /* What could not be read may be a good one: it stays for the next start. */
+    /* A file that could not be read may hold a good key: keep it for the next start. */
     const bool unknown = !is_whole && damaged.sys != 0 && damaged.sys != EISDIR &&
                          presence_is_unknown(presence_from_err(&damaged));
 

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-/* What the process was given at its start and its children get back. */
+/* The limits the process had at its start, which its children get back. */
 static struct {
     bool captured;
     struct rlimit limits[RLIM_NLIMITS];
@@ -50,26 +50,25 @@ void proc_defaults_capture(void)
     defaults.oom_score_adj = read_int("/proc/self/oom_score_adj");
     defaults.captured = true;
 
-    /* A peer that closes early must be an error, not the end of the process. */
+    /* A peer that closes early must cause an error, not end the process. */
     if (sigaction(SIGPIPE, NULL, &sa) == 0 && sa.sa_handler == SIG_DFL) {
         sa.sa_handler = SIG_IGN;
         sigaction(SIGPIPE, &sa, NULL);
     }
 }
 
-/* ---- in the child: async-signal-safe calls only, no memory but the stack
- * ---------------------------------------- */
+/* ---- in the child: async-signal-safe calls only, no memory but the stack ---- */
 
 void child_reset_signals(void)
 {
-    /* The kernel's own structure, all zero: SIG_DFL.  glibc's sigaction() keeps signals 32 and 33 for itself,
-     * but a parent may have had them ignored, and a container would inherit that. */
+    /* The kernel's own structure, all zero: SIG_DFL. glibc's sigaction() reserves signals 32 and 33, but a
+     * parent may have ignored them, and a container would inherit that. */
     static const unsigned long default_action[8];
     sigset_t none;
     int i;
 
     for (i = 1; i < NSIG; i++)
-        syscall(SYS_rt_sigaction, i, default_action, NULL, NSIG / 8); /* refused for KILL and STOP */
+        syscall(SYS_rt_sigaction, i, default_action, NULL, NSIG / 8); /* fails for KILL and STOP */
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
@@ -94,7 +93,7 @@ int child_join_cgroup(int cgroup_fd, const char *cgroup_procs)
     return sys;
 }
 
-/* A negative score of the daemon, or one it set after its start, is not for its children. */
+/* Children do not inherit a negative score of the daemon, or one set after its start. */
 static void reset_oom_score(int inherited)
 {
     if (inherited < 0 || inherited != defaults.oom_score_adj)
@@ -112,10 +111,8 @@ static void restore_limits(void)
             setrlimit((__rlimit_resource_t)i, &defaults.limits[i]);
 }
 
-/*
- * Puts each source on its number.  A source may itself sit on a number that another one is to get, so
- * all move out of the way first.  Everything else closes at exec.
- */
+/* Moves each source to its number. A source may occupy a number that another one needs, so first all move out
+ * of the way. Everything else closes at exec. */
 static int arrange_fds(const struct spawn_plan *plan, int *report_fd)
 {
     int moved[3 + SPAWN_FDS_MAX], above = 3;
@@ -142,7 +139,7 @@ static int arrange_fds(const struct spawn_plan *plan, int *report_fd)
     return 0;
 }
 
-/* The calls themselves: glibc's would change every thread that it knows of, and signal them. */
+/* Raw system calls: glibc's would change and signal every thread it knows of. */
 #ifdef SYS_setresuid32
 #define SET_GROUPS SYS_setgroups32
 #define SET_GID SYS_setresgid32
@@ -158,23 +155,24 @@ static int become(uid_t uid, gid_t gid)
     if (syscall(SET_GROUPS, 0, NULL) != 0 || syscall(SET_GID, gid, gid, gid) != 0 ||
         syscall(SET_UID, uid, uid, uid) != 0)
         return errno;
-    /* Until its program runs it has our memory: another process of that user must not read it, whatever
-     * fs.suid_dumpable is. */
+    /* Until exec it shares our memory: another process of that user must not read it, whatever
+     * fs.suid_dumpable says. */
     return prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0 ? 0 : errno;
 }
 
-/* For a child that needs nothing but what belongs to its user. */
+/* For a child that needs only what belongs to its user. */
 static int spawn_drop_rights(uid_t uid, gid_t gid)
 {
     struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
     struct __user_cap_data_struct none[2] = { 0 };
-    /* 0 would still feed the program of core_pattern; it serves where 1 is beyond the hard limit. */
+    /* With 0 the kernel would still feed the program of core_pattern; 0 is used only where 1 exceeds the hard
+     * limit. */
     const struct rlimit no_core = { 1, 1 }, no_file = { 0, 0 };
     int sys;
 
     for (int cap = 0; cap <= 63; cap++)
         prctl(PR_CAPBSET_DROP, cap, 0, 0,
-              0); /* beyond the kernel's last one: EINVAL; without the right: EPERM */
+              0); /* EINVAL past the kernel's last capability, EPERM without permission */
     prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
     if (uid != 0 && (sys = become(uid, gid)) != 0)
         return sys;
@@ -213,7 +211,7 @@ __attribute__((noreturn, noinline)) static void child_run(const struct spawn_pla
     report.sys = arrange_fds(plan, &report_fd);
     if (report.sys != 0)
         goto fail;
-    restore_limits(); /* last: a low limit would refuse the numbers used on the way */
+    restore_limits(); /* last: a low limit would forbid the numbers used above */
 
     report.step = SPAWN_RIGHTS;
     if (plan->write_paths != NULL && plan->write_paths[0] != NULL)
@@ -233,14 +231,14 @@ fail:
     _exit(127);
 }
 
-/* ---- in the parent ---------------------------------------------------------------------------- */
+/* ---- in the parent ---- */
 
 /*
- * The system call itself: glibc has no wrapper.  Where its instruction can stand right here (a function
- * around it would return in the child first, and leave the way back to be overwritten), the child borrows our
- * memory and this very stack until it execs or ends, as vfork()'s does, and this thread waits so long: of a
- * daemon with many pods the copy costs more than all else that is done here.  Elsewhere, and for a sanitizer,
- * which must see every return, it works on a copy.
+ * The raw system call, because glibc has no wrapper. Where the instruction can be inlined (a function around
+ * it would return in the child first and overwrite the parent's way back), the child borrows our memory and
+ * this stack until it execs or ends, like vfork()'s, and this thread waits: for a daemon with many pods,
+ * copying costs more than everything else here. Elsewhere, and with a sanitizer, which must see every return,
+ * the child gets a copy.
  */
 #if defined(SANITIZED) || !(defined(__x86_64__) || defined(__aarch64__))
 #define BORROW 0
@@ -276,7 +274,7 @@ static __attribute__((noinline)) pid_t clone_child(const struct spawn_plan *plan
                                                    int *ret_pidfd)
 {
     struct clone_args args = {
-        /* One that becomes another user has a copy: what that makes of our memory (not dumpable) is ours. */
+        /* A child that changes its user gets a copy: clearing `dumpable` would affect our memory, too. */
         .flags = CLONE_PIDFD | (plan->uid != 0 ? 0 : BORROW) | (plan->cgroup_fd >= 0 ? CLONE_INTO_CGROUP : 0),
         .pidfd = (uint64_t)(uintptr_t)ret_pidfd,
         .exit_signal = SIGCHLD,
@@ -311,7 +309,7 @@ static enum err_code clone_failed(int sys, bool cgroup, struct err *e)
         break;
     }
     err_sys(e, sys, "start in its cgroup%s", hint);
-    if (e->code == ERR_NOT_FOUND) /* which says that the program is missing */
+    if (e->code == ERR_NOT_FOUND) /* which means that the program does not exist */
         e->code = ERR_PRECONDITION;
     return e->code;
 }
@@ -319,12 +317,12 @@ static enum err_code clone_failed(int sys, bool cgroup, struct err *e)
 enum err_code spawn_child(const struct spawn_plan *plan, pid_t *ret_pid, int *ret_pidfd, struct err *e)
 {
     sigset_t all, before;
-    /* Read here: what a process looks up below its own /proc makes its end dearer. */
+    /* Read in the parent: a process that opened files in its own /proc is more expensive to end. */
     int sys, oom_score = read_int("/proc/self/oom_score_adj");
     pid_t pid;
 
     *ret_pidfd = -1;
-    /* Until the child has default dispositions no handler of ours may run in it. */
+    /* No handler of ours may run in the child before it has default dispositions. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
 

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * spawn_queue - threads that start children.  A child of clone3 without a copy of our memory keeps its maker
- * waiting until it execs, and a program may lie on a file system that hangs: so the makers are threads of
- * their own, started as they are needed, and the loop goes on.  THREADS_MAX do all the work while none hangs.
- * Once they are all busy, one more stands by for the job that waits longer than WAIT_MS: it takes that job,
- * and is one of them from then on.  A thread, and so its children, has the namespaces that the loop's had
- * when it came.
+ * spawn_queue - threads that start children. A child of clone3 that borrows our memory blocks its creator
+ * until it execs, and its program may be on a file system that hangs. So children are created by threads,
+ * started on demand, and the loop goes on. THREADS_MAX threads suffice while none hangs. Once they are all
+ * busy, one more is on standby for a job that waits longer than WAIT_MS: it takes that job and joins the
+ * others. A thread, and so its children, has the namespaces that the loop had when the thread was created.
  */
 #include "base/internal.h"
 
@@ -26,7 +25,7 @@
 
 enum {
     THREADS_MAX = 4,
-    THREADS_HUNG_MAX = 32, /* where others hang */
+    THREADS_HUNG_MAX = 32, /* when others hang */
     WAIT_MS = 200,
     STACK_BYTES = 256 * 1024,
 };
@@ -35,7 +34,7 @@ enum job_state { JOB_QUEUED, JOB_STARTING, JOB_OVER };
 
 struct spawn_job {
     TAILQ_ENTRY(spawn_job) next;
-    struct spawn_plan plan; /* all that it points to is the job's own */
+    struct spawn_plan plan; /* points only to memory of the job */
     struct proc_fd fds[SPAWN_FDS_MAX];
     enum job_state state;
     bool abandoned;
@@ -43,18 +42,18 @@ struct spawn_job {
     pid_t pid;
     int pidfd;
     struct err e;
-    size_t size; /* of the job with what follows it: pointers, then texts */
+    size_t size; /* of the job and the pointers and texts after it */
     const char *pointers[];
 };
 
 TAILQ_HEAD(job_list, spawn_job);
 
-static struct { /* everything, and the jobs' state, under the lock */
+static struct { /* the lock protects everything here and the jobs' state */
     pthread_mutex_t lock;
-    pthread_cond_t work, late; /* for a thread that is idle, for the one that stands by */
+    pthread_cond_t work, late; /* for idle threads, and for the one on standby */
     struct job_list queue;
-    size_t queued, threads, idle, abandoned; /* threads: without the one that stands by */
-    bool stands_by, sleeps;                  /* one does; and nothing wakes it but `late` */
+    size_t queued, threads, idle, abandoned; /* threads: without the one on standby */
+    bool stands_by, sleeps;                  /* a standby thread exists; it sleeps until `late` */
 } makers = {
     .lock = PTHREAD_MUTEX_INITIALIZER,
     .work = PTHREAD_COND_INITIALIZER,
@@ -62,7 +61,7 @@ static struct { /* everything, and the jobs' state, under the lock */
     .queue = TAILQ_HEAD_INITIALIZER(makers.queue),
 };
 
-/* ---- a job ------------------------------------------------------------------------------------- */
+/* ---- a job ---- */
 
 static void close_all(struct spawn_job *j)
 {
@@ -76,7 +75,7 @@ static void close_all(struct spawn_job *j)
 
 static void free_job(struct spawn_job *j)
 {
-    explicit_bzero(j, j->size); /* an environment may hold what others must not see */
+    explicit_bzero(j, j->size); /* an environment may hold secrets */
     free(j);
 }
 
@@ -101,7 +100,7 @@ static const char *const *spawn_queue_copy_list(const char ***pointers, char **a
     return copy;
 }
 
-/* Without descriptors yet. */
+/* Does not copy descriptors yet. */
 static struct spawn_job *copy_plan(const struct spawn_plan *plan)
 {
     size_t bytes = strlen(plan->cwd) + 1 + (plan->cgroup_procs != NULL ? strlen(plan->cgroup_procs) + 1 : 0);
@@ -154,7 +153,7 @@ static enum err_code copy_fds(struct spawn_job *j, const struct spawn_plan *plan
     return copy_fd(&j->plan.cgroup_fd, plan->cgroup_fd, e);
 }
 
-/* ---- a thread ---------------------------------------------------------------------------------- */
+/* ---- a thread ---- */
 
 static void spawn_queue_make(struct spawn_job *j)
 {
@@ -162,18 +161,18 @@ static void spawn_queue_make(struct spawn_job *j)
         j->pidfd = -1;
 }
 
-/* Tells the loop.  Not by closing: children that others make at this moment hold the pipe, too. */
+/* Notifies the loop. Closing the pipe is not enough, because children created at this moment hold it, too. */
 static void spawn_queue_is_over(struct spawn_job *j)
 {
     const struct spawn_report none = { 0 };
 
     j->state = JOB_OVER;
     if (write(j->plan.report_fd, &none, sizeof(none)) != sizeof(none))
-        log_debug("the end of a start cannot be told", F_STR("program", j->plan.argv[0]));
+        log_debug("cannot report the end of a start", F_STR("program", j->plan.argv[0]));
     close_all(j);
 }
 
-/* Nobody waits for it any more. */
+/* An abandoned job. */
 static void end_abandoned(struct spawn_job *j)
 {
     if (j->pidfd >= 0) {
@@ -186,7 +185,7 @@ static void end_abandoned(struct spawn_job *j)
     work_job_ends();
 }
 
-/* What follows is under the lock. */
+/* The following functions need the lock. */
 
 static struct spawn_job *spawn_queue_take(void)
 {
@@ -241,7 +240,7 @@ static struct spawn_job *late_job(void)
     return j;
 }
 
-/* arg: NULL; not NULL: stands by first. */
+/* arg: not NULL for the standby thread. */
 static void *spawn_queue_run(void *arg)
 {
     bool waits = arg != NULL;
@@ -255,7 +254,7 @@ static void *spawn_queue_run(void *arg)
         spawn_queue_make(j);
         pthread_mutex_lock(&makers.lock);
         if (!j->abandoned) {
-            spawn_queue_is_over(j); /* from here on it may be freed as soon as the lock is open */
+            spawn_queue_is_over(j); /* it may be freed as soon as the lock is released */
             continue;
         }
         pthread_mutex_unlock(&makers.lock);
@@ -267,7 +266,7 @@ static void *spawn_queue_run(void *arg)
     return NULL;
 }
 
-/* Under the lock.  False: there is none at all, and none can be had. */
+/* Needs the lock. False: there is no thread and none can be created. */
 static bool have_thread(void)
 {
     pthread_t thread;
@@ -283,7 +282,7 @@ static bool have_thread(void)
     return makers.threads > 0;
 }
 
-/* ---- what the loop calls ------------------------------------------------------------------------- */
+/* ---- called by the loop ---- */
 
 enum err_code spawn_begin(struct spawn_job **ret, const struct spawn_plan *plan, struct err *e)
 {
@@ -305,7 +304,7 @@ enum err_code spawn_begin(struct spawn_job **ret, const struct spawn_plan *plan,
         makers.queued++;
         pthread_cond_signal(&makers.work);
         pthread_mutex_unlock(&makers.lock);
-    } else { /* the machine has no room for a thread: the loop makes it */
+    } else { /* no thread can be created: the loop does the work */
         pthread_mutex_unlock(&makers.lock);
         spawn_queue_make(j);
         spawn_queue_is_over(j);
@@ -328,7 +327,7 @@ enum err_code spawn_end(struct spawn_job *j, pid_t *ret_pid, int *ret_pidfd, str
 {
     enum err_code code;
 
-    pthread_mutex_lock(&makers.lock); /* its thread is past close_all() */
+    pthread_mutex_lock(&makers.lock); /* waits until its thread is past close_all() */
     pthread_mutex_unlock(&makers.lock);
     code = j->e.code;
     *ret_pid = j->pid;
@@ -366,7 +365,7 @@ bool spawn_abandon(struct spawn_job *j)
     starting = j->state == JOB_STARTING;
     j->abandoned = starting;
     makers.abandoned += starting;
-    pidfd = __atomic_load_n(&j->pidfd, __ATOMIC_ACQUIRE); /* the kernel's, before the child runs */
+    pidfd = __atomic_load_n(&j->pidfd, __ATOMIC_ACQUIRE); /* set by the kernel before the child runs */
     if (starting && pidfd >= 0)
         syscall(SYS_pidfd_send_signal, pidfd, SIGKILL, NULL, 0);
     pthread_mutex_unlock(&makers.lock);

@@ -12,12 +12,10 @@
 #include <string.h>
 #include <sys/sysmacros.h>
 
-/*
- * Works with two descriptors at any depth: the folder at hand, and the one that holds the top.  Going up is
- * openat(".."), checked against the device and inode noted on the way down, so that a folder moved away
- * meanwhile cannot lead the removal out of the tree.
- */
-enum { MAX_DEPTH = 100000 }; /* levels; against a list that would eat the memory */
+/* Needs two descriptors at any depth: the current folder and the one that holds the top. Going up is
+ * openat(".."), checked against the device and inode noted on the way down, so that a folder moved meanwhile
+ * cannot lead the removal out of the tree. */
+enum { MAX_DEPTH = 100000 }; /* levels; limits the memory used */
 
 struct level {
     dev_t dev;
@@ -60,7 +58,7 @@ static enum err_code base_tree_fail(struct remover *r, int sys, const char *name
     return err_sys(e, sys, "remove %s", where.p);
 }
 
-/* Takes `fd`, which was opened with O_NOFOLLOW, as the next deeper level; 0 or an errno. */
+/* Takes over `fd`, opened with O_NOFOLLOW, as the next deeper level; 0 or an errno. */
 static int base_tree_push(struct remover *r, int fd, const char *name)
 {
     fd_auto owned = fd;
@@ -98,7 +96,7 @@ static int base_tree_push(struct remover *r, int fd, const char *name)
     return 0;
 }
 
-/* Opens a folder to go into; refuses mount points: -1 and EBUSY. */
+/* Opens a folder to descend into; for a mount point returns -1 and EBUSY. */
 static int base_tree_enter(int parent, const char *name)
 {
     fd_auto fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -115,7 +113,7 @@ static int base_tree_enter(int parent, const char *name)
     return take_fd(&fd);
 }
 
-/* Makes the level above the folder at hand; *ret_name (malloc'ed) is the one it came from. */
+/* Goes back to the parent of the current folder; *ret_name (malloc'ed) is the folder it came from. */
 static int up(struct remover *r, char **ret_name)
 {
     const struct level *above = &r->levels[r->depth - 2];
@@ -142,10 +140,8 @@ static bool base_tree_is_dot(const char *name)
     return name[0] == '.' && (name[1] == '\0' || (name[1] == '.' && name[2] == '\0'));
 }
 
-/*
- * Removes entries of the folder at hand until one is a folder with something in it, which becomes the
- * folder at hand.  *ret_empty: the end was reached.  *ret_removed counts.
- */
+/* Removes entries of the current folder until one is a non-empty folder, which becomes the current folder.
+ * *ret_empty: the end was reached. *ret_removed counts. */
 static enum err_code sweep(struct remover *r, bool *ret_empty, size_t *ret_removed, struct err *e)
 {
     struct dirent *d;
@@ -171,7 +167,7 @@ static enum err_code sweep(struct remover *r, bool *ret_empty, size_t *ret_remov
                 ++*ret_removed;
                 continue;
             }
-            /* EISDIR, on some file systems EPERM: a folder after all (DT_UNKNOWN). */
+            /* EISDIR (EPERM on some file systems): a folder after all (DT_UNKNOWN). */
             if (errno != EISDIR && errno != EPERM)
                 return base_tree_fail(r, errno, d->d_name, e);
             sys = errno;
@@ -207,7 +203,7 @@ static enum err_code remove_levels(struct remover *r, struct err *e)
             return e->code;
         if (!empty)
             continue;
-        /* The end of a listing that changed under us: entries may have been skipped, so look again. */
+        /* The listing changed while we read it and may have skipped entries: read it again. */
         if (removed != before) {
             before = removed;
             rewinddir(r->dir);
@@ -225,7 +221,7 @@ static enum err_code remove_levels(struct remover *r, struct err *e)
     }
 }
 
-/* Splits off the last element; *ret_name points into path.  The parent is opened. */
+/* Opens the parent folder; *ret_name, the last element, points into path. */
 static int open_parent(int dirfd, const char *path, char name[256])
 {
     char parent[4096];
@@ -301,5 +297,5 @@ void fs_remove_quietly(int dirfd, const char *path)
     if ((errno == EISDIR || errno == EPERM) && (unlinkat(dirfd, path, AT_REMOVEDIR) == 0 || errno == ENOENT))
         return;
     err_sys(&e, errno, "remove %s", path);
-    log_debug("left in place", F_ERR(&e));
+    log_debug("not removed", F_ERR(&e));
 }

@@ -59,7 +59,7 @@ size_t utf8_cut(const char *text, size_t max)
 {
     size_t n = max;
 
-    /* Back over at most three continuation bytes to the start of the last character. */
+    /* Go back over at most three continuation bytes to the start of the last character. */
     while (n > 0 && max - n < 3 && ((unsigned char)text[n] & 0xc0) == 0x80)
         n--;
     if (((unsigned char)text[n] & 0xc0) == 0x80)

@@ -19,7 +19,7 @@
 enum {
     WATCHES_READS_A_TURN = 16,
     WATCHES_EVENTS_SIZE = 16 * 1024,
-    /* Polled folders with more entries than this are looked at each time, rather than compared. */
+    /* Polled folders with more entries than this are always reported as changed. */
     WATCHES_COMPARED_MAX = 4096,
 };
 
@@ -28,10 +28,10 @@ struct watch_one {
     int wd;        /* the set's */
     int kernel_wd; /* -1: polled */
     uint32_t mask;
-    dev_t dev; /* of a polled one */
+    dev_t dev; /* if polled */
     ino_t ino;
     uint64_t seen; /* digest of a polled folder */
-    bool gone;     /* removed amid an event; freed after it */
+    bool gone;     /* removed during an event; freed after it */
     char path[];
 };
 
@@ -41,7 +41,7 @@ struct watch_set {
     watch_fn fn;
     void *arg;
     int last_wd;
-    bool closed; /* amid an event; freed after it */
+    bool closed; /* closed during an event; freed after it */
     LIST_HEAD(, watch_one) ones;
 };
 
@@ -53,13 +53,13 @@ struct watches {
     uv_timer_t timer;
     int open_handles;
     size_t n_polled;
-    int why; /* the errno that made the last one polled */
+    int why; /* the errno that made us poll the last one */
     unsigned busy;
     bool forced, warned, closing;
     LIST_HEAD(, watch_set) sets;
 };
 
-/* ---- the instance ---------------------------------------------------------------------------- */
+/* ---- the instance ---- */
 
 static void watches_on_closed(uv_handle_t *handle)
 {
@@ -79,7 +79,7 @@ static void watches_on_poll_closed(uv_handle_t *handle)
 
 static void watches_on_readable(uv_poll_t *poll, int status, int events);
 
-/* True: there is an instance. */
+/* Returns whether there is an instance. */
 static bool watches_instance(struct watches *w)
 {
     int status;
@@ -116,7 +116,7 @@ static void watches_drop_instance(struct watches *w)
     close(take_fd(&w->fd));
 }
 
-/* ---- sweeping -------------------------------------------------------------------------------- */
+/* ---- sweeping ---- */
 
 static void watches_close(struct watches *w)
 {
@@ -150,7 +150,7 @@ static void watches_forget(struct watches *w, struct watch_one *one)
         inotify_rm_watch(w->fd, one->kernel_wd);
 }
 
-/* Nothing is freed while an event is told: who is told may remove and close. */
+/* Nothing is freed during a callback, which may remove and close. */
 static void watches_sweep(struct watches *w)
 {
     struct watch_set *s, *next_set;
@@ -176,7 +176,7 @@ static void watches_sweep(struct watches *w)
         watches_close(w);
 }
 
-/* ---- polling --------------------------------------------------------------------------------- */
+/* ---- polling ---- */
 
 struct watches_digest {
     int dir;
@@ -189,7 +189,7 @@ static uint64_t watches_mix(uint64_t h, const void *data, size_t n)
     const unsigned char *p = data;
 
     for (size_t i = 0; i < n; i++)
-        h = (h ^ p[i]) * 0x100000001b3ULL; /* FNV-1a: against change, not against malice */
+        h = (h ^ p[i]) * 0x100000001b3ULL; /* FNV-1a: detects changes, not attacks */
     return h;
 }
 
@@ -212,7 +212,7 @@ static bool watches_digest_entry(const char *name, void *arg)
     return true;
 }
 
-/* False: not known, or too many; then something may have changed. */
+/* False: unknown or too many entries, so something may have changed. */
 static bool watches_digest(const char *path, uint64_t *ret)
 {
     fd_auto dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK);
@@ -229,7 +229,7 @@ static bool watches_digest(const char *path, uint64_t *ret)
     return true;
 }
 
-/* What a polled path is by now: the mask to tell, 0 for none. */
+/* The mask to report for a polled path; 0 if unchanged. */
 static uint32_t watches_look(struct watch_one *one)
 {
     struct stat st;
@@ -247,7 +247,7 @@ static uint32_t watches_look(struct watch_one *one)
     return IN_Q_OVERFLOW;
 }
 
-/* True: the kernel watches it from now on. */
+/* Returns true when the kernel watches it from now on. */
 static bool watches_arm(struct watches *w, struct watch_one *one)
 {
     int wd = watches_instance(w) ? inotify_add_watch(w->fd, one->path, one->mask | IN_MASK_ADD) : -1;
@@ -303,7 +303,7 @@ static void watches_on_timer(uv_timer_t *timer)
     w->busy--;
     if (w->n_polled == 0 && w->warned) {
         w->warned = false;
-        log_info("inotify watches again what was polled");
+        log_info("inotify is available again; polling stopped");
     }
     if (w->n_polled == 0)
         uv_timer_stop(&w->timer);
@@ -314,7 +314,7 @@ static void watches_begin_poll(struct watches *w)
 {
     w->n_polled++;
     if (!w->warned)
-        log_warn("inotify cannot watch all paths; changes are looked for each second",
+        log_warn("inotify cannot watch all paths; polling them every second",
                  F_STR("limit",
                        w->why == ENOSPC ? "fs.inotify.max_user_watches" : "fs.inotify.max_user_instances"),
                  F_STR("err", strerror(w->why)));
@@ -339,11 +339,11 @@ static void watches_poll_all(struct watches *w, int why)
         }
 }
 
-/* ---- events ---------------------------------------------------------------------------------- */
+/* ---- events ---- */
 
 static void watches_dispatch(struct watches *w, const struct inotify_event *event)
 {
-    /* The rest is told whatever the mask. */
+    /* These are reported whatever the mask. */
     const uint32_t always = IN_IGNORED | IN_UNMOUNT | IN_Q_OVERFLOW;
     const char *name = event->len > 0 ? event->name : "";
     struct watch_set *s;
@@ -370,7 +370,7 @@ static void watches_on_readable(uv_poll_t *poll, int status, int events)
     struct watches *w = poll->data;
 
     (void)events;
-    if (status < 0) { /* nobody calls any more */
+    if (status < 0) { /* libuv no longer calls us */
         watches_poll_all(w, -status);
         return;
     }
@@ -380,7 +380,7 @@ static void watches_on_readable(uv_poll_t *poll, int status, int events)
         const struct inotify_event *event;
 
         if (n < 0 && errno != EAGAIN && errno != EINTR)
-            watches_poll_all(w, errno); /* it stays readable: the loop would call without end */
+            watches_poll_all(w, errno); /* it stays readable: the loop would call us endlessly */
         if (n <= 0)
             break;
         for (char *p = bytes; p < bytes + n && w->fd >= 0; p += sizeof(*event) + event->len) {
@@ -392,7 +392,7 @@ static void watches_on_readable(uv_poll_t *poll, int status, int events)
     watches_sweep(w);
 }
 
-/* ---- sets ------------------------------------------------------------------------------------ */
+/* ---- sets ---- */
 
 static struct watches *watches_of(uv_loop_t *loop)
 {
@@ -431,7 +431,7 @@ enum err_code watch_set_open(struct watch_set **ret, uv_loop_t *loop, watch_fn f
     return ERR_OK;
 }
 
-/* By the kernel's number, or, where one of them is polled, by the inode. */
+/* By the kernel's number, or by the inode if one of them is polled. */
 static struct watch_one *watches_find(struct watch_set *s, int kernel_wd, const struct stat *st)
 {
     struct watch_one *one;
@@ -457,7 +457,7 @@ int watch_set_add(struct watch_set *s, const char *path, uint32_t mask)
         if (kernel_wd < 0)
             w->why = errno;
     }
-    if (stat(path, &st) != 0) { /* it went meanwhile */
+    if (stat(path, &st) != 0) { /* removed in the meantime */
         int sys = errno;
 
         if (kernel_wd >= 0 && !watches_kernel_wd_used(w, kernel_wd))

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-/* ---- libwslay's side ------------------------------------------------------------------------- */
+/* ---- libwslay's side ---- */
 
 static ssize_t websocket_on_wanted(uint8_t *ret, size_t size, int flags, void *arg)
 {
@@ -56,7 +56,7 @@ void ws_done(struct ws *w)
     buf_wipe(&w->out);
 }
 
-/* ---- sending --------------------------------------------------------------------------------- */
+/* ---- sending ---- */
 
 static void websocket_frame(struct ws *w, uint8_t opcode, const void *p, size_t n)
 {
@@ -88,7 +88,7 @@ void ws_close(struct ws *w, uint16_t code, const char *reason)
     w->closed = true;
 }
 
-/* ---- receiving ------------------------------------------------------------------------------- */
+/* ---- receiving ---- */
 
 static void websocket_fail(struct ws *w, const char *why)
 {
@@ -179,7 +179,7 @@ bool ws_receive(struct ws *w, const char *bytes, size_t n)
     return !w->over;
 }
 
-/* ---- the handshake --------------------------------------------------------------------------- */
+/* ---- the handshake ---- */
 
 void ws_add_accept_key(struct buf *out, const char *key)
 {

@@ -4,18 +4,16 @@
 #include "base/internal.h"
 #include "base/scope.h"
 
-/*
- * Sanitizers only: glibc's fork() makes malloc usable in the child of a process with threads, but nothing
- * does so for a sanitizer's allocator; the child would wait for ever for a lock that a thread of the pool
- * held at that moment.  So children are forked between jobs, or after WORK_PAUSE_MS all the same.
- */
+/* Sanitizers only: glibc's fork() keeps malloc usable in the child of a multi-threaded process, but a
+ * sanitizer's allocator does not: the child would wait forever for a lock that a pool thread held at that
+ * moment. So children are forked between jobs, or after WORK_PAUSE_MS anyway. */
 #ifdef SANITIZED
 #include <pthread.h>
 #include <time.h>
 
-#define WORK_PAUSE_MS 5000 /* a job reads or writes our own files; none waits for the loop */
+#define WORK_PAUSE_MS 5000 /* jobs read and write our own files; none waits for the loop */
 
-/* read: a job runs; who wants to fork goes before further jobs */
+/* Read-locked while a job runs; a thread that wants to fork takes precedence over new jobs. */
 static pthread_rwlock_t jobs = PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP;
 
 void work_job_begins(void)
@@ -72,7 +70,7 @@ static void run_on_pool(uv_work_t *req)
     if (w->fn(w->arg, &w->outcome) == ERR_OK)
         w->outcome = (struct err){ 0 };
     else if (w->outcome.code == ERR_OK)
-        err_set(&w->outcome, ERR_INTERNAL, "%s: failed without saying why", w->op.name);
+        err_set(&w->outcome, ERR_INTERNAL, "%s: failed without an error message", w->op.name);
     work_job_ends();
 }
 
@@ -80,7 +78,7 @@ static void on_ran(uv_work_t *req, int status)
 {
     struct work *w = req->data;
 
-    /* UV_ECANCELED: it never began; op_finish() puts the reason (cancel, deadline) in place. */
+    /* UV_ECANCELED: it never began; op_finish() sets the reason (cancel, deadline). */
     if (status != 0 && w->outcome.code == ERR_OK)
         err_set(&w->outcome, ERR_CANCELLED, "%s: cancelled", w->op.name);
     op_finish(&w->op, &w->outcome);
@@ -90,7 +88,7 @@ static void abort_work(struct op *op)
 {
     struct work *w = container_of(op, struct work, op);
 
-    uv_cancel((uv_req_t *)&w->req); /* EBUSY: it runs already, and on_ran() follows anyway */
+    uv_cancel((uv_req_t *)&w->req); /* EBUSY: already running; on_ran() follows anyway */
 }
 
 void work_start(struct work *w, const char *name, const char *subject, work_fn fn, void *arg, uv_loop_t *loop,

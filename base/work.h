@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * work - run a function on libuv's worker pool as an operation: for work on our own files that can
- * block (fsync, hashing).  The function gets what it needs by value through `arg`, touches no loop
- * state, returns its error.  It cannot be interrupted: a cancel after it began only changes the result.
- */
+/* work - runs a function on libuv's worker pool as an operation, for work on our own files that can block
+ * (fsync, hashing). The function gets its input by value through `arg`, touches no loop state and returns its
+ * error. It cannot be interrupted: once it has begun, a cancel only changes the result. */
 #ifndef BASE_WORK_H
 #define BASE_WORK_H
 #include "base/op.h"
@@ -22,8 +20,8 @@ struct work {
 void work_start(struct work *w, const char *name, const char *subject, work_fn fn, void *arg, uv_loop_t *loop,
                 op_done_fn done, void *owner);
 
-/* Around what a thread of one's own does with memory, as around a job: children are not forked amid it where
- * a sanitizer's allocator would not bear that (work.c). */
+/* Call these around a thread's use of memory, as around a job: no child is forked in between where a
+ * sanitizer's allocator could not bear that (work.c). */
 void work_job_begins(void);
 void work_job_ends(void);
 #endif

@@ -54,7 +54,7 @@ def test_none_left(t):
     node = t.node(env={"LD_PRELOAD": f"{t.scratch}/tmp/shim.so", "CORACLE_TEST_NONE_LEFT": none_left})
     node.import_image()
     equal(instances(node.process.pid), 0, "instances")
-    node.wait_log("inotify cannot watch all paths; changes are looked for each second")
+    node.wait_log("inotify cannot watch all paths; polling them every second")
     contains(said(node)["detail"], "fs.inotify.max_user_instances", "explain node")
 
     node.put("web.yaml", pod("web"))

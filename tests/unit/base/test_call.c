@@ -146,7 +146,7 @@ static void its_error_comes_back_whole(void **state)
     call(d, &c, no_word, (struct proc_call_spec){ 0 });
     run_until_ended(d, 2);
     assert_int_equal(d->result.code, ERR_INTERNAL);
-    assert_string_equal(d->result.text, "mount: failed without saying why");
+    assert_string_equal(d->result.text, "mount: failed without an error message");
 }
 
 static void a_crash_is_an_error(void **state)

@@ -106,7 +106,7 @@ static void what_fails_says_so(void **state)
     call(d, &c, fails, NULL, 0);
     run_until_ended(d, 2);
     assert_int_equal(d->result.code, ERR_INTERNAL);
-    assert_string_equal(d->result.text, "make: failed without saying why");
+    assert_string_equal(d->result.text, "make: failed without an error message");
     call(d, &c, says_too_much, NULL, 0);
     run_until_ended(d, 3);
     assert_int_equal(d->result.code, ERR_EXHAUSTED);

@@ -73,7 +73,7 @@ static void its_error_is_the_result(void **state)
     work_start(&w, "hash", NULL, bad_without_a_word, NULL, d->loop, on_ended, d);
     run_until_ended(d, 2);
     assert_int_equal(d->result.code, ERR_INTERNAL);
-    assert_string_equal(d->result.text, "hash: failed without saying why");
+    assert_string_equal(d->result.text, "hash: failed without an error message");
 }
 
 static void a_cancel_after_the_beginning_changes_only_the_result(void **state)
