@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cgroup - opening the tree, pods' and classes' limits; the other files of this folder do the rest of
+/* cgroup - opens the tree and sets the limits of pods and classes; the other files implement the rest of
  * cgroup.h. */
 #include "cgroups/cgroup.h"
 
@@ -17,9 +17,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PROC_FILE_MAX (4u * 1024 * 1024) /* mountinfo of a node with thousands of mounts */
-#define CLOSE_TIMEOUT_MS 2000            /* for killed processes to die when everything is taken down */
-#define UID_MAX_LENGTH 128               /* UUIDs have 36; static pods 32 */
+#define PROC_FILE_MAX (4u * 1024 * 1024) /* enough for thousands of mounts */
+#define CLOSE_TIMEOUT_MS 2000            /* for killed processes to die during removal */
+#define UID_MAX_LENGTH 128               /* UUIDs have 36 characters, static pods 32 */
 #define PODS_MAX 16384
 
 static const char *const class_paths[] = {
@@ -32,7 +32,7 @@ static enum err_code set_root(struct cg_tree *t, const char *root, struct err *e
 {
     if (strcmp(root, "/") == 0)
         return ERR_OK;
-    /* Half of what a path may have is left for what stands below. */
+    /* Half of the path's maximum is reserved for what is below. */
     if (root[0] != '/' || !fs_path_is_safe(root + 1) || strlen(root) >= sizeof(t->root))
         return err_set(
             e, ERR_INVALID,
@@ -41,7 +41,7 @@ static enum err_code set_root(struct cg_tree *t, const char *root, struct err *e
     return ERR_OK;
 }
 
-/* Killing "our" cgroups must never be suicide. */
+/* Killing "our" cgroups must never kill ourselves. */
 static enum err_code refuse_living_in_it(const struct cg_tree *t, const struct cg_found *f, struct err *e)
 {
     for (size_t i = 0; i < f->n; i++)
@@ -72,7 +72,7 @@ static enum err_code open_hiers(struct cg_tree *t, const struct cg_found *f, int
             memcpy(h->name, from->name, sizeof(h->name));
             h->point = strdup(from->point);
             h->fd = openat(root_fd, from->point + 1, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-            t->n_hiers++; /* from here cg_free() knows it */
+            t->n_hiers++; /* from now on cg_free() frees it */
             if (h->point == NULL)
                 return err_nomem(e);
             if (h->fd < 0)
@@ -88,7 +88,7 @@ static enum err_code make_skeleton(struct cg_tree *t, struct err *e)
         const char *sub;
         bool inner;
     } parts[] = {
-        /* Each level by itself: an earlier run may have died before it prepared one. */
+        /* Prepare each level: an earlier run may have died in between. */
         { "/kubepods", true }, { "/kubepods/burstable", true }, { "/kubepods/besteffort", true },
         { "/coracle", true },  { "/coracle/ops", false },       { "/coracle/conmon", false },
     };
@@ -121,10 +121,8 @@ static enum err_code require_controllers(const struct cg_tree *t, unsigned requi
         t->root[0] != '\0' ? t->root : "/", missing);
 }
 
-/*
- * Whatever is below <root>/kubepods and no pod of ours is killed.  So it must be ours: an agent makes
- * <root>/coracle beside it, and nothing but an agent's end takes that away.
- */
+/* Processes below <root>/kubepods that belong to none of our pods are killed, so the tree must be ours: an
+ * agent makes <root>/coracle beside it and removes that only when it ends. */
 static enum err_code refuse_foreign_pods(struct cg_tree *t, struct err *e)
 {
     char mark[CG_PATH_MAX], pods[CG_PATH_MAX];
@@ -144,14 +142,13 @@ static enum err_code refuse_foreign_pods(struct cg_tree *t, struct err *e)
     case PRESENCE_PRESENT:
         break;
     }
-    return err_set(
-        e, ERR_PRECONDITION,
-        "processes run in cgroup %s, and they are not of this agent: of a kubelet's pods? End them "
-        "first, or set another cgroup root",
-        pods);
+    return err_set(e, ERR_PRECONDITION,
+                   "processes run in cgroup %s, but not of this agent (a kubelet's pods?): end them "
+                   "first, or set another cgroup root",
+                   pods);
 }
 
-/* The lock is on a file that nothing here ever opens otherwise (file_lock.h). */
+/* The lock is on a file that we never open otherwise (file_lock.h). */
 static enum err_code lock_root(struct cg_tree *t, struct err *e)
 {
     static const char *const files[] = { "cgroup.max.depth", "notify_on_release" }; /* v2, v1 */
@@ -241,7 +238,7 @@ enum err_code cg_open(struct cg_tree **ret, const struct cg_options *o, struct e
     return ERR_OK;
 }
 
-/* Takes one subtree out of all hierarchies, processes first. */
+/* Removes a subtree from all hierarchies, processes first. */
 static void cgroup_take_down(struct cg_tree *t, const char *sub)
 {
     char path[CG_PATH_MAX];
@@ -257,7 +254,7 @@ static void cgroup_take_down(struct cg_tree *t, const char *sub)
     }
 }
 
-/* Those elements of <root> that we made, the last one first. */
+/* Removes the elements of <root> that we made, the last one first. */
 static void remove_made_root(const struct cg_tree *t, const struct cg_hier *h)
 {
     char path[CG_PATH_MAX];
@@ -265,7 +262,7 @@ static void remove_made_root(const struct cg_tree *t, const struct cg_hier *h)
     snprintf(path, sizeof(path), "%s", t->root);
     while (strlen(path) > h->root_existing) {
         if (unlinkat(h->fd, path + 1, AT_REMOVEDIR) != 0)
-            return; /* somebody else uses it by now */
+            return; /* someone else uses it now */
         *strrchr(path, '/') = '\0';
     }
 }
@@ -282,7 +279,7 @@ void cg_close(struct cg_tree *t, bool remove)
         cgroup_take_down(t, "/kubepods");
         if (presence_is_absent(cg_procs_left(t, pods, &ignored))) {
             cgroup_take_down(t, "/coracle");
-        } else { /* what cannot die is ours all the same: the mark stays */
+        } else { /* processes that cannot die are still ours: keep the mark */
             cgroup_take_down(t, "/coracle/ops");
             cgroup_take_down(t, "/coracle/conmon");
         }
@@ -303,7 +300,7 @@ enum err_code cg_pod_path(const struct cg_tree *t, enum cg_class class_, const c
 {
     size_t n = strlen(uid);
 
-    /* A uid is a UUID or a hash; whatever else comes must at least be one harmless path element. */
+    /* A uid is a UUID or a hash; anything else must at least be one harmless path element. */
     if (n == 0 || n > UID_MAX_LENGTH)
         return err_set(e, ERR_INVALID, "pod uid: must have 1 to %d characters", UID_MAX_LENGTH);
     for (size_t i = 0; i < n; i++)
@@ -316,7 +313,7 @@ enum err_code cg_pod_path(const struct cg_tree *t, enum cg_class class_, const c
     return ERR_OK;
 }
 
-/* Makes <root><sub> in all hierarchies and writes the limits, each where its controller is. */
+/* Makes <root><sub> in all hierarchies and writes each limit where its controller is. */
 static enum err_code cgroup_apply(struct cg_tree *t, const char *sub, const struct cg_limits *l,
                                   struct err *e)
 {
@@ -399,9 +396,9 @@ enum err_code cg_remove(struct cg_tree *t, const char *path, struct err *e)
     return ERR_OK;
 }
 
-/* ---- listing ---------------------------------------------------------------------------------- */
+/* ---- listing ---- */
 struct names {
-    char **v; /* always room for one NULL more */
+    char **v; /* always with room for a NULL */
     size_t n, cap;
 };
 

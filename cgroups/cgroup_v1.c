@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cgroup_v1 - one v1 hierarchy: it has one or a few controllers, and each controller its own files. */
+/* cgroup_v1 - a v1 hierarchy: one or several controllers, each with its own files. */
 #include "base/fs.h"
 #include "cgroups/internal.h"
 
@@ -23,7 +23,7 @@ static enum err_code copy_from_parent(int dir, int parent, const char *file, str
     return fs_write_control(dir, file, above, e);
 }
 
-/* A fresh cpuset is empty and takes no process until it has processors and memory nodes (see cpusets(7)). */
+/* A new cpuset is empty and accepts no process until it has CPUs and memory nodes (cpusets(7)). */
 static enum err_code v1_prepare(const struct cg_hier *h, int dir, int parent, struct err *e)
 {
     if (h->controllers & CG_CTL_CPUSET) {
@@ -62,7 +62,7 @@ static enum err_code v1_limit(const struct cg_hier *h, int dir, const struct cg_
             (cgroup_v1_write_number(dir, "cpu.cfs_period_us", period, e) != ERR_OK ||
              cgroup_v1_write_number(dir, "cpu.cfs_quota_us", l->cpu_quota_us, e) != ERR_OK))
             return e->code;
-        /* Kernels without CFS bandwidth lack the file; then there is no limit to take away. */
+        /* Kernels without CFS bandwidth lack the file; then there is no limit to remove. */
         if (l->cpu_quota_us < 0 && !fresh &&
             cgroup_v1_write_number(dir, "cpu.cfs_quota_us", -1, e) != ERR_OK) {
             if (e->code != ERR_NOT_FOUND)
@@ -91,8 +91,7 @@ static bool v1_kill(int dir)
     return false;
 }
 
-/* Failure shows in v1_frozen() and in what is left alive; other hierarchies than freezer's have no such file.
- */
+/* A failure shows in v1_frozen() and in the processes left; only the freezer's hierarchy has this file. */
 static void v1_freeze(int dir, bool on)
 {
     struct err ignored = { 0 };

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * cgroup_v2 - the unified hierarchy.  A controller works in a cgroup only when every cgroup above it lists it
- * in cgroup.subtree_control, and a cgroup that lists any (other than the root of all) must hold no process
- * itself.
- */
+/* cgroup_v2 - the unified hierarchy. A controller works in a cgroup only if every ancestor lists it in
+ * cgroup.subtree_control, and a cgroup that lists any (except the root) must not contain processes itself. */
 #include "base/fs.h"
 #include "cgroups/internal.h"
 
@@ -13,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What kubelet asks of a pod's cgroup, plus io. */
+/* kubelet's controllers for a pod's cgroup, plus io. */
 #define WANTED (CG_CTL_CPU | CG_CTL_CPUSET | CG_CTL_MEMORY | CG_CTL_PIDS | CG_CTL_HUGETLB | CG_CTL_IO)
 
 static enum err_code read_controllers(int dir, const char *file, unsigned *ret, struct err *e)
@@ -31,10 +28,8 @@ enum err_code cg_controllers_of(int dir, unsigned *ret, struct err *e)
     return read_controllers(dir, "cgroup.controllers", ret, e);
 }
 
-/*
- * Hands `wanted` down to the children of dir.  All in one write; when the kernel refuses that, one by one, so
- * that a controller that cannot be had (cpu while realtime processes exist) does not take the others with it.
- */
+/* Enables `wanted` for the children of dir, with one write; if the kernel rejects that, one by one, so that
+ * an unavailable controller (cpu while realtime processes exist) does not prevent the others. */
 static enum err_code enable(int dir, unsigned wanted, unsigned required, struct err *e)
 {
     unsigned available = 0, enabled = 0;
@@ -68,7 +63,7 @@ static enum err_code enable(int dir, unsigned wanted, unsigned required, struct 
     return ERR_OK;
 }
 
-/* Best effort, on cgroups that are not ours: what could not be had shows in <root>'s cgroup.controllers. */
+/* Best effort, on cgroups that are not ours: missing controllers show in <root>'s cgroup.controllers. */
 static void enable_quietly(int dir, unsigned wanted)
 {
     struct err ignored = { 0 };
@@ -77,11 +72,9 @@ static void enable_quietly(int dir, unsigned wanted)
         return;
 }
 
-/*
- * <root> of a unit with Delegate=yes has its controllers already.  Those it lacks are asked for in the
- * cgroups above, as kubelet does: an enabled controller takes nothing from anybody (systemd leaves hugetlb
- * alone, which it does not know, and keeps the rest as its units say).
- */
+/* <root> of a unit with Delegate=yes has its controllers already. Missing ones are enabled in the ancestors,
+ * as kubelet does: that takes nothing away from anyone (systemd does not manage hugetlb and keeps the rest as
+ * its units say). */
 static enum err_code v2_prepare_root(struct cg_hier *h, const char *root, struct err *e)
 {
     unsigned all = 0, here = 0;
@@ -126,8 +119,7 @@ static enum err_code write_limit(int dir, const char *file, int64_t value, struc
     return fs_write_control(dir, file, text, e);
 }
 
-/* What the cgroup gets only where it is asked for; taken away again, and never missed by a kernel without it.
- */
+/* Settings that are written only on request, removed again later, and not missed on kernels without them. */
 static enum err_code write_extra(int dir, const char *file, int64_t value, bool fresh, struct err *e)
 {
     if ((value <= 0 && fresh) || write_limit(dir, file, value > 0 ? value : 0, e) == ERR_OK)
@@ -201,7 +193,7 @@ static bool v2_frozen(int dir)
 static struct presence v2_populated(int dir, struct err *e)
 {
     uint64_t populated = 0;
-    /* The root of all has no cgroup.events; it is never ours to ask about. */
+    /* The root has no cgroup.events, but we never ask about it. */
     struct presence found = cg_look_key(dir, "cgroup.events", "populated", &populated, e);
 
     if (presence_is_unknown(found) || populated != 0)

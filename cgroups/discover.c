@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * discover - which cgroup hierarchies there are, from the text of /proc/self/mountinfo and /proc/self/cgroup.
+ * discover - finds the cgroup hierarchies in the text of /proc/self/mountinfo and /proc/self/cgroup.
  *
- * Only mounts at or below /sys/fs/cgroup count, because that is where OCI runtimes look: a hierarchy that
- * somebody mounted elsewhere is not theirs to make leaves in, so it is not ours to make pods in.
+ * Only mounts at or below /sys/fs/cgroup are used, because that is where OCI runtimes look for hierarchies.
  */
 #include "base/fs.h"
 #include "cgroups/internal.h"
@@ -71,7 +70,7 @@ static bool discover_list_has(const char *list, const struct str *wanted)
     return false;
 }
 
-/* One line of /proc/self/cgroup, "4:memory:/a/b" or "0::/a/b", cut apart in place. */
+/* One line of /proc/self/cgroup, "4:memory:/a/b" or "0::/a/b", split in place. */
 struct membership {
     const char *list; /* "" is v2 */
     const char *path;
@@ -105,7 +104,7 @@ struct scan {
     size_t n_members;
 };
 
-/* A mount hides what was mounted at or below its point before. */
+/* A mount hides earlier mounts at or below its mount point. */
 static void forget_hidden(struct cg_found *f, const char *point)
 {
     size_t n = strlen(point), kept = 0;
@@ -132,8 +131,7 @@ static const struct membership *member_of_mount(const struct scan *s, const stru
 
         if (v2 && list[0] == '\0')
             return &s->members[i];
-        /* Super options are the controllers and flags such as "rw,xattr"; no controller is called like a
-         * flag. */
+        /* Super options are the controllers and flags such as "rw,xattr"; no controller has a flag's name. */
         while (!v2 && list[0] != '\0' && discover_next_word(&options, &word))
             if (discover_list_has(list, &word))
                 return &s->members[i];
@@ -157,7 +155,7 @@ static bool scan_mount(const struct fs_mount *m, void *arg)
     const char *name = v2 ? "unified" : member->list;
     for (size_t i = 0; i < f->n; i++)
         if (strcmp(f->hiers[i].name, name) == 0)
-            return true; /* mounted a second time: the first one serves */
+            return true; /* mounted a second time: use the first */
 
     struct cg_found_hier *h = &f->hiers[f->n];
     if (strlen(name) >= sizeof(h->name) || strlen(m->point) >= sizeof(h->point) ||
@@ -184,7 +182,7 @@ static void note_unmounted(struct cg_found *f, const struct membership *members,
 
 enum err_code cg_discover(struct cg_found *ret, const char *mountinfo, const char *proc_cgroup, struct err *e)
 {
-    mem_auto struct cg_found *f = calloc(1, sizeof(*f)); /* about 40 KiB: not for the stack */
+    mem_auto struct cg_found *f = calloc(1, sizeof(*f)); /* about 40 KiB: too big for the stack */
     str_auto mounts = strdup(mountinfo);
     str_auto memberships = strdup(proc_cgroup);
     struct membership members[MEMBERSHIPS_MAX];

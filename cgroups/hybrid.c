@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hybrid - keeping the v2 side of a hybrid free of controllers.
+ * hybrid - keeps the v2 side of a hybrid host free of controllers.
  *
- * crun refuses to start containers where v1 hierarchies are mounted and the v2 tree still has a controller
- * ("cgroups in hybrid mode not supported, drop all controllers from cgroupv2"); in practice that is hugetlb,
- * which nobody mounted.  A controller leaves the v2 tree for as long as it is mounted as v1, no matter where:
- * so it is mounted below a folder of ours.  No cgroup is made there.
+ * crun refuses to start containers if v1 hierarchies are mounted and the v2 tree still has a controller
+ * ("cgroups in hybrid mode not supported, drop all controllers from cgroupv2"). In practice that is hugetlb,
+ * which nobody mounted. A controller leaves the v2 tree while it is mounted as v1 anywhere, so it is mounted
+ * below a folder of ours, in which no cgroup is made.
  */
 #include "base/fs.h"
 #include "base/log.h"
@@ -23,20 +23,20 @@ static enum err_code pin_one(struct cg_tree *t, const char *name, struct err *e)
 
     if (t->scratch_dir == NULL)
         return err_set(e, ERR_PRECONDITION,
-                       "cgroup v1 and v2 are mixed and controller \"%s\" is left on v2, which OCI runtimes "
+                       "cgroup v1 and v2 are mixed and controller \"%s\" is still on v2, which OCI runtimes "
                        "refuse: mount it as v1 "
                        "(mount -t cgroup -o %s none <folder>)",
                        name, name);
     snprintf(point, sizeof(point), "%s/%s", t->scratch_dir, name);
     if (!fs_is_mountpoint(point)) {
-        /* Open to pass through: a runtime in a pod's user namespace looks at the hierarchies, too. */
+        /* Searchable by others: a runtime in a pod's user namespace looks at the hierarchies, too. */
         if (fs_mkdirs(point, 0711, e) != ERR_OK)
             return e->code;
         if (mount("none", point, "cgroup", MS_NOSUID | MS_NODEV | MS_NOEXEC, name) != 0) {
             int sys = errno;
             fs_remove_quietly(AT_FDCWD, point);
             return err_set(e, ERR_PRECONDITION,
-                           "cgroup v1 and v2 are mixed and controller \"%s\" is left on v2, which OCI "
+                           "cgroup v1 and v2 are mixed and controller \"%s\" is still on v2, which OCI "
                            "runtimes refuse; mounting it as "
                            "v1 at %s failed: %s.  Mount it as v1 elsewhere, or boot with v2 alone "
                            "(systemd.unified_cgroup_hierarchy=1)",
@@ -47,7 +47,7 @@ static enum err_code pin_one(struct cg_tree *t, const char *name, struct err *e)
     return ERR_OK;
 }
 
-/* No cgroup stands below the v2 root: what its subtree_control says is a left-over, used by nobody. */
+/* There is no cgroup below the v2 root, so its subtree_control is a left-over that nobody uses. */
 static bool has_no_children(int v2_fd)
 {
     struct err e = { 0 };
@@ -57,7 +57,7 @@ static bool has_no_children(int v2_fd)
            strncmp(stat, "nr_descendants 0\n", 17) == 0;
 }
 
-/* The kernel takes a controller from v2 children without asking them: so ask here. */
+/* The kernel takes a controller from v2 children without asking, so check here. */
 static enum err_code refuse_if_in_use(int v2_fd, const char *point, const char *name, struct err *e)
 {
     str_auto used = NULL;
@@ -101,10 +101,9 @@ enum err_code cg_pin_controllers(struct cg_tree *t, const struct cg_found *found
         if (refuse_if_in_use(v2->fd, v2->point, name, e) != ERR_OK || pin_one(t, name, e) != ERR_OK)
             return e->code;
     }
-    /*
-     * A v1 hierarchy that is mounted in no usual place is held by somebody's mount that may end any moment
-     * (another agent, or an earlier run of this one): hold it, too.  Nice to have, so failure is no error.
-     */
+    /* A v1 hierarchy that is not mounted in the usual place exists only through a mount that may end at any
+     * time (of another agent, or an earlier run of this one): mount it, too. Optional, so failure is not an
+     * error. */
     for (size_t i = 0; i < found->n_unmounted && t->scratch_dir != NULL && t->n_pinned < CG_HIERS_MAX; i++) {
         struct err ignored = { 0 };
         if (pin_one(t, found->unmounted[i], &ignored) != ERR_OK)

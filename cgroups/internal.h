@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cgroups, private: one struct for each hierarchy that is mounted, and the function table that hides whether
- * it is a v1 or the v2 one.  A v2 host has one hierarchy, a v1 host one for each controller, a hybrid both
- * kinds; every operation of cgroup.h is a loop over the hierarchies, so a hybrid needs no code of its own but
- * hybrid.c.
+ * cgroups, private: a struct for each mounted hierarchy, and the function table that hides whether it is v1
+ * or v2. A v2 host has one hierarchy, a v1 host one per controller, a hybrid both kinds; every operation of
+ * cgroup.h is a loop over the hierarchies, so only hybrid.c has code for hybrids.
  *
- * Paths: `path` is absolute below the mount point ("/kubepods/burstable/pod1"); it is opened relative to
- * the hierarchy's descriptor, so a scratch directory can stand in for the cgroup file system.
+ * Paths: `path` is absolute below the mount point ("/kubepods/burstable/pod1") and opened relative to the
+ * hierarchy's descriptor, so a test can use a scratch directory as the cgroup file system.
  */
 #ifndef CGROUPS_INTERNAL_H
 #define CGROUPS_INTERNAL_H
@@ -15,11 +14,11 @@
 
 #include <stddef.h>
 
-#define CG_MOUNTS "/sys/fs/cgroup" /* where OCI runtimes look, and therefore we */
-#define CG_HIERS_MAX 24            /* the kernel has about 15 controllers; named hierarchies come on top */
-#define CG_NAME_MAX 128            /* all controllers in one v1 hierarchy are about 90 characters */
+#define CG_MOUNTS "/sys/fs/cgroup" /* where OCI runtimes look */
+#define CG_HIERS_MAX 24            /* the kernel has about 15 controllers, plus named hierarchies */
+#define CG_NAME_MAX 128            /* the names of all controllers are about 90 characters */
 #define CG_PATH_MAX 1024
-#define CG_DEPTH_MAX 64 /* levels below a pod that are walked on v1; nested engines use about ten */
+#define CG_DEPTH_MAX 64 /* levels below a pod that are visited on v1; nested engines use about ten */
 
 enum cg_controller { /* bits */
                      CG_CTL_CPU = 1 << 0,
@@ -31,58 +30,60 @@ enum cg_controller { /* bits */
                      CG_CTL_HUGETLB = 1 << 6,
                      CG_CTL_IO = 1 << 7, /* blkio on v1 */
 };
-/* Without these no limit of a pod can be kept. */
+/* Without these, pod limits cannot be enforced. */
 #define CG_REQUIRED (CG_CTL_CPU | CG_CTL_MEMORY | CG_CTL_PIDS)
 
 unsigned
-cg_controllers_parse(const char *list); /* names separated by blanks or commas; unknown ones are skipped */
+cg_controllers_parse(const char *list); /* names separated by blanks or commas; unknown ones are ignored */
 /* "cpu memory"; with prefix '+': "+cpu +memory". */
 void cg_controllers_format(unsigned controllers, char prefix, char *ret, size_t size);
 
-/* ---- discover.c: what is mounted, from text --------------------------------------------------- */
+/* ---- discover.c: finds the mounted hierarchies ---- */
 struct cg_found_hier {
     bool v2;
-    unsigned controllers;   /* v1 only; v2's stand in its cgroup.controllers */
+    unsigned controllers;   /* v1 only; for v2 see its cgroup.controllers */
     char name[CG_NAME_MAX]; /* as in /proc/self/cgroup: "memory", "cpu,cpuacct", "name=systemd"; "unified" */
     char point[256];        /* where it is mounted */
-    char own[CG_PATH_MAX];  /* the cgroup of the caller in it */
+    char own[CG_PATH_MAX];  /* the caller's cgroup in it */
 };
 
 struct cg_found {
     enum cg_layout layout;
     struct cg_found_hier hiers[CG_HIERS_MAX];
     size_t n;
-    char unmounted[CG_HIERS_MAX][CG_NAME_MAX]; /* v1 hierarchies with controllers that exist but are not
-                                                  mounted below CG_MOUNTS */
+    /* v1 hierarchies whose controllers exist but are not mounted below CG_MOUNTS */
+    char unmounted[CG_HIERS_MAX][CG_NAME_MAX];
     size_t n_unmounted;
 };
 
-/* ERR_PRECONDITION: no cgroup file system.  ERR_INVALID: text that no kernel writes. */
+/* ERR_PRECONDITION: no cgroup file system. ERR_INVALID: not a kernel's text. */
 enum err_code cg_discover(struct cg_found *ret, const char *mountinfo, const char *proc_cgroup,
                           struct err *e) MUST_CHECK;
 
-/* ---- hierarchies ------------------------------------------------------------------------------ */
+/* ---- hierarchies ---- */
 struct cg_hier {
     const struct cg_backend *backend;
-    unsigned controllers; /* v2: those that <root> has */
+    unsigned controllers; /* v2: those available in <root> */
     char name[CG_NAME_MAX];
     char *point;
     int fd;               /* the mount point */
-    size_t root_existing; /* length of that part of <root> that was there before us */
+    size_t root_existing; /* length of the part of <root> that existed before */
 };
 
 struct cg_backend {
     bool v2;
-    /* After <root> exists, before anything below it: find and hand down the controllers. */
+    /* Called when <root> exists and before anything below it: finds and delegates the controllers. */
     enum err_code (*prepare_root)(struct cg_hier *h, const char *root, struct err *e);
-    /* `dir` (a cgroup below `parent`) shall have children: v1 cpuset inheritance, v2 subtree_control. */
+    /* Prepares `dir` (a cgroup below `parent`) for children: v1 cpuset inheritance, v2 subtree_control. */
     enum err_code (*prepare)(const struct cg_hier *h, int dir, int parent, struct err *e);
-    /* Writes what this hierarchy controls.  `fresh`: made a moment ago, so "no limit" needs no write. */
+    /* Writes the limits of this hierarchy's controllers. `fresh`: newly made, so "no limit" needs no
+     * write. */
     enum err_code (*limit)(const struct cg_hier *h, int dir, const struct cg_limits *l, bool fresh,
                            struct err *e);
-    bool (*kill)(int dir);            /* cgroup.kill; false: the kernel has none */
-    void (*freeze)(int dir, bool on); /* one cgroup; asynchronous; no freezer here: nothing */
-    bool (*frozen)(int dir);          /* false also when it is not known: the caller asks in rounds */
+    bool (*kill)(int dir); /* cgroup.kill; false if the kernel does not have it */
+    /* Freezes one cgroup, asynchronously; no effect without a freezer. */
+    void (*freeze)(int dir, bool on);
+    bool (*frozen)(int dir); /* false also when it is not known: the caller asks in rounds */
     struct presence (*populated)(int dir, struct err *e); /* any process at or below */
 };
 extern const struct cg_backend cg_backend_v1;
@@ -90,9 +91,9 @@ extern const struct cg_backend cg_backend_v2;
 
 struct cg_tree {
     enum cg_layout layout;
-    struct cg_hier hiers[CG_HIERS_MAX]; /* v2 first, then freezer: what kills best comes first */
+    struct cg_hier hiers[CG_HIERS_MAX]; /* v2 first, then freezer: in order of suitability for killing */
     size_t n_hiers;
-    char root[CG_PATH_MAX / 2]; /* "" for "/", else without a "/" at the end: a prefix for paths */
+    char root[CG_PATH_MAX / 2]; /* "" for "/", otherwise without a trailing "/": a prefix for paths */
     char *scratch_dir;
     char pinned[CG_HIERS_MAX][CG_NAME_MAX]; /* mounted as v1 below scratch_dir */
     size_t n_pinned;
@@ -101,63 +102,61 @@ struct cg_tree {
     char *leaf_procs[2], **leaf_joins[2];
 };
 
-/* What cg_open() looks at; tests give their own. */
+/* The environment of cg_open(); tests pass their own. */
 struct cg_env {
     const char *mountinfo, *proc_cgroup;
     int root_fd;       /* "/" */
-    bool alone;        /* other software's pods and another agent are looked for */
+    bool alone;        /* check for pods of other software and for another agent */
     unsigned required; /* CG_REQUIRED */
 };
 enum err_code cg_open_env(struct cg_tree **ret, const struct cg_options *o, const struct cg_env *env,
                           struct err *e) MUST_CHECK;
 
-/* ---- hybrid.c --------------------------------------------------------------------------------- */
+/* ---- hybrid.c ---- */
 enum err_code cg_pin_controllers(struct cg_tree *t, const struct cg_found *found, struct err *e) MUST_CHECK;
 void cg_unpin_controllers(struct cg_tree *t);
 
-/* ---- tree.c ----------------------------------------------------------------------------------- */
+/* ---- tree.c ---- */
 /* `path` is root + sub, or below it. */
 bool cg_is_at_or_below(const char *path, const char *root, const char *sub);
 bool cg_path_is_ours(const struct cg_tree *t,
                      const char *path); /* at or below <root>/kubepods or <root>/coracle */
 int cg_open_dir(const struct cg_hier *h, const char *path); /* -1 with errno; O_DIRECTORY, readable */
-/* Makes <root><sub> in one hierarchy, prepares new levels and, `inner`, the last one.  The descriptor may be
- * NULL. */
+/* Makes <root><sub> in one hierarchy, and prepares new levels and, if `inner`, the last one. The descriptor
+ * may be NULL. */
 enum err_code cg_make(const struct cg_tree *t, struct cg_hier *h, const char *sub, bool inner,
                       bool *ret_fresh, int *ret_dir, struct err *e) MUST_CHECK;
 enum err_code cg_make_root(const struct cg_tree *t, struct cg_hier *h, struct err *e) MUST_CHECK;
-/* Which controllers a cgroup of v2 has. */
+/* The controllers of a v2 cgroup. */
 enum err_code cg_controllers_of(int dir, unsigned *ret, struct err *e) MUST_CHECK;
 enum err_code cg_remove_below(const struct cg_hier *h, const char *path, struct err *e) MUST_CHECK;
 
-/* ---- leaf.c ----------------------------------------------------------------------------------- */
+/* ---- leaf.c ---- */
 enum err_code cg_open_leaves(struct cg_tree *t, struct err *e) MUST_CHECK;
 void cg_close_leaves(struct cg_tree *t);
 
-/* ---- kill.c ----------------------------------------------------------------------------------- */
+/* ---- kill.c ---- */
 void cg_kill_below(struct cg_tree *t, const char *path); /* cg_kill() without its check */
-/*
- * The same by signals alone, for a cgroup that lives on: what is born (CLONE_INTO_CGROUP) into one that
- * cgroup.kill was written to dies at birth on Linux 6.18, which compares its count of kills with the
- * parent's.
- */
+/* The same with signals only, for a cgroup that will be reused: on Linux 6.18, a process created by
+ * CLONE_INTO_CGROUP in a cgroup that was killed before dies immediately, because the kernel compares its kill
+ * count with the parent's. */
 void cg_kill_members(struct cg_tree *t, const char *path);
 struct presence cg_procs_left(struct cg_tree *t, const char *path, struct err *e) MUST_CHECK;
-/* False also when it is not known at the end. */
+/* False also if unknown at the end. */
 bool cg_wait_empty(struct cg_tree *t, const char *path, unsigned timeout_ms);
-/* Calls fn for each process at or below a cgroup until it returns false; then false.  *e: the first reason
- * why some may have been missed. */
+/* Calls fn for each process at or below a cgroup until it returns false; then returns false. *e: the first
+ * reason why some may have been missed. */
 bool cg_each_pid(int dir, bool (*fn)(pid_t pid, void *arg), void *arg, struct err *e);
-/* By reading cgroup.procs at and below: v1. */
+/* v1: reads cgroup.procs at and below. */
 struct presence cg_any_process(int dir, struct err *e) MUST_CHECK;
 
-/* ---- usage.c: numbers in files; absent: no such file or key, or no number there ----------------- */
+/* ---- usage.c: numbers in files; absent: no such file or key, or no number there ---- */
 struct presence cg_look_u64(int dir, const char *file, uint64_t *ret, struct err *e) MUST_CHECK;
 struct presence cg_look_key(int dir, const char *file, const char *key, uint64_t *ret,
                             struct err *e) MUST_CHECK;
 
-/* ---- sample.c: what the files say, into a sample; a key that is missing, a line that was cut off or makes
- * no sense leaves its member alone. */
+/* sample.c: parses files into a sample. Missing keys and truncated or invalid lines leave their member
+ * alone. */
 bool cg_take_u64(const char *text, size_t n, uint64_t *ret);
 bool cg_take_limit(const char *text, size_t n, uint64_t *ret); /* "max", "-1": CG_NO_LIMIT */
 void cg_take_cpu_stat(const char *text, size_t n, struct cg_sample *ret);
@@ -169,7 +168,7 @@ void cg_take_blkio(const char *text, size_t n, uint64_t *ret_read, uint64_t *ret
 void cg_take_pressure(const char *text, size_t n, struct cg_psi *ret);
 uint64_t cg_count_lines(const char *text, size_t n);
 
-/* ---- limit.c: the same files on v1 and v2, hugetlb's but for the last part of their names ------- */
+/* ---- limit.c: files that are equal on v1 and v2, except for the end of hugetlb's names ---- */
 enum err_code cg_cpuset_limit(int dir, const struct cg_limits *l, struct err *e) MUST_CHECK;
 enum err_code cg_hugetlb_limit(int dir, const struct cg_limits *l, const char *last,
                                struct err *e) MUST_CHECK;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kill - ending every process at or below a cgroup, without waiting for their death.
+ * kill - kills every process at or below a cgroup without waiting for them to die.
  *
- * v2 does it in the kernel (cgroup.kill).  Elsewhere a process may fork between our reading of cgroup.procs
- * and our signal, so the cgroup is frozen first: frozen processes cannot fork, and a process that is thawed
- * with SIGKILL pending dies before it runs another instruction of its own.
+ * On v2 the kernel does it (cgroup.kill). Elsewhere a process may fork between our reading of cgroup.procs
+ * and our signal, so the cgroup is frozen first: frozen processes cannot fork, and a process thawed with
+ * SIGKILL pending dies before it executes another instruction of its own.
  */
 #include "base/clock.h"
 #include "base/fs.h"
@@ -18,14 +18,13 @@
 #include <time.h>
 
 #define FREEZE_ROUNDS 12
-#define FREEZE_PAUSE_US                                                                                      \
-    500 /* between rounds: at most 6 ms in all, for processes that sleep in the kernel                       \
-         */
+/* Microseconds between rounds: at most 6 ms in total, for processes that sleep in the kernel. */
+#define FREEZE_PAUSE_US 500
 
 struct pids {
     pid_t *v;
     size_t n, cap;
-    bool failed; /* no memory: the set is not complete */
+    bool failed; /* out of memory: the set is incomplete */
 };
 
 static void pids_add(struct pids *s, pid_t pid)
@@ -57,8 +56,8 @@ static bool pids_have(const struct pids *s, pid_t pid)
 
 typedef bool (*pid_fn)(pid_t pid, void *arg); /* false stops */
 
-/* What could not be read may hold processes: *e keeps the first error.  What has gone meanwhile holds none.
- */
+/* What could not be read may contain processes: *e keeps the first error. What no longer exists contains
+ * none. */
 static void note_unread(struct err *e, int sys, const char *what)
 {
     if (sys != ENOENT && sys != ENODEV && sys != ENOTDIR && e->code == ERR_OK)
@@ -74,7 +73,7 @@ static bool each_line(int fd, pid_fn fn, void *arg, struct err *e)
         ssize_t n = read(fd, chunk, sizeof(chunk));
         if (n < 0 && errno == EINTR)
             continue;
-        if (n < 0 && errno != EOPNOTSUPP) /* which is a threaded child: its processes show further up */
+        if (n < 0 && errno != EOPNOTSUPP) /* a threaded child: its processes are listed in an ancestor */
             note_unread(e, errno, "cgroup.procs");
         if (n <= 0)
             return true;
@@ -83,7 +82,7 @@ static bool each_line(int fd, pid_fn fn, void *arg, struct err *e)
                 pid = pid < INT32_MAX / 10 ? 10 * pid + (uint64_t)(chunk[i] - '0') : INT32_MAX;
                 continue;
             }
-            /* 0 is a process outside our pid namespace; it, init and ourselves are never a pod's. */
+            /* 0 is a process outside our pid namespace; it, init and ourselves never belong to a pod. */
             if (pid > 1 && pid < INT32_MAX && (pid_t)pid != getpid() && !fn((pid_t)pid, arg))
                 return false;
             pid = 0;
@@ -100,7 +99,7 @@ static bool each_pid_in(int dir, pid_fn fn, void *arg, struct err *e)
     return fd < 0 || each_line(fd, fn, arg, e);
 }
 
-/* Calls fn for dir and each cgroup below it, parents first; false when fn stopped it. */
+/* Calls fn for dir and each cgroup below it, parents first; false if fn stopped it. */
 static bool each_cgroup(int dir, unsigned depth, bool (*fn)(int dir, void *arg), void *arg, struct err *e)
 {
     struct dirent *d;
@@ -170,7 +169,7 @@ struct presence cg_any_process(int dir, struct err *e)
     struct err unread = { 0 };
 
     if (!cg_each_pid(dir, stop_at_once, NULL, &unread))
-        return presence_present(); /* whatever else could not be read */
+        return presence_present(); /* even if something else could not be read */
     if (unread.code == ERR_OK)
         return presence_absent();
     *e = unread;
@@ -188,7 +187,7 @@ static bool strike_one(pid_t pid, void *arg)
 
     if (pids_have(s->dying, pid))
         return true;
-    kill(pid, SIGKILL); /* ESRCH: gone by itself */
+    kill(pid, SIGKILL); /* ESRCH: already gone */
     s->hits++;
     return true;
 }
@@ -212,7 +211,7 @@ static bool thaw_one(int dir, void *arg)
 {
     const struct opened *o = arg;
 
-    o->backend->freeze(dir, false); /* children too: a container may have been paused */
+    o->backend->freeze(dir, false); /* also the children: a container may have been paused */
     return true;
 }
 
@@ -230,14 +229,14 @@ static void freeze_and_strike(const struct opened *o, size_t n, struct err *e)
         for (size_t i = 0; i < n && !frozen; i++)
             frozen = o[i].freezer && o[i].backend->frozen(o[i].dir);
         if (strike_all(o, n, &nobody, e) == 0 || was_frozen)
-            break; /* all that could still fork were frozen before this round began */
+            break; /* everything that could fork was frozen before this round */
         was_frozen = frozen;
         if (!frozen)
             nanosleep(&pause, NULL);
     }
 }
 
-/* whole: by cgroup.kill where there is one.  *e: the first reason why some may have been missed. */
+/* whole: use cgroup.kill if available. *e: the first reason why some may have been missed. */
 static void kill_below(struct cg_tree *t, const char *path, bool whole, struct err *e)
 {
     struct opened o[CG_HIERS_MAX];
@@ -252,7 +251,7 @@ static void kill_below(struct cg_tree *t, const char *path, bool whole, struct e
         }
         const struct cg_backend *b = t->hiers[i].backend;
         if (b->v2) {
-            /* On a hybrid: who is listed here needs no second signal, only who is found in v1 alone does. */
+            /* On a hybrid, processes listed here need no second signal, only those found in v1 alone. */
             if (t->layout == CG_HYBRID)
                 cg_each_pid(dir, kill_collect, &dying, e);
             if (whole && b->kill(dir)) {
@@ -269,7 +268,7 @@ static void kill_below(struct cg_tree *t, const char *path, bool whole, struct e
     if (n > 0 && (strike_all(o, n, &dying, e) > 0))
         freeze_and_strike(o, n, e);
     for (size_t i = 0; i < n; i++) {
-        /* Also when we froze nothing: v1's frozen processes, of a paused container say, do not even die. */
+        /* Even if we froze nothing: v1's frozen processes (of a paused container) do not die. */
         if (o[i].freezer)
             each_cgroup(o[i].dir, 0, thaw_one, &o[i], e);
         close(o[i].dir);
@@ -281,7 +280,7 @@ void cg_kill_below(struct cg_tree *t, const char *path)
 {
     struct err ignored = { 0 };
 
-    kill_below(t, path, true, &ignored); /* whoever needs them gone looks whether they are */
+    kill_below(t, path, true, &ignored); /* callers check whether the processes are gone */
 }
 
 void cg_kill_members(struct cg_tree *t, const char *path)
@@ -330,7 +329,7 @@ struct presence cg_procs_left(struct cg_tree *t, const char *path, struct err *e
     if (unread.code == ERR_OK)
         return presence_absent();
     *e = unread;
-    return (struct presence){ 0 }; /* counted where it was met */
+    return (struct presence){ 0 }; /* already counted */
 }
 
 struct presence cg_look_processes(struct cg_tree *t, const char *path, struct err *e)

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * leaf - the two cgroups for processes of our own: short-lived children (ops) and the supervisors (conmon).
- * They are not the agent's: ending or limiting the agent must not reach them, and an old child must be found
- * after a restart.
- */
+/* leaf - the two cgroups for our own processes: short-lived children (ops) and supervisors (conmon). They are
+ * outside the agent's cgroup: ending or limiting the agent must not affect them, and a restarted agent must
+ * find old children. */
 #include "base/buf.h"
 #include "base/fs.h"
 #include "cgroups/internal.h"
@@ -34,7 +32,7 @@ const char *const *cg_leaf_joins(struct cg_tree *t, enum cg_leaf leaf)
     return (const char *const *)t->leaf_joins[leaf];
 }
 
-/* Where it is no child of ours that could be born in its place. */
+/* If a child cannot be started directly in it. */
 static enum err_code open_joins(struct cg_tree *t, enum cg_leaf leaf, struct err *e)
 {
     char **joins = t->leaf_joins[leaf] = calloc(t->n_hiers + 1, sizeof(*joins));
@@ -48,7 +46,7 @@ static enum err_code open_joins(struct cg_tree *t, enum cg_leaf leaf, struct err
 
 enum err_code cg_open_leaves(struct cg_tree *t, struct err *e)
 {
-    const struct cg_hier *h = &t->hiers[0]; /* v2 or freezer, where it is easiest to kill in */
+    const struct cg_hier *h = &t->hiers[0]; /* v2 or freezer, which are best for killing */
 
     if (t->layout != CG_V2 && open_joins(t, CG_LEAF_CONMON, e) != ERR_OK)
         return e->code;
@@ -117,7 +115,7 @@ enum err_code cg_ops_sweep(struct cg_tree *t, struct err *e)
     snprintf(path, sizeof(path), "%s%s", t->root, leaf_names[CG_LEAF_OPS]);
     if (presence_is_absent(cg_procs_left(t, path, &ignored)))
         return ERR_OK;
-    cg_kill_members(t, path); /* the leaf goes on being used */
+    cg_kill_members(t, path); /* the leaf is reused */
     if (!cg_wait_empty(t, path, SWEEP_TIMEOUT_MS))
         return err_set(
             e, ERR_UNAVAILABLE,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* limit - what v1 and v2 limit by the same files.  Huge pages: those in use, and those reserved, which a
- * mapping takes before its first fault. */
+/* limit - limits with the same files on v1 and v2. Huge pages: those in use, and those reserved by a mapping
+ * before its first fault. */
 #include "base/fs.h"
 #include "cgroups/internal.h"
 

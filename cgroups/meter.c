@@ -11,12 +11,12 @@
 #include <string.h>
 #include <time.h>
 
-#define TEXT_MAX                                                                                             \
-    8192 /* memory.stat has some 2 KiB; what is longer (io.stat of many disks) counts as far as it goes */
+/* memory.stat has about 2 KiB; longer files (io.stat with many disks) are truncated. */
+#define TEXT_MAX 8192
 #define ENTRIES_MAX 64  /* files of one cgroup in all hierarchies */
-#define CHUNKS_MAX 4096 /* of a cgroup.procs: as many tasks as a kernel can have */
+#define CHUNKS_MAX 4096 /* for cgroup.procs: the kernel's maximum of tasks */
 
-/* What one read fills in; the file's number says which. */
+/* What one read fills in, by file. */
 enum file {
     F_CPU_STAT,
     F_CPUACCT_USAGE,
@@ -45,7 +45,7 @@ enum file {
 struct row {
     enum file file;
     bool v2;
-    unsigned controller; /* 0: in each v2 cgroup, whatever its controllers */
+    unsigned controller; /* 0: in each v2 cgroup, independent of controllers */
     unsigned part;
     const char *name;
 };
@@ -96,9 +96,9 @@ struct cg_meters {
     size_t keep_open, kept;
     char page_sizes[CG_PAGE_SIZES_MAX][16];
     size_t n_page_sizes;
-    struct entry entries[ENTRIES_MAX]; /* what a meter of this tree has: the same for each of them */
+    struct entry entries[ENTRIES_MAX]; /* equal for all meters of this tree */
     size_t n_entries;
-    char text[TEXT_MAX]; /* what one file says; not on the stack, where each read would first zero it */
+    char text[TEXT_MAX]; /* one file's content; on the stack it would be zeroed for each read */
 };
 
 struct cg_meter {
@@ -107,7 +107,7 @@ struct cg_meter {
     struct entry entries[]; /* set->n_entries */
 };
 
-/* ---- the set --------------------------------------------------------------------------------- */
+/* ---- the set ---- */
 
 static void meter_add_entry(struct cg_meters *s, size_t hier, size_t row, size_t size)
 {
@@ -119,7 +119,7 @@ static void meter_add_entry(struct cg_meters *s, size_t hier, size_t row, size_t
 static void meter_plan(struct cg_meters *s)
 {
     const struct cg_tree *t = s->tree;
-    bool cpuacct = false; /* where v1 counts time, the v2 side of a hybrid must not do it again */
+    bool cpuacct = false; /* if v1 counts CPU time, the v2 side of a hybrid must not count it again */
 
     for (size_t i = 0; i < t->n_hiers; i++)
         cpuacct = cpuacct || (!t->hiers[i].backend->v2 && (t->hiers[i].controllers & CG_CTL_CPUACCT));
@@ -162,7 +162,7 @@ size_t cg_meters_kept(const struct cg_meters *s)
     return s->kept;
 }
 
-/* ---- meters ---------------------------------------------------------------------------------- */
+/* ---- meters ---- */
 
 enum err_code cg_meter_new(struct cg_meter **ret, struct cg_meters *s, const char *path, struct err *e)
 {
@@ -218,7 +218,7 @@ static int meter_open_file(const struct cg_meter *m, const struct entry *n)
     return openat(m->set->tree->hiers[n->hier].fd, path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 }
 
-/* cgroup.procs may be long: counted piece by piece. */
+/* cgroup.procs may be long: count piece by piece. */
 static bool count_processes(int fd, char *text, struct cg_sample *s)
 {
     ssize_t n = 0;
@@ -231,7 +231,7 @@ static bool count_processes(int fd, char *text, struct cg_sample *s)
 
 struct reading {
     struct cg_sample s;
-    bool usage;     /* memory.usage was said */
+    bool usage;     /* memory.usage was reported */
     uint64_t memsw; /* v1: the limit of memory and swap together */
 };
 
@@ -302,8 +302,8 @@ static bool meter_take(const struct cg_meter *m, const struct entry *n, const ch
     return false;
 }
 
-/* One file into the sample.  A kept descriptor of a cgroup that was removed says ENODEV: opened anew then, in
- * case that there is one of that name again. */
+/* Reads one file into the sample. A kept descriptor of a removed cgroup returns ENODEV: then open the file
+ * again, in case there is a new cgroup of that name. */
 static bool meter_read_entry(struct cg_meter *m, struct entry *n, struct reading *reading)
 {
     struct cg_sample *s = &reading->s;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* missing - what cannot be done here: controllers that are not there, protection that has none above it. */
+/* missing - limitations of this host: missing controllers, and memory protection without any in the
+ * ancestors. */
 #include "base/scope.h"
 #include "cgroups/internal.h"
 
@@ -9,19 +10,19 @@
 static const struct {
     const char *name;
     unsigned bit;
-    bool v1_only; /* v2 has it without a controller */
+    bool v1_only; /* v2 can do it without a controller */
     const char *disables;
 } controllers[] = {
-    { "cpu", CG_CTL_CPU, false, "requests and limits of cpu are not kept" },
+    { "cpu", CG_CTL_CPU, false, "CPU requests and limits are not enforced" },
     { "memory", CG_CTL_MEMORY, false, "memory is neither limited nor counted" },
     { "pids", CG_CTL_PIDS, false, "processes are neither limited nor counted" },
-    { "cpuacct", CG_CTL_CPUACCT, true, "processor time is not counted" },
+    { "cpuacct", CG_CTL_CPUACCT, true, "CPU time is not counted" },
     { "freezer", CG_CTL_FREEZER, true,
-      "processes are not stopped before they are killed: one that forks fast may take several rounds" },
-    { "cpuset", CG_CTL_CPUSET, false, "processors and memory nodes cannot be given to single containers" },
+      "processes are not frozen before they are killed: a fast-forking one may take several rounds" },
+    { "cpuset", CG_CTL_CPUSET, false, "containers cannot be assigned CPUs and memory nodes" },
     { "hugetlb", CG_CTL_HUGETLB, false,
-      "huge pages are not limited: a container may take more than it asked for" },
-    { "io", CG_CTL_IO, false, "reads and writes of disks are not counted" },
+      "huge pages are not limited: a container may use more than it requested" },
+    { "io", CG_CTL_IO, false, "disk I/O is not counted" },
 };
 
 void cg_missing(const struct cg_tree *t, void (*fn)(const char *controller, const char *disables, void *arg),

@@ -7,7 +7,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-/* A piece of text that need not end with a NUL. */
+/* A piece of text, not necessarily NUL-terminated. */
 struct piece {
     const char *p, *end;
 };
@@ -63,7 +63,7 @@ static void oom_log_copy(char *ret, size_t size, const char *from, const char *t
     ret[n] = '\0';
 }
 
-/* "6,1234,567890,-;text\n KEY=value\n": only what the kernel itself said, and only the text. */
+/* "6,1234,567890,-;text\n KEY=value\n": accepts only the kernel's own records, and only the text. */
 static bool body_of(const char *record, size_t n, struct piece *ret)
 {
     struct piece s = { record, record + n };
@@ -80,11 +80,8 @@ static bool body_of(const char *record, size_t n, struct piece *ret)
     return true;
 }
 
-/*
- * ",oom_memcg=<path>,task_memcg=<path>,task=<name>,pid=..": paths hold what a container named its own cgroups
- * after the part that is ours.  The first separator ends a path: what follows of a longer one does not
- * matter.
- */
+/* ",oom_memcg=<path>,task_memcg=<path>,task=<name>,pid=..": after our part, paths contain cgroup names chosen
+ * by the container. The first separator ends a path; the rest of a longer one does not matter. */
 static void take_paths(struct cg_oom_text *t, struct piece s)
 {
     static const char limited_key[] = ",oom_memcg=", victim_key[] = ",task_memcg=";
@@ -111,7 +108,7 @@ static uint64_t kib_after(struct piece s, const char *key)
     return oom_log_number(&rest, UINT64_MAX / 20, &value) && oom_log_skip(&rest, "kB") ? value : 0;
 }
 
-/* "412 (tail) total-vm:900kB, anon-rss:...": the name is what stands before the last ") total-vm:". */
+/* "412 (tail) total-vm:900kB, anon-rss:...": the name ends before the last ") total-vm:". */
 static bool take_victim(struct piece s, struct cg_oom_kill *ret)
 {
     const char *end = find_last(s, ") total-vm:");
@@ -161,7 +158,7 @@ bool cg_oom_text_feed(struct cg_oom_text *t, const char *record, size_t n, struc
     return true;
 }
 
-/* ---- the log --------------------------------------------------------------------------------- */
+/* ---- the log ---- */
 
 struct cg_oom_log {
     int fd;
@@ -204,11 +201,11 @@ bool cg_oom_log_next(struct cg_oom_log *l, unsigned max, struct cg_oom_kill *ret
 
     *ret_more = true;
     for (unsigned i = 0; i < max; i++) {
-        ssize_t n = read(l->fd, record, sizeof(record)); /* one record each */
+        ssize_t n = read(l->fd, record, sizeof(record)); /* one record per read */
 
         if (n > 0 && cg_oom_text_feed(&l->text, record, (size_t)n, ret))
             return true;
-        /* EPIPE: records were overwritten before they were read; EINVAL: one is longer than any should be. */
+        /* EPIPE: records were overwritten before they were read; EINVAL: one is longer than expected. */
         if (n == 0 || (n < 0 && errno != EPIPE && errno != EINTR && errno != EINVAL)) {
             *ret_more = false;
             return false;

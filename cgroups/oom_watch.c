@@ -23,8 +23,8 @@ struct watched {
 
 struct cg_oom_watch {
     struct cg_tree *tree;
-    const struct cg_hier *hier; /* the one with memory */
-    int fd;                     /* an eventfd: v1's kernel, or our own watches, count it up */
+    const struct cg_hier *hier; /* the hierarchy with the memory controller */
+    int fd;                     /* an eventfd, incremented by the v1 kernel or by our own watches */
     struct watch_set *files;    /* v2 */
     struct watched *all;
 };
@@ -105,10 +105,9 @@ int cg_oom_watch_fd(const struct cg_oom_watch *w)
     return w->fd;
 }
 
-/* ---- what is watched -------------------------------------------------------------------------- */
+/* ---- watched cgroups ---- */
 
-/* v1: "<eventfd> <descriptor of memory.oom_control>"; the kernel holds on to the eventfd, not to the other.
- */
+/* v1: "<eventfd> <descriptor of memory.oom_control>"; the kernel keeps a reference to the eventfd only. */
 static enum err_code register_v1(struct cg_oom_watch *w, const char *path, struct err *e)
 {
     fd_auto dir = cg_open_dir(w->hier, path);
@@ -125,7 +124,7 @@ static enum err_code register_v2(struct cg_oom_watch *w, const char *path, int *
 {
     char file[CG_PATH_MAX + 64];
 
-    /* By our descriptor of the mount point, so that a scratch folder can stand in for it. */
+    /* By our descriptor of the mount point, so that tests can use a scratch folder. */
     snprintf(file, sizeof(file), "/proc/self/fd/%d%s/memory.events", w->hier->fd, path);
     *ret_wd = watch_set_add(w->files, file, IN_MODIFY);
     return *ret_wd >= 0 ? ERR_OK : err_sys(e, errno, "watch memory.events of cgroup %s", path);
@@ -167,11 +166,11 @@ void cg_oom_watch_remove(struct cg_oom_watch *w, const char *path)
     if (one == NULL)
         return;
     if (one->wd >= 0)
-        watch_set_remove(w->files, one->wd); /* v1's goes with the cgroup */
+        watch_set_remove(w->files, one->wd); /* v1's ends with the cgroup */
     oom_watch_drop(w, one);
 }
 
-/* ---- what happened ---------------------------------------------------------------------------- */
+/* ---- events ---- */
 
 struct presence cg_look_oom_kills(struct cg_tree *t, const char *path, bool below, uint64_t *ret,
                                   struct err *e)
@@ -200,7 +199,7 @@ static void oom_watch_drain(struct cg_oom_watch *w)
     uint64_t count;
 
     if (read(w->fd, &count, sizeof(count)) > 0 && !w->hier->backend->v2)
-        touch(w, -1); /* which one, only the counts say */
+        touch(w, -1); /* only the counts tell which one */
 }
 
 /* Where the count cannot be read the cgroup stays touched: the next call looks again. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * oom_watch - tells when the kernel kills processes of a cgroup for want of memory, without polling: watches
- * of memory.events (v2), one eventfd for all on memory.oom_control (v1).  One descriptor for any number of
+ * oom_watch - reports when the kernel kills processes of a cgroup out of memory, without polling: by watches
+ * of memory.events (v2), or one eventfd for memory.oom_control of all (v1). One descriptor for any number of
  * cgroups.
  *
- * The descriptor may become readable without a kill: v2 tells of every event of memory, a cgroup that lives
- * at its limit has many; v1 tells before the process is chosen.  So: cg_oom_watch_read() when it is readable,
- * and when it found nothing, once more after CG_OOM_LOOK_AGAIN_MS, meanwhile leaving the descriptor alone.
- * Loop thread.
+ * The descriptor may become readable without a kill: v2 reports all memory events, and a cgroup at its limit
+ * has many; v1 reports before the process is chosen. So call cg_oom_watch_read() when it is readable, and if
+ * it found nothing, once more after CG_OOM_LOOK_AGAIN_MS, without polling the descriptor in between. Loop
+ * thread.
  */
 #ifndef CGROUPS_OOM_WATCH_H
 #define CGROUPS_OOM_WATCH_H
@@ -23,16 +23,14 @@ struct cg_oom_watch;
 enum err_code cg_oom_watch_open(struct cg_oom_watch **ret, struct cg_tree *t, uv_loop_t *loop,
                                 struct err *e) MUST_CHECK;
 void cg_oom_watch_close(struct cg_oom_watch *w);   /* NULL is fine */
-int cg_oom_watch_fd(const struct cg_oom_watch *w); /* to be polled for reading */
+int cg_oom_watch_fd(const struct cg_oom_watch *w); /* poll for reading */
 
-/*
- * Watches the cgroup (absolute below the mount point) and what is below it.  `counted`: kills that are known
- * already. ERR_EXISTS: it is being watched.
- */
+/* Watches a cgroup (absolute below the mount point) and everything below it. `counted`: kills already known.
+ * ERR_EXISTS: already watched. */
 enum err_code cg_oom_watch_add(struct cg_oom_watch *w, const char *path, uint64_t counted,
                                struct err *e) MUST_CHECK;
 void cg_oom_watch_remove(struct cg_oom_watch *w,
-                         const char *path); /* before the cgroup goes; unknown is fine */
+                         const char *path); /* before the cgroup is removed; unknown is fine */
 
 /* Calls fn for each cgroup with kills since the last call; *ret_found: how many cgroups.  `all`: also those
  * that had no event.  fn neither adds nor removes any.  False: a count could not be read; a later call has
@@ -45,10 +43,8 @@ bool cg_oom_watch_read(struct cg_oom_watch *w, bool all,
 enum err_code cg_oom_watch_take(struct cg_oom_watch *w, const char *path, uint64_t *ret,
                                 struct err *e) MUST_CHECK;
 
-/*
- * The kernel's count; absent: no such cgroup, or nobody counts.  `below`: on v2 also in cgroups below it (v1
- * never counts those); not: in this very one, since Linux 5.2, where memory.events.local is.
- */
+/* The kernel's count; absent: no such cgroup or no counter. `below`: on v2 includes the cgroups below (v1
+ * never does); otherwise only this cgroup, where memory.events.local exists (Linux 5.2). */
 struct presence cg_look_oom_kills(struct cg_tree *t, const char *path, bool below, uint64_t *ret,
                                   struct err *e) MUST_CHECK;
 #endif

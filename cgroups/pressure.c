@@ -60,9 +60,9 @@ short cg_pressure_poll_events(const struct cg_pressure *p)
     return p->by == BY_PSI ? POLLPRI : POLLIN;
 }
 
-/* ---- PSI --------------------------------------------------------------------------------------- */
+/* ---- PSI ---- */
 
-/* The whole machine's stands in /proc; a cgroup's in its v2 folder. */
+/* The whole machine's is in /proc, a cgroup's in its v2 folder. */
 static int open_psi(const struct cg_tree *t, const char *path, const char *resource)
 {
     char file[64];
@@ -110,14 +110,13 @@ enum err_code cg_pressure_open_psi(struct cg_pressure **ret, struct cg_tree *t, 
     if (fd < 0 && !exists(t, path))
         return err_set(e, ERR_NOT_FOUND, "%s pressure of cgroup %s: no such cgroup", resource, path);
     if (fd < 0)
-        return err_set(
-            e, ERR_UNIMPLEMENTED,
-            "%s pressure of cgroup %s: the kernel does not tell it here (cgroup v1, no CONFIG_PSI, or "
-            "psi=1 missing on its command line)",
-            resource, path);
+        return err_set(e, ERR_UNIMPLEMENTED,
+                       "%s pressure of cgroup %s: not supported by this kernel (cgroup v1, no CONFIG_PSI, or "
+                       "psi=1 missing on its command line)",
+                       resource, path);
     n = snprintf(text, sizeof(text), "%s %u %u", trigger->full ? "full" : "some", trigger->stall_us,
                  trigger->window_us);
-    if (write(fd, text, (size_t)n + 1) < 0) /* with its NUL */
+    if (write(fd, text, (size_t)n + 1) < 0) /* including its NUL */
         return errno == EOPNOTSUPP
                    ? err_set(e, ERR_UNIMPLEMENTED, "%s pressure: switched off in this kernel (psi=1)",
                              resource)
@@ -125,7 +124,7 @@ enum err_code cg_pressure_open_psi(struct cg_pressure **ret, struct cg_tree *t, 
     return pressure_make(ret, BY_PSI, &fd, NULL, e);
 }
 
-/* ---- memory in use ----------------------------------------------------------------------------- */
+/* ---- memory usage ---- */
 
 static enum err_code open_high(struct cg_pressure **ret, const struct cg_hier *h, const char *path,
                                uint64_t bytes, struct err *e)
@@ -153,7 +152,7 @@ static enum err_code open_high(struct cg_pressure **ret, const struct cg_hier *h
     return ERR_OK;
 }
 
-/* "<eventfd> <descriptor of memory.usage_in_bytes> <bytes>": told when it is crossed, up or down. */
+/* "<eventfd> <descriptor of memory.usage_in_bytes> <bytes>": notified on crossing, up or down. */
 static enum err_code open_threshold(struct cg_pressure **ret, const struct cg_hier *h, const char *path,
                                     uint64_t bytes, struct err *e)
 {
@@ -189,7 +188,7 @@ enum err_code cg_pressure_open_memory(struct cg_pressure **ret, struct cg_tree *
                    path);
 }
 
-/* ---- taking ------------------------------------------------------------------------------------ */
+/* ---- taking ---- */
 
 static bool take_high(struct cg_pressure *p, bool *ret_gone)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* New amounts for a cgroup that processes live in. */
+/* New limits for a cgroup with running processes. */
 #include "base/fs.h"
 #include "cgroups/internal.h"
 
@@ -18,7 +18,7 @@ static enum err_code cg_resize_write_number(int dir, const char *file, int64_t v
     return fs_write_control(dir, file, text, e);
 }
 
-/* Memory with swap, which is never below memory: the kernel takes it before a growing limit or after a
+/* Memory plus swap is never below memory: the kernel accepts it before a growing memory limit or after a
  * shrinking one. */
 static void try_memsw(int dir, int64_t max)
 {
@@ -36,7 +36,7 @@ static enum err_code limit_one(const struct cg_hier *h, int dir, const struct cg
     struct cg_limits own = *l;
     uint64_t pids = UINT64_MAX; /* "max", or no such file */
 
-    /* The number of processes is not asked about here: as it was. */
+    /* The number of processes stays as it is. */
     if (presence_is_unknown(cg_look_u64(dir, "pids.max", &pids, e)))
         return e->code;
     own.pids_max = pids <= INT64_MAX ? (int64_t)pids : -1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sample - the texts of cgroup files that count something, taken into a sample.  Pure. */
+/* sample - parses the counters in cgroup files. Pure. */
 #include "cgroups/meter.h"
 
 #include "cgroups/internal.h"
@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* A number at the beginning of [*p, end), with a limit that saturates; false when there is none. */
+/* A number at the beginning of [*p, end), saturated at a limit; false if there is none. */
 static bool take_number(const char **p, const char *end, uint64_t *ret)
 {
     uint64_t value = 0;
@@ -24,7 +24,7 @@ static bool take_number(const char **p, const char *end, uint64_t *ret)
     return true;
 }
 
-/* The next whole line of [*p, end): what does not end with a line break was cut off. */
+/* The next whole line of [*p, end): a line without a line break was truncated. */
 static bool next_line(const char **p, const char *end, const char **ret_line, const char **ret_end)
 {
     const char *stop = *p < end ? memchr(*p, '\n', (size_t)(end - *p)) : NULL;
@@ -48,7 +48,7 @@ bool cg_take_u64(const char *text, size_t n, uint64_t *ret)
     return true;
 }
 
-/* "max", "-1" or what is beyond every machine: no limit. */
+/* "max", "-1", or more than any machine has: no limit. */
 bool cg_take_limit(const char *text, size_t n, uint64_t *ret)
 {
     uint64_t value;
@@ -62,7 +62,7 @@ bool cg_take_limit(const char *text, size_t n, uint64_t *ret)
     return true;
 }
 
-/* ---- flat keyed files ------------------------------------------------------------------------ */
+/* ---- flat keyed files ---- */
 
 struct key {
     const char *name;
@@ -123,7 +123,7 @@ void cg_take_memory_stat(const char *text, size_t n, struct cg_sample *ret)
     take_keys(text, n, keys, ARRAY_LEN(keys), ret);
 }
 
-/* As kubelet reads it: everything with what is below, but for the faults. */
+/* Like kubelet: hierarchical values, except the page faults. */
 void cg_take_memory_stat_v1(const char *text, size_t n, struct cg_sample *ret)
 {
     static const struct key keys[] = {
@@ -146,9 +146,9 @@ void cg_take_oom_kills(const char *text, size_t n, struct cg_sample *ret)
     take_keys(text, n, keys, ARRAY_LEN(keys), ret);
 }
 
-/* ---- nested keyed files ----------------------------------------------------------------------- */
+/* ---- nested keyed files ---- */
 
-/* The value of "key=" in a line; false when it has none. */
+/* The value of "key=" in a line; false if there is none. */
 static bool cg_sample_value_of(const char *line, const char *end, const char *key, uint64_t *ret,
                                const char **ret_rest)
 {
@@ -166,7 +166,7 @@ static bool cg_sample_value_of(const char *line, const char *end, const char *ke
     return false;
 }
 
-/* "8:0 rbytes=1 wbytes=2 rios=3 wios=4 dbytes=5 dios=6", a line for each device */
+/* "8:0 rbytes=1 wbytes=2 rios=3 wios=4 dbytes=5 dios=6", a line per device */
 void cg_take_io_stat(const char *text, size_t n, struct cg_sample *ret)
 {
     const char *p = text, *line, *end, *rest;
@@ -182,7 +182,7 @@ void cg_take_io_stat(const char *text, size_t n, struct cg_sample *ret)
         for (size_t i = 0; i < ARRAY_LEN(sums); i++) {
             uint64_t value = 0;
             if (cg_sample_value_of(line, end, sums[i].key, &value, &rest))
-                *sums[i].to += value; /* unsigned: what a kernel counts never gets there */
+                *sums[i].to += value; /* unsigned: a kernel's counters never overflow it */
         }
     }
 }
@@ -250,7 +250,7 @@ uint64_t cg_count_lines(const char *text, size_t n)
     return lines;
 }
 
-/* ---- rate ------------------------------------------------------------------------------------ */
+/* ---- rate ---- */
 
 bool cg_rate_update(struct cg_rate *r, uint64_t mono_ns, uint64_t cpu_ns)
 {

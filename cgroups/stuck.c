@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stuck - processes that the kernel does not let die. */
+/* stuck - processes stuck in the kernel. */
 #include "base/fs.h"
 #include "cgroups/internal.h"
 
@@ -12,7 +12,7 @@ struct stuck {
     size_t size, n;
 };
 
-/* "412 (cat) D ...": true when the state is D; the name is what stands between the outer brackets. */
+/* "412 (cat) D ...": true if the state is D; the name is between the outer parentheses. */
 static bool sleeps_in_kernel(pid_t pid, char *name, size_t size)
 {
     struct err e = { 0 };
@@ -29,7 +29,7 @@ static bool sleeps_in_kernel(pid_t pid, char *name, size_t size)
         return false;
     *to = '\0';
     snprintf(name, size, "%s", from + 1);
-    for (char *c = name; *c != '\0'; c++) /* a process names itself */
+    for (char *c = name; *c != '\0'; c++) /* processes choose their names */
         if (*c < ' ' || *c > '~')
             *c = '?';
     return true;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tree - making and removing cgroups, one hierarchy at a time. */
+/* tree - makes and removes cgroups, one hierarchy at a time. */
 #include "base/fs.h"
 #include "cgroups/internal.h"
 
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CG_REMOVE_STEPS 100000 /* more cgroups than that below one pod are removed over several calls */
+#define CG_REMOVE_STEPS 100000 /* more cgroups below one pod are removed in several calls */
 
 bool cg_is_at_or_below(const char *path, const char *root, const char *sub)
 {
@@ -32,7 +32,7 @@ int cg_open_dir(const struct cg_hier *h, const char *path)
     return openat(h->fd, *path == '\0' ? "." : path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 }
 
-/* One level: makes `name` in `parent`, prepares it when asked to or when it is new. */
+/* One level: makes `name` in `parent`, and prepares it if asked to or if it is new. */
 static enum err_code make_level(const struct cg_hier *h, int parent, const char *name, bool prepare,
                                 bool *ret_fresh, int *ret_dir, struct err *e)
 {
@@ -50,9 +50,9 @@ static enum err_code make_level(const struct cg_hier *h, int parent, const char 
     return ERR_OK;
 }
 
-/* The cgroup above <root><sub>, where it is there, else <root>; *ret_sub: what is to be made in it.  What is
- * there has been prepared: cg_open() makes the skeleton level by level, and a pod's own cgroup comes before
- * all in it. */
+/* Opens the parent of <root><sub> if it exists, otherwise <root>; *ret_sub: the part to make in it. Existing
+ * levels are prepared already: cg_open() makes the skeleton level by level, and a pod's own cgroup before
+ * everything in it. */
 static int open_above(const struct cg_tree *t, const struct cg_hier *h, const char *sub, const char **ret_sub)
 {
     const char *last = strrchr(sub, '/');
@@ -82,7 +82,7 @@ enum err_code cg_make(const struct cg_tree *t, struct cg_hier *h, const char *su
     for (char *name = strtok_r(path, "/", &saved); name != NULL;) {
         char *next = strtok_r(NULL, "/", &saved);
         int below = -1;
-        /* v1 needs every level's cpuset filled, v2 only inner ones: a process may sit in a leaf. */
+        /* v1 needs every level's cpuset filled, v2 only inner ones: leaves hold processes. */
         bool prepare = next != NULL || inner || !h->backend->v2;
         if (make_level(h, dir, name, prepare, &fresh, &below, e) != ERR_OK)
             return err_wrap(e, "cgroup %s%s%s", h->point, t->root, sub);
@@ -96,7 +96,7 @@ enum err_code cg_make(const struct cg_tree *t, struct cg_hier *h, const char *su
     return ERR_OK;
 }
 
-/* <root> and what is missing above it.  h->root_existing remembers what was there before us. */
+/* Makes <root> and its missing ancestors. h->root_existing is the part that existed before. */
 enum err_code cg_make_root(const struct cg_tree *t, struct cg_hier *h, struct err *e)
 {
     char path[CG_PATH_MAX];
@@ -122,8 +122,8 @@ enum err_code cg_make_root(const struct cg_tree *t, struct cg_hier *h, struct er
         if (!fresh)
             h->root_existing = (size_t)(name - path) + strlen(name);
     }
-    /* What an earlier run left there tells that it, killed before it could remove it, had made the last
-     * element. */
+    /* Left-overs in <root> mean that an earlier run was killed before it could remove them, so the last
+     * element was made by it. */
     if (t->root[0] != '\0' && h->root_existing == strlen(t->root) && faccessat(dir, "coracle", F_OK, 0) == 0)
         h->root_existing = (size_t)(strrchr(t->root, '/') - t->root);
     if (h->backend->prepare_root(h, t->root, e) != ERR_OK)
@@ -131,10 +131,10 @@ enum err_code cg_make_root(const struct cg_tree *t, struct cg_hier *h, struct er
     return ERR_OK;
 }
 
-/* First sub-directory of `dir`, opened; -1 with *ret_end when there is none. */
+/* Opens the first subdirectory of `dir`; -1 with *ret_end if there is none. */
 static int first_child(int dir, char ret_name[256], bool *ret_end)
 {
-    int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* an offset of its own */
+    int copy = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* with its own offset */
     DIR *list = copy >= 0 ? fdopendir(copy) : NULL;
     int child = -1;
 
@@ -158,10 +158,8 @@ static int first_child(int dir, char ret_name[256], bool *ret_end)
     return child;
 }
 
-/*
- * Takes leaves away until nothing is left.  Only two descriptors are held, so a container that nests cgroups
- * without end costs time, not stack; the number of steps is bounded.
- */
+/* Removes leaves until nothing is left. Holds only two descriptors, so deeply nested cgroups cost time, not
+ * stack; the number of steps is bounded. */
 enum err_code cg_remove_below(const struct cg_hier *h, const char *path, struct err *e)
 {
     const char *slash = strrchr(path, '/');
@@ -192,7 +190,7 @@ enum err_code cg_remove_below(const struct cg_hier *h, const char *path, struct 
             is_top = false;
             snprintf(name, sizeof(name), "%s", below);
         }
-        if (is_top && end) /* no children, so it was busy by itself */
+        if (is_top && end) /* no children, so it has processes itself */
             return err_set(e, ERR_UNAVAILABLE, "remove cgroup %s%s: %s", h->point, path,
                            first_errno == EBUSY ? "processes are left in it" : strerror(first_errno));
         if (unlinkat(parent, name, AT_REMOVEDIR) != 0 && errno != ENOENT)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* units - Kubernetes' numbers to the kernel's; see cgroup.h for the sources. */
+/* units - converts Kubernetes' numbers to the kernel's; see cgroup.h for the sources. */
 #include "cgroups/cgroup.h"
 
 #define SHARES_MIN 2
 #define SHARES_MAX 262144
 #define SHARES_PER_CPU 1024
 #define WEIGHT_MAX 10000
-#define QUOTA_MIN_US 1000 /* the kernel refuses less; so any limit below 10m acts as 10m */
+#define QUOTA_MIN_US 1000 /* the kernel's minimum; so any limit below 10m acts as 10m */
 
 uint64_t cg_shares_from_milli(int64_t milli_cpu)
 {
@@ -25,12 +25,12 @@ int64_t cg_quota_from_milli(int64_t milli_cpu, int64_t period_us)
     if (milli_cpu <= 0 || period_us <= 0)
         return -1;
     if (__builtin_mul_overflow(milli_cpu, period_us, &quota))
-        return -1; /* more processors than exist: no limit */
+        return -1; /* more CPUs than exist: no limit */
     quota /= 1000;
     return quota < QUOTA_MIN_US ? QUOTA_MIN_US : quota;
 }
 
-/* Binary logarithm, digit by digit: squaring doubles it.  Keeps libm out of the process. */
+/* Binary logarithm, digit by digit: squaring doubles it. Avoids libm. */
 static double log2_of(uint64_t s)
 {
     int whole = 63 - __builtin_clzll(s);
@@ -61,11 +61,9 @@ static double pow10_of(double x) /* x >= 0 and small */
     return power * sum;
 }
 
-/*
- * opencontainers/cgroups since 0.0.4 and crun since 1.23: a curve through (2, 1), (1024, 100) and (262144,
- * 10000), so that the default shares become the default weight.  kubelet itself still writes pods by the
- * linear formula; weights compete among siblings only, and all our levels use this one.
- */
+/* As opencontainers/cgroups since 0.0.4 and crun since 1.23: a curve through (2, 1), (1024, 100) and (262144,
+ * 10000), so that the default shares become the default weight. kubelet itself still uses the linear formula
+ * for pods; weights only matter among siblings, and all our levels use this one. */
 uint64_t cg_weight_from_shares(uint64_t shares)
 {
     if (shares <= SHARES_MIN)
@@ -76,6 +74,6 @@ uint64_t cg_weight_from_shares(uint64_t shares)
     double weight = pow10_of((l * l + 125 * l) / 612.0 - 7.0 / 34.0);
     uint64_t whole = (uint64_t)weight;
 
-    /* Rounded up; the tolerance keeps the one whole result (1024 -> 100) whole. */
+    /* Rounded up; the tolerance keeps the whole result (1024 -> 100) whole. */
     return weight - (double)whole > 1e-7 ? whole + 1 : whole;
 }

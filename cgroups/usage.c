@@ -10,7 +10,7 @@ static struct presence usage_look_file(int dir, const char *file, char **ret, si
 {
     if (fs_read_at(dir, file, FS_SMALL_MAX, ret, ret_n, e) == ERR_OK)
         return presence_present();
-    if (e->sys == ENODEV) { /* the cgroup went meanwhile */
+    if (e->sys == ENODEV) { /* the cgroup was removed meanwhile */
         *e = (struct err){ 0 };
         return presence_absent();
     }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ask - VERSION: the plugins of the loaded lists are asked once which versions they speak, side by side;
- * with the answers the lists are gone through again.
+ * ask - VERSION: asks the plugins of the loaded lists, in parallel, which versions they support; then the
+ * lists are evaluated again.
  *
- * Operations wait only for the plugins of the list that they would use, and only for the first question to
- * a program: one that hangs costs ASK_MS once (and what it takes to kill it, 2 s more where it ignores
- * SIGTERM), and the later questions, after changes in the folders, nothing.
+ * Operations wait only for the plugins of the list they use, and only for the first question to a program:
+ * one that hangs costs ASK_MS once (plus 2 s to kill it if it ignores SIGTERM); later questions, after
+ * changes in the folders, delay nothing.
  */
 #include "cni/internal.h"
 
@@ -21,11 +21,11 @@
 
 #define ASK_MS 2000 /* a plugin answers in 5 ms */
 
-struct ask { /* one plugin being asked; outlives struct cni while its child ends */
+struct ask { /* outlives struct cni while its child ends */
     struct cni_plugin plugin;
-    struct cni *c; /* NULL: closed meanwhile */
+    struct cni *c; /* NULL: closed */
     struct cni_speaker *speaker;
-    bool first; /* this program was never asked before */
+    bool first; /* the first question to this program */
     char *type, *cgroup_procs;
     struct strs bin_dirs;
     json_t *input;
@@ -43,7 +43,7 @@ static void ask_free(struct ask *a)
     free(a);
 }
 
-/* libcni's rule: such a plugin is older than the question. */
+/* libcni's rule: such a plugin predates the VERSION command. */
 static bool never_heard_of_it(const struct err *e)
 {
     return strstr(e->text, "unknown CNI_COMMAND: VERSION") != NULL;
@@ -60,15 +60,16 @@ static void ask_note(struct cni_speaker *s, const json_t *answer, const struct e
         s->state = SPEAKER_KNOWN;
         s->versions[s->n++] = CNI_V(0, 1, 0);
     } else {
-        /* What it said itself; not that it could not be asked. */
+        /* An answer of its own, rather than a failure to ask. */
         bool said = e.sys == 0 && (e.code == ERR_UNKNOWN || e.code == ERR_INVALID ||
                                    e.code == ERR_PRECONDITION || e.code == ERR_EXHAUSTED);
-        /* That changes with the file; what else stops it (a missing interpreter) each ADD says. */
+        /* This changes only with the file; other obstacles (a missing interpreter) are reported by each
+         * ADD. */
         bool no_program = e.sys == ENOEXEC || e.sys == ELIBBAD;
 
         s->state = said || no_program ? SPEAKER_BROKEN : SPEAKER_SILENT;
         s->why = e;
-        log_debug("CNI plugin does not tell its versions", F_STR("plugin", s->path), F_ERR(&e));
+        log_debug("CNI plugin does not report its versions", F_STR("plugin", s->path), F_ERR(&e));
     }
 }
 
@@ -104,7 +105,7 @@ static void cni_ask(struct cni *c, const char *type)
         return;
     a = calloc(1, sizeof(*a));
     if (a == NULL)
-        return; /* it may speak anything */
+        return; /* it may support anything */
     a->c = c;
     a->speaker = s;
     a->type = strdup(type);

@@ -10,7 +10,7 @@
 #include <ctype.h>
 #include <string.h>
 
-/* The name that containerd gave it; ours besides. */
+/* containerd's name, in addition to ours. */
 #define CNI_ANNOTATIONS "io.kubernetes.cri.pod-annotations"
 
 static bool is_ip(const char *text)
@@ -80,7 +80,7 @@ enum err_code cni_attachment_check(const struct cni_attachment *a, bool add, str
 
 char *cni_attachment_args(const struct cni_attachment *a)
 {
-    /* Without IgnoreUnknown=1 many plugins fail on keys that they do not know. */
+    /* Without IgnoreUnknown=1 many plugins reject unknown keys. */
     return str_printf("IgnoreUnknown=1;K8S_POD_NAMESPACE=%s;K8S_POD_NAME=%s;K8S_POD_INFRA_CONTAINER_ID=%s;"
                       "K8S_POD_UID=%s%s%s",
                       a->pod_namespace != NULL ? a->pod_namespace : "",
@@ -89,7 +89,7 @@ char *cni_attachment_args(const struct cni_attachment *a)
                       a->ip != NULL ? a->ip : "");
 }
 
-/* Containers without a host port (0) need nothing from the network. */
+/* Ports without a host port (0) need nothing from the network. */
 static json_t *port_mappings(const struct cni_attachment *a)
 {
     json_auto_t *list = json_array();
@@ -115,7 +115,7 @@ static int64_t burst_for(int64_t bits_per_second)
     return burst < CNI_BURST_MIN ? CNI_BURST_MIN : burst > CNI_BURST_MAX ? CNI_BURST_MAX : burst;
 }
 
-/* The plugin refuses a rate without a burst and the reverse. */
+/* The plugin rejects a rate without a burst and vice versa. */
 static bool put_rate(json_t *obj, const char *rate, const char *burst, int64_t bits)
 {
     return bits <= 0 || (json_object_set_new(obj, rate, json_integer(bits)) == 0 &&
@@ -161,7 +161,7 @@ static json_t *annotations(const struct cni_attachment *a)
     return take_ptr(&map);
 }
 
-/* Plugins want a prefix length; that of the one address, which fits every network. */
+/* Plugins require a prefix length; that of a single address fits every network. */
 static json_t *ips(const struct cni_attachment *a)
 {
     str_auto cidr = NULL;
@@ -172,7 +172,7 @@ static json_t *ips(const struct cni_attachment *a)
     return cidr != NULL ? json_pack("[s]", cidr) : NULL;
 }
 
-/* Takes value; an empty one is left out. */
+/* Takes value; omits an empty one. */
 static bool supply(json_t *all, const char *name, json_t *value)
 {
     bool empty = json_is_array(value) ? json_array_size(value) == 0 : json_object_size(value) == 0;

@@ -44,7 +44,7 @@ enum err_code cni_cache_write(int dirfd, const struct cni_entry *entry, struct e
     text = json_text(doc);
     if (text == NULL)
         return err_nomem(e);
-    /* It could not be read again: 0.1 is written as 0.10000000000000001. */
+    /* jansson could not read it again: 0.1 is written as 0.10000000000000001. */
     if (strlen(text) > CNI_CACHE_ENTRY_MAX)
         return err_set(e, ERR_EXHAUSTED, "CNI result cache: %zu bytes are more than the %d allowed",
                        strlen(text), CNI_CACHE_ENTRY_MAX);
@@ -96,15 +96,14 @@ static enum err_code cache_decode(struct cni_entry *ret, json_t *doc, struct err
     return ERR_OK;
 }
 
-/* Not what the file is: no memory, no descriptor left, a disk that does not answer.  It says nothing of what
- * is in the file. */
+/* A temporary failure (no memory, no descriptor, disk error) says nothing about the file's content. */
 static bool is_for_now(const struct err *e)
 {
     switch (e->sys) {
-    case 0: /* read whole, but no entry */
+    case 0: /* read completely, but not an entry */
     case EISDIR:
     case ELOOP:
-    case ENOENT: /* a symbolic link to nothing */
+    case ENOENT: /* a dangling symlink */
     case ENXIO:
         return false;
     default:
@@ -112,10 +111,8 @@ static bool is_for_now(const struct err *e)
     }
 }
 
-/*
- * One file.  No entry: set aside; an empty one, of which there is nothing to look at, is removed.  What keeps
- * us from reading it now (is_for_now()) leaves it alone.
- */
+/* Reads one file. An invalid one is set aside, an empty one removed. If it cannot be read now (is_for_now()),
+ * it is left alone. */
 static enum err_code cache_read_entry(int dirfd, const char *name, struct cni_entry *ret, struct err *e)
 {
     json_auto_t *doc = NULL;
@@ -124,7 +121,7 @@ static enum err_code cache_read_entry(int dirfd, const char *name, struct cni_en
     size_t n;
 
     if (fs_read_at(dirfd, name, CNI_CACHE_ENTRY_MAX, &text, &n, e) == ERR_OK && n == 0) {
-        log_info("CNI result that a power cut left empty: removed", F_STR("file", name));
+        log_info("removed an empty CNI result left by a power failure", F_STR("file", name));
         fs_remove_quietly(dirfd, name);
         return err_set(e, ERR_DATA_LOSS, "%s is empty", name);
     }
@@ -143,16 +140,17 @@ static enum err_code cache_read_entry(int dirfd, const char *name, struct cni_en
         struct err failed = { 0 };
 
         if (damaged_file_set_aside(dirfd, name, away, &failed) == ERR_OK)
-            log_warn("CNI result is damaged: set aside; its attachment is undone by what the network lists "
-                     "say now",
-                     F_STR("file", name), F_ERR(e));
+            log_warn(
+                "set aside a damaged CNI result; its attachment will be undone using the current network "
+                "say now",
+                F_STR("file", name), F_ERR(e));
         else if (failed.sys != ENOENT)
-            log_error("damaged CNI result cannot be set aside", F_STR("file", name), F_ERR(&failed));
+            log_error("cannot set aside a damaged CNI result", F_STR("file", name), F_ERR(&failed));
     }
     return e->code;
 }
 
-/* Two dashes: other files of the folder have none. */
+/* Other files of the folder have no two dashes. */
 static bool is_entry_name(const char *name)
 {
     const char *dash = strchr(name, '-');
@@ -160,7 +158,7 @@ static bool is_entry_name(const char *name)
     return name[0] != '.' && str_ends(name, ".json") && dash != NULL && strchr(dash + 1, '-') != NULL;
 }
 
-/* What an agent leaves that is killed between writing and renaming: ".<name>.json.<random>". */
+/* A temporary file of an agent killed between writing and renaming: ".<name>.json.<random>". */
 static bool is_temporary(const char *name)
 {
     return name[0] == '.' && strstr(name, ".json.") != NULL;
@@ -280,7 +278,7 @@ static bool visit(const char *name, void *arg)
     if (cache_read_entry(v->dirfd, name, &entry, &e) != ERR_OK) {
         if (is_for_now(&e))
             v->failed = e;
-        return v->failed.code == ERR_OK; /* else set aside */
+        return v->failed.code == ERR_OK; /* otherwise set aside */
     }
     more = v->fn(&entry, v->arg);
     cni_entry_done(&entry);

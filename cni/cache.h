@@ -20,37 +20,38 @@
 #define CNI_CACHE_H
 #include "cni/conf.h"
 
-/* A list and a result, 1 MiB each at most, and what JSON adds. */
+/* A list and a result of up to 1 MiB each, plus JSON overhead. */
 #define CNI_CACHE_ENTRY_MAX (4 * 1024 * 1024)
 
-struct cni_entry { /* strings and capability_args borrowed: from the caller (write) or from doc (read) */
+struct cni_entry { /* strings and capability_args are borrowed: from the caller (write) or from doc (read) */
     struct cni_list list;
     const char *container_id, *ifname, *netns, *args;
-    json_t *capability_args; /* NULL: none */
-    json_t *result;          /* in the list's version; NULL: none */
-    const char *check;       /* what the first CHECK after the ADD found wrong, "": nothing; NULL: none yet */
-    const char *boot_id;     /* of the ADD; NULL: not known */
-    size_t n_unrun; /* plugins at the list's end that an ADD could not execute; 0: all may have run */
+    json_t *capability_args; /* may be NULL */
+    json_t *result;          /* in the list's version; may be NULL */
+    /* The problem found by the first CHECK after the ADD; "": none; NULL: not checked yet. */
+    const char *check;
+    const char *boot_id; /* of the ADD; NULL if unknown */
+    size_t n_unrun;      /* plugins at the list's end that an ADD could not execute; 0: all may have run */
     bool complete;
-    json_t *doc; /* owned; NULL when the entry was not read from disk */
+    json_t *doc; /* owned; NULL unless read from disk */
 };
 
-int cni_cache_open(const char *path, struct err *e) MUST_CHECK; /* folder, made when missing; -1: failed */
+/* opens the folder, making it if missing; -1 on failure */
+int cni_cache_open(const char *path, struct err *e) MUST_CHECK;
 enum err_code cni_cache_write(int dirfd, const struct cni_entry *entry, struct err *e) MUST_CHECK;
-/* ERR_OK also when it was not there. */
+/* ERR_OK also if it did not exist. */
 enum err_code cni_cache_remove(int dirfd, const struct cni_entry *entry, struct err *e) MUST_CHECK;
 
-/* First entry of this attachment, whatever its network; ERR_NOT_FOUND: none.  cni_entry_done(). */
+/* The first entry of this attachment, in any network; ERR_NOT_FOUND if none. Release with
+ * cni_entry_done(). */
 enum err_code cni_cache_find(int dirfd, const char *container_id, const char *ifname, struct cni_entry *ret,
                              struct err *e) MUST_CHECK;
-/*
- * Calls fn for each readable entry, in no order; `entry` is borrowed.  fn returns false to stop.  A damaged
- * one is passed over; one that cannot be read now (no memory, no descriptor) is an error.
- */
+/* Calls fn for each readable entry, in no particular order; `entry` is borrowed. fn returns false to stop.
+ * Damaged entries are ignored; one that cannot be read now (no memory, no descriptor) is an error. */
 enum err_code cni_cache_each(int dirfd, bool (*fn)(const struct cni_entry *entry, void *arg), void *arg,
                              struct err *e) MUST_CHECK;
-/* Were entries set aside, so that there may be attachments of which nothing is known but their name? */
+/* Whether entries were set aside, so that attachments may exist of which only the name is known. */
 bool cni_cache_lacks_some(int dirfd);
-/* Releases an entry that was read; { 0 } is fine. */
+/* Releases an entry that was read, or { 0 }. */
 void cni_entry_done(struct cni_entry *entry);
 #endif

@@ -16,16 +16,16 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* New plugin folders of lists may have to be watched before they are read; they do not come without end. */
+/* A list's new plugin folders may need to be watched before they are read; this ends after a few rounds. */
 #define WATCH_ROUNDS 3
 
 #define AGAIN_FIRST_MS 50
 #define AGAIN_MAX_MS 10000
 
-#define PICTURE_MAX                                                                                          \
-    (16 * 1024 * 1024) /* lists have 1 MiB at most, and there are few; beyond: told at each event */
+/* lists have at most 1 MiB, and there are few; beyond that, each event is reported */
+#define PICTURE_MAX (16 * 1024 * 1024)
 
-/* ---- loading ---------------------------------------------------------------------------------- */
+/* ---- loading ---- */
 
 static bool cni_same(const struct strs *a, const struct strs *b)
 {
@@ -58,10 +58,10 @@ static void cni_load_once(struct cni *c)
         struct err e = { 0 };
         bool done;
 
-        watch_all(c); /* before reading: no change is missed */
+        watch_all(c); /* before reading, so that no change is missed */
         if (cni_networks_load(&fresh, c->conf_dir, strs_list(&c->bin_dirs), c->data_dir, &c->versions, &e) !=
             ERR_OK) {
-            c->load_problem = e; /* the networks stay as they were */
+            c->load_problem = e; /* keep the previous networks */
             return;
         }
         c->load_problem = e;
@@ -102,7 +102,7 @@ void cni_reload(struct cni *c)
         cni_status_ask(c);
 }
 
-/* The lists as they are used, and what is wrong. */
+/* The lists in use and the problems, for comparison. */
 static char *picture(const struct cni *c)
 {
     buf_auto b = BUF_INIT(PICTURE_MAX);
@@ -118,7 +118,7 @@ static char *picture(const struct cni *c)
     return b.failed ? NULL : buf_detach(&b);
 }
 
-/* The programs of the lists, as they stand on the disk now. */
+/* The lists' programs as they are on disk now. */
 static char *programs(const struct cni *c)
 {
     buf_auto b = BUF_INIT(PICTURE_MAX);
@@ -142,7 +142,7 @@ static char *programs(const struct cni *c)
     return b.failed ? NULL : buf_detach(&b);
 }
 
-/* Other ones than the last time? */
+/* Whether the programs differ from the last time. */
 static bool programs_changed(struct cni *c)
 {
     str_auto before = c->programs;
@@ -151,8 +151,7 @@ static bool programs_changed(struct cni *c)
     return before == NULL || c->programs == NULL || strcmp(before, c->programs) != 0;
 }
 
-/* Not when nothing is new: a plugin that writes into the folders when it is called would keep us calling it.
- */
+/* Not if nothing changed: a plugin that writes to the folders when called would trigger endless calls. */
 static void tell_if_changed(struct cni *c, const char *before)
 {
     str_auto after = picture(c);
@@ -167,7 +166,7 @@ void cni_load_again(struct cni *c)
     str_auto before = picture(c);
 
     cni_load(c);
-    cni_ask_versions(c); /* a program was replaced in between */
+    cni_ask_versions(c); /* a program was replaced in the meantime */
     if (!cni_ask_holds(c))
         cni_status_ask(c);
     tell_if_changed(c, before);
@@ -231,7 +230,7 @@ void cni_on_change(struct cni *c, void (*fn)(void *arg), void *arg)
     c->changed_arg = arg;
 }
 
-/* ---- life ------------------------------------------------------------------------------------- */
+/* ---- life ---- */
 
 static bool cni_copy(char **to, const char *from)
 {
@@ -306,7 +305,7 @@ void cni_close(struct cni *c)
     free(c);
 }
 
-/* ---- removing what plugins leave ---------------------------------------------------------------- */
+/* ---- removing what plugins leave ---- */
 
 struct remove {
     struct strs bridges, networks;
@@ -350,7 +349,7 @@ void cni_remove_bridges(struct cni *c)
 
     for (size_t i = 0; i < r.bridges.n; i++) {
         e = (struct err){ 0 };
-        /* By name alone a list could make us delete any link. */
+        /* Without these checks a list could name any link for us to delete. */
         if (nl_link_is(r.bridges.v[i], "bridge") && !cni_undo_link_existed(c, r.bridges.v[i]) &&
             nl_link_delete(r.bridges.v[i], &e) != ERR_OK)
             log_debug("CNI bridge not removed", F_STR("link", r.bridges.v[i]), F_ERR(&e));
@@ -364,7 +363,7 @@ void cni_remove_bridges(struct cni *c)
     strs_done(&r.networks);
 }
 
-/* ---- the cache, for the agent -------------------------------------------------------------------- */
+/* ---- the cache, for the agent ---- */
 
 struct presence cni_cached_result(struct cni *c, const char *container_id, const char *ifname,
                                   struct cni_result *ret, struct err *e)
@@ -379,7 +378,7 @@ struct presence cni_cached_result(struct cni *c, const char *container_id, const
         *e = (struct err){ 0 };
         return presence_absent();
     }
-    complete = entry.complete; /* else its ADD did not finish */
+    complete = entry.complete; /* otherwise its ADD did not finish */
     if (complete)
         code = cni_result_addresses(ret, entry.result, entry.list.version, ifname, e);
     cni_entry_done(&entry);
@@ -421,7 +420,7 @@ enum err_code cni_cached_ids(struct cni *c, char ***ret, struct err *e)
     enum err_code code = cni_cache_each(c->cache_fd, cni_add_id, &ids, e);
 
     if (code == ERR_OK && ids.list.v == NULL) {
-        ids.list.v = calloc(1, sizeof(char *)); /* an empty list is a list too */
+        ids.list.v = calloc(1, sizeof(char *)); /* an empty list, not NULL */
         ids.ok = ids.ok && ids.list.v != NULL;
     }
     if (code == ERR_OK && !ids.ok)

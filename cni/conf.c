@@ -65,7 +65,7 @@ static void conf_note_version(struct cni_list *l, const char *text)
     l->n_versions++;
 }
 
-/* Those among cniVersion and cniVersions (CNI 1.1) that we speak, highest first. */
+/* The supported ones of cniVersion and cniVersions (CNI 1.1), highest first. */
 static enum err_code read_versions(const json_t *obj, struct cni_list *l, struct err *e)
 {
     const json_t *many = json_object_get(obj, "cniVersions"), *v;
@@ -103,7 +103,8 @@ enum err_code cni_list_choose(struct cni_list *l, int version, struct err *e)
     return ERR_OK;
 }
 
-/* Fills name and version of the list and writes both into conf. `file` names a list that has no name. */
+/* Determines the list's name and version and writes them to conf. `file` is the name of a list without
+ * one. */
 static enum err_code set_head(struct cni_list *l, json_t *conf, const char *file, struct err *e)
 {
     const char *name = NULL;
@@ -121,7 +122,7 @@ static enum err_code set_head(struct cni_list *l, json_t *conf, const char *file
     if (json_object_set_new(conf, "name", json_string(name)) < 0 ||
         json_object_set_new(conf, "cniVersion", json_string(cni_version_text(l->version))) < 0)
         return err_nomem(e);
-    json_object_del(conf, "cniVersions"); /* decided above */
+    json_object_del(conf, "cniVersions"); /* determined above */
     l->name = json_str(conf, "name");
     return ERR_OK;
 }
@@ -325,7 +326,7 @@ json_t *cni_plugin_stdin(const struct cni_list *l, size_t i, const json_t *suppl
     if (v == NULL || runtime == NULL || json_object_set_new(v, "name", json_string(l->name)) < 0 ||
         json_object_set_new(v, "cniVersion", json_string(cni_version_text(l->version))) < 0)
         return NULL;
-    json_object_del(v, "capabilities"); /* the specification: for the runtime only */
+    json_object_del(v, "capabilities"); /* per the specification, only for the runtime */
     json_object_del(v, "prevResult");
     json_object_del(v, "runtimeConfig");
     if (json_object_size(runtime) > 0 && json_object_set(v, "runtimeConfig", runtime) < 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * each - STATUS or GC: one verb over the plugins of a list, in its order, that concerns no attachment.
+ * each - runs a verb without attachment (STATUS, GC) over the plugins of a list, in order.
  *
- * STATUS ends at the first plugin that fails; GC goes on and its result is the first error.
+ * STATUS ends at the first plugin that fails; GC continues, and its result is the first error.
  */
 #ifndef CNI_EACH_H
 #define CNI_EACH_H
@@ -11,8 +11,8 @@
 
 struct cni_each_call { /* strings borrowed until done */
     enum cni_verb verb;
-    const struct cni_list *list; /* a reference of its own is taken */
-    json_t *more;                /* members that go into what plugins read, NULL: none; reference taken */
+    const struct cni_list *list; /* takes its own reference */
+    json_t *more;                /* members added to the plugins' input, or NULL; takes the reference */
     const char *const *bin_dirs;
     int cgroup_fd;
     const char *cgroup_procs;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gc - GC of all networks that have it, alone on the network; see cni.h. */
+/* gc - GC of all networks that support it, exclusively; see cni.h. */
 #include "cni/internal.h"
 
 #include "base/json.h"
@@ -77,14 +77,14 @@ static bool add_valid(const struct cni_entry *entry, void *arg)
     return strcmp(entry->list.name, v->network) != 0 || gc_add(v, entry->container_id, entry->ifname);
 }
 
-/* Both keys: the second is the one of the specification's draft, which plugins of that time read. */
+/* Both keys: the second is from the specification's draft, used by plugins of that time. */
 static json_t *what_is_valid(const struct cni_gc *g, const char *network, struct err *e)
 {
     struct valid v = { .network = network, .list = json_array(), .ok = true };
     struct cni *c = g->c;
     json_t *ret = NULL;
 
-    /* An entry that cannot be read is of nobody who could be told apart: better no GC than a wrong one. */
+    /* An unreadable entry might be a valid attachment: no GC is better than a wrong one. */
     if (v.list == NULL || cni_cache_each(c->cache_fd, add_valid, &v, e) != ERR_OK) {
         json_decref(v.list);
         if (e->code == ERR_OK)
@@ -92,7 +92,7 @@ static json_t *what_is_valid(const struct cni_gc *g, const char *network, struct
         return NULL;
     }
     for (size_t i = 0; v.ok && i < g->living.n; i++)
-        gc_add(&v, g->living.v[i], g->ifname); /* its network was in the entry, too: it may be any */
+        gc_add(&v, g->living.v[i], g->ifname); /* its network was in the entry: it may be any */
     if (v.ok)
         ret = json_pack("{s:O, s:O}", "cni.dev/valid-attachments", v.list, "cni.dev/attachments", v.list);
     json_decref(v.list);
@@ -143,7 +143,7 @@ static void abort_gc(struct op *op)
     if (g->each != NULL)
         op_cancel(&g->each->op);
     else
-        gc_over(g, &e); /* it waited */
+        gc_over(g, &e); /* it had waited */
 }
 
 void cni_gc_start(struct cni_gc *g, struct cni *c, const char *const *living, const char *ifname,

@@ -13,7 +13,7 @@
 
 SCOPE_DEFINE(struct if_nameindex, if_freenameindex)
 
-/* In the order in which they are restored: the first ones change the others. */
+/* In the order of restoring: the first ones change the others. */
 static const char *const of_host[] = { "net/ipv4/ip_forward",
                                        "net/ipv4/conf/all/accept_redirects",
                                        "net/ipv4/conf/all/route_localnet",
@@ -46,11 +46,10 @@ json_t *cni_hoststate_links(struct err *e)
 
 bool cni_hoststate_link_exists(const char *name)
 {
-    return if_nametoindex(name) != 0 ||
-           (errno != ENODEV && errno != ENXIO); /* unless that is proven, it is there */
+    return if_nametoindex(name) != 0 || (errno != ENODEV && errno != ENXIO); /* if unsure, assume it exists */
 }
 
-/* The value without its newline; false: the kernel has no such sysctl, or *e says what else. */
+/* The value without its newline; false: no such sysctl, or *e has the error. */
 static bool get(int proc, const char *path, char ret[VALUE_MAX], struct err *e)
 {
     str_auto text = NULL;
@@ -119,7 +118,7 @@ static void restore(int proc, const char *path, const char *value, struct err *f
     char now[VALUE_MAX];
     struct err e = { 0 };
 
-    if (!fs_path_is_safe(path) || !str_starts(path, "net/")) /* the record is ours, but it is a file */
+    if (!fs_path_is_safe(path) || !str_starts(path, "net/")) /* the record is ours, but still a file */
         return;
     if (!get(proc, path, now, &e) || strcmp(now, value) == 0)
         return;

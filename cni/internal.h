@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* internal - what the files of cni/ share about struct cni. */
+/* internal - struct cni, shared by the files of cni/. */
 #ifndef CNI_INTERNAL_H
 #define CNI_INTERNAL_H
 #include "base/fs.h"
@@ -18,55 +18,54 @@ struct cni {
     int cache_fd;
     int cgroup_fd;
     char *cgroup_procs;
-    char boot_id[ID_BOOT_SIZE]; /* read once: it does not change while we live */
+    char boot_id[ID_BOOT_SIZE]; /* read once: it does not change during our life */
 
     struct cni_networks networks;
     struct cni_watch *watch;
-    struct err load_problem, watch_problem; /* ERR_OK: none */
+    struct err load_problem, watch_problem; /* ERR_OK: no problem */
     uint64_t again_ms;                      /* until it is loaded again for them; 0: there are none */
     void (*changed)(void *arg);
     void *changed_arg;
-    char *programs; /* of the lists, when it was last looked whether they changed */
+    char *programs; /* the lists' programs, as of the last check for changes */
 
-    /* What operations used: cni_remove_bridges() must know it after lists and entries are gone. */
+    /* What operations used, for cni_remove_bridges() after lists and entries are gone. */
     struct strs used_bridges, used_networks;
-    struct strs checked; /* run_check.c: kinds of attachments of which CHECK finds all; since the last load */
+    struct strs checked; /* run_check.c: kinds of attachments that passed CHECK since the last load */
 
-    struct cni_run_list waiting; /* operations for which there is no place yet */
+    struct cni_run_list waiting; /* operations waiting for a slot */
     size_t n_running, max_running;
-    size_t n_live;               /* operations that have begun, those that gave their place away, too */
-    void (*idle)(struct cni *c); /* gc.c: called when n_live comes to 0; NULL: nobody waits for that */
+    size_t n_live;               /* operations in progress, including those that released their slot */
+    void (*idle)(struct cni *c); /* gc.c: called when n_live reaches 0; may be NULL */
     bool alone;                  /* gc.c: a GC runs, nothing else may begin */
-    TAILQ_HEAD(, cni_gc) gcs;    /* those that wait, the first may run */
+    TAILQ_HEAD(, cni_gc) gcs;    /* waiting; the first may run */
 
-    struct cni_versions versions; /* what plugins say they speak */
+    struct cni_versions versions; /* versions supported by plugins */
     TAILQ_HEAD(, ask) asks;       /* ask.c */
-    size_t n_held;                /* reasons for which no operation begins: the first STATUS of a list */
+    size_t n_held;                /* reasons to start no operation: the first STATUS of a list */
     struct cni_status *status;    /* status.c */
-    bool starting;                /* cni_run_next() is at work */
-    bool bridges_made;            /* as seen when the last one began alone */
+    bool starting;                /* cni_run_next() is running */
+    bool bridges_made;            /* as of the last operation that began alone */
 };
 
-/* cni.c: the usable list of this name; NULL: none. */
+/* cni.c: the usable list of this name, or NULL. */
 const struct cni_list *cni_network(const struct cni *c, const char *name);
 
-/* run_add.c: remembers what cni_remove_bridges() has to know. */
+/* run_add.c: notes what cni_remove_bridges() needs. */
 bool cni_note_used(struct cni *c, const struct cni_list *list);
-/* run.c: starts waiting operations while there is a place. */
+/* run.c: starts waiting operations while there are free slots. */
 void cni_run_next(struct cni *c);
 
-/* ask.c: asks the plugins of `c->networks.unasked` for their versions; the answers load the networks again.
- */
+/* ask.c: asks the plugins in `c->networks.unasked` for their versions; the answers reload the networks. */
 void cni_ask_versions(struct cni *c);
 void cni_ask_close(struct cni *c);
-/* Must operations wait for an answer? */
+/* Whether operations must wait for an answer. */
 bool cni_ask_holds(const struct cni *c);
 
-/* cni.c: loads once more what the folder says, with the versions known by now, and tells of a change. */
+/* cni.c: reloads the folder with the versions known by now, and reports changes. */
 void cni_load_again(struct cni *c);
 
-/* status.c: STATUS of the default network after a load; why it is not ready, NULL: it is, or has no STATUS.
- */
+/* status.c: STATUS of the default network after a load; why it is not ready, NULL if it is, or has no
+ * STATUS. */
 enum err_code cni_status_open(struct cni *c, struct err *e) MUST_CHECK;
 void cni_status_close(struct cni *c);
 void cni_status_ask(struct cni *c);

@@ -24,7 +24,7 @@ struct cni_link_watch {
 static void link_watch_read_events(struct cni_link_watch *w)
 {
     for (;;) {
-        char data[4096]; /* what does not fit is cut off: that it came is all that counts */
+        char data[4096]; /* longer messages are truncated: only their arrival matters */
         _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(int))];
         struct iovec iov = { .iov_base = data, .iov_len = sizeof(data) };
         struct sockaddr_nl from = { 0 };
@@ -43,7 +43,7 @@ static void link_watch_read_events(struct cni_link_watch *w)
                 return;
             continue;
         }
-        c = CMSG_FIRSTHDR(&m); /* none: our own namespace */
+        c = CMSG_FIRSTHDR(&m); /* none for our own namespace */
         if (from.nl_pid == 0 && c != NULL && c->cmsg_level == SOL_NETLINK &&
             c->cmsg_type == NETLINK_LISTEN_ALL_NSID && c->cmsg_len >= CMSG_LEN(sizeof(int))) {
             int nsid;
@@ -57,7 +57,7 @@ static void link_watch_read_events(struct cni_link_watch *w)
 
 static void on_events(uv_poll_t *poll, int status, int events)
 {
-    (void)status; /* an error shows in recvmsg() as well */
+    (void)status; /* recvmsg() reports errors as well */
     (void)events;
     link_watch_read_events(poll->data);
 }
@@ -66,7 +66,7 @@ static enum err_code listen_to(int fd, struct err *e)
 {
     struct sockaddr_nl self = { .nl_family = AF_NETLINK,
                                 .nl_groups = RTMGRP_LINK | RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR };
-    /* Loads are big-endian, netlink is not. */
+    /* BPF loads are big-endian, netlink is not. */
     struct sock_filter code[] = {
         BPF_STMT(BPF_LD | BPF_H | BPF_ABS, offsetof(struct nlmsghdr, nlmsg_type)),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, htons(RTM_DELLINK), 1, 0),

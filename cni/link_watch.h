@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * link_watch - tells when an interface or an address goes in another network namespace, by rtnetlink.
+ * link_watch - reports when an interface or an address disappears in another network namespace, by rtnetlink.
  *
- * One socket hears of all namespaces that have an id in ours (NETLINK_LISTEN_ALL_NSID, Linux 4.2), as those
- * of pods do.  A filter in the kernel passes only what goes (RTM_DELLINK, RTM_DELADDR): pods that start wake
- * nobody.  Loop thread only.
+ * One socket receives the events of all namespaces that have an id in ours (NETLINK_LISTEN_ALL_NSID, Linux
+ * 4.2), as those of pods do. A filter in the kernel passes only removals (RTM_DELLINK, RTM_DELADDR), so that
+ * starting pods cause no wake-ups. Loop thread only.
  */
 #ifndef CNI_LINK_WATCH_H
 #define CNI_LINK_WATCH_H
@@ -13,14 +13,14 @@
 #include <stdint.h>
 #include <uv.h>
 
-#define CNI_NSID_ANY (-1) /* events were lost: it may have been any of them */
+#define CNI_NSID_ANY (-1) /* events were lost: any namespace may be affected */
 
 struct cni_link_watch;
 
-/* fn: something went in the namespace of this id (cni_links_nsid()).  ERR_PERMISSION: no CAP_NET_BROADCAST.
- */
+/* fn: something was removed in the namespace with this id (cni_links_nsid()). ERR_PERMISSION: no
+ * CAP_NET_BROADCAST. */
 enum err_code cni_link_watch_open(struct cni_link_watch **ret, uv_loop_t *loop,
                                   void (*fn)(void *arg, int32_t nsid), void *arg, struct err *e) MUST_CHECK;
-/* Nothing is told any more; the memory is freed by the loop on a later turn.  NULL is fine. */
+/* Stops all events; the loop frees the memory on a later turn. NULL is fine. */
 void cni_link_watch_close(struct cni_link_watch *w);
 #endif

@@ -12,31 +12,26 @@
 #include <string.h>
 #include <unistd.h>
 
-/*
- * The kernel says that a dump is not of one moment (NLM_F_DUMP_INTR), or had to drop parts of it (ENOBUFS):
- * it is no answer.
- */
+/* The kernel reports that a dump was inconsistent (NLM_F_DUMP_INTR), or dropped parts of it (ENOBUFS). */
 static bool must_ask_again(const struct err *e)
 {
     return e->sys == EINTR || e->sys == ENOBUFS;
 }
 
-/* Answers of the kernel are there at once; one that never came must not hold the loop. */
+/* The kernel answers at once; a missing answer must not block the loop. */
 #define WAIT_S 2
 
-/* ---- messages ------------------------------------------------------------------------------------- */
+/* ---- messages ---- */
 
-/*
- * libmnl compares lengths as signed numbers: one above INT_MAX would count as short.  And it looks for
- * attributes up to the padded end of a message: a padding that did not come along is not to be read.
- */
+/* libmnl compares lengths as signed numbers, so one above INT_MAX would appear short. And it reads attributes
+ * up to the padded end of a message, even if the padding is missing. */
 static bool is_message(const struct nlmsghdr *h, int left)
 {
     return mnl_nlmsg_ok(h, left) && h->nlmsg_len <= (uint32_t)left &&
            MNL_ALIGN(h->nlmsg_len) <= (uint32_t)left;
 }
 
-/* Only attributes whose payload fits into the message and is at least `least` long. */
+/* Only attributes that fit in the message and have at least `least` bytes. */
 static const void *payload(const struct nlattr *a, size_t least)
 {
     return mnl_attr_get_payload_len(a) >= least ? mnl_attr_get_payload(a) : NULL;
@@ -47,7 +42,7 @@ static void parse_counters(const struct nlattr *a, struct cni_link *l)
     struct rtnl_link_stats64 s = { 0 };
     size_t n = mnl_attr_get_payload_len(a);
 
-    memcpy(&s, mnl_attr_get_payload(a), n < sizeof(s) ? n : sizeof(s)); /* older kernels: shorter */
+    memcpy(&s, mnl_attr_get_payload(a), n < sizeof(s) ? n : sizeof(s)); /* older kernels have fewer fields */
     l->rx_bytes = s.rx_bytes;
     l->rx_packets = s.rx_packets;
     l->rx_errors = s.rx_errors;
@@ -129,7 +124,7 @@ static void links_parse_address(const struct nlmsghdr *h, struct cni_links *ret)
     size = m->ifa_family == AF_INET ? 4 : 16;
     mnl_attr_for_each(a, h, sizeof(*m))
     {
-        /* Of a point-to-point link IFA_ADDRESS is the other end's. */
+        /* On a point-to-point link IFA_ADDRESS is the peer's. */
         bool is_local = mnl_attr_get_type(a) == IFA_LOCAL;
 
         if ((is_local || (mnl_attr_get_type(a) == IFA_ADDRESS && !local)) && payload(a, size) != NULL) {
@@ -159,12 +154,12 @@ void cni_links_parse(struct cni_links *ret, const void *messages, size_t n)
     }
 }
 
-/* ---- asking --------------------------------------------------------------------------------------- */
+/* ---- asking ---- */
 
 struct talk {
     int fd, seq;
-    bool cut; /* an answer had more parts than are read; nothing more can be asked here */
-    _Alignas(struct nlmsghdr) char answer[32 * 1024]; /* what the kernel fills at once in a dump */
+    bool cut; /* an answer had too many parts; nothing more can be asked on this socket */
+    _Alignas(struct nlmsghdr) char answer[32 * 1024]; /* a dump fills at most this much at once */
 };
 
 static enum err_code talk_open(struct talk *t, struct err *e)
@@ -174,17 +169,17 @@ static enum err_code talk_open(struct talk *t, struct err *e)
     int on = 1;
 
     t->fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
-    /* Connected: no other process can answer in the kernel's place. */
+    /* Connected, so that no other process can answer. */
     if (t->fd < 0 || connect(t->fd, (struct sockaddr *)&kernel, sizeof(kernel)) != 0 ||
         setsockopt(t->fd, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait)) != 0)
         return err_sys(e, errno, "open netlink socket");
-    /* Without it the kernel does not look at the namespace's id in a request for addresses. */
+    /* Without it the kernel ignores the namespace id in a request for addresses. */
     if (setsockopt(t->fd, SOL_NETLINK, NETLINK_GET_STRICT_CHK, &on, sizeof(on)) != 0)
         return err_sys(e, errno, "netlink requests about other namespaces (Linux 4.20)");
     return ERR_OK;
 }
 
-/* Is it over?  *e: how. */
+/* Whether the answer ends here; *e: how. */
 static bool is_last(const struct nlmsghdr *m, bool interrupted, struct err *e)
 {
     if (m->nlmsg_type == NLMSG_ERROR) {
@@ -203,7 +198,7 @@ static bool is_last(const struct nlmsghdr *m, bool interrupted, struct err *e)
     return true;
 }
 
-/* Sends and gives each part of the answer to fn, until it is complete, or cut. */
+/* Sends a request and passes each part of the answer to fn, until it is complete or cut. */
 static enum err_code links_ask(struct talk *t, struct nlmsghdr *h,
                                void (*fn)(void *arg, const void *p, size_t n), void *arg, struct err *e)
 {
@@ -221,11 +216,11 @@ static enum err_code links_ask(struct talk *t, struct nlmsghdr *h,
             continue;
         if (n < 0)
             return err_sys(e, errno, "receive netlink answer");
-        if ((size_t)n > sizeof(t->answer)) /* what was cut off may be what is looked for */
+        if ((size_t)n > sizeof(t->answer)) /* the missing part may be the one needed */
             return err_sys(e, EMSGSIZE, "receive netlink answer");
         parts++;
         if (!is_message(m, left) || m->nlmsg_seq != h->nlmsg_seq)
-            continue; /* the rest of an answer that was given up; a part is of one answer */
+            continue; /* the rest of an abandoned answer */
         if (fn != NULL)
             fn(arg, t->answer, (size_t)n);
         for (; is_message(m, left); m = mnl_nlmsg_next(m, &left)) {
@@ -267,11 +262,11 @@ static enum err_code ask_id(struct talk *t, uint16_t type, int ns, int32_t *ret,
     m->rtgen_family = AF_UNSPEC;
     mnl_attr_put_u32(h, NETNSA_FD, (uint32_t)ns);
     if (type == RTM_NEWNSID)
-        mnl_attr_put_u32(h, NETNSA_NSID, (uint32_t)-1); /* any that is free */
+        mnl_attr_put_u32(h, NETNSA_NSID, (uint32_t)-1); /* any free one */
     return links_ask(t, h, type == RTM_GETNSID ? note_id : NULL, ret, e);
 }
 
-/* The namespace's id in ours, given to it when it has none yet; it goes with the namespace. */
+/* The namespace's id in ours, assigned if it has none yet; it ends with the namespace. */
 static enum err_code id_of(struct talk *t, int ns, int32_t *ret, struct err *e)
 {
     struct err given = { 0 };
@@ -393,7 +388,7 @@ enum err_code cni_links_nsid(const char *netns_path, int32_t *ret, struct err *e
     return e->code;
 }
 
-/* ---- looking -------------------------------------------------------------------------------------- */
+/* ---- searching ---- */
 
 const struct cni_link *cni_links_find(const struct cni_links *l, const char *name)
 {

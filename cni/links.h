@@ -3,19 +3,19 @@
  * links - the interfaces of a network namespace with their addresses and counters, read by rtnetlink.
  *
  * Nothing enters the namespace: the kernel is asked from outside (IFLA_TARGET_NETNSID, Linux 4.20), which
- * gives the namespace an id in ours.  Synchronous, local, some ten microseconds an interface.  Any thread.
+ * assigns it an id in ours. Synchronous, local, about 10 microseconds per interface. Any thread.
  */
 #ifndef CNI_LINKS_H
 #define CNI_LINKS_H
 #include "cni/cni.h"
 
-#define CNI_LINKS_MAX 32         /* interfaces of a pod; real ones have lo and one or two more */
-#define CNI_LINK_ADDRESSES_MAX 8 /* of one interface that are remembered */
+#define CNI_LINKS_MAX 32         /* per pod; real ones have lo and one or two more */
+#define CNI_LINK_ADDRESSES_MAX 8 /* remembered per interface */
 
 struct cni_link {
     int index;
     char name[16];
-    char mac[18]; /* "" : none */
+    char mac[18]; /* "": none */
     bool up, loopback;
     uint32_t mtu;
     uint64_t rx_bytes, rx_packets, rx_errors, rx_dropped;
@@ -25,37 +25,30 @@ struct cni_link {
 };
 
 struct cni_links {
-    struct cni_link v[CNI_LINKS_MAX]; /* in the kernel's order; further ones are left out */
+    struct cni_link v[CNI_LINKS_MAX]; /* in the kernel's order; more are left out */
     size_t n;
-    bool cut; /* there is more than was read: what is not here may be there */
+    bool cut; /* incomplete: missing entries may exist */
 };
 
-/*
- * ERR_NOT_FOUND: no such namespace.  What changes while it is read is read again, a few times.  A pod may
- * make as many interfaces as it likes: the answer is read up to CNI_LINKS_ANSWERS_MAX parts.
- */
+/* ERR_NOT_FOUND: no such namespace. If something changes during the read, it is repeated a few times. A pod
+ * may make any number of interfaces: at most CNI_LINKS_ANSWERS_MAX parts of the answer are read. */
 #define CNI_LINKS_TRIES 10
-#define CNI_LINKS_ANSWERS_MAX 64 /* of up to 32 KiB: some 1500 interfaces */
+#define CNI_LINKS_ANSWERS_MAX 64 /* of up to 32 KiB: about 1500 interfaces */
 enum err_code cni_links_read(const char *netns_path, struct cni_links *ret, struct err *e) MUST_CHECK;
-/* The same over a socket to the kernel (tests: to somebody else), of an open namespace. */
+/* The same for an open namespace, over a given socket (tests use their own peer). */
 enum err_code cni_links_read_over(int fd, int netns, struct cni_links *ret, struct err *e) MUST_CHECK;
 
-/*
- * The id that a namespace has in ours, given to it when it has none yet; it goes with the namespace.
- */
+/* The id of a namespace in ours, assigned if it has none yet; it ends with the namespace. */
 enum err_code cni_links_nsid(const char *netns_path, int32_t *ret, struct err *e) MUST_CHECK;
 
 /* NULL: no such interface. */
 const struct cni_link *cni_links_find(const struct cni_links *l, const char *name);
 
-/*
- * Does the namespace still have what ADD gave it?  ERR_NOT_FOUND: the interface or one of its addresses is
- * gone; ERR_PRECONDITION: it is down.  What was not read (`cut`) is not missed.  Pure.
- */
+/* Checks that the namespace still has what ADD gave it. ERR_NOT_FOUND: the interface or one of its addresses
+ * is gone; ERR_PRECONDITION: it is down. With `cut`, missing entries are not reported. Pure. */
 enum err_code cni_links_check(const struct cni_links *l, const char *ifname,
                               const struct cni_result *expected, struct err *e) MUST_CHECK;
 
-/* One or more messages of a dump, RTM_NEWLINK and RTM_NEWADDR, added to *ret; others are passed over.  Pure.
- */
+/* Adds messages of a dump, RTM_NEWLINK and RTM_NEWADDR, to *ret; ignores others. Pure. */
 void cni_links_parse(struct cni_links *ret, const void *messages, size_t n);
 #endif

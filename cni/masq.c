@@ -21,7 +21,7 @@ bool cni_masq_wanted(const struct cni_list *l)
     return false;
 }
 
-/* ---- the text ------------------------------------------------------------------------------------------ */
+/* ---- the text ---- */
 
 enum err_code cni_masq_removal(const char *save, const char *chain, struct buf *ret, struct err *e)
 {
@@ -43,7 +43,7 @@ enum err_code cni_masq_removal(const char *save, const char *chain, struct buf *
             found = true;
         else if (in_nat && n > n_jump && memcmp(line, "-A ", 3) == 0 &&
                  memcmp(line + n - n_jump, jump, n_jump) == 0) {
-            buf_adds(ret, "-D"); /* the rule by its exact text */
+            buf_adds(ret, "-D"); /* delete the rule by its exact text */
             buf_add(ret, line + 2, n - 2);
             buf_addc(ret, '\n');
         }
@@ -55,8 +55,7 @@ enum err_code cni_masq_removal(const char *save, const char *chain, struct buf *
     return buf_check(ret, e);
 }
 
-/* ---- the operation --------------------------------------------------------------------------------------
- */
+/* ---- the operation ---- */
 
 static void masq_step(struct cni_masq *m);
 static void masq_on_proc_done(struct op *op, const struct err *result);
@@ -80,7 +79,7 @@ static const char *program(enum masq_state s)
     return "";
 }
 
-/* False: not installed; then there is nothing of it to remove. */
+/* False: not installed, so there is nothing to remove. */
 static bool masq_run(struct cni_masq *m, const char *const *args, const char *input, size_t n)
 {
     const char *name = program((enum masq_state)m->op.state);
@@ -112,7 +111,7 @@ static void masq_end(struct cni_masq *m, const struct err *e)
     op_finish(&m->op, e);
 }
 
-/* Every `restore` state follows its `save`; without a chain it is passed over. */
+/* Every `restore` state follows its `save` and is skipped without a chain. */
 static void masq_on_saved(struct cni_masq *m)
 {
     static const char *const args[] = { "--noflush", "--wait", "20", NULL };
@@ -175,7 +174,7 @@ static void masq_step(struct cni_masq *m)
 {
     static const char *const args[] = { "-t", "nat", NULL };
 
-    while (m->op.state != MASQ_OVER) { /* here only in a state that lists */
+    while (m->op.state != MASQ_OVER) { /* only entered in a listing state */
         if (masq_run(m, args, NULL, 0))
             return;
         m->op.state += 2;

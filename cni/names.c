@@ -19,7 +19,7 @@ static const struct {
     { CNI_V(1, 1, 0), CNI_VERSION_HIGHEST },
 };
 
-/* isalnum() follows the locale; these names must not. */
+/* isalnum() depends on the locale. */
 static bool is_alnum(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');

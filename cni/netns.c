@@ -15,7 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Takes half a millisecond; only a kernel in trouble needs longer. */
+/* Takes half a millisecond; only a troubled kernel needs longer. */
 #define CREATE_DEADLINE_MS 10000
 
 static const struct {
@@ -55,13 +55,11 @@ struct presence netns_look_pinned(const char *dir, const char *which, struct err
     return fs.f_type == NSFS_MAGIC ? presence_present() : presence_absent();
 }
 
-/* ---- sysctls ---------------------------------------------------------------------------------- */
+/* ---- sysctls ---- */
 
-/*
- * As sysctl(8) and Kubernetes read a name: the first separator decides.  With "." first, dots separate and a
- * "/" stands for a dot inside an element ("net.ipv4.conf.eth0/100.forwarding"); with "/" first, it is a path
- * already.
- */
+/* Converts a name like sysctl(8) and Kubernetes: the first separator decides. If it is ".", dots separate and
+ * a "/" stands for a dot inside an element ("net.ipv4.conf.eth0/100.forwarding"); if it is "/", it is a path
+ * already. */
 static enum err_code sysctl_path(const char *name, char **ret, struct err *e)
 {
     const char *first = strpbrk(name, "./");
@@ -86,7 +84,7 @@ static bool is_ipc_sysctl(const char *path)
            str_starts(path, "kernel/msg") || str_starts(path, "fs/mqueue/");
 }
 
-/* net/<family>/{conf,neigh}/<interface>/...: exists only once the interface does. */
+/* net/<family>/{conf,neigh}/<interface>/...: exists only after the interface. */
 static bool is_interface_path(const char *path)
 {
     static const char *const folders[] = { "net/ipv4/conf/", "net/ipv6/conf/", "net/ipv4/neigh/",
@@ -108,7 +106,7 @@ static bool is_interface_path(const char *path)
     return false;
 }
 
-/* Only what belongs to a namespace that is the pod's own. */
+/* Allows only sysctls of a namespace that is the pod's own. */
 static enum err_code check_sysctl(const struct netns_spec *spec, const char *name, const char *path,
                                   struct err *e)
 {
@@ -154,7 +152,7 @@ bool netns_has_interface_sysctls(const struct netns_spec *spec)
     return false;
 }
 
-/* ---- creating, in the thread or the child ------------------------------------------------------ */
+/* ---- creating, in the thread or the child ---- */
 
 static enum err_code netns_pin(const char *dir, const char *which, pid_t whose, struct err *e)
 {
@@ -178,7 +176,8 @@ static enum err_code unpin(int dirfd, const char *dir, const char *name, struct 
 
     if (path == NULL)
         return err_nomem(e);
-    while (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) == 0) /* one over the other, if two were at work */
+    /* may be stacked if two processes were at work */
+    while (umount2(path, MNT_DETACH | UMOUNT_NOFOLLOW) == 0)
         ;
     if (errno != EINVAL && errno != ENOENT)
         return err_sys(e, errno, "unmount %s", path);
@@ -234,7 +233,7 @@ static enum err_code pin_all(const struct netns_spec *spec, pid_t whose, struct 
     return ERR_OK;
 }
 
-/* Which users and groups of the host those of the new namespace are. */
+/* Maps the namespace's users and groups to those of the host. */
 static enum err_code write_map(const struct netns_spec *spec, pid_t pid, const char *file, struct err *e)
 {
     char path[64], text[64];
@@ -244,7 +243,7 @@ static enum err_code write_map(const struct netns_spec *spec, pid_t pid, const c
     return fs_write_control(AT_FDCWD, path, text, e);
 }
 
-/* One step of the process inside: what it says in place of success is its error. */
+/* Reads the report of one step of the process inside: success, or its error. */
 static enum err_code hear(int from, struct err *e)
 {
     struct err theirs = { 0 };
@@ -257,7 +256,7 @@ static enum err_code hear(int from, struct err *e)
     return theirs.code;
 }
 
-/* Ends with the pipe: it lives for as long as its namespaces are not pinned. */
+/* Waits until the pipe is closed: the process must live until its namespaces are pinned. */
 static void live_inside(const struct netns_spec *spec, int flags, int to, int from)
 {
     struct err e = { 0 };
@@ -269,7 +268,7 @@ static void live_inside(const struct netns_spec *spec, int flags, int to, int fr
                                                   : "create namespaces");
     if (write(to, &e, sizeof(e)) != (ssize_t)sizeof(e) || e.code != ERR_OK || read(from, &go, 1) != 1)
         return;
-    /* The sysctls of an IPC namespace are the host's root's to write, but since Linux 6.10 its own root's. */
+    /* An IPC namespace's sysctls are writable by the host's root, but since Linux 6.10 by its own root. */
     if (netns_set_up(spec, &e) != ERR_OK && e.sys == EACCES) {
         e = (struct err){ 0 };
         if (setresgid(0, 0, 0) != 0 || setresuid(0, 0, 0) != 0)
@@ -281,10 +280,8 @@ static void live_inside(const struct netns_spec *spec, int flags, int to, int fr
         (void)!read(from, &go, 1);
 }
 
-/*
- * With a user namespace, which owns the others: whoever enters it gives up the rights that pinning takes, so
- * a second process enters and this one pins.
- */
+/* With a user namespace that owns the others: a process that enters it loses the capabilities needed for
+ * pinning, so a second process enters it and this one pins. */
 static enum err_code make_owned(const struct netns_spec *spec, int flags, struct err *e)
 {
     int up[2], down[2];
@@ -321,7 +318,7 @@ static enum err_code make_owned(const struct netns_spec *spec, int flags, struct
 
 static enum err_code netns_make(const struct netns_spec *spec, int flags, struct err *e)
 {
-    /* Checked before anything exists: also those that are written later, once the interface is there. */
+    /* Check everything before creating, including the sysctls written later. */
     for (size_t i = 0; i < spec->n_sysctls; i++) {
         str_auto path = NULL;
 
@@ -360,7 +357,7 @@ static enum err_code netns_create(const void *arg, struct buf *out, struct err *
         return ERR_OK;
     if (mkdir(spec->dir, 0700) != 0 && errno != EEXIST)
         return err_sys(e, errno, "create %s", spec->dir);
-    /* Some of them, of a start that was killed, are worth nothing: nobody lives there yet. */
+    /* An incomplete set of a killed start is useless: no container runs there yet. */
     if (unpin_all(spec->dir, e) != ERR_OK)
         return e->code;
     if (netns_make(spec, flags, e) != ERR_OK) {
@@ -381,7 +378,7 @@ void netns_create_start(struct proc_call *c, const struct netns_spec *spec, int 
         .deadline_ms = CREATE_DEADLINE_MS,
         .cgroup_fd = ops_cgroup_fd,
         .cgroup_procs = ops_procs,
-        .in_thread = spec->first_id == 0, /* else it forks */
+        .in_thread = spec->first_id == 0, /* otherwise it forks */
     };
 
     proc_call_start(c, &call, loop, done, owner);
@@ -399,7 +396,7 @@ static enum err_code write_interface_sysctls(const void *arg, struct buf *out, s
     ns = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     if (ns < 0)
         return err_sys(e, errno, "open %s", path);
-    if (setns(ns, CLONE_NEWNET) != 0) /* also refuses what is no network namespace */
+    if (setns(ns, CLONE_NEWNET) != 0) /* also fails for anything that is not a network namespace */
         return err_sys(e, errno, "enter %s", path);
     return write_sysctls(spec, true, e);
 }

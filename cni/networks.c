@@ -31,7 +31,7 @@ static bool is_conf_name(const char *name)
     return str_ends(name, ".conf");
 }
 
-/* Sorted names of what is no folder; a missing folder has none. */
+/* Sorted names of non-folders; empty for a missing folder. */
 static enum err_code list_files(int dirfd, const char *path, bool (*wanted)(const char *name),
                                 struct strs *ret, struct err *e)
 {
@@ -50,7 +50,7 @@ static enum err_code list_files(int dirfd, const char *path, bool (*wanted)(cons
     for (;;) {
         errno = 0;
         d = readdir(dir);
-        if (d == NULL && errno != 0) /* the first of a part of them is not the first of all */
+        if (d == NULL && errno != 0) /* an incomplete list might have another first file */
             err_sys(e, errno, "read the folder");
         if (d == NULL)
             break;
@@ -70,7 +70,7 @@ static enum err_code list_files(int dirfd, const char *path, bool (*wanted)(cons
     return e->code;
 }
 
-/* <folder>/<list name>/<any>.conf: further plugins of a list. */
+/* <folder>/<list name>/<any>.conf: more plugins of a list. */
 static enum err_code append_folder(const struct load *l, struct cni_list *list, struct err *e)
 {
     struct strs files = { 0 };
@@ -139,7 +139,7 @@ static enum err_code note_missing(const struct load *l, const char *type, struct
     return strs_add_once(here, type) && strs_add_once(&l->out->missing, type) ? ERR_OK : err_nomem(e);
 }
 
-/* All its plugins must be installed (CRI-O's rule), also those for addresses, which plugins call. */
+/* All its plugins must be installed (CRI-O's rule), including IPAM plugins, which plugins call. */
 static enum err_code check_installed(const struct load *l, const struct cni_list *list, struct err *e)
 {
     struct strs here = { 0 };
@@ -175,9 +175,9 @@ static enum err_code check_installed(const struct load *l, const struct cni_list
     return e->code;
 }
 
-/* ---- versions --------------------------------------------------------------------------------- */
+/* ---- versions ---- */
 
-/* NULL: nothing is known of it. */
+/* NULL: unknown. */
 static struct cni_speaker *speaker_of(const struct load *l, const char *type)
 {
     str_auto path = NULL;
@@ -196,7 +196,7 @@ static bool all_may_speak(const struct load *l, const struct cni_list *list, int
     return true;
 }
 
-/* The highest version of the list that all its plugins speak, as far as that is known. */
+/* Chooses the highest version of the list supported by all its plugins, as far as known. */
 static enum err_code negotiate(const struct load *l, struct cni_list *list, struct err *e)
 {
     char said[100];
@@ -228,7 +228,7 @@ static enum err_code negotiate(const struct load *l, struct cni_list *list, stru
                        list->name, type, cni_version_text(list->versions[0]),
                        list->n_versions > 1 ? " or a lower one that all do" : "", said);
     }
-    return ERR_OK; /* what is known changed meanwhile */
+    return ERR_OK; /* the information changed meanwhile */
 }
 
 static enum err_code check_name_is_new(const struct load *l, const struct cni_list *list, struct err *e)
@@ -291,7 +291,7 @@ static enum err_code say_why(struct cni_networks *out, const char *conf_dir, str
     if (out->problems.n > 0)
         out->why = str_printf("no usable CNI configuration in %s: %s%s", conf_dir, out->problems.v[0],
                               out->problems.n > 1 ? " (and more)" : "");
-    else /* CRI-O's words, which people search for */
+    else /* CRI-O's words, for which people search */
         out->why =
             str_printf("no CNI configuration file in %s. Has your network provider started?", conf_dir);
     return out->why != NULL ? ERR_OK : err_nomem(e);
@@ -318,7 +318,7 @@ enum err_code cni_networks_load(struct cni_networks *ret, const char *conf_dir, 
         err_sys(&bad, errno, "open %s", conf_dir);
     else if (dirfd >= 0)
         list_files(dirfd, ".", is_config_name, &files, &bad);
-    if (bad.sys != 0 && bad.sys != ENOTDIR && bad.sys != ELOOP) { /* not known: what was known stays */
+    if (bad.sys != 0 && bad.sys != ENOTDIR && bad.sys != ELOOP) { /* unknown: keep the previous state */
         strs_done(&files);
         *e = bad;
         return e->code;

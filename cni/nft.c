@@ -15,7 +15,7 @@
 /* The kernel fills dumps up to 32 KiB. */
 #define DUMP_SIZE 32768
 
-/* Somebody changed the tables while they were listed (EINTR). */
+/* The tables changed while they were listed (EINTR). */
 #define LIST_TRIES 5
 
 SCOPE_DEFINE(struct mnl_socket, mnl_socket_close)
@@ -34,7 +34,7 @@ static const char *family_name(uint8_t number)
     return NULL;
 }
 
-/* ---- messages ---------------------------------------------------------------------------------- */
+/* ---- messages ---- */
 
 static struct nlmsghdr *nft_put_header(char *at, int type, uint16_t flags, uint8_t family, uint16_t res_id,
                                        uint32_t seq)
@@ -69,9 +69,9 @@ static struct mnl_socket *connect_netfilter(struct err *e)
     return s;
 }
 
-/* ---- listing --------------------------------------------------------------------------------------- */
+/* ---- listing ---- */
 
-struct found { /* one chain or (chain NULL) table; strings borrowed */
+struct found { /* a chain or (chain NULL) a table; strings borrowed */
     const char *family, *table, *chain;
     bool hooked;     /* a base chain */
     uint32_t policy; /* NF_ACCEPT, NF_DROP */
@@ -110,7 +110,7 @@ static int on_listed(const struct nlmsghdr *h, void *data)
     return l->fn(&f, l->arg) ? MNL_CB_OK : MNL_CB_STOP;
 }
 
-/* Calls fn for each table, or each chain, of ip and ip6; for one more than once if it has to start again. */
+/* Calls fn for each table, or each chain, of ip and ip6; repeatedly for some if it has to start again. */
 static enum err_code list_once(bool chains, bool (*fn)(const struct found *f, void *arg), void *arg,
                                struct err *e)
 {
@@ -179,7 +179,7 @@ enum err_code cni_nft_list(struct strs *ret, struct err *e)
     return v.ok ? ERR_OK : err_nomem(e);
 }
 
-/* ---- removing ----------------------------------------------------------------------------------- */
+/* ---- removing ---- */
 
 static bool is_iptables_table(const char *table)
 {
@@ -207,7 +207,7 @@ static bool add_removable(const struct found *f, void *arg)
     return nft_add_name(f, arg) && v->ok;
 }
 
-/* A batch of one: BEGIN, the deletion, END.  0, or the kernel's errno. */
+/* A batch of one deletion: BEGIN, the deletion, END. 0, or the kernel's errno. */
 static int delete_one(struct mnl_socket *s, const char *family, const char *table, const char *chain,
                       uint32_t seq)
 {

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
-/* libcni's numbers. */
+/* libcni's values. */
 #define TRIES_MAX 6
 #define RETRY_MS 1000
 
@@ -70,7 +70,7 @@ struct presence cni_plugin_find_other(const char *const *bin_dirs, const char *t
     return plugin_find(bin_dirs, type, false, ret, e);
 }
 
-/* ---- errors ---------------------------------------------------------------------------------- */
+/* ---- errors ---- */
 
 /* At most QUOTE_MAX bytes of foreign text as one line, trimmed. */
 static void one_line(const char *text, size_t n, char ret[QUOTE_MAX + 1])
@@ -83,7 +83,7 @@ static void one_line(const char *text, size_t n, char ret[QUOTE_MAX + 1])
     }
     if (n > QUOTE_MAX) {
         n = QUOTE_MAX;
-        while (n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80) /* not in the middle of a character */
+        while (n > 0 && ((unsigned char)text[n] & 0xc0) == 0x80) /* do not cut a character in two */
             n--;
     }
     for (size_t i = 0; i < n; i++)
@@ -100,7 +100,7 @@ static enum err_code code_of(int cni_code)
         return ERR_PRECONDITION;
     case 11: /* try again later */
     case 50: /* STATUS: not available */
-    case 51: /* STATUS: nor may those that have their network keep it */
+    case 51: /* STATUS: and existing attachments may be affected */
         return ERR_UNAVAILABLE;
     default:
         return ERR_UNKNOWN;
@@ -154,7 +154,7 @@ enum err_code cni_plugin_error(const char *out, size_t out_n, const char *err_ou
                    number);
 }
 
-/* Some say what went wrong and exit with 0 all the same; neither a result nor anything else has a code. */
+/* Some report an error but exit with 0; only an error object has a code. */
 static bool is_error_object(const struct buf *out)
 {
     json_auto_t *v = NULL;
@@ -164,7 +164,7 @@ static bool is_error_object(const struct buf *out)
            json_int(v, "code", 0) != 0;
 }
 
-/* ---- the run --------------------------------------------------------------------------------- */
+/* ---- the run ---- */
 
 static void plugin_run(struct cni_plugin *p);
 
@@ -176,7 +176,8 @@ static void plugin_end(struct cni_plugin *p, struct err *e)
         free(p->env[i]);
     free(p->program);
     free(p->input);
-    if (e->code != ERR_OK || p->op.why.code != ERR_OK) { /* cancelled while it was succeeding: no success */
+    /* cancelled while it was succeeding: not a success */
+    if (e->code != ERR_OK || p->op.why.code != ERR_OK) {
         json_decref(p->result);
         p->result = NULL;
     }
@@ -206,7 +207,7 @@ static void plugin_on_retry(uv_timer_t *timer)
     plugin_run(p);
 }
 
-/* The child is still being replaced by its installer; e says ETXTBSY. */
+/* Whether the program is still being installed (ETXTBSY). */
 static bool plugin_try_again(struct cni_plugin *p)
 {
     if (p->op.why.code != ERR_OK || p->tries >= TRIES_MAX ||
@@ -225,14 +226,14 @@ static void plugin_on_proc_done(struct op *op, const struct err *result)
 
     if (e.sys == ETXTBSY && plugin_try_again(p))
         return;
-    /* What else has an errno came before the program; no memory may also have come with its output. */
+    /* Other errnos occurred before the program ran; ENOMEM may also come from its output. */
     p->never_ran = e.sys != 0 && e.sys != ENOMEM && e.code != ERR_DEADLINE && e.code != ERR_CANCELLED;
     if ((e.code == ERR_UNKNOWN && e.sys == 0 && proc->exited) ||
         (e.code == ERR_OK && is_error_object(&proc->out))) {
         e = (struct err){ 0 };
         cni_plugin_error(proc->out.p, proc->out.n, proc->err_out.p, proc->status, &p->cni_code, &e);
     } else if (e.code == ERR_OK && p->call.verb == CNI_ADD) {
-        /* The result is checked here so that its author is named; the others have none. */
+        /* Check the result here, so that errors name the plugin; other verbs have none. */
         if (cni_result_parse(&p->result, proc->out.p, proc->out.n, p->call.config_version, &e) != ERR_OK)
             p->result = NULL;
     } else if (e.code == ERR_OK && p->call.verb == CNI_VERSION &&
@@ -277,7 +278,7 @@ static char *join_dirs(const char *const *dirs)
     return buf_detach(&b);
 }
 
-/* Only what the verb has; see plugin.h. */
+/* Only the verb's variables; see plugin.h. */
 static bool build_env(struct cni_plugin *p)
 {
     const struct cni_plugin_call *c = &p->call;
@@ -307,7 +308,7 @@ static enum err_code prepare(struct cni_plugin *p, struct err *e)
     p->never_ran = true;
     if (presence_is_unknown(cni_plugin_find(c->bin_dirs, c->type, &p->program, e)))
         return e->code;
-    if (p->program == NULL) { /* not ERR_NOT_FOUND: for a DEL that would sound like done */
+    if (p->program == NULL) { /* not ERR_NOT_FOUND: for a DEL that would mean done */
         str_auto path = join_dirs(c->bin_dirs);
 
         if (path == NULL)
@@ -328,7 +329,7 @@ void cni_plugin_start(struct cni_plugin *p, const struct cni_plugin_call *call, 
     struct err e = { 0 };
 
     *p = (struct cni_plugin){ .call = *call };
-    /* No deadline of its own: the child's covers it, and the message comes from there. */
+    /* No deadline of its own: the child's covers it and produces the message. */
     op_init(&p->op, loop, verbs[call->verb].operation, 0, abort_plugin, done, owner);
     op_set_subject(&p->op, call->container_id);
     uv_timer_init(loop, &p->retry);

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plugin - one run of one CNI plugin: environment, standard input, answer, errors.
+ * plugin - one run of a CNI plugin: environment, standard input, answer, errors.
  *
- * The child gets these, in this order, and nothing else:
- *     ADD DEL CHECK  CNI_COMMAND CNI_CONTAINERID CNI_NETNS CNI_IFNAME CNI_ARGS CNI_PATH PATH
- *     GC STATUS      CNI_COMMAND CNI_PATH PATH
- *     VERSION        CNI_COMMAND CNI_CONTAINERID CNI_NETNS CNI_IFNAME (all "dummy": old plugins insist on
- *                    them, libcni does the same) CNI_PATH PATH
- * PATH is there because plugins call iptables.  Failures read as with libcni, with the number behind it:
- *     plugin type="bridge" failed (add): <msg>: <details> (CNI code 7)
+ * The child gets these variables, in this order, and nothing else:
+ *    ADD DEL CHECK  CNI_COMMAND CNI_CONTAINERID CNI_NETNS CNI_IFNAME CNI_ARGS CNI_PATH PATH
+ *    GC STATUS      CNI_COMMAND CNI_PATH PATH
+ *    VERSION        CNI_COMMAND CNI_CONTAINERID CNI_NETNS CNI_IFNAME (all "dummy": old plugins insist on
+ *                  them, libcni does the same) CNI_PATH PATH
+ * PATH is set because plugins call iptables. Errors read as with libcni, followed by the number:
+ *    plugin type="bridge" failed (add): <msg>: <details> (CNI code 7)
  * Codes:
- *     ERR_PRECONDITION  its configuration must change first (CNI codes 1, 2, 7)
- *     ERR_UNAVAILABLE   it asks to be tried again (11), or no bin_dir has it (yet)
- *     ERR_EXHAUSTED     more than CNI_RESULT_MAX bytes of output
- *     ERR_INVALID       it succeeded but its result cannot be used
- *     ERR_UNKNOWN       everything else that it reported
- *     others            it cannot be executed; ERR_DEADLINE, ERR_CANCELLED
- * An error object is an error whatever the exit status is.  A program that is being written (ETXTBSY: its
- * installer is at work) is tried up to 6 times, 1 s apart.
+ *    ERR_PRECONDITION  its configuration must change first (CNI codes 1, 2, 7)
+ *    ERR_UNAVAILABLE   it asks to be tried again (11), or no bin_dir has it (yet)
+ *    ERR_EXHAUSTED     more than CNI_RESULT_MAX bytes of output
+ *    ERR_INVALID       it succeeded but its result cannot be used
+ *    ERR_UNKNOWN       any other error it reported
+ *    others            it cannot be executed; ERR_DEADLINE, ERR_CANCELLED
+ * An error object is an error whatever the exit status is. A program that is being written (ETXTBSY: its
+ * installer is running) is tried up to 6 times, 1 s apart.
  */
 #ifndef CNI_PLUGIN_H
 #define CNI_PLUGIN_H
@@ -28,26 +28,27 @@
 
 enum cni_verb { CNI_ADD, CNI_DEL, CNI_CHECK, CNI_GC, CNI_STATUS, CNI_VERSION };
 
-/* CNI error code 3: the container is unknown and nothing needs cleaning up. */
+/* CNI error code 3: the container is unknown and nothing needs to be cleaned up. */
 #define CNI_CODE_UNKNOWN_CONTAINER 3
 
 struct cni_plugin_call { /* strings borrowed until done; input only during start */
     enum cni_verb verb;
     const char *type;
-    const char *container_id, *netns, *ifname, *args; /* ADD, DEL, CHECK; container_id names the others */
+    /* ADD, DEL, CHECK; in other verbs container_id is for messages */
+    const char *container_id, *netns, *ifname, *args;
     const char *const *bin_dirs;
     const json_t *input; /* from cni_plugin_stdin() */
-    int config_version;  /* of a result without cniVersion */
+    int config_version;  /* for a result without cniVersion */
     int cgroup_fd;
     const char *cgroup_procs;
-    uint64_t deadline_at_ms; /* clock_mono_ms() by which it must have ended */
+    uint64_t deadline_at_ms; /* deadline, as clock_mono_ms() */
 };
 
 struct cni_plugin {
     struct op op;
-    json_t *result; /* ADD, VERSION that succeeded: owned by the caller in done */
-    int cni_code;   /* the error's `code`; 0: none was given */
-    bool never_ran; /* there is no such program, or it cannot be executed */
+    json_t *result; /* of a successful ADD or VERSION: owned by the caller in done */
+    int cni_code;   /* the error's `code`; 0 if none */
+    bool never_ran; /* the program does not exist or cannot be executed */
     /* private */
     struct cni_plugin_call call;
     struct proc proc;
@@ -68,7 +69,7 @@ struct presence cni_plugin_find(const char *const *bin_dirs, const char *type, c
 struct presence cni_plugin_find_other(const char *const *bin_dirs, const char *type, char **ret,
                                       struct err *e) MUST_CHECK;
 
-/* What a failed plugin said, as one line (for tests): `out` standard output, `err_out` standard error. */
+/* A failed plugin's error as one line (for tests): `out` standard output, `err_out` standard error. */
 enum err_code cni_plugin_error(const char *out, size_t out_n, const char *err_out, int wait_status,
                                int *ret_cni_code, struct err *e);
 #endif

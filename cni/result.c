@@ -23,7 +23,7 @@ static enum err_code result_version(const json_t *result, int config_version, in
     return ERR_OK;
 }
 
-/* Family of an address with or without prefix length, 0: none; `ret` (or NULL): its normal form. */
+/* Family of an address with or without prefix length, 0 if invalid; `ret` (or NULL): its normal form. */
 static int result_parse_address(const char *text, char ret[46])
 {
     unsigned char raw[16];
@@ -55,7 +55,7 @@ static enum err_code get_array(json_t *obj, const char *key, json_t **ret, struc
     size_t i;
 
     if (v == NULL || json_is_null(v)) {
-        *ret = NULL; /* all jansson functions take it as empty */
+        *ret = NULL; /* accepted by all jansson functions as empty */
         return ERR_OK;
     }
     if (!json_is_array(v))
@@ -71,7 +71,7 @@ static enum err_code get_array(json_t *obj, const char *key, json_t **ret, struc
     return ERR_OK;
 }
 
-/* A list of copies of the entries, so that they can be changed. */
+/* A list of copies of the entries, to be modified. */
 static enum err_code copy_array(json_t *obj, const char *key, json_t **ret, struct err *e)
 {
     json_auto_t *copy = json_array();
@@ -100,10 +100,8 @@ static enum err_code check_optional_text(const json_t *obj, const char *list, si
     return ERR_OK;
 }
 
-/*
- * The kernel takes no other; other runtimes, for which some plugins are made, have longer ones.  A control
- * character would break lines wherever the name is told.
- */
+/* The kernel accepts no other names; other runtimes, for which some plugins are made, have longer ones. A
+ * control character would break lines wherever the name is shown. */
 static bool is_link_name(const char *name)
 {
     size_t n = strlen(name);
@@ -114,7 +112,7 @@ static bool is_link_name(const char *name)
     return n > 0 && n <= CNI_RESULT_NAME_MAX;
 }
 
-/* Neither "any" nor a group: what a packet may come from. */
+/* Neither "any" nor a group: valid as a packet's source. */
 static bool is_hosts(const char *address)
 {
     unsigned char raw[16];
@@ -137,7 +135,7 @@ static enum err_code check_interface(const json_t *v, size_t i, struct err *e)
     return check_optional_text(v, "interfaces", i, "sandbox", e);
 }
 
-/* Checks what we or the conversions read. `c` has the shape of 1.1.0. */
+/* Checks everything that we or the conversions read. `c` has the format of 1.1.0. */
 static enum err_code check_canonical(const json_t *c, struct err *e)
 {
     const json_t *interfaces = json_object_get(c, "interfaces"), *v;
@@ -175,7 +173,7 @@ static enum err_code check_canonical(const json_t *c, struct err *e)
     return ERR_OK;
 }
 
-/* 0.1 and 0.2: one address of each family with the routes of that family. */
+/* 0.1 and 0.2: one address per family with the routes of that family. */
 static enum err_code add_old_family(const json_t *result, const char *key, int family, json_t *ips,
                                     json_t *routes, struct err *e)
 {
@@ -202,7 +200,7 @@ static enum err_code add_old_family(const json_t *result, const char *key, int f
     return ERR_OK;
 }
 
-/* Any version -> a new object in the shape of 1.1.0, checked. */
+/* Any version -> a new, checked object in the format of 1.1.0. */
 static enum err_code to_canonical(json_t **ret, json_t *result, int version, struct err *e)
 {
     json_auto_t *c = json_copy(result), *ips = NULL, *routes = NULL, *interfaces = NULL;
@@ -227,8 +225,7 @@ static enum err_code to_canonical(json_t **ret, json_t *result, int version, str
                copy_array(result, "interfaces", &interfaces, e) != ERR_OK) {
         return e->code;
     }
-    json_object_del(
-        c, "ip4"); /* of later versions, too: there they mean nothing and must not come to mean something */
+    json_object_del(c, "ip4"); /* in any version: these keys mean nothing there and must not gain a meaning */
     json_object_del(c, "ip6");
     json_array_foreach (ips, i, v) {
         json_t *index = json_object_get(v, "interface");
@@ -246,7 +243,7 @@ static enum err_code to_canonical(json_t **ret, json_t *result, int version, str
     return ERR_OK;
 }
 
-/* The first address of a family with that family's routes; 0.2 has no place for more. */
+/* The first address of a family with that family's routes; 0.2 can hold no more. */
 static enum err_code encode_old_family(json_t *out, const char *key, int family, const json_t *canonical,
                                        struct err *e)
 {
@@ -286,7 +283,7 @@ static void drop_members(json_t *list, const char *const *keys)
     }
 }
 
-/* Turns the canonical object, which is ours, into version `to`. */
+/* Converts the canonical object, which is ours, to version `to`. */
 static enum err_code encode(json_t *c, int to, struct err *e)
 {
     static const char *const new_link[] = { "mtu", "socketPath", "pciID", NULL };
@@ -372,7 +369,7 @@ enum err_code cni_result_convert(json_t **ret, json_t *result, int config_versio
     return ERR_OK;
 }
 
-/* Whether ips[].interface names `ifname` inside the sandbox (or nothing at all). */
+/* Whether ips[].interface names `ifname` inside the sandbox (or no interface). */
 static bool is_pods(const json_t *ip, const json_t *interfaces, const char *ifname)
 {
     const json_t *index = json_object_get(ip, "interface"), *link;

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* ---- the end ---------------------------------------------------------------------------------- */
+/* ---- the end ---- */
 
 void cni_run_drop_entry(struct cni_run *r)
 {
@@ -82,7 +82,7 @@ static void abort_run(struct op *op)
         op->state = RUN_OVER;
         o->run = NULL;
         cni_run_free(r);
-        op_finish(op, NULL); /* why it ended is known to the operation */
+        op_finish(op, NULL); /* the operation knows why it ended */
         return;
     case RUN_PLUGIN:
         op_cancel(&r->plugin.op);
@@ -95,9 +95,9 @@ static void abort_run(struct op *op)
     }
 }
 
-/* ---- all ------------------------------------------------------------------------------------- */
+/* ---- running ---- */
 
-/* The next plugin, or what comes behind the last one. */
+/* Runs the next plugin, or continues after the last one. */
 static void cni_run_step(struct cni_run *r)
 {
     struct err e = { 0 };
@@ -129,8 +129,8 @@ static void on_plugin_done(struct op *op, const struct err *result)
             cni_add_not_run(r);
     } else if (r->verb == CNI_CHECK) {
         if (e.code == ERR_UNKNOWN && r->plugin.cni_code == 0) {
-            log_debug("CNI plugin fails in CHECK without saying why", F_STR("plugin", r->plugin.call.type),
-                      F_STR("containerID", r->container_id));
+            log_debug("CNI plugin fails in CHECK without an error message",
+                      F_STR("plugin", r->plugin.call.type), F_STR("containerID", r->container_id));
             e = (struct err){ 0 };
         }
         if (r->plugin.cni_code > 0 && r->done == 0) {
@@ -146,7 +146,7 @@ static void on_plugin_done(struct op *op, const struct err *result)
         }
     } else {
         if (r->plugin.cni_code == CNI_CODE_UNKNOWN_CONTAINER)
-            e = (struct err){ 0 }; /* "no clean-up needed", says the specification */
+            e = (struct err){ 0 }; /* "no clean-up needed" per the specification */
         if (e.code == ERR_OK)
             r->done++;
         else if (r->o->op.why.code == ERR_OK && cni_del_by_todays_list(r)) {
@@ -224,10 +224,8 @@ static void cni_run_begin(struct cni_run *r)
         cni_run_plugin(r);
 }
 
-/*
- * The bridge plugin (1.1) fails when two of them make the same bridge at once ("could not set bridge's mac:
- * invalid argument"). As long as a bridge of today's list is missing, operations run one at a time.
- */
+/* The bridge plugin (1.1) fails when two of them make the same bridge at once ("could not set bridge's mac:
+ * invalid argument"). So while a bridge of the current list is missing, operations run one at a time. */
 static bool may_run_together(struct cni *c)
 {
     if (c->n_running == 0)

@@ -36,7 +36,8 @@ enum err_code cni_add_begin(struct cni_run *r, struct err *e)
         return e->code;
     *e = (struct err){ 0 };
 
-    declared = cni_list_declared(&r->c->networks.lists[0], r->capability_args); /* the rest is nobody's */
+    /* no other plugin may get them */
+    declared = cni_list_declared(&r->c->networks.lists[0], r->capability_args);
     if (declared == NULL)
         return err_nomem(e);
     json_decref(r->capability_args);
@@ -61,8 +62,8 @@ void cni_add_not_run(struct cni_run *r)
     struct err e = { 0 };
 
     r->entry.n_unrun = cni_list_size(&r->entry.list) - r->done;
-    if (cni_cache_write(r->c->cache_fd, &r->entry, &e) != ERR_OK) /* then DEL asks it as well */
-        log_debug("that a plugin could not be executed is not kept", F_STR("containerID", r->container_id),
+    if (cni_cache_write(r->c->cache_fd, &r->entry, &e) != ERR_OK) /* then DEL calls it as well */
+        log_debug("cannot record that a plugin could not be executed", F_STR("containerID", r->container_id),
                   F_ERR(&e));
 }
 
@@ -71,7 +72,7 @@ enum err_code cni_add_proceed(struct cni_run *r, json_t *result, struct err *e)
     struct cni_result addresses = { 0 };
     int version = r->entry.list.version;
     json_t *converted;
-    bool same; /* a chained plugin hands on what it was given: the entry says so already */
+    bool same; /* a chained plugin passes on its input: the entry has it already */
 
     if (cni_result_convert(&converted, result, version, version, e) != ERR_OK)
         return e->code;

@@ -8,10 +8,8 @@
 
 #include <string.h>
 
-/*
- * What plugins were asked for, as far as it decides what their CHECK can see: the network and the kinds of
- * capability arguments. NULL: an attachment with host ports, whose addresses matter, too.
- */
+/* The plugins' input as far as it affects what their CHECK can see: the network and the kinds of capability
+ * arguments. NULL for an attachment with host ports, whose addresses matter, too. */
 static char *run_check_kind_of(const struct cni_entry *entry)
 {
     buf_auto b = BUF_INIT(4096);
@@ -44,13 +42,13 @@ void cni_check_judge(struct cni_run *r, struct err *e)
     if (r->entry.check == NULL || strcmp(r->entry.check, text) != 0) {
         r->entry.check = text;
         if (cni_cache_write(r->c->cache_fd, &r->entry, &failed) != ERR_OK)
-            log_debug("what CHECK found cannot be kept", F_STR("containerID", r->container_id),
+            log_debug("cannot record the findings of CHECK", F_STR("containerID", r->container_id),
                       F_ERR(&failed));
     }
     if (e->code == ERR_OK && r->found == NULL && r->done == cni_list_size(&r->entry.list)) {
         str_auto kind = run_check_kind_of(&r->entry);
         if (kind != NULL)
-            (void)strs_add_once(&r->c->checked, kind); /* else the next one is checked, too */
+            (void)strs_add_once(&r->c->checked, kind); /* otherwise the next one is checked, too */
     }
     *e = (struct err){ 0 };
 }

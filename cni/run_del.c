@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * run_del - DEL.  An entry is marked incomplete before it begins: where ADD or DEL was cut off, the DEL that
- * succeeds in the end is followed by what the plugins cannot find any more (masq.h).
- */
+/* run_del - DEL. An entry is marked incomplete before it begins: if ADD or DEL was interrupted, the DEL that
+ * finally succeeds also removes what the plugins cannot find any more (masq.h). */
 #include "cni/run.h"
 
 #include "base/log.h"
@@ -15,11 +13,9 @@
 #include <string.h>
 #include <sys/vfs.h>
 
-/*
- * Is the namespace as ADD left it?  It may be one that was made anew after a reboot; the pod, or somebody
- * else, may have removed, renamed or moved the interface or its addresses.  Plugins find less then: bridge
- * leaves its masquerading behind.
- */
+/* Whether the namespace is as ADD left it. It may be a new one after a reboot, or the pod or someone else may
+ * have removed, renamed or moved the interface or its addresses. Plugins find less then: bridge leaves its
+ * masquerading behind. */
 static void look_inside(struct cni_run *r)
 {
     struct cni_links *links = r->netns[0] != '\0' ? calloc(1, sizeof(*links)) : NULL;
@@ -37,8 +33,7 @@ static void look_inside(struct cni_run *r)
     free(links);
 }
 
-/* A file in the place of a namespace: somebody unmounted it.  Plugins fail on that; "" says that it is gone.
- */
+/* A plain file instead of a namespace: it was unmounted. Plugins fail on that; "" means that it is gone. */
 static void forget_removed_pin(struct cni_run *r)
 {
     struct statfs fs;
@@ -47,7 +42,7 @@ static void forget_removed_pin(struct cni_run *r)
         r->netns[0] = '\0';
 }
 
-/* Finds what to delete next; *ret_more false: nothing (more). */
+/* Finds the next entry to delete; *ret_more false: nothing (more). */
 enum err_code cni_del_begin(struct cni_run *r, bool *ret_more, struct err *e)
 {
     struct cni *c = r->c;
@@ -62,9 +57,9 @@ enum err_code cni_del_begin(struct cni_run *r, bool *ret_more, struct err *e)
         if (r->entry.complete) {
             r->entry.complete = false;
             if (cni_cache_write(c->cache_fd, &r->entry, e) != ERR_OK) {
-                /* A full disk must not keep what goes from going: only a DEL cut off from here on would not
-                 * be told from a whole one. */
-                log_debug("attachment cannot be marked as being deleted; going on",
+                /* A full disk must not prevent a removal; only an interruption from here on would go
+                 * unnoticed. */
+                log_debug("cannot mark an attachment as being deleted; continuing",
                           F_STR("containerID", r->container_id), F_ERR(e));
                 *e = (struct err){ 0 };
             }
@@ -78,7 +73,7 @@ enum err_code cni_del_begin(struct cni_run *r, bool *ret_more, struct err *e)
         *ret_more = false;
         return ERR_OK;
     }
-    /* Nothing known: today's plugins get the chance to clean up; what they do not know is a success. */
+    /* Nothing is known: let the current plugins clean up; their not knowing it is a success. */
     r->entry = (struct cni_entry){
         .list = c->networks.lists[0],
         .container_id = r->container_id,
@@ -91,13 +86,13 @@ enum err_code cni_del_begin(struct cni_run *r, bool *ret_more, struct err *e)
     return ERR_OK;
 }
 
-/* This entry is dealt with. */
+/* This entry is done. */
 static void del_next(struct cni_run *r)
 {
     struct err e = { 0 };
     bool more = true;
 
-    /* Else it would be found again, and again: a read-only disk. */
+    /* Otherwise it would be found endlessly, on a read-only disk. */
     if (r->cached && cni_cache_remove(r->c->cache_fd, &r->entry, &e) != ERR_OK) {
         if (e.code == ERR_NOT_FOUND)
             e.code = ERR_UNAVAILABLE;
@@ -136,10 +131,8 @@ void cni_del_over(struct cni_run *r)
     }
 }
 
-/*
- * A list that was wrong from the start: its first plugin never gave a result, and it cannot DEL either.  Once
- * it was mended the old text must not hold the pod for ever: today's list gets the chance to clean up.
- */
+/* If a list was broken from the start, its first plugin never returned a result and cannot DEL either. After
+ * it was fixed, the old text must not keep the pod forever: the current list gets a chance to clean up. */
 bool cni_del_by_todays_list(struct cni_run *r)
 {
     struct cni *c = r->c;

@@ -11,7 +11,7 @@
 
 struct chain {
     const char *name;
-    const char *targets[3]; /* of the rules that belong to the scaffold itself */
+    const char *targets[3]; /* of the scaffold's own rules */
 };
 
 static const struct group {
@@ -48,10 +48,10 @@ static const struct chain *find_chain(const struct group *g, const char *name)
     return NULL;
 }
 
-/* ---- the text ---------------------------------------------------------------------------------- */
+/* ---- the text ---- */
 
 struct rule {
-    char chain[CNI_RULES_WORD];                   /* that it stands in */
+    char chain[CNI_RULES_WORD];                   /* its chain */
     char target[CNI_RULES_WORD];                  /* of -j or -g; "" for none */
     char in[CNI_RULES_WORD], out[CNI_RULES_WORD]; /* of -i and -o; "" for none */
 };
@@ -74,7 +74,7 @@ static bool scaffold_parse_rule(const char *line, struct rule *ret)
 
         if (value != NULL)
             cni_rules_word(&line, value, CNI_RULES_WORD);
-        else if (strcmp(word, "--comment") == 0) /* whose text may look like an option */
+        else if (strcmp(word, "--comment") == 0) /* its text may look like an option */
             cni_rules_word(&line, word, sizeof(word));
     }
     return true;
@@ -86,7 +86,7 @@ static bool parse_chain(const char *line, char ret[CNI_RULES_WORD])
     return line[0] == ':' && (line++, cni_rules_word(&line, ret, CNI_RULES_WORD));
 }
 
-/* ---- finding ------------------------------------------------------------------------------------- */
+/* ---- finding ---- */
 
 struct find {
     struct strs *ret;
@@ -115,7 +115,7 @@ enum err_code cni_scaffold_find(const char *save, struct strs *ret, struct err *
     return f.ok ? ERR_OK : err_nomem(e);
 }
 
-/* ---- removing -------------------------------------------------------------------------------------- */
+/* ---- removing ---- */
 
 struct removal {
     const struct group *group;

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * status - STATUS of the default network: whether its plugins can take attachments.  Asked after each load
- * that changed the list; where it is not good it is asked again, ever slower: no event says when that ends.
- * What is good stays so until the next load: a plugin that cannot do an ADD says that then.
- */
+/* status - STATUS of the default network: whether its plugins can take attachments. Requested after each load
+ * that changed the list, and repeated with growing intervals while it is not good, because no event reports
+ * the change. A good status lasts until the next load: a plugin that cannot do an ADD will fail then. */
 #include "cni/internal.h"
 
 #include "base/scope.h"
@@ -20,9 +18,9 @@ struct cni_status { /* outlives struct cni while its child ends */
     struct cni *c;  /* NULL: closed */
     uv_timer_t again;
     struct cni_each each;
-    json_t *asked;     /* list that is being asked or was; NULL: none */
-    bool asking, held; /* held: the first answer is waited for, in c->n_held */
-    bool stale;        /* the list changed while it was asked */
+    json_t *asked;     /* the list that was last asked; may be NULL */
+    bool asking, held; /* held: operations wait for the first answer, in c->n_held */
+    bool stale;        /* the list changed meanwhile */
     uint64_t again_ms;
     char problem[512];
     char *cgroup_procs;
@@ -93,7 +91,7 @@ static void status_ask(struct cni_status *s)
     }
     uv_timer_stop(&s->again);
     if (c->networks.n == 0 || c->networks.lists[0].version < CNI_V(1, 1, 0)) {
-        s->problem[0] = '\0'; /* a list of an older version is ready as soon as it is there */
+        s->problem[0] = '\0'; /* a list of an older version is always ready */
         return;
     }
     s->asking = true;

@@ -23,12 +23,12 @@ enum strays_state { STRAYS_SAVE_4, STRAYS_SAVE_6, STRAYS_OVER };
 #define IFB_PREFIX "bwp"
 #define IFB_LENGTH 15
 
-/* ---- the rules ---------------------------------------------------------------------------------------- */
+/* ---- the rules ---- */
 
-struct rule { /* what of one is of interest; "" : not there, or said with "!" */
+struct rule { /* the relevant parts of a rule; "": absent, or negated with "!" */
     char chain[CNI_RULES_WORD], target[CNI_RULES_WORD];
     char source[CNI_RULES_WORD], to[CNI_RULES_WORD], protocol[CNI_RULES_WORD];
-    char comment[512], ports[512]; /* the kernel's limits: 256, and 15 numbers */
+    char comment[512], ports[512]; /* the kernel's limits: 256 bytes, and 15 numbers */
 };
 
 static bool strays_parse_rule(const char *line, struct rule *r)
@@ -65,7 +65,7 @@ static bool strays_parse_rule(const char *line, struct rule *r)
     return true;
 }
 
-/* [dnat ]name: "N" id: "I"; the pointers are into `comment`, which is cut up. */
+/* [dnat ]name: "N" id: "I"; the pointers are into `comment`, which is modified. */
 static bool parse_comment(char *comment, const char **ret_network, const char **ret_id)
 {
     static const char name[] = "name: \"", id[] = "\" id: \"";
@@ -81,7 +81,7 @@ static bool parse_comment(char *comment, const char **ret_network, const char **
     *middle = '\0';
     middle += strlen(id);
     n = strcspn(middle, "\"");
-    if (strcmp(middle + n, "\"") != 0) /* cut off, or more behind it */
+    if (strcmp(middle + n, "\"") != 0) /* truncated, or followed by more */
         return false;
     middle[n] = '\0';
     *ret_network = at;
@@ -172,7 +172,7 @@ static bool who(const char *table, const char *line, void *arg)
         return true;
     s = stray_of(p->list, network, id);
     if (s == NULL) {
-        p->ok = p->list->n == CNI_STRAYS_MAX; /* those beyond wait for the next time */
+        p->ok = p->list->n == CNI_STRAYS_MAX; /* the others wait for the next time */
         return p->ok;
     }
     if (strcmp(r.chain, "CNI-HOSTPORT-DNAT") == 0) {
@@ -204,7 +204,7 @@ enum err_code cni_strays_parse(struct cni_stray_list *list, const char *save, st
 
     cni_rules_each(save, who, &p);
     if (p.ok)
-        cni_rules_each(save, where, &p); /* a chain may stand before the rule that says whose it is */
+        cni_rules_each(save, where, &p); /* a chain may precede the rule that tells its owner */
     return p.ok ? ERR_OK : err_nomem(e);
 }
 
@@ -230,8 +230,7 @@ void cni_strays_done(struct cni_stray_list *list)
     *list = (struct cni_stray_list){ 0 };
 }
 
-/* ---- an entry made again ----------------------------------------------------------------------------------
- */
+/* ---- reconstructing an entry ---- */
 
 struct user {
     const char *address, *id;
@@ -252,7 +251,7 @@ static bool uses(const struct cni_entry *entry, void *arg)
     return !u->taken;
 }
 
-/* Does host-local keep its state below our folder? */
+/* Whether host-local keeps its state below our folder. */
 static bool by_host_local(const struct cni *c, const struct cni_list *list)
 {
     for (size_t i = 0; c->data_dir != NULL && i < cni_list_size(list); i++) {
@@ -265,17 +264,15 @@ static bool by_host_local(const struct cni *c, const struct cni_list *list)
     return false;
 }
 
-/*
- * False: somebody else has it by now, and a DEL that names it would take rules away from him.  Else it stays
- * taken until the DEL is done, so that nobody gets it meanwhile.
- */
+/* False: the address has a new owner, and a DEL naming it would remove their rules. Otherwise the address
+ * stays reserved until the DEL is done. */
 static bool keep_address(struct cni *c, const struct cni_list *list, const struct cni_stray *s,
                          const char *ifname, const char *address)
 {
     struct user u = { .address = address, .id = s->id };
     str_auto path = str_printf("%s/%s/%s", c->data_dir != NULL ? c->data_dir : "", s->network, address);
     str_auto folder = str_printf("%s/%s", c->data_dir != NULL ? c->data_dir : "", s->network);
-    str_auto text = str_printf("%s\r\n%s", s->id, ifname); /* as host-local writes it */
+    str_auto text = str_printf("%s\r\n%s", s->id, ifname); /* host-local's format */
     str_auto holder = NULL;
     struct err e = { 0 };
     bool lacks_some;
@@ -283,7 +280,7 @@ static bool keep_address(struct cni *c, const struct cni_list *list, const struc
     if (path == NULL || folder == NULL || text == NULL ||
         cni_cache_each(c->cache_fd, uses, &u, &e) != ERR_OK || u.taken)
         return false;
-    /* It may be that of a living pod whose entry was damaged: only a lease can say that it is not. */
+    /* The address may belong to a living pod whose entry was damaged: only a lease can tell. */
     lacks_some = cni_cache_lacks_some(c->cache_fd);
     if (!by_host_local(c, list))
         return !lacks_some;
@@ -358,11 +355,10 @@ static enum err_code strays_adopt(struct cni *c, const struct cni_stray *s, cons
     return cni_cache_write(c->cache_fd, &entry, e);
 }
 
-/* ---- links ------------------------------------------------------------------------------------------------
- */
+/* ---- links ---- */
 
 struct known {
-    struct strs links; /* that results name */
+    struct strs links; /* named by results */
     bool ok;
 };
 
@@ -372,7 +368,7 @@ static bool add_links(const struct cni_entry *entry, void *arg)
     const json_t *v;
     size_t i;
 
-    if (!entry->complete) /* what has no result yet may have its link */
+    if (!entry->complete) /* without a result yet, its link may exist */
         k->ok = false;
     json_array_foreach (json_object_get(entry->result, "interfaces"), i, v) {
         const char *name = json_string_value(json_object_get(v, "name"));
@@ -408,8 +404,7 @@ static void tell_links(struct cni_strays *s)
     strs_done(&known.links);
 }
 
-/* ---- the operation
- * ------------------------------------------------------------------------------------------ */
+/* ---- the operation ---- */
 
 static void strays_end(struct cni_strays *s, const struct err *e)
 {
@@ -432,11 +427,11 @@ static void adopt_all(struct cni_strays *s)
             continue;
         if (strays_adopt(s->c, one, s->ifname, &e) == ERR_OK) {
             s->n_adopted++;
-            log_warn("network attachment known only by its rules", F_STR("network", one->network),
+            log_warn("found a network attachment only by its rules", F_STR("network", one->network),
                      F_STR("containerID", one->id));
         } else if (e.code != ERR_EXISTS) {
-            log_warn("rules of a network attachment that nothing is known of stay",
-                     F_STR("network", one->network), F_STR("containerID", one->id), F_ERR(&e));
+            log_warn("keeping rules of an unknown network attachment", F_STR("network", one->network),
+                     F_STR("containerID", one->id), F_ERR(&e));
         }
     }
     tell_links(s);

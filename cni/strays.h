@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * strays - attachments that no cache entry knows any more, found by what they left.
+ * strays - finds attachments without a cache entry by what they left behind.
  *
- * An entry can be lost (damaged, a power cut, an emptied state folder) while rules and links of its
- * attachment remain.  portmap and ipMasq (plugins 0.9 to 1.5, iptables backend) write network and container
- * id into the comments of their rules; out of these an entry is made again, marked incomplete, with the
- * network's list of today and the ports and addresses that the rules tell.  A DEL then undoes it like any
- * other: portmap wants the ports, firewall the addresses, bandwidth finds its ifb by the names, ipMasq is
- * masq.h's.
+ * An entry can be lost (damage, power failure, emptied state folder) while rules and links of its attachment
+ * remain. portmap and ipMasq (plugins 0.9 to 1.5, iptables backend) write network and container id in the
+ * comments of their rules; from these an entry is reconstructed, marked incomplete, with the network's
+ * current list and the ports and addresses found in the rules. A DEL then undoes it like any other: portmap
+ * needs the ports, firewall the addresses, bandwidth finds its ifb by the names, ipMasq is handled by masq.h.
  *
- * Whose a container is, its id must say: other programs on the machine may use a network of the same name.
- * Not found: rules of plugins that speak nftables natively (portmap from 1.6, bridge from 1.7; their GC does
- * that); rules of the other iptables after its alternative was switched (legacy, nft), which no plugin's DEL
- * finds either: who switches drains the node before, or reboots it; and an ifb of which there is nothing but
- * its name: that is told and left alone.
+ * The container's id must tell that it is ours, because other programs may use a network of the same name.
+ * Not found: native nftables rules (portmap from 1.6, bridge from 1.7; their GC removes them); rules of the
+ * other iptables after its alternative was switched (legacy, nft), which no plugin's DEL finds either: drain
+ * the node before switching, or reboot it; and an ifb of which only the name is left: it is logged and left
+ * alone.
  */
 #ifndef CNI_STRAYS_H
 #define CNI_STRAYS_H
@@ -21,16 +20,16 @@
 #include "cni/cni.h"
 #include "cni/strs.h"
 
-#define CNI_STRAYS_MAX 1024     /* containers; a node has some hundred pods */
-#define CNI_STRAY_PORTS_MAX 256 /* of one container that are remembered: portmap removes all for one */
+#define CNI_STRAYS_MAX 1024     /* containers; a node has a few hundred pods */
+#define CNI_STRAY_PORTS_MAX 256 /* remembered per container: portmap removes all for one */
 #define CNI_STRAYS_DEADLINE_MS 10000
 
 struct cni_stray {
     char *network, *id;
-    char dnat[32];         /* chain of its ports; "": none seen */
-    struct strs addresses; /* without prefix length, each once */
-    json_t *ports;         /* as portMappings; NULL: none */
-    bool certain;          /* ours whatever its id is */
+    char dnat[32];         /* the chain of its ports; "": none found */
+    struct strs addresses; /* without prefix length, no duplicates */
+    json_t *ports;         /* as portMappings; may be NULL */
+    bool certain;          /* ours, whatever its id is */
 };
 
 struct cni_stray_list {
@@ -38,18 +37,18 @@ struct cni_stray_list {
     size_t n;
 };
 
-/* Adds what the text of iptables-save tells; rules of others are passed over.  Pure. */
+/* Adds strays found in the output of iptables-save; ignores foreign rules. Pure. */
 enum err_code cni_strays_parse(struct cni_stray_list *list, const char *save, struct err *e) MUST_CHECK;
-/* One that the caller knows by its address (without prefix length); false: no names, too many, or no memory.
- */
+/* Adds one that the caller knows by its address (without prefix length); false: invalid names, too many, or
+ * out of memory. */
 bool cni_strays_add(struct cni_stray_list *list, const char *network, const char *id, const char *address);
 void cni_strays_done(struct cni_stray_list *list);
 
 struct cni_strays {
     struct op op;
     size_t n_adopted; /* entries made; valid in done */
-    char
-        links[200]; /* ifb devices that belong to no attachment that is known here, "": none; valid in done */
+    /* ifb devices that belong to no known attachment, "": none; valid in done */
+    char links[200];
     /* private */
     struct cni *c;
     struct proc proc;
@@ -57,12 +56,9 @@ struct cni_strays {
     char prefix[65], ifname[16];
 };
 
-/*
- * Makes entries for the containers whose id begins with `prefix`, and for `lost` (taken), where there is
- * none; the caller DELs those that nobody owns.  Operations that are started meanwhile wait until it is over.
- * Where some are under way already the rules are not looked at: they and the entries would be of different
- * moments.
- */
+/* Makes entries for containers whose id begins with `prefix`, and for `lost` (taken), unless they have one;
+ * the caller then DELs those without an owner. Operations started meanwhile wait until it is over. If some
+ * are already running, the rules are not examined, because they would not match the entries. */
 void cni_strays_start(struct cni_strays *s, struct cni *c, const char *prefix, const char *ifname,
                       struct cni_stray_list *lost, op_done_fn done, void *owner);
 

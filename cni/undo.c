@@ -21,9 +21,9 @@ enum undo_state { UNDO_SAVE_4, UNDO_RESTORE_4, UNDO_SAVE_6, UNDO_RESTORE_6, UNDO
 
 static void undo_step(struct cni_undo *u);
 
-/* ---- the record ---------------------------------------------------------------------------------- */
+/* ---- the record ---- */
 
-/* The record of this boot; *ret NULL: none, or one that is damaged or of an earlier boot. */
+/* The record of this boot; *ret NULL: none, or a damaged one or one of an earlier boot. */
 static enum err_code undo_load(const struct cni *c, json_t **ret, struct err *e)
 {
     json_auto_t *record = NULL;
@@ -76,7 +76,7 @@ bool cni_undo_link_existed(const struct cni *c, const char *name)
 
     if (undo_load(c, &record, &e) != ERR_OK) {
         log_debug("CNI undo record not readable", F_ERR(&e));
-        return true; /* rather leave a link than remove a foreign one */
+        return true; /* better leave a link than remove a foreign one */
     }
     json_array_foreach (json_object_get(record, "links"), i, v) {
         if (str_eq(json_string_value(v), name))
@@ -85,7 +85,7 @@ bool cni_undo_link_existed(const struct cni *c, const char *name)
     return false;
 }
 
-/* What needs no child; then the file. */
+/* The parts that need no child; then writes the file. */
 static enum err_code record_rest(struct cni_undo *u, struct err *e)
 {
     json_auto_t *links = cni_hoststate_links(e);
@@ -111,14 +111,14 @@ static enum err_code record_rest(struct cni_undo *u, struct err *e)
     return fs_replace_at(u->c->cache_fd, FILE_NAME, text, strlen(text), 0600, true, e);
 }
 
-/* ---- iptables ------------------------------------------------------------------------------------- */
+/* ---- iptables ---- */
 
 static const char *chains_key(const struct cni_undo *u)
 {
     return u->op.state == UNDO_SAVE_4 || u->op.state == UNDO_RESTORE_4 ? "iptables" : "ip6tables";
 }
 
-/* For undoing, one failure does not stop the rest; for recording it does. */
+/* A failure does not stop undoing, but it stops recording. */
 static void undo_note(struct cni_undo *u, const struct err *e)
 {
     if (u->first.code == ERR_OK)
@@ -137,7 +137,7 @@ static void undo_end(struct cni_undo *u)
 
 static void undo_on_proc_done(struct op *op, const struct err *result);
 
-/* False: the program is not installed (then its rules are not there either), or there is no memory. */
+/* False: the program is not installed (so there are no rules either), or out of memory. */
 static bool undo_run(struct cni_undo *u, const char *suffix, const char *const *args, const char *input)
 {
     str_auto name = str_printf("%s-%s", chains_key(u), suffix);
@@ -222,7 +222,7 @@ static void undo_on_proc_done(struct op *op, const struct err *result)
             undo_on_saved(u, u->proc.out.p);
             return;
         }
-        /* A kernel without this family: plugins can do nothing with it either. */
+        /* On a kernel without this family plugins can change nothing either. */
         if (result->code != ERR_UNKNOWN)
             undo_note(u, result);
         log_debug("rules not listed", F_ERR(result));
@@ -241,7 +241,7 @@ static void undo_on_proc_done(struct op *op, const struct err *result)
     undo_step(u);
 }
 
-/* ---- the operation ---------------------------------------------------------------------------------- */
+/* ---- the operation ---- */
 
 static void undo_rest(struct cni_undo *u)
 {
@@ -310,7 +310,7 @@ static void undo_start(struct cni_undo *u, struct cni *c, bool undoing, op_done_
     if (undo_load(c, &record, &e) != ERR_OK)
         undo_note(u, &e);
     if (e.code != ERR_OK || undoing == (record == NULL)) {
-        if (e.code == ERR_OK && undoing) /* one of an earlier boot */
+        if (e.code == ERR_OK && undoing) /* of an earlier boot */
             fs_remove_quietly(c->cache_fd, FILE_NAME);
         undo_end(u);
         return;

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Entries of supportedVersions that are looked at; there are seven versions. */
+/* Entries of supportedVersions that are read; there are seven versions. */
 #define ANSWER_MAX 64
 
 void cni_versions_init(struct cni_versions *v)
@@ -54,7 +54,7 @@ struct cni_speaker *cni_versions_of(struct cni_versions *v, const char *path)
     TAILQ_FOREACH_SAFE (s, &v->list, link, tmp) {
         if (strcmp(s->path, path) != 0)
             continue;
-        if (versions_is_same(s, &st) || s->asking) /* replaced while it was asked: the next load sees that */
+        if (versions_is_same(s, &st) || s->asking) /* replaced while it was asked: the next load notices */
             return s;
         versions_forget(v, s);
     }

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* The host's end that interfaces[i] of a result is; NULL: it is none, or is gone. */
+/* The host end described by interfaces[i] of a result; NULL if it is none, or gone. */
 static const char *host_end(const json_t *interface)
 {
     const char *name = json_str(interface, "name"), *sandbox = json_str(interface, "sandbox");
@@ -19,7 +19,7 @@ static const char *host_end(const json_t *interface)
                                                                                                       : NULL;
 }
 
-/* ---- is it there? ------------------------------------------------------------------------------------- */
+/* ---- lookup ---- */
 
 static bool has_mac(const struct cni_links *inside, const char *mac)
 {
@@ -53,7 +53,7 @@ struct presence cni_look_interface(struct cni *c, const char *container_id, cons
     return lives ? presence_present() : presence_absent();
 }
 
-/* ---- removal ------------------------------------------------------------------------------------------ */
+/* ---- removal ---- */
 
 struct others {
     const struct cni_entry *mine;
@@ -93,6 +93,6 @@ void cni_veth_remove(struct cni *c, const struct cni_entry *entry)
         if (nl_link_delete(o.name, &e) == ERR_OK)
             log_info("left-over removed", F_STR("what", "end of a pod's interface"), F_STR("id", o.name));
         else
-            log_warn("end of a pod's interface cannot be removed", F_STR("link", o.name), F_ERR(&e));
+            log_warn("cannot remove the end of a pod's interface", F_STR("link", o.name), F_ERR(&e));
     }
 }

@@ -13,15 +13,15 @@
     (IN_CLOSE_WRITE | IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_ATTRIB | IN_DELETE_SELF |     \
      IN_MOVE_SELF | IN_ONLYDIR)
 
-/* Two places (the folder, its parent) for each of a few folders. */
+/* Two (the folder and its parent) for each of a few folders. */
 #define PLACES_MAX 64
 
-/* Folders may come and go while we look; after so many rounds the parent's event brings us back. */
+/* Folders may come and go meanwhile; after this many rounds the parent's event triggers the next try. */
 #define ROUNDS_MAX 8
 
 struct place {
     int wd;
-    char *only; /* events of this name alone; NULL: all */
+    char *only; /* events of this name only; NULL: all */
 };
 
 struct cni_watch {
@@ -107,7 +107,7 @@ static enum err_code cni_watch_add(struct cni_watch *w, struct place *set, size_
     return ERR_OK;
 }
 
-/* "/a/b" -> "/a", *ret_last = "b" (malloc'ed); false: there is no parent (or no memory). */
+/* "/a/b" -> "/a", *ret_last = "b" (malloc'ed); false: there is no parent (or out of memory). */
 static bool split_last(char *path, char **ret_last)
 {
     size_t n = strlen(path);
@@ -123,7 +123,8 @@ static bool split_last(char *path, char **ret_last)
     return *ret_last != NULL;
 }
 
-/* The folder itself, and the nearest existing parent for the name that leads to it (maybe a symlink). */
+/* Watches the folder itself, and the nearest existing parent for the name that leads to it (maybe a
+ * symlink). */
 static enum err_code cni_watch_add_folder(struct cni_watch *w, struct place *set, size_t *n, const char *dir,
                                           struct err *e)
 {
@@ -164,7 +165,7 @@ static enum err_code cni_watch_add_folder(struct cni_watch *w, struct place *set
         }
         if (exists || access(full, F_OK) != 0)
             return ERR_OK;
-        /* It appeared between the two looks: again, to watch it itself. */
+        /* It appeared between the two lookups: repeat, to watch it itself. */
     }
     return ERR_OK;
 }
@@ -190,7 +191,7 @@ enum err_code cni_watch_set(struct cni_watch *w, const char *const *dirs, struct
         if (cni_watch_add_folder(w, set, &n, dirs[i], &one) != ERR_OK && first.code == ERR_OK)
             first = one;
     }
-    /* An inode that is watched already keeps its number, so what stays has no gap. */
+    /* An inode that is already watched keeps its number, so there is no gap in its events. */
     for (size_t i = 0; i < w->n_places; i++) {
         if (!in_set(set, n, w->places[i].wd) && !in_set(w->places, i, w->places[i].wd))
             watch_set_remove(w->set, w->places[i].wd);

@@ -13,16 +13,14 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/*
- * All names are relative to the volume's descriptor.  One ConfigMap may be in a hundred pods, and all of them
- * wait for the last: the folder is listed once, and what is there already is not asked for twice.
- */
+/* All names are relative to the volume's descriptor. A ConfigMap may be in a hundred pods that all wait for
+ * the last one, so the folder is listed only once and nothing is looked up twice. */
 #define DATA "..data"
 #define DATA_TMP "..data_tmp"
-#define LINK_TMP "..link_tmp" /* and a number */
+#define LINK_TMP "..link_tmp" /* followed by a number */
 #define NAME_TRIES 16
 
-/* Ownership and mode of what is written: kubelet's fsGroup rule for read-only volumes. */
+/* Ownership and mode of written files: kubelet's fsGroup rule for read-only volumes. */
 struct group_rule {
     bool applies;
     gid_t gid;
@@ -69,7 +67,7 @@ void vol_writer_free(struct vol_writer *w)
     free(w);
 }
 
-/* ---- is it there already? ---------------------------------------------------------------------- */
+/* ---- is the content there already? ---- */
 
 /* Does the open file hold exactly these bytes? */
 static bool same_bytes(int fd, const char *data, size_t size)
@@ -161,12 +159,12 @@ static bool same_payload(const struct vol_writer *w, const char *generation, con
     return count_entries(gen, expected + 1) == expected;
 }
 
-/* ---- writing a generation ------------------------------------------------------------------------ */
+/* ---- writing a generation ---- */
 
 struct fill {
     int gen;
     const struct group_rule *rule;
-    const char *step; /* what failed */
+    const char *step; /* the step that failed */
 };
 
 static int make_dir(const char *dir, void *arg)
@@ -219,7 +217,7 @@ static enum err_code fill_generation(int gen, const struct vol_plan *plan, const
     return ERR_OK;
 }
 
-/* Makes, owns and opens the folder of a new generation. */
+/* Makes and opens the folder of a new generation, and sets its owner. */
 static enum err_code make_generation(const struct vol_writer *w, const struct group_rule *rule, char name[64],
                                      int *ret, struct err *e)
 {
@@ -242,27 +240,27 @@ static enum err_code make_generation(const struct vol_writer *w, const struct gr
     return ERR_OK;
 }
 
-/* ---- links --------------------------------------------------------------------------------------- */
+/* ---- links ---- */
 
 static enum err_code atomic_writer_make_link(const struct vol_writer *w, const char *to, const char *tmp,
                                              const struct group_rule *rule, struct err *e)
 {
     int rc = symlinkat(to, w->fd, tmp);
 
-    if (rc != 0 && errno == EEXIST) /* a killed run's, which could not be removed before */
+    if (rc != 0 && errno == EEXIST) /* of a killed run, and could not be removed before */
         rc = unlinkat(w->fd, tmp, 0) != 0 ? -1 : symlinkat(to, w->fd, tmp);
     if (rc == 0 && rule->applies)
         rc = fchownat(w->fd, tmp, (uid_t)-1, rule->gid, AT_SYMLINK_NOFOLLOW);
     return rc != 0 ? err_sys(e, errno, "symlink %s", tmp) : ERR_OK;
 }
 
-/* The symlink appears whole or not at all, over whatever symlink has the name. */
+/* Makes the symlink appear atomically, replacing any symlink of that name. */
 static enum err_code show_link(const struct vol_writer *w, const char *tmp, const char *name, struct err *e)
 {
     return renameat(w->fd, tmp, w->fd, name) != 0 ? err_sys(e, errno, "rename %s", name) : ERR_OK;
 }
 
-/* What is at a link's name: the link already, nothing, or something that is in the way. */
+/* What exists at a link's name: the link, nothing, or something else in the way. */
 static enum err_code look_at_link(const struct vol_writer *w, const char *name, const char *to,
                                   bool *ret_wanted, struct err *e)
 {
@@ -274,7 +272,7 @@ static enum err_code look_at_link(const struct vol_writer *w, const char *name, 
     if (k == (ssize_t)strlen(to) && memcmp(is, to, (size_t)k) == 0)
         return ERR_OK;
     if (k < 0 && errno == EINVAL) {
-        /* A folder is another volume's mount point inside this one; that mount covers the file. */
+        /* A folder is the mount point of another volume inside this one; that mount covers the file. */
         if (fstatat(w->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode))
             return ERR_OK;
         return err_set(e, ERR_EXISTS,
@@ -286,10 +284,8 @@ static enum err_code look_at_link(const struct vol_writer *w, const char *name, 
     return ERR_OK;
 }
 
-/*
- * <file> -> ..data/<file> for each first path element, in two steps: before the switch each new link is made
- * under a name that nobody looks at, since that is what a full disk refuses; after it they are only renamed.
- */
+/* Makes <file> -> ..data/<file> for each first path element, in two steps: before the switch each new link is
+ * made under a temporary name, because that can fail on a full disk; after it, they are only renamed. */
 static enum err_code prepare_file_links(const struct vol_writer *w, struct vol_plan *plan,
                                         const struct group_rule *rule, struct err *e)
 {
@@ -325,7 +321,7 @@ static enum err_code show_file_links(const struct vol_writer *w, const struct vo
     return ERR_OK;
 }
 
-/* ---- clean-up ------------------------------------------------------------------------------------ */
+/* ---- clean-up ---- */
 
 /* False: it is left. */
 static bool remove_entry(const struct vol_writer *w, const char *name, bool is_tree)
@@ -338,11 +334,12 @@ static bool remove_entry(const struct vol_writer *w, const char *name, bool is_t
         return true;
     if (!is_tree)
         err_sys(&e, errno, "remove %s", name);
-    log_debug("left in a volume until its next publish", F_STR("path", w->target), F_ERR(&e));
+    log_debug("cannot remove a file of a volume, will retry with its next publish", F_STR("path", w->target),
+              F_ERR(&e));
     return false;
 }
 
-struct found {        /* in the volume's folder */
+struct found {        /* found in the volume's folder */
     size_t kept;      /* superseded generations that are left, most of them for their readers */
     bool stale_links; /* links to files that are not in the plan */
 };
@@ -371,10 +368,8 @@ static bool atomic_writer_sort_in(const char *name, void *arg)
     return true;
 }
 
-/*
- * Removes generations that nobody needs any more and temporary links; what cannot be removed now is found
- * again by the next publish or tidy.  A plan (NULL: none) says which links to files are stale.
- */
+/* Removes generations that nobody needs any more and temporary links; what cannot be removed now is found
+ * again by the next publish or tidy. A plan (NULL: none) says which links to files are stale. */
 static struct found atomic_writer_tidy(const struct vol_writer *w, const char *current,
                                        const struct vol_plan *plan, size_t keep_max)
 {
@@ -434,9 +429,9 @@ static enum err_code remove_stale_links(const struct vol_writer *w, const struct
                : e->code;
 }
 
-/* ---- publish ------------------------------------------------------------------------------------- */
+/* ---- publish ---- */
 
-/* The name that ..data shows; "" when there is none, or none of ours. */
+/* The target of ..data; "" if there is none, or it is not ours. */
 static enum err_code read_current(const struct vol_writer *w, char ret[64], struct err *e)
 {
     ssize_t n = readlinkat(w->fd, DATA, ret, 63);
@@ -493,10 +488,10 @@ static enum err_code publish(const struct vol_writer *w, struct vol_plan *plan, 
     return show_file_links(w, plan, changed, e);
 }
 
-/* How many old generations of this size may stay. */
+/* How many old generations of this size may be kept. */
 static size_t keep_max(const struct vol_plan *plan)
 {
-    const uint64_t page = 4096; /* a tmpfs gives whole pages; inodes take less, and are counted as one */
+    const uint64_t page = 4096; /* a tmpfs allocates whole pages; inodes need less, but are counted as one */
     uint64_t bytes = page * (plan->n + plan->n_dirs + 1);
 
     for (size_t i = 0; i < plan->n; i++)
@@ -505,7 +500,7 @@ static size_t keep_max(const struct vol_plan *plan)
     return n < 1 ? 1 : n > VOL_KEEP_MAX ? VOL_KEEP_MAX : (size_t)n;
 }
 
-/* What the version before had and this one has not; the folder itself is not listed again. */
+/* Removes what the previous version had and this one has not, without listing the folder again. */
 static enum err_code leave_behind(const struct vol_writer *w, const char *before, const char *current,
                                   const struct vol_plan *plan, struct found *found, struct err *e)
 {
@@ -531,9 +526,9 @@ enum err_code vol_writer_publish(struct vol_writer *w, const struct vol_file *fi
     if (read_current(w, current, e) == ERR_OK) {
         memcpy(before, current, sizeof(before));
         found = atomic_writer_tidy(w, current, &plan,
-                                   keep_max(&plan)); /* first: left-overs do not fill the disk */
+                                   keep_max(&plan)); /* first, so that left-overs do not fill the disk */
         if (publish(w, &plan, &rule, current, &changed, e) == ERR_EXHAUSTED && found.kept > 0 && !changed) {
-            *e = (struct err){ 0 }; /* readers of old ones give way */
+            *e = (struct err){ 0 }; /* remove old ones despite their readers */
             found = atomic_writer_tidy(w, current, &plan, 0);
             (void)!publish(w, &plan, &rule, current, &changed, e);
         }
@@ -567,6 +562,7 @@ void vol_writer_tidy(struct vol_writer *w)
     if (read_current(w, current, &e) == ERR_OK)
         found = atomic_writer_tidy(w, current, NULL, VOL_KEEP_MAX);
     else
-        log_debug("left in a volume until its next publish", F_STR("path", w->target), F_ERR(&e));
+        log_debug("cannot remove a file of a volume, will retry with its next publish",
+                  F_STR("path", w->target), F_ERR(&e));
     w->kept = found.kept > 0;
 }

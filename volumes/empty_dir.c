@@ -2,8 +2,8 @@
 /*
  * empty_dir - emptyDir volumes: a folder on the node's disk, or a tmpfs mounted on one.
  *
- * The folder is prepared under another name and renamed: whoever finds it under its own name, after a crash
- * too, knows that it is ready, and never has to touch what a container has put there since.
+ * The folder is prepared under a temporary name and renamed. So if it exists under its own name, even after a
+ * crash, it is ready and never touched again.
  */
 #include "base/fs.h"
 #include "volumes/internal.h"
@@ -24,10 +24,10 @@ static enum err_code empty_dir_make_folder(int parent, const char *name, int64_t
 
     if (fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
         return S_ISDIR(st.st_mode) ? ERR_OK
-                                   : err_set(e, ERR_PRECONDITION, "%s is in the way and no folder", name);
+                                   : err_set(e, ERR_PRECONDITION, "%s exists and is not a folder", name);
     if (errno != ENOENT)
         return err_sys(e, errno, "stat %s", name);
-    snprintf(tmp, sizeof(tmp), ".%s.new", name); /* no volume's name starts with a dot */
+    snprintf(tmp, sizeof(tmp), ".%s.new", name); /* volume names never start with a dot */
     if (mkdirat(parent, tmp, 0700) != 0 && errno != EEXIST)
         return err_sys(e, errno, "mkdir %s", tmp);
     fd_auto dir = openat(parent, tmp, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -42,7 +42,7 @@ static enum err_code empty_dir_make_folder(int parent, const char *name, int64_t
     return ERR_OK;
 }
 
-/* As kubelet: its root is root's alone, unless fsGroup lets the group in. */
+/* Like kubelet: accessible to root only, unless fsGroup adds the group. */
 static enum err_code mount_huge(const char *path, const struct vol_empty_dir *v, struct err *e)
 {
     char options[160];
@@ -51,7 +51,7 @@ static enum err_code mount_huge(const char *path, const struct vol_empty_dir *v,
 
     if (v->fs_group >= 0)
         n += snprintf(options + n, sizeof(options) - (size_t)n, ",gid=%" PRId64, v->fs_group);
-    if (size > 0) /* the kernel rounds down, and a part of a page would be none */
+    if (size > 0) /* the kernel rounds down, and less than a page would become zero */
         snprintf(options + n, sizeof(options) - (size_t)n, ",size=%" PRIu64,
                  size % page == 0 ? size : size - size % page + page);
     if (mount("nodev", path, "hugetlbfs", 0, options) != 0)
@@ -59,7 +59,7 @@ static enum err_code mount_huge(const char *path, const struct vol_empty_dir *v,
     return ERR_OK;
 }
 
-/* The mode option of a hugetlbfs takes no set-group-ID bit. */
+/* hugetlbfs' mode option does not accept a set-group-ID bit. */
 static enum err_code open_to_group(const char *path, struct err *e)
 {
     struct stat st;

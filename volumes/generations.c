@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * generations - the folders of a payload volume, each a whole version: their names, and which of them may go.
- * A superseded one stays for a while: who followed "..data" a moment before the switch still opens files in
- * it, and would miss one that both versions have.
- */
+/* generations - the folders of a payload volume, each a complete version: their names, and which may be
+ * removed. A superseded one is kept for a while for readers that followed "..data" just before the switch and
+ * still open files in it. */
 #include "base/clock.h"
 #include "base/fs.h"
 #include "volumes/internal.h"
@@ -67,7 +65,7 @@ enum err_code vol_generations_add(struct vol_generations *g, int volume_fd, cons
     return ERR_OK;
 }
 
-/* Newest first, the current one before those that were made within the same tick of the clock. */
+/* Newest first; the current one before others of the same clock tick. */
 static int newest_first(const void *a, const void *b)
 {
     const struct vol_generation *x = a, *y = b;

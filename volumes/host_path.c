@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* host_path - kubelet's hostPath types; the texts are kubelet's, people search for them. */
+/* host_path - kubelet's hostPath types, with kubelet's error texts, for which people search. */
 #include "base/fs.h"
 #include "volumes/internal.h"
 
@@ -48,12 +48,12 @@ static enum err_code create_missing(const char *path, enum create create, struct
 {
     if (create == CREATE_FOLDER)
         return fs_mkdirs(path, 0755, e);
-    fd_auto fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644); /* parents are not made */
+    fd_auto fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644); /* does not make parents */
     if (fd < 0 && errno == ENOENT) /* kubelet's words, which become an event */
         return err_set(e, ERR_NOT_FOUND, "open %s: no such file or directory", path);
     if (fd < 0)
         return errno == EEXIST ? ERR_OK : err_sys(e, errno, "open %s", path);
-    if (fchmod(fd, 0644) != 0) /* past our umask */
+    if (fchmod(fd, 0644) != 0) /* overrides our umask */
         return err_sys(e, errno, "chmod %s", path);
     return ERR_OK;
 }
@@ -75,7 +75,7 @@ bool vol_host_path_known(const char *path, const char *type)
     if (t == NULL || path[0] != '/' || strlen(path) >= VOL_PATH_MAX || has_dotdot(path))
         return false;
     fd_auto fd = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof(how));
-    /* Major 0: no disk, as of what networks and FUSE servers answer for. */
+    /* Major 0: not a disk, but a network, FUSE or virtual file system. */
     return fd >= 0 && statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &st) == 0 &&
            st.stx_dev_major != 0 && (t->kind == 0 || (st.stx_mode & S_IFMT) == t->kind);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* node - the tmpfs that all payload volumes of the node share, and who owns something on it or below
- * pods_dir. */
+/* node - the tmpfs shared by all payload volumes, and the owners of what is on it or below pods_dir. */
 #include "base/fs.h"
 #include "base/log.h"
 #include "base/patience.h"
@@ -15,7 +14,7 @@
 #include <sys/mount.h>
 #include <sys/statvfs.h>
 
-#define NAME_LIMIT 253 /* a DNS subdomain: the longest name Kubernetes gives to volumes and containers */
+#define NAME_LIMIT 253 /* a DNS subdomain: the longest name Kubernetes allows for volumes and containers */
 #define OWNERS_MAX 65536
 
 enum err_code vol_check_name(const char *what, const char *name, struct err *e)
@@ -60,11 +59,11 @@ static enum err_code make_canonical(const char *path, mode_t mode, char **ret, s
 
     if (code != ERR_OK)
         return code;
-    *ret = realpath(path, NULL); /* mounts are found by the path that mountinfo shows */
+    *ret = realpath(path, NULL); /* mounts are found by the path in mountinfo */
     return *ret != NULL ? ERR_OK : err_sys(e, errno, "resolve %s", path);
 }
 
-/* A restart with another size: the mounted one follows, as long as its content fits. */
+/* A restart with another size: resize the existing mount if its content fits. */
 static void vol_node_resize(const struct vol_node *n, uint64_t bytes, bool noswap)
 {
     struct statvfs st;
@@ -78,7 +77,7 @@ static void vol_node_resize(const struct vol_node *n, uint64_t bytes, bool noswa
         log_debug("volumes' tmpfs keeps its size", F_STR("path", n->tmpfs), F_STR("err", strerror(errno)));
 }
 
-/* A second one over it would hide what running pods see. */
+/* A second mount over it would hide what running pods see. */
 static struct presence look_at_tmpfs(const struct vol_node *n, bool *ret_noswap, struct err *e)
 {
     struct patience patience = { 0 };
@@ -145,7 +144,7 @@ void vol_node_close(struct vol_node *n, bool remove)
     vol_node_free(n);
 }
 
-/* ---- payload volumes ----------------------------------------------------------------------------- */
+/* ---- payload volumes ---- */
 
 enum err_code vol_payload_path(const struct vol_node *n, const char *uid, const char *name, char *ret,
                                size_t size, struct err *e)
@@ -174,14 +173,14 @@ static enum err_code set_root_mode(const struct vol_writer *w, mode_t mode, stru
         return ERR_OK;
     if (fstat(w->fd, &st) != 0)
         return err_sys(e, errno, "stat %s", w->target);
-    mode |= st.st_mode & S_ISGID; /* fsGroup's, from an earlier time */
+    mode |= st.st_mode & S_ISGID; /* of an earlier fsGroup */
     if ((st.st_mode & 07777) != mode && fchmod(w->fd, mode) != 0)
         return err_sys(e, errno, "chmod %s", w->target);
     return ERR_OK;
 }
 
-/* Everybody may read below the tmpfs' root, which nobody but root may enter: a container's user sees its bind
- * mount. */
+/* Everything below is world-readable, but only root may enter the tmpfs' root: a container's user sees its
+ * bind mount. */
 static enum err_code open_payload(const struct vol_node *n, struct vol_writer **ret, const char *path,
                                   struct err *e)
 {
@@ -263,8 +262,7 @@ enum err_code vol_payload_mount_point(struct vol_node *n, const char *uid, const
 enum err_code vol_shm_setup(struct vol_node *n, const char *uid, uint64_t size_bytes, char *ret_path,
                             size_t size, struct err *e)
 {
-    /* As on any Linux host: /dev/shm is for everybody, and nothing in it is a device or a privileged program.
-     */
+    /* As on any Linux host, /dev/shm is world-writable, without devices or set-user-ID programs. */
     const struct vol_tmpfs t = { .size_bytes = size_bytes,
                                  .mode = 01777,
                                  .gid = -1,
@@ -284,7 +282,7 @@ enum err_code vol_shm_setup(struct vol_node *n, const char *uid, uint64_t size_b
     return vol_join(ret_path, size, e, "%s", path);
 }
 
-/* ---- owners -------------------------------------------------------------------------------------- */
+/* ---- owners ---- */
 
 struct owners {
     char **v; /* NULL-terminated */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* payload - the list of files that a writer gets, checked before anything is written and put in order. */
+/* payload - checks and sorts a writer's list of files before anything is written. */
 #include "base/fs.h"
 #include "volumes/internal.h"
 
@@ -103,7 +103,7 @@ enum err_code vol_plan_make(struct vol_plan *ret, const struct vol_file *files, 
         if (normalise(f->path, &p.v[p.n].path, e) != ERR_OK)
             break;
         if ((f->mode & ~(mode_t)0777) != 0) {
-            /* A set-user-ID file that a pod names could be run by anybody who sees the volume. */
+            /* A set-user-ID file named by a pod could be run by anyone who sees the volume. */
             p.n++;
             err_set(e, ERR_INVALID, "volume file \"%.256s\": mode %#o is not between 0 and 0777", f->path,
                     (unsigned)f->mode);
@@ -135,8 +135,7 @@ void vol_plan_done(struct vol_plan *p)
     *p = (struct vol_plan){ 0 };
 }
 
-/* Paths below one folder stand next to each other in the order, so only the neighbour needs to be looked at.
- */
+/* Paths below one folder are adjacent, so comparing with the neighbour is enough. */
 int vol_plan_each_new_dir(const struct vol_plan *p, size_t i, int (*fn)(const char *dir, void *arg),
                           void *arg)
 {
@@ -171,14 +170,14 @@ bool vol_plan_has_top(const struct vol_plan *p, const char *name)
 {
     size_t low = 0, high = p->n, n = strlen(name);
 
-    while (low < high) { /* the first path that is not before `name` */
+    while (low < high) { /* the first path not before `name` */
         size_t middle = (low + high) / 2;
         if (strcmp(p->v[middle].path, name) < 0)
             low = middle + 1;
         else
             high = middle;
     }
-    /* Between "a" and "a/b" may stand "a-c". */
+    /* "a-c" may be between "a" and "a/b". */
     for (; low < p->n && strncmp(p->v[low].path, name, n) == 0; low++)
         if (p->v[low].path[n] == '\0' || p->v[low].path[n] == '/')
             return true;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sub_path - mounting a part of a volume, although the pod may change the volume while we look.
+ * sub_path - mounts a part of a volume, even while the pod changes the volume.
  *
- * The path is resolved once, by the kernel, beneath the volume's root; what is then bound is the very
- * descriptor that came out of it, so swapping a symlink in between gains nothing.
+ * The kernel resolves the path once, beneath the volume's root, and the resulting descriptor is bound, so
+ * swapping a symlink in between does not help an attacker.
  */
 #include "base/fs.h"
 #include "volumes/internal.h"
@@ -15,13 +15,11 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 
-#define MAKE_TRIES 8 /* of one folder, while somebody else makes and removes it */
+#define MAKE_TRIES 8 /* for one folder that someone else makes and removes */
 
-/*
- * An absolute symlink inside a hostPath volume may well lead back into the volume (/data/current ->
- * /data/v1); kubelet allows that.  RESOLVE_BENEATH does not, so such a path is resolved here, and what comes
- * out is opened again beneath the root: a change in between fails like any other path that leads out.
- */
+/* An absolute symlink inside a hostPath volume may lead back into the volume (/data/current -> /data/v1),
+ * which kubelet allows but RESOLVE_BENEATH does not. So such a path is resolved here, and the result opened
+ * again beneath the root: a change in between fails like any other path that leads out. */
 static int sub_path_open_resolved(int root, const struct vol_sub_path *s, struct err *e)
 {
     char path[VOL_PATH_MAX];
@@ -49,7 +47,7 @@ static int open_sub(int root, const struct vol_sub_path *s, const char *path, st
     return fd;
 }
 
-/* One missing folder with the mode of the volume's root. */
+/* Makes one missing folder with the mode of the volume's root. */
 static enum err_code make_one(int parent, const char *name, mode_t mode, struct err *e)
 {
     if (mkdirat(parent, name, 0700) != 0)
@@ -60,8 +58,7 @@ static enum err_code make_one(int parent, const char *name, mode_t mode, struct 
     return ERR_OK;
 }
 
-/* Makes what is missing of s->sub, from the front; symlinks among what exists are followed beneath the root.
- */
+/* Makes the missing part of s->sub, from the front; existing symlinks are followed beneath the root. */
 static enum err_code make_missing(int root, const struct vol_sub_path *s, mode_t mode, struct err *e)
 {
     char path[VOL_PATH_MAX], name[256];
@@ -93,7 +90,7 @@ static enum err_code make_missing(int root, const struct vol_sub_path *s, mode_t
     return ERR_OK;
 }
 
-/* What is to be bound, as O_PATH descriptor. */
+/* Opens the object to bind, as O_PATH. */
 static int sub_path_resolve(const struct vol_sub_path *s, struct err *e)
 {
     fd_auto root = open(s->volume_path, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -113,7 +110,7 @@ static int sub_path_resolve(const struct vol_sub_path *s, struct err *e)
     return fd;
 }
 
-/* The empty folder or file that is mounted over. */
+/* Makes the empty folder or file to mount over. */
 static enum err_code make_target(int parent, const char *name, bool is_dir, struct err *e)
 {
     struct stat st;
@@ -136,7 +133,7 @@ static enum err_code make_target(int parent, const char *name, bool is_dir, stru
     return fd < 0 ? err_sys(e, errno, "create %s", name) : ERR_OK;
 }
 
-/* Another mount at the target is taken off. */
+/* Removes another mount at the target. */
 static enum err_code look_at_target(const char *target, const struct stat *wanted, bool *ret_bound,
                                     struct err *e)
 {
@@ -183,7 +180,7 @@ enum err_code vol_sub_path_bind(struct vol_node *n, const struct vol_sub_path *s
         return err_wrap(e, "subPath %.256s", s->sub);
     if (bound)
         return vol_join(ret_path, size, e, "%s", target);
-    /* By path: in the forked child where this runs no descriptor of the node is open. */
+    /* By path: the forked child that runs this has none of the node's descriptors. */
     fd_auto pods = open(n->pods, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (pods < 0)
         return err_sys(e, errno, "subPath %.256s: open %s", s->sub, n->pods);

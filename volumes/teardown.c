@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * teardown - everything of one pod goes: first its mounts, found in mountinfo and not in anybody's memory,
- * then its folders.  By path: in the forked child where this runs no descriptor of the node is open.
+ * teardown - removes everything of one pod: first its mounts, as found in mountinfo, then its folders. Uses
+ * paths because the forked child that runs this has none of the node's descriptors.
  *
- * Only what we mounted is unmounted.  A mount of somebody else below one of the pod's volumes, which root of
- * the host or a container with Bidirectional propagation may have made, holds that volume: nothing of it is
- * removed until the mount is gone.  The other volumes go.
+ * Only our own mounts are unmounted. If someone else (root of the host, or a container with Bidirectional
+ * propagation) mounted something below a volume, that volume is kept until the mount is gone; the other
+ * volumes are removed.
  */
 #include "base/fs.h"
 #include "volumes/internal.h"
@@ -16,24 +16,25 @@
 #include <string.h>
 #include <sys/mount.h>
 
-#define PASSES 16 /* mounts may be hidden by others, or new ones come while we look */
+#define PASSES 16 /* mounts may be hidden by others, or appear meanwhile */
 #define EMPTY_DIRS "volumes/kubernetes.io~empty-dir/"
 #define IMAGES "volumes/kubernetes.io~image/"
 #define SUB_PATHS "volume-subpaths/"
 
 struct point {
     char *path;
-    char what[300]; /* of a foreign one: "ext4 /dev/sda1[/folder]" */
+    char what[300]; /* describes a foreign mount: "ext4 /dev/sda1[/folder]" */
     enum {
         OURS,
         FOREIGN,
-        COPY, /* shows below a sub path, as it was mounted on the volume: goes with the sub path */
+        /* a propagated copy of a mount on the volume, visible below a sub path: removed with the sub path */
+        COPY,
     } kind;
 };
 
-struct survey { /* the mounts below one folder of the pod's, in the order of mountinfo: lower ones first */
+struct survey { /* the mounts below one folder of the pod, in mountinfo's order: lower ones first */
     const char *base;
-    bool payloads; /* the folder on our tmpfs; else that below pods_dir */
+    bool payloads; /* the folder on our tmpfs; otherwise the one below pods_dir */
     struct point *v;
     size_t n, cap;
     bool no_memory;
@@ -63,7 +64,7 @@ static const struct point *already_at(const struct survey *s, const char *path)
     return NULL;
 }
 
-/* By its place and its file system: each of ours has one of its own. */
+/* By location and file system: each of ours has its own. */
 static bool is_volume(const struct survey *s, const struct fs_mount *m, const char *rest)
 {
     if (already_at(s, m->point) != NULL)
@@ -89,8 +90,8 @@ static int teardown_kind_of(const struct survey *s, const struct fs_mount *m)
     under = already_at(s, m->point);
     if (elements(rest) > 4)
         return COPY;
-    /* A second one at the same point that is shared must not be taken away here: it would vanish from the
-     * volume, too. */
+    /* A second, shared mount at the same point must not be unmounted here: it would vanish from the volume,
+     * too. */
     return elements(rest) == 4 && (under == NULL || !m->shared) ? OURS : FOREIGN;
 }
 
@@ -101,7 +102,7 @@ static bool teardown_note(const struct fs_mount *m, void *arg)
     struct point *p;
 
     if (n >= k && strcmp(m->point + n - k, "//deleted") == 0)
-        return true; /* its folder is gone: no path leads there any more */
+        return true; /* its folder was deleted: no path leads there */
     if (s->n == s->cap) {
         size_t cap = s->cap == 0 ? 32 : 2 * s->cap;
         struct point *grown = reallocarray(s->v, cap, sizeof(*grown));
@@ -134,7 +135,7 @@ static enum err_code survey_make(struct survey *s, const char *base, bool payloa
     return s->no_memory ? err_nomem(e) : ERR_OK;
 }
 
-/* The foreign mount at or below a path; NULL: none. */
+/* The foreign mount at or below a path, or NULL. */
 static const struct point *held_by(const struct survey *s, const char *path)
 {
     for (size_t i = 0; i < s->n; i++)
@@ -143,7 +144,7 @@ static const struct point *held_by(const struct survey *s, const char *path)
     return NULL;
 }
 
-/* Hidden by a foreign mount over a folder above it: no path leads there before that is gone. */
+/* Covered by a foreign mount over an ancestor: unreachable until that is gone. */
 static bool teardown_is_hidden(const struct survey *s, const char *path)
 {
     for (size_t i = 0; i < s->n; i++)
@@ -152,9 +153,9 @@ static bool teardown_is_hidden(const struct survey *s, const char *path)
     return false;
 }
 
-/* ---- mounts -------------------------------------------------------------------------------------- */
+/* ---- mounts ---- */
 
-/* One look; *ret_left counts what of ours is still to go after it. */
+/* One pass; *ret_left counts our mounts that remain. */
 static enum err_code teardown_unmount_pass(const char *base, bool payloads, size_t *ret_gone,
                                            size_t *ret_left, struct err *e)
 {
@@ -167,11 +168,11 @@ static enum err_code teardown_unmount_pass(const char *base, bool payloads, size
         if (p->kind != OURS || held_by(&s, p->path) != NULL || teardown_is_hidden(&s, p->path))
             continue;
         ++*ret_left;
-        /* Private first: what goes with it must not go anywhere else. */
+        /* Make it private first, so that the unmount does not propagate. */
         if (mount(NULL, p->path, NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
             umount2(p->path, MNT_DETACH | UMOUNT_NOFOLLOW) == 0)
             ++*ret_gone;
-        else if (e->code == ERR_OK) /* EINVAL, ENOENT: it went with one above it */
+        else if (e->code == ERR_OK) /* EINVAL, ENOENT: already unmounted with its parent */
             err_sys(e, errno, "unmount %s", p->path);
     }
     survey_done(&s);
@@ -194,11 +195,11 @@ static enum err_code unmount_ours(const char *base, bool payloads, struct err *e
     return err_set(e, ERR_ABORTED, "unmount below %s: new mounts keep coming", base);
 }
 
-/* ---- folders ------------------------------------------------------------------------------------- */
+/* ---- folders ---- */
 
 struct removal {
     const struct survey *s;
-    size_t volume_depth; /* elements below the base that name a volume: it stays as a whole */
+    size_t volume_depth; /* number of elements below the base that name a volume, which is kept as a whole */
 };
 
 static enum err_code remove_free(const struct removal *r, const char *path, size_t deep, struct err *e);
@@ -254,7 +255,7 @@ static void say_held(const struct survey *s, const struct point *p, struct err *
     else if (str_starts(rest, "/volumes/") && strchr(rest + 9, '/') != NULL)
         snprintf(volume, sizeof(volume), "%s", strchr(rest + 9, '/') + 1);
     volume[strcspn(volume, "/")] = '\0';
-    err_set(e, ERR_PRECONDITION, "%s%s%s is held by a mount that is not ours: %s (%s)",
+    err_set(e, ERR_PRECONDITION, "%s%s%s is in use by a mount that is not ours: %s (%s)",
             volume[0] != '\0' ? "volume \"" : "its folder", volume, volume[0] != '\0' ? "\"" : "", p->path,
             p->what);
 }
@@ -285,10 +286,10 @@ enum err_code vol_pod_teardown(struct vol_node *n, const char *uid, struct err *
         return e->code;
     if (vol_join(payloads, sizeof(payloads), e, "%s/%s", n->tmpfs, uid) != ERR_OK ||
         vol_join(pod, sizeof(pod), e, "%s/%s", n->pods, uid) != ERR_OK)
-        return err_wrap(e, "take down volumes of %s", uid);
-    /* Both, whatever becomes of the first: what one of them holds back has nothing to do with the other. */
+        return err_wrap(e, "remove volumes of %s", uid);
+    /* Both, even if the first fails: they are independent. */
     (void)(teardown_take_down(pod, false, e) == ERR_OK);
     if (teardown_take_down(payloads, true, &second) != ERR_OK && e->code == ERR_OK)
         *e = second;
-    return e->code == ERR_OK ? ERR_OK : err_wrap(e, "take down volumes of %s", uid);
+    return e->code == ERR_OK ? ERR_OK : err_wrap(e, "remove volumes of %s", uid);
 }

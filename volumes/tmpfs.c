@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tmpfs - mounting one, without swap where the kernel can do that. */
+/* tmpfs - mounts a tmpfs, without swap if the kernel supports that. */
 #include "base/fs.h"
 #include "volumes/internal.h"
 
@@ -41,7 +41,7 @@ static bool tmpfs_is_it(const struct fs_mount *m, void *arg)
 {
     struct look *l = arg;
 
-    if (strcmp(m->point, l->path) == 0) { /* the last line is the one on top */
+    if (strcmp(m->point, l->path) == 0) { /* the last line is the topmost */
         l->seen = true;
         l->found = strcmp(m->fstype, l->fstype) == 0;
         l->noswap = l->found && strstr(m->super_options, "noswap") != NULL;
@@ -58,7 +58,7 @@ struct presence vol_look_mounted(const char *path, const char *fstype, bool *ret
         return any;
     if (fs_each_mount(path, tmpfs_is_it, &l, e) != ERR_OK)
         return presence_unknown(e);
-    if (!l.seen) { /* unmounted in between, or listed by another path */
+    if (!l.seen) { /* unmounted meanwhile, or listed under another path */
         err_set(e, ERR_ABORTED, "%s is a mount point that mountinfo does not list", path);
         return presence_unknown(e);
     }

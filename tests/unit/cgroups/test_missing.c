@@ -29,8 +29,8 @@ static void what_is_missing_is_named_with_what_it_disables(void **state)
     t.hiers[0].controllers = CG_CTL_CPU | CG_CTL_MEMORY | CG_CTL_PIDS | CG_CTL_IO;
     cg_missing(&t, add, text);
     assert_string_equal(text,
-                        "cpuset: processors and memory nodes cannot be given to single containers\n"
-                        "hugetlb: huge pages are not limited: a container may take more than it asked for\n");
+                        "cpuset: containers cannot be assigned CPUs and memory nodes\n"
+                        "hugetlb: huge pages are not limited: a container may use more than it requested\n");
 }
 
 static void controllers_are_looked_for_in_all_hierarchies(void **state)
@@ -44,7 +44,7 @@ static void controllers_are_looked_for_in_all_hierarchies(void **state)
     t.hiers[2].controllers = CG_CTL_PIDS;
     cg_missing(&t, add, text);
     assert_string_equal(text,
-                        "freezer: processes are not stopped before they are killed: one that forks fast may "
+                        "freezer: processes are not frozen before they are killed: a fast-forking one may "
                         "take several rounds\n");
     t.layout = CG_V2; /* which needs no controller for that */
     text[0] = '\0';

@@ -158,7 +158,7 @@ static void something_else_of_that_name_is_an_error(void **state)
     strcat(path, "/data");
     assert_int_equal(symlink("/etc", path), 0);
     assert_int_equal(vol_empty_dir_setup(f->node, &d, path, sizeof(path), &e), ERR_PRECONDITION);
-    assert_string_equal(e.text, "volume data: data is in the way and no folder");
+    assert_string_equal(e.text, "volume data: data exists and is not a folder");
 }
 
 int main(void)

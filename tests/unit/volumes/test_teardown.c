@@ -114,7 +114,7 @@ static void a_mount_of_somebody_else_holds_its_volume_and_no_other(void **state)
     mount_foreign(f, EMPTY "data/deep", file); /* twice, one over the other */
     assert_int_equal(vol_pod_teardown(f->node, "u1", &e), ERR_PRECONDITION);
     assert_non_null(
-        strstr(e.text, "take down volumes of u1: volume \"data\" is held by a mount that is not ours: "));
+        strstr(e.text, "remove volumes of u1: volume \"data\" is in use by a mount that is not ours: "));
     assert_non_null(strstr(e.text, "/" EMPTY "data/deep ("));
     assert_non_null(strstr(e.text, "/precious])"));
     assert_file(file, "must live");
