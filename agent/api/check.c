@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The check context: where the walk is, and the problems and warnings it has met. */
+/* The check context: the walk's current path, and the problems and warnings found. */
 #include "agent/api/internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define IGNORED_MAX 500 /* warnings kept for one pod: 100 containers with five probes and hooks each */
+#define IGNORED_MAX 500 /* per pod: 100 containers with five probes and hooks each */
 
 void api_problems_add(struct api_problems *p, const char *where, const char *fmt, ...)
 {
@@ -52,8 +52,8 @@ void api_problems_done(struct api_problems *p)
     *p = (struct api_problems){ 0 };
 }
 
-/* ---- paths ---------------------------------------------------------------------------------- */
-/* Names in a path may come from the file: control bytes become '?', long ones are cut. */
+/* ---- paths ---- */
+/* Names in a path may come from the file: control bytes become '?', long ones are truncated. */
 static void api_check_append(struct api_check *c, const char *text)
 {
     size_t room = sizeof(c->path) - 1 - c->path_n;
@@ -102,7 +102,7 @@ void api_leave(struct api_check *c, size_t mark)
     c->path[mark] = '\0';
 }
 
-/* ---- problems ------------------------------------------------------------------------------- */
+/* ---- problems ---- */
 static void api_check_report(struct api_check *c, const char *fmt, va_list ap) PRINTF_LIKE(2, 0);
 
 static void api_check_report(struct api_check *c, const char *fmt, va_list ap)
@@ -196,7 +196,7 @@ struct api_quoted api_quote(const char *text)
         q.s[n++] = ch < 0x20 || ch == 0x7f ? '?' : (char)ch;
     }
     if (*text != '\0') {
-        while (n > 1 && ((unsigned char)q.s[n - 1] & 0xc0) == 0x80) /* no half UTF-8 character */
+        while (n > 1 && ((unsigned char)q.s[n - 1] & 0xc0) == 0x80) /* do not cut a UTF-8 character in two */
             n--;
         if (((unsigned char)q.s[n - 1] & 0xc0) == 0xc0)
             n--;

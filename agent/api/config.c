@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ConfigMap and Secret: decoding of their values, and the rules for keys, sizes and Secret types. */
+/* ConfigMap and Secret: decoding of their values, and rules for keys, sizes and Secret types. */
 #include "agent/api/internal.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #define DATA_MAX (1024 * 1024) /* sum of the values' bytes, as in Kubernetes */
 
-/* ---- base64 --------------------------------------------------------------------------------- */
+/* ---- base64 ---- */
 static int base64_digit(unsigned char ch)
 {
     if (ch >= 'A' && ch <= 'Z')
@@ -33,7 +33,8 @@ bool api_base64(const char *text, size_t n, unsigned char *out, size_t *ret_n)
         if (text[i] == '=') {
             padding++;
             digits++;
-            if (digits % 4 == 1 || digits % 4 == 2 || padding > 2) /* the first two of four are digits */
+            /* at least the first two of four must be digits */
+            if (digits % 4 == 1 || digits % 4 == 2 || padding > 2)
                 return false;
             continue;
         }
@@ -55,7 +56,7 @@ bool api_base64(const char *text, size_t n, unsigned char *out, size_t *ret_n)
     return true;
 }
 
-/* ---- data ----------------------------------------------------------------------------------- */
+/* ---- data ---- */
 void api_json_wipe(json_t *v)
 {
     const char *key;
@@ -63,7 +64,7 @@ void api_json_wipe(json_t *v)
     size_t i;
 
     if (json_is_string(v)) {
-        /* jansson owns the bytes and only reads them again to free them */
+        /* jansson owns the bytes and only frees them */
         explicit_bzero((char *)(uintptr_t)json_string_value(v), json_string_length(v));
     } else if (json_is_object(v)) {
         json_object_foreach (v, key, child)
@@ -142,7 +143,7 @@ static size_t members(const json_t *object, const char *field)
     return json_object_size(json_object_get(object, field));
 }
 
-/* stringData is write-only in Kubernetes: it is laid over data. */
+/* stringData is write-only in Kubernetes: it is merged over data. */
 static void merge_string_data(json_t *object)
 {
     const char *key;
@@ -159,7 +160,7 @@ static void merge_string_data(json_t *object)
     }
 }
 
-/* ---- Secret types --------------------------------------------------------------------------- */
+/* ---- Secret types ---- */
 static void need_key(struct api_check *c, const struct api_config *config, const char *key)
 {
     size_t outer = api_enter(c, "data");
@@ -183,7 +184,7 @@ static void need_json(struct api_check *c, const struct api_config *config, cons
     } else {
         v = json_loadb(d->data, d->size, JSON_ALLOW_NUL, &why);
         if (v == NULL && (why.text[0] == '\0' || json_error_code(&why) == json_error_out_of_memory))
-            c->no_memory = true; /* jansson says nothing when its first allocation fails */
+            c->no_memory = true; /* jansson reports nothing when its first allocation fails */
         else if (!json_is_object(v))
             api_fault(c, "must be a JSON object for type %s", config->type);
         api_json_wipe(v);
@@ -220,7 +221,7 @@ static void api_config_check_type(struct api_check *c, const struct api_config *
     }
 }
 
-/* ---- the object ----------------------------------------------------------------------------- */
+/* ---- the object ---- */
 static void check_data(struct api_check *c, struct api_config *config)
 {
     size_t total = 0;
@@ -260,7 +261,7 @@ void api_build_config(struct api_check *c, struct api_config *config, json_t *ob
     if (config->n_data > 1)
         qsort(config->data, config->n_data, sizeof(*config->data), datum_order);
     check_data(c, config);
-    if (secret && c->faults == before) /* a value that cannot be read is left out: it is not missing */
+    if (secret && c->faults == before) /* an unreadable value is left out, but not missing */
         api_config_check_type(c, config);
     api_validate_meta(c, &config->meta);
 }

@@ -30,7 +30,7 @@ const char *api_kind_name(enum api_kind kind)
     return "Unknown";
 }
 
-/* What one call of api_decode_file() works on. */
+/* State of one api_decode_file(). */
 struct decoder {
     struct api_check check;
     struct api_objects objects;
@@ -93,8 +93,8 @@ void api_objects_done(struct api_objects *o)
     *o = (struct api_objects){ 0 };
 }
 
-/* ---- objects -------------------------------------------------------------------------------- */
-/* Takes the reference that `object` holds. */
+/* ---- objects ---- */
+/* Takes over the reference in `object`. */
 static void api_decode_keep(struct decoder *d, struct api_object object)
 {
     struct api_object *grown = realloc(d->objects.v, (d->objects.n + 1) * sizeof(*grown));
@@ -130,7 +130,7 @@ static void keep_ignored(struct api_check *c, struct api_strs *ret)
     ret->n = c->n_ignored;
 }
 
-/* NULL when the pod has problems (reported) or memory ran out (noted in c). */
+/* NULL if the pod has problems (reported) or memory ran out (noted in c). */
 static struct api_pod *build_pod(struct api_check *c, json_t *object)
 {
     struct api_pod *pod = calloc(1, sizeof(*pod));
@@ -183,7 +183,7 @@ static struct api_config *build_config(struct api_check *c, enum api_config_kind
     return NULL;
 }
 
-/* Highest value that a class of a user may have; the two classes of the system. */
+/* Maximum value of a user's class; the two system classes. */
 #define PRIORITY_USER_MAX 1000000000
 
 static void check_priority_class(struct api_check *c, const struct api_priority_class *class)
@@ -270,7 +270,7 @@ static void decode_object(struct decoder *d, const struct kind *kind, json_t *ob
         api_decode_keep(d, result);
 }
 
-/* ---- kinds and lists ------------------------------------------------------------------------ */
+/* ---- kinds and lists ---- */
 static const struct kind *api_decode_find_kind(const char *name, size_t n)
 {
     for (size_t i = 0; i < N_KINDS; i++) {
@@ -285,7 +285,7 @@ static bool is_missing(const json_t *v)
     return v == NULL || json_is_null(v) || (json_is_string(v) && json_string_length(v) == 0);
 }
 
-/* The value of apiVersion or kind; NULL after reporting what is wrong with it. */
+/* The value of apiVersion or kind; NULL after reporting its problem. */
 static const char *type_field(struct api_check *c, const json_t *object, const char *field)
 {
     const json_t *v = json_object_get(object, field);
@@ -309,7 +309,7 @@ static bool has_version(struct api_check *c, const json_t *object, const char *k
     return version != NULL && strcmp(version, wanted) == 0;
 }
 
-/* What says no version at all is read all the same, for its other problems; nothing of it is kept. */
+/* A document without any version is read anyway to report its other problems, but not kept. */
 static bool lacks_version(const json_t *object)
 {
     return is_missing(json_object_get(object, "apiVersion"));
@@ -349,7 +349,7 @@ static void decode_single(struct decoder *d, json_t *object)
     }
 }
 
-/* Items of a typed list may leave out their kind and apiVersion. */
+/* Items of a typed list may omit their kind and apiVersion. */
 static void decode_item(struct decoder *d, const struct kind *kind, json_t *item)
 {
     struct api_check *c = &d->check;
@@ -428,8 +428,8 @@ static void decode_document(struct decoder *d, json_t *document)
         decode_list(d, kind, name, document);
 }
 
-/* ---- files ---------------------------------------------------------------------------------- */
-/* yaml_to_json() says "document 2: line 3 column 7: ..."; the number belongs into `where`. */
+/* ---- files ---- */
+/* yaml_to_json() reports "document 2: line 3 column 7: ..."; the number is moved to `where`. */
 static void syntax_problem(struct api_check *c, const struct err *e)
 {
     const char *text = e->text;
@@ -484,7 +484,7 @@ enum err_code api_decode_pod(const json_t *object, struct api_pod **ret, struct 
         api_fault(&c, "expected an object with apiVersion, kind and metadata");
         return ERR_OK;
     }
-    copy = json_deep_copy(object); /* the walk writes defaults */
+    copy = json_deep_copy(object); /* the walk modifies it */
     if (copy == NULL)
         return err_nomem(e);
     if (type_field(&c, copy, "kind") != NULL && has_version(&c, copy, "Pod", "v1")) {

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * decode - bytes of a manifest in, objects and problems out.
+ * decode - turns the bytes of a manifest into objects and problems.
  *
- * YAML (1.1 typing, as Kubernetes reads it) or JSON; several documents; `kind: List` (and PodList,
- * ConfigMapList, ...).  Steps: text -> json_t (yaml.h) -> schema check and defaults -> structs ->
- * validation.  All problems of a file are reported together; documents without problems are usable
- * even when another document of the file is not (the manifest folder decides what to do with that).
- * Problem text: "file:document:field.path: what is wrong, what is allowed", e.g.
+ * Input is YAML (1.1 typing, as in Kubernetes) or JSON; several documents; `kind: List` (and PodList,
+ * ConfigMapList, ...). Steps: text -> json_t (yaml.h) -> schema check and defaults -> structs -> validation.
+ * All problems of a file are reported together; valid documents are usable even if another document of the
+ * file is not (the manifest folder decides what to do with that). Problem text: "file:document:field.path:
+ * what is wrong, what is allowed", e.g.
  *   web.yaml:2:spec.containers[0].ports[1].hostPort: 70000 is out of range, allowed are 1 to 65535
- * Documents count from 1.  Items of a List are "file:1:items[3].spec...".
+ * Documents count from 1. Items of a List are "file:1:items[3].spec...".
  *
- * Unknown fields are problems ("unknown field").  Fields that are known but cannot be honoured on a node
- * without a control plane are refused with the reason; fields that do not matter for a node are accepted
- * silently (e.g. affinity is the scheduler's); fields that are not acted on go to api_pod.ignored.
+ * Unknown fields are problems ("unknown field"). Known fields that a node without a control plane cannot
+ * honour are refused with the reason; fields without meaning for a node are accepted silently (e.g. affinity
+ * is for the scheduler); fields without effect are listed in api_pod.ignored.
  */
 #ifndef AGENT_API_DECODE_H
 #define AGENT_API_DECODE_H
@@ -20,8 +20,8 @@
 
 #include <jansson.h>
 
-#define API_FILE_MAX (10 * 1024 * 1024) /* bytes of one manifest, kubelet's limit for static pods */
-#define API_PROBLEMS_MAX 200            /* kept a file; the last one then says how many were left out */
+#define API_FILE_MAX (10 * 1024 * 1024) /* bytes per manifest, kubelet's limit for static pods */
+#define API_PROBLEMS_MAX 200            /* per file; the last one says how many were left out */
 
 struct api_problem {
     char *where; /* "web.yaml:2:spec.containers[0].image" */
@@ -52,7 +52,7 @@ struct api_object {
 };
 
 const struct api_meta *api_object_meta(const struct api_object *o); /* borrowed */
-struct api_object api_object_ref(const struct api_object *o);       /* a reference more */
+struct api_object api_object_ref(const struct api_object *o);       /* adds a reference */
 void api_object_unref(struct api_object *o);
 
 struct api_objects {
@@ -61,32 +61,29 @@ struct api_objects {
 };
 
 void api_objects_done(struct api_objects *o); /* drops the references */
-void api_json_wipe(json_t *v);                /* overwrites every string below v: it may have held a Secret */
+void api_json_wipe(json_t *v);                /* overwrites every string below v: it may be from a Secret */
 
-/*
- * Decodes the content of one file.  Fails only when nothing could be done at all (out of memory);
- * everything that is wrong with the content is in *problems.  `file` is used in messages only.
- * Pure computation (no I/O, no globals): callable on any thread.
- */
+/* Decodes the content of one file. Fails only if nothing could be done at all (out of memory); problems of
+ * the content are in *problems. `file` is only for messages. Pure computation (no I/O, no globals): callable
+ * on any thread. */
 enum err_code api_decode_file(const char *file, const char *text, size_t size, struct api_objects *ret,
                               struct api_problems *problems, struct err *e) MUST_CHECK;
 
-/* In-place resize: cpu and memory, of containers or the pod, are not the same.  Both have the same
- * containers. */
+/* Whether the cpu and memory of containers or pod differ (in-place resize). Both have the same containers. */
 bool api_pod_resources_differ(const struct api_pod *old_pod, const struct api_pod *new_pod);
-/* A pod as `pod`, with the resources of `other`, which has the same containers: a new reference. */
+/* A copy of `pod` with the resources of `other`, which has the same containers: a new reference. */
 enum err_code api_pod_with_resources_of(const struct api_pod *pod, const struct api_pod *other,
                                         struct api_pod **ret, struct err *e) MUST_CHECK;
 
-/* One Pod from JSON that the agent wrote itself (a record): same path, same checks. */
+/* One Pod from JSON written by the agent itself (a record): same path, same checks. */
 enum err_code api_decode_pod(const json_t *object, struct api_pod **ret, struct api_problems *problems,
                              struct err *e) MUST_CHECK;
 
 /*
- * What an edit means for a running pod (the API's rule for what may change): the names of the
- * fields that force a new pod, joined by ", ", in `why`; false if the edit can be applied in place (labels,
- * annotations, containers[*].image, activeDeadlineSeconds shortened, tolerations added,
- * terminationGracePeriodSeconds from negative to 1; resources are in place too).
+ * Whether an edit requires a new pod (the API's rule for what may change). If so, `why` has the names of the
+ * fields, joined by ", "; false if the edit can be applied in place (labels, annotations,
+ * containers[*].image, activeDeadlineSeconds shortened, tolerations added, terminationGracePeriodSeconds from
+ * negative to 1, resources).
  */
 bool api_pod_edit_needs_restart(const struct api_pod *old_pod, const struct api_pod *new_pod, char *why,
                                 size_t why_size);

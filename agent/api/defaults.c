@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Defaults that depend on other fields; the fixed ones stand in the tables. */
+/* Defaults that depend on other fields; the fixed ones are in the tables. */
 #include "agent/api/internal.h"
 
 #include <string.h>
 
-/* ---- before the walk: on the JSON, touching only what has the expected type ------------------ */
+/* ---- before the walk: on the JSON, touching only values of the expected type ---- */
 
-/*
- * Always when the tag is "latest", or when there is neither tag nor digest.  The tag is what follows a
- * colon in the last path element in front of the digest; host:5000/name has none.
- */
+/* Always if the tag is "latest", or if there is neither tag nor digest. The tag follows a colon in the last
+ * path element before the digest; host:5000/name has none. */
 enum api_pull_policy api_pull_policy_default(const char *image)
 {
     static const char latest[] = ":latest";
@@ -97,7 +95,7 @@ void api_defaults_before(struct api_check *c, json_t *pod)
         c->no_memory = true;
 }
 
-/* ---- after the walk: resources, in the structs and in the JSON -------------------------------- */
+/* ---- after the walk: resources, in the structs and in the JSON ---- */
 static void add_request(struct api_check *c, struct api_resource_list *list, json_t *resources,
                         const char *name, const struct quantity *amount)
 {
@@ -124,7 +122,7 @@ static void add_request(struct api_check *c, struct api_resource_list *list, jso
     list->n += grown[at].name != NULL;
 }
 
-/* An object whose requests, if given, are one too: what else it may be is reported already. */
+/* An object whose requests, if given, are an object, too: other problems are already reported. */
 static bool can_take_requests(const json_t *resources)
 {
     const json_t *requests = json_object_get(resources, "requests");
@@ -153,8 +151,8 @@ static void default_containers(struct api_check *c, json_t *list, struct api_con
                              false);
 }
 
-/* Pod-level requests: what the containers ask for in sum, else the pod-level limit; only next to pod-level
- * limits. */
+/* Pod-level requests: the sum of the containers' requests, otherwise the pod-level limit; only if there are
+ * pod-level limits. */
 static void default_pod_level(struct api_check *c, struct api_pod_spec *spec, json_t *resources)
 {
     static const char *const names[] = { "cpu", "memory" };
@@ -170,7 +168,7 @@ static void default_pod_level(struct api_check *c, struct api_pod_spec *spec, js
     requests_from_limits(c, &spec->resources, resources, true);
 }
 
-/* ---- after the walk: AppArmor profiles from before there was a field, in the structs ------------- */
+/* ---- after the walk: AppArmor profiles from annotations, in the structs ---- */
 static void default_apparmor(struct api_check *c, struct api_container *v, size_t n, const char *name,
                              const char *value)
 {

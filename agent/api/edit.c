@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an edit of a manifest means for a pod that runs: the API's rule for what may change in place. */
+/* What an edited manifest means for a running pod: the API's rule for what may change in place. */
 #include "agent/api/internal.h"
 
 #include <stdio.h>
@@ -40,7 +40,7 @@ static bool edit_same(const json_t *a, const json_t *b)
     return a == b || (a != NULL && b != NULL && json_equal((json_t *)a, (json_t *)b));
 }
 
-/* Calls fn for every member that differs between two objects (either may be NULL). */
+/* Calls fn for every member in which two objects (either may be NULL) differ. */
 static void each_difference(struct edit *e, const json_t *a, const json_t *b,
                             void (*fn)(struct edit *e, const char *name, const json_t *a, const json_t *b,
                                        void *arg),
@@ -63,7 +63,7 @@ static void each_difference(struct edit *e, const json_t *a, const json_t *b,
     }
 }
 
-/* ---- containers ----------------------------------------------------------------------------- */
+/* ---- containers ---- */
 struct container_pair {
     const char *list;
     size_t index;
@@ -111,7 +111,7 @@ static void container_difference(struct edit *e, const char *name, const json_t 
         return;
     if (strcmp(name, "resources") == 0 && resized_in_place(e, a, b))
         return;
-    /* A new tag may bring another default with it. */
+    /* A new tag may change the default. */
     if (strcmp(name, "imagePullPolicy") == 0 && default_policy(pair->old_container) &&
         default_policy(pair->new_container))
         return;
@@ -130,7 +130,7 @@ static void compare_containers(struct edit *e, const char *list, const json_t *a
     }
 }
 
-/* ---- the rest of the spec ------------------------------------------------------------------- */
+/* ---- the rest of the spec ---- */
 static bool deadline_in_place(const json_t *a, const json_t *b)
 {
     return b != NULL && (a == NULL || json_integer_value(b) <= json_integer_value(a));
@@ -182,7 +182,7 @@ static void spec_difference(struct edit *e, const char *name, const json_t *a, c
     need(e, "spec.%.100s", name);
 }
 
-/* By field or by annotation. */
+/* Whether set by field or by annotation. */
 static bool same_profiles(const struct api_container *a, const struct api_container *b, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -209,7 +209,7 @@ bool api_pod_edit_needs_restart(const struct api_pod *old_pod, const struct api_
     if (why_size > 0)
         why[0] = '\0';
     if (a == NULL || b == NULL) {
-        need(&e, "spec"); /* no memory to look closer */
+        need(&e, "spec"); /* out of memory */
     } else {
         if (!str_eq(old_pod->meta.name, new_pod->meta.name))
             need(&e, "metadata.name");

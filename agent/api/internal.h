@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * internal - what the files of agent/api share: the check context (where are we, what is wrong), the
- * text formats of names, the schema tables and their walker, and the validation passes.
+ * internal - declarations shared by agent/api: the check context (current path and problems), the text
+ * formats of names, the schema tables and their walker, and the validation passes.
  *
- * A manifest becomes an object in four steps.  defaults.c fills in what depends on other fields, the
- * walker (schema.c) checks names, types, ranges and formats against the tables, adds the fixed
- * defaults to the JSON and copies what has a slot into the structs; defaults.c completes resources;
- * validate_*.c checks what no single field can know.  Every step goes on after a problem, so that all
- * problems are reported together; structs may therefore hold NULL where a field was bad.
+ * A manifest becomes an object in four steps. defaults.c fills in defaults that depend on other fields; the
+ * walker (schema.c) checks names, types, ranges and formats against the tables, adds the fixed defaults to
+ * the JSON and copies fields with a slot to the structs; defaults.c completes resources; validate_*.c checks
+ * rules across fields. Every step continues after a problem, so that all problems are reported together;
+ * structs may therefore hold NULL for invalid fields.
  */
 #ifndef AGENT_API_INTERNAL_H
 #define AGENT_API_INTERNAL_H
@@ -17,49 +17,49 @@
 
 #include <jansson.h>
 
-#define API_PATH_MAX 1024     /* a longer field path is cut: 64 levels of ordinary names fit */
-#define API_LIST_MAX 2000     /* elements of one list: some checks compare each with each */
-#define API_RESOURCES_MAX 100 /* resource names of one container */
+#define API_PATH_MAX 1024     /* a longer field path is truncated: 64 levels of ordinary names fit */
+#define API_LIST_MAX 2000     /* elements of one list: some checks compare all pairs */
+#define API_RESOURCES_MAX 100 /* per container */
 
-/* ---- check context (check.c) ---------------------------------------------------------------- */
+/* ---- check context (check.c) ---- */
 struct api_check {
     struct api_problems *problems;
-    struct arena *arena;     /* of the object that is being built */
-    const char *file;        /* NULL: paths only */
+    struct arena *arena;     /* of the object being built */
+    const char *file;        /* NULL: show only paths */
     int document;            /* 1.., with file */
     size_t faults;           /* problems reported through this context */
     bool no_memory;          /* an allocation failed: the object is incomplete */
     char path[API_PATH_MAX]; /* "spec.containers[0].ports[1]" */
     size_t path_n;
-    char **ignored; /* malloc'ed; what api_ignore() was told */
+    char **ignored; /* malloc'ed; from api_ignore() */
     size_t n_ignored;
 };
 
-/* Go one level down; the result is given to api_leave() on the way back. */
+/* Descends one level; pass the result to api_leave() when done. */
 size_t api_enter(struct api_check *c, const char *name);
 size_t api_enter_index(struct api_check *c, size_t index);
 size_t api_enter_key(struct api_check *c, const char *key); /* "limits[memory]" */
 void api_leave(struct api_check *c, size_t mark);
 
-/* A problem at the current path, at a field below it, or at an element of a list below it. */
+/* Reports a problem at the current path, at a field below it, or at an element of a list below it. */
 void api_fault(struct api_check *c, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void api_fault_at(struct api_check *c, const char *child, const char *fmt, ...) PRINTF_LIKE(3, 4);
-/* Something that is accepted but not acted on. */
+/* Notes a field that is accepted but has no effect. */
 void api_ignore(struct api_check *c, const char *why);
 void api_check_done(struct api_check *c);
 
-/* Arena allocation that notes failure in the context. */
+/* Allocates from the arena; failure is noted in the context. */
 void *api_alloc(struct api_check *c, size_t n);
 char *api_strdup(struct api_check *c, const char *s);
 
-/* `text` in double quotes, control bytes replaced, cut when long: for messages. */
+/* `text` in double quotes, with control bytes replaced, truncated when long: for messages. */
 struct api_quoted {
     char s[100];
 };
 struct api_quoted api_quote(const char *text);
 #define QUOTE(text) (api_quote(text).s)
 
-/* ---- formats of names (names.c) --------------------------------------------------------------- */
+/* ---- formats of names (names.c) ---- */
 enum api_format {
     API_FMT_NONE,
     API_FMT_LABEL,     /* DNS-1123 label */
@@ -77,14 +77,14 @@ enum api_format {
     API_FMT_FILE_PATH,    /* the same, and not starting with ".." */
     API_FMT_NO_BACKSTEPS, /* any path without ".." */
     API_FMT_UID,
-    API_FMT_IMAGE,  /* no blanks around */
+    API_FMT_IMAGE,  /* no surrounding blanks */
     API_FMT_MEDIUM, /* of an emptyDir */
 };
 
-/* NULL, or what such a text must look like: "must be ...". */
+/* NULL if valid, otherwise the rule: "must be ...". */
 const char *api_format_rule(enum api_format format, const char *s);
 
-/* ---- schema tables (schema.c, schema_*.c) ------------------------------------------------------- */
+/* ---- schema tables (schema.c, schema_*.c) ---- */
 enum api_type {
     API_STRING,
     API_ENUM, /* a string of `values`, kept as the value's number */
@@ -105,26 +105,26 @@ enum api_type {
 };
 
 enum api_support {
-    API_WITH_PARENT, /* what holds for the object it stands in; a field with a slot is acted on */
+    API_WITH_PARENT, /* like the containing object; a field with a slot is acted on */
     API_ACTED,
-    API_ACCEPTED, /* without meaning for a node, or for this node */
-    API_IGNORED,  /* accepted, named in api_pod.ignored */
+    API_ACCEPTED, /* no meaning for a node, or for this node */
+    API_IGNORED,  /* accepted, listed in api_pod.ignored */
     API_REFUSED,
 };
 
 enum api_row_flags {
-    API_REQUIRED = 1 << 0,     /* must be given, and not empty */
-    API_POINTER = 1 << 1,      /* object: the slot is a pointer to a new struct; else the struct itself */
-    API_ONE = 1 << 2,          /* object: the slot is a list (v, n) that gets one element */
-    API_IN_PARENT = 1 << 3,    /* the slot is in the struct around this one */
-    API_KEEP_EMPTY = 1 << 4,   /* string: "" is a value (an API pointer), not the same as absent */
-    API_EMPTY_TEXT = 1 << 5,   /* string: the slot holds "" instead of NULL when absent */
-    API_OCTAL = 1 << 6,        /* number: a file mode, messages show it octal */
-    API_RANGE = 1 << 7,        /* number: min..max */
-    API_AS_TEXT = 1 << 8,      /* number: the slot is a char * */
-    API_BOOL_SLOT = 1 << 9,    /* enum: the slot is a bool */
-    API_DROP = 1 << 10,        /* leave it out of the object's JSON */
-    API_ZERO_ABSENT = 1 << 11, /* 0 or false is the same as absent (no pointer in the API's Go type) */
+    API_REQUIRED = 1 << 0,   /* must be given, and not empty */
+    API_POINTER = 1 << 1,    /* object: the slot is a pointer to a new struct; otherwise the struct itself */
+    API_ONE = 1 << 2,        /* object: the slot is a list (v, n) and gets one element */
+    API_IN_PARENT = 1 << 3,  /* the slot is in the containing struct */
+    API_KEEP_EMPTY = 1 << 4, /* string: "" is a value (an API pointer), different from absent */
+    API_EMPTY_TEXT = 1 << 5, /* string: the slot holds "" instead of NULL when absent */
+    API_OCTAL = 1 << 6,      /* number: a file mode, messages show it octal */
+    API_RANGE = 1 << 7,      /* number: min..max */
+    API_AS_TEXT = 1 << 8,    /* number: the slot is a char * */
+    API_BOOL_SLOT = 1 << 9,  /* enum: the slot is a bool */
+    API_DROP = 1 << 10,      /* omitted from the object's JSON */
+    API_ZERO_ABSENT = 1 << 11, /* 0 or false means absent (not a pointer in the API's Go type) */
 };
 
 struct api_value {
@@ -137,17 +137,17 @@ struct api_schema;
 struct api_row {
     const char *name;
     enum api_type type;
-    size_t slot;  /* AT(): where the value goes; 0: nowhere */
-    size_t has;   /* AT() of a bool that says it was given (strings: and is not empty) */
+    size_t slot;  /* AT(): the value's destination; 0: none */
+    size_t has;   /* AT() of a bool that is set if the field is given (strings: and not empty) */
     size_t count; /* AT() of the size_t that counts a list */
-    size_t tag;   /* AT() of an enum that becomes tag_value when the field is given */
+    size_t tag;   /* AT() of an enum set to tag_value if the field is given */
     int tag_value;
     unsigned flags;
     const struct api_schema *nested;
-    const struct api_value *values; /* ended by a NULL text; also for API_STRING */
+    const struct api_value *values; /* terminated by a NULL text; also for API_STRING */
     enum api_format format;
     int64_t min, max;
-    int32_t absent;        /* number: the slot's value when not given and without default */
+    int32_t absent;        /* number: the slot's value if not given and without default */
     const char *otherwise; /* default, as text; "{}" for an object */
     enum api_support support;
     const char *harmless; /* a value (JSON text) to which `support` does not apply */
@@ -157,22 +157,22 @@ struct api_row {
 struct api_schema {
     const char *name; /* the API's type name: "Container" */
     const struct api_row *rows;
-    const struct api_schema *base; /* more rows, looked at after these */
-    size_t size;                   /* of the struct, where one is allocated */
-    size_t init;                   /* AT() of an enum that becomes init_value in each struct */
+    const struct api_schema *base; /* more rows, searched after these */
+    size_t size;                   /* of the struct, if one is allocated */
+    size_t init;                   /* AT() of an enum set to init_value in each struct */
     int init_value;
-    size_t init_true; /* AT() of a bool that becomes true in each struct */
-    /* The rows from one_of_first on exclude each other: */
-    const char *one_of;       /* problem when two are given; NULL: no such rule */
-    const char *one_of_none;  /* problem when none is given; NULL: none is fine */
-    const char *one_of_first; /* name of the first of these rows; NULL: all */
-    const char *one_of_last;  /* name of the last; NULL: to the end */
+    size_t init_true; /* AT() of a bool set to true in each struct */
+    /* The rows from one_of_first to one_of_last exclude each other: */
+    const char *one_of;       /* the problem if two are given; NULL: no such rule */
+    const char *one_of_none;  /* the problem if none is given; NULL: none is allowed */
+    const char *one_of_first; /* the first of these rows; NULL: all */
+    const char *one_of_last;  /* the last; NULL: to the end */
 };
 
 #define AT(type, field) (offsetof(struct type, field) + 1)
-#define HERE 1 /* AT() of an object that is spread over the struct around it */
+#define HERE 1 /* AT() of an object whose fields are in the containing struct */
 
-/* Checks `object` against the table, fills in defaults, copies into `out` (may be NULL: check only). */
+/* Checks `object` against the table, fills in defaults, copies to `out` (NULL: check only). */
 void api_walk(struct api_check *c, const struct api_schema *schema, json_t *object, void *out);
 
 extern const struct api_schema api_schema_pod, api_schema_config_map, api_schema_secret,
@@ -194,26 +194,26 @@ extern const struct api_schema api_schema_affinity, api_schema_toleration, api_s
     api_schema_scheduling_group; /* schema_scheduling.c */
 extern const struct api_value api_values_pull_policy[], api_values_restart_policy[];
 
-/* ---- defaults that depend on other fields (defaults.c) ------------------------------------------- */
+/* ---- defaults that depend on other fields (defaults.c) ---- */
 void api_defaults_before(struct api_check *c, json_t *pod);                        /* before the walk */
 void api_defaults_after(struct api_check *c, json_t *object, struct api_pod *pod); /* after it */
 enum api_pull_policy api_pull_policy_default(const char *image);
 
-/* ---- resources (resources.c) --------------------------------------------------------------------- */
+/* ---- resources (resources.c) ---- */
 struct api_resource_rule {
     const char *name; /* ends in '-': prefix; "": anything with a '/' */
     enum api_support support;
     const char *why;
 };
-extern const struct api_resource_rule api_resource_rules[]; /* ended by a NULL name */
+extern const struct api_resource_rule api_resource_rules[]; /* terminated by a NULL name */
 void api_validate_resources(struct api_check *c, const struct api_resources *r, bool pod_level);
 void api_validate_pod_resources(struct api_check *c, const struct api_pod_spec *spec);
 void api_validate_overhead(struct api_check *c, const struct api_resource_list *l);
-/* Effective requests of all containers for one resource, without pod level and overhead. */
+/* Effective requests of all containers for a resource, without pod level and overhead. */
 bool api_sum_requests(const struct api_pod_spec *spec, const char *name, struct quantity *ret);
 enum api_qos api_compute_qos(const struct api_pod_spec *spec);
 
-/* ---- validation (validate_*.c): cross-field rules ------------------------------------------------- */
+/* ---- validation (validate_*.c): cross-field rules ---- */
 void api_validate_meta(struct api_check *c, const struct api_meta *meta);
 void api_validate_kvs(struct api_check *c, const char *field, const struct api_kvs *m, enum api_format value);
 void api_validate_pod(struct api_check *c, const struct api_pod *pod, const json_t *object);
@@ -229,15 +229,17 @@ void api_validate_resource_field_ref(struct api_check *c, const struct api_resou
 void api_validate_pod_security(struct api_check *c, const struct api_pod_spec *spec, const json_t *security);
 void api_validate_security(struct api_check *c, const struct api_container *container, const json_t *security,
                            const struct api_pod_spec *spec);
-void api_validate_apparmor_name(struct api_check *c, const char *name);   /* not empty */
-#define API_APPARMOR_OF "container.apparmor.security.beta.kubernetes.io/" /* and a container's name */
+void api_validate_apparmor_name(struct api_check *c, const char *name); /* not empty */
+#define API_APPARMOR_OF                                                                                      \
+    "container.apparmor.security.beta.kubernetes.io/" /* followed by a container's name                      \
+                                                       */
 void api_validate_annotations(struct api_check *c, const struct api_pod *pod);
 void api_validate_scheduling(struct api_check *c, const json_t *spec);
 
-/* ---- ConfigMap, Secret (config.c) ------------------------------------------------------------------ */
+/* ---- ConfigMap, Secret (config.c) ---- */
 /* Checks and fills `config`, whose arena and kind are set. */
 void api_build_config(struct api_check *c, struct api_config *config, json_t *object);
-/* Go's standard base64: line ends are skipped, padding is required.  False: not base64. */
+/* Go's standard base64: line ends are ignored, padding is required. False: invalid. */
 bool api_base64(const char *text, size_t n, unsigned char *out, size_t *ret_n);
 void api_kvs_sort(struct api_kvs *m);
 #endif

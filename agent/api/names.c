@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The text formats of names and small values, as apimachinery pkg/util/validation has them. */
+/* The text formats of names and small values, as in apimachinery pkg/util/validation. */
 #include "agent/api/internal.h"
 
 #include <arpa/inet.h>
@@ -21,7 +21,7 @@ static bool alnum(char ch)
     return lower(ch) || api_names_digit(ch) || (ch >= 'A' && ch <= 'Z');
 }
 
-/* [a-z0-9]([-a-z0-9]*[a-z0-9])?, with '_' among the inner characters if asked for. */
+/* [a-z0-9]([-a-z0-9]*[a-z0-9])?, optionally with '_' among the inner characters. */
 static bool dns_label(const char *s, size_t n, bool underscore)
 {
     for (size_t i = 0; i < n; i++) {
@@ -129,7 +129,7 @@ static bool ip_address(const char *s)
     return inet_pton(AF_INET, s, scratch) == 1 || inet_pton(AF_INET6, s, scratch) == 1;
 }
 
-/* A DNS name with '_' allowed, one trailing dot allowed, or the root ".". */
+/* A DNS name, also with '_' and a trailing dot, or the root ".". */
 static bool search_domain(const char *s)
 {
     char copy[256];
@@ -172,7 +172,7 @@ static bool has_backstep(const char *s)
     }
 }
 
-/* What the atomic writer can write: at most 4096 bytes, elements of at most 255. */
+/* The atomic writer's limits: at most 4096 bytes, elements of at most 255. */
 static bool file_lengths(const char *s)
 {
     if (strlen(s) > 4096)

@@ -54,7 +54,7 @@ static bool term_holds(const struct api_node_term *t, const char *node_name, con
         if (!node_fit_holds(&t->labels[i], api_kvs_get(labels, t->labels[i].key)))
             return false;
     }
-    for (size_t i = 0; i < t->n_fields; i++) { /* validation lets only metadata.name through */
+    for (size_t i = 0; i < t->n_fields; i++) { /* validation allows only metadata.name */
         if (!node_fit_holds(&t->fields[i], node_name))
             return false;
     }

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * node_resources - the settings about the node's own cpu, memory, swap and process ids as numbers: what is
- * kept from from pods, whose limits are written, how memory is protected.  Plain values, copied freely.
- * Sources: kubelet's KubeletConfiguration and pkg/kubelet/cm/node_container_manager_linux.go.
- */
+/* node_resources - settings for the node's own cpu, memory, swap and process ids: reservations, enforced
+ * limits, memory protection. Plain values, copied freely. Sources: kubelet's KubeletConfiguration and
+ * pkg/kubelet/cm/node_container_manager_linux.go. */
 #ifndef AGENT_API_NODE_RESOURCES_H
 #define AGENT_API_NODE_RESOURCES_H
 #include <stdbool.h>
@@ -15,7 +13,7 @@ struct api_reserved { /* systemReserved or kubeReserved; 0: nothing */
 
 struct api_threshold { /* of evictionHard; both 0: none */
     int64_t bytes;
-    double share; /* of the capacity, 0 to 1; counts where bytes is 0 */
+    double share; /* of the capacity, 0 to 1; used if bytes is 0 */
 };
 
 enum api_enforce { /* bits: enforceNodeAllocatable */
@@ -27,13 +25,13 @@ enum api_enforce { /* bits: enforceNodeAllocatable */
 };
 
 struct api_node_resources {
-    struct api_reserved system, kube; /* reservedSystemCPUs is in system, instead of both's cpu */
+    struct api_reserved system, kube; /* reservedSystemCPUs is in system, replacing the cpu of both */
     struct api_threshold evict_memory, evict_storage; /* memory.available, nodefs.available */
     unsigned enforce;
-    bool limited_swap;       /* memorySwap.swapBehavior: LimitedSwap */
-    bool single_process_oom; /* an OOM kill takes one process; kubelet's default on v2: the whole container */
-    bool memory_qos;         /* feature gate MemoryQoS */
-    bool memory_tiers;       /* memoryReservationPolicy: TieredReservation */
+    bool limited_swap;        /* memorySwap.swapBehavior: LimitedSwap */
+    bool single_process_oom;  /* an OOM kill ends one process; kubelet's default on v2: the whole container */
+    bool memory_qos;          /* feature gate MemoryQoS */
+    bool memory_tiers;        /* memoryReservationPolicy: TieredReservation */
     double memory_throttling; /* memoryThrottlingFactor */
 };
 #endif

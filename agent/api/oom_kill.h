@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * oom_kill - the pod annotation coracle.dev/oom-kill: what an out of memory kill takes (cgroup v2 only; on v1
- * it is always one process).
+ * oom_kill - the pod annotation coracle.dev/oom-kill defines what an out-of-memory kill ends (cgroup v2 only;
+ * on v1 always one process).
  *
- *     process     the process that the kernel chose
+ *     process     the process chosen by the kernel
  *     container   all of its container: kubelet's default, unless singleProcessOOMKill says otherwise
- *     pod         the same; and where it is the pod's limit that was met, all containers of the pod
+ *     pod         the same; and if the pod's limit was reached, all containers of the pod
  */
 #ifndef AGENT_API_OOM_KILL_H
 #define AGENT_API_OOM_KILL_H
@@ -15,6 +15,6 @@
 
 enum api_oom_kill { API_OOM_KILL_UNSET, API_OOM_KILL_PROCESS, API_OOM_KILL_CONTAINER, API_OOM_KILL_POD };
 
-/* `value`: the annotation's; NULL: there is none.  False: it is none of the above. */
+/* `value`: the annotation's, or NULL. False if invalid. */
 bool api_oom_kill_parse(const char *value, enum api_oom_kill *ret);
 #endif

@@ -5,13 +5,13 @@
 #include <string.h>
 
 #define NANO 1000000000
-#define DIGITS_MAX 200 /* of one quantity's text; Kubernetes sets no limit, nobody writes more */
+#define DIGITS_MAX 200 /* Kubernetes has no limit; nobody writes more */
 
 static const __int128 nano_per_unit = NANO;
 static const __int128 decimal_max = (__int128)1000000000000000000 * 100000000000 * NANO; /* 10^29 units */
 static const __int128 binary_max = (__int128)INT64_MAX * NANO;
 
-/* Suffixes as apimachinery's suffix.go has them: no K, no KiB, lone E is 10^18. */
+/* Suffixes as in apimachinery's suffix.go: no K, no KiB, a lone E is 10^18. */
 static const struct suffix {
     const char *text;
     int base; /* 10 or 2 */
@@ -38,7 +38,7 @@ static bool quantity_digit(char ch)
     return ch >= '0' && ch <= '9';
 }
 
-/* "e3", "E-6": the exponent; false if it is no exponent.  Huge ones are cut to +-1000, beyond any range. */
+/* "e3", "E-6": the exponent; false if invalid. Huge ones are clamped to +-1000, beyond any range. */
 static bool parse_exponent(const char *s, int *ret)
 {
     bool negative = false;
@@ -72,11 +72,9 @@ static bool find_suffix(const char *s, int *ret_base, int *ret_exponent, enum qu
     return parse_exponent(s, ret_exponent);
 }
 
-/*
- * The number as decimal digits d[0..n) with `point` digits before the point (may be negative or
- * past n).  Nano units: digits up to nine places after the point, rounded up when anything is left.
- * False: more than 10^29 units.
- */
+/* The number as decimal digits d[0..n) with `point` digits before the point (may be negative or past n).
+ * Converts to nano units: up to nine places after the point, rounded up if anything is left. False: more than
+ * 10^29 units. */
 static bool digits_to_nano(const unsigned char *d, size_t n, long point, __int128 *ret)
 {
     __int128 value = 0;
@@ -97,7 +95,7 @@ static bool digits_to_nano(const unsigned char *d, size_t n, long point, __int12
     return value <= decimal_max;
 }
 
-/* Binary suffix: doubles the fraction digit by digit, so that nothing is lost; capped at 2^63-1 units. */
+/* Binary suffix: doubles the fraction digit by digit, without loss; capped at 2^63-1 units. */
 static __int128 binary_to_nano(unsigned char *d, size_t n, size_t point, int exponent)
 {
     __int128 whole = 0, nano;
@@ -167,7 +165,7 @@ enum err_code quantity_parse(const char *text, struct quantity *ret, struct err 
         nano = 0;
     else if (!digits_to_nano(d, n, (long)point + exponent, &nano))
         return quantity_bad(text, "is too large", e);
-    /* Kubernetes shows a binary quantity below 1 in decimal form from here on. */
+    /* Kubernetes uses decimal form for binary quantities below 1. */
     if (base == 2 && nano > 0 && nano < nano_per_unit)
         format = QUANTITY_DECIMAL_SI;
 
@@ -198,7 +196,7 @@ static void write_decimal(const struct quantity *q, char ret[QUANTITY_TEXT_SIZE]
     char suffix[16];
     int exponent = -9;
 
-    /* The largest power of 1000 that keeps an integer; without suffix letters beyond E. */
+    /* The largest power of 1000 that keeps an integer; there are no suffix letters beyond E. */
     while (value % 1000 == 0 && (exponent < 18 || q->format == QUANTITY_DECIMAL_EXPONENT)) {
         value /= 1000;
         exponent += 3;
@@ -239,7 +237,7 @@ void quantity_format(const struct quantity *q, char ret[QUANTITY_TEXT_SIZE])
     quantity_write_number(value, binary[step], ret);
 }
 
-/* nano / divisor, away from zero, cut to int64. */
+/* nano / divisor, away from zero, clamped to int64. */
 static int64_t scaled(__int128 nano, __int128 divisor)
 {
     __int128 v = nano / divisor;
@@ -272,7 +270,7 @@ struct quantity quantity_add(const struct quantity *a, const struct quantity *b)
 {
     struct quantity sum = { .format = a->format };
 
-    /* A zero takes the other's format, as apimachinery's Add does. */
+    /* A zero takes the other's format, as in apimachinery's Add. */
     if (a->nano == 0)
         sum.format = b->format;
     if (__builtin_add_overflow(a->nano, b->nano, &sum.nano))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cpu and memory of a pod that is edited while it runs: what changed, and a manifest with the old amounts. */
+/* In-place resize: which cpu and memory changed, and a manifest with the old amounts. */
 #include "agent/api/internal.h"
 
 #include <string.h>

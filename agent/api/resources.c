@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Resource names, their support and rules; the sums and the QoS class that follow from them. */
+/* Resource names, their support and rules; the sums and the QoS class derived from them. */
 #include "agent/api/internal.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* A name that ends in '-' stands for all that begin with it; "" for everything with a '/'. */
+/* A name that ends in '-' is a prefix; "" stands for everything with a '/'. */
 const struct api_resource_rule api_resource_rules[] = {
     { "cpu", API_ACTED, NULL },
     { "memory", API_ACTED, NULL },
     { "ephemeral-storage", API_ACTED, NULL },
     { "hugepages-", API_ACTED, NULL },
-    { "", API_IGNORED, "no device plugin on this node provides it: kubelet, too, runs the pod without" },
+    { "", API_IGNORED, "no device plugin on this node provides it: like kubelet, the pod runs without it" },
     { NULL, API_ACTED, NULL },
 };
 
@@ -42,7 +42,7 @@ static const struct api_resource_rule *find_rule(const char *name)
     return rule;
 }
 
-/* ---- one resource list ---------------------------------------------------------------------- */
+/* ---- one resource list ---- */
 static bool valid_name(struct api_check *c, const char *name, bool pod_level)
 {
     const char *rule = api_format_rule(API_FMT_LABEL_KEY, name);
@@ -52,8 +52,8 @@ static bool valid_name(struct api_check *c, const char *name, bool pod_level)
     if (rule != NULL)
         api_fault(c, "the resource name %s %s", QUOTE(name), rule);
     else if (!known)
-        api_fault(c, "%s is no resource of a %s, allowed are cpu, memory, %shugepages-<size>%s", QUOTE(name),
-                  pod_level ? "pod" : "container", pod_level ? "and " : "ephemeral-storage, ",
+        api_fault(c, "%s is not a resource of a %s, allowed are cpu, memory, %shugepages-<size>%s",
+                  QUOTE(name), pod_level ? "pod" : "container", pod_level ? "and " : "ephemeral-storage, ",
                   pod_level ? "" : " and names with a domain (example.com/thing)");
     return rule == NULL && known;
 }
@@ -83,11 +83,11 @@ static void api_resources_check_amount(struct api_check *c, const struct api_res
     if (r->amount.nano < 0)
         api_fault(c, "%s is negative, allowed are 0 and more", text);
     else if ((huge(r->name) || extended(r->name)) && r->amount.nano % unit != 0)
-        api_fault(c, "%s is no whole number", text);
+        api_fault(c, "%s is not a whole number", text);
     else if (huge(r->name))
         check_huge(c, r);
-    /* A mistake for M or Mi, of which the API server warns, too.  0.1Gi is meant, and no whole number either.
-     */
+    /* Probably a mistake for M or Mi; the API server warns, too. (0.1Gi is deliberate, although not whole
+     * either.) */
     else if (counts_bytes(r->name) && r->amount.nano % unit != 0 && r->amount.format != QUANTITY_BINARY_SI)
         api_ignore(c, "a fraction of a byte, rounded up: \"m\" is a thousandth, \"M\" a million");
 }
@@ -151,7 +151,7 @@ void api_validate_resources(struct api_check *c, const struct api_resources *r, 
         const struct api_resource *request = &r->requests.v[i];
         const struct quantity *limit = api_resource_get(&r->limits, request->name);
         size_t mark = api_enter_key(c, request->name);
-        /* One that equals its limit (perhaps because it was made from it) was judged there. */
+        /* A request equal to its limit (perhaps derived from it) was checked there. */
         if (limit == NULL || quantity_cmp(limit, &request->amount) != 0) {
             api_resources_check_one(c, request, pod_level);
             check_against_limit(c, request, limit);
@@ -178,7 +178,7 @@ void api_validate_overhead(struct api_check *c, const struct api_resource_list *
     api_leave(c, outer);
 }
 
-/* ---- sums ----------------------------------------------------------------------------------- */
+/* ---- sums ---- */
 static struct quantity request_of(const struct api_container *container, const char *name, bool *found)
 {
     const struct quantity *q = api_resource_get(&container->resources.requests, name);
@@ -251,7 +251,7 @@ void api_validate_pod_resources(struct api_check *c, const struct api_pod_spec *
     check_pod_limits(c, spec);
 }
 
-/* ---- QoS ------------------------------------------------------------------------------------ */
+/* ---- QoS ---- */
 struct qos_sum {
     struct quantity requests[2], limits[2]; /* cpu, memory; zero: not set */
     bool all_limited;

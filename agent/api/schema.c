@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The one walker: checks a JSON object against a table, adds defaults, fills the struct. */
+/* The walker: checks a JSON object against a table, adds defaults, fills the struct. */
 #include "agent/api/schema_internal.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 static void walk_object(struct walk w, const struct api_schema *schema, json_t *object);
 
-/* ---- tables --------------------------------------------------------------------------------- */
+/* ---- tables ---- */
 static const struct api_row *find_row(const struct api_schema *schema, const char *name)
 {
     do {
@@ -21,7 +21,7 @@ static const struct api_row *find_row(const struct api_schema *schema, const cha
     return NULL;
 }
 
-/* Levenshtein distance, 99 when a name is long. */
+/* Levenshtein distance; 99 if a name is long. */
 static size_t schema_distance(const char *a, const char *b)
 {
     size_t n = strlen(a), m = strlen(b), line[64];
@@ -63,7 +63,7 @@ static const char *schema_similar(const struct api_schema *schema, const char *n
     return found;
 }
 
-/* ---- nested objects ------------------------------------------------------------------------- */
+/* ---- nested objects ---- */
 static bool walk_nested(const struct walk *w, const struct api_row *row, json_t *v, bool quiet)
 {
     struct walk below = { .c = w->c, .parent = w->out, .quiet = quiet };
@@ -120,7 +120,7 @@ static bool walk_value(const struct walk *w, const struct api_row *row, json_t *
     return api_walk_plain(w, row, holder, v);
 }
 
-/* ---- objects -------------------------------------------------------------------------------- */
+/* ---- objects ---- */
 static bool harmless(struct api_check *c, const struct api_row *row, const json_t *v)
 {
     json_t *value;
@@ -253,7 +253,7 @@ static void walk_row(const struct walk *w, const struct api_row *row, json_t *ob
     tag = api_slot(w, row, row->tag);
     if (tag != NULL)
         *tag = row->tag_value;
-    json_incref(v); /* a canonical value may take its place in the object */
+    json_incref(v); /* a canonical value may replace it in the object */
     if (walk_value(w, row, object, v, settled))
         report_support(w, row, v);
     else

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables of Container, its init and ephemeral forms, and of what stands in them. */
+/* Tables of Container, its init and ephemeral forms, and their parts. */
 #include "agent/api/internal.h"
 
-/* ---- ports ---------------------------------------------------------------------------------- */
+/* ---- ports ---- */
 static const struct api_value protocols[] = { { "TCP", 0 }, { "UDP", 1 }, { "SCTP", 2 }, { NULL, 0 } };
 
 static const struct api_row port[] = {
@@ -31,7 +31,7 @@ static const struct api_schema port_schema = { .name = "ContainerPort",
                                                .rows = port,
                                                .size = sizeof(struct api_port) };
 
-/* ---- environment ---------------------------------------------------------------------------- */
+/* ---- environment ---- */
 static const struct api_row config_map_ref[] = {
     { .name = "name",
       .type = API_STRING,
@@ -182,7 +182,7 @@ static const struct api_row env[] = {
 };
 static const struct api_schema env_schema = { .name = "EnvVar", .rows = env, .size = sizeof(struct api_env) };
 
-/* ---- resources ------------------------------------------------------------------------------ */
+/* ---- resources ---- */
 static const struct api_row claim_ref[] = {
     { .name = "name", .type = API_STRING, .flags = API_REQUIRED },
     { .name = "request", .type = API_STRING, .format = API_FMT_LABEL },
@@ -190,7 +190,7 @@ static const struct api_row claim_ref[] = {
 };
 static const struct api_schema claim_ref_schema = { .name = "ResourceClaim", .rows = claim_ref };
 
-/* Which resource names are supported stands in resources.c. */
+/* The supported resource names are in resources.c. */
 static const struct api_row resources[] = {
     { .name = "limits", .type = API_RESOURCES, .slot = AT(api_resources, limits) },
     { .name = "requests", .type = API_RESOURCES, .slot = AT(api_resources, requests) },
@@ -226,7 +226,7 @@ static const struct api_schema resize_policy_schema = { .name = "ContainerResize
                                                         .rows = resize_policy,
                                                         .size = sizeof(struct api_resize_policy) };
 
-/* ---- restart rules -------------------------------------------------------------------------- */
+/* ---- restart rules ---- */
 static const struct api_value exit_code_operators[] = { { "In", 0 }, { "NotIn", 1 }, { NULL, 0 } };
 static const struct api_row exit_codes[] = {
     { .name = "operator",
@@ -264,7 +264,7 @@ static const struct api_schema restart_rule_schema = { .name = "ContainerRestart
                                                        .rows = restart_rule,
                                                        .size = sizeof(struct api_restart_rule) };
 
-/* ---- mounts --------------------------------------------------------------------------------- */
+/* ---- mounts ---- */
 static const struct api_value propagations[] = {
     { "None", 0 }, { "HostToContainer", 1 }, { "Bidirectional", 2 }, { NULL, 0 }
 };
@@ -313,7 +313,7 @@ static const struct api_row volume_device[] = {
 };
 static const struct api_schema volume_device_schema = { .name = "VolumeDevice", .rows = volume_device };
 
-/* ---- containers ----------------------------------------------------------------------------- */
+/* ---- containers ---- */
 const struct api_value api_values_pull_policy[] = { { "Always", API_PULL_ALWAYS },
                                                     { "IfNotPresent", API_PULL_IF_NOT_PRESENT },
                                                     { "Never", API_PULL_NEVER },

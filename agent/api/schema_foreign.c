@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Tables of the volume sources that are refused (schema_volume.c says why): their fields are checked all the
- * same, so that a manifest's other mistakes show at once.
- */
+/* Tables of the volume sources that are refused (see schema_volume.c): their fields are checked anyway, so
+ * that other mistakes in a manifest show at once. */
 #include "agent/api/internal.h"
 
 #define TEXT(field)                                                                                          \
@@ -142,7 +140,7 @@ static const struct api_row csi[] = { TEXT("driver"),
                                       { 0 } };
 const struct api_schema api_schema_csi = { .name = "CSIVolumeSource", .rows = csi };
 
-/* ---- ephemeral: a claim inside the pod ------------------------------------------------------- */
+/* ---- ephemeral: a claim inside the pod ---- */
 static const struct api_row typed_ref[] = { TEXT("apiGroup"), TEXT("kind"), TEXT("name"), { 0 } };
 static const struct api_schema typed_ref_schema = { .name = "TypedLocalObjectReference", .rows = typed_ref };
 

@@ -79,7 +79,7 @@ static const struct api_row object_meta[] = {
       .type = API_STRINGS,
       .flags = API_DROP,
       .support = API_ACCEPTED,
-      .why = "nobody here would remove them; dropped" },
+      .why = "nothing here would remove them; dropped" },
     { .name = "managedFields",
       .type = API_LIST,
       .nested = &managed_fields_schema,
@@ -171,7 +171,7 @@ static const struct api_row secret[] = {
     { .name = "sizes",
       .type = API_ANY,
       .support = API_REFUSED,
-      .why = "what is shown in place of the values, which are shown to nobody; set data" },
+      .why = "a placeholder shown instead of the values, which are never shown; set data" },
     { 0 },
 };
 const struct api_schema api_schema_secret = { .name = "Secret", .rows = secret };

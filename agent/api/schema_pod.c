@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Table of PodSpec and of the small types that only it uses. */
+/* Table of PodSpec and the small types used only by it. */
 #include "agent/api/internal.h"
 
-static const char scheduler[] = "the scheduler's; this pod is on its node already";
+static const char scheduler[] = "for the scheduler; this pod is already on its node";
 
 static const struct api_row local_ref[] = {
     { .name = "name", .type = API_STRING, .slot = AT(api_local_ref, name) },
@@ -255,18 +255,18 @@ static const struct api_row pod_spec[] = {
       .type = API_RESOURCES,
       .slot = AT(api_pod_spec, overhead),
       .support = API_ACCEPTED,
-      .why = "an admission plugin's copy from the RuntimeClass; kept for the pod's resource sums" },
+      .why = "copied from the RuntimeClass by an admission plugin; kept for the pod's resource sums" },
     { .name = "enableServiceLinks",
       .type = API_BOOL,
       .otherwise = "true",
       .support = API_ACCEPTED,
-      .why = "no Service is known here whose variables it could ask for" },
+      .why = "there are no Services here that it could apply to" },
     { .name = "os", .type = API_OBJECT, .slot = HERE, .nested = &os_schema },
     { .name = "schedulingGates",
       .type = API_LIST,
       .nested = &api_schema_scheduling_gate,
       .support = API_REFUSED,
-      .why = "nobody here would open the gates, the pod would never run" },
+      .why = "nothing here would remove the gates, the pod would never run" },
     { .name = "schedulingGroup",
       .type = API_OBJECT,
       .nested = &api_schema_scheduling_group,

@@ -81,7 +81,7 @@ static const struct api_row sleep_action[] = {
 };
 static const struct api_schema sleep_schema = { .name = "SleepAction", .rows = sleep_action };
 
-/* The handlers of a probe stand in the probe itself, whose first member is the handler. */
+/* A probe's handlers are fields of the probe itself, whose first member is the handler. */
 static const struct api_row probe[] = {
     { .name = "exec",
       .type = API_OBJECT,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables of what is the scheduler's: affinity, tolerations, spreading, gates, groups. */
+/* Tables for the scheduler's fields: affinity, tolerations, spreading, gates, groups. */
 #include "agent/api/internal.h"
 
-/* ---- selectors ------------------------------------------------------------------------------ */
+/* ---- selectors ---- */
 static const struct api_value label_operators[] = {
     { "In", 0 }, { "NotIn", 1 }, { "Exists", 2 }, { "DoesNotExist", 3 }, { NULL, 0 }
 };
@@ -75,7 +75,7 @@ static const struct api_row node_selector[] = {
 };
 static const struct api_schema node_selector_schema = { .name = "NodeSelector", .rows = node_selector };
 
-/* ---- affinity ------------------------------------------------------------------------------- */
+/* ---- affinity ---- */
 static const struct api_row preferred_term[] = {
     { .name = "weight", .type = API_INT32, .flags = API_REQUIRED | API_RANGE, .min = 1, .max = 100 },
     { .name = "preference", .type = API_OBJECT, .nested = &node_term_schema },
@@ -136,7 +136,7 @@ static const struct api_row affinity[] = {
 };
 const struct api_schema api_schema_affinity = { .name = "Affinity", .rows = affinity };
 
-/* ---- tolerations, spreading, gates, groups -------------------------------------------------- */
+/* ---- tolerations, spreading, gates, groups ---- */
 static const struct api_value toleration_operators[] = { { "Equal", API_TOLERATE_EQUAL },
                                                          { "Exists", API_TOLERATE_EXISTS },
                                                          { NULL, 0 } };
@@ -151,7 +151,7 @@ static const struct api_row toleration[] = {
     { .name = "tolerationSeconds",
       .type = API_INT64,
       .support = API_ACCEPTED,
-      .why = "taints are looked at when a pod is admitted; what runs is left alone" },
+      .why = "taints are checked when a pod is admitted; running pods are left alone" },
     { 0 },
 };
 const struct api_schema api_schema_toleration = { .name = "Toleration",

@@ -6,7 +6,7 @@
 
 static const char no_selinux[] = "SELinux labels are not set, as by containerd without enable_selinux";
 
-/* ---- seccomp, AppArmor, SELinux, Windows ---------------------------------------------------- */
+/* ---- seccomp, AppArmor, SELinux, Windows ---- */
 static const struct api_value seccomp_types[] = { { "Unconfined", API_SECCOMP_UNCONFINED },
                                                   { "RuntimeDefault", API_SECCOMP_RUNTIME_DEFAULT },
                                                   { "Localhost", API_SECCOMP_LOCALHOST },
@@ -77,7 +77,7 @@ static const struct api_schema windows_schema = { .name = "WindowsSecurityContex
         .harmless = "{}", .why = "this is a Linux node"                                                      \
     }
 
-/* ---- pod ------------------------------------------------------------------------------------ */
+/* ---- pod ---- */
 static const struct api_row sysctl[] = {
     { .name = "name",
       .type = API_STRING,
@@ -120,7 +120,7 @@ static const struct api_row pod_security[] = {
       .flags = API_KEEP_EMPTY,
       .values = change_policies,
       .support = API_ACCEPTED,
-      .why = "it is for storage of drivers; the volumes of this node get the group anyway, as in kubelet" },
+      .why = "it applies to storage drivers; the volumes of this node always get the group, as in kubelet" },
     { .name = "supplementalGroups",
       .type = API_INT64S,
       .slot = AT(api_pod_security, supplemental_groups),
@@ -153,7 +153,7 @@ static const struct api_row pod_security[] = {
 };
 const struct api_schema api_schema_pod_security = { .name = "PodSecurityContext", .rows = pod_security };
 
-/* ---- container ------------------------------------------------------------------------------ */
+/* ---- container ---- */
 static const struct api_row capabilities[] = {
     { .name = "add", .type = API_STRINGS, .slot = AT(api_security, caps_add) },
     { .name = "drop", .type = API_STRINGS, .slot = AT(api_security, caps_drop) },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The values that the walker meets: type, range and format checks, and their copies in the structs. */
+/* The walker's values: type, range and format checks, and copying to the structs. */
 #include "agent/api/schema_internal.h"
 #include "agent/api/yaml_internal.h"
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- slots ---------------------------------------------------------------------------------- */
+/* ---- slots ---- */
 void *api_slot(const struct walk *w, const struct api_row *row, size_t at)
 {
     char *base = row->flags & API_IN_PARENT ? w->parent : w->out;
@@ -32,7 +32,7 @@ void api_set_text(const struct walk *w, const struct api_row *row, const char *t
         *p = api_strdup(w->c, text);
 }
 
-/* ---- types ---------------------------------------------------------------------------------- */
+/* ---- types ---- */
 static const char *type_of(const json_t *v)
 {
     switch (json_typeof(v)) {
@@ -74,7 +74,7 @@ static const char *unquote_hint(const json_t *v)
     return helps ? ": leave the quotes out" : "";
 }
 
-/* True for 8080 and for 8080.0, which Go's decoder takes for the same. */
+/* True for 8080 and for 8080.0, which are equal for Go's decoder. */
 static bool schema_value_whole(struct api_check *c, const json_t *v, int64_t *ret)
 {
     double real;
@@ -135,7 +135,7 @@ static const struct api_value *find_value(struct api_check *c, const struct api_
         if (strcmp(v->text, text) == 0)
             return v;
     }
-    shown = count > 12 ? 3 : count; /* of a long list (signals) only what they look like */
+    shown = count > 12 ? 3 : count; /* for a long list (signals) only examples */
     allowed[0] = '\0';
     for (size_t i = 0; i < shown && n < sizeof(allowed); i++)
         n += (size_t)snprintf(allowed + n, sizeof(allowed) - n, "%s%s",
@@ -148,7 +148,7 @@ static const struct api_value *find_value(struct api_check *c, const struct api_
     return NULL;
 }
 
-/* ---- scalars -------------------------------------------------------------------------------- */
+/* ---- scalars ---- */
 static bool walk_string(const struct walk *w, const struct api_row *row, const json_t *v)
 {
     const struct api_value *value = NULL;
@@ -233,8 +233,8 @@ static bool walk_bool(const struct walk *w, const struct api_row *row, const jso
     return true;
 }
 
-/* The text of a quantity that may come as a number; Go prints the shortest digits that give the same number.
- */
+/* The text of a quantity that may be given as a number; Go prints the shortest digits that yield the same
+ * number. */
 static bool quantity_text(struct api_check *c, const json_t *v, char *text, size_t size)
 {
     const char *s;
@@ -270,7 +270,7 @@ static bool quantity_text(struct api_check *c, const json_t *v, char *text, size
     return true;
 }
 
-/* Parses, and replaces holder[name] by the canonical text. */
+/* Parses it, and replaces holder[name] with the canonical text. */
 static bool read_quantity(struct api_check *c, json_t *holder, const char *name, const json_t *v,
                           bool to_milli, struct quantity *ret)
 {
@@ -304,7 +304,7 @@ static bool walk_quantity(const struct walk *w, const struct api_row *row, json_
     return true;
 }
 
-/* ---- lists and maps ------------------------------------------------------------------------- */
+/* ---- lists and maps ---- */
 bool api_is_list(struct api_check *c, const json_t *v)
 {
     if (!json_is_array(v)) {
@@ -389,7 +389,7 @@ static bool walk_map(const struct walk *w, const struct api_row *row, json_t *v)
         map.v = api_alloc(w->c, (json_object_size(v) + 1) * sizeof(*map.v));
     json_object_foreach_safe (v, next, key, value) {
         size_t mark = api_enter_key(w->c, key);
-        if (json_is_null(value)) /* Go's decoder makes an empty string of it */
+        if (json_is_null(value)) /* Go's decoder makes it an empty string */
             value = json_object_set_new(v, key, json_string("")) == 0 ? json_object_get(v, key) : value;
         if (schema_value_is_text(w->c, value) && map.v != NULL) {
             struct api_kv *kv = &map.v[map.n];
@@ -451,7 +451,7 @@ static bool walk_resources(const struct walk *w, const struct api_row *row, json
     return true;
 }
 
-/* ---- all of them ---------------------------------------------------------------------------- */
+/* ---- all of them ---- */
 bool api_walk_plain(const struct walk *w, const struct api_row *row, json_t *holder, json_t *v)
 {
     switch (row->type) {
@@ -477,7 +477,7 @@ bool api_walk_plain(const struct walk *w, const struct api_row *row, json_t *hol
         return walk_resources(w, row, v);
     case API_INT_OR_STRING:
         return walk_int_or_string(w, row, holder, v);
-    case API_OBJECT: /* the walker's */
+    case API_OBJECT: /* handled by the walker */
     case API_LIST:
     case API_ANY:
         break;

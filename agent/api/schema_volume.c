@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tables of Volume and of the sources that this node handles itself; the others stand in schema_foreign.c. */
+/* Tables of Volume and of the sources that this node supports; the others are in schema_foreign.c. */
 #include "agent/api/internal.h"
 
 #define MODE .flags = API_RANGE | API_OCTAL, .min = 0, .max = 0777
@@ -8,11 +8,11 @@
 static const char needs_server[] = "needs an API server";
 static const char needs_plane[] = "needs a control plane and a storage driver";
 static const char foreign[] =
-    "file systems and drivers of other machines are not this agent's; mount it on the node "
+    "network file systems and storage drivers are not supported; mount it on the node "
     "and use hostPath";
 static const char removed[] = "Kubernetes itself has removed or retired this volume type";
 
-/* ---- hostPath, emptyDir, image -------------------------------------------------------------- */
+/* ---- hostPath, emptyDir, image ---- */
 static const struct api_value host_path_types[] = {
     { "", 0 },       { "DirectoryOrCreate", 0 }, { "Directory", 0 },   { "FileOrCreate", 0 }, { "File", 0 },
     { "Socket", 0 }, { "CharDevice", 0 },        { "BlockDevice", 0 }, { NULL, 0 },
@@ -61,7 +61,7 @@ static const struct api_row image[] = {
 };
 static const struct api_schema image_schema = { .name = "ImageVolumeSource", .rows = image };
 
-/* ---- configMap, secret, downwardAPI --------------------------------------------------------- */
+/* ---- configMap, secret, downwardAPI ---- */
 static const struct api_row item[] = {
     { .name = "key", .type = API_STRING, .slot = AT(api_item, key), .flags = API_REQUIRED },
     { .name = "path",
@@ -153,7 +153,7 @@ static const struct api_schema downward_schema = { .name = "DownwardAPIVolumeSou
                                                    .init = AT(api_payload_source, kind),
                                                    .init_value = API_SRC_DOWNWARD };
 
-/* ---- projected ------------------------------------------------------------------------------ */
+/* ---- projected ---- */
 static const struct api_row config_map_projection[] = {
     PAYLOAD_NAME("name"), PAYLOAD_ITEMS, PAYLOAD_OPTIONAL, { 0 }
 };
@@ -272,7 +272,7 @@ static const struct api_schema projected_schema = { .name = "ProjectedVolumeSour
                                                     .rows = projected,
                                                     .init_true = AT(api_volume, projected) };
 
-/* ---- Volume --------------------------------------------------------------------------------- */
+/* ---- Volume ---- */
 #define PAYLOAD(field, schema)                                                                               \
     {                                                                                                        \
         .name = field, .type = API_OBJECT, .slot = AT(api_volume, sources),                                  \

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SELECTOR_MAX 65536 /* bytes of one selector; kubectl's come on a command line */
+#define SELECTOR_MAX 65536 /* kubectl's are on a command line */
 
 enum sel_op { SEL_EXISTS, SEL_ABSENT, SEL_IN, SEL_NOT_IN, SEL_GREATER, SEL_LESS };
 
@@ -123,7 +123,7 @@ static enum err_code selector_add_value(struct api_selector *s, struct sel_requi
     return ERR_OK;
 }
 
-/* "(a,b)"; "(a,)" and "(,a)" hold the empty value, too, as in Kubernetes; "()" is refused. */
+/* "(a,b)"; "(a,)" and "(,a)" include the empty value, as in Kubernetes; "()" is rejected. */
 static enum err_code parse_set(struct api_selector *s, struct sel_lexer *l, struct sel_requirement *r,
                                struct err *e)
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * selector - label selectors in kubectl's text form: "app=web,tier!=db,env in (a,b),!old,track".
- * Rules: apimachinery pkg/labels.  An empty text selects everything.
- */
+/* selector - label selectors in kubectl's text form: "app=web,tier!=db,env in (a,b),!old,track". Rules:
+ * apimachinery pkg/labels. An empty text selects everything. */
 #ifndef AGENT_API_SELECTOR_H
 #define AGENT_API_SELECTOR_H
 #include "agent/api/types.h"

@@ -11,7 +11,7 @@
 
 enum owner { OWNER_UNKNOWN, OWNER_IPC, OWNER_NET };
 
-/* Those that need a newer kernel than 4.15 are not on the list of the version that this agent follows. */
+/* Sysctls that need a newer kernel than 4.15 are not on the list of the kubelet version we follow. */
 static const char *const safe[] = {
     "kernel.shm_rmid_forced",
     "net.ipv4.ip_local_port_range",
@@ -37,7 +37,7 @@ static enum owner owner_of(const char *name)
     return OWNER_UNKNOWN;
 }
 
-/* ---- patterns --------------------------------------------------------------------------------------- */
+/* ---- patterns ---- */
 
 static bool sysctls_is_word(char c)
 {
@@ -65,7 +65,7 @@ static bool matches_regex(const char *s)
     }
 }
 
-/* With dots and without the star; *ret_prefix says whether there was one. */
+/* With dots and without the star; *ret_prefix: whether there was one. */
 static void read_pattern(const char *pattern, char ret[NAME_MAX_LENGTH + 1], bool *ret_prefix)
 {
     size_t n;
@@ -95,7 +95,7 @@ enum err_code sysctls_check_patterns(const char *const *patterns, struct err *e)
     return ERR_OK;
 }
 
-/* ---- admission -------------------------------------------------------------------------------------- */
+/* ---- admission ---- */
 
 static bool is_allowed(const char *name, const char *const *patterns)
 {

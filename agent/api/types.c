@@ -95,7 +95,7 @@ struct api_config *api_config_ref(struct api_config *c)
     return c;
 }
 
-/* kubectl apply keeps the whole Secret in an annotation: annotations are as secret as the data. */
+/* kubectl apply keeps the whole Secret in an annotation, so annotations are as secret as the data. */
 static void wipe_config(struct api_config *c)
 {
     for (size_t i = 0; i < c->n_data; i++) {

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * types - the object model: what of a Pod, ConfigMap, Secret and PriorityClass the agent works with.
+ * types - the object model: the parts of Pod, ConfigMap, Secret and PriorityClass that the agent uses.
  *
- * Objects come out of api_decode_*() (decode.h) defaulted and validated, live in one arena, are
- * immutable and shared by reference count.  Strings are NUL-terminated, owned by the object; an
- * optional field that was not given is NULL (pointers) or has its has_ flag false.  Field names follow
- * the API (snake_case).  The full manifest, as JSON with defaults filled in, is kept as text for
- * people and for edits; every field that is not in these structs is either refused or named in
- * `ignored` (see the schema tables and docs/pod-fields.md).
+ * Objects come from api_decode_*() (decode.h) defaulted and validated, live in one arena, are immutable and
+ * reference-counted. Strings are NUL-terminated and owned by the object; an optional field that was not given
+ * is NULL (pointers) or has its has_ flag false. Field names follow the API (snake_case). The full manifest,
+ * as JSON with defaults filled in, is kept as text for people and for edits; fields that are not in these
+ * structs are either refused or listed in `ignored` (see the schema tables and docs/pod-fields.md).
  */
 #ifndef AGENT_API_TYPES_H
 #define AGENT_API_TYPES_H
@@ -30,7 +29,7 @@ struct api_kv {
     char *value;
 };
 
-struct api_kvs { /* sorted by key, keys unique */
+struct api_kvs { /* sorted by key, unique keys */
     struct api_kv *v;
     size_t n;
 };
@@ -40,13 +39,13 @@ const char *api_kvs_get(const struct api_kvs *m, const char *key); /* NULL if ab
 struct api_meta {
     char *name;
     char *namespace; /* "default" when not given; NULL for cluster-scoped kinds */
-    char *uid;       /* as given; NULL otherwise */
+    char *uid;       /* as given, or NULL */
     struct api_kvs labels;
     struct api_kvs annotations;
     int64_t generation;
 };
 
-/* ---- resources ------------------------------------------------------------------------------ */
+/* ---- resources ---- */
 struct api_resource {
     char *name; /* cpu, memory, ephemeral-storage, hugepages-2Mi, example.com/thing */
     struct quantity amount;
@@ -57,14 +56,15 @@ struct api_resource_list {
     size_t n;
 };
 
-const struct quantity *api_resource_get(const struct api_resource_list *l, const char *name); /* NULL: none */
+/* NULL if absent */
+const struct quantity *api_resource_get(const struct api_resource_list *l, const char *name);
 
 struct api_resources {
     struct api_resource_list limits;
     struct api_resource_list requests; /* defaulted from limits */
 };
 
-/* ---- environment ---------------------------------------------------------------------------- */
+/* ---- environment ---- */
 struct api_key_ref { /* configMapKeyRef, secretKeyRef */
     char *name;
     char *key;
@@ -82,7 +82,7 @@ struct api_resource_field_ref {
     struct quantity divisor; /* 0 means 1 */
 };
 
-struct api_file_key_ref { /* a variable out of a file in an emptyDir */
+struct api_file_key_ref { /* a variable from a file in an emptyDir */
     char *volume_name, *path, *key;
     bool optional;
 };
@@ -98,13 +98,13 @@ struct api_env {
 };
 
 struct api_env_from {
-    char *prefix;         /* NULL: none */
+    char *prefix;         /* may be NULL */
     char *config_map_ref; /* object name; exactly one of the two */
     char *secret_ref;
     bool optional;
 };
 
-/* ---- security ------------------------------------------------------------------------------- */
+/* ---- security ---- */
 enum api_seccomp_type {
     API_SECCOMP_UNSET,
     API_SECCOMP_UNCONFINED,
@@ -122,7 +122,7 @@ struct api_apparmor {
     char *localhost_profile;
 };
 
-struct api_security { /* container level; pod level uses the fields it shares */
+struct api_security { /* container level; pod level uses the common fields */
     bool has_run_as_user, has_run_as_group, has_run_as_non_root, has_privileged,
         has_allow_privilege_escalation, has_read_only_root_filesystem;
     int64_t run_as_user, run_as_group;
@@ -137,10 +137,8 @@ struct api_sysctl {
     char *name;
     char *value;
 };
-/*
- * The name as Kubernetes compares it: "net/ipv4/conf/eth0.1/x", whose separator is '/', becomes
- * "net.ipv4.conf.eth0/1.x"; any other stays.  Cut to fit `size`.
- */
+/* The name in Kubernetes' normal form: "net/ipv4/conf/eth0.1/x", whose separator is '/', becomes
+ * "net.ipv4.conf.eth0/1.x"; others stay as they are. Truncated to `size`. */
 void api_sysctl_with_dots(const char *name, char *ret, size_t size);
 
 struct api_pod_security {
@@ -156,7 +154,7 @@ struct api_pod_security {
     size_t n_sysctls;
 };
 
-/* ---- probes and hooks ----------------------------------------------------------------------- */
+/* ---- probes and hooks ---- */
 enum api_handler_kind {
     API_HANDLER_NONE,
     API_HANDLER_EXEC,
@@ -184,7 +182,7 @@ struct api_probe {
     int64_t termination_grace_seconds;
 };
 
-/* ---- containers ----------------------------------------------------------------------------- */
+/* ---- containers ---- */
 struct api_port {
     char *name; /* NULL: none */
     int32_t container_port;
@@ -207,8 +205,8 @@ enum api_restart_policy { API_RESTART_UNSET, API_RESTART_ALWAYS, API_RESTART_ON_
 enum api_pull_policy { API_PULL_ALWAYS, API_PULL_IF_NOT_PRESENT, API_PULL_NEVER };
 
 struct api_restart_rule {
-    bool all;    /* RestartAllContainers; else Restart */
-    bool not_in; /* holds for every exit code but these */
+    bool all;    /* RestartAllContainers; otherwise Restart */
+    bool not_in; /* applies to every exit code except these */
     int64_t *exit_codes;
     size_t n_exit_codes;
 };
@@ -237,8 +235,9 @@ struct api_container {
     struct api_volume_mount *mounts;
     size_t n_mounts;
     struct api_security security;
-    enum api_restart_policy restart_policy; /* UNSET: the pod's; ALWAYS on an init container: a sidecar */
-    struct api_restart_rule *restart_rules; /* before the policy; the first that matches */
+    /* UNSET: the pod's; ALWAYS on an init container makes it a sidecar */
+    enum api_restart_policy restart_policy;
+    struct api_restart_rule *restart_rules; /* precede the policy; the first match applies */
     size_t n_restart_rules;
     struct api_resize_policy *resize_policies;
     size_t n_resize_policies;
@@ -250,7 +249,7 @@ struct api_container {
     char *stop_signal;                                /* lifecycle.stopSignal, NULL: the image's */
 };
 
-/* ---- volumes -------------------------------------------------------------------------------- */
+/* ---- volumes ---- */
 struct api_item { /* items[] of configMap, secret, projected */
     char *key;
     char *path;
@@ -266,7 +265,8 @@ struct api_downward_item {
 
 enum api_source_kind { API_SRC_CONFIG_MAP, API_SRC_SECRET, API_SRC_DOWNWARD, API_SRC_TOKEN };
 
-struct api_payload_source { /* one source of a projected volume, or the only one of the three simple kinds */
+/* a source of a projected volume, or the single source of the other three kinds */
+struct api_payload_source {
     enum api_source_kind kind;
     char *name; /* object name */
     bool optional;
@@ -299,13 +299,13 @@ struct api_volume {
     struct api_payload_source *sources;
     size_t n_sources;
     int32_t default_mode;
-    bool projected; /* came as projected, not as a single source */
+    bool projected; /* declared as projected, rather than a single source */
     /* image */
     char *image_reference;
     enum api_pull_policy image_pull_policy;
 };
 
-/* ---- pod ------------------------------------------------------------------------------------ */
+/* ---- pod ---- */
 struct api_host_alias {
     char *ip;
     struct api_strs hostnames;
@@ -325,13 +325,13 @@ enum api_node_operator {
     API_NODE_LESS
 };
 
-struct api_node_requirement { /* of a label, or (in fields) of metadata.name */
+struct api_node_requirement { /* on a label, or (in fields) on metadata.name */
     char *key;
     enum api_node_operator op;
     struct api_strs values;
 };
 
-struct api_node_term { /* all of it must hold; an empty term holds for no node */
+struct api_node_term { /* all requirements must match; an empty term matches no node */
     struct api_node_requirement *labels;
     size_t n_labels;
     struct api_node_requirement *fields;
@@ -348,7 +348,7 @@ struct api_toleration {
     char *key; /* NULL: any, with API_TOLERATE_EXISTS */
     enum api_toleration_operator op;
     char *value;  /* NULL: "" */
-    char *effect; /* NULL: every one */
+    char *effect; /* NULL: any */
 };
 
 struct api_readiness_gate {
@@ -402,26 +402,22 @@ struct api_pod_spec {
     size_t n_readiness_gates;
 };
 
-/* NULL: the pod has none of that name. */
+/* NULL if the pod has no volume of that name. */
 const struct api_volume *api_volume_find(const struct api_pod_spec *spec, const char *name);
-/* It shows a part of its volume: "" is none. */
+/* Whether it mounts only a part of its volume; "" means the whole. */
 bool api_mount_has_sub_path(const struct api_volume_mount *m);
 
-/* False: the pod has a user namespace of its own (hostUsers: false). */
+/* False: the pod has its own user namespace (hostUsers: false). */
 static inline bool api_pod_host_users(const struct api_pod_spec *spec)
 {
     return !spec->has_host_users || spec->host_users;
 }
-/*
- * kubelet's NodeAffinity predicate: nodeSelector, and any one of the required node affinity's terms, fit a
- * node of this name with these labels.
- */
+/* kubelet's NodeAffinity predicate: whether nodeSelector and at least one term of the required node affinity
+ * match a node of this name with these labels. */
 bool api_pod_fits_node(const struct api_pod_spec *spec, const char *node_name, const struct api_kvs *labels);
 
-/*
- * kubelet's TaintToleration predicate: the first of these taints that the pod does not tolerate, NULL if
- * there is none.  Only NoExecute counts, the other effects are for schedulers.
- */
+/* kubelet's TaintToleration predicate: the first taint that the pod does not tolerate, or NULL. Only
+ * NoExecute is checked; the other effects are for schedulers. */
 const struct api_taint *api_pod_untolerated(const struct api_pod_spec *spec, const struct api_taint *taints,
                                             size_t n);
 
@@ -429,7 +425,7 @@ enum api_qos { API_QOS_GUARANTEED, API_QOS_BURSTABLE, API_QOS_BEST_EFFORT };
 const char *api_qos_name(enum api_qos qos); /* "Guaranteed", ... */
 
 struct api_pod {
-    struct arena arena; /* holds everything below, and the pod itself is a separate allocation */
+    struct arena arena; /* holds everything below; the pod itself is a separate allocation */
     int refs;
     struct api_meta meta;
     struct api_pod_spec spec;
@@ -442,12 +438,12 @@ struct api_pod *api_pod_ref(struct api_pod *p);
 void api_pod_unref(struct api_pod *p); /* NULL is fine */
 SCOPE_DEFINE(struct api_pod, api_pod_unref)
 
-/* ConfigMap and Secret: the same shape.  A Secret's memory is wiped when the last reference goes. */
+/* A ConfigMap or a Secret. A Secret's memory is wiped when the last reference is dropped. */
 struct api_datum {
     char *key;
     void *data;
     size_t size;
-    bool binary; /* ConfigMap binaryData: not for environments */
+    bool binary; /* ConfigMap binaryData: not usable in environments */
 };
 
 enum api_config_kind { API_CONFIG_MAP, API_SECRET };

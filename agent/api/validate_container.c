@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules of containers and init containers: names, ports, mounts, restart rules; calls env, probe, security.
- */
+/* Rules for containers and init containers: names, ports, mounts, restart rules; calls env, probe,
+ * security. */
 #include "agent/api/internal.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #define RESTART_RULES_MAX 20
 #define EXIT_CODES_MAX 255
 
-/* ---- names and ports ------------------------------------------------------------------------ */
+/* ---- names and ports ---- */
 static bool has_name(const struct api_container *v, size_t n, const char *name)
 {
     for (size_t i = 0; i < n; i++) {
@@ -65,7 +65,7 @@ static bool same_host_port(const struct api_port *a, const struct api_port *b)
            text_order(a->host_ip, b->host_ip) == 0;
 }
 
-/* No two ports of containers [first, first + n) may take the same host port.  The path ends at the list. */
+/* No two ports of containers [first, first + n) may use the same host port. The path ends at the list. */
 static void check_host_ports(struct api_check *c, const struct api_container *v, size_t first, size_t n)
 {
     struct host_port *taken;
@@ -123,7 +123,7 @@ static void check_ports(struct api_check *c, const struct api_pod_spec *spec,
     api_leave(c, outer);
 }
 
-/* ---- mounts --------------------------------------------------------------------------------- */
+/* ---- mounts ---- */
 static void check_mount_modes(struct api_check *c, const struct api_volume_mount *m, bool privileged,
                               bool host_users)
 {
@@ -131,7 +131,7 @@ static void check_mount_modes(struct api_check *c, const struct api_volume_mount
 
     if (str_eq(m->mount_propagation, "Bidirectional") && !privileged)
         api_fault_at(c, "mountPropagation", "Bidirectional is only allowed for privileged containers");
-    else if (str_eq(m->mount_propagation, "Bidirectional") && !host_users) /* the kernel never lets it */
+    else if (str_eq(m->mount_propagation, "Bidirectional") && !host_users) /* the kernel never allows it */
         api_fault_at(
             c, "mountPropagation",
             "Bidirectional has no effect when hostUsers is false: mounts made in a user namespace do "
@@ -141,7 +141,7 @@ static void check_mount_modes(struct api_check *c, const struct api_volume_mount
     if (!m->read_only)
         api_fault_at(c, "recursiveReadOnly", "%s needs readOnly to be true", m->recursive_read_only);
     if (propagates)
-        api_fault_at(c, "recursiveReadOnly", "%s does not go with mountPropagation %s",
+        api_fault_at(c, "recursiveReadOnly", "%s cannot be combined with mountPropagation %s",
                      m->recursive_read_only, m->mount_propagation);
 }
 
@@ -186,7 +186,7 @@ static void check_mounts(struct api_check *c, const struct api_pod_spec *spec,
     api_leave(c, outer);
 }
 
-/* ---- resize policy, restart rules, stop signal ---------------------------------------------- */
+/* ---- resize policy, restart rules, stop signal ---- */
 static void check_resize_policy(struct api_check *c, const json_t *list, bool never)
 {
     size_t outer = api_enter(c, "resizePolicy"), i;
@@ -229,7 +229,7 @@ static void check_restart_rules(struct api_check *c, const struct api_container 
     api_leave(c, outer);
 }
 
-/* ---- all together --------------------------------------------------------------------------- */
+/* ---- all together ---- */
 static void check_container(struct api_check *c, const struct api_pod_spec *spec, const json_t *object,
                             const struct api_container *v, size_t index, bool init, bool os_named)
 {
@@ -271,7 +271,7 @@ void api_validate_containers(struct api_check *c, const struct api_pod_spec *spe
         size_t mark = api_enter_index(c, i);
         check_container(c, spec, json_array_get(list, i), spec->init_containers, i, true, os_named);
         api_leave(c, mark);
-        check_host_ports(c, spec->init_containers, i, 1); /* each for itself, as in Kubernetes */
+        check_host_ports(c, spec->init_containers, i, 1); /* each separately, as in Kubernetes */
     }
     api_leave(c, outer);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Labels, annotations and the annotations that mean something for a pod. */
+/* Labels and annotations, and rules for annotations with a meaning for a pod. */
 #include "agent/api/internal.h"
 #include "agent/api/on_change.h"
 #include "agent/api/oom_kill.h"
@@ -62,7 +62,7 @@ void api_validate_meta(struct api_check *c, const struct api_meta *meta)
     api_leave(c, mark);
 }
 
-/* ---- annotations with a meaning --------------------------------------------------------------- */
+/* ---- annotations with a meaning ---- */
 static const struct api_container *find_container(const struct api_pod_spec *spec, const char *name)
 {
     for (size_t i = 0; i < spec->n_containers; i++) {
@@ -85,7 +85,8 @@ static void check_seccomp_text(struct api_check *c, const char *value)
         strcmp(value, "unconfined") == 0)
         return;
     if (strncmp(value, local, sizeof(local) - 1) != 0) {
-        api_fault(c, "%s is no seccomp profile, allowed are unconfined, runtime/default and localhost/<path>",
+        api_fault(c,
+                  "%s is not a seccomp profile, allowed are unconfined, runtime/default and localhost/<path>",
                   QUOTE(value));
         return;
     }
@@ -148,9 +149,9 @@ static void validate_meta_check_apparmor(struct api_check *c, const struct api_p
         api_validate_apparmor_name(c, kv->value + sizeof(local) - 1);
     else if (kv->value[0] != '\0' && strcmp(kv->value, "runtime/default") != 0 &&
              strcmp(kv->value, "unconfined") != 0)
-        api_fault(c,
-                  "%s is no AppArmor profile, allowed are unconfined, runtime/default and localhost/<name>",
-                  QUOTE(kv->value));
+        api_fault(
+            c, "%s is not an AppArmor profile, allowed are unconfined, runtime/default and localhost/<name>",
+            QUOTE(kv->value));
 }
 
 static void check_deletion_cost(struct api_check *c, const struct api_kv *kv)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules of the pod as a whole; it calls the other passes. */
+/* Rules for the pod as a whole; calls the other passes. */
 #include "agent/api/internal.h"
 
 #include <string.h>
 
-#define DNS_NAMESERVERS_MAX 3 /* what libc's resolver can use */
+#define DNS_NAMESERVERS_MAX 3 /* the maximum of libc's resolver */
 #define DNS_SEARCHES_MAX 32
 #define DNS_SEARCH_CHARS_MAX 2048
 #define HOSTNAME_OVERRIDE_MAX 64 /* the kernel's HOST_NAME_MAX */

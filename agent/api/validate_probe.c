@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Probes and lifecycle hooks: where they are allowed and what their numbers must be. */
+/* Probes and lifecycle hooks: where they are allowed, and their numbers. */
 #include "agent/api/internal.h"
 
 static void check_sleep(struct api_check *c, const char *field, const struct api_handler *h,
@@ -24,12 +24,12 @@ static void check_threshold(struct api_check *c, const char *field, const struct
     if (p == NULL || p->success_threshold == 1)
         return;
     mark = api_enter(c, field);
-    if (p->success_threshold != 0) /* 0: it was no valid number */
+    if (p->success_threshold != 0) /* 0: it was not a valid number */
         api_fault_at(c, "successThreshold", "%d is not allowed, it must be 1", (int)p->success_threshold);
     api_leave(c, mark);
 }
 
-/* A plain init container runs to its end: nothing to probe, no hooks. */
+/* A plain init container runs to completion: no probes, no hooks. */
 static void check_plain_init(struct api_check *c, const struct api_container *container, const json_t *object)
 {
     static const char reason[] = "not allowed for init containers without restartPolicy Always";

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * What is the scheduler's is not kept in structs; its cross-field rules are checked on the JSON, which
- * the walk has checked for types already (a wrong type reads as absent here).
- */
+/* The scheduler's fields are not kept in structs; their cross-field rules are checked on the JSON, whose
+ * types the walk has already checked (a wrong type appears as absent here). */
 #include "agent/api/internal.h"
 
 #include <string.h>
@@ -12,7 +10,7 @@ static const char *validate_scheduling_text(const json_t *object, const char *fi
     return json_string_value(json_object_get(object, field));
 }
 
-/* ---- label selectors ------------------------------------------------------------------------ */
+/* ---- label selectors ---- */
 static void check_requirement(struct api_check *c, const json_t *r)
 {
     const char *op = validate_scheduling_text(r, "operator");
@@ -75,7 +73,7 @@ static bool selector_has_key(const json_t *selector, const char *key)
     return false;
 }
 
-/* matchLabelKeys and its like: need a selector, and must not repeat its keys. */
+/* matchLabelKeys and similar require a selector, and must not repeat its keys. */
 static void check_label_keys(struct api_check *c, const json_t *object, const char *field,
                              bool repeat_allowed)
 {
@@ -106,7 +104,7 @@ static bool validate_scheduling_list_has(const json_t *list, const char *value)
     return false;
 }
 
-/* ---- affinity ------------------------------------------------------------------------------- */
+/* ---- affinity ---- */
 static void check_match_field(struct api_check *c, const json_t *r)
 {
     const char *op = validate_scheduling_text(r, "operator"), *key = validate_scheduling_text(r, "key"),
@@ -221,7 +219,7 @@ static void check_pod_affinity(struct api_check *c, const char *field, const jso
     api_leave(c, outer);
 }
 
-/* ---- tolerations, spreading, readiness ------------------------------------------------------ */
+/* ---- tolerations, spreading, readiness ---- */
 static void check_toleration(struct api_check *c, const json_t *t)
 {
     const char *op = validate_scheduling_text(t, "operator"), *value = validate_scheduling_text(t, "value"),

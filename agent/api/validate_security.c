@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Security contexts: what two fields together must not say. */
+/* Security contexts: rules across fields. */
 #include "agent/api/internal.h"
 
 #include <ctype.h>
@@ -10,7 +10,7 @@
 static void validate_security_check_seccomp(struct api_check *c, const struct api_seccomp *s,
                                             const json_t *profile)
 {
-    bool named = json_object_get(profile, "localhostProfile") != NULL; /* well or badly */
+    bool named = json_object_get(profile, "localhostProfile") != NULL; /* valid or not */
     size_t mark = api_enter(c, "seccompProfile");
 
     if (s->type == API_SECCOMP_LOCALHOST && !named)
@@ -48,7 +48,7 @@ static void validate_security_check_apparmor(struct api_check *c, const json_t *
     api_leave(c, mark);
 }
 
-/* ---- sysctls -------------------------------------------------------------------------------- */
+/* ---- sysctls ---- */
 void api_sysctl_with_dots(const char *name, char *ret, size_t size)
 {
     const char *first = strpbrk(name, "./");
@@ -106,7 +106,7 @@ void api_validate_pod_security(struct api_check *c, const struct api_pod_spec *s
     api_leave(c, mark);
 }
 
-/* ---- container ------------------------------------------------------------------------------ */
+/* ---- container ---- */
 void api_validate_security(struct api_check *c, const struct api_container *container, const json_t *security,
                            const struct api_pod_spec *spec)
 {

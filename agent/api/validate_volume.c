@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules of spec.volumes: names, sizes, references of the downward API, paths of projected volumes. */
+/* Rules for spec.volumes: names, sizes, references of the downward API, paths of projected volumes. */
 #include "agent/api/internal.h"
 
 #include <stdint.h>
@@ -29,13 +29,13 @@ static void check_downward(struct api_check *c, const struct api_payload_source 
 
 struct claimed_path {
     const char *path;
-    size_t source, item; /* item: NO_ITEM when the source has just one path */
+    size_t source, item; /* item: NO_ITEM if the source has just one path */
     const char *kind;
 };
 
 #define NO_ITEM SIZE_MAX
 
-/* The next element of a path, without empty ones and "."; false at its end. */
+/* The next element of a path, skipping empty ones and "."; false at its end. */
 static bool validate_volume_next_element(const char **path, size_t *ret_n)
 {
     for (;; *path += 1) {
@@ -46,9 +46,9 @@ static bool validate_volume_next_element(const char **path, size_t *ret_n)
     }
 }
 
-enum relation { BEFORE, SAME, ABOVE /* a folder in which the other one lies */, BELOW, AFTER };
+enum relation { BEFORE, SAME, ABOVE /* a folder containing the other one */, BELOW, AFTER };
 
-/* Element by element: what lies in a folder stands right after it. */
+/* Compares element by element: a folder's contents directly follow it. */
 static enum relation relate(const char *a, const char *b)
 {
     for (;;) {
@@ -93,7 +93,7 @@ static void name_claim(const struct claimed_path *p, char ret[80])
         snprintf(ret, 80, "sources[%zu].%s.items[%zu].path", p->source, p->kind, p->item);
 }
 
-/* Both are named: the one that comes later in the manifest is where the fault is. */
+/* Both are named; the problem is reported at the one later in the manifest. */
 static void say_collision(struct api_check *c, const struct claimed_path *a, const struct claimed_path *b)
 {
     bool a_first = a->source != b->source ? a->source < b->source : a->item < b->item;
@@ -110,7 +110,7 @@ static void say_collision(struct api_check *c, const struct claimed_path *a, con
                      r == ABOVE ? "file" : "path", other, first->path);
 }
 
-/* Paths that are written out must not collide; keys of whole objects still may (the later source wins). */
+/* Explicit paths must not collide; keys of whole objects may (the later source wins). */
 static void check_projected_paths(struct api_check *c, const struct api_volume *volume)
 {
     struct claimed_path *v;
@@ -174,7 +174,7 @@ static bool named_before(const struct api_pod_spec *spec, size_t index)
     return false;
 }
 
-/* The API server lets it through, and so do we. */
+/* The API server accepts it, and so do we. */
 static void check_host_path(struct api_check *c, const struct api_volume *volume)
 {
     size_t mark = api_enter(c, "hostPath");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* yaml - is a text JSON or YAML?  YAML is mended where Kubernetes' reader takes what libyaml does not. */
+/* yaml - decides whether a text is JSON or YAML, and repairs YAML that Kubernetes' reader accepts but libyaml
+ * does not. */
 #include "agent/api/yaml.h"
 
 #include "agent/api/yaml_internal.h"
@@ -8,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MENDED_MAX 64 /* scalars of a file: it is read anew after each */
+#define MENDED_MAX 64 /* scalars per file: it is read again after each */
 
 static enum err_code read_yaml(const char *text, size_t size, json_t **ret, int **ret_numbers, struct err *e)
 {
@@ -38,7 +39,7 @@ static enum err_code read_yaml(const char *text, size_t size, json_t **ret, int 
     return code;
 }
 
-/* A JSON object goes on with a quote or ends; {apiVersion: v1} and {# why ...} are YAML in flow style. */
+/* A JSON object continues with a quote or ends; {apiVersion: v1} and {# why ...} are YAML in flow style. */
 static bool looks_like_json(const char *text, size_t size, size_t at)
 {
     if (at == size || text[at] != '{')

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* yaml_json - documents of JSON, one after another, within the limits of YAML. */
+/* yaml_json - reads consecutive JSON documents within the limits of YAML. */
 #include "agent/api/yaml.h"
 
 #include "agent/api/yaml_internal.h"
@@ -46,7 +46,7 @@ static enum err_code json_fault(int document, const json_error_t *je, size_t lin
     char text[JSON_ERROR_TEXT_LENGTH];
     char *near;
 
-    /* What stands near the mistake may be a Secret's value; a duplicate key is none. */
+    /* The text near the error may be a Secret's value; a duplicate key is not. */
     memcpy(text, je->text, sizeof(text));
     near = strstr(text, " near ");
     if (near != NULL && json_error_code(je) != json_error_duplicate_key)

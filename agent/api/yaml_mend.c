@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * yaml_mend - text that Kubernetes' YAML reader takes and libyaml does not: \' in double quotes.  YAML knows
- * no such escape, but manifests have it, examples of the Kubernetes documentation among them.
- */
+/* yaml_mend - repairs text that Kubernetes' YAML reader accepts and libyaml does not: \' in double quotes.
+ * YAML has no such escape, but manifests use it, including examples in the Kubernetes documentation. */
 #include "agent/api/yaml_internal.h"
 
 #include <string.h>
 
-/* Where the character `index` begins; libyaml counts characters, from behind a byte order mark. */
+/* The offset of the character `index`; libyaml counts characters after a byte order mark. */
 static size_t offset_of(const char *text, size_t size, size_t index)
 {
     size_t at = size >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;

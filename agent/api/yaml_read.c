@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * yaml_read - documents of YAML become JSON values: libyaml's events, anchors, aliases and merges, within
- * limits that count what aliases expand to.
- */
+/* yaml_read - converts YAML documents to JSON values: libyaml's events, anchors, aliases and merges, within
+ * limits that include the expansion of aliases. */
 #include "agent/api/yaml.h"
 
 #include "agent/api/internal.h"
@@ -13,21 +11,21 @@
 #include <string.h>
 #include <yaml.h>
 
-#define ANCHORS_MAX 256 /* a document; looked up one by one */
+#define ANCHORS_MAX 256 /* per document; looked up one by one */
 
 struct yaml_anchor {
     char *name;
-    json_t *value; /* NULL while its container is still open */
+    json_t *value; /* NULL while its container is open */
     size_t nodes, bytes, height;
 };
 
-struct yaml_frame { /* one open mapping or sequence */
+struct yaml_frame { /* an open mapping or sequence */
     json_t *value;
-    json_t *merged;      /* what "<<" brought, in order; or NULL */
-    char *key;           /* waits for its value */
+    json_t *merged;      /* from "<<", in order; may be NULL */
+    char *key;           /* waiting for its value */
     bool merge_key;      /* the key is a plain "<<" */
     size_t height;       /* of the values so far */
-    size_t nodes, bytes; /* counters when it began */
+    size_t nodes, bytes; /* counters at its beginning */
     int anchor;          /* index or -1 */
 };
 
@@ -73,7 +71,7 @@ static enum err_code yaml_read_count(struct yaml_reader *r, const yaml_event_t *
     return ERR_OK;
 }
 
-/* ---- anchors -------------------------------------------------------------------------------- */
+/* ---- anchors ---- */
 static void forget_anchors(struct yaml_reader *r)
 {
     for (size_t i = 0; i < r->n_anchors; i++) {
@@ -111,7 +109,7 @@ static void bind_anchor(struct yaml_reader *r, int index, json_t *value, size_t 
     r->anchors[index].height = height;
 }
 
-/* ---- putting values in place ---------------------------------------------------------------- */
+/* ---- inserting values ---- */
 static enum err_code merge_value(struct yaml_reader *r, struct yaml_frame *f, const yaml_event_t *ev,
                                  json_t *value, struct err *e)
 {
@@ -135,7 +133,7 @@ static enum err_code merge_value(struct yaml_reader *r, struct yaml_frame *f, co
     return failed == 0 ? ERR_OK : err_nomem(e);
 }
 
-/* Takes the reference.  `height` counts levels of containers below and including the value. */
+/* Takes the reference. `height`: levels of containers below and including the value. */
 static enum err_code yaml_read_place(struct yaml_reader *r, const yaml_event_t *ev, json_t *value,
                                      size_t height, struct err *e)
 {
@@ -239,7 +237,8 @@ static enum err_code on_alias(struct yaml_reader *r, const yaml_event_t *ev, str
         if (strcmp(r->anchors[i - 1].name, name) == 0)
             a = &r->anchors[i - 1];
     }
-    /* "password: *hunter2" without quotes: the name may be a Secret's value, and errors are seen by many. */
+    /* "password: *hunter2" without quotes: the name may be a Secret's value, and errors are widely
+     * visible. */
     if (a == NULL)
         return fault(r, &ev->start_mark, e, "unknown anchor; a text that begins with * needs quotes");
     if (a->value == NULL)
@@ -252,7 +251,7 @@ static enum err_code on_alias(struct yaml_reader *r, const yaml_event_t *ev, str
     return yaml_read_place(r, ev, copy, a->height, e);
 }
 
-/* ---- containers ----------------------------------------------------------------------------- */
+/* ---- containers ---- */
 static enum err_code open_container(struct yaml_reader *r, const yaml_event_t *ev, json_t *value,
                                     const yaml_char_t *anchor, const yaml_char_t *tag,
                                     const char *allowed_tag, struct err *e)
@@ -282,7 +281,7 @@ static enum err_code open_container(struct yaml_reader *r, const yaml_event_t *e
     return yaml_read_count(r, ev, 1, 0, e);
 }
 
-/* Keys of the mapping itself win, then earlier merged mappings. */
+/* The mapping's own keys take precedence, then mappings merged earlier. */
 static enum err_code apply_merges(struct yaml_frame *f, struct err *e)
 {
     json_t *from, *value;
@@ -314,7 +313,7 @@ static enum err_code close_container(struct yaml_reader *r, const yaml_event_t *
     return yaml_read_place(r, ev, value, height, e);
 }
 
-/* ---- documents ------------------------------------------------------------------------------ */
+/* ---- documents ---- */
 static enum err_code finish_document(struct yaml_reader *r, struct err *e)
 {
     size_t n = json_array_size(r->docs);
@@ -371,7 +370,7 @@ static enum err_code yaml_read_on_event(struct yaml_reader *r, const yaml_event_
     return ERR_OK;
 }
 
-/* True when the first character after the blanks of that line is a tab: the most common YAML mistake. */
+/* True if the first character after that line's blanks is a tab: the most common YAML mistake. */
 static bool line_begins_with_tab(const char *text, size_t size, size_t line)
 {
     const char *p = text, *end = text + size;

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * How a YAML scalar becomes a JSON value: the rules of sigs.k8s.io/yaml (YAML 1.1 core types; no base
- * 60 numbers; timestamps stay strings), but for y, Y, n and N: these are strings, as in most readers and in
- * every manifest that uses them on purpose.
- */
+/* Converts a YAML scalar to a JSON value: the rules of sigs.k8s.io/yaml (YAML 1.1 core types; no base 60
+ * numbers; timestamps stay strings), except y, Y, n and N, which are strings as in most readers and in every
+ * manifest that uses them on purpose. */
 #include "agent/api/yaml_internal.h"
 
 #include <errno.h>
@@ -64,7 +62,7 @@ static json_t *made(json_t *v, const char **problem)
     return v;
 }
 
-/* Whole number with 0x, 0o, 0b or a leading 0 (octal).  A number past int64 becomes a real. */
+/* Whole number with 0x, 0o, 0b or a leading 0 (octal). A number beyond int64 becomes a real. */
 static json_t *whole_number(const char *s, const char **problem)
 {
     const char *p = s, *digits;
@@ -145,7 +143,7 @@ json_t *yaml_plain_value(const char *s, const char **problem)
     if (one_of(s, no))
         return json_false();
     if (one_of(s, infinite)) {
-        *problem = "is not a number that JSON has, put it in quotes if it is a text";
+        *problem = "is not a valid JSON number, put it in quotes if it is a text";
         return NULL;
     }
     if (yaml_scalar_digit(*s) || *s == '+' || *s == '-' || *s == '.')
@@ -205,5 +203,5 @@ json_t *yaml_scalar_value(const char *s, size_t n, bool plain, const char *tag, 
         if (v != NULL || *problem != NULL)
             return v;
     }
-    return made(json_stringn(s, n), problem); /* the parser lets only valid UTF-8 through */
+    return made(json_stringn(s, n), problem); /* the parser accepts only valid UTF-8 */
 }

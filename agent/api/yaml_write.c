@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* JSON to YAML as kubectl prints it: keys sorted, lists not indented, texts quoted only where they must be.
- */
+/* JSON to YAML in kubectl's style: keys sorted, lists not indented, texts quoted only if necessary. */
 #include "agent/api/yaml.h"
 #include "agent/api/yaml_internal.h"
 #include "base/buf.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The settings into the fields of struct agent_config. */
+/* Copies the settings to the fields of struct agent_config. */
 #include "agent/api/quantity.h"
 #include "agent/config/internal.h"
 #include "base/json.h"
@@ -64,7 +64,7 @@ static enum err_code set_field(struct agent_config *c, const struct config_row *
         return ERR_OK;
     case T_TEXTS:
         return set_list(at, v, e);
-    default: /* no row of another type has a field */
+    default: /* rows of other types have no field */
         return ERR_OK;
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Defaults, files, drop-ins, flags: in this order into the settings; and what is said about them. */
+/* Reads defaults, files, drop-ins and flags into the settings, in this order; and collects warnings. */
 #include "agent/config/config.h"
 #include "agent/config/internal.h"
 #include "base/json.h"
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ---- the settings -------------------------------------------------------------------------------------- */
+/* ---- the settings ---- */
 
 static void state_free(struct config_state *s)
 {
@@ -94,7 +94,7 @@ const json_t *config_effective(const struct config_state *s, size_t i)
     return s->set[i].value != NULL ? s->set[i].value : s->defaults[i];
 }
 
-/* kubelet: an explicit nodeStatusUpdateFrequency is also the default of nodeStatusReportFrequency;
+/* As in kubelet, an explicit nodeStatusUpdateFrequency is also the default of nodeStatusReportFrequency; and
  * evictionHard replaces all defaults unless mergeDefaultEvictionSettings. */
 static enum err_code dependent_defaults(struct config_state *s, struct err *e)
 {
@@ -173,10 +173,9 @@ const json_t *config_value(const struct agent_config *c, const char *key)
     return v != NULL ? v : config_effective(c->state, config_find_key(DOC_OWN, key));
 }
 
-/* ---- warnings --------------------------------------------------------------------------------------------
- */
+/* ---- warnings ---- */
 
-/* Whether what was asked for differs from what is done. */
+/* Whether the configured behaviour differs from the actual one. */
 static bool config_differs(const struct config_state *s, size_t i, const struct config_row *r)
 {
     const json_t *v = s->set[i].value;
@@ -185,7 +184,7 @@ static bool config_differs(const struct config_state *s, size_t i, const struct 
         return false;
     if (r->marks & ALWAYS)
         return !config_is_zero(v) ||
-               (r->key == NULL && !json_is_string(v)); /* "--cloud-provider=" asks for none */
+               (r->key == NULL && !json_is_string(v)); /* "--cloud-provider=" selects none */
     if (s->defaults[i] != NULL)
         return !json_equal(v, s->defaults[i]);
     return !config_is_zero(v);
@@ -237,5 +236,5 @@ void config_warnings(const struct agent_config *c, void (*fn)(const struct confi
     }
     if (json_integer_value(config_effective(s, max_pods)) > CONFIG_PODS_MAX)
         config_tell(&t, "maxPods", s->set[max_pods].value, s->set[max_pods].from,
-                    "a node has at most 1000 pods here");
+                    "the maximum is 1000 pods per node");
 }

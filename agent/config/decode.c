@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One file into the settings: its documents, each key against its row. */
+/* Reads one file into the settings: its documents, each key by its row. */
 #include "agent/api/yaml.h"
 #include "agent/config/internal.h"
 #include "base/fs.h"
@@ -41,8 +41,7 @@ static enum err_code unknown_key(const struct decoder *d, const char *key, struc
     char from[320];
 
     if (config_find_key(other, key) < config_n_rows())
-        return err_set(e, ERR_INVALID,
-                       "%s: %.100s: unknown key in a %s; it belongs into a %s (apiVersion %s)",
+        return err_set(e, ERR_INVALID, "%s: %.100s: unknown key in a %s; it belongs in a %s (apiVersion %s)",
                        config_decode_place(d, key, from), key, config_doc_kind[d->doc],
                        config_doc_kind[other], config_doc_api[other]);
     if (near != NULL)
@@ -52,7 +51,7 @@ static enum err_code unknown_key(const struct decoder *d, const char *key, struc
                    config_decode_place(d, key, from), key, config_doc_kind[d->doc]);
 }
 
-/* Takes away what earlier files said about all keys below. */
+/* Removes the values of earlier files for all keys below. */
 static void unset_below(const struct decoder *d, const char *prefix)
 {
     size_t n = config_n_rows(), length = strlen(prefix);
@@ -86,7 +85,7 @@ static enum err_code take_setting(struct decoder *d, size_t i, const char *key, 
     return config_set(d->state, i, checked, config_decode_place(d, key, from), e);
 }
 
-/* What is wrong is kept, and the rest is looked at, too; an error that is none of the file's stops. */
+/* Records a problem and continues; an error not caused by the file stops. */
 static enum err_code config_decode_go_on(struct config_state *s, const struct err *why, struct err *e)
 {
     if (why->code == ERR_OK)
@@ -116,7 +115,7 @@ static enum err_code config_decode_take_key(struct decoder *d, const char *key, 
     if (json_is_object(value))
         return take_mapping(d, value, key, e);
     if (!json_is_null(value))
-        return err_set(e, ERR_INVALID, "%s: %s: no mapping", config_decode_place(d, key, from), key);
+        return err_set(e, ERR_INVALID, "%s: %s: not a mapping", config_decode_place(d, key, from), key);
     unset_below(d, key);
     return ERR_OK;
 }
@@ -165,7 +164,7 @@ static enum err_code take_document(struct decoder *d, struct file *file, const j
                                    struct err *e)
 {
     if (!json_is_object(document))
-        return err_set(e, ERR_INVALID, "%.200s: document %d: no mapping", d->path, number);
+        return err_set(e, ERR_INVALID, "%.200s: document %d: not a mapping", d->path, number);
     if (config_decode_find_kind(d, document, e) != ERR_OK)
         return e->code;
     if (file->had[d->doc])
@@ -191,7 +190,7 @@ static enum err_code config_decode_decode(struct config_state *s, const char *pa
     if (yaml_to_json(text, n, &documents, &numbers, e) != ERR_OK)
         return err_wrap(e, "%.200s", path);
     if (json_array_size(documents) == 0)
-        return err_set(e, ERR_INVALID, "%.200s: it holds no document", path);
+        return err_set(e, ERR_INVALID, "%.200s: has no document", path);
     json_array_foreach (documents, i, document) {
         struct err why = { 0 };
 
@@ -214,14 +213,14 @@ enum err_code config_read_file(struct config_state *s, const char *path, struct 
     return config_decode_decode(s, path, text, n, e);
 }
 
-/* ---- drop-ins ---------------------------------------------------------------------------------------- */
+/* ---- drop-ins ---- */
 
 static int not_hidden(const struct dirent *entry)
 {
     return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
 }
 
-/* Bytewise, as Go's filepath.WalkDir sorts. */
+/* Bytewise, like Go's filepath.WalkDir. */
 static int config_decode_by_name(const struct dirent **a, const struct dirent **b)
 {
     return strcmp((*a)->d_name, (*b)->d_name);
@@ -241,12 +240,12 @@ static enum err_code read_dir(struct config_state *s, const char *path, int leve
 
         if (e->code == ERR_OK && below == NULL)
             err_nomem(e);
-        /* A link to a folder is not followed, one to a file is. */
+        /* Links to folders are not followed, links to files are. */
         if (e->code == ERR_OK && lstat(below, &st) == 0 && S_ISDIR(st.st_mode)) {
             if (level == DROP_IN_LEVELS)
                 err_set(e, ERR_INVALID, "%.200s: more than %d folders deep", below, DROP_IN_LEVELS);
             else
-                (void)!read_dir(s, below, level + 1, left, e); /* *e stops the loop */
+                (void)!read_dir(s, below, level + 1, left, e); /* *e ends the loop */
         } else if (e->code == ERR_OK && str_ends(entries[i]->d_name, ".conf")) {
             if ((*left)-- == 0)
                 err_set(e, ERR_INVALID, "%.200s: more than %d drop-ins", path, DROP_INS_MAX);

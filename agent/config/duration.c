@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Durations as Go writes and reads them (time.ParseDuration, Duration.String): "1h2m3.5s", "100ms", "0s". */
+/* Durations in Go's format (time.ParseDuration, Duration.String): "1h2m3.5s", "100ms", "0s". */
 #include "agent/config/internal.h"
 
 #include <inttypes.h>
@@ -14,7 +14,7 @@ static const struct {
     { "ms", 1000000 }, { "s", 1000000000 }, { "m", 60 * 1000000000LL }, { "h", 3600 * 1000000000LL }
 };
 
-/* One "12.5ms" at *text, which is moved behind it. */
+/* Parses one "12.5ms" at *text and advances *text. */
 static bool take_part(const char **text, __int128 *ret_ns)
 {
     const char *p = *text, *unit;
@@ -27,7 +27,7 @@ static bool take_part(const char **text, __int128 *ret_ns)
             return false;
     if (*p == '.')
         for (p++; *p >= '0' && *p <= '9'; p++, digits = true)
-            if (scale < 1000000000000000) { /* finer is lost in any unit */
+            if (scale < 1000000000000000) { /* finer digits are lost in any unit */
                 part = part * 10 + (*p - '0');
                 scale *= 10;
             }
@@ -65,7 +65,7 @@ bool duration_parse(const char *text, int64_t *ret_ns)
     return true;
 }
 
-/* `value` counts 1/`scale`: "1.5". */
+/* `value` is in units of 1/`scale`: "1.5". */
 static int fraction(char *ret, size_t size, uint64_t value, uint64_t scale)
 {
     int n = snprintf(ret, size, "%" PRIu64, value / scale);

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Feature gates of the node agent (Kubernetes 1.36's, and some that are gone), each with what is the case
- * here. Which gates exist changes with every version, and a node's file may be older or newer than this
- * table, so that an unknown one is a warning, where a kubelet that does not know it refuses to start.
- */
+/* Feature gates of the node agent (those of Kubernetes 1.36, and some removed ones), with their actual state
+ * here. The set of gates changes with every version, and a node's file may be older or newer than this table,
+ * so an unknown gate is only a warning, whereas kubelet refuses to start. */
 #include "agent/config/internal.h"
 
 #include <string.h>
@@ -103,7 +101,7 @@ static const struct {
     { "UserNamespacesSupport", true },
 };
 
-/* Both ways are there. */
+/* Both settings are supported. */
 static const char *const switches[] = { "MemoryQoS" };
 
 const char *config_gate_problem(const char *name, bool on)
@@ -114,7 +112,7 @@ const char *config_gate_problem(const char *name, bool on)
     for (size_t i = 0; i < ARRAY_LEN(gates); i++)
         if (strcmp(gates[i].name, name) == 0)
             return gates[i].on == on ? NULL
-                   : on              ? "this feature is not there"
-                                     : "this feature cannot be switched off";
-    return "no feature of the node's agent is known by this name";
+                   : on              ? "this feature is not supported"
+                                     : "this feature cannot be disabled";
+    return "unknown feature gate";
 }

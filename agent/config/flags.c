@@ -113,8 +113,8 @@ static bool given_before(const struct config_flags *f, size_t at)
     return false;
 }
 
-/* A list or mapping that is given again grows; given for the first time it replaces what files say, except
- * for feature gates, which are merged into theirs (kubelet: kubeletConfigFlagPrecedence()). */
+/* A repeated list or mapping is appended to; its first occurrence replaces the files' value, except feature
+ * gates, which are merged (kubelet: kubeletConfigFlagPrecedence()). */
 static enum err_code apply_one(struct config_state *s, const struct config_flags *f, size_t at, struct err *e)
 {
     size_t i = f->v[at].row;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What there is to set, for people: `coracle run --help`, manual pages, completion. */
+/* Lists the settings for people: `coracle run --help`, manual pages, completion. */
 #include "agent/config/internal.h"
 
 static const char *placeholder(enum config_type type)
@@ -67,7 +67,6 @@ void config_help(void)
 {
     printf("Usage: coracle run [FLAG...]\n\nRuns the node agent in the foreground.\n\nFlags:\n");
     config_documented(print_flag, NULL);
-    printf(
-        "\nEvery other flag of kubelet is taken, too, and warned about where it asks for what is not done.\n"
-        "Keys of the configuration file: coracle config --sample\n");
+    printf("\nAll other kubelet flags are accepted, with a warning if they would have an effect in kubelet.\n"
+           "Keys of the configuration file: coracle config --sample\n");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* internal - what the files of agent/config share: the rows of the tables, and where each setting stands. */
+/* internal - declarations shared by agent/config: the rows of the tables, and the values of the settings. */
 #ifndef AGENT_CONFIG_INTERNAL_H
 #define AGENT_CONFIG_INTERNAL_H
 #include "agent/config/config.h"
@@ -15,7 +15,7 @@ enum config_type {
     T_FLOAT, /* above 0, at most 1 */
     T_TEXT,
     T_WORD, /* allowed: "a|b" */
-    T_PATH, /* absolute, at most 200 bytes, no "..", kept without a "/" at its end; may be empty */
+    T_PATH, /* absolute, at most 200 bytes, no "..", kept without a trailing "/"; may be empty */
     T_IP,
     T_DURATION, /* Go's, canonical: "1m30s" */
     T_QUANTITY,
@@ -29,18 +29,19 @@ enum config_type {
 
 enum config_effect {
     WORKS,
-    NONE,  /* there is nothing here that it could change */
-    LATER, /* not acted on yet */
+    NONE,  /* does not exist here */
+    LATER, /* not supported yet */
 };
 
 /* marks */
 enum {
-    ZERO = 1,   /* 0, "" and "0s" in a file mean the default, as where kubelet cannot tell them from an absent
-                   key */
-    LIVE = 2,   /* taken over by SIGHUP */
-    ALWAYS = 4, /* a value that was given is worth its warning even where it is kubelet's default */
-    BELOW = 8,  /* flag: key<value,... */
-    COLON = 16, /* flag: key:value,... */
+    /* 0, "" and "0s" in a file mean the default, as where kubelet cannot distinguish them from an absent
+     * key. */
+    ZERO = 1,
+    LIVE = 2,      /* reloaded by SIGHUP */
+    ALWAYS = 4,    /* warn about a given value even if it is kubelet's default */
+    BELOW = 8,     /* flag: key<value,... */
+    COLON = 16,    /* flag: key:value,... */
     SECRET = 32,   /* never shown */
     NEGATIVE = 64, /* a duration that may be negative */
 };
@@ -49,19 +50,20 @@ struct config_row {
     const char *key;  /* "authentication.x509.clientCAFile"; NULL: only a flag */
     const char *flag; /* without dashes; NULL: none */
     enum config_type type;
-    const char *otherwise; /* the default, as the flag would give it; NULL: not set */
+    const char *otherwise; /* the default, in the flag's format; NULL: not set */
     const char *allowed;
     unsigned marks;
     enum config_effect effect;
-    size_t offset;    /* WORKS: in struct agent_config; 0: apply.c knows */
-    const char *help; /* what it is, for the sample and --help */
+    size_t offset;    /* WORKS: in struct agent_config; 0: apply.c sets it */
+    const char *help; /* the meaning, for the sample and --help */
     const char *why;  /* NONE, LATER: for the warning */
-    enum err_code (*check)(const json_t *value, struct err *e); /* NULL: none besides the type's */
+    /* in addition to the type's checks; may be NULL */
+    enum err_code (*check)(const json_t *value, struct err *e);
 };
 
 #define FIELD(field) offsetof(struct agent_config, field)
 
-/* ---- keys_*.c, rows.c: row i of all; keys of one mapping stand side by side ---- */
+/* ---- keys_*.c, rows.c: row i of all; keys of one mapping are adjacent ---- */
 struct config_rows {
     const struct config_row *v;
     size_t n;
@@ -70,10 +72,10 @@ extern const struct config_rows config_rows_server, config_rows_pods, config_row
 
 size_t config_n_rows(void);
 const struct config_row *config_row(size_t i, enum config_doc *ret_doc /* may be NULL */);
-size_t config_find_key(enum config_doc doc, const char *key);         /* config_n_rows(): there is none */
+size_t config_find_key(enum config_doc doc, const char *key);         /* config_n_rows(): not found */
 size_t config_find_flag(const char *name, size_t length);             /* likewise */
-bool config_is_mapping(enum config_doc doc, const char *prefix);      /* keys below it exist */
-const char *config_nearest_key(enum config_doc doc, const char *key); /* NULL: none is near */
+bool config_is_mapping(enum config_doc doc, const char *prefix);      /* whether there are keys below it */
+const char *config_nearest_key(enum config_doc doc, const char *key); /* may be NULL */
 const char *config_nearest_flag(const char *name);
 extern const char *const config_doc_api[N_DOCS], *const config_doc_kind[N_DOCS];
 
@@ -84,25 +86,26 @@ struct config_setting {
 };
 
 struct config_state {
-    struct config_setting *set; /* one for each row */
+    struct config_setting *set; /* one per row */
     json_t **defaults;          /* likewise; NULL: not set */
-    json_t *problems;           /* texts: of everything that is wrong in a file */
+    json_t *problems;           /* texts: everything wrong in a file */
 };
 
-/* RFC 7386 for one setting: mappings are merged, null takes away, all else replaces. */
+/* Sets one setting by RFC 7386: mappings are merged, null removes, all else replaces. */
 enum err_code config_set(struct config_state *s, size_t i, const json_t *value, const char *from,
                          struct err *e) MUST_CHECK;
 void config_unset(struct config_state *s, size_t i);
-const json_t *config_effective(const struct config_state *s, size_t i); /* given, else the default; or NULL */
+/* given, or the default; may be NULL */
+const json_t *config_effective(const struct config_state *s, size_t i);
 
 /* ---- duration.c ---- */
 #define DURATION_TEXT_SIZE 40
-bool duration_parse(const char *text, int64_t *ret_ns); /* as Go's time.ParseDuration() */
+bool duration_parse(const char *text, int64_t *ret_ns); /* like Go's time.ParseDuration() */
 void duration_format(int64_t ns, char ret[DURATION_TEXT_SIZE]);
-int64_t duration_of(const json_t *value); /* of a canonical one; 0 if it is none */
+int64_t duration_of(const json_t *value); /* of a canonical one; otherwise 0 */
 
 /* ---- value.c: one value ---- */
-/* *ret: a new reference, canonical. ERR_INVALID: "<what is wrong>", without the name of the setting. */
+/* *ret: a new reference, canonical. ERR_INVALID: the problem, without the name of the setting. */
 enum err_code config_check_value(const struct config_row *r, const json_t *value, json_t **ret,
                                  struct err *e) MUST_CHECK;
 /* From a flag's text. */
@@ -130,40 +133,40 @@ enum err_code config_check_ids(const json_t *value, struct err *e) MUST_CHECK;
 enum err_code config_check_labels(const json_t *value, struct err *e) MUST_CHECK;
 enum err_code config_check_socket(const json_t *value, struct err *e) MUST_CHECK;
 enum err_code config_check_allocatable(const json_t *value, struct err *e) MUST_CHECK;
-/* --register-with-taints and --reserved-memory, whose texts have forms of their own. */
+/* --register-with-taints and --reserved-memory have formats of their own. */
 enum err_code config_flag_taints(const char *text, json_t **ret, struct err *e) MUST_CHECK;
 enum err_code config_flag_reserved_memory(const char *text, json_t **ret, struct err *e) MUST_CHECK;
 
 /* ---- feature_gates.c ---- */
-/* Why a gate that is set so gives a warning; NULL: it is as asked for. */
+/* Why this setting of a gate gives a warning, or NULL. */
 const char *config_gate_problem(const char *name, bool on);
 
 /* ---- where.c ---- */
-/* {"authentication.x509": 12, ...}: the line of each key of document `number` (from 1); a new reference,
- * NULL: not known. */
+/* {"authentication.x509": 12, ...}: the line of each key of document `number` (from 1); a new reference, NULL
+ * if unknown. */
 json_t *config_lines(const char *text, size_t n, int number);
 
 /* ---- decode.c, flags.c, check.c, apply.c ---- */
 enum err_code config_read_file(struct config_state *s, const char *path, struct err *e) MUST_CHECK;
 enum err_code config_read_dir(struct config_state *s, const char *path, struct err *e) MUST_CHECK;
 
-struct config_flag { /* one that was given */
+struct config_flag { /* one given flag */
     size_t row;
     const char *value; /* borrowed from argv, or static */
 };
 struct config_flags {
-    struct config_flag *v; /* in the order in which they were given */
+    struct config_flag *v; /* in the given order */
     size_t n;
     bool help;
 };
 enum err_code config_flags_parse(struct config_flags *f, int argc, char **argv, struct err *e) MUST_CHECK;
-const char *config_flags_last(const struct config_flags *f, const char *name); /* NULL: not given */
+const char *config_flags_last(const struct config_flags *f, const char *name); /* may be NULL */
 enum err_code config_flags_apply(struct config_state *s, const struct config_flags *f,
                                  struct err *e) MUST_CHECK;
 void config_flags_done(struct config_flags *f);
 
-enum err_code config_check(struct config_state *s, struct err *e) MUST_CHECK; /* rules between settings */
-enum err_code config_apply(struct agent_config *c, struct err *e) MUST_CHECK; /* state into the fields */
+enum err_code config_check(struct config_state *s, struct err *e) MUST_CHECK; /* rules across settings */
+enum err_code config_apply(struct agent_config *c, struct err *e) MUST_CHECK; /* state to the fields */
 void config_apply_resources(struct agent_config *c);                          /* resources.c */
 void config_fields_done(struct agent_config *c);
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Flags without a key: where files are, and flags of kubelets old and new that have no effect here. */
+/* Flags without a key: locations of files, and old and new kubelet flags that have no effect here. */
 #include "agent/config/internal.h"
 
 #define NO_CLUSTER "this node does not join a cluster"
-#define NO_CRI "containers are run by conmon and an OCI runtime, no CRI runtime is asked"
-#define GONE "kubelet has given it up"
+#define NO_CRI "containers are run by conmon and an OCI runtime, without a CRI runtime"
+#define GONE "kubelet no longer supports it"
 #define NO_KLOG "the agent logs to standard error; see --log-level and --log-format"
-#define NO_CADVISOR "the agent reads cgroups itself, without cAdvisor"
-#define NO_CREDENTIALS "registries are asked with imagePullSecrets and registryAuthFile"
+#define NO_CADVISOR "the agent reads cgroups directly, without cAdvisor"
+#define NO_CREDENTIALS "credentials come from imagePullSecrets and registryAuthFile"
 
 #define IGNORED(flag, type, why)                                                                             \
     {                                                                                                        \
@@ -16,9 +16,9 @@
 
 static const struct config_row rows[] = {
     { NULL, "config", T_TEXT, NULL, NULL, 0, WORKS, 0,
-      "configuration file (default " CONFIG_FILE ", if there is one)" },
+      "configuration file (default " CONFIG_FILE ", if it exists)" },
     { NULL, "config-dir", T_TEXT, NULL, NULL, 0, WORKS, 0,
-      "folder of drop-ins: *.conf, merged over it in the order of their names" },
+      "folder of drop-ins: *.conf, merged over it in order of their names" },
     IGNORED("kubeconfig", T_TEXT, NO_CLUSTER),
     IGNORED("bootstrap-kubeconfig", T_TEXT, NO_CLUSTER),
     IGNORED("cert-dir", T_TEXT, NO_CLUSTER),
@@ -28,15 +28,15 @@ static const struct config_row rows[] = {
     IGNORED("master-service-namespace", T_TEXT, GONE),
     IGNORED("allow-privileged", T_BOOL, GONE),
     IGNORED("dynamic-config-dir", T_TEXT, GONE),
-    IGNORED("exit-on-lock-contention", T_BOOL, "one agent at a time is held by a lock in the state folder"),
-    IGNORED("lock-file", T_TEXT, "one agent at a time is held by a lock in the state folder"),
+    IGNORED("exit-on-lock-contention", T_BOOL, "a lock in the state folder ensures that only one agent runs"),
+    IGNORED("lock-file", T_TEXT, "a lock in the state folder ensures that only one agent runs"),
     IGNORED("keep-terminated-pod-volumes", T_BOOL, GONE),
     IGNORED("minimum-container-ttl-duration", T_DURATION,
-            "a container's remains are removed with the next run of it"),
-    IGNORED("maximum-dead-containers", T_INT, "a container's remains are removed with the next run of it"),
+            "a container's remains are removed when it runs again"),
+    IGNORED("maximum-dead-containers", T_INT, "a container's remains are removed when it runs again"),
     IGNORED("maximum-dead-containers-per-container", T_INT,
-            "a container's remains are removed with the next run of it"),
-    IGNORED("non-masquerade-cidr", T_TEXT, "the CNI network list decides about masquerading"),
+            "a container's remains are removed when it runs again"),
+    IGNORED("non-masquerade-cidr", T_TEXT, "the CNI network list configures masquerading"),
     IGNORED("experimental-mounter-path", T_TEXT, GONE),
     IGNORED("experimental-allocatable-ignore-eviction", T_BOOL, GONE),
     IGNORED("experimental-kernel-memcg-notification", T_BOOL, GONE),
@@ -59,8 +59,8 @@ static const struct config_row rows[] = {
     IGNORED("docker-tls-key", T_TEXT, NO_CRI),
     IGNORED("docker-env-metadata-whitelist", T_TEXT, NO_CRI),
     IGNORED("docker-disable-shared-pid", T_BOOL, NO_CRI),
-    IGNORED("network-plugin", T_TEXT, "the network is always CNI's"),
-    IGNORED("network-plugin-mtu", T_INT, "the CNI network list decides about the MTU"),
+    IGNORED("network-plugin", T_TEXT, "the network always uses CNI"),
+    IGNORED("network-plugin-mtu", T_INT, "the CNI network list configures the MTU"),
     IGNORED("cni-cache-dir", T_TEXT, "results are kept in <state-dir>/cni"),
     IGNORED("image-credential-provider-config", T_TEXT, NO_CREDENTIALS),
     IGNORED("image-credential-provider-bin-dir", T_TEXT, NO_CREDENTIALS),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is in force, as JSON and as YAML with origins; and the sample file. */
+/* Writes the effective settings as JSON and as YAML with origins; and the sample file. */
 #include "agent/config/internal.h"
 #include "base/json.h"
 
@@ -7,13 +7,12 @@
 #include <string.h>
 
 #define LEVELS 8
-#define VALUE_COLUMN 56 /* origins stand behind it */
+#define VALUE_COLUMN 56 /* origins follow it */
 #define WRAP 112
 
-/* ---- JSON ------------------------------------------------------------------------------------------------
- */
+/* ---- JSON ---- */
 
-/* obj.a.b.c = value (stolen); makes what is missing on the way. */
+/* obj.a.b.c = value (stolen); makes the missing objects. */
 static bool put_path(json_t *obj, const char *path, json_t *value)
 {
     const char *dot;
@@ -85,10 +84,9 @@ json_t *config_json(const struct agent_config *c)
                      docs[DOC_OWN], "sources", sources, "warnings", warnings);
 }
 
-/* ---- YAML ------------------------------------------------------------------------------------------------
- */
+/* ---- YAML ---- */
 
-/* The mappings that a key stands in, as far as the key before it did not open them. */
+/* Opens the mappings of a key that the previous key did not open. */
 static void open_mappings(struct buf *out, const char *lead, const char *before, const char *key)
 {
     size_t same = 0, indent = 0;
@@ -169,7 +167,7 @@ void config_yaml(const json_t *configz, struct buf *out)
     buf_adds(out, "---\n");
     add_document(configz, "coracleconfig", DOC_OWN, out);
     if (json_array_size(warnings) > 0)
-        buf_adds(out, "# Accepted, but not acted on:\n");
+        buf_adds(out, "# Accepted, but without effect:\n");
     json_array_foreach (warnings, i, w) {
         buf_addf(out, "#   %s: ", json_str(w, "setting"));
         config_print_add_value(out, json_object_get(w, "value"));
@@ -177,8 +175,7 @@ void config_yaml(const json_t *configz, struct buf *out)
     }
 }
 
-/* ---- the sample ------------------------------------------------------------------------------------------
- */
+/* ---- the sample ---- */
 
 static void add_comment(struct buf *out, int indent, const char *text)
 {
@@ -188,7 +185,7 @@ static void add_comment(struct buf *out, int indent, const char *text)
         size_t word = strcspn(text, " ");
 
         if (column == 0 || column + 1 + word > WRAP) {
-            /* "# text" at the top is a comment, "#  key" a key that is commented out: at least two blanks. */
+            /* "# text" at the top is a comment, "# key" (at least two blanks) a commented-out key. */
             buf_addf(out, indent > 0 ? "%s#%*s# %.*s" : "%s#%*s %.*s", column > 0 ? "\n" : "", indent, "",
                      (int)word, text);
             column = (size_t)indent + 4 + word;
@@ -217,7 +214,7 @@ static const char *nothing(const struct config_row *r)
     }
 }
 
-/* Set in the sample, so that a node that is installed has them; everything else is commented out. */
+/* Set in the sample, so that an installed node has them; everything else is commented out. */
 static const struct {
     const char *key, *value;
 } chosen[] = { { "shutdownGracePeriod", "30s" }, { "shutdownGracePeriodCriticalPods", "10s" } };
@@ -244,7 +241,7 @@ static void config_print_add_row(struct buf *out, const struct config_row *r, co
     if (r->type == T_WORD)
         buf_addf(&text, " One of %s.", r->allowed);
     if (r->why != NULL)
-        buf_addf(&text, " %s: %s.", r->effect == LATER ? "Not acted on yet" : "Without effect here", r->why);
+        buf_addf(&text, " %s: %s.", r->effect == LATER ? "Not supported yet" : "No effect here", r->why);
     if (r->flag != NULL)
         buf_addf(&text, " (%s%s)", strlen(r->flag) == 1 ? "-" : "--", r->flag);
     if (set != NULL)
@@ -278,11 +275,11 @@ static void add_rows(struct buf *out, enum config_doc which)
 void config_sample(struct buf *out)
 {
     buf_addf(out,
-             "# Configuration of Coracle's agent: a KubeletConfiguration as kubelet reads it, and a "
+             "# Configuration of Coracle's agent: a KubeletConfiguration as in kubelet, and a "
              "CoracleConfiguration with\n"
-             "# what kubelet has no key for. Every key is here with its meaning, its default and the flag "
-             "that goes before it.\n"
-             "# `coracle config` shows what is in force and where it comes from; drop-ins (--config-dir) are "
+             "# settings kubelet does not have. Every key is here with its meaning, its default and the flag "
+             "that overrides it.\n"
+             "# `coracle config` shows the settings in force and their origin; drop-ins (--config-dir) are "
              "merged over it.\n"
              "apiVersion: %s\nkind: %s\n",
              config_doc_api[DOC_KUBELET], config_doc_kind[DOC_KUBELET]);

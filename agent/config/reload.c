@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Taking over a configuration that was read anew while the agent runs. */
+/* Applies a configuration that was read again while the agent runs. */
 #include "agent/config/internal.h"
 
 #include <string.h>
 
-/* Bytes of a setting's own field; 0: it has none. */
+/* Size of a setting's own field; 0 if it has none. */
 static size_t field_size(const struct config_row *r)
 {
     if (r->offset == 0)
@@ -39,7 +39,7 @@ static bool reload_same(const struct config_state *a, const struct config_state 
     return x == NULL || y == NULL ? x == y : json_equal(x, y);
 }
 
-/* The members of struct agent_config that no single row stands for, and whether they may change. */
+/* The members of struct agent_config not covered by a single row, and whether they may change. */
 #define SWAP(field) reload_swap(&c->field, &next->field, sizeof(c->field))
 
 static void swap_derived(struct agent_config *c, struct agent_config *next)
@@ -62,7 +62,7 @@ void config_take(struct agent_config *c, struct agent_config *next,
 
     for (size_t i = 0; i < n; i++) {
         const struct config_row *r = config_row(i, NULL);
-        bool live = (r->marks & LIVE) != 0 || r->effect != WORKS; /* what has no effect changes at once */
+        bool live = (r->marks & LIVE) != 0 || r->effect != WORKS; /* settings without effect change at once */
 
         if (!reload_same(c->state, next->state, i) && r->effect == WORKS && r->key != NULL)
             changed(r->key, live, arg);

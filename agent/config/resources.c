@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The settings about the node's own resources into numbers; they were checked one by one when they were read.
- */
+/* Converts the settings for the node's own resources to numbers; each was checked when it was read. */
 #include "agent/api/quantity.h"
 #include "agent/config/internal.h"
 #include "base/json.h"
@@ -8,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define THROTTLING 0.9 /* kubelet's memoryThrottlingFactor where none is given (1.36) */
+#define THROTTLING 0.9 /* kubelet's default memoryThrottlingFactor (1.36) */
 
 static const json_t *config_resources_of(const struct agent_config *c, const char *key)
 {
@@ -36,8 +35,7 @@ static struct api_reserved reserved(const json_t *map)
     };
 }
 
-/* "100Mi", "5%". As in kubelet 0% and 100% stand for no threshold, and a percentage has a float's precision.
- */
+/* "100Mi", "5%". As in kubelet, 0% and 100% mean no threshold, and a percentage has a float's precision. */
 static struct api_threshold threshold(const json_t *map, const char *signal)
 {
     const char *text = json_str(map, signal);
@@ -55,7 +53,7 @@ static struct api_threshold threshold(const json_t *map, const char *signal)
     return t;
 }
 
-/* How many processors "0-3,7" names. */
+/* The number of CPUs in "0-3,7". */
 static int64_t count_cpus(const char *list)
 {
     int64_t n = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The rows of all tables, numbered through, and what is looked for in them. */
+/* The rows of all tables, numbered consecutively, and searches in them. */
 #include "agent/config/internal.h"
 #include "base/near.h"
 
@@ -49,7 +49,7 @@ size_t config_find_key(enum config_doc doc, const char *key)
     return n;
 }
 
-/* As kubelet's own flags: "_" counts as "-". */
+/* As in kubelet's flags, "_" equals "-". */
 size_t config_find_flag(const char *name, size_t length)
 {
     size_t n = config_n_rows();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One value: whether it has its row's type, from a file or from a flag's text. */
+/* Checks one value, from a file or a flag's text, against its row's type. */
 #include "agent/api/quantity.h"
 #include "agent/config/internal.h"
 #include "base/json.h"
@@ -55,7 +55,7 @@ static enum err_code config_value_take(json_t *v, json_t **ret, struct err *e)
     return ERR_OK;
 }
 
-/* "is \"many\", which is no whole number" */
+/* "is \"many\", which is not a whole number" */
 static enum err_code wrong(const json_t *v, const char *what, struct err *e)
 {
     mem_auto char *text = json_dumps(v, JSON_ENCODE_ANY | JSON_COMPACT);
@@ -66,23 +66,22 @@ static enum err_code wrong(const json_t *v, const char *what, struct err *e)
 static enum err_code check_text(const json_t *v, struct err *e)
 {
     if (!json_is_string(v))
-        return wrong(v, "no text (numbers and words like \"yes\" need quotes to be one)", e);
+        return wrong(v, "not a string (numbers and words like \"yes\" need quotes)", e);
     if (json_string_length(v) > TEXT_MAX)
         return err_set(e, ERR_INVALID, "longer than %d bytes", TEXT_MAX);
     for (const char *c = json_string_value(v); *c != '\0'; c++)
         if ((unsigned char)*c < ' ' || *c == 0x7f)
-            return wrong(v, "no text for a setting: it holds a control character", e);
+            return wrong(v, "not valid for a setting: it contains a control character", e);
     return ERR_OK;
 }
 
 static enum err_code check_int(const struct config_row *r, const json_t *v, struct err *e)
 {
     json_int_t n = json_integer_value(v);
-    const char *dots =
-        r->allowed != NULL ? strstr(r->allowed, "..") : NULL; /* NULL: only a flag, any number */
+    const char *dots = r->allowed != NULL ? strstr(r->allowed, "..") : NULL; /* NULL: flag only, any number */
 
     if (!json_is_integer(v))
-        return wrong(v, "no whole number", e);
+        return wrong(v, "not a whole number", e);
     if (dots != NULL && (n < strtoll(r->allowed, NULL, 10) || n > strtoll(dots + 2, NULL, 10)))
         return err_set(e, ERR_INVALID, "%lld is not between %.*s and %s", (long long)n,
                        (int)(dots - r->allowed), r->allowed, dots + 2);
@@ -103,7 +102,7 @@ static enum err_code check_word(const struct config_row *r, const json_t *v, str
             return ERR_OK;
         buf_addf(&list, "%s%.*s", list.n > 0 ? ", " : "", (int)length, p);
     }
-    return err_set(e, ERR_INVALID, "\"%.100s\" is none of %s", text, list.p);
+    return err_set(e, ERR_INVALID, "\"%.100s\" is not one of %s", text, list.p);
 }
 
 static enum err_code check_path(const json_t *v, json_t **ret, struct err *e)
@@ -125,10 +124,10 @@ static enum err_code check_duration(const struct config_row *r, const json_t *v,
 {
     char text[DURATION_TEXT_SIZE];
     int64_t ns =
-        json_integer_value(v); /* a bare number counts nanoseconds, which only logging.flushFrequency may */
+        json_integer_value(v); /* a bare number is in nanoseconds, which only logging.flushFrequency allows */
 
     if (json_is_string(v) ? !duration_parse(json_string_value(v), &ns) : !json_is_integer(v) || ns != 0)
-        return wrong(v, "no duration like \"300ms\", \"10s\" or \"1h30m\"", e);
+        return wrong(v, "not a duration like \"300ms\", \"10s\" or \"1h30m\"", e);
     if (ns < 0 && !(r->marks & NEGATIVE))
         return wrong(v, "negative", e);
     duration_format(ns, text);
@@ -159,7 +158,7 @@ static enum err_code check_quantity(const json_t *v, json_t **ret, struct err *e
 static enum err_code check_entries(const struct config_row *r, const json_t *v, bool list, struct err *e)
 {
     if (list ? !json_is_array(v) : !json_is_object(v))
-        return wrong(v, list ? "no list" : "no mapping", e);
+        return wrong(v, list ? "not a list" : "not a mapping", e);
     if ((list ? json_array_size(v) : json_object_size(v)) > ENTRIES_MAX)
         return err_set(e, ERR_INVALID, "more than %d values", ENTRIES_MAX);
     if (r->type == T_TEXTS && r->effect == WORKS && r->offset != 0 && json_array_size(v) > CONFIG_LIST_MAX)
@@ -176,7 +175,7 @@ static enum err_code check_list(const struct config_row *r, const json_t *v, str
         return e->code;
     json_array_foreach (v, i, item) {
         if (r->type == T_INTS ? !json_is_integer(item) : r->type == T_OBJECTS ? !json_is_object(item) : false)
-            return wrong(item, r->type == T_INTS ? "no whole number" : "no mapping", e);
+            return wrong(item, r->type == T_INTS ? "not a whole number" : "not a mapping", e);
         if (r->type == T_TEXTS && check_text(item, e) != ERR_OK)
             return e->code;
     }
@@ -192,7 +191,7 @@ static enum err_code check_map(const struct config_row *r, const json_t *v, stru
     if (check_entries(r, v, false, e) != ERR_OK)
         return e->code;
     json_object_foreach ((json_t *)v, key, item) {
-        if (json_is_null(item)) /* takes the key away */
+        if (json_is_null(item)) /* removes the key */
             continue;
         if (r->type == T_BOOL_MAP && !json_is_boolean(item)) {
             wrong(item, "neither true nor false", e);
@@ -202,10 +201,10 @@ static enum err_code check_map(const struct config_row *r, const json_t *v, stru
             return err_wrap(e, "%.100s", key);
         if (r->type == T_TEXTS_MAP) {
             if (!json_is_array(item))
-                return err_set(e, ERR_INVALID, "%.100s: no list", key);
+                return err_set(e, ERR_INVALID, "%.100s: not a list", key);
             json_array_foreach (item, i, text)
                 if (!json_is_string(text))
-                    return err_set(e, ERR_INVALID, "%.100s: holds something that is no text", key);
+                    return err_set(e, ERR_INVALID, "%.100s: has an entry that is not a string", key);
         }
     }
     return ERR_OK;
@@ -225,7 +224,7 @@ static enum err_code config_value_check_type(const struct config_row *r, const j
         break;
     case T_FLOAT:
         if (!json_is_number(v) || !(json_number_value(v) > 0) || json_number_value(v) > 1)
-            return wrong(v, "no number above 0 and up to 1", e);
+            return wrong(v, "not a number above 0 and up to 1", e);
         break;
     case T_TEXT:
     case T_WORD:
@@ -240,7 +239,7 @@ static enum err_code config_value_check_type(const struct config_row *r, const j
         if (r->type == T_WORD && check_word(r, v, e) != ERR_OK)
             return e->code;
         if (r->type == T_IP && !config_is_ip(json_string_value(v)))
-            return wrong(v, "no IP address", e);
+            return wrong(v, "not an IP address", e);
         break;
     case T_DURATION:
         return check_duration(r, v, ret, e);
@@ -274,9 +273,9 @@ enum err_code config_check_value(const struct config_row *r, const json_t *v, js
     return ERR_OK;
 }
 
-/* ---- flags --------------------------------------------------------------------------------------------- */
+/* ---- flags ---- */
 
-/* As Go's strconv.ParseBool(). */
+/* Like Go's strconv.ParseBool(). */
 static bool flag_bool(const char *text, bool *ret)
 {
     static const char *const yes[] = { "true", "1", "t", "T", "TRUE", "True" };
@@ -307,7 +306,7 @@ static enum err_code flag_map(const struct config_row *r, const char *text, json
         if (item[0] == '\0')
             continue;
         if (value == NULL || value == item)
-            return err_set(e, ERR_INVALID, "\"%.100s\" is no key%cvalue", item, separator);
+            return err_set(e, ERR_INVALID, "\"%.100s\" is not key%cvalue", item, separator);
         *value++ = '\0';
         if (r->type == T_BOOL_MAP && !flag_bool(value, &on))
             return err_set(e, ERR_INVALID, "%.100s: \"%.100s\" is neither true nor false", item, value);
@@ -333,7 +332,7 @@ static enum err_code flag_int(const char *text, json_t **ret, struct err *e)
     int64_t n;
 
     if (parse_i64(text[0] == '+' ? text + 1 : text, INT64_MIN, INT64_MAX, &n, "it", e) != ERR_OK)
-        return err_set(e, ERR_INVALID, "\"%.100s\" is no whole number", text);
+        return err_set(e, ERR_INVALID, "\"%.100s\" is not a whole number", text);
     return config_value_take(json_integer(n), ret, e);
 }
 
@@ -397,7 +396,7 @@ static enum err_code flag_raw(const struct config_row *r, const char *text, json
     return config_value_take(json_string(text), ret, e);
 }
 
-/* What jansson takes: no overlong form, no surrogate, nothing above U+10FFFF. */
+/* Valid for jansson: no overlong form, no surrogate, nothing above U+10FFFF. */
 static bool config_value_is_utf8(const char *text)
 {
     for (const unsigned char *p = (const unsigned char *)text; *p != '\0';) {
@@ -418,7 +417,7 @@ enum err_code config_flag_value(const struct config_row *r, const char *text, js
     json_auto_t *raw = NULL;
 
     if (!config_value_is_utf8(text))
-        return err_set(e, ERR_INVALID, "it is no UTF-8");
+        return err_set(e, ERR_INVALID, "it is not valid UTF-8");
     if (flag_raw(r, text, &raw, e) != ERR_OK)
         return e->code;
     return config_check_value(r, raw, ret, e);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rules of single settings: addresses, sysctls, eviction signals, reservations, taints, priorities, labels.
- */
+/* Rules for single settings: addresses, sysctls, eviction signals, reservations, taints, priorities,
+ * labels. */
 #include "agent/api/internal.h"
 #include "agent/api/quantity.h"
 #include "agent/api/sysctls.h"
@@ -18,7 +18,7 @@ enum err_code config_check_ips(const json_t *v, struct err *e)
 
     json_array_foreach (v, i, item)
         if (!config_is_ip(json_string_value(item)))
-            return err_set(e, ERR_INVALID, "\"%.100s\" is no IP address", json_string_value(item));
+            return err_set(e, ERR_INVALID, "\"%.100s\" is not an IP address", json_string_value(item));
     return ERR_OK;
 }
 
@@ -38,7 +38,7 @@ static bool is_cidr(const char *text)
                                               "prefix length", &ignored) == ERR_OK;
 }
 
-/* --pod-cidr takes one of each family. */
+/* --pod-cidr accepts one of each family. */
 enum err_code config_check_cidrs(const json_t *v, struct err *e)
 {
     str_auto copy = strdup(json_string_value(v));
@@ -49,7 +49,7 @@ enum err_code config_check_cidrs(const json_t *v, struct err *e)
         return err_nomem(e);
     while (copy[0] != '\0' && (item = strsep(&rest, ",")) != NULL) {
         if (!is_cidr(item))
-            return err_set(e, ERR_INVALID, "\"%.100s\" is no address range such as 10.1.0.0/16", item);
+            return err_set(e, ERR_INVALID, "\"%.100s\" is not an address range such as 10.1.0.0/16", item);
         *(strchr(item, ':') != NULL ? &n6 : &n4) += 1;
     }
     if (n4 > 1 || n6 > 1)
@@ -57,7 +57,7 @@ enum err_code config_check_cidrs(const json_t *v, struct err *e)
     return ERR_OK;
 }
 
-/* --node-ip takes one of each family. */
+/* --node-ip accepts one of each family. */
 enum err_code config_check_ip_list(const json_t *v, struct err *e)
 {
     str_auto copy = strdup(json_string_value(v));
@@ -68,7 +68,7 @@ enum err_code config_check_ip_list(const json_t *v, struct err *e)
         return err_nomem(e);
     while ((item = strsep(&rest, ",")) != NULL) {
         if (!config_is_ip(item))
-            return err_set(e, ERR_INVALID, "\"%.100s\" is no IP address", item);
+            return err_set(e, ERR_INVALID, "\"%.100s\" is not an IP address", item);
         *(strchr(item, ':') != NULL ? &n6 : &n4) += 1;
     }
     if (n4 > 1 || n6 > 1)
@@ -85,11 +85,10 @@ enum err_code config_check_sysctls(const json_t *v, struct err *e)
     return sysctls_check_patterns(patterns, e);
 }
 
-/* ---- images ----------------------------------------------------------------------------------------------
- */
+/* ---- images ---- */
 
-/* As kubelet takes them: whole names without tag and digest ("docker.io/library/busybox", which is what
- * "busybox" means), or the beginning of such with a star behind a slash. */
+/* As in kubelet: whole names without tag and digest ("docker.io/library/busybox", the meaning of "busybox"),
+ * or a prefix with a star after a slash. */
 static enum err_code check_image_pattern(const char *pattern, struct err *e)
 {
     const bool beginning = str_ends(pattern, "/*");
@@ -120,8 +119,7 @@ enum err_code config_check_image_patterns(const json_t *v, struct err *e)
     return ERR_OK;
 }
 
-/* ---- eviction --------------------------------------------------------------------------------------------
- */
+/* ---- eviction ---- */
 
 static enum err_code check_signal(const char *name, struct err *e)
 {
@@ -150,7 +148,7 @@ static enum err_code value_special_check_amount(const char *text, struct err *e)
     if (n > 0 && text[n - 1] == '%') {
         double percent = strtod(text, &end);
         if (end == text || *end != '%' || !(percent >= 0) || percent > 100)
-            return err_set(e, ERR_INVALID, "\"%.60s\" is no percentage from 0%% to 100%%", text);
+            return err_set(e, ERR_INVALID, "\"%.60s\" is not a percentage from 0%% to 100%%", text);
         return ERR_OK;
     }
     if (quantity_parse(text, &q, e) != ERR_OK)
@@ -171,9 +169,10 @@ static enum err_code check_signals(const json_t *v, bool durations, struct err *
             continue;
         if (check_signal(name, e) != ERR_OK)
             return e->code;
-        if (durations ? (!duration_parse(text, &ns) || ns < 0) &&
-                            err_set(e, ERR_INVALID, "\"%.60s\" is no duration like \"90s\"", text) != ERR_OK
-                      : value_special_check_amount(text, e) != ERR_OK)
+        if (durations
+                ? (!duration_parse(text, &ns) || ns < 0) &&
+                      err_set(e, ERR_INVALID, "\"%.60s\" is not a duration like \"90s\"", text) != ERR_OK
+                : value_special_check_amount(text, e) != ERR_OK)
             return err_wrap(e, "%s", name);
     }
     return ERR_OK;
@@ -194,8 +193,7 @@ enum err_code config_check_signal_durations(const json_t *v, struct err *e)
     return check_signals(v, true, e);
 }
 
-/* ---- reservations ----------------------------------------------------------------------------------------
- */
+/* ---- reservations ---- */
 
 enum err_code config_check_reserved(const json_t *v, struct err *e)
 {
@@ -231,7 +229,7 @@ enum err_code config_check_qos_reserved(const json_t *v, struct err *e)
             return err_set(e, ERR_INVALID, "only memory can be given, not \"%.100s\"", name);
         if (!str_ends(json_string_value(item), "%") ||
             value_special_check_amount(json_string_value(item), e) != ERR_OK)
-            return err_set(e, ERR_INVALID, "memory: \"%.60s\" is no percentage from 0%% to 100%%",
+            return err_set(e, ERR_INVALID, "memory: \"%.60s\" is not a percentage from 0%% to 100%%",
                            json_string_value(item));
     }
     return ERR_OK;
@@ -248,13 +246,14 @@ enum err_code config_check_allocatable(const json_t *v, struct err *e)
         if (strcmp(t, "none") != 0 && strcmp(t, "pods") != 0 && strcmp(t, "system-reserved") != 0 &&
             strcmp(t, "system-reserved-compressible") != 0 && strcmp(t, "kube-reserved") != 0 &&
             strcmp(t, "kube-reserved-compressible") != 0)
-            return err_set(e, ERR_INVALID,
-                           "\"%.60s\" is none of none, pods, system-reserved, system-reserved-compressible, "
-                           "kube-reserved, "
-                           "kube-reserved-compressible",
-                           t);
+            return err_set(
+                e, ERR_INVALID,
+                "\"%.60s\" is not one of none, pods, system-reserved, system-reserved-compressible, "
+                "kube-reserved, "
+                "kube-reserved-compressible",
+                t);
         if (strcmp(t, "none") == 0 && json_array_size(v) > 1)
-            return err_set(e, ERR_INVALID, "\"none\" stands alone");
+            return err_set(e, ERR_INVALID, "\"none\" must be the only entry");
     }
     return ERR_OK;
 }
@@ -285,8 +284,7 @@ enum err_code config_check_cpus(const json_t *v, struct err *e)
             break;
         p = end + 1;
     }
-    return err_set(e, ERR_INVALID, "\"%.100s\" is no list of processors like \"0-1,4\"",
-                   json_string_value(v));
+    return err_set(e, ERR_INVALID, "\"%.100s\" is not a list of CPUs like \"0-1,4\"", json_string_value(v));
 }
 
 enum err_code config_check_ids(const json_t *v, struct err *e)
@@ -295,11 +293,10 @@ enum err_code config_check_ids(const json_t *v, struct err *e)
 
     return n > 0 && n % 65536 == 0 && n < 4294967296LL
                ? ERR_OK
-               : err_set(e, ERR_INVALID, "%lld is no multiple of 65536 below 4294967296", (long long)n);
+               : err_set(e, ERR_INVALID, "%lld is not a multiple of 65536 below 4294967296", (long long)n);
 }
 
-/* ---- mappings in lists ------------------------------------------------------------------------------------
- */
+/* ---- mappings in lists ---- */
 
 static enum err_code only_keys(const json_t *item, const char *const *keys, struct err *e)
 {
@@ -329,7 +326,7 @@ enum err_code config_check_taints(const json_t *v, struct err *e)
         if (only_keys(t, keys, e) != ERR_OK)
             return err_wrap(e, "[%zu]", i);
         if (key == NULL || api_format_rule(API_FMT_LABEL_KEY, key) != NULL)
-            return err_set(e, ERR_INVALID, "[%zu]: key: \"%.100s\" is no key of a taint", i,
+            return err_set(e, ERR_INVALID, "[%zu]: key: \"%.100s\" is not a taint key", i,
                            key != NULL ? key : "");
         if (json_object_get(t, "value") != NULL &&
             (value == NULL || (value[0] != '\0' && api_format_rule(API_FMT_LABEL_VALUE, value) != NULL)))
@@ -337,8 +334,8 @@ enum err_code config_check_taints(const json_t *v, struct err *e)
         if (effect == NULL || (strcmp(effect, "NoSchedule") != 0 && strcmp(effect, "PreferNoSchedule") != 0 &&
                                strcmp(effect, "NoExecute") != 0))
             return err_set(e, ERR_INVALID,
-                           "[%zu]: effect: \"%.60s\" is none of NoSchedule, PreferNoSchedule, NoExecute", i,
-                           effect != NULL ? effect : "");
+                           "[%zu]: effect: \"%.60s\" is not one of NoSchedule, PreferNoSchedule, NoExecute",
+                           i, effect != NULL ? effect : "");
         if (json_object_get(t, "timeAdded") != NULL && !json_is_null(json_object_get(t, "timeAdded")))
             return err_set(e, ERR_INVALID, "[%zu]: timeAdded: cannot be given here", i);
     }
@@ -361,7 +358,7 @@ enum err_code config_flag_taints(const char *text, json_t **ret, struct err *e)
         if (item[0] == '\0')
             continue;
         if (effect == NULL)
-            return err_set(e, ERR_INVALID, "\"%.100s\" is no key=value:effect", item);
+            return err_set(e, ERR_INVALID, "\"%.100s\" is not key=value:effect", item);
         *effect++ = '\0';
         value = strchr(item, '=');
         if (value != NULL)
@@ -388,16 +385,16 @@ enum err_code config_check_reserved_memory(const json_t *v, struct err *e)
         if (only_keys(m, keys, e) != ERR_OK)
             return err_wrap(e, "[%zu]", i);
         if (!json_is_integer(json_object_get(m, "numaNode")) || json_int(m, "numaNode", -1) < 0)
-            return err_set(e, ERR_INVALID, "[%zu]: numaNode: no number of a NUMA node", i);
+            return err_set(e, ERR_INVALID, "[%zu]: numaNode: not a NUMA node number", i);
         if (!json_is_object(json_object_get(m, "limits")))
-            return err_set(e, ERR_INVALID, "[%zu]: limits: no mapping", i);
+            return err_set(e, ERR_INVALID, "[%zu]: limits: not a mapping", i);
         json_object_foreach (json_object_get(m, "limits"), name, limit) {
             if (strcmp(name, "memory") != 0 && strncmp(name, "hugepages-", strlen("hugepages-")) != 0)
                 return err_set(e, ERR_INVALID,
                                "[%zu]: limits: \"%.60s\" is neither memory nor hugepages-<size>", i, name);
             if (!json_is_integer(limit) &&
                 (!json_is_string(limit) || quantity_parse(json_string_value(limit), &q, e) != ERR_OK))
-                return err_set(e, ERR_INVALID, "[%zu]: limits: %.60s: no quantity", i, name);
+                return err_set(e, ERR_INVALID, "[%zu]: limits: %.60s: not a quantity", i, name);
         }
     }
     return ERR_OK;
@@ -419,7 +416,7 @@ enum err_code config_flag_reserved_memory(const char *text, json_t **ret, struct
         if (node[0] == '\0')
             continue;
         if (limits == NULL || node[strspn(node, "0123456789")] != ':' || strlen(node) - strlen(limits) > 9)
-            return err_set(e, ERR_INVALID, "\"%.100s\" is no node:memory=quantity,...", node);
+            return err_set(e, ERR_INVALID, "\"%.100s\" is not node:memory=quantity,...", node);
         *limits++ = '\0';
         m = json_pack("{s:I, s:{}}", "numaNode", (json_int_t)strtoll(node, NULL, 10), "limits");
         if (json_array_append_new(list, m) != 0)
@@ -428,7 +425,7 @@ enum err_code config_flag_reserved_memory(const char *text, json_t **ret, struct
         while ((item = strsep(&limits, ",")) != NULL) {
             char *value = strchr(item, '=');
             if (value == NULL)
-                return err_set(e, ERR_INVALID, "\"%.100s\" is no memory=quantity", item);
+                return err_set(e, ERR_INVALID, "\"%.100s\" is not memory=quantity", item);
             *value++ = '\0';
             if (json_object_set_new(into, item, json_string(value)) != 0)
                 return err_nomem(e);
@@ -453,11 +450,11 @@ enum err_code config_check_priorities(const json_t *v, struct err *e)
         if (only_keys(p, keys, e) != ERR_OK)
             return err_wrap(e, "[%zu]", i);
         if (!json_is_integer(json_object_get(p, "priority")) || priority < INT32_MIN || priority > INT32_MAX)
-            return err_set(e, ERR_INVALID, "[%zu]: priority: no number from -2147483648 to 2147483647", i);
+            return err_set(e, ERR_INVALID, "[%zu]: priority: not a number from -2147483648 to 2147483647", i);
         if (!json_is_integer(json_object_get(p, "shutdownGracePeriodSeconds")) || seconds < 0 ||
             seconds > INT32_MAX)
             return err_set(e, ERR_INVALID,
-                           "[%zu]: shutdownGracePeriodSeconds: no number from 0 to 2147483647", i);
+                           "[%zu]: shutdownGracePeriodSeconds: not a number from 0 to 2147483647", i);
         for (size_t j = 0; j < i; j++)
             if (json_int(json_array_get(v, j), "priority", 0) == priority)
                 return err_set(e, ERR_INVALID, "[%zu]: priority: %lld is given twice", i,
@@ -475,10 +472,10 @@ enum err_code config_check_labels(const json_t *v, struct err *e)
         if (!json_is_string(value))
             continue;
         if (api_format_rule(API_FMT_LABEL_KEY, key) != NULL)
-            return err_set(e, ERR_INVALID, "\"%.100s\" is no key of a label", key);
+            return err_set(e, ERR_INVALID, "\"%.100s\" is not a label key", key);
         if (json_string_length(value) > 0 &&
             api_format_rule(API_FMT_LABEL_VALUE, json_string_value(value)) != NULL)
-            return err_set(e, ERR_INVALID, "%.100s: \"%.100s\" is no value of a label", key,
+            return err_set(e, ERR_INVALID, "%.100s: \"%.100s\" is not a label value", key,
                            json_string_value(value));
     }
     return ERR_OK;
@@ -486,7 +483,7 @@ enum err_code config_check_labels(const json_t *v, struct err *e)
 
 enum err_code config_check_socket(const json_t *v, struct err *e)
 {
-    return json_string_length(v) <= 100 /* sun_path, and a temporary name beside it */
+    return json_string_length(v) <= 100 /* sun_path, including a temporary name */
                ? ERR_OK
                : err_set(e, ERR_INVALID, "\"%.120s\" is longer than 100 bytes", json_string_value(v));
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The line of each key in a text of YAML (or JSON, which is read as YAML): for messages and for `coracle
+/* Finds the line of each key in a text of YAML (or JSON, read as YAML): for messages and for `coracle
  * config`. */
 #include "agent/config/internal.h"
 
 #include <string.h>
 #include <yaml.h>
 
-#define LEVELS 8 /* deeper keys are inside of values */
+#define LEVELS 8 /* deeper keys are parts of values */
 #define KEYS_MAX 4000
 #define KEY_SIZE 200
 
@@ -14,7 +14,7 @@ struct lines {
     json_t *found;
     char path[LEVELS][KEY_SIZE]; /* of the mapping at each level; "" at the top */
     bool mapping[LEVELS];
-    bool has_key[LEVELS]; /* its key was read, the value comes next */
+    bool has_key[LEVELS]; /* its key was read, the value follows */
     char key[LEVELS][KEY_SIZE];
     size_t depth;
     size_t n;
@@ -65,7 +65,7 @@ static void config_where_on_scalar(struct lines *l, const yaml_event_t *ev)
     l->has_key[at] = !l->has_key[at];
 }
 
-/* False: this was the last event that matters. */
+/* False: this was the last relevant event. */
 static bool config_where_on_event(struct lines *l, const yaml_event_t *ev, int number, int *document)
 {
     bool here = *document == number;

@@ -12,7 +12,7 @@
 
 struct section {
     const struct api_schema *schema;
-    enum api_support holder; /* what holds for the field through which it was reached first */
+    enum api_support holder; /* applies to the field through which it was reached first */
 };
 
 struct sections {
@@ -181,8 +181,9 @@ static char *support_table(void)
         "- **accepted**: the field has no meaning for a node, or for a node without a control plane.\n"
         "- **ignored, with a warning**: accepted, and named in the pod's list of ignored fields.\n"
         "- **refused**: the manifest is not accepted; the problem names the reason.\n\n"
-        "A field of an object that is refused, ignored or accepted as a whole shares its fate. Fields that "
-        "stand in no table are refused as unknown.\n");
+        "Fields of an object that is refused, ignored or accepted as a whole are treated the same. Fields "
+        "that "
+        "are not listed are refused as unknown.\n");
     for (size_t i = 0; i < all.n; i++)
         write_section(&b, &all.v[i]);
     write_resources(&b);

@@ -219,7 +219,7 @@ static void sizes_are_no_values(void **state)
     (void)state;
     text_is_bad(
         SECRET("sizes: {password: 12}\n"),
-        "sizes: not supported: what is shown in place of the values, which are shown to nobody; set data");
+        "sizes: not supported: a placeholder shown instead of the values, which are never shown; set data");
 }
 
 int main(void)

@@ -21,10 +21,10 @@ static void amounts_and_names_are_checked(void **state)
         "DNS "
         "name and '/'",
         "spec.containers[0].resources.limits[cpu]: -1 is negative, allowed are 0 and more",
-        "spec.containers[0].resources.limits[gpu]: \"gpu\" is no resource of a container, allowed are cpu, "
+        "spec.containers[0].resources.limits[gpu]: \"gpu\" is not a resource of a container, allowed are cpu, "
         "memory, "
         "ephemeral-storage, hugepages-<size> and names with a domain (example.com/thing)",
-        "spec.containers[0].resources.requests[storage]: \"storage\" is no resource of a container, allowed "
+        "spec.containers[0].resources.requests[storage]: \"storage\" is not a resource of a container, allowed "
         "are "
         "cpu, memory, ephemeral-storage, hugepages-<size> and names with a domain (example.com/thing)");
 }
@@ -77,7 +77,7 @@ static void unsupported_resources_are_refused_or_listed(void **state)
     assert_int_equal(the_pod(&d)->ignored.n, 1);
     decoded_done(&d);
     pod_is_bad("resources: {requests: {example.com/gpu: 1.5, hugepages-2Mi: 3Mi}}", "",
-               "spec.containers[0].resources.requests[example.com/gpu]: 1500m is no whole number",
+               "spec.containers[0].resources.requests[example.com/gpu]: 1500m is not a whole number",
                "spec.containers[0].resources.requests[example.com/gpu]: a limit for \"example.com/gpu\" is "
                "required, equal "
                "to the request",
@@ -91,8 +91,8 @@ static void unsupported_resources_are_refused_or_listed(void **state)
                "");
     assert_int_equal(the_pod(&d)->ignored.n, 1);
     assert_string_equal(the_pod(&d)->ignored.v[0], "spec.containers[0].resources.limits[example.com/gpu]: no "
-                                                   "device plugin on this node provides it: kubelet, "
-                                                   "too, runs the pod without");
+                                                   "device plugin on this node provides it: like "
+                                                   "kubelet, the pod runs without it");
     decoded_done(&d);
 }
 
@@ -202,7 +202,7 @@ static void pod_level_values_bound_the_containers(void **state)
         "resources: {requests: {cpu: 600m}, limits: {memory: 2Gi, cpu: 1}}",
         "- {name: b, image: x, resources: {requests: {cpu: 600m}}}\n"
         "resources: {requests: {cpu: 1, memory: 2Gi}, limits: {memory: 1Gi, ephemeral-storage: 1Gi}}",
-        "spec.resources.limits[ephemeral-storage]: \"ephemeral-storage\" is no resource of a pod, allowed "
+        "spec.resources.limits[ephemeral-storage]: \"ephemeral-storage\" is not a resource of a pod, allowed "
         "are cpu, "
         "memory, and hugepages-<size>",
         "spec.resources.requests[memory]: 2Gi must be less than or equal to the memory limit of 1Gi",
@@ -213,7 +213,7 @@ static void pod_level_values_bound_the_containers(void **state)
                "drivers");
     pod_is_bad("", "overhead: {cpu: -1, gpu: 5}",
                "spec.overhead[cpu]: -1 is negative, allowed are 0 and more",
-               "spec.overhead[gpu]: \"gpu\" is no resource of a container, allowed are cpu, memory, "
+               "spec.overhead[gpu]: \"gpu\" is not a resource of a container, allowed are cpu, memory, "
                "ephemeral-storage, "
                "hugepages-<size> and names with a domain (example.com/thing)");
 }

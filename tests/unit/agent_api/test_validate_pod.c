@@ -237,7 +237,7 @@ static void what_cannot_be_honoured_is_refused_with_the_reason(void **state)
         "schedulingGates: [{name: a/b}]\nresourceClaims: [{name: a, resourceClaimName: b}, {name: c}]",
         "spec.ephemeralContainers: not supported: ephemeral containers cannot be set when a pod is created",
         "spec.runtimeClassName: not supported: there is one OCI runtime for all pods of this node",
-        "spec.schedulingGates: not supported: nobody here would open the gates, the pod would never run",
+        "spec.schedulingGates: not supported: nothing here would remove the gates, the pod would never run",
         "spec.resourceClaims[1]: resourceClaimName or resourceClaimTemplateName is required",
         "spec.resourceClaims: not supported: dynamic resource allocation needs a control plane and drivers");
     pod_is_good("", "ephemeralContainers: []\nruntimeClassName: null\nschedulingGates: []");

@@ -170,9 +170,8 @@ static void annotations_of_old_are_compared_with_the_fields(void **state)
         "\"localhost/../x\" must not contain \"..\"",
         "metadata.annotations[container.apparmor.security.beta.kubernetes.io/nope]: there is no container "
         "\"nope\"",
-        "metadata.annotations[container.apparmor.security.beta.kubernetes.io/nope]: \"profile\" is no "
-        "AppArmor "
-        "profile, allowed are unconfined, runtime/default and localhost/<name>",
+        "metadata.annotations[container.apparmor.security.beta.kubernetes.io/nope]: \"profile\" is not an "
+        "AppArmor profile, allowed are unconfined, runtime/default and localhost/<name>",
         "metadata.annotations[controller.kubernetes.io/pod-deletion-cost]: \"1.5\" must be a whole number of "
         "32 "
         "bits",
@@ -228,7 +227,7 @@ static void apparmor_annotations_stand_in_for_the_field(void **state)
     decoded_done(&d);
     text_is_bad(ANNOTATED("    container.apparmor.security.beta.kubernetes.io/main: localhost/\n", ""),
                 "metadata.annotations[container.apparmor.security.beta.kubernetes.io/main]: \"localhost/\" "
-                "is no AppArmor profile, allowed are unconfined, runtime/default and localhost/<name>");
+                "is not an AppArmor profile, allowed are unconfined, runtime/default and localhost/<name>");
     text_is_bad(ANNOTATED("    container.apparmor.security.beta.kubernetes.io/main: 'localhost/a '\n", ""),
                 "metadata.annotations[container.apparmor.security.beta.kubernetes.io/main]: must not begin "
                 "or end with white space");

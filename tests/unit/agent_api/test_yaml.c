@@ -76,7 +76,7 @@ static void quotes_and_tags_decide(void **state)
             "are !!str !!int !!float !!bool !!null");
     refused("a: !custom {b: 1}", "document 1: line 1 column 4: this tag is not supported here; a text that "
                                  "begins with ! needs quotes");
-    refused("a: .inf", "document 1: line 1 column 4: this value is not a number that JSON has, put it in "
+    refused("a: .inf", "document 1: line 1 column 4: this value is not a valid JSON number, put it in "
                        "quotes if it is a text");
 }
 

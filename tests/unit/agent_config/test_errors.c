@@ -17,12 +17,12 @@ static void unknown_keys_are_named_with_their_line_and_a_guess(void **state)
             "/config.yaml:3: whatEver: unknown key in a KubeletConfiguration; `coracle config --sample` "
             "shows all");
     refused(s, "stateDir: /x\n", "",
-            "/config.yaml:3: stateDir: unknown key in a KubeletConfiguration; it belongs into a "
+            "/config.yaml:3: stateDir: unknown key in a KubeletConfiguration; it belongs in a "
             "CoracleConfiguration (apiVersion "
             "coracle.dev/v1)");
     refused(s, "maxPods: 1\nmaxPods: 2\n", "",
             "/config.yaml: document 1: line 4 column 1: the key \"maxPods\" is given twice");
-    refused(s, "authentication: 3\n", "", "/config.yaml:3: authentication: no mapping");
+    refused(s, "authentication: 3\n", "", "/config.yaml:3: authentication: not a mapping");
 }
 
 /* 100 bytes of it are told. */
@@ -50,10 +50,10 @@ static void documents_have_to_be_of_one_of_the_two_kinds(void **state)
             "apiVersion \"v1\", kind \"Pod\" is neither a KubeletConfiguration "
             "(kubelet.config.k8s.io/v1beta1) nor a "
             "CoracleConfiguration (coracle.dev/v1)");
-    refused(s, "---\n- 1\n", "", "/config.yaml: document 2: no mapping");
+    refused(s, "---\n- 1\n", "", "/config.yaml: document 2: not a mapping");
     put(s, "config.yaml", "# nothing\n");
     assert_int_equal(parse(s, ""), ERR_INVALID);
-    assert_true(str_ends(s->e.text, "/config.yaml: it holds no document"));
+    assert_true(str_ends(s->e.text, "/config.yaml: has no document"));
     snprintf(s->file, sizeof(s->file), "/nowhere");
     assert_int_equal(parse(s, ""), ERR_NOT_FOUND);
     assert_string_equal(s->e.text, "--config: open /nowhere: No such file or directory");
@@ -63,23 +63,23 @@ static void values_of_another_type_or_out_of_range_are_refused(void **state)
 {
     struct scratch *s = *state;
 
-    refused(s, "maxPods: many\n", "", ":3: maxPods: \"many\" is no whole number");
+    refused(s, "maxPods: many\n", "", ":3: maxPods: \"many\" is not a whole number");
     refused(s, "maxPods: -1\n", "", ":3: maxPods: -1 is not between 0 and 2147483647");
     refused(s, "seccompDefault: 'yes'\n", "", ":3: seccompDefault: \"yes\" is neither true nor false");
     refused(s, "clusterDomain: 3\n", "",
-            ":3: clusterDomain: 3 is no text (numbers and words like \"yes\" need quotes to be one)");
-    refused(s, "clusterDNS: 10.0.0.1\n", "", ":3: clusterDNS: \"10.0.0.1\" is no list");
-    refused(s, "clusterDNS: [dns]\n", "", ":3: clusterDNS: \"dns\" is no IP address");
+            ":3: clusterDomain: 3 is not a string (numbers and words like \"yes\" need quotes)");
+    refused(s, "clusterDNS: 10.0.0.1\n", "", ":3: clusterDNS: \"10.0.0.1\" is not a list");
+    refused(s, "clusterDNS: [dns]\n", "", ":3: clusterDNS: \"dns\" is not an IP address");
     refused(s, "syncFrequency: 10\n", "",
-            ":3: syncFrequency: 10 is no duration like \"300ms\", \"10s\" or \"1h30m\"");
+            ":3: syncFrequency: 10 is not a duration like \"300ms\", \"10s\" or \"1h30m\"");
     refused(s, "syncFrequency: -1s\n", "", ":3: syncFrequency: \"-1s\" is negative");
     refused(s, "hairpinMode: hairpin\n", "",
-            ":3: hairpinMode: \"hairpin\" is none of promiscuous-bridge, hairpin-veth, none");
+            ":3: hairpinMode: \"hairpin\" is not one of promiscuous-bridge, hairpin-veth, none");
     refused(s, "podLogsDir: logs\n", "",
             ":3: podLogsDir: \"logs\" is not an absolute path of at most 200 bytes without \"..\"");
     refused(s, "containerLogMaxSize: 10Mb\n", "", "Ki Mi Gi Ti Pi Ei or an exponent (500m, 1.5Gi, 12e6)");
     refused(s, "memoryThrottlingFactor: 1.5\n", "",
-            ":3: memoryThrottlingFactor: 1.5 is no number above 0 and up to 1");
+            ":3: memoryThrottlingFactor: 1.5 is not a number above 0 and up to 1");
     refused(s, "featureGates: {A: 'true'}\n", "", ":3: featureGates: A: \"true\" is neither true nor false");
     refused(s, "containerLogMaxFiles: 1\n", "",
             ":3: containerLogMaxFiles: 1 is not between 2 and 2147483647");
@@ -97,26 +97,26 @@ static void rules_of_single_settings_are_kept(void **state)
             "imagefs.available, imagefs.inodesFree, containerfs.available, containerfs.inodesFree, "
             "pid.available");
     refused(s, "evictionHard: {memory.available: 101%}\n", "",
-            "memory.available: \"101%\" is no percentage from 0% to 100%");
+            "memory.available: \"101%\" is not a percentage from 0% to 100%");
     refused(s, "evictionSoft: {memory.available: 1Gi}\n", "",
             "evictionSoft: memory.available needs a grace period in evictionSoftGracePeriod");
     refused(s, "kubeReserved: {gpu: '1'}\n", "",
             "kubeReserved: cannot reserve \"gpu\"; there are cpu, memory, ephemeral-storage, pid");
     refused(s, "registerWithTaints: [{key: a, effect: Never}]\n", "",
-            "registerWithTaints: [0]: effect: \"Never\" is none of NoSchedule, PreferNoSchedule, NoExecute");
+            "registerWithTaints: [0]: effect: \"Never\" is not one of NoSchedule, PreferNoSchedule, NoExecute");
     refused(s, "registerWithTaints: [{key: a, effect: NoExecute, when: 1}]\n", "",
             "registerWithTaints: [0]: unknown key \"when\"");
     refused(s, "reservedSystemCPUs: 3-1\n", "",
-            "reservedSystemCPUs: \"3-1\" is no list of processors like \"0-1,4\"");
+            "reservedSystemCPUs: \"3-1\" is not a list of CPUs like \"0-1,4\"");
     refused(s, "userNamespaces: {idsPerPod: 1000}\n", "",
-            "userNamespaces.idsPerPod: 1000 is no multiple of 65536 below 4294967296");
+            "userNamespaces.idsPerPod: 1000 is not a multiple of 65536 below 4294967296");
     refused(s, "allowedUnsafeSysctls: [vm.swappiness]\n", "",
             "allowedUnsafeSysctls: the sysctl \"vm.swappiness\" are not known to be namespaced");
     refused(s,
             "shutdownGracePeriodByPodPriority: [{priority: 1, shutdownGracePeriodSeconds: 1}, {priority: 1, "
             "shutdownGracePeriodSeconds: 2}]\n",
             "", "shutdownGracePeriodByPodPriority: [1]: priority: 1 is given twice");
-    refused(s, "", "--node-labels=a..b/c=d", "--node-labels: \"a..b/c\" is no key of a label");
+    refused(s, "", "--node-labels=a..b/c=d", "--node-labels: \"a..b/c\" is not a label key");
     refused(s, "", "--node-ip=192.0.2.1,192.0.2.2", "--node-ip: more than one address of a family");
 }
 
@@ -167,7 +167,7 @@ static void rules_between_settings_are_kept(void **state)
     refused(s, "cpuCFSQuotaPeriod: 2s\n", "", "cpuCFSQuotaPeriod: 2s is not between 1ms and 1s");
     refused(s, "crashLoopBackOff: {maxContainerRestartPeriod: 10m}\n", "",
             "crashLoopBackOff.maxContainerRestartPeriod: 10m0s is not between 1s and 5m");
-    refused(s, "runOnce: true\n", "", "runOnce: kubelet has given it up; it cannot be set");
+    refused(s, "runOnce: true\n", "", "runOnce: kubelet no longer supports it; it cannot be set");
 }
 
 static void flags_that_are_wrong_are_refused(void **state)
@@ -178,15 +178,15 @@ static void flags_that_are_wrong_are_refused(void **state)
     refused(s, "", "--frobnicate", "unknown flag --frobnicate; see coracle run --help");
     refused(s, "", "web", "unexpected argument \"web\"; see coracle run --help");
     refused(s, "", "--max-pods", "--max-pods needs a value");
-    refused(s, "", "--max-pods=x", "--max-pods: \"x\" is no whole number");
+    refused(s, "", "--max-pods=x", "--max-pods: \"x\" is not a whole number");
     refused(s, "", "--ephemeral=maybe", "--ephemeral: \"maybe\" is neither true nor false");
     refused(s, "", "--seccomp-default false", "unexpected argument \"false\"; see coracle run --help");
     refused(s, "", "--eviction-hard memory.available=1Gi",
-            "--eviction-hard: \"memory.available=1Gi\" is no key<value");
+            "--eviction-hard: \"memory.available=1Gi\" is not key<value");
     refused(s, "", "--feature-gates B=True,A=on", "--feature-gates: A: \"on\" is neither true nor false");
-    refused(s, "", "--register-with-taints a", "--register-with-taints: \"a\" is no key=value:effect");
-    refused(s, "", "--hostname-override=\xff", "--hostname-override: it is no UTF-8");
-    refused(s, "", "--log-level loud", "--log-level: \"loud\" is none of debug, info, warn, error");
+    refused(s, "", "--register-with-taints a", "--register-with-taints: \"a\" is not key=value:effect");
+    refused(s, "", "--hostname-override=\xff", "--hostname-override: it is not valid UTF-8");
+    refused(s, "", "--log-level loud", "--log-level: \"loud\" is not one of debug, info, warn, error");
 }
 
 static const char *plausible(const struct config_row *r)
