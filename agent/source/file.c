@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* file - one file of the folder: its place in the table, and what people see of it. */
+/* file - a file of the folder: its entry in the table, and its state as reported. */
 #include "agent/source/internal.h"
 
 #include "base/log.h"
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* ---- the table ------------------------------------------------------------------------------- */
+/* ---- the table ---- */
 
 struct file *file_find(struct src_folder *f, const char *name)
 {
@@ -25,7 +25,7 @@ struct file *file_find_or_add(struct src_folder *f, const char *name)
         return file;
     if (f->n_files >= SRC_FOLDER_FILES_MAX) {
         if (!f->full)
-            log_warn("too many manifest files; the others are left out", F_STR("path", f->dir),
+            log_warn("too many manifest files; ignoring the others", F_STR("path", f->dir),
                      F_STR("file", name), F_U64("limit", SRC_FOLDER_FILES_MAX));
         f->full = true;
         return NULL;
@@ -46,7 +46,8 @@ struct file *file_find_or_add(struct src_folder *f, const char *name)
 no_memory:
     free(file);
     folder_rescan_later(f);
-    log_error("manifest file is left out for now: out of memory", F_STR("path", f->dir), F_STR("file", name));
+    log_error("cannot load manifest file, will retry: out of memory", F_STR("path", f->dir),
+              F_STR("file", name));
     return NULL;
 }
 
@@ -76,11 +77,11 @@ void file_remove(struct file *file)
     file_free(file);
 }
 
-/* ---- what people see ------------------------------------------------------------------------ */
+/* ---- the report ---- */
 
 bool problems_any(const struct api_problems *p)
 {
-    return p->n > 0 || p->dropped > 0; /* dropped alone: no memory for the text */
+    return p->n > 0 || p->dropped > 0; /* only dropped: no memory for the text */
 }
 
 static struct src_file src_file_describe(const struct file *file)
@@ -98,7 +99,7 @@ static struct src_file src_file_describe(const struct file *file)
     };
 }
 
-/* 0 when there are none. */
+/* 0 if there are none. */
 static uint64_t hash_problems(const struct src_file *f)
 {
     uint64_t h = 0;
@@ -114,7 +115,7 @@ void file_report(struct file *file)
 {
     struct src_file seen = src_file_describe(file);
     uint64_t problems = hash_problems(&seen);
-    bool known = problems != 0 && problems == file->told; /* one event more, nothing new to say */
+    bool known = problems != 0 && problems == file->told; /* another event, but nothing new to report */
 
     file->report_seq = 0;
     file->told = problems;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * folder - when things count: what is seen of the folder, what is due, and what follows from it for the files
- * that wait for one another.
- */
+/* folder - timing and consequences: when a change in the folder takes effect, and how it affects files that
+ * wait for one another. */
 #include "agent/source/internal.h"
 
 #include "base/buf.h"
@@ -16,12 +14,12 @@
 #include <string.h>
 
 enum {
-    NAMES_MAX = 65536,     /* of a folder that nobody meant to be one of manifests */
-    UNSEEN_RETRY_MS = 100, /* after a look at the folder that failed; doubled */
+    NAMES_MAX = 65536,     /* far more than any manifest folder has */
+    UNSEEN_RETRY_MS = 100, /* after the folder could not be read; doubled */
     UNSEEN_RETRY_MAX_MS = 10000,
 };
 
-/* ---- when things count ----------------------------------------------------------------------- */
+/* ---- timing ---- */
 
 static void folder_on_timer(uv_timer_t *timer)
 {
@@ -32,7 +30,7 @@ static void folder_on_timer(uv_timer_t *timer)
 static void rescan_in(struct src_folder *f, uint64_t ms)
 {
     f->rescan_ms = clock_mono_ms() + ms;
-    if (f->timer.loop == NULL) /* while it opens: the first turn takes it up */
+    if (f->timer.loop == NULL) /* while it opens; handled in the first turn */
         return;
     if (!uv_is_active((uv_handle_t *)&f->timer) || uv_timer_get_due_in(&f->timer) > ms)
         uv_timer_start(&f->timer, folder_on_timer, ms, 0);
@@ -46,18 +44,17 @@ void folder_rescan_later(struct src_folder *f)
 void folder_unseen(struct src_folder *f, const struct err *e)
 {
     if (f->closing || (f->unseen_wait_ms != 0 && f->rescan_ms > clock_mono_ms()))
-        return; /* the next look is due already */
+        return; /* the next attempt is already due */
     if (f->unseen_wait_ms == 0)
-        log_warn(
-            "the manifest folder cannot be looked at; what it held stays in force, and the look is repeated",
-            F_STR("path", f->dir), F_ERR(e));
+        log_warn("cannot read the manifest folder; its objects stay in force, will retry",
+                 F_STR("path", f->dir), F_ERR(e));
     f->unseen_wait_ms = f->unseen_wait_ms == 0 ? UNSEEN_RETRY_MS : f->unseen_wait_ms * 2;
     if (f->unseen_wait_ms > UNSEEN_RETRY_MAX_MS)
         f->unseen_wait_ms = UNSEEN_RETRY_MAX_MS;
     rescan_in(f, f->unseen_wait_ms);
 }
 
-/* Files that wait for an object, in order of arrival, until nothing moves any more. */
+/* Retries files that wait for an object, in order of arrival, until nothing changes any more. */
 static void retry_blocked(struct src_folder *f)
 {
     struct file *file, *tmp, *first;
@@ -80,7 +77,7 @@ static void retry_blocked(struct src_folder *f)
         first->holder.waiting = (struct api_objects){ 0 };
         if (object_claims_adopt(&f->claims, &first->holder, &waiting, false, f->last_seq)) {
             file_report(first);
-            after = 0; /* it may have let go of something */
+            after = 0; /* it may have released an object */
         }
     }
     f->retried = f->claims.releases;
@@ -95,7 +92,7 @@ static struct presence folder_look_at(const struct file *file, struct err *e)
     return fs_look_at(AT_FDCWD, path, NULL, e);
 }
 
-/* True: it stays away.  What could not be looked at is looked at again. */
+/* True if it is gone for good. If unknown, it is checked again. */
 static bool is_gone(struct file *file)
 {
     struct err e = { 0 };
@@ -103,7 +100,7 @@ static bool is_gone(struct file *file)
     switch (presence_of(folder_look_at(file, &e))) {
     case PRESENCE_ABSENT:
         return true;
-    case PRESENCE_PRESENT: /* made anew; when it is complete it tells */
+    case PRESENCE_PRESENT: /* recreated; it will be reported when complete */
         file->gone_ms = 0;
         file->holder.leaving = false;
         return false;
@@ -127,7 +124,7 @@ void folder_settle(struct src_folder *f)
         torn = torn || file->torn > 0;
         if (due != 0 && due <= now && file->gone_ms != 0) {
             if (!folder_checked)
-                folder_seen = watch_check(f); /* a folder that is gone takes no object with it */
+                folder_seen = watch_check(f); /* if the folder is gone, its objects stay */
             folder_checked = true;
             if (!folder_seen && file->gone_ms != 0)
                 file->gone_ms = now + f->unseen_wait_ms;
@@ -169,14 +166,14 @@ void folder_settle(struct src_folder *f)
         if (f->first_set != NULL)
             f->first_set(f->arg);
     }
-    if (f->closing) /* by first_set */
+    if (f->closing) /* first_set closed it */
         return;
     if (next != UINT64_MAX &&
         (!uv_is_active((uv_handle_t *)&f->timer) || uv_timer_get_due_in(&f->timer) > next - now))
         uv_timer_start(&f->timer, folder_on_timer, next - now, 0);
 }
 
-/* ---- called by watch.c ------------------------------------------------------------------------ */
+/* ---- called by watch.c ---- */
 
 void folder_touched(struct src_folder *f, const char *name)
 {
@@ -216,7 +213,7 @@ static int folder_compare_names(const void *a, const void *b)
 struct names {
     char **v;
     size_t n, room;
-    bool lacking; /* no memory for one of them: not all are here */
+    bool lacking; /* out of memory: the list is incomplete */
 };
 
 static bool folder_add_name(const char *name, void *arg)
@@ -244,7 +241,7 @@ static bool folder_add_name(const char *name, void *arg)
     return !names->lacking;
 }
 
-/* Sorted, so that which of two files comes first is the same at each start.  Present: all are here. */
+/* Sorted, so that the first of two files is the same at each start. Present: the list is complete. */
 static struct presence list_names(struct src_folder *f, struct names *ret, struct err *e)
 {
     struct presence listed = fs_list(AT_FDCWD, f->dir, folder_add_name, ret, e);
@@ -258,7 +255,7 @@ static struct presence list_names(struct src_folder *f, struct names *ret, struc
     return listed;
 }
 
-/* What a listing that ended whole does not name is missing; each of them is looked at once more. */
+/* A name not in a complete listing is missing; each of those is checked once more. */
 void folder_rescan(struct src_folder *f)
 {
     struct names names = { 0 };
@@ -279,7 +276,7 @@ void folder_rescan(struct src_folder *f)
     f->listed = !presence_is_unknown(listed);
     if (f->listed) {
         if (f->unseen_wait_ms != 0)
-            log_info("the manifest folder can be looked at again", F_STR("path", f->dir));
+            log_info("the manifest folder is readable again", F_STR("path", f->dir));
         f->unseen_wait_ms = 0;
         HASH_ITER (hh, f->files, file, tmp) {
             if (file->scan != f->scans)
@@ -301,7 +298,7 @@ void folder_lost(struct src_folder *f)
     }
 }
 
-/* ---- life ----------------------------------------------------------------------------------- */
+/* ---- life ---- */
 
 void folder_end(struct src_folder *f)
 {
@@ -354,7 +351,7 @@ enum err_code src_folder_open(struct src_folder **ret, uv_loop_t *loop, const ch
     uv_timer_init(loop, &f->timer);
     f->timer.data = f;
     f->open_handles++;
-    uv_timer_start(&f->timer, folder_on_timer, 0, 0); /* the first set, should there be no file */
+    uv_timer_start(&f->timer, folder_on_timer, 0, 0); /* completes the first set if there are no files */
     if (f->state == WATCH_FOLDER)
         folder_rescan(f);
     f->first_seq = f->last_seq;
@@ -370,8 +367,7 @@ enum err_code src_folder_seed(struct src_folder *f, const char *name, struct api
     const struct api_objects *held;
 
     if (file == NULL)
-        return err_set(e, ERR_INVALID, "manifest file \"%s\": not a name that counts, or no room for it",
-                       name);
+        return err_set(e, ERR_INVALID, "manifest file \"%s\": an ignored name, or too many files", name);
     held = &file->holder.in_force; /* other pods of the same file */
     objects.v = calloc(held->n + 1, sizeof(*objects.v));
     if (objects.v == NULL)

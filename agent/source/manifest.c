@@ -17,7 +17,7 @@ bool manifest_ignored(const char *name)
     for (size_t i = 0; i < ARRAY_LEN(endings); i++)
         if (str_ends(name, endings[i]))
             return true;
-    /* vim writes "4913" to see whether it may create files here. */
+    /* vim writes "4913" to test whether it may create files. */
     return strcmp(name, "4913") == 0 || strstr(name, ".dpkg-") != NULL || strstr(name, ".rpm") != NULL;
 }
 
@@ -50,7 +50,7 @@ static enum err_code note_target(struct manifest *m, const char *path, struct er
     const char *slash;
     ssize_t n;
 
-    /* Where it leads in the end; while it leads nowhere, where it wants to. */
+    /* Where it finally leads; for a dangling one, its target. */
     if (realpath(path, real) == NULL) {
         n = readlink(path, link, sizeof(link) - 1);
         if (n < 0)
@@ -81,8 +81,8 @@ static enum err_code read_and_decode(struct manifest *m, const char *path, struc
     size_t n;
     fd_auto fd = -1;
 
-    /* First stat, so that no FIFO or device is ever opened; again on the descriptor, so that no swap helps.
-     */
+    /* stat first, so that no FIFO or device is opened; and again on the descriptor, so that swapping is
+     * detected. */
     if (stat(path, &before) < 0) {
         if (m->target_dir != NULL && (errno == ENOENT || errno == ENOTDIR))
             api_problems_add(&m->problems, m->name,
@@ -100,8 +100,7 @@ static enum err_code read_and_decode(struct manifest *m, const char *path, struc
         }
     }
     if (what_else(before.st_mode) != NULL) {
-        api_problems_add(&m->problems, m->name, "is %s, not a file; it is not looked into",
-                         what_else(before.st_mode));
+        api_problems_add(&m->problems, m->name, "is %s, not a file", what_else(before.st_mode));
         return ERR_OK;
     }
     if (before.st_size > API_FILE_MAX) {

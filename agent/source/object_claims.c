@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * object_claims - which file of the folder holds which object.  The first file stays; another one that names
- * the same object waits as a whole (a file counts entirely or not at all) until the first lets go.  An object
- * that is let go stays in the store until the files that changed at the same time are read: one of them may
- * hold it now (a rename, a document moved to another file), and then nothing changes for who uses it.
+ * object_claims - which file of the folder defines which object. The first file keeps the object; another one
+ * that names it is ignored as a whole until the first releases the object. A released object stays in the
+ * store until the files that changed at the same time are read: if one of them now defines it (a rename, a
+ * document moved to another file), users of the object see no change.
  */
 #include "agent/source/internal.h"
 #include "base/buf.h"
@@ -13,9 +13,9 @@
 struct object_claim {
     UT_hash_handle hh;
     struct holder *owner; /* NULL: released */
-    uint64_t released;    /* seq of the newest read that was asked for at that time */
-    uint64_t generation;  /* of the object_claims_adopt() that named it last */
-    bool in_store;        /* by us: what another source put there is not ours to remove */
+    uint64_t released;    /* seq of the newest read requested at that time */
+    uint64_t generation;  /* of the last object_claims_adopt() that named it */
+    bool in_store;        /* put there by us: objects of another source are not ours to remove */
     struct api_object object;
     char key[];
 };
@@ -55,7 +55,7 @@ static struct object_claim *find_or_add(struct object_claims *c, const struct ap
         return NULL;
     }
     claim->object = api_object_ref(o);
-    c->n_released++; /* nobody's, so far; a claim that stays nobody's is swept by object_claims_flush() */
+    c->n_released++; /* without an owner so far; object_claims_flush() removes claims that stay so */
     return claim;
 }
 
@@ -67,15 +67,13 @@ static void say_taken(struct holder *h, const struct api_object *o, const char *
     snprintf(where, sizeof(where), "%s:%d:metadata.name", h->name, o->document);
     if (document > 0)
         snprintf(at, sizeof(at), ", document %d", document);
-    api_problems_add(&h->problems, where, "%s %s%s%s is defined in %s%s already; the first one stays",
+    api_problems_add(&h->problems, where, "%s %s%s%s is already defined in %s%s; the first one is used",
                      api_kind_name(o->kind), meta->namespace != NULL ? meta->namespace : "",
                      meta->namespace != NULL ? "/" : "", meta->name, by, at);
 }
 
-/*
- * An immutable ConfigMap or Secret stays what it is as long as its file holds it, as under an apiserver; its
- * labels and annotations may change.  False, with a problem, when the new one differs.
- */
+/* As with an apiserver, an immutable ConfigMap or Secret does not change while its file defines it, except
+ * its labels and annotations. False, with a problem, if the new one differs. */
 static bool keeps_immutable(const struct object_claims *c, struct holder *h, const struct api_object *o)
 {
     const struct api_config *old;
@@ -102,7 +100,7 @@ static bool keeps_immutable(const struct object_claims *c, struct holder *h, con
     return false;
 }
 
-/* Marks all of *objects with this generation; false, with h->problems, when one is taken. */
+/* Marks all of *objects with this generation; false, with h->problems, if one has another owner. */
 static bool all_free(struct object_claims *c, struct holder *h, const struct api_objects *objects,
                      bool take_over)
 {
@@ -130,8 +128,7 @@ static bool all_free(struct object_claims *c, struct holder *h, const struct api
             ok = false;
         claim->generation = c->generation;
         api_object_unref(&claim->object);
-        claim->object =
-            api_object_ref(o); /* of which the key and the document count; the store gets its own */
+        claim->object = api_object_ref(o); /* only key and document are needed; the store gets its own */
     }
     return ok;
 }
@@ -144,7 +141,7 @@ static void src_claims_release(struct object_claims *c, struct object_claim *cla
     c->releases++;
 }
 
-/* Config first: a pod that is told of before its ConfigMap would wait for it for no reason. */
+/* Config first, so that a pod does not wait for its ConfigMap. */
 static enum err_code put_all(struct object_claims *c, struct holder *h, const struct api_objects *objects,
                              struct err *e)
 {
@@ -165,7 +162,7 @@ static enum err_code put_all(struct object_claims *c, struct holder *h, const st
     return ERR_OK;
 }
 
-/* Lets go of what `h` holds of `from`, but for what `but` names, too. */
+/* Releases what `h` holds of `from`, except what `but` also names. */
 static void release_all(struct object_claims *c, struct holder *h, const struct api_objects *from,
                         const struct api_objects *but, uint64_t seq)
 {

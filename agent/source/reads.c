@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * reads - the folder's files are read on the worker pool: one read a file at a time, in order, and the newest
- * content wins.  What a read gave is applied here; what follows from it for other files is folder.c's.
- */
+/* reads - reads the folder's files on the worker pool: one read per file at a time, in order, so that the
+ * newest content wins. Results are applied here; consequences for other files are handled in folder.c. */
 #include "agent/source/internal.h"
 
 #include "base/clock.h"
@@ -10,9 +8,9 @@
 
 #include <string.h>
 
-enum { TORN_MAX = 8 /* reads spoiled by a writer before we say so: 2 s */ };
+enum { TORN_MAX = 8 /* reads disturbed by a writer before it is reported: 2 s */ };
 
-/* ---- in order -------------------------------------------------------------------------------- */
+/* ---- in order ---- */
 
 void reads_queue(struct file *file)
 {
@@ -31,19 +29,17 @@ void reads_queue(struct file *file)
     TAILQ_INSERT_TAIL(&f->pending, file, pending);
 }
 
-/* ---- what a read gave ------------------------------------------------------------------------- */
+/* ---- results ---- */
 
-/*
- * A file that holds nothing now is most likely one that somebody is just writing anew: an empty file is a
- * whole YAML stream. To end a pod, its file is removed.
- */
+/* A file without objects is most likely being rewritten: an empty file is a valid YAML stream. To end a pod,
+ * remove its file. */
 static void refuse_emptied(struct file *file)
 {
     struct manifest *m = &file->manifest;
 
     if (m->objects.n == 0 && !problems_any(&m->problems) && file->holder.in_force.n > 0)
         api_problems_add(&m->problems, file->name,
-                         "holds no objects any more; remove the file to remove what it held before");
+                         "has no objects any more; to remove its objects, remove the file");
 }
 
 static void reads_apply(struct file *file, const struct err *result)
@@ -63,7 +59,7 @@ static void reads_apply(struct file *file, const struct err *result)
         return;
     }
     if (m->torn)
-        api_problems_add(&m->problems, file->name, "is written to all the time");
+        api_problems_add(&m->problems, file->name, "is constantly being written to");
     file->torn = 0;
     if (result->code != ERR_OK)
         api_problems_add(&m->problems, file->name, "%s", result->text);
@@ -106,8 +102,8 @@ static void finish_read(struct file *file)
         reads_queue(file);
 }
 
-/* The first set counts in the order of names, so that the same of two files wins at each start; later, what
- * is read counts. */
+/* The first set is applied in the order of names, so that the same of two files wins at each start; later
+ * files are applied as they are read. */
 static void finish_reads(struct src_folder *f)
 {
     struct file *file, *tmp;
@@ -120,7 +116,7 @@ static void finish_reads(struct src_folder *f)
     }
 }
 
-/* ---- on the worker pool ----------------------------------------------------------------------- */
+/* ---- on the worker pool ---- */
 
 static void reads_on_read(struct op *op, const struct err *result)
 {
@@ -150,7 +146,7 @@ static void reads_start_read(struct file *file)
     file->manifest.dir = strdup(f->dir);
     file->manifest.name = strdup(file->name);
     if (file->manifest.dir == NULL || file->manifest.name == NULL) {
-        log_error("manifest file is not read for now: out of memory", F_STR("file", file->name));
+        log_error("cannot read manifest file, will retry: out of memory", F_STR("file", file->name));
         folder_rescan_later(f);
         manifest_done(&file->manifest);
         TAILQ_REMOVE(&f->pending, file, pending);

@@ -29,7 +29,7 @@ void src_key(char ret[SRC_KEY_SIZE], enum api_kind kind, const char *namespace_,
     snprintf(ret, SRC_KEY_SIZE, "%s/%s/%s", api_kind_name(kind), namespace_ != NULL ? namespace_ : "", name);
 }
 
-/* ---- equality: what a reader of the object could tell apart ---------------------------------- */
+/* ---- equality: differences visible to readers of the object ---- */
 
 static bool kvs_equal(const struct api_kvs *a, const struct api_kvs *b)
 {
@@ -90,7 +90,7 @@ static bool object_equal(const struct api_object *a, const struct api_object *b)
     return false;
 }
 
-/* ---- the store ------------------------------------------------------------------------------ */
+/* ---- the store ---- */
 
 struct src_store *src_store_new(void)
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * store - the one store of desired state.  Sources put and remove objects; everything after it is the same
- * for a file and for an apiserver.  Keyed by kind, namespace, name.  Loop thread only.
- */
+/* store - the single store of desired state. Sources put and remove objects; users do not see whether they
+ * come from a file or an apiserver. Keyed by kind, namespace, name. Loop thread only. */
 #ifndef AGENT_SOURCE_STORE_H
 #define AGENT_SOURCE_STORE_H
 #include "agent/api/decode.h"
@@ -11,16 +9,16 @@ struct src_store;
 
 enum src_change { SRC_ADDED, SRC_UPDATED, SRC_REMOVED };
 
-/* Called on the loop, after the store was changed; `object` is the new one, for SRC_REMOVED the old one. */
+/* Called on the loop after a change; `object` is the new one, or for SRC_REMOVED the old one. */
 typedef void (*src_watch_fn)(enum src_change change, const struct api_object *object, void *arg);
 
 struct src_store *src_store_new(void); /* NULL: no memory */
 void src_store_free(struct src_store *s);
-/* Any number of watchers, at most SRC_WATCHERS_MAX; they stay. */
+/* Up to SRC_WATCHERS_MAX watchers; they cannot be removed. */
 #define SRC_WATCHERS_MAX 8
 void src_store_watch(struct src_store *s, src_watch_fn fn, void *arg);
 
-/* Takes its own reference. Equal content (same json/data) is no change and calls nobody. */
+/* Takes its own reference. Equal content (same json/data) is not a change. */
 enum err_code src_store_put(struct src_store *s, const struct api_object *object, struct err *e) MUST_CHECK;
 void src_store_remove(struct src_store *s, enum api_kind kind, const char *namespace_, const char *name);
 
@@ -29,11 +27,11 @@ struct api_pod *src_store_pod(const struct src_store *s, const char *namespace_,
 struct api_config *src_store_config(const struct src_store *s, enum api_config_kind kind,
                                     const char *namespace_, const char *name);
 struct api_priority_class *src_store_priority_class(const struct src_store *s, const char *name);
-/* The class with globalDefault (the smallest value of several), or NULL. */
+/* The class with globalDefault (the smallest value if several), or NULL. */
 struct api_priority_class *src_store_default_priority(const struct src_store *s);
 void src_store_each(const struct src_store *s, enum api_kind kind,
                     void (*fn)(const struct api_object *o, void *arg), void *arg);
-/* All sources have delivered their first set (only then may orphans be removed). */
+/* All sources have delivered their first set (orphans may be removed only then). */
 bool src_store_ready(const struct src_store *s);
-void src_store_set_ready(struct src_store *s); /* watchers are not called; see src_folder's first_set */
+void src_store_set_ready(struct src_store *s); /* does not call watchers; see src_folder's first_set */
 #endif

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * watch - knows when the folder, the files in it and what its symlinks lead to may have changed: by a set of
- * watches, and a descriptor of /proc/self/mountinfo (which reports, but shows no events to inotify): the
- * folder may be a mount point.
- */
+/* watch - detects changes of the folder, its files and the targets of its symlinks: by a set of watches, and
+ * by a descriptor of /proc/self/mountinfo (which can be polled but has no inotify events), because the folder
+ * may be a mount point. */
 #include "agent/source/internal.h"
 
 #include "base/fs.h"
@@ -25,9 +23,9 @@ static const uint32_t content_mask = IN_CREATE | IN_CLOSE_WRITE | IN_MOVED_TO | 
 static const uint32_t parent_mask =
     IN_CREATE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR;
 
-/* ---- the folder ------------------------------------------------------------------------------ */
+/* ---- the folder ---- */
 
-/* Ends a watch that its last user has let go of. */
+/* Ends a watch when its last user releases it. */
 static void release_wd(struct src_folder *f, int wd)
 {
     struct file *file, *tmp;
@@ -50,8 +48,7 @@ static void set_wd(struct src_folder *f, int *slot, int wd)
         release_wd(f, old);
 }
 
-/* The nearest parent that exists: a change there comes before the folder appears, or is replaced with all
- * that holds it. */
+/* Watches the nearest existing parent: it changes before the folder appears, or is replaced as a whole. */
 static void watch_parent(struct src_folder *f)
 {
     char path[PATH_MAX];
@@ -73,7 +70,7 @@ static uint64_t mount_of(const char *path)
     return statx(AT_FDCWD, path, 0, STATX_MNT_ID, &stx) == 0 ? stx.stx_mnt_id : 0;
 }
 
-/* A line of mountinfo begins with the mount's id.  One without an id counts as present. */
+/* A line of mountinfo begins with the mount's id. A folder without an id is treated as present. */
 static struct presence look_mount(uint64_t id, struct err *e)
 {
     str_auto text = NULL;
@@ -92,7 +89,7 @@ static struct presence look_mount(uint64_t id, struct err *e)
     return presence_absent();
 }
 
-/* The folder that the path leads to; what is no folder is no manifest folder. */
+/* The folder at the path; anything else is not a manifest folder. */
 static struct presence look_folder(const struct src_folder *f, struct stat *ret, struct err *e)
 {
     if (stat(f->dir, ret) < 0) {
@@ -102,7 +99,7 @@ static struct presence look_folder(const struct src_folder *f, struct stat *ret,
     return S_ISDIR(ret->st_mode) ? presence_present() : presence_absent();
 }
 
-/* True: the folder is there and watched. */
+/* Whether the folder exists and is now watched. */
 static bool take_folder(struct src_folder *f)
 {
     struct presence found;
@@ -136,7 +133,8 @@ static bool take_folder(struct src_folder *f)
     return true;
 }
 
-/* What an unmounted disk had covered is not the folder, unless somebody writes to it. */
+/* Notes the folder underneath an unmounted disk: it is not the manifest folder, unless someone writes to
+ * it. */
 static void note_bare(struct src_folder *f)
 {
     struct err e = { 0 };
@@ -164,10 +162,10 @@ static void await_folder(struct src_folder *f)
     if (f->uncovered)
         note_bare(f);
     if (f->uncovered)
-        return;                   /* what is there now may be the bare folder */
+        return;                   /* the current folder may be the one underneath */
     for (int i = 0; i < 2; i++) { /* it may have appeared before its parent was watched */
         if (take_folder(f)) {
-            log_info("the manifest folder is there", F_STR("path", f->dir));
+            log_info("the manifest folder has appeared", F_STR("path", f->dir));
             folder_rescan(f);
             return;
         }
@@ -177,7 +175,7 @@ static void await_folder(struct src_folder *f)
 
 static void lose_folder(struct src_folder *f, bool unmounted)
 {
-    log_warn("the manifest folder is gone; what it held stays in force until it is back",
+    log_warn("the manifest folder is gone; its objects stay in force until it is back",
              F_STR("path", f->dir));
     folder_lost(f);
     set_wd(f, &f->folder_wd, -1);
@@ -186,7 +184,7 @@ static void lose_folder(struct src_folder *f, bool unmounted)
     await_folder(f);
 }
 
-/* Something was mounted, unmounted, moved or linked anew: is the path still the folder that is watched? */
+/* After a mount, unmount, move or new link: does the path still lead to the watched folder? */
 bool watch_check(struct src_folder *f)
 {
     struct presence found, mounted;
@@ -214,16 +212,16 @@ bool watch_check(struct src_folder *f)
         return false;
     }
     if (presence_is_absent(mounted)) {
-        lose_folder(f, true); /* seen before the event comes */
+        lose_folder(f, true); /* noticed before the event */
     } else {
-        log_info("another manifest folder is in its place", F_STR("path", f->dir));
+        log_info("the manifest folder was replaced by another one", F_STR("path", f->dir));
         if (take_folder(f))
             folder_rescan(f);
     }
     return true;
 }
 
-/* ---- symlinks -------------------------------------------------------------------------------- */
+/* ---- symlinks ---- */
 
 bool watch_target(struct src_folder *f, struct file *file, const char *dir)
 {
@@ -249,9 +247,9 @@ static void target_event(struct src_folder *f, int wd, uint32_t mask, const char
     }
 }
 
-/* ---- events ---------------------------------------------------------------------------------- */
+/* ---- events ---- */
 
-/* A file that is just created will be written and closed; links and what is no file are complete at once. */
+/* A newly created file will be written and closed; links and non-files are complete at once. */
 static bool complete_when_created(const struct src_folder *f, const char *name)
 {
     char path[PATH_MAX];
@@ -278,7 +276,7 @@ static void folder_event(struct src_folder *f, uint32_t mask, const char *name)
         }
         return;
     }
-    if (name[0] == '\0') { /* something about the folder itself: removed while somebody is in it? */
+    if (name[0] == '\0') { /* an event of the folder itself: removed while in use? */
         watch_check(f);
         return;
     }
@@ -323,7 +321,7 @@ static void on_mounts(uv_poll_t *poll, int status, int events)
         watch_check(poll->data);
 }
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- life ---- */
 
 enum err_code watch_open(struct src_folder *f, struct err *e)
 {
@@ -332,7 +330,7 @@ enum err_code watch_open(struct src_folder *f, struct err *e)
     if (watch_set_open(&f->watches, f->loop, src_watch_on_change, f, e) != ERR_OK)
         return e->code;
 
-    /* Without /proc only a mount that is laid over the folder goes unnoticed. */
+    /* Without /proc only a mount over the folder goes unnoticed. */
     f->mounts_fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
     if (f->mounts_fd >= 0 && uv_poll_init(f->loop, &f->mounts_poll, f->mounts_fd) == 0) {
         f->mounts_poll.data = f;
@@ -345,9 +343,9 @@ enum err_code watch_open(struct src_folder *f, struct err *e)
 
     if (!take_folder(f)) {
         watch_parent(f);
-        if (take_folder(f)) /* it appeared just now */
+        if (take_folder(f)) /* it has just appeared */
             return ERR_OK;
-        log_warn("the manifest folder is missing; it counts when it appears", F_STR("path", f->dir));
+        log_warn("the manifest folder is missing; waiting for it to appear", F_STR("path", f->dir));
     }
     return ERR_OK;
 }

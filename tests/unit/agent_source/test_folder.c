@@ -131,8 +131,8 @@ static void an_emptied_file_takes_nothing_away_but_a_removed_document_does(void 
     to_see(f, "first set\n");
     buf_reset(&f->seen);
     write_file(f, "a.yaml", "");
-    to_see(f, "file a.yaml stale 2 [a.yaml: holds no objects any more; remove the file to remove what it "
-              "held before]\n");
+    to_see(f, "file a.yaml stale 2 [a.yaml: has no objects any more; to remove its objects, "
+              "remove the file]\n");
     write_file(f, "empty.yaml", "# nothing yet\n");
     to_see(f, "file empty.yaml ok 0\n");
     buf_reset(&f->seen);

@@ -11,8 +11,8 @@ static void the_first_file_that_names_an_object_stays_and_the_other_takes_its_pl
     start(f);
     to_see(f, "first set\n");
     assert_seen(f, "added Pod default/p x:1\nfile a.yaml ok 1\n"
-                   "file b.yaml bad 0 [b.yaml:1:metadata.name: Pod default/p is defined in a.yaml already; "
-                   "the first one stays]\n"
+                   "file b.yaml bad 0 [b.yaml:1:metadata.name: Pod default/p is already defined in a.yaml; "
+                   "the first one is used]\n"
                    "first set\n");
     delete (f, "a.yaml");
     to_see(f, "file b.yaml ok 2\n");
@@ -27,9 +27,8 @@ static void two_documents_of_a_file_that_name_one_object_are_a_problem(void **st
     write_file(f, "a.yaml", POD("p", "x:1") "---\n" POD("p", "x:2"));
     start(f);
     to_see(f, "first set\n");
-    assert_seen(f, "file a.yaml bad 0 [a.yaml:2:metadata.name: Pod default/p is defined in a.yaml, document "
-                   "1 already; the first "
-                   "one stays]\nfirst set\n");
+    assert_seen(f, "file a.yaml bad 0 [a.yaml:2:metadata.name: Pod default/p is already defined in a.yaml, "
+                   "document 1; the first one is used]\nfirst set\n");
 }
 
 static void a_document_that_moves_to_another_file_is_not_removed_in_between(void **state)
