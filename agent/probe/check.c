@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The frame around each kind of check: its memory, its verdict, its end. */
+/* Common to all kinds of checks: memory, verdict, end. */
 #include "agent/probe/internal.h"
 
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static void probe_check_on_over(struct op *op, const struct err *result)
     struct err told = *result;
     op_done_fn done = run->done;
 
-    if (told.code == ERR_DEADLINE) /* abort has said what that means */
+    if (told.code == ERR_DEADLINE) /* abort has already explained that */
         told = (struct err){ 0 };
     if (run->free != NULL)
         run->free(run);

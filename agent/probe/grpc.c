@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * gRPC health (pkg/probe/grpc): connect and wait until the server speaks HTTP/2, trying again as grpc-go does
- * until the time is over; then one call.
- */
+/* gRPC health (pkg/probe/grpc): connects until the server speaks HTTP/2, retrying like grpc-go until the
+ * deadline; then makes one call. */
 #include "agent/probe/internal.h"
 
 #include "agent/probe/grpc_call.h"
@@ -11,7 +9,7 @@
 
 #define RECONNECT_FIRST_MS 1000 /* grpc-go's backoff: 1 s, times 1.6, at most 120 s */
 #define RECONNECT_MAX_MS 120000
-#define CONNECTIONS_MAX 64 /* of one check: with that back-off, more than an hour */
+#define CONNECTIONS_MAX 64 /* per check: with this back-off, enough for more than an hour */
 #define OUTPUT_MAX (256 * 1024)
 
 struct grpc_run {
@@ -22,7 +20,7 @@ struct grpc_run {
     struct probe_link *link;                   /* the one in use */
     struct probe_link *links[CONNECTIONS_MAX]; /* freed at the end */
     size_t n_links;
-    struct buf output; /* not yet written */
+    struct buf output; /* not written yet */
     uv_timer_t again;
     bool timer_open;
     uint64_t pause_ms;
@@ -85,8 +83,7 @@ static void grpc_judge(struct grpc_run *g)
     }
 }
 
-/* ---- one connection -------------------------------------------------------------------------------------
- */
+/* ---- one connection ---- */
 
 static void grpc_flush(struct grpc_run *g)
 {
@@ -108,7 +105,7 @@ static void grpc_lost(struct grpc_run *g)
     connect_again(g);
 }
 
-/* What the state of the call asks for, after bytes came or the connection ended. */
+/* Acts on the state of the call, after bytes arrived or the connection ended. */
 static void grpc_step(struct grpc_run *g)
 {
     enum grpc_call_state before;
@@ -208,8 +205,7 @@ static void connect_again(struct grpc_run *g)
         g->pause_ms = RECONNECT_MAX_MS;
 }
 
-/* ---- the check ------------------------------------------------------------------------------------------
- */
+/* ---- the check ---- */
 
 static void grpc_on_abort(struct op *op)
 {

@@ -25,7 +25,7 @@ struct grpc_call {
     struct grpc_answer answer;
     char *authority, *user_agent;
     char timeout[24];
-    struct buf request; /* what of it is not sent yet begins at `sent` */
+    struct buf request; /* the part not sent yet begins at `sent` */
     size_t sent;
     int32_t stream;
     struct buf reply; /* length-prefixed message */
@@ -60,8 +60,7 @@ static void probe_grpc_call_answer(struct grpc_call *c, int code, const char *fm
     va_end(ap);
 }
 
-/* ---- the answer's end -----------------------------------------------------------------------------------
- */
+/* ---- the end of the answer ---- */
 
 /* grpc-go's HTTPStatusConvTab. */
 static int code_of_http(int status)
@@ -144,7 +143,7 @@ static void not_grpc(struct grpc_call *c)
     probe_grpc_call_answer(c, code_of_http(c->http_status), "%s", b.p);
 }
 
-/* The stream has ended as it should: what came. */
+/* The stream ended properly: evaluates the answer. */
 static void grpc_call_conclude(struct grpc_call *c)
 {
     const unsigned char *m = (const unsigned char *)c->reply.p;
@@ -184,8 +183,7 @@ static void grpc_call_conclude(struct grpc_call *c)
         probe_grpc_call_answer(c, 0, "%s", "");
 }
 
-/* ---- what nghttp2 tells ---------------------------------------------------------------------------------
- */
+/* ---- nghttp2 callbacks ---- */
 
 static ssize_t on_request_body(nghttp2_session *session, int32_t stream, uint8_t *out, size_t room,
                                uint32_t *flags, nghttp2_data_source *source, void *arg)
@@ -240,7 +238,7 @@ static int on_frame(nghttp2_session *session, const nghttp2_frame *frame, void *
     if (frame->hd.type == NGHTTP2_SETTINGS && (frame->hd.flags & NGHTTP2_FLAG_ACK) == 0 &&
         c->state == GRPC_GREETING)
         return grpc_call_ask(c);
-    /* A response that is none is told at its head: its end may never come. */
+    /* Rejects an invalid response at its head, since its end may never come. */
     if (frame->hd.type == NGHTTP2_HEADERS && frame->hd.stream_id == c->stream && c->state == GRPC_ASKED &&
         c->http_status >= 200 && (c->http_status != 200 || !is_grpc_type(c->content_type)))
         not_grpc(c);
@@ -349,8 +347,7 @@ static int on_stream_close(nghttp2_session *session, int32_t stream, uint32_t er
     return 0;
 }
 
-/* ---- the session ----------------------------------------------------------------------------------------
- */
+/* ---- the session ---- */
 
 static enum err_code open_session(struct grpc_call *c, struct err *e)
 {
@@ -452,6 +449,6 @@ void grpc_call_output(struct grpc_call *c, struct buf *out)
         buf_add(out, data, (size_t)n);
     if (n < 0)
         break_off(c, nghttp2_strerror((int)n));
-    else if (!nghttp2_session_want_read(c->session)) /* our own GOAWAY: it spoke no HTTP/2 */
+    else if (!nghttp2_session_want_read(c->session)) /* our own GOAWAY: it was not HTTP/2 */
         break_off(c, "EOF");
 }

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * grpc_call - one call of grpc.health.v1.Health/Check over HTTP/2, without input or output: bytes of the
- * server in, bytes for the server out.  The server is a container, hence hostile: headers, messages and the
- * whole conversation are bounded.  Words and codes are grpc-go's.
- */
+/* grpc_call - one call of grpc.health.v1.Health/Check over HTTP/2, without I/O: server bytes in, client bytes
+ * out. The server is a container, hence hostile: headers, messages and the whole conversation are bounded.
+ * Texts and codes are grpc-go's. */
 #ifndef AGENT_PROBE_GRPC_CALL_H
 #define AGENT_PROBE_GRPC_CALL_H
 #include "base/buf.h"
@@ -12,22 +10,22 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define GRPC_MESSAGE_MAX (16 * 1024)    /* of the one small answer; also of grpc-message */
+#define GRPC_MESSAGE_MAX (16 * 1024)    /* for the single small answer, and for grpc-message */
 #define GRPC_HEADERS_MAX (16 * 1024)    /* announced to the server as SETTINGS_MAX_HEADER_LIST_SIZE */
-#define GRPC_RECEIVED_MAX (1024 * 1024) /* more than this is no health check's answer */
+#define GRPC_RECEIVED_MAX (1024 * 1024) /* more is not a health check's answer */
 
 enum grpc_call_state {
-    GRPC_GREETING, /* the server's SETTINGS are not there yet: it may not speak HTTP/2 at all */
+    GRPC_GREETING, /* the server's SETTINGS have not arrived: it may not speak HTTP/2 at all */
     GRPC_ASKED,
     GRPC_ANSWERED, /* the fields below are valid */
-    GRPC_BROKEN,   /* the conversation cannot go on; while greeting: try another connection */
+    GRPC_BROKEN,   /* the conversation cannot continue; while greeting: try another connection */
 };
 
 struct grpc_call;
 
 struct grpc_answer {
     int code;           /* gRPC status */
-    char message[1024]; /* of a status that is not OK */
+    char message[1024]; /* if the status is not OK */
     uint64_t serving;   /* HealthCheckResponse.status: 1 is SERVING */
 };
 
@@ -35,9 +33,9 @@ enum err_code grpc_call_new(struct grpc_call **ret, const char *authority, const
                             const char *user_agent, uint64_t timeout_ms, struct err *e) MUST_CHECK;
 void grpc_call_free(struct grpc_call *c); /* NULL is fine */
 
-/* Bytes of the server; n 0: the connection has ended, `why` says how ("EOF"). */
+/* Server bytes; n 0: the connection has ended, `why` says how ("EOF"). */
 enum grpc_call_state grpc_call_feed(struct grpc_call *c, const char *data, size_t n, const char *why);
-/* Appends what is to be sent now. */
+/* Appends the bytes to send now. */
 void grpc_call_output(struct grpc_call *c, struct buf *out);
 const struct grpc_answer *grpc_call_answer(const struct grpc_call *c);
 enum grpc_call_state grpc_call_state(const struct grpc_call *c);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * HealthCheckRequest { string service = 1; } and HealthCheckResponse { ServingStatus status = 1; } in
- * protobuf's wire format, within gRPC's length-prefixed frame; names of gRPC's codes.
- */
+/* HealthCheckRequest { string service = 1; } and HealthCheckResponse { ServingStatus status = 1; } in
+ * protobuf's wire format, within gRPC's length-prefixed frame; names of gRPC's codes. */
 #include "agent/probe/grpc_call.h"
 
 #include <string.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * coracle-probe KIND HOST PORT - one connection for a check, in a process of its own: TLS (`https`), or a
- * host that is a name (`http`, `tcp`).  The request comes on standard input; the response goes to standard
- * output as far as a check needs it.  Exit 0: there is one (or, for tcp, a connection); exit 1: standard
- * error says why not, in Go's words.  The parent has the deadline.  Certificates are not verified, as in
- * kubelet.
+ * coracle-probe KIND HOST PORT - makes one connection for a check in a separate process: with TLS (`https`),
+ * or to a host given by name (`http`, `tcp`). Reads the request from standard input and writes the response
+ * to standard output, as far as a check needs it. Exit 0: there is a response (for tcp: a connection); exit
+ * 1: the error is on standard error, in Go's words. The parent enforces the deadline. Certificates are not
+ * verified, as in kubelet.
  */
 #include "agent/probe/reply.h"
 #include "agent/probe/text.h"
@@ -32,7 +32,7 @@ struct peer {
     int fd;
     SSL *ssl;               /* NULL: plain */
     char name[300];         /* "10.0.0.1:443" */
-    unsigned char first[5]; /* of what a TLS server sent */
+    unsigned char first[5]; /* of the TLS server's bytes */
     bool have_first;
     char alert[80];
 };
@@ -49,10 +49,10 @@ static int helper_fail(const char *fmt, ...)
     return EXIT_FAILURE;
 }
 
-/* What comes is hostile and needs no rights: none are kept. */
+/* The input is hostile and no capabilities are needed, so drop them all. */
 static bool confine(void)
 {
-    /* A core limit of 0 would still feed the program of core_pattern. */
+    /* With a core limit of 0 the kernel would still feed the program of core_pattern. */
     const struct rlimit none = { 1, 1 }, no_file = { 0, 0 }, few = { 64, 64 };
 
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -62,7 +62,7 @@ static bool confine(void)
     if (geteuid() == 0 && (setgroups(0, NULL) != 0 || setresgid(NOBODY, NOBODY, NOBODY) != 0 ||
                            setresuid(NOBODY, NOBODY, NOBODY) != 0))
         return false;
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a change of user clears it */
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* again: a change of user clears it */
     return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0;
 }
 
@@ -76,8 +76,7 @@ static bool read_request(struct buf *b)
     return n == 0 && !b->failed;
 }
 
-/* ---- the connection -------------------------------------------------------------------------------------
- */
+/* ---- the connection ---- */
 
 static void helper_name_of(const struct addrinfo *a, char *ret, size_t size)
 {
@@ -104,7 +103,7 @@ static int helper_dial(struct peer *p, const char *host, const char *port)
         if (fd >= 0 && connect(fd, a->ai_addr, a->ai_addrlen) == 0) {
             p->fd = take_fd(&fd);
             helper_name_of(a, p->name, sizeof(p->name));
-        } else if (first == 0) { /* of several, Go tells the first */
+        } else if (first == 0) { /* of several errors, Go reports the first */
             first = errno;
             helper_name_of(a, p->name, sizeof(p->name));
         }
@@ -116,8 +115,7 @@ static int helper_dial(struct peer *p, const char *host, const char *port)
     return helper_fail("dial tcp %s: connect: %s", p->name, why);
 }
 
-/* ---- TLS ------------------------------------------------------------------------------------------------
- */
+/* ---- TLS ---- */
 
 static void on_message(int sent, int version, int type, const void *data, size_t n, SSL *ssl, void *arg)
 {
@@ -146,7 +144,7 @@ static int handshake(struct peer *p, const char *host)
 
     if (context == NULL)
         return helper_fail("tls: out of memory");
-    /* As Go with InsecureSkipVerify: any certificate and key, TLS 1.2 and up. */
+    /* As in Go with InsecureSkipVerify: any certificate and key, TLS 1.2 and up. */
     SSL_CTX_set_verify(context, SSL_VERIFY_NONE, NULL);
     SSL_CTX_set_security_level(context, 0);
     SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION);
@@ -181,8 +179,7 @@ static int handshake(struct peer *p, const char *host)
                                       : "handshake failed");
 }
 
-/* ---- talking --------------------------------------------------------------------------------------------
- */
+/* ---- talking ---- */
 
 static bool helper_send_all(struct peer *p, const char *data, size_t n)
 {
@@ -242,7 +239,7 @@ static int helper_talk(struct peer *p, const struct buf *request)
     char why[PROBE_ERRNO_SIZE];
     int code = EXIT_SUCCESS;
 
-    helper_send_all(p, request->p, request->n); /* a failure shows when reading */
+    helper_send_all(p, request->p, request->n); /* reading will report a failure */
     probe_reply_init(&reply);
     while (reply.state == REPLY_HEAD || reply.state == REPLY_BODY) {
         ssize_t n = helper_receive(p, piece, sizeof(piece));
@@ -256,7 +253,7 @@ static int helper_talk(struct peer *p, const struct buf *request)
             break;
         probe_reply_feed(&reply, piece, (size_t)n);
         if (reply.state == REPLY_BODY && reply.status / 100 == 3 && reply.location.n > 0)
-            break; /* the body of a redirect is of no use */
+            break; /* the body of a redirect is not needed */
     }
     probe_reply_done(&reply);
     return code;
@@ -277,9 +274,9 @@ int main(int argc, char **argv)
     }
     signal(SIGPIPE, SIG_IGN);
     if (!confine())
-        return helper_fail("coracle-probe: rights cannot be given up: %s", strerror(errno));
+        return helper_fail("coracle-probe: cannot drop privileges: %s", strerror(errno));
     if (!read_request(&request))
-        return helper_fail("coracle-probe: the request cannot be read");
+        return helper_fail("coracle-probe: cannot read the request");
     code = helper_dial(&p, argv[2], argv[3]);
     if (code == EXIT_SUCCESS && strcmp(argv[1], "https") == 0)
         code = handshake(&p, argv[2]);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * HTTP GET (pkg/probe/http): connect, ask, read the head and the beginning of the body, follow redirects.
- * The verdict's words are those of kubelet around those of Go's net/http client.
- */
+/* HTTP GET (pkg/probe/http): connects, sends the request, reads the head and the beginning of the body,
+ * follows redirects. Texts are kubelet's, around those of Go's net/http client. */
 #include "agent/probe/internal.h"
 
 #include "agent/probe/reply.h"
@@ -23,7 +21,7 @@ struct http_run {
     char first_host[PROBE_HOST_MAX + 1];
     struct probe_url url;
     unsigned redirects;
-    struct probe_link *links[PROBE_REDIRECTS_MAX + 1]; /* one a request; freed at the end */
+    struct probe_link *links[PROBE_REDIRECTS_MAX + 1]; /* one per request; freed at the end */
     size_t n_links;
     struct probe_outside outside;
     struct probe_reply reply;
@@ -101,8 +99,7 @@ static void http_say_timeout(struct http_run *h)
                   "context deadline exceeded (Client.Timeout or context cancellation while reading body)");
 }
 
-/* ---- a whole response -----------------------------------------------------------------------------------
- */
+/* ---- a complete response ---- */
 
 static bool is_redirect(int status)
 {
@@ -162,7 +159,7 @@ static void http_follow(struct http_run *h)
     http_ask(h);
 }
 
-/* The reply has got further; at its end, what follows from it. */
+/* Called when the reply has progressed; acts on a complete one. */
 static void on_progress(struct http_run *h)
 {
     struct probe_check *c = check_of(h);
@@ -176,7 +173,7 @@ static void on_progress(struct http_run *h)
     case REPLY_BODY:
     case REPLY_COMPLETE:
         if (is_redirect(h->reply.status) && h->reply.location.n > 0)
-            http_follow(h); /* its body is of no use */
+            http_follow(h); /* its body is not needed */
         else if (h->reply.state == REPLY_COMPLETE)
             http_judge(h);
         return;
@@ -195,8 +192,7 @@ static void on_progress(struct http_run *h)
     }
 }
 
-/* ---- a connection of our own ----------------------------------------------------------------------------
- */
+/* ---- a direct connection ---- */
 
 static void http_on_data(struct probe_link *l, const char *data, ssize_t n)
 {
@@ -247,8 +243,7 @@ static void http_on_connect(struct probe_link *l, int status)
     probe_link_read(l);
 }
 
-/* ---- by the helper --------------------------------------------------------------------------------------
- */
+/* ---- through the helper ---- */
 
 static void http_on_outside(struct probe_outside *o, const struct err *result)
 {
@@ -324,8 +319,7 @@ static void http_on_abort(struct op *op)
         http_say_timeout(h);
 }
 
-/* ---- start ----------------------------------------------------------------------------------------------
- */
+/* ---- start ---- */
 
 static enum err_code copy_request(struct http_run *h, const struct probe_http *spec, struct err *e)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A plain TCP connection of a check, on the loop. */
+/* A check's plain TCP connection, on the loop. */
 #include "agent/probe/internal.h"
 
 #include <arpa/inet.h>
@@ -31,7 +31,7 @@ void probe_link_open(struct probe_link *l, struct probe_check *c, const char *ho
     l->check = c;
     l->port = port;
     snprintf(l->host, sizeof(l->host), "%s", host);
-    uv_tcp_init(c->op.loop, &l->tcp); /* no socket yet: cannot fail */
+    uv_tcp_init(c->op.loop, &l->tcp); /* cannot fail: no socket yet */
     l->tcp.data = l;
     l->open = true;
     status = address_of(l, &address) != ERR_OK
@@ -72,7 +72,7 @@ static void probe_link_on_written(uv_write_t *request, int status)
 
     free(take_ptr(&l->sent));
     if (status == 0 && l->open && l->on_written != NULL)
-        l->on_written(l); /* a failure shows when reading */
+        l->on_written(l); /* reading will report a failure */
 }
 
 void probe_link_write(struct probe_link *l, char *text, size_t n)
@@ -92,8 +92,7 @@ void probe_link_close(struct probe_link *l)
     op_close_handle(&l->check->op, (uv_handle_t *)&l->tcp);
 }
 
-/* ---- words ----------------------------------------------------------------------------------------------
- */
+/* ---- texts ---- */
 
 void probe_link_add_dial_error(const struct probe_link *l, int status, struct buf *out)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Checks that coracle-probe does for us: TLS, and hosts that are names. */
+/* Checks made by coracle-probe: TLS, and hosts given by name. */
 #include "agent/probe/internal.h"
 
 #include "agent/probe/reply.h"
@@ -35,7 +35,7 @@ void probe_outside_start(struct probe_outside *o, struct probe_check *c, const c
                                     .stdout_max = PROBE_RAW_MAX + 64 * 1024,
                                     .cgroup_fd = w->cgroup_fd,
                                     .cgroup_procs = w->cgroup_procs },
-               c->op.loop, outside_on_done, o); /* the check's own deadline ends it */
+               c->op.loop, outside_on_done, o); /* ended by the check's own deadline */
 }
 
 void probe_outside_add_error(const struct probe_outside *o, const struct err *result, struct buf *out)

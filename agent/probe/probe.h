@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * probe - one check of a server: HTTP GET, TCP connect, gRPC health.  What kubelet's pkg/probe does, with its
- * verdicts and its words; when to check, and what follows from it, is the caller's.
+ * probe - one check of a server: HTTP GET, TCP connect, gRPC health. Equivalent to kubelet's pkg/probe, with
+ * the same verdicts and texts; the caller decides when to check and what follows.
  *
- * Plain connections to addresses run on the loop.  TLS and names that need a resolver are left to a
- * short-lived child, coracle-probe: the daemon maps no TLS library and waits for no resolver.
- * Everything a server sends is hostile: bounded, and the whole check has one deadline.  Loop thread only.
+ * Plain connections to addresses run on the loop. TLS and names that need a resolver are left to a
+ * short-lived child, coracle-probe: the daemon loads no TLS library and waits for no resolver. Everything a
+ * server sends is hostile: it is bounded, and the whole check has one deadline. Loop thread only.
  */
 #ifndef AGENT_PROBE_PROBE_H
 #define AGENT_PROBE_PROBE_H
@@ -15,13 +15,13 @@
 enum probe_outcome { PROBE_SUCCESS, PROBE_WARNING, PROBE_FAILURE, PROBE_UNKNOWN };
 const char *probe_outcome_name(enum probe_outcome o); /* "success", "warning", "failure", "unknown" */
 
-#define PROBE_TEXT_MAX (12 * 1024) /* 10 KiB of output and the words around it */
+#define PROBE_TEXT_MAX (12 * 1024) /* 10 KiB of output and the text around it */
 #define PROBE_REDIRECTS_MAX 10     /* Go's default */
 
-struct probe_world { /* what checks need of their surroundings; strings borrowed while a check runs */
+struct probe_world { /* the environment of checks; strings borrowed while a check runs */
     uv_loop_t *loop;
-    const char *helper;       /* absolute path of coracle-probe; NULL or "": there is none */
-    int cgroup_fd;            /* where the helper runs, as in base/process.h; -1: none */
+    const char *helper;       /* absolute path of coracle-probe; NULL or "": not available */
+    int cgroup_fd;            /* for the helper, as in base/process.h; -1: none */
     const char *cgroup_procs; /* likewise; NULL: none */
 };
 
@@ -36,8 +36,8 @@ struct probe_http { /* borrowed only during probe_http_start() */
     const char *path; /* may hold "?query" */
     const struct probe_header *headers;
     size_t n_headers;
-    const char *user_agent; /* unless a header says otherwise: "kube-probe/1.36" */
-    bool any_host;          /* follow redirects to other hosts, too; else such a one is a warning */
+    const char *user_agent; /* unless set by a header: "kube-probe/1.36" */
+    bool any_host;          /* follow redirects to other hosts, too; otherwise they are a warning */
 };
 
 struct probe_grpc { /* borrowed only during probe_grpc_start() */
@@ -50,17 +50,15 @@ struct probe_grpc { /* borrowed only during probe_grpc_start() */
 struct probe_check {
     struct op op;
     enum probe_outcome outcome;
-    bool errored;          /* the check could not be carried out: it says nothing of the server */
+    bool errored;          /* the check could not be carried out and says nothing about the server */
     int status;            /* HTTP: of the last response; 0: there was none */
     bool plain_http;       /* HTTPS: the server answered in plain HTTP */
-    struct buf text;       /* what to tell people; the caller's after done (buf_done) */
+    struct buf text;       /* for people; the caller's after done (buf_done) */
     struct probe_run *run; /* private */
 };
 
-/*
- * done comes with ERR_OK and a verdict (also when the time is over: a failure), ERR_CANCELLED, or
- * ERR_EXHAUSTED (no memory).  timeout_ms 0: none.
- */
+/* done gets ERR_OK and a verdict (a failure at the deadline), ERR_CANCELLED, or ERR_EXHAUSTED (out of
+ * memory). timeout_ms 0: none. */
 void probe_http_start(struct probe_check *c, const struct probe_world *w, const struct probe_http *spec,
                       const char *subject, uint64_t timeout_ms, op_done_fn done, void *owner);
 void probe_tcp_start(struct probe_check *c, const struct probe_world *w, const char *host, unsigned port,

@@ -23,8 +23,7 @@ static enum probe_reply_state probe_reply_broken(struct probe_reply *r, const ch
     return r->state;
 }
 
-/* ---- what llhttp tells ----------------------------------------------------------------------------------
- */
+/* ---- llhttp callbacks ---- */
 
 static int on_field(llhttp_t *l, const char *at, size_t n)
 {
@@ -83,7 +82,7 @@ static int probe_reply_on_body(llhttp_t *l, const char *at, size_t n)
     buf_add(&r->body, at, n < room ? n : room);
     if (r->body.n < PROBE_BODY_MAX && !r->body.failed)
         return 0;
-    r->state = REPLY_COMPLETE; /* nobody needs more */
+    r->state = REPLY_COMPLETE; /* the rest is not needed */
     return HPE_PAUSED;
 }
 
@@ -116,7 +115,7 @@ static void parser_init(struct probe_reply *r)
 {
     llhttp_init(&r->parser, HTTP_RESPONSE, &settings);
     r->parser.data = r;
-    llhttp_set_lenient_chunked_length(&r->parser, 1); /* Go: Transfer-Encoding wins */
+    llhttp_set_lenient_chunked_length(&r->parser, 1); /* as in Go, Transfer-Encoding wins */
 }
 
 void probe_reply_init(struct probe_reply *r)
@@ -135,8 +134,7 @@ void probe_reply_done(struct probe_reply *r)
     buf_done(&r->line);
 }
 
-/* ---- feeding --------------------------------------------------------------------------------------------
- */
+/* ---- feeding ---- */
 
 static void probe_reply_give(struct probe_reply *r, const char *data, size_t n)
 {
@@ -162,7 +160,7 @@ static void probe_reply_give(struct probe_reply *r, const char *data, size_t n)
     }
 }
 
-/* The checks that Go makes of a status line, in its order and words. */
+/* Go's checks of a status line, in the same order and words. */
 static void probe_reply_check_line(struct probe_reply *r)
 {
     const char *line = r->line.p, *space = strchr(line, ' '), *code;
@@ -184,19 +182,19 @@ static void probe_reply_check_line(struct probe_reply *r)
         probe_reply_broken(r, "malformed HTTP version ", line, (size_t)(space - line));
         return;
     }
-    if (code[0] == '0') { /* llhttp and everybody else: 100 and up */
+    if (code[0] == '0') { /* llhttp and all others: 100 and up */
         probe_reply_broken(r, "malformed HTTP status code ", code, n);
         return;
     }
-    /* Any version is read as 1.1 or 1.0: the reply is framed alike, and the connection ends with it. */
+    /* Any version is read as 1.1 or 1.0: the framing is the same, and the connection ends with the reply. */
     probe_reply_give(r, line[7] == '0' ? "HTTP/1.0 " : "HTTP/1.1 ", 9);
     if (r->state == REPLY_HEAD)
         probe_reply_give(r, code, 3);
     if (r->state == REPLY_HEAD)
-        probe_reply_give(r, " \r\n", 3); /* the reason may hold any byte: nobody needs it */
+        probe_reply_give(r, " \r\n", 3); /* the reason may hold any bytes and is not needed */
 }
 
-/* One byte of the head: the status line is gathered, a bare newline becomes CR LF. */
+/* One byte of the head: collects the status line and converts a bare newline to CR LF. */
 static void head_byte(struct probe_reply *r, char c)
 {
     if (++r->head_bytes > PROBE_HEAD_MAX) {

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * reply - an HTTP/1.x response, byte by byte: status, Location, the beginning of the body.  Bytes come from a
- * container and are hostile: heads and lines are bounded, nothing of a head but Location is kept, a body is
- * read up to what a check needs.  No input or output; errors are Go's words.
- */
+/* reply - parses an HTTP/1.x response byte by byte: status, Location, the beginning of the body. The bytes
+ * come from a container and are hostile: heads and lines are bounded, only Location is kept of the head, and
+ * a body is read only as far as needed. No I/O; errors are Go's texts. */
 #ifndef AGENT_PROBE_REPLY_H
 #define AGENT_PROBE_REPLY_H
 #include "base/buf.h"
@@ -11,18 +9,19 @@
 #include <llhttp.h>
 #include <stdbool.h>
 
-#define PROBE_BODY_MAX (10 * 1024)    /* kubelet's maxRespBodyLength */
-#define PROBE_HEAD_MAX (256 * 1024)   /* counted, not kept; Go reads 10 MiB, at our loop's expense */
-#define PROBE_RAW_MAX (1024 * 1024)   /* whole response with its chunks' framing */
+#define PROBE_BODY_MAX (10 * 1024) /* kubelet's maxRespBodyLength */
+/* counted, not kept; Go reads 10 MiB, which is too much work for our loop */
+#define PROBE_HEAD_MAX (256 * 1024)
+#define PROBE_RAW_MAX (1024 * 1024)   /* whole response including chunk framing */
 #define PROBE_LINE_MAX 4096           /* of the status line: Go's buffer */
-#define PROBE_LOCATION_MAX (8 * 1024) /* longer ones count as broken */
+#define PROBE_LOCATION_MAX (8 * 1024) /* longer ones are invalid */
 #define PROBE_INFORMATIONAL_MAX 5     /* 1xx responses before the real one, as in Go */
 
 enum probe_reply_state { REPLY_HEAD, REPLY_BODY, REPLY_COMPLETE, REPLY_BROKEN };
 
 struct probe_reply {
     enum probe_reply_state state;
-    int status;          /* once the head is there */
+    int status;          /* after the head */
     struct buf location; /* "" : none */
     struct buf body;     /* the first PROBE_BODY_MAX bytes */
     char error[256];     /* REPLY_BROKEN */
@@ -38,8 +37,8 @@ struct probe_reply {
 
 void probe_reply_init(struct probe_reply *r);
 void probe_reply_done(struct probe_reply *r);
-/* More bytes; returns the state.  What follows a complete reply is not looked at. */
+/* Adds bytes; returns the state. Bytes after a complete reply are ignored. */
 enum probe_reply_state probe_reply_feed(struct probe_reply *r, const char *data, size_t n);
-/* The connection has ended: a body without a length is complete, anything else is broken. */
+/* The connection has ended: a body without a length is complete, anything else is an error. */
 enum probe_reply_state probe_reply_eof(struct probe_reply *r);
 #endif

@@ -21,7 +21,7 @@ const char *probe_request_host(const struct probe_request *q)
     return host != NULL && host[0] != '\0' ? host : NULL;
 }
 
-/* What Go writes itself, or never. */
+/* Headers that Go writes itself, or never. */
 static bool is_excluded(const char *name)
 {
     static const char *const names[] = { "Host",    "User-Agent", "Content-Length", "Transfer-Encoding",
@@ -44,7 +44,7 @@ static bool is_credential(const char *name)
     return false;
 }
 
-/* "x-my-header" to "X-My-Header"; a name that is no token stays as it is. */
+/* "x-my-header" to "X-My-Header"; an invalid token stays as it is. */
 static void add_canonical(const char *name, struct buf *out)
 {
     bool up = true;
@@ -82,10 +82,10 @@ static int probe_request_by_name(const void *a, const void *b)
                               *y = *(const struct probe_header *const *)b;
     int order = strcasecmp(x->name, y->name);
 
-    return order != 0 ? order : (x > y) - (x < y); /* equal ones in the manifest's order */
+    return order != 0 ? order : (x > y) - (x < y); /* equal names in the manifest's order */
 }
 
-/* The rest in the order of their names, with those that are ours. */
+/* The other headers sorted by name, including ours. */
 static enum err_code add_rest(const struct probe_request *q, struct buf *out, struct err *e)
 {
     const struct probe_header accept = { "Accept", "*/*" }, referer = { "Referer", q->referer };
@@ -126,7 +126,7 @@ enum err_code probe_request_build(const struct probe_request *q, const struct pr
         probe_url_add_authority(url, &host);
     for (size_t i = 0; i < host.n; i++)
         if ((unsigned char)host.p[i] <= ' ' || host.p[i] == '/' || host.p[i] == 0x7f) {
-            host.p[i] = '\0'; /* Go cuts a Host header there */
+            host.p[i] = '\0'; /* Go truncates a Host header there */
             host.n = i;
         }
     buf_adds(out, "GET ");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* TCP: a connection can be made (pkg/probe/tcp). */
+/* TCP: whether a connection can be made (pkg/probe/tcp). */
 #include "agent/probe/internal.h"
 
 #include <string.h>

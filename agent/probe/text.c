@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Length of the well-formed UTF-8 character at `s`; 0: there is none. */
+/* Length of the well-formed UTF-8 character at `s`; 0 if there is none. */
 static size_t probe_text_utf8_char(const char *s, size_t n)
 {
     const unsigned char *u = (const unsigned char *)s;
@@ -23,7 +23,7 @@ static size_t probe_text_utf8_char(const char *s, size_t n)
             return 0;
     if ((u[0] == 0xe0 && u[1] < 0xa0) || (u[0] == 0xed && u[1] > 0x9f) || (u[0] == 0xf0 && u[1] < 0x90) ||
         (u[0] == 0xf4 && u[1] > 0x8f))
-        return 0; /* too long a spelling, a surrogate, beyond Unicode */
+        return 0; /* overlong, a surrogate, or beyond Unicode */
     return len;
 }
 
@@ -101,7 +101,7 @@ void probe_errno(int sys, char ret[PROBE_ERRNO_SIZE])
     const char *text = strerrordesc_np(sys);
 
     snprintf(ret, PROBE_ERRNO_SIZE, "%s", text != NULL ? text : "unknown error");
-    if (!isupper((unsigned char)ret[1])) /* "RPC struct is bad" stays */
+    if (!isupper((unsigned char)ret[1])) /* leaves "RPC struct is bad" as it is */
         ret[0] = (char)tolower((unsigned char)ret[0]);
 }
 

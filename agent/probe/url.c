@@ -19,8 +19,7 @@ void probe_url_done(struct probe_url *u)
     *u = (struct probe_url){ 0 };
 }
 
-/* ---- escaping -------------------------------------------------------------------------------------------
- */
+/* ---- escaping ---- */
 
 static bool is_hex2(const char *s)
 {
@@ -45,7 +44,7 @@ static int probe_url_hex(char c)
     return isdigit((unsigned char)c) ? c - '0' : tolower((unsigned char)c) - 'a' + 10;
 }
 
-/* As Go's EscapedPath(): what is a valid encoding already stays; else it is decoded and encoded anew. */
+/* Like Go's EscapedPath(): a valid encoding is kept; otherwise the path is decoded and encoded again. */
 static char *escape_path(const char *s, size_t n, bool decode)
 {
     buf_auto out = BUF_INIT(3 * PROBE_URL_MAX);
@@ -68,7 +67,7 @@ static char *escape_path(const char *s, size_t n, bool decode)
     return out.failed ? NULL : buf_detach(&out);
 }
 
-/* As Go's URL.String() of a URL with a host: a path that is not empty begins with a slash. */
+/* Like Go's URL.String() with a host: a non-empty path begins with a slash. */
 static char *rooted_path(const char *s, size_t n, bool decode)
 {
     str_auto path = escape_path(s, n, decode);
@@ -78,10 +77,9 @@ static char *rooted_path(const char *s, size_t n, bool decode)
     return str_printf("/%s", path);
 }
 
-/* ---- taking apart ---------------------------------------------------------------------------------------
- */
+/* ---- splitting ---- */
 
-struct parts { /* into the text */
+struct parts { /* pointers into the text */
     struct str scheme, authority, path, query, fragment;
     bool has_authority, has_query, has_fragment;
 };
@@ -172,10 +170,9 @@ enum err_code probe_url_make(struct probe_url *ret, bool https, const char *host
     return ERR_OK;
 }
 
-/* ---- following ------------------------------------------------------------------------------------------
- */
+/* ---- following ---- */
 
-/* "host", "host:port", "[v6]:port", with user information in front, which is not used. */
+/* "host", "host:port", "[v6]:port", after user information, which is ignored. */
 static enum err_code take_authority(struct probe_url *u, struct str a, struct err *e)
 {
     const char *at = a.n > 0 ? memrchr(a.p, '@', a.n) : NULL, *colon, *end;
@@ -230,7 +227,7 @@ static char *without_dots(const char *path)
 
         if (n == 2 && p[0] == '.' && p[1] == '.') {
             if (out.n > 1) {
-                size_t k = out.n - 1; /* the slash at the end */
+                size_t k = out.n - 1; /* the trailing slash */
                 while (k > 0 && out.p[k - 1] != '/')
                     k--;
                 out.n = k;
@@ -305,8 +302,7 @@ enum err_code probe_url_follow(struct probe_url *ret, const struct probe_url *fr
     return ERR_OK;
 }
 
-/* ---- showing --------------------------------------------------------------------------------------------
- */
+/* ---- showing ---- */
 
 void probe_url_add_authority(const struct probe_url *u, struct buf *out)
 {

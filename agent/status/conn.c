@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * conn - one connection of the status socket: reads requests one by one (what a client pipelines waits),
- * writes answers and streams. One timer: while a request comes in, between requests, and while an answer is
- * taken.
- */
+/* conn - a connection of the status socket: reads requests one by one (pipelined ones wait), writes answers
+ * and streams. One timer covers receiving a request, idle time, and sending an answer. */
 #include "agent/status/internal.h"
 
 #include <string.h>
 #include <sys/socket.h>
 
-/* Unparsed input that may wait behind a request: as much as one request can be. */
+/* Maximum of unparsed input behind a request: as much as one request can have. */
 #define PIPELINE_MAX (STATUS_HEAD_MAX + STATUS_BODY_MAX)
 
 static void conn_on_timer(uv_timer_t *timer);
@@ -25,7 +22,7 @@ struct write {
     size_t n;
 };
 
-/* ---- the end --------------------------------------------------------------------------------- */
+/* ---- the end ---- */
 
 static void conn_on_closed(uv_handle_t *handle)
 {
@@ -73,7 +70,7 @@ void conn_close(struct conn *c)
     uv_close((uv_handle_t *)&c->timer, conn_on_closed);
 }
 
-/* ---- writing --------------------------------------------------------------------------------- */
+/* ---- writing ---- */
 
 size_t conn_backlog(const struct conn *c)
 {
@@ -112,7 +109,7 @@ static void conn_on_written(uv_write_t *req, int status)
     }
 }
 
-/* Takes `data` (malloc'ed). */
+/* Takes over `data` (malloc'ed). */
 static void send_data(struct conn *c, char *data, size_t n)
 {
     struct write *w = calloc(1, sizeof(*w));
@@ -149,7 +146,7 @@ static void send_buf(struct conn *c, struct buf *b)
     send_data(c, data, n);
 }
 
-/* ---- answers --------------------------------------------------------------------------------- */
+/* ---- answers ---- */
 
 static void conn_add_head(struct conn *c, struct buf *b, int http_code, const char *type,
                           const char *extra_head)
@@ -166,7 +163,7 @@ void conn_answer(struct conn *c, int http_code, const char *type, const char *ex
     if (!held_room(c, n)) {
         c->server->count.no_room++;
         conn_status(c, 503, status_reason(503), NULL, NULL,
-                    "too much waits for other clients of the socket; try again");
+                    "too many answers are pending for other clients of the socket; try again");
         return;
     }
     if (!c->parser.request.keep_alive)
@@ -209,7 +206,7 @@ void conn_err(struct conn *c, const struct err *e)
     conn_status(c, http_code, status_reason(http_code), NULL, NULL, e->text);
 }
 
-/* ---- streams --------------------------------------------------------------------------------- */
+/* ---- streams ---- */
 
 void conn_stream_begin(struct conn *c, const char *type)
 {
@@ -279,7 +276,7 @@ void conn_await(struct conn *c)
         conn_arm(c, c->server->write_ms);
 }
 
-/* ---- another protocol ------------------------------------------------------------------------ */
+/* ---- another protocol ---- */
 
 void conn_upgrade(struct conn *c, struct buf *head)
 {
@@ -314,7 +311,7 @@ void conn_resume(struct conn *c)
         conn_close(c);
 }
 
-/* ---- requests -------------------------------------------------------------------------------- */
+/* ---- requests ---- */
 
 static void conn_refuse(struct conn *c)
 {
@@ -324,7 +321,7 @@ static void conn_refuse(struct conn *c)
     conn_status(c, http_code, status_reason(http_code), NULL, NULL, c->parser.error);
 }
 
-/* Parses what is there until a request is complete. */
+/* Parses input until a request is complete. */
 static void conn_parse(struct conn *c)
 {
     while (c->state == CONN_READING && c->in.n > 0) {
@@ -360,7 +357,7 @@ static void conn_on_turn(struct background_client *t)
     else
         route_request(c);
     if (c->state == CONN_STREAMING && c->listing == NULL && c->exec == NULL && c->stopped)
-        conn_close(c); /* it sent so much behind its request that nobody would see it leave */
+        conn_close(c); /* it sent so much behind its request that its disconnect would go unnoticed */
 }
 
 static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *ret)
@@ -376,8 +373,8 @@ static void conn_on_read(uv_stream_t *stream, ssize_t n, const uv_buf_t *piece)
     struct conn *c = stream->data;
 
     if (n == UV_EOF) {
-        /* A client may stop sending and still want its answer; but an endless one has no other way to see
-         * that nobody listens. */
+        /* A client may stop sending and still want its answer; but for an endless one this is the only sign
+         * of a disconnect. */
         c->eof = c->last = true;
         if (c->state == CONN_READING ||
             (c->state == CONN_STREAMING && c->listing == NULL && (c->log == NULL || logs_endless(c))))
@@ -437,7 +434,7 @@ static void conn_on_timer(uv_timer_t *timer)
     if (c->state == CONN_READING && c->parser.begun) {
         c->state = CONN_ANSWERING;
         c->last = true;
-        conn_status(c, 408, status_reason(408), NULL, NULL, "the request did not come in in time");
+        conn_status(c, 408, status_reason(408), NULL, NULL, "the request was not received in time");
     } else if ((c->state == CONN_ANSWERING || c->listing != NULL) && conn_backlog(c) < c->progress) {
         conn_arm(c, c->server->write_ms);
     } else if (c->state == CONN_STREAMING && c->reply != NULL) {
@@ -447,13 +444,13 @@ static void conn_on_timer(uv_timer_t *timer)
     }
 }
 
-/* ---- the beginning --------------------------------------------------------------------------- */
+/* ---- the beginning ---- */
 
 static enum peer_role who_is_it(struct conn *c)
 {
     struct ucred cred;
     socklen_t size = sizeof(cred);
-    gid_t groups[256]; /* more than a login has; what does not fit is asked for below */
+    gid_t groups[256]; /* more than a login has; a larger number is retried below */
     mem_auto gid_t *more = NULL;
     gid_t *all = groups;
     socklen_t groups_size = sizeof(groups);
@@ -478,7 +475,7 @@ static void turn_away(struct conn *c, int http_code, const char *message)
     conn_status(c, http_code, status_reason(http_code), NULL, NULL, message);
 }
 
-/* Without memory the spare one is used; while even that is in use, clients wait until a connection ends. */
+/* When out of memory, the spare one is used; while that is in use, clients wait until a connection ends. */
 static struct conn *new_conn(struct status_server *s)
 {
     struct conn *c = calloc(1, sizeof(*c));
@@ -495,7 +492,7 @@ void conn_accept(struct status_server *s)
 {
     struct conn *c = new_conn(s);
 
-    s->unaccepted = c == NULL; /* libuv holds the client (and all after it) until uv_accept() */
+    s->unaccepted = c == NULL; /* libuv holds this client and all later ones until uv_accept() */
     if (c == NULL)
         return;
     c->server = s;

@@ -14,10 +14,10 @@ enum {
     HEAD = 64,           /* "<35 of time> stderr F " is shorter */
     TIMESTAMP_MIN = 20,  /* 2026-01-02T03:04:05Z */
     TIMESTAMP_MAX = 35,  /* ...05.123456789+00:00 */
-    FALLBACK_FACTOR = 64 /* a line of one byte text stands in the file as 46 bytes */
+    FALLBACK_FACTOR = 64 /* a line with one byte of text has 46 bytes in the file */
 };
 
-/* Cuts the word before the next blank off `rest`. */
+/* Splits the first word off `rest`. */
 static bool cri_log_next_word(struct str *rest, struct str *ret)
 {
     const char *blank = memchr(rest->p, ' ', rest->n);
@@ -56,7 +56,7 @@ bool cri_log_parse(struct str line, struct cri_log_line *ret)
     is_stderr = cri_log_is_word(stream, "stderr");
     if (!is_stderr && !cri_log_is_word(stream, "stdout"))
         return false;
-    /* More tags may follow the first after a colon; nobody writes any so far. */
+    /* More tags may follow after a colon; none are defined so far. */
     if (tag.n == 0 || (tag.p[0] != 'P' && tag.p[0] != 'F') || (tag.n > 1 && tag.p[1] != ':'))
         return false;
     *ret = (struct cri_log_line){
@@ -68,9 +68,9 @@ bool cri_log_parse(struct str line, struct cri_log_line *ret)
     return true;
 }
 
-/* ---- backwards ------------------------------------------------------------------------------ */
+/* ---- backwards ---- */
 
-/* A window on the file that moves towards its beginning. */
+/* A window of the file that moves towards its beginning. */
 struct window {
     int fd;
     char *bytes; /* CHUNK of them */
@@ -89,7 +89,7 @@ static enum err_code read_at(int fd, void *bytes, size_t n, uint64_t at, size_t 
             continue;
         if (r < 0)
             return err_sys(e, errno, "read the log");
-        if (r == 0) /* cut short meanwhile */
+        if (r == 0) /* truncated meanwhile */
             break;
         got += (size_t)r;
     }
@@ -97,7 +97,7 @@ static enum err_code read_at(int fd, void *bytes, size_t n, uint64_t at, size_t 
     return ERR_OK;
 }
 
-/* Offset after the last newline before `end`; 0 when there is none. */
+/* Offset after the last newline before `end`; 0 if there is none. */
 static enum err_code line_start(struct window *w, uint64_t end, uint64_t *ret, struct err *e)
 {
     while (end > 0) {
@@ -123,7 +123,7 @@ static enum err_code line_start(struct window *w, uint64_t end, uint64_t *ret, s
     return ERR_OK;
 }
 
-/* The beginning of the line at [start, end): enough to know its stream and tag. */
+/* Parses the beginning of the line at [start, end): stream and tag. */
 static enum err_code parse_head(struct window *w, uint64_t start, uint64_t end, struct cri_log_line *ret,
                                 bool *ret_is_line, struct err *e)
 {
@@ -151,7 +151,7 @@ enum err_code cri_log_tail_find(int fd, struct cri_log_tail *t, uint64_t *ret, s
     if (bytes == NULL)
         return err_nomem(e);
 
-    /* What stands after the last newline is still being written: behind the offset in any case. */
+    /* Bytes after the last newline are still being written: they follow the offset in any case. */
     if (line_start(&w, (uint64_t)st.st_size, &end, e) != ERR_OK)
         return e->code;
     while (end > 0) {
@@ -201,7 +201,7 @@ enum err_code cri_log_tail(const char *path, unsigned lines, size_t max, char **
     if (cri_log_tail_offset(fd, lines, &from, e) != ERR_OK)
         return err_wrap(e, "log %s", path);
 
-    /* A line may be of any length: read only what can end up in the last `max` bytes. */
+    /* Lines may have any length: read only what can be within the last `max` bytes. */
     window = (uint64_t)max * FALLBACK_FACTOR + (uint64_t)lines * FALLBACK_FACTOR + CRI_LOG_LINE_MAX;
     if ((uint64_t)st.st_size > from && (uint64_t)st.st_size - from > window)
         from = (uint64_t)st.st_size - window;
@@ -229,7 +229,7 @@ enum err_code cri_log_tail(const char *path, unsigned lines, size_t max, char **
     return *ret == NULL ? err_nomem(e) : ERR_OK;
 }
 
-/* ---- forwards ------------------------------------------------------------------------------- */
+/* ---- forwards ---- */
 
 void cri_log_reader_init(struct cri_log_reader *r)
 {
@@ -242,7 +242,7 @@ void cri_log_reader_done(struct cri_log_reader *r)
     buf_done(&r->rest);
 }
 
-/* Appends as much as the limit allows; false when it is reached. */
+/* Appends within the limit; false when it is reached. */
 static bool cri_log_give(struct cri_log_reader *r, const char *p, size_t n, struct buf *out)
 {
     if (r->limit_bytes != 0 && n > r->limit_bytes - r->given)
@@ -252,7 +252,7 @@ static bool cri_log_give(struct cri_log_reader *r, const char *p, size_t n, stru
     return r->limit_bytes == 0 || r->given < r->limit_bytes;
 }
 
-/* Nine digits always, so that columns stay columns; the time as written when it is not a valid one. */
+/* Always nine digits, for aligned columns; an invalid time is shown as written. */
 static bool give_timestamp(struct cri_log_reader *r, struct str written, int64_t ns, bool valid,
                            struct buf *out)
 {

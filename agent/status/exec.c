@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exec - one process in a container for one client, over a WebSocket with Kubernetes' channels: the first
- * byte of each message is its channel.
+ * exec - a process in a container for one client, over a WebSocket with Kubernetes' channels: the first byte
+ * of each message is the channel.
  *
  *     0  standard input           3  how it ended: a Status, once, at the end
  *     1  standard output          4  size of the terminal: {"Width": 80, "Height": 24}
  *     2  standard error         255  v5 only: half-close of the channel whose number follows
  *
- * Nothing piles up: while the client does not take what was written, the process's output is not read; while
- * the process does not read its input, the client's bytes are not read.  A client that goes takes the process
- * with it.
+ * Nothing is queued without limit: while the client does not accept data, the process's output is not read;
+ * while the process does not read its input, the client is not read. When the client disconnects, the process
+ * is ended.
  */
 #include "agent/status/exec_internal.h"
 
@@ -20,15 +20,15 @@
 #include <unistd.h>
 
 enum {
-    PIECE = 32 * 1024,         /* of output in one message, as kubelet's copies */
-    BACKLOG_HIGH = 256 * 1024, /* bytes not yet taken by the client past which output is not read */
-    DRAIN_MS = 200,            /* after the end, for a grandchild that holds the pipes; as base/process.c */
-    CLOSE_MS = 5000,           /* for the client to answer our close frame */
+    PIECE = 32 * 1024,         /* of output per message, as in kubelet */
+    BACKLOG_HIGH = 256 * 1024, /* unsent bytes beyond which output is not read */
+    DRAIN_MS = 200,  /* after the end, for a grandchild that holds the pipes, as in base/process.c */
+    CLOSE_MS = 5000, /* for the client to answer our close frame */
 };
 
 static void maybe_finish(struct exec_stream *x);
 
-/* ---- ends ------------------------------------------------------------------------------------ */
+/* ---- ends ---- */
 
 static void status_exec_maybe_free(struct exec_stream *x)
 {
@@ -104,7 +104,7 @@ void exec_gone(struct conn *c)
     status_exec_maybe_free(x);
 }
 
-/* ---- to the client --------------------------------------------------------------------------- */
+/* ---- to the client ---- */
 
 void exec_flush(struct exec_stream *x)
 {
@@ -142,7 +142,7 @@ void exec_close(struct exec_stream *x, uint16_t code, const char *reason, bool l
     exec_close_end(&x->in);
     exec_close_end(&x->out[0]);
     exec_close_end(&x->out[1]);
-    buf_reset(&x->pending); /* what it still sends is thrown away */
+    buf_reset(&x->pending); /* discards what the client still sends */
     ws_close(&x->ws, code, reason);
     uv_timer_start(&x->timer, on_close_timer, x->server->write_ms, 0);
     exec_flush(x);
@@ -156,7 +156,7 @@ static void status_exec_finish(struct exec_stream *x)
     const char *text = x->result.text;
     char words[sizeof(x->result.text) + 64];
 
-    /* It never ran: the only place for the runtime's words beside the exit code. */
+    /* It never ran: apart from the exit code, this is the only place for the runtime's message. */
     if (x->result.code != ERR_OK && x->exit_code != 0 && (x->wants_stderr || x->tty)) {
         snprintf(words, sizeof(words), "coracle: cannot start the process: %s%s\n", text, x->tty ? "\r" : "");
         status_exec_say(x, x->tty ? EXEC_CHANNEL_STDOUT : EXEC_CHANNEL_STDERR, words, strlen(words));
@@ -169,7 +169,7 @@ static void status_exec_finish(struct exec_stream *x)
     free(status);
 }
 
-/* ---- output ---------------------------------------------------------------------------------- */
+/* ---- output ---- */
 
 static void on_readable(uv_poll_t *poll, int status, int events);
 
@@ -195,13 +195,13 @@ static void end_of_output(struct exec_end *end)
     struct exec_stream *x = end->stream;
 
     exec_close_end(end);
-    if (x->attached) /* the container's end */
+    if (x->attached) /* the container ended */
         x->ended = true;
     else if (x->forwards && !x->ended)
         status_exec_say(x, EXEC_CHANNEL_CLOSE, ended, sizeof(ended));
 }
 
-/* Of an attached container: the first byte says which stream it is of. */
+/* Of an attached container: the first byte is the stream. */
 static void say_packet(struct exec_stream *x, const char *packet, size_t n)
 {
     bool error = packet[0] == 3;
@@ -210,7 +210,7 @@ static void say_packet(struct exec_stream *x, const char *packet, size_t n)
         status_exec_say(x, error ? EXEC_CHANNEL_STDERR : EXEC_CHANNEL_STDOUT, packet + 1, n - 1);
 }
 
-/* One piece; false: nothing more now, or the end. */
+/* Reads a piece; false if there is nothing more now, or at the end. */
 static bool status_exec_read_piece(struct exec_end *end)
 {
     struct exec_stream *x = end->stream;
@@ -219,7 +219,7 @@ static bool status_exec_read_piece(struct exec_end *end)
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return errno == EINTR;
-    if (n <= 0) { /* EIO: nobody has the terminal open any more */
+    if (n <= 0) { /* EIO: the terminal is closed by all */
         end_of_output(end);
         return false;
     }
@@ -235,7 +235,7 @@ static void on_readable(uv_poll_t *poll, int status, int events)
     struct exec_end *end = poll->data;
     struct exec_stream *x = end->stream;
 
-    (void)status; /* an error shows in read() as well */
+    (void)status; /* read() reports errors as well */
     (void)events;
     status_exec_read_piece(end);
     if (x->conn == NULL)
@@ -251,7 +251,7 @@ static void on_drain_timer(uv_timer_t *timer)
 {
     struct exec_stream *x = timer->data;
 
-    /* What the pipes hold, and no more: the grandchild may go on writing. */
+    /* Only what is in the pipes: a grandchild may continue writing. */
     for (size_t i = 0; i < ARRAY_LEN(x->out); i++)
         for (int k = 0; k < 64 && x->conn != NULL && x->out[i].fd >= 0 && status_exec_read_piece(&x->out[i]);
              k++)
@@ -263,7 +263,7 @@ static void on_drain_timer(uv_timer_t *timer)
     maybe_finish(x);
 }
 
-/* Once the process has ended: all that it wrote goes first. */
+/* After the process has ended and all its output was sent. */
 static void maybe_finish(struct exec_stream *x)
 {
     bool open = x->out[0].fd >= 0 || x->out[1].fd >= 0;
@@ -273,7 +273,7 @@ static void maybe_finish(struct exec_stream *x)
     if (!open)
         status_exec_finish(x);
     else if (backlogged(x))
-        uv_timer_stop(&x->timer); /* the client's time does not count */
+        uv_timer_stop(&x->timer); /* the time needed by the client does not count */
     else if (!uv_is_active((uv_handle_t *)&x->timer))
         uv_timer_start(&x->timer, on_drain_timer, DRAIN_MS, 0);
 }
@@ -296,7 +296,7 @@ void exec_drained(struct conn *c)
     }
 }
 
-/* ---- the process ----------------------------------------------------------------------------- */
+/* ---- the process ---- */
 
 void exec_on_terminal(int master, void *owner)
 {
@@ -322,7 +322,7 @@ void exec_on_started(void *owner)
     x->started = true;
     set_polling(&x->out[0], true);
     set_polling(&x->out[1], true);
-    /* As kubelet: an empty message on the lowest channel that is written to says that it runs. */
+    /* As in kubelet, an empty message on the lowest output channel reports that it runs. */
     status_exec_say(x,
                     x->wants_stdout || x->tty ? EXEC_CHANNEL_STDOUT
                     : x->wants_stderr         ? EXEC_CHANNEL_STDERR
@@ -348,7 +348,7 @@ void exec_on_done(const struct err *result, int exit_code, void *owner)
         return;
     }
     exec_close_end(&x->in);
-    if (result->code != ERR_OK && !x->plain) { /* what is in the pipes is the runtime's */
+    if (result->code != ERR_OK && !x->plain) { /* the pipes contain the runtime's output */
         exec_close_end(&x->out[0]);
         exec_close_end(&x->out[1]);
     }

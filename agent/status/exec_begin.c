@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How an exec, attach, forward or copy begins: the pipes, what the provider starts, the upgrade. */
+/* Starts an exec, attach, forward or copy: the pipes, the provider's process, the upgrade. */
 #include "agent/status/exec_internal.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A pipe: our end is watched, the other is the process's. */
+/* Makes a pipe: our end is watched, the other belongs to the process. */
 static bool open_pipe(struct exec_stream *x, struct exec_end *end, int channel, bool wanted, int *ret_theirs)
 {
     bool input = channel == EXEC_CHANNEL_STDIN;
@@ -120,10 +120,8 @@ static void exec_begin_refuse(struct conn *c, const char *name, const struct err
     conn_status(c, http_code, status_reason(http_code), "pods", name, e->text);
 }
 
-/*
- * The pod is asked about before the protocol is looked at: kubectl, refused, tries again with another
- * protocol, and shows the answer to that.
- */
+/* The pod is checked before the protocol: when refused, kubectl retries with another protocol and shows the
+ * answer to that. */
 void exec_begin(struct conn *c, const struct status_match *m)
 {
     const struct status_provider *p = &c->server->provider;
@@ -143,7 +141,7 @@ void exec_begin(struct conn *c, const struct status_match *m)
     }
     if (!exec_handshake(c, &protocol))
         return;
-    if (c->eof) { /* it is gone already */
+    if (c->eof) { /* it is already gone */
         conn_close(c);
         return;
     }
@@ -162,7 +160,7 @@ void exec_begin(struct conn *c, const struct status_match *m)
         return;
     }
     exec_accept(c, protocol);
-    if (c->exec != NULL && (x->attached || x->plain)) /* nothing has to begin first */
+    if (c->exec != NULL && (x->attached || x->plain)) /* it starts at once */
         exec_on_started(x);
     if (c->exec != NULL && c->in.n > 0)
         exec_input(c);

@@ -10,7 +10,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-/* ---- input ----------------------------------------------------------------------------------- */
+/* ---- input ---- */
 
 bool exec_blocked(const struct exec_stream *x)
 {
@@ -26,24 +26,24 @@ static void on_hangup(uv_poll_t *poll, int status, int events)
     conn_close(end->stream->conn);
 }
 
-/* While the connection is not read, its end shows only here. */
+/* While the connection is not read, its end is only noticed here. */
 static void watch_hangup(struct exec_stream *x)
 {
     uv_os_fd_t fd;
 
     if (x->hangup.fd < 0 && (uv_fileno((uv_handle_t *)&x->conn->pipe, &fd) != 0 ||
                              !exec_open_end(x, &x->hangup, fcntl(fd, F_DUPFD_CLOEXEC, 3), -1)))
-        return; /* no memory or descriptors: it is noticed when the process reads on */
+        return; /* out of memory or descriptors: noticed when the process continues to read */
     uv_poll_start(&x->hangup.poll, UV_DISCONNECT, on_hangup);
 }
 
-/* Ctrl-D, where the terminal would make it the end of the input. */
+/* Sends Ctrl-D if the terminal would interpret it as the end of input. */
 static void end_terminal_input(int master)
 {
     struct termios t;
 
     if (tcgetattr(master, &t) == 0 && (t.c_lflag & ICANON) != 0 && write(master, &t.c_cc[VEOF], 1) != 1)
-        log_debug("a terminal does not take the end of its input");
+        log_debug("cannot send the end of input to a terminal");
 }
 
 static void end_input(struct exec_stream *x)
@@ -82,7 +82,7 @@ void exec_pump_input(struct exec_stream *x)
             continue;
         if (n < 0 && errno == EAGAIN)
             break;
-        if (n < 0) /* it reads no more: the rest is nobody's */
+        if (n < 0) /* it no longer reads: discard the rest */
             exec_close_end(&x->in);
         else
             done += (size_t)n;
@@ -127,7 +127,7 @@ static void exec_input_resize(struct exec_stream *x)
         ioctl(x->out[0].fd, TIOCSWINSZ, &x->size);
 }
 
-/* A whole message of channel 4 or 255. */
+/* A complete message of channel 4 or 255. */
 static void small_message(struct exec_stream *x)
 {
     if (x->channel == EXEC_CHANNEL_RESIZE)

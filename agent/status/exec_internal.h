@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * exec_internal - one client's process, shared by exec.c (the process, its output, the end), exec_begin.c and
- * exec_input.c (what the client sends).  Loop thread only.
- */
+/* exec_internal - one client's process, shared by exec.c (the process, its output, the end), exec_begin.c and
+ * exec_input.c (the client's data). Loop thread only. */
 #ifndef AGENT_STATUS_EXEC_INTERNAL_H
 #define AGENT_STATUS_EXEC_INTERNAL_H
 #include "agent/status/internal.h"
@@ -24,7 +22,7 @@ enum {
     EXEC_OUT_MAX = 256 * 1024, /* what is framed at a time: a piece of output, or answers to pings */
 };
 
-struct exec_end { /* one of our ends of the process's streams */
+struct exec_end { /* our end of one of the process's streams */
     struct exec_stream *stream;
     int fd; /* -1: closed */
     uv_poll_t poll;
@@ -39,21 +37,21 @@ struct exec_stream {
     int protocol;
     bool wants_stdin, wants_stdout, wants_stderr, tty;
     struct ws ws;
-    int channel;      /* of the message that comes; -1: not known yet */
-    struct buf small; /* of channels 4 and 255, so far */
+    int channel;      /* of the current message; -1: unknown */
+    struct buf small; /* content of channels 4 and 255 so far */
     struct exec_end in, out[2];
-    struct exec_end hangup; /* the connection once more, while it is not read */
-    struct buf pending;     /* input that the process did not take yet */
-    bool input_over;        /* the client has no more: close when `pending` is written */
-    struct winsize size;    /* the last one told; no rows: none */
+    struct exec_end hangup; /* watches the connection while it is not read */
+    struct buf pending;     /* input that the process has not accepted yet */
+    bool input_over;        /* end of the client's input: close when `pending` is written */
+    struct winsize size;    /* the last one received; no rows: none */
     bool attached;          /* out[0] is conmon's socket: packets; `in` is the same socket */
-    size_t piece_max;       /* of input in one write; 0: any */
+    size_t piece_max;       /* maximum size of an input write; 0: any */
     int control;            /* for the size of an attached terminal; -1: none */
-    bool forwards;          /* a connection: the client is told when the other side ends its half */
-    bool plain;             /* how it ends is no exit code: forward, archive */
+    bool forwards;          /* a connection: the client is notified when the other side closes its half */
+    bool plain;             /* its result is not an exit code: forward, archive */
     bool started, ended;
-    bool closing; /* our close frame is on its way */
-    bool linger;  /* the client's is waited for */
+    bool closing; /* our close frame is being sent */
+    bool linger;  /* waiting for the client's close frame */
     struct err result;
     int exit_code;
     uv_timer_t timer;
@@ -62,12 +60,12 @@ struct exec_stream {
 };
 
 bool exec_open_end(struct exec_stream *x, struct exec_end *end, int fd,
-                   int channel); /* takes the descriptor */
+                   int channel); /* takes over the descriptor */
 void exec_close_end(struct exec_end *end);
 
 /* Sends what is framed. */
 void exec_flush(struct exec_stream *x);
-/* Our close frame; with `linger` the client may have the last word, as it should when it did not begin. */
+/* Sends our close frame; with `linger` waits for the client's, as needed if we close first. */
 void exec_close(struct exec_stream *x, uint16_t code, const char *reason, bool linger);
 
 /* Of the process, from the provider. */
@@ -75,9 +73,10 @@ void exec_on_terminal(int master, void *owner);
 void exec_on_started(void *owner);
 void exec_on_done(const struct err *result, int exit_code, void *owner);
 
-/* ---- exec_input.c ---------------------------------------------------------------------------- */
+/* ---- exec_input.c ---- */
 
 void exec_take_piece(const struct ws_piece *piece, void *owner);
-void exec_pump_input(struct exec_stream *x);    /* as much of `pending` as the process takes */
-bool exec_blocked(const struct exec_stream *x); /* the process does not read: the client is not read */
+void exec_pump_input(struct exec_stream *x); /* writes as much of `pending` as the process accepts */
+/* the process does not read, so we do not read from the client */
+bool exec_blocked(const struct exec_stream *x);
 #endif

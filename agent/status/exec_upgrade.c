@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * How an exec begins and ends on the wire: the WebSocket handshake (RFC 6455, 4.2) with Kubernetes'
- * subprotocols (k8s.io/apimachinery/pkg/util/remotecommand), and the Status on the error channel.
- */
+/* The beginning and end of an exec on the wire: the WebSocket handshake (RFC 6455, 4.2) with Kubernetes'
+ * subprotocols (k8s.io/apimachinery/pkg/util/remotecommand), and the Status on the error channel. */
 #include "agent/status/internal.h"
 
 #include "base/json.h"
@@ -14,9 +12,9 @@
 
 static const char *const protocols[] = { [EXEC_V4] = "v4.channel.k8s.io", [EXEC_V5] = "v5.channel.k8s.io" };
 
-/* ---- handshake ------------------------------------------------------------------------------- */
+/* ---- handshake ---- */
 
-/* The next element of a comma-separated list, without blanks; NULL: no more. */
+/* The next element of a comma-separated list, without blanks; NULL at its end. */
 static const char *next_token(const char **list, size_t *ret_n)
 {
     const char *token = *list + strspn(*list, " \t,");
@@ -41,7 +39,7 @@ static bool exec_upgrade_list_has(const char *list, const char *wanted)
     return false;
 }
 
-/* The first of the client's that is known here: it puts the one it likes best in front. */
+/* The client's first supported protocol, in its order of preference. */
 static int choose_protocol(const char *list)
 {
     const char *token;
@@ -108,7 +106,7 @@ void exec_accept(struct conn *c, int protocol)
     conn_upgrade(c, &head);
 }
 
-/* ---- the end --------------------------------------------------------------------------------- */
+/* ---- the end ---- */
 
 char *exec_status(const struct err *result, int exit_code)
 {

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * held - the bytes that wait in this process for all clients together.  A single client is bounded by what it
- * asks for; all of them are bounded here, so that clients that never read cost no pod its memory.
- */
+/* held - limits the bytes pending in this process for all clients together. A single client is limited by
+ * what it requests; the total is limited here, so that clients that never read cost no pod its memory. */
 #include "agent/status/internal.h"
 
 #include "base/log.h"
 
-/* The one that waits longest since it last took something; others before root.  NULL: there is none. */
+/* The connection that has accepted nothing for longest, root's last; NULL if there is none. */
 static struct conn *slowest(const struct status_server *s, bool also_root)
 {
     struct conn *c, *found = NULL;
@@ -24,7 +22,7 @@ static struct conn *slowest(const struct status_server *s, bool also_root)
     return found;
 }
 
-/* Makes room for n more bytes.  False: there is not enough to cut off. */
+/* Makes room for n more bytes. False: not enough can be freed. */
 static bool make_room(struct status_server *s, size_t n, bool also_root)
 {
     struct conn *c;
@@ -34,7 +32,7 @@ static bool make_room(struct status_server *s, size_t n, bool also_root)
         if (c == NULL)
             return false;
         s->count.cut_off++;
-        log_info("a client of the status socket is cut off: too much waits for all of them together",
+        log_info("disconnecting a client of the status socket: too much data is pending for all clients",
                  F_U64("bytes", c->held), F_U64("of", s->held));
         conn_close(c);
     }
@@ -43,7 +41,7 @@ static bool make_room(struct status_server *s, size_t n, bool also_root)
 
 bool held_room(struct conn *c, size_t n)
 {
-    /* An answer that is larger than the bound is given while no other waits. */
+    /* An answer larger than the limit is sent if no other is pending. */
     return n < STATUS_HELD_SMALL || make_room(c->server, n, c->role == PEER_ROOT) || c->server->held == 0;
 }
 
@@ -51,7 +49,7 @@ static void held_on_turn(struct background_client *t)
 {
     struct status_server *s = (struct status_server *)((char *)t - offsetof(struct status_server, cutting));
 
-    if (s->n_writes != 1) /* the only one is the one that may be larger */
+    if (s->n_writes != 1) /* a single one may exceed the limit */
         make_room(s, 0, true);
 }
 
@@ -69,7 +67,7 @@ void held_add(struct conn *c, size_t n)
     s->n_writes++;
     c->held += n;
     s->held += n;
-    if (s->held > STATUS_HELD_MAX) /* not from here: somebody may be going through the clients */
+    if (s->held > STATUS_HELD_MAX) /* not now: a loop over the clients may be running */
         background_ask(&s->turns, &s->cutting);
 }
 
@@ -91,7 +89,7 @@ void held_remove(struct conn *c, size_t n)
     c->took_ns = uv_hrtime();
     c->writes--;
     c->server->n_writes--;
-    if (c->state == CONN_CLOSING) /* held_forget() was there */
+    if (c->state == CONN_CLOSING) /* held_forget() was called */
         return;
     c->held -= n;
     c->server->held -= n;

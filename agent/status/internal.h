@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* internal - what the files of agent/status/ share among themselves.  Loop thread only. */
+/* internal - declarations shared by agent/status. Loop thread only. */
 #ifndef AGENT_STATUS_INTERNAL_H
 #define AGENT_STATUS_INTERNAL_H
 #include "agent/api/selector.h"
@@ -11,33 +11,31 @@
 #include <jansson.h>
 #include <uv.h>
 
-#define STATUS_FEW_FILES "too few file descriptors are left: they are kept for pods"
+#define STATUS_FEW_FILES "too few file descriptors are left: they are reserved for pods"
 
-/* ---- limits ---------------------------------------------------------------------------------- */
-#define STATUS_CONNS_MAX 128          /* connections at a time; */
-#define STATUS_CONNS_OTHERS 96        /* of these for others than root, so that root always gets in */
-#define STATUS_WATCHES_MAX 64         /* connections that watch; */
-#define STATUS_WATCHES_OTHERS 48      /* likewise */
-#define STATUS_RELIEF_MS 1000         /* between two looks whether watches have to give way */
-#define STATUS_HEAD_MS 10000          /* for a request to come in completely */
-#define STATUS_IDLE_MS 60000          /* a connection without a request is kept open */
-#define STATUS_WRITE_MS 60000         /* an answer of which the client takes nothing */
-#define STATUS_PROGRESS_MS 200        /* between two lines about what is under way */
-#define STATUS_BACKLOG_MAX (4u << 20) /* bytes that a watch or log follower may be behind */
-#define STATUS_PIECE (64u << 10)      /* of a list, or of what a watch begins with: more when it was taken */
-/*
- * Bytes of answers that wait for all clients together.  Beyond it the client that has taken nothing for
- * longest is cut off, and an answer for which there is no room is a Status (503).  Four followers at their
- * own limit, or a page of metrics of 400 pods; a larger answer is given while no other waits.
- */
+/* ---- limits ---- */
+#define STATUS_CONNS_MAX 128     /* concurrent connections; */
+#define STATUS_CONNS_OTHERS 96   /* of these for users other than root, so that root can always connect */
+#define STATUS_WATCHES_MAX 64    /* connections that watch; */
+#define STATUS_WATCHES_OTHERS 48 /* likewise */
+#define STATUS_RELIEF_MS 1000    /* between two looks whether watches have to give way */
+#define STATUS_HEAD_MS 10000     /* to receive a complete request */
+#define STATUS_IDLE_MS 60000     /* for which an idle connection is kept open */
+#define STATUS_WRITE_MS 60000    /* without the client accepting any part of an answer */
+#define STATUS_PROGRESS_MS 200   /* between two progress lines */
+#define STATUS_BACKLOG_MAX (4u << 20) /* bytes by which a watch or log client may be behind */
+#define STATUS_PIECE (64u << 10)      /* of a list, or of a watch's first set: more when it was sent */
+/* Bytes of pending answers for all clients together. Beyond it the client that has accepted nothing for
+ * longest is disconnected, and an answer without room is a Status (503). Enough for four followers at their
+ * own limit, or a page of metrics of 400 pods; a larger answer is possible if no other is pending. */
 #define STATUS_HELD_MAX (16u << 20)
-#define STATUS_HELD_SMALL (16u << 10) /* who holds less is not cut off: nothing would be won */
+#define STATUS_HELD_SMALL (16u << 10) /* clients with less are not disconnected: it would not help */
 
-/* ---- conn.c: one connection ------------------------------------------------------------------- */
+/* ---- conn.c: one connection ---- */
 enum conn_state {
-    CONN_READING,   /* waits for a request */
-    CONN_ANSWERING, /* waits for its turn; the answer is being made (status_reply) or sent */
-    CONN_STREAMING, /* watch, log or exec: ends when one of both sides ends it */
+    CONN_READING,   /* waiting for a request */
+    CONN_ANSWERING, /* waiting for its turn, for the answer (status_reply), or sending it */
+    CONN_STREAMING, /* watch, log or exec: until either side ends it */
     CONN_CLOSING,
 };
 
@@ -57,20 +55,20 @@ struct conn {
     uv_timer_t timer;
     int open_handles;
     struct status_parser parser;
-    struct buf in; /* received, not parsed yet */
-    size_t writes; /* under way */
+    struct buf in; /* received, not parsed */
+    size_t writes; /* in progress */
     size_t held;   /* bytes of them, and of `in` */
     size_t held_in;
-    uint64_t took_ns; /* when the client last took something, or had nothing to take; uv_hrtime() */
-    struct background_client turn; /* for its next request, or the next piece of its answer */
-    bool asks;                     /* that turn is for a request */
-    bool awaits;                   /* it asks for a turn when all is taken */
-    size_t progress;               /* bytes that were waiting when the timer was last set */
-    bool eof, stopped,
-        last;    /* the peer sends no more; reading is stopped; the connection ends after this answer */
-    bool served; /* counts against the limits: not turned away */
-    bool giving; /* its watch was ended for others */
-    bool idle;   /* between requests */
+    uint64_t took_ns; /* when the client last accepted data, or had none to accept; uv_hrtime() */
+    struct background_client turn; /* for its next request or the next piece of its answer */
+    bool asks;                     /* the turn is for a request */
+    bool awaits;                   /* wants a turn when everything is sent */
+    size_t progress;               /* bytes pending when the timer was last set */
+    bool eof, stopped;             /* the peer sends no more; reading is paused */
+    bool last;                     /* the connection ends after this answer */
+    bool served;                   /* included in the limits, i.e. not turned away */
+    bool giving;                   /* its watch was ended for others */
+    bool idle;                     /* between requests */
     bool pretty;
     bool chunked;
     struct watcher *watch;
@@ -81,10 +79,11 @@ struct conn {
 };
 
 void conn_accept(struct status_server *s);
-void conn_close(struct conn *c); /* at once; idempotent; the memory goes when its handles are closed */
-void status_reply_orphan(struct status_reply *r); /* reply.c: its connection is gone */
+/* immediately; idempotent; the memory is freed when its handles are closed */
+void conn_close(struct conn *c);
+void status_reply_orphan(struct status_reply *r); /* reply.c: its connection is closed */
 
-/* One answer a request.  All of them take the connection to the next request, or close it. */
+/* One answer per request. Each takes the connection to the next request, or closes it. */
 void conn_answer(struct conn *c, int http_code, const char *type, const char *extra_head, const void *body,
                  size_t n);
 void conn_json(struct conn *c, int http_code, json_t *body /* stolen; NULL: out of memory */);
@@ -92,41 +91,41 @@ void conn_status(struct conn *c, int http_code, const char *reason, const char *
                  const char *message);
 void conn_err(struct conn *c, const struct err *e);
 
-/* Streams: begin, any number of pieces (what does not fit into the socket waits), end. */
+/* Streams: begin, any number of pieces (what does not fit in the socket is queued), end. */
 void conn_stream_begin(struct conn *c, const char *type);
 void conn_stream(struct conn *c, const void *data, size_t n);
 void conn_stream_end(struct conn *c);
 size_t conn_backlog(const struct conn *c);
-/* listing_turn() or watch_turn() comes when it is the connection's turn; */
+/* Calls listing_turn() or watch_turn() when it is the connection's turn; */
 void conn_next_turn(struct conn *c);
-/* once all that was sent is taken. */
+/* and after all data was sent. */
 void conn_await(struct conn *c);
-/* Of a stream: progress_tick() comes then. */
+/* For a stream: progress_tick() is called then. */
 void conn_tick_after(struct conn *c, uint64_t ms);
-/* After a change of the protocol: the whole head, then frames.  Takes the buffer's content. */
+/* After a protocol change: sends the head, then frames follow. Takes over the buffer's content. */
 void conn_upgrade(struct conn *c, struct buf *head);
 void conn_frames(struct conn *c, struct buf *b);
-/* Stops and goes on reading from the client; a client that leaves meanwhile goes unnoticed. */
+/* Pauses and resumes reading from the client; a disconnect in between goes unnoticed. */
 void conn_pause(struct conn *c);
 void conn_resume(struct conn *c);
 
-/* ---- reply.c: what answers look like ----------------------------------------------------------- */
+/* ---- reply.c: formats of answers ---- */
 int status_http_code(enum err_code code);
 const char *status_reason(int http_code); /* Kubernetes' word: "NotFound" */
 const char *status_phrase(int http_code); /* HTTP's: "Not Found" */
 json_t *status_object(int http_code, const char *reason, const char *kind, const char *name,
                       const char *message);
 
-/* The array in `value` (stolen): an array as it is, the items of a list. */
+/* The array in `value` (stolen): itself, or the items of a list. */
 json_t *status_items(json_t *value);
-/* What the provider gave, or why it did not. */
+/* Answers with the provider's value, or its error. */
 void conn_value(struct conn *c, json_t *value /* stolen */, const struct err *e);
-/* A list of things that are no Kubernetes objects: {"items": [...]}. */
+/* A list of things that are not Kubernetes objects: {"items": [...]}. */
 void conn_items(struct conn *c, json_t *(*get)(void *arg, struct err *e));
-/* For an answer that comes later: c->reply.  NULL: there is no memory for one, and that was answered. */
+/* For an answer that comes later: c->reply. NULL when out of memory, which was answered. */
 struct status_reply *reply_owe(struct conn *c);
 
-/* ---- routes.c: who may, pods and events; routes_node.c, routes_images.c: other paths ------------ */
+/* ---- routes.c: permissions, pods and events; routes_node.c, routes_images.c: other paths ---- */
 void route_request(struct conn *c);
 void route_healthz(struct conn *c, const struct status_match *m);
 void route_readyz(struct conn *c, const struct status_match *m);
@@ -140,17 +139,17 @@ void route_images(struct conn *c, const struct status_match *m);
 void route_objects(struct conn *c, const struct status_match *m);
 void route_image_task(struct conn *c, const struct status_match *m);
 
-/* ---- progress.c: a client that watches what it asked for ---------------------------------------- */
+/* ---- progress.c: a client that follows its request's progress ---- */
 struct status_reply {
-    struct conn *conn; /* NULL: nobody waits any more */
+    struct conn *conn; /* NULL: no client is waiting */
     bool streams;      /* lines of JSON, the last one is the answer */
-    char *last;        /* the last line that was sent */
+    char *last;        /* the last line sent */
 };
-void progress_begin(struct conn *c); /* its reply is owed, and begins to stream */
+void progress_begin(struct conn *c); /* its reply becomes a stream */
 void progress_tick(struct conn *c);
 void progress_end(struct conn *c, json_t *body /* stolen; NULL: out of memory */);
 
-/* ---- select.c: label and field selectors on JSON objects ---------------------------------------- */
+/* ---- select.c: label and field selectors on JSON objects ---- */
 #define SELECT_FIELDS_MAX 16
 struct selection {
     struct api_selector *labels; /* NULL: all */
@@ -160,82 +159,79 @@ struct selection {
         bool differs;
     } fields[SELECT_FIELDS_MAX];
     size_t n_fields;
-    bool failed; /* no memory to match with: what did not match might have */
+    bool failed; /* out of memory: an object that did not match might have */
 };
 enum select_kind { SELECT_PODS, SELECT_EVENTS };
-/* From labelSelector and fieldSelector; ERR_INVALID: does not parse, or a field that cannot be selected by.
- */
+/* From labelSelector and fieldSelector; ERR_INVALID: a syntax error, or an unsupported field. */
 enum err_code selection_parse(const struct status_request *r, enum select_kind kind, const char *namespace_,
                               struct selection *ret, struct err *e) MUST_CHECK;
 void selection_done(struct selection *s);
 bool selection_matches(struct selection *s, const json_t *object); /* check s->failed after the last one */
 
-/* ---- keys.c ------------------------------------------------------------------------------------- */
+/* ---- keys.c ---- */
 struct pod_key {
     const char *namespace_, *name;
 };
-struct pod_keys { /* begins as { 0 } */
+struct pod_keys { /* initialize to { 0 } */
     struct pod_key *keys;
     size_t n, next;
     char *text;
 };
-/* namespace_ NULL: of all. */
+/* namespace_ NULL: of all namespaces. */
 enum err_code keys_read(struct pod_keys *ret, struct status_server *s, const char *namespace_,
                         struct err *e) MUST_CHECK;
 void keys_done(struct pod_keys *k);
 bool keys_to_come(const struct pod_keys *k, const char *namespace_, const char *name);
-/* The pod whose turn it is; NULL with ERR_NOT_FOUND: it is gone. */
+/* The next pod; NULL with ERR_NOT_FOUND if it is gone. */
 json_t *keys_next(struct pod_keys *k, struct status_server *s, struct err *e);
 
-/* ---- listing.c ---------------------------------------------------------------------------------- */
+/* ---- listing.c ---- */
 void listing_begin(struct conn *c, struct selection *selection /* moved */);
 void listing_turn(struct conn *c);
 void listing_gone(struct conn *c); /* the connection closes */
 
-/* ---- held.c ------------------------------------------------------------------------------------- */
+/* ---- held.c ---- */
 void held_init(struct status_server *s);
-/* Whether an answer of n bytes may wait; others are cut off for it. */
+/* Whether an answer of n bytes may be queued; may disconnect others. */
 bool held_room(struct conn *c, size_t n);
-void held_add(struct conn *c, size_t n); /* a write of so many bytes begins, */
+void held_add(struct conn *c, size_t n); /* a write of this size begins, */
 void held_remove(struct conn *c, size_t n);
 void held_input(struct conn *c);  /* there are other bytes in c->in than before */
-void held_forget(struct conn *c); /* the connection closes: its writes are being cancelled */
+void held_forget(struct conn *c); /* the connection closes and its writes are cancelled */
 
-/* ---- watch.c ------------------------------------------------------------------------------------ */
-/* What the selection was parsed for.  Either `keys`, of pods (moved), or `events`, an array. */
+/* ---- watch.c ---- */
+/* Uses the selection's kind. Either `keys`, of pods (moved), or `events`, an array. */
 void watch_begin(struct conn *c, struct selection *selection /* moved */, struct pod_keys *keys,
                  json_t *events);
 void watch_turn(struct conn *c);
 void watch_gone(struct conn *c); /* the connection closes */
-/*
- * Ends so many watches with a Status that their descriptors suffice again: those that take nothing first,
- * then the longest silent; root's only for root.  False: there are not enough.
- */
+/* Ends so many watches with a Status that their descriptors suffice again: those that take nothing first,
+ * then the longest silent; root's only for root. False: there are not enough. */
 bool watch_give_way(struct status_server *s, bool root);
-/* The object with metadata.resourceVersion set to what the server knows of it, new; NULL: no memory. */
+/* A new object with metadata.resourceVersion set to the server's; NULL when out of memory. */
 json_t *with_version(struct status_server *s, json_t *pod);
 
-/* ---- logs.c ------------------------------------------------------------------------------------- */
+/* ---- logs.c ---- */
 void logs_begin(struct conn *c, const char *namespace_, const char *name, const struct status_log_options *o);
 void logs_gone(struct conn *c); /* the connection closes */
 bool logs_endless(const struct conn *c);
-void logs_drained(struct conn *c); /* all that was written is taken */
+void logs_drained(struct conn *c); /* all written data was accepted */
 
-/* ---- exec*.c ------------------------------------------------------------------------------------ */
+/* ---- exec*.c ---- */
 void exec_begin(struct conn *c, const struct status_match *m);
 void exec_gone(struct conn *c);    /* the connection closes */
-void exec_input(struct conn *c);   /* c->in holds more */
-void exec_drained(struct conn *c); /* something that was written is taken */
+void exec_input(struct conn *c);   /* c->in has more data */
+void exec_drained(struct conn *c); /* some written data was accepted */
 
 enum { EXEC_NO_PROTOCOL, EXEC_V4, EXEC_V5 }; /* v4.channel.k8s.io; v5: with half-close */
-/* Whether the request asks for a WebSocket that can be given; else the answer that says why not was sent. */
+/* Whether the request asks for a supported WebSocket; otherwise answers it with the reason. */
 bool exec_handshake(struct conn *c, int *ret_protocol);
 void exec_accept(struct conn *c, int protocol); /* 101 */
-/* What goes over the error channel: JSON, malloc'ed; NULL: no memory. */
+/* The content of the error channel: JSON, malloc'ed; NULL when out of memory. */
 char *exec_status(const struct err *result, int exit_code);
-char *forward_status(const struct err *result); /* likewise, of a connection */
+char *forward_status(const struct err *result); /* the same for a connection */
 
-/* ---- server.c ----------------------------------------------------------------------------------- */
+/* ---- server.c ---- */
 struct pod_version {
     UT_hash_handle hh;
     uint64_t version;
@@ -247,29 +243,29 @@ struct status_server {
     struct status_provider provider;
     char *path;
     uv_pipe_t pipe;
-    dev_t dev; /* of the socket in the file system: only our own is removed */
+    dev_t dev; /* of our socket in the file system: only this one is removed */
     ino_t ino;
     bool has_group, closing, listening;
     gid_t gid;
     struct background turns;
     bool background_open;
     struct background_client cutting; /* held.c */
-    size_t held, n_writes;            /* of all connections; of those that are not closing */
+    size_t held, n_writes;            /* of all connections; of those not closing */
     LIST_HEAD(, conn) conns;
-    size_t n_conns;                     /* all, also those that are being turned away */
-    size_t n_served, n_others;          /* those that the limits are about; of these others than root */
+    size_t n_conns;                     /* all, including those being turned away */
+    size_t n_served, n_others;          /* those under the limits; of these not root */
     size_t n_watches, n_watches_others; /* likewise */
     size_t n_giving;    /* watches that were ended for others, until their descriptor is free */
     uint64_t relief_ms; /* uv_now() of the last look at that */
-    struct conn *spare; /* for when there is no memory for another: the socket must not stop for good */
+    struct conn *spare; /* used when out of memory, so that the socket keeps working */
     LIST_HEAD(, watcher) watchers, event_watchers;
     LIST_HEAD(, log_stream) logs;
     size_t n_logs;   /* their work may outlive connections */
     size_t n_execs;  /* as well */
-    bool unaccepted; /* a client waits because there was no memory for it */
+    bool unaccepted; /* a client is waiting because there was no memory for it */
     struct pod_version *versions;
-    uint64_t version,
-        first_version; /* counts on from the milliseconds since 1970, so that it never goes back */
+    uint64_t version;
+    uint64_t first_version; /* starts with the milliseconds since 1970, so that it never decreases */
     int64_t started_ns;
     uint64_t head_ms, idle_ms, write_ms; /* STATUS_HEAD_MS, ...; shorter in tests */
     struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* keys - the names of the pods, sorted: what an answer in pieces goes through while pods come and go. */
+/* keys - the sorted names of the pods, for answers in pieces while pods come and go. */
 #include "agent/status/internal.h"
 
 #include "base/json.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * listing - a list of pods, made in pieces: the loop makes the text of a few pods in a turn, and of the next
- * ones when the client took the last piece.  What a client does not take is not made.  A list that fits into
- * one piece has a Content-Length, a longer one comes in chunks.
+ * listing - a list of pods, made in pieces: each turn of the loop writes the text of a few pods, and
+ * continues when the client has accepted the last piece. A list that fits in one piece has a Content-Length,
+ * a longer one is chunked.
  *
- * A pod that came after the question is left out, as is one that went before its turn.
+ * Pods created after the request are omitted, as are those deleted before their turn.
  */
 #include "agent/status/internal.h"
 
@@ -28,7 +28,7 @@ static void listing_add_head(struct listing *l, const struct status_server *s)
              (unsigned long long)s->version);
 }
 
-/* An element of the list stands four columns further right; a string of JSON has no line break. */
+/* List elements are indented by four more columns; JSON strings contain no line breaks. */
 static void add_indented(struct buf *out, const char *text)
 {
     for (const char *line = text, *end; *line != '\0'; line = end) {
@@ -81,14 +81,14 @@ static void listing_fail(struct conn *c)
     const bool begun = c->listing->begun;
 
     if (begun) {
-        conn_close(c); /* the client sees that the end is missing */
+        conn_close(c); /* the client notices that the end is missing */
         return;
     }
     listing_gone(c);
     conn_json(c, 500, NULL);
 }
 
-/* Nothing else in a turn: also sending takes time. */
+/* Nothing else in this turn, since sending takes time, too. */
 static void listing_flush(struct conn *c, bool complete)
 {
     struct listing *l = c->listing;

@@ -17,10 +17,10 @@
 enum {
     STAMP = 15, /* 20260102-030405 */
     COUNT_DIGITS = 6,
-    LOOKS = 20, /* a log that is rotated faster than its folder can be read twice is not waited for */
+    LOOKS = 20, /* do not wait for a log that is rotated faster than its folder can be read twice */
 };
 
-/* ---- names ----------------------------------------------------------------------------------- */
+/* ---- names ---- */
 
 void log_file_name(enum log_role role, const char *base, char ret[LOG_NAME_SIZE])
 {
@@ -43,7 +43,7 @@ static bool log_files_digits(const char *p, size_t n)
     return true;
 }
 
-/* What stands behind "<base>."; NULL: another name. */
+/* The part after "<base>."; NULL for another name. */
 static const char *stamp_of(const char *name, const char *base)
 {
     size_t n = strlen(base);
@@ -83,7 +83,7 @@ void log_file_rotated_name(const char *base, int64_t wall_ns, const char *newest
     snprintf(ret, LOG_NAME_SIZE, "%.200s.%.*s.%06lu", base, STAMP, last, count % 1000000);
 }
 
-/* ---- the folder ------------------------------------------------------------------------------ */
+/* ---- the folder ---- */
 
 void log_files_done(struct log_files *f)
 {
@@ -112,7 +112,7 @@ static bool log_files_look_at(int dirfd, const char *name, struct log_file *ret)
 
 static enum err_code log_files_add(struct log_files *f, const struct log_file *one, struct err *e)
 {
-    if ((f->n & (f->n + 1)) == 0) { /* 0, 1, 3, 7, ...: room for as many again */
+    if ((f->n & (f->n + 1)) == 0) { /* 0, 1, 3, 7, ...: double the size */
         struct log_file *grown = reallocarray(f->v, f->n * 2 + 1, sizeof(*grown));
 
         if (grown == NULL)
@@ -143,7 +143,7 @@ static enum err_code add_rotated(int dirfd, const char *base, struct log_files *
     return e->code;
 }
 
-/* Behind the rotated ones: files that only have their second name left, then the current one. */
+/* After the rotated ones: files with only their second name left, then the current one. */
 static enum err_code add_named(int dirfd, const char *base, struct log_files *f, struct err *e)
 {
     static const enum log_role order[] = { LOG_KEPT, LOG_NEXT, LOG_CURRENT };
@@ -158,14 +158,14 @@ static enum err_code add_named(int dirfd, const char *base, struct log_files *f,
         if (!log_files_look_at(dirfd, name, &one))
             continue;
         if (order[i] != LOG_CURRENT && has_tmp && one.ino == tmp.ino && one.dev == tmp.dev)
-            continue; /* not begun yet */
+            continue; /* not started yet */
         if (log_files_add(f, &one, e) != ERR_OK)
             return e->code;
     }
     return ERR_OK;
 }
 
-/* Of several names of a file the last counts. */
+/* Of several names of a file, keep the last. */
 static void drop_doubles(struct log_files *f)
 {
     size_t n = 0;

@@ -37,7 +37,7 @@ static int open_log(int dirfd, const char *path, struct stat *st, struct err *e)
     return fd;
 }
 
-/* The folder of the log, and its files; -1 with ERR_OK: there is none. */
+/* Opens the log's folder and lists its files; -1 with ERR_OK if there is none. */
 static int log_walk_open_folder(const struct log_walk *w, struct log_files *ret, struct err *e)
 {
     const char *slash = strrchr(w->path, '/');
@@ -56,9 +56,9 @@ static int log_walk_open_folder(const struct log_walk *w, struct log_files *ret,
     return take_fd(&dir);
 }
 
-/* ---- where to begin -------------------------------------------------------------------------- */
+/* ---- where to begin ---- */
 
-/* The first file that may have something newer; the last one in any case. */
+/* The first file that may have newer lines; otherwise the last one. */
 static size_t first_since(const struct log_files *f, int64_t since_ns)
 {
     size_t i = 0;
@@ -68,7 +68,7 @@ static size_t first_since(const struct log_files *f, int64_t since_ns)
     return i;
 }
 
-/* Backwards through the files, down to `first`, until there are enough lines. */
+/* Goes backwards through the files, down to `first`, until there are enough lines. */
 static enum err_code seek_tail(struct log_walk *w, int dir, const struct log_files *f, size_t first,
                                uint64_t lines, struct err *e)
 {
@@ -82,7 +82,7 @@ static enum err_code seek_tail(struct log_walk *w, int dir, const struct log_fil
 
         if (fd < 0 || cri_log_tail_find(fd, &tail, &offset, &missing) != ERR_OK) {
             if (missing.code == ERR_NOT_FOUND || missing.code == ERR_ABORTED)
-                continue; /* it has just been removed, or emptied */
+                continue; /* just removed or emptied */
             *e = missing;
             return e->code;
         }
@@ -134,9 +134,9 @@ enum err_code log_walk_seek(struct log_walk *w, uint64_t tail_lines, int64_t sin
     return e->code;
 }
 
-/* ---- from file to file ----------------------------------------------------------------------- */
+/* ---- from file to file ---- */
 
-/* The one after ours; where ours is not there any more, the oldest that is newer; n: none. */
+/* The file after ours; if ours is gone, the oldest newer one; n: none. */
 static size_t successor(const struct log_files *f, const struct stat *ours)
 {
     int64_t mtime_ns = ours->st_mtim.tv_sec * 1000000000 + ours->st_mtim.tv_nsec;
@@ -168,7 +168,7 @@ static int open_successor(struct log_walk *w, const struct stat *ours, struct er
     return fd;
 }
 
-/* -1: there is no further file so far. */
+/* -1: no further file so far. */
 static int next_file(struct log_walk *w, struct err *e)
 {
     struct err ignored = { 0 };
@@ -178,7 +178,7 @@ static int next_file(struct log_walk *w, struct err *e)
     if (w->fd >= 0 && fstat(w->fd, &ours) != 0)
         return -1;
     if (fd >= 0 && w->fd >= 0 && now.st_ino == ours.st_ino && now.st_dev == ours.st_dev)
-        return (uint64_t)now.st_size < w->offset ? take_fd(&fd) : -1; /* emptied in place */
+        return (uint64_t)now.st_size < w->offset ? take_fd(&fd) : -1; /* truncated in place */
     return open_successor(w, &ours, e);
 }
 
@@ -197,7 +197,7 @@ enum err_code log_walk_read(struct log_walk *w, void *bytes, size_t n, size_t *r
     fd_auto next = -1;
     ssize_t got;
 
-    /* What was written to the old file until the new one was begun is seen by the second read. */
+    /* The second read returns what was written to the old file until the new one was started. */
     while ((got = log_walk_read_some(w, bytes, n)) == 0) {
         if (next >= 0) {
             log_walk_done(w);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * logs - a container's log as text to one client.  Every touch of the file happens on the worker pool, one
- * piece at a time and only when the client took the piece before: a client that pauses (a pager) holds a
- * connection, no memory.  Following watches the log's folder: growth, rotation and the end all show there.  A
- * rotated file is read to its end before the new one.
+ * logs - sends a container's log as text to one client. All file access happens on the worker pool, one piece
+ * at a time and only when the client has accepted the previous one: a client that pauses (a pager) costs a
+ * connection, but no memory. Following watches the log's folder, where growth, rotation and the end are
+ * visible. A rotated file is read to its end before the new one.
  */
 #include "agent/status/internal.h"
 
@@ -33,8 +33,8 @@ struct log_stream {
     char path[PATH_MAX];
     struct watch_set *folder; /* NULL: not watched */
     bool running;             /* the container is: more may come */
-    bool changed;             /* something happened since the last read began */
-    bool caught_up;           /* the client had seen all once */
+    bool changed;             /* an event since the last read began */
+    bool caught_up;           /* the client was up to date once */
     enum { LOG_OPENING, LOG_READING, LOG_SENDING, LOG_WAITING, LOG_OVER } state;
 
     /* the worker's, while `work` runs */
@@ -45,17 +45,17 @@ struct log_stream {
     struct buf out;
     bool at_end, limit_reached;
 
-    /* how far the client is behind: looked at beside */
+    /* measures how far the client is behind, independently */
     struct work look;
     bool looking, look_again; /* again: the log changed meanwhile */
-    uint64_t had;             /* what was read for the client when the look began */
-    off_t size;               /* of the log; the worker's while `looking` */
+    uint64_t had;             /* bytes read for the client when the measurement began */
+    off_t size;               /* the log's; owned by the worker while `looking` */
 };
 
 static void status_logs_step(struct log_stream *l);
 static void check_backlog(struct log_stream *l);
 
-/* ---- the end --------------------------------------------------------------------------------- */
+/* ---- the end ---- */
 
 static void status_logs_maybe_free(struct log_stream *l)
 {
@@ -96,7 +96,7 @@ static void status_logs_over(struct log_stream *l)
     conn_stream_end(c);
 }
 
-/* ---- on the worker pool ---------------------------------------------------------------------- */
+/* ---- on the worker pool ---- */
 
 static enum err_code open_and_seek(void *arg, struct err *e)
 {
@@ -122,7 +122,7 @@ static enum err_code status_logs_read_piece(void *arg, struct err *e)
     return buf_check(&l->out, e);
 }
 
-/* ---- on the loop ----------------------------------------------------------------------------- */
+/* ---- on the loop ---- */
 
 static void on_work_done(struct op *op, const struct err *result)
 {
@@ -141,18 +141,18 @@ static void on_work_done(struct op *op, const struct err *result)
             return;
         }
         if (c->eof)
-            l->options.follow = false; /* what is there, and no more */
+            l->options.follow = false; /* only what exists now */
         conn_stream_begin(c, "text/plain; charset=utf-8");
         if (c->state == CONN_CLOSING)
             return;
         l->state = LOG_SENDING;
         if (c->parser.request.method == METHOD_HEAD)
             status_logs_over(l);
-        return; /* on with logs_drained() */
+        return; /* continued by logs_drained() */
     }
     if (result->code != ERR_OK) {
-        log_warn("a log cannot be read on", F_STR("pod", l->name), F_ERR(result));
-        conn_close(c); /* the answer has begun: only this tells the client */
+        log_warn("cannot continue reading a log", F_STR("pod", l->name), F_ERR(result));
+        conn_close(c); /* the answer has begun: closing is the only way to tell the client */
         return;
     }
     status_logs_step(l);
@@ -182,7 +182,7 @@ static void status_logs_step(struct log_stream *l)
         if (more && !l->limit_reached) {
             if (l->state == LOG_SENDING && l->look_again)
                 check_backlog(l);
-            return; /* on with logs_drained() */
+            return; /* continued by logs_drained() */
         }
     }
     if (!more || l->limit_reached) {
@@ -208,7 +208,7 @@ void logs_drained(struct conn *c)
         status_logs_start_read(l);
 }
 
-/* ---- following ------------------------------------------------------------------------------- */
+/* ---- following ---- */
 
 static enum err_code status_logs_read_size(void *arg, struct err *e)
 {
@@ -230,11 +230,11 @@ static void on_size(struct op *op, const struct err *result)
     if (l->conn == NULL) {
         status_logs_maybe_free(l);
     } else if (l->state == LOG_WAITING) {
-        return; /* it has all by now */
+        return; /* it is up to date */
     } else if (l->state != LOG_SENDING) {
         l->look_again |= behind; /* it took something since: with the next piece, in status_logs_step() */
     } else if (behind && l->walk.offset == l->had) {
-        log_info("a client that follows a log is dropped: it fell too far behind", F_STR("pod", l->name));
+        log_info("disconnecting a client that follows a log: it fell too far behind", F_STR("pod", l->name));
         l->server->count.dropped++;
         conn_close(l->conn);
     } else if (l->look_again || behind) {
@@ -242,7 +242,7 @@ static void on_size(struct op *op, const struct err *result)
     }
 }
 
-/* A client that had seen all and now takes nothing, while the log goes on; nothing is being read now. */
+/* A client that was up to date and now accepts nothing, while the log grows and nothing is being read. */
 static void check_backlog(struct log_stream *l)
 {
     l->look_again = l->looking;
@@ -282,10 +282,10 @@ static void status_logs_watch_folder(struct log_stream *l)
 
     strcpy(folder, l->path);
     *strrchr(folder, '/') = '\0';
-    /* Without it the log still moves on with what the provider reports. */
+    /* Without it, the log still advances on the provider's events. */
     if (watch_set_open(&l->folder, l->server->loop, status_logs_on_folder_event, l, &e) != ERR_OK ||
         watch_set_add(l->folder, folder, mask) < 0)
-        log_debug("a log's folder cannot be watched", F_STR("path", folder));
+        log_debug("cannot watch a log's folder", F_STR("path", folder));
 }
 
 void status_server_log_event(struct status_server *s, const char *namespace_, const char *name)
@@ -301,7 +301,7 @@ void status_server_log_event(struct status_server *s, const char *namespace_, co
         if (l->conn == NULL || !l->options.follow || strcmp(l->namespace_, namespace_) != 0 ||
             strcmp(l->name, name) != 0)
             continue;
-        /* Another path is another instance's log: ours has ended. */
+        /* Another path belongs to another instance: ours has ended. */
         if (s->provider.log_path(s->provider.arg, namespace_, name, l->has_container ? l->container : NULL,
                                  l->options.previous, path, sizeof(path), &running, &e) != ERR_OK ||
             strcmp(path, l->path) != 0)
@@ -311,7 +311,7 @@ void status_server_log_event(struct status_server *s, const char *namespace_, co
     }
 }
 
-/* ---- the beginning --------------------------------------------------------------------------- */
+/* ---- the beginning ---- */
 
 void logs_begin(struct conn *c, const char *namespace_, const char *name, const struct status_log_options *o)
 {
@@ -335,7 +335,7 @@ void logs_begin(struct conn *c, const char *namespace_, const char *name, const 
     if (s->provider.log_path(s->provider.arg, namespace_, name, o->container, o->previous, l->path,
                              sizeof(l->path), &l->running, &e) != ERR_OK) {
         int http_code =
-            e.code == ERR_PRECONDITION ? 400 : status_http_code(e.code); /* as kubelet: not started yet */
+            e.code == ERR_PRECONDITION ? 400 : status_http_code(e.code); /* as in kubelet: not started yet */
 
         free(l);
         conn_status(c, http_code, status_reason(http_code), "pods", name, e.text);
@@ -346,7 +346,7 @@ void logs_begin(struct conn *c, const char *namespace_, const char *name, const 
     l->options = *o;
     l->options.container = NULL; /* borrowed from the request */
     log_walk_init(&l->walk, l->path);
-    buf_init(&l->out, 16 * PIECE); /* timestamps may make it longer than what was read, never that much */
+    buf_init(&l->out, 16 * PIECE); /* timestamps may make it longer than the input, but not by that much */
     cri_log_reader_init(&l->reader);
     l->reader.timestamps = o->timestamps;
     l->reader.since_ns = o->since_ns;

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * progress - a client that watches what it asked for: lines of JSON, one when something changed, five a
- * second at most, and the answer as the last one.  The connection's timer asks the provider; nobody does
- * otherwise.
- */
+/* progress - a client that follows the progress of its request: lines of JSON, one per change, at most five
+ * per second, the last one being the answer. The connection's timer polls the provider, only for such
+ * clients. */
 #include "agent/status/internal.h"
 
 #include "base/json.h"
@@ -28,7 +26,7 @@ static void send_line(struct conn *c, char *text)
     text[n] = '\0';
 }
 
-/* To a client that has not taken the last line yet there is nothing to say. */
+/* Nothing is sent to a client that has not accepted the last line yet. */
 void progress_tick(struct conn *c)
 {
     const struct status_provider *p = &c->server->provider;
@@ -53,7 +51,7 @@ void progress_end(struct conn *c, json_t *body)
 
     json_decref(body);
     if (text == NULL) {
-        conn_close(c); /* the client sees that the end is missing */
+        conn_close(c); /* the client notices that the end is missing */
         return;
     }
     send_line(c, text);

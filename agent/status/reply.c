@@ -5,7 +5,7 @@
 
 #include <poll.h>
 
-#define TEXT_TYPE "text/plain; version=0.0.4; charset=utf-8" /* what Prometheus asks for */
+#define TEXT_TYPE "text/plain; version=0.0.4; charset=utf-8" /* requested by Prometheus */
 
 static const struct {
     int code;
@@ -88,7 +88,7 @@ json_t *status_object(int http_code, const char *reason, const char *kind, const
     json_t *o = json_pack("{s:s, s:s, s:{}, s:s}", "kind", "Status", "apiVersion", "v1", "metadata", "status",
                           http_code < 400 ? "Success" : "Failure");
 
-    /* A message may hold the name of a file, which need not be UTF-8. */
+    /* A message may contain a file name, which need not be UTF-8. */
     if (o == NULL || !json_put_str(o, "message", message) ||
         (reason[0] != '\0' && json_object_set_new(o, "reason", json_string(reason)) < 0) ||
         (name != NULL &&
@@ -100,7 +100,7 @@ json_t *status_object(int http_code, const char *reason, const char *kind, const
     return o;
 }
 
-/* ---- values of the provider -------------------------------------------------------------------- */
+/* ---- values of the provider ---- */
 
 json_t *status_items(json_t *value)
 {
@@ -131,7 +131,7 @@ void conn_items(struct conn *c, json_t *(*get)(void *arg, struct err *e))
     conn_value(c, items, &e);
 }
 
-/* ---- answers that come later ------------------------------------------------------------------- */
+/* ---- later answers ---- */
 
 void status_reply_orphan(struct status_reply *r)
 {

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* ---- bytes to a request ---------------------------------------------------------------------- */
+/* ---- parsing ---- */
 
 static int status_request_fail(struct status_parser *p, int http_code, const char *error)
 {
@@ -44,7 +44,7 @@ static int on_url(llhttp_t *l, const char *at, size_t n)
     return count_head(p, n);
 }
 
-/* Appends; what does not fit empties it for good. */
+/* Appends; a text that does not fit stays empty. */
 static void status_request_append(char *to, size_t size, bool *too_long, const char *at, size_t n)
 {
     size_t used = strlen(to);
@@ -74,7 +74,7 @@ static int on_header_field_complete(llhttp_t *l)
     p->header_too_long = false; /* of the value, from now on */
     if (strcasecmp(p->header, "Sec-WebSocket-Protocol") == 0 && u->subprotocols[0] != '\0')
         status_request_append(u->subprotocols, sizeof(u->subprotocols), &p->header_too_long, ",",
-                              1); /* one list */
+                              1); /* a single list */
     return 0;
 }
 
@@ -179,7 +179,7 @@ static int status_request_hex(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Every text may come back in an answer, and JSON takes nothing but UTF-8. */
+/* Any text may be returned in an answer, and JSON requires UTF-8. */
 static bool status_request_is_utf8(const char *s)
 {
     while (*s != '\0') {
@@ -201,7 +201,7 @@ static bool status_request_is_utf8(const char *s)
     return true;
 }
 
-/* In place; false: a bad escape, a zero byte, or no UTF-8. */
+/* In place; false: an invalid escape, a zero byte, or invalid UTF-8. */
 static bool status_request_decode(char *s, bool plus_is_blank)
 {
     char *w = s;
@@ -230,7 +230,7 @@ static bool split_path(struct status_request *r, char *path)
             *next++ = '\0';
         if (!status_request_decode(s, false))
             return false;
-        if (r->n_segments == STATUS_SEGMENTS_MAX) { /* no path of ours is that deep: not found */
+        if (r->n_segments == STATUS_SEGMENTS_MAX) { /* none of our paths is that deep: not found */
             r->n_segments = 0;
             return true;
         }
@@ -264,7 +264,7 @@ static bool split_query(struct status_request *r, char *query)
     return true;
 }
 
-/* "/path?query", or "http://host/path?query" as a proxy would send it. */
+/* "/path?query", or "http://host/path?query" as sent by a proxy. */
 static bool split_url(struct status_parser *p)
 {
     char *url = p->url.p, *query;
@@ -306,10 +306,10 @@ static void status_request_finish(struct status_parser *p, bool upgrade)
     r->http10 = llhttp_get_http_major(&p->llhttp) < 1 ||
                 (llhttp_get_http_major(&p->llhttp) == 1 && llhttp_get_http_minor(&p->llhttp) == 0);
     r->upgrade.asked = upgrade && r->upgrade.protocol[0] != '\0';
-    /* Whether the protocol is changed or not: what follows would not be HTTP. */
+    /* Even if the protocol is not changed, what follows is not HTTP. */
     r->keep_alive = !upgrade && !r->http10 && llhttp_should_keep_alive(&p->llhttp);
     if (!split_url(p) &&
-        r->method != METHOD_OTHER) { /* "OPTIONS *", "CONNECT host:port": 405 whatever it names */
+        r->method != METHOD_OTHER) { /* "OPTIONS *", "CONNECT host:port": 405 for any target */
         p->state = PARSE_FAILED;
         status_request_fail(p, 400, "the URL cannot be understood");
     }
@@ -324,7 +324,8 @@ size_t status_parser_feed(struct status_parser *p, const char *bytes, size_t n)
         return 0;
     code = llhttp_execute(&p->llhttp, bytes, n);
     if (code == HPE_OK) {
-        if (!p->head_done && (p->head_fed += n) > STATUS_HEAD_MAX) { /* blanks are nobody's name or value */
+        /* blanks are not part of a name or value */
+        if (!p->head_done && (p->head_fed += n) > STATUS_HEAD_MAX) {
             status_request_fail(p, 431, "the head of the request is too long");
             p->state = PARSE_FAILED;
         }
@@ -342,7 +343,7 @@ size_t status_parser_feed(struct status_parser *p, const char *bytes, size_t n)
     return used;
 }
 
-/* ---- routes ---------------------------------------------------------------------------------- */
+/* ---- routes ---- */
 
 static const struct {
     enum status_route route;

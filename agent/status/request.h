@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * request - the head of one HTTP/1.1 request: bytes in, a request and its route out; no I/O.
+ * request - the head of an HTTP/1.1 request: bytes in, a request and its route out; no I/O.
  *
  *     status_parser_init(&p);
  *     used = status_parser_feed(&p, bytes, n);    until p.state is no longer PARSE_MORE
- *     PARSE_DONE: p.request is filled in; take what you need, then status_parser_next(&p) for the next one
- *     PARSE_FAILED: answer p.http_code with p.error and close; nothing after it can be understood
+ *     PARSE_DONE: p.request is filled in; use it, then call status_parser_next(&p) for the next one
+ *     PARSE_FAILED: answer p.http_code with p.error and close; the rest cannot be parsed
  *
- * Hostile input: everything is bounded.  Percent-encoding is decoded, what decodes to a zero byte or to
- * something that is not UTF-8 is refused.  A body is skipped (no request of ours has one that matters).
+ * Hostile input: everything is bounded. Percent-encoding is decoded; zero bytes and invalid UTF-8 are
+ * rejected. A body is skipped (none of our requests needs one).
  */
 #ifndef AGENT_STATUS_REQUEST_H
 #define AGENT_STATUS_REQUEST_H
@@ -19,9 +19,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define STATUS_URL_MAX (32 * 1024)  /* 414 past it; a script given to exec is the longest thing in there */
-#define STATUS_HEAD_MAX (40 * 1024) /* URL, names and values of headers: 431 past it */
-#define STATUS_BODY_MAX (64 * 1024) /* 413 past it */
+#define STATUS_URL_MAX (32 * 1024)  /* 414 if longer; a script given to exec is the longest content */
+#define STATUS_HEAD_MAX (40 * 1024) /* URL, names and values of headers: 431 if longer */
+#define STATUS_BODY_MAX (64 * 1024) /* 413 if longer */
 #define STATUS_PARAMS_MAX 256       /* exec: one for each argument */
 #define STATUS_SEGMENTS_MAX 8
 
@@ -31,7 +31,7 @@ struct status_param {
     const char *key, *value; /* value "" when there is none */
 };
 
-/* What a request to change the protocol says; "" where a header is absent, or longer than sensible. */
+/* A request to change the protocol; "" if a header is absent or too long. */
 struct status_upgrade {
     bool asked; /* "Connection: upgrade" and an Upgrade header */
     char protocol[64];
@@ -54,11 +54,11 @@ struct status_parser {
     struct status_request request;
     int http_code; /* PARSE_FAILED */
     const char *error;
-    bool begun; /* the first byte of a request came */
+    bool begun; /* the first byte of a request has arrived */
     /* private */
     llhttp_t llhttp;
     struct buf url;
-    char header[32]; /* the name of the one that comes; "": too long to be of interest */
+    char header[32]; /* name of the current header; "": too long to matter */
     bool header_too_long;
     size_t head_bytes, head_fed, body_bytes;
     bool head_done;
@@ -66,12 +66,13 @@ struct status_parser {
 
 void status_parser_init(struct status_parser *p);
 void status_parser_done(struct status_parser *p);
-size_t status_parser_feed(struct status_parser *p, const char *bytes, size_t n); /* how many were used */
+/* returns the number of bytes used */
+size_t status_parser_feed(struct status_parser *p, const char *bytes, size_t n);
 void status_parser_next(struct status_parser *p);
 
-/* The (last) parameter of that name, NULL if absent. */
+/* The (last) parameter of that name, or NULL. */
 const char *status_param(const struct status_request *r, const char *key);
-/* Absent or empty: *ret stays.  ERR_INVALID names parameter and value. */
+/* *ret is unchanged if absent or empty. ERR_INVALID has parameter and value. */
 enum err_code status_param_flag(const struct status_request *r, const char *key, bool *ret,
                                 struct err *e) MUST_CHECK;
 
@@ -107,7 +108,7 @@ enum status_route {
 
 struct status_match {
     enum status_route route;       /* ROUTE_NONE: 404 */
-    unsigned methods;              /* allowed ones; 405 if the request's is not among them */
+    unsigned methods;              /* allowed ones; otherwise 405 */
     const char *namespace_, *name; /* NULL: not in the path */
 };
 struct status_match status_route(const struct status_request *r);
@@ -128,7 +129,7 @@ struct status_exec_options {
     uint64_t port;    /* forward */
     const char *path; /* archive */
 };
-/* As an apiserver checks PodExecOptions and PodAttachOptions; borrowed from the request. */
+/* Checked like PodExecOptions and PodAttachOptions in an apiserver; borrowed from the request. */
 enum err_code status_exec_options(const struct status_request *r, struct status_exec_options *ret,
                                   struct err *e) MUST_CHECK;
 enum err_code status_attach_options(const struct status_request *r, struct status_exec_options *ret,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parameters of a request ask for. */
+/* The parameters of a request. */
 #include "agent/status/request.h"
 
 #include "base/clock.h"
@@ -23,7 +23,7 @@ static const char *request_options_given(const struct status_request *r, const c
     return value != NULL && value[0] != '\0' ? value : NULL;
 }
 
-/* What Go's strconv.ParseBool takes, as the apiserver does. */
+/* The values of Go's strconv.ParseBool, as in the apiserver. */
 enum err_code status_param_flag(const struct status_request *r, const char *key, bool *ret, struct err *e)
 {
     static const char *const yes[] = { "1", "t", "T", "true", "TRUE", "True" };
@@ -84,7 +84,7 @@ enum err_code status_attach_options(const struct status_request *r, struct statu
         status_param_flag(r, "stderr", &o.stderr_, e) != ERR_OK ||
         status_param_flag(r, "tty", &o.tty, e) != ERR_OK)
         return e->code;
-    if (o.tty) /* a terminal has one way out; kubelet ignores it, too */
+    if (o.tty) /* a terminal has a single output; kubelet ignores it, too */
         o.stderr_ = false;
     if (!o.stdin_ && !o.stdout_ && !o.stderr_)
         return err_set(e, ERR_INVALID, "you must specify at least 1 of stdin, stdout, stderr");

@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-/* Linux 6.2 gives the number as the size of the folder; before, its entries are counted.  0: not known. */
+/* Since Linux 6.2 the number is the folder's size; before, its entries are counted. 0: unknown. */
 static unsigned long long used(void)
 {
     unsigned long long n = 0;

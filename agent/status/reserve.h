@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reserve - descriptors that are kept for pods.  The socket's clients get what is left beyond them.
+ * reserve - file descriptors reserved for pods; the socket's clients get the rest.
  *
- * The daemon may have its hard limit of open files.  Of these it keeps a quarter, RESERVE_MAX at most: a step
- * of a pod opens some 10 (pipes, pidfd, cgroup, record), and some 20 of them run at a time.  Root's clients
- * may use half of the reserve, since somebody has to be able to look.
+ * A quarter of the daemon's hard limit of open files is reserved, at most RESERVE_MAX: a step of a pod opens
+ * about 10 (pipes, pidfd, cgroup, record), and about 20 steps run at a time. Root's clients may use half of
+ * the reserve, so that diagnosis stays possible.
  *
  * Loop thread only.
  */
@@ -14,6 +14,6 @@
 
 #define RESERVE_MAX 256
 
-/* How many descriptors of those that are kept for pods the clients have by now.  Not known: none. */
+/* Number of descriptors reserved for pods that clients use now; 0 if unknown. */
 unsigned long long reserve_lack(bool root);
 #endif

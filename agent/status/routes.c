@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- helpers --------------------------------------------------------------------------------- */
+/* ---- helpers ---- */
 
 static void pod_not_found(struct conn *c, const char *name)
 {
@@ -16,7 +16,7 @@ static void pod_not_found(struct conn *c, const char *name)
     conn_status(c, 404, "NotFound", "pods", name, message);
 }
 
-/* `items` is stolen; NULL, like an array that could not be filled: no memory. */
+/* `items` is stolen; NULL, or an incomplete array: out of memory. */
 static json_t *routes_list_of(struct status_server *s, const char *kind, json_t *items, bool complete)
 {
     char version[24];
@@ -31,9 +31,9 @@ static json_t *routes_list_of(struct status_server *s, const char *kind, json_t 
                      "resourceVersion", version, "items", items);
 }
 
-/* ---- pods ------------------------------------------------------------------------------------ */
+/* ---- pods ---- */
 
-/* One pod of a watch that names it in the path. */
+/* Restricts a watch to the pod named in the path. */
 static bool narrow(struct selection *s, const char *name)
 {
     if (s->n_fields == SELECT_FIELDS_MAX)
@@ -164,7 +164,7 @@ static void restart_pod(struct conn *c, const struct status_match *m)
         conn_err(c, &e);
 }
 
-/* ---- dispatch -------------------------------------------------------------------------------- */
+/* ---- dispatch ---- */
 
 static void not_allowed(struct conn *c, unsigned methods)
 {
@@ -180,7 +180,7 @@ static void not_allowed(struct conn *c, unsigned methods)
     free(text);
 }
 
-/* Who reaches into a pod gets more than words about it. */
+/* Reading a pod's contents needs more than read permission. */
 static bool reaches_in(enum status_route route)
 {
     return route == ROUTE_POD_EXEC || route == ROUTE_POD_ATTACH || route == ROUTE_POD_FORWARD ||
@@ -236,7 +236,7 @@ void route_request(struct conn *c)
     struct err ignored = { 0 };
 
     if (status_param_flag(r, "pretty", &c->pretty, &ignored) != ERR_OK)
-        c->pretty = true; /* "?pretty=yes" means what it says */
+        c->pretty = true; /* "?pretty=yes" is accepted */
     if (m.route == ROUTE_NONE && r->method != METHOD_OTHER)
         conn_status(c, 404, "NotFound", NULL, NULL, "the server could not find the requested resource");
     else if (!(m.methods & r->method))

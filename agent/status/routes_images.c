@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Paths that are about images. */
+/* Paths for images. */
 #include "agent/status/internal.h"
 
 #include <string.h>
@@ -24,7 +24,7 @@ static void routes_images_add_image(struct conn *c)
     if (reply_owe(c) == NULL)
         return;
     s->provider.image_add(s->provider.arg, source, name != NULL && name[0] != '\0' ? name : NULL, c->reply);
-    if (progress && c->reply != NULL) /* else it was answered at once */
+    if (progress && c->reply != NULL) /* otherwise it was answered immediately */
         progress_begin(c);
 }
 
@@ -44,7 +44,7 @@ static void routes_images_remove_image(struct conn *c)
         conn_err(c, &e);
 }
 
-/* All, or the one of ?name=. */
+/* All images, or the one of ?name=. */
 static void list_images(struct conn *c)
 {
     const struct status_provider *p = &c->server->provider;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Paths that are about the agent itself, and the node. */
+/* Paths for the agent itself and the node. */
 #include "agent/status/internal.h"
 
 #include "base/clock.h"
@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <sys/utsname.h>
 
-#define METRICS_MAX (64u << 20) /* a thousand pods of three containers have some 40 MiB */
+#define METRICS_MAX (64u << 20) /* a thousand pods of three containers have about 40 MiB */
 
 void route_healthz(struct conn *c, const struct status_match *m)
 {
@@ -57,7 +57,7 @@ static size_t count_watchers(const struct status_server *s)
     return n;
 }
 
-/* The server's own counters are part of the first page only, so that no name is scraped twice. */
+/* The server's own counters are on the first page only, so that no name is scraped twice. */
 void route_metrics(struct conn *c, const struct status_match *m)
 {
     enum status_metrics which = m->route == ROUTE_METRICS_CADVISOR   ? METRICS_CADVISOR
@@ -71,26 +71,29 @@ void route_metrics(struct conn *c, const struct status_match *m)
     if (which == METRICS_ALL) {
         add_metric(&b, "coracle_status_connections", "gauge", "Open connections of the status socket.",
                    s->n_conns);
-        add_metric(&b, "coracle_status_watchers", "gauge", "Clients that watch pods or events.",
+        add_metric(&b, "coracle_status_watchers", "gauge", "Clients watching pods or events.",
                    count_watchers(s));
-        add_metric(&b, "coracle_status_log_streams", "gauge", "Clients that read a log.", s->n_logs);
-        add_metric(&b, "coracle_status_execs", "gauge", "Processes in containers for clients.", s->n_execs);
+        add_metric(&b, "coracle_status_log_streams", "gauge", "Clients reading a log.", s->n_logs);
+        add_metric(&b, "coracle_status_execs", "gauge", "Processes running in containers for clients.",
+                   s->n_execs);
         add_metric(&b, "coracle_status_accepted_total", "counter", "Connections accepted.",
                    s->count.connections);
         add_metric(&b, "coracle_status_refused_total", "counter",
-                   "Connections refused: no right, or too many.", s->count.refused);
+                   "Connections refused: not permitted, or too many.", s->count.refused);
         add_metric(&b, "coracle_status_requests_total", "counter", "Requests received.", s->count.requests);
         add_metric(&b, "coracle_status_dropped_total", "counter",
                    "Watch and log clients dropped because they fell behind.", s->count.dropped);
-        add_metric(&b, "coracle_status_held_bytes", "gauge", "Bytes of answers that wait for all clients.",
+        add_metric(&b, "coracle_status_held_bytes", "gauge", "Bytes of answers pending for all clients.",
                    s->held);
         add_metric(&b, "coracle_status_cut_off_total", "counter",
-                   "Slow clients cut off because too much waited for all of them together.",
+                   "Slow clients disconnected because too much data was pending for all clients.",
                    s->count.cut_off);
-        add_metric(&b, "coracle_status_few_files_total", "counter",
-                   "Connections refused and watches ended because the descriptors left are kept for pods.", s->count.few_files);
+        add_metric(
+            &b, "coracle_status_few_files_total", "counter",
+            "Connections refused and watches ended because the remaining descriptors are reserved for pods.",
+            s->count.few_files);
         add_metric(&b, "coracle_status_no_room_total", "counter",
-                   "Answers refused because too much waited for other clients.", s->count.no_room);
+                   "Answers refused because too much data was pending for other clients.", s->count.no_room);
     }
     if (s->provider.metrics != NULL)
         s->provider.metrics(s->provider.arg, which, &b, c->reply);

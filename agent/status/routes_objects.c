@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Paths of the objects besides pods and events: lists, and one by its name. */
+/* Paths for objects other than pods and events: lists, and single objects. */
 #include "agent/status/internal.h"
 
 #include <stdio.h>

@@ -113,7 +113,7 @@ static const char *field_of(const json_t *object, const char *path)
     if (dot == NULL)
         text = json_str(object, path);
     else {
-        memcpy(first, path, (size_t)(dot - path)); /* from the tables above: short */
+        memcpy(first, path, (size_t)(dot - path)); /* from the tables above, hence short */
         first[dot - path] = '\0';
         text = json_str(json_object_get(object, first), dot + 1);
     }
@@ -140,7 +140,7 @@ static bool labels_match(struct selection *s, json_t *labels)
     json_object_foreach (labels, key, value) {
         if (!json_is_string(value))
             continue;
-        kvs.v[kvs.n].key = (char *)(uintptr_t)key; /* only read */
+        kvs.v[kvs.n].key = (char *)(uintptr_t)key; /* not modified */
         kvs.v[kvs.n++].value = (char *)(uintptr_t)json_string_value(value);
     }
     qsort(kvs.v, kvs.n, sizeof(*kvs.v), status_select_by_key);

@@ -16,7 +16,7 @@
 
 enum { BACKLOG = 64, GROUP_BUFFER = 64 * 1024 };
 
-/* ---- who may --------------------------------------------------------------------------------- */
+/* ---- permissions ---- */
 
 enum peer_role server_peer_role(const struct status_server *s, uid_t uid, gid_t gid, const gid_t *groups,
                                 size_t n)
@@ -53,7 +53,7 @@ static enum err_code find_group(const char *name, gid_t *ret, struct err *e)
     return ERR_OK;
 }
 
-/* ---- the socket ------------------------------------------------------------------------------ */
+/* ---- the socket ---- */
 
 static enum err_code set_address(struct sockaddr_un *address, const char *path, struct err *e)
 {
@@ -64,10 +64,8 @@ static enum err_code set_address(struct sockaddr_un *address, const char *path, 
     return ERR_OK;
 }
 
-/*
- * Is who listens on the other end of a connected socket alive?  Its socket can outlive it for a moment, in a
- * child that was about to exec when it was killed.
- */
+/* Whether the listener of a connected socket is alive. Its socket can outlive it for a moment, in a child
+ * that was about to exec when the listener was killed. */
 static bool listener_lives(int fd)
 {
     struct ucred peer;
@@ -77,7 +75,7 @@ static bool listener_lives(int fd)
            kill(peer.pid, 0) == 0 || errno != ESRCH;
 }
 
-/* Nothing there, or what a dead daemon left: ERR_OK.  ERR_EXISTS: somebody answers. */
+/* ERR_OK: nothing there, or a dead daemon's socket. ERR_EXISTS: a daemon answers. */
 static enum err_code check_place(const char *path, struct err *e)
 {
     struct sockaddr_un address;
@@ -87,7 +85,7 @@ static enum err_code check_place(const char *path, struct err *e)
     if (lstat(path, &st) < 0)
         return errno == ENOENT ? ERR_OK : err_sys(e, errno, "stat");
     if (!S_ISSOCK(st.st_mode))
-        return err_set(e, ERR_PRECONDITION, "something else than a socket is in its place");
+        return err_set(e, ERR_PRECONDITION, "exists and is not a socket");
     if (set_address(&address, path, e) != ERR_OK)
         return e->code;
     fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -95,15 +93,13 @@ static enum err_code check_place(const char *path, struct err *e)
         return err_sys(e, errno, "socket");
     if (connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
         return listener_lives(fd) ? err_set(e, ERR_EXISTS, "another coracle is running on %s", path) : ERR_OK;
-    if (errno == EAGAIN) /* its queue is full, so somebody has it open */
+    if (errno == EAGAIN) /* its queue is full, so it is in use */
         return err_set(e, ERR_EXISTS, "another coracle is running on %s", path);
     return errno == ECONNREFUSED || errno == ENOENT ? ERR_OK : err_sys(e, errno, "connect");
 }
 
-/*
- * Bound beside the final name, with its owner and mode set before anybody can connect, then renamed over a
- * dead one: at no time is there a gap, or a socket that the wrong people can open.
- */
+/* Binds under a temporary name, sets owner and mode before anyone can connect, then renames it over a dead
+ * one: there is never a gap, or a socket with the wrong permissions. */
 static enum err_code bind_socket(struct status_server *s, int *ret, struct err *e)
 {
     char beside[sizeof(((struct sockaddr_un *)0)->sun_path)];
@@ -148,7 +144,7 @@ static void on_connection(uv_stream_t *stream, int status)
     if (status == 0)
         conn_accept(stream->data);
     else
-        log_warn("a client cannot be accepted", F_STR("err", uv_strerror(status)));
+        log_warn("cannot accept a client", F_STR("err", uv_strerror(status)));
 }
 
 static void on_pipe_closed(uv_handle_t *handle)
@@ -167,8 +163,7 @@ static void on_turns_closed(void *owner)
     server_maybe_free(s);
 }
 
-/* A client that leaves in the middle of an answer must not end the process: libuv writes without
- * MSG_NOSIGNAL. */
+/* A client that disconnects during an answer must not end the process: libuv writes without MSG_NOSIGNAL. */
 static void ignore_sigpipe(void)
 {
     struct sigaction now;
@@ -177,7 +172,7 @@ static void ignore_sigpipe(void)
         signal(SIGPIPE, SIG_IGN);
 }
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- life ---- */
 
 void server_maybe_free(struct status_server *s)
 {

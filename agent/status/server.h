@@ -61,25 +61,23 @@
 #include <uv.h>
 
 struct status_server;
-struct status_reply; /* an answer that comes later */
+struct status_reply; /* a later answer */
 
-/* A process in a container for one client. */
+/* A process in a container, for a client. */
 struct status_exec;       /* the provider's */
 struct status_exec_spec { /* borrowed during the call */
     const char *namespace_, *name;
     const char *container;              /* NULL: the annotated default, or the only one */
     const char *const *command;         /* NULL-terminated */
     int stdin_fd, stdout_fd, stderr_fd; /* borrowed; -1: none */
-    bool tty;                           /* instead of those */
+    bool tty;                           /* instead of the three */
     uint16_t port;                      /* forward: to this one, and no command */
-    const char *path;                   /* archive: of this one, into it when there is a stdin_fd */
+    const char *path;                   /* archive: this path; to be written if there is a stdin_fd */
     void *owner;
-    void (*on_terminal)(int master_fd, void *owner); /* the server's from then on */
+    void (*on_terminal)(int master_fd, void *owner); /* the server owns it from then on */
     void (*on_started)(void *owner);
-    /*
-     * Exactly once and never from inside the call.  ERR_OK: it ran; ERR_NOT_FOUND and ERR_PERMISSION with
-     * exit_code 127 or 126: it could not be started, with the runtime's words.
-     */
+    /* Exactly once and never from inside the call. ERR_OK: it ran; ERR_NOT_FOUND and ERR_PERMISSION with
+     * exit_code 127 or 126: it could not be started, with the runtime's message. */
     void (*on_done)(const struct err *result, int exit_code, void *owner);
 };
 
@@ -91,9 +89,9 @@ struct status_image_task { /* borrowed during the call */
     bool all;
 };
 
-/* The streams of a container's first process. */
+/* The streams of a container's main process. */
 struct status_attached {
-    int stream;  /* packets; of those that come the first byte is 2 (standard output) or 3 (standard error) */
+    int stream;  /* packets; the first byte of received ones is 2 (standard output) or 3 (standard error) */
     int control; /* for attach_resize() */
     size_t packet_max;
 };
@@ -104,54 +102,53 @@ enum status_kind { KIND_NODE, KIND_CONFIG_MAP, KIND_SECRET, KIND_PRIORITY_CLASS,
 
 struct status_provider { /* results are new references; NULL with *e set is an error */
     void *arg;
-    /* The names of all pods, "namespace/name", in any order; and one of them, kube-shaped, status filled in.
-     */
+    /* The names of all pods, "namespace/name", in any order; and one pod, kube-shaped, with its status. */
     json_t *(*pod_keys)(void *arg, struct err *e);
     json_t *(*pod)(void *arg, const char *namespace_, const char *name, struct err *e);
-    /* All containers again, in place.  ERR_PRECONDITION: it does not run. */
+    /* Restarts all containers in place. ERR_PRECONDITION: it is not running. */
     enum err_code (*pod_restart)(void *arg, const char *namespace_, const char *name, struct err *e);
     json_t *(*events)(void *arg, struct err *e); /* array of v1 Events, oldest first */
     /* name "": the node itself. */
     json_t *(*explain)(void *arg, const char *namespace_, const char *name, struct err *e);
     json_t *(*manifests)(void *arg, struct err *e);
     json_t *(*config)(void *arg, struct err *e); /* {"kubeletconfig": {...}, ...} */
-    /*
-     * Objects besides pods, name NULL: an array of all (namespace_ NULL: of all namespaces), which has no
-     * values of ConfigMaps; else that one.  Values of Secrets are never there: "sizes" has their lengths.
-     */
+    /* Objects other than pods. With name NULL: an array of all (namespace_ NULL: of all namespaces), without
+     * values of ConfigMaps; otherwise that object. Values of Secrets are never included: "sizes" has their
+     * lengths. */
     json_t *(*objects)(void *arg, enum status_kind kind, const char *namespace_, const char *name,
                        struct err *e);
     json_t *(*ready)(void *arg, bool *ret_ready); /* {"checks":[{"name","ok","message"}]} */
-    /* Path of a container's log; previous: of the instance before.  400-like ERR_PRECONDITION: `container "c"
+    /* Path of a container's log; previous: of the previous instance. ERR_PRECONDITION (400): `container "c"
      * in pod "p" is waiting to start: ...` */
     enum err_code (*log_path)(void *arg, const char *namespace_, const char *name,
                               const char *container /* NULL: the only one */, bool previous, char *ret,
                               size_t size, bool *ret_running, struct err *e);
-    /* Answers later through status_reply_*(). */
+    /* Answers later with status_reply_*(). */
     void (*image_add)(void *arg, const char *source, const char *name /* may be NULL */,
                       struct status_reply *r);
-    /* Of an image_add() that is under way: {"step", ...}, new; NULL: not known. */
+    /* Of an image_add() in progress: {"step", ...}, new; NULL if unknown. */
     json_t *(*image_progress)(void *arg, const struct status_reply *r);
     void (*image_task)(void *arg, const struct status_image_task *task,
                        struct status_reply *r); /* likewise */
     enum err_code (*image_remove)(void *arg, const char *name, struct err *e);
-    /* Whether something can be run there, or attached to: ERR_NOT_FOUND: no such pod; ERR_INVALID: no such
-     * container, or which?; ERR_PRECONDITION: it does not run. */
+    /* Whether a process can be run in or attached to a container: ERR_NOT_FOUND: no such pod; ERR_INVALID: no
+     * such container, or ambiguous; ERR_PRECONDITION: it is not running. */
     enum err_code (*exec_check)(void *arg, const char *namespace_, const char *name, const char *container,
                                 bool attach, struct err *e);
     struct status_exec *(*exec)(void *arg, const struct status_exec_spec *spec, struct err *e); /* as above */
-    void (*exec_cancel)(struct status_exec *x); /* on_done still comes */
-    /* spec->port of the pod; the rest as exec.  ERR_PRECONDITION: it has no network, or has ended. */
+    void (*exec_cancel)(struct status_exec *x); /* on_done still follows */
+    /* To spec->port of the pod; the rest as exec. ERR_PRECONDITION: it has no network, or has ended. */
     struct status_exec *(*forward)(void *arg, const struct status_exec_spec *spec, struct err *e);
-    /* spec->path in a container, as or from a tar stream; stderr_fd gets what is left out. */
+    /* Of spec->path in a container, to or from a tar stream; stderr_fd gets what is left out. */
     struct status_exec *(*archive)(void *arg, const struct status_exec_spec *spec, struct err *e);
-    /* After exec_check().  The descriptors are the server's.  `input`: ERR_INVALID if it takes none. */
+    /* After exec_check(). The server owns the descriptors. `input`: ERR_INVALID if the container takes
+     * none. */
     enum err_code (*attach)(void *arg, const char *namespace_, const char *name, const char *container,
                             bool input, struct status_attached *ret, struct err *e);
     void (*attach_resize)(int control, unsigned short rows, unsigned short columns);
-    /* Prometheus text, appended to `own` (the server's, taken).  Answers later by status_reply_text(). */
+    /* Prometheus text, appended to `own` (the server's, taken). Answers later with status_reply_text(). */
     void (*metrics)(void *arg, enum status_metrics which, struct buf *own, struct status_reply *r);
-    /* kubelet's summary; `basic`: without what is slow to know.  Answers later through status_reply_*(). */
+    /* kubelet's summary; `basic`: without the slow parts. Answers later with status_reply_*(). */
     void (*stats)(void *arg, bool basic, struct status_reply *r);
 };
 
@@ -162,34 +159,30 @@ struct status_options {
     const struct status_provider *provider;
 };
 
-/*
- * Ignores SIGPIPE if nobody has decided about it yet.
- * ERR_EXISTS: "another coracle is running on <path>".  ERR_PRECONDITION: no socket is in its place.
- * ERR_NOT_FOUND: no such group.
- */
+/* Ignores SIGPIPE unless its action was changed. ERR_EXISTS: "another coracle is running on <path>".
+ * ERR_PRECONDITION: the path is not a socket. ERR_NOT_FOUND: no such group. */
 enum err_code status_server_open(struct status_server **ret, const struct status_options *o,
                                  struct err *e) MUST_CHECK;
-/* Closes the connections, removes the socket; the loop must run until its handles are closed.  Replies that
- * are still owed are due. */
+/* Closes the connections and removes the socket; the loop must run until its handles are closed. Pending
+ * replies are still due. */
 void status_server_close(struct status_server *s);
 
-/* The provider says: this pod changed (type "ADDED", "MODIFIED", "DELETED"); watchers whose selector matches
- * get it. Borrowed. */
+/* Called by the provider when a pod changed (type "ADDED", "MODIFIED", "DELETED"); sent to watchers whose
+ * selector matches. Borrowed. */
 void status_server_pod_event(struct status_server *s, const char *type, json_t *pod);
-/* True when somebody watches: the provider need not build objects otherwise. */
+/* Whether there are watchers; otherwise the provider need not build objects. */
 bool status_server_has_watchers(const struct status_server *s);
-/* Likewise of events. */
+/* The same for events. */
 void status_server_event(struct status_server *s, const char *type, json_t *event);
 bool status_server_has_event_watchers(const struct status_server *s);
-/* A container's log may have grown no further / has moved to a new file (rotation, restart, end): followers
- * look again. */
+/* A container's log has ended or moved to a new file (rotation, restart): followers check again. */
 void status_server_log_event(struct status_server *s, const char *namespace_, const char *name);
 
 void status_reply_json(struct status_reply *r, int http_code, json_t *body /* stolen */);
 void status_reply_text(struct status_reply *r, struct buf *text); /* taken; failed: ERR_EXHAUSTED */
 void status_reply_err(struct status_reply *r, const struct err *e);
-/* Root asked: the reply comes before those to others. */
+/* Requested by root: answered before others. */
 bool status_reply_is_roots(const struct status_reply *r);
-/* False: the client is gone.  The reply is owed all the same. */
+/* False: the client is gone. The reply is still due. */
 bool status_reply_wanted(const struct status_reply *r);
 #endif

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * watch - clients that follow the pods, or events.  Each gets all that match as ADDED, then what changes.  A
- * pod that begins or ends to match (its labels may change) is ADDED or DELETED for that client, as an
- * apiserver does it.
- */
+/* watch - clients that follow the pods, or events. Each gets all matching ones as ADDED, then the changes. If
+ * a pod begins or ceases to match (its labels may change), it is ADDED or DELETED for that client, as with an
+ * apiserver. */
 #include "agent/status/internal.h"
 #include "agent/status/reserve.h"
 
@@ -13,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-struct known { /* a pod that the client knows of */
+struct known { /* a pod known to the client */
     UT_hash_handle hh;
     char key[]; /* namespace/name */
 };
@@ -24,8 +22,8 @@ struct watcher {
     struct conn *conn;
     struct selection selection;
     struct known *known;
-    struct pod_keys rest; /* of the first set: pods that the client does not know of yet */
-    size_t allowance;     /* bytes of the first set, which no client can be blamed for */
+    struct pod_keys rest; /* the rest of the first set: pods the client does not know yet */
+    size_t allowance;     /* bytes of the first set, which are not the client's fault */
 };
 
 enum { KEY_SIZE = 320 };
@@ -38,9 +36,9 @@ static void status_watch_key_of(const json_t *pod, char ret[KEY_SIZE])
     snprintf(ret, KEY_SIZE, "%s/%s", namespace_ != NULL ? namespace_ : "", name != NULL ? name : "");
 }
 
-/* ---- versions -------------------------------------------------------------------------------- */
+/* ---- versions ---- */
 
-/* json_copy() leaves out what it has no memory for. */
+/* json_copy() drops members when out of memory. */
 static json_t *copy_of(json_t *object)
 {
     json_t *copy = json_copy(object);
@@ -52,7 +50,7 @@ static json_t *copy_of(json_t *object)
     return copy;
 }
 
-/* A copy that shares all but what differs. */
+/* A copy that shares everything except the changed parts. */
 static json_t *set_version(json_t *pod, uint64_t version)
 {
     json_t *copy = copy_of(pod), *meta = copy_of(json_object_get(pod, "metadata"));
@@ -103,7 +101,7 @@ static void status_watch_note_version(struct status_server *s, const char *key, 
     }
 }
 
-/* ---- watchers -------------------------------------------------------------------------------- */
+/* ---- watchers ---- */
 
 void watch_gone(struct conn *c)
 {
@@ -153,13 +151,13 @@ static void send_event(struct watcher *w, const char *type, const char *object, 
         conn_stream(c, b.p, b.n);
     buf_done(&b);
     if (c->state != CONN_CLOSING && conn_backlog(c) > STATUS_BACKLOG_MAX + w->allowance) {
-        log_info("a watching client is dropped: it fell too far behind");
+        log_info("disconnecting a watching client: it fell too far behind");
         c->server->count.dropped++;
         conn_close(c);
     }
 }
 
-/* ---- giving way ------------------------------------------------------------------------------ */
+/* ---- giving way ---- */
 
 static bool watch_goes_before(const struct watcher *a, const struct watcher *b)
 {
@@ -227,7 +225,7 @@ static void watch_relieve(struct status_server *s)
     (void)!watch_give_way(s, true);
 }
 
-/* ---- telling --------------------------------------------------------------------------------- */
+/* ---- telling ---- */
 
 /* An object of the first set. */
 static void send_first(struct watcher *w, json_t *one, json_t *versioned /* stolen; NULL: no memory */)
@@ -244,7 +242,7 @@ static void send_first(struct watcher *w, json_t *one, json_t *versioned /* stol
     free(text);
 }
 
-/* The next pods of the first set, as many as a piece holds; the others when the client took these. */
+/* Sends the next pods of the first set, up to a piece; continues when the client has accepted them. */
 void watch_turn(struct conn *c)
 {
     struct watcher *w = c->watch;
@@ -261,7 +259,7 @@ void watch_turn(struct conn *c)
             send_first(w, pod, with_version(c->server, pod));
         json_decref(pod);
         if (c->state == CONN_CLOSING)
-            return; /* and with it the watcher */
+            return; /* which frees the watcher */
     }
     if (w->rest.next == w->rest.n)
         keys_done(&w->rest);
@@ -286,7 +284,7 @@ void watch_begin(struct conn *c, struct selection *selection, struct pod_keys *k
         if (full && !c->eof)
             conn_status(c, 503, status_reason(503), NULL, NULL, "too many watches");
         else if (c->eof)
-            conn_close(c); /* nobody would see that nobody listens */
+            conn_close(c); /* nothing else would notice a missing client */
         else
             conn_json(c, 500, NULL);
         return;
@@ -326,7 +324,7 @@ void watch_begin(struct conn *c, struct selection *selection, struct pod_keys *k
         w->allowance = conn_backlog(c);
 }
 
-/* Whether the client gets to know of it with the first set, as it is then. */
+/* Whether the client will receive it with the first set. */
 static bool to_come(const struct watcher *w, const json_t *pod)
 {
     const json_t *meta = json_object_get(pod, "metadata");
@@ -344,7 +342,7 @@ static void status_watch_tell(struct watcher *w, bool deleted, const char *key, 
     if (to_come(w, pod))
         return;
     if (w->selection.failed) {
-        conn_close(w->conn); /* better it begins anew than it misses a change */
+        conn_close(w->conn); /* better to make it start again than to miss a change */
         return;
     }
     HASH_FIND_STR(w->known, key, known);
@@ -362,16 +360,16 @@ static void status_watch_tell(struct watcher *w, bool deleted, const char *key, 
     }
 }
 
-/* `object`: NULL: no memory. */
+/* `object`: NULL when out of memory. */
 static void status_watch_tell_all(struct watcher *first, bool deleted, const char *key, json_t *object)
 {
     char *text = object != NULL ? json_text(object) : NULL;
     struct watcher *w, *next;
 
     for (w = first; w != NULL; w = next) {
-        next = LIST_NEXT(w, all); /* a watcher that is told may go, no other does */
+        next = LIST_NEXT(w, all); /* the notified watcher may be freed, but no other */
         if (text == NULL)
-            conn_close(w->conn); /* it would miss a change: better it begins anew */
+            conn_close(w->conn); /* it would miss a change: make it start again */
         else
             status_watch_tell(w, deleted, key, object, text, strlen(text));
     }

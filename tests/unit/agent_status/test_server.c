@@ -89,7 +89,7 @@ static void what_is_no_socket_is_not_replaced_and_a_long_path_is_refused(void **
     snprintf(f->path, sizeof(f->path), "%s/file", f->dir);
     close(open(f->path, O_CREAT | O_WRONLY, 0600));
     assert_int_equal(open_server(f, &second, &e), ERR_PRECONDITION);
-    snprintf(text, sizeof(text), "status socket %s: something else than a socket is in its place", f->path);
+    snprintf(text, sizeof(text), "status socket %s: exists and is not a socket", f->path);
     assert_string_equal(e.text, text);
 
     memset(f->path, 'x', 110);
@@ -639,7 +639,7 @@ static void few_descriptors_are_kept_for_pods(void **state)
     for (int i = 0; i < 34; i++)
         (void)!dup(c.fd);
     to_see(f, &c, "503 Service Unavailable");
-    to_see(f, &c, "kept for pods");
+    to_see(f, &c, "reserved for pods");
     assert_int_equal(f->server->count.few_files, 1);
     for (int fd = c.fd + 1; fd < 64; fd++) {
         struct stat a, b;

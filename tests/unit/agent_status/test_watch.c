@@ -225,7 +225,7 @@ static void the_idlest_watch_gives_way_with_a_status_when_descriptors_run_short(
     send_text(&quick, "GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n");
     to_see(f, &quick, "\r\n\r\nok");
     to_see(f, &idle, "{\"type\":\"ERROR\",\"object\":");
-    to_see(f, &idle, "kept for pods");
+    to_see(f, &idle, "reserved for pods");
     to_see(f, &idle, NULL);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
     assert_int_equal(f->server->count.few_files, 1);
